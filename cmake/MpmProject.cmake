@@ -1,0 +1,38 @@
+# What every target of the project shares: language level, warnings, sanitizers, and the helper that adds a test.
+include(GNUInstallDirs)
+
+set(CMAKE_CXX_STANDARD 17)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+find_program(MPM_CCACHE ccache)
+if(MPM_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${MPM_CCACHE}")
+endif()
+
+add_library(mpm_warnings INTERFACE)
+target_compile_options(mpm_warnings INTERFACE -Wall -Wextra -Wshadow=local $<$<BOOL:${MPM_WERROR}>:-Werror>)
+
+foreach(sanitizer IN LISTS MPM_SANITIZE)
+  add_compile_options(-fsanitize=${sanitizer} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${sanitizer})
+endforeach()
+
+# mpm_add_test(NAME fast|long|gpu SOURCES ... LIBRARIES ...): one GoogleTest program, its cases known to ctest one by one.
+function(mpm_add_test name label)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "SOURCES;LIBRARIES")
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} mpm_warnings GTest::gtest_main)
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/tests")
+  target_compile_definitions(${name} PRIVATE
+    MPM_SHARED_DIR="${PROJECT_SOURCE_DIR}/../shared" MPM_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 600)
+endfunction()

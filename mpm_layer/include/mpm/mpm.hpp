@@ -1,0 +1,124 @@
+// Mutual Pair Merging for vision transformers in OpenCV's DNN module: all that a program may include.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <opencv2/core.hpp>
+#include <opencv2/dnn.hpp>
+
+#if defined(__GNUC__)
+#define MPM_API __attribute__((visibility("default")))
+#else
+#define MPM_API
+#endif
+
+namespace mpm {
+
+enum class Device { Cpu, Cuda, Auto };
+enum class Precision { F32, TF32, BF16, F16, Auto };
+
+/// One merge of one image.
+struct Stage {
+    int block = 0;   ///< the block before which it happened
+    cv::Mat map;     ///< CV_32S 1xK: cluster of each image token that entered the stage; the identity if nothing merged
+    int tokens = 0;  ///< image tokens that left the stage
+};
+
+struct ImageReport {
+    cv::Mat map;                ///< CV_32S 1xN: final cluster of each image token of the picture
+    std::vector<Stage> stages;  ///< in the order of the schedule
+    std::vector<int> tokens;    ///< image tokens entering each block
+};
+
+/// Milliseconds of the last forward of one encoder.
+struct Times {
+    double merge = 0;
+    double restore = 0;
+    double whole = 0;
+};
+
+struct Report {
+    std::vector<ImageReport> images;
+    Times times;
+    Device device = Device::Cpu;               ///< what ran, never Auto
+    Precision precision = Precision::F32;      ///< what ran, never Auto
+};
+
+class EncoderControl;
+
+/// Handle of an encoder inside a network. Cheap to copy; stays valid as long as a copy of the network or the handle
+/// lives. Settings take effect at the next forward. A network and its handle belong to one thread at a time.
+class MPM_API Encoder {
+public:
+    explicit Encoder(std::shared_ptr<EncoderControl> control);
+
+    /// 0-based blocks before which tokens merge, strictly increasing; {} runs all tokens.
+    void setSchedule(const std::vector<int>& blocks);
+    std::vector<int> schedule() const;
+
+    /// How tokens are reduced: "mpm" (default), "none", or another reducer with its parameters ("tome:r=13").
+    void setMethod(const std::string& method);
+
+    /// Cuda without a usable GPU throws at once; Auto takes the GPU `index` where there is one.
+    void setDevice(Device device, int index = 0);
+    void setPrecision(Precision precision);
+
+    /// Imposes the map of one stage (CV_32S 1xK, ids 0..M-1 all used) instead of computing it: one Mat per image,
+    /// or one for every image. Stays until clearMaps().
+    void setMaps(int stage, const std::vector<cv::Mat>& maps);
+    void clearMaps();
+
+    /// Of the last forward. Empty before the first.
+    Report report() const;
+
+    int blocks() const;         ///< transformer blocks of the encoder
+    int dim() const;            ///< width of a token
+    int heads() const;
+    int specialTokens() const;  ///< class, distillation and register tokens in front
+
+private:
+    std::shared_ptr<EncoderControl> m_control;
+};
+
+/// Tokens after one merge, and where each image token went.
+struct Merged {
+    cv::Mat tokens;  ///< CV_32F (special+M) x D
+    cv::Mat map;     ///< CV_32S 1xN, ids 0..M-1
+};
+
+/// What a model file says of itself. Missing entries keep the defaults.
+struct ModelInfo {
+    std::vector<std::string> labels;   ///< class names by id
+    std::vector<cv::Vec3b> palette;    ///< RGB by id
+    cv::Size size;                     ///< of the network's input; empty where dynamic and not recorded
+    cv::Scalar mean{0.5, 0.5, 0.5};    ///< RGB, on values of 0..1
+    cv::Scalar std{0.5, 0.5, 0.5};
+    std::vector<int> schedule;         ///< blocks the model merges before by default
+    std::string sourceSha256;          ///< of the export it was converted from
+};
+
+/// Makes the operators of domain `mpm` known to OpenCV. Idempotent, thread-safe.
+MPM_API void registerLayers();
+
+/// The backbone of a network: the MpmEncoder that merges. Throws cv::Exception where there is none.
+MPM_API Encoder encoder(cv::dnn::Net& net);
+
+/// One merge by mutual pairs. tokens: CV_32F (special+N) x D; the first `special` rows stay.
+MPM_API Merged mergeTokens(const cv::Mat& tokens, int special = 0);
+
+/// The inverse gather: row special+i of the result is row special+map[i] of `tokens`.
+MPM_API cv::Mat restoreTokens(const cv::Mat& tokens, const cv::Mat& map, int special = 0);
+
+/// r(i) = second(first(i)).
+MPM_API cv::Mat composeMaps(const cv::Mat& first, const cv::Mat& second);
+
+MPM_API ModelInfo modelInfo(const std::string& path);
+
+/// The preprocessing a model was trained with: 8-bit BGR of any size -> 1x3xHxW, stretched, RGB, normalised.
+MPM_API cv::Mat blobFromImage(const cv::Mat& picture, const ModelInfo& info);
+
+MPM_API const char* version();
+
+}  // namespace mpm
