@@ -1,0 +1,27 @@
+// How a verb fails: an exit status of the contract and one line that says what is wrong, where, and what to
+// do.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace mpm::cli {
+
+enum Exit : int {
+    kDone = 0,
+    kFailed = 1,    ///< failed while running
+    kWrongUse = 2,  ///< wrong usage
+    kBadInput =
+        3,  ///< input that cannot be used: missing, damaged, not a model, a model without a ViT encoder
+};
+
+class Error : public std::runtime_error {
+public:
+    Error(Exit status, const std::string& line) : std::runtime_error(line), m_status(status) {}
+    Exit status() const { return m_status; }
+
+private:
+    Exit m_status;
+};
+
+}  // namespace mpm::cli

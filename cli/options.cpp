@@ -1,0 +1,167 @@
+#include "cli/options.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <sstream>
+
+#include "cli/error.hpp"
+
+namespace mpm::cli {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& option, const std::string& text, const std::string& expected) {
+    throw Error(kWrongUse, option + ": \"" + text + "\" is not understood; write " + expected);
+}
+
+std::optional<int> wholeNumber(const std::string& text) {
+    int value = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    if (text.empty() || error != std::errc() || stop != end) return std::nullopt;
+    return value;
+}
+
+}  // namespace
+
+std::vector<std::string> splitList(const std::string& text, char separator) {
+    std::vector<std::string> parts;
+    std::istringstream stream(text);
+    for (std::string part; std::getline(stream, part, separator);)
+        parts.push_back(part);
+    if (!text.empty() && text.back() == separator) parts.emplace_back();
+    return parts;
+}
+
+DeviceChoice parseDevice(const std::string& option, const std::string& text) {
+    if (text == "auto") return {Device::Auto, 0};
+    if (text == "cpu") return {Device::Cpu, 0};
+    if (text == "cuda") return {Device::Cuda, 0};
+    if (text.rfind("cuda:", 0) == 0) {
+        const auto index = wholeNumber(text.substr(5));
+        if (index && *index >= 0) return {Device::Cuda, *index};
+    }
+    refuse(option, text, "cpu, cuda, cuda:N or auto");
+}
+
+Precision parsePrecision(const std::string& option, const std::string& text) {
+    static const std::map<std::string, Precision> names = {{"f32", Precision::F32},
+                                                           {"tf32", Precision::TF32},
+                                                           {"bf16", Precision::BF16},
+                                                           {"f16", Precision::F16},
+                                                           {"auto", Precision::Auto}};
+    const auto found = names.find(text);
+    if (found == names.end()) refuse(option, text, "f32, tf32, bf16, f16 or auto");
+    return found->second;
+}
+
+std::vector<int> parseBlocks(const std::string& option, const std::string& text) {
+    if (text == "none") return {};
+    const std::string expected = "block numbers from 0, rising, with commas between (2,5), or none";
+    std::vector<int> blocks;
+    for (const std::string& part : splitList(text)) {
+        const auto block = wholeNumber(part);
+        if (!block || *block < 0 || (!blocks.empty() && *block <= blocks.back()))
+            refuse(option, text, expected);
+        blocks.push_back(*block);
+    }
+    if (blocks.empty()) refuse(option, text, expected);
+    return blocks;
+}
+
+cv::Size parseSize(const std::string& option, const std::string& text) {
+    const std::vector<std::string> parts = splitList(text, 'x');
+    if (parts.size() == 2) {
+        const auto height = wholeNumber(parts[0]);
+        const auto width = wholeNumber(parts[1]);
+        if (height && width && *height > 0 && *width > 0 && *height <= 32768 && *width <= 32768)
+            return {*width, *height};
+    }
+    refuse(option, text, "height x width in pixels, as 512x512");
+}
+
+int parseCount(const std::string& option, const std::string& text, int smallest) {
+    const auto value = wholeNumber(text);
+    if (!value || *value < smallest)
+        refuse(option, text, "a whole number of at least " + std::to_string(smallest));
+    return *value;
+}
+
+std::vector<int> parseCounts(const std::string& option, const std::string& text, int smallest) {
+    std::vector<int> counts;
+    for (const std::string& part : splitList(text))
+        counts.push_back(parseCount(option, part, smallest));
+    if (counts.empty()) refuse(option, text, "whole numbers with commas between");
+    return counts;
+}
+
+std::vector<double> parseNumbers(const std::string& option, const std::string& text, size_t count) {
+    std::vector<double> numbers;
+    for (const std::string& part : splitList(text)) {
+        char* end = nullptr;
+        numbers.push_back(std::strtod(part.c_str(), &end));
+        if (part.empty() || *end != '\0' || !std::isfinite(numbers.back())) numbers.resize(count + 1);
+        if (numbers.size() > count) break;
+    }
+    if (numbers.size() != count)
+        refuse(option, text,
+               std::to_string(count) + (count == 1 ? " number" : " numbers with commas between"));
+    return numbers;
+}
+
+void addCommonOptions(CLI::App& verb, CommonOptions& options, bool withBlocks) {
+    addParsed(verb, "--device", "where the encoder runs (default: auto)", "cpu|cuda[:N]|auto",
+              [&options](const std::string& text) { options.device = parseDevice("--device", text); });
+    addParsed(
+        verb, "--precision", "of the encoder's products (default: f32)", "f32|tf32|bf16|f16|auto",
+        [&options](const std::string& text) { options.precision = parsePrecision("--precision", text); });
+    addParsed(verb, "--threads", "CPU threads to use (default: all)", "N",
+              [&options](const std::string& text) { options.threads = parseCount("--threads", text, 1); });
+    if (!withBlocks) return;
+    addParsed(verb, "--blocks", "blocks to merge before, or none (default: the model's own)", "2,5|none",
+              [&options](const std::string& text) { options.blocks = parseBlocks("--blocks", text); });
+}
+
+void applyThreads(const CommonOptions& options) {
+    if (options.threads) cv::setNumThreads(*options.threads);
+}
+
+std::string deviceName(Device device) {
+    switch (device) {
+        case Device::Cpu:
+            return "cpu";
+        case Device::Cuda:
+            return "cuda";
+        case Device::Auto:
+            return "auto";
+    }
+    return "?";
+}
+
+std::string precisionName(Precision precision) {
+    switch (precision) {
+        case Precision::F32:
+            return "f32";
+        case Precision::TF32:
+            return "tf32";
+        case Precision::BF16:
+            return "bf16";
+        case Precision::F16:
+            return "f16";
+        case Precision::Auto:
+            return "auto";
+    }
+    return "?";
+}
+
+std::string blocksText(const std::vector<int>& blocks) {
+    if (blocks.empty()) return "none";
+    std::string text;
+    for (int block : blocks)
+        text += (text.empty() ? "" : ",") + std::to_string(block);
+    return text;
+}
+
+}  // namespace mpm::cli

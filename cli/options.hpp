@@ -1,0 +1,55 @@
+// The values of the command line: one parser per kind of value, and the options every verb that runs a model
+// shares.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <opencv2/core.hpp>
+
+#include <mpm/mpm.hpp>
+
+namespace mpm::cli {
+
+struct DeviceChoice {
+    Device device = Device::Auto;
+    int index = 0;  ///< which GPU
+};
+
+/// The parsers throw Error(kWrongUse) naming `option`, the text and what was expected.
+DeviceChoice parseDevice(const std::string& option, const std::string& text);  ///< cpu, cuda, cuda:N, auto
+Precision parsePrecision(const std::string& option, const std::string& text);  ///< f32, tf32, bf16, f16, auto
+std::vector<int> parseBlocks(const std::string& option, const std::string& text);  ///< 2,5 or none
+cv::Size parseSize(const std::string& option, const std::string& text);            ///< HxW
+int parseCount(const std::string& option, const std::string& text, int smallest);  ///< a whole number
+std::vector<int> parseCounts(const std::string& option, const std::string& text, int smallest);
+std::vector<double> parseNumbers(const std::string& option, const std::string& text, size_t count);
+std::vector<std::string> splitList(const std::string& text, char separator = ',');
+
+/// What is understood by every verb that runs a model.
+struct CommonOptions {
+    DeviceChoice device;
+    Precision precision = Precision::F32;
+    std::optional<std::vector<int>> blocks;  ///< absent: the model's own schedule
+    std::optional<int> threads;              ///< absent: as many as OpenCV chooses
+};
+
+/// `--device`, `--precision`, `--threads` and, where `withBlocks`, `--blocks`.
+void addCommonOptions(CLI::App& verb, CommonOptions& options, bool withBlocks = true);
+
+/// An option whose text goes through `parse`, which may throw Error.
+template <typename Parse>
+CLI::Option* addParsed(CLI::App& verb, const std::string& name, const std::string& help,
+                       const std::string& form, Parse parse) {
+    return verb.add_option_function<std::string>(name, parse, help)->type_name(form);
+}
+
+void applyThreads(const CommonOptions& options);
+
+std::string deviceName(Device device);
+std::string precisionName(Precision precision);
+std::string blocksText(const std::vector<int>& blocks);  ///< "2,5" or "none"
+
+}  // namespace mpm::cli

@@ -1,0 +1,22 @@
+// The verbs of `mpm`, one file each. Each adds its subcommand and, when that was chosen, says what is to be
+// done.
+#pragma once
+
+#include <functional>
+
+#include <CLI/CLI.hpp>
+
+namespace mpm::cli {
+
+/// The chosen verb, its options bound. Returns an exit status; throws Error, or cv::Exception from the
+/// library.
+using Action = std::function<int()>;
+
+void addRun(CLI::App& app, Action& action);
+void addBench(CLI::App& app, Action& action);
+void addEval(CLI::App& app, Action& action);
+void addConvert(CLI::App& app, Action& action);
+void addInfo(CLI::App& app, Action& action);
+void addDoctor(CLI::App& app, Action& action);
+
+}  // namespace mpm::cli
