@@ -1,0 +1,64 @@
+#!/bin/sh
+# Do the arrows between the rooms hold? Reads the #include and target_link_libraries lines of every room.
+#   tests/check_layering.sh [ROOT]        checks the tree (default: this one)
+#   tests/check_layering.sh --self-test   plants one violation of each kind in a copy and sees each caught
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+
+# Exit status 1 and one line per violation: FILE:LINE: what points where.
+check() {
+    (cd "$1" && find mpm_layer pipeline models cli gui -type f \( -name '*.hpp' -o -name '*.h' -o -name '*.cpp' \
+        -o -name '*.cu' -o -name '*.cuh' -o -name CMakeLists.txt \) | sort | xargs awk -f "$here/layering.awk")
+}
+
+# plant FILE LINE: the line, added to a fresh copy, must be reported for that very file.
+plant() {
+    copy=$scratch/copy
+    rm -rf "$copy"
+    mkdir -p "$copy"
+    for room in mpm_layer pipeline models cli gui; do
+        cp -R "$here/../$room" "$copy/$room"
+    done
+    mkdir -p "$(dirname "$copy/$1")"
+    printf '%s\n' "$2" >>"$copy/$1"
+    if check "$copy" >"$scratch/found" 2>&1 || ! grep -q "^$1:" "$scratch/found"; then
+        echo "check_layering: not caught: '$2' in $1" >&2
+        exit 1
+    fi
+    planted=$((planted + 1))
+}
+
+self_test() {
+    scratch=$(mktemp -d)
+    trap 'rm -rf "$scratch"' EXIT
+    planted=0
+    plant mpm_layer/merge/planted.hpp '#include "pipeline/scene/scene.hpp"'
+    plant mpm_layer/merge/planted.cpp '#include <opencv2/dnn.hpp>'
+    plant mpm_layer/encoder/planted.cpp '#include "mpm_layer/dnn/layers.hpp"'
+    plant mpm_layer/planted.cpp '#include "models/onnx/convert.hpp"'
+    plant mpm_layer/planted.cpp '#include <QString>'
+    plant mpm_layer/CMakeLists.txt 'target_link_libraries(mpm PRIVATE mpm_pipeline_scene)'
+    plant pipeline/scene/planted.cpp '#include "models/onnx/convert.hpp"'
+    plant pipeline/scene/planted.cpp '#include <opencv2/highgui.hpp>'
+    plant pipeline/scene/planted.cpp '#  include <torch/torch.h>'
+    plant pipeline/scene/CMakeLists.txt 'target_link_libraries(mpm_pipeline_scene PUBLIC
+  mpm_models_onnx)'
+    plant pipeline/scene/planted.hpp '#include "mpm_layer/merge/map.hpp"'
+    plant models/onnx/planted.cpp '#include "pipeline/scene/scene.hpp"'
+    plant models/torch/planted.cpp '#include "pipeline/store/store.hpp"'
+    plant models/torch/CMakeLists.txt 'target_link_libraries(mpm_models_torch PUBLIC mpm_pipeline_daynight)'
+    plant cli/planted.cpp '#include "gui/window.hpp"'
+    plant cli/planted.cpp '#include "onnx/onnx_pb.h"'
+    plant cli/CMakeLists.txt 'target_link_libraries(mpm_cli PRIVATE Qt6::Core)'
+    plant gui/planted.cpp '#include "cli/verb.hpp"'
+    plant gui/CMakeLists.txt 'target_link_libraries(mpm_gui PRIVATE opencv_highgui)'
+    plant gui/CMakeLists.txt 'target_link_libraries(mpm_gui PRIVATE mpm_models_torch)'
+    echo "check_layering: $planted planted violations, all caught"
+}
+
+if [ "${1:-}" = --self-test ]; then
+    self_test
+else
+    check "${1:-$here/..}"
+    echo "check_layering: the arrows hold"
+fi

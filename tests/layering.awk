@@ -1,0 +1,92 @@
+# The arrows, as data: a room (the longest prefix of a file's path counts) and what it may include or link.
+# Whoever stands above mpm_layer sees its public header only: "mpm" is <mpm/...> and the targets mpm::layer, mpm::layer_static.
+BEGIN {
+    may["mpm_layer"] = "mpm mpm_layer"
+    may["mpm_layer/merge"] = "mpm mpm_layer/merge mpm_layer/kernels"
+    may["mpm_layer/kernels"] = "mpm_layer/kernels"
+    may["mpm_layer/encoder"] = "mpm mpm_layer/encoder mpm_layer/merge mpm_layer/kernels"
+    may["pipeline"] = "mpm pipeline"
+    may["models/onnx"] = "mpm models/onnx"
+    may["models/torch"] = "mpm models/onnx models/torch pipeline/scene pipeline/dataset pipeline/metric"
+    may["cli"] = "mpm models/onnx pipeline cli"
+    may["gui"] = "mpm models/onnx pipeline gui"
+
+    # Libraries that stay in certain rooms: name, what gives it away, the rooms.
+    lib["Qt"] = "(^|[^A-Za-z])(Q[A-Z][A-Za-z]*$|Qt[0-9A-Z][A-Za-z0-9]*(/|::))"
+    home["Qt"] = "gui"
+    lib["LibTorch"] = "^(torch|c10|ATen)/|^torch$|TORCH_LIBRARIES"
+    home["LibTorch"] = "models/torch"
+    lib["protobuf"] = "^(google/protobuf|onnx)/|^protobuf::|^onnx(_proto)?$|PROTOBUF"
+    home["protobuf"] = "models/onnx"
+    lib["highgui"] = "highgui"
+    home["highgui"] = "cli"
+    lib["cv::dnn"] = "opencv2/dnn"
+    home["cv::dnn"] = "mpm_layer/dnn mpm_layer/include pipeline models cli gui"
+}
+
+function under(path, prefix) { return path == prefix || index(path, prefix "/") == 1 }
+
+function underAny(path, list,    n, parts, i) {
+    n = split(list, parts, " ")
+    for (i = 1; i <= n; i++)
+        if (under(path, parts[i])) return 1
+    return 0
+}
+
+function ruleOf(path,    room, best) {
+    best = ""
+    for (room in may)
+        if (under(path, room) && length(room) > length(best)) best = room
+    return best
+}
+
+function complain(what) {
+    printf "%s:%d: %s\n", FILENAME, FNR, what
+    bad = 1
+}
+
+function visit(name, target,    l) {
+    if (target != "" && !underAny(target, may[ruleOf(FILENAME)]))
+        complain(ruleOf(FILENAME) " may not use " name " (allowed: " may[ruleOf(FILENAME)] ")")
+    for (l in lib)
+        if (name ~ lib[l] && !underAny(FILENAME, home[l]))
+            complain(l " (" name ") belongs to: " home[l])
+}
+
+# A linked target's room: mpm_pipeline_scene -> pipeline/scene, mpm_models_onnx -> models/onnx.
+function roomOfTarget(name,    room) {
+    if (name ~ /^mpm::layer(_static)?$|^mpm(_static)?$/) return "mpm"
+    if (name == "mpm_warnings" || name !~ /^mpm_(layer|pipeline|models|cli|gui)/) return ""
+    room = substr(name, 5)
+    if (room ~ /^layer/) return "mpm_layer"
+    sub(/_/, "/", room)
+    return room
+}
+
+FILENAME !~ /CMakeLists\.txt$/ && /^[ \t]*#[ \t]*include[ \t]*[<"]/ {
+    name = $0
+    sub(/^[^<"]*[<"]/, "", name)
+    sub(/[>"].*/, "", name)
+    target = ""
+    if (name ~ /^mpm\//) target = "mpm"
+    else if (name ~ /^(mpm_layer|pipeline|models|cli|gui)\//) { target = name; sub(/\/[^\/]*$/, "", target) }
+    visit(name, target)
+}
+
+FILENAME ~ /CMakeLists\.txt$/ {
+    line = $0
+    sub(/#.*/, "", line)
+    if (line ~ /target_link_libraries[ \t]*\(/) {
+        inside = 1
+        sub(/.*target_link_libraries[ \t]*\([ \t]*[^ \t)]*/, "", line)
+    }
+    if (inside) {
+        last = line ~ /\)/
+        gsub(/[()"]/, " ", line)
+        n = split(line, words, " ")
+        for (i = 1; i <= n; i++) visit(words[i], roomOfTarget(words[i]))
+        if (last) inside = 0
+    }
+}
+
+END { exit bad }
