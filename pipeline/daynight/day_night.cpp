@@ -1,0 +1,90 @@
+#include "pipeline/daynight/day_night.hpp"
+
+#include <ctime>
+
+#include "pipeline/daynight/sun.hpp"
+
+namespace mpm::pipeline {
+
+namespace {
+
+void checkRule(const DayNightRule& rule) {
+    CV_Check(rule.dark, rule.dark >= 0 && rule.dark < rule.bright && rule.bright <= 1,
+             "dark, bright: expected 0 <= dark < bright <= 1");
+    CV_Check(double(rule.hold.count()), rule.hold.count() >= 0, "hold: expected no negative time");
+    CV_Check(rule.dayFrom, rule.dayFrom >= 0 && rule.dayFrom < 1440, "dayFrom: expected minutes of a day");
+    CV_Check(rule.nightFrom, rule.nightFrom >= 0 && rule.nightFrom < 1440,
+             "nightFrom: expected minutes of a day");
+    CV_Check(rule.latitude, rule.latitude >= -90 && rule.latitude <= 90,
+             "latitude: expected -90 to 90 degrees");
+    CV_Check(rule.longitude, rule.longitude >= -180 && rule.longitude <= 180,
+             "longitude: expected -180 to 180");
+}
+
+Phase bySchedule(const DayNightRule& rule, std::chrono::system_clock::time_point time) {
+    const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
+    std::tm local{};
+    localtime_r(&seconds, &local);
+    const int minute = local.tm_hour * 60 + local.tm_min;
+    // Works round midnight too (day from 20:00 to 04:00 in a night shift's terms).
+    const bool day = rule.dayFrom <= rule.nightFrom ? minute >= rule.dayFrom && minute < rule.nightFrom
+                                                    : minute >= rule.dayFrom || minute < rule.nightFrom;
+    return day ? Phase::Day : Phase::Night;
+}
+
+}  // namespace
+
+double luminance(const cv::Mat& picture) {
+    CV_Check(picture.type(), picture.type() == CV_8UC3 || picture.type() == CV_8UC1,
+             "picture: expected 8-bit BGR or grey");
+    CV_Check(picture.total(), !picture.empty(), "picture: expected one that is not empty");
+    const cv::Scalar mean = cv::mean(picture);
+    if (picture.channels() == 1) return mean[0] / 255;
+    return (0.0722 * mean[0] + 0.7152 * mean[1] + 0.2126 * mean[2]) / 255;
+}
+
+DayNight::DayNight(const DayNightRule& rule) : m_rule(rule) {
+    checkRule(rule);
+}
+
+Phase DayNight::update(double luminance, std::chrono::system_clock::time_point time) {
+    const Phase before = m_phase;
+    switch (m_rule.by) {
+        case DayNightRule::By::Luminance:
+            m_phase = byLuminance(luminance, time);
+            break;
+        case DayNightRule::By::Schedule:
+            m_phase = bySchedule(m_rule, time);
+            break;
+        case DayNightRule::By::Sun:
+            m_phase = sunElevation(time, m_rule.latitude, m_rule.longitude) >= m_rule.elevation
+                          ? Phase::Day
+                          : Phase::Night;
+            break;
+        case DayNightRule::By::Hand:
+            m_phase = m_rule.hand;
+            break;
+    }
+    if (!m_first && m_phase != before) ++m_flips;
+    m_first = false;
+    return m_phase;
+}
+
+Phase DayNight::byLuminance(double luminance, std::chrono::system_clock::time_point time) {
+    // The first picture decides at once: between the thresholds the nearer one.
+    if (m_first) return luminance < (m_rule.dark + m_rule.bright) / 2 ? Phase::Night : Phase::Day;
+    const bool past = m_phase == Phase::Day ? luminance < m_rule.dark : luminance > m_rule.bright;
+    if (!past) {
+        m_leaving = false;
+        return m_phase;
+    }
+    if (!m_leaving || time < m_since) {  // a clock set back starts the wait anew
+        m_leaving = true;
+        m_since = time;
+    }
+    if (time - m_since < m_rule.hold) return m_phase;
+    m_leaving = false;
+    return m_phase == Phase::Day ? Phase::Night : Phase::Day;
+}
+
+}  // namespace mpm::pipeline

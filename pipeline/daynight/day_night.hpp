@@ -1,0 +1,59 @@
+// Is it day or night before the camera? By the picture's luminance, by the clock, by the sun, or as somebody
+// says.
+#pragma once
+
+#include <chrono>
+
+#include <opencv2/core.hpp>
+
+namespace mpm::pipeline {
+
+enum class Phase { Day, Night };
+
+/// Mean luminance of a picture (CV_8UC1 or CV_8UC3, BGR), 0 black to 1 white.
+double luminance(const cv::Mat& picture);
+
+struct DayNightRule {
+    enum class By { Luminance, Schedule, Sun, Hand } by = By::Luminance;
+
+    /// Luminance: night begins below `dark`, day above `bright`, each held for `hold`, so that a passing
+    /// lorry or a lamp does not flip it.
+    double dark = 0.20;
+    double bright = 0.28;
+    std::chrono::seconds hold{5};
+
+    /// Schedule: minutes after local midnight.
+    int dayFrom = 7 * 60;
+    int nightFrom = 19 * 60;
+
+    /// Sun: degrees north and east; night while the sun is below `elevation` (-6: civil dusk).
+    double latitude = 0;
+    double longitude = 0;
+    double elevation = -6;
+
+    Phase hand = Phase::Day;
+};
+
+class DayNight {
+public:
+    /// Throws cv::Exception where a value makes no sense (dark above bright, hours or degrees out of range).
+    explicit DayNight(const DayNightRule& rule = {});
+
+    /// The phase at `time`, given the luminance of the picture taken then. Times need not rise.
+    Phase update(double luminance, std::chrono::system_clock::time_point time);
+
+    Phase phase() const { return m_phase; }
+    int flips() const { return m_flips; }  ///< changes since the first update
+
+private:
+    Phase byLuminance(double luminance, std::chrono::system_clock::time_point time);
+
+    DayNightRule m_rule;
+    Phase m_phase = Phase::Day;
+    bool m_first = true;
+    bool m_leaving = false;  ///< past the other threshold since m_since, not yet for `hold`
+    std::chrono::system_clock::time_point m_since;
+    int m_flips = 0;
+};
+
+}  // namespace mpm::pipeline

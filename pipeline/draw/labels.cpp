@@ -1,0 +1,119 @@
+#include "pipeline/draw/labels.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+
+#include <opencv2/imgproc.hpp>
+
+#include "pipeline/draw/text.hpp"
+
+namespace mpm::pipeline {
+
+namespace {
+
+void checkLabels(const cv::Mat& labels) {
+    const bool fits = labels.type() == CV_8U || labels.type() == CV_16U;
+    CV_Check(labels.type(), fits, "labels: expected one channel of 8 or 16 bits");
+}
+
+int labelAt(const cv::Mat& labels, int y, int x) {
+    return labels.type() == CV_8U ? labels.at<uchar>(y, x) : labels.at<ushort>(y, x);
+}
+
+/// 255 where the pixel to the right or below is of another class.
+cv::Mat classBorders(const cv::Mat& labels) {
+    cv::Mat border = cv::Mat::zeros(labels.size(), CV_8U);
+    cv::Mat differs;
+    if (labels.cols > 1) {
+        cv::compare(labels.colRange(1, labels.cols), labels.colRange(0, labels.cols - 1), differs,
+                    cv::CMP_NE);
+        differs.copyTo(border.colRange(0, labels.cols - 1));
+    }
+    if (labels.rows > 1) {
+        cv::compare(labels.rowRange(1, labels.rows), labels.rowRange(0, labels.rows - 1), differs,
+                    cv::CMP_NE);
+        cv::Mat above = border.rowRange(0, labels.rows - 1);
+        cv::bitwise_or(above, differs, above);
+    }
+    return border;
+}
+
+cv::Mat hiddenMask(const cv::Mat& labels, const std::vector<bool>& hidden) {
+    cv::Mat table(1, labels.type() == CV_8U ? 256 : 65536, CV_8U, cv::Scalar(0));
+    for (size_t id = 0; id < hidden.size() && id < size_t(table.cols); ++id)
+        table.at<uchar>(id) = hidden[id] ? 255 : 0;
+    cv::Mat mask(labels.size(), CV_8U);
+    for (int y = 0; y < labels.rows; ++y)
+        for (int x = 0; x < labels.cols; ++x)
+            mask.at<uchar>(y, x) = table.at<uchar>(labelAt(labels, y, x));
+    return mask;
+}
+
+}  // namespace
+
+cv::Mat colourLabels(const cv::Mat& labels, const Palette& palette) {
+    checkLabels(labels);
+    std::vector<cv::Vec3b> table(labels.type() == CV_8U ? 256 : 65536, cv::Vec3b(0, 0, 0));
+    for (size_t id = 0; id < std::min(palette.size(), table.size()); ++id)
+        table[id] = {palette[id][2], palette[id][1], palette[id][0]};
+    cv::Mat colours(labels.size(), CV_8UC3);
+    for (int y = 0; y < labels.rows; ++y) {
+        auto* row = colours.ptr<cv::Vec3b>(y);
+        for (int x = 0; x < labels.cols; ++x)
+            row[x] = table[labelAt(labels, y, x)];
+    }
+    return colours;
+}
+
+cv::Mat drawOverlay(const cv::Mat& picture, const cv::Mat& labels, const Palette& palette,
+                    const OverlayStyle& style) {
+    CV_CheckTypeEQ(picture.type(), CV_8UC3, "picture: expected 8-bit BGR");
+    CV_Check(labels.cols, labels.size() == picture.size(), "labels: expected the size of the picture");
+    cv::Mat overlay;
+    cv::addWeighted(colourLabels(labels, palette), style.opacity, picture, 1 - style.opacity, 0, overlay);
+    if (style.outlines) {
+        cv::Mat darker;
+        overlay.convertTo(darker, -1, 0.35);
+        darker.copyTo(overlay, classBorders(labels));
+    }
+    if (!style.hidden.empty()) picture.copyTo(overlay, hiddenMask(labels, style.hidden));
+    return overlay;
+}
+
+std::vector<double> classShares(const cv::Mat& labels, int classes) {
+    checkLabels(labels);
+    std::vector<std::int64_t> counts(labels.type() == CV_8U ? 256 : 65536, 0);
+    for (int y = 0; y < labels.rows; ++y)
+        for (int x = 0; x < labels.cols; ++x)
+            ++counts[labelAt(labels, y, x)];
+    std::vector<double> shares(std::max(classes, 0), 0.0);
+    for (size_t id = 0; id < std::min(shares.size(), counts.size()); ++id)
+        shares[id] = labels.empty() ? 0 : double(counts[id]) / double(labels.total());
+    return shares;
+}
+
+cv::Mat drawLegend(const std::vector<double>& shares, const std::vector<std::string>& names,
+                   const Palette& palette, cv::Size size) {
+    cv::Mat legend(size, CV_8UC3, cv::Scalar(255, 255, 255));
+    std::vector<size_t> order(shares.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return shares[a] > shares[b]; });
+    const TextStyle style;
+    const int step = 24;
+    for (int row = 0; row < static_cast<int>(order.size()) && (row + 1) * step <= size.height; ++row) {
+        const size_t id = order[row];
+        const int base = row * step + 17;
+        const cv::Rect swatch(8, base - 12, 14, 14);
+        cv::rectangle(legend, swatch, id < palette.size() ? bgr(palette[id]) : cv::Scalar(), cv::FILLED);
+        cv::rectangle(legend, swatch, cv::Scalar(120, 120, 120), 1);
+        drawText(legend, id < names.size() ? names[id] : "class " + std::to_string(id), {30, base}, style);
+        char share[16];
+        std::snprintf(share, sizeof share, "%.1f %%", 100 * shares[id]);
+        drawText(legend, share, {size.width - 8 - textSize(share, style).width, base}, style);
+    }
+    return legend;
+}
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,31 @@
+// Label maps as pictures: colours by class, laid over the picture they describe.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pipeline/draw/palette.hpp"
+
+namespace mpm::pipeline {
+
+struct OverlayStyle {
+    double opacity = 0.55;     ///< of the colours: 0 the picture alone, 1 the colours alone
+    bool outlines = true;      ///< a line where classes meet: tells apart what colours may not
+    std::vector<bool> hidden;  ///< classes not to be shown, by id; may be shorter than the classes
+};
+
+/// labels: CV_8U or CV_16U ids. Ids past the palette are black. -> CV_8UC3, BGR.
+cv::Mat colourLabels(const cv::Mat& labels, const Palette& palette);
+
+/// picture: CV_8UC3; labels of the same size.
+cv::Mat drawOverlay(const cv::Mat& picture, const cv::Mat& labels, const Palette& palette,
+                    const OverlayStyle& style = {});
+
+/// Share of the picture each class covers, 0 to 1; ids from `classes` on are left out.
+std::vector<double> classShares(const cv::Mat& labels, int classes);
+
+/// The largest shares as a column of swatches with names, as many as `size` holds.
+cv::Mat drawLegend(const std::vector<double>& shares, const std::vector<std::string>& names,
+                   const Palette& palette, cv::Size size);
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,154 @@
+#include "pipeline/draw/merge_map.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include <opencv2/imgproc.hpp>
+
+namespace mpm::pipeline {
+
+namespace {
+
+constexpr int kColours = 12;
+const std::array<cv::Vec3b, kColours> kClusters = {{{231, 76, 60},
+                                                    {52, 152, 219},
+                                                    {46, 204, 113},
+                                                    {241, 196, 15},
+                                                    {155, 89, 182},
+                                                    {26, 188, 156},
+                                                    {230, 126, 34},
+                                                    {236, 112, 171},
+                                                    {93, 109, 230},
+                                                    {160, 210, 60},
+                                                    {120, 200, 240},
+                                                    {190, 130, 80}}};
+const cv::Vec3b kSingle(128, 128, 128);
+
+void checkMap(const cv::Mat& map, cv::Size grid) {
+    CV_CheckTypeEQ(map.type(), CV_32S, "map: expected CV_32S, one row");
+    CV_CheckEQ(static_cast<int>(map.total()), grid.area(),
+               "map: expected one entry for each patch of the grid");
+    CV_Assert(map.isContinuous());
+}
+
+std::vector<std::set<int>> touchingClusters(const int* map, cv::Size grid, size_t clusters) {
+    std::vector<std::set<int>> touching(clusters);
+    const auto meet = [&](int a, int b) {
+        if (a == b) return;
+        touching[a].insert(b);
+        touching[b].insert(a);
+    };
+    for (int y = 0; y < grid.height; ++y)
+        for (int x = 0; x < grid.width; ++x) {
+            const int i = y * grid.width + x;
+            if (x + 1 < grid.width) meet(map[i], map[i + 1]);
+            if (y + 1 < grid.height) meet(map[i], map[i + grid.width]);
+        }
+    return touching;
+}
+
+/// Pixel where cell `index` of `cells` begins.
+int edge(int index, int cells, int pixels) {
+    return static_cast<int>(std::int64_t(index) * pixels / cells);
+}
+
+cv::Rect cellRect(int x, int y, cv::Size grid, cv::Size size) {
+    const cv::Point from(edge(x, grid.width, size.width), edge(y, grid.height, size.height));
+    return {from, cv::Point(edge(x + 1, grid.width, size.width), edge(y + 1, grid.height, size.height))};
+}
+
+/// Lines between cells of different clusters, at least one of them merged.
+void drawOutlines(cv::Mat& picture, const int* map, const std::vector<int>& sizes, cv::Size grid) {
+    const int width = std::max(1, picture.cols / grid.width / 16);
+    const cv::Scalar colour(24, 24, 24);
+    const auto parted = [&](int a, int b) { return a != b && (sizes[a] > 1 || sizes[b] > 1); };
+    for (int y = 0; y < grid.height; ++y)
+        for (int x = 0; x < grid.width; ++x) {
+            const int i = y * grid.width + x;
+            const cv::Rect cell = cellRect(x, y, grid, picture.size());
+            if (x + 1 < grid.width && parted(map[i], map[i + 1]))
+                cv::line(picture, {cell.br().x, cell.y}, cell.br(), colour, width);
+            if (y + 1 < grid.height && parted(map[i], map[i + grid.width]))
+                cv::line(picture, {cell.x, cell.br().y}, cell.br(), colour, width);
+        }
+}
+
+}  // namespace
+
+std::vector<int> clusterSizes(const cv::Mat& map) {
+    CV_CheckTypeEQ(map.type(), CV_32S, "map: expected CV_32S, one row");
+    std::vector<int> sizes;
+    for (int i = 0; i < static_cast<int>(map.total()); ++i) {
+        const int id = map.at<int>(i);
+        CV_CheckGE(id, 0, "map: ids count from 0");
+        CV_CheckLT(id, static_cast<int>(map.total()), "map: expected fewer clusters than tokens");
+        if (id >= static_cast<int>(sizes.size())) sizes.resize(id + 1, 0);
+        ++sizes[id];
+    }
+    return sizes;
+}
+
+Palette clusterColours(const cv::Mat& map, cv::Size grid) {
+    checkMap(map, grid);
+    const std::vector<int> sizes = clusterSizes(map);
+    const int* ids = map.ptr<int>();
+    const auto touching = touchingClusters(ids, grid, sizes.size());
+    std::vector<int> chosen(sizes.size(), -1);
+    for (int i = 0; i < static_cast<int>(map.total()); ++i) {
+        const int id = ids[i];
+        if (chosen[id] >= 0 || sizes[id] < 2) continue;
+        std::array<int, kColours> used{};
+        for (int other : touching[id])
+            if (chosen[other] >= 0) ++used[chosen[other]];
+        // Where to begin depends on the first member alone: 7 and 5 walk all twelve colours along rows and
+        // columns.
+        const int start = (i % grid.width * 7 + i / grid.width * 5) % kColours;
+        int best = start;
+        for (int k = 0; k < kColours; ++k)
+            if (used[(start + k) % kColours] < used[best]) best = (start + k) % kColours;
+        chosen[id] = best;
+    }
+    Palette colours(sizes.size(), kSingle);
+    for (size_t id = 0; id < sizes.size(); ++id)
+        if (chosen[id] >= 0) colours[id] = kClusters[chosen[id]];
+    return colours;
+}
+
+cv::Mat drawMergeMap(const cv::Mat& picture, const cv::Mat& map, cv::Size grid, const MergeMapStyle& style) {
+    CV_CheckTypeEQ(picture.type(), CV_8UC3, "picture: expected 8-bit BGR");
+    checkMap(map, grid);
+    const std::vector<int> sizes = clusterSizes(map);
+    const Palette colours = clusterColours(map, grid);
+    cv::Mat grey, drawn;
+    cv::cvtColor(picture, grey, cv::COLOR_BGR2GRAY);
+    cv::cvtColor(grey, drawn, cv::COLOR_GRAY2BGR);
+    for (int y = 0; y < grid.height; ++y)
+        for (int x = 0; x < grid.width; ++x) {
+            const int id = map.at<int>(y * grid.width + x);
+            const cv::Rect cell = cellRect(x, y, grid, picture.size());
+            if (cell.empty()) continue;
+            cv::Mat target = drawn(cell);
+            const double opacity = sizes[id] > 1 ? style.opacity : 0.35;
+            target = target * (1 - opacity) + bgr(colours[id]) * opacity;
+        }
+    if (style.outlines) drawOutlines(drawn, map.ptr<int>(), sizes, grid);
+    return drawn;
+}
+
+cv::Size tokenGrid(int tokens, cv::Size input) {
+    CV_CheckGT(tokens, 0, "tokens: expected at least one");
+    CV_Check(input.area(), !input.empty(), "input: expected the size of the network's input");
+    const double wanted = static_cast<double>(input.width) / input.height;
+    cv::Size best;
+    double bestError = 1e300;
+    for (int rows = 1; rows <= tokens; ++rows) {
+        if (tokens % rows != 0) continue;
+        const double error = std::abs(std::log(double(tokens / rows) / rows / wanted));
+        if (error < bestError) bestError = error, best = {tokens / rows, rows};
+    }
+    return best;
+}
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,84 @@
+#include "pipeline/draw/text.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <opencv2/imgproc.hpp>
+
+namespace mpm::pipeline {
+
+namespace {
+
+constexpr int kFont = cv::FONT_HERSHEY_SIMPLEX;
+constexpr int kOver = 4;           // times larger than wanted
+constexpr double kCapital = 21.0;  // height of a capital at scale 1
+
+double fontScale(const TextStyle& style) {
+    return style.height * kOver / kCapital;
+}
+
+int stroke(const TextStyle& style) {
+    return std::max(1, static_cast<int>(std::lround(style.height * kOver * 0.115 * style.weight)));
+}
+
+/// Coverage of every pixel, 0 to 255, with a margin of one capital around the base line's box.
+cv::Mat coverage(const std::string& text, const TextStyle& style, int& margin) {
+    int below = 0;
+    const cv::Size box = cv::getTextSize(text, kFont, fontScale(style), stroke(style), &below);
+    margin = static_cast<int>(std::ceil(style.height));
+    const cv::Size small((box.width + kOver - 1) / kOver + 2 * margin,
+                         (box.height + kOver - 1) / kOver + 2 * margin);
+    cv::Mat large = cv::Mat::zeros(small.height * kOver, small.width * kOver, CV_8U);
+    const cv::Point at(margin * kOver, large.rows - margin * kOver);
+    cv::putText(large, text, at, kFont, fontScale(style), cv::Scalar(255), stroke(style), cv::LINE_AA);
+    cv::Mat mask;
+    cv::resize(large, mask, small, 0, 0, cv::INTER_AREA);
+    return mask;
+}
+
+void blend(cv::Mat& picture, const cv::Mat& mask, const cv::Scalar& colour) {
+    for (int y = 0; y < picture.rows; ++y) {
+        auto* pixels = picture.ptr<cv::Vec3b>(y);
+        const uchar* weights = mask.ptr<uchar>(y);
+        for (int x = 0; x < picture.cols; ++x)
+            for (int c = 0; c < 3; ++c)
+                pixels[x][c] =
+                    cv::saturate_cast<uchar>(pixels[x][c] + (colour[c] - pixels[x][c]) * weights[x] / 255.0);
+    }
+}
+
+}  // namespace
+
+cv::Size textSize(const std::string& text, const TextStyle& style) {
+    int below = 0;
+    const cv::Size box = cv::getTextSize(text, kFont, fontScale(style), stroke(style), &below);
+    return {(box.width + kOver - 1) / kOver, static_cast<int>(std::ceil(style.height))};
+}
+
+void drawText(cv::Mat& picture, const std::string& text, cv::Point at, const TextStyle& style) {
+    CV_CheckTypeEQ(picture.type(), CV_8UC3, "picture: expected 8-bit BGR");
+    if (text.empty()) return;
+    int margin = 0;
+    const cv::Mat mask = coverage(text, style, margin);
+    const cv::Rect place(at.x - margin, at.y + margin - mask.rows, mask.cols, mask.rows);
+    const cv::Rect seen = place & cv::Rect({0, 0}, picture.size());
+    if (seen.empty()) return;
+    cv::Mat target = picture(seen);
+    blend(target, mask(seen - place.tl()), style.colour);
+}
+
+void drawCaption(cv::Mat& picture, const std::string& text, int line) {
+    TextStyle style;
+    style.height = std::clamp(picture.rows / 45.0, 7.0, 18.0);
+    style.colour = {255, 255, 255};
+    const int pad = static_cast<int>(style.height * 0.7);
+    const int height = static_cast<int>(style.height) + 2 * pad;
+    const cv::Rect plate(pad, pad + line * (height + pad / 2), textSize(text, style).width + 2 * pad, height);
+    const cv::Rect seen = plate & cv::Rect({0, 0}, picture.size());
+    if (seen.empty()) return;
+    cv::Mat target = picture(seen);
+    target.convertTo(target, -1, 0.35);
+    drawText(picture, text, {plate.x + pad, plate.y + height - pad}, style);
+}
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,25 @@
+// Text on pictures. OpenCV's stroke fonts are jagged at small sizes: they are drawn large and scaled down.
+#pragma once
+
+#include <string>
+
+#include <opencv2/core.hpp>
+
+namespace mpm::pipeline {
+
+struct TextStyle {
+    double height = 11;             ///< of a capital, in pixels
+    cv::Scalar colour{34, 34, 34};  ///< BGR
+    double weight = 1;              ///< 1 regular, 1.6 bold
+};
+
+/// Width and height (of a capital) `text` takes.
+cv::Size textSize(const std::string& text, const TextStyle& style);
+
+/// `at`: left end of the base line. What falls outside the picture is cut.
+void drawText(cv::Mat& picture, const std::string& text, cv::Point at, const TextStyle& style);
+
+/// Text on a dark, see-through plate in the top left corner, below `line` others; readable on any picture.
+void drawCaption(cv::Mat& picture, const std::string& text, int line = 0);
+
+}  // namespace mpm::pipeline

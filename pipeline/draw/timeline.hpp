@@ -1,0 +1,40 @@
+// Tokens over time, day and night as bands, as a picture: what the monitor paints live, for reports and the
+// demo.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <opencv2/core.hpp>
+
+namespace mpm::pipeline {
+
+struct TimelinePoint {
+    double time = 0;          ///< on the axis: hours, or seconds (see TimelineStyle::unit)
+    std::vector<int> tokens;  ///< image tokens after each stage; the last is what the encoder ends with
+    double luminance = 0;     ///< 0..1
+    bool night = false;
+};
+
+struct TimelineStyle {
+    cv::Size size{1280, 560};
+    std::string title = "Tokens over time";
+    std::string unit = "s";           ///< "h" writes hours of the day as 06:00
+    int tokensIn = 0;                 ///< image tokens of the picture: the top of the axis
+    std::vector<std::string> stages;  ///< names of the curves: "before block 2", ...
+};
+
+/// points: rising in time. An empty list gives an empty plot that says so.
+cv::Mat drawTimeline(const std::vector<TimelinePoint>& points, const TimelineStyle& style = {});
+
+/// Mean and standard deviation of the last stage's tokens, by day and by night.
+struct DayNightSummary {
+    double dayMean = 0, daySpread = 0, nightMean = 0, nightSpread = 0;
+    int days = 0, nights = 0;  ///< points
+
+    /// Tokens more (or less) by night, in percent of the day's; 0 where one of them has no point.
+    double difference() const { return days > 0 && nights > 0 ? 100 * (nightMean - dayMean) / dayMean : 0; }
+};
+DayNightSummary summarise(const std::vector<TimelinePoint>& points);
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,130 @@
+#include "pipeline/source/capture.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+
+#include <opencv2/imgproc.hpp>
+
+namespace mpm::pipeline {
+
+namespace {
+
+/// FFmpeg prints what it was asked to open, password and all, when a connection fails. Users who want its log
+/// set the variable themselves.
+void quietFfmpeg() {
+    static std::once_flag once;
+    std::call_once(once, [] { setenv("OPENCV_FFMPEG_LOGLEVEL", "-8", 0); });
+}
+
+cv::Mat toBgr(const cv::Mat& picture) {
+    cv::Mat bgr;
+    if (picture.depth() == CV_8U && picture.channels() == 3) return picture.clone();
+    if (picture.depth() == CV_8U && picture.channels() == 1) cv::cvtColor(picture, bgr, cv::COLOR_GRAY2BGR);
+    if (picture.depth() == CV_8U && picture.channels() == 4) cv::cvtColor(picture, bgr, cv::COLOR_BGRA2BGR);
+    return bgr;
+}
+
+}  // namespace
+
+CaptureSource::CaptureSource(SourceKind kind, std::string text, const SourceOptions& options)
+    : m_kind(kind), m_text(std::move(text)), m_options(options), m_live(kind != SourceKind::Video) {}
+
+bool CaptureSource::openCapture() {
+    switch (m_kind) {
+        case SourceKind::Camera:
+            return m_capture.open(std::stoi(m_text), cv::CAP_ANY);
+        case SourceKind::Pipeline:
+            return m_capture.open(m_text.substr(4), cv::CAP_GSTREAMER);
+        case SourceKind::Stream: {
+            // Time-outs are obeyed only where the backend is named.
+            const std::vector<int> timeouts = {
+                cv::CAP_PROP_OPEN_TIMEOUT_MSEC, static_cast<int>(m_options.openTimeout.count()),
+                cv::CAP_PROP_READ_TIMEOUT_MSEC, static_cast<int>(m_options.readTimeout.count())};
+            return m_capture.open(m_text, cv::CAP_FFMPEG, timeouts);
+        }
+        default:
+            return m_capture.open(m_text, cv::CAP_FFMPEG) || m_capture.open(m_text, cv::CAP_ANY);
+    }
+}
+
+std::string CaptureSource::advice() const {
+    switch (m_kind) {
+        case SourceKind::Camera:
+            return "no such camera, or it is in use; list them with 'ls /dev/video*'";
+        case SourceKind::Pipeline:
+            return "GStreamer refused the pipeline; try it with gst-launch-1.0, it must end in appsink";
+        case SourceKind::Stream:
+            return "cannot connect; check address, port, user and password, and that the stream runs";
+        default:
+            return "not a video that can be read (damaged, or of an unknown format)";
+    }
+}
+
+void CaptureSource::open() {
+    quietFfmpeg();
+    bool opened = false;
+    try {
+        opened = openCapture() && m_capture.isOpened();
+    } catch (const cv::Exception&) {
+        opened = false;  // its text may quote the address, password and all
+    }
+    if (!opened) throw SourceError(name() + ": " + advice());
+    m_number = 0;
+    readProperties();
+}
+
+void CaptureSource::readProperties() {
+    const double rate = m_capture.get(cv::CAP_PROP_FPS);
+    const double length = m_capture.get(cv::CAP_PROP_FRAME_COUNT);
+    m_rate = std::isfinite(rate) && rate > 0 && rate < 1000 ? rate : 0;
+    const bool counted = std::isfinite(length) && length >= 1 && length < 1e12;
+    m_length = counted && m_kind != SourceKind::Camera ? static_cast<std::int64_t>(length) : -1;
+    // A clip behind HTTP has an end and waits for its reader; a camera behind HTTP does not.
+    if (m_kind == SourceKind::Stream) m_live = m_length < 2;
+    if (m_kind == SourceKind::Camera) m_capture.set(cv::CAP_PROP_BUFFERSIZE, 1);
+}
+
+bool CaptureSource::next(Frame& frame) {
+    cv::Mat picture;
+    bool got = false;
+    try {
+        got = m_capture.read(picture);
+    } catch (const cv::Exception&) {
+        got = false;
+    }
+    if (!got || picture.empty()) {
+        if (brokenFile())
+            throw SourceError(name() + ": damaged after frame " + std::to_string(m_number) + " of " +
+                              std::to_string(m_length));
+        if (m_kind == SourceKind::Pipeline || !m_live) return false;
+        throw SourceError(name() + ": the stream broke off after " + std::to_string(m_number) + " frames");
+    }
+    frame.picture = toBgr(picture);
+    if (frame.picture.empty())
+        throw SourceError(name() + ": frames are not 8-bit pictures; convert them to BGR");
+    frame.number = m_number++;
+    frame.time = std::chrono::system_clock::now();
+    frame.name = frameName();
+    return true;
+}
+
+/// Containers state their length only roughly: a few frames or percent short is an end, more is a damaged
+/// file.
+bool CaptureSource::brokenFile() const {
+    return m_kind == SourceKind::Video && m_length > 0 && m_number + std::max(5.0, 0.1 * m_length) < m_length;
+}
+
+std::string CaptureSource::frameName() const {
+    std::string stem = "frame";
+    if (m_kind == SourceKind::Video) stem = std::filesystem::path(m_text).stem().string();
+    if (m_kind == SourceKind::Camera) stem = "camera" + m_text;
+    char number[32];
+    std::snprintf(number, sizeof number, "_%06lld", static_cast<long long>(m_number - 1));
+    return stem + number;
+}
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,39 @@
+// Cameras, video files, network streams and GStreamer pipelines, through cv::VideoCapture.
+#pragma once
+
+#include <opencv2/videoio.hpp>
+
+#include "pipeline/source/source.hpp"
+
+namespace mpm::pipeline {
+
+class CaptureSource : public Source {
+public:
+    /// kind: Camera, Stream, Pipeline or Video.
+    CaptureSource(SourceKind kind, std::string text, const SourceOptions& options);
+
+    void open() override;
+    bool next(Frame& frame) override;
+    bool live() const override { return m_live; }
+    std::string name() const override { return withoutPasswords(m_text); }
+    std::int64_t length() const override { return m_length; }
+    double rate() const override { return m_rate; }
+
+private:
+    bool openCapture();
+    void readProperties();
+    bool brokenFile() const;
+    std::string advice() const;
+    std::string frameName() const;
+
+    SourceKind m_kind;
+    std::string m_text;
+    SourceOptions m_options;
+    cv::VideoCapture m_capture;
+    bool m_live;
+    std::int64_t m_length = -1;
+    std::int64_t m_number = 0;
+    double m_rate = 0;
+};
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,126 @@
+#include "pipeline/source/pictures.hpp"
+
+#include <glob.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <set>
+
+#include <opencv2/imgcodecs.hpp>
+
+namespace fs = std::filesystem;
+
+namespace mpm::pipeline {
+
+namespace {
+
+bool isDigit(char c) {
+    return std::isdigit(static_cast<unsigned char>(c)) != 0;
+}
+
+/// frame2 before frame10: runs of digits compare by value, first by how many there are past leading zeros.
+bool naturalLess(const std::string& a, const std::string& b) {
+    size_t i = 0, j = 0;
+    while (i < a.size() && j < b.size()) {
+        if (isDigit(a[i]) && isDigit(b[j])) {
+            while (i < a.size() && a[i] == '0')
+                ++i;
+            while (j < b.size() && b[j] == '0')
+                ++j;
+            size_t endA = i, endB = j;
+            while (endA < a.size() && isDigit(a[endA]))
+                ++endA;
+            while (endB < b.size() && isDigit(b[endB]))
+                ++endB;
+            if (endA - i != endB - j) return endA - i < endB - j;
+            if (const int order = a.compare(i, endA - i, b, j, endB - j)) return order < 0;
+            i = endA, j = endB;
+        } else {
+            if (a[i] != b[j]) return a[i] < b[j];
+            ++i, ++j;
+        }
+    }
+    if (a.size() - i != b.size() - j) return a.size() - i < b.size() - j;
+    return a < b;
+}
+
+std::vector<std::string> matches(const std::string& pattern) {
+    glob_t found{};
+    std::vector<std::string> paths;
+    if (::glob(pattern.c_str(), GLOB_TILDE, nullptr, &found) == 0)
+        paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+    globfree(&found);
+    return paths;
+}
+
+}  // namespace
+
+bool looksLikePicture(const std::string& path) {
+    static const std::set<std::string> endings = {".jpg",  ".jpeg", ".png", ".bmp", ".tif", ".tiff",
+                                                  ".webp", ".ppm",  ".pgm", ".pnm", ".jp2"};
+    std::string ending = fs::path(path).extension().string();
+    std::transform(ending.begin(), ending.end(), ending.begin(),
+                   [](unsigned char c) { return std::tolower(c); });
+    return endings.count(ending) > 0;
+}
+
+std::vector<std::string> picturePaths(const std::string& text) {
+    std::vector<std::string> paths;
+    std::error_code error;
+    if (fs::is_directory(text, error)) {
+        for (const auto& entry : fs::directory_iterator(text, error))
+            if (entry.is_regular_file(error) && looksLikePicture(entry.path())) paths.push_back(entry.path());
+    } else if (fs::exists(text, error)) {
+        return {text};
+    } else {
+        paths = matches(text);
+        const auto unwanted = [](const std::string& path) { return !looksLikePicture(path); };
+        paths.erase(std::remove_if(paths.begin(), paths.end(), unwanted), paths.end());
+    }
+    std::sort(paths.begin(), paths.end(), naturalLess);
+    return paths;
+}
+
+PictureSource::PictureSource(std::string text) : m_text(std::move(text)) {}
+
+void PictureSource::open() {
+    m_paths = picturePaths(m_text);
+    if (m_paths.empty())
+        throw SourceError(m_text +
+                          ": no picture there; name an image, a folder with images, or a glob as 'in/*.jpg'");
+    m_stems.clear();
+    for (const std::string& path : m_paths)
+        m_stems.push_back(fs::path(path).stem().string());
+    // Two pictures of one stem (a.jpg, a.png; or two folders of a glob) would write over each other's
+    // results.
+    std::set<std::string> taken;
+    for (std::string& stem : m_stems) {
+        std::string unique = stem;
+        for (int copy = 2; !taken.insert(unique).second; ++copy)
+            unique = stem + "_" + std::to_string(copy);
+        stem = unique;
+    }
+    m_next = 0;
+}
+
+bool PictureSource::next(Frame& frame) {
+    if (m_next >= m_paths.size()) return false;
+    const size_t index = m_next++;
+    const std::string& path = m_paths[index];
+    cv::Mat picture;
+    try {
+        picture = cv::imread(path, cv::IMREAD_COLOR);
+    } catch (const cv::Exception&) {
+        picture.release();  // too large or malformed: reported below like any other unreadable file
+    }
+    if (picture.empty())
+        throw BadPicture(path + ": not a picture that can be read (missing, damaged or unknown)");
+    frame.picture = picture;
+    frame.number = static_cast<std::int64_t>(index);
+    frame.time = std::chrono::system_clock::now();
+    frame.name = m_stems[index];
+    return true;
+}
+
+}  // namespace mpm::pipeline

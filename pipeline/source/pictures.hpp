@@ -1,0 +1,30 @@
+// Pictures on disk as a source: one file, a folder, or a glob.
+#pragma once
+
+#include "pipeline/source/source.hpp"
+
+namespace mpm::pipeline {
+
+class PictureSource : public Source {
+public:
+    explicit PictureSource(std::string text);
+
+    void open() override;
+    bool next(Frame& frame) override;
+    bool live() const override { return false; }
+    std::string name() const override { return m_text; }
+    std::int64_t length() const override { return static_cast<std::int64_t>(m_paths.size()); }
+
+private:
+    std::string uniqueStem(const std::string& path);
+
+    std::string m_text;
+    std::vector<std::string> m_paths;
+    std::vector<std::string> m_stems;  ///< file-name stems, made unique, in the order of m_paths
+    size_t m_next = 0;
+};
+
+/// Whether the name of `path` is one OpenCV reads pictures from.
+bool looksLikePicture(const std::string& path);
+
+}  // namespace mpm::pipeline

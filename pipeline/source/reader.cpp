@@ -1,0 +1,245 @@
+#include "pipeline/source/reader.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <random>
+#include <thread>
+
+namespace mpm::pipeline {
+
+namespace {
+
+using Steady = std::chrono::steady_clock;
+using System = std::chrono::system_clock;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kPatience{2'000};  // how long the destructor waits for a read to return
+
+}  // namespace
+
+const char* stateName(SourceState state) {
+    switch (state) {
+        case SourceState::Connecting:
+            return "connecting";
+        case SourceState::Live:
+            return "live";
+        case SourceState::Stalled:
+            return "stalled";
+        case SourceState::Retrying:
+            return "retrying";
+        case SourceState::Offline:
+            return "offline";
+        case SourceState::Ended:
+            return "ended";
+        case SourceState::Failed:
+            return "failed";
+    }
+    return "?";
+}
+
+/// Owned by the reader and by its thread together, so that a thread caught in a driver outlives the reader
+/// safely.
+class Reader::Worker {
+public:
+    Worker(Make make, const ReaderOptions& options) : m_make(std::move(make)), m_options(options) {
+        m_status.since = System::now();
+    }
+
+    void run() {
+        while (!stopping()) {
+            bool again = false;
+            try {
+                const std::unique_ptr<Source> source = m_make();
+                again = source->live();
+                source->open();
+                again = pump(*source);
+            } catch (const std::exception& error) {
+                note(error.what());
+                if (!again) return finish(SourceState::Failed);
+            }
+            if (!again) return finish(SourceState::Ended);
+            pause();
+        }
+        finish(SourceState::Ended);
+    }
+
+    bool take(Frame& frame, milliseconds wait) {
+        std::unique_lock<std::mutex> lock(m_mutex);
+        m_changed.wait_for(lock, wait, [this] { return m_full || m_over; });
+        if (!m_full) return false;
+        frame = std::move(m_slot);
+        m_slot = {};
+        m_full = false;
+        m_changed.notify_all();
+        return true;
+    }
+
+    bool running() const {
+        std::lock_guard<std::mutex> lock(m_mutex);
+        return m_full || !m_over;
+    }
+
+    /// Stall and offline are read off the clock here: no watchdog thread, and no state that can get stuck.
+    SourceStatus status() const {
+        std::lock_guard<std::mutex> lock(m_mutex);
+        SourceStatus status = m_status;
+        const auto now = Steady::now();
+        const auto silence = now - m_lastFrame;
+        const bool down = status.state == SourceState::Connecting || status.state == SourceState::Retrying;
+        if (status.state == SourceState::Live && silence > m_options.stallAfter) {
+            status.state = SourceState::Stalled;
+            status.since = status.lastFrame;
+        } else if (down && silence > m_options.offlineAfter) {
+            status.state = SourceState::Offline;
+            status.since = status.frames > 0 ? status.lastFrame : m_started;
+        }
+        status.nextAttempt =
+            std::max(milliseconds(0), std::chrono::duration_cast<milliseconds>(m_nextAttempt - now));
+        return status;
+    }
+
+    void stop() {
+        std::lock_guard<std::mutex> lock(m_mutex);
+        m_stop = true;
+        m_changed.notify_all();
+    }
+
+    bool waitUntilDone(milliseconds patience) {
+        std::unique_lock<std::mutex> lock(m_mutex);
+        return m_changed.wait_for(lock, patience, [this] { return m_over; });
+    }
+
+private:
+    bool stopping() const {
+        std::lock_guard<std::mutex> lock(m_mutex);
+        return m_stop;
+    }
+
+    /// Reads until the end. True: try again (a live source never ends by itself; files when looping).
+    bool pump(Source& source) {
+        const bool live = source.live();
+        const double rate = source.rate() > 0 ? source.rate() : m_options.pictureRate;
+        const auto step =
+            std::chrono::duration_cast<Steady::duration>(std::chrono::duration<double>(1 / rate));
+        auto due = Steady::now();
+        bool any = false;
+        for (Frame frame; !stopping();) {
+            try {
+                if (!source.next(frame)) break;
+            } catch (const BadPicture& error) {
+                countBad(error.what());
+                continue;
+            }
+            any = true;
+            put(std::move(frame), !live && m_options.everyFrame);
+            frame = {};
+            if (live || m_options.everyFrame) continue;
+            due = std::max(due + step, Steady::now() - step);
+            sleepUntil(due);
+        }
+        if (live) note("the stream ended");
+        m_looping = !live && m_options.loop && any;
+        return live || m_options.loop;
+    }
+
+    void put(Frame frame, bool waitForTaker) {
+        std::unique_lock<std::mutex> lock(m_mutex);
+        if (waitForTaker) m_changed.wait(lock, [this] { return !m_full || m_stop; });
+        if (m_stop) return;
+        if (m_full) ++m_status.dropped;
+        frame.number = m_status.frames++;  // counts on over reconnects and loops
+        m_status.lastFrame = System::now();
+        m_status.attempts = 0;
+        m_lastFrame = Steady::now();
+        enter(SourceState::Live);
+        m_slot = std::move(frame);
+        m_full = true;
+        m_changed.notify_all();
+    }
+
+    void pause() {
+        std::unique_lock<std::mutex> lock(m_mutex);
+        if (m_looping) return;
+        ++m_status.attempts;
+        const double growth = static_cast<double>(1 << std::min(m_status.attempts - 1, 16));
+        const double full =
+            std::min(m_options.firstPause.count() * growth, double(m_options.longestPause.count()));
+        // Jitter: after a power cut a hundred monitors must not knock at one recorder in the same instant.
+        std::uniform_real_distribution<double> jitter(0.5, 1.0);
+        m_nextAttempt = Steady::now() + milliseconds(static_cast<std::int64_t>(full * jitter(m_random)));
+        enter(SourceState::Retrying);
+        m_changed.wait_until(lock, m_nextAttempt, [this] { return m_stop; });
+    }
+
+    void sleepUntil(Steady::time_point time) {
+        std::unique_lock<std::mutex> lock(m_mutex);
+        m_changed.wait_until(lock, time, [this] { return m_stop; });
+    }
+
+    void note(const std::string& message) {
+        std::lock_guard<std::mutex> lock(m_mutex);
+        m_status.message = withoutPasswords(message);
+    }
+
+    void countBad(const std::string& message) {
+        std::lock_guard<std::mutex> lock(m_mutex);
+        m_status.message = withoutPasswords(message);
+        ++m_status.bad;
+    }
+
+    void enter(SourceState state) {
+        if (m_status.state == state) return;
+        m_status.state = state;
+        m_status.since = System::now();
+    }
+
+    void finish(SourceState state) {
+        std::lock_guard<std::mutex> lock(m_mutex);
+        enter(state);
+        m_over = true;
+        m_changed.notify_all();
+    }
+
+    const Make m_make;
+    const ReaderOptions m_options;
+    mutable std::mutex m_mutex;
+    std::condition_variable m_changed;
+    std::mt19937 m_random{std::random_device{}()};
+    SourceStatus m_status;
+    const System::time_point m_started = System::now();
+    Steady::time_point m_lastFrame = Steady::now();
+    Steady::time_point m_nextAttempt = Steady::now();
+    Frame m_slot;
+    bool m_full = false;
+    bool m_stop = false;
+    bool m_over = false;
+    bool m_looping = false;
+};
+
+Reader::Reader(Make make, const ReaderOptions& options)
+    : m_worker(std::make_shared<Worker>(std::move(make), options)) {
+    std::thread([worker = m_worker] { worker->run(); }).detach();
+}
+
+Reader::Reader(const std::string& source, const ReaderOptions& options, const SourceOptions& sourceOptions)
+    : Reader([source, sourceOptions] { return makeSource(source, sourceOptions); }, options) {}
+
+Reader::~Reader() {
+    m_worker->stop();
+    m_worker->waitUntilDone(kPatience);
+}
+
+bool Reader::take(Frame& frame, milliseconds wait) {
+    return m_worker->take(frame, wait);
+}
+
+bool Reader::running() const {
+    return m_worker->running();
+}
+
+SourceStatus Reader::status() const {
+    return m_worker->status();
+}
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,73 @@
+// A source read by a thread of its own: the latest frame wins, broken connections come back, and the state is
+// told.
+#pragma once
+
+#include <memory>
+
+#include "pipeline/source/source.hpp"
+
+namespace mpm::pipeline {
+
+enum class SourceState {
+    Connecting,  ///< first attempt under way
+    Live,        ///< frames arrive
+    Stalled,     ///< connected, but no frame for `stallAfter`
+    Retrying,    ///< the connection broke; another attempt follows
+    Offline,     ///< no frame for `offlineAfter`; attempts go on
+    Ended,       ///< a file or folder is through
+    Failed,      ///< cannot be used, and trying again would not help
+};
+
+const char* stateName(SourceState state);
+
+struct SourceStatus {
+    SourceState state = SourceState::Connecting;
+    std::chrono::system_clock::time_point since;  ///< when the state began; Offline: when the last frame came
+    std::chrono::system_clock::time_point lastFrame;  ///< epoch before the first
+    std::chrono::milliseconds nextAttempt{0};         ///< pause left while Retrying or Offline
+    int attempts = 0;                                 ///< failed ones since the last frame
+    std::int64_t frames = 0;                          ///< read
+    std::int64_t dropped = 0;                         ///< read, but never taken because a newer one came
+    std::int64_t bad = 0;                             ///< pictures that could not be read
+    std::string message;                              ///< the last error; no password
+};
+
+struct ReaderOptions {
+    std::chrono::milliseconds stallAfter{3'000};
+    std::chrono::milliseconds offlineAfter{60'000};
+    std::chrono::milliseconds firstPause{500};
+    std::chrono::milliseconds longestPause{30'000};
+    bool loop = false;  ///< begin again at the end of a file or folder
+    bool everyFrame =
+        false;  ///< wait until a frame is taken instead of dropping it; for sources that are not live
+    double pictureRate = 1;  ///< frames a second of sources that know none (folders)
+};
+
+class Reader {
+public:
+    using Make = std::function<std::unique_ptr<Source>()>;
+
+    /// Starts the thread at once. `make` is called by it for every attempt.
+    Reader(Make make, const ReaderOptions& options);
+    Reader(const std::string& source, const ReaderOptions& options, const SourceOptions& sourceOptions = {});
+
+    /// Returns within about two seconds even if the driver hangs inside a read: the thread then ends by
+    /// itself.
+    ~Reader();
+    Reader(const Reader&) = delete;
+    Reader& operator=(const Reader&) = delete;
+
+    /// The newest frame that was not taken yet, waiting up to `wait` for one. False: none came, or the source
+    /// is over.
+    bool take(Frame& frame, std::chrono::milliseconds wait);
+
+    /// True while another frame may come.
+    bool running() const;
+    SourceStatus status() const;
+
+private:
+    class Worker;
+    std::shared_ptr<Worker> m_worker;
+};
+
+}  // namespace mpm::pipeline

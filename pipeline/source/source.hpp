@@ -1,0 +1,77 @@
+// Where pictures come from: one interface for cameras, files, streams, folders and the built-in street.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <opencv2/core.hpp>
+
+namespace mpm::pipeline {
+
+struct Frame {
+    cv::Mat picture;                             ///< CV_8UC3, BGR; never shared with a later frame
+    std::int64_t number = -1;                    ///< from 0, of this source
+    std::chrono::system_clock::time_point time;  ///< when it was taken (live) or read
+    std::string name;                            ///< file-name stem for what is written about this frame
+};
+
+/// The source cannot go on: it cannot be opened, or the connection broke. Never holds a password.
+class SourceError : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+/// One picture cannot be read; the next call goes on with the one after it.
+class BadPicture : public SourceError {
+public:
+    using SourceError::SourceError;
+};
+
+/// A source belongs to one thread at a time.
+class Source {
+public:
+    virtual ~Source() = default;
+    virtual void open() = 0;               ///< throws SourceError; may be called again after a failure
+    virtual bool next(Frame& frame) = 0;   ///< false at the end; throws SourceError or BadPicture
+    virtual bool live() const = 0;         ///< time passes by itself: only the latest frame counts
+    virtual std::string name() const = 0;  ///< to be shown; no password
+    virtual std::int64_t length() const { return -1; }  ///< frames, where known after open()
+    virtual double rate() const { return 0; }           ///< frames a second, where known after open()
+};
+
+/// How the built-in street is filmed.
+struct SceneOptions {
+    cv::Size size{640, 480};
+    int framesPerDay = 0;      ///< a whole day in so many frames; 0: the scene's own pace
+    double startHour = 12;     ///< of the scene's clock, at frame 0
+    std::int64_t frames = -1;  ///< how many; -1: without end
+};
+
+struct SourceOptions {
+    std::chrono::milliseconds openTimeout{10'000};
+    std::chrono::milliseconds readTimeout{10'000};
+    SceneOptions scene;
+};
+
+enum class SourceKind { Camera, Stream, Pipeline, Video, Pictures, Scene };
+
+/// What `text` names, by its form and by what lies on the disk: a camera index, a video file, an RTSP/HTTP
+/// URL, `gst:` and a pipeline, an image, a folder or glob, or `demo`. Throws SourceError where it names
+/// nothing.
+SourceKind sourceKind(const std::string& text);
+
+/// The source `text` names, not opened yet. Throws SourceError where it names nothing.
+std::unique_ptr<Source> makeSource(const std::string& text, const SourceOptions& options = {});
+
+/// `text` with every password in it (user:password@, password=..., user-pw=...) replaced by ***.
+std::string withoutPasswords(const std::string& text);
+
+/// The pictures of a folder (by natural order) or of a glob; one path for a file.
+std::vector<std::string> picturePaths(const std::string& text);
+
+}  // namespace mpm::pipeline
