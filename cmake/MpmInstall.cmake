@@ -1,0 +1,31 @@
+# What `cmake --install` puts where, the CMake package and pkg-config file that find it, and the Debian packages.
+include(CMakePackageConfigHelpers)
+
+set(MPM_CMAKE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/mpm")
+
+# Programs see what the public header promises and nothing else; the soname changes when that promise does.
+set_target_properties(mpm PROPERTIES EXPORT_NAME layer VERSION ${PROJECT_VERSION} SOVERSION 0)
+set_target_properties(mpm_static PROPERTIES EXPORT_NAME layer_static)
+
+# Two export sets: a user of the shared library needs none of the libraries the static one drags in.
+install(TARGETS mpm EXPORT mpmSharedTargets
+  LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime NAMELINK_COMPONENT dev
+  INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(TARGETS mpm_static EXPORT mpmStaticTargets
+  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT dev
+  INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/mpm_layer/include/mpm" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT dev)
+foreach(kind IN ITEMS Shared Static)
+  install(EXPORT mpm${kind}Targets NAMESPACE mpm:: DESTINATION "${MPM_CMAKE_DIR}" COMPONENT dev)
+endforeach()
+
+configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/mpmConfig.cmake.in" "${PROJECT_BINARY_DIR}/mpmConfig.cmake"
+  INSTALL_DESTINATION "${MPM_CMAKE_DIR}" NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/mpmConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+configure_file("${CMAKE_CURRENT_LIST_DIR}/mpm.pc.in" "${PROJECT_BINARY_DIR}/mpm.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/mpmConfig.cmake" "${PROJECT_BINARY_DIR}/mpmConfigVersion.cmake"
+  DESTINATION "${MPM_CMAKE_DIR}" COMPONENT dev)
+install(FILES "${PROJECT_BINARY_DIR}/mpm.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT dev)
+install(FILES "${PROJECT_SOURCE_DIR}/docs/operators.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT dev)
+
+include(MpmPackage)
