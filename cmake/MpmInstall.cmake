@@ -1,5 +1,6 @@
 # What `cmake --install` puts where, the CMake package and pkg-config file that find it, and the Debian packages.
 include(CMakePackageConfigHelpers)
+find_package(OpenCV REQUIRED COMPONENTS core imgproc dnn)
 
 set(MPM_CMAKE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/mpm")
 
@@ -22,6 +23,9 @@ endforeach()
 configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/mpmConfig.cmake.in" "${PROJECT_BINARY_DIR}/mpmConfig.cmake"
   INSTALL_DESTINATION "${MPM_CMAKE_DIR}" NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/mpmConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+# Found from where the file lies, so that it stays true in a .deb and under `cmake --install --prefix`.
+file(RELATIVE_PATH MPM_PC_TO_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+string(REGEX REPLACE "/$" "" MPM_PC_TO_PREFIX "${MPM_PC_TO_PREFIX}")
 configure_file("${CMAKE_CURRENT_LIST_DIR}/mpm.pc.in" "${PROJECT_BINARY_DIR}/mpm.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/mpmConfig.cmake" "${PROJECT_BINARY_DIR}/mpmConfigVersion.cmake"
   DESTINATION "${MPM_CMAKE_DIR}" COMPONENT dev)
