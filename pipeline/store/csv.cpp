@@ -1,0 +1,65 @@
+#include <cstdio>
+#include <ctime>
+
+#include "pipeline/store/store.hpp"
+
+namespace mpm::pipeline {
+
+namespace {
+
+/// RFC 4180: quoted where it must be.
+std::string quoted(const std::string& text) {
+    if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+    std::string result = "\"";
+    for (char c : text)
+        result += c == '"' ? std::string("\"\"") : std::string(1, c);
+    return result + "\"";
+}
+
+std::string number(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.6g", value);
+    return text;
+}
+
+}  // namespace
+
+std::string timeText(Millis time) {
+    std::int64_t milliseconds = time.count() % 1000;
+    if (milliseconds < 0) milliseconds += 1000;
+    const std::time_t seconds = static_cast<std::time_t>((time.count() - milliseconds) / 1000);
+    std::tm utc{};
+    gmtime_r(&seconds, &utc);
+    char day[40], text[48];
+    std::strftime(day, sizeof day, "%Y-%m-%dT%H:%M:%S", &utc);
+    std::snprintf(text, sizeof text, "%s.%03dZ", day, static_cast<int>(milliseconds));
+    return text;
+}
+
+std::string csvHead(int stages, const std::vector<std::string>& classNames) {
+    std::string head = "time,frame,phase,luminance,tokens_in";
+    for (int stage = 0; stage < stages; ++stage)
+        head += ",tokens_stage_" + std::to_string(stage + 1);
+    head += ",tokens_kept,capture_ms,network_ms,encoder_ms,merge_ms,draw_ms,dropped";
+    for (const std::string& name : classNames)
+        head += "," + quoted("share " + name);
+    return head;
+}
+
+std::string csvLine(const Measurement& m, int stages, int classes) {
+    std::string line = timeText(m.time) + "," + std::to_string(m.frame) +
+                       (m.phase == Phase::Night ? ",night," : ",day,") + number(m.luminance) + "," +
+                       std::to_string(m.tokensIn);
+    for (int stage = 0; stage < stages; ++stage)
+        line +=
+            "," + (stage < int(m.stageTokens.size()) ? std::to_string(m.stageTokens[stage]) : std::string());
+    line += "," + std::to_string(m.tokensKept());
+    for (double ms : {m.captureMs, m.networkMs, m.encoderMs, m.mergeMs, m.drawMs})
+        line += "," + number(ms);
+    line += "," + std::to_string(m.dropped);
+    for (int id = 0; id < classes; ++id)
+        line += "," + (id < int(m.classShares.size()) ? number(m.classShares[id]) : std::string());
+    return line;
+}
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,229 @@
+#include "pipeline/store/store.hpp"
+
+#include <limits>
+
+#include "pipeline/store/database.hpp"
+#include "pipeline/store/number_list.hpp"
+
+namespace mpm::pipeline {
+
+namespace {
+
+constexpr std::int64_t kMinute = 60'000, kHour = 3'600'000;
+
+std::int64_t spanMs(Store::Span span) {
+    return span == Store::Span::Minute ? kMinute : kHour;
+}
+
+/// Towards the past, before 1970 too.
+std::int64_t floorTo(std::int64_t time, std::int64_t span) {
+    const std::int64_t rest = time % span;
+    return time - (rest < 0 ? rest + span : rest);
+}
+
+constexpr const char* kInsertReading =
+    "INSERT INTO reading(source, time, frame, tokens_in, stage_tokens, luminance, night, capture_ms, "
+    "network_ms, "
+    "encoder_ms, merge_ms, draw_ms, dropped, class_shares) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+
+constexpr const char* kUpsertBucket =
+    "INSERT INTO bucket VALUES(?1,?2,?3,1,?4,?5,?5*?5,?5,?5,?4*?5,?6,?7) ON CONFLICT DO UPDATE SET "
+    "count = count + 1, nights = nights + ?4, tokens_sum = tokens_sum + ?5, tokens_squares = tokens_squares "
+    "+ ?5*?5, "
+    "tokens_least = min(tokens_least, ?5), tokens_most = max(tokens_most, ?5), "
+    "night_tokens_sum = night_tokens_sum + ?4*?5, luminance_sum = luminance_sum + ?6, latency_sum = "
+    "latency_sum + ?7";
+
+void insertReading(Statement& insert, std::int64_t source, const Measurement& m) {
+    insert.bind(1, source)
+        .bind(2, std::int64_t{m.time.count()})
+        .bind(3, m.frame)
+        .bind(4, std::int64_t{m.tokensIn});
+    insert.bind(5, listText(m.stageTokens))
+        .bind(6, m.luminance)
+        .bind(7, std::int64_t{m.phase == Phase::Night});
+    insert.bind(8, m.captureMs)
+        .bind(9, m.networkMs)
+        .bind(10, m.encoderMs)
+        .bind(11, m.mergeMs)
+        .bind(12, m.drawMs);
+    insert.bind(13, m.dropped).bind(14, listText(m.classShares)).run();
+}
+
+void addToBucket(Statement& upsert, std::int64_t source, std::int64_t span, const Measurement& m) {
+    const double latency = m.captureMs + m.networkMs + m.drawMs;
+    upsert.bind(1, source).bind(2, span).bind(3, floorTo(m.time.count(), span));
+    upsert.bind(4, std::int64_t{m.phase == Phase::Night}).bind(5, std::int64_t{m.tokensKept()});
+    upsert.bind(6, m.luminance).bind(7, latency).run();
+}
+
+Measurement readMeasurement(const Statement& row) {
+    Measurement m;
+    m.time = Millis(row.integer(0));
+    m.frame = row.integer(1);
+    m.tokensIn = static_cast<int>(row.integer(2));
+    m.stageTokens = parseList<int>(row.text(3));
+    m.luminance = row.real(4);
+    m.phase = row.integer(5) != 0 ? Phase::Night : Phase::Day;
+    m.captureMs = row.real(6);
+    m.networkMs = row.real(7);
+    m.encoderMs = row.real(8);
+    m.mergeMs = row.real(9);
+    m.drawMs = row.real(10);
+    m.dropped = row.integer(11);
+    m.classShares = parseList<double>(row.text(12));
+    return m;
+}
+
+constexpr const char* kSelectReadings =
+    "SELECT time, frame, tokens_in, stage_tokens, luminance, night, capture_ms, network_ms, encoder_ms, "
+    "merge_ms, "
+    "draw_ms, dropped, class_shares FROM reading WHERE source = ? AND time >= ? AND time < ? ORDER BY time, "
+    "id LIMIT ?";
+
+Bucket readBucket(const Statement& row) {
+    Bucket b;
+    b.time = Millis(row.integer(0));
+    b.count = row.integer(1);
+    b.nights = row.integer(2);
+    const double count = static_cast<double>(b.count), nights = static_cast<double>(b.nights);
+    b.tokensMean = row.real(3) / count;
+    b.tokensSquares = row.real(4) / count;
+    b.tokensLeast = static_cast<int>(row.integer(5));
+    b.tokensMost = static_cast<int>(row.integer(6));
+    b.dayTokens = count > nights ? (row.real(3) - row.real(7)) / (count - nights) : 0;
+    b.nightTokens = nights > 0 ? row.real(7) / nights : 0;
+    b.luminance = row.real(8) / count;
+    b.latencyMs = row.real(9) / count;
+    return b;
+}
+
+}  // namespace
+
+Store::Store(const std::string& path) : m_database(std::make_unique<Database>(path)) {}
+Store::~Store() = default;
+Store::Store(Store&&) noexcept = default;
+Store& Store::operator=(Store&&) noexcept = default;
+
+std::int64_t Store::source(const std::string& name) {
+    Statement find = m_database->prepare("SELECT id FROM source WHERE name = ?");
+    if (find.bind(1, name).step()) return find.integer(0);
+    m_database->prepare("INSERT INTO source(name) VALUES(?) ON CONFLICT DO NOTHING").bind(1, name).run();
+    Statement made = m_database->prepare("SELECT id FROM source WHERE name = ?");
+    made.bind(1, name).step();
+    return made.integer(0);
+}
+
+void Store::add(std::int64_t source, const std::vector<Measurement>& measurements) {
+    Database::Transaction transaction(*m_database);
+    Statement insert = m_database->prepare(kInsertReading);
+    Statement upsert = m_database->prepare(kUpsertBucket);
+    for (const Measurement& measurement : measurements) {
+        insertReading(insert, source, measurement);
+        addToBucket(upsert, source, kMinute, measurement);
+        addToBucket(upsert, source, kHour, measurement);
+    }
+    transaction.commit();
+}
+
+void Store::addEvent(std::int64_t source, const Event& event) {
+    Statement insert = m_database->prepare("INSERT INTO event(source, time, kind, text) VALUES(?,?,?,?)");
+    insert.bind(1, source)
+        .bind(2, std::int64_t{event.time.count()})
+        .bind(3, event.kind)
+        .bind(4, event.text)
+        .run();
+}
+
+std::vector<Measurement> Store::measurements(std::int64_t source, Millis from, Millis to,
+                                             std::int64_t limit) const {
+    Statement rows = m_database->prepare(kSelectReadings);
+    rows.bind(1, source).bind(2, std::int64_t{from.count()}).bind(3, std::int64_t{to.count()}).bind(4, limit);
+    std::vector<Measurement> found;
+    while (rows.step())
+        found.push_back(readMeasurement(rows));
+    return found;
+}
+
+std::vector<Bucket> Store::buckets(std::int64_t source, Span span, Millis from, Millis to) const {
+    Statement rows = m_database->prepare(
+        "SELECT time, count, nights, tokens_sum, tokens_squares, tokens_least, tokens_most, "
+        "night_tokens_sum, "
+        "luminance_sum, latency_sum FROM bucket WHERE source = ? AND span = ? AND time >= ? AND time < ? "
+        "ORDER BY time");
+    rows.bind(1, source)
+        .bind(2, spanMs(span))
+        .bind(3, std::int64_t{from.count()})
+        .bind(4, std::int64_t{to.count()});
+    std::vector<Bucket> found;
+    while (rows.step())
+        found.push_back(readBucket(rows));
+    return found;
+}
+
+std::vector<Event> Store::events(std::int64_t source, Millis from, Millis to) const {
+    Statement rows = m_database->prepare(
+        "SELECT time, kind, text FROM event WHERE source = ? AND time >= ? AND time < ? ORDER BY time, id");
+    rows.bind(1, source).bind(2, std::int64_t{from.count()}).bind(3, std::int64_t{to.count()});
+    std::vector<Event> found;
+    while (rows.step())
+        found.push_back({Millis(rows.integer(0)), rows.text(1), rows.text(2)});
+    return found;
+}
+
+std::int64_t Store::count(std::int64_t source) const {
+    Statement rows = m_database->prepare("SELECT count(*) FROM reading WHERE source = ?");
+    rows.bind(1, source).step();
+    return rows.integer(0);
+}
+
+std::pair<Millis, Millis> Store::extent(std::int64_t source) const {
+    Statement rows = m_database->prepare(
+        "SELECT coalesce(min(time), 0), coalesce(max(time) + ?2, 0) FROM bucket WHERE source = ?1 AND span = "
+        "?2");
+    rows.bind(1, source).bind(2, kHour).step();
+    return {Millis(rows.integer(0)), Millis(rows.integer(1))};
+}
+
+void Store::apply(const Retention& retention, Millis now) {
+    const auto oldest = [&](std::chrono::hours kept) { return std::int64_t{(now - kept).count()}; };
+    Database::Transaction transaction(*m_database);
+    if (retention.readings.count() > 0) {
+        m_database->prepare("DELETE FROM reading WHERE time < ?").bind(1, oldest(retention.readings)).run();
+    }
+    const auto forget = [&](std::int64_t span, std::chrono::hours kept) {
+        if (kept.count() == 0) return;
+        m_database->prepare("DELETE FROM bucket WHERE span = ? AND time < ?")
+            .bind(1, span)
+            .bind(2, oldest(kept))
+            .run();
+    };
+    forget(kMinute, retention.minutes);
+    forget(kHour, retention.hours);
+    transaction.commit();
+}
+
+std::int64_t Store::exportCsv(std::ostream& out, std::int64_t source, Millis from, Millis to) const {
+    // Schedules change while measuring: the widest row decides how many columns there are.
+    Statement widest = m_database->prepare(
+        "SELECT coalesce(max(json_array_length(stage_tokens)), 0), "
+        "coalesce(max(json_array_length(class_shares)), 0) "
+        "FROM reading WHERE source = ? AND time >= ? AND time < ?");
+    widest.bind(1, source).bind(2, std::int64_t{from.count()}).bind(3, std::int64_t{to.count()}).step();
+    const int stages = static_cast<int>(widest.integer(0)), classes = static_cast<int>(widest.integer(1));
+    std::vector<std::string> names;
+    for (int id = 0; id < classes; ++id)
+        names.push_back("class_" + std::to_string(id));
+    out << csvHead(stages, names) << '\n';
+    Statement rows = m_database->prepare(kSelectReadings);
+    rows.bind(1, source).bind(2, std::int64_t{from.count()}).bind(3, std::int64_t{to.count()});
+    rows.bind(4, std::int64_t{-1});
+    std::int64_t written = 0;
+    for (; rows.step(); ++written)
+        out << csvLine(readMeasurement(rows), stages, classes) << '\n';
+    if (!out.flush())
+        throw StoreError(StoreError::Kind::DiskFull, "the CSV could not be written: is the disk full?");
+    return written;
+}
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,115 @@
+// Measurements over weeks, in SQLite. The schema is documented in docs/store.md.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <ostream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "pipeline/daynight/day_night.hpp"
+
+namespace mpm::pipeline {
+
+using Millis = std::chrono::milliseconds;  ///< since 1970-01-01 00:00 UTC, where it is a time
+
+class StoreError : public std::runtime_error {
+public:
+    enum class Kind { CannotOpen, Damaged, NewerSchema, Locked, DiskFull, Other };
+    StoreError(Kind kind, const std::string& text) : std::runtime_error(text), m_kind(kind) {}
+    Kind kind() const { return m_kind; }
+
+private:
+    Kind m_kind;
+};
+
+struct Measurement {
+    Millis time{0};
+    std::int64_t frame = 0;
+    int tokensIn = 0;              ///< image tokens of the picture
+    std::vector<int> stageTokens;  ///< after each merge
+    double luminance = 0;          ///< 0..1
+    Phase phase = Phase::Day;
+    double captureMs = 0, networkMs = 0, encoderMs = 0, mergeMs = 0, drawMs = 0;
+    std::int64_t dropped = 0;         ///< frames of the source dropped since the measurement before
+    std::vector<double> classShares;  ///< by class id, 0..1; may be empty
+
+    int tokensKept() const { return stageTokens.empty() ? tokensIn : stageTokens.back(); }
+};
+
+/// All measurements of one minute or one hour.
+struct Bucket {
+    Millis time{0};  ///< beginning
+    std::int64_t count = 0, nights = 0;
+    double tokensMean = 0, tokensSquares = 0;  ///< of the tokens kept; mean of the squares, for the spread
+    int tokensLeast = 0, tokensMost = 0;
+    double dayTokens = 0, nightTokens = 0;  ///< means; 0 where there was no day or night
+    double luminance = 0, latencyMs = 0;    ///< means
+};
+
+struct Event {
+    Millis time{0};
+    std::string kind;  ///< "day", "night", "alert", "source", ...
+    std::string text;
+};
+
+/// What is kept for how long. Zero: for ever.
+struct Retention {
+    std::chrono::hours readings{24 * 14};
+    std::chrono::hours minutes{24 * 366};
+    std::chrono::hours hours{0};
+};
+
+/// One file, one connection, one thread at a time; several stores on one file (other threads, other programs)
+/// get on with each other. Every call throws StoreError.
+class Store {
+public:
+    enum class Span { Minute, Hour };
+
+    /// Opens or makes the file. A damaged one is left as it is and reported.
+    explicit Store(const std::string& path);
+    ~Store();
+    Store(Store&&) noexcept;
+    Store& operator=(Store&&) noexcept;
+
+    /// The id of a source by its name (which must hold no password), made when new.
+    std::int64_t source(const std::string& name);
+
+    /// All or none, on the disk when the call returns.
+    void add(std::int64_t source, const std::vector<Measurement>& measurements);
+    void addEvent(std::int64_t source, const Event& event);
+
+    /// In [from, to), rising in time, at most `limit`.
+    std::vector<Measurement> measurements(std::int64_t source, Millis from, Millis to,
+                                          std::int64_t limit = -1) const;
+    std::vector<Bucket> buckets(std::int64_t source, Span span, Millis from, Millis to) const;
+    std::vector<Event> events(std::int64_t source, Millis from, Millis to) const;
+    std::int64_t count(std::int64_t source) const;
+
+    /// First and last time of a source's buckets; equal where it has none.
+    std::pair<Millis, Millis> extent(std::int64_t source) const;
+
+    /// Deletes what is older than allowed at `now`; minutes and hours outlive the readings they were made
+    /// from.
+    void apply(const Retention& retention, Millis now);
+
+    /// The measurements in [from, to) as CSV with a head line; returns how many.
+    std::int64_t exportCsv(std::ostream& out, std::int64_t source, Millis from, Millis to) const;
+
+    static constexpr int kSchema = 1;
+
+private:
+    class Database;
+    std::unique_ptr<Database> m_database;
+};
+
+/// The columns of exportCsv, and of `mpm run`'s tokens.csv: one line without its end.
+std::string csvHead(int stages, const std::vector<std::string>& classNames);
+std::string csvLine(const Measurement& measurement, int stages, int classes);
+
+/// 2026-01-31T23:59:59.123Z
+std::string timeText(Millis time);
+
+}  // namespace mpm::pipeline
