@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <set>
 
 #include <opencv2/imgproc.hpp>
@@ -135,20 +134,6 @@ cv::Mat drawMergeMap(const cv::Mat& picture, const cv::Mat& map, cv::Size grid, 
         }
     if (style.outlines) drawOutlines(drawn, map.ptr<int>(), sizes, grid);
     return drawn;
-}
-
-cv::Size tokenGrid(int tokens, cv::Size input) {
-    CV_CheckGT(tokens, 0, "tokens: expected at least one");
-    CV_Check(input.area(), !input.empty(), "input: expected the size of the network's input");
-    const double wanted = static_cast<double>(input.width) / input.height;
-    cv::Size best;
-    double bestError = 1e300;
-    for (int rows = 1; rows <= tokens; ++rows) {
-        if (tokens % rows != 0) continue;
-        const double error = std::abs(std::log(double(tokens / rows) / rows / wanted));
-        if (error < bestError) bestError = error, best = {tokens / rows, rows};
-    }
-    return best;
 }
 
 }  // namespace mpm::pipeline

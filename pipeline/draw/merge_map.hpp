@@ -23,7 +23,4 @@ Palette clusterColours(const cv::Mat& map, cv::Size grid);
 /// How many tokens each cluster holds.
 std::vector<int> clusterSizes(const cv::Mat& map);
 
-/// Tokens across and down for `tokens` patches of a network input of `input` pixels.
-cv::Size tokenGrid(int tokens, cv::Size input);
-
 }  // namespace mpm::pipeline

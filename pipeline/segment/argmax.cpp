@@ -1,0 +1,121 @@
+#include "pipeline/segment/argmax.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace mpm::pipeline {
+
+namespace {
+
+/// Where each of `size` pixels lies among `from`: the lower neighbour, the upper one, and the upper one's
+/// weight.
+struct Taps {
+    std::vector<int> low, high;
+    std::vector<float> weight;
+
+    Taps(int from, int size) : low(size), high(size), weight(size) {
+        for (int i = 0; i < size; ++i) {
+            const double at = std::clamp((i + 0.5) * from / size - 0.5, 0.0, from - 1.0);
+            low[i] = static_cast<int>(at);
+            high[i] = std::min(low[i] + 1, from - 1);
+            weight[i] = static_cast<float>(at - low[i]);
+        }
+    }
+};
+
+/// Rows of logits one below the other, C of them: class c, row y.
+struct Logits {
+    const float* data;
+    int classes, rows, cols;
+    const float* row(int c, int y) const { return data + (std::size_t(c) * rows + y) * cols; }
+};
+
+/// One line of the result at a time: every class is stretched into `line` and compared with the best so far.
+class LineMaker {
+public:
+    LineMaker(const Logits& logits, const Taps& across, const Taps& down, bool scores)
+        : m_logits(logits), m_across(across), m_down(down), m_between(logits.cols), m_scores(scores) {
+        const size_t width = across.low.size();
+        m_line.resize(width), m_best.resize(width), m_sum.resize(width), m_id.resize(width);
+    }
+
+    void make(int y) {
+        std::fill(m_best.begin(), m_best.end(), -std::numeric_limits<float>::infinity());
+        std::fill(m_id.begin(), m_id.end(), 0);
+        for (int c = 0; c < m_logits.classes; ++c) {
+            stretch(c, y);
+            for (size_t x = 0; x < m_line.size(); ++x) {
+                m_id[x] = m_line[x] > m_best[x] ? c : m_id[x];
+                m_best[x] = std::max(m_line[x], m_best[x]);
+            }
+        }
+        if (m_scores) sumExponentials(y);
+    }
+
+    int id(int x) const { return m_id[x]; }
+    float score(int x) const { return 1 / m_sum[x]; }
+
+private:
+    void stretch(int c, int y) {
+        const float* above = m_logits.row(c, m_down.low[y]);
+        const float* below = m_logits.row(c, m_down.high[y]);
+        const float t = m_down.weight[y];
+        for (int x = 0; x < m_logits.cols; ++x)
+            m_between[x] = above[x] + (below[x] - above[x]) * t;
+        for (size_t x = 0; x < m_line.size(); ++x) {
+            const float left = m_between[m_across.low[x]];
+            m_line[x] = left + (m_between[m_across.high[x]] - left) * m_across.weight[x];
+        }
+    }
+
+    void sumExponentials(int y) {
+        std::fill(m_sum.begin(), m_sum.end(), 0.f);
+        for (int c = 0; c < m_logits.classes; ++c) {
+            stretch(c, y);
+            for (size_t x = 0; x < m_line.size(); ++x)
+                m_sum[x] += std::exp(m_line[x] - m_best[x]);
+        }
+    }
+
+    Logits m_logits;
+    const Taps& m_across;
+    const Taps& m_down;
+    std::vector<float> m_between, m_line, m_best, m_sum;
+    std::vector<int> m_id;
+    bool m_scores;
+};
+
+}  // namespace
+
+Labels argmaxStretched(const cv::Mat& logits, cv::Size size, bool scores) {
+    CV_CheckTypeEQ(logits.type(), CV_32F, "logits: expected 32-bit floats");
+    CV_Check(logits.dims, logits.dims == 3 || (logits.dims == 4 && logits.size[0] == 1),
+             "logits: expected 1xCxHxW or CxHxW");
+    CV_Check(size.area(), !size.empty(), "size: expected at least one pixel");
+    CV_Assert(logits.isContinuous() && logits.total() > 0);
+    const int first = logits.dims - 3;
+    const Logits source{logits.ptr<float>(), logits.size[first], logits.size[first + 1],
+                        logits.size[first + 2]};
+    const Taps across(source.cols, size.width), down(source.rows, size.height);
+    Labels labels;
+    labels.ids.create(size, source.classes <= 256 ? CV_8U : CV_16U);
+    if (scores) labels.scores.create(size, CV_32F);
+    cv::parallel_for_(cv::Range(0, size.height), [&](const cv::Range& rows) {
+        LineMaker maker(source, across, down, scores);
+        for (int y = rows.start; y < rows.end; ++y) {
+            maker.make(y);
+            for (int x = 0; x < size.width; ++x) {
+                if (labels.ids.depth() == CV_8U)
+                    labels.ids.at<uchar>(y, x) = static_cast<uchar>(maker.id(x));
+                else
+                    labels.ids.at<ushort>(y, x) = static_cast<ushort>(maker.id(x));
+                if (scores) labels.scores.at<float>(y, x) = maker.score(x);
+            }
+        }
+    });
+    return labels;
+}
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,61 @@
+#include "pipeline/segment/model_file.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+namespace fs = std::filesystem;
+
+namespace mpm::pipeline {
+
+namespace {
+
+/// default.onnx, or the first model of the folder by name.
+std::string modelIn(const fs::path& folder) {
+    std::error_code error;
+    if (fs::is_regular_file(folder / "default.onnx", error)) return folder / "default.onnx";
+    std::vector<std::string> models;
+    for (const auto& entry : fs::directory_iterator(folder, error))
+        if (entry.path().extension() == ".onnx") models.push_back(entry.path());
+    return models.empty() ? std::string() : *std::min_element(models.begin(), models.end());
+}
+
+std::string defaultModel() {
+    for (const std::string& folder : modelFolders())
+        if (std::string found = modelIn(folder); !found.empty()) return found;
+    return {};
+}
+
+}  // namespace
+
+std::vector<std::string> modelFolders() {
+    std::vector<std::string> folders;
+    if (const char* chosen = std::getenv("MPM_MODELS")) folders.emplace_back(chosen);
+    std::error_code error;
+    const fs::path program = fs::read_symlink("/proc/self/exe", error);
+    if (!error) {
+        folders.push_back((program.parent_path() / ".." / "share" / "mpm").lexically_normal());
+        folders.push_back(program.parent_path());
+    }
+    folders.emplace_back(MPM_ZOO_DIR);
+    return folders;
+}
+
+bool hasDefaultModel() {
+    return !defaultModel().empty();
+}
+
+std::string findModel(const std::string& model) {
+    if (model == "default") {
+        const std::string found = defaultModel();
+        if (!found.empty()) return found;
+        throw ModelError(
+            "default: no model is shipped with this build; name a model file ('mpm convert' makes one)");
+    }
+    std::error_code error;
+    if (fs::is_regular_file(model, error)) return model;
+    throw ModelError(model + (fs::exists(model, error) ? ": not a file" : ": no such file") +
+                     "; name an ONNX model, or default");
+}
+
+}  // namespace mpm::pipeline

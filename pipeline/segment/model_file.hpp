@@ -1,0 +1,27 @@
+// Where model files lie.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace mpm::pipeline {
+
+/// A model that cannot be used: missing, damaged, or without what is needed. One line: what, where, what to
+/// do.
+class ModelError : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+/// The folders searched for the shipped model, in order: $MPM_MODELS, share/mpm beside the program's own
+/// folder, the program's folder, models/zoo of the source tree it was built from.
+std::vector<std::string> modelFolders();
+
+/// The file MODEL names: a path, or `default` for the shipped model. Throws ModelError where there is none.
+std::string findModel(const std::string& model);
+
+/// Whether there is a shipped model.
+bool hasDefaultModel();
+
+}  // namespace mpm::pipeline

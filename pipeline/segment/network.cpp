@@ -1,0 +1,92 @@
+#include "pipeline/segment/network.hpp"
+
+#include <opencv2/core/utility.hpp>
+
+#include "pipeline/segment/model_file.hpp"
+#include "pipeline/segment/random_net.hpp"
+
+namespace mpm::pipeline {
+
+namespace {
+
+cv::dnn::Net readNet(const std::string& path) {
+    mpm::registerLayers();
+    try {
+        return cv::dnn::readNetFromONNX(path);
+    } catch (const cv::Exception& error) {
+        const std::string said = error.err.substr(0, error.err.find('\n'));
+        throw ModelError(path + ": OpenCV " + cv::getVersionString() + " cannot load it (" + said +
+                         "); if it is a raw export, convert it first: mpm convert " + path + " OUT.onnx");
+    }
+}
+
+mpm::ModelInfo readInfo(const std::string& path) {
+    try {
+        return mpm::modelInfo(path);
+    } catch (const cv::Exception& error) {
+        throw ModelError(path + ": not an ONNX model that can be read (" + error.err +
+                         "); name another file");
+    }
+}
+
+mpm::Encoder findEncoder(cv::dnn::Net& net, const std::string& name) {
+    try {
+        return mpm::encoder(net);
+    } catch (const cv::Exception&) {
+        throw ModelError(name + ": no ViT encoder of ours in it; convert the model first: mpm convert " +
+                         name + " OUT.onnx");
+    }
+}
+
+}  // namespace
+
+Network::Network(cv::dnn::Net net, mpm::ModelInfo info, std::string name, bool random)
+    : m_net(std::move(net)),
+      m_encoder(findEncoder(m_net, name)),
+      m_info(std::move(info)),
+      m_name(std::move(name)),
+      m_random(random) {}
+
+Network::Network(const std::string& model, cv::Size size)
+    : Network([&] {
+          const std::string path = findModel(model);
+          mpm::ModelInfo info = readInfo(path);  // first: its complaints about damage are the better ones
+          if (info.size.empty()) info.size = size;
+          if (info.size.empty())
+              throw ModelError(path + ": the model leaves its input size open; give one with --size HxW");
+          if (!size.empty() && size != info.size)
+              throw ModelError(path + ": made for " + std::to_string(info.size.height) + "x" +
+                               std::to_string(info.size.width) + "; for another size convert it with --size");
+          return Network(readNet(path), std::move(info), path, false);
+      }()) {}
+
+Network::Network(const RandomModel& model)
+    : Network(makeRandomNet(model), randomModelInfo(model), "random weights", true) {}
+
+cv::Mat Network::blob(const std::vector<cv::Mat>& pictures) const {
+    CV_Check(pictures.size(), !pictures.empty(), "pictures: expected at least one");
+    if (pictures.size() == 1) return mpm::blobFromImage(pictures.front(), m_info);
+    cv::Mat batch;
+    for (size_t i = 0; i < pictures.size(); ++i) {
+        const cv::Mat one = mpm::blobFromImage(pictures[i], m_info);
+        if (i == 0) {
+            const int shape[] = {static_cast<int>(pictures.size()), one.size[1], one.size[2], one.size[3]};
+            batch.create(4, shape, CV_32F);
+        }
+        std::copy(one.ptr<float>(), one.ptr<float>() + one.total(), batch.ptr<float>(static_cast<int>(i)));
+    }
+    return batch;
+}
+
+cv::Mat Network::forward(const cv::Mat& blob) {
+    // OpenCV 5.0's engine keeps old sizes inside when counts change while the input's shape does not, and
+    // answers wrongly. An input of another shape in between makes it look again.
+    if (cv::getVersionMajor() == 5 && cv::getVersionMinor() == 0) {
+        const int shape[] = {blob.size[0], blob.size[1], 16, 16};
+        m_net.setInput(cv::Mat(4, shape, CV_32F, cv::Scalar(0)));
+    }
+    m_net.setInput(blob);
+    return m_net.forward();
+}
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,54 @@
+// A model in memory: the network, the handle of its encoder, and what the file says of itself.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <mpm/mpm.hpp>
+
+namespace mpm::pipeline {
+
+/// A network without training, for the demo and for measuring where no model is at hand.
+struct RandomModel {
+    cv::Size size{512, 512};  ///< multiples of 16
+    int dim = 192, depth = 12, heads = 3, classes = 8;
+    std::uint64_t seed = 1;
+};
+
+/// Move-only, and like the cv::dnn::Net in it for one thread at a time.
+class Network {
+public:
+    /// MODEL is a path or `default`. `size` replaces the model's own where it leaves the size open.
+    /// Throws ModelError.
+    explicit Network(const std::string& model, cv::Size size = {});
+
+    explicit Network(const RandomModel& model);
+
+    Network(Network&&) = default;
+    Network& operator=(Network&&) = default;
+
+    /// blob: Bx3xHxW of blobFromImage(); its batch may differ from call to call where the model leaves it
+    /// open.
+    cv::Mat forward(const cv::Mat& blob);
+
+    /// One blob of several pictures.
+    cv::Mat blob(const std::vector<cv::Mat>& pictures) const;
+
+    mpm::Encoder& encoder() { return m_encoder; }
+    const mpm::Encoder& encoder() const { return m_encoder; }
+    const mpm::ModelInfo& info() const { return m_info; }
+    const std::string& name() const { return m_name; }  ///< the path, or "random weights"
+    bool random() const { return m_random; }
+    cv::dnn::Net& net() { return m_net; }
+
+private:
+    Network(cv::dnn::Net net, mpm::ModelInfo info, std::string name, bool random);
+
+    cv::dnn::Net m_net;
+    mpm::Encoder m_encoder;
+    mpm::ModelInfo m_info;
+    std::string m_name;
+    bool m_random;
+};
+
+}  // namespace mpm::pipeline

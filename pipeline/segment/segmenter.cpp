@@ -1,0 +1,95 @@
+#include "pipeline/segment/segmenter.hpp"
+
+#include <cmath>
+
+#include <opencv2/imgproc.hpp>
+
+#include "pipeline/segment/argmax.hpp"
+#include "pipeline/segment/model_file.hpp"
+
+namespace mpm::pipeline {
+
+namespace {
+
+/// One image of a batch, as a view.
+cv::Mat imageOf(const cv::Mat& output, int index) {
+    std::vector<cv::Range> ranges(output.dims, cv::Range::all());
+    ranges[0] = cv::Range(index, index + 1);
+    return output(ranges);
+}
+
+/// Ids as numbers of any type -> CV_8U, or CV_16U where one is past 255.
+cv::Mat toIds(const cv::Mat& image, int rows, int cols) {
+    const cv::Mat plane(rows, cols, image.type(), image.data);
+    double most = 0;
+    cv::minMaxLoc(plane, nullptr, &most);
+    cv::Mat ids;
+    plane.convertTo(ids, most < 256 ? CV_8U : CV_16U);
+    return ids;
+}
+
+double milliseconds(std::int64_t ticks) {
+    return static_cast<double>(ticks) * 1e3 / cv::getTickFrequency();
+}
+
+}  // namespace
+
+cv::Mat labelsOf(const cv::Mat& output, int index, cv::Size input, cv::Mat* scores) {
+    const bool labels = output.dims == 4 && output.size[1] == 1;
+    const bool logits = output.dims == 4 && output.size[1] > 1 && output.type() == CV_32F;
+    if (labels) return toIds(imageOf(output, index), output.size[2], output.size[3]);
+    if (!logits)
+        throw ModelError(
+            "the model's output is neither logits (BxCxHxW) nor labels (Bx1xHxW); it cannot segment");
+    const cv::Size size(std::max(output.size[3], input.width), std::max(output.size[2], input.height));
+    Labels found = argmaxStretched(imageOf(output, index), size, scores != nullptr);
+    if (scores != nullptr) *scores = found.scores;
+    return found.ids;
+}
+
+cv::Size tokenGrid(int tokens, cv::Size input) {
+    CV_CheckGT(tokens, 0, "tokens: expected at least one");
+    CV_Check(input.area(), !input.empty(), "input: expected the size of the network's input");
+    const double wanted = static_cast<double>(input.width) / input.height;
+    cv::Size best;
+    double bestError = 1e300;
+    for (int rows = 1; rows <= tokens; ++rows) {
+        if (tokens % rows != 0) continue;
+        const double error = std::abs(std::log(double(tokens / rows) / rows / wanted));
+        if (error < bestError) bestError = error, best = {tokens / rows, rows};
+    }
+    return best;
+}
+
+Segmentation Segmenter::segment(const cv::Mat& picture, bool scores) {
+    return std::move(segment(std::vector<cv::Mat>{picture}, scores).front());
+}
+
+std::vector<Segmentation> Segmenter::segment(const std::vector<cv::Mat>& pictures, bool scores) {
+    const std::int64_t start = cv::getTickCount();
+    const cv::Mat blob = m_network.blob(pictures);
+    const std::int64_t prepared = cv::getTickCount();
+    const cv::Mat output = m_network.forward(blob);
+    const std::int64_t done = cv::getTickCount();
+    const mpm::Report report = encoder().report();
+    std::vector<Segmentation> results(pictures.size());
+    for (size_t i = 0; i < pictures.size(); ++i) {
+        const std::int64_t begun = cv::getTickCount();
+        Segmentation& result = results[i];
+        const cv::Mat ids =
+            labelsOf(output, static_cast<int>(i), info().size, scores ? &result.scores : nullptr);
+        cv::resize(ids, result.labels, pictures[i].size(), 0, 0, cv::INTER_NEAREST);
+        if (!result.scores.empty()) cv::resize(result.scores, result.scores, pictures[i].size());
+        result.tokens = report.images.at(i);
+        result.grid = tokenGrid(static_cast<int>(result.tokens.map.total()), info().size);
+        result.encoder = report.times;
+        result.device = report.device;
+        result.precision = report.precision;
+        result.prepareMs = milliseconds(prepared - start);
+        result.networkMs = milliseconds(done - prepared);
+        result.labelsMs = milliseconds(cv::getTickCount() - begun);
+    }
+    return results;
+}
+
+}  // namespace mpm::pipeline

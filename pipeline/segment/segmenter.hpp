@@ -1,0 +1,49 @@
+// Pictures in, labels out.
+#pragma once
+
+#include <vector>
+
+#include "pipeline/segment/network.hpp"
+
+namespace mpm::pipeline {
+
+struct Segmentation {
+    cv::Mat labels;           ///< CV_8U or CV_16U ids, of the picture's size
+    cv::Mat scores;           ///< CV_32F, probability of the label; empty unless asked for or unknown
+    mpm::ImageReport tokens;  ///< of this picture
+    cv::Size grid;            ///< image tokens across and down
+    mpm::Times encoder;       ///< of the whole batch
+    mpm::Device device = mpm::Device::Cpu;
+    mpm::Precision precision = mpm::Precision::F32;
+    double prepareMs = 0;  ///< picture to blob, whole batch
+    double networkMs = 0;  ///< blob to output, whole batch
+    double labelsMs = 0;   ///< output to labels, this picture
+};
+
+class Segmenter {
+public:
+    /// Throws ModelError where the network cannot segment (its output is neither logits nor labels) at first
+    /// use.
+    explicit Segmenter(Network network) : m_network(std::move(network)) {}
+
+    Segmentation segment(const cv::Mat& picture, bool scores = false);
+    std::vector<Segmentation> segment(const std::vector<cv::Mat>& pictures, bool scores = false);
+
+    Network& network() { return m_network; }
+    const Network& network() const { return m_network; }
+    mpm::Encoder& encoder() { return m_network.encoder(); }
+    const mpm::ModelInfo& info() const { return m_network.info(); }
+
+private:
+    Network m_network;
+};
+
+/// Ids of image `index` of a network's output, of the size the network worked at: logits (BxCxHxW, any H and
+/// W) are stretched to `input` first; labels (Bx1xHxW, or BxHxW) are taken as they are.
+cv::Mat labelsOf(const cv::Mat& output, int index, cv::Size input, cv::Mat* scores = nullptr);
+
+/// Tokens across and down for `tokens` patches of a network input of `input` pixels: of the ways to make a
+/// rectangle of them, the one closest to the input's shape.
+cv::Size tokenGrid(int tokens, cv::Size input);
+
+}  // namespace mpm::pipeline
