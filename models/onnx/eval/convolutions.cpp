@@ -1,0 +1,218 @@
+// Convolutions and pooling over two spatial axes (one is seen as two).
+#include <algorithm>
+#include <cmath>
+
+#include "models/onnx/eval/call.hpp"
+#include "models/onnx/eval/gemm.hpp"
+
+namespace mpm::models {
+namespace {
+
+struct Window {
+    int64_t kernel[2], stride[2] = {1, 1}, dilation[2] = {1, 1}, before[2] = {0, 0}, after[2] = {0, 0};
+    int64_t in[2], out[2];
+};
+
+void readPair(const std::vector<int64_t>& values, int64_t* pair) {
+    if (values.size() >= 2) std::copy_n(values.begin(), 2, pair);
+}
+
+Window windowOf(Call& c, const Shape& image, const std::vector<int64_t>& kernel) {
+    if (image.size() != 4 || kernel.size() != 2)
+        throw Refusal("only pictures of two dimensions are supported, not " + toString(image));
+    Window w;
+    readPair(kernel, w.kernel);
+    readPair(c.node.getInts("strides"), w.stride);
+    readPair(c.node.getInts("dilations"), w.dilation);
+    const std::vector<int64_t> pads = c.node.getInts("pads");
+    if (pads.size() >= 4) {
+        readPair(pads, w.before);
+        readPair({pads[2], pads[3]}, w.after);
+    }
+    const std::string automatic = c.node.getString("auto_pad", "NOTSET");
+    for (int d = 0; d < 2; ++d) {
+        w.in[d] = image[2 + d];
+        if (w.stride[d] < 1 || w.dilation[d] < 1 || w.kernel[d] < 1) throw Refusal("its window is empty");
+        const int64_t reach = (w.kernel[d] - 1) * w.dilation[d] + 1;
+        if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
+            const int64_t out = (w.in[d] + w.stride[d] - 1) / w.stride[d];
+            const int64_t total = std::max<int64_t>(0, (out - 1) * w.stride[d] + reach - w.in[d]);
+            w.before[d] = automatic == "SAME_UPPER" ? total / 2 : total - total / 2;
+            w.after[d] = total - w.before[d];
+        }
+        int64_t span = w.in[d] + w.before[d] + w.after[d] - reach;
+        if (c.node.getInt("ceil_mode", 0)) span += w.stride[d] - 1;
+        if (span < 0) throw Refusal("its window is larger than the picture " + toString(image));
+        w.out[d] = span / w.stride[d] + 1;
+    }
+    return w;
+}
+
+// Columns (channels * kernel) x (out pixels) of one picture; the transposed convolution runs it backwards.
+template <typename Visit>
+void overWindows(const Window& w, int64_t channels, const Visit& visit) {
+    parallel(channels * w.kernel[0] * w.kernel[1], 4, [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) {
+            const int64_t kx = row % w.kernel[1], ky = row / w.kernel[1] % w.kernel[0],
+                          ch = row / (w.kernel[0] * w.kernel[1]);
+            for (int64_t oy = 0; oy < w.out[0]; ++oy) {
+                const int64_t y = oy * w.stride[0] + ky * w.dilation[0] - w.before[0];
+                for (int64_t ox = 0; ox < w.out[1]; ++ox) {
+                    const int64_t x = ox * w.stride[1] + kx * w.dilation[1] - w.before[1];
+                    const bool inside = y >= 0 && y < w.in[0] && x >= 0 && x < w.in[1];
+                    visit((row * w.out[0] + oy) * w.out[1] + ox,
+                          inside ? (ch * w.in[0] + y) * w.in[1] + x : -1);
+                }
+            }
+        }
+    });
+}
+
+void addBias(Call& c, Tensor& y) {
+    if (!c.has(2)) return;
+    const int64_t channels = y.shape()[1], pixels = y.shape()[2] * y.shape()[3];
+    if (c.input(2).size() != channels) throw Refusal("its bias does not fit");
+    for (int64_t k = 0; k < y.size(); ++k)
+        y.writeF()[k] += c.in[2].f()[k / pixels % channels];
+}
+
+void conv(Call& c) {
+    const Tensor x = c.input(0), weight = c.input(1);
+    if (weight.rank() != 4) throw Refusal("only convolutions over two dimensions are supported");
+    const Window w = windowOf(c, x.shape(), {weight.shape()[2], weight.shape()[3]});
+    const int64_t groups = c.node.getInt("group", 1), outs = weight.shape()[0], ins = weight.shape()[1];
+    if (groups < 1 || outs % groups || ins * groups != x.shape()[1])
+        throw Refusal("its weight " + toString(weight.shape()) + " does not fit " + toString(x.shape()));
+    const Shape shape{x.shape()[0], outs, w.out[0], w.out[1]};
+    if (!c.known()) return c.shape(0, Type::Float, shape);
+    Tensor& y = c.make(0, Type::Float, shape);
+    const int64_t depth = ins * w.kernel[0] * w.kernel[1], pixels = w.out[0] * w.out[1];
+    std::vector<float> columns(depth * pixels);
+    for (int64_t b = 0; b < x.shape()[0] * groups; ++b) {
+        const float* from = x.f() + b * ins * w.in[0] * w.in[1];
+        overWindows(w, ins, [&](int64_t at, int64_t source) { columns[at] = source < 0 ? 0 : from[source]; });
+        const int64_t rows = outs / groups;
+        gemm(rows, pixels, depth, weight.f() + b % groups * rows * depth, columns.data(),
+             y.writeF() + b * rows * pixels);
+    }
+    addBias(c, y);
+}
+
+void convTranspose(Call& c) {
+    const Tensor x = c.input(0), weight = c.input(1);
+    if (x.rank() != 4 || weight.rank() != 4)
+        throw Refusal("only convolutions over two dimensions are supported");
+    const int64_t groups = c.node.getInt("group", 1), ins = weight.shape()[0], each = weight.shape()[1];
+    if (groups < 1 || ins != x.shape()[1] || ins % groups)
+        throw Refusal("its weight does not fit " + toString(x.shape()));
+    // Seen from its result it is an ordinary convolution's gradient: the window walks over the result.
+    int64_t stride[2] = {1, 1}, dilation[2] = {1, 1}, extra[2] = {0, 0};
+    readPair(c.node.getInts("strides"), stride);
+    readPair(c.node.getInts("dilations"), dilation);
+    readPair(c.node.getInts("output_padding"), extra);
+    std::vector<int64_t> pads = c.node.getInts("pads");
+    pads.resize(4, 0);
+    if (c.node.has("output_shape") || c.node.getString("auto_pad", "NOTSET") != "NOTSET")
+        throw Refusal("its automatic padding is not supported");
+    Shape shape{x.shape()[0], each * groups, 0, 0};
+    for (int d = 0; d < 2; ++d) {
+        const int64_t reach = (weight.shape()[2 + d] - 1) * dilation[d] + 1;
+        shape[2 + d] = (x.shape()[2 + d] - 1) * stride[d] + reach - pads[d] - pads[2 + d] + extra[d];
+    }
+    elementCount(shape);
+    if (!c.known()) return c.shape(0, Type::Float, shape);
+    Window w;
+    for (int d = 0; d < 2; ++d) {
+        w.kernel[d] = weight.shape()[2 + d];
+        w.stride[d] = stride[d];
+        w.dilation[d] = dilation[d];
+        w.before[d] = pads[d];
+        w.in[d] = shape[2 + d];
+        w.out[d] = x.shape()[2 + d];
+    }
+    Tensor& y = c.make(0, Type::Float, shape);
+    const int64_t depth = each * w.kernel[0] * w.kernel[1], pixels = w.out[0] * w.out[1], rows = ins / groups;
+    std::vector<float> columns(depth * pixels), turned(rows * depth);
+    for (int64_t b = 0; b < x.shape()[0] * groups; ++b) {
+        const float* part = weight.f() + b % groups * rows * depth;
+        for (int64_t r = 0; r < rows; ++r) {
+            for (int64_t k = 0; k < depth; ++k)
+                turned[k * rows + r] = part[r * depth + k];
+        }
+        gemm(depth, pixels, rows, turned.data(), x.f() + b * rows * pixels, columns.data());
+        float* to = y.writeF() + b * each * w.in[0] * w.in[1];
+        Window one = w;  // channel by channel: windows overlap, so no two threads may share a channel
+        parallel(each, 1, [&](int64_t begin, int64_t end) {
+            for (int64_t row = begin * w.kernel[0] * w.kernel[1]; row < end * w.kernel[0] * w.kernel[1];
+                 ++row) {
+                const int64_t kx = row % one.kernel[1], ky = row / one.kernel[1] % one.kernel[0],
+                              ch = row / (one.kernel[0] * one.kernel[1]);
+                for (int64_t at = 0; at < pixels; ++at) {
+                    const int64_t py = at / one.out[1] * one.stride[0] + ky * one.dilation[0] - one.before[0];
+                    const int64_t px = at % one.out[1] * one.stride[1] + kx * one.dilation[1] - one.before[1];
+                    if (py < 0 || py >= one.in[0] || px < 0 || px >= one.in[1]) continue;
+                    to[(ch * one.in[0] + py) * one.in[1] + px] += columns[row * pixels + at];
+                }
+            }
+        });
+    }
+    addBias(c, y);
+}
+
+void pool(Call& c) {
+    const Tensor x = c.input(0);
+    const Window w = windowOf(c, x.shape(), c.node.getInts("kernel_shape"));
+    const Shape shape{x.shape()[0], x.shape()[1], w.out[0], w.out[1]};
+    if (!x.known()) return c.shape(0, Type::Float, shape);
+    const bool average = c.node.is("AveragePool"), countPads = c.node.getInt("count_include_pad", 0) != 0;
+    Tensor& y = c.make(0, Type::Float, shape);
+    for (int64_t k = 0; k < y.size(); ++k) {
+        const int64_t ox = k % w.out[1], oy = k / w.out[1] % w.out[0];
+        const float* from = x.f() + k / (w.out[0] * w.out[1]) * w.in[0] * w.in[1];
+        double value = average ? 0 : -INFINITY;
+        int64_t count = 0;
+        for (int64_t at = 0; at < w.kernel[0] * w.kernel[1]; ++at) {
+            const int64_t py = oy * w.stride[0] + at / w.kernel[1] * w.dilation[0] - w.before[0];
+            const int64_t px = ox * w.stride[1] + at % w.kernel[1] * w.dilation[1] - w.before[1];
+            if (py < 0 || py >= w.in[0] || px < 0 || px >= w.in[1]) continue;
+            value =
+                average ? value + from[py * w.in[1] + px] : std::max<double>(value, from[py * w.in[1] + px]);
+            ++count;
+        }
+        if (average)
+            value /= static_cast<double>(countPads ? w.kernel[0] * w.kernel[1] : std::max<int64_t>(1, count));
+        y.writeF()[k] = static_cast<float>(value);
+    }
+}
+
+void globalPool(Call& c) {
+    const Tensor x = c.input(0);
+    if (x.rank() < 3) throw Refusal("it needs a picture");
+    Shape shape = x.shape();
+    std::fill(shape.begin() + 2, shape.end(), 1);
+    if (!x.known()) return c.shape(0, Type::Float, shape);
+    Tensor& y = c.make(0, Type::Float, shape);
+    const bool average = c.node.is("GlobalAveragePool");
+    const int64_t pixels = x.size() / std::max<int64_t>(1, y.size());
+    for (int64_t k = 0; k < y.size(); ++k) {
+        double value = average ? 0 : -INFINITY;
+        for (int64_t p = 0; p < pixels; ++p) {
+            const double one = x.f()[k * pixels + p];
+            value = average ? value + one / static_cast<double>(pixels) : std::max(value, one);
+        }
+        y.writeF()[k] = static_cast<float>(value);
+    }
+}
+
+}  // namespace
+
+void addConvolutions(Kernels& k) {
+    k["Conv"] = conv;
+    k["ConvTranspose"] = convTranspose;
+    k["AveragePool"] = pool;
+    k["MaxPool"] = pool;
+    k["GlobalAveragePool"] = globalPool;
+    k["GlobalMaxPool"] = globalPool;
+}
+
+}  // namespace mpm::models

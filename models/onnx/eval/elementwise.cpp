@@ -1,0 +1,312 @@
+// Operators that work on one element at a time, with numpy's broadcasting.
+#include <cmath>
+
+#include "models/onnx/eval/call.hpp"
+
+namespace mpm::models {
+namespace {
+
+constexpr int64_t kGrain = 1 << 15;
+
+template <typename F>
+Kernel unary(F f) {
+    return [f](Call& c) {
+        const Tensor& x = c.input(0);
+        if (!x.known()) return c.shape(0, x.type(), x.shape());
+        Tensor& y = c.make(0, x.type(), x.shape());
+        if (!x.isFloat()) {
+            for (int64_t k = 0; k < x.size(); ++k)
+                y.writeI()[k] = static_cast<int64_t>(f(static_cast<float>(x.i()[k])));
+            return;
+        }
+        const float* from = x.f();
+        float* to = y.writeF();
+        parallel(x.size(), kGrain, [&](int64_t begin, int64_t end) {
+            for (int64_t k = begin; k < end; ++k)
+                to[k] = f(from[k]);
+        });
+    };
+}
+
+// With a parameter or two from the attributes.
+template <typename F>
+Kernel unaryWith(F prepare) {
+    return [prepare](Call& c) { unary(prepare(c))(c); };
+}
+
+// Where the smaller operand repeats along the last axes only (biases, scalars) a modulo-free inner loop does.
+template <typename X, typename Y, typename F>
+void mapPairs(const Shape& shape, const Tensor& a, const Tensor& b, const X* x, const X* y, Y* out, F f) {
+    const int64_t count = elementCount(shape);
+    if (count == 0) return;
+    const std::vector<int64_t> sa = broadcastStrides(a.shape(), shape);
+    const std::vector<int64_t> sb = broadcastStrides(b.shape(), shape);
+    const int rank = static_cast<int>(shape.size());
+    const int64_t inner = rank ? shape[rank - 1] : 1;
+    const int64_t ia = rank ? sa[rank - 1] : 0;
+    const int64_t ib = rank ? sb[rank - 1] : 0;
+    parallel(count / inner, std::max<int64_t>(1, kGrain / inner), [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) {
+            int64_t rest = row, pa = 0, pb = 0;
+            for (int k = rank - 2; k >= 0; --k) {
+                const int64_t index = rest % shape[k];
+                rest /= shape[k];
+                pa += index * sa[k];
+                pb += index * sb[k];
+            }
+            Y* to = out + row * inner;
+            for (int64_t k = 0; k < inner; ++k)
+                to[k] = static_cast<Y>(f(x[pa + k * ia], y[pb + k * ib]));
+        }
+    });
+}
+
+template <typename F>
+void binaryOn(Call& c, size_t first, size_t second, F f, bool toBool) {
+    const Tensor a = c.input(first);
+    const Tensor b = c.input(second);
+    if (a.isFloat() != b.isFloat()) throw Refusal("the operands have different types");
+    const Shape shape = broadcast(a.shape(), b.shape());
+    const Type type = toBool ? Type::Bool : a.type();
+    if (!a.known() || !b.known()) return c.shape(0, type, shape);
+    Tensor& y = c.make(0, type, shape);
+    if (a.isFloat() && toBool) {
+        mapPairs(shape, a, b, a.f(), b.f(), y.writeI(), f);
+    } else if (a.isFloat()) {
+        mapPairs(shape, a, b, a.f(), b.f(), y.writeF(), f);
+    } else {
+        mapPairs(shape, a, b, a.i(), b.i(), y.writeI(), f);
+    }
+}
+
+template <typename F>
+Kernel binary(F f) {
+    return [f](Call& c) { binaryOn(c, 0, 1, f, false); };
+}
+
+template <typename F>
+Kernel compare(F f) {
+    return [f](Call& c) { binaryOn(c, 0, 1, f, true); };
+}
+
+// Any number of operands: Max, Min, Sum.
+template <typename F>
+Kernel variadic(F f) {
+    return [f](Call& c) {
+        const std::vector<Tensor> all = c.in;
+        c.out.assign(1, c.input(0));
+        for (size_t k = 1; k < all.size(); ++k) {
+            c.in = {c.out[0], all[k]};
+            binaryOn(c, 0, 1, f, false);
+        }
+        c.in = all;
+    };
+}
+
+struct Divide {
+    float operator()(float a, float b) const { return a / b; }
+    int64_t operator()(int64_t a, int64_t b) const {
+        if (b == 0) throw Refusal("an integer is divided by zero");
+        return b == -1 ? -a : a / b;
+    }
+};
+
+struct Modulo {
+    float operator()(float a, float b) const { return std::fmod(a, b); }
+    int64_t operator()(int64_t a, int64_t b) const {
+        if (b == 0) throw Refusal("an integer is divided by zero");
+        if (b == -1) return 0;
+        const int64_t rest = a % b;
+        return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+    }
+};
+
+void power(Call& c) {
+    Tensor& exponent = c.in.at(1);
+    if (c.input(0).isFloat() && !exponent.isFloat() && exponent.known()) {
+        exponent = Tensor::floats(exponent.shape(), exponent.toFloats());
+    }
+    binaryOn(
+        c, 0, 1,
+        [](auto a, auto b) {
+            if (b == 2) return a * a;
+            return static_cast<decltype(a)>(std::pow(static_cast<double>(a), static_cast<double>(b)));
+        },
+        false);
+}
+
+void cast(Call& c) {
+    const Tensor x = c.input(0);
+    Type to = Type::Float;
+    if (c.node.is("CastLike")) {
+        to = c.input(1).type();
+    } else {
+        const int64_t code = c.node.getInt("to", 1);
+        const bool isFloat = code == 1 || code == 10 || code == 11 || code == 16;
+        to = isFloat ? Type::Float : code == 9 ? Type::Bool : Type::Int;
+    }
+    if (to == x.type()) {
+        c.out.assign(1, x);
+        return;
+    }
+    if (!x.known()) return c.shape(0, to, x.shape());
+    Tensor& y = c.make(0, to, x.shape());
+    for (int64_t k = 0; k < x.size(); ++k) {
+        if (to == Type::Float) {
+            y.writeF()[k] = static_cast<float>(x.i()[k]);
+        } else if (to == Type::Bool) {
+            y.writeI()[k] = x.at(k) != 0;
+        } else {
+            const double value = x.at(k);
+            y.writeI()[k] = std::abs(value) < 9e18 ? static_cast<int64_t>(value) : 0;
+        }
+    }
+}
+
+void clip(Call& c) {
+    const Tensor x = c.input(0);
+    const double low = c.has(1) ? c.knownInput(1).at(0) : c.node.getFloat("min", -INFINITY);
+    const double high = c.has(2) ? c.knownInput(2).at(0) : c.node.getFloat("max", INFINITY);
+    if (!x.known()) return c.shape(0, x.type(), x.shape());
+    Tensor& y = c.make(0, x.type(), x.shape());
+    for (int64_t k = 0; k < x.size(); ++k) {
+        const double value = std::min(std::max(x.at(k), low), high);
+        if (x.isFloat()) {
+            y.writeF()[k] = static_cast<float>(value);
+        } else {
+            y.writeI()[k] = static_cast<int64_t>(value);
+        }
+    }
+}
+
+void where(Call& c) {
+    const Tensor condition = c.input(0);
+    const Tensor a = c.input(1), b = c.input(2);
+    const Shape shape = broadcast(condition.shape(), broadcast(a.shape(), b.shape()));
+    if (!c.known()) return c.shape(0, a.type(), shape);
+    Tensor& y = c.make(0, a.type(), shape);
+    const auto sc = broadcastStrides(condition.shape(), shape), sa = broadcastStrides(a.shape(), shape),
+               sb = broadcastStrides(b.shape(), shape);
+    for (int64_t k = 0; k < y.size(); ++k) {
+        int64_t rest = k, pc = 0, pa = 0, pb = 0;
+        for (int d = static_cast<int>(shape.size()) - 1; d >= 0; --d) {
+            const int64_t index = rest % shape[d];
+            rest /= shape[d];
+            pc += index * sc[d];
+            pa += index * sa[d];
+            pb += index * sb[d];
+        }
+        const bool first = condition.i()[pc] != 0;
+        if (a.isFloat()) {
+            y.writeF()[k] = first ? a.f()[pa] : b.f()[pb];
+        } else {
+            y.writeI()[k] = first ? a.i()[pa] : b.i()[pb];
+        }
+    }
+}
+
+template <typename F>
+Kernel test(F f) {
+    return [f](Call& c) {
+        const Tensor x = c.input(0);
+        if (!x.known()) return c.shape(0, Type::Bool, x.shape());
+        Tensor& y = c.make(0, Type::Bool, x.shape());
+        for (int64_t k = 0; k < x.size(); ++k)
+            y.writeI()[k] = f(x.at(k));
+    };
+}
+
+void same(Call& c) {
+    c.out.assign(std::max<size_t>(1, c.node.outputs.size()), Tensor());
+    c.out[0] = c.input(0);
+}
+
+float sigmoid(float x) {
+    return 1 / (1 + std::exp(-x));
+}
+float geluErf(float x) {
+    return 0.5f * x * (1 + std::erf(x * 0.70710678f));
+}
+float geluTanh(float x) {
+    return 0.5f * x * (1 + std::tanh(0.79788456f * (x + 0.044715f * x * x * x)));
+}
+
+void addParameterised(Kernels& k) {
+    k["Gelu"] = [](Call& c) {
+        c.node.getString("approximate", "none") == "tanh" ? unary(geluTanh)(c) : unary(geluErf)(c);
+    };
+    k["LeakyRelu"] = unaryWith([](Call& c) {
+        const float a = c.node.getFloat("alpha", 0.01f);
+        return [a](float x) { return x < 0 ? a * x : x; };
+    });
+    k["Elu"] = unaryWith([](Call& c) {
+        const float a = c.node.getFloat("alpha", 1);
+        return [a](float x) { return x < 0 ? a * (std::exp(x) - 1) : x; };
+    });
+    k["HardSigmoid"] = unaryWith([](Call& c) {
+        const float a = c.node.getFloat("alpha", 0.2f), b = c.node.getFloat("beta", 0.5f);
+        return [a, b](float x) { return std::min(1.f, std::max(0.f, a * x + b)); };
+    });
+    k["Swish"] = unaryWith([](Call& c) {
+        const float a = c.node.getFloat("alpha", 1);
+        return [a](float x) { return x * sigmoid(a * x); };
+    });
+    k["PRelu"] = binary([](auto x, auto slope) { return x < 0 ? x * slope : x; });
+}
+
+void addUnary(Kernels& k) {
+    k["Neg"] = unary([](float x) { return -x; });
+    k["Abs"] = unary([](float x) { return std::abs(x); });
+    k["Sqrt"] = unary([](float x) { return std::sqrt(x); });
+    k["Exp"] = unary([](float x) { return std::exp(x); });
+    k["Log"] = unary([](float x) { return std::log(x); });
+    k["Erf"] = unary([](float x) { return std::erf(x); });
+    k["Tanh"] = unary([](float x) { return std::tanh(x); });
+    k["Sigmoid"] = unary(sigmoid);
+    k["Relu"] = unary([](float x) { return x < 0 ? 0 : x; });
+    k["Reciprocal"] = unary([](float x) { return 1 / x; });
+    k["Sin"] = unary([](float x) { return std::sin(x); });
+    k["Cos"] = unary([](float x) { return std::cos(x); });
+    k["Floor"] = unary([](float x) { return std::floor(x); });
+    k["Ceil"] = unary([](float x) { return std::ceil(x); });
+    k["Round"] = unary([](float x) { return std::nearbyint(x); });
+    k["Sign"] = unary([](float x) { return static_cast<float>((x > 0) - (x < 0)); });
+    k["Softplus"] = unary([](float x) { return x > 20 ? x : std::log1p(std::exp(x)); });
+    k["HardSwish"] = unary([](float x) { return x * std::min(1.f, std::max(0.f, x / 6 + 0.5f)); });
+    k["Mish"] = unary([](float x) { return x * std::tanh(x > 20 ? x : std::log1p(std::exp(x))); });
+}
+
+}  // namespace
+
+void addElementwise(Kernels& k) {
+    addUnary(k);
+    addParameterised(k);
+    k["Add"] = binary([](auto a, auto b) { return a + b; });
+    k["Sub"] = binary([](auto a, auto b) { return a - b; });
+    k["Mul"] = binary([](auto a, auto b) { return a * b; });
+    k["Div"] = binary(Divide());
+    k["Mod"] = binary(Modulo());
+    k["Pow"] = power;
+    k["Max"] = variadic([](auto a, auto b) { return a > b ? a : b; });
+    k["Min"] = variadic([](auto a, auto b) { return a < b ? a : b; });
+    k["Sum"] = variadic([](auto a, auto b) { return a + b; });
+    k["And"] = compare([](auto a, auto b) { return a != 0 && b != 0; });
+    k["Or"] = compare([](auto a, auto b) { return a != 0 || b != 0; });
+    k["Xor"] = compare([](auto a, auto b) { return (a != 0) != (b != 0); });
+    k["Equal"] = compare([](auto a, auto b) { return a == b; });
+    k["Less"] = compare([](auto a, auto b) { return a < b; });
+    k["LessOrEqual"] = compare([](auto a, auto b) { return a <= b; });
+    k["Greater"] = compare([](auto a, auto b) { return a > b; });
+    k["GreaterOrEqual"] = compare([](auto a, auto b) { return a >= b; });
+    k["Not"] = test([](double x) { return x == 0; });
+    k["IsNaN"] = test([](double x) { return std::isnan(x); });
+    k["IsInf"] = test([](double x) { return std::isinf(x); });
+    k["Where"] = where;
+    k["Clip"] = clip;
+    k["Cast"] = cast;
+    k["CastLike"] = cast;
+    k["Identity"] = same;
+    k["Dropout"] = same;
+}
+
+}  // namespace mpm::models

@@ -1,0 +1,222 @@
+// Gathers, scatters and what else picks elements by index.
+#include <algorithm>
+#include <numeric>
+
+#include "models/onnx/eval/call.hpp"
+
+namespace mpm::models {
+namespace {
+
+int64_t wrapped(int64_t index, int64_t extent) {
+    const int64_t at = index < 0 ? index + extent : index;
+    if (at < 0 || at >= extent)
+        throw Refusal("index " + std::to_string(index) + " is outside " + std::to_string(extent));
+    return at;
+}
+
+template <typename Body>
+void withData(const Tensor& x, Tensor& y, const Body& body) {
+    x.isFloat() ? body(x.f(), y.writeF()) : body(x.i(), y.writeI());
+}
+
+void gather(Call& c) {
+    const Tensor x = c.input(0), at = c.input(1);
+    const int axis = c.axis(c.node.getInt("axis", 0), x.rank());
+    Shape shape(x.shape().begin(), x.shape().begin() + axis);
+    shape.insert(shape.end(), at.shape().begin(), at.shape().end());
+    shape.insert(shape.end(), x.shape().begin() + axis + 1, x.shape().end());
+    if (!c.known()) return c.shape(0, x.type(), shape);
+    Tensor& y = c.make(0, x.type(), shape);
+    int64_t outer = 1, inner = 1;
+    for (int k = 0; k < axis; ++k)
+        outer *= x.shape()[k];
+    for (int k = axis + 1; k < x.rank(); ++k)
+        inner *= x.shape()[k];
+    const int64_t extent = x.shape()[axis];
+    withData(x, y, [&](const auto* from, auto* to) {
+        for (int64_t o = 0; o < outer; ++o) {
+            for (int64_t k = 0; k < at.size(); ++k) {
+                const auto* row = from + (o * extent + wrapped(at.i()[k], extent)) * inner;
+                to = std::copy(row, row + inner, to);
+            }
+        }
+    });
+}
+
+void gatherElements(Call& c) {
+    const Tensor x = c.input(0), at = c.input(1);
+    const int axis = c.axis(c.node.getInt("axis", 0), x.rank());
+    if (x.rank() != at.rank()) throw Refusal("its indices have another rank than its data");
+    if (!c.known()) return c.shape(0, x.type(), at.shape());
+    Tensor& y = c.make(0, x.type(), at.shape());
+    const std::vector<int64_t> steps = stridesOf(x.shape());
+    withData(x, y, [&](const auto* from, auto* to) {
+        for (int64_t k = 0; k < at.size(); ++k) {
+            int64_t rest = k, position = 0;
+            for (int d = x.rank() - 1; d >= 0; --d) {
+                const int64_t index = d == axis ? wrapped(at.i()[k], x.shape()[d]) : rest % at.shape()[d];
+                position += wrapped(index, x.shape()[d]) * steps[d];
+                rest /= at.shape()[d];
+            }
+            to[k] = from[position];
+        }
+    });
+}
+
+// Where the rows that an ND index names begin, and how long they are.
+struct Rows {
+    std::vector<int64_t> starts;
+    int64_t length = 1;
+};
+
+Rows rowsOf(const Tensor& x, const Tensor& at, int64_t batchDims) {
+    const int64_t depth = at.shape().back();
+    if (batchDims + depth > x.rank()) throw Refusal("its indices are longer than the data has axes");
+    Rows rows;
+    const std::vector<int64_t> steps = stridesOf(x.shape());
+    for (int64_t d = batchDims + depth; d < x.rank(); ++d)
+        rows.length *= x.shape()[d];
+    int64_t batches = 1;
+    for (int64_t d = 0; d < batchDims; ++d)
+        batches *= x.shape()[d];
+    const int64_t count = depth ? at.size() / depth : 0;
+    for (int64_t k = 0; k < count; ++k) {
+        int64_t position = batchDims ? k / (count / batches) * steps[batchDims - 1] : 0;
+        for (int64_t d = 0; d < depth; ++d) {
+            const int64_t extent = x.shape()[batchDims + d];
+            position += wrapped(at.i()[k * depth + d], extent) * steps[batchDims + d];
+        }
+        rows.starts.push_back(position);
+    }
+    return rows;
+}
+
+void gatherND(Call& c) {
+    const Tensor x = c.input(0), at = c.input(1);
+    const int64_t batchDims = c.node.getInt("batch_dims", 0);
+    if (at.rank() < 1 || batchDims < 0 || batchDims >= at.rank() || batchDims >= x.rank())
+        throw Refusal("its indices do not fit");
+    Shape shape(at.shape().begin(), at.shape().end() - 1);
+    if (batchDims + at.shape().back() > x.rank())
+        throw Refusal("its indices are longer than the data has axes");
+    shape.insert(shape.end(), x.shape().begin() + batchDims + at.shape().back(), x.shape().end());
+    if (!c.known()) return c.shape(0, x.type(), shape);
+    Tensor& y = c.make(0, x.type(), shape);
+    const Rows rows = rowsOf(x, at, batchDims);
+    withData(x, y, [&](const auto* from, auto* to) {
+        for (int64_t start : rows.starts)
+            to = std::copy(from + start, from + start + rows.length, to);
+    });
+}
+
+Tensor copyOf(const Tensor& x) {
+    Tensor y(x.type(), x.shape());
+    y.allocate();
+    withData(x, y, [&](const auto* from, auto* to) { std::copy(from, from + x.size(), to); });
+    return y;
+}
+
+void scatterND(Call& c) {
+    const Tensor x = c.input(0), at = c.input(1), updates = c.input(2);
+    if (!c.known()) return c.shape(0, x.type(), x.shape());
+    if (c.node.getString("reduction", "none") != "none" || at.rank() < 1)
+        throw Refusal("this way of scattering is not supported");
+    Tensor y = copyOf(x);
+    const Rows rows = rowsOf(x, at, 0);
+    if (updates.size() != static_cast<int64_t>(rows.starts.size()) * rows.length)
+        throw Refusal("its updates do not fit");
+    withData(updates, y, [&](const auto* from, auto* to) {
+        for (int64_t start : rows.starts) {
+            std::copy(from, from + rows.length, to + start);
+            from += rows.length;
+        }
+    });
+    c.out.assign(1, y);
+}
+
+void cumSum(Call& c) {
+    const Tensor x = c.input(0);
+    const int axis = c.axis(c.knownInput(1).toInts().at(0), x.rank());
+    if (c.node.getInt("exclusive", 0) || c.node.getInt("reverse", 0))
+        throw Refusal("this way of summing is not supported");
+    if (!c.known()) return c.shape(0, x.type(), x.shape());
+    Tensor y = copyOf(x);
+    const int64_t step = stridesOf(x.shape())[axis];
+    withData(x, y, [&](const auto*, auto* to) {
+        for (int64_t k = 0; k < x.size(); ++k) {
+            if (k / step % x.shape()[axis] != 0) to[k] += to[k - step];
+        }
+    });
+    c.out.assign(1, y);
+}
+
+void argMax(Call& c) {
+    const Tensor x = c.input(0);
+    const int axis = c.axis(c.node.getInt("axis", 0), x.rank());
+    const double sign = c.node.is("ArgMin") ? -1 : 1;
+    Shape shape = x.shape();
+    if (c.node.getInt("keepdims", 1)) {
+        shape[axis] = 1;
+    } else {
+        shape.erase(shape.begin() + axis);
+    }
+    if (!c.known()) return c.shape(0, Type::Int, shape);
+    Tensor& y = c.make(0, Type::Int, shape);
+    const int64_t inner = stridesOf(x.shape())[axis], extent = x.shape()[axis];
+    for (int64_t k = 0; k < y.size(); ++k) {
+        const int64_t start = k / inner * inner * extent + k % inner;
+        int64_t best = 0;
+        for (int64_t a = 1; a < extent; ++a) {
+            if (sign * x.at(start + a * inner) > sign * x.at(start + best * inner)) best = a;
+        }
+        y.writeI()[k] = best;
+    }
+}
+
+void triangle(Call& c) {
+    const Tensor x = c.input(0);
+    const int64_t shift = c.has(1) ? c.knownInput(1).toInts().at(0) : 0;
+    const bool upper = c.node.getInt("upper", 1) != 0;
+    if (x.rank() < 2) throw Refusal("it needs a matrix");
+    if (!c.known()) return c.shape(0, x.type(), x.shape());
+    Tensor y = copyOf(x);
+    const int64_t rows = x.dim(-2), columns = x.dim(-1);
+    withData(x, y, [&](const auto*, auto* to) {
+        for (int64_t k = 0; k < x.size(); ++k) {
+            const int64_t row = k / columns % rows, column = k % columns;
+            if (upper ? column < row + shift : column > row + shift) to[k] = 0;
+        }
+    });
+    c.out.assign(1, y);
+}
+
+void nonZero(Call& c) {
+    const Tensor x = c.knownInput(0);
+    std::vector<int64_t> found;
+    for (int64_t k = 0; k < x.size(); ++k) {
+        if (x.at(k) != 0) found.push_back(k);
+    }
+    const std::vector<int64_t> steps = stridesOf(x.shape());
+    const int64_t count = static_cast<int64_t>(found.size());
+    Tensor& y = c.make(0, Type::Int, {x.rank(), count});
+    for (int d = 0; d < x.rank(); ++d) {
+        for (int64_t k = 0; k < count; ++k)
+            y.writeI()[d * count + k] = found[k] / steps[d] % x.shape()[d];
+    }
+}
+
+}  // namespace
+
+void addIndexing(Kernels& k) {
+    k["Gather"] = gather;
+    k["GatherElements"] = gatherElements;
+    k["GatherND"] = gatherND;
+    k["ScatterND"] = scatterND;
+    k["CumSum"] = cumSum;
+    k["ArgMax"] = argMax;
+    k["ArgMin"] = argMax;
+    k["Trilu"] = triangle;
+    k["NonZero"] = nonZero;
+}
+
+}  // namespace mpm::models

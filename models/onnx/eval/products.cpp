@@ -1,0 +1,153 @@
+#include <algorithm>
+#include <cmath>
+
+#include "models/onnx/eval/call.hpp"
+#include "models/onnx/eval/gemm.hpp"
+
+namespace mpm::models {
+namespace {
+
+std::vector<float> transposed(const float* x, int64_t rows, int64_t columns) {
+    std::vector<float> y(rows * columns);
+    for (int64_t r = 0; r < rows; ++r) {
+        for (int64_t k = 0; k < columns; ++k)
+            y[k * rows + r] = x[r * columns + k];
+    }
+    return y;
+}
+
+/// Many products of matrices, the leading axes broadcast against one another.
+Tensor batched(const Tensor& a, const Tensor& b, const Shape& shape) {
+    Tensor y(Type::Float, shape);
+    y.allocate();
+    const int64_t m = a.dim(-2), k = a.dim(-1), n = b.dim(-1);
+    const Shape lead(shape.begin(), shape.end() - 2);
+    const int64_t count = elementCount(lead);
+    if (b.size() == k * n && count > 1 && a.size() == count * m * k) {
+        gemm(count * m, n, k, a.f(), b.f(), y.writeF());  // one weight matrix: one tall product
+        return y;
+    }
+    const auto sa = broadcastStrides(Shape(a.shape().begin(), a.shape().end() - 2), lead);
+    const auto sb = broadcastStrides(Shape(b.shape().begin(), b.shape().end() - 2), lead);
+    parallel(count, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t g = begin; g < end; ++g) {
+            int64_t rest = g, pa = 0, pb = 0;
+            for (size_t d = lead.size(); d-- > 0;) {
+                pa += rest % lead[d] * sa[d];
+                pb += rest % lead[d] * sb[d];
+                rest /= lead[d];
+            }
+            gemm(m, n, k, a.f() + pa * m * k, b.f() + pb * k * n, y.writeF() + g * m * n, count == 1);
+        }
+    });
+    return y;
+}
+
+void matMul(Call& c) {
+    const Tensor a = c.input(0), b = c.input(1);
+    if (a.rank() == 0 || b.rank() == 0) throw Refusal("a scalar cannot take part in a matrix product");
+    Shape sa = a.shape(), sb = b.shape();
+    if (a.rank() == 1) sa.insert(sa.begin(), 1);
+    if (b.rank() == 1) sb.push_back(1);
+    if (sa.back() != sb[sb.size() - 2])
+        throw Refusal("matrices " + toString(sa) + " and " + toString(sb) + " do not fit");
+    Shape shape = broadcast(Shape(sa.begin(), sa.end() - 2), Shape(sb.begin(), sb.end() - 2));
+    shape.insert(shape.end(), {sa[sa.size() - 2], sb.back()});
+    Shape outside = shape;
+    if (b.rank() == 1) outside.pop_back();
+    if (a.rank() == 1) outside.erase(outside.end() - (b.rank() == 1 ? 1 : 2));
+    if (!c.known()) return c.shape(0, a.type(), outside);
+    if (!a.isFloat()) throw Refusal("a matrix product of integers is not supported");
+    c.out.assign(1, batched(a.reshaped(sa), b.reshaped(sb), shape).reshaped(outside));
+}
+
+void gemmNode(Call& c) {
+    const Tensor a = c.input(0), b = c.input(1);
+    if (a.rank() != 2 || b.rank() != 2) throw Refusal("it needs two matrices");
+    const bool ta = c.node.getInt("transA", 0) != 0, tb = c.node.getInt("transB", 0) != 0;
+    const int64_t m = a.shape()[ta ? 1 : 0], k = a.shape()[ta ? 0 : 1], n = b.shape()[tb ? 0 : 1];
+    if (b.shape()[tb ? 1 : 0] != k)
+        throw Refusal("matrices " + toString(a.shape()) + " and " + toString(b.shape()) + " do not fit");
+    if (!c.known()) return c.shape(0, a.type(), {m, n});
+    std::vector<float> at, bt;
+    if (ta) at = transposed(a.f(), k, m);
+    if (tb) bt = transposed(b.f(), n, k);
+    Tensor& y = c.make(0, Type::Float, {m, n});
+    gemm(m, n, k, ta ? at.data() : a.f(), tb ? bt.data() : b.f(), y.writeF());
+    const float alpha = c.node.getFloat("alpha", 1), beta = c.node.getFloat("beta", 1);
+    const Tensor bias = c.has(2) ? c.input(2) : Tensor::scalar(0);
+    const auto steps = broadcastStrides(bias.shape(), broadcast({m, n}, bias.shape()));
+    if (steps.size() != 2) throw Refusal("its bias does not fit");
+    for (int64_t r = 0; r < m; ++r) {
+        for (int64_t q = 0; q < n; ++q) {
+            float& value = y.writeF()[r * n + q];
+            value = alpha * value + beta * bias.f()[r * steps[0] + q * steps[1]];
+        }
+    }
+}
+
+// Letters to axes, as broadcasting products over every letter that is summed: small cases only.
+void einsum(Call& c) {
+    std::string equation = c.node.getString("equation", "");
+    equation.erase(std::remove(equation.begin(), equation.end(), ' '), equation.end());
+    const size_t arrow = equation.find("->"), comma = equation.find(',');
+    if (arrow == std::string::npos || comma == std::string::npos || equation.find('.') != std::string::npos ||
+        c.in.size() != 2) {
+        throw Refusal("the equation '" + equation + "' is not supported");
+    }
+    const std::string names[3] = {equation.substr(0, comma), equation.substr(comma + 1, arrow - comma - 1),
+                                  equation.substr(arrow + 2)};
+    std::map<char, int64_t> extents;
+    for (int k = 0; k < 2; ++k) {
+        if (static_cast<int>(names[k].size()) != c.input(k).rank())
+            throw Refusal("the equation '" + equation + "' does not fit its inputs");
+        for (size_t d = 0; d < names[k].size(); ++d)
+            extents[names[k][d]] = c.input(k).shape()[d];
+    }
+    Shape shape;
+    for (char letter : names[2])
+        shape.push_back(extents[letter]);
+    if (!c.known()) return c.shape(0, Type::Float, shape);
+    std::string summed;
+    for (const auto& entry : extents) {
+        if (names[2].find(entry.first) == std::string::npos) summed += entry.first;
+    }
+    Tensor& y = c.make(0, Type::Float, shape);
+    const std::string order = names[2] + summed;
+    Shape all;
+    for (char letter : order)
+        all.push_back(extents[letter]);
+    int64_t depth = 1;
+    for (char letter : summed)
+        depth *= extents[letter];
+    std::vector<int64_t> steps[2];
+    for (int k = 0; k < 2; ++k) {
+        const auto own = stridesOf(c.input(k).shape());
+        for (char letter : order) {
+            const size_t at = names[k].find(letter);
+            steps[k].push_back(at == std::string::npos ? 0 : own[at]);
+        }
+    }
+    parallel(y.size(), std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(depth, 1)),
+             [&](int64_t begin, int64_t end) {
+                 for (int64_t k = begin * depth; k < end * depth; ++k) {
+                     int64_t rest = k, pa = 0, pb = 0;
+                     for (size_t d = all.size(); d-- > 0;) {
+                         pa += rest % all[d] * steps[0][d];
+                         pb += rest % all[d] * steps[1][d];
+                         rest /= all[d];
+                     }
+                     y.writeF()[k / depth] += c.in[0].f()[pa] * c.in[1].f()[pb];
+                 }
+             });
+}
+
+}  // namespace
+
+void addProducts(Kernels& k) {
+    k["MatMul"] = matMul;
+    k["Gemm"] = gemmNode;
+    k["Einsum"] = einsum;
+}
+
+}  // namespace mpm::models

@@ -1,0 +1,86 @@
+#include <algorithm>
+#include <cmath>
+
+#include "models/onnx/eval/call.hpp"
+
+namespace mpm::models {
+namespace {
+
+struct Reduction {
+    Shape shape;                       // of the result, as the operator gives it
+    std::vector<int64_t> keptStrides;  // of the result with every reduced axis as 1, over the input's axes
+    Shape kept;
+    int64_t each = 1;  // elements that go into one result
+};
+
+Reduction plan(Call& c) {
+    const Tensor& x = c.input(0);
+    std::vector<int64_t> axes = c.axes(1);
+    Reduction r;
+    if (axes.empty() && c.node.getInt("noop_with_empty_axes", 0))
+        axes = {};
+    else if (axes.empty()) {
+        for (int k = 0; k < x.rank(); ++k)
+            axes.push_back(k);
+    }
+    std::vector<char> gone(x.rank(), 0);
+    for (int64_t axis : axes)
+        gone[c.axis(axis, x.rank())] = 1;
+    for (int k = 0; k < x.rank(); ++k) {
+        r.kept.push_back(gone[k] ? 1 : x.shape()[k]);
+        if (gone[k]) r.each *= x.shape()[k];
+        if (!gone[k] || c.node.getInt("keepdims", 1)) r.shape.push_back(r.kept.back());
+    }
+    r.keptStrides = broadcastStrides(r.kept, x.shape());
+    return r;
+}
+
+/// Sums in double: add(accumulator, element), then finish(accumulator, elements).
+template <typename Add, typename Finish>
+Kernel reduce(double start, Add add, Finish finish) {
+    return [=](Call& c) {
+        const Reduction r = plan(c);
+        const Tensor x = c.input(0);
+        if (!x.known()) return c.shape(0, x.type(), r.shape);
+        std::vector<double> sums(elementCount(r.kept), start);
+        for (int64_t k = 0; k < x.size(); ++k) {
+            int64_t rest = k, position = 0;
+            for (int d = x.rank() - 1; d >= 0; --d) {
+                position += rest % x.shape()[d] * r.keptStrides[d];
+                rest /= x.shape()[d];
+            }
+            sums[position] = add(sums[position], x.at(k));
+        }
+        Tensor& y = c.make(0, x.type(), r.shape);
+        for (size_t k = 0; k < sums.size(); ++k) {
+            const double value = finish(sums[k], static_cast<double>(r.each));
+            if (x.isFloat()) {
+                y.writeF()[k] = static_cast<float>(value);
+            } else {
+                y.writeI()[k] = static_cast<int64_t>(value);
+            }
+        }
+    };
+}
+
+}  // namespace
+
+void addReductions(Kernels& k) {
+    const auto sum = [](double a, double x) { return a + x; };
+    const auto squares = [](double a, double x) { return a + x * x; };
+    const auto asIs = [](double a, double) { return a; };
+    k["ReduceSum"] = reduce(0, sum, asIs);
+    k["ReduceMean"] = reduce(0, sum, [](double a, double n) { return a / n; });
+    k["ReduceSumSquare"] = reduce(0, squares, asIs);
+    k["ReduceL2"] = reduce(0, squares, [](double a, double) { return std::sqrt(a); });
+    k["ReduceL1"] = reduce(
+        0, [](double a, double x) { return a + std::abs(x); }, asIs);
+    k["ReduceProd"] = reduce(
+        1, [](double a, double x) { return a * x; }, asIs);
+    k["ReduceMax"] = reduce(
+        -INFINITY, [](double a, double x) { return std::max(a, x); }, asIs);
+    k["ReduceMin"] = reduce(
+        INFINITY, [](double a, double x) { return std::min(a, x); }, asIs);
+}
+
+}  // namespace mpm::models

@@ -1,0 +1,136 @@
+// Resize, one axis at a time: every resized axis is a small table of taps and weights.
+#include <algorithm>
+#include <cmath>
+
+#include "models/onnx/eval/call.hpp"
+
+namespace mpm::models {
+namespace {
+
+struct Taps {
+    std::vector<int64_t> index;  // `each` a result, clamped to the axis
+    std::vector<double> weight;
+    int each = 1;
+};
+
+double sourceOf(const std::string& mode, int64_t k, int64_t in, int64_t out, double scale) {
+    if (mode == "align_corners") return out > 1 ? static_cast<double>(k) * (in - 1) / (out - 1) : 0;
+    if (mode == "asymmetric") return k / scale;
+    if (mode == "pytorch_half_pixel" && out <= 1) return 0;
+    if (mode == "half_pixel" || mode == "pytorch_half_pixel") return (k + 0.5) / scale - 0.5;
+    throw Refusal("the coordinates '" + mode + "' are not supported");
+}
+
+int64_t nearest(const std::string& mode, double at) {
+    if (mode == "floor") return static_cast<int64_t>(std::floor(at));
+    if (mode == "ceil") return static_cast<int64_t>(std::ceil(at));
+    if (mode == "round_prefer_ceil") return static_cast<int64_t>(std::floor(at + 0.5));
+    return static_cast<int64_t>(std::ceil(at - 0.5));
+}
+
+double cubic(double x, double a) {
+    x = std::abs(x);
+    if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+    return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
+}
+
+Taps tapsOf(Call& c, int64_t in, int64_t out, double scale) {
+    const std::string mode = c.node.getString("mode", "nearest");
+    const std::string coordinates = c.node.getString("coordinate_transformation_mode", "half_pixel");
+    const std::string rounding = c.node.getString("nearest_mode", "round_prefer_floor");
+    const double a = c.node.getFloat("cubic_coeff_a", -0.75f);
+    const bool antialias = c.node.getInt("antialias", 0) != 0 && scale < 1 && mode != "nearest";
+    const double stretch = antialias ? 1 / scale : 1;
+    const double reach = (mode == "cubic" ? 2 : 1) * stretch;
+    Taps taps;
+    taps.each = mode == "nearest" ? 1 : 2 * static_cast<int>(std::ceil(reach));
+    for (int64_t k = 0; k < out; ++k) {
+        const double at = sourceOf(coordinates, k, in, out, scale);
+        if (mode == "nearest") {
+            taps.index.push_back(std::min(std::max<int64_t>(nearest(rounding, at), 0), in - 1));
+            taps.weight.push_back(1);
+            continue;
+        }
+        const int64_t first = static_cast<int64_t>(std::floor(at)) - taps.each / 2 + 1;
+        double sum = 0;
+        for (int t = 0; t < taps.each; ++t) {
+            const double away = (at - static_cast<double>(first + t)) / stretch;
+            double weight = mode == "cubic" ? cubic(away, a) : std::max(0.0, 1 - std::abs(away));
+            const bool outside = first + t < 0 || first + t >= in;
+            if (outside && (antialias || c.node.getInt("exclude_outside", 0))) weight = 0;
+            taps.index.push_back(std::min(std::max<int64_t>(first + t, 0), in - 1));
+            taps.weight.push_back(weight);
+            sum += weight;
+        }
+        for (int t = 0; t < taps.each; ++t)
+            taps.weight[taps.weight.size() - 1 - t] /= sum;
+    }
+    return taps;
+}
+
+Tensor along(const Tensor& x, int axis, int64_t extent, const Taps& taps) {
+    Shape shape = x.shape();
+    const int64_t in = shape[axis];
+    shape[axis] = extent;
+    Tensor y(Type::Float, shape);
+    y.allocate();
+    int64_t inner = 1;
+    for (size_t k = axis + 1; k < shape.size(); ++k)
+        inner *= shape[k];
+    parallel(y.size() / std::max<int64_t>(1, inner), 64, [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) {
+            const int64_t k = row % extent;
+            const float* from = x.f() + row / extent * in * inner;
+            float* to = y.writeF() + row * inner;
+            for (int t = 0; t < taps.each; ++t) {
+                const float weight = static_cast<float>(taps.weight[k * taps.each + t]);
+                const float* tap = from + taps.index[k * taps.each + t] * inner;
+                for (int64_t p = 0; p < inner; ++p)
+                    to[p] += weight * tap[p];
+            }
+        }
+    });
+    return y;
+}
+
+void resize(Call& c) {
+    Tensor x = c.input(0);
+    const bool old = c.opset < 11 || c.node.op == "Upsample";  // inputs X, scales; asymmetric floor
+    const size_t scalesAt = old ? 1 : 2;
+    std::vector<float> scales = c.has(scalesAt) ? c.knownInput(scalesAt).toFloats() : std::vector<float>{};
+    std::vector<int64_t> sizes = !old && c.has(3) ? c.knownInput(3).toInts() : std::vector<int64_t>{};
+    std::vector<int64_t> axes = c.node.getInts("axes");
+    if (axes.empty()) {
+        for (int k = 0; k < x.rank(); ++k)
+            axes.push_back(k);
+    }
+    if (c.node.getString("keep_aspect_ratio_policy", "stretch") != "stretch")
+        throw Refusal("keeping the aspect ratio is not supported");
+    if ((sizes.empty() ? scales.size() : sizes.size()) != axes.size())
+        throw Refusal("its sizes do not fit " + toString(x.shape()));
+    Shape shape = x.shape();
+    std::vector<double> scale(x.rank(), 1);
+    for (size_t k = 0; k < axes.size(); ++k) {
+        const int axis = c.axis(axes[k], x.rank());
+        const double in = static_cast<double>(x.shape()[axis]);
+        shape[axis] = sizes.empty() ? static_cast<int64_t>(std::floor(in * scales[k])) : sizes[k];
+        scale[axis] = sizes.empty() ? scales[k] : static_cast<double>(sizes[k]) / in;
+    }
+    elementCount(shape);
+    if (!x.known()) return c.shape(0, x.type(), shape);
+    if (!x.isFloat()) throw Refusal("resizing integers is not supported");
+    for (int axis = 0; axis < x.rank(); ++axis) {
+        if (shape[axis] == x.shape()[axis] && scale[axis] == 1) continue;
+        x = along(x, axis, shape[axis], tapsOf(c, x.shape()[axis], shape[axis], scale[axis]));
+    }
+    c.out.assign(1, x);
+}
+
+}  // namespace
+
+void addResize(Kernels& k) {
+    k["Resize"] = resize;
+    k["Upsample"] = resize;
+}
+
+}  // namespace mpm::models

@@ -1,0 +1,26 @@
+// Runs a graph node by node: the plain means by which a converted model is proved, and the shapes and
+// constants that follow from an input size.
+#pragma once
+
+#include <map>
+
+#include "models/onnx/graph.hpp"
+
+namespace mpm::models {
+
+/// Outputs of the graph for these inputs, in the order of graph.inputs. Throws Refusal naming the node that
+/// fails.
+std::vector<Tensor> evaluate(const Graph& graph, const std::vector<Tensor>& inputs);
+
+/// What every value is for inputs of these shapes: its shape, and its data where that follows from shapes and
+/// constants alone. A value that cannot be had is of Type::None and has a reason in `problems`.
+struct Inferred {
+    std::vector<Tensor> values;
+    std::map<int, std::string> problems;  ///< by value
+};
+Inferred infer(const Graph& graph, const std::vector<Tensor>& inputs);
+
+/// One node on these inputs.
+std::vector<Tensor> evaluateNode(const Graph& graph, const Node& node, const std::vector<Tensor>& inputs);
+
+}  // namespace mpm::models
