@@ -1,0 +1,187 @@
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include <opencv2/imgproc.hpp>
+
+#include "pipeline/draw/labels.hpp"
+#include "pipeline/draw/merge_map.hpp"
+#include "pipeline/draw/panels.hpp"
+#include "pipeline/draw/text.hpp"
+#include "pipeline/draw/timeline.hpp"
+
+namespace mpm::pipeline {
+namespace {
+
+cv::Mat noise(cv::Size size) {
+    cv::Mat picture(size, CV_8UC3);
+    cv::RNG(7).fill(picture, cv::RNG::UNIFORM, 0, 256);
+    return picture;
+}
+
+bool same(const cv::Mat& a, const cv::Mat& b) {
+    return a.size() == b.size() && a.type() == b.type() && cv::norm(a, b, cv::NORM_INF) == 0;
+}
+
+/// A map of pairs and larger clusters: each cell joins its right neighbour where a coin says so.
+cv::Mat randomMap(cv::Size grid, int seed) {
+    cv::RNG coin(seed);
+    cv::Mat map(1, grid.area(), CV_32S);
+    int next = 0;
+    for (int i = 0; i < grid.area(); ++i) {
+        const bool joins = i % grid.width > 0 && coin.uniform(0, 2) == 0;
+        const bool joinsUp = !joins && i >= grid.width && coin.uniform(0, 4) == 0;
+        map.at<int>(i) = joins ? map.at<int>(i - 1) : joinsUp ? map.at<int>(i - grid.width) : next++;
+    }
+    return map;
+}
+
+TEST(Palette, KeepsColoursApart) {
+    const Palette colours = defaultPalette(64);
+    std::set<std::tuple<int, int, int>> seen;
+    for (const cv::Vec3b& c : colours)
+        seen.insert({c[0], c[1], c[2]});
+    EXPECT_EQ(seen.size(), 64u);
+    const Palette completed = completePalette({{1, 2, 3}}, 4);
+    EXPECT_EQ(completed.size(), 4u);
+    EXPECT_EQ(completed[0], cv::Vec3b(1, 2, 3));
+    EXPECT_EQ(completed[3], colours[3]);
+}
+
+TEST(Labels, TakeTheirColourAndUnknownOnesAreBlack) {
+    const Palette palette = {{10, 20, 30}, {40, 50, 60}};
+    const cv::Mat labels = (cv::Mat_<uchar>(1, 3) << 0, 1, 200);
+    const cv::Mat colours = colourLabels(labels, palette);
+    EXPECT_EQ(colours.at<cv::Vec3b>(0), cv::Vec3b(30, 20, 10));
+    EXPECT_EQ(colours.at<cv::Vec3b>(1), cv::Vec3b(60, 50, 40));
+    EXPECT_EQ(colours.at<cv::Vec3b>(2), cv::Vec3b(0, 0, 0));
+    cv::Mat wide;
+    labels.convertTo(wide, CV_16U);
+    EXPECT_TRUE(same(colourLabels(wide, palette), colours));
+    EXPECT_THROW(colourLabels(cv::Mat(2, 2, CV_32F), palette), cv::Exception);
+}
+
+TEST(Overlay, OpacityRunsFromPictureToColours) {
+    const cv::Mat picture = noise({40, 30}), labels(30, 40, CV_8U, cv::Scalar(1));
+    const Palette palette = defaultPalette(2);
+    OverlayStyle style;
+    style.opacity = 0;
+    EXPECT_TRUE(same(drawOverlay(picture, labels, palette, style), picture));
+    style.opacity = 1;
+    EXPECT_TRUE(same(drawOverlay(picture, labels, palette, style), colourLabels(labels, palette)));
+    style.hidden = {false, true};
+    EXPECT_TRUE(same(drawOverlay(picture, labels, palette, style), picture));
+}
+
+TEST(Overlay, OutlinesLieOnBordersOnly) {
+    const cv::Mat picture = noise({40, 30});
+    cv::Mat labels(30, 40, CV_8U, cv::Scalar(0));
+    labels.colRange(20, 40) = 1;
+    OverlayStyle with, without;
+    without.outlines = false;
+    cv::Mat differs;
+    cv::absdiff(drawOverlay(picture, labels, defaultPalette(2), with),
+                drawOverlay(picture, labels, defaultPalette(2), without), differs);
+    for (int x = 0; x < 40; ++x)
+        EXPECT_EQ(cv::norm(differs.col(x), cv::NORM_INF) > 0, x == 19) << x;
+}
+
+TEST(Shares, AddUpAndLeaveOutOtherIds) {
+    const cv::Mat labels = (cv::Mat_<uchar>(2, 2) << 0, 0, 1, 255);
+    EXPECT_EQ(classShares(labels, 2), (std::vector<double>{0.5, 0.25}));
+}
+
+TEST(MergeMap, NothingMergedIsGrey) {
+    const cv::Size grid(8, 6);
+    cv::Mat identity(1, grid.area(), CV_32S);
+    for (int i = 0; i < grid.area(); ++i)
+        identity.at<int>(i) = i;
+    const cv::Mat drawn = drawMergeMap(noise({80, 60}), identity, grid);
+    cv::Mat channels[3];
+    cv::split(drawn, channels);
+    EXPECT_TRUE(same(channels[0], channels[1]));
+    EXPECT_TRUE(same(channels[1], channels[2]));
+}
+
+TEST(MergeMap, TouchingClustersDifferAndDrawingIsDeterministic) {
+    const cv::Size grid(32, 24);
+    for (int seed = 1; seed <= 50; ++seed) {
+        const cv::Mat map = randomMap(grid, seed);
+        const Palette colours = clusterColours(map, grid);
+        const std::vector<int> sizes = clusterSizes(map);
+        const auto check = [&](int a, int b) {
+            if (a == b || sizes[a] < 2 || sizes[b] < 2) return;
+            EXPECT_NE(colours[a], colours[b]) << "clusters " << a << " and " << b << ", seed " << seed;
+        };
+        for (int i = 0; i < grid.area(); ++i) {
+            if ((i + 1) % grid.width != 0) check(map.at<int>(i), map.at<int>(i + 1));
+            if (i + grid.width < grid.area()) check(map.at<int>(i), map.at<int>(i + grid.width));
+        }
+        EXPECT_EQ(colours, clusterColours(map.clone(), grid));
+    }
+}
+
+TEST(MergeMap, CoversPicturesThatAreNoMultipleOfTheGrid) {
+    for (const cv::Size size : {cv::Size(33, 25), cv::Size(7, 5), cv::Size(641, 479)}) {
+        const cv::Mat drawn = drawMergeMap(noise(size), randomMap({32, 24}, 3), {32, 24});
+        EXPECT_EQ(drawn.size(), size);
+    }
+}
+
+TEST(MergeMap, RefusesWhatDoesNotFit) {
+    const cv::Mat picture = noise({32, 32});
+    EXPECT_THROW(drawMergeMap(picture, randomMap({4, 4}, 1), {5, 4}), cv::Exception);
+    EXPECT_THROW(drawMergeMap(picture, cv::Mat(1, 16, CV_32F), {4, 4}), cv::Exception);
+    EXPECT_THROW(drawMergeMap(picture, cv::Mat(1, 16, CV_32S, cv::Scalar(-1)), {4, 4}), cv::Exception);
+    EXPECT_THROW(drawMergeMap(picture, cv::Mat(1, 16, CV_32S, cv::Scalar(99)), {4, 4}), cv::Exception);
+}
+
+TEST(Text, IsCutAtTheEdgesAndChangesOnlyItsPlace) {
+    cv::Mat picture(60, 120, CV_8UC3, cv::Scalar(255, 255, 255));
+    drawText(picture, "far outside", {500, 500}, {});
+    drawText(picture, "", {10, 10}, {});
+    EXPECT_EQ(cv::norm(picture, cv::Mat(60, 120, CV_8UC3, cv::Scalar(255, 255, 255)), cv::NORM_INF), 0);
+    drawText(picture, "cut at the right edge", {60, 30}, {});
+    EXPECT_GT(cv::countNonZero(picture.reshape(1) != 255), 0);
+    EXPECT_EQ(cv::countNonZero(picture.rowRange(45, 60).clone().reshape(1) != 255), 0);
+    drawCaption(picture, "caption");
+}
+
+std::vector<TimelinePoint> dayAndNight() {
+    std::vector<TimelinePoint> points;
+    for (int hour = 0; hour <= 24; ++hour) {
+        const bool night = hour < 6 || hour >= 18;
+        points.push_back({double(hour), {night ? 800 : 780, night ? 620 : 600}, night ? 0.1 : 0.5, night});
+    }
+    return points;
+}
+
+TEST(Timeline, SummarisesByDayAndByNight) {
+    const DayNightSummary summary = summarise(dayAndNight());
+    EXPECT_EQ(summary.days, 12);
+    EXPECT_EQ(summary.nights, 13);
+    EXPECT_DOUBLE_EQ(summary.dayMean, 600);
+    EXPECT_DOUBLE_EQ(summary.nightMean, 620);
+    EXPECT_NEAR(summary.difference(), 100.0 * 20 / 600, 1e-9);
+    EXPECT_NEAR(summary.daySpread, 0, 1e-9);
+}
+
+TEST(Timeline, DrawsAnyNumberOfPoints) {
+    TimelineStyle style;
+    style.unit = "h";
+    style.tokensIn = 1024;
+    EXPECT_EQ(drawTimeline({}, style).size(), style.size);
+    EXPECT_EQ(drawTimeline({dayAndNight().front()}, style).size(), style.size);
+    const cv::Mat day = drawTimeline(dayAndNight(), style);
+    EXPECT_TRUE(same(day, drawTimeline(dayAndNight(), style)));
+    EXPECT_EQ(drawTimeline({{0, {}, 0, false}, {1, {}, 0, true}}, style).size(), style.size);
+}
+
+TEST(Panels, StandSideBySideAtOneHeight) {
+    const cv::Mat sheet = drawPanels({{"a", noise({40, 30})}, {"b", noise({80, 60})}}, "footer");
+    EXPECT_GT(sheet.cols, 80);
+    EXPECT_THROW(drawPanels({}), cv::Exception);
+}
+
+}  // namespace
+}  // namespace mpm::pipeline

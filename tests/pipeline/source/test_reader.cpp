@@ -1,0 +1,169 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "pipeline/source/reader.hpp"
+
+namespace mpm::pipeline {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A camera that works for `good` frames per connection, then breaks, hangs or ends.
+struct Behaviour {
+    std::atomic<int> opened{0};
+    std::atomic<bool> refuses{false};
+    std::atomic<bool> hangs{false};
+    int good = 1'000'000;
+    bool live = true;
+};
+
+class FaultySource : public Source {
+public:
+    explicit FaultySource(std::shared_ptr<Behaviour> behaviour) : m_behaviour(std::move(behaviour)) {}
+
+    void open() override {
+        ++m_behaviour->opened;
+        if (m_behaviour->refuses) throw SourceError("rtsp://u:secret@h: refused");
+    }
+    bool next(Frame& frame) override {
+        while (m_behaviour->hangs)
+            std::this_thread::sleep_for(5ms);
+        if (m_count == m_behaviour->good) {
+            if (m_behaviour->live) throw SourceError("broke off");
+            return false;
+        }
+        std::this_thread::sleep_for(1ms);
+        frame.picture = cv::Mat(4, 4, CV_8UC3, cv::Scalar(1, 2, 3));
+        frame.number = m_count++;
+        return true;
+    }
+    bool live() const override { return m_behaviour->live; }
+    std::string name() const override { return "faulty"; }
+    double rate() const override { return 500; }
+
+private:
+    std::shared_ptr<Behaviour> m_behaviour;
+    int m_count = 0;
+};
+
+ReaderOptions quick() {
+    ReaderOptions options;
+    options.stallAfter = 60ms;
+    options.offlineAfter = 150ms;
+    options.firstPause = 4ms;
+    options.longestPause = 20ms;
+    return options;
+}
+
+Reader::Make maker(const std::shared_ptr<Behaviour>& behaviour) {
+    return [behaviour] { return std::make_unique<FaultySource>(behaviour); };
+}
+
+bool comes(const Reader& reader, SourceState state) {
+    for (int i = 0; i < 400; ++i, std::this_thread::sleep_for(5ms))
+        if (reader.status().state == state) return true;
+    return false;
+}
+
+TEST(Reader, LatestFrameWins) {
+    Reader reader(maker(std::make_shared<Behaviour>()), quick());
+    Frame first, second;
+    ASSERT_TRUE(reader.take(first, 2s));
+    std::this_thread::sleep_for(50ms);
+    ASSERT_TRUE(reader.take(second, 2s));
+    EXPECT_GT(second.number, first.number + 1);
+    EXPECT_GT(reader.status().dropped, 0);
+}
+
+TEST(Reader, ComesBackFiftyTimes) {
+    auto behaviour = std::make_shared<Behaviour>();
+    behaviour->good = 3;
+    Reader reader(maker(behaviour), quick());
+    std::int64_t last = -1;
+    for (Frame frame; behaviour->opened < 50;) {
+        if (!reader.take(frame, 2s)) break;
+        EXPECT_GT(frame.number, last);
+        last = frame.number;
+    }
+    EXPECT_GE(behaviour->opened, 50);
+}
+
+TEST(Reader, TellsAStallFromALivePicture) {
+    auto behaviour = std::make_shared<Behaviour>();
+    Reader reader(maker(behaviour), quick());
+    ASSERT_TRUE(comes(reader, SourceState::Live));
+    behaviour->hangs = true;
+    ASSERT_TRUE(comes(reader, SourceState::Stalled));
+    behaviour->hangs = false;
+    EXPECT_TRUE(comes(reader, SourceState::Live));
+}
+
+TEST(Reader, RefusedConnectionsGoOfflineAndComeBack) {
+    auto behaviour = std::make_shared<Behaviour>();
+    behaviour->refuses = true;
+    Reader reader(maker(behaviour), quick());
+    ASSERT_TRUE(comes(reader, SourceState::Offline));
+    EXPECT_GT(reader.status().attempts, 2);
+    EXPECT_EQ(reader.status().message.find("secret"), std::string::npos);
+    behaviour->refuses = false;
+    EXPECT_TRUE(comes(reader, SourceState::Live));
+    EXPECT_EQ(reader.status().attempts, 0);
+}
+
+TEST(Reader, FilesEndAndAreOver) {
+    auto behaviour = std::make_shared<Behaviour>();
+    behaviour->good = 5;
+    behaviour->live = false;
+    ReaderOptions options = quick();
+    options.everyFrame = true;
+    Reader reader(maker(behaviour), options);
+    int frames = 0;
+    for (Frame frame; reader.running();) {
+        if (!reader.take(frame, 100ms)) continue;
+        EXPECT_EQ(frame.number, frames++);
+    }
+    EXPECT_EQ(frames, 5);
+    EXPECT_EQ(reader.status().dropped, 0);
+    EXPECT_EQ(reader.status().state, SourceState::Ended);
+}
+
+TEST(Reader, AFileThatCannotBeOpenedFailsForGood) {
+    Reader reader("/nowhere/clip.avi", quick());
+    ASSERT_TRUE(comes(reader, SourceState::Failed));
+    Frame frame;
+    EXPECT_FALSE(reader.take(frame, 10ms));
+    EXPECT_FALSE(reader.running());
+    EXPECT_NE(reader.status().message.find("/nowhere/clip.avi"), std::string::npos);
+}
+
+TEST(Reader, LoopsOverFiles) {
+    auto behaviour = std::make_shared<Behaviour>();
+    behaviour->good = 3;
+    behaviour->live = false;
+    ReaderOptions options = quick();
+    options.everyFrame = options.loop = true;
+    Reader reader(maker(behaviour), options);
+    Frame frame;
+    for (int i = 0; i < 10; ++i) {
+        ASSERT_TRUE(reader.take(frame, 2s));
+        EXPECT_EQ(frame.number, i);
+    }
+}
+
+TEST(Reader, ClosesWhileTheDriverHangs) {
+    auto behaviour = std::make_shared<Behaviour>();
+    const auto start = std::chrono::steady_clock::now();
+    {
+        Reader reader(maker(behaviour), quick());
+        ASSERT_TRUE(comes(reader, SourceState::Live));
+        behaviour->hangs = true;
+        ASSERT_TRUE(comes(reader, SourceState::Stalled));
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - start, 5s);
+    behaviour->hangs = false;
+}
+
+}  // namespace
+}  // namespace mpm::pipeline

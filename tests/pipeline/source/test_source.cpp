@@ -1,0 +1,183 @@
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include <opencv2/imgcodecs.hpp>
+#include <opencv2/imgproc.hpp>
+#include <opencv2/videoio.hpp>
+
+#include "pipeline/source/source.hpp"
+#include "support/temp_folder.hpp"
+
+namespace mpm::pipeline {
+namespace {
+
+using test::TempFolder;
+
+cv::Mat numbered(int number) {
+    cv::Mat picture(48, 64, CV_8UC3, cv::Scalar(0, 0, 0));
+    cv::rectangle(picture, {number, 10, 8, 20}, cv::Scalar(255, 255, 255), cv::FILLED);
+    return picture;
+}
+
+std::string writeClip(const TempFolder& folder, int frames) {
+    const std::string path = folder / "clip.avi";
+    cv::VideoWriter writer(path, cv::VideoWriter::fourcc('M', 'J', 'P', 'G'), 25, {64, 48});
+    for (int i = 0; i < frames; ++i)
+        writer << numbered(i);
+    return path;
+}
+
+std::vector<Frame> readAll(Source& source) {
+    std::vector<Frame> frames;
+    for (Frame frame; source.next(frame);)
+        frames.push_back(frame);
+    return frames;
+}
+
+void writeText(const std::string& path, const std::string& text) {
+    std::ofstream(path) << text;
+}
+
+TEST(SourceKind, FollowsTheForm) {
+    TempFolder folder;
+    cv::imwrite(folder / "a.png", numbered(1));
+    writeText(folder / "clip.avi", "not really");
+    EXPECT_EQ(sourceKind("demo"), SourceKind::Scene);
+    EXPECT_EQ(sourceKind("0"), SourceKind::Camera);
+    EXPECT_EQ(sourceKind("rtsp://host/stream"), SourceKind::Stream);
+    EXPECT_EQ(sourceKind("gst:videotestsrc ! appsink"), SourceKind::Pipeline);
+    EXPECT_EQ(sourceKind(folder.path()), SourceKind::Pictures);
+    EXPECT_EQ(sourceKind(folder / "a.png"), SourceKind::Pictures);
+    EXPECT_EQ(sourceKind(folder / "*.png"), SourceKind::Pictures);
+    EXPECT_EQ(sourceKind(folder / "clip.avi"), SourceKind::Video);
+    EXPECT_THROW(sourceKind(folder / "missing.png"), SourceError);
+    EXPECT_THROW(sourceKind(folder / "*.jpg"), SourceError);
+    EXPECT_THROW(sourceKind(""), SourceError);
+}
+
+TEST(Pictures, ComeInNaturalOrderAndOnlyPictures) {
+    TempFolder folder;
+    for (int number : {10, 9, 1, 100})
+        cv::imwrite(folder / ("frame" + std::to_string(number) + ".png"), numbered(number % 50));
+    writeText(folder / "notes.txt", "no picture");
+    const auto source = makeSource(folder.path());
+    source->open();
+    EXPECT_EQ(source->length(), 4);
+    EXPECT_FALSE(source->live());
+    std::vector<std::string> names;
+    for (const Frame& frame : readAll(*source))
+        names.push_back(frame.name);
+    EXPECT_EQ(names, (std::vector<std::string>{"frame1", "frame9", "frame10", "frame100"}));
+}
+
+TEST(Pictures, SameStemsGetNamesOfTheirOwn) {
+    TempFolder folder;
+    cv::imwrite(folder / "a.png", numbered(1));
+    cv::imwrite(folder / "a.bmp", numbered(2));
+    const auto source = makeSource(folder / "a.*");
+    source->open();
+    const std::vector<Frame> frames = readAll(*source);
+    ASSERT_EQ(frames.size(), 2u);
+    EXPECT_NE(frames[0].name, frames[1].name);
+}
+
+TEST(Pictures, ADamagedOneIsNamedAndTheNextOneFollows) {
+    TempFolder folder;
+    cv::imwrite(folder / "a.png", numbered(1));
+    writeText(folder / "b.png", "\x89PNG cut off");
+    cv::imwrite(folder / "c.png", numbered(3));
+    const auto source = makeSource(folder.path());
+    source->open();
+    Frame frame;
+    ASSERT_TRUE(source->next(frame));
+    try {
+        source->next(frame);
+        FAIL() << "a damaged picture was read";
+    } catch (const BadPicture& error) {
+        EXPECT_NE(std::string(error.what()).find("b.png"), std::string::npos);
+    }
+    ASSERT_TRUE(source->next(frame));
+    EXPECT_EQ(frame.name, "c");
+    EXPECT_FALSE(source->next(frame));
+}
+
+TEST(Pictures, AnEmptyFolderIsAnError) {
+    TempFolder folder;
+    const auto source = makeSource(folder.path());
+    EXPECT_THROW(source->open(), SourceError);
+}
+
+TEST(Video, GivesEveryFrameInOrderAndEnds) {
+    TempFolder folder;
+    const auto source = makeSource(writeClip(folder, 20));
+    source->open();
+    EXPECT_FALSE(source->live());
+    EXPECT_EQ(source->length(), 20);
+    EXPECT_NEAR(source->rate(), 25, 0.1);
+    const std::vector<Frame> frames = readAll(*source);
+    ASSERT_EQ(frames.size(), 20u);
+    for (int i = 0; i < 20; ++i) {
+        EXPECT_EQ(frames[i].number, i);
+        EXPECT_LT(cv::norm(frames[i].picture, numbered(i), cv::NORM_L1) / (64 * 48 * 3), 8) << i;
+    }
+    EXPECT_EQ(frames[3].name, "clip_000003");
+}
+
+TEST(Video, WhatIsNoVideoIsRefused) {
+    TempFolder folder;
+    writeText(folder / "clip.avi", std::string(5000, 'x'));
+    const auto source = makeSource(folder / "clip.avi");
+    EXPECT_THROW(source->open(), SourceError);
+}
+
+TEST(Video, ACutOffFileSaysSo) {
+    TempFolder folder;
+    const std::string path = writeClip(folder, 200);
+    std::filesystem::resize_file(path, std::filesystem::file_size(path) / 3);
+    const auto source = makeSource(path);
+    int frames = 0;
+    const auto read = [&] {
+        source->open();
+        for (Frame frame; source->next(frame);)
+            ++frames;
+    };
+    EXPECT_THROW(read(), SourceError);
+    EXPECT_LT(frames, 200);
+}
+
+TEST(Stream, NoServerIsAnErrorWithoutThePassword) {
+    SourceOptions options;
+    options.openTimeout = std::chrono::milliseconds(500);
+    const auto source = makeSource("rtsp://admin:s3cret@127.0.0.1:9/live", options);
+    EXPECT_TRUE(source->live());
+    EXPECT_EQ(source->name().find("s3cret"), std::string::npos);
+    try {
+        source->open();
+        FAIL() << "connected to a closed port";
+    } catch (const SourceError& error) {
+        EXPECT_EQ(std::string(error.what()).find("s3cret"), std::string::npos);
+        EXPECT_NE(std::string(error.what()).find("127.0.0.1"), std::string::npos);
+    }
+}
+
+TEST(Camera, AMissingOneIsAnError) {
+    const auto source = makeSource("97");
+    EXPECT_THROW(source->open(), SourceError);
+}
+
+TEST(Passwords, AreHiddenWhereverTheyStand) {
+    EXPECT_EQ(withoutPasswords("rtsp://u:p@h/s"), "rtsp://u:***@h/s");
+    EXPECT_EQ(withoutPasswords("rtsp://u:a@b/c:d@h:554/s"), "rtsp://u:***@h:554/s");
+    EXPECT_EQ(withoutPasswords("rtsp://u@h/s"), "rtsp://u@h/s");
+    EXPECT_EQ(withoutPasswords("rtsp://h:554/s"), "rtsp://h:554/s");
+    EXPECT_EQ(withoutPasswords("http://h/v?user=u&password=p&x=1"), "http://h/v?user=u&password=***&x=1");
+    EXPECT_EQ(withoutPasswords("gst:rtspsrc location=rtsp://u:p@h/s user-pw=\"a b\" ! appsink"),
+              "gst:rtspsrc location=rtsp://u:***@h/s user-pw=*** ! appsink");
+    EXPECT_EQ(withoutPasswords("a rtsp://u:p@h, then http://v:q@i/"),
+              "a rtsp://u:***@h, then http://v:***@i/");
+    EXPECT_EQ(withoutPasswords("/data/clip.avi"), "/data/clip.avi");
+}
+
+}  // namespace
+}  // namespace mpm::pipeline

@@ -1,0 +1,139 @@
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "pipeline/store/store.hpp"
+#include "support/temp_folder.hpp"
+
+namespace mpm::pipeline {
+namespace {
+
+using test::TempFolder;
+
+Measurement reading(std::int64_t ms, int kept, bool night = false) {
+    Measurement m;
+    m.time = Millis(ms);
+    m.frame = ms / 1000;
+    m.tokensIn = 1024;
+    m.stageTokens = {kept + 180, kept};
+    m.luminance = night ? 0.125 : 0.5;
+    m.phase = night ? Phase::Night : Phase::Day;
+    m.captureMs = 1, m.networkMs = 70, m.encoderMs = 60, m.mergeMs = 2, m.drawMs = 3;
+    m.dropped = 4;
+    m.classShares = {0.25, 0.75};
+    return m;
+}
+
+TEST(Store, GivesBackWhatWasPutIn) {
+    TempFolder folder;
+    Store store(folder / "m.sqlite");
+    const auto street = store.source("street"), yard = store.source("yard");
+    EXPECT_NE(street, yard);
+    EXPECT_EQ(store.source("street"), street);
+    store.add(street, {reading(2000, 600), reading(1000, 610)});
+    store.add(yard, {reading(1500, 500)});
+    const auto rows = store.measurements(street, Millis(0), Millis(10'000));
+    ASSERT_EQ(rows.size(), 2u);
+    EXPECT_EQ(rows[0].time.count(), 1000);
+    EXPECT_EQ(rows[1].stageTokens, (std::vector<int>{780, 600}));
+    EXPECT_EQ(rows[1].tokensKept(), 600);
+    EXPECT_DOUBLE_EQ(rows[1].luminance, 0.5);
+    EXPECT_DOUBLE_EQ(rows[1].networkMs, 70);
+    EXPECT_EQ(rows[1].dropped, 4);
+    EXPECT_EQ(rows[1].classShares, (std::vector<double>{0.25, 0.75}));
+    EXPECT_EQ(store.measurements(street, Millis(1000), Millis(2000)).size(), 1u);
+    EXPECT_EQ(store.measurements(street, Millis(0), Millis(10'000), 1).size(), 1u);
+}
+
+TEST(Store, BucketsEqualSumsOverTheReadings) {
+    TempFolder folder;
+    Store store(folder / "m.sqlite");
+    const auto id = store.source("s");
+    std::vector<Measurement> all;
+    for (int i = 0; i < 600; ++i)
+        all.push_back(reading(i * 1000, 500 + i % 7, i >= 300));
+    store.add(id, {all.begin(), all.begin() + 301});
+    store.add(id, {all.begin() + 301, all.end()});
+    const auto minutes = store.buckets(id, Store::Span::Minute, Millis(0), Millis(3'600'000));
+    ASSERT_EQ(minutes.size(), 10u);
+    for (const Bucket& minute : minutes) {
+        double sum = 0, squares = 0;
+        for (int i = 0; i < 60; ++i) {
+            const double kept = all[minute.time.count() / 1000 + i].tokensKept();
+            sum += kept, squares += kept * kept;
+        }
+        EXPECT_EQ(minute.count, 60);
+        EXPECT_DOUBLE_EQ(minute.tokensMean, sum / 60);
+        EXPECT_DOUBLE_EQ(minute.tokensSquares, squares / 60);
+        EXPECT_EQ(minute.tokensLeast, 500);
+        EXPECT_EQ(minute.tokensMost, 506);
+        EXPECT_DOUBLE_EQ(minute.latencyMs, 74);
+    }
+    const auto hours = store.buckets(id, Store::Span::Hour, Millis(0), Millis(3'600'000));
+    ASSERT_EQ(hours.size(), 1u);
+    EXPECT_EQ(hours[0].count, 600);
+    EXPECT_EQ(hours[0].nights, 300);
+    EXPECT_GT(hours[0].nightTokens, 0);
+    EXPECT_EQ(store.extent(id), std::make_pair(Millis(0), Millis(3'600'000)));
+}
+
+TEST(Store, ComesBackAfterClosing) {
+    TempFolder folder;
+    { Store(folder / "m.sqlite").add(Store(folder / "m.sqlite").source("s"), {reading(1, 2)}); }
+    Store store(folder / "m.sqlite");
+    EXPECT_EQ(store.count(store.source("s")), 1);
+}
+
+TEST(Store, RetentionForgetsReadingsButKeepsTheirMinutes) {
+    TempFolder folder;
+    Store store(folder / "m.sqlite");
+    const auto id = store.source("s");
+    const std::int64_t hour = 3'600'000;
+    for (int h = 0; h < 48; ++h)
+        store.add(id, {reading(h * hour, 600)});
+    Retention retention;
+    retention.readings = std::chrono::hours(24);
+    retention.minutes = std::chrono::hours(36);
+    store.apply(retention, Millis(48 * hour));
+    EXPECT_EQ(store.count(id), 24);
+    EXPECT_EQ(store.buckets(id, Store::Span::Minute, Millis(0), Millis(48 * hour)).size(), 36u);
+    EXPECT_EQ(store.buckets(id, Store::Span::Hour, Millis(0), Millis(48 * hour)).size(), 48u);
+}
+
+TEST(Store, EventsStandInOrder) {
+    TempFolder folder;
+    Store store(folder / "m.sqlite");
+    const auto id = store.source("s");
+    store.addEvent(id, {Millis(20), "night", "luminance 0.1"});
+    store.addEvent(id, {Millis(10), "source", "live"});
+    const auto events = store.events(id, Millis(0), Millis(100));
+    ASSERT_EQ(events.size(), 2u);
+    EXPECT_EQ(events[0].kind, "source");
+    EXPECT_EQ(events[1].text, "luminance 0.1");
+}
+
+TEST(Store, ExportsCsvWithOneColumnAStageAndClass) {
+    TempFolder folder;
+    Store store(folder / "m.sqlite");
+    const auto id = store.source("s");
+    Measurement all = reading(1000, 600);
+    all.stageTokens.clear();
+    all.classShares.clear();
+    store.add(id, {all, reading(86'400'123, 600, true)});
+    std::ostringstream out;
+    EXPECT_EQ(store.exportCsv(out, id, Millis(0), Millis(100'000'000)), 2);
+    EXPECT_EQ(out.str(),
+              "time,frame,phase,luminance,tokens_in,tokens_stage_1,tokens_stage_2,tokens_kept,capture_ms,"
+              "network_ms,"
+              "encoder_ms,merge_ms,draw_ms,dropped,share class_0,share class_1\n"
+              "1970-01-01T00:00:01.000Z,1,day,0.5,1024,,,1024,1,70,60,2,3,4,,\n"
+              "1970-01-02T00:00:00.123Z,86400,night,0.125,1024,780,600,600,1,70,60,2,3,4,0.25,0.75\n");
+}
+
+TEST(Csv, QuotesNames) {
+    EXPECT_NE(csvHead(0, {"car, parked"}).find("\"share car, parked\""), std::string::npos);
+    EXPECT_NE(csvHead(0, {"a \"b\""}).find("\"share a \"\"b\"\"\""), std::string::npos);
+}
+
+}  // namespace
+}  // namespace mpm::pipeline

@@ -1,0 +1,176 @@
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+
+#include "pipeline/store/store.hpp"
+#include "support/temp_folder.hpp"
+
+namespace mpm::pipeline {
+namespace {
+
+using test::TempFolder;
+using Kind = StoreError::Kind;
+
+Measurement reading(std::int64_t ms) {
+    Measurement m;
+    m.time = Millis(ms);
+    m.tokensIn = 1024;
+    m.stageTokens = {780, 600};
+    m.classShares = std::vector<double>(11, 0.0909);
+    return m;
+}
+
+template <typename Call>
+Kind kindOf(Call call) {
+    try {
+        call();
+    } catch (const StoreError& error) {
+        EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+        return error.kind();
+    }
+    ADD_FAILURE() << "nothing was reported";
+    return Kind::Other;
+}
+
+/// Runs `work` in a process of its own and gives what it returned.
+template <typename Work>
+int inChild(Work work) {
+    const pid_t child = fork();
+    if (child == 0) _exit(work());
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(StoreFaults, NoSuchFolder) {
+    EXPECT_EQ(kindOf([] { Store("/nowhere/at/all/m.sqlite"); }), Kind::CannotOpen);
+}
+
+TEST(StoreFaults, NotAStore) {
+    TempFolder folder;
+    std::ofstream(folder / "m.sqlite") << std::string(20'000, 'x');
+    EXPECT_EQ(kindOf([&] { Store(folder / "m.sqlite"); }), Kind::Damaged);
+    EXPECT_EQ(std::filesystem::file_size(folder / "m.sqlite"), 20'000u) << "the damaged file was touched";
+}
+
+TEST(StoreFaults, DamagedInTheMiddle) {
+    TempFolder folder;
+    const std::string path = folder / "m.sqlite";
+    {
+        Store store(path);
+        const auto id = store.source("s");
+        std::vector<Measurement> many;
+        for (int i = 0; i < 5000; ++i)
+            many.push_back(reading(i * 1000));
+        store.add(id, many);
+    }
+    {
+        std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+        file.seekp(8192);
+        for (int i = 0; i < 400'000; ++i)
+            file.put(static_cast<char>(i * 7));
+    }
+    const Kind kind = kindOf([&] {
+        Store store(path);
+        store.measurements(store.source("s"), Millis(0), Millis(1LL << 40));
+    });
+    EXPECT_EQ(kind, Kind::Damaged);
+}
+
+TEST(StoreFaults, NewerSchemaIsRefusedAndKept) {
+    TempFolder folder;
+    const std::string path = folder / "m.sqlite";
+    { Store store(path); }
+    sqlite3* raw = nullptr;
+    sqlite3_open(path.c_str(), &raw);
+    sqlite3_exec(raw, "PRAGMA user_version = 99", nullptr, nullptr, nullptr);
+    sqlite3_close(raw);
+    EXPECT_EQ(kindOf([&] { Store{path}; }), Kind::NewerSchema);
+}
+
+TEST(StoreFaults, LockedByAnotherProgram) {
+    TempFolder folder;
+    const std::string path = folder / "m.sqlite";
+    Store store(path);
+    const auto id = store.source("s");
+    sqlite3* raw = nullptr;
+    sqlite3_open(path.c_str(), &raw);
+    ASSERT_EQ(sqlite3_exec(raw, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr), SQLITE_OK);
+    EXPECT_EQ(kindOf([&] { store.add(id, {reading(1)}); }), Kind::Locked);
+    sqlite3_exec(raw, "COMMIT", nullptr, nullptr, nullptr);
+    sqlite3_close(raw);
+    store.add(id, {reading(1)});
+    EXPECT_EQ(store.count(id), 1);
+}
+
+// A limit on the size of files makes writes fail as a full disk does: for the whole process, hence a child.
+TEST(StoreFaults, AFullDiskIsReportedAndLosesNothingCommitted) {
+    TempFolder folder;
+    const std::string path = folder / "m.sqlite";
+    const int result = inChild([&] {
+        Store store(path);
+        const auto id = store.source("s");
+        std::signal(SIGXFSZ, SIG_IGN);
+        rlimit limit{};
+        limit.rlim_cur = limit.rlim_max = 300'000;
+        setrlimit(RLIMIT_FSIZE, &limit);
+        int committed = 0;
+        try {
+            for (int i = 0; i < 10'000; ++i, ++committed)
+                store.add(id, {reading(i * 1000)});
+        } catch (const StoreError& error) {
+            if (error.kind() != Kind::DiskFull || committed == 0) return 1;
+            return store.count(id) == committed ? 0 : 2;
+        }
+        return 3;
+    });
+    EXPECT_EQ(result, 0);
+    Store store(path);
+    EXPECT_GT(store.count(store.source("s")), 0);
+}
+
+TEST(StoreFaults, WhatWasCommittedOutlivesAKill) {
+    TempFolder folder;
+    const std::string path = folder / "m.sqlite";
+    int acknowledged[2];
+    ASSERT_EQ(pipe(acknowledged), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        Store store(path);
+        const auto id = store.source("s");
+        for (std::int32_t i = 1;; ++i) {
+            store.add(id, {reading(i * 1000)});
+            if (write(acknowledged[1], &i, sizeof i) != sizeof i) _exit(1);
+        }
+    }
+    close(acknowledged[1]);
+    std::int32_t last = 0;
+    while (last < 40 && read(acknowledged[0], &last, sizeof last) == sizeof last) {
+    }
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    for (std::int32_t more; read(acknowledged[0], &more, sizeof more) == sizeof more;)
+        last = more;
+    close(acknowledged[0]);
+    Store store(path);
+    EXPECT_GE(store.count(store.source("s")), last);
+    EXPECT_GE(last, 40);
+}
+
+TEST(StoreFaults, TwoStoresOnOneFileGetOn) {
+    TempFolder folder;
+    Store writer(folder / "m.sqlite"), reader(folder / "m.sqlite");
+    const auto id = writer.source("s");
+    for (int i = 0; i < 50; ++i) {
+        writer.add(id, {reading(i * 1000)});
+        EXPECT_EQ(reader.count(id), i + 1);
+    }
+}
+
+}  // namespace
+}  // namespace mpm::pipeline
