@@ -21,8 +21,9 @@ enum class Precision { F32, TF32, BF16, F16, Auto };
 
 /// One merge of one image.
 struct Stage {
-    int block = 0;   ///< the block before which it happened
-    cv::Mat map;     ///< CV_32S 1xK: cluster of each image token that entered the stage; the identity if nothing merged
+    int block = 0;  ///< the block before which it happened
+    cv::Mat map;  ///< CV_32S 1xK: cluster of each image token that entered the stage; the identity if nothing
+                  ///< merged
     int tokens = 0;  ///< image tokens that left the stage
 };
 
@@ -42,14 +43,15 @@ struct Times {
 struct Report {
     std::vector<ImageReport> images;
     Times times;
-    Device device = Device::Cpu;               ///< what ran, never Auto
-    Precision precision = Precision::F32;      ///< what ran, never Auto
+    Device device = Device::Cpu;           ///< what ran, never Auto
+    Precision precision = Precision::F32;  ///< what ran, never Auto
 };
 
 class EncoderControl;
 
-/// Handle of an encoder inside a network. Cheap to copy; stays valid as long as a copy of the network or the handle
-/// lives. Settings take effect at the next forward. A network and its handle belong to one thread at a time.
+/// Handle of an encoder inside a network. Cheap to copy; stays valid as long as a copy of the network or the
+/// handle lives. Settings take effect at the next forward. A network and its handle belong to one thread at a
+/// time.
 class MPM_API Encoder {
 public:
     explicit Encoder(std::shared_ptr<EncoderControl> control);
@@ -65,16 +67,16 @@ public:
     void setDevice(Device device, int index = 0);
     void setPrecision(Precision precision);
 
-    /// Imposes the map of one stage (CV_32S 1xK, ids 0..M-1 all used) instead of computing it: one Mat per image,
-    /// or one for every image. Stays until clearMaps().
+    /// Imposes the map of one stage (CV_32S 1xK, ids 0..M-1 all used) instead of computing it: one Mat per
+    /// image, or one for every image. Stays until clearMaps().
     void setMaps(int stage, const std::vector<cv::Mat>& maps);
     void clearMaps();
 
     /// Of the last forward. Empty before the first.
     Report report() const;
 
-    int blocks() const;         ///< transformer blocks of the encoder
-    int dim() const;            ///< width of a token
+    int blocks() const;  ///< transformer blocks of the encoder
+    int dim() const;     ///< width of a token
     int heads() const;
     int specialTokens() const;  ///< class, distillation and register tokens in front
 
@@ -90,13 +92,13 @@ struct Merged {
 
 /// What a model file says of itself. Missing entries keep the defaults.
 struct ModelInfo {
-    std::vector<std::string> labels;   ///< class names by id
-    std::vector<cv::Vec3b> palette;    ///< RGB by id
-    cv::Size size;                     ///< of the network's input; empty where dynamic and not recorded
-    cv::Scalar mean{0.5, 0.5, 0.5};    ///< RGB, on values of 0..1
+    std::vector<std::string> labels;  ///< class names by id
+    std::vector<cv::Vec3b> palette;   ///< RGB by id
+    cv::Size size;                    ///< of the network's input; empty where dynamic and not recorded
+    cv::Scalar mean{0.5, 0.5, 0.5};   ///< RGB, on values of 0..1
     cv::Scalar std{0.5, 0.5, 0.5};
-    std::vector<int> schedule;         ///< blocks the model merges before by default
-    std::string sourceSha256;          ///< of the export it was converted from
+    std::vector<int> schedule;  ///< blocks the model merges before by default
+    std::string sourceSha256;   ///< of the export it was converted from
 };
 
 /// Makes the operators of domain `mpm` known to OpenCV. Idempotent, thread-safe.

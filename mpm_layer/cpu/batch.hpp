@@ -1,0 +1,61 @@
+// The rows of a batch on their way through the blocks: one packed run without padding, and what each row
+// stands for.
+#pragma once
+
+#include <vector>
+
+#include <mpm/mpm.hpp>
+
+#include "mpm_layer/encoder/backend.hpp"
+#include "mpm_layer/kernels/buffer.hpp"
+#include "mpm_layer/merge/merge_map.hpp"
+
+namespace mpm::cpu {
+
+/// One image's place in the run: `special` rows, then image tokens.
+struct Image {
+    int first = 0;   ///< row of the run
+    int tokens = 0;  ///< image tokens left
+    MergeMap composed;
+    ImageReport report;
+};
+
+class Batch {
+public:
+    Batch(const SessionInput& input, int special);
+
+    int images() const { return static_cast<int>(m_images.size()); }
+    const Image& image(int i) const { return m_images[i]; }
+    int rows() const { return m_rows; }
+    int dim() const { return m_dim; }
+    int special() const { return m_special; }
+    int pictureTokens() const { return m_pictureTokens; }
+
+    float* row(int r) { return m_data.data() + static_cast<size_t>(r) * m_dim; }
+    const float* row(int r) const { return m_data.data() + static_cast<size_t>(r) * m_dim; }
+    /// The image tokens of one image.
+    RowsView tokens(int image) const;
+
+    bool hasKeyBias() const { return !m_keyBias.empty(); }
+    const float* keyBias() const { return m_keyBias.data(); }
+    const float* sizes() const { return m_sizes.data(); }
+    /// Raster position of a row's representative; -1 for special tokens.
+    int position(int r) const { return m_positions[r]; }
+
+    /// Shortens the run: one map for each image.
+    void apply(const std::vector<MergeMap>& maps, bool weighted, int block);
+
+    std::vector<ImageReport> takeReport();
+
+private:
+    void copyTokens(const cv::Mat& tokens);
+    void spreadKeyBias(const cv::Mat& bias);
+
+    int m_special, m_dim, m_pictureTokens, m_rows;
+    std::vector<Image> m_images;
+    kernels::Buffer m_data, m_spare;
+    std::vector<float> m_sizes, m_keyBias;
+    std::vector<int> m_positions;
+};
+
+}  // namespace mpm::cpu

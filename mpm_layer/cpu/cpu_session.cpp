@@ -1,0 +1,325 @@
+#include "mpm_layer/cpu/cpu_session.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "mpm_layer/kernels/attention.hpp"
+#include "mpm_layer/kernels/rows.hpp"
+
+namespace mpm::cpu {
+
+// Buffers as large as the largest batch so far. One a calling thread: a forward belongs to one thread, and a
+// network that is called again finds its memory warm.
+struct CpuSession::Workspace {
+    kernels::Buffer qkv;       // [rows][paddedStride(3 * inner)]
+    kernels::Buffer attended;  // [rows][paddedStride(inner)]
+
+    static Workspace& ofThread() {
+        static thread_local Workspace workspace;
+        return workspace;
+    }
+};
+
+namespace {
+
+constexpr int kChunkRows = 96;
+
+// Rows handed to a thread at a time, bounded so that a chunk's hidden layer stays in a level-2 cache.
+int chunkLimit(int hidden) {
+    return std::clamp(192 * 1024 / hidden, kChunkRows / 2, kChunkRows);
+}
+
+/// Cuts rows into chunks of whole row groups, as equal as can be, a multiple of the threads in number.
+template <class Body>
+void forEachChunk(int rows, int limit, const Body& body) {
+    const int group = kernels::rowGroup(), groups = (rows + group - 1) / group;
+    const int threads = std::max(1, cv::getNumThreads());
+    const int least = (rows + limit - 1) / limit;
+    const int chunks = std::min(groups, (least + threads - 1) / threads * threads);
+    cv::parallel_for_(
+        cv::Range(0, chunks),
+        [&](const cv::Range& range) {
+            for (int c = range.start; c < range.end; ++c) {
+                const int first = static_cast<int>(static_cast<int64>(groups) * c / chunks) * group;
+                const int last =
+                    std::min(rows, static_cast<int>(static_cast<int64>(groups) * (c + 1) / chunks) * group);
+                if (last > first) body(first, last - first);
+            }
+        },
+        chunks);
+}
+
+double elapsedMs(int64 since) {
+    return static_cast<double>(cv::getTickCount() - since) * 1000.0 / cv::getTickFrequency();
+}
+
+void normalise(const Norm& norm, const float* in, float epsilon, int width, float* out) {
+    kernels::layerNorm(in, width, norm.weightData(), norm.biasData(), epsilon, out);
+}
+
+// Rows of the residual stream, normalised, as a left operand.
+const float* normalisedRows(const Norm& norm, const Batch& batch, int first, int count, float epsilon,
+                            kernels::Buffer& scratch) {
+    const int dim = batch.dim();
+    const size_t stride = kernels::paddedStride(dim);
+    float* to = scratch.reserve(kernels::paddedSize(count, stride));
+    for (int r = 0; r < count; ++r) {
+        if (norm.present) {
+            normalise(norm, batch.row(first + r), epsilon, dim, to + r * stride);
+        } else {
+            std::copy_n(batch.row(first + r), dim, to + r * stride);
+        }
+    }
+    return to;
+}
+
+kernels::Epilogue residual(const Linear& linear, const std::vector<float>& scale) {
+    kernels::Epilogue epilogue;
+    epilogue.bias = linear.biasData();
+    epilogue.scale = scale.empty() ? nullptr : scale.data();
+    epilogue.add = true;
+    return epilogue;
+}
+
+}  // namespace
+
+CpuSession::CpuSession(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights,
+                       const SessionInput& input)
+    : m_config(config),
+      m_weights(std::static_pointer_cast<const CpuEncoder>(weights)),
+      m_batch(input, config.specialTokens),
+      m_proportional(input.reducer && input.reducer->biasesBySize()),
+      m_workspace(Workspace::ofThread()) {
+    for (const Block& block : m_weights->blocks) {
+        if (block.rotary.present() && block.rotary.positions != m_batch.pictureTokens()) {
+            CV_Error(cv::Error::StsUnmatchedSizes,
+                     cv::format("mpm: rotary tables are for %d image tokens, the input has %d",
+                                block.rotary.positions, m_batch.pictureTokens()));
+        }
+    }
+}
+
+void CpuSession::attend(int index) {
+    const Block& block = m_weights->blocks[index];
+    projectIn(block);
+    attendAll();
+    projectOut(block);
+}
+
+void CpuSession::projectIn(const Block& block) {
+    const size_t stride = kernels::paddedStride(3 * m_weights->inner);
+    m_workspace.qkv.reserve(kernels::paddedSize(m_batch.rows() + kernels::rowGroup(), stride));
+    kernels::Epilogue epilogue;
+    epilogue.bias = block.qkv.biasData();
+    forEachChunk(m_batch.rows(), kChunkRows, [&](int first, int count) {
+        static thread_local kernels::Buffer scratch;
+        const float* rows = normalisedRows(block.norm1, m_batch, first, count, m_config.epsilon, scratch);
+        kernels::product(rows, kernels::paddedStride(m_batch.dim()), count, block.qkv.weight, epilogue,
+                         m_workspace.qkv.data() + first * stride, stride);
+        if (block.qNorm.present || block.kNorm.present || block.rotary.present())
+            finishHeads(block, first, count);
+    });
+}
+
+void CpuSession::finishHeads(const Block& block, int first, int count) {
+    const int size = m_weights->headSize, inner = m_weights->inner;
+    const size_t stride = kernels::paddedStride(3 * inner);
+    for (int r = first; r < first + count; ++r) {
+        float* q = m_workspace.qkv.data() + r * stride;
+        float* k = q + inner;
+        for (int h = 0; h < inner; h += size) {
+            if (block.qNorm.present) normalise(block.qNorm, q + h, m_config.innerEpsilon, size, q + h);
+            if (block.kNorm.present) normalise(block.kNorm, k + h, m_config.innerEpsilon, size, k + h);
+        }
+        if (block.rotary.present() && m_batch.position(r) >= 0) {
+            rotate(block.rotary, r, q);
+            rotate(block.rotary, r, k);
+        }
+    }
+}
+
+void CpuSession::rotate(const RotaryTables& tables, int row, float* heads) const {
+    const int size = m_weights->headSize;
+    for (int h = 0; h < m_weights->heads; ++h, heads += size) {
+        const int table = tables.tables == 1 ? 0 : h;
+        const size_t at = (static_cast<size_t>(table) * tables.positions + m_batch.position(row)) * size;
+        const auto turn =
+            m_config.rotary == Rotary::Interleaved ? kernels::rotateInterleaved : kernels::rotateHalves;
+        turn(heads, &tables.cosine[at], &tables.sine[at], size);
+    }
+}
+
+void CpuSession::attendAll() {
+    struct Task {
+        int image, head, query;
+    };
+    const int inner = m_weights->inner, size = m_weights->headSize, panel = kernels::queryPanel();
+    const size_t stride = kernels::paddedStride(3 * inner), outStride = kernels::paddedStride(inner);
+    float* out = m_workspace.attended.reserve(kernels::paddedSize(m_batch.rows(), outStride));
+    m_keyBias.clear();
+    if (m_batch.hasKeyBias() || m_proportional) {
+        m_keyBias.assign(m_batch.rows(), 0.0f);
+        for (int r = 0; r < m_batch.rows(); ++r) {
+            if (m_batch.hasKeyBias()) m_keyBias[r] = m_batch.keyBias()[r];
+            if (m_proportional) m_keyBias[r] += std::log(m_batch.sizes()[r]);
+        }
+    }
+    std::vector<Task> tasks;
+    for (int i = 0; i < m_batch.images(); ++i) {
+        for (int h = 0; h < m_weights->heads; ++h) {
+            const int tokens = m_batch.special() + m_batch.image(i).tokens;
+            for (int q = 0; q < tokens; q += panel)
+                tasks.push_back({i, h, q});
+        }
+    }
+    cv::parallel_for_(cv::Range(0, static_cast<int>(tasks.size())), [&](const cv::Range& range) {
+        for (int t = range.start; t < range.end; ++t) {
+            const Task& task = tasks[t];
+            const int first = m_batch.image(task.image).first;
+            const float* q = m_workspace.qkv.data() + first * stride + task.head * size;
+            const kernels::AttentionHead head{q,
+                                              q + inner,
+                                              q + 2 * inner,
+                                              stride,
+                                              m_batch.special() + m_batch.image(task.image).tokens,
+                                              size,
+                                              m_weights->attentionScale,
+                                              m_keyBias.empty() ? nullptr : &m_keyBias[first]};
+            kernels::attendPanel(head, task.query, out + (first + task.query) * outStride + task.head * size,
+                                 outStride);
+        }
+    });
+}
+
+void CpuSession::projectOut(const Block& block) {
+    const int inner = m_weights->inner;
+    const size_t stride = kernels::paddedStride(inner);
+    forEachChunk(m_batch.rows(), kChunkRows, [&](int first, int count) {
+        float* rows = m_workspace.attended.data() + first * stride;
+        if (block.attentionNorm.present) {
+            for (int r = 0; r < count; ++r) {
+                normalise(block.attentionNorm, rows + r * stride, m_config.innerEpsilon, inner,
+                          rows + r * stride);
+            }
+        }
+        kernels::product(rows, stride, count, block.projection.weight,
+                         residual(block.projection, block.scale1), m_batch.row(first), m_batch.dim());
+    });
+}
+
+void CpuSession::feed(int index) {
+    const Block& block = m_weights->blocks[index];
+    forEachChunk(m_batch.rows(), chunkLimit(block.fc1.weight.columns()),
+                 [&](int first, int count) { feedChunk(block, first, count); });
+}
+
+void CpuSession::feedChunk(const Block& block, int first, int count) {
+    static thread_local kernels::Buffer input, hidden, gate;
+    const int width = block.fc1.weight.columns();
+    const size_t stride = kernels::paddedStride(m_batch.dim()), hiddenStride = kernels::paddedStride(width);
+    const float* rows = normalisedRows(block.norm2, m_batch, first, count, m_config.epsilon, input);
+    float* h = hidden.reserve(kernels::paddedSize(count, hiddenStride));
+    kernels::Epilogue epilogue;
+    epilogue.bias = block.fc1.biasData();
+    epilogue.activation = m_config.activation;
+    if (!block.gate.weight.empty()) {
+        kernels::Epilogue gated;
+        gated.bias = block.gate.biasData();
+        gated.activation = m_config.activation;
+        float* g = gate.reserve(kernels::paddedSize(count, hiddenStride));
+        kernels::product(rows, stride, count, block.gate.weight, gated, g, hiddenStride);
+        epilogue.activation = kernels::Activation::None;
+        epilogue.gate = g;
+    }
+    kernels::product(rows, stride, count, block.fc1.weight, epilogue, h, hiddenStride);
+    if (block.mlpNorm.present) {
+        for (int r = 0; r < count; ++r) {
+            normalise(block.mlpNorm, h + r * hiddenStride, m_config.innerEpsilon, width,
+                      h + r * hiddenStride);
+        }
+    }
+    kernels::product(h, hiddenStride, count, block.fc2.weight, residual(block.fc2, block.scale2),
+                     m_batch.row(first), m_batch.dim());
+}
+
+void CpuSession::meanKeys(int image, std::vector<float>& metric) const {
+    const int size = m_weights->headSize, heads = m_weights->heads, inner = m_weights->inner;
+    const size_t stride = kernels::paddedStride(3 * inner);
+    const Image& one = m_batch.image(image);
+    metric.assign(static_cast<size_t>(one.tokens) * size, 0.0f);
+    for (int t = 0; t < one.tokens; ++t) {
+        const float* keys = m_workspace.qkv.data() + (one.first + m_batch.special() + t) * stride + inner;
+        float* mean = &metric[static_cast<size_t>(t) * size];
+        for (int k = 0; k < inner; ++k)
+            mean[k % size] += keys[k];
+        for (int k = 0; k < size; ++k)
+            mean[k] /= static_cast<float>(heads);
+    }
+}
+
+std::vector<MergeMap> CpuSession::decide(const StageRequest& request) {
+    if (request.imposed) {
+        if (request.imposed->size() == 1)
+            return std::vector<MergeMap>(m_batch.images(), request.imposed->front());
+        if (static_cast<int>(request.imposed->size()) == m_batch.images()) return *request.imposed;
+        CV_Error(
+            cv::Error::StsUnmatchedSizes,
+            cv::format("mpm: stage %d has %d imposed maps for a batch of %d; give one, or one for each image",
+                       request.stage, static_cast<int>(request.imposed->size()), m_batch.images()));
+    }
+    std::vector<StageContext> contexts(m_batch.images());
+    std::vector<std::vector<float>> metrics(m_batch.images());
+    for (int i = 0; i < m_batch.images(); ++i) {
+        StageContext& context = contexts[i];
+        context.tokens = context.metric = m_batch.tokens(i);
+        if (request.reducer->needsKeys()) {
+            meanKeys(i, metrics[i]);
+            const int size = m_weights->headSize;
+            context.metric = {metrics[i].data(), static_cast<size_t>(size), m_batch.image(i).tokens, size};
+        }
+        context.sizes = m_batch.sizes() + m_batch.image(i).first + m_batch.special();
+        context.grid = m_config.grid;
+        context.composed = &m_batch.image(i).composed;
+        context.stage = request.stage;
+        context.block = request.block;
+    }
+    return request.reducer->reduce(contexts);
+}
+
+void CpuSession::reduce(const StageRequest& request) {
+    const int64 start = cv::getTickCount();
+    m_batch.apply(decide(request), request.reducer->weighsBySize(), request.block);
+    m_mergeMs += elapsedMs(start);
+}
+
+void CpuSession::emit(bool norm, cv::Mat& output) {
+    const int special = m_batch.special(), dim = m_batch.dim();
+    const int rowsPerImage = special + m_batch.pictureTokens();
+    const size_t imageSize = static_cast<size_t>(rowsPerImage) * dim;
+    // Norm before the gather: merged rows are fewer.
+    static thread_local kernels::Buffer normed;
+    const float* source = m_batch.row(0);
+    if (norm) {
+        float* to = normed.reserve(static_cast<size_t>(m_batch.rows()) * dim);
+        cv::parallel_for_(cv::Range(0, m_batch.rows()), [&](const cv::Range& range) {
+            for (int r = range.start; r < range.end; ++r) {
+                normalise(m_weights->finalNorm, m_batch.row(r), m_config.finalEpsilon, dim,
+                          to + static_cast<size_t>(r) * dim);
+            }
+        });
+        source = to;
+    }
+    const int64 gather = cv::getTickCount();
+    cv::parallel_for_(cv::Range(0, m_batch.images() * rowsPerImage), [&](const cv::Range& range) {
+        for (int r = range.start; r < range.end; ++r) {
+            const Image& image = m_batch.image(r / rowsPerImage);
+            const int t = r % rowsPerImage;
+            const int from = image.first + (t < special ? t : special + image.composed.ids[t - special]);
+            float* to = output.ptr<float>() + (r / rowsPerImage) * imageSize + static_cast<size_t>(t) * dim;
+            std::copy_n(source + static_cast<size_t>(from) * dim, dim, to);
+        }
+    });
+    m_restoreMs += elapsedMs(gather);
+}
+
+}  // namespace mpm::cpu

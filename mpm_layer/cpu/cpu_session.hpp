@@ -1,0 +1,46 @@
+// One forward on the processor.
+#pragma once
+
+#include <memory>
+
+#include "mpm_layer/cpu/batch.hpp"
+#include "mpm_layer/cpu/packed_encoder.hpp"
+
+namespace mpm::cpu {
+
+class CpuSession : public Session {
+public:
+    CpuSession(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights,
+               const SessionInput& input);
+
+    void reduce(const StageRequest& request) override;
+    void attend(int block) override;
+    void feed(int block) override;
+    void emit(bool norm, cv::Mat& output) override;
+    int imageTokens(int image) const override { return m_batch.image(image).tokens; }
+    std::vector<ImageReport> takeReport() override { return m_batch.takeReport(); }
+    double mergeMs() const override { return m_mergeMs; }
+    double restoreMs() const override { return m_restoreMs; }
+
+private:
+    struct Workspace;
+
+    void projectIn(const Block& block);
+    void finishHeads(const Block& block, int first, int count);
+    void rotate(const RotaryTables& tables, int row, float* heads) const;
+    void attendAll();
+    void projectOut(const Block& block);
+    void feedChunk(const Block& block, int first, int count);
+    std::vector<MergeMap> decide(const StageRequest& request);
+    void meanKeys(int image, std::vector<float>& metric) const;
+
+    const EncoderConfig& m_config;
+    std::shared_ptr<const CpuEncoder> m_weights;
+    Batch m_batch;
+    const bool m_proportional;
+    std::vector<float> m_keyBias;  ///< of the block at hand: the input's and the sizes' together
+    Workspace& m_workspace;
+    double m_mergeMs = 0, m_restoreMs = 0;
+};
+
+}  // namespace mpm::cpu

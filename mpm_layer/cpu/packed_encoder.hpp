@@ -1,0 +1,56 @@
+// Weights of an encoder as the processor's kernels take them, checked against each other.
+#pragma once
+
+#include <vector>
+
+#include "mpm_layer/encoder/backend.hpp"
+#include "mpm_layer/kernels/product.hpp"
+
+namespace mpm::cpu {
+
+struct Norm {
+    bool present = false;
+    std::vector<float> weight, bias;
+
+    const float* weightData() const { return weight.empty() ? nullptr : weight.data(); }
+    const float* biasData() const { return bias.empty() ? nullptr : bias.data(); }
+};
+
+struct Linear {
+    kernels::PackedWeights weight;
+    std::vector<float> bias;
+
+    const float* biasData() const { return bias.empty() ? nullptr : bias.data(); }
+};
+
+struct RotaryTables {
+    std::vector<float> cosine, sine;  ///< [tables][positions][head size]; tables is 1 or the number of heads
+    int tables = 0, positions = 0;
+
+    bool present() const { return tables != 0; }
+};
+
+struct Block {
+    Norm norm1, qNorm, kNorm, attentionNorm, norm2, mlpNorm;
+    Linear qkv, projection, fc1, gate, fc2;
+    std::vector<float> scale1, scale2;  ///< LayerScale, may be empty
+    RotaryTables rotary;
+};
+
+class CpuEncoder : public PackedEncoder {
+public:
+    CpuEncoder(const EncoderConfig& config, const NamedWeights& weights);
+    int dim() const override { return m_dim; }
+
+    std::vector<Block> blocks;
+    Norm finalNorm;
+    int heads = 0, headSize = 0, inner = 0, hidden = 0;  ///< inner = heads * headSize
+    float attentionScale = 0;
+
+private:
+    Block packBlock(const EncoderConfig& config, const NamedWeights& weights, int number) const;
+
+    int m_dim = 0;
+};
+
+}  // namespace mpm::cpu

@@ -1,0 +1,130 @@
+#include "mpm_layer/dnn/encoder_layer.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <sstream>
+
+namespace mpm::dnn {
+namespace {
+
+std::vector<int> integers(const cv::dnn::LayerParams& params, const char* name) {
+    std::vector<int> values;
+    if (!params.has(name)) return values;
+    const cv::dnn::DictValue& value = params.get(name);
+    for (int i = 0; i < value.size(); ++i)
+        values.push_back(value.get<int>(i));
+    return values;
+}
+
+std::vector<std::string> words(const std::string& text) {
+    std::istringstream stream(text);
+    return {std::istream_iterator<std::string>(stream), {}};
+}
+
+Rotary rotaryFrom(const std::string& name) {
+    if (name == "interleaved") return Rotary::Interleaved;
+    if (name == "half") return Rotary::Halves;
+    CV_Error(cv::Error::StsBadArg, "mpm: rope '" + name + "' is not known; expected interleaved or half");
+}
+
+bool mergesFrom(const std::string& role) {
+    if (role == "backbone") return true;
+    if (role == "decoder") return false;
+    CV_Error(cv::Error::StsBadArg, "mpm: role '" + role + "' is not known; expected backbone or decoder");
+}
+
+bool hasFinalNorm(const std::vector<std::string>& names) {
+    const auto is = [](const std::string& n) { return n == "norm.weight" || n == "norm.bias"; };
+    return std::any_of(names.begin(), names.end(), is);
+}
+
+std::vector<std::string> inputNames(const cv::dnn::LayerParams& params) {
+    const std::vector<std::string> names = words(params.get<cv::String>("inputs", ""));
+    if (names.empty() || names.front() != "tokens") {
+        CV_Error(cv::Error::StsBadArg,
+                 "mpm: MpmEncoder needs the attribute inputs, the names of its inputs, tokens first");
+    }
+    return names;
+}
+
+EncoderConfig readConfig(const cv::dnn::LayerParams& params, const std::vector<std::string>& names) {
+    EncoderConfig config;
+    config.blocks = params.get<int>("blocks", 0);
+    config.firstBlock = params.get<int>("first_block", 0);
+    config.heads = params.get<int>("heads", 0);
+    config.dim = params.get<int>("dim", 0);
+    config.specialTokens = params.get<int>("special_tokens", 1);
+    config.schedule = integers(params, "schedule");
+    config.taps = integers(params, "taps");
+    if (config.taps.empty()) config.taps = {config.lastBlock()};
+    config.tapNorm = integers(params, "tap_norm");
+    if (config.tapNorm.empty()) config.tapNorm.assign(config.taps.size(), hasFinalNorm(names));
+    config.epsilon = params.get<float>("epsilon", 1e-6f);
+    config.innerEpsilon = params.get<float>("inner_epsilon", config.epsilon);
+    config.finalEpsilon = params.get<float>("final_epsilon", config.epsilon);
+    config.activation = activationFrom(params.get<cv::String>("activation", "gelu"));
+    config.scale = params.get<float>("scale", 0);
+    config.rotary = rotaryFrom(params.get<cv::String>("rope", "interleaved"));
+    config.merges = mergesFrom(params.get<cv::String>("role", "backbone"));
+    const std::vector<int> grid = integers(params, "grid");
+    if (grid.size() == 2) config.grid = cv::Size(grid[1], grid[0]);
+    checkConfig(config);
+    return config;
+}
+
+}  // namespace
+
+EncoderLayer::EncoderLayer(const cv::dnn::LayerParams& params)
+    : PortableLayer(params),
+      m_names(inputNames(params)),
+      m_control(std::make_shared<EncoderControl>(readConfig(params, m_names))),
+      m_runner(m_control) {}
+
+cv::Ptr<cv::dnn::Layer> EncoderLayer::create(cv::dnn::LayerParams& params) {
+    return cv::Ptr<cv::dnn::Layer>(new EncoderLayer(params));
+}
+
+std::vector<Shape> EncoderLayer::outputShapes(const std::vector<Shape>& in) const {
+    if (in.empty() || in[0].size() != 3) {
+        CV_Error(cv::Error::StsBadArg,
+                 "mpm: MpmEncoder's tokens must be [batch, special + image tokens, dim], got " +
+                     (in.empty() ? std::string("nothing") : textOf(in[0])));
+    }
+    return std::vector<Shape>(m_control->config().taps.size(), in[0]);
+}
+
+int64 EncoderLayer::getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>&) const {
+    // Products of all tokens: 2 multiply-adds for every weight and token, and the two of attention.
+    const int64 tokens =
+        in.empty() || in[0].size() != 3 ? 0 : static_cast<int64>(in[0][0]) * in[0][1];
+    if (tokens == 0) return 0;
+    int64 weights = 0;
+    for (const cv::Mat& blob : blobs) {
+        if (blob.dims != 2 || std::min(blob.size[0], blob.size[1]) == 1) continue;
+        weights += static_cast<int64>(blob.total());
+    }
+    return 2 * tokens * weights + 4 * tokens * in[0][1] * in[0][2] * m_control->config().blocks;
+}
+
+void EncoderLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
+    if (in.empty())
+        CV_Error(cv::Error::StsBadArg,
+                 "mpm: MpmEncoder's tokens are a constant; nothing depends on the input");
+    if (in.size() + blobs.size() != m_names.size()) {
+        CV_Error(cv::Error::StsUnmatchedSizes,
+                 cv::format("mpm: MpmEncoder names %d inputs but has %d; weights are missing or named twice",
+                            static_cast<int>(m_names.size()), static_cast<int>(in.size() + blobs.size())));
+    }
+    // OpenCV 4.x keeps constants in `blobs`, the 5.x engine among the inputs.
+    const auto value = [&](size_t i) { return i < in.size() ? in[i] : blobs[i - in.size()]; };
+    const bool biased = m_names.size() > 1 && m_names[1] == "key_bias";
+    if (!m_runner.hasWeights()) {
+        NamedWeights weights;
+        for (size_t i = biased ? 2 : 1; i < m_names.size(); ++i)
+            weights.add(m_names[i], value(i));
+        m_runner.setWeights(std::move(weights));
+    }
+    m_runner.run(in[0], biased ? value(1) : cv::Mat(), out);
+}
+
+}  // namespace mpm::dnn

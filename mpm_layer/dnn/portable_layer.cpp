@@ -1,0 +1,105 @@
+#include "mpm_layer/dnn/portable_layer.hpp"
+
+namespace mpm::dnn {
+
+Shape shapeOf(const cv::Mat& m) {
+    return Shape(m.size.p, m.size.p + m.dims);
+}
+
+std::string textOf(const Shape& shape) {
+    std::string text = "[";
+    for (size_t i = 0; i < shape.size(); ++i)
+        text += (i ? ", " : "") + std::to_string(shape[static_cast<int>(i)]);
+    return text + "]";
+}
+
+void writeIntegers(const int* values, int count, cv::Mat& to, size_t offset) {
+    if (to.depth() == CV_32F) {
+        std::copy(values, values + count, to.ptr<float>() + offset);
+    } else {
+        CV_CheckDepthEQ(to.depth(), kInteger, "mpm: integer outputs are f32 or int64");
+        std::copy(values, values + count, reinterpret_cast<std::int64_t*>(to.data) + offset);
+    }
+}
+
+std::vector<int> readIntegers(const cv::Mat& from, const char* what) {
+    const cv::Mat whole = from.isContinuous() ? from : from.clone();
+    std::vector<int> values(whole.total());
+    const auto convert = [&](const auto* data) {
+        for (size_t i = 0; i < values.size(); ++i) {
+            // Outside of int (and NaN) becomes -1, which no map may hold.
+            const double v = static_cast<double>(data[i]);
+            values[i] = v >= 0 && v < 2147483647.0 ? static_cast<int>(data[i]) : -1;
+        }
+    };
+    if (whole.type() == CV_32F) {
+        convert(whole.ptr<float>());
+    } else if (whole.type() == CV_32S) {
+        convert(whole.ptr<int>());
+    } else if (whole.type() == kInteger) {
+        convert(reinterpret_cast<const std::int64_t*>(whole.data));
+    } else {
+        CV_Error(cv::Error::StsBadArg, cv::format("mpm: %s must hold integers as f32, int32 or int64", what));
+    }
+    return values;
+}
+
+bool PortableLayer::hasDynamicEngine() const {
+#if CV_VERSION_MAJOR >= 5
+    // Only the new engine names a layer's inputs.
+    return !this->inputs.empty();
+#else
+    return false;
+#endif
+}
+
+bool PortableLayer::getMemoryShapes(const std::vector<Shape>& in, int required, std::vector<Shape>& out,
+                                    std::vector<Shape>& internals) const {
+    internals.clear();
+    out = outputShapes(in);
+    // The new engine wants exactly what the node has; the others want all, whatever they ask for.
+    if (hasDynamicEngine() && required >= 0 && static_cast<size_t>(required) < out.size())
+        out.resize(required);
+    return false;
+}
+
+#if CV_VERSION_MAJOR >= 5
+void PortableLayer::getTypes(const std::vector<cv::dnn::MatType>&, int required, int requiredInternals,
+                             std::vector<cv::dnn::MatType>& out,
+                             std::vector<cv::dnn::MatType>& internals) const {
+    out.clear();
+    for (int i = 0; i < required; ++i)
+        out.push_back(outputType(i));
+    internals.assign(requiredInternals, CV_32F);
+}
+#endif
+
+void PortableLayer::forward(cv::InputArrayOfArrays in, cv::OutputArrayOfArrays out, cv::OutputArrayOfArrays internals) {
+    std::vector<cv::Mat> from, to;
+#if CV_VERSION_MAJOR >= 5
+    static_cast<void>(internals);
+    in.getMatVector(from);
+    if (canResize()) {
+        compute(from, out.getMatVecRef());
+        return;
+    }
+#else
+    if (in.depth() == CV_16S) {  // half floats of the OpenCL target
+        forward_fallback(in, out, internals);
+        return;
+    }
+    in.getMatVector(from);
+#endif
+    out.getMatVector(to);
+    compute(from, to);
+}
+
+void PortableLayer::resize(cv::Mat& output, const std::vector<int>& sizes, int type) {
+#if CV_VERSION_MAJOR >= 5
+    output.fit(static_cast<int>(sizes.size()), sizes.data(), type);
+#else
+    output.create(static_cast<int>(sizes.size()), sizes.data(), type);
+#endif
+}
+
+}  // namespace mpm::dnn

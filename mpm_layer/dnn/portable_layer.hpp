@@ -1,0 +1,67 @@
+// cv::dnn::Layer as OpenCV 4.6 to 5.x have it: every difference between the versions and engines is in this
+// pair of files.
+#pragma once
+
+#include <vector>
+
+#include <opencv2/dnn.hpp>
+
+namespace mpm::dnn {
+
+#if CV_VERSION_MAJOR >= 5
+using Shape = cv::MatShape;
+constexpr int kInteger = CV_64S;
+#else
+using Shape = cv::dnn::MatShape;
+constexpr int kInteger = CV_32F;  // every blob is f32 there
+#endif
+
+Shape shapeOf(const cv::Mat& m);
+std::string textOf(const Shape& shape);
+
+/// Writes count integers as the engine has them (f32 or int64) and reads them back, whatever the type.
+void writeIntegers(const int* values, int count, cv::Mat& to, size_t offset);
+std::vector<int> readIntegers(const cv::Mat& from, const char* what);
+
+/// A layer that knows shapes in and out, and one call that computes.
+class PortableLayer : public cv::dnn::Layer {
+public:
+    explicit PortableLayer(const cv::dnn::LayerParams& params) : cv::dnn::Layer(params) {}
+
+    bool getMemoryShapes(const std::vector<Shape>& in, int required, std::vector<Shape>& out,
+                         std::vector<Shape>& internals) const override;
+#if CV_VERSION_MAJOR >= 5
+    void getTypes(const std::vector<cv::dnn::MatType>& in, int required, int requiredInternals,
+                  std::vector<cv::dnn::MatType>& out,
+                  std::vector<cv::dnn::MatType>& internals) const override;
+    bool dynamicOutputShapes() const override {
+        return shapesDependOnData();
+    }
+#endif
+    void forward(cv::InputArrayOfArrays in, cv::OutputArrayOfArrays out,
+                 cv::OutputArrayOfArrays internals) override;
+
+protected:
+    /// All outputs of the operator, as large as they can be.
+    virtual std::vector<Shape> outputShapes(const std::vector<Shape>& in) const = 0;
+    virtual int outputType(int /*index*/) const {
+        return CV_32F;
+    }
+    /// Output shapes follow the values where the engine allows it.
+    virtual bool shapesDependOnData() const {
+        return false;
+    }
+    /// Outputs are allocated unless canResize(); fewer than outputShapes() where the rest is not connected.
+    virtual void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) = 0;
+
+    /// True where compute() must give each output its shape itself, by resize().
+    bool canResize() const {
+        return shapesDependOnData() && hasDynamicEngine();
+    }
+    static void resize(cv::Mat& output, const std::vector<int>& sizes, int type);
+
+private:
+    bool hasDynamicEngine() const;
+};
+
+}  // namespace mpm::dnn

@@ -1,0 +1,71 @@
+// What the encoder asks of a device. Weights go in once and come back as an opaque handle; a session is one
+// forward.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <mpm/mpm.hpp>
+
+#include "mpm_layer/encoder/config.hpp"
+#include "mpm_layer/merge/reducer.hpp"
+
+namespace mpm {
+
+/// Weights in a device's own form. Immutable, shared between networks.
+class PackedEncoder {
+public:
+    virtual ~PackedEncoder() = default;
+    virtual int dim() const = 0;
+};
+
+/// One reduction of the whole batch.
+struct StageRequest {
+    const Reducer* reducer = nullptr;                ///< decides, unless maps are imposed
+    const std::vector<MergeMap>* imposed = nullptr;  ///< one map for each image, or one for all
+    int stage = 0;
+    int block = 0;
+};
+
+/// A batch of images on its way through the blocks: one packed run of rows, no padding.
+class Session {
+public:
+    virtual ~Session() = default;
+    virtual void reduce(const StageRequest& request) = 0;
+    virtual void attend(int block) = 0;  ///< x += attention; blocks count from 0 here
+    virtual void feed(int block) = 0;    ///< x += MLP
+    /// Tokens of the whole picture in raster order, [B, E+N, D] as the input was.
+    virtual void emit(bool norm, cv::Mat& output) = 0;
+
+    virtual int imageTokens(int image) const = 0;       ///< rows left, without special tokens
+    virtual std::vector<ImageReport> takeReport() = 0;  ///< maps and stages; `tokens` is the encoder's
+    virtual double mergeMs() const = 0;
+    virtual double restoreMs() const = 0;
+};
+
+/// What a forward starts with.
+struct SessionInput {
+    cv::Mat tokens;                    ///< CV_32F [B, E+N, D], continuous
+    cv::Mat keyBias;                   ///< CV_32F, empty or broadcastable to [B, E+N]
+    const Reducer* reducer = nullptr;  ///< for what it needs kept
+};
+
+class Backend {
+public:
+    virtual ~Backend() = default;
+    virtual Device device() const = 0;
+    /// What `wanted` comes to here; throws where the device cannot compute in it.
+    virtual Precision resolve(Precision wanted) const = 0;
+    virtual std::shared_ptr<const PackedEncoder> pack(const EncoderConfig& config,
+                                                      const NamedWeights& weights,
+                                                      Precision precision) const = 0;
+    virtual std::unique_ptr<Session> begin(const EncoderConfig& config,
+                                           std::shared_ptr<const PackedEncoder> weights,
+                                           const SessionInput& input) const = 0;
+};
+
+/// The one switch over devices. Cuda without a usable GPU throws; Auto says by Backend::device() what it
+/// took.
+std::shared_ptr<const Backend> makeBackend(Device device, int index);
+
+}  // namespace mpm

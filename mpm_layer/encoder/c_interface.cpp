@@ -1,0 +1,140 @@
+#include <algorithm>
+
+#include <mpm/mpm.h>
+
+#include "mpm_layer/encoder/backend.hpp"
+#include "mpm_layer/encoder/control.hpp"
+
+namespace {
+
+thread_local std::string t_error;
+
+// Exceptions end here: the caller may be no C++ at all.
+template <class Body>
+int guarded(const Body& body) {
+    try {
+        return body();
+    } catch (const std::exception& e) {
+        t_error = e.what();
+    } catch (...) {
+        t_error = "mpm: unknown error";
+    }
+    return -1;
+}
+
+int fail(const std::string& message) {
+    t_error = message;
+    return -1;
+}
+
+const mpm::ImageReport* imageAt(int image) {
+    const mpm::Report& report = mpm::lastReportOfThread();
+    if (image >= 0 && image < static_cast<int>(report.images.size())) return &report.images[image];
+    fail(cv::format("mpm: image %d is not in this thread's last report of %d", image,
+                    static_cast<int>(report.images.size())));
+    return nullptr;
+}
+
+const mpm::Stage* stageAt(int image, int stage) {
+    const mpm::ImageReport* report = imageAt(image);
+    if (!report) return nullptr;
+    if (stage >= 0 && stage < static_cast<int>(report->stages.size())) return &report->stages[stage];
+    fail(cv::format("mpm: stage %d is not among the %d of the report", stage,
+                    static_cast<int>(report->stages.size())));
+    return nullptr;
+}
+
+int copyOut(const int* values, size_t count, int* to, int capacity) {
+    if (!to && capacity > 0) return fail("mpm: the output pointer is null");
+    std::copy_n(values, std::min(count, static_cast<size_t>(std::max(capacity, 0))), to);
+    return static_cast<int>(count);
+}
+
+int copyOut(const cv::Mat& map, int* to, int capacity) {
+    return map.empty() ? 0 : copyOut(map.ptr<int>(), map.total(), to, capacity);
+}
+
+}  // namespace
+
+const char* mpm_version(void) {
+    return mpm::version();
+}
+const char* mpm_last_error(void) {
+    return t_error.c_str();
+}
+
+int mpm_set_blocks(const char* blocks) {
+    return guarded([&] {
+        const auto value = blocks ? std::make_optional(mpm::scheduleFrom(blocks)) : std::nullopt;
+        mpm::changeProcessSettings([&](mpm::Settings& s) { s.schedule = value; });
+        return 0;
+    });
+}
+
+int mpm_set_device(const char* device) {
+    return guarded([&] {
+        int index = 0;
+        const auto value = device ? std::make_optional(mpm::deviceFrom(device, index)) : std::nullopt;
+        if (value) mpm::makeBackend(*value, index);
+        mpm::changeProcessSettings([&](mpm::Settings& s) {
+            s.device = value;
+            s.deviceIndex = index;
+        });
+        return 0;
+    });
+}
+
+int mpm_set_precision(const char* precision) {
+    return guarded([&] {
+        const auto value = precision ? std::make_optional(mpm::precisionFrom(precision)) : std::nullopt;
+        mpm::changeProcessSettings([&](mpm::Settings& s) { s.precision = value; });
+        return 0;
+    });
+}
+
+int mpm_report_images(void) {
+    return static_cast<int>(mpm::lastReportOfThread().images.size());
+}
+
+int mpm_report_map_size(int image) {
+    const mpm::ImageReport* report = imageAt(image);
+    return report ? static_cast<int>(report->map.total()) : -1;
+}
+
+int mpm_report_map(int image, int* ids, int capacity) {
+    const mpm::ImageReport* report = imageAt(image);
+    return report ? copyOut(report->map, ids, capacity) : -1;
+}
+
+int mpm_report_tokens(int image, int* tokens, int capacity) {
+    const mpm::ImageReport* report = imageAt(image);
+    return report ? copyOut(report->tokens.data(), report->tokens.size(), tokens, capacity) : -1;
+}
+
+int mpm_report_stages(int image) {
+    const mpm::ImageReport* report = imageAt(image);
+    return report ? static_cast<int>(report->stages.size()) : -1;
+}
+
+int mpm_report_stage(int image, int stage, int* block, int* tokens) {
+    const mpm::Stage* found = stageAt(image, stage);
+    if (!found) return -1;
+    if (block) *block = found->block;
+    if (tokens) *tokens = found->tokens;
+    return 0;
+}
+
+int mpm_report_stage_map(int image, int stage, int* ids, int capacity) {
+    const mpm::Stage* found = stageAt(image, stage);
+    return found ? copyOut(found->map, ids, capacity) : -1;
+}
+
+double mpm_report_merge_ms(void) {
+    return mpm::lastReportOfThread().times.merge;
+}
+double mpm_report_restore_ms(void) {
+    return mpm::lastReportOfThread().times.restore;
+}
+double mpm_report_whole_ms(void) {
+    return mpm::lastReportOfThread().times.whole;
+}

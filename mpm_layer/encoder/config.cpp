@@ -1,0 +1,101 @@
+#include "mpm_layer/encoder/config.hpp"
+
+#include <algorithm>
+
+namespace mpm {
+namespace {
+
+std::string shapeText(const cv::Mat& m) {
+    std::string text = "[";
+    for (int i = 0; i < m.dims; ++i)
+        text += (i ? ", " : "") + std::to_string(m.size[i]);
+    return text + "]";
+}
+
+void checkWithin(const std::vector<int>& blocks, const EncoderConfig& config, const char* what) {
+    for (size_t i = 0; i < blocks.size(); ++i) {
+        if (blocks[i] < config.firstBlock || blocks[i] > config.lastBlock()) {
+            CV_Error(cv::Error::StsOutOfRange,
+                     cv::format("mpm: %s names block %d; this encoder has blocks %d..%d", what, blocks[i],
+                                config.firstBlock, config.lastBlock()));
+        }
+        if (i > 0 && blocks[i] <= blocks[i - 1]) {
+            CV_Error(cv::Error::StsBadArg, cv::format("mpm: %s must be strictly increasing; %d follows %d",
+                                                      what, blocks[i], blocks[i - 1]));
+        }
+    }
+}
+
+}  // namespace
+
+void checkSchedule(const std::vector<int>& schedule, const EncoderConfig& config) {
+    checkWithin(schedule, config, "schedule");
+}
+
+void checkConfig(const EncoderConfig& config) {
+    if (config.blocks < 1)
+        CV_Error(cv::Error::StsBadArg, "mpm: MpmEncoder needs the attribute blocks, at least 1");
+    if (config.heads < 1)
+        CV_Error(cv::Error::StsBadArg, "mpm: MpmEncoder needs the attribute heads, at least 1");
+    if (config.specialTokens < 0) CV_Error(cv::Error::StsBadArg, "mpm: special_tokens must not be negative");
+    if (config.taps.empty()) CV_Error(cv::Error::StsBadArg, "mpm: taps must name at least one block");
+    checkWithin(config.taps, config, "taps");
+    checkSchedule(config.schedule, config);
+    if (config.tapNorm.size() != config.taps.size()) {
+        CV_Error(cv::Error::StsUnmatchedSizes, "mpm: tap_norm must have one entry for each of taps");
+    }
+}
+
+kernels::Activation activationFrom(const std::string& name) {
+    using kernels::Activation;
+    static const std::map<std::string, Activation> kNames = {{"gelu", Activation::Gelu},
+                                                             {"gelu_tanh", Activation::GeluTanh},
+                                                             {"gelu_quick", Activation::GeluQuick},
+                                                             {"silu", Activation::Silu},
+                                                             {"relu", Activation::Relu}};
+    const auto found = kNames.find(name);
+    if (found == kNames.end()) {
+        CV_Error(cv::Error::StsBadArg,
+                 "mpm: activation '" + name +
+                     "' is not known; expected gelu, gelu_tanh, gelu_quick, silu or relu");
+    }
+    return found->second;
+}
+
+void NamedWeights::add(const std::string& name, const cv::Mat& value) {
+    if (value.type() != CV_32F) CV_Error(cv::Error::StsBadArg, "mpm: weight " + name + " must be f32");
+    m_values[name] = value.isContinuous() ? value : value.clone();
+}
+
+const cv::Mat& NamedWeights::raw(const std::string& name) const {
+    const auto found = m_values.find(name);
+    if (found == m_values.end())
+        CV_Error(cv::Error::StsObjectNotFound, "mpm: weight " + name + " is missing");
+    return found->second;
+}
+
+std::vector<float> NamedWeights::vector(const std::string& name, int size) const {
+    return has(name) ? requiredVector(name, size) : std::vector<float>();
+}
+
+std::vector<float> NamedWeights::requiredVector(const std::string& name, int size) const {
+    const cv::Mat& value = raw(name);
+    if (value.total() != static_cast<size_t>(size)) {
+        CV_Error(cv::Error::StsUnmatchedSizes, cv::format("mpm: weight %s has shape %s, expected [%d]",
+                                                          name.c_str(), shapeText(value).c_str(), size));
+    }
+    return std::vector<float>(value.ptr<float>(), value.ptr<float>() + size);
+}
+
+cv::Mat NamedWeights::matrix(const std::string& name, int rows, int columns) const {
+    const cv::Mat& value = raw(name);
+    const bool fits = value.dims == 2 && value.size[0] == rows && (columns == 0 || value.size[1] == columns);
+    if (!fits) {
+        CV_Error(cv::Error::StsUnmatchedSizes, cv::format("mpm: weight %s has shape %s, expected [%d, %s]",
+                                                          name.c_str(), shapeText(value).c_str(), rows,
+                                                          columns ? std::to_string(columns).c_str() : "any"));
+    }
+    return value;
+}
+
+}  // namespace mpm

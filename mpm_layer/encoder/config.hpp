@@ -1,0 +1,62 @@
+// What a transformer encoder is: its dimensions, its options and its weights by name. See docs/operators.md.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <opencv2/core.hpp>
+
+#include "mpm_layer/kernels/product.hpp"
+
+namespace mpm {
+
+enum class Rotary { Interleaved, Halves };
+
+struct EncoderConfig {
+    int blocks = 0;
+    int firstBlock = 0;
+    int heads = 0;
+    int specialTokens = 1;
+    int dim = 0;  ///< 0 until the weights are seen
+    std::vector<int> schedule;
+    std::vector<int> taps;     ///< blocks after which tokens are handed out
+    std::vector<int> tapNorm;  ///< per tap: with the final norm
+    float epsilon = 1e-6f;
+    float innerEpsilon = 1e-6f;
+    float finalEpsilon = 1e-6f;
+    kernels::Activation activation = kernels::Activation::Gelu;
+    float scale = 0;  ///< 0: one over the root of the head size
+    Rotary rotary = Rotary::Interleaved;
+    bool merges = true;  ///< false: a decoder's blocks
+    cv::Size grid;
+
+    int lastBlock() const { return firstBlock + blocks - 1; }
+};
+
+/// Throws with the name of the setting where blocks are not strictly increasing within the encoder.
+void checkSchedule(const std::vector<int>& schedule, const EncoderConfig& config);
+void checkConfig(const EncoderConfig& config);
+
+kernels::Activation activationFrom(const std::string& name);
+
+/// Constant inputs of the operator by their names ("3.qkv.weight").
+class NamedWeights {
+public:
+    void add(const std::string& name, const cv::Mat& value);
+    bool has(const std::string& name) const { return m_values.count(name) != 0; }
+
+    /// A vector of `size` floats; empty where the name is absent.
+    std::vector<float> vector(const std::string& name, int size) const;
+    std::vector<float> requiredVector(const std::string& name, int size) const;
+    /// A matrix with `rows` rows; a `columns` of 0 takes any number. Throws where absent or of another shape.
+    cv::Mat matrix(const std::string& name, int rows, int columns) const;
+    /// As it came, for those who know the shape; throws where absent.
+    const cv::Mat& raw(const std::string& name) const;
+    const std::map<std::string, cv::Mat>& all() const { return m_values; }
+
+private:
+    std::map<std::string, cv::Mat> m_values;
+};
+
+}  // namespace mpm

@@ -1,0 +1,142 @@
+#include "mpm_layer/encoder/control.hpp"
+
+#include <cstdlib>
+#include <sstream>
+
+namespace mpm {
+namespace {
+
+std::mutex g_processGuard;
+Settings g_processSettings;
+thread_local Report t_lastReport;
+
+std::string environment(const char* name) {
+    const char* value = std::getenv(name);
+    return value ? value : "";
+}
+
+}  // namespace
+
+void Settings::fallBackTo(const Settings& lower) {
+    if (!schedule) schedule = lower.schedule;
+    if (!method) method = lower.method;
+    if (!precision) precision = lower.precision;
+    if (!device) {
+        device = lower.device;
+        deviceIndex = lower.deviceIndex;
+    }
+    imposed.insert(lower.imposed.begin(), lower.imposed.end());
+}
+
+Settings processSettings() {
+    const std::lock_guard<std::mutex> lock(g_processGuard);
+    return g_processSettings;
+}
+
+void changeProcessSettings(const std::function<void(Settings&)>& change) {
+    const std::lock_guard<std::mutex> lock(g_processGuard);
+    change(g_processSettings);
+}
+
+Settings environmentSettings() {
+    Settings settings;
+    const std::string blocks = environment("MPM_BLOCKS"), device = environment("MPM_DEVICE"),
+                      precision = environment("MPM_PRECISION");
+    if (!blocks.empty()) settings.schedule = scheduleFrom(blocks);
+    if (!device.empty()) settings.device = deviceFrom(device, settings.deviceIndex);
+    if (!precision.empty()) settings.precision = precisionFrom(precision);
+    return settings;
+}
+
+Device deviceFrom(const std::string& name, int& index) {
+    index = 0;
+    if (name == "cpu") return Device::Cpu;
+    if (name == "auto") return Device::Auto;
+    if (name == "cuda") return Device::Cuda;
+    const std::string prefix = "cuda:";
+    const std::string digits = name.substr(0, prefix.size()) == prefix ? name.substr(prefix.size()) : "";
+    if (!digits.empty() && digits.size() < 4 && digits.find_first_not_of("0123456789") == std::string::npos) {
+        index = std::stoi(digits);
+        return Device::Cuda;
+    }
+    CV_Error(cv::Error::StsBadArg,
+             "mpm: device '" + name + "' is not known; expected cpu, cuda, cuda:N or auto");
+}
+
+Precision precisionFrom(const std::string& name) {
+    static const std::map<std::string, Precision> kNames = {{"f32", Precision::F32},
+                                                            {"tf32", Precision::TF32},
+                                                            {"bf16", Precision::BF16},
+                                                            {"f16", Precision::F16},
+                                                            {"auto", Precision::Auto}};
+    const auto found = kNames.find(name);
+    if (found == kNames.end()) {
+        CV_Error(cv::Error::StsBadArg,
+                 "mpm: precision '" + name + "' is not known; expected f32, tf32, bf16, f16 or auto");
+    }
+    return found->second;
+}
+
+std::vector<int> scheduleFrom(const std::string& text) {
+    std::vector<int> blocks;
+    if (text == "none") return blocks;
+    std::istringstream parts(text);
+    for (std::string part; std::getline(parts, part, ',');) {
+        if (part.empty() || part.size() > 4 || part.find_first_not_of("0123456789") != std::string::npos) {
+            CV_Error(cv::Error::StsBadArg,
+                     "mpm: blocks '" + text + "' are not a schedule; expected numbers like 2,5 or none");
+        }
+        blocks.push_back(std::stoi(part));
+    }
+    return blocks;
+}
+
+EncoderControl::EncoderControl(const EncoderConfig& config) : m_config(config), m_dim(config.dim) {}
+
+void EncoderControl::setDim(int dim) {
+    const std::lock_guard<std::mutex> lock(m_guard);
+    m_dim = dim;
+}
+
+int EncoderControl::dim() const {
+    const std::lock_guard<std::mutex> lock(m_guard);
+    return m_dim;
+}
+
+Settings EncoderControl::effective() const {
+    Settings settings;
+    {
+        const std::lock_guard<std::mutex> lock(m_guard);
+        settings = m_own;
+    }
+    Settings process = processSettings();
+    Settings environment = environmentSettings();
+    if (!m_config.merges) {
+        process.schedule.reset();
+        environment.schedule.reset();
+    }
+    settings.fallBackTo(process);
+    settings.fallBackTo(environment);
+    if (!settings.schedule) settings.schedule = m_config.schedule;
+    if (!settings.device) settings.device = Device::Auto;
+    if (!settings.precision) settings.precision = Precision::F32;
+    if (!settings.method) settings.method = "mpm";
+    return settings;
+}
+
+void EncoderControl::setReport(Report report) {
+    if (m_config.merges) t_lastReport = report;
+    const std::lock_guard<std::mutex> lock(m_guard);
+    m_report = std::move(report);
+}
+
+Report EncoderControl::report() const {
+    const std::lock_guard<std::mutex> lock(m_guard);
+    return m_report;
+}
+
+const Report& lastReportOfThread() {
+    return t_lastReport;
+}
+
+}  // namespace mpm

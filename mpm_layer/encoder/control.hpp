@@ -1,0 +1,73 @@
+// Settings and last report of one encoder: what the handle, the C interface and the environment write and
+// read.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <mpm/mpm.hpp>
+
+#include "mpm_layer/encoder/config.hpp"
+#include "mpm_layer/merge/merge_map.hpp"
+
+namespace mpm {
+
+/// What may be set at each level; absent entries fall through to the next.
+struct Settings {
+    std::optional<std::vector<int>> schedule;
+    std::optional<std::string> method;
+    std::optional<Device> device;
+    int deviceIndex = 0;
+    std::optional<Precision> precision;
+    std::map<int, std::vector<MergeMap>> imposed;  ///< by stage
+
+    /// Fills what is absent here from `lower`.
+    void fallBackTo(const Settings& lower);
+};
+
+/// Of the process: what the C interface set, then the environment (read anew each time, so that a host may
+/// change it).
+Settings processSettings();
+Settings environmentSettings();
+void changeProcessSettings(const std::function<void(Settings&)>& change);
+
+Device deviceFrom(const std::string& name, int& index);
+Precision precisionFrom(const std::string& name);
+std::vector<int> scheduleFrom(const std::string& text);  ///< "2,5" or "none"
+
+/// Shared by a layer and its handles.
+class EncoderControl {
+public:
+    explicit EncoderControl(const EncoderConfig& config);
+
+    const EncoderConfig& config() const { return m_config; }
+    void setDim(int dim);
+    int dim() const;
+
+    template <class Change>
+    void change(const Change& change) {
+        const std::lock_guard<std::mutex> lock(m_guard);
+        change(m_own);
+    }
+    /// The handle's own settings over the process's over the environment's over the model's.
+    Settings effective() const;
+
+    void setReport(Report report);
+    Report report() const;
+
+private:
+    const EncoderConfig m_config;
+    mutable std::mutex m_guard;
+    Settings m_own;
+    Report m_report;
+    int m_dim = 0;
+};
+
+/// The calling thread's last report, for the C interface.
+const Report& lastReportOfThread();
+
+}  // namespace mpm

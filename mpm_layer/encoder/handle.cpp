@@ -1,0 +1,75 @@
+// The handle of the public header.
+#include <mpm/mpm.hpp>
+
+#include "mpm_layer/encoder/backend.hpp"
+#include "mpm_layer/encoder/control.hpp"
+#include "mpm_layer/merge/reducer.hpp"
+
+namespace mpm {
+
+Encoder::Encoder(std::shared_ptr<EncoderControl> control) : m_control(std::move(control)) {
+    if (!m_control) CV_Error(cv::Error::StsNullPtr, "mpm: an Encoder needs a control; use mpm::encoder(net)");
+}
+
+void Encoder::setSchedule(const std::vector<int>& blocks) {
+    checkSchedule(blocks, m_control->config());
+    m_control->change([&](Settings& s) { s.schedule = blocks; });
+}
+
+std::vector<int> Encoder::schedule() const {
+    return *m_control->effective().schedule;
+}
+
+void Encoder::setMethod(const std::string& method) {
+    if (method != "none") makeReducer(method);
+    m_control->change([&](Settings& s) { s.method = method; });
+}
+
+void Encoder::setDevice(Device device, int index) {
+    if (index < 0)
+        CV_Error(cv::Error::StsOutOfRange,
+                 cv::format("mpm: device index must not be negative, got %d", index));
+    makeBackend(device, index);
+    m_control->change([&](Settings& s) {
+        s.device = device;
+        s.deviceIndex = index;
+    });
+}
+
+void Encoder::setPrecision(Precision precision) {
+    const Settings settings = m_control->effective();
+    makeBackend(*settings.device, settings.deviceIndex)->resolve(precision);
+    m_control->change([&](Settings& s) { s.precision = precision; });
+}
+
+void Encoder::setMaps(int stage, const std::vector<cv::Mat>& maps) {
+    if (stage < 0)
+        CV_Error(cv::Error::StsOutOfRange, cv::format("mpm: stage must not be negative, got %d", stage));
+    if (maps.empty()) CV_Error(cv::Error::StsBadArg, "mpm: setMaps needs one map, or one for each image");
+    std::vector<MergeMap> imposed;
+    for (const cv::Mat& map : maps)
+        imposed.push_back(toMergeMap(map, "an imposed map"));
+    m_control->change([&](Settings& s) { s.imposed[stage] = imposed; });
+}
+
+void Encoder::clearMaps() {
+    m_control->change([](Settings& s) { s.imposed.clear(); });
+}
+
+Report Encoder::report() const {
+    return m_control->report();
+}
+int Encoder::blocks() const {
+    return m_control->config().blocks;
+}
+int Encoder::dim() const {
+    return m_control->dim();
+}
+int Encoder::heads() const {
+    return m_control->config().heads;
+}
+int Encoder::specialTokens() const {
+    return m_control->config().specialTokens;
+}
+
+}  // namespace mpm

@@ -1,0 +1,129 @@
+#include "mpm_layer/encoder/runner.hpp"
+
+#include <algorithm>
+
+namespace mpm {
+namespace {
+
+void checkTokens(const cv::Mat& tokens, const EncoderConfig& config, int dim) {
+    if (tokens.dims != 3 || tokens.type() != CV_32F) {
+        CV_Error(cv::Error::StsBadArg,
+                 "mpm: MpmEncoder's tokens must be f32 [batch, special + image tokens, dim]");
+    }
+    if (tokens.size[2] != dim) {
+        CV_Error(cv::Error::StsUnmatchedSizes,
+                 cv::format("mpm: MpmEncoder's tokens are %d wide, its weights %d", tokens.size[2], dim));
+    }
+    if (tokens.size[1] < config.specialTokens) {
+        CV_Error(cv::Error::StsUnmatchedSizes,
+                 cv::format("mpm: MpmEncoder got %d tokens, fewer than its %d special ones", tokens.size[1],
+                            config.specialTokens));
+    }
+}
+
+void checkKeyBias(const cv::Mat& bias, const cv::Mat& tokens) {
+    if (bias.empty()) return;
+    const size_t row = tokens.size[1], all = row * tokens.size[0];
+    if (bias.type() != CV_32F || (bias.total() != row && bias.total() != all)) {
+        CV_Error(cv::Error::StsUnmatchedSizes,
+                 cv::format("mpm: key_bias must be f32 with %d values, or %d for each image of the batch",
+                            static_cast<int>(row), static_cast<int>(all)));
+    }
+}
+
+// The stages of one forward: which block has which number, and what is imposed there.
+class Stages {
+public:
+    Stages(const Settings& settings, const EncoderConfig& config) : m_imposed(settings.imposed) {
+        if (*settings.method != "none" && config.merges) m_reducer = makeReducer(*settings.method);
+        if (!m_reducer) return;
+        m_schedule = *settings.schedule;
+        if (m_reducer->moment() != Moment::BeforeBlock || !m_reducer->ownSchedule(config.blocks).empty()) {
+            m_schedule = m_reducer->ownSchedule(config.blocks);
+        }
+        checkSchedule(m_schedule, config);
+    }
+
+    const Reducer* reducer() const { return m_reducer.get(); }
+
+    void reduceAt(Moment moment, int block, Session& session) const {
+        if (!m_reducer || m_reducer->moment() != moment) return;
+        const auto found = std::find(m_schedule.begin(), m_schedule.end(), block);
+        if (found == m_schedule.end()) return;
+        StageRequest request;
+        request.reducer = m_reducer.get();
+        request.stage = static_cast<int>(found - m_schedule.begin());
+        request.block = block;
+        const auto imposed = m_imposed.find(request.stage);
+        if (imposed != m_imposed.end()) request.imposed = &imposed->second;
+        session.reduce(request);
+    }
+
+private:
+    std::shared_ptr<const Reducer> m_reducer;
+    std::vector<int> m_schedule;
+    const std::map<int, std::vector<MergeMap>>& m_imposed;
+};
+
+}  // namespace
+
+void EncoderRunner::setWeights(NamedWeights weights) {
+    m_weights = std::move(weights);
+    m_hasWeights = true;
+    m_packed.reset();
+}
+
+void EncoderRunner::prepare(const Settings& settings) {
+    if (!m_backend || m_wantedDevice != *settings.device || m_wantedIndex != settings.deviceIndex) {
+        m_backend = makeBackend(*settings.device, settings.deviceIndex);
+        m_wantedDevice = *settings.device;
+        m_wantedIndex = settings.deviceIndex;
+        m_packed.reset();
+    }
+    const Precision precision = m_backend->resolve(*settings.precision);
+    if (m_packed && m_packedPrecision == precision) return;
+    m_packed = m_backend->pack(m_control->config(), m_weights, precision);
+    m_packedPrecision = precision;
+    m_control->setDim(m_packed->dim());
+}
+
+void EncoderRunner::run(const cv::Mat& tokens, const cv::Mat& keyBias, std::vector<cv::Mat>& outputs) {
+    const int64 start = cv::getTickCount();
+    const EncoderConfig& config = m_control->config();
+    const Settings settings = m_control->effective();
+    prepare(settings);
+    checkTokens(tokens, config, m_packed->dim());
+    checkKeyBias(keyBias, tokens);
+    const Stages stages(settings, config);
+
+    const int images = tokens.size[0];
+    std::vector<std::vector<int>> entering(images);
+    const auto session = m_backend->begin(config, m_packed, {tokens, keyBias, stages.reducer()});
+    size_t tap = 0;
+    for (int b = 0; b < config.blocks; ++b) {
+        const int block = config.firstBlock + b;
+        stages.reduceAt(Moment::BeforeBlock, block, *session);
+        for (int i = 0; i < images; ++i)
+            entering[i].push_back(session->imageTokens(i));
+        session->attend(b);
+        stages.reduceAt(Moment::AfterAttention, block, *session);
+        session->feed(b);
+        if (tap < config.taps.size() && config.taps[tap] == block) {
+            session->emit(config.tapNorm[tap] != 0, outputs[tap]);
+            ++tap;
+        }
+    }
+
+    Report report;
+    report.images = session->takeReport();
+    for (int i = 0; i < images; ++i)
+        report.images[i].tokens = entering[i];
+    report.times.merge = session->mergeMs();
+    report.times.restore = session->restoreMs();
+    report.times.whole = static_cast<double>(cv::getTickCount() - start) * 1000.0 / cv::getTickFrequency();
+    report.device = m_backend->device();
+    report.precision = m_packedPrecision;
+    m_control->setReport(std::move(report));
+}
+
+}  // namespace mpm

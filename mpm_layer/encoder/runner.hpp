@@ -1,0 +1,36 @@
+// The way of a batch through the blocks: merge, attend, feed, hand out at the taps. Knows no device.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "mpm_layer/encoder/backend.hpp"
+#include "mpm_layer/encoder/control.hpp"
+
+namespace mpm {
+
+class EncoderRunner {
+public:
+    explicit EncoderRunner(std::shared_ptr<EncoderControl> control) : m_control(std::move(control)) {}
+
+    /// Constants of the operator; packed at the first forward and again when device or precision change.
+    void setWeights(NamedWeights weights);
+    bool hasWeights() const { return m_hasWeights; }
+
+    /// tokens [B, E+N, D]; one output a tap, each [B, E+N, D], already allocated. Sets the control's report.
+    void run(const cv::Mat& tokens, const cv::Mat& keyBias, std::vector<cv::Mat>& outputs);
+
+private:
+    void prepare(const Settings& settings);
+
+    std::shared_ptr<EncoderControl> m_control;
+    NamedWeights m_weights;
+    bool m_hasWeights = false;
+    std::shared_ptr<const Backend> m_backend;
+    std::shared_ptr<const PackedEncoder> m_packed;
+    Device m_wantedDevice = Device::Auto;
+    int m_wantedIndex = 0;
+    Precision m_packedPrecision = Precision::F32;
+};
+
+}  // namespace mpm

@@ -1,0 +1,28 @@
+// Attention of one head over one image: scores never leave the cache, no N x N buffer anywhere.
+#pragma once
+
+#include <cstddef>
+
+namespace mpm::kernels {
+
+/// One head of one image. All rows lie `stride` floats apart; whole row groups of keys are read (see
+/// paddedSize).
+struct AttentionHead {
+    const float* queries;
+    const float* keys;
+    const float* values;
+    size_t stride;
+    int tokens;
+    int headSize;
+    float scale;                     ///< of the logits
+    const float* keyBias = nullptr;  ///< per key, added to every logit; may be null
+};
+
+/// Queries are worked on in panels of this many.
+int queryPanel();
+
+/// softmax(scale q k^T + bias) v for the panel that starts at row `first`; output[q - first] is
+/// `outputStride` apart.
+void attendPanel(const AttentionHead& head, int first, float* output, size_t outputStride);
+
+}  // namespace mpm::kernels

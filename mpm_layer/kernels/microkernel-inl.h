@@ -1,0 +1,173 @@
+// The one inner product loop of the project, compiled once per instruction set.
+//
+// A block of R rows times two vectors of columns stays in registers while it runs down the depth. The left
+// operand is read where it lies, one broadcast an element; the right one comes in panels of two vectors,
+// k-major ([k][2 * lanes]). Every element is one chain of fused multiply-adds in ascending k, whatever the
+// block height: so a row's bits depend neither on the rows around it nor on how rows were handed to threads.
+
+#if defined(MPM_KERNELS_MICROKERNEL_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MPM_KERNELS_MICROKERNEL_INL_H_
+#undef MPM_KERNELS_MICROKERNEL_INL_H_
+#else
+#define MPM_KERNELS_MICROKERNEL_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstddef>
+
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace mpm::kernels {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using FloatTag = hn::ScalableTag<float>;
+using Float = hn::Vec<FloatTag>;
+
+// 32 vector registers hold 24 sums, two columns and one broadcast; 16 hold 12.
+#if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64
+constexpr int kGroup = 12;
+#else
+constexpr int kGroup = 6;
+#endif
+
+// Depth of one pass: panel (192 x 32 x 4 = 24 KiB) and row group (9 KiB) share a level-1 cache.
+constexpr int kDepthBlock = 192;
+
+HWY_INLINE size_t panelWidth() {
+    return 2 * hn::Lanes(FloatTag());
+}
+
+template <int R>
+struct Block {
+    Float sum[R][2];
+};
+
+/// Adds rows * panel. Element (r, k) of the left operand is rows[r * rowStep + k * depthStep].
+template <int R>
+HWY_INLINE void multiplyAdd(int depth, const float* HWY_RESTRICT rows, size_t rowStep, size_t depthStep,
+                            const float* HWY_RESTRICT panel, Block<R>& block) {
+    const FloatTag d;
+    const size_t lanes = hn::Lanes(d);
+    // x86 addresses base + {0, 1, 2} * step without another register: one base serves three rows.
+    constexpr int kBases = (R + 2) / 3;
+    const float* base[kBases];
+    for (int i = 0; i < kBases; ++i)
+        base[i] = rows + 3 * i * rowStep;
+    for (int k = 0; k < depth; ++k) {
+        const Float left = hn::Load(d, panel);
+        const Float right = hn::Load(d, panel + lanes);
+        panel += 2 * lanes;
+#pragma GCC unroll 16
+        for (int r = 0; r < R; ++r) {
+            const Float row = hn::Set(d, base[r / 3][(r % 3) * rowStep]);
+            block.sum[r][0] = hn::MulAdd(row, left, block.sum[r][0]);
+            block.sum[r][1] = hn::MulAdd(row, right, block.sum[r][1]);
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < kBases; ++i)
+            base[i] += depthStep;
+    }
+}
+
+template <int R>
+HWY_INLINE void loadBlock(const float* HWY_RESTRICT from, size_t stride, Block<R>& block) {
+    const FloatTag d;
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+        block.sum[r][0] = hn::LoadU(d, from + r * stride);
+        block.sum[r][1] = hn::LoadU(d, from + r * stride + hn::Lanes(d));
+    }
+}
+
+template <int R>
+HWY_INLINE void storeBlock(const Block<R>& block, float* HWY_RESTRICT to, size_t stride) {
+    const FloatTag d;
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+        hn::StoreU(block.sum[r][0], d, to + r * stride);
+        hn::StoreU(block.sum[r][1], d, to + r * stride + hn::Lanes(d));
+    }
+}
+
+template <int R>
+HWY_INLINE void clearBlock(Block<R>& block) {
+    const FloatTag d;
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r)
+        block.sum[r][0] = block.sum[r][1] = hn::Zero(d);
+}
+
+/// All row groups of one column panel: `done(group, block)` gets each finished block once, groups ascending.
+/// Reads whole groups: rows past the last one must be readable. `scratch` holds groups * kGroup *
+/// panelWidth() floats of partial sums where the depth needs several passes.
+template <class Done>
+HWY_INLINE void multiplyPanel(int groups, int depth, const float* HWY_RESTRICT rows, size_t rowStep,
+                              const float* HWY_RESTRICT panel, float* HWY_RESTRICT scratch,
+                              const Done& done) {
+    const size_t width = panelWidth();
+    for (int start = 0; start < depth; start += kDepthBlock) {
+        const int count = std::min(kDepthBlock, depth - start);
+        const bool first = start == 0, last = start + count == depth;
+        for (int g = 0; g < groups; ++g) {
+            Block<kGroup> block;
+            float* partial = scratch + static_cast<size_t>(g) * kGroup * width;
+            if (first) {
+                clearBlock(block);
+            } else {
+                loadBlock(partial, width, block);
+            }
+            multiplyAdd<kGroup>(count, rows + g * kGroup * rowStep + start, rowStep, 1, panel + start * width,
+                                block);
+            if (last) {
+                done(g, block);
+            } else {
+                storeBlock(block, partial, width);
+            }
+        }
+    }
+}
+
+/// c[0] + x (c[1] + x (c[2] + ...))
+template <size_t N>
+HWY_INLINE Float horner(Float x, const float (&c)[N]) {
+    const FloatTag d;
+    Float sum = hn::Set(d, c[N - 1]);
+#pragma GCC unroll 16
+    for (int i = static_cast<int>(N) - 2; i >= 0; --i)
+        sum = hn::MulAdd(sum, x, hn::Set(d, c[i]));
+    return sum;
+}
+
+/// 2^x for x <= 127; relative error below 2e-7, exactly 1 at 0, 0 below -126.
+HWY_INLINE Float exp2(Float x) {
+    static constexpr float kTerms[] = {1.0f,           0.6931471825f,  0.2402264625f,  0.0555032864f,
+                                       0.00961848907f, 0.00133999309f, 0.000153458124f};
+    const FloatTag d;
+    const hn::RebindToSigned<FloatTag> di;
+    const auto tiny = hn::Lt(x, hn::Set(d, -126.0f));
+    const Float whole = hn::Round(hn::Max(x, hn::Set(d, -126.0f)));
+    const Float fraction = hn::Sub(hn::Max(x, hn::Set(d, -126.0f)), whole);
+    const auto exponent = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, whole), hn::Set(di, 127)));
+    const Float value = hn::Mul(horner(fraction, kTerms), hn::BitCast(d, exponent));
+    return hn::IfThenElse(tiny, hn::Zero(d), value);
+}
+
+/// Error function, absolute error below 1e-7: an odd rational of degree 13 over 8, clamped where f32 has
+/// reached 1.
+HWY_INLINE Float erf(Float x) {
+    static constexpr float kOver[] = {1.12837877f,     0.20659385f,     0.0514604432f, 0.0039923925f,
+                                      0.000149376067f, -1.99376271e-6f, 1.98734441e-8f};
+    static constexpr float kUnder[] = {1.0f, 0.516417734f, 0.117762432f, 0.0149295835f, 0.00102859726f};
+    const FloatTag d;
+    const Float clamped = hn::Max(hn::Min(x, hn::Set(d, 3.925f)), hn::Set(d, -3.925f));
+    const Float square = hn::Mul(clamped, clamped);
+    return hn::Div(hn::Mul(clamped, horner(square, kOver)), horner(square, kUnder));
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace mpm::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

@@ -1,0 +1,38 @@
+// The most similar other row of every row, on the upper triangle only: each product serves its row and its
+// column.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "mpm_layer/kernels/buffer.hpp"
+
+namespace mpm::kernels {
+
+/// Unit rows in the two forms that the triangle is computed from.
+struct SimilarityOperands {
+    const float* rows;  ///< [count][stride], whole row groups readable
+    size_t stride;
+    const float* panels;  ///< [panel][k][panelColumns()], missing columns zero
+    int count;
+    int width;  ///< of a row
+};
+
+/// Writes row `index` of the operands into its place among the panels.
+void packColumn(const float* row, int width, int index, float* panels);
+/// Floats that the panels of `count` rows take.
+size_t panelsSize(int count, int width);
+
+/// Best partner found so far of every row; the lowest index wins ties, so bests merge in any order.
+struct Best {
+    explicit Best(int count);
+    void merge(const Best& other);
+
+    std::vector<float> value;
+    std::vector<int> index;
+};
+
+/// Similarities of rows first..first+rows with all later rows; updates the best of both ends.
+void nearestChunk(const SimilarityOperands& operands, int first, int rows, Best& best);
+
+}  // namespace mpm::kernels

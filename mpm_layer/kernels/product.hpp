@@ -1,0 +1,63 @@
+// Products of rows with packed weights, on one thread: the caller hands out chunks of rows.
+#pragma once
+
+#include <cstddef>
+
+#include "mpm_layer/kernels/buffer.hpp"
+
+namespace mpm::kernels {
+
+/// Rows are worked on in groups of this many; chunks of rows should be a multiple of it.
+int rowGroup();
+/// Columns of a right operand are packed in panels of this many.
+int panelColumns();
+
+inline int groupsOf(int rows) {
+    return (rows + rowGroup() - 1) / rowGroup();
+}
+
+/// Distance of rows in scratch memory: a cache line more than their width, since rows a power of two apart
+/// would share the same few sets of a cache.
+constexpr size_t paddedStride(int width) {
+    return (static_cast<size_t>(width) + 15) / 16 * 16 + 16;
+}
+/// Floats for `rows` rows of a left operand: whole groups are read.
+inline size_t paddedSize(int rows, size_t stride) {
+    return static_cast<size_t>(groupsOf(rows)) * rowGroup() * stride;
+}
+
+/// A right operand, packed once: [panel][k][panelColumns], missing columns zero. Immutable.
+class PackedWeights {
+public:
+    PackedWeights() = default;
+    /// weights[k][n], `stride` floats from one k to the next.
+    PackedWeights(const float* weights, size_t stride, int depth, int columns);
+
+    int depth() const { return m_depth; }
+    int columns() const { return m_columns; }
+    bool empty() const { return m_columns == 0; }
+    const float* panel(int index) const;
+
+private:
+    int m_depth = 0, m_columns = 0;
+    Buffer m_data;
+};
+
+enum class Activation { None, Gelu, GeluTanh, GeluQuick, Silu, Relu };
+
+/// What happens to a sum before it is stored, in this order. Null members do nothing; all pointers are per
+/// column but `gate` and the output, which are matrices with the output's stride.
+struct Epilogue {
+    const float* bias = nullptr;
+    Activation activation = Activation::None;
+    const float* gate = nullptr;   ///< multiplies
+    const float* scale = nullptr;  ///< multiplies
+    bool add = false;              ///< adds to what the output holds instead of overwriting it
+};
+
+/// output[r][n] = epilogue(sum over k of rows[r][k] * weights[k][n]). Whole row groups are read: see
+/// paddedSize.
+void product(const float* rows, size_t rowStride, int count, const PackedWeights& weights,
+             const Epilogue& epilogue, float* output, size_t outputStride);
+
+}  // namespace mpm::kernels

@@ -1,0 +1,26 @@
+// What happens to single rows between the products: norms, rotation, similarity's normalisation.
+#pragma once
+
+#include <cstddef>
+
+namespace mpm::kernels {
+
+/// LayerNorm of one row; weight and bias may be null. `in` and `out` may be the same.
+void layerNorm(const float* in, int width, const float* weight, const float* bias, float epsilon, float* out);
+
+/// x / |x| without overflow or underflow anywhere in the f32 range. A zero row stays zero. False where an
+/// element is NaN or infinite; `out` is then undefined.
+bool unitRow(const float* in, int width, float* out);
+
+/// Mean of `count` rows (indices into `rows`), exact products of f32 sums in f64: no overflow, no underflow.
+void meanRow(const float* rows, size_t stride, const int* indices, int count, int width, float* out);
+
+/// Mean weighted by `weights` of the members.
+void weightedMeanRow(const float* rows, size_t stride, const int* indices, const float* weights, int count,
+                     int width, float* out);
+
+/// Rotates pairs of one head in place: x * cos + rotate(x) * sin.
+void rotateInterleaved(float* head, const float* cosine, const float* sine, int size);
+void rotateHalves(float* head, const float* cosine, const float* sine, int size);
+
+}  // namespace mpm::kernels

@@ -1,0 +1,76 @@
+// The method on plain matrices, for those who need no network.
+#include <algorithm>
+
+#include <mpm/mpm.hpp>
+
+#include "mpm_layer/merge/mutual_pairs.hpp"
+
+namespace mpm {
+namespace {
+
+cv::Mat checkedTokens(const cv::Mat& tokens, int special) {
+    if (tokens.dims != 2 || tokens.type() != CV_32F || tokens.cols < 1) {
+        CV_Error(cv::Error::StsBadArg,
+                 "mpm: tokens must be a CV_32F matrix with one row for each token and at least one column");
+    }
+    if (special < 0 || special > tokens.rows) {
+        CV_Error(
+            cv::Error::StsOutOfRange,
+            cv::format("mpm: special must lie in 0..%d, the rows of tokens; got %d", tokens.rows, special));
+    }
+    return tokens;
+}
+
+RowsView imageRows(const cv::Mat& tokens, int special) {
+    const float* data = tokens.empty() ? nullptr : tokens.ptr<float>();
+    const size_t stride = tokens.step1();
+    return {data + special * stride, stride, tokens.rows - special, tokens.cols};
+}
+
+}  // namespace
+
+Merged mergeTokens(const cv::Mat& input, int special) {
+    const cv::Mat tokens = checkedTokens(input, special);
+    const RowsView rows = imageRows(tokens, special);
+    const MergeMap map = pairUp(nearestNeighbours({rows}).front());
+    Merged merged;
+    merged.map = toMat(map);
+    merged.tokens.create(special + map.clusters, tokens.cols, CV_32F);
+    if (special > 0) tokens.rowRange(0, special).copyTo(merged.tokens.rowRange(0, special));
+    if (map.clusters > 0) {
+        averageRows(rows, Clusters(map), {0, map.clusters}, nullptr, merged.tokens.ptr<float>(special),
+                    tokens.cols);
+    }
+    return merged;
+}
+
+cv::Mat restoreTokens(const cv::Mat& input, const cv::Mat& map, int special) {
+    const cv::Mat tokens = checkedTokens(input, special);
+    const bool isMap =
+        map.empty() || (map.type() == CV_32S && map.dims == 2 && (map.rows == 1 || map.cols == 1));
+    if (!isMap) CV_Error(cv::Error::StsBadArg, "mpm: map must be CV_32S 1xN, one cluster id for each token");
+    const cv::Mat ids = map.isContinuous() ? map : map.clone();
+    const RowsView rows = imageRows(tokens, special);
+    MergeMap gather;
+    if (!ids.empty()) gather.ids.assign(ids.ptr<int>(), ids.ptr<int>() + ids.total());
+    for (int id : gather.ids) {
+        if (id < 0 || id >= rows.count) {
+            CV_Error(cv::Error::StsOutOfRange,
+                     cv::format("mpm: map has id %d, but tokens has %d clusters", id, rows.count));
+        }
+    }
+    cv::Mat full(special + gather.tokens(), tokens.cols, CV_32F);
+    if (special > 0) tokens.rowRange(0, special).copyTo(full.rowRange(0, special));
+    if (gather.tokens() > 0) restoreRows(rows, gather, full.ptr<float>(special), tokens.cols);
+    return full;
+}
+
+cv::Mat composeMaps(const cv::Mat& first, const cv::Mat& second) {
+    return toMat(compose(toMergeMap(first, "first"), toMergeMap(second, "second")));
+}
+
+const char* version() {
+    return MPM_VERSION;
+}
+
+}  // namespace mpm

@@ -1,0 +1,198 @@
+#include "mpm_layer/model/onnx_metadata.hpp"
+
+#include <cstdint>
+#include <fstream>
+#include <set>
+
+#include <opencv2/core.hpp>
+
+namespace mpm {
+namespace {
+
+// Of ONNX's protobuf messages.
+namespace field {
+constexpr int kModelGraph = 7, kModelProperties = 14;
+constexpr int kGraphInitializer = 5, kGraphInput = 11;
+constexpr int kTensorName = 8;
+constexpr int kValueName = 1, kValueType = 2;
+constexpr int kTypeTensor = 1, kTensorShape = 2, kShapeDim = 1, kDimValue = 1;
+constexpr int kEntryKey = 1, kEntryValue = 2;
+}  // namespace field
+
+constexpr std::uint64_t kLongestText = 1 << 20;
+
+// Protobuf's wire format over a range of a file.
+class Message {
+public:
+    Message(std::istream& stream, const std::string& path, std::uint64_t end)
+        : m_stream(stream), m_path(path), m_end(end) {}
+
+    /// The next field; false at the end of the range.
+    bool next() {
+        if (position() >= m_end) return false;
+        const std::uint64_t key = varint();
+        m_field = static_cast<int>(key >> 3);
+        switch (key & 7) {
+            case 0:
+                m_value = varint();
+                break;
+            case 1:
+                skip(8);
+                break;
+            case 2:
+                openBytes();
+                break;
+            case 5:
+                skip(4);
+                break;
+            default:
+                fail();
+        }
+        m_isBytes = (key & 7) == 2;
+        return true;
+    }
+
+    int fieldNumber() const { return m_field; }
+    bool isBytes() const { return m_isBytes; }
+    std::uint64_t value() const { return m_value; }
+    Message message() const { return Message(m_stream, m_path, m_bytesEnd); }
+    void skipBytes() { m_stream.seekg(static_cast<std::streamoff>(m_bytesEnd)); }
+
+    std::string text() {
+        const std::uint64_t size = m_bytesEnd - position();
+        if (size > kLongestText) fail();
+        std::string bytes(size, '\0');
+        m_stream.read(bytes.data(), static_cast<std::streamsize>(size));
+        if (!m_stream) fail();
+        return bytes;
+    }
+
+private:
+    std::uint64_t position() { return static_cast<std::uint64_t>(m_stream.tellg()); }
+
+    std::uint64_t varint() {
+        std::uint64_t value = 0;
+        for (int shift = 0; shift < 64; shift += 7) {
+            const int byte = m_stream.get();
+            if (byte == std::char_traits<char>::eof() || position() > m_end) fail();
+            value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
+            if (!(byte & 0x80)) return value;
+        }
+        fail();
+    }
+
+    void openBytes() {
+        const std::uint64_t size = varint();
+        if (size > m_end - position()) fail();
+        m_bytesEnd = position() + size;
+    }
+
+    void skip(int bytes) {
+        m_stream.seekg(bytes, std::ios::cur);
+        if (position() > m_end) fail();
+    }
+
+    [[noreturn]] void fail() const {
+        CV_Error(cv::Error::StsParseError, "mpm: " + m_path + " is damaged or not an ONNX model");
+    }
+
+    std::istream& m_stream;
+    const std::string& m_path;
+    std::uint64_t m_end, m_value = 0, m_bytesEnd = 0;
+    int m_field = 0;
+    bool m_isBytes = false;
+};
+
+/// Calls body(message) at each field that holds bytes; what the body leaves unread is skipped.
+template <class Body>
+void forEachBytes(Message message, const Body& body) {
+    while (message.next()) {
+        if (!message.isBytes()) continue;
+        body(message);
+        message.skipBytes();
+    }
+}
+
+std::vector<int> readShape(const Message& shape) {
+    std::vector<int> sizes;
+    forEachBytes(shape, [&](Message& dim) {
+        if (dim.fieldNumber() != field::kShapeDim) return;
+        int size = 0;
+        Message fields = dim.message();
+        while (fields.next()) {
+            if (fields.isBytes()) {
+                fields.skipBytes();
+            } else if (fields.fieldNumber() == field::kDimValue && fields.value() < 1u << 30) {
+                size = static_cast<int>(fields.value());
+            }
+        }
+        sizes.push_back(size);
+    });
+    return sizes;
+}
+
+struct Input {
+    std::string name;
+    std::vector<int> shape;
+};
+
+Input readInput(const Message& value) {
+    Input input;
+    forEachBytes(value, [&](Message& part) {
+        if (part.fieldNumber() == field::kValueName) input.name = part.text();
+        if (part.fieldNumber() != field::kValueType) return;
+        forEachBytes(part.message(), [&](Message& type) {
+            if (type.fieldNumber() != field::kTypeTensor) return;
+            forEachBytes(type.message(), [&](Message& tensor) {
+                if (tensor.fieldNumber() == field::kTensorShape) input.shape = readShape(tensor.message());
+            });
+        });
+    });
+    return input;
+}
+
+std::vector<int> readGraph(const Message& graph) {
+    std::vector<Input> inputs;
+    std::set<std::string> weights;
+    forEachBytes(graph, [&](Message& part) {
+        if (part.fieldNumber() == field::kGraphInput) inputs.push_back(readInput(part.message()));
+        if (part.fieldNumber() == field::kGraphInitializer) {
+            forEachBytes(part.message(), [&](Message& tensor) {
+                if (tensor.fieldNumber() == field::kTensorName) weights.insert(tensor.text());
+            });
+        }
+    });
+    for (const Input& input : inputs) {
+        if (!weights.count(input.name)) return input.shape;
+    }
+    return {};
+}
+
+}  // namespace
+
+OnnxMetadata readOnnxMetadata(const std::string& path) {
+    std::ifstream stream(path, std::ios::binary | std::ios::ate);
+    if (!stream) CV_Error(cv::Error::StsObjectNotFound, "mpm: cannot open model file " + path);
+    const std::uint64_t size = static_cast<std::uint64_t>(stream.tellg());
+    stream.seekg(0);
+    OnnxMetadata metadata;
+    bool hasGraph = false;
+    forEachBytes(Message(stream, path, size), [&](Message& part) {
+        if (part.fieldNumber() == field::kModelGraph) {
+            metadata.inputShape = readGraph(part.message());
+            hasGraph = true;
+        }
+        if (part.fieldNumber() == field::kModelProperties) {
+            std::string key, value;
+            forEachBytes(part.message(), [&](Message& entry) {
+                if (entry.fieldNumber() == field::kEntryKey) key = entry.text();
+                if (entry.fieldNumber() == field::kEntryValue) value = entry.text();
+            });
+            metadata.properties[key] = value;
+        }
+    });
+    if (!hasGraph) CV_Error(cv::Error::StsParseError, "mpm: " + path + " is damaged or not an ONNX model");
+    return metadata;
+}
+
+}  // namespace mpm

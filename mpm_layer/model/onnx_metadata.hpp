@@ -1,0 +1,20 @@
+// The few fields of an ONNX file that the layer needs, read by a small, bounded reader: no protobuf, and
+// weights are skipped, not loaded.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace mpm {
+
+struct OnnxMetadata {
+    std::map<std::string, std::string> properties;
+    /// Of the graph's first input that is no weight; 0 where a dimension is dynamic.
+    std::vector<int> inputShape;
+};
+
+/// Throws where the file is missing, cut short or no ONNX model.
+OnnxMetadata readOnnxMetadata(const std::string& path);
+
+}  // namespace mpm
