@@ -1,0 +1,61 @@
+#include <cstdio>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+#include "models/torch/checkpoint.hpp"
+#include "models/torch/commands.hpp"
+#include "models/torch/evaluate.hpp"
+#include "models/torch/folder.hpp"
+#include "pipeline/scene/night.hpp"
+#include "pipeline/scene/random.hpp"
+
+namespace mpm::models {
+namespace {
+
+struct Arguments {
+    std::string weights, root, dataset = "camvid", split = "val";
+    std::vector<int64_t> blocks;
+    bool night = false;
+    int threads = 0;
+};
+
+void print(const Evaluation& result, const pipeline::Classes& classes) {
+    const auto iou = result.confusion.iou();
+    for (int id = 0; id < classes.count(); ++id) std::printf("%-12s %.4f\n", classes.names[id].c_str(), iou[id]);
+    std::printf("mIoU %.4f  mAcc %.4f  aAcc %.4f\n", result.confusion.miou(), result.confusion.macc(),
+                result.confusion.aacc());
+    if (result.tokens.empty()) return;
+    std::printf("tokens");
+    for (double count : result.tokens) std::printf(" %.1f", count);
+    std::printf("\n");
+}
+
+void run(const Arguments& a) {
+    if (a.threads > 0) torch::set_num_threads(a.threads);
+    auto model = loadModel(a.weights);
+    model->encoder->setReducer({"mpm", a.blocks});
+    const auto classes = classesOf(a.dataset, a.root);
+    auto samples = readAll(a.root, a.split, classes);
+    if (a.night) {
+        for (auto& sample : samples) sample.picture = pipeline::night(sample.picture, {}, pipeline::seedOf(sample.name));
+    }
+    print(evaluate(model, samples, classes.ignored), classes);
+}
+
+}  // namespace
+
+void addEval(CLI::App& app) {
+    auto* verb = app.add_subcommand("eval", "mIoU of trained weights, by class");
+    auto a = std::make_shared<Arguments>();
+    verb->add_option("weights", a->weights, "best.pt or checkpoint.pt")->required()->check(CLI::ExistingFile);
+    verb->add_option("--data", a->root, "folder with the split")->required()->check(CLI::ExistingDirectory);
+    verb->add_option("--dataset", a->dataset, "camvid or folder")->capture_default_str();
+    verb->add_option("--split", a->split)->capture_default_str();
+    verb->add_option("--blocks", a->blocks, "blocks to merge before, 2,5 say")->delimiter(',');
+    verb->add_flag("--night", a->night, "under the night simulation");
+    verb->add_option("--threads", a->threads)->capture_default_str();
+    verb->callback([a] { run(*a); });
+}
+
+}  // namespace mpm::models

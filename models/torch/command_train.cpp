@@ -1,0 +1,83 @@
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+#include "models/torch/commands.hpp"
+#include "models/torch/folder.hpp"
+#include "models/torch/train.hpp"
+
+namespace mpm::models {
+namespace {
+
+struct Arguments {
+    TrainOptions options;
+    std::string root, dataset = "camvid", variant = "vit-tiny/16", decoder = "mask";
+    std::vector<int> size{352, 480}, crop{256, 320};
+    std::vector<double> scale{0.6, 1.8};
+    double dropPath = 0.1;
+};
+
+void addModelOptions(CLI::App& verb, Arguments& a) {
+    verb.add_option("--variant", a.variant, "vit-tiny/16 ... vit-large/8")->capture_default_str();
+    verb.add_option("--decoder", a.decoder, "mask or linear")->capture_default_str();
+    verb.add_option("--size", a.size, "height and width the model is made for")->expected(2)->capture_default_str();
+    verb.add_option("--drop-path", a.dropPath, "stochastic depth of the last block")->capture_default_str();
+}
+
+void addDataOptions(CLI::App& verb, Arguments& a) {
+    auto& data = a.options.data;
+    verb.add_option("--data", a.root, "folder with train/ and val/")->required()->check(CLI::ExistingDirectory);
+    verb.add_option("--dataset", a.dataset, "camvid, or folder (with classes.json)")->capture_default_str();
+    verb.add_option("--crop", a.crop, "height and width of the crops")->expected(2)->capture_default_str();
+    verb.add_option("--scale", a.scale, "lowest and highest scale")->expected(2)->capture_default_str();
+    verb.add_option("--night", data.augment.night, "share of pictures at simulated night")->capture_default_str();
+    verb.add_option("--colour", data.augment.colour, "strength of colour changes")->capture_default_str();
+    verb.add_option("--batch", data.batch, "pictures a batch")->capture_default_str();
+    verb.add_option("--seed", data.seed, "seed of weights and batches")->capture_default_str();
+}
+
+void addLoopOptions(CLI::App& verb, Arguments& a) {
+    auto& o = a.options;
+    verb.add_option("--out", o.out, "folder of checkpoint, best weights and curve; a run there goes on")->required();
+    verb.add_option("--steps", o.steps, "steps in all")->capture_default_str();
+    verb.add_option("--warm-up", o.warmUp, "steps of linear rise")->capture_default_str();
+    verb.add_option("--rate", o.rate, "highest learning rate")->capture_default_str();
+    verb.add_option("--decay", o.weightDecay, "weight decay")->capture_default_str();
+    verb.add_option("--mean-decay", o.meanDecay, "of the running mean of weights")->capture_default_str();
+    verb.add_option("--class-power", o.classPower, "0: all classes weigh alike; 1: by inverse frequency")->capture_default_str();
+    verb.add_option("--class-limit", o.classLimit, "highest class weight before scaling")->capture_default_str();
+    verb.add_option("--accumulate", o.accumulate, "batches a step")->capture_default_str();
+    verb.add_option("--validate-every", o.validateEvery, "steps")->capture_default_str();
+    verb.add_option("--checkpoint-every", o.checkpointEvery, "steps")->capture_default_str();
+    verb.add_option("--threads", o.threads, "0: LibTorch decides")->capture_default_str();
+    verb.add_flag("!--full-precision", o.mixed, "no bf16 products");
+}
+
+void run(Arguments& a) {
+    const auto classes = classesOf(a.dataset, a.root);
+    auto& o = a.options;
+    o.model = SegmenterOptions::variant(a.variant);
+    o.model.vit.height = a.size[0];
+    o.model.vit.width = a.size[1];
+    o.model.vit.dropPath = a.dropPath;
+    o.model.decoder = a.decoder;
+    o.model.classes = classes.count();
+    o.data.augment.height = a.crop[0];
+    o.data.augment.width = a.crop[1];
+    o.data.augment.scaleLow = a.scale[0];
+    o.data.augment.scaleHigh = a.scale[1];
+    train(o, {readAll(a.root, "train", classes), readAll(a.root, "val", classes), classes.ignored});
+}
+
+}  // namespace
+
+void addTrain(CLI::App& app) {
+    auto* verb = app.add_subcommand("train", "train a Segmenter, or go on with a run that was stopped");
+    auto arguments = std::make_shared<Arguments>();
+    addModelOptions(*verb, *arguments);
+    addDataOptions(*verb, *arguments);
+    addLoopOptions(*verb, *arguments);
+    verb->callback([arguments] { run(*arguments); });
+}
+
+}  // namespace mpm::models

@@ -1,0 +1,13 @@
+// The verbs of mpm-models. Each adds its options to the parser and runs when it is named.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace mpm::models {
+
+void addTrain(CLI::App& app);
+void addEval(CLI::App& app);
+
+}  // namespace mpm::models

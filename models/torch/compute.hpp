@@ -1,0 +1,32 @@
+// Mixed precision by hand: weights and the residual stream stay f32, products run in a narrower type.
+#pragma once
+
+#include <torch/torch.h>
+
+namespace mpm::models {
+
+/// Type of the matrix products on this thread until the object dies. On CPUs with AVX512-BF16, bf16 products through
+/// oneDNN take a quarter of the time of f32 ones.
+class ComputeType {
+public:
+    explicit ComputeType(torch::ScalarType type) : m_before(current()) { current() = type; }
+    ~ComputeType() { current() = m_before; }
+    ComputeType(const ComputeType&) = delete;
+    ComputeType& operator=(const ComputeType&) = delete;
+
+    static torch::ScalarType& current() {
+        thread_local torch::ScalarType type = torch::kFloat32;
+        return type;
+    }
+
+    /// bf16 where the hardware multiplies it, else f32.
+    static torch::ScalarType fastest(const torch::Device& device);
+
+private:
+    torch::ScalarType m_before;
+};
+
+/// x W^T + b in the compute type; the result stays in it.
+torch::Tensor mixedLinear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias);
+
+}  // namespace mpm::models

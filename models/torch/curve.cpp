@@ -1,0 +1,126 @@
+#include "models/torch/curve.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <opencv2/imgcodecs.hpp>
+#include <opencv2/imgproc.hpp>
+
+namespace mpm::models {
+namespace {
+
+constexpr const char* kHeader = "step,images,rate,loss,miou,seconds";
+
+std::string toLine(const CurveRow& row) {
+    char miou[32] = "";
+    if (!std::isnan(row.miou)) std::snprintf(miou, sizeof miou, "%.5f", row.miou);
+    char line[160];
+    std::snprintf(line, sizeof line, "%lld,%lld,%.8f,%.6f,%s,%.1f", static_cast<long long>(row.step),
+                  static_cast<long long>(row.images), row.rate, row.loss, miou, row.seconds);
+    return line;
+}
+
+bool fromLine(const std::string& line, CurveRow& row) {
+    std::vector<std::string> cells;
+    std::stringstream stream(line);
+    for (std::string cell; std::getline(stream, cell, ',');) cells.push_back(cell);
+    if (cells.size() != 6) return false;
+    row.step = std::stoll(cells[0]);
+    row.images = std::stoll(cells[1]);
+    row.rate = std::stod(cells[2]);
+    row.loss = std::stod(cells[3]);
+    row.miou = cells[4].empty() ? std::numeric_limits<double>::quiet_NaN() : std::stod(cells[4]);
+    row.seconds = std::stod(cells[5]);
+    return true;
+}
+
+}  // namespace
+
+Curve::Curve(std::string csvPath, int64_t lastStep) : m_csvPath(std::move(csvPath)) {
+    std::ifstream file(m_csvPath);
+    std::string line;
+    std::getline(file, line);
+    while (std::getline(file, line)) {
+        CurveRow row;
+        if (fromLine(line, row) && row.step <= lastStep) m_rows.push_back(row);
+    }
+    file.close();
+    const std::string temporary = m_csvPath + ".tmp";
+    std::ofstream out(temporary);
+    out << kHeader << '\n';
+    for (const auto& row : m_rows) out << toLine(row) << '\n';
+    out.close();
+    std::filesystem::rename(temporary, m_csvPath);
+}
+
+void Curve::add(const CurveRow& row) {
+    m_rows.push_back(row);
+    std::ofstream(m_csvPath, std::ios::app) << toLine(row) << '\n';
+}
+
+namespace {
+
+struct Plot {
+    cv::Mat canvas{520, 900, CV_8UC3, cv::Scalar::all(255)};
+    cv::Rect frame{70, 30, 760, 420};
+    double images = 1, loss = 1, miou = 1;
+
+    cv::Point at(double x, double share) const {
+        return {frame.x + cvRound(x / images * frame.width), frame.y + cvRound((1 - share) * frame.height)};
+    }
+    void text(const std::string& words, cv::Point where, const cv::Scalar& colour) {
+        cv::putText(canvas, words, where, cv::FONT_HERSHEY_SIMPLEX, 0.45, colour, 1, cv::LINE_AA);
+    }
+};
+
+std::string number(double value) {
+    char digits[32];
+    std::snprintf(digits, sizeof digits, "%.3g", value);
+    return digits;
+}
+
+void drawAxes(Plot& plot, const cv::Scalar& lossColour, const cv::Scalar& miouColour) {
+    const cv::Scalar grey(225, 225, 225), dark(60, 60, 60);
+    for (int i = 0; i <= 5; ++i) {
+        const double share = i / 5.0;
+        const cv::Point left = plot.at(0, share), right = plot.at(plot.images, share);
+        cv::line(plot.canvas, left, right, grey, 1, cv::LINE_AA);
+        plot.text(number(share * plot.loss), left + cv::Point(-50, 5), lossColour);
+        plot.text(number(share * plot.miou), right + cv::Point(8, 5), miouColour);
+        plot.text(number(share * plot.images / 1000) + "k", plot.at(share * plot.images, 0) + cv::Point(-12, 22), dark);
+    }
+    plot.text("pictures seen", {plot.frame.x + plot.frame.width / 2 - 45, plot.frame.y + plot.frame.height + 48}, dark);
+    plot.text("loss", {plot.frame.x - 50, plot.frame.y - 12}, lossColour);
+    plot.text("val mIoU", {plot.frame.x + plot.frame.width - 20, plot.frame.y - 12}, miouColour);
+}
+
+}  // namespace
+
+void Curve::draw(const std::string& pngPath) const {
+    if (m_rows.empty()) return;
+    Plot plot;
+    plot.loss = plot.miou = 0.1;
+    for (const auto& row : m_rows) {
+        plot.images = std::max(plot.images, static_cast<double>(row.images));
+        plot.loss = std::max(plot.loss, row.loss);
+        if (!std::isnan(row.miou)) plot.miou = std::max(plot.miou, row.miou);
+    }
+    const cv::Scalar lossColour(180, 120, 40), miouColour(40, 90, 220);
+    drawAxes(plot, lossColour, miouColour);
+    std::vector<cv::Point> loss, miou;
+    for (const auto& row : m_rows) {
+        loss.push_back(plot.at(static_cast<double>(row.images), row.loss / plot.loss));
+        if (!std::isnan(row.miou)) miou.push_back(plot.at(static_cast<double>(row.images), row.miou / plot.miou));
+    }
+    cv::polylines(plot.canvas, loss, false, lossColour, 1, cv::LINE_AA);
+    cv::polylines(plot.canvas, miou, false, miouColour, 2, cv::LINE_AA);
+    for (const auto& point : miou) cv::circle(plot.canvas, point, 3, miouColour, cv::FILLED, cv::LINE_AA);
+    const std::string temporary = pngPath + ".tmp.png";
+    if (cv::imwrite(temporary, plot.canvas)) std::filesystem::rename(temporary, pngPath);
+}
+
+}  // namespace mpm::models

@@ -1,0 +1,59 @@
+// Training batches: pictures read once, cut, scaled, flipped, coloured and darkened anew each time. A batch depends on
+// the seed and its step alone, which is what lets a resumed run repeat the one that was killed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <opencv2/core.hpp>
+#include <torch/torch.h>
+
+#include "pipeline/dataset/dataset.hpp"
+#include "pipeline/scene/random.hpp"
+
+namespace mpm::models {
+
+/// CV_8UC3 BGR -> [3, H, W], RGB, (value - 0.5) / 0.5.
+torch::Tensor toTensor(const cv::Mat& picture);
+
+struct AugmentOptions {
+    int height = 256, width = 320;           ///< of the crop
+    double scaleLow = 0.6, scaleHigh = 1.8;  ///< of the picture, log-uniform
+    double night = 0.15;                     ///< share of pictures under the night simulation
+    double colour = 0.35;                    ///< strength of brightness, contrast, saturation and tint changes
+};
+
+struct Batch {
+    torch::Tensor pictures;  ///< f32 [B, 3, H, W]
+    torch::Tensor labels;    ///< int64 [B, H/stride, W/stride]
+};
+
+class BatchSource {
+public:
+    struct Options {
+        AugmentOptions augment;
+        int batch = 12;
+        int labelStride = 4;  ///< the loss looks at one pixel in stride x stride
+        double scene = 0.0;   ///< share of pictures from the built-in street
+        cv::Size sceneSize{480, 360};
+        uint64_t seed = 1;
+    };
+
+    BatchSource(std::vector<pipeline::Sample> samples, int ignored, Options options);
+
+    Batch at(int64_t step) const;
+    const std::vector<pipeline::Sample>& samples() const { return m_samples; }
+
+private:
+    pipeline::Sample draw(int64_t number, pipeline::Random& random) const;
+
+    std::vector<pipeline::Sample> m_samples;
+    int m_ignored;
+    Options m_options;
+};
+
+/// Loss weight of each class, (mean frequency / frequency)^power, at most `limit`, mean 1 over pixels.
+torch::Tensor classWeights(const std::vector<pipeline::Sample>& samples, int classes, double power, double limit);
+
+}  // namespace mpm::models

@@ -1,0 +1,102 @@
+// Vision transformer as Segmenter's encoder has it. Parameters carry the names of the published checkpoints.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <torch/torch.h>
+
+#include "models/torch/reducer.hpp"
+
+namespace mpm::models {
+
+struct VitOptions {
+    int64_t height = 352, width = 480;  ///< of the picture, multiples of patch
+    int64_t patch = 16;
+    int64_t dim = 192, depth = 12, heads = 3;
+    bool distilled = false;  ///< a distillation token behind the class token
+    double dropPath = 0.0;   ///< of the last block; rises linearly from 0 at the first
+
+    int64_t gridHeight() const { return height / patch; }
+    int64_t gridWidth() const { return width / patch; }
+    int64_t specialTokens() const { return distilled ? 2 : 1; }
+};
+
+class AttentionImpl : public torch::nn::Module {
+public:
+    AttentionImpl(int64_t dim, int64_t heads);
+    torch::Tensor forward(const torch::Tensor& x);
+
+    torch::nn::Linear qkv{nullptr}, proj{nullptr};
+
+private:
+    int64_t m_heads;
+};
+TORCH_MODULE(Attention);
+
+class MlpImpl : public torch::nn::Module {
+public:
+    MlpImpl(int64_t dim, int64_t hidden);
+    torch::Tensor forward(const torch::Tensor& x);
+
+    torch::nn::Linear fc1{nullptr}, fc2{nullptr};
+};
+TORCH_MODULE(Mlp);
+
+class BlockImpl : public torch::nn::Module {
+public:
+    BlockImpl(int64_t dim, int64_t heads, double dropPath);
+    torch::Tensor forward(torch::Tensor x);
+
+    torch::nn::LayerNorm norm1{nullptr}, norm2{nullptr};
+    Attention attn{nullptr};
+    Mlp mlp{nullptr};
+
+private:
+    torch::Tensor dropPath(const torch::Tensor& branch) const;
+    double m_dropPath;
+};
+TORCH_MODULE(Block);
+
+class PatchEmbedImpl : public torch::nn::Module {
+public:
+    PatchEmbedImpl(int64_t patch, int64_t dim);
+    torch::Tensor forward(const torch::Tensor& pictures);
+
+    torch::nn::Conv2d proj{nullptr};
+};
+TORCH_MODULE(PatchEmbed);
+
+class VisionTransformerImpl : public torch::nn::Module {
+public:
+    explicit VisionTransformerImpl(const VitOptions& options);
+
+    /// pictures [B, 3, H, W], H and W multiples of the patch -> tokens [B, special + N, D], restored to full number.
+    torch::Tensor forward(const torch::Tensor& pictures);
+
+    void setReducer(const ReducerSettings& settings) { m_reducer = settings; }
+    /// Of the last forward that merged: by image.
+    const std::vector<MergeTrace>& traces() const { return m_traces; }
+
+    const VitOptions& options() const { return m_options; }
+
+    PatchEmbed patchEmbed{nullptr};
+    torch::Tensor clsToken, distToken, posEmbed;
+    torch::nn::ModuleList blocks{nullptr};
+    torch::nn::LayerNorm norm{nullptr};
+
+private:
+    torch::Tensor runMerged(const torch::Tensor& tokens);
+    torch::Tensor positionsFor(int64_t gridHeight, int64_t gridWidth) const;
+
+    VitOptions m_options;
+    ReducerSettings m_reducer;
+    std::vector<MergeTrace> m_traces;
+};
+TORCH_MODULE(VisionTransformer);
+
+/// Position embedding [1, special + h*w, D] to another grid: bilinear over the grid, special rows kept.
+torch::Tensor resizePositions(const torch::Tensor& positions, int64_t special, int64_t fromHeight, int64_t fromWidth,
+                              int64_t toHeight, int64_t toWidth);
+
+}  // namespace mpm::models

@@ -1,0 +1,54 @@
+#include "pipeline/dataset/classes.hpp"
+
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+namespace mpm::pipeline {
+
+Classes camvidClasses() {
+    Classes classes;
+    classes.names = {"sky",  "building", "pole", "road",       "pavement", "tree",
+                     "sign", "fence",    "car",  "pedestrian", "bicyclist"};
+    classes.palette = {{128, 128, 128}, {128, 0, 0},    {192, 192, 128}, {128, 64, 128},
+                       {60, 40, 222},   {128, 128, 0},  {192, 128, 128}, {64, 64, 128},
+                       {64, 0, 128},    {64, 64, 0},    {0, 128, 192}};
+    classes.ignored = 11;
+    return classes;
+}
+
+static cv::Vec3b readColor(const nlohmann::json& color, const std::string& where) {
+    if (!color.is_array() || color.size() != 3) {
+        CV_Error(cv::Error::StsParseError, where + ": color must be a list of three numbers, [r, g, b]");
+    }
+    cv::Vec3b rgb;
+    for (int i = 0; i < 3; ++i) {
+        if (!color[i].is_number_integer() || color[i] < 0 || color[i] > 255) {
+            CV_Error(cv::Error::StsOutOfRange, where + ": a color's parts must be integers of 0 to 255");
+        }
+        rgb[i] = color[i].get<uchar>();
+    }
+    return rgb;
+}
+
+Classes readClasses(const std::string& path) {
+    std::ifstream file(path);
+    if (!file) CV_Error(cv::Error::StsObjectNotFound, "class file " + path + " cannot be opened");
+    const nlohmann::json list = nlohmann::json::parse(file, nullptr, false);
+    if (!list.is_array() || list.empty() || list.size() > 65535) {
+        CV_Error(cv::Error::StsParseError,
+                 "class file " + path + " must be a JSON list of {\"name\", \"color\"}, one or more");
+    }
+    Classes classes;
+    for (const auto& entry : list) {
+        const std::string where = "class file " + path + ", entry " + std::to_string(classes.names.size());
+        if (!entry.is_object() || !entry.contains("name") || !entry["name"].is_string()) {
+            CV_Error(cv::Error::StsParseError, where + ": expected an object with a text \"name\"");
+        }
+        classes.names.push_back(entry["name"].get<std::string>());
+        classes.palette.push_back(readColor(entry.value("color", nlohmann::json()), where));
+    }
+    return classes;
+}
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,87 @@
+#include "pipeline/dataset/dataset.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <map>
+
+#include <opencv2/imgcodecs.hpp>
+
+namespace fs = std::filesystem;
+
+namespace mpm::pipeline {
+
+static bool hasPictureSuffix(const fs::path& path) {
+    std::string suffix = path.extension().string();
+    std::transform(suffix.begin(), suffix.end(), suffix.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    static const std::vector<std::string> known{".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".ppm", ".webp"};
+    return std::find(known.begin(), known.end(), suffix) != known.end();
+}
+
+static std::map<std::string, std::string> picturesIn(const fs::path& folder) {
+    std::error_code error;
+    if (!fs::is_directory(folder, error)) {
+        CV_Error(cv::Error::StsObjectNotFound, "data set folder " + folder.string() + " is missing");
+    }
+    std::map<std::string, std::string> byStem;
+    for (const auto& entry : fs::directory_iterator(folder)) {
+        if (entry.is_regular_file() && hasPictureSuffix(entry.path())) {
+            byStem.emplace(entry.path().stem().string(), entry.path().string());
+        }
+    }
+    return byStem;
+}
+
+FolderDataset::FolderDataset(const std::string& root, const std::string& split, Classes classes)
+    : m_classes(std::move(classes)) {
+    const fs::path folder = fs::path(root) / split;
+    const auto pictures = picturesIn(folder / "images");
+    const auto labels = picturesIn(folder / "labels");
+    if (pictures.empty()) {
+        CV_Error(cv::Error::StsObjectNotFound, "no picture in " + (folder / "images").string());
+    }
+    for (const auto& [stem, path] : pictures) {
+        const auto match = labels.find(stem);
+        if (match == labels.end()) {
+            CV_Error(cv::Error::StsObjectNotFound, "picture " + path + " has no labels of the same name in " +
+                                                       (folder / "labels").string());
+        }
+        m_entries.push_back({stem, path, match->second});
+    }
+}
+
+FolderDataset FolderDataset::withClassFile(const std::string& root, const std::string& split) {
+    return {root, split, readClasses((fs::path(root) / "classes.json").string())};
+}
+
+static void checkIds(const cv::Mat& labels, const Classes& classes, const std::string& path) {
+    const auto valid = [&](int id) { return id < classes.count() || id == classes.ignored; };
+    for (int y = 0; y < labels.rows; ++y) {
+        for (int x = 0; x < labels.cols; ++x) {
+            const int id = labels.depth() == CV_8U ? labels.at<uchar>(y, x) : labels.at<ushort>(y, x);
+            if (!valid(id)) {
+                CV_Error(cv::Error::StsOutOfRange, path + ": id " + std::to_string(id) + " has no class (" +
+                                                       std::to_string(classes.count()) + " classes, ignored " +
+                                                       std::to_string(classes.ignored) + ")");
+            }
+        }
+    }
+}
+
+Sample FolderDataset::at(size_t index) const {
+    const Entry& entry = m_entries.at(index);
+    Sample sample{cv::imread(entry.picture, cv::IMREAD_COLOR), cv::imread(entry.labels, cv::IMREAD_UNCHANGED),
+                  entry.name};
+    if (sample.picture.empty()) CV_Error(cv::Error::StsParseError, entry.picture + " cannot be read");
+    if (sample.labels.empty() || (sample.labels.type() != CV_8UC1 && sample.labels.type() != CV_16UC1)) {
+        CV_Error(cv::Error::StsParseError, entry.labels + " must be a picture of one 8- or 16-bit channel of ids");
+    }
+    if (sample.labels.size() != sample.picture.size()) {
+        CV_Error(cv::Error::StsUnmatchedSizes, entry.labels + " is not of its picture's size");
+    }
+    checkIds(sample.labels, m_classes, entry.labels);
+    return sample;
+}
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,42 @@
+// Labelled pictures in folders: ROOT/SPLIT/images and ROOT/SPLIT/labels, paired by file stem.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <opencv2/core.hpp>
+
+#include "pipeline/dataset/classes.hpp"
+
+namespace mpm::pipeline {
+
+struct Sample {
+    cv::Mat picture;   ///< CV_8UC3, BGR
+    cv::Mat labels;    ///< CV_8U or CV_16U ids, of the picture's size
+    std::string name;  ///< file stem
+};
+
+class FolderDataset {
+public:
+    /// Lists the split and throws cv::Exception where a folder is missing, empty, or a picture has no labels.
+    FolderDataset(const std::string& root, const std::string& split, Classes classes);
+
+    /// Classes of ROOT/classes.json, 255 being ignored.
+    static FolderDataset withClassFile(const std::string& root, const std::string& split);
+
+    size_t size() const { return m_entries.size(); }
+    const Classes& classes() const { return m_classes; }
+    const std::string& name(size_t index) const { return m_entries.at(index).name; }
+
+    /// Reads one pair; throws cv::Exception where it is damaged, sizes differ or an id has no class.
+    Sample at(size_t index) const;
+
+private:
+    struct Entry {
+        std::string name, picture, labels;
+    };
+    Classes m_classes;
+    std::vector<Entry> m_entries;
+};
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,43 @@
+// Confusion matrix of a segmentation and the measures read from it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <opencv2/core.hpp>
+
+namespace mpm::pipeline {
+
+class Confusion {
+public:
+    Confusion(int classes, int ignored);
+
+    /// Counts one picture: CV_8U or CV_16U ids of equal size; pixels whose truth is the ignored id do not count.
+    /// A predicted id that is no class counts as a miss of the truth's class.
+    void add(const cv::Mat& truth, const cv::Mat& prediction);
+
+    Confusion& operator+=(const Confusion& other);
+
+    int classes() const { return m_classes; }
+    int64_t at(int truth, int predicted) const;
+    int64_t pixels() const;
+
+    /// Intersection over union by class; NaN for a class neither present nor predicted.
+    std::vector<double> iou() const;
+    /// Recall by class; NaN for a class that is not present.
+    std::vector<double> accuracy() const;
+
+    double miou() const;  ///< mean over the classes that have one, as mmsegmentation takes it
+    double macc() const;
+    double aacc() const;  ///< share of pixels that are right
+
+private:
+    int64_t truthTotal(int truth) const;
+    int64_t predictedTotal(int predicted) const;
+
+    int m_classes;
+    int m_ignored;
+    std::vector<int64_t> m_counts;  ///< classes x (classes + 1); the last column takes ids that are no class
+};
+
+}  // namespace mpm::pipeline
