@@ -10,7 +10,9 @@ namespace mpm::models {
 namespace {
 
 /// Offset that places a span of `inner` in one of `outer`, or the reverse where the crop is larger.
-double place(double outer, double inner, pipeline::Random& random) { return random.uniform() * (outer - inner); }
+double place(double outer, double inner, pipeline::Random& random) {
+    return random.uniform() * (outer - inner);
+}
 
 cv::Matx23d randomCrop(cv::Size from, const AugmentOptions& options, pipeline::Random& random) {
     const double scale = options.scaleLow * std::pow(options.scaleHigh / options.scaleLow, random.uniform());
@@ -65,10 +67,13 @@ pipeline::Sample augment(const pipeline::Sample& sample, const AugmentOptions& o
         cv::GaussianBlur(sample.picture, source, {}, 0.4 / scale);
     }
     pipeline::Sample out;
-    cv::warpAffine(source, out.picture, crop, size, cv::INTER_LINEAR, cv::BORDER_CONSTANT, cv::Scalar::all(127));
-    cv::warpAffine(sample.labels, out.labels, crop, size, cv::INTER_NEAREST, cv::BORDER_CONSTANT, cv::Scalar(ignored));
+    cv::warpAffine(source, out.picture, crop, size, cv::INTER_LINEAR, cv::BORDER_CONSTANT,
+                   cv::Scalar::all(127));
+    cv::warpAffine(sample.labels, out.labels, crop, size, cv::INTER_NEAREST, cv::BORDER_CONSTANT,
+                   cv::Scalar(ignored));
     if (options.colour > 0 && random.chance(0.8)) changeColour(out.picture, options.colour, random);
-    if (random.chance(options.night)) out.picture = pipeline::night(out.picture, randomNight(random), random.next());
+    if (random.chance(options.night))
+        out.picture = pipeline::night(out.picture, randomNight(random), random.next());
     return out;
 }
 

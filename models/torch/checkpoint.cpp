@@ -48,8 +48,8 @@ void writeAtomically(torch::serialize::OutputArchive& archive, const std::string
 
 }  // namespace
 
-void saveCheckpoint(const std::string& path, Segmenter& model, Segmenter& mean, torch::optim::Optimizer& optimiser,
-                    const Progress& progress) {
+void saveCheckpoint(const std::string& path, Segmenter& model, Segmenter& mean,
+                    torch::optim::Optimizer& optimiser, const Progress& progress) {
     torch::serialize::OutputArchive archive;
     writeHeader(archive, model);
     writePart(archive, "model", *model);
@@ -62,10 +62,12 @@ void saveCheckpoint(const std::string& path, Segmenter& model, Segmenter& mean, 
     writeAtomically(archive, path);
 }
 
-Progress loadCheckpoint(const std::string& path, Segmenter& model, Segmenter& mean, torch::optim::Optimizer& optimiser) {
+Progress loadCheckpoint(const std::string& path, Segmenter& model, Segmenter& mean,
+                        torch::optim::Optimizer& optimiser) {
     auto archive = openArchive(path);
     const auto options = SegmenterOptions::fromJson(readText(archive, "options"));
-    TORCH_CHECK(options.toJson() == model->options().toJson(), path, " holds another model: ", options.toJson());
+    TORCH_CHECK(options.toJson() == model->options().toJson(), path,
+                " holds another model: ", options.toJson());
     readPart(archive, "model", *model);
     readPart(archive, "mean", *mean);
     readPart(archive, "optimiser", optimiser);

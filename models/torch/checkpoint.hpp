@@ -8,17 +8,19 @@
 namespace mpm::models {
 
 struct Progress {
-    int64_t step = 0;      ///< steps done
-    int64_t images = 0;    ///< pictures seen
-    double best = -1;      ///< best validation mIoU so far
-    double seconds = 0;    ///< time spent training
+    int64_t step = 0;    ///< steps done
+    int64_t images = 0;  ///< pictures seen
+    double best = -1;    ///< best validation mIoU so far
+    double seconds = 0;  ///< time spent training
 };
 
-/// Written beside its place and renamed, so that a kill leaves the old file or the new one, never half of one.
-void saveCheckpoint(const std::string& path, Segmenter& model, Segmenter& mean, torch::optim::Optimizer& optimiser,
-                    const Progress& progress);
+/// Written beside its place and renamed, so that a kill leaves the old file or the new one, never half of
+/// one.
+void saveCheckpoint(const std::string& path, Segmenter& model, Segmenter& mean,
+                    torch::optim::Optimizer& optimiser, const Progress& progress);
 
-Progress loadCheckpoint(const std::string& path, Segmenter& model, Segmenter& mean, torch::optim::Optimizer& optimiser);
+Progress loadCheckpoint(const std::string& path, Segmenter& model, Segmenter& mean,
+                        torch::optim::Optimizer& optimiser);
 
 /// The running mean of a checkpoint, or the weights of a file saved with saveModel.
 Segmenter loadModel(const std::string& path);

@@ -22,12 +22,14 @@ struct Arguments {
 
 void print(const Evaluation& result, const pipeline::Classes& classes) {
     const auto iou = result.confusion.iou();
-    for (int id = 0; id < classes.count(); ++id) std::printf("%-12s %.4f\n", classes.names[id].c_str(), iou[id]);
+    for (int id = 0; id < classes.count(); ++id)
+        std::printf("%-12s %.4f\n", classes.names[id].c_str(), iou[id]);
     std::printf("mIoU %.4f  mAcc %.4f  aAcc %.4f\n", result.confusion.miou(), result.confusion.macc(),
                 result.confusion.aacc());
     if (result.tokens.empty()) return;
     std::printf("tokens");
-    for (double count : result.tokens) std::printf(" %.1f", count);
+    for (double count : result.tokens)
+        std::printf(" %.1f", count);
     std::printf("\n");
 }
 
@@ -38,7 +40,8 @@ void run(const Arguments& a) {
     const auto classes = classesOf(a.dataset, a.root);
     auto samples = readAll(a.root, a.split, classes);
     if (a.night) {
-        for (auto& sample : samples) sample.picture = pipeline::night(sample.picture, {}, pipeline::seedOf(sample.name));
+        for (auto& sample : samples)
+            sample.picture = pipeline::night(sample.picture, {}, pipeline::seedOf(sample.name));
     }
     print(evaluate(model, samples, classes.ignored), classes);
 }

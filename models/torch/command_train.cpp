@@ -20,17 +20,22 @@ struct Arguments {
 void addModelOptions(CLI::App& verb, Arguments& a) {
     verb.add_option("--variant", a.variant, "vit-tiny/16 ... vit-large/8")->capture_default_str();
     verb.add_option("--decoder", a.decoder, "mask or linear")->capture_default_str();
-    verb.add_option("--size", a.size, "height and width the model is made for")->expected(2)->capture_default_str();
+    verb.add_option("--size", a.size, "height and width the model is made for")
+        ->expected(2)
+        ->capture_default_str();
     verb.add_option("--drop-path", a.dropPath, "stochastic depth of the last block")->capture_default_str();
 }
 
 void addDataOptions(CLI::App& verb, Arguments& a) {
     auto& data = a.options.data;
-    verb.add_option("--data", a.root, "folder with train/ and val/")->required()->check(CLI::ExistingDirectory);
+    verb.add_option("--data", a.root, "folder with train/ and val/")
+        ->required()
+        ->check(CLI::ExistingDirectory);
     verb.add_option("--dataset", a.dataset, "camvid, or folder (with classes.json)")->capture_default_str();
     verb.add_option("--crop", a.crop, "height and width of the crops")->expected(2)->capture_default_str();
     verb.add_option("--scale", a.scale, "lowest and highest scale")->expected(2)->capture_default_str();
-    verb.add_option("--night", data.augment.night, "share of pictures at simulated night")->capture_default_str();
+    verb.add_option("--night", data.augment.night, "share of pictures at simulated night")
+        ->capture_default_str();
     verb.add_option("--colour", data.augment.colour, "strength of colour changes")->capture_default_str();
     verb.add_option("--batch", data.batch, "pictures a batch")->capture_default_str();
     verb.add_option("--seed", data.seed, "seed of weights and batches")->capture_default_str();
@@ -38,14 +43,17 @@ void addDataOptions(CLI::App& verb, Arguments& a) {
 
 void addLoopOptions(CLI::App& verb, Arguments& a) {
     auto& o = a.options;
-    verb.add_option("--out", o.out, "folder of checkpoint, best weights and curve; a run there goes on")->required();
+    verb.add_option("--out", o.out, "folder of checkpoint, best weights and curve; a run there goes on")
+        ->required();
     verb.add_option("--steps", o.steps, "steps in all")->capture_default_str();
     verb.add_option("--warm-up", o.warmUp, "steps of linear rise")->capture_default_str();
     verb.add_option("--rate", o.rate, "highest learning rate")->capture_default_str();
     verb.add_option("--decay", o.weightDecay, "weight decay")->capture_default_str();
     verb.add_option("--mean-decay", o.meanDecay, "of the running mean of weights")->capture_default_str();
-    verb.add_option("--class-power", o.classPower, "0: all classes weigh alike; 1: by inverse frequency")->capture_default_str();
-    verb.add_option("--class-limit", o.classLimit, "highest class weight before scaling")->capture_default_str();
+    verb.add_option("--class-power", o.classPower, "0: all classes weigh alike; 1: by inverse frequency")
+        ->capture_default_str();
+    verb.add_option("--class-limit", o.classLimit, "highest class weight before scaling")
+        ->capture_default_str();
     verb.add_option("--accumulate", o.accumulate, "batches a step")->capture_default_str();
     verb.add_option("--validate-every", o.validateEvery, "steps")->capture_default_str();
     verb.add_option("--checkpoint-every", o.checkpointEvery, "steps")->capture_default_str();

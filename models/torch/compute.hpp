@@ -5,8 +5,8 @@
 
 namespace mpm::models {
 
-/// Type of the matrix products on this thread until the object dies. On CPUs with AVX512-BF16, bf16 products through
-/// oneDNN take a quarter of the time of f32 ones.
+/// Type of the matrix products on this thread until the object dies. On CPUs with AVX512-BF16, bf16 products
+/// through oneDNN take a quarter of the time of f32 ones.
 class ComputeType {
 public:
     explicit ComputeType(torch::ScalarType type) : m_before(current()) { current() = type; }

@@ -27,7 +27,8 @@ std::string toLine(const CurveRow& row) {
 bool fromLine(const std::string& line, CurveRow& row) {
     std::vector<std::string> cells;
     std::stringstream stream(line);
-    for (std::string cell; std::getline(stream, cell, ',');) cells.push_back(cell);
+    for (std::string cell; std::getline(stream, cell, ',');)
+        cells.push_back(cell);
     if (cells.size() != 6) return false;
     row.step = std::stoll(cells[0]);
     row.images = std::stoll(cells[1]);
@@ -52,7 +53,8 @@ Curve::Curve(std::string csvPath, int64_t lastStep) : m_csvPath(std::move(csvPat
     const std::string temporary = m_csvPath + ".tmp";
     std::ofstream out(temporary);
     out << kHeader << '\n';
-    for (const auto& row : m_rows) out << toLine(row) << '\n';
+    for (const auto& row : m_rows)
+        out << toLine(row) << '\n';
     out.close();
     std::filesystem::rename(temporary, m_csvPath);
 }
@@ -91,9 +93,11 @@ void drawAxes(Plot& plot, const cv::Scalar& lossColour, const cv::Scalar& miouCo
         cv::line(plot.canvas, left, right, grey, 1, cv::LINE_AA);
         plot.text(number(share * plot.loss), left + cv::Point(-50, 5), lossColour);
         plot.text(number(share * plot.miou), right + cv::Point(8, 5), miouColour);
-        plot.text(number(share * plot.images / 1000) + "k", plot.at(share * plot.images, 0) + cv::Point(-12, 22), dark);
+        plot.text(number(share * plot.images / 1000) + "k",
+                  plot.at(share * plot.images, 0) + cv::Point(-12, 22), dark);
     }
-    plot.text("pictures seen", {plot.frame.x + plot.frame.width / 2 - 45, plot.frame.y + plot.frame.height + 48}, dark);
+    plot.text("pictures seen",
+              {plot.frame.x + plot.frame.width / 2 - 45, plot.frame.y + plot.frame.height + 48}, dark);
     plot.text("loss", {plot.frame.x - 50, plot.frame.y - 12}, lossColour);
     plot.text("val mIoU", {plot.frame.x + plot.frame.width - 20, plot.frame.y - 12}, miouColour);
 }
@@ -114,11 +118,13 @@ void Curve::draw(const std::string& pngPath) const {
     std::vector<cv::Point> loss, miou;
     for (const auto& row : m_rows) {
         loss.push_back(plot.at(static_cast<double>(row.images), row.loss / plot.loss));
-        if (!std::isnan(row.miou)) miou.push_back(plot.at(static_cast<double>(row.images), row.miou / plot.miou));
+        if (!std::isnan(row.miou))
+            miou.push_back(plot.at(static_cast<double>(row.images), row.miou / plot.miou));
     }
     cv::polylines(plot.canvas, loss, false, lossColour, 1, cv::LINE_AA);
     cv::polylines(plot.canvas, miou, false, miouColour, 2, cv::LINE_AA);
-    for (const auto& point : miou) cv::circle(plot.canvas, point, 3, miouColour, cv::FILLED, cv::LINE_AA);
+    for (const auto& point : miou)
+        cv::circle(plot.canvas, point, 3, miouColour, cv::FILLED, cv::LINE_AA);
     const std::string temporary = pngPath + ".tmp.png";
     if (cv::imwrite(temporary, plot.canvas)) std::filesystem::rename(temporary, pngPath);
 }

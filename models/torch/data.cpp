@@ -23,7 +23,8 @@ static torch::Tensor labelsToTensor(const cv::Mat& labels, int stride, int phase
     auto* out = tensor.data_ptr<int64_t>();
     for (int y = 0; y < height; ++y) {
         const uchar* row = labels.ptr<uchar>(y * stride + phaseY) + phaseX;
-        for (int x = 0; x < width; ++x) *out++ = row[x * stride];
+        for (int x = 0; x < width; ++x)
+            *out++ = row[x * stride];
     }
     return tensor;
 }
@@ -38,7 +39,8 @@ static size_t shuffledIndex(int64_t number, size_t count, uint64_t seed) {
     std::vector<size_t> order(count);
     std::iota(order.begin(), order.end(), size_t{0});
     pipeline::Random random(pipeline::mix(seed, static_cast<uint64_t>(number) / count));
-    for (size_t i = count; i > 1; --i) std::swap(order[i - 1], order[random.below(static_cast<int>(i))]);
+    for (size_t i = count; i > 1; --i)
+        std::swap(order[i - 1], order[random.below(static_cast<int>(i))]);
     return order[static_cast<size_t>(number) % count];
 }
 
@@ -61,7 +63,8 @@ Batch BatchSource::at(int64_t step) const {
     return {torch::stack(pictures), torch::stack(labels)};
 }
 
-torch::Tensor classWeights(const std::vector<pipeline::Sample>& samples, int classes, double power, double limit) {
+torch::Tensor classWeights(const std::vector<pipeline::Sample>& samples, int classes, double power,
+                           double limit) {
     std::vector<double> count(classes, 1.0);
     for (const auto& sample : samples) {
         for (int y = 0; y < sample.labels.rows; ++y) {

@@ -1,13 +1,13 @@
-// Training batches: pictures read once, cut, scaled, flipped, coloured and darkened anew each time. A batch depends on
-// the seed and its step alone, which is what lets a resumed run repeat the one that was killed.
+// Training batches: pictures read once, cut, scaled, flipped, coloured and darkened anew each time. A batch
+// depends on the seed and its step alone, which is what lets a resumed run repeat the one that was killed.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include <opencv2/core.hpp>
 #include <torch/torch.h>
+#include <opencv2/core.hpp>
 
 #include "pipeline/dataset/dataset.hpp"
 #include "pipeline/scene/random.hpp"
@@ -21,7 +21,7 @@ struct AugmentOptions {
     int height = 256, width = 320;           ///< of the crop
     double scaleLow = 0.6, scaleHigh = 1.8;  ///< of the picture, log-uniform
     double night = 0.15;                     ///< share of pictures under the night simulation
-    double colour = 0.35;                    ///< strength of brightness, contrast, saturation and tint changes
+    double colour = 0.35;  ///< strength of brightness, contrast, saturation and tint changes
 };
 
 struct Batch {
@@ -54,6 +54,7 @@ private:
 };
 
 /// Loss weight of each class, (mean frequency / frequency)^power, at most `limit`, mean 1 over pixels.
-torch::Tensor classWeights(const std::vector<pipeline::Sample>& samples, int classes, double power, double limit);
+torch::Tensor classWeights(const std::vector<pipeline::Sample>& samples, int classes, double power,
+                           double limit);
 
 }  // namespace mpm::models

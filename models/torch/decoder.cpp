@@ -8,8 +8,8 @@ static torch::Tensor toGrid(const torch::Tensor& masks, int64_t gridHeight) {
     return masks.transpose(1, 2).reshape({masks.size(0), masks.size(2), gridHeight, -1});
 }
 
-MaskTransformerImpl::MaskTransformerImpl(int64_t classes, int64_t encoderDim, int64_t dim, int64_t depth, int64_t heads,
-                                         double dropPath)
+MaskTransformerImpl::MaskTransformerImpl(int64_t classes, int64_t encoderDim, int64_t dim, int64_t depth,
+                                         int64_t heads, double dropPath)
     : m_classes(classes) {
     projDec = register_module("proj_dec", torch::nn::Linear(encoderDim, dim));
     clsEmb = register_parameter("cls_emb", torch::zeros({1, classes, dim}));
@@ -27,7 +27,8 @@ torch::Tensor MaskTransformerImpl::forward(const torch::Tensor& tokens, int64_t 
     const auto patches = tokens.size(1);
     const auto projected = mixedLinear(tokens, projDec->weight, projDec->bias).to(torch::kFloat32);
     auto x = torch::cat({projected, clsEmb.expand({tokens.size(0), -1, -1})}, 1);
-    for (const auto& block : *blocks) x = block->as<BlockImpl>()->forward(x);
+    for (const auto& block : *blocks)
+        x = block->as<BlockImpl>()->forward(x);
     x = decoderNorm(x);
     auto picture = torch::matmul(x.narrow(1, 0, patches), projPatch);
     auto classes = torch::matmul(x.narrow(1, patches, m_classes), projClasses);

@@ -15,7 +15,8 @@ public:
 
 class MaskTransformerImpl : public DecoderImpl {
 public:
-    MaskTransformerImpl(int64_t classes, int64_t encoderDim, int64_t dim, int64_t depth, int64_t heads, double dropPath);
+    MaskTransformerImpl(int64_t classes, int64_t encoderDim, int64_t dim, int64_t depth, int64_t heads,
+                        double dropPath);
     torch::Tensor forward(const torch::Tensor& tokens, int64_t gridHeight) override;
 
     torch::nn::Linear projDec{nullptr};

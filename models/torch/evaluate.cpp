@@ -23,7 +23,8 @@ cv::Mat predict(Segmenter& model, const cv::Mat& picture) {
 static void addTokens(std::vector<double>& sum, const VisionTransformer& encoder) {
     for (const auto& trace : encoder->traces()) {
         sum.resize(trace.tokens.size());
-        for (size_t i = 0; i < sum.size(); ++i) sum[i] += static_cast<double>(trace.tokens[i]);
+        for (size_t i = 0; i < sum.size(); ++i)
+            sum[i] += static_cast<double>(trace.tokens[i]);
     }
 }
 
@@ -35,7 +36,8 @@ Evaluation evaluate(Segmenter& model, const std::vector<pipeline::Sample>& sampl
         result.confusion.add(sample.labels, predict(model, sample.picture));
         addTokens(result.tokens, model->encoder);
     }
-    for (double& value : result.tokens) value /= static_cast<double>(samples.size());
+    for (double& value : result.tokens)
+        value /= static_cast<double>(samples.size());
     model->train(wasTraining);
     return result;
 }

@@ -15,7 +15,8 @@ cv::Mat predict(Segmenter& model, const cv::Mat& picture);
 
 struct Evaluation {
     pipeline::Confusion confusion;
-    std::vector<double> tokens;  ///< image tokens entering each block, mean over pictures; empty without merging
+    std::vector<double>
+        tokens;  ///< image tokens entering each block, mean over pictures; empty without merging
 };
 
 Evaluation evaluate(Segmenter& model, const std::vector<pipeline::Sample>& samples, int ignored);

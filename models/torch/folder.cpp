@@ -8,7 +8,8 @@ pipeline::Classes classesOf(const std::string& preset, const std::string& root) 
     CV_Error(cv::Error::StsBadArg, "--dataset " + preset + ": expected camvid or folder");
 }
 
-std::vector<pipeline::Sample> readAll(const std::string& root, const std::string& split, const pipeline::Classes& classes) {
+std::vector<pipeline::Sample> readAll(const std::string& root, const std::string& split,
+                                      const pipeline::Classes& classes) {
     const pipeline::FolderDataset dataset(root, split, classes);
     std::vector<pipeline::Sample> samples;
     for (size_t i = 0; i < dataset.size(); ++i) {

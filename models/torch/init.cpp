@@ -14,7 +14,8 @@ void truncatedNormal(torch::Tensor weight, double deviation) {
 
 torch::Tensor sineCosine(int64_t dim, int64_t height, int64_t width) {
     const int64_t quarter = dim / 4;
-    const auto rate = torch::pow(10000.0, -torch::arange(quarter, torch::kFloat32) / static_cast<double>(quarter));
+    const auto rate =
+        torch::pow(10000.0, -torch::arange(quarter, torch::kFloat32) / static_cast<double>(quarter));
     const auto encode = [&](const torch::Tensor& position) {
         const auto angle = position.reshape({-1, 1}) * rate.reshape({1, -1});
         return torch::cat({angle.sin(), angle.cos()}, 1);
@@ -37,7 +38,8 @@ Factors factorise(const torch::Tensor& matrix, int64_t rank) {
 }
 
 torch::Tensor nearIdentity(int64_t dim, double noise, double diagonal) {
-    return torch::randn({dim, dim}) * (noise / std::sqrt(static_cast<double>(dim))) + torch::eye(dim) * diagonal;
+    return torch::randn({dim, dim}) * (noise / std::sqrt(static_cast<double>(dim))) +
+           torch::eye(dim) * diagonal;
 }
 
 void initialiseAttention(AttentionImpl& attention, int64_t dim, int64_t heads) {
@@ -81,8 +83,10 @@ void initialise(Segmenter& model) {
         auto& weight = entry.value();
         const bool isNorm = entry.key().find("norm") != std::string::npos;
         if (isNorm) continue;  // ones and zeros already
-        if (weight.dim() >= 2) truncatedNormal(weight, 0.02);
-        else weight.zero_();
+        if (weight.dim() >= 2)
+            truncatedNormal(weight, 0.02);
+        else
+            weight.zero_();
     }
     auto& encoder = *model->encoder;
     for (const auto& block : *encoder.blocks) {
@@ -99,7 +103,8 @@ void initialisePatchFilters(Segmenter& model, const std::vector<cv::Mat>& pictur
     pipeline::Random random(seed);
     std::vector<torch::Tensor> rows;
     const int perPicture = std::max<int>(1, static_cast<int>(20000 / std::max<size_t>(1, pictures.size())));
-    for (const auto& picture : pictures) rows.push_back(patchesOf(picture, vit.patch, perPicture, random));
+    for (const auto& picture : pictures)
+        rows.push_back(patchesOf(picture, vit.patch, perPicture, random));
     auto patches = torch::cat(rows);
     const auto mean = patches.mean(0, true);
     patches = patches - mean;

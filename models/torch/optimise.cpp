@@ -36,24 +36,29 @@ void setRate(torch::optim::Optimizer& optimiser, double rate) {
 
 double rateAt(int64_t step, int64_t steps, int64_t warmUp, double peak) {
     const double floor = 0.01 * peak;
-    if (step < warmUp) return std::max(floor, peak * static_cast<double>(step + 1) / static_cast<double>(warmUp));
-    const double way = static_cast<double>(step - warmUp) / std::max<double>(1.0, static_cast<double>(steps - warmUp));
+    if (step < warmUp)
+        return std::max(floor, peak * static_cast<double>(step + 1) / static_cast<double>(warmUp));
+    const double way =
+        static_cast<double>(step - warmUp) / std::max<double>(1.0, static_cast<double>(steps - warmUp));
     return floor + (peak - floor) * 0.5 * (1 + std::cos(3.14159265358979 * std::min(1.0, way)));
 }
 
 void updateMean(Segmenter& mean, const Segmenter& model, int64_t step, double decay) {
     torch::NoGradGuard noGrad;
-    const double share = std::min(decay, (1.0 + static_cast<double>(step)) / (10.0 + static_cast<double>(step)));
+    const double share =
+        std::min(decay, (1.0 + static_cast<double>(step)) / (10.0 + static_cast<double>(step)));
     const auto from = model->parameters();
     auto to = mean->parameters();
-    for (size_t i = 0; i < to.size(); ++i) to[i].mul_(share).add_(from[i], 1.0 - share);
+    for (size_t i = 0; i < to.size(); ++i)
+        to[i].mul_(share).add_(from[i], 1.0 - share);
 }
 
 void copyWeights(Segmenter& to, const Segmenter& from) {
     torch::NoGradGuard noGrad;
     const auto source = from->parameters();
     auto target = to->parameters();
-    for (size_t i = 0; i < target.size(); ++i) target[i].copy_(source[i]);
+    for (size_t i = 0; i < target.size(); ++i)
+        target[i].copy_(source[i]);
 }
 
 }  // namespace mpm::models

@@ -10,7 +10,8 @@ static torch::Tensor unitRows(const torch::Tensor& tokens) {
     return scaled / torch::where(norm > 0, norm, torch::ones_like(norm));
 }
 
-/// Best partner of each row, the lowest on ties; -1 for a row that takes no part (NaN or Inf in it, or alone).
+/// Best partner of each row, the lowest on ties; -1 for a row that takes no part (NaN or Inf in it, or
+/// alone).
 static std::vector<int64_t> bestPartners(const torch::Tensor& tokens) {
     const int64_t count = tokens.size(0);
     const auto finite = tokens.isfinite().all(1);
@@ -52,7 +53,8 @@ torch::Tensor mutualPairMap(const torch::Tensor& tokens) {
 torch::Tensor clusterMeans(const torch::Tensor& tokens, const torch::Tensor& map) {
     const int64_t clusters = map.numel() ? map.max().item<int64_t>() + 1 : 0;
     const auto ids = map.to(tokens.device());
-    const auto sizes = torch::zeros({clusters}, tokens.options()).index_add(0, ids, torch::ones({map.numel()}, tokens.options()));
+    const auto sizes = torch::zeros({clusters}, tokens.options())
+                           .index_add(0, ids, torch::ones({map.numel()}, tokens.options()));
     // Members are divided before they are added, so that a mean never leaves the range of its members.
     const auto shares = tokens / sizes.index_select(0, ids).unsqueeze(1);
     return torch::zeros({clusters, tokens.size(1)}, tokens.options()).index_add(0, ids, shares);

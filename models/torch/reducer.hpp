@@ -1,5 +1,5 @@
-// Token reduction between transformer blocks, written straight from the definition in plain tensor operations: the
-// oracle that faster implementations are held against.
+// Token reduction between transformer blocks, written straight from the definition in plain tensor
+// operations: the oracle that faster implementations are held against.
 #pragma once
 
 #include <string>
@@ -16,12 +16,12 @@ struct ReducerSettings {
 
 /// What happened to one image.
 struct MergeTrace {
-    torch::Tensor map;             ///< int64 [N], final cluster of each image token
-    std::vector<int64_t> tokens;   ///< image tokens entering each block
+    torch::Tensor map;            ///< int64 [N], final cluster of each image token
+    std::vector<int64_t> tokens;  ///< image tokens entering each block
 };
 
-/// Cluster of each row of tokens [N, D], int64 [N]: mutual nearest neighbours by cosine become one cluster, ids by a
-/// left-to-right scan over representatives.
+/// Cluster of each row of tokens [N, D], int64 [N]: mutual nearest neighbours by cosine become one cluster,
+/// ids by a left-to-right scan over representatives.
 torch::Tensor mutualPairMap(const torch::Tensor& tokens);
 
 /// Plain mean of the rows [N, D] of each cluster, [M, D]. Differentiable.

@@ -8,7 +8,8 @@ namespace mpm::models {
 
 SegmenterOptions SegmenterOptions::variant(const std::string& name) {
     const auto slash = name.find('/');
-    const std::string size = name.substr(0, slash), patch = slash == std::string::npos ? "16" : name.substr(slash + 1);
+    const std::string size = name.substr(0, slash),
+                      patch = slash == std::string::npos ? "16" : name.substr(slash + 1);
     TORCH_CHECK(patch == "16" || patch == "8", "variant ", name, ": the patch must be 16 or 8");
     SegmenterOptions options;
     options.vit.patch = std::stoi(patch);
@@ -16,22 +17,25 @@ SegmenterOptions SegmenterOptions::variant(const std::string& name) {
         const char* name;
         int64_t dim, depth, heads;
     };
-    for (const Size& known : {Size{"vit-tiny", 192, 12, 3}, Size{"vit-small", 384, 12, 6}, Size{"vit-base", 768, 12, 12},
-                              Size{"vit-large", 1024, 24, 16}}) {
+    for (const Size& known : {Size{"vit-tiny", 192, 12, 3}, Size{"vit-small", 384, 12, 6},
+                              Size{"vit-base", 768, 12, 12}, Size{"vit-large", 1024, 24, 16}}) {
         if (size != known.name) continue;
         options.vit.dim = known.dim;
         options.vit.depth = known.depth;
         options.vit.heads = known.heads;
         return options;
     }
-    TORCH_CHECK(false, "variant ", name, ": expected vit-tiny, vit-small, vit-base or vit-large, then /16 or /8");
+    TORCH_CHECK(false, "variant ", name,
+                ": expected vit-tiny, vit-small, vit-base or vit-large, then /16 or /8");
 }
 
 std::string SegmenterOptions::toJson() const {
-    return nlohmann::json{{"height", vit.height},   {"width", vit.width},         {"patch", vit.patch},
-                          {"dim", vit.dim},         {"depth", vit.depth},         {"heads", vit.heads},
-                          {"drop_path", vit.dropPath}, {"distilled", vit.distilled}, {"classes", classes},
-                          {"decoder", decoder},     {"decoder_depth", decoderDepth}}
+    return nlohmann::json{{"height", vit.height},         {"width", vit.width},
+                          {"patch", vit.patch},           {"dim", vit.dim},
+                          {"depth", vit.depth},           {"heads", vit.heads},
+                          {"drop_path", vit.dropPath},    {"distilled", vit.distilled},
+                          {"classes", classes},           {"decoder", decoder},
+                          {"decoder_depth", decoderDepth}}
         .dump();
 }
 
@@ -57,8 +61,8 @@ SegmenterImpl::SegmenterImpl(const SegmenterOptions& options) : m_options(option
     encoder = register_module("encoder", VisionTransformer(vit));
     if (options.decoder == "mask") {
         // Segmenter gives every decoder head 64 dimensions, as the encoder has them.
-        decoder = std::make_shared<MaskTransformerImpl>(options.classes, vit.dim, vit.dim, options.decoderDepth,
-                                                        std::max<int64_t>(1, vit.dim / 64), 0.0);
+        decoder = std::make_shared<MaskTransformerImpl>(
+            options.classes, vit.dim, vit.dim, options.decoderDepth, std::max<int64_t>(1, vit.dim / 64), 0.0);
     } else {
         TORCH_CHECK(options.decoder == "linear", "decoder ", options.decoder, ": expected mask or linear");
         decoder = std::make_shared<LinearDecoderImpl>(options.classes, vit.dim);
@@ -69,7 +73,8 @@ SegmenterImpl::SegmenterImpl(const SegmenterOptions& options) : m_options(option
 torch::Tensor SegmenterImpl::masks(const torch::Tensor& pictures) {
     const auto special = m_options.vit.specialTokens();
     const auto tokens = encoder(pictures);
-    return decoder->forward(tokens.narrow(1, special, tokens.size(1) - special), pictures.size(2) / m_options.vit.patch);
+    return decoder->forward(tokens.narrow(1, special, tokens.size(1) - special),
+                            pictures.size(2) / m_options.vit.patch);
 }
 
 torch::Tensor SegmenterImpl::forward(const torch::Tensor& pictures) {

@@ -21,7 +21,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double secondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double secondsSince(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 class Trainer {
 public:
@@ -29,7 +31,9 @@ public:
     std::vector<CurveRow> run();
 
 private:
-    std::string path(const char* name) const { return (std::filesystem::path(m_options.out) / name).string(); }
+    std::string path(const char* name) const {
+        return (std::filesystem::path(m_options.out) / name).string();
+    }
     double lossOf(const Batch& batch);
     double step();
     void validate(CurveRow& row);
@@ -52,7 +56,8 @@ private:
 
 std::vector<cv::Mat> picturesOf(const std::vector<pipeline::Sample>& samples) {
     std::vector<cv::Mat> pictures;
-    for (const auto& sample : samples) pictures.push_back(sample.picture);
+    for (const auto& sample : samples)
+        pictures.push_back(sample.picture);
     return pictures;
 }
 
@@ -72,7 +77,8 @@ Trainer::Trainer(const TrainOptions& options, const TrainData& data)
     m_mean->eval();
     m_optimiser = makeOptimiser(m_model, options.rate, options.weightDecay);
     m_classWeights = classWeights(data.train, static_cast<int>(options.model.classes), options.classPower,
-                                  options.classLimit).to(m_device);
+                                  options.classLimit)
+                         .to(m_device);
     std::filesystem::create_directories(options.out);
     if (std::filesystem::exists(path("checkpoint.pt"))) {
         m_progress = loadCheckpoint(path("checkpoint.pt"), m_model, m_mean, *m_optimiser);
@@ -120,19 +126,23 @@ void Trainer::validate(CurveRow& row) {
     saveModel(path("best.pt"), m_mean);
 }
 
-void Trainer::save() { saveCheckpoint(path("checkpoint.pt"), m_model, m_mean, *m_optimiser, m_progress); }
+void Trainer::save() {
+    saveCheckpoint(path("checkpoint.pt"), m_model, m_mean, *m_optimiser, m_progress);
+}
 
 void Trainer::report(const CurveRow& row, bool always) {
     if (m_options.quiet) return;
     const bool terminal = isatty(STDERR_FILENO) != 0;
     if (!terminal && !always && row.step % 25 != 0) return;
-    const double perStep = secondsSince(m_start) / static_cast<double>(std::max<int64_t>(1, row.step - m_firstStep));
+    const double perStep =
+        secondsSince(m_start) / static_cast<double>(std::max<int64_t>(1, row.step - m_firstStep));
     const int left = static_cast<int>(perStep * static_cast<double>(m_options.steps - row.step));
     const double share = static_cast<double>(row.step) / static_cast<double>(m_options.steps);
     const std::string bar(static_cast<size_t>(20 * share), '#');
-    std::fprintf(stderr, "%s[%-20s] %lld/%lld  loss %.4f  rate %.2e  %.2f s/step  %d:%02d:%02d left%s", terminal ? "\r" : "",
-                 bar.c_str(), static_cast<long long>(row.step), static_cast<long long>(m_options.steps), row.loss, row.rate,
-                 perStep, left / 3600, left / 60 % 60, left % 60, terminal && !always ? "" : "\n");
+    std::fprintf(stderr, "%s[%-20s] %lld/%lld  loss %.4f  rate %.2e  %.2f s/step  %d:%02d:%02d left%s",
+                 terminal ? "\r" : "", bar.c_str(), static_cast<long long>(row.step),
+                 static_cast<long long>(m_options.steps), row.loss, row.rate, perStep, left / 3600,
+                 left / 60 % 60, left % 60, terminal && !always ? "" : "\n");
     if (!std::isnan(row.miou)) std::fprintf(stderr, "val mIoU %.4f (best %.4f)\n", row.miou, m_progress.best);
 }
 
@@ -150,7 +160,8 @@ std::vector<CurveRow> Trainer::run() {
         row.images = m_progress.images;
         row.seconds = m_progress.seconds;
         const bool last = row.step == m_options.steps;
-        const bool validates = !m_data.validation.empty() && (last || row.step % m_options.validateEvery == 0);
+        const bool validates =
+            !m_data.validation.empty() && (last || row.step % m_options.validateEvery == 0);
         if (validates) validate(row);
         curve.add(row);
         report(row, validates || last);
@@ -163,6 +174,8 @@ std::vector<CurveRow> Trainer::run() {
 
 }  // namespace
 
-std::vector<CurveRow> train(const TrainOptions& options, const TrainData& data) { return Trainer(options, data).run(); }
+std::vector<CurveRow> train(const TrainOptions& options, const TrainData& data) {
+    return Trainer(options, data).run();
+}
 
 }  // namespace mpm::models

@@ -12,19 +12,19 @@ namespace mpm::models {
 struct TrainOptions {
     SegmenterOptions model;
     BatchSource::Options data;
-    std::string out;          ///< folder of checkpoint, curve and best weights
+    std::string out;  ///< folder of checkpoint, curve and best weights
     int64_t steps = 3000;
     int64_t warmUp = 200;
     double rate = 1e-3;
     double weightDecay = 0.05;
-    double meanDecay = 0.998;     ///< of the running mean of the weights
-    double classPower = 0.5;      ///< 0 weighs all classes alike
+    double meanDecay = 0.998;  ///< of the running mean of the weights
+    double classPower = 0.5;   ///< 0 weighs all classes alike
     double classLimit = 6.0;
     int accumulate = 1;           ///< batches a step
     int64_t validateEvery = 500;  ///< steps
     int64_t checkpointEvery = 100;
-    int threads = 0;  ///< 0: all
-    bool mixed = true;            ///< products in bf16 where the hardware has it
+    int threads = 0;    ///< 0: all
+    bool mixed = true;  ///< products in bf16 where the hardware has it
     bool quiet = false;
 };
 
@@ -33,8 +33,8 @@ struct TrainData {
     int ignored = 255;
 };
 
-/// Trains, or goes on from OUT/checkpoint.pt where there is one. Leaves checkpoint.pt, best.pt (the running mean with
-/// the highest validation mIoU), curve.csv and curve.png in OUT. Returns the rows of the curve.
+/// Trains, or goes on from OUT/checkpoint.pt where there is one. Leaves checkpoint.pt, best.pt (the running
+/// mean with the highest validation mIoU), curve.csv and curve.png in OUT. Returns the rows of the curve.
 std::vector<CurveRow> train(const TrainOptions& options, const TrainData& data);
 
 }  // namespace mpm::models

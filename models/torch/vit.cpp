@@ -15,8 +15,9 @@ AttentionImpl::AttentionImpl(int64_t dim, int64_t heads) : m_heads(heads) {
 
 torch::Tensor AttentionImpl::forward(const torch::Tensor& x) {
     const auto batch = x.size(0), tokens = x.size(1), dim = x.size(2), head = dim / m_heads;
-    const auto parts =
-        mixedLinear(x, qkv->weight, qkv->bias).reshape({batch, tokens, 3, m_heads, head}).permute({2, 0, 3, 1, 4});
+    const auto parts = mixedLinear(x, qkv->weight, qkv->bias)
+                           .reshape({batch, tokens, 3, m_heads, head})
+                           .permute({2, 0, 3, 1, 4});
     const auto query = parts[0] * (1.0 / std::sqrt(static_cast<double>(head)));
     const auto weights = torch::matmul(query, parts[1].transpose(-2, -1)).softmax(-1);
     const auto mixed = torch::matmul(weights, parts[2]).transpose(1, 2).reshape({batch, tokens, dim});
@@ -32,7 +33,9 @@ torch::Tensor MlpImpl::forward(const torch::Tensor& x) {
     return mixedLinear(torch::gelu(mixedLinear(x, fc1->weight, fc1->bias)), fc2->weight, fc2->bias);
 }
 
-static torch::nn::LayerNorm layerNorm(int64_t dim) { return torch::nn::LayerNorm(torch::nn::LayerNormOptions({dim})); }
+static torch::nn::LayerNorm layerNorm(int64_t dim) {
+    return torch::nn::LayerNorm(torch::nn::LayerNormOptions({dim}));
+}
 
 BlockImpl::BlockImpl(int64_t dim, int64_t heads, double dropPath) : m_dropPath(dropPath) {
     norm1 = register_module("norm1", layerNorm(dim));
@@ -95,11 +98,13 @@ torch::Tensor VisionTransformerImpl::forward(const torch::Tensor& pictures) {
     auto x = torch::cat(rows, 1) + positionsFor(pictures.size(2) / patch, pictures.size(3) / patch);
     m_traces.clear();
     if (m_reducer.method == "none" || m_reducer.schedule.empty()) {
-        for (const auto& block : *blocks) x = block->as<BlockImpl>()->forward(x);
+        for (const auto& block : *blocks)
+            x = block->as<BlockImpl>()->forward(x);
         return norm(x);
     }
     std::vector<torch::Tensor> images;  // counts differ from image to image, so each runs alone
-    for (int64_t b = 0; b < batch; ++b) images.push_back(runMerged(x.narrow(0, b, 1)));
+    for (int64_t b = 0; b < batch; ++b)
+        images.push_back(runMerged(x.narrow(0, b, 1)));
     return norm(torch::cat(images, 0));
 }
 
@@ -124,9 +129,10 @@ torch::Tensor VisionTransformerImpl::runMerged(const torch::Tensor& tokens) {
     return x.index_select(1, gather);
 }
 
-torch::Tensor resizePositions(const torch::Tensor& positions, int64_t special, int64_t fromHeight, int64_t fromWidth,
-                              int64_t toHeight, int64_t toWidth) {
-    TORCH_CHECK(positions.size(1) == special + fromHeight * fromWidth, "position embedding does not fit its grid");
+torch::Tensor resizePositions(const torch::Tensor& positions, int64_t special, int64_t fromHeight,
+                              int64_t fromWidth, int64_t toHeight, int64_t toWidth) {
+    TORCH_CHECK(positions.size(1) == special + fromHeight * fromWidth,
+                "position embedding does not fit its grid");
     if (fromHeight == toHeight && fromWidth == toWidth) return positions;
     const auto dim = positions.size(2);
     const auto grid = positions.narrow(1, special, fromHeight * fromWidth)

@@ -71,7 +71,8 @@ class VisionTransformerImpl : public torch::nn::Module {
 public:
     explicit VisionTransformerImpl(const VitOptions& options);
 
-    /// pictures [B, 3, H, W], H and W multiples of the patch -> tokens [B, special + N, D], restored to full number.
+    /// pictures [B, 3, H, W], H and W multiples of the patch -> tokens [B, special + N, D], restored to full
+    /// number.
     torch::Tensor forward(const torch::Tensor& pictures);
 
     void setReducer(const ReducerSettings& settings) { m_reducer = settings; }
@@ -96,7 +97,7 @@ private:
 TORCH_MODULE(VisionTransformer);
 
 /// Position embedding [1, special + h*w, D] to another grid: bilinear over the grid, special rows kept.
-torch::Tensor resizePositions(const torch::Tensor& positions, int64_t special, int64_t fromHeight, int64_t fromWidth,
-                              int64_t toHeight, int64_t toWidth);
+torch::Tensor resizePositions(const torch::Tensor& positions, int64_t special, int64_t fromHeight,
+                              int64_t fromWidth, int64_t toHeight, int64_t toWidth);
 
 }  // namespace mpm::models

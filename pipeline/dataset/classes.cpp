@@ -10,9 +10,9 @@ Classes camvidClasses() {
     Classes classes;
     classes.names = {"sky",  "building", "pole", "road",       "pavement", "tree",
                      "sign", "fence",    "car",  "pedestrian", "bicyclist"};
-    classes.palette = {{128, 128, 128}, {128, 0, 0},    {192, 192, 128}, {128, 64, 128},
-                       {60, 40, 222},   {128, 128, 0},  {192, 128, 128}, {64, 64, 128},
-                       {64, 0, 128},    {64, 64, 0},    {0, 128, 192}};
+    classes.palette = {{128, 128, 128}, {128, 0, 0},   {192, 192, 128}, {128, 64, 128},
+                       {60, 40, 222},   {128, 128, 0}, {192, 128, 128}, {64, 64, 128},
+                       {64, 0, 128},    {64, 64, 0},   {0, 128, 192}};
     classes.ignored = 11;
     return classes;
 }

@@ -15,7 +15,8 @@ static bool hasPictureSuffix(const fs::path& path) {
     std::string suffix = path.extension().string();
     std::transform(suffix.begin(), suffix.end(), suffix.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    static const std::vector<std::string> known{".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".ppm", ".webp"};
+    static const std::vector<std::string> known{".jpg", ".jpeg", ".png", ".bmp",
+                                                ".tif", ".tiff", ".ppm", ".webp"};
     return std::find(known.begin(), known.end(), suffix) != known.end();
 }
 
@@ -62,7 +63,8 @@ static void checkIds(const cv::Mat& labels, const Classes& classes, const std::s
             const int id = labels.depth() == CV_8U ? labels.at<uchar>(y, x) : labels.at<ushort>(y, x);
             if (!valid(id)) {
                 CV_Error(cv::Error::StsOutOfRange, path + ": id " + std::to_string(id) + " has no class (" +
-                                                       std::to_string(classes.count()) + " classes, ignored " +
+                                                       std::to_string(classes.count()) +
+                                                       " classes, ignored " +
                                                        std::to_string(classes.ignored) + ")");
             }
         }
@@ -75,7 +77,8 @@ Sample FolderDataset::at(size_t index) const {
                   entry.name};
     if (sample.picture.empty()) CV_Error(cv::Error::StsParseError, entry.picture + " cannot be read");
     if (sample.labels.empty() || (sample.labels.type() != CV_8UC1 && sample.labels.type() != CV_16UC1)) {
-        CV_Error(cv::Error::StsParseError, entry.labels + " must be a picture of one 8- or 16-bit channel of ids");
+        CV_Error(cv::Error::StsParseError,
+                 entry.labels + " must be a picture of one 8- or 16-bit channel of ids");
     }
     if (sample.labels.size() != sample.picture.size()) {
         CV_Error(cv::Error::StsUnmatchedSizes, entry.labels + " is not of its picture's size");

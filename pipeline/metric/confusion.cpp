@@ -7,7 +7,9 @@
 namespace mpm::pipeline {
 
 Confusion::Confusion(int classes, int ignored)
-    : m_classes(classes), m_ignored(ignored), m_counts(static_cast<size_t>(std::max(classes, 0)) * (classes + 1)) {
+    : m_classes(classes),
+      m_ignored(ignored),
+      m_counts(static_cast<size_t>(std::max(classes, 0)) * (classes + 1)) {
     if (classes < 1) CV_Error(cv::Error::StsBadArg, "classes must be at least 1");
 }
 
@@ -28,8 +30,9 @@ void Confusion::add(const cv::Mat& truth, const cv::Mat& prediction) {
             const int wanted = idAt(truth, y, x);
             if (wanted == m_ignored) continue;
             if (wanted >= m_classes) {
-                CV_Error(cv::Error::StsOutOfRange, "truth holds id " + std::to_string(wanted) + ", expected below " +
-                                                       std::to_string(m_classes) + " or the ignored id");
+                CV_Error(cv::Error::StsOutOfRange, "truth holds id " + std::to_string(wanted) +
+                                                       ", expected below " + std::to_string(m_classes) +
+                                                       " or the ignored id");
             }
             const int got = std::min(idAt(prediction, y, x), m_classes);
             ++m_counts[static_cast<size_t>(wanted) * (m_classes + 1) + got];
@@ -39,7 +42,8 @@ void Confusion::add(const cv::Mat& truth, const cv::Mat& prediction) {
 
 Confusion& Confusion::operator+=(const Confusion& other) {
     CV_CheckEQ(m_classes, other.m_classes, "only confusion matrices of the same classes add");
-    for (size_t i = 0; i < m_counts.size(); ++i) m_counts[i] += other.m_counts[i];
+    for (size_t i = 0; i < m_counts.size(); ++i)
+        m_counts[i] += other.m_counts[i];
     return *this;
 }
 
@@ -50,24 +54,28 @@ int64_t Confusion::at(int truth, int predicted) const {
 
 int64_t Confusion::truthTotal(int truth) const {
     int64_t total = 0;
-    for (int predicted = 0; predicted <= m_classes; ++predicted) total += at(truth, predicted);
+    for (int predicted = 0; predicted <= m_classes; ++predicted)
+        total += at(truth, predicted);
     return total;
 }
 
 int64_t Confusion::predictedTotal(int predicted) const {
     int64_t total = 0;
-    for (int truth = 0; truth < m_classes; ++truth) total += at(truth, predicted);
+    for (int truth = 0; truth < m_classes; ++truth)
+        total += at(truth, predicted);
     return total;
 }
 
 int64_t Confusion::pixels() const {
     int64_t total = 0;
-    for (int64_t count : m_counts) total += count;
+    for (int64_t count : m_counts)
+        total += count;
     return total;
 }
 
 static double ratio(int64_t part, int64_t whole) {
-    return whole ? static_cast<double>(part) / static_cast<double>(whole) : std::numeric_limits<double>::quiet_NaN();
+    return whole ? static_cast<double>(part) / static_cast<double>(whole)
+                 : std::numeric_limits<double>::quiet_NaN();
 }
 
 static double meanOfPresent(const std::vector<double>& values) {
@@ -91,17 +99,23 @@ std::vector<double> Confusion::iou() const {
 
 std::vector<double> Confusion::accuracy() const {
     std::vector<double> values;
-    for (int id = 0; id < m_classes; ++id) values.push_back(ratio(at(id, id), truthTotal(id)));
+    for (int id = 0; id < m_classes; ++id)
+        values.push_back(ratio(at(id, id), truthTotal(id)));
     return values;
 }
 
-double Confusion::miou() const { return meanOfPresent(iou()); }
+double Confusion::miou() const {
+    return meanOfPresent(iou());
+}
 
-double Confusion::macc() const { return meanOfPresent(accuracy()); }
+double Confusion::macc() const {
+    return meanOfPresent(accuracy());
+}
 
 double Confusion::aacc() const {
     int64_t right = 0;
-    for (int id = 0; id < m_classes; ++id) right += at(id, id);
+    for (int id = 0; id < m_classes; ++id)
+        right += at(id, id);
     return ratio(right, pixels());
 }
 

@@ -12,8 +12,8 @@ class Confusion {
 public:
     Confusion(int classes, int ignored);
 
-    /// Counts one picture: CV_8U or CV_16U ids of equal size; pixels whose truth is the ignored id do not count.
-    /// A predicted id that is no class counts as a miss of the truth's class.
+    /// Counts one picture: CV_8U or CV_16U ids of equal size; pixels whose truth is the ignored id do not
+    /// count. A predicted id that is no class counts as a miss of the truth's class.
     void add(const cv::Mat& truth, const cv::Mat& prediction);
 
     Confusion& operator+=(const Confusion& other);

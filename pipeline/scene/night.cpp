@@ -10,7 +10,7 @@ namespace {
 
 /// Inverse of a Poisson distribution's cumulative sum, so that one draw costs one number and a short search.
 struct PoissonTable {
-    int first = 0;                  ///< events of cumulative[0]
+    int first = 0;  ///< events of cumulative[0]
     std::vector<double> cumulative;
 
     explicit PoissonTable(double mean) {
@@ -18,7 +18,8 @@ struct PoissonTable {
         first = static_cast<int>(std::fmax(0.0, std::floor(mean - reach)));
         double sum = 0;
         for (int k = first; k <= mean + reach; ++k) {
-            const double logMass = mean > 0 ? k * std::log(mean) - mean - std::lgamma(k + 1.0) : (k ? -1e9 : 0.0);
+            const double logMass =
+                mean > 0 ? k * std::log(mean) - mean - std::lgamma(k + 1.0) : (k ? -1e9 : 0.0);
             cumulative.push_back(sum += std::exp(logMass));
         }
     }

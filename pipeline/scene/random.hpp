@@ -18,7 +18,8 @@ inline uint64_t mix(uint64_t seed, uint64_t salt = 0) {
 /// Seed from a text such as a file name (FNV-1a).
 inline uint64_t seedOf(const std::string& text) {
     uint64_t hash = 0xCBF29CE484222325ull;
-    for (unsigned char c : text) hash = (hash ^ c) * 0x100000001B3ull;
+    for (unsigned char c : text)
+        hash = (hash ^ c) * 0x100000001B3ull;
     return mix(hash);
 }
 
@@ -40,8 +41,10 @@ public:
 
     /// Number of events where `mean` are expected.
     int poisson(double mean) {
-        // Above some tens Knuth's product needs as many numbers as events; the normal limit is exact to a count there.
-        if (mean > 60.0) return static_cast<int>(std::fmax(0.0, std::floor(mean + std::sqrt(mean) * normal() + 0.5)));
+        // Above some tens Knuth's product needs as many numbers as events; the normal limit is exact to a
+        // count there.
+        if (mean > 60.0)
+            return static_cast<int>(std::fmax(0.0, std::floor(mean + std::sqrt(mean) * normal() + 0.5)));
         const double limit = std::exp(-mean);
         double product = uniform();
         int events = 0;

@@ -1,0 +1,89 @@
+#include "pipeline/dataset/dataset.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+#include <opencv2/imgcodecs.hpp>
+
+namespace fs = std::filesystem;
+using namespace mpm::pipeline;
+
+namespace {
+
+class FolderTest : public testing::Test {
+protected:
+    void SetUp() override {
+        const auto* info = testing::UnitTest::GetInstance()->current_test_info();
+        m_root = fs::temp_directory_path() /
+                 (std::string("mpm_dataset_") + info->name() + std::to_string(getpid()));
+        fs::create_directories(m_root / "train/images");
+        fs::create_directories(m_root / "train/labels");
+        write("b", cv::Mat(4, 6, CV_8U, cv::Scalar(1)));
+        write("a", cv::Mat(4, 6, CV_8U, cv::Scalar(255)));
+        classFile(R"([{"name": "road", "color": [1, 2, 3]}, {"name": "car", "color": [4, 5, 6]}])");
+    }
+    void TearDown() override { fs::remove_all(m_root); }
+
+    void write(const std::string& stem, const cv::Mat& labels, cv::Size size = {6, 4}) {
+        cv::imwrite((m_root / "train/images" / (stem + ".png")).string(),
+                    cv::Mat(size, CV_8UC3, cv::Scalar(9, 8, 7)));
+        cv::imwrite((m_root / "train/labels" / (stem + ".png")).string(), labels);
+    }
+    void classFile(const std::string& text) { std::ofstream(m_root / "classes.json") << text; }
+
+    fs::path m_root;
+};
+
+TEST_F(FolderTest, ReadsPairsInOrderOfName) {
+    const auto dataset = FolderDataset::withClassFile(m_root.string(), "train");
+    ASSERT_EQ(dataset.size(), 2u);
+    EXPECT_EQ(dataset.name(0), "a");
+    EXPECT_EQ(dataset.classes().names[1], "car");
+    EXPECT_EQ(dataset.classes().palette[0], cv::Vec3b(1, 2, 3));
+    EXPECT_EQ(dataset.classes().ignored, 255);
+    const auto sample = dataset.at(1);
+    EXPECT_EQ(sample.picture.at<cv::Vec3b>(0, 0), cv::Vec3b(9, 8, 7));
+    EXPECT_EQ(sample.labels.at<uchar>(3, 5), 1);
+}
+
+TEST_F(FolderTest, SixteenBitLabels) {
+    write("c", cv::Mat(4, 6, CV_16U, cv::Scalar(1)));
+    EXPECT_EQ(FolderDataset::withClassFile(m_root.string(), "train").at(2).labels.type(), CV_16U);
+}
+
+TEST_F(FolderTest, SaysWhatIsWrong) {
+    EXPECT_THROW(FolderDataset::withClassFile(m_root.string(), "val"), cv::Exception);
+    write("c", cv::Mat(4, 6, CV_8U, cv::Scalar(7)));
+    EXPECT_THROW(FolderDataset::withClassFile(m_root.string(), "train").at(2), cv::Exception);
+    write("c", cv::Mat(4, 5, CV_8U, cv::Scalar(1)));
+    EXPECT_THROW(FolderDataset::withClassFile(m_root.string(), "train").at(2), cv::Exception);
+    write("c", cv::Mat(4, 6, CV_8UC3, cv::Scalar(1)));
+    EXPECT_THROW(FolderDataset::withClassFile(m_root.string(), "train").at(2), cv::Exception);
+    fs::remove(m_root / "train/labels/c.png");
+    EXPECT_THROW(FolderDataset::withClassFile(m_root.string(), "train"), cv::Exception);
+}
+
+TEST_F(FolderTest, RefusesDamagedClassFiles) {
+    for (const char* text :
+         {"", "{}", "[]", "[1]", R"([{"name": 3, "color": [1,2,3]}])", R"([{"name": "a"}])",
+          R"([{"name": "a", "color": [1,2]}])", R"([{"name": "a", "color": [1,2,256]}])",
+          R"([{"name": "a", "color": [1,2,3]})"}) {
+        classFile(text);
+        EXPECT_THROW(FolderDataset::withClassFile(m_root.string(), "train"), cv::Exception) << text;
+    }
+}
+
+TEST(CamVid, ReadsTheRealSplits) {
+    const std::string root = std::string(MPM_SHARED_DIR) + "/camvid";
+    if (!fs::exists(root)) GTEST_SKIP() << "no CamVid at " << root;
+    const FolderDataset train(root, "train", camvidClasses()), val(root, "val", camvidClasses());
+    EXPECT_EQ(train.size(), 367u);
+    EXPECT_EQ(val.size(), 101u);
+    EXPECT_EQ(val.classes().count(), 11);
+    EXPECT_EQ(val.at(0).picture.size(), cv::Size(480, 360));
+}
+
+}  // namespace
