@@ -90,10 +90,13 @@ private:
     std::string m_names = "tokens";
 };
 
+/// A Scale by one with a bias of its own for each patch: the plain Shift of OpenCV 4.6 fails on batches.
 cv::dnn::LayerParams positions(const RandomModel& model, Weights& weights) {
     cv::dnn::LayerParams params;
     params.set("axis", 1);
-    params.blobs = {weights.normal({model.size.area() / kPatch / kPatch, model.dim}, 0.1)};
+    params.set("bias_term", true);
+    const cv::Mat bias = weights.normal({model.size.area() / kPatch / kPatch, model.dim}, 0.1);
+    params.blobs = {cv::Mat(bias.size(), CV_32F, cv::Scalar(1)), bias};
     return params;
 }
 
@@ -141,7 +144,7 @@ cv::dnn::Net makeRandomNet(const RandomModel& model) {
     flat.set("axis", 2);
     add("flat", "Flatten", flat);
     add("tokens", "Permute", swapLastTwo());
-    add("positions", "Shift", positions(model, weights));
+    add("positions", "Scale", positions(model, weights));
     add("encoder", "mpm.MpmEncoder", EncoderParams(model, weights).take());
     add("head", "InnerProduct", head(model, weights));
     add("classes", "Permute", swapLastTwo());

@@ -1,0 +1,158 @@
+#include "cli/frame_files.hpp"
+
+#include <cstdio>
+#include <filesystem>
+
+#include <nlohmann/json.hpp>
+#include <opencv2/imgcodecs.hpp>
+
+#include "cli/error.hpp"
+#include "cli/options.hpp"
+#include "pipeline/draw/labels.hpp"
+#include "pipeline/draw/merge_map.hpp"
+#include "pipeline/draw/panels.hpp"
+#include "pipeline/draw/text.hpp"
+
+namespace fs = std::filesystem;
+
+namespace mpm::cli {
+
+namespace {
+
+std::string footer(const FrameResult& result) {
+    const pipeline::Measurement& m = result.measurement;
+    char text[200];
+    std::snprintf(text, sizeof text, "%s%s%s, luminance %.2f     network %.1f ms, merging %.2f ms, %s %s",
+                  result.clock.c_str(), result.clock.empty() ? "" : ", ",
+                  m.phase == pipeline::Phase::Night ? "night" : "day", m.luminance, m.networkMs, m.mergeMs,
+                  deviceName(result.segmentation.device).c_str(),
+                  precisionName(result.segmentation.precision).c_str());
+    return text;
+}
+
+std::string tokensText(const pipeline::Measurement& m) {
+    std::string text = std::to_string(m.tokensIn);
+    for (int tokens : m.stageTokens)
+        text += " -> " + std::to_string(tokens);
+    return text + " tokens";
+}
+
+void writePanels(const std::string& stem, const FrameResult& result, const cv::Mat& overlay,
+                 const cv::Mat& map) {
+    const std::vector<pipeline::Panel> panels = {
+        {"picture", result.frame.picture}, {"classes", overlay}, {tokensText(result.measurement), map}};
+    writeWhole(stem + ".panels.png", pipeline::drawPanels(panels, footer(result)));
+}
+
+}  // namespace
+
+SaveChoice SaveChoice::parse(const std::string& text) {
+    SaveChoice save;
+    for (const std::string& word : splitList(text)) {
+        if (word == "labels")
+            save.labels = true;
+        else if (word == "overlay")
+            save.overlay = true;
+        else if (word == "map")
+            save.map = true;
+        else if (word == "csv")
+            save.csv = true;
+        else if (word == "jsonl")
+            save.jsonl = true;
+        else if (word == "panels")
+            save.panels = true;
+        else if (word == "timeline")
+            save.timeline = true;
+        else
+            throw Error(kWrongUse,
+                        "--save: \"" + word +
+                            "\" is not known; choose of labels,overlay,map,csv,jsonl,panels,timeline");
+    }
+    return save;
+}
+
+void makeFolder(const std::string& path) {
+    std::error_code error;
+    fs::create_directories(path, error);
+    if (error || !fs::is_directory(path))
+        throw Error(kFailed, path + ": the folder cannot be made (" + error.message() + "); choose another");
+}
+
+void writeWhole(const std::string& path, const cv::Mat& picture) {
+    const fs::path final(path);
+    const fs::path aside =
+        final.parent_path() / ("." + final.stem().string() + ".part" + final.extension().string());
+    bool written = false;
+    try {
+        written = cv::imwrite(aside.string(), picture);
+    } catch (const cv::Exception&) {
+        written = false;
+    }
+    std::error_code error;
+    if (written) fs::rename(aside, final, error);
+    if (written && !error) return;
+    fs::remove(aside, error);
+    throw Error(kFailed, path + ": cannot be written; check the folder and the space left");
+}
+
+void writePictures(const std::string& folder, const FrameResult& result, const RunDescription& run,
+                   const SaveChoice& save) {
+    const pipeline::Segmentation& seg = result.segmentation;
+    const std::string stem = (fs::path(folder) / result.frame.name).string();
+    if (save.labels) writeWhole(stem + ".labels.png", seg.labels);
+    cv::Mat overlay, map;
+    if (save.overlay || save.panels) {
+        pipeline::OverlayStyle style;
+        style.opacity = run.opacity;
+        overlay = pipeline::drawOverlay(result.frame.picture, seg.labels, run.palette, style);
+        if (!run.notice.empty()) pipeline::drawCaption(overlay, run.notice);
+        if (save.overlay) writeWhole(stem + ".overlay.png", overlay);
+    }
+    if (save.map || save.panels) {
+        map = pipeline::drawMergeMap(result.frame.picture, seg.tokens.map, seg.grid);
+        if (!run.notice.empty()) pipeline::drawCaption(map, run.notice);
+        if (save.map) writeWhole(stem + ".map.png", map);
+    }
+    if (save.panels) writePanels(stem, result, overlay, map);
+}
+
+TokenTable::TokenTable(std::ostream& out, Form form, const RunDescription& run)
+    : m_out(out), m_form(form), m_run(run) {
+    if (m_form == Form::Csv) m_out << "name," << pipeline::csvHead(m_run.stages, m_run.labels) << std::endl;
+}
+
+void TokenTable::add(const FrameResult& result) {
+    const pipeline::Measurement& m = result.measurement;
+    if (m_form == Form::Csv) {
+        std::string name = result.frame.name;
+        if (name.find_first_of(",\"") != std::string::npos) {
+            for (size_t at = 0; (at = name.find('"', at)) != std::string::npos; at += 2)
+                name.insert(at, 1, '"');
+            name = '"' + name + '"';
+        }
+        const int classes = static_cast<int>(m_run.labels.size());
+        m_out << name << ',' << pipeline::csvLine(m, m_run.stages, classes) << std::endl;
+    } else {
+        nlohmann::ordered_json line = {{"name", result.frame.name},
+                                       {"time", pipeline::timeText(m.time)},
+                                       {"frame", m.frame},
+                                       {"phase", m.phase == pipeline::Phase::Night ? "night" : "day"},
+                                       {"luminance", m.luminance},
+                                       {"tokens_in", m.tokensIn},
+                                       {"stage_tokens", m.stageTokens},
+                                       {"tokens", result.segmentation.tokens.tokens},
+                                       {"ms",
+                                        {{"capture", m.captureMs},
+                                         {"network", m.networkMs},
+                                         {"encoder", m.encoderMs},
+                                         {"merge", m.mergeMs},
+                                         {"draw", m.drawMs}}},
+                                       {"dropped", m.dropped},
+                                       {"class_shares", m.classShares}};
+        m_out << line.dump() << std::endl;
+    }
+    if (!m_out)
+        throw Error(kFailed, "the table of tokens cannot be written; check the space left on the disk");
+}
+
+}  // namespace mpm::cli

@@ -1,0 +1,93 @@
+// mpm: one program, one verb a file. Statuses and wording are the contract's: docs/cli.md.
+#include <cstdlib>
+#include <iostream>
+
+#include <opencv2/core/utils/logger.hpp>
+
+#include "cli/error.hpp"
+#include "cli/terminal.hpp"
+#include "cli/verbs.hpp"
+
+#include <mpm/mpm.hpp>
+
+namespace mpm::cli {
+
+namespace {
+
+/// `--night` may stand alone: it takes the next word only where that is three numbers.
+std::vector<std::string> normalised(int argc, char** argv) {
+    std::vector<std::string> words(argv + 1, argv + argc);
+    for (size_t i = 0; i < words.size(); ++i) {
+        if (words[i] != "--night") continue;
+        const bool values = i + 1 < words.size() && !words[i + 1].empty() &&
+                            words[i + 1].find_first_not_of("0123456789.,eE+-") == std::string::npos &&
+                            words[i + 1].find(',') != std::string::npos;
+        if (values) {
+            words[i] += "=" + words[i + 1];
+            words.erase(words.begin() + static_cast<long>(i) + 1);
+        } else {
+            words[i] += "=default";
+        }
+    }
+    return words;
+}
+
+int fail(const std::string& line, Exit status) {
+    std::cerr << "mpm: " << oneLine(line) << std::endl;
+    return status;
+}
+
+std::string verbOf(const CLI::App& app) {
+    const std::vector<CLI::App*> chosen = app.get_subcommands();
+    return chosen.empty() ? "mpm" : "mpm " + chosen.front()->get_name();
+}
+
+void addVerbs(CLI::App& app, Action& action) {
+    addRun(app, action);
+    addBench(app, action);
+    addEval(app, action);
+    addDoctor(app, action);
+    const std::string version = std::string("mpm ") + mpm::version() + ", OpenCV " + cv::getVersionString();
+    app.set_version_flag("--version", version, "Say the version and exit");
+    for (CLI::App* verb : app.get_subcommands({}))
+        verb->set_version_flag("--version", version, "Say the version");
+    app.require_subcommand(1);
+}
+
+int run(int argc, char** argv) {
+    CLI::App app{"Mutual Pair Merging: faster vision transformers in OpenCV. 'mpm VERB --help' has examples.",
+                 "mpm"};
+    Action action;
+    addVerbs(app, action);
+    try {
+        std::vector<std::string> words = normalised(argc, argv);
+        std::reverse(words.begin(), words.end());
+        app.parse(words);
+    } catch (const CLI::ParseError& error) {
+        if (error.get_exit_code() == 0) return app.exit(error);  // help and version
+        return fail(std::string(error.what()) + "; see '" + verbOf(app) + " --help'", kWrongUse);
+    }
+    return action();
+}
+
+}  // namespace
+
+}  // namespace mpm::cli
+
+int main(int argc, char** argv) {
+    using namespace mpm::cli;
+    // One line says what is wrong; OpenCV's own log would say it several times over.
+    if (std::getenv("OPENCV_LOG_LEVEL") == nullptr)
+        cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
+    try {
+        return run(argc, argv);
+    } catch (const Error& error) {
+        return fail(error.what(), error.status());
+    } catch (const cv::Exception& error) {
+        return fail(error.err.empty() ? error.what() : error.err, kFailed);
+    } catch (const std::bad_alloc&) {
+        return fail("out of memory; use a smaller size or batch", kFailed);
+    } catch (const std::exception& error) {
+        return fail(error.what(), kFailed);
+    }
+}

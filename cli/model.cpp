@@ -1,0 +1,87 @@
+#include "cli/model.hpp"
+
+#include "cli/error.hpp"
+#include "cli/terminal.hpp"
+#include "pipeline/segment/model_file.hpp"
+
+namespace mpm::cli {
+
+namespace {
+
+pipeline::Network load(const std::string& model, cv::Size size, bool mayBeRandom) {
+    try {
+        if (model == "default" && mayBeRandom && !pipeline::hasDefaultModel()) {
+            warn(
+                "no model is shipped with this build: the network has random weights, its labels mean "
+                "nothing");
+            pipeline::RandomModel random;
+            if (!size.empty()) random.size = size;
+            return pipeline::Network(random);
+        }
+        return pipeline::Network(model, size);
+    } catch (const pipeline::ModelError& error) {
+        throw Error(kBadInput, error.what());
+    }
+}
+
+}  // namespace
+
+pipeline::Network openNetwork(const std::string& model, const CommonOptions& options, cv::Size size,
+                              bool mayBeRandom) {
+    applyThreads(options);
+    pipeline::Network network = load(model, size, mayBeRandom);
+    network.encoder().setDevice(options.device.device, options.device.index);
+    network.encoder().setPrecision(options.precision);
+    if (!options.blocks) return network;
+    try {
+        network.encoder().setSchedule(*options.blocks);
+    } catch (const cv::Exception& error) {
+        throw Error(kWrongUse, "--blocks " + blocksText(*options.blocks) + ": " + error.err);
+    }
+    return network;
+}
+
+std::vector<Method> parseMethods(const std::string& option, const std::string& text) {
+    std::vector<Method> methods;
+    for (const std::string& part : splitList(text)) {
+        // A part without a name of its own goes on with the one before: tome:r=13,decay=1.
+        const bool parameter = part.find('=') != std::string::npos && part.find(':') == std::string::npos;
+        if (parameter && !methods.empty() && methods.back().name.find('=') != std::string::npos) {
+            methods.back().name += "," + part;
+            methods.back().text += "," + part;
+            continue;
+        }
+        if (part.empty())
+            throw Error(kWrongUse,
+                        option + ": \"" + text + "\" has an empty entry; write none,mpm,tome:r=13");
+        Method method{part, std::nullopt, part};
+        if (part.rfind("mpm:", 0) == 0) {
+            std::string blocks = part.substr(4);
+            for (char& c : blocks)
+                if (c == '+') c = ',';
+            method.name = "mpm";
+            method.blocks = parseBlocks(option, blocks);
+        }
+        methods.push_back(method);
+    }
+    if (methods.empty()) throw Error(kWrongUse, option + ": no method given; write none,mpm,tome:r=13");
+    return methods;
+}
+
+void applyMethod(Encoder& encoder, const Method& method, const std::vector<int>& blocks) {
+    try {
+        if (method.name == "none") {
+            encoder.setMethod("mpm");
+            encoder.setSchedule({});
+            return;
+        }
+        encoder.setMethod(method.name);
+        encoder.setSchedule(method.blocks                 ? *method.blocks
+                            : method.shortName() == "mpm" ? blocks
+                                                          : std::vector<int>{});
+    } catch (const cv::Exception& error) {
+        throw Error(kWrongUse, "--compare " + method.text + ": " + error.err);
+    }
+}
+
+}  // namespace mpm::cli

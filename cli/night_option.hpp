@@ -1,0 +1,18 @@
+// --night L,P,S: any picture as it would look by night.
+#pragma once
+
+#include <optional>
+
+#include "cli/options.hpp"
+#include "pipeline/scene/night.hpp"
+
+namespace mpm::cli {
+
+using NightOption = std::optional<pipeline::NightParameters>;
+
+void addNightOption(CLI::App& verb, NightOption& night);
+
+/// Seeds of the noise: the same picture gets the same noise on every run.
+std::uint64_t nightSeed(const std::string& fileName);
+
+}  // namespace mpm::cli

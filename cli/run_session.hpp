@@ -1,0 +1,72 @@
+// The loop of `mpm run`: frames from the sources through the segmenter to files and tables.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cli/frame_files.hpp"
+#include "cli/night_option.hpp"
+#include "cli/options.hpp"
+#include "pipeline/source/reader.hpp"
+
+namespace mpm::cli {
+
+struct RunOptions {
+    CommonOptions common;
+    std::string model;
+    std::vector<std::string> sources;
+    std::string out;                   ///< folder; empty: the table goes to standard output
+    std::optional<SaveChoice> save;
+    cv::Size size;
+    int stride = 1;                    ///< every so many frames
+    double every = 0;                  ///< seconds between analysed frames
+    double duration = 0;               ///< seconds of each source; 0: to its end
+    double opacity = 0.55;
+    int dayCycle = 96;                 ///< frames in which the built-in street goes through a day
+    NightOption night;
+    bool show = false;
+};
+
+/// Shows a picture; false where the user closed the window.
+using Show = std::function<bool(const cv::Mat& picture)>;
+
+class RunSession {
+public:
+    RunSession(const RunOptions& options, pipeline::Network network, Show show);
+
+    /// All sources, one after the other. Returns the exit status.
+    int run();
+
+private:
+    void runSource(const std::string& text);
+    void runEveryFrame(pipeline::Source& source, bool scene);
+    void runLatest(const std::string& text);
+    bool due(const pipeline::Frame& frame, double seconds);
+    bool over(double seconds) const;
+    void analyse(pipeline::Frame frame, double seconds, double captureMs, std::int64_t dropped);
+    void start(const FrameResult& first);
+    void deliver(FrameResult& result, double seconds);
+    void finish();
+    std::string uniqueName(const std::string& name);
+
+    const RunOptions& m_options;
+    pipeline::Segmenter m_segmenter;
+    Show m_show;
+    SaveChoice m_save;
+    RunDescription m_description;
+    pipeline::DayNight m_dayNight;
+    std::ofstream m_csvFile, m_jsonFile;
+    std::vector<TokenTable> m_tables;
+    std::vector<pipeline::TimelinePoint> m_timeline;
+    std::set<std::string> m_names;
+    double m_nextDue = 0;
+    double m_networkMs = 0;
+    std::int64_t m_frames = 0, m_bad = 0;
+    bool m_started = false, m_closed = false, m_scene = false;
+};
+
+}  // namespace mpm::cli

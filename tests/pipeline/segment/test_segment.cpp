@@ -1,0 +1,112 @@
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include <opencv2/imgproc.hpp>
+
+#include "pipeline/segment/model_file.hpp"
+#include "pipeline/segment/segmenter.hpp"
+#include "support/temp_folder.hpp"
+
+namespace mpm::pipeline {
+namespace {
+
+RandomModel smallModel() {
+    RandomModel model;
+    model.size = {128, 96};
+    model.dim = 64, model.depth = 6, model.heads = 2, model.classes = 5;
+    return model;
+}
+
+/// Smooth shapes: enough for tokens to differ and to pair.
+cv::Mat picture(int seed, cv::Size size = {200, 150}) {
+    cv::Mat small(6, 8, CV_8UC3), large;
+    cv::RNG random(seed);
+    random.fill(small, cv::RNG::UNIFORM, 0, 256);
+    cv::resize(small, large, size, 0, 0, cv::INTER_CUBIC);
+    return large;
+}
+
+bool same(const cv::Mat& a, const cv::Mat& b) {
+    return a.size() == b.size() && a.type() == b.type() && cv::norm(a, b, cv::NORM_INF) == 0;
+}
+
+TEST(Segmenter, LabelsHaveThePicturesSizeAndTheReportItsTokens) {
+    Segmenter segmenter{Network(smallModel())};
+    EXPECT_TRUE(segmenter.network().random());
+    const Segmentation result = segmenter.segment(picture(1), true);
+    EXPECT_EQ(result.labels.size(), cv::Size(200, 150));
+    EXPECT_EQ(result.labels.type(), CV_8U);
+    EXPECT_EQ(result.scores.size(), cv::Size(200, 150));
+    double least = 0, most = 0;
+    cv::minMaxLoc(result.scores, &least, &most);
+    EXPECT_GE(least, 1.0 / 5 - 1e-5);
+    EXPECT_LE(most, 1.0);
+    EXPECT_EQ(result.grid, cv::Size(8, 6));
+    ASSERT_EQ(result.tokens.stages.size(), 2u);
+    EXPECT_EQ(result.tokens.tokens.size(), 6u);
+    EXPECT_EQ(result.tokens.tokens.front(), 48);
+    EXPECT_LT(result.tokens.tokens.back(), 48);
+}
+
+TEST(Segmenter, ABatchEqualsSingles) {
+    Segmenter segmenter{Network(smallModel())};
+    const std::vector<cv::Mat> pictures = {picture(1), picture(2, {64, 64}), picture(3)};
+    const std::vector<Segmentation> together = segmenter.segment(pictures);
+    for (size_t i = 0; i < pictures.size(); ++i) {
+        const Segmentation alone = segmenter.segment(pictures[i]);
+        EXPECT_TRUE(same(together[i].labels, alone.labels)) << i;
+        EXPECT_TRUE(same(together[i].tokens.map, alone.tokens.map)) << i;
+    }
+}
+
+TEST(Segmenter, TheScheduleChangesWithTheNextFrame) {
+    Segmenter segmenter{Network(smallModel())};
+    for (int round = 0; round < 3; ++round) {
+        segmenter.encoder().setSchedule({});
+        EXPECT_EQ(segmenter.segment(picture(round)).tokens.tokens.back(), 48);
+        segmenter.encoder().setSchedule({1, 3});
+        const Segmentation merged = segmenter.segment(picture(round));
+        EXPECT_EQ(merged.tokens.stages.size(), 2u);
+        EXPECT_LT(merged.tokens.tokens.back(), 48);
+    }
+}
+
+TEST(Segmenter, OneSeedIsOneNetwork) {
+    Segmenter first{Network(smallModel())}, second{Network(smallModel())};
+    EXPECT_TRUE(same(first.segment(picture(1)).labels, second.segment(picture(1)).labels));
+}
+
+TEST(Network, WhatIsNoModelIsRefusedInOneLine) {
+    test::TempFolder folder;
+    std::ofstream(folder / "noise.onnx") << std::string(3000, '\x13');
+    for (const std::string& path :
+         {std::string("/nowhere/model.onnx"), folder / "noise.onnx", folder.path()}) {
+        try {
+            Network network(path);
+            FAIL() << path << " was taken";
+        } catch (const ModelError& error) {
+            EXPECT_NE(std::string(error.what()).find(path), std::string::npos);
+            EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+        }
+    }
+}
+
+TEST(Network, RandomModelsCheckTheirSizes) {
+    RandomModel model = smallModel();
+    model.size = {100, 96};
+    EXPECT_THROW(Network{model}, cv::Exception);
+    model = smallModel();
+    model.heads = 3;
+    EXPECT_THROW(Network{model}, cv::Exception);
+}
+
+TEST(TokenGrid, TakesTheInputsShape) {
+    EXPECT_EQ(tokenGrid(1024, {512, 512}), cv::Size(32, 32));
+    EXPECT_EQ(tokenGrid(690, {480, 360}), cv::Size(30, 23));
+    EXPECT_EQ(tokenGrid(48, {128, 96}), cv::Size(8, 6));
+    EXPECT_EQ(tokenGrid(1, {16, 16}), cv::Size(1, 1));
+}
+
+}  // namespace
+}  // namespace mpm::pipeline
