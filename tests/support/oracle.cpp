@@ -1,0 +1,345 @@
+#include "support/oracle.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace mpm::test {
+namespace {
+
+bool isFinite(const std::vector<double>& row) {
+    return std::all_of(row.begin(), row.end(), [](double v) { return std::isfinite(v); });
+}
+
+double norm(const std::vector<double>& row) {
+    double sum = 0;
+    for (double v : row)
+        sum += v * v;
+    return std::sqrt(sum);
+}
+
+std::vector<double> vectorOf(const NamedWeights& weights, const std::string& name) {
+    if (!weights.has(name)) return {};
+    const cv::Mat& m = weights.raw(name);
+    return std::vector<double>(m.ptr<float>(), m.ptr<float>() + m.total());
+}
+
+std::vector<double> linear(const NamedWeights& weights, const std::string& name,
+                           const std::vector<double>& x) {
+    const cv::Mat& w = weights.raw(name + ".weight");
+    std::vector<double> y = vectorOf(weights, name + ".bias");
+    y.resize(w.size[1], 0.0);
+    for (size_t k = 0; k < x.size(); ++k) {
+        for (int n = 0; n < w.size[1]; ++n)
+            y[n] += x[k] * w.at<float>(static_cast<int>(k), n);
+    }
+    return y;
+}
+
+std::vector<double> layerNorm(const NamedWeights& weights, const std::string& name, std::vector<double> x,
+                              double epsilon) {
+    const std::vector<double> scale = vectorOf(weights, name + ".weight"),
+                              shift = vectorOf(weights, name + ".bias");
+    if (scale.empty() && shift.empty()) return x;
+    const double mean = std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());
+    double variance = 0;
+    for (double v : x)
+        variance += (v - mean) * (v - mean);
+    variance /= static_cast<double>(x.size());
+    for (size_t i = 0; i < x.size(); ++i) {
+        x[i] = (x[i] - mean) / std::sqrt(variance + epsilon);
+        if (!scale.empty()) x[i] *= scale[i];
+        if (!shift.empty()) x[i] += shift[i];
+    }
+    return x;
+}
+
+double activate(double x, kernels::Activation activation) {
+    using kernels::Activation;
+    switch (activation) {
+        case Activation::Gelu:
+            return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+        case Activation::GeluTanh:
+            return 0.5 * x * (1 + std::tanh(std::sqrt(2 / CV_PI) * (x + 0.044715 * x * x * x)));
+        case Activation::GeluQuick:
+            return x / (1 + std::exp(-1.702 * x));
+        case Activation::Silu:
+            return x / (1 + std::exp(-x));
+        case Activation::Relu:
+            return std::max(x, 0.0);
+        case Activation::None:
+            break;
+    }
+    return x;
+}
+
+// A token on its way: its value, the raster position of its representative, its bias as a key.
+struct Token {
+    std::vector<double> value;
+    int position;
+    double bias;
+};
+
+class Encoder {
+public:
+    Encoder(const EncoderConfig& config, const NamedWeights& weights)
+        : m_config(config), m_weights(weights) {}
+
+    std::vector<Token> block(int number, std::vector<Token> x) const {
+        const std::string prefix = std::to_string(number) + ".";
+        const Rows attended = attention(prefix, x);
+        for (size_t t = 0; t < x.size(); ++t)
+            add(x[t].value, attended[t], prefix + "ls1");
+        for (Token& token : x)
+            add(token.value, mlp(prefix, token.value), prefix + "ls2");
+        return x;
+    }
+
+    std::vector<double> finalNorm(const std::vector<double>& x) const {
+        return layerNorm(m_weights, "norm", x, m_config.finalEpsilon);
+    }
+
+private:
+    void add(std::vector<double>& x, const std::vector<double>& y, const std::string& scaleName) const {
+        const std::vector<double> scale = vectorOf(m_weights, scaleName);
+        for (size_t i = 0; i < x.size(); ++i)
+            x[i] += scale.empty() ? y[i] : scale[i] * y[i];
+    }
+
+    std::vector<double> mlp(const std::string& prefix, const std::vector<double>& x) const {
+        const std::vector<double> y = layerNorm(m_weights, prefix + "norm2", x, m_config.epsilon);
+        std::vector<double> h = linear(m_weights, prefix + "fc1", y);
+        if (m_weights.has(prefix + "gate.weight")) {
+            const std::vector<double> gate = linear(m_weights, prefix + "gate", y);
+            for (size_t i = 0; i < h.size(); ++i)
+                h[i] *= activate(gate[i], m_config.activation);
+        } else {
+            for (double& v : h)
+                v = activate(v, m_config.activation);
+        }
+        return linear(m_weights, prefix + "fc2",
+                      layerNorm(m_weights, prefix + "mlp_norm", h, m_config.innerEpsilon));
+    }
+
+    std::vector<double> head(const std::string& prefix, const std::string& which,
+                             const std::vector<double>& qkv, int offset, int size, int index,
+                             int position) const {
+        std::vector<double> x(qkv.begin() + offset, qkv.begin() + offset + size);
+        if (which == "v") return x;
+        x = layerNorm(m_weights, prefix + which + "_norm", x, m_config.innerEpsilon);
+        return position < 0 ? x : rotate(prefix, x, index, position);
+    }
+
+    std::vector<double> rotate(const std::string& prefix, const std::vector<double>& x, int index,
+                               int position) const {
+        const std::string own = m_weights.has(prefix + "rope.cos") ? prefix + "rope." : "rope.";
+        if (!m_weights.has(own + "cos")) return x;
+        const int size = static_cast<int>(x.size()), half = size / 2;
+        const cv::Mat &cosine = m_weights.raw(own + "cos"), &sine = m_weights.raw(own + "sin");
+        const int positions = cosine.dims == 3 ? cosine.size[1] : cosine.size[0];
+        const size_t at = (static_cast<size_t>(cosine.dims == 3 ? index : 0) * positions + position) * size;
+        std::vector<double> y(size);
+        for (int i = 0; i < size; ++i) {
+            const bool interleaved = m_config.rotary == Rotary::Interleaved;
+            const bool first = interleaved ? i % 2 == 0 : i < half;
+            const int partner = interleaved ? (first ? i + 1 : i - 1) : (first ? i + half : i - half);
+            y[i] = x[i] * cosine.ptr<float>()[at + i] +
+                   (first ? -x[partner] : x[partner]) * sine.ptr<float>()[at + i];
+        }
+        return y;
+    }
+
+    Rows attention(const std::string& prefix, const std::vector<Token>& x) const {
+        Rows qkv;
+        for (const Token& t : x) {
+            qkv.push_back(linear(m_weights, prefix + "qkv",
+                                 layerNorm(m_weights, prefix + "norm1", t.value, m_config.epsilon)));
+        }
+        const int inner = static_cast<int>(qkv[0].size()) / 3, size = inner / m_config.heads;
+        const double scale = m_config.scale != 0 ? m_config.scale : 1 / std::sqrt(static_cast<double>(size));
+        Rows out(x.size(), std::vector<double>(inner, 0.0));
+        for (int h = 0; h < m_config.heads; ++h) {
+            Rows q, k, v;
+            for (size_t t = 0; t < x.size(); ++t) {
+                q.push_back(head(prefix, "q", qkv[t], h * size, size, h, x[t].position));
+                k.push_back(head(prefix, "k", qkv[t], inner + h * size, size, h, x[t].position));
+                v.push_back(head(prefix, "v", qkv[t], 2 * inner + h * size, size, h, x[t].position));
+            }
+            for (size_t t = 0; t < x.size(); ++t)
+                attendOne(q[t], k, v, x, scale, &out[t][h * size]);
+        }
+        for (std::vector<double>& row : out) {
+            row = linear(m_weights, prefix + "proj",
+                         layerNorm(m_weights, prefix + "attn_norm", row, m_config.innerEpsilon));
+        }
+        return out;
+    }
+
+    static void attendOne(const std::vector<double>& q, const Rows& k, const Rows& v,
+                          const std::vector<Token>& x, double scale, double* out) {
+        std::vector<double> logits(k.size());
+        for (size_t t = 0; t < k.size(); ++t) {
+            logits[t] = scale * std::inner_product(q.begin(), q.end(), k[t].begin(), 0.0) + x[t].bias;
+        }
+        const double highest = *std::max_element(logits.begin(), logits.end());
+        double total = 0;
+        for (double& l : logits)
+            total += l = std::exp(l - highest);
+        for (size_t t = 0; t < k.size(); ++t) {
+            for (size_t i = 0; i < q.size(); ++i)
+                out[i] += logits[t] / total * v[t][i];
+        }
+    }
+
+    const EncoderConfig& m_config;
+    const NamedWeights& m_weights;
+};
+
+std::vector<Token> mergeTokens(const std::vector<Token>& x, int special, const std::vector<int>& map,
+                               int clusters) {
+    std::vector<Token> out(x.begin(), x.begin() + special);
+    for (int c = 0; c < clusters; ++c) {
+        Token mean{std::vector<double>(x[0].value.size(), 0.0), -1, 0};
+        int members = 0;
+        for (size_t i = 0; i < map.size(); ++i) {
+            if (map[i] != c) continue;
+            const Token& member = x[special + i];
+            if (members++ == 0) mean.position = member.position;
+            for (size_t k = 0; k < mean.value.size(); ++k)
+                mean.value[k] += member.value[k];
+            mean.bias += member.bias;
+        }
+        for (double& v : mean.value)
+            v /= members;
+        mean.bias /= members;
+        out.push_back(mean);
+    }
+    return out;
+}
+
+}  // namespace
+
+Rows toRows(const cv::Mat& matrix) {
+    Rows rows;
+    for (int r = 0; r < matrix.rows; ++r)
+        rows.emplace_back(matrix.ptr<float>(r), matrix.ptr<float>(r) + matrix.cols);
+    return rows;
+}
+
+cv::Mat toMatrix(const Rows& rows, int columns) {
+    cv::Mat matrix(static_cast<int>(rows.size()), columns, CV_32F);
+    for (int r = 0; r < matrix.rows; ++r)
+        std::copy(rows[r].begin(), rows[r].end(), matrix.ptr<float>(r));
+    return matrix;
+}
+
+double cosine(const std::vector<double>& a, const std::vector<double>& b) {
+    const double na = norm(a), nb = norm(b);
+    return na == 0 || nb == 0 ? 0 : std::inner_product(a.begin(), a.end(), b.begin(), 0.0) / (na * nb);
+}
+
+OracleMerge oracleMerge(const Rows& tokens) {
+    const int n = static_cast<int>(tokens.size());
+    OracleMerge result;
+    result.nearest.assign(n, -1);
+    result.margin.assign(n, std::numeric_limits<double>::infinity());
+    for (int i = 0; i < n; ++i) {
+        if (!isFinite(tokens[i])) continue;
+        double best = -2, second = -2;
+        for (int j = 0; j < n; ++j) {
+            if (j == i || !isFinite(tokens[j])) continue;
+            const double s = cosine(tokens[i], tokens[j]);
+            if (s > best) {
+                second = best;
+                best = s;
+                result.nearest[i] = j;
+            } else {
+                second = std::max(second, s);
+            }
+        }
+        if (second > -2) result.margin[i] = best - second;
+    }
+    result.map.assign(n, -1);
+    for (int i = 0; i < n; ++i) {
+        const int j = result.nearest[i];
+        const bool paired = j >= 0 && result.nearest[j] == i;
+        result.map[i] = paired && j < i ? result.map[j] : result.clusters++;
+    }
+    return result;
+}
+
+std::vector<int> partners(const std::vector<int>& map) {
+    std::map<int, std::vector<int>> members;
+    for (size_t i = 0; i < map.size(); ++i)
+        members[map[i]].push_back(static_cast<int>(i));
+    std::vector<int> partner(map.size());
+    for (const auto& [id, list] : members) {
+        for (size_t m = 0; m < list.size(); ++m)
+            partner[list[m]] = list[(m + 1) % list.size()];
+    }
+    return partner;
+}
+
+Rows oracleMean(const Rows& tokens, const std::vector<int>& map, int clusters) {
+    Rows mean(clusters, std::vector<double>(tokens.empty() ? 0 : tokens[0].size(), 0.0));
+    std::vector<int> members(clusters, 0);
+    for (size_t i = 0; i < map.size(); ++i) {
+        ++members[map[i]];
+        for (size_t k = 0; k < tokens[i].size(); ++k)
+            mean[map[i]][k] += tokens[i][k];
+    }
+    for (int c = 0; c < clusters; ++c) {
+        for (double& v : mean[c])
+            v /= members[c];
+    }
+    return mean;
+}
+
+OracleOutput oracleEncoder(const EncoderConfig& config, const NamedWeights& weights, const Rows& tokens,
+                           const std::vector<double>& keyBias,
+                           const std::map<int, std::vector<int>>& imposed) {
+    const Encoder encoder(config, weights);
+    std::vector<Token> x;
+    std::vector<int> composed;
+    for (size_t t = 0; t < tokens.size(); ++t) {
+        const int position = static_cast<int>(t) - config.specialTokens;
+        x.push_back({tokens[t], std::max(position, -1), keyBias.empty() ? 0.0 : keyBias[t]});
+        if (position >= 0) composed.push_back(position);
+    }
+    OracleOutput output;
+    for (int b = config.firstBlock; b <= config.lastBlock(); ++b) {
+        const auto scheduled = std::find(config.schedule.begin(), config.schedule.end(), b);
+        if (scheduled != config.schedule.end()) {
+            Rows image;
+            for (size_t t = config.specialTokens; t < x.size(); ++t)
+                image.push_back(x[t].value);
+            OracleMerge merge = oracleMerge(image);
+            const auto given = imposed.find(static_cast<int>(scheduled - config.schedule.begin()));
+            if (given != imposed.end()) {
+                merge.map = given->second;
+                merge.clusters = *std::max_element(merge.map.begin(), merge.map.end()) + 1;
+            }
+            output.stageMaps.push_back(merge.map);
+            output.smallestMargins.push_back(*std::min_element(merge.margin.begin(), merge.margin.end()));
+            x = mergeTokens(x, config.specialTokens, merge.map, merge.clusters);
+            for (int& id : composed)
+                id = merge.map[id];
+        }
+        x = encoder.block(b, x);
+        const auto tap = std::find(config.taps.begin(), config.taps.end(), b);
+        if (tap == config.taps.end()) continue;
+        const bool normed = config.tapNorm[tap - config.taps.begin()] != 0;
+        Rows restored;
+        for (size_t t = 0; t < tokens.size(); ++t) {
+            const size_t from = t < static_cast<size_t>(config.specialTokens)
+                                    ? t
+                                    : config.specialTokens + composed[t - config.specialTokens];
+            restored.push_back(normed ? encoder.finalNorm(x[from].value) : x[from].value);
+        }
+        output.taps.push_back(restored);
+    }
+    return output;
+}
+
+}  // namespace mpm::test

@@ -1,0 +1,47 @@
+// The method and the encoder once more, written for clarity alone: scalar loops in f64, no cleverness to
+// share a bug with.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <opencv2/core.hpp>
+
+#include "mpm_layer/encoder/config.hpp"
+
+namespace mpm::test {
+
+using Rows = std::vector<std::vector<double>>;
+
+Rows toRows(const cv::Mat& matrix);
+cv::Mat toMatrix(const Rows& rows, int columns);
+
+/// Similarity of two rows as the method defines it; NaN rows are the caller's business.
+double cosine(const std::vector<double>& a, const std::vector<double>& b);
+
+struct OracleMerge {
+    std::vector<int> nearest;    ///< -1 where a token pairs with none
+    std::vector<double> margin;  ///< distance of the two best similarities, infinite where there are not two
+    std::vector<int> map;
+    int clusters = 0;
+};
+OracleMerge oracleMerge(const Rows& tokens);
+
+/// Partner of each token under a map: itself where single. Maps are compared by partners, since one flip
+/// shifts all ids.
+std::vector<int> partners(const std::vector<int>& map);
+
+Rows oracleMean(const Rows& tokens, const std::vector<int>& map, int clusters);
+
+struct OracleOutput {
+    std::vector<Rows> taps;                   ///< restored
+    std::vector<std::vector<int>> stageMaps;  ///< in order of the schedule
+    std::vector<double> smallestMargins;      ///< of each stage
+};
+/// One image through the encoder. `imposed`: maps by stage, computed where absent.
+OracleOutput oracleEncoder(const EncoderConfig& config, const NamedWeights& weights, const Rows& tokens,
+                           const std::vector<double>& keyBias,
+                           const std::map<int, std::vector<int>>& imposed = {});
+
+}  // namespace mpm::test

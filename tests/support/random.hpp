@@ -1,0 +1,58 @@
+// Reproducible data for tests.
+#pragma once
+
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include <opencv2/core.hpp>
+
+namespace mpm::test {
+
+/// Tokens like a picture's: smooth over neighbours with noise on top, so that counts vary and pairs are many.
+inline cv::Mat randomTokens(int rows, int columns, unsigned seed, double noise = 1.0) {
+    std::mt19937 random(seed);
+    std::normal_distribution<float> normal;
+    cv::Mat tokens(rows, columns, CV_32F);
+    std::vector<float> drift(columns);
+    for (float& v : drift)
+        v = normal(random);
+    for (int r = 0; r < rows; ++r) {
+        for (int c = 0; c < columns; ++c) {
+            drift[c] = 0.9f * drift[c] + 0.4f * normal(random);
+            tokens.at<float>(r, c) = drift[c] + static_cast<float>(noise) * 0.3f * normal(random);
+        }
+    }
+    return tokens;
+}
+
+inline cv::Mat randomMatrix(int rows, int columns, unsigned seed, double deviation = 1.0) {
+    std::mt19937 random(seed);
+    std::normal_distribution<float> normal(0.0f, static_cast<float>(deviation));
+    cv::Mat m(rows, columns, CV_32F);
+    for (int r = 0; r < rows; ++r) {
+        for (int c = 0; c < columns; ++c)
+            m.at<float>(r, c) = normal(random);
+    }
+    return m;
+}
+
+/// Bit for bit.
+inline bool sameBits(const cv::Mat& a, const cv::Mat& b) {
+    if (a.dims != b.dims || a.type() != b.type() || a.total() != b.total()) return false;
+    for (int i = 0; i < a.dims; ++i) {
+        if (a.size[i] != b.size[i]) return false;
+    }
+    const cv::Mat ca = a.isContinuous() ? a : a.clone(), cb = b.isContinuous() ? b : b.clone();
+    return ca.total() == 0 || std::memcmp(ca.data, cb.data, ca.total() * ca.elemSize()) == 0;
+}
+
+/// Largest difference, relative to the largest value of `expected`.
+inline double relativeError(const cv::Mat& actual, const cv::Mat& expected) {
+    const cv::Mat a = actual.reshape(1, 1), e = expected.reshape(1, 1);
+    const double largest = cv::norm(e, cv::NORM_INF);
+    return cv::norm(a, e, cv::NORM_INF) / (largest > 0 ? largest : 1.0);
+}
+
+}  // namespace mpm::test
