@@ -18,7 +18,7 @@ BEGIN {
     home["Qt"] = "gui"
     lib["LibTorch"] = "^(torch|c10|ATen)/|^torch$|TORCH_LIBRARIES"
     home["LibTorch"] = "models/torch"
-    lib["protobuf"] = "^(google/protobuf|onnx)/|^protobuf::|^onnx(_proto)?$|PROTOBUF"
+    lib["protobuf"] = "^(google/protobuf|onnx)/|^protobuf::|onnx_proto$|^onnx$|PROTOBUF"
     home["protobuf"] = "models/onnx"
     lib["highgui"] = "highgui"
     home["highgui"] = "cli"
