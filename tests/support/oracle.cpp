@@ -321,7 +321,10 @@ OracleOutput oracleEncoder(const EncoderConfig& config, const NamedWeights& weig
                 merge.clusters = *std::max_element(merge.map.begin(), merge.map.end()) + 1;
             }
             output.stageMaps.push_back(merge.map);
-            output.smallestMargins.push_back(*std::min_element(merge.margin.begin(), merge.margin.end()));
+            double smallest = std::numeric_limits<double>::infinity();
+            for (double margin : merge.margin)
+                smallest = std::min(smallest, margin);
+            output.smallestMargins.push_back(smallest);
             x = mergeTokens(x, config.specialTokens, merge.map, merge.clusters);
             for (int& id : composed)
                 id = merge.map[id];

@@ -1,0 +1,123 @@
+#include "support/encoder_case.hpp"
+
+#include <cmath>
+
+#include "support/random.hpp"
+
+namespace mpm::test {
+namespace {
+
+class Builder {
+public:
+    explicit Builder(EncoderCase& target) : m_target(target), m_seed(target.options.seed * 1000) {}
+
+    void matrix(const std::string& name, int rows, int columns) {
+        add(name, randomMatrix(rows, columns, ++m_seed, 1.0 / std::sqrt(rows)));
+    }
+    void vector(const std::string& name, int size, double mean, double deviation) {
+        add(name, randomMatrix(1, size, ++m_seed, deviation) + mean);
+    }
+    void norm(const std::string& name, int size) {
+        vector(name + ".weight", size, 1.0, 0.2);
+        vector(name + ".bias", size, 0.0, 0.1);
+    }
+    void linear(const std::string& name, int rows, int columns, bool bias) {
+        matrix(name + ".weight", rows, columns);
+        if (bias) vector(name + ".bias", columns, 0.0, 0.1);
+    }
+    void add(const std::string& name, const cv::Mat& value) {
+        m_target.ordered.emplace_back(name, value);
+        m_target.weights.add(name, value);
+    }
+
+private:
+    EncoderCase& m_target;
+    unsigned m_seed;
+};
+
+void addBlock(Builder& build, const EncoderOptions& o, const std::string& prefix) {
+    const int dim = o.dim();
+    build.norm(prefix + "norm1", dim);
+    build.linear(prefix + "qkv", dim, 3 * dim, o.qkvBias);
+    if (o.qkNorm) {
+        build.norm(prefix + "q_norm", o.headSize);
+        build.norm(prefix + "k_norm", o.headSize);
+    }
+    if (o.attentionNorm) build.norm(prefix + "attn_norm", dim);
+    build.linear(prefix + "proj", dim, dim, true);
+    if (o.layerScale) build.vector(prefix + "ls1", dim, 0.4, 0.2);
+    build.norm(prefix + "norm2", dim);
+    build.linear(prefix + "fc1", dim, o.hidden, true);
+    if (o.gated) build.linear(prefix + "gate", dim, o.hidden, true);
+    if (o.mlpNorm) build.norm(prefix + "mlp_norm", o.hidden);
+    build.linear(prefix + "fc2", o.hidden, dim, true);
+    if (o.layerScale) build.vector(prefix + "ls2", dim, 0.4, 0.2);
+}
+
+void addRotary(Builder& build, const EncoderOptions& o) {
+    const int tables = o.ropePerHead ? o.heads : 1;
+    const int sizes[] = {tables, o.imageTokens, o.headSize};
+    cv::Mat cosine(3, sizes, CV_32F), sine(3, sizes, CV_32F);
+    for (int h = 0; h < tables; ++h) {
+        for (int p = 0; p < o.imageTokens; ++p) {
+            for (int k = 0; k < o.headSize; ++k) {
+                const bool interleaved = o.rope == "interleaved";
+                const int frequency = interleaved ? k / 2 : k % (o.headSize / 2);
+                const double angle = (p + 1) / std::pow(10.0, 2.0 * frequency / o.headSize) * (1 + 0.3 * h);
+                cosine.at<float>(h, p, k) = static_cast<float>(std::cos(angle));
+                sine.at<float>(h, p, k) = static_cast<float>(std::sin(angle));
+            }
+        }
+    }
+    if (!o.ropePerHead) {
+        cosine = cosine.reshape(1, o.imageTokens);
+        sine = sine.reshape(1, o.imageTokens);
+    }
+    build.add("rope.cos", cosine);
+    build.add("rope.sin", sine);
+}
+
+}  // namespace
+
+EncoderCase makeEncoder(const EncoderOptions& o) {
+    EncoderCase made;
+    made.options = o;
+    EncoderConfig& config = made.config;
+    config.blocks = o.blocks;
+    config.firstBlock = o.firstBlock;
+    config.heads = o.heads;
+    config.specialTokens = o.special;
+    config.schedule = o.schedule;
+    config.taps = o.taps.empty() ? std::vector<int>{config.lastBlock()} : o.taps;
+    config.tapNorm = o.tapNorm.empty() ? std::vector<int>(config.taps.size(), o.finalNorm) : o.tapNorm;
+    config.activation = activationFrom(o.activation);
+    config.scale = o.scale;
+    config.rotary = o.rope == "half" ? Rotary::Halves : Rotary::Interleaved;
+    Builder build(made);
+    for (int b = 0; b < o.blocks; ++b)
+        addBlock(build, o, std::to_string(o.firstBlock + b) + ".");
+    if (!o.rope.empty()) addRotary(build, o);
+    if (o.finalNorm) build.norm("norm", o.dim());
+    return made;
+}
+
+cv::Mat makeBatch(const EncoderOptions& o, int images, int tokens, unsigned seed) {
+    const int sizes[] = {images, o.special + tokens, o.dim()};
+    cv::Mat batch(3, sizes, CV_32F);
+    for (int i = 0; i < images; ++i) {
+        const cv::Mat image = randomTokens(sizes[1], sizes[2], seed + 31 * i, 0.5 + i);
+        std::memcpy(batch.ptr<float>(i), image.data, image.total() * image.elemSize());
+    }
+    return batch;
+}
+
+cv::Mat imageOf(const cv::Mat& batch, int image) {
+    return cv::Mat(batch.size[1], batch.size[2], CV_32F, const_cast<float*>(batch.ptr<float>(image))).clone();
+}
+
+cv::Mat batchOfOne(const cv::Mat& batch, int image) {
+    const int sizes[] = {1, batch.size[1], batch.size[2]};
+    return imageOf(batch, image).reshape(1, 3, sizes);
+}
+
+}  // namespace mpm::test

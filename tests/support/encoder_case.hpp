@@ -1,0 +1,50 @@
+// Random encoders with any of the operator's options, for tests.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <mpm/mpm.hpp>
+
+#include "mpm_layer/encoder/config.hpp"
+
+namespace mpm::test {
+
+struct EncoderOptions {
+    int blocks = 3, heads = 3, headSize = 8, hidden = 48, special = 1, firstBlock = 0;
+    std::vector<int> schedule;
+    std::vector<int> taps;
+    std::vector<int> tapNorm;
+    std::string activation = "gelu";
+    std::string rope;  ///< "", "interleaved", "half"
+    bool ropePerHead = false;
+    bool qkvBias = true, layerScale = false, qkNorm = false, attentionNorm = false, mlpNorm = false,
+         gated = false;
+    bool finalNorm = true;
+    float scale = 0;
+    int imageTokens = 24;  ///< for the rotary tables
+    unsigned seed = 1;
+
+    int dim() const { return heads * headSize; }
+};
+
+/// An encoder as the operator would describe it: the config, and the weights by name in the order of the
+/// inputs.
+struct EncoderCase {
+    EncoderOptions options;
+    EncoderConfig config;
+    std::vector<std::pair<std::string, cv::Mat>> ordered;
+    NamedWeights weights;
+};
+
+EncoderCase makeEncoder(const EncoderOptions& options);
+
+/// [images, special + tokens, dim], smooth over neighbours.
+cv::Mat makeBatch(const EncoderOptions& options, int images, int tokens, unsigned seed);
+
+/// One image of a batch as a matrix, and as a batch of one.
+cv::Mat imageOf(const cv::Mat& batch, int image);
+cv::Mat batchOfOne(const cv::Mat& batch, int image);
+
+}  // namespace mpm::test
