@@ -6,7 +6,7 @@ set(MPM_CMAKE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/mpm")
 
 # Programs see what the public header promises and nothing else; the soname changes when that promise does.
 set_target_properties(mpm PROPERTIES EXPORT_NAME layer VERSION ${PROJECT_VERSION} SOVERSION 0)
-set_target_properties(mpm_static PROPERTIES EXPORT_NAME layer_static)
+set_target_properties(mpm_static PROPERTIES EXPORT_NAME layer_static OUTPUT_NAME mpm)
 
 # Two export sets: a user of the shared library needs none of the libraries the static one drags in.
 install(TARGETS mpm EXPORT mpmSharedTargets
