@@ -17,13 +17,12 @@
 
 #include <hwy/highway.h>
 
+#include "mpm_layer/kernels/lanes-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-using FloatTag = hn::ScalableTag<float>;
-using Float = hn::Vec<FloatTag>;
 
 // 32 vector registers hold 24 sums, two columns and one broadcast; 16 hold 12.
 #if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
+#include "mpm_layer/kernels/isa.hpp"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpm_layer/kernels/product.cpp"
 #include <hwy/foreach_target.h>
 // Highway's per-target headers come after foreach_target.
 #include <hwy/highway.h>
 
+#include "mpm_layer/kernels/lanes-inl.h"
 #include "mpm_layer/kernels/microkernel-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -59,24 +62,14 @@ struct Target {
 
 // One vector of one row; `column` is its first column, `count` how many of its lanes exist.
 HWY_INLINE void finish(Float sum, const Target& t, int row, int column, int count) {
-    const FloatTag d;
     const Epilogue& e = t.epilogue;
-    const size_t lanes = hn::Lanes(d);
-    const bool full = count >= static_cast<int>(lanes);
-    const auto load = [&](const float* p) {
-        return full ? hn::LoadU(d, p) : hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, p);
-    };
     const size_t at = row * t.stride + column;
-    if (e.bias) sum = hn::Add(sum, load(e.bias + column));
+    if (e.bias) sum = hn::Add(sum, loadPart(e.bias + column, count));
     sum = activate(sum, e.activation);
-    if (e.gate) sum = hn::Mul(sum, load(e.gate + at));
-    if (e.scale) sum = hn::Mul(sum, load(e.scale + column));
-    if (e.add) sum = hn::Add(sum, load(t.output + at));
-    if (full) {
-        hn::StoreU(sum, d, t.output + at);
-    } else {
-        hn::BlendedStore(sum, hn::FirstN(d, static_cast<size_t>(count)), d, t.output + at);
-    }
+    if (e.gate) sum = hn::Mul(sum, loadPart(e.gate + at, count));
+    if (e.scale) sum = hn::Mul(sum, loadPart(e.scale + column, count));
+    if (e.add) sum = hn::Add(sum, loadPart(t.output + at, count));
+    storePart(sum, t.output + at, count);
 }
 
 void Product(const float* rows, size_t rowStride, int count, const PackedWeights& weights,
@@ -108,6 +101,9 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace mpm::kernels {
+
+// Every kernel's user needs products' packing: when this file is loaded, nothing has been dispatched yet.
+[[maybe_unused]] const bool g_limited = limitInstructionSet();
 
 HWY_EXPORT(RowGroup);
 HWY_EXPORT(PanelColumns);

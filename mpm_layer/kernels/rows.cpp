@@ -9,39 +9,19 @@
 // Highway's per-target headers come after foreach_target.
 #include <hwy/highway.h>
 
+#include "mpm_layer/kernels/lanes-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
-
-using FloatTag = hn::ScalableTag<float>;
-using Float = hn::Vec<FloatTag>;
-
 // Calls body(vector, index, count) over a row; count is the number of lanes that exist. Missing lanes read as
 // zero.
 template <class Body>
 HWY_INLINE void forEachVector(const float* row, int width, const Body& body) {
-    const FloatTag d;
-    const int lanes = static_cast<int>(hn::Lanes(d));
-    int i = 0;
-    for (; i + lanes <= width; i += lanes)
-        body(hn::LoadU(d, row + i), i, lanes);
-    if (i < width)
-        body(hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(width - i)), d, row + i), i, width - i);
-}
-
-HWY_INLINE Float loadPart(const float* row, int i, int count) {
-    const FloatTag d;
-    if (count == static_cast<int>(hn::Lanes(d))) return hn::LoadU(d, row + i);
-    return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, row + i);
-}
-
-HWY_INLINE void storePart(Float v, float* row, int i, int count) {
-    const FloatTag d;
-    if (count == static_cast<int>(hn::Lanes(d))) {
-        hn::StoreU(v, d, row + i);
-    } else {
-        hn::BlendedStore(v, hn::FirstN(d, static_cast<size_t>(count)), d, row + i);
+    const int lanes = static_cast<int>(hn::Lanes(FloatTag()));
+    for (int i = 0; i < width; i += lanes) {
+        const int count = std::min(lanes, width - i);
+        body(loadPart(row + i, count), i, count);
     }
 }
 
@@ -63,9 +43,9 @@ void LayerNorm(const float* in, int width, const float* weight, const float* bia
     const Float inverse = hn::Set(d, 1.0f / std::sqrt(sumOf(squares) / static_cast<float>(width) + epsilon));
     forEachVector(in, width, [&](Float v, int i, int count) HWY_ATTR {
         Float y = hn::Mul(hn::Sub(v, mean), inverse);
-        if (weight) y = hn::Mul(y, loadPart(weight, i, count));
-        if (bias) y = hn::Add(y, loadPart(bias, i, count));
-        storePart(y, out, i, count);
+        if (weight) y = hn::Mul(y, loadPart(weight + i, count));
+        if (bias) y = hn::Add(y, loadPart(bias + i, count));
+        storePart(y, out + i, count);
     });
 }
 
@@ -95,7 +75,7 @@ bool UnitRow(const float* in, int width, float* out) {
     });
     const Float inverse = hn::Set(d, 1.0f / std::sqrt(sumOf(squares)));
     forEachVector(in, width, [&](Float v, int i, int count) HWY_ATTR {
-        storePart(hn::Mul(hn::Mul(hn::Mul(v, first), second), inverse), out, i, count);
+        storePart(hn::Mul(hn::Mul(hn::Mul(v, first), second), inverse), out + i, count);
     });
     return true;
 }
