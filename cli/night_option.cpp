@@ -19,11 +19,4 @@ void addNightOption(CLI::App& verb, NightOption& night) {
               });
 }
 
-std::uint64_t nightSeed(const std::string& fileName) {
-    std::uint64_t hash = 14695981039346656037ull;  // FNV-1a
-    for (unsigned char c : fileName)
-        hash = (hash ^ c) * 1099511628211ull;
-    return hash;
-}
-
 }  // namespace mpm::cli

@@ -12,7 +12,4 @@ using NightOption = std::optional<pipeline::NightParameters>;
 
 void addNightOption(CLI::App& verb, NightOption& night);
 
-/// Seeds of the noise: the same picture gets the same noise on every run.
-std::uint64_t nightSeed(const std::string& fileName);
-
 }  // namespace mpm::cli

@@ -19,14 +19,14 @@ struct RunOptions {
     CommonOptions common;
     std::string model;
     std::vector<std::string> sources;
-    std::string out;                   ///< folder; empty: the table goes to standard output
+    std::string out;  ///< folder; empty: the table goes to standard output
     std::optional<SaveChoice> save;
     cv::Size size;
-    int stride = 1;                    ///< every so many frames
-    double every = 0;                  ///< seconds between analysed frames
-    double duration = 0;               ///< seconds of each source; 0: to its end
+    int stride = 1;       ///< every so many frames
+    double every = 0;     ///< seconds between analysed frames
+    double duration = 0;  ///< seconds of each source; 0: to its end
     double opacity = 0.55;
-    int dayCycle = 96;                 ///< frames in which the built-in street goes through a day
+    int dayCycle = 48;  ///< frames in which the built-in street goes through a day
     NightOption night;
     bool show = false;
 };
@@ -43,13 +43,14 @@ public:
 
 private:
     void runSource(const std::string& text);
-    void runEveryFrame(pipeline::Source& source, bool scene);
+    void runEveryFrame(pipeline::Source& source);
     void runLatest(const std::string& text);
-    bool due(const pipeline::Frame& frame, double seconds);
+    bool due(const pipeline::Frame& frame);
     bool over(double seconds) const;
-    void analyse(pipeline::Frame frame, double seconds, double captureMs, std::int64_t dropped);
+    void analyse(pipeline::Frame frame, double captureMs, std::int64_t dropped);
     void start(const FrameResult& first);
-    void deliver(FrameResult& result, double seconds);
+    void deliver(FrameResult& result);
+    void showResult(const FrameResult& result);
     void finish();
     std::string uniqueName(const std::string& name);
 
@@ -62,11 +63,14 @@ private:
     std::ofstream m_csvFile, m_jsonFile;
     std::vector<TokenTable> m_tables;
     std::vector<pipeline::TimelinePoint> m_timeline;
-    std::set<std::string> m_names;
-    double m_nextDue = 0;
-    double m_networkMs = 0;
+    std::vector<std::string> m_stageNames;
+    std::set<std::string> m_names;  ///< already written to: no frame overwrites another's files
+    pipeline::SourceKind m_kind = pipeline::SourceKind::Pictures;  ///< of the present source
+    double m_nextDue = 0, m_networkMs = 0;
     std::int64_t m_frames = 0, m_bad = 0;
-    bool m_started = false, m_closed = false, m_scene = false;
+    int m_tokensIn = 0;
+    bool m_started = false, m_closed = false;
+    bool m_scene = false;  ///< the built-in street alone: time is the hour of its day
 };
 
 }  // namespace mpm::cli

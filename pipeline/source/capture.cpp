@@ -74,6 +74,7 @@ void CaptureSource::open() {
     }
     if (!opened) throw SourceError(name() + ": " + advice());
     m_number = 0;
+    m_opened = std::chrono::steady_clock::now();
     readProperties();
 }
 
@@ -109,6 +110,9 @@ bool CaptureSource::next(Frame& frame) {
     frame.number = m_number++;
     frame.time = std::chrono::system_clock::now();
     frame.name = frameName();
+    frame.seconds = !m_live && m_rate > 0
+                        ? static_cast<double>(frame.number) / m_rate
+                        : std::chrono::duration<double>(std::chrono::steady_clock::now() - m_opened).count();
     return true;
 }
 

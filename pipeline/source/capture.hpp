@@ -34,6 +34,7 @@ private:
     std::int64_t m_length = -1;
     std::int64_t m_number = 0;
     double m_rate = 0;
+    std::chrono::steady_clock::time_point m_opened;
 };
 
 }  // namespace mpm::pipeline

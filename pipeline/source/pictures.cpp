@@ -120,6 +120,7 @@ bool PictureSource::next(Frame& frame) {
     frame.number = static_cast<std::int64_t>(index);
     frame.time = std::chrono::system_clock::now();
     frame.name = m_stems[index];
+    frame.seconds = static_cast<double>(index);  // no clock of their own: one a second
     return true;
 }
 

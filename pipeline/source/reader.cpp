@@ -132,6 +132,7 @@ private:
                 continue;
             }
             any = true;
+            if (live) frame.seconds = std::chrono::duration<double>(Steady::now() - m_begun).count();
             put(std::move(frame), !live && m_options.everyFrame);
             frame = {};
             if (live || m_options.everyFrame) continue;
@@ -207,6 +208,7 @@ private:
     std::condition_variable m_changed;
     std::mt19937 m_random{std::random_device{}()};
     SourceStatus m_status;
+    const Steady::time_point m_begun = Steady::now();  // a reconnection does not set the clock back
     const System::time_point m_started = System::now();
     Steady::time_point m_lastFrame = Steady::now();
     Steady::time_point m_nextAttempt = Steady::now();

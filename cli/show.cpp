@@ -1,0 +1,31 @@
+#include "cli/show.hpp"
+
+#include <cstdlib>
+
+#include <opencv2/highgui.hpp>
+
+#include "cli/error.hpp"
+
+namespace mpm::cli {
+
+namespace {
+
+constexpr const char* kWindow = "mpm run";
+
+}  // namespace
+
+void checkDisplay() {
+    // Asked for here because highgui's toolkit ends the whole process where there is none.
+    const char* x11 = std::getenv("DISPLAY");
+    const char* wayland = std::getenv("WAYLAND_DISPLAY");
+    if ((x11 == nullptr || *x11 == '\0') && (wayland == nullptr || *wayland == '\0'))
+        throw Error(kFailed, "--show: there is no display; set DISPLAY, or write pictures with --out DIR");
+}
+
+bool showPicture(const cv::Mat& picture) {
+    cv::imshow(kWindow, picture);
+    const int key = cv::waitKey(1) & 0xff;
+    return key != 27 && key != 'q' && cv::getWindowProperty(kWindow, cv::WND_PROP_VISIBLE) >= 1;
+}
+
+}  // namespace mpm::cli

@@ -1,0 +1,14 @@
+// --show: a window. The only file that knows highgui.
+#pragma once
+
+#include <opencv2/core.hpp>
+
+namespace mpm::cli {
+
+/// Throws Error(kFailed) where there is no display.
+void checkDisplay();
+
+/// False once the user pressed q or Escape, or closed the window.
+bool showPicture(const cv::Mat& picture);
+
+}  // namespace mpm::cli
