@@ -29,7 +29,7 @@ make_root() {
         debootstrap --variant=minbase "$1" "$root" "$mirror"
         touch "$root/.bootstrapped"
     fi
-    in_root "$root" dpkg-query -s $packages libopencv-dev >/dev/null 2>&1 && return 0
+    in_root "$root" dpkg-query -s $packages libopencv-dev python3-opencv >/dev/null 2>&1 && return 0
     from=""
     if [ "$1" = sid ]; then
         echo "deb $mirror experimental main" >"$root/etc/apt/sources.list.d/experimental.list"
@@ -39,7 +39,7 @@ make_root() {
     # shellcheck disable=SC2086  # both are lists of words
     in_root "$root" apt-get -q -y --no-install-recommends install $packages
     # shellcheck disable=SC2086
-    in_root "$root" apt-get -q -y --no-install-recommends $from install libopencv-dev
+    in_root "$root" apt-get -q -y --no-install-recommends $from install libopencv-dev python3-opencv
 }
 
 # mount_tree ROOT: the tree and the fixtures beside it, as the tests expect them. Gone with this process's namespace.
@@ -55,8 +55,8 @@ mount_tree() {
 build() {
     # GCC 16 sees overflows in OpenCV 5's own headers that are none.
     in_root "$1" cmake -S /src/mpm -B /build/mpm -G Ninja -Wno-dev -DCMAKE_BUILD_TYPE=Release \
-        -DMPM_BUILD_TORCH=OFF -DMPM_BUILD_GUI=OFF -DCMAKE_CXX_FLAGS=-Wno-stringop-overflow
-    in_root "$1" cmake --build /build/mpm -j "${MPM_JOBS:-$(nproc)}"
+        -DMPM_BUILD_TORCH=OFF -DMPM_BUILD_GUI=OFF -DCMAKE_CXX_FLAGS=-Wno-stringop-overflow &&
+        in_root "$1" cmake --build /build/mpm -j "${MPM_JOBS:-$(nproc)}"
 }
 
 # check ROOT ENGINE CTEST-OPTION...: ENGINE goes to OpenCV 5, which lets it overrule what a program asks for.
