@@ -1,5 +1,7 @@
 #include "cli/model.hpp"
 
+#include <mutex>
+
 #include "cli/error.hpp"
 #include "cli/terminal.hpp"
 #include "pipeline/segment/model_file.hpp"
@@ -8,16 +10,22 @@ namespace mpm::cli {
 
 namespace {
 
+pipeline::Network randomNetwork(cv::Size size) {
+    static std::once_flag once;
+    std::call_once(once, [] {
+        warn("the network has random weights: its speed and its merging are real, its labels mean nothing");
+    });
+    pipeline::RandomModel random;
+    if (!size.empty()) random.size = size;
+    if (random.size.width % 16 != 0 || random.size.height % 16 != 0)
+        throw Error(kWrongUse, "--size: the network with random weights takes multiples of 16");
+    return pipeline::Network(random);
+}
+
 pipeline::Network load(const std::string& model, cv::Size size, bool mayBeRandom) {
+    if (model == "random" || (model == "default" && mayBeRandom && !pipeline::hasDefaultModel()))
+        return randomNetwork(size);
     try {
-        if (model == "default" && mayBeRandom && !pipeline::hasDefaultModel()) {
-            warn(
-                "no model is shipped with this build: the network has random weights, its labels mean "
-                "nothing");
-            pipeline::RandomModel random;
-            if (!size.empty()) random.size = size;
-            return pipeline::Network(random);
-        }
         return pipeline::Network(model, size);
     } catch (const pipeline::ModelError& error) {
         throw Error(kBadInput, error.what());

@@ -21,7 +21,8 @@ classes and merge map side by side), timeline and jsonl. Without --out the table
 Exit status: 0 done, 1 failed or pictures left out, 2 wrong usage, 3 source or model that cannot be used.)";
 
 void addRunOptions(CLI::App& verb, RunOptions& o) {
-    verb.add_option("MODEL", o.model, "an ONNX model of 'mpm convert', or default")->required();
+    verb.add_option("MODEL", o.model, "an ONNX model of 'mpm convert', default, or random (weights)")
+        ->required();
     verb.add_option("SOURCE", o.sources,
                     "camera index, video, URL, gst: pipeline, image, folder, glob or demo")
         ->required();

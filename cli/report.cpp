@@ -1,0 +1,86 @@
+#include "cli/report.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+
+#include <opencv2/core/utility.hpp>
+
+#include "cli/error.hpp"
+#include "cli/machine.hpp"
+
+namespace mpm::cli {
+
+Json reportHead(const pipeline::Network& network) {
+    return {{"mpm", mpm::version()},
+            {"opencv", cv::getVersionString()},
+            {"cpu", cpuName()},
+            {"cpu_features", cpuFeatures()},
+            {"threads", cv::getNumThreads()},
+            {"model", network.name()},
+            {"size", {network.info().size.height, network.info().size.width}}};
+}
+
+Json finite(double value) {
+    return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+
+void writeJson(const std::string& path, const Json& report) {
+    const std::string aside = path + ".part";
+    std::ofstream file(aside);
+    file << report.dump(2) << '\n';
+    file.close();
+    if (file && std::rename(aside.c_str(), path.c_str()) == 0) return;
+    std::remove(aside.c_str());
+    throw Error(kFailed, path + ": cannot be written; check the folder and the space left");
+}
+
+std::string markdownTable(const std::vector<std::vector<std::string>>& rows) {
+    std::vector<size_t> widths;
+    for (const auto& row : rows) {
+        widths.resize(std::max(widths.size(), row.size()), 3);
+        for (size_t c = 0; c < row.size(); ++c)
+            widths[c] = std::max(widths[c], row[c].size());
+    }
+    std::string table;
+    for (size_t r = 0; r < rows.size(); ++r) {
+        for (size_t c = 0; c < rows[r].size(); ++c) {
+            const std::string pad(widths[c] - rows[r][c].size(), ' ');
+            table +=
+                c == 0 ? "| " + rows[r][c] + pad : " | " + pad + rows[r][c];  // words left, numbers right
+        }
+        table += " |\n";
+        if (r > 0) continue;
+        for (size_t c = 0; c < rows[r].size(); ++c)
+            table += (c == 0 ? "| " : " | ") + std::string(widths[c] - 1, '-') + (c == 0 ? "-" : ":");
+        table += " |\n";
+    }
+    return table;
+}
+
+void TokenMeans::add(const mpm::ImageReport& report) {
+    m_sums.resize(std::max(m_sums.size(), report.tokens.size()), 0.0);
+    for (size_t block = 0; block < report.tokens.size(); ++block)
+        m_sums[block] += report.tokens[block];
+    if (m_schedule.empty())
+        for (const mpm::Stage& stage : report.stages)
+            m_schedule.push_back(stage.block);
+    ++m_images;
+}
+
+std::vector<double> TokenMeans::means() const {
+    std::vector<double> means = m_sums;
+    for (double& value : means)
+        value /= std::max(m_images, 1);
+    return means;
+}
+
+std::string fixedText(double value, int digits) {
+    if (!std::isfinite(value)) return "-";
+    char text[48];
+    std::snprintf(text, sizeof text, "%.*f", digits, value);
+    return text;
+}
+
+}  // namespace mpm::cli

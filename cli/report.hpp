@@ -1,0 +1,42 @@
+// What bench and eval say at the end: JSON of the contract, and the same as a Markdown table.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "pipeline/segment/network.hpp"
+
+namespace mpm::cli {
+
+using Json = nlohmann::ordered_json;
+
+/// {"mpm": ..., "opencv": ..., "cpu": ..., "model": ...}; the caller adds "results".
+Json reportHead(const pipeline::Network& network);
+
+/// A number, or null where it is not finite: JSON knows neither NaN nor infinity.
+Json finite(double value);
+
+/// Writes aside, then renames. Throws Error(kFailed).
+void writeJson(const std::string& path, const Json& report);
+
+/// Columns padded so that the table reads well as plain text too.
+std::string markdownTable(const std::vector<std::vector<std::string>>& rows);
+
+/// Mean tokens entering each block, over images.
+class TokenMeans {
+public:
+    void add(const mpm::ImageReport& report);
+    std::vector<double> means() const;
+    std::vector<int> schedule() const { return m_schedule; }  ///< blocks at which merges happened
+
+private:
+    std::vector<double> m_sums;
+    std::vector<int> m_schedule;
+    int m_images = 0;
+};
+
+std::string fixedText(double value, int digits);  ///< "-" where it is not finite
+
+}  // namespace mpm::cli
