@@ -1,0 +1,63 @@
+// The whole encoder, all tokens and merged, with merge and restore apart. Random weights and smooth tokens,
+// so that counts are what the method makes of them.
+#include <benchmark/benchmark.h>
+
+#include "mpm_layer/encoder/runner.hpp"
+#include "support/encoder_case.hpp"
+
+namespace {
+
+using namespace mpm;
+
+// T, S, B, L by number of heads; T to B have 12 blocks.
+test::EncoderOptions vit(int heads) {
+    test::EncoderOptions o;
+    o.heads = heads, o.headSize = 64, o.hidden = 4 * o.dim(), o.blocks = heads == 16 ? 24 : 12;
+    return o;
+}
+
+void encoderBench(benchmark::State& state) {
+    const int heads = static_cast<int>(state.range(0)), tokens = static_cast<int>(state.range(1));
+    const int images = static_cast<int>(state.range(2));
+    const bool merged = state.range(3) != 0;
+    test::EncoderOptions options = vit(heads);
+    if (merged) options.schedule = {2, 5};
+    const test::EncoderCase encoder = test::makeEncoder(options);
+    const auto control = std::make_shared<EncoderControl>(encoder.config);
+    EncoderRunner runner(control);
+    runner.setWeights(encoder.weights);
+    const cv::Mat batch = test::makeBatch(options, images, tokens, 1);
+    std::vector<cv::Mat> out(1);
+    out[0].create(3, batch.size.p, CV_32F);
+    double merge = 0, restore = 0, left = 0;
+    runner.run(batch, cv::Mat(), out);
+    for (auto _ : state) {
+        runner.run(batch, cv::Mat(), out);
+        const Report report = control->report();
+        merge += report.times.merge;
+        restore += report.times.restore;
+        left = report.images[0].tokens.back();
+    }
+    const double forwards = static_cast<double>(state.iterations());
+    double flops = 0;
+    const double dim = options.dim();
+    for (const ImageReport& image : control->report().images) {
+        for (int n : image.tokens)
+            flops += 24.0 * (n + 1) * dim * dim + 4.0 * (n + 1) * (n + 1) * dim;
+    }
+    state.counters["flops"] = benchmark::Counter(flops, benchmark::Counter::kIsIterationInvariantRate);
+    state.counters["merge_ms"] = merge / forwards;
+    state.counters["restore_ms"] = restore / forwards;
+    state.counters["tokens_left"] = left;
+}
+BENCHMARK(encoderBench)
+    ->ArgNames({"heads", "tokens", "batch", "merged"})
+    ->ArgsProduct({{3, 6, 12}, {1024}, {1}, {0, 1}})
+    ->ArgsProduct({{3}, {1024}, {8}, {0, 1}})
+    ->Unit(benchmark::kMillisecond)
+    ->MeasureProcessCPUTime()
+    ->UseRealTime();
+
+}  // namespace
+
+BENCHMARK_MAIN();

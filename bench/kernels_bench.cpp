@@ -1,0 +1,190 @@
+// Each kernel on one thread, with its rate and its share of the best rate the product loop reaches here.
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include "mpm_layer/kernels/attention.hpp"
+#include "mpm_layer/kernels/nearest.hpp"
+#include "mpm_layer/kernels/product.hpp"
+#include "mpm_layer/kernels/rows.hpp"
+
+namespace {
+
+using namespace mpm::kernels;
+
+std::vector<float> noise(size_t count) {
+    std::mt19937 random(1);
+    std::normal_distribution<float> normal;
+    std::vector<float> values(count);
+    std::generate(values.begin(), values.end(), [&] { return normal(random); });
+    return values;
+}
+
+struct Operands {
+    Operands(int rows, int depth, int columns)
+        : rows(rows),
+          stride(paddedStride(depth)),
+          left(paddedSize(rows, stride)),
+          weights(noise(static_cast<size_t>(depth) * columns).data(), columns, depth, columns),
+          output(static_cast<size_t>(rows) * columns) {
+        const std::vector<float> values = noise(paddedSize(rows, stride));
+        std::copy(values.begin(), values.end(), left.data());
+    }
+    void run(const Epilogue& epilogue = {}) {
+        product(left.data(), stride, rows, weights, epilogue, output.data(), weights.columns());
+    }
+    double flops() const { return 2.0 * rows * weights.depth() * weights.columns(); }
+
+    int rows;
+    size_t stride;
+    Buffer left;
+    PackedWeights weights;
+    std::vector<float> output;
+};
+
+// Best of many runs of a product that fits the caches: what the machine gives today.
+double peakFlops() {
+    static const double peak = [] {
+        Operands operands(96, 384, 384);
+        double best = 0;
+        for (int i = 0; i < 400; ++i) {
+            const auto start = std::chrono::steady_clock::now();
+            operands.run();
+            const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+            best = std::max(best, operands.flops() / time.count());
+        }
+        return best;
+    }();
+    return peak;
+}
+
+void count(benchmark::State& state, double flops) {
+    state.counters["flops"] = benchmark::Counter(flops, benchmark::Counter::kIsIterationInvariantRate);
+    state.counters["of_peak"] =
+        benchmark::Counter(flops / peakFlops(), benchmark::Counter::kIsIterationInvariantRate);
+}
+
+void productBench(benchmark::State& state, Activation activation) {
+    Operands operands(96, static_cast<int>(state.range(0)), static_cast<int>(state.range(1)));
+    Epilogue epilogue;
+    epilogue.activation = activation;
+    for (auto _ : state)
+        operands.run(epilogue);
+    count(state, operands.flops());
+}
+BENCHMARK_CAPTURE(productBench, plain, Activation::None)
+    ->ArgNames({"depth", "columns"})
+    ->Args({192, 576})
+    ->Args({192, 192})
+    ->Args({192, 768})
+    ->Args({768, 192})
+    ->Args({384, 1536})
+    ->Args({1536, 384})
+    ->Args({768, 3072})
+    ->Args({3072, 768});
+BENCHMARK_CAPTURE(productBench, gelu, Activation::Gelu)
+    ->ArgNames({"depth", "columns"})
+    ->Args({192, 768})
+    ->Args({768, 3072});
+
+void attentionBench(benchmark::State& state) {
+    const int tokens = static_cast<int>(state.range(0)), size = static_cast<int>(state.range(1));
+    const size_t stride = paddedStride(3 * size);
+    Buffer qkv(paddedSize(tokens, stride));
+    const std::vector<float> values = noise(paddedSize(tokens, stride));
+    std::copy(values.begin(), values.end(), qkv.data());
+    std::vector<float> output(static_cast<size_t>(tokens) * size);
+    const AttentionHead head{qkv.data(), qkv.data() + size, qkv.data() + 2 * size, stride, tokens, size,
+                             0.125f};
+    for (auto _ : state) {
+        for (int q = 0; q < tokens; q += queryPanel()) {
+            attendPanel(head, q, output.data() + static_cast<size_t>(q) * size, size);
+        }
+    }
+    count(state, 4.0 * tokens * tokens * size);
+}
+BENCHMARK(attentionBench)
+    ->ArgNames({"tokens", "head"})
+    ->Args({1025, 64})
+    ->Args({591, 64})
+    ->Args({4097, 64})
+    ->Args({1025, 32})
+    ->Args({1025, 80})
+    ->Args({1025, 128});
+
+void nearestBench(benchmark::State& state) {
+    const int tokens = static_cast<int>(state.range(0)), width = static_cast<int>(state.range(1));
+    const size_t stride = paddedStride(width);
+    Buffer rows(paddedSize(tokens, stride)), panels(panelsSize(tokens, width));
+    std::fill(panels.data(), panels.data() + panelsSize(tokens, width), 0.0f);
+    const std::vector<float> values = noise(static_cast<size_t>(tokens) * width);
+    for (int i = 0; i < tokens; ++i) {
+        unitRow(&values[static_cast<size_t>(i) * width], width, rows.data() + i * stride);
+        packColumn(rows.data() + i * stride, width, i, panels.data());
+    }
+    const int chunk = rowGroup() * 4;
+    for (auto _ : state) {
+        Best best(tokens);
+        for (int first = 0; first < tokens; first += chunk) {
+            nearestChunk({rows.data(), stride, panels.data(), tokens, width}, first,
+                         std::min(chunk, tokens - first), best);
+        }
+        benchmark::DoNotOptimize(best.index.data());
+    }
+    count(state, static_cast<double>(tokens) * (tokens - 1) * width);
+}
+BENCHMARK(nearestBench)
+    ->ArgNames({"tokens", "dim"})
+    ->Args({1024, 192})
+    ->Args({1024, 384})
+    ->Args({1024, 768})
+    ->Args({4096, 768});
+
+void normBench(benchmark::State& state) {
+    const int width = static_cast<int>(state.range(0));
+    std::vector<float> rows = noise(1024 * static_cast<size_t>(width)), weight(width, 1.1f),
+                       bias(width, 0.1f);
+    std::vector<float> out(rows.size());
+    for (auto _ : state) {
+        for (int r = 0; r < 1024; ++r) {
+            layerNorm(&rows[r * static_cast<size_t>(width)], width, weight.data(), bias.data(), 1e-6f,
+                      &out[r * static_cast<size_t>(width)]);
+        }
+    }
+    state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) * 1024 * width * 8);
+}
+BENCHMARK(normBench)->ArgName("dim")->Arg(192)->Arg(768);
+
+void unitRowBench(benchmark::State& state) {
+    const int width = static_cast<int>(state.range(0));
+    std::vector<float> rows = noise(1024 * static_cast<size_t>(width)), out(rows.size());
+    for (auto _ : state) {
+        for (int r = 0; r < 1024; ++r) {
+            benchmark::DoNotOptimize(
+                unitRow(&rows[r * static_cast<size_t>(width)], width, &out[r * static_cast<size_t>(width)]));
+        }
+    }
+    state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) * 1024 * width * 8);
+}
+BENCHMARK(unitRowBench)->ArgName("dim")->Arg(192)->Arg(768);
+
+void pairMeanBench(benchmark::State& state) {
+    const int width = static_cast<int>(state.range(0));
+    const std::vector<float> rows = noise(1024 * static_cast<size_t>(width));
+    std::vector<float> out(512 * static_cast<size_t>(width));
+    for (auto _ : state) {
+        for (int r = 0; r < 512; ++r) {
+            const int members[] = {r, r + 512};
+            meanRow(rows.data(), width, members, 2, width, &out[r * static_cast<size_t>(width)]);
+        }
+    }
+    state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) * 512 * width * 12);
+}
+BENCHMARK(pairMeanBench)->ArgName("dim")->Arg(192)->Arg(768);
+
+}  // namespace
+
+BENCHMARK_MAIN();
