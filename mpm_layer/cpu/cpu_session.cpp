@@ -280,6 +280,8 @@ std::vector<MergeMap> CpuSession::decide(const StageRequest& request) {
         context.sizes = m_batch.sizes() + m_batch.image(i).first + m_batch.special();
         context.grid = m_config.grid;
         context.composed = &m_batch.image(i).composed;
+        context.special = m_batch.special();
+        context.blocks = m_config.blocks;
         context.stage = request.stage;
         context.block = request.block;
     }

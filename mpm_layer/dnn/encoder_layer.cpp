@@ -95,8 +95,7 @@ std::vector<Shape> EncoderLayer::outputShapes(const std::vector<Shape>& in) cons
 
 int64 EncoderLayer::getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>&) const {
     // Products of all tokens: 2 multiply-adds for every weight and token, and the two of attention.
-    const int64 tokens =
-        in.empty() || in[0].size() != 3 ? 0 : static_cast<int64>(in[0][0]) * in[0][1];
+    const int64 tokens = in.empty() || in[0].size() != 3 ? 0 : static_cast<int64>(in[0][0]) * in[0][1];
     if (tokens == 0) return 0;
     int64 weights = 0;
     for (const cv::Mat& blob : blobs) {

@@ -74,7 +74,8 @@ void PortableLayer::getTypes(const std::vector<cv::dnn::MatType>&, int required,
 }
 #endif
 
-void PortableLayer::forward(cv::InputArrayOfArrays in, cv::OutputArrayOfArrays out, cv::OutputArrayOfArrays internals) {
+void PortableLayer::forward(cv::InputArrayOfArrays in, cv::OutputArrayOfArrays out,
+                            cv::OutputArrayOfArrays internals) {
     std::vector<cv::Mat> from, to;
 #if CV_VERSION_MAJOR >= 5
     static_cast<void>(internals);

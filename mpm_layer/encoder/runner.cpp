@@ -38,8 +38,11 @@ public:
         if (*settings.method != "none" && config.merges) m_reducer = makeReducer(*settings.method);
         if (!m_reducer) return;
         m_schedule = *settings.schedule;
-        if (m_reducer->moment() != Moment::BeforeBlock || !m_reducer->ownSchedule(config.blocks).empty()) {
-            m_schedule = m_reducer->ownSchedule(config.blocks);
+        const std::vector<int> own = m_reducer->ownSchedule(config.blocks);
+        if (!own.empty()) {
+            m_schedule.clear();
+            for (int block : own)
+                m_schedule.push_back(config.firstBlock + block);
         }
         checkSchedule(m_schedule, config);
     }

@@ -111,6 +111,47 @@ void NearestChunk(const SimilarityOperands& o, int first, int rows, Best& best) 
     }
 }
 
+// Scratch: best values of each row lane by lane, their columns, partial sums.
+void NearestColumns(const float* rows, size_t stride, int first, int count, const SimilarityOperands& columns,
+                    Best& best) {
+    static thread_local Buffer scratch;
+    const FloatTag d;
+    const IndexTag di;
+    const int width = static_cast<int>(panelWidth()), lanes = width / 2;
+    const int groups = (count + kGroup - 1) / kGroup;
+    const size_t cells = static_cast<size_t>(count) * lanes;
+    float* values = scratch.reserve(2 * cells + static_cast<size_t>(groups) * kGroup * width);
+    int* indices = reinterpret_cast<int*>(values + cells);
+    std::fill(values, values + cells, kNever);
+    for (int column = 0; column < columns.count; column += width) {
+        const Index end = hn::Set(di, columns.count);
+        const Index leftColumn = hn::Iota(di, column), rightColumn = hn::Iota(di, column + lanes);
+        const auto existing = [&](Float v, Index c) HWY_ATTR {
+            return hn::IfThenElse(hn::RebindMask(d, hn::Lt(c, end)), v, hn::Set(d, kNever));
+        };
+        multiplyPanel(groups, columns.width, rows + first * stride, stride,
+                      columns.panels + static_cast<size_t>(column) * columns.width, values + 2 * cells,
+                      [&](int g, const Block<kGroup>& block) HWY_ATTR {
+#pragma GCC unroll 16
+                          for (int r = 0; r < kGroup; ++r) {
+                              const int row = g * kGroup + r;
+                              if (row >= count) break;
+                              const Float left = existing(block.sum[r][0], leftColumn);
+                              const Float right = existing(block.sum[r][1], rightColumn);
+                              const auto fromRight = hn::Gt(right, left);
+                              keepLarger(
+                                  hn::IfThenElse(fromRight, right, left),
+                                  hn::IfThenElse(hn::RebindMask(di, fromRight), rightColumn, leftColumn),
+                                  values + row * lanes, indices + row * lanes);
+                          }
+                      });
+    }
+    for (size_t at = 0; at < cells; ++at) {
+        if (values[at] != kNever)
+            keepBetter(values[at], indices[at], best, first + static_cast<int>(at) / lanes);
+    }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace mpm::kernels
 HWY_AFTER_NAMESPACE();
@@ -119,6 +160,7 @@ HWY_AFTER_NAMESPACE();
 namespace mpm::kernels {
 
 HWY_EXPORT(NearestChunk);
+HWY_EXPORT(NearestColumns);
 
 void packColumn(const float* row, int width, int index, float* panels) {
     const int columns = panelColumns();
@@ -147,6 +189,11 @@ void Best::merge(const Best& other) {
 
 void nearestChunk(const SimilarityOperands& operands, int first, int rows, Best& best) {
     HWY_DYNAMIC_DISPATCH(NearestChunk)(operands, first, rows, best);
+}
+
+void nearestColumns(const float* rows, size_t stride, int first, int count, const SimilarityOperands& columns,
+                    Best& best) {
+    HWY_DYNAMIC_DISPATCH(NearestColumns)(rows, stride, first, count, columns, best);
 }
 
 }  // namespace mpm::kernels

@@ -32,6 +32,10 @@ struct Best {
     std::vector<int> index;
 };
 
+/// The most similar column of rows first..first+rows: for methods that match one set of tokens with another.
+void nearestColumns(const float* rows, size_t stride, int first, int count, const SimilarityOperands& columns,
+                    Best& best);
+
 /// Similarities of rows first..first+rows with all later rows; updates the best of both ends.
 void nearestChunk(const SimilarityOperands& operands, int first, int rows, Best& best);
 

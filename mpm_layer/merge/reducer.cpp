@@ -2,13 +2,22 @@
 
 #include <algorithm>
 
+#include "mpm_layer/merge/algm.hpp"
 #include "mpm_layer/merge/mutual_pairs.hpp"
+#include "mpm_layer/merge/parameters.hpp"
+#include "mpm_layer/merge/pooling.hpp"
+#include "mpm_layer/merge/tome.hpp"
 
 namespace mpm {
 namespace {
 
 class MutualPairs : public Reducer {
 public:
+    MutualPairs(bool weighted, bool proportional) : m_weighted(weighted), m_proportional(proportional) {}
+
+    bool weighsBySize() const override { return m_weighted; }
+    bool biasesBySize() const override { return m_proportional; }
+
     std::vector<MergeMap> reduce(const std::vector<StageContext>& batch) const override {
         std::vector<RowsView> images(batch.size());
         std::transform(batch.begin(), batch.end(), images.begin(),
@@ -18,13 +27,32 @@ public:
         std::transform(nearest.begin(), nearest.end(), maps.begin(), pairUp);
         return maps;
     }
+
+private:
+    bool m_weighted, m_proportional;
 };
+
+// Size-weighted means and proportional attention are beyond the method, never its default.
+std::shared_ptr<const Reducer> makeMutualPairs(Parameters& parameters) {
+    const bool weighted = parameters.word("mean", "plain", {"plain", "weighted"}) == "weighted";
+    const bool proportional =
+        parameters.word("attention", "plain", {"plain", "proportional"}) == "proportional";
+    parameters.finish();
+    return std::make_shared<MutualPairs>(weighted, proportional);
+}
 
 }  // namespace
 
 std::shared_ptr<const Reducer> makeReducer(const std::string& method) {
-    if (method == "mpm") return std::make_shared<MutualPairs>();
-    CV_Error(cv::Error::StsBadArg, "mpm: method '" + method + "' is not known; expected mpm or none");
+    Parameters parameters(method);
+    const std::string& name = parameters.name();
+    if (name == "mpm") return makeMutualPairs(parameters);
+    if (name == "tome") return makeTome(parameters);
+    if (name == "algm") return makeAlgm(parameters);
+    if (name == "random") return makeRandomPairs(parameters);
+    if (name == "grid") return makeGridPooling(parameters);
+    CV_Error(cv::Error::StsBadArg,
+             "mpm: method '" + name + "' is not known; expected none, mpm, tome, algm, random or grid");
 }
 
 }  // namespace mpm

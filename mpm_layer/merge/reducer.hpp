@@ -21,8 +21,10 @@ struct StageContext {
     const float* sizes = nullptr;        ///< tokens of the picture that each row stands for
     cv::Size grid;                       ///< of the picture's tokens; empty where unknown
     const MergeMap* composed = nullptr;  ///< from the picture's tokens to these rows
+    int special = 0;                     ///< tokens in front, which no reducer sees
     int stage = 0;
     int block = 0;
+    int blocks = 0;            ///< of the encoder
     std::uint64_t stream = 0;  ///< seed for reducers that draw lots
 };
 

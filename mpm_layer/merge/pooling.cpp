@@ -1,0 +1,93 @@
+#include "mpm_layer/merge/pooling.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace mpm {
+namespace {
+
+class RandomPairs : public Reducer {
+public:
+    RandomPairs(double keep, int seed) : m_keep(keep), m_seed(seed) {}
+
+    std::vector<MergeMap> reduce(const std::vector<StageContext>& batch) const override {
+        std::vector<MergeMap> maps;
+        for (const StageContext& image : batch) {
+            cv::RNG random((image.stream + 1) * 1000003 + static_cast<unsigned>(m_seed) * 1009 + image.stage);
+            maps.push_back(pairUp(image.tokens.count, random));
+        }
+        return maps;
+    }
+
+private:
+    MergeMap pairUp(int tokens, cv::RNG& random) const {
+        std::vector<int> order(tokens), first(tokens);
+        std::iota(order.begin(), order.end(), 0);
+        for (int i = tokens - 1; i > 0; --i)
+            std::swap(order[i], order[random.uniform(0, i + 1)]);
+        std::iota(first.begin(), first.end(), 0);
+        const int pairs = std::min(static_cast<int>((1 - m_keep) * tokens + 0.5), tokens / 2);
+        for (int p = 0; p < pairs; ++p) {
+            const auto [low, high] = std::minmax(order[2 * p], order[2 * p + 1]);
+            first[high] = low;
+        }
+        MergeMap map;
+        map.ids.resize(tokens);
+        for (int i = 0; i < tokens; ++i)
+            map.ids[i] = first[i] == i ? map.clusters++ : map.ids[first[i]];
+        return map;
+    }
+
+    double m_keep;
+    int m_seed;
+};
+
+// The first stage pools windows of the picture's grid; later ones have no grid left to pool.
+class GridPooling : public Reducer {
+public:
+    explicit GridPooling(int size) : m_size(size) {}
+
+    std::vector<MergeMap> reduce(const std::vector<StageContext>& batch) const override {
+        std::vector<MergeMap> maps;
+        for (const StageContext& image : batch) {
+            if (image.stage > 0) {
+                maps.push_back(identityMap(image.tokens.count));
+                continue;
+            }
+            if (image.grid.area() != image.tokens.count) {
+                CV_Error(cv::Error::StsBadArg,
+                         "mpm: method grid needs the grid of image tokens; the model does not record it");
+            }
+            const int across = (image.grid.width + m_size - 1) / m_size,
+                      down = (image.grid.height + m_size - 1) / m_size;
+            MergeMap map;
+            map.clusters = across * down;
+            for (int i = 0; i < image.tokens.count; ++i) {
+                const int y = i / image.grid.width, x = i % image.grid.width;
+                map.ids.push_back(y / m_size * across + x / m_size);
+            }
+            maps.push_back(map);
+        }
+        return maps;
+    }
+
+private:
+    int m_size;
+};
+
+}  // namespace
+
+std::shared_ptr<const Reducer> makeRandomPairs(Parameters& parameters) {
+    const double keep = parameters.number("keep", 0.75, 0.5, 1);
+    const int seed = parameters.integer("seed", 0, 0, 1 << 30);
+    parameters.finish();
+    return std::make_shared<RandomPairs>(keep, seed);
+}
+
+std::shared_ptr<const Reducer> makeGridPooling(Parameters& parameters) {
+    const int size = parameters.integer("size", 2, 1, 1024);
+    parameters.finish();
+    return std::make_shared<GridPooling>(size);
+}
+
+}  // namespace mpm

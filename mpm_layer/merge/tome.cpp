@@ -1,0 +1,59 @@
+#include "mpm_layer/merge/tome.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "mpm_layer/merge/bipartite.hpp"
+
+namespace mpm {
+namespace {
+
+class Tome : public Reducer {
+public:
+    Tome(int edges, bool falling, bool proportional)
+        : m_edges(edges), m_falling(falling), m_proportional(proportional) {}
+
+    Moment moment() const override { return Moment::AfterAttention; }
+    bool needsKeys() const override { return true; }
+    bool weighsBySize() const override { return true; }
+    bool biasesBySize() const override { return m_proportional; }
+
+    std::vector<int> ownSchedule(int blocks) const override {
+        std::vector<int> all(blocks);
+        std::iota(all.begin(), all.end(), 0);
+        return all;
+    }
+
+    std::vector<MergeMap> reduce(const std::vector<StageContext>& batch) const override {
+        std::vector<MergeMap> maps;
+        for (const StageContext& image : batch) {
+            // At most half of the tokens that may merge can leave.
+            const int edges = std::min(edgesAt(image.stage, image.blocks), image.tokens.count / 2);
+            maps.push_back(matchAlternating(image.metric, image.special).join(edges));
+        }
+        return maps;
+    }
+
+private:
+    // Falling: from twice the mean in the first block to none in the last.
+    int edgesAt(int stage, int blocks) const {
+        if (!m_falling || blocks < 2) return m_edges;
+        return static_cast<int>(2.0 * m_edges - 2.0 * m_edges / (blocks - 1) * stage);
+    }
+
+    int m_edges;
+    bool m_falling, m_proportional;
+};
+
+}  // namespace
+
+std::shared_ptr<const Reducer> makeTome(Parameters& parameters) {
+    const int edges = parameters.integer("r", 13, 0, 100000);
+    const bool falling = parameters.word("schedule", "constant", {"constant", "falling"}) == "falling";
+    const bool proportional =
+        parameters.word("attention", "proportional", {"proportional", "plain"}) == "proportional";
+    parameters.finish();
+    return std::make_shared<Tome>(edges, falling, proportional);
+}
+
+}  // namespace mpm

@@ -1,0 +1,245 @@
+// The other reducers: their maps against plain writings of the published methods, and what holds for any map.
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "mpm_layer/encoder/runner.hpp"
+#include "mpm_layer/merge/reducer.hpp"
+#include "support/encoder_case.hpp"
+#include "support/oracle.hpp"
+#include "support/random.hpp"
+
+namespace mpm::test {
+namespace {
+
+StageContext contextOf(const cv::Mat& tokens, int special, int block, int stage, cv::Size grid) {
+    StageContext context;
+    context.tokens = context.metric = {tokens.ptr<float>(), tokens.step1(), tokens.rows, tokens.cols};
+    context.special = special;
+    context.block = block;
+    context.blocks = 12;
+    context.stage = stage;
+    context.grid = grid;
+    return context;
+}
+
+// ToMe as published: tokens with their special ones in front, even against odd positions, the `edges` best
+// edges. Clusters are named by position of the target, so that maps compare as partitions.
+std::vector<int> plainBipartite(const Rows& image, int special, int edges) {
+    struct Edge {
+        double similarity;
+        int source, target;
+    };
+    const int n = static_cast<int>(image.size());
+    std::vector<Edge> all;
+    for (int a = 0; a < n; ++a) {
+        if ((a + special) % 2 != 0) continue;
+        Edge best{-2, a, -1};
+        for (int b = 0; b < n; ++b) {
+            if ((b + special) % 2 != 1) continue;
+            const double s = cosine(image[a], image[b]);
+            if (s > best.similarity) best = {s, a, b};
+        }
+        all.push_back(best);
+    }
+    std::stable_sort(all.begin(), all.end(),
+                     [](const Edge& x, const Edge& y) { return x.similarity > y.similarity; });
+    std::vector<int> joined(n);
+    std::iota(joined.begin(), joined.end(), 0);
+    for (int e = 0; e < std::min<int>(edges, static_cast<int>(all.size())); ++e)
+        joined[all[e].source] = all[e].target;
+    std::vector<int> order;  // unmerged sources, then targets
+    for (int parity : {0, 1}) {
+        for (int i = 0; i < n; ++i) {
+            if ((i + special) % 2 == parity && joined[i] == i) order.push_back(i);
+        }
+    }
+    std::vector<int> ids(n);
+    for (int i = 0; i < n; ++i)
+        ids[i] = static_cast<int>(std::find(order.begin(), order.end(), joined[i]) - order.begin());
+    return ids;
+}
+
+TEST(Tome, EqualsAPlainWriting) {
+    for (int special : {0, 1, 2}) {
+        for (int n : {1, 2, 3, 17, 64, 131}) {
+            for (int edges : {0, 1, 13, 400}) {
+                const cv::Mat tokens = randomTokens(n, 24, n + special);
+                const auto reducer = makeReducer("tome:r=" + std::to_string(edges));
+                const MergeMap map = reducer->reduce({contextOf(tokens, special, 3, 3, {})}).front();
+                EXPECT_EQ(map.ids, plainBipartite(toRows(tokens), special, std::min(edges, n / 2)))
+                    << n << " tokens, " << special << " special, r = " << edges;
+            }
+        }
+    }
+}
+
+TEST(Tome, FallingStartsAtTwiceAndEndsAtNone) {
+    const cv::Mat tokens = randomTokens(200, 16, 1);
+    const auto reducer = makeReducer("tome:r=11,schedule=falling");
+    int last = 23, total = 0;
+    for (int stage = 0; stage < 12; ++stage) {
+        const MergeMap map = reducer->reduce({contextOf(tokens, 1, stage, stage, {})}).front();
+        const int merged = map.tokens() - map.clusters;
+        EXPECT_LT(merged, last);
+        last = merged;
+        total += merged;
+    }
+    EXPECT_EQ(last, 0);
+    EXPECT_NEAR(total, 11 * 12, 8);
+}
+
+TEST(Algm, MergesWindowsThatAreAlike) {
+    const cv::Size grid(6, 4);
+    cv::Mat tokens = randomMatrix(24, 16, 3);
+    // Two windows of near copies: rows 0-1, columns 2-3, and rows 2-3, columns 4-5.
+    const std::vector<std::vector<int>> windows = {{2, 3, 8, 9}, {16, 17, 22, 23}};
+    for (const std::vector<int>& window : windows) {
+        for (int t : window)
+            tokens.row(t) = tokens.row(window[0]) * 1.5 + randomMatrix(1, 16, t, 0.01);
+    }
+    const MergeMap map = makeReducer("algm:tau=.9")->reduce({contextOf(tokens, 1, 0, 0, grid)}).front();
+    EXPECT_EQ(map.clusters, 24 - 6);
+    for (const std::vector<int>& window : windows) {
+        for (int t : window)
+            EXPECT_EQ(map.ids[t], map.ids[window[0]]);
+        EXPECT_LT(map.ids[window[0]], 2) << "windows come before single tokens";
+    }
+    EXPECT_THROW(makeReducer("algm")->reduce({contextOf(tokens, 1, 0, 0, {})}), cv::Exception);
+}
+
+TEST(Algm, ThresholdOfTheSecondStageFollowsThePicture) {
+    for (unsigned seed = 0; seed < 20; ++seed) {
+        const cv::Mat tokens = randomTokens(90, 24, seed);
+        const MergeMap map = makeReducer("algm")->reduce({contextOf(tokens, 1, 4, 1, {})}).front();
+        // Its own count, from plain loops: similarity >= mean + deviation / 5.
+        const Rows rows = toRows(tokens);
+        std::vector<double> best;
+        for (int a = 1; a < 90; a += 2) {
+            double highest = -2;
+            for (int b = 0; b < 90; b += 2)
+                highest = std::max(highest, cosine(rows[a], rows[b]));
+            best.push_back(highest);
+        }
+        const double count = static_cast<double>(best.size());
+        const double mean = std::accumulate(best.begin(), best.end(), 0.0) / count;
+        double variance = 0;
+        for (double b : best)
+            variance += (b - mean) * (b - mean) / (count - 1);
+        const double least = mean + std::sqrt(variance) / 5;
+        const int edges =
+            static_cast<int>(std::count_if(best.begin(), best.end(), [&](double b) { return b >= least; }));
+        EXPECT_EQ(map.ids, plainBipartite(rows, 1, edges)) << "picture " << seed;
+    }
+}
+
+TEST(Pooling, GridPoolsWindows) {
+    const cv::Mat tokens = randomTokens(35, 4, 1);
+    const MergeMap map = makeReducer("grid:size=2")->reduce({contextOf(tokens, 0, 2, 0, {7, 5})}).front();
+    EXPECT_EQ(map.clusters, 12);
+    EXPECT_EQ(map.ids[0], map.ids[8]);
+    EXPECT_EQ(map.ids[34], 11);
+}
+
+TEST(Pooling, RandomKeepsItsShareAndItsSeed) {
+    const cv::Mat tokens = randomTokens(100, 4, 1);
+    const StageContext context = contextOf(tokens, 0, 2, 0, {});
+    const MergeMap map = makeReducer("random:keep=0.7,seed=3")->reduce({context}).front();
+    EXPECT_EQ(map.clusters, 70);
+    EXPECT_EQ(map.ids, makeReducer("random:keep=0.7,seed=3")->reduce({context}).front().ids);
+    EXPECT_NE(map.ids, makeReducer("random:keep=0.7,seed=4")->reduce({context}).front().ids);
+}
+
+struct Ran {
+    cv::Mat output;
+    Report report;
+};
+
+Ran run(const EncoderCase& encoder, const std::string& method, const cv::Mat& batch) {
+    EncoderConfig config = encoder.config;
+    config.grid = cv::Size(12, 8);
+    const auto control = std::make_shared<EncoderControl>(config);
+    control->change([&](Settings& s) { s.method = method; });
+    EncoderRunner runner(control);
+    runner.setWeights(encoder.weights);
+    std::vector<cv::Mat> outputs(1);
+    outputs[0].create(3, batch.size.p, CV_32F);
+    runner.run(batch, cv::Mat(), outputs);
+    return {outputs[0], control->report()};
+}
+
+class EveryReducer : public testing::TestWithParam<std::string> {
+protected:
+    EveryReducer() {
+        EncoderOptions o;
+        o.blocks = 6, o.schedule = {1, 3}, o.imageTokens = 96;
+        m_encoder = makeEncoder(o);
+        m_batch = makeBatch(o, 3, 96, 5);
+    }
+    EncoderCase m_encoder;
+    cv::Mat m_batch;
+};
+
+// All but ALGM's batch mode, in which the batch decides together.
+class IndependentReducer : public EveryReducer {};
+
+TEST_P(EveryReducer, MapsAreWholeAndComposed) {
+    const Ran ran = run(m_encoder, GetParam(), m_batch);
+    EXPECT_TRUE(cv::checkRange(ran.output.reshape(1, 1)));
+    for (const ImageReport& image : ran.report.images) {
+        MergeMap composed = identityMap(96);
+        for (const Stage& stage : image.stages)
+            composed = compose(composed, toMergeMap(stage.map, "stage"));
+        EXPECT_TRUE(sameBits(toMat(composed), image.map));
+        EXPECT_EQ(image.stages.back().tokens, composed.clusters);
+        EXPECT_LT(composed.clusters, 96);
+    }
+}
+
+TEST_P(IndependentReducer, ImagesDoNotInfluenceEachOther) {
+    const Ran whole = run(m_encoder, GetParam(), m_batch);
+    for (int i = 0; i < 3; ++i) {
+        const Ran single = run(m_encoder, GetParam(), batchOfOne(m_batch, i));
+        EXPECT_TRUE(sameBits(imageOf(whole.output, i), imageOf(single.output, 0))) << "image " << i;
+    }
+}
+
+std::string testName(const testing::TestParamInfo<std::string>& one) {
+    std::string name = one.param;
+    std::replace_if(
+        name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
+    return name;
+}
+
+const auto kIndependent = testing::Values(
+    "mpm", "mpm:mean=weighted", "mpm:mean=weighted,attention=proportional", "tome:r=7",
+    "tome:r=5,schedule=falling", "tome:r=9,attention=plain", "algm:tau=0.3", "random", "grid");
+INSTANTIATE_TEST_SUITE_P(All, EveryReducer, kIndependent, testName);
+INSTANTIATE_TEST_SUITE_P(Batchwise, EveryReducer, testing::Values("algm:batch=least"), testName);
+INSTANTIATE_TEST_SUITE_P(All, IndependentReducer, kIndependent, testName);
+
+TEST(Methods, WrongOnesAreNamed) {
+    for (const auto& [method, word] :
+         std::vector<std::pair<std::string, std::string>>{{"tome:r=-1", "r=-1"},
+                                                          {"tome:r=1.5", "whole"},
+                                                          {"tome:q=1", "'q'"},
+                                                          {"algm:tau=2", "tau=2"},
+                                                          {"algm:tau=x", "tau=x"},
+                                                          {"mpm:mean=odd", "mean=odd"},
+                                                          {"tome:r", "KEY=VALUE"},
+                                                          {"", "not known"},
+                                                          {"cts", "not known"},
+                                                          {"grid:size=0", "size=0"}}) {
+        try {
+            makeReducer(method);
+            ADD_FAILURE() << method << " was accepted";
+        } catch (const cv::Exception& e) {
+            EXPECT_NE(e.err.find(word), std::string::npos) << e.err;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace mpm::test
