@@ -8,10 +8,9 @@
 
 namespace mpm::cli {
 
-/// Loads MODEL and sets device, precision and blocks. Throws Error with the contract's status. MODEL `random` is a
-/// ViT-Tiny/16 with random weights, for measuring without a model.
-/// `mayBeRandom`: where MODEL is `default` and none is shipped, a network with random weights takes its
-/// place.
+/// Loads MODEL and sets device, precision and blocks. Throws Error with the contract's status. MODEL `random`
+/// is a ViT-Tiny/16 with random weights, for measuring without a model. `mayBeRandom`: where MODEL is
+/// `default` and none is shipped, a network with random weights takes its place.
 pipeline::Network openNetwork(const std::string& model, const CommonOptions& options, cv::Size size = {},
                               bool mayBeRandom = false);
 

@@ -27,6 +27,8 @@ public:
     size_t size() const { return m_entries.size(); }
     const Classes& classes() const { return m_classes; }
     const std::string& name(size_t index) const { return m_entries.at(index).name; }
+    const std::string& picturePath(size_t index) const { return m_entries.at(index).picture; }
+    const std::string& labelsPath(size_t index) const { return m_entries.at(index).labels; }
 
     /// Reads one pair; throws cv::Exception where it is damaged, sizes differ or an id has no class.
     Sample at(size_t index) const;

@@ -1,0 +1,56 @@
+// Data sets as their authors publish them, for measuring: pictures with their labels in one numbering.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pipeline/dataset/dataset.hpp"
+
+namespace mpm::pipeline {
+
+enum class Layout { CamVid, Ade20k, Cityscapes, PascalContext, Folder };
+
+/// camvid, ade20k, cityscapes, pascal-context, folder; throws cv::Exception on another name.
+Layout layoutFrom(const std::string& name);
+
+/// What mmsegmentation's single-scale protocol needs to know.
+struct LayoutProtocol {
+    int shortSide = 0;  ///< 0: pictures as they are; -1: the model's own short side
+    int stride = 0;     ///< of the sliding window; 0: the window itself
+};
+LayoutProtocol protocolOf(Layout layout);
+
+class LabelledSet {
+public:
+    /// Lists a split; `modelClasses` settles what a layout leaves open (Pascal Context with 59 or 60
+    /// classes). Throws cv::Exception where nothing is there.
+    LabelledSet(Layout layout, const std::string& root, const std::string& split, int modelClasses);
+
+    size_t size() const { return m_entries.size(); }
+    int classes() const { return m_classes; }
+    int ignored() const { return m_ignored; }
+    const std::vector<std::string>& classNames() const {
+        return m_names;
+    }  ///< empty where the layout tells none
+    const std::string& name(size_t index) const { return m_entries.at(index).name; }
+
+    /// Throws cv::Exception where a picture or its labels cannot be used.
+    Sample at(size_t index) const;
+
+private:
+    struct Entry {
+        std::string name, picture, labels;
+    };
+    void listFolder(const std::string& root, const std::string& split);
+    void listAde20k(const std::string& root, const std::string& split);
+    void listCityscapes(const std::string& root, const std::string& split);
+    void listPascalContext(const std::string& root, const std::string& split);
+
+    Layout m_layout;
+    int m_classes = 0, m_ignored = 255;
+    bool m_zeroIsNothing = false;  ///< labels count from 1, and 0 is ignored
+    std::vector<std::string> m_names;
+    std::vector<Entry> m_entries;
+};
+
+}  // namespace mpm::pipeline

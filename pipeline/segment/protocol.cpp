@@ -1,0 +1,170 @@
+#include "pipeline/segment/protocol.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <opencv2/imgproc.hpp>
+
+#include "pipeline/segment/argmax.hpp"
+#include "pipeline/segment/model_file.hpp"
+#include "pipeline/segment/segmenter.hpp"
+
+namespace mpm::pipeline {
+
+namespace {
+
+std::vector<int> starts(int length, int window, int stride) {
+    std::vector<int> found;
+    const int count = std::max(0, length - window + stride - 1) / stride + 1;
+    for (int i = 0; i < count; ++i)
+        found.push_back(std::max(0, std::min(i * stride, length - window)));
+    return found;
+}
+
+/// Copies what `window` sees of `picture` to the corner of a blank of the window's size.
+cv::Mat cut(const cv::Mat& picture, const cv::Rect& window) {
+    cv::Mat canvas = cv::Mat::zeros(window.size(), picture.type());
+    const cv::Rect seen = window & cv::Rect({0, 0}, picture.size());
+    picture(seen).copyTo(canvas(cv::Rect({0, 0}, seen.size())));
+    return canvas;
+}
+
+/// What lies past the picture's end is 0 after normalising, as the protocol pads.
+void blankPadding(cv::Mat& blob, int image, cv::Size seen) {
+    for (int c = 0; c < blob.size[1]; ++c) {
+        cv::Mat plane(blob.size[2], blob.size[3], CV_32F, blob.ptr<float>(image, c));
+        plane.colRange(seen.width, plane.cols) = 0;
+        plane.rowRange(seen.height, plane.rows) = 0;
+    }
+}
+
+}  // namespace
+
+/// One window of one picture of the batch.
+struct ProtocolSegmenter::Window {
+    size_t picture;
+    cv::Rect place;
+    cv::Mat pixels;
+    cv::Size seen;  ///< without padding
+};
+
+/// Sums of logits over a scaled picture, a plane a class, and how many windows saw each pixel.
+struct ProtocolSegmenter::Canvas {
+    cv::Size size;
+    std::vector<cv::Mat> planes;
+    cv::Mat counts;
+    cv::Mat labels;  ///< of models that give labels instead of logits
+
+    void add(const cv::Mat& output, int index, const Window& window) {
+        const cv::Rect from({0, 0}, window.seen), to(window.place.tl(), window.seen);
+        if (planes.empty()) {
+            planes.assign(output.size[1], cv::Mat());
+            for (cv::Mat& plane : planes)
+                plane = cv::Mat::zeros(size, CV_32F);
+            counts = cv::Mat::zeros(size, CV_32F);
+        }
+        cv::parallel_for_(cv::Range(0, static_cast<int>(planes.size())), [&](const cv::Range& range) {
+            cv::Mat stretched;
+            for (int c = range.start; c < range.end; ++c) {
+                const cv::Mat plane(output.size[2], output.size[3], CV_32F,
+                                    const_cast<float*>(output.ptr<float>(index, c)));
+                cv::resize(plane, stretched, window.pixels.size(), 0, 0, cv::INTER_LINEAR);
+                planes[c](to) += stretched(from);
+            }
+        });
+        counts(to) += 1;
+    }
+
+    cv::Mat ids(cv::Size wanted) {
+        const int shape[] = {static_cast<int>(planes.size()), size.height, size.width};
+        cv::Mat logits(3, shape, CV_32F);
+        for (int c = 0; c < shape[0]; ++c) {
+            cv::Mat plane(size, CV_32F, logits.ptr<float>(c));
+            cv::divide(planes[c], counts, plane);
+        }
+        return argmaxStretched(logits, wanted).ids;
+    }
+};
+
+std::vector<cv::Rect> slidingWindows(cv::Size picture, cv::Size window, cv::Size stride) {
+    CV_Check(stride.area(), !stride.empty(), "stride: expected at least one pixel");
+    std::vector<cv::Rect> windows;
+    for (int y : starts(picture.height, window.height, stride.height))
+        for (int x : starts(picture.width, window.width, stride.width))
+            windows.push_back({{x, y}, window});
+    return windows;
+}
+
+cv::Size scaledSize(cv::Size picture, int shortSide) {
+    if (shortSide <= 0) return picture;
+    const double scale = double(shortSide) / std::min(picture.width, picture.height);
+    return {int(picture.width * scale + 0.5), int(picture.height * scale + 0.5)};
+}
+
+ProtocolSegmenter::ProtocolSegmenter(Network& network, const Protocol& protocol, int batch)
+    : m_network(network), m_protocol(protocol), m_batch(batch) {
+    if (m_protocol.stride.empty()) m_protocol.stride = network.info().size;
+}
+
+void ProtocolSegmenter::forward(const std::vector<Window>& windows, std::vector<Canvas>& canvases,
+                                std::vector<ProtocolResult>& results) {
+    std::vector<cv::Mat> pixels;
+    for (const Window& window : windows)
+        pixels.push_back(window.pixels);
+    cv::Mat blob = m_network.blob(pixels);
+    for (size_t i = 0; i < windows.size(); ++i)
+        blankPadding(blob, static_cast<int>(i), windows[i].seen);
+    const std::int64_t start = cv::getTickCount();
+    const cv::Mat output = m_network.forward(blob);
+    m_networkMs += double(cv::getTickCount() - start) * 1e3 / cv::getTickFrequency();
+    m_images += static_cast<std::int64_t>(windows.size());
+    if (output.dims != 4)
+        throw ModelError("the model's output is neither logits (BxCxHxW) nor labels (Bx1xHxW)");
+    const mpm::Report report = m_network.encoder().report();
+    for (size_t i = 0; i < windows.size(); ++i) {
+        const Window& window = windows[i];
+        Canvas& canvas = canvases[window.picture];
+        results[window.picture].windows.push_back(report.images.at(i));
+        if (output.size[1] > 1) {
+            canvas.add(output, static_cast<int>(i), window);
+        } else {
+            if (window.seen != canvas.size)
+                throw ModelError(
+                    "the model gives labels, which cannot be averaged over windows; convert it with --output "
+                    "logits");
+            canvas.labels =
+                labelsOf(output, static_cast<int>(i), window.place.size())(cv::Rect({0, 0}, window.seen))
+                    .clone();
+        }
+    }
+}
+
+std::vector<ProtocolResult> ProtocolSegmenter::segment(const std::vector<cv::Mat>& pictures) {
+    std::vector<ProtocolResult> results(pictures.size());
+    std::vector<Canvas> canvases(pictures.size());
+    std::vector<Window> waiting;
+    for (size_t i = 0; i < pictures.size(); ++i) {
+        canvases[i].size = scaledSize(pictures[i].size(), m_protocol.shortSide);
+        cv::Mat scaled = pictures[i];
+        if (canvases[i].size != scaled.size())
+            cv::resize(pictures[i], scaled, canvases[i].size, 0, 0, cv::INTER_LINEAR);
+        for (const cv::Rect& place :
+             slidingWindows(scaled.size(), m_network.info().size, m_protocol.stride)) {
+            const cv::Size seen = (place & cv::Rect({0, 0}, scaled.size())).size();
+            waiting.push_back({i, place, cut(scaled, place), seen});
+            if (static_cast<int>(waiting.size()) < m_batch) continue;
+            forward(waiting, canvases, results);
+            waiting.clear();
+        }
+    }
+    if (!waiting.empty()) forward(waiting, canvases, results);
+    for (size_t i = 0; i < pictures.size(); ++i) {
+        if (canvases[i].labels.empty())
+            results[i].labels = canvases[i].ids(pictures[i].size());
+        else
+            cv::resize(canvases[i].labels, results[i].labels, pictures[i].size(), 0, 0, cv::INTER_NEAREST);
+    }
+    return results;
+}
+
+}  // namespace mpm::pipeline
