@@ -6,6 +6,33 @@ namespace mpm::pipeline {
 
 namespace {
 
+// OpenCV 5 has a shape of its own and asks for the type of the network's input.
+#if CV_VERSION_MAJOR >= 5
+using Shape = cv::MatShape;
+template <typename... Rest>
+void layerShapes(cv::dnn::Net& net, const Shape& input, Rest&... rest) {
+    net.getLayerShapes(input, CV_32F, rest...);
+}
+double operations(cv::dnn::Net& net, const Shape& input) {
+    return static_cast<double>(net.getFLOPS(input, CV_32F));
+}
+double operations(cv::dnn::Net& net, const Shape& input, int layer) {
+    return static_cast<double>(net.getFLOPS(layer, input, CV_32F));
+}
+#else
+using Shape = cv::dnn::MatShape;
+template <typename... Rest>
+void layerShapes(cv::dnn::Net& net, const Shape& input, Rest&... rest) {
+    net.getLayerShapes(input, rest...);
+}
+double operations(cv::dnn::Net& net, const Shape& input) {
+    return static_cast<double>(net.getFLOPS(input));
+}
+double operations(cv::dnn::Net& net, const Shape& input, int layer) {
+    return static_cast<double>(net.getFLOPS(layer, input));
+}
+#endif
+
 /// The backbone stands before the decoder: it is the first encoder in the network's order.
 int backboneId(cv::dnn::Net& net) {
     for (const std::string& name : net.getLayerNames()) {
@@ -19,21 +46,23 @@ int backboneId(cv::dnn::Net& net) {
 
 FlopsCounter::FlopsCounter(Network& network) {
     const cv::Size size = network.info().size;
-    const std::vector<int> input = {1, 3, size.height, size.width};
+    const int sizes[] = {1, 3, size.height, size.width};
+    const Shape input(sizes, sizes + 4);
     try {
         cv::dnn::Net& net = network.net();
         const int id = backboneId(net);
         if (id < 0) return;
-        std::vector<cv::dnn::MatShape> in, out;
-        net.getLayerShapes(cv::dnn::MatShape(input), id, in, out);
-        const double tokens = in.at(0).at(1);
-        m_dim = in[0].at(2);
+        std::vector<Shape> in, out;
+        layerShapes(net, input, id, in, out);
+        if (in.empty() || in[0].size() != 3) return;
+        const double tokens = in[0][1];
+        m_dim = in[0][2];
         m_special = network.encoder().specialTokens();
         const int blocks = network.encoder().blocks();
-        const double whole = static_cast<double>(net.getFLOPS(id, cv::dnn::MatShape(input)));
+        const double whole = operations(net, input, id);
         const double attention = 4.0 * tokens * tokens * m_dim * blocks;
         m_weightsPerBlock = (whole - attention) / (2 * tokens * blocks);
-        m_rest = static_cast<double>(net.getFLOPS(cv::dnn::MatShape(input))) - whole;
+        m_rest = operations(net, input) - whole;
         m_known = true;
     } catch (const cv::Exception&) {
         m_known = false;
