@@ -54,10 +54,10 @@ void addLoopOptions(CLI::App& verb, Arguments& a) {
         ->capture_default_str();
     verb.add_option("--class-limit", o.classLimit, "highest class weight before scaling")
         ->capture_default_str();
-    verb.add_option("--accumulate", o.accumulate, "batches a step")->capture_default_str();
+    verb.add_option("--parts", o.parts, "batches a step, gradients averaged")->capture_default_str();
+    verb.add_option("--workers", o.workers, "parts that run side by side")->capture_default_str();
     verb.add_option("--validate-every", o.validateEvery, "steps")->capture_default_str();
     verb.add_option("--checkpoint-every", o.checkpointEvery, "steps")->capture_default_str();
-    verb.add_option("--threads", o.threads, "0: LibTorch decides")->capture_default_str();
     verb.add_flag("!--full-precision", o.mixed, "no bf16 products");
 }
 

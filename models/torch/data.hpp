@@ -33,7 +33,7 @@ class BatchSource {
 public:
     struct Options {
         AugmentOptions augment;
-        int batch = 12;
+        int batch = 6;
         int labelStride = 4;  ///< the loss looks at one pixel in stride x stride
         double scene = 0.0;   ///< share of pictures from the built-in street
         cv::Size sceneSize{480, 360};

@@ -1,5 +1,6 @@
 #include "models/torch/train.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -34,7 +35,8 @@ private:
     std::string path(const char* name) const {
         return (std::filesystem::path(m_options.out) / name).string();
     }
-    double lossOf(const Batch& batch);
+    double runPart(int64_t number, int part);
+    double runParts(int64_t number);
     double step();
     void validate(CurveRow& row);
     void save();
@@ -44,11 +46,11 @@ private:
     const TrainData& m_data;
     BatchSource m_source;
     torch::Device m_device;
+    torch::ScalarType m_computeType;
     Segmenter m_model, m_mean;
     std::unique_ptr<torch::optim::AdamW> m_optimiser;
     torch::Tensor m_classWeights;
     Progress m_progress;
-    std::future<Batch> m_next;
     Clock::time_point m_start = Clock::now();
     double m_secondsBefore = 0;
     int64_t m_firstStep = 0;
@@ -66,9 +68,9 @@ Trainer::Trainer(const TrainOptions& options, const TrainData& data)
       m_data(data),
       m_source(data.train, data.ignored, options.data),
       m_device(torch::cuda::is_available() ? torch::kCUDA : torch::kCPU),
+      m_computeType(options.mixed ? ComputeType::fastest(m_device) : torch::kFloat32),
       m_model((torch::manual_seed(options.data.seed), options.model)),
       m_mean(options.model) {
-    if (options.threads > 0) torch::set_num_threads(options.threads);
     initialise(m_model);
     if (!data.train.empty()) initialisePatchFilters(m_model, picturesOf(data.train), options.data.seed);
     copyWeights(m_mean, m_model);
@@ -87,30 +89,43 @@ Trainer::Trainer(const TrainOptions& options, const TrainData& data)
     m_firstStep = m_progress.step;
 }
 
-double Trainer::lossOf(const Batch& batch) {
+/// Forward and backward of one part of a step on the calling thread; returns its loss.
+double Trainer::runPart(int64_t number, int part) {
+    if (m_options.workers > 1) torch::set_num_threads(1);  // parts side by side need no pool below them
+    const ComputeType compute(m_computeType);
+    const int64_t batchNumber = number * m_options.parts + part;
+    seedDropPath(pipeline::mix(m_options.data.seed, static_cast<uint64_t>(batchNumber)));
+    const Batch batch = m_source.at(batchNumber);
     const auto labels = batch.labels.to(m_device);
     const auto masks = m_model->masks(batch.pictures.to(m_device));
     const auto logits = enlarge(masks, labels.size(1), labels.size(2));
     const auto loss = F::cross_entropy(
         logits, labels, F::CrossEntropyFuncOptions().weight(m_classWeights).ignore_index(m_data.ignored));
-    (loss / m_options.accumulate).backward();
+    (loss / m_options.parts).backward();
     return loss.item<double>();
+}
+
+/// Parts go in rounds of `workers`. Two gradients add to the same bits in either order, more need not: with three and
+/// more workers two runs differ in the last bits.
+double Trainer::runParts(int64_t number) {
+    double loss = 0;
+    for (int first = 0; first < m_options.parts; first += m_options.workers) {
+        std::vector<std::future<double>> others;
+        for (int part = first + 1; part < std::min(first + m_options.workers, m_options.parts); ++part) {
+            others.push_back(std::async(std::launch::async, [this, number, part] { return runPart(number, part); }));
+        }
+        loss += runPart(number, first);
+        for (auto& other : others) loss += other.get();
+    }
+    return loss / m_options.parts;
 }
 
 double Trainer::step() {
     const int64_t number = m_progress.step;
-    // Stochastic depth draws from the global generator: tied to the step, a resumed run draws the same.
-    torch::manual_seed(pipeline::mix(m_options.data.seed, static_cast<uint64_t>(number)));
     setRate(*m_optimiser, rateAt(number, m_options.steps, m_options.warmUp, m_options.rate));
     m_optimiser->zero_grad();
-    double loss = 0;
-    for (int part = 0; part < m_options.accumulate; ++part) {
-        const int64_t batchNumber = number * m_options.accumulate + part;
-        const Batch batch = m_next.valid() ? m_next.get() : m_source.at(batchNumber);
-        m_next = std::async(std::launch::async, [this, batchNumber] { return m_source.at(batchNumber + 1); });
-        loss += lossOf(batch) / m_options.accumulate;
-        m_progress.images += batch.pictures.size(0);
-    }
+    const double loss = runParts(number);
+    m_progress.images += static_cast<int64_t>(m_options.parts) * m_options.data.batch;
     torch::nn::utils::clip_grad_norm_(m_model->parameters(), 1.0);
     m_optimiser->step();
     updateMean(m_mean, m_model, number, m_options.meanDecay);
@@ -147,8 +162,7 @@ void Trainer::report(const CurveRow& row, bool always) {
 }
 
 std::vector<CurveRow> Trainer::run() {
-    const auto fastest = m_options.mixed ? ComputeType::fastest(m_device) : torch::kFloat32;
-    const ComputeType compute(fastest);
+    const ComputeType compute(m_computeType);
     Curve curve(path("curve.csv"), m_progress.step);
     m_model->train();
     while (m_progress.step < m_options.steps) {
@@ -168,7 +182,6 @@ std::vector<CurveRow> Trainer::run() {
         if (last || validates || row.step % m_options.checkpointEvery == 0) save();
         if (validates || last) curve.draw(path("curve.png"));
     }
-    if (m_next.valid()) m_next.wait();
     return curve.rows();
 }
 

@@ -20,10 +20,10 @@ struct TrainOptions {
     double meanDecay = 0.998;  ///< of the running mean of the weights
     double classPower = 0.5;   ///< 0 weighs all classes alike
     double classLimit = 6.0;
-    int accumulate = 1;           ///< batches a step
+    int parts = 2;                ///< batches a step, their gradients averaged
+    int workers = 2;              ///< parts that run side by side
     int64_t validateEvery = 500;  ///< steps
     int64_t checkpointEvery = 100;
-    int threads = 0;    ///< 0: all
     bool mixed = true;  ///< products in bf16 where the hardware has it
     bool quiet = false;
 };

@@ -44,12 +44,19 @@ BlockImpl::BlockImpl(int64_t dim, int64_t heads, double dropPath) : m_dropPath(d
     mlp = register_module("mlp", Mlp(dim, 4 * dim));
 }
 
+static torch::Generator& dropPathGenerator() {
+    thread_local torch::Generator generator = at::detail::createCPUGenerator();
+    return generator;
+}
+
+void seedDropPath(uint64_t seed) { dropPathGenerator().set_current_seed(seed); }
+
 torch::Tensor BlockImpl::dropPath(const torch::Tensor& branch) const {
     const auto full = branch.to(torch::kFloat32);
     if (!is_training() || m_dropPath <= 0) return full;
     const double keep = 1.0 - m_dropPath;
-    const auto mask = torch::empty({full.size(0), 1, 1}, full.options()).bernoulli_(keep).div_(keep);
-    return full * mask;
+    const auto mask = torch::empty({full.size(0), 1, 1}).bernoulli_(keep, dropPathGenerator()).div_(keep);
+    return full * mask.to(full.device());
 }
 
 torch::Tensor BlockImpl::forward(torch::Tensor x) {
