@@ -16,9 +16,9 @@ double place(double outer, double inner, pipeline::Random& random) {
 
 cv::Matx23d randomCrop(cv::Size from, const AugmentOptions& options, pipeline::Random& random) {
     const double scale = options.scaleLow * std::pow(options.scaleHigh / options.scaleLow, random.uniform());
-    const double aspect = std::pow(1.2, random.uniform(-1, 1));
+    const double aspect = options.geometry ? std::pow(1.2, random.uniform(-1, 1)) : 1.0;
     const double scaleX = scale * std::sqrt(aspect), scaleY = scale / std::sqrt(aspect);
-    const bool flip = random.chance(0.5);
+    const bool flip = options.geometry && random.chance(0.5);
     const double left = place(from.width * scaleX, options.width, random);
     const double top = place(from.height * scaleY, options.height, random);
     if (flip) return {-scaleX, 0, from.width * scaleX - left, 0, scaleY, -top};

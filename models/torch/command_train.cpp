@@ -37,6 +37,9 @@ void addDataOptions(CLI::App& verb, Arguments& a) {
     verb.add_option("--night", data.augment.night, "share of pictures at simulated night")
         ->capture_default_str();
     verb.add_option("--colour", data.augment.colour, "strength of colour changes")->capture_default_str();
+    verb.add_option("--scene", data.scene, "share of pictures from the built-in street")
+        ->capture_default_str();
+    verb.add_option("--streets", data.streets, "different built-in streets")->capture_default_str();
     verb.add_option("--batch", data.batch, "pictures a batch")->capture_default_str();
     verb.add_option("--seed", data.seed, "seed of weights and batches")->capture_default_str();
 }

@@ -9,5 +9,6 @@ namespace mpm::models {
 
 void addTrain(CLI::App& app);
 void addEval(CLI::App& app);
+void addExport(CLI::App& app);
 
 }  // namespace mpm::models

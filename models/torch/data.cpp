@@ -1,11 +1,13 @@
 #include "models/torch/data.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include <opencv2/imgproc.hpp>
 
 #include "models/torch/augment.hpp"
+#include "pipeline/scene/street.hpp"
 
 namespace mpm::models {
 
@@ -29,8 +31,34 @@ static torch::Tensor labelsToTensor(const cv::Mat& labels, int stride, int phase
     return tensor;
 }
 
+/// Two thirds by day, one third from dusk till dawn.
+static double anyHour(pipeline::Random& random) {
+    return random.chance(0.66) ? random.uniform(6.5, 18.5) : std::fmod(random.uniform(18.5, 30.5), 24);
+}
+
+void ScenePool::make(size_t street, Entry& entry) const {
+    const uint64_t seed = pipeline::mix(m_seed ^ 0x5CE7E, street);
+    pipeline::Random random(seed);
+    pipeline::Street scene(m_size, seed);
+    for (int i = 0; i < kFramesAStreet; ++i) {
+        const double hour = anyHour(random);
+        auto frame = scene.at(hour, random.uniform(0, 600));
+        entry.frames.push_back({frame.picture, frame.labels, "scene"});
+    }
+}
+
+pipeline::Sample ScenePool::draw(pipeline::Random& random) const {
+    const auto street = static_cast<size_t>(random.below(static_cast<int>(m_streets.size())));
+    Entry& entry = m_streets[street];
+    std::call_once(entry.made, [&] { make(street, entry); });
+    return entry.frames[static_cast<size_t>(random.below(kFramesAStreet))];
+}
+
 BatchSource::BatchSource(std::vector<pipeline::Sample> samples, int ignored, Options options)
-    : m_samples(std::move(samples)), m_ignored(ignored), m_options(options) {
+    : m_samples(std::move(samples)),
+      m_scenes(options.sceneSize, options.streets, options.seed),
+      m_ignored(ignored),
+      m_options(options) {
     TORCH_CHECK(!m_samples.empty() || options.scene >= 1, "no picture to train on");
 }
 
@@ -45,7 +73,7 @@ static size_t shuffledIndex(int64_t number, size_t count, uint64_t seed) {
 }
 
 pipeline::Sample BatchSource::draw(int64_t number, pipeline::Random& random) const {
-    (void)random;
+    if (m_samples.empty() || random.chance(m_options.scene)) return m_scenes.draw(random);
     return m_samples[shuffledIndex(number, m_samples.size(), m_options.seed)];
 }
 

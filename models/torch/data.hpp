@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -21,12 +22,33 @@ struct AugmentOptions {
     int height = 256, width = 320;           ///< of the crop
     double scaleLow = 0.6, scaleHigh = 1.8;  ///< of the picture, log-uniform
     double night = 0.15;                     ///< share of pictures under the night simulation
+    bool geometry = true;                    ///< flips, and changes of the aspect
     double colour = 0.35;  ///< strength of brightness, contrast, saturation and tint changes
 };
 
 struct Batch {
     torch::Tensor pictures;  ///< f32 [B, 3, H, W]
     torch::Tensor labels;    ///< int64 [B, H/stride, W/stride]
+};
+
+/// Frames of the built-in street, made when first asked for. Safe to use from several threads.
+class ScenePool {
+public:
+    ScenePool(cv::Size size, int streets, uint64_t seed) : m_size(size), m_seed(seed), m_streets(streets) {}
+
+    pipeline::Sample draw(pipeline::Random& random) const;
+
+private:
+    static constexpr int kFramesAStreet = 4;
+    struct Entry {
+        std::once_flag made;
+        std::vector<pipeline::Sample> frames;
+    };
+    void make(size_t street, Entry& entry) const;
+
+    cv::Size m_size;
+    uint64_t m_seed;
+    mutable std::vector<Entry> m_streets;
 };
 
 class BatchSource {
@@ -37,6 +59,7 @@ public:
         int labelStride = 4;  ///< the loss looks at one pixel in stride x stride
         double scene = 0.0;   ///< share of pictures from the built-in street
         cv::Size sceneSize{480, 360};
+        int streets = 250;  ///< different ones
         uint64_t seed = 1;
     };
 
@@ -49,6 +72,7 @@ private:
     pipeline::Sample draw(int64_t number, pipeline::Random& random) const;
 
     std::vector<pipeline::Sample> m_samples;
+    ScenePool m_scenes;
     int m_ignored;
     Options m_options;
 };

@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
     app.require_subcommand(1);
     mpm::models::addTrain(app);
     mpm::models::addEval(app);
+    mpm::models::addExport(app);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

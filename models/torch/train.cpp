@@ -105,17 +105,19 @@ double Trainer::runPart(int64_t number, int part) {
     return loss.item<double>();
 }
 
-/// Parts go in rounds of `workers`. Two gradients add to the same bits in either order, more need not: with three and
-/// more workers two runs differ in the last bits.
+/// Parts go in rounds of `workers`. Two gradients add to the same bits in either order, more need not: with
+/// three and more workers two runs differ in the last bits.
 double Trainer::runParts(int64_t number) {
     double loss = 0;
     for (int first = 0; first < m_options.parts; first += m_options.workers) {
         std::vector<std::future<double>> others;
         for (int part = first + 1; part < std::min(first + m_options.workers, m_options.parts); ++part) {
-            others.push_back(std::async(std::launch::async, [this, number, part] { return runPart(number, part); }));
+            others.push_back(
+                std::async(std::launch::async, [this, number, part] { return runPart(number, part); }));
         }
         loss += runPart(number, first);
-        for (auto& other : others) loss += other.get();
+        for (auto& other : others)
+            loss += other.get();
     }
     return loss / m_options.parts;
 }
@@ -179,6 +181,7 @@ std::vector<CurveRow> Trainer::run() {
         if (validates) validate(row);
         curve.add(row);
         report(row, validates || last);
+        if (row.step == m_options.stopAfter) break;
         if (last || validates || row.step % m_options.checkpointEvery == 0) save();
         if (validates || last) curve.draw(path("curve.png"));
     }

@@ -24,7 +24,8 @@ struct TrainOptions {
     int workers = 2;              ///< parts that run side by side
     int64_t validateEvery = 500;  ///< steps
     int64_t checkpointEvery = 100;
-    bool mixed = true;  ///< products in bf16 where the hardware has it
+    bool mixed = true;      ///< products in bf16 where the hardware has it
+    int64_t stopAfter = 0;  ///< steps after which to stop short without a checkpoint; 0: never
     bool quiet = false;
 };
 

@@ -49,7 +49,9 @@ static torch::Generator& dropPathGenerator() {
     return generator;
 }
 
-void seedDropPath(uint64_t seed) { dropPathGenerator().set_current_seed(seed); }
+void seedDropPath(uint64_t seed) {
+    dropPathGenerator().set_current_seed(seed);
+}
 
 torch::Tensor BlockImpl::dropPath(const torch::Tensor& branch) const {
     const auto full = branch.to(torch::kFloat32);

@@ -96,8 +96,8 @@ private:
 };
 TORCH_MODULE(VisionTransformer);
 
-/// Stochastic depth draws from a generator of the calling thread's own, so that parts of a batch may run side by side
-/// and still be the same in every run.
+/// Stochastic depth draws from a generator of the calling thread's own, so that parts of a batch may run side
+/// by side and still be the same in every run.
 void seedDropPath(uint64_t seed);
 
 /// Position embedding [1, special + h*w, D] to another grid: bilinear over the grid, special rows kept.

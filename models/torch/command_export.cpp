@@ -1,0 +1,41 @@
+#include <cstdio>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+#include "models/torch/checkpoint.hpp"
+#include "models/torch/commands.hpp"
+#include "models/torch/export_onnx.hpp"
+#include "models/torch/folder.hpp"
+
+namespace mpm::models {
+namespace {
+
+constexpr double kTolerance = 1e-4;
+
+struct Arguments {
+    std::string weights, output, dataset = "camvid", root;
+};
+
+void run(const Arguments& a) {
+    auto model = loadModel(a.weights);
+    exportOnnx(model, classesOf(a.dataset, a.root), a.output);
+    const double difference = exportDifference(model, a.output, 1);
+    std::fprintf(stderr, "%s: largest difference to LibTorch %.2e\n", a.output.c_str(), difference);
+    TORCH_CHECK(difference <= kTolerance, a.output, " differs from LibTorch by ", difference, ", more than ",
+                kTolerance);
+}
+
+}  // namespace
+
+void addExport(CLI::App& app) {
+    auto* verb = app.add_subcommand("export", "trained weights as ONNX in standard operators");
+    auto a = std::make_shared<Arguments>();
+    verb->add_option("weights", a->weights, "best.pt or checkpoint.pt")->required()->check(CLI::ExistingFile);
+    verb->add_option("output", a->output, "ONNX file")->required();
+    verb->add_option("--dataset", a->dataset, "classes: camvid, or folder")->capture_default_str();
+    verb->add_option("--data", a->root, "folder with classes.json, for --dataset folder");
+    verb->callback([a] { run(*a); });
+}
+
+}  // namespace mpm::models

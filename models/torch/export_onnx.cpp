@@ -1,0 +1,208 @@
+#include "models/torch/export_onnx.hpp"
+
+#include <nlohmann/json.hpp>
+#include <opencv2/dnn.hpp>
+
+#include "models/torch/graph_writer.hpp"
+
+namespace mpm::models {
+namespace {
+
+class Exporter {
+public:
+    explicit Exporter(Segmenter& model)
+        : m_model(model), m_vit(model->options().vit), m_graph("segmenter", 13) {}
+
+    GraphWriter& run();
+
+private:
+    using Name = const std::string&;
+    std::string parameter(Name name);
+    std::string scalar(double value) { return m_graph.constant(torch::full({}, value)); }
+    std::string transpose(Name x, const std::vector<int64_t>& order);
+    std::string linear(Name x, Name prefix);
+    std::string norm(Name x, Name prefix);
+    std::string gelu(Name x);
+    std::string attention(Name x, Name prefix, int64_t tokens, int64_t dim, int64_t heads);
+    std::string block(Name x, Name prefix, int64_t tokens, int64_t heads);
+    std::string slice(Name x, int64_t from, int64_t to);
+    std::string unitRows(Name x);
+    std::string embed();
+    std::string encode();
+    std::string decodeMask(Name tokens);
+
+    Segmenter& m_model;
+    const VitOptions& m_vit;
+    GraphWriter m_graph;
+};
+
+std::string Exporter::parameter(Name name) {
+    return m_graph.constant(m_model->named_parameters()[name], name);
+}
+
+std::string Exporter::transpose(Name x, const std::vector<int64_t>& order) {
+    const auto y = m_graph.node("Transpose", {x});
+    m_graph.with("perm", order);
+    return y;
+}
+
+std::string Exporter::linear(Name x, Name prefix) {
+    const auto weight = m_model->named_parameters()[prefix + ".weight"].t();
+    const auto product = m_graph.node("MatMul", {x, m_graph.constant(weight, prefix + ".weight")});
+    return m_graph.node("Add", {product, parameter(prefix + ".bias")});
+}
+
+std::string Exporter::norm(Name x, Name prefix) {
+    const auto meanOf = [&](Name value) {
+        const auto mean = m_graph.node("ReduceMean", {value});
+        m_graph.with("axes", std::vector<int64_t>{-1}).with("keepdims", int64_t{1});
+        return mean;
+    };
+    const auto centred = m_graph.node("Sub", {x, meanOf(x)});
+    const auto variance = meanOf(m_graph.node("Pow", {centred, scalar(2.0)}));
+    const auto deviation = m_graph.node("Sqrt", {m_graph.node("Add", {variance, scalar(1e-5)})});
+    const auto scaled =
+        m_graph.node("Mul", {m_graph.node("Div", {centred, deviation}), parameter(prefix + ".weight")});
+    return m_graph.node("Add", {scaled, parameter(prefix + ".bias")});
+}
+
+std::string Exporter::gelu(Name x) {
+    const auto erf = m_graph.node("Erf", {m_graph.node("Div", {x, scalar(std::sqrt(2.0))})});
+    const auto product = m_graph.node("Mul", {x, m_graph.node("Add", {erf, scalar(1.0)})});
+    return m_graph.node("Mul", {product, scalar(0.5)});
+}
+
+std::string Exporter::attention(Name x, Name prefix, int64_t tokens, int64_t dim, int64_t heads) {
+    const int64_t head = dim / heads;
+    const auto qkv =
+        m_graph.node("Reshape", {linear(x, prefix + ".qkv"), m_graph.shape({1, tokens, 3, heads, head})});
+    const auto parts = transpose(qkv, {2, 0, 3, 1, 4});
+    const auto part = [&](int64_t index) {
+        const auto one =
+            m_graph.node("Gather", {parts, m_graph.constant(torch::tensor(index, torch::kInt64))});
+        m_graph.with("axis", int64_t{0});
+        return one;
+    };
+    const auto query = part(0), key = part(1), value = part(2);
+    const auto products = m_graph.node("MatMul", {query, transpose(key, {0, 1, 3, 2})});
+    const auto scaled = m_graph.node("Mul", {products, scalar(1.0 / std::sqrt(static_cast<double>(head)))});
+    const auto weights = m_graph.node("Softmax", {scaled});
+    m_graph.with("axis", int64_t{-1});
+    const auto mixed = transpose(m_graph.node("MatMul", {weights, value}), {0, 2, 1, 3});
+    return linear(m_graph.node("Reshape", {mixed, m_graph.shape({1, tokens, dim})}), prefix + ".proj");
+}
+
+std::string Exporter::block(Name x, Name prefix, int64_t tokens, int64_t heads) {
+    const auto attended = m_graph.node(
+        "Add", {x, attention(norm(x, prefix + ".norm1"), prefix + ".attn", tokens, m_vit.dim, heads)});
+    const auto hidden = gelu(linear(norm(attended, prefix + ".norm2"), prefix + ".mlp.fc1"));
+    return m_graph.node("Add", {attended, linear(hidden, prefix + ".mlp.fc2")});
+}
+
+std::string Exporter::slice(Name x, int64_t from, int64_t to) {
+    return m_graph.node("Slice", {x, m_graph.shape({from}), m_graph.shape({to}), m_graph.shape({1})});
+}
+
+std::string Exporter::embed() {
+    const auto patches = m_graph.node("Conv", {"input", parameter("encoder.patch_embed.proj.weight"),
+                                               parameter("encoder.patch_embed.proj.bias")});
+    const std::vector<int64_t> side{m_vit.patch, m_vit.patch};
+    m_graph.with("kernel_shape", side).with("strides", side);
+    const int64_t count = m_vit.gridHeight() * m_vit.gridWidth();
+    const auto rows =
+        transpose(m_graph.node("Reshape", {patches, m_graph.shape({1, m_vit.dim, count})}), {0, 2, 1});
+    std::vector<std::string> all{parameter("encoder.cls_token")};
+    if (m_vit.distilled) all.push_back(parameter("encoder.dist_token"));
+    all.push_back(rows);
+    const auto tokens = m_graph.node("Concat", all);
+    m_graph.with("axis", int64_t{1});
+    return m_graph.node("Add", {tokens, parameter("encoder.pos_embed")});
+}
+
+std::string Exporter::encode() {
+    const int64_t tokens = m_vit.gridHeight() * m_vit.gridWidth() + m_vit.specialTokens();
+    auto x = embed();
+    for (int64_t i = 0; i < m_vit.depth; ++i)
+        x = block(x, "encoder.blocks." + std::to_string(i), tokens, m_vit.heads);
+    return slice(norm(x, "encoder.norm"), m_vit.specialTokens(), tokens);
+}
+
+std::string Exporter::unitRows(Name x) {
+    const auto length = m_graph.node("ReduceL2", {x});
+    m_graph.with("axes", std::vector<int64_t>{-1}).with("keepdims", int64_t{1});
+    return m_graph.node("Div", {x, length});
+}
+
+std::string Exporter::decodeMask(Name tokens) {
+    const auto& options = m_model->options();
+    const int64_t patches = m_vit.gridHeight() * m_vit.gridWidth(), all = patches + options.classes;
+    auto x = m_graph.node("Concat", {linear(tokens, "decoder.proj_dec"), parameter("decoder.cls_emb")});
+    m_graph.with("axis", int64_t{1});
+    const int64_t heads = std::max<int64_t>(1, m_vit.dim / 64);
+    for (int64_t i = 0; i < options.decoderDepth; ++i)
+        x = block(x, "decoder.blocks." + std::to_string(i), all, heads);
+    x = norm(x, "decoder.decoder_norm");
+    const auto picture =
+        unitRows(m_graph.node("MatMul", {slice(x, 0, patches), parameter("decoder.proj_patch")}));
+    const auto classes =
+        unitRows(m_graph.node("MatMul", {slice(x, patches, all), parameter("decoder.proj_classes")}));
+    return norm(m_graph.node("MatMul", {picture, transpose(classes, {0, 2, 1})}), "decoder.mask_norm");
+}
+
+GraphWriter& Exporter::run() {
+    const auto& options = m_model->options();
+    m_graph.input("input", {1, 3, m_vit.height, m_vit.width});
+    const auto tokens = encode();
+    const auto masks = options.decoder == "mask" ? decodeMask(tokens) : linear(tokens, "decoder.head");
+    const auto grid =
+        m_graph.node("Reshape", {transpose(masks, {0, 2, 1}),
+                                 m_graph.shape({1, options.classes, m_vit.gridHeight(), m_vit.gridWidth()})});
+    const std::vector<int64_t> full{1, options.classes, m_vit.height, m_vit.width};
+    const auto none = m_graph.constant(torch::empty({0}));
+    const auto logits = m_graph.node("Resize", {grid, none, none, m_graph.shape(full)});
+    m_graph.with("mode", std::string("linear"))
+        .with("coordinate_transformation_mode", std::string("half_pixel"));
+    m_graph.output(logits, "logits", full);
+    return m_graph;
+}
+
+void describe(GraphWriter& graph, const VitOptions& vit, const pipeline::Classes& classes) {
+    nlohmann::json palette = nlohmann::json::array();
+    for (const auto& color : classes.palette)
+        palette.push_back({color[0], color[1], color[2]});
+    graph.metadata("mpm.labels", nlohmann::json(classes.names).dump());
+    graph.metadata("mpm.palette", palette.dump());
+    graph.metadata("mpm.mean", "[0.5,0.5,0.5]");
+    graph.metadata("mpm.std", "[0.5,0.5,0.5]");
+    graph.metadata("mpm.size", nlohmann::json({vit.height, vit.width}).dump());
+}
+
+}  // namespace
+
+void exportOnnx(Segmenter& model, const pipeline::Classes& classes, const std::string& path) {
+    TORCH_CHECK(classes.count() == model->options().classes, "the model has ", model->options().classes,
+                " classes, the class list ", classes.count());
+    Exporter exporter(model);
+    auto& graph = exporter.run();
+    describe(graph, model->options().vit, classes);
+    graph.save(path);
+}
+
+double exportDifference(Segmenter& model, const std::string& path, uint64_t seed) {
+    torch::NoGradGuard noGrad;
+    model->eval();
+    torch::manual_seed(seed);
+    const auto& vit = model->options().vit;
+    const auto picture = torch::rand({1, 3, vit.height, vit.width}) * 2 - 1;
+    const auto expected = model->forward(picture).contiguous();
+    const int inputShape[] = {1, 3, static_cast<int>(vit.height), static_cast<int>(vit.width)};
+    cv::dnn::Net net = cv::dnn::readNetFromONNX(path);
+    net.setInput(cv::Mat(4, inputShape, CV_32F, picture.data_ptr()));
+    const cv::Mat logits = net.forward();
+    const int shape[] = {1, static_cast<int>(expected.size(1)), inputShape[2], inputShape[3]};
+    TORCH_CHECK(logits.total() == static_cast<size_t>(expected.numel()), path,
+                " gives logits of another size");
+    return cv::norm(logits, cv::Mat(4, shape, CV_32F, expected.data_ptr()), cv::NORM_INF);
+}
+
+}  // namespace mpm::models

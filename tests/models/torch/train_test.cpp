@@ -1,0 +1,163 @@
+#include "models/torch/train.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+#include <opencv2/imgcodecs.hpp>
+
+#include "models/torch/checkpoint.hpp"
+#include "models/torch/evaluate.hpp"
+#include "pipeline/scene/street.hpp"
+#include "tests/models/torch/small_model.hpp"
+
+namespace fs = std::filesystem;
+using namespace mpm::models;
+
+namespace {
+
+std::vector<mpm::pipeline::Sample> streetSamples(int count, cv::Size size) {
+    std::vector<mpm::pipeline::Sample> samples;
+    for (int i = 0; i < count; ++i) {
+        const auto frame = mpm::pipeline::Street(size, 100 + static_cast<uint64_t>(i), 1).at(12, 3);
+        samples.push_back({frame.picture, frame.labels, "street" + std::to_string(i)});
+    }
+    return samples;
+}
+
+class TrainTest : public testing::Test {
+protected:
+    void SetUp() override {
+        const auto* info = testing::UnitTest::GetInstance()->current_test_info();
+        m_folder =
+            fs::temp_directory_path() / ("mpm_train_" + std::string(info->name()) + std::to_string(getpid()));
+        fs::remove_all(m_folder);
+    }
+    void TearDown() override { fs::remove_all(m_folder); }
+
+    TrainOptions options(const char* out) const {
+        TrainOptions o;
+        o.model = smallOptions(64, 96, 11);
+        o.model.vit.dropPath = 0.1;
+        o.data.batch = 2;
+        o.data.augment.height = 64;
+        o.data.augment.width = 96;
+        o.out = (m_folder / out).string();
+        o.warmUp = 2;
+        o.checkpointEvery = 4;
+        o.validateEvery = 1000;
+        o.quiet = true;
+        return o;
+    }
+
+    fs::path m_folder;
+};
+
+TEST_F(TrainTest, LearnsATinySetByHeart) {
+    auto o = options("tiny");
+    o.model.vit.dropPath = 0;
+    o.model.vit.patch = 8;
+    o.data.augment.scaleLow = o.data.augment.scaleHigh = 1;
+    o.data.augment.night = o.data.augment.colour = 0;
+    o.data.augment.geometry = false;
+    o.data.labelStride = 1;
+    o.data.batch = 1;
+    o.steps = 300;
+    o.rate = 2e-3;
+    o.weightDecay = 0;
+    o.classPower = 0;
+    o.meanDecay = 0.9;
+    const auto samples = streetSamples(2, {96, 64});
+    const auto rows = train(o, {samples, samples, 11});
+    EXPECT_LT(rows.back().loss, 0.1 * rows.front().loss);
+    EXPECT_GT(rows.back().miou, 0.8);
+}
+
+TEST_F(TrainTest, GoesOnFromItsCheckpointWithTheSameCurve) {
+    const TrainData data{streetSamples(3, {96, 64}), {}, 11};
+    auto whole = options("whole"), cut = options("cut");
+    whole.steps = cut.steps = 10;
+    const auto expected = train(whole, data);
+    cut.stopAfter = 6;  // leaves a checkpoint of step 4 and rows up to 6
+    train(cut, data);
+    cut.stopAfter = 0;
+    const auto rows = train(cut, data);
+    ASSERT_EQ(rows.size(), expected.size());
+    for (size_t i = 0; i < rows.size(); ++i) {
+        EXPECT_EQ(rows[i].step, expected[i].step);
+        EXPECT_NEAR(rows[i].loss, expected[i].loss, 1e-5) << "step " << rows[i].step;
+    }
+}
+
+void writeDataSet(const fs::path& root) {
+    for (const char* split : {"train", "val"}) {
+        fs::create_directories(root / split / "images");
+        fs::create_directories(root / split / "labels");
+        for (const auto& sample : streetSamples(3, {96, 64})) {
+            cv::imwrite((root / split / "images" / (sample.name + ".png")).string(), sample.picture);
+            cv::imwrite((root / split / "labels" / (sample.name + ".png")).string(), sample.labels);
+        }
+    }
+}
+
+pid_t startProgram(const fs::path& root, const fs::path& out) {
+    const pid_t child = fork();
+    if (child != 0) return child;
+    execl(MPM_MODELS_PROGRAM, "mpm-models", "train", "--data", root.c_str(), "--out", out.c_str(), "--steps",
+          "12", "--size", "64", "96", "--crop", "64", "96", "--batch", "1", "--checkpoint-every", "2",
+          "--warm-up", "2", nullptr);
+    _exit(127);
+}
+
+std::vector<std::string> lossColumn(const fs::path& csv) {
+    std::ifstream file(csv);
+    std::vector<std::string> column;
+    for (std::string line; std::getline(file, line);) {
+        std::stringstream cells(line);
+        std::string cell;
+        for (int i = 0; i < 4; ++i)
+            std::getline(cells, cell, ',');
+        column.push_back(cell);
+    }
+    return column;
+}
+
+TEST_F(TrainTest, SurvivesKill) {
+    writeDataSet(m_folder / "data");
+    int status = 0;
+    waitpid(startProgram(m_folder / "data", m_folder / "whole"), &status, 0);
+    ASSERT_EQ(WEXITSTATUS(status), 0);
+    const pid_t child = startProgram(m_folder / "data", m_folder / "cut");
+    const fs::path csv = m_folder / "cut/curve.csv";
+    for (int i = 0; i < 3000 && lossColumn(csv).size() < 6; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "the run was over before it could be killed";
+    waitpid(startProgram(m_folder / "data", m_folder / "cut"), &status, 0);
+    ASSERT_EQ(WEXITSTATUS(status), 0);
+    const auto expected = lossColumn(m_folder / "whole/curve.csv"), resumed = lossColumn(csv);
+    ASSERT_EQ(resumed.size(), expected.size());
+    for (size_t i = 1; i < resumed.size(); ++i)
+        EXPECT_NEAR(std::stod(resumed[i]), std::stod(expected[i]), 1e-4) << "row " << i;
+}
+
+TEST_F(TrainTest, SavedWeightsPredictTheSame) {
+    auto model = smallModel(smallOptions(64, 96, 11), 9);
+    fs::create_directories(m_folder);
+    const auto path = (m_folder / "model.pt").string();
+    saveModel(path, model);
+    auto loaded = loadModel(path);
+    const auto sample = streetSamples(1, {96, 64})[0];
+    EXPECT_EQ(cv::norm(predict(model, sample.picture), predict(loaded, sample.picture), cv::NORM_INF), 0);
+    std::ofstream(path) << "not an archive";
+    EXPECT_ANY_THROW(loadModel(path));
+    EXPECT_ANY_THROW(loadModel((m_folder / "absent.pt").string()));
+}
+
+}  // namespace
