@@ -17,7 +17,7 @@ struct Arguments {
     std::string weights, root, dataset = "camvid", split = "val";
     std::vector<int64_t> blocks;
     bool night = false;
-    int threads = 0;
+    int threads = 0, frames = 200;
 };
 
 void print(const Evaluation& result, const pipeline::Classes& classes) {
@@ -38,7 +38,7 @@ void run(const Arguments& a) {
     auto model = loadModel(a.weights);
     model->encoder->setReducer({"mpm", a.blocks});
     const auto classes = classesOf(a.dataset, a.root);
-    auto samples = readAll(a.root, a.split, classes);
+    auto samples = a.dataset == "scene" ? sceneFrames(a.frames, {640, 480}) : readAll(a.root, a.split, classes);
     if (a.night) {
         for (auto& sample : samples)
             sample.picture = pipeline::night(sample.picture, {}, pipeline::seedOf(sample.name));
@@ -52,9 +52,10 @@ void addEval(CLI::App& app) {
     auto* verb = app.add_subcommand("eval", "mIoU of trained weights, by class");
     auto a = std::make_shared<Arguments>();
     verb->add_option("weights", a->weights, "best.pt or checkpoint.pt")->required()->check(CLI::ExistingFile);
-    verb->add_option("--data", a->root, "folder with the split")->required()->check(CLI::ExistingDirectory);
-    verb->add_option("--dataset", a->dataset, "camvid or folder")->capture_default_str();
+    verb->add_option("--data", a->root, "folder with the split")->check(CLI::ExistingDirectory);
+    verb->add_option("--dataset", a->dataset, "camvid, folder, or scene: the built-in street")->capture_default_str();
     verb->add_option("--split", a->split)->capture_default_str();
+    verb->add_option("--frames", a->frames, "of the built-in street")->capture_default_str();
     verb->add_option("--blocks", a->blocks, "blocks to merge before, 2,5 say")->delimiter(',');
     verb->add_flag("--night", a->night, "under the night simulation");
     verb->add_option("--threads", a->threads)->capture_default_str();

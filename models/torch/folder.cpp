@@ -1,11 +1,13 @@
 #include "models/torch/folder.hpp"
 
+#include "pipeline/scene/street.hpp"
+
 namespace mpm::models {
 
 pipeline::Classes classesOf(const std::string& preset, const std::string& root) {
-    if (preset == "camvid") return pipeline::camvidClasses();
+    if (preset == "camvid" || preset == "scene") return pipeline::camvidClasses();
     if (preset == "folder") return pipeline::readClasses(root + "/classes.json");
-    CV_Error(cv::Error::StsBadArg, "--dataset " + preset + ": expected camvid or folder");
+    CV_Error(cv::Error::StsBadArg, "--dataset " + preset + ": expected camvid, folder or scene");
 }
 
 std::vector<pipeline::Sample> readAll(const std::string& root, const std::string& split,
@@ -17,6 +19,17 @@ std::vector<pipeline::Sample> readAll(const std::string& root, const std::string
         if (samples.back().labels.type() != CV_8U) {
             CV_Error(cv::Error::StsUnsupportedFormat, dataset.name(i) + ": training needs 8-bit labels");
         }
+    }
+    return samples;
+}
+
+std::vector<pipeline::Sample> sceneFrames(int count, cv::Size size) {
+    std::vector<pipeline::Sample> samples;
+    for (int i = 0; i < count; ++i) {
+        // Training takes seeds from the whole 64-bit range by a hash: it never meets these small ones.
+        const auto seed = static_cast<uint64_t>(i) + 1;
+        const auto frame = pipeline::Street(size, seed).at(8 + 0.05 * i, 3.7 * i);
+        samples.push_back({frame.picture, frame.labels, "scene" + std::to_string(i)});
     }
     return samples;
 }

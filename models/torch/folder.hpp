@@ -8,10 +8,13 @@
 
 namespace mpm::models {
 
-/// camvid, or folder (ROOT/classes.json).
+/// camvid and scene (the built-in street: the same classes, nothing ignored), or folder (ROOT/classes.json).
 pipeline::Classes classesOf(const std::string& preset, const std::string& root);
 
 std::vector<pipeline::Sample> readAll(const std::string& root, const std::string& split,
                                       const pipeline::Classes& classes);
+
+/// Frames of built-in streets whose seeds training never draws, one a street, at an hour by day.
+std::vector<pipeline::Sample> sceneFrames(int count, cv::Size size);
 
 }  // namespace mpm::models
