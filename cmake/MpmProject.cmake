@@ -25,7 +25,8 @@ foreach(sanitizer IN LISTS MPM_SANITIZE)
   add_link_options(-fsanitize=${sanitizer})
 endforeach()
 
-# mpm_add_test(NAME fast|long|gpu SOURCES ... LIBRARIES ...): one GoogleTest program, its cases known to ctest one by one.
+# mpm_add_test(NAME fast|long|gpu SOURCES ... LIBRARIES ...): one GoogleTest program, one entry of ctest.
+# Where MPM_TESTS_NEVER_SKIP is set, a skipped case fails it.
 function(mpm_add_test name label)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "SOURCES;LIBRARIES")
   add_executable(${name} ${arg_SOURCES})
@@ -35,4 +36,7 @@ function(mpm_add_test name label)
     MPM_SHARED_DIR="${PROJECT_SOURCE_DIR}/../shared" MPM_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 600)
+  if(MPM_TESTS_NEVER_SKIP)
+    set_tests_properties(${name} PROPERTIES FAIL_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
+  endif()
 endfunction()

@@ -42,17 +42,17 @@ self_test() {
     plant pipeline/scene/planted.cpp '#include <opencv2/highgui.hpp>'
     plant pipeline/scene/planted.cpp '#  include <torch/torch.h>'
     plant pipeline/scene/CMakeLists.txt 'target_link_libraries(mpm_pipeline_scene PUBLIC
-  mpm_models_onnx)'
+  mpm_onnx)'
     plant pipeline/scene/planted.hpp '#include "mpm_layer/merge/map.hpp"'
     plant models/onnx/planted.cpp '#include "pipeline/scene/scene.hpp"'
     plant models/torch/planted.cpp '#include "pipeline/store/store.hpp"'
-    plant models/torch/CMakeLists.txt 'target_link_libraries(mpm_models_torch PUBLIC mpm_pipeline_daynight)'
+    plant models/torch/CMakeLists.txt 'target_link_libraries(mpm_torch PUBLIC mpm_pipeline_daynight)'
     plant cli/planted.cpp '#include "gui/window.hpp"'
     plant cli/planted.cpp '#include "onnx/onnx_pb.h"'
     plant cli/CMakeLists.txt 'target_link_libraries(mpm_cli PRIVATE Qt6::Core)'
     plant gui/planted.cpp '#include "cli/verb.hpp"'
     plant gui/CMakeLists.txt 'target_link_libraries(mpm_gui PRIVATE opencv_highgui)'
-    plant gui/CMakeLists.txt 'target_link_libraries(mpm_gui PRIVATE mpm_models_torch)'
+    plant gui/CMakeLists.txt 'target_link_libraries(mpm_gui PRIVATE mpm_torch)'
     echo "check_layering: $planted planted violations, all caught"
 }
 

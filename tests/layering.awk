@@ -19,7 +19,7 @@ BEGIN {
     lib["LibTorch"] = "^(torch|c10|ATen)/|^torch$|TORCH_LIBRARIES"
     home["LibTorch"] = "models/torch"
     lib["protobuf"] = "^(google/protobuf|onnx)/|^protobuf::|onnx_proto$|^onnx$|PROTOBUF"
-    home["protobuf"] = "models/onnx"
+    home["protobuf"] = "models"
     lib["highgui"] = "highgui"
     home["highgui"] = "cli"
     lib["cv::dnn"] = "opencv2/dnn"
@@ -55,9 +55,10 @@ function visit(name, target,    l) {
             complain(l " (" name ") belongs to: " home[l])
 }
 
-# A linked target's room: mpm_pipeline_scene -> pipeline/scene, mpm_models_onnx -> models/onnx.
+# A linked target's room: mpm_pipeline_scene -> pipeline/scene, mpm_onnx -> models/onnx.
 function roomOfTarget(name,    room) {
     if (name ~ /^mpm::layer(_static)?$|^mpm(_static)?$/) return "mpm"
+    if (name ~ /^mpm_(onnx|torch)/ && name != "mpm_onnx_proto") return "models/" substr(name, 5)
     if (name == "mpm_warnings" || name !~ /^mpm_(layer|pipeline|models|cli|gui)/) return ""
     room = substr(name, 5)
     if (room ~ /^layer/) return "mpm_layer"
