@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "mpm_layer/kernels/parallel.hpp"
+
 namespace mpm::cpu {
 
 Batch::Batch(const SessionInput& input, int special)
@@ -9,16 +11,16 @@ Batch::Batch(const SessionInput& input, int special)
       m_dim(input.tokens.size[2]),
       m_pictureTokens(input.tokens.size[1] - special),
       m_rows(input.tokens.size[0] * input.tokens.size[1]),
-      m_images(input.tokens.size[0]),
-      m_sizes(m_rows, 1.0f),
-      m_positions(m_rows, -1) {
+      m_images(input.tokens.size[0]) {
+    m_meaning.sizes.assign(m_rows, 1.0f);
+    m_meaning.positions.assign(m_rows, -1);
     const int rowsPerImage = input.tokens.size[1];
     for (int i = 0; i < images(); ++i) {
         m_images[i].first = i * rowsPerImage;
         m_images[i].tokens = m_pictureTokens;
         m_images[i].composed = identityMap(m_pictureTokens);
         for (int t = 0; t < m_pictureTokens; ++t)
-            m_positions[i * rowsPerImage + special + t] = t;
+            m_meaning.positions[i * rowsPerImage + special + t] = t;
     }
     copyTokens(input.tokens);
     spreadKeyBias(input.keyBias);
@@ -34,9 +36,9 @@ void Batch::spreadKeyBias(const cv::Mat& bias) {
     if (bias.empty()) return;
     const cv::Mat whole = bias.isContinuous() ? bias : bias.clone();
     const float* values = whole.ptr<float>();
-    m_keyBias.resize(m_rows);
+    m_meaning.keyBias.resize(m_rows);
     for (int r = 0; r < m_rows; ++r)
-        m_keyBias[r] = values[r % whole.total()];
+        m_meaning.keyBias[r] = values[r % whole.total()];
 }
 
 RowsView Batch::tokens(int image) const {
@@ -56,34 +58,15 @@ void Batch::apply(const std::vector<MergeMap>& maps, bool weighted, int block) {
         first[i] = rows;
         rows += m_special + maps[i].clusters;
     }
-    float* out = m_spare.reserve(static_cast<size_t>(rows) * m_dim);
-    std::vector<float> sizes(rows, 1.0f), bias(hasKeyBias() ? rows : 0);
-    std::vector<int> positions(rows, -1);
+    Rows merged;
+    merged.sizes.assign(rows, 1.0f);
+    merged.positions.assign(rows, -1);
+    if (hasKeyBias()) merged.keyBias.resize(rows);
+    m_spare.reserve(static_cast<size_t>(rows) * m_dim);
     for (int i = 0; i < images(); ++i) {
-        const Image& image = m_images[i];
-        std::copy_n(row(image.first), static_cast<size_t>(m_special) * m_dim,
-                    out + static_cast<size_t>(first[i]) * m_dim);
-        if (hasKeyBias()) std::copy_n(&m_keyBias[image.first], m_special, bias.begin() + first[i]);
         const Clusters clusters(maps[i]);
-        const int from = image.first + m_special, to = first[i] + m_special;
-        cv::parallel_for_(cv::Range(0, (clusters.count() + 63) / 64), [&](const cv::Range& range) {
-            averageRows(tokens(i), clusters, {range.start * 64, std::min(range.end * 64, clusters.count())},
-                        weighted ? &m_sizes[from] : nullptr, out + static_cast<size_t>(to) * m_dim, m_dim);
-        });
-        for (int c = 0; c < clusters.count(); ++c) {
-            const int* members = clusters.members(c);
-            float size = 0;
-            double sum = 0;
-            for (int m = 0; m < clusters.size(c); ++m) {
-                size += m_sizes[from + members[m]];
-                if (hasKeyBias()) sum += m_keyBias[from + members[m]];
-            }
-            sizes[to + c] = size;
-            if (hasKeyBias()) bias[to + c] = static_cast<float>(sum / clusters.size(c));
-            positions[to + c] = m_positions[from + members[0]];
-        }
-    }
-    for (int i = 0; i < images(); ++i) {
+        mergeRows(i, clusters, weighted, first[i]);
+        mergeMeaning(i, clusters, first[i], merged);
         Image& image = m_images[i];
         image.first = first[i];
         image.tokens = maps[i].clusters;
@@ -91,10 +74,39 @@ void Batch::apply(const std::vector<MergeMap>& maps, bool weighted, int block) {
         image.report.stages.push_back({block, toMat(maps[i]), maps[i].clusters});
     }
     std::swap(m_data, m_spare);
-    m_sizes.swap(sizes);
-    m_keyBias.swap(bias);
-    m_positions.swap(positions);
+    m_meaning = std::move(merged);
     m_rows = rows;
+}
+
+void Batch::mergeRows(int image, const Clusters& clusters, bool weighted, int first) {
+    constexpr int kGrain = 32;
+    const Image& from = m_images[image];
+    float* out = m_spare.data() + static_cast<size_t>(first) * m_dim;
+    std::copy_n(row(from.first), static_cast<size_t>(m_special) * m_dim, out);
+    out += static_cast<size_t>(m_special) * m_dim;
+    const float* sizes = weighted ? &m_meaning.sizes[from.first + m_special] : nullptr;
+    parallelFor((clusters.count() + kGrain - 1) / kGrain, [&](int part) {
+        const cv::Range range(part * kGrain, std::min((part + 1) * kGrain, clusters.count()));
+        averageRows(tokens(image), clusters, range, sizes, out, m_dim);
+    });
+}
+
+void Batch::mergeMeaning(int image, const Clusters& clusters, int first, Rows& merged) const {
+    const int from = m_images[image].first, special = from + m_special;
+    if (hasKeyBias()) std::copy_n(&m_meaning.keyBias[from], m_special, merged.keyBias.begin() + first);
+    for (int c = 0; c < clusters.count(); ++c) {
+        const int* members = clusters.members(c);
+        const int to = first + m_special + c;
+        float size = 0;
+        double bias = 0;
+        for (int m = 0; m < clusters.size(c); ++m) {
+            size += m_meaning.sizes[special + members[m]];
+            if (hasKeyBias()) bias += m_meaning.keyBias[special + members[m]];
+        }
+        merged.sizes[to] = size;
+        if (hasKeyBias()) merged.keyBias[to] = static_cast<float>(bias / clusters.size(c));
+        merged.positions[to] = m_meaning.positions[special + members[0]];
+    }
 }
 
 std::vector<ImageReport> Batch::takeReport() {

@@ -36,11 +36,11 @@ public:
     /// The image tokens of one image.
     RowsView tokens(int image) const;
 
-    bool hasKeyBias() const { return !m_keyBias.empty(); }
-    const float* keyBias() const { return m_keyBias.data(); }
-    const float* sizes() const { return m_sizes.data(); }
+    bool hasKeyBias() const { return !m_meaning.keyBias.empty(); }
+    const float* keyBias() const { return m_meaning.keyBias.data(); }
+    const float* sizes() const { return m_meaning.sizes.data(); }
     /// Raster position of a row's representative; -1 for special tokens.
-    int position(int r) const { return m_positions[r]; }
+    int position(int r) const { return m_meaning.positions[r]; }
 
     /// Shortens the run: one map for each image.
     void apply(const std::vector<MergeMap>& maps, bool weighted, int block);
@@ -48,14 +48,21 @@ public:
     std::vector<ImageReport> takeReport();
 
 private:
+    // What each row stands for.
+    struct Rows {
+        std::vector<float> sizes, keyBias;
+        std::vector<int> positions;
+    };
+
     void copyTokens(const cv::Mat& tokens);
     void spreadKeyBias(const cv::Mat& bias);
+    void mergeRows(int image, const Clusters& clusters, bool weighted, int first);
+    void mergeMeaning(int image, const Clusters& clusters, int first, Rows& merged) const;
 
     int m_special, m_dim, m_pictureTokens, m_rows;
     std::vector<Image> m_images;
     kernels::Buffer m_data, m_spare;
-    std::vector<float> m_sizes, m_keyBias;
-    std::vector<int> m_positions;
+    Rows m_meaning;
 };
 
 }  // namespace mpm::cpu

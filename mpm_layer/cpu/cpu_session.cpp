@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "mpm_layer/kernels/attention.hpp"
+#include "mpm_layer/cpu/attention.hpp"
+#include "mpm_layer/kernels/parallel.hpp"
 #include "mpm_layer/kernels/rows.hpp"
 
 namespace mpm::cpu {
@@ -13,6 +14,7 @@ namespace mpm::cpu {
 struct CpuSession::Workspace {
     kernels::Buffer qkv;       // [rows][paddedStride(3 * inner)]
     kernels::Buffer attended;  // [rows][paddedStride(inner)]
+    AttentionScratch attention;
 
     static Workspace& ofThread() {
         static thread_local Workspace workspace;
@@ -36,17 +38,15 @@ void forEachChunk(int rows, int limit, const Body& body) {
     const int threads = std::max(1, cv::getNumThreads());
     const int least = (rows + limit - 1) / limit;
     const int chunks = std::min(groups, (least + threads - 1) / threads * threads);
-    cv::parallel_for_(
-        cv::Range(0, chunks),
-        [&](const cv::Range& range) {
-            for (int c = range.start; c < range.end; ++c) {
-                const int first = static_cast<int>(static_cast<int64>(groups) * c / chunks) * group;
-                const int last =
-                    std::min(rows, static_cast<int>(static_cast<int64>(groups) * (c + 1) / chunks) * group);
-                if (last > first) body(first, last - first);
-            }
+    parallelFor(
+        chunks,
+        [&](int c) {
+            const int first = static_cast<int>(static_cast<int64>(groups) * c / chunks) * group;
+            const int last =
+                std::min(rows, static_cast<int>(static_cast<int64>(groups) * (c + 1) / chunks) * group);
+            if (last > first) body(first, last - first);
         },
-        chunks);
+        1);
 }
 
 double elapsedMs(int64 since) {
@@ -73,9 +73,8 @@ const float* normalisedRows(const Norm& norm, const Batch& batch, int first, int
     return to;
 }
 
-kernels::Epilogue residual(const Linear& linear, const std::vector<float>& scale) {
+kernels::Epilogue residual(const std::vector<float>& scale) {
     kernels::Epilogue epilogue;
-    epilogue.bias = linear.biasData();
     epilogue.scale = scale.empty() ? nullptr : scale.data();
     epilogue.add = true;
     return epilogue;
@@ -109,13 +108,11 @@ void CpuSession::attend(int index) {
 void CpuSession::projectIn(const Block& block) {
     const size_t stride = kernels::paddedStride(3 * m_weights->inner);
     m_workspace.qkv.reserve(kernels::paddedSize(m_batch.rows() + kernels::rowGroup(), stride));
-    kernels::Epilogue epilogue;
-    epilogue.bias = block.qkv.biasData();
     forEachChunk(m_batch.rows(), kChunkRows, [&](int first, int count) {
         static thread_local kernels::Buffer scratch;
         const float* rows = normalisedRows(block.norm1, m_batch, first, count, m_config.epsilon, scratch);
-        kernels::product(rows, kernels::paddedStride(m_batch.dim()), count, block.qkv.weight, epilogue,
-                         m_workspace.qkv.data() + first * stride, stride);
+        block.qkv.apply(rows, kernels::paddedStride(m_batch.dim()), count, {},
+                        m_workspace.qkv.data() + first * stride, stride);
         if (block.qNorm.present || block.kNorm.present || block.rotary.present())
             finishHeads(block, first, count);
     });
@@ -150,45 +147,19 @@ void CpuSession::rotate(const RotaryTables& tables, int row, float* heads) const
 }
 
 void CpuSession::attendAll() {
-    struct Task {
-        int image, head, query;
-    };
-    const int inner = m_weights->inner, size = m_weights->headSize, panel = kernels::queryPanel();
-    const size_t stride = kernels::paddedStride(3 * inner), outStride = kernels::paddedStride(inner);
-    float* out = m_workspace.attended.reserve(kernels::paddedSize(m_batch.rows(), outStride));
-    m_keyBias.clear();
+    std::vector<float> keyBias;
     if (m_batch.hasKeyBias() || m_proportional) {
-        m_keyBias.assign(m_batch.rows(), 0.0f);
+        keyBias.assign(m_batch.rows(), 0.0f);
         for (int r = 0; r < m_batch.rows(); ++r) {
-            if (m_batch.hasKeyBias()) m_keyBias[r] = m_batch.keyBias()[r];
-            if (m_proportional) m_keyBias[r] += std::log(m_batch.sizes()[r]);
+            if (m_batch.hasKeyBias()) keyBias[r] = m_batch.keyBias()[r];
+            if (m_proportional) keyBias[r] += std::log(m_batch.sizes()[r]);
         }
     }
-    std::vector<Task> tasks;
-    for (int i = 0; i < m_batch.images(); ++i) {
-        for (int h = 0; h < m_weights->heads; ++h) {
-            const int tokens = m_batch.special() + m_batch.image(i).tokens;
-            for (int q = 0; q < tokens; q += panel)
-                tasks.push_back({i, h, q});
-        }
-    }
-    cv::parallel_for_(cv::Range(0, static_cast<int>(tasks.size())), [&](const cv::Range& range) {
-        for (int t = range.start; t < range.end; ++t) {
-            const Task& task = tasks[t];
-            const int first = m_batch.image(task.image).first;
-            const float* q = m_workspace.qkv.data() + first * stride + task.head * size;
-            const kernels::AttentionHead head{q,
-                                              q + inner,
-                                              q + 2 * inner,
-                                              stride,
-                                              m_batch.special() + m_batch.image(task.image).tokens,
-                                              size,
-                                              m_weights->attentionScale,
-                                              m_keyBias.empty() ? nullptr : &m_keyBias[first]};
-            kernels::attendPanel(head, task.query, out + (first + task.query) * outStride + task.head * size,
-                                 outStride);
-        }
-    });
+    const size_t stride = kernels::paddedStride(m_weights->inner);
+    float* out = m_workspace.attended.reserve(kernels::paddedSize(m_batch.rows(), stride));
+    const QkvRows qkv{m_workspace.qkv.data(), kernels::paddedStride(3 * m_weights->inner)};
+    Attention(*m_weights, m_batch, qkv, keyBias.empty() ? nullptr : keyBias.data(), m_workspace.attention)
+        .run(out, stride);
 }
 
 void CpuSession::projectOut(const Block& block) {
@@ -202,44 +173,41 @@ void CpuSession::projectOut(const Block& block) {
                           rows + r * stride);
             }
         }
-        kernels::product(rows, stride, count, block.projection.weight,
-                         residual(block.projection, block.scale1), m_batch.row(first), m_batch.dim());
+        block.projection.apply(rows, stride, count, residual(block.scale1), m_batch.row(first),
+                               m_batch.dim());
     });
 }
 
 void CpuSession::feed(int index) {
     const Block& block = m_weights->blocks[index];
-    forEachChunk(m_batch.rows(), chunkLimit(block.fc1.weight.columns()),
+    forEachChunk(m_batch.rows(), chunkLimit(block.fc1.columns()),
                  [&](int first, int count) { feedChunk(block, first, count); });
 }
 
 void CpuSession::feedChunk(const Block& block, int first, int count) {
     static thread_local kernels::Buffer input, hidden, gate;
-    const int width = block.fc1.weight.columns();
+    const int width = block.fc1.columns();
     const size_t stride = kernels::paddedStride(m_batch.dim()), hiddenStride = kernels::paddedStride(width);
     const float* rows = normalisedRows(block.norm2, m_batch, first, count, m_config.epsilon, input);
     float* h = hidden.reserve(kernels::paddedSize(count, hiddenStride));
     kernels::Epilogue epilogue;
-    epilogue.bias = block.fc1.biasData();
     epilogue.activation = m_config.activation;
-    if (!block.gate.weight.empty()) {
+    if (block.gate.present()) {
         kernels::Epilogue gated;
-        gated.bias = block.gate.biasData();
         gated.activation = m_config.activation;
         float* g = gate.reserve(kernels::paddedSize(count, hiddenStride));
-        kernels::product(rows, stride, count, block.gate.weight, gated, g, hiddenStride);
+        block.gate.apply(rows, stride, count, gated, g, hiddenStride);
         epilogue.activation = kernels::Activation::None;
         epilogue.gate = g;
     }
-    kernels::product(rows, stride, count, block.fc1.weight, epilogue, h, hiddenStride);
+    block.fc1.apply(rows, stride, count, epilogue, h, hiddenStride);
     if (block.mlpNorm.present) {
         for (int r = 0; r < count; ++r) {
             normalise(block.mlpNorm, h + r * hiddenStride, m_config.innerEpsilon, width,
                       h + r * hiddenStride);
         }
     }
-    kernels::product(h, hiddenStride, count, block.fc2.weight, residual(block.fc2, block.scale2),
-                     m_batch.row(first), m_batch.dim());
+    block.fc2.apply(h, hiddenStride, count, residual(block.scale2), m_batch.row(first), m_batch.dim());
 }
 
 void CpuSession::meanKeys(int image, std::vector<float>& metric) const {
@@ -303,23 +271,19 @@ void CpuSession::emit(bool norm, cv::Mat& output) {
     const float* source = m_batch.row(0);
     if (norm) {
         float* to = normed.reserve(static_cast<size_t>(m_batch.rows()) * dim);
-        cv::parallel_for_(cv::Range(0, m_batch.rows()), [&](const cv::Range& range) {
-            for (int r = range.start; r < range.end; ++r) {
-                normalise(m_weights->finalNorm, m_batch.row(r), m_config.finalEpsilon, dim,
-                          to + static_cast<size_t>(r) * dim);
-            }
+        parallelFor(m_batch.rows(), [&](int r) {
+            normalise(m_weights->finalNorm, m_batch.row(r), m_config.finalEpsilon, dim,
+                      to + static_cast<size_t>(r) * dim);
         });
         source = to;
     }
     const int64 gather = cv::getTickCount();
-    cv::parallel_for_(cv::Range(0, m_batch.images() * rowsPerImage), [&](const cv::Range& range) {
-        for (int r = range.start; r < range.end; ++r) {
-            const Image& image = m_batch.image(r / rowsPerImage);
-            const int t = r % rowsPerImage;
-            const int from = image.first + (t < special ? t : special + image.composed.ids[t - special]);
-            float* to = output.ptr<float>() + (r / rowsPerImage) * imageSize + static_cast<size_t>(t) * dim;
-            std::copy_n(source + static_cast<size_t>(from) * dim, dim, to);
-        }
+    parallelFor(m_batch.images() * rowsPerImage, [&](int r) {
+        const Image& image = m_batch.image(r / rowsPerImage);
+        const int t = r % rowsPerImage;
+        const int from = image.first + (t < special ? t : special + image.composed.ids[t - special]);
+        float* to = output.ptr<float>() + (r / rowsPerImage) * imageSize + static_cast<size_t>(t) * dim;
+        std::copy_n(source + static_cast<size_t>(from) * dim, dim, to);
     });
     m_restoreMs += elapsedMs(gather);
 }

@@ -38,7 +38,6 @@ private:
     std::shared_ptr<const CpuEncoder> m_weights;
     Batch m_batch;
     const bool m_proportional;
-    std::vector<float> m_keyBias;  ///< of the block at hand: the input's and the sizes' together
     Workspace& m_workspace;
     double m_mergeMs = 0, m_restoreMs = 0;
 };

@@ -14,14 +14,6 @@ Norm packNorm(const NamedWeights& weights, const std::string& name, int size) {
     return norm;
 }
 
-Linear packLinear(const NamedWeights& weights, const std::string& name, int rows, int columns) {
-    const cv::Mat matrix = weights.matrix(name + ".weight", rows, columns);
-    Linear linear;
-    linear.weight = kernels::PackedWeights(matrix.ptr<float>(), matrix.size[1], rows, matrix.size[1]);
-    linear.bias = weights.vector(name + ".bias", matrix.size[1]);
-    return linear;
-}
-
 RotaryTables packRotary(const NamedWeights& weights, const std::string& prefix, int heads, int headSize) {
     const std::string name = weights.has(prefix + "rope.cos") ? prefix + "rope." : "rope.";
     RotaryTables tables;
@@ -44,7 +36,8 @@ RotaryTables packRotary(const NamedWeights& weights, const std::string& prefix, 
 
 }  // namespace
 
-CpuEncoder::CpuEncoder(const EncoderConfig& config, const NamedWeights& weights) {
+CpuEncoder::CpuEncoder(const EncoderConfig& config, const NamedWeights& weights, Precision wanted)
+    : precision(wanted) {
     const std::string first = std::to_string(config.firstBlock);
     const cv::Mat& qkv = weights.raw(first + ".qkv.weight");
     if (qkv.dims != 2) {
@@ -69,7 +62,7 @@ CpuEncoder::CpuEncoder(const EncoderConfig& config, const NamedWeights& weights)
     attentionScale = config.scale != 0 ? config.scale : 1.0f / std::sqrt(static_cast<float>(headSize));
     for (int b = 0; b < config.blocks; ++b) {
         blocks.push_back(packBlock(config, weights, config.firstBlock + b));
-        hidden = std::max(hidden, blocks.back().fc1.weight.columns());
+        hidden = std::max(hidden, blocks.back().fc1.columns());
     }
     finalNorm = packNorm(weights, "norm", m_dim);
 }
@@ -78,19 +71,20 @@ Block CpuEncoder::packBlock(const EncoderConfig& config, const NamedWeights& wei
     const std::string prefix = std::to_string(number) + ".";
     Block block;
     block.norm1 = packNorm(weights, prefix + "norm1", m_dim);
-    block.qkv = packLinear(weights, prefix + "qkv", m_dim, 3 * inner);
+    block.qkv = Linear(weights, prefix + "qkv", m_dim, 3 * inner, precision);
     block.qNorm = packNorm(weights, prefix + "q_norm", headSize);
     block.kNorm = packNorm(weights, prefix + "k_norm", headSize);
     block.rotary = packRotary(weights, prefix, config.heads, headSize);
     block.attentionNorm = packNorm(weights, prefix + "attn_norm", inner);
-    block.projection = packLinear(weights, prefix + "proj", inner, m_dim);
+    block.projection = Linear(weights, prefix + "proj", inner, m_dim, precision);
     block.scale1 = weights.vector(prefix + "ls1", m_dim);
     block.norm2 = packNorm(weights, prefix + "norm2", m_dim);
-    block.fc1 = packLinear(weights, prefix + "fc1", m_dim, 0);
-    const int width = block.fc1.weight.columns();
-    if (weights.has(prefix + "gate.weight")) block.gate = packLinear(weights, prefix + "gate", m_dim, width);
+    block.fc1 = Linear(weights, prefix + "fc1", m_dim, 0, precision);
+    const int width = block.fc1.columns();
+    if (weights.has(prefix + "gate.weight"))
+        block.gate = Linear(weights, prefix + "gate", m_dim, width, precision);
     block.mlpNorm = packNorm(weights, prefix + "mlp_norm", width);
-    block.fc2 = packLinear(weights, prefix + "fc2", width, m_dim);
+    block.fc2 = Linear(weights, prefix + "fc2", width, m_dim, precision);
     block.scale2 = weights.vector(prefix + "ls2", m_dim);
     return block;
 }

@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "mpm_layer/cpu/linear.hpp"
 #include "mpm_layer/encoder/backend.hpp"
-#include "mpm_layer/kernels/product.hpp"
 
 namespace mpm::cpu {
 
@@ -13,13 +13,6 @@ struct Norm {
     std::vector<float> weight, bias;
 
     const float* weightData() const { return weight.empty() ? nullptr : weight.data(); }
-    const float* biasData() const { return bias.empty() ? nullptr : bias.data(); }
-};
-
-struct Linear {
-    kernels::PackedWeights weight;
-    std::vector<float> bias;
-
     const float* biasData() const { return bias.empty() ? nullptr : bias.data(); }
 };
 
@@ -39,13 +32,14 @@ struct Block {
 
 class CpuEncoder : public PackedEncoder {
 public:
-    CpuEncoder(const EncoderConfig& config, const NamedWeights& weights);
+    CpuEncoder(const EncoderConfig& config, const NamedWeights& weights, Precision precision);
     int dim() const override { return m_dim; }
 
     std::vector<Block> blocks;
     Norm finalNorm;
     int heads = 0, headSize = 0, inner = 0, hidden = 0;  ///< inner = heads * headSize
     float attentionScale = 0;
+    Precision precision;
 
 private:
     Block packBlock(const EncoderConfig& config, const NamedWeights& weights, int number) const;

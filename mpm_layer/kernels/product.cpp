@@ -10,7 +10,7 @@
 // Highway's per-target headers come after foreach_target.
 #include <hwy/highway.h>
 
-#include "mpm_layer/kernels/lanes-inl.h"
+#include "mpm_layer/kernels/epilogue-inl.h"
 #include "mpm_layer/kernels/microkernel-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -24,73 +24,18 @@ int PanelColumns() {
     return static_cast<int>(panelWidth());
 }
 
-HWY_INLINE Float sigmoid(Float x) {
-    const FloatTag d;
-    const Float scaled = hn::Min(hn::Mul(x, hn::Set(d, -1.44269504f)), hn::Set(d, 126.0f));
-    return hn::Div(hn::Set(d, 1.0f), hn::Add(hn::Set(d, 1.0f), exp2(scaled)));
-}
-
-HWY_INLINE Float activate(Float x, Activation activation) {
-    const FloatTag d;
-    switch (activation) {
-        case Activation::None:
-            return x;
-        case Activation::Gelu: {
-            const Float half = hn::Mul(x, hn::Set(d, 0.5f));
-            return hn::MulAdd(half, erf(hn::Mul(x, hn::Set(d, 0.70710678f))), half);
-        }
-        case Activation::GeluTanh: {
-            // 0.5 (1 + tanh(u)) = sigmoid(2 u)
-            const Float cubed = hn::MulAdd(hn::Mul(x, x), hn::Set(d, 0.044715f), hn::Set(d, 1.0f));
-            return hn::Mul(x, sigmoid(hn::Mul(hn::Mul(x, hn::Set(d, 1.59576912f)), cubed)));
-        }
-        case Activation::GeluQuick:
-            return hn::Mul(x, sigmoid(hn::Mul(x, hn::Set(d, 1.702f))));
-        case Activation::Silu:
-            return hn::Mul(x, sigmoid(x));
-        case Activation::Relu:
-            return hn::Max(x, hn::Zero(d));
-    }
-    return x;
-}
-
-struct Target {
-    const Epilogue& epilogue;
-    float* output;
-    size_t stride;
-};
-
-// One vector of one row; `column` is its first column, `count` how many of its lanes exist.
-HWY_INLINE void finish(Float sum, const Target& t, int row, int column, int count) {
-    const Epilogue& e = t.epilogue;
-    const size_t at = row * t.stride + column;
-    if (e.bias) sum = hn::Add(sum, loadPart(e.bias + column, count));
-    sum = activate(sum, e.activation);
-    if (e.gate) sum = hn::Mul(sum, loadPart(e.gate + at, count));
-    if (e.scale) sum = hn::Mul(sum, loadPart(e.scale + column, count));
-    if (e.add) sum = hn::Add(sum, loadPart(t.output + at, count));
-    storePart(sum, t.output + at, count);
-}
-
 void Product(const float* rows, size_t rowStride, int count, const PackedWeights& weights,
              const Epilogue& epilogue, float* output, size_t outputStride) {
     static thread_local Buffer scratch;
-    const int width = PanelColumns(), lanes = width / 2;
+    const int width = PanelColumns();
     const int groups = (count + kGroup - 1) / kGroup;
     float* partial = scratch.reserve(static_cast<size_t>(groups) * kGroup * width);
     const Target target{epilogue, output, outputStride};
     for (int column = 0, p = 0; column < weights.columns(); column += width, ++p) {
         multiplyPanel(groups, weights.depth(), rows, rowStride, weights.panel(p), partial,
                       [&](int g, const Block<kGroup>& block) HWY_ATTR {
-                          const int present = std::min(kGroup, count - g * kGroup);
-                          const int right = weights.columns() - column - lanes;
-#pragma GCC unroll 16
-                          for (int r = 0; r < kGroup; ++r) {
-                              if (r >= present) break;
-                              finish(block.sum[r][0], target, g * kGroup + r, column, right + lanes);
-                              if (right > 0)
-                                  finish(block.sum[r][1], target, g * kGroup + r, column + lanes, right);
-                          }
+                          finishBlock(block, target, g * kGroup, std::min(kGroup, count - g * kGroup), column,
+                                      weights.columns() - column);
                       });
     }
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "mpm_layer/kernels/parallel.hpp"
 #include "mpm_layer/merge/bipartite.hpp"
 #include "mpm_layer/merge/similarity.hpp"
 
@@ -38,14 +39,12 @@ double meanSimilarity(const RowsView& rows, const int (&tokens)[4]) {
 std::vector<Window> rankedWindows(const RowsView& rows, cv::Size grid) {
     const int across = grid.width / 2, down = grid.height / 2;
     std::vector<Window> windows(static_cast<size_t>(across) * down);
-    cv::parallel_for_(cv::Range(0, down), [&](const cv::Range& range) {
-        for (int y = range.start; y < range.end; ++y) {
-            for (int x = 0; x < across; ++x) {
-                const int corner = 2 * y * grid.width + 2 * x;
-                Window& window = windows[static_cast<size_t>(y) * across + x];
-                window = {{corner, corner + 1, corner + grid.width, corner + grid.width + 1}, 0};
-                window.similarity = meanSimilarity(rows, window.tokens);
-            }
+    parallelFor(down, [&](int y) {
+        for (int x = 0; x < across; ++x) {
+            const int corner = 2 * y * grid.width + 2 * x;
+            Window& window = windows[static_cast<size_t>(y) * across + x];
+            window = {{corner, corner + 1, corner + grid.width, corner + grid.width + 1}, 0};
+            window.similarity = meanSimilarity(rows, window.tokens);
         }
     });
     std::stable_sort(windows.begin(), windows.end(),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "mpm_layer/kernels/parallel.hpp"
 #include "mpm_layer/merge/similarity.hpp"
 
 namespace mpm {
@@ -35,11 +36,9 @@ Matching matchAlternating(const RowsView& metric, int special) {
     if (targets.count() == 0) return matching;
     kernels::Best best(sources.count());
     const int chunk = similarityChunk(), chunks = (sources.count() + chunk - 1) / chunk;
-    cv::parallel_for_(cv::Range(0, chunks), [&](const cv::Range& range) {
-        for (int c = range.start; c < range.end; ++c) {
-            kernels::nearestColumns(sources.rows(), sources.stride(), c * chunk,
-                                    std::min(chunk, sources.count() - c * chunk), targets.operands(), best);
-        }
+    parallelFor(chunks, [&](int c) {
+        kernels::nearestColumns(sources.rows(), sources.stride(), c * chunk,
+                                std::min(chunk, sources.count() - c * chunk), targets.operands(), best);
     });
     for (int i = 0; i < sources.count(); ++i) {
         matching.similarity[sources.original(i)] = best.value[i];

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "mpm_layer/kernels/nearest.hpp"
+#include "mpm_layer/kernels/parallel.hpp"
 #include "mpm_layer/merge/similarity.hpp"
 
 namespace mpm {
@@ -40,19 +41,17 @@ std::vector<std::vector<int>> nearestNeighbours(const std::vector<RowsView>& ima
     }
     std::vector<std::mutex> guards(images.size());
     const int count = static_cast<int>(tasks.size());
-    cv::parallel_for_(
-        cv::Range(0, count),
-        [&](const cv::Range& range) {
-            for (int t = range.start; t < range.end; ++t) {
-                const UnitRows& image = rows[tasks[t].image];
-                kernels::Best own(image.count());
-                kernels::nearestChunk(image.operands(), tasks[t].first,
-                                      std::min(similarityChunk(), image.count() - tasks[t].first), own);
-                const std::lock_guard<std::mutex> lock(guards[tasks[t].image]);
-                bests[tasks[t].image].merge(own);
-            }
+    parallelFor(
+        count,
+        [&](int t) {
+            const UnitRows& image = rows[tasks[t].image];
+            kernels::Best own(image.count());
+            kernels::nearestChunk(image.operands(), tasks[t].first,
+                                  std::min(similarityChunk(), image.count() - tasks[t].first), own);
+            const std::lock_guard<std::mutex> lock(guards[tasks[t].image]);
+            bests[tasks[t].image].merge(own);
         },
-        count);
+        1);
     std::vector<std::vector<int>> nearest;
     for (size_t i = 0; i < images.size(); ++i)
         nearest.push_back(inViewOrder(rows[i], bests[i], images[i].count));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "mpm_layer/kernels/parallel.hpp"
 #include "mpm_layer/kernels/product.hpp"
 #include "mpm_layer/kernels/rows.hpp"
 
@@ -20,10 +21,8 @@ UnitRows::UnitRows(const RowsView& rows) : m_width(rows.width), m_stride(kernels
 void UnitRows::normalise(const RowsView& rows) {
     m_rows.reserve(kernels::paddedSize(rows.count, m_stride));
     std::vector<char> finite(rows.count);
-    cv::parallel_for_(cv::Range(0, rows.count), [&](const cv::Range& range) {
-        for (int i = range.start; i < range.end; ++i) {
-            finite[i] = kernels::unitRow(rows.row(i), rows.width, m_rows.data() + i * m_stride);
-        }
+    parallelFor(rows.count, [&](int i) {
+        finite[i] = kernels::unitRow(rows.row(i), rows.width, m_rows.data() + i * m_stride);
     });
     for (int i = 0; i < rows.count; ++i) {
         if (finite[i]) m_original.push_back(i);
@@ -44,11 +43,8 @@ void UnitRows::pack() {
     const int columns = kernels::panelColumns();
     const int whole = count() / columns * columns;
     std::fill(panels + static_cast<size_t>(whole) * m_width, panels + size, 0.0f);
-    cv::parallel_for_(cv::Range(0, count()), [&](const cv::Range& range) {
-        for (int i = range.start; i < range.end; ++i) {
-            kernels::packColumn(m_rows.data() + i * m_stride, m_width, i, panels);
-        }
-    });
+    parallelFor(count(),
+                [&](int i) { kernels::packColumn(m_rows.data() + i * m_stride, m_width, i, panels); });
 }
 
 }  // namespace mpm

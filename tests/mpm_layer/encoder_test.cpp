@@ -6,6 +6,7 @@
 #include <opencv2/core/utility.hpp>
 
 #include "mpm_layer/encoder/runner.hpp"
+#include "mpm_layer/kernels/bf16.hpp"
 #include "support/encoder_case.hpp"
 #include "support/oracle.hpp"
 #include "support/random.hpp"
@@ -249,6 +250,41 @@ TEST(Encoder, ManyRepeatsGiveTheSameBits) {
     for (int i = 0; i < 100; ++i)
         ASSERT_TRUE(sameBits(run(encoder, batch).outputs[0], first.outputs[0]));
 }
+
+// bf16 rounds every operand to 8 bits: close to f32, the same promises about bits.
+class EncoderBf16Test : public testing::TestWithParam<Case> {
+protected:
+    void SetUp() override {
+        if (!kernels::hasBf16()) GTEST_SKIP() << "this processor multiplies no bf16";
+    }
+    static void setBf16(Settings& s) { s.precision = Precision::BF16; }
+};
+
+TEST_P(EncoderBf16Test, IsCloseToTheOracle) {
+    const Case& c = GetParam();
+    const EncoderCase encoder = makeEncoder(c.options);
+    const cv::Mat batch = makeBatch(c.options, c.images, c.options.imageTokens, 7);
+    const Ran ran = run(encoder, batch, cv::Mat(), setBf16);
+    EXPECT_EQ(ran.report.precision, Precision::BF16);
+    for (int i = 0; i < c.images; ++i) {
+        std::map<int, std::vector<int>> found;
+        const ImageReport& report = ran.report.images[i];
+        for (size_t s = 0; s < report.stages.size(); ++s)
+            found[static_cast<int>(s)] = ids(report.stages[s].map);
+        const OracleOutput expected =
+            oracleEncoder(encoder.config, encoder.weights, toRows(imageOf(batch, i)), {}, found);
+        for (size_t t = 0; t < ran.outputs.size(); ++t) {
+            const cv::Mat wanted = toMatrix(expected.taps[t], batch.size[2]);
+            EXPECT_LT(relativeError(imageOf(ran.outputs[t], i), wanted), 2e-2)
+                << "image " << i << " tap " << t;
+        }
+        const Ran single = run(encoder, batchOfOne(batch, i), cv::Mat(), setBf16);
+        EXPECT_TRUE(sameBits(imageOf(single.outputs[0], 0), imageOf(ran.outputs[0], i))) << "image " << i;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EncoderBf16Test, testing::ValuesIn(cases()),
+                         [](const auto& one) { return std::string(one.param.name); });
 
 template <class Change>
 void expectRefusal(const Change& change, const std::string& word) {

@@ -318,7 +318,9 @@ OracleOutput oracleEncoder(const EncoderConfig& config, const NamedWeights& weig
             const auto given = imposed.find(static_cast<int>(scheduled - config.schedule.begin()));
             if (given != imposed.end()) {
                 merge.map = given->second;
-                merge.clusters = *std::max_element(merge.map.begin(), merge.map.end()) + 1;
+                merge.clusters = 0;
+                for (int id : merge.map)
+                    merge.clusters = std::max(merge.clusters, id + 1);
             }
             output.stageMaps.push_back(merge.map);
             double smallest = std::numeric_limits<double>::infinity();

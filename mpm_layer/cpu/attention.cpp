@@ -1,0 +1,104 @@
+#include "mpm_layer/cpu/attention.hpp"
+#include "mpm_layer/kernels/parallel.hpp"
+
+#include <algorithm>
+
+namespace mpm::cpu {
+namespace {
+
+constexpr int kPairsPerTask = 32;
+
+struct Task {
+    int image, head, first;
+};
+
+}  // namespace
+
+Attention::Attention(const CpuEncoder& encoder, const Batch& batch, QkvRows qkv, const float* keyBias,
+                     AttentionScratch& scratch)
+    : m_encoder(encoder), m_batch(batch), m_qkv(qkv), m_keyBias(keyBias), m_scratch(scratch) {}
+
+void Attention::run(float* output, size_t outputStride) {
+    const bool half = m_encoder.precision == Precision::BF16;
+    if (half) packPairs();
+    std::vector<Task> tasks;
+    for (int i = 0; i < m_batch.images(); ++i) {
+        for (int h = 0; h < m_encoder.heads; ++h) {
+            for (int q = 0; q < tokensOf(i); q += kernels::queryPanel())
+                tasks.push_back({i, h, q});
+        }
+    }
+    parallelFor(static_cast<int>(tasks.size()), [&](int t) {
+        const Task& task = tasks[t];
+        const int row = m_batch.image(task.image).first + task.first;
+        float* to = output + row * outputStride + task.head * m_encoder.headSize;
+        if (half) {
+            kernels::attendPanelBf16(headBf16(task.image, task.head), task.first, to, outputStride);
+        } else {
+            kernels::attendPanel(head(task.image, task.head), task.first, to, outputStride);
+        }
+    });
+}
+
+kernels::AttentionHead Attention::head(int image, int index) const {
+    const int inner = m_encoder.inner, first = m_batch.image(image).first;
+    const float* q = m_qkv.data + first * m_qkv.stride + index * m_encoder.headSize;
+    return {q,
+            q + inner,
+            q + 2 * inner,
+            m_qkv.stride,
+            tokensOf(image),
+            m_encoder.headSize,
+            m_encoder.attentionScale,
+            m_keyBias ? m_keyBias + first : nullptr};
+}
+
+kernels::AttentionHeadBf16 Attention::headBf16(int image, int index) const {
+    const auto* keys = reinterpret_cast<const kernels::Bf16Pair*>(m_scratch.keys.data());
+    const auto* values = reinterpret_cast<const kernels::Bf16Pair*>(m_scratch.values.data());
+    return {head(image, index), keys + m_batch.image(image).first * m_keyStride + index * pairsPerHead(),
+            m_keyStride, values + m_firstPair[image] * m_valueStride + index * m_encoder.headSize,
+            m_valueStride};
+}
+
+void Attention::packPairs() {
+    std::vector<Task> tasks;
+    int pairs = 0;
+    for (int i = 0; i < m_batch.images(); ++i) {
+        m_firstPair.push_back(pairs);
+        const int own = kernels::pairsOf(tokensOf(i));
+        for (int p = 0; p < own; p += kPairsPerTask)
+            tasks.push_back({i, 0, p});
+        pairs += own;
+    }
+    m_keyStride = kernels::paddedStride(m_encoder.heads * pairsPerHead());
+    m_valueStride = kernels::paddedStride(m_encoder.inner);
+    m_scratch.keys.reserve(kernels::paddedSize(m_batch.rows() + kernels::rowGroup(), m_keyStride));
+    m_scratch.values.reserve(kernels::paddedSize(pairs, m_valueStride));
+    parallelFor(static_cast<int>(tasks.size()), [&](int t) {
+        const int last = std::min(tasks[t].first + kPairsPerTask, kernels::pairsOf(tokensOf(tasks[t].image)));
+        packImagePairs(tasks[t].image, tasks[t].first, last);
+    });
+}
+
+void Attention::packImagePairs(int image, int firstPair, int lastPair) {
+    auto* keys = reinterpret_cast<kernels::Bf16Pair*>(m_scratch.keys.data());
+    auto* values = reinterpret_cast<kernels::Bf16Pair*>(m_scratch.values.data());
+    const int inner = m_encoder.inner, size = m_encoder.headSize, tokens = tokensOf(image);
+    for (int p = firstPair; p < lastPair; ++p) {
+        const int token = 2 * p, row = m_batch.image(image).first + token;
+        const float* qkv = m_qkv.data + row * m_qkv.stride;
+        const bool paired = token + 1 < tokens;
+        for (int r = 0; r < (paired ? 2 : 1); ++r) {
+            kernels::Bf16Pair* to = keys + (row + r) * m_keyStride;
+            for (int h = 0; h < m_encoder.heads; ++h) {
+                kernels::packPairs(qkv + r * m_qkv.stride + inner + h * size, size, to + h * pairsPerHead());
+            }
+        }
+        const float* value = qkv + 2 * inner;
+        kernels::interleaveRows(value, paired ? value + m_qkv.stride : nullptr, inner,
+                                values + (m_firstPair[image] + p) * m_valueStride);
+    }
+}
+
+}  // namespace mpm::cpu

@@ -1,0 +1,308 @@
+#include "mpm_layer/kernels/bf16.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "mpm_layer/kernels/bf16.cpp"
+#include <hwy/foreach_target.h>
+// Highway's per-target headers come after foreach_target.
+#include <hwy/highway.h>
+
+#include "mpm_layer/kernels/attention-inl.h"
+#include "mpm_layer/kernels/epilogue-inl.h"
+#include "mpm_layer/kernels/microkernel-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+
+// Highway 1.0 has no target with AVX-512 BF16: this one instruction is added to its AVX3 target, and asked
+// for at run time.
+#if HWY_TARGET == HWY_AVX3 && defined(__GNUC__) && (__GNUC__ >= 11 || defined(__clang__))
+#define MPM_HAS_BF16 1
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx512bf16"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx512bf16")
+#endif
+#else
+#define MPM_HAS_BF16 0
+#endif
+
+namespace mpm::kernels {
+namespace HWY_NAMESPACE {
+
+#if MPM_HAS_BF16
+
+bool HasBf16() {
+    return __builtin_cpu_supports("avx512bf16");
+}
+
+// Pairs of one pass: panel (192 x 32 x 4 = 24 KiB) and row group share a level-1 cache.
+constexpr int kPairBlock = 192;
+
+HWY_INLINE __m512i pairUp(__m512 low, __m512 high) {
+    const __m512i lower = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(low));
+    const __m512i upper = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(high));
+    return _mm512_or_si512(lower, _mm512_slli_epi32(upper, 16));
+}
+
+/// As multiplyAdd of f32; strides count pairs.
+template <int R>
+HWY_INLINE void multiplyAddPairs(int pairs, const Bf16Pair* HWY_RESTRICT rows, size_t rowStep,
+                                 size_t depthStep, const Bf16Pair* HWY_RESTRICT panel, Block<R>& block) {
+    constexpr int kBases = (R + 2) / 3;
+    const Bf16Pair* base[kBases];
+    for (int i = 0; i < kBases; ++i)
+        base[i] = rows + 3 * i * rowStep;
+    for (int k = 0; k < pairs; ++k) {
+        const __m512bh left = (__m512bh)_mm512_loadu_si512(panel);
+        const __m512bh right = (__m512bh)_mm512_loadu_si512(panel + 16);
+        panel += 32;
+#pragma GCC unroll 16
+        for (int r = 0; r < R; ++r) {
+            const __m512bh row =
+                (__m512bh)_mm512_set1_epi32(static_cast<int>(base[r / 3][(r % 3) * rowStep]));
+            block.sum[r][0].raw = _mm512_dpbf16_ps(block.sum[r][0].raw, row, left);
+            block.sum[r][1].raw = _mm512_dpbf16_ps(block.sum[r][1].raw, row, right);
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < kBases; ++i)
+            base[i] += depthStep;
+    }
+}
+
+void PackPairs(const float* row, int width, Bf16Pair* pairs) {
+    int k = 0;
+    auto* out = reinterpret_cast<std::uint16_t*>(pairs);
+    for (; k + 16 <= width; k += 16) {
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + k),
+                            (__m256i)_mm512_cvtneps_pbh(_mm512_loadu_ps(row + k)));
+    }
+    if (k == width) return;
+    const int left = width - k;
+    const __m512 last = loadPart(row + k, left).raw;
+    HWY_ALIGN std::uint16_t lanes[16];
+    _mm256_store_si256(reinterpret_cast<__m256i*>(lanes), (__m256i)_mm512_cvtneps_pbh(last));
+    std::copy_n(lanes, 2 * pairsOf(left), out + k);
+}
+
+void InterleaveRows(const float* first, const float* second, int width, Bf16Pair* pairs) {
+    for (int k = 0; k < width; k += 16) {
+        const int count = std::min(16, width - k);
+        const Float low = loadPart(first + k, count);
+        const Float high = second ? loadPart(second + k, count) : hn::Zero(FloatTag());
+        const __m512i both = pairUp(low.raw, high.raw);
+        if (count == 16) {
+            _mm512_storeu_si512(pairs + k, both);
+        } else {
+            HWY_ALIGN Bf16Pair lanes[16];
+            _mm512_store_si512(lanes, both);
+            std::copy_n(lanes, count, pairs + k);
+        }
+    }
+}
+
+void ProductBf16(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
+                 const Epilogue& epilogue, float* output, size_t outputStride) {
+    static thread_local Buffer scratch;
+    const int width = static_cast<int>(panelWidth()), groups = (count + kGroup - 1) / kGroup;
+    const int pairs = pairsOf(weights.depth());
+    float* partial = scratch.reserve(static_cast<size_t>(groups) * kGroup * width);
+    const Target target{epilogue, output, outputStride};
+    for (int column = 0, p = 0; column < weights.columns(); column += width, ++p) {
+        for (int start = 0; start < pairs; start += kPairBlock) {
+            const int depth = std::min(kPairBlock, pairs - start);
+            for (int g = 0; g < groups; ++g) {
+                Block<kGroup> block;
+                float* sums = partial + static_cast<size_t>(g) * kGroup * width;
+                if (start == 0) {
+                    clearBlock(block);
+                } else {
+                    loadBlock(sums, width, block);
+                }
+                multiplyAddPairs<kGroup>(depth, rows + g * kGroup * rowStride + start, rowStride, 1,
+                                         weights.panel(p) + static_cast<size_t>(start) * width, block);
+                if (start + depth < pairs) {
+                    storeBlock(block, sums, width);
+                } else {
+                    finishBlock(block, target, g * kGroup, std::min(kGroup, count - g * kGroup), column,
+                                weights.columns() - column);
+                }
+            }
+        }
+    }
+}
+
+HWY_INLINE void packQueryPairs(const AttentionHead& head, int first, Bf16Pair* packed) {
+    constexpr int kWidth = 32;
+    const int present = std::min(kWidth, head.tokens - first), pairs = pairsOf(head.headSize);
+    const float scale = head.scale * kLog2E;
+    HWY_ALIGN float scaled[HWY_MAX_BYTES / sizeof(float)];
+    HWY_ALIGN Bf16Pair row[8];
+    std::fill(packed, packed + pairs * kWidth, 0u);
+    for (int q = 0; q < present; ++q) {
+        const float* from = head.queries + (first + q) * head.stride;
+        for (int k = 0; k < head.headSize; k += 16) {
+            const int count = std::min(16, head.headSize - k);
+            hn::Store(hn::Mul(loadPart(from + k, count), hn::Set(FloatTag(), scale)), FloatTag(), scaled);
+            PackPairs(scaled, 16, row);
+            for (int p = 0; p < pairsOf(count); ++p)
+                packed[(k / 2 + p) * kWidth + q] = row[p];
+        }
+    }
+}
+
+HWY_INLINE void scoreKeyPairs(const AttentionHeadBf16& head, int start, int count, const Bf16Pair* queries,
+                              Panel& panel, Float (&peak)[2]) {
+    const size_t width = panelWidth();
+    for (int key = 0; key < count; key += kGroup) {
+        const int present = std::min(kGroup, count - key);
+        Block<kGroup> block;
+        startScores(head.f32, start + key, present, block);
+        multiplyAddPairs<kGroup>(pairsOf(head.f32.headSize), head.keys + (start + key) * head.keyStride,
+                                 head.keyStride, 1, queries, block);
+        keepScores(block, present, panel.scores + key * width, peak);
+    }
+}
+
+// Weights of two keys at a time, in the order the product with V takes.
+HWY_INLINE void pairWeights(int count, const Panel& panel, Bf16Pair* weights) {
+    const size_t width = panelWidth();
+    for (int key = 0; key < count; key += 2) {
+        const float* first = panel.scores + key * width;
+        for (size_t half = 0; half < width; half += 16) {
+            const __m512 high = key + 1 < count ? _mm512_load_ps(first + width + half) : _mm512_setzero_ps();
+            _mm512_store_si512(weights + key / 2 * width + half, pairUp(_mm512_load_ps(first + half), high));
+        }
+    }
+}
+
+template <int R>
+HWY_INLINE void addValuePairs(const AttentionHeadBf16& head, int start, int count, int column,
+                              const Bf16Pair* weights, Panel& panel) {
+    const size_t width = panelWidth();
+    Block<R> block;
+    loadBlock(panel.output + column * width, width, block);
+    multiplyAddPairs<R>(pairsOf(count), head.values + start / 2 * head.valueStride + column, 1,
+                        head.valueStride, weights, block);
+    storeBlock(block, panel.output + column * width, width);
+}
+
+HWY_INLINE void addValuePairs(const AttentionHeadBf16& head, int start, int count, const Bf16Pair* weights,
+                              Panel& panel) {
+    int column = 0;
+    const auto left = [&] { return head.f32.headSize - column; };
+    for (; left() >= kGroup && left() != 16; column += kGroup)
+        addValuePairs<kGroup>(head, start, count, column, weights, panel);
+    for (; left() >= 8; column += 8)
+        addValuePairs<8>(head, start, count, column, weights, panel);
+    for (; left() >= 4; column += 4)
+        addValuePairs<4>(head, start, count, column, weights, panel);
+    for (; left() >= 1; column += 1)
+        addValuePairs<1>(head, start, count, column, weights, panel);
+}
+
+void AttendPanelBf16(const AttentionHeadBf16& head, int first, float* output, size_t outputStride) {
+    static thread_local Buffer scratch;
+    const FloatTag d;
+    static_assert(kKeyBlock % 2 == 0, "pairs of keys must not straddle blocks");
+    const size_t width = panelWidth(), scores = (kKeyBlock + kGroup) * width;
+    const size_t out = static_cast<size_t>(head.f32.headSize) * width,
+                 query = pairsOf(head.f32.headSize) * width;
+    float* memory = scratch.reserve(out + scores + query + scores / 2);
+    auto* queries = reinterpret_cast<Bf16Pair*>(memory + out + scores);
+    Bf16Pair* weights = queries + query;
+    const Float lowest = hn::Set(d, std::numeric_limits<float>::lowest());
+    Panel panel{nullptr, memory + out, memory, {lowest, lowest}, {hn::Zero(d), hn::Zero(d)}};
+    packQueryPairs(head.f32, first, queries);
+    std::fill(panel.output, panel.output + out, 0.0f);
+    for (int start = 0; start < head.f32.tokens; start += kKeyBlock) {
+        const int count = std::min(kKeyBlock, head.f32.tokens - start);
+        Float peak[2] = {lowest, lowest};
+        scoreKeyPairs(head, start, count, queries, panel, peak);
+        weighKeys(count, head.f32.headSize, peak, panel);
+        pairWeights(count, panel, weights);
+        addValuePairs(head, start, count, weights, panel);
+    }
+    writeOutput(head.f32, first, panel, output, outputStride);
+}
+
+#else  // without the instruction: never called, since HasBf16 says so
+
+bool HasBf16() {
+    return false;
+}
+void PackPairs(const float*, int, Bf16Pair*) {}
+void InterleaveRows(const float*, const float*, int, Bf16Pair*) {}
+void ProductBf16(const Bf16Pair*, size_t, int, const PackedWeightsBf16&, const Epilogue&, float*, size_t) {}
+void AttendPanelBf16(const AttentionHeadBf16&, int, float*, size_t) {}
+
+#endif
+
+}  // namespace HWY_NAMESPACE
+}  // namespace mpm::kernels
+
+#if MPM_HAS_BF16
+#ifdef __clang__
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#endif
+#undef MPM_HAS_BF16
+
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace mpm::kernels {
+
+HWY_EXPORT(HasBf16);
+HWY_EXPORT(PackPairs);
+HWY_EXPORT(InterleaveRows);
+HWY_EXPORT(ProductBf16);
+HWY_EXPORT(AttendPanelBf16);
+
+bool hasBf16() {
+    static const bool has = HWY_DYNAMIC_DISPATCH(HasBf16)();
+    return has;
+}
+
+void packPairs(const float* row, int width, Bf16Pair* pairs) {
+    HWY_DYNAMIC_DISPATCH(PackPairs)(row, width, pairs);
+}
+
+void interleaveRows(const float* first, const float* second, int width, Bf16Pair* pairs) {
+    HWY_DYNAMIC_DISPATCH(InterleaveRows)(first, second, width, pairs);
+}
+
+PackedWeightsBf16::PackedWeightsBf16(const float* weights, size_t stride, int depth, int columns)
+    : m_depth(depth), m_columns(columns) {
+    const int width = panelColumns(), panels = (columns + width - 1) / width, pairs = pairsOf(depth);
+    auto* to = reinterpret_cast<Bf16Pair*>(m_data.reserve(static_cast<size_t>(panels) * width * pairs));
+    for (int p = 0; p < panels; ++p) {
+        const int present = std::min(width, columns - p * width);
+        for (int k = 0; k < depth; k += 2, to += width) {
+            const float* first = weights + k * stride + static_cast<size_t>(p) * width;
+            std::fill(to, to + width, 0u);
+            interleaveRows(first, k + 1 < depth ? first + stride : nullptr, present, to);
+        }
+    }
+}
+
+const Bf16Pair* PackedWeightsBf16::panel(int index) const {
+    const auto* data = reinterpret_cast<const Bf16Pair*>(m_data.data());
+    return data + static_cast<size_t>(index) * panelColumns() * pairsOf(m_depth);
+}
+
+void productBf16(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
+                 const Epilogue& epilogue, float* output, size_t outputStride) {
+    HWY_DYNAMIC_DISPATCH(ProductBf16)(rows, rowStride, count, weights, epilogue, output, outputStride);
+}
+
+void attendPanelBf16(const AttentionHeadBf16& head, int first, float* output, size_t outputStride) {
+    HWY_DYNAMIC_DISPATCH(AttendPanelBf16)(head, first, output, outputStride);
+}
+
+}  // namespace mpm::kernels
+#endif
