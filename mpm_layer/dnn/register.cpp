@@ -5,8 +5,13 @@
 
 #include <mpm/mpm.hpp>
 
+#include "mpm_layer/dnn/element_layers.hpp"
+#include "mpm_layer/dnn/embed_layer.hpp"
 #include "mpm_layer/dnn/encoder_layer.hpp"
+#include "mpm_layer/dnn/matmul_layer.hpp"
 #include "mpm_layer/dnn/merge_layers.hpp"
+#include "mpm_layer/dnn/resize_layer.hpp"
+#include "mpm_layer/dnn/row_layers.hpp"
 
 namespace mpm {
 namespace {
@@ -29,6 +34,13 @@ void registerLayers() {
         registerOnce("MpmMerge", dnn::MergeLayer::create);
         registerOnce("MpmRestore", dnn::RestoreLayer::create);
         registerOnce("MpmEncoder", dnn::EncoderLayer::create);
+        registerOnce("MpmEmbed", dnn::EmbedLayer::create);
+        registerOnce("MpmLayerNorm", dnn::LayerNormLayer::create);
+        registerOnce("MpmMatMul", dnn::MatMulLayer::create);
+        registerOnce("MpmLinear", dnn::LinearLayer::create);
+        registerOnce("MpmArithmetic", dnn::ArithmeticLayer::create);
+        registerOnce("MpmFunction", dnn::FunctionLayer::create);
+        registerOnce("MpmResize", dnn::ResizeLayer::create);
     });
 }
 

@@ -1,0 +1,164 @@
+#include "mpm_layer/dnn/element_layers.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace mpm::dnn {
+namespace {
+
+constexpr int kChunk = 1 << 14;
+
+float sigmoid(float x) {
+    return 1 / (1 + std::exp(-x));
+}
+
+const std::map<std::string, float (*)(float)>& functions() {
+    using F = float (*)(float);
+    static const std::map<std::string, F> all{
+        {"abs", [](float x) { return std::abs(x); }},
+        {"cos", [](float x) { return std::cos(x); }},
+        {"erf", [](float x) { return std::erf(x); }},
+        {"exp", [](float x) { return std::exp(x); }},
+        {"gelu", [](float x) { return 0.5f * x * (1 + std::erf(x * 0.70710678f)); }},
+        {"gelu_tanh",
+         [](float x) { return 0.5f * x * (1 + std::tanh(0.79788456f * (x + 0.044715f * x * x * x))); }},
+        {"log", [](float x) { return std::log(x); }},
+        {"neg", [](float x) { return -x; }},
+        {"reciprocal", [](float x) { return 1 / x; }},
+        {"relu", [](float x) { return std::max(0.f, x); }},
+        {"sigmoid", sigmoid},
+        {"silu", [](float x) { return x * sigmoid(x); }},
+        {"sin", [](float x) { return std::sin(x); }},
+        {"softplus", [](float x) { return x > 20 ? x : std::log1p(std::exp(x)); }},
+        {"sqrt", [](float x) { return std::sqrt(x); }},
+        {"tanh", [](float x) { return std::tanh(x); }}};
+    return all;
+}
+
+std::vector<int> broadcast(const std::vector<int>& a, const std::vector<int>& b) {
+    std::vector<int> shape(std::max(a.size(), b.size()));
+    for (size_t k = 1; k <= shape.size(); ++k) {
+        const int x = k <= a.size() ? a[a.size() - k] : 1, y = k <= b.size() ? b[b.size() - k] : 1;
+        if (x != y && x != 1 && y != 1) {
+            CV_Error(cv::Error::StsUnmatchedSizes, "mpm: MpmArithmetic cannot broadcast " +
+                                                       textOf(toShape(a)) + " and " + textOf(toShape(b)));
+        }
+        shape[shape.size() - k] = x == 1 ? y : x;
+    }
+    return shape;
+}
+
+std::vector<size_t> stepsOver(const std::vector<int>& shape, const std::vector<int>& target) {
+    std::vector<size_t> steps(target.size(), 0);
+    size_t step = 1;
+    for (size_t k = 1; k <= shape.size(); ++k) {
+        const int extent = shape[shape.size() - k];
+        if (extent != 1) steps[target.size() - k] = step;
+        step *= static_cast<size_t>(extent);
+    }
+    return steps;
+}
+
+struct Operands {
+    const float* a;
+    const float* b;
+    std::vector<int> shape;
+    std::vector<size_t> stepsA, stepsB;
+};
+
+template <typename F>
+void combine(const Operands& o, float* out, F f) {
+    const int rank = static_cast<int>(o.shape.size());
+    const int inner = o.shape.back();
+    size_t rows = 1;
+    for (int k = 0; k + 1 < rank; ++k)
+        rows *= static_cast<size_t>(o.shape[k]);
+    const size_t ia = o.stepsA.back(), ib = o.stepsB.back();
+    cv::parallel_for_(
+        cv::Range(0, static_cast<int>(rows)),
+        [&](const cv::Range& range) {
+            for (int row = range.start; row < range.end; ++row) {
+                size_t rest = row, pa = 0, pb = 0;
+                for (int k = rank - 2; k >= 0; --k) {
+                    pa += rest % o.shape[k] * o.stepsA[k];
+                    pb += rest % o.shape[k] * o.stepsB[k];
+                    rest /= o.shape[k];
+                }
+                float* to = out + static_cast<size_t>(row) * inner;
+                for (int k = 0; k < inner; ++k)
+                    to[k] = f(o.a[pa + k * ia], o.b[pb + k * ib]);
+            }
+        },
+        std::max(1.0, static_cast<double>(rows) * inner / kChunk));
+}
+
+}  // namespace
+
+ArithmeticLayer::ArithmeticLayer(const cv::dnn::LayerParams& params)
+    : SmallLayer(params),
+      m_operation(params.get<cv::String>("operation", "add")),
+      m_reversed(params.get<int>("reversed", 0) != 0) {
+    static const char* const kKnown[] = {"add", "sub", "mul", "div", "pow", "min", "max"};
+    if (std::find(std::begin(kKnown), std::end(kKnown), m_operation) == std::end(kKnown)) {
+        CV_Error(cv::Error::StsBadArg, "mpm: operation '" + m_operation +
+                                           "' is not known; expected add, sub, mul, div, pow, min or max");
+    }
+}
+
+cv::Ptr<cv::dnn::Layer> ArithmeticLayer::create(cv::dnn::LayerParams& params) {
+    return cv::Ptr<cv::dnn::Layer>(new ArithmeticLayer(params));
+}
+
+std::vector<Shape> ArithmeticLayer::outputShapes(const std::vector<Shape>& in) const {
+    checkOperands(in.size(), 2, 2);
+    return {toShape(broadcast(operandShape(in, 0), operandShape(in, 1)))};
+}
+
+void ArithmeticLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
+    cv::Mat a = operand(in, 0), b = operand(in, 1);
+    if (m_reversed) std::swap(a, b);
+    const std::vector<int> sa = sizesOf(shapeOf(a)), sb = sizesOf(shapeOf(b)), shape = broadcast(sa, sb);
+    const Operands o{a.ptr<float>(), b.ptr<float>(), shape, stepsOver(sa, shape), stepsOver(sb, shape)};
+    float* to = out[0].ptr<float>();
+    if (m_operation == "add") combine(o, to, [](float x, float y) { return x + y; });
+    if (m_operation == "sub") combine(o, to, [](float x, float y) { return x - y; });
+    if (m_operation == "mul") combine(o, to, [](float x, float y) { return x * y; });
+    if (m_operation == "div") combine(o, to, [](float x, float y) { return x / y; });
+    if (m_operation == "pow")
+        combine(o, to, [](float x, float y) { return y == 2 ? x * x : std::pow(x, y); });
+    if (m_operation == "min") combine(o, to, [](float x, float y) { return std::min(x, y); });
+    if (m_operation == "max") combine(o, to, [](float x, float y) { return std::max(x, y); });
+}
+
+FunctionLayer::FunctionLayer(const cv::dnn::LayerParams& params) : SmallLayer(params), m_function(nullptr) {
+    const std::string name = params.get<cv::String>("function", "");
+    const auto found = functions().find(name);
+    if (found == functions().end())
+        CV_Error(cv::Error::StsBadArg, "mpm: function '" + name + "' is not known; see docs/operators.md");
+    m_function = found->second;
+}
+
+cv::Ptr<cv::dnn::Layer> FunctionLayer::create(cv::dnn::LayerParams& params) {
+    return cv::Ptr<cv::dnn::Layer>(new FunctionLayer(params));
+}
+
+std::vector<Shape> FunctionLayer::outputShapes(const std::vector<Shape>& in) const {
+    checkOperands(in.size(), 1, 1);
+    return {in[0]};
+}
+
+void FunctionLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
+    const cv::Mat x = operand(in, 0);
+    const size_t count = x.total();
+    const float* from = x.ptr<float>();
+    float* to = out[0].ptr<float>();
+    const int chunks = static_cast<int>((count + kChunk - 1) / kChunk);
+    cv::parallel_for_(cv::Range(0, chunks), [&](const cv::Range& range) {
+        const size_t end = std::min(count, static_cast<size_t>(range.end) * kChunk);
+        for (size_t k = static_cast<size_t>(range.start) * kChunk; k < end; ++k)
+            to[k] = m_function(from[k]);
+    });
+}
+
+}  // namespace mpm::dnn

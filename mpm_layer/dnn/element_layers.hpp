@@ -1,0 +1,38 @@
+// MpmArithmetic and MpmFunction: element by element, with numpy's broadcasting.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "mpm_layer/dnn/small_layer.hpp"
+
+namespace mpm::dnn {
+
+class ArithmeticLayer : public SmallLayer {
+public:
+    explicit ArithmeticLayer(const cv::dnn::LayerParams& params);
+    static cv::Ptr<cv::dnn::Layer> create(cv::dnn::LayerParams& params);
+
+protected:
+    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
+
+private:
+    std::string m_operation;
+    bool m_reversed;  ///< the second operand stands on the left
+};
+
+class FunctionLayer : public SmallLayer {
+public:
+    explicit FunctionLayer(const cv::dnn::LayerParams& params);
+    static cv::Ptr<cv::dnn::Layer> create(cv::dnn::LayerParams& params);
+
+protected:
+    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
+
+private:
+    float (*m_function)(float);
+};
+
+}  // namespace mpm::dnn

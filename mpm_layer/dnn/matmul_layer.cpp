@@ -1,0 +1,112 @@
+#include "mpm_layer/dnn/matmul_layer.hpp"
+
+#include <algorithm>
+
+#include "mpm_layer/kernels/product.hpp"
+
+namespace mpm::dnn {
+namespace {
+
+// The leading axes of both operands, and how to walk over them.
+struct Batches {
+    std::vector<int> lead;
+    std::vector<size_t> stepsA, stepsB;  // in matrices
+    size_t matricesA = 1, matricesB = 1;
+
+    Batches(const std::vector<int>& a, const std::vector<int>& b) {
+        const size_t rank = std::max(a.size(), b.size());
+        lead.assign(rank - 2, 1);
+        stepsA.assign(rank - 2, 0);
+        stepsB.assign(rank - 2, 0);
+        for (size_t k = 3; k <= rank; ++k) {
+            const int x = k <= a.size() ? a[a.size() - k] : 1, y = k <= b.size() ? b[b.size() - k] : 1;
+            const int larger = std::max(x, y);
+            if (x < 1 || y < 1 || larger % x || larger % y) {
+                CV_Error(cv::Error::StsUnmatchedSizes, "mpm: MpmMatMul cannot match the matrices of " +
+                                                           textOf(toShape(a)) + " and " + textOf(toShape(b)));
+            }
+            const size_t at = rank - k;
+            lead[at] = larger;
+            if (x > 1) stepsA[at] = matricesA;
+            if (y > 1) stepsB[at] = matricesB;
+            m_extentA.insert(m_extentA.begin(), x);
+            m_extentB.insert(m_extentB.begin(), y);
+            matricesA *= x;
+            matricesB *= y;
+        }
+    }
+
+    size_t count() const {
+        size_t all = 1;
+        for (int extent : lead)
+            all *= static_cast<size_t>(extent);
+        return all;
+    }
+
+    // An operand with fewer matrices along an axis is repeated.
+    std::pair<size_t, size_t> at(size_t index) const {
+        size_t a = 0, b = 0;
+        for (size_t k = lead.size(); k-- > 0;) {
+            const size_t here = index % lead[k];
+            index /= lead[k];
+            a += here % m_extentA[k] * stepsA[k];
+            b += here % m_extentB[k] * stepsB[k];
+        }
+        return {a, b};
+    }
+
+private:
+    std::vector<int> m_extentA, m_extentB;
+};
+
+}  // namespace
+
+MatMulLayer::MatMulLayer(const cv::dnn::LayerParams& params)
+    : SmallLayer(params), m_reversed(params.get<int>("reversed", 0) != 0) {}
+
+cv::Ptr<cv::dnn::Layer> MatMulLayer::create(cv::dnn::LayerParams& params) {
+    return cv::Ptr<cv::dnn::Layer>(new MatMulLayer(params));
+}
+
+std::vector<Shape> MatMulLayer::outputShapes(const std::vector<Shape>& in) const {
+    checkOperands(in.size(), 2, 2);
+    std::vector<int> a = operandShape(in, 0), b = operandShape(in, 1);
+    if (m_reversed) std::swap(a, b);
+    if (a.size() < 2 || b.size() < 2 || a.back() != b[b.size() - 2]) {
+        CV_Error(cv::Error::StsUnmatchedSizes, "mpm: MpmMatMul takes [..., M, K] and [..., K, N], got " +
+                                                   textOf(toShape(a)) + " and " + textOf(toShape(b)));
+    }
+    std::vector<int> shape = Batches(a, b).lead;
+    shape.insert(shape.end(), {a[a.size() - 2], b.back()});
+    return {toShape(shape)};
+}
+
+int64 MatMulLayer::getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>& out) const {
+    if (in.empty() || out.empty()) return 0;
+    const std::vector<int> a = operandShape(in, m_reversed ? 1 : 0);
+    int64 count = 2 * static_cast<int64>(a.back());
+    for (int extent : sizesOf(out[0]))
+        count *= extent;
+    return count;
+}
+
+void MatMulLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
+    cv::Mat a = operand(in, 0), b = operand(in, 1);
+    if (m_reversed) std::swap(a, b);
+    const Batches batches(sizesOf(shapeOf(a)), sizesOf(shapeOf(b)));
+    const int rows = a.size[a.dims - 2], depth = a.size[a.dims - 1], columns = b.size[b.dims - 1];
+    const size_t sizeA = static_cast<size_t>(rows) * depth, sizeB = static_cast<size_t>(depth) * columns;
+    const size_t sizeC = static_cast<size_t>(rows) * columns, padded = kernels::paddedSize(rows, depth);
+    cv::parallel_for_(cv::Range(0, static_cast<int>(batches.count())), [&](const cv::Range& range) {
+        kernels::Buffer left(padded);  // whole row groups are read
+        std::fill_n(left.data(), padded, 0.f);
+        for (int k = range.start; k < range.end; ++k) {
+            const auto [ia, ib] = batches.at(k);
+            std::copy_n(a.ptr<float>() + ia * sizeA, sizeA, left.data());
+            const kernels::PackedWeights right(b.ptr<float>() + ib * sizeB, columns, depth, columns);
+            kernels::product(left.data(), depth, rows, right, {}, out[0].ptr<float>() + k * sizeC, columns);
+        }
+    });
+}
+
+}  // namespace mpm::dnn

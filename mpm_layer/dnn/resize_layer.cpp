@@ -1,0 +1,77 @@
+#include "mpm_layer/dnn/resize_layer.hpp"
+
+#include <algorithm>
+
+#include "mpm_layer/kernels/upsample.hpp"
+
+namespace mpm::dnn {
+namespace {
+
+// One row of one class between two source rows.
+void blendRows(const float* plane, int width, const kernels::Tap& tap, float* row) {
+    const float* low = plane + static_cast<size_t>(tap.index) * width;
+    const float* high = plane + static_cast<size_t>(tap.next) * width;
+    for (int k = 0; k < width; ++k)
+        row[k] = low[k] + tap.weight * (high[k] - low[k]);
+}
+
+}  // namespace
+
+ResizeLayer::ResizeLayer(const cv::dnn::LayerParams& params)
+    : SmallLayer(params),
+      m_rows(0),
+      m_columns(0),
+      m_alignCorners(params.get<int>("align_corners", 0) != 0),
+      m_argmax(params.get<int>("argmax", 0) != 0) {
+    if (params.has("size") && params.get("size").size() == 2) {
+        m_rows = params.get("size").get<int>(0);
+        m_columns = params.get("size").get<int>(1);
+    }
+    if (m_rows < 1 || m_columns < 1)
+        CV_Error(cv::Error::StsBadArg, "mpm: MpmResize needs the attribute size: rows and columns");
+}
+
+cv::Ptr<cv::dnn::Layer> ResizeLayer::create(cv::dnn::LayerParams& params) {
+    return cv::Ptr<cv::dnn::Layer>(new ResizeLayer(params));
+}
+
+std::vector<Shape> ResizeLayer::outputShapes(const std::vector<Shape>& in) const {
+    checkOperands(in.size(), 1, 1);
+    const std::vector<int> x = sizesOf(in[0]);
+    if (x.size() != 4 || x[2] < 1 || x[3] < 1) {
+        CV_Error(cv::Error::StsBadArg,
+                 "mpm: MpmResize takes [batch, classes, rows, columns], got " + textOf(in[0]));
+    }
+    return {toShape({x[0], m_argmax ? 1 : x[1], m_rows, m_columns})};
+}
+
+void ResizeLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
+    const cv::Mat x = operand(in, 0);
+    const int images = x.size[0], classes = x.size[1], height = x.size[2], width = x.size[3];
+    const std::vector<kernels::Tap> down = kernels::bilinearTaps(height, m_rows, m_alignCorners);
+    const kernels::Runs across = kernels::bilinearRuns(width, m_columns, m_alignCorners);
+    const size_t plane = static_cast<size_t>(height) * width;
+    const int count = m_argmax ? images * m_rows : images * classes * m_rows;
+    cv::parallel_for_(cv::Range(0, count), [&](const cv::Range& range) {
+        std::vector<float> row(width + 1), best(m_columns);
+        std::vector<int> labels(m_columns);
+        for (int k = range.start; k < range.end; ++k) {
+            const kernels::Tap& tap = down[k % m_rows];
+            const int above = k / m_rows;  // picture, or picture and class
+            if (!m_argmax) {
+                blendRows(x.ptr<float>() + above * plane, width, tap, row.data());
+                kernels::stretchRow(row.data(), across,
+                                    out[0].ptr<float>() + static_cast<size_t>(k) * m_columns);
+                continue;
+            }
+            for (int c = 0; c < classes; ++c) {
+                blendRows(x.ptr<float>() + (static_cast<size_t>(above) * classes + c) * plane, width, tap,
+                          row.data());
+                kernels::stretchBest(row.data(), across, c, best.data(), labels.data());
+            }
+            writeIntegers(labels.data(), m_columns, out[0], static_cast<size_t>(k) * m_columns);
+        }
+    });
+}
+
+}  // namespace mpm::dnn

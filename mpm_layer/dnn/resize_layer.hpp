@@ -1,0 +1,24 @@
+// MpmResize: class scores to picture size, or straight to labels.
+#pragma once
+
+#include "mpm_layer/dnn/small_layer.hpp"
+
+namespace mpm::dnn {
+
+class ResizeLayer : public SmallLayer {
+public:
+    explicit ResizeLayer(const cv::dnn::LayerParams& params);
+    static cv::Ptr<cv::dnn::Layer> create(cv::dnn::LayerParams& params);
+
+protected:
+    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    int outputType(int index) const override { return m_argmax && index == 0 ? kInteger : CV_32F; }
+    void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
+
+private:
+    int m_rows, m_columns;
+    bool m_alignCorners;
+    bool m_argmax;
+};
+
+}  // namespace mpm::dnn

@@ -1,0 +1,114 @@
+#include "mpm_layer/dnn/row_layers.hpp"
+
+#include <algorithm>
+
+#include "mpm_layer/kernels/rows.hpp"
+
+namespace mpm::dnn {
+namespace {
+
+// A vector has lost its rank on OpenCV 4.x, never its length.
+size_t lengthOf(const std::vector<int>& sizes) {
+    size_t length = 1;
+    for (int size : sizes)
+        length *= static_cast<size_t>(size);
+    return length;
+}
+
+}  // namespace
+
+LayerNormLayer::LayerNormLayer(const cv::dnn::LayerParams& params)
+    : SmallLayer(params), m_epsilon(params.get<float>("epsilon", 1e-5f)) {}
+
+cv::Ptr<cv::dnn::Layer> LayerNormLayer::create(cv::dnn::LayerParams& params) {
+    return cv::Ptr<cv::dnn::Layer>(new LayerNormLayer(params));
+}
+
+std::vector<Shape> LayerNormLayer::outputShapes(const std::vector<Shape>& in) const {
+    checkOperands(in.size(), 2, 3);
+    const std::vector<int> x = operandShape(in, 0);
+    for (size_t k = 1; k < operands(in.size()); ++k) {
+        if (x.empty() || lengthOf(operandShape(in, k)) != static_cast<size_t>(x.back())) {
+            CV_Error(
+                cv::Error::StsUnmatchedSizes,
+                "mpm: MpmLayerNorm's weight and bias must be as long as the last axis of " + textOf(in[0]));
+        }
+    }
+    return {in[0]};
+}
+
+void LayerNormLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
+    const cv::Mat x = operand(in, 0), weight = operand(in, 1);
+    const cv::Mat bias = operands(in.size()) > 2 ? operand(in, 2) : cv::Mat();
+    const int width = x.size[x.dims - 1];
+    const int rows = static_cast<int>(x.total() / width);
+    cv::parallel_for_(cv::Range(0, rows), [&](const cv::Range& range) {
+        for (int r = range.start; r < range.end; ++r) {
+            const size_t at = static_cast<size_t>(r) * width;
+            kernels::layerNorm(x.ptr<float>() + at, width, weight.ptr<float>(),
+                               bias.empty() ? nullptr : bias.ptr<float>(), m_epsilon,
+                               out[0].ptr<float>() + at);
+        }
+    });
+}
+
+LinearLayer::LinearLayer(const cv::dnn::LayerParams& params) : SmallLayer(params) {}
+
+cv::Ptr<cv::dnn::Layer> LinearLayer::create(cv::dnn::LayerParams& params) {
+    return cv::Ptr<cv::dnn::Layer>(new LinearLayer(params));
+}
+
+std::vector<Shape> LinearLayer::outputShapes(const std::vector<Shape>& in) const {
+    checkOperands(in.size(), 2, 3);
+    std::vector<int> x = operandShape(in, 0);
+    const std::vector<int> weight = operandShape(in, 1);
+    if (x.empty() || weight.size() != 2 || x.back() != weight[0]) {
+        CV_Error(cv::Error::StsUnmatchedSizes,
+                 "mpm: MpmLinear's weight must be [K, N] for an input of width K, got " + textOf(in[0]) +
+                     " and " + textOf(toShape(weight)));
+    }
+    if (operands(in.size()) > 2 && lengthOf(operandShape(in, 2)) != static_cast<size_t>(weight[1])) {
+        CV_Error(cv::Error::StsUnmatchedSizes, "mpm: MpmLinear's bias must be as long as its weight is wide");
+    }
+    x.back() = weight[1];
+    return {toShape(x)};
+}
+
+int64 LinearLayer::getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>& out) const {
+    if (in.empty() || out.empty()) return 0;
+    const std::vector<int> x = sizesOf(in[0]), y = sizesOf(out[0]);
+    return 2 * static_cast<int64>(lengthOf(y)) * x.back();
+}
+
+void LinearLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
+    const cv::Mat x = operand(in, 0), weight = operand(in, 1);
+    const int depth = weight.size[0], columns = weight.size[1];
+    if (m_weights.empty()) {
+        m_weights = kernels::PackedWeights(weight.ptr<float>(), columns, depth, columns);
+        if (operands(in.size()) > 2) {
+            const cv::Mat bias = operand(in, 2);
+            m_bias.assign(bias.ptr<float>(), bias.ptr<float>() + columns);
+        }
+    }
+    kernels::Epilogue epilogue;
+    epilogue.bias = m_bias.empty() ? nullptr : m_bias.data();
+    const int rows = static_cast<int>(x.total() / depth), group = kernels::rowGroup();
+    const int chunk = (64 + group - 1) / group * group;
+    cv::parallel_for_(cv::Range(0, (rows + chunk - 1) / chunk), [&](const cv::Range& range) {
+        kernels::Buffer padded;
+        for (int k = range.start; k < range.end; ++k) {
+            const int begin = k * chunk, count = std::min(chunk, rows - begin);
+            const float* from = x.ptr<float>() + static_cast<size_t>(begin) * depth;
+            if (count % group != 0) {  // whole groups are read
+                float* copy = padded.reserve(kernels::paddedSize(count, depth));
+                std::fill_n(copy, kernels::paddedSize(count, depth), 0.f);
+                std::copy_n(from, static_cast<size_t>(count) * depth, copy);
+                from = copy;
+            }
+            kernels::product(from, depth, count, m_weights, epilogue,
+                             out[0].ptr<float>() + static_cast<size_t>(begin) * columns, columns);
+        }
+    });
+}
+
+}  // namespace mpm::dnn

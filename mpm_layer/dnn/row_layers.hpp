@@ -1,0 +1,37 @@
+// MpmLayerNorm and MpmLinear: work on the rows of the last axis, whatever stands before it.
+#pragma once
+
+#include "mpm_layer/dnn/small_layer.hpp"
+#include "mpm_layer/kernels/product.hpp"
+
+namespace mpm::dnn {
+
+class LayerNormLayer : public SmallLayer {
+public:
+    explicit LayerNormLayer(const cv::dnn::LayerParams& params);
+    static cv::Ptr<cv::dnn::Layer> create(cv::dnn::LayerParams& params);
+
+protected:
+    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
+
+private:
+    float m_epsilon;
+};
+
+class LinearLayer : public SmallLayer {
+public:
+    explicit LinearLayer(const cv::dnn::LayerParams& params);
+    static cv::Ptr<cv::dnn::Layer> create(cv::dnn::LayerParams& params);
+    int64 getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
+
+protected:
+    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
+
+private:
+    kernels::PackedWeights m_weights;
+    std::vector<float> m_bias;
+};
+
+}  // namespace mpm::dnn

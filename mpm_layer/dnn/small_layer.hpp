@@ -1,0 +1,26 @@
+// The small operators that stand around an encoder, for what OpenCV 4.6 lacks or is slow at: see
+// docs/operators.md.
+#pragma once
+
+#include "mpm_layer/dnn/portable_layer.hpp"
+
+namespace mpm::dnn {
+
+/// OpenCV 4.x keeps constants in `blobs`, the engine of 5.x among the inputs; here they always follow the
+/// inputs.
+class SmallLayer : public PortableLayer {
+public:
+    explicit SmallLayer(const cv::dnn::LayerParams& params) : PortableLayer(params) {}
+
+protected:
+    /// How many operands there are, constants included.
+    size_t operands(size_t inputs) const { return inputs + blobs.size(); }
+    cv::Mat operand(const std::vector<cv::Mat>& in, size_t index) const;
+    std::vector<int> operandShape(const std::vector<Shape>& in, size_t index) const;
+    void checkOperands(size_t inputs, size_t least, size_t most) const;
+};
+
+std::vector<int> sizesOf(const Shape& shape);
+Shape toShape(const std::vector<int>& sizes);
+
+}  // namespace mpm::dnn

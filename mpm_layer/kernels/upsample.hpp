@@ -1,0 +1,34 @@
+// Bilinear enlarging of one row at a time.
+#pragma once
+
+#include <vector>
+
+namespace mpm::kernels {
+
+/// Between samples `index` and `next`, `weight` of the way.
+struct Tap {
+    int index = 0, next = 0;
+    float weight = 0;
+};
+
+std::vector<Tap> bilinearTaps(int from, int to, bool alignCorners);
+
+/// Output columns that lie between the same two samples stand side by side: a run each, so that a row is
+/// stretched by vectors of consecutive columns without a gather.
+struct Run {
+    int index = 0, next = 0, begin = 0, end = 0;
+};
+struct Runs {
+    std::vector<Run> runs;
+    std::vector<float> weights;  ///< by output column
+};
+
+Runs bilinearRuns(int from, int to, bool alignCorners);
+
+void stretchRow(const float* row, const Runs& runs, float* out);
+
+/// One class of an argmax over stretched rows: where it beats `best`, its value and label take the place.
+/// Class 0 starts anew; the lowest class wins ties, a NaN never wins against a number.
+void stretchBest(const float* row, const Runs& runs, int label, float* best, int* labels);
+
+}  // namespace mpm::kernels
