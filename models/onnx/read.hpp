@@ -14,6 +14,4 @@ Graph readModel(const std::string& path);
 /// The same from memory; external data is looked for beside `folder`, nowhere where it is empty.
 Graph readModel(const void* bytes, size_t size, const std::string& folder = {});
 
-std::string sha256OfFile(const std::string& path);
-
 }  // namespace mpm::models

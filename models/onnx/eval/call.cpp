@@ -58,10 +58,13 @@ const Kernel* findKernel(const Node& node) {
         addProducts(all);
         addConvolutions(all);
         addResize(all);
+        addAttention(all);
+        addOwn(all);
         return all;
     }();
-    if (!node.domain.empty() && node.domain != "mpm.internal") return nullptr;
-    const auto found = kernels.find(node.op);
+    const bool own = node.domain == "mpm";
+    if (!own && !node.domain.empty() && node.domain != "mpm.internal") return nullptr;
+    const auto found = kernels.find(own ? "mpm." + node.op : node.op);
     return found == kernels.end() ? nullptr : &found->second;
 }
 

@@ -43,6 +43,8 @@ void addNorms(Kernels& kernels);
 void addProducts(Kernels& kernels);
 void addConvolutions(Kernels& kernels);
 void addResize(Kernels& kernels);
+void addAttention(Kernels& kernels);
+void addOwn(Kernels& kernels);  ///< shapes of domain mpm, under names with the domain in front
 
 Shape broadcast(const Shape& a, const Shape& b);
 std::vector<int64_t> stridesOf(const Shape& shape);

@@ -142,12 +142,24 @@ void einsum(Call& c) {
              });
 }
 
+// A product with a weight matrix and its bias, as the normalised graph has it.
+void linear(Call& c) {
+    const Tensor bias = c.has(2) ? c.input(2) : Tensor();
+    c.in.resize(2);
+    matMul(c);
+    Tensor& y = c.out[0];
+    if (!y.known() || bias.type() == Type::None) return;
+    for (int64_t k = 0; k < y.size(); ++k)
+        y.writeF()[k] += bias.f()[k % bias.size()];
+}
+
 }  // namespace
 
 void addProducts(Kernels& k) {
     k["MatMul"] = matMul;
     k["Gemm"] = gemmNode;
     k["Einsum"] = einsum;
+    k["Linear"] = linear;
 }
 
 }  // namespace mpm::models

@@ -1,0 +1,102 @@
+#include "models/onnx/bind.hpp"
+
+namespace mpm::models {
+namespace {
+
+// A batch that no other extent of a model is likely to have.
+constexpr int kBatch = 2;
+
+bool infers(const Graph& graph, const Tensor& input) {
+    const Inferred inferred = infer(graph, {input});
+    for (const Port& port : graph.outputs) {
+        if (inferred.values[port.value].type() == Type::None) return false;
+    }
+    return true;
+}
+
+// Exports with a dynamic picture size often carry constants that fit one size only.
+cv::Size guessSize(const Graph& graph, Shape shape) {
+    for (int side : {224, 384, 512, 518, 448, 256, 336, 640, 768, 1024, 128, 160, 196, 192, 320, 480}) {
+        shape[2] = shape[3] = side;
+        if (infers(graph, Tensor(Type::Float, shape))) return {side, side};
+    }
+    throw Refusal("the picture size is dynamic: give --size HxW");
+}
+
+}  // namespace
+
+Shape Binding::inputAt(int batch) const {
+    Shape shape = inputs[0].shape();
+    shape[0] = batch;
+    return shape;
+}
+
+Binding bindInputs(const Graph& graph, const ConvertOptions& options, std::vector<std::string>& notes) {
+    if (graph.inputs.size() != 1) {
+        throw Refusal("the model has " + std::to_string(graph.inputs.size()) +
+                      " inputs: only models of one picture are supported");
+    }
+    const Port& port = graph.inputs[0];
+    if (port.type != Type::Float || !port.hasShape || port.dims.size() != 4) {
+        throw Refusal(
+            "input '" + port.name +
+            "' is not a picture [batch, channels, height, width]: only vision models are supported");
+    }
+    Shape shape = port.dims;
+    Binding binding;
+    binding.dynamicBatch = shape[0] < 0 && options.batch == 0;
+    shape[0] = options.batch > 0 ? options.batch : shape[0] < 0 ? kBatch : shape[0];
+    if (shape[1] < 0) shape[1] = 3;
+    if (!options.size.empty()) {
+        shape[2] = options.size.height;
+        shape[3] = options.size.width;
+    } else if (shape[2] < 0 || shape[3] < 0) {
+        const cv::Size guess = guessSize(graph, shape);
+        shape[2] = guess.height;
+        shape[3] = guess.width;
+        notes.push_back("the picture size is dynamic: converted for " + std::to_string(guess.height) + "x" +
+                        std::to_string(guess.width) + ", --size chooses another");
+    }
+    elementCount(shape);
+    binding.size = {static_cast<int>(shape[3]), static_cast<int>(shape[2])};
+    binding.inputs.emplace_back(Type::Float, shape);
+    ++shape[0];
+    if (binding.dynamicBatch) binding.otherInputs.emplace_back(Type::Float, shape);
+    return binding;
+}
+
+Shapes inferShapes(const Graph& graph, const Binding& binding) {
+    Shapes shapes;
+    shapes.dynamic = binding.dynamicBatch;
+    shapes.at = infer(graph, binding.inputs);
+    if (shapes.dynamic) shapes.other = infer(graph, binding.otherInputs);
+    for (const Port& port : graph.outputs) {
+        for (const Inferred* inferred : {&shapes.at, shapes.dynamic ? &shapes.other : &shapes.at}) {
+            const auto problem = inferred->problems.find(port.value);
+            if (problem != inferred->problems.end()) throw Refusal(problem->second);
+        }
+    }
+    return shapes;
+}
+
+void declarePorts(Graph& graph, const Shapes& shapes, const Binding& binding) {
+    for (Port& port : graph.inputs) {
+        port.dims = binding.inputs[0].shape();
+        if (binding.dynamicBatch) port.dims[0] = -1;
+        port.hasShape = true;
+    }
+    for (Port& port : graph.outputs) {
+        const Tensor& value = shapes.at.values[port.value];
+        port.type = value.type();
+        port.dims = value.shape();
+        port.hasShape = true;
+        port.dimNames.assign(port.dims.size(), "");
+        for (size_t k = 0; k < port.dims.size(); ++k) {
+            if (!shapes.isBatch(port.value, k)) continue;
+            port.dims[k] = -1;
+            port.dimNames[k] = graph.inputs[0].dimNames.empty() ? "batch" : graph.inputs[0].dimNames[0];
+        }
+    }
+}
+
+}  // namespace mpm::models

@@ -1,0 +1,171 @@
+#include "models/onnx/convert.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+#include <nlohmann/json.hpp>
+
+#include "models/onnx/bind.hpp"
+#include "models/onnx/digest.hpp"
+#include "models/onnx/insert.hpp"
+#include "models/onnx/labels_output.hpp"
+#include "models/onnx/lower.hpp"
+#include "models/onnx/normalise.hpp"
+#include "models/onnx/own_graph.hpp"
+#include "models/onnx/prove.hpp"
+#include "models/onnx/read.hpp"
+#include "models/onnx/summary.hpp"
+#include "models/onnx/write.hpp"
+
+namespace mpm::models {
+namespace {
+
+constexpr int kOpset = 13;  // what every OpenCV from 4.6 on reads
+
+std::vector<int> scheduleFor(const ConvertOptions& options, int blocks) {
+    std::vector<int> schedule = options.blocks.value_or(std::vector<int>{2, 5});
+    if (!options.blocks) {
+        schedule.erase(
+            std::remove_if(schedule.begin(), schedule.end(), [blocks](int b) { return b >= blocks; }),
+            schedule.end());
+    }
+    for (size_t k = 0; k < schedule.size(); ++k) {
+        if (schedule[k] < 0 || schedule[k] >= blocks || (k > 0 && schedule[k] <= schedule[k - 1])) {
+            CV_Error(cv::Error::StsOutOfRange, cv::format("--blocks must be strictly increasing block "
+                                                          "numbers from 0 to %d, as the model has %d blocks",
+                                                          blocks - 1, blocks));
+        }
+    }
+    return schedule;
+}
+
+std::vector<double> threeOf(const cv::Scalar& s) {
+    return {s[0], s[1], s[2]};
+}
+
+// Exports carry no preprocessing; what an own output already says stays unless it is said anew.
+void writeMetadata(const ConvertOptions& options, const Conversion& conversion, const std::string& digest,
+                   Graph& graph) {
+    using nlohmann::json;
+    std::map<std::string, std::string>& to = graph.metadata;
+    const auto set = [&](const std::string& key, const json& value) { to["mpm." + key] = value.dump(); };
+    if (!options.classes.empty()) set("labels", options.classes);
+    if (!options.palette.empty()) {
+        json palette = json::array();
+        for (const cv::Vec3b& c : options.palette)
+            palette.push_back({c[0], c[1], c[2]});
+        set("palette", palette);
+    }
+    if (options.mean || !to.count("mpm.mean"))
+        set("mean", threeOf(options.mean.value_or(cv::Scalar(0.5, 0.5, 0.5))));
+    if (options.deviation || !to.count("mpm.std"))
+        set("std", threeOf(options.deviation.value_or(cv::Scalar(0.5, 0.5, 0.5))));
+    set("size", {conversion.size.height, conversion.size.width});
+    set("schedule", conversion.schedule);
+    if (!to.count("mpm.source_sha256")) set("source_sha256", digest);
+}
+
+/// A file beside the wanted one that is gone again unless it was kept.
+class PendingFile {
+public:
+    explicit PendingFile(const std::string& target) : m_target(target), m_path(target + ".part") {}
+    ~PendingFile() { std::remove(m_path.c_str()); }
+    PendingFile(const PendingFile&) = delete;
+    PendingFile& operator=(const PendingFile&) = delete;
+
+    const std::string& path() const { return m_path; }
+    void keep() const {
+        std::error_code error;
+        std::filesystem::rename(m_path, m_target, error);
+        if (error) CV_Error(cv::Error::StsError, "'" + m_target + "' cannot be written: " + error.message());
+    }
+
+private:
+    const std::string m_target, m_path;
+};
+
+// A model that is ours already: another schedule, labels, other metadata.
+Graph convertAgain(const Graph& original, const ConvertOptions& options, const Binding& binding,
+                   Conversion& conversion) {
+    Graph graph = original;
+    const Port& port = graph.inputs[0];
+    const bool otherSize =
+        !options.size.empty() && (port.dims[2] != options.size.height || port.dims[3] != options.size.width);
+    if (otherSize || (options.batch > 0 && port.dims[0] != options.batch)) {
+        throw Refusal(
+            "the model is converted already and keeps its size and batch: convert the original export "
+            "instead");
+    }
+    const Shapes shapes = inferShapes(graph, binding);
+    const Matched matched = encodersOf(graph, shapes.at);
+    if (!matched.backbone())
+        throw Refusal(
+            "the model is of the layers form or has no encoder that merges: convert the original export "
+            "instead");
+    const int blocks = static_cast<int>(matched.backbone()->blocks.size());
+    conversion.schedule = options.blocks ? scheduleFor(options, blocks) : scheduleOf(graph);
+    setSchedule(graph, conversion.schedule);
+    declarePorts(graph, shapes, binding);
+    summarise(graph, shapes, matched, conversion);
+    return graph;
+}
+
+Graph convertFused(const Graph& original, const ConvertOptions& options, const Binding& binding,
+                   Conversion& conversion) {
+    Graph graph = original;
+    Shapes shapes = inferShapes(graph, binding);
+    fold(graph, shapes.at, shapes.dynamic ? &shapes.other : nullptr);
+    normalise(graph, shapes.at);
+    shapes = inferShapes(graph, binding);
+    const Matched matched = findEncoders(graph, shapes.at);
+    if (!matched.backbone()) throw Refusal(matched.complaint());
+    conversion.schedule = scheduleFor(options, static_cast<int>(matched.backbone()->blocks.size()));
+    declarePorts(graph, shapes, binding);
+    summarise(graph, shapes, matched, conversion);
+    insertEncoders(graph, matched, shapes, conversion.schedule);
+    std::vector<int> streams;
+    for (const Encoder& encoder : matched.encoders)
+        streams.push_back(encoder.input());
+    insertEmbeddings(graph, shapes, streams);
+    lower(graph, shapes);
+    graph.opset = kOpset;
+    return graph;
+}
+
+void proveAndKeep(const Reference& original, const Binding& binding, bool labels, const PendingFile& file,
+                  Conversion& conversion) {
+    std::vector<Shape> shapes;
+    if (binding.dynamicBatch) {
+        shapes = {binding.inputAt(1), binding.inputAt(3)};
+    } else {
+        shapes = {binding.inputs[0].shape()};
+    }
+    const Proof proof = prove(original, file.path(), shapes, labels);
+    conversion.proof = proof.means;
+    conversion.provedBatches = proof.batches;
+    conversion.error = proof.worst;
+    file.keep();
+}
+
+}  // namespace
+
+Conversion convertModel(const std::string& input, const std::string& output, const ConvertOptions& options) {
+    const Graph original = readModel(input);
+    Conversion conversion;
+    const Binding binding = bindInputs(original, options, conversion.notes);
+    conversion.size = binding.size;
+    conversion.batch = binding.dynamicBatch ? 0 : static_cast<int>(binding.inputs[0].shape()[0]);
+    const bool again = isConverted(original);
+    Graph graph = again ? convertAgain(original, options, binding, conversion)
+                        : convertFused(original, options, binding, conversion);
+    const bool labels = options.labels && graph.outputs[0].type == Type::Float;
+    if (labels) outputLabels(graph);
+    writeMetadata(options, conversion, sha256OfFile(input), graph);
+    const PendingFile file(output);
+    writeModel(graph, file.path());
+    proveAndKeep({original, again ? input : ""}, binding, labels, file, conversion);
+    return conversion;
+}
+
+}  // namespace mpm::models

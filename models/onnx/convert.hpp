@@ -1,0 +1,55 @@
+// Any ViT export to a model that OpenCV 4.6 to 5.x runs, with Mutual Pair Merging in it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <opencv2/core.hpp>
+
+#include "models/onnx/tensor.hpp"
+
+namespace mpm::models {
+
+enum class Form {
+    Fused,  ///< one MpmEncoder in the place of the blocks: every OpenCV, fastest
+    Layers  ///< the original blocks with MpmMerge and MpmRestore between them: engines with dynamic shapes
+};
+
+struct ConvertOptions {
+    std::optional<std::vector<int>>
+        blocks;  ///< merge before these; absent: 2 and 5, as far as there are blocks
+    Form form = Form::Fused;
+    cv::Size size;                     ///< empty: the export's own
+    int batch = 0;                     ///< 0: the export's own
+    bool labels = false;               ///< class ids at picture size instead of scores
+    std::vector<std::string> classes;  ///< names by id
+    std::vector<cv::Vec3b> palette;    ///< RGB by id
+    std::optional<cv::Scalar> mean, deviation;
+};
+
+/// What was found, proved and saved.
+struct Conversion {
+    int blocks = 0, dim = 0, heads = 0, specialTokens = 0, imageTokens = 0;
+    cv::Size size, grid;
+    int batch = 0;  ///< 0: dynamic
+    std::string norm, activation, attention, decoder;
+    std::vector<int> taps;
+    std::vector<int> schedule;
+    double parameters = 0;
+    double gflops = 0;        ///< of one picture, nothing merged
+    double gflopsMerged = 0;  ///< with three quarters of the tokens left at each merge
+    std::string proof;        ///< what proved it
+    std::vector<int> provedBatches;
+    double error = 0;
+    std::vector<std::string> notes;
+};
+
+/// Encoder, decoder, size and costs, a line each.
+std::string describe(const Conversion& conversion);
+
+/// Throws Refusal where the model cannot be converted, cv::Exception for options that make no sense and files
+/// that cannot be written. `output` is only ever there whole and proved.
+Conversion convertModel(const std::string& input, const std::string& output, const ConvertOptions& options);
+
+}  // namespace mpm::models

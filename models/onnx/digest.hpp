@@ -1,0 +1,10 @@
+// SHA-256 of a file, to tell which export a model was converted from.
+#pragma once
+
+#include <string>
+
+namespace mpm::models {
+
+std::string sha256OfFile(const std::string& path);
+
+}  // namespace mpm::models

@@ -1,0 +1,98 @@
+// The Attention operator of opset 23, row by row as its definition reads.
+#include <algorithm>
+#include <cmath>
+
+#include "models/onnx/eval/call.hpp"
+
+namespace mpm::models {
+namespace {
+
+// Where element (b, h, t, c) of an operand lies: [B, H, T, C] or [B, T, H * C].
+struct Heads {
+    int64_t batch, heads, tokens, size;
+    bool flat;
+
+    Heads(const Tensor& x, int64_t count) : flat(x.rank() == 3) {
+        if (x.rank() != 4 && (x.rank() != 3 || count < 1 || x.dim(2) % count))
+            throw Refusal("its operand " + toString(x.shape()) + " does not fit");
+        batch = x.dim(0);
+        heads = flat ? count : x.dim(1);
+        tokens = flat ? x.dim(1) : x.dim(2);
+        size = flat ? x.dim(2) / count : x.dim(3);
+    }
+    int64_t at(int64_t b, int64_t h, int64_t t) const {
+        return flat ? ((b * tokens + t) * heads + h) * size : ((b * heads + h) * tokens + t) * size;
+    }
+};
+
+struct Mask {
+    Tensor values;
+    std::vector<int64_t> strides;
+
+    Mask(Call& c, const Shape& scores) {
+        if (!c.has(3)) return;
+        values = c.input(3);
+        strides = broadcastStrides(values.shape(), broadcast(values.shape(), scores));
+    }
+    double at(int64_t b, int64_t h, int64_t q, int64_t k) const {
+        if (strides.empty()) return 0;
+        const int64_t position = b * strides[0] + h * strides[1] + q * strides[2] + k * strides[3];
+        if (values.type() == Type::Bool) return values.i()[position] ? 0 : -INFINITY;
+        return values.at(position);
+    }
+};
+
+void attend(Call& c) {
+    const Tensor tq = c.input(0), tk = c.input(1), tv = c.input(2);
+    const Heads q(tq, c.node.getInt("q_num_heads", 0)), k(tk, c.node.getInt("kv_num_heads", 0)),
+        v(tv, c.node.getInt("kv_num_heads", 0));
+    if (c.has(4) || c.has(5) || c.node.getInt("is_causal", 0) || c.node.getFloat("softcap", 0) != 0)
+        throw Refusal("causal, cached or capped attention is not supported");
+    const bool fits = k.batch == q.batch && v.batch == q.batch && k.size == q.size && k.tokens == v.tokens &&
+                      k.heads == v.heads && k.heads > 0 && q.heads % k.heads == 0;
+    if (!fits) throw Refusal("its operands do not fit one another");
+    const Shape shape =
+        q.flat ? Shape{q.batch, q.tokens, q.heads * v.size} : Shape{q.batch, q.heads, q.tokens, v.size};
+    if (!c.known()) return c.shape(0, Type::Float, shape);
+    Tensor& y = c.make(0, Type::Float, shape);
+    Heads o = v;
+    o.heads = q.heads;
+    o.tokens = q.tokens;
+    o.flat = q.flat;
+    const double scale = c.node.getFloat("scale", 1 / std::sqrt(static_cast<float>(q.size)));
+    const Mask mask(c, {q.batch, q.heads, q.tokens, k.tokens});
+    parallel(q.batch * q.heads * q.tokens, 8, [&](int64_t begin, int64_t end) {
+        std::vector<double> row(k.tokens);
+        for (int64_t n = begin; n < end; ++n) {
+            const int64_t t = n % q.tokens, h = n / q.tokens % q.heads, b = n / q.tokens / q.heads,
+                          kv = h / (q.heads / k.heads);
+            const float* query = tq.f() + q.at(b, h, t);
+            double top = -INFINITY, sum = 0;
+            for (int64_t s = 0; s < k.tokens; ++s) {
+                const float* key = tk.f() + k.at(b, kv, s);
+                double dot = 0;
+                for (int64_t i = 0; i < q.size; ++i)
+                    dot += double{query[i]} * key[i];
+                row[s] = dot * scale + mask.at(b, h, t, s);
+                top = std::max(top, row[s]);
+            }
+            for (double& value : row)
+                sum += value = std::exp(value - top);
+            float* to = y.writeF() + o.at(b, h, t);
+            for (int64_t i = 0; i < v.size; ++i) {
+                double mixed = 0;
+                for (int64_t s = 0; s < k.tokens; ++s)
+                    mixed += row[s] * tv.f()[v.at(b, kv, s) + i];
+                to[i] = static_cast<float>(mixed / sum);
+            }
+        }
+    });
+}
+
+}  // namespace
+
+void addAttention(Kernels& k) {
+    k["Attention"] = attend;
+}
+
+}  // namespace mpm::models

@@ -1,0 +1,77 @@
+// Shapes of our own operators, so that converted models can be looked at. Their values are OpenCV's business.
+#include <algorithm>
+
+#include "models/onnx/eval/call.hpp"
+
+namespace mpm::models {
+namespace {
+
+void asInput(Call& c) {
+    for (size_t k = 0; k < c.node.outputs.size(); ++k)
+        c.shape(k, Type::Float, c.input(0).shape());
+}
+
+void embed(Call& c) {
+    const Shape& table = c.input(1).shape();
+    if (table.size() != 2 || c.input(0).rank() < 1) throw Refusal("its table is not a matrix");
+    c.shape(0, Type::Float, {c.input(0).shape()[0], table[0], table[1]});
+}
+
+void linearShape(Call& c) {
+    Shape shape = c.input(0).shape();
+    if (shape.empty() || c.input(1).rank() != 2 || shape.back() != c.input(1).dim(0))
+        throw Refusal("its weight does not fit");
+    shape.back() = c.input(1).dim(1);
+    c.shape(0, Type::Float, shape);
+}
+
+void resizeShape(Call& c) {
+    Shape shape = c.input(0).shape();
+    const std::vector<int64_t> size = c.node.getInts("size");
+    const bool labels = c.node.getInt("argmax", 0) != 0;
+    if (shape.size() != 4 || size.size() != 2) throw Refusal("its size does not fit");
+    c.shape(0, labels ? Type::Int : Type::Float, {shape[0], labels ? 1 : shape[1], size[0], size[1]});
+}
+
+void matMulShape(Call& c) {
+    const bool reversed = c.node.getInt("reversed", 0) != 0;
+    const Shape& a = c.input(reversed ? 1 : 0).shape();
+    const Shape& b = c.input(reversed ? 0 : 1).shape();
+    if (a.size() < 2 || b.size() < 2) throw Refusal("it needs two matrices");
+    Shape shape(std::max(a.size(), b.size()) - 2);
+    for (size_t k = 0; k < shape.size(); ++k) {
+        const size_t back = shape.size() - k + 2;
+        shape[k] =
+            std::max(back <= a.size() ? a[a.size() - back] : 1, back <= b.size() ? b[b.size() - back] : 1);
+    }
+    shape.insert(shape.end(), {a[a.size() - 2], b.back()});
+    c.shape(0, Type::Float, shape);
+}
+
+void merge(Call& c) {
+    const Shape& shape = c.input(0).shape();
+    const int64_t special = c.node.getInt("special_tokens", 1);
+    if (shape.size() != 3 || special < 0 || special > shape[1]) throw Refusal("its tokens do not fit");
+    c.shape(0, Type::Float, shape);
+    c.shape(1, Type::Int, {shape[0], shape[1] - special});
+    c.shape(2, Type::Int, {shape[0]});
+}
+
+}  // namespace
+
+void addOwn(Kernels& k) {
+    k["mpm.MpmEncoder"] = asInput;
+    k["mpm.MpmLayerNorm"] = asInput;
+    k["mpm.MpmFunction"] = asInput;
+    k["mpm.MpmEmbed"] = embed;
+    k["mpm.MpmLinear"] = linearShape;
+    k["mpm.MpmResize"] = resizeShape;
+    k["mpm.MpmMerge"] = merge;
+    k["mpm.MpmRestore"] = asInput;
+    k["mpm.MpmMatMul"] = matMulShape;
+    k["mpm.MpmArithmetic"] = [](Call& c) {
+        c.shape(0, Type::Float, broadcast(c.input(0).shape(), c.input(1).shape()));
+    };
+}
+
+}  // namespace mpm::models

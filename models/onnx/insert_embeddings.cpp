@@ -1,0 +1,123 @@
+#include <algorithm>
+
+#include "models/onnx/insert.hpp"
+#include "models/onnx/rewrite.hpp"
+#include "models/onnx/trace.hpp"
+
+namespace mpm::models {
+namespace {
+
+// out[b, t, :] = table[t, :] + (row t - first of the source, where there is one)
+struct Embedding {
+    int source = kAbsent;
+    int64_t first = 0;
+    Tensor table;
+};
+
+class EmbeddingFinder {
+public:
+    EmbeddingFinder(const Graph& graph, const Shapes& shapes, int value) : m_shapes(shapes), m_value(value) {
+        m_traced = trace(graph, shapes.at, value);
+    }
+
+    bool find(Embedding& found) {
+        const Shape& shape = m_shapes.of(m_value);
+        if (!m_traced || m_traced->sources.size() != 1 || shape.size() != 3) return false;
+        found.source = m_traced->sources[0];
+        if (found.source == m_value) return false;
+        m_tokens = shape[1];
+        m_dim = shape[2];
+        const Shape& source = m_shapes.of(found.source);
+        m_grid = source.size() == 4;
+        if ((!m_grid && source.size() != 3) || source[0] != shape[0] || source[m_grid ? 1 : 2] != m_dim)
+            return false;
+        m_patches = m_grid ? source[2] * source[3] : source[1];
+        return readTable(shape[0], found);
+    }
+
+private:
+    bool readTable(int64_t batch, Embedding& found) const {
+        const std::vector<Term>& terms = m_traced->terms;
+        int64_t first = 0;
+        while (first < m_tokens && terms[first * m_dim].count() == 0)
+            ++first;
+        if (first == m_tokens) return false;
+        std::vector<float> table(m_tokens * m_dim);
+        for (int64_t b = 0; b < batch; ++b) {
+            for (int64_t t = 0; t < m_tokens; ++t) {
+                for (int64_t c = 0; c < m_dim; ++c) {
+                    const Term& term = terms[(b * m_tokens + t) * m_dim + c];
+                    float& entry = table[t * m_dim + c];
+                    if (b == 0) entry = term.constant;
+                    if (entry != term.constant || !fits(term, b, t - first, c)) return false;
+                }
+            }
+        }
+        found.first = first;
+        found.table = Tensor::floats({m_tokens, m_dim}, table);
+        return true;
+    }
+
+    bool fits(const Term& term, int64_t b, int64_t patch, int64_t c) const {
+        if (patch < 0 || patch >= m_patches) return term.count() == 0;
+        const int64_t at = m_grid ? (b * m_dim + c) * m_patches + patch : (b * m_patches + patch) * m_dim + c;
+        return term.count() == 1 && term.factor[0] == 1 && term.at[0] == at;
+    }
+
+    const Shapes& m_shapes;
+    const int m_value;
+    std::optional<Trace> m_traced;
+    int64_t m_tokens = 0, m_dim = 0, m_patches = 0;
+    bool m_grid = false;
+};
+
+void replaceBy(Graph& graph, int value, const Embedding& embedding) {
+    for (Node& node : graph.nodes) {
+        for (int& out : node.outputs) {
+            if (out == value) out = graph.addValue("unused");
+        }
+    }
+    Node node;
+    node.op = "MpmEmbed";
+    node.domain = "mpm";
+    node.name = "embed";
+    node.inputs = {embedding.source, graph.addConstant("embed.table", embedding.table)};
+    node.outputs = {value};
+    node.attributes["first"] = Attribute::of(embedding.first);
+    graph.nodes.push_back(node);
+}
+
+// From a Concat on to where its tokens are used for more than adding constants.
+int lastOfChain(const Graph& graph, const Rewriter& rewriter, int value) {
+    while (true) {
+        const int next = rewriter.soleUser(value);
+        if (next == kAbsent || !graph.nodes[next].is("Add")) return value;
+        const int other = Rewriter::otherOperand(graph.nodes[next], value);
+        if (other == kAbsent || !graph.isConstant(other)) return value;
+        value = graph.nodes[next].outputs[0];
+    }
+}
+
+}  // namespace
+
+void insertEmbeddings(Graph& graph, const Shapes& shapes, const std::vector<int>& streams) {
+    std::vector<int> candidates = streams;
+    const Rewriter rewriter(graph);
+    for (const Node& node : graph.nodes) {
+        if (node.is("Concat") && shapes.of(node.outputs[0]).size() == 3) {
+            candidates.push_back(lastOfChain(graph, rewriter, node.outputs[0]));
+        }
+    }
+    std::vector<int> done;
+    for (int value : candidates) {
+        if (std::find(done.begin(), done.end(), value) != done.end()) continue;
+        Embedding embedding;
+        if (!EmbeddingFinder(graph, shapes, value).find(embedding)) continue;
+        replaceBy(graph, value, embedding);
+        done.push_back(value);
+    }
+    graph.sort();
+    graph.prune();
+}
+
+}  // namespace mpm::models

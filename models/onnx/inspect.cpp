@@ -1,0 +1,65 @@
+#include "models/onnx/inspect.hpp"
+
+#include "models/onnx/bind.hpp"
+#include "models/onnx/normalise.hpp"
+#include "models/onnx/own_graph.hpp"
+#include "models/onnx/read.hpp"
+#include "models/onnx/summary.hpp"
+
+namespace mpm::models {
+namespace {
+
+std::string describe(const Port& port) {
+    std::string text = port.name + (port.type == Type::Int    ? " int64 ["
+                                    : port.type == Type::Bool ? " bool ["
+                                                              : " f32 [");
+    for (size_t k = 0; k < port.dims.size(); ++k) {
+        const std::string named =
+            k < port.dimNames.size() && !port.dimNames[k].empty() ? port.dimNames[k] : "?";
+        text += (k ? ", " : "") + (port.dims[k] < 0 ? named : std::to_string(port.dims[k]));
+    }
+    return text + "]";
+}
+
+void lookInside(Graph graph, Inspection& result) {
+    const Binding binding = bindInputs(graph, {}, result.found.notes);
+    Shapes shapes = inferShapes(graph, binding);
+    result.found.size = binding.size;
+    result.found.batch = binding.dynamicBatch ? 0 : static_cast<int>(binding.inputs[0].shape()[0]);
+    Matched matched;
+    if (result.converted) {
+        result.found.schedule = scheduleOf(graph);
+        matched = encodersOf(graph, shapes.at);
+    } else {
+        fold(graph, shapes.at, shapes.dynamic ? &shapes.other : nullptr);
+        normalise(graph, shapes.at);
+        shapes = inferShapes(graph, binding);
+        matched = findEncoders(graph, shapes.at);
+    }
+    if (!matched.backbone()) throw Refusal(matched.complaint());
+    declarePorts(graph, shapes, binding);
+    summarise(graph, shapes, matched, result.found);
+    result.convertible = true;
+}
+
+}  // namespace
+
+Inspection inspectModel(const std::string& path) {
+    const Graph graph = readModel(path);
+    Inspection result;
+    result.converted = isConverted(graph);
+    result.opset = graph.opset;
+    result.producer = graph.producer;
+    for (const Port& port : graph.inputs)
+        result.inputs.push_back(describe(port));
+    for (const Port& port : graph.outputs)
+        result.outputs.push_back(describe(port));
+    try {
+        lookInside(graph, result);
+    } catch (const Refusal& refusal) {
+        result.reason = refusal.what();
+    }
+    return result;
+}
+
+}  // namespace mpm::models

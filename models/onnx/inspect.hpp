@@ -1,0 +1,21 @@
+// What any ONNX file is, without converting it: for `mpm info`.
+#pragma once
+
+#include "models/onnx/convert.hpp"
+
+namespace mpm::models {
+
+struct Inspection {
+    bool converted = false;  ///< has our encoder in it
+    bool convertible = false;
+    std::string reason;                        ///< why not
+    Conversion found;                          ///< where converted or convertible
+    std::vector<std::string> inputs, outputs;  ///< "image f32 [batch, 3, 512, 512]"
+    int opset = 0;
+    std::string producer;
+};
+
+/// Throws Refusal where the file is no model at all.
+Inspection inspectModel(const std::string& path);
+
+}  // namespace mpm::models

@@ -1,0 +1,133 @@
+#include "models/onnx/prove.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <opencv2/dnn.hpp>
+
+#include <mpm/mpm.hpp>
+
+#include "models/onnx/evaluate.hpp"
+
+namespace mpm::models {
+namespace {
+
+constexpr double kTolerance = 1e-4;  // of the largest value
+
+std::vector<int> sizesOf(const Shape& shape) {
+    return {shape.begin(), shape.end()};
+}
+
+cv::Mat randomInput(const Shape& shape) {
+    const std::vector<int> sizes = sizesOf(shape);
+    cv::Mat x(static_cast<int>(sizes.size()), sizes.data(), CV_32F);
+    cv::RNG rng(20260405);
+    rng.fill(x, cv::RNG::UNIFORM, -1.5, 1.5);
+    return x;
+}
+
+Tensor tensorOf(const cv::Mat& m) {
+    return Tensor::floats(Shape(m.size.p, m.size.p + m.dims),
+                          std::vector<float>(m.ptr<float>(), m.ptr<float>() + m.total()));
+}
+
+double valueOf(const cv::Mat& m, size_t k) {
+    return m.depth() == CV_32F ? m.ptr<float>()[k]
+                               : static_cast<double>(reinterpret_cast<const int64_t*>(m.data)[k]);
+}
+
+double differenceOf(const Tensor& expected, const cv::Mat& found, const std::string& name) {
+    if (static_cast<size_t>(expected.size()) != found.total()) {
+        throw Refusal("the conversion cannot be proved: output '" + name +
+                      "' has another shape than the original's");
+    }
+    double worst = 0, largest = 0;
+    for (int64_t k = 0; k < expected.size(); ++k) {
+        const double away = std::abs(valueOf(found, k) - expected.at(k));
+        worst = std::isnan(away) ? INFINITY : std::max(worst, away);
+        largest = std::max(largest, std::abs(expected.at(k)));
+    }
+    return largest > 0 ? worst / largest : worst;
+}
+
+// A label is right where no class is better by more than the tolerance.
+double labelDifference(const Tensor& scores, const cv::Mat& labels) {
+    const int64_t batch = scores.dim(0), classes = scores.dim(1), pixels = scores.dim(2) * scores.dim(3);
+    if (labels.total() != static_cast<size_t>(batch * pixels))
+        throw Refusal("the conversion cannot be proved: the labels have another size than the picture");
+    double worst = 0, largest = 0;
+    for (int64_t k = 0; k < batch * pixels; ++k) {
+        const float* column = scores.f() + k / pixels * classes * pixels + k % pixels;
+        float best = -INFINITY;
+        for (int64_t c = 0; c < classes; ++c) {
+            best = std::max(best, column[c * pixels]);
+            largest = std::max<double>(largest, std::abs(column[c * pixels]));
+        }
+        const int64_t label = static_cast<int64_t>(valueOf(labels, k));
+        worst =
+            std::max<double>(worst, label < 0 || label >= classes ? INFINITY : best - column[label * pixels]);
+    }
+    return largest > 0 ? worst / largest : worst;
+}
+
+cv::dnn::Net load(const std::string& path) {
+    registerLayers();
+    cv::dnn::Net net = cv::dnn::readNetFromONNX(path);
+    net.setPreferableBackend(cv::dnn::DNN_BACKEND_OPENCV);
+    Encoder control = encoder(net);
+    control.setSchedule({});
+    control.setDevice(Device::Cpu);
+    control.setPrecision(Precision::F32);
+    return net;
+}
+
+std::vector<cv::Mat> forward(const std::string& path, const cv::Mat& x, const Graph& ports) {
+    std::vector<cv::String> names;
+    for (const Port& port : ports.outputs)
+        names.push_back(port.name);
+    cv::dnn::Net net = load(path);
+    net.setInput(x, ports.inputs[0].name);
+    std::vector<cv::Mat> outputs;
+    net.forward(outputs, names);
+    return outputs;
+}
+
+std::vector<Tensor> expectedOf(const Reference& original, const cv::Mat& x) {
+    if (original.path.empty()) return evaluate(original.graph, {tensorOf(x)});
+    std::vector<Tensor> expected;
+    for (const cv::Mat& m : forward(original.path, x, original.graph)) {
+        cv::Mat floats;
+        m.convertTo(floats, CV_32F);
+        expected.push_back(tensorOf(floats));
+    }
+    return expected;
+}
+
+}  // namespace
+
+Proof prove(const Reference& original, const std::string& converted, const std::vector<Shape>& inputs,
+            bool labels) {
+    Proof proof;
+    proof.means = original.path.empty() ? "plain evaluation of the export, node by node"
+                                        : std::string("OpenCV ") + CV_VERSION;
+    for (const Shape& shape : inputs) {
+        const cv::Mat x = randomInput(shape);
+        const std::vector<Tensor> expected = expectedOf(original, x);
+        const std::vector<cv::Mat> found = forward(converted, x, original.graph);
+        for (size_t k = 0; k < found.size(); ++k) {
+            const std::string& name = original.graph.outputs[k].name;
+            const double away = labels && k == 0 ? labelDifference(expected[k], found[k])
+                                                 : differenceOf(expected[k], found[k], name);
+            proof.worst = std::max(proof.worst, away);
+        }
+        proof.batches.push_back(static_cast<int>(shape[0]));
+    }
+    if (!(proof.worst <= kTolerance)) {
+        throw Refusal(cv::format(
+            "the converted model differs from the original by %.2g of its largest value: not written",
+            proof.worst));
+    }
+    return proof;
+}
+
+}  // namespace mpm::models

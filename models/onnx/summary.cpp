@@ -1,0 +1,145 @@
+#include "models/onnx/summary.hpp"
+
+#include <algorithm>
+
+namespace mpm::models {
+namespace {
+
+double weightsOf(const Block& block) {
+    double count = 0;
+    for (const Dense* dense :
+         {&block.attention.qkv, &block.attention.proj, &block.mlp.fc1, &block.mlp.gate, &block.mlp.fc2}) {
+        if (dense->present()) count += static_cast<double>(dense->weight.size());
+    }
+    return count;
+}
+
+// Three quarters of the image tokens stay at each merge, as the method's figures imply.
+std::vector<double> tokensAt(const Encoder& encoder, const std::vector<int>& schedule) {
+    std::vector<double> tokens;
+    double image = static_cast<double>(encoder.tokens - encoder.special);
+    for (size_t k = 0; k < encoder.blocks.size(); ++k) {
+        if (std::count(schedule.begin(), schedule.end(), static_cast<int>(k))) image *= 0.75;
+        tokens.push_back(image + encoder.special);
+    }
+    return tokens;
+}
+
+double mergeGflops(const Encoder& encoder, const std::vector<int>& schedule) {
+    double sum = 0;
+    double image = static_cast<double>(encoder.tokens - encoder.special);
+    for (size_t k = 0; k < schedule.size(); ++k, image *= 0.75)
+        sum += image * (image - 1) * static_cast<double>(encoder.dim);
+    return sum / 1e9;
+}
+
+// Products outside of the blocks, for one picture.
+double restGflops(const Graph& graph, const Shapes& shapes, double batch) {
+    double sum = 0;
+    for (const Node& node : graph.nodes) {
+        const bool product =
+            node.op == "MatMul" || node.op == "Linear" || node.op == "Gemm" || node.op == "MpmLinear";
+        if (product)
+            sum += 2.0 * static_cast<double>(shapes.at.values[node.outputs[0]].size()) *
+                   shapes.of(node.inputs[0]).back();
+        if (node.op == "Conv") {
+            const Shape& weight = shapes.of(node.inputs[1]);
+            sum += 2.0 * static_cast<double>(shapes.at.values[node.outputs[0]].size()) * weight[1] *
+                   weight[2] * weight[3];
+        }
+        if (node.op == "ConvTranspose") {
+            const Shape& weight = shapes.of(node.inputs[1]);
+            sum += 2.0 * static_cast<double>(shapes.at.values[node.inputs[0]].size()) * weight[1] *
+                   weight[2] * weight[3];
+        }
+    }
+    return sum / batch / 1e9;
+}
+
+void describe(const Encoder& encoder, Conversion& c) {
+    const Block& block = encoder.blocks[0];
+    const Attention& a = block.attention;
+    c.blocks = static_cast<int>(encoder.blocks.size());
+    c.dim = static_cast<int>(encoder.dim);
+    c.heads = a.heads;
+    c.specialTokens = encoder.special;
+    c.imageTokens = static_cast<int>(encoder.tokens) - encoder.special;
+    c.grid = {static_cast<int>(encoder.gridColumns), static_cast<int>(encoder.gridRows)};
+    c.norm = cv::format("LayerNorm, epsilon %g", a.norm.epsilon);
+    c.activation = block.mlp.activation + (block.mlp.gate.present() ? ", gated" : "") +
+                   (block.mlp.inner.present() ? ", normalised" : "");
+    c.attention = cv::format("%d heads of %d", a.heads, static_cast<int>(a.qkv.weight.dim(1)) / 3 / a.heads);
+    if (a.rope) c.attention += a.rope->interleaved ? ", rotary (interleaved)" : ", rotary (halves)";
+    if (a.qNorm.present()) c.attention += ", queries and keys normalised";
+    if (a.inner.present()) c.attention += ", result normalised";
+    for (const Tap& tap : encoder.taps)
+        c.taps.push_back(tap.block);
+}
+
+}  // namespace
+
+std::string describe(const Conversion& c) {
+    std::string text =
+        cv::format("encoder    %d blocks, width %d, %s\n", c.blocks, c.dim, c.attention.c_str());
+    text += cv::format("           %s; %s\n", c.norm.c_str(), c.activation.c_str());
+    text += cv::format("tokens     %d of the picture", c.imageTokens);
+    if (!c.grid.empty()) text += cv::format(" (%dx%d)", c.grid.height, c.grid.width);
+    text += cv::format(", %d special\n", c.specialTokens);
+    if (c.taps.size() > 1 || (!c.taps.empty() && c.taps[0] != c.blocks - 1)) {
+        text += "taps       after blocks";
+        for (int tap : c.taps)
+            text += " " + std::to_string(tap);
+        text += "\n";
+    }
+    text += "decoder    " + c.decoder + "\n";
+    text += cv::format("size       %dx%d, batch %s\n", c.size.height, c.size.width,
+                       c.batch ? std::to_string(c.batch).c_str() : "dynamic");
+    text += cv::format("costs      %.2f M parameters, %.2f GFLOPs a picture", c.parameters / 1e6, c.gflops);
+    if (!c.schedule.empty()) {
+        text += cv::format(
+            "; about %.2f with merging (%.0f %% less, three quarters of the tokens left at each merge)",
+            c.gflopsMerged, 100 * (1 - c.gflopsMerged / c.gflops));
+    }
+    return text + "\n";
+}
+
+double encoderGflops(const Encoder& encoder, const std::vector<double>& tokens) {
+    double sum = 0;
+    for (size_t k = 0; k < encoder.blocks.size(); ++k) {
+        const double width = static_cast<double>(encoder.blocks[k].attention.qkv.weight.dim(1)) / 3;
+        sum += 2 * tokens[k] * weightsOf(encoder.blocks[k]) + 4 * tokens[k] * tokens[k] * width;
+    }
+    return sum / 1e9;
+}
+
+void summarise(const Graph& graph, const Shapes& shapes, const Matched& matched, Conversion& c) {
+    const Encoder& backbone = *matched.backbone();
+    describe(backbone, c);
+    std::vector<char> seen(graph.values.size(), 0);
+    for (const Node& node : graph.nodes) {
+        for (int in : node.inputs) {
+            if (in == -1 || seen[in]++ || !graph.isConstant(in) || !graph.constant(in).isFloat()) continue;
+            c.parameters += static_cast<double>(graph.constant(in).size());
+        }
+    }
+    // Every product of the graph, attention's included, and then what merging takes off the blocks.
+    c.gflops = restGflops(graph, shapes, static_cast<double>(shapes.of(graph.inputs[0].value)[0]));
+    for (const Encoder& encoder : matched.encoders) {
+        const bool fused =
+            encoder.input() < 0;  // read back from its operator: no products of its own in the graph
+        if (fused) c.gflops += encoderGflops(encoder, tokensAt(encoder, {}));
+    }
+    const double saved = encoderGflops(backbone, tokensAt(backbone, {})) -
+                         encoderGflops(backbone, tokensAt(backbone, c.schedule));
+    c.gflopsMerged = c.gflops - saved + mergeGflops(backbone, c.schedule);
+    int decoderBlocks = 0;
+    for (const Encoder& encoder : matched.encoders)
+        decoderBlocks += encoder.decoder ? static_cast<int>(encoder.blocks.size()) : 0;
+    if (decoderBlocks > 0) {
+        c.decoder = std::to_string(decoderBlocks) + " transformer blocks";
+    } else {
+        c.decoder = graph.outputs[0].dims.size() == 4 ? "linear or convolutional" : "none";
+    }
+}
+
+}  // namespace mpm::models

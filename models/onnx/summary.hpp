@@ -1,0 +1,15 @@
+// What a matched model is, in words and numbers.
+#pragma once
+
+#include "models/onnx/convert.hpp"
+#include "models/onnx/match.hpp"
+#include "models/onnx/shapes.hpp"
+
+namespace mpm::models {
+
+void summarise(const Graph& graph, const Shapes& shapes, const Matched& matched, Conversion& conversion);
+
+/// Operations of an encoder's blocks for one picture; `tokens` with the special ones, by block.
+double encoderGflops(const Encoder& encoder, const std::vector<double>& tokens);
+
+}  // namespace mpm::models

@@ -1,0 +1,83 @@
+// Exports converted and run by OpenCV, against references that PyTorch computed.
+#include <filesystem>
+
+#include <gtest/gtest.h>
+#include <opencv2/dnn.hpp>
+
+#include <mpm/mpm.hpp>
+
+#include "models/onnx/convert.hpp"
+#include "support/npy.hpp"
+
+namespace {
+
+using namespace mpm;
+
+struct Case {
+    const char* name;
+    const char* schedule;
+    std::vector<int> blocks;
+    int images;
+};
+
+void PrintTo(const Case& c, std::ostream* to) {
+    *to << c.name << " " << c.schedule;
+}
+
+std::string fixture(const std::string& name) {
+    return std::string(MPM_SHARED_DIR) + "/fixtures/" + name;
+}
+
+std::string scratch(const std::string& name) {
+    return (std::filesystem::temp_directory_path() / ("mpm_convert_" + name + ".onnx")).string();
+}
+
+class ConvertsFixture : public testing::TestWithParam<Case> {};
+
+TEST_P(ConvertsFixture, ToWhatPyTorchComputed) {
+    const Case& c = GetParam();
+    const std::string base = fixture(c.name);
+    if (!test::fileExists(base + ".onnx")) GTEST_SKIP() << base << ".onnx is not here";
+    const std::string path = scratch(std::string(c.name) + "_" + c.schedule);
+    models::ConvertOptions options;
+    options.blocks = c.blocks;
+    const models::Conversion conversion = models::convertModel(base + ".onnx", path, options);
+    EXPECT_EQ(conversion.schedule, c.blocks);
+    EXPECT_LT(conversion.error, 1e-5);
+
+    registerLayers();
+    cv::dnn::Net net = cv::dnn::readNetFromONNX(path);
+    net.setInput(test::readNpy(base + ".input.npy").mat());
+    const cv::Mat output = net.forward();
+    const std::string reference = base + ".s" + c.schedule;
+    const cv::Mat expected = test::readNpy(reference + ".output.npy").mat();
+    ASSERT_EQ(output.dims, expected.dims);
+    ASSERT_EQ(output.total(), expected.total());
+    const double largest = cv::norm(expected.reshape(1, 1), cv::NORM_INF);
+    EXPECT_LT(cv::norm(output.reshape(1, 1), expected.reshape(1, 1), cv::NORM_INF), 1e-4 * largest);
+
+    const Report report = encoder(net).report();
+    ASSERT_EQ(report.images.size(), static_cast<size_t>(c.images));
+    for (int b = 0; b < c.images && !c.blocks.empty(); ++b) {
+        const cv::Mat map = test::readNpy(reference + ".map" + std::to_string(b) + ".npy").mat();
+        ASSERT_EQ(report.images[b].map.total(), map.total());
+        EXPECT_EQ(cv::norm(report.images[b].map.reshape(1, 1), map.reshape(1, 1), cv::NORM_INF), 0);
+    }
+    EXPECT_EQ(modelInfo(path).schedule, c.blocks);
+    std::filesystem::remove(path);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, ConvertsFixture,
+    testing::Values(Case{"segmenter_mask", "none", {}, 1}, Case{"segmenter_mask", "0", {0}, 1},
+                    Case{"segmenter_mask", "2_5", {2, 5}, 1}, Case{"segmenter_mask", "3_6_9", {3, 6, 9}, 1},
+                    Case{"segmenter_linear", "none", {}, 1}, Case{"segmenter_linear", "2_5", {2, 5}, 1},
+                    Case{"segmenter_deit_dynamic", "none", {}, 2},
+                    Case{"segmenter_deit_dynamic", "2_5", {2, 5}, 2}, Case{"timm_vit", "none", {}, 1},
+                    Case{"timm_vit", "2_5", {2, 5}, 1}, Case{"timm_deit3_layerscale", "none", {}, 1},
+                    Case{"timm_deit3_layerscale", "2_5", {2, 5}, 1}, Case{"timm_dinov2", "none", {}, 1},
+                    Case{"timm_dinov2", "2_5", {2, 5}, 1}, Case{"timm_eva02_rotary", "none", {}, 1},
+                    Case{"timm_eva02_rotary", "2_5", {2, 5}, 1}),
+    [](const auto& model) { return std::string(model.param.name) + "_" + model.param.schedule; });
+
+}  // namespace

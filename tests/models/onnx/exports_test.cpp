@@ -1,0 +1,115 @@
+// Every export that make_exports.py wrote, as it is and scrambled: converted, run by OpenCV, compared with
+// what PyTorch computed. MPM_EXPORTS_DIR says where they are.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+#include <opencv2/dnn.hpp>
+
+#include <mpm/mpm.hpp>
+
+#include "models/onnx/convert.hpp"
+#include "models/onnx/read.hpp"
+#include "scramble.hpp"
+#include "support/npy.hpp"
+
+namespace {
+
+using namespace mpm;
+namespace fs = std::filesystem;
+
+std::string exportsFolder() {
+    const char* given = std::getenv("MPM_EXPORTS_DIR");
+    return given ? given : "";
+}
+
+std::vector<std::string> namesIn(const std::string& folder) {
+    std::vector<std::string> names;
+    if (!folder.empty() && fs::is_directory(folder)) {
+        for (const auto& entry : fs::directory_iterator(folder)) {
+            if (entry.path().extension() == ".onnx") names.push_back(entry.path().stem().string());
+        }
+    }
+    std::sort(names.begin(), names.end());
+    if (names.empty()) names.push_back("none");
+    return names;
+}
+
+class Exports : public testing::TestWithParam<std::string> {
+protected:
+    void SetUp() override {
+        if (GetParam() == "none")
+            GTEST_SKIP() << "no exports: run tests/models/onnx/make_exports.py DIR and set MPM_EXPORTS_DIR";
+        base = exportsFolder() + "/" + GetParam();
+        folder = fs::temp_directory_path() / ("mpm_exports_" + GetParam());
+        fs::create_directories(folder);
+    }
+    void TearDown() override { fs::remove_all(folder); }
+
+    void check(const std::string& model) {
+        const std::string converted = (folder / "converted.onnx").string();
+        const models::Conversion conversion = models::convertModel(model, converted, {});
+        EXPECT_LT(conversion.error, 1e-5);
+        std::vector<cv::String> names;  // OpenCV lists them in an order of its own
+        for (const models::Port& port : models::readModel(converted).outputs)
+            names.push_back(port.name);
+        registerLayers();
+        cv::dnn::Net net = cv::dnn::readNetFromONNX(converted);
+        for (const auto& [label, schedule] :
+             std::vector<std::pair<std::string, std::vector<int>>>{{"none", {}}, {"2_5", {2, 5}}}) {
+            encoder(net).setSchedule(schedule);
+            net.setInput(test::readNpy(base + ".input.npy").mat());
+            std::vector<cv::Mat> outputs;
+            net.forward(outputs, names);
+            for (size_t k = 0; k < outputs.size(); ++k)
+                compare(outputs[k], base + ".s" + label + ".output" + std::to_string(k) + ".npy");
+        }
+        const Report report = encoder(net).report();
+        for (size_t b = 0; b < report.images.size(); ++b) {
+            const cv::Mat map = test::readNpy(base + ".s2_5.map" + std::to_string(b) + ".npy").mat();
+            EXPECT_EQ(cv::norm(report.images[b].map.reshape(1, 1), map.reshape(1, 1), cv::NORM_INF), 0)
+                << "map of picture " << b;
+        }
+    }
+
+    static void compare(const cv::Mat& found, const std::string& path) {
+        const cv::Mat expected = test::readNpy(path).mat();
+        ASSERT_EQ(found.total(), expected.total()) << path;
+        const double largest = cv::norm(expected.reshape(1, 1), cv::NORM_INF);
+        EXPECT_LT(cv::norm(found.reshape(1, 1), expected.reshape(1, 1), cv::NORM_INF), 1e-4 * largest)
+            << path;
+    }
+
+    std::string base;
+    fs::path folder;
+};
+
+TEST_P(Exports, Convert) {
+    std::ifstream refused(base + ".refused");
+    if (!refused) return check(base + ".onnx");
+    std::string word;
+    std::getline(refused, word);
+    try {
+        models::convertModel(base + ".onnx", (folder / "converted.onnx").string(), {});
+        FAIL() << "was converted";
+    } catch (const models::Refusal& refusal) {
+        EXPECT_NE(std::string(refusal.what()).find(word), std::string::npos) << refusal.what();
+        EXPECT_EQ(std::string(refusal.what()).find('\n'), std::string::npos);
+    }
+    EXPECT_TRUE(fs::is_empty(folder));
+}
+
+TEST_P(Exports, ConvertScrambled) {
+    if (fs::exists(base + ".refused") || fs::exists(base + ".bin")) GTEST_SKIP() << "nothing to scramble";
+    for (uint32_t seed : {1u, 2u}) {
+        const std::string scrambled = (folder / "scrambled.onnx").string();
+        test::scrambleModel(base + ".onnx", scrambled, seed);
+        check(scrambled);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Made, Exports, testing::ValuesIn(namesIn(exportsFolder())),
+                         [](const auto& model) { return model.param; });
+
+}  // namespace

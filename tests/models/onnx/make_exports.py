@@ -1,0 +1,528 @@
+#!/usr/bin/env python3
+"""Small random-weight vision transformers in the styles that people export, with references for the converter's tests.
+
+    make_exports.py OUT_DIR [NAME...]
+
+writes NAME.onnx, NAME.input.npy and, for the schedules none and {2, 5}, NAME.sSCHEDULE.outputK.npy and NAME.s2_5.map0.npy,
+all computed here by PyTorch alone. Cases that must be refused are written as NAME.onnx with NAME.refused beside it.
+Needs torch, numpy and onnx (Debian: python3-torch python3-torchvision python3-onnx python3-numpy).
+"""
+import math
+import os
+import sys
+import warnings
+
+import numpy as np
+import onnx
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+warnings.filterwarnings("ignore")
+SIZE, PATCH, DIM, HEADS, DEPTH = (64, 96), 8, 48, 3, 7
+
+
+# ---- merging, as the method defines it, one picture at a time ----
+
+def pair_up(x):
+    """x [N, D] -> map [N]: mutual nearest neighbours by cosine share an id."""
+    unit = F.normalize(x.double(), dim=-1)
+    s = unit @ unit.t()
+    s.fill_diagonal_(-math.inf)
+    best = s.argmax(-1)
+    i = torch.arange(len(x))
+    mutual = best[best] == i
+    leader = torch.where(mutual, torch.minimum(i, best), i)
+    is_leader = leader == i
+    return (torch.cumsum(is_leader.long(), 0) - 1)[leader]
+
+
+class Tokens:
+    """The residual stream: merges before chosen blocks, restores at the end."""
+
+    def __init__(self, x, special, schedule, length_first=False):
+        self.x, self.special, self.schedule, self.map, self.lead = x, special, schedule, None, None
+        self.length_first = length_first
+
+    def rows(self):
+        return self.x[:, 0] if self.length_first else self.x[0]
+
+    def picture(self, rows):
+        return rows[:, None] if self.length_first else rows[None]
+
+    def before(self, block):
+        if block not in self.schedule:
+            return
+        rows = self.rows()[self.special:]
+        ids = pair_up(rows)
+        count = int(ids.max()) + 1
+        mean = torch.zeros(count, rows.shape[1]).index_add_(0, ids, rows) / torch.bincount(ids)[:, None]
+        self.x = self.picture(torch.cat([self.rows()[:self.special], mean]))
+        first = torch.stack([(ids == k).nonzero()[0, 0] for k in range(count)])
+        self.lead = first if self.lead is None else self.lead[first]
+        self.map = ids if self.map is None else ids[self.map]
+
+    def restored(self):
+        if self.map is None:
+            return self.x
+        return self.picture(torch.cat([self.rows()[:self.special], self.rows()[self.special:][self.map]]))
+
+
+# ---- attention in every dress ----
+
+class Attention(nn.Module):
+    def __init__(self, style="timm", scale="q", qk_norm=False, inner_norm=False, rope=None, bias=True, dim=DIM, heads=HEADS):
+        super().__init__()
+        self.style, self.scale, self.rope, self.h, self.d = style, scale, rope, heads, dim // heads
+        if style in ("timm", "neox", "last", "flat"):
+            self.qkv = nn.Linear(dim, 3 * dim, bias=bias)
+        else:
+            self.q, self.k, self.v = nn.Linear(dim, dim, bias=bias), nn.Linear(dim, dim, bias=bias and rope is None), nn.Linear(dim, dim, bias=bias)
+        self.qn, self.kn = (nn.LayerNorm(self.d), nn.LayerNorm(self.d)) if qk_norm else (nn.Identity(), nn.Identity())
+        self.inner = nn.LayerNorm(dim) if inner_norm else nn.Identity()
+        self.proj = nn.Linear(dim, dim)
+
+    def split(self, x):
+        b, n, c = x.shape
+        h, d = self.h, self.d
+        if self.style == "timm":
+            return self.qkv(x).reshape(b, n, 3, h, d).permute(2, 0, 3, 1, 4).unbind(0)
+        if self.style == "neox":
+            return self.qkv(x).reshape(b, n, h, 3 * d).permute(0, 2, 1, 3).chunk(3, -1)
+        if self.style == "last":
+            y = self.qkv(x).reshape(b, n, h, d, 3)
+            return [y[..., k].transpose(1, 2) for k in range(3)]
+        if self.style == "flat":
+            y = self.qkv(x.reshape(b * n, c)).view(b, n, 3 * c)
+            return [t.view(b, n, h, d).transpose(1, 2) for t in y.split(c, -1)]
+        return [t.view(b, n, h, d).permute(0, 2, 1, 3) for t in (self.q(x), self.k(x), self.v(x))]
+
+    def scores(self, q, k):
+        s = self.d ** -0.5
+        if self.style == "einsum":
+            return torch.einsum("bhid,bhjd->bhij", q * s, k)
+        if self.scale == "q":
+            return (q * s) @ k.transpose(-2, -1)
+        if self.scale == "k":
+            return q @ (k * s).transpose(-2, -1)
+        if self.scale == "both":
+            return (q * math.sqrt(s)) @ (k.transpose(-2, -1) * math.sqrt(s))
+        if self.scale == "div":
+            return torch.matmul(q, k.transpose(-1, -2)) / math.sqrt(self.d)
+        return (q @ k.transpose(-2, -1)) * s
+
+    def forward(self, x, stream=None, bias=None):
+        b, n, c = x.shape
+        q, k, v = self.split(x)
+        q, k = self.qn(q), self.kn(k)
+        if self.rope is not None:
+            q, k = self.rope(q, stream), self.rope(k, stream)
+        if self.style == "bmm":
+            q, k, v = (t.reshape(b * self.h, n, self.d) for t in (q, k, v))
+            y = torch.bmm(torch.softmax(torch.bmm(q * self.d ** -0.5, k.transpose(1, 2)), -1), v)
+            y = y.view(b, self.h, n, self.d)
+        else:
+            s = self.scores(q, k)
+            if bias is not None:
+                s = s + bias
+            y = torch.softmax(s, -1) @ v
+        y = y.permute(0, 2, 1, 3).contiguous().view(b, n, c) if self.style == "hf" else y.transpose(1, 2).reshape(b, n, c)
+        return self.proj(self.inner(y))
+
+
+class Rope(nn.Module):
+    """Rotary positions of the image tokens, half or interleaved, tables as constants or worked out in the graph."""
+
+    def __init__(self, special, half, in_graph, grid=(SIZE[0] // PATCH, SIZE[1] // PATCH), d=DIM // HEADS):
+        super().__init__()
+        self.special, self.half, self.in_graph, self.grid, self.d = special, half, in_graph, grid, d
+        self.register_buffer("inv", 1.0 / 100 ** (torch.arange(0, 1, 4 / d)))
+        self.register_buffer("sin_table", self.angles().sin())
+        self.register_buffer("cos_table", self.angles().cos())
+
+    def angles(self):
+        h, w = self.grid
+        y = (torch.arange(h).float() + 0.5) / h * 2 - 1
+        x = (torch.arange(w).float() + 0.5) / w * 2 - 1
+        at = torch.stack(torch.meshgrid(y, x, indexing="ij"), -1).flatten(0, 1)
+        a = (2 * math.pi * at[:, :, None] * self.inv).flatten(1)
+        return torch.cat([a, a], -1) if self.half else a.repeat_interleave(2, -1)
+
+    def rotate(self, x):
+        if self.half:
+            a, b = x.chunk(2, -1)
+            return torch.cat([-b, a], -1)
+        return torch.stack([-x[..., 1::2], x[..., ::2]], -1).reshape(x.shape)
+
+    def forward(self, x, stream):
+        sin, cos = (self.angles().sin(), self.angles().cos()) if self.in_graph else (self.sin_table, self.cos_table)
+        if stream.lead is not None:
+            sin, cos = sin[stream.lead], cos[stream.lead]
+        prefix, image = x[:, :, :self.special], x[:, :, self.special:]
+        return torch.cat([prefix, image * cos + self.rotate(image) * sin], 2)
+
+
+class LibraryAttention(nn.Module):
+    """nn.MultiheadAttention: packed in_proj, [L, B, E] inside."""
+
+    def __init__(self, batch_first):
+        super().__init__()
+        self.batch_first = batch_first
+        self.mha = nn.MultiheadAttention(DIM, HEADS, batch_first=batch_first)
+
+    def forward(self, x, stream=None):
+        return self.mha(x, x, x, need_weights=False)[0]
+
+
+# ---- MLPs ----
+
+class Mlp(nn.Module):
+    def __init__(self, act="gelu", kind="plain", hidden=96):
+        super().__init__()
+        self.act, self.kind = act, kind
+        self.fc1 = nn.Linear(DIM, 2 * hidden if kind == "packed" else hidden)
+        self.gate = nn.Linear(DIM, hidden) if kind in ("gated", "normed") else None
+        self.norm = nn.LayerNorm(hidden) if kind == "normed" else nn.Identity()
+        self.fc2 = nn.Linear(hidden, DIM)
+
+    def activate(self, x):
+        if self.act == "quick":
+            return x * torch.sigmoid(1.702 * x)
+        if self.act == "tanh":
+            return 0.5 * x * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * torch.pow(x, 3.0))))
+        return {"gelu": F.gelu, "relu": F.relu, "silu": F.silu}[self.act](x)
+
+    def forward(self, x):
+        if self.kind == "packed":
+            a, b = self.fc1(x).chunk(2, -1)
+            return self.fc2(self.activate(a) * b)
+        if self.gate is not None:
+            return self.fc2(self.norm(self.activate(self.gate(x)) * self.fc1(x)))
+        return self.fc2(self.norm(self.activate(self.fc1(x))))
+
+
+class Block(nn.Module):
+    def __init__(self, attention, mlp, layer_scale=False, eps=1e-6, length_first=False):
+        super().__init__()
+        self.norm1, self.attn, self.norm2, self.mlp = nn.LayerNorm(DIM, eps), attention, nn.LayerNorm(DIM, eps), mlp
+        self.ls1 = nn.Parameter(torch.rand(DIM) + 0.5) if layer_scale else None
+        self.ls2 = nn.Parameter(torch.rand(DIM) + 0.5) if layer_scale else None
+
+    def forward(self, x, stream=None):
+        a = self.attn(self.norm1(x), stream)
+        x = x + (a if self.ls1 is None else a * self.ls1)
+        m = self.mlp(self.norm2(x))
+        return x + (m if self.ls2 is None else self.ls2 * m)
+
+
+# ---- whole models ----
+
+class Vit(nn.Module):
+    """Patch embedding, special tokens, positions, blocks, final norm, head: each in several manners."""
+
+    def __init__(self, block, special=1, pos="all", pre_norm=False, head="tokens", length_first=False, taps=None, depth=DEPTH,
+                 classes=10, patchify="conv"):
+        super().__init__()
+        h, w = SIZE[0] // PATCH, SIZE[1] // PATCH
+        self.special, self.pos, self.head, self.length_first, self.taps, self.grid = special, pos, head, length_first, taps, (h, w)
+        self.patchify = patchify
+        self.patch = nn.Conv2d(3, DIM, PATCH, PATCH) if patchify == "conv" else nn.Linear(3 * PATCH * PATCH, DIM)
+        if special:
+            self.cls = nn.Parameter(torch.randn(1, 1, DIM))
+        if special > 1:
+            self.reg = nn.Parameter(torch.randn(1, special - 1, DIM))
+        count = h * w + {"all": special, "cls": 1 if special else 0, "patches": 0, "none": 0}[pos]
+        self.pos_embed = nn.Parameter(torch.randn(1, count, DIM)) if pos != "none" else None
+        self.pre = nn.LayerNorm(DIM) if pre_norm else nn.Identity()
+        self.blocks = nn.ModuleList([block() for _ in range(depth)])
+        self.norm = nn.LayerNorm(DIM, 1e-6)
+        if head in ("class", "pool", "seg"):
+            self.fc = nn.Linear(DIM, classes)
+        if head == "map":
+            self.latent = nn.Parameter(torch.randn(1, 1, DIM))
+            self.pool = nn.MultiheadAttention(DIM, HEADS, batch_first=True)
+        if head == "dpt":
+            self.readout = nn.ModuleList([nn.Sequential(nn.Linear(2 * DIM, DIM), nn.GELU()) for _ in taps])
+            self.up = nn.ModuleList([nn.ConvTranspose2d(DIM, 16, 4, 4), nn.ConvTranspose2d(DIM, 16, 2, 2),
+                                     nn.Conv2d(DIM, 16, 1), nn.Conv2d(DIM, 16, 3, 2, 1)])
+            self.fuse = nn.ModuleList([nn.Conv2d(16, 16, 3, 1, 1) for _ in taps])
+            self.out = nn.Conv2d(16, 1, 3, 1, 1)
+
+    def embed(self, image):
+        b = image.shape[0]
+        if self.patchify == "conv":
+            x = self.patch(image).flatten(2).transpose(1, 2)
+        else:
+            h, w = self.grid
+            x = image.reshape(b, 3, h, PATCH, w, PATCH).permute(0, 2, 4, 3, 5, 1).reshape(b, h * w, -1)
+            x = self.patch(x)
+        if self.pos == "patches":
+            x = x + self.pos_embed
+        front = [self.cls.expand(b, -1, -1)] if self.special else []
+        if self.pos == "cls":
+            x = torch.cat(front + [x], 1) + self.pos_embed
+            if self.special > 1:
+                x = torch.cat([x[:, :1], self.reg.expand(b, -1, -1), x[:, 1:]], 1)
+        else:
+            if self.special > 1:
+                front.append(self.reg.expand(b, -1, -1))
+            x = torch.cat(front + [x], 1) if front else x
+            if self.pos == "all":
+                x = x + self.pos_embed
+        return self.pre(x)
+
+    def run(self, image, schedule=()):
+        x = self.embed(image)
+        if self.length_first:
+            x = x.transpose(0, 1)
+        stream = Tokens(x, self.special, schedule, self.length_first)
+        tapped = []
+        for k, block in enumerate(self.blocks):
+            stream.before(k)
+            stream.x = block(stream.x, stream)
+            if self.taps and k in self.taps:
+                tapped.append(stream.restored())
+        x = stream.restored()
+        if self.length_first:
+            x = x.transpose(0, 1)
+        return self.decode(x, tapped, image), stream.map
+
+    def decode(self, x, tapped, image):
+        if self.head == "taps":
+            return tuple(self.norm(t) for t in tapped)
+        if self.head == "dpt":
+            return self.dense(tapped)
+        x = self.norm(x)
+        if self.head == "class":
+            return self.fc(x[:, 0])
+        if self.head == "pool":
+            return self.fc(x[:, self.special:].mean(1))
+        if self.head == "both":
+            return x, x[:, 0]
+        if self.head == "map":
+            return self.pool(self.latent.expand(x.shape[0], -1, -1), x, x, need_weights=False)[0][:, 0]
+        if self.head == "seg":
+            h, w = self.grid
+            y = self.fc(x[:, self.special:]).transpose(1, 2).reshape(x.shape[0], -1, h, w)
+            return F.interpolate(y, size=image.shape[2:], mode="bilinear")
+        return x
+
+    def dense(self, tapped):
+        h, w = self.grid
+        maps = []
+        for t, readout, up in zip(tapped, self.readout, self.up):
+            t = self.norm(t)
+            image, cls = t[:, 1:], t[:, :1].expand(-1, h * w, -1)
+            y = readout(torch.cat([image, cls], -1)).transpose(1, 2).reshape(-1, DIM, h, w)
+            maps.append(up(y))
+        y = None
+        for m, conv in zip(reversed(maps), self.fuse):
+            y = m if y is None else F.interpolate(y, size=m.shape[2:], mode="bilinear", align_corners=True) + m
+            y = conv(F.relu(y)) + y
+        y = F.interpolate(y, scale_factor=2, mode="bilinear", align_corners=True)
+        return F.relu(self.out(y))
+
+    def forward(self, image):
+        return self.run(image)[0]
+
+
+def torchvision_vit(**_):
+    from torchvision.models.vision_transformer import VisionTransformer
+
+    class Wrapped(VisionTransformer):
+        def run(self, image, schedule=()):
+            x = self._process_input(image)
+            x = torch.cat([self.class_token.expand(x.shape[0], -1, -1), x], 1) + self.encoder.pos_embedding
+            stream = Tokens(x, 1, schedule)
+            for k, layer in enumerate(self.encoder.layers):
+                stream.before(k)
+                stream.x = layer(stream.x)
+            return self.heads(self.encoder.ln(stream.restored())[:, 0]), stream.map
+
+    return Wrapped(image_size=64, patch_size=8, num_layers=DEPTH, num_heads=HEADS, hidden_dim=DIM, mlp_dim=96, num_classes=10)
+
+
+def blocks(**options):
+    attn = {k: options.pop(k) for k in ("style", "scale", "qk_norm", "inner_norm", "bias") if k in options}
+    mlp = {k: options.pop(k) for k in ("act", "kind") if k in options}
+    rope = options.pop("rope", None)
+    library = options.pop("library", None)
+
+    def make():
+        r = Rope(*rope) if rope else None
+        a = LibraryAttention(library == "batch_first") if library else Attention(rope=r, **attn)
+        return Block(a, Mlp(**mlp), **options)
+
+    return make
+
+
+CASES = {
+    # name: (model, opset, dynamic axes, batch)
+    "timm_opset11": (lambda: Vit(blocks()), 11, "", 1),
+    "timm_opset13": (lambda: Vit(blocks()), 13, "", 1),
+    "timm_opset17": (lambda: Vit(blocks()), 17, "", 1),
+    "timm_batch2": (lambda: Vit(blocks()), 16, "", 2),
+    "timm_dynamic": (lambda: Vit(blocks()), 14, "b", 2),
+    "timm_qk_norm": (lambda: Vit(blocks(qk_norm=True, layer_scale=True)), 17, "b", 2),
+    "timm_class": (lambda: Vit(blocks(), head="class"), 17, "b", 2),
+    "timm_pool": (lambda: Vit(blocks(), head="pool", special=0), 13, "b", 2),
+    "timm_patchify": (lambda: Vit(blocks(), patchify="linear"), 14, "b", 2),
+    "timm_no_bias": (lambda: Vit(blocks(bias=False)), 15, "", 1),
+    "deit_two_tokens": (lambda: Vit(blocks(), special=2), 12, "b", 2),
+    "deit3": (lambda: Vit(blocks(layer_scale=True), pos="patches"), 16, "b", 2),
+    "dinov2": (lambda: Vit(blocks(layer_scale=True)), 17, "", 1),
+    "dinov2_registers": (lambda: Vit(blocks(layer_scale=True), special=5, pos="cls"), 17, "b", 2),
+    "dinov2_swiglu": (lambda: Vit(blocks(layer_scale=True, kind="packed", act="silu")), 17, "", 1),
+    "siglip_tokens": (lambda: Vit(blocks(act="tanh"), special=0), 17, "b", 2),
+    "siglip_map": (lambda: Vit(blocks(act="tanh"), special=0, head="map"), 17, "", 1),
+    "siglip_map_dynamic": (lambda: Vit(blocks(act="tanh"), special=0, head="map"), 17, "b", 2),
+    "clip": (lambda: Vit(blocks(act="quick"), pre_norm=True, head="class"), 14, "b", 2),
+    "clip_length_first": (lambda: Vit(blocks(act="quick", library="length_first"), pre_norm=True, length_first=True), 14, "b", 2),
+    "relu_mlp": (lambda: Vit(blocks(act="relu")), 13, "", 1),
+    "hf_vit": (lambda: Vit(blocks(style="hf", scale="div"), head="both"), 14, "b", 2),
+    "hf_vit_static": (lambda: Vit(blocks(style="hf", scale="div"), head="class"), 11, "", 1),
+    "hf_dinov2": (lambda: Vit(blocks(style="hf", scale="div", layer_scale=True), head="both"), 17, "b", 2),
+    "hf_dpt": (lambda: Vit(blocks(style="hf", scale="div"), head="dpt", taps=(1, 3, 4, 6)), 14, "", 1),
+    "hf_dpt_dynamic": (lambda: Vit(blocks(style="hf", scale="div"), head="dpt", taps=(1, 3, 4, 6)), 17, "b", 2),
+    "taps": (lambda: Vit(blocks(), head="taps", taps=(1, 3, 4, 6)), 17, "b", 2),
+    "segmenter_linear": (lambda: Vit(blocks(), head="seg"), 13, "b", 2),
+    "dinov3": (lambda: Vit(blocks(style="hf", rope=(5, True, False), layer_scale=True), special=5, pos="none"), 17, "b", 2),
+    "dinov3_in_graph": (lambda: Vit(blocks(style="hf", rope=(5, True, True), layer_scale=True), special=5, pos="none"), 14, "b", 2),
+    "dinov3_swiglu": (lambda: Vit(blocks(style="hf", rope=(5, True, False), kind="gated", act="silu"), special=5, pos="none"), 13, "", 1),
+    "eva02": (lambda: Vit(blocks(rope=(1, False, False), kind="normed", act="silu", inner_norm=True)), 17, "", 1),
+    "eva02_packed": (lambda: Vit(blocks(rope=(1, False, False), kind="packed", act="silu")), 12, "b", 2),
+    "rope_no_special": (lambda: Vit(blocks(rope=(0, False, False)), special=0, pos="none"), 17, "b", 2),
+    "rope_qk_norm": (lambda: Vit(blocks(style="hf", rope=(1, True, False), qk_norm=True)), 17, "b", 2),
+    "scale_k": (lambda: Vit(blocks(scale="k")), 13, "", 1),
+    "scale_both": (lambda: Vit(blocks(scale="both")), 14, "b", 2),
+    "scale_product": (lambda: Vit(blocks(scale="product")), 15, "", 1),
+    "neox_columns": (lambda: Vit(blocks(style="neox")), 13, "b", 2),
+    "last_axis_columns": (lambda: Vit(blocks(style="last")), 13, "b", 2),
+    "gemm": (lambda: Vit(blocks(style="flat")), 13, "", 1),
+    "bmm": (lambda: Vit(blocks(style="bmm")), 13, "b", 2),
+    "einsum": (lambda: Vit(blocks(style="einsum")), 13, "", 1),
+    "torchvision": (torchvision_vit, 14, "", 1),
+    "torchvision_dynamic": (torchvision_vit, 17, "b", 2),
+    "library_batch_first": (lambda: Vit(blocks(library="batch_first")), 13, "b", 2),
+}
+
+
+# ---- what cannot be converted ----
+
+class Windowed(Attention):
+    def forward(self, x, stream=None, bias=None):
+        b, n, c = x.shape
+        return super().forward(x.reshape(b * 4, n // 4, c)).reshape(b, n, c)
+
+
+class Relative(Attention):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(1, HEADS, 96, 96))
+
+    def forward(self, x, stream=None, bias=None):
+        return super().forward(x, stream, self.table)
+
+
+class PostNorm(Block):
+    def forward(self, x, stream=None):
+        x = self.norm1(x + self.attn(x, stream))
+        return self.norm2(x + self.mlp(x))
+
+
+class Cnn(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Conv2d(3, 8, 3, 2, 1), nn.Conv2d(8, 8, 3, 2, 1)
+
+    def forward(self, x):
+        return self.b(F.relu(self.a(x)))
+
+
+REFUSED = {
+    "windowed": (lambda: Vit(lambda: Block(Windowed(), Mlp()), special=0), "windows"),
+    "relative_bias": (lambda: Vit(lambda: Block(Relative(), Mlp()), special=0), "bias"),
+    "post_norm": (lambda: Vit(lambda: PostNorm(Attention(), Mlp())), "norm"),
+    "cnn": (Cnn, "no attention"),
+}
+
+
+def spread(model):
+    """Weights away from their initial values: biases are not zero, tokens not alike."""
+    with torch.no_grad():
+        for name, p in model.named_parameters():
+            if p.abs().max() == 0:
+                p.normal_(0, 0.1)
+            elif p.dim() == 1:
+                p.add_(0.1 * torch.randn_like(p))
+            elif "pos" not in name and "cls" not in name and "token" not in name:
+                p.mul_(1.5)
+
+
+def export(model, image, path, opset, dynamic):
+    model.train()  # keeps nn.MultiheadAttention off its fused path; there is no dropout
+    names = {"image": {0: "batch"}} if dynamic else None
+    torch.onnx.export(model, image, path, opset_version=opset, input_names=["image"], dynamic_axes=names,
+                      training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=True)
+    model.eval()
+
+
+def as_tuple(y):
+    return y if isinstance(y, tuple) else (y,)
+
+
+def make(name, out):
+    build, opset, dynamic, batch = CASES[name]
+    torch.manual_seed(len(name) * 1000 + sum(map(ord, name)))
+    model = build().eval()
+    spread(model)
+    size = (64, 64) if name.startswith("torchvision") else SIZE
+    image = torch.rand(batch, 3, *size) * 2 - 1
+    base = os.path.join(out, name)
+    export(model, image, base + ".onnx", opset, dynamic)
+    np.save(base + ".input.npy", image.numpy())
+    with torch.no_grad():
+        for label, schedule in (("none", ()), ("2_5", (2, 5))):
+            runs = [model.run(image[k:k + 1], schedule) for k in range(batch)]
+            for k in range(len(as_tuple(runs[0][0]))):
+                y = torch.cat([as_tuple(r[0])[k] for r in runs])
+                np.save(f"{base}.s{label}.output{k}.npy", y.numpy())
+            if schedule:
+                for k, r in enumerate(runs):
+                    np.save(f"{base}.s{label}.map{k}.npy", r[1].numpy())
+
+
+def variants(out):
+    """The same export as other tools store it: weights in a file beside it, in half precision."""
+    source = onnx.load(os.path.join(out, "timm_opset17.onnx"))
+    for ending in ("input.npy", "snone.output0.npy", "s2_5.output0.npy", "s2_5.map0.npy"):
+        data = open(os.path.join(out, "timm_opset17." + ending), "rb").read()
+        open(os.path.join(out, "timm_external." + ending), "wb").write(data)
+    onnx.save(source, os.path.join(out, "timm_external.onnx"), save_as_external_data=True, location="timm_external.bin",
+              size_threshold=0)
+
+
+def main():
+    out = sys.argv[1]
+    os.makedirs(out, exist_ok=True)
+    wanted = sys.argv[2:]
+    for name in CASES:
+        if wanted and name not in wanted:
+            continue
+        try:
+            make(name, out)
+            print("made", name)
+        except Exception as error:  # an exporter that cannot do a style is worth knowing, not fatal
+            print("not made", name, ":", str(error).splitlines()[0])
+    for name, (build, word) in REFUSED.items():
+        if wanted and name not in wanted:
+            continue
+        torch.manual_seed(1)
+        export(build(), torch.rand(1, 3, *SIZE), os.path.join(out, name + ".onnx"), 13, "")
+        open(os.path.join(out, name + ".refused"), "w").write(word)
+    if not wanted:
+        variants(out)
+
+
+if __name__ == "__main__":
+    main()
