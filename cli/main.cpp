@@ -43,9 +43,11 @@ std::string verbOf(const CLI::App& app) {
 }
 
 void addVerbs(CLI::App& app, Action& action) {
+    addConvert(app, action);
     addRun(app, action);
     addBench(app, action);
     addEval(app, action);
+    addInfo(app, action);
     addDoctor(app, action);
     const std::string version = std::string("mpm ") + mpm::version() + ", OpenCV " + cv::getVersionString();
     app.set_version_flag("--version", version, "Say the version and exit");

@@ -1,0 +1,126 @@
+// mpm convert: any ViT export becomes a model that OpenCV runs, with merging in it.
+#include <iostream>
+
+#include "cli/error.hpp"
+#include "cli/options.hpp"
+#include "cli/terminal.hpp"
+#include "cli/verbs.hpp"
+#include "models/onnx/convert.hpp"
+#include "pipeline/dataset/classes.hpp"
+
+namespace mpm::cli {
+
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  mpm convert vit_small.onnx small.onnx                 merge before blocks 2 and 5
+  mpm convert vit_small.onnx small.onnx --blocks none   the same model, only faster
+  mpm convert segmenter.onnx seg.onnx --output labels --labels classes.json
+  mpm convert seg.onnx seg36.onnx --blocks 3,6          a converted model with another schedule
+
+IN is an ONNX file as PyTorch exports it: ViT, DeiT, DINOv2, EVA-02, Segmenter and their like. OUT runs on every OpenCV
+from 4.6 on and is only written once it has been shown to compute what IN does.
+Exit status: 0 done, 1 failed, 2 wrong usage, 3 a model that cannot be converted.)";
+
+struct Options {
+    std::string input, output, labels;
+    models::ConvertOptions convert;
+    CommonOptions common;
+};
+
+cv::Scalar parseThree(const std::string& option, const std::string& text, bool positive) {
+    const std::vector<double> values = parseNumbers(option, text, 3);
+    for (double value : values) {
+        if (positive && value <= 0) throw Error(kWrongUse, option + ": expected three numbers above 0");
+    }
+    return {values[0], values[1], values[2]};
+}
+
+void chooseForm(const std::string& text, Options& o) {
+    if (text != "fused" && text != "layers")
+        throw Error(kWrongUse, "--form: expected fused or layers, got \"" + text + "\"");
+    o.convert.form = text == "fused" ? models::Form::Fused : models::Form::Layers;
+}
+
+void chooseOutput(const std::string& text, Options& o) {
+    if (text != "logits" && text != "labels")
+        throw Error(kWrongUse, "--output: expected logits or labels, got \"" + text + "\"");
+    o.convert.labels = text == "labels";
+}
+
+void addConvertOptions(CLI::App& verb, Options& o) {
+    verb.add_option("IN", o.input, "an ONNX export of a vision transformer")->required();
+    verb.add_option("OUT", o.output, "the ONNX file to write")->required();
+    addParsed(verb, "--blocks", "merge before these blocks (default: 2,5)", "LIST|none",
+              [&o](const std::string& text) { o.convert.blocks = parseBlocks("--blocks", text); });
+    addParsed(verb, "--form", "fused: every OpenCV; layers: OpenCV 5, ONNX Runtime (default: fused)",
+              "fused|layers", [&o](const std::string& text) { chooseForm(text, o); });
+    addParsed(verb, "--size", "another picture size", "HxW",
+              [&o](const std::string& text) { o.convert.size = parseSize("--size", text); });
+    addParsed(verb, "--batch", "a fixed batch", "B",
+              [&o](const std::string& text) { o.convert.batch = parseCount("--batch", text, 1); });
+    addParsed(verb, "--output", "scores as the model has them, or class ids (default: logits)",
+              "logits|labels", [&o](const std::string& text) { chooseOutput(text, o); });
+    verb.add_option("--labels", o.labels, "JSON list of the classes' names and colours")->type_name("FILE");
+    addParsed(verb, "--mean", "of the training's preprocessing, on 0 to 1 (default: .5,.5,.5)", "R,G,B",
+              [&o](const std::string& text) { o.convert.mean = parseThree("--mean", text, false); });
+    addParsed(verb, "--std", "deviation, likewise (default: .5,.5,.5)", "R,G,B",
+              [&o](const std::string& text) { o.convert.deviation = parseThree("--std", text, true); });
+    addCommonOptions(verb, o.common, false);
+    verb.footer(kExamples);
+}
+
+void readLabels(Options& o) {
+    if (o.labels.empty()) return;
+    try {
+        const pipeline::Classes classes = pipeline::readClasses(o.labels);
+        o.convert.classes = classes.names;
+        o.convert.palette = classes.palette;
+    } catch (const std::exception& error) {
+        throw Error(kBadInput, "--labels " + o.labels + ": " + oneLine(error.what()));
+    }
+}
+
+std::string listOf(const std::vector<int>& values) {
+    std::string text;
+    for (int value : values)
+        text += (text.empty() ? "" : ", ") + std::to_string(value);
+    return text;
+}
+
+void print(const Options& o, const models::Conversion& c) {
+    for (const std::string& note : c.notes)
+        warn(note);
+    std::cout << describe(c);
+    std::cout << cv::format("merging    before blocks %s\n",
+                            c.schedule.empty() ? "none" : listOf(c.schedule).c_str());
+    std::cout << "proved by  " << c.proof << ", batch " << listOf(c.provedBatches)
+              << cv::format(": largest difference %.1e of the largest value\n", c.error);
+    std::cout << "written    " << o.output << std::endl;
+}
+
+int convertVerb(Options& o) {
+    applyThreads(o.common);
+    readLabels(o);
+    try {
+        print(o, models::convertModel(o.input, o.output, o.convert));
+    } catch (const models::Refusal& refusal) {
+        throw Error(kBadInput, o.input + ": " + oneLine(refusal.what()));
+    } catch (const cv::Exception& error) {
+        if (error.code == cv::Error::StsOutOfRange) throw Error(kWrongUse, error.err);
+        throw;
+    }
+    return kDone;
+}
+
+}  // namespace
+
+void addConvert(CLI::App& app, Action& action) {
+    CLI::App* verb =
+        app.add_subcommand("convert", "Turn a ViT export into a model OpenCV runs, with merging");
+    const auto options = std::make_shared<Options>();
+    addConvertOptions(*verb, *options);
+    verb->callback([options, &action] { action = [options] { return convertVerb(*options); }; });
+}
+
+}  // namespace mpm::cli

@@ -1,0 +1,132 @@
+// mpm info: what a model file is.
+#include <iostream>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/error.hpp"
+#include "cli/options.hpp"
+#include "cli/terminal.hpp"
+#include "cli/verbs.hpp"
+#include "models/onnx/inspect.hpp"
+#include "pipeline/segment/model_file.hpp"
+
+namespace mpm::cli {
+
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  mpm info model.onnx          encoder, size, parameters, GFLOPs, schedule, labels
+  mpm info export.onnx         whether 'mpm convert' understands it, and why not
+  mpm info default --json      for programs
+
+Exit status: 0 done, 2 wrong usage, 3 not a model.)";
+
+struct Options {
+    std::string model;
+    bool json = false;
+};
+
+using nlohmann::json;
+
+json encoderJson(const models::Conversion& c) {
+    json taps = c.taps;
+    return {{"blocks", c.blocks},
+            {"dim", c.dim},
+            {"heads", c.heads},
+            {"special_tokens", c.specialTokens},
+            {"image_tokens", c.imageTokens},
+            {"grid", {c.grid.height, c.grid.width}},
+            {"norm", c.norm},
+            {"activation", c.activation},
+            {"attention", c.attention},
+            {"taps", taps}};
+}
+
+json toJson(const Options& o, const models::Inspection& i, const ModelInfo& info) {
+    json root{{"mpm", version()},         {"model", o.model},
+              {"converted", i.converted}, {"convertible", i.convertible},
+              {"inputs", i.inputs},       {"outputs", i.outputs},
+              {"opset", i.opset},         {"producer", i.producer}};
+    if (!i.reason.empty()) root["reason"] = i.reason;
+    if (i.convertible) {
+        const models::Conversion& c = i.found;
+        root["encoder"] = encoderJson(c);
+        root["decoder"] = c.decoder;
+        root["size"] = {c.size.height, c.size.width};
+        root["batch"] = c.batch;
+        root["parameters"] = c.parameters;
+        root["gflops"] = c.gflops;
+        if (i.converted) root["gflops_merged"] = c.gflopsMerged;
+        root["schedule"] = c.schedule;
+    }
+    if (i.converted) {
+        json palette = json::array();
+        for (const cv::Vec3b& colour : info.palette)
+            palette.push_back({colour[0], colour[1], colour[2]});
+        root["labels"] = info.labels;
+        root["palette"] = palette;
+        root["mean"] = {info.mean[0], info.mean[1], info.mean[2]};
+        root["std"] = {info.std[0], info.std[1], info.std[2]};
+        root["source_sha256"] = info.sourceSha256;
+    }
+    return root;
+}
+
+std::string joined(const std::vector<std::string>& words, size_t most) {
+    std::string text;
+    for (size_t k = 0; k < words.size() && k < most; ++k)
+        text += (k ? ", " : "") + words[k];
+    return words.size() > most ? text + ", ..." : text;
+}
+
+void print(const models::Inspection& i, const ModelInfo& info) {
+    for (const std::string& port : i.inputs)
+        std::cout << "input      " << port << '\n';
+    for (const std::string& port : i.outputs)
+        std::cout << "output     " << port << '\n';
+    if (i.convertible) std::cout << describe(i.found);
+    if (!i.converted) {
+        std::cout << "converted  no; " << (i.convertible ? "'mpm convert' can" : "and cannot be: " + i.reason)
+                  << '\n';
+        return;
+    }
+    std::cout << "merging    before blocks " << blocksText(i.found.schedule) << '\n';
+    std::cout << cv::format("mean, std  %g %g %g, %g %g %g\n", info.mean[0], info.mean[1], info.mean[2],
+                            info.std[0], info.std[1], info.std[2]);
+    if (!info.labels.empty())
+        std::cout << "labels     " << info.labels.size() << ": " << joined(info.labels, 8) << '\n';
+    if (!info.sourceSha256.empty()) std::cout << "source     sha256 " << info.sourceSha256 << '\n';
+}
+
+int infoVerb(const Options& o) {
+    try {
+        const std::string path = pipeline::findModel(o.model);
+        const models::Inspection inspection = models::inspectModel(path);
+        const ModelInfo info = inspection.converted ? modelInfo(path) : ModelInfo();
+        if (o.json) {
+            std::cout << toJson(o, inspection, info).dump(2) << std::endl;
+        } else {
+            print(inspection, info);
+        }
+    } catch (const models::Refusal& refusal) {
+        throw Error(kBadInput, o.model + ": " + oneLine(refusal.what()));
+    } catch (const pipeline::ModelError& error) {
+        throw Error(kBadInput, error.what());
+    } catch (const cv::Exception& error) {
+        throw Error(kBadInput, o.model + ": " + oneLine(error.err));
+    }
+    return kDone;
+}
+
+}  // namespace
+
+void addInfo(CLI::App& app, Action& action) {
+    CLI::App* verb = app.add_subcommand("info", "Say what a model file is");
+    const auto options = std::make_shared<Options>();
+    verb->add_option("MODEL", options->model, "an ONNX file, or default")->required();
+    verb->add_flag("--json", options->json, "for programs");
+    verb->footer(kExamples);
+    verb->callback([options, &action] { action = [options] { return infoVerb(*options); }; });
+}
+
+}  // namespace mpm::cli
