@@ -116,7 +116,7 @@ std::string verdict(const std::vector<BenchRow>& rows, cv::Size size) {
 int bench(const BenchOptions& options) {
     std::vector<Method> methods = options.methods;
     if (methods.empty()) methods = parseMethods("--compare", "none,mpm");
-    applyThreads(options.common);
+    if (!options.json.empty()) checkWritable(options.json);
     BenchRounds rounds(options.model, options.common, options.size, methods, options.batches);
     const size_t most =
         static_cast<size_t>(*std::max_element(options.batches.begin(), options.batches.end()));

@@ -77,7 +77,7 @@ void BenchRounds::measure(BenchRow& row, const cv::Mat& blob, bool keep) {
     row.restores.push_back(report.times.restore / row.batch);
     for (const mpm::ImageReport& image : report.images) {
         row.tokens.add(image);
-        row.operations.push_back(m_flops.image(image));
+        row.operations.push_back(m_flops.image(image, row.method.name));
     }
 }
 

@@ -76,6 +76,7 @@ std::string classTable(const std::vector<EvalRow>& rows, const std::vector<std::
 }
 
 int eval(const EvalOptions& options) {
+    if (!options.json.empty()) checkWritable(options.json);
     EvalRun run(options);
     run.run();
     std::cout << table(run.rows()) << '\n' << classTable(run.rows(), run.classNames());

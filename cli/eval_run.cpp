@@ -101,7 +101,7 @@ void EvalRun::evaluate(size_t index, const std::vector<pipeline::Sample>& sample
         double operations = 0;
         for (const mpm::ImageReport& window : results[i].windows) {
             row.tokens.add(window);
-            operations += m_flops.image(window);
+            operations += m_flops.image(window, row.method.name);
         }
         row.operations.push_back(operations);
         if (m_options.saveLabels.empty()) continue;

@@ -1,5 +1,6 @@
 #include "cli/model.hpp"
 
+#include <algorithm>
 #include <mutex>
 
 #include "cli/error.hpp"
@@ -63,11 +64,12 @@ std::vector<Method> parseMethods(const std::string& option, const std::string& t
             throw Error(kWrongUse,
                         option + ": \"" + text + "\" has an empty entry; write none,mpm,tome:r=13");
         Method method{part, std::nullopt, part};
-        if (part.rfind("mpm:", 0) == 0) {
-            std::string blocks = part.substr(4);
-            for (char& c : blocks)
-                if (c == '+') c = ',';
-            method.name = "mpm";
+        // NAME:2+5 is a schedule, NAME:KEY=VALUE a parameter.
+        const size_t colon = part.find(':');
+        if (colon != std::string::npos && part.find('=') == std::string::npos) {
+            std::string blocks = part.substr(colon + 1);
+            std::replace(blocks.begin(), blocks.end(), '+', ',');
+            method.name = part.substr(0, colon);
             method.blocks = parseBlocks(option, blocks);
         }
         methods.push_back(method);
@@ -84,9 +86,8 @@ void applyMethod(Encoder& encoder, const Method& method, const std::vector<int>&
             return;
         }
         encoder.setMethod(method.name);
-        encoder.setSchedule(method.blocks                 ? *method.blocks
-                            : method.shortName() == "mpm" ? blocks
-                                                          : std::vector<int>{});
+        encoder.setSchedule(method.blocks ? *method.blocks
+                                          : blocks);  // methods with blocks of their own ignore it
     } catch (const cv::Exception& error) {
         throw Error(kWrongUse, "--compare " + method.text + ": " + error.err);
     }

@@ -26,6 +26,13 @@ Json finite(double value) {
     return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
 
+void checkWritable(const std::string& path) {
+    const std::string aside = path + ".part";
+    if (!std::ofstream(aside))
+        throw Error(kFailed, path + ": cannot be written; check that the folder exists and may be written");
+    std::remove(aside.c_str());
+}
+
 void writeJson(const std::string& path, const Json& report) {
     const std::string aside = path + ".part";
     std::ofstream file(aside);

@@ -18,6 +18,10 @@ Json reportHead(const pipeline::Network& network);
 /// A number, or null where it is not finite: JSON knows neither NaN nor infinity.
 Json finite(double value);
 
+/// Throws Error(kFailed) where no file can be made at `path`: better said before an hour of measuring than
+/// after it.
+void checkWritable(const std::string& path);
+
 /// Writes aside, then renames. Throws Error(kFailed).
 void writeJson(const std::string& path, const Json& report);
 

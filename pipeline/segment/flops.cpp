@@ -1,5 +1,6 @@
 #include "pipeline/segment/flops.hpp"
 
+#include <algorithm>
 #include <limits>
 
 namespace mpm::pipeline {
@@ -61,7 +62,10 @@ FlopsCounter::FlopsCounter(Network& network) {
         const int blocks = network.encoder().blocks();
         const double whole = operations(net, input, id);
         const double attention = 4.0 * tokens * tokens * m_dim * blocks;
-        m_weightsPerBlock = (whole - attention) / (2 * tokens * blocks);
+        const double weights = (whole - attention) / (2 * tokens * blocks);
+        m_attentionWeights = std::min(weights, 4.0 * m_dim * m_dim);
+        m_mlpWeights = weights - m_attentionWeights;
+        m_heads = network.encoder().heads();
         m_rest = operations(net, input) - whole;
         m_known = true;
     } catch (const cv::Exception&) {
@@ -69,23 +73,34 @@ FlopsCounter::FlopsCounter(Network& network) {
     }
 }
 
-double FlopsCounter::encoder(const std::vector<int>& tokens) const {
+double FlopsCounter::encoder(const mpm::ImageReport& report) const {
     double sum = 0;
-    for (int image : tokens) {
-        const double rows = image + m_special;
-        sum += 2 * rows * m_weightsPerBlock + 4 * rows * rows * m_dim;
+    for (size_t block = 0; block < report.tokens.size(); ++block) {
+        const double rows = report.tokens[block] + m_special;
+        double later = rows;  // in the MLP: fewer where the merge stood between attention and MLP
+        for (const mpm::Stage& stage : report.stages)
+            if (stage.block == static_cast<int>(block))
+                later = std::min(rows, double(stage.tokens + m_special));
+        sum += 2 * rows * m_attentionWeights + 4 * rows * rows * m_dim + 2 * later * m_mlpWeights;
     }
     return sum;
 }
 
-double FlopsCounter::image(const mpm::ImageReport& report) const {
+double FlopsCounter::merging(double entering, const std::string& method) const {
+    const double half = entering / 2;
+    if (method.rfind("mpm", 0) == 0) return entering * (entering - 1) * m_dim;
+    if (method.rfind("tome", 0) == 0)
+        return 2 * half * half * m_dim / m_heads;                      // even against odd, on mean keys
+    if (method.rfind("algm", 0) == 0) return 2 * half * half * m_dim;  // its windows are negligible
+    return 0;
+}
+
+double FlopsCounter::image(const mpm::ImageReport& report, const std::string& method) const {
     if (!m_known) return std::numeric_limits<double>::quiet_NaN();
-    double merging = 0;
-    for (const mpm::Stage& stage : report.stages) {
-        const double entering = static_cast<double>(stage.map.total());
-        merging += entering * (entering - 1) * m_dim;
-    }
-    return m_rest + encoder(report.tokens) + merging;
+    double sum = m_rest + encoder(report);
+    for (const mpm::Stage& stage : report.stages)
+        sum += merging(static_cast<double>(stage.map.total()), method);
+    return sum;
 }
 
 }  // namespace mpm::pipeline

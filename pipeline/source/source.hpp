@@ -18,7 +18,7 @@ struct Frame {
     std::int64_t number = -1;                    ///< from 0, of this source
     std::chrono::system_clock::time_point time;  ///< when it was taken (live) or read
     std::string name;                            ///< file-name stem for what is written about this frame
-    double seconds = 0;                          ///< the source's own clock: film time, scene time, time since opening
+    double seconds = 0;  ///< the source's own clock: film time, scene time, time since opening
 };
 
 /// The source cannot go on: it cannot be opened, or the connection broke. Never holds a password.

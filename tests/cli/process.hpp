@@ -1,0 +1,34 @@
+// Runs the built `mpm` as a user would.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace mpm::test {
+
+struct Outcome {
+    int status = -1;  ///< exit status; -1 where a signal ended it
+    std::string out, err;
+
+    bool says(const std::string& text) const { return err.find(text) != std::string::npos; }
+    int lines() const;  ///< on standard error
+};
+
+/// A program under way.
+class Process {
+public:
+    explicit Process(const std::vector<std::string>& arguments);
+    ~Process();
+    Process(const Process&) = delete;
+    Process& operator=(const Process&) = delete;
+
+    void signal(int number) const;
+    Outcome wait();
+
+private:
+    int m_child = -1, m_out = -1, m_err = -1;
+};
+
+Outcome mpmProgram(const std::vector<std::string>& arguments);
+
+}  // namespace mpm::test

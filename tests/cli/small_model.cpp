@@ -1,0 +1,84 @@
+#include "cli/small_model.hpp"
+
+#include <opencv2/imgproc.hpp>
+
+#include "support/onnx_model.hpp"
+
+namespace mpm::test {
+
+namespace {
+
+constexpr int kPatch = 8;
+
+cv::Mat randomWeights(const std::vector<int>& sizes, double deviation, int seed) {
+    cv::RNG random(seed);
+    cv::Mat weights(sizes, CV_32F);
+    random.fill(weights, cv::RNG::NORMAL, 0, deviation);
+    return weights;
+}
+
+void addEncoder(OnnxModel& model, const EncoderCase& encoder) {
+    std::string names = "tokens";
+    std::vector<std::string> inputs = {"tokens"};
+    for (const auto& [name, value] : encoder.ordered) {
+        model.constant(name, value, value.rows == 1 ? Dims{value.cols} : Dims{});
+        inputs.push_back(name);
+        names += " " + name;
+    }
+    model.node("MpmEncoder", inputs, {"features"}, "mpm");
+    model.attribute("inputs", names).attribute("blocks", encoder.options.blocks);
+    model.attribute("heads", encoder.options.heads).attribute("special_tokens", encoder.options.special);
+    model.ints("schedule", {2, 5});
+}
+
+void addMetadata(OnnxModel& model, const SmallModel& small) {
+    std::string labels, palette;
+    for (int id = 0; id < small.classes; ++id) {
+        labels += (id > 0 ? "," : "") + std::string("\"thing ") + std::to_string(id) + "\"";
+        palette += (id > 0 ? ",[" : "[") + std::to_string(60 * id) + ",100,200]";
+    }
+    model.metadata("mpm.size", "[" + std::to_string(small.rows * kPatch) + "," +
+                                   std::to_string(small.cols * kPatch) + "]");
+    model.metadata("mpm.labels", "[" + labels + "]").metadata("mpm.palette", "[" + palette + "]");
+    model.metadata("mpm.schedule", "[2,5]");
+}
+
+}  // namespace
+
+void writeSmallModel(const std::string& path, const SmallModel& small) {
+    EncoderOptions options;
+    options.blocks = 6, options.heads = 2, options.special = 0;
+    options.imageTokens = small.rows * small.cols;
+    const int dim = options.dim(), tokens = small.rows * small.cols;
+    OnnxModel model;
+    model.input("picture", {1, 3, small.rows * kPatch, small.cols * kPatch});
+    model.constant("embed", randomWeights({dim, 3, kPatch, kPatch}, 0.2, 7));
+    model.node("Conv", {"picture", "embed"}, {"patches"});
+    model.ints("kernel_shape", {kPatch, kPatch}).ints("strides", {kPatch, kPatch});
+    model.constant("columns_shape", std::vector<long long>{1, dim, tokens});
+    model.node("Reshape", {"patches", "columns_shape"}, {"columns"});
+    model.node("Transpose", {"columns"}, {"tokens"}).ints("perm", {0, 2, 1});
+    addEncoder(model, makeEncoder(options));
+    if (small.features) {
+        model.output("features", {1, tokens, dim});
+    } else {
+        model.constant("head", randomWeights({dim, small.classes}, 0.5, 8));
+        model.node("MatMul", {"features", "head"}, {"scores"});
+        model.node("Transpose", {"scores"}, {"planes"}).ints("perm", {0, 2, 1});
+        model.constant("logits_shape", std::vector<long long>{1, small.classes, small.rows, small.cols});
+        model.node("Reshape", {"planes", "logits_shape"}, {"logits"});
+        model.output("logits", {1, small.classes, small.rows, small.cols});
+    }
+    if (small.metadata) addMetadata(model, small);
+    model.write(path);
+}
+
+cv::Mat testPicture(int seed, cv::Size size) {
+    cv::Mat small(5, 7, CV_8UC3), large;
+    cv::RNG random(seed + 100);
+    random.fill(small, cv::RNG::UNIFORM, 0, 256);
+    cv::resize(small, large, size, 0, 0, cv::INTER_CUBIC);
+    return large;
+}
+
+}  // namespace mpm::test

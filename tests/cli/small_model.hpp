@@ -1,0 +1,23 @@
+// A small segmentation model and pictures for it, on the disk.
+#pragma once
+
+#include <string>
+
+#include <opencv2/core.hpp>
+
+namespace mpm::test {
+
+struct SmallModel {
+    int rows = 4, cols = 6;  ///< patches of 8x8
+    int classes = 3;
+    bool features = false;  ///< tokens instead of logits
+    bool metadata = true;   ///< size, labels, palette, schedule
+};
+
+/// Patches of 8x8, an MpmEncoder of six blocks, a linear head, logits of one value per class and patch.
+void writeSmallModel(const std::string& path, const SmallModel& model = {});
+
+/// Smooth coloured shapes.
+cv::Mat testPicture(int seed, cv::Size size = {96, 64});
+
+}  // namespace mpm::test

@@ -1,0 +1,92 @@
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+#include <opencv2/imgcodecs.hpp>
+
+#include "cli/process.hpp"
+#include "cli/small_model.hpp"
+#include "support/temp_folder.hpp"
+
+namespace mpm::test {
+namespace {
+
+nlohmann::json readJson(const std::string& path) {
+    std::ifstream file(path);
+    return nlohmann::json::parse(file);
+}
+
+class Bench : public ::testing::Test {
+protected:
+    void SetUp() override {
+        writeSmallModel(m_folder / "model.onnx");
+        for (int i = 0; i < 4; ++i)
+            cv::imwrite(m_folder / ("p" + std::to_string(i) + ".png"), testPicture(i));
+    }
+
+    nlohmann::json bench(const std::vector<std::string>& more) const {
+        std::vector<std::string> words = {
+            "bench",  m_folder / "model.onnx", m_folder / "*.png", "--rounds", "4", "--warm-up", "1",
+            "--json", m_folder / "b.json"};
+        words.insert(words.end(), more.begin(), more.end());
+        const Outcome outcome = mpmProgram(words);
+        EXPECT_EQ(outcome.status, 0) << outcome.err;
+        EXPECT_NE(outcome.out.find("| method"), std::string::npos);
+        return readJson(m_folder / "b.json");
+    }
+
+    TempFolder m_folder;
+};
+
+TEST_F(Bench, JsonHasTheContractsKeys) {
+    const auto json = bench({"--compare", "none,mpm,mpm:1+3+5"});
+    for (const char* key : {"mpm", "opencv", "cpu", "model", "results"})
+        EXPECT_TRUE(json.contains(key)) << key;
+    ASSERT_EQ(json["results"].size(), 3u);
+    for (const auto& row : json["results"]) {
+        for (const char* key : {"method", "schedule", "device", "precision", "batch", "tokens", "gflops",
+                                "ms", "encoder_ms", "merge_ms", "restore_ms", "images_per_second", "stderr"})
+            EXPECT_TRUE(row.contains(key)) << key;
+        EXPECT_LE(row["ms"]["p10"], row["ms"]["median"]);
+        EXPECT_LE(row["ms"]["median"], row["ms"]["p90"]);
+        EXPECT_EQ(row["device"], "cpu");
+        EXPECT_EQ(row["tokens"].size(), 6u);
+    }
+    EXPECT_EQ(json["results"][0]["method"], "none");
+    EXPECT_EQ(json["results"][0]["schedule"], nlohmann::json::array());
+    EXPECT_EQ(json["results"][1]["schedule"], nlohmann::json({2, 5}));
+    EXPECT_EQ(json["results"][2]["method"], "mpm");
+    EXPECT_EQ(json["results"][2]["schedule"], nlohmann::json({1, 3, 5}));
+}
+
+// By hand for 24 tokens, width 16, six blocks of hidden 48: the encoder's products and attention, the patch
+// embedding and the head. OpenCV's own layers add little beside their products.
+TEST_F(Bench, GflopsOfAllTokensAreTheProducts) {
+    const auto row = bench({"--compare", "none"})["results"][0];
+    const double tokens = 24, dim = 16, hidden = 48;
+    const double block = 2 * tokens * (4 * dim * dim + 2 * dim * hidden) + 4 * tokens * tokens * dim;
+    const double rest = 2 * tokens * dim * 3 * 64 + 2 * tokens * dim * 3;
+    EXPECT_NEAR(row["gflops"].get<double>() * 1e9, 6 * block + rest, 0.03 * (6 * block + rest));
+}
+
+TEST_F(Bench, GflopsFollowTheTokens) {
+    const auto rows = bench({"--compare", "none,mpm"})["results"];
+    const std::vector<double> tokens = rows[1]["tokens"];
+    EXPECT_EQ(tokens.front(), 24);
+    EXPECT_LT(tokens.back(), 24);
+    EXPECT_LT(rows[1]["gflops"], rows[0]["gflops"]);
+    EXPECT_EQ(rows[0]["gflops_deviation"], 0.0);
+}
+
+TEST_F(Bench, ABatchTheModelDoesNotTakeSaysSo) {
+    const Outcome outcome =
+        mpmProgram({"bench", m_folder / "model.onnx", m_folder / "*.png", "--rounds", "1", "--batch", "3"});
+    if (outcome.status == 0) GTEST_SKIP() << "this OpenCV runs the model with other batches";
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_EQ(outcome.lines(), 1) << outcome.err;
+    EXPECT_TRUE(outcome.says("batch"));
+}
+
+}  // namespace
+}  // namespace mpm::test

@@ -1,0 +1,238 @@
+// The figures of `mpm eval` against a plain second implementation that reads only what --save-labels wrote.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include <nlohmann/json.hpp>
+#include <opencv2/imgcodecs.hpp>
+#include <opencv2/imgproc.hpp>
+
+#include "cli/process.hpp"
+#include "cli/small_model.hpp"
+#include "support/temp_folder.hpp"
+
+namespace fs = std::filesystem;
+
+namespace mpm::test {
+namespace {
+
+nlohmann::json readJson(const std::string& path) {
+    std::ifstream file(path);
+    return nlohmann::json::parse(file);
+}
+
+/// Blobs of classes with an ignored border.
+cv::Mat truth(int seed, cv::Size size, int classes, int ignored) {
+    cv::Mat small(4, 5, CV_8U), labels;
+    cv::RNG random(seed);
+    random.fill(small, cv::RNG::UNIFORM, 0, classes);
+    cv::resize(small, labels, size, 0, 0, cv::INTER_NEAREST);
+    labels.col(0) = ignored;
+    return labels;
+}
+
+struct Scores {
+    double miou = 0, macc = 0, aacc = 0;
+    std::vector<double> iou;
+};
+
+/// Sets of pixels, one class at a time: slow and plain.
+Scores plainScores(const std::vector<std::pair<cv::Mat, cv::Mat>>& pairs, int classes, int ignored) {
+    Scores scores;
+    double right = 0, all = 0, present = 0, existing = 0;
+    for (int id = 0; id < classes; ++id) {
+        double both = 0, either = 0, of = 0;
+        for (const auto& [labels, found] : pairs) {
+            const cv::Mat counts = labels != ignored;
+            const cv::Mat is = (labels == id) & counts, said = (found == id) & counts;
+            both += cv::countNonZero(is & said);
+            either += cv::countNonZero(is | said);
+            of += cv::countNonZero(is);
+        }
+        scores.iou.push_back(either > 0 ? both / either : NAN);
+        if (either > 0) scores.miou += both / either, ++present;
+        if (of > 0) scores.macc += both / of, ++existing;
+        right += both;
+        all += of;
+    }
+    scores.miou /= present;
+    scores.macc /= existing;
+    scores.aacc = right / all;
+    return scores;
+}
+
+void expectScores(const nlohmann::json& row, const Scores& scores) {
+    EXPECT_NEAR(row["miou"], scores.miou, 1e-9);
+    EXPECT_NEAR(row["macc"], scores.macc, 1e-9);
+    EXPECT_NEAR(row["aacc"], scores.aacc, 1e-9);
+    ASSERT_EQ(row["iou"].size(), scores.iou.size());
+    for (size_t id = 0; id < scores.iou.size(); ++id) {
+        if (std::isnan(scores.iou[id]))
+            EXPECT_TRUE(row["iou"][id].is_null());
+        else
+            EXPECT_NEAR(row["iou"][id], scores.iou[id], 1e-9);
+    }
+}
+
+class Eval : public ::testing::Test {
+protected:
+    /// A picture and its labels, at the places a layout wants them.
+    void add(const std::string& picture, const std::string& labels, const cv::Mat& ids, int seed) {
+        for (const std::string& name : {picture, labels})
+            fs::create_directories(fs::path(m_folder / name).parent_path());
+        cv::imwrite(m_folder / picture, testPicture(seed, ids.size()));
+        cv::imwrite(m_folder / labels, ids);
+    }
+
+    void model(int classes) {
+        SmallModel small;
+        small.classes = classes;
+        writeSmallModel(m_folder / "model.onnx", small);
+    }
+
+    Outcome eval(const std::string& dataset, const std::vector<std::string>& more = {}) const {
+        std::vector<std::string> words = {
+            "eval",   m_folder / "model.onnx", "--dataset",     dataset,           "--root", m_folder.path(),
+            "--json", m_folder / "e.json",     "--save-labels", m_folder / "found"};
+        words.insert(words.end(), more.begin(), more.end());
+        return mpmProgram(words);
+    }
+
+    cv::Mat found(const std::string& stem) const {
+        return cv::imread(m_folder / ("found/" + stem + ".png"), cv::IMREAD_UNCHANGED);
+    }
+
+    TempFolder m_folder;
+};
+
+TEST_F(Eval, FolderEqualsThePlainCount) {
+    model(3);
+    std::ofstream(m_folder / "classes.json")
+        << R"([{"name":"a","color":[1,2,3]},{"name":"b","color":[4,5,6]},{"name":"c","color":[7,8,9]}])";
+    std::vector<std::pair<cv::Mat, cv::Mat>> pairs;
+    std::map<std::string, cv::Mat> labels;
+    int seed = 0;
+    for (const cv::Size size :
+         {cv::Size(48, 32), cv::Size(96, 64), cv::Size(70, 31), cv::Size(33, 90), cv::Size(48, 33)}) {
+        const std::string stem = "p" + std::to_string(seed);
+        labels[stem] = truth(seed, size, 3, 255);
+        add("val/images/" + stem + ".png", "val/labels/" + stem + ".png", labels[stem], seed);
+        ++seed;
+    }
+    const Outcome outcome = eval("folder");
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    for (const auto& [stem, ids] : labels) {
+        ASSERT_EQ(found(stem).size(), ids.size()) << stem;
+        pairs.emplace_back(ids, found(stem));
+    }
+    const auto json = readJson(m_folder / "e.json");
+    EXPECT_EQ(json["results"][0]["images"], 5);
+    EXPECT_EQ(json["results"][0]["method"], "mpm");
+    expectScores(json["results"][0], plainScores(pairs, 3, 255));
+}
+
+TEST_F(Eval, ABadPictureIsNamedCountedAndLeftOut) {
+    model(3);
+    std::ofstream(m_folder / "classes.json")
+        << R"([{"name":"a","color":[1,2,3]},{"name":"b","color":[4,5,6]},{"name":"c","color":[7,8,9]}])";
+    for (int i = 0; i < 3; ++i) {
+        const std::string stem = "p" + std::to_string(i);
+        add("val/images/" + stem + ".png", "val/labels/" + stem + ".png", truth(i, {48, 32}, 3, 255), i);
+    }
+    std::ofstream(m_folder / "val/images/p1.png") << "damaged";
+    const Outcome outcome = eval("folder");
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_TRUE(outcome.says("p1.png"));
+    const auto json = readJson(m_folder / "e.json");
+    EXPECT_EQ(json["results"][0]["images"], 2);
+    EXPECT_EQ(json["left_out"], nlohmann::json({"p1"}));
+}
+
+TEST_F(Eval, BatchesGiveTheSameFigures) {
+    model(11);
+    for (int i = 0; i < 5; ++i) {
+        const std::string stem = "p" + std::to_string(i);
+        add("val/images/" + stem + ".png", "val/labels/" + stem + ".png", truth(i, {60, 40}, 11, 11), i);
+    }
+    ASSERT_EQ(eval("camvid", {"--compare", "none,mpm"}).status, 0);
+    const auto one = readJson(m_folder / "e.json");
+    EXPECT_TRUE(fs::exists(m_folder / "found/none/p0.png"));
+    EXPECT_TRUE(fs::exists(m_folder / "found/mpm/p0.png"));
+    const Outcome outcome = eval("camvid", {"--compare", "none,mpm", "--batch", "2"});
+    if (outcome.status == 1 && outcome.says("batch"))
+        GTEST_SKIP() << "the model has a fixed batch on this OpenCV";
+    const auto two = readJson(m_folder / "e.json");
+    for (int row = 0; row < 2; ++row) {
+        EXPECT_EQ(one["results"][row]["miou"], two["results"][row]["miou"]);
+        EXPECT_EQ(one["results"][row]["tokens"], two["results"][row]["tokens"]);
+    }
+}
+
+TEST_F(Eval, NightChangesThePicturesTheSameWayEveryTime) {
+    model(11);
+    for (int i = 0; i < 2; ++i) {
+        const std::string stem = "p" + std::to_string(i);
+        add("val/images/" + stem + ".png", "val/labels/" + stem + ".png", truth(i, {60, 40}, 11, 11), i);
+    }
+    ASSERT_EQ(eval("camvid", {"--night"}).status, 0);
+    const auto first = readJson(m_folder / "e.json");
+    ASSERT_EQ(eval("camvid", {"--night", "0.35,250,0.01"}).status, 0);
+    const auto second = readJson(m_folder / "e.json");
+    EXPECT_EQ(first["results"][0]["miou"], second["results"][0]["miou"]);
+    EXPECT_EQ(first["night"], nlohmann::json({0.35, 250.0, 0.01}));
+}
+
+// ADE20K: 1..150 are classes, 0 is nothing.
+TEST_F(Eval, Ade20kReducesTheZeroLabel) {
+    model(150);
+    const cv::Mat ids = truth(3, {60, 40}, 151, 0);
+    add("images/validation/a.jpg", "annotations/validation/a.png", ids, 3);
+    ASSERT_EQ(eval("ade20k").status, 0);
+    cv::Mat reduced(ids.size(), CV_8U);
+    for (int i = 0; i < static_cast<int>(ids.total()); ++i)
+        reduced.data[i] = static_cast<uchar>(ids.data[i] == 0 ? 255 : ids.data[i] - 1);
+    expectScores(readJson(m_folder / "e.json")["results"][0], plainScores({{reduced, found("a")}}, 150, 255));
+}
+
+TEST_F(Eval, CityscapesMapsItsLabelIds) {
+    model(19);
+    const std::map<int, int> trained = {{7, 0},   {8, 1},   {11, 2},  {12, 3},  {13, 4},  {17, 5},  {19, 6},
+                                        {20, 7},  {21, 8},  {22, 9},  {23, 10}, {24, 11}, {25, 12}, {26, 13},
+                                        {27, 14}, {28, 15}, {31, 16}, {32, 17}, {33, 18}};
+    const cv::Mat ids = truth(5, {64, 32}, 34, 0);
+    add("leftImg8bit/val/ulm/ulm_0_leftImg8bit.png", "gtFine/val/ulm/ulm_0_gtFine_labelIds.png", ids, 5);
+    ASSERT_EQ(eval("cityscapes").status, 0);
+    cv::Mat mapped(ids.size(), CV_8U, cv::Scalar(255));
+    for (int i = 0; i < static_cast<int>(ids.total()); ++i)
+        if (const auto it = trained.find(ids.data[i]); it != trained.end())
+            mapped.data[i] = static_cast<uchar>(it->second);
+    expectScores(readJson(m_folder / "e.json")["results"][0],
+                 plainScores({{mapped, found("ulm_0")}}, 19, 255));
+}
+
+TEST_F(Eval, PascalContextReadsItsList) {
+    model(60);
+    const cv::Mat ids = truth(6, {64, 48}, 60, 255);
+    add("JPEGImages/x.jpg", "SegmentationClassContext/x.png", ids, 6);
+    add("JPEGImages/unlisted.jpg", "SegmentationClassContext/unlisted.png", ids, 7);
+    fs::create_directories(m_folder / "ImageSets/SegmentationContext");
+    std::ofstream(m_folder / "ImageSets/SegmentationContext/val.txt") << "x\n";
+    ASSERT_EQ(eval("pascal-context").status, 0);
+    const auto row = readJson(m_folder / "e.json")["results"][0];
+    EXPECT_EQ(row["images"], 1);
+    expectScores(row, plainScores({{ids, found("x")}}, 60, 255));
+}
+
+TEST_F(Eval, ClassesMustMatch) {
+    model(3);
+    add("val/images/a.png", "val/labels/a.png", truth(1, {48, 32}, 11, 11), 1);
+    const Outcome outcome = eval("camvid");
+    EXPECT_EQ(outcome.status, 3);
+    EXPECT_TRUE(outcome.says("11"));
+}
+
+}  // namespace
+}  // namespace mpm::test

@@ -1,0 +1,197 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include <nlohmann/json.hpp>
+#include <opencv2/imgcodecs.hpp>
+#include <opencv2/videoio.hpp>
+
+#include "cli/process.hpp"
+#include "cli/small_model.hpp"
+#include "support/temp_folder.hpp"
+
+namespace fs = std::filesystem;
+
+namespace mpm::test {
+namespace {
+
+class Run : public ::testing::Test {
+protected:
+    void SetUp() override {
+        writeSmallModel(m_folder / "model.onnx");
+        fs::create_directory(m_folder / "in");
+        for (int i = 0; i < 3; ++i)
+            cv::imwrite(m_folder / ("in/p" + std::to_string(i) + ".png"), testPicture(i));
+    }
+
+    Outcome run(std::vector<std::string> words) const {
+        words.insert(words.begin(), {"run", m_folder / "model.onnx"});
+        return mpmProgram(words);
+    }
+
+    std::string clip(int frames) const {
+        const std::string path = m_folder / "clip.avi";
+        cv::VideoWriter writer(path, cv::VideoWriter::fourcc('M', 'J', 'P', 'G'), 10, {96, 64});
+        for (int i = 0; i < frames; ++i)
+            writer << testPicture(i);
+        return path;
+    }
+
+    std::set<std::string> files(const std::string& folder) const {
+        std::set<std::string> names;
+        for (const auto& entry : fs::directory_iterator(m_folder / folder))
+            names.insert(entry.path().filename());
+        return names;
+    }
+
+    static std::vector<std::vector<std::string>> table(const std::string& text) {
+        std::vector<std::vector<std::string>> rows;
+        std::istringstream lines(text);
+        for (std::string line; std::getline(lines, line);) {
+            rows.emplace_back();
+            std::istringstream cells(line);
+            for (std::string cell; std::getline(cells, cell, ',');)
+                rows.back().push_back(cell);
+        }
+        return rows;
+    }
+
+    static std::string textOf(const std::string& path) {
+        std::ifstream file(path);
+        return {std::istreambuf_iterator<char>(file), {}};
+    }
+
+    TempFolder m_folder;
+};
+
+TEST_F(Run, WritesTheContractsFiles) {
+    const Outcome outcome = run({m_folder / "in", "--out", m_folder / "out"});
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_NE(outcome.out.find("3 frames"), std::string::npos);
+    EXPECT_EQ(files("out"),
+              (std::set<std::string>{"p0.labels.png", "p0.map.png", "p0.overlay.png", "p1.labels.png",
+                                     "p1.map.png", "p1.overlay.png", "p2.labels.png", "p2.map.png",
+                                     "p2.overlay.png", "tokens.csv"}));
+    const cv::Mat labels = cv::imread(m_folder / "out/p0.labels.png", cv::IMREAD_UNCHANGED);
+    EXPECT_EQ(labels.type(), CV_8U);
+    EXPECT_EQ(labels.size(), cv::Size(96, 64));
+    double most = 0;
+    cv::minMaxLoc(labels, nullptr, &most);
+    EXPECT_LT(most, 3);
+    const auto rows = table(textOf(m_folder / "out/tokens.csv"));
+    ASSERT_EQ(rows.size(), 4u);
+    for (const auto& row : rows)
+        EXPECT_EQ(row.size(), rows[0].size());
+    EXPECT_EQ(rows[0][0], "name");
+    EXPECT_EQ(rows[1][0], "p0");
+    EXPECT_EQ(rows[0].back(), "share thing 2");
+}
+
+TEST_F(Run, WithoutOutTheTableIsTheResult) {
+    const Outcome outcome = run({m_folder / "in"});
+    EXPECT_EQ(outcome.status, 0);
+    EXPECT_EQ(table(outcome.out).size(), 4u);
+    EXPECT_EQ(outcome.err, "");
+}
+
+TEST_F(Run, BlocksNoneKeepsAllTokens) {
+    const auto all = table(run({m_folder / "in", "--blocks", "none"}).out);
+    EXPECT_EQ(all[0][6], "tokens_kept");
+    EXPECT_EQ(all[1][5], "24");
+    EXPECT_EQ(all[1][6], "24");
+    const auto merged = table(run({m_folder / "in", "--blocks", "1,3"}).out);
+    EXPECT_EQ(merged[0][8], "tokens_kept");
+    EXPECT_LT(std::stoi(merged[1][8]), 24);
+}
+
+TEST_F(Run, SaveChoosesAndJsonLinesParse) {
+    ASSERT_EQ(run({m_folder / "in", "--out", m_folder / "out", "--save", "jsonl,panels,timeline"}).status, 0);
+    EXPECT_EQ(files("out"), (std::set<std::string>{"p0.panels.png", "p1.panels.png", "p2.panels.png",
+                                                   "timeline.png", "tokens.jsonl"}));
+    std::istringstream lines(textOf(m_folder / "out/tokens.jsonl"));
+    int count = 0;
+    for (std::string line; std::getline(lines, line); ++count) {
+        const auto json = nlohmann::json::parse(line);
+        EXPECT_EQ(json["tokens_in"], 24);
+        EXPECT_EQ(json["tokens"].size(), 6u);
+        double sum = 0;
+        for (double share : json["class_shares"])
+            sum += share;
+        EXPECT_NEAR(sum, 1, 1e-6);
+    }
+    EXPECT_EQ(count, 3);
+}
+
+TEST_F(Run, StrideEveryAndDurationThinOut) {
+    const std::string video = clip(30);
+    EXPECT_EQ(table(run({video}).out).size(), 31u);
+    EXPECT_EQ(table(run({video, "--stride", "10"}).out).size(), 4u);
+    EXPECT_EQ(table(run({video, "--every", "0.5"}).out).size(), 7u);
+    EXPECT_EQ(table(run({video, "--duration", "1"}).out).size(), 11u);
+}
+
+TEST_F(Run, ABadPictureIsNamedCountedAndLeftOut) {
+    std::ofstream(m_folder / "in/p1.png") << "damaged";
+    const Outcome outcome = run({m_folder / "in", "--out", m_folder / "out"});
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_TRUE(outcome.says("p1.png"));
+    EXPECT_TRUE(outcome.says("1 pictures"));
+    EXPECT_EQ(files("out").count("p2.labels.png"), 1u);
+    EXPECT_EQ(files("out").count("p1.labels.png"), 0u);
+}
+
+TEST_F(Run, ACutOffVideoFailsAndKeepsWhatItGave) {
+    const std::string video = clip(200);
+    fs::resize_file(video, fs::file_size(video) / 2);
+    const Outcome outcome = run({video, "--out", m_folder / "out", "--save", "csv"});
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_EQ(outcome.lines(), 1) << outcome.err;
+    EXPECT_GT(table(textOf(m_folder / "out/tokens.csv")).size(), 20u);
+}
+
+TEST_F(Run, SourcesOfOneStemDoNotOverwriteEachOther) {
+    fs::create_directory(m_folder / "more");
+    cv::imwrite(m_folder / "more/p0.png", testPicture(9));
+    ASSERT_EQ(run({m_folder / "in", m_folder / "more", "--out", m_folder / "out", "--save", "labels"}).status,
+              0);
+    EXPECT_EQ(files("out").size(), 4u);
+}
+
+TEST_F(Run, NightIsTheSameOnEveryRunAndDarker) {
+    const auto column = [&](const std::vector<std::string>& words) { return table(run(words).out)[1][4]; };
+    const std::string day = column({m_folder / "in"}), night = column({m_folder / "in", "--night"});
+    EXPECT_LT(std::stod(night), 0.5 * std::stod(day));
+    EXPECT_EQ(night, column({m_folder / "in", "--night", "0.35,250,0.01"}));
+    EXPECT_NE(night, column({m_folder / "in", "--night", "0.5,250,0.01"}));
+}
+
+TEST_F(Run, CtrlCLeavesWholeFiles) {
+    const std::string video = clip(3000);
+    Process process({"run", m_folder / "model.onnx", video, "--out", m_folder / "out"});
+    for (int i = 0; i < 500 && !fs::exists(m_folder / "out/clip_000005.map.png"); ++i)
+        usleep(10'000);
+    process.signal(SIGINT);
+    const Outcome outcome = process.wait();
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    size_t pictures = 0;
+    for (const auto& entry : fs::directory_iterator(m_folder / "out")) {
+        if (entry.path().extension() != ".png") continue;
+        EXPECT_NE(entry.path().filename().string()[0], '.') << "a half-written file was left";
+        EXPECT_FALSE(cv::imread(entry.path().string(), cv::IMREAD_UNCHANGED).empty()) << entry.path();
+        ++pictures;
+    }
+    const auto rows = table(textOf(m_folder / "out/tokens.csv"));
+    EXPECT_LT(rows.size(), 3001u);
+    EXPECT_EQ(pictures, 3 * (rows.size() - 1));
+    for (const auto& row : rows)
+        EXPECT_EQ(row.size(), rows[0].size());
+}
+
+}  // namespace
+}  // namespace mpm::test

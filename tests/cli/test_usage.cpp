@@ -1,0 +1,173 @@
+// Every wrong use the contract names: its exit status, and one line that says what is wrong.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include <opencv2/imgcodecs.hpp>
+
+#include "cli/process.hpp"
+#include "cli/small_model.hpp"
+#include "support/temp_folder.hpp"
+
+namespace mpm::test {
+namespace {
+
+class Usage : public ::testing::Test {
+protected:
+    static void SetUpTestSuite() {
+        s_folder = new TempFolder;
+        writeSmallModel(path("model.onnx"));
+        SmallModel features, bare;
+        features.features = true;
+        bare.metadata = false;
+        writeSmallModel(path("features.onnx"), features);
+        writeSmallModel(path("bare.onnx"), bare);
+        cv::imwrite(path("picture.png"), testPicture(1));
+        std::ofstream(path("broken.png")) << "\x89PNG\r\n cut";
+        std::ofstream(path("notes.txt")) << "no model, no video";
+        std::ofstream(path("empty.onnx"));
+        std::filesystem::copy_file(path("model.onnx"), path("half.onnx"));
+        std::filesystem::resize_file(path("half.onnx"), std::filesystem::file_size(path("model.onnx")) / 2);
+        std::filesystem::create_directory(path("nothing"));
+    }
+    static void TearDownTestSuite() { delete s_folder; }
+    static std::string path(const std::string& name) { return *s_folder / name; }
+
+    /// One line on standard error, the status, and the word that names the culprit.
+    static void expect(int status, const std::vector<std::string>& arguments, const std::string& word) {
+        const Outcome outcome = mpmProgram(arguments);
+        std::string line = "mpm";
+        for (const std::string& argument : arguments)
+            line += " " + argument;
+        EXPECT_EQ(outcome.status, status) << line << "\n" << outcome.err;
+        EXPECT_EQ(outcome.lines(), 1) << line << "\n" << outcome.err;
+        EXPECT_TRUE(outcome.says(word)) << line << "\n" << outcome.err;
+        EXPECT_EQ(outcome.out, "") << line;
+    }
+
+    static TempFolder* s_folder;
+};
+TempFolder* Usage::s_folder = nullptr;
+
+TEST_F(Usage, HelpAndVersionAreResults) {
+    for (const std::string verb : {"run", "bench", "eval", "doctor"}) {
+        const Outcome help = mpmProgram({verb, "--help"});
+        EXPECT_EQ(help.status, 0);
+        EXPECT_NE(help.out.find("Example"), std::string::npos) << verb;
+        EXPECT_EQ(mpmProgram({verb, "--version"}).status, 0) << verb;
+    }
+    EXPECT_EQ(mpmProgram({"--help"}).status, 0);
+    const Outcome version = mpmProgram({"--version"});
+    EXPECT_EQ(version.status, 0);
+    EXPECT_NE(version.out.find("mpm "), std::string::npos);
+    EXPECT_EQ(version.err, "");
+}
+
+TEST_F(Usage, WrongWordsAreStatusTwo) {
+    expect(2, {}, "subcommand");
+    expect(2, {"dance"}, "dance");
+    expect(2, {"run"}, "MODEL");
+    expect(2, {"run", path("model.onnx")}, "SOURCE");
+    expect(2, {"run", path("model.onnx"), path("picture.png"), "--frobnicate"}, "--frobnicate");
+    expect(2, {"eval", path("model.onnx")}, "--dataset");
+    expect(2, {"eval", path("model.onnx"), "--dataset", "camvid"}, "--root");
+    expect(2, {"eval", path("model.onnx"), "--dataset", "mnist", "--root", "/"}, "mnist");
+}
+
+TEST_F(Usage, WrongValuesAreStatusTwo) {
+    const auto run = [&](const std::string& option, const std::string& value) {
+        expect(2, {"run", path("model.onnx"), path("picture.png"), option, value}, option);
+    };
+    run("--blocks", "2;5");
+    run("--blocks", "5,2");
+    run("--blocks", "2,2");
+    run("--blocks", "-1");
+    run("--blocks", "2,99");
+    run("--device", "tpu");
+    run("--device", "cuda:x");
+    run("--precision", "f64");
+    run("--threads", "0");
+    run("--threads", "many");
+    run("--size", "512");
+    run("--size", "0x512");
+    run("--stride", "0");
+    run("--every", "-1");
+    run("--duration", "soon");
+    run("--opacity", "2");
+    run("--save", "labels");
+    run("--night", "1,2");
+    expect(2,
+           {"run", path("model.onnx"), path("picture.png"), "--out", path("o"), "--save", "labels,colours"},
+           "colours");
+    expect(2, {"bench", path("model.onnx"), "--batch", "0"}, "--batch");
+    expect(2, {"bench", path("model.onnx"), path("picture.png"), "--compare", "none,magic"}, "magic");
+    expect(2, {"bench", path("model.onnx"), path("picture.png"), "--compare", "tome:r=x"}, "tome");
+    expect(2, {"bench", path("model.onnx"), path("picture.png"), "--compare", "mpm:2+99"}, "99");
+    expect(2, {"bench", path("model.onnx"), path("picture.png"), "--compare", ""}, "--compare");
+}
+
+TEST_F(Usage, InputThatCannotBeUsedIsStatusThree) {
+    const auto model = [&](const std::string& file, const std::string& word) {
+        expect(3, {"run", path(file), path("picture.png")}, word);
+        expect(3, {"bench", path(file), path("picture.png")}, word);
+    };
+    model("missing.onnx", "missing.onnx");
+    model("notes.txt", "notes.txt");
+    model("empty.onnx", "empty.onnx");
+    model("half.onnx", "half.onnx");
+    model("nothing", "nothing");
+    const auto source = [&](const std::string& text, const std::string& word) {
+        expect(3, {"run", path("model.onnx"), text}, word);
+        expect(3, {"bench", path("model.onnx"), text}, word);
+    };
+    source("/nowhere/a.png", "/nowhere/a.png");
+    source(path("nothing"), "nothing");
+    source(path("*.gif"), "*.gif");
+    source(path("broken.png"), "broken.png");
+    source(path("notes.txt"), "notes.txt");
+    expect(3, {"run", path("features.onnx"), path("picture.png")}, "features.onnx");
+    expect(3, {"run", path("model.onnx"), path("picture.png"), "--size", "640x640"}, "640");
+    expect(3, {"eval", path("model.onnx"), "--dataset", "camvid", "--root", "/nowhere"}, "/nowhere");
+}
+
+TEST_F(Usage, AModelWithoutSizeAsksForOne) {
+    const Outcome outcome = mpmProgram({"run", path("bare.onnx"), path("picture.png")});
+    if (outcome.status != 0) {
+        EXPECT_EQ(outcome.status, 3) << outcome.err;
+        EXPECT_TRUE(outcome.says("--size")) << outcome.err;
+    }
+    EXPECT_EQ(mpmProgram({"run", path("bare.onnx"), path("picture.png"), "--size", "32x48"}).status, 0);
+}
+
+TEST_F(Usage, CudaWithoutAGpuFails) {
+    const Outcome outcome = mpmProgram({"run", path("model.onnx"), path("picture.png"), "--device", "cuda"});
+    if (outcome.status == 0) GTEST_SKIP() << "there is a GPU here";
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_EQ(outcome.lines(), 1) << outcome.err;
+    EXPECT_TRUE(outcome.says("cuda"));
+}
+
+TEST_F(Usage, OutputThatCannotBeWrittenFails) {
+    expect(1, {"run", path("model.onnx"), path("picture.png"), "--out", path("picture.png") + "/x"},
+           "picture.png");
+    expect(1,
+           {"bench", path("model.onnx"), path("picture.png"), "--rounds", "1", "--json", "/nowhere/b.json"},
+           "/nowhere");
+}
+
+TEST_F(Usage, PasswordsAreNotRepeated) {
+    const Outcome outcome =
+        mpmProgram({"run", path("model.onnx"), "file://user:secret@/nowhere.avi", "--duration", "1"});
+    EXPECT_EQ(outcome.err.find("secret"), std::string::npos) << outcome.err;
+}
+
+TEST_F(Usage, DoctorTellsWhatCanBePasted) {
+    const Outcome outcome = mpmProgram({"doctor"});
+    EXPECT_EQ(outcome.status, 0);
+    for (const char* word : {"OpenCV", "CPU features", "CPU threads", "cuda", "shipped model", "cameras"})
+        EXPECT_NE(outcome.out.find(word), std::string::npos) << word;
+}
+
+}  // namespace
+}  // namespace mpm::test
