@@ -92,14 +92,14 @@ cv::Size Street::size() const {
     return m_state->size;
 }
 
-Frame Street::at(double hour, double seconds) {
+StreetFrame Street::at(double hour, double seconds) {
     if (!std::isfinite(hour) || !std::isfinite(seconds))
         CV_Error(cv::Error::StsBadArg, "Street: hour and seconds must be finite");
     State& state = *m_state;
     const double ofDay = hour - 24 * std::floor(hour / 24);
     state.relight(ofDay);
     const Stage stage{state.layout, *state.now, state.occluders, state.buffer.camera()};
-    Frame frame{state.backdrop.picture.clone(), state.backdrop.labels.clone(), ofDay};
+    StreetFrame frame{state.backdrop.picture.clone(), state.backdrop.labels.clone(), ofDay};
     const auto actors = state.traffic.at(seconds);
     paintGroundEffects(stage, state.backdrop, actors, frame.picture);
     for (const auto& actor : actors)

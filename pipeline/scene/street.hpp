@@ -8,7 +8,7 @@
 
 namespace mpm::pipeline {
 
-struct Frame {
+struct StreetFrame {
     cv::Mat picture;  ///< CV_8UC3, BGR
     cv::Mat labels;   ///< CV_8U, CamVid's ids; every pixel has one
     double hour = 12;
@@ -24,7 +24,7 @@ public:
     Street& operator=(Street&&) noexcept;
 
     /// `hour` of the day, 0..24 and on (light changes in steps of two minutes); `seconds` move the traffic.
-    Frame at(double hour, double seconds);
+    StreetFrame at(double hour, double seconds);
 
     cv::Size size() const;
 

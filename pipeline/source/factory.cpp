@@ -4,6 +4,7 @@
 
 #include "pipeline/source/capture.hpp"
 #include "pipeline/source/pictures.hpp"
+#include "pipeline/source/scene_source.hpp"
 #include "pipeline/source/source.hpp"
 
 namespace fs = std::filesystem;
@@ -42,7 +43,7 @@ std::unique_ptr<Source> makeSource(const std::string& text, const SourceOptions&
     const SourceKind kind = sourceKind(text);
     switch (kind) {
         case SourceKind::Scene:
-            throw SourceError("demo: the built-in street is not part of this build");
+            return std::make_unique<SceneSource>(options.scene);
         case SourceKind::Pictures:
             return std::make_unique<PictureSource>(text);
         default:

@@ -48,9 +48,10 @@ public:
 /// How the built-in street is filmed.
 struct SceneOptions {
     cv::Size size{640, 480};
-    int framesPerDay = 0;      ///< a whole day in so many frames; 0: the scene's own pace
-    double startHour = 12;     ///< of the scene's clock, at frame 0
+    int framesPerDay = 0;      ///< fast motion: a whole day in so many frames; 0: the scene's own pace
+    double startHour = 0;      ///< of the scene's clock, at frame 0
     std::int64_t frames = -1;  ///< how many; -1: without end
+    int samples = 2;           ///< rays a side in each pixel: 2 smooths edges, 1 is faster
 };
 
 struct SourceOptions {

@@ -17,16 +17,16 @@ double difference(const cv::Mat& a, const cv::Mat& b) {
 TEST(Street, SameSeedHourAndSecondGiveTheSameFrame) {
     Street first({320, 240}, 5), second({320, 240}, 5);
     second.at(3, 17);  // what was asked for before must not show
-    const Frame a = first.at(14, 8), b = second.at(14, 8);
+    const StreetFrame a = first.at(14, 8), b = second.at(14, 8);
     EXPECT_EQ(difference(a.picture, b.picture), 0);
     EXPECT_EQ(difference(a.labels, b.labels), 0);
-    const Frame other = Street({320, 240}, 6).at(14, 8);
+    const StreetFrame other = Street({320, 240}, 6).at(14, 8);
     EXPECT_GT(difference(a.picture, other.picture), 0);
 }
 
 TEST(Street, FramesHaveTheAskedSizeAndALabelEverywhere) {
     for (cv::Size size : {cv::Size(640, 480), cv::Size(333, 201), cv::Size(17, 160)}) {
-        const Frame frame = Street(size, 3).at(9, 2);
+        const StreetFrame frame = Street(size, 3).at(9, 2);
         EXPECT_EQ(frame.picture.size(), size);
         EXPECT_EQ(frame.picture.type(), CV_8UC3);
         EXPECT_EQ(frame.labels.size(), size);
@@ -41,7 +41,7 @@ TEST(Street, EveryClassAppears) {
     for (uint64_t seed = 1; seed <= 6; ++seed) {
         Street street({320, 240}, seed, 1);
         for (int i = 0; i < 5; ++i) {
-            const Frame frame = street.at(12, 4.0 * i);
+            const StreetFrame frame = street.at(12, 4.0 * i);
             for (int id = 0; id < kClasses; ++id)
                 seen[static_cast<size_t>(id)] += cv::countNonZero(frame.labels == id);
         }
@@ -52,7 +52,7 @@ TEST(Street, EveryClassAppears) {
 
 TEST(Street, NightIsDarkerAndLabelsDoNotKnowTheHour) {
     Street street({320, 240}, 2);
-    const Frame day = street.at(12, 5), night = street.at(0.5, 5), dayAgain = street.at(36, 5);
+    const StreetFrame day = street.at(12, 5), night = street.at(0.5, 5), dayAgain = street.at(36, 5);
     EXPECT_LT(cv::mean(night.picture)[1], 0.6 * cv::mean(day.picture)[1]);
     EXPECT_EQ(difference(day.labels, night.labels), 0);
     EXPECT_EQ(difference(day.picture, dayAgain.picture), 0);
@@ -61,7 +61,7 @@ TEST(Street, NightIsDarkerAndLabelsDoNotKnowTheHour) {
 
 TEST(Street, TrafficMoves) {
     Street street({320, 240}, 2);
-    const Frame now = street.at(12, 5), later = street.at(12, 7);
+    const StreetFrame now = street.at(12, 5), later = street.at(12, 7);
     EXPECT_GT(cv::countNonZero(now.labels != later.labels), 50);
 }
 

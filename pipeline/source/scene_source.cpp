@@ -1,0 +1,51 @@
+#include "pipeline/source/scene_source.hpp"
+
+#include <cstdio>
+
+#include "pipeline/scene/street.hpp"
+
+namespace mpm::pipeline {
+
+namespace {
+
+constexpr std::uint64_t kSeed = 11;      // one street, the same for everybody
+constexpr double kRate = 10;             // frames a second at the scene's own pace
+constexpr double kSecondsPerDay = 240;   // of filming, at the scene's own pace: a day in four minutes
+constexpr double kTrafficSeconds = 1.7;  // the traffic moves on between the frames of a day in fast motion
+
+}  // namespace
+
+SceneSource::SceneSource(const SceneOptions& options) : m_options(options) {
+    CV_Check(options.size.area(), !options.size.empty(), "size: expected at least one pixel");
+}
+
+SceneSource::~SceneSource() = default;
+
+void SceneSource::open() {
+    m_street = std::make_unique<Street>(m_options.size, kSeed, m_options.samples);
+    m_number = 0;
+}
+
+double SceneSource::rate() const {
+    return kRate;
+}
+
+bool SceneSource::next(Frame& frame) {
+    if (m_options.frames >= 0 && m_number >= m_options.frames) return false;
+    const bool fast = m_options.framesPerDay > 0;
+    const double film = static_cast<double>(m_number) / kRate;
+    const double days = fast ? static_cast<double>(m_number) / m_options.framesPerDay : film / kSecondsPerDay;
+    const double hour = m_options.startHour + 24 * days;
+    const StreetFrame seen =
+        m_street->at(hour, fast ? kTrafficSeconds * static_cast<double>(m_number) : film);
+    frame.picture = seen.picture;
+    frame.number = m_number++;
+    frame.time = std::chrono::system_clock::now();
+    frame.seconds = hour * 3600;
+    char name[32];
+    std::snprintf(name, sizeof name, "street_%06lld", static_cast<long long>(frame.number));
+    frame.name = name;
+    return true;
+}
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,30 @@
+// The built-in street as a source.
+#pragma once
+
+#include <memory>
+
+#include "pipeline/source/source.hpp"
+
+namespace mpm::pipeline {
+
+class Street;
+
+class SceneSource : public Source {
+public:
+    explicit SceneSource(const SceneOptions& options);
+    ~SceneSource() override;
+
+    void open() override;
+    bool next(Frame& frame) override;
+    bool live() const override { return false; }
+    std::string name() const override { return "demo"; }
+    std::int64_t length() const override { return m_options.frames; }
+    double rate() const override;
+
+private:
+    SceneOptions m_options;
+    std::unique_ptr<Street> m_street;
+    std::int64_t m_number = 0;
+};
+
+}  // namespace mpm::pipeline
