@@ -1,0 +1,94 @@
+#include "gui/engine/analyser.hpp"
+
+#include <algorithm>
+
+#include <QFileInfo>
+
+#include "pipeline/draw/labels.hpp"
+#include "pipeline/segment/model_file.hpp"
+
+namespace mpm::gui {
+
+namespace {
+
+double agreementOf(const cv::Mat& a, const cv::Mat& b) {
+    if (a.empty() || a.size() != b.size()) return 0;
+    cv::Mat wideA, wideB, equal;
+    a.convertTo(wideA, CV_16U);  // one of them may have needed more than 8 bits
+    b.convertTo(wideB, CV_16U);
+    cv::compare(wideA, wideB, equal, cv::CMP_EQ);
+    return double(cv::countNonZero(equal)) / double(a.total());
+}
+
+double totalMs(const pipeline::Segmentation& segmentation) {
+    return segmentation.prepareMs + segmentation.networkMs + segmentation.labelsMs;
+}
+
+ModelFactsPtr factsOf(pipeline::Network& network) {
+    auto facts = std::make_shared<ModelFacts>();
+    facts->random = network.random();
+    facts->path = QString::fromStdString(network.name());
+    facts->name = facts->random ? facts->path : QFileInfo(facts->path).completeBaseName();
+    facts->blocks = network.encoder().blocks();
+    facts->heads = network.encoder().heads();
+    facts->dim = network.encoder().dim();
+    facts->input = network.info().size;
+    facts->labels = network.info().labels;
+    facts->palette = pipeline::completePalette(network.info().palette, int(facts->labels.size()));
+    facts->schedule = network.info().schedule;
+    return facts;
+}
+
+}  // namespace
+
+Analyser::Analyser(pipeline::Segmenter segmenter, ModelFactsPtr facts)
+    : m_segmenter(std::move(segmenter)), m_facts(std::move(facts)) {}
+
+pipeline::Segmentation Analyser::run(const cv::Mat& picture, const std::vector<int>& schedule, bool scores) {
+    m_segmenter.encoder().setSchedule(schedule);
+    return m_segmenter.segment(picture, scores);
+}
+
+Analysis Analyser::analyse(const LiveFrame& frame, const Request& request) {
+    Analysis analysis;
+    analysis.frame = frame;
+    analysis.model = m_facts;
+    for (int block : request.schedule)
+        if (block >= 0 && block < m_facts->blocks) analysis.schedule.push_back(block);
+    analysis.queueMs = std::chrono::duration<double, std::milli>(Steady::now() - frame.captured).count();
+    analysis.merged = run(frame.picture, analysis.schedule, request.scores);
+    double most = 0;
+    if (m_facts->labels.empty()) cv::minMaxLoc(analysis.merged.labels, nullptr, &most);
+    const int classes = m_facts->labels.empty() ? int(most) + 1 : int(m_facts->labels.size());
+    analysis.shares = pipeline::classShares(analysis.merged.labels, classes);
+    return analysis;
+}
+
+Comparison Analyser::compare(const AnalysisPtr& analysis) {
+    Comparison comparison;
+    comparison.analysis = analysis;
+    comparison.whole = run(analysis->frame.picture, {});
+    comparison.agreement = agreementOf(analysis->merged.labels, comparison.whole.labels);
+    comparison.savedMs = totalMs(comparison.whole) - totalMs(analysis->merged);
+    return comparison;
+}
+
+NightPair Analyser::simulateNight(const AnalysisPtr& analysis, const pipeline::NightParameters& parameters) {
+    NightPair pair;
+    pair.analysis = analysis;
+    pair.parameters = parameters;
+    pair.picture =
+        pipeline::night(analysis->frame.picture, parameters, static_cast<uint64_t>(analysis->frame.number));
+    pair.night = run(pair.picture, analysis->schedule);
+    return pair;
+}
+
+std::unique_ptr<Analyser> loadAnalyser(const std::string& model) {
+    const bool random = model == "default" && !pipeline::hasDefaultModel();
+    pipeline::Network network =
+        random ? pipeline::Network(pipeline::RandomModel{}) : pipeline::Network(model);
+    ModelFactsPtr facts = factsOf(network);
+    return std::make_unique<Analyser>(pipeline::Segmenter(std::move(network)), std::move(facts));
+}
+
+}  // namespace mpm::gui

@@ -1,0 +1,30 @@
+// One frame through one network, in the ways the window asks for. Qt-free but for the frame's own picture.
+#pragma once
+
+#include "gui/engine/analysis.hpp"
+
+namespace mpm::gui {
+
+/// For one thread at a time, like the network in it.
+class Analyser {
+public:
+    Analyser(pipeline::Segmenter segmenter, ModelFactsPtr facts);
+
+    /// Blocks the model does not have are left out of the schedule.
+    Analysis analyse(const LiveFrame& frame, const Request& request);
+    Comparison compare(const AnalysisPtr& analysis);
+    NightPair simulateNight(const AnalysisPtr& analysis, const pipeline::NightParameters& parameters);
+
+    const ModelFactsPtr& facts() const { return m_facts; }
+
+private:
+    pipeline::Segmentation run(const cv::Mat& picture, const std::vector<int>& schedule, bool scores = false);
+
+    pipeline::Segmenter m_segmenter;
+    ModelFactsPtr m_facts;
+};
+
+/// Loads MODEL; `default` falls back to random weights where none is shipped. Throws pipeline::ModelError.
+std::unique_ptr<Analyser> loadAnalyser(const std::string& model);
+
+}  // namespace mpm::gui

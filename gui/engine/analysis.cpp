@@ -1,0 +1,52 @@
+#include "gui/engine/analysis.hpp"
+
+#include <numeric>
+
+#include <opencv2/imgproc.hpp>
+
+namespace mpm::gui {
+
+std::vector<int> Analysis::stageTokens() const {
+    std::vector<int> counts;
+    for (const mpm::Stage& stage : merged.tokens.stages)
+        counts.push_back(stage.tokens);
+    return counts;
+}
+
+int Analysis::tokensKept() const {
+    return gui::tokensKept(merged.tokens);
+}
+
+int NightPair::tokensKept() const {
+    return gui::tokensKept(night.tokens);
+}
+
+double NightPair::fewerMerged() const {
+    const double byDay = analysis->tokensIn() - analysis->tokensKept();
+    const double byNight = static_cast<double>(night.tokens.map.total()) - tokensKept();
+    return byDay > 0 ? 100 * (byDay - byNight) / byDay : 0;
+}
+
+int tokensKept(const mpm::ImageReport& report) {
+    return report.stages.empty() ? static_cast<int>(report.map.total()) : report.stages.back().tokens;
+}
+
+cv::Mat mapAfter(const mpm::ImageReport& report, int stage) {
+    const int stages = static_cast<int>(report.stages.size());
+    if (stage < 0 || stage >= stages) return report.map;
+    cv::Mat map = report.stages.front().map;
+    for (int s = 1; s <= stage; ++s)
+        map = mpm::composeMaps(map, report.stages[s].map);
+    return map;
+}
+
+QImage toImage(const cv::Mat& picture) {
+    if (picture.empty()) return {};
+    CV_CheckTypeEQ(picture.type(), CV_8UC3, "picture: expected 8-bit BGR");
+    QImage image(picture.cols, picture.rows, QImage::Format_RGB32);
+    cv::Mat target(picture.rows, picture.cols, CV_8UC4, image.bits(), image.bytesPerLine());
+    cv::cvtColor(picture, target, cv::COLOR_BGR2BGRA);
+    return image;
+}
+
+}  // namespace mpm::gui

@@ -1,0 +1,130 @@
+// What travels between the workers and the window. Everything shared is immutable once it is handed over.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <QImage>
+#include <QMetaType>
+#include <QString>
+
+#include "pipeline/daynight/day_night.hpp"
+#include "pipeline/draw/palette.hpp"
+#include "pipeline/scene/night.hpp"
+#include "pipeline/segment/segmenter.hpp"
+#include "pipeline/source/reader.hpp"
+
+namespace mpm::gui {
+
+using Steady = std::chrono::steady_clock;
+using System = std::chrono::system_clock;
+
+/// One picture of a source, as it was captured.
+struct LiveFrame {
+    int generation = 0;  ///< counts the sources opened: what an older one still delivers is dropped
+    std::int64_t number = -1;
+    System::time_point time;
+    Steady::time_point captured;
+    cv::Mat picture;  ///< CV_8UC3
+    QImage image;     ///< the same, ready to be painted
+    double luminance = 0;
+    pipeline::Phase phase = pipeline::Phase::Day;
+    double captureMs = 0;
+};
+
+/// What the source does, and what it is.
+struct SourceReport {
+    int generation = 0;
+    QString name;
+    pipeline::SourceKind kind = pipeline::SourceKind::Scene;
+    pipeline::SourceStatus status;
+    int phaseFlips = 0;
+
+    bool live() const {
+        return kind == pipeline::SourceKind::Camera || kind == pipeline::SourceKind::Stream ||
+               kind == pipeline::SourceKind::Pipeline;
+    }
+    /// Whether the picture on the screen is of now.
+    bool current() const { return status.state == pipeline::SourceState::Live; }
+};
+
+/// What the window may know of a model.
+struct ModelFacts {
+    QString name;  ///< for titles
+    QString path;
+    bool random = false;
+    int blocks = 0, heads = 0, dim = 0;
+    cv::Size input;
+    std::vector<std::string> labels;
+    pipeline::Palette palette;  ///< one colour for each label
+    std::vector<int> schedule;  ///< the model's own
+};
+using ModelFactsPtr = std::shared_ptr<const ModelFacts>;
+
+/// What to do with the next frame.
+struct Request {
+    std::vector<int> schedule{2, 5};
+    bool compare = false;        ///< run all tokens too, on the same frame
+    bool simulateNight = false;  ///< run the same frame as a camera would see it at night
+    bool scores = false;         ///< ask for the probability of each label
+    pipeline::NightParameters night;
+    std::chrono::milliseconds interval{0};         ///< least time between two analysed frames
+    std::chrono::milliseconds compareInterval{0};  ///< least time between two comparisons
+};
+
+/// One frame through the network.
+struct Analysis {
+    LiveFrame frame;
+    pipeline::Segmentation merged;
+    std::vector<int> schedule;   ///< that ran
+    std::vector<double> shares;  ///< by class
+    std::int64_t skipped = 0;    ///< frames that came and went since the analysis before
+    double queueMs = 0;          ///< between capture and network
+    bool repeat = false;         ///< of a frame analysed before: not a new measurement
+    ModelFactsPtr model;
+
+    int tokensIn() const { return static_cast<int>(merged.tokens.map.total()); }
+    std::vector<int> stageTokens() const;
+    int tokensKept() const;
+    double networkMs() const { return merged.prepareMs + merged.networkMs + merged.labelsMs; }
+};
+using AnalysisPtr = std::shared_ptr<const Analysis>;
+
+/// The same frame with all its tokens.
+struct Comparison {
+    AnalysisPtr analysis;
+    pipeline::Segmentation whole;
+    double agreement = 0;  ///< share of pixels with the same class
+    double savedMs = 0;    ///< what merging saved on this frame; below zero where it cost
+};
+using ComparisonPtr = std::shared_ptr<const Comparison>;
+
+/// The same frame with night simulated.
+struct NightPair {
+    AnalysisPtr analysis;
+    cv::Mat picture;
+    pipeline::Segmentation night;
+    pipeline::NightParameters parameters;
+
+    int tokensKept() const;
+    /// Fewer tokens merged by night than by day, in percent of the day's; 0 where nothing merges.
+    double fewerMerged() const;
+};
+using NightPairPtr = std::shared_ptr<const NightPair>;
+
+int tokensKept(const mpm::ImageReport& report);
+
+/// Cluster of each image token of the picture after stage `stage`; -1: after the last. The identity where
+/// there is none.
+cv::Mat mapAfter(const mpm::ImageReport& report, int stage);
+
+/// A copy that Qt paints without converting it again. picture: CV_8UC3.
+QImage toImage(const cv::Mat& picture);
+
+}  // namespace mpm::gui
+
+Q_DECLARE_METATYPE(mpm::gui::SourceReport)
+Q_DECLARE_METATYPE(mpm::gui::ModelFactsPtr)

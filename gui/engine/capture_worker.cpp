@@ -1,0 +1,117 @@
+#include "gui/engine/capture_worker.hpp"
+
+namespace mpm::gui {
+
+namespace {
+
+constexpr std::chrono::milliseconds kLook{100};  // how often a silent source is looked at
+constexpr std::chrono::milliseconds kTell{500};  // how often an unchanged state is told, for its counters
+
+double millisecondsSince(Steady::time_point start) {
+    return std::chrono::duration<double, std::milli>(Steady::now() - start).count();
+}
+
+pipeline::SourceKind kindOf(const std::string& source) {
+    try {
+        return pipeline::sourceKind(source);
+    } catch (const pipeline::SourceError&) {
+        return pipeline::SourceKind::Video;  // the reader will say that it is nothing
+    }
+}
+
+}  // namespace
+
+CaptureWorker::CaptureWorker(std::string source, int generation, Deliver deliver)
+    : Worker("capture"),
+      m_source(std::move(source)),
+      m_kind(kindOf(m_source)),
+      m_generation(generation),
+      m_deliver(std::move(deliver)) {}
+
+CaptureWorker::~CaptureWorker() {
+    finish();
+}
+
+pipeline::ReaderOptions CaptureWorker::readerOptions() {
+    pipeline::ReaderOptions options;
+    options.loop = true;
+    return options;
+}
+
+void CaptureWorker::setRule(const pipeline::DayNightRule& rule) {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    m_dayNight = pipeline::DayNight(rule);
+}
+
+void CaptureWorker::setPaused(bool paused) {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    m_paused = paused;
+    m_changed.notify_all();
+}
+
+void CaptureWorker::wake() {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    m_changed.notify_all();
+}
+
+void CaptureWorker::work() {
+    pipeline::Reader reader(m_source, readerOptions());
+    while (!stopping()) {
+        if (waitWhilePaused()) {
+            pipeline::Frame stale;
+            reader.take(stale, std::chrono::milliseconds(0));  // what arrived meanwhile is not of now
+            continue;
+        }
+        pipeline::Frame frame;
+        if (reader.take(frame, kLook)) deliver(std::move(frame));
+        report(reader.status());
+        if (!reader.running()) break;
+    }
+    report(reader.status());
+}
+
+/// True where it waited.
+bool CaptureWorker::waitWhilePaused() {
+    std::unique_lock<std::mutex> lock(m_mutex);
+    if (!m_paused) return false;
+    m_changed.wait(lock, [this] { return !m_paused || stopping(); });
+    return true;
+}
+
+void CaptureWorker::deliver(pipeline::Frame frame) {
+    const Steady::time_point start = Steady::now();
+    LiveFrame live;
+    live.generation = m_generation;
+    live.number = frame.number;
+    live.time = frame.time;
+    live.captured = start;
+    live.picture = std::move(frame.picture);
+    live.image = toImage(live.picture);
+    live.luminance = pipeline::luminance(live.picture);
+    {
+        const std::lock_guard<std::mutex> lock(m_mutex);
+        live.phase = m_dayNight.update(live.luminance, live.time);
+    }
+    live.captureMs = millisecondsSince(start);
+    m_deliver(live);
+    if (m_outbox.put(std::move(live)) == Mailbox<LiveFrame>::Put::First) emit frameReady();
+}
+
+void CaptureWorker::report(const pipeline::SourceStatus& status) {
+    const Steady::time_point now = Steady::now();
+    if (status.state == m_lastState && now - m_lastReport < kTell) return;
+    m_lastState = status.state;
+    m_lastReport = now;
+    SourceReport report;
+    report.generation = m_generation;
+    report.name = QString::fromStdString(pipeline::withoutPasswords(m_source));
+    report.kind = m_kind;
+    report.status = status;
+    {
+        const std::lock_guard<std::mutex> lock(m_mutex);
+        report.phaseFlips = m_dayNight.flips();
+    }
+    emit reported(report);
+}
+
+}  // namespace mpm::gui

@@ -1,0 +1,58 @@
+// Reads one source and hands every frame to the window and to the network, neither of which it waits for.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+
+#include "gui/engine/analysis.hpp"
+#include "gui/engine/mailbox.hpp"
+#include "gui/engine/worker.hpp"
+
+namespace mpm::gui {
+
+class CaptureWorker : public Worker {
+    Q_OBJECT
+public:
+    using Deliver = std::function<void(const LiveFrame&)>;
+
+    /// `deliver` is called by the capture thread and must return at once.
+    CaptureWorker(std::string source, int generation, Deliver deliver);
+    ~CaptureWorker() override;
+
+    /// Of the window: the newest frame it has not seen.
+    std::optional<LiveFrame> takeFrame() { return m_outbox.take(); }
+
+    void setRule(const pipeline::DayNightRule& rule);
+    void setPaused(bool paused);
+
+    /// How the source is read; files and folders begin again at their end.
+    static pipeline::ReaderOptions readerOptions();
+
+signals:
+    void frameReady();
+    void reported(const mpm::gui::SourceReport& report);
+
+protected:
+    void work() override;
+    void wake() override;
+
+private:
+    void deliver(pipeline::Frame frame);
+    void report(const pipeline::SourceStatus& status);
+    bool waitWhilePaused();
+
+    const std::string m_source;
+    const pipeline::SourceKind m_kind;
+    const int m_generation;
+    const Deliver m_deliver;
+    Mailbox<LiveFrame> m_outbox;
+    std::mutex m_mutex;
+    std::condition_variable m_changed;
+    bool m_paused = false;
+    pipeline::DayNight m_dayNight;  // guarded by m_mutex: the rule may change while frames come
+    pipeline::SourceState m_lastState = pipeline::SourceState::Connecting;
+    Steady::time_point m_lastReport;
+};
+
+}  // namespace mpm::gui

@@ -1,0 +1,75 @@
+// The workers, wired together: all that the window talks to. Every call returns at once; every signal arrives
+// in the thread of the window, with the newest thing there is.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <QObject>
+
+#include "gui/engine/capture_worker.hpp"
+#include "gui/engine/inference_worker.hpp"
+#include "gui/engine/model_loader.hpp"
+#include "gui/engine/recorder.hpp"
+#include "gui/engine/render_worker.hpp"
+
+namespace mpm::gui {
+
+class Engine : public QObject {
+    Q_OBJECT
+public:
+    /// Measurements are kept in `storePath`.
+    explicit Engine(const QString& storePath, QObject* parent = nullptr);
+    /// Ends every worker; waits as long as a read or a run of the network in progress takes.
+    ~Engine() override;
+
+    void openSource(const QString& source);
+    void openModel(const QString& model);
+    void setRequest(const Request& request);
+    void setStyle(const RenderStyle& style) { m_render.setStyle(style); }
+    void setRule(const pipeline::DayNightRule& rule);
+    void setPaused(bool paused);
+    void noteEvent(const QString& kind, const QString& text);
+
+    Recorder& recorder() { return m_recorder; }
+    const Request& request() const { return m_request; }
+    bool paused() const { return m_paused; }
+
+signals:
+    void framed(const mpm::gui::LiveFrame& frame);
+    void measured(const pipeline::Measurement& measurement, const mpm::gui::AnalysisPtr& analysis);
+    void rendered(const mpm::gui::RenderedFrame& frame);
+    void compared(const mpm::gui::RenderedComparison& comparison);
+    void nightSimulated(const mpm::gui::RenderedNight& night);
+    void sourceReported(const mpm::gui::SourceReport& report);
+    void modelLoading(const QString& model);
+    void modelLoaded(const mpm::gui::ModelFactsPtr& facts);
+    /// The model before, if any, goes on.
+    void modelFailed(const QString& model, const QString& message);
+    void networkFailed(const QString& message);
+    void happened(const pipeline::Event& event);
+
+private:
+    void wire();
+    void onFrame();
+    void onAnalysis();
+    void onReport(const SourceReport& report);
+    void onModel();
+    bool outdated(int generation) const { return generation != m_generation; }
+
+    Recorder m_recorder;
+    RenderWorker m_render;
+    InferenceWorker m_inference;
+    ModelLoader m_loader;
+    CaptureWorker* m_capture = nullptr;  // a child; older ones delete themselves when their thread has ended
+    Request m_request;
+    pipeline::DayNightRule m_rule;
+    pipeline::Phase m_phase = pipeline::Phase::Day;
+    bool m_anyPhase = false;
+    pipeline::SourceState m_state = pipeline::SourceState::Connecting;
+    std::int64_t m_droppedBefore = 0, m_dropped = 0;
+    int m_generation = 0;
+    bool m_paused = false;
+};
+
+}  // namespace mpm::gui

@@ -1,0 +1,34 @@
+// Hands the latest thing from one thread to another. A newer one replaces what nobody took: nothing ever
+// queues up.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace mpm::gui {
+
+template <typename T>
+class Mailbox {
+public:
+    enum class Put { First, Replaced };
+
+    /// First: the slot was empty, somebody should be told. Replaced: the thing before was never taken.
+    Put put(T item) {
+        const std::lock_guard<std::mutex> lock(m_mutex);
+        const bool full = m_item.has_value();
+        m_item = std::move(item);
+        return full ? Put::Replaced : Put::First;
+    }
+
+    std::optional<T> take() {
+        const std::lock_guard<std::mutex> lock(m_mutex);
+        return std::exchange(m_item, std::nullopt);
+    }
+
+private:
+    std::mutex m_mutex;
+    std::optional<T> m_item;
+};
+
+}  // namespace mpm::gui

@@ -1,0 +1,44 @@
+#include "gui/engine/model_loader.hpp"
+
+#include <exception>
+
+namespace mpm::gui {
+
+ModelLoader::ModelLoader(QObject* parent) : Worker("model loader", parent) {}
+
+ModelLoader::~ModelLoader() {
+    finish();
+}
+
+void ModelLoader::load(const QString& model) {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    m_wanted = model;
+    m_changed.notify_all();
+}
+
+void ModelLoader::wake() {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    m_changed.notify_all();
+}
+
+void ModelLoader::work() {
+    while (!stopping()) {
+        std::unique_lock<std::mutex> lock(m_mutex);
+        m_changed.wait(lock, [this] { return stopping() || m_wanted; });
+        if (stopping()) return;
+        const QString model = *std::exchange(m_wanted, std::nullopt);
+        lock.unlock();
+        try {
+            std::unique_ptr<Analyser> analyser = loadAnalyser(model.toStdString());
+            lock.lock();
+            if (m_wanted) continue;  // somebody changed their mind meanwhile
+            lock.unlock();
+            m_outbox.put(std::move(analyser));
+            emit loaded();
+        } catch (const std::exception& error) {
+            emit failed(model, QString::fromUtf8(error.what()));
+        }
+    }
+}
+
+}  // namespace mpm::gui

@@ -1,0 +1,40 @@
+// Loads a model beside the one that runs.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "gui/engine/analyser.hpp"
+#include "gui/engine/mailbox.hpp"
+#include "gui/engine/worker.hpp"
+
+namespace mpm::gui {
+
+class ModelLoader : public Worker {
+    Q_OBJECT
+public:
+    explicit ModelLoader(QObject* parent = nullptr);
+    ~ModelLoader() override;
+
+    /// Only the last model asked for is delivered.
+    void load(const QString& model);
+    std::optional<std::unique_ptr<Analyser>> take() { return m_outbox.take(); }
+
+signals:
+    void loaded();
+    void failed(const QString& model, const QString& message);
+
+protected:
+    void work() override;
+    void wake() override;
+
+private:
+    std::mutex m_mutex;
+    std::condition_variable m_changed;
+    std::optional<QString> m_wanted;
+    Mailbox<std::unique_ptr<Analyser>> m_outbox;
+};
+
+}  // namespace mpm::gui

@@ -1,0 +1,157 @@
+#include "gui/engine/recorder.hpp"
+
+#include <fstream>
+#include <iterator>
+
+#include <QDir>
+#include <QFileInfo>
+
+namespace mpm::gui {
+
+namespace {
+
+constexpr std::chrono::milliseconds kGather{1'000};  // one transaction a second spares the SD card
+constexpr std::chrono::milliseconds kRetry{5'000};
+constexpr std::size_t kMostWaiting = 20'000;  // some hours of readings a second; older ones go first
+constexpr std::chrono::hours kRecent{3};
+
+pipeline::Millis now() {
+    return std::chrono::duration_cast<pipeline::Millis>(std::chrono::system_clock::now().time_since_epoch());
+}
+
+template <typename T>
+void prepend(std::vector<T>& to, std::vector<T> from) {
+    from.insert(from.end(), std::make_move_iterator(to.begin()), std::make_move_iterator(to.end()));
+    to = std::move(from);
+}
+
+}  // namespace
+
+Recorder::Recorder(const QString& path, QObject* parent) : Worker("recorder", parent), m_path(path) {
+    qRegisterMetaType<HistoryPtr>();
+}
+
+Recorder::~Recorder() {
+    finish();
+}
+
+void Recorder::setSource(const QString& source) {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    m_waiting.emplace_back();
+    m_waiting.back().source = source;
+    m_hurry = true;
+    m_changed.notify_all();
+}
+
+void Recorder::add(pipeline::Measurement measurement) {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    auto& measurements = m_waiting.back().measurements;
+    if (measurements.size() >= kMostWaiting) measurements.erase(measurements.begin());
+    measurements.push_back(std::move(measurement));
+}
+
+void Recorder::addEvent(pipeline::Event event) {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    auto& events = m_waiting.back().events;
+    if (events.size() < kMostWaiting) events.push_back(std::move(event));
+}
+
+void Recorder::exportCsv(const QString& file, pipeline::Millis from, pipeline::Millis to) {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    m_waiting.back().wanted = Export{file, from, to};
+    m_hurry = true;
+    m_changed.notify_all();
+}
+
+void Recorder::wake() {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    m_changed.notify_all();
+}
+
+std::deque<Recorder::Batch> Recorder::waitForBatches() {
+    std::unique_lock<std::mutex> lock(m_mutex);
+    m_changed.wait_for(lock, m_failing ? kRetry : kGather, [this] { return stopping() || m_hurry; });
+    m_hurry = false;
+    std::deque<Batch> batches(1);
+    batches.front().source = m_waiting.back().source;
+    std::swap(batches, m_waiting);
+    return batches;
+}
+
+void Recorder::putBack(std::deque<Batch> batches) {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    Batch newest = std::move(m_waiting.front());  // goes on where the last of these stopped
+    m_waiting.pop_front();
+    prepend(newest.measurements, std::move(batches.back().measurements));
+    prepend(newest.events, std::move(batches.back().events));
+    batches.back() = std::move(newest);
+    m_waiting.insert(m_waiting.begin(), std::make_move_iterator(batches.begin()),
+                     std::make_move_iterator(batches.end()));
+}
+
+void Recorder::work() {
+    for (bool last = false; !last;) {
+        last = stopping();  // once more after the end was asked for: nothing that waits is lost
+        store(waitForBatches());
+    }
+}
+
+void Recorder::store(std::deque<Batch> batches) {
+    try {
+        open();
+        while (!batches.empty()) {
+            write(batches.front());
+            batches.pop_front();
+        }
+        if (std::exchange(m_failing, false)) emit recovered();
+    } catch (const std::exception& error) {
+        putBack(std::move(batches));
+        m_store.reset();  // a fresh connection next time: the file may have been moved or mended
+        m_source = -1;
+        if (!std::exchange(m_failing, true)) emit failing(QString::fromUtf8(error.what()));
+    }
+}
+
+void Recorder::open() {
+    if (m_store) return;
+    QDir().mkpath(QFileInfo(m_path).absolutePath());
+    m_store = std::make_unique<pipeline::Store>(m_path.toStdString());
+}
+
+/// What is on the disk is taken out of the batch at once: a failure after it must not write it twice.
+void Recorder::write(Batch& batch) {
+    if (!batch.source.isEmpty() && (m_source < 0 || batch.source != m_sourceName)) switchTo(batch.source);
+    if (m_source >= 0 && !batch.measurements.empty()) m_store->add(m_source, batch.measurements);
+    batch.measurements.clear();
+    for (; m_source >= 0 && !batch.events.empty(); batch.events.erase(batch.events.begin()))
+        m_store->addEvent(m_source, batch.events.front());
+    if (batch.wanted) exportNow(*std::exchange(batch.wanted, std::nullopt));
+}
+
+void Recorder::switchTo(const QString& source) {
+    m_source = m_store->source(source.toStdString());
+    if (source == std::exchange(m_sourceName, source)) return;  // only the connection was new
+    auto history = std::make_shared<History>();
+    const pipeline::Millis end = now() + kRecent;  // clocks jump: what lies a little ahead is still ours
+    const pipeline::Millis recent = now() - kRecent;
+    history->readings = m_store->measurements(m_source, recent, end);
+    history->minutes = m_store->buckets(m_source, pipeline::Store::Span::Minute, pipeline::Millis(0), end);
+    history->hours = m_store->buckets(m_source, pipeline::Store::Span::Hour, pipeline::Millis(0), end);
+    history->events = m_store->events(m_source, pipeline::Millis(0), end);
+    m_store->apply(pipeline::Retention{}, now());
+    emit historyLoaded(history);
+}
+
+void Recorder::exportNow(const Export& wanted) {
+    try {
+        if (m_source < 0) throw std::runtime_error(tr("there are no measurements to export").toStdString());
+        std::ofstream out(wanted.file.toStdString());
+        if (!out) throw std::runtime_error(tr("the file cannot be written").toStdString());
+        const std::int64_t rows = m_store->exportCsv(out, m_source, wanted.from, wanted.to);
+        emit exported(wanted.file, rows);
+    } catch (const std::exception& error) {
+        emit exportFailed(wanted.file, QString::fromUtf8(error.what()));
+    }
+}
+
+}  // namespace mpm::gui

@@ -1,0 +1,84 @@
+// Keeps measurements in the store, brings history back, exports. The only one here who touches the database.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "gui/engine/worker.hpp"
+#include "pipeline/store/store.hpp"
+
+namespace mpm::gui {
+
+/// What was measured before the program started.
+struct History {
+    std::vector<pipeline::Measurement> readings;  ///< the last hours
+    std::vector<pipeline::Bucket> minutes, hours;
+    std::vector<pipeline::Event> events;
+};
+using HistoryPtr = std::shared_ptr<const History>;
+
+class Recorder : public Worker {
+    Q_OBJECT
+public:
+    explicit Recorder(const QString& path, QObject* parent = nullptr);
+    /// Writes what is still waiting, then ends.
+    ~Recorder() override;
+
+    /// All return at once. `source` must hold no password.
+    void setSource(const QString& source);
+    void add(pipeline::Measurement measurement);
+    void addEvent(pipeline::Event event);
+    void exportCsv(const QString& file, pipeline::Millis from, pipeline::Millis to);
+
+    QString path() const { return m_path; }
+
+signals:
+    void historyLoaded(const std::shared_ptr<const mpm::gui::History>& history);
+    void exported(const QString& file, qint64 rows);
+    void exportFailed(const QString& file, const QString& message);
+    /// Measurements cannot be kept just now; they wait in memory and are tried again.
+    void failing(const QString& message);
+    void recovered();
+
+protected:
+    void work() override;
+    void wake() override;
+
+private:
+    struct Export {
+        QString file;
+        pipeline::Millis from, to;
+    };
+    /// What waits for one source, in the order in which it came.
+    struct Batch {
+        QString source;
+        std::vector<pipeline::Measurement> measurements;
+        std::vector<pipeline::Event> events;
+        std::optional<Export> wanted;
+        bool empty() const { return measurements.empty() && events.empty() && !wanted; }
+    };
+    std::deque<Batch> waitForBatches();
+    void putBack(std::deque<Batch> batches);
+    void store(std::deque<Batch> batches);
+    void write(Batch& batch);
+    void open();
+    void switchTo(const QString& source);
+    void exportNow(const Export& wanted);
+
+    const QString m_path;
+    std::mutex m_mutex;
+    std::condition_variable m_changed;
+    std::deque<Batch> m_waiting{1};  // guarded by m_mutex; never empty, the last one is being filled
+    bool m_hurry = false;            // likewise
+
+    std::unique_ptr<pipeline::Store> m_store;  // of the thread alone, as all below
+    std::int64_t m_source = -1;
+    QString m_sourceName;
+    bool m_failing = false;
+};
+
+}  // namespace mpm::gui

@@ -1,0 +1,87 @@
+// Turns what the network found into pictures, so that the window only has to paint them.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+
+#include "gui/engine/analysis.hpp"
+#include "gui/engine/mailbox.hpp"
+#include "gui/engine/worker.hpp"
+#include "pipeline/draw/labels.hpp"
+#include "pipeline/draw/merge_map.hpp"
+
+namespace mpm::gui {
+
+struct RenderStyle {
+    pipeline::OverlayStyle overlay;
+    pipeline::Palette palette;  ///< replaces the model's where not empty
+    pipeline::MergeMapStyle merge;
+    int stage = -1;               ///< merge map after this stage; -1: after the last
+    bool nightAsMergeMap = true;  ///< what the day and night pair shows
+};
+
+/// Pictures of one analysis.
+struct RenderedFrame {
+    AnalysisPtr analysis;
+    QImage overlay, merge;
+    double drawMs = 0;
+};
+
+struct RenderedComparison {
+    ComparisonPtr comparison;
+    QImage whole, merged;
+};
+
+struct RenderedNight {
+    NightPairPtr pair;
+    QImage day, night;
+};
+
+class RenderWorker : public Worker {
+    Q_OBJECT
+public:
+    explicit RenderWorker(QObject* parent = nullptr);
+    ~RenderWorker() override;
+
+    void show(AnalysisPtr analysis);
+    void show(ComparisonPtr comparison);
+    void show(NightPairPtr pair);
+    void setStyle(const RenderStyle& style);
+
+    std::optional<RenderedFrame> takeFrame() { return m_frames.take(); }
+    std::optional<RenderedComparison> takeComparison() { return m_comparisons.take(); }
+    std::optional<RenderedNight> takeNight() { return m_nights.take(); }
+    /// Of the last frame drawn.
+    double drawMs() const { return m_drawMs; }
+
+signals:
+    void frameRendered();
+    void comparisonRendered();
+    void nightRendered();
+
+protected:
+    void work() override;
+    void wake() override;
+
+private:
+    struct Todo {
+        AnalysisPtr analysis;
+        ComparisonPtr comparison;
+        NightPairPtr night;
+        bool empty() const { return !analysis && !comparison && !night; }
+    };
+    void render(const Todo& todo, const RenderStyle& style);
+
+    std::mutex m_mutex;
+    std::condition_variable m_changed;
+    RenderStyle m_style;
+    Todo m_todo;     // not drawn yet
+    Todo m_current;  // drawn; again when the style changes
+    Mailbox<RenderedFrame> m_frames;
+    Mailbox<RenderedComparison> m_comparisons;
+    Mailbox<RenderedNight> m_nights;
+    std::atomic<double> m_drawMs{0};
+};
+
+}  // namespace mpm::gui

@@ -1,0 +1,45 @@
+// mpm-monitor: watch a fixed scene by day and by night.
+#include <cstdio>
+
+#include <QApplication>
+#include <QTimer>
+
+#include "gui/window/main_window.hpp"
+#include "gui/window/options.hpp"
+
+namespace {
+
+/// Writes the window's picture after a while and leaves: 0, or 1 where it cannot be written.
+void scheduleScreenshot(mpm::gui::MainWindow& window, const mpm::gui::Options& options) {
+    QTimer::singleShot(static_cast<int>(options.after * 1000), &window, [&window, file = options.screenshot] {
+        const bool written = window.grab().save(file);
+        if (!written)
+            std::fprintf(
+                stderr,
+                "mpm-monitor: --screenshot %s: cannot be written; name a .png file in a folder that exists\n",
+                qUtf8Printable(file));
+        window.close();
+        QCoreApplication::exit(written ? 0 : 1);
+    });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    QCoreApplication::setApplicationName(QStringLiteral("mpm-monitor"));
+    QGuiApplication::setDesktopFileName(QStringLiteral("mpm-monitor"));
+    QStringList arguments;
+    for (int i = 0; i < argc; ++i)
+        arguments << QString::fromLocal8Bit(argv[i]);
+    // Before there is an application: --help needs no display.
+    const mpm::gui::ParsedOptions parsed = mpm::gui::parseOptions(arguments);
+    if (parsed.exit >= 0) {
+        std::fprintf(parsed.exit == 0 ? stdout : stderr, "%s\n", qUtf8Printable(parsed.message.trimmed()));
+        return parsed.exit;
+    }
+    QApplication application(argc, argv);
+    mpm::gui::MainWindow window(parsed.options);
+    window.show();
+    if (!parsed.options.screenshot.isEmpty()) scheduleScreenshot(window, parsed.options);
+    return QApplication::exec();
+}

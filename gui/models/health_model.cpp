@@ -1,0 +1,155 @@
+#include "gui/models/health_model.hpp"
+
+#include <QDateTime>
+
+namespace mpm::gui {
+
+namespace {
+
+QString clockText(System::time_point time) {
+    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
+    const QDateTime local = QDateTime::fromMSecsSinceEpoch(ms);
+    const bool today = local.date() == QDate::currentDate();
+    return local.toString(today ? QStringLiteral("HH:mm:ss") : QStringLiteral("yyyy-MM-dd HH:mm"));
+}
+
+QString deviceText(const pipeline::Segmentation& found) {
+    const char* precisions[] = {"f32", "tf32", "bf16", "f16", "auto"};
+    const QString device = found.device == mpm::Device::Cuda ? QStringLiteral("CUDA") : QStringLiteral("CPU");
+    return device + QStringLiteral(", ") + QLatin1String(precisions[static_cast<int>(found.precision)]);
+}
+
+}  // namespace
+
+QString sourceStateText(const SourceReport& report) {
+    const pipeline::SourceStatus& status = report.status;
+    using State = pipeline::SourceState;
+    switch (status.state) {
+        case State::Connecting:
+            return HealthModel::tr("connecting");
+        case State::Live:
+            return report.live()                                ? HealthModel::tr("live")
+                   : report.kind == pipeline::SourceKind::Scene ? HealthModel::tr("built-in scene")
+                                                                : HealthModel::tr("playing");
+        case State::Stalled:
+            return HealthModel::tr("stalled since %1").arg(clockText(status.since));
+        case State::Retrying:
+            return HealthModel::tr("retrying in %1 s").arg((status.nextAttempt.count() + 999) / 1000);
+        case State::Offline:
+            return HealthModel::tr("offline since %1").arg(clockText(status.since));
+        case State::Ended:
+            return HealthModel::tr("ended");
+        case State::Failed:
+            return HealthModel::tr("failed");
+    }
+    return {};
+}
+
+HealthModel::Level sourceLevel(const SourceReport& report) {
+    switch (report.status.state) {
+        case pipeline::SourceState::Live:
+            return HealthModel::Good;
+        case pipeline::SourceState::Failed:
+        case pipeline::SourceState::Offline:
+            return HealthModel::Bad;
+        default:
+            return HealthModel::Warning;
+    }
+}
+
+HealthModel::HealthModel(QObject* parent) : QAbstractListModel(parent) {
+    for (Entry& entry : m_entries)
+        entry.text = QStringLiteral("–");
+}
+
+int HealthModel::rowCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : Rows;
+}
+
+QVariant HealthModel::data(const QModelIndex& index, int role) const {
+    if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
+    const Entry& entry = m_entries[index.row()];
+    const QString names[] = {tr("Source"),  tr("Picture age"),    tr("Capture"), tr("Queue"), tr("Prepare"),
+                             tr("Network"), tr("of it, merging"), tr("Labels"),  tr("Draw"),  tr("Display"),
+                             tr("Rate"),    tr("Dropped"),        tr("Device"),  tr("Model"), tr("Store")};
+    switch (role) {
+        case Qt::DisplayRole:
+            return names[index.row()];
+        case ValueRole:
+            return entry.text;
+        case Qt::AccessibleTextRole:
+            return names[index.row()] + QStringLiteral(": ") + entry.text;
+        case Qt::ToolTipRole:
+            return entry.text;
+        case MillisecondsRole:
+            return entry.ms;
+        case LevelRole:
+            return entry.level;
+        default:
+            return {};
+    }
+}
+
+void HealthModel::set(Row row, const QString& text, Level level) {
+    Entry& entry = m_entries[row];
+    if (entry.text == text && entry.level == level) return;
+    entry = {text, -1, level};
+    emit dataChanged(index(row), index(row));
+}
+
+void HealthModel::setTime(Row row, double ms) {
+    m_entries[row] = {tr("%1 ms").arg(ms, 0, 'f', ms < 10 ? 1 : 0), ms, Good};
+    emit dataChanged(index(row), index(row));
+}
+
+void HealthModel::setSource(const SourceReport& report) {
+    if (report.generation != m_report.generation) m_skipped = 0;
+    m_report = report;
+    set(Source, sourceStateText(report), sourceLevel(report));
+    const auto& status = report.status;
+    const std::int64_t lost = status.dropped + m_skipped;
+    QString text = tr("%1 of %2").arg(lost).arg(status.frames);
+    if (m_skipped > 0) text += tr(", network busy");
+    if (status.dropped > 0) text += tr(", %1 at capture").arg(status.dropped);
+    if (status.bad > 0) text += tr(", %1 unreadable").arg(status.bad);
+    set(DroppedRow, text, status.bad > 0 ? Warning : Good);
+    updateAge();
+}
+
+void HealthModel::updateAge() {
+    const System::time_point last = m_report.status.lastFrame;
+    if (last == System::time_point{}) return set(Age, tr("no picture yet"), Warning);
+    const double seconds = std::chrono::duration<double>(System::now() - last).count();
+    set(Age, tr("%1 s").arg(std::max(0.0, seconds), 0, 'f', seconds < 10 ? 1 : 0),
+        m_report.current() ? Good : Bad);
+}
+
+void HealthModel::setAnalysis(const pipeline::Measurement& measurement, const Analysis& analysis) {
+    setTime(Capture, measurement.captureMs);
+    setTime(Queue, analysis.queueMs);
+    setTime(Prepare, analysis.merged.prepareMs);
+    setTime(Network, analysis.merged.networkMs);
+    setTime(Merge, analysis.merged.encoder.merge);
+    setTime(Labels, analysis.merged.labelsMs);
+    set(Device, deviceText(analysis.merged));
+    m_skipped += analysis.skipped;
+}
+
+void HealthModel::setDraw(double drawMs, double displayMs) {
+    setTime(Draw, drawMs);
+    setTime(Display, displayMs);
+}
+
+void HealthModel::setModel(const QString& text, Level level) {
+    set(Model, text, level);
+}
+
+void HealthModel::setStore(const QString& text, Level level) {
+    set(StoreRow, text, level);
+}
+
+void HealthModel::setRates(double analysed, double captured) {
+    set(Rate, tr("%1 of %2 a second").arg(analysed, 0, 'f', 1).arg(captured, 0, 'f', 1));
+}
+
+}  // namespace mpm::gui

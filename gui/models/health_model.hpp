@@ -1,0 +1,71 @@
+// How the monitor itself is doing: times of every step, frames dropped and why, the source's state, the
+// store's.
+#pragma once
+
+#include <array>
+
+#include <QAbstractListModel>
+
+#include "gui/engine/analysis.hpp"
+#include "pipeline/store/store.hpp"
+
+namespace mpm::gui {
+
+class HealthModel : public QAbstractListModel {
+    Q_OBJECT
+public:
+    enum Row {
+        Source,
+        Age,
+        Capture,
+        Queue,
+        Prepare,
+        Network,
+        Merge,
+        Labels,
+        Draw,
+        Display,
+        Rate,
+        DroppedRow,
+        Device,
+        Model,
+        StoreRow,
+        Rows
+    };
+    enum Role { ValueRole = Qt::UserRole, MillisecondsRole, LevelRole };
+    enum Level { Good, Warning, Bad };
+
+    explicit HealthModel(QObject* parent = nullptr);
+
+    int rowCount(const QModelIndex& parent = {}) const override;
+    QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
+
+    void setSource(const SourceReport& report);
+    void setAnalysis(const pipeline::Measurement& measurement, const Analysis& analysis);
+    void setDraw(double drawMs, double displayMs);
+    void setModel(const QString& text, Level level);
+    void setStore(const QString& text, Level level);
+    /// Analysed and captured frames a second.
+    void setRates(double analysed, double captured);
+    /// Reads the clock; to be called once a second.
+    void updateAge();
+
+private:
+    struct Entry {
+        QString text;
+        double ms = -1;  ///< below zero: not a time
+        Level level = Good;
+    };
+    void set(Row row, const QString& text, Level level = Good);
+    void setTime(Row row, double ms);
+
+    std::array<Entry, Rows> m_entries;
+    SourceReport m_report;
+    std::int64_t m_skipped = 0;
+};
+
+/// "live", "stalled since 14:03:10", ...: short, for badges too.
+QString sourceStateText(const SourceReport& report);
+HealthModel::Level sourceLevel(const SourceReport& report);
+
+}  // namespace mpm::gui

@@ -1,0 +1,119 @@
+#include "gui/models/legend_model.hpp"
+
+#include <QColor>
+
+namespace mpm::gui {
+
+LegendModel::LegendModel(QObject* parent) : QAbstractTableModel(parent) {}
+
+int LegendModel::rowCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : static_cast<int>(m_classes.size());
+}
+
+int LegendModel::columnCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : Columns;
+}
+
+QVariant LegendModel::data(const QModelIndex& index, int role) const {
+    if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
+    const Class& entry = m_classes[index.row()];
+    const QColor colour(entry.colour[0], entry.colour[1], entry.colour[2]);
+    if (role == ColourRole) return colour;
+    if (role == ShareRole) return entry.share;
+    if (index.column() == Share) {
+        if (role == Qt::DisplayRole) return tr("%1 %").arg(100 * entry.share, 0, 'f', 1);
+        if (role == Qt::TextAlignmentRole) return int(Qt::AlignRight | Qt::AlignVCenter);
+        return {};
+    }
+    if (role == Qt::DisplayRole) return entry.name;
+    if (role == Qt::DecorationRole) return colour;
+    if (role == Qt::CheckStateRole) return entry.shown ? Qt::Checked : Qt::Unchecked;
+    return {};
+}
+
+bool LegendModel::setData(const QModelIndex& index, const QVariant& value, int role) {
+    if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return false;
+    Class& entry = m_classes[index.row()];
+    if (role == Qt::CheckStateRole && index.column() == Name) {
+        entry.shown = value.toInt() == Qt::Checked;
+    } else if (role == ColourRole && value.value<QColor>().isValid()) {
+        const QColor colour = value.value<QColor>();
+        entry.colour = {uchar(colour.red()), uchar(colour.green()), uchar(colour.blue())};
+    } else {
+        return false;
+    }
+    emit dataChanged(this->index(index.row(), 0), this->index(index.row(), Columns - 1));
+    emit styleChanged();
+    return true;
+}
+
+QVariant LegendModel::headerData(int section, Qt::Orientation orientation, int role) const {
+    if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
+    return section == Name ? tr("Class") : tr("Share");
+}
+
+Qt::ItemFlags LegendModel::flags(const QModelIndex& index) const {
+    if (!index.isValid()) return Qt::NoItemFlags;
+    const Qt::ItemFlags common = Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemNeverHasChildren;
+    return index.column() == Name ? common | Qt::ItemIsUserCheckable : common;
+}
+
+void LegendModel::setClasses(const std::vector<std::string>& names, const pipeline::Palette& palette) {
+    const pipeline::Palette colours = pipeline::completePalette(palette, static_cast<int>(names.size()));
+    beginResetModel();
+    m_classes.clear();
+    for (size_t id = 0; id < names.size(); ++id)
+        m_classes.push_back({QString::fromStdString(names[id]), colours[id], 0, true});
+    endResetModel();
+    emit styleChanged();
+}
+
+void LegendModel::grow(int count) {
+    if (count <= rowCount()) return;
+    const pipeline::Palette colours = pipeline::defaultPalette(count);
+    beginInsertRows({}, rowCount(), count - 1);
+    for (int id = rowCount(); id < count; ++id)
+        m_classes.push_back({tr("class %1").arg(id), colours[id], 0, true});
+    endInsertRows();
+    emit styleChanged();
+}
+
+void LegendModel::setShares(const std::vector<double>& shares) {
+    grow(static_cast<int>(shares.size()));
+    if (m_classes.empty()) return;
+    for (size_t id = 0; id < m_classes.size(); ++id)
+        m_classes[id].share = id < shares.size() ? shares[id] : 0;
+    emit dataChanged(index(0, 0), index(rowCount() - 1, Columns - 1), {Qt::DisplayRole, ShareRole});
+}
+
+void LegendModel::setHidden(const std::vector<bool>& hidden) {
+    if (m_classes.empty()) return;
+    for (size_t id = 0; id < m_classes.size(); ++id)
+        m_classes[id].shown = id >= hidden.size() || !hidden[id];
+    emit dataChanged(index(0, 0), index(rowCount() - 1, 0), {Qt::CheckStateRole});
+    emit styleChanged();
+}
+
+void LegendModel::showAll(bool shown) {
+    setHidden(std::vector<bool>(m_classes.size(), !shown));
+}
+
+std::vector<bool> LegendModel::hidden() const {
+    std::vector<bool> hidden;
+    for (const Class& entry : m_classes)
+        hidden.push_back(!entry.shown);
+    return hidden;
+}
+
+pipeline::Palette LegendModel::palette() const {
+    pipeline::Palette colours;
+    for (const Class& entry : m_classes)
+        colours.push_back(entry.colour);
+    return colours;
+}
+
+QString LegendModel::name(int id) const {
+    return id >= 0 && id < rowCount() ? m_classes[id].name : tr("class %1").arg(id);
+}
+
+}  // namespace mpm::gui

@@ -1,0 +1,54 @@
+// The classes of a model: colour, name, share of the picture, shown or hidden.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <QAbstractTableModel>
+
+#include "pipeline/draw/palette.hpp"
+
+namespace mpm::gui {
+
+class LegendModel : public QAbstractTableModel {
+    Q_OBJECT
+public:
+    enum Column { Name, Share, Columns };
+    enum Role { ShareRole = Qt::UserRole, ColourRole };
+
+    explicit LegendModel(QObject* parent = nullptr);
+
+    int rowCount(const QModelIndex& parent = {}) const override;
+    int columnCount(const QModelIndex& parent = {}) const override;
+    QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
+    bool setData(const QModelIndex& index, const QVariant& value, int role = Qt::EditRole) override;
+    QVariant headerData(int section, Qt::Orientation orientation, int role = Qt::DisplayRole) const override;
+    Qt::ItemFlags flags(const QModelIndex& index) const override;
+
+    void setClasses(const std::vector<std::string>& names, const pipeline::Palette& palette);
+    /// More shares than classes: the rest are called by their number.
+    void setShares(const std::vector<double>& shares);
+    void setHidden(const std::vector<bool>& hidden);
+    void showAll(bool shown);
+
+    std::vector<bool> hidden() const;
+    pipeline::Palette palette() const;
+    QString name(int id) const;
+
+signals:
+    /// A colour or what is shown; not the shares.
+    void styleChanged();
+
+private:
+    struct Class {
+        QString name;
+        cv::Vec3b colour;
+        double share = 0;
+        bool shown = true;
+    };
+    void grow(int count);
+
+    std::vector<Class> m_classes;
+};
+
+}  // namespace mpm::gui

@@ -1,0 +1,41 @@
+// The encoder's blocks as rows: a check mark where tokens merge before one, and how many tokens enter it.
+#pragma once
+
+#include <vector>
+
+#include <QAbstractListModel>
+
+namespace mpm::gui {
+
+class ScheduleModel : public QAbstractListModel {
+    Q_OBJECT
+public:
+    enum Role { TokensRole = Qt::UserRole, TokensInRole };
+
+    explicit ScheduleModel(QObject* parent = nullptr);
+
+    int rowCount(const QModelIndex& parent = {}) const override;
+    QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
+    bool setData(const QModelIndex& index, const QVariant& value, int role = Qt::EditRole) override;
+    Qt::ItemFlags flags(const QModelIndex& index) const override;
+
+    /// A model of so many blocks; marks past its end are forgotten.
+    void setBlocks(int blocks);
+    /// Blocks the model does not have are left out.
+    void setSchedule(const std::vector<int>& schedule);
+    /// Image tokens entering each block.
+    void setTokens(const std::vector<int>& tokens);
+
+    std::vector<int> schedule() const;
+    int tokensIn() const { return m_tokens.empty() ? 0 : m_tokens.front(); }
+    int tokensBefore(int block) const;  ///< entering it; 0 where nothing ran yet
+
+signals:
+    void scheduleChanged(const std::vector<int>& schedule);
+
+private:
+    std::vector<bool> m_merges;
+    std::vector<int> m_tokens;
+};
+
+}  // namespace mpm::gui

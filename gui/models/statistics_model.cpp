@@ -1,0 +1,86 @@
+#include "gui/models/statistics_model.hpp"
+
+namespace mpm::gui {
+
+namespace {
+
+const QString kNothing = QStringLiteral("–");
+
+RunningMean PhaseStatistics::*memberOf(int row) {
+    switch (row) {
+        case StatisticsModel::Kept:
+            return &PhaseStatistics::kept;
+        case StatisticsModel::Merged:
+            return &PhaseStatistics::merged;
+        case StatisticsModel::Luminance:
+            return &PhaseStatistics::luminance;
+        default:
+            return &PhaseStatistics::latency;
+    }
+}
+
+QString signedNumber(double value, int digits) {
+    return (value < 0 ? QStringLiteral("−") : QStringLiteral("+")) +
+           QString::number(std::abs(value), 'f', digits);
+}
+
+}  // namespace
+
+StatisticsModel::StatisticsModel(QObject* parent) : QAbstractTableModel(parent) {}
+
+int StatisticsModel::rowCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : Rows;
+}
+
+int StatisticsModel::columnCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : Columns;
+}
+
+QString StatisticsModel::phaseText(const PhaseStatistics& phase, int row) const {
+    if (row == Frames) return QString::number(phase.kept.count());
+    if (phase.kept.count() == 0) return kNothing;
+    const RunningMean& values = phase.*memberOf(row);
+    const int digits = row == Luminance ? 2 : 0;
+    return tr("%1 ± %2").arg(values.mean(), 0, 'f', digits).arg(values.deviation(), 0, 'f', digits);
+}
+
+QString StatisticsModel::differenceText(int row) const {
+    if (row == Frames) return tr("%1 flips").arg(m_statistics.flips());
+    if (!m_statistics.complete()) return kNothing;
+    const auto difference = m_statistics.difference(memberOf(row));
+    return tr("%1 %").arg(signedNumber(difference.percent, 1));
+}
+
+QVariant StatisticsModel::data(const QModelIndex& index, int role) const {
+    if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
+    if (role == Qt::TextAlignmentRole) return int(Qt::AlignRight | Qt::AlignVCenter);
+    if (role == Qt::ToolTipRole && index.column() == Difference && index.row() != Frames)
+        return tr("Night against day, in percent of the day's mean; single frames spread by %1 %")
+            .arg(m_statistics.difference(memberOf(index.row())).spread, 0, 'f', 1);
+    if (role != Qt::DisplayRole) return {};
+    if (index.column() == Difference) return differenceText(index.row());
+    return phaseText(index.column() == Day ? m_statistics.day() : m_statistics.night(), index.row());
+}
+
+QVariant StatisticsModel::headerData(int section, Qt::Orientation orientation, int role) const {
+    if (role != Qt::DisplayRole) return {};
+    if (orientation == Qt::Horizontal) {
+        const QString columns[] = {tr("Day"), tr("Night"), tr("Change")};
+        return section >= 0 && section < Columns ? columns[section] : QVariant();
+    }
+    const QString rows[] = {tr("Tokens kept"), tr("Merged away"), tr("Luminance"), tr("Network, ms"),
+                            tr("Frames")};
+    return section >= 0 && section < Rows ? rows[section] : QVariant();
+}
+
+void StatisticsModel::add(const pipeline::Measurement& measurement) {
+    m_statistics.add(measurement);
+    emit dataChanged(index(0, 0), index(Rows - 1, Columns - 1), {Qt::DisplayRole});
+}
+
+void StatisticsModel::clear() {
+    m_statistics = {};
+    emit dataChanged(index(0, 0), index(Rows - 1, Columns - 1), {Qt::DisplayRole});
+}
+
+}  // namespace mpm::gui

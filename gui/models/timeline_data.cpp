@@ -1,0 +1,178 @@
+#include "gui/models/timeline_data.hpp"
+
+#include <algorithm>
+
+namespace mpm::gui {
+
+namespace {
+
+using Time = TimelineData::Time;
+
+constexpr std::size_t kMostEvents = 10'000;
+
+Time floorTo(Time time, Time span) {
+    const Time rest = time % span;
+    return time - (rest < 0 ? rest + span : rest);
+}
+
+/// Column of `time`; may lie outside.
+Time columnOf(Time time, Time from, Time to, int count) {
+    return (time - from) * count / std::max<Time>(1, to - from);
+}
+
+double latencyOf(const pipeline::Measurement& m) {
+    return m.captureMs + m.networkMs + m.drawMs;
+}
+
+/// Inserts by time: a clock that jumps back must not break the order searches rely on.
+template <typename Deque, typename Item>
+void insertByTime(Deque& deque, Item item) {
+    if (deque.empty() || !(item.time < deque.back().time)) {
+        deque.push_back(std::move(item));
+        return;
+    }
+    const auto later = [](const Item& a, const Item& b) { return a.time < b.time; };
+    deque.insert(std::upper_bound(deque.begin(), deque.end(), item, later), std::move(item));
+}
+
+}  // namespace
+
+TimelineData::TimelineData(QObject* parent) : QObject(parent) {}
+
+void TimelineData::clear() {
+    m_readings.clear();
+    m_minutes.buckets.clear();
+    m_hours.buckets.clear();
+    m_events.clear();
+    emit changed();
+}
+
+void TimelineData::setHistory(const History& history) {
+    m_readings.clear();
+    m_minutes.buckets.assign(history.minutes.begin(), history.minutes.end());
+    m_hours.buckets.assign(history.hours.begin(), history.hours.end());
+    m_events.assign(history.events.begin(), history.events.end());
+    for (const pipeline::Measurement& measurement : history.readings)
+        keep(measurement);
+    emit changed();
+}
+
+void TimelineData::keep(const pipeline::Measurement& m) {
+    Reading reading{m.time.count(),        float(m.luminance),
+                    float(latencyOf(m)),   {},
+                    float(m.tokensKept()), m.phase == pipeline::Phase::Night};
+    for (int stage = 0; stage < TimelineColumn::kStages; ++stage)
+        reading.stages[stage] =
+            stage + 1 < static_cast<int>(m.stageTokens.size()) ? float(m.stageTokens[stage]) : -1.f;
+    insertByTime(m_readings, reading);
+    if (m_readings.size() > kMostReadings) m_readings.pop_front();
+    m_tokensIn = m.tokensIn;
+}
+
+void TimelineData::add(const pipeline::Measurement& measurement) {
+    keep(measurement);
+    m_minutes.add(measurement);
+    m_hours.add(measurement);
+    emit changed();
+}
+
+void TimelineData::addEvent(const pipeline::Event& event) {
+    insertByTime(m_events, event);
+    if (m_events.size() > kMostEvents) m_events.pop_front();
+    emit changed();
+}
+
+/// As the store does it, so that history looks the same after a restart.
+void TimelineData::Level::add(const pipeline::Measurement& m) {
+    const Time begin = floorTo(m.time.count(), span);
+    const auto before = [](const pipeline::Bucket& bucket, Time time) { return bucket.time.count() < time; };
+    auto at = std::lower_bound(buckets.begin(), buckets.end(), begin, before);
+    if (at == buckets.end() || at->time.count() != begin) {
+        pipeline::Bucket fresh;
+        fresh.time = pipeline::Millis(begin);
+        fresh.tokensLeast = fresh.tokensMost = m.tokensKept();
+        at = buckets.insert(at, fresh);
+    }
+    const double weight = 1.0 / static_cast<double>(++at->count);
+    at->nights += m.phase == pipeline::Phase::Night;
+    at->tokensMean += (m.tokensKept() - at->tokensMean) * weight;
+    at->tokensLeast = std::min(at->tokensLeast, m.tokensKept());
+    at->tokensMost = std::max(at->tokensMost, m.tokensKept());
+    at->luminance += (m.luminance - at->luminance) * weight;
+    at->latencyMs += (latencyOf(m) - at->latencyMs) * weight;
+}
+
+void TimelineData::Level::fill(std::vector<TimelineColumn>& columns, Time from, Time to) const {
+    const auto before = [](const pipeline::Bucket& bucket, Time time) { return bucket.time.count() < time; };
+    const int count = static_cast<int>(columns.size());
+    auto at = std::lower_bound(buckets.begin(), buckets.end(), from - span / 2, before);
+    for (; at != buckets.end(); ++at) {
+        const Time column = columnOf(at->time.count() + span / 2, from, to, count);
+        if (column >= count) return;
+        if (column < 0) continue;
+        TimelineColumn& target = columns[column];
+        const double weight = static_cast<double>(at->count);
+        target.kept.add(at->tokensLeast, at->tokensMost, at->tokensMean, weight);
+        target.luminance.add(at->luminance, at->luminance, at->luminance, weight);
+        target.latency.add(at->latencyMs, at->latencyMs, at->latencyMs, weight);
+        target.nights += static_cast<double>(at->nights);
+    }
+}
+
+void TimelineData::fillReadings(std::vector<TimelineColumn>& columns, Time from, Time to) const {
+    const auto before = [](const Reading& reading, Time time) { return reading.time < time; };
+    const int count = static_cast<int>(columns.size());
+    auto at = std::lower_bound(m_readings.begin(), m_readings.end(), from, before);
+    for (; at != m_readings.end() && at->time < to; ++at) {
+        TimelineColumn& target = columns[columnOf(at->time, from, to, count)];
+        for (int stage = 0; stage < TimelineColumn::kStages; ++stage)
+            if (at->stages[stage] >= 0) target.stages[stage].add(at->stages[stage]);
+        target.kept.add(at->kept);
+        target.luminance.add(at->luminance);
+        target.latency.add(at->latency);
+        target.nights += at->night;
+    }
+}
+
+std::vector<TimelineColumn> TimelineData::columns(Time from, Time to, int count) const {
+    std::vector<TimelineColumn> columns(std::max(0, count));
+    if (count <= 0 || to <= from) return columns;
+    const Time width = (to - from) / count;
+    const bool readingsReach = !m_readings.empty() && (m_readings.front().time <= from ||
+                                                       m_readings.front().time <= first() + m_minutes.span);
+    if (readingsReach || width < m_minutes.span / 4)
+        fillReadings(columns, from, to);
+    else if (width < m_hours.span / 2)
+        m_minutes.fill(columns, from, to);
+    else
+        m_hours.fill(columns, from, to);
+    return columns;
+}
+
+std::vector<pipeline::Event> TimelineData::events(Time from, Time to) const {
+    std::vector<pipeline::Event> found;
+    for (const pipeline::Event& event : m_events)
+        if (event.time.count() >= from && event.time.count() < to) found.push_back(event);
+    return found;
+}
+
+bool TimelineData::empty() const {
+    return m_readings.empty() && m_minutes.buckets.empty() && m_hours.buckets.empty();
+}
+
+Time TimelineData::first() const {
+    // A bucket begins at its round time; where a finer level knows better when inside it, that counts.
+    Time first = m_readings.empty() ? INT64_MAX : m_readings.front().time;
+    for (const Level* level : {&m_minutes, &m_hours})
+        if (!level->buckets.empty() && level->buckets.front().time.count() + level->span <= first)
+            first = level->buckets.front().time.count();
+    return empty() ? 0 : first;
+}
+
+Time TimelineData::last() const {
+    if (!m_readings.empty()) return m_readings.back().time;
+    if (!m_minutes.buckets.empty()) return m_minutes.buckets.back().time.count() + m_minutes.span;
+    return m_hours.buckets.empty() ? 0 : m_hours.buckets.back().time.count() + m_hours.span;
+}
+
+}  // namespace mpm::gui

@@ -1,0 +1,93 @@
+// Measurements from the last second to all weeks, answered column by column so that painting never depends on
+// how many there are.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include <QObject>
+
+#include "gui/engine/recorder.hpp"
+
+namespace mpm::gui {
+
+/// Lowest, highest and mean of what fell into one column.
+struct Span {
+    double least = 0, most = 0, sum = 0;
+    double count = 0;
+
+    void add(double value) { add(value, value, value, 1); }
+    void add(double low, double high, double mean, double weight) {
+        least = count > 0 ? std::min(least, low) : low;
+        most = count > 0 ? std::max(most, high) : high;
+        sum += mean * weight;
+        count += weight;
+    }
+    bool any() const { return count > 0; }
+    double mean() const { return count > 0 ? sum / count : 0; }
+};
+
+struct TimelineColumn {
+    static constexpr int kStages = 4;  ///< curves before the last: more could not be told apart
+    std::array<Span, kStages> stages;  ///< tokens after each merge but the last, where the level knows them
+    Span kept;                         ///< tokens after the last merge
+    Span luminance, latency;
+    double nights = 0;  ///< weight of what was measured by night
+
+    bool any() const { return kept.any(); }
+    bool night() const { return any() && nights * 2 > kept.count; }
+};
+
+class TimelineData : public QObject {
+    Q_OBJECT
+public:
+    using Time = std::int64_t;  ///< milliseconds since 1970, UTC
+
+    explicit TimelineData(QObject* parent = nullptr);
+
+    void clear();
+    void setHistory(const History& history);
+    void add(const pipeline::Measurement& measurement);
+    void addEvent(const pipeline::Event& event);
+
+    bool empty() const;
+    Time first() const;
+    Time last() const;
+    int tokensIn() const { return m_tokensIn; }
+
+    /// `count` columns of equal width over [from, to), from the coarsest level that is fine enough.
+    std::vector<TimelineColumn> columns(Time from, Time to, int count) const;
+    std::vector<pipeline::Event> events(Time from, Time to) const;
+
+    /// Readings kept in memory; older ones are seen by the minute.
+    static constexpr std::size_t kMostReadings = 40'000;
+
+signals:
+    void changed();
+
+private:
+    struct Reading {
+        Time time;
+        float luminance, latency;
+        std::array<float, TimelineColumn::kStages> stages;  // below zero: no such stage
+        float kept;
+        bool night;
+    };
+    struct Level {
+        Time span;
+        std::deque<pipeline::Bucket> buckets;
+        void add(const pipeline::Measurement& measurement);
+        void fill(std::vector<TimelineColumn>& columns, Time from, Time to) const;
+    };
+    void keep(const pipeline::Measurement& measurement);
+    void fillReadings(std::vector<TimelineColumn>& columns, Time from, Time to) const;
+
+    std::deque<Reading> m_readings;
+    Level m_minutes{60'000, {}}, m_hours{3'600'000, {}};
+    std::deque<pipeline::Event> m_events;
+    int m_tokensIn = 0;
+};
+
+}  // namespace mpm::gui

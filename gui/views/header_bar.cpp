@@ -1,0 +1,113 @@
+#include "gui/views/header_bar.hpp"
+
+#include <cmath>
+
+#include <QHBoxLayout>
+#include <QLabel>
+
+#include "gui/views/source_badge.hpp"
+#include "gui/views/theme.hpp"
+
+namespace mpm::gui {
+
+namespace {
+
+QString signedPercent(double value) {
+    return QStringLiteral("%1%2 %")
+        .arg(value < 0 ? QStringLiteral("−") : QStringLiteral("+"))
+        .arg(std::abs(value), 0, 'f', 1);
+}
+
+}  // namespace
+
+HeaderBar::HeaderBar(QWidget* parent)
+    : QFrame(parent), m_badge(new SourceBadge), m_source(new QLabel), m_model(new QLabel) {
+    setObjectName(QStringLiteral("card"));
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(12, 6, 14, 6);
+    row->setSpacing(14);
+    row->addWidget(m_badge);
+    auto* names = new QVBoxLayout;
+    names->setSpacing(0);
+    QFont bold = font();
+    bold.setBold(true);
+    m_source->setFont(bold);
+    m_model->setObjectName(QStringLiteral("muted"));
+    for (QLabel* label : {m_source, m_model}) {
+        label->setMinimumWidth(60);
+        label->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+        label->setTextFormat(Qt::PlainText);
+        names->addWidget(label);
+    }
+    row->addLayout(names, 1);
+    m_tokens = addFigure(row, tr("tokens in → kept"));
+    m_network = addFigure(row, tr("network"));
+    m_saved = addFigure(row, tr("saved by merging"));
+    m_difference = addFigure(row, tr("tokens kept, night to day"));
+}
+
+QLabel* HeaderBar::addFigure(QLayout* row, const QString& caption) {
+    auto* column = new QVBoxLayout;
+    column->setSpacing(0);
+    auto* value = new QLabel(QStringLiteral("–"));
+    QFont large = font();
+    large.setBold(true);
+    large.setPointSizeF(large.pointSizeF() * 1.25);
+    value->setFont(large);
+    value->setAccessibleDescription(caption);
+    auto* below = new QLabel(caption);
+    below->setObjectName(QStringLiteral("muted"));
+    QFont small = font();
+    small.setPointSizeF(small.pointSizeF() * 0.85);
+    below->setFont(small);
+    column->addWidget(value);
+    column->addWidget(below);
+    static_cast<QHBoxLayout*>(row)->addLayout(column);
+    return value;
+}
+
+void HeaderBar::setSource(const SourceReport& report, bool paused) {
+    m_badge->setState(sourceStateText(report), sourceLevel(report), paused);
+    const bool scene = report.kind == pipeline::SourceKind::Scene;
+    m_source->setText(scene ? tr("Built-in street, day and night") : report.name);
+    m_source->setToolTip(report.name);
+}
+
+void HeaderBar::setModel(const QString& text, bool warning) {
+    m_model->setText(text);
+    m_model->setToolTip(text);
+    QPalette colours = palette();
+    colours.setColor(QPalette::WindowText, warning ? Theme::of(this).warning : Theme::of(this).muted);
+    m_model->setPalette(colours);
+}
+
+void HeaderBar::setAnalysis(const Analysis& analysis) {
+    const int in = analysis.tokensIn(), kept = analysis.tokensKept();
+    m_tokens->setText(
+        in == kept ? QString::number(in)
+                   : tr("%1 → %2  (%3)").arg(in).arg(kept).arg(signedPercent(100.0 * (kept - in) / in)));
+    m_network->setText(tr("%1 ms").arg(analysis.merged.networkMs, 0, 'f', 0));
+    if (analysis.schedule.empty()) m_saved->setText(QStringLiteral("–"));
+}
+
+void HeaderBar::setComparison(const Comparison& comparison) {
+    const double whole = comparison.whole.networkMs;
+    if (comparison.analysis->schedule.empty() || whole <= 0) return m_saved->setText(QStringLiteral("–"));
+    m_saved->setText(tr("%1 ms (%2 %)")
+                         .arg(comparison.savedMs, 0, 'f', 0)
+                         .arg(100 * comparison.savedMs / whole, 0, 'f', 0));
+}
+
+void HeaderBar::setDayNight(const DayNightStatistics& statistics) {
+    m_difference->setText(statistics.complete()
+                              ? signedPercent(statistics.difference(&PhaseStatistics::kept).percent)
+                          : statistics.day().kept.count() > 0   ? tr("waiting for night")
+                          : statistics.night().kept.count() > 0 ? tr("waiting for day")
+                                                                : QStringLiteral("–"));
+}
+
+QString HeaderBar::badgeText() const {
+    return m_badge->text();
+}
+
+}  // namespace mpm::gui

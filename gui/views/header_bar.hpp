@@ -1,0 +1,35 @@
+// What somebody who walks by must see: which source and whether it lives, which model, what merging does.
+#pragma once
+
+#include <QFrame>
+
+#include "gui/models/day_night_statistics.hpp"
+#include "gui/models/health_model.hpp"
+
+class QLabel;
+
+namespace mpm::gui {
+
+class SourceBadge;
+
+class HeaderBar : public QFrame {
+    Q_OBJECT
+public:
+    explicit HeaderBar(QWidget* parent = nullptr);
+
+    void setSource(const SourceReport& report, bool paused);
+    void setModel(const QString& text, bool warning);
+    void setAnalysis(const Analysis& analysis);
+    void setComparison(const Comparison& comparison);
+    void setDayNight(const DayNightStatistics& statistics);
+    QString badgeText() const;
+
+private:
+    QLabel* addFigure(QLayout* row, const QString& caption);
+
+    SourceBadge* m_badge;
+    QLabel *m_source, *m_model;
+    QLabel *m_tokens, *m_network, *m_saved, *m_difference;
+};
+
+}  // namespace mpm::gui

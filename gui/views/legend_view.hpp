@@ -1,0 +1,30 @@
+// The legend as a table: tick to show, double click the name to choose another colour.
+#pragma once
+
+#include <QStyledItemDelegate>
+#include <QTreeView>
+
+#include "gui/models/legend_model.hpp"
+
+namespace mpm::gui {
+
+/// Paints a share as a bar of the class's colour behind its number.
+class ShareDelegate : public QStyledItemDelegate {
+    Q_OBJECT
+public:
+    using QStyledItemDelegate::QStyledItemDelegate;
+    void paint(QPainter* painter, const QStyleOptionViewItem& option,
+               const QModelIndex& index) const override;
+};
+
+class LegendView : public QTreeView {
+    Q_OBJECT
+public:
+    explicit LegendView(LegendModel* model, QWidget* parent = nullptr);
+    QSize sizeHint() const override;
+
+private:
+    void chooseColour(const QModelIndex& index);
+};
+
+}  // namespace mpm::gui

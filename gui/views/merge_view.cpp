@@ -1,0 +1,95 @@
+#include "gui/views/merge_view.hpp"
+
+#include <algorithm>
+
+#include <QPainter>
+#include <QPainterPath>
+
+namespace mpm::gui {
+
+MergeView::MergeView(Viewport* viewport, QWidget* parent) : PictureView(tr("Merge map"), viewport, parent) {
+    setEmptyText(tr("Which patches became one token appears here"));
+}
+
+void MergeView::setFrame(const RenderedFrame& drawn, int stage) {
+    m_analysis = drawn.analysis;
+    const mpm::ImageReport& report = m_analysis->merged.tokens;
+    const int stages = static_cast<int>(report.stages.size());
+    if (stage >= stages) stage = -1;
+    m_map = mapAfter(report, stage);
+    const mpm::Stage* shown = stages == 0 ? nullptr : &report.stages[stage < 0 ? stages - 1 : stage];
+    setNote(shown == nullptr ? tr("nothing merges")
+                             : tr("%1 of %2").arg(shown->tokens).arg(m_analysis->tokensIn()));
+    setImage(drawn.merge);
+}
+
+void MergeView::clear() {
+    m_analysis.reset();
+    m_map.release();
+    setImage({});
+    setNote({});
+}
+
+int MergeView::patchAt(QPointF at) const {
+    if (!m_analysis || m_map.empty() || !QRectF(0, 0, 1, 1).contains(at)) return -1;
+    const cv::Size grid = m_analysis->merged.grid;
+    const int x = std::min(int(at.x() * grid.width), grid.width - 1);
+    const int y = std::min(int(at.y() * grid.height), grid.height - 1);
+    return y * grid.width + x;
+}
+
+std::vector<int> MergeView::clusterAt(QPointF at) const {
+    const int patch = patchAt(at);
+    std::vector<int> members;
+    for (int i = 0; patch >= 0 && i < static_cast<int>(m_map.total()); ++i)
+        if (m_map.at<int>(i) == m_map.at<int>(patch)) members.push_back(i);
+    return members;
+}
+
+QString MergeView::describe(QPointF at) const {
+    const int patch = patchAt(at);
+    if (patch < 0) return {};
+    const pipeline::Segmentation& found = m_analysis->merged;
+    const int x = std::min(int(at.x() * found.labels.cols), found.labels.cols - 1);
+    const int y = std::min(int(at.y() * found.labels.rows), found.labels.rows - 1);
+    const int id =
+        found.labels.type() == CV_8U ? found.labels.at<uchar>(y, x) : found.labels.at<ushort>(y, x);
+    const auto& names = m_analysis->model->labels;
+    QString text =
+        id < static_cast<int>(names.size()) ? QString::fromStdString(names[id]) : tr("class %1").arg(id);
+    if (!found.scores.empty()) text += tr(" %1 %").arg(100 * found.scores.at<float>(y, x), 0, 'f', 0);
+    const int members = static_cast<int>(clusterAt(at).size());
+    text += members == 1 ? tr(", single patch, token %1").arg(m_map.at<int>(patch))
+                         : tr(", %1 patches in token %2").arg(members).arg(m_map.at<int>(patch));
+    return text;
+}
+
+QRectF MergeView::patchRect(int patch, const QRectF& whole) const {
+    const cv::Size grid = m_analysis->merged.grid;
+    const double width = whole.width() / grid.width, height = whole.height() / grid.height;
+    return {whole.x() + (patch % grid.width) * width, whole.y() + (patch / grid.width) * height, width,
+            height};
+}
+
+void MergeView::paintMarks(QPainter& painter, const QRectF& whole) {
+    if (!viewport()->cursor()) return;
+    const std::vector<int> members = clusterAt(*viewport()->cursor());
+    if (members.empty()) return;
+    QPainterPath path;
+    for (int patch : members)
+        path.addRect(patchRect(patch, whole));
+    path = path.simplified();  // one outline around neighbours
+    painter.setBrush(QColor(255, 255, 255, 60));
+    painter.setPen(QPen(QColor(0, 0, 0, 200), 4));
+    painter.drawPath(path);
+    painter.setBrush(Qt::NoBrush);
+    painter.setPen(QPen(Qt::white, 2));
+    painter.drawPath(path);
+    QFont small = font();
+    small.setPointSizeF(small.pointSizeF() * 0.88);
+    painter.setFont(small);
+    paintPlate(painter, whole.intersected(QRectF(rect())), Qt::AlignLeft | Qt::AlignBottom,
+               describe(*viewport()->cursor()));
+}
+
+}  // namespace mpm::gui

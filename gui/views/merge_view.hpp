@@ -1,0 +1,36 @@
+// Which patches went together. Hovering one shows its whole cluster and what the network thinks of it.
+#pragma once
+
+#include <vector>
+
+#include "gui/engine/render_worker.hpp"
+#include "gui/views/picture_view.hpp"
+
+namespace mpm::gui {
+
+class MergeView : public PictureView {
+    Q_OBJECT
+public:
+    explicit MergeView(Viewport* viewport, QWidget* parent = nullptr);
+
+    /// `stage`: the one drawn; -1: the last.
+    void setFrame(const RenderedFrame& drawn, int stage);
+    void clear();
+
+    /// What is said of the patch under a point (0..1); empty outside.
+    QString describe(QPointF at) const;
+    /// Patches of the cluster under a point, by index.
+    std::vector<int> clusterAt(QPointF at) const;
+
+protected:
+    void paintMarks(QPainter& painter, const QRectF& rect) override;
+
+private:
+    int patchAt(QPointF at) const;
+    QRectF patchRect(int patch, const QRectF& whole) const;
+
+    AnalysisPtr m_analysis;
+    cv::Mat m_map;  // CV_32S 1xN of the stage shown
+};
+
+}  // namespace mpm::gui

@@ -1,0 +1,135 @@
+#include "gui/views/night_view.hpp"
+
+#include <cmath>
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QSlider>
+#include <QToolButton>
+
+#include "gui/views/tile_area.hpp"
+
+namespace mpm::gui {
+
+namespace {
+
+// Photons go over four powers of ten: the slider moves along their logarithm.
+constexpr double kLeastPhotons = 5, kMostPhotons = 5'000;
+constexpr int kPhotonSteps = 300, kLuminanceSteps = 100, kDeviationSteps = 150;
+
+double photonsAt(int step) {
+    return kLeastPhotons * std::pow(kMostPhotons / kLeastPhotons, double(step) / kPhotonSteps);
+}
+
+int stepOf(double photons) {
+    return static_cast<int>(std::lround(kPhotonSteps * std::log(photons / kLeastPhotons) /
+                                        std::log(kMostPhotons / kLeastPhotons)));
+}
+
+}  // namespace
+
+NightView::NightView(Viewport* viewport, QWidget* parent)
+    : QWidget(parent),
+      m_day(new PictureView(tr("As it is"), viewport)),
+      m_night(new PictureView(tr("Night, simulated"), viewport)),
+      m_tiles(new TileArea),
+      m_summary(new QLabel) {
+    m_day->setEmptyText(tr("The frame as the camera sees it appears here"));
+    m_night->setEmptyText(tr("The same frame at night appears here"));
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    m_tiles->setTiles({m_day, m_night});
+    layout->addWidget(m_tiles, 1);
+    auto* row = new QHBoxLayout;
+    row->setSpacing(8);
+    layout->addLayout(row);
+    m_luminance = addSlider(row, tr("Light"), &m_luminanceText, kLuminanceSteps);
+    m_photons = addSlider(row, tr("Photons"), &m_photonsText, kPhotonSteps);
+    m_deviation = addSlider(row, tr("Noise"), &m_deviationText, kDeviationSteps);
+    m_luminance->setToolTip(tr("How much light is left, of the day's"));
+    m_photons->setToolTip(tr("Photons counted where a pixel is white: fewer are noisier (Poisson)"));
+    m_deviation->setToolTip(tr("Thermal noise: its standard deviation on values of 0 to 1 (Gaussian)"));
+    auto* reset = new QToolButton;
+    reset->setObjectName(QStringLiteral("small"));
+    reset->setText(tr("Reset"));
+    row->addWidget(reset);
+    connect(reset, &QToolButton::clicked, this, [this] {
+        setParameters({});
+        emit parametersChanged(parameters());
+    });
+    m_summary->setMinimumHeight(m_summary->fontMetrics().height());
+    layout->addWidget(m_summary);
+    setParameters({});
+}
+
+QSlider* NightView::addSlider(QLayout* layout, const QString& name, QLabel** value, int most) {
+    auto* row = static_cast<QHBoxLayout*>(layout);
+    auto* label = new QLabel(name);
+    auto* slider = new QSlider(Qt::Horizontal);
+    slider->setRange(most == kPhotonSteps ? 0 : most == kLuminanceSteps ? 2 : 0, most);
+    slider->setAccessibleName(name);
+    label->setBuddy(slider);
+    *value = new QLabel;
+    (*value)->setMinimumWidth(fontMetrics().horizontalAdvance(QStringLiteral("0.000")) + 4);
+    row->addWidget(label);
+    row->addWidget(slider, 1);
+    row->addWidget(*value);
+    connect(slider, &QSlider::valueChanged, this, &NightView::showValues);
+    connect(slider, &QSlider::valueChanged, this, [this] { emit parametersChanged(parameters()); });
+    return slider;
+}
+
+pipeline::NightParameters NightView::parameters() const {
+    return {m_luminance->value() / double(kLuminanceSteps), photonsAt(m_photons->value()),
+            m_deviation->value() / 1000.0};
+}
+
+void NightView::setParameters(const pipeline::NightParameters& parameters) {
+    const QSignalBlocker block(this);
+    m_luminance->setValue(static_cast<int>(std::lround(parameters.luminance * kLuminanceSteps)));
+    m_photons->setValue(stepOf(parameters.photons));
+    m_deviation->setValue(static_cast<int>(std::lround(parameters.deviation * 1000)));
+    showValues();
+}
+
+void NightView::showValues() {
+    const pipeline::NightParameters p = parameters();
+    m_luminanceText->setText(QString::number(p.luminance, 'f', 2));
+    m_photonsText->setText(QString::number(p.photons, 'f', 0));
+    m_deviationText->setText(QString::number(p.deviation, 'f', 3));
+}
+
+void NightView::setPair(const RenderedNight& drawn) {
+    const NightPair& pair = *drawn.pair;
+    m_day->setImage(drawn.day);
+    m_night->setImage(drawn.night);
+    m_tiles->setAspect(double(drawn.day.width()) / std::max(1, drawn.day.height()));
+    const int in = pair.analysis->tokensIn();
+    m_day->setNote(tr("%1 of %2 tokens").arg(pair.analysis->tokensKept()).arg(in));
+    m_night->setNote(tr("%1 of %2 tokens").arg(pair.tokensKept()).arg(in));
+    const double fewer = pair.fewerMerged();
+    m_summary->setText((fewer >= 0 ? tr("By day %1 tokens merge away, by night %2: %3 % fewer")
+                                   : tr("By day %1 tokens merge away, by night %2: %3 % more"))
+                           .arg(in - pair.analysis->tokensKept())
+                           .arg(in - pair.tokensKept())
+                           .arg(std::abs(fewer), 0, 'f', 1));
+}
+
+void NightView::setVeil(const QString& headline, const QString& detail) {
+    m_day->setVeil(headline, detail);
+    m_night->setVeil(headline, detail);
+}
+
+void NightView::clear() {
+    for (PictureView* view : {m_day, m_night}) {
+        view->setImage({});
+        view->setNote({});
+    }
+    m_summary->clear();
+}
+
+QString NightView::summary() const {
+    return m_summary->text();
+}
+
+}  // namespace mpm::gui

@@ -1,0 +1,45 @@
+// The same frame by day and as a camera would see it at night, with sliders for how dark it is.
+#pragma once
+
+#include <QWidget>
+
+#include "gui/engine/render_worker.hpp"
+#include "gui/views/picture_view.hpp"
+
+class QComboBox;
+class QFormLayout;
+class QLabel;
+class QSlider;
+
+namespace mpm::gui {
+
+class TileArea;
+
+class NightView : public QWidget {
+    Q_OBJECT
+public:
+    explicit NightView(Viewport* viewport, QWidget* parent = nullptr);
+
+    pipeline::NightParameters parameters() const;
+    void setParameters(const pipeline::NightParameters& parameters);
+    void setPair(const RenderedNight& drawn);
+    void setVeil(const QString& headline, const QString& detail);
+    void clear();
+    PictureView* dayView() const { return m_day; }
+    PictureView* nightView() const { return m_night; }
+    QString summary() const;
+
+signals:
+    void parametersChanged(const pipeline::NightParameters& parameters);
+
+private:
+    QSlider* addSlider(QLayout* row, const QString& name, QLabel** value, int most);
+    void showValues();
+
+    PictureView *m_day, *m_night;
+    TileArea* m_tiles;
+    QSlider *m_luminance, *m_photons, *m_deviation;
+    QLabel *m_luminanceText, *m_photonsText, *m_deviationText, *m_summary;
+};
+
+}  // namespace mpm::gui

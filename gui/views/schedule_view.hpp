@@ -1,0 +1,63 @@
+// The encoder's blocks side by side: how many tokens enter each, and a switch to merge before it.
+#pragma once
+
+#include <QListView>
+#include <QStyledItemDelegate>
+#include <QWidget>
+
+#include "gui/models/schedule_model.hpp"
+
+class QButtonGroup;
+class QLabel;
+
+namespace mpm::gui {
+
+/// A bar for the tokens over a switch over the block's number.
+class BlockDelegate : public QStyledItemDelegate {
+    Q_OBJECT
+public:
+    using QStyledItemDelegate::QStyledItemDelegate;
+
+    void paint(QPainter* painter, const QStyleOptionViewItem& option,
+               const QModelIndex& index) const override;
+    QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override;
+    bool editorEvent(QEvent* event, QAbstractItemModel* model, const QStyleOptionViewItem& option,
+                     const QModelIndex& index) override;
+};
+
+/// The list, as wide as its view.
+class BlockList : public QListView {
+    Q_OBJECT
+public:
+    explicit BlockList(QWidget* parent = nullptr);
+    QSize cell() const;
+
+protected:
+    void resizeEvent(QResizeEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+};
+
+class ScheduleView : public QWidget {
+    Q_OBJECT
+public:
+    explicit ScheduleView(ScheduleModel* model, QWidget* parent = nullptr);
+
+    /// The schedule a model file names as its own.
+    void setOwnSchedule(const std::vector<int>& schedule);
+    BlockList* list() const { return m_list; }
+
+private:
+    void addPreset(const QString& text, const QString& tip, const std::vector<int>& schedule);
+    void showState();
+
+    ScheduleModel* m_model;
+    BlockList* m_list;
+    QButtonGroup* m_presets;
+    QLabel* m_summary;
+    std::vector<std::vector<int>> m_schedules;
+};
+
+/// "none", "2, 5"
+QString scheduleText(const std::vector<int>& schedule);
+
+}  // namespace mpm::gui

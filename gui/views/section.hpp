@@ -1,0 +1,23 @@
+// A part of the side panel that can be folded away.
+#pragma once
+
+#include <QFrame>
+
+class QToolButton;
+
+namespace mpm::gui {
+
+class Section : public QFrame {
+    Q_OBJECT
+public:
+    Section(const QString& title, QWidget* content, QWidget* parent = nullptr);
+
+    bool open() const;
+    void setOpen(bool open);
+
+private:
+    QToolButton* m_head;
+    QWidget* m_content;
+};
+
+}  // namespace mpm::gui

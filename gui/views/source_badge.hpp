@@ -1,0 +1,28 @@
+// The state of the source as a word with a mark: filled dot live, triangle trouble, bars paused.
+#pragma once
+
+#include <QWidget>
+
+#include "gui/models/health_model.hpp"
+
+namespace mpm::gui {
+
+class SourceBadge : public QWidget {
+    Q_OBJECT
+public:
+    explicit SourceBadge(QWidget* parent = nullptr);
+
+    void setState(const QString& text, HealthModel::Level level, bool paused);
+    const QString& text() const { return m_text; }
+    QSize sizeHint() const override;
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+
+private:
+    QString m_text;
+    HealthModel::Level m_level = HealthModel::Warning;
+    bool m_paused = false;
+};
+
+}  // namespace mpm::gui

@@ -1,0 +1,115 @@
+#include "gui/views/split_view.hpp"
+
+#include <cmath>
+
+#include <QKeyEvent>
+#include <QMouseEvent>
+#include <QPainter>
+
+namespace mpm::gui {
+
+SplitView::SplitView(Viewport* viewport, QWidget* parent)
+    : PictureView(tr("All tokens | merged"), viewport, parent) {
+    setEmptyText(tr("The same frame, once with all tokens and once merged, appears here"));
+}
+
+void SplitView::setComparison(const RenderedComparison& drawn) {
+    const Comparison& comparison = *drawn.comparison;
+    const Analysis& merged = *comparison.analysis;
+    m_whole = drawn.whole;
+    m_left = tr("%1 tokens, %2 ms")
+                 .arg(gui::tokensKept(comparison.whole.tokens))
+                 .arg(comparison.whole.networkMs, 0, 'f', 0);
+    m_right = tr("%1 tokens, %2 ms").arg(merged.tokensKept()).arg(merged.merged.networkMs, 0, 'f', 0);
+    setImage(drawn.merged);
+    setFooter((comparison.savedMs >= 0 ? tr("%1 % of pixels agree, %2 ms saved")
+                                       : tr("%1 % of pixels agree, costs %2 ms more"))
+                  .arg(100 * comparison.agreement, 0, 'f', 1)
+                  .arg(std::abs(comparison.savedMs), 0, 'f', 0));
+}
+
+void SplitView::clear() {
+    m_whole = {};
+    setImage({});
+    setFooter({});
+}
+
+void SplitView::setPosition(double position) {
+    m_position = std::clamp(position, 0.0, 1.0);
+    update();
+}
+
+void SplitView::paintPicture(QPainter& painter, const QRectF& whole) {
+    PictureView::paintPicture(painter, whole);
+    if (m_whole.isNull()) return;
+    painter.save();
+    painter.setClipRect(QRectF(0, 0, sliderX(), height()), Qt::IntersectClip);
+    painter.drawImage(whole, m_whole);
+    painter.restore();
+}
+
+void SplitView::paintMarks(QPainter& painter, const QRectF&) {
+    if (m_whole.isNull()) return;
+    const double x = sliderX();
+    const QRectF visible = track();
+    for (const auto& [colour, width] :
+         {std::pair(QColor(0, 0, 0, 150), 4.0), std::pair(QColor(Qt::white), 2.0)}) {
+        painter.setPen(QPen(colour, width));
+        painter.drawLine(QPointF(x, visible.top()), QPointF(x, visible.bottom()));
+    }
+    const QPointF middle(x, visible.center().y());
+    painter.setPen(QPen(QColor(0, 0, 0, 150), 1));
+    painter.setBrush(Qt::white);
+    painter.drawEllipse(middle, 11, 11);
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(QColor(40, 48, 60));
+    for (const double side : {-1.0, 1.0})
+        painter.drawPolygon(QPolygonF{middle + QPointF(side * 7.5, 0), middle + QPointF(side * 2.5, -4.5),
+                                      middle + QPointF(side * 2.5, 4.5)});
+    QFont small = font();
+    small.setPointSizeF(small.pointSizeF() * 0.88);
+    painter.setFont(small);
+    const QRectF row(visible.left(), middle.y() - 40, visible.width(), 26);
+    const QRectF left(row.left(), row.top(), x - row.left() - 6, row.height());
+    const QRectF right(x + 6, row.top(), row.right() - x - 6, row.height());
+    paintPlate(painter, left, Qt::AlignRight | Qt::AlignVCenter, fitting(m_left, left.width()));
+    paintPlate(painter, right, Qt::AlignLeft | Qt::AlignVCenter, fitting(m_right, right.width()));
+}
+
+/// Words that fit, number alone where they do not, nothing where there is no room at all.
+QString SplitView::fitting(const QString& text, double width) const {
+    const QString number = text.section(QLatin1Char(' '), 0, 0);
+    for (const QString& words : {text, number})
+        if (fontMetrics().horizontalAdvance(words) + 26 <= width) return words;
+    return {};
+}
+
+void SplitView::mousePressEvent(QMouseEvent* event) {
+    m_sliding = event->button() == Qt::LeftButton && onSlider(event->position().x());
+    if (!m_sliding) PictureView::mousePressEvent(event);
+}
+
+void SplitView::mouseMoveEvent(QMouseEvent* event) {
+    const QRectF visible = track();
+    if (m_sliding && visible.width() > 0)
+        setPosition((event->position().x() - visible.left()) / visible.width());
+    setCursor(m_sliding || onSlider(event->position().x()) ? Qt::SplitHCursor : Qt::ArrowCursor);
+    PictureView::mouseMoveEvent(event);
+}
+
+void SplitView::mouseReleaseEvent(QMouseEvent* event) {
+    m_sliding = false;
+    PictureView::mouseReleaseEvent(event);
+}
+
+void SplitView::keyPressEvent(QKeyEvent* event) {
+    const double step = event->modifiers() & Qt::ShiftModifier ? 0.1 : 0.02;
+    if (event->key() == Qt::Key_Left)
+        setPosition(m_position - step);
+    else if (event->key() == Qt::Key_Right)
+        setPosition(m_position + step);
+    else
+        PictureView::keyPressEvent(event);
+}
+
+}  // namespace mpm::gui

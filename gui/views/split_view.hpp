@@ -1,0 +1,40 @@
+// All tokens on the left of a slider, merged on its right, on the very same frame.
+#pragma once
+
+#include "gui/engine/render_worker.hpp"
+#include "gui/views/picture_view.hpp"
+
+namespace mpm::gui {
+
+class SplitView : public PictureView {
+    Q_OBJECT
+public:
+    explicit SplitView(Viewport* viewport, QWidget* parent = nullptr);
+
+    void setComparison(const RenderedComparison& drawn);
+    void clear();
+    double position() const { return m_position; }  ///< of the slider, 0..1 of the view
+    void setPosition(double position);
+
+protected:
+    void paintPicture(QPainter& painter, const QRectF& rect) override;
+    void paintMarks(QPainter& painter, const QRectF& rect) override;
+    void mousePressEvent(QMouseEvent* event) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+    void mouseReleaseEvent(QMouseEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+
+private:
+    /// Where the slider may go: the part of the view the picture covers.
+    QRectF track() const { return pictureRect().intersected(QRectF(rect())); }
+    QString fitting(const QString& text, double width) const;
+    double sliderX() const { return track().left() + m_position * track().width(); }
+    bool onSlider(double x) const { return std::abs(x - sliderX()) < 12; }
+
+    QImage m_whole;
+    QString m_left, m_right;
+    double m_position = 0.5;
+    bool m_sliding = false;
+};
+
+}  // namespace mpm::gui

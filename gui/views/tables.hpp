@@ -1,0 +1,37 @@
+// The small tables of the side panel.
+#pragma once
+
+#include <QListView>
+#include <QStyledItemDelegate>
+#include <QTableView>
+
+#include "gui/models/health_model.hpp"
+#include "gui/models/statistics_model.hpp"
+
+namespace mpm::gui {
+
+class StatisticsView : public QTableView {
+    Q_OBJECT
+public:
+    explicit StatisticsView(StatisticsModel* model, QWidget* parent = nullptr);
+    QSize sizeHint() const override;
+};
+
+/// A name, a value, and a mark that says whether to worry.
+class HealthDelegate : public QStyledItemDelegate {
+    Q_OBJECT
+public:
+    using QStyledItemDelegate::QStyledItemDelegate;
+    void paint(QPainter* painter, const QStyleOptionViewItem& option,
+               const QModelIndex& index) const override;
+    QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override;
+};
+
+class HealthView : public QListView {
+    Q_OBJECT
+public:
+    explicit HealthView(HealthModel* model, QWidget* parent = nullptr);
+    QSize sizeHint() const override;
+};
+
+}  // namespace mpm::gui

@@ -1,0 +1,36 @@
+// Colours of the window, light and dark. Signals never rest on colour alone: every one has a word or a shape
+// beside it.
+#pragma once
+
+#include <array>
+
+#include <QColor>
+#include <QString>
+
+class QApplication;
+class QWidget;
+
+namespace mpm::gui {
+
+struct Theme {
+    QColor window, surface, raised, border, text, muted, accent, onAccent;
+    QColor good, warning, bad;
+    QColor plot, grid, dayBand, nightBand;
+    QColor kept, luminance, latency;
+    std::array<QColor, 4> stages;
+    bool dark = false;
+
+    static const Theme& light();
+    static const Theme& darkOne();
+    /// The one a widget is shown in.
+    static const Theme& of(const QWidget* widget);
+};
+
+enum class Appearance { System, Light, Dark };
+
+/// Style, palette and style sheet of the whole program.
+void applyAppearance(QApplication& application, Appearance appearance);
+QString appearanceName(Appearance appearance);
+Appearance appearanceFrom(const QString& name);
+
+}  // namespace mpm::gui

@@ -1,0 +1,34 @@
+// Lays out pictures so that they come out as large as the space allows.
+#pragma once
+
+#include <vector>
+
+#include <QWidget>
+
+namespace mpm::gui {
+
+class TileArea : public QWidget {
+    Q_OBJECT
+public:
+    explicit TileArea(QWidget* parent = nullptr);
+
+    void setTiles(const std::vector<QWidget*>& tiles);
+    /// Width over height of the pictures.
+    void setAspect(double aspect);
+
+    QSize minimumSizeHint() const override { return {320, 200}; }
+
+    /// Columns that make pictures of `aspect` largest when `count` of them share `area`.
+    static int columnsFor(int count, QSizeF area, double aspect);
+
+protected:
+    void resizeEvent(QResizeEvent* event) override;
+
+private:
+    void place();
+
+    std::vector<QWidget*> m_tiles;
+    double m_aspect = 4.0 / 3;
+};
+
+}  // namespace mpm::gui

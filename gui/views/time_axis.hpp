@@ -1,0 +1,22 @@
+// Where the marks of a time axis stand, and what is written at them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <QString>
+
+namespace mpm::gui {
+
+struct TimeMark {
+    std::int64_t time;  ///< milliseconds since 1970
+    QString text;
+};
+
+/// Marks at round local times in [from, to), at most `most` of them.
+std::vector<TimeMark> timeMarks(std::int64_t from, std::int64_t to, int most);
+
+/// "2 min", "3 h", "5 days"
+QString durationText(std::int64_t milliseconds);
+
+}  // namespace mpm::gui

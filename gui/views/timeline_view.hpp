@@ -1,0 +1,91 @@
+// Tokens, luminance and latency over time, day and night as bands. Wheel zooms, drag pans, hover reads.
+#pragma once
+
+#include <QElapsedTimer>
+#include <QTimer>
+#include <QWidget>
+
+#include "gui/models/timeline_data.hpp"
+
+namespace mpm::gui {
+
+struct Theme;
+
+class TimelineView : public QWidget {
+    Q_OBJECT
+public:
+    using Time = TimelineData::Time;
+
+    explicit TimelineView(const TimelineData* data, QWidget* parent = nullptr);
+
+    /// The last `length` milliseconds, moving on with the clock; 0: everything.
+    void follow(Time length);
+    bool following() const { return m_following; }
+    Time followedLength() const { return m_length; }
+    Time from() const { return m_from; }
+    Time to() const { return m_to; }
+    void setRange(Time from, Time to);
+    /// Names of the curves, by merge: "before block 2".
+    void setStages(const std::vector<int>& blocks);
+    /// What is read at a place across; empty where nothing was measured.
+    QString describe(int x) const;
+
+    QSize sizeHint() const override { return {800, 190}; }
+    QSize minimumSizeHint() const override { return {300, 120}; }
+
+signals:
+    void rangeChanged();
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    void wheelEvent(QWheelEvent* event) override;
+    void mousePressEvent(QMouseEvent* event) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+    void mouseReleaseEvent(QMouseEvent* event) override;
+    void leaveEvent(QEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+
+private:
+    struct Lane {
+        QRectF area;
+        double least = 0, most = 1;
+        double y(double value) const {
+            return area.bottom() - (value - least) / std::max(1e-9, most - least) * area.height();
+        }
+    };
+    using Columns = std::vector<TimelineColumn>;
+    using Pick = const Span& (*)(const TimelineColumn&);
+
+    QRectF plot() const;
+    std::array<Lane, 3> lanes(const Columns& columns) const;
+    Time timeAt(double x) const;
+    double xOf(Time time) const;
+    Columns columns() const;
+    int gapAllowed() const;
+    void zoomAt(double factor, double x);
+    void moveOn();
+
+    void paintBands(QPainter& painter, const Columns& columns) const;
+    void paintGrid(QPainter& painter, const std::array<Lane, 3>& lanes) const;
+    void paintTokens(QPainter& painter, const Columns& columns, const Lane& lane) const;
+    void paintLane(QPainter& painter, const Columns& columns, const Lane& lane, Pick pick,
+                   const QColor& colour, const QString& name, const QString& top) const;
+    template <typename Of>
+    void paintCurve(QPainter& painter, const Columns& columns, const Lane& lane, const QPen& pen,
+                    Of of) const;
+    void paintSpread(QPainter& painter, const Columns& columns, const Lane& lane, const QColor& colour) const;
+    void paintEvents(QPainter& painter) const;
+    void paintHover(QPainter& painter, const Columns& columns) const;
+    void paintLegend(QPainter& painter) const;
+
+    const TimelineData* m_data;
+    std::vector<int> m_blocks;
+    Time m_from = 0, m_to = 60'000;
+    Time m_length = 120'000;  // followed; 0: everything
+    bool m_following = true;
+    double m_hover = -1;
+    std::optional<double> m_dragFrom;
+    QTimer m_clock;
+};
+
+}  // namespace mpm::gui

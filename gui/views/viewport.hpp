@@ -1,0 +1,40 @@
+// What linked views share: how far in, where, and what the pointer is over.
+#pragma once
+
+#include <optional>
+
+#include <QObject>
+#include <QPointF>
+
+namespace mpm::gui {
+
+class Viewport : public QObject {
+    Q_OBJECT
+public:
+    using QObject::QObject;
+
+    double zoom() const { return m_zoom; }       ///< 1: the whole picture
+    QPointF centre() const { return m_centre; }  ///< of what is shown, 0..1 across and down
+    std::optional<QPointF> cursor() const { return m_cursor; }
+
+    /// Zooms by `factor` so that `anchor` (0..1) stays where it is.
+    void zoomAt(double factor, QPointF anchor);
+    void moveBy(QPointF distance);
+    void reset();
+    void setCursor(std::optional<QPointF> cursor);
+
+    static constexpr double kMostZoom = 40;
+
+signals:
+    void changed();
+    void cursorChanged();
+
+private:
+    void place(double zoom, QPointF centre);
+
+    double m_zoom = 1;
+    QPointF m_centre{0.5, 0.5};
+    std::optional<QPointF> m_cursor;
+};
+
+}  // namespace mpm::gui

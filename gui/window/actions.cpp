@@ -1,0 +1,206 @@
+#include "gui/window/actions.hpp"
+
+#include <QActionGroup>
+#include <QFileDialog>
+#include <QInputDialog>
+#include <QMenuBar>
+#include <QMessageBox>
+
+#include <mpm/mpm.hpp>
+
+#include "gui/views/timeline_panel.hpp"
+#include "gui/views/timeline_view.hpp"
+#include "gui/window/main_window.hpp"
+#include "gui/window/shortcut_sheet.hpp"
+
+namespace mpm::gui {
+
+namespace {
+
+QString text(const char* words) {
+    return QCoreApplication::translate("mpm::gui::Actions", words);
+}
+
+template <typename Do>
+QAction* add(QMenu* menu, const QString& words, const QKeySequence& keys, Do what) {
+    QAction* action = menu->addAction(words, what);
+    action->setShortcut(keys);
+    return action;
+}
+
+// Dialogs are opened, never executed: frames, measurements and the network go on behind them.
+void askForFile(MainWindow& window, const QString& title, const QString& filter,
+                const std::function<void(QString)>& use, bool save = false) {
+    auto* dialog = new QFileDialog(&window, title, {}, filter);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setAcceptMode(save ? QFileDialog::AcceptSave : QFileDialog::AcceptOpen);
+    dialog->setFileMode(save ? QFileDialog::AnyFile : QFileDialog::ExistingFile);
+    if (save) dialog->setDefaultSuffix(QStringLiteral("csv"));
+    QObject::connect(dialog, &QFileDialog::fileSelected, &window, use);
+    dialog->open();
+}
+
+void askForSource(MainWindow& window) {
+    auto* dialog = new QInputDialog(&window);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setWindowTitle(text("Open a source"));
+    dialog->setLabelText(
+        text("Camera number, file, folder, address (rtsp://…, http://…), gst: and a pipeline, or demo:"));
+    dialog->setTextValue(QStringLiteral("0"));
+    dialog->resize(520, dialog->sizeHint().height());
+    QObject::connect(dialog, &QInputDialog::textValueSelected, &window, [&window](const QString& source) {
+        if (!source.trimmed().isEmpty()) window.openSource(source.trimmed());
+    });
+    dialog->open();
+}
+
+void askForExport(MainWindow& window) {
+    askForFile(
+        window, text("Export measurements"), text("Tables (*.csv)"),
+        [&window](const QString& file) { window.exportCsv(file); }, true);
+}
+
+void addFileMenu(MainWindow& window) {
+    QMenu* menu = window.menuBar()->addMenu(text("&File"));
+    add(menu, text("Open &source…"), QKeySequence(Qt::CTRL | Qt::Key_L), [&window] { askForSource(window); });
+    add(menu, text("Open &video or picture…"), QKeySequence::Open, [&window] {
+        askForFile(window, text("Open a video or picture"), text("Videos and pictures (*)"),
+                   [&window](const QString& file) { window.openSource(file); });
+    });
+    add(menu, text("&Built-in street"), QKeySequence(Qt::CTRL | Qt::Key_D),
+        [&window] { window.openSource(QStringLiteral("demo")); });
+    menu->addSeparator();
+    add(menu, text("Open &model…"), QKeySequence(Qt::CTRL | Qt::Key_M), [&window] {
+        askForFile(window, text("Open a model"), text("ONNX models (*.onnx)"),
+                   [&window](const QString& file) { window.openModel(file); });
+    });
+    add(menu, text("Shipped mo&del"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_M),
+        [&window] { window.openModel(QStringLiteral("default")); });
+    menu->addSeparator();
+    add(menu, text("&Export measurements…"), QKeySequence(Qt::CTRL | Qt::Key_E),
+        [&window] { askForExport(window); });
+    menu->addSeparator();
+    add(menu, text("&Quit"), QKeySequence(Qt::CTRL | Qt::Key_Q), [&window] { window.close(); });
+    QObject::connect(window.timeline(), &TimelinePanel::exportWanted, &window,
+                     [&window] { askForExport(window); });
+}
+
+void addAppearance(MainWindow& window, QMenu* menu) {
+    QMenu* themes = menu->addMenu(text("&Colours"));
+    auto* group = new QActionGroup(themes);
+    const std::pair<Appearance, QString> all[] = {{Appearance::System, text("As the &system")},
+                                                  {Appearance::Light, text("&Light")},
+                                                  {Appearance::Dark, text("&Dark")}};
+    for (const auto& [appearance, words] : all) {
+        const Appearance chosen = appearance;
+        QAction* action = add(themes, words, {}, [&window, chosen] { window.setAppearance(chosen); });
+        action->setCheckable(true);
+        action->setChecked(window.appearance() == chosen);
+        group->addAction(action);
+    }
+    add(menu, text("Switch &light and dark"), QKeySequence(Qt::CTRL | Qt::Key_T), [&window] {
+        const bool dark = Theme::of(&window).dark;
+        window.setAppearance(dark ? Appearance::Light : Appearance::Dark);
+    });
+}
+
+void addViewMenu(MainWindow& window) {
+    QMenu* menu = window.menuBar()->addMenu(text("&View"));
+    auto* group = new QActionGroup(menu);
+    for (int mode = 0; mode < ViewArea::Modes; ++mode) {
+        QAction* action = add(menu, ViewArea::modeName(ViewArea::Mode(mode)), QKeySequence(Qt::Key_1 + mode),
+                              [&window, mode] { window.views()->setMode(ViewArea::Mode(mode)); });
+        action->setCheckable(true);
+        group->addAction(action);
+    }
+    const auto showMode = [group](ViewArea::Mode mode) { group->actions().at(mode)->setChecked(true); };
+    QObject::connect(window.views(), &ViewArea::modeChanged, group, showMode);
+    showMode(window.views()->mode());
+    menu->addSeparator();
+    Viewport* viewport = window.views()->viewport();
+    add(menu, text("Zoom &in"), QKeySequence(Qt::CTRL | Qt::Key_Plus),
+        [viewport] { viewport->zoomAt(1.4, viewport->centre()); });
+    add(menu, text("Zoom &out"), QKeySequence(Qt::CTRL | Qt::Key_Minus),
+        [viewport] { viewport->zoomAt(1 / 1.4, viewport->centre()); });
+    add(menu, text("&Whole picture"), QKeySequence(Qt::CTRL | Qt::Key_0), [viewport] { viewport->reset(); });
+    menu->addSeparator();
+    add(menu, text("Class &outlines"), QKeySequence(Qt::Key_O),
+        [&window] { window.views()->setOutlines(!window.views()->outlines()); });
+    add(menu, text("&More opaque"), QKeySequence(Qt::Key_BracketRight),
+        [&window] { window.views()->setOpacity(std::min(1.0, window.views()->opacity() + 0.1)); });
+    add(menu, text("L&ess opaque"), QKeySequence(Qt::Key_BracketLeft),
+        [&window] { window.views()->setOpacity(std::max(0.0, window.views()->opacity() - 0.1)); });
+    menu->addSeparator();
+    addAppearance(window, menu);
+    QAction* full = add(menu, text("&Full screen"), QKeySequence(Qt::Key_F11),
+                        [&window] { window.setWindowState(window.windowState() ^ Qt::WindowFullScreen); });
+    full->setShortcutContext(Qt::ApplicationShortcut);
+}
+
+void addAnalysisMenu(MainWindow& window) {
+    QMenu* menu = window.menuBar()->addMenu(text("&Analysis"));
+    QAction* pause = add(menu, text("&Pause"), QKeySequence(Qt::Key_P), [] {});
+    pause->setCheckable(true);
+    QObject::connect(pause, &QAction::triggered, &window, &MainWindow::setPaused);
+    QObject::connect(&window, &MainWindow::pausedChanged, pause, &QAction::setChecked);
+    menu->addSeparator();
+    const auto schedule = [&](const QString& words, int key, const std::vector<int>& blocks) {
+        add(menu, words, QKeySequence(Qt::ALT | Qt::Key(Qt::Key_0 + key)),
+            [&window, blocks] { window.schedule().setSchedule(blocks); });
+    };
+    schedule(text("Merge &nowhere"), 0, {});
+    schedule(text("Merge before block 5"), 1, {5});
+    schedule(text("Merge before blocks 2 and 5"), 2, {2, 5});
+    schedule(text("Merge before blocks 2, 5 and 8"), 3, {2, 5, 8});
+    menu->addSeparator();
+    QMenu* intervals = menu->addMenu(text("Analyse"));
+    auto* group = new QActionGroup(intervals);
+    const std::pair<int, QString> all[] = {{0, text("Every frame")},
+                                           {1000, text("Once a second")},
+                                           {10'000, text("Every 10 seconds")},
+                                           {60'000, text("Once a minute")}};
+    for (const auto& [milliseconds, words] : all) {
+        const int interval = milliseconds;
+        QAction* action = add(intervals, words, {}, [&window, interval] { window.setInterval(interval); });
+        action->setCheckable(true);
+        action->setChecked(window.engine().request().interval.count() == interval);
+        group->addAction(action);
+    }
+}
+
+void addTimelineMenu(MainWindow& window) {
+    QMenu* menu = window.menuBar()->addMenu(text("&Timeline"));
+    const QString names[] = {text("Last minute"), text("Last 10 minutes"), text("Last hour"),
+                             text("Last day"),    text("Last week"),       text("Everything")};
+    for (int range = 0; range < window.timeline()->ranges(); ++range)
+        add(menu, names[range], QKeySequence(Qt::CTRL | Qt::Key(Qt::Key_1 + range)),
+            [&window, range] { window.timeline()->chooseRange(range); });
+}
+
+void addHelpMenu(MainWindow& window) {
+    QMenu* menu = window.menuBar()->addMenu(text("&Help"));
+    add(menu, text("&Short cuts"), QKeySequence(Qt::Key_F1), [&window] { showShortcutSheet(window); });
+    add(menu, text("&About"), {}, [&window] {
+        auto* box = new QMessageBox(
+            QMessageBox::NoIcon, text("About MPM Monitor"),
+            text("<h3>MPM Monitor %1</h3><p>Watches a fixed scene and shows what Mutual Pair Merging "
+                 "does to a vision transformer, by day and by night.</p><p>Apache License 2.0. Uses Qt %2 "
+                 "(LGPL 3), OpenCV (Apache 2.0) and SQLite (public domain).</p>")
+                .arg(QLatin1String(mpm::version()), QLatin1String(qVersion())),
+            QMessageBox::Ok, &window);
+        box->setAttribute(Qt::WA_DeleteOnClose);
+        box->open();
+    });
+}
+
+}  // namespace
+
+void installActions(MainWindow& window) {
+    addFileMenu(window);
+    addViewMenu(window);
+    addAnalysisMenu(window);
+    addTimelineMenu(window);
+    addHelpMenu(window);
+}
+
+}  // namespace mpm::gui

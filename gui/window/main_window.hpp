@@ -1,0 +1,101 @@
+// Puts models, views and engine together; what each of them does it does itself.
+#pragma once
+
+#include <QElapsedTimer>
+#include <QMainWindow>
+#include <QTimer>
+
+#include "gui/engine/engine.hpp"
+#include "gui/models/health_model.hpp"
+#include "gui/models/legend_model.hpp"
+#include "gui/models/schedule_model.hpp"
+#include "gui/models/statistics_model.hpp"
+#include "gui/models/timeline_data.hpp"
+#include "gui/window/options.hpp"
+#include "gui/window/profile.hpp"
+#include "gui/window/view_area.hpp"
+
+class QLabel;
+class QSplitter;
+
+namespace mpm::gui {
+
+class HeaderBar;
+class Sidebar;
+class TimelinePanel;
+
+class MainWindow : public QMainWindow {
+    Q_OBJECT
+public:
+    explicit MainWindow(const Options& options, QWidget* parent = nullptr);
+    ~MainWindow() override;
+
+    Engine& engine() { return m_engine; }
+    ViewArea* views() const { return m_views; }
+    HeaderBar* header() const { return m_header; }
+    TimelinePanel* timeline() const { return m_timeline; }
+    Sidebar* sidebar() const { return m_sidebar; }
+    ScheduleModel& schedule() { return m_schedule; }
+    LegendModel& legend() { return m_legend; }
+    StatisticsModel& statistics() { return m_statistics; }
+    HealthModel& health() { return m_health; }
+    TimelineData& timelineData() { return m_timelineData; }
+    Appearance appearance() const { return m_state.appearance; }
+    QString message() const;
+
+public slots:
+    void openSource(const QString& source);
+    void openModel(const QString& model);
+    void setPaused(bool paused);
+    void setAppearance(mpm::gui::Appearance appearance);
+    void setInterval(int milliseconds);
+    void exportCsv(const QString& file);
+    /// Says something for a while, at the lower edge.
+    void say(const QString& text, bool trouble = false);
+
+signals:
+    void pausedChanged(bool paused);
+
+protected:
+    void closeEvent(QCloseEvent* event) override;
+
+private:
+    void build();
+    void restore(const Options& options);
+    void connectEngine();
+    void connectRecorder();
+    void connectControls();
+    void sendRequest();
+    void sendStyle();
+    void onMeasured(const pipeline::Measurement& measurement, const AnalysisPtr& analysis);
+    void onSource(const SourceReport& report);
+    void onModel(const ModelFactsPtr& facts);
+    void onModelFailed(const QString& model, const QString& message);
+    void onSecond();
+    void saveProfile();
+
+    Profile m_profile;
+    ProfileState m_state;
+    ScheduleModel m_schedule;
+    LegendModel m_legend;
+    StatisticsModel m_statistics;
+    HealthModel m_health;
+    TimelineData m_timelineData;
+
+    HeaderBar* m_header = nullptr;
+    ViewArea* m_views = nullptr;
+    TimelinePanel* m_timeline = nullptr;
+    Sidebar* m_sidebar = nullptr;
+    QSplitter *m_sideSplit = nullptr, *m_timeSplit = nullptr;
+
+    ModelFactsPtr m_facts;
+    SourceReport m_report;
+    bool m_scores = false, m_restoring = true;
+    int m_analysed = 0;
+    std::int64_t m_framesBefore = 0;
+    QTimer m_second;
+    QElapsedTimer m_sinceRates;
+    Engine m_engine;  // last: its workers end before what they talk to does
+};
+
+}  // namespace mpm::gui

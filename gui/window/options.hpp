@@ -1,0 +1,35 @@
+// The command line of the monitor.
+#pragma once
+
+#include <optional>
+
+#include <QCoreApplication>
+#include <QSize>
+#include <QString>
+#include <QStringList>
+
+namespace mpm::gui {
+
+struct Options {
+    Q_DECLARE_TR_FUNCTIONS(Options)
+
+public:
+    std::optional<QString> source, model;  ///< absent: as the profile has them
+    QString profile = QStringLiteral("default");
+    QString screenshot;  ///< file to write the window to; empty: none
+    double after = 3;    ///< seconds until then
+    QString view;        ///< a mode's key; empty: as the profile has it
+    QString theme;       ///< system, light, dark; empty: likewise
+    QSize size;          ///< of the window; empty: likewise
+};
+
+struct ParsedOptions {
+    Options options;
+    int exit = -1;    ///< 0 or 2: leave with this status
+    QString message;  ///< help, version, or what is wrong: one line
+};
+
+/// arguments: the program's name first.
+ParsedOptions parseOptions(const QStringList& arguments);
+
+}  // namespace mpm::gui

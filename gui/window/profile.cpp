@@ -1,0 +1,90 @@
+#include "gui/window/profile.hpp"
+
+#include <QDir>
+#include <QStandardPaths>
+
+namespace mpm::gui {
+
+namespace {
+
+QString listText(const std::vector<int>& values) {
+    QStringList parts;
+    for (int value : values)
+        parts << QString::number(value);
+    return parts.join(QLatin1Char(' '));
+}
+
+std::vector<int> listFrom(const QString& text) {
+    std::vector<int> values;
+    for (const QString& part : text.split(QLatin1Char(' '), Qt::SkipEmptyParts))
+        values.push_back(part.toInt());
+    return values;
+}
+
+QString configPath(const QString& name) {
+    const QString folder = QStandardPaths::writableLocation(QStandardPaths::GenericConfigLocation);
+    return folder + QStringLiteral("/mpm/monitor/") + name + QStringLiteral(".ini");
+}
+
+}  // namespace
+
+Profile::Profile(const QString& name)
+    : m_name(name), m_settings(std::make_unique<QSettings>(configPath(name), QSettings::IniFormat)) {}
+
+QString Profile::storePath() const {
+    const QString folder = QStandardPaths::writableLocation(QStandardPaths::GenericDataLocation);
+    return folder + QStringLiteral("/mpm/monitor/") + m_name + QStringLiteral(".sqlite");
+}
+
+ProfileState Profile::load() const {
+    ProfileState state;
+    const QSettings& s = *m_settings;
+    const auto value = [&s](const char* key, const QVariant& otherwise) {
+        return s.value(QLatin1String(key), otherwise);
+    };
+    state.source = value("source", state.source).toString();
+    state.model = value("model", state.model).toString();
+    state.ownSchedule = !s.contains(QStringLiteral("schedule"));
+    if (!state.ownSchedule) state.request.schedule = listFrom(s.value(QStringLiteral("schedule")).toString());
+    state.request.interval = std::chrono::milliseconds(value("interval", 0).toLongLong());
+    pipeline::NightParameters& night = state.request.night;
+    night.luminance = value("night/luminance", night.luminance).toDouble();
+    night.photons = value("night/photons", night.photons).toDouble();
+    night.deviation = value("night/deviation", night.deviation).toDouble();
+    state.opacity = value("opacity", state.opacity).toDouble();
+    state.outlines = value("outlines", state.outlines).toBool();
+    state.view = value("view", state.view).toString();
+    state.appearance = appearanceFrom(value("theme", QStringLiteral("system")).toString());
+    state.geometry = value("window/geometry", {}).toByteArray();
+    state.sideSplit = value("window/side", {}).toByteArray();
+    state.timeSplit = value("window/time", {}).toByteArray();
+    state.hiddenClasses = value("hidden", {}).toStringList();
+    state.foldedSections = value("folded", {}).toStringList();
+    return state;
+}
+
+void Profile::save(const ProfileState& state) {
+    const auto set = [this](const char* key, const QVariant& value) {
+        m_settings->setValue(QLatin1String(key), value);
+    };
+    const std::string source = state.source.toStdString();
+    if (pipeline::withoutPasswords(source) == source) set("source", state.source);
+    set("model", state.model);
+    if (!state.ownSchedule) set("schedule", listText(state.request.schedule));
+    set("interval", qlonglong(state.request.interval.count()));
+    set("night/luminance", state.request.night.luminance);
+    set("night/photons", state.request.night.photons);
+    set("night/deviation", state.request.night.deviation);
+    set("opacity", state.opacity);
+    set("outlines", state.outlines);
+    set("view", state.view);
+    set("theme", appearanceName(state.appearance));
+    set("window/geometry", state.geometry);
+    set("window/side", state.sideSplit);
+    set("window/time", state.timeSplit);
+    set("hidden", state.hiddenClasses);
+    set("folded", state.foldedSections);
+    m_settings->sync();
+}
+
+}  // namespace mpm::gui

@@ -1,0 +1,43 @@
+// What comes back at the next start, kept under a name.
+#pragma once
+
+#include <memory>
+
+#include <QSettings>
+#include <QString>
+
+#include "gui/engine/analysis.hpp"
+#include "gui/views/theme.hpp"
+
+namespace mpm::gui {
+
+struct ProfileState {
+    QString source = QStringLiteral("demo");
+    QString model = QStringLiteral("default");
+    Request request;
+    bool ownSchedule = true;  ///< nobody chose a schedule: the model's own counts
+    double opacity = 0.55;
+    bool outlines = true;
+    QString view = QStringLiteral("overview");
+    Appearance appearance = Appearance::System;
+    QByteArray geometry, sideSplit, timeSplit;
+    QStringList hiddenClasses, foldedSections;
+};
+
+class Profile {
+public:
+    explicit Profile(const QString& name);
+
+    ProfileState load() const;
+    /// A source with a password in it is not written: the settings file is no place for one.
+    void save(const ProfileState& state);
+
+    QString name() const { return m_name; }
+    QString storePath() const;
+
+private:
+    QString m_name;
+    std::unique_ptr<QSettings> m_settings;
+};
+
+}  // namespace mpm::gui

@@ -1,0 +1,83 @@
+#include "gui/window/shortcut_sheet.hpp"
+
+#include <QCoreApplication>
+#include <QDialog>
+#include <QGridLayout>
+#include <QLabel>
+#include <QMainWindow>
+#include <QMenu>
+#include <QMenuBar>
+
+namespace mpm::gui {
+
+namespace {
+
+QString sheetText(const char* words) {
+    return QCoreApplication::translate("mpm::gui::ShortcutSheet", words);
+}
+
+QString plain(QString text) {
+    return text.remove(QLatin1Char('&')).remove(QStringLiteral("…"));
+}
+
+void addRow(QGridLayout* grid, const QString& keys, const QString& what) {
+    const int row = grid->rowCount();
+    auto* key = new QLabel(keys);
+    key->setTextFormat(Qt::PlainText);
+    QFont bold = key->font();
+    bold.setBold(true);
+    key->setFont(bold);
+    grid->addWidget(key, row, 0, Qt::AlignRight);
+    grid->addWidget(new QLabel(what), row, 1);
+}
+
+QGridLayout* addBlock(QBoxLayout* column, const QString& title) {
+    auto* head = new QLabel(title);
+    head->setObjectName(QStringLiteral("cardTitle"));
+    column->addWidget(head);
+    auto* grid = new QGridLayout;
+    grid->setHorizontalSpacing(12);
+    grid->setVerticalSpacing(3);
+    grid->setColumnStretch(1, 1);
+    column->addLayout(grid);
+    column->addSpacing(8);
+    return grid;
+}
+
+void addMenu(QBoxLayout* column, const QMenu* menu) {
+    QGridLayout* grid = nullptr;
+    for (const QAction* action : menu->actions()) {
+        if (action->shortcut().isEmpty()) continue;
+        if (grid == nullptr) grid = addBlock(column, plain(menu->title()));
+        addRow(grid, action->shortcut().toString(QKeySequence::NativeText), plain(action->text()));
+    }
+}
+
+}  // namespace
+
+QDialog* showShortcutSheet(QMainWindow& window) {
+    auto* dialog = new QDialog(&window);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setWindowTitle(sheetText("Short cuts"));
+    auto* row = new QHBoxLayout(dialog);
+    row->setContentsMargins(20, 16, 20, 16);
+    row->setSpacing(32);
+    QVBoxLayout* columns[] = {new QVBoxLayout, new QVBoxLayout};
+    int at = 0;
+    for (const QAction* action : window.menuBar()->actions())
+        if (action->menu() != nullptr) addMenu(columns[at++ < 2 ? 0 : 1], action->menu());
+    QGridLayout* mouse = addBlock(columns[1], sheetText("Mouse and focus"));
+    addRow(mouse, sheetText("Wheel"), sheetText("zoom pictures, or the timeline"));
+    addRow(mouse, sheetText("Drag"), sheetText("move pictures, the timeline, the split"));
+    addRow(mouse, sheetText("Double click"), sheetText("one picture large, and back"));
+    addRow(mouse, sheetText("Left, Right"), sheetText("move the split or the timeline"));
+    addRow(mouse, sheetText("Space"), sheetText("switch the block in focus"));
+    for (QVBoxLayout* column : columns) {
+        column->addStretch();
+        row->addLayout(column);
+    }
+    dialog->open();
+    return dialog;
+}
+
+}  // namespace mpm::gui

@@ -1,0 +1,41 @@
+// The side panel: schedule, classes, day and night, health.
+#pragma once
+
+#include <QScrollArea>
+#include <QStringList>
+
+namespace mpm::gui {
+
+class HealthModel;
+class LegendModel;
+class LegendView;
+class ScheduleModel;
+class ScheduleView;
+class Section;
+class StatisticsModel;
+
+class Sidebar : public QScrollArea {
+    Q_OBJECT
+public:
+    struct Models {
+        ScheduleModel* schedule;
+        LegendModel* legend;
+        StatisticsModel* statistics;
+        HealthModel* health;
+    };
+    explicit Sidebar(const Models& models, QWidget* parent = nullptr);
+
+    ScheduleView* schedule() const { return m_schedule; }
+    LegendView* legend() const { return m_legend; }
+    QStringList folded() const;
+    void setFolded(const QStringList& names);
+
+private:
+    Section* add(const QString& name, const QString& title, QWidget* content);
+
+    ScheduleView* m_schedule;
+    LegendView* m_legend;
+    QList<Section*> m_sections;
+};
+
+}  // namespace mpm::gui

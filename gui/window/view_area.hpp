@@ -1,0 +1,96 @@
+// The pictures: which are shown, their controls, and what covers them when the source is not of now.
+#pragma once
+
+#include <QWidget>
+
+#include "gui/engine/engine.hpp"
+#include "gui/views/viewport.hpp"
+
+class QButtonGroup;
+class QCheckBox;
+class QComboBox;
+class QLabel;
+class QSlider;
+class QStackedLayout;
+
+namespace mpm::gui {
+
+class MergeView;
+class NightView;
+class PictureView;
+class SplitView;
+class TileArea;
+
+class ViewArea : public QWidget {
+    Q_OBJECT
+public:
+    enum Mode { Overview, Picture, Overlay, Merge, Split, Night, Modes };
+
+    explicit ViewArea(QWidget* parent = nullptr);
+
+    Mode mode() const { return m_mode; }
+    void setMode(Mode mode);
+    static QString modeName(Mode mode);  ///< shown
+    static QString modeKey(Mode mode);   ///< for settings and the command line
+
+    void setFrame(const LiveFrame& frame);
+    void setRendered(const RenderedFrame& drawn);
+    void setComparison(const RenderedComparison& drawn);
+    void setNight(const RenderedNight& drawn);
+    /// Words on every picture made by random weights, so that nobody takes them for an answer.
+    void setModel(const ModelFacts& facts);
+    void setSource(const SourceReport& report, bool paused);
+    void setAnalysisVeil(const QString& headline, const QString& detail);
+    void clear();
+
+    double opacity() const;
+    void setOpacity(double opacity);
+    bool outlines() const;
+    void setOutlines(bool outlines);
+    int stage() const { return m_stage; }
+    Viewport* viewport() { return &m_viewport; }
+    NightView* nightView() const { return m_night; }
+    SplitView* splitView() const { return m_split; }
+    MergeView* mergeView() const { return m_merge; }
+    PictureView* pictureView() const { return m_picture; }
+    PictureView* overlayView() const { return m_overlay; }
+    /// Capture to paint, of the last picture shown.
+    double displayMs() const { return m_displayMs; }
+
+signals:
+    void modeChanged(mpm::gui::ViewArea::Mode mode);
+    void styleChanged();
+    void nightChanged(const pipeline::NightParameters& parameters);
+    /// The pointer came over a picture, or left: probabilities are wanted, or not.
+    void scoresWanted(bool wanted);
+
+private:
+    void buildControls(QLayout* row);
+    void buildModes(QLayout* row);
+    void connectViews();
+    void showStages(const Analysis& analysis);
+    void applyVeils();
+
+    Viewport m_viewport;
+    Mode m_mode = Overview;
+    QStackedLayout* m_stack;
+    TileArea* m_tiles;
+    PictureView *m_picture, *m_overlay;
+    MergeView* m_merge;
+    SplitView* m_split;
+    NightView* m_night;
+    QButtonGroup* m_modes;
+    QSlider* m_opacity;
+    QCheckBox* m_outlines;
+    QComboBox* m_stages;
+    QLabel *m_opacityLabel, *m_stageLabel;
+    std::vector<int> m_stageBlocks;
+    int m_stage = -1;
+    QString m_sourceHead, m_sourceDetail, m_analysisHead, m_analysisDetail, m_random;
+    Steady::time_point m_captured;
+    std::int64_t m_shownNumber = -1;
+    bool m_fresh = false;
+    double m_displayMs = 0;
+};
+
+}  // namespace mpm::gui

@@ -1,0 +1,243 @@
+// The workers without a window: frames, settings and measurements go the whole way through a real network.
+#include <QSignalSpy>
+#include <QTest>
+
+#include "gui/engine/engine.hpp"
+#include "gui/support.hpp"
+
+using namespace mpm::gui;
+
+class EngineTest : public QObject {
+    Q_OBJECT
+private slots:
+    void mailboxKeepsTheNewest();
+    void picturesAreAnalysedAndKept();
+    void scheduleChangesTheNextFrame();
+    void comparisonIsOfTheSameFrame();
+    void nightMergesLess();
+    void missingSourceIsReported();
+    void passwordsAreNotKept();
+    void badModelLeavesTheOldOneRunning();
+    void pausedSourceIsAnalysedAgainWhenSettingsChange();
+    void storeThatCannotBeWrittenIsReported();
+    void closesAtAnyMoment();
+
+private:
+    test::Sandbox m_sandbox;
+    int m_stores = 0;
+    QString store() { return m_sandbox.path(QStringLiteral("store%1.sqlite").arg(++m_stores)); }
+};
+
+namespace {
+
+/// Collects what an engine says, and waits for what a test wants to see.
+struct Watch : QObject {
+    explicit Watch(Engine& engine) {
+        connect(&engine, &Engine::measured, this,
+                [this](const auto& measurement, const AnalysisPtr& analysis) {
+                    measurements.push_back(measurement);
+                    analyses.push_back(analysis);
+                });
+        connect(&engine, &Engine::compared, this,
+                [this](const RenderedComparison& drawn) { comparisons.push_back(drawn); });
+        connect(&engine, &Engine::nightSimulated, this,
+                [this](const RenderedNight& drawn) { nights.push_back(drawn); });
+        connect(&engine, &Engine::sourceReported, this,
+                [this](const SourceReport& report) { reports.push_back(report); });
+    }
+    std::vector<mpm::pipeline::Measurement> measurements;
+    std::vector<AnalysisPtr> analyses;
+    std::vector<RenderedComparison> comparisons;
+    std::vector<RenderedNight> nights;
+    std::vector<SourceReport> reports;
+};
+
+}  // namespace
+
+void EngineTest::mailboxKeepsTheNewest() {
+    Mailbox<int> box;
+    QVERIFY(!box.take());
+    QVERIFY(box.put(1) == Mailbox<int>::Put::First);
+    QVERIFY(box.put(2) == Mailbox<int>::Put::Replaced);
+    QCOMPARE(*box.take(), 2);
+    QVERIFY(!box.take());
+}
+
+void EngineTest::picturesAreAnalysedAndKept() {
+    const QString path = store();
+    const QString source = m_sandbox.pictures(3, 0);
+    size_t seen = 0;
+    {
+        Engine engine(path);
+        Watch watch(engine);
+        engine.openModel(QStringLiteral("default"));
+        engine.openSource(source);
+        QTRY_VERIFY_WITH_TIMEOUT(watch.measurements.size() >= 2, 30'000);
+        QVERIFY(watch.measurements[0].tokensIn > 0);
+        QVERIFY(watch.measurements[0].tokensKept() < watch.measurements[0].tokensIn);
+        QCOMPARE(watch.measurements[0].stageTokens.size(), size_t(2));
+        QVERIFY(watch.measurements[1].frame > watch.measurements[0].frame);
+        for (const AnalysisPtr& analysis : watch.analyses)
+            seen += !analysis->repeat;
+    }  // the end of the engine writes what still waits
+    mpm::pipeline::Store store(path.toStdString());
+    QCOMPARE(size_t(store.count(store.source(source.toStdString()))), seen);
+}
+
+void EngineTest::scheduleChangesTheNextFrame() {
+    Engine engine(store());
+    Watch watch(engine);
+    Request request;
+    request.schedule = {2, 5};
+    engine.setRequest(request);
+    engine.openModel(QStringLiteral("default"));
+    engine.openSource(m_sandbox.pictures(3, 0));
+    QTRY_VERIFY_WITH_TIMEOUT(!watch.analyses.empty(), 30'000);
+    QVERIFY(watch.analyses.back()->tokensKept() < watch.analyses.back()->tokensIn());
+    request.schedule = {};
+    engine.setRequest(request);
+    const auto last = [&] { return watch.analyses.back(); };
+    QTRY_VERIFY_WITH_TIMEOUT(last()->schedule.empty(), 10'000);
+    QCOMPARE(last()->tokensKept(), last()->tokensIn());
+    request.schedule = {5, 100};  // this model has no block 100
+    engine.setRequest(request);
+    QTRY_COMPARE_WITH_TIMEOUT(last()->schedule, std::vector<int>{5}, 10'000);
+    QCOMPARE(last()->merged.tokens.stages.size(), size_t(1));
+}
+
+void EngineTest::comparisonIsOfTheSameFrame() {
+    Engine engine(store());
+    Watch watch(engine);
+    Request request;
+    request.compare = true;
+    engine.setRequest(request);
+    engine.openModel(QStringLiteral("default"));
+    engine.openSource(m_sandbox.pictures(3, 0));
+    QTRY_VERIFY_WITH_TIMEOUT(!watch.comparisons.empty(), 30'000);
+    const Comparison& comparison = *watch.comparisons.back().comparison;
+    QCOMPARE(tokensKept(comparison.whole.tokens), comparison.analysis->tokensIn());
+    QVERIFY(comparison.analysis->tokensKept() < comparison.analysis->tokensIn());
+    QVERIFY(comparison.agreement > 0 && comparison.agreement <= 1);
+    QCOMPARE(watch.comparisons.back().whole.size(), QSize(160, 120));
+}
+
+void EngineTest::nightMergesLess() {
+    Engine engine(store());
+    Watch watch(engine);
+    Request request;
+    request.simulateNight = true;
+    request.night = {0.3, 20, 0.05};
+    engine.setRequest(request);
+    engine.openModel(QStringLiteral("default"));
+    engine.openSource(m_sandbox.pictures(3, 0));
+    QTRY_VERIFY_WITH_TIMEOUT(!watch.nights.empty(), 30'000);
+    const NightPair& pair = *watch.nights.back().pair;
+    QVERIFY(mpm::pipeline::luminance(pair.picture) < pair.analysis->frame.luminance / 2);
+    QVERIFY(pair.tokensKept() != pair.analysis->tokensKept());
+}
+
+void EngineTest::missingSourceIsReported() {
+    Engine engine(store());
+    Watch watch(engine);
+    engine.openSource(m_sandbox.path(QStringLiteral("nothing.mp4")));
+    QTRY_VERIFY_WITH_TIMEOUT(
+        !watch.reports.empty() && watch.reports.back().status.state == mpm::pipeline::SourceState::Failed,
+        10'000);
+    QVERIFY(!watch.reports.back().status.message.empty());
+    QVERIFY(!watch.reports.back().current());
+}
+
+void EngineTest::passwordsAreNotKept() {
+    const QString path = store();
+    {
+        Engine engine(path);
+        Watch watch(engine);
+        engine.openSource(QStringLiteral("rtsp://user:geheim@127.0.0.1:1/stream"));
+        QTRY_VERIFY_WITH_TIMEOUT(!watch.reports.empty(), 10'000);
+        for (const SourceReport& report : watch.reports) {
+            QVERIFY(!report.name.contains(QStringLiteral("geheim")));
+            QVERIFY(report.status.message.find("geheim") == std::string::npos);
+        }
+        QTest::qWait(1'500);
+    }
+    for (const QString& name : {path, path + QStringLiteral("-wal")}) {
+        QFile file(name);
+        if (file.open(QIODevice::ReadOnly)) QVERIFY(!file.readAll().contains("geheim"));
+    }
+}
+
+void EngineTest::badModelLeavesTheOldOneRunning() {
+    Engine engine(store());
+    Watch watch(engine);
+    QSignalSpy loaded(&engine, &Engine::modelLoaded), failed(&engine, &Engine::modelFailed);
+    engine.openModel(QStringLiteral("default"));
+    engine.openSource(m_sandbox.pictures(3, 0));
+    QTRY_VERIFY_WITH_TIMEOUT(!watch.analyses.empty(), 30'000);
+    const QString damaged = m_sandbox.path(QStringLiteral("damaged.onnx"));
+    QFile file(damaged);
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write("this is not a model");
+    file.close();
+    for (const QString& model : {damaged, m_sandbox.path(QStringLiteral("missing.onnx"))}) {
+        failed.clear();
+        engine.openModel(model);
+        QTRY_COMPARE_WITH_TIMEOUT(failed.count(), 1, 10'000);
+        QVERIFY(failed[0][1].toString().contains(model));
+        const size_t before = watch.analyses.size();
+        QTRY_VERIFY_WITH_TIMEOUT(watch.analyses.size() > before, 10'000);
+    }
+    QCOMPARE(loaded.count(), 1);
+}
+
+void EngineTest::pausedSourceIsAnalysedAgainWhenSettingsChange() {
+    Engine engine(store());
+    Watch watch(engine);
+    engine.openModel(QStringLiteral("default"));
+    engine.openSource(m_sandbox.pictures(3, 0));
+    QTRY_VERIFY_WITH_TIMEOUT(!watch.analyses.empty(), 30'000);
+    engine.setPaused(true);
+    QTest::qWait(1'500);
+    const std::int64_t number = watch.analyses.back()->frame.number;
+    Request request;
+    request.schedule = {3};
+    engine.setRequest(request);
+    QTRY_COMPARE_WITH_TIMEOUT(watch.analyses.back()->schedule, std::vector<int>{3}, 10'000);
+    QCOMPARE(watch.analyses.back()->frame.number, number);
+    QVERIFY(watch.analyses.back()->repeat);
+    engine.setPaused(false);
+    QTRY_VERIFY_WITH_TIMEOUT(watch.analyses.back()->frame.number > number, 10'000);
+}
+
+void EngineTest::storeThatCannotBeWrittenIsReported() {
+    const QString path = m_sandbox.path(QStringLiteral("damaged.sqlite"));
+    QFile file(path);
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write(QByteArray(4096, 'x'));
+    file.close();
+    Engine engine(path);
+    QSignalSpy failing(&engine.recorder(), &Recorder::failing);
+    Watch watch(engine);
+    engine.openModel(QStringLiteral("default"));
+    engine.openSource(m_sandbox.pictures(3, 0));
+    QTRY_VERIFY_WITH_TIMEOUT(failing.count() >= 1, 10'000);
+    QTRY_VERIFY_WITH_TIMEOUT(!watch.analyses.empty(), 30'000);  // watching goes on
+}
+
+void EngineTest::closesAtAnyMoment() {
+    const QString source = m_sandbox.pictures(3, 0);
+    for (const int wait : {0, 1, 20, 150, 400, 700, 1000}) {
+        Engine engine(store());
+        engine.openModel(QStringLiteral("default"));
+        engine.openSource(source);
+        QTest::qWait(wait);
+        if (wait % 20 == 0) engine.openSource(source);
+        QElapsedTimer timer;
+        timer.start();
+        Request request;
+        request.compare = true;
+        engine.setRequest(request);
+    }
+}
+
+QTEST_MAIN(EngineTest)
+#include "engine_test.moc"

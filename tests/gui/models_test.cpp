@@ -1,0 +1,264 @@
+// The item models without any view: QAbstractItemModelTester watches every change.
+#include <QAbstractItemModelTester>
+#include <QSignalSpy>
+#include <QTest>
+
+#include "gui/models/health_model.hpp"
+#include "gui/models/legend_model.hpp"
+#include "gui/models/schedule_model.hpp"
+#include "gui/models/statistics_model.hpp"
+#include "gui/models/timeline_data.hpp"
+#include "gui/views/tile_area.hpp"
+#include "gui/views/time_axis.hpp"
+#include "gui/views/viewport.hpp"
+#include "gui/window/options.hpp"
+
+using namespace mpm::gui;
+using Tester = QAbstractItemModelTester;
+
+namespace {
+
+mpm::pipeline::Measurement reading(qint64 ms, int kept, double luminance, bool night = false) {
+    mpm::pipeline::Measurement m;
+    m.time = mpm::pipeline::Millis(ms);
+    m.tokensIn = 1024;
+    m.stageTokens = {800, kept};
+    m.luminance = luminance;
+    m.phase = night ? mpm::pipeline::Phase::Night : mpm::pipeline::Phase::Day;
+    m.networkMs = 100;
+    return m;
+}
+
+}  // namespace
+
+class ModelsTest : public QObject {
+    Q_OBJECT
+private slots:
+    void scheduleTogglesBlocks();
+    void scheduleForgetsBlocksAModelHasNot();
+    void legendHidesAndRecolours();
+    void legendGrowsWithUnnamedClasses();
+    void statisticsTellNightFromDay();
+    void healthNamesTheSourceState();
+    void timelineAnswersByColumn();
+    void timelineKeepsOrderWhenTheClockJumps();
+    void timelineOfAMonthAnswersFast();
+    void marksStandAtRoundTimes();
+    void viewportKeepsTheAnchor();
+    void tilesComeOutLarge();
+    void commandLine_data();
+    void commandLine();
+};
+
+void ModelsTest::scheduleTogglesBlocks() {
+    ScheduleModel model;
+    Tester tester(&model, Tester::FailureReportingMode::QtTest);
+    model.setBlocks(12);
+    QCOMPARE(model.rowCount(), 12);
+    QSignalSpy changed(&model, &ScheduleModel::scheduleChanged);
+    QVERIFY(model.setData(model.index(5), Qt::Checked, Qt::CheckStateRole));
+    QVERIFY(model.setData(model.index(2), Qt::Checked, Qt::CheckStateRole));
+    QCOMPARE(model.schedule(), (std::vector<int>{2, 5}));
+    QCOMPARE(changed.count(), 2);
+    QVERIFY(model.setData(model.index(2), Qt::Checked, Qt::CheckStateRole));
+    QCOMPARE(changed.count(), 2);  // no change, no signal
+    model.setSchedule({7});
+    QCOMPARE(model.schedule(), std::vector<int>{7});
+    model.setTokens({1024, 1024, 780});
+    QCOMPARE(model.index(2).data(ScheduleModel::TokensRole).toInt(), 780);
+    QCOMPARE(model.index(9).data(ScheduleModel::TokensInRole).toInt(), 1024);
+}
+
+void ModelsTest::scheduleForgetsBlocksAModelHasNot() {
+    ScheduleModel model;
+    Tester tester(&model, Tester::FailureReportingMode::QtTest);
+    model.setBlocks(12);
+    model.setSchedule({2, 5, 40, -1});
+    QCOMPARE(model.schedule(), (std::vector<int>{2, 5}));
+    model.setBlocks(4);
+    QCOMPARE(model.schedule(), std::vector<int>{2});
+    model.setBlocks(0);
+    QVERIFY(model.schedule().empty());
+}
+
+void ModelsTest::legendHidesAndRecolours() {
+    LegendModel model;
+    Tester tester(&model, Tester::FailureReportingMode::QtTest);
+    model.setClasses({"road", "sky"}, {{128, 64, 128}, {70, 130, 180}});
+    model.setShares({0.25, 0.5});
+    QCOMPARE(model.index(1, LegendModel::Share).data().toString(), QStringLiteral("50.0 %"));
+    QSignalSpy style(&model, &LegendModel::styleChanged);
+    QVERIFY(model.setData(model.index(0, LegendModel::Name), Qt::Unchecked, Qt::CheckStateRole));
+    QCOMPARE(model.hidden(), (std::vector<bool>{true, false}));
+    QVERIFY(model.setData(model.index(1, LegendModel::Name), QColor(1, 2, 3), LegendModel::ColourRole));
+    QVERIFY((model.palette()[1] == cv::Vec3b(1, 2, 3)));
+    QCOMPARE(style.count(), 2);
+    model.setShares({0.5, 0.25});
+    QCOMPARE(style.count(), 2);  // shares are no style: nothing is drawn anew for them
+    model.showAll(false);
+    QCOMPARE(model.hidden(), (std::vector<bool>{true, true}));
+}
+
+void ModelsTest::legendGrowsWithUnnamedClasses() {
+    LegendModel model;
+    Tester tester(&model, Tester::FailureReportingMode::QtTest);
+    model.setClasses({"road"}, {});
+    model.setShares({0.1, 0.2, 0.7});
+    QCOMPARE(model.rowCount(), 3);
+    QCOMPARE(model.name(0), QStringLiteral("road"));
+    QCOMPARE(model.name(2), QStringLiteral("class 2"));
+}
+
+void ModelsTest::statisticsTellNightFromDay() {
+    StatisticsModel model;
+    Tester tester(&model, Tester::FailureReportingMode::QtTest);
+    for (int i = 0; i < 10; ++i)
+        model.add(reading(i, 590 + i % 2 * 20, 0.6));
+    QVERIFY(!model.statistics().complete());
+    for (int i = 0; i < 10; ++i)
+        model.add(reading(10 + i, 660, 0.1, true));
+    const DayNightStatistics& found = model.statistics();
+    QCOMPARE(found.day().kept.mean(), 600.0);
+    QCOMPARE(found.night().kept.mean(), 660.0);
+    QCOMPARE(found.difference(&PhaseStatistics::kept).percent, 10.0);
+    QCOMPARE(found.flips(), 1);
+    QCOMPARE(model.index(StatisticsModel::Kept, StatisticsModel::Difference).data().toString(),
+             QStringLiteral("+10.0 %"));
+    model.clear();
+    QCOMPARE(model.statistics().day().kept.count(), 0);
+}
+
+void ModelsTest::healthNamesTheSourceState() {
+    HealthModel model;
+    Tester tester(&model, Tester::FailureReportingMode::QtTest);
+    SourceReport report;
+    report.kind = mpm::pipeline::SourceKind::Stream;
+    report.status.state = mpm::pipeline::SourceState::Live;
+    report.status.lastFrame = System::now();
+    QCOMPARE(sourceStateText(report), QStringLiteral("live"));
+    model.setSource(report);
+    QCOMPARE(model.index(HealthModel::Source).data(HealthModel::LevelRole).toInt(), int(HealthModel::Good));
+    report.status.state = mpm::pipeline::SourceState::Stalled;
+    QVERIFY(sourceStateText(report).startsWith(QStringLiteral("stalled since")));
+    model.setSource(report);
+    QVERIFY(model.index(HealthModel::Source).data(HealthModel::LevelRole).toInt() != int(HealthModel::Good));
+    QCOMPARE(model.index(HealthModel::Age).data(HealthModel::LevelRole).toInt(), int(HealthModel::Bad));
+    report.kind = mpm::pipeline::SourceKind::Video;
+    report.status.state = mpm::pipeline::SourceState::Live;
+    QCOMPARE(sourceStateText(report), QStringLiteral("playing"));  // a file is never "live"
+}
+
+void ModelsTest::timelineAnswersByColumn() {
+    TimelineData data;
+    QVERIFY(data.empty());
+    for (int i = 0; i < 100; ++i)
+        data.add(reading(1'000'000 + i * 100, 600 + i, i < 50 ? 0.6 : 0.1, i >= 50));
+    const auto columns = data.columns(1'000'000, 1'010'000, 10);
+    QCOMPARE(columns.size(), size_t(10));
+    QCOMPARE(columns[0].kept.count, 10.0);
+    QCOMPARE(columns[0].kept.least, 600.0);
+    QCOMPARE(columns[0].kept.most, 609.0);
+    QCOMPARE(columns[9].kept.most, 699.0);
+    QVERIFY(!columns[0].night() && columns[9].night());
+    QCOMPARE(columns[3].stages[0].mean(), 800.0);
+    QVERIFY(!columns[3].stages[1].any());
+    QCOMPARE(data.first(), 1'000'000);
+    QCOMPARE(data.last(), 1'009'900);
+}
+
+void ModelsTest::timelineKeepsOrderWhenTheClockJumps() {
+    TimelineData data;
+    data.add(reading(10'000, 600, 0.5));
+    data.add(reading(5'000, 500, 0.5));
+    data.add(reading(11'000, 610, 0.5));
+    const auto columns = data.columns(0, 20'000, 20);
+    QCOMPARE(columns[5].kept.mean(), 500.0);
+    QCOMPARE(columns[10].kept.mean(), 600.0);
+    QCOMPARE(columns[11].kept.mean(), 610.0);
+}
+
+void ModelsTest::timelineOfAMonthAnswersFast() {
+    History history;
+    constexpr qint64 kMinutes = 30 * 24 * 60;
+    for (qint64 i = 0; i < kMinutes; ++i) {
+        mpm::pipeline::Bucket bucket;
+        bucket.time = mpm::pipeline::Millis(i * 60'000);
+        bucket.count = 60;
+        bucket.tokensMean = 600;
+        bucket.tokensLeast = 590;
+        bucket.tokensMost = 620;
+        history.minutes.push_back(bucket);
+        if (i % 60 == 0) history.hours.push_back(bucket);
+    }
+    TimelineData data;
+    data.setHistory(history);
+    QElapsedTimer timer;
+    timer.start();
+    for (int pan = 0; pan < 30; ++pan)
+        QVERIFY(data.columns(pan * 60'000, kMinutes * 60'000, 1600)[800].any());
+    QVERIFY2(timer.elapsed() < 1'000, qPrintable(QString::number(timer.elapsed())));
+}
+
+void ModelsTest::marksStandAtRoundTimes() {
+    const auto marks = timeMarks(1'700'000'001'000, 1'700'000'601'000, 10);
+    QVERIFY(marks.size() >= 4 && marks.size() <= 11);
+    for (const TimeMark& mark : marks)
+        QCOMPARE(mark.time % 60'000, 0);
+    QVERIFY(timeMarks(10, 10, 5).empty());
+    QCOMPARE(durationText(90'000), QStringLiteral("90 s"));
+}
+
+void ModelsTest::viewportKeepsTheAnchor() {
+    Viewport viewport;
+    const QPointF anchor(0.3, 0.6);
+    viewport.zoomAt(2, anchor);
+    QCOMPARE(viewport.zoom(), 2.0);
+    // Where the anchor lies on the screen: (anchor - centre) * zoom.
+    QCOMPARE((anchor.x() - viewport.centre().x()) * 2, anchor.x() - 0.5);
+    viewport.moveBy({5, 5});
+    QCOMPARE(viewport.centre(), QPointF(0.75, 0.75));  // never past the edge
+    viewport.zoomAt(0.01, anchor);
+    QCOMPARE(viewport.zoom(), 1.0);
+    QCOMPARE(viewport.centre(), QPointF(0.5, 0.5));
+}
+
+void ModelsTest::tilesComeOutLarge() {
+    QCOMPARE(TileArea::columnsFor(4, {900, 700}, 4.0 / 3), 2);
+    QCOMPARE(TileArea::columnsFor(4, {2000, 300}, 4.0 / 3), 4);
+    QCOMPARE(TileArea::columnsFor(2, {400, 900}, 4.0 / 3), 1);
+    QCOMPARE(TileArea::columnsFor(1, {100, 100}, 1), 1);
+}
+
+void ModelsTest::commandLine_data() {
+    QTest::addColumn<QStringList>("arguments");
+    QTest::addColumn<int>("exit");
+    const auto row = [](const char* name, int exit, const QString& text) {
+        QTest::newRow(name) << (QStringList{QStringLiteral("mpm-monitor")} +
+                                text.split(QLatin1Char(' '), Qt::SkipEmptyParts))
+                            << exit;
+    };
+    row("nothing", -1, {});
+    row("all", -1,
+        QStringLiteral("--source demo --model default --profile night --screenshot a.png --after 2.5"));
+    row("help", 0, QStringLiteral("--help"));
+    row("version", 0, QStringLiteral("--version"));
+    row("unknown", 2, QStringLiteral("--frobnicate"));
+    row("positional", 2, QStringLiteral("video.mp4"));
+    row("after", 2, QStringLiteral("--after soon"));
+    row("negative", 2, QStringLiteral("--after=-1"));
+    row("profile", 2, QStringLiteral("--profile ../../etc/passwd"));
+    row("view", 2, QStringLiteral("--view sideways"));
+    row("window", 2, QStringLiteral("--window big"));
+}
+
+void ModelsTest::commandLine() {
+    QFETCH(QStringList, arguments);
+    QFETCH(int, exit);
+    const ParsedOptions parsed = parseOptions(arguments);
+    QCOMPARE(parsed.exit, exit);
+    QCOMPARE(parsed.message.isEmpty(), exit == -1);
+    if (exit == 2) QVERIFY(!parsed.message.contains(QLatin1Char('\n')));
+}
+
+QTEST_GUILESS_MAIN(ModelsTest)
+#include "models_test.moc"

@@ -1,0 +1,107 @@
+// The program from outside: arguments, exit status, screenshot, and what it must never load.
+#include <QFile>
+#include <QImage>
+#include <QProcess>
+#include <QTest>
+
+#include "gui/support.hpp"
+
+using namespace mpm::gui;
+
+namespace {
+
+struct Outcome {
+    int status = -1;
+    QString out, err;
+};
+
+Outcome run(const QString& program, const QStringList& arguments) {
+    QProcess process;
+    process.start(program, arguments);
+    if (!process.waitForFinished(60'000)) process.kill();
+    return {process.exitStatus() == QProcess::NormalExit ? process.exitCode() : -1,
+            QString::fromUtf8(process.readAllStandardOutput()),
+            QString::fromUtf8(process.readAllStandardError())};
+}
+
+const QString kMonitor = QStringLiteral(MPM_MONITOR);
+
+}  // namespace
+
+class ProgramTest : public QObject {
+    Q_OBJECT
+private slots:
+    void wrongUseLeavesWith2();
+    void helpAndVersionNeedNoDisplay();
+    void screenshotIsWritten();
+    void screenshotOfErrors();
+    void screenshotThatCannotBeWrittenLeavesWith1();
+    void loadsNeitherQt5NorTorch();
+
+private:
+    test::Sandbox m_sandbox;
+};
+
+void ProgramTest::wrongUseLeavesWith2() {
+    for (const QString& argument :
+         {QStringLiteral("--what"), QStringLiteral("file.mp4"), QStringLiteral("--after=x")}) {
+        const Outcome outcome = run(kMonitor, {argument});
+        QCOMPARE(outcome.status, 2);
+        QCOMPARE(outcome.err.trimmed().count(QLatin1Char('\n')), 0);
+        QVERIFY(outcome.err.startsWith(QStringLiteral("mpm-monitor: ")));
+        QVERIFY(outcome.out.isEmpty());
+    }
+}
+
+void ProgramTest::helpAndVersionNeedNoDisplay() {
+    const QByteArray platform = qgetenv("QT_QPA_PLATFORM");
+    qputenv("QT_QPA_PLATFORM", "xcb");
+    qunsetenv("DISPLAY");
+    const Outcome help = run(kMonitor, {QStringLiteral("--help")});
+    const Outcome version = run(kMonitor, {QStringLiteral("--version")});
+    qputenv("QT_QPA_PLATFORM", platform);
+    QCOMPARE(help.status, 0);
+    for (const char* option : {"--source", "--model", "--profile", "--screenshot", "--after"})
+        QVERIFY2(help.out.contains(QLatin1String(option)), option);
+    QCOMPARE(version.status, 0);
+    QVERIFY(version.out.startsWith(QStringLiteral("mpm-monitor ")));
+}
+
+void ProgramTest::screenshotIsWritten() {
+    const QString file = m_sandbox.path(QStringLiteral("shot.png"));
+    const Outcome outcome =
+        run(kMonitor, {QStringLiteral("--source"), m_sandbox.pictures(2, 2), QStringLiteral("--window"),
+                       QStringLiteral("1280x720"), QStringLiteral("--screenshot"), file,
+                       QStringLiteral("--after"), QStringLiteral("2")});
+    QVERIFY2(outcome.status == 0, qPrintable(outcome.err));
+    QCOMPARE(QImage(file).size(), QSize(1280, 720));
+}
+
+void ProgramTest::screenshotOfErrors() {
+    const QString file = m_sandbox.path(QStringLiteral("errors.png"));
+    const Outcome outcome =
+        run(kMonitor, {QStringLiteral("--source"), QStringLiteral("/nowhere.mp4"), QStringLiteral("--model"),
+                       QStringLiteral("/nowhere.onnx"), QStringLiteral("--screenshot"), file,
+                       QStringLiteral("--after"), QStringLiteral("1")});
+    QCOMPARE(outcome.status, 0);
+    QVERIFY(!QImage(file).isNull());
+}
+
+void ProgramTest::screenshotThatCannotBeWrittenLeavesWith1() {
+    const Outcome outcome = run(
+        kMonitor, {QStringLiteral("--source"), m_sandbox.pictures(1, 0), QStringLiteral("--screenshot"),
+                   QStringLiteral("/nowhere/shot.png"), QStringLiteral("--after"), QStringLiteral("0.2")});
+    QCOMPARE(outcome.status, 1);
+    QVERIFY(outcome.err.contains(QStringLiteral("/nowhere/shot.png")));
+}
+
+void ProgramTest::loadsNeitherQt5NorTorch() {
+    const Outcome outcome = run(QStringLiteral("ldd"), {kMonitor});
+    QCOMPARE(outcome.status, 0);
+    QVERIFY(outcome.out.contains(QStringLiteral("libQt6Widgets")));
+    for (const char* library : {"libQt5", "highgui", "libtorch", "libc10"})
+        QVERIFY2(!outcome.out.contains(QLatin1String(library)), library);
+}
+
+QTEST_GUILESS_MAIN(ProgramTest)
+#include "program_test.moc"

@@ -1,0 +1,41 @@
+// A place of its own for settings and measurements, and pictures to watch.
+#pragma once
+
+#include <QCoreApplication>
+#include <QDir>
+#include <QTemporaryDir>
+
+#include <opencv2/imgcodecs.hpp>
+#include <opencv2/imgproc.hpp>
+
+namespace mpm::gui::test {
+
+/// Settings and measurements of a test go into a folder that goes with it.
+class Sandbox {
+public:
+    Sandbox() {
+        qputenv("XDG_CONFIG_HOME", m_folder.filePath(QStringLiteral("config")).toUtf8());
+        qputenv("XDG_DATA_HOME", m_folder.filePath(QStringLiteral("data")).toUtf8());
+    }
+    QString path(const QString& name) const { return m_folder.filePath(name); }
+
+    /// A folder of pictures: bright ones, then dark ones.
+    QString pictures(int bright, int dark) const {
+        const QString folder = path(QStringLiteral("pictures"));
+        QDir().mkpath(folder);
+        for (int i = 0; i < bright + dark; ++i) {
+            const double light = i < bright ? 1.0 : 0.1;
+            cv::Mat picture(120, 160, CV_8UC3, cv::Scalar(200, 210, 190) * light);
+            cv::rectangle(picture, {10 + 4 * i, 30, 50, 60}, cv::Scalar(30, 60, 160) * light, cv::FILLED);
+            cv::circle(picture, {110, 60 + 2 * i}, 25, cv::Scalar(40, 140, 40) * light, cv::FILLED);
+            cv::imwrite(QStringLiteral("%1/%2.png").arg(folder).arg(i, 3, 10, QLatin1Char('0')).toStdString(),
+                        picture);
+        }
+        return folder;
+    }
+
+private:
+    QTemporaryDir m_folder;
+};
+
+}  // namespace mpm::gui::test
