@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Vision transformers with random weights as PyTorch exports them, for timing beside other runtimes.
+
+    make_models.py OUT_DIR [NAME...]        NAME: vit-t, vit-s, vit-b (features), segmenter-t (150 classes); all by default
+
+512x512, patches of 16, batch 1. Needs torch (Debian: python3-torch).
+"""
+import os
+import sys
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+SIZE, PATCH, CLASSES = 512, 16, 150
+GRID = SIZE // PATCH
+DIMS = {"t": 192, "s": 384, "b": 768}
+
+
+class Attention(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.heads, self.scale = dim // 64, 64 ** -0.5
+        self.qkv, self.proj = nn.Linear(dim, 3 * dim), nn.Linear(dim, dim)
+
+    def forward(self, x):
+        b, n, c = x.shape
+        q, k, v = self.qkv(x).reshape(b, n, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4).unbind(0)
+        weights = ((q @ k.transpose(-2, -1)) * self.scale).softmax(dim=-1)
+        return self.proj((weights @ v).transpose(1, 2).reshape(b, n, c))
+
+
+class Block(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.norm1, self.attn, self.norm2 = nn.LayerNorm(dim, eps=1e-6), Attention(dim), nn.LayerNorm(dim, eps=1e-6)
+        self.fc1, self.fc2 = nn.Linear(dim, 4 * dim), nn.Linear(4 * dim, dim)
+
+    def forward(self, x):
+        x = x + self.attn(self.norm1(x))
+        return x + self.fc2(F.gelu(self.fc1(self.norm2(x))))
+
+
+class Backbone(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.patch = nn.Conv2d(3, dim, PATCH, PATCH)
+        self.cls = nn.Parameter(torch.randn(1, 1, dim) * 0.02)
+        self.pos = nn.Parameter(torch.randn(1, GRID * GRID + 1, dim) * 0.5)
+        self.blocks = nn.ModuleList(Block(dim) for _ in range(12))
+        self.norm = nn.LayerNorm(dim, eps=1e-6)
+
+    def forward(self, picture):
+        x = self.patch(picture).flatten(2).transpose(1, 2)
+        x = torch.cat([self.cls.expand(x.shape[0], -1, -1), x], dim=1) + self.pos
+        for block in self.blocks:
+            x = block(x)
+        return self.norm(x)
+
+
+class Segmenter(nn.Module):
+    """Backbone, Mask Transformer, masks enlarged to the picture."""
+
+    def __init__(self, dim):
+        super().__init__()
+        self.backbone = Backbone(dim)
+        self.decode, self.cls = nn.Linear(dim, dim), nn.Parameter(torch.randn(1, CLASSES, dim) * 0.02)
+        self.blocks = nn.ModuleList(Block(dim) for _ in range(2))
+        self.norm, self.mask_norm = nn.LayerNorm(dim), nn.LayerNorm(CLASSES)
+        self.patches, self.classes = nn.Parameter(torch.randn(dim, dim) * dim ** -0.5), nn.Parameter(
+            torch.randn(dim, dim) * dim ** -0.5)
+
+    def forward(self, picture):
+        x = self.decode(self.backbone(picture)[:, 1:])
+        x = torch.cat([x, self.cls.expand(x.shape[0], -1, -1)], dim=1)
+        for block in self.blocks:
+            x = block(x)
+        x = self.norm(x)
+        patches, classes = x[:, :-CLASSES] @ self.patches, x[:, -CLASSES:] @ self.classes
+        patches, classes = F.normalize(patches, dim=-1), F.normalize(classes, dim=-1)
+        masks = self.mask_norm(patches @ classes.transpose(1, 2))
+        masks = masks.transpose(1, 2).reshape(x.shape[0], CLASSES, GRID, GRID)
+        return F.interpolate(masks, size=(SIZE, SIZE), mode="bilinear", align_corners=False)
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    out, names = sys.argv[1], sys.argv[2:] or ["vit-t", "vit-s", "vit-b", "segmenter-t"]
+    os.makedirs(out, exist_ok=True)
+    for name in names:
+        torch.manual_seed(0)
+        kind, width = name.split("-")
+        model = (Segmenter if kind == "segmenter" else Backbone)(DIMS[width]).eval()
+        with torch.no_grad():
+            torch.onnx.export(model, torch.randn(1, 3, SIZE, SIZE), os.path.join(out, name + ".onnx"), opset_version=14,
+                              input_names=["input"], output_names=["output"])
+        print(name)
+
+
+if __name__ == "__main__":
+    main()
