@@ -31,5 +31,8 @@ install(FILES "${PROJECT_BINARY_DIR}/mpmConfig.cmake" "${PROJECT_BINARY_DIR}/mpm
   DESTINATION "${MPM_CMAKE_DIR}" COMPONENT dev)
 install(FILES "${PROJECT_BINARY_DIR}/mpm.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT dev)
 install(FILES "${PROJECT_SOURCE_DIR}/docs/operators.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT dev)
+if(EXISTS "${PROJECT_SOURCE_DIR}/models/zoo")
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/models/zoo/" DESTINATION "${CMAKE_INSTALL_DATADIR}/mpm" COMPONENT tools)
+endif()
 
 include(MpmPackage)
