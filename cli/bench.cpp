@@ -99,15 +99,19 @@ std::string verdict(const std::vector<BenchRow>& rows, cv::Size size) {
         for (const BenchRow& base : rows) {
             if (base.batch != row.batch || base.method.name != "none") continue;
             const double saved = base.ms(0.5) - row.ms(0.5), speed = base.ms(0.5) / row.ms(0.5);
+            const bool noisy = base.ms(0.1) < row.ms(0.9) && row.ms(0.1) < base.ms(0.9);
             text += cv::format(
-                "At %dx%d on %s in %s, batch %d: %s %s, %.2fx the speed of all tokens, %.2f ms an image %s"
-                " (merging and restoring cost %.2f ms).\n",
+                "At %dx%d on %s in %s, batch %d: %s runs at %.2fx the speed of all tokens, %.2f ms an image "
+                "%s; "
+                "merging and restoring cost %.2f ms. ",
                 size.height, size.width, deviceName(row.device).c_str(), precisionName(row.precision).c_str(),
-                row.batch, row.method.text.c_str(),
-                speed > 1.01   ? "pays"
-                : speed < 0.99 ? "does not pay"
-                               : "makes no difference",
-                speed, std::abs(saved), saved >= 0 ? "saved" : "lost", row.mergeMs() + row.restoreMs());
+                row.batch, row.method.text.c_str(), speed, std::abs(saved), saved >= 0 ? "saved" : "lost",
+                row.mergeMs() + row.restoreMs());
+            if (noisy)
+                text +=
+                    "The rounds scatter more than that: measure longer (--rounds) on a quieter machine.\n";
+            else
+                text += speed > 1 ? "It pays.\n" : "It does not pay.\n";
         }
     }
     return text;

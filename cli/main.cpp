@@ -67,6 +67,9 @@ int run(int argc, char** argv) {
         app.parse(words);
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() == 0) return app.exit(error);  // help and version
+        if (argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty())
+            return fail("\"" + std::string(argv[1]) + "\" is no verb; choose one of 'mpm --help'", kWrongUse);
+        if (argc < 2) return fail("no verb given; a subcommand is wanted, see 'mpm --help'", kWrongUse);
         return fail(std::string(error.what()) + "; see '" + verbOf(app) + " --help'", kWrongUse);
     }
     return action();

@@ -18,8 +18,8 @@ struct DayNightRule {
 
     /// Luminance: night begins below `dark`, day above `bright`, each held for `hold`, so that a passing
     /// lorry or a lamp does not flip it.
-    double dark = 0.20;
-    double bright = 0.28;
+    double dark = 0.25;
+    double bright = 0.29;
     std::chrono::seconds hold{5};
 
     /// Schedule: minutes after local midnight.

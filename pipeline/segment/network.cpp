@@ -56,7 +56,9 @@ Network::Network(const std::string& model, cv::Size size)
               throw ModelError(path + ": the model leaves its input size open; give one with --size HxW");
           if (!size.empty() && size != info.size)
               throw ModelError(path + ": made for " + std::to_string(info.size.height) + "x" +
-                               std::to_string(info.size.width) + "; for another size convert it with --size");
+                               std::to_string(info.size.width) + ", not " + std::to_string(size.height) +
+                               "x" + std::to_string(size.width) +
+                               "; for another size convert it with --size");
           return Network(readNet(path), std::move(info), path, false);
       }()) {}
 

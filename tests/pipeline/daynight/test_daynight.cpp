@@ -43,11 +43,11 @@ TEST(DayNight, BetweenTheThresholdsNothingChanges) {
     DayNight judge;
     judge.update(0.5, at(0));
     for (int t = 1; t < 100; ++t)
-        EXPECT_EQ(judge.update(0.24, at(t)), Phase::Day);
+        EXPECT_EQ(judge.update(0.27, at(t)), Phase::Day);
     judge.update(0.1, at(200));
     EXPECT_EQ(judge.update(0.1, at(210)), Phase::Night);
     for (int t = 211; t < 300; ++t)
-        EXPECT_EQ(judge.update(0.24, at(t)), Phase::Night);
+        EXPECT_EQ(judge.update(0.27, at(t)), Phase::Night);
     EXPECT_EQ(judge.flips(), 1);
 }
 

@@ -1,0 +1,34 @@
+// A camera behind HTTP (motion JPEG), as network cameras have it, that can be killed, stalled and restarted.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace mpm::test {
+
+class StreamServer {
+public:
+    /// A free port is chosen at the first start() and kept.
+    StreamServer();
+    ~StreamServer();
+    StreamServer(const StreamServer&) = delete;
+    StreamServer& operator=(const StreamServer&) = delete;
+
+    void start();
+    void kill();                             ///< closes every connection and the port
+    void stall(bool on) { m_stalled = on; }  ///< connections stay, nothing comes
+    std::string url() const;
+
+private:
+    void serve();
+    void feed(int connection);
+
+    std::vector<unsigned char> m_picture;  ///< one JPEG
+    int m_port = 0, m_listener = -1;
+    std::atomic<bool> m_running{false}, m_stalled{false};
+    std::thread m_thread;
+};
+
+}  // namespace mpm::test

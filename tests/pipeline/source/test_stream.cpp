@@ -1,0 +1,93 @@
+// Against a real server: killed, stalled and restarted.
+#include <gtest/gtest.h>
+
+#include "pipeline/source/reader.hpp"
+#include "pipeline/source/stream_server.hpp"
+
+namespace mpm::pipeline {
+namespace {
+
+using namespace std::chrono_literals;
+using test::StreamServer;
+
+ReaderOptions quick() {
+    ReaderOptions options;
+    options.stallAfter = 150ms;
+    options.offlineAfter = 400ms;
+    options.firstPause = 10ms;
+    options.longestPause = 50ms;
+    return options;
+}
+
+SourceOptions shortTimeouts() {
+    SourceOptions options;
+    options.openTimeout = 1500ms;
+    options.readTimeout = 700ms;
+    return options;
+}
+
+bool comes(const Reader& reader, SourceState state) {
+    for (int i = 0; i < 2000; ++i, std::this_thread::sleep_for(5ms))
+        if (reader.status().state == state) return true;
+    return false;
+}
+
+void expectNoPassword(const Reader& reader) {
+    EXPECT_EQ(reader.status().message.find("secret"), std::string::npos) << reader.status().message;
+}
+
+TEST(Stream, GoesLiveGoesOfflineAndComesBack) {
+    StreamServer server;
+    server.start();
+    Reader reader(server.url(), quick(), shortTimeouts());
+    Frame frame;
+    ASSERT_TRUE(reader.take(frame, 10s)) << reader.status().message;
+    EXPECT_EQ(frame.picture.size(), cv::Size(64, 48));
+    EXPECT_EQ(reader.status().state, SourceState::Live);
+    server.kill();
+    ASSERT_TRUE(comes(reader, SourceState::Offline));
+    expectNoPassword(reader);
+    while (reader.take(frame, 0ms)) {
+    }
+    EXPECT_FALSE(reader.take(frame, 300ms)) << "a stale frame was shown as new";
+    server.start();
+    ASSERT_TRUE(comes(reader, SourceState::Live));
+    EXPECT_TRUE(reader.take(frame, 5s));
+}
+
+TEST(Stream, AStallIsSeenAndTheConnectionRenewed) {
+    StreamServer server;
+    server.start();
+    Reader reader(server.url(), quick(), shortTimeouts());
+    ASSERT_TRUE(comes(reader, SourceState::Live));
+    server.stall(true);
+    ASSERT_TRUE(comes(reader, SourceState::Stalled));
+    const std::int64_t before = reader.status().frames;
+    server.stall(false);
+    ASSERT_TRUE(comes(reader, SourceState::Live));
+    for (int i = 0; i < 400 && reader.status().frames == before; ++i)
+        std::this_thread::sleep_for(5ms);
+    EXPECT_GT(reader.status().frames, before);
+    expectNoPassword(reader);
+}
+
+TEST(Stream, KilledAndRestartedAgainAndAgain) {
+    StreamServer server;
+    server.start();
+    Reader reader(server.url(), quick(), shortTimeouts());
+    std::int64_t last = -1;
+    Frame frame;
+    for (int round = 0; round < 10; ++round) {
+        ASSERT_TRUE(reader.take(frame, 10s)) << "round " << round << ": " << reader.status().message;
+        EXPECT_GT(frame.number, last);
+        last = frame.number;
+        server.kill();
+        server.start();
+        while (reader.take(frame, 0ms))
+            last = frame.number;
+    }
+    expectNoPassword(reader);
+}
+
+}  // namespace
+}  // namespace mpm::pipeline
