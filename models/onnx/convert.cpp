@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <future>
 
 #include <nlohmann/json.hpp>
 
@@ -133,38 +134,41 @@ Graph convertFused(const Graph& original, const ConvertOptions& options, const B
     return graph;
 }
 
-void proveAndKeep(const Reference& original, const Binding& binding, bool labels, const PendingFile& file,
-                  Conversion& conversion) {
-    std::vector<Shape> shapes;
-    if (binding.dynamicBatch) {
-        shapes = {binding.inputAt(1), binding.inputAt(3)};
-    } else {
-        shapes = {binding.inputs[0].shape()};
-    }
-    const Proof proof = prove(original, file.path(), shapes, labels);
-    conversion.proof = proof.means;
-    conversion.provedBatches = proof.batches;
-    conversion.error = proof.worst;
-    file.keep();
+std::vector<Shape> proofInputs(const Binding& binding) {
+    if (binding.dynamicBatch) return {binding.inputAt(1), binding.inputAt(3)};
+    return {binding.inputs[0].shape()};
 }
 
-}  // namespace
-
-Conversion convertModel(const std::string& input, const std::string& output, const ConvertOptions& options) {
+// Reads, converts, writes the pending file; the graphs are gone when it returns.
+Prover prepare(const std::string& input, const ConvertOptions& options, const std::string& pending,
+               Conversion& conversion, bool& labels) {
+    std::future<std::string> digest = std::async(std::launch::async, sha256OfFile, input);
     const Graph original = readModel(input);
-    Conversion conversion;
     const Binding binding = bindInputs(original, options, conversion.notes);
     conversion.size = binding.size;
     conversion.batch = binding.dynamicBatch ? 0 : static_cast<int>(binding.inputs[0].shape()[0]);
     const bool again = isConverted(original);
     Graph graph = again ? convertAgain(original, options, binding, conversion)
                         : convertFused(original, options, binding, conversion);
-    const bool labels = options.labels && graph.outputs[0].type == Type::Float;
+    labels = options.labels && graph.outputs[0].type == Type::Float;
     if (labels) outputLabels(graph);
-    writeMetadata(options, conversion, sha256OfFile(input), graph);
+    writeMetadata(options, conversion, digest.get(), graph);
+    writeModel(graph, pending);
+    return Prover(original, again ? input : "", proofInputs(binding));
+}
+
+}  // namespace
+
+Conversion convertModel(const std::string& input, const std::string& output, const ConvertOptions& options) {
+    Conversion conversion;
     const PendingFile file(output);
-    writeModel(graph, file.path());
-    proveAndKeep({original, again ? input : ""}, binding, labels, file, conversion);
+    bool labels = false;
+    const Prover prover = prepare(input, options, file.path(), conversion, labels);
+    const Proof proof = prover.check(file.path(), labels);
+    conversion.proof = proof.means;
+    conversion.provedBatches = proof.batches;
+    conversion.error = proof.worst;
+    file.keep();
     return conversion;
 }
 

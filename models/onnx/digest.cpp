@@ -1,5 +1,6 @@
 #include "models/onnx/digest.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>

@@ -37,7 +37,7 @@ public:
 
 private:
     bool readTable(int64_t batch, Embedding& found) const {
-        const std::vector<Term>& terms = m_traced->terms;
+        const Terms& terms = m_traced->terms;
         int64_t first = 0;
         while (first < m_tokens && terms[first * m_dim].count() == 0)
             ++first;
@@ -46,7 +46,7 @@ private:
         for (int64_t b = 0; b < batch; ++b) {
             for (int64_t t = 0; t < m_tokens; ++t) {
                 for (int64_t c = 0; c < m_dim; ++c) {
-                    const Term& term = terms[(b * m_tokens + t) * m_dim + c];
+                    const Term term = terms[(b * m_tokens + t) * m_dim + c];
                     float& entry = table[t * m_dim + c];
                     if (b == 0) entry = term.constant;
                     if (entry != term.constant || !fits(term, b, t - first, c)) return false;

@@ -297,7 +297,7 @@ private:
         std::vector<int32_t> streamRow(traced.terms.size() / width, -1);
         const std::vector<int> headOf = headOfGroups();
         for (size_t k = 0; k < traced.terms.size(); ++k) {
-            const Term& term = traced.terms[k];
+            const Term term = traced.terms[k];
             if (term.count() != 1 || term.constant != 0 || term.factor[0] != m_factor)
                 fail("its result is changed before the projection");
             const int64_t group = term.at[0] / (tokens * size), token = term.at[0] / size % tokens;

@@ -25,8 +25,7 @@ public:
         m_view.rows.assign(m_view.groups * m_view.tokens, -1);
         m_view.columns.assign(m_view.groups * m_view.size, -1);
         m_view.bias.assign(m_view.groups * m_view.size, 0);
-        m_view.rotated =
-            std::any_of(m_terms.begin(), m_terms.end(), [](const Term& t) { return t.count() == 2; });
+        m_view.rotated = m_terms.any([](const Term& t) { return t.count() == 2; });
         m_view.rotated ? readRotated() : readPlain();
         return m_view;
     }
@@ -36,7 +35,7 @@ private:
         throw Mismatch{"attention: " + m_rows.describe(m_value) + " " + what};
     }
 
-    const Term& at(int64_t g, int64_t t, int64_t j) const {
+    Term at(int64_t g, int64_t t, int64_t j) const {
         return m_terms[g * m_view.tokens * m_view.size + t * m_tokenStep + j * m_columnStep];
     }
 
@@ -60,16 +59,19 @@ private:
     }
 
     // Through the norm: its components must stay where its weights expect them.
-    void compose(const std::vector<Term>& before) {
-        for (Term& term : m_terms) {
+    void compose(const Terms& before) {
+        std::vector<Term> composed(m_terms.size());
+        for (size_t n = 0; n < composed.size(); ++n) {
+            Term& term = composed[n] = m_terms[n];
             for (int k = 0; k < term.count(); ++k) {
-                const Term& inner = before[term.at[k]];
+                const Term inner = before[term.at[k]];
                 if (inner.count() != 1 || inner.factor[0] != 1 || inner.constant != 0)
                     fail("is changed before its norm");
                 m_normColumn[inner.at[0]] = term.at[k] % m_headOffset;
                 term.at[k] = inner.at[0];
             }
         }
+        m_terms = Terms::from(composed);
     }
 
     void setRow(int64_t g, int64_t t, int32_t at) {
@@ -90,7 +92,7 @@ private:
         for (int64_t g = 0; g < m_view.groups; ++g) {
             for (int64_t t = 0; t < m_view.tokens; ++t) {
                 for (int64_t j = 0; j < m_view.size; ++j) {
-                    const Term& term = at(g, t, j);
+                    const Term term = at(g, t, j);
                     if (term.count() != 1 || !close(term.factor[0], m_view.factor))
                         fail("is scaled unevenly");
                     setRow(g, t, term.at[0]);
@@ -111,7 +113,7 @@ private:
         for (int64_t t = 0; t < m_view.tokens; ++t) {
             columns.clear();
             for (int64_t j = 0; j < m_view.size; ++j) {
-                const Term& term = at(g, t, j);
+                const Term term = at(g, t, j);
                 if (term.count() == 1) columns.push_back(static_cast<int32_t>(term.at[0] % m_width));
             }
             if (static_cast<int64_t>(columns.size()) == m_view.size)
@@ -130,8 +132,8 @@ private:
     }
 
     float magnitude() const {
-        for (const Term& term : m_terms) {
-            if (term.count() == 1) return term.factor[0];
+        for (size_t k = 0; k < m_terms.size(); ++k) {
+            if (m_terms[k].count() == 1) return m_terms[k].factor[0];
         }
         return std::hypot(m_terms[0].factor[0], m_terms[0].factor[1]);
     }
@@ -152,7 +154,7 @@ private:
     }
 
     void readComponent(int64_t g, int64_t t, int64_t j, const std::vector<int32_t>& own) {
-        const Term& term = at(g, t, j);
+        const Term term = at(g, t, j);
         const int64_t where = (g * m_view.tokens + t) * m_view.size + j;
         if (term.constant != 0 || term.count() == 0) fail("is shifted while it is rotated");
         int mine = -1;
@@ -176,7 +178,7 @@ private:
     const RowMatcher& m_rows;
     const int m_value;
     int64_t m_width = 0, m_tokenStep = 0, m_columnStep = 0, m_headOffset = 1;
-    std::vector<Term> m_terms;
+    Terms m_terms;
     std::map<int32_t, int64_t> m_normColumn;  // component of the norm by element of the linear's result
     HeadView m_view;
 };

@@ -97,7 +97,7 @@ private:
             m_columns[slot].resize(width);
         m_rowOfHidden.resize(traced.terms.size() / width);
         for (size_t k = 0; k < traced.terms.size(); ++k) {
-            const Term& term = traced.terms[k];
+            const Term term = traced.terms[k];
             if (term.count() != (m_gated ? 2 : 1)) fail("its channels are not alike");
             for (int slot = 0; slot < term.count(); ++slot) {
                 const Column column = locate(traced, term.at[slot]);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace mpm::models {
 
@@ -46,8 +47,15 @@ Dense RowMatcher::denseOf(const Node& linear) const {
     return dense;
 }
 
+std::vector<int32_t> RowMatcher::rowNumbers(int value) const {
+    std::vector<int32_t> rows(elementCount(shapeOf(value)) / shapeOf(value).back());
+    std::iota(rows.begin(), rows.end(), 0);
+    return rows;
+}
+
 RowMatcher::Normed RowMatcher::normBehind(int value) const {
     const int64_t width = shapeOf(value).back();
+    if (isNorm(m_graph.nodeOf(value))) return {m_graph.values[value].producer, rowNumbers(value)};
     const auto traced = trace(m_graph, m_inferred, value);
     if (!traced || traced->sources.size() != 1 || !isNorm(m_graph.nodeOf(traced->sources[0]))) {
         throw Mismatch{describe(value) +
@@ -59,7 +67,7 @@ RowMatcher::Normed RowMatcher::normBehind(int value) const {
     normed.norm = m_graph.values[source].producer;
     normed.rows.resize(traced->terms.size() / width);
     for (size_t k = 0; k < traced->terms.size(); ++k) {
-        const Term& term = traced->terms[k];
+        const Term term = traced->terms[k];
         const int64_t column = static_cast<int64_t>(k) % width;
         const bool plain =
             term.count() == 1 && term.factor[0] == 1 && term.constant == 0 && term.at[0] % width == column;
@@ -73,6 +81,10 @@ RowMatcher::Normed RowMatcher::normBehind(int value) const {
 
 RowMatcher::Branch RowMatcher::linearBehind(int value) const {
     const int64_t width = shapeOf(value).back();
+    if (isLinear(m_graph.nodeOf(value))) {
+        const std::vector<float> ones(width, 1.f), zeros(width, 0.f);
+        return {m_graph.values[value].producer, rowNumbers(value), ones, zeros};
+    }
     const auto traced = trace(m_graph, m_inferred, value);
     if (!traced || traced->sources.size() != 1 || !isLinear(m_graph.nodeOf(traced->sources[0]))) {
         throw Mismatch{describe(value) + " is not a linear layer's result"};
@@ -84,7 +96,7 @@ RowMatcher::Branch RowMatcher::linearBehind(int value) const {
     branch.factor.resize(width);
     branch.constant.resize(width);
     for (size_t k = 0; k < traced->terms.size(); ++k) {
-        const Term& term = traced->terms[k];
+        const Term term = traced->terms[k];
         const size_t row = k / width, column = k % width;
         if (term.count() != 1 || term.at[0] % width != static_cast<int64_t>(column)) {
             throw Mismatch{describe(value) + " mixes tokens or channels"};

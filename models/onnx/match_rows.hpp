@@ -46,6 +46,8 @@ public:
     Branch linearBehind(int value) const;
 
 private:
+    std::vector<int32_t> rowNumbers(int value) const;
+
     const Graph& m_graph;
     const Inferred& m_inferred;
     std::vector<std::vector<int>> m_users;

@@ -81,46 +81,52 @@ cv::dnn::Net load(const std::string& path) {
     return net;
 }
 
-std::vector<cv::Mat> forward(const std::string& path, const cv::Mat& x, const Graph& ports) {
-    std::vector<cv::String> names;
-    for (const Port& port : ports.outputs)
-        names.push_back(port.name);
+std::vector<cv::Mat> forward(const std::string& path, const cv::Mat& x, const std::string& inputName,
+                             const std::vector<std::string>& outputNames) {
     cv::dnn::Net net = load(path);
-    net.setInput(x, ports.inputs[0].name);
+    net.setInput(x, inputName);
     std::vector<cv::Mat> outputs;
-    net.forward(outputs, names);
+    net.forward(outputs, std::vector<cv::String>(outputNames.begin(), outputNames.end()));
     return outputs;
-}
-
-std::vector<Tensor> expectedOf(const Reference& original, const cv::Mat& x) {
-    if (original.path.empty()) return evaluate(original.graph, {tensorOf(x)});
-    std::vector<Tensor> expected;
-    for (const cv::Mat& m : forward(original.path, x, original.graph)) {
-        cv::Mat floats;
-        m.convertTo(floats, CV_32F);
-        expected.push_back(tensorOf(floats));
-    }
-    return expected;
 }
 
 }  // namespace
 
-Proof prove(const Reference& original, const std::string& converted, const std::vector<Shape>& inputs,
-            bool labels) {
-    Proof proof;
-    proof.means = original.path.empty() ? "plain evaluation of the export, node by node"
-                                        : std::string("OpenCV ") + CV_VERSION;
+Prover::Prover(const Graph& original, const std::string& path, const std::vector<Shape>& inputs)
+    : m_means(path.empty() ? "plain evaluation of the export, node by node"
+                           : std::string("OpenCV ") + CV_VERSION),
+      m_inputs(inputs),
+      m_inputName(original.inputs[0].name) {
+    for (const Port& port : original.outputs)
+        m_outputNames.push_back(port.name);
     for (const Shape& shape : inputs) {
         const cv::Mat x = randomInput(shape);
-        const std::vector<Tensor> expected = expectedOf(original, x);
-        const std::vector<cv::Mat> found = forward(converted, x, original.graph);
+        if (path.empty()) {
+            m_expected.push_back(evaluate(original, {tensorOf(x)}));
+            continue;
+        }
+        m_expected.emplace_back();
+        for (const cv::Mat& m : forward(path, x, m_inputName, m_outputNames)) {
+            cv::Mat floats;
+            m.convertTo(floats, CV_32F);
+            m_expected.back().push_back(tensorOf(floats));
+        }
+    }
+}
+
+Proof Prover::check(const std::string& converted, bool labels) const {
+    Proof proof;
+    proof.means = m_means;
+    for (size_t n = 0; n < m_inputs.size(); ++n) {
+        const std::vector<cv::Mat> found =
+            forward(converted, randomInput(m_inputs[n]), m_inputName, m_outputNames);
         for (size_t k = 0; k < found.size(); ++k) {
-            const std::string& name = original.graph.outputs[k].name;
-            const double away = labels && k == 0 ? labelDifference(expected[k], found[k])
-                                                 : differenceOf(expected[k], found[k], name);
+            const Tensor& expected = m_expected[n][k];
+            const double away = labels && k == 0 ? labelDifference(expected, found[k])
+                                                 : differenceOf(expected, found[k], m_outputNames[k]);
             proof.worst = std::max(proof.worst, away);
         }
-        proof.batches.push_back(static_cast<int>(shape[0]));
+        proof.batches.push_back(static_cast<int>(m_inputs[n][0]));
     }
     if (!(proof.worst <= kTolerance)) {
         throw Refusal(cv::format(

@@ -11,15 +11,23 @@ struct Proof {
     double worst = 0;  ///< largest difference by the largest value of its output
 };
 
-/// The model that the converted one must equal.
-struct Reference {
-    const Graph& graph;
-    std::string path;  ///< not empty: OpenCV runs this file instead of evaluating the graph
-};
+/// Two steps, for a large model should not be in memory twice: what the original computes, and, once it may
+/// be gone, whether the converted file computes the same. Nothing is merged; inputs are random.
+class Prover {
+public:
+    /// `path` not empty: OpenCV runs that file; otherwise the graph is evaluated plainly.
+    Prover(const Graph& original, const std::string& path, const std::vector<Shape>& inputs);
 
-/// Original against the file at `converted`, nothing merged, on random input at these batch sizes. `labels`:
-/// the converted model's output 0 is the argmax of the original's. Throws Refusal where they differ.
-Proof prove(const Reference& original, const std::string& converted, const std::vector<Shape>& inputs,
-            bool labels);
+    /// `labels`: the converted model's output 0 is the argmax of the original's. Throws Refusal where they
+    /// differ.
+    Proof check(const std::string& converted, bool labels) const;
+
+private:
+    std::string m_means;
+    std::vector<Shape> m_inputs;
+    std::string m_inputName;
+    std::vector<std::string> m_outputNames;
+    std::vector<std::vector<Tensor>> m_expected;  // by input
+};
 
 }  // namespace mpm::models

@@ -1,6 +1,7 @@
 #include "models/onnx/trace.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 namespace mpm::models {
@@ -21,8 +22,6 @@ const std::set<std::string>& elementwise() {
     return ops;
 }
 
-using Terms = std::vector<Term>;
-
 class Tracer {
 public:
     Tracer(const Graph& graph, const Inferred& inferred, Follow follow, const std::vector<int>& stop)
@@ -36,7 +35,7 @@ public:
         for (int source : m_sources) {
             m_trace.sources.push_back(source);
             m_trace.offsets.push_back(total);
-            m_terms[source] = identity(source, total);
+            m_terms[source] = Terms::identity(m_inferred.values[source].size(), total);
             total += m_inferred.values[source].size();
         }
         if (total > INT32_MAX) return std::nullopt;
@@ -75,116 +74,79 @@ private:
         }
     }
 
-    Terms identity(int value, int64_t offset) const {
-        Terms terms(m_inferred.values[value].size());
-        for (size_t k = 0; k < terms.size(); ++k) {
-            terms[k].at[0] = static_cast<int32_t>(offset + static_cast<int64_t>(k));
-            terms[k].factor[0] = 1;
-        }
-        return terms;
-    }
-
     Terms operand(int value) {
         const auto found = m_terms.find(value);
         if (found != m_terms.end()) return found->second;
-        Terms terms(m_inferred.values[value].size());
-        for (size_t k = 0; k < terms.size(); ++k)
-            terms[k].constant = m_inferred.values[value].f()[k];
-        return terms;
+        const Tensor& constant = m_inferred.values[value];
+        return Terms::constants(constant.f(), constant.size());
     }
 
     bool step(const Node& node) {
         if (moves().count(node.op)) return move(node);
         if (node.op == "Add" || node.op == "Sub") return sum(node);
         if (m_follow == Follow::Affine && (node.op == "Mul" || node.op == "Div")) return scale(node);
-        if (m_follow == Follow::Affine) return negate(node);
+        if (m_follow == Follow::Affine) {
+            m_terms[node.outputs[0]] = operand(node.inputs[0]).negated();
+            return true;
+        }
         return depend(node);
     }
 
     // Terms of `value` at every element of `shape`, broadcast.
     Terms spread(int value, const Shape& shape) {
-        Terms terms = operand(value);
-        if (shapeOf(value) == shape) return terms;
-        const size_t skip = shape.size() - shapeOf(value).size();
-        Terms wide(elementCount(shape));
-        for (size_t k = 0; k < wide.size(); ++k) {
-            int64_t rest = static_cast<int64_t>(k), position = 0, step = 1;
-            for (size_t d = shape.size(); d-- > 0;) {
-                const int64_t index = rest % shape[d];
-                rest /= shape[d];
-                if (d < skip) continue;
-                const int64_t extent = shapeOf(value)[d - skip];
-                if (extent != 1) position += index * step;
-                step *= extent;
-            }
-            wide[k] = terms[position];
+        const Terms terms = operand(value);
+        const Shape& own = shapeOf(value);
+        if (own == shape) return terms;
+        const size_t skip = shape.size() - own.size();
+        std::vector<int64_t> step(shape.size(), 0);
+        int64_t size = 1;
+        for (size_t d = own.size(); d-- > 0;) {
+            if (own[d] != 1) step[skip + d] = size;
+            size *= own[d];
         }
-        return wide;
-    }
-
-    static bool accumulate(Term& to, const Term& from, float sign) {
-        to.constant += sign * from.constant;
-        for (int k = 0; k < 2 && from.at[k] >= 0; ++k) {
-            int slot = 0;
-            while (slot < 2 && to.at[slot] >= 0 && to.at[slot] != from.at[k])
-                ++slot;
-            if (slot == 2) return false;
-            to.at[slot] = from.at[k];
-            to.factor[slot] += sign * from.factor[k];
-        }
-        return true;
+        return terms.picked(walk(shape, 0, step));
     }
 
     bool sum(const Node& node) {
         const Shape& shape = shapeOf(node.outputs[0]);
-        Terms left = spread(node.inputs[0], shape);
-        const Terms right = spread(node.inputs[1], shape);
         const float sign = node.op == "Sub" ? -1.f : 1.f;
-        for (size_t k = 0; k < left.size(); ++k) {
-            if (!accumulate(left[k], right[k], sign)) return false;
+        const Terms left = spread(node.inputs[0], shape), right = spread(node.inputs[1], shape);
+        Terms& to = m_terms[node.outputs[0]];
+        if (m_follow == Follow::Dependence)
+            return unite(left, right, isKnown(node.inputs[0]), isKnown(node.inputs[1]), to);
+        return Terms::sum(left, right, sign, to);
+    }
+
+    static bool unite(const Terms& left, const Terms& right, bool leftKnown, bool rightKnown, Terms& to) {
+        if (leftKnown || rightKnown) {
+            to = leftKnown ? right : left;
+            return true;
         }
-        m_terms[node.outputs[0]] = std::move(left);
-        return true;
+        return Terms::united(left, right, to);
     }
 
     bool scale(const Node& node) {
         const Shape& shape = shapeOf(node.outputs[0]);
         const bool first = isKnown(node.inputs[0]) && node.op == "Mul";
-        Terms terms = spread(node.inputs[first ? 1 : 0], shape);
-        const Terms by = spread(node.inputs[first ? 0 : 1], shape);
-        for (size_t k = 0; k < terms.size(); ++k) {
-            const float factor = node.op == "Mul" ? by[k].constant : 1 / by[k].constant;
-            for (float& f : terms[k].factor)
-                f *= factor;
-            terms[k].constant *= factor;
-        }
-        m_terms[node.outputs[0]] = std::move(terms);
-        return true;
-    }
-
-    bool negate(const Node& node) {
-        Terms terms = operand(node.inputs[0]);
-        for (Term& term : terms) {
-            for (float& f : term.factor)
-                f = -f;
-            term.constant = -term.constant;
-        }
-        m_terms[node.outputs[0]] = std::move(terms);
+        const Terms terms = spread(node.inputs[first ? 1 : 0], shape);
+        m_terms[node.outputs[0]] = terms.scaled(spread(node.inputs[first ? 0 : 1], shape), node.op == "Div");
         return true;
     }
 
     bool depend(const Node& node) {
         const Shape& shape = shapeOf(node.outputs[0]);
-        Terms all(elementCount(shape));
+        Terms all;
         for (int in : node.inputs) {
-            if (in == kAbsent || isKnown(in)) continue;
+            if (in == kAbsent || isKnown(in) || !m_inferred.values[in].isFloat()) continue;
             const Terms terms = spread(in, shape);
-            for (size_t k = 0; k < all.size(); ++k) {
-                if (!accumulate(all[k], terms[k], 1)) return false;
+            if (all.size() == 0) {
+                all = terms;
+            } else if (!Terms::united(Terms(all), terms, all)) {
+                return false;
             }
         }
-        m_terms[node.outputs[0]] = std::move(all);
-        return true;
+        m_terms[node.outputs[0]] = all;
+        return all.size() == static_cast<size_t>(elementCount(shape));
     }
 
     bool move(const Node& node) {
@@ -197,7 +159,7 @@ private:
         if (node.op == "Expand") {
             to = spread(from, shapeOf(node.outputs[0]));
         } else if (node.op == "Transpose" || node.op == "Slice") {
-            to = walk(node, operand(from));
+            to = operand(from).picked(steps(node));
         } else {
             to = operand(from);  // the order of the elements does not change
         }
@@ -205,7 +167,7 @@ private:
     }
 
     // Transposes and slices read their input in steps along every output axis.
-    Terms walk(const Node& node, const Terms& from) const {
+    std::vector<int32_t> steps(const Node& node) const {
         const Shape& in = shapeOf(node.inputs[0]);
         const Shape& out = shapeOf(node.outputs[0]);
         std::vector<int64_t> step(in.size(), 1), stride(in.size(), 1);
@@ -233,15 +195,15 @@ private:
                 step[axis] = stride[axis] * pace;
             }
         }
-        return read(from, out, start, step);
+        return walk(out, start, step);
     }
 
-    static Terms read(const Terms& from, const Shape& out, int64_t start, const std::vector<int64_t>& step) {
-        Terms to(elementCount(out));
+    static std::vector<int32_t> walk(const Shape& out, int64_t start, const std::vector<int64_t>& step) {
+        std::vector<int32_t> order(elementCount(out));
         std::vector<int64_t> index(out.size(), 0);
         int64_t position = start;
-        for (Term& term : to) {
-            term = from[position];
+        for (int32_t& at : order) {
+            at = static_cast<int32_t>(position);
             for (size_t d = out.size(); d-- > 0;) {
                 position += step[d];
                 if (++index[d] < out[d]) break;
@@ -249,7 +211,7 @@ private:
                 index[d] = 0;
             }
         }
-        return to;
+        return order;
     }
 
     std::vector<int64_t> listOf(const Node& node, size_t input, const char* attribute) const {
@@ -271,21 +233,39 @@ private:
         return a;
     }
 
+    // The inputs one after another, and then rows of each in turn.
     bool join(const Node& node) {
         const int64_t axis = node.getInt("axis", 1);
         const Axis whole = axisOf(shapeOf(node.outputs[0]), axis);
-        Terms to(whole.outer * whole.extent * whole.inner);
-        int64_t done = 0;
+        std::vector<Terms> parts;
+        std::vector<int32_t> order(whole.outer * whole.extent * whole.inner);
+        int64_t done = 0, before = 0;
         for (int in : node.inputs) {
-            const Terms from = operand(in);
+            parts.push_back(operand(in));
             const int64_t run = axisOf(shapeOf(in), axis).extent * whole.inner;
             for (int64_t o = 0; o < whole.outer; ++o) {
-                std::copy_n(from.begin() + o * run, run, to.begin() + o * whole.extent * whole.inner + done);
+                const auto begin = order.begin() + o * whole.extent * whole.inner + done;
+                std::iota(begin, begin + run, static_cast<int32_t>(before + o * run));
             }
             done += run;
+            before += run * whole.outer;
         }
-        m_terms[node.outputs[0]] = std::move(to);
+        m_terms[node.outputs[0]] = Terms::joined(parts).picked(order);
         return true;
+    }
+
+    // Rows first .. first + extent of the axis.
+    std::vector<int32_t> rowsOf(const Axis& whole, const std::vector<int64_t>& rows) const {
+        std::vector<int32_t> order;
+        order.reserve(whole.outer * static_cast<int64_t>(rows.size()) * whole.inner);
+        for (int64_t o = 0; o < whole.outer; ++o) {
+            for (int64_t row : rows) {
+                const int64_t begin = (o * whole.extent + row) * whole.inner;
+                for (int64_t k = 0; k < whole.inner; ++k)
+                    order.push_back(static_cast<int32_t>(begin + k));
+            }
+        }
+        return order;
     }
 
     bool cut(const Node& node) {
@@ -295,30 +275,20 @@ private:
         int64_t done = 0;
         for (int out : node.outputs) {
             if (out == kAbsent) return false;
-            const int64_t run = axisOf(shapeOf(out), axis).extent * whole.inner;
-            Terms& to = m_terms[out];
-            to.clear();
-            for (int64_t o = 0; o < whole.outer; ++o) {
-                const auto begin = from.begin() + o * whole.extent * whole.inner + done;
-                to.insert(to.end(), begin, begin + run);
-            }
-            done += run;
+            std::vector<int64_t> rows(axisOf(shapeOf(out), axis).extent);
+            std::iota(rows.begin(), rows.end(), done);
+            m_terms[out] = from.picked(rowsOf(whole, rows));
+            done += static_cast<int64_t>(rows.size());
         }
         return true;
     }
 
     bool pick(const Node& node) {
-        const Terms from = operand(node.inputs[0]);
-        const std::vector<int64_t> at = m_inferred.values[node.inputs[1]].toInts();
         const Axis whole = axisOf(shapeOf(node.inputs[0]), node.getInt("axis", 0));
-        Terms& to = m_terms[node.outputs[0]];
-        to.clear();
-        for (int64_t o = 0; o < whole.outer; ++o) {
-            for (int64_t index : at) {
-                const int64_t row = o * whole.extent + (index < 0 ? index + whole.extent : index);
-                to.insert(to.end(), from.begin() + row * whole.inner, from.begin() + (row + 1) * whole.inner);
-            }
-        }
+        std::vector<int64_t> rows = m_inferred.values[node.inputs[1]].toInts();
+        for (int64_t& row : rows)
+            row += row < 0 ? whole.extent : 0;
+        m_terms[node.outputs[0]] = operand(node.inputs[0]).picked(rowsOf(whole, rows));
         return true;
     }
 

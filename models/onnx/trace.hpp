@@ -7,23 +7,15 @@
 #include <optional>
 
 #include "models/onnx/evaluate.hpp"
+#include "models/onnx/terms.hpp"
 
 namespace mpm::models {
-
-/// factor[0] * source[at[0]] + factor[1] * source[at[1]] + constant. `at` counts over all sources one after
-/// another.
-struct Term {
-    int32_t at[2] = {-1, -1};
-    float factor[2] = {0, 0};
-    float constant = 0;
-    int count() const { return (at[0] >= 0) + (at[1] >= 0); }
-};
 
 struct Trace {
     Shape shape;
     std::vector<int> sources;      ///< values: results of nodes the trace does not look into
     std::vector<int64_t> offsets;  ///< where each source starts in the count of `at`
-    std::vector<Term> terms;
+    Terms terms;
 };
 
 enum class Follow {
