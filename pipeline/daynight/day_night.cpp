@@ -1,6 +1,9 @@
 #include "pipeline/daynight/day_night.hpp"
 
+#include <array>
 #include <ctime>
+
+#include <opencv2/imgproc.hpp>
 
 #include "pipeline/daynight/sun.hpp"
 
@@ -38,9 +41,17 @@ double luminance(const cv::Mat& picture) {
     CV_Check(picture.type(), picture.type() == CV_8UC3 || picture.type() == CV_8UC1,
              "picture: expected 8-bit BGR or grey");
     CV_Check(picture.total(), !picture.empty(), "picture: expected one that is not empty");
-    const cv::Scalar mean = cv::mean(picture);
-    if (picture.channels() == 1) return mean[0] / 255;
-    return (0.0722 * mean[0] + 0.7152 * mean[1] + 0.2126 * mean[2]) / 255;
+    cv::Mat grey = picture;
+    if (picture.channels() == 3) cv::cvtColor(picture, grey, cv::COLOR_BGR2GRAY);
+    std::array<std::size_t, 256> counts{};
+    for (int y = 0; y < grey.rows; ++y)
+        for (int x = 0; x < grey.cols; ++x)
+            ++counts[grey.at<uchar>(y, x)];
+    std::size_t below = 0;
+    int median = 0;
+    while (below + counts[median] <= grey.total() / 2)
+        below += counts[median++];
+    return median / 255.0;
 }
 
 DayNight::DayNight(const DayNightRule& rule) : m_rule(rule) {
@@ -71,8 +82,8 @@ Phase DayNight::update(double luminance, std::chrono::system_clock::time_point t
 }
 
 Phase DayNight::byLuminance(double luminance, std::chrono::system_clock::time_point time) {
-    // The first picture decides at once: between the thresholds the nearer one.
-    if (m_first) return luminance < (m_rule.dark + m_rule.bright) / 2 ? Phase::Night : Phase::Day;
+    // The first picture decides at once; between the thresholds it is a dull day.
+    if (m_first) return luminance < m_rule.dark ? Phase::Night : Phase::Day;
     const bool past = m_phase == Phase::Day ? luminance < m_rule.dark : luminance > m_rule.bright;
     if (!past) {
         m_leaving = false;

@@ -10,7 +10,8 @@ namespace mpm::pipeline {
 
 enum class Phase { Day, Night };
 
-/// Mean luminance of a picture (CV_8UC1 or CV_8UC3, BGR), 0 black to 1 white.
+/// Median luminance of a picture (CV_8UC1 or CV_8UC3, BGR), 0 black to 1 white. The median, because lamps, headlights
+/// and a lit facade lift the mean of a night picture to that of a dull day; most of its pixels stay dark.
 double luminance(const cv::Mat& picture);
 
 struct DayNightRule {
@@ -18,8 +19,8 @@ struct DayNightRule {
 
     /// Luminance: night begins below `dark`, day above `bright`, each held for `hold`, so that a passing
     /// lorry or a lamp does not flip it.
-    double dark = 0.25;
-    double bright = 0.29;
+    double dark = 0.185;
+    double bright = 0.215;
     std::chrono::seconds hold{5};
 
     /// Schedule: minutes after local midnight.
