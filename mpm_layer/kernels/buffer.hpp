@@ -1,10 +1,9 @@
-// Memory that the kernels work in: aligned for the widest vector, grown on demand, never shrunk.
+// Memory that the kernels work in: aligned for the widest vector, grown on demand, recycled by the process,
+// so that a stream of pictures whose token counts change allocates nothing once it is warm.
 #pragma once
 
 #include <cstddef>
-#include <cstdlib>
-#include <memory>
-#include <new>
+#include <utility>
 
 namespace mpm::kernels {
 
@@ -15,28 +14,33 @@ class Buffer {
 public:
     Buffer() = default;
     explicit Buffer(size_t count) { reserve(count); }
+    ~Buffer() { release(); }
+    Buffer(Buffer&& other) noexcept { swap(other); }
+    Buffer& operator=(Buffer&& other) noexcept {
+        swap(other);
+        return *this;
+    }
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
 
     /// At least `count` floats and a tail of one cache line, so that a kernel may read a whole vector at the
     /// end.
-    float* reserve(size_t count) {
-        if (count > m_capacity || !m_data) {
-            const size_t bytes = (count * sizeof(float) + 2 * kAlignment - 1) / kAlignment * kAlignment;
-            m_data.reset(static_cast<float*>(std::aligned_alloc(kAlignment, bytes)));
-            if (!m_data) throw std::bad_alloc();
-            m_capacity = count;
-        }
-        return m_data.get();
-    }
-    float* data() { return m_data.get(); }
-    const float* data() const { return m_data.get(); }
-    size_t capacity() const { return m_capacity; }
+    float* reserve(size_t count);
+    float* data() { return m_data; }
+    const float* data() const { return m_data; }
 
 private:
-    struct Free {
-        void operator()(float* p) const { std::free(p); }
-    };
-    std::unique_ptr<float, Free> m_data;
-    size_t m_capacity = 0;
+    void release();
+    void swap(Buffer& other) noexcept {
+        std::swap(m_data, other.m_data);
+        std::swap(m_bytes, other.m_bytes);
+    }
+
+    float* m_data = nullptr;
+    size_t m_bytes = 0;
 };
+
+/// Times that memory was asked of the system so far: stands still once a stream is warm.
+size_t systemAllocations();
 
 }  // namespace mpm::kernels

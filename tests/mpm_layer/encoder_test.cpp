@@ -7,6 +7,7 @@
 
 #include "mpm_layer/encoder/runner.hpp"
 #include "mpm_layer/kernels/bf16.hpp"
+#include "mpm_layer/kernels/buffer.hpp"
 #include "support/encoder_case.hpp"
 #include "support/oracle.hpp"
 #include "support/random.hpp"
@@ -249,6 +250,29 @@ TEST(Encoder, ManyRepeatsGiveTheSameBits) {
     const Ran first = run(encoder, batch);
     for (int i = 0; i < 100; ++i)
         ASSERT_TRUE(sameBits(run(encoder, batch).outputs[0], first.outputs[0]));
+}
+
+// Pictures whose counts change from one to the next: the memory of the first rounds serves all others.
+TEST(Encoder, AllocatesNothingOnceWarm) {
+    EncoderOptions o = with([](auto& options) { options.schedule = {0, 1, 2}; });
+    o.headSize = 64, o.imageTokens = 200;
+    const EncoderCase encoder = makeEncoder(o);
+    const auto control = std::make_shared<EncoderControl>(encoder.config);
+    EncoderRunner runner(control);
+    runner.setWeights(encoder.weights);
+    std::vector<cv::Mat> out(1);
+    const auto frame = [&](unsigned seed) {
+        const cv::Mat batch = makeBatch(o, 1, 200, seed);
+        out[0].create(batch.dims, batch.size.p, CV_32F);
+        runner.run(batch, cv::Mat(), out);
+    };
+    for (unsigned seed = 0; seed < 20; ++seed)
+        frame(seed);
+    const size_t before = kernels::systemAllocations();
+    for (unsigned seed = 20; seed < 120; ++seed)
+        frame(seed);
+    // A thread of the pool that was idle so far may still need its own scratch.
+    EXPECT_LE(kernels::systemAllocations() - before, 8u);
 }
 
 // bf16 rounds every operand to 8 bits: close to f32, the same promises about bits.
