@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "mpm_layer/encoder/shared_weights.hpp"
+
 namespace mpm {
 namespace {
 
@@ -85,7 +87,7 @@ void EncoderRunner::prepare(const Settings& settings) {
     }
     const Precision precision = m_backend->resolve(*settings.precision);
     if (m_packed && m_packedPrecision == precision) return;
-    m_packed = m_backend->pack(m_control->config(), m_weights, precision);
+    m_packed = packShared(*m_backend, m_wantedIndex, m_control->config(), m_weights, precision);
     m_packedPrecision = precision;
     m_control->setDim(m_packed->dim());
 }

@@ -6,6 +6,7 @@
 #include <opencv2/core/utility.hpp>
 
 #include "mpm_layer/encoder/runner.hpp"
+#include "mpm_layer/encoder/shared_weights.hpp"
 #include "mpm_layer/kernels/bf16.hpp"
 #include "mpm_layer/kernels/buffer.hpp"
 #include "support/encoder_case.hpp"
@@ -250,6 +251,28 @@ TEST(Encoder, ManyRepeatsGiveTheSameBits) {
     const Ran first = run(encoder, batch);
     for (int i = 0; i < 100; ++i)
         ASSERT_TRUE(sameBits(run(encoder, batch).outputs[0], first.outputs[0]));
+}
+
+TEST(Encoder, EqualWeightsAreSharedOthersAreNot) {
+    const auto pack = [](const EncoderCase& encoder, Precision precision) {
+        return packShared(*makeBackend(Device::Cpu, 0), 0, encoder.config, encoder.weights, precision);
+    };
+    EncoderOptions o = with([](auto&) {});
+    const auto first = pack(makeEncoder(o), Precision::F32);
+    EncoderOptions rescheduled = o;
+    rescheduled.schedule = {0, 2};
+    EXPECT_EQ(pack(makeEncoder(rescheduled), Precision::F32), first);
+    EncoderCase changed = makeEncoder(o);
+    cv::Mat weight = changed.weights.raw("2.fc2.weight").clone();
+    weight.at<float>(weight.rows - 1, weight.cols - 1) += 1e-3f;
+    changed.weights.add("2.fc2.weight", weight);
+    EXPECT_NE(pack(changed, Precision::F32), first);
+    EncoderOptions scaled = o;
+    scaled.scale = 0.5f;
+    EXPECT_NE(pack(makeEncoder(scaled), Precision::F32), first);
+    if (kernels::hasBf16()) {
+        EXPECT_NE(pack(makeEncoder(o), Precision::BF16), first);
+    }
 }
 
 // Pictures whose counts change from one to the next: the memory of the first rounds serves all others.

@@ -1,0 +1,15 @@
+// Networks of the same model share one packed copy of its weights, found by content.
+#pragma once
+
+#include <memory>
+
+#include "mpm_layer/encoder/backend.hpp"
+
+namespace mpm {
+
+/// What `backend.pack` makes, or what it made of equal weights that are still in use.
+std::shared_ptr<const PackedEncoder> packShared(const Backend& backend, int deviceIndex,
+                                                const EncoderConfig& config, const NamedWeights& weights,
+                                                Precision precision);
+
+}  // namespace mpm
