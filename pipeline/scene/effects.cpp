@@ -1,9 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include <opencv2/imgproc.hpp>
-
 #include "pipeline/scene/canvas.hpp"
+#include "pipeline/scene/outlines.hpp"
 
 namespace mpm::pipeline {
 namespace {

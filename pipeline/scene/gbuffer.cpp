@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include <opencv2/imgproc.hpp>
+#include "pipeline/scene/outlines.hpp"
 
 namespace mpm::pipeline {
 

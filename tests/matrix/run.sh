@@ -56,7 +56,7 @@ build() {
     # GCC 16 sees overflows in OpenCV 5's own headers that are none.
     in_root "$1" cmake -S /src/mpm -B /build/mpm -G Ninja -Wno-dev -DCMAKE_BUILD_TYPE=Release \
         -DMPM_BUILD_TORCH=OFF -DMPM_BUILD_GUI=OFF -DCMAKE_CXX_FLAGS=-Wno-stringop-overflow &&
-        in_root "$1" cmake --build /build/mpm -j "${MPM_JOBS:-$(nproc)}"
+        in_root "$1" cmake --build /build/mpm -j "${MPM_JOBS:-$(nproc)}" -- -k 0  # every error in one run
 }
 
 # check ROOT ENGINE CTEST-OPTION...: ENGINE goes to OpenCV 5, which lets it overrule what a program asks for.
