@@ -65,6 +65,10 @@ Binding bindInputs(const Graph& graph, const ConvertOptions& options, std::vecto
     return binding;
 }
 
+bool accepts(const Graph& graph, const Binding& binding) {
+    return infers(graph, binding.inputs[0]);
+}
+
 Shapes inferShapes(const Graph& graph, const Binding& binding) {
     Shapes shapes;
     shapes.dynamic = binding.dynamicBatch;

@@ -16,6 +16,9 @@ struct Binding {
 };
 
 Binding bindInputs(const Graph& graph, const ConvertOptions& options, std::vector<std::string>& notes);
+/// Whether the graph works at these inputs as it stands.
+bool accepts(const Graph& graph, const Binding& binding);
+
 Shapes inferShapes(const Graph& graph, const Binding& binding);
 
 /// Declares the inputs and outputs as they are now; throws Refusal where an output has no shape.

@@ -14,6 +14,7 @@
 #include "models/onnx/lower.hpp"
 #include "models/onnx/normalise.hpp"
 #include "models/onnx/own_graph.hpp"
+#include "models/onnx/picture_size.hpp"
 #include "models/onnx/prove.hpp"
 #include "models/onnx/read.hpp"
 #include "models/onnx/summary.hpp"
@@ -112,23 +113,47 @@ Graph convertAgain(const Graph& original, const ConvertOptions& options, const B
     return graph;
 }
 
-Graph convertFused(const Graph& original, const ConvertOptions& options, const Binding& binding,
+// The export's own inputs, and those asked for where the export cannot take them as it stands.
+struct Bindings {
+    Binding own;
+    std::optional<Binding> wanted;
+
+    const Binding& last() const { return wanted ? *wanted : own; }
+};
+
+Bindings bindingsOf(const Graph& graph, const ConvertOptions& options, std::vector<std::string>& notes) {
+    const Binding asked = bindInputs(graph, options, notes);
+    if (isConverted(graph) || accepts(graph, asked)) return {asked, std::nullopt};
+    ConvertOptions plain = options;
+    plain.size = {};
+    plain.batch = 0;
+    Binding own = bindInputs(graph, plain, notes);
+    if (own.inputs[0].shape() == asked.inputs[0].shape()) return {asked, std::nullopt};
+    return {own, asked};
+}
+
+Graph convertFused(const Graph& original, const ConvertOptions& options, const Bindings& bindings,
                    Conversion& conversion) {
     Graph graph = original;
-    Shapes shapes = inferShapes(graph, binding);
+    Shapes shapes = inferShapes(graph, bindings.own);
     fold(graph, shapes.at, shapes.dynamic ? &shapes.other : nullptr);
     normalise(graph, shapes.at);
-    shapes = inferShapes(graph, binding);
+    shapes = inferShapes(graph, bindings.own);
     const Matched matched = findEncoders(graph, shapes.at);
     if (!matched.backbone()) throw Refusal(matched.complaint());
     conversion.schedule = scheduleFor(options, static_cast<int>(matched.backbone()->blocks.size()));
-    declarePorts(graph, shapes, binding);
     summarise(graph, shapes, matched, conversion);
     insertEncoders(graph, matched, shapes, conversion.schedule);
     std::vector<int> streams;
     for (const Encoder& encoder : matched.encoders)
         streams.push_back(encoder.input());
     insertEmbeddings(graph, shapes, streams);
+    if (bindings.wanted) {
+        shapes = changePictureSize(graph, shapes, matched, bindings.own, *bindings.wanted);
+        summarise(graph, shapes, encodersOf(graph, shapes.at), conversion);
+    }
+    declarePorts(graph, shapes, bindings.last());
+    conversion.decoder = decoderOf(matched, graph);
     lower(graph, shapes);
     graph.opset = kOpset;
     return graph;
@@ -139,22 +164,38 @@ std::vector<Shape> proofInputs(const Binding& binding) {
     return {binding.inputs[0].shape()};
 }
 
-// Reads, converts, writes the pending file; the graphs are gone when it returns.
-Prover prepare(const std::string& input, const ConvertOptions& options, const std::string& pending,
-               Conversion& conversion, bool& labels) {
+// Reads, converts, writes the pending file; the graphs are gone when it returns. No prover where the export
+// cannot take the inputs that were asked for.
+std::optional<Prover> prepare(const std::string& input, const ConvertOptions& options,
+                              const std::string& pending, Conversion& conversion, bool& labels) {
     std::future<std::string> digest = std::async(std::launch::async, sha256OfFile, input);
     const Graph original = readModel(input);
-    const Binding binding = bindInputs(original, options, conversion.notes);
-    conversion.size = binding.size;
-    conversion.batch = binding.dynamicBatch ? 0 : static_cast<int>(binding.inputs[0].shape()[0]);
+    const Bindings bindings = bindingsOf(original, options, conversion.notes);
+    conversion.size = bindings.last().size;
+    conversion.batch =
+        bindings.last().dynamicBatch ? 0 : static_cast<int>(bindings.last().inputs[0].shape()[0]);
     const bool again = isConverted(original);
-    Graph graph = again ? convertAgain(original, options, binding, conversion)
-                        : convertFused(original, options, binding, conversion);
+    Graph graph = again ? convertAgain(original, options, bindings.own, conversion)
+                        : convertFused(original, options, bindings, conversion);
     labels = options.labels && graph.outputs[0].type == Type::Float;
     if (labels) outputLabels(graph);
     writeMetadata(options, conversion, digest.get(), graph);
     writeModel(graph, pending);
-    return Prover(original, again ? input : "", proofInputs(binding));
+    if (bindings.wanted) return std::nullopt;
+    return Prover(original, again ? input : "", proofInputs(bindings.own));
+}
+
+// The same conversion at the export's own size and batch: what differs then are positions and shapes.
+Proof proveAtOwnSize(const std::string& input, const std::string& pending, ConvertOptions options) {
+    options.size = {};
+    options.batch = 0;
+    const PendingFile file(pending + ".own");
+    Conversion conversion;
+    bool labels = false;
+    const auto prover = prepare(input, options, file.path(), conversion, labels);
+    Proof proof = prover.value().check(file.path(), labels);
+    proof.means += ", at the export's own size";
+    return proof;
 }
 
 }  // namespace
@@ -163,8 +204,10 @@ Conversion convertModel(const std::string& input, const std::string& output, con
     Conversion conversion;
     const PendingFile file(output);
     bool labels = false;
-    const Prover prover = prepare(input, options, file.path(), conversion, labels);
-    const Proof proof = prover.check(file.path(), labels);
+    const auto prover = prepare(input, options, file.path(), conversion, labels);
+    const Proof proof =
+        prover ? prover->check(file.path(), labels) : proveAtOwnSize(input, file.path(), options);
+    if (!prover) checkRuns(file.path());
     conversion.proof = proof.means;
     conversion.provedBatches = proof.batches;
     conversion.error = proof.worst;

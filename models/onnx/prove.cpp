@@ -8,6 +8,7 @@
 #include <mpm/mpm.hpp>
 
 #include "models/onnx/evaluate.hpp"
+#include "models/onnx/read.hpp"
 
 namespace mpm::models {
 namespace {
@@ -110,6 +111,21 @@ Prover::Prover(const Graph& original, const std::string& path, const std::vector
             cv::Mat floats;
             m.convertTo(floats, CV_32F);
             m_expected.back().push_back(tensorOf(floats));
+        }
+    }
+}
+
+void checkRuns(const std::string& converted) {
+    const Graph graph = readModel(converted);
+    Shape shape = graph.inputs[0].dims;
+    if (shape[0] < 0) shape[0] = 1;
+    std::vector<std::string> names;
+    for (const Port& port : graph.outputs)
+        names.push_back(port.name);
+    for (const cv::Mat& m : forward(converted, randomInput(shape), graph.inputs[0].name, names)) {
+        for (size_t k = 0; k < m.total(); ++k) {
+            if (!std::isfinite(valueOf(m, k)))
+                throw Refusal("the converted model computes values that are no numbers: not written");
         }
     }
 }

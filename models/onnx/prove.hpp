@@ -30,4 +30,7 @@ private:
     std::vector<std::vector<Tensor>> m_expected;  // by input
 };
 
+/// Throws Refusal where OpenCV cannot run the file or finds no numbers in its outputs.
+void checkRuns(const std::string& converted);
+
 }  // namespace mpm::models

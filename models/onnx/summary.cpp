@@ -114,6 +114,8 @@ double encoderGflops(const Encoder& encoder, const std::vector<double>& tokens) 
 
 void summarise(const Graph& graph, const Shapes& shapes, const Matched& matched, Conversion& c) {
     const Encoder& backbone = *matched.backbone();
+    c.parameters = 0;
+    c.taps.clear();
     describe(backbone, c);
     std::vector<char> seen(graph.values.size(), 0);
     for (const Node& node : graph.nodes) {
@@ -132,14 +134,15 @@ void summarise(const Graph& graph, const Shapes& shapes, const Matched& matched,
     const double saved = encoderGflops(backbone, tokensAt(backbone, {})) -
                          encoderGflops(backbone, tokensAt(backbone, c.schedule));
     c.gflopsMerged = c.gflops - saved + mergeGflops(backbone, c.schedule);
-    int decoderBlocks = 0;
+    c.decoder = decoderOf(matched, graph);
+}
+
+std::string decoderOf(const Matched& matched, const Graph& graph) {
+    int blocks = 0;
     for (const Encoder& encoder : matched.encoders)
-        decoderBlocks += encoder.decoder ? static_cast<int>(encoder.blocks.size()) : 0;
-    if (decoderBlocks > 0) {
-        c.decoder = std::to_string(decoderBlocks) + " transformer blocks";
-    } else {
-        c.decoder = graph.outputs[0].dims.size() == 4 ? "linear or convolutional" : "none";
-    }
+        blocks += encoder.decoder ? static_cast<int>(encoder.blocks.size()) : 0;
+    if (blocks > 0) return std::to_string(blocks) + " transformer blocks";
+    return graph.outputs[0].dims.size() == 4 ? "linear or convolutional" : "none";
 }
 
 }  // namespace mpm::models

@@ -9,6 +9,8 @@ namespace mpm::models {
 
 void summarise(const Graph& graph, const Shapes& shapes, const Matched& matched, Conversion& conversion);
 
+std::string decoderOf(const Matched& matched, const Graph& graph);
+
 /// Operations of an encoder's blocks for one picture; `tokens` with the special ones, by block.
 double encoderGflops(const Encoder& encoder, const std::vector<double>& tokens);
 

@@ -47,9 +47,16 @@ protected:
     }
     void TearDown() override { fs::remove_all(folder); }
 
+    models::ConvertOptions options() const {
+        models::ConvertOptions chosen;
+        std::ifstream size(base + ".size");
+        if (size) size >> chosen.size.height >> chosen.size.width;
+        return chosen;
+    }
+
     void check(const std::string& model) {
         const std::string converted = (folder / "converted.onnx").string();
-        const models::Conversion conversion = models::convertModel(model, converted, {});
+        const models::Conversion conversion = models::convertModel(model, converted, options());
         EXPECT_LT(conversion.error, 1e-5);
         std::vector<cv::String> names;  // OpenCV lists them in an order of its own
         for (const models::Port& port : models::readModel(converted).outputs)

@@ -502,6 +502,29 @@ def variants(out):
               size_threshold=0)
 
 
+def make_resized(out):
+    """Exported at one size, expected at another: positions bicubic as timm resizes them, bilinear as Segmenter does."""
+    for name, head, mode in (("resized_bicubic", "tokens", "bicubic"), ("resized_bilinear", "seg", "bilinear")):
+        torch.manual_seed(len(name))
+        model = Vit(blocks(), head=head).eval()
+        spread(model)
+        base = os.path.join(out, name)
+        export(model, torch.rand(1, 3, *SIZE), base + ".onnx", 13, "")
+        h, w = model.grid
+        grid = model.pos_embed[:, 1:].reshape(1, h, w, DIM).permute(0, 3, 1, 2)
+        grid = F.interpolate(grid, size=(12, 10), mode=mode, align_corners=False, antialias=mode == "bicubic")
+        model.pos_embed.data = torch.cat([model.pos_embed[:, :1], grid.flatten(2).transpose(1, 2)], 1)
+        model.grid = (12, 10)
+        image = torch.rand(1, 3, 12 * PATCH, 10 * PATCH) * 2 - 1
+        open(base + ".size", "w").write(f"{12 * PATCH} {10 * PATCH}")
+        np.save(base + ".input.npy", image.numpy())
+        with torch.no_grad():
+            for label, schedule in (("none", ()), ("2_5", (2, 5))):
+                y, ids = model.run(image, schedule)
+                np.save(f"{base}.s{label}.output0.npy", y.numpy())
+            np.save(f"{base}.s2_5.map0.npy", ids.numpy())
+
+
 def main():
     out = sys.argv[1]
     os.makedirs(out, exist_ok=True)
@@ -522,6 +545,7 @@ def main():
         open(os.path.join(out, name + ".refused"), "w").write(word)
     if not wanted:
         variants(out)
+        make_resized(out)
 
 
 if __name__ == "__main__":
