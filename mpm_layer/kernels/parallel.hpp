@@ -7,24 +7,34 @@
 
 namespace mpm {
 
+/// The pool orders a loop's parts by itself, but out of sight of ThreadSanitizer: this counter says it again
+/// where it sees.
+inline std::atomic<unsigned> g_loopOrder{0};
+
+template <class Body>
+class ParallelBody : public cv::ParallelLoopBody {
+public:
+    explicit ParallelBody(const Body& body) : m_body(body) {}
+
+    void operator()(const cv::Range& range) const override {
+        g_loopOrder.load(std::memory_order_acquire);
+        for (int i = range.start; i < range.end; ++i)
+            m_body(i);
+        g_loopOrder.fetch_add(1, std::memory_order_release);
+    }
+
+private:
+    const Body& m_body;
+};
+
 /// body(0) ... body(count - 1), in any order, on OpenCV's threads. `grain` neighbours stay together where
 /// given.
 template <class Body>
 void parallelFor(int count, const Body& body, int grain = 0) {
-    // The pool orders all this by itself; the counter says so in a way that ThreadSanitizer sees.
-    std::atomic<int> order{0};
-    order.fetch_add(1, std::memory_order_release);
-    const double stripes = grain > 0 ? (count + grain - 1) / grain : -1.0;
-    cv::parallel_for_(
-        cv::Range(0, count),
-        [&](const cv::Range& range) {
-            order.load(std::memory_order_acquire);
-            for (int i = range.start; i < range.end; ++i)
-                body(i);
-            order.fetch_add(1, std::memory_order_release);
-        },
-        stripes);
-    order.load(std::memory_order_acquire);
+    const ParallelBody<Body> loop(body);
+    g_loopOrder.fetch_add(1, std::memory_order_release);
+    cv::parallel_for_(cv::Range(0, count), loop, grain > 0 ? (count + grain - 1) / grain : -1.0);
+    g_loopOrder.load(std::memory_order_acquire);
 }
 
 }  // namespace mpm
