@@ -1,0 +1,240 @@
+// Each kernel against a scalar loop, at sizes around a vector's width and from misaligned memory.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "mpm_layer/kernels/attention.hpp"
+#include "mpm_layer/kernels/bf16.hpp"
+#include "mpm_layer/kernels/nearest.hpp"
+#include "mpm_layer/kernels/product.hpp"
+#include "mpm_layer/kernels/rows.hpp"
+#include "support/random.hpp"
+
+namespace mpm::test {
+namespace {
+
+using namespace kernels;
+
+const int kSizes[] = {1, 2, 3, 7, 8, 11, 12, 13, 15, 16, 17, 31, 32, 33, 47, 48, 49, 191, 192, 193, 257};
+
+// Rows with room behind them for whole groups, starting one float past an aligned address.
+class LeftOperand {
+public:
+    LeftOperand(const cv::Mat& rows, size_t stride) : m_buffer(paddedSize(rows.rows, stride) + 1) {
+        std::fill_n(m_buffer.data(), paddedSize(rows.rows, stride) + 1, 1e30f);
+        for (int r = 0; r < rows.rows; ++r)
+            std::copy_n(rows.ptr<float>(r), rows.cols, m_buffer.data() + 1 + r * stride);
+    }
+    const float* data() const { return m_buffer.data() + 1; }
+
+private:
+    Buffer m_buffer;
+};
+
+double activated(double x, Activation activation) {
+    switch (activation) {
+        case Activation::Gelu:
+            return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+        case Activation::GeluTanh:
+            return 0.5 * x * (1 + std::tanh(std::sqrt(2 / CV_PI) * (x + 0.044715 * x * x * x)));
+        case Activation::GeluQuick:
+            return x / (1 + std::exp(-1.702 * x));
+        case Activation::Silu:
+            return x / (1 + std::exp(-x));
+        case Activation::Relu:
+            return std::max(x, 0.0);
+        case Activation::None:
+            break;
+    }
+    return x;
+}
+
+struct ProductCase {
+    int rows, depth, columns;
+};
+
+void checkProduct(const ProductCase& c, bool half) {
+    const cv::Mat left = randomMatrix(c.rows, c.depth, 1), right = randomMatrix(c.depth, c.columns, 2);
+    const cv::Mat bias = randomMatrix(1, c.columns, 3), scale = randomMatrix(1, c.columns, 4);
+    const cv::Mat gate = randomMatrix(c.rows, c.columns, 5), before = randomMatrix(c.rows, c.columns, 6);
+    cv::Mat output = before.clone();
+    Epilogue epilogue;
+    epilogue.bias = bias.ptr<float>();
+    epilogue.activation = Activation::Gelu;
+    epilogue.gate = gate.ptr<float>();
+    epilogue.scale = scale.ptr<float>();
+    epilogue.add = true;
+    if (half) {
+        const size_t stride = paddedStride(pairsOf(c.depth));
+        std::vector<Bf16Pair> pairs(paddedSize(c.rows, stride));
+        for (int r = 0; r < c.rows; ++r)
+            packPairs(left.ptr<float>(r), c.depth, pairs.data() + r * stride);
+        const PackedWeightsBf16 weights(right.ptr<float>(), c.columns, c.depth, c.columns);
+        productBf16(pairs.data(), stride, c.rows, weights, epilogue, output.ptr<float>(), c.columns);
+    } else {
+        const size_t stride = paddedStride(c.depth);
+        const LeftOperand rows(left, stride);
+        const PackedWeights weights(right.ptr<float>(), c.columns, c.depth, c.columns);
+        product(rows.data(), stride, c.rows, weights, epilogue, output.ptr<float>(), c.columns);
+    }
+    const double tolerance = (half ? 2e-2 : 2e-6) * std::sqrt(c.depth) * 10;
+    for (int r = 0; r < c.rows; ++r) {
+        for (int n = 0; n < c.columns; ++n) {
+            double sum = bias.at<float>(n);
+            for (int k = 0; k < c.depth; ++k)
+                sum += static_cast<double>(left.at<float>(r, k)) * right.at<float>(k, n);
+            const double wanted = before.at<float>(r, n) + activated(sum, Activation::Gelu) *
+                                                               gate.at<float>(r, n) * scale.at<float>(n);
+            ASSERT_NEAR(output.at<float>(r, n), wanted, tolerance)
+                << c.rows << "x" << c.depth << "x" << c.columns;
+        }
+    }
+}
+
+TEST(Product, EqualsScalarLoops) {
+    for (int size : kSizes) {
+        checkProduct({size, 33, 17}, false);
+        checkProduct({5, size, 40}, false);
+        checkProduct({13, 19, size}, false);
+    }
+    checkProduct({50, 777, 100}, false);
+}
+
+TEST(Product, EqualsScalarLoopsInBf16) {
+    if (!hasBf16()) GTEST_SKIP() << "this processor multiplies no bf16";
+    for (int size : kSizes) {
+        checkProduct({size, 33, 17}, true);
+        checkProduct({5, size, 40}, true);
+        checkProduct({13, 19, size}, true);
+    }
+    checkProduct({50, 777, 100}, true);
+}
+
+TEST(Product, EveryActivation) {
+    cv::Mat points(1, 401, CV_32F);
+    for (int i = 0; i < 401; ++i)
+        points.at<float>(i) = static_cast<float>(i - 200) * 0.06f;
+    const cv::Mat identity = cv::Mat::ones(1, 1, CV_32F);
+    const PackedWeights weights(points.ptr<float>(), 401, 1, 401);
+    const LeftOperand rows(identity, paddedStride(1));
+    for (Activation activation : {Activation::None, Activation::Gelu, Activation::GeluTanh,
+                                  Activation::GeluQuick, Activation::Silu, Activation::Relu}) {
+        Epilogue epilogue;
+        epilogue.activation = activation;
+        std::vector<float> output(401);
+        product(rows.data(), paddedStride(1), 1, weights, epilogue, output.data(), 401);
+        for (int i = 0; i < 401; ++i)
+            EXPECT_NEAR(output[i], activated(points.at<float>(i), activation), 2e-6);
+    }
+}
+
+void checkAttention(int tokens, int size, bool biased) {
+    const size_t stride = paddedStride(3 * size);
+    const cv::Mat qkv = randomMatrix(tokens, 3 * size, tokens + size, 2.0), bias = randomMatrix(1, tokens, 9);
+    const LeftOperand rows(qkv, stride);
+    AttentionHead head{rows.data(),
+                       rows.data() + size,
+                       rows.data() + 2 * size,
+                       stride,
+                       tokens,
+                       size,
+                       0.5f / std::sqrt(static_cast<float>(size))};
+    if (biased) head.keyBias = bias.ptr<float>();
+    cv::Mat output(tokens, size, CV_32F);
+    for (int q = 0; q < tokens; q += queryPanel())
+        attendPanel(head, q, output.ptr<float>(q), size);
+    for (int q = 0; q < tokens; ++q) {
+        std::vector<double> weight(tokens);
+        double highest = -1e300, total = 0;
+        for (int k = 0; k < tokens; ++k) {
+            double logit = 0;
+            for (int i = 0; i < size; ++i)
+                logit += static_cast<double>(qkv.at<float>(q, i)) * qkv.at<float>(k, size + i);
+            weight[k] = logit * head.scale + (biased ? bias.at<float>(k) : 0);
+            highest = std::max(highest, weight[k]);
+        }
+        for (double& w : weight)
+            total += w = std::exp(w - highest);
+        for (int i = 0; i < size; ++i) {
+            double wanted = 0;
+            for (int k = 0; k < tokens; ++k)
+                wanted += weight[k] / total * qkv.at<float>(k, 2 * size + i);
+            ASSERT_NEAR(output.at<float>(q, i), wanted, 2e-5) << tokens << " tokens, head of " << size;
+        }
+    }
+}
+
+TEST(Attention, EqualsScalarLoops) {
+    for (int tokens : {1, 2, 11, 12, 13, 31, 32, 33, 65}) {
+        for (int size : {1, 5, 8, 16, 24, 32, 48, 64, 80, 88, 96, 128})
+            checkAttention(tokens, size, tokens % 2 == 0);
+    }
+    for (int tokens : {239, 240, 241, 500})
+        checkAttention(tokens, 32, true);  // around a block of keys
+}
+
+TEST(Attention, LargeLogitsStayFinite) {
+    const size_t stride = paddedStride(24);
+    cv::Mat qkv = randomMatrix(300, 24, 1, 1.0);
+    qkv.colRange(0, 16) *= 300;
+    const LeftOperand rows(qkv, stride);
+    const AttentionHead head{rows.data(), rows.data() + 8, rows.data() + 16, stride, 300, 8, 1.0f};
+    cv::Mat output(300, 8, CV_32F);
+    for (int q = 0; q < 300; q += queryPanel())
+        attendPanel(head, q, output.ptr<float>(q), 8);
+    EXPECT_TRUE(cv::checkRange(output));
+}
+
+TEST(Rows, LayerNormAndUnitRow) {
+    for (int width : kSizes) {
+        const cv::Mat memory = randomMatrix(1, width + 1, width, 3.0) + 1.5;
+        const float* in = memory.ptr<float>() + 1;
+        const cv::Mat weight = randomMatrix(1, width, 1), bias = randomMatrix(1, width, 2);
+        std::vector<float> normed(width + 1, 7.0f), unit(width + 1, 7.0f);
+        layerNorm(in, width, weight.ptr<float>(), bias.ptr<float>(), 1e-5f, normed.data());
+        ASSERT_TRUE(unitRow(in, width, unit.data()));
+        double mean = 0, variance = 0, squares = 0;
+        for (int k = 0; k < width; ++k)
+            mean += in[k] / static_cast<double>(width);
+        for (int k = 0; k < width; ++k) {
+            variance += (in[k] - mean) * (in[k] - mean) / width;
+            squares += static_cast<double>(in[k]) * in[k];
+        }
+        for (int k = 0; k < width; ++k) {
+            const double wanted =
+                (in[k] - mean) / std::sqrt(variance + 1e-5) * weight.at<float>(k) + bias.at<float>(k);
+            EXPECT_NEAR(normed[k], wanted, 2e-5) << "width " << width;
+            EXPECT_NEAR(unit[k], in[k] / std::sqrt(squares), 1e-6) << "width " << width;
+        }
+        EXPECT_EQ(normed[width], 7.0f) << "nothing past the row is written";
+        EXPECT_EQ(unit[width], 7.0f);
+    }
+}
+
+TEST(Nearest, ColumnsEqualScalarLoops) {
+    for (int count : {1, 2, 31, 32, 33, 70}) {
+        for (int rows : {1, 12, 13, 50}) {
+            const cv::Mat left = randomMatrix(rows, 20, rows), right = randomMatrix(count, 20, 100 + count);
+            const size_t stride = paddedStride(20);
+            const LeftOperand operand(left, stride);
+            Buffer panels(panelsSize(count, 20));
+            std::fill_n(panels.data(), panelsSize(count, 20), 0.0f);
+            for (int i = 0; i < count; ++i)
+                packColumn(right.ptr<float>(i), 20, i, panels.data());
+            Best best(rows);
+            nearestColumns(operand.data(), stride, 0, rows, {nullptr, 0, panels.data(), count, 20}, best);
+            for (int r = 0; r < rows; ++r) {
+                int wanted = 0;
+                for (int i = 1; i < count; ++i) {
+                    if (left.row(r).dot(right.row(i)) > left.row(r).dot(right.row(wanted))) wanted = i;
+                }
+                EXPECT_EQ(best.index[r], wanted);
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace mpm::test
