@@ -1,4 +1,5 @@
 #include "mpm_layer/dnn/element_layers.hpp"
+#include "mpm_layer/kernels/parallel.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -75,8 +76,8 @@ void combine(const Operands& o, float* out, F f) {
     for (int k = 0; k + 1 < rank; ++k)
         rows *= static_cast<size_t>(o.shape[k]);
     const size_t ia = o.stepsA.back(), ib = o.stepsB.back();
-    cv::parallel_for_(
-        cv::Range(0, static_cast<int>(rows)),
+    parallelRanges(
+        static_cast<int>(rows),
         [&](const cv::Range& range) {
             for (int row = range.start; row < range.end; ++row) {
                 size_t rest = row, pa = 0, pb = 0;
@@ -90,7 +91,7 @@ void combine(const Operands& o, float* out, F f) {
                     to[k] = f(o.a[pa + k * ia], o.b[pb + k * ib]);
             }
         },
-        std::max(1.0, static_cast<double>(rows) * inner / kChunk));
+        std::max(1, static_cast<int>(kChunk) / std::max(1, inner)));
 }
 
 }  // namespace
@@ -154,7 +155,7 @@ void FunctionLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>
     const float* from = x.ptr<float>();
     float* to = out[0].ptr<float>();
     const int chunks = static_cast<int>((count + kChunk - 1) / kChunk);
-    cv::parallel_for_(cv::Range(0, chunks), [&](const cv::Range& range) {
+    parallelRanges(chunks, [&](const cv::Range& range) {
         const size_t end = std::min(count, static_cast<size_t>(range.end) * kChunk);
         for (size_t k = static_cast<size_t>(range.start) * kChunk; k < end; ++k)
             to[k] = m_function(from[k]);

@@ -1,4 +1,5 @@
 #include "mpm_layer/dnn/embed_layer.hpp"
+#include "mpm_layer/kernels/parallel.hpp"
 
 #include <algorithm>
 
@@ -49,7 +50,7 @@ void EmbedLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& o
     const int chunks = (tokens + kChunk - 1) / kChunk;
     for (int b = 0; b < images; ++b)
         std::copy_n(table.ptr<float>(), table.total(), out[0].ptr<float>() + b * table.total());
-    cv::parallel_for_(cv::Range(0, images * chunks), [&](const cv::Range& range) {
+    parallelRanges(images * chunks, [&](const cv::Range& range) {
         for (int k = range.start; k < range.end; ++k) {
             const int b = k / chunks, begin = k % chunks * kChunk, end = std::min(tokens, begin + kChunk);
             const float* from = x.ptr<float>() + b * size;

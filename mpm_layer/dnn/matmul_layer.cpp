@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "mpm_layer/kernels/parallel.hpp"
 #include "mpm_layer/kernels/product.hpp"
 
 namespace mpm::dnn {
@@ -97,7 +98,7 @@ void MatMulLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& 
     const int rows = a.size[a.dims - 2], depth = a.size[a.dims - 1], columns = b.size[b.dims - 1];
     const size_t sizeA = static_cast<size_t>(rows) * depth, sizeB = static_cast<size_t>(depth) * columns;
     const size_t sizeC = static_cast<size_t>(rows) * columns, padded = kernels::paddedSize(rows, depth);
-    cv::parallel_for_(cv::Range(0, static_cast<int>(batches.count())), [&](const cv::Range& range) {
+    parallelRanges(static_cast<int>(batches.count()), [&](const cv::Range& range) {
         kernels::Buffer left(padded);  // whole row groups are read
         std::fill_n(left.data(), padded, 0.f);
         for (int k = range.start; k < range.end; ++k) {

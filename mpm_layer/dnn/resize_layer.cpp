@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "mpm_layer/kernels/parallel.hpp"
 #include "mpm_layer/kernels/upsample.hpp"
 
 namespace mpm::dnn {
@@ -52,7 +53,7 @@ void ResizeLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& 
     const kernels::Runs across = kernels::bilinearRuns(width, m_columns, m_alignCorners);
     const size_t plane = static_cast<size_t>(height) * width;
     const int count = m_argmax ? images * m_rows : images * classes * m_rows;
-    cv::parallel_for_(cv::Range(0, count), [&](const cv::Range& range) {
+    parallelRanges(count, [&](const cv::Range& range) {
         std::vector<float> row(width + 1), best(m_columns);
         std::vector<int> labels(m_columns);
         for (int k = range.start; k < range.end; ++k) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "mpm_layer/kernels/parallel.hpp"
 #include "mpm_layer/kernels/rows.hpp"
 
 namespace mpm::dnn {
@@ -42,7 +43,7 @@ void LayerNormLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat
     const cv::Mat bias = operands(in.size()) > 2 ? operand(in, 2) : cv::Mat();
     const int width = x.size[x.dims - 1];
     const int rows = static_cast<int>(x.total() / width);
-    cv::parallel_for_(cv::Range(0, rows), [&](const cv::Range& range) {
+    parallelRanges(rows, [&](const cv::Range& range) {
         for (int r = range.start; r < range.end; ++r) {
             const size_t at = static_cast<size_t>(r) * width;
             kernels::layerNorm(x.ptr<float>() + at, width, weight.ptr<float>(),
@@ -94,7 +95,7 @@ void LinearLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& 
     epilogue.bias = m_bias.empty() ? nullptr : m_bias.data();
     const int rows = static_cast<int>(x.total() / depth), group = kernels::rowGroup();
     const int chunk = (64 + group - 1) / group * group;
-    cv::parallel_for_(cv::Range(0, (rows + chunk - 1) / chunk), [&](const cv::Range& range) {
+    parallelRanges((rows + chunk - 1) / chunk, [&](const cv::Range& range) {
         kernels::Buffer padded;
         for (int k = range.start; k < range.end; ++k) {
             const int begin = k * chunk, count = std::min(chunk, rows - begin);

@@ -18,8 +18,7 @@ public:
 
     void operator()(const cv::Range& range) const override {
         g_loopOrder.load(std::memory_order_acquire);
-        for (int i = range.start; i < range.end; ++i)
-            m_body(i);
+        m_body(range);
         g_loopOrder.fetch_add(1, std::memory_order_release);
     }
 
@@ -27,14 +26,24 @@ private:
     const Body& m_body;
 };
 
-/// body(0) ... body(count - 1), in any order, on OpenCV's threads. `grain` neighbours stay together where
-/// given.
+/// body(range) for ranges that together are 0..count, in any order, on OpenCV's threads. `grain` neighbours
+/// stay together where given.
 template <class Body>
-void parallelFor(int count, const Body& body, int grain = 0) {
+void parallelRanges(int count, const Body& body, int grain = 0) {
     const ParallelBody<Body> loop(body);
     g_loopOrder.fetch_add(1, std::memory_order_release);
     cv::parallel_for_(cv::Range(0, count), loop, grain > 0 ? (count + grain - 1) / grain : -1.0);
     g_loopOrder.load(std::memory_order_acquire);
+}
+
+/// body(0) ... body(count - 1), likewise.
+template <class Body>
+void parallelFor(int count, const Body& body, int grain = 0) {
+    const auto each = [&](const cv::Range& range) {
+        for (int i = range.start; i < range.end; ++i)
+            body(i);
+    };
+    parallelRanges(count, each, grain);
 }
 
 }  // namespace mpm
