@@ -8,6 +8,8 @@
 namespace mpm::dnn {
 namespace {
 
+constexpr int kRowsPerTask = 16;
+
 // One row of one class between two source rows.
 void blendRows(const float* plane, int width, const kernels::Tap& tap, float* row) {
     const float* low = plane + static_cast<size_t>(tap.index) * width;
@@ -52,25 +54,30 @@ void ResizeLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& 
     const std::vector<kernels::Tap> down = kernels::bilinearTaps(height, m_rows, m_alignCorners);
     const kernels::Runs across = kernels::bilinearRuns(width, m_columns, m_alignCorners);
     const size_t plane = static_cast<size_t>(height) * width;
-    const int count = m_argmax ? images * m_rows : images * classes * m_rows;
-    parallelRanges(count, [&](const cv::Range& range) {
-        std::vector<float> row(width + 1), best(m_columns);
-        std::vector<int> labels(m_columns);
+    const auto blended = [&](int above, int row, float* to) {
+        blendRows(x.ptr<float>() + above * plane, width, down[row], to);
+    };
+    if (m_argmax) {
+        parallelRanges(
+            images * m_rows,
+            [&](const cv::Range& range) {
+                std::vector<float> rows(static_cast<size_t>(classes) * width);
+                std::vector<int> labels(m_columns);
+                for (int k = range.start; k < range.end; ++k) {
+                    for (int c = 0; c < classes; ++c)
+                        blended(k / m_rows * classes + c, k % m_rows, &rows[c * width]);
+                    kernels::stretchArgmax(rows.data(), width, classes, across, labels.data());
+                    writeIntegers(labels.data(), m_columns, out[0], static_cast<size_t>(k) * m_columns);
+                }
+            },
+            kRowsPerTask);
+        return;
+    }
+    parallelRanges(images * classes * m_rows, [&](const cv::Range& range) {
+        std::vector<float> row(width);
         for (int k = range.start; k < range.end; ++k) {
-            const kernels::Tap& tap = down[k % m_rows];
-            const int above = k / m_rows;  // picture, or picture and class
-            if (!m_argmax) {
-                blendRows(x.ptr<float>() + above * plane, width, tap, row.data());
-                kernels::stretchRow(row.data(), across,
-                                    out[0].ptr<float>() + static_cast<size_t>(k) * m_columns);
-                continue;
-            }
-            for (int c = 0; c < classes; ++c) {
-                blendRows(x.ptr<float>() + (static_cast<size_t>(above) * classes + c) * plane, width, tap,
-                          row.data());
-                kernels::stretchBest(row.data(), across, c, best.data(), labels.data());
-            }
-            writeIntegers(labels.data(), m_columns, out[0], static_cast<size_t>(k) * m_columns);
+            blended(k / m_rows, k % m_rows, row.data());
+            kernels::stretchRow(row.data(), across, out[0].ptr<float>() + static_cast<size_t>(k) * m_columns);
         }
     });
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpm_layer/kernels/upsample.cpp"
@@ -9,52 +10,83 @@
 // Highway's per-target headers come after foreach_target.
 #include <hwy/highway.h>
 
+#include "mpm_layer/kernels/lanes-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
 
-// body(value vector, column, lanes) over every output column; the last vector of a run may hold fewer lanes.
-template <class Body>
-HWY_INLINE void overColumns(const float* row, const Runs& runs, const Body& body) {
-    const hn::ScalableTag<float> d;
+void StretchRow(const float* row, const Runs& runs, float* out) {
+    const FloatTag d;
     const int lanes = static_cast<int>(hn::Lanes(d));
     for (const Run& run : runs.runs) {
-        const auto start = hn::Set(d, row[run.index]);
-        const auto slope = hn::Set(d, row[run.next] - row[run.index]);
+        const Float start = hn::Set(d, row[run.index]);
+        const Float slope = hn::Set(d, row[run.next] - row[run.index]);
         for (int k = run.begin; k < run.end; k += lanes) {
-            const auto weight = hn::LoadU(d, runs.weights.data() + k);  // padded by a vector at the end
-            body(hn::MulAdd(weight, slope, start), k, std::min(lanes, run.end - k));
+            const Float weight = hn::LoadU(d, runs.weights.data() + k);  // padded by a vector at the end
+            storePart(hn::MulAdd(weight, slope, start), out + k, std::min(lanes, run.end - k));
         }
     }
 }
 
-void StretchRow(const float* row, const Runs& runs, float* out) {
-    const hn::ScalableTag<float> d;
-    const int lanes = static_cast<int>(hn::Lanes(d));
-    overColumns(row, runs, [&](auto value, int k, int count) HWY_ATTR {
-        if (count == lanes) {
-            hn::StoreU(value, d, out + k);
-        } else {
-            hn::BlendedStore(value, hn::FirstN(d, static_cast<size_t>(count)), d, out + k);
+// A vector of output columns between the same two samples.
+struct Piece {
+    int index, next, begin, count;
+};
+
+// Pieces side by side: each is one chain of compare and select, too slow to wait for alone.
+constexpr int kAbreast = 4;
+
+// Classes run inside: the best values and their labels stay in registers until all have been seen.
+HWY_INLINE void argmaxPieces(const float* row, size_t stride, int classes, const float* weights,
+                             const Piece* pieces, int* labels) {
+    const FloatTag d;
+    const hn::RebindToSigned<FloatTag> di;
+    using Index = hn::Vec<decltype(di)>;
+    Float weight[kAbreast], best[kAbreast];
+    Index label[kAbreast];
+#pragma GCC unroll 4
+    for (int p = 0; p < kAbreast; ++p) {
+        weight[p] = hn::LoadU(d, weights + pieces[p].begin);
+        best[p] = hn::Set(d, -std::numeric_limits<float>::infinity());
+        label[p] = hn::Zero(di);
+    }
+    for (int c = 0; c < classes; ++c, row += stride) {
+        const Index mine = hn::Set(di, c);
+#pragma GCC unroll 4
+        for (int p = 0; p < kAbreast; ++p) {
+            const float start = row[pieces[p].index];
+            const Float slope = hn::Set(d, row[pieces[p].next] - start);
+            const Float value = hn::MulAdd(weight[p], slope, hn::Set(d, start));
+            const auto wins = hn::Gt(value, best[p]);
+            best[p] = hn::IfThenElse(wins, value, best[p]);
+            label[p] = hn::IfThenElse(hn::RebindMask(di, wins), mine, label[p]);
         }
-    });
+    }
+    HWY_ALIGN int part[HWY_MAX_BYTES / sizeof(int)];
+    for (int p = 0; p < kAbreast; ++p) {
+        hn::Store(label[p], di, part);
+        std::copy_n(part, pieces[p].count, labels + pieces[p].begin);
+    }
 }
 
-void StretchBest(const float* row, const Runs& runs, int label, float* best, int* labels) {
-    const hn::ScalableTag<float> d;
-    const hn::RebindToSigned<decltype(d)> di;
-    const auto mine = hn::Set(di, label);
-    overColumns(row, runs, [&](auto value, int k, int count) HWY_ATTR {
-        const auto part = hn::FirstN(d, static_cast<size_t>(count));
-        const auto old = hn::MaskedLoad(part, d, best + k);
-        // A NaN that came first must give way: greater, or the old one is no number.
-        const auto wins = hn::And(
-            part,
-            label == 0 ? part : hn::Or(hn::Gt(value, old), hn::And(hn::Ne(old, old), hn::Eq(value, value))));
-        hn::BlendedStore(value, wins, d, best + k);
-        hn::BlendedStore(mine, hn::RebindMask(di, wins), di, labels + k);
-    });
+void StretchArgmax(const float* rows, size_t stride, int classes, const Runs& runs, int* labels) {
+    const int lanes = static_cast<int>(hn::Lanes(FloatTag()));
+    Piece pieces[kAbreast];
+    int waiting = 0;
+    const auto flush = [&]() HWY_ATTR {
+        for (int p = waiting; p < kAbreast; ++p)
+            pieces[p] = pieces[0];
+        if (waiting > 0) argmaxPieces(rows, stride, classes, runs.weights.data(), pieces, labels);
+        waiting = 0;
+    };
+    for (const Run& run : runs.runs) {
+        for (int k = run.begin; k < run.end; k += lanes) {
+            pieces[waiting++] = {run.index, run.next, k, std::min(lanes, run.end - k)};
+            if (waiting == kAbreast) flush();
+        }
+    }
+    flush();
 }
 
 }  // namespace HWY_NAMESPACE
@@ -65,7 +97,7 @@ HWY_AFTER_NAMESPACE();
 namespace mpm::kernels {
 
 HWY_EXPORT(StretchRow);
-HWY_EXPORT(StretchBest);
+HWY_EXPORT(StretchArgmax);
 
 std::vector<Tap> bilinearTaps(int from, int to, bool alignCorners) {
     std::vector<Tap> taps(to);
@@ -98,8 +130,8 @@ void stretchRow(const float* row, const Runs& runs, float* out) {
     HWY_DYNAMIC_DISPATCH(StretchRow)(row, runs, out);
 }
 
-void stretchBest(const float* row, const Runs& runs, int label, float* best, int* labels) {
-    HWY_DYNAMIC_DISPATCH(StretchBest)(row, runs, label, best, labels);
+void stretchArgmax(const float* rows, size_t stride, int classes, const Runs& runs, int* labels) {
+    HWY_DYNAMIC_DISPATCH(StretchArgmax)(rows, stride, classes, runs, labels);
 }
 
 }  // namespace mpm::kernels

@@ -1,6 +1,7 @@
 // Bilinear enlarging of one row at a time.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 namespace mpm::kernels {
@@ -27,8 +28,8 @@ Runs bilinearRuns(int from, int to, bool alignCorners);
 
 void stretchRow(const float* row, const Runs& runs, float* out);
 
-/// One class of an argmax over stretched rows: where it beats `best`, its value and label take the place.
-/// Class 0 starts anew; the lowest class wins ties, a NaN never wins against a number.
-void stretchBest(const float* row, const Runs& runs, int label, float* best, int* labels);
+/// Labels of one output row: of `classes` rows (`stride` apart), stretched alike, the one with the largest
+/// value. The lowest wins ties, a NaN never wins.
+void stretchArgmax(const float* rows, size_t stride, int classes, const Runs& runs, int* labels);
 
 }  // namespace mpm::kernels
