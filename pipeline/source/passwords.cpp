@@ -1,5 +1,7 @@
+#include <algorithm>
+#include <array>
 #include <cctype>
-#include <regex>
+#include <string_view>
 
 #include "pipeline/source/source.hpp"
 
@@ -7,8 +9,14 @@ namespace mpm::pipeline {
 
 namespace {
 
+bool isBlank(char c) {
+    return std::isspace(static_cast<unsigned char>(c)) != 0;
+}
 bool endsWord(char c) {
-    return std::isspace(static_cast<unsigned char>(c)) || c == '"' || c == '\'';
+    return isBlank(c) || c == '"' || c == '\'';
+}
+bool isKeyPart(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
 }
 
 /// user:password@host. A password may hold '/' or '@' where somebody forgot to escape it, so the credentials
@@ -35,11 +43,49 @@ std::string hideUserInfo(const std::string& text) {
     return result + text.substr(from);
 }
 
+/// The word before the '=' at `equals`, in lower case.
+std::string keyBefore(const std::string& text, size_t equals) {
+    size_t start = equals;
+    while (start > 0 && isKeyPart(text[start - 1]))
+        --start;
+    std::string key = text.substr(start, equals - start);
+    std::transform(key.begin(), key.end(), key.begin(), [](unsigned char c) { return std::tolower(c); });
+    return key;
+}
+
+bool namesSecret(const std::string& key) {
+    constexpr std::array<std::string_view, 13> kSecrets = {
+        "pass",  "password", "passwd", "passphrase", "pwd",     "pw",  "user-pw",
+        "token", "secret",   "apikey", "api_key",    "api-key", "auth"};
+    return std::find(kSecrets.begin(), kSecrets.end(), key) != kSecrets.end();
+}
+
+/// Past the value that begins at `start`: a quoted text, or up to what parts parameters in URLs and
+/// pipelines.
+size_t valueEnd(const std::string& text, size_t start) {
+    if (start < text.size() && (text[start] == '"' || text[start] == '\'')) {
+        const size_t quote = text.find(text[start], start + 1);
+        return quote == std::string::npos ? text.size() : quote + 1;
+    }
+    size_t end = start;
+    while (end < text.size() && !isBlank(text[end]) && text[end] != '&' && text[end] != ';' &&
+           text[end] != '!')
+        ++end;
+    return end;
+}
+
+/// password=..., user-pw=..., token=... in queries and GStreamer pipelines.
 std::string hideParameters(const std::string& text) {
-    static const std::regex secret(
-        R"re(\b(pass(?:word|wd|phrase)?|pwd|pw|user-pw|token|secret|api_?key|auth)=("[^"]*"|'[^']*'|[^&;\s!]+))re",
-        std::regex::icase | std::regex::optimize);
-    return std::regex_replace(text, secret, "$1=***");
+    std::string result;
+    size_t from = 0;
+    for (size_t equals; (equals = text.find('=', from)) != std::string::npos;) {
+        result += text.substr(from, equals + 1 - from);
+        from = equals + 1;
+        if (!namesSecret(keyBefore(text, equals))) continue;
+        from = valueEnd(text, from);
+        result += "***";
+    }
+    return result + text.substr(from);
 }
 
 }  // namespace
