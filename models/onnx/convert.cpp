@@ -10,6 +10,7 @@
 #include "models/onnx/bind.hpp"
 #include "models/onnx/digest.hpp"
 #include "models/onnx/insert.hpp"
+#include "models/onnx/insert_layers.hpp"
 #include "models/onnx/labels_output.hpp"
 #include "models/onnx/lower.hpp"
 #include "models/onnx/normalise.hpp"
@@ -132,8 +133,8 @@ Bindings bindingsOf(const Graph& graph, const ConvertOptions& options, std::vect
     return {own, asked};
 }
 
-Graph convertFused(const Graph& original, const ConvertOptions& options, const Bindings& bindings,
-                   Conversion& conversion) {
+Graph convertExport(const Graph& original, const ConvertOptions& options, const Bindings& bindings,
+                    Conversion& conversion) {
     Graph graph = original;
     Shapes shapes = inferShapes(graph, bindings.own);
     fold(graph, shapes.at, shapes.dynamic ? &shapes.other : nullptr);
@@ -143,6 +144,14 @@ Graph convertFused(const Graph& original, const ConvertOptions& options, const B
     if (!matched.backbone()) throw Refusal(matched.complaint());
     conversion.schedule = scheduleFor(options, static_cast<int>(matched.backbone()->blocks.size()));
     summarise(graph, shapes, matched, conversion);
+    if (options.form == Form::Layers) {
+        if (bindings.wanted)
+            throw Refusal("the layers form keeps the export's size: export the model at the size wanted");
+        insertLayers(graph, matched, shapes, conversion.schedule);
+        declarePorts(graph, shapes, bindings.own);
+        standardise(graph, shapes);
+        return graph;
+    }
     insertEncoders(graph, matched, shapes, conversion.schedule);
     std::vector<int> streams;
     for (const Encoder& encoder : matched.encoders)
@@ -171,13 +180,18 @@ std::optional<Prover> prepare(const std::string& input, const ConvertOptions& op
     std::future<std::string> digest = std::async(std::launch::async, sha256OfFile, input);
     const Graph original = readModel(input);
     const Bindings bindings = bindingsOf(original, options, conversion.notes);
+    if (options.form == Form::Layers && bindings.last().inputs[0].shape()[0] != 1) {
+        throw Refusal(
+            "the layers form takes one picture at a time: export with batch 1, or use --form fused");
+    }
     conversion.size = bindings.last().size;
     conversion.batch =
         bindings.last().dynamicBatch ? 0 : static_cast<int>(bindings.last().inputs[0].shape()[0]);
     const bool again = isConverted(original);
     Graph graph = again ? convertAgain(original, options, bindings.own, conversion)
-                        : convertFused(original, options, bindings, conversion);
+                        : convertExport(original, options, bindings, conversion);
     labels = options.labels && graph.outputs[0].type == Type::Float;
+    if (labels && options.form == Form::Layers) throw Refusal("labels come with --form fused only");
     if (labels) outputLabels(graph);
     writeMetadata(options, conversion, digest.get(), graph);
     writeModel(graph, pending);
@@ -200,13 +214,15 @@ Proof proveAtOwnSize(const std::string& input, const std::string& pending, Conve
 
 }  // namespace
 
-Conversion convertModel(const std::string& input, const std::string& output, const ConvertOptions& options) {
+Conversion convertModel(const std::string& input, const std::string& output, const ConvertOptions& given) {
+    ConvertOptions options = given;
+    if (options.form == Form::Layers) options.batch = 1;
     Conversion conversion;
     const PendingFile file(output);
     bool labels = false;
     const auto prover = prepare(input, options, file.path(), conversion, labels);
-    const Proof proof =
-        prover ? prover->check(file.path(), labels) : proveAtOwnSize(input, file.path(), options);
+    const Proof proof = prover ? prover->check(file.path(), labels, options.form == Form::Layers)
+                               : proveAtOwnSize(input, file.path(), options);
     if (!prover) checkRuns(file.path());
     conversion.proof = proof.means;
     conversion.provedBatches = proof.batches;

@@ -91,6 +91,16 @@ std::vector<cv::Mat> forward(const std::string& path, const cv::Mat& x, const st
     return outputs;
 }
 
+std::vector<cv::Mat> evaluated(const std::string& path, const cv::Mat& x) {
+    std::vector<cv::Mat> outputs;
+    for (const Tensor& t : evaluate(readModel(path), {tensorOf(x)})) {
+        const std::vector<int> sizes = sizesOf(t.shape());
+        outputs.push_back(
+            cv::Mat(static_cast<int>(sizes.size()), sizes.data(), CV_32F, const_cast<float*>(t.f())).clone());
+    }
+    return outputs;
+}
+
 }  // namespace
 
 Prover::Prover(const Graph& original, const std::string& path, const std::vector<Shape>& inputs)
@@ -130,12 +140,13 @@ void checkRuns(const std::string& converted) {
     }
 }
 
-Proof Prover::check(const std::string& converted, bool labels) const {
+Proof Prover::check(const std::string& converted, bool labels, bool plainly) const {
     Proof proof;
     proof.means = m_means;
     for (size_t n = 0; n < m_inputs.size(); ++n) {
+        const cv::Mat x = randomInput(m_inputs[n]);
         const std::vector<cv::Mat> found =
-            forward(converted, randomInput(m_inputs[n]), m_inputName, m_outputNames);
+            plainly ? evaluated(converted, x) : forward(converted, x, m_inputName, m_outputNames);
         for (size_t k = 0; k < found.size(); ++k) {
             const Tensor& expected = m_expected[n][k];
             const double away = labels && k == 0 ? labelDifference(expected, found[k])

@@ -18,9 +18,9 @@ public:
     /// `path` not empty: OpenCV runs that file; otherwise the graph is evaluated plainly.
     Prover(const Graph& original, const std::string& path, const std::vector<Shape>& inputs);
 
-    /// `labels`: the converted model's output 0 is the argmax of the original's. Throws Refusal where they
-    /// differ.
-    Proof check(const std::string& converted, bool labels) const;
+    /// `plainly`: the converted file is evaluated too, for engines that are not here. `labels`: the converted
+    /// model's output 0 is the argmax of the original's. Throws Refusal where they differ.
+    Proof check(const std::string& converted, bool labels, bool plainly = false) const;
 
 private:
     std::string m_means;

@@ -1,10 +1,13 @@
 #include "models/onnx/write.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <set>
 
 #include <onnx/onnx_pb.h>
 #include <opencv2/core.hpp>
+
+#include "models/onnx/function_bodies.hpp"
 
 namespace mpm::models {
 namespace {
@@ -87,6 +90,8 @@ public:
         for (const Node& node : m_graph.nodes)
             addNode(node, graph);
         addCopies(graph);
+        const auto merges = [](const Node& node) { return node.op == "MpmMerge"; };
+        if (std::any_of(m_graph.nodes.begin(), m_graph.nodes.end(), merges)) addFunctionBodies(m_model);
         return std::move(m_model);
     }
 

@@ -52,9 +52,18 @@ void merge(Call& c) {
     const Shape& shape = c.input(0).shape();
     const int64_t special = c.node.getInt("special_tokens", 1);
     if (shape.size() != 3 || special < 0 || special > shape[1]) throw Refusal("its tokens do not fit");
-    c.shape(0, Type::Float, shape);
-    c.shape(1, Type::Int, {shape[0], shape[1] - special});
-    c.shape(2, Type::Int, {shape[0]});
+    // Nothing merged: every token is its own cluster, which is how conversions are proved.
+    const Tensor tokens = c.input(0);
+    const int64_t count = shape[1] - special;
+    Tensor& map = c.make(1, Type::Int, {tokens.dim(0), count});
+    for (int64_t k = 0; k < map.size(); ++k)
+        map.writeI()[k] = k % count;
+    c.out.push_back(Tensor::ints({tokens.dim(0)}, count));
+    c.out[0] = tokens;
+}
+
+void restore(Call& c) {
+    c.out.assign(1, c.input(0));
 }
 
 }  // namespace
@@ -67,7 +76,7 @@ void addOwn(Kernels& k) {
     k["mpm.MpmLinear"] = linearShape;
     k["mpm.MpmResize"] = resizeShape;
     k["mpm.MpmMerge"] = merge;
-    k["mpm.MpmRestore"] = asInput;
+    k["mpm.MpmRestore"] = restore;
     k["mpm.MpmMatMul"] = matMulShape;
     k["mpm.MpmArithmetic"] = [](Call& c) {
         c.shape(0, Type::Float, broadcast(c.input(0).shape(), c.input(1).shape()));

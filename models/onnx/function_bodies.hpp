@@ -1,0 +1,11 @@
+// MpmMerge and MpmRestore in standard operators, for engines that do not know ours.
+#pragma once
+
+#include <onnx/onnx_pb.h>
+
+namespace mpm::models {
+
+/// Batch 1, opset 18: gathers and one scan, no scatter.
+void addFunctionBodies(onnx::ModelProto& model);
+
+}  // namespace mpm::models
