@@ -103,9 +103,9 @@ Graph convertAgain(const Graph& original, const ConvertOptions& options, const B
     const Shapes shapes = inferShapes(graph, binding);
     const Matched matched = encodersOf(graph, shapes.at);
     if (!matched.backbone())
-        throw Refusal(
-            "the model is of the layers form or has no encoder that merges: convert the original export "
-            "instead");
+        throw Refusal("the model has no encoder that merges: convert the original export instead");
+    if (options.form == Form::Layers)
+        throw Refusal("the model is of the fused form already: convert the original export instead");
     const int blocks = static_cast<int>(matched.backbone()->blocks.size());
     conversion.schedule = options.blocks ? scheduleFor(options, blocks) : scheduleOf(graph);
     setSchedule(graph, conversion.schedule);
@@ -124,7 +124,7 @@ struct Bindings {
 
 Bindings bindingsOf(const Graph& graph, const ConvertOptions& options, std::vector<std::string>& notes) {
     const Binding asked = bindInputs(graph, options, notes);
-    if (isConverted(graph) || accepts(graph, asked)) return {asked, std::nullopt};
+    if (isFused(graph) || accepts(graph, asked)) return {asked, std::nullopt};
     ConvertOptions plain = options;
     plain.size = {};
     plain.batch = 0;
@@ -137,16 +137,24 @@ Graph convertExport(const Graph& original, const ConvertOptions& options, const 
                     Conversion& conversion) {
     Graph graph = original;
     Shapes shapes = inferShapes(graph, bindings.own);
+    if (isLayers(graph)) {
+        dropMerges(graph, shapes.at);
+        shapes = inferShapes(graph, bindings.own);
+    }
     fold(graph, shapes.at, shapes.dynamic ? &shapes.other : nullptr);
     normalise(graph, shapes.at);
     shapes = inferShapes(graph, bindings.own);
     const Matched matched = findEncoders(graph, shapes.at);
     if (!matched.backbone()) throw Refusal(matched.complaint());
-    conversion.schedule = scheduleFor(options, static_cast<int>(matched.backbone()->blocks.size()));
+    const int blocks = static_cast<int>(matched.backbone()->blocks.size());
+    const bool keeps = isLayers(original) && !options.blocks;
+    conversion.schedule = keeps ? scheduleOf(original) : scheduleFor(options, blocks);
     summarise(graph, shapes, matched, conversion);
     if (options.form == Form::Layers) {
         if (bindings.wanted)
-            throw Refusal("the layers form keeps the export's size: export the model at the size wanted");
+            throw Refusal(
+                "the layers form takes one picture of the export's own size: export with batch 1 at the size "
+                "wanted");
         insertLayers(graph, matched, shapes, conversion.schedule);
         declarePorts(graph, shapes, bindings.own);
         standardise(graph, shapes);
@@ -187,7 +195,7 @@ std::optional<Prover> prepare(const std::string& input, const ConvertOptions& op
     conversion.size = bindings.last().size;
     conversion.batch =
         bindings.last().dynamicBatch ? 0 : static_cast<int>(bindings.last().inputs[0].shape()[0]);
-    const bool again = isConverted(original);
+    const bool again = isFused(original);
     Graph graph = again ? convertAgain(original, options, bindings.own, conversion)
                         : convertExport(original, options, bindings, conversion);
     labels = options.labels && graph.outputs[0].type == Type::Float;

@@ -27,8 +27,12 @@ void lookInside(Graph graph, Inspection& result) {
     result.found.size = binding.size;
     result.found.batch = binding.dynamicBatch ? 0 : static_cast<int>(binding.inputs[0].shape()[0]);
     Matched matched;
-    if (result.converted) {
-        result.found.schedule = scheduleOf(graph);
+    if (result.converted) result.found.schedule = scheduleOf(graph);
+    if (isLayers(graph)) {
+        dropMerges(graph, shapes.at);
+        shapes = inferShapes(graph, binding);
+    }
+    if (isFused(graph)) {
         matched = encodersOf(graph, shapes.at);
     } else {
         fold(graph, shapes.at, shapes.dynamic ? &shapes.other : nullptr);
@@ -47,7 +51,7 @@ void lookInside(Graph graph, Inspection& result) {
 Inspection inspectModel(const std::string& path) {
     const Graph graph = readModel(path);
     Inspection result;
-    result.converted = isConverted(graph);
+    result.converted = isFused(graph) || isLayers(graph);
     result.opset = graph.opset;
     result.producer = graph.producer;
     for (const Port& port : graph.inputs)

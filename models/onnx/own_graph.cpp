@@ -4,6 +4,10 @@
 #include <iterator>
 #include <sstream>
 
+#include <nlohmann/json.hpp>
+
+#include "models/onnx/rewrite.hpp"
+
 namespace mpm::models {
 namespace {
 
@@ -102,9 +106,30 @@ private:
 
 }  // namespace
 
-bool isConverted(const Graph& graph) {
+bool isFused(const Graph& graph) {
     return std::any_of(graph.nodes.begin(), graph.nodes.end(),
-                       [](const Node& n) { return n.domain == "mpm"; });
+                       [](const Node& n) { return n.domain == "mpm" && n.op == "MpmEncoder"; });
+}
+
+bool isLayers(const Graph& graph) {
+    const auto merges = [](const Node& n) {
+        return n.domain == "mpm" && (n.op == "MpmMerge" || n.op == "MpmRestore");
+    };
+    return !isFused(graph) && std::any_of(graph.nodes.begin(), graph.nodes.end(), merges);
+}
+
+void dropMerges(Graph& graph, const Inferred& inferred) {
+    Rewriter rewriter(graph);
+    for (Node& node : graph.nodes) {
+        if (node.domain != "mpm" || (node.op != "MpmMerge" && node.op != "MpmRestore")) continue;
+        if (node.op == "MpmMerge" && node.outputs.size() > 1 && node.outputs[1] != kAbsent) {
+            graph.values[node.outputs[1]].constant = inferred.values[node.outputs[1]];
+            node.outputs[1] = graph.addValue("unused");
+            rewriter.refresh();
+        }
+        rewriter.replace(node.outputs[0], node.inputs[0]);
+    }
+    graph.prune();
 }
 
 Matched encodersOf(const Graph& graph, const Inferred& inferred) {
@@ -122,7 +147,13 @@ std::vector<int> scheduleOf(const Graph& graph) {
         const std::vector<int64_t> schedule = node.getInts("schedule");
         return {schedule.begin(), schedule.end()};
     }
-    return {};
+    const auto said = graph.metadata.find("mpm.schedule");
+    if (said == graph.metadata.end()) return {};
+    try {
+        return nlohmann::json::parse(said->second).get<std::vector<int>>();
+    } catch (const nlohmann::json::exception&) {
+        throw Refusal("metadata mpm.schedule is not a list of blocks: the file is damaged");
+    }
 }
 
 void setSchedule(Graph& graph, const std::vector<int>& schedule) {

@@ -5,13 +5,18 @@
 
 namespace mpm::models {
 
-bool isConverted(const Graph& graph);
+/// Whether it holds an MpmEncoder, or, of the layers form, MpmMerge or MpmRestore.
+bool isFused(const Graph& graph);
+bool isLayers(const Graph& graph);
 
 /// The encoders of a converted graph, read back from their operators. Throws Refusal where a file is not
 /// ours.
 Matched encodersOf(const Graph& graph, const Inferred& inferred);
 
-/// The backbone's schedule in the file.
+/// Takes the merges out of a graph of the layers form: every token is its own cluster.
+void dropMerges(Graph& graph, const Inferred& inferred);
+
+/// What the file says it merges before, by the backbone's operator or by its metadata.
 std::vector<int> scheduleOf(const Graph& graph);
 void setSchedule(Graph& graph, const std::vector<int>& schedule);
 

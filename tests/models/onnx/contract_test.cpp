@@ -1,0 +1,179 @@
+// What the converter promises beside the numbers: labels, schedules, its own outputs, damaged files, nothing
+// half-written.
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+
+#include <gtest/gtest.h>
+#include <opencv2/dnn.hpp>
+
+#include <mpm/mpm.hpp>
+
+#include "models/onnx/convert.hpp"
+#include "models/onnx/inspect.hpp"
+#include "models/onnx/own_graph.hpp"
+#include "models/onnx/read.hpp"
+#include "support/npy.hpp"
+
+namespace {
+
+using namespace mpm;
+namespace fs = std::filesystem;
+
+class ConverterContract : public testing::Test {
+protected:
+    void SetUp() override {
+        if (!test::fileExists(base + ".onnx")) GTEST_SKIP() << base << ".onnx is not here";
+        folder = fs::temp_directory_path() / testing::UnitTest::GetInstance()->current_test_info()->name();
+        fs::remove_all(folder);
+        fs::create_directories(folder);
+    }
+    void TearDown() override { fs::remove_all(folder); }
+
+    std::string in(const std::string& name) const { return (folder / name).string(); }
+    cv::Mat run(const std::string& path) const {
+        registerLayers();
+        cv::dnn::Net net = cv::dnn::readNetFromONNX(path);
+        net.setInput(test::readNpy(base + ".input.npy").mat());
+        return net.forward().clone();
+    }
+
+    const std::string base = std::string(MPM_SHARED_DIR) + "/fixtures/segmenter_mask";
+    fs::path folder;
+};
+
+TEST_F(ConverterContract, LabelsAreTheArgmaxOfTheScores) {
+    models::ConvertOptions options;
+    options.labels = true;
+    models::convertModel(base + ".onnx", in("labels.onnx"), options);
+    const cv::Mat labels = run(in("labels.onnx"));
+    const cv::Mat scores = test::readNpy(base + ".s2_5.output.npy").mat();
+    ASSERT_EQ(labels.dims, 4);
+    EXPECT_EQ(labels.size[1], 1);
+    const int classes = scores.size[1], pixels = scores.size[2] * scores.size[3];
+    ASSERT_EQ(labels.total(), static_cast<size_t>(pixels));
+    int different = 0;
+    for (int p = 0; p < pixels; ++p) {
+        int best = 0;
+        for (int c = 1; c < classes; ++c) {
+            if (scores.ptr<float>()[c * pixels + p] > scores.ptr<float>()[best * pixels + p]) best = c;
+        }
+        const int found = labels.depth() == CV_32F
+                              ? static_cast<int>(labels.ptr<float>()[p])
+                              : static_cast<int>(reinterpret_cast<const int64_t*>(labels.data)[p]);
+        different += found != best;
+    }
+    EXPECT_LE(different, pixels / 1000);  // where two classes are equal but for rounding
+    const models::Graph graph = models::readModel(in("labels.onnx"));
+    EXPECT_EQ(graph.outputs[0].name, models::readModel(base + ".onnx").outputs[0].name);
+}
+
+TEST_F(ConverterContract, AcceptsItsOwnOutputWithAnotherSchedule) {
+    models::convertModel(base + ".onnx", in("first.onnx"), {});
+    models::ConvertOptions options;
+    options.blocks = std::vector<int>{3, 6, 9};
+    models::convertModel(in("first.onnx"), in("second.onnx"), options);
+    EXPECT_EQ(modelInfo(in("second.onnx")).schedule, (std::vector<int>{3, 6, 9}));
+    EXPECT_EQ(modelInfo(in("second.onnx")).sourceSha256, modelInfo(in("first.onnx")).sourceSha256);
+    const cv::Mat expected = test::readNpy(base + ".s3_6_9.output.npy").mat();
+    const cv::Mat found = run(in("second.onnx"));
+    EXPECT_LT(cv::norm(found.reshape(1, 1), expected.reshape(1, 1), cv::NORM_INF),
+              1e-4 * cv::norm(expected.reshape(1, 1), cv::NORM_INF));
+    models::convertModel(in("second.onnx"), in("third.onnx"), {});  // nothing asked: nothing changed
+    EXPECT_EQ(modelInfo(in("third.onnx")).schedule, (std::vector<int>{3, 6, 9}));
+    EXPECT_TRUE(models::inspectModel(in("third.onnx")).converted);
+}
+
+TEST_F(ConverterContract, NoBlocksWriteNoSchedule) {
+    models::ConvertOptions options;
+    options.blocks = std::vector<int>{};
+    models::convertModel(base + ".onnx", in("none.onnx"), options);
+    const models::Graph graph = models::readModel(in("none.onnx"));
+    for (const models::Node& node : graph.nodes)
+        EXPECT_FALSE(node.has("schedule"));
+    EXPECT_EQ(graph.metadata.at("mpm.schedule"), "[]");
+    EXPECT_TRUE(models::scheduleOf(graph).empty());
+}
+
+TEST_F(ConverterContract, RefusesBlocksThatAreNotThere) {
+    models::ConvertOptions options;
+    for (const std::vector<int>& blocks : {std::vector<int>{2, 12}, {5, 2}, {2, 2}, {-1}}) {
+        options.blocks = blocks;
+        EXPECT_THROW(models::convertModel(base + ".onnx", in("out.onnx"), options), cv::Exception);
+    }
+    EXPECT_TRUE(fs::is_empty(folder));
+}
+
+TEST_F(ConverterContract, WritesTheMetadataOfTheContract) {
+    models::ConvertOptions options;
+    options.classes = {"road", "sky"};
+    options.palette.emplace_back(1, 2, 3);
+    options.palette.emplace_back(4, 5, 6);
+    options.mean = cv::Scalar(0.1, 0.2, 0.3);
+    models::convertModel(base + ".onnx", in("out.onnx"), options);
+    const ModelInfo info = modelInfo(in("out.onnx"));
+    EXPECT_EQ(info.labels, options.classes);
+    ASSERT_EQ(info.palette.size(), 2u);
+    EXPECT_EQ(info.palette[1], options.palette[1]);
+    EXPECT_EQ(info.size, cv::Size(160, 128));
+    EXPECT_DOUBLE_EQ(info.mean[2], 0.3);
+    EXPECT_DOUBLE_EQ(info.std[0], 0.5);
+    EXPECT_EQ(info.schedule, (std::vector<int>{2, 5}));
+    EXPECT_EQ(info.sourceSha256.size(), 64u);
+}
+
+TEST_F(ConverterContract, LayersFormIsProvedAndKeepsItsPorts) {
+    models::ConvertOptions options;
+    options.form = models::Form::Layers;
+    EXPECT_LT(models::convertModel(base + ".onnx", in("layers.onnx"), options).error, 1e-5);
+    const models::Graph original = models::readModel(base + ".onnx"),
+                        layers = models::readModel(in("layers.onnx"));
+    EXPECT_EQ(layers.outputs[0].name, original.outputs[0].name);
+    EXPECT_EQ(layers.outputs[0].dims, original.outputs[0].dims);
+    EXPECT_EQ(layers.opset, 18);
+}
+
+TEST_F(ConverterContract, AcceptsTheLayersFormToo) {
+    models::ConvertOptions options;
+    options.form = models::Form::Layers;
+    options.blocks = std::vector<int>{3, 6, 9};
+    models::convertModel(base + ".onnx", in("layers.onnx"), options);
+    EXPECT_TRUE(models::inspectModel(in("layers.onnx")).converted);
+    models::convertModel(in("layers.onnx"), in("fused.onnx"), {});
+    EXPECT_EQ(modelInfo(in("fused.onnx")).schedule, (std::vector<int>{3, 6, 9}));
+    const cv::Mat expected = test::readNpy(base + ".s3_6_9.output.npy").mat();
+    const cv::Mat found = run(in("fused.onnx"));
+    EXPECT_LT(cv::norm(found.reshape(1, 1), expected.reshape(1, 1), cv::NORM_INF),
+              1e-4 * cv::norm(expected.reshape(1, 1), cv::NORM_INF));
+}
+
+TEST_F(ConverterContract, SurvivesDamagedFiles) {
+    std::ifstream file(base + ".onnx", std::ios::binary);
+    const std::string whole((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    std::mt19937 random(7);
+    const auto tryOne = [&](const std::string& bytes) {
+        try {
+            models::readModel(bytes.data(), bytes.size());
+        } catch (const models::Refusal& refusal) {
+            EXPECT_EQ(std::string(refusal.what()).find('\n'), std::string::npos);
+        }
+    };
+    for (int k = 0; k < 200; ++k)
+        tryOne(whole.substr(0, random() % whole.size()));
+    for (int k = 0; k < 200; ++k) {
+        std::string bytes = whole.substr(0, 200000);
+        for (int n = 0; n < 20; ++n)
+            bytes[random() % bytes.size()] = static_cast<char>(random());
+        tryOne(bytes);
+    }
+    std::ofstream(in("cut.onnx"), std::ios::binary) << whole.substr(0, whole.size() / 2);
+    EXPECT_THROW(models::convertModel(in("cut.onnx"), in("out.onnx"), {}), models::Refusal);
+    std::ofstream(in("empty.onnx"), std::ios::binary);
+    EXPECT_THROW(models::convertModel(in("empty.onnx"), in("out.onnx"), {}), models::Refusal);
+    EXPECT_THROW(models::convertModel(in("missing.onnx"), in("out.onnx"), {}), models::Refusal);
+    EXPECT_FALSE(fs::exists(in("out.onnx")));
+    EXPECT_FALSE(fs::exists(in("out.onnx.part")));
+}
+
+}  // namespace
