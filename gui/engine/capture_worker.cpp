@@ -5,6 +5,7 @@ namespace mpm::gui {
 namespace {
 
 constexpr std::chrono::milliseconds kLook{100};  // how often a silent source is looked at
+constexpr double kSceneStart = 15;               // the built-in street: some day first, then dusk
 constexpr std::chrono::milliseconds kTell{500};  // how often an unchanged state is told, for its counters
 
 double millisecondsSince(Steady::time_point start) {
@@ -55,7 +56,9 @@ void CaptureWorker::wake() {
 }
 
 void CaptureWorker::work() {
-    pipeline::Reader reader(m_source, readerOptions());
+    pipeline::SourceOptions sourceOptions;
+    sourceOptions.scene.startHour = kSceneStart;
+    pipeline::Reader reader(m_source, readerOptions(), sourceOptions);
     while (!stopping()) {
         if (waitWhilePaused()) {
             pipeline::Frame stale;

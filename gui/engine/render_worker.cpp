@@ -24,7 +24,7 @@ RenderedFrame drawFrame(const AnalysisPtr& analysis, const RenderStyle& style) {
     RenderedFrame drawn;
     drawn.analysis = analysis;
     drawn.overlay = overlayOf(analysis->frame.picture, analysis->merged.labels, style, *analysis);
-    drawn.merge = mergeMapOf(analysis->frame.picture, analysis->merged, style);
+    drawn.grey = analysis->frame.image.convertToFormat(QImage::Format_Grayscale8);
     drawn.drawMs = std::chrono::duration<double, std::milli>(Steady::now() - start).count();
     return drawn;
 }

@@ -24,7 +24,8 @@ struct RenderStyle {
 /// Pictures of one analysis.
 struct RenderedFrame {
     AnalysisPtr analysis;
-    QImage overlay, merge;
+    QImage overlay;
+    QImage grey;  ///< under the merge map, which the view paints
     double drawMs = 0;
 };
 

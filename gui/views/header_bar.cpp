@@ -90,12 +90,14 @@ void HeaderBar::setAnalysis(const Analysis& analysis) {
     if (analysis.schedule.empty()) m_saved->setText(QStringLiteral("–"));
 }
 
-void HeaderBar::setComparison(const Comparison& comparison) {
-    const double whole = comparison.whole.networkMs;
-    if (comparison.analysis->schedule.empty() || whole <= 0) return m_saved->setText(QStringLiteral("–"));
-    m_saved->setText(tr("%1 ms (%2 %)")
-                         .arg(comparison.savedMs, 0, 'f', 0)
-                         .arg(100 * comparison.savedMs / whole, 0, 'f', 0));
+void HeaderBar::setSaved(const SavedTime& saved) {
+    if (!saved.any()) return m_saved->setText(QStringLiteral("–"));
+    const QString sign = saved.savedMs() < 0 ? QStringLiteral("−") : QString();
+    m_saved->setText(tr("%1%2 ms (%1%3 %)")
+                         .arg(sign)
+                         .arg(std::abs(saved.savedMs()), 0, 'f', 0)
+                         .arg(std::abs(saved.percent()), 0, 'f', 0));
+    m_saved->setToolTip(tr("Median of the last %1 frames that ran both ways").arg(saved.count()));
 }
 
 void HeaderBar::setDayNight(const DayNightStatistics& statistics) {

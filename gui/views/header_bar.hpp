@@ -5,6 +5,7 @@
 
 #include "gui/models/day_night_statistics.hpp"
 #include "gui/models/health_model.hpp"
+#include "gui/models/saved_time.hpp"
 
 class QLabel;
 
@@ -20,7 +21,7 @@ public:
     void setSource(const SourceReport& report, bool paused);
     void setModel(const QString& text, bool warning);
     void setAnalysis(const Analysis& analysis);
-    void setComparison(const Comparison& comparison);
+    void setSaved(const SavedTime& saved);
     void setDayNight(const DayNightStatistics& statistics);
     QString badgeText() const;
 

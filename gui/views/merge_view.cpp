@@ -20,7 +20,14 @@ void MergeView::setFrame(const RenderedFrame& drawn, int stage) {
     const mpm::Stage* shown = stages == 0 ? nullptr : &report.stages[stage < 0 ? stages - 1 : stage];
     setNote(shown == nullptr ? tr("nothing merges")
                              : tr("%1 of %2").arg(shown->tokens).arg(m_analysis->tokensIn()));
-    setImage(drawn.merge);
+    m_sizes = pipeline::clusterSizes(m_map);
+    m_colours = pipeline::clusterColours(m_map, m_analysis->merged.grid);
+    setImage(drawn.grey);
+}
+
+void MergeView::setOutlines(bool outlines) {
+    m_outlines = outlines;
+    update();
 }
 
 void MergeView::clear() {
@@ -69,6 +76,42 @@ QRectF MergeView::patchRect(int patch, const QRectF& whole) const {
     const double width = whole.width() / grid.width, height = whole.height() / grid.height;
     return {whole.x() + (patch % grid.width) * width, whole.y() + (patch / grid.width) * height, width,
             height};
+}
+
+/// Painted here and not into the picture: patches stay crisp at any zoom and on any screen.
+void MergeView::paintPicture(QPainter& painter, const QRectF& whole) {
+    PictureView::paintPicture(painter, whole);
+    if (m_map.empty()) return;
+    painter.save();
+    painter.setRenderHint(QPainter::Antialiasing, false);
+    for (int patch = 0; patch < static_cast<int>(m_map.total()); ++patch) {
+        const int id = m_map.at<int>(patch);
+        if (m_sizes[id] < 2) continue;
+        const cv::Vec3b& colour = m_colours[id];
+        painter.fillRect(patchRect(patch, whole), QColor(colour[0], colour[1], colour[2], 150));
+    }
+    if (m_outlines) paintOutlines(painter, whole);
+    painter.restore();
+}
+
+/// A line wherever a merged patch meets one that is not of its cluster.
+void MergeView::paintOutlines(QPainter& painter, const QRectF& whole) const {
+    const cv::Size grid = m_analysis->merged.grid;
+    if (whole.width() / grid.width < 4) return;  // a net of lines would hide the colours
+    std::vector<QLineF> lines;
+    const auto parted = [&](int a, int b) {
+        const int first = m_map.at<int>(a), second = m_map.at<int>(b);
+        return first != second && (m_sizes[first] > 1 || m_sizes[second] > 1);
+    };
+    for (int patch = 0; patch < grid.area(); ++patch) {
+        const QRectF cell = patchRect(patch, whole);
+        if (patch % grid.width + 1 < grid.width && parted(patch, patch + 1))
+            lines.emplace_back(cell.topRight(), cell.bottomRight());
+        if (patch + grid.width < grid.area() && parted(patch, patch + grid.width))
+            lines.emplace_back(cell.bottomLeft(), cell.bottomRight());
+    }
+    painter.setPen(QPen(QColor(16, 20, 26, 200), whole.width() / grid.width > 14 ? 2 : 1));
+    painter.drawLines(lines.data(), static_cast<int>(lines.size()));
 }
 
 void MergeView::paintMarks(QPainter& painter, const QRectF& whole) {

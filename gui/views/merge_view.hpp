@@ -15,6 +15,7 @@ public:
 
     /// `stage`: the one drawn; -1: the last.
     void setFrame(const RenderedFrame& drawn, int stage);
+    void setOutlines(bool outlines);
     void clear();
 
     /// What is said of the patch under a point (0..1); empty outside.
@@ -23,14 +24,19 @@ public:
     std::vector<int> clusterAt(QPointF at) const;
 
 protected:
+    void paintPicture(QPainter& painter, const QRectF& rect) override;
     void paintMarks(QPainter& painter, const QRectF& rect) override;
 
 private:
+    void paintOutlines(QPainter& painter, const QRectF& whole) const;
     int patchAt(QPointF at) const;
     QRectF patchRect(int patch, const QRectF& whole) const;
 
     AnalysisPtr m_analysis;
     cv::Mat m_map;  // CV_32S 1xN of the stage shown
+    std::vector<int> m_sizes;
+    pipeline::Palette m_colours;  // by cluster
+    bool m_outlines = true;
 };
 
 }  // namespace mpm::gui

@@ -5,6 +5,7 @@
 #include <QMouseEvent>
 #include <QPainter>
 #include <QPainterPath>
+#include <QTextOption>
 
 #include "gui/views/theme.hpp"
 
@@ -161,8 +162,10 @@ void PictureView::paintVeil(QPainter& painter, const QRectF& visible) {
     painter.drawText(head, Qt::AlignHCenter | Qt::AlignBottom | Qt::TextWordWrap, m_headline);
     painter.setFont(font());
     painter.setPen(QColor(0xD6DCE6));
-    painter.drawText(QRectF(area.left(), middle + 6, area.width(), area.bottom() - middle - 6),
-                     Qt::AlignHCenter | Qt::AlignTop | Qt::TextWrapAnywhere, m_detail);
+    QTextOption wrap(Qt::AlignHCenter | Qt::AlignTop);
+    wrap.setWrapMode(QTextOption::WrapAtWordBoundaryOrAnywhere);  // paths may be longer than a line
+    painter.drawText(QRectF(area.left(), middle + 6, area.width(), area.bottom() - middle - 6), m_detail,
+                     wrap);
 }
 
 void PictureView::wheelEvent(QWheelEvent* event) {

@@ -13,7 +13,7 @@ SplitView::SplitView(Viewport* viewport, QWidget* parent)
     setEmptyText(tr("The same frame, once with all tokens and once merged, appears here"));
 }
 
-void SplitView::setComparison(const RenderedComparison& drawn) {
+void SplitView::setComparison(const RenderedComparison& drawn, const SavedTime& saved) {
     const Comparison& comparison = *drawn.comparison;
     const Analysis& merged = *comparison.analysis;
     m_whole = drawn.whole;
@@ -22,10 +22,10 @@ void SplitView::setComparison(const RenderedComparison& drawn) {
                  .arg(comparison.whole.networkMs, 0, 'f', 0);
     m_right = tr("%1 tokens, %2 ms").arg(merged.tokensKept()).arg(merged.merged.networkMs, 0, 'f', 0);
     setImage(drawn.merged);
-    setFooter((comparison.savedMs >= 0 ? tr("%1 % of pixels agree, %2 ms saved")
-                                       : tr("%1 % of pixels agree, costs %2 ms more"))
+    setFooter((saved.savedMs() >= 0 ? tr("%1 % of pixels agree, %2 ms saved")
+                                    : tr("%1 % of pixels agree, %2 ms lost"))
                   .arg(100 * comparison.agreement, 0, 'f', 1)
-                  .arg(std::abs(comparison.savedMs), 0, 'f', 0));
+                  .arg(std::abs(saved.savedMs()), 0, 'f', 0));
 }
 
 void SplitView::clear() {

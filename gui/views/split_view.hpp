@@ -2,6 +2,7 @@
 #pragma once
 
 #include "gui/engine/render_worker.hpp"
+#include "gui/models/saved_time.hpp"
 #include "gui/views/picture_view.hpp"
 
 namespace mpm::gui {
@@ -11,7 +12,7 @@ class SplitView : public PictureView {
 public:
     explicit SplitView(Viewport* viewport, QWidget* parent = nullptr);
 
-    void setComparison(const RenderedComparison& drawn);
+    void setComparison(const RenderedComparison& drawn, const SavedTime& saved);
     void clear();
     double position() const { return m_position; }  ///< of the slider, 0..1 of the view
     void setPosition(double position);

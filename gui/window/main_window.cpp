@@ -6,6 +6,7 @@
 #include <QStatusBar>
 #include <QVBoxLayout>
 
+#include "gui/views/app_icon.hpp"
 #include "gui/views/header_bar.hpp"
 #include "gui/views/legend_view.hpp"
 #include "gui/views/night_view.hpp"
@@ -31,6 +32,7 @@ MainWindow::MainWindow(const Options& options, QWidget* parent)
       m_state(m_profile.load()),
       m_engine(m_profile.storePath()) {
     setWindowTitle(QStringLiteral("MPM Monitor"));
+    setWindowIcon(appIcon());
     build();
     installActions(*this);
     connectEngine();
@@ -41,8 +43,8 @@ MainWindow::MainWindow(const Options& options, QWidget* parent)
     m_second.start(1000);
     m_sinceRates.start();
     m_restoring = false;
-    openModel(options.model.value_or(m_state.model));
-    openSource(options.source.value_or(m_state.source));
+    m_engine.openModel(options.model.value_or(m_state.model));
+    showSource(options.source.value_or(m_state.source));
     sendStyle();
     sendRequest();
 }
@@ -103,8 +105,9 @@ void MainWindow::connectEngine() {
         m_health.setDraw(drawn.drawMs, m_views->displayMs());
     });
     connect(&m_engine, &Engine::compared, this, [this](const RenderedComparison& drawn) {
-        m_views->setComparison(drawn);
-        m_header->setComparison(*drawn.comparison);
+        m_saved.add(*drawn.comparison);
+        m_views->setComparison(drawn, m_saved);
+        m_header->setSaved(m_saved);
     });
     connect(&m_engine, &Engine::nightSimulated, m_views, &ViewArea::setNight);
     connect(&m_engine, &Engine::measured, this, &MainWindow::onMeasured);
@@ -146,6 +149,7 @@ void MainWindow::connectRecorder() {
 void MainWindow::connectControls() {
     connect(&m_schedule, &ScheduleModel::scheduleChanged, this, [this](const std::vector<int>& schedule) {
         if (!m_facts) return;
+        m_saved.clear();
         m_state.ownSchedule = false;
         m_state.request.schedule = schedule;
         m_engine.noteEvent(QStringLiteral("schedule"), scheduleText(schedule));
@@ -188,6 +192,10 @@ void MainWindow::sendStyle() {
 
 void MainWindow::openSource(const QString& source) {
     m_state.source = source;
+    showSource(source);
+}
+
+void MainWindow::showSource(const QString& source) {
     m_views->clear();
     m_statistics.clear();
     m_timelineData.clear();
@@ -198,6 +206,7 @@ void MainWindow::openSource(const QString& source) {
 }
 
 void MainWindow::openModel(const QString& model) {
+    m_wantedModel = model;
     m_engine.openModel(model);
 }
 

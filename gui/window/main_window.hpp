@@ -8,6 +8,7 @@
 #include "gui/engine/engine.hpp"
 #include "gui/models/health_model.hpp"
 #include "gui/models/legend_model.hpp"
+#include "gui/models/saved_time.hpp"
 #include "gui/models/schedule_model.hpp"
 #include "gui/models/statistics_model.hpp"
 #include "gui/models/timeline_data.hpp"
@@ -44,6 +45,7 @@ public:
     QString message() const;
 
 public slots:
+    /// By hand, so that they come back at the next start; what the command line names does not.
     void openSource(const QString& source);
     void openModel(const QString& model);
     void setPaused(bool paused);
@@ -65,6 +67,7 @@ private:
     void connectEngine();
     void connectRecorder();
     void connectControls();
+    void showSource(const QString& source);
     void sendRequest();
     void sendStyle();
     void onMeasured(const pipeline::Measurement& measurement, const AnalysisPtr& analysis);
@@ -89,6 +92,8 @@ private:
     QSplitter *m_sideSplit = nullptr, *m_timeSplit = nullptr;
 
     ModelFactsPtr m_facts;
+    SavedTime m_saved;
+    QString m_wantedModel;  // asked for by hand, kept once it runs
     SourceReport m_report;
     bool m_scores = false, m_restoring = true;
     int m_analysed = 0;

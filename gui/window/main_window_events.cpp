@@ -40,7 +40,8 @@ void MainWindow::onModel(const ModelFactsPtr& facts) {
     m_schedule.setSchedule(m_state.request.schedule);
     m_state.request.schedule = m_schedule.schedule();
     m_facts = facts;
-    m_state.model = facts->random ? QStringLiteral("default") : facts->path;
+    if (!m_wantedModel.isEmpty()) m_state.model = std::exchange(m_wantedModel, QString());
+    m_saved.clear();
     m_sidebar->schedule()->setOwnSchedule(facts->schedule);
     m_legend.setClasses(facts->labels, facts->palette);
     std::vector<bool> hidden;
@@ -61,6 +62,7 @@ void MainWindow::onModel(const ModelFactsPtr& facts) {
 }
 
 void MainWindow::onModelFailed(const QString& model, const QString& message) {
+    m_wantedModel.clear();
     if (m_facts) {
         say(tr("Model refused, %1 goes on: %2").arg(m_facts->name, message), true);
         m_health.setModel(m_facts->name, HealthModel::Good);

@@ -137,6 +137,7 @@ void ViewArea::setFrame(const LiveFrame& frame) {
 void ViewArea::setRendered(const RenderedFrame& drawn) {
     m_overlay->setImage(drawn.overlay);
     m_overlay->setNote(m_random.isEmpty() ? tr("frame %1").arg(drawn.analysis->frame.number) : m_random);
+    m_merge->setOutlines(outlines());
     m_merge->setFrame(drawn, m_stage);
     showStages(*drawn.analysis);
 }
@@ -155,8 +156,8 @@ void ViewArea::showStages(const Analysis& analysis) {
     emit styleChanged();
 }
 
-void ViewArea::setComparison(const RenderedComparison& drawn) {
-    m_split->setComparison(drawn);
+void ViewArea::setComparison(const RenderedComparison& drawn, const SavedTime& saved) {
+    m_split->setComparison(drawn, saved);
     m_split->setNote(m_random);
 }
 
@@ -201,7 +202,7 @@ void ViewArea::applyVeils() {
     const QString head = source ? m_sourceHead : m_analysisHead;
     const QString detail = source ? QString() : m_analysisDetail;
     for (PictureView* view : std::initializer_list<PictureView*>{m_overlay, m_merge, m_split})
-        view->setVeil(head, detail);
+        view->setVeil(source && view->image().isNull() ? QString() : head, detail);
     m_night->setVeil(head, source ? m_sourceDetail : m_analysisDetail);
 }
 

@@ -4,6 +4,7 @@
 #include <QWidget>
 
 #include "gui/engine/engine.hpp"
+#include "gui/models/saved_time.hpp"
 #include "gui/views/viewport.hpp"
 
 class QButtonGroup;
@@ -35,7 +36,7 @@ public:
 
     void setFrame(const LiveFrame& frame);
     void setRendered(const RenderedFrame& drawn);
-    void setComparison(const RenderedComparison& drawn);
+    void setComparison(const RenderedComparison& drawn, const SavedTime& saved);
     void setNight(const RenderedNight& drawn);
     /// Words on every picture made by random weights, so that nobody takes them for an answer.
     void setModel(const ModelFacts& facts);
