@@ -27,7 +27,8 @@ CaptureWorker::CaptureWorker(std::string source, int generation, Deliver deliver
       m_source(std::move(source)),
       m_kind(kindOf(m_source)),
       m_generation(generation),
-      m_deliver(std::move(deliver)) {}
+      m_deliver(std::move(deliver)),
+      m_dayNight(ruleFor(m_kind)) {}
 
 CaptureWorker::~CaptureWorker() {
     finish();
@@ -37,6 +38,16 @@ pipeline::ReaderOptions CaptureWorker::readerOptions() {
     pipeline::ReaderOptions options;
     options.loop = true;
     return options;
+}
+
+pipeline::DayNightRule CaptureWorker::ruleFor(pipeline::SourceKind kind) {
+    pipeline::DayNightRule rule;
+    if (kind == pipeline::SourceKind::Scene) {  // lit by street lamps, and a night there lasts two minutes
+        rule.dark = 0.29;
+        rule.bright = 0.34;
+        rule.hold = std::chrono::seconds(2);
+    }
+    return rule;
 }
 
 void CaptureWorker::setRule(const pipeline::DayNightRule& rule) {

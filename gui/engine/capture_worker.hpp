@@ -24,6 +24,8 @@ public:
     std::optional<LiveFrame> takeFrame() { return m_outbox.take(); }
 
     void setRule(const pipeline::DayNightRule& rule);
+    /// Where nobody chose one: by luminance, with thresholds that suit the source.
+    static pipeline::DayNightRule ruleFor(pipeline::SourceKind kind);
     void setPaused(bool paused);
 
     /// How the source is read; files and folders begin again at their end.

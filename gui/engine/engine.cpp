@@ -94,7 +94,7 @@ void Engine::openSource(const QString& source) {
     const auto deliver = [this](const LiveFrame& frame) { m_inference.submit(frame); };
     m_capture = new CaptureWorker(source.toStdString(), m_generation, deliver);
     m_capture->setParent(this);
-    m_capture->setRule(m_rule);
+    if (m_rule) m_capture->setRule(*m_rule);
     connect(m_capture, &CaptureWorker::frameReady, this, &Engine::onFrame);
     connect(m_capture, &CaptureWorker::reported, this, &Engine::onReport);
     m_capture->start();
@@ -114,6 +114,10 @@ void Engine::setRequest(const Request& request) {
 void Engine::setRule(const pipeline::DayNightRule& rule) {
     m_rule = rule;
     if (m_capture != nullptr) m_capture->setRule(rule);
+}
+
+pipeline::DayNightRule Engine::rule() const {
+    return m_rule.value_or(CaptureWorker::ruleFor(m_kind));
 }
 
 void Engine::setPaused(bool paused) {
@@ -152,6 +156,7 @@ void Engine::onAnalysis() {
 void Engine::onReport(const SourceReport& report) {
     if (outdated(report.generation)) return;
     m_dropped = report.status.dropped;
+    m_kind = report.kind;
     if (report.status.state != m_state && !(m_state == pipeline::SourceState::Connecting && report.current()))
         noteEvent(QStringLiteral("source"), QString::fromLatin1(pipeline::stateName(report.status.state)));
     m_state = report.status.state;

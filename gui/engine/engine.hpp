@@ -28,6 +28,8 @@ public:
     void setRequest(const Request& request);
     void setStyle(const RenderStyle& style) { m_render.setStyle(style); }
     void setRule(const pipeline::DayNightRule& rule);
+    /// The rule in force.
+    pipeline::DayNightRule rule() const;
     void setPaused(bool paused);
     void noteEvent(const QString& kind, const QString& text);
 
@@ -63,7 +65,8 @@ private:
     ModelLoader m_loader;
     CaptureWorker* m_capture = nullptr;  // a child; older ones delete themselves when their thread has ended
     Request m_request;
-    pipeline::DayNightRule m_rule;
+    std::optional<pipeline::DayNightRule> m_rule;  // chosen by somebody
+    pipeline::SourceKind m_kind = pipeline::SourceKind::Scene;
     pipeline::Phase m_phase = pipeline::Phase::Day;
     bool m_anyPhase = false;
     pipeline::SourceState m_state = pipeline::SourceState::Connecting;

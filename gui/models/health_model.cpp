@@ -109,8 +109,10 @@ void HealthModel::setSource(const SourceReport& report) {
     const auto& status = report.status;
     const std::int64_t lost = status.dropped + m_skipped;
     QString text = tr("%1 of %2").arg(lost).arg(status.frames);
-    if (m_skipped > 0) text += tr(", network busy");
-    if (status.dropped > 0) text += tr(", %1 at capture").arg(status.dropped);
+    if (status.dropped > 0 && m_skipped > 0)
+        text += tr(" (%1 network, %2 capture)").arg(m_skipped).arg(status.dropped);
+    else if (lost > 0)
+        text += m_skipped > 0 ? tr(" (network busy)") : tr(" (capture busy)");
     if (status.bad > 0) text += tr(", %1 unreadable").arg(status.bad);
     set(DroppedRow, text, status.bad > 0 ? Warning : Good);
     updateAge();

@@ -10,6 +10,7 @@
 
 #include "gui/views/timeline_panel.hpp"
 #include "gui/views/timeline_view.hpp"
+#include "gui/window/day_night_dialog.hpp"
 #include "gui/window/main_window.hpp"
 #include "gui/window/shortcut_sheet.hpp"
 
@@ -153,6 +154,12 @@ void addAnalysisMenu(MainWindow& window) {
     schedule(text("Merge before blocks 2 and 5"), 2, {2, 5});
     schedule(text("Merge before blocks 2, 5 and 8"), 3, {2, 5, 8});
     menu->addSeparator();
+    add(menu, text("&Day and night…"), QKeySequence(Qt::CTRL | Qt::Key_N), [&window] {
+        auto* dialog = new DayNightDialog(window.engine().rule(), &window);
+        dialog->setAttribute(Qt::WA_DeleteOnClose);
+        QObject::connect(dialog, &DayNightDialog::ruleChanged, &window, &MainWindow::setRule);
+        dialog->open();
+    });
     QMenu* intervals = menu->addMenu(text("Analyse"));
     auto* group = new QActionGroup(intervals);
     const std::pair<int, QString> all[] = {{0, text("Every frame")},

@@ -43,6 +43,7 @@ MainWindow::MainWindow(const Options& options, QWidget* parent)
     m_second.start(1000);
     m_sinceRates.start();
     m_restoring = false;
+    if (m_state.rule) m_engine.setRule(*m_state.rule);
     m_engine.openModel(options.model.value_or(m_state.model));
     showSource(options.source.value_or(m_state.source));
     sendStyle();
@@ -225,6 +226,11 @@ void MainWindow::setAppearance(Appearance appearance) {
 void MainWindow::setInterval(int milliseconds) {
     m_state.request.interval = std::chrono::milliseconds(milliseconds);
     sendRequest();
+}
+
+void MainWindow::setRule(const pipeline::DayNightRule& rule) {
+    m_state.rule = rule;
+    m_engine.setRule(rule);
 }
 
 void MainWindow::exportCsv(const QString& file) {

@@ -51,6 +51,7 @@ public slots:
     void setPaused(bool paused);
     void setAppearance(mpm::gui::Appearance appearance);
     void setInterval(int milliseconds);
+    void setRule(const pipeline::DayNightRule& rule);
     void exportCsv(const QString& file);
     /// Says something for a while, at the lower edge.
     void say(const QString& text, bool trouble = false);

@@ -26,6 +26,46 @@ QString configPath(const QString& name) {
     return folder + QStringLiteral("/mpm/monitor/") + name + QStringLiteral(".ini");
 }
 
+std::optional<pipeline::DayNightRule> ruleFrom(const QSettings& s) {
+    if (!s.contains(QStringLiteral("daynight/by"))) return std::nullopt;
+    pipeline::DayNightRule rule;
+    const auto number = [&s](const char* key, double otherwise) {
+        return s.value(QStringLiteral("daynight/") + QLatin1String(key), otherwise).toDouble();
+    };
+    rule.by = static_cast<pipeline::DayNightRule::By>(std::clamp(int(number("by", 0)), 0, 3));
+    rule.dark = number("dark", rule.dark);
+    rule.bright = number("bright", rule.bright);
+    rule.hold = std::chrono::seconds(qint64(number("hold", double(rule.hold.count()))));
+    rule.dayFrom = int(number("day_from", rule.dayFrom));
+    rule.nightFrom = int(number("night_from", rule.nightFrom));
+    rule.latitude = number("latitude", 0);
+    rule.longitude = number("longitude", 0);
+    rule.elevation = number("elevation", rule.elevation);
+    rule.hand = number("hand", 0) > 0 ? pipeline::Phase::Night : pipeline::Phase::Day;
+    try {
+        pipeline::DayNight check(rule);  // a settings file may have been edited
+    } catch (const cv::Exception&) {
+        return std::nullopt;
+    }
+    return rule;
+}
+
+void writeRule(QSettings& s, const pipeline::DayNightRule& rule) {
+    const auto set = [&s](const char* key, double value) {
+        s.setValue(QStringLiteral("daynight/") + QLatin1String(key), value);
+    };
+    set("by", double(int(rule.by)));
+    set("dark", rule.dark);
+    set("bright", rule.bright);
+    set("hold", double(rule.hold.count()));
+    set("day_from", rule.dayFrom);
+    set("night_from", rule.nightFrom);
+    set("latitude", rule.latitude);
+    set("longitude", rule.longitude);
+    set("elevation", rule.elevation);
+    set("hand", rule.hand == pipeline::Phase::Night ? 1 : 0);
+}
+
 }  // namespace
 
 Profile::Profile(const QString& name)
@@ -51,6 +91,7 @@ ProfileState Profile::load() const {
     night.luminance = value("night/luminance", night.luminance).toDouble();
     night.photons = value("night/photons", night.photons).toDouble();
     night.deviation = value("night/deviation", night.deviation).toDouble();
+    state.rule = ruleFrom(s);
     state.opacity = value("opacity", state.opacity).toDouble();
     state.outlines = value("outlines", state.outlines).toBool();
     state.view = value("view", state.view).toString();
@@ -75,6 +116,7 @@ void Profile::save(const ProfileState& state) {
     set("night/luminance", state.request.night.luminance);
     set("night/photons", state.request.night.photons);
     set("night/deviation", state.request.night.deviation);
+    if (state.rule) writeRule(*m_settings, *state.rule);
     set("opacity", state.opacity);
     set("outlines", state.outlines);
     set("view", state.view);

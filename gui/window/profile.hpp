@@ -15,7 +15,8 @@ struct ProfileState {
     QString source = QStringLiteral("demo");
     QString model = QStringLiteral("default");
     Request request;
-    bool ownSchedule = true;  ///< nobody chose a schedule: the model's own counts
+    bool ownSchedule = true;                     ///< nobody chose a schedule: the model's own counts
+    std::optional<pipeline::DayNightRule> rule;  ///< absent: what suits the source
     double opacity = 0.55;
     bool outlines = true;
     QString view = QStringLiteral("overview");

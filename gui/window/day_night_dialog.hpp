@@ -1,0 +1,46 @@
+// How the monitor tells day from night: by luminance, by the clock, by the sun, or by hand.
+#pragma once
+
+#include <QDialog>
+
+#include "pipeline/daynight/day_night.hpp"
+
+class QComboBox;
+class QDoubleSpinBox;
+class QFormLayout;
+class QSpinBox;
+class QStackedWidget;
+class QTimeEdit;
+
+namespace mpm::gui {
+
+/// Every change acts on the next frame; nothing needs to be confirmed.
+class DayNightDialog : public QDialog {
+    Q_OBJECT
+public:
+    explicit DayNightDialog(const pipeline::DayNightRule& rule, QWidget* parent = nullptr);
+
+    pipeline::DayNightRule rule() const;
+
+signals:
+    void ruleChanged(const pipeline::DayNightRule& rule);
+
+private:
+    QWidget* luminancePage(const pipeline::DayNightRule& rule);
+    QWidget* schedulePage(const pipeline::DayNightRule& rule);
+    QWidget* sunPage(const pipeline::DayNightRule& rule);
+    QWidget* handPage(const pipeline::DayNightRule& rule);
+    QDoubleSpinBox* addNumber(QFormLayout* form, const QString& name, double value, double least, double most,
+                              int digits);
+    QTimeEdit* addTime(QFormLayout* form, const QString& name, int minutes);
+    void tell();
+
+    QComboBox *m_by, *m_hand = nullptr;
+    QStackedWidget* m_pages;
+    QDoubleSpinBox *m_dark = nullptr, *m_bright = nullptr, *m_latitude = nullptr, *m_longitude = nullptr,
+                   *m_elevation = nullptr;
+    QSpinBox* m_hold = nullptr;
+    QTimeEdit *m_dayFrom = nullptr, *m_nightFrom = nullptr;
+};
+
+}  // namespace mpm::gui
