@@ -43,8 +43,8 @@ pipeline::ReaderOptions CaptureWorker::readerOptions() {
 pipeline::DayNightRule CaptureWorker::ruleFor(pipeline::SourceKind kind) {
     pipeline::DayNightRule rule;
     if (kind == pipeline::SourceKind::Scene) {  // lit by street lamps, and a night there lasts two minutes
-        rule.dark = 0.29;
-        rule.bright = 0.34;
+        rule.dark = 0.28;
+        rule.bright = 0.36;
         rule.hold = std::chrono::seconds(2);
     }
     return rule;

@@ -40,8 +40,8 @@ QString StatisticsModel::phaseText(const PhaseStatistics& phase, int row) const 
     if (row == Frames) return QString::number(phase.kept.count());
     if (phase.kept.count() == 0) return kNothing;
     const RunningMean& values = phase.*memberOf(row);
-    const int digits = row == Luminance ? 2 : 0;
-    return tr("%1 ± %2").arg(values.mean(), 0, 'f', digits).arg(values.deviation(), 0, 'f', digits);
+    if (row == Luminance) return QString::number(values.mean(), 'f', 2);
+    return tr("%1 ± %2").arg(values.mean(), 0, 'f', 0).arg(values.deviation(), 0, 'f', 0);
 }
 
 QString StatisticsModel::differenceText(int row) const {

@@ -61,7 +61,7 @@ void TimelineView::setStages(const std::vector<int>& blocks) {
 }
 
 QRectF TimelineView::plot() const {
-    const double left = fontMetrics().horizontalAdvance(QStringLiteral("00000")) + 10;
+    const double left = fontMetrics().horizontalAdvance(QStringLiteral("0000 ms")) + 2;
     return QRectF(rect()).adjusted(left, fontMetrics().height() + 4, -8, -(fontMetrics().height() + 4));
 }
 

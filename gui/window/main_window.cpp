@@ -33,6 +33,7 @@ MainWindow::MainWindow(const Options& options, QWidget* parent)
       m_engine(m_profile.storePath()) {
     setWindowTitle(QStringLiteral("MPM Monitor"));
     setWindowIcon(appIcon());
+    setAcceptDrops(true);
     build();
     installActions(*this);
     connectEngine();

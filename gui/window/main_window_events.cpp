@@ -1,6 +1,9 @@
 // What the main window does when the engine tells it something, and when it closes.
 #include <QCloseEvent>
+#include <QDragEnterEvent>
+#include <QMimeData>
 #include <QSplitter>
+#include <QUrl>
 
 #include "gui/views/header_bar.hpp"
 #include "gui/views/schedule_view.hpp"
@@ -98,6 +101,22 @@ void MainWindow::saveProfile() {
             if (hidden[id]) m_state.hiddenClasses << m_legend.name(id);
     }
     m_profile.save(m_state);
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+    if (event->mimeData()->hasUrls()) event->acceptProposedAction();
+}
+
+/// A model is taken for a model, anything else for a source.
+void MainWindow::dropEvent(QDropEvent* event) {
+    const QList<QUrl> urls = event->mimeData()->urls();
+    if (urls.isEmpty()) return;
+    const QString name = urls.first().isLocalFile() ? urls.first().toLocalFile() : urls.first().toString();
+    if (name.endsWith(QLatin1String(".onnx"), Qt::CaseInsensitive))
+        openModel(name);
+    else
+        openSource(name);
+    event->acceptProposedAction();
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {

@@ -40,6 +40,39 @@ bool isView(const QString& key) {
     return false;
 }
 
+/// What is wrong with the words; empty: nothing.
+QString checkWords(const Options& options) {
+    // A profile is a file name too.
+    static const QRegularExpression plain(QStringLiteral("^[\\w -][\\w .-]{0,63}$"),
+                                          QRegularExpression::UseUnicodePropertiesOption);
+    const QStringList themes{QStringLiteral("system"), QStringLiteral("light"), QStringLiteral("dark")};
+    if (!plain.match(options.profile).hasMatch())
+        return Options::tr("--profile '%1': letters, digits, blanks, dots and dashes only")
+            .arg(options.profile);
+    if (!options.view.isEmpty() && !isView(options.view))
+        return Options::tr("--view '%1': expected overview, picture, overlay, merge, split or night")
+            .arg(options.view);
+    if (!options.theme.isEmpty() && !themes.contains(options.theme))
+        return Options::tr("--theme '%1': expected system, light or dark").arg(options.theme);
+    return {};
+}
+
+/// Likewise, for numbers.
+QString readNumbers(const QCommandLineParser& parser, Options& options) {
+    const QString after = parser.value(QStringLiteral("after")),
+                  window = parser.value(QStringLiteral("window"));
+    bool ok = true;
+    if (!after.isEmpty()) options.after = after.toDouble(&ok);
+    if (!ok || !std::isfinite(options.after) || options.after < 0 || options.after > 1e6)
+        return Options::tr("--after '%1': expected seconds, 0 or more").arg(after);
+    if (window.isEmpty()) return {};
+    static const QRegularExpression form(QStringLiteral("^(\\d{3,5})x(\\d{3,5})$"));
+    const auto match = form.match(window);
+    if (!match.hasMatch()) return Options::tr("--window '%1': expected WIDTHxHEIGHT").arg(window);
+    options.size = QSize(match.captured(1).toInt(), match.captured(2).toInt());
+    return {};
+}
+
 }  // namespace
 
 ParsedOptions parseOptions(const QStringList& arguments) {
@@ -55,40 +88,15 @@ ParsedOptions parseOptions(const QStringList& arguments) {
         return wrong(Options::tr("unexpected '%1'; a source is named with --source. See --help.")
                          .arg(parser.positionalArguments().first()));
     Options options;
-    const auto value = [&](const char* name) { return parser.value(QLatin1String(name)); };
-    if (parser.isSet(QStringLiteral("source"))) options.source = value("source");
-    if (parser.isSet(QStringLiteral("model"))) options.model = value("model");
-    if (parser.isSet(QStringLiteral("profile"))) options.profile = value("profile");
-    options.screenshot = value("screenshot");
-    options.view = value("view");
-    options.theme = value("theme");
-    // A profile is a file name too.
-    static const QRegularExpression plain(QStringLiteral("^[\\w .-]{1,64}$"),
-                                          QRegularExpression::UseUnicodePropertiesOption);
-    if (!plain.match(options.profile).hasMatch() || options.profile.startsWith(QLatin1Char('.')))
-        return wrong(Options::tr("--profile '%1': letters, digits, blanks, dots and dashes only")
-                         .arg(options.profile));
-    if (parser.isSet(QStringLiteral("after"))) {
-        bool ok = false;
-        options.after = value("after").toDouble(&ok);
-        if (!ok || !std::isfinite(options.after) || options.after < 0 || options.after > 1e6)
-            return wrong(Options::tr("--after '%1': expected seconds, 0 or more").arg(value("after")));
-    }
-    if (!options.view.isEmpty() && !isView(options.view))
-        return wrong(Options::tr("--view '%1': expected overview, picture, overlay, merge, split or night")
-                         .arg(options.view));
-    if (!options.theme.isEmpty() &&
-        !QStringList{QStringLiteral("system"), QStringLiteral("light"), QStringLiteral("dark")}.contains(
-            options.theme))
-        return wrong(Options::tr("--theme '%1': expected system, light or dark").arg(options.theme));
-    if (parser.isSet(QStringLiteral("window"))) {
-        static const QRegularExpression form(QStringLiteral("^(\\d{3,5})x(\\d{3,5})$"));
-        const auto match = form.match(value("window"));
-        if (!match.hasMatch())
-            return wrong(Options::tr("--window '%1': expected WIDTHxHEIGHT").arg(value("window")));
-        options.size = QSize(match.captured(1).toInt(), match.captured(2).toInt());
-    }
-    return {options, -1, {}};
+    if (parser.isSet(QStringLiteral("source"))) options.source = parser.value(QStringLiteral("source"));
+    if (parser.isSet(QStringLiteral("model"))) options.model = parser.value(QStringLiteral("model"));
+    if (parser.isSet(QStringLiteral("profile"))) options.profile = parser.value(QStringLiteral("profile"));
+    options.screenshot = parser.value(QStringLiteral("screenshot"));
+    options.view = parser.value(QStringLiteral("view"));
+    options.theme = parser.value(QStringLiteral("theme"));
+    QString problem = checkWords(options);
+    if (problem.isEmpty()) problem = readNumbers(parser, options);
+    return problem.isEmpty() ? ParsedOptions{options, -1, {}} : wrong(problem);
 }
 
 }  // namespace mpm::gui

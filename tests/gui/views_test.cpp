@@ -1,0 +1,224 @@
+// Pictures and timeline as a hand would use them.
+#include <QComboBox>
+#include <QSlider>
+
+#include "gui/views/header_bar.hpp"
+#include "gui/views/merge_view.hpp"
+#include "gui/views/night_view.hpp"
+#include "gui/views/split_view.hpp"
+#include "gui/views/timeline_panel.hpp"
+#include "gui/views/timeline_view.hpp"
+#include "gui/window_fixture.hpp"
+
+using namespace mpm::gui;
+
+class ViewsTest : public QObject {
+    Q_OBJECT
+private slots:
+    void init() { m_is = std::make_unique<test::WindowFixture>(); }
+    void cleanup() { m_is.reset(); }
+    void everyViewComesAlive();
+    void hidingAClassChangesTheOverlay();
+    void opacityAndOutlinesChangeTheOverlay();
+    void splitSliderMoves();
+    void viewsZoomTogether();
+    void hoverDescribesACluster();
+    void stageChangesTheMergeMap();
+    void nightSlidersChangeTheNextPair();
+    void timelineFollowsPansAndZooms();
+    void timelineReadsAtThePointer();
+    void keysSwitchViews();
+    void lightAndDark();
+
+private:
+    std::unique_ptr<test::WindowFixture> m_is;
+};
+
+void ViewsTest::everyViewComesAlive() {
+    m_is->open();
+    QVERIFY(m_is->next());
+    ViewArea* views = m_is->window->views();
+    QTRY_VERIFY_WITH_TIMEOUT(!views->pictureView()->image().isNull(), 10'000);
+    QTRY_VERIFY_WITH_TIMEOUT(!views->overlayView()->image().isNull(), 10'000);
+    QTRY_VERIFY_WITH_TIMEOUT(!views->mergeView()->image().isNull(), 10'000);
+    QTRY_VERIFY_WITH_TIMEOUT(!views->splitView()->image().isNull(), 30'000);
+    QVERIFY(views->splitView()->footer().contains(QStringLiteral("agree")));
+    QCOMPARE(m_is->window->header()->badgeText(), QStringLiteral("playing"));
+    QVERIFY(!m_is->window->timelineData().empty());
+    QVERIFY(m_is->window->schedule().tokensIn() > 0);
+}
+
+void ViewsTest::hidingAClassChangesTheOverlay() {
+    m_is->open();
+    QVERIFY(m_is->next());
+    m_is->window->setPaused(true);
+    QTest::qWait(800);
+    const QImage before = m_is->overlay;
+    m_is->window->legend().showAll(false);
+    QTRY_VERIFY_WITH_TIMEOUT(m_is->overlay != before, 10'000);
+    QCOMPARE(m_is->overlay.pixel(80, 60), m_is->window->views()->pictureView()->image().pixel(80, 60));
+    m_is->window->legend().showAll(true);
+    QTRY_COMPARE_WITH_TIMEOUT(m_is->overlay, before, 10'000);
+}
+
+void ViewsTest::opacityAndOutlinesChangeTheOverlay() {
+    m_is->open();
+    QVERIFY(m_is->next());
+    m_is->window->setPaused(true);
+    QTest::qWait(800);
+    const QImage before = m_is->overlay;
+    QTest::keyClick(m_is->window.get(), Qt::Key_BracketRight);
+    QCOMPARE(m_is->window->views()->opacity(), 0.65);
+    QTRY_VERIFY_WITH_TIMEOUT(m_is->overlay != before, 10'000);
+    const QImage outlined = m_is->overlay;
+    QTest::keyClick(m_is->window.get(), Qt::Key_O);
+    QVERIFY(!m_is->window->views()->outlines());
+    QTRY_VERIFY_WITH_TIMEOUT(m_is->overlay != outlined, 10'000);
+}
+
+void ViewsTest::splitSliderMoves() {
+    m_is->open();
+    m_is->window->views()->setMode(ViewArea::Split);
+    SplitView* split = m_is->window->views()->splitView();
+    QTRY_VERIFY_WITH_TIMEOUT(!split->image().isNull(), 30'000);
+    split->setFocus();
+    QTest::keyClick(split, Qt::Key_Left);
+    QCOMPARE(split->position(), 0.48);
+    const QPoint middle = split->rect().center() - QPoint(int(0.02 * split->height() * 4 / 3), 0);
+    QTest::mousePress(split, Qt::LeftButton, {}, middle);
+    QTest::mouseMove(split, middle - QPoint(60, 0));
+    QTest::mouseRelease(split, Qt::LeftButton, {}, middle - QPoint(60, 0));
+    QVERIFY(split->position() < 0.47);
+}
+
+void ViewsTest::viewsZoomTogether() {
+    m_is->open();
+    QVERIFY(m_is->next());
+    PictureView* picture = m_is->window->views()->pictureView();
+    const QImage before = m_is->window->views()->overlayView()->grab().toImage();
+    const QPointF centre = picture->rect().center();
+    QWheelEvent wheel(centre, picture->mapToGlobal(centre), {}, {0, 480}, Qt::NoButton, Qt::NoModifier,
+                      Qt::NoScrollPhase, false);
+    QCoreApplication::sendEvent(picture, &wheel);
+    QVERIFY(m_is->window->views()->viewport()->zoom() > 1.5);
+    QVERIFY(m_is->window->views()->overlayView()->grab().toImage() != before);
+    QTest::keyClick(m_is->window.get(), Qt::Key_0, Qt::ControlModifier);
+    QCOMPARE(m_is->window->views()->viewport()->zoom(), 1.0);
+}
+
+void ViewsTest::hoverDescribesACluster() {
+    m_is->open();
+    MergeView* merge = m_is->window->views()->mergeView();
+    QTRY_VERIFY_WITH_TIMEOUT(!merge->image().isNull(), 30'000);
+    m_is->window->views()->viewport()->setCursor(QPointF(0.5, 0.5));
+    QVERIFY(m_is->nextWhere(
+        [](const Analysis& a) { return !a.merged.scores.empty(); }));  // asked for by the pointer
+    QTRY_VERIFY_WITH_TIMEOUT(merge->describe({0.5, 0.5}).contains(QLatin1Char('%')), 10'000);
+    QVERIFY(merge->describe({0.5, 0.5}).contains(QStringLiteral("token")));
+    QVERIFY(!merge->clusterAt({0.5, 0.5}).empty());
+    QVERIFY(merge->describe({1.5, 0.5}).isEmpty());
+    // Some cluster has more than one patch, and all of its members say the same of it.
+    bool merged = false;
+    for (double x = 0.01; x < 1 && !merged; x += 0.03)
+        for (double y = 0.01; y < 1 && !merged; y += 0.03)
+            merged = merge->clusterAt({x, y}).size() > 1;
+    QVERIFY(merged);
+}
+
+void ViewsTest::stageChangesTheMergeMap() {
+    m_is->open();
+    QVERIFY(m_is->next());
+    m_is->window->schedule().setSchedule({2, 5});
+    QVERIFY(m_is->nextWhere([](const Analysis& a) { return a.schedule.size() == 2; }));
+    MergeView* merge = m_is->window->views()->mergeView();
+    QTRY_COMPARE_WITH_TIMEOUT(
+        merge->note(), QStringLiteral("%1 of %2").arg(m_is->last->tokensKept()).arg(m_is->last->tokensIn()),
+        10'000);
+    m_is->window->setPaused(true);
+    QTest::qWait(800);
+    auto* stages = m_is->window->views()->findChild<QComboBox*>();
+    QTRY_COMPARE(stages->count(), 2);
+    stages->setFocus();
+    QTest::keyClick(stages, Qt::Key_Down);
+    QCOMPARE(m_is->window->views()->stage(), 0);
+    const QString first =
+        QStringLiteral("%1 of %2").arg(m_is->last->stageTokens().at(0)).arg(m_is->last->tokensIn());
+    QTRY_COMPARE_WITH_TIMEOUT(merge->note(), first, 10'000);
+}
+
+void ViewsTest::nightSlidersChangeTheNextPair() {
+    m_is->open();
+    std::vector<RenderedNight> pairs;
+    connect(&m_is->window->engine(), &Engine::nightSimulated, this,
+            [&](const RenderedNight& drawn) { pairs.push_back(drawn); });
+    m_is->window->views()->setMode(ViewArea::Night);
+    QTRY_VERIFY_WITH_TIMEOUT(!pairs.empty(), 30'000);
+    NightView* night = m_is->window->views()->nightView();
+    auto* slider = night->findChildren<QSlider*>().first();
+    slider->setFocus();
+    QTest::keyClick(slider, Qt::Key_Home);
+    QCOMPARE(night->parameters().luminance, 0.02);
+    QTRY_COMPARE_WITH_TIMEOUT(pairs.back().pair->parameters.luminance, 0.02, 30'000);
+    QTRY_VERIFY(night->summary().contains(QStringLiteral("merge away")));
+    disconnect(&m_is->window->engine(), nullptr, this, nullptr);
+}
+
+void ViewsTest::timelineFollowsPansAndZooms() {
+    m_is->open();
+    QVERIFY(m_is->next());
+    TimelineView* view = m_is->window->timeline()->view();
+    QTest::keyClick(m_is->window.get(), Qt::Key_1, Qt::ControlModifier);
+    QVERIFY(view->following());
+    QCOMPARE(view->to() - view->from(), 60'000);
+    const qint64 to = view->to();
+    QTRY_VERIFY(view->to() > to);  // moves on by itself
+    const QPoint middle = view->rect().center();
+    QTest::mousePress(view, Qt::LeftButton, {}, middle);
+    QTest::mouseMove(view, middle + QPoint(100, 0));
+    QVERIFY(!view->following());
+    QTest::mouseRelease(view, Qt::LeftButton, {}, middle + QPoint(100, 0));
+    QVERIFY(!view->following());
+    const qint64 length = view->to() - view->from();
+    view->setFocus();
+    QTest::keyClick(view, Qt::Key_Plus);
+    QVERIFY(view->to() - view->from() < length);
+    QTest::keyClick(view, Qt::Key_End);
+    QVERIFY(view->following());
+}
+
+void ViewsTest::timelineReadsAtThePointer() {
+    m_is->open();
+    QVERIFY(m_is->next());
+    TimelineView* view = m_is->window->timeline()->view();
+    view->setRange(m_is->window->timelineData().last() - 2'000, m_is->window->timelineData().last() + 2'000);
+    QVERIFY(view->describe(view->width() / 2).contains(QStringLiteral("tokens")));
+    QVERIFY(view->describe(-500).isEmpty());
+}
+
+void ViewsTest::keysSwitchViews() {
+    m_is->open();
+    for (int mode = 0; mode < ViewArea::Modes; ++mode) {
+        QTest::keyClick(m_is->window.get(), Qt::Key(Qt::Key_1 + mode));
+        QCOMPARE(m_is->window->views()->mode(), ViewArea::Mode(mode));
+    }
+    m_is->window->views()->setMode(ViewArea::Overview);
+    QTest::mouseDClick(m_is->window->views()->overlayView(), Qt::LeftButton);
+    QCOMPARE(m_is->window->views()->mode(), ViewArea::Overlay);
+    QTest::mouseDClick(m_is->window->views()->overlayView(), Qt::LeftButton);
+    QCOMPARE(m_is->window->views()->mode(), ViewArea::Overview);
+}
+
+void ViewsTest::lightAndDark() {
+    m_is->open();
+    QVERIFY(m_is->next());
+    m_is->window->setAppearance(Appearance::Light);
+    QVERIFY(!Theme::of(m_is->window.get()).dark);
+    const QImage light = m_is->window->timeline()->grab().toImage();
+    QTest::keyClick(m_is->window.get(), Qt::Key_T, Qt::ControlModifier);
+    QVERIFY(Theme::of(m_is->window.get()).dark);
+    QVERIFY(m_is->window->timeline()->grab().toImage().pixelColor(3, 20).lightness() <
+            light.pixelColor(3, 20).lightness());
+}
+
+QTEST_MAIN(ViewsTest)
+#include "views_test.moc"
