@@ -55,12 +55,13 @@ private:
             m["Conv"] = &Lowering::convolution;
             m["ConvTranspose"] = &Lowering::convolution;
             m["Clip"] = &Lowering::clip;
+            m["Pad"] = &Lowering::pad;
             for (const char* op : {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceL2"})
                 m[op] = &Lowering::reduce;
             for (const char* op :
                  {"AveragePool", "MaxPool", "GlobalAveragePool", "GlobalMaxPool", "BatchNormalization",
                   "Relu", "LeakyRelu", "Elu", "Sigmoid", "Tanh", "Concat", "HardSwish", "ArgMax",
-                  "InstanceNormalization", "DepthToSpace", "Pad", "PRelu"}) {
+                  "InstanceNormalization", "DepthToSpace", "PRelu"}) {
                 m[op] = &Lowering::keep;
             }
             return m;
@@ -377,6 +378,17 @@ private:
         node.attributes["kernel_shape"] =
             Attribute::of(std::vector<int64_t>(weight.shape().begin() + 2, weight.shape().end()));
         m_graph.nodes.push_back(node);
+    }
+
+    // OpenCV 4.6 stumbles over inputs that are left out.
+    void pad() {
+        std::vector<int> inputs{in(0), ints(listOf(1, "pads"))};
+        if (m_node->input(2) != kAbsent)
+            inputs.push_back(
+                m_graph.addConstant("fill", Tensor::floats({1}, static_cast<float>(known(2).at(0)))));
+        if (m_node->input(3) != kAbsent) fail("pads chosen axes");
+        Node& node = emit("Pad", "", inputs, out());
+        node.attributes["mode"] = Attribute::of(m_node->getString("mode", "constant"));
     }
 
     void clip() {

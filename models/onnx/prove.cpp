@@ -82,12 +82,22 @@ cv::dnn::Net load(const std::string& path) {
     return net;
 }
 
+std::string oneLine(std::string text) {
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    return text;
+}
+
 std::vector<cv::Mat> forward(const std::string& path, const cv::Mat& x, const std::string& inputName,
                              const std::vector<std::string>& outputNames) {
-    cv::dnn::Net net = load(path);
-    net.setInput(x, inputName);
     std::vector<cv::Mat> outputs;
-    net.forward(outputs, std::vector<cv::String>(outputNames.begin(), outputNames.end()));
+    try {
+        cv::dnn::Net net = load(path);
+        net.setInput(x, inputName);
+        net.forward(outputs, std::vector<cv::String>(outputNames.begin(), outputNames.end()));
+    } catch (const cv::Exception& error) {
+        throw Refusal(std::string("OpenCV ") + CV_VERSION +
+                      " cannot run what the model becomes: " + oneLine(error.err));
+    }
     return outputs;
 }
 

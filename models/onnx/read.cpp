@@ -12,6 +12,7 @@
 #include <onnx/onnx_pb.h>
 
 #include "models/onnx/read_tensor.hpp"
+#include "models/onnx/sequences.hpp"
 
 namespace mpm::models {
 namespace {
@@ -49,6 +50,7 @@ public:
         }
         if (m_graph.outputs.empty()) throw Refusal("the model has no outputs: not an ONNX model, or damaged");
         m_graph.sort();
+        resolveSequences(m_graph);
         m_graph.prune();
         return std::move(m_graph);
     }

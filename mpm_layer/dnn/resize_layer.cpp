@@ -18,20 +18,31 @@ void blendRows(const float* plane, int width, const kernels::Tap& tap, float* ro
         row[k] = low[k] + tap.weight * (high[k] - low[k]);
 }
 
+void readPair(const cv::dnn::LayerParams& params, const char* name, int& rows, int& columns) {
+    if (!params.has(name) || params.get(name).size() != 2) return;
+    rows = params.get(name).get<int>(0);
+    columns = params.get(name).get<int>(1);
+}
+
 }  // namespace
 
 ResizeLayer::ResizeLayer(const cv::dnn::LayerParams& params)
     : SmallLayer(params),
       m_rows(0),
       m_columns(0),
+      m_cropRows(0),
+      m_cropColumns(0),
       m_alignCorners(params.get<int>("align_corners", 0) != 0),
       m_argmax(params.get<int>("argmax", 0) != 0) {
-    if (params.has("size") && params.get("size").size() == 2) {
-        m_rows = params.get("size").get<int>(0);
-        m_columns = params.get("size").get<int>(1);
+    readPair(params, "size", m_rows, m_columns);
+    m_cropRows = m_rows;
+    m_cropColumns = m_columns;
+    readPair(params, "crop", m_cropRows, m_cropColumns);
+    if (m_rows < 1 || m_columns < 1 || m_cropRows < 1 || m_cropColumns < 1 || m_cropRows > m_rows ||
+        m_cropColumns > m_columns) {
+        CV_Error(cv::Error::StsBadArg,
+                 "mpm: MpmResize needs the attribute size, rows and columns, and a crop within it");
     }
-    if (m_rows < 1 || m_columns < 1)
-        CV_Error(cv::Error::StsBadArg, "mpm: MpmResize needs the attribute size: rows and columns");
 }
 
 cv::Ptr<cv::dnn::Layer> ResizeLayer::create(cv::dnn::LayerParams& params) {
@@ -45,14 +56,15 @@ std::vector<Shape> ResizeLayer::outputShapes(const std::vector<Shape>& in) const
         CV_Error(cv::Error::StsBadArg,
                  "mpm: MpmResize takes [batch, classes, rows, columns], got " + textOf(in[0]));
     }
-    return {toShape({x[0], m_argmax ? 1 : x[1], m_rows, m_columns})};
+    return {toShape({x[0], m_argmax ? 1 : x[1], m_cropRows, m_cropColumns})};
 }
 
 void ResizeLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
     const cv::Mat x = operand(in, 0);
     const int images = x.size[0], classes = x.size[1], height = x.size[2], width = x.size[3];
     const std::vector<kernels::Tap> down = kernels::bilinearTaps(height, m_rows, m_alignCorners);
-    const kernels::Runs across = kernels::bilinearRuns(width, m_columns, m_alignCorners);
+    kernels::Runs across = kernels::bilinearRuns(width, m_columns, m_alignCorners);
+    kernels::crop(across, m_cropColumns);
     const size_t plane = static_cast<size_t>(height) * width;
     const auto blended = [&](int above, int row, float* to) {
         blendRows(x.ptr<float>() + above * plane, width, down[row], to);
@@ -62,12 +74,13 @@ void ResizeLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& 
             images * m_rows,
             [&](const cv::Range& range) {
                 std::vector<float> rows(static_cast<size_t>(classes) * width);
-                std::vector<int> labels(m_columns);
+                std::vector<int> labels(m_cropColumns);
                 for (int k = range.start; k < range.end; ++k) {
                     for (int c = 0; c < classes; ++c)
                         blended(k / m_rows * classes + c, k % m_rows, &rows[c * width]);
                     kernels::stretchArgmax(rows.data(), width, classes, across, labels.data());
-                    writeIntegers(labels.data(), m_columns, out[0], static_cast<size_t>(k) * m_columns);
+                    writeIntegers(labels.data(), m_cropColumns, out[0],
+                                  static_cast<size_t>(k) * m_cropColumns);
                 }
             },
             kRowsPerTask);
@@ -77,7 +90,8 @@ void ResizeLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& 
         std::vector<float> row(width);
         for (int k = range.start; k < range.end; ++k) {
             blended(k / m_rows, k % m_rows, row.data());
-            kernels::stretchRow(row.data(), across, out[0].ptr<float>() + static_cast<size_t>(k) * m_columns);
+            kernels::stretchRow(row.data(), across,
+                                out[0].ptr<float>() + static_cast<size_t>(k) * m_cropColumns);
         }
     });
 }

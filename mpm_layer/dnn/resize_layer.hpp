@@ -16,7 +16,8 @@ protected:
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
-    int m_rows, m_columns;
+    int m_rows, m_columns;          ///< the whole is enlarged to
+    int m_cropRows, m_cropColumns;  ///< of which this much, from the corner, comes out
     bool m_alignCorners;
     bool m_argmax;
 };

@@ -126,6 +126,12 @@ Runs bilinearRuns(int from, int to, bool alignCorners) {
     return runs;
 }
 
+void crop(Runs& runs, int columns) {
+    while (!runs.runs.empty() && runs.runs.back().begin >= columns)
+        runs.runs.pop_back();
+    if (!runs.runs.empty()) runs.runs.back().end = std::min(runs.runs.back().end, columns);
+}
+
 void stretchRow(const float* row, const Runs& runs, float* out) {
     HWY_DYNAMIC_DISPATCH(StretchRow)(row, runs, out);
 }

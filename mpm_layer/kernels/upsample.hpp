@@ -26,6 +26,9 @@ struct Runs {
 
 Runs bilinearRuns(int from, int to, bool alignCorners);
 
+/// Only the first `columns` output columns.
+void crop(Runs& runs, int columns);
+
 void stretchRow(const float* row, const Runs& runs, float* out);
 
 /// Labels of one output row: of `classes` rows (`stride` apart), stretched alike, the one with the largest

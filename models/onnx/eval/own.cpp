@@ -27,7 +27,7 @@ void linearShape(Call& c) {
 
 void resizeShape(Call& c) {
     Shape shape = c.input(0).shape();
-    const std::vector<int64_t> size = c.node.getInts("size");
+    const std::vector<int64_t> size = c.node.getInts(c.node.has("crop") ? "crop" : "size");
     const bool labels = c.node.getInt("argmax", 0) != 0;
     if (shape.size() != 4 || size.size() != 2) throw Refusal("its size does not fit");
     c.shape(0, labels ? Type::Int : Type::Float, {shape[0], labels ? 1 : shape[1], size[0], size[1]});

@@ -14,6 +14,8 @@ import warnings
 
 import numpy as np
 import onnx
+import onnx.helper
+import onnx.numpy_helper
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -326,6 +328,16 @@ class Vit(nn.Module):
         return self.run(image)[0]
 
 
+class Padded(Vit):
+    """A picture that is no multiple of the patch: padded on its way in, cut on its way out, as Segmenter does."""
+
+    def run(self, image, schedule=()):
+        h, w = image.shape[2:]
+        padded = F.pad(image, (0, -w % PATCH, 0, -h % PATCH))
+        y, ids = super().run(padded, schedule)
+        return y[:, :, :h, :w], ids
+
+
 def torchvision_vit(**_):
     from torchvision.models.vision_transformer import VisionTransformer
 
@@ -386,6 +398,7 @@ CASES = {
     "hf_dpt_dynamic": (lambda: Vit(blocks(style="hf", scale="div"), head="dpt", taps=(1, 3, 4, 6)), 17, "b", 2),
     "taps": (lambda: Vit(blocks(), head="taps", taps=(1, 3, 4, 6)), 17, "b", 2),
     "segmenter_linear": (lambda: Vit(blocks(), head="seg"), 13, "b", 2),
+    "padded": (lambda: Padded(blocks(), head="seg"), 13, "b", 2),
     "dinov3": (lambda: Vit(blocks(style="hf", rope=(5, True, False), layer_scale=True), special=5, pos="none"), 17, "b", 2),
     "dinov3_in_graph": (lambda: Vit(blocks(style="hf", rope=(5, True, True), layer_scale=True), special=5, pos="none"), 14, "b", 2),
     "dinov3_swiglu": (lambda: Vit(blocks(style="hf", rope=(5, True, False), kind="gated", act="silu"), special=5, pos="none"), 13, "", 1),
@@ -476,7 +489,7 @@ def make(name, out):
     torch.manual_seed(len(name) * 1000 + sum(map(ord, name)))
     model = build().eval()
     spread(model)
-    size = (64, 64) if name.startswith("torchvision") else SIZE
+    size = (64, 64) if name.startswith("torchvision") else (60, 90) if name.startswith("padded") else SIZE
     image = torch.rand(batch, 3, *size) * 2 - 1
     base = os.path.join(out, name)
     export(model, image, base + ".onnx", opset, dynamic)
@@ -500,6 +513,60 @@ def variants(out):
         open(os.path.join(out, "timm_external." + ending), "wb").write(data)
     onnx.save(source, os.path.join(out, "timm_external.onnx"), save_as_external_data=True, location="timm_external.bin",
               size_threshold=0)
+
+
+def copy_references(out, source, target):
+    for name in os.listdir(out):
+        if name.startswith(source + ".") and name.endswith(".npy"):
+            data = open(os.path.join(out, name), "rb").read()
+            open(os.path.join(out, target + name[len(source):]), "wb").write(data)
+
+
+def make_attention_operator(out):
+    """Softmax and its two products as the one operator of opset 23, which this exporter cannot write itself."""
+    model = onnx.load(os.path.join(out, "timm_dynamic.onnx"))
+    nodes = model.graph.node
+    maker = {o: n for n in nodes for o in n.output}
+    for softmax in [n for n in nodes if n.op_type == "Softmax"]:
+        scores = maker[softmax.input[0]]
+        mix = next(n for n in nodes if softmax.output[0] in n.input)
+        q, k = maker[scores.input[0]].input[0], maker[scores.input[1]].input[0]
+        at = list(nodes).index(mix)
+        nodes.remove(mix)
+        nodes.insert(at, onnx.helper.make_node("Attention", [q, k, mix.input[1]], list(mix.output)))
+        nodes.remove(scores)
+        nodes.remove(softmax)
+    model.opset_import[0].version = 23
+    onnx.save(model, os.path.join(out, "attention_operator.onnx"))
+    copy_references(out, "timm_dynamic", "attention_operator")
+
+
+def make_half(out):
+    """Weights in half precision, cast where they are used; references with the rounded weights."""
+    torch.manual_seed(9)
+    model = Vit(blocks()).eval()
+    spread(model)
+    for p in model.parameters():
+        p.data = p.data.half().float()
+    base = os.path.join(out, "half_weights")
+    image = torch.rand(1, 3, *SIZE) * 2 - 1
+    export(model, image, base + ".onnx", 13, "")
+    proto = onnx.load(base + ".onnx")
+    casts = []
+    for tensor in proto.graph.initializer:
+        if tensor.data_type == onnx.TensorProto.FLOAT and len(tensor.dims) >= 2:
+            values = onnx.numpy_helper.to_array(tensor).astype(np.float16)
+            casts.append(onnx.helper.make_node("Cast", [tensor.name + ".half"], [tensor.name], to=onnx.TensorProto.FLOAT))
+            tensor.CopyFrom(onnx.numpy_helper.from_array(values, tensor.name + ".half"))
+    for cast in reversed(casts):
+        proto.graph.node.insert(0, cast)
+    onnx.save(proto, base + ".onnx")
+    np.save(base + ".input.npy", image.numpy())
+    with torch.no_grad():
+        for label, schedule in (("none", ()), ("2_5", (2, 5))):
+            y, ids = model.run(image, schedule)
+            np.save(f"{base}.s{label}.output0.npy", y.numpy())
+        np.save(f"{base}.s2_5.map0.npy", ids.numpy())
 
 
 def make_resized(out):
@@ -546,6 +613,8 @@ def main():
     if not wanted:
         variants(out)
         make_resized(out)
+        make_attention_operator(out)
+        make_half(out)
 
 
 if __name__ == "__main__":
