@@ -35,6 +35,7 @@ struct BenchOptions {
 std::vector<cv::Mat> readPictures(const BenchOptions& options, size_t enough) {
     pipeline::SourceOptions how;
     how.scene.framesPerDay = how.scene.frames = 16;
+    how.scene.startHour = 0;
     std::vector<cv::Mat> pictures;
     const std::vector<std::string> builtIn = {"demo"};
     for (const std::string& text : options.sources.empty() ? builtIn : options.sources) {

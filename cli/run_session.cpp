@@ -28,6 +28,7 @@ pipeline::SourceOptions sourceOptions(const RunOptions& options) {
     pipeline::SourceOptions result;
     result.scene.framesPerDay = options.dayCycle;
     result.scene.frames = options.dayCycle;
+    result.scene.startHour = 0;
     return result;
 }
 

@@ -35,8 +35,10 @@ CaptureSource::CaptureSource(SourceKind kind, std::string text, const SourceOpti
 
 bool CaptureSource::openCapture() {
     switch (m_kind) {
+        // Backends are named: CAP_ANY would go on to try photo cameras on USB, slowly and with a leak each
+        // time.
         case SourceKind::Camera:
-            return m_capture.open(std::stoi(m_text), cv::CAP_ANY);
+            return m_capture.open(std::stoi(m_text), cv::CAP_V4L2);
         case SourceKind::Pipeline:
             return m_capture.open(m_text.substr(4), cv::CAP_GSTREAMER);
         case SourceKind::Stream: {
@@ -47,7 +49,9 @@ bool CaptureSource::openCapture() {
             return m_capture.open(m_text, cv::CAP_FFMPEG, timeouts);
         }
         default:
-            return m_capture.open(m_text, cv::CAP_FFMPEG) || m_capture.open(m_text, cv::CAP_ANY);
+            for (int backend : {cv::CAP_FFMPEG, cv::CAP_GSTREAMER, cv::CAP_OPENCV_MJPEG})
+                if (m_capture.open(m_text, backend)) return true;
+            return false;
     }
 }
 

@@ -49,7 +49,7 @@ public:
 struct SceneOptions {
     cv::Size size{640, 480};
     int framesPerDay = 0;      ///< fast motion: a whole day in so many frames; 0: the scene's own pace
-    double startHour = 0;      ///< of the scene's clock, at frame 0
+    double startHour = 15;     ///< of the scene's clock, at frame 0: dusk is near
     std::int64_t frames = -1;  ///< how many; -1: without end
     int samples = 2;           ///< rays a side in each pixel: 2 smooths edges, 1 is faster
 };

@@ -166,6 +166,28 @@ TEST(Camera, AMissingOneIsAnError) {
     EXPECT_THROW(source->open(), SourceError);
 }
 
+TEST(Demo, FilmsAWholeDayInTheFramesAskedFor) {
+    SourceOptions options;
+    options.scene.size = {160, 120};
+    options.scene.framesPerDay = options.scene.frames = 4;
+    options.scene.startHour = 0;
+    options.scene.samples = 1;
+    const auto source = makeSource("demo", options);
+    source->open();
+    EXPECT_EQ(source->length(), 4);
+    const std::vector<Frame> frames = readAll(*source);
+    ASSERT_EQ(frames.size(), 4u);
+    EXPECT_EQ(frames[2].picture.size(), cv::Size(160, 120));
+    EXPECT_DOUBLE_EQ(frames[2].seconds, 12 * 3600);
+    EXPECT_LT(cv::mean(frames[0].picture)[1], 0.7 * cv::mean(frames[2].picture)[1])
+        << "midnight against noon";
+    source->open();
+    Frame again;
+    ASSERT_TRUE(source->next(again));
+    EXPECT_EQ(cv::norm(again.picture, frames[0].picture, cv::NORM_INF), 0)
+        << "the street is the same every time";
+}
+
 TEST(Passwords, AreHiddenWhereverTheyStand) {
     EXPECT_EQ(withoutPasswords("rtsp://u:p@h/s"), "rtsp://u:***@h/s");
     EXPECT_EQ(withoutPasswords("rtsp://u:a@b/c:d@h:554/s"), "rtsp://u:***@h:554/s");
