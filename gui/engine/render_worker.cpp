@@ -37,11 +37,16 @@ RenderedComparison drawComparison(const ComparisonPtr& comparison, const RenderS
 
 RenderedNight drawNight(const NightPairPtr& pair, const RenderStyle& style) {
     const Analysis& day = *pair->analysis;
-    if (style.nightAsMergeMap)
-        return {pair, mergeMapOf(day.frame.picture, day.merged, style),
-                mergeMapOf(pair->picture, pair->night, style)};
-    return {pair, overlayOf(day.frame.picture, day.merged.labels, style, day),
-            overlayOf(pair->picture, pair->night.labels, style, day)};
+    switch (style.pair) {
+        case RenderStyle::Pair::MergeMaps:
+            return {pair, mergeMapOf(day.frame.picture, day.merged, style),
+                    mergeMapOf(pair->picture, pair->night, style)};
+        case RenderStyle::Pair::Overlays:
+            return {pair, overlayOf(day.frame.picture, day.merged.labels, style, day),
+                    overlayOf(pair->picture, pair->night.labels, style, day)};
+        default:
+            return {pair, day.frame.image, toImage(pair->picture)};
+    }
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ struct RenderStyle {
     pipeline::OverlayStyle overlay;
     pipeline::Palette palette;  ///< replaces the model's where not empty
     pipeline::MergeMapStyle merge;
-    int stage = -1;               ///< merge map after this stage; -1: after the last
-    bool nightAsMergeMap = true;  ///< what the day and night pair shows
+    int stage = -1;  ///< merge map after this stage; -1: after the last
+    enum class Pair { MergeMaps, Overlays, Pictures } pair = Pair::MergeMaps;  ///< day beside night
 };
 
 /// Pictures of one analysis.

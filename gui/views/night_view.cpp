@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include <QComboBox>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QSlider>
@@ -33,6 +34,7 @@ NightView::NightView(Viewport* viewport, QWidget* parent)
       m_day(new PictureView(tr("As it is"), viewport)),
       m_night(new PictureView(tr("Night, simulated"), viewport)),
       m_tiles(new TileArea),
+      m_shows(new QComboBox),
       m_summary(new QLabel) {
     m_day->setEmptyText(tr("The frame as the camera sees it appears here"));
     m_night->setEmptyText(tr("The same frame at night appears here"));
@@ -49,6 +51,10 @@ NightView::NightView(Viewport* viewport, QWidget* parent)
     m_luminance->setToolTip(tr("How much light is left, of the day's"));
     m_photons->setToolTip(tr("Photons counted where a pixel is white: fewer are noisier (Poisson)"));
     m_deviation->setToolTip(tr("Thermal noise: its standard deviation on values of 0 to 1 (Gaussian)"));
+    m_shows->addItems({tr("Merge maps"), tr("Segmentation"), tr("Pictures")});
+    m_shows->setAccessibleName(tr("What day and night show"));
+    row->addWidget(m_shows);
+    connect(m_shows, &QComboBox::currentIndexChanged, this, &NightView::showsChanged);
     auto* reset = new QToolButton;
     reset->setObjectName(QStringLiteral("small"));
     reset->setText(tr("Reset"));
@@ -126,6 +132,10 @@ void NightView::clear() {
         view->setNote({});
     }
     m_summary->clear();
+}
+
+RenderStyle::Pair NightView::shows() const {
+    return static_cast<RenderStyle::Pair>(m_shows->currentIndex());
 }
 
 QString NightView::summary() const {

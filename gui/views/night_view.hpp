@@ -28,8 +28,10 @@ public:
     PictureView* dayView() const { return m_day; }
     PictureView* nightView() const { return m_night; }
     QString summary() const;
+    RenderStyle::Pair shows() const;
 
 signals:
+    void showsChanged();
     void parametersChanged(const pipeline::NightParameters& parameters);
 
 private:
@@ -38,6 +40,7 @@ private:
 
     PictureView *m_day, *m_night;
     TileArea* m_tiles;
+    QComboBox* m_shows;
     QSlider *m_luminance, *m_photons, *m_deviation;
     QLabel *m_luminanceText, *m_photonsText, *m_deviationText, *m_summary;
 };

@@ -152,6 +152,7 @@ void MainWindow::connectControls() {
     connect(&m_schedule, &ScheduleModel::scheduleChanged, this, [this](const std::vector<int>& schedule) {
         if (!m_facts) return;
         m_saved.clear();
+        m_statistics.clear();  // counts under two schedules have no common mean
         m_state.ownSchedule = false;
         m_state.request.schedule = schedule;
         m_engine.noteEvent(QStringLiteral("schedule"), scheduleText(schedule));
@@ -189,6 +190,7 @@ void MainWindow::sendStyle() {
     style.palette = m_legend.palette();
     style.merge.outlines = m_views->outlines();
     style.stage = m_views->stage();
+    style.pair = m_views->nightView()->shows();
     m_engine.setStyle(style);
 }
 

@@ -23,7 +23,7 @@ void MainWindow::onMeasured(const pipeline::Measurement& measurement, const Anal
     m_timeline->view()->setStages(analysis->schedule);
     m_views->setAnalysisVeil({}, {});
     if (analysis->repeat) return;  // seen before: not a new measurement
-    m_statistics.add(measurement);
+    if (analysis->schedule == m_state.request.schedule) m_statistics.add(measurement);
     m_header->setDayNight(m_statistics.statistics());
     m_timelineData.add(measurement);
 }
@@ -45,6 +45,7 @@ void MainWindow::onModel(const ModelFactsPtr& facts) {
     m_facts = facts;
     if (!m_wantedModel.isEmpty()) m_state.model = std::exchange(m_wantedModel, QString());
     m_saved.clear();
+    m_statistics.clear();
     m_sidebar->schedule()->setOwnSchedule(facts->schedule);
     m_legend.setClasses(facts->labels, facts->palette);
     std::vector<bool> hidden;

@@ -102,6 +102,7 @@ void ViewArea::connectViews() {
                 [this, target] { setMode(m_mode == Overview ? target : Overview); });
     }
     connect(m_night, &NightView::parametersChanged, this, &ViewArea::nightChanged);
+    connect(m_night, &NightView::showsChanged, this, &ViewArea::styleChanged);
     connect(&m_viewport, &Viewport::cursorChanged, this,
             [this] { emit scoresWanted(m_viewport.cursor().has_value()); });
     const auto note = [this] {

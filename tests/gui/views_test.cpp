@@ -160,6 +160,10 @@ void ViewsTest::nightSlidersChangeTheNextPair() {
     QCOMPARE(night->parameters().luminance, 0.02);
     QTRY_COMPARE_WITH_TIMEOUT(pairs.back().pair->parameters.luminance, 0.02, 30'000);
     QTRY_VERIFY(night->summary().contains(QStringLiteral("merge away")));
+    auto* shows = night->findChild<QComboBox*>();
+    m_is->window->setPaused(true);
+    shows->setCurrentIndex(2);
+    QTRY_COMPARE_WITH_TIMEOUT(pairs.back().day, pairs.back().pair->analysis->frame.image, 10'000);
     disconnect(&m_is->window->engine(), nullptr, this, nullptr);
 }
 

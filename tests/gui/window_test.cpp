@@ -82,6 +82,8 @@ void WindowTest::presetsSetTheSchedule() {
     QVERIFY(m_is->next());
     for (QToolButton* button : m_is->window->sidebar()->schedule()->findChildren<QToolButton*>())
         if (button->text().startsWith(QStringLiteral("None"))) QTest::mouseClick(button, Qt::LeftButton);
+    QCOMPARE(m_is->window->statistics().statistics().day().kept.count(),
+             0);  // another schedule, another mean
     const AnalysisPtr all = m_is->nextWhere([](const Analysis& a) { return a.schedule.empty(); });
     QVERIFY(all);
     QCOMPARE(all->tokensKept(), all->tokensIn());
