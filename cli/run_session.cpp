@@ -227,6 +227,19 @@ void RunSession::showResult(const FrameResult& result) {
     m_closed = !m_show(overlay);
 }
 
+std::string RunSession::summaryLine() const {
+    const pipeline::DayNightSummary s = pipeline::summarise(m_timeline);
+    const std::string head =
+        cv::format("%lld frames of %d tokens, ", static_cast<long long>(m_frames), m_tokensIn);
+    if (s.days > 0 && s.nights > 0)
+        return head + cv::format("kept by day %.1f +- %.1f (%d frames), by night %.1f +- %.1f (%d): %+.2f %%",
+                                 s.dayMean, s.daySpread, s.days, s.nightMean, s.nightSpread, s.nights,
+                                 s.difference());
+    const bool day = s.days > 0;
+    return head + cv::format("kept %.1f +- %.1f, all by %s", day ? s.dayMean : s.nightMean,
+                             day ? s.daySpread : s.nightSpread, day ? "day" : "night");
+}
+
 void RunSession::finish() {
     if (m_frames == 0) return;
     if (m_save.timeline) {
@@ -239,17 +252,12 @@ void RunSession::finish() {
         writeWhole((fs::path(m_options.out) / "timeline.png").string(),
                    pipeline::drawTimeline(m_timeline, style));
     }
-    if (m_options.out.empty()) return;
-    const pipeline::DayNightSummary s = pipeline::summarise(m_timeline);
-    std::cout << cv::format(
-        "%lld frames, %d tokens: kept by day %.1f +- %.1f (%d frames), by night %.1f +- %.1f (%d)",
-        static_cast<long long>(m_frames), m_tokensIn, s.dayMean, s.daySpread, s.days, s.nightMean,
-        s.nightSpread, s.nights);
-    if (s.days > 0 && s.nights > 0) std::cout << cv::format(", night against day %+.2f %%", s.difference());
-    std::cout << cv::format("\nnetwork %.1f ms a frame; written to ", m_networkMs / double(m_frames))
-              << m_options.out << std::endl;
     if (m_bad > 0)
         std::cerr << "mpm: " << m_bad << " pictures could not be read and were left out" << std::endl;
+    if (m_options.out.empty()) return;
+    std::cout << summaryLine()
+              << cv::format("\nnetwork %.1f ms a frame; written to ", m_networkMs / double(m_frames))
+              << m_options.out << std::endl;
 }
 
 }  // namespace mpm::cli

@@ -52,6 +52,7 @@ private:
     void deliver(FrameResult& result);
     void showResult(const FrameResult& result);
     void finish();
+    std::string summaryLine() const;
     std::string uniqueName(const std::string& name);
 
     const RunOptions& m_options;
