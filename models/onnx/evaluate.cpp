@@ -74,6 +74,10 @@ std::vector<Tensor> evaluate(const Graph& graph, const std::vector<Tensor>& inpu
 Inferred infer(const Graph& graph, const std::vector<Tensor>& inputs) {
     Inferred result;
     result.values = startValues(graph, inputs);
+    // What follows from constants may be some times what the file holds, not without end.
+    int64_t budget = int64_t{1} << 26;
+    for (const Value& value : graph.values)
+        budget += value.constant.known() ? 4 * value.constant.size() : 0;
     for (const Node& node : graph.nodes) {
         std::string problem;
         for (int in : node.inputs) {
@@ -90,6 +94,11 @@ Inferred infer(const Graph& graph, const std::vector<Tensor>& inputs) {
             const int out = node.outputs[k];
             if (out == kAbsent) continue;
             result.values[out] = outputs[k];
+            if (outputs[k].known()) budget -= outputs[k].size();
+            if (budget < 0) {
+                throw Refusal(graph.describe(node) +
+                              ": the constants of the graph take more memory than any model needs");
+            }
             if (outputs[k].type() == Type::None)
                 result.problems[out] = problem.empty() ? "it has no value" : problem;
         }

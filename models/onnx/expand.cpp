@@ -15,8 +15,10 @@ public:
         old.swap(m_graph.nodes);
         for (Node& node : old) {
             m_name = node.name;
-            const bool done =
-                (node.is("Attention") && expandAttention(node)) || (node.is("Einsum") && expandEinsum(node));
+            const bool sound = !node.outputs.empty() && node.outputs[0] != kAbsent &&
+                               m_inferred.values[node.outputs[0]].isFloat();
+            const bool done = sound && ((node.is("Attention") && expandAttention(node)) ||
+                                        (node.is("Einsum") && expandEinsum(node)));
             if (!done) m_graph.nodes.push_back(std::move(node));
         }
         m_graph.sort();

@@ -46,10 +46,7 @@ void lookInside(Graph graph, Inspection& result) {
     result.convertible = true;
 }
 
-}  // namespace
-
-Inspection inspectModel(const std::string& path) {
-    const Graph graph = readModel(path);
+Inspection inspect(const Graph& graph) {
     Inspection result;
     result.converted = isFused(graph) || isLayers(graph);
     result.opset = graph.opset;
@@ -64,6 +61,16 @@ Inspection inspectModel(const std::string& path) {
         result.reason = refusal.what();
     }
     return result;
+}
+
+}  // namespace
+
+Inspection inspectModel(const std::string& path) {
+    return inspect(readModel(path));
+}
+
+Inspection inspectModel(const void* bytes, size_t size) {
+    return inspect(readModel(bytes, size));
 }
 
 }  // namespace mpm::models

@@ -18,4 +18,7 @@ struct Inspection {
 /// Throws Refusal where the file is no model at all.
 Inspection inspectModel(const std::string& path);
 
+/// The same from memory, without external data.
+Inspection inspectModel(const void* bytes, size_t size);
+
 }  // namespace mpm::models

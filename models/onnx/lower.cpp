@@ -351,7 +351,7 @@ private:
                                                           m_graph.opset < 11 ? "asymmetric" : "half_pixel");
         const bool picture = from.size() == 4 && from[1] == to[1];
         const bool halfPixel = coordinates == "half_pixel" || coordinates == "pytorch_half_pixel";
-        const bool smaller = to[2] < from[2] || to[3] < from[3];
+        const bool smaller = picture && (to[2] < from[2] || to[3] < from[3]);
         if (m_node->getInt("antialias", 0) && smaller) fail("smooths while it makes smaller");
         if (picture && mode == "linear" && (halfPixel || coordinates == "align_corners")) {
             Node& node = emit("MpmResize", "mpm", {in(0)}, out());

@@ -37,7 +37,7 @@ public:
 
     Matched run() {
         for (const Node& node : m_rows.graph().nodes) {
-            if (node.is("Softmax")) matchBlock(node);
+            if (node.is("Softmax") && m_rows.inferred().values[node.outputs[0]].isFloat()) matchBlock(node);
         }
         chain();
         for (Encoder& encoder : m_matched.encoders) {

@@ -21,8 +21,13 @@ bool RowMatcher::isLinear(const Node* node) const {
 }
 
 bool RowMatcher::isNorm(const Node* node) const {
-    if (!node || !node->is("LayerNormalization") || !m_graph.isConstant(node->input(1))) return false;
-    if (node->input(2) != kAbsent && !m_graph.isConstant(node->inputs[2])) return false;
+    if (!node || !node->is("LayerNormalization") || shapeOf(node->inputs[0]).empty()) return false;
+    const int64_t width = shapeOf(node->inputs[0]).back();
+    for (size_t k = 1; k < 3; ++k) {
+        const int parameter = node->input(k);
+        if (parameter == kAbsent && k == 2) continue;
+        if (!m_graph.isConstant(parameter) || m_graph.constant(parameter).size() != width) return false;
+    }
     const int64_t axis = node->getInt("axis", -1);
     return axis == -1 || axis == static_cast<int64_t>(shapeOf(node->inputs[0]).size()) - 1;
 }

@@ -5,12 +5,21 @@
 namespace mpm::models {
 namespace {
 
-constexpr int64_t kMostElements = int64_t{1} << 31;
+constexpr int64_t kMostElements = int64_t{1} << 31;  // of a shape that is only spoken of
+constexpr int64_t kMostBytes = int64_t{1} << 31;     // that one tensor asks memory for
 
 template <typename T>
 std::shared_ptr<const void> copyOf(const std::vector<T>& values) {
     auto data = std::make_shared<std::vector<T>>(values);
     return {data, data->data()};
+}
+
+// Memory is only asked for after this.
+int64_t affordable(const Shape& shape, int64_t bytes) {
+    const int64_t count = elementCount(shape);
+    if (count > kMostBytes / bytes)
+        throw Refusal("a tensor of shape " + toString(shape) + " takes more memory than any model needs");
+    return count;
 }
 
 }  // namespace
@@ -35,7 +44,7 @@ std::string toString(const Shape& shape) {
 }
 
 Tensor Tensor::floats(const Shape& shape, float value) {
-    return floats(shape, std::vector<float>(elementCount(shape), value));
+    return floats(shape, std::vector<float>(affordable(shape, 4), value));
 }
 
 Tensor Tensor::floats(const Shape& shape, const std::vector<float>& values) {
@@ -43,7 +52,7 @@ Tensor Tensor::floats(const Shape& shape, const std::vector<float>& values) {
 }
 
 Tensor Tensor::ints(const Shape& shape, int64_t value, Type type) {
-    return {type, shape, copyOf(std::vector<int64_t>(elementCount(shape), value))};
+    return {type, shape, copyOf(std::vector<int64_t>(affordable(shape, 8), value))};
 }
 
 Tensor Tensor::vector(const std::vector<int64_t>& values) {
@@ -51,7 +60,7 @@ Tensor Tensor::vector(const std::vector<int64_t>& values) {
 }
 
 void Tensor::allocate() {
-    const int64_t count = elementCount(m_shape);
+    const int64_t count = affordable(m_shape, isFloat() ? 4 : 8);
     // One spare element: the data of an empty tensor must not look absent.
     if (isFloat()) {
         m_data = std::shared_ptr<float[]>(new float[count + 1]());

@@ -25,6 +25,8 @@ void gather(Call& c) {
     Shape shape(x.shape().begin(), x.shape().begin() + axis);
     shape.insert(shape.end(), at.shape().begin(), at.shape().end());
     shape.insert(shape.end(), x.shape().begin() + axis + 1, x.shape().end());
+    for (int64_t index : at.toInts())
+        wrapped(index, x.shape()[axis]);
     if (!c.known()) return c.shape(0, x.type(), shape);
     Tensor& y = c.make(0, x.type(), shape);
     int64_t outer = 1, inner = 1;

@@ -150,8 +150,10 @@ void slice(Call& c) {
     Shape shape = x.shape();
     std::vector<int64_t> steps = stridesOf(x.shape());
     int64_t position = 0;
+    std::vector<char> cut(x.rank(), 0);
     for (size_t k = 0; k < starts.size(); ++k) {
         const int axis = c.axis(axes[k], x.rank());
+        if (cut[axis]++) throw Refusal("it cuts an axis twice");
         const int64_t extent = x.shape()[axis];
         const int64_t step = by[k];
         if (step == 0 || std::abs(step) > (int64_t{1} << 40)) throw Refusal("its step is zero or huge");
