@@ -1,0 +1,161 @@
+// The operators around an encoder, each against a few lines of scalar code.
+#include <cmath>
+
+#include <gtest/gtest.h>
+#include <opencv2/dnn.hpp>
+#include <opencv2/imgproc.hpp>
+
+#include <mpm/mpm.hpp>
+
+namespace {
+
+using mpm::registerLayers;
+
+cv::Mat randomMat(const std::vector<int>& sizes, int seed) {
+    cv::Mat m(static_cast<int>(sizes.size()), sizes.data(), CV_32F);
+    cv::RNG(seed).fill(m, cv::RNG::UNIFORM, -2.0, 2.0);
+    return m;
+}
+
+// One layer with one runtime input; constants as OpenCV 4.x hands them over.
+cv::Mat run(const std::string& type, cv::dnn::LayerParams params, const cv::Mat& input,
+            const std::vector<cv::Mat>& constants = {}) {
+    registerLayers();
+    params.blobs = constants;
+    cv::dnn::Net net;
+    net.addLayerToPrev("layer", "mpm." + type, params);
+    net.setInput(input);
+    return net.forward().clone();
+}
+
+double difference(const cv::Mat& a, const cv::Mat& b) {
+    CV_Assert(a.total() == b.total());
+    return cv::norm(a.reshape(1, 1), b.reshape(1, 1), cv::NORM_INF);
+}
+
+cv::dnn::LayerParams sizeParams(int rows, int columns, bool argmax = false) {
+    cv::dnn::LayerParams params;
+    const int size[] = {rows, columns};
+    params.set("size", cv::dnn::DictValue::arrayInt(size, 2));
+    params.set("argmax", argmax ? 1 : 0);
+    return params;
+}
+
+TEST(SmallLayers, ResizeIsBilinearWithHalfPixels) {
+    for (const cv::Size to :
+         {cv::Size(160, 128), cv::Size(10, 8), cv::Size(37, 19), cv::Size(5, 4), cv::Size(1, 1)}) {
+        const cv::Mat x = randomMat({2, 3, 8, 10}, 1);
+        const cv::Mat y = run("MpmResize", sizeParams(to.height, to.width), x);
+        for (int plane = 0; plane < 6; ++plane) {
+            const cv::Mat from(8, 10, CV_32F, const_cast<float*>(x.ptr<float>()) + plane * 80);
+            const cv::Mat found(to, CV_32F, const_cast<float*>(y.ptr<float>()) + plane * to.area());
+            cv::Mat expected;
+            cv::resize(from, expected, to, 0, 0, cv::INTER_LINEAR);
+            EXPECT_LT(difference(found, expected), 1e-5) << to;
+        }
+    }
+}
+
+TEST(SmallLayers, ArgmaxPicksTheLowestOfEqualClasses) {
+    const cv::Mat x = randomMat({2, 21, 6, 7}, 2);
+    std::fill_n(const_cast<float*>(x.ptr<float>(0, 5)), 42, 9.f);
+    std::fill_n(const_cast<float*>(x.ptr<float>(0, 3)), 42, 9.f);
+    const cv::Mat scores = run("MpmResize", sizeParams(33, 45), x),
+                  labels = run("MpmResize", sizeParams(33, 45, true), x);
+    ASSERT_EQ(labels.total(), 2u * 33 * 45);
+    for (int p = 0; p < 2 * 33 * 45; ++p) {
+        const float* column = scores.ptr<float>() + p / (33 * 45) * 21 * 33 * 45 + p % (33 * 45);
+        int best = 0;
+        for (int c = 1; c < 21; ++c) {
+            if (column[c * 33 * 45] > column[best * 33 * 45]) best = c;
+        }
+        const int found = labels.depth() == CV_32F
+                              ? static_cast<int>(labels.ptr<float>()[p])
+                              : static_cast<int>(reinterpret_cast<const std::int64_t*>(labels.data)[p]);
+        ASSERT_EQ(found, best) << p;
+    }
+}
+
+TEST(SmallLayers, EmbedLaysPatchesOverTheTable) {
+    const cv::Mat grid = randomMat({2, 5, 3, 4}, 3), table = randomMat({15, 5}, 4);
+    cv::dnn::LayerParams params;
+    params.set("first", 2);
+    const cv::Mat y = run("MpmEmbed", params, grid, {table});
+    for (int b = 0; b < 2; ++b) {
+        for (int t = 0; t < 15; ++t) {
+            for (int c = 0; c < 5; ++c) {
+                const bool patch = t >= 2 && t < 14;
+                const float expected = table.at<float>(t, c) + (patch ? grid.ptr<float>(b, c)[t - 2] : 0);
+                EXPECT_FLOAT_EQ(y.ptr<float>(b, t)[c], expected);
+            }
+        }
+    }
+}
+
+TEST(SmallLayers, LinearTakesAnyNumberOfRows) {
+    for (int rows : {1, 3, 64, 131}) {
+        const cv::Mat x = randomMat({1, rows, 19}, rows), w = randomMat({19, 23}, 6),
+                      b = randomMat({1, 23}, 7);
+        const cv::Mat y = run("MpmLinear", {}, x, {w, b});
+        const cv::Mat expected = x.reshape(1, rows) * w + cv::repeat(b, rows, 1);
+        EXPECT_LT(difference(y, expected), 1e-4);
+    }
+}
+
+TEST(SmallLayers, LayerNormNormalisesTheLastAxis) {
+    const cv::Mat x = randomMat({2, 7, 19}, 8), w = randomMat({1, 19}, 9), b = randomMat({1, 19}, 10);
+    cv::dnn::LayerParams params;
+    params.set("epsilon", 1e-3f);
+    const cv::Mat y = run("MpmLayerNorm", params, x, {w, b});
+    for (int r = 0; r < 14; ++r) {
+        const cv::Mat row = x.reshape(1, 14).row(r);
+        cv::Scalar mean, deviation;
+        cv::meanStdDev(row, mean, deviation);
+        for (int c = 0; c < 19; ++c) {
+            const double unit = (row.at<float>(c) - mean[0]) / std::sqrt(deviation[0] * deviation[0] + 1e-3);
+            EXPECT_NEAR(y.reshape(1, 14).at<float>(r, c), unit * w.at<float>(c) + b.at<float>(c), 1e-5);
+        }
+    }
+}
+
+TEST(SmallLayers, ArithmeticBroadcastsAndKnowsItsSides) {
+    const cv::Mat x = randomMat({2, 3, 4}, 11), c = randomMat({1, 3, 1}, 12);
+    cv::dnn::LayerParams params;
+    params.set("operation", "sub");
+    params.set("reversed", 1);
+    const cv::Mat y = run("MpmArithmetic", params, x, {c});
+    for (int k = 0; k < 24; ++k)
+        EXPECT_FLOAT_EQ(y.ptr<float>()[k], c.ptr<float>()[k / 4 % 3] - x.ptr<float>()[k]);
+}
+
+TEST(SmallLayers, MatMulRepeatsTheSmallerOperand) {
+    const cv::Mat x = randomMat({6, 4, 5}, 13), c = randomMat({3, 5, 7}, 14);
+    const cv::Mat y = run("MpmMatMul", {}, x, {c});
+    for (int g = 0; g < 6; ++g) {
+        const cv::Mat a(4, 5, CV_32F, const_cast<float*>(x.ptr<float>(g))),
+            b(5, 7, CV_32F, const_cast<float*>(c.ptr<float>(g % 3)));
+        EXPECT_LT(difference(cv::Mat(4, 7, CV_32F, const_cast<float*>(y.ptr<float>(g))), a * b), 1e-5);
+    }
+}
+
+TEST(SmallLayers, FunctionsAreWhatTheyAreCalled) {
+    const cv::Mat x = randomMat({1, 50}, 15);
+    cv::dnn::LayerParams params;
+    params.set("function", "gelu");
+    const cv::Mat y = run("MpmFunction", params, x);
+    for (int k = 0; k < 50; ++k) {
+        const double v = x.ptr<float>()[k];
+        EXPECT_NEAR(y.ptr<float>()[k], 0.5 * v * (1 + std::erf(v / std::sqrt(2.0))), 1e-6);
+    }
+}
+
+TEST(SmallLayers, RefuseWhatDoesNotFit) {
+    EXPECT_THROW(run("MpmResize", {}, randomMat({1, 2, 3, 3}, 1)), cv::Exception);
+    EXPECT_THROW(run("MpmLinear", {}, randomMat({1, 2, 3}, 1), {randomMat({4, 5}, 2)}), cv::Exception);
+    EXPECT_THROW(run("MpmEmbed", {}, randomMat({1, 2, 3, 3}, 1), {randomMat({4, 2}, 2)}), cv::Exception);
+    cv::dnn::LayerParams params;
+    params.set("function", "sine");
+    EXPECT_THROW(run("MpmFunction", params, randomMat({1, 2}, 1)), cv::Exception);
+}
+
+}  // namespace
