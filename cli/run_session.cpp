@@ -112,7 +112,9 @@ void RunSession::runEveryFrame(pipeline::Source& source) {
 }
 
 void RunSession::runLatest(const std::string& text) {
-    pipeline::Reader reader(text, {});
+    pipeline::ReaderOptions how;
+    how.retryEnded = false;  // a pipeline over a file comes to its end; what breaks comes back all the same
+    pipeline::Reader reader(text, how);
     Progress progress("frame", -1);
     std::int64_t dropped = 0;
     for (pipeline::Frame frame; !stopAsked() && !m_closed && reader.running();) {

@@ -141,7 +141,7 @@ private:
         }
         if (live) note("the stream ended");
         m_looping = !live && m_options.loop && any;
-        return live || m_options.loop;
+        return live ? m_options.retryEnded || stopping() : m_options.loop;
     }
 
     void put(Frame frame, bool waitForTaker) {

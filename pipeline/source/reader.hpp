@@ -37,7 +37,8 @@ struct ReaderOptions {
     std::chrono::milliseconds offlineAfter{60'000};
     std::chrono::milliseconds firstPause{500};
     std::chrono::milliseconds longestPause{30'000};
-    bool loop = false;  ///< begin again at the end of a file or folder
+    bool retryEnded = true;  ///< a live source that says it is over is opened again, as one that broke is
+    bool loop = false;       ///< begin again at the end of a file or folder
     bool everyFrame =
         false;  ///< wait until a frame is taken instead of dropping it; for sources that are not live
     double pictureRate = 1;  ///< frames a second of sources that know none (folders)

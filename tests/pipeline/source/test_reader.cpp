@@ -17,6 +17,7 @@ struct Behaviour {
     std::atomic<bool> hangs{false};
     int good = 1'000'000;
     bool live = true;
+    bool ends = false;  ///< instead of breaking
 };
 
 class FaultySource : public Source {
@@ -31,7 +32,7 @@ public:
         while (m_behaviour->hangs)
             std::this_thread::sleep_for(5ms);
         if (m_count == m_behaviour->good) {
-            if (m_behaviour->live) throw SourceError("broke off");
+            if (m_behaviour->live && !m_behaviour->ends) throw SourceError("broke off");
             return false;
         }
         std::this_thread::sleep_for(1ms);
@@ -136,6 +137,18 @@ TEST(Reader, AFileThatCannotBeOpenedFailsForGood) {
     EXPECT_FALSE(reader.take(frame, 10ms));
     EXPECT_FALSE(reader.running());
     EXPECT_NE(reader.status().message.find("/nowhere/clip.avi"), std::string::npos);
+}
+
+TEST(Reader, ALiveSourceThatEndsIsOverWhereThatIsWanted) {
+    auto behaviour = std::make_shared<Behaviour>();
+    behaviour->good = 5;
+    behaviour->ends = true;
+    ReaderOptions options = quick();
+    options.retryEnded = false;
+    Reader reader(maker(behaviour), options);
+    ASSERT_TRUE(comes(reader, SourceState::Ended));
+    EXPECT_EQ(reader.status().frames, 5);
+    EXPECT_EQ(behaviour->opened, 1);
 }
 
 TEST(Reader, LoopsOverFiles) {
