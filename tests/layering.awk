@@ -5,8 +5,10 @@ BEGIN {
     may["mpm_layer/merge"] = "mpm mpm_layer/merge mpm_layer/kernels"
     may["mpm_layer/kernels"] = "mpm_layer/kernels"
     may["mpm_layer/encoder"] = "mpm mpm_layer/encoder mpm_layer/merge mpm_layer/kernels"
-    may["mpm_layer/encoder/backend.cpp"] = may["mpm_layer/encoder"] " mpm_layer/cpu"  # the one switch between devices
+    may["mpm_layer/encoder/backend.cpp"] = may["mpm_layer/encoder"] " mpm_layer/cpu mpm_layer/cuda/loader"  # the one switch between devices
     may["mpm_layer/cpu"] = may["mpm_layer/encoder"] " mpm_layer/cpu"
+    may["mpm_layer/cuda"] = "mpm_layer/cuda"  # loaded at run time: it shares no more than its C entry
+    may["mpm_layer/cuda/loader"] = may["mpm_layer/encoder"] " mpm_layer/cuda"
     may["pipeline"] = "mpm pipeline"
     may["models/onnx"] = "mpm models/onnx"
     may["models/torch"] = "mpm models/onnx models/torch pipeline/scene pipeline/dataset pipeline/metric"

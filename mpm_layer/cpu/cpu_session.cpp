@@ -89,13 +89,8 @@ CpuSession::CpuSession(const EncoderConfig& config, std::shared_ptr<const Packed
       m_batch(input, config.specialTokens),
       m_proportional(input.reducer && input.reducer->biasesBySize()),
       m_workspace(Workspace::ofThread()) {
-    for (const Block& block : m_weights->blocks) {
-        if (block.rotary.present() && block.rotary.positions != m_batch.pictureTokens()) {
-            CV_Error(cv::Error::StsUnmatchedSizes,
-                     cv::format("mpm: rotary tables are for %d image tokens, the input has %d",
-                                block.rotary.positions, m_batch.pictureTokens()));
-        }
-    }
+    for (const Block& block : m_weights->blocks)
+        checkRotary(block.rotary.positions, m_batch.pictureTokens());
 }
 
 void CpuSession::attend(int index) {

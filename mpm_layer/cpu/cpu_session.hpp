@@ -17,7 +17,7 @@ public:
     void attend(int block) override;
     void feed(int block) override;
     void emit(bool norm, cv::Mat& output) override;
-    int imageTokens(int image) const override { return m_batch.image(image).tokens; }
+    void finish() override {}
     std::vector<ImageReport> takeReport() override { return m_batch.takeReport(); }
     double mergeMs() const override { return m_mergeMs; }
     double restoreMs() const override { return m_restoreMs; }

@@ -1,7 +1,6 @@
 #include "mpm_layer/cpu/packed_encoder.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace mpm::cpu {
 namespace {
@@ -14,23 +13,16 @@ Norm packNorm(const NamedWeights& weights, const std::string& name, int size) {
     return norm;
 }
 
-RotaryTables packRotary(const NamedWeights& weights, const std::string& prefix, int heads, int headSize) {
-    const std::string name = weights.has(prefix + "rope.cos") ? prefix + "rope." : "rope.";
+RotaryTables packRotary(const NamedWeights& weights, const std::string& prefix, const EncoderShape& shape) {
+    const RotaryShape rotary = rotaryShape(weights, prefix, shape);
     RotaryTables tables;
-    if (!weights.has(name + "cos")) return tables;
-    const cv::Mat& cosine = weights.raw(name + "cos");
-    const cv::Mat& sine = weights.raw(name + "sin");
-    tables.tables = cosine.dims == 3 ? cosine.size[0] : 1;
-    tables.positions = cosine.dims == 3 ? cosine.size[1] : cosine.size[0];
-    const size_t expected = static_cast<size_t>(tables.tables) * tables.positions * headSize;
-    if ((tables.tables != 1 && tables.tables != heads) || cosine.total() != expected ||
-        sine.total() != expected) {
-        CV_Error(cv::Error::StsUnmatchedSizes,
-                 cv::format("mpm: weights %scos and %ssin must be [N, %d] or [%d, N, %d]", name.c_str(),
-                            name.c_str(), headSize, heads, headSize));
-    }
-    tables.cosine.assign(cosine.ptr<float>(), cosine.ptr<float>() + expected);
-    tables.sine.assign(sine.ptr<float>(), sine.ptr<float>() + expected);
+    tables.tables = rotary.tables;
+    tables.positions = rotary.positions;
+    if (rotary.tables == 0) return tables;
+    const cv::Mat& cosine = weights.raw(rotary.name + "cos");
+    const cv::Mat& sine = weights.raw(rotary.name + "sin");
+    tables.cosine.assign(cosine.ptr<float>(), cosine.ptr<float>() + cosine.total());
+    tables.sine.assign(sine.ptr<float>(), sine.ptr<float>() + sine.total());
     return tables;
 }
 
@@ -38,43 +30,27 @@ RotaryTables packRotary(const NamedWeights& weights, const std::string& prefix, 
 
 CpuEncoder::CpuEncoder(const EncoderConfig& config, const NamedWeights& weights, Precision wanted)
     : precision(wanted) {
-    const std::string first = std::to_string(config.firstBlock);
-    const cv::Mat& qkv = weights.raw(first + ".qkv.weight");
-    if (qkv.dims != 2) {
-        CV_Error(cv::Error::StsUnmatchedSizes,
-                 "mpm: weight " + first + ".qkv.weight must be a matrix [dim, 3 * heads * head size]");
-    }
-    m_dim = qkv.size[0];
-    if (config.dim && config.dim != m_dim) {
-        CV_Error(cv::Error::StsUnmatchedSizes,
-                 cv::format("mpm: attribute dim is %d, but weight %s.qkv.weight has %d rows", config.dim,
-                            first.c_str(), m_dim));
-    }
-    heads = config.heads;
-    inner = qkv.size[1] / 3;
-    if (qkv.size[1] % 3 != 0 || inner % heads != 0) {
-        CV_Error(cv::Error::StsUnmatchedSizes, cv::format("mpm: attribute heads is %d, which does not divide "
-                                                          "the %d columns of weight %s.qkv.weight into "
-                                                          "three times heads",
-                                                          heads, qkv.size[1], first.c_str()));
-    }
-    headSize = inner / heads;
-    attentionScale = config.scale != 0 ? config.scale : 1.0f / std::sqrt(static_cast<float>(headSize));
+    const EncoderShape shape = encoderShape(config, weights);
+    m_dim = shape.dim;
+    heads = shape.heads;
+    headSize = shape.headSize;
+    inner = shape.inner();
+    attentionScale = shape.attentionScale;
     for (int b = 0; b < config.blocks; ++b) {
-        blocks.push_back(packBlock(config, weights, config.firstBlock + b));
+        blocks.push_back(packBlock(weights, shape, config.firstBlock + b));
         hidden = std::max(hidden, blocks.back().fc1.columns());
     }
     finalNorm = packNorm(weights, "norm", m_dim);
 }
 
-Block CpuEncoder::packBlock(const EncoderConfig& config, const NamedWeights& weights, int number) const {
+Block CpuEncoder::packBlock(const NamedWeights& weights, const EncoderShape& shape, int number) const {
     const std::string prefix = std::to_string(number) + ".";
     Block block;
     block.norm1 = packNorm(weights, prefix + "norm1", m_dim);
     block.qkv = Linear(weights, prefix + "qkv", m_dim, 3 * inner, precision);
     block.qNorm = packNorm(weights, prefix + "q_norm", headSize);
     block.kNorm = packNorm(weights, prefix + "k_norm", headSize);
-    block.rotary = packRotary(weights, prefix, config.heads, headSize);
+    block.rotary = packRotary(weights, prefix, shape);
     block.attentionNorm = packNorm(weights, prefix + "attn_norm", inner);
     block.projection = Linear(weights, prefix + "proj", inner, m_dim, precision);
     block.scale1 = weights.vector(prefix + "ls1", m_dim);

@@ -5,6 +5,7 @@
 
 #include "mpm_layer/cpu/linear.hpp"
 #include "mpm_layer/encoder/backend.hpp"
+#include "mpm_layer/encoder/shape.hpp"
 
 namespace mpm::cpu {
 
@@ -42,7 +43,7 @@ public:
     Precision precision;
 
 private:
-    Block packBlock(const EncoderConfig& config, const NamedWeights& weights, int number) const;
+    Block packBlock(const NamedWeights& weights, const EncoderShape& shape, int number) const;
 
     int m_dim = 0;
 };

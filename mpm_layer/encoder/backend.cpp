@@ -1,21 +1,32 @@
 #include "mpm_layer/encoder/backend.hpp"
 
 #include "mpm_layer/cpu/cpu_backend.hpp"
+#include "mpm_layer/cuda/loader/cuda_backend.hpp"
 
 namespace mpm {
+namespace {
+
+// Auto is the GPU of that number where it is usable; why it is not is told to those who ask for it by name.
+std::shared_ptr<const Backend> bestBackend(int index) {
+    try {
+        return cudaBackend(index);
+    } catch (const cv::Exception&) {
+        return cpuBackend();
+    }
+}
+
+}  // namespace
 
 std::shared_ptr<const Backend> makeBackend(Device device, int index) {
     switch (device) {
         case Device::Cpu:
-        case Device::Auto:
             return cpuBackend();
         case Device::Cuda:
-            break;
+            return cudaBackend(index);
+        case Device::Auto:
+            return bestBackend(index);
     }
-    CV_Error(
-        cv::Error::StsNotImplemented,
-        cv::format("mpm: device cuda:%d was asked for, but this build has no CUDA library; use cpu or auto",
-                   index));
+    CV_Error(cv::Error::StsBadArg, "mpm: device must be Cpu, Cuda or Auto");
 }
 
 }  // namespace mpm

@@ -34,10 +34,12 @@ public:
     virtual void reduce(const StageRequest& request) = 0;
     virtual void attend(int block) = 0;  ///< x += attention; blocks count from 0 here
     virtual void feed(int block) = 0;    ///< x += MLP
-    /// Tokens of the whole picture in raster order, [B, E+N, D] as the input was.
+    /// Tokens of the whole picture in raster order, [B, E+N, D] as the input was. `output` may be written as
+    /// late as by finish() and must stay where it is until then.
     virtual void emit(bool norm, cv::Mat& output) = 0;
+    /// Waits for all of the above; what stands below is known only then.
+    virtual void finish() = 0;
 
-    virtual int imageTokens(int image) const = 0;       ///< rows left, without special tokens
     virtual std::vector<ImageReport> takeReport() = 0;  ///< maps and stages; `tokens` is the encoder's
     virtual double mergeMs() const = 0;
     virtual double restoreMs() const = 0;

@@ -64,6 +64,20 @@ public:
         session.reduce(request);
     }
 
+    /// Image tokens entering each block: a device tells what a stage left only once all is done.
+    std::vector<int> entering(const ImageReport& image, const EncoderConfig& config) const {
+        std::vector<int> tokens;
+        int now = static_cast<int>(image.map.total());
+        size_t stage = 0;
+        const int delay = m_reducer && m_reducer->moment() == Moment::AfterAttention ? 1 : 0;
+        for (int block = config.firstBlock; block <= config.lastBlock(); ++block) {
+            for (; stage < image.stages.size() && image.stages[stage].block + delay <= block; ++stage)
+                now = image.stages[stage].tokens;
+            tokens.push_back(now);
+        }
+        return tokens;
+    }
+
 private:
     std::shared_ptr<const Reducer> m_reducer;
     std::vector<int> m_schedule;
@@ -101,15 +115,11 @@ void EncoderRunner::run(const cv::Mat& tokens, const cv::Mat& keyBias, std::vect
     checkKeyBias(keyBias, tokens);
     const Stages stages(settings, config);
 
-    const int images = tokens.size[0];
-    std::vector<std::vector<int>> entering(images);
     const auto session = m_backend->begin(config, m_packed, {tokens, keyBias, stages.reducer()});
     size_t tap = 0;
     for (int b = 0; b < config.blocks; ++b) {
         const int block = config.firstBlock + b;
         stages.reduceAt(Moment::BeforeBlock, block, *session);
-        for (int i = 0; i < images; ++i)
-            entering[i].push_back(session->imageTokens(i));
         session->attend(b);
         stages.reduceAt(Moment::AfterAttention, block, *session);
         session->feed(b);
@@ -119,10 +129,12 @@ void EncoderRunner::run(const cv::Mat& tokens, const cv::Mat& keyBias, std::vect
         }
     }
 
+    session->finish();
+
     Report report;
     report.images = session->takeReport();
-    for (int i = 0; i < images; ++i)
-        report.images[i].tokens = entering[i];
+    for (ImageReport& image : report.images)
+        image.tokens = stages.entering(image, config);
     report.times.merge = session->mergeMs();
     report.times.restore = session->restoreMs();
     report.times.whole = static_cast<double>(cv::getTickCount() - start) * 1000.0 / cv::getTickFrequency();

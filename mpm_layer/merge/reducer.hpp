@@ -37,6 +37,8 @@ public:
 
     virtual Moment moment() const { return Moment::BeforeBlock; }
     virtual bool needsKeys() const { return false; }
+    /// Decides by mutual pairs of the tokens alone, which a device may compute where the tokens are.
+    virtual bool pairsMutually() const { return false; }
     /// Means weighted by how many tokens each row stands for.
     virtual bool weighsBySize() const { return false; }
     /// Attention logits get the logarithm of a key's size.

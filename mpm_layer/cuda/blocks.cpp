@@ -1,0 +1,121 @@
+// The transformer blocks of a session in one element type.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "mpm_layer/cuda/kernels/attention.hpp"
+#include "mpm_layer/cuda/logic/strides.hpp"
+#include "mpm_layer/cuda/session.hpp"
+
+namespace mpm::cuda {
+namespace {
+
+template <class T>
+class Blocks : public Session {
+public:
+    Blocks(const Weights& weights, const MpmCudaInput& input) : Session(weights, input) {
+        Executor& e = executor();
+        // One place for what enters a product: an output of LayerNorm is gone before the next is made.
+        m_normed = take(e.input, weights.dim);
+        m_qkv = take(e.qkv, 3 * weights.inner());
+        m_attended = take(e.attended, weights.inner());
+        m_hidden = take(e.hidden, weights.widest);
+        if (weights.gated) m_gate = take(e.gate, weights.widest);
+    }
+
+    void attend(int index) override {
+        const Block& block = weights().blocks.at(index);
+        normalise(block.norm1);
+        multiply(block.qkv, m_normed, m_qkv);
+        if (block.queryNorm.present || block.keyNorm.present || block.rotary.tables)
+            finishHeads(view(), m_qkv, heads(block), executor().batch.positions.data(), stream());
+        const AttentionView<T> attention{constant(m_qkv), m_attended,         logits(),
+                                         weights().heads, weights().headSize, weights().attentionScale};
+        ::mpm::cuda::attend(view(), attention, stream());
+        if (block.attentionNorm.present) {
+            layerNorm<T, T>(view(), constant(m_attended), weights().inner(),
+                            block.attentionNorm.view(options().inner_epsilon), m_attended, stream());
+        }
+        addProduct(block.projection, m_attended);
+    }
+
+    void feed(int index) override {
+        const Block& block = weights().blocks.at(index);
+        const int width = block.fc1.columns;
+        const RowsOf<T> hidden{m_hidden.data, static_cast<size_t>(paddedWidth(width))};
+        normalise(block.norm2);
+        multiply(block.fc1, m_normed, hidden);
+        if (block.gate.present()) multiply(block.gate, m_normed, {m_gate.data, hidden.stride});
+        activate(view(), hidden, block.gate.present() ? m_gate.data : nullptr, width, options().activation,
+                 stream());
+        if (block.mlpNorm.present)
+            layerNorm<T, T>(view(), constant(hidden), width, block.mlpNorm.view(options().inner_epsilon),
+                            hidden, stream());
+        addProduct(block.fc2, hidden);
+    }
+
+protected:
+    void meanOfKeys(float* mean) override {
+        meanKeys<T>(view(), constant(m_qkv), weights().heads, weights().headSize, mean, stream());
+    }
+
+private:
+    RowsOf<T> take(DeviceBuffer<unsigned char>& buffer, int width) {
+        const size_t stride = paddedWidth(width);
+        return {reinterpret_cast<T*>(buffer.reserve(capacity() * stride * sizeof(T))), stride};
+    }
+
+    static RowsOf<const T> constant(RowsOf<T> rows) { return {rows.data, rows.stride}; }
+
+    HeadsView heads(const Block& block) const {
+        const Rotary& rotary = block.rotary;
+        return {weights().heads,
+                weights().headSize,
+                block.queryNorm.view(options().inner_epsilon),
+                block.keyNorm.view(options().inner_epsilon),
+                rotary.cosine.data(),
+                rotary.sine.data(),
+                rotary.tables,
+                rotary.positions,
+                options().rotary_halves != 0};
+    }
+
+    void normalise(const Norm& norm) {
+        const size_t dim = weights().dim;
+        layerNorm<float, T>(view(), {executor().batch.rows.data(), dim}, weights().dim,
+                            norm.view(options().epsilon), m_normed, stream());
+    }
+
+    void multiply(const Linear& linear, RowsOf<T> input, RowsOf<T> output) {
+        run(linear, input, weights().elementType(), output.data, output.stride, false);
+    }
+
+    /// On top of the residual stream, which stays f32.
+    void addProduct(const Linear& linear, RowsOf<T> input) {
+        run(linear, input, CUDA_R_32F, executor().batch.rows.data(), weights().dim, true);
+    }
+
+    void run(const Linear& linear, RowsOf<T> input, cudaDataType_t type, void* output, size_t stride,
+             bool add) {
+        executor().products.run(
+            {weights().types(type), productRows(), linear.depth, linear.columns, input.data, input.stride,
+             linear.weight.data(), linear.stride, linear.bias.data(), output, stride, add},
+            stream());
+    }
+
+    RowsOf<T> m_normed{}, m_qkv{}, m_attended{}, m_hidden{}, m_gate{};
+};
+
+}  // namespace
+
+std::unique_ptr<Session> makeSession(const Weights& weights, const MpmCudaInput& input) {
+    switch (weights.precision) {
+        case MPM_CUDA_BF16:
+            return std::make_unique<Blocks<__nv_bfloat16>>(weights, input);
+        case MPM_CUDA_F16:
+            return std::make_unique<Blocks<__half>>(weights, input);
+        default:
+            return std::make_unique<Blocks<float>>(weights, input);
+    }
+}
+
+}  // namespace mpm::cuda

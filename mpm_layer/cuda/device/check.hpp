@@ -1,0 +1,37 @@
+// Every call and every launch is checked; what fails comes up as an exception that names it.
+#pragma once
+
+#include <cublasLt.h>
+#include <cuda_runtime.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace mpm::cuda {
+
+class CudaFailure : public std::runtime_error {
+public:
+    CudaFailure(const std::string& what, bool outOfMemory)
+        : runtime_error(what), m_outOfMemory(outOfMemory) {}
+    bool outOfMemory() const { return m_outOfMemory; }
+
+private:
+    bool m_outOfMemory;
+};
+
+/// What this device or library cannot do, as opposed to what went wrong.
+class Unsupported : public std::runtime_error {
+public:
+    using runtime_error::runtime_error;
+};
+
+void checkRuntime(cudaError_t status, const char* operation, const char* file, int line);
+void checkBlas(cublasStatus_t status, const char* operation, const char* file, int line);
+
+}  // namespace mpm::cuda
+
+#define MPM_CUDA_CHECK(call) ::mpm::cuda::checkRuntime((call), #call, __FILE__, __LINE__)
+#define MPM_BLAS_CHECK(call) ::mpm::cuda::checkBlas((call), #call, __FILE__, __LINE__)
+/// After a launch: what was wrong with it. What goes wrong while it runs comes up at the next wait.
+#define MPM_LAUNCH_CHECK(name) \
+    ::mpm::cuda::checkRuntime(cudaGetLastError(), "launch of " name, __FILE__, __LINE__)

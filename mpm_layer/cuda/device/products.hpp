@@ -1,0 +1,55 @@
+// Products of rows with weights by cuBLASLt, planned once for each shape.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <tuple>
+
+#include "mpm_layer/cuda/device/resources.hpp"
+
+namespace mpm::cuda {
+
+/// How operands are stored and multiplied.
+struct ProductTypes {
+    cudaDataType_t operands;
+    cudaDataType_t output;
+    cublasComputeType_t compute;
+};
+
+/// output [rows][columns] = input [rows][depth] * weight^T + bias, or added to what the output holds. Strides
+/// are in elements; weight is [columns][weightStride]. Bias has the output's type and may be null.
+struct Product {
+    ProductTypes types;
+    int rows, depth, columns;
+    const void* input;
+    size_t inputStride;
+    const void* weight;
+    size_t weightStride;
+    const void* bias;
+    void* output;
+    size_t outputStride;
+    bool add;
+};
+
+class Products {
+public:
+    Products();
+    ~Products();
+    Products(const Products&) = delete;
+    Products& operator=(const Products&) = delete;
+
+    void run(const Product& product, cudaStream_t stream);
+
+private:
+    struct Plan;
+    using Shape = std::tuple<int, int, int, size_t, size_t, size_t, int, int, int, bool, bool>;
+
+    Plan& planFor(const Product& product);
+    std::unique_ptr<Plan> makePlan(const Product& product);
+
+    cublasLtHandle_t m_handle = nullptr;
+    DeviceBuffer<unsigned char> m_workspace;
+    std::map<Shape, std::unique_ptr<Plan>> m_plans;
+};
+
+}  // namespace mpm::cuda

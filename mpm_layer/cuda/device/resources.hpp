@@ -1,0 +1,124 @@
+// Owners of what the device lends: memory, streams, events. All move, none copies.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include "mpm_layer/cuda/device/check.hpp"
+
+namespace mpm::cuda {
+
+/// The calling thread works on a device until the guard goes.
+class DeviceGuard {
+public:
+    explicit DeviceGuard(int device) {
+        MPM_CUDA_CHECK(cudaGetDevice(&m_previous));
+        MPM_CUDA_CHECK(cudaSetDevice(device));
+    }
+    ~DeviceGuard() { cudaSetDevice(m_previous); }
+    DeviceGuard(const DeviceGuard&) = delete;
+    DeviceGuard& operator=(const DeviceGuard&) = delete;
+
+private:
+    int m_previous = 0;
+};
+
+struct DeviceSpace {
+    static void* take(size_t bytes) {
+        void* memory = nullptr;
+        MPM_CUDA_CHECK(cudaMalloc(&memory, bytes));
+        return memory;
+    }
+    static void give(void* memory) { cudaFree(memory); }
+};
+
+struct PinnedSpace {
+    static void* take(size_t bytes) {
+        void* memory = nullptr;
+        MPM_CUDA_CHECK(cudaHostAlloc(&memory, bytes, cudaHostAllocDefault));
+        return memory;
+    }
+    static void give(void* memory) { cudaFreeHost(memory); }
+};
+
+/// Memory that grows and is kept. Growing loses what was there. Where there is not enough, the buffer is
+/// left empty and can be asked for less.
+template <class T, class Space>
+class Buffer {
+public:
+    Buffer() = default;
+    ~Buffer() { release(); }
+    Buffer(Buffer&& other) noexcept { swap(other); }
+    Buffer& operator=(Buffer&& other) noexcept {
+        swap(other);
+        return *this;
+    }
+
+    T* reserve(size_t count) {
+        if (count > m_count) {
+            release();
+            m_data = static_cast<T*>(Space::take(count * sizeof(T)));
+            m_count = count;
+        }
+        return m_data;
+    }
+    T* data() const { return m_data; }
+    size_t capacity() const { return m_count; }
+    void swap(Buffer& other) {
+        std::swap(m_data, other.m_data);
+        std::swap(m_count, other.m_count);
+    }
+
+private:
+    void release() {
+        if (m_data) Space::give(m_data);
+        m_data = nullptr;
+        m_count = 0;
+    }
+
+    T* m_data = nullptr;
+    size_t m_count = 0;
+};
+
+template <class T>
+using DeviceBuffer = Buffer<T, DeviceSpace>;
+template <class T>
+using PinnedBuffer = Buffer<T, PinnedSpace>;
+
+class Stream {
+public:
+    Stream() { MPM_CUDA_CHECK(cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking)); }
+    ~Stream() { cudaStreamDestroy(m_stream); }
+    Stream(const Stream&) = delete;
+    Stream& operator=(const Stream&) = delete;
+    operator cudaStream_t() const { return m_stream; }
+    void wait() const { MPM_CUDA_CHECK(cudaStreamSynchronize(m_stream)); }
+
+private:
+    cudaStream_t m_stream = nullptr;
+};
+
+class Event {
+public:
+    Event() { MPM_CUDA_CHECK(cudaEventCreate(&m_event)); }
+    ~Event() {
+        if (m_event) cudaEventDestroy(m_event);
+    }
+    Event(Event&& other) noexcept { std::swap(m_event, other.m_event); }
+    Event& operator=(Event&& other) noexcept {
+        std::swap(m_event, other.m_event);
+        return *this;
+    }
+    void record(cudaStream_t stream) const { MPM_CUDA_CHECK(cudaEventRecord(m_event, stream)); }
+    void wait() const { MPM_CUDA_CHECK(cudaEventSynchronize(m_event)); }
+    double millisecondsSince(const Event& start) const {
+        float ms = 0;
+        MPM_CUDA_CHECK(cudaEventElapsedTime(&ms, start.m_event, m_event));
+        return ms;
+    }
+
+private:
+    cudaEvent_t m_event = nullptr;
+};
+
+}  // namespace mpm::cuda

@@ -1,0 +1,160 @@
+/* What libmpm_cuda offers to the library that loads it: plain C, so that the two may come from different
+ * compilers. Any change to what stands here raises MPM_CUDA_ENTRY_VERSION. */
+#ifndef MPM_CUDA_ENTRY_H
+#define MPM_CUDA_ENTRY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MPM_CUDA_ENTRY_VERSION 1u
+#define MPM_CUDA_ENTRY_NAME "mpm_cuda_entry"
+
+/* Functions return one of these and, where it is not MPM_CUDA_OK, fill in the error. */
+enum { MPM_CUDA_OK = 0, MPM_CUDA_FAILED = 1, MPM_CUDA_OUT_OF_MEMORY = 2, MPM_CUDA_UNSUPPORTED = 3 };
+
+typedef struct MpmCudaError {
+    char text[512];
+} MpmCudaError;
+
+enum { MPM_CUDA_F32 = 0, MPM_CUDA_TF32 = 1, MPM_CUDA_BF16 = 2, MPM_CUDA_F16 = 3 };
+
+enum {
+    MPM_CUDA_NONE = 0,
+    MPM_CUDA_GELU = 1,
+    MPM_CUDA_GELU_TANH = 2,
+    MPM_CUDA_GELU_QUICK = 3,
+    MPM_CUDA_SILU = 4,
+    MPM_CUDA_RELU = 5
+};
+
+/* Absent parts are null; a norm without weight and bias may still be present. */
+typedef struct MpmCudaNorm {
+    const float* weight;
+    const float* bias;
+    int32_t present;
+} MpmCudaNorm;
+
+/* y = x W + b with W [depth, columns]; absent where columns is 0. */
+typedef struct MpmCudaLinear {
+    const float* weight;
+    const float* bias;
+    int32_t depth, columns;
+} MpmCudaLinear;
+
+/* [tables, positions, head size]; absent where tables is 0. */
+typedef struct MpmCudaRotary {
+    const float* cosine;
+    const float* sine;
+    int32_t tables, positions;
+} MpmCudaRotary;
+
+typedef struct MpmCudaBlock {
+    MpmCudaNorm norm1, q_norm, k_norm, attention_norm, norm2, mlp_norm;
+    MpmCudaLinear qkv, projection, fc1, gate, fc2;
+    const float* scale1; /* LayerScale of the attention's and of the MLP's branch, or null */
+    const float* scale2;
+    MpmCudaRotary rotary;
+} MpmCudaBlock;
+
+typedef struct MpmCudaEncoderDescription {
+    int32_t dim, heads, head_size, precision;
+    float attention_scale;
+    MpmCudaNorm final_norm;
+    const MpmCudaBlock* blocks;
+    int32_t block_count;
+} MpmCudaEncoderDescription;
+
+/* Runs body(argument, 0..count-1), on several threads where the caller has them. Null: one after another. */
+typedef void (*MpmCudaParallel)(int32_t count, void (*body)(void* argument, int32_t index), void* argument);
+
+/* What encoders with the same weights may differ in. */
+typedef struct MpmCudaOptions {
+    int32_t special_tokens, activation, rotary_halves;
+    float epsilon, inner_epsilon, final_epsilon;
+} MpmCudaOptions;
+
+typedef struct MpmCudaInput {
+    MpmCudaOptions options;
+    const float* tokens; /* [images, rows_per_image, dim] */
+    int32_t tokens_on_device;
+    int32_t images, rows_per_image; /* special tokens included */
+    const float* key_bias;          /* on the host; null, or rows_per_image values for each of: */
+    int32_t key_bias_images;        /* 1 (for all) or `images` */
+    int32_t proportional;           /* logits get the logarithm of a key's size */
+    /* 1: the processor learns after each merge how many rows are left, and products shrink to them.
+     * 0: it never waits, and products are made for as many rows as there were at the start. */
+    int32_t read_counts;
+    MpmCudaParallel parallel;
+} MpmCudaInput;
+
+/* One reduction of the batch: by mutual pairs where `ids` is null, else by maps. Maps lie one after another,
+ * each as long as its image has tokens at the time. */
+typedef struct MpmCudaStage {
+    const int32_t* ids;
+    const int32_t* clusters; /* of each image */
+    int32_t weighted;        /* means weighted by cluster size */
+} MpmCudaStage;
+
+typedef struct MpmCudaTimes {
+    double merge_ms, restore_ms;
+} MpmCudaTimes;
+
+typedef struct MpmCudaDevice {
+    char name[256];
+    int32_t major, minor, multiprocessors;
+    uint64_t memory;
+} MpmCudaDevice;
+
+typedef struct MpmCudaEncoder MpmCudaEncoder; /* weights on a device; may serve several sessions at a time */
+typedef struct MpmCudaSession MpmCudaSession; /* one forward; belongs to one thread */
+
+typedef struct MpmCudaEntry {
+    uint32_t version, size; /* of this structure: a library with others is not called */
+
+    int (*device_count)(int32_t* count, MpmCudaError* error);
+    int (*device_info)(int32_t index, MpmCudaDevice* device, MpmCudaError* error);
+
+    int (*create_encoder)(int32_t device, const MpmCudaEncoderDescription* description,
+                          MpmCudaEncoder** encoder, MpmCudaError* error);
+    void (*destroy_encoder)(MpmCudaEncoder* encoder);
+
+    /* The encoder must outlive the session, the input may go once begin() has returned, unless it lies on
+     * the device: then it must stay until finish(). */
+    int (*begin)(MpmCudaEncoder* encoder, const MpmCudaInput* input, MpmCudaSession** session,
+                 MpmCudaError* error);
+    int (*reduce)(MpmCudaSession* session, const MpmCudaStage* stage, MpmCudaError* error);
+    int (*attend)(MpmCudaSession* session, int32_t block, MpmCudaError* error);
+    int (*feed)(MpmCudaSession* session, int32_t block, MpmCudaError* error);
+    /* Queues the restored tokens; on the host they are complete only after finish(). */
+    int (*emit)(MpmCudaSession* session, int32_t norm, float* output, int32_t output_on_device,
+                MpmCudaError* error);
+    /* Waits for all that was queued. */
+    int (*finish)(MpmCudaSession* session, MpmCudaTimes* times, MpmCudaError* error);
+
+    /* After finish(): image tokens left by a stage, and its map (as many ids as tokens entered it). */
+    int (*stage_tokens)(MpmCudaSession* session, int32_t stage, int32_t image, int32_t* tokens,
+                        MpmCudaError* error);
+    int (*stage_map)(MpmCudaSession* session, int32_t stage, int32_t image, int32_t* ids,
+                     MpmCudaError* error);
+
+    /* For reductions decided elsewhere: waits, then hands out the present state. counts: image tokens of
+     * each image. rows: [sum of counts, dim] without special tokens; keys: the keys' mean over heads of the
+     * last attend(), [.., head size]; sizes: picture tokens of each row. Null parts are left out. */
+    int (*read_counts)(MpmCudaSession* session, int32_t* counts, MpmCudaError* error);
+    int (*read_rows)(MpmCudaSession* session, float* rows, float* keys, float* sizes, MpmCudaError* error);
+
+    void (*end)(MpmCudaSession* session);
+} MpmCudaEntry;
+
+/* Null where the library does not offer this version. */
+typedef const MpmCudaEntry* (*MpmCudaEntryFunction)(uint32_t version);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

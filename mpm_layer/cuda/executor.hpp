@@ -1,0 +1,85 @@
+// A stream with the memory of the largest forward it has run. Executors are kept for the next session: a
+// network that is called again finds its memory warm.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "mpm_layer/cuda/device/products.hpp"
+#include "mpm_layer/cuda/device/resources.hpp"
+#include "mpm_layer/cuda/kernels/merge.hpp"
+
+namespace mpm::cuda {
+
+/// Rows of a batch and what they stand for.
+struct RowBuffers {
+    DeviceBuffer<float> rows, sizes, bias;
+    DeviceBuffer<int> positions, offsets;
+
+    RowState state(bool biased) const {
+        return {rows.data(), sizes.data(), biased ? bias.data() : nullptr, positions.data()};
+    }
+};
+
+/// One reduction, kept for the report.
+struct StageBuffers {
+    DeviceBuffer<int> ids, counts;
+    PinnedBuffer<int> downIds, downCounts;
+};
+
+/// One output on its way to the processor.
+struct OutputBuffers {
+    DeviceBuffer<float> rows;
+    PinnedBuffer<float> down;
+};
+
+struct EventPair {
+    Event start, stop;
+};
+
+struct Executor {
+    explicit Executor(int deviceIndex) : device(deviceIndex) {}
+
+    int device;
+    Stream stream;
+    Products products;
+
+    RowBuffers batch, merged;
+    DeviceBuffer<float> logits, unit, normed, keys;
+    DeviceBuffer<unsigned char> finite;
+    DeviceBuffer<Candidate> best;
+    DeviceBuffer<int> starts, members, composed;
+    DeviceBuffer<Extent> extent;
+    DeviceBuffer<unsigned char> input, qkv, attended, hidden, gate;  ///< in the encoder's element type
+    std::vector<std::unique_ptr<StageBuffers>> stages;
+    std::vector<std::unique_ptr<OutputBuffers>> outputs;
+
+    PinnedBuffer<float> up, upBias;
+    PinnedBuffer<Extent> downExtent;
+    Event extentKnown;
+    std::vector<EventPair> mergeTimes, restoreTimes;
+
+    StageBuffers& stage(size_t index) { return at(stages, index); }
+    OutputBuffers& output(size_t index) { return at(outputs, index); }
+    static EventPair& pair(std::vector<EventPair>& pairs, size_t index) {
+        while (pairs.size() <= index)
+            pairs.emplace_back();
+        return pairs[index];
+    }
+
+private:
+    template <class T>
+    static T& at(std::vector<std::unique_ptr<T>>& kept, size_t index) {
+        while (kept.size() <= index)
+            kept.push_back(std::make_unique<T>());
+        return *kept[index];
+    }
+};
+
+/// An executor of the device that nobody uses, or a new one. The device must be the thread's.
+std::unique_ptr<Executor> takeExecutor(int device);
+void giveBack(std::unique_ptr<Executor> executor);
+/// False where there was none.
+bool dropIdleExecutors(int device);
+
+}  // namespace mpm::cuda

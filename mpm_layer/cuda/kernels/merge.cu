@@ -1,0 +1,207 @@
+#include "mpm_layer/cuda/kernels/merge.hpp"
+
+#include "mpm_layer/cuda/device/check.hpp"
+#include "mpm_layer/cuda/kernels/element.cuh"
+#include "mpm_layer/cuda/logic/mean.hpp"
+
+namespace mpm::cuda {
+namespace {
+
+constexpr int kWarps = 8;
+constexpr int kScanThreads = 1024;
+
+dim3 warpARowOfImages(int rows, int images) {
+    return dim3((rows + kWarps - 1) / kWarps, images);
+}
+
+// Sum over the threads up to this one; `total` over all.
+__device__ ClusterSum blockSum(ClusterSum term, ClusterSum* ofWarps, ClusterSum& total) {
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    ClusterSum sum = term;
+    for (int step = 1; step < 32; step *= 2) {
+        const ClusterSum before = __shfl_up_sync(kWholeWarp, sum, step);
+        if (lane >= step) sum += before;
+    }
+    __syncthreads();  // the last round's sums have been read
+    if (lane == 31) ofWarps[warp] = sum;
+    __syncthreads();
+    ClusterSum before = 0;
+    total = 0;
+    for (int w = 0; w < kScanThreads / 32; ++w) {
+        if (w == warp) before = total;
+        total += ofWarps[w];
+    }
+    return before + sum;
+}
+
+// One block an image, its tokens from left to right.
+__global__ void __launch_bounds__(kScanThreads)
+    numberKernel(BatchView batch, const Candidate* best, ClusterTables tables) {
+    __shared__ ClusterSum ofWarps[kScanThreads / 32];
+    const int image = blockIdx.x;
+    const int first = batch.offsets[image] + batch.special, count = batch.offsets[image + 1] - first;
+    const ClusterLists lists = tables.of(image);
+    ClusterSum carried = 0;
+    for (int base = 0; base < count; base += kScanThreads) {
+        const int token = base + static_cast<int>(threadIdx.x);
+        const bool exists = token < count;
+        const int partner = exists ? partnerOf(best + first, token) : -1;
+        const ClusterSum term = exists ? clusterTerm(token, partner) : 0;
+        ClusterSum total = 0;
+        const ClusterSum sum = blockSum(term, ofWarps, total);
+        if (exists) placeToken(lists, token, partner, carried + sum - term);
+        carried += total;
+    }
+    if (threadIdx.x == 0) {
+        lists.starts[clustersIn(carried)] = membersIn(carried);
+        tables.counts[image] = clustersIn(carried);
+    }
+}
+
+// One warp: a batch has few images.
+__global__ void placeKernel(BatchView batch, ClusterTables tables, int* offsets, Extent* extent) {
+    const int lane = threadIdx.x;
+    int carried = 0, longest = 0;
+    for (int base = 0; base < batch.images; base += 32) {
+        const int image = base + lane;
+        const int rows = image < batch.images ? batch.special + tables.counts[image] : 0;
+        int sum = rows;
+        for (int step = 1; step < 32; step *= 2) {
+            const int before = __shfl_up_sync(kWholeWarp, sum, step);
+            if (lane >= step) sum += before;
+        }
+        if (image < batch.images) offsets[image] = carried + sum - rows;
+        carried += __shfl_sync(kWholeWarp, sum, 31);
+        longest = max(longest, rows);
+    }
+    for (int step = 16; step > 0; step /= 2)
+        longest = max(longest, __shfl_xor_sync(kWholeWarp, longest, step));
+    if (lane == 0) {
+        offsets[batch.images] = carried;
+        *extent = {carried, longest};
+    }
+}
+
+__device__ void copySpecial(const BatchView& batch, const RowState& from, int fromRow, const RowState& to,
+                            int toRow) {
+    const float* source = from.rows + static_cast<size_t>(fromRow) * batch.dim;
+    float* target = to.rows + static_cast<size_t>(toRow) * batch.dim;
+    for (int k = threadIdx.x; k < batch.dim; k += 32)
+        target[k] = source[k];
+    if (threadIdx.x != 0) return;
+    to.sizes[toRow] = from.sizes[fromRow];
+    to.positions[toRow] = from.positions[fromRow];
+    if (to.bias) to.bias[toRow] = from.bias[fromRow];
+}
+
+// One warp a row of the shortened batch.
+__global__ void mergeKernel(BatchView batch, RowState from, const int* offsets, ClusterTables tables,
+                            bool weighted, RowState to) {
+    const int image = blockIdx.y, local = blockIdx.x * kWarps + threadIdx.y;
+    const int toRow = offsets[image] + local;
+    if (toRow >= offsets[image + 1]) return;
+    if (local < batch.special) {
+        copySpecial(batch, from, batch.offsets[image] + local, to, toRow);
+        return;
+    }
+    const int first = batch.offsets[image] + batch.special, cluster = local - batch.special;
+    const ClusterLists lists = tables.of(image);
+    const int start = lists.starts[cluster], count = lists.starts[cluster + 1] - start;
+    const int* members = lists.members + start;
+    const float* sizes = from.sizes + first;
+    const float* source = from.rows + static_cast<size_t>(first) * batch.dim;
+    float* target = to.rows + static_cast<size_t>(toRow) * batch.dim;
+    for (int k = threadIdx.x; k < batch.dim; k += 32)
+        target[k] = meanElement(source + k, batch.dim, members, count, weighted ? sizes : nullptr);
+    if (threadIdx.x != 0) return;
+    float size = 0;
+    for (int m = 0; m < count; ++m)
+        size += sizes[members[m]];
+    to.sizes[toRow] = size;
+    to.positions[toRow] = from.positions[first + members[0]];
+    if (to.bias) to.bias[toRow] = meanElement(from.bias + first, 1, members, count, nullptr);
+}
+
+__global__ void composeKernel(ClusterTables tables, int tokens, int* composed) {
+    const int token = blockIdx.x * blockDim.x + threadIdx.x;
+    if (token >= tokens) return;
+    int& id = composed[static_cast<size_t>(blockIdx.y) * tokens + token];
+    id = tables.of(blockIdx.y).ids[id];
+}
+
+__global__ void startKernel(BatchView batch, int* offsets, RowState state, int* composed) {
+    const int image = blockIdx.y, local = blockIdx.x * blockDim.x + threadIdx.x;
+    if (local == 0) {
+        offsets[image] = image * batch.longest;
+        if (image == 0) offsets[batch.images] = batch.images * batch.longest;
+    }
+    if (local >= batch.longest) return;
+    const int row = image * batch.longest + local, token = local - batch.special;
+    state.sizes[row] = 1.0f;
+    state.positions[row] = token < 0 ? -1 : token;
+    if (token >= 0) composed[static_cast<size_t>(image) * (batch.longest - batch.special) + token] = token;
+}
+
+template <int V>
+__global__ void restoreKernel(BatchView batch, const float* rows, const int* composed, int tokens,
+                              float* out) {
+    const int image = blockIdx.y, local = blockIdx.x * kWarps + threadIdx.y;
+    const int perImage = batch.special + tokens, token = local - batch.special;
+    if (local >= perImage) return;
+    const int kept =
+        token < 0 ? local : batch.special + composed[static_cast<size_t>(image) * tokens + token];
+    const float* from = rows + static_cast<size_t>(batch.offsets[image] + kept) * batch.dim;
+    float* to = out + (static_cast<size_t>(image) * perImage + local) * batch.dim;
+    for (int k = threadIdx.x * V; k < batch.dim; k += 32 * V)
+        storePack(to + k, loadPack<float, V>(from + k));
+}
+
+}  // namespace
+
+void numberClusters(const BatchView& batch, const Candidate* best, const ClusterTables& tables,
+                    cudaStream_t stream) {
+    numberKernel<<<batch.images, kScanThreads, 0, stream>>>(batch, best, tables);
+    MPM_LAUNCH_CHECK("numberClusters");
+}
+
+void placeImages(const BatchView& batch, const ClusterTables& tables, int* offsets, Extent* extent,
+                 cudaStream_t stream) {
+    placeKernel<<<1, 32, 0, stream>>>(batch, tables, offsets, extent);
+    MPM_LAUNCH_CHECK("placeImages");
+}
+
+void mergeRows(const BatchView& batch, const RowState& from, const int* offsets, const ClusterTables& tables,
+               bool weighted, const RowState& to, cudaStream_t stream) {
+    if (batch.longest == 0) return;
+    mergeKernel<<<warpARowOfImages(batch.longest, batch.images), dim3(32, kWarps), 0, stream>>>(
+        batch, from, offsets, tables, weighted, to);
+    MPM_LAUNCH_CHECK("mergeRows");
+}
+
+void composeMaps(const ClusterTables& tables, int images, int tokens, int* composed, cudaStream_t stream) {
+    if (tokens == 0) return;
+    composeKernel<<<dim3((tokens + 255) / 256, images), 256, 0, stream>>>(tables, tokens, composed);
+    MPM_LAUNCH_CHECK("composeMaps");
+}
+
+void startBatch(const BatchView& batch, int* offsets, const RowState& state, int* composed,
+                cudaStream_t stream) {
+    startKernel<<<dim3(batch.longest / 256 + 1, batch.images), 256, 0, stream>>>(batch, offsets, state,
+                                                                                 composed);
+    MPM_LAUNCH_CHECK("startBatch");
+}
+
+void restoreRows(const BatchView& batch, const float* rows, const int* composed, int tokens, float* out,
+                 cudaStream_t stream) {
+    const int perImage = batch.special + tokens;
+    if (perImage == 0) return;
+    const dim3 grid = warpARowOfImages(perImage, batch.images), block(32, kWarps);
+    if (batch.dim % 4 == 0) {
+        restoreKernel<4><<<grid, block, 0, stream>>>(batch, rows, composed, tokens, out);
+    } else {
+        restoreKernel<1><<<grid, block, 0, stream>>>(batch, rows, composed, tokens, out);
+    }
+    MPM_LAUNCH_CHECK("restoreRows");
+}
+
+}  // namespace mpm::cuda

@@ -1,0 +1,68 @@
+// A merge on the device: nearest tokens, pairs, their numbers, their means; and the way back.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+#include "mpm_layer/cuda/kernels/batch.hpp"
+#include "mpm_layer/cuda/logic/clusters.hpp"
+
+namespace mpm::cuda {
+
+/// Rows of length 1, zero past the width; rows with NaN or Inf are not `finite`. Indexed as the batch is.
+struct UnitRows {
+    float* data;
+    int stride;  ///< a multiple of kUnitStep
+    unsigned char* finite;
+    Candidate* best;  ///< most similar token so far, counted from the image's first token
+};
+constexpr int kUnitStep = 16;
+
+void normaliseRows(const BatchView& batch, const float* rows, const UnitRows& unit, cudaStream_t stream);
+void findNearest(const BatchView& batch, const UnitRows& unit, cudaStream_t stream);
+
+/// Clusters of every image, images `pitch` (starts: pitch + 1) apart.
+struct ClusterTables {
+    int* ids;
+    int* starts;
+    int* members;
+    int* counts;  ///< clusters of each image
+    int pitch;
+
+    MPM_HOST_DEVICE ClusterLists of(int image) const {
+        const size_t at = static_cast<size_t>(image) * pitch;
+        return {ids + at, starts + at + image, members + at};
+    }
+};
+
+void numberClusters(const BatchView& batch, const Candidate* best, const ClusterTables& tables,
+                    cudaStream_t stream);
+/// Where each image begins once the clusters are the tokens.
+void placeImages(const BatchView& batch, const ClusterTables& tables, int* offsets, Extent* extent,
+                 cudaStream_t stream);
+
+/// What a row of the batch holds and stands for.
+struct RowState {
+    float* rows;
+    float* sizes;
+    float* bias;  ///< of keys; null where there is none
+    int* positions;
+};
+
+/// `offsets`: from placeImages().
+void mergeRows(const BatchView& batch, const RowState& from, const int* offsets, const ClusterTables& tables,
+               bool weighted, const RowState& to, cudaStream_t stream);
+
+/// composed[image][token] = ids[image][composed[image][token]].
+void composeMaps(const ClusterTables& tables, int images, int tokens, int* composed, cudaStream_t stream);
+
+/// The state of a batch that nothing was merged in yet, but for rows and bias.
+void startBatch(const BatchView& batch, int* offsets, const RowState& state, int* composed,
+                cudaStream_t stream);
+
+/// out [images][special + tokens][dim]: a pure copy.
+void restoreRows(const BatchView& batch, const float* rows, const int* composed, int tokens, float* out,
+                 cudaStream_t stream);
+
+}  // namespace mpm::cuda

@@ -1,0 +1,218 @@
+// The most similar other token of every token, from one triangle of tiles: each product serves its row and
+// its column, and no matrix of similarities is ever written.
+#include "mpm_layer/cuda/device/check.hpp"
+#include "mpm_layer/cuda/kernels/element.cuh"
+#include "mpm_layer/cuda/kernels/merge.hpp"
+#include "mpm_layer/cuda/logic/scaling.hpp"
+#include "mpm_layer/cuda/logic/triangle.hpp"
+
+namespace mpm::cuda {
+namespace {
+
+constexpr int kWarps = 8;
+constexpr int kTile = 128;
+constexpr int kThreads = 256;
+constexpr int kSide = 8;           // each thread's share of a tile is kSide x kSide
+constexpr int kPitch = kTile + 4;  // four words off a power of two: columns start in different banks
+constexpr int kPacks = kTile * kUnitStep / 4 / kThreads;  // float4 a thread loads of each operand and step
+
+struct ImageRows {
+    int first, count;
+};
+
+__device__ ImageRows imageRows(const BatchView& batch, int image) {
+    const int first = batch.offsets[image] + batch.special;
+    return {first, batch.offsets[image + 1] - first};
+}
+
+// One warp a row.
+__global__ void normaliseKernel(BatchView batch, const float* rows, UnitRows unit) {
+    const ImageRows image = imageRows(batch, blockIdx.y);
+    const int token = blockIdx.x * kWarps + threadIdx.y;
+    if (token >= image.count) return;
+    const int row = image.first + token;
+    const float* from = rows + static_cast<size_t>(row) * batch.dim;
+    float* to = unit.data + static_cast<size_t>(row) * unit.stride;
+    float largest = 0, poison = 0;
+    for (int i = threadIdx.x; i < batch.dim; i += 32) {
+        largest = fmaxf(largest, fabsf(from[i]));
+        // x - x is 0 for every finite x and NaN for all others, and NaN survives addition.
+        poison += from[i] - from[i];
+    }
+    largest = warpMax(largest);
+    const bool finite = warpSum(poison) == 0.0f;
+    if (threadIdx.x == 0) {
+        unit.finite[row] = finite;
+        unit.best[row] = kNoCandidate;
+    }
+    Scaling scaling{0.0f, 0.0f};
+    float inverse = 0;
+    const bool usable = finite && largest > 0;
+    if (usable) {
+        scaling = scalingFor(largest);
+        float squares = 0;
+        for (int i = threadIdx.x; i < batch.dim; i += 32) {
+            const float v = scaling.apply(from[i]);
+            squares = fmaf(v, v, squares);
+        }
+        inverse = 1.0f / sqrtf(warpSum(squares));
+    }
+    for (int i = threadIdx.x; i < unit.stride; i += 32)
+        to[i] = usable && i < batch.dim ? scaling.apply(from[i]) * inverse : 0.0f;
+}
+
+struct Step {
+    float4 pack[kPacks];
+};
+
+// A step's share of the operand that starts at `row`, rows past the image as zeros.
+__device__ void loadStep(const UnitRows& unit, const ImageRows& image, int row, int k, Step& step) {
+#pragma unroll
+    for (int p = 0; p < kPacks; ++p) {
+        const int at = threadIdx.x + p * kThreads;
+        const int r = row + at / (kUnitStep / 4), column = k + at % (kUnitStep / 4) * 4;
+        step.pack[p] = make_float4(0, 0, 0, 0);
+        if (r < image.count) {
+            step.pack[p] = *reinterpret_cast<const float4*>(
+                unit.data + static_cast<size_t>(image.first + r) * unit.stride + column);
+        }
+    }
+}
+
+// Turned over, so that a thread's rows are neighbours.
+__device__ void storeStep(const Step& step, float (*operand)[kPitch]) {
+#pragma unroll
+    for (int p = 0; p < kPacks; ++p) {
+        const int at = threadIdx.x + p * kThreads;
+        const int r = at / (kUnitStep / 4), k = at % (kUnitStep / 4) * 4;
+        operand[k][r] = step.pack[p].x;
+        operand[k + 1][r] = step.pack[p].y;
+        operand[k + 2][r] = step.pack[p].z;
+        operand[k + 3][r] = step.pack[p].w;
+    }
+}
+
+// A thread's rows of a tile: four neighbours in each half.
+__device__ int within(int group, int i) {
+    return (i / 4) * (kTile / 2) + group * 4 + i % 4;
+}
+
+__device__ void loadSide(const float* operand, int group, float (&side)[kSide]) {
+    const float4 low = *reinterpret_cast<const float4*>(operand + group * 4);
+    const float4 high = *reinterpret_cast<const float4*>(operand + kTile / 2 + group * 4);
+    side[0] = low.x, side[1] = low.y, side[2] = low.z, side[3] = low.w;
+    side[4] = high.x, side[5] = high.y, side[6] = high.z, side[7] = high.w;
+}
+
+struct Operands {
+    float rows[kUnitStep][kPitch];
+    float columns[kUnitStep][kPitch];
+};
+
+// Every sum runs over k in order, in one chain: a pair's bits do not depend on where in the matrix it stands.
+__device__ void multiply(const UnitRows& unit, const ImageRows& image, const Tile& tile, Operands& operands,
+                         float (&sums)[kSide][kSide]) {
+    const int rowGroup = threadIdx.x / 16, columnGroup = threadIdx.x % 16;
+    Step rows, columns;
+    loadStep(unit, image, tile.row * kTile, 0, rows);
+    loadStep(unit, image, tile.column * kTile, 0, columns);
+    for (int k = 0; k < unit.stride; k += kUnitStep) {
+        __syncthreads();
+        storeStep(rows, operands.rows);
+        storeStep(columns, operands.columns);
+        __syncthreads();
+        if (k + kUnitStep < unit.stride) {
+            loadStep(unit, image, tile.row * kTile, k + kUnitStep, rows);
+            loadStep(unit, image, tile.column * kTile, k + kUnitStep, columns);
+        }
+#pragma unroll
+        for (int s = 0; s < kUnitStep; ++s) {
+            float a[kSide], b[kSide];
+            loadSide(operands.rows[s], rowGroup, a);
+            loadSide(operands.columns[s], columnGroup, b);
+#pragma unroll
+            for (int i = 0; i < kSide; ++i) {
+#pragma unroll
+                for (int j = 0; j < kSide; ++j)
+                    sums[i][j] = fmaf(a[i], b[j], sums[i][j]);
+            }
+        }
+    }
+}
+
+__device__ Candidate larger(Candidate a, Candidate b) {
+    return a > b ? a : b;
+}
+
+__global__ void __launch_bounds__(kThreads) nearestKernel(BatchView batch, UnitRows unit) {
+    __shared__ union {
+        Operands operands;
+        Candidate columns[kThreads / 32][kTile];
+    } shared;
+    const ImageRows image = imageRows(batch, blockIdx.y);
+    const Tile tile = tileOf(blockIdx.x);
+    if (tile.column * kTile >= image.count) return;
+    float sums[kSide][kSide] = {};
+    multiply(unit, image, tile, shared.operands, sums);
+
+    const int rowGroup = threadIdx.x / 16, columnGroup = threadIdx.x % 16;
+    int rowToken[kSide], columnToken[kSide];
+    bool rowCounts[kSide], columnCounts[kSide];
+#pragma unroll
+    for (int i = 0; i < kSide; ++i) {
+        rowToken[i] = tile.row * kTile + within(rowGroup, i);
+        columnToken[i] = tile.column * kTile + within(columnGroup, i);
+        rowCounts[i] = rowToken[i] < image.count && unit.finite[image.first + rowToken[i]];
+        columnCounts[i] = columnToken[i] < image.count && unit.finite[image.first + columnToken[i]];
+    }
+    Candidate ofColumn[kSide] = {};
+#pragma unroll
+    for (int i = 0; i < kSide; ++i) {
+        Candidate ofRow = kNoCandidate;
+#pragma unroll
+        for (int j = 0; j < kSide; ++j) {
+            if (!rowCounts[i] || !columnCounts[j] || columnToken[j] <= rowToken[i]) continue;
+            ofRow = larger(ofRow, candidate(sums[i][j], columnToken[j]));
+            ofColumn[j] = larger(ofColumn[j], candidate(sums[i][j], rowToken[i]));
+        }
+        // The 16 threads of a row group are one half of a warp.
+        for (int step = 8; step > 0; step /= 2)
+            ofRow = larger(ofRow, __shfl_xor_sync(kWholeWarp, ofRow, step));
+        if (columnGroup == 0 && ofRow != kNoCandidate)
+            atomicMax(&unit.best[image.first + rowToken[i]], ofRow);
+    }
+    __syncthreads();  // the operands' place is taken by the columns' candidates
+#pragma unroll
+    for (int j = 0; j < kSide; ++j) {
+        const Candidate both = larger(ofColumn[j], __shfl_xor_sync(kWholeWarp, ofColumn[j], 16));
+        if (threadIdx.x % 32 < 16) shared.columns[threadIdx.x / 32][within(columnGroup, j)] = both;
+    }
+    __syncthreads();
+    if (threadIdx.x < kTile) {
+        Candidate best = kNoCandidate;
+        for (int warp = 0; warp < kThreads / 32; ++warp)
+            best = larger(best, shared.columns[warp][threadIdx.x]);
+        if (best != kNoCandidate)
+            atomicMax(&unit.best[image.first + tile.column * kTile + static_cast<int>(threadIdx.x)], best);
+    }
+}
+
+}  // namespace
+
+void normaliseRows(const BatchView& batch, const float* rows, const UnitRows& unit, cudaStream_t stream) {
+    const int tokens = batch.longest - batch.special;
+    if (tokens < 1) return;
+    const dim3 grid((tokens + kWarps - 1) / kWarps, batch.images);
+    normaliseKernel<<<grid, dim3(32, kWarps), 0, stream>>>(batch, rows, unit);
+    MPM_LAUNCH_CHECK("normaliseRows");
+}
+
+void findNearest(const BatchView& batch, const UnitRows& unit, cudaStream_t stream) {
+    const int tokens = batch.longest - batch.special;
+    if (tokens < 2) return;
+    const dim3 grid(triangleTiles(tilesAlong(tokens, kTile)), batch.images);
+    nearestKernel<<<grid, kThreads, 0, stream>>>(batch, unit);
+    MPM_LAUNCH_CHECK("findNearest");
+}
+
+}  // namespace mpm::cuda

@@ -1,0 +1,246 @@
+#include "mpm_layer/cuda/kernels/rows.hpp"
+
+#include "mpm_layer/cuda/device/check.hpp"
+#include "mpm_layer/cuda/entry.h"
+#include "mpm_layer/cuda/kernels/element.cuh"
+#include "mpm_layer/cuda/logic/strides.hpp"
+
+namespace mpm::cuda {
+namespace {
+
+constexpr int kWarps = 8;
+constexpr int kLargestHead = 128;
+
+__device__ int rowsOf(const int* offsets, int images) {
+    return offsets[images];
+}
+
+dim3 warpARow(int rows) {
+    return dim3((rows + kWarps - 1) / kWarps);
+}
+
+// One warp a row, V neighbours a lane. Rows are read three times; the second and third reading come from L1.
+template <class In, class Out, int V>
+__global__ void layerNormKernel(BatchView batch, RowsOf<const In> in, int width, NormView norm,
+                                RowsOf<Out> out) {
+    const int row = blockIdx.x * kWarps + threadIdx.y;
+    if (row >= rowsOf(batch.offsets, batch.images)) return;
+    const In* from = in.data + row * in.stride;
+    Out* to = out.data + row * out.stride;
+    float mean = 0, inverse = 1;
+    if (norm.present) {
+        float sum = 0;
+        for (int i = threadIdx.x * V; i < width; i += 32 * V) {
+            const auto pack = loadPack<In, V>(from + i);
+            for (int e = 0; e < V; ++e)
+                sum += toFloat(pack.v[e]);
+        }
+        mean = warpSum(sum) / width;
+        float squares = 0;
+        for (int i = threadIdx.x * V; i < width; i += 32 * V) {
+            const auto pack = loadPack<In, V>(from + i);
+            for (int e = 0; e < V; ++e) {
+                const float centred = toFloat(pack.v[e]) - mean;
+                squares = fmaf(centred, centred, squares);
+            }
+        }
+        inverse = 1.0f / sqrtf(warpSum(squares) / width + norm.epsilon);
+    }
+    for (int i = threadIdx.x * V; i < width; i += 32 * V) {
+        const auto pack = loadPack<In, V>(from + i);
+        Pack<Out, V> result;
+        for (int e = 0; e < V; ++e) {
+            float y = (toFloat(pack.v[e]) - mean) * inverse;
+            if (norm.weight) y *= norm.weight[i + e];
+            if (norm.bias) y += norm.bias[i + e];
+            result.v[e] = fromFloat<Out>(y);
+        }
+        storePack(to + i, result);
+    }
+}
+
+__device__ float sigmoid(float x) {
+    return 1.0f / (1.0f + expf(-x));
+}
+
+__device__ float activated(float x, int32_t activation) {
+    switch (activation) {
+        case MPM_CUDA_GELU:
+            return 0.5f * x * (1.0f + erff(x * 0.70710678f));
+        case MPM_CUDA_GELU_TANH:
+            // 0.5 (1 + tanh(u)) = sigmoid(2 u)
+            return x * sigmoid(1.59576912f * x * fmaf(0.044715f * x, x, 1.0f));
+        case MPM_CUDA_GELU_QUICK:
+            return x * sigmoid(1.702f * x);
+        case MPM_CUDA_SILU:
+            return x * sigmoid(x);
+        case MPM_CUDA_RELU:
+            return fmaxf(x, 0.0f);
+        default:
+            return x;
+    }
+}
+
+// 16 bytes a thread; the padding at a row's end is worked on too and never read.
+template <class T>
+__global__ void activateKernel(BatchView batch, RowsOf<T> hidden, const T* gate, int packs,
+                               int32_t activation) {
+    constexpr int V = 16 / sizeof(T);
+    const int rows = rowsOf(batch.offsets, batch.images);
+    const int column = blockIdx.y * blockDim.x + threadIdx.x;
+    if (column >= packs) return;
+    for (int row = blockIdx.x * blockDim.y + threadIdx.y; row < rows; row += gridDim.x * blockDim.y) {
+        const size_t at = row * hidden.stride + static_cast<size_t>(column) * V;
+        auto pack = loadPack<T, V>(hidden.data + at);
+        if (gate) {
+            const auto gates = loadPack<T, V>(gate + at);
+            for (int e = 0; e < V; ++e) {
+                pack.v[e] = fromFloat<T>(toFloat(pack.v[e]) * activated(toFloat(gates.v[e]), activation));
+            }
+        } else {
+            for (int e = 0; e < V; ++e)
+                pack.v[e] = fromFloat<T>(activated(toFloat(pack.v[e]), activation));
+        }
+        storePack(hidden.data + at, pack);
+    }
+}
+
+// Element e of a head turned together with its partner; elements without one stay.
+__device__ float rotated(const float* head, const float* cosine, const float* sine, int e, int size,
+                         bool halves) {
+    const int half = size / 2;
+    if (e >= 2 * half) return head[e];
+    const bool first = halves ? e < half : e % 2 == 0;
+    const int step = halves ? half : 1;
+    const float turned = first ? -head[e + step] : head[e - step];
+    return head[e] * cosine[e] + turned * sine[e];
+}
+
+// One warp a row and head; blockIdx.z is 0 for the query, 1 for the key.
+template <class T>
+__global__ void finishHeadsKernel(BatchView batch, RowsOf<T> qkv, HeadsView view, const int* position) {
+    __shared__ float shared[kWarps][kLargestHead];
+    const int row = blockIdx.x * kWarps + threadIdx.y;
+    if (row >= rowsOf(batch.offsets, batch.images)) return;
+    const int size = view.headSize, head = blockIdx.y, lane = threadIdx.x;
+    T* data = qkv.data + row * qkv.stride + (static_cast<size_t>(blockIdx.z) * view.heads + head) * size;
+    float* values = shared[threadIdx.y];
+    const NormView& norm = blockIdx.z == 0 ? view.queryNorm : view.keyNorm;
+    float sum = 0;
+    for (int e = lane; e < size; e += 32) {
+        values[e] = toFloat(data[e]);
+        sum += values[e];
+    }
+    if (norm.present) {
+        const float mean = warpSum(sum) / size;
+        float squares = 0;
+        for (int e = lane; e < size; e += 32)
+            squares = fmaf(values[e] - mean, values[e] - mean, squares);
+        const float inverse = 1.0f / sqrtf(warpSum(squares) / size + norm.epsilon);
+        for (int e = lane; e < size; e += 32) {
+            float y = (values[e] - mean) * inverse;
+            if (norm.weight) y *= norm.weight[e];
+            if (norm.bias) y += norm.bias[e];
+            values[e] = y;
+        }
+    }
+    __syncwarp();
+    const bool turns = view.cosine && position[row] >= 0;
+    const int table = view.tables == 1 ? 0 : head;
+    const size_t at = turns ? (static_cast<size_t>(table) * view.positions + position[row]) * size : 0;
+    for (int e = lane; e < size; e += 32) {
+        const float y =
+            turns ? rotated(values, view.cosine + at, view.sine + at, e, size, view.halves) : values[e];
+        data[e] = fromFloat<T>(y);
+    }
+}
+
+template <class T>
+__global__ void meanKeysKernel(BatchView batch, RowsOf<const T> qkv, int heads, int headSize, float* mean) {
+    const int row = blockIdx.x * kWarps + threadIdx.y;
+    if (row >= rowsOf(batch.offsets, batch.images)) return;
+    const T* keys = qkv.data + row * qkv.stride + static_cast<size_t>(heads) * headSize;
+    for (int e = threadIdx.x; e < headSize; e += 32) {
+        float sum = 0;
+        for (int h = 0; h < heads; ++h)
+            sum += toFloat(keys[static_cast<size_t>(h) * headSize + e]);
+        mean[static_cast<size_t>(row) * headSize + e] = sum / heads;
+    }
+}
+
+__global__ void keyLogitsKernel(BatchView batch, const float* bias, const float* sizes, float* logits) {
+    const int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rowsOf(batch.offsets, batch.images)) return;
+    logits[row] = (bias ? bias[row] : 0.0f) + (sizes ? logf(sizes[row]) : 0.0f);
+}
+
+}  // namespace
+
+template <class In, class Out>
+void layerNorm(const BatchView& batch, RowsOf<const In> in, int width, const NormView& norm, RowsOf<Out> out,
+               cudaStream_t stream) {
+    if (batch.rows == 0) return;
+    const dim3 block(32, kWarps);
+    if (width % 4 == 0 && in.stride % 4 == 0 && out.stride % 4 == 0) {
+        layerNormKernel<In, Out, 4><<<warpARow(batch.rows), block, 0, stream>>>(batch, in, width, norm, out);
+    } else {
+        layerNormKernel<In, Out, 1><<<warpARow(batch.rows), block, 0, stream>>>(batch, in, width, norm, out);
+    }
+    MPM_LAUNCH_CHECK("layerNorm");
+}
+
+template <class T>
+void activate(const BatchView& batch, RowsOf<T> hidden, const T* gate, int width, int32_t activation,
+              cudaStream_t stream) {
+    if (batch.rows == 0) return;
+    constexpr int kRowsAtOnce = 65535 * 4;
+    const int packs = paddedWidth(width) / static_cast<int>(16 / sizeof(T));
+    const dim3 block(64, 4);
+    const dim3 grid((batch.rows < kRowsAtOnce ? batch.rows + 3 : kRowsAtOnce) / 4, (packs + 63) / 64);
+    activateKernel<T><<<grid, block, 0, stream>>>(batch, hidden, gate, packs, activation);
+    MPM_LAUNCH_CHECK("activate");
+}
+
+template <class T>
+void finishHeads(const BatchView& batch, RowsOf<T> qkv, const HeadsView& heads, const int* position,
+                 cudaStream_t stream) {
+    if (batch.rows == 0) return;
+    const dim3 grid(warpARow(batch.rows).x, heads.heads, 2);
+    finishHeadsKernel<T><<<grid, dim3(32, kWarps), 0, stream>>>(batch, qkv, heads, position);
+    MPM_LAUNCH_CHECK("finishHeads");
+}
+
+template <class T>
+void meanKeys(const BatchView& batch, RowsOf<const T> qkv, int heads, int headSize, float* mean,
+              cudaStream_t stream) {
+    if (batch.rows == 0) return;
+    meanKeysKernel<T>
+        <<<warpARow(batch.rows), dim3(32, kWarps), 0, stream>>>(batch, qkv, heads, headSize, mean);
+    MPM_LAUNCH_CHECK("meanKeys");
+}
+
+void keyLogits(const BatchView& batch, const float* bias, const float* sizes, float* logits,
+               cudaStream_t stream) {
+    if (batch.rows == 0) return;
+    keyLogitsKernel<<<(batch.rows + 255) / 256, 256, 0, stream>>>(batch, bias, sizes, logits);
+    MPM_LAUNCH_CHECK("keyLogits");
+}
+
+#define MPM_INSTANTIATE(T)                                                                              \
+    template void activate(const BatchView&, RowsOf<T>, const T*, int, int32_t, cudaStream_t);          \
+    template void finishHeads(const BatchView&, RowsOf<T>, const HeadsView&, const int*, cudaStream_t); \
+    template void meanKeys(const BatchView&, RowsOf<const T>, int, int, float*, cudaStream_t);          \
+    template void layerNorm(const BatchView&, RowsOf<const float>, int, const NormView&, RowsOf<T>,     \
+                            cudaStream_t);
+
+MPM_INSTANTIATE(float)
+MPM_INSTANTIATE(__nv_bfloat16)
+MPM_INSTANTIATE(__half)
+#undef MPM_INSTANTIATE
+
+template void layerNorm(const BatchView&, RowsOf<const __nv_bfloat16>, int, const NormView&,
+                        RowsOf<__nv_bfloat16>, cudaStream_t);
+template void layerNorm(const BatchView&, RowsOf<const __half>, int, const NormView&, RowsOf<__half>,
+                        cudaStream_t);
+
+}  // namespace mpm::cuda

@@ -1,0 +1,60 @@
+// What happens to rows between the products. T is float, __nv_bfloat16 or __half.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "mpm_layer/cuda/kernels/batch.hpp"
+
+namespace mpm::cuda {
+
+struct NormView {
+    const float* weight;
+    const float* bias;
+    float epsilon;
+    bool present;  ///< false: rows are converted only
+};
+
+template <class T>
+struct RowsOf {
+    T* data;
+    size_t stride;
+};
+
+/// in [rows][width] -> out [rows][width], which may be the same.
+template <class In, class Out>
+void layerNorm(const BatchView& batch, RowsOf<const In> in, int width, const NormView& norm, RowsOf<Out> out,
+               cudaStream_t stream);
+
+/// hidden = act(hidden), or hidden = hidden * act(gate) where there is a gate; both [rows][width].
+template <class T>
+void activate(const BatchView& batch, RowsOf<T> hidden, const T* gate, int width, int32_t activation,
+              cudaStream_t stream);
+
+struct HeadsView {
+    int heads, headSize;
+    NormView queryNorm, keyNorm;
+    const float* cosine;  ///< [tables][positions][head size], null without rotary positions
+    const float* sine;
+    int tables, positions;
+    bool halves;
+};
+
+/// Norms and rotation of queries and keys in qkv [rows][3][heads][head size], in place. `position` by row is
+/// -1 for special tokens.
+template <class T>
+void finishHeads(const BatchView& batch, RowsOf<T> qkv, const HeadsView& heads, const int* position,
+                 cudaStream_t stream);
+
+/// The keys' mean over heads, [rows][head size].
+template <class T>
+void meanKeys(const BatchView& batch, RowsOf<const T> qkv, int heads, int headSize, float* mean,
+              cudaStream_t stream);
+
+/// logits[r] = bias[r] + log(sizes[r]); a null part counts as 0.
+void keyLogits(const BatchView& batch, const float* bias, const float* sizes, float* logits,
+               cudaStream_t stream);
+
+}  // namespace mpm::cuda

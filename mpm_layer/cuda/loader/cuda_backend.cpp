@@ -1,0 +1,54 @@
+#include "mpm_layer/cuda/loader/cuda_backend.hpp"
+
+#include "mpm_layer/cuda/loader/cuda_encoder.hpp"
+#include "mpm_layer/cuda/loader/cuda_session.hpp"
+#include "mpm_layer/cuda/loader/library.hpp"
+
+namespace mpm {
+namespace {
+
+class CudaBackend : public Backend {
+public:
+    CudaBackend(std::shared_ptr<const cuda::Library> library, int index)
+        : m_library(std::move(library)), m_index(index) {
+        m_library->checkDevice(index);
+        MpmCudaError error{};
+        cuda::check(m_library->entry().device_info(index, &m_device, &error), error);
+        if (m_device.major < 8) {
+            CV_Error(
+                cv::Error::StsNotImplemented,
+                cv::format("mpm: device cuda:%d, %s, has compute capability %d.%d; 8.0 or later is needed",
+                           index, m_device.name, m_device.major, m_device.minor));
+        }
+    }
+
+    Device device() const override { return Device::Cuda; }
+
+    Precision resolve(Precision wanted) const override {
+        return wanted == Precision::Auto ? Precision::BF16 : wanted;
+    }
+
+    std::shared_ptr<const PackedEncoder> pack(const EncoderConfig& config, const NamedWeights& weights,
+                                              Precision precision) const override {
+        return std::make_shared<cuda::CudaEncoder>(m_library, m_index, config, weights, precision);
+    }
+
+    std::unique_ptr<Session> begin(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights,
+                                   const SessionInput& input) const override {
+        return std::make_unique<cuda::CudaSession>(
+            config, std::static_pointer_cast<const cuda::CudaEncoder>(weights), input);
+    }
+
+private:
+    std::shared_ptr<const cuda::Library> m_library;
+    int m_index;
+    MpmCudaDevice m_device{};
+};
+
+}  // namespace
+
+std::shared_ptr<const Backend> cudaBackend(int index) {
+    return std::make_shared<CudaBackend>(cuda::Library::load(), index);
+}
+
+}  // namespace mpm

@@ -1,0 +1,38 @@
+// An encoder's weights on a GPU, handed over in the layout of the C entry.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "mpm_layer/cuda/loader/library.hpp"
+#include "mpm_layer/encoder/backend.hpp"
+#include "mpm_layer/encoder/shape.hpp"
+
+namespace mpm::cuda {
+
+/// Throws cv::Exception where a call of the entry failed.
+void check(int status, const MpmCudaError& error);
+
+class CudaEncoder : public PackedEncoder {
+public:
+    CudaEncoder(std::shared_ptr<const Library> library, int device, const EncoderConfig& config,
+                const NamedWeights& weights, Precision precision);
+    ~CudaEncoder() override;
+    CudaEncoder(const CudaEncoder&) = delete;
+    CudaEncoder& operator=(const CudaEncoder&) = delete;
+
+    int dim() const override { return m_shape.dim; }
+    int headSize() const { return m_shape.headSize; }
+    /// Image tokens that the rotary tables of each block are for; 0 without tables.
+    const std::vector<int>& rotaryPositions() const { return m_rotaryPositions; }
+    const MpmCudaEntry& entry() const { return m_library->entry(); }
+    MpmCudaEncoder* handle() const { return m_handle; }
+
+private:
+    std::shared_ptr<const Library> m_library;
+    EncoderShape m_shape;
+    std::vector<int> m_rotaryPositions;
+    MpmCudaEncoder* m_handle = nullptr;
+};
+
+}  // namespace mpm::cuda

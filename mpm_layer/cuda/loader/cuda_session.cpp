@@ -1,0 +1,219 @@
+#include "mpm_layer/cuda/loader/cuda_session.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace mpm::cuda {
+namespace {
+
+int32_t codeOf(kernels::Activation activation) {
+    using kernels::Activation;
+    switch (activation) {
+        case Activation::Gelu:
+            return MPM_CUDA_GELU;
+        case Activation::GeluTanh:
+            return MPM_CUDA_GELU_TANH;
+        case Activation::GeluQuick:
+            return MPM_CUDA_GELU_QUICK;
+        case Activation::Silu:
+            return MPM_CUDA_SILU;
+        case Activation::Relu:
+            return MPM_CUDA_RELU;
+        case Activation::None:
+            break;
+    }
+    return MPM_CUDA_NONE;
+}
+
+MpmCudaOptions optionsOf(const EncoderConfig& config) {
+    MpmCudaOptions options{};
+    options.special_tokens = config.specialTokens;
+    options.activation = codeOf(config.activation);
+    options.rotary_halves = config.rotary == Rotary::Halves;
+    options.epsilon = config.epsilon;
+    options.inner_epsilon = config.innerEpsilon;
+    options.final_epsilon = config.finalEpsilon;
+    return options;
+}
+
+void onThreads(int32_t count, void (*body)(void*, int32_t), void* argument) {
+    cv::parallel_for_(cv::Range(0, count), [&](const cv::Range& range) {
+        for (int i = range.start; i < range.end; ++i)
+            body(argument, i);
+    });
+}
+
+// Rows of a batch read back from the device, as reducers want to see them.
+struct ReadBack {
+    std::vector<float> rows, keys, sizes;
+};
+
+// A vector without elements has no memory to point at, and the entry takes null for "not wanted".
+template <class T>
+T* memoryOf(std::vector<T>& values) {
+    static T none;
+    return values.empty() ? &none : values.data();
+}
+
+}  // namespace
+
+CudaSession::CudaSession(const EncoderConfig& config, std::shared_ptr<const CudaEncoder> weights,
+                         const SessionInput& input)
+    : m_config(config),
+      m_weights(std::move(weights)),
+      m_images(input.tokens.size[0]),
+      m_pictureTokens(input.tokens.size[1] - config.specialTokens),
+      m_composed(m_images, identityMap(m_pictureTokens)) {
+    for (int positions : m_weights->rotaryPositions())
+        checkRotary(positions, m_pictureTokens);
+    const cv::Mat tokens = input.tokens.isContinuous() ? input.tokens : input.tokens.clone();
+    const cv::Mat bias =
+        input.keyBias.empty() || input.keyBias.isContinuous() ? input.keyBias : input.keyBias.clone();
+    MpmCudaInput plain{};
+    plain.options = optionsOf(config);
+    plain.tokens = tokens.ptr<float>();
+    plain.images = m_images;
+    plain.rows_per_image = tokens.size[1];
+    plain.key_bias = bias.empty() ? nullptr : bias.ptr<float>();
+    plain.key_bias_images =
+        bias.empty() || bias.total() == static_cast<size_t>(tokens.size[1]) ? 1 : m_images;
+    plain.proportional = input.reducer && input.reducer->biasesBySize();
+    plain.read_counts = 1;
+    plain.parallel = onThreads;
+    MpmCudaError error{};
+    check(entry().begin(m_weights->handle(), &plain, &m_handle, &error), error);
+}
+
+CudaSession::~CudaSession() {
+    entry().end(m_handle);
+}
+
+void CudaSession::attend(int block) {
+    MpmCudaError error{};
+    check(entry().attend(m_handle, block, &error), error);
+}
+
+void CudaSession::feed(int block) {
+    MpmCudaError error{};
+    check(entry().feed(m_handle, block, &error), error);
+}
+
+void CudaSession::emit(bool norm, cv::Mat& output) {
+    MpmCudaError error{};
+    check(entry().emit(m_handle, norm, output.ptr<float>(), 0, &error), error);
+}
+
+void CudaSession::finish() {
+    MpmCudaError error{};
+    check(entry().finish(m_handle, &m_times, &error), error);
+}
+
+void CudaSession::reduce(const StageRequest& request) {
+    MpmCudaStage stage{};
+    stage.weighted = request.reducer->weighsBySize();
+    m_blockOfStage.push_back(request.block);
+    if (request.imposed) {
+        apply(imposedMaps(request), stage);
+    } else if (!request.reducer->pairsMutually()) {
+        apply(decideHere(request), stage);
+    } else {
+        m_composed.clear();
+        MpmCudaError error{};
+        check(entry().reduce(m_handle, &stage, &error), error);
+    }
+}
+
+std::vector<MergeMap> CudaSession::imposedMaps(const StageRequest& request) const {
+    const size_t given = request.imposed->size();
+    if (given == 1) return std::vector<MergeMap>(m_images, request.imposed->front());
+    if (given == static_cast<size_t>(m_images)) return *request.imposed;
+    CV_Error(
+        cv::Error::StsUnmatchedSizes,
+        cv::format("mpm: stage %d has %d imposed maps for a batch of %d; give one, or one for each image",
+                   request.stage, static_cast<int>(given), m_images));
+}
+
+std::vector<int> CudaSession::presentTokens() {
+    std::vector<int> tokens(m_images);
+    if (m_composed.empty()) {
+        MpmCudaError error{};
+        check(entry().read_counts(m_handle, tokens.data(), &error), error);
+    } else {
+        std::transform(m_composed.begin(), m_composed.end(), tokens.begin(),
+                       [](const MergeMap& map) { return map.clusters; });
+    }
+    return tokens;
+}
+
+// Methods without kernels of their own run on the processor: rows come down, maps go up.
+std::vector<MergeMap> CudaSession::decideHere(const StageRequest& request) {
+    const int dim = m_weights->dim(), headSize = m_weights->headSize();
+    const bool wantsKeys = request.reducer->needsKeys();
+    const std::vector<int> tokens = presentTokens();
+    const size_t total = std::accumulate(tokens.begin(), tokens.end(), size_t{0});
+    ReadBack read{std::vector<float>(total * dim), std::vector<float>(wantsKeys ? total * headSize : 0),
+                  std::vector<float>(total)};
+    MpmCudaError error{};
+    check(entry().read_rows(m_handle, read.rows.data(), wantsKeys ? read.keys.data() : nullptr,
+                            read.sizes.data(), &error),
+          error);
+    std::vector<StageContext> contexts(m_images);
+    size_t first = 0;
+    for (int i = 0; i < m_images; ++i) {
+        StageContext& context = contexts[i];
+        context.tokens = {read.rows.data() + first * dim, static_cast<size_t>(dim), tokens[i], dim};
+        context.metric = wantsKeys ? RowsView{read.keys.data() + first * headSize,
+                                              static_cast<size_t>(headSize), tokens[i], headSize}
+                                   : context.tokens;
+        context.sizes = read.sizes.data() + first;
+        context.grid = m_config.grid;
+        context.composed = &m_composed[i];
+        context.special = m_config.specialTokens;
+        context.blocks = m_config.blocks;
+        context.stage = request.stage;
+        context.block = request.block;
+        first += tokens[i];
+    }
+    return request.reducer->reduce(contexts);
+}
+
+void CudaSession::apply(const std::vector<MergeMap>& maps, const MpmCudaStage& stage) {
+    const std::vector<int> tokens = presentTokens();
+    std::vector<int32_t> ids, clusters;
+    for (int i = 0; i < m_images; ++i) {
+        if (maps[i].tokens() != tokens[i]) {
+            CV_Error(cv::Error::StsUnmatchedSizes,
+                     cv::format("mpm: a map of %d tokens does not fit image %d, which has %d",
+                                maps[i].tokens(), i, tokens[i]));
+        }
+        ids.insert(ids.end(), maps[i].ids.begin(), maps[i].ids.end());
+        clusters.push_back(maps[i].clusters);
+        if (!m_composed.empty()) m_composed[i] = compose(m_composed[i], maps[i]);
+    }
+    MpmCudaStage imposed = stage;
+    imposed.ids = memoryOf(ids);
+    imposed.clusters = clusters.data();
+    MpmCudaError error{};
+    check(entry().reduce(m_handle, &imposed, &error), error);
+}
+
+std::vector<ImageReport> CudaSession::takeReport() {
+    std::vector<ImageReport> reports(m_images);
+    MpmCudaError error{};
+    for (int i = 0; i < m_images; ++i) {
+        MergeMap composed = identityMap(m_pictureTokens);
+        for (size_t s = 0; s < m_blockOfStage.size(); ++s) {
+            MergeMap map;
+            map.ids.resize(composed.clusters);
+            const auto stage = static_cast<int32_t>(s);
+            check(entry().stage_tokens(m_handle, stage, i, &map.clusters, &error), error);
+            check(entry().stage_map(m_handle, stage, i, memoryOf(map.ids), &error), error);
+            reports[i].stages.push_back({m_blockOfStage[s], toMat(map), map.clusters});
+            composed = compose(composed, map);
+        }
+        reports[i].map = toMat(composed);
+    }
+    return reports;
+}
+
+}  // namespace mpm::cuda

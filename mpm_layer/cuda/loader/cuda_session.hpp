@@ -1,0 +1,43 @@
+// One forward on a GPU, seen from the processor: it queues work and reads back once, in finish().
+#pragma once
+
+#include <memory>
+
+#include "mpm_layer/cuda/loader/cuda_encoder.hpp"
+
+namespace mpm::cuda {
+
+class CudaSession : public Session {
+public:
+    CudaSession(const EncoderConfig& config, std::shared_ptr<const CudaEncoder> weights,
+                const SessionInput& input);
+    ~CudaSession() override;
+    CudaSession(const CudaSession&) = delete;
+    CudaSession& operator=(const CudaSession&) = delete;
+
+    void reduce(const StageRequest& request) override;
+    void attend(int block) override;
+    void feed(int block) override;
+    void emit(bool norm, cv::Mat& output) override;
+    void finish() override;
+    std::vector<ImageReport> takeReport() override;
+    double mergeMs() const override { return m_times.merge_ms; }
+    double restoreMs() const override { return m_times.restore_ms; }
+
+private:
+    const MpmCudaEntry& entry() const { return m_weights->entry(); }
+    std::vector<int> presentTokens();
+    std::vector<MergeMap> imposedMaps(const StageRequest& request) const;
+    std::vector<MergeMap> decideHere(const StageRequest& request);
+    void apply(const std::vector<MergeMap>& maps, const MpmCudaStage& stage);
+
+    const EncoderConfig& m_config;
+    std::shared_ptr<const CudaEncoder> m_weights;
+    int m_images, m_pictureTokens;
+    std::vector<int> m_blockOfStage;
+    std::vector<MergeMap> m_composed;  ///< empty once a stage was decided on the device
+    MpmCudaSession* m_handle = nullptr;
+    MpmCudaTimes m_times{};
+};
+
+}  // namespace mpm::cuda

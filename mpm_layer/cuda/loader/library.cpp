@@ -1,0 +1,103 @@
+#include "mpm_layer/cuda/loader/library.hpp"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <mutex>
+
+#include <opencv2/core.hpp>
+
+namespace mpm::cuda {
+namespace {
+
+constexpr const char* kFile = "libmpm_cuda.so";
+
+[[noreturn]] void refuse(const std::string& why) {
+    CV_Error(cv::Error::StsNotImplemented, "mpm: device cuda is not usable: " + why);
+}
+
+// The folder of the file that holds this code: libmpm.so, or the program that libmpm.a went into.
+std::string ownFolder() {
+    Dl_info info{};
+    if (!dladdr(reinterpret_cast<void*>(&ownFolder), &info) || !info.dli_fname) return "";
+    const std::string file = info.dli_fname;
+    const size_t slash = file.rfind('/');
+    return slash == std::string::npos ? "" : file.substr(0, slash + 1);
+}
+
+std::string lastLoaderError() {
+    const char* text = dlerror();
+    return text ? text : "the loader gives no reason";
+}
+
+}  // namespace
+
+std::shared_ptr<const Library> Library::load() {
+    // A library that could not be loaded is tried again: the next call may come with another environment.
+    // Never destroyed: a network may outlive every static object of this file.
+    static std::mutex& guard = *new std::mutex;
+    static auto& loaded = *new std::shared_ptr<const Library>;
+    static auto& loadedFrom = *new std::string;
+    const std::lock_guard<std::mutex> lock(guard);
+    const char* chosen = std::getenv("MPM_CUDA_LIBRARY");
+    const std::string wanted = chosen ? chosen : "";
+    if (loaded && loadedFrom == wanted) return loaded;
+
+    std::shared_ptr<const Library> library;
+    if (!wanted.empty()) {
+        library = open(wanted);
+    } else {
+        const std::string beside = ownFolder() + kFile;
+        library = open(access(beside.c_str(), R_OK) == 0 ? beside : kFile);
+    }
+    loaded = library;
+    loadedFrom = wanted;
+    return library;
+}
+
+std::shared_ptr<const Library> Library::open(const std::string& path) {
+    // CUDA's runtime does not survive being unloaded, so what was opened once stays mapped.
+    void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!handle) refuse("library " + path + " cannot be loaded (" + lastLoaderError() + ")");
+    std::unique_ptr<void, int (*)(void*)> closer(handle, dlclose);
+    const auto function = reinterpret_cast<MpmCudaEntryFunction>(dlsym(handle, MPM_CUDA_ENTRY_NAME));
+    if (!function) refuse("library " + path + " has no function " MPM_CUDA_ENTRY_NAME);
+    const MpmCudaEntry* entry = function(MPM_CUDA_ENTRY_VERSION);
+    const bool fits =
+        entry && entry->version == MPM_CUDA_ENTRY_VERSION && entry->size == sizeof(MpmCudaEntry);
+    if (!fits) {
+        const std::string theirs = entry ? cv::format("version %u of %u bytes", entry->version, entry->size)
+                                         : std::string("other versions only");
+        refuse(
+            cv::format("library %s is stale: its interface has %s, expected version %u of %u bytes; install "
+                       "both libraries from one build",
+                       path.c_str(), theirs.c_str(), MPM_CUDA_ENTRY_VERSION,
+                       static_cast<unsigned>(sizeof(MpmCudaEntry))));
+    }
+    std::shared_ptr<const Library> library(new Library(handle, entry));
+    closer.release();
+    return library;
+}
+
+Library::~Library() {
+    dlclose(m_handle);
+}
+
+int Library::devices() const {
+    int32_t count = 0;
+    MpmCudaError error{};
+    if (m_entry->device_count(&count, &error) != MPM_CUDA_OK) refuse(error.text);
+    if (count < 1) refuse("the driver finds no device");
+    return count;
+}
+
+void Library::checkDevice(int index) const {
+    const int count = devices();
+    if (index < 0 || index >= count) {
+        refuse(cv::format("device index %d was asked for, but there %s %d", index, count == 1 ? "is" : "are",
+                          count));
+    }
+}
+
+}  // namespace mpm::cuda

@@ -1,0 +1,8 @@
+// Code that runs on the device and, in the tests, on the processor.
+#pragma once
+
+#ifdef __CUDACC__
+#define MPM_HOST_DEVICE __host__ __device__
+#else
+#define MPM_HOST_DEVICE
+#endif

@@ -1,0 +1,22 @@
+// Distances of rows in memory and how many rows a product is made for.
+#pragma once
+
+#include <cstddef>
+
+#include "mpm_layer/cuda/logic/host_device.hpp"
+
+namespace mpm::cuda {
+
+/// Rows of activations start on 16 bytes in every element type.
+MPM_HOST_DEVICE constexpr int paddedWidth(int width) {
+    return (width + 7) / 8 * 8;
+}
+
+/// Products are made for whole groups of rows, so that few different shapes have to be planned. Rows do not
+/// meet in a product: what those past the last one hold is never looked at.
+constexpr int roundedRows(int rows) {
+    const int group = rows <= 2048 ? 64 : 256;
+    return (rows + group - 1) / group * group;
+}
+
+}  // namespace mpm::cuda

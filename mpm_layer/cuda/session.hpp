@@ -1,0 +1,76 @@
+// One forward on the device. Work is queued on the executor's stream; nothing but the extent of a shortened
+// batch is read before finish().
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "mpm_layer/cuda/entry.h"
+#include "mpm_layer/cuda/executor.hpp"
+#include "mpm_layer/cuda/transfer.hpp"
+#include "mpm_layer/cuda/weights.hpp"
+
+namespace mpm::cuda {
+
+class Session {
+public:
+    Session(const Weights& weights, const MpmCudaInput& input);
+    virtual ~Session();
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+
+    virtual void attend(int block) = 0;
+    virtual void feed(int block) = 0;
+    void reduce(const MpmCudaStage& stage);
+    void emit(bool norm, float* output, bool onDevice);
+    MpmCudaTimes finish();
+
+    int stageTokens(int stage, int image) const;
+    void stageMap(int stage, int image, int* ids) const;
+    void readCounts(int* counts);
+    void readRows(float* rows, float* keys, float* sizes);
+    int device() const { return m_weights.device; }
+
+protected:
+    virtual void meanOfKeys(float* mean) = 0;
+    BatchView view() const;
+    /// Added to the logits of each row as a key; null where nothing is.
+    const float* logits() const { return m_biased || m_proportional ? m_executor->logits.data() : nullptr; }
+    cudaStream_t stream() const { return m_executor->stream; }
+    Executor& executor() { return *m_executor; }
+    const Weights& weights() const { return m_weights; }
+    const MpmCudaOptions& options() const { return m_options; }
+    int capacity() const { return m_capacity; }  ///< rows that every buffer of activations holds
+    int productRows() const;
+
+private:
+    struct Imposed {
+        std::vector<int> ids, starts, members, counts;
+    };
+
+    void reserve();
+    void upload(const MpmCudaInput& input);
+    void uploadBias(const MpmCudaInput& input);
+    void refreshLogits();
+    void decidePairs(const ClusterTables& tables);
+    void impose(const MpmCudaStage& stage);
+    void shorten(const ClusterTables& tables, bool weighted);
+    std::vector<int> offsetsNow();
+    void checkStage(int stage, int image) const;
+
+    const Weights& m_weights;
+    const MpmCudaOptions m_options;
+    const MpmCudaParallel m_parallel;
+    const int m_images, m_tokens;  ///< image tokens of the picture
+    const bool m_biased, m_proportional, m_readsCounts;
+    int m_capacity, m_rows, m_longest;
+    std::unique_ptr<Executor> m_executor;
+    std::vector<std::unique_ptr<Imposed>> m_imposed;  ///< alive until their upload is done
+    std::vector<Download> m_downloads;
+    size_t m_stages = 0, m_outputs = 0;
+};
+
+/// In the element type that the weights were packed for.
+std::unique_ptr<Session> makeSession(const Weights& weights, const MpmCudaInput& input);
+
+}  // namespace mpm::cuda

@@ -1,0 +1,61 @@
+// An encoder's weights on one device, in the element type of its products.
+#pragma once
+
+#include <vector>
+
+#include "mpm_layer/cuda/device/products.hpp"
+#include "mpm_layer/cuda/device/resources.hpp"
+#include "mpm_layer/cuda/entry.h"
+#include "mpm_layer/cuda/kernels/rows.hpp"
+
+namespace mpm::cuda {
+
+struct Norm {
+    bool present = false;
+    DeviceBuffer<float> weight, bias;
+
+    NormView view(float epsilon) const { return {weight.data(), bias.data(), epsilon, present}; }
+};
+
+struct Linear {
+    int depth = 0, columns = 0;
+    size_t stride = 0;                   ///< elements from one column's weights to the next
+    DeviceBuffer<unsigned char> weight;  ///< [columns][stride]
+    DeviceBuffer<unsigned char> bias;    ///< in the type of the output
+
+    bool present() const { return columns != 0; }
+};
+
+struct Rotary {
+    DeviceBuffer<float> cosine, sine;
+    int tables = 0, positions = 0;
+};
+
+struct Block {
+    Norm norm1, queryNorm, keyNorm, attentionNorm, norm2, mlpNorm;
+    Linear qkv, projection, fc1, gate, fc2;
+    Rotary rotary;
+};
+
+class Weights {
+public:
+    Weights(int device, const MpmCudaEncoderDescription& description);
+
+    int device, dim, heads, headSize, precision;
+    float attentionScale;
+    Norm finalNorm;
+    std::vector<Block> blocks;
+    int widest = 0;  ///< columns of the widest hidden layer
+    bool gated = false;
+
+    int inner() const { return heads * headSize; }
+    /// `output`: of the product.
+    ProductTypes types(cudaDataType_t output) const;
+    cudaDataType_t elementType() const;
+
+private:
+    Block packBlock(const MpmCudaBlock& from) const;
+    Linear packLinear(const MpmCudaLinear& linear, const float* scale, cudaDataType_t output) const;
+};
+
+}  // namespace mpm::cuda

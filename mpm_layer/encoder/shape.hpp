@@ -1,0 +1,32 @@
+// The dimensions of an encoder as its weights give them, checked against each other: the same on every
+// device.
+#pragma once
+
+#include <string>
+
+#include "mpm_layer/encoder/config.hpp"
+
+namespace mpm {
+
+struct EncoderShape {
+    int dim = 0, heads = 0, headSize = 0;
+    float attentionScale = 0;
+
+    int inner() const { return heads * headSize; }
+};
+
+EncoderShape encoderShape(const EncoderConfig& config, const NamedWeights& weights);
+
+/// Rotary tables of one block: its own where it has some, else those of all blocks.
+struct RotaryShape {
+    std::string name;  ///< weights name + "cos" and name + "sin"
+    int tables = 0;    ///< 0 where there are none, else 1 or one for each head
+    int positions = 0;
+};
+
+RotaryShape rotaryShape(const NamedWeights& weights, const std::string& prefix, const EncoderShape& shape);
+
+/// Throws where tables for `positions` tokens (0: no tables) meet a picture of `imageTokens`.
+void checkRotary(int positions, int imageTokens);
+
+}  // namespace mpm

@@ -1,0 +1,92 @@
+// Finding libmpm_cuda: what is refused, with which words, and what Auto does then.
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+#include "mpm_layer/encoder/backend.hpp"
+
+namespace mpm::test {
+namespace {
+
+class CudaLoader : public testing::Test {
+protected:
+    void TearDown() override { unsetenv("MPM_CUDA_LIBRARY"); }
+
+    static void use(const std::string& library) { setenv("MPM_CUDA_LIBRARY", library.c_str(), 1); }
+    static std::string fake(const std::string& name) {
+        return std::string(MPM_FAKE_FOLDER) + "/libmpm_cuda_" + name + ".so";
+    }
+
+    /// Asked for by name it is refused with these words; Auto takes the processor.
+    static void expectRefusal(const std::vector<std::string>& words, int index = 0) {
+        try {
+            makeBackend(Device::Cuda, index);
+            FAIL() << "was accepted";
+        } catch (const cv::Exception& e) {
+            EXPECT_NE(e.err.find("cuda"), std::string::npos) << e.err;
+            for (const std::string& word : words)
+                EXPECT_NE(e.err.find(word), std::string::npos) << e.err << " does not say " << word;
+        }
+        EXPECT_EQ(makeBackend(Device::Auto, index)->device(), Device::Cpu);
+    }
+};
+
+TEST_F(CudaLoader, RefusesAMissingLibrary) {
+    use("/nowhere/libmpm_cuda.so");
+    expectRefusal({"library /nowhere/libmpm_cuda.so cannot be loaded"});
+}
+
+TEST_F(CudaLoader, RefusesALibraryWithoutTheEntry) {
+    use(fake("without_entry"));
+    expectRefusal({"no function mpm_cuda_entry"});
+}
+
+TEST_F(CudaLoader, RefusesAStaleLibrary) {
+    use(fake("newer"));
+    expectRefusal({"stale", "has version 2", "expected version 1"});
+    use(fake("smaller"));
+    expectRefusal({"stale", "of 8 bytes"});
+    use(fake("older"));
+    expectRefusal({"stale", "other versions only"});
+}
+
+TEST_F(CudaLoader, SaysThatThereIsNoDriver) {
+    use(fake("no_driver"));
+    expectRefusal({"there is no NVIDIA driver"});
+}
+
+TEST_F(CudaLoader, SaysThatThereIsNoDevice) {
+    use(fake("no_device"));
+    expectRefusal({"no device"});
+}
+
+TEST_F(CudaLoader, ChoosesDevicesByIndex) {
+    use(fake("three_devices"));
+    expectRefusal({"device index 3", "there are 3"}, 3);
+    expectRefusal({"cuda:0, Fake, has compute capability 7.0"}, 0);
+    for (Device device : {Device::Cuda, Device::Auto}) {
+        const auto backend = makeBackend(device, 1);
+        EXPECT_EQ(backend->device(), Device::Cuda);
+        EXPECT_EQ(backend->resolve(Precision::Auto), Precision::BF16);
+        EXPECT_EQ(backend->resolve(Precision::TF32), Precision::TF32);
+    }
+}
+
+// The library of this build, where there is one: it must load, whether or not there is a GPU.
+TEST_F(CudaLoader, LoadsTheLibraryOfThisBuild) {
+#ifdef MPM_CUDA_LIBRARY_FILE
+    use(MPM_CUDA_LIBRARY_FILE);
+    try {
+        EXPECT_EQ(makeBackend(Device::Cuda, 0)->device(), Device::Cuda);
+    } catch (const cv::Exception& e) {
+        const bool noGpu =
+            e.err.find("driver") != std::string::npos || e.err.find("device") != std::string::npos;
+        EXPECT_TRUE(noGpu && e.err.find("cannot be loaded") == std::string::npos) << e.err;
+    }
+#else
+    GTEST_SKIP() << "this build has no libmpm_cuda (MPM_BUILD_CUDA is off)";
+#endif
+}
+
+}  // namespace
+}  // namespace mpm::test

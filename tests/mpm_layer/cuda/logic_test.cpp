@@ -1,0 +1,214 @@
+// What the device's kernels share with the processor: tiles, order, numbering, scaling, means.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "mpm_layer/cuda/logic/clusters.hpp"
+#include "mpm_layer/cuda/logic/mean.hpp"
+#include "mpm_layer/cuda/logic/order.hpp"
+#include "mpm_layer/cuda/logic/scaling.hpp"
+#include "mpm_layer/cuda/logic/strides.hpp"
+#include "mpm_layer/cuda/logic/triangle.hpp"
+#include "mpm_layer/kernels/rows.hpp"
+#include "mpm_layer/merge/mutual_pairs.hpp"
+#include "support/random.hpp"
+
+namespace mpm::test {
+namespace {
+
+using namespace cuda;
+
+TEST(CudaTriangle, NumbersEveryTileOnce) {
+    int next = 0;
+    for (int column = 0; column < 300; ++column) {
+        for (int row = 0; row <= column; ++row) {
+            const Tile tile = tileOf(next++);
+            ASSERT_EQ(tile.row, row) << "tile " << next - 1;
+            ASSERT_EQ(tile.column, column) << "tile " << next - 1;
+        }
+        ASSERT_EQ(triangleTiles(column + 1), next);
+    }
+}
+
+TEST(CudaTriangle, HoldsWhereTheRootIsInexact) {
+    for (int side : {5000, 20000, 46000}) {
+        const int last = triangleTiles(side) - 1;
+        EXPECT_EQ(tileOf(last).column, side - 1);
+        EXPECT_EQ(tileOf(last).row, side - 1);
+        EXPECT_EQ(tileOf(last + 1).column, side);
+        EXPECT_EQ(tileOf(last + 1).row, 0);
+    }
+}
+
+TEST(CudaTriangle, CountsTilesAroundTheirWidth) {
+    EXPECT_EQ(tilesAlong(0, 128), 0);
+    EXPECT_EQ(tilesAlong(1, 128), 1);
+    EXPECT_EQ(tilesAlong(128, 128), 1);
+    EXPECT_EQ(tilesAlong(129, 128), 2);
+}
+
+TEST(CudaOrder, SortsAsFloatsDo) {
+    const float least = std::numeric_limits<float>::denorm_min();
+    const std::vector<float> ascending = {-INFINITY, -1e30f, -1.0f, -1e-30f,    -least, 0.0f,    least,
+                                          1e-30f,    0.5f,   1.0f,  1.0000001f, 1e30f,  INFINITY};
+    for (size_t i = 0; i < ascending.size(); ++i) {
+        for (size_t j = 0; j < ascending.size(); ++j)
+            EXPECT_EQ(candidate(ascending[i], 3) < candidate(ascending[j], 3), i < j);
+        EXPECT_GT(candidate(ascending[i], std::numeric_limits<int>::max()), kNoCandidate);
+    }
+    EXPECT_EQ(candidate(0.0f, 7), candidate(-0.0f, 7));
+}
+
+TEST(CudaOrder, PrefersTheLowestIndexAmongEquals) {
+    EXPECT_GT(candidate(0.25f, 3), candidate(0.25f, 4));
+    EXPECT_GT(candidate(-0.25f, 0), candidate(-0.25f, 1));
+    EXPECT_GT(candidate(0.5f, 1000), candidate(0.25f, 0));
+    for (int index : {0, 1, 77, 1 << 30})
+        EXPECT_EQ(indexOf(candidate(-0.5f, index)), index);
+    EXPECT_EQ(indexOf(kNoCandidate), -1);
+}
+
+// The kernels' way on the processor: unit rows, tiles in a shuffled order, one candidate kept per token,
+// tokens numbered in chunks with the sums carried along.
+struct Numbered {
+    std::vector<int> ids, starts, members;
+    int clusters = 0;
+};
+
+std::vector<Candidate> nearestByTiles(const cv::Mat& tokens, int tile, std::mt19937& random) {
+    const int count = tokens.rows;
+    std::vector<std::vector<float>> unit(count, std::vector<float>(tokens.cols));
+    std::vector<char> finite(count);
+    for (int i = 0; i < count; ++i)
+        finite[i] = kernels::unitRow(tokens.ptr<float>(i), tokens.cols, unit[i].data());
+    std::vector<int> order(triangleTiles(tilesAlong(count, tile)));
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), random);
+    std::vector<Candidate> best(count, kNoCandidate);
+    for (int index : order) {
+        const Tile at = tileOf(index);
+        for (int i = at.row * tile; i < std::min(count, (at.row + 1) * tile); ++i) {
+            for (int j = std::max(i + 1, at.column * tile); j < std::min(count, (at.column + 1) * tile);
+                 ++j) {
+                if (!finite[i] || !finite[j]) continue;
+                float sum = 0;
+                for (int k = 0; k < tokens.cols; ++k)
+                    sum = std::fma(unit[i][k], unit[j][k], sum);
+                best[i] = std::max(best[i], candidate(sum, j));
+                best[j] = std::max(best[j], candidate(sum, i));
+            }
+        }
+    }
+    return best;
+}
+
+Numbered number(const std::vector<Candidate>& best, int chunk) {
+    const int count = static_cast<int>(best.size());
+    Numbered n;
+    n.ids.assign(count, -1);
+    n.members.assign(count, -1);
+    n.starts.assign(count + 1, -1);
+    const ClusterLists lists{n.ids.data(), n.starts.data(), n.members.data()};
+    ClusterSum carried = 0;
+    for (int base = 0; base < count; base += chunk) {
+        ClusterSum sum = 0;
+        for (int token = base; token < std::min(count, base + chunk); ++token) {
+            const int partner = partnerOf(best.data(), token);
+            const ClusterSum term = clusterTerm(token, partner);
+            placeToken(lists, token, partner, carried + sum);
+            sum += term;
+        }
+        carried += sum;
+    }
+    n.clusters = clustersIn(carried);
+    n.starts[n.clusters] = membersIn(carried);
+    return n;
+}
+
+void expectProcessorsPairs(const cv::Mat& tokens, unsigned seed) {
+    std::mt19937 random(seed);
+    const RowsView view{tokens.ptr<float>(), static_cast<size_t>(tokens.cols), tokens.rows, tokens.cols};
+    const std::vector<int> expected = nearestNeighbours({view})[0];
+    const MergeMap map = pairUp(expected);
+    for (int tile : {4, 128}) {
+        const std::vector<Candidate> best = nearestByTiles(tokens, tile, random);
+        const Numbered n = number(best, 16);
+        ASSERT_EQ(n.ids, map.ids) << tokens.rows << " tokens, tiles of " << tile;
+        ASSERT_EQ(n.clusters, map.clusters);
+        const Clusters clusters(map);
+        for (int c = 0; c < n.clusters; ++c) {
+            ASSERT_EQ(n.starts[c + 1] - n.starts[c], clusters.size(c));
+            for (int m = 0; m < clusters.size(c); ++m)
+                ASSERT_EQ(n.members[n.starts[c] + m], clusters.members(c)[m]);
+        }
+    }
+}
+
+TEST(CudaPairs, EqualTheProcessors) {
+    for (int tokens : {1, 2, 3, 15, 16, 17, 127, 128, 129, 200})
+        expectProcessorsPairs(randomMatrix(tokens, 19, 5u + tokens, 1.0), 3);
+}
+
+TEST(CudaPairs, OfEqualTokensAreOne) {
+    const cv::Mat tokens(9, 6, CV_32F, cv::Scalar(0.3));
+    expectProcessorsPairs(tokens, 1);
+    std::mt19937 random(1);
+    EXPECT_EQ(number(nearestByTiles(tokens, 4, random), 16).clusters, 8);
+}
+
+TEST(CudaPairs, LeaveBrokenTokensAlone) {
+    cv::Mat tokens = randomMatrix(24, 6, 8, 1.0);
+    tokens.at<float>(3, 1) = std::numeric_limits<float>::quiet_NaN();
+    tokens.at<float>(10, 5) = INFINITY;
+    tokens.row(7).setTo(0);
+    expectProcessorsPairs(tokens, 2);
+}
+
+TEST(CudaScaling, BringsAnyRowNearOne) {
+    const float least = std::numeric_limits<float>::denorm_min();
+    for (float largest :
+         {least, 1e-38f, 1e-30f, 0.7f, 1.0f, 3.0f, 1e30f, std::numeric_limits<float>::max()}) {
+        const float scaled = scalingFor(largest).apply(largest);
+        EXPECT_GE(scaled, 0.25f) << largest;
+        EXPECT_LE(scaled, 2.0f) << largest;
+        int exponent = 0;
+        EXPECT_EQ(std::frexp(scaled, &exponent), std::frexp(largest, &exponent)) << "powers of two are exact";
+    }
+}
+
+TEST(CudaMean, EqualsTheProcessors) {
+    const cv::Mat rows = randomMatrix(6, 5, 3, 1e30);
+    const std::vector<float> weights = {1, 2, 1, 5, 1, 3};
+    const std::vector<int> members = {1, 3, 4};
+    for (int count : {1, 2, 3}) {
+        std::vector<float> plain(5), weighted(5);
+        kernels::meanRow(rows.ptr<float>(), 5, members.data(), count, 5, plain.data());
+        std::vector<float> own(weights.size());
+        for (int m = 0; m < count; ++m)
+            own[m] = weights[members[m]];
+        kernels::weightedMeanRow(rows.ptr<float>(), 5, members.data(), own.data(), count, 5, weighted.data());
+        for (int k = 0; k < 5; ++k) {
+            EXPECT_EQ(meanElement(rows.ptr<float>() + k, 5, members.data(), count, nullptr), plain[k]);
+            if (count > 1) {
+                EXPECT_EQ(meanElement(rows.ptr<float>() + k, 5, members.data(), count, weights.data()),
+                          weighted[k]);
+            }
+        }
+    }
+}
+
+TEST(CudaStrides, RoundUp) {
+    EXPECT_EQ(paddedWidth(7), 8);
+    EXPECT_EQ(paddedWidth(768), 768);
+    for (int rows = 0; rows < 5000; ++rows) {
+        ASSERT_GE(roundedRows(rows), rows);
+        ASSERT_LE(roundedRows(rows), roundedRows(rows + 1)) << "memory for more rows holds fewer";
+    }
+}
+
+}  // namespace
+}  // namespace mpm::test
