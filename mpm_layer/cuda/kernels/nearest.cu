@@ -144,8 +144,9 @@ __device__ Candidate larger(Candidate a, Candidate b) {
     return a > b ? a : b;
 }
 
-__global__ void __launch_bounds__(kThreads) nearestKernel(BatchView batch, UnitRows unit) {
-    __shared__ union {
+// Two blocks on a multiprocessor: the one multiplies while the other compares.
+__global__ void __launch_bounds__(kThreads, 2) nearestKernel(BatchView batch, UnitRows unit) {
+    __shared__ union alignas(16) {
         Operands operands;
         Candidate columns[kThreads / 32][kTile];
     } shared;

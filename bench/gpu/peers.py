@@ -1,0 +1,162 @@
+"""The same encoders in PyTorch: the reference in f64, and what to be faster than."""
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+SIZES = {"tiny": (192, 3, 12), "small": (384, 6, 12), "base": (768, 12, 12), "large": (1024, 16, 24)}
+
+
+def random_weights(dim, blocks, seed=0):
+    """Random, but of a size that keeps every layer's part in the result."""
+    r = np.random.default_rng(seed)
+    normal = lambda *shape: r.standard_normal(shape, dtype=np.float32)
+    weights = {}
+
+    def linear(name, depth, columns):
+        weights[name + ".weight"] = np.ascontiguousarray(normal(depth, columns) * depth ** -0.5)
+        weights[name + ".bias"] = normal(columns) * 0.1
+
+    def norm(name):
+        weights[name + ".weight"] = 1 + normal(dim) * 0.1
+        weights[name + ".bias"] = normal(dim) * 0.1
+
+    for i in range(blocks):
+        norm(f"{i}.norm1"), norm(f"{i}.norm2")
+        linear(f"{i}.qkv", dim, 3 * dim), linear(f"{i}.proj", dim, dim)
+        linear(f"{i}.fc1", dim, 4 * dim), linear(f"{i}.fc2", 4 * dim, dim)
+    norm("norm")
+    return weights
+
+
+def picture_tokens(images, rows, dim, seed=0):
+    """Smooth over neighbours, more so in some images than in others: merges leave ragged counts."""
+    r = np.random.default_rng(seed)
+    drift = r.standard_normal((images, rows, dim), dtype=np.float32)
+    for t in range(1, rows):
+        drift[:, t] = 0.9 * drift[:, t - 1] + 0.4 * drift[:, t]
+    noise = r.uniform(0.1, 1.0, (images, 1, 1)).astype(np.float32)
+    return np.ascontiguousarray(drift + noise * 0.3 * r.standard_normal((images, rows, dim), dtype=np.float32))
+
+
+class Vit(torch.nn.Module):
+    def __init__(self, weights, heads, blocks):
+        super().__init__()
+        self.heads, self.blocks = heads, blocks
+        for name, value in weights.items():
+            tensor = torch.from_numpy(value)
+            # PyTorch's linear layers hold their weights turned over.
+            self.register_buffer(name.replace(".", "_"), tensor.t().contiguous() if tensor.dim() == 2 else tensor)
+
+    def part(self, name):
+        return getattr(self, name.replace(".", "_"))
+
+    def norm(self, x, name):
+        return F.layer_norm(x, x.shape[-1:], self.part(name + ".weight"), self.part(name + ".bias"), 1e-6)
+
+    def linear(self, x, name):
+        return F.linear(x, self.part(name + ".weight"), self.part(name + ".bias"))
+
+    def attention(self, x, i):
+        b, n, d = x.shape
+        qkv = self.linear(self.norm(x, f"{i}.norm1"), f"{i}.qkv")
+        q, k, v = qkv.view(b, n, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
+        y = F.scaled_dot_product_attention(q, k, v)
+        return x + self.linear(y.transpose(1, 2).reshape(b, n, d), f"{i}.proj")
+
+    def mlp(self, x, i):
+        return x + self.linear(F.gelu(self.linear(self.norm(x, f"{i}.norm2"), f"{i}.fc1")), f"{i}.fc2")
+
+    def block(self, x, i):
+        return self.mlp(self.attention(x, i), i)
+
+    def forward(self, x):
+        for i in range(self.blocks):
+            x = self.block(x, i)
+        return self.norm(x, "norm")
+
+
+class TomeVit(Vit):
+    """ToMe's bipartite matching before the scheduled blocks, r tokens at a time, and its way back."""
+
+    def __init__(self, weights, heads, blocks, merges):
+        super().__init__(weights, heads, blocks)
+        self.merges = merges  # {block: r}
+
+    @staticmethod
+    def merge(x, r):
+        head, x = x[:, :1], x[:, 1:]
+        unit = F.normalize(x, dim=-1)
+        a, b = unit[:, ::2], unit[:, 1::2]
+        best, to = (a @ b.transpose(1, 2)).max(-1)
+        order = best.argsort(-1, descending=True)
+        gone, kept = order[:, :r], order[:, r:].sort(-1)[0]
+        source, target = x[:, ::2], x[:, 1::2]
+        wide = lambda i: i[..., None].expand(-1, -1, x.shape[-1])
+        into = to.gather(1, gone)
+        target = target.scatter_reduce(1, wide(into), source.gather(1, wide(gone)), "mean")
+        place = torch.empty(x.shape[:2], dtype=torch.long, device=x.device)
+        of_source = torch.empty_like(order)
+        of_source.scatter_(1, kept, torch.arange(kept.shape[1], device=x.device).expand_as(kept).contiguous())
+        of_source.scatter_(1, gone, into + kept.shape[1])
+        place[:, ::2] = of_source
+        place[:, 1::2] = torch.arange(target.shape[1], device=x.device) + kept.shape[1]
+        return torch.cat([head, source.gather(1, wide(kept)), target], 1), place
+
+    def forward(self, x):
+        composed = None
+        for i in range(self.blocks):
+            if i in self.merges:
+                x, place = self.merge(x, self.merges[i])
+                composed = place if composed is None else place.gather(1, composed)
+            x = self.block(x, i)
+        x = self.norm(x, "norm")
+        if composed is None:
+            return x
+        return torch.cat([x[:, :1], x[:, 1:].gather(1, composed[..., None].expand(-1, -1, x.shape[-1]))], 1)
+
+
+def nearest(x):
+    """Of the rows of a [N, D] tensor: the most similar other, and the distance to the second best."""
+    unit = x / x.norm(dim=-1, keepdim=True)
+    s = unit @ unit.t()
+    s.fill_diagonal_(-2)
+    two = s.topk(min(2, s.shape[0]), dim=-1)[0]
+    margin = two[:, 0] - two[:, 1] if two.shape[1] > 1 else torch.full_like(two[:, 0], 9)
+    return s.argmax(-1), margin
+
+
+def mutual_map(near):
+    ids, count = [], 0
+    near = near.tolist()
+    for i, j in enumerate(near):
+        if j < i and near[j] == i:
+            ids.append(ids[j])
+        else:
+            ids.append(count)
+            count += 1
+    return ids
+
+
+@torch.no_grad()
+def reference(vit, tokens, schedule, maps):
+    """One image through an f64 Vit under the maps that were found. Returns the restored tokens and, for each
+    stage, whether the map is the one that mutual pairs give (None where margins do not decide)."""
+    x, composed, verdicts = tokens[None], None, []
+    stage = 0
+    for i in range(vit.blocks):
+        if i in schedule:
+            near, margin = nearest(x[0, 1:])
+            ids = maps[stage]
+            verdicts.append(mutual_map(near) == ids if margin.min() > 1e-5 else None)
+            index = torch.tensor(ids, device=x.device)
+            count = int(index.max()) + 1
+            mean = torch.zeros(count, x.shape[-1], dtype=x.dtype, device=x.device)
+            mean.index_add_(0, index, x[0, 1:])
+            mean /= torch.bincount(index, minlength=count)[:, None]
+            x = torch.cat([x[0, :1], mean])[None]
+            composed = index if composed is None else index[composed]
+            stage += 1
+        x = vit.block(x, i)
+    x = vit.norm(x, "norm")[0]
+    return (x if composed is None else torch.cat([x[:1], x[1:][composed]])), verdicts
