@@ -10,8 +10,9 @@ namespace mpm::pipeline {
 
 enum class Phase { Day, Night };
 
-/// Median luminance of a picture (CV_8UC1 or CV_8UC3, BGR), 0 black to 1 white. The median, because lamps, headlights
-/// and a lit facade lift the mean of a night picture to that of a dull day; most of its pixels stay dark.
+/// Median luminance of a picture (CV_8UC1 or CV_8UC3, BGR), 0 black to 1 white. The median, because lamps,
+/// headlights and a lit facade lift the mean of a night picture to that of a dull day; most of its pixels
+/// stay dark.
 double luminance(const cv::Mat& picture);
 
 struct DayNightRule {
