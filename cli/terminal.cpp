@@ -39,6 +39,10 @@ std::string oneLine(const std::string& text) {
     }
     while (!line.empty() && line.back() == ' ')
         line.pop_back();
+    // The library signs its messages; here the program's name stands in front of the line already.
+    const std::string signature = "mpm: ";
+    for (size_t at = line.find(signature); at != std::string::npos; at = line.find(signature))
+        line.erase(at, signature.size());
     return line;
 }
 
