@@ -64,7 +64,8 @@ RowMatcher::Normed RowMatcher::normBehind(int value) const {
     const auto traced = trace(m_graph, m_inferred, value);
     if (!traced || traced->sources.size() != 1 || !isNorm(m_graph.nodeOf(traced->sources[0]))) {
         throw Mismatch{describe(value) +
-                       " is not a LayerNorm's result: only blocks that normalise first and then attend over all tokens are supported"};
+                       " is not a LayerNorm's result: only blocks that normalise first and then attend over "
+                       "all tokens are supported"};
     }
     const int source = traced->sources[0];
     if (shapeOf(source).back() != width) throw Mismatch{describe(value) + " mixes tokens"};
