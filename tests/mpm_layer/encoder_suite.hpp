@@ -253,6 +253,25 @@ TEST_P(EncoderTest, ImposedMapsAreTaken) {
     EXPECT_THROW(run(GetParam(), encoder, batch, cv::Mat(), tooShort), cv::Exception);
 }
 
+// What a device leaves to the processor, and the options of mutual pairs: the same clusters as there.
+TEST_P(EncoderTest, MethodsReduceAsOnTheProcessor) {
+    if (!GetParam().decidesAlike) GTEST_SKIP() << "rounds too much to decide alike";
+    const EncoderOptions o = with([](auto& options) { options.schedule = {0, 1}; });
+    const EncoderCase encoder = makeEncoder(o);
+    const cv::Mat batch = makeBatch(o, 3, 24, 6);
+    const Target processor{"Processor", Device::Cpu, Precision::F32, 0, true};
+    for (const char* method : {"tome:r=4", "random", "mpm:mean=weighted,attention=proportional"}) {
+        const auto choose = [&](Settings& s) { s.method = method; };
+        const Ran here = run(GetParam(), encoder, batch, cv::Mat(), choose);
+        const Ran there = run(processor, encoder, batch, cv::Mat(), choose);
+        EXPECT_LT(relativeError(here.outputs[0], there.outputs[0]), GetParam().tolerance) << method;
+        for (int i = 0; i < 3; ++i) {
+            EXPECT_EQ(ids(here.report.images[i].map), ids(there.report.images[i].map)) << method;
+            EXPECT_EQ(here.report.images[i].tokens, there.report.images[i].tokens) << method;
+        }
+    }
+}
+
 TEST_P(EncoderTest, MethodNoneRunsAllTokens) {
     EncoderOptions o = with([](auto& options) { options.schedule = {1}; });
     const EncoderCase encoder = makeEncoder(o);
