@@ -64,6 +64,7 @@ def parity(options):
                                                ("tiny", 2, 1, (0,)), ("small", 4, 1024, SCHEDULE),
                                                ("base", 2, 1024, SCHEDULE), ("base", 1, 4096, (0, 2, 5))):
             good = parity_case(options.library, size, precision, images, tokens, schedule) and good
+    print("all good" if good else "NOT GOOD")
     sys.exit(0 if good else 1)
 
 

@@ -23,10 +23,10 @@ toolkit=$(cd "$(dirname "$nvcc")/.." && pwd)
 packages=$(python3 -c 'import glob, os, nvidia; print(os.path.dirname(glob.glob(list(nvidia.__path__)[0] + "/*/include/cublasLt.h")[0]) + "/..")' 2>/dev/null || true)
 includes="-I$root -I$toolkit/include"
 libraries="-L$toolkit/lib64"
-blas=$(ls "$toolkit"/lib64/libcublasLt.so* 2>/dev/null | head -1 || true)
+blas=$(find "$toolkit/lib64/" -name 'libcublasLt.so*' 2>/dev/null | head -n 1)
 if [ -z "$blas" ] || [ ! -e "$toolkit/include/cublasLt.h" ]; then
     includes="$includes -I$packages/include"
-    blas=$(ls "$packages"/lib/libcublasLt.so* | head -1)
+    blas=$(find "$packages/lib/" -name 'libcublasLt.so*' | head -n 1)
 fi
 arch=${MPM_GPU_ARCH:-90}
 
@@ -45,7 +45,7 @@ build() {
         wait "$pid" || { cat "$objects"/*.log >&2; exit 1; }
     done
     # shellcheck disable=SC2086
-    "$nvcc" -shared -cudart static $libraries "$objects"/*.o "$blas" \
+    "$nvcc" -shared -cudart static $libraries "$objects"/*.o -Xlinker "$blas" \
         -Xlinker "-rpath=$(dirname "$blas")" -o "$out/libmpm_cuda.so"
     g++ -std=c++17 -O2 -I"$root" bench/gpu/smoke.cpp -o "$out/smoke" -ldl
     grep -h "spill" "$objects"/*.log | grep -v " 0 bytes spill stores" || echo "no kernel spills registers"
@@ -54,6 +54,8 @@ build() {
 check() {
     "$out/smoke" "$out/libmpm_cuda.so" 100 | tee "$out/smoke.txt"
     python3 bench/gpu/bench.py parity "$out/libmpm_cuda.so" | tee "$out/parity.txt"
+    # A pipe's status is tee's: what was printed decides.
+    grep -q '^all good' "$out/smoke.txt" && grep -q '^all good' "$out/parity.txt"
 }
 
 sanitize() {
