@@ -150,18 +150,20 @@ void PictureView::paintWords(QPainter& painter, const QRectF& visible) {
 }
 
 void PictureView::paintVeil(QPainter& painter, const QRectF& visible) {
-    painter.fillRect(visible, m_image.isNull() ? QColor(20, 24, 30) : QColor(20, 24, 30, 215));
+    // Over a picture the veil is dark whatever the colours of the window: it must hide what looks alive.
+    const Theme& theme = m_image.isNull() ? Theme::of(this) : Theme::darkOne();
+    if (!m_image.isNull()) painter.fillRect(visible, QColor(20, 24, 30, 215));
     QFont large = font();
     large.setBold(true);
     large.setPointSizeF(large.pointSizeF() * 1.25);
     painter.setFont(large);
-    painter.setPen(QColor(0xFFC95C));
+    painter.setPen(theme.warning);
     const QRectF area = visible.adjusted(14, 30, -14, -10);
     const double middle = area.top() + area.height() * 0.42;
     const QRectF head(area.left(), area.top(), area.width(), middle - area.top());
     painter.drawText(head, Qt::AlignHCenter | Qt::AlignBottom | Qt::TextWordWrap, m_headline);
     painter.setFont(font());
-    painter.setPen(QColor(0xD6DCE6));
+    painter.setPen(theme.text);
     QTextOption wrap(Qt::AlignHCenter | Qt::AlignTop);
     wrap.setWrapMode(QTextOption::WrapAtWordBoundaryOrAnywhere);  // paths may be longer than a line
     painter.drawText(QRectF(area.left(), middle + 6, area.width(), area.bottom() - middle - 6), m_detail,

@@ -10,7 +10,8 @@ namespace mpm::gui {
 
 SplitView::SplitView(Viewport* viewport, QWidget* parent)
     : PictureView(tr("All tokens | merged"), viewport, parent) {
-    setEmptyText(tr("The same frame, once with all tokens and once merged, appears here"));
+    setEmptyText(
+        tr("The same frame, once with all tokens and once merged, appears here while the schedule merges"));
 }
 
 void SplitView::setComparison(const RenderedComparison& drawn, const SavedTime& saved) {

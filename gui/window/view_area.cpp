@@ -124,6 +124,7 @@ void ViewArea::setMode(Mode mode) {
     const bool stages = mode == Overview || mode == Merge || mode == Night;
     m_stages->setVisible(stages);
     m_stageLabel->setVisible(stages);
+    applyVeils();
     emit modeChanged(mode);
 }
 
@@ -137,9 +138,12 @@ void ViewArea::setFrame(const LiveFrame& frame) {
 
 void ViewArea::setRendered(const RenderedFrame& drawn) {
     m_overlay->setImage(drawn.overlay);
-    m_overlay->setNote(m_random.isEmpty() ? tr("frame %1").arg(drawn.analysis->frame.number) : m_random);
+    m_overlay->setNote((m_random.isEmpty() ? QString() : m_random + tr(", ")) +
+                       tr("frame %1").arg(drawn.analysis->frame.number));
     m_merge->setOutlines(outlines());
     m_merge->setFrame(drawn, m_stage);
+    if (drawn.analysis->schedule.empty())
+        m_split->clear();  // nothing to compare, and the last one is not of now
     showStages(*drawn.analysis);
 }
 
@@ -198,13 +202,16 @@ void ViewArea::setAnalysisVeil(const QString& headline, const QString& detail) {
 
 void ViewArea::applyVeils() {
     const bool source = !m_sourceHead.isEmpty();
-    m_picture->setVeil(m_sourceHead, m_sourceDetail);
-    // The reason stands once, on the picture; the others only must not pass for live.
     const QString head = source ? m_sourceHead : m_analysisHead;
-    const QString detail = source ? QString() : m_analysisDetail;
-    for (PictureView* view : std::initializer_list<PictureView*>{m_overlay, m_merge, m_split})
-        view->setVeil(source && view->image().isNull() ? QString() : head, detail);
-    m_night->setVeil(head, source ? m_sourceDetail : m_analysisDetail);
+    const QString detail = source ? m_sourceDetail : m_analysisDetail;
+    m_picture->setVeil(m_sourceHead, m_sourceDetail);
+    m_night->setVeil(head, detail);
+    // In the overview the reason stands once; what still shows a picture must only not pass for live.
+    for (PictureView* view : std::initializer_list<PictureView*>{m_overlay, m_merge, m_split}) {
+        const bool speaks = m_mode != Overview || (!source && view == m_overlay);
+        const bool covered = speaks || !view->image().isNull();
+        view->setVeil(covered ? head : QString(), speaks ? detail : QString());
+    }
 }
 
 void ViewArea::clear() {

@@ -14,6 +14,7 @@
 #include "gui/views/header_bar.hpp"
 #include "gui/views/night_view.hpp"
 #include "gui/views/schedule_view.hpp"
+#include "gui/views/split_view.hpp"
 #include "gui/window/day_night_dialog.hpp"
 #include "gui/window/sidebar.hpp"
 #include "gui/window_fixture.hpp"
@@ -87,6 +88,8 @@ void WindowTest::presetsSetTheSchedule() {
     const AnalysisPtr all = m_is->nextWhere([](const Analysis& a) { return a.schedule.empty(); });
     QVERIFY(all);
     QCOMPARE(all->tokensKept(), all->tokensIn());
+    QTRY_VERIFY_WITH_TIMEOUT(m_is->window->views()->splitView()->image().isNull(),
+                             10'000);  // nothing to compare
     QTest::keyClick(m_is->window.get(), Qt::Key_2, Qt::AltModifier);
     QVERIFY(m_is->nextWhere([](const Analysis& a) { return a.schedule == std::vector<int>{2, 5}; }));
 }
