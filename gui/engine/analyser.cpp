@@ -88,7 +88,14 @@ std::unique_ptr<Analyser> loadAnalyser(const std::string& model) {
     pipeline::Network network =
         random ? pipeline::Network(pipeline::RandomModel{}) : pipeline::Network(model);
     ModelFactsPtr facts = factsOf(network);
-    return std::make_unique<Analyser>(pipeline::Segmenter(std::move(network)), std::move(facts));
+    pipeline::Segmenter segmenter(std::move(network));
+    try {
+        // What cannot segment shows at its first picture: better here, while the model before goes on.
+        segmenter.segment(cv::Mat(facts->input, CV_8UC3, cv::Scalar::all(0)));
+    } catch (const std::exception& error) {
+        throw pipeline::ModelError(facts->path.toStdString() + ": " + error.what());
+    }
+    return std::make_unique<Analyser>(std::move(segmenter), std::move(facts));
 }
 
 }  // namespace mpm::gui

@@ -24,7 +24,8 @@ private:
     ModelFactsPtr m_facts;
 };
 
-/// Loads MODEL; `default` falls back to random weights where none is shipped. Throws pipeline::ModelError.
+/// Loads MODEL and tries it on one picture; `default` falls back to random weights where none is shipped.
+/// Throws pipeline::ModelError.
 std::unique_ptr<Analyser> loadAnalyser(const std::string& model);
 
 }  // namespace mpm::gui

@@ -5,7 +5,7 @@ namespace mpm::gui {
 namespace {
 
 constexpr std::chrono::milliseconds kLook{100};  // how often a silent source is looked at
-constexpr double kSceneStart = 15;               // the built-in street: some day first, then dusk
+constexpr double kSceneStart = 16;               // the built-in street: some day first, then dusk
 constexpr std::chrono::milliseconds kTell{500};  // how often an unchanged state is told, for its counters
 
 double millisecondsSince(Steady::time_point start) {
@@ -43,8 +43,8 @@ pipeline::ReaderOptions CaptureWorker::readerOptions() {
 pipeline::DayNightRule CaptureWorker::ruleFor(pipeline::SourceKind kind) {
     pipeline::DayNightRule rule;
     if (kind == pipeline::SourceKind::Scene) {  // lit by street lamps, and a night there lasts two minutes
-        rule.dark = 0.28;
-        rule.bright = 0.36;
+        rule.dark = 0.23;
+        rule.bright = 0.30;
         rule.hold = std::chrono::seconds(2);
     }
     return rule;

@@ -53,7 +53,7 @@ void MainWindow::onModel(const ModelFactsPtr& facts) {
         hidden.push_back(m_state.hiddenClasses.contains(QString::fromStdString(label)));
     m_legend.setHidden(hidden);
     const QString size =
-        tr("%1×%2, %3 blocks").arg(facts->input.width).arg(facts->input.height).arg(facts->blocks);
+        tr("%1×%2, %3 blocks").arg(facts->input.height).arg(facts->input.width).arg(facts->blocks);
     m_header->setModel(facts->random ? tr("Random weights: labels mean nothing (%1)").arg(size)
                                      : tr("%1 (%2)").arg(facts->name, size),
                        facts->random);

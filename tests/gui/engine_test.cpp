@@ -18,6 +18,7 @@ private slots:
     void missingSourceIsReported();
     void passwordsAreNotKept();
     void badModelLeavesTheOldOneRunning();
+    void analyserLeavesOutBlocksAModelHasNot();
     void pausedSourceIsAnalysedAgainWhenSettingsChange();
     void storeThatCannotBeWrittenIsReported();
     void closesAtAnyMoment();
@@ -187,6 +188,23 @@ void EngineTest::badModelLeavesTheOldOneRunning() {
         QTRY_VERIFY_WITH_TIMEOUT(watch.analyses.size() > before, 10'000);
     }
     QCOMPARE(loaded.count(), 1);
+}
+
+void EngineTest::analyserLeavesOutBlocksAModelHasNot() {
+    mpm::pipeline::Network network{mpm::pipeline::RandomModel{{64, 64}, 64, 3, 2, 4}};
+    QVERIFY(network.encoder().blocks() == 3);
+    auto facts = std::make_shared<ModelFacts>();
+    facts->blocks = 3;
+    Analyser analyser(mpm::pipeline::Segmenter(std::move(network)), facts);
+    LiveFrame frame;
+    frame.picture = cv::Mat(48, 64, CV_8UC3, cv::Scalar(90, 120, 60));
+    frame.captured = Steady::now();
+    Request request;
+    request.schedule = {1, 2, 9};
+    const Analysis analysis = analyser.analyse(frame, request);
+    QCOMPARE(analysis.schedule, (std::vector<int>{1, 2}));  // no block 9 here
+    QCOMPARE(analysis.merged.labels.size().width, 64);
+    QVERIFY(analysis.shares.size() >= 1 && analysis.shares.size() <= 4);
 }
 
 void EngineTest::pausedSourceIsAnalysedAgainWhenSettingsChange() {
