@@ -44,8 +44,8 @@ pipeline::DayNightRule CaptureWorker::ruleFor(pipeline::SourceKind kind) {
     pipeline::DayNightRule rule;
     if (kind == pipeline::SourceKind::Scene) {  // lit by street lamps, and a night there lasts two minutes
         rule.dark = 0.23;
-        rule.bright = 0.30;
-        rule.hold = std::chrono::seconds(2);
+        rule.bright = 0.34;
+        rule.hold = std::chrono::seconds(3);
     }
     return rule;
 }
