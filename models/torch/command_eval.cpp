@@ -38,7 +38,8 @@ void run(const Arguments& a) {
     auto model = loadModel(a.weights);
     model->encoder->setReducer({"mpm", a.blocks});
     const auto classes = classesOf(a.dataset, a.root);
-    auto samples = a.dataset == "scene" ? sceneFrames(a.frames, {640, 480}) : readAll(a.root, a.split, classes);
+    auto samples =
+        a.dataset == "scene" ? sceneFrames(a.frames, {640, 480}) : readAll(a.root, a.split, classes);
     if (a.night) {
         for (auto& sample : samples)
             sample.picture = pipeline::night(sample.picture, {}, pipeline::seedOf(sample.name));
@@ -53,7 +54,8 @@ void addEval(CLI::App& app) {
     auto a = std::make_shared<Arguments>();
     verb->add_option("weights", a->weights, "best.pt or checkpoint.pt")->required()->check(CLI::ExistingFile);
     verb->add_option("--data", a->root, "folder with the split")->check(CLI::ExistingDirectory);
-    verb->add_option("--dataset", a->dataset, "camvid, folder, or scene: the built-in street")->capture_default_str();
+    verb->add_option("--dataset", a->dataset, "camvid, folder, or scene: the built-in street")
+        ->capture_default_str();
     verb->add_option("--split", a->split)->capture_default_str();
     verb->add_option("--frames", a->frames, "of the built-in street")->capture_default_str();
     verb->add_option("--blocks", a->blocks, "blocks to merge before, 2,5 say")->delimiter(',');

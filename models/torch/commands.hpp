@@ -10,5 +10,6 @@ namespace mpm::models {
 void addTrain(CLI::App& app);
 void addEval(CLI::App& app);
 void addExport(CLI::App& app);
+void addImport(CLI::App& app);
 
 }  // namespace mpm::models

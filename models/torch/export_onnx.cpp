@@ -20,18 +20,23 @@ private:
     std::string parameter(Name name);
     std::string scalar(double value) { return m_graph.constant(torch::full({}, value)); }
     std::string transpose(Name x, const std::vector<int64_t>& order);
-    std::string linear(Name x, Name prefix);
+    torch::Tensor value(Name name) { return m_model->named_parameters()[name].detach(); }
+    std::string product(Name x, torch::Tensor weight, torch::Tensor bias, Name name, Name norm);
+    std::string linear(Name x, Name prefix, Name norm = {});
+    std::string standardise(Name x);
     std::string norm(Name x, Name prefix);
     std::string gelu(Name x);
-    std::string attention(Name x, Name prefix, int64_t tokens, int64_t dim, int64_t heads);
+    std::string attention(Name x, Name prefix, int64_t tokens, int64_t heads);
     std::string block(Name x, Name prefix, int64_t tokens, int64_t heads);
     std::string slice(Name x, int64_t from, int64_t to);
     std::string unitRows(Name x);
     std::string embed();
     std::string encode();
+    std::string toGrid(Name rows);
     std::string decodeMask(Name tokens);
 
     Segmenter& m_model;
+    Norms m_norms;
     const VitOptions& m_vit;
     GraphWriter m_graph;
 };
@@ -46,23 +51,38 @@ std::string Exporter::transpose(Name x, const std::vector<int64_t>& order) {
     return y;
 }
 
-std::string Exporter::linear(Name x, Name prefix) {
-    const auto weight = m_model->named_parameters()[prefix + ".weight"].t();
-    const auto product = m_graph.node("MatMul", {x, m_graph.constant(weight, prefix + ".weight")});
-    return m_graph.node("Add", {product, parameter(prefix + ".bias")});
+/// x W + bias; where the weights of `norm`, which x went through, are not in the graph yet they join W and
+/// the bias.
+std::string Exporter::product(Name x, torch::Tensor weight, torch::Tensor bias, Name name, Name norm) {
+    if (!norm.empty() && m_norms == Norms::Folded) {
+        const auto shift = torch::matmul(value(norm + ".bias"), weight);
+        bias = bias.defined() ? bias + shift : shift;
+        weight = value(norm + ".weight").unsqueeze(1) * weight;
+    }
+    const auto rows = m_graph.node("MatMul", {x, m_graph.constant(weight, name)});
+    return bias.defined() ? m_graph.node("Add", {rows, m_graph.constant(bias, name + ".bias")}) : rows;
 }
 
-std::string Exporter::norm(Name x, Name prefix) {
-    const auto meanOf = [&](Name value) {
-        const auto mean = m_graph.node("ReduceMean", {value});
+std::string Exporter::linear(Name x, Name prefix, Name norm) {
+    return product(x, value(prefix + ".weight").t(), value(prefix + ".bias"), prefix, norm);
+}
+
+std::string Exporter::standardise(Name x) {
+    const auto meanOf = [&](Name rows) {
+        const auto mean = m_graph.node("ReduceMean", {rows});
         m_graph.with("axes", std::vector<int64_t>{-1}).with("keepdims", int64_t{1});
         return mean;
     };
     const auto centred = m_graph.node("Sub", {x, meanOf(x)});
     const auto variance = meanOf(m_graph.node("Pow", {centred, scalar(2.0)}));
     const auto deviation = m_graph.node("Sqrt", {m_graph.node("Add", {variance, scalar(1e-5)})});
-    const auto scaled =
-        m_graph.node("Mul", {m_graph.node("Div", {centred, deviation}), parameter(prefix + ".weight")});
+    return m_graph.node("Div", {centred, deviation});
+}
+
+std::string Exporter::norm(Name x, Name prefix) {
+    const auto rows = standardise(x);
+    if (m_norms == Norms::Folded) return rows;
+    const auto scaled = m_graph.node("Mul", {rows, parameter(prefix + ".weight")});
     return m_graph.node("Add", {scaled, parameter(prefix + ".bias")});
 }
 
@@ -72,10 +92,11 @@ std::string Exporter::gelu(Name x) {
     return m_graph.node("Mul", {product, scalar(0.5)});
 }
 
-std::string Exporter::attention(Name x, Name prefix, int64_t tokens, int64_t dim, int64_t heads) {
-    const int64_t head = dim / heads;
+std::string Exporter::attention(Name x, Name prefix, int64_t tokens, int64_t heads) {
+    const int64_t head = m_vit.dim / heads;
     const auto qkv =
-        m_graph.node("Reshape", {linear(x, prefix + ".qkv"), m_graph.shape({1, tokens, 3, heads, head})});
+        m_graph.node("Reshape", {linear(norm(x, prefix + ".norm1"), prefix + ".attn.qkv", prefix + ".norm1"),
+                                 m_graph.shape({1, tokens, 3, heads, head})});
     const auto parts = transpose(qkv, {2, 0, 3, 1, 4});
     const auto part = [&](int64_t index) {
         const auto one =
@@ -89,13 +110,14 @@ std::string Exporter::attention(Name x, Name prefix, int64_t tokens, int64_t dim
     const auto weights = m_graph.node("Softmax", {scaled});
     m_graph.with("axis", int64_t{-1});
     const auto mixed = transpose(m_graph.node("MatMul", {weights, value}), {0, 2, 1, 3});
-    return linear(m_graph.node("Reshape", {mixed, m_graph.shape({1, tokens, dim})}), prefix + ".proj");
+    return linear(m_graph.node("Reshape", {mixed, m_graph.shape({1, tokens, m_vit.dim})}),
+                  prefix + ".attn.proj");
 }
 
 std::string Exporter::block(Name x, Name prefix, int64_t tokens, int64_t heads) {
-    const auto attended = m_graph.node(
-        "Add", {x, attention(norm(x, prefix + ".norm1"), prefix + ".attn", tokens, m_vit.dim, heads)});
-    const auto hidden = gelu(linear(norm(attended, prefix + ".norm2"), prefix + ".mlp.fc1"));
+    const auto attended = m_graph.node("Add", {x, attention(x, prefix, tokens, heads)});
+    const auto hidden =
+        gelu(linear(norm(attended, prefix + ".norm2"), prefix + ".mlp.fc1", prefix + ".norm2"));
     return m_graph.node("Add", {attended, linear(hidden, prefix + ".mlp.fc2")});
 }
 
@@ -133,30 +155,43 @@ std::string Exporter::unitRows(Name x) {
     return m_graph.node("Div", {x, length});
 }
 
+/// Masks as [1, classes, gridHeight, gridWidth].
+std::string Exporter::toGrid(Name rows) {
+    const std::vector<int64_t> dims{1, m_model->options().classes, m_vit.gridHeight(), m_vit.gridWidth()};
+    return m_graph.node("Reshape", {transpose(rows, {0, 2, 1}), m_graph.shape(dims)});
+}
+
 std::string Exporter::decodeMask(Name tokens) {
     const auto& options = m_model->options();
     const int64_t patches = m_vit.gridHeight() * m_vit.gridWidth(), all = patches + options.classes;
-    auto x = m_graph.node("Concat", {linear(tokens, "decoder.proj_dec"), parameter("decoder.cls_emb")});
+    const auto projected = linear(tokens, "decoder.proj_dec", "encoder.norm");
+    auto x = m_graph.node("Concat", {projected, parameter("decoder.cls_emb")});
     m_graph.with("axis", int64_t{1});
     const int64_t heads = std::max<int64_t>(1, m_vit.dim / 64);
     for (int64_t i = 0; i < options.decoderDepth; ++i)
         x = block(x, "decoder.blocks." + std::to_string(i), all, heads);
-    x = norm(x, "decoder.decoder_norm");
-    const auto picture =
-        unitRows(m_graph.node("MatMul", {slice(x, 0, patches), parameter("decoder.proj_patch")}));
-    const auto classes =
-        unitRows(m_graph.node("MatMul", {slice(x, patches, all), parameter("decoder.proj_classes")}));
-    return norm(m_graph.node("MatMul", {picture, transpose(classes, {0, 2, 1})}), "decoder.mask_norm");
+    const std::string last = "decoder.decoder_norm";
+    x = norm(x, last);
+    const auto project = [&](int64_t from, int64_t to, Name weight) {
+        return unitRows(product(slice(x, from, to), value(weight), {}, weight, last));
+    };
+    const auto picture = project(0, patches, "decoder.proj_patch"),
+               classes = project(patches, all, "decoder.proj_classes");
+    const auto masks =
+        norm(m_graph.node("MatMul", {picture, transpose(classes, {0, 2, 1})}), "decoder.mask_norm");
+    if (m_norms == Norms::Written) return toGrid(masks);
+    // Nothing is behind the last norm; over the channels of a picture OpenCV 4.6 can multiply.
+    const auto byChannel = [&](Name name) { return m_graph.constant(value(name).reshape({-1, 1, 1}), name); };
+    const auto scaled = m_graph.node("Mul", {toGrid(masks), byChannel("decoder.mask_norm.weight")});
+    return m_graph.node("Add", {scaled, byChannel("decoder.mask_norm.bias")});
 }
 
 GraphWriter& Exporter::run() {
     const auto& options = m_model->options();
     m_graph.input("input", {1, 3, m_vit.height, m_vit.width});
     const auto tokens = encode();
-    const auto masks = options.decoder == "mask" ? decodeMask(tokens) : linear(tokens, "decoder.head");
-    const auto grid =
-        m_graph.node("Reshape", {transpose(masks, {0, 2, 1}),
-                                 m_graph.shape({1, options.classes, m_vit.gridHeight(), m_vit.gridWidth()})});
+    const auto grid = options.decoder == "mask" ? decodeMask(tokens)
+                                                : toGrid(linear(tokens, "decoder.head", "encoder.norm"));
     const std::vector<int64_t> full{1, options.classes, m_vit.height, m_vit.width};
     const auto none = m_graph.constant(torch::empty({0}));
     const auto logits = m_graph.node("Resize", {grid, none, none, m_graph.shape(full)});
@@ -179,10 +214,11 @@ void describe(GraphWriter& graph, const VitOptions& vit, const pipeline::Classes
 
 }  // namespace
 
-void exportOnnx(Segmenter& model, const pipeline::Classes& classes, const std::string& path) {
+void exportOnnx(Segmenter& model, const pipeline::Classes& classes, const std::string& path, Norms norms) {
     TORCH_CHECK(classes.count() == model->options().classes, "the model has ", model->options().classes,
                 " classes, the class list ", classes.count());
-    Exporter exporter(model);
+    torch::NoGradGuard noGrad;
+    Exporter exporter(model, norms);
     auto& graph = exporter.run();
     describe(graph, model->options().vit, classes);
     graph.save(path);

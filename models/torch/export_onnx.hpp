@@ -1,4 +1,4 @@
-// A Segmenter as ONNX in standard operators, batch 1, all tokens.
+// A Segmenter as ONNX in standard operators.
 #pragma once
 
 #include <string>
@@ -8,10 +8,15 @@
 
 namespace mpm::models {
 
-/// Opset 13 with layer norms and GELU written out, so that OpenCV 4.6 reads it. Input `input` [1, 3, H, W],
+/// OpenCV 4.6 cannot multiply by a vector along the last axis: it needs the norms' weights folded into the
+/// products behind them. Programs that look for layer norms want them written out as exporters write them.
+enum class Norms { Folded, Written };
+
+/// Opset 13, batch 1, all tokens, layer norms and GELU in plain arithmetic. Input `input` [1, 3, H, W],
 /// output `logits` [1, classes, H, W]. What the model was trained with goes into the metadata (mpm.labels,
 /// mpm.palette, mpm.mean, mpm.std, mpm.size).
-void exportOnnx(Segmenter& model, const pipeline::Classes& classes, const std::string& path);
+void exportOnnx(Segmenter& model, const pipeline::Classes& classes, const std::string& path,
+                Norms norms = Norms::Folded);
 
 /// Largest difference between LibTorch's logits and OpenCV's of the file, on a random picture.
 double exportDifference(Segmenter& model, const std::string& path, uint64_t seed);

@@ -1,4 +1,4 @@
-// mpm-models: trains, measures and exports segmentation models.
+// mpm-models: trains, measures, imports and exports segmentation models.
 #include <cstdio>
 #include <exception>
 
@@ -9,11 +9,12 @@
 
 int main(int argc, char** argv) {
     cv::setNumThreads(1);  // LibTorch brings a pool of its own
-    CLI::App app{"mpm-models: train, measure and export segmentation models"};
+    CLI::App app{"mpm-models: train, measure, import and export segmentation models"};
     app.require_subcommand(1);
     mpm::models::addTrain(app);
     mpm::models::addEval(app);
     mpm::models::addExport(app);
+    mpm::models::addImport(app);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

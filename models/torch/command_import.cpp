@@ -1,0 +1,58 @@
+#include <cstdio>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+#include "models/torch/checkpoint.hpp"
+#include "models/torch/commands.hpp"
+#include "models/torch/import_weights.hpp"
+
+namespace mpm::models {
+namespace {
+
+struct Arguments {
+    std::string input, output;
+    std::vector<int64_t> size;
+    ImportOptions options;
+    bool quiet = false;
+};
+
+void print(const ImportReport& report, bool quiet) {
+    for (const auto& [here, there] : report.used) {
+        if (!quiet) std::printf("used      %s <- %s\n", here.c_str(), there.c_str());
+    }
+    for (const auto& name : report.missing)
+        std::printf("missing   %s\n", name.c_str());
+    for (const auto& name : report.leftOver)
+        std::printf("left over %s\n", name.c_str());
+    std::printf("%zu used, %zu missing, %zu left over\n", report.used.size(), report.missing.size(),
+                report.leftOver.size());
+}
+
+void run(Arguments& a) {
+    if (a.size.size() == 2) {
+        a.options.height = a.size[0];
+        a.options.width = a.size[1];
+    }
+    auto imported = importWeights(readTensors(a.input), a.options);
+    saveModel(a.output, imported.model);
+    print(imported.report, a.quiet);
+}
+
+}  // namespace
+
+void addImport(CLI::App& app) {
+    auto* verb =
+        app.add_subcommand("import", "weights of Segmenter, timm, DeiT (.pth, .safetensors) or JAX (.npz)");
+    auto a = std::make_shared<Arguments>();
+    verb->add_option("input", a->input, "file of weights")->required()->check(CLI::ExistingFile);
+    verb->add_option("output", a->output, "weights as mpm-models keeps them (.pt)")->required();
+    verb->add_option("--size", a->size, "height and width of the model; positions are resized")->expected(2);
+    verb->add_option("--source-rows", a->options.sourceGridHeight,
+                     "rows of the file's grid where it is not square");
+    verb->add_option("--classes", a->options.classes, "where the file has no decoder")->capture_default_str();
+    verb->add_flag("--quiet", a->quiet, "name only what is missing or left over");
+    verb->callback([a] { run(*a); });
+}
+
+}  // namespace mpm::models

@@ -1,0 +1,119 @@
+#include "models/torch/import_weights.hpp"
+
+#include <cmath>
+#include <set>
+
+#include "models/torch/init.hpp"
+
+namespace mpm::models {
+namespace {
+
+bool startsWith(const std::string& text, const std::string& head) {
+    return text.compare(0, head.size(), head) == 0;
+}
+
+/// All names as Segmenter has them: bare backbones get "encoder." in front; "module." of parallel training
+/// goes.
+NamedTensors segmenterNames(const NamedTensors& tensors) {
+    if (tensors.count("embedding/kernel")) return segmenterNames(fromJax(tensors));
+    NamedTensors named;
+    const bool bare =
+        tensors.count("patch_embed.proj.weight") || tensors.count("module.patch_embed.proj.weight");
+    for (const auto& [name, tensor] : tensors) {
+        const std::string plain = startsWith(name, "module.") ? name.substr(7) : name;
+        named[bare ? "encoder." + plain : plain] = tensor;
+    }
+    return named;
+}
+
+const torch::Tensor& need(const NamedTensors& tensors, const std::string& name, int64_t dims) {
+    const auto found = tensors.find(name);
+    TORCH_CHECK(found != tensors.end(), "no vision transformer in the file: ", name, " is missing");
+    TORCH_CHECK(found->second.dim() == dims, name, " has ", found->second.dim(), " dimensions, expected ",
+                dims);
+    return found->second;
+}
+
+int64_t blocksUnder(const NamedTensors& tensors, const std::string& prefix) {
+    int64_t count = 0;
+    while (tensors.count(prefix + std::to_string(count) + ".attn.qkv.weight"))
+        ++count;
+    return count;
+}
+
+struct Grid {
+    int64_t height, width;
+};
+
+Grid sourceGrid(int64_t tokens, const ImportOptions& options) {
+    const auto side = options.sourceGridHeight
+                          ? options.sourceGridHeight
+                          : static_cast<int64_t>(std::llround(std::sqrt(static_cast<double>(tokens))));
+    TORCH_CHECK(side > 0 && tokens % side == 0 && (options.sourceGridHeight || side * side == tokens),
+                "pos_embed has ", tokens, " places, no square grid: name its rows");
+    return {side, tokens / side};
+}
+
+SegmenterOptions optionsFor(const NamedTensors& tensors, const ImportOptions& options, Grid& grid) {
+    const auto& patches = need(tensors, "encoder.patch_embed.proj.weight", 4);
+    SegmenterOptions model;
+    auto& vit = model.vit;
+    vit.dim = patches.size(0);
+    vit.patch = patches.size(2);
+    TORCH_CHECK(patches.size(1) == 3 && patches.size(3) == vit.patch && (vit.patch == 16 || vit.patch == 8),
+                "patches must be 16x16 or 8x8 over 3 channels");
+    TORCH_CHECK(vit.dim >= 64 && vit.dim % 64 == 0 && vit.dim <= 4096, "tokens of ", vit.dim,
+                " values: expected a multiple of 64");
+    vit.heads = vit.dim / 64;
+    vit.depth = blocksUnder(tensors, "encoder.blocks.");
+    TORCH_CHECK(vit.depth > 0 && vit.depth <= 128, "no transformer blocks in the file");
+    vit.distilled = tensors.count("encoder.dist_token") != 0;
+    grid = sourceGrid(need(tensors, "encoder.pos_embed", 3).size(1) - vit.specialTokens(), options);
+    vit.height = options.height ? options.height : grid.height * vit.patch;
+    vit.width = options.width ? options.width : grid.width * vit.patch;
+    const bool linear = tensors.count("decoder.head.weight") != 0;
+    const auto head = tensors.find(linear ? "decoder.head.weight" : "decoder.cls_emb");
+    model.decoder = linear ? "linear" : "mask";
+    model.classes = head == tensors.end() ? options.classes : head->second.size(linear ? 0 : 1);
+    if (head != tensors.end() && !linear) model.decoderDepth = blocksUnder(tensors, "decoder.blocks.");
+    return model;
+}
+
+}  // namespace
+
+Imported importWeights(const NamedTensors& file, const ImportOptions& options) {
+    torch::NoGradGuard noGrad;
+    const NamedTensors tensors = segmenterNames(file);
+    Grid grid{};
+    const auto sizes = optionsFor(tensors, options, grid);
+    Imported result;
+    result.model = Segmenter(sizes);
+    initialise(result.model);
+    std::set<std::string> taken;
+    for (auto& entry : result.model->named_parameters()) {
+        const auto found = tensors.find(entry.key());
+        if (found == tensors.end()) {
+            TORCH_CHECK(!startsWith(entry.key(), "encoder."),
+                        "the file's backbone is not whole: ", entry.key(), " is missing");
+            result.report.missing.push_back(entry.key());
+            continue;
+        }
+        auto source = found->second;
+        if (entry.key() == "encoder.pos_embed") {
+            source = resizePositions(source, sizes.vit.specialTokens(), grid.height, grid.width,
+                                     sizes.vit.gridHeight(), sizes.vit.gridWidth());
+        }
+        TORCH_CHECK(source.sizes() == entry.value().sizes(), entry.key(), " has shape ", source.sizes(),
+                    ", expected ", entry.value().sizes());
+        entry.value().copy_(source);
+        taken.insert(entry.key());
+        result.report.used.emplace_back(entry.key(), found->first);
+    }
+    for (const auto& [name, tensor] : tensors) {
+        if (!taken.count(name)) result.report.leftOver.push_back(name);
+    }
+    result.model->eval();
+    return result;
+}
+
+}  // namespace mpm::models

@@ -1,0 +1,335 @@
+#include "models/torch/pickle.hpp"
+
+#include <cstring>
+
+#include <torch/torch.h>
+
+namespace mpm::models {
+namespace {
+
+using Kind = Pickled::Kind;
+
+std::vector<int64_t> integers(PickledPtr value) {
+    TORCH_CHECK(value->kind == Kind::Sequence, "pickle: a tensor's shape must be a tuple");
+    std::vector<int64_t> numbers;
+    for (const auto& item : value->items) {
+        TORCH_CHECK(item->kind == Kind::Int, "pickle: a tensor's shape must hold integers");
+        numbers.push_back(item->number);
+    }
+    return numbers;
+}
+
+class Machine {
+public:
+    explicit Machine(std::string_view bytes) : m_bytes(bytes) {}
+    Pickle run();
+
+private:
+    PickledPtr make(Kind kind);
+    uint64_t little(int count);
+    std::string_view take(uint64_t count);
+    std::string line();
+    void push(PickledPtr value) { m_stack.push_back(value); }
+    PickledPtr pop();
+    std::vector<PickledPtr> popToMark();
+    void pushInt(int64_t number);
+    void pushText(uint64_t length);
+    void pushTuple(std::vector<PickledPtr> items);
+    void longInteger();
+    void setItems(const std::vector<PickledPtr>& flat);
+    void append(const std::vector<PickledPtr>& items);
+    void reduce();
+    void persistent();
+    bool step(unsigned char op);
+    bool stepScalar(unsigned char op);
+    bool stepMemo(unsigned char op);
+
+    std::string_view m_bytes;
+    Pickle m_pickle;
+    size_t m_at = 0;
+    std::vector<PickledPtr> m_stack;
+    std::vector<size_t> m_marks;
+    std::map<uint64_t, PickledPtr> m_memo;
+};
+
+PickledPtr Machine::make(Kind kind) {
+    m_pickle.values.emplace_back().kind = kind;
+    return &m_pickle.values.back();
+}
+
+std::string_view Machine::take(uint64_t count) {
+    TORCH_CHECK(count <= m_bytes.size() - m_at, "pickle ends early");
+    const auto part = m_bytes.substr(m_at, count);
+    m_at += count;
+    return part;
+}
+
+uint64_t Machine::little(int count) {
+    uint64_t value = 0;
+    const auto part = take(static_cast<uint64_t>(count));
+    for (int i = count - 1; i >= 0; --i)
+        value = value << 8 | static_cast<unsigned char>(part[static_cast<size_t>(i)]);
+    return value;
+}
+
+std::string Machine::line() {
+    const size_t end = m_bytes.find('\n', m_at);
+    TORCH_CHECK(end != std::string_view::npos && end - m_at < 1000, "pickle: a name has no end");
+    const std::string text(m_bytes.substr(m_at, end - m_at));
+    m_at = end + 1;
+    return text;
+}
+
+PickledPtr Machine::pop() {
+    TORCH_CHECK(!m_stack.empty() && (m_marks.empty() || m_stack.size() > m_marks.back()),
+                "pickle: the stack is empty");
+    const auto value = m_stack.back();
+    m_stack.pop_back();
+    return value;
+}
+
+std::vector<PickledPtr> Machine::popToMark() {
+    TORCH_CHECK(!m_marks.empty() && m_marks.back() <= m_stack.size(), "pickle: a mark is missing");
+    const auto first = m_stack.begin() + static_cast<std::ptrdiff_t>(m_marks.back());
+    std::vector<PickledPtr> items(first, m_stack.end());
+    m_stack.erase(first, m_stack.end());
+    m_marks.pop_back();
+    return items;
+}
+
+void Machine::pushInt(int64_t number) {
+    push(make(Kind::Int));
+    m_stack.back()->number = number;
+}
+
+void Machine::pushText(uint64_t length) {
+    push(make(Kind::Text));
+    m_stack.back()->text = std::string(take(length));
+}
+
+void Machine::pushTuple(std::vector<PickledPtr> items) {
+    push(make(Kind::Sequence));
+    m_stack.back()->items = std::move(items);
+}
+
+void Machine::longInteger() {
+    const auto bytes = take(little(1));
+    TORCH_CHECK(bytes.size() <= 8, "pickle: an integer does not fit 64 bits");
+    uint64_t value = 0;
+    for (size_t i = 0; i < bytes.size(); ++i)
+        value |= static_cast<uint64_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
+    const bool negative = !bytes.empty() && (bytes.back() & 0x80) != 0;
+    if (negative && bytes.size() < 8) value |= ~uint64_t{0} << (8 * bytes.size());
+    pushInt(static_cast<int64_t>(value));
+}
+
+void Machine::setItems(const std::vector<PickledPtr>& flat) {
+    TORCH_CHECK(flat.size() % 2 == 0 && !m_stack.empty(), "pickle: a dictionary is damaged");
+    auto& target = *m_stack.back();
+    TORCH_CHECK(target.kind == Kind::Dictionary || target.kind == Kind::Opaque,
+                "pickle: items for what is no dictionary");
+    for (size_t i = 0; i < flat.size(); i += 2)
+        target.map.emplace_back(flat[i], flat[i + 1]);
+}
+
+void Machine::append(const std::vector<PickledPtr>& items) {
+    TORCH_CHECK(!m_stack.empty(), "pickle: a list is missing");
+    auto& target = *m_stack.back();
+    TORCH_CHECK(target.kind == Kind::Sequence || target.kind == Kind::Opaque,
+                "pickle: items for what is no list");
+    target.items.insert(target.items.end(), items.begin(), items.end());
+}
+
+/// Calls nothing: the two functions that make a tensor, and the ordered dictionary, are understood by name.
+void Machine::reduce() {
+    const auto arguments = pop(), callee = pop();
+    TORCH_CHECK(arguments->kind == Kind::Sequence, "pickle: a call without arguments");
+    const auto& items = arguments->items;
+    const std::string name = callee->kind == Kind::Global ? callee->text : "";
+    if (name == "collections OrderedDict") return push(make(Kind::Dictionary));
+    if (name == "torch._utils _rebuild_parameter" && !items.empty()) return push(items[0]);
+    if (name != "torch._utils _rebuild_tensor_v2") return push(make(Kind::Opaque));
+    TORCH_CHECK(items.size() >= 4 && items[0]->kind == Kind::Storage && items[1]->kind == Kind::Int,
+                "pickle: a tensor is damaged");
+    const auto tensor = make(Kind::Tensor);
+    tensor->text = items[0]->text;
+    tensor->key = items[0]->key;
+    tensor->offset = items[1]->number;
+    tensor->shape = integers(items[2]);
+    tensor->stride = integers(items[3]);
+    push(tensor);
+}
+
+/// ('storage', type, key, device, count)
+void Machine::persistent() {
+    const auto id = pop();
+    TORCH_CHECK(id->kind == Kind::Sequence && id->items.size() >= 5 && id->items[0]->text == "storage" &&
+                    id->items[1]->kind == Kind::Global && id->items[2]->kind == Kind::Text,
+                "pickle: a reference to what is no storage");
+    auto storage = make(Kind::Storage);
+    storage->text = id->items[1]->text;
+    storage->key = id->items[2]->text;
+    push(storage);
+}
+
+bool Machine::stepScalar(unsigned char op) {
+    switch (op) {
+        case 'N':
+            push(make(Kind::None));
+            return true;
+        case 0x88:
+        case 0x89:
+            push(make(Kind::Bool));
+            m_stack.back()->number = op == 0x88;
+            return true;
+        case 'J':
+            pushInt(static_cast<int32_t>(little(4)));
+            return true;
+        case 'K':
+            pushInt(static_cast<int64_t>(little(1)));
+            return true;
+        case 'M':
+            pushInt(static_cast<int64_t>(little(2)));
+            return true;
+        case 0x8a:
+            longInteger();
+            return true;
+        case 'X':
+            pushText(little(4));
+            return true;
+        case 0x8c:
+            pushText(little(1));
+            return true;
+        case 'G': {
+            push(make(Kind::Float));
+            uint64_t bits = 0;
+            for (char c : take(8))
+                bits = bits << 8 | static_cast<unsigned char>(c);
+            std::memcpy(&m_stack.back()->real, &bits, 8);
+            return true;
+        }
+        default:
+            return false;
+    }
+}
+
+bool Machine::stepMemo(unsigned char op) {
+    const auto get = [&](uint64_t index) {
+        const auto found = m_memo.find(index);
+        TORCH_CHECK(found != m_memo.end(), "pickle: a reference leads nowhere");
+        push(found->second);
+    };
+    const auto put = [&](uint64_t index) {
+        TORCH_CHECK(!m_stack.empty(), "pickle: nothing to remember");
+        m_memo[index] = m_stack.back();
+    };
+    switch (op) {
+        case 'q':
+            put(little(1));
+            return true;
+        case 'r':
+            put(little(4));
+            return true;
+        case 0x94:
+            put(m_memo.size());
+            return true;
+        case 'h':
+            get(little(1));
+            return true;
+        case 'j':
+            get(little(4));
+            return true;
+        default:
+            return false;
+    }
+}
+
+bool Machine::step(unsigned char op) {
+    if (stepScalar(op) || stepMemo(op)) return true;
+    switch (op) {
+        case 0x80:
+            TORCH_CHECK(little(1) <= 5, "pickle of an unknown protocol");
+            return true;
+        case 0x95:
+            little(8);
+            return true;
+        case '(':
+            m_marks.push_back(m_stack.size());
+            return true;
+        case '}':
+            push(make(Kind::Dictionary));
+            return true;
+        case ']':
+        case ')':
+            push(make(Kind::Sequence));
+            return true;
+        case 't':
+            pushTuple(popToMark());
+            return true;
+        case 0x85:
+        case 0x86:
+        case 0x87: {
+            std::vector<PickledPtr> items(static_cast<size_t>(op - 0x84));
+            for (size_t i = items.size(); i > 0; --i)
+                items[i - 1] = pop();
+            pushTuple(std::move(items));
+            return true;
+        }
+        case 'c': {
+            const std::string module = line(), name = line();
+            push(make(Kind::Global));
+            m_stack.back()->text = module + " " + name;
+            return true;
+        }
+        case 'Q':
+            persistent();
+            return true;
+        case 'R':
+            reduce();
+            return true;
+        case 0x81:
+            pop();
+            pop();
+            push(make(Kind::Opaque));
+            return true;
+        case 'b':
+            pop();
+            return true;  // state of an object: of no interest
+        case 's': {
+            const auto value = pop(), key = pop();
+            setItems({key, value});
+            return true;
+        }
+        case 'u':
+            setItems(popToMark());
+            return true;
+        case 'a':
+            append({pop()});
+            return true;
+        case 'e':
+            append(popToMark());
+            return true;
+        default:
+            return false;
+    }
+}
+
+Pickle Machine::run() {
+    while (true) {
+        const auto op = static_cast<unsigned char>(take(1)[0]);
+        if (op == '.') {
+            m_pickle.root = pop();
+            return std::move(m_pickle);
+        }
+        TORCH_CHECK(step(op), "pickle: operation ", static_cast<int>(op),
+                    " has no place in a file of weights");
+    }
+}
+
+}  // namespace
+
+Pickle readPickle(std::string_view bytes) {
+    return Machine(bytes).run();
+}
+
+}  // namespace mpm::models
