@@ -15,11 +15,15 @@ constexpr double kTolerance = 1e-4;
 
 struct Arguments {
     std::string weights, output, dataset = "camvid", root;
+    bool fused = false;
+    std::vector<int> blocks{2, 5};
 };
 
 void run(const Arguments& a) {
     auto model = loadModel(a.weights);
-    exportOnnx(model, classesOf(a.dataset, a.root), a.output);
+    const auto classes = classesOf(a.dataset, a.root);
+    if (a.fused) return exportFused(model, classes, a.blocks, a.output);
+    exportOnnx(model, classes, a.output);
     const double difference = exportDifference(model, a.output, 1);
     std::fprintf(stderr, "%s: largest difference to LibTorch %.2e\n", a.output.c_str(), difference);
     TORCH_CHECK(difference <= kTolerance, a.output, " differs from LibTorch by ", difference, ", more than ",
@@ -29,12 +33,18 @@ void run(const Arguments& a) {
 }  // namespace
 
 void addExport(CLI::App& app) {
-    auto* verb = app.add_subcommand("export", "trained weights as ONNX in standard operators");
+    auto* verb = app.add_subcommand("export", "trained weights as ONNX, checked against LibTorch");
     auto a = std::make_shared<Arguments>();
     verb->add_option("weights", a->weights, "best.pt or checkpoint.pt")->required()->check(CLI::ExistingFile);
     verb->add_option("output", a->output, "ONNX file")->required();
     verb->add_option("--dataset", a->dataset, "classes: camvid, or folder")->capture_default_str();
     verb->add_option("--data", a->root, "folder with classes.json, for --dataset folder");
+    auto* fused = verb->add_flag("--fused", a->fused,
+                                 "the form OpenCV runs with merging, instead of standard operators");
+    verb->add_option("--blocks", a->blocks, "default schedule of the fused form")
+        ->delimiter(',')
+        ->needs(fused)
+        ->capture_default_str();
     verb->callback([a] { run(*a); });
 }
 

@@ -17,7 +17,7 @@ MaskTransformerImpl::MaskTransformerImpl(int64_t classes, int64_t encoderDim, in
     projClasses = register_parameter("proj_classes", torch::zeros({dim, dim}));
     blocks = register_module("blocks", torch::nn::ModuleList());
     for (int64_t i = 0; i < depth; ++i) {
-        blocks->push_back(Block(dim, heads, depth > 1 ? dropPath * i / (depth - 1) : 0.0));
+        blocks->push_back(VitBlock(dim, heads, depth > 1 ? dropPath * i / (depth - 1) : 0.0));
     }
     decoderNorm = register_module("decoder_norm", torch::nn::LayerNorm(torch::nn::LayerNormOptions({dim})));
     maskNorm = register_module("mask_norm", torch::nn::LayerNorm(torch::nn::LayerNormOptions({classes})));
@@ -28,7 +28,7 @@ torch::Tensor MaskTransformerImpl::forward(const torch::Tensor& tokens, int64_t 
     const auto projected = mixedLinear(tokens, projDec->weight, projDec->bias).to(torch::kFloat32);
     auto x = torch::cat({projected, clsEmb.expand({tokens.size(0), -1, -1})}, 1);
     for (const auto& block : *blocks)
-        x = block->as<BlockImpl>()->forward(x);
+        x = block->as<VitBlockImpl>()->forward(x);
     x = decoderNorm(x);
     auto picture = torch::matmul(x.narrow(1, 0, patches), projPatch);
     auto classes = torch::matmul(x.narrow(1, patches, m_classes), projClasses);

@@ -10,8 +10,8 @@ namespace {
 
 class Exporter {
 public:
-    explicit Exporter(Segmenter& model)
-        : m_model(model), m_vit(model->options().vit), m_graph("segmenter", 13) {}
+    Exporter(Segmenter& model, Norms norms)
+        : m_model(model), m_norms(norms), m_vit(model->options().vit), m_graph("segmenter", 13) {}
 
     GraphWriter& run();
 
@@ -104,9 +104,10 @@ std::string Exporter::attention(Name x, Name prefix, int64_t tokens, int64_t hea
         m_graph.with("axis", int64_t{0});
         return one;
     };
-    const auto query = part(0), key = part(1), value = part(2);
-    const auto products = m_graph.node("MatMul", {query, transpose(key, {0, 1, 3, 2})});
-    const auto scaled = m_graph.node("Mul", {products, scalar(1.0 / std::sqrt(static_cast<double>(head)))});
+    // Scaled before the product: OpenCV 4.6 loses a factor behind a product of two variables.
+    const auto query = m_graph.node("Mul", {part(0), scalar(1.0 / std::sqrt(static_cast<double>(head)))});
+    const auto key = part(1), value = part(2);
+    const auto scaled = m_graph.node("MatMul", {query, transpose(key, {0, 1, 3, 2})});
     const auto weights = m_graph.node("Softmax", {scaled});
     m_graph.with("axis", int64_t{-1});
     const auto mixed = transpose(m_graph.node("MatMul", {weights, value}), {0, 2, 1, 3});
@@ -177,8 +178,11 @@ std::string Exporter::decodeMask(Name tokens) {
     };
     const auto picture = project(0, patches, "decoder.proj_patch"),
                classes = project(patches, all, "decoder.proj_classes");
-    const auto masks =
-        norm(m_graph.node("MatMul", {picture, transpose(classes, {0, 2, 1})}), "decoder.mask_norm");
+    auto products = m_graph.node("MatMul", {picture, transpose(classes, {0, 2, 1})});
+    // OpenCV 4.6 fuses arithmetic into a product of two variables and loses it; a Reshape keeps them apart.
+    if (m_norms == Norms::Folded)
+        products = m_graph.node("Reshape", {products, m_graph.shape({1, patches, options.classes})});
+    const auto masks = norm(products, "decoder.mask_norm");
     if (m_norms == Norms::Written) return toGrid(masks);
     // Nothing is behind the last norm; over the channels of a picture OpenCV 4.6 can multiply.
     const auto byChannel = [&](Name name) { return m_graph.constant(value(name).reshape({-1, 1, 1}), name); };

@@ -42,7 +42,7 @@ torch::Tensor nearIdentity(int64_t dim, double noise, double diagonal) {
            torch::eye(dim) * diagonal;
 }
 
-void initialiseAttention(AttentionImpl& attention, int64_t dim, int64_t heads) {
+void initialiseAttention(VitAttentionImpl& attention, int64_t dim, int64_t heads) {
     const int64_t head = dim / heads;
     for (int64_t h = 0; h < heads; ++h) {
         const auto agree = factorise(nearIdentity(dim, 0.7, 0.7), head);
@@ -90,7 +90,7 @@ void initialise(Segmenter& model) {
     }
     auto& encoder = *model->encoder;
     for (const auto& block : *encoder.blocks) {
-        initialiseAttention(*block->as<BlockImpl>()->attn, vit.dim, vit.heads);
+        initialiseAttention(*block->as<VitBlockImpl>()->attn, vit.dim, vit.heads);
     }
     encoder.posEmbed.narrow(1, vit.specialTokens(), vit.gridHeight() * vit.gridWidth())
         .copy_(sineCosine(vit.dim, vit.gridHeight(), vit.gridWidth()).unsqueeze(0));

@@ -147,7 +147,9 @@ void Machine::reduce() {
     const auto& items = arguments->items;
     const std::string name = callee->kind == Kind::Global ? callee->text : "";
     if (name == "collections OrderedDict") return push(make(Kind::Dictionary));
-    if (name == "torch._utils _rebuild_parameter" && !items.empty()) return push(items[0]);
+    const bool passesOn =
+        name == "torch._utils _rebuild_parameter" || name == "torch.jit._pickle restore_type_tag";
+    if (passesOn && !items.empty()) return push(items[0]);
     if (name != "torch._utils _rebuild_tensor_v2") return push(make(Kind::Opaque));
     TORCH_CHECK(items.size() >= 4 && items[0]->kind == Kind::Storage && items[1]->kind == Kind::Int,
                 "pickle: a tensor is damaged");

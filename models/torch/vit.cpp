@@ -8,12 +8,12 @@ namespace F = torch::nn::functional;
 
 namespace mpm::models {
 
-AttentionImpl::AttentionImpl(int64_t dim, int64_t heads) : m_heads(heads) {
+VitAttentionImpl::VitAttentionImpl(int64_t dim, int64_t heads) : m_heads(heads) {
     qkv = register_module("qkv", torch::nn::Linear(dim, 3 * dim));
     proj = register_module("proj", torch::nn::Linear(dim, dim));
 }
 
-torch::Tensor AttentionImpl::forward(const torch::Tensor& x) {
+torch::Tensor VitAttentionImpl::forward(const torch::Tensor& x) {
     const auto batch = x.size(0), tokens = x.size(1), dim = x.size(2), head = dim / m_heads;
     const auto parts = mixedLinear(x, qkv->weight, qkv->bias)
                            .reshape({batch, tokens, 3, m_heads, head})
@@ -24,12 +24,12 @@ torch::Tensor AttentionImpl::forward(const torch::Tensor& x) {
     return mixedLinear(mixed, proj->weight, proj->bias);
 }
 
-MlpImpl::MlpImpl(int64_t dim, int64_t hidden) {
+VitMlpImpl::VitMlpImpl(int64_t dim, int64_t hidden) {
     fc1 = register_module("fc1", torch::nn::Linear(dim, hidden));
     fc2 = register_module("fc2", torch::nn::Linear(hidden, dim));
 }
 
-torch::Tensor MlpImpl::forward(const torch::Tensor& x) {
+torch::Tensor VitMlpImpl::forward(const torch::Tensor& x) {
     return mixedLinear(torch::gelu(mixedLinear(x, fc1->weight, fc1->bias)), fc2->weight, fc2->bias);
 }
 
@@ -37,11 +37,11 @@ static torch::nn::LayerNorm layerNorm(int64_t dim) {
     return torch::nn::LayerNorm(torch::nn::LayerNormOptions({dim}));
 }
 
-BlockImpl::BlockImpl(int64_t dim, int64_t heads, double dropPath) : m_dropPath(dropPath) {
+VitBlockImpl::VitBlockImpl(int64_t dim, int64_t heads, double dropPath) : m_dropPath(dropPath) {
     norm1 = register_module("norm1", layerNorm(dim));
     norm2 = register_module("norm2", layerNorm(dim));
-    attn = register_module("attn", Attention(dim, heads));
-    mlp = register_module("mlp", Mlp(dim, 4 * dim));
+    attn = register_module("attn", VitAttention(dim, heads));
+    mlp = register_module("mlp", VitMlp(dim, 4 * dim));
 }
 
 static torch::Generator& dropPathGenerator() {
@@ -53,7 +53,7 @@ void seedDropPath(uint64_t seed) {
     dropPathGenerator().set_current_seed(seed);
 }
 
-torch::Tensor BlockImpl::dropPath(const torch::Tensor& branch) const {
+torch::Tensor VitBlockImpl::dropPath(const torch::Tensor& branch) const {
     const auto full = branch.to(torch::kFloat32);
     if (!is_training() || m_dropPath <= 0) return full;
     const double keep = 1.0 - m_dropPath;
@@ -61,7 +61,7 @@ torch::Tensor BlockImpl::dropPath(const torch::Tensor& branch) const {
     return full * mask.to(full.device());
 }
 
-torch::Tensor BlockImpl::forward(torch::Tensor x) {
+torch::Tensor VitBlockImpl::forward(torch::Tensor x) {
     x = x + dropPath(attn(norm1(x)));
     return x + dropPath(mlp(norm2(x)));
 }
@@ -86,7 +86,7 @@ VisionTransformerImpl::VisionTransformerImpl(const VitOptions& options) : m_opti
     blocks = register_module("blocks", torch::nn::ModuleList());
     for (int64_t i = 0; i < options.depth; ++i) {
         const double drop = options.depth > 1 ? options.dropPath * i / (options.depth - 1) : 0.0;
-        blocks->push_back(Block(options.dim, options.heads, drop));
+        blocks->push_back(VitBlock(options.dim, options.heads, drop));
     }
     norm = register_module("norm", layerNorm(options.dim));
 }
@@ -108,7 +108,7 @@ torch::Tensor VisionTransformerImpl::forward(const torch::Tensor& pictures) {
     m_traces.clear();
     if (m_reducer.method == "none" || m_reducer.schedule.empty()) {
         for (const auto& block : *blocks)
-            x = block->as<BlockImpl>()->forward(x);
+            x = block->as<VitBlockImpl>()->forward(x);
         return norm(x);
     }
     std::vector<torch::Tensor> images;  // counts differ from image to image, so each runs alone
@@ -131,7 +131,7 @@ torch::Tensor VisionTransformerImpl::runMerged(const torch::Tensor& tokens) {
             trace.map = map.index_select(0, trace.map);
         }
         trace.tokens.push_back(x.size(1) - special);
-        x = blocks[i]->as<BlockImpl>()->forward(x);
+        x = blocks[i]->as<VitBlockImpl>()->forward(x);
     }
     m_traces.push_back(trace);
     const auto gather = torch::cat({torch::arange(special), trace.map + special}).to(x.device());

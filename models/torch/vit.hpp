@@ -22,9 +22,9 @@ struct VitOptions {
     int64_t specialTokens() const { return distilled ? 2 : 1; }
 };
 
-class AttentionImpl : public torch::nn::Module {
+class VitAttentionImpl : public torch::nn::Module {
 public:
-    AttentionImpl(int64_t dim, int64_t heads);
+    VitAttentionImpl(int64_t dim, int64_t heads);
     torch::Tensor forward(const torch::Tensor& x);
 
     torch::nn::Linear qkv{nullptr}, proj{nullptr};
@@ -32,31 +32,31 @@ public:
 private:
     int64_t m_heads;
 };
-TORCH_MODULE(Attention);
+TORCH_MODULE(VitAttention);
 
-class MlpImpl : public torch::nn::Module {
+class VitMlpImpl : public torch::nn::Module {
 public:
-    MlpImpl(int64_t dim, int64_t hidden);
+    VitMlpImpl(int64_t dim, int64_t hidden);
     torch::Tensor forward(const torch::Tensor& x);
 
     torch::nn::Linear fc1{nullptr}, fc2{nullptr};
 };
-TORCH_MODULE(Mlp);
+TORCH_MODULE(VitMlp);
 
-class BlockImpl : public torch::nn::Module {
+class VitBlockImpl : public torch::nn::Module {
 public:
-    BlockImpl(int64_t dim, int64_t heads, double dropPath);
+    VitBlockImpl(int64_t dim, int64_t heads, double dropPath);
     torch::Tensor forward(torch::Tensor x);
 
     torch::nn::LayerNorm norm1{nullptr}, norm2{nullptr};
-    Attention attn{nullptr};
-    Mlp mlp{nullptr};
+    VitAttention attn{nullptr};
+    VitMlp mlp{nullptr};
 
 private:
     torch::Tensor dropPath(const torch::Tensor& branch) const;
     double m_dropPath;
 };
-TORCH_MODULE(Block);
+TORCH_MODULE(VitBlock);
 
 class PatchEmbedImpl : public torch::nn::Module {
 public:
