@@ -5,7 +5,8 @@
 #   tests/matrix/run.sh [4.10|5.0]... [-- CTEST-OPTION...]      e.g. tests/matrix/run.sh 5.0 -- -R mpm_layer
 #
 # Needs root, debootstrap and a package mirror. The systems are made once, under build/roots or $MPM_ROOTS, and keep
-# their build folder and ccache between runs. The source tree is mounted into them read-only.
+# their build folder and ccache between runs. They get a copy of the sources as they are when a run begins, so that the
+# tree may be edited meanwhile.
 set -eu
 tree=$(cd "$(dirname "$0")/../.." && pwd)
 roots=${MPM_ROOTS:-$tree/build/roots}
@@ -42,11 +43,13 @@ make_root() {
     in_root "$root" apt-get -q -y --no-install-recommends $from install libopencv-dev python3-opencv
 }
 
-# mount_tree ROOT: the tree and the fixtures beside it, as the tests expect them. Gone with this process's namespace.
-mount_tree() {
+# bring_tree ROOT: the sources (with their times, for ninja) and the fixtures beside them, as the tests expect them. The
+# mounts are gone with this process's namespace.
+bring_tree() {
+    rm -rf "$1/src/mpm"
     mkdir -p "$1/src/mpm" "$1/src/shared" "$1/build" "$1/ccache"
-    mount --bind "$tree" "$1/src/mpm"
-    mount -o remount,bind,ro "$1/src/mpm"
+    git -C "$tree" ls-files -z --cached --others --exclude-standard |
+        tar -C "$tree" --null --ignore-failed-read -T - -c | tar -C "$1/src/mpm" -x
     [ ! -d "$tree/../shared" ] || mount --bind "$tree/../shared" "$1/src/shared"
     mount -t proc proc "$1/proc"
     [ -e "$1/dev/null" ] || mount --bind /dev "$1/dev"
@@ -86,7 +89,7 @@ for version in ${versions:-4.10 5.0}; do
     *) echo "matrix: '$version' is not known: 4.10 or 5.0" >&2; exit 2 ;;
     esac
     make_root $suite
-    mount_tree "$roots/$suite"
+    bring_tree "$roots/$suite"
     build "$roots/$suite" || { echo "matrix: OpenCV $version: does not build" >&2; status=1; continue; }
     for engine in $engines; do
         echo "matrix: OpenCV $version, ${engine%:*} engine"
