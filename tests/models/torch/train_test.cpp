@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 #include <opencv2/imgcodecs.hpp>
+#include <opencv2/imgproc.hpp>
 
 #include "models/torch/checkpoint.hpp"
 #include "models/torch/evaluate.hpp"
@@ -65,14 +66,19 @@ TEST_F(TrainTest, LearnsATinySetByHeart) {
     o.data.augment.scaleLow = o.data.augment.scaleHigh = 1;
     o.data.augment.night = o.data.augment.colour = 0;
     o.data.augment.geometry = false;
-    o.data.labelStride = 1;
+    o.data.labelStride = 8;
     o.data.batch = 1;
-    o.steps = 300;
+    o.steps = 400;
+    o.warmUp = 20;
     o.rate = 2e-3;
     o.weightDecay = 0;
     o.classPower = 0;
     o.meanDecay = 0.9;
-    const auto samples = streetSamples(2, {96, 64});
+    auto samples = streetSamples(2, {96, 64});
+    for (auto& sample : samples) {  // masks have a value a patch: finer labels could never be learnt in full
+        cv::resize(sample.labels, sample.labels, {}, 0.125, 0.125, cv::INTER_NEAREST);
+        cv::resize(sample.labels, sample.labels, {}, 8, 8, cv::INTER_NEAREST);
+    }
     const auto rows = train(o, {samples, samples, 11});
     EXPECT_LT(rows.back().loss, 0.1 * rows.front().loss);
     EXPECT_GT(rows.back().miou, 0.8);
