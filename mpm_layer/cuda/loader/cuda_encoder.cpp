@@ -118,9 +118,9 @@ private:
 
 void check(int status, const MpmCudaError& error) {
     if (status == MPM_CUDA_OK) return;
-    const int code = status == MPM_CUDA_OUT_OF_MEMORY ? cv::Error::StsNoMem
-                     : status == MPM_CUDA_UNSUPPORTED ? cv::Error::StsNotImplemented
-                                                      : cv::Error::GpuApiCallError;
+    const cv::Error::Code code = status == MPM_CUDA_OUT_OF_MEMORY ? cv::Error::StsNoMem
+                                 : status == MPM_CUDA_UNSUPPORTED ? cv::Error::StsNotImplemented
+                                                                  : cv::Error::GpuApiCallError;
     CV_Error(code, std::string("mpm: device cuda: ") + error.text);
 }
 
