@@ -10,6 +10,7 @@
 #include "mpm_layer/kernels/nearest.hpp"
 #include "mpm_layer/kernels/product.hpp"
 #include "mpm_layer/kernels/rows.hpp"
+#include "support/oracle.hpp"
 #include "support/random.hpp"
 
 namespace mpm::test {
@@ -32,24 +33,6 @@ public:
 private:
     Buffer m_buffer;
 };
-
-double activated(double x, Activation activation) {
-    switch (activation) {
-        case Activation::Gelu:
-            return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
-        case Activation::GeluTanh:
-            return 0.5 * x * (1 + std::tanh(std::sqrt(2 / CV_PI) * (x + 0.044715 * x * x * x)));
-        case Activation::GeluQuick:
-            return x / (1 + std::exp(-1.702 * x));
-        case Activation::Silu:
-            return x / (1 + std::exp(-x));
-        case Activation::Relu:
-            return std::max(x, 0.0);
-        case Activation::None:
-            break;
-    }
-    return x;
-}
 
 struct ProductCase {
     int rows, depth, columns;
@@ -85,8 +68,8 @@ void checkProduct(const ProductCase& c, bool half) {
             double sum = bias.at<float>(n);
             for (int k = 0; k < c.depth; ++k)
                 sum += static_cast<double>(left.at<float>(r, k)) * right.at<float>(k, n);
-            const double wanted = before.at<float>(r, n) + activated(sum, Activation::Gelu) *
-                                                               gate.at<float>(r, n) * scale.at<float>(n);
+            const double wanted = before.at<float>(r, n) +
+                                  activate(sum, Activation::Gelu) * gate.at<float>(r, n) * scale.at<float>(n);
             ASSERT_NEAR(output.at<float>(r, n), wanted, tolerance)
                 << c.rows << "x" << c.depth << "x" << c.columns;
         }
@@ -126,7 +109,7 @@ TEST(Product, EveryActivation) {
         std::vector<float> output(401);
         product(rows.data(), paddedStride(1), 1, weights, epilogue, output.data(), 401);
         for (int i = 0; i < 401; ++i)
-            EXPECT_NEAR(output[i], activated(points.at<float>(i), activation), 2e-6);
+            EXPECT_NEAR(output[i], activate(points.at<float>(i), activation), 2e-6);
     }
 }
 

@@ -55,25 +55,6 @@ std::vector<double> layerNorm(const NamedWeights& weights, const std::string& na
     return x;
 }
 
-double activate(double x, kernels::Activation activation) {
-    using kernels::Activation;
-    switch (activation) {
-        case Activation::Gelu:
-            return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
-        case Activation::GeluTanh:
-            return 0.5 * x * (1 + std::tanh(std::sqrt(2 / CV_PI) * (x + 0.044715 * x * x * x)));
-        case Activation::GeluQuick:
-            return x / (1 + std::exp(-1.702 * x));
-        case Activation::Silu:
-            return x / (1 + std::exp(-x));
-        case Activation::Relu:
-            return std::max(x, 0.0);
-        case Activation::None:
-            break;
-    }
-    return x;
-}
-
 // A token on its way: its value, the raster position of its representative, its bias as a key.
 struct Token {
     std::vector<double> value;
@@ -219,6 +200,25 @@ std::vector<Token> mergeTokens(const std::vector<Token>& x, int special, const s
 }
 
 }  // namespace
+
+double activate(double x, kernels::Activation activation) {
+    using kernels::Activation;
+    switch (activation) {
+        case Activation::Gelu:
+            return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+        case Activation::GeluTanh:
+            return 0.5 * x * (1 + std::tanh(std::sqrt(2 / CV_PI) * (x + 0.044715 * x * x * x)));
+        case Activation::GeluQuick:
+            return x / (1 + std::exp(-1.702 * x));
+        case Activation::Silu:
+            return x / (1 + std::exp(-x));
+        case Activation::Relu:
+            return std::max(x, 0.0);
+        case Activation::None:
+            break;
+    }
+    return x;
+}
 
 Rows toRows(const cv::Mat& matrix) {
     Rows rows;

@@ -17,6 +17,8 @@ using Rows = std::vector<std::vector<double>>;
 Rows toRows(const cv::Mat& matrix);
 cv::Mat toMatrix(const Rows& rows, int columns);
 
+double activate(double x, kernels::Activation activation);
+
 /// Similarity of two rows as the method defines it; NaN rows are the caller's business.
 double cosine(const std::vector<double>& a, const std::vector<double>& b);
 
