@@ -10,20 +10,31 @@
 #include "mpm_layer/dnn/encoder_layer.hpp"
 #include "mpm_layer/dnn/matmul_layer.hpp"
 #include "mpm_layer/dnn/merge_layers.hpp"
+#include "mpm_layer/dnn/refused_layer.hpp"
 #include "mpm_layer/dnn/resize_layer.hpp"
 #include "mpm_layer/dnn/row_layers.hpp"
 
 namespace mpm {
 namespace {
 
-using Constructor = cv::Ptr<cv::dnn::Layer> (*)(cv::dnn::LayerParams&);
+/// The engine of 5.0 looks for "X" and loses what a constructor throws: there the refusal waits in the network.
+template <class LayerType>
+cv::Ptr<cv::dnn::Layer> createOrRefuse(cv::dnn::LayerParams& params) {
+    try {
+        return LayerType::create(params);
+    } catch (const cv::Exception& reason) {
+        return cv::makePtr<dnn::RefusedLayer>(params, reason);
+    }
+}
 
-void registerOnce(const std::string& type, Constructor constructor) {
-    // OpenCV 4.x and the classic engine look for "mpm.X", the engine of 5.0 for "X".
-    for (const std::string& key : {"mpm." + type, type}) {
+template <class LayerType>
+void registerOnce(const std::string& type) {
+    const auto add = [](const std::string& key, auto constructor) {
         if (!cv::dnn::LayerFactory::isLayerRegistered(key))
             cv::dnn::LayerFactory::registerLayer(key, constructor);
-    }
+    };
+    add("mpm." + type, LayerType::create);  // OpenCV 4.x and the classic engine
+    add(type, createOrRefuse<LayerType>);
 }
 
 }  // namespace
@@ -31,22 +42,23 @@ void registerOnce(const std::string& type, Constructor constructor) {
 void registerLayers() {
     static std::once_flag once;
     std::call_once(once, [] {
-        registerOnce("MpmMerge", dnn::MergeLayer::create);
-        registerOnce("MpmRestore", dnn::RestoreLayer::create);
-        registerOnce("MpmEncoder", dnn::EncoderLayer::create);
-        registerOnce("MpmEmbed", dnn::EmbedLayer::create);
-        registerOnce("MpmLayerNorm", dnn::LayerNormLayer::create);
-        registerOnce("MpmMatMul", dnn::MatMulLayer::create);
-        registerOnce("MpmLinear", dnn::LinearLayer::create);
-        registerOnce("MpmArithmetic", dnn::ArithmeticLayer::create);
-        registerOnce("MpmFunction", dnn::FunctionLayer::create);
-        registerOnce("MpmResize", dnn::ResizeLayer::create);
+        registerOnce<dnn::MergeLayer>("MpmMerge");
+        registerOnce<dnn::RestoreLayer>("MpmRestore");
+        registerOnce<dnn::EncoderLayer>("MpmEncoder");
+        registerOnce<dnn::EmbedLayer>("MpmEmbed");
+        registerOnce<dnn::LayerNormLayer>("MpmLayerNorm");
+        registerOnce<dnn::MatMulLayer>("MpmMatMul");
+        registerOnce<dnn::LinearLayer>("MpmLinear");
+        registerOnce<dnn::ArithmeticLayer>("MpmArithmetic");
+        registerOnce<dnn::FunctionLayer>("MpmFunction");
+        registerOnce<dnn::ResizeLayer>("MpmResize");
     });
 }
 
 Encoder encoder(cv::dnn::Net& net) {
     for (const cv::String& name : net.getLayerNames()) {
         const cv::Ptr<cv::dnn::Layer> layer = net.getLayer(net.getLayerId(name));
+        if (const auto* refused = dynamic_cast<const dnn::RefusedLayer*>(layer.get())) refused->refuse();
         const auto* found = dynamic_cast<const dnn::EncoderLayer*>(layer.get());
         if (found && found->control()->config().merges) return Encoder(found->control());
     }
