@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Small random-weight vision transformers in the styles that people export, with references for the converter's tests.
 
-    make_exports.py OUT_DIR [NAME...]
+    make_exports.py [--opset N] OUT_DIR [NAME...]
 
 writes NAME.onnx, NAME.input.npy and, for the schedules none and {2, 5}, NAME.sSCHEDULE.outputK.npy and NAME.s2_5.map0.npy,
-all computed here by PyTorch alone. Cases that must be refused are written as NAME.onnx with NAME.refused beside it.
+all computed here by PyTorch alone; --opset overrules the one each case names. Cases that must be refused are written as NAME.onnx with NAME.refused beside it.
 Needs torch, numpy and onnx (Debian: python3-torch python3-torchvision python3-onnx python3-numpy).
 """
+import inspect
 import math
 import os
 import sys
@@ -76,7 +77,7 @@ class Attention(nn.Module):
     def __init__(self, style="timm", scale="q", qk_norm=False, inner_norm=False, rope=None, bias=True, dim=DIM, heads=HEADS):
         super().__init__()
         self.style, self.scale, self.rope, self.h, self.d = style, scale, rope, heads, dim // heads
-        if style in ("timm", "neox", "last", "flat"):
+        if style in ("timm", "neox", "last", "flat", "sdpa"):
             self.qkv = nn.Linear(dim, 3 * dim, bias=bias)
         else:
             self.q, self.k, self.v = nn.Linear(dim, dim, bias=bias), nn.Linear(dim, dim, bias=bias and rope is None), nn.Linear(dim, dim, bias=bias)
@@ -87,7 +88,7 @@ class Attention(nn.Module):
     def split(self, x):
         b, n, c = x.shape
         h, d = self.h, self.d
-        if self.style == "timm":
+        if self.style in ("timm", "sdpa"):
             return self.qkv(x).reshape(b, n, 3, h, d).permute(2, 0, 3, 1, 4).unbind(0)
         if self.style == "neox":
             return self.qkv(x).reshape(b, n, h, 3 * d).permute(0, 2, 1, 3).chunk(3, -1)
@@ -119,7 +120,9 @@ class Attention(nn.Module):
         q, k = self.qn(q), self.kn(k)
         if self.rope is not None:
             q, k = self.rope(q, stream), self.rope(k, stream)
-        if self.style == "bmm":
+        if self.style == "sdpa":  # PyTorch 2 alone
+            y = F.scaled_dot_product_attention(q, k, v)
+        elif self.style == "bmm":
             q, k, v = (t.reshape(b * self.h, n, self.d) for t in (q, k, v))
             y = torch.bmm(torch.softmax(torch.bmm(q * self.d ** -0.5, k.transpose(1, 2)), -1), v)
             y = y.view(b, self.h, n, self.d)
@@ -416,6 +419,7 @@ CASES = {
     "einsum": (lambda: Vit(blocks(style="einsum")), 13, "", 1),
     "torchvision": (torchvision_vit, 14, "", 1),
     "torchvision_dynamic": (torchvision_vit, 17, "b", 2),
+    "sdpa": (lambda: Vit(blocks(style="sdpa", layer_scale=True), special=2), 14, "b", 2),
     "library_batch_first": (lambda: Vit(blocks(library="batch_first")), 13, "b", 2),
 }
 
@@ -475,8 +479,9 @@ def spread(model):
 def export(model, image, path, opset, dynamic):
     model.train()  # keeps nn.MultiheadAttention off its fused path; there is no dropout
     names = {"image": {0: "batch"}} if dynamic else None
+    legacy = {"dynamo": False} if "dynamo" in inspect.signature(torch.onnx.export).parameters else {}
     torch.onnx.export(model, image, path, opset_version=opset, input_names=["image"], dynamic_axes=names,
-                      training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=True)
+                      training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=True, **legacy)
     model.eval()
 
 
@@ -593,9 +598,13 @@ def make_resized(out):
 
 
 def main():
-    out = sys.argv[1]
+    arguments = sys.argv[1:]
+    if arguments[0] == "--opset":
+        for name, (build, _, dynamic, batch) in CASES.items():
+            CASES[name] = (build, int(arguments[1]), dynamic, batch)
+        arguments = arguments[2:]
+    out, *wanted = arguments
     os.makedirs(out, exist_ok=True)
-    wanted = sys.argv[2:]
     for name in CASES:
         if wanted and name not in wanted:
             continue
