@@ -4,6 +4,7 @@
 #include <QApplication>
 #include <QTimer>
 
+#include "gui/headless/headless.hpp"
 #include "gui/window/main_window.hpp"
 #include "gui/window/options.hpp"
 
@@ -37,6 +38,7 @@ int main(int argc, char** argv) {
         std::fprintf(parsed.exit == 0 ? stdout : stderr, "%s\n", qUtf8Printable(parsed.message.trimmed()));
         return parsed.exit;
     }
+    if (parsed.options.headless) return mpm::gui::runHeadless(argc, argv, parsed.options);
     QApplication application(argc, argv);
     mpm::gui::MainWindow window(parsed.options);
     window.show();

@@ -24,6 +24,14 @@ double totalMs(const pipeline::Segmentation& segmentation) {
     return segmentation.prepareMs + segmentation.networkMs + segmentation.labelsMs;
 }
 
+/// The labels go too: they show what was there as well as a picture does.
+void forgetPicture(Analysis& analysis) {
+    analysis.frame.picture.release();
+    analysis.frame.image = {};
+    analysis.merged.labels.release();
+    analysis.merged.scores.release();
+}
+
 ModelFactsPtr factsOf(pipeline::Network& network) {
     auto facts = std::make_shared<ModelFacts>();
     facts->random = network.random();
@@ -61,6 +69,10 @@ Analysis Analyser::analyse(const LiveFrame& frame, const Request& request) {
     if (m_facts->labels.empty()) cv::minMaxLoc(analysis.merged.labels, nullptr, &most);
     const int classes = m_facts->labels.empty() ? int(most) + 1 : int(m_facts->labels.size());
     analysis.shares = pipeline::classShares(analysis.merged.labels, classes);
+    for (const pipeline::Region& region : request.regions)
+        analysis.regions.push_back(pipeline::readRegion(
+            region, analysis.merged.labels, analysis.merged.tokens.map, analysis.merged.grid, classes));
+    if (!request.keepsPictures) forgetPicture(analysis);
     return analysis;
 }
 

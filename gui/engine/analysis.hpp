@@ -16,6 +16,7 @@
 #include "pipeline/scene/night.hpp"
 #include "pipeline/segment/segmenter.hpp"
 #include "pipeline/source/reader.hpp"
+#include "pipeline/watch/region.hpp"
 
 namespace mpm::gui {
 
@@ -73,6 +74,8 @@ struct Request {
     pipeline::NightParameters night;
     std::chrono::milliseconds interval{0};         ///< least time between two analysed frames
     std::chrono::milliseconds compareInterval{0};  ///< least time between two comparisons
+    std::vector<pipeline::Region> regions;         ///< with statistics of their own
+    bool keepsPictures = true;  ///< false: a picture is forgotten as soon as it is measured
 };
 
 /// One frame through the network.
@@ -81,9 +84,10 @@ struct Analysis {
     pipeline::Segmentation merged;
     std::vector<int> schedule;   ///< that ran
     std::vector<double> shares;  ///< by class
-    std::int64_t skipped = 0;    ///< frames that came and went since the analysis before
-    double queueMs = 0;          ///< between capture and network
-    bool repeat = false;         ///< of a frame analysed before: not a new measurement
+    std::vector<pipeline::RegionReading> regions;
+    std::int64_t skipped = 0;  ///< frames that came and went since the analysis before
+    double queueMs = 0;        ///< between capture and network
+    bool repeat = false;       ///< of a frame analysed before: not a new measurement
     ModelFactsPtr model;
 
     int tokensIn() const { return static_cast<int>(merged.tokens.map.total()); }

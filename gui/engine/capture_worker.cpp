@@ -61,6 +61,11 @@ void CaptureWorker::setPaused(bool paused) {
     m_changed.notify_all();
 }
 
+void CaptureWorker::setMasks(const std::vector<pipeline::Polygon>& masks) {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    m_masks = masks;
+}
+
 void CaptureWorker::wake() {
     const std::lock_guard<std::mutex> lock(m_mutex);
     m_changed.notify_all();
@@ -100,6 +105,12 @@ void CaptureWorker::deliver(pipeline::Frame frame) {
     live.time = frame.time;
     live.captured = start;
     live.picture = std::move(frame.picture);
+    std::vector<pipeline::Polygon> masks;
+    {
+        const std::lock_guard<std::mutex> lock(m_mutex);
+        masks = m_masks;
+    }
+    pipeline::applyMasks(live.picture, masks);
     live.image = toImage(live.picture);
     live.luminance = pipeline::luminance(live.picture);
     {

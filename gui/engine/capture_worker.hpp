@@ -27,6 +27,8 @@ public:
     /// Where nobody chose one: by luminance, with thresholds that suit the source.
     static pipeline::DayNightRule ruleFor(pipeline::SourceKind kind);
     void setPaused(bool paused);
+    /// Blackened before anybody else sees a frame: the network, the window, the store, a video.
+    void setMasks(const std::vector<pipeline::Polygon>& masks);
 
     /// How the source is read; files and folders begin again at their end.
     static pipeline::ReaderOptions readerOptions();
@@ -52,7 +54,8 @@ private:
     std::mutex m_mutex;
     std::condition_variable m_changed;
     bool m_paused = false;
-    pipeline::DayNight m_dayNight;  // guarded by m_mutex: the rule may change while frames come
+    std::vector<pipeline::Polygon> m_masks;  // guarded by m_mutex
+    pipeline::DayNight m_dayNight;           // guarded by m_mutex: the rule may change while frames come
     pipeline::SourceState m_lastState = pipeline::SourceState::Connecting;
     Steady::time_point m_lastReport;
 };

@@ -23,19 +23,22 @@ pipeline::Measurement measurementOf(const Analysis& analysis, double drawMs, std
     m.drawMs = drawMs;
     m.dropped = dropped + analysis.skipped;
     m.classShares = analysis.shares;
+    m.regions = analysis.regions;
     return m;
 }
 
 }  // namespace
 
-Engine::Engine(const QString& storePath, QObject* parent) : QObject(parent), m_recorder(storePath) {
+Engine::Engine(const QString& storePath, SharedNetwork* network, QObject* parent)
+    : QObject(parent),
+      m_recorder(storePath),
+      m_ownNetwork(network == nullptr ? std::make_unique<SharedNetwork>() : nullptr),
+      m_network(network == nullptr ? m_ownNetwork.get() : network),
+      m_channel(m_network->worker().addChannel()) {
     qRegisterMetaType<SourceReport>();
-    qRegisterMetaType<ModelFactsPtr>();
     wire();
     m_recorder.start();
     m_render.start();
-    m_inference.start();
-    m_loader.start();
 }
 
 Engine::~Engine() {
@@ -43,25 +46,25 @@ Engine::~Engine() {
     const QList<CaptureWorker*> captures = findChildren<CaptureWorker*>();
     for (CaptureWorker* capture : captures)
         capture->stop();
-    m_loader.stop();
-    m_inference.stop();
+    m_channel->disconnect(this);
+    m_network->worker().removeChannel(m_channel);
+    if (m_ownNetwork) m_ownNetwork->stop();
     m_render.stop();
     for (CaptureWorker* capture : captures)
         capture->finish();
 }
 
 void Engine::wire() {
-    connect(&m_inference, &InferenceWorker::analysed, this, &Engine::onAnalysis);
-    connect(&m_inference, &InferenceWorker::compared, this, [this] {
-        if (auto found = m_inference.takeComparison();
+    connect(m_channel.get(), &InferenceChannel::analysed, this, &Engine::onAnalysis);
+    connect(m_channel.get(), &InferenceChannel::compared, this, [this] {
+        if (auto found = m_channel->takeComparison();
             found && !outdated((*found)->analysis->frame.generation))
             m_render.show(*found);
     });
-    connect(&m_inference, &InferenceWorker::nightSimulated, this, [this] {
-        if (auto found = m_inference.takeNight(); found && !outdated((*found)->analysis->frame.generation))
+    connect(m_channel.get(), &InferenceChannel::nightSimulated, this, [this] {
+        if (auto found = m_channel->takeNight(); found && !outdated((*found)->analysis->frame.generation))
             m_render.show(*found);
     });
-    connect(&m_inference, &InferenceWorker::failed, this, &Engine::networkFailed);
     connect(&m_render, &RenderWorker::frameRendered, this, [this] {
         if (auto drawn = m_render.takeFrame(); drawn && !outdated(drawn->analysis->frame.generation))
             emit rendered(*drawn);
@@ -74,8 +77,10 @@ void Engine::wire() {
         auto drawn = m_render.takeNight();
         if (drawn && !outdated(drawn->pair->analysis->frame.generation)) emit nightSimulated(*drawn);
     });
-    connect(&m_loader, &ModelLoader::loaded, this, &Engine::onModel);
-    connect(&m_loader, &ModelLoader::failed, this, &Engine::modelFailed);
+    connect(m_network, &SharedNetwork::modelLoading, this, &Engine::modelLoading);
+    connect(m_network, &SharedNetwork::modelLoaded, this, &Engine::modelLoaded);
+    connect(m_network, &SharedNetwork::modelFailed, this, &Engine::modelFailed);
+    connect(m_network, &SharedNetwork::networkFailed, this, &Engine::networkFailed);
 }
 
 void Engine::openSource(const QString& source) {
@@ -89,12 +94,16 @@ void Engine::openSource(const QString& source) {
     m_anyPhase = false;
     m_state = pipeline::SourceState::Connecting;
     m_dropped = m_droppedBefore = 0;
-    m_inference.forgetFrames(m_generation);
-    m_recorder.setSource(QString::fromStdString(pipeline::withoutPasswords(source.toStdString())));
-    const auto deliver = [this](const LiveFrame& frame) { m_inference.submit(frame); };
+    m_channel->forgetFrames(m_generation);
+    m_sourceName = QString::fromStdString(pipeline::withoutPasswords(source.toStdString()));
+    m_report = {};
+    m_recorder.setSource(m_sourceName);
+    // The channel, not this: a thread caught in a driver may outlive the engine.
+    const auto deliver = [channel = m_channel](const LiveFrame& frame) { channel->submit(frame); };
     m_capture = new CaptureWorker(source.toStdString(), m_generation, deliver);
     m_capture->setParent(this);
     if (m_rule) m_capture->setRule(*m_rule);
+    m_capture->setMasks(m_masks);
     connect(m_capture, &CaptureWorker::frameReady, this, &Engine::onFrame);
     connect(m_capture, &CaptureWorker::reported, this, &Engine::onReport);
     m_capture->start();
@@ -102,13 +111,12 @@ void Engine::openSource(const QString& source) {
 }
 
 void Engine::openModel(const QString& model) {
-    emit modelLoading(model);
-    m_loader.load(model);
+    m_network->openModel(model);
 }
 
 void Engine::setRequest(const Request& request) {
     m_request = request;
-    m_inference.setRequest(request);
+    m_channel->setRequest(request);
 }
 
 void Engine::setRule(const pipeline::DayNightRule& rule) {
@@ -118,6 +126,11 @@ void Engine::setRule(const pipeline::DayNightRule& rule) {
 
 pipeline::DayNightRule Engine::rule() const {
     return m_rule.value_or(CaptureWorker::ruleFor(m_kind));
+}
+
+void Engine::setMasks(const std::vector<pipeline::Polygon>& masks) {
+    m_masks = masks;
+    if (m_capture != nullptr) m_capture->setMasks(masks);
 }
 
 void Engine::setPaused(bool paused) {
@@ -139,14 +152,19 @@ void Engine::onFrame() {
         noteEvent(frame->phase == pipeline::Phase::Day ? QStringLiteral("day") : QStringLiteral("night"), {});
     m_phase = frame->phase;
     m_anyPhase = true;
-    emit framed(*frame);
+    LiveFrame shown = *frame;
+    if (!m_request.keepsPictures) {
+        shown.picture.release();
+        shown.image = {};
+    }
+    emit framed(shown);
 }
 
 void Engine::onAnalysis() {
-    const auto found = m_inference.takeAnalysis();
+    const auto found = m_channel->takeAnalysis();
     if (!found || outdated((*found)->frame.generation)) return;
     const AnalysisPtr& analysis = *found;
-    m_render.show(analysis);
+    if (m_watched && !analysis->frame.picture.empty()) m_render.show(analysis);
     const auto dropped = m_dropped - std::exchange(m_droppedBefore, m_dropped);
     const pipeline::Measurement measurement = measurementOf(*analysis, m_render.drawMs(), dropped);
     if (!analysis->repeat) m_recorder.add(measurement);
@@ -160,15 +178,8 @@ void Engine::onReport(const SourceReport& report) {
     if (report.status.state != m_state && !(m_state == pipeline::SourceState::Connecting && report.current()))
         noteEvent(QStringLiteral("source"), QString::fromLatin1(pipeline::stateName(report.status.state)));
     m_state = report.status.state;
+    m_report = report;
     emit sourceReported(report);
-}
-
-void Engine::onModel() {
-    auto analyser = m_loader.take();
-    if (!analyser) return;
-    const ModelFactsPtr facts = (*analyser)->facts();
-    m_inference.setAnalyser(std::move(*analyser));
-    emit modelLoaded(facts);
 }
 
 }  // namespace mpm::gui

@@ -1,5 +1,5 @@
-// The workers, wired together: all that the window talks to. Every call returns at once; every signal arrives
-// in the thread of the window, with the newest thing there is.
+// One source with its workers, wired together: all that the window, or a program without one, talks to. Every
+// call returns at once; every signal arrives in the thread of the window, with the newest thing there is.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,7 @@
 #include <QObject>
 
 #include "gui/engine/capture_worker.hpp"
-#include "gui/engine/inference_worker.hpp"
-#include "gui/engine/model_loader.hpp"
+#include "gui/engine/network.hpp"
 #include "gui/engine/recorder.hpp"
 #include "gui/engine/render_worker.hpp"
 
@@ -18,8 +17,9 @@ namespace mpm::gui {
 class Engine : public QObject {
     Q_OBJECT
 public:
-    /// Measurements are kept in `storePath`.
-    explicit Engine(const QString& storePath, QObject* parent = nullptr);
+    /// Measurements are kept in `storePath`. `network` is shared with other engines and must outlive this
+    /// one; null: one of its own.
+    explicit Engine(const QString& storePath, SharedNetwork* network = nullptr, QObject* parent = nullptr);
     /// Ends every worker; waits as long as a read or a run of the network in progress takes.
     ~Engine() override;
 
@@ -27,6 +27,9 @@ public:
     void openModel(const QString& model);
     void setRequest(const Request& request);
     void setStyle(const RenderStyle& style) { m_render.setStyle(style); }
+    /// Whether anybody looks: drawing for nobody is left out.
+    void setWatched(bool watched) { m_watched = watched; }
+    void setMasks(const std::vector<pipeline::Polygon>& masks);
     void setRule(const pipeline::DayNightRule& rule);
     /// The rule in force.
     pipeline::DayNightRule rule() const;
@@ -34,6 +37,10 @@ public:
     void noteEvent(const QString& kind, const QString& text);
 
     Recorder& recorder() { return m_recorder; }
+    SharedNetwork& network() { return *m_network; }
+    /// As it may be shown: without passwords. Empty before the first.
+    const QString& sourceName() const { return m_sourceName; }
+    const SourceReport& report() const { return m_report; }
     const Request& request() const { return m_request; }
     bool paused() const { return m_paused; }
 
@@ -56,15 +63,19 @@ private:
     void onFrame();
     void onAnalysis();
     void onReport(const SourceReport& report);
-    void onModel();
     bool outdated(int generation) const { return generation != m_generation; }
 
     Recorder m_recorder;
     RenderWorker m_render;
-    InferenceWorker m_inference;
-    ModelLoader m_loader;
+    std::unique_ptr<SharedNetwork> m_ownNetwork;
+    SharedNetwork* m_network;
+    InferenceChannelPtr m_channel;
     CaptureWorker* m_capture = nullptr;  // a child; older ones delete themselves when their thread has ended
     Request m_request;
+    std::vector<pipeline::Polygon> m_masks;
+    QString m_sourceName;
+    SourceReport m_report;
+    bool m_watched = true;
     std::optional<pipeline::DayNightRule> m_rule;  // chosen by somebody
     pipeline::SourceKind m_kind = pipeline::SourceKind::Scene;
     pipeline::Phase m_phase = pipeline::Phase::Day;

@@ -1,5 +1,6 @@
 #include "gui/engine/inference_worker.hpp"
 
+#include <algorithm>
 #include <exception>
 
 namespace mpm::gui {
@@ -11,40 +12,56 @@ constexpr std::chrono::milliseconds kRepeatAfter{250};
 
 }  // namespace
 
+void InferenceChannel::submit(const LiveFrame& frame) {
+    const std::lock_guard<std::mutex> lock(m_worker->m_mutex);
+    if (frame.generation < m_generation) return;
+    if (m_frame) ++m_skipped;
+    m_frame = frame;
+    m_worker->m_changed.notify_all();
+}
+
+void InferenceChannel::setRequest(const Request& request) {
+    const std::lock_guard<std::mutex> lock(m_worker->m_mutex);
+    m_request = request;
+    m_requestChanged = true;
+    m_changedAt = Steady::now();
+    if (!request.keepsPictures) m_last.reset();
+    m_worker->m_changed.notify_all();
+}
+
+void InferenceChannel::forgetFrames(int generation) {
+    const std::lock_guard<std::mutex> lock(m_worker->m_mutex);
+    m_generation = generation;
+    m_frame.reset();
+    m_last.reset();
+    m_skipped = 0;
+}
+
 InferenceWorker::InferenceWorker(QObject* parent) : Worker("inference", parent) {}
 
 InferenceWorker::~InferenceWorker() {
     finish();
 }
 
-void InferenceWorker::submit(const LiveFrame& frame) {
+InferenceChannelPtr InferenceWorker::addChannel() {
     const std::lock_guard<std::mutex> lock(m_mutex);
-    if (frame.generation < m_generation) return;
-    if (m_frame) ++m_skipped;
-    m_frame = frame;
-    m_changed.notify_all();
+    m_channels.emplace_back(new InferenceChannel(this));
+    return m_channels.back();
 }
 
-void InferenceWorker::setRequest(const Request& request) {
+void InferenceWorker::removeChannel(const InferenceChannelPtr& channel) {
     const std::lock_guard<std::mutex> lock(m_mutex);
-    m_request = request;
-    m_requestChanged = true;
-    m_changed.notify_all();
+    m_channels.erase(std::remove(m_channels.begin(), m_channels.end(), channel), m_channels.end());
 }
 
 void InferenceWorker::setAnalyser(std::unique_ptr<Analyser> analyser) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     m_newAnalyser = std::move(analyser);
-    m_requestChanged = true;
+    for (const InferenceChannelPtr& channel : m_channels) {
+        channel->m_requestChanged = true;
+        channel->m_changedAt = Steady::now();
+    }
     m_changed.notify_all();
-}
-
-void InferenceWorker::forgetFrames(int generation) {
-    const std::lock_guard<std::mutex> lock(m_mutex);
-    m_generation = generation;
-    m_frame.reset();
-    m_last.reset();
-    m_skipped = 0;
 }
 
 void InferenceWorker::wake() {
@@ -52,36 +69,52 @@ void InferenceWorker::wake() {
     m_changed.notify_all();
 }
 
-bool InferenceWorker::due() const {
-    return m_frame && (m_requestChanged || Steady::now() - m_lastStart >= m_request.interval);
+/// Of the sources with something due the one that has waited longest since its last turn: none starves.
+/// Without one, `next` is when to look again.
+InferenceChannelPtr InferenceWorker::chooseChannel(Steady::time_point& next) const {
+    const Steady::time_point now = Steady::now();
+    InferenceChannelPtr chosen;
+    for (const InferenceChannelPtr& channel : m_channels) {
+        Steady::time_point due = Steady::time_point::max();
+        if (channel->m_frame)
+            due = channel->m_requestChanged ? now : channel->m_lastStart + channel->m_request.interval;
+        else if (channel->m_requestChanged && channel->m_last)
+            due = channel->m_changedAt + kRepeatAfter;
+        next = std::min(next, due);
+        if (due <= now && (!chosen || channel->m_lastStart < chosen->m_lastStart)) chosen = channel;
+    }
+    return chosen;
+}
+
+void InferenceWorker::fill(Job& job, const InferenceChannelPtr& channel) {
+    job.channel = channel;
+    job.repeat = !channel->m_frame;
+    job.frame = job.repeat ? *channel->m_last : *std::exchange(channel->m_frame, std::nullopt);
+    job.request = channel->m_request;
+    job.skipped = job.repeat ? 0 : std::exchange(channel->m_skipped, 0);
+    channel->m_requestChanged = false;
+    channel->m_lastStart = Steady::now();
+    if (job.request.keepsPictures && !job.repeat) channel->m_last = job.frame;
 }
 
 /// Waits for something to do. False: stopping.
 bool InferenceWorker::nextJob(Job& job) {
     std::unique_lock<std::mutex> lock(m_mutex);
-    const auto idle = [this] { return !stopping() && !m_newAnalyser && (!m_analyser || !due()); };
-    while (idle()) {
-        if (m_analyser && m_requestChanged && m_last && !m_frame) {
-            if (!m_changed.wait_for(lock, kRepeatAfter, [&] { return !idle(); })) break;
-        } else if (m_frame && m_analyser) {
-            m_changed.wait_until(lock, m_lastStart + m_request.interval);
-        } else {
-            m_changed.wait(lock);
+    while (!stopping()) {
+        if (m_newAnalyser) m_analyser = std::move(m_newAnalyser);
+        Steady::time_point next = Steady::time_point::max();
+        if (m_analyser) {
+            if (const InferenceChannelPtr channel = chooseChannel(next)) {
+                fill(job, channel);
+                return true;
+            }
         }
+        if (next == Steady::time_point::max())
+            m_changed.wait(lock);
+        else
+            m_changed.wait_until(lock, next);
     }
-    if (stopping()) return false;
-    if (m_newAnalyser) m_analyser = std::move(m_newAnalyser);
-    if (!m_frame && !m_last) return true;
-    job.repeat = !m_frame;
-    job.frame = job.repeat ? *m_last : *m_frame;
-    job.request = m_request;
-    job.skipped = job.repeat ? 0 : std::exchange(m_skipped, 0);
-    m_requestChanged = false;
-    if (!job.repeat) {
-        m_last = std::exchange(m_frame, std::nullopt);
-        m_lastStart = Steady::now();
-    }
-    return true;
+    return false;
 }
 
 void InferenceWorker::work() {
@@ -97,28 +130,32 @@ void InferenceWorker::work() {
 }
 
 /// Extra runs are left out when they would answer yesterday's question.
-bool InferenceWorker::overtaken() {
+bool InferenceWorker::overtaken(const InferenceChannel& channel) {
     const std::lock_guard<std::mutex> lock(m_mutex);
-    return stopping() || m_newAnalyser != nullptr || m_requestChanged;
+    return stopping() || m_newAnalyser != nullptr || channel.m_requestChanged;
 }
 
 void InferenceWorker::run(const Job& job) {
+    InferenceChannel& channel = *job.channel;
     Analysis fresh = m_analyser->analyse(job.frame, job.request);
     fresh.skipped = job.skipped;
     fresh.repeat = job.repeat;
     const auto analysis = std::make_shared<const Analysis>(std::move(fresh));
     using Put = Mailbox<AnalysisPtr>::Put;
-    if (m_analyses.put(analysis) == Put::First) emit analysed();
-    const bool due = Steady::now() - m_lastComparison >= job.request.compareInterval || job.repeat;
-    if (job.request.compare && due && !overtaken()) {
-        m_lastComparison = Steady::now();
+    if (channel.m_analyses.put(analysis) == Put::First) emit channel.analysed();
+    if (!job.request.keepsPictures) return;
+    const bool due = Steady::now() - channel.m_lastComparison >= job.request.compareInterval || job.repeat;
+    if (job.request.compare && due && !overtaken(channel)) {
+        channel.m_lastComparison = Steady::now();
         auto comparison = std::make_shared<const Comparison>(m_analyser->compare(analysis));
-        if (m_comparisons.put(std::move(comparison)) == Mailbox<ComparisonPtr>::Put::First) emit compared();
+        if (channel.m_comparisons.put(std::move(comparison)) == Mailbox<ComparisonPtr>::Put::First)
+            emit channel.compared();
     }
-    if (job.request.simulateNight && !overtaken()) {
+    if (job.request.simulateNight && !overtaken(channel)) {
         auto night =
             std::make_shared<const NightPair>(m_analyser->simulateNight(analysis, job.request.night));
-        if (m_nights.put(std::move(night)) == Mailbox<NightPairPtr>::Put::First) emit nightSimulated();
+        if (channel.m_nights.put(std::move(night)) == Mailbox<NightPairPtr>::Put::First)
+            emit channel.nightSimulated();
     }
 }
 

@@ -1,9 +1,11 @@
-// Runs the network on the newest frame, with the newest settings, and on nothing else.
+// Runs the network on the newest frame of each source, with its newest settings, and on nothing else. One
+// thread and one set of weights, however many sources there are.
 #pragma once
 
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "gui/engine/analyser.hpp"
 #include "gui/engine/mailbox.hpp"
@@ -11,16 +13,14 @@
 
 namespace mpm::gui {
 
-class InferenceWorker : public Worker {
+class InferenceWorker;
+
+/// What one source has to do with the network. Any thread may hold it; nothing here waits for the network.
+class InferenceChannel : public QObject {
     Q_OBJECT
 public:
-    explicit InferenceWorker(QObject* parent = nullptr);
-    ~InferenceWorker() override;
-
-    /// Any thread; never waits for the network.
     void submit(const LiveFrame& frame);
     void setRequest(const Request& request);
-    void setAnalyser(std::unique_ptr<Analyser> analyser);
     /// Frames of sources before this generation are not analysed any more.
     void forgetFrames(int generation);
 
@@ -33,6 +33,40 @@ signals:
     void analysed();
     void compared();
     void nightSimulated();
+
+private:
+    friend class InferenceWorker;
+    explicit InferenceChannel(InferenceWorker* worker) : m_worker(worker) {}
+
+    InferenceWorker* m_worker;         // outlives every channel's use
+    std::optional<LiveFrame> m_frame;  // newest, not analysed yet; all below guarded by the worker's mutex
+    std::optional<LiveFrame> m_last;   // analysed; again when settings change and no frame comes
+    Request m_request;
+    bool m_requestChanged = false;
+    Steady::time_point m_changedAt;
+    std::int64_t m_skipped = 0;
+    int m_generation = 0;
+    Steady::time_point m_lastStart;
+    Steady::time_point m_lastComparison;  // of the worker's thread alone
+
+    Mailbox<AnalysisPtr> m_analyses;
+    Mailbox<ComparisonPtr> m_comparisons;
+    Mailbox<NightPairPtr> m_nights;
+};
+using InferenceChannelPtr = std::shared_ptr<InferenceChannel>;
+
+class InferenceWorker : public Worker {
+    Q_OBJECT
+public:
+    explicit InferenceWorker(QObject* parent = nullptr);
+    ~InferenceWorker() override;
+
+    InferenceChannelPtr addChannel();
+    /// Returns at once; a run in progress for it ends, and its result goes nowhere.
+    void removeChannel(const InferenceChannelPtr& channel);
+    void setAnalyser(std::unique_ptr<Analyser> analyser);
+
+signals:
     /// The network cannot be used on; the worker goes on and waits for another one.
     void failed(const QString& message);
 
@@ -41,33 +75,26 @@ protected:
     void wake() override;
 
 private:
+    friend class InferenceChannel;
     struct Job {
+        InferenceChannelPtr channel;
         LiveFrame frame;
         Request request;
         std::int64_t skipped = 0;
         bool repeat = false;
     };
     bool nextJob(Job& job);
-    bool due() const;
+    InferenceChannelPtr chooseChannel(Steady::time_point& next) const;
+    void fill(Job& job, const InferenceChannelPtr& channel);
     void run(const Job& job);
-    bool overtaken();
+    bool overtaken(const InferenceChannel& channel);
 
     mutable std::mutex m_mutex;
     std::condition_variable m_changed;
-    std::optional<LiveFrame> m_frame;  // newest, not analysed yet
-    std::optional<LiveFrame> m_last;   // analysed; again when settings change and no frame comes
-    std::unique_ptr<Analyser> m_newAnalyser;
-    Request m_request;
-    bool m_requestChanged = false;
-    std::int64_t m_skipped = 0;
-    int m_generation = 0;
-    Steady::time_point m_lastStart;
-    Steady::time_point m_lastComparison;  // of the thread alone
+    std::vector<InferenceChannelPtr> m_channels;  // guarded by m_mutex
+    std::unique_ptr<Analyser> m_newAnalyser;      // likewise
 
     std::unique_ptr<Analyser> m_analyser;  // of the thread alone
-    Mailbox<AnalysisPtr> m_analyses;
-    Mailbox<ComparisonPtr> m_comparisons;
-    Mailbox<NightPairPtr> m_nights;
 };
 
 }  // namespace mpm::gui

@@ -14,6 +14,8 @@ constexpr std::chrono::milliseconds kGather{1'000};  // one transaction a second
 constexpr std::chrono::milliseconds kRetry{5'000};
 constexpr std::size_t kMostWaiting = 20'000;  // some hours of readings a second; older ones go first
 constexpr std::chrono::hours kRecent{3};
+constexpr std::chrono::milliseconds kPruneEvery = std::chrono::hours(1);
+constexpr std::int64_t kPruned = 5'000;  // readings a step
 
 pipeline::Millis now() {
     return std::chrono::duration_cast<pipeline::Millis>(std::chrono::system_clock::now().time_since_epoch());
@@ -103,6 +105,7 @@ void Recorder::store(std::deque<Batch> batches) {
             write(batches.front());
             batches.pop_front();
         }
+        prune();
         if (std::exchange(m_failing, false)) emit recovered();
     } catch (const std::exception& error) {
         putBack(std::move(batches));
@@ -128,6 +131,14 @@ void Recorder::write(Batch& batch) {
     if (batch.wanted) exportNow(*std::exchange(batch.wanted, std::nullopt));
 }
 
+/// A step at a time, between writes: whoever starts with millions of readings that are too old must not wait
+/// for all of them.
+void Recorder::prune() {
+    const auto time = std::chrono::steady_clock::now();
+    if (time < m_nextPruning) return;
+    m_nextPruning = time + (m_store->apply(m_retention, now(), kPruned) ? kGather : kPruneEvery);
+}
+
 void Recorder::switchTo(const QString& source) {
     m_source = m_store->source(source.toStdString());
     if (source == std::exchange(m_sourceName, source)) return;  // only the connection was new
@@ -138,7 +149,6 @@ void Recorder::switchTo(const QString& source) {
     history->minutes = m_store->buckets(m_source, pipeline::Store::Span::Minute, pipeline::Millis(0), end);
     history->hours = m_store->buckets(m_source, pipeline::Store::Span::Hour, pipeline::Millis(0), end);
     history->events = m_store->events(m_source, pipeline::Millis(0), end);
-    m_store->apply(pipeline::Retention{}, now());
     emit historyLoaded(history);
 }
 

@@ -68,6 +68,7 @@ private:
     void open();
     void switchTo(const QString& source);
     void exportNow(const Export& wanted);
+    void prune();
 
     const QString m_path;
     std::mutex m_mutex;
@@ -79,6 +80,8 @@ private:
     std::int64_t m_source = -1;
     QString m_sourceName;
     bool m_failing = false;
+    pipeline::Retention m_retention;
+    std::chrono::steady_clock::time_point m_nextPruning;
 };
 
 }  // namespace mpm::gui

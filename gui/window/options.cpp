@@ -26,7 +26,11 @@ void addOptions(QCommandLineParser& parser) {
     add("model", Options::tr("ONNX model converted by mpm convert, or default"), "MODEL");
     add("profile", Options::tr("settings and measurements kept under this name"), "NAME");
     add("screenshot", Options::tr("write the window's picture and exit"), "FILE");
-    add("after", Options::tr("seconds to wait before that; default 3"), "SECONDS");
+    add("after", Options::tr("seconds to wait before that (default 3), or to run without a window"),
+        "SECONDS");
+    parser.addOption(
+        {QStringLiteral("headless"),
+         Options::tr("no window and no display: measure, keep, alert and publish as the profile says")});
     add("view", Options::tr("overview, picture, overlay, merge, split or night"), "VIEW");
     add("theme", Options::tr("system, light or dark"), "THEME");
     add("window", Options::tr("size of the window"), "WIDTHxHEIGHT");
@@ -49,6 +53,8 @@ QString checkWords(const Options& options) {
     if (!plain.match(options.profile).hasMatch())
         return Options::tr("--profile '%1': letters, digits, blanks, dots and dashes only")
             .arg(options.profile);
+    if (options.headless && !options.screenshot.isEmpty())
+        return Options::tr("--screenshot needs the window that --headless leaves out");
     if (!options.view.isEmpty() && !isView(options.view))
         return Options::tr("--view '%1': expected overview, picture, overlay, merge, split or night")
             .arg(options.view);
@@ -91,6 +97,8 @@ ParsedOptions parseOptions(const QStringList& arguments) {
     if (parser.isSet(QStringLiteral("source"))) options.source = parser.value(QStringLiteral("source"));
     if (parser.isSet(QStringLiteral("model"))) options.model = parser.value(QStringLiteral("model"));
     if (parser.isSet(QStringLiteral("profile"))) options.profile = parser.value(QStringLiteral("profile"));
+    options.headless = parser.isSet(QStringLiteral("headless"));
+    options.afterGiven = parser.isSet(QStringLiteral("after"));
     options.screenshot = parser.value(QStringLiteral("screenshot"));
     options.view = parser.value(QStringLiteral("view"));
     options.theme = parser.value(QStringLiteral("theme"));

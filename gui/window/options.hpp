@@ -17,10 +17,12 @@ public:
     std::optional<QString> source, model;  ///< absent: as the profile has them
     QString profile = QStringLiteral("default");
     QString screenshot;  ///< file to write the window to; empty: none
-    double after = 3;    ///< seconds until then
-    QString view;        ///< a mode's key; empty: as the profile has it
-    QString theme;       ///< system, light, dark; empty: likewise
-    QSize size;          ///< of the window; empty: likewise
+    double after = 3;    ///< seconds until then; without a window until the end
+    bool afterGiven = false;
+    bool headless = false;
+    QString view;   ///< a mode's key; empty: as the profile has it
+    QString theme;  ///< system, light, dark; empty: likewise
+    QSize size;     ///< of the window; empty: likewise
 };
 
 struct ParsedOptions {

@@ -21,9 +21,9 @@ std::vector<int> listFrom(const QString& text) {
     return values;
 }
 
-QString configPath(const QString& name) {
+QString configPath(const QString& name, const char* ending) {
     const QString folder = QStandardPaths::writableLocation(QStandardPaths::GenericConfigLocation);
-    return folder + QStringLiteral("/mpm/monitor/") + name + QStringLiteral(".ini");
+    return folder + QStringLiteral("/mpm/monitor/") + name + QLatin1String(ending);
 }
 
 std::optional<pipeline::DayNightRule> ruleFrom(const QSettings& s) {
@@ -69,11 +69,20 @@ void writeRule(QSettings& s, const pipeline::DayNightRule& rule) {
 }  // namespace
 
 Profile::Profile(const QString& name)
-    : m_name(name), m_settings(std::make_unique<QSettings>(configPath(name), QSettings::IniFormat)) {}
+    : m_name(name), m_settings(std::make_unique<QSettings>(configPath(name, ".ini"), QSettings::IniFormat)) {}
 
 QString Profile::storePath() const {
     const QString folder = QStandardPaths::writableLocation(QStandardPaths::GenericDataLocation);
     return folder + QStringLiteral("/mpm/monitor/") + m_name + QStringLiteral(".sqlite");
+}
+
+QString Profile::watchPath() const {
+    return configPath(m_name, ".watch.json");
+}
+
+QString Profile::videosPath() const {
+    const QString folder = QStandardPaths::writableLocation(QStandardPaths::GenericDataLocation);
+    return folder + QStringLiteral("/mpm/monitor/") + m_name + QStringLiteral("-videos");
 }
 
 ProfileState Profile::load() const {

@@ -35,6 +35,8 @@ public:
 
     QString name() const { return m_name; }
     QString storePath() const;
+    QString watchPath() const;   ///< of the WatchSettings
+    QString videosPath() const;  ///< folder of recordings
 
 private:
     QString m_name;

@@ -54,7 +54,25 @@ CREATE TABLE event (
   text TEXT NOT NULL
 );
 CREATE INDEX event_by_time ON event(source, time);
-PRAGMA user_version = 1;
+)sql";
+
+// Schema 2: what each region of the picture held, beside the reading it belongs to.
+constexpr const char* kRegionsSql = R"sql(
+CREATE TABLE region (
+  id INTEGER PRIMARY KEY,
+  source INTEGER NOT NULL REFERENCES source(id),
+  name TEXT NOT NULL,
+  UNIQUE (source, name)
+);
+CREATE TABLE region_reading (
+  reading INTEGER NOT NULL REFERENCES reading(id) ON DELETE CASCADE,
+  region INTEGER NOT NULL REFERENCES region(id),
+  patches INTEGER NOT NULL,
+  tokens INTEGER NOT NULL,
+  class_shares TEXT NOT NULL,
+  PRIMARY KEY (reading, region)
+) WITHOUT ROWID;
+PRAGMA user_version = 2;
 )sql";
 
 constexpr int kPatienceMs = 5'000;
@@ -171,7 +189,8 @@ void Store::Database::migrate() {
         throw StoreError(StoreError::Kind::NewerSchema, m_path + ": written by a newer version (schema " +
                                                             std::to_string(found) +
                                                             "); update this program, or name another file");
-    if (found == 0) execute(kSchemaSql);
+    if (found < 1) execute(kSchemaSql);
+    if (found < 2) execute(kRegionsSql);
     transaction.commit();
 }
 

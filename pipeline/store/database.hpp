@@ -20,6 +20,7 @@ public:
     Statement& bind(int index, const std::string& value);
     bool step();  ///< true: a row
     void run();   ///< to the end, then ready for the next bindings
+    void reset() { sqlite3_reset(m_statement.get()); }
 
     std::int64_t integer(int column) const { return sqlite3_column_int64(m_statement.get(), column); }
     double real(int column) const { return sqlite3_column_double(m_statement.get(), column); }
@@ -41,6 +42,7 @@ public:
     Statement prepare(const char* sql) const { return {m_handle.get(), sql, m_path}; }
     void execute(const char* sql);
     std::int64_t lastId() const { return sqlite3_last_insert_rowid(m_handle.get()); }
+    std::int64_t changes() const { return sqlite3_changes(m_handle.get()); }  ///< rows of the last statement
 
     /// Rolls back unless committed.
     class Transaction {

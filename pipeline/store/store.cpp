@@ -78,8 +78,18 @@ Measurement readMeasurement(const Statement& row) {
 constexpr const char* kSelectReadings =
     "SELECT time, frame, tokens_in, stage_tokens, luminance, night, capture_ms, network_ms, encoder_ms, "
     "merge_ms, "
-    "draw_ms, dropped, class_shares FROM reading WHERE source = ? AND time >= ? AND time < ? ORDER BY time, "
+    "draw_ms, dropped, class_shares, id FROM reading WHERE source = ? AND time >= ? AND time < ? ORDER BY "
+    "time, "
     "id LIMIT ?";
+
+std::vector<RegionReading> readRegions(Statement& rows) {
+    std::vector<RegionReading> found;
+    while (rows.step())
+        found.push_back({rows.text(0), static_cast<int>(rows.integer(1)), static_cast<int>(rows.integer(2)),
+                         parseList<double>(rows.text(3))});
+    rows.reset();
+    return found;
+}
 
 Bucket readBucket(const Statement& row) {
     Bucket b;
@@ -118,12 +128,29 @@ void Store::add(std::int64_t source, const std::vector<Measurement>& measurement
     Database::Transaction transaction(*m_database);
     Statement insert = m_database->prepare(kInsertReading);
     Statement upsert = m_database->prepare(kUpsertBucket);
+    Statement insertRegion = m_database->prepare("INSERT INTO region_reading VALUES(?,?,?,?,?)");
     for (const Measurement& measurement : measurements) {
         insertReading(insert, source, measurement);
+        const std::int64_t reading = m_database->lastId();
+        for (const RegionReading& held : measurement.regions) {
+            insertRegion.bind(1, reading).bind(2, region(source, held.name));
+            insertRegion.bind(3, std::int64_t{held.patches}).bind(4, std::int64_t{held.tokens});
+            insertRegion.bind(5, listText(held.classShares)).run();
+        }
         addToBucket(upsert, source, kMinute, measurement);
         addToBucket(upsert, source, kHour, measurement);
     }
     transaction.commit();
+}
+
+std::int64_t Store::region(std::int64_t source, const std::string& name) {
+    const auto find = [&]() -> std::int64_t {
+        Statement row = m_database->prepare("SELECT id FROM region WHERE source = ? AND name = ?");
+        return row.bind(1, source).bind(2, name).step() ? row.integer(0) : -1;
+    };
+    if (const std::int64_t id = find(); id >= 0) return id;
+    m_database->prepare("INSERT INTO region(source, name) VALUES(?,?)").bind(1, source).bind(2, name).run();
+    return find();
 }
 
 void Store::addEvent(std::int64_t source, const Event& event) {
@@ -140,8 +167,13 @@ std::vector<Measurement> Store::measurements(std::int64_t source, Millis from, M
     Statement rows = m_database->prepare(kSelectReadings);
     rows.bind(1, source).bind(2, std::int64_t{from.count()}).bind(3, std::int64_t{to.count()}).bind(4, limit);
     std::vector<Measurement> found;
-    while (rows.step())
+    Statement regions = m_database->prepare(
+        "SELECT name, patches, tokens, class_shares FROM region_reading JOIN region ON region.id = region "
+        "WHERE reading = ? ORDER BY region");
+    while (rows.step()) {
         found.push_back(readMeasurement(rows));
+        found.back().regions = readRegions(regions.bind(1, rows.integer(13)));
+    }
     return found;
 }
 
@@ -171,6 +203,33 @@ std::vector<Event> Store::events(std::int64_t source, Millis from, Millis to) co
     return found;
 }
 
+std::vector<std::pair<Millis, RegionReading>> Store::regionReadings(std::int64_t source,
+                                                                    const std::string& region, Millis from,
+                                                                    Millis to) const {
+    Statement rows = m_database->prepare(
+        "SELECT time, patches, tokens, region_reading.class_shares FROM reading JOIN region_reading ON "
+        "reading.id = reading JOIN region ON region.id = region WHERE reading.source = ? AND time >= ? AND "
+        "time < ? AND name = ? ORDER BY time, reading.id");
+    rows.bind(1, source)
+        .bind(2, std::int64_t{from.count()})
+        .bind(3, std::int64_t{to.count()})
+        .bind(4, region);
+    std::vector<std::pair<Millis, RegionReading>> found;
+    while (rows.step())
+        found.emplace_back(Millis(rows.integer(0)),
+                           RegionReading{region, static_cast<int>(rows.integer(1)),
+                                         static_cast<int>(rows.integer(2)), parseList<double>(rows.text(3))});
+    return found;
+}
+
+std::vector<std::int64_t> Store::sources() const {
+    Statement rows = m_database->prepare("SELECT id FROM source");
+    std::vector<std::int64_t> found;
+    while (rows.step())
+        found.push_back(rows.integer(0));
+    return found;
+}
+
 std::int64_t Store::count(std::int64_t source) const {
     Statement rows = m_database->prepare("SELECT count(*) FROM reading WHERE source = ?");
     rows.bind(1, source).step();
@@ -185,11 +244,18 @@ std::pair<Millis, Millis> Store::extent(std::int64_t source) const {
     return {Millis(rows.integer(0)), Millis(rows.integer(1))};
 }
 
-void Store::apply(const Retention& retention, Millis now) {
+bool Store::apply(const Retention& retention, Millis now, std::int64_t most) {
     const auto oldest = [&](std::chrono::hours kept) { return std::int64_t{(now - kept).count()}; };
+    std::int64_t left = most;
     Database::Transaction transaction(*m_database);
     if (retention.readings.count() > 0) {
-        m_database->prepare("DELETE FROM reading WHERE time < ?").bind(1, oldest(retention.readings)).run();
+        // Source by source: that is what the index over time begins with.
+        Statement remove = m_database->prepare(
+            "DELETE FROM reading WHERE id IN (SELECT id FROM reading WHERE source = ? AND time < ? LIMIT ?)");
+        for (const std::int64_t source : sources()) {
+            remove.bind(1, source).bind(2, oldest(retention.readings)).bind(3, left).run();
+            left -= m_database->changes();
+        }
     }
     const auto forget = [&](std::int64_t span, std::chrono::hours kept) {
         if (kept.count() == 0) return;
@@ -201,6 +267,7 @@ void Store::apply(const Retention& retention, Millis now) {
     forget(kMinute, retention.minutes);
     forget(kHour, retention.hours);
     transaction.commit();
+    return left <= 0;
 }
 
 std::int64_t Store::exportCsv(std::ostream& out, std::int64_t source, Millis from, Millis to) const {

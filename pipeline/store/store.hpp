@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "pipeline/daynight/day_night.hpp"
+#include "pipeline/watch/region.hpp"
 
 namespace mpm::pipeline {
 
@@ -35,6 +36,7 @@ struct Measurement {
     double captureMs = 0, networkMs = 0, encoderMs = 0, mergeMs = 0, drawMs = 0;
     std::int64_t dropped = 0;         ///< frames of the source dropped since the measurement before
     std::vector<double> classShares;  ///< by class id, 0..1; may be empty
+    std::vector<RegionReading> regions;
 
     int tokensKept() const { return stageTokens.empty() ? tokensIn : stageTokens.back(); }
 };
@@ -86,22 +88,34 @@ public:
                                           std::int64_t limit = -1) const;
     std::vector<Bucket> buckets(std::int64_t source, Span span, Millis from, Millis to) const;
     std::vector<Event> events(std::int64_t source, Millis from, Millis to) const;
+    /// Of one region, rising in time.
+    std::vector<std::pair<Millis, RegionReading>> regionReadings(std::int64_t source,
+                                                                 const std::string& region, Millis from,
+                                                                 Millis to) const;
     std::int64_t count(std::int64_t source) const;
 
     /// First and last time of a source's buckets; equal where it has none.
     std::pair<Millis, Millis> extent(std::int64_t source) const;
 
     /// Deletes what is older than allowed at `now`; minutes and hours outlive the readings they were made
-    /// from.
-    void apply(const Retention& retention, Millis now);
+    /// from. At most `most` readings go in one call, so that no writer waits long: true where some are left.
+    bool apply(const Retention& retention, Millis now, std::int64_t most = INT64_MAX);
 
     /// The measurements in [from, to) as CSV with a head line; returns how many.
     std::int64_t exportCsv(std::ostream& out, std::int64_t source, Millis from, Millis to) const;
 
-    static constexpr int kSchema = 1;
+    /// Likewise as JSON, with what the regions held and with the events. `classes`: names by id, may be
+    /// empty.
+    std::int64_t exportJson(std::ostream& out, std::int64_t source, Millis from, Millis to,
+                            const std::vector<std::string>& classes = {}) const;
+
+    static constexpr int kSchema = 2;
 
 private:
     class Database;
+
+    std::vector<std::int64_t> sources() const;
+    std::int64_t region(std::int64_t source, const std::string& name);
     std::unique_ptr<Database> m_database;
 };
 

@@ -1,28 +1,16 @@
 // The program from outside: arguments, exit status, screenshot, and what it must never load.
 #include <QFile>
 #include <QImage>
-#include <QProcess>
 #include <QTest>
 
+#include "gui/process.hpp"
 #include "gui/support.hpp"
 
 using namespace mpm::gui;
+using test::Outcome;
+using test::run;
 
 namespace {
-
-struct Outcome {
-    int status = -1;
-    QString out, err;
-};
-
-Outcome run(const QString& program, const QStringList& arguments) {
-    QProcess process;
-    process.start(program, arguments);
-    if (!process.waitForFinished(60'000)) process.kill();
-    return {process.exitStatus() == QProcess::NormalExit ? process.exitCode() : -1,
-            QString::fromUtf8(process.readAllStandardOutput()),
-            QString::fromUtf8(process.readAllStandardError())};
-}
 
 const QString kMonitor = QStringLiteral(MPM_MONITOR);
 

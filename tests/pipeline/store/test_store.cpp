@@ -2,6 +2,8 @@
 
 #include <sstream>
 
+#include <nlohmann/json.hpp>
+
 #include "pipeline/store/store.hpp"
 #include "support/temp_folder.hpp"
 
@@ -128,6 +130,65 @@ TEST(Store, ExportsCsvWithOneColumnAStageAndClass) {
               "encoder_ms,merge_ms,draw_ms,dropped,share class_0,share class_1\n"
               "1970-01-01T00:00:01.000Z,1,day,0.5,1024,,,1024,1,70,60,2,3,4,,\n"
               "1970-01-02T00:00:00.123Z,86400,night,0.125,1024,780,600,600,1,70,60,2,3,4,0.25,0.75\n");
+}
+
+TEST(Store, RegionsGoWithTheirReading) {
+    TempFolder folder;
+    Store store(folder / "m.sqlite");
+    const auto id = store.source("s");
+    Measurement with = reading(1000, 600);
+    with.regions = {{"door", 40, 12, {0.1, 0.9}}, {"street", 100, 61, {}}};
+    store.add(id, {with, reading(2000, 610)});
+    const auto rows = store.measurements(id, Millis(0), Millis(10'000));
+    ASSERT_EQ(rows.size(), 2u);
+    ASSERT_EQ(rows[0].regions.size(), 2u);
+    EXPECT_EQ(rows[0].regions[1].name, "street");
+    EXPECT_TRUE(rows[1].regions.empty());
+    const auto door = store.regionReadings(id, "door", Millis(0), Millis(10'000));
+    ASSERT_EQ(door.size(), 1u);
+    EXPECT_EQ(door[0].second.tokens, 12);
+    EXPECT_EQ(door[0].second.classShares, (std::vector<double>{0.1, 0.9}));
+    Retention short_;
+    short_.readings = std::chrono::hours(1);
+    EXPECT_FALSE(store.apply(short_, Millis(24 * 3'600'000)));
+    EXPECT_TRUE(store.regionReadings(id, "door", Millis(0), Millis(10'000)).empty());
+}
+
+TEST(Store, RetentionGoesInBoundedSteps) {
+    TempFolder folder;
+    Store store(folder / "m.sqlite");
+    const auto street = store.source("street"), yard = store.source("yard");
+    for (int i = 0; i < 10; ++i)
+        store.add(i % 2 == 0 ? street : yard, {reading(i * 1000, 600)});
+    const Millis later(30LL * 24 * 3'600'000);
+    int calls = 1;
+    while (store.apply(Retention{}, later, 4))
+        ++calls;
+    EXPECT_EQ(calls, 3);
+    EXPECT_EQ(store.count(street) + store.count(yard), 0);
+}
+
+TEST(Store, ExportsJson) {
+    TempFolder folder;
+    Store store(folder / "m.sqlite");
+    const auto id = store.source("s");
+    Measurement first = reading(1000, 600);
+    first.regions = {{"a \"door\"", 40, 12, {1, 0}}};
+    store.add(id, {first, reading(4'000'000, 610, true)});
+    store.addEvent(id, {Millis(1500), "alert", "busy"});
+    std::ostringstream out;
+    EXPECT_EQ(store.exportJson(out, id, Millis(0), Millis(10'000'000), {"road"}), 2);
+    const auto json = nlohmann::json::parse(out.str());
+    ASSERT_EQ(json["readings"].size(), 2u);
+    EXPECT_EQ(json["readings"][0]["time"], "1970-01-01T00:00:01.000Z");
+    EXPECT_EQ(json["readings"][0]["shares"]["road"], 0.25);
+    EXPECT_EQ(json["readings"][0]["shares"]["class_1"], 0.75);
+    EXPECT_EQ(json["readings"][0]["regions"]["a \"door\""]["tokens"], 12);
+    EXPECT_EQ(json["readings"][1]["phase"], "night");
+    EXPECT_EQ(json["events"][0]["text"], "busy");
+    std::ostringstream part;
+    EXPECT_EQ(store.exportJson(part, id, Millis(2000), Millis(10'000'000)), 1);
+    EXPECT_EQ(nlohmann::json::parse(part.str())["events"].size(), 0u);
 }
 
 TEST(Csv, QuotesNames) {

@@ -93,6 +93,28 @@ TEST(StoreFaults, NewerSchemaIsRefusedAndKept) {
     EXPECT_EQ(kindOf([&] { Store{path}; }), Kind::NewerSchema);
 }
 
+TEST(StoreFaults, TheFirstSchemaIsMigratedAndKeepsItsRows) {
+    TempFolder folder;
+    const std::string path = folder / "m.sqlite";
+    {
+        Store store(path);
+        store.add(store.source("s"), {reading(1000)});
+    }
+    sqlite3* raw = nullptr;
+    ASSERT_EQ(sqlite3_open(path.c_str(), &raw), SQLITE_OK);
+    ASSERT_EQ(sqlite3_exec(raw, "DROP TABLE region_reading; DROP TABLE region; PRAGMA user_version = 1",
+                           nullptr, nullptr, nullptr),
+              SQLITE_OK);
+    sqlite3_close(raw);
+    Store store(path);
+    const auto id = store.source("s");
+    EXPECT_EQ(store.count(id), 1);
+    Measurement next = reading(2000);
+    next.regions = {{"door", 4, 2, {}}};
+    store.add(id, {next});
+    EXPECT_EQ(store.regionReadings(id, "door", Millis(0), Millis(9000)).size(), 1u);
+}
+
 TEST(StoreFaults, LockedByAnotherProgram) {
     TempFolder folder;
     const std::string path = folder / "m.sqlite";

@@ -1,0 +1,39 @@
+// The network that all sources share: one thread that runs it, and a loader that brings the next one beside
+// it.
+#pragma once
+
+#include "gui/engine/inference_worker.hpp"
+#include "gui/engine/model_loader.hpp"
+
+namespace mpm::gui {
+
+class SharedNetwork : public QObject {
+    Q_OBJECT
+public:
+    explicit SharedNetwork(QObject* parent = nullptr);
+    ~SharedNetwork() override;
+
+    /// Returns at once.
+    void openModel(const QString& model);
+    /// What runs; null before the first.
+    const ModelFactsPtr& facts() const { return m_facts; }
+    InferenceWorker& worker() { return m_worker; }
+    /// Tells its threads to end, without waiting.
+    void stop();
+
+signals:
+    void modelLoading(const QString& model);
+    void modelLoaded(const mpm::gui::ModelFactsPtr& facts);
+    /// The model before, if any, goes on.
+    void modelFailed(const QString& model, const QString& message);
+    void networkFailed(const QString& message);
+
+private:
+    void onModel();
+
+    InferenceWorker m_worker;
+    ModelLoader m_loader;
+    ModelFactsPtr m_facts;
+};
+
+}  // namespace mpm::gui

@@ -1,0 +1,129 @@
+#include "gui/headless/headless.hpp"
+
+#include <cstdio>
+
+#include <QCoreApplication>
+#include <QTimer>
+
+#include "gui/headless/unix_signals.hpp"
+
+namespace mpm::gui {
+
+namespace {
+
+constexpr int kBadInput = 3;
+
+/// Lines for the journal: no time, it has its own.
+void tell(const QString& text) {
+    std::fprintf(stderr, "mpm-monitor: %s\n", qUtf8Printable(text));
+}
+
+QStringList sourcesOf(const Options& options, const ProfileState& state, const WatchSettings& watch) {
+    QStringList sources{options.source.value_or(state.source)};
+    if (!options.source) sources += watch.further;
+    return sources;
+}
+
+}  // namespace
+
+Headless::Headless(const Options& options, QObject* parent)
+    : QObject(parent),
+      m_profile(options.profile),
+      m_state(m_profile.load()),
+      m_ownSource(!options.source),
+      m_services(options.profile, m_profile.videosPath()) {
+    connect(&m_services, &Services::said, this, [](const QString& text) { tell(text); });
+    connect(&m_services, &Services::alerted, this, [](const AlertNotice& notice) {
+        tell(tr("alert '%1' at %2: %3").arg(notice.rule, notice.source, notice.text));
+    });
+    connect(&m_network, &SharedNetwork::modelLoaded, this, &Headless::onModel);
+    connect(&m_network, &SharedNetwork::modelFailed, this, [this](const QString&, const QString& message) {
+        tell(message);
+        emit gaveUp(kBadInput);
+    });
+    connect(&m_network, &SharedNetwork::networkFailed, this, [this](const QString& message) {
+        tell(tr("the network stopped: %1").arg(message));
+        emit gaveUp(1);
+    });
+    WatchSettings watch = readWatchSettings(m_profile.watchPath());
+    m_services.apply(watch);
+    m_network.openModel(options.model.value_or(m_state.model));
+    for (const QString& source : sourcesOf(options, m_state, watch))
+        open(source);
+}
+
+Headless::~Headless() = default;
+
+void Headless::open(const QString& source) {
+    m_engines.push_back(std::make_unique<Engine>(m_profile.storePath(), &m_network));
+    Engine& engine = *m_engines.back();
+    m_services.attach(engine);
+    // Drawn only for videos around alerts.
+    const auto& alerts = m_services.settings().alerts;
+    engine.setWatched(
+        std::any_of(alerts.begin(), alerts.end(), [](const auto& rule) { return rule.record; }));
+    if (m_state.rule) engine.setRule(*m_state.rule);
+    engine.setRequest(m_state.request);
+    connect(&engine, &Engine::sourceReported, this,
+            [this, &engine](const SourceReport& report) { onReport(engine, report); });
+    connect(&engine.recorder(), &Recorder::failing, this,
+            [](const QString& message) { tell(tr("measurements are not kept: %1").arg(message)); });
+    connect(&engine.recorder(), &Recorder::recovered, this, [] { tell(tr("measurements are kept again")); });
+    if (!wantsPassword(source)) return start(engine, source);
+    m_services.secrets().find(
+        source, [this, &engine, source](const std::optional<QString>& whole, const QString& problem) {
+            if (whole) return start(engine, *whole);
+            tell(tr("%1: its password is not in the keychain: %2").arg(source, problem));
+            emit gaveUp(kBadInput);
+        });
+}
+
+void Headless::start(Engine& engine, const QString& source) {
+    engine.openSource(source);
+    m_services.sourceOpened(engine);
+}
+
+void Headless::onReport(Engine& engine, const SourceReport& report) {
+    const pipeline::SourceState state = report.status.state;
+    const auto before = m_told.find(&engine);
+    if (before != m_told.end() && before->second == state) return;
+    m_told[&engine] = state;
+    QString line = report.name + QStringLiteral(": ") + QLatin1String(pipeline::stateName(state));
+    if (!report.status.message.empty() && state != pipeline::SourceState::Live)
+        line += QStringLiteral(" (") + QString::fromStdString(report.status.message) + QLatin1Char(')');
+    tell(line);
+    if (state == pipeline::SourceState::Failed) emit gaveUp(kBadInput);
+}
+
+void Headless::onModel(const ModelFactsPtr& facts) {
+    tell(tr("model %1").arg(facts->random ? tr("of random weights: labels mean nothing") : facts->name));
+    Request request = m_state.request;
+    if (m_state.ownSchedule) request.schedule = facts->schedule;
+    for (const auto& engine : m_engines)
+        engine->setRequest(m_services.requestFor(*engine, request));
+}
+
+int runHeadless(int& argc, char** argv, const Options& options) {
+    QCoreApplication application(argc, argv);
+    UnixSignals signals_;
+    QObject::connect(&signals_, &UnixSignals::endWanted, &application, [] { QCoreApplication::exit(0); });
+    try {
+        Headless headless(options);
+        // Queued: it may give up before the loop runs.
+        QObject::connect(
+            &headless, &Headless::gaveUp, &application, [](int status) { QCoreApplication::exit(status); },
+            Qt::QueuedConnection);
+        if (options.afterGiven)
+            QTimer::singleShot(static_cast<int>(options.after * 1000), &application,
+                               [] { QCoreApplication::exit(0); });
+        notifySystemd("READY=1");
+        const int status = QCoreApplication::exec();
+        notifySystemd("STOPPING=1");
+        return status;
+    } catch (const WatchError& error) {
+        tell(QString::fromUtf8(error.what()));
+        return kBadInput;
+    }
+}
+
+}  // namespace mpm::gui

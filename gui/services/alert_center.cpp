@@ -1,0 +1,115 @@
+#include "gui/services/alert_center.hpp"
+
+#include <QDBusConnection>
+#include <QDBusMessage>
+#include <QProcess>
+#include <QVariantMap>
+
+namespace mpm::gui {
+
+namespace {
+
+/// Not by what it shows, but whether anything of now arrives.
+std::optional<bool> isDown(const Engine& engine) {
+    using State = pipeline::SourceState;
+    if (engine.paused() || engine.sourceName().isEmpty()) return std::nullopt;
+    const State state = engine.report().status.state;
+    return state != State::Live && state != State::Ended;
+}
+
+QString numberText(const pipeline::AlertRule& rule, double value) {
+    return rule.of == pipeline::AlertRule::Of::Tokens ? QString::number(value, 'f', 0)
+                                                      : QString::number(value, 'f', 2);
+}
+
+}  // namespace
+
+QString describeAlert(const pipeline::AlertRule& rule, double value) {
+    using Of = pipeline::AlertRule::Of;
+    if (rule.of == Of::SourceDown) return AlertCenter::tr("the source is down");
+    const QString what = rule.of == Of::Tokens      ? AlertCenter::tr("tokens")
+                         : rule.of == Of::Luminance ? AlertCenter::tr("luminance")
+                                                    : QString::fromStdString(rule.label);
+    const QString where =
+        rule.region.empty() ? QString() : AlertCenter::tr(" in %1").arg(QString::fromStdString(rule.region));
+    const QString said =
+        rule.above ? AlertCenter::tr("%1%2 above %3: %4") : AlertCenter::tr("%1%2 below %3: %4");
+    return said.arg(what, where, numberText(rule, rule.threshold), numberText(rule, value));
+}
+
+void notifyDesktop(const QString& title, const QString& text) {
+    QDBusMessage call = QDBusMessage::createMethodCall(
+        QStringLiteral("org.freedesktop.Notifications"), QStringLiteral("/org/freedesktop/Notifications"),
+        QStringLiteral("org.freedesktop.Notifications"), QStringLiteral("Notify"));
+    call.setArguments({QStringLiteral("MPM Monitor"), 0u, QStringLiteral("mpm-monitor"), title, text,
+                       QStringList(), QVariantMap(), -1});
+    QDBusConnection::sessionBus().send(call);
+}
+
+AlertCenter::AlertCenter(Engine& engine, QObject* parent) : QObject(parent), m_engine(engine) {
+    qRegisterMetaType<AlertNotice>();
+    connect(&engine, &Engine::measured, this, &AlertCenter::onMeasured);
+    connect(&m_clock, &QTimer::timeout, this, &AlertCenter::onClock);
+    m_clock.start(500);
+}
+
+void AlertCenter::setRules(const std::vector<pipeline::AlertRule>& rules) {
+    m_watch.setRules(rules);
+}
+
+void AlertCenter::onMeasured(const pipeline::Measurement& measurement, const AnalysisPtr& analysis) {
+    if (analysis->repeat) return;
+    pipeline::AlertInput input;
+    input.tokens = measurement.tokensKept();
+    input.luminance = measurement.luminance;
+    input.labels = analysis->model->labels;
+    input.classShares = measurement.classShares;
+    input.regions = measurement.regions;
+    look(input);
+}
+
+void AlertCenter::onClock() {
+    pipeline::AlertInput input;
+    input.sourceDown = isDown(m_engine);
+    look(input);
+}
+
+void AlertCenter::look(const pipeline::AlertInput& input) {
+    for (const pipeline::Alert& alert : m_watch.update(input, pipeline::AlertWatch::Clock::now()))
+        for (const pipeline::AlertRule& rule : m_watch.rules())
+            if (rule.name == alert.rule) {
+                raise(rule, alert.value);
+                break;
+            }
+}
+
+void AlertCenter::raise(const pipeline::AlertRule& rule, double value) {
+    const AlertNotice notice{QDateTime::currentDateTime(),      m_engine.sourceName(),
+                             QString::fromStdString(rule.name), value,
+                             describeAlert(rule, value),        rule.record};
+    m_engine.noteEvent(QStringLiteral("alert"), notice.rule + QStringLiteral(": ") + notice.text);
+    if (rule.desktop) notifyDesktop(notice.rule, notice.source + QStringLiteral(": ") + notice.text);
+    if (!rule.command.empty()) runCommand(rule, notice);
+    emit raised(notice);
+}
+
+/// Without a shell: what a source or a class is called never becomes a command.
+void AlertCenter::runCommand(const pipeline::AlertRule& rule, const AlertNotice& notice) {
+    QStringList words = QProcess::splitCommand(QString::fromStdString(rule.command));
+    if (words.isEmpty()) return;
+    QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+    environment.insert(QStringLiteral("MPM_ALERT"), notice.rule);
+    environment.insert(QStringLiteral("MPM_SOURCE"), notice.source);
+    environment.insert(QStringLiteral("MPM_VALUE"), QString::number(notice.value));
+    environment.insert(QStringLiteral("MPM_TEXT"), notice.text);
+    QProcess process;
+    process.setProgram(words.takeFirst());
+    process.setArguments(words);
+    process.setProcessEnvironment(environment);
+    process.setStandardOutputFile(QProcess::nullDevice());
+    if (!process.startDetached())
+        emit failed(tr("alert '%1': the command '%2' cannot be started: %3")
+                        .arg(notice.rule, process.program(), process.errorString()));
+}
+
+}  // namespace mpm::gui

@@ -1,0 +1,196 @@
+#include "gui/services/mqtt_publisher.hpp"
+
+#include <mosquitto.h>
+
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+
+namespace mpm::gui {
+
+namespace {
+
+constexpr int kKeepAlive = 30;
+constexpr qint64 kEvery = 1'000;  // milliseconds between two measurements of a source
+
+QByteArray compact(const QJsonObject& json) {
+    return QJsonDocument(json).toJson(QJsonDocument::Compact);
+}
+
+QJsonObject stateOf(const pipeline::Measurement& m) {
+    QJsonObject regions;
+    for (const pipeline::RegionReading& region : m.regions)
+        regions[QString::fromStdString(region.name)] = region.tokens;
+    return {{QStringLiteral("time"), QString::fromStdString(pipeline::timeText(m.time))},
+            {QStringLiteral("frame"), qint64(m.frame)},
+            {QStringLiteral("tokens_in"), m.tokensIn},
+            {QStringLiteral("tokens_kept"), m.tokensKept()},
+            {QStringLiteral("luminance"), m.luminance},
+            {QStringLiteral("night"), m.phase == pipeline::Phase::Night},
+            {QStringLiteral("network_ms"), m.networkMs},
+            {QStringLiteral("regions"), regions}};
+}
+
+/// Once a process, and never undone: other publishers may still run.
+void initLibrary() {
+    static const int once = mosquitto_lib_init();
+    Q_UNUSED(once)
+}
+
+}  // namespace
+
+QString topicWord(const QString& text) {
+    QString word;
+    for (const QChar c : text) {
+        const bool plain = c.isDigit() || (c.isLetter() && c.unicode() < 128);
+        if (plain)
+            word += c.toLower();
+        else if (!word.endsWith(QLatin1Char('_')) && !word.isEmpty())
+            word += QLatin1Char('_');
+    }
+    while (word.endsWith(QLatin1Char('_')))
+        word.chop(1);
+    return word.isEmpty() ? QStringLiteral("source") : word;
+}
+
+void MqttPublisher::Close::operator()(mosquitto* client) const {
+    mosquitto_destroy(client);
+}
+
+MqttPublisher::MqttPublisher(const MqttSettings& settings, const QString& password, const QString& profile,
+                             QObject* parent)
+    : QObject(parent), m_settings(settings), m_profile(topicWord(profile)) {
+    initLibrary();
+    m_client.reset(mosquitto_new(nullptr, true, this));
+    mosquitto* client = m_client.get();
+    if (!settings.user.isEmpty())
+        mosquitto_username_pw_set(client, settings.user.toUtf8().constData(), password.toUtf8().constData());
+    if (settings.tls) mosquitto_tls_set(client, nullptr, "/etc/ssl/certs", nullptr, nullptr, nullptr);
+    mosquitto_connect_callback_set(client, [](mosquitto*, void* self, int result) {
+        static_cast<MqttPublisher*>(self)->onConnect(result);
+    });
+    mosquitto_disconnect_callback_set(client, [](mosquitto*, void* self, int reason) {
+        static_cast<MqttPublisher*>(self)->onDisconnect(reason);
+    });
+    mosquitto_reconnect_delay_set(client, 1, 60, true);
+    // The broker itself says it when this program is gone.
+    mosquitto_will_set(client, availability().toUtf8().constData(), 7, "offline", 1, true);
+    mosquitto_connect_async(client, settings.host.toUtf8().constData(), settings.port, kKeepAlive);
+    mosquitto_loop_start(client);
+}
+
+MqttPublisher::~MqttPublisher() {
+    if (m_connected) send(availability(), "offline", true);
+    mosquitto_disconnect(m_client.get());
+    mosquitto_loop_stop(m_client.get(), false);
+}
+
+/// In the library's thread, as onDisconnect.
+void MqttPublisher::onConnect(int result) {
+    const QString message = result == 0 ? QString() : QString::fromLatin1(mosquitto_connack_string(result));
+    QMetaObject::invokeMethod(this, [this, result, message] {
+        m_connected = result == 0;
+        if (m_connected) {
+            send(availability(), "online", true);
+            for (const auto& [source, state] : m_lastStates) {
+                announce(source);
+                send(topicOf(source) + QStringLiteral("/source"), state, true);
+            }
+        }
+        emit connectedChanged(m_connected, message);
+    });
+}
+
+void MqttPublisher::onDisconnect(int reason) {
+    const QString message = QString::fromLatin1(mosquitto_strerror(reason));
+    QMetaObject::invokeMethod(this, [this, message] {
+        if (!m_connected.exchange(false)) return;
+        emit connectedChanged(false, message);
+    });
+}
+
+QString MqttPublisher::availability() const {
+    return m_settings.prefix + QLatin1Char('/') + m_profile + QStringLiteral("/availability");
+}
+
+QString MqttPublisher::topicOf(const QString& source) const {
+    return m_settings.prefix + QLatin1Char('/') + m_profile + QLatin1Char('/') + topicWord(source);
+}
+
+void MqttPublisher::send(const QString& topic, const QByteArray& payload, bool retain) {
+    mosquitto_publish(m_client.get(), nullptr, topic.toUtf8().constData(), int(payload.size()),
+                      payload.constData(), 1, retain);
+}
+
+void MqttPublisher::publish(const QString& source, const pipeline::Measurement& measurement) {
+    if (!m_connected) return;  // what is old when the broker is back is of no use to it
+    QElapsedTimer& sent = m_sent[source];
+    if (sent.isValid() && sent.elapsed() < kEvery) return;
+    sent.start();
+    send(topicOf(source) + QStringLiteral("/state"), compact(stateOf(measurement)), true);
+}
+
+void MqttPublisher::publishState(const QString& source, bool up, const QString& state) {
+    const QByteArray payload = compact(
+        {{QStringLiteral("up"), up}, {QStringLiteral("state"), state}, {QStringLiteral("name"), source}});
+    const bool fresh = m_lastStates.find(source) == m_lastStates.end();
+    if (!fresh && m_lastStates[source] == payload) return;
+    m_lastStates[source] = payload;
+    if (!m_connected) return;
+    if (fresh) announce(source);
+    send(topicOf(source) + QStringLiteral("/source"), payload, true);
+}
+
+void MqttPublisher::publishAlert(const AlertNotice& notice) {
+    send(topicOf(notice.source) + QStringLiteral("/alert"),
+         compact({{QStringLiteral("time"), notice.time.toUTC().toString(Qt::ISODateWithMs)},
+                  {QStringLiteral("source"), notice.source},
+                  {QStringLiteral("rule"), notice.rule},
+                  {QStringLiteral("value"), notice.value},
+                  {QStringLiteral("text"), notice.text}}),
+         false);
+}
+
+void MqttPublisher::announceSensor(const QString& source, const char* kind, const char* id,
+                                   const QString& name, const char* value, const char* unit) {
+    const QString device = QStringLiteral("mpm_%1_%2").arg(m_profile, topicWord(source));
+    const QString unique = device + QLatin1Char('_') + QLatin1String(id);
+    const bool binary = qstrcmp(kind, "binary_sensor") == 0;
+    const QString part = qstrcmp(id, "source") == 0  ? QStringLiteral("/source")
+                         : qstrcmp(id, "alert") == 0 ? QStringLiteral("/alert")
+                                                     : QStringLiteral("/state");
+    QJsonObject json{
+        {QStringLiteral("name"), name},
+        {QStringLiteral("unique_id"), unique},
+        {QStringLiteral("object_id"), unique},
+        {QStringLiteral("state_topic"), topicOf(source) + part},
+        {QStringLiteral("value_template"), QLatin1String(value)},
+        {QStringLiteral("availability_topic"), availability()},
+        {QStringLiteral("device"), QJsonObject{{QStringLiteral("identifiers"), QJsonArray{device}},
+                                               {QStringLiteral("name"), QStringLiteral("MPM ") + source},
+                                               {QStringLiteral("manufacturer"), QStringLiteral("MPM")},
+                                               {QStringLiteral("model"), QStringLiteral("mpm-monitor")}}}};
+    if (unit != nullptr) json[QStringLiteral("unit_of_measurement")] = QLatin1String(unit);
+    if (!binary && part == QStringLiteral("/state"))
+        json[QStringLiteral("state_class")] = QStringLiteral("measurement");
+    if (qstrcmp(id, "source") == 0) json[QStringLiteral("device_class")] = QStringLiteral("connectivity");
+    send(QStringLiteral("%1/%2/%3/%4/config")
+             .arg(m_settings.discovery, QLatin1String(kind), device, QLatin1String(id)),
+         compact(json), true);
+}
+
+void MqttPublisher::announce(const QString& source) {
+    if (m_settings.discovery.isEmpty()) return;
+    announceSensor(source, "sensor", "tokens", tr("Tokens kept"), "{{ value_json.tokens_kept }}", "tokens");
+    announceSensor(source, "sensor", "luminance", tr("Luminance"),
+                   "{{ (value_json.luminance * 100) | round(1) }}", "%");
+    announceSensor(source, "sensor", "network", tr("Network time"), "{{ value_json.network_ms | round(1) }}",
+                   "ms");
+    announceSensor(source, "sensor", "alert", tr("Last alert"), "{{ value_json.text }}", nullptr);
+    announceSensor(source, "binary_sensor", "night", tr("Night"), "{{ 'ON' if value_json.night else 'OFF' }}",
+                   nullptr);
+    announceSensor(source, "binary_sensor", "source", tr("Source"), "{{ 'ON' if value_json.up else 'OFF' }}",
+                   nullptr);
+}
+
+}  // namespace mpm::gui

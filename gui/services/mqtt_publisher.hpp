@@ -1,0 +1,63 @@
+// Tells an MQTT broker what is measured, and Home Assistant what to make of it.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include <QElapsedTimer>
+#include <QObject>
+
+#include "gui/services/alert_center.hpp"
+#include "gui/services/watch_settings.hpp"
+
+struct mosquitto;
+
+namespace mpm::gui {
+
+/// Connects and reconnects by itself, in a thread of the library's; every call here returns at once.
+class MqttPublisher : public QObject {
+    Q_OBJECT
+public:
+    /// `profile` tells two monitors at one broker apart.
+    MqttPublisher(const MqttSettings& settings, const QString& password, const QString& profile,
+                  QObject* parent = nullptr);
+    ~MqttPublisher() override;
+
+    bool connected() const { return m_connected; }
+    /// At most once a second a source; the newest measurement counts.
+    void publish(const QString& source, const pipeline::Measurement& measurement);
+    void publishState(const QString& source, bool up, const QString& state);
+    void publishAlert(const AlertNotice& notice);
+
+    /// PREFIX/PROFILE/SOURCE, the last two with letters, digits and '_' only.
+    QString topicOf(const QString& source) const;
+
+signals:
+    void connectedChanged(bool connected, const QString& message);
+
+private:
+    void announce(const QString& source);
+    void announceSensor(const QString& source, const char* kind, const char* id, const QString& name,
+                        const char* value, const char* unit);
+    void send(const QString& topic, const QByteArray& payload, bool retain);
+    QString availability() const;
+    void onConnect(int result);
+    void onDisconnect(int reason);
+
+    struct Close {
+        void operator()(mosquitto* client) const;
+    };
+    const MqttSettings m_settings;
+    const QString m_profile;
+    std::unique_ptr<mosquitto, Close> m_client;
+    std::atomic<bool> m_connected{false};
+    std::map<QString, QElapsedTimer> m_sent;     // by source: the last measurement
+    std::map<QString, QByteArray> m_lastStates;  // by source; sent again after a reconnection
+};
+
+/// Letters and digits of `text`, runs of anything else as one '_'.
+QString topicWord(const QString& text);
+
+}  // namespace mpm::gui

@@ -1,0 +1,183 @@
+#include "gui/services/services.hpp"
+
+#include <QDateTime>
+
+namespace mpm::gui {
+
+namespace {
+
+QString wordsUnder(const RenderedFrame& drawn) {
+    const Analysis& analysis = *drawn.analysis;
+    const auto time =
+        std::chrono::duration_cast<pipeline::Millis>(analysis.frame.time.time_since_epoch()).count();
+    return QStringLiteral("%1  %2 of %3 tokens  %4 ms")
+        .arg(QDateTime::fromMSecsSinceEpoch(time).toString(Qt::ISODate))
+        .arg(analysis.tokensKept())
+        .arg(analysis.tokensIn())
+        .arg(analysis.networkMs(), 0, 'f', 0);
+}
+
+}  // namespace
+
+Services::Services(const QString& profile, const QString& videos, QObject* parent)
+    : QObject(parent), m_profile(profile), m_videos(videos) {}
+
+Services::~Services() = default;
+
+void Services::apply(const WatchSettings& settings) {
+    const WatchSettings before = std::exchange(m_settings, settings);
+    for (auto& [engine, attached] : m_attached) {
+        attached.alerts->setRules(settings.alerts);
+        if (!settings.keepsPictures) attached.video->forget();
+        sourceOpened(*const_cast<Engine*>(engine));
+    }
+    if (!(before.mqtt == settings.mqtt)) applyMqtt(settings.mqtt);
+    if (!(before.metrics == settings.metrics)) applyMetrics(settings.metrics);
+}
+
+void Services::applyMqtt(const MqttSettings& settings) {
+    m_mqtt.reset();
+    if (!settings.on) return;
+    if (settings.user.isEmpty()) return startMqtt({});
+    const QString key =
+        QStringLiteral("mqtt://%1@%2:%3").arg(settings.user, settings.host).arg(settings.port);
+    m_secrets.find(key, [this, key](const std::optional<QString>& password, const QString& problem) {
+        if (!password)
+            emit said(tr("MQTT: the password of %1 is not in the keychain: %2").arg(key, problem), true);
+        else
+            startMqtt(*password);
+    });
+}
+
+void Services::startMqtt(const QString& password) {
+    m_mqtt = std::make_unique<MqttPublisher>(m_settings.mqtt, password, m_profile);
+    const QString broker = m_settings.mqtt.host + QLatin1Char(':') + QString::number(m_settings.mqtt.port);
+    connect(m_mqtt.get(), &MqttPublisher::connectedChanged, this,
+            [this, broker](bool connected, const QString& message) {
+                emit said(connected ? tr("MQTT: connected to %1").arg(broker)
+                                    : tr("MQTT: not connected to %1: %2").arg(broker, message),
+                          !connected);
+            });
+    for (const auto& [engine, attached] : m_attached)
+        if (!engine->sourceName().isEmpty()) onState(*engine, engine->report());
+}
+
+void Services::applyMetrics(const MetricsSettings& settings) {
+    m_metrics.reset();
+    if (!settings.on) return;
+    try {
+        m_metrics = std::make_unique<MetricsEndpoint>(settings);
+    } catch (const std::exception& error) {
+        emit said(tr("Metrics: %1").arg(QString::fromUtf8(error.what())), true);
+    }
+}
+
+void Services::attach(Engine& engine) {
+    Attached attached;
+    attached.alerts = std::make_unique<AlertCenter>(engine);
+    attached.alerts->setRules(m_settings.alerts);
+    attached.video = std::make_unique<VideoRecorder>();
+    connectVideo(*attached.video);
+    attached.video->start();
+    attached.connections = {
+        connect(&engine, &Engine::measured, this,
+                [this, &engine](const auto& measurement, const AnalysisPtr& analysis) {
+                    onMeasured(engine, measurement, analysis);
+                }),
+        connect(&engine, &Engine::sourceReported, this,
+                [this, &engine](const SourceReport& report) { onState(engine, report); }),
+        connect(&engine, &Engine::rendered, this,
+                [this, &engine](const RenderedFrame& drawn) {
+                    if (m_settings.keepsPictures)
+                        m_attached[&engine].video->add(drawn.overlay, wordsUnder(drawn));
+                }),
+        connect(&engine, &QObject::destroyed, this, [this, &engine] { m_attached.erase(&engine); }),
+        connect(attached.alerts.get(), &AlertCenter::raised, this,
+                [this, &engine](const AlertNotice& notice) { onAlert(engine, notice); }),
+        connect(attached.alerts.get(), &AlertCenter::failed, this,
+                [this](const QString& message) { emit said(message, true); })};
+    m_attached[&engine] = std::move(attached);
+}
+
+void Services::detach(Engine& engine) {
+    const auto found = m_attached.find(&engine);
+    if (found == m_attached.end()) return;
+    for (const QMetaObject::Connection& connection : found->second.connections)
+        disconnect(connection);
+    m_attached.erase(found);
+}
+
+void Services::connectVideo(VideoRecorder& video) {
+    connect(&video, &VideoRecorder::started, this, &Services::recordingChanged);
+    connect(&video, &VideoRecorder::finished, this, [this](const QString& file, int frames) {
+        emit said(
+            tr("%1 s of video written to %2").arg(double(frames) / VideoRecorder::kRate, 0, 'f', 1).arg(file),
+            false);
+        emit recordingChanged();
+    });
+    connect(&video, &VideoRecorder::failed, this, [this](const QString& file, const QString& message) {
+        emit said(tr("%1: %2").arg(file, message), true);
+        emit recordingChanged();
+    });
+}
+
+void Services::sourceOpened(Engine& engine) {
+    const SourceWatch& watch = m_settings.of(engine.sourceName());
+    engine.setMasks(watch.masks);
+    engine.setRequest(requestFor(engine, engine.request()));
+}
+
+Request Services::requestFor(const Engine& engine, Request request) const {
+    request.regions = m_settings.of(engine.sourceName()).regions;
+    request.keepsPictures = m_settings.keepsPictures;
+    return request;
+}
+
+void Services::onMeasured(const Engine& engine, const pipeline::Measurement& measurement,
+                          const AnalysisPtr& analysis) {
+    if (analysis->repeat) return;
+    if (m_mqtt) m_mqtt->publish(engine.sourceName(), measurement);
+    if (m_metrics) m_metrics->add(engine.sourceName(), measurement, analysis->model->labels);
+}
+
+void Services::onState(const Engine& engine, const SourceReport& report) {
+    const QString state = QString::fromLatin1(pipeline::stateName(report.status.state));
+    if (m_mqtt) m_mqtt->publishState(engine.sourceName(), report.current(), state);
+    if (m_metrics) m_metrics->setState(engine.sourceName(), report);
+}
+
+void Services::onAlert(Engine& engine, const AlertNotice& notice) {
+    if (m_mqtt) m_mqtt->publishAlert(notice);
+    if (m_metrics) m_metrics->countAlert(notice);
+    if (notice.record && m_settings.keepsPictures)
+        m_attached[&engine].video->recordAround(videoFile(notice.source));
+    emit alerted(notice);
+}
+
+QString Services::videoFile(const QString& source) const {
+    const QString folder = m_settings.videos.isEmpty() ? m_videos : m_settings.videos;
+    const QString time = QDateTime::currentDateTime().toString(QStringLiteral("yyyyMMdd-HHmmss"));
+    return folder + QLatin1Char('/') + topicWord(source) + QLatin1Char('-') + time + QStringLiteral(".mp4");
+}
+
+bool Services::startRecording(Engine& engine) {
+    const auto found = m_attached.find(&engine);
+    if (!m_settings.keepsPictures || found == m_attached.end()) return false;
+    found->second.byHand = true;
+    found->second.video->startRecording(videoFile(engine.sourceName()));
+    return true;
+}
+
+void Services::stopRecording(Engine& engine) {
+    const auto found = m_attached.find(&engine);
+    if (found == m_attached.end()) return;
+    found->second.byHand = false;
+    found->second.video->stopRecording();
+}
+
+bool Services::recording(const Engine& engine) const {
+    const auto found = m_attached.find(&engine);
+    return found != m_attached.end() && found->second.byHand;
+}
+
+}  // namespace mpm::gui

@@ -1,0 +1,180 @@
+#include "gui/services/video_recorder.hpp"
+
+#include <QDir>
+#include <QFile>
+#include <QFileInfo>
+
+#include <opencv2/imgproc.hpp>
+#include <opencv2/videoio.hpp>
+
+#include "pipeline/draw/text.hpp"
+
+namespace mpm::gui {
+
+namespace {
+
+constexpr std::size_t kMostKept = 60;      // pictures; some seconds at the rate of a small machine
+constexpr std::size_t kMostWaiting = 200;  // a disk that does not keep up costs frames, not memory
+constexpr int kStrip = 22;                 // pixels under the picture, for the words
+
+cv::Mat annotated(const QImage& picture, const QString& words) {
+    const QImage bgr = picture.convertToFormat(QImage::Format_BGR888);
+    const cv::Mat seen(bgr.height(), bgr.width(), CV_8UC3, const_cast<uchar*>(bgr.constBits()),
+                       static_cast<std::size_t>(bgr.bytesPerLine()));
+    // Even sides: most encoders want them.
+    cv::Mat frame((seen.rows + kStrip + 1) / 2 * 2, (seen.cols + 1) / 2 * 2, CV_8UC3, cv::Scalar::all(20));
+    seen.copyTo(frame(cv::Rect(0, 0, seen.cols, seen.rows)));
+    pipeline::TextStyle style;
+    style.height = 9;
+    style.colour = cv::Scalar::all(235);
+    pipeline::drawText(frame, words.toStdString(), {6, seen.rows + kStrip - 7}, style);
+    return frame;
+}
+
+/// One file being written; frames are repeated so that it runs as fast as what was seen.
+class Film {
+public:
+    explicit Film(QString file) : m_file(std::move(file)) {}
+    const QString& file() const { return m_file; }
+    int frames() const { return m_frames; }
+
+    void write(const cv::Mat& frame, std::chrono::steady_clock::time_point time) {
+        if (!m_writer.isOpened()) open(frame.size(), time);
+        cv::Mat fitted = frame;
+        if (frame.size() != m_size) cv::resize(frame, fitted, m_size);  // another source, the same film
+        const double seconds = std::chrono::duration<double>(time - m_begun).count();
+        const int due = std::max(m_frames + 1, static_cast<int>(seconds * VideoRecorder::kRate));
+        for (; m_frames < due; ++m_frames)
+            m_writer.write(fitted);
+    }
+
+private:
+    void open(cv::Size size, std::chrono::steady_clock::time_point time) {
+        m_size = size;
+        m_begun = time;
+        QDir().mkpath(QFileInfo(m_file).absolutePath());
+        const int codec = cv::VideoWriter::fourcc('m', 'p', '4', 'v');
+        if (!m_writer.open(m_file.toStdString(), cv::CAP_FFMPEG, codec, VideoRecorder::kRate, size))
+            throw std::runtime_error(
+                VideoRecorder::tr("the video cannot be written; check the folder and the space")
+                    .toStdString());
+    }
+
+    QString m_file;
+    cv::VideoWriter m_writer;
+    cv::Size m_size;
+    std::chrono::steady_clock::time_point m_begun;
+    int m_frames = 0;
+};
+
+}  // namespace
+
+VideoRecorder::VideoRecorder(QObject* parent) : Worker("video", parent) {}
+
+VideoRecorder::~VideoRecorder() {
+    stopRecording();
+    finish();
+}
+
+void VideoRecorder::post(Task task) {
+    m_tasks.push_back(std::move(task));
+    m_changed.notify_all();
+}
+
+void VideoRecorder::trim(Clock::time_point now) {
+    while (!m_kept.empty() && (now - m_kept.front().time > kBefore || m_kept.size() > kMostKept))
+        m_kept.pop_front();
+}
+
+void VideoRecorder::add(const QImage& picture, const QString& words) {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    const Clock::time_point now = Clock::now();
+    const Still still{picture, words, now};
+    if (m_recording && m_until && now > *m_until) {
+        m_recording = false;
+        post({Task::Stop, {}, {}});
+    }
+    if (m_recording && m_tasks.size() < kMostWaiting) post({Task::Write, {}, still});
+    m_kept.push_back(still);
+    trim(now);
+}
+
+void VideoRecorder::begin(const QString& file, std::optional<Clock::time_point> until) {
+    m_recording = true;
+    m_until = until;
+    post({Task::Start, file, {}});
+    if (!until) return;
+    for (const Still& still : m_kept)
+        post({Task::Write, {}, still});
+}
+
+void VideoRecorder::startRecording(const QString& file) {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    if (m_recording) {
+        m_until.reset();  // one around an alert goes on by hand
+        return;
+    }
+    begin(file, std::nullopt);
+}
+
+void VideoRecorder::stopRecording() {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    if (!std::exchange(m_recording, false)) return;
+    m_until.reset();
+    post({Task::Stop, {}, {}});
+}
+
+void VideoRecorder::recordAround(const QString& file) {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    const Clock::time_point until = Clock::now() + kAfter;
+    if (!m_recording)
+        begin(file, until);
+    else if (m_until)
+        m_until = until;
+}
+
+void VideoRecorder::forget() {
+    stopRecording();
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    m_kept.clear();
+}
+
+void VideoRecorder::wake() {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    m_changed.notify_all();
+}
+
+void VideoRecorder::work() {
+    std::unique_ptr<Film> film;
+    const auto close = [&] {
+        if (!film) return;
+        const QString file = film->file();
+        const int frames = film->frames();
+        film.reset();  // the file is whole only now
+        if (frames > 0) emit finished(file, frames);
+    };
+    while (true) {
+        std::unique_lock<std::mutex> lock(m_mutex);
+        m_changed.wait(lock, [this] { return stopping() || !m_tasks.empty(); });
+        if (m_tasks.empty()) break;  // what waits is written even at the end
+        const Task task = std::move(m_tasks.front());
+        m_tasks.pop_front();
+        lock.unlock();
+        try {
+            if (task.kind != Task::Write) close();
+            if (task.kind == Task::Start) {
+                film = std::make_unique<Film>(task.file);
+                emit started(task.file);
+            } else if (task.kind == Task::Write && film) {
+                film->write(annotated(task.still.picture, task.still.words), task.still.time);
+            }
+        } catch (const std::exception& error) {
+            const QString file = film ? film->file() : task.file;
+            film.reset();
+            emit failed(file, QString::fromUtf8(error.what()));
+        }
+    }
+    close();
+}
+
+}  // namespace mpm::gui

@@ -1,0 +1,65 @@
+// What a profile watches for and whom it tells: regions, masks, alerts, MQTT, metrics, further sources. A
+// JSON file beside the profile's settings, the same for the window and for the program without one.
+#pragma once
+
+#include <map>
+#include <stdexcept>
+
+#include <QString>
+#include <QStringList>
+
+#include "pipeline/watch/alert.hpp"
+
+namespace mpm::gui {
+
+struct MqttSettings {
+    bool on = false;
+    QString host = QStringLiteral("localhost");
+    int port = 1883;
+    QString user;  ///< its password lies in the keychain
+    bool tls = false;
+    QString prefix = QStringLiteral("mpm");
+    QString discovery = QStringLiteral("homeassistant");  ///< Home Assistant's prefix; empty: not announced
+
+    bool operator==(const MqttSettings& other) const;
+};
+
+struct MetricsSettings {
+    bool on = false;
+    QString address = QStringLiteral("127.0.0.1");  ///< other machines are let in by naming another one
+    int port = 9464;
+
+    bool operator==(const MetricsSettings& other) const;
+};
+
+/// Of one source, by its name without passwords.
+struct SourceWatch {
+    std::vector<pipeline::Region> regions;
+    std::vector<pipeline::Polygon> masks;
+
+    bool empty() const { return regions.empty() && masks.empty(); }
+};
+
+struct WatchSettings {
+    std::map<QString, SourceWatch> sources;
+    QStringList further;  ///< sources beside the profile's own
+    std::vector<pipeline::AlertRule> alerts;
+    MqttSettings mqtt;
+    MetricsSettings metrics;
+    bool keepsPictures = true;  ///< false: pictures are measured and forgotten
+    QString videos;             ///< folder of recordings; empty: beside the measurements
+
+    const SourceWatch& of(const QString& source) const;
+};
+
+/// The file cannot be read as what it should be. One line that says where.
+class WatchError : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+/// A file that is not there holds the defaults.
+WatchSettings readWatchSettings(const QString& path);
+void writeWatchSettings(const QString& path, const WatchSettings& settings);
+
+}  // namespace mpm::gui

@@ -1,0 +1,67 @@
+// Measurements as JSON, written reading by reading: a month need not fit into memory.
+#include <nlohmann/json.hpp>
+
+#include "pipeline/store/store.hpp"
+
+namespace mpm::pipeline {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr Millis kSlice = std::chrono::hours(1);
+
+Json sharesOf(const std::vector<double>& shares, const std::vector<std::string>& classes) {
+    Json json = Json::object();
+    for (std::size_t id = 0; id < shares.size(); ++id)
+        json[id < classes.size() ? classes[id] : "class_" + std::to_string(id)] = shares[id];
+    return json;
+}
+
+Json jsonOf(const Measurement& m, const std::vector<std::string>& classes) {
+    Json json = {{"time", timeText(m.time)},
+                 {"frame", m.frame},
+                 {"phase", m.phase == Phase::Night ? "night" : "day"},
+                 {"luminance", m.luminance},
+                 {"tokens_in", m.tokensIn},
+                 {"tokens_stages", m.stageTokens},
+                 {"tokens_kept", m.tokensKept()},
+                 {"capture_ms", m.captureMs},
+                 {"network_ms", m.networkMs},
+                 {"encoder_ms", m.encoderMs},
+                 {"merge_ms", m.mergeMs},
+                 {"draw_ms", m.drawMs},
+                 {"dropped", m.dropped},
+                 {"shares", sharesOf(m.classShares, classes)}};
+    for (const RegionReading& region : m.regions)
+        json["regions"][region.name] = {{"patches", region.patches},
+                                        {"tokens", region.tokens},
+                                        {"shares", sharesOf(region.classShares, classes)}};
+    return json;
+}
+
+}  // namespace
+
+std::int64_t Store::exportJson(std::ostream& out, std::int64_t source, Millis from, Millis to,
+                               const std::vector<std::string>& classes) const {
+    const auto [first, last] = extent(source);
+    std::int64_t written = 0;
+    out << "{\"schema\": 1, \"readings\": [";
+    for (Millis at = std::max(from, first); at < std::min(to, last); at += kSlice) {
+        const std::vector<Measurement> slice = measurements(source, at, std::min({at + kSlice, to, last}));
+        for (const Measurement& measurement : slice)
+            out << (written++ > 0 ? ",\n" : "\n") << jsonOf(measurement, classes).dump();
+    }
+    out << "\n], \"events\": [";
+    const char* comma = "\n";
+    for (const Event& event : events(source, from, to)) {
+        out << std::exchange(comma, ",\n")
+            << Json{{"time", timeText(event.time)}, {"kind", event.kind}, {"text", event.text}}.dump();
+    }
+    out << "\n]}\n";
+    if (!out.flush())
+        throw StoreError(StoreError::Kind::DiskFull, "the JSON could not be written: is the disk full?");
+    return written;
+}
+
+}  // namespace mpm::pipeline

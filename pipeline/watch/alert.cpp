@@ -1,0 +1,104 @@
+#include "pipeline/watch/alert.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace mpm::pipeline {
+
+namespace {
+
+void checkRule(const AlertRule& rule) {
+    CV_Check(rule.name.size(), !rule.name.empty(), "name: expected one for every rule");
+    CV_Check(rule.threshold, rule.threshold >= 0, "threshold: expected 0 or more");
+    CV_Check(double(rule.hold.count()), rule.hold.count() >= 0, "hold: expected no negative time");
+    CV_Check(double(rule.coolDown.count()), rule.coolDown.count() >= 0,
+             "cool-down: expected no negative time");
+    if (rule.of == AlertRule::Of::ClassShare)
+        CV_Check(rule.label.size(), !rule.label.empty(), "label: expected the name of a class");
+}
+
+const RegionReading* regionOf(const AlertRule& rule, const AlertInput& input) {
+    for (const RegionReading& reading : input.regions)
+        if (reading.name == rule.region) return &reading;
+    return nullptr;
+}
+
+std::optional<double> shareOf(const AlertRule& rule, const AlertInput& input) {
+    const RegionReading* region = rule.region.empty() ? nullptr : regionOf(rule, input);
+    if (!rule.region.empty() && region == nullptr) return std::nullopt;
+    const std::vector<double>& shares = region != nullptr ? region->classShares : input.classShares;
+    const auto label = std::find(input.labels.begin(), input.labels.end(), rule.label);
+    const auto id = static_cast<std::size_t>(label - input.labels.begin());
+    if (label == input.labels.end() || id >= shares.size()) return std::nullopt;
+    return shares[id];
+}
+
+std::optional<double> tokensOf(const AlertRule& rule, const AlertInput& input) {
+    if (rule.region.empty()) return input.tokens ? std::optional<double>(*input.tokens) : std::nullopt;
+    const RegionReading* region = regionOf(rule, input);
+    return region != nullptr ? std::optional<double>(region->tokens) : std::nullopt;
+}
+
+bool fulfilled(const AlertRule& rule, double value) {
+    if (rule.of == AlertRule::Of::SourceDown) return value > 0;
+    return rule.above ? value > rule.threshold : value < rule.threshold;
+}
+
+}  // namespace
+
+bool operator==(const AlertRule& a, const AlertRule& b) {
+    const auto all = [](const AlertRule& r) {
+        return std::tie(r.name, r.of, r.region, r.label, r.above, r.threshold, r.hold, r.coolDown, r.desktop,
+                        r.record, r.command);
+    };
+    return all(a) == all(b);
+}
+
+std::optional<double> valueFor(const AlertRule& rule, const AlertInput& input) {
+    switch (rule.of) {
+        case AlertRule::Of::Tokens:
+            return tokensOf(rule, input);
+        case AlertRule::Of::ClassShare:
+            return shareOf(rule, input);
+        case AlertRule::Of::Luminance:
+            return input.luminance;
+        case AlertRule::Of::SourceDown:
+            return input.sourceDown ? std::optional<double>(*input.sourceDown ? 1 : 0) : std::nullopt;
+    }
+    return std::nullopt;
+}
+
+void AlertWatch::setRules(const std::vector<AlertRule>& rules) {
+    std::vector<State> states(rules.size());
+    for (std::size_t i = 0; i < rules.size(); ++i) {
+        checkRule(rules[i]);
+        const auto before = std::find(m_rules.begin(), m_rules.end(), rules[i]);
+        if (before != m_rules.end()) states[i] = m_states[static_cast<std::size_t>(before - m_rules.begin())];
+    }
+    m_rules = rules;
+    m_states = std::move(states);
+}
+
+std::vector<Alert> AlertWatch::update(const AlertInput& input, Clock::time_point now) {
+    std::vector<Alert> alerts;
+    for (std::size_t i = 0; i < m_rules.size(); ++i) {
+        const AlertRule& rule = m_rules[i];
+        State& state = m_states[i];
+        const std::optional<double> value = valueFor(rule, input);
+        if (!value) continue;
+        if (!fulfilled(rule, *value)) {
+            state.since.reset();
+            state.open = false;
+            continue;
+        }
+        if (!state.since) state.since = now;
+        const bool cooled = !state.told || now - *state.told >= rule.coolDown;
+        if (state.open || now - *state.since < rule.hold || !cooled) continue;
+        state.open = true;
+        state.told = now;
+        alerts.push_back({rule.name, *value});
+    }
+    return alerts;
+}
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,73 @@
+// Rules that watch a measurement: over (or under) a threshold for a time, then not again for another.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/watch/region.hpp"
+
+namespace mpm::pipeline {
+
+struct AlertRule {
+    enum class Of { Tokens, ClassShare, Luminance, SourceDown };
+
+    std::string name;
+    Of of = Of::Tokens;
+    std::string region;    ///< empty: the whole picture; not for luminance and source
+    std::string label;     ///< ClassShare: the class's name
+    bool above = true;     ///< or below
+    double threshold = 0;  ///< tokens kept; share and luminance 0..1; SourceDown has none
+    std::chrono::milliseconds hold{0};
+    std::chrono::milliseconds coolDown{60'000};  ///< from one alert to the next of the same rule
+
+    bool desktop = true;  ///< a notification of the desktop
+    bool record = false;  ///< a video around it
+    std::string command;  ///< program and arguments, run without a shell; empty: none
+};
+
+/// What a rule looks at. A value that is not there leaves every rule on it as it was.
+struct AlertInput {
+    std::optional<int> tokens;
+    std::optional<double> luminance;
+    std::vector<std::string> labels;  ///< names by class id
+    std::vector<double> classShares;  ///< of the whole picture
+    std::vector<RegionReading> regions;
+    std::optional<bool> sourceDown;
+};
+
+struct Alert {
+    std::string rule;
+    double value = 0;
+};
+
+/// The state of one list of rules for one source. `now` is a clock that never jumps.
+class AlertWatch {
+public:
+    using Clock = std::chrono::steady_clock;
+
+    /// Throws cv::Exception where a rule makes no sense. Rules that stay the same keep their state.
+    void setRules(const std::vector<AlertRule>& rules);
+    const std::vector<AlertRule>& rules() const { return m_rules; }
+
+    /// Rules whose condition has now held long enough. One alert an episode: a condition that goes on is
+    /// told once.
+    std::vector<Alert> update(const AlertInput& input, Clock::time_point now);
+
+private:
+    struct State {
+        std::optional<Clock::time_point> since;  ///< the condition holds since then
+        std::optional<Clock::time_point> told;   ///< last alert
+        bool open = false;                       ///< told in this episode
+    };
+    std::vector<AlertRule> m_rules;
+    std::vector<State> m_states;
+};
+
+/// The value a rule looks at, where the input has it.
+std::optional<double> valueFor(const AlertRule& rule, const AlertInput& input);
+
+bool operator==(const AlertRule& a, const AlertRule& b);
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,86 @@
+#include "pipeline/watch/region.hpp"
+
+#include <set>
+
+#include <opencv2/imgproc.hpp>
+
+namespace mpm::pipeline {
+
+namespace {
+
+constexpr int kShift = 4;  // fillPoly's sub-pixel bits
+
+std::vector<cv::Point> inPixels(const Polygon& outline, cv::Size size) {
+    std::vector<cv::Point> points;
+    for (const cv::Point2d& corner : outline)
+        points.emplace_back(cvRound((corner.x * size.width - 0.5) * (1 << kShift)),
+                            cvRound((corner.y * size.height - 0.5) * (1 << kShift)));
+    return points;
+}
+
+void fill(cv::Mat& picture, const Polygon& outline, const cv::Scalar& colour) {
+    if (outline.size() < 3) return;
+    cv::fillPoly(picture, std::vector<std::vector<cv::Point>>{inPixels(outline, picture.size())}, colour,
+                 cv::LINE_8, kShift);
+}
+
+template <typename Id>
+std::vector<double> sharesUnder(const cv::Mat& mask, const cv::Mat& labels, int classes) {
+    std::vector<double> shares(static_cast<std::size_t>(classes), 0.0);
+    double inside = 0;
+    for (int y = 0; y < labels.rows; ++y) {
+        const uchar* covered = mask.ptr<uchar>(y);
+        const Id* ids = labels.ptr<Id>(y);
+        for (int x = 0; x < labels.cols; ++x) {
+            if (covered[x] == 0) continue;
+            ++inside;
+            if (static_cast<int>(ids[x]) < classes) ++shares[ids[x]];
+        }
+    }
+    if (inside == 0) return {};
+    for (double& share : shares)
+        share /= inside;
+    return shares;
+}
+
+}  // namespace
+
+bool contains(const Polygon& outline, cv::Point2d point) {
+    bool inside = false;
+    for (std::size_t i = 0, j = outline.size() - 1; i < outline.size(); j = i++) {
+        const cv::Point2d &a = outline[i], &b = outline[j];
+        if ((a.y > point.y) == (b.y > point.y)) continue;
+        if (point.x < a.x + (b.x - a.x) * (point.y - a.y) / (b.y - a.y)) inside = !inside;
+    }
+    return inside;
+}
+
+RegionReading readRegion(const Region& region, const cv::Mat& labels, const cv::Mat& map, cv::Size grid,
+                         int classes) {
+    CV_Check(labels.type(), labels.type() == CV_8U || labels.type() == CV_16U,
+             "labels: expected 8-bit or 16-bit ids");
+    CV_Check(map.total(), static_cast<int>(map.total()) == grid.area(),
+             "map: expected one cluster for each place of the grid");
+    RegionReading reading;
+    reading.name = region.name;
+    std::set<int> tokens;
+    for (int i = 0; i < grid.area(); ++i) {
+        const cv::Point2d middle((i % grid.width + 0.5) / grid.width, (i / grid.width + 0.5) / grid.height);
+        if (!contains(region.outline, middle)) continue;
+        ++reading.patches;
+        tokens.insert(map.at<int>(i));
+    }
+    reading.tokens = static_cast<int>(tokens.size());
+    cv::Mat mask = cv::Mat::zeros(labels.size(), CV_8U);
+    fill(mask, region.outline, cv::Scalar(255));
+    reading.classShares = labels.type() == CV_8U ? sharesUnder<uchar>(mask, labels, classes)
+                                                 : sharesUnder<ushort>(mask, labels, classes);
+    return reading;
+}
+
+void applyMasks(cv::Mat& picture, const std::vector<Polygon>& masks) {
+    for (const Polygon& mask : masks)
+        fill(picture, mask, cv::Scalar::all(0));
+}
+
+}  // namespace mpm::pipeline

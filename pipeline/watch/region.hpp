@@ -1,0 +1,37 @@
+// Parts of a picture: polygons with statistics of their own, and masks that nobody looks behind.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <opencv2/core.hpp>
+
+namespace mpm::pipeline {
+
+/// Corners in 0..1 across and down, so that it holds for any picture size.
+using Polygon = std::vector<cv::Point2d>;
+
+struct Region {
+    std::string name;
+    Polygon outline;  ///< at least three corners
+};
+
+/// What one analysed picture holds inside a region.
+struct RegionReading {
+    std::string name;
+    int patches = 0;                  ///< image tokens whose middle lies inside
+    int tokens = 0;                   ///< tokens kept that stand for any of them
+    std::vector<double> classShares;  ///< of the region's own pixels, by class id; empty where it has none
+};
+
+/// Whether a point lies inside, by the even-odd rule.
+bool contains(const Polygon& outline, cv::Point2d point);
+
+/// labels: CV_8U or CV_16U ids; map: CV_32S, cluster of each image token (row by row over `grid`).
+RegionReading readRegion(const Region& region, const cv::Mat& labels, const cv::Mat& map, cv::Size grid,
+                         int classes);
+
+/// Blackens the polygons in a picture, in place. A mask with fewer than three corners covers nothing.
+void applyMasks(cv::Mat& picture, const std::vector<Polygon>& masks);
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,162 @@
+// The program without a window, run from outside on a machine that has no display.
+#include <csignal>
+
+#include <QSettings>
+#include <QTest>
+
+#include "gui/process.hpp"
+#include "gui/services/watch_settings.hpp"
+#include "gui/support.hpp"
+#include "pipeline/store/store.hpp"
+
+using namespace mpm::gui;
+using test::Outcome;
+
+class HeadlessTest : public QObject {
+    Q_OBJECT
+private slots:
+    void initTestCase();
+    void measuresUntilItIsToldToEnd();
+    void usesTheProfileOfTheWindow();
+    void badInputLeavesWith3();
+    void damagedWatchFileIsNoReasonToShowWhatIsMasked();
+    void commandIsRunByAnAlert();
+
+private:
+    void start(QProcess& process, const QStringList& more) {
+        QStringList arguments{QStringLiteral("--headless")};
+        process.start(QStringLiteral(MPM_MONITOR), arguments + more);
+    }
+    static bool comes(QProcess& process, QByteArray& said, const char* words) {
+        return QTest::qWaitFor(
+            [&] {
+                said += process.readAllStandardError();
+                return said.contains(words);
+            },
+            30'000);
+    }
+    QString data(const char* name) const {
+        return m_sandbox.path(QStringLiteral("data/mpm/monitor/") + QLatin1String(name));
+    }
+    QString config(const char* name) const {
+        return m_sandbox.path(QStringLiteral("config/mpm/monitor/") + QLatin1String(name));
+    }
+    test::Sandbox m_sandbox;
+};
+
+void HeadlessTest::initTestCase() {
+    // A program that asks for a display fails here.
+    qputenv("QT_QPA_PLATFORM", "xcb");
+    qunsetenv("DISPLAY");
+    qunsetenv("WAYLAND_DISPLAY");
+}
+
+void HeadlessTest::measuresUntilItIsToldToEnd() {
+    const QString source = m_sandbox.pictures(3, 0);
+    for (const int signal : {SIGTERM, SIGINT}) {
+        const QByteArray name = signal == SIGTERM ? "term" : "int";
+        QProcess process;
+        start(process,
+              {QStringLiteral("--source"), source, QStringLiteral("--profile"), QString::fromLatin1(name)});
+        QByteArray said;
+        QVERIFY2(comes(process, said, "model street"), said.constData());
+        QVERIFY2(comes(process, said, ": live"), said.constData());
+        QTest::qWait(2'500);
+        ::kill(static_cast<pid_t>(process.processId()), signal);
+        QCOMPARE(test::finish(process).status, 0);
+        mpm::pipeline::Store store(data((name + ".sqlite").constData()).toStdString());
+        QVERIFY(store.count(store.source(source.toStdString())) >= 2);
+    }
+}
+
+void HeadlessTest::usesTheProfileOfTheWindow() {
+    const QString source = m_sandbox.pictures(3, 0);
+    {
+        QSettings settings(config("shared.ini"), QSettings::IniFormat);
+        settings.setValue(QStringLiteral("source"), source);
+        settings.setValue(QStringLiteral("schedule"), QStringLiteral("3"));
+    }
+    WatchSettings watch;
+    watch.sources[source].regions = {{"left", {{0, 0}, {0.5, 0}, {0.5, 1}, {0, 1}}}};
+    watch.further = {m_sandbox.path(QStringLiteral("pictures/000.png"))};
+    writeWatchSettings(config("shared.watch.json"), watch);
+    QProcess process;
+    start(process, {QStringLiteral("--profile"), QStringLiteral("shared"), QStringLiteral("--after"),
+                    QStringLiteral("5")});
+    QCOMPARE(test::finish(process).status, 0);
+    mpm::pipeline::Store store(data("shared.sqlite").toStdString());
+    const auto rows =
+        store.measurements(store.source(source.toStdString()), {}, mpm::pipeline::Millis(1LL << 45));
+    QVERIFY(rows.size() >= 2);
+    QCOMPARE(rows.back().stageTokens.size(), size_t(1));  // the profile's schedule, not the model's
+    QCOMPARE(rows.back().regions.size(), size_t(1));
+    QVERIFY(rows.back().regions[0].tokens > 0 && rows.back().regions[0].tokens < rows.back().tokensKept());
+    QVERIFY(store.count(store.source(watch.further[0].toStdString())) >= 1);  // one network, two sources
+}
+
+void HeadlessTest::badInputLeavesWith3() {
+    const QStringList wrong[] = {{QStringLiteral("--source"), QStringLiteral("/nowhere.mp4")},
+                                 {QStringLiteral("--source"), m_sandbox.pictures(1, 0),
+                                  QStringLiteral("--model"), QStringLiteral("/nowhere.onnx")}};
+    for (const QStringList& arguments : wrong) {
+        QProcess process;
+        start(process, arguments);
+        const Outcome outcome = test::finish(process);
+        QCOMPARE(outcome.status, 3);
+        QVERIFY2(outcome.err.contains(QStringLiteral("/nowhere.")), qPrintable(outcome.err));
+    }
+    QProcess process;
+    start(process, {QStringLiteral("--screenshot"), QStringLiteral("x.png")});
+    QCOMPARE(test::finish(process).status, 2);
+}
+
+void HeadlessTest::damagedWatchFileIsNoReasonToShowWhatIsMasked() {
+    QDir().mkpath(m_sandbox.path(QStringLiteral("config/mpm/monitor")));
+    for (const char* content :
+         {"{\"sources\": ", "{\"sources\": {\"demo\": {\"masks\": [[[0, 0], [1, 1]]]}}}",
+          "{\"alerts\": [{\"name\": \"x\", \"of\": \"moon\"}]}"}) {
+        QFile file(config("damaged.watch.json"));
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write(content);
+        file.close();
+        QProcess process;
+        start(process, {QStringLiteral("--profile"), QStringLiteral("damaged")});
+        const Outcome outcome = test::finish(process);
+        QCOMPARE(outcome.status, 3);
+        QVERIFY2(outcome.err.contains(QStringLiteral("damaged.watch.json")), qPrintable(outcome.err));
+        QVERIFY(!QFile::exists(data("damaged.sqlite")));
+    }
+}
+
+void HeadlessTest::commandIsRunByAnAlert() {
+    const QString trace = m_sandbox.path(QStringLiteral("trace"));
+    QFile script(m_sandbox.path(QStringLiteral("note.sh")));
+    QVERIFY(script.open(QIODevice::WriteOnly));
+    script.write("#!/bin/sh\necho \"$1 $MPM_ALERT $MPM_VALUE\" >>" + trace.toUtf8() + "\n");
+    script.close();
+    script.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+    WatchSettings watch;
+    mpm::pipeline::AlertRule rule;
+    rule.name = "busy";
+    rule.threshold = 10;
+    rule.desktop = false;
+    rule.command = (script.fileName() + QStringLiteral(" \"two words\"")).toStdString();
+    watch.alerts = {rule};
+    writeWatchSettings(config("alert.watch.json"), watch);
+    QProcess process;
+    start(process, {QStringLiteral("--profile"), QStringLiteral("alert"), QStringLiteral("--source"),
+                    m_sandbox.pictures(2, 0)});
+    QFile file(trace);
+    QVERIFY(QTest::qWaitFor([&] { return file.exists() && file.size() > 0; }, 30'000));
+    process.terminate();
+    const Outcome outcome = test::finish(process);
+    QCOMPARE(outcome.status, 0);
+    QVERIFY(file.open(QIODevice::ReadOnly));
+    const QByteArray line = file.readAll();
+    QVERIFY2(line.startsWith("two words busy "), line.constData());
+    QCOMPARE(line.count('\n'), 1);  // once an episode
+    QVERIFY(outcome.err.contains(QStringLiteral("alert 'busy'")));
+}
+
+QTEST_GUILESS_MAIN(HeadlessTest)
+#include "headless_test.moc"

@@ -1,0 +1,171 @@
+// Regions, masks and alert rules on pictures whose answers can be counted by hand.
+#include <gtest/gtest.h>
+
+#include "pipeline/watch/alert.hpp"
+
+namespace mpm::pipeline {
+namespace {
+
+using namespace std::chrono_literals;
+using Of = AlertRule::Of;
+
+const Polygon kLeftHalf = {{0, 0}, {0.5, 0}, {0.5, 1}, {0, 1}};
+
+cv::Mat identity(int count) {
+    cv::Mat map(1, count, CV_32S);
+    for (int i = 0; i < count; ++i)
+        map.at<int>(i) = i;
+    return map;
+}
+
+TEST(Region, CountsPatchesTokensAndShares) {
+    cv::Mat labels(40, 40, CV_8U, cv::Scalar(1));
+    labels(cv::Rect(0, 0, 10, 40)).setTo(0);
+    cv::Mat map = identity(16);
+    map.at<int>(4) = 0;  // below the corner, in the left half
+    map.at<int>(5) = 3;  // in the left half, its token's first patch in the right one
+    const RegionReading reading = readRegion({"door", kLeftHalf}, labels, map, {4, 4}, 2);
+    EXPECT_EQ(reading.patches, 8);
+    EXPECT_EQ(reading.tokens, 7);
+    ASSERT_EQ(reading.classShares.size(), 2u);
+    EXPECT_NEAR(reading.classShares[0], 0.5, 0.03);
+    EXPECT_NEAR(reading.classShares[1], 0.5, 0.03);
+}
+
+TEST(Region, SixteenBitIdsAndIdsPastTheClasses) {
+    const cv::Mat labels(8, 8, CV_16U, cv::Scalar(300));
+    const RegionReading reading = readRegion({"all", kLeftHalf}, labels, identity(4), {2, 2}, 2);
+    EXPECT_EQ(reading.patches, 2);
+    EXPECT_DOUBLE_EQ(reading.classShares[0] + reading.classShares[1], 0);
+}
+
+TEST(Region, OutsideThePictureHoldsNothing) {
+    const cv::Mat labels(8, 8, CV_8U, cv::Scalar(0));
+    const RegionReading reading =
+        readRegion({"far", {{2, 2}, {3, 2}, {3, 3}}}, labels, identity(4), {2, 2}, 1);
+    EXPECT_EQ(reading.patches, 0);
+    EXPECT_EQ(reading.tokens, 0);
+    EXPECT_TRUE(reading.classShares.empty());
+    EXPECT_THROW(readRegion({"x", kLeftHalf}, labels, identity(3), {2, 2}, 1), cv::Exception);
+}
+
+TEST(Region, EvenOddRule) {
+    const Polygon hourglass = {{0, 0}, {1, 0}, {0, 1}, {1, 1}};
+    EXPECT_TRUE(contains(hourglass, {0.5, 0.1}));
+    EXPECT_TRUE(contains(hourglass, {0.5, 0.9}));
+    EXPECT_FALSE(contains(hourglass, {0.1, 0.5}));
+}
+
+TEST(Mask, BlackensInsideOnly) {
+    cv::Mat picture(20, 20, CV_8UC3, cv::Scalar(9, 9, 9));
+    applyMasks(picture, {kLeftHalf, {{0.9, 0.9}, {1, 1}}});
+    EXPECT_EQ(picture.at<cv::Vec3b>(10, 4), cv::Vec3b(0, 0, 0));
+    EXPECT_EQ(picture.at<cv::Vec3b>(0, 0), cv::Vec3b(0, 0, 0));
+    EXPECT_EQ(picture.at<cv::Vec3b>(10, 14), cv::Vec3b(9, 9, 9));
+    EXPECT_EQ(picture.at<cv::Vec3b>(19, 19), cv::Vec3b(9, 9, 9));  // two corners cover nothing
+}
+
+AlertRule tokensAbove(double threshold) {
+    AlertRule rule;
+    rule.name = "busy";
+    rule.threshold = threshold;
+    rule.hold = 2s;
+    rule.coolDown = 10s;
+    return rule;
+}
+
+AlertRule atOnce(const std::string& name, Of of, double threshold) {
+    AlertRule rule;
+    rule.name = name;
+    rule.of = of;
+    rule.threshold = threshold;
+    return rule;
+}
+
+AlertInput tokens(int count) {
+    AlertInput input;
+    input.tokens = count;
+    return input;
+}
+
+class Alerts : public ::testing::Test {
+protected:
+    size_t at(std::chrono::milliseconds time, const AlertInput& input) {
+        return m_watch.update(input, AlertWatch::Clock::time_point(1h) + time).size();
+    }
+    AlertWatch m_watch;
+};
+
+TEST_F(Alerts, HoldsThenTellsOnceAnEpisode) {
+    m_watch.setRules({tokensAbove(500)});
+    EXPECT_EQ(at(0s, tokens(600)), 0u);
+    EXPECT_EQ(at(1s, tokens(600)), 0u);
+    EXPECT_EQ(at(2s, tokens(600)), 1u);
+    EXPECT_EQ(at(30s, tokens(600)), 0u);  // goes on: told already
+    EXPECT_EQ(at(31s, tokens(500)), 0u);  // not above: over
+    EXPECT_EQ(at(32s, tokens(600)), 0u);
+    EXPECT_EQ(at(34s, tokens(600)), 1u);
+}
+
+TEST_F(Alerts, ADipStartsTheHoldAnew) {
+    m_watch.setRules({tokensAbove(500)});
+    EXPECT_EQ(at(0s, tokens(600)), 0u);
+    EXPECT_EQ(at(1s, tokens(400)), 0u);
+    EXPECT_EQ(at(2s, tokens(600)), 0u);
+    EXPECT_EQ(at(3s, tokens(600)), 0u);
+    EXPECT_EQ(at(4s, tokens(600)), 1u);
+}
+
+TEST_F(Alerts, CoolDownDelaysTheNextEpisode) {
+    AlertRule rule = tokensAbove(500);
+    rule.hold = 0s;
+    m_watch.setRules({rule});
+    EXPECT_EQ(at(0s, tokens(600)), 1u);
+    at(1s, tokens(0));
+    EXPECT_EQ(at(2s, tokens(600)), 0u);
+    EXPECT_EQ(at(9s, tokens(600)), 0u);
+    EXPECT_EQ(at(10s, tokens(600)), 1u);
+}
+
+TEST_F(Alerts, EveryQuantityAndItsRegion) {
+    AlertRule cars = atOnce("cars", Of::ClassShare, 0.3), door = cars;
+    cars.label = door.label = "car";
+    door.name = door.region = "door";
+    AlertRule dark = atOnce("dark", Of::Luminance, 0.1);
+    dark.above = false;
+    m_watch.setRules({cars, door, dark, atOnce("gone", Of::SourceDown, 0)});
+    AlertInput input;
+    input.labels = {"road", "car"};
+    input.classShares = {0.6, 0.4};
+    input.regions = {{"door", 4, 2, {0.9, 0.1}}};
+    input.luminance = 0.05;
+    input.sourceDown = true;
+    const std::vector<Alert> alerts = m_watch.update(input, AlertWatch::Clock::now());
+    ASSERT_EQ(alerts.size(), 3u);
+    EXPECT_EQ(alerts[0].rule, "cars");
+    EXPECT_DOUBLE_EQ(alerts[0].value, 0.4);
+    EXPECT_EQ(alerts[1].rule, "dark");
+    EXPECT_EQ(alerts[2].rule, "gone");
+}
+
+TEST_F(Alerts, WhatIsNotMeasuredChangesNothing) {
+    m_watch.setRules({tokensAbove(500)});
+    EXPECT_EQ(at(0s, tokens(600)), 0u);
+    EXPECT_EQ(at(1s, AlertInput{}), 0u);
+    EXPECT_EQ(at(2s, tokens(600)), 1u);
+}
+
+TEST_F(Alerts, RulesThatStayKeepTheirState) {
+    m_watch.setRules({tokensAbove(500)});
+    EXPECT_EQ(at(0s, tokens(600)), 0u);
+    AlertRule another = tokensAbove(50'000);
+    another.name = "never";
+    m_watch.setRules({another, tokensAbove(500)});
+    EXPECT_EQ(at(2s, tokens(600)), 1u);
+    AlertRule senseless = tokensAbove(-1);
+    EXPECT_THROW(m_watch.setRules({senseless}), cv::Exception);
+    EXPECT_EQ(m_watch.rules().size(), 2u);
+}
+
+}  // namespace
+}  // namespace mpm::pipeline
