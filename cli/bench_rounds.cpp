@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "cli/cost.hpp"
 #include "cli/error.hpp"
 #include "cli/terminal.hpp"
 
@@ -36,7 +37,8 @@ double BenchRow::standardError() const {
 
 BenchRounds::BenchRounds(const std::string& model, const CommonOptions& options, cv::Size size,
                          const std::vector<Method>& methods, const std::vector<int>& batches)
-    : m_networks(openNetworks(model, options, size, batches)), m_flops(m_networks.begin()->second) {
+    : m_networks(openNetworks(model, options, size, batches)),
+      m_flops(modelCost(m_networks.begin()->second)) {
     m_schedule = network().encoder().schedule();
     for (const auto& [batch, net] : m_networks)
         for (const Method& method : methods) {

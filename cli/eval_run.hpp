@@ -1,67 +1,56 @@
-// The evaluation itself: every method over every picture.
+// The evaluation itself: every setting over every picture.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "cli/model.hpp"
-#include "cli/night_option.hpp"
-#include "cli/report.hpp"
-#include "cli/statistics.hpp"
+#include "cli/counts_file.hpp"
 #include "pipeline/dataset/layouts.hpp"
-#include "pipeline/metric/confusion.hpp"
 #include "pipeline/segment/flops.hpp"
 #include "pipeline/segment/protocol.hpp"
 
 namespace mpm::cli {
 
-struct EvalOptions {
-    CommonOptions common;
-    std::string model, dataset, root, split = "val";
-    std::vector<Method> methods;
-    cv::Size size;
-    int batch = 1;
-    int limit = 0;  ///< 0: all
-    NightOption night;
-    std::string json, saveLabels;
-};
-
-struct EvalRow {
-    Method method;
-    pipeline::Confusion confusion;
-    TokenMeans tokens;
-    std::vector<double> operations;  ///< one entry a picture, over its windows
-    int batch = 1, images = 0;
-    Device device = Device::Cpu;
-    Precision precision = Precision::F32;
-    double windowsPerSecond = 0;
-};
+/// Half the width of the band along boundaries, in pixels of the labels.
+constexpr int kBandRadius = 3;
 
 class EvalRun {
 public:
-    /// Throws Error where model or data set cannot be used.
+    /// Throws Error where model, data set or counts file cannot be used.
     explicit EvalRun(const EvalOptions& options);
 
-    void run();
-
-    const std::vector<EvalRow>& rows() const { return m_rows; }
-    const std::vector<std::string>& classNames() const { return m_set.classNames(); }
-    const std::vector<std::string>& leftOut() const { return m_leftOut; }
-    pipeline::Network& network() { return m_network; }
+    /// All groups of the shard, those of an earlier run included.
+    Counts run();
 
 private:
-    std::vector<pipeline::Sample> read(size_t from, size_t to);
-    void evaluate(size_t row, const std::vector<pipeline::Sample>& samples);
-    std::string labelsFolder(const EvalRow& row) const;
+    pipeline::Network& network(const Setting& setting) {
+        return m_networks.at({setting.precision, setting.batch});
+    }
+    pipeline::Network& anyNetwork() { return m_networks.begin()->second; }
+    void openNetworks();
+    void checkClasses();
+    void warmUp(const Setting& setting);
+    Json head() const;
+    size_t groups() const { return (m_pictures + m_step - 1) / m_step; }
+    Group measure(size_t index);
+    std::vector<pipeline::Sample> read(Group& group) const;
+    GroupRow measure(size_t setting, const std::vector<pipeline::Sample>& samples);
+    PictureCounts countsOf(const Setting& setting, const pipeline::Sample& sample,
+                           const pipeline::ProtocolResult& result) const;
+    std::string labelsFolder(const Setting& setting) const;
 
     const EvalOptions& m_options;
-    pipeline::Network m_network;
-    pipeline::LabelledSet m_set;
-    pipeline::FlopsCounter m_flops;
-    std::vector<int> m_schedule;
-    std::vector<EvalRow> m_rows;
-    std::vector<pipeline::ProtocolSegmenter> m_segmenters;  ///< one a row
-    std::vector<std::string> m_leftOut;
+    std::map<std::pair<Precision, int>, pipeline::Network> m_networks;  ///< by precision and batch
+    std::unique_ptr<pipeline::LabelledSet> m_set;
+    std::unique_ptr<pipeline::FlopsCounter> m_flops;
+    std::vector<int> m_schedule;  ///< of a bare `mpm`
+    std::vector<Setting> m_settings;
+    std::vector<pipeline::ProtocolSegmenter> m_segmenters;  ///< one a setting
+    size_t m_pictures = 0, m_step = 1;
+    Shard m_shard;
 };
 
 }  // namespace mpm::cli

@@ -78,6 +78,20 @@ std::vector<Method> parseMethods(const std::string& option, const std::string& t
     return methods;
 }
 
+void checkMethods(const std::string& option, const std::vector<Method>& methods) {
+    pipeline::RandomModel small;
+    small.size = {32, 32};
+    small.dim = 64, small.depth = 1, small.heads = 1, small.classes = 2;
+    pipeline::Network network(small);
+    for (const Method& method : methods) {
+        try {
+            if (method.name != "none") network.encoder().setMethod(method.name);
+        } catch (const cv::Exception& error) {
+            throw Error(kWrongUse, option + " " + method.text + ": " + error.err);
+        }
+    }
+}
+
 void applyMethod(Encoder& encoder, const Method& method, const std::vector<int>& blocks) {
     try {
         if (method.name == "none") {

@@ -26,6 +26,9 @@ struct Method {
 
 std::vector<Method> parseMethods(const std::string& option, const std::string& text);
 
+/// Throws Error(kWrongUse) where a method or a parameter of one does not exist; needs no model.
+void checkMethods(const std::string& option, const std::vector<Method>& methods);
+
 /// Throws Error(kWrongUse) with the encoder's words where it refuses. `blocks`: the schedule of a bare `mpm`.
 void applyMethod(Encoder& encoder, const Method& method, const std::vector<int>& blocks);
 

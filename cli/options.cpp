@@ -111,12 +111,13 @@ std::vector<double> parseNumbers(const std::string& option, const std::string& t
     return numbers;
 }
 
-void addCommonOptions(CLI::App& verb, CommonOptions& options, bool withBlocks) {
+void addCommonOptions(CLI::App& verb, CommonOptions& options, bool withBlocks, bool withPrecision) {
     addParsed(verb, "--device", "where the encoder runs (default: auto)", "cpu|cuda[:N]|auto",
               [&options](const std::string& text) { options.device = parseDevice("--device", text); });
-    addParsed(
-        verb, "--precision", "of the encoder's products (default: f32)", "f32|tf32|bf16|f16|auto",
-        [&options](const std::string& text) { options.precision = parsePrecision("--precision", text); });
+    if (withPrecision)
+        addParsed(
+            verb, "--precision", "of the encoder's products (default: f32)", "f32|tf32|bf16|f16|auto",
+            [&options](const std::string& text) { options.precision = parsePrecision("--precision", text); });
     addParsed(verb, "--threads", "CPU threads to use (default: all)", "N",
               [&options](const std::string& text) { options.threads = parseCount("--threads", text, 1); });
     if (!withBlocks) return;

@@ -36,8 +36,9 @@ struct CommonOptions {
     std::optional<int> threads;              ///< absent: as many as OpenCV chooses
 };
 
-/// `--device`, `--precision`, `--threads` and, where `withBlocks`, `--blocks`.
-void addCommonOptions(CLI::App& verb, CommonOptions& options, bool withBlocks = true);
+/// `--device`, `--threads`, `--blocks` where `withBlocks`, and `--precision` where `withPrecision`.
+void addCommonOptions(CLI::App& verb, CommonOptions& options, bool withBlocks = true,
+                      bool withPrecision = true);
 
 /// An option whose text goes through `parse`, which may throw Error.
 template <typename Parse>

@@ -12,6 +12,23 @@
 
 namespace mpm::cli {
 
+namespace {
+
+std::string indented(const Json& json, size_t depth) {
+    const bool flat = std::none_of(json.begin(), json.end(), [](const Json& j) { return j.is_structured(); });
+    if (!json.is_structured() || json.empty() || (json.is_array() && flat)) return json.dump();
+    const std::string pad(2 * depth + 2, ' ');
+    std::string text = json.is_array() ? "[" : "{";
+    for (const auto& [key, value] : json.items()) {
+        text += (text.size() > 1 ? ",\n" : "\n") + pad;
+        if (json.is_object()) text += Json(key).dump() + ": ";
+        text += indented(value, depth + 1);
+    }
+    return text + '\n' + std::string(2 * depth, ' ') + (json.is_array() ? "]" : "}");
+}
+
+}  // namespace
+
 Json reportHead(const pipeline::Network& network) {
     return {{"mpm", mpm::version()},
             {"opencv", cv::getVersionString()},
@@ -33,14 +50,22 @@ void checkWritable(const std::string& path) {
     std::remove(aside.c_str());
 }
 
-void writeJson(const std::string& path, const Json& report) {
+void writeText(const std::string& path, const std::string& text) {
     const std::string aside = path + ".part";
     std::ofstream file(aside);
-    file << report.dump(2) << '\n';
+    file << text;
     file.close();
     if (file && std::rename(aside.c_str(), path.c_str()) == 0) return;
     std::remove(aside.c_str());
     throw Error(kFailed, path + ": cannot be written; check the folder and the space left");
+}
+
+std::string reportText(const Json& report) {
+    return indented(report, 0) + '\n';
+}
+
+void writeJson(const std::string& path, const Json& report) {
+    writeText(path, reportText(report));
 }
 
 std::string markdownTable(const std::vector<std::vector<std::string>>& rows) {

@@ -23,6 +23,11 @@ Json finite(double value);
 void checkWritable(const std::string& path);
 
 /// Writes aside, then renames. Throws Error(kFailed).
+void writeText(const std::string& path, const std::string& text);
+
+/// Indented, lists of plain values on one line each.
+std::string reportText(const Json& report);
+
 void writeJson(const std::string& path, const Json& report);
 
 /// Columns padded so that the table reads well as plain text too.

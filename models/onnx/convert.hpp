@@ -39,7 +39,10 @@ struct Conversion {
     double parameters = 0;
     double gflops = 0;        ///< of one picture, nothing merged
     double gflopsMerged = 0;  ///< with three quarters of the tokens left at each merge
-    std::string proof;        ///< what proved it
+    std::vector<double> attentionWeights, mlpWeights;  ///< elements of each block's products
+    int attentionWidth = 0;                            ///< of queries, keys and values
+    double gflopsAround = 0;                           ///< of what stands around the backbone's blocks
+    std::string proof;                                 ///< what proved it
     std::vector<int> provedBatches;
     double error = 0;
     std::vector<std::string> notes;

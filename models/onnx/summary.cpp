@@ -5,13 +5,19 @@
 namespace mpm::models {
 namespace {
 
-double weightsOf(const Block& block) {
+double weightsOf(std::initializer_list<const Dense*> products) {
     double count = 0;
-    for (const Dense* dense :
-         {&block.attention.qkv, &block.attention.proj, &block.mlp.fc1, &block.mlp.gate, &block.mlp.fc2}) {
+    for (const Dense* dense : products)
         if (dense->present()) count += static_cast<double>(dense->weight.size());
-    }
     return count;
+}
+
+double attentionWeights(const Block& block) {
+    return weightsOf({&block.attention.qkv, &block.attention.proj});
+}
+
+double mlpWeights(const Block& block) {
+    return weightsOf({&block.mlp.fc1, &block.mlp.gate, &block.mlp.fc2});
 }
 
 // Three quarters of the image tokens stay at each merge, as the method's figures imply.
@@ -74,6 +80,11 @@ void describe(const Encoder& encoder, Conversion& c) {
     if (a.inner.present()) c.attention += ", result normalised";
     for (const Tap& tap : encoder.taps)
         c.taps.push_back(tap.block);
+    c.attentionWidth = static_cast<int>(a.qkv.weight.dim(1)) / 3;
+    for (const Block& each : encoder.blocks) {
+        c.attentionWeights.push_back(attentionWeights(each));
+        c.mlpWeights.push_back(mlpWeights(each));
+    }
 }
 
 }  // namespace
@@ -107,7 +118,8 @@ double encoderGflops(const Encoder& encoder, const std::vector<double>& tokens) 
     double sum = 0;
     for (size_t k = 0; k < encoder.blocks.size(); ++k) {
         const double width = static_cast<double>(encoder.blocks[k].attention.qkv.weight.dim(1)) / 3;
-        sum += 2 * tokens[k] * weightsOf(encoder.blocks[k]) + 4 * tokens[k] * tokens[k] * width;
+        const double weights = attentionWeights(encoder.blocks[k]) + mlpWeights(encoder.blocks[k]);
+        sum += 2 * tokens[k] * weights + 4 * tokens[k] * tokens[k] * width;
     }
     return sum / 1e9;
 }
@@ -116,6 +128,8 @@ void summarise(const Graph& graph, const Shapes& shapes, const Matched& matched,
     const Encoder& backbone = *matched.backbone();
     c.parameters = 0;
     c.taps.clear();
+    c.attentionWeights.clear();
+    c.mlpWeights.clear();
     describe(backbone, c);
     std::vector<char> seen(graph.values.size(), 0);
     for (const Node& node : graph.nodes) {
@@ -131,9 +145,9 @@ void summarise(const Graph& graph, const Shapes& shapes, const Matched& matched,
             encoder.input() < 0;  // read back from its operator: no products of its own in the graph
         if (fused) c.gflops += encoderGflops(encoder, tokensAt(encoder, {}));
     }
-    const double saved = encoderGflops(backbone, tokensAt(backbone, {})) -
-                         encoderGflops(backbone, tokensAt(backbone, c.schedule));
-    c.gflopsMerged = c.gflops - saved + mergeGflops(backbone, c.schedule);
+    c.gflopsAround = c.gflops - encoderGflops(backbone, tokensAt(backbone, {}));
+    c.gflopsMerged = c.gflopsAround + encoderGflops(backbone, tokensAt(backbone, c.schedule)) +
+                     mergeGflops(backbone, c.schedule);
     c.decoder = decoderOf(matched, graph);
 }
 

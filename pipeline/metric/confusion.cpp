@@ -40,6 +40,21 @@ void Confusion::add(const cv::Mat& truth, const cv::Mat& prediction) {
     }
 }
 
+std::vector<Confusion::Cell> Confusion::cells() const {
+    std::vector<Cell> found;
+    for (int truth = 0; truth < m_classes; ++truth)
+        for (int predicted = 0; predicted <= m_classes; ++predicted)
+            if (const int64_t count = at(truth, predicted)) found.push_back({truth, predicted, count});
+    return found;
+}
+
+void Confusion::add(const Cell& cell) {
+    CV_Check(cell.truth, cell.truth >= 0 && cell.truth < m_classes, "truth: expected a class");
+    CV_Check(cell.predicted, cell.predicted >= 0 && cell.predicted <= m_classes,
+             "predicted: expected a class, or one past the last");
+    m_counts[static_cast<size_t>(cell.truth) * (m_classes + 1) + cell.predicted] += cell.count;
+}
+
 Confusion& Confusion::operator+=(const Confusion& other) {
     CV_CheckEQ(m_classes, other.m_classes, "only confusion matrices of the same classes add");
     for (size_t i = 0; i < m_counts.size(); ++i)

@@ -16,9 +16,18 @@ public:
     /// count. A predicted id that is no class counts as a miss of the truth's class.
     void add(const cv::Mat& truth, const cv::Mat& prediction);
 
+    /// What add() counted elsewhere. Throws cv::Exception on a cell that does not exist.
+    struct Cell {
+        int truth = 0, predicted = 0;
+        int64_t count = 0;
+    };
+    std::vector<Cell> cells() const;  ///< those that are not zero
+    void add(const Cell& cell);
+
     Confusion& operator+=(const Confusion& other);
 
     int classes() const { return m_classes; }
+    int ignored() const { return m_ignored; }
     int64_t at(int truth, int predicted) const;
     int64_t pixels() const;
 

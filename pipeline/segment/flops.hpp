@@ -1,32 +1,48 @@
 // What a picture costs: operations of the whole network with the tokens that were really there.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "pipeline/segment/network.hpp"
 
 namespace mpm::pipeline {
 
-/// Two operations a multiply-add, as in the literature. Counted are OpenCV's layers, the encoder's products
-/// and attention with the tokens that took part in them, and the similarities each method computes to merge.
+/// The sizes that a model's operations follow from. Engines tell them differently or not at all, so they come
+/// from whoever has read the model file.
+struct ModelCost {
+    std::vector<double> attentionWeights;  ///< by block: elements of the products of qkv and projection
+    std::vector<double> mlpWeights;        ///< by block
+    int width = 0;                         ///< of a token
+    int attentionWidth = 0;                ///< of queries, keys and values
+    int heads = 1;
+    int special = 0;    ///< tokens in front
+    double around = 0;  ///< operations outside of the blocks: embedding, decoder
+};
+
+/// Of a network with random weights.
+ModelCost costOf(const RandomModel& model);
+
+/// Two operations a multiply-add, as in the literature. Counted are products and attention with the tokens
+/// that took part in them, and the similarities each method computes to merge.
 class FlopsCounter {
 public:
-    /// Asks the network once; no forward is needed. Engines that do not tell leave the counter unknown.
-    explicit FlopsCounter(Network& network);
+    explicit FlopsCounter(ModelCost cost) : m_cost(std::move(cost)) {}
 
-    bool known() const { return m_known; }
-
-    /// Operations of one image, NaN where unknown. `method` is a name of Encoder::setMethod.
+    /// Operations of one image; NaN where the cost tells of other blocks than the report. `method` is a name
+    /// of Encoder::setMethod.
     double image(const mpm::ImageReport& report, const std::string& method = "mpm") const;
 
-private:
-    double encoder(const mpm::ImageReport& report) const;
+    /// Of one block with so many image tokens in its attention and in its MLP.
+    double block(size_t index, double attention, double mlp) const;
+
+    /// What a method computes to reduce so many image tokens.
     double merging(double entering, const std::string& method) const;
 
-    bool m_known = false;
-    double m_rest = 0;  ///< everything but the encoder
-    double m_attentionWeights =
-        0;                    ///< elements of the products of one block's attention (qkv and projection)
-    double m_mlpWeights = 0;  ///< of one block's MLP
-    int m_dim = 0, m_heads = 1, m_special = 0;
+    const ModelCost& cost() const { return m_cost; }
+
+private:
+    ModelCost m_cost;
 };
 
 }  // namespace mpm::pipeline

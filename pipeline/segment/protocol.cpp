@@ -111,16 +111,22 @@ void ProtocolSegmenter::forward(const std::vector<Window>& windows, std::vector<
     std::vector<cv::Mat> pixels;
     for (const Window& window : windows)
         pixels.push_back(window.pixels);
+    // Models may have a fixed batch: the last window fills it up, and what comes of that is not looked at.
+    while (static_cast<int>(pixels.size()) < m_batch)
+        pixels.push_back(windows.back().pixels);
     cv::Mat blob = m_network.blob(pixels);
     for (size_t i = 0; i < windows.size(); ++i)
         blankPadding(blob, static_cast<int>(i), windows[i].seen);
     const std::int64_t start = cv::getTickCount();
     const cv::Mat output = m_network.forward(blob);
-    m_networkMs += double(cv::getTickCount() - start) * 1e3 / cv::getTickFrequency();
-    m_images += static_cast<std::int64_t>(windows.size());
+    m_times.network += double(cv::getTickCount() - start) * 1e3 / cv::getTickFrequency();
+    m_times.images += static_cast<std::int64_t>(windows.size());
     if (output.dims != 4)
         throw ModelError("the model's output is neither logits (BxCxHxW) nor labels (Bx1xHxW)");
     const mpm::Report report = m_network.encoder().report();
+    m_times.encoder += report.times.whole;
+    m_times.merge += report.times.merge;
+    m_times.restore += report.times.restore;
     for (size_t i = 0; i < windows.size(); ++i) {
         const Window& window = windows[i];
         Canvas& canvas = canvases[window.picture];

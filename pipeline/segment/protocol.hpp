@@ -2,6 +2,8 @@
 // logits.
 #pragma once
 
+#include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "pipeline/segment/network.hpp"
@@ -25,16 +27,22 @@ struct ProtocolResult {
     std::vector<mpm::ImageReport> windows;  ///< one each
 };
 
+/// Milliseconds of the network, and of its encoder, over so many images.
+struct ProtocolTimes {
+    std::int64_t images = 0;
+    double network = 0, encoder = 0, merge = 0, restore = 0;
+};
+
 class ProtocolSegmenter {
 public:
     ProtocolSegmenter(Network& network, const Protocol& protocol, int batch);
 
-    /// Windows of all the pictures go through the network `batch` at a time.
+    /// Windows of all the pictures go through the network `batch` at a time; the last one is repeated to fill
+    /// up the last batch.
     std::vector<ProtocolResult> segment(const std::vector<cv::Mat>& pictures);
 
-    /// Milliseconds in the network and images through it, since the beginning.
-    double networkMs() const { return m_networkMs; }
-    std::int64_t images() const { return m_images; }
+    /// Since the last time it was asked.
+    ProtocolTimes takeTimes() { return std::exchange(m_times, {}); }
 
 private:
     struct Window;
@@ -45,8 +53,7 @@ private:
     Network& m_network;
     Protocol m_protocol;
     int m_batch;
-    double m_networkMs = 0;
-    std::int64_t m_images = 0;
+    ProtocolTimes m_times;
 };
 
 }  // namespace mpm::pipeline

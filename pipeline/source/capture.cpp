@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include <opencv2/imgproc.hpp>
+#include <opencv2/videoio/registry.hpp>
 
 namespace mpm::pipeline {
 
@@ -49,9 +50,10 @@ bool CaptureSource::openCapture() {
             return m_capture.open(m_text, cv::CAP_FFMPEG, timeouts);
         }
         default:
-            for (int backend : {cv::CAP_FFMPEG, cv::CAP_GSTREAMER, cv::CAP_OPENCV_MJPEG})
-                if (m_capture.open(m_text, backend)) return true;
-            return false;
+            // GStreamer prints pages about a file that is no video: it is asked only where FFmpeg is absent.
+            if (!m_capture.open(m_text, cv::CAP_FFMPEG) && !cv::videoio_registry::hasBackend(cv::CAP_FFMPEG))
+                m_capture.open(m_text, cv::CAP_GSTREAMER);
+            return m_capture.isOpened() || m_capture.open(m_text, cv::CAP_OPENCV_MJPEG);
     }
 }
 

@@ -51,23 +51,24 @@ void writeSmallModel(const std::string& path, const SmallModel& small) {
     options.imageTokens = small.rows * small.cols;
     const int dim = options.dim(), tokens = small.rows * small.cols;
     OnnxModel model;
-    model.input("picture", {1, 3, small.rows * kPatch, small.cols * kPatch});
+    model.input("picture", {small.batch, 3, small.rows * kPatch, small.cols * kPatch});
     model.constant("embed", randomWeights({dim, 3, kPatch, kPatch}, 0.2, 7));
     model.node("Conv", {"picture", "embed"}, {"patches"});
     model.ints("kernel_shape", {kPatch, kPatch}).ints("strides", {kPatch, kPatch});
-    model.constant("columns_shape", std::vector<long long>{1, dim, tokens});
+    model.constant("columns_shape", std::vector<long long>{small.batch, dim, tokens});
     model.node("Reshape", {"patches", "columns_shape"}, {"columns"});
     model.node("Transpose", {"columns"}, {"tokens"}).ints("perm", {0, 2, 1});
     addEncoder(model, makeEncoder(options));
     if (small.features) {
-        model.output("features", {1, tokens, dim});
+        model.output("features", {small.batch, tokens, dim});
     } else {
         model.constant("head", randomWeights({dim, small.classes}, 0.5, 8));
         model.node("MatMul", {"features", "head"}, {"scores"});
         model.node("Transpose", {"scores"}, {"planes"}).ints("perm", {0, 2, 1});
-        model.constant("logits_shape", std::vector<long long>{1, small.classes, small.rows, small.cols});
+        model.constant("logits_shape",
+                       std::vector<long long>{small.batch, small.classes, small.rows, small.cols});
         model.node("Reshape", {"planes", "logits_shape"}, {"logits"});
-        model.output("logits", {1, small.classes, small.rows, small.cols});
+        model.output("logits", {small.batch, small.classes, small.rows, small.cols});
     }
     if (small.metadata) addMetadata(model, small);
     model.write(path);

@@ -10,6 +10,7 @@ namespace mpm::test {
 struct SmallModel {
     int rows = 4, cols = 6;  ///< patches of 8x8
     int classes = 3;
+    int batch = 1;
     bool features = false;  ///< tokens instead of logits
     bool metadata = true;   ///< size, labels, palette, schedule
 };

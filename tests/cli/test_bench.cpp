@@ -1,21 +1,14 @@
 #include <gtest/gtest.h>
 
-#include <fstream>
-
-#include <nlohmann/json.hpp>
 #include <opencv2/imgcodecs.hpp>
 
+#include "cli/eval_set.hpp"
 #include "cli/process.hpp"
 #include "cli/small_model.hpp"
 #include "support/temp_folder.hpp"
 
 namespace mpm::test {
 namespace {
-
-nlohmann::json readJson(const std::string& path) {
-    std::ifstream file(path);
-    return nlohmann::json::parse(file);
-}
 
 class Bench : public ::testing::Test {
 protected:

@@ -105,6 +105,24 @@ TEST_F(Usage, WrongValuesAreStatusTwo) {
     expect(2, {"bench", path("model.onnx"), path("picture.png"), "--compare", "tome:r=x"}, "tome");
     expect(2, {"bench", path("model.onnx"), path("picture.png"), "--compare", "mpm:2+99"}, "99");
     expect(2, {"bench", path("model.onnx"), path("picture.png"), "--compare", ""}, "--compare");
+    const auto eval = [&](const std::string& option, const std::string& value) {
+        // The model does not exist either: usage is looked at first.
+        expect(2, {"eval", path("missing.onnx"), "--dataset", "camvid", "--root", "/nowhere", option, value},
+               option);
+    };
+    eval("--compare", "none,magic");
+    eval("--compare", "tome:r=x");
+    eval("--compare", "tome:speed=2");
+    eval("--shard", "0/4");
+    eval("--shard", "5/4");
+    eval("--shard", "half");
+    eval("--night", "1,2");
+    eval("--precision", "f32,f8");
+    eval("--batch", "1,0");
+    eval("--limit", "none");
+    expect(2, {"eval", path("missing.onnx"), "--dataset", "camvid", "--root", "/nowhere", "--paired"},
+           "--paired");
+    expect(2, {"eval", "--dataset", "camvid", "--root", "/nowhere"}, "MODEL");
 }
 
 TEST_F(Usage, InputThatCannotBeUsedIsStatusThree) {

@@ -1,0 +1,140 @@
+#include "cli/counts_file.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "cli/error.hpp"
+
+namespace fs = std::filesystem;
+
+namespace mpm::cli {
+
+namespace {
+
+struct Contents {
+    Counts counts;
+    std::uintmax_t wholeBytes = 0;  ///< up to the end of the last whole line
+};
+
+/// What names the machine and not the evaluation.
+const std::set<std::string> kOfTheMachine = {"cpu", "cpu_features", "threads", "model", "shard"};
+
+/// The first entry that differs, empty where they are one evaluation.
+std::string difference(const Json& one, const Json& other, bool shardToo) {
+    for (const Json* head : {&one, &other})
+        for (const auto& [key, value] : head->items()) {
+            const bool machine = kOfTheMachine.count(key) > 0 && !(shardToo && key == "shard");
+            const Json& counterpart = (head == &one ? other : one).value(key, Json());
+            if (!machine && value != counterpart) return key;
+        }
+    return {};
+}
+
+[[noreturn]] void damaged(const std::string& path, size_t line) {
+    throw Error(kBadInput, path + ": line " + std::to_string(line) +
+                               " is not what 'mpm eval --counts' writes; name such a file");
+}
+
+/// Reads up to the last whole line; a torn one at the end is what a kill leaves.
+Contents readContents(const std::string& path) {
+    Contents contents;
+    std::ifstream file(path, std::ios::binary);
+    if (!file) throw Error(kBadInput, path + ": cannot be read; name a file of 'mpm eval --counts'");
+    size_t number = 0;
+    for (std::string line; std::getline(file, line) && !file.eof();) {
+        ++number;
+        contents.wholeBytes += line.size() + 1;
+        const Json json = Json::parse(line, nullptr, false);
+        try {
+            if (number == 1) {
+                if (json.at("mpm_counts") != 1) damaged(path, number);
+                contents.counts.head = json;
+            } else {
+                contents.counts.groups.push_back(
+                    groupFrom(json, contents.counts.classes(), contents.counts.ignored()));
+            }
+        } catch (const nlohmann::json::exception&) {
+            damaged(path, number);
+        } catch (const cv::Exception&) {
+            damaged(path, number);
+        }
+    }
+    return contents;
+}
+
+/// How many groups shard i of n has.
+size_t groupsOf(const Json& head) {
+    const size_t groups = head.at("groups"), index = head.at("shard").at(0), count = head.at("shard").at(1);
+    return (groups + count - index) / count;
+}
+
+void checkShards(const std::vector<std::string>& paths, const std::vector<Counts>& shards) {
+    std::set<int> seen;
+    const int count = shards.front().head.at("shard").at(1);
+    for (size_t i = 0; i < shards.size(); ++i) {
+        const Json& head = shards[i].head;
+        const std::string other = difference(shards.front().head, head, false);
+        if (!other.empty() || head.at("shard").at(1) != count)
+            throw Error(kBadInput, paths[i] + ": was made with another " +
+                                       (other.empty() ? "--shard" : other) + " than " + paths.front() +
+                                       "; join the shards of one evaluation");
+        if (shards[i].groups.size() != groupsOf(head))
+            throw Error(kBadInput, paths[i] + ": is not finished (" +
+                                       std::to_string(shards[i].groups.size()) + " of " +
+                                       std::to_string(groupsOf(head)) +
+                                       " groups); run the same command again, it goes on");
+        if (!seen.insert(head.at("shard").at(0).get<int>()).second)
+            throw Error(kBadInput, paths[i] + ": shard " + std::to_string(int(head.at("shard").at(0))) +
+                                       " is there twice; name each shard once");
+    }
+    for (int index = 1; index <= count; ++index)
+        if (seen.count(index) == 0)
+            throw Error(kBadInput, "--join: shard " + std::to_string(index) + " of " + std::to_string(count) +
+                                       " is missing; name every shard");
+}
+
+}  // namespace
+
+CountsFile::CountsFile(const std::string& path, const Json& head) : m_path(path) {
+    std::error_code error;
+    if (fs::exists(path, error)) {
+        Contents contents = readContents(path);
+        const std::string other =
+            contents.counts.head.is_null() ? "" : difference(contents.counts.head, head, true);
+        if (!other.empty())
+            throw Error(kWrongUse, "--counts: " + path + " was made with another " + other +
+                                       "; give the same options to go on, or name another file");
+        m_groups = std::move(contents.counts.groups);
+        fs::resize_file(path, contents.wholeBytes, error);
+        m_file.open(path, std::ios::app);
+        if (contents.counts.head.is_null()) m_file << head.dump() << std::endl;
+    } else {
+        m_file.open(path);
+        m_file << head.dump() << std::endl;
+    }
+    if (!m_file) throw Error(kFailed, path + ": cannot be written; check the folder and the space left");
+}
+
+void CountsFile::add(const Group& group) {
+    m_file << toJson(group).dump() << std::endl;
+    if (!m_file) throw Error(kFailed, m_path + ": cannot be written; check the space left on the disk");
+}
+
+Counts joinCounts(const std::vector<std::string>& paths) {
+    std::vector<Counts> shards;
+    for (const std::string& path : paths) {
+        shards.push_back(readContents(path).counts);
+        if (shards.back().head.is_null()) damaged(path, 1);
+    }
+    checkShards(paths, shards);
+    Counts whole = std::move(shards.front());
+    for (size_t i = 1; i < shards.size(); ++i)
+        std::move(shards[i].groups.begin(), shards[i].groups.end(), std::back_inserter(whole.groups));
+    std::sort(whole.groups.begin(), whole.groups.end(),
+              [](const Group& a, const Group& b) { return a.index < b.index; });
+    whole.head["shard"] = {1, 1};
+    return whole;
+}
+
+}  // namespace mpm::cli

@@ -1,0 +1,128 @@
+#include "pipeline/metric/regions.hpp"
+
+#include <limits>
+#include <vector>
+
+#include <opencv2/imgproc.hpp>
+
+namespace mpm::pipeline {
+
+namespace {
+
+int sizeBin(int64_t pixels) {
+    return pixels <= 32 * 32 ? 0 : pixels <= 96 * 96 ? 1 : 2;
+}
+
+/// Ids of at most 16 bits as 16 bits.
+cv::Mat wide(const cv::Mat& ids) {
+    cv::Mat result;
+    ids.convertTo(result, CV_16U);
+    return result;
+}
+
+/// Flat regions of equal ids, 4-connected, by a walk with a stack: connectedComponents() knows two values
+/// only.
+class Regions {
+public:
+    explicit Regions(const cv::Mat& ids) : m_ids(ids), m_region(ids.size(), CV_32S, cv::Scalar(-1)) {
+        for (int y = 0; y < ids.rows; ++y)
+            for (int x = 0; x < ids.cols; ++x)
+                if (m_region.at<int>(y, x) < 0) fill({x, y});
+    }
+
+    int64_t sizeAt(int y, int x) const { return m_sizes[static_cast<size_t>(m_region.at<int>(y, x))]; }
+
+private:
+    void fill(cv::Point start) {
+        const int region = static_cast<int>(m_sizes.size());
+        const ushort id = m_ids.at<ushort>(start);
+        int64_t size = 0;
+        m_stack.assign(1, start);
+        m_region.at<int>(start) = region;
+        while (!m_stack.empty()) {
+            const cv::Point at = m_stack.back();
+            m_stack.pop_back();
+            ++size;
+            for (const cv::Point step :
+                 {cv::Point(1, 0), cv::Point(-1, 0), cv::Point(0, 1), cv::Point(0, -1)}) {
+                const cv::Point next = at + step;
+                const bool inside = next.x >= 0 && next.y >= 0 && next.x < m_ids.cols && next.y < m_ids.rows;
+                if (!inside || m_region.at<int>(next) >= 0 || m_ids.at<ushort>(next) != id) continue;
+                m_region.at<int>(next) = region;
+                m_stack.push_back(next);
+            }
+        }
+        m_sizes.push_back(size);
+    }
+
+    cv::Mat m_ids, m_region;
+    std::vector<int64_t> m_sizes;
+    std::vector<cv::Point> m_stack;
+};
+
+}  // namespace
+
+cv::Mat boundaryBand(const cv::Mat& labels, int ignored, int radius) {
+    CV_Check(labels.type(), labels.type() == CV_8UC1 || labels.type() == CV_16UC1,
+             "labels: expected CV_8UC1 or CV_16UC1 ids");
+    CV_CheckGE(radius, 0, "radius: expected no less than 0");
+    const cv::Mat ids = wide(labels), nothing = ids == ignored;
+    const cv::Mat square = cv::getStructuringElement(cv::MORPH_RECT, {2 * radius + 1, 2 * radius + 1});
+    // The ignored id must be neither the largest nor the smallest around: it stands in as the other extreme.
+    cv::Mat low = ids.clone(), high = ids.clone(), lowest, highest;
+    low.setTo(std::numeric_limits<ushort>::max(), nothing);
+    high.setTo(0, nothing);
+    cv::erode(low, lowest, square);
+    cv::dilate(high, highest, square);
+    return (lowest < highest) & ~nothing;
+}
+
+void SplitConfusion::add(const cv::Mat& truth, const cv::Mat& prediction, int radius) {
+    const cv::Mat at = boundaryBand(truth, band.ignored(), radius);
+    cv::Mat inside = truth.clone(), along = truth.clone();
+    inside.setTo(band.ignored(), at);
+    along.setTo(band.ignored(), ~at);
+    interior.add(inside, prediction);
+    band.add(along, prediction);
+}
+
+SplitConfusion& SplitConfusion::operator+=(const SplitConfusion& other) {
+    band += other.band;
+    interior += other.interior;
+    return *this;
+}
+
+Confusion SplitConfusion::whole() const {
+    Confusion sum = band;
+    sum += interior;
+    return sum;
+}
+
+void ObjectCounts::add(const cv::Mat& truth, const cv::Mat& prediction, int ignored) {
+    CV_CheckEQ(truth.rows, prediction.rows, "truth and prediction must be of one size");
+    CV_CheckEQ(truth.cols, prediction.cols, "truth and prediction must be of one size");
+    const cv::Mat wanted = wide(truth), got = wide(prediction);
+    const Regions regions(wanted);
+    for (int y = 0; y < wanted.rows; ++y)
+        for (int x = 0; x < wanted.cols; ++x) {
+            const ushort id = wanted.at<ushort>(y, x);
+            if (id == ignored) continue;
+            const int bin = sizeBin(regions.sizeAt(y, x));
+            ++all[bin];
+            right[bin] += got.at<ushort>(y, x) == id;
+        }
+}
+
+ObjectCounts& ObjectCounts::operator+=(const ObjectCounts& other) {
+    for (int bin = 0; bin < kSizes; ++bin) {
+        right[bin] += other.right[bin];
+        all[bin] += other.all[bin];
+    }
+    return *this;
+}
+
+double ObjectCounts::recall(int size) const {
+    return all[size] > 0 ? double(right[size]) / double(all[size]) : std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,39 @@
+// A small labelled data set on the disk, and the figures of a report that a second run must repeat.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+#include <opencv2/core.hpp>
+
+#include "cli/process.hpp"
+#include "support/temp_folder.hpp"
+
+namespace mpm::test {
+
+nlohmann::json readJson(const std::string& path);
+std::string readText(const std::string& path);
+
+/// Blobs of classes with an ignored border.
+cv::Mat blobs(int seed, cv::Size size, int classes, int ignored);
+
+/// A report as text, without what a clock measured.
+std::string withoutTimes(nlohmann::json report);
+
+/// ROOT/val of so many pictures in the layout `folder` with three classes, and a model for it.
+class EvalSet {
+public:
+    explicit EvalSet(int pictures);
+
+    std::string path(const std::string& name) const { return m_folder / name; }
+    /// `mpm eval` on it with these options.
+    std::vector<std::string> words(const std::vector<std::string>& more) const;
+    Outcome eval(const std::vector<std::string>& more) const { return mpmProgram(words(more)); }
+    void damage(const std::string& stem) const;
+
+private:
+    TempFolder m_folder;
+};
+
+}  // namespace mpm::test
