@@ -7,6 +7,7 @@
 #include <benchmark/benchmark.h>
 
 #include "mpm_layer/kernels/attention.hpp"
+#include "mpm_layer/kernels/bf16.hpp"
 #include "mpm_layer/kernels/nearest.hpp"
 #include "mpm_layer/kernels/product.hpp"
 #include "mpm_layer/kernels/rows.hpp"
@@ -45,10 +46,35 @@ struct Operands {
     std::vector<float> output;
 };
 
+struct OperandsBf16 {
+    OperandsBf16(int rows, int depth, int columns)
+        : rows(rows),
+          stride(paddedStride(pairsOf(depth))),
+          left(paddedSize(rows, stride)),
+          weights(noise(static_cast<size_t>(depth) * columns).data(), columns, depth, columns),
+          output(static_cast<size_t>(rows) * columns) {
+        const std::vector<float> values = noise(static_cast<size_t>(rows) * depth);
+        for (int r = 0; r < rows; ++r)
+            packPairs(&values[static_cast<size_t>(r) * depth], depth, pairs() + r * stride);
+    }
+    Bf16Pair* pairs() { return reinterpret_cast<Bf16Pair*>(left.data()); }
+    void run(const Epilogue& epilogue = {}) {
+        productBf16(pairs(), stride, rows, weights, epilogue, output.data(), weights.columns());
+    }
+    double flops() const { return 2.0 * rows * weights.depth() * weights.columns(); }
+
+    int rows;
+    size_t stride;
+    Buffer left;
+    PackedWeightsBf16 weights;
+    std::vector<float> output;
+};
+
 // Best of many runs of a product that fits the caches: what the machine gives today.
+template <class Product>
 double peakFlops() {
     static const double peak = [] {
-        Operands operands(96, 384, 384);
+        Product operands(96, 384, 384);
         double best = 0;
         for (int i = 0; i < 400; ++i) {
             const auto start = std::chrono::steady_clock::now();
@@ -61,10 +87,17 @@ double peakFlops() {
     return peak;
 }
 
+template <class Product = Operands>
 void count(benchmark::State& state, double flops) {
     state.counters["flops"] = benchmark::Counter(flops, benchmark::Counter::kIsIterationInvariantRate);
     state.counters["of_peak"] =
-        benchmark::Counter(flops / peakFlops(), benchmark::Counter::kIsIterationInvariantRate);
+        benchmark::Counter(flops / peakFlops<Product>(), benchmark::Counter::kIsIterationInvariantRate);
+}
+
+// Skips where the processor has no bf16.
+bool lacksBf16(benchmark::State& state) {
+    if (!hasBf16()) state.SkipWithError("this processor multiplies no bf16");
+    return !hasBf16();
 }
 
 void productBench(benchmark::State& state, Activation activation) {
@@ -90,6 +123,22 @@ BENCHMARK_CAPTURE(productBench, gelu, Activation::Gelu)
     ->Args({192, 768})
     ->Args({768, 3072});
 
+void productBf16Bench(benchmark::State& state) {
+    if (lacksBf16(state)) return;
+    OperandsBf16 operands(96, static_cast<int>(state.range(0)), static_cast<int>(state.range(1)));
+    for (auto _ : state)
+        operands.run();
+    count<OperandsBf16>(state, operands.flops());
+}
+BENCHMARK(productBf16Bench)
+    ->ArgNames({"depth", "columns"})
+    ->Args({192, 576})
+    ->Args({192, 192})
+    ->Args({192, 768})
+    ->Args({768, 192})
+    ->Args({768, 3072})
+    ->Args({3072, 768});
+
 void attentionBench(benchmark::State& state) {
     const int tokens = static_cast<int>(state.range(0)), size = static_cast<int>(state.range(1));
     const size_t stride = paddedStride(3 * size);
@@ -114,6 +163,43 @@ BENCHMARK(attentionBench)
     ->Args({1025, 32})
     ->Args({1025, 80})
     ->Args({1025, 128});
+
+void attentionBf16Bench(benchmark::State& state) {
+    if (lacksBf16(state)) return;
+    const int tokens = static_cast<int>(state.range(0)), size = static_cast<int>(state.range(1));
+    const int group = rowGroup();
+    const std::vector<float> values = noise(static_cast<size_t>(tokens + group) * size);
+    std::vector<Bf16Pair> keys(static_cast<size_t>(tokens + group) * pairsOf(size));
+    std::vector<Bf16Pair> pairs(static_cast<size_t>(pairsOf(tokens)) * size);
+    for (int t = 0; t < tokens; ++t)
+        packPairs(&values[static_cast<size_t>(t) * size], size,
+                  &keys[static_cast<size_t>(t) * pairsOf(size)]);
+    for (int t = 0; t < tokens; t += 2) {
+        const float* row = &values[static_cast<size_t>(t) * size];
+        interleaveRows(row, t + 1 < tokens ? row + size : nullptr, size,
+                       &pairs[static_cast<size_t>(t) / 2 * size]);
+    }
+    std::vector<float> output(static_cast<size_t>(tokens) * size);
+    AttentionHead head{};
+    head.queries = values.data();
+    head.stride = size;
+    head.tokens = tokens;
+    head.headSize = size;
+    head.scale = 0.125f;
+    const AttentionHeadBf16 half{head, keys.data(), static_cast<size_t>(pairsOf(size)), pairs.data(),
+                                 static_cast<size_t>(size)};
+    for (auto _ : state) {
+        for (int q = 0; q < tokens; q += queryPanel())
+            attendPanelBf16(half, q, output.data() + static_cast<size_t>(q) * size, size);
+    }
+    count<OperandsBf16>(state, 4.0 * tokens * tokens * size);
+}
+BENCHMARK(attentionBf16Bench)
+    ->ArgNames({"tokens", "head"})
+    ->Args({1025, 64})
+    ->Args({591, 64})
+    ->Args({4097, 64})
+    ->Args({1025, 32});
 
 void nearestBench(benchmark::State& state) {
     const int tokens = static_cast<int>(state.range(0)), width = static_cast<int>(state.range(1));

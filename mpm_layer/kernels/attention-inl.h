@@ -33,6 +33,37 @@ struct Panel {
     Float total[2];  // running sum of weights per query
 };
 
+// Rows become columns, and columns rows, by pieces of four: as many as Highway (un)interleaves at once.
+constexpr int kPiece = 4;
+
+/// Lays `present` rows of `count` elements as the columns of a panel; columns that are not there are zero.
+template <class T>
+HWY_INLINE void packColumns(const T* rows, size_t stride, int present, int count, T* panel) {
+    const hn::ScalableTag<T> d;
+    const int width = static_cast<int>(panelWidth()), lanes = width / 2;
+    HWY_ALIGN T pieces[kPiece * HWY_MAX_BYTES / sizeof(T)];
+    for (int first = 0; first < width; first += lanes) {
+        const int here = std::clamp(present - first, 0, lanes);
+        std::fill(pieces + here * kPiece, pieces + lanes * kPiece, T(0));
+        int k = 0;
+        for (; k + kPiece <= count; k += kPiece) {
+            for (int q = 0; q < here; ++q)
+                std::copy_n(rows + (first + q) * stride + k, kPiece, pieces + q * kPiece);
+            hn::Vec<decltype(d)> v0, v1, v2, v3;
+            hn::LoadInterleaved4(d, pieces, v0, v1, v2, v3);
+            T* to = panel + k * width + first;
+            hn::Store(v0, d, to);
+            hn::Store(v1, d, to + width);
+            hn::Store(v2, d, to + 2 * width);
+            hn::Store(v3, d, to + 3 * width);
+        }
+        for (; k < count; ++k) {
+            for (int q = 0; q < lanes; ++q)
+                panel[k * width + first + q] = q < here ? rows[(first + q) * stride + k] : T(0);
+        }
+    }
+}
+
 // Sums of scores start at the bias of their key.
 HWY_INLINE void startScores(const AttentionHead& head, int firstKey, int present, Block<kGroup>& block) {
 #pragma GCC unroll 16
@@ -53,42 +84,50 @@ HWY_INLINE void keepScores(const Block<kGroup>& block, int present, float* score
     }
 }
 
-// Scores become weights; what was summed up before shrinks to the new maximum.
-HWY_INLINE void weighKeys(int count, int headSize, const Float (&peak)[2], Panel& panel) {
+// What was summed up before shrinks to the new maximum. Returns the running sum of one half's weights,
+// likewise.
+HWY_INLINE Float shrinkTo(Float highest, int half, int headSize, Panel& panel) {
     const FloatTag d;
-    const size_t width = panelWidth(), lanes = width / 2;
-    for (int half = 0; half < 2; ++half) {
-        const Float highest = hn::Max(panel.peak[half], peak[half]);
-        const Float shrink = exp2(hn::Sub(panel.peak[half], highest));
-        panel.peak[half] = highest;
-        Float total = hn::Mul(panel.total[half], shrink);
-        float* score = panel.scores + half * lanes;
-        for (int key = 0; key < count; ++key, score += width) {
-            const Float weight = exp2(hn::Sub(hn::Load(d, score), highest));
-            hn::Store(weight, d, score);
-            total = hn::Add(total, weight);
-        }
-        panel.total[half] = total;
-        float* out = panel.output + half * lanes;
-        for (int k = 0; k < headSize; ++k, out += width)
-            hn::Store(hn::Mul(hn::Load(d, out), shrink), d, out);
+    const size_t width = panelWidth();
+    const Float shrink = exp2(hn::Sub(panel.peak[half], highest));
+    panel.peak[half] = highest;
+    float* out = panel.output + half * width / 2;
+    for (int k = 0; k < headSize; ++k, out += width)
+        hn::Store(hn::Mul(hn::Load(d, out), shrink), d, out);
+    return hn::Mul(panel.total[half], shrink);
+}
+
+/// Writes one half of `count` rows as columns: element (k, q), finished, goes to output[q * stride + k].
+template <class Finish>
+HWY_INLINE void storeColumns(const float* rows, int count, int columns, const Finish& finish, float* output,
+                             size_t stride) {
+    const FloatTag d;
+    const size_t width = panelWidth();
+    HWY_ALIGN float pieces[kPiece * HWY_MAX_BYTES / sizeof(float)];
+    const auto row = [&](int k) { return finish(hn::Load(d, rows + k * width)); };
+    int k = 0;
+    for (; k + kPiece <= count; k += kPiece) {
+        hn::StoreInterleaved4(row(k), row(k + 1), row(k + 2), row(k + 3), d, pieces);
+        for (int q = 0; q < columns; ++q)
+            std::copy_n(pieces + q * kPiece, kPiece, output + q * stride + k);
+    }
+    for (; k < count; ++k) {
+        hn::Store(row(k), d, pieces);
+        for (int q = 0; q < columns; ++q)
+            output[q * stride + k] = pieces[q];
     }
 }
 
 HWY_INLINE void writeOutput(const AttentionHead& head, int first, const Panel& panel, float* output,
                             size_t stride) {
-    const FloatTag d;
-    const size_t width = panelWidth(), lanes = width / 2;
+    const int lanes = static_cast<int>(panelWidth() / 2);
     for (int half = 0; half < 2; ++half) {
-        const Float inverse = hn::Div(hn::Set(d, 1.0f), panel.total[half]);
-        float* out = panel.output + half * lanes;
-        for (int k = 0; k < head.headSize; ++k, out += width)
-            hn::Store(hn::Mul(hn::Load(d, out), inverse), d, out);
-    }
-    const int present = std::min(static_cast<int>(width), head.tokens - first);
-    for (int q = 0; q < present; ++q) {
-        for (int k = 0; k < head.headSize; ++k)
-            output[q * stride + k] = panel.output[k * width + q];
+        const int present = std::min(lanes, head.tokens - first - half * lanes);
+        if (present <= 0) return;
+        const Float inverse = hn::Div(hn::Set(FloatTag(), 1.0f), panel.total[half]);
+        storeColumns(
+            panel.output + half * lanes, head.headSize, present,
+            [&](Float sum) { return hn::Mul(sum, inverse); }, output + half * lanes * stride, stride);
     }
 }
 

@@ -20,18 +20,13 @@ namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
 HWY_INLINE void packQueries(const AttentionHead& head, int first, float* packed) {
-    const int width = static_cast<int>(panelWidth());
-    const int present = std::min(width, head.tokens - first);
-    const float scale = head.scale * kLog2E;
-    for (int q = 0; q < present; ++q) {
-        const float* row = head.queries + (first + q) * head.stride;
-        for (int k = 0; k < head.headSize; ++k)
-            packed[k * width + q] = row[k] * scale;
-    }
-    for (int q = present; q < width; ++q) {
-        for (int k = 0; k < head.headSize; ++k)
-            packed[k * width + q] = 0.0f;
-    }
+    const FloatTag d;
+    const int present = std::min(static_cast<int>(panelWidth()), head.tokens - first);
+    packColumns(head.queries + first * head.stride, head.stride, present, head.headSize, packed);
+    const Float scale = hn::Set(d, head.scale * kLog2E);
+    float* const end = packed + head.headSize * panelWidth();
+    for (float* at = packed; at < end; at += hn::Lanes(d))
+        hn::Store(hn::Mul(hn::Load(d, at), scale), d, at);
 }
 
 // Scores of keys start..start+count; leaves the maximum of the block in `peak`.
@@ -44,6 +39,29 @@ HWY_INLINE void scoreKeys(const AttentionHead& head, int start, int count, Panel
         multiplyAdd<kGroup>(head.headSize, head.keys + (start + key) * head.stride, head.stride, 1,
                             panel.queries, block);
         keepScores(block, present, panel.scores + key * width, peak);
+    }
+}
+
+// Scores become weights, two keys at a time: half as long a chain of sums.
+HWY_INLINE void weighKeys(int count, int headSize, const Float (&peak)[2], Panel& panel) {
+    const FloatTag d;
+    const size_t width = panelWidth();
+    for (int half = 0; half < 2; ++half) {
+        const Float highest = hn::Max(panel.peak[half], peak[half]);
+        Float total = shrinkTo(highest, half, headSize, panel);
+        float* score = panel.scores + half * width / 2;
+        const auto weigh = [&](float* at) {
+            const Float weight = exp2(hn::Sub(hn::Load(d, at), highest));
+            hn::Store(weight, d, at);
+            return weight;
+        };
+        int key = 0;
+        for (; key + 1 < count; key += 2, score += 2 * width) {
+            const Float first = weigh(score);
+            total = hn::Add(total, hn::Add(first, weigh(score + width)));
+        }
+        if (key < count) total = hn::Add(total, weigh(score));
+        panel.total[half] = total;
     }
 }
 

@@ -42,9 +42,11 @@ bool HasBf16() {
 constexpr int kPairBlock = 192;
 
 HWY_INLINE __m512i pairUp(__m512 low, __m512 high) {
-    const __m512i lower = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(low));
-    const __m512i upper = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(high));
-    return _mm512_or_si512(lower, _mm512_slli_epi32(upper, 16));
+    // The conversion puts all of `low` before all of `high`; the permutation alternates them.
+    HWY_ALIGN static constexpr std::uint16_t kAlternate[] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
+                                                             21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
+                                                             11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+    return _mm512_permutexvar_epi16(_mm512_load_si512(kAlternate), (__m512i)_mm512_cvtne2ps_pbh(high, low));
 }
 
 /// As multiplyAdd of f32; strides count pairs.
@@ -134,23 +136,21 @@ void ProductBf16(const Bf16Pair* rows, size_t rowStride, int count, const Packed
     }
 }
 
-HWY_INLINE void packQueryPairs(const AttentionHead& head, int first, Bf16Pair* packed) {
-    constexpr int kWidth = 32;
-    const int present = std::min(kWidth, head.tokens - first), pairs = pairsOf(head.headSize);
-    const float scale = head.scale * kLog2E;
-    HWY_ALIGN float scaled[HWY_MAX_BYTES / sizeof(float)];
-    HWY_ALIGN Bf16Pair row[8];
-    std::fill(packed, packed + pairs * kWidth, 0u);
+// `rows` holds panelWidth() rows of pairsOf(headSize).
+HWY_INLINE void packQueryPairs(const AttentionHead& head, int first, Bf16Pair* rows, Bf16Pair* packed) {
+    const int present = std::min(static_cast<int>(panelWidth()), head.tokens - first);
+    const int pairs = pairsOf(head.headSize);
+    const Float scale = hn::Set(FloatTag(), head.scale * kLog2E);
+    HWY_ALIGN float scaled[16];
     for (int q = 0; q < present; ++q) {
         const float* from = head.queries + (first + q) * head.stride;
         for (int k = 0; k < head.headSize; k += 16) {
             const int count = std::min(16, head.headSize - k);
-            hn::Store(hn::Mul(loadPart(from + k, count), hn::Set(FloatTag(), scale)), FloatTag(), scaled);
-            PackPairs(scaled, 16, row);
-            for (int p = 0; p < pairsOf(count); ++p)
-                packed[(k / 2 + p) * kWidth + q] = row[p];
+            hn::Store(hn::Mul(loadPart(from + k, count), scale), FloatTag(), scaled);
+            PackPairs(scaled, count, rows + q * pairs + k / 2);
         }
     }
+    packColumns(rows, pairs, present, pairs, packed);
 }
 
 HWY_INLINE void scoreKeyPairs(const AttentionHeadBf16& head, int start, int count, const Bf16Pair* queries,
@@ -166,15 +166,24 @@ HWY_INLINE void scoreKeyPairs(const AttentionHeadBf16& head, int start, int coun
     }
 }
 
-// Weights of two keys at a time, in the order the product with V takes.
-HWY_INLINE void pairWeights(int count, const Panel& panel, Bf16Pair* weights) {
+// Scores become weights, two keys at a time, in the order the product with V takes.
+HWY_INLINE void weighKeyPairs(int count, int headSize, const Float (&peak)[2], Panel& panel,
+                              Bf16Pair* weights) {
+    const FloatTag d;
     const size_t width = panelWidth();
-    for (int key = 0; key < count; key += 2) {
-        const float* first = panel.scores + key * width;
-        for (size_t half = 0; half < width; half += 16) {
-            const __m512 high = key + 1 < count ? _mm512_load_ps(first + width + half) : _mm512_setzero_ps();
-            _mm512_store_si512(weights + key / 2 * width + half, pairUp(_mm512_load_ps(first + half), high));
+    for (int half = 0; half < 2; ++half) {
+        const Float highest = hn::Max(panel.peak[half], peak[half]);
+        Float total = shrinkTo(highest, half, headSize, panel);
+        const float* score = panel.scores + half * width / 2;
+        Bf16Pair* to = weights + half * width / 2;
+        for (int key = 0; key < count; key += 2, score += 2 * width, to += width) {
+            const Float low = exp2Coarse(hn::Sub(hn::Load(d, score), highest));
+            const Float high =
+                key + 1 < count ? exp2Coarse(hn::Sub(hn::Load(d, score + width), highest)) : hn::Zero(d);
+            _mm512_store_si512(to, pairUp(low.raw, high.raw));
+            total = hn::Add(total, hn::Add(low, high));
         }
+        panel.total[half] = total;
     }
 }
 
@@ -210,19 +219,18 @@ void AttendPanelBf16(const AttentionHeadBf16& head, int first, float* output, si
     const size_t width = panelWidth(), scores = (kKeyBlock + kGroup) * width;
     const size_t out = static_cast<size_t>(head.f32.headSize) * width,
                  query = pairsOf(head.f32.headSize) * width;
-    float* memory = scratch.reserve(out + scores + query + scores / 2);
+    float* memory = scratch.reserve(out + scores + query + std::max(scores / 2, query));
     auto* queries = reinterpret_cast<Bf16Pair*>(memory + out + scores);
     Bf16Pair* weights = queries + query;
     const Float lowest = hn::Set(d, std::numeric_limits<float>::lowest());
     Panel panel{nullptr, memory + out, memory, {lowest, lowest}, {hn::Zero(d), hn::Zero(d)}};
-    packQueryPairs(head.f32, first, queries);
+    packQueryPairs(head.f32, first, weights, queries);  // the weights come later
     std::fill(panel.output, panel.output + out, 0.0f);
     for (int start = 0; start < head.f32.tokens; start += kKeyBlock) {
         const int count = std::min(kKeyBlock, head.f32.tokens - start);
         Float peak[2] = {lowest, lowest};
         scoreKeyPairs(head, start, count, queries, panel, peak);
-        weighKeys(count, head.f32.headSize, peak, panel);
-        pairWeights(count, panel, weights);
+        weighKeyPairs(count, head.f32.headSize, peak, panel, weights);
         addValuePairs(head, start, count, weights, panel);
     }
     writeOutput(head.f32, first, panel, output, outputStride);

@@ -139,18 +139,35 @@ HWY_INLINE Float horner(Float x, const float (&c)[N]) {
     return sum;
 }
 
-/// 2^x for x <= 127; relative error below 2e-7, exactly 1 at 0, 0 below -126.
+/// value * 2^whole for whole in -126..127
+HWY_INLINE Float scaleBy(Float value, Float whole) {
+#if HWY_TARGET <= HWY_AVX3
+    return Float{_mm512_scalef_ps(value.raw, whole.raw)};
+#else
+    const FloatTag d;
+    const hn::RebindToSigned<FloatTag> di;
+    const auto exponent = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, whole), hn::Set(di, 127)));
+    return hn::Mul(value, hn::BitCast(d, exponent));
+#endif
+}
+
+template <size_t N>
+HWY_INLINE Float exp2By(Float x, const float (&terms)[N]) {
+    const Float bounded = hn::Max(x, hn::Set(FloatTag(), -126.0f)), whole = hn::Round(bounded);
+    return scaleBy(horner(hn::Sub(bounded, whole), terms), whole);
+}
+
+/// 2^x for x <= 127; relative error below 2e-7, exactly 1 at 0, 2^-126 below -126.
 HWY_INLINE Float exp2(Float x) {
     static constexpr float kTerms[] = {1.0f,           0.6931471825f,  0.2402264625f,  0.0555032864f,
                                        0.00961848907f, 0.00133999309f, 0.000153458124f};
-    const FloatTag d;
-    const hn::RebindToSigned<FloatTag> di;
-    const auto tiny = hn::Lt(x, hn::Set(d, -126.0f));
-    const Float whole = hn::Round(hn::Max(x, hn::Set(d, -126.0f)));
-    const Float fraction = hn::Sub(hn::Max(x, hn::Set(d, -126.0f)), whole);
-    const auto exponent = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, whole), hn::Set(di, 127)));
-    const Float value = hn::Mul(horner(fraction, kTerms), hn::BitCast(d, exponent));
-    return hn::IfThenElse(tiny, hn::Zero(d), value);
+    return exp2By(x, kTerms);
+}
+
+/// As exp2, relative error below 3e-6: for what is rounded to bf16 next.
+HWY_INLINE Float exp2Coarse(Float x) {
+    static constexpr float kTerms[] = {1.0f, 0.69312419f, 0.24024099f, 0.05590644f, 0.00958286f};
+    return exp2By(x, kTerms);
 }
 
 /// Error function, absolute error below 1e-7: an odd rational of degree 13 over 8, clamped where f32 has

@@ -158,6 +158,49 @@ TEST(Attention, EqualsScalarLoops) {
         checkAttention(tokens, 32, true);  // around a block of keys
 }
 
+// Against the f32 kernel, which the scalar loops have checked: rounding to 8 bits is all that may differ.
+void checkAttentionBf16(int tokens, int size, bool biased) {
+    const cv::Mat q = randomMatrix(tokens, size, 1), k = randomMatrix(tokens, size, 2),
+                  v = randomMatrix(tokens, size, 3), bias = randomMatrix(1, tokens, 9);
+    cv::Mat qkv;
+    cv::hconcat(std::vector<cv::Mat>{q, k, v}, qkv);
+    const size_t stride = paddedStride(3 * size);
+    const LeftOperand rows(qkv, stride);
+    AttentionHead head{rows.data(),
+                       rows.data() + size,
+                       rows.data() + 2 * size,
+                       stride,
+                       tokens,
+                       size,
+                       0.4f / std::sqrt(static_cast<float>(size))};
+    if (biased) head.keyBias = bias.ptr<float>();
+    std::vector<Bf16Pair> keys(static_cast<size_t>(tokens + rowGroup()) * pairsOf(size));
+    std::vector<Bf16Pair> values(static_cast<size_t>(pairsOf(tokens)) * size);
+    for (int t = 0; t < tokens; ++t) {
+        packPairs(k.ptr<float>(t), size, &keys[static_cast<size_t>(t) * pairsOf(size)]);
+        if (t % 2 == 0)
+            interleaveRows(v.ptr<float>(t), t + 1 < tokens ? v.ptr<float>(t + 1) : nullptr, size,
+                           &values[static_cast<size_t>(t) / 2 * size]);
+    }
+    const AttentionHeadBf16 half{head, keys.data(), static_cast<size_t>(pairsOf(size)), values.data(),
+                                 static_cast<size_t>(size)};
+    cv::Mat expected(tokens, size, CV_32F), output(tokens, size, CV_32F);
+    for (int first = 0; first < tokens; first += queryPanel()) {
+        attendPanel(head, first, expected.ptr<float>(first), size);
+        attendPanelBf16(half, first, output.ptr<float>(first), size);
+    }
+    EXPECT_LT(cv::norm(output, expected, cv::NORM_INF), 0.02 * cv::norm(v, cv::NORM_INF))
+        << tokens << " tokens, head of " << size;
+}
+
+TEST(Attention, Bf16EqualsF32ButForRounding) {
+    if (!hasBf16()) GTEST_SKIP() << "this processor multiplies no bf16";
+    for (int tokens : {1, 2, 13, 31, 33, 241, 500}) {
+        for (int size : {1, 5, 16, 24, 64, 80, 128, 320})
+            checkAttentionBf16(tokens, size, tokens % 2 == 0);
+    }
+}
+
 TEST(Attention, LargeLogitsStayFinite) {
     const size_t stride = paddedStride(24);
     cv::Mat qkv = randomMatrix(300, 24, 1, 1.0);
