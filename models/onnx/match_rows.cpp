@@ -12,6 +12,10 @@ bool close(float a, float b) {
 
 RowMatcher::RowMatcher(const Graph& graph, const Inferred& inferred)
     : m_graph(graph), m_inferred(inferred), m_users(graph.users()), m_isOutput(graph.values.size(), 0) {
+    // Who asks for a size alone reads no row.
+    const auto asksForSize = [&](int n) { return graph.nodes[n].is("Shape") || graph.nodes[n].is("Size"); };
+    for (std::vector<int>& users : m_users)
+        users.erase(std::remove_if(users.begin(), users.end(), asksForSize), users.end());
     for (const Port& port : graph.outputs)
         m_isOutput[port.value] = 1;
 }

@@ -59,6 +59,8 @@ private:
         if (node.is("Slice") && node.has("starts")) return writeSlice(node);
         if (node.is("Clip") && (node.has("min") || node.has("max"))) return writeClip(node);
         if (node.is("Softmax") && m_graph.opset < 13) return writeSoftmax(node);
+        if (node.is("Gelu")) return writeGelu(node);
+        if (node.is("Swish")) return writeSwish(node);
         if (node.is("Resize")) node.attributes.erase("nearest_mode");
         if (node.is("Upsample") || (node.is("Resize") && m_graph.opset < 11)) {
             throw Refusal(m_graph.describe(node) +
@@ -122,6 +124,37 @@ private:
         if (axis != -1 && axis != rank - 1) throw Refusal(m_graph.describe(node) + " runs over several axes");
         push("Softmax", node.inputs, node.outputs[0], node);
         m_graph.nodes.back().attributes["axis"] = Attribute::of(int64_t{-1});
+        return true;
+    }
+
+    int step(const std::string& op, const std::vector<int>& inputs, const Node& like) {
+        const int value = m_graph.addValue(m_graph.values[like.outputs[0]].name + "." + op);
+        push(op, inputs, value, like);
+        return value;
+    }
+
+    int number(float value) { return m_graph.addConstant("number", Tensor::scalar(value)); }
+
+    // Of opset 20: x / 2 * (1 + erf(x / sqrt 2)), or by tanh.
+    bool writeGelu(const Node& node) {
+        const int x = node.inputs[0];
+        int bend = kAbsent;
+        if (node.getString("approximate", "none") == "tanh") {
+            const int square = step("Mul", {x, x}, node), cube = step("Mul", {square, x}, node);
+            const int sum = step("Add", {x, step("Mul", {cube, number(0.044715f)}, node)}, node);
+            bend = step("Tanh", {step("Mul", {sum, number(0.797884561f)}, node)}, node);
+        } else {
+            bend = step("Erf", {step("Mul", {x, number(0.707106781f)}, node)}, node);
+        }
+        const int half = step("Mul", {x, number(0.5f)}, node);
+        push("Mul", {half, step("Add", {bend, number(1)}, node)}, node.outputs[0], node);
+        return true;
+    }
+
+    // Of opset 24.
+    bool writeSwish(const Node& node) {
+        const int scaled = step("Mul", {node.inputs[0], number(node.getFloat("alpha", 1))}, node);
+        push("Mul", {node.inputs[0], step("Sigmoid", {scaled}, node)}, node.outputs[0], node);
         return true;
     }
 

@@ -4,6 +4,7 @@
 #
 #   tests/matrix/run.sh [4.10|5.0]... [-- CTEST-OPTION...]      e.g. tests/matrix/run.sh 5.0 -- -R mpm_layer
 #
+# With MPM_EXPORTS_DIR (tests/models/onnx/make_exports.py) every export there is converted and run too.
 # Needs root, debootstrap and a package mirror. The systems are made once, under build/roots or $MPM_ROOTS, and keep
 # their build folder and ccache between runs. They get a copy of the sources as they are when a run begins, so that the
 # tree may be edited meanwhile.
@@ -51,6 +52,10 @@ bring_tree() {
     git -C "$tree" ls-files -z --cached --others --exclude-standard |
         tar -C "$tree" --null --ignore-failed-read -T - -c | tar -C "$1/src/mpm" -x
     [ ! -d "$tree/../shared" ] || mount --bind "$tree/../shared" "$1/src/shared"
+    if [ -n "${MPM_EXPORTS_DIR:-}" ]; then
+        mkdir -p "$1/src/exports"
+        mount --bind "$MPM_EXPORTS_DIR" "$1/src/exports"
+    fi
     mount -t proc proc "$1/proc"
     [ -e "$1/dev/null" ] || mount --bind /dev "$1/dev"
 }
@@ -66,7 +71,7 @@ build() {
 check() {
     root=$1 engine=$2
     shift 2
-    in_root "$root" OPENCV_FORCE_DNN_ENGINE="$engine" \
+    in_root "$root" OPENCV_FORCE_DNN_ENGINE="$engine" ${MPM_EXPORTS_DIR:+MPM_EXPORTS_DIR=/src/exports} \
         ctest --test-dir /build/mpm --output-on-failure --no-label-summary -LE '^(long|gpu)$' "$@"
 }
 

@@ -3,7 +3,7 @@
 
     make_library_exports.py OUT_DIR [NAME...]
 
-writes what make_exports.py writes. Merging is put into the libraries' own blocks by hooks: each block takes and gives all
+writes what make_exports.py writes. Merging is put around the libraries' own blocks: each takes and gives all
 tokens, and sees one row for each cluster inside, so that features tapped anywhere come out restored.
 Needs PyTorch 2, torchvision, numpy; transformers where its models are wanted (Debian: python3-torch python3-torchvision
 python3-numpy python3-transformers).
@@ -26,36 +26,39 @@ COMMON = {"hidden_size": DIM, "num_hidden_layers": DEPTH, "num_attention_heads":
 
 
 class Merging:
-    """Hooks on a list of blocks: mutual pairs merge before those in the schedule."""
+    """Replaces the forward of each block: mutual pairs merge before those in the schedule."""
 
     def __init__(self, blocks, special, schedule):
         self.special, self.schedule, self.map, self.lead = special, schedule, None, None
-        self.handles = []
-        for k, block in enumerate(blocks):
-            self.handles.append(block.register_forward_pre_hook(self.enter(k), with_kwargs=True))
-            self.handles.append(block.register_forward_hook(self.leave))
+        self.blocks = list(blocks)
+        for k, block in enumerate(self.blocks):
+            block.forward = self.around(k, block.forward)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        for handle in self.handles:
-            handle.remove()
+        for block in self.blocks:
+            del block.forward
 
-    def enter(self, k):
-        def hook(_, args, kwargs):
+    def around(self, k, forward):
+        def merged(*args, **kwargs):
             name = None if args else "hidden_states"
-            x = args[0] if args else kwargs[name]
-            front, image = x[:, :self.special], x[:, self.special:]
-            if self.lead is not None:
-                image = image[:, self.lead]
-            if k in self.schedule:
-                image = self.merge(image)
-            x = torch.cat([front, image], 1)
+            x = self.enter(k, args[0] if args else kwargs[name])
             if self.lead is not None and kwargs.get("position_embeddings") is not None:
-                kwargs = dict(kwargs, position_embeddings=tuple(t[..., self.lead, :] for t in kwargs["position_embeddings"]))
-            return ((x,) + args[1:], kwargs) if name is None else (args, dict(kwargs, **{name: x}))
-        return hook
+                kwargs["position_embeddings"] = tuple(t[..., self.lead, :] for t in kwargs["position_embeddings"])
+            if name is None:
+                return self.leave(forward(x, *args[1:], **kwargs))
+            return self.leave(forward(**dict(kwargs, **{name: x})))
+        return merged
+
+    def enter(self, k, x):
+        front, image = x[:, :self.special], x[:, self.special:]
+        if self.lead is not None:
+            image = image[:, self.lead]
+        if k in self.schedule:
+            image = self.merge(image)
+        return torch.cat([front, image], 1)
 
     def merge(self, image):
         ids = pair_up(image[0])
@@ -66,9 +69,9 @@ class Merging:
         self.map = ids if self.map is None else ids[self.map]
         return mean[None]
 
-    def leave(self, _, args, output):
+    def leave(self, output):
         if self.map is None:
-            return None
+            return output
         x = output[0] if isinstance(output, tuple) else output
         x = torch.cat([x[:, :self.special], x[:, self.special:][:, self.map]], 1)
         return (x,) + output[1:] if isinstance(output, tuple) else x
@@ -110,6 +113,11 @@ def face(model, config, pick=None, arguments=None, attention="sdpa", **options):
     return make
 
 
+def segformer():
+    import transformers
+    return Picked(transformers.SegformerModel(transformers.SegformerConfig()), lambda y: y.last_hidden_state)
+
+
 def logits(y):
     return y.logits
 
@@ -129,11 +137,13 @@ CASES = {
     "hf_lib_vit_eager": (face("ViTModel", "ViTConfig", arguments={"add_pooling_layer": False}, attention="eager"), 14, True, 1, SIZE),
     "hf_lib_vit_class": (face("ViTForImageClassification", "ViTConfig", pick=logits), 18, True, 1, SIZE),
     "hf_lib_deit": (face("DeiTModel", "DeiTConfig", arguments={"add_pooling_layer": False}), 17, True, 2, SIZE),
-    "hf_lib_dinov2": (face("Dinov2Model", "Dinov2Config", mlp_ratio=2), 17, True, 1, SIZE),
-    "hf_lib_dinov2_swiglu": (face("Dinov2Model", "Dinov2Config", mlp_ratio=2, use_swiglu_ffn=True), 17, False, 1, SIZE),
-    "hf_lib_dinov2_registers": (face("Dinov2WithRegistersModel", "Dinov2WithRegistersConfig", mlp_ratio=2), 18, True, 5, SIZE),
-    "hf_lib_dinov3": (face("DINOv3ViTModel", "DINOv3ViTConfig", num_register_tokens=4), 17, True, 5, SIZE),
-    "hf_lib_dinov3_gated": (face("DINOv3ViTModel", "DINOv3ViTConfig", num_register_tokens=4, use_gated_mlp=True, hidden_act="silu"),
+    "hf_lib_dinov2": (face("Dinov2Model", "Dinov2Config", mlp_ratio=2, image_size=64), 17, True, 1, (64, 64)),
+    "hf_lib_dinov2_swiglu": (face("Dinov2Model", "Dinov2Config", mlp_ratio=2, image_size=64, use_swiglu_ffn=True), 17, False, 1, (64, 64)),
+    "hf_lib_dinov2_registers": (face("Dinov2WithRegistersModel", "Dinov2WithRegistersConfig", mlp_ratio=2, image_size=64),
+                                17, True, 5, (64, 64)),
+    "hf_lib_dinov3": (face("DINOv3ViTModel", "DINOv3ViTConfig", num_register_tokens=4, image_size=64), 17, True, 5, SIZE),
+    "hf_lib_dinov3_gated": (face("DINOv3ViTModel", "DINOv3ViTConfig", num_register_tokens=4, image_size=64, use_gated_mlp=True,
+                                hidden_act="silu"),
                             18, False, 5, SIZE),
     "hf_lib_siglip": (face("SiglipVisionModel", "SiglipVisionConfig", image_size=64), 17, True, 0, (64, 64)),
     "hf_lib_clip": (face("CLIPVisionModel", "CLIPVisionConfig", image_size=64), 17, True, 1, (64, 64)),
@@ -149,10 +159,10 @@ CASES = {
 
 REFUSED = {
     # name: (model, a word of the reason, size)
-    "swin": (vision("swin_t"), "window", (64, 64)),
+    "swin": (vision("swin_t"), "bias", (64, 64)),
     "resnet": (vision("resnet18"), "no attention", (64, 64)),
     "hf_lib_beit": (face("BeitModel", "BeitConfig", image_size=64, use_relative_position_bias=True), "bias", (64, 64)),
-    "hf_lib_segformer": (face("SegformerModel", "SegformerConfig"), "", (64, 64)),
+    "hf_lib_segformer": (segformer, "", (64, 64)),
 }
 
 
@@ -171,6 +181,9 @@ def make(name, out):
     torch.manual_seed(sum(map(ord, name)))
     model = build().eval()
     spread(model)
+    with torch.no_grad():
+        for last in [m for m in model.modules() if isinstance(m, nn.Conv2d) and m.out_channels == 1]:
+            last.bias.add_(1)  # a depth is not negative: without this one, all of a random model's may be 0
     batch = 2 if dynamic else 1
     image = torch.rand(batch, 3, *size) * 2 - 1
     base = os.path.join(out, name)

@@ -20,11 +20,15 @@ public:
             m_names[port.name()] = port.name();
     }
 
-    void run() {
-        m_graph.clear_value_info();
-        for (auto& tensor : *m_graph.mutable_initializer())
+    void run() { run(m_graph); }
+
+private:
+    // Branches see the names around them.
+    void run(onnx::GraphProto& graph) {
+        graph.clear_value_info();
+        for (auto& tensor : *graph.mutable_initializer())
             rename(*tensor.mutable_name());
-        for (auto& node : *m_graph.mutable_node()) {
+        for (auto& node : *graph.mutable_node()) {
             node.set_name("n" + std::to_string(m_random()));
             node.clear_doc_string();
             for (auto& name : *node.mutable_input())
@@ -34,12 +38,16 @@ public:
             const bool commutes =
                 (node.op_type() == "Add" || node.op_type() == "Mul") && node.input_size() == 2;
             if (commutes && m_random() % 2) node.mutable_input()->SwapElements(0, 1);
+            for (auto& attribute : *node.mutable_attribute()) {
+                if (attribute.has_g()) run(*attribute.mutable_g());
+            }
         }
-        shuffle(*m_graph.mutable_node());
-        shuffle(*m_graph.mutable_initializer());
+        for (auto& port : *graph.mutable_output())
+            rename(*port.mutable_name());
+        shuffle(*graph.mutable_node());
+        shuffle(*graph.mutable_initializer());
     }
 
-private:
     void rename(std::string& name) {
         if (name.empty()) return;
         std::string& other = m_names[name];
