@@ -1,10 +1,14 @@
 #include "gui/services/metrics_endpoint.hpp"
 
 #include <prometheus/counter.h>
-#include <prometheus/exposer.h>
 #include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+#include <QTcpServer>
+#include <QTcpSocket>
+#include <QTimer>
 
 namespace mpm::gui {
 
@@ -51,26 +55,61 @@ private:
     }
 };
 
-class MetricsEndpoint::Server {
+/// One request a connection. prometheus-cpp's own server lives on threads whose stacks are too small for a
+/// process with as much thread-local data as this one has.
+class MetricsEndpoint::Server : public QTcpServer {
 public:
-    explicit Server(const std::string& address) : exposer(address, 2) {}
-    prometheus::Exposer exposer;
+    explicit Server(const prometheus::Registry& registry) : m_registry(registry) {
+        QObject::connect(this, &QTcpServer::newConnection, this, [this] {
+            while (QTcpSocket* socket = nextPendingConnection())
+                serve(socket);
+        });
+    }
+
+private:
+    void serve(QTcpSocket* socket) {
+        QObject::connect(socket, &QTcpSocket::disconnected, socket, &QObject::deleteLater);
+        QObject::connect(socket, &QTcpSocket::readyRead, this, [this, socket] {
+            const QByteArray seen = socket->peek(kLongestRequest);
+            if (!seen.contains("\r\n\r\n") && seen.size() < kLongestRequest) return;
+            socket->readAll();
+            socket->write(answer(seen));
+            socket->disconnectFromHost();
+        });
+        QTimer::singleShot(kPatience, socket, [socket] { socket->abort(); });
+    }
+
+    QByteArray answer(const QByteArray& request) const {
+        const QList<QByteArray> words = request.left(request.indexOf('\r')).split(' ');
+        const bool known =
+            words.size() == 3 && words[0] == "GET" && words[1].split('?').first() == "/metrics";
+        const std::string page = known ? prometheus::TextSerializer().Serialize(m_registry.Collect())
+                                       : std::string("see /metrics\n");
+        return QByteArray(known ? "HTTP/1.1 200 OK" : "HTTP/1.1 404 Not Found") +
+               "\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nConnection: "
+               "close\r\nContent-Length: " +
+               QByteArray::number(qsizetype(page.size())) + "\r\n\r\n" + QByteArray::fromStdString(page);
+    }
+
+    static constexpr int kLongestRequest = 8192;
+    static constexpr std::chrono::milliseconds kPatience{5'000};
+    const prometheus::Registry& m_registry;
 };
 
-MetricsEndpoint::MetricsEndpoint(const MetricsSettings& settings) : m_families(std::make_unique<Families>()) {
-    const std::string address = settings.address.toStdString() + ":" + std::to_string(settings.port);
-    try {
-        m_server = std::make_unique<Server>(address);
-    } catch (const std::exception&) {  // the library's own text names no address
-        throw std::runtime_error(address + ": cannot be listened on; another program may hold the port");
-    }
-    m_server->exposer.RegisterCollectable(m_families->registry);
+MetricsEndpoint::MetricsEndpoint(const MetricsSettings& settings)
+    : m_families(std::make_unique<Families>()), m_server(std::make_unique<Server>(*m_families->registry)) {
+    if (!m_server->listen(QHostAddress(settings.address), quint16(settings.port)))
+        throw std::runtime_error(QStringLiteral("%1:%2: cannot be listened on: %3")
+                                     .arg(settings.address)
+                                     .arg(settings.port)
+                                     .arg(m_server->errorString())
+                                     .toStdString());
 }
 
 MetricsEndpoint::~MetricsEndpoint() = default;
 
 int MetricsEndpoint::port() const {
-    return m_server->exposer.GetListeningPorts().at(0);
+    return m_server->serverPort();
 }
 
 void MetricsEndpoint::add(const QString& source, const pipeline::Measurement& m,

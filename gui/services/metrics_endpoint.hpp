@@ -23,7 +23,7 @@ public:
 
 private:
     class Families;
-    std::unique_ptr<Families> m_families;  // first: what the exposer reads
+    std::unique_ptr<Families> m_families;  // first: what the server reads
     class Server;
     std::unique_ptr<Server> m_server;
 };

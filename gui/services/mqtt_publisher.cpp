@@ -2,6 +2,10 @@
 
 #include <mosquitto.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
@@ -11,6 +15,7 @@ namespace mpm::gui {
 namespace {
 
 constexpr int kKeepAlive = 30;
+constexpr int kLook = 200;        // milliseconds between two looks at whether to end
 constexpr qint64 kEvery = 1'000;  // milliseconds between two measurements of a source
 
 QByteArray compact(const QJsonObject& json) {
@@ -59,52 +64,79 @@ void MqttPublisher::Close::operator()(mosquitto* client) const {
 
 MqttPublisher::MqttPublisher(const MqttSettings& settings, const QString& password, const QString& profile,
                              QObject* parent)
-    : QObject(parent), m_settings(settings), m_profile(topicWord(profile)) {
+    : Worker("mqtt", parent), m_settings(settings), m_profile(topicWord(profile)) {
     initLibrary();
     m_client.reset(mosquitto_new(nullptr, true, this));
     mosquitto* client = m_client.get();
+    mosquitto_threaded_set(client, true);
     if (!settings.user.isEmpty())
         mosquitto_username_pw_set(client, settings.user.toUtf8().constData(), password.toUtf8().constData());
     if (settings.tls) mosquitto_tls_set(client, nullptr, "/etc/ssl/certs", nullptr, nullptr, nullptr);
     mosquitto_connect_callback_set(client, [](mosquitto*, void* self, int result) {
         static_cast<MqttPublisher*>(self)->onConnect(result);
     });
-    mosquitto_disconnect_callback_set(client, [](mosquitto*, void* self, int reason) {
-        static_cast<MqttPublisher*>(self)->onDisconnect(reason);
-    });
-    mosquitto_reconnect_delay_set(client, 1, 60, true);
     // The broker itself says it when this program is gone.
     mosquitto_will_set(client, availability().toUtf8().constData(), 7, "offline", 1, true);
-    mosquitto_connect_async(client, settings.host.toUtf8().constData(), settings.port, kKeepAlive);
-    mosquitto_loop_start(client);
+    start();
 }
 
 MqttPublisher::~MqttPublisher() {
     if (m_connected) send(availability(), "offline", true);
     mosquitto_disconnect(m_client.get());
-    mosquitto_loop_stop(m_client.get(), false);
+    finish();
 }
 
-/// In the library's thread, as onDisconnect.
+void MqttPublisher::wake() {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    m_changed.notify_all();
+}
+
+void MqttPublisher::work() {
+    while (!stopping()) {
+        connectAndLoop();
+        const auto pause = std::chrono::seconds(std::min(60, 1 << std::min(m_failures++, 6)));
+        std::unique_lock<std::mutex> lock(m_mutex);
+        m_changed.wait_for(lock, pause, [this] { return stopping(); });
+    }
+}
+
+/// Until the connection breaks or the end is asked for.
+void MqttPublisher::connectAndLoop() {
+    mosquitto* client = m_client.get();
+    int result =
+        mosquitto_connect_async(client, m_settings.host.toUtf8().constData(), m_settings.port, kKeepAlive);
+    while (result == MOSQ_ERR_SUCCESS && !stopping())
+        result = mosquitto_loop(client, kLook, 1);
+    if (stopping()) {
+        mosquitto_loop(client, kLook, 1);  // the last words
+        return;
+    }
+    tellDisconnected(result == MOSQ_ERR_ERRNO ? QString::fromLocal8Bit(std::strerror(errno))
+                                              : QString::fromLatin1(mosquitto_strerror(result)));
+}
+
+/// In the publisher's thread, as tellDisconnected.
 void MqttPublisher::onConnect(int result) {
-    const QString message = result == 0 ? QString() : QString::fromLatin1(mosquitto_connack_string(result));
-    QMetaObject::invokeMethod(this, [this, result, message] {
-        m_connected = result == 0;
-        if (m_connected) {
-            send(availability(), "online", true);
-            for (const auto& [source, state] : m_lastStates) {
-                announce(source);
-                send(topicOf(source) + QStringLiteral("/source"), state, true);
-            }
+    if (result != 0) return tellDisconnected(QString::fromLatin1(mosquitto_connack_string(result)));
+    m_failures = 0;
+    m_told.clear();
+    QMetaObject::invokeMethod(this, [this] {
+        m_connected = true;
+        send(availability(), "online", true);
+        for (const auto& [source, state] : m_lastStates) {
+            announce(source);
+            send(topicOf(source) + QStringLiteral("/source"), state, true);
         }
-        emit connectedChanged(m_connected, message);
+        emit connectedChanged(true, {});
     });
 }
 
-void MqttPublisher::onDisconnect(int reason) {
-    const QString message = QString::fromLatin1(mosquitto_strerror(reason));
+/// Once, not at every attempt.
+void MqttPublisher::tellDisconnected(const QString& message) {
+    if (!m_told.isEmpty()) return;
+    m_told = message;
     QMetaObject::invokeMethod(this, [this, message] {
-        if (!m_connected.exchange(false)) return;
+        m_connected = false;
         emit connectedChanged(false, message);
     });
 }

@@ -2,13 +2,14 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
 
 #include <QElapsedTimer>
-#include <QObject>
 
+#include "gui/engine/worker.hpp"
 #include "gui/services/alert_center.hpp"
 #include "gui/services/watch_settings.hpp"
 
@@ -16,8 +17,9 @@ struct mosquitto;
 
 namespace mpm::gui {
 
-/// Connects and reconnects by itself, in a thread of the library's; every call here returns at once.
-class MqttPublisher : public QObject {
+/// Connects and reconnects for ever in a thread of its own; every call here returns at once. (The library's
+/// own thread sleeps through a whole keep-alive where the first attempt fails.)
+class MqttPublisher : public Worker {
     Q_OBJECT
 public:
     /// `profile` tells two monitors at one broker apart.
@@ -37,6 +39,10 @@ public:
 signals:
     void connectedChanged(bool connected, const QString& message);
 
+protected:
+    void work() override;
+    void wake() override;
+
 private:
     void announce(const QString& source);
     void announceSensor(const QString& source, const char* kind, const char* id, const QString& name,
@@ -44,7 +50,8 @@ private:
     void send(const QString& topic, const QByteArray& payload, bool retain);
     QString availability() const;
     void onConnect(int result);
-    void onDisconnect(int reason);
+    void tellDisconnected(const QString& message);
+    void connectAndLoop();
 
     struct Close {
         void operator()(mosquitto* client) const;
@@ -53,6 +60,10 @@ private:
     const QString m_profile;
     std::unique_ptr<mosquitto, Close> m_client;
     std::atomic<bool> m_connected{false};
+    std::mutex m_mutex;
+    std::condition_variable m_changed;
+    int m_failures = 0;  // of the thread alone, as what it told last
+    QString m_told;
     std::map<QString, QElapsedTimer> m_sent;     // by source: the last measurement
     std::map<QString, QByteArray> m_lastStates;  // by source; sent again after a reconnection
 };

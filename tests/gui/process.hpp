@@ -3,6 +3,7 @@
 
 #include <QProcess>
 #include <QString>
+#include <QTest>
 
 namespace mpm::gui::test {
 
@@ -12,7 +13,10 @@ struct Outcome {
 };
 
 inline Outcome finish(QProcess& process, int patience = 60'000) {
-    if (!process.waitForFinished(patience)) process.kill();
+    if (!process.waitForFinished(patience)) {
+        process.kill();
+        process.waitForFinished();
+    }
     return {process.exitStatus() == QProcess::NormalExit ? process.exitCode() : -1,
             QString::fromUtf8(process.readAllStandardOutput()),
             QString::fromUtf8(process.readAllStandardError())};
@@ -22,6 +26,14 @@ inline Outcome run(const QString& program, const QStringList& arguments) {
     QProcess process;
     process.start(program, arguments);
     return finish(process);
+}
+
+/// Likewise while this program's own event loop goes on.
+inline Outcome runBeside(const QString& program, const QStringList& arguments) {
+    QProcess process;
+    process.start(program, arguments);
+    const bool ended = QTest::qWaitFor([&] { return process.state() == QProcess::NotRunning; }, 20'000);
+    return ended ? finish(process) : Outcome{};
 }
 
 }  // namespace mpm::gui::test
