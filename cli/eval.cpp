@@ -2,8 +2,10 @@
 #include <iostream>
 
 #include "cli/error.hpp"
+#include "cli/eval_plots.hpp"
 #include "cli/eval_report.hpp"
 #include "cli/eval_run.hpp"
+#include "cli/eval_tuning.hpp"
 #include "cli/frame_files.hpp"
 #include "cli/verbs.hpp"
 
@@ -15,7 +17,7 @@ constexpr const char* kExamples = R"(Examples:
   mpm eval default --dataset camvid --root CamVid
   mpm eval model.onnx --dataset ade20k --root ADEChallengeData2016 --compare none,mpm:2+5,mpm:5 --json ade.json
   mpm eval model.onnx --dataset folder --root mine --split test --save-labels out
-  mpm eval default --dataset camvid --root CamVid --compare none,mpm --night --paired
+  mpm eval default --dataset camvid --root CamVid --compare none,mpm --night --paired --plots plots
   mpm eval model.onnx --dataset ade20k --root ADE --shard 1/4 --counts 1.counts     (2/4, 3/4, 4/4 elsewhere)
   mpm eval --join 1.counts 2.counts 3.counts 4.counts --json ade.json
 
@@ -40,8 +42,11 @@ int eval(const EvalOptions& options) {
     std::cout << resultTable(summary) << '\n' << classTable(summary) << '\n' << regionTable(summary);
     const std::string pairs = pairTable(summary);
     if (!pairs.empty()) std::cout << '\n' << pairs;
+    const std::string tuning = tuningTable(summary, kTuningBudget);
+    if (!tuning.empty()) std::cout << '\n' << tuning;
     if (!options.json.empty()) writeJson(options.json, evalJson(summary));
     if (!options.csv.empty()) writeText(options.csv, evalCsv(summary));
+    if (!options.plots.empty()) writePlots(options.plots, summary);
     if (summary.leftOut.empty()) return kDone;
     std::cerr << "mpm: " << summary.leftOut.size() << " pictures could not be used and were left out: ";
     for (size_t i = 0; i < summary.leftOut.size() && i < 10; ++i)
@@ -81,6 +86,7 @@ void addMeasuring(CLI::App& verb, EvalOptions& o) {
 void addWriting(CLI::App& verb, EvalOptions& o) {
     verb.add_option("--json", o.json, "write the results as JSON too")->type_name("FILE");
     verb.add_option("--csv", o.csv, "write the table as CSV too")->type_name("FILE");
+    verb.add_option("--plots", o.plots, "draw what the results allow, as SVG and PNG")->type_name("DIR");
     verb.add_option("--save-labels", o.saveLabels, "write STEM.png of ids; a folder a row where several")
         ->type_name("DIR");
     verb.add_option("--counts", o.counts,

@@ -1,5 +1,6 @@
 #include "cli/eval_report.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 
@@ -225,9 +226,14 @@ std::string evalCsv(const EvalSummary& summary) {
         csv << ",iou " << (named ? summary.classNames[id] : std::to_string(id));
     }
     csv << '\n';
+    const auto without = [](std::string text, char comma, char instead) {
+        std::replace(text.begin(), text.end(), comma, instead);
+        return text;
+    };
     for (const EvalRow& row : summary.rows) {
-        csv << '"' << row.text << "\",\"" << blocksText(row.schedule) << "\"," << row.device << ','
-            << row.precision << ',' << row.batch << ",\"" << nightText(row) << '"';
+        csv << (row.text.find(',') == std::string::npos ? row.text : '"' + row.text + '"') << ','
+            << without(blocksText(row.schedule), ',', '+') << ',' << row.device << ',' << row.precision << ','
+            << row.batch << ',' << without(nightText(row), ',', ' ');
         std::vector<double> values = {row.whole.miou(),
                                       summary.loss(row),
                                       row.whole.macc(),

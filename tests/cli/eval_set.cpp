@@ -1,5 +1,6 @@
 #include "cli/eval_set.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -69,8 +70,10 @@ EvalSet::EvalSet(int pictures) {
 }
 
 std::vector<std::string> EvalSet::words(const std::vector<std::string>& more) const {
-    std::vector<std::string> words = {"eval",   path("model.onnx"), "--dataset", "folder",
-                                      "--root", m_folder.path(),    "--compare", "none,mpm,tome:r=2"};
+    std::vector<std::string> words = {"eval",   path("model.onnx"), "--dataset",
+                                      "folder", "--root",           m_folder.path()};
+    if (std::find(more.begin(), more.end(), "--compare") == more.end())
+        words.insert(words.end(), {"--compare", "none,mpm,tome:r=2"});
     words.insert(words.end(), more.begin(), more.end());
     return words;
 }

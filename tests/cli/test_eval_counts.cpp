@@ -7,6 +7,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <set>
+
+#include <opencv2/imgcodecs.hpp>
 
 #include "cli/eval_set.hpp"
 
@@ -127,6 +130,30 @@ TEST(EvalCounts, DayAndNightAreOfTheSamePictures) {
         EXPECT_NEAR(pair["merged_change"], sum / 3, 1e-9);
     }
     EXPECT_EQ(lines(set.path("e.csv")), 10);
+}
+
+TEST(EvalCounts, PlotsAreWhatTheRowsAllow) {
+    const EvalSet set(2);
+    const auto drawn = [&](const std::string& compare, const std::vector<std::string>& more) {
+        fs::remove_all(set.path("plots"));
+        std::vector<std::string> words = {"--compare", compare, "--plots", set.path("plots")};
+        words.insert(words.end(), more.begin(), more.end());
+        const Outcome outcome = set.eval(words);
+        EXPECT_EQ(outcome.status, 0) << outcome.err;
+        std::set<std::string> stems;
+        for (const auto& entry : fs::directory_iterator(set.path("plots"))) {
+            stems.insert(entry.path().stem());
+            if (entry.path().extension() == ".svg")
+                EXPECT_EQ(readText(entry.path()).rfind("<svg", 0), 0u);
+            else
+                EXPECT_GT(cv::imread(entry.path()).cols, 800);
+        }
+        return stems;
+    };
+    EXPECT_EQ(drawn("mpm", {}), (std::set<std::string>{"tokens", "distance"}));
+    EXPECT_EQ(drawn("none,singles,pairs", {}), std::set<std::string>{"depth"});
+    EXPECT_EQ(drawn("none,mpm,tome:r=1,tome:r=2", {"--night", "--paired"}),
+              (std::set<std::string>{"accuracy", "tokens", "distance", "regions", "night", "tuning"}));
 }
 
 TEST(EvalCounts, AScriptOfNobodysAgreesWithTheFigure) {

@@ -1,0 +1,42 @@
+// Figures for reports: points, lines and bars on light ground, the same as SVG and as pixels.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <opencv2/core.hpp>
+
+namespace mpm::pipeline {
+
+struct PlotPoint {
+    double x = 0, y = 0;
+    double xError = 0, yError = 0;  ///< standard errors; drawn where they can be seen
+    std::string label;              ///< beside the point, where there is room
+};
+
+struct PlotSeries {
+    std::string name;  ///< series of one name share a colour across panels
+    std::vector<PlotPoint> points;
+    bool line = true, markers = true, dashed = false;
+    double radius = 4;  ///< of the markers
+    bool ring = false;  ///< hollow, to stand around others
+};
+
+struct PlotPanel {
+    std::string title, xLabel, yLabel;
+    std::vector<PlotSeries> series;
+    std::vector<std::string> categories;  ///< not empty: bars, a point's x being its category's number
+    bool fromZero = false;                ///< the vertical axis begins at 0
+    double xFrom = 0, xTo = 0;            ///< where they differ: the horizontal axis; else as the points need
+};
+
+struct Figure {
+    std::string title;
+    std::vector<PlotPanel> panels;  ///< side by side
+    cv::Size panel{460, 330};
+};
+
+std::string toSvg(const Figure& figure);
+cv::Mat toPicture(const Figure& figure);  ///< CV_8UC3, twice the size for sharp screens
+
+}  // namespace mpm::pipeline
