@@ -13,20 +13,14 @@
 #include "mpm_layer/kernels/epilogue-inl.h"
 #include "mpm_layer/kernels/microkernel-inl.h"
 
-HWY_BEFORE_NAMESPACE();
-
 // Highway 1.0 has no target with AVX-512 BF16: this one instruction is added to its AVX3 target, and asked
 // for at run time.
 #if HWY_TARGET == HWY_AVX3 && defined(__GNUC__) && (__GNUC__ >= 11 || defined(__clang__))
 #define MPM_HAS_BF16 1
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx512bf16"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512bf16")
-#endif
+HWY_PUSH_ATTRIBUTES(HWY_TARGET_STR ",avx512bf16")
 #else
 #define MPM_HAS_BF16 0
+HWY_BEFORE_NAMESPACE();
 #endif
 
 namespace mpm::kernels {
@@ -251,13 +245,6 @@ void AttendPanelBf16(const AttentionHeadBf16&, int, float*, size_t) {}
 }  // namespace HWY_NAMESPACE
 }  // namespace mpm::kernels
 
-#if MPM_HAS_BF16
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
-#endif
 #undef MPM_HAS_BF16
 
 HWY_AFTER_NAMESPACE();
