@@ -1,6 +1,10 @@
 // mpm convert: any ViT export becomes a model that OpenCV runs, with merging in it.
 #include <iostream>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include "cli/error.hpp"
 #include "cli/options.hpp"
 #include "cli/terminal.hpp"
@@ -99,8 +103,18 @@ void print(const Options& o, const models::Conversion& c) {
     std::cout << "written    " << o.output << std::endl;
 }
 
+// Proving a large model makes and drops tensors of tens of megabytes by the thousand. Kept in the heap, their
+// pages are asked of the system and cleared once, not every time.
+void keepFreedMemory() {
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+#endif
+}
+
 int convertVerb(Options& o) {
     applyThreads(o.common);
+    keepFreedMemory();
     readLabels(o);
     try {
         print(o, models::convertModel(o.input, o.output, o.convert));

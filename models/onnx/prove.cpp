@@ -51,6 +51,13 @@ double differenceOf(const Tensor& expected, const cv::Mat& found, const std::str
     return largest > 0 ? worst / largest : worst;
 }
 
+bool isFlat(const Tensor& t) {
+    for (int64_t k = 1; k < t.size(); ++k) {
+        if (t.at(k) != t.at(0)) return false;
+    }
+    return true;
+}
+
 // A label is right where no class is better by more than the tolerance.
 double labelDifference(const Tensor& scores, const cv::Mat& labels) {
     const int64_t batch = scores.dim(0), classes = scores.dim(1), pixels = scores.dim(2) * scores.dim(3);
@@ -162,6 +169,7 @@ Proof Prover::check(const std::string& converted, bool labels, bool plainly) con
             const double away = labels && k == 0 ? labelDifference(expected, found[k])
                                                  : differenceOf(expected, found[k], m_outputNames[k]);
             proof.worst = std::max(proof.worst, away);
+            if (n == 0 && isFlat(expected)) proof.flat.push_back(m_outputNames[k]);
         }
         proof.batches.push_back(static_cast<int>(m_inputs[n][0]));
     }

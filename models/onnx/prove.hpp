@@ -8,7 +8,8 @@ namespace mpm::models {
 struct Proof {
     std::string means;  ///< what computed the reference
     std::vector<int> batches;
-    double worst = 0;  ///< largest difference by the largest value of its output
+    double worst = 0;               ///< largest difference by the largest value of its output
+    std::vector<std::string> flat;  ///< outputs of one value everywhere: agreeing on it says little
 };
 
 /// Two steps, for a large model should not be in memory twice: what the original computes, and, once it may

@@ -9,6 +9,7 @@
 #include <mpm/mpm.hpp>
 
 #include "support/encoder_case.hpp"
+#include "support/engine.hpp"
 #include "support/onnx_model.hpp"
 #include "support/oracle.hpp"
 #include "support/random.hpp"
@@ -297,8 +298,7 @@ TEST_F(DnnTest, MergeWithOutputsLeftUnconnected) {
 
 #if CV_VERSION_MAJOR >= 5
 TEST_F(DnnTest, StandardOperatorsBetweenMergeAndRestore) {
-    const char* forced = std::getenv("OPENCV_FORCE_DNN_ENGINE");
-    if (forced && std::string(forced) == "1") GTEST_SKIP() << "the classic engine has no dynamic shapes";
+    if (!hasDynamicShapes()) GTEST_SKIP() << "the classic engine has no dynamic shapes";
     OnnxModel model = mergeRestoreModel(1, {"merged", "map", "counts"}, 1, 30, 16);
     model.constant("bias", randomMatrix(1, 16, 5), {16});
     model.constant("weight", randomMatrix(16, 16, 6, 0.25));

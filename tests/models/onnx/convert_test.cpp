@@ -7,6 +7,7 @@
 #include <mpm/mpm.hpp>
 
 #include "models/onnx/convert.hpp"
+#include "support/engine.hpp"
 #include "support/npy.hpp"
 
 namespace {
@@ -66,6 +67,36 @@ TEST_P(ConvertsFixture, ToWhatPyTorchComputed) {
     EXPECT_EQ(modelInfo(path).schedule, c.blocks);
     std::filesystem::remove(path);
 }
+
+class LayersForm : public testing::TestWithParam<const char*> {};
+
+TEST_P(LayersForm, EqualsPyTorchWhereShapesAreDynamic) {
+    if (!test::hasDynamicShapes()) GTEST_SKIP() << "this engine has fixed shapes";
+    const std::string base = fixture(GetParam());
+    if (!test::fileExists(base + ".onnx")) GTEST_SKIP() << base << ".onnx is not here";
+    const std::string path = scratch(std::string(GetParam()) + "_layers");
+    models::ConvertOptions options;
+    options.form = models::Form::Layers;
+    models::convertModel(base + ".onnx", path, options);
+    const cv::Mat input = test::readNpy(base + ".input.npy").mat();
+    const int first[] = {1, input.size[1], input.size[2], input.size[3]};
+    registerLayers();
+    cv::dnn::Net net = cv::dnn::readNetFromONNX(path);
+    net.setInput(cv::Mat(4, first, CV_32F, input.data));
+    const cv::Mat output = net.forward();
+    const test::Npy reference = test::readNpy(base + ".s2_5.output.npy");
+    ASSERT_EQ(output.total() * input.size[0], reference.floats.size());
+    const cv::Mat expected(1, static_cast<int>(output.total()), CV_32F,
+                           const_cast<float*>(reference.floats.data()));
+    EXPECT_LT(cv::norm(output.reshape(1, 1), expected, cv::NORM_INF),
+              1e-4 * cv::norm(expected, cv::NORM_INF));
+    std::filesystem::remove(path);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, LayersForm,
+                         testing::Values("segmenter_mask", "segmenter_linear", "segmenter_deit_dynamic",
+                                         "timm_vit", "timm_deit3_layerscale", "timm_dinov2",
+                                         "timm_eva02_rotary"));
 
 INSTANTIATE_TEST_SUITE_P(
     Models, ConvertsFixture,

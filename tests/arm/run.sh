@@ -1,0 +1,62 @@
+#!/bin/sh
+# Builds the layers, the converter and the command line for 64-bit Arm and runs their tests under qemu; counts the
+# instructions of one picture.
+#
+#   tests/arm/run.sh [test|count] [CTEST-OPTION...]       e.g. tests/arm/run.sh test -R mpm_layer
+#
+# Needs root once, for the cross compiler and qemu. Debian's arm64 packages are unpacked, not installed, into build/arm64 or
+# $MPM_ARM_ROOT; the build lies in build/arm.
+set -eu
+tree=$(cd "$(dirname "$0")/../.." && pwd)
+sysroot=${MPM_ARM_ROOT:-$tree/build/arm64}
+build=$tree/build/arm
+triplet=aarch64-linux-gnu
+packages="libc6-dev libstdc++-12-dev libopencv-dev libhwy-dev libgtest-dev nlohmann-json3-dev libonnx-dev libprotobuf-dev
+    libcli11-dev libsqlite3-dev libssl-dev"
+
+install_tools() {
+    command -v $triplet-g++ >/dev/null && command -v qemu-aarch64 >/dev/null && command -v protoc >/dev/null && return 0
+    DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends g++-$triplet qemu-user protobuf-compiler
+}
+
+# apt with lists, cache and an empty status of its own: it sees an arm64 machine with nothing on it.
+arm_apt() {
+    apt-get -q -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o Dir::State="$sysroot.apt/state" \
+        -o Dir::State::status="$sysroot.apt/status" -o Dir::Cache="$sysroot.apt/cache" -o Debug::NoLocking=1 "$@"
+}
+
+make_sysroot() {
+    [ ! -e "$sysroot/.complete" ] || return 0
+    mkdir -p "$sysroot.apt/state/lists/partial" "$sysroot.apt/cache/archives/partial" "$sysroot/usr/lib"
+    : >"$sysroot.apt/status"
+    arm_apt update
+    # shellcheck disable=SC2086  # a list of words
+    arm_apt install -y --no-install-recommends --download-only $packages
+    # As on an installed system: /lib is /usr/lib. The alternatives that installing would choose:
+    ln -sfn usr/lib "$sysroot/lib"
+    for package in "$sysroot.apt"/cache/archives/*.deb; do
+        dpkg-deb --fsys-tarfile "$package" | tar -x -C "$sysroot" --keep-directory-symlink
+    done
+    for library in blas/libblas lapack/liblapack; do
+        ln -sf "$library.so.3" "$sysroot/usr/lib/$triplet/$(basename $library).so.3"
+    done
+    touch "$sysroot/.complete"
+}
+
+configure() {
+    cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DMPM_BUILD_TORCH=OFF -DMPM_BUILD_GUI=OFF \
+        -DCMAKE_TOOLCHAIN_FILE="$tree/tests/arm/toolchain.cmake" -DMPM_ARM_SYSROOT="$sysroot" \
+        -DPROTOBUF_PROTOC_EXECUTABLE="$(command -v protoc)" -DProtobuf_PROTOC_EXECUTABLE="$(command -v protoc)"
+}
+
+verb=${1:-test}
+[ $# -eq 0 ] || shift
+install_tools
+make_sysroot
+configure
+cmake --build "$build"
+case $verb in
+test) ctest --test-dir "$build" --output-on-failure --no-label-summary -LE '^(long|gpu)$' "$@" ;;
+count) sh "$tree/tests/arm/count.sh" "$build" "$sysroot" ;;
+*) echo "arm: '$verb' is not known: test or count" >&2; exit 2 ;;
+esac
