@@ -117,6 +117,7 @@ void Engine::openModel(const QString& model) {
 void Engine::setRequest(const Request& request) {
     m_request = request;
     m_channel->setRequest(request);
+    if (!request.keepsPictures) m_render.forget();
 }
 
 void Engine::setRule(const pipeline::DayNightRule& rule) {

@@ -58,9 +58,17 @@ void Recorder::addEvent(pipeline::Event event) {
     if (events.size() < kMostWaiting) events.push_back(std::move(event));
 }
 
-void Recorder::exportCsv(const QString& file, pipeline::Millis from, pipeline::Millis to) {
+void Recorder::loadHistory() {
     const std::lock_guard<std::mutex> lock(m_mutex);
-    m_waiting.back().wanted = Export{file, from, to};
+    m_waiting.back().history = true;
+    m_hurry = true;
+    m_changed.notify_all();
+}
+
+void Recorder::exportTo(const QString& file, pipeline::Millis from, pipeline::Millis to,
+                        const std::vector<std::string>& classes) {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    m_waiting.back().wanted = Export{file, from, to, classes};
     m_hurry = true;
     m_changed.notify_all();
 }
@@ -86,6 +94,8 @@ void Recorder::putBack(std::deque<Batch> batches) {
     m_waiting.pop_front();
     prepend(newest.measurements, std::move(batches.back().measurements));
     prepend(newest.events, std::move(batches.back().events));
+    newest.history |= batches.back().history;
+    if (!newest.wanted) newest.wanted = std::move(batches.back().wanted);
     batches.back() = std::move(newest);
     m_waiting.insert(m_waiting.begin(), std::make_move_iterator(batches.begin()),
                      std::make_move_iterator(batches.end()));
@@ -128,6 +138,7 @@ void Recorder::write(Batch& batch) {
     batch.measurements.clear();
     for (; m_source >= 0 && !batch.events.empty(); batch.events.erase(batch.events.begin()))
         m_store->addEvent(m_source, batch.events.front());
+    if (m_source >= 0 && std::exchange(batch.history, false)) tellHistory();
     if (batch.wanted) exportNow(*std::exchange(batch.wanted, std::nullopt));
 }
 
@@ -142,6 +153,10 @@ void Recorder::prune() {
 void Recorder::switchTo(const QString& source) {
     m_source = m_store->source(source.toStdString());
     if (source == std::exchange(m_sourceName, source)) return;  // only the connection was new
+    tellHistory();
+}
+
+void Recorder::tellHistory() {
     auto history = std::make_shared<History>();
     const pipeline::Millis end = now() + kRecent;  // clocks jump: what lies a little ahead is still ours
     const pipeline::Millis recent = now() - kRecent;
@@ -157,7 +172,10 @@ void Recorder::exportNow(const Export& wanted) {
         if (m_source < 0) throw std::runtime_error(tr("there are no measurements to export").toStdString());
         std::ofstream out(wanted.file.toStdString());
         if (!out) throw std::runtime_error(tr("the file cannot be written").toStdString());
-        const std::int64_t rows = m_store->exportCsv(out, m_source, wanted.from, wanted.to);
+        const bool json = wanted.file.endsWith(QLatin1String(".json"), Qt::CaseInsensitive);
+        const std::int64_t rows =
+            json ? m_store->exportJson(out, m_source, wanted.from, wanted.to, wanted.classes)
+                 : m_store->exportCsv(out, m_source, wanted.from, wanted.to);
         emit exported(wanted.file, rows);
     } catch (const std::exception& error) {
         emit exportFailed(wanted.file, QString::fromUtf8(error.what()));

@@ -32,7 +32,11 @@ public:
     void setSource(const QString& source);
     void add(pipeline::Measurement measurement);
     void addEvent(pipeline::Event event);
-    void exportCsv(const QString& file, pipeline::Millis from, pipeline::Millis to);
+    /// As JSON where the file's name ends so, as CSV otherwise. `classes`: names by id.
+    void exportTo(const QString& file, pipeline::Millis from, pipeline::Millis to,
+                  const std::vector<std::string>& classes = {});
+    /// Tells once more what was measured of the source, everything added before included.
+    void loadHistory();
 
     QString path() const { return m_path; }
 
@@ -52,6 +56,7 @@ private:
     struct Export {
         QString file;
         pipeline::Millis from, to;
+        std::vector<std::string> classes;
     };
     /// What waits for one source, in the order in which it came.
     struct Batch {
@@ -59,7 +64,8 @@ private:
         std::vector<pipeline::Measurement> measurements;
         std::vector<pipeline::Event> events;
         std::optional<Export> wanted;
-        bool empty() const { return measurements.empty() && events.empty() && !wanted; }
+        bool history = false;  ///< wanted, after everything above
+        bool empty() const { return measurements.empty() && events.empty() && !wanted && !history; }
     };
     std::deque<Batch> waitForBatches();
     void putBack(std::deque<Batch> batches);
@@ -67,6 +73,7 @@ private:
     void write(Batch& batch);
     void open();
     void switchTo(const QString& source);
+    void tellHistory();
     void exportNow(const Export& wanted);
     void prune();
 

@@ -85,6 +85,15 @@ void RenderWorker::setStyle(const RenderStyle& style) {
     m_changed.notify_all();
 }
 
+void RenderWorker::forget() {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    m_todo = {};
+    m_current = {};
+    m_frames.take();
+    m_comparisons.take();
+    m_nights.take();
+}
+
 void RenderWorker::wake() {
     const std::lock_guard<std::mutex> lock(m_mutex);
     m_changed.notify_all();

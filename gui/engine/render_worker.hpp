@@ -49,6 +49,8 @@ public:
     void show(ComparisonPtr comparison);
     void show(NightPairPtr pair);
     void setStyle(const RenderStyle& style);
+    /// Drops what was drawn: pictures are not to be kept.
+    void forget();
 
     std::optional<RenderedFrame> takeFrame() { return m_frames.take(); }
     std::optional<RenderedComparison> takeComparison() { return m_comparisons.take(); }

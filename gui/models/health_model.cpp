@@ -69,9 +69,10 @@ int HealthModel::rowCount(const QModelIndex& parent) const {
 QVariant HealthModel::data(const QModelIndex& index, int role) const {
     if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
     const Entry& entry = m_entries[index.row()];
-    const QString names[] = {tr("Source"),  tr("Picture age"),    tr("Capture"), tr("Queue"), tr("Prepare"),
-                             tr("Network"), tr("of it, merging"), tr("Labels"),  tr("Draw"),  tr("Display"),
-                             tr("Rate"),    tr("Dropped"),        tr("Device"),  tr("Model"), tr("Store")};
+    const QString names[] = {tr("Source"),  tr("Picture age"), tr("Capture"),        tr("Queue"),
+                             tr("Prepare"), tr("Network"),     tr("of it, merging"), tr("Labels"),
+                             tr("Draw"),    tr("Display"),     tr("Rate"),           tr("Dropped"),
+                             tr("Device"),  tr("Processor"),   tr("Model"),          tr("Store")};
     switch (role) {
         case Qt::DisplayRole:
             return names[index.row()];
@@ -124,6 +125,15 @@ void HealthModel::updateAge() {
     const double seconds = std::chrono::duration<double>(System::now() - last).count();
     set(Age, tr("%1 s").arg(std::max(0.0, seconds), 0, 'f', seconds < 10 ? 1 : 0),
         m_report.current() ? Good : Bad);
+}
+
+void HealthModel::updateProcessor() {
+    const Processor::State state = m_processor.read();
+    QString text = state.celsius ? tr("%1 °C").arg(*state.celsius, 0, 'f', 0) : QStringLiteral("–");
+    if (state.throttled) text += tr(", throttled");
+    if (state.underVoltage) text += tr(", too little voltage");
+    if (!state.known()) text = tr("the system does not tell");
+    set(ProcessorRow, text, state.throttled || state.underVoltage ? Warning : Good);
 }
 
 void HealthModel::setAnalysis(const pipeline::Measurement& measurement, const Analysis& analysis) {

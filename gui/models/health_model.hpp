@@ -7,6 +7,7 @@
 #include <QAbstractListModel>
 
 #include "gui/engine/analysis.hpp"
+#include "gui/models/processor.hpp"
 #include "pipeline/store/store.hpp"
 
 namespace mpm::gui {
@@ -28,6 +29,7 @@ public:
         Rate,
         DroppedRow,
         Device,
+        ProcessorRow,
         Model,
         StoreRow,
         Rows
@@ -49,6 +51,8 @@ public:
     void setRates(double analysed, double captured);
     /// Reads the clock; to be called once a second.
     void updateAge();
+    /// Temperature and throttling, where the system tells; likewise.
+    void updateProcessor();
 
 private:
     struct Entry {
@@ -62,6 +66,7 @@ private:
     std::array<Entry, Rows> m_entries;
     SourceReport m_report;
     std::int64_t m_skipped = 0;
+    Processor m_processor;
 };
 
 /// "live", "stalled since 14:03:10", ...: short, for badges too.

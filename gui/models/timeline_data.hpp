@@ -60,6 +60,7 @@ public:
     /// `count` columns of equal width over [from, to), from the coarsest level that is fine enough.
     std::vector<TimelineColumn> columns(Time from, Time to, int count) const;
     std::vector<pipeline::Event> events(Time from, Time to) const;
+    std::vector<pipeline::Bucket> hours() const { return {m_hours.buckets.begin(), m_hours.buckets.end()}; }
 
     /// Readings kept in memory; older ones are seen by the minute.
     static constexpr std::size_t kMostReadings = 40'000;

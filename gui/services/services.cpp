@@ -35,12 +35,15 @@ void Services::apply(const WatchSettings& settings) {
     if (!(before.metrics == settings.metrics)) applyMetrics(settings.metrics);
 }
 
+QString Services::mqttKey(const MqttSettings& settings) {
+    return QStringLiteral("mqtt://%1@%2:%3").arg(settings.user, settings.host).arg(settings.port);
+}
+
 void Services::applyMqtt(const MqttSettings& settings) {
     m_mqtt.reset();
     if (!settings.on) return;
     if (settings.user.isEmpty()) return startMqtt({});
-    const QString key =
-        QStringLiteral("mqtt://%1@%2:%3").arg(settings.user, settings.host).arg(settings.port);
+    const QString key = mqttKey(settings);
     m_secrets.find(key, [this, key](const std::optional<QString>& password, const QString& problem) {
         if (!password)
             emit said(tr("MQTT: the password of %1 is not in the keychain: %2").arg(key, problem), true);

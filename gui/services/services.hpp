@@ -36,6 +36,11 @@ public:
     void stopRecording(Engine& engine);
     bool recording(const Engine& engine) const;
 
+    /// Under which the broker's password lies in the keychain.
+    static QString mqttKey(const MqttSettings& settings);
+    /// With the password as it is now.
+    void reconnect() { applyMqtt(m_settings.mqtt); }
+
     Secrets& secrets() { return m_secrets; }
     const MetricsEndpoint* metrics() const { return m_metrics.get(); }
     const MqttPublisher* mqtt() const { return m_mqtt.get(); }

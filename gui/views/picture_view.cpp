@@ -46,6 +46,13 @@ PictureView::PictureView(const QString& title, Viewport* viewport, QWidget* pare
     connect(viewport, &Viewport::cursorChanged, this, qOverload<>(&QWidget::update));
 }
 
+void PictureView::setTitle(const QString& title) {
+    if (title == m_title) return;
+    m_title = title;
+    setAccessibleName(title);
+    update();
+}
+
 void PictureView::setImage(const QImage& image) {
     m_image = image;
     update();
@@ -111,6 +118,8 @@ void PictureView::paintEvent(QPaintEvent*) {
     } else {
         paintPicture(painter, whole);
         paintMarks(painter, whole);
+        paintRegions(painter, whole);
+        paintShape(painter, whole);
         paintCursor(painter, whole);
     }
     if (!m_headline.isEmpty()) paintVeil(painter, QRectF(rect()));
@@ -176,6 +185,11 @@ void PictureView::wheelEvent(QWheelEvent* event) {
 }
 
 void PictureView::mousePressEvent(QMouseEvent* event) {
+    if (drawing() && event->button() == Qt::LeftButton) {
+        const QPointF at = toPicture(event->position());
+        m_shape.emplace_back(std::clamp(at.x(), 0.0, 1.0), std::clamp(at.y(), 0.0, 1.0));
+        return update();
+    }
     if (event->button() == Qt::LeftButton) m_dragFrom = event->position();
 }
 
@@ -196,6 +210,7 @@ void PictureView::mouseReleaseEvent(QMouseEvent*) {
 }
 
 void PictureView::mouseDoubleClickEvent(QMouseEvent*) {
+    if (drawing()) return endShape(true);
     emit activated();
 }
 

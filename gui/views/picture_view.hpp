@@ -1,11 +1,14 @@
 // One picture, zoomed and moved together with the others, with a few words on it.
 #pragma once
 
+#include <functional>
+
 #include <QImage>
 #include <QPointer>
 #include <QWidget>
 
 #include "gui/views/viewport.hpp"
+#include "pipeline/watch/region.hpp"
 
 namespace mpm::gui {
 
@@ -14,6 +17,7 @@ class PictureView : public QWidget {
 public:
     explicit PictureView(const QString& title, Viewport* viewport, QWidget* parent = nullptr);
 
+    void setTitle(const QString& title);
     void setImage(const QImage& image);
     const QImage& image() const { return m_image; }
     /// Beside the title; empty: none.
@@ -25,6 +29,12 @@ public:
     /// Covers the picture so that nobody takes it for live. An empty headline uncovers it.
     void setVeil(const QString& headline, const QString& detail = {});
     const QString& veil() const { return m_headline; }
+    /// Outlined on the picture, with what each holds where that is known.
+    void setRegions(const std::vector<pipeline::Region>& regions,
+                    const std::vector<pipeline::RegionReading>& readings);
+    /// Lets somebody click the corners of a shape; `then` gets it when they are done, not when they give up.
+    void drawShape(std::function<void(const pipeline::Polygon&)> then);
+    bool drawing() const { return static_cast<bool>(m_shapeDone); }
     /// Shown where there is no picture yet.
     void setEmptyText(const QString& text);
 
@@ -43,6 +53,7 @@ protected:
     void mouseReleaseEvent(QMouseEvent* event) override;
     void mouseDoubleClickEvent(QMouseEvent* event) override;
     void leaveEvent(QEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
 
     /// Where the whole picture lies, partly outside the widget when zoomed.
     QRectF pictureRect() const;
@@ -55,15 +66,22 @@ protected:
     virtual void paintMarks(QPainter& painter, const QRectF& rect);
 
 private:
+    void paintRegions(QPainter& painter, const QRectF& rect) const;
+    void paintShape(QPainter& painter, const QRectF& rect) const;
+    void endShape(bool done);
     void paintCursor(QPainter& painter, const QRectF& rect);
     void paintWords(QPainter& painter, const QRectF& visible);
     void paintVeil(QPainter& painter, const QRectF& visible);
 
-    const QString m_title;
+    QString m_title;
     Viewport* m_viewport;
     QImage m_image;
     QString m_note, m_footer, m_headline, m_detail, m_emptyText;
     std::optional<QPointF> m_dragFrom;
+    std::vector<pipeline::Region> m_regions;
+    std::vector<pipeline::RegionReading> m_readings;
+    pipeline::Polygon m_shape;  // being drawn
+    std::function<void(const pipeline::Polygon&)> m_shapeDone;
 };
 
 /// Words on a dark plate, readable on any picture. `at`: the corner of `area` they stand in. Returns the

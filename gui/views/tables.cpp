@@ -36,6 +36,33 @@ QSize StatisticsView::sizeHint() const {
                      verticalHeader()->defaultSectionSize() * model()->rowCount() + 2};
 }
 
+RowsView::RowsView(QAbstractItemModel* model, QWidget* parent) : QTableView(parent) {
+    setModel(model);
+    setFrameShape(QFrame::NoFrame);
+    setShowGrid(false);
+    setWordWrap(false);
+    QFont small = font();
+    small.setPointSizeF(small.pointSizeF() * 0.92);
+    setFont(small);
+    setSelectionMode(QAbstractItemView::SingleSelection);
+    setSelectionBehavior(QAbstractItemView::SelectRows);
+    setEditTriggers(QAbstractItemView::NoEditTriggers);
+    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    horizontalHeader()->setStretchLastSection(true);
+    horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
+    horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
+    verticalHeader()->hide();
+    verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 6);
+    setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+    connect(model, &QAbstractItemModel::rowsInserted, this, &QWidget::updateGeometry);
+    connect(model, &QAbstractItemModel::modelReset, this, &QWidget::updateGeometry);
+}
+
+QSize RowsView::sizeHint() const {
+    return {240, horizontalHeader()->sizeHint().height() +
+                     verticalHeader()->defaultSectionSize() * std::clamp(model()->rowCount(), 1, 6) + 2};
+}
+
 void HealthDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
                            const QModelIndex& index) const {
     const Theme& theme = Theme::of(option.widget);

@@ -17,6 +17,14 @@ public:
     QSize sizeHint() const override;
 };
 
+/// A small list of rows as tall as it needs to be, up to some.
+class RowsView : public QTableView {
+    Q_OBJECT
+public:
+    explicit RowsView(QAbstractItemModel* model, QWidget* parent = nullptr);
+    QSize sizeHint() const override;
+};
+
 /// A name, a value, and a mark that says whether to worry.
 class HealthDelegate : public QStyledItemDelegate {
     Q_OBJECT

@@ -3,8 +3,10 @@
 #include <QButtonGroup>
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QStackedLayout>
 #include <QToolButton>
 
+#include "gui/views/hour_view.hpp"
 #include "gui/views/timeline_view.hpp"
 
 namespace mpm::gui {
@@ -17,7 +19,12 @@ constexpr std::int64_t kLengths[] = {kMinute, 10 * kMinute, kHour, kDay, 7 * kDa
 }  // namespace
 
 TimelinePanel::TimelinePanel(const TimelineData* data, QWidget* parent)
-    : QFrame(parent), m_view(new TimelineView(data)), m_ranges(new QButtonGroup(this)) {
+    : QFrame(parent),
+      m_view(new TimelineView(data)),
+      m_hourView(new HourView(data)),
+      m_stack(new QStackedLayout),
+      m_hours(new QToolButton),
+      m_ranges(new QButtonGroup(this)) {
     setObjectName(QStringLiteral("card"));
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(10, 6, 6, 4);
@@ -40,13 +47,22 @@ TimelinePanel::TimelinePanel(const TimelineData* data, QWidget* parent)
         m_ranges->addButton(button, i);
         row->addWidget(button);
     }
+    m_hours->setObjectName(QStringLiteral("small"));
+    m_hours->setText(tr("Hours"));
+    m_hours->setToolTip(tr("Tokens by hour of the day and date"));
+    m_hours->setCheckable(true);
+    connect(m_hours, &QToolButton::clicked, this, &TimelinePanel::showHours);
     auto* csv = new QToolButton;
     csv->setObjectName(QStringLiteral("small"));
-    csv->setText(tr("Export CSV…"));
-    csv->setToolTip(tr("Every measurement of the range shown, as a table"));
+    csv->setText(tr("Export…"));
+    csv->setToolTip(tr("Every measurement of the range shown, as CSV or JSON"));
+    row->addSpacing(8);
+    row->addWidget(m_hours);
     row->addSpacing(8);
     row->addWidget(csv);
-    layout->addWidget(m_view, 1);
+    m_stack->addWidget(m_view);
+    m_stack->addWidget(m_hourView);
+    layout->addLayout(m_stack, 1);
     connect(csv, &QToolButton::clicked, this, &TimelinePanel::exportWanted);
     connect(m_ranges, &QButtonGroup::idClicked, this, &TimelinePanel::chooseRange);
     connect(m_view, &TimelineView::rangeChanged, this, &TimelinePanel::showRange);
@@ -59,8 +75,22 @@ int TimelinePanel::ranges() const {
 
 void TimelinePanel::chooseRange(int index) {
     if (index < 0 || index >= ranges()) return;
+    showHours(false);
     m_view->follow(kLengths[index]);
     m_ranges->button(index)->setChecked(true);
+}
+
+void TimelinePanel::showHours(bool shown) {
+    m_stack->setCurrentIndex(shown ? 1 : 0);
+    m_hours->setChecked(shown);
+}
+
+bool TimelinePanel::hoursShown() const {
+    return m_stack->currentIndex() == 1;
+}
+
+QWidget* TimelinePanel::shown() const {
+    return m_stack->currentWidget();
 }
 
 /// A range somebody zoomed or panned to is none of the buttons'.

@@ -4,10 +4,13 @@
 #include <QFrame>
 
 class QButtonGroup;
+class QStackedLayout;
+class QToolButton;
 
 namespace mpm::gui {
 
 class TimelineData;
+class HourView;
 class TimelineView;
 
 class TimelinePanel : public QFrame {
@@ -18,6 +21,11 @@ public:
     TimelineView* view() const { return m_view; }
     void chooseRange(int index);
     int ranges() const;
+    HourView* hours() const { return m_hourView; }
+    /// The heat map by hour and date, or the timeline.
+    void showHours(bool shown);
+    bool hoursShown() const;
+    QWidget* shown() const;
 
 signals:
     void exportWanted();
@@ -26,6 +34,9 @@ private:
     void showRange();
 
     TimelineView* m_view;
+    HourView* m_hourView;
+    QStackedLayout* m_stack;
+    QToolButton* m_hours;
     QButtonGroup* m_ranges;
 };
 

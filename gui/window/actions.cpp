@@ -5,6 +5,7 @@
 #include <QInputDialog>
 #include <QMenuBar>
 #include <QMessageBox>
+#include <QRegularExpression>
 
 #include <mpm/mpm.hpp>
 
@@ -13,6 +14,7 @@
 #include "gui/window/day_night_dialog.hpp"
 #include "gui/window/main_window.hpp"
 #include "gui/window/shortcut_sheet.hpp"
+#include "gui/window/watch_actions.hpp"
 
 namespace mpm::gui {
 
@@ -31,39 +33,75 @@ QAction* add(QMenu* menu, const QString& words, const QKeySequence& keys, Do wha
 
 // Dialogs are opened, never executed: frames, measurements and the network go on behind them.
 void askForFile(MainWindow& window, const QString& title, const QString& filter,
-                const std::function<void(QString)>& use, bool save = false) {
+                const std::function<void(QString)>& use, const QString& ending = {}) {
+    const bool save = !ending.isEmpty();
     auto* dialog = new QFileDialog(&window, title, {}, filter);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setAcceptMode(save ? QFileDialog::AcceptSave : QFileDialog::AcceptOpen);
     dialog->setFileMode(save ? QFileDialog::AnyFile : QFileDialog::ExistingFile);
-    if (save) dialog->setDefaultSuffix(QStringLiteral("csv"));
+    if (save) dialog->setDefaultSuffix(ending);
     QObject::connect(dialog, &QFileDialog::fileSelected, &window, use);
     dialog->open();
 }
 
-void askForSource(MainWindow& window) {
+void askForSource(MainWindow& window, const QString& title, const std::function<void(QString)>& use) {
     auto* dialog = new QInputDialog(&window);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setWindowTitle(text("Open a source"));
+    dialog->setWindowTitle(title);
     dialog->setLabelText(
-        text("Camera number, file, folder, address (rtsp://…, http://…), gst: and a pipeline, or demo:"));
-    dialog->setTextValue(QStringLiteral("0"));
+        text("Camera, file, folder, address (rtsp://…, http://…), gst: and a pipeline, or demo:"));
+    dialog->setComboBoxEditable(true);
+    dialog->setComboBoxItems(cameraNames() + QStringList{QStringLiteral("demo")});
     dialog->resize(520, dialog->sizeHint().height());
-    QObject::connect(dialog, &QInputDialog::textValueSelected, &window, [&window](const QString& source) {
-        if (!source.trimmed().isEmpty()) window.openSource(source.trimmed());
+    QObject::connect(dialog, &QInputDialog::textValueSelected, &window, [use](const QString& chosen) {
+        // "0: Integrated Camera": the number is what counts.
+        static const QRegularExpression named(QStringLiteral("^(\\d+): .*$"));
+        const QRegularExpressionMatch match = named.match(chosen.trimmed());
+        const QString source = match.hasMatch() ? match.captured(1) : chosen.trimmed();
+        if (!source.isEmpty()) use(source);
     });
     dialog->open();
 }
 
-void askForExport(MainWindow& window) {
+void askForExport(MainWindow& window, bool all) {
     askForFile(
-        window, text("Export measurements"), text("Tables (*.csv)"),
-        [&window](const QString& file) { window.exportCsv(file); }, true);
+        window, all ? text("Export every measurement") : text("Export the measurements shown"),
+        text("Tables (*.csv);;JSON (*.json)"),
+        [&window, all](const QString& file) { all ? window.exportAll(file) : window.exportCsv(file); },
+        QStringLiteral("csv"));
+}
+
+void addExports(MainWindow& window, QMenu* menu) {
+    add(menu, text("&Export the measurements shown…"), QKeySequence(Qt::CTRL | Qt::Key_E),
+        [&window] { askForExport(window, false); });
+    add(menu, text("Export e&very measurement…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_E),
+        [&window] { askForExport(window, true); });
+    add(menu, text("Export the &picture…"), QKeySequence(Qt::CTRL | Qt::Key_P), [&window] {
+        askForFile(
+            window, text("Export the picture"), text("Pictures (*.png *.svg)"),
+            [&window](const QString& file) { window.exportPicture(file); }, QStringLiteral("png"));
+    });
+    add(menu, text("Export the &timeline…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_T), [&window] {
+        askForFile(
+            window, text("Export the timeline"), text("Pictures (*.svg *.png)"),
+            [&window](const QString& file) { window.exportTimeline(file); }, QStringLiteral("svg"));
+    });
 }
 
 void addFileMenu(MainWindow& window) {
     QMenu* menu = window.menuBar()->addMenu(text("&File"));
-    add(menu, text("Open &source…"), QKeySequence(Qt::CTRL | Qt::Key_L), [&window] { askForSource(window); });
+    add(menu, text("Open &source…"), QKeySequence(Qt::CTRL | Qt::Key_L), [&window] {
+        askForSource(window, text("Open a source"),
+                     [&window](const QString& source) { window.openSource(source); });
+    });
+    add(menu, text("&Add a source beside…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_L), [&window] {
+        askForSource(window, text("Add a source"),
+                     [&window](const QString& source) { window.addSource(source); });
+    });
+    add(menu, text("&Close this source"), QKeySequence::Close, [&window] {
+        for (std::size_t i = 0; i < window.engines().size(); ++i)
+            if (window.engines()[i].get() == &window.engine()) return window.closeSource(static_cast<int>(i));
+    });
     add(menu, text("Open &video or picture…"), QKeySequence::Open, [&window] {
         askForFile(window, text("Open a video or picture"), text("Videos and pictures (*)"),
                    [&window](const QString& file) { window.openSource(file); });
@@ -78,12 +116,11 @@ void addFileMenu(MainWindow& window) {
     add(menu, text("Shipped mo&del"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_M),
         [&window] { window.openModel(QStringLiteral("default")); });
     menu->addSeparator();
-    add(menu, text("&Export measurements…"), QKeySequence(Qt::CTRL | Qt::Key_E),
-        [&window] { askForExport(window); });
+    addExports(window, menu);
     menu->addSeparator();
     add(menu, text("&Quit"), QKeySequence(Qt::CTRL | Qt::Key_Q), [&window] { window.close(); });
     QObject::connect(window.timeline(), &TimelinePanel::exportWanted, &window,
-                     [&window] { askForExport(window); });
+                     [&window] { askForExport(window, false); });
 }
 
 void addAppearance(MainWindow& window, QMenu* menu) {
@@ -133,6 +170,11 @@ void addViewMenu(MainWindow& window) {
         [&window] { window.views()->setOpacity(std::max(0.0, window.views()->opacity() - 0.1)); });
     menu->addSeparator();
     addAppearance(window, menu);
+    QAction* safe =
+        add(menu, text("Classes for &colour-blind eyes"), QKeySequence(Qt::CTRL | Qt::Key_B), [] {});
+    safe->setCheckable(true);
+    safe->setChecked(window.safePalette());
+    QObject::connect(safe, &QAction::toggled, &window, &MainWindow::setSafePalette);
     QAction* full = add(menu, text("&Full screen"), QKeySequence(Qt::Key_F11),
                         [&window] { window.setWindowState(window.windowState() ^ Qt::WindowFullScreen); });
     full->setShortcutContext(Qt::ApplicationShortcut);
@@ -166,13 +208,26 @@ void addAnalysisMenu(MainWindow& window) {
                                            {1000, text("Once a second")},
                                            {10'000, text("Every 10 seconds")},
                                            {60'000, text("Once a minute")}};
+    const int chosen = static_cast<int>(window.engine().request().interval.count());
     for (const auto& [milliseconds, words] : all) {
         const int interval = milliseconds;
         QAction* action = add(intervals, words, {}, [&window, interval] { window.setInterval(interval); });
         action->setCheckable(true);
-        action->setChecked(window.engine().request().interval.count() == interval);
+        action->setChecked(chosen == interval);
         group->addAction(action);
     }
+    intervals->addSeparator();
+    add(intervals, text("Every … seconds"), QKeySequence(Qt::CTRL | Qt::Key_I), [&window] {
+        auto* dialog = new QInputDialog(&window);
+        dialog->setAttribute(Qt::WA_DeleteOnClose);
+        dialog->setInputMode(QInputDialog::DoubleInput);
+        dialog->setLabelText(text("Seconds between two analysed frames; 0: every frame"));
+        dialog->setDoubleRange(0, 86'400);
+        dialog->setDoubleValue(double(window.engine().request().interval.count()) / 1000);
+        QObject::connect(dialog, &QInputDialog::doubleValueSelected, &window,
+                         [&window](double seconds) { window.setInterval(static_cast<int>(seconds * 1000)); });
+        dialog->open();
+    });
 }
 
 void addTimelineMenu(MainWindow& window) {
@@ -182,6 +237,9 @@ void addTimelineMenu(MainWindow& window) {
     for (int range = 0; range < window.timeline()->ranges(); ++range)
         add(menu, names[range], QKeySequence(Qt::CTRL | Qt::Key(Qt::Key_1 + range)),
             [&window, range] { window.timeline()->chooseRange(range); });
+    menu->addSeparator();
+    add(menu, text("Tokens by &hour and date"), QKeySequence(Qt::Key_H),
+        [&window] { window.timeline()->showHours(!window.timeline()->hoursShown()); });
 }
 
 void addHelpMenu(MainWindow& window) {
@@ -192,7 +250,9 @@ void addHelpMenu(MainWindow& window) {
             QMessageBox::NoIcon, text("About MPM Monitor"),
             text("<h3>MPM Monitor %1</h3><p>Watches a fixed scene and shows what Mutual Pair Merging "
                  "does to a vision transformer, by day and by night.</p><p>Apache License 2.0. Uses Qt %2 "
-                 "(LGPL 3), OpenCV (Apache 2.0) and SQLite (public domain).</p>")
+                 "(LGPL 3), OpenCV (Apache 2.0), SQLite (public domain), mosquitto (EPL 2.0), prometheus-cpp "
+                 "(MIT) "
+                 "and QtKeychain (BSD).</p>")
                 .arg(QLatin1String(mpm::version()), QLatin1String(qVersion())),
             QMessageBox::Ok, &window);
         box->setAttribute(Qt::WA_DeleteOnClose);
@@ -207,6 +267,7 @@ void installActions(MainWindow& window) {
     addViewMenu(window);
     addAnalysisMenu(window);
     addTimelineMenu(window);
+    addWatchMenu(window);
     addHelpMenu(window);
 }
 

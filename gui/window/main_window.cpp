@@ -4,6 +4,7 @@
 #include <QCloseEvent>
 #include <QSplitter>
 #include <QStatusBar>
+#include <QTabBar>
 #include <QVBoxLayout>
 
 #include "gui/views/app_icon.hpp"
@@ -30,36 +31,49 @@ MainWindow::MainWindow(const Options& options, QWidget* parent)
     : QMainWindow(parent),
       m_profile(options.profile),
       m_state(m_profile.load()),
-      m_engine(m_profile.storePath()) {
+      m_services(options.profile, m_profile.videosPath()) {
     setWindowTitle(QStringLiteral("MPM Monitor"));
     setWindowIcon(appIcon());
     setAcceptDrops(true);
     build();
+    makeEngine();
+    select(0);
     installActions(*this);
-    connectEngine();
-    connectRecorder();
     connectControls();
+    connectServices();
     restore(options);
     connect(&m_second, &QTimer::timeout, this, &MainWindow::onSecond);
     m_second.start(1000);
     m_sinceRates.start();
     m_restoring = false;
-    if (m_state.rule) m_engine.setRule(*m_state.rule);
-    m_engine.openModel(options.model.value_or(m_state.model));
+    m_network.openModel(options.model.value_or(m_state.model));
     showSource(options.source.value_or(m_state.source));
+    if (!options.source)
+        for (const QString& further : m_services.settings().further)
+            openIn(makeEngine(), further);
+    nameTabs();
     sendStyle();
     sendRequest();
 }
 
 MainWindow::~MainWindow() {
-    m_engine.disconnect(this);
+    m_link.reset();
+    m_network.disconnect(this);
+    m_services.disconnect(this);
 }
 
 void MainWindow::build() {
     m_header = new HeaderBar;
     m_views = new ViewArea;
     m_timeline = new TimelinePanel(&m_timelineData);
-    m_sidebar = new Sidebar({&m_schedule, &m_legend, &m_statistics, &m_health});
+    m_sidebar = new Sidebar({&m_schedule, &m_legend, &m_statistics, &m_health, &m_alerts, &m_regions});
+    m_tabs = new QTabBar;
+    m_tabs->setTabsClosable(true);
+    m_tabs->setDocumentMode(true);
+    m_tabs->setExpanding(false);
+    m_tabs->setElideMode(Qt::ElideMiddle);
+    m_tabs->setAccessibleName(tr("Sources"));
+    m_tabs->hide();  // one source needs none
     m_timeSplit = new QSplitter(Qt::Vertical);
     m_timeSplit->addWidget(m_views);
     m_timeSplit->addWidget(m_timeline);
@@ -79,6 +93,7 @@ void MainWindow::build() {
     layout->setContentsMargins(8, 4, 8, 4);
     layout->setSpacing(8);
     layout->addWidget(m_header);
+    layout->addWidget(m_tabs);
     layout->addWidget(m_sideSplit, 1);
     setCentralWidget(central);
     statusBar()->setSizeGripEnabled(false);
@@ -101,49 +116,46 @@ void MainWindow::restore(const Options& options) {
 }
 
 void MainWindow::connectEngine() {
-    connect(&m_engine, &Engine::framed, m_views, &ViewArea::setFrame);
-    connect(&m_engine, &Engine::rendered, this, [this](const RenderedFrame& drawn) {
+    QObject* link = m_link.get();
+    connect(m_engine, &Engine::framed, link, [this](const LiveFrame& frame) { m_views->setFrame(frame); });
+    connect(m_engine, &Engine::rendered, link, [this](const RenderedFrame& drawn) {
         m_views->setRendered(drawn);
         m_health.setDraw(drawn.drawMs, m_views->displayMs());
     });
-    connect(&m_engine, &Engine::compared, this, [this](const RenderedComparison& drawn) {
+    connect(m_engine, &Engine::compared, link, [this](const RenderedComparison& drawn) {
         m_saved.add(*drawn.comparison);
         m_views->setComparison(drawn, m_saved);
         m_header->setSaved(m_saved);
     });
-    connect(&m_engine, &Engine::nightSimulated, m_views, &ViewArea::setNight);
-    connect(&m_engine, &Engine::measured, this, &MainWindow::onMeasured);
-    connect(&m_engine, &Engine::sourceReported, this, &MainWindow::onSource);
-    connect(&m_engine, &Engine::happened, &m_timelineData, &TimelineData::addEvent);
-    connect(&m_engine, &Engine::modelLoading, this, [this](const QString& model) {
-        m_health.setModel(tr("loading %1").arg(model), HealthModel::Warning);
-        if (!m_facts) m_views->setAnalysisVeil(tr("Loading the model"), model);
+    connect(m_engine, &Engine::nightSimulated, link,
+            [this](const RenderedNight& drawn) { m_views->setNight(drawn); });
+    connect(m_engine, &Engine::measured, link, [this](const auto& measurement, const AnalysisPtr& analysis) {
+        onMeasured(measurement, analysis);
     });
-    connect(&m_engine, &Engine::modelLoaded, this, &MainWindow::onModel);
-    connect(&m_engine, &Engine::modelFailed, this, &MainWindow::onModelFailed);
-    connect(&m_engine, &Engine::networkFailed, this, [this](const QString& message) {
-        m_views->setAnalysisVeil(tr("The network stopped"), message);
-        m_health.setModel(tr("stopped: %1").arg(message), HealthModel::Bad);
-    });
+    connect(m_engine, &Engine::sourceReported, link,
+            [this](const SourceReport& report) { onSource(report); });
+    connect(m_engine, &Engine::happened, link,
+            [this](const pipeline::Event& event) { m_timelineData.addEvent(event); });
 }
 
 void MainWindow::connectRecorder() {
-    Recorder& recorder = m_engine.recorder();
+    QObject* link = m_link.get();
+    Recorder& recorder = m_engine->recorder();
     m_health.setStore(recorder.path(), HealthModel::Good);
-    connect(&recorder, &Recorder::historyLoaded, this,
+    connect(&recorder, &Recorder::historyLoaded, link,
             [this](const HistoryPtr& history) { m_timelineData.setHistory(*history); });
-    connect(&recorder, &Recorder::failing, this, [this](const QString& message) {
+    connect(&recorder, &Recorder::failing, link, [this](const QString& message) {
         m_health.setStore(message, HealthModel::Bad);
         say(tr("Measurements are not kept: %1").arg(message), true);
     });
-    connect(&recorder, &Recorder::recovered, this, [this] {
-        m_health.setStore(m_engine.recorder().path(), HealthModel::Good);
+    connect(&recorder, &Recorder::recovered, link, [this] {
+        m_health.setStore(m_engine->recorder().path(), HealthModel::Good);
         say(tr("Measurements are kept again"));
     });
-    connect(&recorder, &Recorder::exported, this, [this](const QString& file, qint64 rows) {
+    connect(&recorder, &Recorder::exported, link, [this](const QString& file, qint64 rows) {
         say(tr("%1 measurements written to %2").arg(rows).arg(file));
     });
-    connect(&recorder, &Recorder::exportFailed, this, [this](const QString& file, const QString& message) {
+    connect(&recorder, &Recorder::exportFailed, link, [this](const QString& file, const QString& message) {
         say(tr("%1: %2").arg(file, message), true);
     });
 }
@@ -155,12 +167,18 @@ void MainWindow::connectControls() {
         m_statistics.clear();  // counts under two schedules have no common mean
         m_state.ownSchedule = false;
         m_state.request.schedule = schedule;
-        m_engine.noteEvent(QStringLiteral("schedule"), scheduleText(schedule));
+        for (const auto& engine : m_engines)
+            engine->noteEvent(QStringLiteral("schedule"), scheduleText(schedule));
         sendRequest();
     });
+    connect(m_tabs, &QTabBar::currentChanged, this, &MainWindow::showSourceAt);
+    connect(m_tabs, &QTabBar::tabCloseRequested, this, &MainWindow::closeSource);
     connect(&m_legend, &LegendModel::styleChanged, this, &MainWindow::sendStyle);
     connect(m_views, &ViewArea::styleChanged, this, &MainWindow::sendStyle);
-    connect(m_views, &ViewArea::modeChanged, this, &MainWindow::sendRequest);
+    connect(m_views, &ViewArea::modeChanged, this, [this] {
+        applyWatched();
+        sendRequest();
+    });
     connect(m_views, &ViewArea::nightChanged, this, [this](const pipeline::NightParameters& night) {
         m_state.request.night = night;
         sendRequest();
@@ -178,7 +196,10 @@ void MainWindow::sendRequest() {
     request.compareInterval = mode == ViewArea::Overview ? kOverviewComparison : std::chrono::milliseconds(0);
     request.simulateNight = mode == ViewArea::Night;
     request.scores = m_scores;
-    m_engine.setRequest(request);
+    Request behind = request;
+    behind.compare = behind.simulateNight = behind.scores = false;
+    for (const auto& engine : m_engines)
+        engine->setRequest(m_services.requestFor(*engine, engine.get() == m_engine ? request : behind));
 }
 
 void MainWindow::sendStyle() {
@@ -191,31 +212,17 @@ void MainWindow::sendStyle() {
     style.merge.outlines = m_views->outlines();
     style.stage = m_views->stage();
     style.pair = m_views->nightView()->shows();
-    m_engine.setStyle(style);
-}
-
-void MainWindow::openSource(const QString& source) {
-    m_state.source = source;
-    showSource(source);
-}
-
-void MainWindow::showSource(const QString& source) {
-    m_views->clear();
-    m_statistics.clear();
-    m_timelineData.clear();
-    m_report = {};
-    m_framesBefore = 0;
-    m_engine.openSource(source);
-    emit pausedChanged(false);
+    for (const auto& engine : m_engines)
+        engine->setStyle(style);
 }
 
 void MainWindow::openModel(const QString& model) {
     m_wantedModel = model;
-    m_engine.openModel(model);
+    m_network.openModel(model);
 }
 
 void MainWindow::setPaused(bool paused) {
-    m_engine.setPaused(paused);
+    m_engine->setPaused(paused);
     m_views->setSource(m_report, paused);
     m_header->setSource(m_report, paused);
     emit pausedChanged(paused);
@@ -233,12 +240,8 @@ void MainWindow::setInterval(int milliseconds) {
 
 void MainWindow::setRule(const pipeline::DayNightRule& rule) {
     m_state.rule = rule;
-    m_engine.setRule(rule);
-}
-
-void MainWindow::exportCsv(const QString& file) {
-    const TimelineView* view = m_timeline->view();
-    m_engine.recorder().exportCsv(file, pipeline::Millis(view->from()), pipeline::Millis(view->to() + 1));
+    for (const auto& engine : m_engines)
+        engine->setRule(rule);
 }
 
 void MainWindow::say(const QString& text, bool trouble) {

@@ -6,18 +6,23 @@
 #include <QTimer>
 
 #include "gui/engine/engine.hpp"
+#include "gui/models/alert_model.hpp"
 #include "gui/models/health_model.hpp"
 #include "gui/models/legend_model.hpp"
+#include "gui/models/region_model.hpp"
 #include "gui/models/saved_time.hpp"
 #include "gui/models/schedule_model.hpp"
 #include "gui/models/statistics_model.hpp"
 #include "gui/models/timeline_data.hpp"
+#include "gui/services/model_converter.hpp"
+#include "gui/services/services.hpp"
 #include "gui/window/options.hpp"
 #include "gui/window/profile.hpp"
 #include "gui/window/view_area.hpp"
 
 class QLabel;
 class QSplitter;
+class QTabBar;
 
 namespace mpm::gui {
 
@@ -31,7 +36,10 @@ public:
     explicit MainWindow(const Options& options, QWidget* parent = nullptr);
     ~MainWindow() override;
 
-    Engine& engine() { return m_engine; }
+    /// The one in front.
+    Engine& engine() { return *m_engine; }
+    const std::vector<std::unique_ptr<Engine>>& engines() const { return m_engines; }
+    Services& services() { return m_services; }
     ViewArea* views() const { return m_views; }
     HeaderBar* header() const { return m_header; }
     TimelinePanel* timeline() const { return m_timeline; }
@@ -41,13 +49,33 @@ public:
     StatisticsModel& statistics() { return m_statistics; }
     HealthModel& health() { return m_health; }
     TimelineData& timelineData() { return m_timelineData; }
+    AlertModel& alerts() { return m_alerts; }
+    RegionModel& regions() { return m_regions; }
     Appearance appearance() const { return m_state.appearance; }
+    bool safePalette() const { return m_state.safePalette; }
+    const Profile& profile() const { return m_profile; }
     QString message() const;
 
 public slots:
     /// By hand, so that they come back at the next start; what the command line names does not.
     void openSource(const QString& source);
     void openModel(const QString& model);
+    /// Beside those that are open, with a tab of its own.
+    void addSource(const QString& source);
+    void closeSource(int index);
+    void showSourceAt(int index);
+    /// Takes effect and is written to the profile at once.
+    void setWatch(const mpm::gui::WatchSettings& settings);
+    void setSafePalette(bool safe);
+    void toggleRecording();
+    /// Makes the shape drawn next on the picture a region, or a mask.
+    void drawRegion();
+    void drawMask();
+    void exportAll(const QString& file);
+    void exportPicture(const QString& file);
+    void exportTimeline(const QString& file);
+    /// Converts a raw export and opens what comes of it.
+    void convertModel(const QString& file);
     void setPaused(bool paused);
     void setAppearance(mpm::gui::Appearance appearance);
     void setInterval(int milliseconds);
@@ -58,6 +86,8 @@ public slots:
 
 signals:
     void pausedChanged(bool paused);
+    void recordingChanged(bool recording);
+    void watchChanged();
 
 protected:
     void closeEvent(QCloseEvent* event) override;
@@ -70,7 +100,18 @@ private:
     void connectEngine();
     void connectRecorder();
     void connectControls();
+    void connectServices();
     void showSource(const QString& source);
+    Engine& makeEngine();
+    void select(int index);
+    void openIn(Engine& engine, const QString& source);
+    void openWithSecret(Engine& engine, const QString& source);
+    void nameTabs();
+    void watchTile(Engine& engine);
+    void applyWatched();
+    void updateRegions();
+    void offerConversion(const QString& model, const QString& message);
+    void exportTo(const QString& file, pipeline::Millis from, pipeline::Millis to);
     void sendRequest();
     void sendStyle();
     void onMeasured(const pipeline::Measurement& measurement, const AnalysisPtr& analysis);
@@ -87,12 +128,15 @@ private:
     StatisticsModel m_statistics;
     HealthModel m_health;
     TimelineData m_timelineData;
+    AlertModel m_alerts;
+    RegionModel m_regions;
 
     HeaderBar* m_header = nullptr;
     ViewArea* m_views = nullptr;
     TimelinePanel* m_timeline = nullptr;
     Sidebar* m_sidebar = nullptr;
     QSplitter *m_sideSplit = nullptr, *m_timeSplit = nullptr;
+    QTabBar* m_tabs = nullptr;
 
     ModelFactsPtr m_facts;
     SavedTime m_saved;
@@ -103,7 +147,14 @@ private:
     std::int64_t m_framesBefore = 0;
     QTimer m_second;
     QElapsedTimer m_sinceRates;
-    Engine m_engine;  // last: its workers end before what they talk to does
+    ModelConverter m_converter;
+    SharedNetwork m_network;
+    Services m_services;
+    bool m_watchDamaged = false;  // the file is left as it is
+    // Last: their workers end before what they talk to does.
+    std::vector<std::unique_ptr<Engine>> m_engines;
+    Engine* m_engine = nullptr;
+    std::unique_ptr<QObject> m_link;  // what the engine in front is connected through
 };
 
 }  // namespace mpm::gui

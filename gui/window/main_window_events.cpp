@@ -22,6 +22,8 @@ void MainWindow::onMeasured(const pipeline::Measurement& measurement, const Anal
     m_header->setAnalysis(*analysis);
     m_timeline->view()->setStages(analysis->schedule);
     m_views->setAnalysisVeil({}, {});
+    m_regions.setReadings(analysis->regions, analysis->model->labels);
+    m_views->setRegions(m_services.settings().of(m_engine->sourceName()).regions, analysis->regions);
     if (analysis->repeat) return;  // seen before: not a new measurement
     if (analysis->schedule == m_state.request.schedule) m_statistics.add(measurement);
     m_header->setDayNight(m_statistics.statistics());
@@ -30,8 +32,8 @@ void MainWindow::onMeasured(const pipeline::Measurement& measurement, const Anal
 
 void MainWindow::onSource(const SourceReport& report) {
     m_report = report;
-    m_views->setSource(report, m_engine.paused());
-    m_header->setSource(report, m_engine.paused());
+    m_views->setSource(report, m_engine->paused());
+    m_header->setSource(report, m_engine->paused());
     m_health.setSource(report);
 }
 
@@ -47,7 +49,7 @@ void MainWindow::onModel(const ModelFactsPtr& facts) {
     m_saved.clear();
     m_statistics.clear();
     m_sidebar->schedule()->setOwnSchedule(facts->schedule);
-    m_legend.setClasses(facts->labels, facts->palette);
+    m_legend.setClasses(facts->labels, m_state.safePalette ? pipeline::Palette() : facts->palette);
     std::vector<bool> hidden;
     for (const std::string& label : facts->labels)
         hidden.push_back(m_state.hiddenClasses.contains(QString::fromStdString(label)));
@@ -59,7 +61,8 @@ void MainWindow::onModel(const ModelFactsPtr& facts) {
                        facts->random);
     m_health.setModel(facts->name, facts->random ? HealthModel::Warning : HealthModel::Good);
     m_views->setModel(*facts);
-    if (!first) m_engine.noteEvent(QStringLiteral("model"), facts->name);
+    for (const auto& engine : m_engines)
+        if (!first) engine->noteEvent(QStringLiteral("model"), facts->name);
     if (first) m_views->setAnalysisVeil({}, {});
     sendRequest();
     sendStyle();
@@ -67,6 +70,7 @@ void MainWindow::onModel(const ModelFactsPtr& facts) {
 
 void MainWindow::onModelFailed(const QString& model, const QString& message) {
     m_wantedModel.clear();
+    offerConversion(model, message);
     if (m_facts) {
         say(tr("Model refused, %1 goes on: %2").arg(m_facts->name, message), true);
         m_health.setModel(m_facts->name, HealthModel::Good);
@@ -85,6 +89,7 @@ void MainWindow::onSecond() {
     m_health.setRates(std::exchange(m_analysed, 0) / seconds,
                       double(frames - std::exchange(m_framesBefore, frames)) / seconds);
     m_health.updateAge();
+    m_health.updateProcessor();
 }
 
 void MainWindow::saveProfile() {

@@ -103,6 +103,7 @@ ProfileState Profile::load() const {
     state.rule = ruleFrom(s);
     state.opacity = value("opacity", state.opacity).toDouble();
     state.outlines = value("outlines", state.outlines).toBool();
+    state.safePalette = value("safe_palette", state.safePalette).toBool();
     state.view = value("view", state.view).toString();
     state.appearance = appearanceFrom(value("theme", QStringLiteral("system")).toString());
     state.geometry = value("window/geometry", {}).toByteArray();
@@ -128,6 +129,7 @@ void Profile::save(const ProfileState& state) {
     if (state.rule) writeRule(*m_settings, *state.rule);
     set("opacity", state.opacity);
     set("outlines", state.outlines);
+    set("safe_palette", state.safePalette);
     set("view", state.view);
     set("theme", appearanceName(state.appearance));
     set("window/geometry", state.geometry);

@@ -3,6 +3,8 @@
 #include <QHBoxLayout>
 #include <QToolButton>
 
+#include "gui/models/alert_model.hpp"
+#include "gui/models/region_model.hpp"
 #include "gui/views/legend_view.hpp"
 #include "gui/views/schedule_view.hpp"
 #include "gui/views/section.hpp"
@@ -52,6 +54,10 @@ Sidebar::Sidebar(const Models& models, QWidget* parent)
         add(QStringLiteral("classes"), tr("Classes"), legendWithButtons(models.legend, m_legend)));
     layout->addWidget(
         add(QStringLiteral("daynight"), tr("Day and night"), new StatisticsView(models.statistics)));
+    layout->addWidget(addListed(QStringLiteral("regions"), tr("Regions"), models.regions,
+                                tr("What each region of the picture holds")));
+    layout->addWidget(addListed(QStringLiteral("alerts"), tr("Alerts"), models.alerts,
+                                tr("Alerts of this run, newest first")));
     layout->addWidget(add(QStringLiteral("health"), tr("Health"), new HealthView(models.health)));
     layout->addStretch();
 }
@@ -60,6 +66,19 @@ Section* Sidebar::add(const QString& name, const QString& title, QWidget* conten
     auto* section = new Section(title, content);
     section->setProperty("key", name);
     m_sections << section;
+    return section;
+}
+
+/// Only there while it has something to say.
+Section* Sidebar::addListed(const QString& name, const QString& title, QAbstractItemModel* model,
+                            const QString& description) {
+    auto* view = new RowsView(model);
+    view->setAccessibleName(description);
+    Section* section = add(name, title, view);
+    const auto show = [section, model] { section->setVisible(model->rowCount() > 0); };
+    connect(model, &QAbstractItemModel::rowsInserted, section, show);
+    connect(model, &QAbstractItemModel::modelReset, section, show);
+    show();
     return section;
 }
 

@@ -1,14 +1,18 @@
-// The side panel: schedule, classes, day and night, health.
+// The side panel: schedule, classes, day and night, regions, alerts, health.
 #pragma once
 
 #include <QScrollArea>
 #include <QStringList>
 
+class QAbstractItemModel;
+
 namespace mpm::gui {
 
+class AlertModel;
 class HealthModel;
 class LegendModel;
 class LegendView;
+class RegionModel;
 class ScheduleModel;
 class ScheduleView;
 class Section;
@@ -22,6 +26,8 @@ public:
         LegendModel* legend;
         StatisticsModel* statistics;
         HealthModel* health;
+        AlertModel* alerts;
+        RegionModel* regions;
     };
     explicit Sidebar(const Models& models, QWidget* parent = nullptr);
 
@@ -32,6 +38,8 @@ public:
 
 private:
     Section* add(const QString& name, const QString& title, QWidget* content);
+    Section* addListed(const QString& name, const QString& title, QAbstractItemModel* model,
+                       const QString& description);
 
     ScheduleView* m_schedule;
     LegendView* m_legend;

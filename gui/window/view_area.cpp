@@ -19,19 +19,20 @@
 namespace mpm::gui {
 
 QString ViewArea::modeName(Mode mode) {
-    const QString names[] = {tr("Overview"),  tr("Picture"), tr("Overlay"),
-                             tr("Merge map"), tr("Split"),   tr("Night")};
+    const QString names[] = {tr("Overview"), tr("Picture"), tr("Overlay"), tr("Merge map"),
+                             tr("Split"),    tr("Night"),   tr("Sources")};
     return names[mode];
 }
 
 QString ViewArea::modeKey(Mode mode) {
-    const char* keys[] = {"overview", "picture", "overlay", "merge", "split", "night"};
+    const char* keys[] = {"overview", "picture", "overlay", "merge", "split", "night", "sources"};
     return QLatin1String(keys[mode]);
 }
 
 ViewArea::ViewArea(QWidget* parent)
     : QWidget(parent),
       m_tiles(new TileArea),
+      m_grid(new TileArea),
       m_picture(new PictureView(tr("Picture"), &m_viewport)),
       m_overlay(new PictureView(tr("Overlay"), &m_viewport)),
       m_merge(new MergeView(&m_viewport)),
@@ -50,6 +51,7 @@ ViewArea::ViewArea(QWidget* parent)
     layout->addLayout(m_stack, 1);
     m_stack->addWidget(m_tiles);
     m_stack->addWidget(m_night);
+    m_stack->addWidget(m_grid);
     m_picture->setEmptyText(tr("Waiting for the first picture"));
     m_overlay->setEmptyText(tr("What the network sees appears here"));
     connectViews();
@@ -66,6 +68,7 @@ void ViewArea::buildModes(QLayout* row) {
         m_modes->addButton(button, mode);
         row->addWidget(button);
     }
+    static_cast<QHBoxLayout*>(row)->addSpacing(10);
     connect(m_modes, &QButtonGroup::idClicked, this, [this](int mode) { setMode(Mode(mode)); });
 }
 
@@ -115,11 +118,13 @@ void ViewArea::connectViews() {
 void ViewArea::setMode(Mode mode) {
     m_mode = mode;
     m_modes->button(mode)->setChecked(true);
-    m_stack->setCurrentWidget(mode == Night ? static_cast<QWidget*>(m_night) : m_tiles);
+    m_stack->setCurrentWidget(mode == Night     ? static_cast<QWidget*>(m_night)
+                              : mode == Sources ? static_cast<QWidget*>(m_grid)
+                                                : m_tiles);
     PictureView* const single[] = {nullptr, m_picture, m_overlay, m_merge, m_split};
     if (mode == Overview)
         m_tiles->setTiles({m_picture, m_overlay, m_merge, m_split});
-    else if (mode != Night)
+    else if (mode != Night && mode != Sources)
         m_tiles->setTiles({single[mode]});
     const bool stages = mode == Overview || mode == Merge || mode == Night;
     m_stages->setVisible(stages);
@@ -129,6 +134,7 @@ void ViewArea::setMode(Mode mode) {
 }
 
 void ViewArea::setFrame(const LiveFrame& frame) {
+    if (m_blind) return;
     m_captured = frame.captured;
     m_fresh = true;
     m_picture->setImage(frame.image);
@@ -137,6 +143,7 @@ void ViewArea::setFrame(const LiveFrame& frame) {
 }
 
 void ViewArea::setRendered(const RenderedFrame& drawn) {
+    if (m_blind) return;  // drawn before it was wanted no more
     m_overlay->setImage(drawn.overlay);
     m_overlay->setNote((m_random.isEmpty() ? QString() : m_random + tr(", ")) +
                        tr("frame %1").arg(drawn.analysis->frame.number));
@@ -162,11 +169,13 @@ void ViewArea::showStages(const Analysis& analysis) {
 }
 
 void ViewArea::setComparison(const RenderedComparison& drawn, const SavedTime& saved) {
+    if (m_blind) return;
     m_split->setComparison(drawn, saved);
     m_split->setNote(m_random);
 }
 
 void ViewArea::setNight(const RenderedNight& drawn) {
+    if (m_blind) return;
     m_night->setPair(drawn);
 }
 
@@ -194,6 +203,12 @@ void ViewArea::setSource(const SourceReport& report, bool paused) {
     applyVeils();
 }
 
+void ViewArea::setBlind(bool blind) {
+    m_blind = blind;
+    if (blind) clear();
+    applyVeils();
+}
+
 void ViewArea::setAnalysisVeil(const QString& headline, const QString& detail) {
     m_analysisHead = headline;
     m_analysisDetail = detail;
@@ -201,10 +216,15 @@ void ViewArea::setAnalysisVeil(const QString& headline, const QString& detail) {
 }
 
 void ViewArea::applyVeils() {
-    const bool source = !m_sourceHead.isEmpty();
-    const QString head = source ? m_sourceHead : m_analysisHead;
-    const QString detail = source ? m_sourceDetail : m_analysisDetail;
-    m_picture->setVeil(m_sourceHead, m_sourceDetail);
+    const bool source = !m_sourceHead.isEmpty() || m_blind;
+    const QString sourceHead = m_sourceHead.isEmpty() && m_blind ? tr("Measurements only") : m_sourceHead;
+    const QString sourceDetail =
+        m_sourceHead.isEmpty() && m_blind
+            ? tr("Pictures are measured and forgotten; nothing of them is kept or shown.")
+            : m_sourceDetail;
+    const QString head = source ? sourceHead : m_analysisHead;
+    const QString detail = source ? sourceDetail : m_analysisDetail;
+    m_picture->setVeil(sourceHead, sourceDetail);
     m_night->setVeil(head, detail);
     // In the overview the reason stands once; what still shows a picture must only not pass for live.
     for (PictureView* view : std::initializer_list<PictureView*>{m_overlay, m_merge, m_split}) {
@@ -222,6 +242,9 @@ void ViewArea::clear() {
     m_split->clear();
     m_night->clear();
     m_viewport.reset();
+    if (!m_blind) return;
+    for (const auto& [engine, tile] : m_sourceTiles)
+        tile->setImage({});
 }
 
 double ViewArea::opacity() const {

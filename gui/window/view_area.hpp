@@ -25,7 +25,7 @@ class TileArea;
 class ViewArea : public QWidget {
     Q_OBJECT
 public:
-    enum Mode { Overview, Picture, Overlay, Merge, Split, Night, Modes };
+    enum Mode { Overview, Picture, Overlay, Merge, Split, Night, Sources, Modes };
 
     explicit ViewArea(QWidget* parent = nullptr);
 
@@ -43,6 +43,18 @@ public:
     void setSource(const SourceReport& report, bool paused);
     void setAnalysisVeil(const QString& headline, const QString& detail);
     void clear();
+    void setRegions(const std::vector<pipeline::Region>& regions,
+                    const std::vector<pipeline::RegionReading>& readings);
+    /// Pictures are measured and forgotten: it is said where they would be.
+    void setBlind(bool blind);
+    /// The grid of all sources: one tile each.
+    void addTile(const Engine* engine);
+    void removeTile(const Engine* engine);
+    void setTile(const Engine* engine, const RenderedFrame& drawn);
+    void setTileState(const Engine* engine, const SourceReport& report, bool paused);
+    PictureView* tileOf(const Engine* engine) const;
+    /// What is in front now, to be exported.
+    QWidget* picture() const;
 
     double opacity() const;
     void setOpacity(double opacity);
@@ -64,6 +76,7 @@ signals:
     void nightChanged(const pipeline::NightParameters& parameters);
     /// The pointer came over a picture, or left: probabilities are wanted, or not.
     void scoresWanted(bool wanted);
+    void tileChosen(const mpm::gui::Engine* engine);
 
 private:
     void buildControls(QLayout* row);
@@ -71,11 +84,16 @@ private:
     void connectViews();
     void showStages(const Analysis& analysis);
     void applyVeils();
+    void placeTiles();
 
     Viewport m_viewport;
     Mode m_mode = Overview;
     QStackedLayout* m_stack;
     TileArea* m_tiles;
+    TileArea* m_grid;
+    Viewport m_gridViewport;
+    std::vector<std::pair<const Engine*, PictureView*>> m_sourceTiles;
+    bool m_blind = false;
     PictureView *m_picture, *m_overlay;
     MergeView* m_merge;
     SplitView* m_split;

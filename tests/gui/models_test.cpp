@@ -1,10 +1,14 @@
 // The item models without any view: QAbstractItemModelTester watches every change.
 #include <QAbstractItemModelTester>
 #include <QSignalSpy>
+#include <QTemporaryDir>
 #include <QTest>
 
+#include "gui/models/alert_model.hpp"
 #include "gui/models/health_model.hpp"
+#include "gui/models/hour_map.hpp"
 #include "gui/models/legend_model.hpp"
+#include "gui/models/region_model.hpp"
 #include "gui/models/schedule_model.hpp"
 #include "gui/models/statistics_model.hpp"
 #include "gui/models/timeline_data.hpp"
@@ -43,6 +47,10 @@ private slots:
     void timelineAnswersByColumn();
     void timelineKeepsOrderWhenTheClockJumps();
     void timelineOfAMonthAnswersFast();
+    void hourMapMarksWhatStandsOut();
+    void processorTellsHeatAndThrottling();
+    void alertsAreListedNewestFirst();
+    void regionsShowTheirReadings();
     void marksStandAtRoundTimes();
     void viewportKeepsTheAnchor();
     void tilesComeOutLarge();
@@ -197,6 +205,84 @@ void ModelsTest::timelineOfAMonthAnswersFast() {
     for (int pan = 0; pan < 30; ++pan)
         QVERIFY(data.columns(pan * 60'000, kMinutes * 60'000, 1600)[800].any());
     QVERIFY2(timer.elapsed() < 1'000, qPrintable(QString::number(timer.elapsed())));
+}
+
+void ModelsTest::hourMapMarksWhatStandsOut() {
+    std::vector<mpm::pipeline::Bucket> hours;
+    const QDateTime begin(QDate(2026, 3, 2), QTime(0, 0));
+    for (int hour = 0; hour < 14 * 24; ++hour) {
+        mpm::pipeline::Bucket bucket;
+        bucket.time = mpm::pipeline::Millis(begin.addSecs(hour * 3600).toMSecsSinceEpoch());
+        bucket.count = 3600;
+        // By night more is left; a little different every day.
+        bucket.tokensMean = (hour % 24 < 6 ? 500 : 400) + (hour / 24) % 3;
+        if (hour == 9 * 24 + 13) bucket.tokensMean = 520;
+        if (hour != 5 * 24 + 7) hours.push_back(bucket);
+    }
+    const HourMap map(hours);
+    QCOMPARE(map.days(), 14);
+    QCOMPARE(map.date(0), QDate(2026, 3, 2));
+    QCOMPARE(map.at(5, 7).count, 0);
+    QCOMPARE(map.most(), 520.0);
+    int outliers = 0;
+    for (int day = 0; day < 14; ++day)
+        for (int hour = 0; hour < 24; ++hour)
+            outliers += map.at(day, hour).outlier;
+    QCOMPARE(outliers, 1);  // neither the nights nor the small changes
+    QVERIFY(map.at(9, 13).outlier && map.at(9, 13).deviation > 0);
+    QCOMPARE(map.at(9, 13).usual, 401.0);
+    hours.resize(3 * 24);
+    QCOMPARE(HourMap(hours).at(1, 3).usual, 0.0);  // three days are no baseline
+    QVERIFY(HourMap().empty());
+}
+
+void ModelsTest::processorTellsHeatAndThrottling() {
+    QTemporaryDir sys;
+    const auto write = [&](const char* path, const char* text) {
+        QFile file(sys.filePath(QLatin1String(path)));
+        QDir().mkpath(QFileInfo(file).absolutePath());
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write(text);
+    };
+    Processor processor(sys.path().toStdString());
+    QVERIFY(!processor.read().known());
+    write("class/thermal/thermal_zone0/type", "acpitz\n");
+    write("class/thermal/thermal_zone0/temp", "99000\n");
+    write("class/thermal/thermal_zone1/type", "x86_pkg_temp\n");
+    write("class/thermal/thermal_zone1/temp", "61500\n");
+    QCOMPARE(processor.read().celsius.value_or(0), 61.5);
+    write("devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "7\n");
+    QVERIFY(!processor.read().throttled);  // before this program's time
+    write("devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "9\n");
+    QVERIFY(processor.read().throttled);
+    QVERIFY(!processor.read().throttled);
+    write("devices/platform/soc/soc:firmware/get_throttled", "50005\n");
+    const Processor::State pi = processor.read();
+    QVERIFY(pi.throttled && pi.underVoltage);
+}
+
+void ModelsTest::alertsAreListedNewestFirst() {
+    AlertModel model;
+    Tester tester(&model, Tester::FailureReportingMode::QtTest);
+    for (int i = 0; i < AlertModel::kMost + 5; ++i)
+        model.add({QDateTime::currentDateTime(), QStringLiteral("demo"), QString::number(i), 1.0,
+                   QStringLiteral("text"), false});
+    QCOMPARE(model.rowCount(), AlertModel::kMost);
+    QCOMPARE(model.index(0, AlertModel::What).data().toString(),
+             QStringLiteral("%1: text").arg(AlertModel::kMost + 4));
+    model.clear();
+    QCOMPARE(model.rowCount(), 0);
+}
+
+void ModelsTest::regionsShowTheirReadings() {
+    RegionModel model;
+    Tester tester(&model, Tester::FailureReportingMode::QtTest);
+    model.setReadings({{"gone", 1, 1, {}}}, {});
+    model.setRegions({{"door", {}}, {"street", {}}});
+    QCOMPARE(model.index(0, RegionModel::Tokens).data().toString(), QStringLiteral("–"));
+    model.setReadings({{"street", 40, 12, {0.25, 0.75}}, {"gone", 1, 1, {}}}, {"road", "car"});
+    QCOMPARE(model.index(1, RegionModel::Tokens).data().toString(), QStringLiteral("12 of 40"));
+    QCOMPARE(model.index(1, RegionModel::Class).data().toString(), QStringLiteral("car, 75 %"));
 }
 
 void ModelsTest::marksStandAtRoundTimes() {

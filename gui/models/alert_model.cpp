@@ -1,0 +1,50 @@
+#include "gui/models/alert_model.hpp"
+
+namespace mpm::gui {
+
+AlertModel::AlertModel(QObject* parent) : QAbstractTableModel(parent) {}
+
+int AlertModel::rowCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : static_cast<int>(m_notices.size());
+}
+
+int AlertModel::columnCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : Columns;
+}
+
+QVariant AlertModel::data(const QModelIndex& index, int role) const {
+    if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
+    const AlertNotice& notice = m_notices[static_cast<std::size_t>(index.row())];
+    if (role == Qt::ToolTipRole || role == Qt::AccessibleTextRole)
+        return tr("%1, %2: %3 (%4)")
+            .arg(notice.time.toString(Qt::ISODate), notice.rule, notice.text, notice.source);
+    if (role != Qt::DisplayRole) return {};
+    const bool today = notice.time.date() == QDate::currentDate();
+    if (index.column() == Time)
+        return notice.time.toString(today ? QStringLiteral("HH:mm:ss") : QStringLiteral("d MMM HH:mm"));
+    return notice.rule + QStringLiteral(": ") + notice.text;
+}
+
+QVariant AlertModel::headerData(int section, Qt::Orientation orientation, int role) const {
+    if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
+    return section == Time ? tr("Time") : tr("Alert");
+}
+
+void AlertModel::add(const AlertNotice& notice) {
+    if (rowCount() == kMost) {
+        beginRemoveRows({}, kMost - 1, kMost - 1);
+        m_notices.pop_back();
+        endRemoveRows();
+    }
+    beginInsertRows({}, 0, 0);
+    m_notices.push_front(notice);
+    endInsertRows();
+}
+
+void AlertModel::clear() {
+    beginResetModel();
+    m_notices.clear();
+    endResetModel();
+}
+
+}  // namespace mpm::gui

@@ -1,0 +1,32 @@
+// The alerts of this run, newest first.
+#pragma once
+
+#include <deque>
+
+#include <QAbstractTableModel>
+
+#include "gui/services/alert_center.hpp"
+
+namespace mpm::gui {
+
+class AlertModel : public QAbstractTableModel {
+    Q_OBJECT
+public:
+    enum Column { Time, What, Columns };
+    static constexpr int kMost = 200;
+
+    explicit AlertModel(QObject* parent = nullptr);
+
+    int rowCount(const QModelIndex& parent = {}) const override;
+    int columnCount(const QModelIndex& parent = {}) const override;
+    QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
+    QVariant headerData(int section, Qt::Orientation orientation, int role = Qt::DisplayRole) const override;
+
+    void add(const AlertNotice& notice);
+    void clear();
+
+private:
+    std::deque<AlertNotice> m_notices;
+};
+
+}  // namespace mpm::gui

@@ -1,0 +1,66 @@
+#include "gui/models/hour_map.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <QDateTime>
+
+namespace mpm::gui {
+
+namespace {
+
+double median(std::vector<double> values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+}  // namespace
+
+HourMap::HourMap(const std::vector<pipeline::Bucket>& hours) {
+    for (const pipeline::Bucket& bucket : hours) {
+        const QDateTime time = QDateTime::fromMSecsSinceEpoch(bucket.time.count());
+        if (m_days.empty()) m_first = time.date();
+        const qint64 day = m_first.daysTo(time.date());
+        if (day < 0 || day > 5'000 || bucket.count == 0) continue;  // a clock that jumped by years
+        if (day >= days()) m_days.resize(static_cast<std::size_t>(day) + 1);
+        Cell& cell = m_days[static_cast<std::size_t>(day)][static_cast<std::size_t>(time.time().hour())];
+        // When the clocks go back one hour comes twice.
+        const auto count = cell.count + bucket.count;
+        cell.mean += (bucket.tokensMean - cell.mean) * double(bucket.count) / double(count);
+        cell.count = count;
+    }
+    compare();
+}
+
+/// Median and median deviation: a few strange days must not move what is usual.
+void HourMap::compare() {
+    bool any = false;
+    for (std::size_t hour = 0; hour < 24; ++hour) {
+        std::vector<double> means, distances;
+        for (const auto& day : m_days) {
+            const Cell& cell = day[hour];
+            if (cell.count == 0) continue;
+            means.push_back(cell.mean);
+            m_least = any ? std::min(m_least, cell.mean) : cell.mean;
+            m_most = any ? std::max(m_most, cell.mean) : cell.mean;
+            any = true;
+        }
+        if (static_cast<int>(means.size()) <= kLeastDays) continue;
+        const double usual = median(means);
+        for (const double mean : means)
+            distances.push_back(std::abs(mean - usual));
+        // 1.4826: of a normal distribution it makes the standard one. At least half a percent of the count,
+        // or a camera that never changes would cry at every token.
+        const double spread = std::max(1.4826 * median(distances), 0.005 * usual);
+        for (auto& day : m_days) {
+            Cell& cell = day[hour];
+            if (cell.count == 0) continue;
+            cell.usual = usual;
+            cell.deviation = spread > 0 ? (cell.mean - usual) / spread : 0;
+            cell.outlier = std::abs(cell.deviation) > kOutlier;
+        }
+    }
+}
+
+}  // namespace mpm::gui

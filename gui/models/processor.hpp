@@ -1,0 +1,29 @@
+// How hot the processor is and whether it slows itself down, as far as Linux tells.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace mpm::gui {
+
+class Processor {
+public:
+    struct State {
+        std::optional<double> celsius;  ///< the hottest sensor of a processor
+        bool throttleKnown = false;
+        bool throttled = false;     ///< now, or since the last reading
+        bool underVoltage = false;  ///< a Raspberry Pi's supply is too weak
+        bool known() const { return celsius || throttleKnown; }
+    };
+
+    /// `root`: where /sys is.
+    explicit Processor(std::string root = "/sys") : m_root(std::move(root)) {}
+    State read();
+
+private:
+    std::string m_root;
+    std::optional<std::int64_t> m_throttles;  // counted before
+};
+
+}  // namespace mpm::gui

@@ -1,0 +1,36 @@
+// What each region of the picture holds just now.
+#pragma once
+
+#include <QAbstractTableModel>
+
+#include "pipeline/watch/region.hpp"
+
+namespace mpm::gui {
+
+class RegionModel : public QAbstractTableModel {
+    Q_OBJECT
+public:
+    enum Column { Name, Tokens, Class, Columns };
+
+    explicit RegionModel(QObject* parent = nullptr);
+
+    int rowCount(const QModelIndex& parent = {}) const override;
+    int columnCount(const QModelIndex& parent = {}) const override;
+    QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
+    QVariant headerData(int section, Qt::Orientation orientation, int role = Qt::DisplayRole) const override;
+
+    void setRegions(const std::vector<pipeline::Region>& regions);
+    /// Readings of regions that are not there any more are left out.
+    void setReadings(const std::vector<pipeline::RegionReading>& readings,
+                     const std::vector<std::string>& labels);
+
+private:
+    struct Row {
+        pipeline::RegionReading reading;
+        QString largest;  ///< class with the largest share, and that
+        bool any = false;
+    };
+    std::vector<Row> m_rows;
+};
+
+}  // namespace mpm::gui

@@ -1,0 +1,46 @@
+// Hour of the day by date as a heat map of token counts; what stands out is marked.
+#pragma once
+
+#include <QTimer>
+#include <QWidget>
+
+#include "gui/models/hour_map.hpp"
+#include "gui/models/timeline_data.hpp"
+
+namespace mpm::gui {
+
+class HourView : public QWidget {
+    Q_OBJECT
+public:
+    explicit HourView(const TimelineData* data, QWidget* parent = nullptr);
+
+    const HourMap& map() const { return m_map; }
+    /// What is said of a place; empty where nothing was measured.
+    QString describe(QPointF at) const;
+    QSize sizeHint() const override { return {800, 190}; }
+    QSize minimumSizeHint() const override { return {300, 120}; }
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+    void leaveEvent(QEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+    void showEvent(QShowEvent* event) override;
+
+private:
+    QRectF plot() const;
+    QRectF cell(int day, int hour) const;
+    int firstDay() const;
+    void refresh();
+    void paintCells(QPainter& painter) const;
+    void paintAxes(QPainter& painter) const;
+    void paintScale(QPainter& painter) const;
+
+    const TimelineData* m_data;
+    HourMap m_map;
+    QTimer m_again;
+    std::optional<QPointF> m_hover;
+    int m_back = 0;  // days the last column lies before the newest
+};
+
+}  // namespace mpm::gui

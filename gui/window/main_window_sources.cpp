@@ -1,0 +1,172 @@
+// Several sources in one window: one is in front, all share the network.
+#include <QPointer>
+#include <QTabBar>
+
+#include "gui/views/header_bar.hpp"
+#include "gui/window/main_window.hpp"
+
+namespace mpm::gui {
+
+Engine& MainWindow::makeEngine() {
+    m_engines.push_back(std::make_unique<Engine>(m_profile.storePath(), &m_network));
+    Engine& engine = *m_engines.back();
+    m_services.attach(engine);
+    if (m_state.rule) engine.setRule(*m_state.rule);
+    const QSignalBlocker quiet(m_tabs);
+    m_tabs->addTab(QString());
+    m_tabs->setVisible(m_engines.size() > 1);
+    watchTile(engine);
+    return engine;
+}
+
+/// Brings one to the front: everything but the tiles is about this one from now on.
+void MainWindow::select(int index) {
+    m_engine = m_engines.at(static_cast<std::size_t>(index)).get();
+    m_link = std::make_unique<QObject>();
+    m_views->clear();
+    m_statistics.clear();
+    m_saved.clear();
+    m_timelineData.clear();
+    m_framesBefore = m_engine->report().status.frames;
+    connectEngine();
+    connectRecorder();
+    const QSignalBlocker quiet(m_tabs);
+    m_tabs->setCurrentIndex(index);
+    if (m_engine->sourceName().isEmpty()) return;
+    m_engine->recorder().loadHistory();
+    onSource(m_engine->report());
+    updateRegions();
+    applyWatched();
+    sendRequest();
+    emit pausedChanged(m_engine->paused());
+    emit recordingChanged(m_services.recording(*m_engine));
+}
+
+void MainWindow::showSourceAt(int index) {
+    if (index < 0 || index >= static_cast<int>(m_engines.size())) return;
+    if (m_engines[static_cast<std::size_t>(index)].get() != m_engine) select(index);
+}
+
+void MainWindow::openSource(const QString& source) {
+    const QString name = QString::fromStdString(pipeline::withoutPasswords(source.toStdString()));
+    if (m_engine == m_engines.front().get() && name == source) m_state.source = source;
+    if (name != source) {
+        // The settings get the name only once the keychain has the rest.
+        m_services.secrets().keep(name, source, [this, name](const QString& problem) {
+            if (problem.isEmpty())
+                m_state.source = name;
+            else
+                say(tr("The password is not kept, so this source will not come back: %1").arg(problem), true);
+        });
+    }
+    showSource(source);
+}
+
+void MainWindow::showSource(const QString& source) {
+    m_views->clear();
+    m_statistics.clear();
+    m_timelineData.clear();
+    m_report = {};
+    m_framesBefore = 0;
+    openWithSecret(*m_engine, source);
+    updateRegions();
+    nameTabs();
+    emit pausedChanged(false);
+}
+
+void MainWindow::openIn(Engine& engine, const QString& source) {
+    openWithSecret(engine, source);
+    nameTabs();
+    applyWatched();
+    sendRequest();
+}
+
+void MainWindow::openWithSecret(Engine& engine, const QString& source) {
+    if (!wantsPassword(source)) {
+        engine.openSource(source);
+        m_services.sourceOpened(engine);
+        return;
+    }
+    // Never tried without its password: some cameras lock out whoever guesses.
+    const QPointer<Engine> target(&engine);
+    m_services.secrets().find(source, [this, target, source](const std::optional<QString>& whole,
+                                                             const QString& problem) {
+        if (!target) return;
+        if (whole) {
+            target->openSource(*whole);
+            m_services.sourceOpened(*target);
+            nameTabs();
+            return;
+        }
+        SourceReport report;
+        report.name = source;
+        report.kind = pipeline::SourceKind::Stream;
+        report.status.state = pipeline::SourceState::Failed;
+        report.status.message = tr("Its password is not in the keychain (%1). Open the source again with it.")
+                                    .arg(problem)
+                                    .toStdString();
+        if (target == m_engine) onSource(report);
+        m_views->setTileState(target, report, false);
+    });
+}
+
+void MainWindow::addSource(const QString& source) {
+    Engine& engine = makeEngine();
+    const QString name = QString::fromStdString(pipeline::withoutPasswords(source.toStdString()));
+    WatchSettings watch = m_services.settings();
+    watch.further << name;
+    setWatch(watch);
+    if (name != source) m_services.secrets().keep(name, source, [](const QString&) {});
+    openIn(engine, source);
+    select(static_cast<int>(m_engines.size()) - 1);
+}
+
+void MainWindow::closeSource(int index) {
+    if (m_engines.size() < 2 || index < 0 || index >= static_cast<int>(m_engines.size())) return;
+    const auto gone = m_engines.begin() + index;
+    WatchSettings watch = m_services.settings();
+    if (index == 0) m_state.source = m_engines[1]->sourceName();
+    watch.further.removeOne(index == 0 ? m_state.source : (*gone)->sourceName());
+    setWatch(watch);
+    m_views->removeTile(gone->get());
+    if (gone->get() == m_engine) select(index == 0 ? 1 : 0);
+    m_services.detach(**gone);
+    m_engines.erase(gone);
+    const QSignalBlocker quiet(m_tabs);
+    m_tabs->removeTab(index);
+    m_tabs->setVisible(m_engines.size() > 1);
+    nameTabs();
+}
+
+void MainWindow::nameTabs() {
+    for (std::size_t i = 0; i < m_engines.size(); ++i) {
+        const QString& name = m_engines[i]->sourceName();
+        const QString shown = name == QStringLiteral("demo") ? tr("Built-in street") : name;
+        m_tabs->setTabText(static_cast<int>(i), shown);
+        m_tabs->setTabToolTip(static_cast<int>(i), shown);
+        if (m_engines[i].get() == m_engine) m_tabs->setCurrentIndex(static_cast<int>(i));
+    }
+}
+
+/// A tile of the grid shows the newest overlay of its source, and never one that is not of now.
+void MainWindow::watchTile(Engine& engine) {
+    m_views->addTile(&engine);
+    connect(&engine, &Engine::rendered, this,
+            [this, &engine](const RenderedFrame& drawn) { m_views->setTile(&engine, drawn); });
+    connect(&engine, &Engine::sourceReported, this, [this, &engine](const SourceReport& report) {
+        m_views->setTileState(&engine, report, engine.paused());
+    });
+}
+
+/// Nobody sees the pictures of a source that is neither in front nor in the grid: they are not drawn, unless
+/// an alert may want them on a video.
+void MainWindow::applyWatched() {
+    const auto& alerts = m_services.settings().alerts;
+    const bool recorded =
+        std::any_of(alerts.begin(), alerts.end(), [](const auto& rule) { return rule.record; });
+    const bool grid = m_views->mode() == ViewArea::Sources;
+    for (const auto& engine : m_engines)
+        engine->setWatched(grid || recorded || engine.get() == m_engine || m_services.recording(*engine));
+}
+
+}  // namespace mpm::gui

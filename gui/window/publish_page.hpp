@@ -1,0 +1,37 @@
+// MQTT and the page for Prometheus.
+#pragma once
+
+#include <QWidget>
+
+#include "gui/services/watch_settings.hpp"
+
+class QCheckBox;
+class QGroupBox;
+class QLineEdit;
+class QSpinBox;
+
+namespace mpm::gui {
+
+class PublishPage : public QWidget {
+    Q_OBJECT
+public:
+    PublishPage(const MqttSettings& mqtt, const MetricsSettings& metrics, QWidget* parent = nullptr);
+
+    MqttSettings mqtt() const;
+    MetricsSettings metrics() const;
+
+signals:
+    void changed();
+    void passwordGiven(const QString& password);
+
+private:
+    void buildMqtt(const MqttSettings& mqtt);
+    void buildMetrics(const MetricsSettings& metrics);
+
+    QGroupBox *m_mqtt, *m_metrics;
+    QLineEdit *m_host, *m_user, *m_password, *m_prefix, *m_discovery, *m_address;
+    QSpinBox *m_port, *m_metricsPort;
+    QCheckBox* m_tls;
+};
+
+}  // namespace mpm::gui

@@ -1,0 +1,42 @@
+// Regions and masks of one source as tables: drawn on the picture, or typed in.
+#pragma once
+
+#include <QWidget>
+
+#include "gui/services/watch_settings.hpp"
+
+class QCheckBox;
+class QTableWidget;
+
+namespace mpm::gui {
+
+class RegionPage : public QWidget {
+    Q_OBJECT
+public:
+    RegionPage(const SourceWatch& watch, bool keepsPictures, QWidget* parent = nullptr);
+
+    const SourceWatch& watch() const { return m_watch; }
+    bool keepsPictures() const;
+    QTableWidget* table() const { return m_table; }
+
+signals:
+    void changed();
+    void drawRegionWanted();
+    void drawMaskWanted();
+
+private:
+    void fill();
+    void remove();
+    void onEdited(int row, int column);
+
+    SourceWatch m_watch;
+    bool m_filling = false;
+    QTableWidget* m_table;  // regions first, then masks
+    QCheckBox* m_blind;
+};
+
+/// "0.10 0.20, 0.30 0.20, ..." and back; empty where it is no shape.
+QString shapeText(const pipeline::Polygon& shape);
+pipeline::Polygon shapeFrom(const QString& text);
+
+}  // namespace mpm::gui

@@ -1,0 +1,50 @@
+// What is watched for, where, and who is told. Every change counts at once; nothing needs to be confirmed.
+#pragma once
+
+#include <QDialog>
+
+#include "gui/services/watch_settings.hpp"
+
+class QTabWidget;
+
+namespace mpm::gui {
+
+class AlertPage;
+class PublishPage;
+class RegionPage;
+
+class WatchDialog : public QDialog {
+    Q_OBJECT
+public:
+    enum Page { Alerts, Regions, Publish };
+
+    /// `source`: the one in front, whose regions and masks are shown; `labels`: the model's classes.
+    WatchDialog(const WatchSettings& settings, const QString& source, const QStringList& labels,
+                QWidget* parent = nullptr);
+
+    void setPage(Page page);
+    WatchSettings settings() const;
+    AlertPage* alerts() const { return m_alerts; }
+    RegionPage* regions() const { return m_regions; }
+    PublishPage* publish() const { return m_publish; }
+
+signals:
+    void settingsChanged(const mpm::gui::WatchSettings& settings);
+    /// The picture is wanted, so the dialog closes.
+    void drawRegionWanted();
+    void drawMaskWanted();
+    /// For the keychain.
+    void passwordGiven(const QString& password);
+
+private:
+    void tell();
+
+    WatchSettings m_before;  // what no page edits stays
+    QString m_source;
+    QTabWidget* m_tabs;
+    AlertPage* m_alerts;
+    RegionPage* m_regions;
+    PublishPage* m_publish;
+};
+
+}  // namespace mpm::gui
