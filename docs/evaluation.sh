@@ -43,7 +43,7 @@ splice() {
     cat document >"$docs/evaluation.md"
 }
 
-evaluate grid none,mpm,mpm:5,tome:r=10,tome:r=20,tome:r=30,tome:r=40,algm:tau=.8,algm:tau=.88,algm:tau=.94,algm:tau=.97 \
+evaluate grid none,mpm,mpm:5,tome:r=10,tome:r=20,tome:r=30,tome:r=40,algm:tau=.88,algm:tau=.94,algm:tau=.97,algm:tau=.99 \
     --night --paired
 equal_work=$(tome_like 12) equal_speed=$(tome_like 14)
 evaluate main "none,mpm,mpm:5,tome:r=$equal_work,tome:r=$equal_speed,algm:tau=.9,algm:tau=.97"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "mpm_layer/merge/algm.hpp"
+#include "mpm_layer/merge/local_pairs.hpp"
 #include "mpm_layer/merge/mutual_pairs.hpp"
 #include "mpm_layer/merge/parameters.hpp"
 #include "mpm_layer/merge/pooling.hpp"
@@ -50,10 +51,12 @@ std::shared_ptr<const Reducer> makeReducer(const std::string& method) {
     if (name == "mpm") return makeMutualPairs(parameters);
     if (name == "tome") return makeTome(parameters);
     if (name == "algm") return makeAlgm(parameters);
+    if (name == "local") return makeLocalPairs(parameters);
     if (name == "random") return makeRandomPairs(parameters);
     if (name == "grid") return makeGridPooling(parameters);
-    CV_Error(cv::Error::StsBadArg,
-             "mpm: method '" + name + "' is not known; expected none, mpm, tome, algm, random or grid");
+    CV_Error(
+        cv::Error::StsBadArg,
+        "mpm: method '" + name + "' is not known; expected none, mpm, tome, algm, local, random or grid");
 }
 
 }  // namespace mpm

@@ -1,6 +1,7 @@
 #include "pipeline/segment/flops.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 
 namespace mpm::pipeline {
@@ -26,6 +27,12 @@ double FlopsCounter::block(size_t index, double attention, double mlp) const {
 double FlopsCounter::merging(double entering, const std::string& method) const {
     const double half = entering / 2, width = m_cost.width;
     if (method.rfind("mpm", 0) == 0) return entering * (entering - 1) * width;
+    if (method.rfind("local", 0) == 0) {
+        // Each pair of neighbours once; at the picture's rim, and after a merge, there are fewer.
+        const size_t at = method.find("window=");
+        const double reach = 2 * (at == std::string::npos ? 8 : std::atof(method.c_str() + at + 7)) + 1;
+        return entering * std::min(entering - 1, reach * reach - 1) * width;
+    }
     // Even against odd, on the keys' mean over heads.
     if (method.rfind("tome", 0) == 0) return 2 * half * half * m_cost.attentionWidth / m_cost.heads;
     if (method.rfind("algm", 0) == 0) return 2 * half * half * width;  // its windows are negligible

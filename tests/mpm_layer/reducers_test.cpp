@@ -1,5 +1,6 @@
 // The other reducers: their maps against plain writings of the published methods, and what holds for any map.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 
@@ -135,6 +136,69 @@ TEST(Algm, ThresholdOfTheSecondStageFollowsThePicture) {
     }
 }
 
+// Each row's best within the window by plain loops over the grid, the lowest index on ties.
+std::vector<int> plainLocal(const Rows& image, const std::vector<cv::Point>& places, int window) {
+    const int n = static_cast<int>(image.size());
+    std::vector<int> nearest(n, -1);
+    for (int i = 0; i < n; ++i) {
+        double best = -3;
+        for (int j = 0; j < n; ++j) {
+            const cv::Point away = places[i] - places[j];
+            if (i == j || std::max(std::abs(away.x), std::abs(away.y)) > window) continue;
+            const double s = cosine(image[i], image[j]);
+            if (s > best) best = s, nearest[i] = j;
+        }
+    }
+    std::vector<int> ids(n);
+    int clusters = 0;
+    for (int i = 0; i < n; ++i) {
+        const int j = nearest[i];
+        ids[i] = j >= 0 && j < i && nearest[j] == i ? ids[j] : clusters++;
+    }
+    return ids;
+}
+
+TEST(LocalPairs, LookNoFurtherThanTheWindow) {
+    for (int seed = 0; seed < 4; ++seed) {
+        const cv::Size grid(11, 7);
+        const cv::Mat tokens = randomTokens(grid.area(), 37, seed);
+        std::vector<cv::Point> places;
+        for (int i = 0; i < grid.area(); ++i)
+            places.emplace_back(i % grid.width, i / grid.width);
+        for (const int window : {1, 2, 5}) {
+            const auto reducer = makeReducer("local:window=" + std::to_string(window));
+            StageContext context = contextOf(tokens, 0, 2, 0, grid);
+            const MergeMap first = reducer->reduce({context}).front();
+            EXPECT_EQ(first.ids, plainLocal(toRows(tokens), places, window)) << window;
+            // Behind a merge a row lies where its first token lay.
+            const cv::Mat left = randomTokens(first.clusters, 37, seed + 10);
+            std::vector<cv::Point> leftPlaces(first.clusters, {-1, -1});
+            for (int i = 0; i < grid.area(); ++i)
+                if (leftPlaces[first.ids[i]].x < 0) leftPlaces[first.ids[i]] = places[i];
+            StageContext later = contextOf(left, 0, 5, 1, grid);
+            later.composed = &first;
+            EXPECT_EQ(reducer->reduce({later}).front().ids, plainLocal(toRows(left), leftPlaces, window));
+        }
+    }
+}
+
+TEST(LocalPairs, AWindowOverAllIsTheMethodItself) {
+    const cv::Mat tokens = randomTokens(77, 37, 5);
+    const StageContext context = contextOf(tokens, 0, 2, 0, {11, 7});
+    EXPECT_EQ(makeReducer("local:window=10")->reduce({context}).front().ids,
+              makeReducer("mpm")->reduce({context}).front().ids);
+}
+
+TEST(LocalPairs, OddTokensAndMissingGrids) {
+    cv::Mat tokens = randomTokens(20, 8, 5);
+    tokens.at<float>(3, 2) = NAN;
+    tokens.row(4).setTo(0);
+    const MergeMap map = makeReducer("local:window=1")->reduce({contextOf(tokens, 0, 2, 0, {5, 4})}).front();
+    EXPECT_EQ(std::count(map.ids.begin(), map.ids.end(), map.ids[3]), 1)
+        << "a token with NaN pairs with none";
+    EXPECT_THROW(makeReducer("local")->reduce({contextOf(tokens, 0, 2, 0, {})}), cv::Exception);
+}
+
 TEST(Pooling, GridPoolsWindows) {
     const cv::Mat tokens = randomTokens(35, 4, 1);
     const MergeMap map = makeReducer("grid:size=2")->reduce({contextOf(tokens, 0, 2, 0, {7, 5})}).front();
@@ -213,9 +277,10 @@ std::string testName(const testing::TestParamInfo<std::string>& one) {
     return name;
 }
 
-const auto kIndependent = testing::Values(
-    "mpm", "mpm:mean=weighted", "mpm:mean=weighted,attention=proportional", "tome:r=7",
-    "tome:r=5,schedule=falling", "tome:r=9,attention=plain", "algm:tau=0.3", "random", "grid");
+const auto kIndependent =
+    testing::Values("mpm", "mpm:mean=weighted", "mpm:mean=weighted,attention=proportional", "tome:r=7",
+                    "tome:r=5,schedule=falling", "tome:r=9,attention=plain", "algm:tau=0.3", "local:window=2",
+                    "local:window=20", "random", "grid");
 INSTANTIATE_TEST_SUITE_P(All, EveryReducer, kIndependent, testName);
 INSTANTIATE_TEST_SUITE_P(Batchwise, EveryReducer, testing::Values("algm:batch=least"), testName);
 INSTANTIATE_TEST_SUITE_P(All, IndependentReducer, kIndependent, testName);
@@ -231,6 +296,7 @@ TEST(Methods, WrongOnesAreNamed) {
                                                           {"tome:r", "KEY=VALUE"},
                                                           {"", "not known"},
                                                           {"cts", "not known"},
+                                                          {"local:window=0", "window=0"},
                                                           {"grid:size=0", "size=0"}}) {
         try {
             makeReducer(method);

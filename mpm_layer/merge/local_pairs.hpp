@@ -1,0 +1,13 @@
+// Mutual pairs among neighbours only: for pictures of so many tokens that N^2 similarities are too many.
+#pragma once
+
+#include <memory>
+
+#include "mpm_layer/merge/parameters.hpp"
+#include "mpm_layer/merge/reducer.hpp"
+
+namespace mpm {
+
+std::shared_ptr<const Reducer> makeLocalPairs(Parameters& parameters);
+
+}  // namespace mpm
