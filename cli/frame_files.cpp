@@ -37,6 +37,19 @@ std::string tokensText(const pipeline::Measurement& m) {
     return text + " tokens";
 }
 
+cv::Mat mergeMapOf(const cv::Mat& picture, const pipeline::Segmentation& seg) {
+    if (seg.windows.empty()) return pipeline::drawMergeMap(picture, seg.tokens.map, seg.grid);
+    cv::Mat whole = picture.clone();
+    for (const pipeline::SegmentedWindow& window : seg.windows) {
+        const cv::Rect seen = window.place & cv::Rect({0, 0}, picture.size());
+        cv::Mat piece = cv::Mat::zeros(window.place.size(), picture.type());
+        const cv::Rect corner({0, 0}, seen.size());
+        picture(seen).copyTo(piece(corner));
+        pipeline::drawMergeMap(piece, window.map, window.grid)(corner).copyTo(whole(seen));
+    }
+    return whole;
+}
+
 void writePanels(const std::string& stem, const FrameResult& result, const cv::Mat& overlay,
                  const cv::Mat& map) {
     const std::vector<pipeline::Panel> panels = {
@@ -109,7 +122,7 @@ void writePictures(const std::string& folder, const FrameResult& result, const R
         if (save.overlay) writeWhole(stem + ".overlay.png", overlay);
     }
     if (save.map || save.panels) {
-        map = pipeline::drawMergeMap(result.frame.picture, seg.tokens.map, seg.grid);
+        map = mergeMapOf(result.frame.picture, seg);
         if (!run.notice.empty()) pipeline::drawCaption(map, run.notice);
         if (save.map) writeWhole(stem + ".map.png", map);
     }

@@ -13,6 +13,7 @@ constexpr const char* kExamples = R"(Examples:
   mpm run default street.jpg --out out              labels, overlay, merge map and tokens.csv of one picture
   mpm run model.onnx 'in/*.jpg' --out out --blocks none
   mpm run model.onnx clip.mp4 --every 1 --out out --save csv,timeline
+  mpm run default panorama.jpg --window 176x240 --out out
   mpm run default rtsp://camera/stream --duration 3600 > tokens.csv
   mpm run default demo --out demo                   a day and a night in the built-in street
 
@@ -31,6 +32,8 @@ void addRunOptions(CLI::App& verb, RunOptions& o) {
               [&o](const std::string& text) { o.save = SaveChoice::parse(text); });
     addParsed(verb, "--size", "input size, where the model leaves it open", "HxW",
               [&o](const std::string& text) { o.size = parseSize("--size", text); });
+    addParsed(verb, "--window", "see large pictures piece by piece instead of shrunk: steps of the window",
+              "HxW", [&o](const std::string& text) { o.window = parseSize("--window", text); });
     addParsed(verb, "--stride", "analyse every Nth frame", "N",
               [&o](const std::string& text) { o.stride = parseCount("--stride", text, 1); });
     const auto seconds = [&verb](const char* name, const char* help, double& value) {

@@ -52,6 +52,12 @@ std::string hourText(double seconds) {
 
 RunSession::RunSession(const RunOptions& options, pipeline::Network network, Show show)
     : m_options(options), m_segmenter(std::move(network)), m_show(std::move(show)) {
+    const cv::Size input = m_segmenter.info().size, step = m_options.window;
+    if (step.width > input.width || step.height > input.height)
+        throw Error(kWrongUse,
+                    cv::format("--window %dx%d: windows of %dx%d would leave gaps; name no larger steps",
+                               step.height, step.width, input.height, input.width));
+    if (!step.empty()) m_windows.emplace(m_segmenter.network(), step);
     m_description.labels = m_segmenter.info().labels;
     const int classes = std::max<int>(256, static_cast<int>(m_description.labels.size()));
     m_description.palette = pipeline::completePalette(m_segmenter.info().palette, classes);
@@ -151,7 +157,7 @@ void RunSession::analyse(pipeline::Frame frame, double captureMs, std::int64_t d
         frame.picture = pipeline::night(frame.picture, *m_options.night, seed);
     }
     FrameResult result;
-    result.segmentation = m_segmenter.segment(frame.picture);
+    result.segmentation = m_windows ? m_windows->segment(frame.picture) : m_segmenter.segment(frame.picture);
     frame.name = uniqueName(frame.name);
     result.frame = std::move(frame);
     if (m_scene) result.clock = hourText(result.frame.seconds);

@@ -11,6 +11,7 @@
 #include "cli/frame_files.hpp"
 #include "cli/night_option.hpp"
 #include "cli/options.hpp"
+#include "pipeline/segment/windows.hpp"
 #include "pipeline/source/reader.hpp"
 
 namespace mpm::cli {
@@ -22,7 +23,8 @@ struct RunOptions {
     std::string out;  ///< folder; empty: the table goes to standard output
     std::optional<SaveChoice> save;
     cv::Size size;
-    int stride = 1;       ///< every so many frames
+    cv::Size window;  ///< steps of a window over the picture at its own size; empty: shrink it to the model's
+    int stride = 1;   ///< every so many frames
     double every = 0;     ///< seconds between analysed frames
     double duration = 0;  ///< seconds of each source; 0: to its end
     double opacity = 0.55;
@@ -57,6 +59,7 @@ private:
 
     const RunOptions& m_options;
     pipeline::Segmenter m_segmenter;
+    std::optional<pipeline::WindowSegmenter> m_windows;  ///< where the picture is seen piece by piece
     Show m_show;
     SaveChoice m_save;
     RunDescription m_description;

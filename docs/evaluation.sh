@@ -1,6 +1,7 @@
 #!/bin/sh
 # Measures everything in docs/evaluation.md again and writes its tables and plots in place.
 #   docs/evaluation.sh MPM CAMVID WORK_DIR
+# SWEEP=N measures the sweeps (nights, depth, what is beyond the paper) on the first N pictures only.
 # What WORK_DIR holds already is not measured again: with new weights or on another machine name an empty one.
 set -eu
 docs=$(cd "$(dirname "$0")" && pwd)
@@ -43,13 +44,14 @@ splice() {
     cat document >"$docs/evaluation.md"
 }
 
-evaluate grid none,mpm,mpm:5,tome:r=10,tome:r=20,tome:r=30,tome:r=40,algm:tau=.88,algm:tau=.94,algm:tau=.97,algm:tau=.99 \
+evaluate grid none,mpm,mpm:5,tome:r=10,tome:r=20,tome:r=30,tome:r=40,algm:tau=.8,algm:tau=.88,algm:tau=.94,algm:tau=.97 \
     --night --paired
 equal_work=$(tome_like 12) equal_speed=$(tome_like 14)
 evaluate main "none,mpm,mpm:5,tome:r=$equal_work,tome:r=$equal_speed,algm:tau=.9,algm:tau=.97"
-evaluate night none,mpm,tome:r=30,algm:tau=.97 --paired --night 0.5,500,0.005 --night 0.35,250,0.01 --night 0.15,80,0.03
-evaluate beyond none,mpm,mpm:mean=weighted,mpm:attention=proportional,mpm:2+4+6+8,local:window=4,random,grid
-evaluate depth none,singles,pairs
+sweep=${SWEEP:+--limit $SWEEP}
+evaluate night none,mpm,tome:r=30,algm:tau=.97 --paired --night 0.5,500,0.005 --night 0.35,250,0.01 --night 0.15,80,0.03 $sweep
+evaluate beyond none,mpm,mpm:mean=weighted,mpm:attention=proportional,mpm:2+4+6+8,local:window=4,random,grid $sweep
+evaluate depth none,singles,pairs $sweep
 
 for number in 1 2 3; do table "$number" main.md | splice "main $number"; done
 {
@@ -58,6 +60,7 @@ for number in 1 2 3; do table "$number" main.md | splice "main $number"; done
     echo "| GFLOPs | $equal_work |"
     echo "| pictures a second | $equal_speed |"
 } | splice "equal"
+echo "The sweeps below (where to merge, day and night, beyond the paper) are of ${SWEEP:-all} pictures." | splice "sweep"
 table 4 night.md | splice night
 table 5 grid.md | splice tuning
 table 1 beyond.md | splice beyond

@@ -7,12 +7,20 @@
 
 namespace mpm::pipeline {
 
+/// Where the model's input lay on a picture seen piece by piece. It may reach over the picture's end.
+struct SegmentedWindow {
+    cv::Rect place;
+    cv::Mat map;    ///< CV_32S 1xN: final cluster of each of its image tokens
+    cv::Size grid;  ///< image tokens across and down
+};
+
 struct Segmentation {
     cv::Mat labels;           ///< CV_8U or CV_16U ids, of the picture's size
     cv::Mat scores;           ///< CV_32F, probability of the label; empty unless asked for or unknown
     mpm::ImageReport tokens;  ///< of this picture
-    cv::Size grid;            ///< image tokens across and down
-    mpm::Times encoder;       ///< of the whole batch
+    cv::Size grid;            ///< image tokens across and down; empty where there are several windows
+    std::vector<SegmentedWindow> windows;  ///< empty where the picture was seen as a whole
+    mpm::Times encoder;                    ///< of the whole batch
     mpm::Device device = mpm::Device::Cpu;
     mpm::Precision precision = mpm::Precision::F32;
     double prepareMs = 0;  ///< picture to blob, whole batch

@@ -136,6 +136,40 @@ TEST_F(Run, StrideEveryAndDurationThinOut) {
     EXPECT_EQ(table(run({video, "--duration", "1"}).out).size(), 11u);
 }
 
+// Windows side by side see what each sees alone, and the table counts the tokens of all.
+TEST_F(Run, WindowsSeeALargePicturePieceByPiece) {
+    const cv::Mat large = testPicture(4, {96, 64});
+    cv::imwrite(m_folder / "large.png", large);
+    fs::create_directory(m_folder / "pieces");
+    for (int i = 0; i < 4; ++i)
+        cv::imwrite(m_folder / ("pieces/q" + std::to_string(i) + ".png"),
+                    large(cv::Rect(i % 2 * 48, i / 2 * 32, 48, 32)));
+    ASSERT_EQ(run({m_folder / "pieces", "--out", m_folder / "one", "--save", "labels,map"}).status, 0);
+    EXPECT_EQ(run({m_folder / "large.png", "--window", "33x48"}).status, 2) << "windows of 32x48 leave gaps";
+    ASSERT_EQ(run({m_folder / "large.png", "--out", m_folder / "all", "--window", "32x48", "--save",
+                   "labels,map,csv,panels"})
+                  .status,
+              0);
+    for (const char* kind : {".labels.png", ".map.png"})
+        for (int i = 0; i < 4; ++i) {
+            const cv::Mat whole =
+                cv::imread(m_folder / ("all/large" + std::string(kind)), cv::IMREAD_UNCHANGED);
+            const cv::Mat piece =
+                cv::imread(m_folder / ("one/q" + std::to_string(i) + kind), cv::IMREAD_UNCHANGED);
+            ASSERT_FALSE(piece.empty());
+            EXPECT_EQ(cv::norm(whole(cv::Rect(i % 2 * 48, i / 2 * 32, 48, 32)), piece, cv::NORM_INF), 0)
+                << kind << i;
+        }
+    const auto rows = table(textOf(m_folder / "all/tokens.csv"));
+    EXPECT_EQ(rows[1][5], "96");
+    EXPECT_LT(std::stoi(rows[1][8]), 96);
+    // Overlapping windows, and a picture smaller than the model.
+    EXPECT_EQ(run({m_folder / "large.png", "--window", "20x20"}).status, 0);
+    cv::imwrite(m_folder / "small.png", testPicture(2, {20, 17}));
+    ASSERT_EQ(run({m_folder / "small.png", "--window", "16x16", "--out", m_folder / "tiny"}).status, 0);
+    EXPECT_EQ(cv::imread(m_folder / "tiny/small.map.png").size(), cv::Size(20, 17));
+}
+
 TEST_F(Run, ABadPictureIsNamedCountedAndLeftOut) {
     std::ofstream(m_folder / "in/p1.png") << "damaged";
     const Outcome outcome = run({m_folder / "in", "--out", m_folder / "out"});

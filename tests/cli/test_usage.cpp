@@ -91,6 +91,8 @@ TEST_F(Usage, WrongValuesAreStatusTwo) {
     run("--threads", "many");
     run("--size", "512");
     run("--size", "0x512");
+    run("--window", "64");
+    run("--window", "640x640");
     run("--stride", "0");
     run("--every", "-1");
     run("--duration", "soon");

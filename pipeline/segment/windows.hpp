@@ -1,0 +1,24 @@
+// Pictures larger than the model, seen piece by piece instead of shrunk.
+#pragma once
+
+#include "pipeline/segment/protocol.hpp"
+#include "pipeline/segment/segmenter.hpp"
+
+namespace mpm::pipeline {
+
+class WindowSegmenter {
+public:
+    /// The model's input slides over the picture, `stride` pixels down and across at a time; logits are
+    /// averaged where windows overlap. The network must outlive it.
+    WindowSegmenter(Network& network, cv::Size stride);
+
+    /// Tokens, stages and times are those of all windows together; each stands in `windows` too.
+    Segmentation segment(const cv::Mat& picture);
+
+private:
+    Network& m_network;
+    cv::Size m_stride;
+    ProtocolSegmenter m_protocol;
+};
+
+}  // namespace mpm::pipeline
