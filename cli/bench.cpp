@@ -1,7 +1,8 @@
 // mpm bench: what merging saves here, measured in interleaved rounds.
 #include <iostream>
+#include <optional>
 
-#include "cli/bench_rounds.hpp"
+#include "cli/bench_report.hpp"
 #include "cli/error.hpp"
 #include "cli/model.hpp"
 #include "cli/report.hpp"
@@ -15,6 +16,7 @@ namespace {
 constexpr const char* kExamples = R"(Examples:
   mpm bench default                                      all tokens against the model's schedule, built-in pictures
   mpm bench model.onnx 'in/*.jpg' --compare none,mpm:5,mpm:2+5 --batch 1,8 --json bench.json
+  mpm bench default --eval depth.json --loss 0.5         the fastest schedule for half a point of mIoU
   mpm bench model.onnx --device cpu --threads 2 --precision bf16
 
 Every round runs each method at each batch size once, on the same pictures, so that a machine that slows down slows all
@@ -28,7 +30,8 @@ struct BenchOptions {
     std::vector<int> batches{1};
     cv::Size size;
     int rounds = 20, warmUp = 3;
-    std::string json;
+    std::string json, eval;
+    std::optional<double> loss;  ///< of mIoU, 0 to 1
 };
 
 /// At most as many pictures as the rounds can use.
@@ -51,82 +54,23 @@ std::vector<cv::Mat> readPictures(const BenchOptions& options, size_t enough) {
     return pictures;
 }
 
-Json toJson(const BenchRow& row) {
-    return {{"method", row.method.shortName()},
-            {"parameters", row.method.text},
-            {"schedule", row.tokens.schedule()},
-            {"device", deviceName(row.device)},
-            {"precision", precisionName(row.precision)},
-            {"batch", row.batch},
-            {"tokens", row.tokens.means()},
-            {"gflops", finite(row.gflops())},
-            {"gflops_deviation", finite(row.gflopsDeviation())},
-            {"ms", {{"median", row.ms(0.5)}, {"p10", row.ms(0.1)}, {"p90", row.ms(0.9)}}},
-            {"encoder_ms", row.encoderMs()},
-            {"merge_ms", row.mergeMs()},
-            {"restore_ms", row.restoreMs()},
-            {"images_per_second", row.imagesPerSecond()},
-            {"stderr", row.standardError()},
-            {"rounds", row.forwards.size()},
-            {"ms_per_round", row.forwards}};
-}
-
-std::string table(const std::vector<BenchRow>& rows) {
-    std::vector<std::vector<std::string>> cells = {{"method", "schedule", "device", "precision", "batch",
-                                                    "tokens left", "GFLOPs", "ms", "p10", "p90", "encoder",
-                                                    "merge", "restore", "images/s", "+-", "speed"}};
-    for (const BenchRow& row : rows) {
-        const BenchRow* base = nullptr;
-        for (const BenchRow& other : rows)
-            if (other.batch == row.batch && other.method.name == "none") base = &other;
-        const std::vector<double> tokens = row.tokens.means();
-        cells.push_back({row.method.text, blocksText(row.tokens.schedule()), deviceName(row.device),
-                         precisionName(row.precision), std::to_string(row.batch),
-                         tokens.empty() ? "-" : fixedText(tokens.back(), 0), fixedText(row.gflops(), 2),
-                         fixedText(row.ms(0.5), 2), fixedText(row.ms(0.1), 2), fixedText(row.ms(0.9), 2),
-                         fixedText(row.encoderMs(), 2), fixedText(row.mergeMs(), 2),
-                         fixedText(row.restoreMs(), 2), fixedText(row.imagesPerSecond(), 2),
-                         fixedText(row.standardError(), 2),
-                         base != nullptr ? fixedText(base->ms(0.5) / row.ms(0.5), 2) + "x" : "-"});
-    }
-    return markdownTable(cells);
-}
-
-/// Whether merging pays, in words.
-std::string verdict(const std::vector<BenchRow>& rows, cv::Size size) {
-    std::string text;
-    for (const BenchRow& row : rows) {
-        if (row.method.name == "none") continue;
-        for (const BenchRow& base : rows) {
-            if (base.batch != row.batch || base.method.name != "none") continue;
-            const double saved = base.ms(0.5) - row.ms(0.5), speed = base.ms(0.5) / row.ms(0.5);
-            const bool noisy = base.ms(0.1) < row.ms(0.9) && row.ms(0.1) < base.ms(0.9);
-            text += cv::format(
-                "At %dx%d on %s in %s, batch %d: %s runs at %.2fx the speed of all tokens, %.2f ms an image "
-                "%s; "
-                "merging and restoring cost %.2f ms. ",
-                size.height, size.width, deviceName(row.device).c_str(), precisionName(row.precision).c_str(),
-                row.batch, row.method.text.c_str(), speed, std::abs(saved), saved >= 0 ? "saved" : "lost",
-                row.mergeMs() + row.restoreMs());
-            if (noisy)
-                text +=
-                    "The rounds scatter more than that: measure longer (--rounds) on a quieter machine.\n";
-            else
-                text += speed > 1 ? "It pays.\n" : "It does not pay.\n";
-        }
-    }
-    return text;
-}
-
 int bench(const BenchOptions& options) {
+    if (options.loss && options.eval.empty())
+        throw Error(kWrongUse, "--loss: needs to know what is lost; add --eval FILE of 'mpm eval --json'");
+    checkMethods("--compare", options.methods);
+    const EvalScores scores = options.eval.empty() ? EvalScores() : EvalScores(options.eval);
     std::vector<Method> methods = options.methods;
-    if (methods.empty()) methods = parseMethods("--compare", "none,mpm");
+    if (methods.empty())
+        methods = options.loss ? scores.within(*options.loss) : parseMethods("--compare", "none,mpm");
     if (!options.json.empty()) checkWritable(options.json);
     BenchRounds rounds(options.model, options.common, options.size, methods, options.batches);
     const size_t most =
         static_cast<size_t>(*std::max_element(options.batches.begin(), options.batches.end()));
     rounds.run(readPictures(options, std::max<size_t>(most, 16)), options.warmUp, options.rounds);
-    std::cout << table(rounds.rows()) << '\n' << verdict(rounds.rows(), rounds.network().info().size);
+    std::cout << benchTable(rounds.rows()) << '\n' << blockTable(rounds.rows()) << '\n';
+    const std::string batches = batchTable(rounds.rows());
+    if (!batches.empty()) std::cout << batches << '\n';
+    std::cout << verdict(rounds.rows(), rounds.network().info().size, scores);
     if (options.json.empty()) return kDone;
     Json report = reportHead(rounds.network());
     for (const BenchRow& row : rounds.rows())
@@ -154,6 +98,10 @@ void addBench(CLI::App& app, Action& action) {
               [o](const std::string& text) { o->rounds = parseCount("--rounds", text, 1); });
     addParsed(*verb, "--warm-up", "rounds before (default: 3)", "N",
               [o](const std::string& text) { o->warmUp = parseCount("--warm-up", text, 0); });
+    verb->add_option("--eval", o->eval, "a report of 'mpm eval --json': what is lost in accuracy")
+        ->type_name("FILE");
+    addParsed(*verb, "--loss", "with --eval: the schedules that lose at most so many points of mIoU",
+              "POINTS", [o](const std::string& text) { o->loss = parseNumbers("--loss", text, 1)[0] / 100; });
     verb->add_option("--json", o->json, "write the results as JSON too")->type_name("FILE");
     addCommonOptions(*verb, o->common);
     verb->footer(kExamples);

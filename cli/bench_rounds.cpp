@@ -1,6 +1,9 @@
 #include "cli/bench_rounds.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 
 #include "cli/cost.hpp"
 #include "cli/error.hpp"
@@ -25,7 +28,41 @@ std::map<int, pipeline::Network> openNetworks(const std::string& model, const Co
     return networks;
 }
 
+int keptOf(const mpm::ImageReport& image) {
+    return image.stages.empty() ? static_cast<int>(image.map.total()) : image.stages.back().tokens;
+}
+
+/// Tokens after each stage of the image that has the most.
+std::vector<int> longestOf(const mpm::Report& report) {
+    std::vector<int> longest(report.images.front().stages.size(), 0);
+    for (const mpm::ImageReport& image : report.images)
+        for (size_t stage = 0; stage < image.stages.size(); ++stage)
+            longest[stage] = std::max(longest[stage], image.stages[stage].tokens);
+    return longest;
+}
+
+bool ragged(const mpm::Report& report) {
+    return std::any_of(report.images.begin(), report.images.end(), [&](const mpm::ImageReport& image) {
+        return image.tokens != report.images.front().tokens;
+    });
+}
+
+/// `tokens` tokens to `clusters` clusters of neighbours, as even as can be.
+cv::Mat evenMap(int tokens, int clusters) {
+    cv::Mat map(1, tokens, CV_32S);
+    for (int i = 0; i < tokens; ++i)
+        map.at<int>(i) = static_cast<int>(static_cast<std::int64_t>(i) * clusters / tokens);
+    return map;
+}
+
 }  // namespace
+
+std::vector<double> BenchRow::blockGflops() const {
+    std::vector<double> means = blockOperations;
+    for (double& value : means)
+        value /= 1e9 * static_cast<double>(std::max<size_t>(operations.size(), 1));
+    return means;
+}
 
 double BenchRow::imagesPerSecond() const {
     return mean(rates(*this));
@@ -77,10 +114,44 @@ void BenchRounds::measure(BenchRow& row, const cv::Mat& blob, bool keep) {
     row.encoders.push_back(report.times.whole / row.batch);
     row.merges.push_back(report.times.merge / row.batch);
     row.restores.push_back(report.times.restore / row.batch);
+    count(row, report);
+    measurePadded(row, blob, report);
+}
+
+void BenchRounds::count(BenchRow& row, const mpm::Report& report) {
     for (const mpm::ImageReport& image : report.images) {
         row.tokens.add(image);
+        row.kept.push_back(keptOf(image));
         row.operations.push_back(m_flops.image(image, row.method.name));
+        const std::vector<double> blocks = m_flops.blocks(image, row.method.name);
+        row.blockOperations.resize(std::max(row.blockOperations.size(), blocks.size()), 0);
+        std::transform(blocks.begin(), blocks.end(), row.blockOperations.begin(), row.blockOperations.begin(),
+                       std::plus<>());
     }
+}
+
+/// Runs the batch once more with as many rows in every image as the longest has: what padding computes. Which
+/// tokens join makes no difference to the time, so any map of these counts stands in; finding the pairs is
+/// paid as measured.
+void BenchRounds::measurePadded(BenchRow& row, const cv::Mat& blob, const mpm::Report& packed) {
+    const std::vector<int> longest = longestOf(packed);
+    if (row.batch < 2 || longest.empty() || !ragged(packed)) return;
+    pipeline::Network& network = m_networks.at(row.batch);
+    int entering = static_cast<int>(packed.images.front().map.total());
+    for (size_t stage = 0; stage < longest.size(); ++stage) {
+        network.encoder().setMaps(static_cast<int>(stage), {evenMap(entering, longest[stage])});
+        entering = longest[stage];
+    }
+    const std::int64_t start = cv::getTickCount();
+    network.forward(blob);
+    const double ms = static_cast<double>(cv::getTickCount() - start) * 1e3 / cv::getTickFrequency();
+    network.encoder().clearMaps();
+    row.padded.push_back((ms + packed.times.merge) / row.batch);
+    double rows = 0;
+    for (const mpm::ImageReport& image : packed.images)
+        rows += std::accumulate(image.tokens.begin(), image.tokens.end(), 0.0);
+    const std::vector<int> all = network.encoder().report().images.front().tokens;
+    row.paddedShare.push_back(row.batch * std::accumulate(all.begin(), all.end(), 0.0) / rows);
 }
 
 void BenchRounds::run(const std::vector<cv::Mat>& pictures, int warmUp, int rounds) {

@@ -229,8 +229,9 @@ Figure nightFigure(const EvalSummary& summary) {
                      false,
                      0,
                      0};
-    std::vector<std::string> all = {"day"};
-    all.insert(all.end(), lights.begin(), lights.end());
+    std::vector<std::string> all = {"day"};  // the left panel says the rest of each night
+    for (const std::string& light : lights)
+        all.push_back("night " + light.substr(0, light.find(',')));
     PlotPanel scores{"mIoU by day and by night", "", "mIoU, %", {}, all, false, 0, 0};
     for (const Pair& pair : pairs) {
         const auto seriesOf = [&](PlotPanel& panel) -> PlotSeries& {

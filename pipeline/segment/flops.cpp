@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <numeric>
 
 namespace mpm::pipeline {
 
@@ -39,20 +40,26 @@ double FlopsCounter::merging(double entering, const std::string& method) const {
     return 0;
 }
 
-double FlopsCounter::image(const mpm::ImageReport& report, const std::string& method) const {
-    if (m_cost.attentionWeights.size() != report.tokens.size())
-        return std::numeric_limits<double>::quiet_NaN();
-    double sum = m_cost.around;
-    for (size_t block = 0; block < report.tokens.size(); ++block) {
-        const double entering = report.tokens[block];
-        double later = entering;  // in the MLP: fewer where the merge stood between attention and MLP
-        for (const mpm::Stage& stage : report.stages)
-            if (stage.block == static_cast<int>(block)) later = std::min(entering, double(stage.tokens));
-        sum += this->block(block, entering, later);
+std::vector<double> FlopsCounter::blocks(const mpm::ImageReport& report, const std::string& method) const {
+    if (m_cost.attentionWeights.size() != report.tokens.size()) return {};
+    std::vector<double> sums;
+    for (size_t index = 0; index < report.tokens.size(); ++index) {
+        const double entering = report.tokens[index];
+        double later = entering, merged = 0;  // fewer in the MLP where the merge stands behind attention
+        for (const mpm::Stage& stage : report.stages) {
+            if (stage.block != static_cast<int>(index)) continue;
+            later = std::min(entering, double(stage.tokens));
+            merged += merging(static_cast<double>(stage.map.total()), method);
+        }
+        sums.push_back(block(index, entering, later) + merged);
     }
-    for (const mpm::Stage& stage : report.stages)
-        sum += merging(static_cast<double>(stage.map.total()), method);
-    return sum;
+    return sums;
+}
+
+double FlopsCounter::image(const mpm::ImageReport& report, const std::string& method) const {
+    const std::vector<double> sums = blocks(report, method);
+    if (sums.empty()) return std::numeric_limits<double>::quiet_NaN();
+    return std::accumulate(sums.begin(), sums.end(), m_cost.around);
 }
 
 }  // namespace mpm::pipeline

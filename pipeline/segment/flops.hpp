@@ -33,6 +33,9 @@ public:
     /// of Encoder::setMethod.
     double image(const mpm::ImageReport& report, const std::string& method = "mpm") const;
 
+    /// The same by block, each with the merge in it; what stands around the blocks is left out.
+    std::vector<double> blocks(const mpm::ImageReport& report, const std::string& method = "mpm") const;
+
     /// Of one block with so many image tokens in its attention and in its MLP.
     double block(size_t index, double attention, double mlp) const;
 

@@ -17,7 +17,7 @@ cv::Mat randomWeights(const std::vector<int>& sizes, double deviation, int seed)
     return weights;
 }
 
-void addEncoder(OnnxModel& model, const EncoderCase& encoder) {
+void addEncoder(OnnxModel& model, const EncoderCase& encoder, const SmallModel& small) {
     std::string names = "tokens";
     std::vector<std::string> inputs = {"tokens"};
     for (const auto& [name, value] : encoder.ordered) {
@@ -28,7 +28,7 @@ void addEncoder(OnnxModel& model, const EncoderCase& encoder) {
     model.node("MpmEncoder", inputs, {"features"}, "mpm");
     model.attribute("inputs", names).attribute("blocks", encoder.options.blocks);
     model.attribute("heads", encoder.options.heads).attribute("special_tokens", encoder.options.special);
-    model.ints("schedule", {2, 5});
+    model.ints("schedule", {2, 5}).ints("grid", {small.rows, small.cols});
 }
 
 void addMetadata(OnnxModel& model, const SmallModel& small) {
@@ -58,7 +58,7 @@ void writeSmallModel(const std::string& path, const SmallModel& small) {
     model.constant("columns_shape", std::vector<long long>{small.batch, dim, tokens});
     model.node("Reshape", {"patches", "columns_shape"}, {"columns"});
     model.node("Transpose", {"columns"}, {"tokens"}).ints("perm", {0, 2, 1});
-    addEncoder(model, makeEncoder(options));
+    addEncoder(model, makeEncoder(options), small);
     if (small.features) {
         model.output("features", {small.batch, tokens, dim});
     } else {

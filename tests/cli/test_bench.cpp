@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include <opencv2/imgcodecs.hpp>
 
 #include "cli/eval_set.hpp"
@@ -70,6 +72,58 @@ TEST_F(Bench, GflopsFollowTheTokens) {
     EXPECT_LT(tokens.back(), 24);
     EXPECT_LT(rows[1]["gflops"], rows[0]["gflops"]);
     EXPECT_EQ(rows[0]["gflops_deviation"], 0.0);
+}
+
+TEST_F(Bench, BlocksMakeTheWhole) {
+    const auto rows = bench({"--compare", "none,mpm,tome:r=2,algm:tau=0"})["results"];
+    for (const auto& row : rows) {
+        double sum = 2.0 * 24 * 16 * (3 * 64 + 3) / 1e9;  // the embedding and the head
+        for (double block : row["gflops_by_block"])
+            sum += block;
+        EXPECT_NEAR(row["gflops"].get<double>(), sum, 1e-3 * sum) << row["parameters"];
+    }
+}
+
+TEST_F(Bench, PaddingComputesMoreRowsThanThereAre) {
+    SmallModel model;
+    model.batch = 4;
+    writeSmallModel(m_folder / "model.onnx", model);
+    const auto rows = bench({"--compare", "none,mpm,tome:r=2", "--batch", "4"})["results"];
+    EXPECT_TRUE(rows[0]["padded"].is_null()) << "all tokens have one length";
+    EXPECT_TRUE(rows[2]["padded"].is_null()) << "ToMe leaves every picture the same count";
+    ASSERT_LT(rows[1]["tokens_kept"]["least"], rows[1]["tokens_kept"]["most"]) << "the pictures are alike";
+    EXPECT_GT(rows[1]["padded"]["rows"], 1.0);
+    EXPECT_LT(rows[1]["padded"]["rows"], 2.0);
+    EXPECT_GT(rows[1]["padded"]["ms"], 0.0);
+}
+
+TEST_F(Bench, ALossBudgetChoosesSchedules) {
+    const auto row = [](const std::string& text, const std::vector<int>& schedule, double loss,
+                        double gflops) {
+        return nlohmann::json{{"parameters", text},
+                              {"schedule", schedule},
+                              {"loss", loss},
+                              {"gflops", gflops},
+                              {"night", nullptr}};
+    };
+    const nlohmann::json report = {
+        {"results",
+         {row("none", {}, 0, 9), row("mpm", {2, 5}, 0.004, 5), row("mpm:0", {0}, 0.1, 4),
+          row("mpm:5", {5}, -0.001, 7), row("mpm:mean=weighted", {2, 5}, 0, 3)}}};
+    std::ofstream(m_folder / "eval.json") << report;
+    const auto rows = bench({"--eval", m_folder / "eval.json", "--loss", "0.5"})["results"];
+    ASSERT_EQ(rows.size(), 3u);
+    EXPECT_EQ(rows[1]["parameters"], "mpm:2+5");
+    EXPECT_EQ(rows[2]["parameters"], "mpm:5");
+    const auto words = [&](const std::string& loss) {
+        return mpmProgram({"bench", m_folder / "model.onnx", m_folder / "*.png", "--rounds", "2", "--eval",
+                           m_folder / "eval.json", "--loss", loss});
+    };
+    EXPECT_NE(words("0.5").out.find("0.40 points of mIoU"), std::string::npos);
+    EXPECT_EQ(words("-1").status, 1);
+    std::ofstream(m_folder / "eval.json") << "{}";
+    EXPECT_EQ(words("0.5").status, 3);
+    EXPECT_EQ(mpmProgram({"bench", m_folder / "model.onnx", "--loss", "1"}).status, 2);
 }
 
 TEST_F(Bench, ABatchTheModelDoesNotTakeSaysSo) {
