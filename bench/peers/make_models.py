@@ -93,7 +93,7 @@ def main():
         kind, width = name.split("-")
         model = (Segmenter if kind == "segmenter" else Backbone)(DIMS[width]).eval()
         with torch.no_grad():
-            torch.onnx.export(model, torch.randn(1, 3, SIZE, SIZE), os.path.join(out, name + ".onnx"), opset_version=14,
+            torch.onnx.export(model, torch.randn(1, 3, SIZE, SIZE), os.path.join(out, name + ".onnx"), opset_version=17,
                               input_names=["input"], output_names=["output"])
         print(name)
 

@@ -26,7 +26,7 @@ arm_apt() {
 }
 
 make_sysroot() {
-    [ ! -e "$sysroot/.complete" ] || return 0
+    [ "$(cat "$sysroot/.packages" 2>/dev/null)" != "$packages" ] || return 0
     mkdir -p "$sysroot.apt/state/lists/partial" "$sysroot.apt/cache/archives/partial" "$sysroot/usr/lib"
     : >"$sysroot.apt/status"
     arm_apt update
@@ -40,7 +40,7 @@ make_sysroot() {
     for library in blas/libblas lapack/liblapack; do
         ln -sf "$library.so.3" "$sysroot/usr/lib/$triplet/$(basename $library).so.3"
     done
-    touch "$sysroot/.complete"
+    echo "$packages" >"$sysroot/.packages"
 }
 
 configure() {

@@ -1,0 +1,24 @@
+#!/bin/sh
+# Instructions of one picture on 64-bit Arm, one thread: the difference between three pictures and one.
+#   count.sh BUILD_FOLDER SYSROOT [MODEL]
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+build=$1 sysroot=$2 model=${3:-$here/../../models/zoo/street-vit-tiny.onnx}
+cc -O2 -shared -fPIC -o "$build/instructions.so" "$here/instructions.c"
+
+picture=$here/../../docs/example.jpg
+
+# instructions_of BLOCKS PICTURE...
+instructions_of() {
+    blocks=$1
+    shift
+    rm -rf "$build/counted"
+    qemu-aarch64 -L "$sysroot" -plugin "$build/instructions.so" "$build/cli/mpm" run "$model" "$@" \
+        --threads 1 --blocks "$blocks" --save csv --out "$build/counted" 2>&1 >/dev/null | sed -n 's/^instructions: //p'
+}
+
+for blocks in none 2,5; do
+    one=$(instructions_of $blocks "$picture")
+    three=$(instructions_of $blocks "$picture" "$picture" "$picture")
+    echo "blocks $blocks: $(((three - one) / 2000000)) million instructions a picture"
+done
