@@ -4,6 +4,7 @@
 
 #include <opencv2/core/utils/logger.hpp>
 
+#include "cli/documents.hpp"
 #include "cli/error.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
@@ -42,6 +43,19 @@ std::string verbOf(const CLI::App& app) {
     return chosen.empty() ? "mpm" : "mpm " + chosen.front()->get_name();
 }
 
+/// Not for users: the build writes manual pages and completions with it. Hidden by its empty group.
+void addDocuments(CLI::App& app, Action& action) {
+    CLI::App* verb = app.add_subcommand("documents", "Write manual pages and shell completions")->group("");
+    auto folder = std::make_shared<std::string>();
+    verb->add_option("DIR", *folder)->required();
+    verb->callback([&app, &action, folder] {
+        action = [&app, folder] {
+            writeDocuments(*folder, app);
+            return static_cast<int>(kDone);
+        };
+    });
+}
+
 void addVerbs(CLI::App& app, Action& action) {
     addConvert(app, action);
     addRun(app, action);
@@ -54,6 +68,7 @@ void addVerbs(CLI::App& app, Action& action) {
     for (CLI::App* verb : app.get_subcommands({}))
         verb->set_version_flag("--version", version, "Say the version");
     app.require_subcommand(1);
+    addDocuments(app, action);
 }
 
 int run(int argc, char** argv) {

@@ -23,6 +23,7 @@ public:
     Process& operator=(const Process&) = delete;
 
     void signal(int number) const;
+    int id() const { return m_child; }
     Outcome wait();
 
 private:

@@ -1,0 +1,32 @@
+// The verbs and options as they were declared: what manual pages and shells are told, so that nothing is said
+// twice.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace mpm::cli {
+
+struct DeclaredOption {
+    std::vector<std::string> names;  ///< "-h", "--help"; empty for a positional
+    std::string position;            ///< "MODEL"
+    std::string help, form;          ///< form: "cpu|cuda[:N]|auto", empty for a flag
+    bool several = false;
+
+    bool isFile() const { return form == "FILE" || form == "FILES"; }
+    bool isFolder() const { return form == "DIR"; }
+    std::vector<std::string> words() const;  ///< what may stand there, where the form lists it
+    std::string longName() const;            ///< "--help"
+};
+
+struct DeclaredVerb {
+    std::string name, help, footer;  ///< name: "run"; "" for the program itself
+    std::vector<DeclaredOption> options, positions;
+};
+
+/// The program first, then its verbs; hidden ones are left out.
+std::vector<DeclaredVerb> declared(const CLI::App& app);
+
+}  // namespace mpm::cli
