@@ -2,11 +2,13 @@
 #include <cstdio>
 
 #include <QApplication>
+#include <QLocale>
 #include <QTimer>
 
 #include "gui/headless/headless.hpp"
 #include "gui/window/main_window.hpp"
 #include "gui/window/options.hpp"
+#include "gui/window/translations.hpp"
 
 namespace {
 
@@ -40,6 +42,7 @@ int main(int argc, char** argv) {
     }
     if (parsed.options.headless) return mpm::gui::runHeadless(argc, argv, parsed.options);
     QApplication application(argc, argv);
+    mpm::gui::installTranslations(application, QLocale());
     mpm::gui::MainWindow window(parsed.options);
     window.show();
     if (!parsed.options.screenshot.isEmpty()) scheduleScreenshot(window, parsed.options);

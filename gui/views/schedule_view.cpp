@@ -144,6 +144,7 @@ ScheduleView::ScheduleView(ScheduleModel* model, QWidget* parent)
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(4);
     m_summary->setObjectName(QStringLiteral("muted"));
+    m_summary->setWordWrap(true);  // the longest language decides nothing
     layout->addWidget(m_summary);
     m_list->setModel(model);
     layout->addWidget(m_list);

@@ -87,6 +87,8 @@ QScrollBar::handle:vertical { background: @border; border-radius: 3px; min-heigh
 QScrollBar::add-line:vertical, QScrollBar::sub-line:vertical { height: 0; }
 QScrollBar::add-page:vertical, QScrollBar::sub-page:vertical { background: transparent; }
 QToolButton#small { padding: 3px 7px; }
+QToolButton#mode { padding: 4px 8px; }
+QTabBar::tab { padding: 4px 12px; }
 QHeaderView::section { background: transparent; color: @muted; border: none; padding: 2px 4px; }
 )");
     const std::pair<const char*, QColor> colours[] = {

@@ -20,10 +20,6 @@ namespace mpm::gui {
 
 namespace {
 
-QString text(const char* words) {
-    return QCoreApplication::translate("mpm::gui::Actions", words);
-}
-
 template <typename Do>
 QAction* add(QMenu* menu, const QString& words, const QKeySequence& keys, Do what) {
     QAction* action = menu->addAction(words, what);
@@ -49,7 +45,7 @@ void askForSource(MainWindow& window, const QString& title, const std::function<
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setWindowTitle(title);
     dialog->setLabelText(
-        text("Camera, file, folder, address (rtsp://…, http://…), gst: and a pipeline, or demo:"));
+        Actions::tr("Camera, file, folder, address (rtsp://…, http://…), gst: and a pipeline, or demo:"));
     dialog->setComboBoxEditable(true);
     dialog->setComboBoxItems(cameraNames() + QStringList{QStringLiteral("demo")});
     dialog->resize(520, dialog->sizeHint().height());
@@ -65,70 +61,72 @@ void askForSource(MainWindow& window, const QString& title, const std::function<
 
 void askForExport(MainWindow& window, bool all) {
     askForFile(
-        window, all ? text("Export every measurement") : text("Export the measurements shown"),
-        text("Tables (*.csv);;JSON (*.json)"),
+        window, all ? Actions::tr("Export every measurement") : Actions::tr("Export the measurements shown"),
+        Actions::tr("Tables (*.csv);;JSON (*.json)"),
         [&window, all](const QString& file) { all ? window.exportAll(file) : window.exportCsv(file); },
         QStringLiteral("csv"));
 }
 
 void addExports(MainWindow& window, QMenu* menu) {
-    add(menu, text("&Export the measurements shown…"), QKeySequence(Qt::CTRL | Qt::Key_E),
+    add(menu, Actions::tr("&Export the measurements shown…"), QKeySequence(Qt::CTRL | Qt::Key_E),
         [&window] { askForExport(window, false); });
-    add(menu, text("Export e&very measurement…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_E),
+    add(menu, Actions::tr("Export e&very measurement…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_E),
         [&window] { askForExport(window, true); });
-    add(menu, text("Export the &picture…"), QKeySequence(Qt::CTRL | Qt::Key_P), [&window] {
+    add(menu, Actions::tr("Export the &picture…"), QKeySequence(Qt::CTRL | Qt::Key_P), [&window] {
         askForFile(
-            window, text("Export the picture"), text("Pictures (*.png *.svg)"),
+            window, Actions::tr("Export the picture"), Actions::tr("Pictures (*.png *.svg)"),
             [&window](const QString& file) { window.exportPicture(file); }, QStringLiteral("png"));
     });
-    add(menu, text("Export the &timeline…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_T), [&window] {
-        askForFile(
-            window, text("Export the timeline"), text("Pictures (*.svg *.png)"),
-            [&window](const QString& file) { window.exportTimeline(file); }, QStringLiteral("svg"));
-    });
+    add(menu, Actions::tr("Export the &timeline…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_T),
+        [&window] {
+            askForFile(
+                window, Actions::tr("Export the timeline"), Actions::tr("Pictures (*.svg *.png)"),
+                [&window](const QString& file) { window.exportTimeline(file); }, QStringLiteral("svg"));
+        });
 }
 
 void addFileMenu(MainWindow& window) {
-    QMenu* menu = window.menuBar()->addMenu(text("&File"));
-    add(menu, text("Open &source…"), QKeySequence(Qt::CTRL | Qt::Key_L), [&window] {
-        askForSource(window, text("Open a source"),
+    QMenu* menu = window.menuBar()->addMenu(Actions::tr("&File"));
+    add(menu, Actions::tr("Open &source…"), QKeySequence(Qt::CTRL | Qt::Key_L), [&window] {
+        askForSource(window, Actions::tr("Open a source"),
                      [&window](const QString& source) { window.openSource(source); });
     });
-    add(menu, text("&Add a source beside…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_L), [&window] {
-        askForSource(window, text("Add a source"),
-                     [&window](const QString& source) { window.addSource(source); });
-    });
-    add(menu, text("&Close this source"), QKeySequence::Close, [&window] {
+    add(menu, Actions::tr("&Add a source beside…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_L),
+        [&window] {
+            askForSource(window, Actions::tr("Add a source"),
+                         [&window](const QString& source) { window.addSource(source); });
+        });
+    add(menu, Actions::tr("&Close this source"), QKeySequence::Close, [&window] {
         for (std::size_t i = 0; i < window.engines().size(); ++i)
             if (window.engines()[i].get() == &window.engine()) return window.closeSource(static_cast<int>(i));
     });
-    add(menu, text("Open &video or picture…"), QKeySequence::Open, [&window] {
-        askForFile(window, text("Open a video or picture"), text("Videos and pictures (*)"),
+    add(menu, Actions::tr("Open &video or picture…"), QKeySequence::Open, [&window] {
+        askForFile(window, Actions::tr("Open a video or picture"), Actions::tr("Videos and pictures (*)"),
                    [&window](const QString& file) { window.openSource(file); });
     });
-    add(menu, text("&Built-in street"), QKeySequence(Qt::CTRL | Qt::Key_D),
+    add(menu, Actions::tr("&Built-in street"), QKeySequence(Qt::CTRL | Qt::Key_D),
         [&window] { window.openSource(QStringLiteral("demo")); });
     menu->addSeparator();
-    add(menu, text("Open &model…"), QKeySequence(Qt::CTRL | Qt::Key_M), [&window] {
-        askForFile(window, text("Open a model"), text("ONNX models (*.onnx)"),
+    add(menu, Actions::tr("Open &model…"), QKeySequence(Qt::CTRL | Qt::Key_M), [&window] {
+        askForFile(window, Actions::tr("Open a model"), Actions::tr("ONNX models (*.onnx)"),
                    [&window](const QString& file) { window.openModel(file); });
     });
-    add(menu, text("Shipped mo&del"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_M),
+    add(menu, Actions::tr("Shipped mo&del"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_M),
         [&window] { window.openModel(QStringLiteral("default")); });
     menu->addSeparator();
     addExports(window, menu);
     menu->addSeparator();
-    add(menu, text("&Quit"), QKeySequence(Qt::CTRL | Qt::Key_Q), [&window] { window.close(); });
+    add(menu, Actions::tr("&Quit"), QKeySequence(Qt::CTRL | Qt::Key_Q), [&window] { window.close(); });
     QObject::connect(window.timeline(), &TimelinePanel::exportWanted, &window,
                      [&window] { askForExport(window, false); });
 }
 
 void addAppearance(MainWindow& window, QMenu* menu) {
-    QMenu* themes = menu->addMenu(text("&Colours"));
+    QMenu* themes = menu->addMenu(Actions::tr("&Colours"));
     auto* group = new QActionGroup(themes);
-    const std::pair<Appearance, QString> all[] = {{Appearance::System, text("As the &system")},
-                                                  {Appearance::Light, text("&Light")},
-                                                  {Appearance::Dark, text("&Dark")}};
+    const std::pair<Appearance, QString> all[] = {{Appearance::System, Actions::tr("As the &system")},
+                                                  {Appearance::Light, Actions::tr("&Light")},
+                                                  {Appearance::Dark, Actions::tr("&Dark")}};
     for (const auto& [appearance, words] : all) {
         const Appearance chosen = appearance;
         QAction* action = add(themes, words, {}, [&window, chosen] { window.setAppearance(chosen); });
@@ -136,14 +134,14 @@ void addAppearance(MainWindow& window, QMenu* menu) {
         action->setChecked(window.appearance() == chosen);
         group->addAction(action);
     }
-    add(menu, text("Switch &light and dark"), QKeySequence(Qt::CTRL | Qt::Key_T), [&window] {
+    add(menu, Actions::tr("Switch &light and dark"), QKeySequence(Qt::CTRL | Qt::Key_T), [&window] {
         const bool dark = Theme::of(&window).dark;
         window.setAppearance(dark ? Appearance::Light : Appearance::Dark);
     });
 }
 
 void addViewMenu(MainWindow& window) {
-    QMenu* menu = window.menuBar()->addMenu(text("&View"));
+    QMenu* menu = window.menuBar()->addMenu(Actions::tr("&View"));
     auto* group = new QActionGroup(menu);
     for (int mode = 0; mode < ViewArea::Modes; ++mode) {
         QAction* action = add(menu, ViewArea::modeName(ViewArea::Mode(mode)), QKeySequence(Qt::Key_1 + mode),
@@ -156,33 +154,34 @@ void addViewMenu(MainWindow& window) {
     showMode(window.views()->mode());
     menu->addSeparator();
     Viewport* viewport = window.views()->viewport();
-    add(menu, text("Zoom &in"), QKeySequence(Qt::CTRL | Qt::Key_Plus),
+    add(menu, Actions::tr("Zoom &in"), QKeySequence(Qt::CTRL | Qt::Key_Plus),
         [viewport] { viewport->zoomAt(1.4, viewport->centre()); });
-    add(menu, text("Zoom &out"), QKeySequence(Qt::CTRL | Qt::Key_Minus),
+    add(menu, Actions::tr("Zoom &out"), QKeySequence(Qt::CTRL | Qt::Key_Minus),
         [viewport] { viewport->zoomAt(1 / 1.4, viewport->centre()); });
-    add(menu, text("&Whole picture"), QKeySequence(Qt::CTRL | Qt::Key_0), [viewport] { viewport->reset(); });
+    add(menu, Actions::tr("&Whole picture"), QKeySequence(Qt::CTRL | Qt::Key_0),
+        [viewport] { viewport->reset(); });
     menu->addSeparator();
-    add(menu, text("Class &outlines"), QKeySequence(Qt::Key_O),
+    add(menu, Actions::tr("Class &outlines"), QKeySequence(Qt::Key_O),
         [&window] { window.views()->setOutlines(!window.views()->outlines()); });
-    add(menu, text("&More opaque"), QKeySequence(Qt::Key_BracketRight),
+    add(menu, Actions::tr("&More opaque"), QKeySequence(Qt::Key_BracketRight),
         [&window] { window.views()->setOpacity(std::min(1.0, window.views()->opacity() + 0.1)); });
-    add(menu, text("L&ess opaque"), QKeySequence(Qt::Key_BracketLeft),
+    add(menu, Actions::tr("L&ess opaque"), QKeySequence(Qt::Key_BracketLeft),
         [&window] { window.views()->setOpacity(std::max(0.0, window.views()->opacity() - 0.1)); });
     menu->addSeparator();
     addAppearance(window, menu);
     QAction* safe =
-        add(menu, text("Classes for &colour-blind eyes"), QKeySequence(Qt::CTRL | Qt::Key_B), [] {});
+        add(menu, Actions::tr("Classes for &colour-blind eyes"), QKeySequence(Qt::CTRL | Qt::Key_B), [] {});
     safe->setCheckable(true);
     safe->setChecked(window.safePalette());
     QObject::connect(safe, &QAction::toggled, &window, &MainWindow::setSafePalette);
-    QAction* full = add(menu, text("&Full screen"), QKeySequence(Qt::Key_F11),
+    QAction* full = add(menu, Actions::tr("&Full screen"), QKeySequence(Qt::Key_F11),
                         [&window] { window.setWindowState(window.windowState() ^ Qt::WindowFullScreen); });
     full->setShortcutContext(Qt::ApplicationShortcut);
 }
 
 void addAnalysisMenu(MainWindow& window) {
-    QMenu* menu = window.menuBar()->addMenu(text("&Analysis"));
-    QAction* pause = add(menu, text("&Pause"), QKeySequence(Qt::Key_P), [] {});
+    QMenu* menu = window.menuBar()->addMenu(Actions::tr("&Analysis"));
+    QAction* pause = add(menu, Actions::tr("&Pause"), QKeySequence(Qt::Key_P), [] {});
     pause->setCheckable(true);
     QObject::connect(pause, &QAction::triggered, &window, &MainWindow::setPaused);
     QObject::connect(&window, &MainWindow::pausedChanged, pause, &QAction::setChecked);
@@ -191,23 +190,23 @@ void addAnalysisMenu(MainWindow& window) {
         add(menu, words, QKeySequence(Qt::ALT | Qt::Key(Qt::Key_0 + key)),
             [&window, blocks] { window.schedule().setSchedule(blocks); });
     };
-    schedule(text("Merge &nowhere"), 0, {});
-    schedule(text("Merge before block 5"), 1, {5});
-    schedule(text("Merge before blocks 2 and 5"), 2, {2, 5});
-    schedule(text("Merge before blocks 2, 5 and 8"), 3, {2, 5, 8});
+    schedule(Actions::tr("Merge &nowhere"), 0, {});
+    schedule(Actions::tr("Merge before block 5"), 1, {5});
+    schedule(Actions::tr("Merge before blocks 2 and 5"), 2, {2, 5});
+    schedule(Actions::tr("Merge before blocks 2, 5 and 8"), 3, {2, 5, 8});
     menu->addSeparator();
-    add(menu, text("&Day and night…"), QKeySequence(Qt::CTRL | Qt::Key_N), [&window] {
+    add(menu, Actions::tr("&Day and night…"), QKeySequence(Qt::CTRL | Qt::Key_N), [&window] {
         auto* dialog = new DayNightDialog(window.engine().rule(), &window);
         dialog->setAttribute(Qt::WA_DeleteOnClose);
         QObject::connect(dialog, &DayNightDialog::ruleChanged, &window, &MainWindow::setRule);
         dialog->open();
     });
-    QMenu* intervals = menu->addMenu(text("Analyse"));
+    QMenu* intervals = menu->addMenu(Actions::tr("Analyse"));
     auto* group = new QActionGroup(intervals);
-    const std::pair<int, QString> all[] = {{0, text("Every frame")},
-                                           {1000, text("Once a second")},
-                                           {10'000, text("Every 10 seconds")},
-                                           {60'000, text("Once a minute")}};
+    const std::pair<int, QString> all[] = {{0, Actions::tr("Every frame")},
+                                           {1000, Actions::tr("Once a second")},
+                                           {10'000, Actions::tr("Every 10 seconds")},
+                                           {60'000, Actions::tr("Once a minute")}};
     const int chosen = static_cast<int>(window.engine().request().interval.count());
     for (const auto& [milliseconds, words] : all) {
         const int interval = milliseconds;
@@ -217,11 +216,11 @@ void addAnalysisMenu(MainWindow& window) {
         group->addAction(action);
     }
     intervals->addSeparator();
-    add(intervals, text("Every … seconds"), QKeySequence(Qt::CTRL | Qt::Key_I), [&window] {
+    add(intervals, Actions::tr("Every … seconds"), QKeySequence(Qt::CTRL | Qt::Key_I), [&window] {
         auto* dialog = new QInputDialog(&window);
         dialog->setAttribute(Qt::WA_DeleteOnClose);
         dialog->setInputMode(QInputDialog::DoubleInput);
-        dialog->setLabelText(text("Seconds between two analysed frames; 0: every frame"));
+        dialog->setLabelText(Actions::tr("Seconds between two analysed frames; 0: every frame"));
         dialog->setDoubleRange(0, 86'400);
         dialog->setDoubleValue(double(window.engine().request().interval.count()) / 1000);
         QObject::connect(dialog, &QInputDialog::doubleValueSelected, &window,
@@ -231,28 +230,30 @@ void addAnalysisMenu(MainWindow& window) {
 }
 
 void addTimelineMenu(MainWindow& window) {
-    QMenu* menu = window.menuBar()->addMenu(text("&Timeline"));
-    const QString names[] = {text("Last minute"), text("Last 10 minutes"), text("Last hour"),
-                             text("Last day"),    text("Last week"),       text("Everything")};
+    QMenu* menu = window.menuBar()->addMenu(Actions::tr("&Timeline"));
+    const QString names[] = {Actions::tr("Last minute"), Actions::tr("Last 10 minutes"),
+                             Actions::tr("Last hour"),   Actions::tr("Last day"),
+                             Actions::tr("Last week"),   Actions::tr("Everything")};
     for (int range = 0; range < window.timeline()->ranges(); ++range)
         add(menu, names[range], QKeySequence(Qt::CTRL | Qt::Key(Qt::Key_1 + range)),
             [&window, range] { window.timeline()->chooseRange(range); });
     menu->addSeparator();
-    add(menu, text("Tokens by &hour and date"), QKeySequence(Qt::Key_H),
+    add(menu, Actions::tr("Tokens by &hour and date"), QKeySequence(Qt::Key_H),
         [&window] { window.timeline()->showHours(!window.timeline()->hoursShown()); });
 }
 
 void addHelpMenu(MainWindow& window) {
-    QMenu* menu = window.menuBar()->addMenu(text("&Help"));
-    add(menu, text("&Short cuts"), QKeySequence(Qt::Key_F1), [&window] { showShortcutSheet(window); });
-    add(menu, text("&About"), {}, [&window] {
+    QMenu* menu = window.menuBar()->addMenu(Actions::tr("&Help"));
+    add(menu, Actions::tr("&Short cuts"), QKeySequence(Qt::Key_F1), [&window] { showShortcutSheet(window); });
+    add(menu, Actions::tr("&About"), {}, [&window] {
         auto* box = new QMessageBox(
-            QMessageBox::NoIcon, text("About MPM Monitor"),
-            text("<h3>MPM Monitor %1</h3><p>Watches a fixed scene and shows what Mutual Pair Merging "
-                 "does to a vision transformer, by day and by night.</p><p>Apache License 2.0. Uses Qt %2 "
-                 "(LGPL 3), OpenCV (Apache 2.0), SQLite (public domain), mosquitto (EPL 2.0), prometheus-cpp "
-                 "(MIT) "
-                 "and QtKeychain (BSD).</p>")
+            QMessageBox::NoIcon, Actions::tr("About MPM Monitor"),
+            Actions::tr(
+                "<h3>MPM Monitor %1</h3><p>Watches a fixed scene and shows what Mutual Pair Merging "
+                "does to a vision transformer, by day and by night.</p><p>Apache License 2.0. Uses Qt %2 "
+                "(LGPL 3), OpenCV (Apache 2.0), SQLite (public domain), mosquitto (EPL 2.0), prometheus-cpp "
+                "(MIT) "
+                "and QtKeychain (BSD).</p>")
                 .arg(QLatin1String(mpm::version()), QLatin1String(qVersion())),
             QMessageBox::Ok, &window);
         box->setAttribute(Qt::WA_DeleteOnClose);

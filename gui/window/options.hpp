@@ -11,7 +11,7 @@
 namespace mpm::gui {
 
 struct Options {
-    Q_DECLARE_TR_FUNCTIONS(Options)
+    Q_DECLARE_TR_FUNCTIONS(mpm::gui::Options)
 
 public:
     std::optional<QString> source, model;  ///< absent: as the profile has them

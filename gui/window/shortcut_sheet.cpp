@@ -1,6 +1,5 @@
 #include "gui/window/shortcut_sheet.hpp"
 
-#include <QCoreApplication>
 #include <QDialog>
 #include <QGridLayout>
 #include <QLabel>
@@ -11,10 +10,6 @@
 namespace mpm::gui {
 
 namespace {
-
-QString sheetText(const char* words) {
-    return QCoreApplication::translate("mpm::gui::ShortcutSheet", words);
-}
 
 QString plain(QString text) {
     return text.remove(QLatin1Char('&')).remove(QStringLiteral("…"));
@@ -58,7 +53,7 @@ void addMenu(QBoxLayout* column, const QMenu* menu) {
 QDialog* showShortcutSheet(QMainWindow& window) {
     auto* dialog = new QDialog(&window);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setWindowTitle(sheetText("Short cuts"));
+    dialog->setWindowTitle(ShortcutSheet::tr("Short cuts"));
     auto* row = new QHBoxLayout(dialog);
     row->setContentsMargins(20, 16, 20, 16);
     row->setSpacing(32);
@@ -66,12 +61,12 @@ QDialog* showShortcutSheet(QMainWindow& window) {
     int at = 0;
     for (const QAction* action : window.menuBar()->actions())
         if (action->menu() != nullptr) addMenu(columns[at++ < 2 ? 0 : 1], action->menu());
-    QGridLayout* mouse = addBlock(columns[1], sheetText("Mouse and focus"));
-    addRow(mouse, sheetText("Wheel"), sheetText("zoom pictures, or the timeline"));
-    addRow(mouse, sheetText("Drag"), sheetText("move pictures, the timeline, the split"));
-    addRow(mouse, sheetText("Double click"), sheetText("one picture large, and back"));
-    addRow(mouse, sheetText("Left, Right"), sheetText("move the split or the timeline"));
-    addRow(mouse, sheetText("Space"), sheetText("switch the block in focus"));
+    QGridLayout* mouse = addBlock(columns[1], ShortcutSheet::tr("Mouse and focus"));
+    addRow(mouse, ShortcutSheet::tr("Wheel"), ShortcutSheet::tr("zoom pictures, or the timeline"));
+    addRow(mouse, ShortcutSheet::tr("Drag"), ShortcutSheet::tr("move pictures, the timeline, the split"));
+    addRow(mouse, ShortcutSheet::tr("Double click"), ShortcutSheet::tr("one picture large, and back"));
+    addRow(mouse, ShortcutSheet::tr("Left, Right"), ShortcutSheet::tr("move the split or the timeline"));
+    addRow(mouse, ShortcutSheet::tr("Space"), ShortcutSheet::tr("switch the block in focus"));
     for (QVBoxLayout* column : columns) {
         column->addStretch();
         row->addLayout(column);

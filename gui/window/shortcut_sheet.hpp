@@ -1,10 +1,17 @@
 // A sheet of every short cut there is, read from the menus themselves.
 #pragma once
 
+#include <QCoreApplication>
+
 class QDialog;
 class QMainWindow;
 
 namespace mpm::gui {
+
+/// The sheet's words.
+struct ShortcutSheet {
+    Q_DECLARE_TR_FUNCTIONS(mpm::gui::ShortcutSheet)
+};
 
 /// Opens it; it deletes itself when closed.
 QDialog* showShortcutSheet(QMainWindow& window);

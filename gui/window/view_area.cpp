@@ -62,6 +62,7 @@ void ViewArea::buildModes(QLayout* row) {
     m_modes = new QButtonGroup(this);
     for (int mode = 0; mode < Modes; ++mode) {
         auto* button = new QToolButton;
+        button->setObjectName(QStringLiteral("mode"));
         button->setText(modeName(Mode(mode)));
         button->setToolTip(tr("%1 (%2)").arg(modeName(Mode(mode))).arg(mode + 1));
         button->setCheckable(true);
@@ -76,12 +77,14 @@ void ViewArea::buildControls(QLayout* row) {
     m_stageLabel = new QLabel(tr("Stage"));
     m_stages = new QComboBox;
     m_stages->addItem(tr("all merges"), -1);
+    m_stages->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    m_stages->setMinimumContentsLength(9);
     m_stages->setAccessibleName(tr("Merge map after"));
     m_opacityLabel = new QLabel(tr("Opacity"));
     m_opacity = new QSlider(Qt::Horizontal);
     m_opacity->setRange(0, 100);
     m_opacity->setValue(55);
-    m_opacity->setFixedWidth(90);
+    m_opacity->setFixedWidth(70);
     m_opacity->setAccessibleName(tr("Opacity of the colours"));
     m_outlines = new QCheckBox(tr("Outlines"));
     m_outlines->setChecked(true);

@@ -4,16 +4,13 @@
 #include <QFile>
 #include <QMenuBar>
 
+#include "gui/window/actions.hpp"
 #include "gui/window/main_window.hpp"
 #include "gui/window/watch_dialog.hpp"
 
 namespace mpm::gui {
 
 namespace {
-
-QString text(const char* words) {
-    return QCoreApplication::translate("mpm::gui::Actions", words);
-}
 
 void showWatch(MainWindow& window, WatchDialog::Page page) {
     QStringList labels;
@@ -26,16 +23,16 @@ void showWatch(MainWindow& window, WatchDialog::Page page) {
     QObject::connect(dialog, &WatchDialog::settingsChanged, &window, &MainWindow::setWatch);
     QObject::connect(dialog, &WatchDialog::drawRegionWanted, &window, &MainWindow::drawRegion);
     QObject::connect(dialog, &WatchDialog::drawMaskWanted, &window, &MainWindow::drawMask);
-    QObject::connect(dialog, &WatchDialog::passwordGiven, &window,
-                     [&window, dialog](const QString& password) {
-                         const QString key = Services::mqttKey(dialog->settings().mqtt);
-                         window.services().secrets().keep(key, password, [&window](const QString& problem) {
-                             if (!problem.isEmpty())
-                                 return window.say(text("The password is not kept: %1").arg(problem), true);
-                             window.say(text("The password is in the keychain"));
-                             window.services().reconnect();
-                         });
-                     });
+    QObject::connect(
+        dialog, &WatchDialog::passwordGiven, &window, [&window, dialog](const QString& password) {
+            const QString key = Services::mqttKey(dialog->settings().mqtt);
+            window.services().secrets().keep(key, password, [&window](const QString& problem) {
+                if (!problem.isEmpty())
+                    return window.say(Actions::tr("The password is not kept: %1").arg(problem), true);
+                window.say(Actions::tr("The password is in the keychain"));
+                window.services().reconnect();
+            });
+        });
     dialog->open();
 }
 
@@ -53,27 +50,27 @@ QStringList cameraNames() {
 }
 
 void addWatchMenu(MainWindow& window) {
-    QMenu* menu = window.menuBar()->addMenu(text("&Watch"));
+    QMenu* menu = window.menuBar()->addMenu(Actions::tr("&Watch"));
     const auto add = [&](const QString& words, const QKeySequence& keys, auto what) {
         QAction* action = menu->addAction(words, what);
         action->setShortcut(keys);
         return action;
     };
-    add(text("&Alerts…"), QKeySequence(Qt::CTRL | Qt::Key_A),
+    add(Actions::tr("&Alerts…"), QKeySequence(Qt::CTRL | Qt::Key_A),
         [&window] { showWatch(window, WatchDialog::Alerts); });
-    add(text("&Regions and privacy…"), QKeySequence(Qt::CTRL | Qt::Key_G),
+    add(Actions::tr("&Regions and privacy…"), QKeySequence(Qt::CTRL | Qt::Key_G),
         [&window] { showWatch(window, WatchDialog::Regions); });
-    add(text("&Publishing…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_P),
+    add(Actions::tr("&Publishing…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_P),
         [&window] { showWatch(window, WatchDialog::Publish); });
     menu->addSeparator();
-    add(text("&Draw a region"), QKeySequence(Qt::Key_G), [&window] { window.drawRegion(); });
-    add(text("Draw a &mask"), QKeySequence(Qt::SHIFT | Qt::Key_G), [&window] { window.drawMask(); });
+    add(Actions::tr("&Draw a region"), QKeySequence(Qt::Key_G), [&window] { window.drawRegion(); });
+    add(Actions::tr("Draw a &mask"), QKeySequence(Qt::SHIFT | Qt::Key_G), [&window] { window.drawMask(); });
     menu->addSeparator();
     QAction* record =
-        add(text("Record a &video"), QKeySequence(Qt::Key_R), [&window] { window.toggleRecording(); });
+        add(Actions::tr("Record a &video"), QKeySequence(Qt::Key_R), [&window] { window.toggleRecording(); });
     record->setCheckable(true);
     QObject::connect(&window, &MainWindow::recordingChanged, record, &QAction::setChecked);
-    add(text("&Forget the alerts listed"), {}, [&window] { window.alerts().clear(); });
+    add(Actions::tr("&Forget the alerts listed"), {}, [&window] { window.alerts().clear(); });
 }
 
 }  // namespace mpm::gui

@@ -10,8 +10,10 @@
 #include <QSpinBox>
 #include <QTimer>
 #include <QToolButton>
+#include <QWheelEvent>
 
 #include "gui/views/header_bar.hpp"
+#include "gui/views/merge_view.hpp"
 #include "gui/views/night_view.hpp"
 #include "gui/views/schedule_view.hpp"
 #include "gui/views/split_view.hpp"
@@ -40,6 +42,8 @@ private slots:
     void commandLineIsNotKept();
     void droppedFilesAreOpened();
     void windowAnswersWhileTheNetworkIsBusy();
+    void inputIsSeenWhileTheNetworkIsBusy();
+    void firstFrameComesSoonAndDrawingIsCheap();
 
 private:
     std::unique_ptr<test::WindowFixture> m_is;
@@ -284,6 +288,67 @@ void WindowTest::windowAnswersWhileTheNetworkIsBusy() {
     // Waiting for the network would take longer than this anywhere; machines shared with others get some
     // grace.
     QVERIFY2(p99 < 150, qPrintable(QString::number(p99)));
+}
+
+/// From an event of the mouse to the picture painted anew, while frames of 640x480 go through the network.
+void WindowTest::inputIsSeenWhileTheNetworkIsBusy() {
+    Options options;
+    options.source = QStringLiteral("demo");
+    m_is->open(options);
+    QVERIFY(m_is->next());
+    PictureView* view = m_is->window->views()->overlayView();
+    QTRY_VERIFY_WITH_TIMEOUT(!view->image().isNull(), 10'000);
+    std::vector<double> waits;
+    QElapsedTimer since;
+    bool wanted = false;
+    connect(view, &PictureView::painted, this, [&] {
+        if (std::exchange(wanted, false)) waits.push_back(double(since.nsecsElapsed()) / 1e6);
+    });
+    const int before = m_is->count;
+    for (int i = 0; i < 200; ++i) {
+        // As the window system hands it over: queued, between everything else that is due.
+        auto* wheel = new QWheelEvent(QPointF(40 + i % 50, 40), view->mapToGlobal(QPointF(40 + i % 50, 40)),
+                                      {}, {0, i % 2 == 0 ? 120 : -120}, Qt::NoButton, Qt::NoModifier,
+                                      Qt::NoScrollPhase, false);
+        wanted = true;
+        since.start();
+        QCoreApplication::postEvent(view, wheel);
+        QVERIFY(QTest::qWaitFor([&] { return !wanted; }, 5'000));
+        QTest::qWait(7);
+    }
+    std::sort(waits.begin(), waits.end());
+    const double p50 = waits[waits.size() / 2], p99 = waits[waits.size() * 99 / 100];
+    qInfo("input to repaint: median %.1f ms, p99 %.1f ms, %d frames meanwhile", p50, p99,
+          m_is->count - before);
+    QVERIFY(m_is->count > before + 3);  // it was busy
+    const double allowed = qEnvironmentVariableIsSet("MPM_QUIET_MACHINE") ? 50 : 150;
+    QVERIFY2(p99 < allowed, qPrintable(QString::number(p99)));
+}
+
+void WindowTest::firstFrameComesSoonAndDrawingIsCheap() {
+    QElapsedTimer timer;
+    timer.start();
+    Options options;
+    options.source = QStringLiteral("demo");
+    m_is->open(options);
+    ViewArea* views = m_is->window->views();
+    const auto alive = [&] {
+        return !views->pictureView()->image().isNull() && !views->overlayView()->image().isNull() &&
+               !views->mergeView()->image().isNull() && !views->splitView()->image().isNull();
+    };
+    QTRY_VERIFY_WITH_TIMEOUT(alive(), 20'000);
+    const qint64 started = timer.elapsed();
+    std::vector<double> shares;
+    connect(&m_is->window->engine(), &Engine::rendered, this, [&](const RenderedFrame& drawn) {
+        shares.push_back(drawn.drawMs / (drawn.analysis->networkMs() + drawn.drawMs));
+    });
+    QTRY_VERIFY_WITH_TIMEOUT(shares.size() >= 15, 30'000);
+    std::sort(shares.begin(), shares.end());
+    const double share = shares[shares.size() / 2];
+    qInfo("all views alive after %lld ms, drawing %.1f %% of a frame", started, 100 * share);
+    QVERIFY2(started < 5'000 || !qEnvironmentVariableIsSet("MPM_QUIET_MACHINE"),
+             qPrintable(QString::number(started)));
+    QVERIFY2(share < 0.10, qPrintable(QString::number(share)));
 }
 
 QTEST_MAIN(WindowTest)

@@ -1,0 +1,1877 @@
+<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE TS>
+<TS version="2.1" language="fr_FR" sourcelanguage="en_GB">
+<context>
+    <name>mpm::gui::Actions</name>
+    <message>
+        <source>Camera, file, folder, address (rtsp://…, http://…), gst: and a pipeline, or demo:</source>
+        <translation>Caméra, fichier, dossier, adresse (rtsp://…, http://…), gst: et un pipeline, ou demo :</translation>
+    </message>
+    <message>
+        <source>Export every measurement</source>
+        <translation>Exporter toutes les mesures</translation>
+    </message>
+    <message>
+        <source>Export the measurements shown</source>
+        <translation>Exporter les mesures montrées</translation>
+    </message>
+    <message>
+        <source>Tables (*.csv);;JSON (*.json)</source>
+        <translation>Tableaux (*.csv);;JSON (*.json)</translation>
+    </message>
+    <message>
+        <source>&amp;Export the measurements shown…</source>
+        <translation>&amp;Exporter les mesures montrées…</translation>
+    </message>
+    <message>
+        <source>Export e&amp;very measurement…</source>
+        <translation>Exporter &amp;toutes les mesures…</translation>
+    </message>
+    <message>
+        <source>Export the &amp;picture…</source>
+        <translation>Exporter l&apos;&amp;image…</translation>
+    </message>
+    <message>
+        <source>Export the picture</source>
+        <translation>Exporter l&apos;image</translation>
+    </message>
+    <message>
+        <source>Pictures (*.png *.svg)</source>
+        <translation>Images (*.png *.svg)</translation>
+    </message>
+    <message>
+        <source>Export the &amp;timeline…</source>
+        <translation>Exporter la &amp;chronologie…</translation>
+    </message>
+    <message>
+        <source>Export the timeline</source>
+        <translation>Exporter la chronologie</translation>
+    </message>
+    <message>
+        <source>Pictures (*.svg *.png)</source>
+        <translation>Images (*.svg *.png)</translation>
+    </message>
+    <message>
+        <source>&amp;File</source>
+        <translation>&amp;Fichier</translation>
+    </message>
+    <message>
+        <source>Open &amp;source…</source>
+        <translation>Ouvrir une &amp;source…</translation>
+    </message>
+    <message>
+        <source>Open a source</source>
+        <translation>Ouvrir une source</translation>
+    </message>
+    <message>
+        <source>&amp;Add a source beside…</source>
+        <translation>&amp;Ajouter une source à côté…</translation>
+    </message>
+    <message>
+        <source>Add a source</source>
+        <translation>Ajouter une source</translation>
+    </message>
+    <message>
+        <source>&amp;Close this source</source>
+        <translation>&amp;Fermer cette source</translation>
+    </message>
+    <message>
+        <source>Open &amp;video or picture…</source>
+        <translation>Ouvrir une &amp;vidéo ou une image…</translation>
+    </message>
+    <message>
+        <source>Open a video or picture</source>
+        <translation>Ouvrir une vidéo ou une image</translation>
+    </message>
+    <message>
+        <source>Videos and pictures (*)</source>
+        <translation>Vidéos et images (*)</translation>
+    </message>
+    <message>
+        <source>&amp;Built-in street</source>
+        <translation>&amp;Rue intégrée</translation>
+    </message>
+    <message>
+        <source>Open &amp;model…</source>
+        <translation>Ouvrir un &amp;modèle…</translation>
+    </message>
+    <message>
+        <source>Open a model</source>
+        <translation>Ouvrir un modèle</translation>
+    </message>
+    <message>
+        <source>ONNX models (*.onnx)</source>
+        <translation>Modèles ONNX (*.onnx)</translation>
+    </message>
+    <message>
+        <source>Shipped mo&amp;del</source>
+        <translation>Modèle &amp;livré</translation>
+    </message>
+    <message>
+        <source>&amp;Quit</source>
+        <translation>&amp;Quitter</translation>
+    </message>
+    <message>
+        <source>&amp;Colours</source>
+        <translation>&amp;Couleurs</translation>
+    </message>
+    <message>
+        <source>As the &amp;system</source>
+        <translation>Comme le &amp;système</translation>
+    </message>
+    <message>
+        <source>&amp;Light</source>
+        <translation>&amp;Clair</translation>
+    </message>
+    <message>
+        <source>&amp;Dark</source>
+        <translation>&amp;Sombre</translation>
+    </message>
+    <message>
+        <source>Switch &amp;light and dark</source>
+        <translation>Basculer &amp;clair et sombre</translation>
+    </message>
+    <message>
+        <source>&amp;View</source>
+        <translation>&amp;Affichage</translation>
+    </message>
+    <message>
+        <source>Zoom &amp;in</source>
+        <translation>Zoom a&amp;vant</translation>
+    </message>
+    <message>
+        <source>Zoom &amp;out</source>
+        <translation>Zoom a&amp;rrière</translation>
+    </message>
+    <message>
+        <source>&amp;Whole picture</source>
+        <translation>Image &amp;entière</translation>
+    </message>
+    <message>
+        <source>Class &amp;outlines</source>
+        <translation>C&amp;ontours des classes</translation>
+    </message>
+    <message>
+        <source>&amp;More opaque</source>
+        <translation>&amp;Plus opaque</translation>
+    </message>
+    <message>
+        <source>L&amp;ess opaque</source>
+        <translation>&amp;Moins opaque</translation>
+    </message>
+    <message>
+        <source>Classes for &amp;colour-blind eyes</source>
+        <translation>Classes pour les &amp;daltoniens</translation>
+    </message>
+    <message>
+        <source>&amp;Full screen</source>
+        <translation>P&amp;lein écran</translation>
+    </message>
+    <message>
+        <source>&amp;Analysis</source>
+        <translation>A&amp;nalyse</translation>
+    </message>
+    <message>
+        <source>&amp;Pause</source>
+        <translation>&amp;Pause</translation>
+    </message>
+    <message>
+        <source>Merge &amp;nowhere</source>
+        <translation>Ne fusionner &amp;nulle part</translation>
+    </message>
+    <message>
+        <source>Merge before block 5</source>
+        <translation>Fusionner avant le bloc 5</translation>
+    </message>
+    <message>
+        <source>Merge before blocks 2 and 5</source>
+        <translation>Fusionner avant les blocs 2 et 5</translation>
+    </message>
+    <message>
+        <source>Merge before blocks 2, 5 and 8</source>
+        <translation>Fusionner avant les blocs 2, 5 et 8</translation>
+    </message>
+    <message>
+        <source>&amp;Day and night…</source>
+        <translation>&amp;Jour et nuit…</translation>
+    </message>
+    <message>
+        <source>Analyse</source>
+        <translation>Analyser</translation>
+    </message>
+    <message>
+        <source>Every frame</source>
+        <translation>Chaque image</translation>
+    </message>
+    <message>
+        <source>Once a second</source>
+        <translation>Une fois par seconde</translation>
+    </message>
+    <message>
+        <source>Every 10 seconds</source>
+        <translation>Toutes les 10 secondes</translation>
+    </message>
+    <message>
+        <source>Once a minute</source>
+        <translation>Une fois par minute</translation>
+    </message>
+    <message>
+        <source>Every … seconds</source>
+        <translation>Toutes les … secondes</translation>
+    </message>
+    <message>
+        <source>Seconds between two analysed frames; 0: every frame</source>
+        <translation>Secondes entre deux images analysées ; 0 : chaque image</translation>
+    </message>
+    <message>
+        <source>&amp;Timeline</source>
+        <translation>&amp;Chronologie</translation>
+    </message>
+    <message>
+        <source>Last minute</source>
+        <translation>Dernière minute</translation>
+    </message>
+    <message>
+        <source>Last 10 minutes</source>
+        <translation>10 dernières minutes</translation>
+    </message>
+    <message>
+        <source>Last hour</source>
+        <translation>Dernière heure</translation>
+    </message>
+    <message>
+        <source>Last day</source>
+        <translation>Dernier jour</translation>
+    </message>
+    <message>
+        <source>Last week</source>
+        <translation>Dernière semaine</translation>
+    </message>
+    <message>
+        <source>Everything</source>
+        <translation>Tout</translation>
+    </message>
+    <message>
+        <source>Tokens by &amp;hour and date</source>
+        <translation>Jetons par &amp;heure et date</translation>
+    </message>
+    <message>
+        <source>&amp;Help</source>
+        <translation>A&amp;ide</translation>
+    </message>
+    <message>
+        <source>&amp;Short cuts</source>
+        <translation>&amp;Raccourcis</translation>
+    </message>
+    <message>
+        <source>&amp;About</source>
+        <translation>À &amp;propos</translation>
+    </message>
+    <message>
+        <source>About MPM Monitor</source>
+        <translation>À propos du moniteur MPM</translation>
+    </message>
+    <message>
+        <source>&lt;h3&gt;MPM Monitor %1&lt;/h3&gt;&lt;p&gt;Watches a fixed scene and shows what Mutual Pair Merging does to a vision transformer, by day and by night.&lt;/p&gt;&lt;p&gt;Apache License 2.0. Uses Qt %2 (LGPL 3), OpenCV (Apache 2.0), SQLite (public domain), mosquitto (EPL 2.0), prometheus-cpp (MIT) and QtKeychain (BSD).&lt;/p&gt;</source>
+        <translation>&lt;h3&gt;Moniteur MPM %1&lt;/h3&gt;&lt;p&gt;Observe une scène fixe et montre ce que la fusion par paires mutuelles fait à un transformeur de vision, de jour et de nuit.&lt;/p&gt;&lt;p&gt;Licence Apache 2.0. Utilise Qt %2 (LGPL 3), OpenCV (Apache 2.0), SQLite (domaine public), mosquitto (EPL 2.0), prometheus-cpp (MIT) et QtKeychain (BSD).&lt;/p&gt;</translation>
+    </message>
+    <message>
+        <source>The password is not kept: %1</source>
+        <translation>Le mot de passe n&apos;est pas conservé : %1</translation>
+    </message>
+    <message>
+        <source>The password is in the keychain</source>
+        <translation>Le mot de passe est dans le trousseau</translation>
+    </message>
+    <message>
+        <source>&amp;Watch</source>
+        <translation>&amp;Surveiller</translation>
+    </message>
+    <message>
+        <source>&amp;Alerts…</source>
+        <translation>&amp;Alertes…</translation>
+    </message>
+    <message>
+        <source>&amp;Regions and privacy…</source>
+        <translation>&amp;Régions et vie privée…</translation>
+    </message>
+    <message>
+        <source>&amp;Publishing…</source>
+        <translation>&amp;Publication…</translation>
+    </message>
+    <message>
+        <source>&amp;Draw a region</source>
+        <translation>&amp;Dessiner une région</translation>
+    </message>
+    <message>
+        <source>Draw a &amp;mask</source>
+        <translation>Dessiner un &amp;masque</translation>
+    </message>
+    <message>
+        <source>Record a &amp;video</source>
+        <translation>Enregistrer une &amp;vidéo</translation>
+    </message>
+    <message>
+        <source>&amp;Forget the alerts listed</source>
+        <translation>&amp;Oublier les alertes listées</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::AlertCenter</name>
+    <message>
+        <source>the source is down</source>
+        <translation>la source est en panne</translation>
+    </message>
+    <message>
+        <source>tokens</source>
+        <translation>jetons</translation>
+    </message>
+    <message>
+        <source>luminance</source>
+        <translation>luminance</translation>
+    </message>
+    <message>
+        <source> in %1</source>
+        <translation> dans %1</translation>
+    </message>
+    <message>
+        <source>%1%2 above %3: %4</source>
+        <translation>%1%2 au-dessus de %3 : %4</translation>
+    </message>
+    <message>
+        <source>%1%2 below %3: %4</source>
+        <translation>%1%2 au-dessous de %3 : %4</translation>
+    </message>
+    <message>
+        <source>alert &apos;%1&apos;: the command &apos;%2&apos; cannot be started: %3</source>
+        <translation>alerte « %1 » : la commande « %2 » ne peut être lancée : %3</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::AlertModel</name>
+    <message>
+        <source>%1, %2: %3 (%4)</source>
+        <translation>%1, %2 : %3 (%4)</translation>
+    </message>
+    <message>
+        <source>Time</source>
+        <translation>Heure</translation>
+    </message>
+    <message>
+        <source>Alert</source>
+        <translation>Alerte</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::AlertPage</name>
+    <message>
+        <source>Alerts</source>
+        <translation>Alertes</translation>
+    </message>
+    <message>
+        <source>&amp;Add</source>
+        <translation>&amp;Ajouter</translation>
+    </message>
+    <message>
+        <source>&amp;Remove</source>
+        <translation>&amp;Supprimer</translation>
+    </message>
+    <message>
+        <source> s</source>
+        <translation> s</translation>
+    </message>
+    <message>
+        <source>Name</source>
+        <translation>Nom</translation>
+    </message>
+    <message>
+        <source>When</source>
+        <translation>Quand</translation>
+    </message>
+    <message>
+        <source>tokens kept</source>
+        <translation>jetons gardés</translation>
+    </message>
+    <message>
+        <source>share of a class</source>
+        <translation>part d&apos;une classe</translation>
+    </message>
+    <message>
+        <source>luminance</source>
+        <translation>luminance</translation>
+    </message>
+    <message>
+        <source>the source is down</source>
+        <translation>la source est en panne</translation>
+    </message>
+    <message>
+        <source>Class</source>
+        <translation>Classe</translation>
+    </message>
+    <message>
+        <source>In</source>
+        <translation>Dans</translation>
+    </message>
+    <message>
+        <source>the whole picture</source>
+        <translation>toute l&apos;image</translation>
+    </message>
+    <message>
+        <source>is</source>
+        <translation>est</translation>
+    </message>
+    <message>
+        <source>above</source>
+        <translation>au-dessus de</translation>
+    </message>
+    <message>
+        <source>below</source>
+        <translation>au-dessous de</translation>
+    </message>
+    <message>
+        <source>Threshold</source>
+        <translation>Seuil</translation>
+    </message>
+    <message>
+        <source>For at least</source>
+        <translation>Pendant au moins</translation>
+    </message>
+    <message>
+        <source>Not again for</source>
+        <translation>Pas à nouveau avant</translation>
+    </message>
+    <message>
+        <source>Notify the desktop</source>
+        <translation>Prévenir le bureau</translation>
+    </message>
+    <message>
+        <source>Record a video around it</source>
+        <translation>Enregistrer une vidéo autour</translation>
+    </message>
+    <message>
+        <source>Run</source>
+        <translation>Exécuter</translation>
+    </message>
+    <message>
+        <source>program and arguments; MPM_ALERT and MPM_VALUE are set</source>
+        <translation>programme et arguments ; MPM_ALERT et MPM_VALUE sont définis</translation>
+    </message>
+    <message>
+        <source>Alert %1</source>
+        <translation>Alerte %1</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::BlockList</name>
+    <message>
+        <source>none</source>
+        <translation>aucun</translation>
+    </message>
+    <message>
+        <source>Blocks before which tokens merge</source>
+        <translation>Blocs avant lesquels les jetons fusionnent</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::DayNightDialog</name>
+    <message>
+        <source>Day and night</source>
+        <translation>Jour et nuit</translation>
+    </message>
+    <message>
+        <source>By the picture&apos;s luminance</source>
+        <translation>Par la luminance de l&apos;image</translation>
+    </message>
+    <message>
+        <source>By the clock</source>
+        <translation>Par l&apos;heure</translation>
+    </message>
+    <message>
+        <source>By the sun</source>
+        <translation>Par le soleil</translation>
+    </message>
+    <message>
+        <source>By hand</source>
+        <translation>À la main</translation>
+    </message>
+    <message>
+        <source>Tell day from night</source>
+        <translation>Distinguer le jour de la nuit</translation>
+    </message>
+    <message>
+        <source>Night below</source>
+        <translation>Nuit au-dessous de</translation>
+    </message>
+    <message>
+        <source>Day above</source>
+        <translation>Jour au-dessus de</translation>
+    </message>
+    <message>
+        <source> s</source>
+        <translation> s</translation>
+    </message>
+    <message>
+        <source>Held for</source>
+        <translation>Maintenu pendant</translation>
+    </message>
+    <message>
+        <source>Day from</source>
+        <translation>Jour à partir de</translation>
+    </message>
+    <message>
+        <source>Night from</source>
+        <translation>Nuit à partir de</translation>
+    </message>
+    <message>
+        <source>Degrees north</source>
+        <translation>Degrés nord</translation>
+    </message>
+    <message>
+        <source>Degrees east</source>
+        <translation>Degrés est</translation>
+    </message>
+    <message>
+        <source>Night below, degrees</source>
+        <translation>Nuit sous, degrés</translation>
+    </message>
+    <message>
+        <source>Day</source>
+        <translation>Jour</translation>
+    </message>
+    <message>
+        <source>Night</source>
+        <translation>Nuit</translation>
+    </message>
+    <message>
+        <source>It is</source>
+        <translation>Il fait</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::HeaderBar</name>
+    <message>
+        <source>tokens in → kept</source>
+        <translation>jetons entrés → gardés</translation>
+    </message>
+    <message>
+        <source>network</source>
+        <translation>réseau</translation>
+    </message>
+    <message>
+        <source>saved by merging</source>
+        <translation>gagné par la fusion</translation>
+    </message>
+    <message>
+        <source>tokens kept, night to day</source>
+        <translation>jetons gardés, nuit / jour</translation>
+    </message>
+    <message>
+        <source>Built-in street, day and night</source>
+        <translation>Rue intégrée, jour et nuit</translation>
+    </message>
+    <message>
+        <source>%1 → %2  (%3)</source>
+        <translation>%1 → %2  (%3)</translation>
+    </message>
+    <message>
+        <source>%1 ms</source>
+        <translation>%1 ms</translation>
+    </message>
+    <message>
+        <source>%1%2 ms (%1%3 %)</source>
+        <translation>%1%2 ms (%1%3 %)</translation>
+    </message>
+    <message>
+        <source>Median of the last %1 frames that ran both ways</source>
+        <translation>Médiane des %1 dernières images passées des deux façons</translation>
+    </message>
+    <message>
+        <source>waiting for night</source>
+        <translation>en attente de la nuit</translation>
+    </message>
+    <message>
+        <source>waiting for day</source>
+        <translation>en attente du jour</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::Headless</name>
+    <message>
+        <source>alert &apos;%1&apos; at %2: %3</source>
+        <translation>alerte « %1 » à %2 : %3</translation>
+    </message>
+    <message>
+        <source>the network stopped: %1</source>
+        <translation>le réseau s&apos;est arrêté : %1</translation>
+    </message>
+    <message>
+        <source>measurements are not kept: %1</source>
+        <translation>les mesures ne sont pas conservées : %1</translation>
+    </message>
+    <message>
+        <source>measurements are kept again</source>
+        <translation>les mesures sont de nouveau conservées</translation>
+    </message>
+    <message>
+        <source>%1: its password is not in the keychain: %2</source>
+        <translation>%1 : son mot de passe n&apos;est pas dans le trousseau : %2</translation>
+    </message>
+    <message>
+        <source>model %1</source>
+        <translation>modèle %1</translation>
+    </message>
+    <message>
+        <source>of random weights: labels mean nothing</source>
+        <translation>aux poids aléatoires : les classes ne veulent rien dire</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::HealthModel</name>
+    <message>
+        <source>connecting</source>
+        <translation>connexion</translation>
+    </message>
+    <message>
+        <source>live</source>
+        <translation>en direct</translation>
+    </message>
+    <message>
+        <source>built-in scene</source>
+        <translation>scène intégrée</translation>
+    </message>
+    <message>
+        <source>playing</source>
+        <translation>lecture</translation>
+    </message>
+    <message>
+        <source>stalled since %1</source>
+        <translation>figée depuis %1</translation>
+    </message>
+    <message>
+        <source>retrying in %1 s</source>
+        <translation>nouvel essai dans %1 s</translation>
+    </message>
+    <message>
+        <source>offline since %1</source>
+        <translation>hors ligne depuis %1</translation>
+    </message>
+    <message>
+        <source>ended</source>
+        <translation>terminée</translation>
+    </message>
+    <message>
+        <source>failed</source>
+        <translation>échec</translation>
+    </message>
+    <message>
+        <source>Source</source>
+        <translation>Source</translation>
+    </message>
+    <message>
+        <source>Picture age</source>
+        <translation>Âge de l&apos;image</translation>
+    </message>
+    <message>
+        <source>Capture</source>
+        <translation>Capture</translation>
+    </message>
+    <message>
+        <source>Queue</source>
+        <translation>Attente</translation>
+    </message>
+    <message>
+        <source>Prepare</source>
+        <translation>Préparation</translation>
+    </message>
+    <message>
+        <source>Network</source>
+        <translation>Réseau</translation>
+    </message>
+    <message>
+        <source>of it, merging</source>
+        <translation>dont fusion</translation>
+    </message>
+    <message>
+        <source>Labels</source>
+        <translation>Classes</translation>
+    </message>
+    <message>
+        <source>Draw</source>
+        <translation>Dessin</translation>
+    </message>
+    <message>
+        <source>Display</source>
+        <translation>Affichage</translation>
+    </message>
+    <message>
+        <source>Rate</source>
+        <translation>Cadence</translation>
+    </message>
+    <message>
+        <source>Dropped</source>
+        <translation>Perdues</translation>
+    </message>
+    <message>
+        <source>Device</source>
+        <translation>Matériel</translation>
+    </message>
+    <message>
+        <source>Processor</source>
+        <translation>Processeur</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>Modèle</translation>
+    </message>
+    <message>
+        <source>Store</source>
+        <translation>Mesures</translation>
+    </message>
+    <message>
+        <source>%1 ms</source>
+        <translation>%1 ms</translation>
+    </message>
+    <message>
+        <source>%1 of %2</source>
+        <translation>%1 sur %2</translation>
+    </message>
+    <message>
+        <source> (%1 network, %2 capture)</source>
+        <translation> (%1 réseau, %2 capture)</translation>
+    </message>
+    <message>
+        <source> (network busy)</source>
+        <translation> (réseau occupé)</translation>
+    </message>
+    <message>
+        <source> (capture busy)</source>
+        <translation> (capture occupée)</translation>
+    </message>
+    <message>
+        <source>, %1 unreadable</source>
+        <translation>, %1 illisibles</translation>
+    </message>
+    <message>
+        <source>no picture yet</source>
+        <translation>pas encore d&apos;image</translation>
+    </message>
+    <message>
+        <source>%1 s</source>
+        <translation>%1 s</translation>
+    </message>
+    <message>
+        <source>%1 °C</source>
+        <translation>%1 °C</translation>
+    </message>
+    <message>
+        <source>, throttled</source>
+        <translation>, bridé</translation>
+    </message>
+    <message>
+        <source>, too little voltage</source>
+        <translation>, tension trop faible</translation>
+    </message>
+    <message>
+        <source>the system does not tell</source>
+        <translation>le système ne le dit pas</translation>
+    </message>
+    <message>
+        <source>%1 of %2 a second</source>
+        <translation>%1 sur %2 par seconde</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::HealthView</name>
+    <message>
+        <source>Health of the monitor</source>
+        <translation>Santé du moniteur</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::HourView</name>
+    <message>
+        <source>Tokens by hour of the day and date</source>
+        <translation>Jetons par heure du jour et date</translation>
+    </message>
+    <message>
+        <source>tokens kept, mean of the hour:  %1</source>
+        <translation>jetons gardés, moyenne de l&apos;heure :  %1</translation>
+    </message>
+    <message>
+        <source>far from what the same hour usually has</source>
+        <translation>loin de ce que la même heure a d&apos;habitude</translation>
+    </message>
+    <message>
+        <source>The first hour appears here with the first measurement</source>
+        <translation>La première heure apparaît ici avec la première mesure</translation>
+    </message>
+    <message>
+        <source>%1, %2:00: %3 tokens, %4 readings</source>
+        <translation>%1, %2 h : %3 jetons, %4 mesures</translation>
+    </message>
+    <message>
+        <source>, usually %1</source>
+        <translation>, d&apos;habitude %1</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::LegendModel</name>
+    <message>
+        <source>%1 %</source>
+        <translation>%1 %</translation>
+    </message>
+    <message>
+        <source>Class</source>
+        <translation>Classe</translation>
+    </message>
+    <message>
+        <source>Share</source>
+        <translation>Part</translation>
+    </message>
+    <message>
+        <source>class %1</source>
+        <translation>classe %1</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::LegendView</name>
+    <message>
+        <source>Classes and their share of the picture</source>
+        <translation>Classes et leur part de l&apos;image</translation>
+    </message>
+    <message>
+        <source>Colour of %1</source>
+        <translation>Couleur de %1</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::MainWindow</name>
+    <message>
+        <source>Sources</source>
+        <translation>Sources</translation>
+    </message>
+    <message>
+        <source>Measurements are not kept: %1</source>
+        <translation>Les mesures ne sont pas conservées : %1</translation>
+    </message>
+    <message>
+        <source>Measurements are kept again</source>
+        <translation>Les mesures sont de nouveau conservées</translation>
+    </message>
+    <message>
+        <source>%1 measurements written to %2</source>
+        <translation>%1 mesures écrites dans %2</translation>
+    </message>
+    <message>
+        <source>%1: %2</source>
+        <translation>%1 : %2</translation>
+    </message>
+    <message>
+        <source>%1×%2, %3 blocks</source>
+        <translation>%1×%2, %3 blocs</translation>
+    </message>
+    <message>
+        <source>Random weights: labels mean nothing (%1)</source>
+        <translation>Poids aléatoires : les classes ne veulent rien dire (%1)</translation>
+    </message>
+    <message>
+        <source>%1 (%2)</source>
+        <translation>%1 (%2)</translation>
+    </message>
+    <message>
+        <source>Model refused, %1 goes on: %2</source>
+        <translation>Modèle refusé, %1 continue : %2</translation>
+    </message>
+    <message>
+        <source>This model cannot be used</source>
+        <translation>Ce modèle ne peut être utilisé</translation>
+    </message>
+    <message>
+        <source>refused: %1</source>
+        <translation>refusé : %1</translation>
+    </message>
+    <message>
+        <source>No model: %1</source>
+        <translation>Pas de modèle : %1</translation>
+    </message>
+    <message>
+        <source>The password is not kept, so this source will not come back: %1</source>
+        <translation>Le mot de passe n&apos;est pas conservé, cette source ne reviendra donc pas : %1</translation>
+    </message>
+    <message>
+        <source>Its password is not in the keychain (%1). Open the source again with it.</source>
+        <translation>Son mot de passe n&apos;est pas dans le trousseau (%1). Rouvrez la source avec lui.</translation>
+    </message>
+    <message>
+        <source>Built-in street</source>
+        <translation>Rue intégrée</translation>
+    </message>
+    <message>
+        <source>loading %1</source>
+        <translation>chargement de %1</translation>
+    </message>
+    <message>
+        <source>Loading the model</source>
+        <translation>Chargement du modèle</translation>
+    </message>
+    <message>
+        <source>The network stopped</source>
+        <translation>Le réseau s&apos;est arrêté</translation>
+    </message>
+    <message>
+        <source>stopped: %1</source>
+        <translation>arrêté : %1</translation>
+    </message>
+    <message>
+        <source>Alert &apos;%1&apos;, %2: %3</source>
+        <translation>Alerte « %1 », %2 : %3</translation>
+    </message>
+    <message>
+        <source>Converted to %1</source>
+        <translation>Converti en %1</translation>
+    </message>
+    <message>
+        <source>%1 cannot be converted: %2</source>
+        <translation>%1 ne peut être converti : %2</translation>
+    </message>
+    <message>
+        <source>%1. Pictures stay hidden: masks may be missing.</source>
+        <translation>%1. Les images restent cachées : des masques manquent peut-être.</translation>
+    </message>
+    <message>
+        <source>Click the corners of the region; Enter or a double click ends, Escape gives up</source>
+        <translation>Cliquez les coins de la région ; Entrée ou un double clic termine, Échap abandonne</translation>
+    </message>
+    <message>
+        <source>Region %1</source>
+        <translation>Région %1</translation>
+    </message>
+    <message>
+        <source>%1 is measured from now on</source>
+        <translation>%1 est mesurée dès maintenant</translation>
+    </message>
+    <message>
+        <source>Click the corners of what nobody may see; Enter or a double click ends, Escape gives up</source>
+        <translation>Cliquez les coins de ce que personne ne doit voir ; Entrée ou un double clic termine, Échap abandonne</translation>
+    </message>
+    <message>
+        <source>Masked before the network, the screen and the store</source>
+        <translation>Masqué avant le réseau, l&apos;écran et les mesures</translation>
+    </message>
+    <message>
+        <source>Measurements only: there is no picture to record</source>
+        <translation>Mesures seules : il n&apos;y a pas d&apos;image à enregistrer</translation>
+    </message>
+    <message>
+        <source>Recording; the same key ends it</source>
+        <translation>Enregistrement ; la même touche l&apos;arrête</translation>
+    </message>
+    <message>
+        <source>Measurements only: there is no picture to export</source>
+        <translation>Mesures seules : il n&apos;y a pas d&apos;image à exporter</translation>
+    </message>
+    <message>
+        <source>Picture written to %1</source>
+        <translation>Image écrite dans %1</translation>
+    </message>
+    <message>
+        <source>%1: the file cannot be written</source>
+        <translation>%1 : le fichier ne peut être écrit</translation>
+    </message>
+    <message>
+        <source>Timeline written to %1</source>
+        <translation>Chronologie écrite dans %1</translation>
+    </message>
+    <message>
+        <source>Converting %1 beside the model that runs</source>
+        <translation>Conversion de %1 à côté du modèle en cours</translation>
+    </message>
+    <message>
+        <source>Convert this model?</source>
+        <translation>Convertir ce modèle ?</translation>
+    </message>
+    <message>
+        <source>%1 is refused:
+%2
+
+If it is the ONNX export of a vision transformer, it can be converted now. The model that runs goes on meanwhile.</source>
+        <translation>%1 est refusé :
+%2
+
+Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être converti maintenant. Le modèle en cours continue pendant ce temps.</translation>
+    </message>
+    <message>
+        <source>Convert</source>
+        <translation>Convertir</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::MergeView</name>
+    <message>
+        <source>Merge map</source>
+        <translation>Fusion</translation>
+    </message>
+    <message>
+        <source>Which patches became one token appears here</source>
+        <translation>Ici apparaît quels carrés sont devenus un seul jeton</translation>
+    </message>
+    <message>
+        <source>nothing merges</source>
+        <translation>rien ne fusionne</translation>
+    </message>
+    <message>
+        <source>%1 of %2</source>
+        <translation>%1 sur %2</translation>
+    </message>
+    <message>
+        <source>class %1</source>
+        <translation>classe %1</translation>
+    </message>
+    <message>
+        <source> %1 %</source>
+        <translation> %1 %</translation>
+    </message>
+    <message>
+        <source>, single patch, token %1</source>
+        <translation>, carré seul, jeton %1</translation>
+    </message>
+    <message>
+        <source>, %1 patches in token %2</source>
+        <translation>, %1 carrés dans le jeton %2</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::MqttPublisher</name>
+    <message>
+        <source>Tokens kept</source>
+        <translation>Jetons gardés</translation>
+    </message>
+    <message>
+        <source>Luminance</source>
+        <translation>Luminance</translation>
+    </message>
+    <message>
+        <source>Network time</source>
+        <translation>Temps du réseau</translation>
+    </message>
+    <message>
+        <source>Last alert</source>
+        <translation>Dernière alerte</translation>
+    </message>
+    <message>
+        <source>Night</source>
+        <translation>Nuit</translation>
+    </message>
+    <message>
+        <source>Source</source>
+        <translation>Source</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::NightView</name>
+    <message>
+        <source>As it is</source>
+        <translation>Telle quelle</translation>
+    </message>
+    <message>
+        <source>Night, simulated</source>
+        <translation>Nuit simulée</translation>
+    </message>
+    <message>
+        <source>The frame as the camera sees it appears here</source>
+        <translation>L&apos;image telle que la caméra la voit apparaît ici</translation>
+    </message>
+    <message>
+        <source>The same frame at night appears here</source>
+        <translation>La même image de nuit apparaît ici</translation>
+    </message>
+    <message>
+        <source>Light</source>
+        <translation>Lumière</translation>
+    </message>
+    <message>
+        <source>Photons</source>
+        <translation>Photons</translation>
+    </message>
+    <message>
+        <source>Noise</source>
+        <translation>Bruit</translation>
+    </message>
+    <message>
+        <source>How much light is left, of the day&apos;s</source>
+        <translation>Ce qui reste de la lumière du jour</translation>
+    </message>
+    <message>
+        <source>Photons counted where a pixel is white: fewer are noisier (Poisson)</source>
+        <translation>Photons comptés où un pixel est blanc : moins il y en a, plus il y a de bruit (Poisson)</translation>
+    </message>
+    <message>
+        <source>Thermal noise: its standard deviation on values of 0 to 1 (Gaussian)</source>
+        <translation>Bruit thermique : son écart type sur des valeurs de 0 à 1 (gaussien)</translation>
+    </message>
+    <message>
+        <source>Merge maps</source>
+        <translation>Cartes de fusion</translation>
+    </message>
+    <message>
+        <source>Segmentation</source>
+        <translation>Segmentation</translation>
+    </message>
+    <message>
+        <source>Pictures</source>
+        <translation>Images</translation>
+    </message>
+    <message>
+        <source>What day and night show</source>
+        <translation>Ce que montrent le jour et la nuit</translation>
+    </message>
+    <message>
+        <source>Reset</source>
+        <translation>Réinitialiser</translation>
+    </message>
+    <message>
+        <source>%1 of %2 tokens</source>
+        <translation>%1 jetons sur %2</translation>
+    </message>
+    <message>
+        <source>By day %1 tokens merge away, by night %2: %3 % fewer</source>
+        <translation>De jour %1 jetons disparaissent par fusion, de nuit %2 : %3 % de moins</translation>
+    </message>
+    <message>
+        <source>By day %1 tokens merge away, by night %2: %3 % more</source>
+        <translation>De jour %1 jetons disparaissent par fusion, de nuit %2 : %3 % de plus</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::Options</name>
+    <message>
+        <source>camera index, video, image, folder, URL, gst: and a pipeline, or demo</source>
+        <translation>numéro de caméra, vidéo, image, dossier, URL, gst: et un pipeline, ou demo</translation>
+    </message>
+    <message>
+        <source>ONNX model converted by mpm convert, or default</source>
+        <translation>modèle ONNX converti par mpm convert, ou default</translation>
+    </message>
+    <message>
+        <source>settings and measurements kept under this name</source>
+        <translation>réglages et mesures gardés sous ce nom</translation>
+    </message>
+    <message>
+        <source>write the window&apos;s picture and exit</source>
+        <translation>écrit l&apos;image de la fenêtre et quitte</translation>
+    </message>
+    <message>
+        <source>seconds to wait before that (default 3), or to run without a window</source>
+        <translation>secondes à attendre avant (3 par défaut), ou à tourner sans fenêtre</translation>
+    </message>
+    <message>
+        <source>no window and no display: measure, keep, alert and publish as the profile says</source>
+        <translation>sans fenêtre ni écran : mesurer, garder, alerter et publier selon le profil</translation>
+    </message>
+    <message>
+        <source>overview, picture, overlay, merge, split or night</source>
+        <translation>overview, picture, overlay, merge, split ou night</translation>
+    </message>
+    <message>
+        <source>system, light or dark</source>
+        <translation>system, light ou dark</translation>
+    </message>
+    <message>
+        <source>size of the window</source>
+        <translation>taille de la fenêtre</translation>
+    </message>
+    <message>
+        <source>this text</source>
+        <translation>ce texte</translation>
+    </message>
+    <message>
+        <source>the version</source>
+        <translation>la version</translation>
+    </message>
+    <message>
+        <source>--profile &apos;%1&apos;: letters, digits, blanks, dots and dashes only</source>
+        <translation>--profile « %1 » : lettres, chiffres, espaces, points et tirets seulement</translation>
+    </message>
+    <message>
+        <source>--screenshot needs the window that --headless leaves out</source>
+        <translation>--screenshot a besoin de la fenêtre que --headless supprime</translation>
+    </message>
+    <message>
+        <source>--view &apos;%1&apos;: expected overview, picture, overlay, merge, split or night</source>
+        <translation>--view « %1 » : attendu overview, picture, overlay, merge, split ou night</translation>
+    </message>
+    <message>
+        <source>--theme &apos;%1&apos;: expected system, light or dark</source>
+        <translation>--theme « %1 » : attendu system, light ou dark</translation>
+    </message>
+    <message>
+        <source>--after &apos;%1&apos;: expected seconds, 0 or more</source>
+        <translation>--after « %1 » : attendu des secondes, 0 ou plus</translation>
+    </message>
+    <message>
+        <source>--window &apos;%1&apos;: expected WIDTHxHEIGHT</source>
+        <translation>--window « %1 » : attendu LARGEURxHAUTEUR</translation>
+    </message>
+    <message>
+        <source>Watches a fixed scene and shows what token merging does, day and night.</source>
+        <translation>Observe une scène fixe et montre ce que fait la fusion de jetons, jour et nuit.</translation>
+    </message>
+    <message>
+        <source> See --help.</source>
+        <translation> Voir --help.</translation>
+    </message>
+    <message>
+        <source>unexpected &apos;%1&apos;; a source is named with --source. See --help.</source>
+        <translation>« %1 » inattendu ; une source se nomme par --source. Voir --help.</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::PictureView</name>
+    <message>
+        <source>%1: %2 of %3 tokens</source>
+        <translation>%1 : %2 jetons sur %3</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::PublishPage</name>
+    <message>
+        <source>MQTT, with discovery for Home Assistant</source>
+        <translation>MQTT, avec découverte par Home Assistant</translation>
+    </message>
+    <message>
+        <source>A page for Prometheus</source>
+        <translation>Une page pour Prometheus</translation>
+    </message>
+    <message>
+        <source>Broker</source>
+        <translation>Serveur</translation>
+    </message>
+    <message>
+        <source>Port</source>
+        <translation>Port</translation>
+    </message>
+    <message>
+        <source>Encrypted (TLS)</source>
+        <translation>Chiffré (TLS)</translation>
+    </message>
+    <message>
+        <source>User</source>
+        <translation>Utilisateur</translation>
+    </message>
+    <message>
+        <source>Password</source>
+        <translation>Mot de passe</translation>
+    </message>
+    <message>
+        <source>kept in the keychain; leave empty to change nothing</source>
+        <translation>gardé dans le trousseau ; laisser vide pour ne rien changer</translation>
+    </message>
+    <message>
+        <source>Topics begin with</source>
+        <translation>Les sujets commencent par</translation>
+    </message>
+    <message>
+        <source>Discovery prefix</source>
+        <translation>Préfixe de découverte</translation>
+    </message>
+    <message>
+        <source>empty: not announced</source>
+        <translation>vide : pas annoncé</translation>
+    </message>
+    <message>
+        <source>Address</source>
+        <translation>Adresse</translation>
+    </message>
+    <message>
+        <source>127.0.0.1: this machine alone; 0.0.0.0: every machine that reaches this one</source>
+        <translation>127.0.0.1 : cette machine seule ; 0.0.0.0 : toute machine qui atteint celle-ci</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::Recorder</name>
+    <message>
+        <source>there are no measurements to export</source>
+        <translation>il n&apos;y a pas de mesures à exporter</translation>
+    </message>
+    <message>
+        <source>the file cannot be written</source>
+        <translation>le fichier ne peut être écrit</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::RegionModel</name>
+    <message>
+        <source>%1 of %2</source>
+        <translation>%1 sur %2</translation>
+    </message>
+    <message>
+        <source>Region</source>
+        <translation>Région</translation>
+    </message>
+    <message>
+        <source>Tokens</source>
+        <translation>Jetons</translation>
+    </message>
+    <message>
+        <source>Most of it</source>
+        <translation>Surtout</translation>
+    </message>
+    <message>
+        <source>class %1</source>
+        <translation>classe %1</translation>
+    </message>
+    <message>
+        <source>%1, %2 %</source>
+        <translation>%1, %2 %</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::RegionPage</name>
+    <message>
+        <source>Measurements only: pictures are measured and forgotten</source>
+        <translation>Mesures seules : les images sont mesurées et oubliées</translation>
+    </message>
+    <message>
+        <source>Name</source>
+        <translation>Nom</translation>
+    </message>
+    <message>
+        <source>Corners, across and down from 0 to 1</source>
+        <translation>Coins, en largeur et en hauteur de 0 à 1</translation>
+    </message>
+    <message>
+        <source>Regions and masks</source>
+        <translation>Régions et masques</translation>
+    </message>
+    <message>
+        <source>A region has statistics of its own. A mask is blackened before the network, the screen, the store and any video.</source>
+        <translation>Une région a ses propres statistiques. Un masque est noirci avant le réseau, l&apos;écran, les mesures et toute vidéo.</translation>
+    </message>
+    <message>
+        <source>Draw &amp;region</source>
+        <translation>Dessiner une &amp;région</translation>
+    </message>
+    <message>
+        <source>Draw &amp;mask</source>
+        <translation>Dessiner un &amp;masque</translation>
+    </message>
+    <message>
+        <source>Re&amp;move</source>
+        <translation>&amp;Supprimer</translation>
+    </message>
+    <message>
+        <source>(mask)</source>
+        <translation>(masque)</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::ScheduleModel</name>
+    <message>
+        <source>Tokens merge before block %1; %2 go on</source>
+        <translation>Les jetons fusionnent avant le bloc %1 ; %2 continuent</translation>
+    </message>
+    <message>
+        <source>%2 tokens pass block %1</source>
+        <translation>%2 jetons passent le bloc %1</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::ScheduleView</name>
+    <message>
+        <source>None</source>
+        <translation>Aucun</translation>
+    </message>
+    <message>
+        <source>All tokens through every block</source>
+        <translation>Tous les jetons par tous les blocs</translation>
+    </message>
+    <message>
+        <source>Merge before block 5: nearly free in accuracy</source>
+        <translation>Fusionner avant le bloc 5 : presque sans perte</translation>
+    </message>
+    <message>
+        <source>Merge before blocks 2 and 5: the usual schedule</source>
+        <translation>Fusionner avant les blocs 2 et 5 : l&apos;usage</translation>
+    </message>
+    <message>
+        <source>Merge before blocks 2, 5 and 8</source>
+        <translation>Fusionner avant les blocs 2, 5 et 8</translation>
+    </message>
+    <message>
+        <source>No model yet</source>
+        <translation>Pas encore de modèle</translation>
+    </message>
+    <message>
+        <source>Merge before: %1</source>
+        <translation>Fusion avant : %1</translation>
+    </message>
+    <message>
+        <source>Merge before: %1. Tokens entering each block:</source>
+        <translation>Fusion avant : %1. Jetons entrant dans chaque bloc :</translation>
+    </message>
+    <message>
+        <source>%1 tokens enter, %2 go on</source>
+        <translation>%1 jetons entrent, %2 continuent</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::Services</name>
+    <message>
+        <source>MQTT: the password of %1 is not in the keychain: %2</source>
+        <translation>MQTT : le mot de passe de %1 n&apos;est pas dans le trousseau : %2</translation>
+    </message>
+    <message>
+        <source>MQTT: connected to %1</source>
+        <translation>MQTT : connecté à %1</translation>
+    </message>
+    <message>
+        <source>MQTT: not connected to %1: %2</source>
+        <translation>MQTT : pas connecté à %1 : %2</translation>
+    </message>
+    <message>
+        <source>Metrics: %1</source>
+        <translation>Métriques : %1</translation>
+    </message>
+    <message>
+        <source>%1 s of video written to %2</source>
+        <translation>%1 s de vidéo écrites dans %2</translation>
+    </message>
+    <message>
+        <source>%1: %2</source>
+        <translation>%1 : %2</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::ShortcutSheet</name>
+    <message>
+        <source>Short cuts</source>
+        <translation>Raccourcis</translation>
+    </message>
+    <message>
+        <source>Mouse and focus</source>
+        <translation>Souris et focus</translation>
+    </message>
+    <message>
+        <source>Wheel</source>
+        <translation>Molette</translation>
+    </message>
+    <message>
+        <source>zoom pictures, or the timeline</source>
+        <translation>zoome les images ou la chronologie</translation>
+    </message>
+    <message>
+        <source>Drag</source>
+        <translation>Glisser</translation>
+    </message>
+    <message>
+        <source>move pictures, the timeline, the split</source>
+        <translation>déplace les images, la chronologie, le partage</translation>
+    </message>
+    <message>
+        <source>Double click</source>
+        <translation>Double clic</translation>
+    </message>
+    <message>
+        <source>one picture large, and back</source>
+        <translation>une image en grand, et retour</translation>
+    </message>
+    <message>
+        <source>Left, Right</source>
+        <translation>Gauche, Droite</translation>
+    </message>
+    <message>
+        <source>move the split or the timeline</source>
+        <translation>déplace le partage ou la chronologie</translation>
+    </message>
+    <message>
+        <source>Space</source>
+        <translation>Espace</translation>
+    </message>
+    <message>
+        <source>switch the block in focus</source>
+        <translation>bascule le bloc sélectionné</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::Sidebar</name>
+    <message>
+        <source>Show all</source>
+        <translation>Tout montrer</translation>
+    </message>
+    <message>
+        <source>Hide all</source>
+        <translation>Tout cacher</translation>
+    </message>
+    <message>
+        <source>Schedule</source>
+        <translation>Programme</translation>
+    </message>
+    <message>
+        <source>Classes</source>
+        <translation>Classes</translation>
+    </message>
+    <message>
+        <source>Day and night</source>
+        <translation>Jour et nuit</translation>
+    </message>
+    <message>
+        <source>Regions</source>
+        <translation>Régions</translation>
+    </message>
+    <message>
+        <source>What each region of the picture holds</source>
+        <translation>Ce que contient chaque région de l&apos;image</translation>
+    </message>
+    <message>
+        <source>Alerts</source>
+        <translation>Alertes</translation>
+    </message>
+    <message>
+        <source>Alerts of this run, newest first</source>
+        <translation>Alertes de cette session, la plus récente d&apos;abord</translation>
+    </message>
+    <message>
+        <source>Health</source>
+        <translation>Santé</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::SourceBadge</name>
+    <message>
+        <source>no source</source>
+        <translation>pas de source</translation>
+    </message>
+    <message>
+        <source>paused</source>
+        <translation>en pause</translation>
+    </message>
+    <message>
+        <source>Source: %1</source>
+        <translation>Source : %1</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::SplitView</name>
+    <message>
+        <source>All tokens | merged</source>
+        <translation>Tous les jetons | fusionnés</translation>
+    </message>
+    <message>
+        <source>The same frame, once with all tokens and once merged, appears here while the schedule merges</source>
+        <translation>La même image, une fois avec tous les jetons et une fois fusionnée, apparaît ici tant que le programme fusionne</translation>
+    </message>
+    <message>
+        <source>%1 tokens, %2 ms</source>
+        <translation>%1 jetons, %2 ms</translation>
+    </message>
+    <message>
+        <source>%1 % of pixels agree, %2 ms saved</source>
+        <translation>%1 % des pixels concordent, %2 ms gagnées</translation>
+    </message>
+    <message>
+        <source>%1 % of pixels agree, %2 ms lost</source>
+        <translation>%1 % des pixels concordent, %2 ms perdues</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::StatisticsModel</name>
+    <message>
+        <source>%1 ± %2</source>
+        <translation>%1 ± %2</translation>
+    </message>
+    <message>
+        <source>%1 flips</source>
+        <translation>%1 bascules</translation>
+    </message>
+    <message>
+        <source>%1 %</source>
+        <translation>%1 %</translation>
+    </message>
+    <message>
+        <source>Night against day, in percent of the day&apos;s mean; single frames spread by %1 %</source>
+        <translation>La nuit par rapport au jour, en pour cent de la moyenne du jour ; les images isolées s&apos;écartent de %1 %</translation>
+    </message>
+    <message>
+        <source>Day</source>
+        <translation>Jour</translation>
+    </message>
+    <message>
+        <source>Night</source>
+        <translation>Nuit</translation>
+    </message>
+    <message>
+        <source>Change</source>
+        <translation>Écart</translation>
+    </message>
+    <message>
+        <source>Tokens kept</source>
+        <translation>Jetons gardés</translation>
+    </message>
+    <message>
+        <source>Merged away</source>
+        <translation>Fusionnés</translation>
+    </message>
+    <message>
+        <source>Luminance</source>
+        <translation>Luminance</translation>
+    </message>
+    <message>
+        <source>Network, ms</source>
+        <translation>Réseau, ms</translation>
+    </message>
+    <message>
+        <source>Frames</source>
+        <translation>Images</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::StatisticsView</name>
+    <message>
+        <source>Day against night</source>
+        <translation>Jour contre nuit</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::TimelinePanel</name>
+    <message>
+        <source>Timeline</source>
+        <translation>Chronologie</translation>
+    </message>
+    <message>
+        <source>1 min</source>
+        <translation>1 min</translation>
+    </message>
+    <message>
+        <source>10 min</source>
+        <translation>10 min</translation>
+    </message>
+    <message>
+        <source>1 h</source>
+        <translation>1 h</translation>
+    </message>
+    <message>
+        <source>1 day</source>
+        <translation>1 jour</translation>
+    </message>
+    <message>
+        <source>1 week</source>
+        <translation>1 sem.</translation>
+    </message>
+    <message>
+        <source>All</source>
+        <translation>Tout</translation>
+    </message>
+    <message>
+        <source>Hours</source>
+        <translation>Heures</translation>
+    </message>
+    <message>
+        <source>Tokens by hour of the day and date</source>
+        <translation>Jetons par heure du jour et date</translation>
+    </message>
+    <message>
+        <source>Export…</source>
+        <translation>Exporter…</translation>
+    </message>
+    <message>
+        <source>Every measurement of the range shown, as CSV or JSON</source>
+        <translation>Chaque mesure de la période montrée, en CSV ou JSON</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::TimelineView</name>
+    <message>
+        <source>before block %1</source>
+        <translation>avant le bloc %1</translation>
+    </message>
+    <message>
+        <source>tokens kept, after merging before block %1</source>
+        <translation>jetons gardés, après fusion avant le bloc %1</translation>
+    </message>
+    <message>
+        <source>all tokens</source>
+        <translation>tous les jetons</translation>
+    </message>
+    <message>
+        <source>Measurements appear here with the first frame</source>
+        <translation>Les mesures apparaissent ici avec la première image</translation>
+    </message>
+    <message>
+        <source>Luminance</source>
+        <translation>Luminance</translation>
+    </message>
+    <message>
+        <source>Latency</source>
+        <translation>Latence</translation>
+    </message>
+    <message>
+        <source>%1 ms</source>
+        <translation>%1 ms</translation>
+    </message>
+    <message>
+        <source>Timeline of tokens, luminance and latency</source>
+        <translation>Chronologie des jetons, de la luminance et de la latence</translation>
+    </message>
+    <message>
+        <source>%1, %2: %3 of %4 tokens, luminance %5, %6 ms</source>
+        <translation>%1, %2 : %3 jetons sur %4, luminance %5, %6 ms</translation>
+    </message>
+    <message>
+        <source>night</source>
+        <translation>nuit</translation>
+    </message>
+    <message>
+        <source>day</source>
+        <translation>jour</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::VideoRecorder</name>
+    <message>
+        <source>the video cannot be written; check the folder and the space</source>
+        <translation>la vidéo ne peut être écrite ; vérifiez le dossier et la place</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::ViewArea</name>
+    <message>
+        <source>Waiting for the first picture</source>
+        <translation>En attente de la première image</translation>
+    </message>
+    <message>
+        <source>%1 of %2 tokens, frame %3</source>
+        <translation>%1 jetons sur %2, image %3</translation>
+    </message>
+    <message>
+        <source>Built-in street</source>
+        <translation>Rue intégrée</translation>
+    </message>
+    <message>
+        <source>paused</source>
+        <translation>en pause</translation>
+    </message>
+    <message>
+        <source>Measurements only</source>
+        <translation>Mesures seules</translation>
+    </message>
+    <message>
+        <source>Not live: %1</source>
+        <translation>Pas en direct : %1</translation>
+    </message>
+    <message>
+        <source>Overview</source>
+        <translation>Ensemble</translation>
+    </message>
+    <message>
+        <source>Picture</source>
+        <translation>Image</translation>
+    </message>
+    <message>
+        <source>Overlay</source>
+        <translation>Calque</translation>
+    </message>
+    <message>
+        <source>Merge map</source>
+        <translation>Fusion</translation>
+    </message>
+    <message>
+        <source>Split</source>
+        <translation>Partage</translation>
+    </message>
+    <message>
+        <source>Night</source>
+        <translation>Nuit</translation>
+    </message>
+    <message>
+        <source>Sources</source>
+        <translation>Sources</translation>
+    </message>
+    <message>
+        <source>What the network sees appears here</source>
+        <translation>Ce que voit le réseau apparaît ici</translation>
+    </message>
+    <message>
+        <source>%1 (%2)</source>
+        <translation>%1 (%2)</translation>
+    </message>
+    <message>
+        <source>Stage</source>
+        <translation>Étape</translation>
+    </message>
+    <message>
+        <source>all merges</source>
+        <translation>toutes les fusions</translation>
+    </message>
+    <message>
+        <source>Merge map after</source>
+        <translation>Carte de fusion après</translation>
+    </message>
+    <message>
+        <source>Opacity</source>
+        <translation>Opacité</translation>
+    </message>
+    <message>
+        <source>Opacity of the colours</source>
+        <translation>Opacité des couleurs</translation>
+    </message>
+    <message>
+        <source>Outlines</source>
+        <translation>Contours</translation>
+    </message>
+    <message>
+        <source>frame %1</source>
+        <translation>image %1</translation>
+    </message>
+    <message>
+        <source>, </source>
+        <translation>, </translation>
+    </message>
+    <message>
+        <source>before block %1</source>
+        <translation>avant le bloc %1</translation>
+    </message>
+    <message>
+        <source>up to block %1</source>
+        <translation>jusqu&apos;au bloc %1</translation>
+    </message>
+    <message>
+        <source>random weights</source>
+        <translation>poids aléatoires</translation>
+    </message>
+    <message>
+        <source>Connecting to %1</source>
+        <translation>Connexion à %1</translation>
+    </message>
+    <message>
+        <source>This source cannot be used</source>
+        <translation>Cette source ne peut être utilisée</translation>
+    </message>
+    <message>
+        <source>The source has ended</source>
+        <translation>La source est terminée</translation>
+    </message>
+    <message>
+        <source>Pictures are measured and forgotten; nothing of them is kept or shown.</source>
+        <translation>Les images sont mesurées et oubliées ; rien n&apos;en est gardé ni montré.</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::WatchDialog</name>
+    <message>
+        <source>Watch</source>
+        <translation>Surveiller</translation>
+    </message>
+    <message>
+        <source>Alerts</source>
+        <translation>Alertes</translation>
+    </message>
+    <message>
+        <source>Regions and privacy</source>
+        <translation>Régions et vie privée</translation>
+    </message>
+    <message>
+        <source>Publishing</source>
+        <translation>Publication</translation>
+    </message>
+</context>
+</TS>

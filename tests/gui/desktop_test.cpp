@@ -1,0 +1,120 @@
+// What surrounds the window: words in French, names for screen readers, the files the desktop reads, the
+// unit.
+#include <QAbstractButton>
+#include <QAbstractItemView>
+#include <QAbstractSlider>
+#include <QAbstractSpinBox>
+#include <QAccessible>
+#include <QComboBox>
+#include <QLabel>
+#include <QLocale>
+#include <QMenuBar>
+#include <QProcess>
+#include <QScrollArea>
+#include <QToolButton>
+#include <QTranslator>
+
+#include "gui/process.hpp"
+#include "gui/views/picture_view.hpp"
+#include "gui/window/actions.hpp"
+#include "gui/window/translations.hpp"
+#include "gui/window_fixture.hpp"
+
+using namespace mpm::gui;
+
+class DesktopTest : public QObject {
+    Q_OBJECT
+private slots:
+    void everythingHasANameForScreenReaders();
+    void everyMenuEntryIsReachedByKeyboard();
+    void desktopFilesAreValid();
+    void unitStartsTheProgramThatIsInstalled();
+    void everyWordIsTranslated();
+    void windowSpeaksFrench();  // last: a translator stays
+};
+
+void DesktopTest::everythingHasANameForScreenReaders() {
+    test::WindowFixture is;
+    is.open();
+    QVERIFY(is.next());
+    int controls = 0;
+    for (QWidget* widget : is.window->findChildren<QWidget*>()) {
+        const bool control = qobject_cast<QAbstractButton*>(widget) ||
+                             qobject_cast<QAbstractSlider*>(widget) || qobject_cast<QComboBox*>(widget) ||
+                             qobject_cast<QAbstractSpinBox*>(widget) || qobject_cast<PictureView*>(widget) ||
+                             qobject_cast<QAbstractItemView*>(widget);
+        if (!control || widget->focusPolicy() == Qt::NoFocus || !widget->isVisible()) continue;
+        QAccessibleInterface* said = QAccessible::queryAccessibleInterface(widget);
+        QVERIFY(said != nullptr);
+        ++controls;
+        QVERIFY2(!said->text(QAccessible::Name).isEmpty(), widget->metaObject()->className());
+    }
+    QVERIFY2(controls > 20, qPrintable(QString::number(controls)));
+}
+
+void DesktopTest::everyMenuEntryIsReachedByKeyboard() {
+    test::WindowFixture is;
+    is.open();
+    for (const QAction* menu : is.window->menuBar()->actions()) {
+        QVERIFY2(menu->text().contains(QLatin1Char('&')), qPrintable(menu->text()));
+        for (const QAction* action : menu->menu()->actions())
+            QVERIFY2(action->isSeparator() || action->isEnabled(), qPrintable(action->text()));
+    }
+}
+
+void DesktopTest::desktopFilesAreValid() {
+    const QString assets = QStringLiteral(MPM_SOURCE_DIR "/assets/desktop/");
+    const test::Outcome entry =
+        test::run(QStringLiteral("desktop-file-validate"), {assets + QStringLiteral("mpm-monitor.desktop")});
+    QVERIFY2(entry.status == 0, qPrintable(entry.out + entry.err));
+    const test::Outcome stream = test::run(QStringLiteral("appstreamcli"),
+                                           {QStringLiteral("validate"), QStringLiteral("--no-net"),
+                                            assets + QStringLiteral("org.mpm_project.Monitor.metainfo.xml")});
+    QVERIFY2(stream.status == 0, qPrintable(stream.out + stream.err));
+}
+
+void DesktopTest::unitStartsTheProgramThatIsInstalled() {
+    QFile unit(QStringLiteral(MPM_UNIT));
+    QVERIFY(unit.open(QIODevice::ReadOnly));
+    const QByteArray text = unit.readAll();
+    QVERIFY(text.contains("Type=notify"));
+    const qsizetype at = text.indexOf("ExecStart=");
+    const QList<QByteArray> words = text.mid(at + 10, text.indexOf('\n', at) - at - 10).split(' ');
+    QVERIFY2(words[0].startsWith('/') && words[0].endsWith("/bin/mpm-monitor"), words[0].constData());
+    QCOMPARE(words.mid(1), QList<QByteArray>({"--headless", "--profile", "%i"}));
+}
+
+void DesktopTest::everyWordIsTranslated() {
+    QFile words(QStringLiteral(MPM_SOURCE_DIR "/assets/translations/mpm-monitor_fr.ts"));
+    QVERIFY(words.open(QIODevice::ReadOnly));
+    const QByteArray text = words.readAll();
+    QVERIFY(!text.contains("type=\"unfinished\""));
+    QVERIFY(text.count("<message>") > 400);
+}
+
+void DesktopTest::windowSpeaksFrench() {
+    installTranslations(*QCoreApplication::instance(), QLocale(QLocale::French));
+    test::WindowFixture is;
+    is.open();
+    QVERIFY(is.next());
+    QCOMPARE(is.window->menuBar()->actions()[0]->text(), QStringLiteral("&Fichier"));
+    QCOMPARE(ViewArea::modeName(ViewArea::Merge), QStringLiteral("Fusion"));
+    QCOMPARE(is.window->health().index(HealthModel::ProcessorRow).data().toString(),
+             QStringLiteral("Processeur"));
+    QTest::keyClick(is.window.get(), Qt::Key_F1);
+    QStringList said;
+    for (const QLabel* label : is.window->findChildren<QLabel*>())
+        said << label->text();
+    QVERIFY(said.contains(QStringLiteral("Molette")));
+    // French needs more room: the window still fits a small screen, and nothing is cut off.
+    QVERIFY2(is.window->minimumSizeHint().width() <= 1280,
+             qPrintable(QString::number(is.window->minimumSizeHint().width())));
+    const auto* side = is.window->findChild<QScrollArea*>();
+    QVERIFY(side->widget()->width() <= side->viewport()->width());
+    for (const QToolButton* button : is.window->findChildren<QToolButton*>())
+        if (button->isVisible())
+            QVERIFY2(button->width() >= button->minimumSizeHint().width(), qPrintable(button->text()));
+}
+
+QTEST_MAIN(DesktopTest)
+#include "desktop_test.moc"

@@ -1,0 +1,261 @@
+// What goes wrong in weeks, against real parts: a camera that dies, stalls and comes back; a disk that is
+// full; a store that is locked or damaged; a clock that jumps; models that go away. With an argument: how
+// often.
+#include <sqlite3.h>
+
+#include <QRandomGenerator>
+#include <QSignalSpy>
+
+#include "gui/broker.hpp"
+#include "gui/rtsp_server.hpp"
+#include "gui/window_fixture.hpp"
+#include "pipeline/source/stream_server.hpp"
+
+using namespace mpm::gui;
+using mpm::pipeline::Millis;
+using mpm::pipeline::SourceState;
+
+namespace {
+
+int rounds() {
+    return qEnvironmentVariableIntValue("MPM_FAULT_ROUNDS");
+}
+
+/// Every frame an engine shows, and what it said of it.
+struct Witness : QObject {
+    explicit Witness(Engine& engine) {
+        connect(&engine, &Engine::framed, this, [this](const LiveFrame& frame) {
+            fresh = fresh && frame.number > last;  // no frame comes twice, none out of order
+            last = frame.number;
+            age = std::max(age, std::chrono::duration<double>(System::now() - frame.time).count());
+        });
+        connect(&engine, &Engine::sourceReported, this, [this](const SourceReport& now) {
+            report = now;
+            secrets = secrets || now.name.contains(QStringLiteral("secret")) ||
+                      now.status.message.find("secret") != std::string::npos;
+        });
+    }
+    SourceState state() const { return report.status.state; }
+    SourceReport report;
+    std::int64_t last = -1;
+    double age = 0;  ///< of the oldest frame when it was shown, seconds
+    bool fresh = true, secrets = false;
+};
+
+}  // namespace
+
+class FaultsTest : public QObject {
+    Q_OBJECT
+private slots:
+    void rtspCameraKilledStalledAndBack();
+    void httpCameraKilledStalledAndBack();
+    void sourceThatFailsInTheMiddle();
+    void storeThatIsLockedLosesNothing();
+    void diskThatIsFullLosesNothingCommitted();
+    void modelThatIsRemovedWhileItRuns();
+    void wrongModelsAreRefused();
+    void windowClosedInTheMiddleOfEverything();
+
+private:
+    template <typename Server>
+    void goThrough(Server& server, const QString& url);
+    QString store() { return m_sandbox.path(QStringLiteral("faults%1.sqlite").arg(++m_stores)); }
+    test::Sandbox m_sandbox;
+    int m_stores = 0;
+};
+
+/// Killed, started, stalled, woken; in between pictures of now and nothing else.
+template <typename Server>
+void FaultsTest::goThrough(Server& server, const QString& url) {
+    const QString path = store();
+    qint64 measured = 0;
+    {
+        Engine engine(path);
+        Witness witness(engine);
+        engine.openModel(QStringLiteral("default"));
+        engine.openSource(url);
+        connect(&engine, &Engine::measured, this,
+                [&](const auto&, const AnalysisPtr& analysis) { measured += !analysis->repeat; });
+        for (int round = 0; round < rounds(); ++round) {
+            const std::int64_t before = witness.last;
+            QTRY_VERIFY2_WITH_TIMEOUT(witness.last > before + 3, qPrintable(QString::number(round)), 30'000);
+            QCOMPARE(witness.state(), SourceState::Live);
+            if (round % 3 == 2) {
+                server.stall(true);
+                QTRY_VERIFY_WITH_TIMEOUT(witness.state() == SourceState::Stalled, 10'000);
+                server.stall(false);
+            } else {
+                server.kill();
+                QTRY_VERIFY_WITH_TIMEOUT(witness.state() != SourceState::Live, 15'000);
+                const std::int64_t frozen = witness.last;
+                QTest::qWait(300);
+                QCOMPARE(witness.last, frozen);
+                server.start();
+            }
+            QTRY_VERIFY2_WITH_TIMEOUT(witness.state() == SourceState::Live,
+                                      witness.report.status.message.c_str(), 60'000);
+        }
+        QVERIFY2(witness.fresh, "a frame was shown twice");
+        QVERIFY(!witness.secrets);
+        QVERIFY2(witness.age < 2, qPrintable(QString::number(witness.age)));
+    }
+    mpm::pipeline::Store kept(path.toStdString());
+    const auto name = mpm::pipeline::withoutPasswords(url.toStdString());
+    QCOMPARE(qint64(kept.count(kept.source(name))), measured);
+    const auto events = kept.events(kept.source(name), {}, Millis(1LL << 45));
+    QVERIFY(std::count_if(events.begin(), events.end(), [](const auto& e) { return e.kind == "source"; }) >=
+            rounds());
+}
+
+void FaultsTest::rtspCameraKilledStalledAndBack() {
+    test::RtspServer server(test::freePort());
+    QVERIFY(server.start());
+    goThrough(server, server.url());
+}
+
+void FaultsTest::httpCameraKilledStalledAndBack() {
+    mpm::test::StreamServer server;
+    server.start();
+    goThrough(server, QString::fromStdString(server.url()));
+}
+
+/// As a camera whose cable is pulled: the pipeline ends with an error after some frames, every time.
+void FaultsTest::sourceThatFailsInTheMiddle() {
+    Engine engine(store());
+    Witness witness(engine);
+    engine.openSource(
+        QStringLiteral("gst:videotestsrc is-live=true ! identity error-after=8 ! videoconvert ! appsink"));
+    QTRY_VERIFY_WITH_TIMEOUT(witness.last >= 2, 20'000);
+    QTRY_VERIFY_WITH_TIMEOUT(witness.state() == SourceState::Retrying, 10'000);
+    const std::int64_t before = witness.last;
+    QTRY_VERIFY_WITH_TIMEOUT(witness.last > before, 20'000);  // opened again
+    QVERIFY(witness.fresh);
+}
+
+void FaultsTest::storeThatIsLockedLosesNothing() {
+    const QString path = store();
+    qint64 measured = 0;
+    QString source = m_sandbox.pictures(3, 0);
+    {
+        Engine engine(path);
+        QSignalSpy failing(&engine.recorder(), &Recorder::failing),
+            recovered(&engine.recorder(), &Recorder::recovered);
+        connect(&engine, &Engine::measured, this,
+                [&](const auto&, const AnalysisPtr& analysis) { measured += !analysis->repeat; });
+        engine.openModel(QStringLiteral("default"));
+        engine.openSource(source);
+        QTRY_VERIFY_WITH_TIMEOUT(measured >= 2, 30'000);
+        QTest::qWait(1'500);
+        sqlite3* other = nullptr;
+        QCOMPARE(sqlite3_open(path.toUtf8().constData(), &other), SQLITE_OK);
+        QCOMPARE(sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
+        QTRY_VERIFY_WITH_TIMEOUT(failing.count() == 1, 20'000);
+        QVERIFY(failing[0][0].toString().contains(QStringLiteral("locked")));
+        sqlite3_exec(other, "COMMIT", nullptr, nullptr, nullptr);
+        sqlite3_close(other);
+        QTRY_VERIFY_WITH_TIMEOUT(recovered.count() == 1, 20'000);
+    }
+    mpm::pipeline::Store kept(path.toStdString());
+    QCOMPARE(qint64(kept.count(kept.source(source.toStdString()))), measured);
+}
+
+/// A limit on the size of files makes any disk a full one.
+void FaultsTest::diskThatIsFullLosesNothingCommitted() {
+    QProcess process;
+    const QString source = m_sandbox.pictures(3, 0);
+    // 400 blocks of 512 bytes: room for the tables and some readings. A write past it fails as on a full
+    // disk.
+    process.start(QStringLiteral("sh"),
+                  {QStringLiteral("-c"),
+                   QStringLiteral("ulimit -f 400; trap '' XFSZ; exec \"$0\" --headless --profile full "
+                                  "--source 'gst:videotestsrc is-live=true ! videoconvert ! "
+                                  "video/x-raw,width=64,height=48 ! appsink'"),
+                   QStringLiteral(MPM_MONITOR)});
+    QByteArray said;
+    QVERIFY2(QTest::qWaitFor(
+                 [&] {
+                     said += process.readAllStandardError();
+                     return said.contains("measurements are not kept") && said.contains("disk");
+                 },
+                 90'000),
+             said.constData());
+    QCOMPARE(process.state(), QProcess::Running);  // watching goes on
+    process.terminate();
+    QVERIFY(process.waitForFinished(30'000));
+    QCOMPARE(process.exitCode(), 0);
+    mpm::pipeline::Store kept(m_sandbox.path(QStringLiteral("data/mpm/monitor/full.sqlite")).toStdString());
+    const auto id = kept.source(
+        "gst:videotestsrc is-live=true ! videoconvert ! video/x-raw,width=64,height=48 ! appsink");
+    QVERIFY(kept.count(id) > 10);
+}
+
+void FaultsTest::modelThatIsRemovedWhileItRuns() {
+    const QString model = m_sandbox.path(QStringLiteral("model.onnx"));
+    QVERIFY(QFile::copy(QStringLiteral(MPM_SOURCE_DIR "/models/zoo/street-vit-tiny.onnx"), model));
+    Engine engine(store());
+    int measured = 0;
+    connect(&engine, &Engine::measured, this, [&] { ++measured; });
+    engine.openModel(model);
+    engine.openSource(m_sandbox.pictures(3, 0));
+    QTRY_VERIFY_WITH_TIMEOUT(measured >= 1, 30'000);
+    QVERIFY(QFile::remove(model));
+    const int before = measured;
+    QTRY_VERIFY_WITH_TIMEOUT(measured >= before + 2, 20'000);  // what is loaded needs no file
+    QSignalSpy failed(&engine, &Engine::modelFailed);
+    engine.openModel(model);
+    QTRY_COMPARE_WITH_TIMEOUT(failed.count(), 1, 10'000);
+    const int then = measured;
+    QTRY_VERIFY_WITH_TIMEOUT(measured > then, 20'000);
+}
+
+void FaultsTest::wrongModelsAreRefused() {
+    QFile shipped(QStringLiteral(MPM_SOURCE_DIR "/models/zoo/street-vit-tiny.onnx"));
+    QVERIFY(shipped.open(QIODevice::ReadOnly));
+    const QByteArray whole = shipped.readAll();
+    Engine engine(store());
+    QSignalSpy failed(&engine, &Engine::modelFailed), loaded(&engine, &Engine::modelLoaded);
+    QRandomGenerator random(7);
+    for (int i = 0; i < 6; ++i) {
+        QByteArray damaged = i < 3 ? whole.left(whole.size() * (i + 1) / 4) : whole;
+        for (int byte = 0; i >= 3 && byte < 400; ++byte)  // in the graph's first part, where its shape is
+            damaged[random.bounded(4000)] = char(random.bounded(256));
+        const QString path = m_sandbox.path(QStringLiteral("wrong%1.onnx").arg(i));
+        QFile file(path);
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write(damaged);
+        file.close();
+        engine.openModel(path);
+        QTRY_VERIFY_WITH_TIMEOUT(failed.count() + loaded.count() == i + 1, 30'000);
+    }
+    QCOMPARE(loaded.count(), 0);
+}
+
+void FaultsTest::windowClosedInTheMiddleOfEverything() {
+    mpm::test::StreamServer server;
+    server.start();
+    QRandomGenerator random(11);
+    for (int round = 0; round < std::max(3, rounds() / 2); ++round) {
+        test::WindowFixture is;
+        Options options;
+        options.source = QString::fromStdString(server.url());
+        is.open(options);
+        QTest::qWait(random.bounded(1'500));
+        is.window->addSource(QStringLiteral("demo"));
+        is.window->views()->setMode(ViewArea::Mode(random.bounded(int(ViewArea::Modes))));
+        is.window->openModel(QStringLiteral("default"));
+        is.window->toggleRecording();
+        is.window->schedule().setSchedule({random.bounded(12)});
+        is.window->exportAll(is.sandbox.path(QStringLiteral("out.json")));
+        if (round % 2 == 0) server.stall(true);
+        QTest::qWait(random.bounded(400));
+        QElapsedTimer timer;
+        timer.start();
+        is.window->close();
+        is.window.reset();
+        QVERIFY2(timer.elapsed() < 8'000, qPrintable(QString::number(timer.elapsed())));
+        server.stall(false);
+    }
+}
+
+QTEST_MAIN(FaultsTest)
+#include "faults_test.moc"

@@ -1,0 +1,34 @@
+// A real RTSP camera: Debian's gst-rtsp-server in a process of its own, which can be killed, stopped in its
+// tracks and started again.
+#pragma once
+
+#include <csignal>
+
+#include <QProcess>
+#include <QString>
+
+namespace mpm::gui::test {
+
+class RtspServer {
+public:
+    explicit RtspServer(int port) : m_port(port) {}
+    ~RtspServer() { kill(); }
+
+    bool start() {
+        m_process.start(QStringLiteral(MPM_RTSP_SERVER), {QString::number(m_port)});
+        return m_process.waitForStarted() && m_process.waitForReadyRead(10'000);  // it says "ready"
+    }
+    void kill() {
+        m_process.kill();  // also one that is stopped
+        m_process.waitForFinished();
+    }
+    /// Connections stay, nothing comes.
+    void stall(bool on) { ::kill(static_cast<pid_t>(m_process.processId()), on ? SIGSTOP : SIGCONT); }
+    QString url() const { return QStringLiteral("rtsp://127.0.0.1:%1/camera").arg(m_port); }
+
+private:
+    const int m_port;
+    QProcess m_process;
+};
+
+}  // namespace mpm::gui::test
