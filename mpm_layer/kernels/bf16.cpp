@@ -13,9 +13,9 @@
 #include "mpm_layer/kernels/epilogue-inl.h"
 #include "mpm_layer/kernels/microkernel-inl.h"
 
-// Highway 1.0 has no target with AVX-512 BF16: this one instruction is added to its AVX3 target, and asked
-// for at run time.
-#if HWY_TARGET == HWY_AVX3 && defined(__GNUC__) && (__GNUC__ >= 11 || defined(__clang__))
+// Highway 1.0 has no target with AVX-512 BF16, later ones have some above AVX3: the instruction is added to
+// each of them, and asked for at run time.
+#if HWY_TARGET <= HWY_AVX3 && defined(__GNUC__) && (__GNUC__ >= 11 || defined(__clang__))
 #define MPM_HAS_BF16 1
 HWY_PUSH_ATTRIBUTES(HWY_TARGET_STR ",avx512bf16")
 #else
