@@ -15,6 +15,11 @@ median_of() {
     node -e 'const fs=require("fs");const v=fs.readFileSync(process.argv[1],"utf8").trim().split("\n").map(l=>eval("(r=>"+process.argv[2]+")")(JSON.parse(l))).sort((a,b)=>a-b);console.log(v[Math.floor(v.length/2)].toFixed(2))' "$1" "$2"
 }
 
+runtime=$(node -p 'require("onnxruntime-node/package.json").version')
+features=$(grep -ow 'avx2\|avx512f\|avx512_bf16\|amx_bf16\|asimd' /proc/cpuinfo | sort -u | xargs)
+echo "$(sed -n 's/^model name.*: //p' /proc/cpuinfo | sort -u) ($features), $(nproc) cores, $(uname -sm), $("$mpm" --version),"
+echo "ONNX Runtime $runtime, 2 threads each, 512x512, batch 1, medians of $rounds rounds in turn; x: its time over ours"
+echo
 echo "| model | ONNX Runtime f32 | all tokens f32 | merged f32 | all tokens bf16 | merged bf16 |"
 echo "|---|---|---|---|---|---|"
 for model in vit-t vit-s vit-b segmenter-t; do

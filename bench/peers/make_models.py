@@ -46,7 +46,7 @@ class Backbone(nn.Module):
         super().__init__()
         self.patch = nn.Conv2d(3, dim, PATCH, PATCH)
         self.cls = nn.Parameter(torch.randn(1, 1, dim) * 0.02)
-        self.pos = nn.Parameter(torch.randn(1, GRID * GRID + 1, dim) * 0.5)
+        self.pos = nn.Parameter(torch.randn(1, GRID * GRID + 1, dim) * 0.02)
         self.blocks = nn.ModuleList(Block(dim) for _ in range(12))
         self.norm = nn.LayerNorm(dim, eps=1e-6)
 
