@@ -1,4 +1,5 @@
 // mpm convert: any ViT export becomes a model that OpenCV runs, with merging in it.
+#include <filesystem>
 #include <iostream>
 
 #ifdef __GLIBC__
@@ -74,14 +75,20 @@ void addConvertOptions(CLI::App& verb, Options& o) {
     verb.footer(kExamples);
 }
 
+void checkInput(const Options& o) {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(o.input, error))
+        throw Error(kBadInput, o.input + ": no such file; name the ONNX export of a ViT");
+}
+
 void readLabels(Options& o) {
     if (o.labels.empty()) return;
     try {
         const pipeline::Classes classes = pipeline::readClasses(o.labels);
         o.convert.classes = classes.names;
         o.convert.palette = classes.palette;
-    } catch (const std::exception& error) {
-        throw Error(kBadInput, "--labels " + o.labels + ": " + oneLine(error.what()));
+    } catch (const cv::Exception& error) {
+        throw Error(kBadInput, "--labels: " + error.err);
     }
 }
 
@@ -115,6 +122,7 @@ void keepFreedMemory() {
 int convertVerb(Options& o) {
     applyThreads(o.common);
     keepFreedMemory();
+    checkInput(o);
     readLabels(o);
     try {
         print(o, models::convertModel(o.input, o.output, o.convert));

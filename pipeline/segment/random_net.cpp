@@ -45,6 +45,7 @@ public:
     EncoderParams(const RandomModel& model, Weights& weights) : m_model(model), m_weights(weights) {
         m_params.set("blocks", model.depth);
         m_params.set("heads", model.heads);
+        m_params.set("dim", model.dim);
         m_params.set("special_tokens", 0);
         const int schedule[] = {2, 5};
         if (model.depth > 5) m_params.set("schedule", cv::dnn::DictValue::arrayInt(schedule, 2));

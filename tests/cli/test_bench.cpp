@@ -74,6 +74,16 @@ TEST_F(Bench, GflopsFollowTheTokens) {
     EXPECT_EQ(rows[0]["gflops_deviation"], 0.0);
 }
 
+// ViT-Tiny/16 of random weights: 16 tokens of width 192, twelve blocks, eight classes.
+TEST_F(Bench, GflopsOfTheRandomNetworkAreKnown) {
+    const Outcome outcome = mpmProgram({"bench", "random", m_folder / "*.png", "--size", "64x64", "--rounds",
+                                        "1", "--compare", "none", "--json", m_folder / "r.json"});
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    const double n = 16, d = 192;
+    const double operations = 12 * (2 * n * 12 * d * d + 4 * n * n * d) + 2 * n * d * (3 * 256 + 8);
+    EXPECT_NEAR(readJson(m_folder / "r.json")["results"][0]["gflops"].get<double>() * 1e9, operations, 1);
+}
+
 TEST_F(Bench, BlocksMakeTheWhole) {
     const auto rows = bench({"--compare", "none,mpm,tome:r=2,algm:tau=0"})["results"];
     for (const auto& row : rows) {

@@ -210,6 +210,22 @@ TEST_F(Eval, PascalContextReadsItsList) {
     expectScores(row, plainScores({{ids, found("x")}}, 60, 255));
 }
 
+// A ViT-Tiny/16 at 512x512 on ADE20K is in the paper; random weights are enough to be put beside it.
+TEST_F(Eval, ThePapersFiguresStandBesideTheMeasuredOnes) {
+    add("images/validation/a.jpg", "annotations/validation/a.png", blobs(3, {512, 512}, 8, 0), 3);
+    const Outcome outcome =
+        mpmProgram({"eval", "random", "--dataset", "ade20k", "--root", m_folder.path(), "--json",
+                    m_folder / "e.json", "--compare", "none,mpm:2+5,mpm:5,tome:r=40"});
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("paper: mIoU"), std::string::npos);
+    const auto results = readJson(m_folder / "e.json")["results"];
+    EXPECT_EQ(results[0]["paper"],
+              nlohmann::json({{"miou", 0.381}, {"gflops", 25.0}, {"images_per_second", 660.0}}));
+    EXPECT_EQ(results[1]["paper"]["gflops"], 17.6);
+    EXPECT_FALSE(results[2].contains("paper")) << "the paper has no {5}";
+    EXPECT_EQ(results[3]["paper"]["images_per_second"], 751.0);
+}
+
 TEST_F(Eval, ClassesMustMatch) {
     model(3);
     add("val/images/a.png", "val/labels/a.png", blobs(1, {48, 32}, 11, 11), 1);

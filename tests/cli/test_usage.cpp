@@ -151,6 +151,34 @@ TEST_F(Usage, InputThatCannotBeUsedIsStatusThree) {
     expect(3, {"eval", path("model.onnx"), "--dataset", "camvid", "--root", "/nowhere"}, "/nowhere");
 }
 
+TEST_F(Usage, WrongUseOfConvertInfoAndDoctor) {
+    const auto convert = [&](int status, const std::string& option, const std::string& value) {
+        expect(status, {"convert", path("model.onnx"), path("out.onnx"), option, value}, option);
+    };
+    convert(2, "--form", "round");
+    convert(2, "--output", "pictures");
+    convert(2, "--mean", "1,2");
+    convert(2, "--std", "0,1,1");
+    convert(2, "--size", "5");
+    convert(2, "--batch", "0");
+    convert(2, "--blocks", "9,2");
+    convert(2, "--blocks", "2,50");
+    convert(3, "--labels", path("missing.json"));
+    convert(3, "--labels", path("notes.txt"));
+    expect(2, {"convert"}, "IN");
+    expect(2, {"convert", path("model.onnx")}, "OUT");
+    expect(3, {"convert", path("missing.onnx"), path("out.onnx")}, "no such file");
+    expect(3, {"convert", path("notes.txt"), path("out.onnx")}, "notes.txt");
+    expect(3, {"convert", path("half.onnx"), path("out.onnx")}, "half.onnx");
+    expect(1, {"convert", path("model.onnx"), "/nowhere/out.onnx"}, "/nowhere");
+    EXPECT_FALSE(std::filesystem::exists(path("out.onnx")));
+    expect(2, {"info"}, "MODEL");
+    expect(2, {"info", path("model.onnx"), "--frobnicate"}, "--frobnicate");
+    expect(3, {"info", path("missing.onnx")}, "missing.onnx");
+    expect(3, {"info", path("notes.txt")}, "notes.txt");
+    expect(2, {"doctor", "more"}, "more");
+}
+
 TEST_F(Usage, AModelWithoutSizeAsksForOne) {
     const Outcome outcome = mpmProgram({"run", path("bare.onnx"), path("picture.png")});
     if (outcome.status != 0) {
