@@ -3,6 +3,7 @@
 #   docs/evaluation.sh MPM CAMVID WORK_DIR
 # SWEEP=N measures the sweeps (nights, depth, what is beyond the paper) on the first N pictures only.
 # What WORK_DIR holds already is not measured again: with new weights or on another machine name an empty one.
+# shellcheck disable=SC2086  # $sweep is two words or none
 set -eu
 docs=$(cd "$(dirname "$0")" && pwd)
 mpm=$(realpath "$1") root=$(realpath "$2") work=$3
