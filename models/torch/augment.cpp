@@ -15,7 +15,9 @@ double place(double outer, double inner, pipeline::Random& random) {
 }
 
 cv::Matx23d randomCrop(cv::Size from, const AugmentOptions& options, pipeline::Random& random) {
-    const double scale = options.scaleLow * std::pow(options.scaleHigh / options.scaleLow, random.uniform());
+    const double whole = options.modelHeight ? static_cast<double>(options.modelHeight) / from.height : 1.0;
+    const double scale =
+        whole * options.scaleLow * std::pow(options.scaleHigh / options.scaleLow, random.uniform());
     const double aspect = options.geometry ? std::pow(1.2, random.uniform(-1, 1)) : 1.0;
     const double scaleX = scale * std::sqrt(aspect), scaleY = scale / std::sqrt(aspect);
     const bool flip = options.geometry && random.chance(0.5);

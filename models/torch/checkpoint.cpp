@@ -48,8 +48,8 @@ void writeAtomically(torch::serialize::OutputArchive& archive, const std::string
 
 }  // namespace
 
-void saveCheckpoint(const std::string& path, Segmenter& model, Segmenter& mean,
-                    torch::optim::Optimizer& optimiser, const Progress& progress) {
+void saveCheckpoint(const std::string& path, Segmenter& model, Segmenter& mean, Optimiser& optimiser,
+                    const Progress& progress) {
     torch::serialize::OutputArchive archive;
     writeHeader(archive, model);
     writePart(archive, "model", *model);
@@ -62,8 +62,7 @@ void saveCheckpoint(const std::string& path, Segmenter& model, Segmenter& mean,
     writeAtomically(archive, path);
 }
 
-Progress loadCheckpoint(const std::string& path, Segmenter& model, Segmenter& mean,
-                        torch::optim::Optimizer& optimiser) {
+Progress loadCheckpoint(const std::string& path, Segmenter& model, Segmenter& mean, Optimiser& optimiser) {
     auto archive = openArchive(path);
     const auto options = SegmenterOptions::fromJson(readText(archive, "options"));
     TORCH_CHECK(options.toJson() == model->options().toJson(), path,

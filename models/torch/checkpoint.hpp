@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "models/torch/optimise.hpp"
 #include "models/torch/segmenter.hpp"
 
 namespace mpm::models {
@@ -16,11 +17,10 @@ struct Progress {
 
 /// Written beside its place and renamed, so that a kill leaves the old file or the new one, never half of
 /// one.
-void saveCheckpoint(const std::string& path, Segmenter& model, Segmenter& mean,
-                    torch::optim::Optimizer& optimiser, const Progress& progress);
+void saveCheckpoint(const std::string& path, Segmenter& model, Segmenter& mean, Optimiser& optimiser,
+                    const Progress& progress);
 
-Progress loadCheckpoint(const std::string& path, Segmenter& model, Segmenter& mean,
-                        torch::optim::Optimizer& optimiser);
+Progress loadCheckpoint(const std::string& path, Segmenter& model, Segmenter& mean, Optimiser& optimiser);
 
 /// The running mean of a checkpoint, or the weights of a file saved with saveModel.
 Segmenter loadModel(const std::string& path);

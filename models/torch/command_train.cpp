@@ -33,7 +33,9 @@ void addDataOptions(CLI::App& verb, Arguments& a) {
         ->check(CLI::ExistingDirectory);
     verb.add_option("--dataset", a.dataset, "camvid, or folder (with classes.json)")->capture_default_str();
     verb.add_option("--crop", a.crop, "height and width of the crops")->expected(2)->capture_default_str();
-    verb.add_option("--scale", a.scale, "lowest and highest scale")->expected(2)->capture_default_str();
+    verb.add_option("--scale", a.scale, "lowest and highest scale; 1: pictures as high as the model")
+        ->expected(2)
+        ->capture_default_str();
     verb.add_option("--night", data.augment.night, "share of pictures at simulated night")
         ->capture_default_str();
     verb.add_option("--colour", data.augment.colour, "strength of colour changes")->capture_default_str();
@@ -50,8 +52,16 @@ void addLoopOptions(CLI::App& verb, Arguments& a) {
         ->required();
     verb.add_option("--steps", o.steps, "steps in all")->capture_default_str();
     verb.add_option("--warm-up", o.warmUp, "steps of linear rise")->capture_default_str();
-    verb.add_option("--rate", o.rate, "highest learning rate")->capture_default_str();
-    verb.add_option("--decay", o.weightDecay, "weight decay")->capture_default_str();
+    verb.add_option("--minutes", o.minutes, "let the rate fall with time, and end then")
+        ->capture_default_str();
+    verb.add_option("--from", o.from, "weights to start from (.pt)")->check(CLI::ExistingFile);
+    verb.add_option("--rate", o.optimiser.rate, "highest learning rate of AdamW")->capture_default_str();
+    verb.add_option("--matrix-rate", o.optimiser.matrixRate,
+                    "of Muon, for matrices inside blocks; 0: AdamW for them too")
+        ->capture_default_str();
+    verb.add_option("--decay", o.optimiser.decay, "weight decay")->capture_default_str();
+    verb.add_option("--overlap", o.overlap, "share of the Lovasz loss beside cross entropy")
+        ->capture_default_str();
     verb.add_option("--mean-decay", o.meanDecay, "of the running mean of weights")->capture_default_str();
     verb.add_option("--class-power", o.classPower, "0: all classes weigh alike; 1: by inverse frequency")
         ->capture_default_str();
@@ -71,10 +81,13 @@ void run(Arguments& a) {
     o.model.vit.height = a.size[0];
     o.model.vit.width = a.size[1];
     o.model.vit.dropPath = a.dropPath;
+    o.optimiser.workers = o.workers;
     o.model.decoder = a.decoder;
     o.model.classes = classes.count();
     o.data.augment.height = a.crop[0];
     o.data.augment.width = a.crop[1];
+    o.data.augment.modelHeight = a.size[0];
+    o.data.sceneSize = {a.size[1], a.size[0]};
     o.data.augment.scaleLow = a.scale[0];
     o.data.augment.scaleHigh = a.scale[1];
     train(o, {readAll(a.root, "train", classes), readAll(a.root, "val", classes), classes.ignored});

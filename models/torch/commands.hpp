@@ -11,5 +11,6 @@ void addTrain(CLI::App& app);
 void addEval(CLI::App& app);
 void addExport(CLI::App& app);
 void addImport(CLI::App& app);
+void addScene(CLI::App& app);
 
 }  // namespace mpm::models

@@ -20,7 +20,8 @@ torch::Tensor toTensor(const cv::Mat& picture);
 
 struct AugmentOptions {
     int height = 256, width = 320;           ///< of the crop
-    double scaleLow = 0.6, scaleHigh = 1.8;  ///< of the picture, log-uniform
+    double scaleLow = 0.6, scaleHigh = 1.8;  ///< log-uniform
+    int modelHeight = 0;                     ///< scale 1 is a picture of that height; 0: as it is
     double night = 0.15;                     ///< share of pictures under the night simulation
     bool geometry = true;                    ///< flips, and changes of the aspect
     double colour = 0.35;  ///< strength of brightness, contrast, saturation and tint changes

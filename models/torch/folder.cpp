@@ -1,5 +1,7 @@
 #include "models/torch/folder.hpp"
 
+#include <cstdio>
+
 #include "pipeline/scene/street.hpp"
 
 namespace mpm::models {
@@ -23,14 +25,19 @@ std::vector<pipeline::Sample> readAll(const std::string& root, const std::string
     return samples;
 }
 
+pipeline::Sample sceneFrame(int number, cv::Size size) {
+    // Training takes seeds from the whole 64-bit range by a hash: it never meets these small ones.
+    const auto seed = static_cast<uint64_t>(number) + 1;
+    const auto frame = pipeline::Street(size, seed).at(8 + 0.05 * (number % 200), 3.7 * number);
+    char name[32];
+    std::snprintf(name, sizeof name, "scene%04d", number);
+    return {frame.picture, frame.labels, name};
+}
+
 std::vector<pipeline::Sample> sceneFrames(int count, cv::Size size) {
     std::vector<pipeline::Sample> samples;
-    for (int i = 0; i < count; ++i) {
-        // Training takes seeds from the whole 64-bit range by a hash: it never meets these small ones.
-        const auto seed = static_cast<uint64_t>(i) + 1;
-        const auto frame = pipeline::Street(size, seed).at(8 + 0.05 * i, 3.7 * i);
-        samples.push_back({frame.picture, frame.labels, "scene" + std::to_string(i)});
-    }
+    for (int i = 0; i < count; ++i)
+        samples.push_back(sceneFrame(i, size));
     return samples;
 }
 

@@ -14,6 +14,9 @@ pipeline::Classes classesOf(const std::string& preset, const std::string& root);
 std::vector<pipeline::Sample> readAll(const std::string& root, const std::string& split,
                                       const pipeline::Classes& classes);
 
+/// A frame of a built-in street; one street a number.
+pipeline::Sample sceneFrame(int number, cv::Size size);
+
 /// Frames of built-in streets whose seeds training never draws, one a street, at an hour by day.
 std::vector<pipeline::Sample> sceneFrames(int count, cv::Size size);
 

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <future>
+
+#include "models/torch/compute.hpp"
 
 namespace mpm::models {
 
@@ -13,34 +16,113 @@ static bool decays(const std::string& name, const torch::Tensor& weight) {
     return true;
 }
 
-std::unique_ptr<torch::optim::AdamW> makeOptimiser(Segmenter& model, double rate, double decay) {
+/// Matrices that map tokens to tokens; embeddings are no such thing.
+static bool isHidden(const std::string& name, const torch::Tensor& weight) {
+    if (weight.dim() != 2) return false;
+    return name.find(".blocks.") != std::string::npos || name.find("proj_") != std::string::npos;
+}
+
+Optimiser::Optimiser(Segmenter& model, const OptimiserOptions& options) : m_options(options) {
     std::vector<torch::Tensor> decaying, rest;
     for (auto& entry : model->named_parameters()) {
-        (decays(entry.key(), entry.value()) ? decaying : rest).push_back(entry.value());
+        auto& weight = entry.value();
+        if (options.matrixRate > 0 && isHidden(entry.key(), weight)) {
+            const bool stacked = entry.key().find(".qkv.") != std::string::npos;
+            m_matrices.push_back({weight, torch::zeros_like(weight), stacked ? 3 : 1});
+        } else {
+            (decays(entry.key(), weight) ? decaying : rest).push_back(weight);
+        }
     }
-    const auto options = [&](double weightDecay) {
+    const auto group = [&](double decay) {
         return std::make_unique<torch::optim::AdamWOptions>(
-            torch::optim::AdamWOptions(rate).betas(std::make_tuple(0.9, 0.98)).weight_decay(weightDecay));
+            torch::optim::AdamWOptions(options.rate).betas(std::make_tuple(0.9, 0.98)).weight_decay(decay));
     };
     std::vector<torch::optim::OptimizerParamGroup> groups;
-    groups.emplace_back(decaying, options(decay));
-    groups.emplace_back(rest, options(0.0));
-    return std::make_unique<torch::optim::AdamW>(groups, torch::optim::AdamWOptions(rate));
+    groups.emplace_back(decaying, group(options.decay));
+    groups.emplace_back(rest, group(0.0));
+    m_adam = std::make_unique<torch::optim::AdamW>(groups, torch::optim::AdamWOptions(options.rate));
 }
 
-void setRate(torch::optim::Optimizer& optimiser, double rate) {
-    for (auto& group : optimiser.param_groups()) {
-        static_cast<torch::optim::AdamWOptions&>(group.options()).lr(rate);
+void Optimiser::zeroGrad() {
+    m_adam->zero_grad();
+    for (auto& matrix : m_matrices)
+        matrix.weight.mutable_grad().reset();
+}
+
+torch::Tensor orthogonalised(const torch::Tensor& matrix) {
+    const bool tall = matrix.size(0) > matrix.size(1);
+    auto x = (tall ? matrix.t() : matrix).contiguous();
+    x = (x / (x.norm() + 1e-12)).to(ComputeType::current());
+    for (int i = 0; i < 5; ++i) {  // the quintic that lifts small singular values fastest and stays bounded
+        const auto square = torch::mm(x, x.t());
+        const auto polynomial = square * -4.7750 + torch::mm(square, square) * 2.0315;
+        x = x * 3.4445 + torch::mm(polynomial, x);
+    }
+    x = x.to(torch::kFloat32);
+    return tall ? x.t() : x;
+}
+
+void Optimiser::stepMatrices(double share) {
+    constexpr double kMomentum = 0.95;
+    const double rate = m_options.matrixRate * share;
+    const auto type = ComputeType::current();
+    const auto work = [&](size_t first) {
+        torch::NoGradGuard noGrad;
+        const ComputeType compute(type);
+        for (size_t i = first; i < m_matrices.size(); i += static_cast<size_t>(m_options.workers)) {
+            auto& [weight, momentum, pieces] = m_matrices[i];
+            momentum.mul_(kMomentum).add_(weight.grad());
+            std::vector<torch::Tensor> steps;
+            for (const auto& piece : (weight.grad() + momentum * kMomentum).chunk(pieces))
+                steps.push_back(orthogonalised(piece));
+            // Elements of such a step have a root mean square of 0.2, as AdamW's have.
+            const double scale =
+                0.2 * std::sqrt(static_cast<double>(std::max(weight.size(0) / pieces, weight.size(1))));
+            weight.mul_(1 - rate * m_options.decay).add_(torch::cat(steps), -rate * scale);
+        }
+    };
+    std::vector<std::future<void>> others;
+    for (int worker = 1; worker < m_options.workers; ++worker)
+        others.push_back(std::async(std::launch::async, work, static_cast<size_t>(worker)));
+    work(0);
+    for (auto& other : others)
+        other.get();
+}
+
+void Optimiser::step(double share) {
+    for (auto& group : m_adam->param_groups())
+        static_cast<torch::optim::AdamWOptions&>(group.options()).lr(m_options.rate * share);
+    m_adam->step();
+    stepMatrices(share);
+}
+
+void Optimiser::save(torch::serialize::OutputArchive& archive) const {
+    torch::serialize::OutputArchive adam(archive.compilation_unit());
+    m_adam->save(adam);
+    archive.write("adam", adam);
+    for (size_t i = 0; i < m_matrices.size(); ++i)
+        archive.write("momentum" + std::to_string(i), m_matrices[i].momentum);
+}
+
+void Optimiser::load(torch::serialize::InputArchive& archive) {
+    torch::serialize::InputArchive adam;
+    TORCH_CHECK(archive.try_read("adam", adam),
+                "checkpoint of another version: its optimiser cannot be read");
+    m_adam->load(adam);
+    torch::NoGradGuard noGrad;
+    for (size_t i = 0; i < m_matrices.size(); ++i) {
+        torch::Tensor momentum;
+        archive.read("momentum" + std::to_string(i), momentum);
+        TORCH_CHECK(momentum.sizes() == m_matrices[i].momentum.sizes(),
+                    "checkpoint: the optimiser's state does not fit the model");
+        m_matrices[i].momentum.copy_(momentum);
     }
 }
 
-double rateAt(int64_t step, int64_t steps, int64_t warmUp, double peak) {
-    const double floor = 0.01 * peak;
-    if (step < warmUp)
-        return std::max(floor, peak * static_cast<double>(step + 1) / static_cast<double>(warmUp));
-    const double way =
-        static_cast<double>(step - warmUp) / std::max<double>(1.0, static_cast<double>(steps - warmUp));
-    return floor + (peak - floor) * 0.5 * (1 + std::cos(3.14159265358979 * std::min(1.0, way)));
+double rateShare(int64_t step, int64_t warmUp, double way) {
+    constexpr double kFloor = 0.01;
+    if (step < warmUp) return std::max(kFloor, static_cast<double>(step + 1) / static_cast<double>(warmUp));
+    return kFloor + (1 - kFloor) * 0.5 * (1 + std::cos(3.14159265358979 * std::min(1.0, way)));
 }
 
 void updateMean(Segmenter& mean, const Segmenter& model, int64_t step, double decay) {
@@ -55,10 +137,19 @@ void updateMean(Segmenter& mean, const Segmenter& model, int64_t step, double de
 
 void copyWeights(Segmenter& to, const Segmenter& from) {
     torch::NoGradGuard noGrad;
-    const auto source = from->parameters();
-    auto target = to->parameters();
-    for (size_t i = 0; i < target.size(); ++i)
-        target[i].copy_(source[i]);
+    const auto &there = from->options().vit, &here = to->options().vit;
+    const auto source = from->named_parameters();
+    for (auto& entry : to->named_parameters()) {
+        const auto* weight = source.find(entry.key());
+        TORCH_CHECK(weight, "the weights to start from lack ", entry.key());
+        auto value = *weight;
+        if (entry.key() == "encoder.pos_embed")
+            value = resizePositions(value, there.specialTokens(), there.gridHeight(), there.gridWidth(),
+                                    here.gridHeight(), here.gridWidth());
+        TORCH_CHECK(value.sizes() == entry.value().sizes(), "the weights to start from have ", entry.key(),
+                    " of another shape");
+        entry.value().copy_(value);
+    }
 }
 
 }  // namespace mpm::models

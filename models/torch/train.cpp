@@ -13,6 +13,7 @@
 #include "models/torch/compute.hpp"
 #include "models/torch/evaluate.hpp"
 #include "models/torch/init.hpp"
+#include "models/torch/loss.hpp"
 #include "models/torch/optimise.hpp"
 
 namespace F = torch::nn::functional;
@@ -38,6 +39,9 @@ private:
     double runPart(int64_t number, int part);
     double runParts(int64_t number);
     double step();
+    double way() const;
+    bool isOver() const;
+    double share() const { return rateShare(m_progress.step, m_options.warmUp, way()); }
     void validate(CurveRow& row);
     void save();
     void report(const CurveRow& row, bool always);
@@ -48,7 +52,7 @@ private:
     torch::Device m_device;
     torch::ScalarType m_computeType;
     Segmenter m_model, m_mean;
-    std::unique_ptr<torch::optim::AdamW> m_optimiser;
+    std::unique_ptr<Optimiser> m_optimiser;
     torch::Tensor m_classWeights;
     Progress m_progress;
     Clock::time_point m_start = Clock::now();
@@ -73,11 +77,12 @@ Trainer::Trainer(const TrainOptions& options, const TrainData& data)
       m_mean(options.model) {
     initialise(m_model);
     if (!data.train.empty()) initialisePatchFilters(m_model, picturesOf(data.train), options.data.seed);
+    if (!options.from.empty()) copyWeights(m_model, loadModel(options.from));
     copyWeights(m_mean, m_model);
     m_model->to(m_device);
     m_mean->to(m_device);
     m_mean->eval();
-    m_optimiser = makeOptimiser(m_model, options.rate, options.weightDecay);
+    m_optimiser = std::make_unique<Optimiser>(m_model, options.optimiser);
     m_classWeights = classWeights(data.train, static_cast<int>(options.model.classes), options.classPower,
                                   options.classLimit)
                          .to(m_device);
@@ -99,8 +104,9 @@ double Trainer::runPart(int64_t number, int part) {
     const auto labels = batch.labels.to(m_device);
     const auto masks = m_model->masks(batch.pictures.to(m_device));
     const auto logits = enlarge(masks, labels.size(1), labels.size(2));
-    const auto loss = F::cross_entropy(
+    auto loss = F::cross_entropy(
         logits, labels, F::CrossEntropyFuncOptions().weight(m_classWeights).ignore_index(m_data.ignored));
+    if (m_options.overlap > 0) loss = loss + m_options.overlap * lovaszLoss(logits, labels, m_data.ignored);
     (loss / m_options.parts).backward();
     return loss.item<double>();
 }
@@ -122,14 +128,25 @@ double Trainer::runParts(int64_t number) {
     return loss / m_options.parts;
 }
 
+/// How much of the run is behind, 0 to 1.
+double Trainer::way() const {
+    if (m_options.minutes > 0) return m_progress.seconds / (60 * m_options.minutes);
+    const auto rising = std::min(m_options.warmUp, m_progress.step);
+    return static_cast<double>(m_progress.step - rising) /
+           std::max(1.0, static_cast<double>(m_options.steps - m_options.warmUp));
+}
+
+bool Trainer::isOver() const {
+    return m_progress.step >= m_options.steps || (m_options.minutes > 0 && way() >= 1);
+}
+
 double Trainer::step() {
     const int64_t number = m_progress.step;
-    setRate(*m_optimiser, rateAt(number, m_options.steps, m_options.warmUp, m_options.rate));
-    m_optimiser->zero_grad();
+    m_optimiser->zeroGrad();
     const double loss = runParts(number);
     m_progress.images += static_cast<int64_t>(m_options.parts) * m_options.data.batch;
     torch::nn::utils::clip_grad_norm_(m_model->parameters(), 1.0);
-    m_optimiser->step();
+    m_optimiser->step(share());
     updateMean(m_mean, m_model, number, m_options.meanDecay);
     ++m_progress.step;
     m_progress.seconds = m_secondsBefore + secondsSince(m_start);
@@ -153,9 +170,10 @@ void Trainer::report(const CurveRow& row, bool always) {
     if (!terminal && !always && row.step % 25 != 0) return;
     const double perStep =
         secondsSince(m_start) / static_cast<double>(std::max<int64_t>(1, row.step - m_firstStep));
-    const int left = static_cast<int>(perStep * static_cast<double>(m_options.steps - row.step));
-    const double share = static_cast<double>(row.step) / static_cast<double>(m_options.steps);
-    const std::string bar(static_cast<size_t>(20 * share), '#');
+    const double bySteps = perStep * static_cast<double>(m_options.steps - row.step),
+                 byTime = 60 * m_options.minutes - m_progress.seconds;
+    const int left = static_cast<int>(m_options.minutes > 0 ? std::min(bySteps, byTime) : bySteps);
+    const std::string bar(static_cast<size_t>(20 * std::min(1.0, way())), '#');
     std::fprintf(stderr, "%s[%-20s] %lld/%lld  loss %.4f  rate %.2e  %.2f s/step  %d:%02d:%02d left%s",
                  terminal ? "\r" : "", bar.c_str(), static_cast<long long>(row.step),
                  static_cast<long long>(m_options.steps), row.loss, row.rate, perStep, left / 3600,
@@ -167,15 +185,15 @@ std::vector<CurveRow> Trainer::run() {
     const ComputeType compute(m_computeType);
     Curve curve(path("curve.csv"), m_progress.step);
     m_model->train();
-    while (m_progress.step < m_options.steps) {
+    while (!isOver()) {
         CurveRow row;
-        row.rate = rateAt(m_progress.step, m_options.steps, m_options.warmUp, m_options.rate);
+        row.rate = m_options.optimiser.rate * share();
         row.loss = step();
         TORCH_CHECK(std::isfinite(row.loss), "the loss is not finite at step ", m_progress.step);
         row.step = m_progress.step;
         row.images = m_progress.images;
         row.seconds = m_progress.seconds;
-        const bool last = row.step == m_options.steps;
+        const bool last = isOver();
         const bool validates =
             !m_data.validation.empty() && (last || row.step % m_options.validateEvery == 0);
         if (validates) validate(row);

@@ -5,6 +5,7 @@
 
 #include "models/torch/curve.hpp"
 #include "models/torch/data.hpp"
+#include "models/torch/optimise.hpp"
 #include "models/torch/segmenter.hpp"
 
 namespace mpm::models {
@@ -15,11 +16,13 @@ struct TrainOptions {
     std::string out;  ///< folder of checkpoint, curve and best weights
     int64_t steps = 3000;
     int64_t warmUp = 200;
-    double rate = 1e-3;
-    double weightDecay = 0.05;
+    double minutes = 0;  ///< the rate falls with time spent instead of steps, and ends then; 0: with steps
+    std::string from;    ///< weights to start from; empty: nothing
+    OptimiserOptions optimiser;
     double meanDecay = 0.998;  ///< of the running mean of the weights
     double classPower = 0.5;   ///< 0 weighs all classes alike
     double classLimit = 6.0;
+    double overlap = 0.5;         ///< share of the Lovasz loss beside cross entropy
     int parts = 2;                ///< batches a step, their gradients averaged
     int workers = 2;              ///< parts that run side by side
     int64_t validateEvery = 500;  ///< steps

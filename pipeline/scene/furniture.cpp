@@ -81,28 +81,28 @@ std::vector<cv::Vec3f> panel(const cv::Vec3f& centre, float halfWidth, float hal
 }
 
 void trafficLight(Gbuffer& buffer, const cv::Vec3f& top) {
-    const cv::Vec3f step(0, 0.28f, 0), ahead(0, 0, -0.03f);
-    buffer.polygon(panel(top - step, 0.19f, 0.46f), paint({0.07f, 0.07f, 0.08f}, kSign));
-    buffer.polygon(disc(top + ahead, 0.09f, 12), paint({0.5f, 0.06f, 0.05f}, kSign, kRedLight));
-    buffer.polygon(disc(top - step + ahead, 0.09f, 12), paint({0.35f, 0.22f, 0.03f}, kSign));
-    buffer.polygon(disc(top - step * 2 + ahead, 0.09f, 12), paint({0.04f, 0.3f, 0.14f}, kSign));
+    const cv::Vec3f step(0, 0.34f, 0), ahead(0, 0, -0.03f);
+    buffer.polygon(panel(top - step, 0.25f, 0.56f), paint({0.07f, 0.07f, 0.08f}, kSign));
+    buffer.polygon(disc(top + ahead, 0.115f, 12), paint({0.5f, 0.06f, 0.05f}, kSign, kRedLight));
+    buffer.polygon(disc(top - step + ahead, 0.115f, 12), paint({0.35f, 0.22f, 0.03f}, kSign));
+    buffer.polygon(disc(top - step * 2 + ahead, 0.115f, 12), paint({0.04f, 0.3f, 0.14f}, kSign));
 }
 
 void limitSign(Gbuffer& buffer, const cv::Vec3f& centre) {
     const cv::Vec3f ahead(0, 0, -0.02f);
-    buffer.polygon(disc(centre, 0.36f, 20), paint({0.72f, 0.07f, 0.07f}, kSign));
-    buffer.polygon(disc(centre + ahead, 0.27f, 20), paint({0.92f, 0.92f, 0.9f}, kSign));
-    for (float x : {-0.09f, 0.09f}) {
-        buffer.polygon(panel(centre + ahead * 2 + cv::Vec3f(x, 0, 0), 0.055f, 0.12f),
+    buffer.polygon(disc(centre, 0.46f, 20), paint({0.72f, 0.07f, 0.07f}, kSign));
+    buffer.polygon(disc(centre + ahead, 0.345f, 20), paint({0.92f, 0.92f, 0.9f}, kSign));
+    for (float x : {-0.115f, 0.115f}) {
+        buffer.polygon(panel(centre + ahead * 2 + cv::Vec3f(x, 0, 0), 0.07f, 0.155f),
                        paint({0.08f, 0.08f, 0.08f}, kSign));
     }
 }
 
 void warningSign(Gbuffer& buffer, const cv::Vec3f& centre) {
     const cv::Vec3f ahead(0, 0, -0.02f);
-    buffer.polygon(disc(centre, 0.46f, 3), paint({0.75f, 0.08f, 0.07f}, kSign));
-    buffer.polygon(disc(centre + ahead, 0.29f, 3), paint({0.93f, 0.92f, 0.88f}, kSign));
-    buffer.polygon(panel(centre + ahead * 2, 0.035f, 0.12f), paint({0.08f, 0.08f, 0.08f}, kSign));
+    buffer.polygon(disc(centre, 0.6f, 3), paint({0.75f, 0.08f, 0.07f}, kSign));
+    buffer.polygon(disc(centre + ahead, 0.38f, 3), paint({0.93f, 0.92f, 0.88f}, kSign));
+    buffer.polygon(panel(centre + ahead * 2, 0.045f, 0.155f), paint({0.08f, 0.08f, 0.08f}, kSign));
 }
 
 }  // namespace
@@ -129,17 +129,17 @@ cv::Vec3f lampHead(const Lamp& lamp) {
 void raiseLamp(Gbuffer& buffer, const Lamp& lamp) {
     const Surface metal = paint({0.30f, 0.32f, 0.33f}, kPole);
     const cv::Vec3f top = lamp.foot + cv::Vec3f(0, lamp.height, 0), head = lampHead(lamp);
-    buffer.post(lamp.foot, lamp.foot + cv::Vec3f(0, 1.1f, 0), 0.13f, 0.12f, metal);
-    buffer.post(lamp.foot, top, 0.085f, 0.06f, metal);
-    buffer.post(top, head, 0.045f, 0.04f, metal);
-    buffer.polygon(panel(head, 0.32f, 0.07f), metal);
-    buffer.polygon(panel(head - cv::Vec3f(0, 0.08f, 0.01f), 0.26f, 0.05f),
+    buffer.post(lamp.foot, lamp.foot + cv::Vec3f(0, 1.1f, 0), 0.18f, 0.165f, metal);
+    buffer.post(lamp.foot, top, 0.13f, 0.095f, metal);
+    buffer.post(top, head, 0.08f, 0.07f, metal);
+    buffer.polygon(panel(head, 0.38f, 0.10f), metal);
+    buffer.polygon(panel(head - cv::Vec3f(0, 0.10f, 0.01f), 0.31f, 0.06f),
                    paint({0.85f, 0.84f, 0.78f}, kPole, kLampHead));
 }
 
 void raiseSign(Gbuffer& buffer, const SignPost& sign) {
     const cv::Vec3f top = sign.foot + cv::Vec3f(0, sign.height, 0);
-    buffer.post(sign.foot, top, 0.045f, 0.045f, paint({0.42f, 0.43f, 0.44f}, kPole));
+    buffer.post(sign.foot, top, 0.075f, 0.075f, paint({0.42f, 0.43f, 0.44f}, kPole));
     const cv::Vec3f centre = top - cv::Vec3f(0, 0.35f, 0.07f);
     switch (sign.kind) {
         case 0:
@@ -149,16 +149,16 @@ void raiseSign(Gbuffer& buffer, const SignPost& sign) {
             warningSign(buffer, centre);
             break;
         case 2:
-            buffer.polygon(disc(centre, 0.36f, 20), paint({0.08f, 0.2f, 0.55f}, kSign));
-            buffer.polygon(panel(centre - cv::Vec3f(0, 0, 0.02f), 0.05f, 0.2f),
+            buffer.polygon(disc(centre, 0.46f, 20), paint({0.08f, 0.2f, 0.55f}, kSign));
+            buffer.polygon(panel(centre - cv::Vec3f(0, 0, 0.02f), 0.065f, 0.26f),
                            paint({0.9f, 0.9f, 0.9f}, kSign));
             break;
         case 3:
-            buffer.polygon(panel(centre, 0.62f, 0.32f), paint({0.9f, 0.9f, 0.88f}, kSign));
-            buffer.polygon(panel(centre - cv::Vec3f(0, 0, 0.02f), 0.57f, 0.27f),
+            buffer.polygon(panel(centre, 0.75f, 0.42f), paint({0.9f, 0.9f, 0.88f}, kSign));
+            buffer.polygon(panel(centre - cv::Vec3f(0, 0, 0.02f), 0.69f, 0.36f),
                            paint({0.06f, 0.28f, 0.17f}, kSign));
-            for (float y : {-0.12f, 0.08f}) {
-                buffer.polygon(panel(centre + cv::Vec3f(-0.1f, y, -0.04f), 0.38f, 0.045f),
+            for (float y : {-0.16f, 0.1f}) {
+                buffer.polygon(panel(centre + cv::Vec3f(-0.12f, y, -0.04f), 0.46f, 0.06f),
                                paint({0.88f, 0.88f, 0.86f}, kSign));
             }
             break;

@@ -129,7 +129,7 @@ void plantTrees(Layout& layout, Random& random) {
 void placeLamps(Layout& layout, Random& random) {
     const float step = pick(random, 16, 24);
     int count = 0;
-    for (float z = pick(random, 6, 12); z < layout.end; z += step) {
+    for (float z = pick(random, 6, 12); z < 60; z += step) {
         const float side = ++count % 2 ? 1.0f : -1.0f;
         layout.lamps.push_back(
             {{side * (layout.roadHalf + 0.45f), layout.kerb, z}, pick(random, 5.6, 6.4), -side * 1.5f});
@@ -137,12 +137,12 @@ void placeLamps(Layout& layout, Random& random) {
 }
 
 void placeSigns(Layout& layout, Random& random) {
-    const int count = 4 + random.below(4);
+    const int count = 5 + random.below(4);
     for (int i = 0; i < count; ++i) {
         const float side = random.chance(0.5) ? 1.0f : -1.0f;
         SignPost sign;
         sign.foot = {side * (layout.roadHalf + pick(random, 0.35, 0.7)), layout.kerb,
-                     i == 0 ? pick(random, 7, 12) : pick(random, 8, 48)};
+                     i == 0 ? pick(random, 7, 12) : pick(random, 7, 32)};
         sign.height = pick(random, 2.3, 3.0);
         sign.kind = random.below(4);
         layout.signs.push_back(sign);

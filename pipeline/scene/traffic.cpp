@@ -31,7 +31,7 @@ Traffic::Traffic(const Layout& layout) : m_layout(layout) {
             offset += static_cast<float>(random.uniform(14, 38));
         }
     }
-    for (int i = 0, count = 4 + random.below(8); i < count; ++i) {
+    for (int i = 0, count = 5 + random.below(7); i < count; ++i) {
         const float side = random.chance(0.5) ? 1.0f : -1.0f, way = random.chance(0.5) ? 1.0f : -1.0f;
         const auto inset = static_cast<float>(random.uniform(0.8, layout.pavement - 0.35));
         m_walkers.push_back({{side * (layout.roadHalf + inset), layout.kerb, 0},
@@ -41,7 +41,7 @@ Traffic::Traffic(const Layout& layout) : m_layout(layout) {
                              layout.crossing && i < 2,
                              random.next()});
     }
-    for (int i = 0, count = 1 + random.below(3); i < count; ++i) {
+    for (int i = 0, count = 2 + random.below(3); i < count; ++i) {
         const float side = random.chance(0.5) ? 1.0f : -1.0f;
         m_walkers.push_back({{side * (layout.roadHalf - 2.45f), 0, 0},
                              -side * static_cast<float>(random.uniform(3.2, 5.5)),
@@ -75,7 +75,7 @@ std::vector<Actor> Traffic::at(double seconds) const {
             forward = {walker.speed > 0 ? 1.0f : -1.0f, 0, 0};
             if (std::abs(foot[0]) > reach) continue;
         } else {
-            foot[2] = wrap(walker.offset + walker.speed * seconds, walker.cycles ? 75 : 62) - 4;
+            foot[2] = wrap(walker.offset + walker.speed * seconds, walker.cycles ? 52 : 44) - 4;
         }
         if (foot[2] < 3) continue;
         actors.push_back(walker.cycles ? makeBicyclist(foot, forward, stride, walker.look, eye)

@@ -1,0 +1,13 @@
+// Losses beside cross entropy.
+#pragma once
+
+#include <torch/torch.h>
+
+namespace mpm::models {
+
+/// Lovasz-softmax (Berman, Triki and Blaschko 2018): a surrogate of 1 - IoU, mean over the classes that
+/// occur. Cross entropy alone gives up on classes of few pixels; here each class weighs the same. logits [B,
+/// C, H, W], labels [B, H, W].
+torch::Tensor lovaszLoss(const torch::Tensor& logits, const torch::Tensor& labels, int64_t ignored);
+
+}  // namespace mpm::models
