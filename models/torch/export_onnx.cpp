@@ -151,9 +151,16 @@ std::string Exporter::encode() {
 }
 
 std::string Exporter::unitRows(Name x) {
-    const auto length = m_graph.node("ReduceL2", {x});
+    if (m_norms == Norms::Written) {
+        const auto length = m_graph.node("ReduceL2", {x});
+        m_graph.with("axes", std::vector<int64_t>{-1}).with("keepdims", int64_t{1});
+        return m_graph.node("Div", {x, length});
+    }
+    // OpenCV 4.6 misreads ReduceL2; what it reads of layer norms, it reads here.
+    const auto squares = m_graph.node("ReduceMean", {m_graph.node("Pow", {x, scalar(2.0)})});
     m_graph.with("axes", std::vector<int64_t>{-1}).with("keepdims", int64_t{1});
-    return m_graph.node("Div", {x, length});
+    const auto rows = m_graph.node("Div", {x, m_graph.node("Sqrt", {squares})});
+    return m_graph.node("Mul", {rows, scalar(1.0 / std::sqrt(static_cast<double>(m_vit.dim)))});
 }
 
 /// Masks as [1, classes, gridHeight, gridWidth].

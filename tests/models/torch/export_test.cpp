@@ -36,13 +36,14 @@ TEST_P(ExportTest, OpenCvComputesWhatLibTorchComputes) {
     std::filesystem::remove(path);
 }
 
-// The mask decoder's plain export is refused on OpenCV 4.6 (its logits differ there); it goes through
-// exportFused.
 INSTANTIATE_TEST_SUITE_P(Segmenters, ExportTest,
-                         testing::Values(Case{"linear", "linear", false, 16, 80, 64},
+                         testing::Values(Case{"mask", "mask", false, 16, 64, 96},
+                                         Case{"mask_distilled", "mask", true, 16, 96, 64},
+                                         Case{"mask_patch8", "mask", false, 8, 64, 48},
+                                         Case{"linear", "linear", false, 16, 80, 64},
                                          Case{"linear_distilled", "linear", true, 16, 64, 96},
                                          Case{"linear_patch8", "linear", false, 8, 64, 80}),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& one) { return one.param.name; });
 
 TEST(Export, TheFusedFormOfAMaskTransformerComputesWhatLibTorchComputes) {
     auto options = smallOptions(96, 160, 11);

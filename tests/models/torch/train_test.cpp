@@ -70,9 +70,10 @@ TEST_F(TrainTest, LearnsATinySetByHeart) {
     o.data.batch = 1;
     o.steps = 400;
     o.warmUp = 20;
-    o.rate = 2e-3;
-    o.weightDecay = 0;
+    o.optimiser.rate = 2e-3;
+    o.optimiser.decay = 0;
     o.classPower = 0;
+    o.overlap = 0;
     o.meanDecay = 0.9;
     auto samples = streetSamples(2, {96, 64});
     for (auto& sample : samples) {  // masks have a value a patch: finer labels could never be learnt in full
