@@ -1169,8 +1169,8 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
         <translation>sans fenêtre ni écran : mesurer, garder, alerter et publier selon le profil</translation>
     </message>
     <message>
-        <source>overview, picture, overlay, merge, split or night</source>
-        <translation>overview, picture, overlay, merge, split ou night</translation>
+        <source>overview, picture, overlay, merge, split, night or sources</source>
+        <translation>overview, picture, overlay, merge, split, night ou sources</translation>
     </message>
     <message>
         <source>system, light or dark</source>
@@ -1197,8 +1197,8 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
         <translation>--screenshot a besoin de la fenêtre que --headless supprime</translation>
     </message>
     <message>
-        <source>--view &apos;%1&apos;: expected overview, picture, overlay, merge, split or night</source>
-        <translation>--view « %1 » : attendu overview, picture, overlay, merge, split ou night</translation>
+        <source>--view &apos;%1&apos;: expected overview, picture, overlay, merge, split, night or sources</source>
+        <translation>--view « %1 » : attendu overview, picture, overlay, merge, split, night ou sources</translation>
     </message>
     <message>
         <source>--theme &apos;%1&apos;: expected system, light or dark</source>

@@ -31,7 +31,7 @@ void addOptions(QCommandLineParser& parser) {
     parser.addOption(
         {QStringLiteral("headless"),
          Options::tr("no window and no display: measure, keep, alert and publish as the profile says")});
-    add("view", Options::tr("overview, picture, overlay, merge, split or night"), "VIEW");
+    add("view", Options::tr("overview, picture, overlay, merge, split, night or sources"), "VIEW");
     add("theme", Options::tr("system, light or dark"), "THEME");
     add("window", Options::tr("size of the window"), "WIDTHxHEIGHT");
     parser.addOption({{QStringLiteral("h"), QStringLiteral("help")}, Options::tr("this text")});
@@ -56,7 +56,7 @@ QString checkWords(const Options& options) {
     if (options.headless && !options.screenshot.isEmpty())
         return Options::tr("--screenshot needs the window that --headless leaves out");
     if (!options.view.isEmpty() && !isView(options.view))
-        return Options::tr("--view '%1': expected overview, picture, overlay, merge, split or night")
+        return Options::tr("--view '%1': expected overview, picture, overlay, merge, split, night or sources")
             .arg(options.view);
     if (!options.theme.isEmpty() && !themes.contains(options.theme))
         return Options::tr("--theme '%1': expected system, light or dark").arg(options.theme);
