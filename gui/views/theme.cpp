@@ -88,7 +88,12 @@ QScrollBar::add-line:vertical, QScrollBar::sub-line:vertical { height: 0; }
 QScrollBar::add-page:vertical, QScrollBar::sub-page:vertical { background: transparent; }
 QToolButton#small { padding: 3px 7px; }
 QToolButton#mode { padding: 4px 8px; }
-QTabBar::tab { padding: 4px 12px; }
+QTabBar { qproperty-drawBase: 0; }
+QTabBar::tab { background: transparent; color: @muted; border: none; border-bottom: 2px solid transparent;
+    padding: 4px 12px; }
+QTabBar::tab:hover { color: @text; }
+QTabBar::tab:selected { color: @text; border-bottom: 2px solid @accent; }
+QTabWidget::pane { border: 1px solid @border; border-radius: 4px; }
 QHeaderView::section { background: transparent; color: @muted; border: none; padding: 2px 4px; }
 )");
     const std::pair<const char*, QColor> colours[] = {

@@ -173,7 +173,9 @@ void TimelineView::paintEvents(QPainter& painter) const {
     for (const pipeline::Event& event : m_data->events(m_from, m_to)) {
         if (event.kind == "day" || event.kind == "night") continue;  // the bands show them
         const double x = xOf(event.time.count());
-        const QColor colour = event.kind == "source" ? theme.bad : theme.muted;
+        const QColor colour = event.kind == "source"  ? theme.bad
+                              : event.kind == "alert" ? theme.warning
+                                                      : theme.muted;
         painter.setPen(QPen(colour, 1, Qt::DotLine));
         painter.drawLine(QPointF(x, area.top() + 6), QPointF(x, area.bottom()));
         painter.setPen(Qt::NoPen);
