@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "models/onnx/match_heads.hpp"
 
@@ -267,26 +266,18 @@ private:
     }
 
     int walkToLinear() {
-        std::vector<int> open{m_context};
-        std::set<int> seen;
-        while (!open.empty()) {
-            const int value = open.back();
-            open.pop_back();
-            if (!seen.insert(value).second) continue;
-            for (int n : m_rows.usersOf(value)) {
-                const Node& user = m_rows.graph().nodes[n];
-                if (m_rows.isLinear(&user)) return n;
-                if (m_rows.isNorm(&user)) {
-                    m_inner = n;
-                } else if (!canFollow(m_rows.graph(), m_rows.inferred(), user, Follow::Affine)) {
-                    fail("its result goes into " + m_rows.graph().describe(user) +
-                         " instead of a projection");
-                }
-                for (int out : user.outputs)
-                    open.push_back(out);
+        const int found = m_rows.downstream(m_context, [&](int n) {
+            const Node& user = m_rows.graph().nodes[n];
+            if (m_rows.isLinear(&user)) return RowMatcher::Step::Found;
+            if (m_rows.isNorm(&user)) {
+                m_inner = n;
+            } else if (!canFollow(m_rows.graph(), m_rows.inferred(), user, Follow::Affine)) {
+                fail("its result goes into " + m_rows.graph().describe(user) + " instead of a projection");
             }
-        }
-        fail("no projection follows it");
+            return RowMatcher::Step::Follow;
+        });
+        if (found == kAbsent) fail("no projection follows it");
+        return found;
     }
 
     // Where each column of the projection's input comes from, and the row of the stream of each of its rows.
@@ -373,23 +364,16 @@ private:
     }
 
     int residualAfter(int start) const {
-        std::vector<int> open{start};
-        std::set<int> seen;
-        while (!open.empty()) {
-            const int value = open.back();
-            open.pop_back();
-            if (!seen.insert(value).second) continue;
-            for (int n : m_rows.usersOf(value)) {
-                const Node& user = m_rows.graph().nodes[n];
-                const bool add = user.is("Add") && user.inputs.size() == 2;
-                if (add && (user.inputs[0] == m_block.input || user.inputs[1] == m_block.input)) return n;
-                if (canFollow(m_rows.graph(), m_rows.inferred(), user, Follow::Affine)) {
-                    for (int out : user.outputs)
-                        open.push_back(out);
-                }
-            }
-        }
-        fail("its result is not added to the tokens it came from");
+        const int found = m_rows.downstream(start, [&](int n) {
+            const Node& user = m_rows.graph().nodes[n];
+            const bool add = user.is("Add") && user.inputs.size() == 2;
+            if (add && (user.inputs[0] == m_block.input || user.inputs[1] == m_block.input))
+                return RowMatcher::Step::Found;
+            const bool follows = canFollow(m_rows.graph(), m_rows.inferred(), user, Follow::Affine);
+            return follows ? RowMatcher::Step::Follow : RowMatcher::Step::Skip;
+        });
+        if (found == kAbsent) fail("its result is not added to the tokens it came from");
+        return found;
     }
 
     const RowMatcher& m_rows;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 namespace mpm::models {
 
@@ -18,6 +19,23 @@ RowMatcher::RowMatcher(const Graph& graph, const Inferred& inferred)
         users.erase(std::remove_if(users.begin(), users.end(), asksForSize), users.end());
     for (const Port& port : graph.outputs)
         m_isOutput[port.value] = 1;
+}
+
+int RowMatcher::downstream(int value, const std::function<Step(int node)>& visit) const {
+    std::vector<int> open{value};
+    std::set<int> seen;
+    while (!open.empty()) {
+        const int next = open.back();
+        open.pop_back();
+        if (next == kAbsent || !seen.insert(next).second) continue;
+        for (int n : usersOf(next)) {
+            const Step step = visit(n);
+            if (step == Step::Found) return n;
+            if (step == Step::Follow)
+                open.insert(open.end(), m_graph.nodes[n].outputs.begin(), m_graph.nodes[n].outputs.end());
+        }
+    }
+    return kAbsent;
 }
 
 bool RowMatcher::isLinear(const Node* node) const {

@@ -1,6 +1,7 @@
 // Shared by the matchers: which row of the residual stream a row of some tensor belongs to.
 #pragma once
 
+#include <functional>
 #include <map>
 
 #include "models/onnx/trace.hpp"
@@ -21,6 +22,9 @@ public:
     const Inferred& inferred() const { return m_inferred; }
     const Shape& shapeOf(int value) const { return m_inferred.values[value].shape(); }
     const std::vector<int>& usersOf(int value) const { return m_users[value]; }
+    enum class Step { Found, Follow, Skip };
+    /// The first node after `value` that `visit` finds, past those it follows; kAbsent where there is none.
+    int downstream(int value, const std::function<Step(int node)>& visit) const;
     bool isOutput(int value) const { return m_isOutput[value] != 0; }
     bool isLinear(const Node* node) const;
     bool isNorm(const Node* node) const;
