@@ -17,7 +17,8 @@
 namespace mpm {
 namespace {
 
-/// The engine of 5.0 looks for "X" and loses what a constructor throws: there the refusal waits in the network.
+/// The engine of 5.0 looks for "X" and loses what a constructor throws: there the refusal waits in the
+/// network.
 template <class LayerType>
 cv::Ptr<cv::dnn::Layer> createOrRefuse(cv::dnn::LayerParams& params) {
     try {

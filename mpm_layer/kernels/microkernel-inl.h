@@ -40,7 +40,8 @@ HWY_INLINE size_t panelWidth() {
 
 template <int R>
 struct Block {
-    // Spelled out: GCC makes the implicit one outside of this instruction set, where vectors cannot be inlined.
+    // Spelled out: GCC makes the implicit one outside of this instruction set, where vectors cannot be
+    // inlined.
     HWY_INLINE Block() {}
 
     Float sum[R][2];

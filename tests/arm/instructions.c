@@ -1,5 +1,5 @@
-// A plugin of qemu that counts the guest's instructions and prints the sum at exit. Debian ships no header for plugins:
-// what is declared here is the part of interface version 1 that is used.
+// A plugin of qemu that counts the guest's instructions and prints the sum at exit. Debian ships no header
+// for plugins: what is declared here is the part of interface version 1 that is used.
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,8 +32,8 @@ static void print(qemu_plugin_id_t id, void* data) {
     fprintf(stderr, "instructions: %" PRIu64 "\n", instructions);
 }
 
-__attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t id, const void* info, int argc,
-                                                               char** argv) {
+__attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t id, const void* info,
+                                                               int argc, char** argv) {
     (void)info;
     (void)argc;
     (void)argv;

@@ -84,9 +84,9 @@ protected:
     // The first picture alone: this form is for batch 1.
     void checkLayers() {
         const std::string path = (folder / "layers.onnx").string();
-        models::ConvertOptions options;
-        options.form = models::Form::Layers;
-        models::convertModel(base + ".onnx", path, options);
+        models::ConvertOptions chosen = options();
+        chosen.form = models::Form::Layers;
+        models::convertModel(base + ".onnx", path, chosen);
         const cv::Mat input = test::readNpy(base + ".input.npy").mat();
         const int shape[] = {1, input.size[1], input.size[2], input.size[3]};
         std::vector<cv::String> names;
