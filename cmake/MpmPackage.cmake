@@ -25,6 +25,7 @@ set(CPACK_COMPONENT_DEV_DEPENDS runtime)
 set(CPACK_COMPONENT_DEV_DESCRIPTION "Mutual Pair Merging layers: headers, static library, CMake package")
 set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME mpm)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION graphics)
+set(CPACK_DEBIAN_TOOLS_PACKAGE_RECOMMENDS "libsecret-1-0")  # the keychain, which the monitor opens at run time
 set(CPACK_COMPONENT_TOOLS_DEPENDS runtime)
 set(CPACK_COMPONENT_TOOLS_DESCRIPTION "Segment pictures and videos with merged vision transformers")
 
