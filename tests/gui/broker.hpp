@@ -55,9 +55,10 @@ private:
 class Subscriber {
 public:
     explicit Subscriber(int port) {
-        m_process.start(QStringLiteral("mosquitto_sub"),
-                        {QStringLiteral("-p"), QString::number(port), QStringLiteral("-t"),
-                         QStringLiteral("#"), QStringLiteral("-v")});
+        m_process.start(
+            QStringLiteral("mosquitto_sub"),
+            {QStringLiteral("-h"), QStringLiteral("127.0.0.1"), QStringLiteral("-p"), QString::number(port),
+             QStringLiteral("-t"), QStringLiteral("#"), QStringLiteral("-v")});
     }
     ~Subscriber() {
         m_process.kill();

@@ -152,6 +152,7 @@ void ServicesTest::mqttTellsABrokerAndHomeAssistant() {
     Setup setup(m_sandbox, QStringLiteral("Yard 1"));
     WatchSettings watch;
     watch.mqtt.on = true;
+    watch.mqtt.host = QStringLiteral("127.0.0.1");  // where alone the broker listens; localhost may be ::1
     watch.mqtt.port = broker.port();
     watch.alerts = {rule("busy", AlertRule::Of::Tokens, 1)};
     setup.services.apply(watch);
@@ -188,6 +189,7 @@ void ServicesTest::mqttComesBackWithTheBroker() {
     Setup setup(m_sandbox, QStringLiteral("back"));
     WatchSettings watch;
     watch.mqtt.on = true;
+    watch.mqtt.host = QStringLiteral("127.0.0.1");  // where alone the broker listens; localhost may be ::1
     watch.mqtt.port = broker.port();
     setup.services.apply(watch);  // nobody listens yet
     setup.open(m_sandbox.pictures(2, 0));
@@ -222,11 +224,12 @@ void ServicesTest::mqttPasswordComesFromTheKeychain() {
     Setup setup(m_sandbox, QStringLiteral("secret"));
     WatchSettings watch;
     watch.mqtt.on = true;
+    watch.mqtt.host = QStringLiteral("127.0.0.1");  // where alone the broker listens; localhost may be ::1
     watch.mqtt.port = broker.port();
     watch.mqtt.user = QStringLiteral("cam");
     setup.services.apply(watch);
     QTRY_VERIFY_WITH_TIMEOUT(setup.lastSaid().contains(QStringLiteral("not in the keychain")), 15'000);
-    const QString key = QStringLiteral("mqtt://cam@localhost:%1").arg(broker.port());
+    const QString key = QStringLiteral("mqtt://cam@127.0.0.1:%1").arg(broker.port());
     QCOMPARE(keepSecret(setup.services.secrets(), key, QStringLiteral("wrong")), QString());
     setup.services.apply({});
     setup.services.apply(watch);
