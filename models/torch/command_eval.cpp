@@ -7,6 +7,7 @@
 #include "models/torch/commands.hpp"
 #include "models/torch/evaluate.hpp"
 #include "models/torch/folder.hpp"
+#include "models/torch/reducer_options.hpp"
 #include "pipeline/scene/night.hpp"
 #include "pipeline/scene/random.hpp"
 
@@ -15,7 +16,7 @@ namespace {
 
 struct Arguments {
     std::string weights, root, dataset = "camvid", split = "val";
-    std::vector<int64_t> blocks;
+    ReducerSettings reducer;
     bool night = false;
     int threads = 0, frames = 200;
 };
@@ -36,7 +37,7 @@ void print(const Evaluation& result, const pipeline::Classes& classes) {
 void run(const Arguments& a) {
     if (a.threads > 0) torch::set_num_threads(a.threads);
     auto model = loadModel(a.weights);
-    model->encoder->setReducer({"mpm", a.blocks});
+    model->encoder->setReducer(a.reducer);
     const auto classes = classesOf(a.dataset, a.root);
     auto samples =
         a.dataset == "scene" ? sceneFrames(a.frames, {640, 480}) : readAll(a.root, a.split, classes);
@@ -58,7 +59,7 @@ void addEval(CLI::App& app) {
         ->capture_default_str();
     verb->add_option("--split", a->split)->capture_default_str();
     verb->add_option("--frames", a->frames, "of the built-in street")->capture_default_str();
-    verb->add_option("--blocks", a->blocks, "blocks to merge before, 2,5 say")->delimiter(',');
+    addReducerOptions(*verb, a->reducer, "--blocks");
     verb->add_flag("--night", a->night, "under the night simulation");
     verb->add_option("--threads", a->threads)->capture_default_str();
     verb->callback([a] { run(*a); });

@@ -11,8 +11,6 @@
 namespace mpm::models {
 namespace {
 
-constexpr double kTolerance = 1e-4;
-
 struct Arguments {
     std::string weights, output, dataset = "camvid", root;
     bool fused = false;
@@ -22,12 +20,9 @@ struct Arguments {
 void run(const Arguments& a) {
     auto model = loadModel(a.weights);
     const auto classes = classesOf(a.dataset, a.root);
-    if (a.fused) return exportFused(model, classes, a.blocks, a.output);
-    exportOnnx(model, classes, a.output);
-    const double difference = exportDifference(model, a.output, 1);
+    const double difference =
+        a.fused ? exportFused(model, classes, a.blocks, a.output) : exportStandard(model, classes, a.output);
     std::fprintf(stderr, "%s: largest difference to LibTorch %.2e\n", a.output.c_str(), difference);
-    TORCH_CHECK(difference <= kTolerance, a.output, " differs from LibTorch by ", difference, ", more than ",
-                kTolerance);
 }
 
 }  // namespace

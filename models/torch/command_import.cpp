@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -11,7 +12,7 @@ namespace mpm::models {
 namespace {
 
 struct Arguments {
-    std::string input, output;
+    std::string input, output, variant;
     std::vector<int64_t> size;
     ImportOptions options;
     bool quiet = false;
@@ -34,6 +35,12 @@ void run(Arguments& a) {
         a.options.height = a.size[0];
         a.options.width = a.size[1];
     }
+    const auto beside = std::filesystem::path(a.input).replace_filename("variant.yml");
+    if (!a.variant.empty() || std::filesystem::exists(beside)) {
+        const std::string file = a.variant.empty() ? beside.string() : a.variant;
+        a.options.variant = readVariant(file);
+        std::printf("sizes     as %s says\n", file.c_str());
+    }
     auto imported = importWeights(readTensors(a.input), a.options);
     saveModel(a.output, imported.model);
     print(imported.report, a.quiet);
@@ -50,6 +57,10 @@ void addImport(CLI::App& app) {
     verb->add_option("--size", a->size, "height and width of the model; positions are resized")->expected(2);
     verb->add_option("--source-rows", a->options.sourceGridHeight,
                      "rows of the file's grid where it is not square");
+    verb->add_option("--variant", a->variant, "Segmenter's variant.yml (default: the one beside the file)")
+        ->check(CLI::ExistingFile);
+    verb->add_option("--normalisation", a->options.normalisation,
+                     "of pictures: vit (0.5) or deit (ImageNet's); default: as variant.yml says, else vit");
     verb->add_option("--classes", a->options.classes, "where the file has no decoder")->capture_default_str();
     verb->add_flag("--quiet", a->quiet, "name only what is missing or left over");
     verb->callback([a] { run(*a); });

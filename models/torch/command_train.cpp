@@ -4,6 +4,7 @@
 
 #include "models/torch/commands.hpp"
 #include "models/torch/folder.hpp"
+#include "models/torch/reducer_options.hpp"
 #include "models/torch/train.hpp"
 
 namespace mpm::models {
@@ -11,15 +12,19 @@ namespace {
 
 struct Arguments {
     TrainOptions options;
-    std::string root, dataset = "camvid", variant = "vit-tiny/16", decoder = "mask";
+    std::string root, dataset = "camvid", variant = "vit-tiny/16", decoder = "mask", normalisation = "vit";
     std::vector<int> size{352, 480}, crop{256, 320};
     std::vector<double> scale{0.6, 1.8};
     double dropPath = 0.1;
+    bool distilled = false;
 };
 
 void addModelOptions(CLI::App& verb, Arguments& a) {
     verb.add_option("--variant", a.variant, "vit-tiny/16 ... vit-large/8")->capture_default_str();
     verb.add_option("--decoder", a.decoder, "mask or linear")->capture_default_str();
+    verb.add_flag("--distilled", a.distilled, "with DeiT's distillation token");
+    verb.add_option("--normalisation", a.normalisation, "of pictures: vit (0.5) or deit (ImageNet's)")
+        ->capture_default_str();
     verb.add_option("--size", a.size, "height and width the model is made for")
         ->expected(2)
         ->capture_default_str();
@@ -71,6 +76,7 @@ void addLoopOptions(CLI::App& verb, Arguments& a) {
     verb.add_option("--workers", o.workers, "parts that run side by side")->capture_default_str();
     verb.add_option("--validate-every", o.validateEvery, "steps")->capture_default_str();
     verb.add_option("--checkpoint-every", o.checkpointEvery, "steps")->capture_default_str();
+    addReducerOptions(verb, o.reducer, "--train-blocks");
     verb.add_flag("!--full-precision", o.mixed, "no bf16 products");
 }
 
@@ -81,6 +87,8 @@ void run(Arguments& a) {
     o.model.vit.height = a.size[0];
     o.model.vit.width = a.size[1];
     o.model.vit.dropPath = a.dropPath;
+    o.model.vit.distilled = a.distilled;
+    o.model.normalisation = Normalisation::named(a.normalisation);
     o.optimiser.workers = o.workers;
     o.model.decoder = a.decoder;
     o.model.classes = classes.count();

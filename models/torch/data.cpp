@@ -11,12 +11,19 @@
 
 namespace mpm::models {
 
-torch::Tensor toTensor(const cv::Mat& picture) {
+torch::Tensor toTensor(const cv::Mat& picture, const Normalisation& normalisation) {
     CV_CheckTypeEQ(picture.type(), CV_8UC3, "toTensor: picture must be 8-bit BGR");
     cv::Mat rgb;
     cv::cvtColor(picture, rgb, cv::COLOR_BGR2RGB);
     const auto bytes = torch::from_blob(rgb.data, {rgb.rows, rgb.cols, 3}, torch::kUInt8);
-    return bytes.permute({2, 0, 1}).to(torch::kFloat32).div_(127.5).sub_(1.0).contiguous();
+    const auto byChannel = [](const std::array<double, 3>& values) {
+        return torch::tensor({values[0], values[1], values[2]}, torch::kFloat32).mul_(255).reshape({3, 1, 1});
+    };
+    return bytes.permute({2, 0, 1})
+        .to(torch::kFloat32)
+        .sub(byChannel(normalisation.mean))
+        .div_(byChannel(normalisation.deviation))
+        .contiguous();
 }
 
 static torch::Tensor labelsToTensor(const cv::Mat& labels, int stride, int phaseY, int phaseX) {
@@ -85,7 +92,7 @@ Batch BatchSource::at(int64_t step) const {
         const int64_t number = step * m_options.batch + i;
         pipeline::Random random(pipeline::mix(m_options.seed ^ 0xA5A5, static_cast<uint64_t>(number)));
         const auto sample = augment(draw(number, random), augmenting, m_ignored, random);
-        pictures.push_back(toTensor(sample.picture));
+        pictures.push_back(toTensor(sample.picture, m_options.normalisation));
         labels.push_back(labelsToTensor(sample.labels, stride, random.below(stride), random.below(stride)));
     }
     return {torch::stack(pictures), torch::stack(labels)};

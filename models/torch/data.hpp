@@ -10,13 +10,14 @@
 #include <torch/torch.h>
 #include <opencv2/core.hpp>
 
+#include "models/torch/segmenter.hpp"
 #include "pipeline/dataset/dataset.hpp"
 #include "pipeline/scene/random.hpp"
 
 namespace mpm::models {
 
-/// CV_8UC3 BGR -> [3, H, W], RGB, (value - 0.5) / 0.5.
-torch::Tensor toTensor(const cv::Mat& picture);
+/// CV_8UC3 BGR -> [3, H, W], RGB, normalised.
+torch::Tensor toTensor(const cv::Mat& picture, const Normalisation& normalisation = {});
 
 struct AugmentOptions {
     int height = 256, width = 320;           ///< of the crop
@@ -61,6 +62,7 @@ public:
         double scene = 0.0;   ///< share of pictures from the built-in street
         cv::Size sceneSize{480, 360};
         int streets = 250;  ///< different ones
+        Normalisation normalisation;
         uint64_t seed = 1;
     };
 

@@ -13,7 +13,8 @@ cv::Mat predict(Segmenter& model, const cv::Mat& picture) {
     cv::Mat stretched;
     cv::resize(picture, stretched, size, 0, 0, cv::INTER_LINEAR);
     const auto device = model->parameters().front().device();
-    const auto logits = model->forward(toTensor(stretched).unsqueeze(0).to(device));
+    const auto logits =
+        model->forward(toTensor(stretched, model->options().normalisation).unsqueeze(0).to(device));
     const auto ids = logits.argmax(1)[0].to(torch::kUInt8).to(torch::kCPU).contiguous();
     cv::Mat labels;
     cv::resize(cv::Mat(size, CV_8U, ids.data_ptr()), labels, picture.size(), 0, 0, cv::INTER_NEAREST);

@@ -1,7 +1,6 @@
 #include "models/torch/export_onnx.hpp"
 
 #include <nlohmann/json.hpp>
-#include <opencv2/dnn.hpp>
 
 #include "models/torch/graph_writer.hpp"
 
@@ -212,15 +211,15 @@ GraphWriter& Exporter::run() {
     return m_graph;
 }
 
-void describe(GraphWriter& graph, const VitOptions& vit, const pipeline::Classes& classes) {
+void describe(GraphWriter& graph, const SegmenterOptions& options, const pipeline::Classes& classes) {
     nlohmann::json palette = nlohmann::json::array();
     for (const auto& color : classes.palette)
         palette.push_back({color[0], color[1], color[2]});
     graph.metadata("mpm.labels", nlohmann::json(classes.names).dump());
     graph.metadata("mpm.palette", palette.dump());
-    graph.metadata("mpm.mean", "[0.5,0.5,0.5]");
-    graph.metadata("mpm.std", "[0.5,0.5,0.5]");
-    graph.metadata("mpm.size", nlohmann::json({vit.height, vit.width}).dump());
+    graph.metadata("mpm.mean", nlohmann::json(options.normalisation.mean).dump());
+    graph.metadata("mpm.std", nlohmann::json(options.normalisation.deviation).dump());
+    graph.metadata("mpm.size", nlohmann::json({options.vit.height, options.vit.width}).dump());
 }
 
 }  // namespace
@@ -231,25 +230,8 @@ void exportOnnx(Segmenter& model, const pipeline::Classes& classes, const std::s
     torch::NoGradGuard noGrad;
     Exporter exporter(model, norms);
     auto& graph = exporter.run();
-    describe(graph, model->options().vit, classes);
+    describe(graph, model->options(), classes);
     graph.save(path);
-}
-
-double exportDifference(Segmenter& model, const std::string& path, uint64_t seed) {
-    torch::NoGradGuard noGrad;
-    model->eval();
-    torch::manual_seed(seed);
-    const auto& vit = model->options().vit;
-    const auto picture = torch::rand({1, 3, vit.height, vit.width}) * 2 - 1;
-    const auto expected = model->forward(picture).contiguous();
-    const int inputShape[] = {1, 3, static_cast<int>(vit.height), static_cast<int>(vit.width)};
-    cv::dnn::Net net = cv::dnn::readNetFromONNX(path);
-    net.setInput(cv::Mat(4, inputShape, CV_32F, picture.data_ptr()));
-    const cv::Mat logits = net.forward();
-    const int shape[] = {1, static_cast<int>(expected.size(1)), inputShape[2], inputShape[3]};
-    TORCH_CHECK(logits.total() == static_cast<size_t>(expected.numel()), path,
-                " gives logits of another size");
-    return cv::norm(logits, cv::Mat(4, shape, CV_32F, expected.data_ptr()), cv::NORM_INF);
 }
 
 }  // namespace mpm::models

@@ -18,12 +18,16 @@ enum class Norms { Folded, Written };
 void exportOnnx(Segmenter& model, const pipeline::Classes& classes, const std::string& path,
                 Norms norms = Norms::Folded);
 
-/// The same as the form that OpenCV runs with merging, `blocks` being its default schedule. Throws where its
-/// logits differ from LibTorch's by more than 1e-4, without merging or with it.
-void exportFused(Segmenter& model, const pipeline::Classes& classes, const std::vector<int>& blocks,
-                 const std::string& path);
-
 /// Largest difference between LibTorch's logits and OpenCV's of the file, on a random picture.
 double exportDifference(Segmenter& model, const std::string& path, uint64_t seed);
+
+/// exportOnnx, but the file takes its place only where OpenCV's logits are within 1e-4 of LibTorch's; throws
+/// otherwise. Returns the difference.
+double exportStandard(Segmenter& model, const pipeline::Classes& classes, const std::string& path);
+
+/// The same for the form that OpenCV runs with merging, `blocks` being its default schedule; compared without
+/// merging and with it.
+double exportFused(Segmenter& model, const pipeline::Classes& classes, const std::vector<int>& blocks,
+                   const std::string& path);
 
 }  // namespace mpm::models

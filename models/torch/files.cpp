@@ -24,6 +24,20 @@ int64_t elementCount(const std::vector<int64_t>& shape, const std::string& name)
     return count;
 }
 
+/// Memory that a file may ask for: views of one storage and packed zeros would let a small file fill any
+/// machine.
+class Budget {
+public:
+    explicit Budget(std::string_view file) : m_left((uint64_t{64} << 20) + 8 * file.size()) {}
+    void spend(uint64_t bytes, const std::string& name) {
+        TORCH_CHECK(bytes <= m_left, name, ": the file's tensors are far larger than the file");
+        m_left -= bytes;
+    }
+
+private:
+    uint64_t m_left;
+};
+
 torch::Tensor widened(const torch::Tensor& tensor) {
     if (tensor.is_floating_point()) return tensor.to(torch::kFloat32).clone();
     return tensor.to(torch::kInt64).clone();
@@ -41,7 +55,8 @@ torch::ScalarType storageType(const std::string& global) {
     return found->second;
 }
 
-torch::Tensor fromStorage(const Pickled& value, std::string_view data, const std::string& name) {
+torch::Tensor fromStorage(const Pickled& value, std::string_view data, const std::string& name,
+                          Budget& budget) {
     const auto type = storageType(value.text);
     const auto available = static_cast<int64_t>(data.size() / torch::elementSize(type));
     const int64_t count = elementCount(value.shape, name);
@@ -56,11 +71,14 @@ torch::Tensor fromStorage(const Pickled& value, std::string_view data, const std
     }
     if (count == 0) return torch::zeros(value.shape);
     TORCH_CHECK(last < available, name, " reaches past its storage");
-    // Members of a zip lie at any offset: copy to aligned memory first.
-    auto flat = torch::empty({available}, type);
-    std::copy_n(data.data(), static_cast<size_t>(available) * torch::elementSize(type),
-                static_cast<char*>(flat.data_ptr()));
-    return widened(flat.as_strided(value.shape, value.stride, value.offset));
+    // Members of a zip lie at any offset: copy what is used to aligned memory first.
+    const auto element = torch::elementSize(type);
+    const int64_t span = last - value.offset + 1;
+    budget.spend(static_cast<uint64_t>(std::max(span, count)) * 4, name);
+    auto flat = torch::empty({span}, type);
+    std::copy_n(data.data() + static_cast<size_t>(value.offset) * element,
+                static_cast<size_t>(span) * element, static_cast<char*>(flat.data_ptr()));
+    return widened(flat.as_strided(value.shape, value.stride, 0));
 }
 
 /// The dictionary with most tensors: the root, or one level down ("model", "state_dict").
@@ -76,13 +94,6 @@ const Pickled* weightsIn(const Pickled& root) {
     }
     TORCH_CHECK(tensors(*best) > 0, "the file holds no tensors by name");
     return best;
-}
-
-const ZipMember& memberOf(const std::vector<ZipMember>& members, const std::string& name) {
-    const auto found = std::find_if(members.begin(), members.end(),
-                                    [&](const ZipMember& member) { return member.name == name; });
-    TORCH_CHECK(found != members.end(), "the archive lacks ", name);
-    return *found;
 }
 
 std::string readWhole(const std::string& path) {
@@ -119,12 +130,18 @@ NamedTensors readTorchZip(std::string_view bytes) {
     const std::string folder = index->name.substr(0, index->name.size() - tail.size());
     const std::string text = unpack(*index, uint64_t{256} << 20);
     const Pickle pickle = readPickle(text);
+    std::map<std::string, const ZipMember*> byName;
+    for (const auto& member : members)
+        byName[member.name] = &member;
+    Budget budget(bytes);
     NamedTensors tensors;
     for (const auto& [key, value] : weightsIn(*pickle.root)->map) {
         if (key->kind != Pickled::Kind::Text || value->kind != Pickled::Kind::Tensor) continue;
-        const auto& member = memberOf(members, folder + "/data/" + value->key);
+        const auto found = byName.find(folder + "/data/" + value->key);
+        TORCH_CHECK(found != byName.end(), "the archive lacks ", folder, "/data/", value->key);
+        const ZipMember& member = *found->second;
         TORCH_CHECK(!member.deflated, member.name, " is packed, which torch.save never does");
-        tensors[key->text] = fromStorage(*value, member.stored, key->text);
+        tensors[key->text] = fromStorage(*value, member.stored, key->text, budget);
     }
     return tensors;
 }
@@ -144,6 +161,7 @@ NamedTensors readSafetensors(std::string_view bytes) {
         {"I16", torch::kInt16},     {"I8", torch::kInt8},     {"U8", torch::kUInt8},
         {"BOOL", torch::kBool}};
     const auto data = bytes.substr(8 + length);
+    uint64_t used = 0;
     NamedTensors tensors;
     for (const auto& [name, entry] : header.items()) {
         if (name == "__metadata__") continue;
@@ -153,6 +171,8 @@ NamedTensors readSafetensors(std::string_view bytes) {
             const auto range = entry.at("data_offsets").get<std::vector<uint64_t>>();
             TORCH_CHECK(range.size() == 2 && range[0] <= range[1] && range[1] <= data.size(),
                         "safetensors: ", name, " lies outside the file");
+            used += range[1] - range[0];
+            TORCH_CHECK(used <= data.size(), "safetensors: ", name, " shares its data with others");
             tensors[name] = tensorFrom(data.substr(range[0], range[1] - range[0]), type->second,
                                        entry.at("shape").get<std::vector<int64_t>>(), name);
         } catch (const nlohmann::json::exception&) {

@@ -45,7 +45,18 @@ struct Grid {
     int64_t height, width;
 };
 
-Grid sourceGrid(int64_t tokens, const ImportOptions& options) {
+void agree(const char* what, int64_t said, int64_t found) {
+    TORCH_CHECK(said == 0 || said == found, "variant.yml says ", what, " is ", said, ", the tensors say ",
+                found);
+}
+
+Grid sourceGrid(int64_t tokens, const ImportOptions& options, int64_t patch) {
+    const auto& variant = options.variant;
+    if (variant.height && !options.sourceGridHeight) {
+        const Grid grid{variant.height / patch, variant.width / patch};
+        agree("the number of patches", grid.height * grid.width, tokens);
+        return grid;
+    }
     const auto side = options.sourceGridHeight
                           ? options.sourceGridHeight
                           : static_cast<int64_t>(std::llround(std::sqrt(static_cast<double>(tokens))));
@@ -64,17 +75,26 @@ SegmenterOptions optionsFor(const NamedTensors& tensors, const ImportOptions& op
                 "patches must be 16x16 or 8x8 over 3 channels");
     TORCH_CHECK(vit.dim >= 64 && vit.dim % 64 == 0 && vit.dim <= 4096, "tokens of ", vit.dim,
                 " values: expected a multiple of 64");
-    vit.heads = vit.dim / 64;
+    const auto& variant = options.variant;
+    vit.heads = variant.heads ? variant.heads : vit.dim / 64;
+    TORCH_CHECK(vit.dim % vit.heads == 0, "tokens of ", vit.dim, " values cannot have ", vit.heads, " heads");
     vit.depth = blocksUnder(tensors, "encoder.blocks.");
+    agree("d_model", variant.dim, vit.dim);
+    agree("n_layers", variant.depth, vit.depth);
+    agree("patch_size", variant.patch, vit.patch);
     TORCH_CHECK(vit.depth > 0 && vit.depth <= 128, "no transformer blocks in the file");
     vit.distilled = tensors.count("encoder.dist_token") != 0;
-    grid = sourceGrid(need(tensors, "encoder.pos_embed", 3).size(1) - vit.specialTokens(), options);
+    grid =
+        sourceGrid(need(tensors, "encoder.pos_embed", 3).size(1) - vit.specialTokens(), options, vit.patch);
     vit.height = options.height ? options.height : grid.height * vit.patch;
     vit.width = options.width ? options.width : grid.width * vit.patch;
     const bool linear = tensors.count("decoder.head.weight") != 0;
     const auto head = tensors.find(linear ? "decoder.head.weight" : "decoder.cls_emb");
     model.decoder = linear ? "linear" : "mask";
     model.classes = head == tensors.end() ? options.classes : head->second.size(linear ? 0 : 1);
+    if (head != tensors.end()) agree("n_cls", variant.classes, model.classes);
+    const auto& named = options.normalisation.empty() ? variant.normalisation : options.normalisation;
+    if (!named.empty()) model.normalisation = Normalisation::named(named);
     if (head != tensors.end() && !linear) model.decoderDepth = blocksUnder(tensors, "decoder.blocks.");
     return model;
 }

@@ -7,6 +7,7 @@
 
 #include "models/torch/files.hpp"
 #include "models/torch/segmenter.hpp"
+#include "models/torch/variant_yml.hpp"
 
 namespace mpm::models {
 
@@ -20,6 +21,8 @@ struct ImportOptions {
     int64_t height = 0, width = 0;  ///< of the model; 0: as in the file (a square grid)
     int64_t sourceGridHeight = 0;   ///< rows of the file's grid; 0: square
     int64_t classes = 11;           ///< where the file has no decoder
+    std::string normalisation;      ///< vit or deit; empty: what variant.yml says, else vit
+    Variant variant;                ///< of the variant.yml beside the file, where there is one
 };
 
 struct Imported {

@@ -76,10 +76,12 @@ torch::Tensor readNpy(std::string_view bytes, const std::string& name) {
 
 NamedTensors readNpz(std::string_view bytes) {
     NamedTensors tensors;
+    uint64_t left = (uint64_t{64} << 20) + 8 * bytes.size();  // a file of packed zeros could fill any machine
     for (const auto& member : listZip(bytes)) {
         std::string name = member.name;
         if (name.size() > 4 && name.compare(name.size() - 4, 4, ".npy") == 0) name.resize(name.size() - 4);
-        tensors[name] = readNpy(unpack(member, uint64_t{4} << 30), name);
+        tensors[name] = readNpy(unpack(member, left), name);
+        left -= member.size;
     }
     return tensors;
 }

@@ -1,9 +1,28 @@
 #include "models/torch/reducer.hpp"
 
+#include <algorithm>
+#include <limits>
+
 namespace mpm::models {
 
-/// Unit rows. Scaling by the largest magnitude first keeps squares inside the range of f32.
-static torch::Tensor unitRows(const torch::Tensor& tokens) {
+bool ReducerSettings::reduces() const {
+    TORCH_CHECK(method == "mpm" || method == "tome" || method == "algm" || method == "none", "reducer ",
+                method, ": expected mpm, tome, algm or none");
+    if (method == "mpm") return !schedule.empty();
+    return method == "algm" || (method == "tome" && edges > 0);
+}
+
+bool ReducerSettings::actsBefore(int64_t block) const {
+    return method == "mpm" && std::find(schedule.begin(), schedule.end(), block) != schedule.end();
+}
+
+bool ReducerSettings::actsInside(int64_t block, int64_t depth) const {
+    if (method == "tome") return true;
+    return method == "algm" && (block == 0 || (depth >= 5 && block == (depth >= 24 ? 6 : 4)));
+}
+
+torch::Tensor unitRows(const torch::Tensor& tokens) {
+    // Scaling by the largest magnitude first keeps squares inside the range of f32.
     const auto peak = std::get<0>(tokens.abs().max(1, true));
     const auto scaled = tokens / torch::where(peak > 0, peak, torch::ones_like(peak));
     const auto norm = scaled.pow(2).sum(1, true).sqrt();
@@ -50,14 +69,19 @@ torch::Tensor mutualPairMap(const torch::Tensor& tokens) {
     return map;
 }
 
-torch::Tensor clusterMeans(const torch::Tensor& tokens, const torch::Tensor& map) {
+torch::Tensor clusterSizes(const torch::Tensor& sizes, const torch::Tensor& map) {
     const int64_t clusters = map.numel() ? map.max().item<int64_t>() + 1 : 0;
+    return torch::zeros({clusters}, sizes.options()).index_add(0, map.to(sizes.device()), sizes);
+}
+
+torch::Tensor clusterMeans(const torch::Tensor& tokens, const torch::Tensor& map,
+                           const torch::Tensor& sizes) {
     const auto ids = map.to(tokens.device());
-    const auto sizes = torch::zeros({clusters}, tokens.options())
-                           .index_add(0, ids, torch::ones({map.numel()}, tokens.options()));
+    const auto weights = sizes.defined() ? sizes : torch::ones({map.numel()}, tokens.options());
+    const auto sums = clusterSizes(weights, ids);
     // Members are divided before they are added, so that a mean never leaves the range of its members.
-    const auto shares = tokens / sizes.index_select(0, ids).unsqueeze(1);
-    return torch::zeros({clusters, tokens.size(1)}, tokens.options()).index_add(0, ids, shares);
+    const auto shares = tokens * (weights / sums.index_select(0, ids)).unsqueeze(1);
+    return torch::zeros({sums.numel(), tokens.size(1)}, tokens.options()).index_add(0, ids, shares);
 }
 
 }  // namespace mpm::models

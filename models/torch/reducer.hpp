@@ -1,5 +1,5 @@
-// Token reduction between transformer blocks, written straight from the definition in plain tensor
-// operations: the oracle that faster implementations are held against.
+// Token reduction in transformer blocks, written straight from the definitions in plain tensor operations:
+// the oracle that faster implementations are held against, and what training with merging on goes through.
 #pragma once
 
 #include <string>
@@ -10,8 +10,16 @@
 namespace mpm::models {
 
 struct ReducerSettings {
-    std::string method = "mpm";     ///< mpm or none
-    std::vector<int64_t> schedule;  ///< 0-based blocks to merge before, rising; {} keeps all tokens
+    std::string method = "mpm";     ///< mpm, tome, algm or none
+    std::vector<int64_t> schedule;  ///< of mpm: 0-based blocks to merge before, rising; {} keeps all tokens
+    int64_t edges = 13;             ///< of tome: tokens that leave in each block
+    double threshold = 0.88;        ///< of algm: mean similarity from which a window merges whole
+
+    /// Whether any block of an encoder that deep reduces anything; throws on an unknown method.
+    bool reduces() const;
+    /// mpm acts on a block's input, tome and algm between its attention and its MLP.
+    bool actsBefore(int64_t block) const;
+    bool actsInside(int64_t block, int64_t depth) const;
 };
 
 /// What happened to one image.
@@ -24,7 +32,25 @@ struct MergeTrace {
 /// ids by a left-to-right scan over representatives.
 torch::Tensor mutualPairMap(const torch::Tensor& tokens);
 
-/// Plain mean of the rows [N, D] of each cluster, [M, D]. Differentiable.
-torch::Tensor clusterMeans(const torch::Tensor& tokens, const torch::Tensor& map);
+/// ToMe: rows at even positions (special tokens counted) look for the most similar one at an odd position,
+/// the `edges` best pairs merge. Rows that stay come first, then the odd ones, as ToMe orders them.
+torch::Tensor alternatingMap(const torch::Tensor& metric, int64_t special, int64_t edges);
+
+/// ALGM's second step: the same pairs, as many as reach mean + deviation / block number (from one).
+torch::Tensor alternatingMap(const torch::Tensor& metric, int64_t special, double deviations);
+
+/// ALGM's first step: 2x2 windows of the grid whose mean pairwise cosine is at least `threshold` merge whole,
+/// the most similar first.
+torch::Tensor windowMap(const torch::Tensor& tokens, int64_t gridHeight, int64_t gridWidth, double threshold);
+
+/// Mean of the rows [N, D] of each cluster, [M, D], weighted by `sizes` [N] where given. Differentiable.
+torch::Tensor clusterMeans(const torch::Tensor& tokens, const torch::Tensor& map,
+                           const torch::Tensor& sizes = {});
+
+/// Sum of `sizes` [N] over each cluster.
+torch::Tensor clusterSizes(const torch::Tensor& sizes, const torch::Tensor& map);
+
+/// Rows of length one; a row of zeros stays zero.
+torch::Tensor unitRows(const torch::Tensor& tokens);
 
 }  // namespace mpm::models

@@ -29,13 +29,26 @@ SegmenterOptions SegmenterOptions::variant(const std::string& name) {
                 ": expected vit-tiny, vit-small, vit-base or vit-large, then /16 or /8");
 }
 
+Normalisation Normalisation::named(const std::string& name) {
+    if (name == "vit") return {};
+    TORCH_CHECK(name == "deit", "normalisation ", name, ": expected vit or deit");
+    return {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
+}
+
 std::string SegmenterOptions::toJson() const {
-    return nlohmann::json{{"height", vit.height},         {"width", vit.width},
-                          {"patch", vit.patch},           {"dim", vit.dim},
-                          {"depth", vit.depth},           {"heads", vit.heads},
-                          {"drop_path", vit.dropPath},    {"distilled", vit.distilled},
-                          {"classes", classes},           {"decoder", decoder},
-                          {"decoder_depth", decoderDepth}}
+    return nlohmann::json{{"height", vit.height},
+                          {"width", vit.width},
+                          {"patch", vit.patch},
+                          {"dim", vit.dim},
+                          {"depth", vit.depth},
+                          {"heads", vit.heads},
+                          {"drop_path", vit.dropPath},
+                          {"distilled", vit.distilled},
+                          {"classes", classes},
+                          {"decoder", decoder},
+                          {"decoder_depth", decoderDepth},
+                          {"mean", normalisation.mean},
+                          {"std", normalisation.deviation}}
         .dump();
 }
 
@@ -53,6 +66,9 @@ SegmenterOptions SegmenterOptions::fromJson(const std::string& text) {
     options.classes = json.at("classes");
     options.decoder = json.at("decoder");
     options.decoderDepth = json.at("decoder_depth");
+    const Normalisation usual;  // what files of before this had a name for it were made with
+    options.normalisation.mean = json.value("mean", usual.mean);
+    options.normalisation.deviation = json.value("std", usual.deviation);
     return options;
 }
 

@@ -1,6 +1,7 @@
 // Segmenter: a vision transformer and a mask decoder.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 
@@ -9,8 +10,17 @@
 
 namespace mpm::models {
 
+/// Of pictures, RGB on values of 0..1.
+struct Normalisation {
+    std::array<double, 3> mean{0.5, 0.5, 0.5}, deviation{0.5, 0.5, 0.5};
+
+    /// vit (0.5 throughout) or deit (those of ImageNet), as Segmenter names them.
+    static Normalisation named(const std::string& name);
+};
+
 struct SegmenterOptions {
     VitOptions vit;
+    Normalisation normalisation;
     int64_t classes = 11;
     std::string decoder = "mask";  ///< mask (Mask Transformer) or linear
     int64_t decoderDepth = 2;

@@ -67,10 +67,16 @@ std::vector<cv::Mat> picturesOf(const std::vector<pipeline::Sample>& samples) {
     return pictures;
 }
 
+BatchSource::Options withNormalisation(const TrainOptions& options) {
+    auto data = options.data;
+    data.normalisation = options.model.normalisation;
+    return data;
+}
+
 Trainer::Trainer(const TrainOptions& options, const TrainData& data)
     : m_options(options),
       m_data(data),
-      m_source(data.train, data.ignored, options.data),
+      m_source(data.train, data.ignored, withNormalisation(options)),
       m_device(torch::cuda::is_available() ? torch::kCUDA : torch::kCPU),
       m_computeType(options.mixed ? ComputeType::fastest(m_device) : torch::kFloat32),
       m_model((torch::manual_seed(options.data.seed), options.model)),
@@ -79,6 +85,7 @@ Trainer::Trainer(const TrainOptions& options, const TrainData& data)
     if (!data.train.empty()) initialisePatchFilters(m_model, picturesOf(data.train), options.data.seed);
     if (!options.from.empty()) copyWeights(m_model, loadModel(options.from));
     copyWeights(m_mean, m_model);
+    m_model->encoder->setReducer(options.reducer);
     m_model->to(m_device);
     m_mean->to(m_device);
     m_mean->eval();

@@ -19,6 +19,7 @@ struct TrainOptions {
     double minutes = 0;  ///< the rate falls with time spent instead of steps, and ends then; 0: with steps
     std::string from;    ///< weights to start from; empty: nothing
     OptimiserOptions optimiser;
+    ReducerSettings reducer;   ///< reduces tokens while training; validation keeps all of them
     double meanDecay = 0.998;  ///< of the running mean of the weights
     double classPower = 0.5;   ///< 0 weighs all classes alike
     double classLimit = 6.0;

@@ -13,14 +13,18 @@ VitAttentionImpl::VitAttentionImpl(int64_t dim, int64_t heads) : m_heads(heads) 
     proj = register_module("proj", torch::nn::Linear(dim, dim));
 }
 
-torch::Tensor VitAttentionImpl::forward(const torch::Tensor& x) {
+torch::Tensor VitAttentionImpl::forward(const torch::Tensor& x, const torch::Tensor& keyBias,
+                                        torch::Tensor* keys) {
     const auto batch = x.size(0), tokens = x.size(1), dim = x.size(2), head = dim / m_heads;
     const auto parts = mixedLinear(x, qkv->weight, qkv->bias)
                            .reshape({batch, tokens, 3, m_heads, head})
                            .permute({2, 0, 3, 1, 4});
     const auto query = parts[0] * (1.0 / std::sqrt(static_cast<double>(head)));
-    const auto weights = torch::matmul(query, parts[1].transpose(-2, -1)).softmax(-1);
-    const auto mixed = torch::matmul(weights, parts[2]).transpose(1, 2).reshape({batch, tokens, dim});
+    auto logits = torch::matmul(query, parts[1].transpose(-2, -1));
+    if (keyBias.defined()) logits = logits + keyBias.to(logits.scalar_type());
+    if (keys) *keys = parts[1].to(torch::kFloat32).mean(1);
+    const auto mixed =
+        torch::matmul(logits.softmax(-1), parts[2]).transpose(1, 2).reshape({batch, tokens, dim});
     return mixedLinear(mixed, proj->weight, proj->bias);
 }
 
@@ -61,8 +65,12 @@ torch::Tensor VitBlockImpl::dropPath(const torch::Tensor& branch) const {
     return full * mask.to(full.device());
 }
 
-torch::Tensor VitBlockImpl::forward(torch::Tensor x) {
-    x = x + dropPath(attn(norm1(x)));
+torch::Tensor VitBlockImpl::attend(const torch::Tensor& x, const torch::Tensor& keyBias,
+                                   torch::Tensor* keys) {
+    return x + dropPath(attn(norm1(x), keyBias, keys));
+}
+
+torch::Tensor VitBlockImpl::think(const torch::Tensor& x) {
     return x + dropPath(mlp(norm2(x)));
 }
 
@@ -105,37 +113,68 @@ torch::Tensor VisionTransformerImpl::forward(const torch::Tensor& pictures) {
     if (m_options.distilled) rows.push_back(distToken.expand({batch, -1, -1}));
     rows.push_back(patchEmbed(pictures));
     auto x = torch::cat(rows, 1) + positionsFor(pictures.size(2) / patch, pictures.size(3) / patch);
-    m_traces.clear();
-    if (m_reducer.method == "none" || m_reducer.schedule.empty()) {
+    if (!m_reducer.reduces()) {
+        if (!is_training()) m_traces.clear();
         for (const auto& block : *blocks)
             x = block->as<VitBlockImpl>()->forward(x);
         return norm(x);
     }
     std::vector<torch::Tensor> images;  // counts differ from image to image, so each runs alone
+    std::vector<MergeTrace> traces(static_cast<size_t>(batch));
     for (int64_t b = 0; b < batch; ++b)
-        images.push_back(runMerged(x.narrow(0, b, 1)));
+        images.push_back(runReduced(x.narrow(0, b, 1), pictures.size(2) / patch, pictures.size(3) / patch,
+                                    traces[static_cast<size_t>(b)]));
+    if (!is_training()) m_traces = std::move(traces);  // parts of a training step share this module
     return norm(torch::cat(images, 0));
 }
 
-torch::Tensor VisionTransformerImpl::runMerged(const torch::Tensor& tokens) {
-    TORCH_CHECK(m_reducer.method == "mpm", "unknown reducer ", m_reducer.method);
-    const auto special = m_options.specialTokens();
-    const auto& schedule = m_reducer.schedule;
-    auto x = tokens;
-    MergeTrace trace{torch::arange(tokens.size(1) - special), {}};
-    for (int64_t i = 0; i < m_options.depth; ++i) {
-        if (std::find(schedule.begin(), schedule.end(), i) != schedule.end()) {
-            const auto image = x[0].narrow(0, special, x.size(1) - special);
-            const auto map = mutualPairMap(image);
-            x = torch::cat({x[0].narrow(0, 0, special), clusterMeans(image, map)}, 0).unsqueeze(0);
-            trace.map = map.index_select(0, trace.map);
-        }
-        trace.tokens.push_back(x.size(1) - special);
-        x = blocks[i]->as<VitBlockImpl>()->forward(x);
+/// One image on its way through the blocks.
+struct VisionTransformerImpl::Reduced {
+    torch::Tensor x;      ///< [1, special + M, D]
+    torch::Tensor sizes;  ///< [M], tokens of the picture that each row stands for
+    torch::Tensor map;    ///< from the picture's tokens to these rows
+    int64_t special, gridHeight, gridWidth;
+
+    torch::Tensor image() const { return x[0].narrow(0, special, x.size(1) - special); }
+
+    void merge(const torch::Tensor& step, bool bySize) {
+        const auto means = clusterMeans(image(), step, bySize ? sizes : torch::Tensor());
+        x = torch::cat({x[0].narrow(0, 0, special), means}, 0).unsqueeze(0);
+        sizes = clusterSizes(sizes, step);
+        map = step.index_select(0, map);
     }
-    m_traces.push_back(trace);
-    const auto gather = torch::cat({torch::arange(special), trace.map + special}).to(x.device());
-    return x.index_select(1, gather);
+};
+
+torch::Tensor VisionTransformerImpl::reduceInside(Reduced& state, VitBlockImpl& block, int64_t number) const {
+    const auto special = state.special;
+    const bool tome = m_reducer.method == "tome";
+    torch::Tensor keys, bias;
+    if (tome) bias = torch::cat({torch::zeros({special}, state.sizes.options()), state.sizes.log()});
+    state.x = block.attend(state.x, bias, &keys);
+    if (tome)
+        state.merge(alternatingMap(keys[0].slice(0, special), special, m_reducer.edges), true);
+    else if (number == 0)
+        state.merge(windowMap(state.image(), state.gridHeight, state.gridWidth, m_reducer.threshold), true);
+    else
+        state.merge(alternatingMap(state.image(), special, 1.0 / static_cast<double>(number + 1)), true);
+    return block.think(state.x);
+}
+
+torch::Tensor VisionTransformerImpl::runReduced(const torch::Tensor& tokens, int64_t gridHeight,
+                                                int64_t gridWidth, MergeTrace& trace) const {
+    const auto special = m_options.specialTokens(), count = tokens.size(1) - special;
+    Reduced state{tokens,   torch::ones({count}, tokens.options()), torch::arange(count), special, gridHeight,
+                  gridWidth};
+    for (int64_t i = 0; i < m_options.depth; ++i) {
+        auto& block = *(*blocks)[static_cast<size_t>(i)]->as<VitBlockImpl>();
+        if (m_reducer.actsBefore(i)) state.merge(mutualPairMap(state.image()), false);
+        trace.tokens.push_back(state.x.size(1) - special);
+        state.x =
+            m_reducer.actsInside(i, m_options.depth) ? reduceInside(state, block, i) : block.forward(state.x);
+    }
+    trace.map = state.map;
+    const auto gather = torch::cat({torch::arange(special), state.map + special}).to(tokens.device());
+    return state.x.index_select(1, gather);
 }
 
 torch::Tensor resizePositions(const torch::Tensor& positions, int64_t special, int64_t fromHeight,

@@ -25,7 +25,9 @@ struct VitOptions {
 class VitAttentionImpl : public torch::nn::Module {
 public:
     VitAttentionImpl(int64_t dim, int64_t heads);
-    torch::Tensor forward(const torch::Tensor& x);
+    /// `keyBias` [N] joins the logits of each key; `keys` takes their mean over heads, [B, N, head].
+    torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& keyBias = {},
+                          torch::Tensor* keys = nullptr);
 
     torch::nn::Linear qkv{nullptr}, proj{nullptr};
 
@@ -46,7 +48,12 @@ TORCH_MODULE(VitMlp);
 class VitBlockImpl : public torch::nn::Module {
 public:
     VitBlockImpl(int64_t dim, int64_t heads, double dropPath);
-    torch::Tensor forward(torch::Tensor x);
+    torch::Tensor forward(const torch::Tensor& x) { return think(attend(x)); }
+
+    /// The two halves, for what acts between them.
+    torch::Tensor attend(const torch::Tensor& x, const torch::Tensor& keyBias = {},
+                         torch::Tensor* keys = nullptr);
+    torch::Tensor think(const torch::Tensor& x);
 
     torch::nn::LayerNorm norm1{nullptr}, norm2{nullptr};
     VitAttention attn{nullptr};
@@ -76,7 +83,7 @@ public:
     torch::Tensor forward(const torch::Tensor& pictures);
 
     void setReducer(const ReducerSettings& settings) { m_reducer = settings; }
-    /// Of the last forward that merged: by image.
+    /// Of the last forward that merged and was not training: by image.
     const std::vector<MergeTrace>& traces() const { return m_traces; }
 
     const VitOptions& options() const { return m_options; }
@@ -87,7 +94,10 @@ public:
     torch::nn::LayerNorm norm{nullptr};
 
 private:
-    torch::Tensor runMerged(const torch::Tensor& tokens);
+    struct Reduced;
+    torch::Tensor runReduced(const torch::Tensor& tokens, int64_t gridHeight, int64_t gridWidth,
+                             MergeTrace& trace) const;
+    torch::Tensor reduceInside(Reduced& state, VitBlockImpl& block, int64_t number) const;
     torch::Tensor positionsFor(int64_t gridHeight, int64_t gridWidth) const;
 
     VitOptions m_options;

@@ -1,10 +1,13 @@
 #include "models/torch/export_onnx.hpp"
 
 #include <filesystem>
+#include <limits>
 
 #include <unistd.h>
 
 #include <gtest/gtest.h>
+#include <mpm/mpm.hpp>
+#include <opencv2/dnn.hpp>
 
 #include "tests/models/torch/small_model.hpp"
 
@@ -30,30 +33,89 @@ TEST_P(ExportTest, OpenCvComputesWhatLibTorchComputes) {
     auto model = smallModel(options, 7);
     const auto path = std::filesystem::temp_directory_path() /
                       ("mpm_export_" + std::string(c.name) + std::to_string(getpid()) + ".onnx");
-    exportOnnx(model, mpm::pipeline::camvidClasses(), path.string());
+    EXPECT_LE(exportStandard(model, mpm::pipeline::camvidClasses(), path.string()), 1e-4);
     for (uint64_t seed : {1, 2, 3})
         EXPECT_LE(exportDifference(model, path.string(), seed), 1e-4);
     std::filesystem::remove(path);
 }
 
-INSTANTIATE_TEST_SUITE_P(Segmenters, ExportTest,
-                         testing::Values(Case{"mask", "mask", false, 16, 64, 96},
-                                         Case{"mask_distilled", "mask", true, 16, 96, 64},
-                                         Case{"mask_patch8", "mask", false, 8, 64, 48},
-                                         Case{"linear", "linear", false, 16, 80, 64},
-                                         Case{"linear_distilled", "linear", true, 16, 64, 96},
-                                         Case{"linear_patch8", "linear", false, 8, 64, 80}),
-                         [](const auto& one) { return one.param.name; });
+const auto kCases = testing::Values(
+    Case{"mask", "mask", false, 16, 64, 96}, Case{"mask_distilled", "mask", true, 16, 96, 64},
+    Case{"mask_patch8", "mask", false, 8, 64, 48}, Case{"linear", "linear", false, 16, 80, 64},
+    Case{"linear_distilled", "linear", true, 16, 64, 96}, Case{"linear_patch8", "linear", false, 8, 64, 80});
 
-TEST(Export, TheFusedFormOfAMaskTransformerComputesWhatLibTorchComputes) {
-    auto options = smallOptions(96, 160, 11);
+INSTANTIATE_TEST_SUITE_P(Segmenters, ExportTest, kCases, [](const auto& one) { return one.param.name; });
+
+/// What a reducer of ours leaves of a picture must be what the encoder in the file leaves of it.
+struct Peer {
+    const char* inFile;
+    ReducerSettings here;
+};
+
+std::vector<Peer> peers() {
+    std::vector<Peer> all(4);
+    all[0] = {"tome:r=3", {"tome", {}, 3}};
+    all[1] = {"tome:r=1", {"tome", {}, 1}};
+    all[2] = {"algm:tau=.3", {"algm", {}, 0, 0.3}};
+    all[3] = {"algm:tau=.95", {"algm", {}, 0, 0.95}};
+    return all;
+}
+
+cv::Mat blobOf(const torch::Tensor& tensor) {
+    std::vector<int> shape(tensor.sizes().begin(), tensor.sizes().end());
+    return cv::Mat(shape, CV_32F, tensor.data_ptr()).clone();
+}
+
+void expectSameMap(const mpm::ImageReport& there, const MergeTrace& here, const char* name) {
+    const auto map = here.map.to(torch::kInt32).contiguous();
+    const cv::Mat expected(1, static_cast<int>(map.numel()), CV_32S, map.data_ptr());
+    EXPECT_EQ(cv::norm(there.map, expected, cv::NORM_INF), 0) << name;
+}
+
+class FusedExportTest : public ExportTest {};
+
+TEST_P(FusedExportTest, EveryReducerDoesWhatLibTorchDoes) {
+    const Case& c = GetParam();
+    auto options = smallOptions(c.height, c.width, 11);
+    options.decoder = c.decoder;
+    options.vit.distilled = c.distilled;
+    options.vit.patch = c.patch;
     options.vit.depth = 6;
     auto model = smallModel(options, 7);
-    const auto path =
-        std::filesystem::temp_directory_path() / ("mpm_fused" + std::to_string(getpid()) + ".onnx");
-    EXPECT_NO_THROW(exportFused(model, mpm::pipeline::camvidClasses(), {2, 5}, path.string()));
-    EXPECT_TRUE(std::filesystem::exists(path));
+    const auto path = std::filesystem::temp_directory_path() /
+                      ("mpm_fused_" + std::string(c.name) + std::to_string(getpid()) + ".onnx");
+    EXPECT_LE(exportFused(model, mpm::pipeline::camvidClasses(), {2, 5}, path.string()), 1e-4);
+    cv::dnn::Net net = cv::dnn::readNetFromONNX(path.string());
+    auto encoder = mpm::encoder(net);
+    torch::NoGradGuard noGrad;
+    const auto picture = torch::randn({1, 3, c.height, c.width});
+    for (const Peer& peer : peers()) {
+        encoder.setMethod(peer.inFile);
+        model->encoder->setReducer(peer.here);
+        const auto expected = model->forward(picture).contiguous();
+        net.setInput(blobOf(picture));
+        const cv::Mat logits = net.forward();
+        EXPECT_LE(cv::norm(logits, blobOf(expected), cv::NORM_INF), 1e-4) << peer.inFile;
+        expectSameMap(encoder.report().images.at(0), model->encoder->traces().at(0), peer.inFile);
+        EXPECT_LT(model->encoder->traces()[0].tokens.back(), c.height * c.width / c.patch / c.patch)
+            << peer.inFile;
+    }
     std::filesystem::remove(path);
+}
+
+INSTANTIATE_TEST_SUITE_P(Segmenters, FusedExportTest, kCases, [](const auto& one) { return one.param.name; });
+
+TEST(Export, LeavesNoFileOfAModelThatIsWrong) {
+    auto model = smallModel(smallOptions(32, 48, 11), 3);
+    torch::NoGradGuard noGrad;
+    model->encoder->blocks[1]->as<VitBlockImpl>()->norm1->weight.fill_(
+        std::numeric_limits<float>::quiet_NaN());
+    const auto folder = std::filesystem::temp_directory_path() / ("mpm_refused" + std::to_string(getpid()));
+    std::filesystem::create_directories(folder);
+    EXPECT_ANY_THROW(exportStandard(model, mpm::pipeline::camvidClasses(), (folder / "a.onnx").string()));
+    EXPECT_ANY_THROW(exportFused(model, mpm::pipeline::camvidClasses(), {1}, (folder / "b.onnx").string()));
+    EXPECT_TRUE(std::filesystem::is_empty(folder));
+    std::filesystem::remove_all(folder);
 }
 
 TEST(Export, RefusesAnotherNumberOfClasses) {

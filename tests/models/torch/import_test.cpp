@@ -281,4 +281,68 @@ numpy.savez_compressed(sys.argv[1] + ".npz", **{"Transformer/a": a, "f": numpy.a
     survivesDamage(std::string(std::istreambuf_iterator<char>(file), {}), readNpz);
 }
 
+TEST_F(PythonTest, TorchFilesThatWouldFillTheMemoryAreRefused) {
+    run("import torch, sys, collections", R"(
+class Negative:
+    def __reduce__(self):
+        return torch._utils._rebuild_tensor_v2, (torch.ones(8).storage(), 0, (-4,), (1,), False, collections.OrderedDict())
+class Backward:
+    def __reduce__(self):
+        return torch._utils._rebuild_tensor_v2, (torch.ones(8).storage(), 7, (4,), (-1,), False, collections.OrderedDict())
+one = torch.ones(1 << 20)
+for name, state in {"expanded": {"a": torch.zeros(1).expand(1 << 33)},
+                    "shared": {str(i): one for i in range(5000)},
+                    "negative": {"a": Negative()}, "backward": {"a": Backward()},
+                    "past": {"a": torch.ones(4), "b": 1}}.items():
+    torch.save(state, sys.argv[1] + "." + name)
+open(sys.argv[1], "w").close()
+)");
+    if (!m_ran) return;
+    for (const char* name : {".expanded", ".shared", ".negative", ".backward"}) {
+        EXPECT_ANY_THROW(readTensors(m_path.string() + name)) << name;
+        fs::remove(m_path.string() + name);
+    }
+    EXPECT_EQ(readTensors(m_path.string() + ".past").size(), 1u);
+    fs::remove(m_path.string() + ".past");
+}
+
+TEST_F(PythonTest, ArchivesOfPackedZerosAreRefused) {
+    run("import numpy, sys", R"(
+numpy.savez_compressed(sys.argv[1] + ".npz", a=numpy.zeros(1 << 25, numpy.float32))
+)");
+    if (!m_ran) return;
+    ASSERT_LT(fs::file_size(m_path.string() + ".npz"), 1u << 20);
+    EXPECT_ANY_THROW(readTensors(m_path.string() + ".npz"));
+}
+
+TEST(Import, SafetensorsThatShareTheirDataAreRefused) {
+    const std::string entry = R"({"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]},)"
+                              R"("b":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}})";
+    std::string length(8, '\0');
+    length[0] = static_cast<char>(entry.size());
+    EXPECT_ANY_THROW(readSafetensors(length + entry + std::string(16, 'x')));
+}
+
+TEST(Import, VariantsThatContradictOrAreNoneAreRefused) {
+    auto model = smallModel(importable(), 8);
+    ImportOptions options;
+    options.variant.depth = 4;
+    EXPECT_ANY_THROW(importWeights(stateOf(model), options));
+    options.variant = {};
+    options.variant.heads = 3;
+    EXPECT_ANY_THROW(importWeights(stateOf(model), options)) << "128 values do not go to 3 heads";
+    const auto path = fs::temp_directory_path() / ("mpm_variant_" + std::to_string(getpid()));
+    for (const char* text :
+         {"", "[1, 2]", "net_kwargs: 3", "net_kwargs: {n_heads: -1}", "net_kwargs: {n_heads: 9999999999}",
+          "net_kwargs: {n_heads: [}", "net_kwargs: {image_size: [1, 2, 3]}", "net_kwargs: {d_model: many}"}) {
+        std::ofstream(path) << text;
+        EXPECT_ANY_THROW(readVariant(path.string())) << text;
+    }
+    std::ofstream(path) << "net_kwargs: " << std::string(60000, '[');
+    EXPECT_ANY_THROW(readVariant(path.string())) << "deep";
+    std::ofstream(path) << "net_kwargs: {n_heads: 3} #" << std::string(70000, ' ');
+    EXPECT_ANY_THROW(readVariant(path.string())) << "long";
+    fs::remove(path);
+}
+
 }  // namespace

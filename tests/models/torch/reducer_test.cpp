@@ -67,4 +67,54 @@ TEST(Reducer, MeansArePlainAndDoNotOverflow) {
     EXPECT_TRUE(torch::allclose(means, torch::tensor({{3e38f, 3.0f}, {1.0f, 1.0f}})));
 }
 
+Map valuesOf(const torch::Tensor& map) {
+    return {map.data_ptr<int64_t>(), map.data_ptr<int64_t>() + map.numel()};
+}
+
+TEST(Reducer, EvenPositionsLookForOddOnes) {
+    // With one special token in front, rows 1 and 3 stand at even positions. Row 1 is nearest to row 2, row 3
+    // to row 4.
+    const auto tokens =
+        torch::tensor({{1.0f, 0.0f}, {0.1f, 1.0f}, {0.0f, 1.0f}, {-1.0f, 0.0f}, {-1.0f, 0.3f}});
+    EXPECT_EQ(valuesOf(alternatingMap(tokens, 1, int64_t{1})), (Map{1, 2, 2, 0, 3}));
+    EXPECT_EQ(valuesOf(alternatingMap(tokens, 1, int64_t{2})), (Map{0, 1, 1, 2, 2}));
+    EXPECT_EQ(valuesOf(alternatingMap(tokens, 1, int64_t{0})), (Map{2, 0, 3, 1, 4}));
+    // Two special tokens: rows 0, 2 and 4 are the even ones.
+    EXPECT_EQ(valuesOf(alternatingMap(tokens, 2, int64_t{1})), (Map{0, 2, 2, 3, 1}));
+}
+
+TEST(Reducer, ThresholdFollowsTheSimilarities) {
+    // Similarities of the sources, rows 1 and 3: 0 and 1; mean 0.5, deviation 0.71.
+    const auto tokens = torch::tensor({{1.0f, 0.0f}, {0.0f, -1.0f}, {0.0f, 1.0f}, {1.0f, 0.0f}});
+    EXPECT_EQ(valuesOf(alternatingMap(tokens, 1, 0.5)).size(), 4u);
+    EXPECT_EQ(alternatingMap(tokens, 1, 0.5).max().item<int64_t>(), 2);
+    EXPECT_EQ(alternatingMap(tokens, 1, 1.0).max().item<int64_t>(), 3);
+    EXPECT_EQ(alternatingMap(tokens, 1, -1.0).max().item<int64_t>(), 1);
+}
+
+TEST(Reducer, WindowsMergeWholeTheMostSimilarFirst) {
+    // Two windows side by side: the left one half alike, the right one all alike; a third column stays
+    // single.
+    auto grid = torch::zeros({2, 5, 2});
+    grid.select(2, 0).fill_(1);
+    grid[0][0][1] = 1;
+    const auto tokens = grid.reshape({10, 2});
+    EXPECT_EQ(valuesOf(windowMap(tokens, 2, 5, 0.5)), (Map{1, 1, 0, 0, 2, 1, 1, 0, 0, 3}));
+    EXPECT_EQ(valuesOf(windowMap(tokens, 2, 5, 0.99)), (Map{1, 2, 0, 0, 3, 4, 5, 0, 0, 6}));
+    EXPECT_EQ(windowMap(tokens, 2, 5, 1.1).max().item<int64_t>(), 9);
+}
+
+TEST(Reducer, MeansAreWeighedBySizeWhereGiven) {
+    const auto tokens = torch::tensor({{1.0f, 0.0f}, {5.0f, 4.0f}, {2.0f, 2.0f}});
+    const auto map = torch::tensor({0, 0, 1}, torch::kInt64), sizes = torch::tensor({3.0f, 1.0f, 2.0f});
+    EXPECT_TRUE(
+        torch::allclose(clusterMeans(tokens, map, sizes), torch::tensor({{2.0f, 1.0f}, {2.0f, 2.0f}})));
+    EXPECT_TRUE(torch::equal(clusterSizes(sizes, map), torch::tensor({4.0f, 2.0f})));
+}
+
+TEST(Reducer, UnknownMethodsAreRefused) {
+    EXPECT_ANY_THROW((ReducerSettings{"atom", {}}.reduces()));
+    EXPECT_FALSE((ReducerSettings{"mpm", {}}.reduces()));
+}
+
 }  // namespace

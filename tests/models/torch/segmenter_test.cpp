@@ -102,17 +102,54 @@ TEST(Segmenter, TokensOfOneClusterComeBackEqual) {
     const auto map = model->encoder->traces()[0].map;
     for (int64_t i = 0; i < map.numel(); ++i) {
         for (int64_t j = 0; j < i; ++j) {
-            if (map[i].item<int64_t>() == map[j].item<int64_t>())
-                EXPECT_TRUE(torch::equal(tokens[i + 1], tokens[j + 1]));
+            if (map[i].item<int64_t>() != map[j].item<int64_t>()) continue;
+            EXPECT_TRUE(torch::equal(tokens[i + 1], tokens[j + 1]));
         }
     }
 }
 
 TEST(Segmenter, MergingIsDifferentiable) {
     auto model = smallModel(smallOptions(32, 48, 4), 5);
-    model->encoder->setReducer({"mpm", {1}});
-    model->masks(torch::randn({1, 3, 32, 48})).pow(2).sum().backward();
-    EXPECT_GT(model->encoder->patchEmbed->proj->weight.grad().abs().max().item<double>(), 0);
+    for (const ReducerSettings& reducer : {ReducerSettings{"mpm", {1}}, ReducerSettings{"tome", {}, 1},
+                                           ReducerSettings{"algm", {}, 0, -1.0}}) {
+        model->zero_grad();
+        model->encoder->setReducer(reducer);
+        model->masks(torch::randn({1, 3, 32, 48})).pow(2).sum().backward();
+        EXPECT_GT(model->encoder->patchEmbed->proj->weight.grad().abs().max().item<double>(), 0)
+            << reducer.method;
+    }
+}
+
+TEST(Segmenter, StochasticDepthLeavesOutBranchesOfWholePicturesWhileTraining) {
+    auto options = smallOptions(32, 32, 4);
+    options.vit.dropPath = 0.999;
+    VitBlock block(options.vit.dim, options.vit.heads, options.vit.dropPath);
+    const auto x = torch::randn({6, 5, options.vit.dim});
+    seedDropPath(1);
+    torch::NoGradGuard noGrad;
+    block->train();
+    EXPECT_TRUE(torch::equal(block(x), x));  // one in a thousand stays
+    block->eval();
+    EXPECT_FALSE(torch::allclose(block(x), x));
+    VitBlock half(options.vit.dim, options.vit.heads, 0.5);
+    half->train();
+    int64_t kept = 0;
+    for (int i = 0; i < 400; ++i) {
+        const auto out = half(x);
+        for (int64_t b = 0; b < 6; ++b)
+            kept += torch::equal(out[b], x[b]);
+    }
+    EXPECT_NEAR(static_cast<double>(kept) / 2400, 0.25, 0.04);  // both branches out
+}
+
+TEST(Segmenter, PatchEightHasFourTimesTheTokens) {
+    auto options = smallOptions(48, 64, 4);
+    options.vit.patch = 8;
+    options.vit.distilled = true;
+    auto model = smallModel(options, 2);
+    torch::NoGradGuard noGrad;
+    EXPECT_EQ(model->encoder(torch::randn({1, 3, 48, 64})).size(1), 48 + 2);
+    EXPECT_EQ(model->masks(torch::randn({1, 3, 48, 64})).sizes(), (std::vector<int64_t>{1, 4, 6, 8}));
 }
 
 TEST(Segmenter, PositionsGoToAnotherGrid) {
