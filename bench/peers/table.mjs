@@ -1,0 +1,208 @@
+// Every figure of docs/performance.md that needs no second OpenCV, in one run: our encoder beside ONNX Runtime on the
+// same exports, what merging keeps of its gain, the share of the machine's ceiling, a stream, memory, threads.
+//   node table.mjs BUILD_DIR WORK_DIR [ROUNDS=5] [SECTION...]      SECTION: peer gain ceiling stream memory threads
+// Markdown goes to standard output, WORK_DIR/results.json holds every number. WORK_DIR keeps models and node_modules.
+// Needs node, npm, python3-torch and a build with MPM_BUILD_BENCH.
+import { execFileSync, spawn } from "node:child_process";
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+const here = path.dirname(fileURLToPath(import.meta.url));
+const SECTIONS = ["peer", "gain", "ceiling", "stream", "memory", "threads"];
+const [buildDir, workDir, ...rest] = process.argv.slice(2);
+if (!workDir || rest.some((word) => !SECTIONS.includes(word) && !Number(word))) {
+  console.error(`usage: node table.mjs BUILD_DIR WORK_DIR [ROUNDS] [${SECTIONS.join("|")}...]`);
+  process.exit(2);
+}
+const rounds = Number(rest.find(Number) ?? 5);
+const sections = rest.filter((word) => SECTIONS.includes(word));
+const wanted = (section) => !sections.length || sections.includes(section);
+const programs = path.resolve(buildDir);
+const mpm = path.join(programs, "cli/mpm");
+fs.mkdirSync(workDir, { recursive: true });
+process.chdir(workDir);
+
+const THREADS = 2;
+const results = { rounds };
+
+// --- running programs ---
+
+const capture = (program, args, env = {}) =>
+  execFileSync(program, args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"], maxBuffer: 1 << 28,
+                                env: { ...process.env, ...env } });
+
+/** The file `name`, made by `make` unless a run before made it. */
+function once(name, make) {
+  if (!fs.existsSync(name)) make();
+  return name;
+}
+
+const exported = (name) =>
+  once(`${name}.onnx`, () => capture("/usr/bin/python3", [path.join(here, "make_models.py"), ".", name]));
+
+function converted(name, ...options) {
+  const file = [name, ...options.filter((word) => !word.startsWith("--")), "mpm.onnx"].join(".");
+  const output = name.startsWith("segmenter") ? ["--output", "labels"] : [];
+  return once(file, () => capture(mpm, ["convert", exported(name), file, ...output, ...options]));
+}
+
+/** Rows of one `mpm bench`: all tokens, then merged; the two take turns inside. */
+function bench(model, precision, { count = 10, batch = 1, threads = THREADS } = {}) {
+  capture(mpm, ["bench", model, "--compare", "none,mpm", "--precision", precision, "--rounds", `${count}`, "--batch",
+                `${batch}`, "--threads", `${threads}`, "--device", "cpu", "--json", "round.json"]);
+  return JSON.parse(fs.readFileSync("round.json", "utf8")).results;
+}
+
+const peer = (name) =>
+  JSON.parse(capture("node", [path.join(here, "onnxruntime.mjs"), exported(name), `${THREADS}`, "10"])).ms.median;
+
+// --- numbers and tables ---
+
+function quantile(values, share) {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];
+}
+const median = (values) => quantile(values, 0.5);
+const range = (values, digits) =>
+  `${median(values).toFixed(digits)} (${Math.min(...values).toFixed(digits)}-${Math.max(...values).toFixed(digits)})`;
+const row = (...cells) => console.log(`| ${cells.join(" | ")} |`);
+function table(title, ...heads) {
+  console.log(`\n${title}\n`);
+  row(...heads);
+  row(...heads.map(() => "---"));
+}
+const hasBf16 = /avx512_bf16|amx_bf16|\bbf16\b/.test(fs.readFileSync("/proc/cpuinfo", "utf8"));
+const precisions = hasBf16 ? ["f32", "bf16"] : ["f32"];
+
+/** What merging keeps of its gain: speed-up of the encoder over the ratio of the operations. */
+const kept = ([all, merged]) => all.encoder_ms / merged.encoder_ms / (all.gflops / merged.gflops);
+const share = ([, merged]) => (100 * (merged.merge_ms + merged.restore_ms)) / merged.encoder_ms;
+
+// --- sections ---
+
+function besideOnnxRuntime() {
+  if (!fs.existsSync("node_modules/onnxruntime-node"))
+    capture("npm", ["install", "--silent", "--ignore-scripts", "onnxruntime-node"]);
+  results.onnxruntime = JSON.parse(fs.readFileSync("node_modules/onnxruntime-node/package.json", "utf8")).version;
+  const ways = precisions.flatMap((precision) => [`all tokens, ${precision}`, `merged, ${precision}`]);
+  table(`Whole forward, 512x512, batch 1: ms and how many times as fast as ONNX Runtime ${results.onnxruntime} in f32 with all ` +
+        `tokens; median of ${rounds} rounds (least-most)`, "model", "ONNX Runtime", ...ways);
+  results.peer = {};
+  for (const name of ["vit-t", "vit-s", "vit-b", "segmenter-t"]) {
+    const model = converted(name);
+    const runs = [];
+    for (let round = 0; round < rounds; ++round) {
+      const theirs = peer(name);
+      runs.push({ theirs, ours: precisions.flatMap((precision) => bench(model, precision)) });
+    }
+    results.peer[name] = runs;
+    row(name, median(runs.map((run) => run.theirs)).toFixed(1), ...ways.map((_, way) => {
+      const ours = runs.map((run) => run.ours[way].ms.median);
+      return `${median(ours).toFixed(1)}, x ${range(runs.map((run, i) => run.theirs / ours[i]), 2)}`;
+    }));
+  }
+}
+
+function gainKept() {
+  table("What merging keeps: the encoder's speed-up over all tokens, divided by the ratio of the operations", "model",
+        "precision", "batch", "tokens left", "GFLOPs", "encoder, ms a picture", "speed-up", "kept",
+        "merge and restore, % of the encoder");
+  results.gain = [];
+  const cases = [["vit-t", 1], ["vit-s", 1], ["vit-b", 1], ["vit-t", 8], ["vit-s", 8], ["vit-b-8", 1]];
+  for (const [name, batch] of cases) {
+    const heavy = name.startsWith("vit-b");
+    const model = batch > 1 ? converted(name, "--batch", `${batch}`) : converted(name);
+    for (const precision of precisions) {
+      const runs = Array.from({ length: name === "vit-b-8" ? Math.min(rounds, 2) : rounds }, () =>
+        bench(model, precision, { batch, count: name === "vit-b-8" ? 2 : heavy || batch > 1 ? 4 : 10 }));
+      results.gain.push({ name, batch, precision, runs });
+      const [all, merged] = runs[0];
+      row(name, precision, batch, Math.round(merged.tokens.at(-1)), `${all.gflops.toFixed(1)} -> ${merged.gflops.toFixed(1)}`,
+          `${median(runs.map((run) => run[0].encoder_ms)).toFixed(1)} -> ${median(runs.map((run) => run[1].encoder_ms)).toFixed(1)}`,
+          median(runs.map(([a, m]) => a.encoder_ms / m.encoder_ms)).toFixed(3), range(runs.map(kept), 2),
+          median(runs.map(share)).toFixed(1));
+    }
+  }
+}
+
+function ceilingShare() {
+  table("Share of the machine's ceiling: operations over the encoder's time, of the best product of oneDNN in the same round",
+        "model", "precision", "oneDNN's best, GFLOP/s", "encoder, GFLOP/s", "share");
+  results.ceiling = [];
+  for (const name of ["vit-t", "vit-s", "vit-b"]) {
+    for (const precision of precisions) {
+      const runs = Array.from({ length: rounds }, () => {
+        const best = JSON.parse(capture(path.join(programs, "bench/mpm_bench_onednn"), [], { OMP_NUM_THREADS: `${THREADS}` }));
+        const [all] = bench(converted(name), precision, { count: name === "vit-b" ? 4 : 10 });
+        return { best: best[precision], rate: (1000 * all.gflops) / all.encoder_ms };
+      });
+      results.ceiling.push({ name, precision, runs });
+      row(name, precision, median(runs.map((run) => run.best)).toFixed(0), median(runs.map((run) => run.rate)).toFixed(0),
+          range(runs.map((run) => run.rate / run.best), 2));
+    }
+  }
+}
+
+function stream() {
+  const frames = 500;
+  table(`A stream whose counts change every frame: the shipped model on ${frames} frames of the built-in street, network's time`,
+        "precision", "tokens left", "median, ms", "p99, ms", "p99 / median");
+  results.stream = [];
+  for (const precision of precisions) {
+    capture(mpm, ["run", "default", "demo", "--day-cycle", `${frames}`, "--out", "stream", "--save", "csv", "--precision",
+                  precision, "--threads", `${THREADS}`, "--device", "cpu"]);
+    const [head, ...lines] = fs.readFileSync("stream/tokens.csv", "utf8").trim().split("\n").map((line) => line.split(","));
+    const column = (name) => lines.slice(20).map((line) => Number(line[head.indexOf(name)]));
+    const times = column("network_ms"), left = column(head.filter((name) => name.startsWith("tokens")).at(-1));
+    results.stream.push({ precision, times, left });
+    row(precision, `${Math.min(...left)}-${Math.max(...left)}`, median(times).toFixed(2), quantile(times, 0.99).toFixed(2),
+        (quantile(times, 0.99) / median(times)).toFixed(2));
+  }
+}
+
+async function memory() {
+  table("Most memory of a whole process, one forward of ViT-T/16", "tokens", "MiB", "of them the model's file");
+  results.memory = [];
+  for (const side of [512, 2048]) {
+    const model = side === 512 ? converted("vit-t") : converted("vit-t", "--size", `${side}x${side}`);
+    const child = spawn(path.join(programs, "bench/mpm_bench_opencv"), [model, `${THREADS}`, "1"], { stdio: "ignore" });
+    let most = 0;
+    const watch = setInterval(() => {
+      try {
+        most = Number(/VmHWM:\s+(\d+)/.exec(fs.readFileSync(`/proc/${child.pid}/status`, "utf8"))?.[1] ?? most);
+      } catch { /* it has just ended */ }
+    }, 20);
+    await new Promise((done) => child.on("exit", done));
+    clearInterval(watch);
+    const megabytes = { tokens: (side / 16) ** 2, peak: most / 1024, file: fs.statSync(model).size / 2 ** 20 };
+    results.memory.push(megabytes);
+    row(megabytes.tokens, megabytes.peak.toFixed(0), megabytes.file.toFixed(0));
+  }
+}
+
+function threads() {
+  table("Two threads over one, all tokens", "model", "precision", "1 thread, ms", "2 threads, ms", "times as fast");
+  results.threads = [];
+  for (const precision of precisions) {
+    const runs = Array.from({ length: rounds }, () =>
+      [1, 2].map((count) => bench(converted("vit-t"), precision, { threads: count })[0].ms.median));
+    results.threads.push({ precision, runs });
+    row("vit-t", precision, median(runs.map((run) => run[0])).toFixed(1), median(runs.map((run) => run[1])).toFixed(1),
+        range(runs.map(([one, two]) => one / two), 2));
+  }
+}
+
+results.machine = {
+  cpu: os.cpus()[0].model, cores: os.cpus().length, kernel: `${os.type()} ${os.release()} ${os.arch()}`,
+  features: [...new Set(fs.readFileSync("/proc/cpuinfo", "utf8").match(/\b(avx2|avx512f|avx512_bf16|amx_bf16|asimd|bf16)\b/g))],
+  mpm: capture(mpm, ["--version"]).trim(), date: new Date().toISOString().slice(0, 10),
+};
+console.log(`${results.machine.cpu} (${results.machine.features.join(" ")}), ${results.machine.cores} cores, ` +
+            `${results.machine.kernel}, ${results.machine.mpm}, ${THREADS} threads, ${results.machine.date}`);
+const all = { peer: besideOnnxRuntime, gain: gainKept, ceiling: ceilingShare, stream, memory, threads };
+for (const section of SECTIONS.filter(wanted)) {
+  await all[section]();
+  fs.writeFileSync("results.json", JSON.stringify(results, null, 1));
+}
