@@ -76,23 +76,22 @@ void checkProduct(const ProductCase& c, bool half) {
     }
 }
 
-TEST(Product, EqualsScalarLoops) {
+void checkProducts(bool half) {
     for (int size : kSizes) {
-        checkProduct({size, 33, 17}, false);
-        checkProduct({5, size, 40}, false);
-        checkProduct({13, 19, size}, false);
+        checkProduct({size, 33, 17}, half);
+        checkProduct({5, size, 40}, half);
+        checkProduct({13, 19, size}, half);
     }
-    checkProduct({50, 777, 100}, false);
+    checkProduct({50, 777, 100}, half);
+}
+
+TEST(Product, EqualsScalarLoops) {
+    checkProducts(false);
 }
 
 TEST(Product, EqualsScalarLoopsInBf16) {
     if (!hasBf16()) GTEST_SKIP() << "this processor multiplies no bf16";
-    for (int size : kSizes) {
-        checkProduct({size, 33, 17}, true);
-        checkProduct({5, size, 40}, true);
-        checkProduct({13, 19, size}, true);
-    }
-    checkProduct({50, 777, 100}, true);
+    checkProducts(true);
 }
 
 TEST(Product, EveryActivation) {

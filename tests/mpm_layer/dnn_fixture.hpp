@@ -1,0 +1,70 @@
+// What the tests of the layers inside cv::dnn share: a net from a model, a forward, the encoder's oracle.
+#pragma once
+
+#include <cstdlib>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <mpm/mpm.h>
+#include <mpm/mpm.hpp>
+
+#include "support/encoder_case.hpp"
+#include "support/onnx_model.hpp"
+#include "support/oracle.hpp"
+#include "support/random.hpp"
+#include "support/temp_folder.hpp"
+
+namespace mpm::test {
+
+class DnnTest : public testing::Test {
+protected:
+    void SetUp() override { registerLayers(); }
+
+    void TearDown() override {
+        for (const char* name : {"MPM_BLOCKS", "MPM_DEVICE", "MPM_PRECISION"})
+            unsetenv(name);
+        mpm_set_blocks(nullptr);
+        mpm_set_device(nullptr);
+        mpm_set_precision(nullptr);
+    }
+
+    cv::dnn::Net load(const OnnxModel& model) {
+        const std::string path = m_folder.path() + "/model.onnx";
+        model.write(path);
+        return cv::dnn::readNetFromONNX(path);
+    }
+
+    TempFolder m_folder;
+};
+
+// OpenCV 5.0.0's new engine keeps the sizes of a dynamic layer's followers while the input's shape stays
+// (mended after it): an input of another shape in between makes it look again. The other engines do not mind.
+inline void setInput(cv::dnn::Net& net, const cv::Mat& blob, const std::string& name = "") {
+#if CV_VERSION_MAJOR >= 5
+    if (blob.dims == 3) {
+        const int other[] = {blob.size[0], blob.size[1] + 1, blob.size[2]};
+        net.setInput(cv::Mat(3, other, CV_32F, cv::Scalar(1)), name);
+    }
+#endif
+    net.setInput(blob, name);
+}
+
+inline cv::Mat forward(cv::dnn::Net& net, const cv::Mat& blob) {
+    setInput(net, blob);
+    return net.forward().clone();
+}
+
+inline EncoderOptions options() {
+    EncoderOptions o;
+    o.schedule = {1};
+    o.imageTokens = 40;
+    return o;
+}
+
+inline cv::Mat oracle(const EncoderCase& encoder, const cv::Mat& batch, int image) {
+    return toMatrix(oracleEncoder(encoder.config, encoder.weights, toRows(imageOf(batch, image)), {}).taps[0],
+                    batch.size[2]);
+}
+
+}  // namespace mpm::test
