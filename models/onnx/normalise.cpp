@@ -48,7 +48,8 @@ void dropIdle(Graph& graph, const Inferred& inferred) {
 
 class NormFuser {
 public:
-    explicit NormFuser(Graph& graph) : m_graph(graph), m_rewriter(graph) {}
+    NormFuser(Graph& graph, const Inferred& inferred)
+        : m_graph(graph), m_inferred(inferred), m_rewriter(graph) {}
 
     void run() {
         for (size_t n = 0; n < m_graph.nodes.size(); ++n) {
@@ -139,31 +140,40 @@ private:
         const int centred = m_graph.nodes[subtraction].outputs[0];
         const int variance = meanOfSquares(centred);
         const int root = variance == kAbsent ? kAbsent : deviation(variance);
-        int last = root == kAbsent ? kAbsent : quotient(centred, root);
-        if (last == kAbsent) return;
-        replaceBy(x, last);
+        const int last = root == kAbsent ? kAbsent : quotient(centred, root);
+        if (last != kAbsent && widthOf(x) > 0) replaceBy(x, last);
     }
 
+    // Zero where nobody knows: of what expanding composites has added.
+    int64_t widthOf(int x) const {
+        const bool known =
+            static_cast<size_t>(x) < m_inferred.values.size() && !m_inferred.values[x].shape().empty();
+        return known ? m_inferred.values[x].shape().back() : 0;
+    }
+
+    // A norm may lack its weight, its bias or both: optimisers fold them into the products behind.
     void replaceBy(int x, int last) {
+        const int64_t width = widthOf(x);
         int weight = kAbsent, bias = kAbsent;
-        const int next = m_rewriter.soleUser(m_graph.nodes[last].outputs[0]);
-        if (next == kAbsent || !m_graph.nodes[next].is("Mul")) return;
-        weight = Rewriter::otherOperand(m_graph.nodes[next], m_graph.nodes[last].outputs[0]);
-        if (weight == kAbsent || !m_graph.isConstant(weight) || m_graph.constant(weight).rank() < 1) return;
-        const int64_t width = m_graph.constant(weight).size();
-        last = next;
+        const int scaled = parameter(last, "Mul", width, weight);
+        if (scaled != kAbsent) last = scaled;
         const int shifted = parameter(last, "Add", width, bias);
         if (shifted != kAbsent) last = shifted;
         Node norm;
         norm.op = "LayerNormalization";
         norm.name = m_graph.nodes[last].name;
-        norm.inputs = {x, flat(weight)};
+        norm.inputs = {x, scaled != kAbsent ? flat(weight) : ones(width)};
         if (shifted != kAbsent) norm.inputs.push_back(flat(bias));
         norm.outputs = m_graph.nodes[last].outputs;
         norm.attributes["axis"] = Attribute::of(int64_t{-1});
         norm.attributes["epsilon"] = Attribute::of(static_cast<float>(m_epsilon));
         m_graph.nodes[last] = norm;
         m_rewriter.refresh();
+    }
+
+    int ones(int64_t width) {
+        return m_graph.addConstant("ones." + std::to_string(width),
+                                   Tensor::floats({width}, std::vector<float>(width, 1.0f)));
     }
 
     int flat(int constant) {
@@ -173,6 +183,7 @@ private:
     }
 
     Graph& m_graph;
+    const Inferred& m_inferred;
     Rewriter m_rewriter;
     double m_epsilon = 0;
     int m_rank = 1;  // the rank that an axis counted from the front means
@@ -300,7 +311,7 @@ void fold(Graph& graph, const Inferred& inferred, const Inferred* otherBatch) {
 void normalise(Graph& graph, const Inferred& inferred) {
     dropIdle(graph, inferred);
     expandComposites(graph, inferred);
-    NormFuser(graph).run();
+    NormFuser(graph, inferred).run();
     LinearFuser(graph).run();
     graph.sort();
 }

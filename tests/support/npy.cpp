@@ -61,6 +61,26 @@ Npy readNpy(const std::string& path) {
     return array;
 }
 
+void writeNpy(const std::string& path, const Npy& array) {
+    std::string header = array.floats.empty() ? "{'descr': '<i8'" : "{'descr': '<f4'";
+    header += ", 'fortran_order': False, 'shape': (";
+    for (int extent : array.shape)
+        header += std::to_string(extent) + ",";
+    header += "), }";
+    header.resize((10 + header.size() + 64) / 64 * 64 - 11, ' ');  // numpy aligns the data to 64 bytes
+    header += '\n';
+    std::ofstream file(path, std::ios::binary | std::ios::trunc);
+    file.write("\x93NUMPY\x01", 7).put('\0');
+    file.put(static_cast<char>(header.size() & 255)).put(static_cast<char>(header.size() >> 8));
+    file << header;
+    if (array.floats.empty())
+        file.write(reinterpret_cast<const char*>(array.integers.data()), array.integers.size() * 8);
+    else
+        file.write(reinterpret_cast<const char*>(array.floats.data()), array.floats.size() * 4);
+    file.close();
+    if (!file) CV_Error(cv::Error::StsError, "the .npy file cannot be written");
+}
+
 cv::Mat Npy::mat() const {
     const int rank = static_cast<int>(shape.size());
     if (!floats.empty())

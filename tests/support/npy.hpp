@@ -1,4 +1,4 @@
-// A reader of numpy's .npy files: little-endian f32 and i64 in C order, which is all the fixtures hold.
+// numpy's .npy files: little-endian f32 and i64 in C order, which is all the fixtures hold.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,7 @@ struct Npy {
 };
 
 Npy readNpy(const std::string& path);
+void writeNpy(const std::string& path, const Npy& array);
 bool fileExists(const std::string& path);
 
 }  // namespace mpm::test

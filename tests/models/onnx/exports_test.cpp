@@ -131,6 +131,14 @@ TEST_P(Exports, Convert) {
     EXPECT_TRUE(fs::is_empty(folder));
 }
 
+// Exports of ours are written so that every version runs them unconverted.
+TEST_P(Exports, OriginalWherePromised) {
+    if (!fs::exists(base + ".promised")) GTEST_SKIP() << "nobody promises that OpenCV runs the original";
+    cv::dnn::Net net = cv::dnn::readNetFromONNX(base + ".onnx");
+    net.setInput(test::readNpy(base + ".input.npy").mat());
+    compare(net.forward(), base + ".snone.output0.npy");
+}
+
 TEST_P(Exports, ConvertScrambled) {
     if (fs::exists(base + ".refused") || fs::exists(base + ".bin")) GTEST_SKIP() << "nothing to scramble";
     for (uint32_t seed : {1u, 2u}) {
