@@ -365,6 +365,10 @@
 <context>
     <name>mpm::gui::AlertPage</name>
     <message>
+        <source>No alert yet. Add makes one, which counts at once.</source>
+        <translation>Pas encore d&apos;alerte. Ajouter en crée une, qui compte aussitôt.</translation>
+    </message>
+    <message>
         <source>Alerts</source>
         <translation>Alertes</translation>
     </message>
@@ -1145,6 +1149,14 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
 <context>
     <name>mpm::gui::Options</name>
     <message>
+        <source>demo: frames in which a whole day passes (default: four minutes)</source>
+        <translation>demo : images en lesquelles passe une journée entière (par défaut : quatre minutes)</translation>
+    </message>
+    <message>
+        <source>--day-cycle &apos;%1&apos;: expected frames, 2 or more</source>
+        <translation>--day-cycle « %1 » : un nombre d&apos;images, 2 ou plus, est attendu</translation>
+    </message>
+    <message>
         <source>camera index, video, image, folder, URL, gst: and a pipeline, or demo</source>
         <translation>numéro de caméra, vidéo, image, dossier, URL, gst: et un pipeline, ou demo</translation>
     </message>
@@ -1327,6 +1339,10 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
 </context>
 <context>
     <name>mpm::gui::RegionPage</name>
+    <message>
+        <source>No region and no mask yet. Draw one on the picture.</source>
+        <translation>Ni région ni masque. Dessinez-en sur l&apos;image.</translation>
+    </message>
     <message>
         <source>Measurements only: pictures are measured and forgotten</source>
         <translation>Mesures seules : les images sont mesurées et oubliées</translation>
@@ -1584,8 +1600,8 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
         <translation>%1 bascules</translation>
     </message>
     <message>
-        <source>%1 %</source>
-        <translation>%1 %</translation>
+        <source>%1 ± %2 %</source>
+        <translation>%1 ± %2 %</translation>
     </message>
     <message>
         <source>Night against day, in percent of the day&apos;s mean; single frames spread by %1 %</source>

@@ -22,13 +22,15 @@ pipeline::SourceKind kindOf(const std::string& source) {
 
 }  // namespace
 
-CaptureWorker::CaptureWorker(std::string source, int generation, Deliver deliver)
+CaptureWorker::CaptureWorker(std::string source, int generation, Deliver deliver,
+                             const pipeline::SceneOptions& scene)
     : Worker("capture"),
       m_source(std::move(source)),
       m_kind(kindOf(m_source)),
+      m_scene(scene),
       m_generation(generation),
       m_deliver(std::move(deliver)),
-      m_dayNight(ruleFor(m_kind)) {}
+      m_dayNight(ruleFor(m_kind, m_scene)) {}
 
 CaptureWorker::~CaptureWorker() {
     finish();
@@ -40,12 +42,22 @@ pipeline::ReaderOptions CaptureWorker::readerOptions() {
     return options;
 }
 
-pipeline::DayNightRule CaptureWorker::ruleFor(pipeline::SourceKind kind) {
+pipeline::SceneOptions CaptureWorker::sceneOptions(int framesPerDay) {
+    pipeline::SceneOptions options;
+    options.startHour = kSceneStart;
+    options.framesPerDay = framesPerDay;
+    return options;
+}
+
+pipeline::DayNightRule CaptureWorker::ruleFor(pipeline::SourceKind kind,
+                                              const pipeline::SceneOptions& scene) {
     pipeline::DayNightRule rule;
     if (kind == pipeline::SourceKind::Scene) {  // lit by street lamps, and a night there lasts two minutes
         rule.dark = 0.23;
         rule.bright = 0.34;
-        rule.hold = std::chrono::seconds(3);
+        // In fast motion at most a tenth of the day, so that its night is not over by then.
+        const int fast = scene.framesPerDay;
+        rule.hold = std::chrono::seconds(fast > 0 ? std::min(fast / 100, 3) : 3);
     }
     return rule;
 }
@@ -73,7 +85,7 @@ void CaptureWorker::wake() {
 
 void CaptureWorker::work() {
     pipeline::SourceOptions sourceOptions;
-    sourceOptions.scene.startHour = kSceneStart;
+    sourceOptions.scene = m_scene;
     pipeline::Reader reader(m_source, readerOptions(), sourceOptions);
     while (!stopping()) {
         if (waitWhilePaused()) {

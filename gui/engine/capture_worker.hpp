@@ -17,7 +17,7 @@ public:
     using Deliver = std::function<void(const LiveFrame&)>;
 
     /// `deliver` is called by the capture thread and must return at once.
-    CaptureWorker(std::string source, int generation, Deliver deliver);
+    CaptureWorker(std::string source, int generation, Deliver deliver, const pipeline::SceneOptions& scene);
     ~CaptureWorker() override;
 
     /// Of the window: the newest frame it has not seen.
@@ -25,13 +25,15 @@ public:
 
     void setRule(const pipeline::DayNightRule& rule);
     /// Where nobody chose one: by luminance, with thresholds that suit the source.
-    static pipeline::DayNightRule ruleFor(pipeline::SourceKind kind);
+    static pipeline::DayNightRule ruleFor(pipeline::SourceKind kind, const pipeline::SceneOptions& scene);
     void setPaused(bool paused);
     /// Blackened before anybody else sees a frame: the network, the window, the store, a video.
     void setMasks(const std::vector<pipeline::Polygon>& masks);
 
     /// How the source is read; files and folders begin again at their end.
     static pipeline::ReaderOptions readerOptions();
+    /// How the built-in street is filmed; `framesPerDay` above 0: in fast motion.
+    static pipeline::SceneOptions sceneOptions(int framesPerDay);
 
 signals:
     void frameReady();
@@ -48,6 +50,7 @@ private:
 
     const std::string m_source;
     const pipeline::SourceKind m_kind;
+    const pipeline::SceneOptions m_scene;
     const int m_generation;
     const Deliver m_deliver;
     Mailbox<LiveFrame> m_outbox;

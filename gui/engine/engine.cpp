@@ -100,7 +100,7 @@ void Engine::openSource(const QString& source) {
     m_recorder.setSource(m_sourceName);
     // The channel, not this: a thread caught in a driver may outlive the engine.
     const auto deliver = [channel = m_channel](const LiveFrame& frame) { channel->submit(frame); };
-    m_capture = new CaptureWorker(source.toStdString(), m_generation, deliver);
+    m_capture = new CaptureWorker(source.toStdString(), m_generation, deliver, m_scene);
     m_capture->setParent(this);
     if (m_rule) m_capture->setRule(*m_rule);
     m_capture->setMasks(m_masks);
@@ -126,7 +126,7 @@ void Engine::setRule(const pipeline::DayNightRule& rule) {
 }
 
 pipeline::DayNightRule Engine::rule() const {
-    return m_rule.value_or(CaptureWorker::ruleFor(m_kind));
+    return m_rule.value_or(CaptureWorker::ruleFor(m_kind, m_scene));
 }
 
 void Engine::setMasks(const std::vector<pipeline::Polygon>& masks) {

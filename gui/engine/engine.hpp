@@ -24,6 +24,8 @@ public:
     ~Engine() override;
 
     void openSource(const QString& source);
+    /// Frames in which a day of the built-in street passes; 0: its own pace. For sources opened from now on.
+    void setDayCycle(int frames) { m_scene = CaptureWorker::sceneOptions(frames); }
     void openModel(const QString& model);
     void setRequest(const Request& request);
     void setStyle(const RenderStyle& style) { m_render.setStyle(style); }
@@ -75,6 +77,7 @@ private:
     std::vector<pipeline::Polygon> m_masks;
     QString m_sourceName;
     SourceReport m_report;
+    pipeline::SceneOptions m_scene = CaptureWorker::sceneOptions(0);
     bool m_watched = true;
     std::optional<pipeline::DayNightRule> m_rule;  // chosen by somebody
     pipeline::SourceKind m_kind = pipeline::SourceKind::Scene;

@@ -30,6 +30,7 @@ Headless::Headless(const Options& options, QObject* parent)
     : QObject(parent),
       m_profile(options.profile),
       m_state(m_profile.load()),
+      m_dayCycle(options.dayCycle),
       m_ownSource(!options.source),
       m_services(options.profile, m_profile.videosPath()) {
     connect(&m_services, &Services::said, this, [](const QString& text) { tell(text); });
@@ -62,6 +63,7 @@ void Headless::open(const QString& source) {
     const auto& alerts = m_services.settings().alerts;
     engine.setWatched(
         std::any_of(alerts.begin(), alerts.end(), [](const auto& rule) { return rule.record; }));
+    engine.setDayCycle(m_dayCycle);
     if (m_state.rule) engine.setRule(*m_state.rule);
     engine.setRequest(m_state.request);
     connect(&engine, &Engine::sourceReported, this,

@@ -33,6 +33,7 @@ private:
 
     const Profile m_profile;
     const ProfileState m_state;
+    const int m_dayCycle;
     const bool m_ownSource;  // none was named on the command line
     SharedNetwork m_network;
     Services m_services;

@@ -2,6 +2,9 @@
 
 namespace mpm::gui {
 
+using pipeline::PhaseStatistics;
+using pipeline::RunningMean;
+
 namespace {
 
 const QString kNothing = QStringLiteral("–");
@@ -48,7 +51,7 @@ QString StatisticsModel::differenceText(int row) const {
     if (row == Frames) return tr("%1 flips").arg(m_statistics.flips());
     if (!m_statistics.complete()) return kNothing;
     const auto difference = m_statistics.difference(memberOf(row));
-    return tr("%1 %").arg(signedNumber(difference.percent, 1));
+    return tr("%1 ± %2 %").arg(signedNumber(difference.percent, 1)).arg(difference.spread, 0, 'f', 1);
 }
 
 QVariant StatisticsModel::data(const QModelIndex& index, int role) const {

@@ -3,7 +3,7 @@
 
 #include <QAbstractTableModel>
 
-#include "gui/models/day_night_statistics.hpp"
+#include "pipeline/store/day_night_statistics.hpp"
 
 namespace mpm::gui {
 
@@ -22,13 +22,13 @@ public:
 
     void add(const pipeline::Measurement& measurement);
     void clear();
-    const DayNightStatistics& statistics() const { return m_statistics; }
+    const pipeline::DayNightStatistics& statistics() const { return m_statistics; }
 
 private:
-    QString phaseText(const PhaseStatistics& phase, int row) const;
+    QString phaseText(const pipeline::PhaseStatistics& phase, int row) const;
     QString differenceText(int row) const;
 
-    DayNightStatistics m_statistics;
+    pipeline::DayNightStatistics m_statistics;
 };
 
 }  // namespace mpm::gui

@@ -22,6 +22,19 @@ std::string text(const QJsonValue& value) {
     return value.toString().toStdString();
 }
 
+/// What is absent, or of another kind, stays as it was.
+void read(const QJsonObject& json, const char* name, bool& value) {
+    value = json[key(name)].toBool(value);
+}
+
+void read(const QJsonObject& json, const char* name, QString& value) {
+    value = json[key(name)].toString(value);
+}
+
+void read(const QJsonObject& json, const char* name, double& value) {
+    value = json[key(name)].toDouble(value);
+}
+
 QJsonArray polygonJson(const pipeline::Polygon& polygon) {
     QJsonArray corners;
     for (const cv::Point2d& corner : polygon)
@@ -89,16 +102,16 @@ pipeline::AlertRule alertFrom(const QJsonObject& json) {
     rule.of = static_cast<pipeline::AlertRule::Of>(found - std::begin(kQuantities));
     rule.region = text(json[key("region")]);
     rule.label = text(json[key("label")]);
-    rule.above = json[key("above")].toBool(rule.above);
-    rule.threshold = json[key("threshold")].toDouble(rule.threshold);
+    read(json, "above", rule.above);
+    read(json, "threshold", rule.threshold);
     const auto seconds = [&json](const char* name, std::chrono::milliseconds otherwise) {
         const double value = json[key(name)].toDouble(double(otherwise.count()) / 1000);
         return std::chrono::milliseconds(static_cast<std::int64_t>(std::clamp(value, -1.0, 1e7) * 1000));
     };
     rule.hold = seconds("hold_s", rule.hold);
     rule.coolDown = seconds("cool_down_s", rule.coolDown);
-    rule.desktop = json[key("desktop")].toBool(rule.desktop);
-    rule.record = json[key("record")].toBool(rule.record);
+    read(json, "desktop", rule.desktop);
+    read(json, "record", rule.record);
     rule.command = text(json[key("command")]);
     return rule;
 }
@@ -133,20 +146,20 @@ int portFrom(const QJsonObject& json, int otherwise) {
 
 MqttSettings mqttFrom(const QJsonObject& json) {
     MqttSettings mqtt;
-    mqtt.on = json[key("on")].toBool();
-    mqtt.host = json[key("host")].toString(mqtt.host);
     mqtt.port = portFrom(json, mqtt.port);
-    mqtt.user = json[key("user")].toString();
-    mqtt.tls = json[key("tls")].toBool();
-    mqtt.prefix = json[key("prefix")].toString(mqtt.prefix);
-    mqtt.discovery = json[key("discovery")].toString(mqtt.discovery);
+    read(json, "on", mqtt.on);
+    read(json, "tls", mqtt.tls);
+    read(json, "host", mqtt.host);
+    read(json, "user", mqtt.user);
+    read(json, "prefix", mqtt.prefix);
+    read(json, "discovery", mqtt.discovery);
     return mqtt;
 }
 
 MetricsSettings metricsFrom(const QJsonObject& json) {
     MetricsSettings metrics;
-    metrics.on = json[key("on")].toBool();
-    metrics.address = json[key("address")].toString(metrics.address);
+    read(json, "on", metrics.on);
+    read(json, "address", metrics.address);
     metrics.port = portFrom(json, metrics.port);
     return metrics;
 }

@@ -52,14 +52,11 @@ QLabel* HeaderBar::addFigure(QLayout* row, const QString& caption) {
     auto* value = new QLabel(QStringLiteral("–"));
     QFont large = font();
     large.setBold(true);
-    large.setPointSizeF(large.pointSizeF() * 1.25);
-    value->setFont(large);
+    value->setFont(scaled(large, 1.25));
     value->setAccessibleDescription(caption);
     auto* below = new QLabel(caption);
     below->setObjectName(QStringLiteral("muted"));
-    QFont small = font();
-    small.setPointSizeF(small.pointSizeF() * 0.85);
-    below->setFont(small);
+    below->setFont(scaled(font(), 0.85));
     column->addWidget(value);
     column->addWidget(below);
     static_cast<QHBoxLayout*>(row)->addLayout(column);
@@ -100,9 +97,9 @@ void HeaderBar::setSaved(const SavedTime& saved) {
     m_saved->setToolTip(tr("Median of the last %1 frames that ran both ways").arg(saved.count()));
 }
 
-void HeaderBar::setDayNight(const DayNightStatistics& statistics) {
+void HeaderBar::setDayNight(const pipeline::DayNightStatistics& statistics) {
     m_difference->setText(statistics.complete()
-                              ? signedPercent(statistics.difference(&PhaseStatistics::kept).percent)
+                              ? signedPercent(statistics.difference(&pipeline::PhaseStatistics::kept).percent)
                           : statistics.day().kept.count() > 0   ? tr("waiting for night")
                           : statistics.night().kept.count() > 0 ? tr("waiting for day")
                                                                 : QStringLiteral("–"));

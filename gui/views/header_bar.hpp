@@ -3,9 +3,9 @@
 
 #include <QFrame>
 
-#include "gui/models/day_night_statistics.hpp"
 #include "gui/models/health_model.hpp"
 #include "gui/models/saved_time.hpp"
+#include "pipeline/store/day_night_statistics.hpp"
 
 class QLabel;
 
@@ -22,7 +22,7 @@ public:
     void setModel(const QString& text, bool warning);
     void setAnalysis(const Analysis& analysis);
     void setSaved(const SavedTime& saved);
-    void setDayNight(const DayNightStatistics& statistics);
+    void setDayNight(const pipeline::DayNightStatistics& statistics);
     QString badgeText() const;
 
 private:

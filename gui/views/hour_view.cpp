@@ -126,9 +126,7 @@ void HourView::paintScale(QPainter& painter) const {
 void HourView::paintEvent(QPaintEvent*) {
     const Theme& theme = Theme::of(this);
     QPainter painter(this);
-    QFont small = font();
-    small.setPointSizeF(small.pointSizeF() * 0.85);
-    painter.setFont(small);
+    painter.setFont(scaled(font(), 0.85));
     painter.fillRect(plot(), theme.plot);
     if (m_map.empty()) {
         painter.setPen(theme.muted);
@@ -140,12 +138,7 @@ void HourView::paintEvent(QPaintEvent*) {
     paintCells(painter);
     paintAxes(painter);
     paintScale(painter);
-    if (!m_hover) return;
-    const bool right = m_hover->x() > plot().center().x();
-    const QRectF side =
-        right ? QRectF(plot().left(), plot().top(), m_hover->x() - plot().left(), plot().height())
-              : QRectF(m_hover->x(), plot().top(), plot().right() - m_hover->x(), plot().height());
-    paintPlate(painter, side, (right ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignTop, describe(*m_hover));
+    if (m_hover) paintPlateBeside(painter, plot(), m_hover->x(), describe(*m_hover));
 }
 
 QString HourView::describe(QPointF at) const {

@@ -5,6 +5,8 @@
 #include <QPainter>
 #include <QPainterPath>
 
+#include "gui/views/theme.hpp"
+
 namespace mpm::gui {
 
 MergeView::MergeView(Viewport* viewport, QWidget* parent) : PictureView(tr("Merge map"), viewport, parent) {
@@ -128,9 +130,7 @@ void MergeView::paintMarks(QPainter& painter, const QRectF& whole) {
     painter.setBrush(Qt::NoBrush);
     painter.setPen(QPen(Qt::white, 2));
     painter.drawPath(path);
-    QFont small = font();
-    small.setPointSizeF(small.pointSizeF() * 0.88);
-    painter.setFont(small);
+    painter.setFont(scaled(font(), 0.88));
     paintPlate(painter, whole.intersected(QRectF(rect())), Qt::AlignLeft | Qt::AlignBottom,
                describe(*viewport()->cursor()));
 }

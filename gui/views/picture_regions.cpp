@@ -63,9 +63,7 @@ void PictureView::keyPressEvent(QKeyEvent* event) {
 void PictureView::paintRegions(QPainter& painter, const QRectF& whole) const {
     painter.save();
     painter.setBrush(Qt::NoBrush);
-    QFont small = font();
-    small.setPointSizeF(small.pointSizeF() * 0.82);
-    painter.setFont(small);
+    painter.setFont(scaled(font(), 0.82));
     for (const pipeline::Region& region : m_regions) {
         const QPolygonF polygon = onScreen(region.outline, whole);
         drawLine(painter, polygon, true, QColor(255, 214, 90));

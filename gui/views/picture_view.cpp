@@ -37,6 +37,13 @@ QRectF paintPlate(QPainter& painter, const QRectF& area, Qt::Alignment at, const
     return plate;
 }
 
+void paintPlateBeside(QPainter& painter, const QRectF& area, double x, const QString& text) {
+    const bool left = x > area.center().x();
+    const QRectF side = left ? QRectF(area.topLeft(), QPointF(x, area.bottom()))
+                             : QRectF(QPointF(x, area.top()), area.bottomRight());
+    paintPlate(painter, side, (left ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignTop, text);
+}
+
 PictureView::PictureView(const QString& title, Viewport* viewport, QWidget* parent)
     : QWidget(parent), m_title(title), m_viewport(viewport) {
     setMouseTracking(true);
@@ -148,9 +155,7 @@ void PictureView::paintCursor(QPainter& painter, const QRectF& whole) {
 }
 
 void PictureView::paintWords(QPainter& painter, const QRectF& visible) {
-    QFont small = font();
-    small.setPointSizeF(small.pointSizeF() * 0.88);
-    painter.setFont(small);
+    painter.setFont(scaled(font(), 0.88));
     const QRectF title = paintPlate(painter, visible, Qt::AlignLeft | Qt::AlignTop, m_title, true);
     QRectF beside = visible;
     beside.setLeft(title.right());
@@ -164,8 +169,7 @@ void PictureView::paintVeil(QPainter& painter, const QRectF& visible) {
     if (!m_image.isNull()) painter.fillRect(visible, QColor(20, 24, 30, 215));
     QFont large = font();
     large.setBold(true);
-    large.setPointSizeF(large.pointSizeF() * 1.25);
-    painter.setFont(large);
+    painter.setFont(scaled(large, 1.25));
     painter.setPen(theme.warning);
     const QRectF area = visible.adjusted(14, 30, -14, -10);
     const double middle = area.top() + area.height() * 0.42;

@@ -88,5 +88,7 @@ private:
 /// plate.
 QRectF paintPlate(QPainter& painter, const QRectF& area, Qt::Alignment at, const QString& text,
                   bool bold = false);
+/// Likewise at the top, beside a place across, on the side where there is more room.
+void paintPlateBeside(QPainter& painter, const QRectF& area, double x, const QString& text);
 
 }  // namespace mpm::gui

@@ -71,9 +71,7 @@ void BlockDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
     const QRectF cell(option.rect);
     painter->save();
     painter->setRenderHint(QPainter::Antialiasing);
-    QFont small = option.font;
-    small.setPointSizeF(small.pointSizeF() * 0.8);
-    painter->setFont(small);
+    painter->setFont(scaled(option.font, 0.8));
     paintBar(*painter, QRectF(cell.left(), cell.top(), cell.width(), kBars), index, theme);
     paintSwitch(*painter, QRectF(cell.left(), cell.top() + kBars, cell.width(), kSwitch), checked(index),
                 theme);

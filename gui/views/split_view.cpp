@@ -6,6 +6,8 @@
 #include <QMouseEvent>
 #include <QPainter>
 
+#include "gui/views/theme.hpp"
+
 namespace mpm::gui {
 
 SplitView::SplitView(Viewport* viewport, QWidget* parent)
@@ -67,9 +69,7 @@ void SplitView::paintMarks(QPainter& painter, const QRectF&) {
     for (const double side : {-1.0, 1.0})
         painter.drawPolygon(QPolygonF{middle + QPointF(side * 7.5, 0), middle + QPointF(side * 2.5, -4.5),
                                       middle + QPointF(side * 2.5, 4.5)});
-    QFont small = font();
-    small.setPointSizeF(small.pointSizeF() * 0.88);
-    painter.setFont(small);
+    painter.setFont(scaled(font(), 0.88));
     const QRectF row(visible.left(), middle.y() - 40, visible.width(), 26);
     const QRectF left(row.left(), row.top(), x - row.left() - 6, row.height());
     const QRectF right(x + 6, row.top(), row.right() - x - 6, row.height());

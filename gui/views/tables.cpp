@@ -7,60 +7,65 @@
 
 namespace mpm::gui {
 
+namespace {
+
+/// A table that looks like text in a panel: as high as its rows, as wide as the panel, never scrolled
+/// sideways.
+void makePlain(QTableView& table) {
+    table.setFrameShape(QFrame::NoFrame);
+    table.setShowGrid(false);
+    table.setWordWrap(false);
+    table.setFont(scaled(table.font(), 0.92));
+    table.setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    table.verticalHeader()->setDefaultSectionSize(table.fontMetrics().height() + 6);
+    table.setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+}
+
+/// As high as `rows` rows under the head line.
+QSize sizeFor(const QTableView& table, int rows) {
+    return {240, table.horizontalHeader()->sizeHint().height() +
+                     table.verticalHeader()->defaultSectionSize() * rows + 2};
+}
+
+}  // namespace
+
 StatisticsView::StatisticsView(StatisticsModel* model, QWidget* parent) : QTableView(parent) {
     setModel(model);
-    setFrameShape(QFrame::NoFrame);
-    setShowGrid(false);
-    setWordWrap(false);
-    QFont small = font();
-    small.setPointSizeF(small.pointSizeF() * 0.92);
-    setFont(small);
+    makePlain(*this);
     setSelectionMode(QAbstractItemView::NoSelection);
     setFocusPolicy(Qt::NoFocus);
-    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
+    horizontalHeader()->setSectionResizeMode(StatisticsModel::Difference, QHeaderView::ResizeToContents);
     horizontalHeader()->setDefaultAlignment(Qt::AlignRight | Qt::AlignVCenter);
     horizontalHeader()->setSectionsClickable(false);
     verticalHeader()->setSectionsClickable(false);
     verticalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
     verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
-    verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 6);
     setCornerButtonEnabled(false);
     setAccessibleName(tr("Day against night"));
-    setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
 }
 
 QSize StatisticsView::sizeHint() const {
-    return {240, horizontalHeader()->sizeHint().height() +
-                     verticalHeader()->defaultSectionSize() * model()->rowCount() + 2};
+    return sizeFor(*this, model()->rowCount());
 }
 
 RowsView::RowsView(QAbstractItemModel* model, QWidget* parent) : QTableView(parent) {
     setModel(model);
-    setFrameShape(QFrame::NoFrame);
-    setShowGrid(false);
-    setWordWrap(false);
-    QFont small = font();
-    small.setPointSizeF(small.pointSizeF() * 0.92);
-    setFont(small);
+    makePlain(*this);
     setSelectionMode(QAbstractItemView::SingleSelection);
     setSelectionBehavior(QAbstractItemView::SelectRows);
     setEditTriggers(QAbstractItemView::NoEditTriggers);
-    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     horizontalHeader()->setStretchLastSection(true);
     horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
     horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
     verticalHeader()->hide();
-    verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 6);
-    setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
     connect(model, &QAbstractItemModel::rowsInserted, this, &QWidget::updateGeometry);
     connect(model, &QAbstractItemModel::modelReset, this, &QWidget::updateGeometry);
 }
 
 QSize RowsView::sizeHint() const {
-    return {240, horizontalHeader()->sizeHint().height() +
-                     verticalHeader()->defaultSectionSize() * std::clamp(model()->rowCount(), 1, 6) + 2};
+    return sizeFor(*this, std::clamp(model()->rowCount(), 1, 6));
 }
 
 void HealthDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,

@@ -80,6 +80,7 @@ QScrollArea, QScrollArea > QWidget > QWidget { background: transparent; border: 
 QSplitter::handle { background: transparent; }
 QTableView, QListView { background: transparent; border: none; selection-background-color: @raised;
     selection-color: @text; }
+QListView#framed, QTableView#framed { background: @surface; border: 1px solid @border; border-radius: 4px; }
 QHeaderView { background: transparent; }
 QTableCornerButton::section { background: transparent; border: none; }
 QScrollBar:vertical { background: transparent; width: 9px; margin: 0; }
@@ -130,6 +131,11 @@ void applyAppearance(QApplication& application, Appearance appearance) {
     application.setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
     application.setPalette(paletteOf(theme));
     application.setStyleSheet(sheetOf(theme));
+}
+
+QFont scaled(QFont font, double factor) {
+    font.setPointSizeF(font.pointSizeF() * factor);
+    return font;
 }
 
 QString appearanceName(Appearance appearance) {

@@ -5,6 +5,7 @@
 #include <array>
 
 #include <QColor>
+#include <QFont>
 #include <QString>
 
 class QApplication;
@@ -30,6 +31,8 @@ enum class Appearance { System, Light, Dark };
 
 /// Style, palette and style sheet of the whole program.
 void applyAppearance(QApplication& application, Appearance appearance);
+/// A font of another size, everything else as it was.
+QFont scaled(QFont font, double factor);
 QString appearanceName(Appearance appearance);
 Appearance appearanceFrom(const QString& name);
 

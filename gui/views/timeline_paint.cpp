@@ -163,8 +163,14 @@ void TimelineView::paintLane(QPainter& painter, const Columns& columns, const La
     painter.setPen(Theme::of(this).muted);
     painter.drawText(QRectF(0, lane.area.top() - 2, lane.area.left() - 6, 16),
                      Qt::AlignRight | Qt::AlignVCenter, top);
+    // On a plate: a curve that begins at the left edge must not cross its own name.
+    const QRectF plate(lane.area.left() + 2, lane.area.top() - 2,
+                       painter.fontMetrics().horizontalAdvance(name) + 6, painter.fontMetrics().height());
+    QColor ground = Theme::of(this).plot;
+    ground.setAlpha(210);
+    painter.fillRect(plate, ground);
     painter.setPen(colour);
-    painter.drawText(lane.area.adjusted(4, -2, 0, 0), Qt::AlignLeft | Qt::AlignTop, name);
+    painter.drawText(plate, Qt::AlignCenter, name);
 }
 
 void TimelineView::paintEvents(QPainter& painter) const {
@@ -215,19 +221,13 @@ void TimelineView::paintHover(QPainter& painter, const Columns&) const {
     const Time reach = (m_to - m_from) * 6 / std::max<Time>(1, static_cast<Time>(area.width()));
     for (const pipeline::Event& event : m_data->events(timeAt(m_hover) - reach, timeAt(m_hover) + reach))
         text += QStringLiteral("  ·  ") + QString::fromStdString(event.kind + " " + event.text);
-    const bool right = m_hover > area.center().x();
-    const QRectF side = right ? QRectF(area.left(), area.top(), m_hover - area.left(), area.height())
-                              : QRectF(m_hover, area.top(), area.right() - m_hover, area.height());
-    paintPlate(painter, side.adjusted(0, fontMetrics().height(), 0, 0),
-               (right ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignTop, text);
+    paintPlateBeside(painter, area.adjusted(0, fontMetrics().height(), 0, 0), m_hover, text);
 }
 
 void TimelineView::paintEvent(QPaintEvent*) {
     const Theme& theme = Theme::of(this);
     QPainter painter(this);
-    QFont small = font();
-    small.setPointSizeF(small.pointSizeF() * 0.85);
-    painter.setFont(small);
+    painter.setFont(scaled(font(), 0.85));
     painter.fillRect(plot(), theme.plot);
     const Columns all = columns();
     const auto lane = lanes(all);

@@ -9,6 +9,8 @@
 #include <QListWidget>
 #include <QPushButton>
 
+#include "gui/views/empty_hint.hpp"
+
 namespace mpm::gui {
 
 AlertPage::AlertPage(const std::vector<pipeline::AlertRule>& rules, const QStringList& regions,
@@ -17,6 +19,8 @@ AlertPage::AlertPage(const std::vector<pipeline::AlertRule>& rules, const QStrin
     m_list->setAccessibleName(tr("Alerts"));
     auto* left = new QVBoxLayout;
     left->addWidget(m_list);
+    m_list->setObjectName(QStringLiteral("framed"));
+    new EmptyHint(tr("No alert yet. Add makes one, which counts at once."), m_list);
     auto* buttons = new QHBoxLayout;
     auto* plus = new QPushButton(tr("&Add"));
     auto* minus = new QPushButton(tr("&Remove"));

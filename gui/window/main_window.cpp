@@ -31,6 +31,7 @@ MainWindow::MainWindow(const Options& options, QWidget* parent)
     : QMainWindow(parent),
       m_profile(options.profile),
       m_state(m_profile.load()),
+      m_dayCycle(options.dayCycle),
       m_services(options.profile, m_profile.videosPath()) {
     setWindowTitle(QStringLiteral("MPM Monitor"));
     setWindowIcon(appIcon());

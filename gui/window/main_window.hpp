@@ -145,6 +145,7 @@ private:
     bool m_scores = false, m_restoring = true;
     int m_analysed = 0;
     std::int64_t m_framesBefore = 0;
+    const int m_dayCycle;  // of the command line
     QTimer m_second;
     QElapsedTimer m_sinceRates;
     ModelConverter m_converter;

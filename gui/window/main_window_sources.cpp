@@ -11,6 +11,7 @@ Engine& MainWindow::makeEngine() {
     m_engines.push_back(std::make_unique<Engine>(m_profile.storePath(), &m_network));
     Engine& engine = *m_engines.back();
     m_services.attach(engine);
+    engine.setDayCycle(m_dayCycle);
     if (m_state.rule) engine.setRule(*m_state.rule);
     const QSignalBlocker quiet(m_tabs);
     m_tabs->addTab(QString());

@@ -25,6 +25,7 @@ void addOptions(QCommandLineParser& parser) {
         "SOURCE");
     add("model", Options::tr("ONNX model converted by mpm convert, or default"), "MODEL");
     add("profile", Options::tr("settings and measurements kept under this name"), "NAME");
+    add("day-cycle", Options::tr("demo: frames in which a whole day passes (default: four minutes)"), "N");
     add("screenshot", Options::tr("write the window's picture and exit"), "FILE");
     add("after", Options::tr("seconds to wait before that (default 3), or to run without a window"),
         "SECONDS");
@@ -66,11 +67,15 @@ QString checkWords(const Options& options) {
 /// Likewise, for numbers.
 QString readNumbers(const QCommandLineParser& parser, Options& options) {
     const QString after = parser.value(QStringLiteral("after")),
-                  window = parser.value(QStringLiteral("window"));
+                  window = parser.value(QStringLiteral("window")),
+                  cycle = parser.value(QStringLiteral("day-cycle"));
     bool ok = true;
     if (!after.isEmpty()) options.after = after.toDouble(&ok);
     if (!ok || !std::isfinite(options.after) || options.after < 0 || options.after > 1e6)
         return Options::tr("--after '%1': expected seconds, 0 or more").arg(after);
+    if (!cycle.isEmpty()) options.dayCycle = cycle.toInt(&ok);
+    if (!ok || (!cycle.isEmpty() && options.dayCycle < 2))
+        return Options::tr("--day-cycle '%1': expected frames, 2 or more").arg(cycle);
     if (window.isEmpty()) return {};
     static const QRegularExpression form(QStringLiteral("^(\\d{3,5})x(\\d{3,5})$"));
     const auto match = form.match(window);

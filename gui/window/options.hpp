@@ -20,9 +20,10 @@ public:
     double after = 3;    ///< seconds until then; without a window until the end
     bool afterGiven = false;
     bool headless = false;
-    QString view;   ///< a mode's key; empty: as the profile has it
-    QString theme;  ///< system, light, dark; empty: likewise
-    QSize size;     ///< of the window; empty: likewise
+    QString view;      ///< a mode's key; empty: as the profile has it
+    QString theme;     ///< system, light, dark; empty: likewise
+    QSize size;        ///< of the window; empty: likewise
+    int dayCycle = 0;  ///< frames in which a day of the built-in street passes; 0: its own pace
 };
 
 struct ParsedOptions {

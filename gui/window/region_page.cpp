@@ -7,6 +7,8 @@
 #include <QPushButton>
 #include <QTableWidget>
 
+#include "gui/views/empty_hint.hpp"
+
 namespace mpm::gui {
 
 QString shapeText(const pipeline::Polygon& shape) {
@@ -40,6 +42,8 @@ RegionPage::RegionPage(const SourceWatch& watch, bool keepsPictures, QWidget* pa
     m_table->verticalHeader()->hide();
     m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
     m_table->setAccessibleName(tr("Regions and masks"));
+    m_table->setObjectName(QStringLiteral("framed"));
+    new EmptyHint(tr("No region and no mask yet. Draw one on the picture."), m_table);
     auto* layout = new QVBoxLayout(this);
     auto* note =
         new QLabel(tr("A region has statistics of its own. A mask is blackened before the network, the "

@@ -1,7 +1,7 @@
 // Measurements as JSON, written reading by reading: a month need not fit into memory.
 #include <nlohmann/json.hpp>
 
-#include "pipeline/store/store.hpp"
+#include "pipeline/store/day_night_statistics.hpp"
 
 namespace mpm::pipeline {
 
@@ -40,17 +40,36 @@ Json jsonOf(const Measurement& m, const std::vector<std::string>& classes) {
     return json;
 }
 
+Json jsonOf(const RunningMean& values) {
+    return {{"readings", values.count()}, {"tokens_kept", values.mean()}, {"deviation", values.deviation()}};
+}
+
+/// The difference is there once there was a day and a night.
+Json jsonOf(const DayNightStatistics& statistics) {
+    Json json = {{"day", jsonOf(statistics.day().kept)},
+                 {"night", jsonOf(statistics.night().kept)},
+                 {"flips", statistics.flips()}};
+    if (!statistics.complete()) return json;
+    const auto difference = statistics.difference(&PhaseStatistics::kept);
+    json["difference_percent"] = difference.percent;
+    json["spread_percent"] = difference.spread;
+    return json;
+}
+
 }  // namespace
 
 std::int64_t Store::exportJson(std::ostream& out, std::int64_t source, Millis from, Millis to,
                                const std::vector<std::string>& classes) const {
     const auto [first, last] = extent(source);
     std::int64_t written = 0;
+    DayNightStatistics statistics;
     out << "{\"schema\": 1, \"readings\": [";
     for (Millis at = std::max(from, first); at < std::min(to, last); at += kSlice) {
         const std::vector<Measurement> slice = measurements(source, at, std::min({at + kSlice, to, last}));
-        for (const Measurement& measurement : slice)
+        for (const Measurement& measurement : slice) {
+            statistics.add(measurement);
             out << (written++ > 0 ? ",\n" : "\n") << jsonOf(measurement, classes).dump();
+        }
     }
     out << "\n], \"events\": [";
     const char* comma = "\n";
@@ -58,7 +77,7 @@ std::int64_t Store::exportJson(std::ostream& out, std::int64_t source, Millis fr
         out << std::exchange(comma, ",\n")
             << Json{{"time", timeText(event.time)}, {"kind", event.kind}, {"text", event.text}}.dump();
     }
-    out << "\n]}\n";
+    out << "\n], \"day_night\": " << jsonOf(statistics).dump() << "}\n";
     if (!out.flush())
         throw StoreError(StoreError::Kind::DiskFull, "the JSON could not be written: is the disk full?");
     return written;

@@ -196,7 +196,7 @@ void FaultsTest::modelThatIsRemovedWhileItRuns() {
     int measured = 0;
     connect(&engine, &Engine::measured, this, [&] { ++measured; });
     engine.openModel(model);
-    engine.openSource(m_sandbox.pictures(3, 0));
+    engine.openSource(m_sandbox.film(8, 0));
     QTRY_VERIFY_WITH_TIMEOUT(measured >= 1, 30'000);
     QVERIFY(QFile::remove(model));
     const int before = measured;

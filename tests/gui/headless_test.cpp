@@ -52,7 +52,7 @@ void HeadlessTest::initTestCase() {
 }
 
 void HeadlessTest::measuresUntilItIsToldToEnd() {
-    const QString source = m_sandbox.pictures(3, 0);
+    const QString source = m_sandbox.film(8, 0);
     for (const int signal : {SIGTERM, SIGINT}) {
         const QByteArray name = signal == SIGTERM ? "term" : "int";
         QProcess process;
@@ -61,7 +61,7 @@ void HeadlessTest::measuresUntilItIsToldToEnd() {
         QByteArray said;
         QVERIFY2(comes(process, said, "model street"), said.constData());
         QVERIFY2(comes(process, said, ": live"), said.constData());
-        QTest::qWait(2'500);
+        QTest::qWait(1'500);
         ::kill(static_cast<pid_t>(process.processId()), signal);
         QCOMPARE(test::finish(process).status, 0);
         mpm::pipeline::Store store(data((name + ".sqlite").constData()).toStdString());
@@ -70,7 +70,7 @@ void HeadlessTest::measuresUntilItIsToldToEnd() {
 }
 
 void HeadlessTest::usesTheProfileOfTheWindow() {
-    const QString source = m_sandbox.pictures(3, 0);
+    const QString source = m_sandbox.film(8, 0);
     {
         QSettings settings(config("shared.ini"), QSettings::IniFormat);
         settings.setValue(QStringLiteral("source"), source);
@@ -78,7 +78,7 @@ void HeadlessTest::usesTheProfileOfTheWindow() {
     }
     WatchSettings watch;
     watch.sources[source].regions = {{"left", {{0, 0}, {0.5, 0}, {0.5, 1}, {0, 1}}}};
-    watch.further = {m_sandbox.path(QStringLiteral("pictures/000.png"))};
+    watch.further = {m_sandbox.pictures(1, 0) + QStringLiteral("/000.png")};
     writeWatchSettings(config("shared.watch.json"), watch);
     QProcess process;
     start(process, {QStringLiteral("--profile"), QStringLiteral("shared"), QStringLiteral("--after"),
@@ -145,7 +145,7 @@ void HeadlessTest::commandIsRunByAnAlert() {
     writeWatchSettings(config("alert.watch.json"), watch);
     QProcess process;
     start(process, {QStringLiteral("--profile"), QStringLiteral("alert"), QStringLiteral("--source"),
-                    m_sandbox.pictures(2, 0)});
+                    m_sandbox.film(8, 0)});
     QFile file(trace);
     QVERIFY(QTest::qWaitFor([&] { return file.exists() && file.size() > 0; }, 30'000));
     process.terminate();

@@ -125,13 +125,13 @@ void ModelsTest::statisticsTellNightFromDay() {
     QVERIFY(!model.statistics().complete());
     for (int i = 0; i < 10; ++i)
         model.add(reading(10 + i, 660, 0.1, true));
-    const DayNightStatistics& found = model.statistics();
+    const mpm::pipeline::DayNightStatistics& found = model.statistics();
     QCOMPARE(found.day().kept.mean(), 600.0);
     QCOMPARE(found.night().kept.mean(), 660.0);
-    QCOMPARE(found.difference(&PhaseStatistics::kept).percent, 10.0);
+    QCOMPARE(found.difference(&mpm::pipeline::PhaseStatistics::kept).percent, 10.0);
     QCOMPARE(found.flips(), 1);
     QCOMPARE(model.index(StatisticsModel::Kept, StatisticsModel::Difference).data().toString(),
-             QStringLiteral("+10.0 %"));
+             QStringLiteral("+10.0 ± 1.8 %"));  // 10.54 tokens by day, none by night, of 600
     model.clear();
     QCOMPARE(model.statistics().day().kept.count(), 0);
 }
@@ -334,6 +334,8 @@ void ModelsTest::commandLine_data() {
     row("negative", 2, QStringLiteral("--after=-1"));
     row("profile", 2, QStringLiteral("--profile ../../etc/passwd"));
     row("view", 2, QStringLiteral("--view sideways"));
+    row("cycle", -1, QStringLiteral("--day-cycle 240"));
+    row("no cycle", 2, QStringLiteral("--day-cycle 1"));
     row("window", 2, QStringLiteral("--window big"));
 }
 

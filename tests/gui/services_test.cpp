@@ -1,19 +1,11 @@
-// What goes on beside the pictures, against real parts: a broker, a keychain, a session bus, curl. Run inside
-// `dbus-run-session`.
+// What goes on beside the pictures: alerts, masks, videos. Run inside `dbus-run-session`: one of them takes
+// the part of a desktop.
 #include <QDBusConnection>
-#include <QDBusConnectionInterface>
 #include <QDir>
-#include <QJsonDocument>
-#include <QJsonObject>
-#include <QSignalSpy>
-#include <QTest>
 
 #include <opencv2/videoio.hpp>
 
-#include "gui/broker.hpp"
-#include "gui/process.hpp"
-#include "gui/services/services.hpp"
-#include "gui/support.hpp"
+#include "gui/services_fixture.hpp"
 
 using namespace mpm::gui;
 using mpm::pipeline::AlertRule;
@@ -36,14 +28,6 @@ public:
 class ServicesTest : public QObject {
     Q_OBJECT
 private slots:
-    void initTestCase();
-    void cleanupTestCase();
-    void keychainKeepsASecret();
-    void mqttTellsABrokerAndHomeAssistant();
-    void mqttComesBackWithTheBroker();
-    void mqttPasswordComesFromTheKeychain();
-    void metricsAreReadByCurl();
-    void aTakenPortIsSaid();
     void alertsReachTheDesktopTheStoreAndAVideo();
     void commandThatCannotBeStartedIsSaid();
     void masksComeBeforeEverything();
@@ -52,251 +36,8 @@ private slots:
     void settingsGoThroughTheFile();
 
 private:
-    /// An engine on pictures with services beside it, running.
-    struct Setup {
-        explicit Setup(test::Sandbox& sandbox, const QString& name)
-            : store(sandbox.path(name + QStringLiteral(".sqlite"))),
-              engine(store),
-              services(name, sandbox.path(name + QStringLiteral("-videos"))),
-              said(&services, &Services::said) {
-            services.attach(engine);
-            engine.openModel(QStringLiteral("default"));
-        }
-        void open(const QString& source) {
-            engine.openSource(source);
-            services.sourceOpened(engine);
-        }
-        QString lastSaid() const { return said.isEmpty() ? QString() : said.last()[0].toString(); }
-        QString store;
-        Engine engine;
-        Services services;
-        QSignalSpy said;
-    };
-    static AlertRule rule(const char* name, AlertRule::Of of, double threshold) {
-        AlertRule rule;
-        rule.name = name;
-        rule.of = of;
-        rule.threshold = threshold;
-        rule.desktop = false;
-        return rule;
-    }
     test::Sandbox m_sandbox;
-    QProcess m_keyring;
 };
-
-namespace {
-
-QJsonObject json(const QByteArray& text) {
-    return QJsonDocument::fromJson(text).object();
-}
-
-/// Waits for the keychain, which answers through the event loop.
-std::optional<QString> findSecret(Secrets& secrets, const QString& key, QString* problem = nullptr) {
-    bool done = false;
-    std::optional<QString> found;
-    secrets.find(key, [&](const std::optional<QString>& secret, const QString& why) {
-        found = secret;
-        if (problem != nullptr) *problem = why;
-        done = true;
-    });
-    return QTest::qWaitFor([&] { return done; }, 15'000) ? found : std::nullopt;
-}
-
-QString keepSecret(Secrets& secrets, const QString& key, const QString& secret) {
-    std::optional<QString> problem;
-    secrets.keep(key, secret, [&](const QString& why) { problem = why; });
-    const bool answered = QTest::qWaitFor([&] { return problem.has_value(); }, 15'000);
-    return answered ? *problem : QStringLiteral("no answer");
-}
-
-}  // namespace
-
-void ServicesTest::initTestCase() {
-    qputenv("HOME", m_sandbox.path(QStringLiteral(".")).toUtf8());
-    m_keyring.start(
-        QStringLiteral("gnome-keyring-daemon"),
-        {QStringLiteral("--unlock"), QStringLiteral("--foreground"), QStringLiteral("--components=secrets")});
-    QVERIFY(m_keyring.waitForStarted());
-    m_keyring.write("login-password\n");
-    m_keyring.closeWriteChannel();
-    QVERIFY(QTest::qWaitFor(
-        [] {
-            return QDBusConnection::sessionBus().interface()->isServiceRegistered(
-                QStringLiteral("org.freedesktop.secrets"));
-        },
-        10'000));
-}
-
-void ServicesTest::cleanupTestCase() {
-    m_keyring.terminate();
-    m_keyring.waitForFinished();
-}
-
-void ServicesTest::keychainKeepsASecret() {
-    Secrets secrets;
-    QString problem;
-    QVERIFY(!findSecret(secrets, QStringLiteral("nobody"), &problem));
-    QVERIFY(!problem.isEmpty());
-    QCOMPARE(keepSecret(secrets, QStringLiteral("rtsp://user:***@host/1"), QStringLiteral("geheim")),
-             QString());
-    QCOMPARE(findSecret(secrets, QStringLiteral("rtsp://user:***@host/1")).value_or(QString()),
-             QStringLiteral("geheim"));
-    QVERIFY(wantsPassword(QStringLiteral("rtsp://user:***@host/1")));
-    QVERIFY(!wantsPassword(QStringLiteral("demo")));
-}
-
-void ServicesTest::mqttTellsABrokerAndHomeAssistant() {
-    test::Broker broker(m_sandbox.path(QStringLiteral(".")));
-    QVERIFY2(broker.start(), qPrintable(broker.log()));
-    test::Subscriber subscriber(broker.port());
-    Setup setup(m_sandbox, QStringLiteral("Yard 1"));
-    WatchSettings watch;
-    watch.mqtt.on = true;
-    watch.mqtt.host = QStringLiteral("127.0.0.1");  // where alone the broker listens; localhost may be ::1
-    watch.mqtt.port = broker.port();
-    watch.alerts = {rule("busy", AlertRule::Of::Tokens, 1)};
-    setup.services.apply(watch);
-    const QString source = m_sandbox.pictures(2, 0);
-    setup.open(source);
-    const QString topic = setup.services.mqtt()->topicOf(source);
-    QVERIFY(topic.startsWith(QStringLiteral("mpm/yard_1/")));
-    const QJsonObject state = json(subscriber.payload(topic + QStringLiteral("/state")));
-    QVERIFY(state[QStringLiteral("tokens_kept")].toInt() > 0);
-    QVERIFY(state[QStringLiteral("tokens_kept")].toInt() < state[QStringLiteral("tokens_in")].toInt());
-    QCOMPARE(subscriber.payload(QStringLiteral("mpm/yard_1/availability")), QByteArray("online"));
-    QCOMPARE(json(subscriber.payload(topic + QStringLiteral("/source")))[QStringLiteral("up")].toBool(),
-             true);
-    QCOMPARE(json(subscriber.payload(topic + QStringLiteral("/alert")))[QStringLiteral("rule")].toString(),
-             QStringLiteral("busy"));
-    // Home Assistant finds every sensor by its config, whose topics must be those that are published.
-    const QString device = QStringLiteral("mpm_yard_1_") + topic.section(QLatin1Char('/'), 2);
-    const QJsonObject config =
-        json(subscriber.payload(QStringLiteral("homeassistant/sensor/%1/tokens/config").arg(device)));
-    QCOMPARE(config[QStringLiteral("state_topic")].toString(), topic + QStringLiteral("/state"));
-    QCOMPARE(config[QStringLiteral("availability_topic")].toString(),
-             QStringLiteral("mpm/yard_1/availability"));
-    QVERIFY(!config[QStringLiteral("unique_id")].toString().isEmpty());
-    QVERIFY(config[QStringLiteral("device")].toObject().contains(QStringLiteral("identifiers")));
-    QVERIFY(!subscriber.payload(QStringLiteral("homeassistant/binary_sensor/%1/night/config").arg(device))
-                 .isEmpty());
-    subscriber.forget();
-    setup.services.apply({});  // switched off: says good-bye
-    QCOMPARE(subscriber.payload(QStringLiteral("mpm/yard_1/availability")), QByteArray("offline"));
-}
-
-void ServicesTest::mqttComesBackWithTheBroker() {
-    test::Broker broker(m_sandbox.path(QStringLiteral(".")));
-    Setup setup(m_sandbox, QStringLiteral("back"));
-    WatchSettings watch;
-    watch.mqtt.on = true;
-    watch.mqtt.host = QStringLiteral("127.0.0.1");  // where alone the broker listens; localhost may be ::1
-    watch.mqtt.port = broker.port();
-    setup.services.apply(watch);  // nobody listens yet
-    setup.open(m_sandbox.pictures(2, 0));
-    for (int round = 0; round < 2; ++round) {
-        QVERIFY(broker.start());
-        QTRY_VERIFY2_WITH_TIMEOUT(setup.services.mqtt()->connected(),
-                                  qPrintable(QString::number(round) + setup.lastSaid() + broker.log()),
-                                  15'000);
-        test::Subscriber subscriber(broker.port());
-        const QString topic = setup.services.mqtt()->topicOf(setup.engine.sourceName());
-        QVERIFY(!subscriber.payload(topic + QStringLiteral("/state")).isEmpty());
-        QCOMPARE(subscriber.payload(QStringLiteral("mpm/back/availability")), QByteArray("online"));
-        broker.stop();
-        QTRY_VERIFY_WITH_TIMEOUT(!setup.services.mqtt()->connected(), 15'000);
-    }
-    QElapsedTimer timer;
-    timer.start();
-    setup.services.apply({});  // while it waits for the broker
-    QVERIFY(timer.elapsed() < 2'000);
-}
-
-void ServicesTest::mqttPasswordComesFromTheKeychain() {
-    const QString passwords = m_sandbox.path(QStringLiteral("passwords"));
-    QCOMPARE(
-        test::run(QStringLiteral("mosquitto_passwd"), {QStringLiteral("-c"), QStringLiteral("-b"), passwords,
-                                                       QStringLiteral("cam"), QStringLiteral("geheim")})
-            .status,
-        0);
-    test::Broker broker(m_sandbox.path(QStringLiteral(".")),
-                        QStringLiteral("allow_anonymous false\npassword_file ") + passwords);
-    QVERIFY2(broker.start(), qPrintable(broker.log()));
-    Setup setup(m_sandbox, QStringLiteral("secret"));
-    WatchSettings watch;
-    watch.mqtt.on = true;
-    watch.mqtt.host = QStringLiteral("127.0.0.1");  // where alone the broker listens; localhost may be ::1
-    watch.mqtt.port = broker.port();
-    watch.mqtt.user = QStringLiteral("cam");
-    setup.services.apply(watch);
-    QTRY_VERIFY_WITH_TIMEOUT(setup.lastSaid().contains(QStringLiteral("not in the keychain")), 15'000);
-    const QString key = QStringLiteral("mqtt://cam@127.0.0.1:%1").arg(broker.port());
-    QCOMPARE(keepSecret(setup.services.secrets(), key, QStringLiteral("wrong")), QString());
-    setup.services.apply({});
-    setup.services.apply(watch);
-    QTRY_VERIFY_WITH_TIMEOUT(setup.lastSaid().contains(QStringLiteral("not connected")), 15'000);
-    QCOMPARE(keepSecret(setup.services.secrets(), key, QStringLiteral("geheim")), QString());
-    setup.services.apply({});
-    setup.services.apply(watch);
-    QTRY_VERIFY_WITH_TIMEOUT(setup.services.mqtt() && setup.services.mqtt()->connected(), 15'000);
-    for (const QList<QVariant>& words : setup.said)
-        QVERIFY(!words[0].toString().contains(QStringLiteral("geheim")));
-}
-
-void ServicesTest::metricsAreReadByCurl() {
-    Setup setup(m_sandbox, QStringLiteral("metrics"));
-    WatchSettings watch;
-    watch.metrics.on = true;
-    watch.metrics.port = 0;
-    watch.alerts = {rule("busy", AlertRule::Of::Tokens, 1)};
-    setup.services.apply(watch);
-    QVERIFY(setup.services.metrics() != nullptr);
-    QSignalSpy measured(&setup.engine, &Engine::measured);
-    setup.open(m_sandbox.pictures(2, 0));
-    QTRY_VERIFY_WITH_TIMEOUT(measured.count() >= 2, 30'000);
-    const QString url = QStringLiteral("http://127.0.0.1:%1/metrics").arg(setup.services.metrics()->port());
-    const test::Outcome page =
-        test::runBeside(QStringLiteral("curl"), {QStringLiteral("-sS"), QStringLiteral("-f"), url});
-    QVERIFY2(page.status == 0, qPrintable(page.err));
-    const QString by = QStringLiteral("{source=\"%1\"}").arg(setup.engine.sourceName());
-    QVERIFY2(page.out.contains(QStringLiteral("mpm_source_up") + by + QStringLiteral(" 1\n")),
-             qPrintable(page.out));
-    const auto value = [&](const QString& name) {
-        const qsizetype at = page.out.indexOf(QLatin1Char('\n') + name + by + QLatin1Char(' '));
-        return at < 0 ? -1
-                      : page.out.mid(at + 2 + name.size() + by.size())
-                            .section(QLatin1Char('\n'), 0, 0)
-                            .toDouble();
-    };
-    QVERIFY(value(QStringLiteral("mpm_tokens_kept")) > 0);
-    QVERIFY(value(QStringLiteral("mpm_tokens_kept")) < value(QStringLiteral("mpm_tokens_in")));
-    QVERIFY(value(QStringLiteral("mpm_frames_analysed_total")) >= 2);
-    QVERIFY(page.out.contains(QStringLiteral("mpm_class_share{class=")));
-    QVERIFY(page.out.contains(QStringLiteral("mpm_network_seconds_bucket")));
-    QVERIFY(page.out.contains(QStringLiteral("mpm_alerts_total{rule=\"busy\"")));
-    for (const char* other : {"/", "/metricsx"})
-        QCOMPARE(test::runBeside(QStringLiteral("curl"),
-                                 {QStringLiteral("-sSf"), url.chopped(8) + QLatin1String(other)})
-                     .status,
-                 22);  // curl's word for 404
-    // Loopback only: this machine's other addresses are not listened on.
-    const test::Outcome sockets = test::run(QStringLiteral("cat"), {QStringLiteral("/proc/net/tcp")});
-    const QString port =
-        QStringLiteral("%1").arg(setup.services.metrics()->port(), 4, 16, QLatin1Char('0')).toUpper();
-    QVERIFY(sockets.out.contains(QStringLiteral(" 0100007F:") + port));
-    QVERIFY(!sockets.out.contains(QStringLiteral(" 00000000:") + port));
-}
-
-void ServicesTest::aTakenPortIsSaid() {
-    QTcpServer other;
-    QVERIFY(other.listen(QHostAddress::LocalHost));
-    Setup setup(m_sandbox, QStringLiteral("taken"));
-    WatchSettings watch;
-    watch.metrics.on = true;
-    watch.metrics.port = other.serverPort();
-    setup.services.apply(watch);
-    QVERIFY(setup.lastSaid().contains(QStringLiteral("127.0.0.1:%1").arg(other.serverPort())));
-    QVERIFY(setup.services.metrics() == nullptr);
-}
 
 void ServicesTest::alertsReachTheDesktopTheStoreAndAVideo() {
     Notifications desktop;
@@ -304,21 +45,23 @@ void ServicesTest::alertsReachTheDesktopTheStoreAndAVideo() {
     QVERIFY(bus.registerService(QStringLiteral("org.freedesktop.Notifications")));
     QVERIFY(bus.registerObject(QStringLiteral("/org/freedesktop/Notifications"), &desktop,
                                QDBusConnection::ExportAllSlots));
-    const QString source = m_sandbox.pictures(2, 0);
+    const QString source = m_sandbox.film(8, 0);
     QString file;
     {
-        Setup setup(m_sandbox, QStringLiteral("alerts"));
+        test::Setup setup(m_sandbox, QStringLiteral("alerts"));
         QSignalSpy alerted(&setup.services, &Services::alerted);
+        QSignalSpy rendered(&setup.engine, &Engine::rendered);
         WatchSettings watch;
-        AlertRule bright = rule("bright", AlertRule::Of::Luminance, 0.3);
+        AlertRule bright = test::rule("bright", AlertRule::Of::Luminance, 0.3);
         bright.desktop = bright.record = true;
-        AlertRule gone = rule("gone", AlertRule::Of::SourceDown, 0);
+        AlertRule gone = test::rule("gone", AlertRule::Of::SourceDown, 0);
         watch.alerts = {bright, gone};
         setup.services.apply(watch);
         setup.open(source);
         QTRY_COMPARE_WITH_TIMEOUT(alerted.count(), 1, 30'000);
         QTRY_COMPARE(desktop.said.size(), 1);
         QVERIFY2(desktop.said[0].startsWith(QStringLiteral("bright|") + source), qPrintable(desktop.said[0]));
+        QTRY_VERIFY_WITH_TIMEOUT(rendered.count() >= 2, 10'000);  // something to record
         setup.open(m_sandbox.path(QStringLiteral("gone.mp4")));
         QTRY_COMPARE_WITH_TIMEOUT(alerted.count(), 2, 30'000);
         QCOMPARE(alerted[1][0].value<AlertNotice>().rule, QStringLiteral("gone"));
@@ -339,18 +82,18 @@ void ServicesTest::alertsReachTheDesktopTheStoreAndAVideo() {
 }
 
 void ServicesTest::commandThatCannotBeStartedIsSaid() {
-    Setup setup(m_sandbox, QStringLiteral("command"));
+    test::Setup setup(m_sandbox, QStringLiteral("command"));
     WatchSettings watch;
-    watch.alerts = {rule("busy", AlertRule::Of::Tokens, 1)};
+    watch.alerts = {test::rule("busy", AlertRule::Of::Tokens, 1)};
     watch.alerts[0].command = "/nowhere/program";
     setup.services.apply(watch);
-    setup.open(m_sandbox.pictures(1, 0));
+    setup.open(m_sandbox.film(8, 0));
     QTRY_VERIFY_WITH_TIMEOUT(setup.lastSaid().contains(QStringLiteral("/nowhere/program")), 30'000);
 }
 
 void ServicesTest::masksComeBeforeEverything() {
-    Setup setup(m_sandbox, QStringLiteral("masks"));
-    const QString source = m_sandbox.pictures(2, 0);
+    test::Setup setup(m_sandbox, QStringLiteral("masks"));
+    const QString source = m_sandbox.film(8, 0);
     WatchSettings watch;
     watch.sources[source].masks = {{{0, 0}, {0.5, 0}, {0.5, 1}, {0, 1}}};
     setup.services.apply(watch);
@@ -375,10 +118,10 @@ void ServicesTest::masksComeBeforeEverything() {
 }
 
 void ServicesTest::measurementsOnlyKeepsNoPicture() {
-    Setup setup(m_sandbox, QStringLiteral("blind"));
+    test::Setup setup(m_sandbox, QStringLiteral("blind"));
     WatchSettings watch;
     watch.keepsPictures = false;
-    watch.alerts = {rule("busy", AlertRule::Of::Tokens, 1)};
+    watch.alerts = {test::rule("busy", AlertRule::Of::Tokens, 1)};
     watch.alerts[0].record = true;
     setup.services.apply(watch);
     Request request = setup.engine.request();
@@ -394,7 +137,7 @@ void ServicesTest::measurementsOnlyKeepsNoPicture() {
         pictures += !analysis->frame.picture.empty() || !analysis->frame.image.isNull() ||
                     !analysis->merged.labels.empty();
     });
-    const QString source = m_sandbox.pictures(2, 0);
+    const QString source = m_sandbox.film(8, 0);
     setup.engine.openSource(source);
     setup.services.sourceOpened(setup.engine);
     QTRY_VERIFY_WITH_TIMEOUT(measured >= 3 && alerted.count() == 1, 30'000);
@@ -405,8 +148,8 @@ void ServicesTest::measurementsOnlyKeepsNoPicture() {
 }
 
 void ServicesTest::recordsByHand() {
-    Setup setup(m_sandbox, QStringLiteral("hand"));
-    setup.open(m_sandbox.pictures(3, 0));
+    test::Setup setup(m_sandbox, QStringLiteral("hand"));
+    setup.open(m_sandbox.film(8, 0));
     QSignalSpy rendered(&setup.engine, &Engine::rendered);
     QTRY_VERIFY_WITH_TIMEOUT(rendered.count() >= 1, 30'000);
     QVERIFY(setup.services.startRecording(setup.engine));
@@ -426,7 +169,7 @@ void ServicesTest::settingsGoThroughTheFile() {
     watch.sources[QStringLiteral("demo")] = {{{"door", {{0.1, 0.2}, {0.3, 0.4}, {0.5, 0.1}}}},
                                              {{{0, 0}, {1, 0}, {1, 1}}}};
     watch.further = {QStringLiteral("0"), QStringLiteral("rtsp://u:***@h/1")};
-    AlertRule share = rule("cars", AlertRule::Of::ClassShare, 0.25);
+    AlertRule share = test::rule("cars", AlertRule::Of::ClassShare, 0.25);
     share.label = "car";
     share.region = "door";
     share.above = false;

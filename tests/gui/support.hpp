@@ -7,6 +7,7 @@
 
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
+#include <opencv2/videoio.hpp>
 
 namespace mpm::gui::test {
 
@@ -23,18 +24,33 @@ public:
     QString pictures(int bright, int dark) const {
         const QString folder = path(QStringLiteral("pictures"));
         QDir().mkpath(folder);
-        for (int i = 0; i < bright + dark; ++i) {
-            const double light = i < bright ? 1.0 : 0.1;
-            cv::Mat picture(120, 160, CV_8UC3, cv::Scalar(200, 210, 190) * light);
-            cv::rectangle(picture, {10 + 4 * i, 30, 50, 60}, cv::Scalar(30, 60, 160) * light, cv::FILLED);
-            cv::circle(picture, {110, 60 + 2 * i}, 25, cv::Scalar(40, 140, 40) * light, cv::FILLED);
+        for (int i = 0; i < bright + dark; ++i)
             cv::imwrite(QStringLiteral("%1/%2.png").arg(folder).arg(i, 3, 10, QLatin1Char('0')).toStdString(),
-                        picture);
-        }
+                        picture(i, i < bright));
         return folder;
     }
 
+    /// The same as a film that plays for ever: frames come faster than the one a second of a folder.
+    QString film(int bright, int dark) const {
+        const QString file = path(QStringLiteral("film-%1-%2.avi").arg(bright).arg(dark));
+        cv::VideoWriter writer(file.toStdString(), cv::CAP_OPENCV_MJPEG,
+                               cv::VideoWriter::fourcc('M', 'J', 'P', 'G'), kFilmRate, {160, 120});
+        for (int i = 0; i < bright + dark; ++i)
+            writer.write(picture(i % 4, i < bright));
+        return file;
+    }
+
 private:
+    static constexpr double kFilmRate = 8;
+
+    static cv::Mat picture(int i, bool bright) {
+        const double light = bright ? 1.0 : 0.1;
+        cv::Mat picture(120, 160, CV_8UC3, cv::Scalar(200, 210, 190) * light);
+        cv::rectangle(picture, {10 + 4 * i, 30, 50, 60}, cv::Scalar(30, 60, 160) * light, cv::FILLED);
+        cv::circle(picture, {110, 60 + 2 * i}, 25, cv::Scalar(40, 140, 40) * light, cv::FILLED);
+        return picture;
+    }
+
     QTemporaryDir m_folder;
 };
 

@@ -52,7 +52,7 @@ void ViewsTest::hidingAClassChangesTheOverlay() {
     m_is->open();
     QVERIFY(m_is->next());
     m_is->window->setPaused(true);
-    QTest::qWait(800);
+    QVERIFY(m_is->settle());
     const QImage before = m_is->overlay;
     m_is->window->legend().showAll(false);
     QTRY_VERIFY_WITH_TIMEOUT(m_is->overlay != before, 10'000);
@@ -65,7 +65,7 @@ void ViewsTest::opacityAndOutlinesChangeTheOverlay() {
     m_is->open();
     QVERIFY(m_is->next());
     m_is->window->setPaused(true);
-    QTest::qWait(800);
+    QVERIFY(m_is->settle());
     const QImage before = m_is->overlay;
     QTest::keyClick(m_is->window.get(), Qt::Key_BracketRight);
     QCOMPARE(m_is->window->views()->opacity(), 0.65);
@@ -135,7 +135,7 @@ void ViewsTest::stageChangesTheMergeMap() {
         merge->note(), QStringLiteral("%1 of %2").arg(m_is->last->tokensKept()).arg(m_is->last->tokensIn()),
         10'000);
     m_is->window->setPaused(true);
-    QTest::qWait(800);
+    QVERIFY(m_is->settle());
     auto* stages = m_is->window->views()->findChild<QComboBox*>();
     QTRY_COMPARE(stages->count(), 2);
     stages->setFocus();

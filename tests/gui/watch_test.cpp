@@ -1,18 +1,14 @@
-// Watching for things, several sources, exports: as a hand would, checked by the next frame or the stored
+// Watching for things, and what is exported of them: as a hand would, checked by the next frame or the stored
 // row.
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDialog>
-#include <QDirIterator>
 #include <QDoubleSpinBox>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
-#include <QMenuBar>
-#include <QMessageBox>
 #include <QPushButton>
 #include <QSignalSpy>
-#include <QTabBar>
 #include <QTableWidget>
 
 #include "gui/views/hour_view.hpp"
@@ -36,15 +32,9 @@ private slots:
     void maskDrawnOnThePictureHides();
     void measurementsOnlyShowsNoPicture();
     void damagedWatchFileShowsNothing();
-    void sourcesSideBySide();
-    void theNetworkIsShared();
-    void videoIsRecordedByHotKey();
-    void everyNSeconds();
     void exportsTablesAndPictures();
     void heatMapOfHours();
     void coloursForColourBlindEyes();
-    void refusedModelIsOfferedConversion();
-    void passwordsStayOutOfTheSettings();
 
 private:
     MainWindow& window() { return *m_is->window; }
@@ -52,11 +42,6 @@ private:
     Dialog* openDialog(Qt::Key key, Qt::KeyboardModifiers modifiers) {
         QTest::keyClick(m_is->window.get(), key, modifiers);
         return m_is->window->findChild<Dialog*>();
-    }
-    static QPushButton* button(QWidget* in, const char* words) {
-        for (QPushButton* candidate : in->findChildren<QPushButton*>())
-            if (candidate->text().remove(QLatin1Char('&')) == QLatin1String(words)) return candidate;
-        return nullptr;
     }
     /// Clicks a corner of a shape; 0..1 across and down the picture.
     void clickAt(double x, double y) {
@@ -76,7 +61,7 @@ void WatchTest::alertMadeInTheDialogIsRaised() {
     QVERIFY(m_is->next());
     auto* dialog = openDialog<WatchDialog>(Qt::Key_A, Qt::ControlModifier);
     QVERIFY(dialog != nullptr);
-    QTest::mouseClick(button(dialog->alerts(), "Add"), Qt::LeftButton);
+    QTest::mouseClick(test::button(dialog->alerts(), "Add"), Qt::LeftButton);
     const QList<QDoubleSpinBox*> boxes = dialog->alerts()->findChildren<QDoubleSpinBox*>();
     QCOMPARE(boxes.size(), 3);
     boxes[0]->setValue(10);  // tokens
@@ -194,108 +179,6 @@ void WatchTest::damagedWatchFileShowsNothing() {
     QCOMPARE(file.readAll(), QByteArray("{\"sources\": {"));
 }
 
-void WatchTest::sourcesSideBySide() {
-    m_is->open();
-    QVERIFY(m_is->next());
-    auto* tabs = window().findChild<QTabBar*>();
-    QVERIFY(!tabs->isVisible());
-    const QString first = window().engine().sourceName();
-    const QString second = first + QStringLiteral("/000.png");
-    window().addSource(second);
-    QCOMPARE(tabs->count(), 2);
-    QVERIFY(tabs->isVisible());
-    QCOMPARE(window().engine().sourceName(), second);
-    QTRY_VERIFY_WITH_TIMEOUT(!window().views()->pictureView()->image().isNull(), 10'000);
-    // The grid shows both, each with a picture of its own.
-    QTest::keyClick(m_is->window.get(), Qt::Key_7);
-    for (const auto& engine : window().engines())
-        QTRY_VERIFY_WITH_TIMEOUT(!window().views()->tileOf(engine.get())->image().isNull(), 20'000);
-    QTest::mouseDClick(window().views()->tileOf(window().engines()[0].get()), Qt::LeftButton);
-    QCOMPARE(window().engine().sourceName(), first);
-    QCOMPARE(tabs->currentIndex(), 0);
-    QTRY_VERIFY_WITH_TIMEOUT(!window().timelineData().empty(), 10'000);  // its own history
-    m_is->open([&] {
-        Options options;
-        options.size = QSize(1280, 720);
-        return options;
-    }());
-    // What the command line names stands alone; what was added comes back without it.
-    QCOMPARE(window().engines().size(), size_t(1));
-    m_is->window.reset();
-    Options plain;
-    plain.model = QStringLiteral("default");
-    MainWindow back(plain);
-    QCOMPARE(back.engines().size(), size_t(2));
-    QCOMPARE(back.engines()[1]->sourceName(), second);
-    back.closeSource(1);
-    QCOMPARE(back.engines().size(), size_t(1));
-    QVERIFY(readWatchSettings(back.profile().watchPath()).further.isEmpty());
-    back.closeSource(0);  // the last one stays
-    QCOMPARE(back.engines().size(), size_t(1));
-}
-
-void WatchTest::theNetworkIsShared() {
-    m_is->open();
-    QVERIFY(m_is->next());
-    const QString folder = window().engine().sourceName();
-    window().addSource(QStringLiteral("demo"));
-    window().addSource(QStringLiteral("gst:videotestsrc is-live=true ! videoconvert ! appsink"));
-    std::map<const Engine*, int> counts;
-    for (const auto& engine : window().engines()) {
-        QCOMPARE(&engine->network(), &window().engines()[0]->network());
-        connect(
-            engine.get(), &Engine::measured, this,
-            [&counts, at = engine.get()](const auto&, const AnalysisPtr& a) { counts[at] += !a->repeat; });
-    }
-    // The folder has one picture a second, the two others as many as the network takes: none starves.
-    QTRY_VERIFY_WITH_TIMEOUT(
-        counts[window().engines()[1].get()] >= 8 && counts[window().engines()[2].get()] >= 8, 30'000);
-    const double a = counts[window().engines()[1].get()], b = counts[window().engines()[2].get()];
-    QVERIFY2(std::max(a, b) < 2 * std::min(a, b) + 2, qPrintable(QStringLiteral("%1 and %2").arg(a).arg(b)));
-    QTRY_VERIFY_WITH_TIMEOUT(counts[window().engines()[0].get()] >= 2, 10'000);
-    // A schedule counts for all of them.
-    window().schedule().setSchedule({4});
-    int following = 0;
-    for (const auto& engine : window().engines())
-        connect(engine.get(), &Engine::measured, this,
-                [&following](const auto&, const AnalysisPtr& analysis) {
-                    following += analysis->schedule == std::vector<int>{4};
-                });
-    QTRY_VERIFY_WITH_TIMEOUT(following >= 6, 20'000);
-}
-
-void WatchTest::videoIsRecordedByHotKey() {
-    m_is->open();
-    QVERIFY(m_is->next());
-    QSignalSpy changed(m_is->window.get(), &MainWindow::recordingChanged);
-    QTest::keyClick(m_is->window.get(), Qt::Key_R);
-    QVERIFY(window().services().recording(window().engine()));
-    QVERIFY(!changed.isEmpty() && changed.last()[0].toBool());
-    QTest::qWait(2'500);
-    QTest::keyClick(m_is->window.get(), Qt::Key_R);
-    QTRY_VERIFY_WITH_TIMEOUT(window().message().contains(QStringLiteral(".mp4")), 10'000);
-    const QDir videos(window().profile().videosPath());
-    QCOMPARE(videos.entryList(QDir::Files).size(), 1);
-    QVERIFY(QFileInfo(videos.filePath(videos.entryList(QDir::Files).first())).size() > 1000);
-}
-
-void WatchTest::everyNSeconds() {
-    Options options;
-    options.source = QStringLiteral("gst:videotestsrc is-live=true ! videoconvert ! appsink");
-    m_is->open(options);
-    QVERIFY(m_is->next());
-    window().setInterval(1'500);
-    QVERIFY(m_is->next());
-    std::vector<qint64> times;
-    connect(&window().engine(), &Engine::measured, this,
-            [&](const auto& measurement, const AnalysisPtr& analysis) {
-                if (!analysis->repeat) times.push_back(measurement.time.count());
-            });
-    QTRY_VERIFY_WITH_TIMEOUT(times.size() >= 3, 20'000);
-    for (size_t i = 1; i < times.size(); ++i)
-        QVERIFY2(times[i] - times[i - 1] > 1'300, qPrintable(QString::number(times[i] - times[i - 1])));
-}
-
 void WatchTest::exportsTablesAndPictures() {
     m_is->open();
     QVERIFY(m_is->next());
@@ -361,46 +244,6 @@ void WatchTest::coloursForColourBlindEyes() {
     m_is->open();  // comes back
     QVERIFY(m_is->next());
     QVERIFY(window().legend().palette() == safe);
-}
-
-void WatchTest::refusedModelIsOfferedConversion() {
-    m_is->open();
-    QVERIFY(m_is->next());
-    const QString file = m_is->sandbox.path(QStringLiteral("export.onnx"));
-    QFile raw(file);
-    QVERIFY(raw.open(QIODevice::WriteOnly));
-    raw.write("no graph");
-    raw.close();
-    window().openModel(file);
-    QTRY_VERIFY_WITH_TIMEOUT(window().findChild<QMessageBox*>() != nullptr, 10'000);
-    QTest::mouseClick(button(window().findChild<QMessageBox*>(), "Convert"), Qt::LeftButton);
-    QTRY_VERIFY_WITH_TIMEOUT(window().message().contains(QStringLiteral("cannot be converted")), 20'000);
-    QVERIFY2(window().message().contains(QStringLiteral("ONNX")), qPrintable(window().message()));
-    QVERIFY(m_is->next());  // the model before goes on
-    // Even the shipped model is an input of the converter; what comes of it is opened.
-    QVERIFY(QFile::copy(QStringLiteral(MPM_SOURCE_DIR "/models/zoo/street-vit-tiny.onnx"),
-                        m_is->sandbox.path(QStringLiteral("street.onnx"))));
-    QSignalSpy loaded(&window().engine(), &Engine::modelLoaded);
-    window().convertModel(m_is->sandbox.path(QStringLiteral("street.onnx")));
-    QTRY_COMPARE_WITH_TIMEOUT(loaded.count(), 1, 120'000);
-    QVERIFY(loaded[0][0].value<ModelFactsPtr>()->path.endsWith(QStringLiteral("street-mpm.onnx")));
-}
-
-void WatchTest::passwordsStayOutOfTheSettings() {
-    m_is->open();
-    QVERIFY(m_is->next());
-    // No keychain answers on this bus: nothing is written, and it is said.
-    window().openSource(QStringLiteral("rtsp://user:geheim@127.0.0.1:1/stream"));
-    QTRY_VERIFY_WITH_TIMEOUT(window().message().contains(QStringLiteral("not kept")), 20'000);
-    QVERIFY(!window().message().contains(QStringLiteral("geheim")));
-    m_is->window->close();
-    m_is->window.reset();
-    QDirIterator files(m_is->sandbox.path({}), QDir::Files, QDirIterator::Subdirectories);
-    while (files.hasNext()) {
-        QFile file(files.next());
-        QVERIFY(file.open(QIODevice::ReadOnly));
-        QVERIFY2(!file.readAll().contains("geheim"), qPrintable(file.fileName()));
-    }
 }
 
 QTEST_MAIN(WatchTest)

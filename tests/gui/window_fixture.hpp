@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include <QPushButton>
 #include <QTest>
 
 #include "gui/support.hpp"
@@ -10,11 +11,18 @@
 
 namespace mpm::gui::test {
 
+/// By its words; null: there is none.
+inline QPushButton* button(QWidget* in, const char* words) {
+    for (QPushButton* candidate : in->findChildren<QPushButton*>())
+        if (candidate->text().remove(QLatin1Char('&')) == QLatin1String(words)) return candidate;
+    return nullptr;
+}
+
 class WindowFixture {
 public:
     void open(const Options& extra = {}) {
         Options options = extra;
-        if (!options.source) options.source = sandbox.pictures(2, 2);
+        if (!options.source) options.source = sandbox.film(4, 4);
         if (options.size.isEmpty()) options.size = QSize(1280, 720);
         last.reset();
         window.reset();
@@ -25,8 +33,12 @@ public:
                              last = analysis;
                              ++count;
                          });
-        QObject::connect(&window->engine(), &Engine::rendered, context,
-                         [this](const RenderedFrame& drawn) { overlay = drawn.overlay; });
+        QObject::connect(&window->engine(), &Engine::rendered, context, [this](const RenderedFrame& drawn) {
+            overlay = drawn.overlay;
+            drawnNumber = drawn.analysis->frame.number;
+        });
+        QObject::connect(&window->engine(), &Engine::framed, context,
+                         [this](const LiveFrame& frame) { shownNumber = frame.number; });
         window->show();
         QVERIFY(QTest::qWaitForWindowExposed(window.get()));
     }
@@ -43,8 +55,17 @@ public:
         return nextWhere([&](const Analysis&) { return count > before + 1; });
     }
 
+    /// After a pause: until the last frame is everywhere, however slow the network is just now.
+    bool settle() {
+        QTest::qWait(300);  // one may have been on its way
+        return QTest::qWaitFor(
+            [this] { return last && last->frame.number == shownNumber && drawnNumber == shownNumber; },
+            30'000);
+    }
+
     Sandbox sandbox;
     AnalysisPtr last;
+    std::int64_t shownNumber = -1, drawnNumber = -1;
     QImage overlay;
     int count = 0;
     std::unique_ptr<MainWindow> window;  // last: goes first

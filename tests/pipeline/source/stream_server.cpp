@@ -91,8 +91,9 @@ void StreamServer::feed(int connection) {
                   "HTTP/1.0 200 OK\r\nContent-Type: multipart/x-mixed-replace; boundary=frame\r\n\r\n"))
         return;
     while (m_running) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(15));
+        std::this_thread::sleep_for(m_pause);
         if (m_stalled) continue;
+        if (m_film) m_picture = m_film();
         const std::string head =
             "--frame\r\nContent-Type: image/jpeg\r\nContent-Length: " + std::to_string(m_picture.size()) +
             "\r\n\r\n";

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,12 +22,21 @@ public:
     void kill();                             ///< closes every connection and the port
     void stall(bool on) { m_stalled = on; }  ///< connections stay, nothing comes
     std::string url() const;
+    /// What is sent instead of one picture again and again: a JPEG for every frame, asked for just before it
+    /// goes. Before start().
+    using Film = std::function<std::vector<unsigned char>()>;
+    void setFilm(Film film, std::chrono::milliseconds pause) {
+        m_film = std::move(film);
+        m_pause = pause;
+    }
 
 private:
     void serve();
     void feed(int connection);
 
     std::vector<unsigned char> m_picture;  ///< one JPEG
+    Film m_film;
+    std::chrono::milliseconds m_pause{15};
     int m_port = 0, m_listener = -1;
     std::atomic<bool> m_running{false}, m_stalled{false};
     std::thread m_thread;

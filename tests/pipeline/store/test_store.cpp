@@ -186,9 +186,15 @@ TEST(Store, ExportsJson) {
     EXPECT_EQ(json["readings"][0]["regions"]["a \"door\""]["tokens"], 12);
     EXPECT_EQ(json["readings"][1]["phase"], "night");
     EXPECT_EQ(json["events"][0]["text"], "busy");
+    EXPECT_EQ(json["day_night"]["day"]["tokens_kept"], 600);
+    EXPECT_EQ(json["day_night"]["night"]["readings"], 1);
+    EXPECT_NEAR(json["day_night"]["difference_percent"], 100 * 10 / 600., 1e-9);
     std::ostringstream part;
     EXPECT_EQ(store.exportJson(part, id, Millis(2000), Millis(10'000'000)), 1);
-    EXPECT_EQ(nlohmann::json::parse(part.str())["events"].size(), 0u);
+    const auto night = nlohmann::json::parse(part.str());
+    EXPECT_EQ(night["events"].size(), 0u);
+    EXPECT_EQ(night["day_night"]["day"]["readings"], 0);
+    EXPECT_FALSE(night["day_night"].contains("difference_percent"));  // there was no day to compare with
 }
 
 TEST(Csv, QuotesNames) {

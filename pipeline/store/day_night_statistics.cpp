@@ -1,12 +1,12 @@
-#include "gui/models/day_night_statistics.hpp"
+#include "pipeline/store/day_night_statistics.hpp"
 
-namespace mpm::gui {
+namespace mpm::pipeline {
 
-void DayNightStatistics::add(const pipeline::Measurement& m) {
+void DayNightStatistics::add(const Measurement& m) {
     if (m_any && m.phase != m_last) ++m_flips;
     m_any = true;
     m_last = m.phase;
-    PhaseStatistics& phase = m.phase == pipeline::Phase::Day ? m_day : m_night;
+    PhaseStatistics& phase = m.phase == Phase::Day ? m_day : m_night;
     phase.kept.add(m.tokensKept());
     phase.merged.add(m.tokensIn - m.tokensKept());
     phase.luminance.add(m.luminance);
@@ -21,4 +21,4 @@ DayNightStatistics::Difference DayNightStatistics::difference(RunningMean PhaseS
     return {(night.mean() - day.mean()) * scale, std::hypot(day.deviation(), night.deviation()) * scale};
 }
 
-}  // namespace mpm::gui
+}  // namespace mpm::pipeline

@@ -6,7 +6,7 @@
 
 #include "pipeline/store/store.hpp"
 
-namespace mpm::gui {
+namespace mpm::pipeline {
 
 /// Mean and standard deviation of a running series (Welford's way: no sum of squares that cancels after
 /// weeks).
@@ -32,7 +32,7 @@ struct PhaseStatistics {
 
 class DayNightStatistics {
 public:
-    void add(const pipeline::Measurement& measurement);
+    void add(const Measurement& measurement);
 
     const PhaseStatistics& day() const { return m_day; }
     const PhaseStatistics& night() const { return m_night; }
@@ -48,8 +48,8 @@ public:
 private:
     PhaseStatistics m_day, m_night;
     bool m_any = false;
-    pipeline::Phase m_last = pipeline::Phase::Day;
+    Phase m_last = Phase::Day;
     int m_flips = 0;
 };
 
-}  // namespace mpm::gui
+}  // namespace mpm::pipeline

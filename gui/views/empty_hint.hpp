@@ -1,0 +1,25 @@
+// Words in the middle of a list or table as long as it has no rows.
+#pragma once
+
+#include <QLabel>
+
+class QAbstractItemView;
+
+namespace mpm::gui {
+
+class EmptyHint : public QLabel {
+    Q_OBJECT
+public:
+    /// Belongs to the view, which must have its model.
+    EmptyHint(const QString& text, QAbstractItemView* view);
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;
+
+private:
+    void update();
+
+    QAbstractItemView* m_view;
+};
+
+}  // namespace mpm::gui

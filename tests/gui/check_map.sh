@@ -1,0 +1,56 @@
+#!/bin/sh
+# Every test docs/monitor.md names exists: a program in tests/*/CMakeLists.txt, a case in that program's sources.
+#   sh tests/gui/check_map.sh [FILE]      --self-test: a name that does not exist is found
+set -eu
+cd "$(dirname "$0")/../.."
+
+# The names of a table's last column: "program case", one a line; a case without a program belongs to the one before.
+names() {
+    awk -F '|' '/^\|/ && NF >= 4 { print $(NF - 1) }' "$1" | grep -o '`[^`]*`' | tr -d '`' |
+        awk '$1 ~ /^test_/ { program = $1; print program, $2; next } program != "" && NF == 1 { print program, $1 }'
+}
+
+# The sources of a program: the words after its name, up to the closing bracket.
+sources() {
+    for list in $(find tests -name CMakeLists.txt); do
+        folder=$(dirname "$list")
+        tr '\n' ' ' <"$list" | grep -oE "mpm_add(_gui)?_test\($1 [^)]*\)" | grep -oE '[A-Za-z0-9_./]+\.cpp' |
+            sed "s|^|$folder/|"
+    done
+}
+
+check() {
+    missing=0
+    names "$1" | sort -u >"$work/names"
+    while read -r program case; do
+        files=$(sources "$program")
+        if [ -z "$files" ]; then
+            echo "$1 names $program, which no CMakeLists.txt adds" >&2
+            missing=1
+            continue
+        fi
+        [ -n "$case" ] || continue
+        # Qt Test: void Class::name(). GoogleTest: TEST(Suite, Name), named Suite.Name, Suite.* or Name.
+        suite=${case%%.*} name=${case#*.}
+        [ "$name" != '*' ] || name='[A-Za-z]*'
+        [ "$suite" != "$case" ] || suite='[A-Za-z]*'
+        # shellcheck disable=SC2086  # a list of files
+        grep -qE "::$case\(|TEST(_F|_P)?\($suite, $name\)" $files 2>/dev/null || {
+            echo "$1 names $program $case, which is in none of its sources" >&2
+            missing=1
+        }
+    done <"$work/names"
+    [ -s "$work/names" ] || missing=1
+    return $missing
+}
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+if [ "${1:-}" = --self-test ]; then
+    printf '| a | `test_gui_models commandLine`, `noSuchCase` |\n' >"$work/wrong.md"
+    printf '| a | `test_gui_models commandLine` |\n' >"$work/right.md"
+    check "$work/right.md"
+    ! check "$work/wrong.md" 2>/dev/null
+else
+    check "${1:-docs/monitor.md}"
+fi

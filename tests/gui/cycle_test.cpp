@@ -1,0 +1,243 @@
+// A day and a night through the window: what is stored, what the panel says of it, what is exported.
+// Everything is compared with arithmetic of its own on the stored rows, and the rows with another network's
+// counts.
+#include <QFile>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QSignalSpy>
+
+#include "gui/window_fixture.hpp"
+#include "pipeline/segment/segmenter.hpp"
+
+using namespace mpm::gui;
+using mpm::pipeline::Measurement;
+using mpm::pipeline::Millis;
+using mpm::pipeline::Phase;
+using Rows = std::vector<Measurement>;
+
+class CycleTest : public QObject {
+    Q_OBJECT
+private slots:
+    void streetThroughDayAndNight();
+    void camvidByDayAgainstSimulatedNight();
+
+private:
+    Rows stop(test::WindowFixture& is);
+    void checkPanel(test::WindowFixture& is, const Rows& rows);
+    void checkCsv(test::WindowFixture& is, const Rows& rows);
+    void checkJson(test::WindowFixture& is, const Rows& rows);
+};
+
+namespace {
+
+constexpr int kFramesPerDay = 160;
+constexpr int kLeast = 15;      // readings by day, and by night
+constexpr int kStartHour = 16;  // of the scene's clock, at the first frame
+
+struct Expected {
+    double mean[2] = {}, deviation[2] = {}, percent = 0, spread = 0;
+    int count[2] = {};
+};
+
+/// Two passes over the rows; the program has a running mean.
+Expected expectedOf(const Rows& rows) {
+    Expected found;
+    for (const bool night : {false, true}) {
+        double sum = 0, squares = 0;
+        const auto each = [&](auto what) {
+            for (const Measurement& row : rows)
+                if ((row.phase == Phase::Night) == night) what(double(row.tokensKept()));
+        };
+        each([&](double kept) { sum += kept, ++found.count[night]; });
+        found.mean[night] = sum / found.count[night];
+        each([&](double kept) { squares += std::pow(kept - found.mean[night], 2); });
+        found.deviation[night] = std::sqrt(squares / (found.count[night] - 1));
+    }
+    found.percent = 100 * (found.mean[1] / found.mean[0] - 1);
+    found.spread =
+        100 * std::sqrt(std::pow(found.deviation[0], 2) + std::pow(found.deviation[1], 2)) / found.mean[0];
+    return found;
+}
+
+QByteArray content(const QString& name) {
+    QFile file(name);
+    return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+}
+
+bool near(double a, double b) {
+    return std::abs(a - b) <= 1e-6 * std::max(1.0, std::abs(b));
+}
+
+/// The scene's clock when a frame of its first two days was filmed.
+double hourOf(std::int64_t frame) {
+    return std::fmod(kStartHour + 24.0 * double(frame) / kFramesPerDay, 24);
+}
+
+}  // namespace
+
+/// Pauses, waits until all that was measured is stored, and reads it.
+Rows CycleTest::stop(test::WindowFixture& is) {
+    is.window->setPaused(true);
+    if (!is.settle()) return {};
+    for (const char* name : {"all.csv", "all.json"}) {
+        QSignalSpy exported(&is.window->engine().recorder(), &Recorder::exported);
+        is.window->exportAll(is.sandbox.path(QLatin1String(name)));
+        if (!QTest::qWaitFor([&] { return !exported.isEmpty(); }, 20'000)) return {};
+    }
+    mpm::pipeline::Store kept(is.window->profile().storePath().toStdString());
+    const auto id = kept.source(is.window->engine().sourceName().toStdString());
+    return kept.measurements(id, {}, Millis(1LL << 45));
+}
+
+void CycleTest::checkPanel(test::WindowFixture& is, const Rows& rows) {
+    const StatisticsModel& panel = is.window->statistics();
+    const auto& found = panel.statistics();
+    // Rows from before the panel began to count (another schedule) come first, and are few.
+    const auto counted = std::size_t(found.day().kept.count() + found.night().kept.count());
+    QVERIFY(counted <= rows.size() && counted + 3 >= rows.size());
+    const Expected expected = expectedOf({rows.end() - std::ptrdiff_t(counted), rows.end()});
+    QCOMPARE(found.day().kept.count(), expected.count[0]);
+    QCOMPARE(found.night().kept.count(), expected.count[1]);
+    QVERIFY(near(found.day().kept.mean(), expected.mean[0]));
+    QVERIFY(near(found.night().kept.mean(), expected.mean[1]));
+    QVERIFY(near(found.day().kept.deviation(), expected.deviation[0]));
+    const auto cell = [&](int column) {
+        return panel.index(StatisticsModel::Kept, column).data().toString();
+    };
+    QCOMPARE(
+        cell(StatisticsModel::Day),
+        QStringLiteral("%1 ± %2").arg(expected.mean[0], 0, 'f', 0).arg(expected.deviation[0], 0, 'f', 0));
+    QCOMPARE(cell(StatisticsModel::Difference), QStringLiteral("%1%2 ± %3 %")
+                                                    .arg(QChar(expected.percent < 0 ? u'−' : u'+'))
+                                                    .arg(std::abs(expected.percent), 0, 'f', 1)
+                                                    .arg(expected.spread, 0, 'f', 1));
+    qInfo("tokens kept: %.1f +- %.1f by day (%d), %.1f +- %.1f by night (%d), %+.1f +- %.1f %%, %d flips",
+          expected.mean[0], expected.deviation[0], expected.count[0], expected.mean[1], expected.deviation[1],
+          expected.count[1], expected.percent, expected.spread, found.flips());
+}
+
+void CycleTest::checkCsv(test::WindowFixture& is, const Rows& rows) {
+    const QList<QByteArray> lines = content(is.sandbox.path(QStringLiteral("all.csv"))).trimmed().split('\n');
+    QCOMPARE(std::size_t(lines.size()), rows.size() + 1);
+    const QList<QByteArray> head = lines[0].split(',');
+    const auto column = [&](const char* name) { return head.indexOf(name); };
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const QList<QByteArray> fields = lines[qsizetype(i) + 1].split(',');
+        QCOMPARE(fields[column("time")].toStdString(), mpm::pipeline::timeText(rows[i].time));
+        QCOMPARE(fields[column("frame")].toLongLong(), rows[i].frame);
+        QCOMPARE(fields[column("phase")], QByteArray(rows[i].phase == Phase::Night ? "night" : "day"));
+        QCOMPARE(fields[column("tokens_in")].toInt(), rows[i].tokensIn);
+        QCOMPARE(fields[column("tokens_kept")].toInt(), rows[i].tokensKept());
+    }
+}
+
+void CycleTest::checkJson(test::WindowFixture& is, const Rows& rows) {
+    const QJsonObject all =
+        QJsonDocument::fromJson(content(is.sandbox.path(QStringLiteral("all.json")))).object();
+    const QJsonArray readings = all[QStringLiteral("readings")].toArray();
+    QCOMPARE(std::size_t(readings.size()), rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const QJsonObject reading = readings[qsizetype(i)].toObject();
+        QCOMPARE(reading[QStringLiteral("frame")].toInteger(), rows[i].frame);
+        QCOMPARE(reading[QStringLiteral("tokens_kept")].toInt(), rows[i].tokensKept());
+    }
+    const Expected expected = expectedOf(rows);
+    const QJsonObject summary = all[QStringLiteral("day_night")].toObject();
+    const QJsonObject night = summary[QStringLiteral("night")].toObject();
+    QCOMPARE(night[QStringLiteral("readings")].toInt(), expected.count[1]);
+    QVERIFY(near(night[QStringLiteral("tokens_kept")].toDouble(), expected.mean[1]));
+    QVERIFY(near(summary[QStringLiteral("difference_percent")].toDouble(), expected.percent));
+    QVERIFY(near(summary[QStringLiteral("spread_percent")].toDouble(), expected.spread));
+}
+
+/// A day of the built-in street in fast motion: dusk, the night, dawn, and the day after.
+void CycleTest::streetThroughDayAndNight() {
+    test::WindowFixture is;
+    Options options;
+    options.source = QStringLiteral("demo");
+    options.dayCycle = kFramesPerDay;
+    is.open(options);
+    is.window->views()->setMode(ViewArea::Overlay);  // the whole machine for one run a frame
+    // A day at least; on a slow machine, which sees few of its frames, several.
+    const auto& seen = is.window->statistics().statistics();
+    QTRY_VERIFY_WITH_TIMEOUT(is.last && is.last->frame.number > kFramesPerDay &&
+                                 seen.day().kept.count() >= kLeast && seen.night().kept.count() >= kLeast,
+                             600'000);
+    const Rows rows = stop(is);
+    int day = 0, night = 0;
+    double light[2] = {};
+    for (const Measurement& row : rows) {
+        const double hour = hourOf(row.frame);
+        const bool dark = row.phase == Phase::Night;
+        if (hour > 10 && hour < 14) QVERIFY2(!dark, qPrintable(QString::number(hour)));
+        if (hour > 23 || hour < 3) QVERIFY2(dark, qPrintable(QString::number(hour)));
+        (dark ? night : day) += 1;
+        light[dark] += row.luminance;
+        QVERIFY(row.tokensKept() > 0 && row.tokensKept() < row.tokensIn);
+    }
+    QVERIFY(day >= kLeast && night >= kLeast);
+    QVERIFY(light[1] / night < 0.7 * light[0] / day);
+    QVERIFY(seen.flips() >= 2 * (rows.back().frame / kFramesPerDay));  // dusk and dawn of every day
+    checkPanel(is, rows);
+    checkCsv(is, rows);
+    checkJson(is, rows);
+    mpm::pipeline::Store kept(is.window->profile().storePath().toStdString());
+    std::string phases;
+    for (const auto& event : kept.events(kept.source("demo"), {}, Millis(1LL << 45)))
+        if (event.kind == "day" || event.kind == "night") phases += event.kind + " ";
+    QCOMPARE(phases.substr(0, 10), std::string("night day "));
+}
+
+/// Every fifth picture of CamVid's validation part, then the same pictures as a camera would see them at
+/// night.
+void CycleTest::camvidByDayAgainstSimulatedNight() {
+    const QDir camvid(QStringLiteral(MPM_SHARED_DIR "/camvid/val/images"));
+    const QFileInfoList files = camvid.entryInfoList({QStringLiteral("*.jpg"), QStringLiteral("*.png")});
+    if (files.isEmpty()) QSKIP("no CamVid pictures beside this tree");
+    test::WindowFixture is;
+    const QString folder = is.sandbox.path(QStringLiteral("camvid"));
+    QDir().mkpath(folder);
+    std::vector<cv::Mat> pictures;
+    for (qsizetype i = 0; i < files.size(); i += 5)
+        pictures.push_back(cv::imread(files[i].filePath().toStdString()));
+    const std::size_t days = pictures.size();
+    double darkest = 1, brightest = 0;
+    for (std::size_t i = 0; i < days; ++i) {
+        pictures.push_back(mpm::pipeline::night(pictures[i], {}, i));
+        darkest = std::min(darkest, mpm::pipeline::luminance(pictures[i]));
+        brightest = std::max(brightest, mpm::pipeline::luminance(pictures.back()));
+    }
+    for (std::size_t i = 0; i < pictures.size(); ++i)
+        cv::imwrite(QStringLiteral("%1/%2.png").arg(folder).arg(i, 3, 10, QLatin1Char('0')).toStdString(),
+                    pictures[i]);
+    Options options;
+    options.source = folder;
+    is.open(options);
+    is.window->views()->setMode(ViewArea::Overlay);
+    mpm::pipeline::DayNightRule rule;
+    rule.dark = brightest + (darkest - brightest) / 3;
+    rule.bright = darkest - (darkest - brightest) / 3;
+    rule.hold = std::chrono::seconds(0);
+    is.window->setRule(rule);
+    const auto once = std::int64_t(pictures.size());
+    QTRY_VERIFY_WITH_TIMEOUT(is.last && is.last->frame.number >= once - 1, 300'000);
+    const Rows rows = stop(is);
+    QVERIFY(rows.size() > pictures.size() / 2);
+    // What was recorded is what a network of its own counts on the same picture.
+    mpm::pipeline::Segmenter segmenter{mpm::pipeline::Network("default")};
+    segmenter.encoder().setSchedule(is.last->schedule);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const std::size_t picture = std::size_t(rows[i].frame) % pictures.size();
+        QCOMPARE(rows[i].phase == Phase::Night, picture >= days);
+        if (rows[i].stageTokens.size() != is.last->schedule.size()) continue;  // before the model said which
+        if (i % 4 != 0) continue;
+        QCOMPARE(rows[i].tokensKept(), tokensKept(segmenter.segment(pictures[picture]).tokens));
+    }
+    checkPanel(is, rows);
+    checkCsv(is, rows);
+    checkJson(is, rows);
+}
+
+QTEST_MAIN(CycleTest)
+#include "cycle_test.moc"

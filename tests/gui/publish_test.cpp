@@ -1,0 +1,247 @@
+// What is told to others and kept from them, against real parts: a broker, a keychain, curl. Run inside
+// `dbus-run-session`.
+#include <QDBusConnection>
+#include <QDBusConnectionInterface>
+#include <QJsonDocument>
+#include <QJsonObject>
+
+#include "gui/broker.hpp"
+#include "gui/process.hpp"
+#include "gui/services_fixture.hpp"
+
+using namespace mpm::gui;
+using mpm::pipeline::AlertRule;
+
+class PublishTest : public QObject {
+    Q_OBJECT
+private slots:
+    void initTestCase();
+    void cleanupTestCase();
+    void keychainKeepsASecret();
+    void mqttTellsABrokerAndHomeAssistant();
+    void mqttComesBackWithTheBroker();
+    void mqttPasswordComesFromTheKeychain();
+    void metricsAreReadByCurl();
+    void aTakenPortIsSaid();
+
+private:
+    test::Sandbox m_sandbox;
+    QProcess m_keyring;
+};
+
+namespace {
+
+QJsonObject json(const QByteArray& text) {
+    return QJsonDocument::fromJson(text).object();
+}
+
+/// Waits for the keychain, which answers through the event loop.
+std::optional<QString> findSecret(Secrets& secrets, const QString& key, QString* problem = nullptr) {
+    bool done = false;
+    std::optional<QString> found;
+    secrets.find(key, [&](const std::optional<QString>& secret, const QString& why) {
+        found = secret;
+        if (problem != nullptr) *problem = why;
+        done = true;
+    });
+    return QTest::qWaitFor([&] { return done; }, 15'000) ? found : std::nullopt;
+}
+
+QString keepSecret(Secrets& secrets, const QString& key, const QString& secret) {
+    std::optional<QString> problem;
+    secrets.keep(key, secret, [&](const QString& why) { problem = why; });
+    const bool answered = QTest::qWaitFor([&] { return problem.has_value(); }, 15'000);
+    return answered ? *problem : QStringLiteral("no answer");
+}
+
+}  // namespace
+
+void PublishTest::initTestCase() {
+    qputenv("HOME", m_sandbox.path(QStringLiteral(".")).toUtf8());
+    m_keyring.start(
+        QStringLiteral("gnome-keyring-daemon"),
+        {QStringLiteral("--unlock"), QStringLiteral("--foreground"), QStringLiteral("--components=secrets")});
+    QVERIFY(m_keyring.waitForStarted());
+    m_keyring.write("login-password\n");
+    m_keyring.closeWriteChannel();
+    QVERIFY(QTest::qWaitFor(
+        [] {
+            return QDBusConnection::sessionBus().interface()->isServiceRegistered(
+                QStringLiteral("org.freedesktop.secrets"));
+        },
+        10'000));
+}
+
+void PublishTest::cleanupTestCase() {
+    m_keyring.terminate();
+    m_keyring.waitForFinished();
+}
+
+void PublishTest::keychainKeepsASecret() {
+    Secrets secrets;
+    QString problem;
+    QVERIFY(!findSecret(secrets, QStringLiteral("nobody"), &problem));
+    QVERIFY(!problem.isEmpty());
+    QCOMPARE(keepSecret(secrets, QStringLiteral("rtsp://user:***@host/1"), QStringLiteral("geheim")),
+             QString());
+    QCOMPARE(findSecret(secrets, QStringLiteral("rtsp://user:***@host/1")).value_or(QString()),
+             QStringLiteral("geheim"));
+    QVERIFY(wantsPassword(QStringLiteral("rtsp://user:***@host/1")));
+    QVERIFY(!wantsPassword(QStringLiteral("demo")));
+}
+
+void PublishTest::mqttTellsABrokerAndHomeAssistant() {
+    test::Broker broker(m_sandbox.path(QStringLiteral(".")));
+    QVERIFY2(broker.start(), qPrintable(broker.log()));
+    test::Subscriber subscriber(broker.port());
+    test::Setup setup(m_sandbox, QStringLiteral("Yard 1"));
+    WatchSettings watch;
+    watch.mqtt.on = true;
+    watch.mqtt.host = QStringLiteral("127.0.0.1");  // where alone the broker listens; localhost may be ::1
+    watch.mqtt.port = broker.port();
+    watch.alerts = {test::rule("busy", AlertRule::Of::Tokens, 1)};
+    setup.services.apply(watch);
+    const QString source = m_sandbox.film(8, 0);
+    setup.open(source);
+    const QString topic = setup.services.mqtt()->topicOf(source);
+    QVERIFY(topic.startsWith(QStringLiteral("mpm/yard_1/")));
+    const QJsonObject state = json(subscriber.payload(topic + QStringLiteral("/state")));
+    QVERIFY(state[QStringLiteral("tokens_kept")].toInt() > 0);
+    QVERIFY(state[QStringLiteral("tokens_kept")].toInt() < state[QStringLiteral("tokens_in")].toInt());
+    QCOMPARE(subscriber.payload(QStringLiteral("mpm/yard_1/availability")), QByteArray("online"));
+    QCOMPARE(json(subscriber.payload(topic + QStringLiteral("/source")))[QStringLiteral("up")].toBool(),
+             true);
+    QCOMPARE(json(subscriber.payload(topic + QStringLiteral("/alert")))[QStringLiteral("rule")].toString(),
+             QStringLiteral("busy"));
+    // Home Assistant finds every sensor by its config, whose topics must be those that are published.
+    const QString device = QStringLiteral("mpm_yard_1_") + topic.section(QLatin1Char('/'), 2);
+    const QJsonObject config =
+        json(subscriber.payload(QStringLiteral("homeassistant/sensor/%1/tokens/config").arg(device)));
+    QCOMPARE(config[QStringLiteral("state_topic")].toString(), topic + QStringLiteral("/state"));
+    QCOMPARE(config[QStringLiteral("availability_topic")].toString(),
+             QStringLiteral("mpm/yard_1/availability"));
+    QVERIFY(!config[QStringLiteral("unique_id")].toString().isEmpty());
+    QVERIFY(config[QStringLiteral("device")].toObject().contains(QStringLiteral("identifiers")));
+    QVERIFY(!subscriber.payload(QStringLiteral("homeassistant/binary_sensor/%1/night/config").arg(device))
+                 .isEmpty());
+    subscriber.forget();
+    setup.services.apply({});  // switched off: says good-bye
+    QCOMPARE(subscriber.payload(QStringLiteral("mpm/yard_1/availability")), QByteArray("offline"));
+}
+
+void PublishTest::mqttComesBackWithTheBroker() {
+    test::Broker broker(m_sandbox.path(QStringLiteral(".")));
+    test::Setup setup(m_sandbox, QStringLiteral("back"));
+    WatchSettings watch;
+    watch.mqtt.on = true;
+    watch.mqtt.host = QStringLiteral("127.0.0.1");  // where alone the broker listens; localhost may be ::1
+    watch.mqtt.port = broker.port();
+    setup.services.apply(watch);  // nobody listens yet
+    setup.open(m_sandbox.film(8, 0));
+    for (int round = 0; round < 2; ++round) {
+        QVERIFY(broker.start());
+        QTRY_VERIFY2_WITH_TIMEOUT(setup.services.mqtt()->connected(),
+                                  qPrintable(QString::number(round) + setup.lastSaid() + broker.log()),
+                                  15'000);
+        test::Subscriber subscriber(broker.port());
+        const QString topic = setup.services.mqtt()->topicOf(setup.engine.sourceName());
+        QVERIFY(!subscriber.payload(topic + QStringLiteral("/state")).isEmpty());
+        QCOMPARE(subscriber.payload(QStringLiteral("mpm/back/availability")), QByteArray("online"));
+        broker.stop();
+        QTRY_VERIFY_WITH_TIMEOUT(!setup.services.mqtt()->connected(), 15'000);
+    }
+    QElapsedTimer timer;
+    timer.start();
+    setup.services.apply({});  // while it waits for the broker
+    QVERIFY(timer.elapsed() < 2'000);
+}
+
+void PublishTest::mqttPasswordComesFromTheKeychain() {
+    const QString passwords = m_sandbox.path(QStringLiteral("passwords"));
+    QCOMPARE(
+        test::run(QStringLiteral("mosquitto_passwd"), {QStringLiteral("-c"), QStringLiteral("-b"), passwords,
+                                                       QStringLiteral("cam"), QStringLiteral("geheim")})
+            .status,
+        0);
+    test::Broker broker(m_sandbox.path(QStringLiteral(".")),
+                        QStringLiteral("allow_anonymous false\npassword_file ") + passwords);
+    QVERIFY2(broker.start(), qPrintable(broker.log()));
+    test::Setup setup(m_sandbox, QStringLiteral("secret"));
+    WatchSettings watch;
+    watch.mqtt.on = true;
+    watch.mqtt.host = QStringLiteral("127.0.0.1");  // where alone the broker listens; localhost may be ::1
+    watch.mqtt.port = broker.port();
+    watch.mqtt.user = QStringLiteral("cam");
+    setup.services.apply(watch);
+    QTRY_VERIFY_WITH_TIMEOUT(setup.lastSaid().contains(QStringLiteral("not in the keychain")), 15'000);
+    const QString key = QStringLiteral("mqtt://cam@127.0.0.1:%1").arg(broker.port());
+    QCOMPARE(keepSecret(setup.services.secrets(), key, QStringLiteral("wrong")), QString());
+    setup.services.apply({});
+    setup.services.apply(watch);
+    QTRY_VERIFY_WITH_TIMEOUT(setup.lastSaid().contains(QStringLiteral("not connected")), 15'000);
+    QCOMPARE(keepSecret(setup.services.secrets(), key, QStringLiteral("geheim")), QString());
+    setup.services.apply({});
+    setup.services.apply(watch);
+    QTRY_VERIFY_WITH_TIMEOUT(setup.services.mqtt() && setup.services.mqtt()->connected(), 15'000);
+    for (const QList<QVariant>& words : setup.said)
+        QVERIFY(!words[0].toString().contains(QStringLiteral("geheim")));
+}
+
+void PublishTest::metricsAreReadByCurl() {
+    test::Setup setup(m_sandbox, QStringLiteral("metrics"));
+    WatchSettings watch;
+    watch.metrics.on = true;
+    watch.metrics.port = 0;
+    watch.alerts = {test::rule("busy", AlertRule::Of::Tokens, 1)};
+    setup.services.apply(watch);
+    QVERIFY(setup.services.metrics() != nullptr);
+    QSignalSpy measured(&setup.engine, &Engine::measured);
+    setup.open(m_sandbox.film(8, 0));
+    QTRY_VERIFY_WITH_TIMEOUT(measured.count() >= 2, 30'000);
+    const QString url = QStringLiteral("http://127.0.0.1:%1/metrics").arg(setup.services.metrics()->port());
+    const test::Outcome page =
+        test::runBeside(QStringLiteral("curl"), {QStringLiteral("-sS"), QStringLiteral("-f"), url});
+    QVERIFY2(page.status == 0, qPrintable(page.err));
+    const QString by = QStringLiteral("{source=\"%1\"}").arg(setup.engine.sourceName());
+    QVERIFY2(page.out.contains(QStringLiteral("mpm_source_up") + by + QStringLiteral(" 1\n")),
+             qPrintable(page.out));
+    const auto value = [&](const QString& name) {
+        const qsizetype at = page.out.indexOf(QLatin1Char('\n') + name + by + QLatin1Char(' '));
+        return at < 0 ? -1
+                      : page.out.mid(at + 2 + name.size() + by.size())
+                            .section(QLatin1Char('\n'), 0, 0)
+                            .toDouble();
+    };
+    QVERIFY(value(QStringLiteral("mpm_tokens_kept")) > 0);
+    QVERIFY(value(QStringLiteral("mpm_tokens_kept")) < value(QStringLiteral("mpm_tokens_in")));
+    QVERIFY(value(QStringLiteral("mpm_frames_analysed_total")) >= 2);
+    QVERIFY(page.out.contains(QStringLiteral("mpm_class_share{class=")));
+    QVERIFY(page.out.contains(QStringLiteral("mpm_network_seconds_bucket")));
+    QVERIFY(page.out.contains(QStringLiteral("mpm_alerts_total{rule=\"busy\"")));
+    for (const char* other : {"/", "/metricsx"})
+        QCOMPARE(test::runBeside(QStringLiteral("curl"),
+                                 {QStringLiteral("-sSf"), url.chopped(8) + QLatin1String(other)})
+                     .status,
+                 22);  // curl's word for 404
+    // Loopback only: this machine's other addresses are not listened on.
+    const test::Outcome sockets = test::run(QStringLiteral("cat"), {QStringLiteral("/proc/net/tcp")});
+    const QString port =
+        QStringLiteral("%1").arg(setup.services.metrics()->port(), 4, 16, QLatin1Char('0')).toUpper();
+    QVERIFY(sockets.out.contains(QStringLiteral(" 0100007F:") + port));
+    QVERIFY(!sockets.out.contains(QStringLiteral(" 00000000:") + port));
+}
+
+void PublishTest::aTakenPortIsSaid() {
+    QTcpServer other;
+    QVERIFY(other.listen(QHostAddress::LocalHost));
+    test::Setup setup(m_sandbox, QStringLiteral("taken"));
+    WatchSettings watch;
+    watch.metrics.on = true;
+    watch.metrics.port = other.serverPort();
+    setup.services.apply(watch);
+    QVERIFY(setup.lastSaid().contains(QStringLiteral("127.0.0.1:%1").arg(other.serverPort())));
+    QVERIFY(setup.services.metrics() == nullptr);
+}
+
+QTEST_GUILESS_MAIN(PublishTest)
+#include "publish_test.moc"

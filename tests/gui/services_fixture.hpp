@@ -1,0 +1,42 @@
+// An engine with services beside it, as the programs have them.
+#pragma once
+
+#include <QSignalSpy>
+#include <QTest>
+
+#include "gui/services/services.hpp"
+#include "gui/support.hpp"
+
+namespace mpm::gui::test {
+
+/// Running, with the shipped model.
+struct Setup {
+    explicit Setup(Sandbox& sandbox, const QString& name)
+        : store(sandbox.path(name + QStringLiteral(".sqlite"))),
+          engine(store),
+          services(name, sandbox.path(name + QStringLiteral("-videos"))),
+          said(&services, &Services::said) {
+        services.attach(engine);
+        engine.openModel(QStringLiteral("default"));
+    }
+    void open(const QString& source) {
+        engine.openSource(source);
+        services.sourceOpened(engine);
+    }
+    QString lastSaid() const { return said.isEmpty() ? QString() : said.last()[0].toString(); }
+    QString store;
+    Engine engine;
+    Services services;
+    QSignalSpy said;
+};
+
+inline pipeline::AlertRule rule(const char* name, pipeline::AlertRule::Of of, double threshold) {
+    pipeline::AlertRule rule;
+    rule.name = name;
+    rule.of = of;
+    rule.threshold = threshold;
+    rule.desktop = false;
+    return rule;
+}
+
+}  // namespace mpm::gui::test

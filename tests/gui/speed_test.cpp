@@ -1,0 +1,211 @@
+// How soon things are seen, measured and printed. What must hold on any machine is checked on any; times
+// decide only where MPM_QUIET_MACHINE says that nothing else runs.
+#include <QElapsedTimer>
+#include <QWheelEvent>
+
+#include "gui/views/merge_view.hpp"
+#include "gui/views/split_view.hpp"
+#include "gui/window_fixture.hpp"
+#include "pipeline/scene/street.hpp"
+#include "pipeline/source/stream_server.hpp"
+
+using namespace mpm::gui;
+
+namespace {
+
+constexpr int kBits = 32, kBlock = 16;  // a stamp: 24 bits of milliseconds, 8 that check them
+constexpr std::uint32_t kTimes = (1U << 24) - 1;
+constexpr std::chrono::milliseconds kPause{33};  // between two frames of the camera
+
+bool quiet() {
+    return qEnvironmentVariableIsSet("MPM_QUIET_MACHINE");
+}
+
+std::uint32_t now() {
+    const auto since = Steady::now().time_since_epoch();
+    return std::uint32_t(std::chrono::duration_cast<std::chrono::milliseconds>(since).count()) & kTimes;
+}
+
+std::uint32_t checked(std::uint32_t time) {
+    return time << 8 | ((time ^ time >> 8 ^ time >> 16 ^ 0x5A) & 0xFF);
+}
+
+/// Black and white blocks along the upper edge: they outlive JPEG and colour conversion.
+void stamp(cv::Mat& picture, std::uint32_t time) {
+    const std::uint32_t code = checked(time);
+    for (int bit = 0; bit < kBits; ++bit)
+        picture(cv::Rect(bit * kBlock, 0, kBlock, kBlock)).setTo(cv::Scalar::all(code >> bit & 1 ? 255 : 0));
+}
+
+/// Empty: no stamp that checks.
+std::optional<std::uint32_t> read(const QImage& picture) {
+    if (picture.width() < kBits * kBlock) return std::nullopt;
+    std::uint32_t code = 0;
+    for (int bit = 0; bit < kBits; ++bit)
+        if (qGray(picture.pixel(bit * kBlock + kBlock / 2, kBlock / 2)) > 127) code |= 1U << bit;
+    return checked(code >> 8) == code ? std::optional(code >> 8) : std::nullopt;
+}
+
+double percentile(std::vector<double> values, double share) {
+    if (values.empty()) return 0;
+    std::sort(values.begin(), values.end());
+    return values[std::min(values.size() - 1, std::size_t(share * double(values.size())))];
+}
+
+/// A camera whose frames say when they were taken.
+class StampedCamera {
+public:
+    StampedCamera() : m_street(mpm::pipeline::Street({640, 480}, 11, 1).at(14, 0).picture) {
+        m_server.setFilm(
+            [this] {
+                cv::Mat picture = m_street.clone();
+                std::vector<unsigned char> jpeg;
+                stamp(picture, now());
+                cv::imencode(".jpg", picture, jpeg);
+                return jpeg;
+            },
+            kPause);
+        m_server.start();
+    }
+    QString url() const { return QString::fromStdString(m_server.url()); }
+
+private:
+    const cv::Mat m_street;
+    mpm::test::StreamServer m_server;
+};
+
+/// From a frame's stamp to the moment something of it is painted first.
+struct Shown {
+    std::vector<double> ages;
+    std::uint32_t last = 0;
+    bool rising = true;
+    int unread = 0;
+
+    void see(const QImage& picture) {
+        const auto time = read(picture);
+        if (!time) {
+            unread += !picture.isNull();
+            return;
+        }
+        if (*time == last) return;  // painted once more
+        rising = rising && *time > last;
+        last = *time;
+        ages.push_back(double((now() - *time) & kTimes));
+    }
+};
+
+}  // namespace
+
+class SpeedTest : public QObject {
+    Q_OBJECT
+private slots:
+    void init() { m_is = std::make_unique<test::WindowFixture>(); }
+    void cleanup() { m_is.reset(); }
+    void inputIsSeenWhileTheNetworkIsBusy();
+    void firstFrameComesSoonAndDrawingIsCheap();
+    void glassToGlass();
+
+private:
+    std::unique_ptr<test::WindowFixture> m_is;
+};
+
+/// From an event of the mouse to the picture painted anew, while frames of 640x480 go through the network.
+void SpeedTest::inputIsSeenWhileTheNetworkIsBusy() {
+    Options options;
+    options.source = QStringLiteral("demo");
+    m_is->open(options);
+    QVERIFY(m_is->next());
+    PictureView* view = m_is->window->views()->overlayView();
+    QTRY_VERIFY_WITH_TIMEOUT(!view->image().isNull(), 10'000);
+    std::vector<double> waits;
+    QElapsedTimer since;
+    bool wanted = false;
+    connect(view, &PictureView::painted, this, [&] {
+        if (std::exchange(wanted, false)) waits.push_back(double(since.nsecsElapsed()) / 1e6);
+    });
+    const int before = m_is->count;
+    for (int i = 0; i < 200; ++i) {
+        // As the window system hands it over: queued, between everything else that is due.
+        auto* wheel = new QWheelEvent(QPointF(40 + i % 50, 40), view->mapToGlobal(QPointF(40 + i % 50, 40)),
+                                      {}, {0, i % 2 == 0 ? 120 : -120}, Qt::NoButton, Qt::NoModifier,
+                                      Qt::NoScrollPhase, false);
+        wanted = true;
+        since.start();
+        QCoreApplication::postEvent(view, wheel);
+        QVERIFY(QTest::qWaitFor([&] { return !wanted; }, 5'000));
+        QTest::qWait(7);
+    }
+    std::sort(waits.begin(), waits.end());
+    const double p50 = waits[waits.size() / 2], p99 = waits[waits.size() * 99 / 100];
+    qInfo("input to repaint: median %.1f ms, p99 %.1f ms, %d frames meanwhile", p50, p99,
+          m_is->count - before);
+    QVERIFY(m_is->count > before + 3);  // it was busy
+    const double allowed = quiet() ? 50 : 150;
+    QVERIFY2(p99 < allowed, qPrintable(QString::number(p99)));
+}
+
+void SpeedTest::firstFrameComesSoonAndDrawingIsCheap() {
+    QElapsedTimer timer;
+    timer.start();
+    Options options;
+    options.source = QStringLiteral("demo");
+    m_is->open(options);
+    ViewArea* views = m_is->window->views();
+    const auto alive = [&] {
+        return !views->pictureView()->image().isNull() && !views->overlayView()->image().isNull() &&
+               !views->mergeView()->image().isNull() && !views->splitView()->image().isNull();
+    };
+    QTRY_VERIFY_WITH_TIMEOUT(alive(), 20'000);
+    const qint64 started = timer.elapsed();
+    std::vector<double> shares;
+    connect(&m_is->window->engine(), &Engine::rendered, this, [&](const RenderedFrame& drawn) {
+        shares.push_back(drawn.drawMs / (drawn.analysis->networkMs() + drawn.drawMs));
+    });
+    QTRY_VERIFY_WITH_TIMEOUT(shares.size() >= 15, 30'000);
+    std::sort(shares.begin(), shares.end());
+    const double share = shares[shares.size() / 2];
+    qInfo("all views alive after %lld ms, drawing %.1f %% of a frame", started, 100 * share);
+    QVERIFY2(started < 5'000 || !quiet(), qPrintable(QString::number(started)));
+    QVERIFY2(share < 0.10, qPrintable(QString::number(share)));
+}
+
+/// A live camera behind HTTP: how old is what the picture and the overlay show, when they show it first?
+void SpeedTest::glassToGlass() {
+    StampedCamera camera;
+    Options options;
+    options.source = camera.url();
+    m_is->open(options);
+    ViewArea* views = m_is->window->views();
+    views->setMode(ViewArea::Overlay);
+    QVERIFY(m_is->next());
+    QVERIFY(m_is->next());
+    Shown overlay, picture;
+    QImage analysed;  // what the overlay on the screen was made of
+    std::vector<double> network;
+    connect(&m_is->window->engine(), &Engine::rendered, this, [&](const RenderedFrame& drawn) {
+        analysed = drawn.analysis->frame.image;
+        network.push_back(drawn.analysis->networkMs());
+    });
+    connect(views->overlayView(), &PictureView::painted, this, [&] { overlay.see(analysed); });
+    connect(views->pictureView(), &PictureView::painted, this,
+            [&] { picture.see(views->pictureView()->image()); });
+    QTRY_VERIFY_WITH_TIMEOUT(overlay.ages.size() >= 100, 120'000);
+    // One view at a time is painted: now the picture alone, while the network goes on.
+    views->setMode(ViewArea::Picture);
+    QTRY_VERIFY_WITH_TIMEOUT(picture.ages.size() >= 200, 60'000);
+    m_is->window->engine().disconnect(this);
+    QVERIFY2(overlay.rising && picture.rising, "an older frame was shown after a newer one");
+    QCOMPARE(overlay.unread + picture.unread, 0);
+    const double time = percentile(network, 0.5);
+    qInfo(
+        "network %.0f ms; from the camera to the overlay: median %.0f ms, p95 %.0f ms; to the picture: "
+        "median %.0f ms, p99 %.0f ms",
+        time, percentile(overlay.ages, 0.5), percentile(overlay.ages, 0.95), percentile(picture.ages, 0.5),
+        percentile(picture.ages, 0.99));
+    if (!quiet()) return;
+    QVERIFY(percentile(overlay.ages, 0.5) < 2 * time);
+    QVERIFY(percentile(picture.ages, 0.5) < 2 * time);
+}
+
+QTEST_MAIN(SpeedTest)
+#include "speed_test.moc"
