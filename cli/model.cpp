@@ -41,6 +41,7 @@ pipeline::Network openNetwork(const std::string& model, const CommonOptions& opt
     pipeline::Network network = load(model, size, mayBeRandom);
     network.encoder().setDevice(options.device.device, options.device.index);
     network.encoder().setPrecision(options.precision);
+    if (options.batchIndependent) network.encoder().setBatchIndependent(true);
     if (!options.blocks) return network;
     try {
         network.encoder().setSchedule(*options.blocks);

@@ -118,6 +118,8 @@ void addCommonOptions(CLI::App& verb, CommonOptions& options, bool withBlocks, b
         addParsed(
             verb, "--precision", "of the encoder's products (default: f32)", "f32|tf32|bf16|f16|auto",
             [&options](const std::string& text) { options.precision = parsePrecision("--precision", text); });
+    verb.add_flag("--batch-independent", options.batchIndependent,
+                  "on a GPU too, a picture's bits do not depend on its batch");
     addParsed(verb, "--threads", "CPU threads to use (default: all)", "N",
               [&options](const std::string& text) { options.threads = parseCount("--threads", text, 1); });
     if (!withBlocks) return;

@@ -32,11 +32,13 @@ std::vector<std::string> splitList(const std::string& text, char separator = ','
 struct CommonOptions {
     DeviceChoice device;
     Precision precision = Precision::F32;
+    bool batchIndependent = false;           ///< on a GPU too
     std::optional<std::vector<int>> blocks;  ///< absent: the model's own schedule
     std::optional<int> threads;              ///< absent: as many as OpenCV chooses
 };
 
-/// `--device`, `--threads`, `--blocks` where `withBlocks`, and `--precision` where `withPrecision`.
+/// `--device`, `--batch-independent`, `--threads`, `--blocks` where `withBlocks`, and `--precision` where
+/// `withPrecision`.
 void addCommonOptions(CLI::App& verb, CommonOptions& options, bool withBlocks = true,
                       bool withPrecision = true);
 

@@ -22,7 +22,7 @@ public:
         if (weights.gated) m_gate = take(e.gate, weights.widest);
     }
 
-    void attend(int index) override {
+    void attendNow(int index) override {
         const Block& block = weights().blocks.at(index);
         normalise(block.norm1);
         multiply(block.qkv, m_normed, m_qkv);
@@ -38,15 +38,19 @@ public:
         addProduct(block.projection, m_attended);
     }
 
-    void feed(int index) override {
+    void feedNow(int index) override {
         const Block& block = weights().blocks.at(index);
         const int width = block.fc1.columns;
         const RowsOf<T> hidden{m_hidden.data, static_cast<size_t>(paddedWidth(width))};
         normalise(block.norm2);
-        multiply(block.fc1, m_normed, hidden);
+        Product expand = product(block.fc1, m_normed, weights().elementType(), hidden.data, hidden.stride);
+        const bool within = activatesWithin(block, expand);
+        executor().products.run(expand, stream());
         if (block.gate.present()) multiply(block.gate, m_normed, {m_gate.data, hidden.stride});
-        activate(view(), hidden, block.gate.present() ? m_gate.data : nullptr, width, options().activation,
-                 stream());
+        if (!within) {
+            activate(view(), hidden, block.gate.present() ? m_gate.data : nullptr, width,
+                     options().activation, stream());
+        }
         if (block.mlpNorm.present)
             layerNorm<T, T>(view(), constant(hidden), width, block.mlpNorm.view(options().inner_epsilon),
                             hidden, stream());
@@ -85,21 +89,49 @@ private:
                             norm.view(options().epsilon), m_normed, stream());
     }
 
+    Product product(const Linear& linear, RowsOf<T> input, cudaDataType_t type, void* output,
+                    size_t stride) const {
+        Product p{weights().types(type),
+                  productRows(),
+                  linear.depth,
+                  linear.columns,
+                  input.data,
+                  input.stride,
+                  linear.weight.data(),
+                  linear.stride,
+                  linear.bias.data(),
+                  output,
+                  stride,
+                  false};
+        p.fixed = fixedKernels();
+        return p;
+    }
+
     void multiply(const Linear& linear, RowsOf<T> input, RowsOf<T> output) {
-        run(linear, input, weights().elementType(), output.data, output.stride, false);
+        const cudaDataType_t type = weights().elementType();
+        executor().products.run(product(linear, input, type, output.data, output.stride), stream());
     }
 
     /// On top of the residual stream, which stays f32.
     void addProduct(const Linear& linear, RowsOf<T> input) {
-        run(linear, input, CUDA_R_32F, executor().batch.rows.data(), weights().dim, true);
+        Product p = product(linear, input, CUDA_R_32F, executor().batch.rows.data(), weights().dim);
+        p.add = true;
+        executor().products.run(p, stream());
     }
 
-    void run(const Linear& linear, RowsOf<T> input, cudaDataType_t type, void* output, size_t stride,
-             bool add) {
-        executor().products.run(
-            {weights().types(type), productRows(), linear.depth, linear.columns, input.data, input.stride,
-             linear.weight.data(), linear.stride, linear.bias.data(), output, stride, add},
-            stream());
+    /// The product's own epilogue spares a pass over the widest rows where it knows the function: it does not
+    /// know GELU by the error function, which most ViTs have.
+    bool activatesWithin(const Block& block, Product& expand) {
+        const int32_t activation = options().activation;
+        if (activation == MPM_CUDA_NONE) return !block.gate.present();
+        // Whether there is an epilogue must not depend on the number of rows then.
+        if (block.gate.present() || fixedKernels()) return false;
+        if (activation != MPM_CUDA_GELU_TANH && activation != MPM_CUDA_RELU) return false;
+        Product within = expand;
+        within.epilogue = activation == MPM_CUDA_RELU ? Epilogue::Relu : Epilogue::GeluTanh;
+        if (!executor().products.has(within)) return false;
+        expand = within;
+        return true;
     }
 
     RowsOf<T> m_normed{}, m_qkv{}, m_attended{}, m_hidden{}, m_gate{};

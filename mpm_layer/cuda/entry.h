@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-#define MPM_CUDA_ENTRY_VERSION 1u
+#define MPM_CUDA_ENTRY_VERSION 2u
 #define MPM_CUDA_ENTRY_NAME "mpm_cuda_entry"
 
 /* Functions return one of these and, where it is not MPM_CUDA_OK, fill in the error. */
@@ -77,10 +77,19 @@ typedef struct MpmCudaOptions {
     float epsilon, inner_epsilon, final_epsilon;
 } MpmCudaOptions;
 
+/* How a forward is queued: kernel by kernel, or as CUDA graphs that were recorded when the same shape came
+ * before. MPM_CUDA_GRAPHS_AUTO: graphs where the work of a kernel is small beside its launch. */
+enum { MPM_CUDA_GRAPHS_NEVER = 0, MPM_CUDA_GRAPHS_ALWAYS = 1, MPM_CUDA_GRAPHS_AUTO = 2 };
+
+/* Where similarities are multiplied: in f32 by chains of fused multiply-adds, or on tensor cores in terms of
+ * bf16 that carry as much as an f32 does. */
+enum { MPM_CUDA_NEAREST_PLAIN = 0, MPM_CUDA_NEAREST_TENSOR = 1 };
+
 typedef struct MpmCudaInput {
     MpmCudaOptions options;
     const float* tokens; /* [images, rows_per_image, dim] */
     int32_t tokens_on_device;
+    void* stream; /* cudaStream_t that tokens on the device come from; null is the legacy default stream */
     int32_t images, rows_per_image; /* special tokens included */
     const float* key_bias;          /* on the host; null, or rows_per_image values for each of: */
     int32_t key_bias_images;        /* 1 (for all) or `images` */
@@ -88,6 +97,8 @@ typedef struct MpmCudaInput {
     /* 1: the processor learns after each merge how many rows are left, and products shrink to them.
      * 0: it never waits, and products are made for as many rows as there were at the start. */
     int32_t read_counts;
+    int32_t fixed_kernels; /* 1: an image's bits do not depend on its batch */
+    int32_t graphs, nearest;
     MpmCudaParallel parallel;
 } MpmCudaInput;
 

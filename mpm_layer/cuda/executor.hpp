@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "mpm_layer/cuda/device/graphs.hpp"
 #include "mpm_layer/cuda/device/products.hpp"
 #include "mpm_layer/cuda/device/resources.hpp"
 #include "mpm_layer/cuda/kernels/merge.hpp"
@@ -43,9 +44,11 @@ struct Executor {
     int device;
     Stream stream;
     Products products;
+    Graphs graphs;
 
     RowBuffers batch, merged;
-    DeviceBuffer<float> logits, unit, normed, keys;
+    DeviceBuffer<float> logits, unit, keys;
+    DeviceBuffer<__nv_bfloat16> split;
     DeviceBuffer<unsigned char> finite;
     DeviceBuffer<Candidate> best;
     DeviceBuffer<int> starts, members, composed;
@@ -56,8 +59,14 @@ struct Executor {
 
     PinnedBuffer<float> up, upBias;
     PinnedBuffer<Extent> downExtent;
-    Event extentKnown;
+    Event extentKnown, callerReady;
     std::vector<EventPair> mergeTimes, restoreTimes;
+
+    /// Of all memory that blocks touch: a graph is good for these and no others.
+    std::vector<const void*> addressesOfBlocks() const {
+        return {batch.rows.data(), batch.offsets.data(), batch.positions.data(), logits.data(), input.data(),
+                qkv.data(),        attended.data(),      hidden.data(),          gate.data()};
+    }
 
     StageBuffers& stage(size_t index) { return at(stages, index); }
     OutputBuffers& output(size_t index) { return at(outputs, index); }

@@ -1,24 +1,20 @@
 #include "mpm_layer/cuda/session.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <iterator>
 #include <string>
-
-#include "mpm_layer/cuda/logic/strides.hpp"
 
 namespace mpm::cuda {
 namespace {
 
-template <class T>
-void copyUp(DeviceBuffer<T>& to, const std::vector<T>& values, cudaStream_t stream) {
-    to.reserve(values.size());
-    MPM_CUDA_CHECK(
-        cudaMemcpyAsync(to.data(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice, stream));
-}
+// Up to so many values in the residual stream a graph is the default: a launch takes the processor some three
+// microseconds, which more rows than these keep the device busy for.
+constexpr long long kGraphValues = 4 << 20;
 
-template <class T>
-void copyDown(T* to, const T* from, size_t count, cudaStream_t stream) {
-    if (count == 0) return;
-    MPM_CUDA_CHECK(cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDeviceToHost, stream));
+bool takesGraphs(const MpmCudaInput& input, int dim) {
+    if (input.graphs != MPM_CUDA_GRAPHS_AUTO) return input.graphs == MPM_CUDA_GRAPHS_ALWAYS;
+    return static_cast<long long>(input.images) * input.rows_per_image * dim <= kGraphValues;
 }
 
 }  // namespace
@@ -32,6 +28,9 @@ Session::Session(const Weights& weights, const MpmCudaInput& input)
       m_biased(input.key_bias != nullptr),
       m_proportional(input.proportional != 0),
       m_readsCounts(input.read_counts != 0),
+      m_fixed(input.fixed_kernels != 0),
+      m_graphs(takesGraphs(input, weights.dim)),
+      m_nearest(input.nearest),
       m_capacity(roundedRows(input.images * input.rows_per_image)),
       m_rows(input.images * input.rows_per_image),
       m_longest(input.rows_per_image),
@@ -48,6 +47,8 @@ Session::Session(const Weights& weights, const MpmCudaInput& input)
 
 // An executor whose stream has failed is not given to the next session.
 Session::~Session() {
+    // The next session finds its rows where this one did: graphs hold addresses.
+    if (m_stages % 2 != 0) std::swap(m_executor->batch, m_executor->merged);
     if (cudaStreamSynchronize(stream()) == cudaSuccess) {
         giveBack(std::move(m_executor));
     } else {
@@ -64,8 +65,60 @@ BatchView Session::view() const {
             m_longest};
 }
 
-int Session::productRows() const {
-    return roundedRows(m_rows);
+void Session::queue(const Step& step) {
+    if (m_graphs) {
+        m_steps.push_back(step);
+    } else {
+        runSteps({step});
+    }
+}
+
+void Session::runSteps(const std::vector<Step>& steps) {
+    for (const Step& step : steps) {
+        if (step.attends) {
+            attendNow(step.block);
+        } else {
+            feedNow(step.block);
+        }
+    }
+}
+
+// Blocks between two merges are one graph: there the processor reads how many rows are left, and later
+// products shrink to them.
+void Session::flush() {
+    if (m_steps.empty()) return;
+    std::vector<Step> steps;
+    steps.swap(m_steps);
+    m_executor->graphs.run(keyOf(steps), stream(), [&] { runSteps(steps); });
+}
+
+GraphKey Session::keyOf(const std::vector<Step>& steps) const {
+    GraphKey key = {m_weights.id,
+                    static_cast<std::uint64_t>(m_images),
+                    static_cast<std::uint64_t>(m_rows),
+                    static_cast<std::uint64_t>(m_longest),
+                    static_cast<std::uint64_t>(logits() != nullptr),
+                    static_cast<std::uint64_t>(m_fixed)};
+    std::uint32_t options[sizeof m_options / sizeof(std::uint32_t)];
+    std::memcpy(options, &m_options, sizeof options);
+    key.insert(key.end(), std::begin(options), std::end(options));
+    for (const Step& step : steps)
+        key.push_back(2 * static_cast<std::uint64_t>(step.block) + step.attends);
+    for (const void* address : m_executor->addressesOfBlocks())
+        key.push_back(reinterpret_cast<std::uintptr_t>(address));
+    return key;
+}
+
+// A pointer from elsewhere would only come up as a failed kernel, much later and without a name.
+void Session::checkPointer(const void* pointer, const char* what) const {
+    cudaPointerAttributes attributes{};
+    MPM_CUDA_CHECK(cudaPointerGetAttributes(&attributes, pointer));
+    const bool here = attributes.type == cudaMemoryTypeManaged ||
+                      (attributes.type == cudaMemoryTypeDevice && attributes.device == device());
+    if (!here) {
+        throw std::invalid_argument(std::string(what) + " must lie in the memory of device " +
+                                    std::to_string(device()));
+    }
 }
 
 void Session::reserve() {
@@ -91,6 +144,8 @@ void Session::upload(const MpmCudaInput& input) {
     Executor& e = *m_executor;
     const size_t values = static_cast<size_t>(m_rows) * m_weights.dim;
     if (input.tokens_on_device) {
+        if (values > 0) checkPointer(input.tokens, "tokens");
+        awaitCaller(static_cast<cudaStream_t>(input.stream));
         MPM_CUDA_CHECK(cudaMemcpyAsync(e.batch.rows.data(), input.tokens, values * sizeof(float),
                                        cudaMemcpyDeviceToDevice, stream()));
     } else {
@@ -99,6 +154,12 @@ void Session::upload(const MpmCudaInput& input) {
     startBatch(view(), e.batch.offsets.data(), e.batch.state(m_biased), e.composed.data(), stream());
     if (m_biased) uploadBias(input);
     refreshLogits();
+}
+
+// What the caller has queued so far comes first, whether it makes the tokens or still reads the outputs.
+void Session::awaitCaller(cudaStream_t caller) {
+    m_executor->callerReady.record(caller);
+    m_executor->callerReady.holdBack(stream());
 }
 
 void Session::uploadBias(const MpmCudaInput& input) {
@@ -118,103 +179,19 @@ void Session::refreshLogits() {
               m_proportional ? e.batch.sizes.data() : nullptr, e.logits.data(), stream());
 }
 
-void Session::reduce(const MpmCudaStage& stage) {
-    Executor& e = *m_executor;
-    EventPair& times = Executor::pair(e.mergeTimes, m_stages);
-    StageBuffers& kept = e.stage(m_stages);
-    kept.ids.reserve(static_cast<size_t>(m_images) * m_tokens);
-    kept.counts.reserve(m_images);
-    const ClusterTables tables{kept.ids.data(), e.starts.data(), e.members.data(), kept.counts.data(),
-                               m_tokens};
-    times.start.record(stream());
-    if (stage.ids) {
-        impose(stage);
-    } else {
-        decidePairs(tables);
-    }
-    shorten(tables, stage.weighted != 0);
-    times.stop.record(stream());
-    ++m_stages;
-    if (!m_readsCounts) return;
-    // The extent was copied before the rows were merged: this wait ends while the device is still at work.
-    e.extentKnown.wait();
-    m_rows = e.downExtent.data()->rows;
-    m_longest = e.downExtent.data()->longest;
-}
-
-void Session::decidePairs(const ClusterTables& tables) {
-    Executor& e = *m_executor;
-    const int stride = (m_weights.dim + kUnitStep - 1) / kUnitStep * kUnitStep;
-    const UnitRows unit{e.unit.reserve(static_cast<size_t>(m_capacity) * stride), stride,
-                        e.finite.reserve(m_capacity), e.best.reserve(m_capacity)};
-    normaliseRows(view(), e.batch.rows.data(), unit, stream());
-    findNearest(view(), unit, stream());
-    numberClusters(view(), unit.best, tables, stream());
-}
-
-// The members of every cluster, listed on the processor, where the map came from. Goes where reduce()'s
-// tables point: those buffers are large enough by now.
-void Session::impose(const MpmCudaStage& stage) {
-    m_imposed.push_back(std::make_unique<Imposed>());
-    Imposed& imposed = *m_imposed.back();
-    const std::vector<int> offsets = offsetsNow();
-    imposed.ids.assign(static_cast<size_t>(m_images) * m_tokens, 0);
-    imposed.members = imposed.ids;
-    imposed.starts.assign(imposed.ids.size() + m_images, 0);
-    imposed.counts.assign(stage.clusters, stage.clusters + m_images);
-    const int* ids = stage.ids;
-    for (int i = 0; i < m_images; ++i) {
-        const int tokens = offsets[i + 1] - offsets[i] - m_options.special_tokens;
-        const size_t at = static_cast<size_t>(i) * m_tokens;
-        int* starts = &imposed.starts[at + i];
-        std::copy_n(ids, tokens, imposed.ids.begin() + at);
-        for (int t = 0; t < tokens; ++t)
-            ++starts[ids[t] + 1];
-        for (int c = 0; c < stage.clusters[i]; ++c)
-            starts[c + 1] += starts[c];
-        std::vector<int> next(starts, starts + stage.clusters[i]);
-        for (int t = 0; t < tokens; ++t)
-            imposed.members[at + next[ids[t]]++] = t;
-        ids += tokens;
-    }
-    Executor& e = *m_executor;
-    if (!imposed.ids.empty()) {
-        copyUp(e.stage(m_stages).ids, imposed.ids, stream());
-        copyUp(e.members, imposed.members, stream());
-    }
-    copyUp(e.starts, imposed.starts, stream());
-    copyUp(e.stage(m_stages).counts, imposed.counts, stream());
-}
-
-void Session::shorten(const ClusterTables& tables, bool weighted) {
-    Executor& e = *m_executor;
-    placeImages(view(), tables, e.merged.offsets.data(), e.extent.data(), stream());
-    copyDown(e.downExtent.data(), e.extent.data(), 1, stream());
-    e.extentKnown.record(stream());
-    mergeRows(view(), e.batch.state(m_biased), e.merged.offsets.data(), tables, weighted,
-              e.merged.state(m_biased), stream());
-    composeMaps(tables, m_images, m_tokens, e.composed.data(), stream());
-    std::swap(e.batch, e.merged);
-    refreshLogits();
-}
-
 void Session::emit(bool norm, float* output, bool onDevice) {
+    flush();
     Executor& e = *m_executor;
     const size_t dim = m_weights.dim;
-    const float* source = e.batch.rows.data();
-    if (norm) {
-        // Norm before the gather: merged rows are fewer.
-        float* normed = e.normed.reserve(m_capacity * dim);
-        layerNorm<float, float>(view(), {source, dim}, m_weights.dim,
-                                m_weights.finalNorm.view(m_options.final_epsilon), {normed, dim}, stream());
-        source = normed;
-    }
     const size_t values = static_cast<size_t>(m_images) * (m_options.special_tokens + m_tokens) * dim;
     OutputBuffers& buffers = e.output(m_outputs);
     EventPair& times = Executor::pair(e.restoreTimes, m_outputs);
+    if (onDevice && values > 0) checkPointer(output, "the output");
     float* target = onDevice ? output : buffers.rows.reserve(values);
+    NormView finalNorm = m_weights.finalNorm.view(m_options.final_epsilon);
+    finalNorm.present = finalNorm.present && norm;
     times.start.record(stream());
-    restoreRows(view(), source, e.composed.data(), m_tokens, target, stream());
+    restoreRows(view(), e.batch.rows.data(), finalNorm, e.composed.data(), m_tokens, target, stream());
     times.stop.record(stream());
     ++m_outputs;
     if (onDevice) return;
@@ -224,6 +201,7 @@ void Session::emit(bool norm, float* output, bool onDevice) {
 }
 
 MpmCudaTimes Session::finish() {
+    flush();
     Executor& e = *m_executor;
     const size_t ids = static_cast<size_t>(m_images) * m_tokens;
     for (size_t s = 0; s < m_stages; ++s) {
@@ -242,54 +220,6 @@ MpmCudaTimes Session::finish() {
     for (size_t o = 0; o < m_outputs; ++o)
         times.restore_ms += e.restoreTimes[o].stop.millisecondsSince(e.restoreTimes[o].start);
     return times;
-}
-
-void Session::checkStage(int stage, int image) const {
-    if (stage < 0 || static_cast<size_t>(stage) >= m_stages || image < 0 || image >= m_images)
-        throw std::out_of_range("there is no stage " + std::to_string(stage) + " of image " +
-                                std::to_string(image));
-}
-
-int Session::stageTokens(int stage, int image) const {
-    checkStage(stage, image);
-    return m_executor->stages[stage]->downCounts.data()[image];
-}
-
-void Session::stageMap(int stage, int image, int* ids) const {
-    checkStage(stage, image);
-    const int tokens = stage == 0 ? m_tokens : stageTokens(stage - 1, image);
-    std::copy_n(m_executor->stages[stage]->downIds.data() + static_cast<size_t>(image) * m_tokens, tokens,
-                ids);
-}
-
-std::vector<int> Session::offsetsNow() {
-    std::vector<int> offsets(m_images + 1);
-    copyDown(offsets.data(), m_executor->batch.offsets.data(), offsets.size(), stream());
-    m_executor->stream.wait();
-    return offsets;
-}
-
-void Session::readCounts(int* counts) {
-    const std::vector<int> offsets = offsetsNow();
-    for (int i = 0; i < m_images; ++i)
-        counts[i] = offsets[i + 1] - offsets[i] - m_options.special_tokens;
-}
-
-void Session::readRows(float* rows, float* keys, float* sizes) {
-    Executor& e = *m_executor;
-    const std::vector<int> offsets = offsetsNow();
-    const size_t dim = m_weights.dim, headSize = m_weights.headSize;
-    if (keys) meanOfKeys(e.keys.reserve(m_capacity * headSize));
-    size_t to = 0;
-    for (int i = 0; i < m_images; ++i) {
-        const size_t first = offsets[i] + m_options.special_tokens, count = offsets[i + 1] - first;
-        if (rows) copyDown(rows + to * dim, e.batch.rows.data() + first * dim, count * dim, stream());
-        if (keys)
-            copyDown(keys + to * headSize, e.keys.data() + first * headSize, count * headSize, stream());
-        if (sizes) copyDown(sizes + to, e.batch.sizes.data() + first, count, stream());
-        to += count;
-    }
-    e.stream.wait();
 }
 
 }  // namespace mpm::cuda

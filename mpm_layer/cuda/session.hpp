@@ -7,6 +7,7 @@
 
 #include "mpm_layer/cuda/entry.h"
 #include "mpm_layer/cuda/executor.hpp"
+#include "mpm_layer/cuda/logic/strides.hpp"
 #include "mpm_layer/cuda/transfer.hpp"
 #include "mpm_layer/cuda/weights.hpp"
 
@@ -19,8 +20,8 @@ public:
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 
-    virtual void attend(int block) = 0;
-    virtual void feed(int block) = 0;
+    void attend(int block) { queue({block, true}); }
+    void feed(int block) { queue({block, false}); }
     void reduce(const MpmCudaStage& stage);
     void emit(bool norm, float* output, bool onDevice);
     MpmCudaTimes finish();
@@ -32,6 +33,8 @@ public:
     int device() const { return m_weights.device; }
 
 protected:
+    virtual void attendNow(int block) = 0;
+    virtual void feedNow(int block) = 0;
     virtual void meanOfKeys(float* mean) = 0;
     BatchView view() const;
     /// Added to the logits of each row as a key; null where nothing is.
@@ -41,14 +44,26 @@ protected:
     const Weights& weights() const { return m_weights; }
     const MpmCudaOptions& options() const { return m_options; }
     int capacity() const { return m_capacity; }  ///< rows that every buffer of activations holds
-    int productRows() const;
+    int productRows() const { return roundedRows(m_rows); }
+    bool fixedKernels() const { return m_fixed; }
 
 private:
+    /// Half of a block that waits to be queued with its neighbours.
+    struct Step {
+        int block;
+        bool attends;
+    };
     struct Imposed {
         std::vector<int> ids, starts, members, counts;
     };
 
+    void queue(const Step& step);
+    void runSteps(const std::vector<Step>& steps);
+    void flush();
+    GraphKey keyOf(const std::vector<Step>& steps) const;
+    void checkPointer(const void* pointer, const char* what) const;
     void reserve();
+    void awaitCaller(cudaStream_t caller);
     void upload(const MpmCudaInput& input);
     void uploadBias(const MpmCudaInput& input);
     void refreshLogits();
@@ -62,9 +77,11 @@ private:
     const MpmCudaOptions m_options;
     const MpmCudaParallel m_parallel;
     const int m_images, m_tokens;  ///< image tokens of the picture
-    const bool m_biased, m_proportional, m_readsCounts;
+    const bool m_biased, m_proportional, m_readsCounts, m_fixed, m_graphs;
+    const int m_nearest;
     int m_capacity, m_rows, m_longest;
     std::unique_ptr<Executor> m_executor;
+    std::vector<Step> m_steps;
     std::vector<std::unique_ptr<Imposed>> m_imposed;  ///< alive until their upload is done
     std::vector<Download> m_downloads;
     size_t m_stages = 0, m_outputs = 0;

@@ -2,11 +2,25 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "mpm_layer/cuda/device/resources.hpp"
 #include "mpm_layer/cuda/entry.h"
 
 namespace mpm::cuda {
+
+template <class T>
+void copyUp(DeviceBuffer<T>& to, const std::vector<T>& values, cudaStream_t stream) {
+    to.reserve(values.size());
+    MPM_CUDA_CHECK(
+        cudaMemcpyAsync(to.data(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice, stream));
+}
+
+template <class T>
+void copyDown(T* to, const T* from, size_t count, cudaStream_t stream) {
+    if (count == 0) return;
+    MPM_CUDA_CHECK(cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDeviceToHost, stream));
+}
 
 /// Values waiting in pinned memory for the end of a forward.
 struct Download {

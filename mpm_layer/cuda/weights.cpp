@@ -4,6 +4,7 @@
 #include <cuda_fp16.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <string>
 
@@ -53,10 +54,16 @@ void storeAs(cudaDataType_t type, float value, unsigned char* to) {
     }
 }
 
+std::uint64_t nextId() {
+    static std::atomic<std::uint64_t> last{0};
+    return ++last;
+}
+
 }  // namespace
 
 Weights::Weights(int deviceIndex, const MpmCudaEncoderDescription& d)
-    : device(deviceIndex),
+    : id(nextId()),
+      device(deviceIndex),
       dim(d.dim),
       heads(d.heads),
       headSize(d.head_size),

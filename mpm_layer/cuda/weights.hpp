@@ -1,6 +1,7 @@
 // An encoder's weights on one device, in the element type of its products.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "mpm_layer/cuda/device/products.hpp"
@@ -41,6 +42,7 @@ class Weights {
 public:
     Weights(int device, const MpmCudaEncoderDescription& description);
 
+    const std::uint64_t id;  ///< of no other weights of the process, past or present
     int device, dim, heads, headSize, precision;
     float attentionScale;
     Norm finalNorm;

@@ -78,7 +78,9 @@ EncoderLayer::EncoderLayer(const cv::dnn::LayerParams& params)
     : PortableLayer(params),
       m_names(inputNames(params)),
       m_control(std::make_shared<EncoderControl>(readConfig(params, m_names))),
-      m_runner(m_control) {}
+      m_runner(std::make_shared<EncoderRunner>(m_control)) {
+    m_control->setRunner(m_runner);
+}
 
 cv::Ptr<cv::dnn::Layer> EncoderLayer::create(cv::dnn::LayerParams& params) {
     return cv::Ptr<cv::dnn::Layer>(new EncoderLayer(params));
@@ -117,13 +119,13 @@ void EncoderLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>&
     // OpenCV 4.x keeps constants in `blobs`, the 5.x engine among the inputs.
     const auto value = [&](size_t i) { return i < in.size() ? in[i] : blobs[i - in.size()]; };
     const bool biased = m_names.size() > 1 && m_names[1] == "key_bias";
-    if (!m_runner.hasWeights()) {
+    if (!m_runner->hasWeights()) {
         NamedWeights weights;
         for (size_t i = biased ? 2 : 1; i < m_names.size(); ++i)
             weights.add(m_names[i], value(i));
-        m_runner.setWeights(std::move(weights));
+        m_runner->setWeights(std::move(weights));
     }
-    m_runner.run(in[0], biased ? value(1) : cv::Mat(), out);
+    m_runner->run(in[0], biased ? value(1) : cv::Mat(), out);
 }
 
 }  // namespace mpm::dnn

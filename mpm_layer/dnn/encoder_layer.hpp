@@ -25,7 +25,7 @@ protected:
 private:
     std::vector<std::string> m_names;
     std::shared_ptr<EncoderControl> m_control;
-    EncoderRunner m_runner;
+    std::shared_ptr<EncoderRunner> m_runner;
 };
 
 }  // namespace mpm::dnn

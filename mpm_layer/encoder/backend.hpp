@@ -50,6 +50,11 @@ struct SessionInput {
     cv::Mat tokens;                    ///< CV_32F [B, E+N, D], continuous
     cv::Mat keyBias;                   ///< CV_32F, empty or broadcastable to [B, E+N]
     const Reducer* reducer = nullptr;  ///< for what it needs kept
+    bool batchIndependent = false;     ///< no image's bits may depend on the others
+    /// Tokens, and what emit() gets, are headers over memory of the device; `stream` is where tokens come
+    /// from.
+    bool onDevice = false;
+    void* stream = nullptr;
 };
 
 class Backend {

@@ -92,6 +92,16 @@ int mpm_set_precision(const char* precision) {
     });
 }
 
+int mpm_set_batch_independent(const char* independent) {
+    return guarded([&] {
+        const auto value = independent
+                               ? std::make_optional(mpm::switchFrom("batch independence", independent))
+                               : std::nullopt;
+        mpm::changeProcessSettings([&](mpm::Settings& s) { s.batchIndependent = value; });
+        return 0;
+    });
+}
+
 int mpm_report_images(void) {
     return static_cast<int>(mpm::lastReportOfThread().images.size());
 }

@@ -21,6 +21,7 @@ void Settings::fallBackTo(const Settings& lower) {
     if (!schedule) schedule = lower.schedule;
     if (!method) method = lower.method;
     if (!precision) precision = lower.precision;
+    if (!batchIndependent) batchIndependent = lower.batchIndependent;
     if (!device) {
         device = lower.device;
         deviceIndex = lower.deviceIndex;
@@ -41,10 +42,12 @@ void changeProcessSettings(const std::function<void(Settings&)>& change) {
 Settings environmentSettings() {
     Settings settings;
     const std::string blocks = environment("MPM_BLOCKS"), device = environment("MPM_DEVICE"),
-                      precision = environment("MPM_PRECISION");
+                      precision = environment("MPM_PRECISION"),
+                      independent = environment("MPM_BATCH_INDEPENDENT");
     if (!blocks.empty()) settings.schedule = scheduleFrom(blocks);
     if (!device.empty()) settings.device = deviceFrom(device, settings.deviceIndex);
     if (!precision.empty()) settings.precision = precisionFrom(precision);
+    if (!independent.empty()) settings.batchIndependent = switchFrom("batch independence", independent);
     return settings;
 }
 
@@ -75,6 +78,12 @@ Precision precisionFrom(const std::string& name) {
                  "mpm: precision '" + name + "' is not known; expected f32, tf32, bf16, f16 or auto");
     }
     return found->second;
+}
+
+bool switchFrom(const std::string& name, const std::string& text) {
+    if (text == "on") return true;
+    if (text == "off") return false;
+    CV_Error(cv::Error::StsBadArg, "mpm: " + name + " '" + text + "' is not known; expected on or off");
 }
 
 std::vector<int> scheduleFrom(const std::string& text) {
@@ -120,8 +129,19 @@ Settings EncoderControl::effective() const {
     if (!settings.schedule) settings.schedule = m_config.schedule;
     if (!settings.device) settings.device = Device::Auto;
     if (!settings.precision) settings.precision = Precision::F32;
+    if (!settings.batchIndependent) settings.batchIndependent = false;
     if (!settings.method) settings.method = "mpm";
     return settings;
+}
+
+void EncoderControl::setRunner(std::weak_ptr<EncoderRunner> runner) {
+    const std::lock_guard<std::mutex> lock(m_guard);
+    m_runner = std::move(runner);
+}
+
+std::shared_ptr<EncoderRunner> EncoderControl::runner() const {
+    const std::lock_guard<std::mutex> lock(m_guard);
+    return m_runner.lock();
 }
 
 void EncoderControl::setReport(Report report) {

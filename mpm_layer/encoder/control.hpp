@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -23,6 +24,7 @@ struct Settings {
     std::optional<Device> device;
     int deviceIndex = 0;
     std::optional<Precision> precision;
+    std::optional<bool> batchIndependent;
     std::map<int, std::vector<MergeMap>> imposed;  ///< by stage
 
     /// Fills what is absent here from `lower`.
@@ -37,7 +39,10 @@ void changeProcessSettings(const std::function<void(Settings&)>& change);
 
 Device deviceFrom(const std::string& name, int& index);
 Precision precisionFrom(const std::string& name);
-std::vector<int> scheduleFrom(const std::string& text);  ///< "2,5" or "none"
+bool switchFrom(const std::string& name, const std::string& text);  ///< "on" or "off"
+std::vector<int> scheduleFrom(const std::string& text);             ///< "2,5" or "none"
+
+class EncoderRunner;
 
 /// Shared by a layer and its handles.
 class EncoderControl {
@@ -56,6 +61,10 @@ public:
     /// The handle's own settings over the process's over the environment's over the model's.
     Settings effective() const;
 
+    /// What runs this encoder, so that the handle can ask for a forward of its own.
+    void setRunner(std::weak_ptr<EncoderRunner> runner);
+    std::shared_ptr<EncoderRunner> runner() const;
+
     void setReport(Report report);
     Report report() const;
 
@@ -65,6 +74,7 @@ private:
     Settings m_own;
     Report m_report;
     int m_dim = 0;
+    std::weak_ptr<EncoderRunner> m_runner;
 };
 
 /// The calling thread's last report, for the C interface.

@@ -3,6 +3,7 @@
 
 #include "mpm_layer/encoder/backend.hpp"
 #include "mpm_layer/encoder/control.hpp"
+#include "mpm_layer/encoder/runner.hpp"
 #include "mpm_layer/merge/reducer.hpp"
 
 namespace mpm {
@@ -40,6 +41,17 @@ void Encoder::setPrecision(Precision precision) {
     const Settings settings = m_control->effective();
     makeBackend(*settings.device, settings.deviceIndex)->resolve(precision);
     m_control->change([&](Settings& s) { s.precision = precision; });
+}
+
+void Encoder::setBatchIndependent(bool independent) {
+    m_control->change([&](Settings& s) { s.batchIndependent = independent; });
+}
+
+void Encoder::forwardOnDevice(const float* tokens, int images, int rows, const std::vector<float*>& outputs,
+                              void* stream) {
+    const std::shared_ptr<EncoderRunner> runner = m_control->runner();
+    if (!runner) CV_Error(cv::Error::StsError, "mpm: the network of this handle is gone");
+    runner->runOnDevice(tokens, images, rows, outputs, stream);
 }
 
 void Encoder::setMaps(int stage, const std::vector<cv::Mat>& maps) {

@@ -107,15 +107,58 @@ void EncoderRunner::prepare(const Settings& settings) {
 }
 
 void EncoderRunner::run(const cv::Mat& tokens, const cv::Mat& keyBias, std::vector<cv::Mat>& outputs) {
+    SessionInput input;
+    input.tokens = tokens;
+    input.keyBias = keyBias;
+    run(input, m_control->effective(), outputs);
+}
+
+void EncoderRunner::runOnDevice(const float* tokens, int images, int rows, const std::vector<float*>& outputs,
+                                void* stream) {
+    const Settings settings = m_control->effective();
+    if (*settings.device != Device::Cuda)
+        CV_Error(cv::Error::StsBadArg, "mpm: a forward on device memory needs setDevice(Device::Cuda)");
+    if (!m_hasWeights) {
+        CV_Error(cv::Error::StsError,
+                 "mpm: the encoder does not know its weights yet; run the network once before");
+    }
+    const size_t taps = m_control->config().taps.size();
+    if (images < 1 || rows < 0 || !tokens || outputs.size() != taps ||
+        std::find(outputs.begin(), outputs.end(), nullptr) != outputs.end()) {
+        CV_Error(
+            cv::Error::StsBadArg,
+            cv::format("mpm: a forward on device memory takes tokens of at least one image and %d outputs, "
+                       "none of them null; got %d images of %d rows and %d outputs",
+                       static_cast<int>(taps), images, rows, static_cast<int>(outputs.size())));
+    }
+    prepare(settings);
+    const int sizes[] = {images, rows, m_packed->dim()};
+    // Headers only: nothing on the processor looks behind them.
+    const auto header = [&](const float* data) {
+        return cv::Mat(3, sizes, CV_32F, const_cast<float*>(data));
+    };
+    SessionInput input;
+    input.tokens = header(tokens);
+    input.onDevice = true;
+    input.stream = stream;
+    std::vector<cv::Mat> headers;
+    for (const float* output : outputs)
+        headers.push_back(header(output));
+    run(input, settings, headers);
+}
+
+void EncoderRunner::run(const SessionInput& given, const Settings& settings, std::vector<cv::Mat>& outputs) {
     const int64 start = cv::getTickCount();
     const EncoderConfig& config = m_control->config();
-    const Settings settings = m_control->effective();
     prepare(settings);
-    checkTokens(tokens, config, m_packed->dim());
-    checkKeyBias(keyBias, tokens);
+    checkTokens(given.tokens, config, m_packed->dim());
+    checkKeyBias(given.keyBias, given.tokens);
     const Stages stages(settings, config);
+    SessionInput input = given;
+    input.reducer = stages.reducer();
+    input.batchIndependent = *settings.batchIndependent;
 
-    const auto session = m_backend->begin(config, m_packed, {tokens, keyBias, stages.reducer()});
+    const auto session = m_backend->begin(config, m_packed, input);
     size_t tap = 0;
     for (int b = 0; b < config.blocks; ++b) {
         const int block = config.firstBlock + b;

@@ -19,9 +19,14 @@ public:
 
     /// tokens [B, E+N, D]; one output a tap, each [B, E+N, D], already allocated. Sets the control's report.
     void run(const cv::Mat& tokens, const cv::Mat& keyBias, std::vector<cv::Mat>& outputs);
+    /// The same over memory of the device that the settings name: tokens [images, rows, dim], one output of
+    /// that shape for each tap.
+    void runOnDevice(const float* tokens, int images, int rows, const std::vector<float*>& outputs,
+                     void* stream);
 
 private:
     void prepare(const Settings& settings);
+    void run(const SessionInput& input, const Settings& settings, std::vector<cv::Mat>& outputs);
 
     std::shared_ptr<EncoderControl> m_control;
     NamedWeights m_weights;

@@ -1,6 +1,7 @@
 #include "mpm_layer/cuda/device/products.hpp"
 
 #include <cstdint>
+#include <string>
 
 namespace mpm::cuda {
 namespace {
@@ -8,6 +9,8 @@ namespace {
 constexpr size_t kWorkspace = size_t{32} << 20;
 // A video of ragged batches meets ever new shapes; so many plans are kept before all are made again.
 constexpr size_t kMostPlans = 4096;
+// What a fixed kernel is chosen for: eight pictures of 1,024 tokens, enough rows to fill a device.
+constexpr int kFixedRows = 8192;
 
 class Layout {
 public:
@@ -61,6 +64,23 @@ private:
     cublasLtMatmulPreference_t m_preference = nullptr;
 };
 
+cublasLtEpilogue_t epilogueOf(const Product& p) {
+    switch (p.epilogue) {
+        case Epilogue::GeluTanh:
+            return p.bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+        case Epilogue::Relu:
+            return p.bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+        case Epilogue::None:
+            break;
+    }
+    return p.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+std::string nameOf(const Product& p) {
+    return std::to_string(p.rows) + " rows, " + std::to_string(p.depth) + " deep, with " +
+           std::to_string(p.columns) + " columns";
+}
+
 }  // namespace
 
 // To cuBLAS, which counts by columns, our rows are columns: output^T = weight * input^T.
@@ -71,8 +91,8 @@ struct Products::Plan {
           input(p.types.operands, p.depth, p.rows, p.inputStride),
           output(p.types.output, p.columns, p.rows, p.outputStride) {
         description.set(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
+        description.set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogueOf(p));
         if (!p.bias) return;
-        description.set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
         description.set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, p.types.output);
         description.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
     }
@@ -92,43 +112,74 @@ Products::~Products() {
     if (m_handle) cublasLtDestroy(m_handle);
 }
 
-std::unique_ptr<Products::Plan> Products::makePlan(const Product& p) {
-    auto plan = std::make_unique<Plan>(p);
+// The kernel that cuBLASLt expects to be the fastest for the plan's shape; false where there is none.
+bool Products::choose(Plan& plan, cublasLtReductionScheme_t reductions) {
     Preference preference;
     preference.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<uint64_t>(kWorkspace));
-    // Parts of a sum that is split meet in f32 and in a fixed order.
-    preference.set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-                   static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+    preference.set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<uint32_t>(reductions));
     int found = 0;
     const cublasStatus_t status =
-        cublasLtMatmulAlgoGetHeuristic(m_handle, plan->description, plan->weight, plan->input, plan->output,
-                                       plan->output, preference, 1, &plan->chosen, &found);
-    if (status == CUBLAS_STATUS_NOT_SUPPORTED || (status == CUBLAS_STATUS_SUCCESS && found == 0)) {
-        throw Unsupported("cuBLASLt has no product of " + std::to_string(p.rows) + " rows, " +
-                          std::to_string(p.depth) + " deep, with " + std::to_string(p.columns) + " columns");
-    }
+        cublasLtMatmulAlgoGetHeuristic(m_handle, plan.description, plan.weight, plan.input, plan.output,
+                                       plan.output, preference, 1, &plan.chosen, &found);
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED) return false;
     MPM_BLAS_CHECK(status);
-    return plan;
+    return found > 0;
 }
 
-Products::Plan& Products::planFor(const Product& p) {
-    const Shape shape{p.rows,         p.depth,          p.columns,      p.inputStride,   p.weightStride,
-                      p.outputStride, p.types.operands, p.types.output, p.types.compute, p.bias != nullptr,
-                      p.add};
+// The kernel of another plan; false where it cannot do this plan's shape.
+bool Products::take(Plan& plan, const Plan& other) {
+    const cublasStatus_t status =
+        cublasLtMatmulAlgoCheck(m_handle, plan.description, plan.weight, plan.input, plan.output, plan.output,
+                                &other.chosen.algo, &plan.chosen);
+    plan.chosen.algo = other.chosen.algo;
+    return status == CUBLAS_STATUS_SUCCESS && plan.chosen.workspaceSize <= kWorkspace;
+}
+
+std::unique_ptr<Products::Plan> Products::makePlan(const Product& p) {
+    auto plan = std::make_unique<Plan>(p);
+    if (!p.fixed) {
+        // Parts of a sum that is split meet in f32 and in a fixed order.
+        const bool found = choose(*plan, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
+        return found ? std::move(plan) : nullptr;
+    }
+    // One tile and one order of summing for every row: the kernel is chosen for a number of rows that is not
+    // the batch's, and sums are never split, since where a tile of a split sum ends may depend on the others.
+    Product usual = p;
+    usual.rows = kFixedRows;
+    Plan model(usual);
+    if (!choose(model, CUBLASLT_REDUCTION_SCHEME_NONE)) return nullptr;
+    return take(*plan, model) ? std::move(plan) : nullptr;
+}
+
+Products::Plan* Products::planFor(const Product& p) {
+    const Shape shape{p.rows,
+                      p.depth,
+                      p.columns,
+                      p.inputStride,
+                      p.weightStride,
+                      p.outputStride,
+                      p.types.operands,
+                      p.types.output,
+                      p.types.compute,
+                      static_cast<int>(p.epilogue),
+                      p.bias != nullptr,
+                      p.add,
+                      p.fixed};
     const auto found = m_plans.find(shape);
-    if (found != m_plans.end()) return *found->second;
+    if (found != m_plans.end()) return found->second.get();
     if (m_plans.size() >= kMostPlans) m_plans.clear();
-    return *m_plans.emplace(shape, makePlan(p)).first->second;
+    return m_plans.emplace(shape, makePlan(p)).first->second.get();
 }
 
 void Products::run(const Product& p, cudaStream_t stream) {
     if (p.rows == 0) return;
-    Plan& plan = planFor(p);
-    if (p.bias) plan.description.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
+    Plan* plan = planFor(p);
+    if (!plan) throw Unsupported("cuBLASLt has no product of " + nameOf(p));
+    if (p.bias) plan->description.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
     const float one = 1, keep = p.add ? 1.0f : 0.0f;
-    MPM_BLAS_CHECK(cublasLtMatmul(m_handle, plan.description, &one, p.weight, plan.weight, p.input,
-                                  plan.input, &keep, p.output, plan.output, p.output, plan.output,
-                                  &plan.chosen.algo, m_workspace.data(), kWorkspace, stream));
+    MPM_BLAS_CHECK(cublasLtMatmul(m_handle, plan->description, &one, p.weight, plan->weight, p.input,
+                                  plan->input, &keep, p.output, plan->output, p.output, plan->output,
+                                  &plan->chosen.algo, m_workspace.data(), kWorkspace, stream));
 }
 
 }  // namespace mpm::cuda

@@ -16,6 +16,9 @@ struct ProductTypes {
     cublasComputeType_t compute;
 };
 
+/// What cuBLASLt can do to a sum before it is stored. Its GELU is the tanh form.
+enum class Epilogue { None, GeluTanh, Relu };
+
 /// output [rows][columns] = input [rows][depth] * weight^T + bias, or added to what the output holds. Strides
 /// are in elements; weight is [columns][weightStride]. Bias has the output's type and may be null.
 struct Product {
@@ -29,6 +32,9 @@ struct Product {
     void* output;
     size_t outputStride;
     bool add;
+    Epilogue epilogue = Epilogue::None;
+    /// One kernel for any number of rows: what comes out of a row does not depend on how many there are.
+    bool fixed = false;
 };
 
 class Products {
@@ -38,14 +44,18 @@ public:
     Products(const Products&) = delete;
     Products& operator=(const Products&) = delete;
 
+    /// False where cuBLASLt has no kernel for it.
+    bool has(const Product& product) { return planFor(product) != nullptr; }
     void run(const Product& product, cudaStream_t stream);
 
 private:
     struct Plan;
-    using Shape = std::tuple<int, int, int, size_t, size_t, size_t, int, int, int, bool, bool>;
+    using Shape = std::tuple<int, int, int, size_t, size_t, size_t, int, int, int, int, bool, bool, bool>;
 
-    Plan& planFor(const Product& product);
+    Plan* planFor(const Product& product);
     std::unique_ptr<Plan> makePlan(const Product& product);
+    bool choose(Plan& plan, cublasLtReductionScheme_t reductions);
+    bool take(Plan& plan, const Plan& other);
 
     cublasLtHandle_t m_handle = nullptr;
     DeviceBuffer<unsigned char> m_workspace;

@@ -111,6 +111,8 @@ public:
     }
     void record(cudaStream_t stream) const { MPM_CUDA_CHECK(cudaEventRecord(m_event, stream)); }
     void wait() const { MPM_CUDA_CHECK(cudaEventSynchronize(m_event)); }
+    /// What is queued on the stream from now on waits for the event.
+    void holdBack(cudaStream_t stream) const { MPM_CUDA_CHECK(cudaStreamWaitEvent(stream, m_event, 0)); }
     double millisecondsSince(const Event& start) const {
         float ms = 0;
         MPM_CUDA_CHECK(cudaEventElapsedTime(&ms, start.m_event, m_event));

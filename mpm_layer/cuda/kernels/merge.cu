@@ -1,7 +1,7 @@
 #include "mpm_layer/cuda/kernels/merge.hpp"
 
 #include "mpm_layer/cuda/device/check.hpp"
-#include "mpm_layer/cuda/kernels/element.cuh"
+#include "mpm_layer/cuda/kernels/layer_norm.cuh"
 #include "mpm_layer/cuda/logic/mean.hpp"
 
 namespace mpm::cuda {
@@ -142,9 +142,11 @@ __global__ void startKernel(BatchView batch, int* offsets, RowState state, int* 
     if (token >= 0) composed[static_cast<size_t>(image) * (batch.longest - batch.special) + token] = token;
 }
 
+// One warp a row of the picture. The final norm happens on the way: tokens of a cluster repeat it, but no
+// normed copy of the batch is written and read again.
 template <int V>
-__global__ void restoreKernel(BatchView batch, const float* rows, const int* composed, int tokens,
-                              float* out) {
+__global__ void restoreKernel(BatchView batch, const float* rows, NormView norm, const int* composed,
+                              int tokens, float* out) {
     const int image = blockIdx.y, local = blockIdx.x * kWarps + threadIdx.y;
     const int perImage = batch.special + tokens, token = local - batch.special;
     if (local >= perImage) return;
@@ -152,6 +154,10 @@ __global__ void restoreKernel(BatchView batch, const float* rows, const int* com
         token < 0 ? local : batch.special + composed[static_cast<size_t>(image) * tokens + token];
     const float* from = rows + static_cast<size_t>(batch.offsets[image] + kept) * batch.dim;
     float* to = out + (static_cast<size_t>(image) * perImage + local) * batch.dim;
+    if (norm.present) {
+        writeNormed<float, float, V>(from, batch.dim, norm, scaleOf<float, V>(from, batch.dim, norm), to);
+        return;
+    }
     for (int k = threadIdx.x * V; k < batch.dim; k += 32 * V)
         storePack(to + k, loadPack<float, V>(from + k));
 }
@@ -191,15 +197,15 @@ void startBatch(const BatchView& batch, int* offsets, const RowState& state, int
     MPM_LAUNCH_CHECK("startBatch");
 }
 
-void restoreRows(const BatchView& batch, const float* rows, const int* composed, int tokens, float* out,
-                 cudaStream_t stream) {
+void restoreRows(const BatchView& batch, const float* rows, const NormView& norm, const int* composed,
+                 int tokens, float* out, cudaStream_t stream) {
     const int perImage = batch.special + tokens;
     if (perImage == 0) return;
     const dim3 grid = warpARowOfImages(perImage, batch.images), block(32, kWarps);
     if (batch.dim % 4 == 0) {
-        restoreKernel<4><<<grid, block, 0, stream>>>(batch, rows, composed, tokens, out);
+        restoreKernel<4><<<grid, block, 0, stream>>>(batch, rows, norm, composed, tokens, out);
     } else {
-        restoreKernel<1><<<grid, block, 0, stream>>>(batch, rows, composed, tokens, out);
+        restoreKernel<1><<<grid, block, 0, stream>>>(batch, rows, norm, composed, tokens, out);
     }
     MPM_LAUNCH_CHECK("restoreRows");
 }

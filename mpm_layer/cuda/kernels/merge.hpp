@@ -1,26 +1,35 @@
 // A merge on the device: nearest tokens, pairs, their numbers, their means; and the way back.
 #pragma once
 
+#include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
 #include <cstddef>
 
 #include "mpm_layer/cuda/kernels/batch.hpp"
+#include "mpm_layer/cuda/kernels/rows.hpp"
 #include "mpm_layer/cuda/logic/clusters.hpp"
+#include "mpm_layer/cuda/logic/split.hpp"
 
 namespace mpm::cuda {
 
-/// Rows of length 1, zero past the width; rows with NaN or Inf are not `finite`. Indexed as the batch is.
+/// Rows of length 1, zero past the width, as f32 or as terms of bf16 (logic/split.hpp); rows with NaN or Inf
+/// are not `finite`. Indexed as the batch is.
 struct UnitRows {
-    float* data;
-    int stride;  ///< a multiple of kUnitStep
+    float* data;           ///< for findNearest(), else null
+    __nv_bfloat16* split;  ///< for findNearestOnTensorCores(), else null
+    int stride;            ///< a multiple of kUnitStep
     unsigned char* finite;
     Candidate* best;  ///< most similar token so far, counted from the image's first token
+
+    MPM_HOST_DEVICE size_t splitStride() const { return static_cast<size_t>(stride) * kSplitTerms; }
 };
 constexpr int kUnitStep = 16;
 
 void normaliseRows(const BatchView& batch, const float* rows, const UnitRows& unit, cudaStream_t stream);
+/// In plain f32.
 void findNearest(const BatchView& batch, const UnitRows& unit, cudaStream_t stream);
+void findNearestOnTensorCores(const BatchView& batch, const UnitRows& unit, cudaStream_t stream);
 
 /// Clusters of every image, images `pitch` (starts: pitch + 1) apart.
 struct ClusterTables {
@@ -61,8 +70,8 @@ void composeMaps(const ClusterTables& tables, int images, int tokens, int* compo
 void startBatch(const BatchView& batch, int* offsets, const RowState& state, int* composed,
                 cudaStream_t stream);
 
-/// out [images][special + tokens][dim]: a pure copy.
-void restoreRows(const BatchView& batch, const float* rows, const int* composed, int tokens, float* out,
-                 cudaStream_t stream);
+/// out [images][special + tokens][dim]: a copy of each token's row, normed where `norm` is present.
+void restoreRows(const BatchView& batch, const float* rows, const NormView& norm, const int* composed,
+                 int tokens, float* out, cudaStream_t stream);
 
 }  // namespace mpm::cuda

@@ -1,8 +1,7 @@
 // The most similar other token of every token, from one triangle of tiles: each product serves its row and
 // its column, and no matrix of similarities is ever written.
 #include "mpm_layer/cuda/device/check.hpp"
-#include "mpm_layer/cuda/kernels/element.cuh"
-#include "mpm_layer/cuda/kernels/merge.hpp"
+#include "mpm_layer/cuda/kernels/nearest.cuh"
 #include "mpm_layer/cuda/logic/scaling.hpp"
 #include "mpm_layer/cuda/logic/triangle.hpp"
 
@@ -16,13 +15,17 @@ constexpr int kSide = 8;           // each thread's share of a tile is kSide x k
 constexpr int kPitch = kTile + 4;  // four words off a power of two: columns start in different banks
 constexpr int kPacks = kTile * kUnitStep / 4 / kThreads;  // float4 a thread loads of each operand and step
 
-struct ImageRows {
-    int first, count;
-};
-
-__device__ ImageRows imageRows(const BatchView& batch, int image) {
-    const int first = batch.offsets[image] + batch.special;
-    return {first, batch.offsets[image + 1] - first};
+// One element of a row of length 1.
+__device__ void storeUnit(const UnitRows& unit, size_t row, int i, float value) {
+    if (unit.data) {
+        unit.data[row * unit.stride + i] = value;
+        return;
+    }
+    const SplitValue terms = split(value);
+    __nv_bfloat16* to = unit.split + row * unit.splitStride();
+    to[splitPlace(i, 0)] = fromFloat<__nv_bfloat16>(terms.high);
+    to[splitPlace(i, 1)] = fromFloat<__nv_bfloat16>(terms.middle);
+    to[splitPlace(i, 2)] = fromFloat<__nv_bfloat16>(terms.low);
 }
 
 // One warp a row.
@@ -32,7 +35,6 @@ __global__ void normaliseKernel(BatchView batch, const float* rows, UnitRows uni
     if (token >= image.count) return;
     const int row = image.first + token;
     const float* from = rows + static_cast<size_t>(row) * batch.dim;
-    float* to = unit.data + static_cast<size_t>(row) * unit.stride;
     float largest = 0, poison = 0;
     for (int i = threadIdx.x; i < batch.dim; i += 32) {
         largest = fmaxf(largest, fabsf(from[i]));
@@ -58,7 +60,7 @@ __global__ void normaliseKernel(BatchView batch, const float* rows, UnitRows uni
         inverse = 1.0f / sqrtf(warpSum(squares));
     }
     for (int i = threadIdx.x; i < unit.stride; i += 32)
-        to[i] = usable && i < batch.dim ? scaling.apply(from[i]) * inverse : 0.0f;
+        storeUnit(unit, row, i, usable && i < batch.dim ? scaling.apply(from[i]) * inverse : 0.0f);
 }
 
 struct Step {
@@ -140,10 +142,6 @@ __device__ void multiply(const UnitRows& unit, const ImageRows& image, const Til
     }
 }
 
-__device__ Candidate larger(Candidate a, Candidate b) {
-    return a > b ? a : b;
-}
-
 // Two blocks on a multiprocessor: the one multiplies while the other compares.
 __global__ void __launch_bounds__(kThreads, 2) nearestKernel(BatchView batch, UnitRows unit) {
     __shared__ union alignas(16) {
@@ -163,8 +161,8 @@ __global__ void __launch_bounds__(kThreads, 2) nearestKernel(BatchView batch, Un
     for (int i = 0; i < kSide; ++i) {
         rowToken[i] = tile.row * kTile + within(rowGroup, i);
         columnToken[i] = tile.column * kTile + within(columnGroup, i);
-        rowCounts[i] = rowToken[i] < image.count && unit.finite[image.first + rowToken[i]];
-        columnCounts[i] = columnToken[i] < image.count && unit.finite[image.first + columnToken[i]];
+        rowCounts[i] = counts(unit, image, rowToken[i]);
+        columnCounts[i] = counts(unit, image, columnToken[i]);
     }
     Candidate ofColumn[kSide] = {};
 #pragma unroll
@@ -179,8 +177,7 @@ __global__ void __launch_bounds__(kThreads, 2) nearestKernel(BatchView batch, Un
         // The 16 threads of a row group are one half of a warp.
         for (int step = 8; step > 0; step /= 2)
             ofRow = larger(ofRow, __shfl_xor_sync(kWholeWarp, ofRow, step));
-        if (columnGroup == 0 && ofRow != kNoCandidate)
-            atomicMax(&unit.best[image.first + rowToken[i]], ofRow);
+        if (columnGroup == 0) offer(unit, image, rowToken[i], ofRow);
     }
     __syncthreads();  // the operands' place is taken by the columns' candidates
 #pragma unroll
@@ -193,8 +190,7 @@ __global__ void __launch_bounds__(kThreads, 2) nearestKernel(BatchView batch, Un
         Candidate best = kNoCandidate;
         for (int warp = 0; warp < kThreads / 32; ++warp)
             best = larger(best, shared.columns[warp][threadIdx.x]);
-        if (best != kNoCandidate)
-            atomicMax(&unit.best[image.first + tile.column * kTile + static_cast<int>(threadIdx.x)], best);
+        offer(unit, image, tile.column * kTile + static_cast<int>(threadIdx.x), best);
     }
 }
 

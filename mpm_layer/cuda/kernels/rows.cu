@@ -2,7 +2,7 @@
 
 #include "mpm_layer/cuda/device/check.hpp"
 #include "mpm_layer/cuda/entry.h"
-#include "mpm_layer/cuda/kernels/element.cuh"
+#include "mpm_layer/cuda/kernels/layer_norm.cuh"
 #include "mpm_layer/cuda/logic/strides.hpp"
 
 namespace mpm::cuda {
@@ -19,44 +19,14 @@ dim3 warpARow(int rows) {
     return dim3((rows + kWarps - 1) / kWarps);
 }
 
-// One warp a row, V neighbours a lane. Rows are read three times; the second and third reading come from L1.
 template <class In, class Out, int V>
 __global__ void layerNormKernel(BatchView batch, RowsOf<const In> in, int width, NormView norm,
                                 RowsOf<Out> out) {
     const int row = blockIdx.x * kWarps + threadIdx.y;
     if (row >= rowsOf(batch.offsets, batch.images)) return;
     const In* from = in.data + row * in.stride;
-    Out* to = out.data + row * out.stride;
-    float mean = 0, inverse = 1;
-    if (norm.present) {
-        float sum = 0;
-        for (int i = threadIdx.x * V; i < width; i += 32 * V) {
-            const auto pack = loadPack<In, V>(from + i);
-            for (int e = 0; e < V; ++e)
-                sum += toFloat(pack.v[e]);
-        }
-        mean = warpSum(sum) / width;
-        float squares = 0;
-        for (int i = threadIdx.x * V; i < width; i += 32 * V) {
-            const auto pack = loadPack<In, V>(from + i);
-            for (int e = 0; e < V; ++e) {
-                const float centred = toFloat(pack.v[e]) - mean;
-                squares = fmaf(centred, centred, squares);
-            }
-        }
-        inverse = 1.0f / sqrtf(warpSum(squares) / width + norm.epsilon);
-    }
-    for (int i = threadIdx.x * V; i < width; i += 32 * V) {
-        const auto pack = loadPack<In, V>(from + i);
-        Pack<Out, V> result;
-        for (int e = 0; e < V; ++e) {
-            float y = (toFloat(pack.v[e]) - mean) * inverse;
-            if (norm.weight) y *= norm.weight[i + e];
-            if (norm.bias) y += norm.bias[i + e];
-            result.v[e] = fromFloat<Out>(y);
-        }
-        storePack(to + i, result);
-    }
+    const RowScale scale = scaleOf<In, V>(from, width, norm);
+    writeNormed<In, Out, V>(from, width, norm, scale, out.data + row * out.stride);
 }
 
 __device__ float sigmoid(float x) {

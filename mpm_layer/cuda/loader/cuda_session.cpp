@@ -1,6 +1,7 @@
 #include "mpm_layer/cuda/loader/cuda_session.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 
 namespace mpm::cuda {
@@ -36,6 +37,19 @@ MpmCudaOptions optionsOf(const EncoderConfig& config) {
     return options;
 }
 
+// What only the GPU's library knows is chosen by the environment: the place of its value among `names`.
+int32_t chosen(const char* variable, const std::vector<std::string>& names, int32_t otherwise) {
+    const char* value = std::getenv(variable);
+    if (!value || !*value) return otherwise;
+    const auto found = std::find(names.begin(), names.end(), value);
+    if (found != names.end()) return static_cast<int32_t>(found - names.begin());
+    std::string known = names.front();
+    for (size_t i = 1; i < names.size(); ++i)
+        known += (i + 1 < names.size() ? ", " : " or ") + names[i];
+    CV_Error(cv::Error::StsBadArg,
+             std::string("mpm: ") + variable + " is '" + value + "'; expected " + known);
+}
+
 void onThreads(int32_t count, void (*body)(void*, int32_t), void* argument) {
     cv::parallel_for_(cv::Range(0, count), [&](const cv::Range& range) {
         for (int i = range.start; i < range.end; ++i)
@@ -63,6 +77,7 @@ CudaSession::CudaSession(const EncoderConfig& config, std::shared_ptr<const Cuda
       m_weights(std::move(weights)),
       m_images(input.tokens.size[0]),
       m_pictureTokens(input.tokens.size[1] - config.specialTokens),
+      m_onDevice(input.onDevice),
       m_composed(m_images, identityMap(m_pictureTokens)) {
     for (int positions : m_weights->rotaryPositions())
         checkRotary(positions, m_pictureTokens);
@@ -78,7 +93,12 @@ CudaSession::CudaSession(const EncoderConfig& config, std::shared_ptr<const Cuda
     plain.key_bias_images =
         bias.empty() || bias.total() == static_cast<size_t>(tokens.size[1]) ? 1 : m_images;
     plain.proportional = input.reducer && input.reducer->biasesBySize();
+    plain.tokens_on_device = m_onDevice;
+    plain.stream = input.stream;
     plain.read_counts = 1;
+    plain.fixed_kernels = input.batchIndependent;
+    plain.graphs = chosen("MPM_CUDA_GRAPHS", {"never", "always", "auto"}, MPM_CUDA_GRAPHS_AUTO);
+    plain.nearest = chosen("MPM_CUDA_NEAREST", {"plain", "tensor"}, MPM_CUDA_NEAREST_TENSOR);
     plain.parallel = onThreads;
     MpmCudaError error{};
     check(entry().begin(m_weights->handle(), &plain, &m_handle, &error), error);
@@ -100,7 +120,7 @@ void CudaSession::feed(int block) {
 
 void CudaSession::emit(bool norm, cv::Mat& output) {
     MpmCudaError error{};
-    check(entry().emit(m_handle, norm, output.ptr<float>(), 0, &error), error);
+    check(entry().emit(m_handle, norm, output.ptr<float>(), m_onDevice, &error), error);
 }
 
 void CudaSession::finish() {

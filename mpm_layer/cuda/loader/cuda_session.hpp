@@ -34,6 +34,7 @@ private:
     const EncoderConfig& m_config;
     std::shared_ptr<const CudaEncoder> m_weights;
     int m_images, m_pictureTokens;
+    const bool m_onDevice;
     std::vector<int> m_blockOfStage;
     std::vector<MergeMap> m_composed;  ///< empty once a stage was decided on the device
     MpmCudaSession* m_handle = nullptr;

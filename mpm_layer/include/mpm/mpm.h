@@ -24,6 +24,8 @@ MPM_C_API int mpm_set_blocks(const char* blocks);
 MPM_C_API int mpm_set_device(const char* device);
 /* "f32", "tf32", "bf16", "f16" or "auto". NULL takes the setting back. */
 MPM_C_API int mpm_set_precision(const char* precision);
+/* "on" or "off": whether an image's bits may not depend on its batch on a GPU either. NULL takes it back. */
+MPM_C_API int mpm_set_batch_independent(const char* independent);
 
 /* Of the last forward of a merging encoder in this thread. */
 MPM_C_API int mpm_report_images(void);

@@ -67,10 +67,22 @@ public:
     void setDevice(Device device, int index = 0);
     void setPrecision(Precision precision);
 
+    /// True: on a GPU too, an image's bits do not depend on its batch, for some speed. On the processor they
+    /// never do.
+    void setBatchIndependent(bool independent);
+
     /// Imposes the map of one stage (CV_32S 1xK, ids 0..M-1 all used) instead of computing it: one Mat per
     /// image, or one for every image. Stays until clearMaps().
     void setMaps(int stage, const std::vector<cv::Mat>& maps);
     void clearMaps();
+
+    /// A forward of the encoder alone over memory of the GPU that setDevice(Device::Cuda, ..) chose. tokens:
+    /// f32 [images, rows, dim()], special tokens included; outputs: one such array for each depth the encoder
+    /// hands out, in the network's order. Waits for what `stream` (a cudaStream_t; null is the default
+    /// stream) holds when called; outputs are complete and report() is set when it returns. The network must
+    /// have run once before and must still be there.
+    void forwardOnDevice(const float* tokens, int images, int rows, const std::vector<float*>& outputs,
+                         void* stream = nullptr);
 
     /// Of the last forward. Empty before the first.
     Report report() const;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "mpm_layer/cuda/entry.h"
 #include "mpm_layer/encoder/backend.hpp"
 
 namespace mpm::test {
@@ -43,7 +44,8 @@ TEST_F(CudaLoader, RefusesALibraryWithoutTheEntry) {
 
 TEST_F(CudaLoader, RefusesAStaleLibrary) {
     use(fake("newer"));
-    expectRefusal({"stale", "has version 2", "expected version 1"});
+    expectRefusal({"stale", "has version " + std::to_string(MPM_CUDA_ENTRY_VERSION + 1),
+                   "expected version " + std::to_string(MPM_CUDA_ENTRY_VERSION)});
     use(fake("smaller"));
     expectRefusal({"stale", "of 8 bytes"});
     use(fake("older"));

@@ -10,7 +10,9 @@
 #include "mpm_layer/cuda/logic/clusters.hpp"
 #include "mpm_layer/cuda/logic/mean.hpp"
 #include "mpm_layer/cuda/logic/order.hpp"
+#include "mpm_layer/cuda/logic/recent.hpp"
 #include "mpm_layer/cuda/logic/scaling.hpp"
+#include "mpm_layer/cuda/logic/split.hpp"
 #include "mpm_layer/cuda/logic/strides.hpp"
 #include "mpm_layer/cuda/logic/triangle.hpp"
 #include "mpm_layer/kernels/rows.hpp"
@@ -201,12 +203,115 @@ TEST(CudaMean, EqualsTheProcessors) {
     }
 }
 
+TEST(CudaSplit, TermsHoldEveryBit) {
+    std::mt19937 random(1);
+    std::normal_distribution<float> normal;
+    for (int i = 0; i < 100000; ++i) {
+        const float value = std::ldexp(normal(random), -(i % 60));
+        const SplitValue terms = split(value);
+        for (float term : {terms.high, terms.middle, terms.low})
+            ASSERT_EQ(roundedToBf16(term), term) << value;
+        ASSERT_EQ(static_cast<double>(terms.high) + terms.middle + terms.low, static_cast<double>(value));
+        ASSERT_LE(std::abs(terms.middle), std::ldexp(std::abs(value), -8));
+        ASSERT_LE(std::abs(terms.low), std::ldexp(std::abs(value), -16));
+    }
+    EXPECT_EQ(roundedToBf16(1.0f + 1.0f / 256), 1.0f) << "ties go to even";
+    EXPECT_EQ(roundedToBf16(1.0f + 3.0f / 256), 1.0f + 1.0f / 64);
+}
+
+TEST(CudaSplit, PlacesEveryTermOnce) {
+    std::vector<int> hits(48 * kSplitTerms);
+    for (int i = 0; i < 48; ++i) {
+        for (int term = 0; term < kSplitTerms; ++term)
+            ++hits[splitPlace(i, term)];
+    }
+    EXPECT_EQ(std::count(hits.begin(), hits.end(), 1), static_cast<int>(hits.size()));
+}
+
+// As the tensor cores sum: six products of terms, a step of 16 at a time, each addition cut off where f32
+// would round, which is the worst that is known of them.
+float cutOff(double value) {
+    const float nearest = static_cast<float>(value);
+    return std::abs(static_cast<double>(nearest)) > std::abs(value) ? std::nextafter(nearest, 0.0f) : nearest;
+}
+
+float bySplits(const std::vector<float>& a, const std::vector<float>& b) {
+    float total = 0;
+    for (size_t step = 0; step < a.size(); step += kSplitStep) {
+        float both = 0, ofRow = 0, ofColumn = 0;
+        const auto add = [](float& sum, float x, float y) {
+            sum = cutOff(static_cast<double>(sum) + static_cast<double>(x) * y);
+        };
+        for (size_t k = step; k < std::min(a.size(), step + kSplitStep); ++k) {
+            const SplitValue x = split(a[k]), y = split(b[k]);
+            add(both, x.middle, y.middle), add(both, x.high, y.high);
+            add(ofRow, x.low, y.high), add(ofRow, x.middle, y.high);
+            add(ofColumn, x.high, y.low), add(ofColumn, x.high, y.middle);
+        }
+        total += both + (ofRow + ofColumn);
+    }
+    return total;
+}
+
+std::vector<float> unitVector(int width, std::mt19937& random, float mean) {
+    std::normal_distribution<float> normal(mean);
+    std::vector<float> v(width), unit(width);
+    for (float& x : v)
+        x = normal(random);
+    kernels::unitRow(v.data(), width, unit.data());
+    return unit;
+}
+
+TEST(CudaSplit, SimilaritiesAreAsExactAsF32AndSymmetric) {
+    std::mt19937 random(5);
+    for (int width : {7, 64, 192, 768, 1024}) {
+        // A large mean makes all products of one sign, and errors add up.
+        for (float mean : {0.0f, 3.0f, 100.0f}) {
+            for (int i = 0; i < 50; ++i) {
+                const auto a = unitVector(width, random, mean), b = unitVector(width, random, mean);
+                const double exact = std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+                const float found = bySplits(a, b);
+                ASSERT_NEAR(found, exact, 2e-6) << width << " wide, mean " << mean;
+                ASSERT_EQ(found, bySplits(b, a));
+            }
+        }
+    }
+}
+
+TEST(CudaSplit, OneTermWouldNotDo) {
+    std::mt19937 random(6);
+    const auto a = unitVector(768, random, 100), b = unitVector(768, random, 100);
+    double exact = 0, one = 0;
+    for (int k = 0; k < 768; ++k) {
+        exact += static_cast<double>(a[k]) * b[k];
+        one += static_cast<double>(split(a[k]).high) * split(b[k]).high;
+    }
+    EXPECT_GT(std::abs(one - exact), 1e-5);
+}
+
+TEST(CudaRecent, AnnouncesThenKeepsWhatWasUsedLast) {
+    Recent<int, int> recent(2);
+    EXPECT_EQ(recent.meet(1), nullptr);
+    ASSERT_NE(recent.meet(1), nullptr);
+    *recent.meet(1) = 11;
+    EXPECT_EQ(recent.meet(2), nullptr);
+    EXPECT_EQ(*recent.meet(1), 11);
+    EXPECT_EQ(recent.meet(3), nullptr);
+    EXPECT_EQ(recent.size(), 2u);
+    EXPECT_EQ(*recent.meet(1), 11) << "2 was unused for longest";
+    EXPECT_EQ(recent.meet(2), nullptr);
+    recent.clear();
+    EXPECT_EQ(recent.meet(1), nullptr);
+}
+
 TEST(CudaStrides, RoundUp) {
     EXPECT_EQ(paddedWidth(7), 8);
     EXPECT_EQ(paddedWidth(768), 768);
     for (int rows = 0; rows < 5000; ++rows) {
         ASSERT_GE(roundedRows(rows), rows);
         ASSERT_LE(roundedRows(rows), roundedRows(rows + 1)) << "memory for more rows holds fewer";
+        ASSERT_GE(roundedLength(rows), rows);
+        ASSERT_LT(roundedLength(rows), rows + 64);
     }
 }
 

@@ -1,0 +1,50 @@
+// LayerNorm of one row by one warp, V neighbours a lane.
+#pragma once
+
+#include "mpm_layer/cuda/kernels/element.cuh"
+#include "mpm_layer/cuda/kernels/rows.hpp"
+
+namespace mpm::cuda {
+
+struct RowScale {
+    float mean, inverse;
+};
+
+/// Rows are read once for each; the second reading comes from L1.
+template <class In, int V>
+__device__ RowScale scaleOf(const In* row, int width, const NormView& norm) {
+    if (!norm.present) return {0.0f, 1.0f};
+    float sum = 0;
+    for (int i = threadIdx.x * V; i < width; i += 32 * V) {
+        const auto pack = loadPack<In, V>(row + i);
+        for (int e = 0; e < V; ++e)
+            sum += toFloat(pack.v[e]);
+    }
+    const float mean = warpSum(sum) / width;
+    float squares = 0;
+    for (int i = threadIdx.x * V; i < width; i += 32 * V) {
+        const auto pack = loadPack<In, V>(row + i);
+        for (int e = 0; e < V; ++e) {
+            const float centred = toFloat(pack.v[e]) - mean;
+            squares = fmaf(centred, centred, squares);
+        }
+    }
+    return {mean, 1.0f / sqrtf(warpSum(squares) / width + norm.epsilon)};
+}
+
+template <class In, class Out, int V>
+__device__ void writeNormed(const In* from, int width, const NormView& norm, const RowScale& scale, Out* to) {
+    for (int i = threadIdx.x * V; i < width; i += 32 * V) {
+        const auto pack = loadPack<In, V>(from + i);
+        Pack<Out, V> result;
+        for (int e = 0; e < V; ++e) {
+            float y = (toFloat(pack.v[e]) - scale.mean) * scale.inverse;
+            if (norm.weight) y *= norm.weight[i + e];
+            if (norm.bias) y += norm.bias[i + e];
+            result.v[e] = fromFloat<Out>(y);
+        }
+        storePack(to + i, result);
+    }
+}
+
+}  // namespace mpm::cuda

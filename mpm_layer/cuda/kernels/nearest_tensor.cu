@@ -1,0 +1,228 @@
+// The nearest pass on tensor cores at f32 accuracy: rows of length 1 in three bf16 terms, six of their nine
+// products, the same triangle of tiles and the same candidates as the plain pass.
+//
+// How exact it is. The terms hold every bit of a value, and what the three products left out could add is
+// below 2^-26 of |a||b|, so at most 1.5e-8 in a similarity, whose sum of |a||b| is at most 1. Products of
+// bf16 are exact in f32. Tensor cores may cut off what they add where f32 would round, so no sum stays in
+// them for longer than one step of 16: that costs at most 2^-19 of the step's own |a||b|, together 2e-6.
+// Steps are then added in f32, with D / 16 roundings of 2^-24: 3e-6 for D = 768. No similarity is off by more
+// than 5e-6, and by some 1e-7 as a rule; a plain chain's worst case is D roundings, 4.6e-5. Tokens whose two
+// best are more than 1e-5 apart have the same nearest either way.
+//
+// That a pair's bits do not depend on where it stands: swapping a and b swaps `ofRow` and `ofColumn`, whose
+// sum is the same.
+#include "mpm_layer/cuda/device/check.hpp"
+#include "mpm_layer/cuda/kernels/nearest.cuh"
+#include "mpm_layer/cuda/kernels/tensor_core.cuh"
+#include "mpm_layer/cuda/logic/split.hpp"
+#include "mpm_layer/cuda/logic/triangle.hpp"
+
+namespace mpm::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kTile = 128;
+constexpr int kWarpsAcross = 4, kWarpsDown = 2;
+constexpr int kRows = kTile / kWarpsDown / 16;      // 16-row products of a warp
+constexpr int kColumns = kTile / kWarpsAcross / 8;  // 8-column products of a warp
+constexpr int kStepWidth = kSplitTerms * kSplitStep;
+// 112 bytes a row: the eight rows of a matrix meet different banks.
+constexpr int kPitch = kStepWidth + 8;
+
+using Term = __nv_bfloat16;
+
+struct Operands {
+    Term rows[kTile][kPitch];
+    Term columns[kTile][kPitch];
+};
+
+union Shared {
+    Operands steps[2];
+    struct {
+        Candidate rows[kWarpsAcross][kTile];
+        Candidate columns[kWarpsDown][kTile];
+    } best;
+};
+
+__device__ void loadSide(const UnitRows& unit, const ImageRows& image, int firstToken, int step,
+                         Term (*to)[kPitch]) {
+    constexpr int kPacks = kStepWidth / 8;
+    for (int at = threadIdx.x; at < kTile * kPacks; at += kThreads) {
+        const int r = at / kPacks, column = at % kPacks * 8, token = firstToken + r;
+        const bool exists = token < image.count;
+        const size_t row = image.first + (exists ? token : 0);
+        copyAsync(&to[r][column], unit.split + row * unit.splitStride() + step * kStepWidth + column, exists);
+    }
+}
+
+__device__ void loadStep(const UnitRows& unit, const ImageRows& image, const Tile& tile, int step,
+                         Operands& to) {
+    loadSide(unit, image, tile.row * kTile, step, to.rows);
+    loadSide(unit, image, tile.column * kTile, step, to.columns);
+    closeCopies();
+}
+
+// Where this thread points for four matrices, the lower two first (ldmatrix).
+__device__ int matrixRow() {
+    return threadIdx.x % 16;
+}
+__device__ int matrixColumn() {
+    return threadIdx.x % 32 / 16 * 8;
+}
+
+struct Place {
+    int row, column;  // of a warp's share within the tile
+};
+
+__device__ Place placeOfWarp() {
+    const int warp = threadIdx.x / 32;
+    return {warp / kWarpsAcross * (kTile / kWarpsDown), warp % kWarpsAcross * (kTile / kWarpsAcross)};
+}
+
+using Sums = float[kRows][kColumns][4];
+
+__device__ void multiplyStep(const Operands& step, const Place& place, Sums& sums) {
+    std::uint32_t b[kColumns][kSplitTerms][2];
+#pragma unroll
+    for (int j = 0; j < kColumns; j += 2) {
+#pragma unroll
+        for (int t = 0; t < kSplitTerms; ++t) {
+            std::uint32_t two[4];
+            loadMatrices(two,
+                         &step.columns[place.column + j * 8 + matrixRow()][t * kSplitStep + matrixColumn()]);
+            b[j][t][0] = two[0], b[j][t][1] = two[2];
+            b[j + 1][t][0] = two[1], b[j + 1][t][1] = two[3];
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+        std::uint32_t a[kSplitTerms][4];
+#pragma unroll
+        for (int t = 0; t < kSplitTerms; ++t) {
+            loadMatrices(a[t], &step.rows[place.row + i * 16 + matrixRow()][t * kSplitStep + matrixColumn()]);
+        }
+#pragma unroll
+        for (int j = 0; j < kColumns; ++j) {
+            // Small terms first.
+            float both[4] = {}, ofRow[4] = {}, ofColumn[4] = {};
+            multiplyAdd<Term>(ofRow, a[2], b[j][0][0], b[j][0][1]);
+            multiplyAdd<Term>(ofColumn, a[0], b[j][2][0], b[j][2][1]);
+            multiplyAdd<Term>(both, a[1], b[j][1][0], b[j][1][1]);
+            multiplyAdd<Term>(ofRow, a[1], b[j][0][0], b[j][0][1]);
+            multiplyAdd<Term>(ofColumn, a[0], b[j][1][0], b[j][1][1]);
+            multiplyAdd<Term>(both, a[0], b[j][0][0], b[j][0][1]);
+#pragma unroll
+            for (int e = 0; e < 4; ++e)
+                sums[i][j][e] += both[e] + (ofRow[e] + ofColumn[e]);
+        }
+    }
+}
+
+// Row and column within the tile of the element `e` of a thread's products.
+__device__ int rowWithin(const Place& place, int i, int e) {
+    return place.row + i * 16 + threadIdx.x % 32 / 4 + e / 2 * 8;
+}
+__device__ int columnWithin(const Place& place, int j, int e) {
+    return place.column + j * 8 + threadIdx.x % 4 * 2 + e % 2;
+}
+
+// Which of the thread's rows and columns are finite tokens: one bit each, by product and half.
+struct Flags {
+    unsigned rows = 0, columns = 0;
+};
+
+__device__ Flags flagsOf(const UnitRows& unit, const ImageRows& image, const Tile& tile, const Place& place) {
+    Flags flags;
+#pragma unroll
+    for (int h = 0; h < 2 * kRows; ++h) {
+        if (counts(unit, image, tile.row * kTile + rowWithin(place, h / 2, h % 2 * 2))) flags.rows |= 1u << h;
+    }
+#pragma unroll
+    for (int h = 0; h < 2 * kColumns; ++h) {
+        if (counts(unit, image, tile.column * kTile + columnWithin(place, h / 2, h % 2)))
+            flags.columns |= 1u << h;
+    }
+    return flags;
+}
+
+// The best of a warp's share, by row and by column.
+__device__ void compare(const Sums& sums, const Tile& tile, const Place& place, const Flags& flags,
+                        Shared& shared) {
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    Candidate ofColumn[2 * kColumns] = {};
+#pragma unroll
+    for (int i = 0; i < 2 * kRows; ++i) {
+        const int row = rowWithin(place, i / 2, i % 2 * 2), token = tile.row * kTile + row;
+        Candidate ofRow = kNoCandidate;
+#pragma unroll
+        for (int j = 0; j < 2 * kColumns; ++j) {
+            const int other = tile.column * kTile + columnWithin(place, j / 2, j % 2);
+            if (!(flags.rows >> i & flags.columns >> j & 1u) || other <= token) continue;
+            const float similarity = sums[i / 2][j / 2][i % 2 * 2 + j % 2];
+            ofRow = larger(ofRow, candidate(similarity, other));
+            ofColumn[j] = larger(ofColumn[j], candidate(similarity, token));
+        }
+        // Four neighbouring lanes hold one row.
+        for (int step = 1; step < 4; step *= 2)
+            ofRow = larger(ofRow, __shfl_xor_sync(kWholeWarp, ofRow, step));
+        if (lane % 4 == 0) shared.best.rows[warp % kWarpsAcross][row] = ofRow;
+    }
+#pragma unroll
+    for (int j = 0; j < 2 * kColumns; ++j) {
+        for (int step = 4; step < 32; step *= 2)
+            ofColumn[j] = larger(ofColumn[j], __shfl_xor_sync(kWholeWarp, ofColumn[j], step));
+        if (lane < 4)
+            shared.best.columns[warp / kWarpsAcross][columnWithin(place, j / 2, j % 2)] = ofColumn[j];
+    }
+}
+
+__global__ void __launch_bounds__(kThreads, 2) nearestTensorKernel(BatchView batch, UnitRows unit) {
+    extern __shared__ __align__(16) unsigned char memory[];
+    Shared& shared = *reinterpret_cast<Shared*>(memory);
+    const ImageRows image = imageRows(batch, blockIdx.y);
+    const Tile tile = tileOf(blockIdx.x);
+    if (tile.column * kTile >= image.count) return;
+    const Place place = placeOfWarp();
+    const int steps = unit.stride / kSplitStep;
+    Sums sums = {};
+    loadStep(unit, image, tile, 0, shared.steps[0]);
+    for (int step = 0; step < steps; ++step) {
+        if (step + 1 < steps) {
+            loadStep(unit, image, tile, step + 1, shared.steps[(step + 1) % 2]);
+            awaitCopies<1>();
+        } else {
+            awaitCopies<0>();
+        }
+        __syncthreads();
+        multiplyStep(shared.steps[step % 2], place, sums);
+        __syncthreads();  // before the next step but one is loaded over this one
+    }
+    compare(sums, tile, place, flagsOf(unit, image, tile, place), shared);
+    __syncthreads();
+    const int within = threadIdx.x % kTile;
+    Candidate best = kNoCandidate;
+    if (threadIdx.x < kTile) {
+        for (int w = 0; w < kWarpsAcross; ++w)
+            best = larger(best, shared.best.rows[w][within]);
+        offer(unit, image, tile.row * kTile + within, best);
+    } else {
+        for (int w = 0; w < kWarpsDown; ++w)
+            best = larger(best, shared.best.columns[w][within]);
+        offer(unit, image, tile.column * kTile + within, best);
+    }
+}
+
+}  // namespace
+
+void findNearestOnTensorCores(const BatchView& batch, const UnitRows& unit, cudaStream_t stream) {
+    const int tokens = batch.longest - batch.special;
+    if (tokens < 2) return;
+    constexpr int kBytes = sizeof(Shared);
+    MPM_CUDA_CHECK(
+        cudaFuncSetAttribute(nearestTensorKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
+    const dim3 grid(triangleTiles(tilesAlong(tokens, kTile)), batch.images);
+    nearestTensorKernel<<<grid, kThreads, kBytes, stream>>>(batch, unit);
+    MPM_LAUNCH_CHECK("findNearestOnTensorCores");
+}
+
+}  // namespace mpm::cuda

@@ -1,0 +1,135 @@
+// What the GPU's library is asked to do: forwards over memory of the device, and settings on their way. The
+// library is one that only writes it down, so that a pointer to the device followed on the processor crashes.
+#include <dlfcn.h>
+
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+#include <mpm/mpm.h>
+#include <mpm/mpm.hpp>
+
+#include "mpm_layer/encoder/runner.hpp"
+#include "support/encoder_case.hpp"
+
+namespace mpm::test {
+namespace {
+
+const std::string kLibrary = std::string(MPM_FAKE_FOLDER) + "/libmpm_cuda_records.so";
+
+/// Addresses on a device that does not exist.
+float* at(size_t address) {
+    return reinterpret_cast<float*>(address);
+}
+
+class CudaMemory : public testing::Test {
+protected:
+    CudaMemory() {
+        setenv("MPM_CUDA_LIBRARY", kLibrary.c_str(), 1);
+        m_options.schedule = {1};
+        m_encoder = makeEncoder(m_options);
+        m_control = std::make_shared<EncoderControl>(m_encoder.config);
+        m_runner = std::make_shared<EncoderRunner>(m_control);
+        m_control->setRunner(m_runner);
+    }
+    ~CudaMemory() override {
+        for (const char* name :
+             {"MPM_CUDA_LIBRARY", "MPM_CUDA_GRAPHS", "MPM_CUDA_NEAREST", "MPM_BATCH_INDEPENDENT"})
+            unsetenv(name);
+        mpm_set_batch_independent(nullptr);
+    }
+
+    Encoder ready() {
+        m_runner->setWeights(m_encoder.weights);
+        Encoder handle(m_control);
+        handle.setDevice(Device::Cuda, 1);
+        return handle;
+    }
+
+    /// What the library wrote down during one forward over the device's memory.
+    static std::string forward(Encoder& handle) {
+        call<void>("fake_forget");
+        handle.forwardOnDevice(at(0x1000), 2, 25, {at(0x2000)}, at(0x30));
+        return call<const char*>("fake_log");
+    }
+
+    template <class Result>
+    static Result call(const char* name) {
+        void* library = dlopen(kLibrary.c_str(), RTLD_NOW | RTLD_NOLOAD);
+        if (!library) throw std::runtime_error("the library is not loaded");
+        const auto function = reinterpret_cast<Result (*)()>(dlsym(library, name));
+        dlclose(library);
+        return function();
+    }
+
+    static void expectRefusal(Encoder& handle, const std::vector<float*>& outputs, const std::string& words,
+                              int images = 2) {
+        try {
+            handle.forwardOnDevice(at(0x1000), images, 25, outputs);
+            FAIL() << "was accepted";
+        } catch (const cv::Exception& e) {
+            EXPECT_NE(e.err.find(words), std::string::npos) << e.err;
+        }
+    }
+
+    EncoderOptions m_options;
+    EncoderCase m_encoder;
+    std::shared_ptr<EncoderControl> m_control;
+    std::shared_ptr<EncoderRunner> m_runner;
+};
+
+TEST_F(CudaMemory, GoesInAndOutByPointer) {
+    Encoder handle = ready();
+    const std::string log = forward(handle);
+    const std::string expected =
+        "begin on 1: 2 images of 25 rows at 0x1000, on the device 1, stream 0x30\n"
+        "reads counts 1, fixed 0, graphs 2, nearest 1\n"
+        "attend 0\nfeed 0\nreduce by pairs\nattend 1\nfeed 1\nattend 2\nfeed 2\n"
+        "emit to 0x2000, norm 1, on the device 1\nfinish\n";
+    EXPECT_EQ(log, expected);
+    const Report report = handle.report();
+    EXPECT_EQ(report.device, Device::Cuda);
+    ASSERT_EQ(report.images.size(), 2u);
+    EXPECT_EQ(report.images[1].map.total(), 24u);
+    EXPECT_EQ(report.images[1].tokens, std::vector<int>(3, 24));
+    EXPECT_EQ(report.times.merge, 0.25);
+}
+
+TEST_F(CudaMemory, SaysWhatIsMissing) {
+    Encoder handle(m_control);
+    handle.setDevice(Device::Cuda, 1);
+    expectRefusal(handle, {at(0x2000)}, "run the network once before");
+    m_runner->setWeights(m_encoder.weights);
+    expectRefusal(handle, {}, "1 outputs, none of them null; got 2 images of 25 rows and 0 outputs");
+    expectRefusal(handle, {nullptr}, "none of them null");
+    expectRefusal(handle, {at(0x2000)}, "at least one image", 0);
+    handle.setDevice(Device::Cpu);
+    expectRefusal(handle, {at(0x2000)}, "needs setDevice(Device::Cuda)");
+    m_runner.reset();
+    expectRefusal(handle, {at(0x2000)}, "the network of this handle is gone");
+}
+
+TEST_F(CudaMemory, BatchIndependenceAsksForFixedKernels) {
+    Encoder handle = ready();
+    const auto isFixed = [&] { return forward(handle).find("fixed 1") != std::string::npos; };
+    EXPECT_FALSE(isFixed());
+    setenv("MPM_BATCH_INDEPENDENT", "on", 1);
+    EXPECT_TRUE(isFixed());
+    ASSERT_EQ(mpm_set_batch_independent("off"), 0);
+    EXPECT_FALSE(isFixed()) << "the C interface goes before the environment";
+    handle.setBatchIndependent(true);
+    EXPECT_TRUE(isFixed()) << "the handle goes before all";
+    EXPECT_EQ(mpm_set_batch_independent("perhaps"), -1);
+    EXPECT_NE(std::string(mpm_last_error()).find("expected on or off"), std::string::npos);
+}
+
+TEST_F(CudaMemory, TakesTheLibrarysChoicesFromTheEnvironment) {
+    Encoder handle = ready();
+    setenv("MPM_CUDA_GRAPHS", "always", 1);
+    setenv("MPM_CUDA_NEAREST", "plain", 1);
+    EXPECT_NE(forward(handle).find("graphs 1, nearest 0"), std::string::npos);
+    setenv("MPM_CUDA_GRAPHS", "sometimes", 1);
+    expectRefusal(handle, {at(0x2000)}, "MPM_CUDA_GRAPHS is 'sometimes'; expected never, always or auto");
+}
+
+}  // namespace
+}  // namespace mpm::test
