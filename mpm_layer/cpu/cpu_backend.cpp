@@ -1,8 +1,11 @@
 #include "mpm_layer/cpu/cpu_backend.hpp"
 
+#include <algorithm>
+
 #include "mpm_layer/cpu/cpu_session.hpp"
 #include "mpm_layer/cpu/packed_encoder.hpp"
 #include "mpm_layer/kernels/bf16.hpp"
+#include "mpm_layer/merge/mutual_pairs.hpp"
 
 namespace mpm {
 namespace {
@@ -37,6 +40,37 @@ public:
     std::unique_ptr<Session> begin(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights,
                                    const SessionInput& input) const override {
         return std::make_unique<cpu::CpuSession>(config, std::move(weights), input);
+    }
+
+    void merge(const cv::Mat& tokens, int special, const PlaceMerged& place) const override {
+        std::vector<RowsView> views;
+        for (int i = 0; i < tokens.size[0]; ++i)
+            views.push_back(imageRows(tokens, i, special));
+        std::vector<MergeMap> maps;
+        for (const std::vector<int>& nearest : nearestNeighbours(views))
+            maps.push_back(pairUp(nearest));
+        const std::vector<float*> to = place(maps);
+        for (size_t i = 0; i < maps.size(); ++i)
+            averageRows(views[i], Clusters(maps[i]), {0, maps[i].clusters}, nullptr, to[i], views[i].width);
+    }
+
+    void restore(const cv::Mat& merged, const std::vector<MergeMap>& maps, int special,
+                 cv::Mat& out) const override {
+        const int rows = out.size[1], dim = out.size[2];
+        for (int i = 0; i < merged.size[0]; ++i) {
+            const RowsView view = imageRows(merged, i, special);
+            const size_t head = static_cast<size_t>(special) * dim;
+            float* to = out.ptr<float>() + static_cast<size_t>(i) * rows * dim;
+            std::copy_n(view.data - head, head, to);
+            restoreRows(view, maps[i], to + head, dim);
+        }
+    }
+
+private:
+    static RowsView imageRows(const cv::Mat& tokens, int image, int special) {
+        const int rows = tokens.size[1], dim = tokens.size[2];
+        const float* data = tokens.ptr<float>() + (static_cast<size_t>(image) * rows + special) * dim;
+        return {data, static_cast<size_t>(dim), rows - special, dim};
     }
 };
 

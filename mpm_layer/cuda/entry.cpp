@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 
+#include "mpm_layer/cuda/restore.hpp"
 #include "mpm_layer/cuda/session.hpp"
 
 struct MpmCudaEncoder {
@@ -147,6 +148,17 @@ void end(MpmCudaSession* handle) {
     delete handle;
 }
 
+int restore(int32_t device, const MpmCudaRestore* request, MpmCudaError* error) {
+    return guarded(error, [&] {
+        try {
+            mpm::cuda::restore(device, *request);
+        } catch (const CudaFailure& e) {
+            if (!e.outOfMemory() || !mpm::cuda::dropIdleExecutors(device)) throw;
+            mpm::cuda::restore(device, *request);
+        }
+    });
+}
+
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const MpmCudaEntry* mpm_cuda_entry(uint32_t version) {
@@ -166,6 +178,7 @@ extern "C" __attribute__((visibility("default"))) const MpmCudaEntry* mpm_cuda_e
                                        stageMap,
                                        readCounts,
                                        readRows,
-                                       end};
+                                       end,
+                                       restore};
     return version == MPM_CUDA_ENTRY_VERSION ? &entry : nullptr;
 }

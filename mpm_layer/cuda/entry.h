@@ -110,6 +110,16 @@ typedef struct MpmCudaStage {
     int32_t weighted;        /* means weighted by cluster size */
 } MpmCudaStage;
 
+/* Row special_tokens + i of an output is row special_tokens + map[i] of what was merged; special rows are
+ * copied. All on the host. */
+typedef struct MpmCudaRestore {
+    const float* merged; /* [images, merged_rows, dim] */
+    const int32_t* map;  /* [images, rows - special_tokens], each within the image */
+    float* output;       /* [images, rows, dim] */
+    int32_t images, merged_rows, rows, dim, special_tokens;
+    MpmCudaParallel parallel;
+} MpmCudaRestore;
+
 typedef struct MpmCudaTimes {
     double merge_ms, restore_ms;
 } MpmCudaTimes;
@@ -152,13 +162,15 @@ typedef struct MpmCudaEntry {
     int (*stage_map)(MpmCudaSession* session, int32_t stage, int32_t image, int32_t* ids,
                      MpmCudaError* error);
 
-    /* For reductions decided elsewhere: waits, then hands out the present state. counts: image tokens of
+    /* For reductions decided elsewhere, and for merges without blocks: waits, then hands out the present state. counts: image tokens of
      * each image. rows: [sum of counts, dim] without special tokens; keys: the keys' mean over heads of the
      * last attend(), [.., head size]; sizes: picture tokens of each row. Null parts are left out. */
     int (*read_counts)(MpmCudaSession* session, int32_t* counts, MpmCudaError* error);
     int (*read_rows)(MpmCudaSession* session, float* rows, float* keys, float* sizes, MpmCudaError* error);
 
     void (*end)(MpmCudaSession* session);
+
+    int (*restore)(int32_t device, const MpmCudaRestore* request, MpmCudaError* error);
 } MpmCudaEntry;
 
 /* Null where the library does not offer this version. */

@@ -4,7 +4,6 @@
 
 #include "mpm_layer/encoder/backend.hpp"
 #include "mpm_layer/encoder/control.hpp"
-#include "mpm_layer/merge/mutual_pairs.hpp"
 
 namespace mpm::dnn {
 namespace {
@@ -17,10 +16,10 @@ int specialTokens(const cv::dnn::LayerParams& params) {
 
 // These layers have no handle: the process and the environment choose, and a device that is not there is an
 // error.
-void checkDevice() {
+std::shared_ptr<const Backend> chosenBackend() {
     Settings settings = processSettings();
     settings.fallBackTo(environmentSettings());
-    makeBackend(settings.device.value_or(Device::Auto), settings.deviceIndex);
+    return makeBackend(settings.device.value_or(Device::Auto), settings.deviceIndex);
 }
 
 void checkTokens(const Shape& shape, int special, const char* layer) {
@@ -31,18 +30,12 @@ void checkTokens(const Shape& shape, int special, const char* layer) {
     }
 }
 
-RowsView imageRows(const cv::Mat& tokens, int image, int special) {
-    const int rows = tokens.size[1], dim = tokens.size[2];
-    const float* data = tokens.ptr<float>() + (static_cast<size_t>(image) * rows + special) * dim;
-    return {data, static_cast<size_t>(dim), rows - special, dim};
-}
-
-// One image of the output: special rows, means, zeros.
-void writeMerged(const RowsView& rows, const MergeMap& map, int special, int rowsPerImage, float* out) {
-    const size_t dim = rows.width;
-    std::copy_n(rows.data - special * dim, special * dim, out);
-    averageRows(rows, Clusters(map), {0, map.clusters}, nullptr, out + special * dim, dim);
+// Special rows in front, zeros behind the merged ones. Returns where those go.
+float* frameMerged(const float* from, const MergeMap& map, int special, int rowsPerImage, size_t dim,
+                   float* out) {
+    std::copy_n(from, special * dim, out);
     std::fill(out + (special + map.clusters) * dim, out + rowsPerImage * dim, 0.0f);
+    return out + special * dim;
 }
 
 }  // namespace
@@ -62,19 +55,19 @@ std::vector<Shape> MergeLayer::outputShapes(const std::vector<Shape>& in) const 
 }
 
 void MergeLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
-    checkDevice();
+    const std::shared_ptr<const Backend> backend = chosenBackend();
     if (in.empty())
         CV_Error(cv::Error::StsBadArg, "mpm: MpmMerge's tokens are a constant; nothing depends on the input");
     checkTokens(shapeOf(in[0]), m_special, "MpmMerge");
     const cv::Mat tokens = in[0].isContinuous() ? in[0] : in[0].clone();
-    const int images = tokens.size[0], count = tokens.size[1] - m_special, dim = tokens.size[2];
-    std::vector<RowsView> views;
-    for (int i = 0; i < images; ++i)
-        views.push_back(imageRows(tokens, i, m_special));
-    std::vector<MergeMap> maps;
-    for (const std::vector<int>& nearest : nearestNeighbours(views))
-        maps.push_back(pairUp(nearest));
+    backend->merge(tokens, m_special,
+                   [&](const std::vector<MergeMap>& maps) { return place(tokens, maps, out); });
+}
 
+// All but the merged rows is written here: how large the outputs are, the maps decide.
+std::vector<float*> MergeLayer::place(const cv::Mat& tokens, const std::vector<MergeMap>& maps,
+                                      std::vector<cv::Mat>& out) const {
+    const int images = tokens.size[0], count = tokens.size[1] - m_special, dim = tokens.size[2];
     int rows = m_special + count;
     if (canResize()) {
         rows = m_special;
@@ -84,12 +77,15 @@ void MergeLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& o
         if (out.size() > 1) resize(out[1], {images, count}, kInteger);
         if (out.size() > 2) resize(out[2], {images}, kInteger);
     }
+    std::vector<float*> merged;
     for (int i = 0; i < images; ++i) {
-        writeMerged(views[i], maps[i], m_special, rows,
-                    out[0].ptr<float>() + static_cast<size_t>(i) * rows * dim);
+        merged.push_back(frameMerged(tokens.ptr<float>() + static_cast<size_t>(i) * (m_special + count) * dim,
+                                     maps[i], m_special, rows, dim,
+                                     out[0].ptr<float>() + static_cast<size_t>(i) * rows * dim));
         if (out.size() > 1) writeIntegers(maps[i].ids.data(), count, out[1], static_cast<size_t>(i) * count);
         if (out.size() > 2) writeIntegers(&maps[i].clusters, 1, out[2], i);
     }
+    return merged;
 }
 
 RestoreLayer::RestoreLayer(const cv::dnn::LayerParams& params)
@@ -112,7 +108,7 @@ std::vector<Shape> RestoreLayer::outputShapes(const std::vector<Shape>& in) cons
 }
 
 void RestoreLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
-    checkDevice();
+    const std::shared_ptr<const Backend> backend = chosenBackend();
     std::vector<Shape> shapes;
     for (const cv::Mat& m : in)
         shapes.push_back(shapeOf(m));
@@ -120,24 +116,19 @@ void RestoreLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>&
     const int images = shape[0], rows = shape[1], dim = shape[2], count = rows - m_special;
     if (canResize()) resize(out[0], {images, rows, dim}, CV_32F);
     const cv::Mat merged = in[0].isContinuous() ? in[0] : in[0].clone();
+    const int left = merged.size[1] - m_special;
     const std::vector<int> ids = readIntegers(in[1], "MpmRestore's map");
+    std::vector<MergeMap> maps(images);
     for (int i = 0; i < images; ++i) {
-        const RowsView view = imageRows(merged, i, m_special);
-        MergeMap map;
-        map.ids.assign(ids.begin() + static_cast<size_t>(i) * count,
-                       ids.begin() + static_cast<size_t>(i + 1) * count);
-        for (int id : map.ids) {
-            if (id < 0 || id >= view.count) {
-                CV_Error(cv::Error::StsOutOfRange,
-                         cv::format("mpm: MpmRestore's map has an id outside of the %d merged tokens",
-                                    view.count));
-            }
+        maps[i].ids.assign(ids.begin() + static_cast<size_t>(i) * count,
+                           ids.begin() + static_cast<size_t>(i + 1) * count);
+        for (int id : maps[i].ids) {
+            if (id >= 0 && id < left) continue;
+            CV_Error(cv::Error::StsOutOfRange,
+                     cv::format("mpm: MpmRestore's map has an id outside of the %d merged tokens", left));
         }
-        float* to = out[0].ptr<float>() + static_cast<size_t>(i) * rows * dim;
-        std::copy_n(view.data - static_cast<size_t>(m_special) * dim, static_cast<size_t>(m_special) * dim,
-                    to);
-        restoreRows(view, map, to + static_cast<size_t>(m_special) * dim, dim);
     }
+    backend->restore(merged, maps, m_special, out[0]);
 }
 
 }  // namespace mpm::dnn

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "mpm_layer/dnn/portable_layer.hpp"
+#include "mpm_layer/merge/merge_map.hpp"
 
 namespace mpm::dnn {
 
@@ -17,6 +18,9 @@ protected:
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
+    std::vector<float*> place(const cv::Mat& tokens, const std::vector<MergeMap>& maps,
+                              std::vector<cv::Mat>& out) const;
+
     int m_special;
 };
 

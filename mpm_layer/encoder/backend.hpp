@@ -2,6 +2,7 @@
 // forward.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -57,6 +58,9 @@ struct SessionInput {
     void* stream = nullptr;
 };
 
+/// Told each image's map, says where its merged rows go: map.clusters rows of D, without the special ones.
+using PlaceMerged = std::function<std::vector<float*>(const std::vector<MergeMap>&)>;
+
 class Backend {
 public:
     virtual ~Backend() = default;
@@ -69,6 +73,13 @@ public:
     virtual std::unique_ptr<Session> begin(const EncoderConfig& config,
                                            std::shared_ptr<const PackedEncoder> weights,
                                            const SessionInput& input) const = 0;
+
+    /// One merge by mutual pairs of each image of f32 [B, special+N, D], continuous.
+    virtual void merge(const cv::Mat& tokens, int special, const PlaceMerged& place) const = 0;
+    /// The way back, special rows included: merged [B, special+M, D] to `out` [B, special+N, D], both
+    /// continuous. The maps fit.
+    virtual void restore(const cv::Mat& merged, const std::vector<MergeMap>& maps, int special,
+                         cv::Mat& out) const = 0;
 };
 
 /// The one switch over devices. Cuda without a usable GPU throws; Auto says by Backend::device() what it

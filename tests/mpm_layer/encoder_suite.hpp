@@ -283,6 +283,20 @@ TEST_P(EncoderTest, MethodNoneRunsAllTokens) {
     EXPECT_EQ(none.report.images[0].tokens.back(), 24);
 }
 
+TEST_P(EncoderTest, BatchIndependenceKeepsAnImagesBits) {
+    const EncoderOptions o = with([](auto& options) { options.schedule = {0, 1}; });
+    const EncoderCase encoder = makeEncoder(o);
+    const cv::Mat batch = makeBatch(o, 4, 60, 9);
+    const auto independent = [](Settings& s) { s.batchIndependent = true; };
+    const Ran together = run(GetParam(), encoder, batch, cv::Mat(), independent);
+    for (int i = 0; i < 4; ++i) {
+        const int alone[] = {1, batch.size[1], batch.size[2]};
+        const cv::Mat image(3, alone, CV_32F, const_cast<float*>(batch.ptr<float>(i)));
+        const Ran ran = run(GetParam(), encoder, image, cv::Mat(), independent);
+        EXPECT_TRUE(sameBits(imageOf(ran.outputs[0], 0), imageOf(together.outputs[0], i))) << "image " << i;
+    }
+}
+
 TEST_P(EncoderTest, ManyRepeatsGiveTheSameBits) {
     EncoderOptions o = with([](auto& options) { options.schedule = {0, 1}; });
     const EncoderCase encoder = makeEncoder(o);

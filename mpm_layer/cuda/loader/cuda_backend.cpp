@@ -1,6 +1,7 @@
 #include "mpm_layer/cuda/loader/cuda_backend.hpp"
 
 #include "mpm_layer/cuda/loader/cuda_encoder.hpp"
+#include "mpm_layer/cuda/loader/cuda_merge.hpp"
 #include "mpm_layer/cuda/loader/cuda_session.hpp"
 #include "mpm_layer/cuda/loader/library.hpp"
 
@@ -37,6 +38,15 @@ public:
                                    const SessionInput& input) const override {
         return std::make_unique<cuda::CudaSession>(
             config, std::static_pointer_cast<const cuda::CudaEncoder>(weights), input);
+    }
+
+    void merge(const cv::Mat& tokens, int special, const PlaceMerged& place) const override {
+        cuda::merge(m_library->entry(), m_index, tokens, special, place);
+    }
+
+    void restore(const cv::Mat& merged, const std::vector<MergeMap>& maps, int special,
+                 cv::Mat& out) const override {
+        cuda::restore(m_library->entry(), m_index, merged, maps, special, out);
     }
 
 private:

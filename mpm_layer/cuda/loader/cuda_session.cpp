@@ -50,13 +50,6 @@ int32_t chosen(const char* variable, const std::vector<std::string>& names, int3
              std::string("mpm: ") + variable + " is '" + value + "'; expected " + known);
 }
 
-void onThreads(int32_t count, void (*body)(void*, int32_t), void* argument) {
-    cv::parallel_for_(cv::Range(0, count), [&](const cv::Range& range) {
-        for (int i = range.start; i < range.end; ++i)
-            body(argument, i);
-    });
-}
-
 // Rows of a batch read back from the device, as reducers want to see them.
 struct ReadBack {
     std::vector<float> rows, keys, sizes;
@@ -70,6 +63,17 @@ T* memoryOf(std::vector<T>& values) {
 }
 
 }  // namespace
+
+void onThreads(int32_t count, void (*body)(void*, int32_t), void* argument) {
+    cv::parallel_for_(cv::Range(0, count), [&](const cv::Range& range) {
+        for (int i = range.start; i < range.end; ++i)
+            body(argument, i);
+    });
+}
+
+int32_t chosenNearest() {
+    return chosen("MPM_CUDA_NEAREST", {"plain", "tensor"}, MPM_CUDA_NEAREST_TENSOR);
+}
 
 CudaSession::CudaSession(const EncoderConfig& config, std::shared_ptr<const CudaEncoder> weights,
                          const SessionInput& input)
@@ -98,7 +102,7 @@ CudaSession::CudaSession(const EncoderConfig& config, std::shared_ptr<const Cuda
     plain.read_counts = 1;
     plain.fixed_kernels = input.batchIndependent;
     plain.graphs = chosen("MPM_CUDA_GRAPHS", {"never", "always", "auto"}, MPM_CUDA_GRAPHS_AUTO);
-    plain.nearest = chosen("MPM_CUDA_NEAREST", {"plain", "tensor"}, MPM_CUDA_NEAREST_TENSOR);
+    plain.nearest = chosenNearest();
     plain.parallel = onThreads;
     MpmCudaError error{};
     check(entry().begin(m_weights->handle(), &plain, &m_handle, &error), error);

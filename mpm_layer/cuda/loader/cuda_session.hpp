@@ -7,6 +7,11 @@
 
 namespace mpm::cuda {
 
+/// Lends OpenCV's threads to the library.
+void onThreads(int32_t count, void (*body)(void*, int32_t), void* argument);
+/// Where similarities are multiplied, by the environment (MPM_CUDA_NEAREST).
+int32_t chosenNearest();
+
 class CudaSession : public Session {
 public:
     CudaSession(const EncoderConfig& config, std::shared_ptr<const CudaEncoder> weights,
