@@ -6,29 +6,17 @@ bench.py time LIBRARY [--sizes small,base,large] [--images 32] [--tokens 1024] [
 """
 
 import argparse
-import statistics
 import sys
-import time
 
 import numpy as np
 import torch
 
 from entry import Encoder
-from peers import SIZES, TomeVit, Vit, picture_tokens, random_weights, reference
+from peers import SIZES, Vit, picture_tokens, random_weights, reference
+from speed import SCHEDULE, timings
 
 TOLERANCE = {"f32": 1e-4, "tf32": 5e-3, "bf16": 2e-2, "f16": 5e-3}
-SCHEDULE = (2, 5)
 
-
-def address(tensor):
-    return tensor.data_ptr()
-
-
-def device_run(encoder, tokens, output, schedule, **options):
-    return encoder.run(address(tokens), address(output), tokens.shape[0], tokens.shape[1], schedule, **options)
-
-
-# ---- parity ----------------------------------------------------------------------------------------------
 
 def parity_case(library, size, precision, images, tokens, schedule):
     dim, heads, blocks = SIZES[size]
@@ -66,124 +54,6 @@ def parity(options):
             good = parity_case(options.library, size, precision, images, tokens, schedule) and good
     print("all good" if good else "NOT GOOD")
     sys.exit(0 if good else 1)
-
-
-# ---- time ------------------------------------------------------------------------------------------------
-
-def median_ms(body, seconds=1.5):
-    """Wall clock around a call that leaves the device idle, as all of these do."""
-    for _ in range(3):
-        body()
-    times, end = [], time.perf_counter() + seconds
-    while len(times) < 10 or (time.perf_counter() < end and len(times) < 400):
-        start = time.perf_counter()
-        body()
-        times.append((time.perf_counter() - start) * 1e3)
-    return statistics.median(times)
-
-
-def graphed(model, x):
-    """One call of a model as a CUDA graph."""
-    stream = torch.cuda.Stream()
-    with torch.cuda.stream(stream):
-        for _ in range(3):
-            model(x)
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        model(x)
-
-    def replay():
-        graph.replay()
-        torch.cuda.synchronize()
-
-    return replay
-
-
-@torch.no_grad()
-def peer_ms(model, x, compiled):
-    """PyTorch's best: SDPA in a CUDA graph, as it is and compiled."""
-    found = {"graph": median_ms(graphed(model, x))}
-    if compiled:
-        found["compile"] = median_ms(graphed(torch.compile(model, mode="max-autotune-no-cudagraphs"), x))
-    return min(found.values()), " ".join(f"{k} {v:.2f}" for k, v in found.items())
-
-
-def ours_ms(encoder, x, schedule, **options):
-    output = torch.empty_like(x)
-    torch.cuda.synchronize()
-    return median_ms(lambda: device_run(encoder, x, output, schedule, **options))
-
-
-def shares(encoder, x, schedule, whole):
-    output = torch.empty_like(x)
-    times = [device_run(encoder, x, output, schedule)[0] for _ in range(20)]
-    merge = statistics.median(t.merge_ms for t in times)
-    restore = statistics.median(t.restore_ms for t in times)
-    return f"merge {merge:.3f} ms, restore {restore:.3f} ms: {(merge + restore) / whole:.1%} of the forward"
-
-
-def time_precision(options, size, precision, x):
-    dim, heads, blocks = SIZES[size]
-    weights = random_weights(dim, blocks)
-    encoder = Encoder(options.library, weights, heads, blocks, precision)
-    kind = torch.bfloat16 if precision == "bf16" else torch.float32
-    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
-    vit = Vit(weights, heads, blocks).to("cuda", kind).eval()
-    own = ours_ms(encoder, x, ())
-    peer, detail = peer_ms(vit, x.to(kind), options.compile)
-    label = f"{size} {precision} {x.shape[0]} x {x.shape[1] - 1}"
-    print(f"{label}: all tokens {own:.2f} ms; PyTorch {peer:.2f} ms ({detail}); ratio {peer / own:.2f}", flush=True)
-
-    merged = ours_ms(encoder, x, SCHEDULE)
-    bound = ours_ms(encoder, x, SCHEDULE, read_counts=False)
-    output = torch.empty_like(x)
-    _, maps = device_run(encoder, x, output, SCHEDULE, maps=True)
-    means = [round(statistics.mean(max(ids) + 1 for ids in stage)) for stage in maps]
-    print(f"{label}: merged before {SCHEDULE} {merged:.2f} ms, {own / merged:.2f} times faster than all tokens; "
-          f"never waiting for counts {bound:.2f} ms; tokens {x.shape[1] - 1}, {means[0]}, {means[1]}", flush=True)
-    print(f"{label}: {shares(encoder, x, SCHEDULE, merged)}", flush=True)
-
-    tokens = x.shape[1] - 1
-    removed = {SCHEDULE[0]: tokens - means[0], SCHEDULE[1]: means[0] - means[1]}
-    tome = TomeVit(weights, heads, blocks, removed).to("cuda", kind).eval()
-    peer, detail = peer_ms(tome, x.to(kind), options.compile)
-    print(f"{label}: ToMe in PyTorch at the same counts {peer:.2f} ms ({detail}); ratio {peer / merged:.2f}", flush=True)
-    encoder.close()
-
-
-def time_nearest(options):
-    """One merge of N = 4,096, D = 768, and the f32 product rate of the device."""
-    a = torch.randn(8192, 8192, device="cuda")
-    torch.backends.cuda.matmul.allow_tf32 = False
-
-    def product():
-        torch.mm(a, a)
-        torch.cuda.synchronize()
-
-    rate = 2 * 8192 ** 3 / median_ms(product) / 1e9
-    dim, heads, _ = SIZES["base"]
-    encoder = Encoder(options.library, random_weights(dim, 1), heads, 1, "bf16")
-    x = torch.from_numpy(picture_tokens(8, 4097, dim)).cuda()
-    output = torch.empty_like(x)
-    merge = statistics.median(device_run(encoder, x, output, (0,))[0].merge_ms for _ in range(20)) / 8
-    flops = 4096 * 4095 * dim
-    print(f"nearest pass and all of the merge, N 4096, D 768, per image of 8: {merge:.3f} ms, "
-          f"{flops / merge / 1e9:.1f} TFLOP/s; the device's f32 product {rate:.1f} TFLOP/s: "
-          f"{flops / merge / 1e9 / rate:.0%}", flush=True)
-    encoder.close()
-
-
-def timings(options):
-    print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, CUDA {torch.version.cuda}")
-    time_nearest(options)
-    for size in options.sizes.split(","):
-        x = torch.from_numpy(picture_tokens(options.images, options.tokens + 1, SIZES[size][0])).cuda()
-        for precision in ("bf16", "f32"):
-            time_precision(options, size, precision, x)
-    for size in ("tiny", "base"):
-        x = torch.from_numpy(picture_tokens(1, options.tokens + 1, SIZES[size][0])).cuda()
-        time_precision(options, size, "bf16", x)
 
 
 def main():

@@ -2,7 +2,9 @@
 
 import ctypes as c
 
-VERSION = 1
+VERSION = 2
+GRAPHS = {"never": 0, "always": 1, "auto": 2}
+NEAREST = {"plain": 0, "tensor": 1}
 PRECISIONS = {"f32": 0, "tf32": 1, "bf16": 2, "f16": 3}
 FLOATS = c.POINTER(c.c_float)
 INTS = c.POINTER(c.c_int32)
@@ -32,8 +34,10 @@ Description = structure(
 Options = structure("Options", *ints("special_tokens", "activation", "rotary_halves"),
                     *[(n, c.c_float) for n in ("epsilon", "inner_epsilon", "final_epsilon")])
 Input = structure(
-    "Input", ("options", Options), ("tokens", c.c_void_p), *ints("tokens_on_device", "images", "rows_per_image"), ("key_bias", c.c_void_p),
-    *ints("key_bias_images", "proportional", "read_counts"), ("parallel", PARALLEL))
+    "Input", ("options", Options), ("tokens", c.c_void_p), *ints("tokens_on_device"), ("stream", c.c_void_p),
+    *ints("images", "rows_per_image"), ("key_bias", c.c_void_p),
+    *ints("key_bias_images", "proportional", "read_counts", "fixed_kernels", "graphs", "nearest"),
+    ("parallel", PARALLEL))
 Stage = structure("Stage", ("ids", c.c_void_p), ("clusters", c.c_void_p), *ints("weighted"))
 Times = structure("Times", ("merge_ms", c.c_double), ("restore_ms", c.c_double))
 Device = structure("Device", ("name", c.c_char * 256), *ints("major", "minor", "multiprocessors"),
@@ -62,7 +66,8 @@ Entry = structure(
     ("stage_map", function(HANDLE, c.c_int32, c.c_int32, INTS, ERROR)),
     ("read_counts", function(HANDLE, INTS, ERROR)),
     ("read_rows", function(HANDLE, FLOATS, FLOATS, FLOATS, ERROR)),
-    ("end", function(HANDLE, result=None)))
+    ("end", function(HANDLE, result=None)),
+    ("restore", function(c.c_int32, c.c_void_p, ERROR)))
 
 
 def load(path):
@@ -112,17 +117,24 @@ class Encoder:
         return Block(norm1=self._norm(p + "norm1"), norm2=self._norm(p + "norm2"), qkv=self._linear(p + "qkv"),
                      projection=self._linear(p + "proj"), fc1=self._linear(p + "fc1"), fc2=self._linear(p + "fc2"))
 
-    def run(self, tokens, output, images, rows, schedule=(), on_device=True, read_counts=True, maps=False):
-        """tokens, output: addresses. Returns (times, maps of each stage and image or None)."""
+    def run(self, tokens, output, images, rows, schedule=(), on_device=True, maps=False, imposed=None,
+            read_counts=True, fixed=False, graphs="auto", nearest="tensor"):
+        """tokens, output: addresses. imposed: {block: (ids of all images, clusters of each)}, int32 arrays.
+        Returns (times, maps of each stage and image or None)."""
         session = c.c_void_p()
         options = Options(special_tokens=self.special, activation=1, epsilon=1e-6, inner_epsilon=1e-6,
                           final_epsilon=1e-6)
         given = Input(options=options, tokens=tokens, tokens_on_device=on_device, images=images, rows_per_image=rows,
-                      key_bias_images=1, read_counts=read_counts)
+                      key_bias_images=1, read_counts=read_counts, fixed_kernels=fixed, graphs=GRAPHS[graphs],
+                      nearest=NEAREST[nearest])
+        imposed = imposed or {}
         self._call("begin", self.handle, c.byref(given), c.byref(session))
         try:
             for block in range(self.count):
-                if block in schedule:
+                if block in imposed:
+                    ids, clusters = imposed[block]
+                    self._call("reduce", session, c.byref(Stage(ids=ids.ctypes.data, clusters=clusters.ctypes.data)))
+                elif block in schedule:
                     self._call("reduce", session, c.byref(Stage()))
                 self._call("attend", session, block)
                 self._call("feed", session, block)

@@ -76,44 +76,96 @@ class Vit(torch.nn.Module):
         return self.norm(x, "norm")
 
 
-class TomeVit(Vit):
-    """ToMe's bipartite matching before the scheduled blocks, r tokens at a time, and its way back."""
+def wide(index, x):
+    """An index of tokens as one of their values."""
+    return index[..., None].expand(-1, -1, x.shape[-1])
 
-    def __init__(self, weights, heads, blocks, merges):
+
+def ranks(index, first=0):
+    """For each entry of a [B, K] index its number in the row."""
+    return (torch.arange(index.shape[1], device=index.device) + first).expand_as(index).contiguous()
+
+
+def bipartite(x, size, r):
+    """Every second token's best partner among the others; the best r edges merge, means weighted by size. Returns
+    tokens, sizes, and for each token where it went."""
+    unit = F.normalize(x, dim=-1)
+    best, to = (unit[:, ::2] @ unit[:, 1::2].transpose(1, 2)).max(-1)
+    order = best.argsort(-1, descending=True)
+    gone, kept = order[:, :r], order[:, r:].sort(-1)[0]
+    source, target, own = x[:, ::2], x[:, 1::2], size[:, ::2]
+    into, weight = to.gather(1, gone), own.gather(1, gone)
+    total = size[:, 1::2].scatter_add(1, into, weight)
+    sums = (target * size[:, 1::2, None]).scatter_add(1, wide(into, x), source.gather(1, wide(gone, x)) * weight[..., None])
+    place = torch.empty(x.shape[:2], dtype=torch.long, device=x.device)
+    of_source = torch.empty_like(order)
+    of_source.scatter_(1, kept, ranks(kept))
+    of_source.scatter_(1, gone, into + kept.shape[1])
+    place[:, ::2] = of_source
+    place[:, 1::2] = torch.arange(target.shape[1], device=x.device) + kept.shape[1]
+    return (torch.cat([source.gather(1, wide(kept, x)), sums / total[..., None]], 1),
+            torch.cat([own.gather(1, kept), total], 1), place)
+
+
+def windows(x, size, k):
+    """ALGM's first merge: the k windows of 2 x 2 tokens that are most alike become one token each. x in raster
+    order of a square grid. Its threshold is a number of windows here: shapes stay, which favours it."""
+    b, n, d = x.shape
+    g = int(n ** 0.5)
+    raster = torch.arange(n, device=x.device).view(g // 2, 2, g // 2, 2).permute(0, 2, 1, 3).reshape(-1, 4)
+    cells = x[:, raster.flatten()].view(b, -1, 4, d)
+    # The mean of the six cosines: the sum's square less the four ones.
+    alike = F.normalize(cells, dim=-1).sum(2).square().sum(-1)
+    order = alike.argsort(-1, descending=True)
+    merged, kept = order[:, :k], order[:, k:].sort(-1)[0]
+    rest = cells.flatten(2).gather(1, wide(kept, cells.flatten(2))).view(b, -1, d)
+    means = cells.mean(2).gather(1, wide(merged, x))
+    of_window = torch.empty(*order.shape, 4, dtype=torch.long, device=x.device)
+    inner = torch.arange(4, device=x.device)
+    of_window.scatter_(1, kept[..., None].expand(-1, -1, 4), 4 * ranks(kept)[..., None] + inner)
+    of_window.scatter_(1, merged[..., None].expand(-1, -1, 4),
+                       ranks(merged, 4 * kept.shape[1])[..., None].expand(-1, -1, 4).contiguous())
+    place = torch.empty(b, n, dtype=torch.long, device=x.device)
+    place[:, raster.flatten()] = of_window.view(b, n)
+    ones = size[:, :1].expand(-1, rest.shape[1])
+    return torch.cat([rest, means], 1), torch.cat([ones, 4 * size[:, :1].expand(-1, k)], 1), place
+
+
+class ReducingVit(Vit):
+    """A Vit whose tokens are reduced between attention and MLP of some blocks, and restored at the end."""
+
+    def __init__(self, weights, heads, blocks, reductions):
         super().__init__(weights, heads, blocks)
-        self.merges = merges  # {block: r}
-
-    @staticmethod
-    def merge(x, r):
-        head, x = x[:, :1], x[:, 1:]
-        unit = F.normalize(x, dim=-1)
-        a, b = unit[:, ::2], unit[:, 1::2]
-        best, to = (a @ b.transpose(1, 2)).max(-1)
-        order = best.argsort(-1, descending=True)
-        gone, kept = order[:, :r], order[:, r:].sort(-1)[0]
-        source, target = x[:, ::2], x[:, 1::2]
-        wide = lambda i: i[..., None].expand(-1, -1, x.shape[-1])
-        into = to.gather(1, gone)
-        target = target.scatter_reduce(1, wide(into), source.gather(1, wide(gone)), "mean")
-        place = torch.empty(x.shape[:2], dtype=torch.long, device=x.device)
-        of_source = torch.empty_like(order)
-        of_source.scatter_(1, kept, torch.arange(kept.shape[1], device=x.device).expand_as(kept).contiguous())
-        of_source.scatter_(1, gone, into + kept.shape[1])
-        place[:, ::2] = of_source
-        place[:, 1::2] = torch.arange(target.shape[1], device=x.device) + kept.shape[1]
-        return torch.cat([head, source.gather(1, wide(kept)), target], 1), place
+        self.reductions = reductions  # {block: (function of tokens, sizes and a number, that number)}
 
     def forward(self, x):
-        composed = None
+        composed, size = None, torch.ones(x.shape[0], x.shape[1] - 1, dtype=x.dtype, device=x.device)
         for i in range(self.blocks):
-            if i in self.merges:
-                x, place = self.merge(x, self.merges[i])
+            x = self.attention(x, i)
+            if i in self.reductions:
+                reduce, number = self.reductions[i]
+                tokens, size, place = reduce(x[:, 1:], size, number)
+                x = torch.cat([x[:, :1], tokens], 1)
                 composed = place if composed is None else place.gather(1, composed)
-            x = self.block(x, i)
+            x = self.mlp(x, i)
         x = self.norm(x, "norm")
         if composed is None:
             return x
-        return torch.cat([x[:, :1], x[:, 1:].gather(1, composed[..., None].expand(-1, -1, x.shape[-1]))], 1)
+        return torch.cat([x[:, :1], x[:, 1:].gather(1, wide(composed, x[:, 1:]))], 1)
+
+
+def tome(weights, heads, blocks, schedule, counts):
+    """ToMe that leaves the same counts at the same blocks, tokens as metric and without weighted attention, which
+    would cost it the fast attention kernels."""
+    return ReducingVit(weights, heads, blocks, {b: (bipartite, before - after) for b, before, after in
+                                                zip(schedule, counts, counts[1:])})
+
+
+def algm(weights, heads, blocks, counts):
+    """ALGM where its paper has it, the first and the fifth block (the seventh of 24), to the same counts."""
+    k = round((counts[0] - counts[1]) / 3)
+    second = 6 if blocks == 24 else 4
+    return ReducingVit(weights, heads, blocks, {0: (windows, k), second: (bipartite, counts[0] - 3 * k - counts[2])})
 
 
 def nearest(x):

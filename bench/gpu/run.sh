@@ -3,10 +3,13 @@
 #   bench/gpu/run.sh OUT [build|check|sanitize|time]...     default: build check time
 # OUT gets the library, the logs and these tables, which docs/performance.md keeps:
 #   check     parity.txt    "Parity on a GPU": maps and restored tokens against f64 PyTorch, per precision
-#             smoke.txt     "Parity on a GPU": options, odd sizes, 100 repeats bit-equal
+#             smoke.txt     "Parity on a GPU": options, odd sizes, every way to queue and multiply, 100 repeats
+#                           bit-equal, independence of the batch with fixed kernels
 #   sanitize  sanitize.txt  "Parity on a GPU": compute-sanitizer memcheck and racecheck
-#   time      times.txt     "Speed on a GPU": all tokens and merged, beside PyTorch; merge and restore share;
-#                           nearest pass; ragged against equal counts; latency of one picture
+#   time      times.txt     "Speed on a GPU": a table of bars with pass or MISS, all tokens and merged beside PyTorch,
+#                           ToMe and ALGM; merge and restore share; nearest pass; ragged against equal counts;
+#                           latency of one picture; memory; graphs, fixed kernels, batches in pairs; each
+#                           kernel's share of the device's ceilings
 # Everything takes a few minutes; `time` the longest, most of it in torch.compile (MPM_SIZES=base shortens it).
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)

@@ -1,0 +1,58 @@
+#!/bin/sh
+# A converted model through OpenCV's cv::dnn on a machine with a GPU that has no OpenCV.
+#   bench/gpu/end_to_end.sh pack FOLDER [BUILD]   on Debian, after cmake --build --preset cuda (BUILD: build/cuda):
+#                                                 the program, libmpm, the suite, a model, and the libraries they need
+#   bench/gpu/end_to_end.sh run FOLDER OUT        there, after bench/gpu/run.sh OUT build: the suite, mpm doctor,
+#                                                 labels beside the processor's, mpm bench --device cuda
+# OUT gets suite.txt, doctor.txt, labels.txt and end_to_end.json ("End to end on a GPU" of docs/performance.md).
+set -eu
+root=$(cd "$(dirname "$0")/../.." && pwd)
+
+# Libraries that come with every Linux, and must be that machine's own.
+own='/(ld-linux[^/]*|lib(c|m|dl|rt|pthread|resolv|util))\.so'
+
+needed() {
+    ldd "$@" | awk '$3 ~ /^\// { print $3 }' | sort -u | grep -Ev "$own" | grep -v "/libmpm"
+}
+
+pack() {
+    folder=$1 build=${2:-$root/build/cuda}
+    mkdir -p "$folder/lib"
+    cp "$build/cli/mpm" "$build/tests/mpm_layer/cuda/mpm_layer_cuda_encoder_test" "$folder/"
+    cp -P "$build"/mpm_layer/libmpm.so* "$folder/lib/"
+    cp "$root/models/zoo/street-vit-tiny.onnx" "$folder/model.onnx"
+    needed "$folder/mpm" "$folder/mpm_layer_cuda_encoder_test" "$build/mpm_layer/libmpm.so" |
+        xargs cp -L -t "$folder/lib"
+    strip "$folder/mpm" "$folder/mpm_layer_cuda_encoder_test"
+    du -sh "$folder"
+}
+
+run() {
+    folder=$(cd "$1" && pwd) out=$(cd "$2" && pwd)
+    export LD_LIBRARY_PATH="$folder/lib" MPM_CUDA_LIBRARY="$out/libmpm_cuda.so"
+    suite=0
+    "$folder/mpm_layer_cuda_encoder_test" --gtest_brief=1 >"$out/suite.txt" 2>&1 || suite=$?
+    tail -n 5 "$out/suite.txt"
+    "$folder/mpm" doctor | tee "$out/doctor.txt"
+    for device in cpu cuda; do
+        "$folder/mpm" run "$folder/model.onnx" "$root/docs/example.jpg" --device "$device" --save labels \
+            --out "$out/labels-$device"
+    done
+    python3 - "$out" <<'PYTHON' | tee "$out/labels.txt"
+import sys
+from pathlib import Path
+import numpy as np
+from PIL import Image
+read = lambda device: np.array(Image.open(next(Path(sys.argv[1], f"labels-{device}").glob("*.labels.png"))))
+print(f"pixels labelled alike on both devices in f32: {(read('cpu') == read('cuda')).mean():.4%}")
+PYTHON
+    "$folder/mpm" bench "$folder/model.onnx" --device cuda --precision bf16 --compare none,mpm --batch 1,32 \
+        --json "$out/end_to_end.json"
+    return "$suite"
+}
+
+case ${1:-} in
+    pack) pack "${2:?folder}" "${3:-}" ;;
+    run) run "${2:?folder}" "${3:?output of run.sh build}" ;;
+    *) sed -n '2,7s/^# *//p' "$0" >&2; exit 2 ;;
+esac
