@@ -162,9 +162,10 @@ typedef struct MpmCudaEntry {
     int (*stage_map)(MpmCudaSession* session, int32_t stage, int32_t image, int32_t* ids,
                      MpmCudaError* error);
 
-    /* For reductions decided elsewhere, and for merges without blocks: waits, then hands out the present state. counts: image tokens of
-     * each image. rows: [sum of counts, dim] without special tokens; keys: the keys' mean over heads of the
-     * last attend(), [.., head size]; sizes: picture tokens of each row. Null parts are left out. */
+    /* For reductions decided elsewhere, and for merges without blocks: waits, then hands out the present
+     * state. counts: image tokens of each image. rows: [sum of counts, dim] without special tokens; keys: the
+     * keys' mean over heads of the last attend(), [.., head size]; sizes: picture tokens of each row. Null
+     * parts are left out. */
     int (*read_counts)(MpmCudaSession* session, int32_t* counts, MpmCudaError* error);
     int (*read_rows)(MpmCudaSession* session, float* rows, float* keys, float* sizes, MpmCudaError* error);
 
