@@ -151,6 +151,7 @@ void WatchTest::measurementsOnlyShowsNoPicture() {
     m_is->open();
     QVERIFY(m_is->next());
     auto* dialog = openDialog<WatchDialog>(Qt::Key_G, Qt::ControlModifier);
+    QVERIFY(dialog != nullptr);
     QTest::mouseClick(dialog->regions()->findChild<QCheckBox*>(), Qt::LeftButton, {}, QPoint(8, 8));
     QVERIFY(!window().services().settings().keepsPictures);
     QVERIFY(m_is->nextWhere([](const Analysis& a) { return a.frame.picture.empty(); }));

@@ -41,6 +41,8 @@ public:
                          [this](const LiveFrame& frame) { shownNumber = frame.number; });
         window->show();
         QVERIFY(QTest::qWaitForWindowExposed(window.get()));
+        window->activateWindow();  // an X server without a window manager gives nobody the keyboard
+        QVERIFY(QTest::qWaitForWindowActive(window.get()));
     }
 
     /// The first analysis that fulfils a condition; null after half a minute without.
