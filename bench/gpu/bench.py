@@ -14,6 +14,7 @@ import torch
 from entry import Encoder
 from peers import SIZES, Vit, picture_tokens, random_weights, reference
 from speed import SCHEDULE, timings
+from timing import run_on
 
 TOLERANCE = {"f32": 1e-4, "tf32": 5e-3, "bf16": 2e-2, "f16": 5e-3}
 
@@ -26,6 +27,7 @@ def parity_case(library, size, precision, images, tokens, schedule):
     encoder = Encoder(library, weights, heads, blocks, precision)
     _, maps = encoder.run(batch.ctypes.data, output.ctypes.data, images, tokens + 1, schedule, on_device=False,
                           maps=True)
+    other = other_ways(encoder, batch, output, schedule)
     encoder.close()
     vit = Vit(weights, heads, blocks).double().cuda()
     worst, alike, undecided, wrong = 0.0, 0, 0, 0
@@ -38,11 +40,23 @@ def parity_case(library, size, precision, images, tokens, schedule):
         alike += sum(v is True for v in verdicts[:1])
         undecided += sum(v is None for v in verdicts[:1])
         wrong += sum(v is False for v in verdicts[:1])
-    good = worst < TOLERANCE[precision] and wrong == 0
+        # Where margins decide, plain f32 decides as the tensor cores do.
+        wrong += sum(v is True and other["maps"][0][i] != maps[0][i] for v in verdicts[:1])
+    good = worst < TOLERANCE[precision] and wrong == 0 and other["same bits"]
     print(f"{size:6} {precision:5} {images:2} x {tokens:5} blocks {','.join(map(str, schedule)) or 'none':6} "
           f"error {worst:.1e}  first maps: {alike} equal, {undecided} undecided, {wrong} wrong  "
-          f"{'ok' if good else 'FAILS'}", flush=True)
+          f"device memory {'same bits' if other['same bits'] else 'OTHER BITS'}  {'ok' if good else 'FAILS'}", flush=True)
     return good
+
+
+def other_ways(encoder, batch, output, schedule):
+    """The same batch from the device's memory and back, and the maps of the plain nearest pass."""
+    x = torch.from_numpy(batch).cuda()
+    restored = torch.empty_like(x)
+    run_on(encoder, x, restored, schedule)
+    same = torch.equal(restored.cpu(), torch.from_numpy(output))
+    _, maps = run_on(encoder, x, restored, schedule, nearest="plain", maps=True)
+    return {"same bits": same, "maps": maps}
 
 
 def parity(options):

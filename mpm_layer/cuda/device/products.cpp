@@ -78,7 +78,7 @@ cublasLtEpilogue_t epilogueOf(const Product& p) {
 
 std::string nameOf(const Product& p) {
     return std::to_string(p.rows) + " rows, " + std::to_string(p.depth) + " deep, with " +
-           std::to_string(p.columns) + " columns";
+           std::to_string(p.columns) + " columns" + (p.fixed ? ", by the kernel that is fixed for it" : "");
 }
 
 }  // namespace
