@@ -1,8 +1,9 @@
-// What the GPU's library is asked to do: forwards over memory of the device, and settings on their way. The
+// What the GPU's library is asked to do: forwards over memory of the device, merges alone, settings. The
 // library is one that only writes it down, so that a pointer to the device followed on the processor crashes.
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <numeric>
 
 #include <gtest/gtest.h>
 #include <mpm/mpm.h>
@@ -129,6 +130,40 @@ TEST_F(CudaMemory, TakesTheLibrarysChoicesFromTheEnvironment) {
     EXPECT_NE(forward(handle).find("graphs 1, nearest 0"), std::string::npos);
     setenv("MPM_CUDA_GRAPHS", "sometimes", 1);
     expectRefusal(handle, {at(0x2000)}, "MPM_CUDA_GRAPHS is 'sometimes'; expected never, always or auto");
+}
+
+// The library's merge leaves all tokens, so what is placed is what was there, image by image.
+TEST_F(CudaMemory, MergesAndRestoresWithoutAnEncoder) {
+    const auto backend = makeBackend(Device::Cuda, 1);
+    const int special = 2, images = 3, count = 5, dim = 4;
+    const int sizes[] = {images, special + count, dim};
+    cv::Mat tokens(3, sizes, CV_32F);
+    std::iota(tokens.begin<float>(), tokens.end<float>(), 0.0f);
+    std::vector<MergeMap> maps;
+    std::vector<std::vector<float>> rows(images, std::vector<float>(count * dim));
+    backend->merge(tokens, special, [&](const std::vector<MergeMap>& found) {
+        maps = found;
+        return std::vector<float*>{rows[0].data(), rows[1].data(), rows[2].data()};
+    });
+    ASSERT_EQ(maps.size(), 3u);
+    for (int i = 0; i < images; ++i) {
+        EXPECT_EQ(maps[i].clusters, count);
+        EXPECT_EQ(maps[i].ids, identityMap(count).ids);
+        const float* image = tokens.ptr<float>(i) + special * dim;
+        EXPECT_EQ(rows[i], std::vector<float>(image, image + count * dim)) << "image " << i;
+    }
+    call<void>("fake_forget");
+    for (MergeMap& map : maps)
+        map.ids = {0, 0, 1, 1, 2}, map.clusters = 3;
+    cv::Mat restored(3, sizes, CV_32F);
+    backend->restore(tokens, maps, special, restored);
+    EXPECT_EQ(call<const char*>("fake_log"),
+              std::string("restore on 1: 3 images of 7 rows to 7 of 4, 2 special\n"));
+    const int expected[] = {0, 1, 2, 2, 3, 3, 4};
+    for (int i = 0; i < images; ++i) {
+        for (int r = 0; r < special + count; ++r)
+            EXPECT_EQ(*restored.ptr<float>(i, r), *tokens.ptr<float>(i, expected[r])) << i << ", " << r;
+    }
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 // A libmpm_cuda in name only: what its loader is told about version, driver and devices is chosen when it is
 // compiled.
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "mpm_layer/cuda/entry.h"
 
@@ -37,7 +39,7 @@ int deviceInfo(int32_t index, MpmCudaDevice* device, MpmCudaError*) {
 }
 
 #ifdef FAKE_RECORDS
-// A library that computes nothing and writes down what it is asked to; every merge leaves all tokens.
+// A library that writes down what it is asked to; every merge leaves all tokens as they are.
 std::string g_log;
 
 void record(const char* format, ...) {
@@ -53,16 +55,18 @@ void record(const char* format, ...) {
 }  // namespace
 
 struct MpmCudaEncoder {
-    int32_t device;
+    int32_t device, dim;
 };
 struct MpmCudaSession {
     int32_t tokens;
+    std::vector<float> rows;  // without special ones
 };
 
 namespace {
 
-int createEncoder(int32_t device, const MpmCudaEncoderDescription*, MpmCudaEncoder** encoder, MpmCudaError*) {
-    *encoder = new MpmCudaEncoder{device};
+int createEncoder(int32_t device, const MpmCudaEncoderDescription* description, MpmCudaEncoder** encoder,
+                  MpmCudaError*) {
+    *encoder = new MpmCudaEncoder{device, description->dim};
     return MPM_CUDA_OK;
 }
 void destroyEncoder(MpmCudaEncoder* encoder) {
@@ -74,7 +78,14 @@ int begin(MpmCudaEncoder* encoder, const MpmCudaInput* input, MpmCudaSession** s
            input->tokens_on_device, input->stream);
     record("reads counts %d, fixed %d, graphs %d, nearest %d", input->read_counts, input->fixed_kernels,
            input->graphs, input->nearest);
-    *session = new MpmCudaSession{input->rows_per_image - input->options.special_tokens};
+    const int32_t special = input->options.special_tokens;
+    *session = new MpmCudaSession{input->rows_per_image - special, {}};
+    if (input->tokens_on_device) return MPM_CUDA_OK;
+    const size_t dim = encoder->dim, image = input->rows_per_image * dim;
+    for (int32_t i = 0; i < input->images; ++i) {
+        const float* tokens = input->tokens + i * image;
+        (*session)->rows.insert((*session)->rows.end(), tokens + special * dim, tokens + image);
+    }
     return MPM_CUDA_OK;
 }
 int reduce(MpmCudaSession*, const MpmCudaStage* stage, MpmCudaError*) {
@@ -107,8 +118,24 @@ int stageMap(MpmCudaSession* session, int32_t, int32_t, int32_t* ids, MpmCudaErr
         ids[i] = i;
     return MPM_CUDA_OK;
 }
+int readRows(MpmCudaSession* session, float* rows, float*, float*, MpmCudaError*) {
+    std::copy(session->rows.begin(), session->rows.end(), rows);
+    return MPM_CUDA_OK;
+}
 void end(MpmCudaSession* session) {
     delete session;
+}
+int restore(int32_t device, const MpmCudaRestore* r, MpmCudaError*) {
+    record("restore on %d: %d images of %d rows to %d of %d, %d special", device, r->images, r->merged_rows,
+           r->rows, r->dim, r->special_tokens);
+    const int32_t tokens = r->rows - r->special_tokens;
+    for (int32_t at = 0; at < r->images * r->rows; ++at) {
+        const int32_t image = at / r->rows, row = at % r->rows, token = row - r->special_tokens;
+        const int32_t kept = token < 0 ? row : r->special_tokens + r->map[image * tokens + token];
+        std::copy_n(r->merged + static_cast<size_t>(image * r->merged_rows + kept) * r->dim, r->dim,
+                    r->output + static_cast<size_t>(at) * r->dim);
+    }
+    return MPM_CUDA_OK;
 }
 
 void fillIn(MpmCudaEntry& entry) {
@@ -122,7 +149,9 @@ void fillIn(MpmCudaEntry& entry) {
     entry.finish = finish;
     entry.stage_tokens = stageTokens;
     entry.stage_map = stageMap;
+    entry.read_rows = readRows;
     entry.end = end;
+    entry.restore = restore;
 }
 
 #else
