@@ -1,7 +1,8 @@
 #!/bin/sh
 # A converted model through OpenCV's cv::dnn on a machine with a GPU that has no OpenCV.
 #   bench/gpu/end_to_end.sh pack FOLDER [BUILD]   on Debian, after cmake --build --preset cuda (BUILD: build/cuda):
-#                                                 the program, libmpm, the suite, a model, and the libraries they need
+#                                                 the program, libmpm, the suite, a model, and the libraries they need,
+#                                                 some 360 MB; tar -c FOLDER | xz | split -b 48M - FOLDER. makes parts
 #   bench/gpu/end_to_end.sh run FOLDER OUT        there, after bench/gpu/run.sh OUT build: the suite, mpm doctor,
 #                                                 labels beside the processor's, mpm bench --device cuda
 # OUT gets suite.txt, doctor.txt, labels.txt and end_to_end.json ("End to end on a GPU" of docs/performance.md).
@@ -54,5 +55,5 @@ PYTHON
 case ${1:-} in
     pack) pack "${2:?folder}" "${3:-}" ;;
     run) run "${2:?folder}" "${3:?output of run.sh build}" ;;
-    *) sed -n '2,7s/^# *//p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,8s/^# *//p' "$0" >&2; exit 2 ;;
 esac
