@@ -38,6 +38,7 @@ RegionPage::RegionPage(const SourceWatch& watch, bool keepsPictures, QWidget* pa
       m_blind(new QCheckBox(tr("Measurements only: pictures are measured and forgotten"))) {
     m_blind->setChecked(!keepsPictures);
     m_table->setHorizontalHeaderLabels({tr("Name"), tr("Corners, across and down from 0 to 1")});
+    m_table->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
     m_table->horizontalHeader()->setStretchLastSection(true);
     m_table->verticalHeader()->hide();
     m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
