@@ -13,7 +13,7 @@ import tempfile
 import cv2
 import numpy as np
 
-HEIGHT = 180
+HEIGHT = 210
 
 
 def run(options, blocks, folder):
