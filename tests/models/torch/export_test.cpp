@@ -92,11 +92,11 @@ mpm::test::Npy npyOf(const torch::Tensor& tensor) {
 // What this version of OpenCV cannot speak for: the files, beside what LibTorch computes, for the exports'
 // test on others.
 TEST_P(ExportTest, LeavesItsCaseForOtherVersions) {
-    const char* folder = std::getenv("MPM_WRITE_EXPORTS");
-    if (!folder) GTEST_SKIP() << "set MPM_WRITE_EXPORTS to a folder for tests/models/onnx/exports_test.cpp";
+    const mpm::test::TempFolder own;
+    const char* asked = std::getenv("MPM_WRITE_EXPORTS");  // a folder for tests/models/onnx/exports_test.cpp
     const Case& c = GetParam();
     auto model = modelOf(c, 6);
-    const std::string base = std::string(folder) + "/libtorch_" + c.name;
+    const std::string base = (asked ? asked : own.path()) + "/libtorch_" + c.name;
     exportStandard(model, mpm::pipeline::camvidClasses(), base + ".onnx");
     std::ofstream(base + ".promised");
     torch::NoGradGuard noGrad;
@@ -105,7 +105,10 @@ TEST_P(ExportTest, LeavesItsCaseForOtherVersions) {
     mpm::test::writeNpy(base + ".snone.output0.npy", npyOf(model->forward(picture)));
     model->encoder->setReducer({"mpm", {2, 5}});
     mpm::test::writeNpy(base + ".s2_5.output0.npy", npyOf(model->forward(picture)));
-    mpm::test::writeNpy(base + ".s2_5.map0.npy", npyOf(model->encoder->traces().at(0).map));
+    const auto map = npyOf(model->encoder->traces().at(0).map);
+    mpm::test::writeNpy(base + ".s2_5.map0.npy", map);
+    EXPECT_EQ(mpm::test::readNpy(base + ".s2_5.map0.npy").integers, map.integers);
+    EXPECT_EQ(cv::norm(mpm::test::readNpy(base + ".input.npy").mat(), blobOf(picture), cv::NORM_INF), 0);
 }
 
 const auto kCases = testing::Values(
