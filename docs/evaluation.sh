@@ -1,9 +1,9 @@
 #!/bin/sh
 # Measures everything in docs/evaluation.md again and writes its tables and plots in place.
 #   docs/evaluation.sh MPM CAMVID WORK_DIR
-# SWEEP=N measures the sweeps (nights, depth, what is beyond the paper) on the first N pictures only.
+# SWEEP=N measures the depth sweep (79 schedules) on the first N pictures only.
 # What WORK_DIR holds already is not measured again: with new weights or on another machine name an empty one.
-# shellcheck disable=SC2086  # $sweep is two words or none
+# shellcheck disable=SC2086  # --limit and its number are two words, or none
 set -eu
 docs=$(cd "$(dirname "$0")" && pwd)
 mpm=$(realpath "$1") root=$(realpath "$2") work=$3
@@ -18,7 +18,8 @@ evaluate() {
         --counts "$name.counts" --csv "$name.csv" --plots "plots-$name" >"$name.md"
 }
 
-# tome_like COLUMN: the r at which ToMe by day has MPM's value in this column of grid.csv, between the r's measured
+# tome_like COLUMN: the r at which ToMe by day has MPM's value in this column of grid.csv, between the r's measured or just
+# beyond the last
 tome_like() {
     awk -F, -v column="$1" '
         $6 == "day" && $1 == "mpm" { target = $column }
@@ -26,9 +27,10 @@ tome_like() {
         END {
             for (i = 1; i < n; i++) {
                 share = (target - value[i]) / (value[i + 1] - value[i])
-                if (share >= 0 && share <= 1) { printf "%d", r[i] + share * (r[i + 1] - r[i]) + 0.5; exit }
+                if (share >= 0 && share <= (i == n - 1 ? 1.3 : 1)) { printf "%d", r[i] + share * (r[i + 1] - r[i]) + 0.5; exit }
             }
-            printf "%d", r[n]
+            print "no r of the grid reaches MPM in column " column ": add larger ones" >"/dev/stderr"
+            exit 1
         }' grid.csv
 }
 
@@ -45,14 +47,14 @@ splice() {
     cat document >"$docs/evaluation.md"
 }
 
-evaluate grid none,mpm,mpm:5,tome:r=10,tome:r=20,tome:r=30,tome:r=40,algm:tau=.8,algm:tau=.88,algm:tau=.94,algm:tau=.97 \
+evaluate grid none,mpm,mpm:5,tome:r=20,tome:r=40,tome:r=60,tome:r=80,algm:tau=.8,algm:tau=.88,algm:tau=.94,algm:tau=.97 \
     --night --paired
-equal_work=$(tome_like 12) equal_speed=$(tome_like 14)
+equal_work=$(tome_like 12)
+equal_speed=$(tome_like 14)
 evaluate main "none,mpm,mpm:5,tome:r=$equal_work,tome:r=$equal_speed,algm:tau=.9,algm:tau=.97"
-sweep=${SWEEP:+--limit $SWEEP}
-evaluate night none,mpm,tome:r=30,algm:tau=.97 --paired --night 0.5,500,0.005 --night 0.35,250,0.01 --night 0.15,80,0.03 $sweep
-evaluate beyond none,mpm,mpm:mean=weighted,mpm:attention=proportional,mpm:2+4+6+8,local:window=4,random,grid $sweep
-evaluate depth none,singles,pairs $sweep
+evaluate night none,mpm,tome:r=30,algm:tau=.97 --paired --night 0.5,500,0.005 --night 0.35,250,0.01 --night 0.15,80,0.03
+evaluate beyond none,mpm,mpm:mean=weighted,mpm:attention=proportional,mpm:2+4+6+8,local:window=4,random,grid
+evaluate depth none,singles,pairs ${SWEEP:+--limit $SWEEP}
 
 for number in 1 2 3; do table "$number" main.md | splice "main $number"; done
 {
@@ -61,7 +63,7 @@ for number in 1 2 3; do table "$number" main.md | splice "main $number"; done
     echo "| GFLOPs | $equal_work |"
     echo "| pictures a second | $equal_speed |"
 } | splice "equal"
-echo "The sweeps below (where to merge, day and night, beyond the paper) are of ${SWEEP:-all} pictures." | splice "sweep"
+echo "The sweep is of ${SWEEP:-all} pictures." | splice "sweep"
 table 4 night.md | splice night
 table 5 grid.md | splice tuning
 table 1 beyond.md | splice beyond

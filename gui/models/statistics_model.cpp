@@ -51,7 +51,10 @@ QString StatisticsModel::differenceText(int row) const {
     if (row == Frames) return tr("%1 flips").arg(m_statistics.flips());
     if (!m_statistics.complete()) return kNothing;
     const auto difference = m_statistics.difference(memberOf(row));
-    return tr("%1 ± %2 %").arg(signedNumber(difference.percent, 1)).arg(difference.spread, 0, 'f', 1);
+    const int digits = difference.spread < 10 ? 1 : 0;  // a panel is narrow, and more would say nothing
+    return tr("%1 ± %2 %")
+        .arg(signedNumber(difference.percent, digits))
+        .arg(difference.spread, 0, 'f', digits);
 }
 
 QVariant StatisticsModel::data(const QModelIndex& index, int role) const {
