@@ -81,7 +81,8 @@ Trainer::Trainer(const TrainOptions& options, const TrainData& data)
       m_computeType(options.mixed ? ComputeType::fastest(m_device) : torch::kFloat32),
       m_model((torch::manual_seed(options.data.seed), options.model)),
       m_mean(options.model) {
-    // Merged pictures differ in rows, and LibTorch 1.13's products fail where two threads meet new shapes at once.
+    // Merged pictures differ in rows, and LibTorch 1.13's products fail where two threads meet new shapes at
+    // once.
     if (options.reducer.reduces()) m_options.workers = 1;
     initialise(m_model);
     if (!data.train.empty()) initialisePatchFilters(m_model, picturesOf(data.train), options.data.seed);

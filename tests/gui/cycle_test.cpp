@@ -179,7 +179,8 @@ void CycleTest::streetThroughDayAndNight() {
     QVERIFY(day >= kLeast && night >= kLeast);
     QVERIFY2(
         light[1] / night < 0.85 * light[0] / day,
-        qPrintable(QStringLiteral("luminance by night %1, by day %2").arg(light[1] / night).arg(light[0] / day)));
+        qPrintable(
+            QStringLiteral("luminance by night %1, by day %2").arg(light[1] / night).arg(light[0] / day)));
     QVERIFY(seen.flips() >= 2 * (rows.back().frame / kFramesPerDay));  // dusk and dawn of every day
     checkPanel(is, rows);
     checkCsv(is, rows);
