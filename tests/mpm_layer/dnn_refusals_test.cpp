@@ -5,19 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "dnn_fixture.hpp"
+#include "support/refusal.hpp"
 
 namespace mpm::test {
 namespace {
-
-template <class Call>
-void expectRefusal(const Call& call, const std::string& word) {
-    try {
-        call();
-        FAIL() << "was accepted; expected a refusal that says " << word;
-    } catch (const cv::Exception& e) {
-        EXPECT_NE(std::string(e.what()).find(word), std::string::npos) << e.what();
-    }
-}
 
 TEST_F(DnnTest, WrongUseOfTheHandle) {
     cv::dnn::Net net = load(encoderModel(makeEncoder(options()), 1, 40));

@@ -10,6 +10,7 @@
 
 #include "support/oracle.hpp"
 #include "support/random.hpp"
+#include "support/refusal.hpp"
 
 namespace mpm::test {
 namespace {
@@ -288,16 +289,6 @@ TEST(Compose, IndexesOneMapByTheOther) {
 }
 
 // Wrong use: each message names the argument.
-template <class Call>
-void expectRefusal(const Call& call, const std::string& word) {
-    try {
-        call();
-        FAIL() << "was accepted; expected a refusal that says " << word;
-    } catch (const cv::Exception& e) {
-        EXPECT_NE(e.err.find(word), std::string::npos) << e.err;
-    }
-}
-
 TEST(WrongUse, OfTokens) {
     const int cube[] = {2, 3, 4};
     expectRefusal([] { mergeTokens(cv::Mat(), 0); }, "tokens");

@@ -1,0 +1,21 @@
+// Wrong use must be refused in words that name it.
+#pragma once
+
+#include <string>
+
+#include <gtest/gtest.h>
+#include <opencv2/core.hpp>
+
+namespace mpm::test {
+
+template <class Call>
+void expectRefusal(const Call& call, const std::string& word) {
+    try {
+        call();
+        FAIL() << "was accepted; expected a refusal that says " << word;
+    } catch (const cv::Exception& e) {
+        EXPECT_NE(e.err.find(word), std::string::npos) << e.err;
+    }
+}
+
+}  // namespace mpm::test
