@@ -30,39 +30,80 @@ struct ChunkBest {
     int* columnIndex;
 };
 
-HWY_INLINE void keepLarger(Float value, Index index, float* bestValue, int* bestIndex) {
+/// The best so far, lane by lane: the first of equal ones stays.
+struct RunningBest {
+    Float value;
+    Index index;
+
+    HWY_INLINE RunningBest(const float* values, const int* indices)
+        : value(hn::Load(FloatTag(), values)), index(hn::Load(IndexTag(), indices)) {}
+
+    HWY_INLINE void keep(Float candidate, Index its) {
+        const auto larger = hn::Gt(candidate, value);
+        value = hn::IfThenElse(larger, candidate, value);
+        index = hn::IfThenElse(hn::RebindMask(IndexTag(), larger), its, index);
+    }
+
+    HWY_INLINE void store(float* values, int* indices) const {
+        hn::Store(value, FloatTag(), values);
+        hn::Store(index, IndexTag(), indices);
+    }
+};
+
+/// Columns of two vectors, of which those below `limit` exist.
+struct Columns {
+    Index left, right;
+    bool whole;
+    int first, limit;
+
+    HWY_INLINE Columns(int first, int limit) : first(first), limit(limit) {
+        const int lanes = static_cast<int>(hn::Lanes(FloatTag()));
+        left = hn::Iota(IndexTag(), first);
+        right = hn::Iota(IndexTag(), first + lanes);
+        whole = first + 2 * lanes <= limit;
+    }
+};
+
+/// What lies beyond column `last` and below the limit; the rest never wins.
+HWY_INLINE Float between(Float v, Index column, int last, int limit) {
     const FloatTag d;
     const IndexTag di;
-    const Float old = hn::Load(d, bestValue);
-    const auto larger = hn::Gt(value, old);
-    hn::Store(hn::IfThenElse(larger, value, old), d, bestValue);
-    hn::Store(hn::IfThenElse(hn::RebindMask(di, larger), index, hn::Load(di, bestIndex)), di, bestIndex);
+    const auto counts = hn::And(hn::Gt(column, hn::Set(di, last)), hn::Lt(column, hn::Set(di, limit)));
+    return hn::IfThenElse(hn::RebindMask(d, counts), v, hn::Set(d, kNever));
 }
 
-// Row `row` of the matrix against columns column..column+width; `limit` columns exist. Only pairs above the
-// diagonal count.
-HWY_INLINE void update(Float left, Float right, int row, int column, int limit, const ChunkBest& best,
-                       float* rowValue, int* rowIndex) {
-    const FloatTag d;
-    const IndexTag di;
-    const size_t lanes = hn::Lanes(d);
-    const Index leftColumn = hn::Iota(di, column);
-    const Index rightColumn = hn::Iota(di, column + static_cast<int>(lanes));
-    if (column <= row || column + 2 * static_cast<int>(lanes) > limit) {
-        const Index own = hn::Set(di, row), end = hn::Set(di, limit);
-        const Float never = hn::Set(d, kNever);
-        const auto counts = [&](Index c) {
-            return hn::RebindMask(d, hn::And(hn::Gt(c, own), hn::Lt(c, end)));
-        };
-        left = hn::IfThenElse(counts(leftColumn), left, never);
-        right = hn::IfThenElse(counts(rightColumn), right, never);
-    }
-    const Index rows = hn::Set(di, row);
-    keepLarger(left, rows, best.columnValue, best.columnIndex);
-    keepLarger(right, rows, best.columnValue + lanes, best.columnIndex + lanes);
+HWY_INLINE void keepInRow(Float left, Float right, const Columns& columns, float* rowValue, int* rowIndex) {
     const auto fromRight = hn::Gt(right, left);
-    keepLarger(hn::IfThenElse(fromRight, right, left),
-               hn::IfThenElse(hn::RebindMask(di, fromRight), rightColumn, leftColumn), rowValue, rowIndex);
+    RunningBest row(rowValue, rowIndex);
+    row.keep(hn::IfThenElse(fromRight, right, left),
+             hn::IfThenElse(hn::RebindMask(IndexTag(), fromRight), columns.right, columns.left));
+    row.store(rowValue, rowIndex);
+}
+
+/// A block whose first row is row `first` of the matrix, `rows` of them existing. Only pairs above the
+/// diagonal count. The columns' bests stay in registers over the rows: through memory each row would wait for
+/// the one before.
+HWY_INLINE void update(const Block<kGroup>& block, int first, int rows, const Columns& columns,
+                       const ChunkBest& best, float* rowValue, int* rowIndex) {
+    const size_t lanes = hn::Lanes(FloatTag());
+    const bool masked = !columns.whole || columns.first < first + kGroup;
+    RunningBest leftBest(best.columnValue, best.columnIndex);
+    RunningBest rightBest(best.columnValue + lanes, best.columnIndex + lanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < kGroup; ++r) {
+        if (r >= rows) break;
+        Float left = block.sum[r][0], right = block.sum[r][1];
+        if (masked) {
+            left = between(left, columns.left, first + r, columns.limit);
+            right = between(right, columns.right, first + r, columns.limit);
+        }
+        const Index row = hn::Set(IndexTag(), first + r);
+        leftBest.keep(left, row);
+        rightBest.keep(right, row);
+        keepInRow(left, right, columns, rowValue + r * lanes, rowIndex + r * lanes);
+    }
+    leftBest.store(best.columnValue, best.columnIndex);
+    rightBest.store(best.columnValue + lanes, best.columnIndex + lanes);
 }
 
 HWY_INLINE void keepBetter(float value, int index, Best& best, int at) {
@@ -86,16 +127,13 @@ void NearestChunk(const SimilarityOperands& o, int first, int rows, Best& best) 
     for (int column = first / width * width; column < o.count; column += width) {
         std::fill(chunk.columnValue, chunk.columnValue + width, kNever);
         const int useful = std::min(groups, (column + width - first + kGroup - 1) / kGroup);
+        const Columns columns(column, o.count);
         multiplyPanel(useful, o.width, o.rows + first * o.stride, o.stride,
                       o.panels + static_cast<size_t>(column) * o.width, partial,
                       [&](int g, const Block<kGroup>& block) HWY_ATTR {
-#pragma GCC unroll 16
-                          for (int r = 0; r < kGroup; ++r) {
-                              const int row = g * kGroup + r;
-                              if (row >= rows) break;
-                              update(block.sum[r][0], block.sum[r][1], first + row, column, o.count, chunk,
-                                     chunk.rowValue + row * lanes, chunk.rowIndex + row * lanes);
-                          }
+                          const int row = g * kGroup;
+                          update(block, first + row, std::min(kGroup, rows - row), columns, chunk,
+                                 chunk.rowValue + row * lanes, chunk.rowIndex + row * lanes);
                       });
         for (int c = 0; c < width && column + c < o.count; ++c) {
             if (chunk.columnValue[c] != kNever)
@@ -115,8 +153,6 @@ void NearestChunk(const SimilarityOperands& o, int first, int rows, Best& best) 
 void NearestColumns(const float* rows, size_t stride, int first, int count, const SimilarityOperands& columns,
                     Best& best) {
     static thread_local Buffer scratch;
-    const FloatTag d;
-    const IndexTag di;
     const int width = static_cast<int>(panelWidth()), lanes = width / 2;
     const int groups = (count + kGroup - 1) / kGroup;
     const size_t cells = static_cast<size_t>(count) * lanes;
@@ -124,11 +160,7 @@ void NearestColumns(const float* rows, size_t stride, int first, int count, cons
     int* indices = reinterpret_cast<int*>(values + cells);
     std::fill(values, values + cells, kNever);
     for (int column = 0; column < columns.count; column += width) {
-        const Index end = hn::Set(di, columns.count);
-        const Index leftColumn = hn::Iota(di, column), rightColumn = hn::Iota(di, column + lanes);
-        const auto existing = [&](Float v, Index c) HWY_ATTR {
-            return hn::IfThenElse(hn::RebindMask(d, hn::Lt(c, end)), v, hn::Set(d, kNever));
-        };
+        const Columns own(column, columns.count);
         multiplyPanel(groups, columns.width, rows + first * stride, stride,
                       columns.panels + static_cast<size_t>(column) * columns.width, values + 2 * cells,
                       [&](int g, const Block<kGroup>& block) HWY_ATTR {
@@ -136,13 +168,9 @@ void NearestColumns(const float* rows, size_t stride, int first, int count, cons
                           for (int r = 0; r < kGroup; ++r) {
                               const int row = g * kGroup + r;
                               if (row >= count) break;
-                              const Float left = existing(block.sum[r][0], leftColumn);
-                              const Float right = existing(block.sum[r][1], rightColumn);
-                              const auto fromRight = hn::Gt(right, left);
-                              keepLarger(
-                                  hn::IfThenElse(fromRight, right, left),
-                                  hn::IfThenElse(hn::RebindMask(di, fromRight), rightColumn, leftColumn),
-                                  values + row * lanes, indices + row * lanes);
+                              keepInRow(between(block.sum[r][0], own.left, -1, own.limit),
+                                        between(block.sum[r][1], own.right, -1, own.limit), own,
+                                        values + row * lanes, indices + row * lanes);
                           }
                       });
     }
