@@ -139,6 +139,22 @@ BENCHMARK(productBf16Bench)
     ->Args({768, 3072})
     ->Args({3072, 768});
 
+// As the encoder runs a hidden layer: GELU, and the sums rounded for the next product.
+void geluToPairsBench(benchmark::State& state) {
+    if (lacksBf16(state)) return;
+    OperandsBf16 operands(96, static_cast<int>(state.range(0)), static_cast<int>(state.range(1)));
+    const size_t stride = paddedStride(pairsOf(operands.weights.columns()));
+    std::vector<Bf16Pair> output(paddedSize(operands.rows, stride));
+    Epilogue epilogue;
+    epilogue.activation = Activation::Gelu;
+    for (auto _ : state) {
+        productBf16(operands.pairs(), operands.stride, operands.rows, operands.weights, epilogue,
+                    output.data(), stride);
+    }
+    count<OperandsBf16>(state, operands.flops());
+}
+BENCHMARK(geluToPairsBench)->ArgNames({"depth", "columns"})->Args({192, 768})->Args({768, 3072});
+
 void attentionBench(benchmark::State& state) {
     const int tokens = static_cast<int>(state.range(0)), size = static_cast<int>(state.range(1));
     const size_t stride = paddedStride(3 * size);

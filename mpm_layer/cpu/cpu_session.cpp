@@ -57,20 +57,17 @@ void normalise(const Norm& norm, const float* in, float epsilon, int width, floa
     kernels::layerNorm(in, width, norm.weightData(), norm.biasData(), epsilon, out);
 }
 
-// Rows of the residual stream, normalised, as a left operand.
-const float* normalisedRows(const Norm& norm, const Batch& batch, int first, int count, float epsilon,
-                            kernels::Buffer& scratch) {
-    const int dim = batch.dim();
-    const size_t stride = kernels::paddedStride(dim);
-    float* to = scratch.reserve(kernels::paddedSize(count, stride));
-    for (int r = 0; r < count; ++r) {
-        if (norm.present) {
-            normalise(norm, batch.row(first + r), epsilon, dim, to + r * stride);
-        } else {
-            std::copy_n(batch.row(first + r), dim, to + r * stride);
-        }
+// Rows of the residual stream, normalised.
+void fillNormalised(const Norm& norm, const Batch& batch, int first, float epsilon, LeftRows& rows) {
+    for (int r = 0; r < rows.count(); ++r) {
+        rows.fill(r, [&](float* to) {
+            if (norm.present) {
+                normalise(norm, batch.row(first + r), epsilon, batch.dim(), to);
+            } else {
+                std::copy_n(batch.row(first + r), batch.dim(), to);
+            }
+        });
     }
-    return to;
 }
 
 kernels::Epilogue residual(const std::vector<float>& scale) {
@@ -105,9 +102,9 @@ void CpuSession::projectIn(const Block& block) {
     m_workspace.qkv.reserve(kernels::paddedSize(m_batch.rows() + kernels::rowGroup(), stride));
     forEachChunk(m_batch.rows(), kChunkRows, [&](int first, int count) {
         static thread_local kernels::Buffer scratch;
-        const float* rows = normalisedRows(block.norm1, m_batch, first, count, m_config.epsilon, scratch);
-        block.qkv.apply(rows, kernels::paddedStride(m_batch.dim()), count, {},
-                        m_workspace.qkv.data() + first * stride, stride);
+        LeftRows rows(scratch, m_weights->precision, count, m_batch.dim());
+        fillNormalised(block.norm1, m_batch, first, m_config.epsilon, rows);
+        block.qkv.apply(rows, {}, m_workspace.qkv.data() + first * stride, stride);
         if (block.qNorm.present || block.kNorm.present || block.rotary.present())
             finishHeads(block, first, count);
     });
@@ -180,29 +177,32 @@ void CpuSession::feed(int index) {
 }
 
 void CpuSession::feedChunk(const Block& block, int first, int count) {
-    static thread_local kernels::Buffer input, hidden, gate;
+    static thread_local kernels::Buffer input, hidden, gate, unscaled;
     const int width = block.fc1.columns();
-    const size_t stride = kernels::paddedStride(m_batch.dim()), hiddenStride = kernels::paddedStride(width);
-    const float* rows = normalisedRows(block.norm2, m_batch, first, count, m_config.epsilon, input);
-    float* h = hidden.reserve(kernels::paddedSize(count, hiddenStride));
+    const size_t stride = kernels::paddedStride(width);
+    LeftRows rows(input, m_weights->precision, count, m_batch.dim());
+    fillNormalised(block.norm2, m_batch, first, m_config.epsilon, rows);
     kernels::Epilogue epilogue;
     epilogue.activation = m_config.activation;
     if (block.gate.present()) {
-        kernels::Epilogue gated;
-        gated.activation = m_config.activation;
-        float* g = gate.reserve(kernels::paddedSize(count, hiddenStride));
-        block.gate.apply(rows, stride, count, gated, g, hiddenStride);
+        float* g = gate.reserve(kernels::paddedSize(count, stride));
+        block.gate.apply(rows, epilogue, g, stride);
         epilogue.activation = kernels::Activation::None;
         epilogue.gate = g;
+        epilogue.gateStride = stride;
     }
-    block.fc1.apply(rows, stride, count, epilogue, h, hiddenStride);
+    LeftRows h(hidden, m_weights->precision, count, width);
     if (block.mlpNorm.present) {
-        for (int r = 0; r < count; ++r) {
-            normalise(block.mlpNorm, h + r * hiddenStride, m_config.innerEpsilon, width,
-                      h + r * hiddenStride);
-        }
+        float* raw = unscaled.reserve(kernels::paddedSize(count, stride));
+        block.fc1.apply(rows, epilogue, raw, stride);
+        for (int r = 0; r < count; ++r)
+            h.fill(r, [&](float* to) {
+                normalise(block.mlpNorm, raw + r * stride, m_config.innerEpsilon, width, to);
+            });
+    } else {
+        block.fc1.apply(rows, epilogue, h);
     }
-    block.fc2.apply(h, hiddenStride, count, residual(block.scale2), m_batch.row(first), m_batch.dim());
+    block.fc2.apply(h, residual(block.scale2), m_batch.row(first), m_batch.dim());
 }
 
 void CpuSession::meanKeys(int image, std::vector<float>& metric) const {

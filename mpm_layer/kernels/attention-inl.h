@@ -19,18 +19,25 @@ namespace HWY_NAMESPACE {
 
 // Queries lie across the lanes, keys down the rows: maxima and sums of the softmax are plain vertical
 // operations, and the weights of one key come out in exactly the panel order that the product with V takes as
-// its right operand.
+// its right operand. Scores become weights while they are in registers; only weights go to memory.
 
-// Keys of one pass: scores (240 x 32 x 4 = 30 KiB) stay in the level-1 cache between the two products.
-constexpr int kKeyBlock = 240;
 constexpr float kLog2E = 1.44269504f;
 
+// Weights are 2^(score - peak). A query's peak follows its scores only where they exceed it by more than
+// this: seldom, since all that was summed up must shrink then. Each query decides by itself, so its bits do
+// not depend on those beside it.
+constexpr float kSlack = 8.0f;
+
 struct Panel {
-    float* queries;  // [headSize][width], scaled so that 2^score is the weight
-    float* scores;   // [kKeyBlock + kGroup][width]
     float* output;   // [headSize][width], transposed
-    Float peak[2];   // running maximum per query
+    Float peak[2];   // what weights are relative to, per query
     Float total[2];  // running sum of weights per query
+
+    HWY_INLINE explicit Panel(float* output) : output(output) {
+        const FloatTag d;
+        peak[0] = peak[1] = hn::Set(d, std::numeric_limits<float>::lowest());
+        total[0] = total[1] = hn::Zero(d);
+    }
 };
 
 // Rows become columns, and columns rows, by pieces of four: as many as Highway (un)interleaves at once.
@@ -66,35 +73,81 @@ HWY_INLINE void packColumns(const T* rows, size_t stride, int present, int count
 
 // Sums of scores start at the bias of their key.
 HWY_INLINE void startScores(const AttentionHead& head, int firstKey, int present, Block<kGroup>& block) {
-#pragma GCC unroll 16
-    for (int r = 0; r < kGroup; ++r) {
-        const bool biased = head.keyBias && r < present;
-        block.sum[r][0] = block.sum[r][1] =
-            hn::Set(FloatTag(), biased ? head.keyBias[firstKey + r] * kLog2E : 0.0f);
-    }
-}
-
-HWY_INLINE void keepScores(const Block<kGroup>& block, int present, float* scores, Float (&peak)[2]) {
-    storeBlock(block, scores, panelWidth());
+    clearBlock(block);
+    if (!head.keyBias) return;
 #pragma GCC unroll 16
     for (int r = 0; r < kGroup; ++r) {
         if (r >= present) break;
-        peak[0] = hn::Max(peak[0], block.sum[r][0]);
-        peak[1] = hn::Max(peak[1], block.sum[r][1]);
+        block.sum[r][0] = block.sum[r][1] = hn::Set(FloatTag(), head.keyBias[firstKey + r] * kLog2E);
     }
 }
 
-// What was summed up before shrinks to the new maximum. Returns the running sum of one half's weights,
-// likewise.
-HWY_INLINE Float shrinkTo(Float highest, int half, int headSize, Panel& panel) {
+/// Scores of keys that are not there weigh nothing.
+HWY_INLINE void hideMissing(int present, Block<kGroup>& block) {
+#pragma GCC unroll 16
+    for (int r = 1; r < kGroup; ++r) {
+        if (r >= present)
+            block.sum[r][0] = block.sum[r][1] = hn::Set(FloatTag(), -std::numeric_limits<float>::infinity());
+    }
+}
+
+HWY_INLINE Float highestScore(const Block<kGroup>& block, int half) {
+    Float even = block.sum[0][half], odd = block.sum[1][half];
+#pragma GCC unroll 16
+    for (int r = 2; r < kGroup; r += 2) {
+        even = hn::Max(even, block.sum[r][half]);
+        odd = hn::Max(odd, block.sum[r + 1][half]);
+    }
+    return hn::Max(even, odd);
+}
+
+HWY_INLINE bool exceeds(const Float (&highest)[2], const Panel& panel) {
+    const FloatTag d;
+    const Float slack = hn::Set(d, kSlack);
+    return !hn::AllFalse(d, hn::Or(hn::Gt(highest[0], hn::Add(panel.peak[0], slack)),
+                                   hn::Gt(highest[1], hn::Add(panel.peak[1], slack))));
+}
+
+/// What was summed up before shrinks to the new peaks, where there are new ones: by exactly 1 elsewhere.
+HWY_INLINE void raisePeaks(const Float (&highest)[2], int headSize, Panel& panel) {
     const FloatTag d;
     const size_t width = panelWidth();
-    const Float shrink = exp2(hn::Sub(panel.peak[half], highest));
-    panel.peak[half] = highest;
-    float* out = panel.output + half * width / 2;
-    for (int k = 0; k < headSize; ++k, out += width)
-        hn::Store(hn::Mul(hn::Load(d, out), shrink), d, out);
-    return hn::Mul(panel.total[half], shrink);
+    for (int half = 0; half < 2; ++half) {
+        const Float old = panel.peak[half];
+        panel.peak[half] =
+            hn::IfThenElse(hn::Gt(highest[half], hn::Add(old, hn::Set(d, kSlack))), highest[half], old);
+        const Float shrink = exp2(hn::Sub(old, panel.peak[half]));
+        panel.total[half] = hn::Mul(panel.total[half], shrink);
+        float* out = panel.output + half * width / 2;
+        for (int k = 0; k < headSize; ++k, out += width)
+            hn::Store(hn::Mul(hn::Load(d, out), shrink), d, out);
+    }
+}
+
+/// All keys of a head, in groups: `score(first, block)` fills a block, `weigh(block, at)` turns it into the
+/// weights that begin at key `at` of the room for `room` keys, `add(first, count)` adds the values of the
+/// keys whose weights lie there.
+template <class Score, class Weigh, class Add>
+HWY_INLINE void attendKeys(const AttentionHead& head, int room, Panel& panel, const Score& score,
+                           const Weigh& weigh, const Add& add) {
+    int waiting = 0;
+    for (int key = 0; key < head.tokens; key += kGroup) {
+        const int present = std::min(kGroup, head.tokens - key);
+        Block<kGroup> block;
+        startScores(head, key, present, block);
+        score(key, block);
+        if (present < kGroup) hideMissing(present, block);
+        const Float highest[2] = {highestScore(block, 0), highestScore(block, 1)};
+        const bool higher = exceeds(highest, panel);
+        if (waiting > 0 && (higher || waiting == room)) {
+            add(key - waiting, waiting);
+            waiting = 0;
+        }
+        if (higher) raisePeaks(highest, head.headSize, panel);
+        weigh(block, waiting);
+        waiting += present;
+    }
+    add(head.tokens - waiting, waiting);
 }
 
 /// Writes one half of `count` rows as columns: element (k, q), finished, goes to output[q * stride + k].

@@ -29,84 +29,68 @@ HWY_INLINE void packQueries(const AttentionHead& head, int first, float* packed)
         hn::Store(hn::Mul(hn::Load(d, at), scale), d, at);
 }
 
-// Scores of keys start..start+count; leaves the maximum of the block in `peak`.
-HWY_INLINE void scoreKeys(const AttentionHead& head, int start, int count, Panel& panel, Float (&peak)[2]) {
-    const size_t width = panelWidth();
-    for (int key = 0; key < count; key += kGroup) {
-        const int present = std::min(kGroup, count - key);
-        Block<kGroup> block;
-        startScores(head, start + key, present, block);
-        multiplyAdd<kGroup>(head.headSize, head.keys + (start + key) * head.stride, head.stride, 1,
-                            panel.queries, block);
-        keepScores(block, present, panel.scores + key * width, peak);
-    }
-}
+// Keys of one pass: weights (240 x 32 x 4 = 30 KiB) stay in the level-1 cache until their values are added.
+constexpr int kKeyBlock = 20 * kGroup;
 
-// Scores become weights, two keys at a time: half as long a chain of sums.
-HWY_INLINE void weighKeys(int count, int headSize, const Float (&peak)[2], Panel& panel) {
+/// A block's scores become weights.
+HWY_INLINE void weighScores(const Block<kGroup>& block, Panel& panel, float* weights) {
     const FloatTag d;
     const size_t width = panelWidth();
+#pragma GCC unroll 2
     for (int half = 0; half < 2; ++half) {
-        const Float highest = hn::Max(panel.peak[half], peak[half]);
-        Float total = shrinkTo(highest, half, headSize, panel);
-        float* score = panel.scores + half * width / 2;
-        const auto weigh = [&](float* at) {
-            const Float weight = exp2(hn::Sub(hn::Load(d, at), highest));
-            hn::Store(weight, d, at);
-            return weight;
-        };
-        int key = 0;
-        for (; key + 1 < count; key += 2, score += 2 * width) {
-            const Float first = weigh(score);
-            total = hn::Add(total, hn::Add(first, weigh(score + width)));
+        Float total[2] = {hn::Zero(d), hn::Zero(d)};
+#pragma GCC unroll 16
+        for (int r = 0; r < kGroup; ++r) {
+            const Float weight = exp2(hn::Sub(block.sum[r][half], panel.peak[half]));
+            hn::Store(weight, d, weights + r * width + half * width / 2);
+            total[r % 2] = hn::Add(total[r % 2], weight);
         }
-        if (key < count) total = hn::Add(total, weigh(score));
-        panel.total[half] = total;
+        panel.total[half] = hn::Add(panel.total[half], hn::Add(total[0], total[1]));
     }
 }
 
 template <int R>
-HWY_INLINE void addValues(const AttentionHead& head, int start, int count, int column, Panel& panel) {
+HWY_INLINE void addValues(const AttentionHead& head, int start, int count, int column, const float* weights,
+                          float* output) {
     const size_t width = panelWidth();
     Block<R> block;
-    loadBlock(panel.output + column * width, width, block);
-    multiplyAdd<R>(count, head.values + start * head.stride + column, 1, head.stride, panel.scores, block);
-    storeBlock(block, panel.output + column * width, width);
+    loadBlock(output + column * width, width, block);
+    multiplyAdd<R>(count, head.values + start * head.stride + column, 1, head.stride, weights, block);
+    storeBlock(block, output + column * width, width);
 }
 
 // Columns of V in register blocks; small ones last so that the usual head sizes waste nothing.
-HWY_INLINE void addValues(const AttentionHead& head, int start, int count, Panel& panel) {
+HWY_NOINLINE void addValues(const AttentionHead& head, int start, int count, const float* weights,
+                            float* output) {
     int column = 0;
     const auto left = [&] { return head.headSize - column; };
     for (; left() >= kGroup && left() != 16; column += kGroup)
-        addValues<kGroup>(head, start, count, column, panel);
+        addValues<kGroup>(head, start, count, column, weights, output);
     if constexpr (kGroup > 8) {
         for (; left() >= 8; column += 8)
-            addValues<8>(head, start, count, column, panel);
+            addValues<8>(head, start, count, column, weights, output);
     }
     for (; left() >= 4; column += 4)
-        addValues<4>(head, start, count, column, panel);
+        addValues<4>(head, start, count, column, weights, output);
     for (; left() >= 1; column += 1)
-        addValues<1>(head, start, count, column, panel);
+        addValues<1>(head, start, count, column, weights, output);
 }
 
 void AttendPanel(const AttentionHead& head, int first, float* output, size_t outputStride) {
     static thread_local Buffer scratch;
-    const FloatTag d;
-    const size_t width = panelWidth();
-    const size_t block = static_cast<size_t>(head.headSize) * width;
-    float* memory = scratch.reserve(2 * block + (kKeyBlock + kGroup) * width);
-    const Float lowest = hn::Set(d, std::numeric_limits<float>::lowest());
-    Panel panel{memory, memory + 2 * block, memory + block, {lowest, lowest}, {hn::Zero(d), hn::Zero(d)}};
-    packQueries(head, first, panel.queries);
-    std::fill(panel.output, panel.output + block, 0.0f);
-    for (int start = 0; start < head.tokens; start += kKeyBlock) {
-        const int count = std::min(kKeyBlock, head.tokens - start);
-        Float peak[2] = {lowest, lowest};
-        scoreKeys(head, start, count, panel, peak);
-        weighKeys(count, head.headSize, peak, panel);
-        addValues(head, start, count, panel);
-    }
+    const size_t width = panelWidth(), size = static_cast<size_t>(head.headSize) * width;
+    float* queries = scratch.reserve(2 * size + kKeyBlock * width);
+    float* weights = queries + 2 * size;
+    Panel panel(queries + size);
+    packQueries(head, first, queries);
+    std::fill(panel.output, panel.output + size, 0.0f);
+    attendKeys(
+        head, kKeyBlock, panel,
+        [&](int key, Block<kGroup>& block) HWY_ATTR {
+            multiplyAdd<kGroup>(head.headSize, head.keys + key * head.stride, head.stride, 1, queries, block);
+        },
+        [&](const Block<kGroup>& block, int at) HWY_ATTR { weighScores(block, panel, weights + at * width); },
+        [&](int key, int count) HWY_ATTR { addValues(head, key, count, weights, panel.output); });
     writeOutput(head, first, panel, output, outputStride);
 }
 

@@ -44,9 +44,10 @@ HWY_INLINE __m512i pairUp(__m512 low, __m512 high) {
 }
 
 /// As multiplyAdd of f32; strides count pairs.
-template <int R>
+template <int R, class Ahead = NothingAhead>
 HWY_INLINE void multiplyAddPairs(int pairs, const Bf16Pair* HWY_RESTRICT rows, size_t rowStep,
-                                 size_t depthStep, const Bf16Pair* HWY_RESTRICT panel, Block<R>& block) {
+                                 size_t depthStep, const Bf16Pair* HWY_RESTRICT panel, Block<R>& block,
+                                 Ahead ahead = {}) {
     constexpr int kBases = (R + 2) / 3;
     const Bf16Pair* base[kBases];
     for (int i = 0; i < kBases; ++i)
@@ -55,6 +56,7 @@ HWY_INLINE void multiplyAddPairs(int pairs, const Bf16Pair* HWY_RESTRICT rows, s
         const __m512bh left = (__m512bh)_mm512_loadu_si512(panel);
         const __m512bh right = (__m512bh)_mm512_loadu_si512(panel + 16);
         panel += 32;
+        ahead.step();
 #pragma GCC unroll 16
         for (int r = 0; r < R; ++r) {
             const __m512bh row =
@@ -99,13 +101,43 @@ void InterleaveRows(const float* first, const float* second, int width, Bf16Pair
     }
 }
 
-void ProductBf16(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
-                 const Epilogue& epilogue, float* output, size_t outputStride) {
+/// Where sums go as pairs; an odd last column gets a zero.
+struct PairTarget {
+    Bf16Pair* output;
+    size_t stride;
+
+    HWY_INLINE void finish(Block<kGroup>& block, const Epilogue& epilogue, int row, int rows, int column,
+                           int columns) const {
+        applyEpilogue<GeluCoarse>(epilogue, row, rows, column, columns, block);
+        Bf16Pair* to = output + row * stride + column / 2;
+#pragma GCC unroll 16
+        for (int r = 0; r < kGroup; ++r) {
+            if (r >= rows) break;
+            store((__m512i)_mm512_cvtne2ps_pbh(block.sum[r][1].raw, block.sum[r][0].raw), to + r * stride,
+                  columns);
+        }
+    }
+
+private:
+    static HWY_INLINE void store(__m512i pairs, Bf16Pair* to, int columns) {
+        if (columns >= 32) {
+            _mm512_storeu_si512(to, pairs);
+        } else {
+            HWY_ALIGN Bf16Pair lanes[16];
+            _mm512_store_si512(lanes, pairs);
+            std::copy_n(lanes, pairsOf(columns), to);
+        }
+    }
+};
+
+template <class Target>
+HWY_INLINE void multiplyBf16(const Bf16Pair* rows, size_t rowStride, int count,
+                             const PackedWeightsBf16& weights, const Epilogue& epilogue,
+                             const Target& target) {
     static thread_local Buffer scratch;
     const int width = static_cast<int>(panelWidth()), groups = (count + kGroup - 1) / kGroup;
     const int pairs = pairsOf(weights.depth());
     float* partial = scratch.reserve(static_cast<size_t>(groups) * kGroup * width);
-    const Target target{epilogue, output, outputStride};
     for (int column = 0, p = 0; column < weights.columns(); column += width, ++p) {
         for (int start = 0; start < pairs; start += kPairBlock) {
             const int depth = std::min(kPairBlock, pairs - start);
@@ -117,17 +149,30 @@ void ProductBf16(const Bf16Pair* rows, size_t rowStride, int count, const Packed
                 } else {
                     loadBlock(sums, width, block);
                 }
-                multiplyAddPairs<kGroup>(depth, rows + g * kGroup * rowStride + start, rowStride, 1,
-                                         weights.panel(p) + static_cast<size_t>(start) * width, block);
+                const Bf16Pair* own = weights.panel(p) + static_cast<size_t>(start) * width;
+                const size_t share = static_cast<size_t>(depth) * width / groups;
+                const PanelAhead ahead(own + depth * width + g * share, share * sizeof(Bf16Pair), depth);
+                multiplyAddPairs<kGroup>(depth, rows + g * kGroup * rowStride + start, rowStride, 1, own,
+                                         block, ahead);
                 if (start + depth < pairs) {
                     storeBlock(block, sums, width);
                 } else {
-                    finishBlock(block, target, g * kGroup, std::min(kGroup, count - g * kGroup), column,
-                                weights.columns() - column);
+                    target.finish(block, epilogue, g * kGroup, std::min(kGroup, count - g * kGroup), column,
+                                  weights.columns() - column);
                 }
             }
         }
     }
+}
+
+void ProductBf16(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
+                 const Epilogue& epilogue, float* output, size_t outputStride) {
+    multiplyBf16(rows, rowStride, count, weights, epilogue, FloatTarget{output, outputStride});
+}
+
+void ProductToPairs(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
+                    const Epilogue& epilogue, Bf16Pair* output, size_t outputStride) {
+    multiplyBf16(rows, rowStride, count, weights, epilogue, PairTarget{output, outputStride});
 }
 
 // `rows` holds panelWidth() rows of pairsOf(headSize).
@@ -147,87 +192,83 @@ HWY_INLINE void packQueryPairs(const AttentionHead& head, int first, Bf16Pair* r
     packColumns(rows, pairs, present, pairs, packed);
 }
 
-HWY_INLINE void scoreKeyPairs(const AttentionHeadBf16& head, int start, int count, const Bf16Pair* queries,
-                              Panel& panel, Float (&peak)[2]) {
-    const size_t width = panelWidth();
-    for (int key = 0; key < count; key += kGroup) {
-        const int present = std::min(kGroup, count - key);
-        Block<kGroup> block;
-        startScores(head.f32, start + key, present, block);
-        multiplyAddPairs<kGroup>(pairsOf(head.f32.headSize), head.keys + (start + key) * head.keyStride,
-                                 head.keyStride, 1, queries, block);
-        keepScores(block, present, panel.scores + key * width, peak);
-    }
+/// 2^x, relative error below 8e-5: for what is rounded to bf16, to one part in 512, next. scalef takes the
+/// whole part of x for itself, and 0 for minus infinity.
+HWY_INLINE Float exp2Coarse(Float x) {
+    static constexpr float kTerms[] = {0.99992522f, 0.695833529f, 0.226067168f, 0.0780245231f};
+    const Float part{_mm512_reduce_ps(x.raw, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)};
+    return Float{_mm512_scalef_ps(horner(part, kTerms).raw, x.raw)};
 }
 
-// Scores become weights, two keys at a time, in the order the product with V takes.
-HWY_INLINE void weighKeyPairs(int count, int headSize, const Float (&peak)[2], Panel& panel,
-                              Bf16Pair* weights) {
+// Keys of one pass: weights (480 x 32 x 2 = 30 KiB) stay in the level-1 cache until their values are added.
+constexpr int kKeyBlockBf16 = 40 * kGroup;
+
+/// A block's scores become weights, two keys at a time, in the order the product with V takes.
+HWY_INLINE void weighScorePairs(const Block<kGroup>& block, Panel& panel, Bf16Pair* weights) {
+    static_assert(kGroup % 2 == 0, "pairs of keys must not straddle groups");
     const FloatTag d;
     const size_t width = panelWidth();
+#pragma GCC unroll 2
     for (int half = 0; half < 2; ++half) {
-        const Float highest = hn::Max(panel.peak[half], peak[half]);
-        Float total = shrinkTo(highest, half, headSize, panel);
-        const float* score = panel.scores + half * width / 2;
-        Bf16Pair* to = weights + half * width / 2;
-        for (int key = 0; key < count; key += 2, score += 2 * width, to += width) {
-            const Float low = exp2Coarse(hn::Sub(hn::Load(d, score), highest));
-            const Float high =
-                key + 1 < count ? exp2Coarse(hn::Sub(hn::Load(d, score + width), highest)) : hn::Zero(d);
-            _mm512_store_si512(to, pairUp(low.raw, high.raw));
-            total = hn::Add(total, hn::Add(low, high));
+        Float total[2] = {hn::Zero(d), hn::Zero(d)};
+#pragma GCC unroll 16
+        for (int r = 0; r < kGroup; r += 2) {
+            const Float low = exp2Coarse(hn::Sub(block.sum[r][half], panel.peak[half]));
+            const Float high = exp2Coarse(hn::Sub(block.sum[r + 1][half], panel.peak[half]));
+            _mm512_store_si512(weights + r / 2 * width + half * width / 2, pairUp(low.raw, high.raw));
+            total[0] = hn::Add(total[0], low);
+            total[1] = hn::Add(total[1], high);
         }
-        panel.total[half] = total;
+        panel.total[half] = hn::Add(panel.total[half], hn::Add(total[0], total[1]));
     }
 }
 
 template <int R>
 HWY_INLINE void addValuePairs(const AttentionHeadBf16& head, int start, int count, int column,
-                              const Bf16Pair* weights, Panel& panel) {
+                              const Bf16Pair* weights, float* output) {
     const size_t width = panelWidth();
     Block<R> block;
-    loadBlock(panel.output + column * width, width, block);
+    loadBlock(output + column * width, width, block);
     multiplyAddPairs<R>(pairsOf(count), head.values + start / 2 * head.valueStride + column, 1,
                         head.valueStride, weights, block);
-    storeBlock(block, panel.output + column * width, width);
+    storeBlock(block, output + column * width, width);
 }
 
-HWY_INLINE void addValuePairs(const AttentionHeadBf16& head, int start, int count, const Bf16Pair* weights,
-                              Panel& panel) {
+HWY_NOINLINE void addValuePairs(const AttentionHeadBf16& head, int start, int count, const Bf16Pair* weights,
+                                float* output) {
     int column = 0;
     const auto left = [&] { return head.f32.headSize - column; };
     for (; left() >= kGroup && left() != 16; column += kGroup)
-        addValuePairs<kGroup>(head, start, count, column, weights, panel);
+        addValuePairs<kGroup>(head, start, count, column, weights, output);
     for (; left() >= 8; column += 8)
-        addValuePairs<8>(head, start, count, column, weights, panel);
+        addValuePairs<8>(head, start, count, column, weights, output);
     for (; left() >= 4; column += 4)
-        addValuePairs<4>(head, start, count, column, weights, panel);
+        addValuePairs<4>(head, start, count, column, weights, output);
     for (; left() >= 1; column += 1)
-        addValuePairs<1>(head, start, count, column, weights, panel);
+        addValuePairs<1>(head, start, count, column, weights, output);
 }
 
 void AttendPanelBf16(const AttentionHeadBf16& head, int first, float* output, size_t outputStride) {
     static thread_local Buffer scratch;
-    const FloatTag d;
-    static_assert(kKeyBlock % 2 == 0, "pairs of keys must not straddle blocks");
-    const size_t width = panelWidth(), scores = (kKeyBlock + kGroup) * width;
-    const size_t out = static_cast<size_t>(head.f32.headSize) * width,
-                 query = pairsOf(head.f32.headSize) * width;
-    float* memory = scratch.reserve(out + scores + query + std::max(scores / 2, query));
-    auto* queries = reinterpret_cast<Bf16Pair*>(memory + out + scores);
+    const AttentionHead& f32 = head.f32;
+    const int pairs = pairsOf(f32.headSize);
+    const size_t width = panelWidth(), out = static_cast<size_t>(f32.headSize) * width, query = pairs * width;
+    float* memory = scratch.reserve(out + query + std::max(kKeyBlockBf16 / 2 * width, query));
+    auto* queries = reinterpret_cast<Bf16Pair*>(memory + out);
     Bf16Pair* weights = queries + query;
-    const Float lowest = hn::Set(d, std::numeric_limits<float>::lowest());
-    Panel panel{nullptr, memory + out, memory, {lowest, lowest}, {hn::Zero(d), hn::Zero(d)}};
-    packQueryPairs(head.f32, first, weights, queries);  // the weights come later
+    Panel panel(memory);
+    packQueryPairs(f32, first, weights, queries);  // the weights come later
     std::fill(panel.output, panel.output + out, 0.0f);
-    for (int start = 0; start < head.f32.tokens; start += kKeyBlock) {
-        const int count = std::min(kKeyBlock, head.f32.tokens - start);
-        Float peak[2] = {lowest, lowest};
-        scoreKeyPairs(head, start, count, queries, panel, peak);
-        weighKeyPairs(count, head.f32.headSize, peak, panel, weights);
-        addValuePairs(head, start, count, weights, panel);
-    }
-    writeOutput(head.f32, first, panel, output, outputStride);
+    attendKeys(
+        f32, kKeyBlockBf16, panel,
+        [&](int key, Block<kGroup>& block) HWY_ATTR {
+            multiplyAddPairs<kGroup>(pairs, head.keys + key * head.keyStride, head.keyStride, 1, queries,
+                                     block);
+        },
+        [&](const Block<kGroup>& block, int at)
+            HWY_ATTR { weighScorePairs(block, panel, weights + at / 2 * width); },
+        [&](int key, int count) HWY_ATTR { addValuePairs(head, key, count, weights, panel.output); });
+    writeOutput(f32, first, panel, output, outputStride);
 }
 
 #else  // without the instruction: never called, since HasBf16 says so
@@ -238,6 +279,8 @@ bool HasBf16() {
 void PackPairs(const float*, int, Bf16Pair*) {}
 void InterleaveRows(const float*, const float*, int, Bf16Pair*) {}
 void ProductBf16(const Bf16Pair*, size_t, int, const PackedWeightsBf16&, const Epilogue&, float*, size_t) {}
+void ProductToPairs(const Bf16Pair*, size_t, int, const PackedWeightsBf16&, const Epilogue&, Bf16Pair*,
+                    size_t) {}
 void AttendPanelBf16(const AttentionHeadBf16&, int, float*, size_t) {}
 
 #endif
@@ -256,6 +299,7 @@ HWY_EXPORT(HasBf16);
 HWY_EXPORT(PackPairs);
 HWY_EXPORT(InterleaveRows);
 HWY_EXPORT(ProductBf16);
+HWY_EXPORT(ProductToPairs);
 HWY_EXPORT(AttendPanelBf16);
 
 bool hasBf16() {
@@ -293,6 +337,11 @@ const Bf16Pair* PackedWeightsBf16::panel(int index) const {
 void productBf16(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
                  const Epilogue& epilogue, float* output, size_t outputStride) {
     HWY_DYNAMIC_DISPATCH(ProductBf16)(rows, rowStride, count, weights, epilogue, output, outputStride);
+}
+
+void productBf16(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
+                 const Epilogue& epilogue, Bf16Pair* output, size_t outputStride) {
+    HWY_DYNAMIC_DISPATCH(ProductToPairs)(rows, rowStride, count, weights, epilogue, output, outputStride);
 }
 
 void attendPanelBf16(const AttentionHeadBf16& head, int first, float* output, size_t outputStride) {

@@ -43,6 +43,10 @@ private:
 /// As `product`; `rowStride` counts pairs.
 void productBf16(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
                  const Epilogue& epilogue, float* output, size_t outputStride);
+/// The same, rounded, as rows of pairs for the next product: GELU need be no finer than that. Adds to
+/// nothing.
+void productBf16(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
+                 const Epilogue& epilogue, Bf16Pair* output, size_t outputStride);
 
 /// One head whose keys and values are pairs already: keys along the head, values along the tokens.
 struct AttentionHeadBf16 {

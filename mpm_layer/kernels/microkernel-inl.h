@@ -47,10 +47,30 @@ struct Block {
     Float sum[R][2];
 };
 
-/// Adds rows * panel. Element (r, k) of the left operand is rows[r * rowStep + k * depthStep].
-template <int R>
+struct NothingAhead {
+    HWY_INLINE void step() const {}
+};
+
+/// Memory that is wanted soon, fetched a piece a step. A panel of weights lies far away and is needed whole
+/// when its first rows meet it: asked for while the panel before is at work, it is near by then.
+struct PanelAhead {
+    HWY_INLINE PanelAhead(const void* next, size_t bytes, int steps)
+        : at(static_cast<const char*>(next)), piece(bytes / steps) {}
+
+    HWY_INLINE void step() {
+        __builtin_prefetch(at, 0, 2);
+        at += piece;
+    }
+
+    const char* at;
+    size_t piece;
+};
+
+/// Adds rows * panel. Element (r, k) of the left operand is rows[r * rowStep + k * depthStep]. `ahead`
+/// fetches a piece at each step.
+template <int R, class Ahead = NothingAhead>
 HWY_INLINE void multiplyAdd(int depth, const float* HWY_RESTRICT rows, size_t rowStep, size_t depthStep,
-                            const float* HWY_RESTRICT panel, Block<R>& block) {
+                            const float* HWY_RESTRICT panel, Block<R>& block, Ahead ahead = {}) {
     const FloatTag d;
     const size_t lanes = hn::Lanes(d);
     // x86 addresses base + {0, 1, 2} * step without another register: one base serves three rows.
@@ -62,6 +82,7 @@ HWY_INLINE void multiplyAdd(int depth, const float* HWY_RESTRICT rows, size_t ro
         const Float left = hn::Load(d, panel);
         const Float right = hn::Load(d, panel + lanes);
         panel += 2 * lanes;
+        ahead.step();
 #pragma GCC unroll 16
         for (int r = 0; r < R; ++r) {
             const Float row = hn::Set(d, base[r / 3][(r % 3) * rowStep]);
@@ -121,8 +142,10 @@ HWY_INLINE void multiplyPanel(int groups, int depth, const float* HWY_RESTRICT r
             } else {
                 loadBlock(partial, width, block);
             }
-            multiplyAdd<kGroup>(count, rows + g * kGroup * rowStep + start, rowStep, 1, panel + start * width,
-                                block);
+            const size_t share = count * width / groups;
+            multiplyAdd<kGroup>(
+                count, rows + g * kGroup * rowStep + start, rowStep, 1, panel + start * width, block,
+                PanelAhead(panel + (start + count) * width + g * share, share * sizeof(float), count));
             if (last) {
                 done(g, block);
             } else {
@@ -155,23 +178,12 @@ HWY_INLINE Float scaleBy(Float value, Float whole) {
 #endif
 }
 
-template <size_t N>
-HWY_INLINE Float exp2By(Float x, const float (&terms)[N]) {
-    const Float bounded = hn::Max(x, hn::Set(FloatTag(), -126.0f)), whole = hn::Round(bounded);
-    return scaleBy(horner(hn::Sub(bounded, whole), terms), whole);
-}
-
 /// 2^x for x <= 127; relative error below 2e-7, exactly 1 at 0, 2^-126 below -126.
 HWY_INLINE Float exp2(Float x) {
     static constexpr float kTerms[] = {1.0f,           0.6931471825f,  0.2402264625f,  0.0555032864f,
                                        0.00961848907f, 0.00133999309f, 0.000153458124f};
-    return exp2By(x, kTerms);
-}
-
-/// As exp2, relative error below 3e-6: for what is rounded to bf16 next.
-HWY_INLINE Float exp2Coarse(Float x) {
-    static constexpr float kTerms[] = {1.0f, 0.69312419f, 0.24024099f, 0.05590644f, 0.00958286f};
-    return exp2By(x, kTerms);
+    const Float bounded = hn::Max(x, hn::Set(FloatTag(), -126.0f)), whole = hn::Round(bounded);
+    return scaleBy(horner(hn::Sub(bounded, whole), kTerms), whole);
 }
 
 /// Error function, absolute error below 1e-7: an odd rational of degree 13 over 8, clamped where f32 has

@@ -30,12 +30,12 @@ void Product(const float* rows, size_t rowStride, int count, const PackedWeights
     const int width = PanelColumns();
     const int groups = (count + kGroup - 1) / kGroup;
     float* partial = scratch.reserve(static_cast<size_t>(groups) * kGroup * width);
-    const Target target{epilogue, output, outputStride};
+    const FloatTarget target{output, outputStride};
     for (int column = 0, p = 0; column < weights.columns(); column += width, ++p) {
         multiplyPanel(groups, weights.depth(), rows, rowStride, weights.panel(p), partial,
-                      [&](int g, const Block<kGroup>& block) HWY_ATTR {
-                          finishBlock(block, target, g * kGroup, std::min(kGroup, count - g * kGroup), column,
-                                      weights.columns() - column);
+                      [&](int g, Block<kGroup>& block) HWY_ATTR {
+                          target.finish(block, epilogue, g * kGroup, std::min(kGroup, count - g * kGroup),
+                                        column, weights.columns() - column);
                       });
     }
 }

@@ -46,13 +46,14 @@ private:
 enum class Activation { None, Gelu, GeluTanh, GeluQuick, Silu, Relu };
 
 /// What happens to a sum before it is stored, in this order. Null members do nothing; all pointers are per
-/// column but `gate` and the output, which are matrices with the output's stride.
+/// column but `gate`, which is a matrix.
 struct Epilogue {
     const float* bias = nullptr;
     Activation activation = Activation::None;
-    const float* gate = nullptr;   ///< multiplies
+    const float* gate = nullptr;  ///< multiplies; its rows lie gateStride apart
+    size_t gateStride = 0;
     const float* scale = nullptr;  ///< multiplies
-    bool add = false;              ///< adds to what the output holds instead of overwriting it
+    bool add = false;              ///< adds to what an f32 output holds instead of overwriting it
 };
 
 /// output[r][n] = epilogue(sum over k of rows[r][k] * weights[k][n]). Whole row groups are read: see

@@ -1,6 +1,8 @@
 // Each kernel against a scalar loop, at sizes around a vector's width and from misaligned memory.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -47,6 +49,7 @@ void checkProduct(const ProductCase& c, bool half) {
     epilogue.bias = bias.ptr<float>();
     epilogue.activation = Activation::Gelu;
     epilogue.gate = gate.ptr<float>();
+    epilogue.gateStride = c.columns;
     epilogue.scale = scale.ptr<float>();
     epilogue.add = true;
     if (half) {
@@ -94,6 +97,47 @@ TEST(Product, EqualsScalarLoopsInBf16) {
     checkProducts(true);
 }
 
+float roundedToBf16(float value) {
+    Bf16Pair pair = 0;
+    packPairs(&value, 1, &pair);
+    const std::uint32_t bits = pair << 16;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+// Rows for the next product: what the f32 output holds, rounded; GELU comes near enough for that.
+TEST(Product, PairsAreTheRoundedSums) {
+    if (!hasBf16()) GTEST_SKIP() << "this processor multiplies no bf16";
+    const int rows = 13, depth = 19;
+    for (int columns : kSizes) {
+        const cv::Mat left = randomMatrix(rows, depth, 1), right = randomMatrix(depth, columns, 2);
+        const size_t stride = paddedStride(pairsOf(depth)), pairs = pairsOf(columns);
+        std::vector<Bf16Pair> packed(paddedSize(rows, stride)), output(rows * pairs, ~0u);
+        for (int r = 0; r < rows; ++r)
+            packPairs(left.ptr<float>(r), depth, packed.data() + r * stride);
+        const PackedWeightsBf16 weights(right.ptr<float>(), columns, depth, columns);
+        for (Activation activation : {Activation::None, Activation::Gelu, Activation::Silu}) {
+            Epilogue epilogue;
+            epilogue.activation = activation;
+            cv::Mat sums(rows, columns, CV_32F);
+            productBf16(packed.data(), stride, rows, weights, epilogue, sums.ptr<float>(), columns);
+            productBf16(packed.data(), stride, rows, weights, epilogue, output.data(), pairs);
+            const double tolerance = activation == Activation::Gelu ? 2e-4 : 0;
+            for (int r = 0; r < rows; ++r) {
+                for (int n = 0; n < columns; ++n) {
+                    const std::uint32_t bits = output[r * pairs + n / 2] >> (n % 2 * 16) << 16;
+                    float value = 0;
+                    std::memcpy(&value, &bits, sizeof value);
+                    const float wanted = roundedToBf16(sums.at<float>(r, n));
+                    EXPECT_NEAR(value, wanted, tolerance + (tolerance > 0) * std::abs(wanted) / 128);
+                }
+                const std::uint32_t last = output[r * pairs + pairs - 1] >> 16;
+                EXPECT_TRUE(columns % 2 == 0 || last == 0);
+            }
+        }
+    }
+}
+
 TEST(Product, EveryActivation) {
     cv::Mat points(1, 401, CV_32F);
     for (int i = 0; i < 401; ++i)
@@ -112,9 +156,10 @@ TEST(Product, EveryActivation) {
     }
 }
 
-void checkAttention(int tokens, int size, bool biased) {
+/// `bias` is of the keys, and may be empty.
+void checkAttention(int tokens, int size, const cv::Mat& bias) {
     const size_t stride = paddedStride(3 * size);
-    const cv::Mat qkv = randomMatrix(tokens, 3 * size, tokens + size, 2.0), bias = randomMatrix(1, tokens, 9);
+    const cv::Mat qkv = randomMatrix(tokens, 3 * size, tokens + size, 2.0);
     const LeftOperand rows(qkv, stride);
     AttentionHead head{rows.data(),
                        rows.data() + size,
@@ -123,7 +168,10 @@ void checkAttention(int tokens, int size, bool biased) {
                        tokens,
                        size,
                        0.5f / std::sqrt(static_cast<float>(size))};
-    if (biased) head.keyBias = bias.ptr<float>();
+    if (!bias.empty()) head.keyBias = bias.ptr<float>();
+    // Sums that begin at a large bias are as coarse as it is in f32.
+    const double largest = bias.empty() ? 0 : cv::norm(cv::max(bias, -1e6f), cv::NORM_INF);
+    const double tolerance = 2e-5 + 2e-6 * (largest < 1e6 ? largest : 0);
     cv::Mat output(tokens, size, CV_32F);
     for (int q = 0; q < tokens; q += queryPanel())
         attendPanel(head, q, output.ptr<float>(q), size);
@@ -134,7 +182,7 @@ void checkAttention(int tokens, int size, bool biased) {
             double logit = 0;
             for (int i = 0; i < size; ++i)
                 logit += static_cast<double>(qkv.at<float>(q, i)) * qkv.at<float>(k, size + i);
-            weight[k] = logit * head.scale + (biased ? bias.at<float>(k) : 0);
+            weight[k] = logit * head.scale + (bias.empty() ? 0 : bias.at<float>(k));
             highest = std::max(highest, weight[k]);
         }
         for (double& w : weight)
@@ -143,7 +191,7 @@ void checkAttention(int tokens, int size, bool biased) {
             double wanted = 0;
             for (int k = 0; k < tokens; ++k)
                 wanted += weight[k] / total * qkv.at<float>(k, 2 * size + i);
-            ASSERT_NEAR(output.at<float>(q, i), wanted, 2e-5) << tokens << " tokens, head of " << size;
+            ASSERT_NEAR(output.at<float>(q, i), wanted, tolerance) << tokens << " tokens, head of " << size;
         }
     }
 }
@@ -151,53 +199,118 @@ void checkAttention(int tokens, int size, bool biased) {
 TEST(Attention, EqualsScalarLoops) {
     for (int tokens : {1, 2, 11, 12, 13, 31, 32, 33, 65}) {
         for (int size : {1, 5, 8, 16, 24, 32, 48, 64, 80, 88, 96, 128})
-            checkAttention(tokens, size, tokens % 2 == 0);
+            checkAttention(tokens, size, tokens % 2 == 0 ? randomMatrix(1, tokens, 9) : cv::Mat());
     }
     for (int tokens : {239, 240, 241, 500})
-        checkAttention(tokens, 32, true);  // around a block of keys
+        checkAttention(tokens, 32, randomMatrix(1, tokens, 9));  // around a block of keys
 }
 
+/// One logit a key, `step` higher than the key's before.
+cv::Mat ramp(int tokens, float step) {
+    cv::Mat bias(1, tokens, CV_32F);
+    for (int k = 0; k < tokens; ++k)
+        bias.at<float>(k) = static_cast<float>(k) * step;
+    return bias;
+}
+
+// Weights are kept relative to a peak that follows the scores by leaps: slow and fast climbs, and falls.
+TEST(Attention, ScoresThatClimb) {
+    for (float step : {0.01f, 0.3f, 1.0f, 20.0f, -0.3f, -20.0f})
+        checkAttention(500, 32, ramp(500, step));
+    cv::Mat masked = randomMatrix(1, 300, 3);
+    masked.colRange(0, 40).setTo(-std::numeric_limits<float>::infinity());
+    masked.colRange(200, 300).setTo(-std::numeric_limits<float>::infinity());
+    checkAttention(300, 16, masked);
+}
+
+/// A head with its keys and values in both precisions.
+struct HeadOperands {
+    HeadOperands(const cv::Mat& q, const cv::Mat& k, const cv::Mat& v, const cv::Mat& bias)
+        : tokens(q.rows),
+          size(q.cols),
+          stride(paddedStride(3 * q.cols)),
+          rows(joined(q, k, v), stride),
+          bias(bias) {
+        if (!hasBf16()) return;
+        keys.resize(static_cast<size_t>(tokens + rowGroup()) * pairsOf(size));
+        values.resize(static_cast<size_t>(pairsOf(tokens)) * size);
+        for (int t = 0; t < tokens; ++t) {
+            packPairs(k.ptr<float>(t), size, &keys[static_cast<size_t>(t) * pairsOf(size)]);
+            if (t % 2 == 0)
+                interleaveRows(v.ptr<float>(t), t + 1 < tokens ? v.ptr<float>(t + 1) : nullptr, size,
+                               &values[static_cast<size_t>(t) / 2 * size]);
+        }
+    }
+
+    static cv::Mat joined(const cv::Mat& q, const cv::Mat& k, const cv::Mat& v) {
+        cv::Mat qkv;
+        cv::hconcat(std::vector<cv::Mat>{q, k, v}, qkv);
+        return qkv;
+    }
+
+    cv::Mat attend(bool half) const {
+        AttentionHead head{rows.data(),
+                           rows.data() + size,
+                           rows.data() + 2 * size,
+                           stride,
+                           tokens,
+                           size,
+                           0.4f / std::sqrt(static_cast<float>(size))};
+        if (!bias.empty()) head.keyBias = bias.ptr<float>();
+        const AttentionHeadBf16 pairs{head, keys.data(), static_cast<size_t>(pairsOf(size)), values.data(),
+                                      static_cast<size_t>(size)};
+        cv::Mat output(tokens, size, CV_32F);
+        for (int first = 0; first < tokens; first += queryPanel()) {
+            if (half) {
+                attendPanelBf16(pairs, first, output.ptr<float>(first), size);
+            } else {
+                attendPanel(head, first, output.ptr<float>(first), size);
+            }
+        }
+        return output;
+    }
+
+    int tokens, size;
+    size_t stride;
+    LeftOperand rows;
+    cv::Mat bias;
+    std::vector<Bf16Pair> keys, values;
+};
+
 // Against the f32 kernel, which the scalar loops have checked: rounding to 8 bits is all that may differ.
-void checkAttentionBf16(int tokens, int size, bool biased) {
-    const cv::Mat q = randomMatrix(tokens, size, 1), k = randomMatrix(tokens, size, 2),
-                  v = randomMatrix(tokens, size, 3), bias = randomMatrix(1, tokens, 9);
-    cv::Mat qkv;
-    cv::hconcat(std::vector<cv::Mat>{q, k, v}, qkv);
-    const size_t stride = paddedStride(3 * size);
-    const LeftOperand rows(qkv, stride);
-    AttentionHead head{rows.data(),
-                       rows.data() + size,
-                       rows.data() + 2 * size,
-                       stride,
-                       tokens,
-                       size,
-                       0.4f / std::sqrt(static_cast<float>(size))};
-    if (biased) head.keyBias = bias.ptr<float>();
-    std::vector<Bf16Pair> keys(static_cast<size_t>(tokens + rowGroup()) * pairsOf(size));
-    std::vector<Bf16Pair> values(static_cast<size_t>(pairsOf(tokens)) * size);
-    for (int t = 0; t < tokens; ++t) {
-        packPairs(k.ptr<float>(t), size, &keys[static_cast<size_t>(t) * pairsOf(size)]);
-        if (t % 2 == 0)
-            interleaveRows(v.ptr<float>(t), t + 1 < tokens ? v.ptr<float>(t + 1) : nullptr, size,
-                           &values[static_cast<size_t>(t) / 2 * size]);
-    }
-    const AttentionHeadBf16 half{head, keys.data(), static_cast<size_t>(pairsOf(size)), values.data(),
-                                 static_cast<size_t>(size)};
-    cv::Mat expected(tokens, size, CV_32F), output(tokens, size, CV_32F);
-    for (int first = 0; first < tokens; first += queryPanel()) {
-        attendPanel(head, first, expected.ptr<float>(first), size);
-        attendPanelBf16(half, first, output.ptr<float>(first), size);
-    }
-    EXPECT_LT(cv::norm(output, expected, cv::NORM_INF), 0.02 * cv::norm(v, cv::NORM_INF))
+void checkAttentionBf16(int tokens, int size, const cv::Mat& bias) {
+    const cv::Mat v = randomMatrix(tokens, size, 3);
+    const HeadOperands head(randomMatrix(tokens, size, 1), randomMatrix(tokens, size, 2), v, bias);
+    EXPECT_LT(cv::norm(head.attend(true), head.attend(false), cv::NORM_INF), 0.02 * cv::norm(v, cv::NORM_INF))
         << tokens << " tokens, head of " << size;
+}
+
+// What is beside a query must not change its bits: it may be another picture's.
+void checkNeighbours(bool half) {
+    const cv::Mat q = randomMatrix(100, 32, 1), k = randomMatrix(100, 32, 2, 2.0),
+                  v = randomMatrix(100, 32, 3);
+    cv::Mat loud = q * 50;
+    q.row(5).copyTo(loud.row(5));
+    const cv::Mat quiet = HeadOperands(q, k, v, {}).attend(half),
+                  noisy = HeadOperands(loud, k, v, {}).attend(half);
+    EXPECT_EQ(cv::norm(quiet.row(5), noisy.row(5), cv::NORM_INF), 0);
+    EXPECT_GT(cv::norm(quiet.row(6), noisy.row(6), cv::NORM_INF), 0);
+}
+
+TEST(Attention, BitsDoNotDependOnNeighbours) {
+    checkNeighbours(false);
+    if (!hasBf16()) GTEST_SKIP() << "this processor multiplies no bf16";
+    checkNeighbours(true);
 }
 
 TEST(Attention, Bf16EqualsF32ButForRounding) {
     if (!hasBf16()) GTEST_SKIP() << "this processor multiplies no bf16";
     for (int tokens : {1, 2, 13, 31, 33, 241, 500}) {
         for (int size : {1, 5, 16, 24, 64, 80, 128, 320})
-            checkAttentionBf16(tokens, size, tokens % 2 == 0);
+            checkAttentionBf16(tokens, size, tokens % 2 == 0 ? randomMatrix(1, tokens, 9) : cv::Mat());
     }
+    for (float step : {0.01f, 0.3f, 1.0f, 20.0f, -0.3f, -20.0f})
+        checkAttentionBf16(500, 32, ramp(500, step));
 }
 
 TEST(Attention, LargeLogitsStayFinite) {
