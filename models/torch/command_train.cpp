@@ -60,6 +60,14 @@ void addLoopOptions(CLI::App& verb, Arguments& a) {
     verb.add_option("--minutes", o.minutes, "let the rate fall with time, and end then")
         ->capture_default_str();
     verb.add_option("--from", o.from, "weights to start from (.pt)")->check(CLI::ExistingFile);
+    auto* teacher =
+        verb.add_option(
+                "--teacher", o.teacher,
+                "weights (.pt) of a model, often a larger one, whose classes to follow beside the labels")
+            ->check(CLI::ExistingFile);
+    verb.add_option("--teacher-share", o.teacherShare, "weight of the teacher beside the labels")
+        ->needs(teacher)
+        ->capture_default_str();
     verb.add_option("--rate", o.optimiser.rate, "highest learning rate of AdamW")->capture_default_str();
     verb.add_option("--matrix-rate", o.optimiser.matrixRate,
                     "of Muon, for matrices inside blocks; 0: AdamW for them too")

@@ -1,5 +1,7 @@
 #include "models/torch/loss.hpp"
 
+namespace F = torch::nn::functional;
+
 namespace mpm::models {
 
 /// What each further error costs in IoU, errors falling: isClass [P] tells which pixels are of the class.
@@ -31,6 +33,20 @@ torch::Tensor lovaszLoss(const torch::Tensor& logits, const torch::Tensor& label
         losses.push_back((errors * overlapLost(isClass.index_select(0, order))).sum());
     }
     return losses.empty() ? logits.sum() * 0 : torch::stack(losses).mean();
+}
+
+torch::Tensor teacherLoss(const torch::Tensor& student, const torch::Tensor& teacher) {
+    const auto size = student.sizes().slice(2);
+    auto wanted = teacher;
+    if (teacher.sizes().slice(2) != size) {
+        wanted = F::interpolate(
+            teacher,
+            F::InterpolateFuncOptions().size(size.vec()).mode(torch::kBilinear).align_corners(false));
+    }
+    const auto divergence =
+        F::kl_div(student.to(torch::kFloat32).log_softmax(1), wanted.to(torch::kFloat32).softmax(1),
+                  F::KLDivFuncOptions().reduction(torch::kSum));
+    return divergence / (student.size(0) * size[0] * size[1]);
 }
 
 }  // namespace mpm::models

@@ -36,6 +36,8 @@ private:
     std::string path(const char* name) const {
         return (std::filesystem::path(m_options.out) / name).string();
     }
+    void loadTeacher();
+    torch::Tensor lossOf(const Batch& batch);
     double runPart(int64_t number, int part);
     double runParts(int64_t number);
     double step();
@@ -52,6 +54,7 @@ private:
     torch::Device m_device;
     torch::ScalarType m_computeType;
     Segmenter m_model, m_mean;
+    Segmenter m_teacher{nullptr};
     std::unique_ptr<Optimiser> m_optimiser;
     torch::Tensor m_classWeights;
     Progress m_progress;
@@ -92,6 +95,7 @@ Trainer::Trainer(const TrainOptions& options, const TrainData& data)
     m_model->to(m_device);
     m_mean->to(m_device);
     m_mean->eval();
+    if (!options.teacher.empty()) loadTeacher();
     m_optimiser = std::make_unique<Optimiser>(m_model, options.optimiser);
     m_classWeights = classWeights(data.train, static_cast<int>(options.model.classes), options.classPower,
                                   options.classLimit)
@@ -104,19 +108,38 @@ Trainer::Trainer(const TrainOptions& options, const TrainData& data)
     m_firstStep = m_progress.step;
 }
 
+void Trainer::loadTeacher() {
+    m_teacher = loadModel(m_options.teacher);
+    TORCH_CHECK(m_teacher->options().classes == m_options.model.classes, m_options.teacher, " knows ",
+                m_teacher->options().classes, " classes, the data ", m_options.model.classes);
+    m_teacher->to(m_device);
+    m_teacher->eval();
+}
+
+torch::Tensor Trainer::lossOf(const Batch& batch) {
+    const auto pictures = batch.pictures.to(m_device), labels = batch.labels.to(m_device);
+    const auto masks = m_model->masks(pictures);
+    const auto logits = enlarge(masks, labels.size(1), labels.size(2));
+    auto loss = F::cross_entropy(
+        logits, labels, F::CrossEntropyFuncOptions().weight(m_classWeights).ignore_index(m_data.ignored));
+    if (m_options.overlap > 0) loss = loss + m_options.overlap * lovaszLoss(logits, labels, m_data.ignored);
+    if (m_teacher) {
+        const auto followed = [&] {
+            const torch::NoGradGuard constant;
+            return m_teacher->masks(pictures);
+        }();
+        loss = loss + m_options.teacherShare * teacherLoss(masks, followed);
+    }
+    return loss;
+}
+
 /// Forward and backward of one part of a step on the calling thread; returns its loss.
 double Trainer::runPart(int64_t number, int part) {
     if (m_options.workers > 1) torch::set_num_threads(1);  // parts side by side need no pool below them
     const ComputeType compute(m_computeType);
     const int64_t batchNumber = number * m_options.parts + part;
     seedDropPath(pipeline::mix(m_options.data.seed, static_cast<uint64_t>(batchNumber)));
-    const Batch batch = m_source.at(batchNumber);
-    const auto labels = batch.labels.to(m_device);
-    const auto masks = m_model->masks(batch.pictures.to(m_device));
-    const auto logits = enlarge(masks, labels.size(1), labels.size(2));
-    auto loss = F::cross_entropy(
-        logits, labels, F::CrossEntropyFuncOptions().weight(m_classWeights).ignore_index(m_data.ignored));
-    if (m_options.overlap > 0) loss = loss + m_options.overlap * lovaszLoss(logits, labels, m_data.ignored);
+    const auto loss = lossOf(m_source.at(batchNumber));
     (loss / m_options.parts).backward();
     return loss.item<double>();
 }

@@ -16,8 +16,10 @@ struct TrainOptions {
     std::string out;  ///< folder of checkpoint, curve and best weights
     int64_t steps = 3000;
     int64_t warmUp = 200;
-    double minutes = 0;  ///< the rate falls with time spent instead of steps, and ends then; 0: with steps
-    std::string from;    ///< weights to start from; empty: nothing
+    double minutes = 0;   ///< the rate falls with time spent instead of steps, and ends then; 0: with steps
+    std::string from;     ///< weights to start from; empty: nothing
+    std::string teacher;  ///< weights of any variant, whose classes are followed too; empty: none
+    double teacherShare = 1;  ///< of that beside the labels
     OptimiserOptions optimiser;
     ReducerSettings reducer;   ///< reduces tokens while training; validation keeps all of them
     double meanDecay = 0.998;  ///< of the running mean of the weights

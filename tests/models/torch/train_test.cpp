@@ -14,6 +14,7 @@
 
 #include "models/torch/checkpoint.hpp"
 #include "models/torch/evaluate.hpp"
+#include "models/torch/loss.hpp"
 #include "pipeline/scene/street.hpp"
 #include "tests/models/torch/small_model.hpp"
 
@@ -83,6 +84,53 @@ TEST_F(TrainTest, LearnsATinySetByHeart) {
     const auto rows = train(o, {samples, samples, 11});
     EXPECT_LT(rows.back().loss, 0.1 * rows.front().loss);
     EXPECT_GT(rows.back().miou, 0.8);
+}
+
+TEST(TeacherLoss, IsTheMeanDivergenceOverPlaces) {
+    torch::manual_seed(3);
+    const auto student = torch::randn({2, 5, 3, 4}), teacher = torch::randn({2, 5, 3, 4});
+    const auto p = teacher.softmax(1), q = student.softmax(1);
+    const double wanted = (p * (p / q).log()).sum(1).mean().item<double>();
+    EXPECT_NEAR(teacherLoss(student, teacher).item<double>(), wanted, 1e-5);
+    EXPECT_NEAR(teacherLoss(teacher, teacher).item<double>(), 0, 1e-6);
+    // A teacher of finer patches, alike everywhere, tells the same.
+    const auto even = torch::randn({2, 5, 1, 1});
+    EXPECT_NEAR(teacherLoss(student, even.expand({2, 5, 6, 8})).item<double>(),
+                teacherLoss(student, even.expand({2, 5, 3, 4})).item<double>(), 1e-5);
+}
+
+/// Mean difference of what two models say to the same noise.
+double apart(Segmenter& one, Segmenter& other) {
+    const torch::NoGradGuard constant;
+    one->eval();
+    other->eval();
+    torch::manual_seed(4);
+    const auto pictures = torch::randn({4, 3, 64, 96});
+    return (one->masks(pictures).softmax(1) - other->masks(pictures).softmax(1)).abs().mean().item<double>();
+}
+
+TEST_F(TrainTest, FollowsATeacher) {
+    torch::manual_seed(1);
+    auto o = options("followed");
+    Segmenter teacher(o.model);
+    // Its classes differ from place to place, and have nothing to do with the labels.
+    for (auto& parameter : teacher->parameters())
+        parameter.data().add_(torch::randn_like(parameter), 0.15);
+    fs::create_directories(m_folder);
+    o.teacher = (m_folder / "teacher.pt").string();
+    saveModel(o.teacher, teacher);
+    o.steps = 50;
+    o.meanDecay = 0.5;
+    const auto distance = [&](double share, const char* out) {
+        o.out = (m_folder / out).string();
+        o.teacherShare = share;
+        train(o, {streetSamples(2, {96, 64}), {}, 255});
+        Segmenter trained = loadModel(o.out + "/checkpoint.pt");
+        return apart(trained, teacher);
+    };
+    EXPECT_LT(distance(100, "close"), 0.75 * distance(0, "far"));
+    o.model.classes = 3;
+    EXPECT_THROW(train(o, {streetSamples(1, {96, 64}), {}, 255}), c10::Error);
 }
 
 TEST_F(TrainTest, GoesOnFromItsCheckpointWithTheSameCurve) {
