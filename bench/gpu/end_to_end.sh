@@ -1,11 +1,13 @@
 #!/bin/sh
 # A converted model through OpenCV's cv::dnn on a machine with a GPU that has no OpenCV.
 #   bench/gpu/end_to_end.sh pack FOLDER [BUILD]   on Debian, after cmake --build --preset cuda (BUILD: build/cuda):
-#                                                 the program, libmpm, the suite, a model, and the libraries they need,
-#                                                 some 360 MB; tar -c FOLDER | xz | split -b 48M - FOLDER. makes parts
-#   bench/gpu/end_to_end.sh run FOLDER OUT        there, after bench/gpu/run.sh OUT build: the suite, mpm doctor,
-#                                                 labels beside the processor's, mpm bench --device cuda
-# OUT gets suite.txt, doctor.txt, labels.txt and end_to_end.json ("End to end on a GPU" of docs/performance.md).
+#                                                 the program, libmpm, the suites, a model, the libraries they need, and
+#                                                 the fixtures of $MPM_SHARED_DIR (../shared) where there are some: some
+#                                                 400 MB; tar -c FOLDER | xz | split -b 48M - FOLDER. makes parts
+#   bench/gpu/end_to_end.sh run FOLDER OUT        there, after bench/gpu/run.sh OUT build: the suite, converted fixtures
+#                                                 against what PyTorch computed, mpm doctor, labels beside the
+#                                                 processor's, mpm bench --device cuda
+# OUT gets suite.txt, fixtures.txt, doctor.txt, labels.txt and end_to_end.json ("End to end on a GPU" of docs/performance.md).
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 
@@ -19,21 +21,28 @@ needed() {
 pack() {
     folder=$1 build=${2:-$root/build/cuda}
     mkdir -p "$folder/lib"
-    cp "$build/cli/mpm" "$build/tests/mpm_layer/cuda/mpm_layer_cuda_encoder_test" "$folder/"
+    cp "$build/cli/mpm" "$build/tests/mpm_layer/cuda/mpm_layer_cuda_encoder_test" \
+        "$build/tests/models/onnx/mpm_test_convert" "$folder/"
+    shared=${MPM_SHARED_DIR:-$root/../shared}
+    [ ! -d "$shared/fixtures" ] || cp -r "$shared/fixtures" "$folder/"
     cp -P "$build"/mpm_layer/libmpm.so* "$folder/lib/"
     cp "$root/models/zoo/street-vit-tiny.onnx" "$folder/model.onnx"
-    needed "$folder/mpm" "$folder/mpm_layer_cuda_encoder_test" "$build/mpm_layer/libmpm.so" |
+    needed "$folder/mpm" "$folder/mpm_layer_cuda_encoder_test" "$folder/mpm_test_convert" "$build/mpm_layer/libmpm.so" |
         xargs cp -L -t "$folder/lib"
-    strip "$folder/mpm" "$folder/mpm_layer_cuda_encoder_test"
+    strip "$folder/mpm" "$folder/mpm_layer_cuda_encoder_test" "$folder/mpm_test_convert"
     du -sh "$folder"
 }
 
 run() {
     folder=$(cd "$1" && pwd) out=$(cd "$2" && pwd)
     export LD_LIBRARY_PATH="$folder/lib" MPM_CUDA_LIBRARY="$out/libmpm_cuda.so"
-    suite=0
-    "$folder/mpm_layer_cuda_encoder_test" --gtest_brief=1 >"$out/suite.txt" 2>&1 || suite=$?
+    status=0
+    "$folder/mpm_layer_cuda_encoder_test" --gtest_brief=1 >"$out/suite.txt" 2>&1 || status=$?
     tail -n 5 "$out/suite.txt"
+    # Whole models with maps that must be equal, not close: the device is told by the environment.
+    MPM_DEVICE=cuda MPM_SHARED_DIR="$folder" "$folder/mpm_test_convert" \
+        --gtest_filter='*ConvertsFixture*' >"$out/fixtures.txt" 2>&1 || status=$?
+    tail -n 5 "$out/fixtures.txt"
     "$folder/mpm" doctor | tee "$out/doctor.txt"
     for device in cpu cuda; do
         "$folder/mpm" run "$folder/model.onnx" "$root/docs/example.jpg" --device "$device" --save labels \
@@ -49,11 +58,11 @@ print(f"pixels labelled alike on both devices in f32: {(read('cpu') == read('cud
 PYTHON
     "$folder/mpm" bench "$folder/model.onnx" --device cuda --precision bf16 --compare none,mpm --batch 1,32 \
         --json "$out/end_to_end.json"
-    return "$suite"
+    return "$status"
 }
 
 case ${1:-} in
     pack) pack "${2:?folder}" "${3:-}" ;;
     run) run "${2:?folder}" "${3:?output of run.sh build}" ;;
-    *) sed -n '2,8s/^# *//p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,11s/^# *//p' "$0" >&2; exit 2 ;;
 esac

@@ -12,6 +12,7 @@
 #include <opencv2/imgcodecs.hpp>
 
 #include "cli/eval_set.hpp"
+#include "support/shared.hpp"
 
 namespace fs = std::filesystem;
 
@@ -157,7 +158,7 @@ TEST(EvalCounts, PlotsAreWhatTheRowsAllow) {
 }
 
 TEST(EvalCounts, AScriptOfNobodysAgreesWithTheFigure) {
-    const std::string root = std::string(MPM_SHARED_DIR) + "/camvid";
+    const std::string root = mpm::test::sharedDir() + "/camvid";
     if (!fs::exists(root)) GTEST_SKIP() << "CamVid is not here";
     const TempFolder folder;
     const Outcome outcome =

@@ -15,6 +15,7 @@
 #include "models/onnx/own_graph.hpp"
 #include "models/onnx/read.hpp"
 #include "support/npy.hpp"
+#include "support/shared.hpp"
 
 namespace {
 
@@ -39,7 +40,7 @@ protected:
         return net.forward().clone();
     }
 
-    const std::string base = std::string(MPM_SHARED_DIR) + "/fixtures/segmenter_mask";
+    const std::string base = mpm::test::sharedDir() + "/fixtures/segmenter_mask";
     fs::path folder;
 };
 

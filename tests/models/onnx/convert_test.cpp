@@ -9,6 +9,7 @@
 #include "models/onnx/convert.hpp"
 #include "support/engine.hpp"
 #include "support/npy.hpp"
+#include "support/shared.hpp"
 
 namespace {
 
@@ -26,7 +27,7 @@ void PrintTo(const Case& c, std::ostream* to) {
 }
 
 std::string fixture(const std::string& name) {
-    return std::string(MPM_SHARED_DIR) + "/fixtures/" + name;
+    return mpm::test::sharedDir() + "/fixtures/" + name;
 }
 
 std::string scratch(const std::string& name) {

@@ -4,6 +4,7 @@
 #include "models/onnx/evaluate.hpp"
 #include "models/onnx/read.hpp"
 #include "support/npy.hpp"
+#include "support/shared.hpp"
 
 namespace {
 
@@ -12,7 +13,7 @@ using namespace mpm;
 class EvaluatesFixture : public testing::TestWithParam<const char*> {};
 
 TEST_P(EvaluatesFixture, AsPyTorchDid) {
-    const std::string base = std::string(MPM_SHARED_DIR) + "/fixtures/" + GetParam();
+    const std::string base = mpm::test::sharedDir() + "/fixtures/" + GetParam();
     if (!test::fileExists(base + ".onnx")) GTEST_SKIP() << base << ".onnx is not here";
     const models::Graph graph = models::readModel(base + ".onnx");
     const test::Npy input = test::readNpy(base + ".input.npy");

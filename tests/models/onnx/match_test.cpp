@@ -5,6 +5,7 @@
 #include "models/onnx/normalise.hpp"
 #include "models/onnx/read.hpp"
 #include "support/npy.hpp"
+#include "support/shared.hpp"
 
 namespace {
 
@@ -26,7 +27,7 @@ class MatchesFixture : public testing::TestWithParam<Case> {};
 
 TEST_P(MatchesFixture, AsItWasBuilt) {
     const Case& c = GetParam();
-    const std::string base = std::string(MPM_SHARED_DIR) + "/fixtures/" + c.name;
+    const std::string base = mpm::test::sharedDir() + "/fixtures/" + c.name;
     if (!test::fileExists(base + ".onnx")) GTEST_SKIP() << base << ".onnx is not here";
     models::Graph graph = models::readModel(base + ".onnx");
     const test::Npy input = test::readNpy(base + ".input.npy");

@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 #include <opencv2/imgcodecs.hpp>
 
+#include "support/shared.hpp"
+
 namespace fs = std::filesystem;
 using namespace mpm::pipeline;
 
@@ -77,7 +79,7 @@ TEST_F(FolderTest, RefusesDamagedClassFiles) {
 }
 
 TEST(CamVid, ReadsTheRealSplits) {
-    const std::string root = std::string(MPM_SHARED_DIR) + "/camvid";
+    const std::string root = mpm::test::sharedDir() + "/camvid";
     if (!fs::exists(root)) GTEST_SKIP() << "no CamVid at " << root;
     const FolderDataset train(root, "train", camvidClasses()), val(root, "val", camvidClasses());
     EXPECT_EQ(train.size(), 367u);
