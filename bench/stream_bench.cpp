@@ -1,0 +1,49 @@
+// A fixed camera's stream through one network: the time of every frame, whose counts all differ.
+//   mpm_bench_stream MODEL FRAMES PRECISION THREADS
+// Frames of the built-in street over one day, each drawn before the network's time starts. One CSV row a
+// frame: blob to output in milliseconds, and tokens left.
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <string>
+
+#include <opencv2/core/utility.hpp>
+
+#include "pipeline/segment/segmenter.hpp"
+#include "pipeline/source/scene_source.hpp"
+
+namespace {
+
+void stream(const char* model, int frames, const char* precision) {
+    mpm::pipeline::Segmenter segmenter{mpm::pipeline::Network(model)};
+    segmenter.encoder().setDevice(mpm::Device::Cpu);
+    segmenter.encoder().setPrecision(std::string(precision) == "bf16" ? mpm::Precision::BF16
+                                                                      : mpm::Precision::F32);
+    mpm::pipeline::SceneOptions options;
+    options.framesPerDay = options.frames = frames;
+    mpm::pipeline::SceneSource source(options);
+    source.open();
+    std::printf("frame,network_ms,tokens\n");
+    mpm::pipeline::Frame frame;
+    while (source.next(frame)) {
+        const mpm::pipeline::Segmentation seen = segmenter.segment(frame.picture);
+        std::printf("%lld,%.3f,%d\n", static_cast<long long>(frame.number), seen.networkMs,
+                    seen.tokens.tokens.back());
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc != 5) {
+        std::fprintf(stderr, "usage: mpm_bench_stream MODEL FRAMES f32|bf16 THREADS\n");
+        return 2;
+    }
+    try {
+        cv::setNumThreads(std::atoi(argv[4]));
+        stream(argv[1], std::atoi(argv[2]), argv[3]);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        return 1;
+    }
+}
