@@ -457,8 +457,12 @@
         <translation>Exécuter</translation>
     </message>
     <message>
-        <source>program and arguments; MPM_ALERT and MPM_VALUE are set</source>
-        <translation>programme et arguments ; MPM_ALERT et MPM_VALUE sont définis</translation>
+        <source>program and arguments</source>
+        <translation>programme et arguments</translation>
+    </message>
+    <message>
+        <source>Runs without a shell; MPM_ALERT, MPM_SOURCE, MPM_VALUE and MPM_TEXT are set.</source>
+        <translation>Lancé sans interpréteur ; MPM_ALERT, MPM_SOURCE, MPM_VALUE et MPM_TEXT sont définis.</translation>
     </message>
     <message>
         <source>Alert %1</source>
@@ -627,6 +631,10 @@
     <message>
         <source>of random weights: labels mean nothing</source>
         <translation>aux poids aléatoires : les classes ne veulent rien dire</translation>
+    </message>
+    <message>
+        <source>a part of the monitor stopped: %1</source>
+        <translation>une partie du moniteur s&apos;est arrêtée : %1</translation>
     </message>
 </context>
 <context>
@@ -995,18 +1003,28 @@
         <translation>Convertir ce modèle ?</translation>
     </message>
     <message>
-        <source>%1 is refused:
-%2
+        <source>%1 is refused</source>
+        <translation>%1 est refusé</translation>
+    </message>
+    <message>
+        <source>%1
 
 If it is the ONNX export of a vision transformer, it can be converted now. The model that runs goes on meanwhile.</source>
-        <translation>%1 est refusé :
-%2
+        <translation>%1
 
 Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être converti maintenant. Le modèle en cours continue pendant ce temps.</translation>
     </message>
     <message>
         <source>Convert</source>
         <translation>Convertir</translation>
+    </message>
+    <message>
+        <source>A part of the monitor stopped; start it again: %1</source>
+        <translation>Une partie du moniteur s&apos;est arrêtée ; relancez-le : %1</translation>
+    </message>
+    <message>
+        <source>Converting stopped: %1</source>
+        <translation>La conversion s&apos;est arrêtée : %1</translation>
     </message>
 </context>
 <context>
@@ -1455,6 +1473,14 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
     <message>
         <source>%1: %2</source>
         <translation>%1 : %2</translation>
+    </message>
+    <message>
+        <source>MQTT stopped: %1</source>
+        <translation>MQTT s&apos;est arrêté : %1</translation>
+    </message>
+    <message>
+        <source>Videos stopped: %1</source>
+        <translation>Les vidéos se sont arrêtées : %1</translation>
     </message>
 </context>
 <context>

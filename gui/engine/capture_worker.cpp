@@ -148,7 +148,7 @@ void CaptureWorker::report(const pipeline::SourceStatus& status) {
         const std::lock_guard<std::mutex> lock(m_mutex);
         report.phaseFlips = m_dayNight.flips();
     }
-    emit reported(report);
+    tell([this, report] { emit reported(report); });
 }
 
 }  // namespace mpm::gui

@@ -81,6 +81,8 @@ void Engine::wire() {
     connect(m_network, &SharedNetwork::modelLoaded, this, &Engine::modelLoaded);
     connect(m_network, &SharedNetwork::modelFailed, this, &Engine::modelFailed);
     connect(m_network, &SharedNetwork::networkFailed, this, &Engine::networkFailed);
+    connect(&m_recorder, &Worker::broke, this, &Engine::broke);
+    connect(&m_render, &Worker::broke, this, &Engine::broke);
 }
 
 void Engine::openSource(const QString& source) {
@@ -106,6 +108,7 @@ void Engine::openSource(const QString& source) {
     m_capture->setMasks(m_masks);
     connect(m_capture, &CaptureWorker::frameReady, this, &Engine::onFrame);
     connect(m_capture, &CaptureWorker::reported, this, &Engine::onReport);
+    connect(m_capture, &Worker::broke, this, &Engine::broke);
     m_capture->start();
     setPaused(false);
 }

@@ -59,6 +59,8 @@ signals:
     void modelFailed(const QString& model, const QString& message);
     void networkFailed(const QString& message);
     void happened(const pipeline::Event& event);
+    /// A thread ended that had no reason to: only a new start brings back what it did.
+    void broke(const QString& message);
 
 private:
     void wire();

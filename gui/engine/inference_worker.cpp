@@ -124,7 +124,7 @@ void InferenceWorker::work() {
             run(job);
         } catch (const std::exception& error) {
             m_analyser.reset();
-            emit failed(QString::fromUtf8(error.what()));
+            tell([this, message = QString::fromUtf8(error.what())] { emit failed(message); });
         }
     }
 }

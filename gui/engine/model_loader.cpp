@@ -36,7 +36,8 @@ void ModelLoader::work() {
             m_outbox.put(std::move(analyser));
             emit loaded();
         } catch (const std::exception& error) {
-            emit failed(model, QString::fromUtf8(error.what()));
+            const QString message = QString::fromUtf8(error.what());
+            tell([this, model, message] { emit failed(model, message); });
         }
     }
 }

@@ -116,12 +116,13 @@ void Recorder::store(std::deque<Batch> batches) {
             batches.pop_front();
         }
         prune();
-        if (std::exchange(m_failing, false)) emit recovered();
+        if (std::exchange(m_failing, false)) tell([this] { emit recovered(); });
     } catch (const std::exception& error) {
         putBack(std::move(batches));
         m_store.reset();  // a fresh connection next time: the file may have been moved or mended
         m_source = -1;
-        if (!std::exchange(m_failing, true)) emit failing(QString::fromUtf8(error.what()));
+        if (!std::exchange(m_failing, true))
+            tell([this, message = QString::fromUtf8(error.what())] { emit failing(message); });
     }
 }
 
@@ -164,7 +165,7 @@ void Recorder::tellHistory() {
     history->minutes = m_store->buckets(m_source, pipeline::Store::Span::Minute, pipeline::Millis(0), end);
     history->hours = m_store->buckets(m_source, pipeline::Store::Span::Hour, pipeline::Millis(0), end);
     history->events = m_store->events(m_source, pipeline::Millis(0), end);
-    emit historyLoaded(history);
+    tell([this, history] { emit historyLoaded(history); });
 }
 
 void Recorder::exportNow(const Export& wanted) {
@@ -176,9 +177,10 @@ void Recorder::exportNow(const Export& wanted) {
         const std::int64_t rows =
             json ? m_store->exportJson(out, m_source, wanted.from, wanted.to, wanted.classes)
                  : m_store->exportCsv(out, m_source, wanted.from, wanted.to);
-        emit exported(wanted.file, rows);
+        tell([this, file = wanted.file, rows] { emit exported(file, rows); });
     } catch (const std::exception& error) {
-        emit exportFailed(wanted.file, QString::fromUtf8(error.what()));
+        const QString message = QString::fromUtf8(error.what());
+        tell([this, file = wanted.file, message] { emit exportFailed(file, message); });
     }
 }
 

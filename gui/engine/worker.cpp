@@ -1,11 +1,13 @@
 #include "gui/engine/worker.hpp"
 
 #include <exception>
+#include <utility>
 
 namespace mpm::gui {
 
 Worker::Worker(const char* name, QObject* parent) : QThread(parent) {
     setObjectName(QLatin1String(name));
+    connect(this, &Worker::told, this, &Worker::hear, Qt::QueuedConnection);
 }
 
 Worker::~Worker() {
@@ -20,14 +22,34 @@ void Worker::stop() {
 void Worker::finish() {
     stop();
     wait();
+    m_ended.load(std::memory_order_acquire);  // what wait() promises, said where ThreadSanitizer sees it
+}
+
+void Worker::tell(std::function<void()> message) {
+    {
+        const std::lock_guard<std::mutex> lock(m_guard);
+        m_messages.push_back(std::move(message));
+    }
+    emit told();
+}
+
+bool Worker::hear() {
+    std::unique_lock<std::mutex> lock(m_guard);
+    if (m_messages.empty()) return false;
+    const std::function<void()> message = std::move(m_messages.front());
+    m_messages.pop_front();
+    lock.unlock();
+    message();  // last: it may end in this object's destructor
+    return true;
 }
 
 void Worker::run() {
     try {
         work();
     } catch (const std::exception& error) {
-        emit broke(QString::fromUtf8(error.what()));
+        tell([this, message = QString::fromUtf8(error.what())] { emit broke(message); });
     }
+    m_ended.store(true, std::memory_order_release);
 }
 
 }  // namespace mpm::gui

@@ -68,6 +68,10 @@ void Headless::open(const QString& source) {
     engine.setRequest(m_state.request);
     connect(&engine, &Engine::sourceReported, this,
             [this, &engine](const SourceReport& report) { onReport(engine, report); });
+    connect(&engine, &Engine::broke, this, [this](const QString& message) {
+        tell(tr("a part of the monitor stopped: %1").arg(message));
+        emit gaveUp(1);  // whoever started it may start it again
+    });
     connect(&engine.recorder(), &Recorder::failing, this,
             [](const QString& message) { tell(tr("measurements are not kept: %1").arg(message)); });
     connect(&engine.recorder(), &Recorder::recovered, this, [] { tell(tr("measurements are kept again")); });

@@ -39,9 +39,10 @@ void ModelConverter::work() {
             const QString made = wanted.folder + QLatin1Char('/') +
                                  QFileInfo(wanted.file).completeBaseName() + QStringLiteral("-mpm.onnx");
             models::convertModel(wanted.file.toStdString(), made.toStdString(), {});
-            emit converted(wanted.file, made);
+            tell([this, file = wanted.file, made] { emit converted(file, made); });
         } catch (const std::exception& error) {
-            emit refused(wanted.file, QString::fromUtf8(error.what()));
+            const QString message = QString::fromUtf8(error.what());
+            tell([this, file = wanted.file, message] { emit refused(file, message); });
         }
     }
 }

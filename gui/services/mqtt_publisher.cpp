@@ -120,7 +120,7 @@ void MqttPublisher::onConnect(int result) {
     if (result != 0) return tellDisconnected(QString::fromLatin1(mosquitto_connack_string(result)));
     m_failures = 0;
     m_told.clear();
-    QMetaObject::invokeMethod(this, [this] {
+    tell([this] {
         m_connected = true;
         send(availability(), "online", true);
         for (const auto& [source, state] : m_lastStates) {
@@ -135,7 +135,7 @@ void MqttPublisher::onConnect(int result) {
 void MqttPublisher::tellDisconnected(const QString& message) {
     if (!m_told.isEmpty()) return;
     m_told = message;
-    QMetaObject::invokeMethod(this, [this, message] {
+    tell([this, message] {
         m_connected = false;
         emit connectedChanged(false, message);
     });

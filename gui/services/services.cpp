@@ -54,6 +54,8 @@ void Services::applyMqtt(const MqttSettings& settings) {
 
 void Services::startMqtt(const QString& password) {
     m_mqtt = std::make_unique<MqttPublisher>(m_settings.mqtt, password, m_profile);
+    connect(m_mqtt.get(), &Worker::broke, this,
+            [this](const QString& message) { emit said(tr("MQTT stopped: %1").arg(message), true); });
     const QString broker = m_settings.mqtt.host + QLatin1Char(':') + QString::number(m_settings.mqtt.port);
     connect(m_mqtt.get(), &MqttPublisher::connectedChanged, this,
             [this, broker](bool connected, const QString& message) {
@@ -107,10 +109,14 @@ void Services::detach(Engine& engine) {
     if (found == m_attached.end()) return;
     for (const QMetaObject::Connection& connection : found->second.connections)
         disconnect(connection);
+    const Attached gone = std::move(found->second);
     m_attached.erase(found);
+    gone.video->close();
 }
 
 void Services::connectVideo(VideoRecorder& video) {
+    connect(&video, &Worker::broke, this,
+            [this](const QString& message) { emit said(tr("Videos stopped: %1").arg(message), true); });
     connect(&video, &VideoRecorder::started, this, &Services::recordingChanged);
     connect(&video, &VideoRecorder::finished, this, [this](const QString& file, int frames) {
         emit said(

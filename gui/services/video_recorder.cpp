@@ -76,6 +76,13 @@ VideoRecorder::~VideoRecorder() {
     finish();
 }
 
+void VideoRecorder::close() {
+    stopRecording();
+    finish();
+    while (hear()) {
+    }
+}
+
 void VideoRecorder::post(Task task) {
     m_tasks.push_back(std::move(task));
     m_changed.notify_all();
@@ -151,7 +158,7 @@ void VideoRecorder::work() {
         const QString file = film->file();
         const int frames = film->frames();
         film.reset();  // the file is whole only now
-        if (frames > 0) emit finished(file, frames);
+        if (frames > 0) tell([this, file, frames] { emit finished(file, frames); });
     };
     while (true) {
         std::unique_lock<std::mutex> lock(m_mutex);
@@ -164,14 +171,14 @@ void VideoRecorder::work() {
             if (task.kind != Task::Write) close();
             if (task.kind == Task::Start) {
                 film = std::make_unique<Film>(task.file);
-                emit started(task.file);
+                tell([this, file = task.file] { emit started(file); });
             } else if (task.kind == Task::Write && film) {
                 film->write(annotated(task.still.picture, task.still.words), task.still.time);
             }
         } catch (const std::exception& error) {
             const QString file = film ? film->file() : task.file;
             film.reset();
-            emit failed(file, QString::fromUtf8(error.what()));
+            tell([this, file, message = QString::fromUtf8(error.what())] { emit failed(file, message); });
         }
     }
     close();

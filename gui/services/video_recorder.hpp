@@ -25,6 +25,8 @@ public:
     /// By hand: until stopRecording(). The file's name ends in .mp4.
     void startRecording(const QString& file);
     void stopRecording();
+    /// Waits until the file is whole, and says so before it returns. Nothing is recorded after it.
+    void close();
     /// From some seconds before now to some after; a recording that runs already is only prolonged.
     void recordAround(const QString& file);
     /// Drops what is kept: pictures are not wanted any more.

@@ -68,14 +68,14 @@ void HeaderBar::setSource(const SourceReport& report, bool paused) {
     const bool scene = report.kind == pipeline::SourceKind::Scene;
     m_source->setText(scene ? tr("Built-in street, day and night") : report.name);
     m_source->setToolTip(report.name);
+    for (QLabel* figure : {m_tokens, m_network, m_saved})
+        setMark(*figure, "stale", paused || !report.current());
 }
 
 void HeaderBar::setModel(const QString& text, bool warning) {
     m_model->setText(text);
     m_model->setToolTip(text);
-    QPalette colours = palette();
-    colours.setColor(QPalette::WindowText, warning ? Theme::of(this).warning : Theme::of(this).muted);
-    m_model->setPalette(colours);
+    setMark(*m_model, "trouble", warning);
 }
 
 void HeaderBar::setAnalysis(const Analysis& analysis) {

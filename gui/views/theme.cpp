@@ -2,6 +2,7 @@
 
 #include <QApplication>
 #include <QPalette>
+#include <QStyle>
 #include <QStyleFactory>
 #include <QWidget>
 
@@ -62,6 +63,8 @@ QString sheetOf(const Theme& t) {
     QString sheet = QStringLiteral(R"(
 QFrame#card, QFrame#tile { background: @surface; border: 1px solid @border; border-radius: 6px; }
 QLabel#muted, QLabel#cardTitle { color: @muted; }
+QLabel#muted[trouble="true"], QStatusBar[trouble="true"] { color: @warning; }
+QLabel[stale="true"] { color: @muted; }
 QLabel#cardTitle { font-weight: 600; }
 QToolTip { background: @surface; color: @text; border: 1px solid @border; padding: 4px; }
 QPushButton, QToolButton { background: @surface; color: @text; border: 1px solid @border; border-radius: 4px;
@@ -98,8 +101,9 @@ QTabWidget::pane { border: 1px solid @border; border-radius: 4px; }
 QHeaderView::section { background: transparent; color: @muted; border: none; padding: 2px 4px; }
 )");
     const std::pair<const char*, QColor> colours[] = {
-        {"@onAccent", t.onAccent}, {"@surface", t.surface}, {"@raised", t.raised}, {"@window", t.window},
-        {"@border", t.border},     {"@accent", t.accent},   {"@muted", t.muted},   {"@text", t.text}};
+        {"@onAccent", t.onAccent}, {"@surface", t.surface}, {"@raised", t.raised},
+        {"@window", t.window},     {"@border", t.border},   {"@accent", t.accent},
+        {"@muted", t.muted},       {"@text", t.text},       {"@warning", t.warning}};
     for (const auto& [name, colour] : colours)
         sheet.replace(QLatin1String(name), colour.name());
     return sheet;
@@ -131,6 +135,13 @@ void applyAppearance(QApplication& application, Appearance appearance) {
     application.setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
     application.setPalette(paletteOf(theme));
     application.setStyleSheet(sheetOf(theme));
+}
+
+void setMark(QWidget& widget, const char* mark, bool on) {
+    if (widget.property(mark).toBool() == on) return;
+    widget.setProperty(mark, on);
+    widget.style()->unpolish(&widget);  // a style sheet looks at properties only then
+    widget.style()->polish(&widget);
 }
 
 QFont scaled(QFont font, double factor) {

@@ -31,6 +31,9 @@ enum class Appearance { System, Light, Dark };
 
 /// Style, palette and style sheet of the whole program.
 void applyAppearance(QApplication& application, Appearance appearance);
+/// Words that are marked keep their colour in whichever appearance comes next. "trouble": they say what is
+/// wrong; "stale": they are not of now.
+void setMark(QWidget& widget, const char* mark, bool on);
 /// A font of another size, everything else as it was.
 QFont scaled(QFont font, double factor);
 QString appearanceName(Appearance appearance);

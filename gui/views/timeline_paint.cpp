@@ -235,8 +235,11 @@ void TimelineView::paintEvent(QPaintEvent*) {
     paintGrid(painter, lane);
     painter.setRenderHint(QPainter::Antialiasing);
     if (m_data->empty()) {
+        const QString words = tr("Measurements appear here with the first frame");
+        painter.fillRect(painter.boundingRect(plot(), Qt::AlignCenter, words).adjusted(-6, -2, 6, 2),
+                         theme.plot);  // no line of the grid through them
         painter.setPen(theme.muted);
-        painter.drawText(plot(), Qt::AlignCenter, tr("Measurements appear here with the first frame"));
+        painter.drawText(plot(), Qt::AlignCenter, words);
         return;
     }
     painter.save();

@@ -137,6 +137,9 @@ void MainWindow::connectEngine() {
             [this](const SourceReport& report) { onSource(report); });
     connect(m_engine, &Engine::happened, link,
             [this](const pipeline::Event& event) { m_timelineData.addEvent(event); });
+    connect(m_engine, &Engine::broke, link, [this](const QString& message) {
+        say(tr("A part of the monitor stopped; start it again: %1").arg(message), true);
+    });
 }
 
 void MainWindow::connectRecorder() {
@@ -246,11 +249,16 @@ void MainWindow::setRule(const pipeline::DayNightRule& rule) {
 }
 
 void MainWindow::say(const QString& text, bool trouble) {
-    statusBar()->showMessage(text, trouble ? 0 : 8000);
+    setMark(*statusBar(), "trouble", trouble);
+    m_said = text;
+    statusBar()->setToolTip(text);
+    const QFontMetrics metrics = statusBar()->fontMetrics();
+    const int room = isVisible() ? statusBar()->width() - 2 * metrics.averageCharWidth() : QWIDGETSIZE_MAX;
+    statusBar()->showMessage(metrics.elidedText(text, Qt::ElideRight, room), trouble ? 0 : 8000);
 }
 
 QString MainWindow::message() const {
-    return statusBar()->currentMessage();
+    return statusBar()->currentMessage().isEmpty() ? QString() : m_said;
 }
 
 }  // namespace mpm::gui

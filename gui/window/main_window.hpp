@@ -143,6 +143,7 @@ private:
     QString m_wantedModel;  // asked for by hand, kept once it runs
     SourceReport m_report;
     bool m_scores = false, m_restoring = true;
+    QString m_said;  // the whole of what the lower edge may show only the beginning of
     int m_analysed = 0;
     std::int64_t m_framesBefore = 0;
     const int m_dayCycle;  // of the command line

@@ -62,6 +62,8 @@ void MainWindow::connectServices() {
             [this](const QString& file, const QString& message) {
                 say(tr("%1 cannot be converted: %2").arg(QFileInfo(file).fileName(), message), true);
             });
+    connect(&m_converter, &Worker::broke, this,
+            [this](const QString& message) { say(tr("Converting stopped: %1").arg(message), true); });
     connect(m_views, &ViewArea::tileChosen, this, [this](const Engine* engine) {
         for (std::size_t i = 0; i < m_engines.size(); ++i)
             if (m_engines[i].get() == engine) showSourceAt(static_cast<int>(i));
@@ -184,10 +186,10 @@ void MainWindow::offerConversion(const QString& model, const QString& message) {
     if (!QFileInfo(model).isFile() || !isVisible()) return;
     auto* box =
         new QMessageBox(QMessageBox::Question, tr("Convert this model?"),
-                        tr("%1 is refused:\n%2\n\nIf it is the ONNX export of a vision transformer, it can "
-                           "be converted now. The model that runs goes on meanwhile.")
-                            .arg(QFileInfo(model).fileName(), message),
-                        QMessageBox::Cancel, this);
+                        tr("%1 is refused").arg(QFileInfo(model).fileName()), QMessageBox::Cancel, this);
+    box->setInformativeText(tr("%1\n\nIf it is the ONNX export of a vision transformer, it can be converted "
+                               "now. The model that runs goes on meanwhile.")
+                                .arg(message));
     box->setAttribute(Qt::WA_DeleteOnClose);
     box->setObjectName(QStringLiteral("offerConversion"));
     QPushButton* yes = box->addButton(tr("Convert"), QMessageBox::AcceptRole);

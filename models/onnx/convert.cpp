@@ -235,10 +235,9 @@ Conversion convertModel(const std::string& input, const std::string& output, con
     conversion.proof = proof.means;
     conversion.provedBatches = proof.batches;
     conversion.error = proof.worst;
-    for (const std::string& output : proof.flat) {
+    for (const std::string& name : proof.flat) {
         conversion.notes.push_back(
-            "output '" + output +
-            "' is one value everywhere on random input, so the proof says little of it");
+            "output '" + name + "' is one value everywhere on random input, so the proof says little of it");
     }
     file.keep();
     return conversion;

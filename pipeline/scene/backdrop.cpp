@@ -2,6 +2,7 @@
 
 #include <opencv2/imgproc.hpp>
 
+#include "pipeline/parallel.hpp"
 #include "pipeline/scene/canvas.hpp"
 #include "pipeline/scene/sprite.hpp"
 
@@ -24,7 +25,7 @@ template <typename Value>
 cv::Mat coarse(const Gbuffer& buffer, int step, Value value) {
     const cv::Size size((buffer.size().width + step - 1) / step, (buffer.size().height + step - 1) / step);
     cv::Mat map(size, CV_32F);
-    cv::parallel_for_({0, size.height}, [&](const cv::Range& rows) {
+    parallelRanges(size.height, [&](const cv::Range& rows) {
         for (int y = rows.start; y < rows.end; ++y) {
             for (int x = 0; x < size.width; ++x) {
                 const int fineY = std::min(y * step + step / 2, buffer.size().height - 1);
@@ -49,7 +50,7 @@ cv::Mat sunMap(const Stage& stage, const Gbuffer& buffer, int step) {
 
 cv::Mat skyMap(const Gbuffer& buffer, const Sky& sky, const Light& light, int samples) {
     cv::Mat map(buffer.size() / samples, CV_32FC3, cv::Scalar::all(0));
-    cv::parallel_for_({0, map.rows}, [&](const cv::Range& rows) {
+    parallelRanges(map.rows, [&](const cv::Range& rows) {
         for (int y = rows.start; y < rows.end; ++y) {
             for (int x = 0; x < map.cols; ++x) {
                 bool open = false;
@@ -91,7 +92,7 @@ Backdrop light(const Stage& stage, const Gbuffer& buffer, const Sky& sky, const 
     const cv::Mat sun = sunMap(stage, buffer, 2 * samples), skies = skyMap(buffer, sky, now, samples);
     const GlowTable glow(now);
     cv::Mat fine(buffer.size(), CV_8UC3);
-    cv::parallel_for_({0, fine.rows}, [&](const cv::Range& rows) {
+    parallelRanges(fine.rows, [&](const cv::Range& rows) {
         for (int y = rows.start; y < rows.end; ++y) {
             for (int x = 0; x < fine.cols; ++x) {
                 const float z = buffer.depth.at<float>(y, x);

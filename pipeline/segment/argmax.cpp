@@ -5,6 +5,8 @@
 #include <limits>
 #include <vector>
 
+#include "pipeline/parallel.hpp"
+
 namespace mpm::pipeline {
 
 namespace {
@@ -102,7 +104,7 @@ Labels argmaxStretched(const cv::Mat& logits, cv::Size size, bool scores) {
     Labels labels;
     labels.ids.create(size, source.classes <= 256 ? CV_8U : CV_16U);
     if (scores) labels.scores.create(size, CV_32F);
-    cv::parallel_for_(cv::Range(0, size.height), [&](const cv::Range& rows) {
+    parallelRanges(size.height, [&](const cv::Range& rows) {
         LineMaker maker(source, across, down, scores);
         for (int y = rows.start; y < rows.end; ++y) {
             maker.make(y);

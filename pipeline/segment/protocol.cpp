@@ -5,6 +5,7 @@
 
 #include <opencv2/imgproc.hpp>
 
+#include "pipeline/parallel.hpp"
 #include "pipeline/segment/argmax.hpp"
 #include "pipeline/segment/model_file.hpp"
 #include "pipeline/segment/segmenter.hpp"
@@ -63,7 +64,7 @@ struct ProtocolSegmenter::Canvas {
                 plane = cv::Mat::zeros(size, CV_32F);
             counts = cv::Mat::zeros(size, CV_32F);
         }
-        cv::parallel_for_(cv::Range(0, static_cast<int>(planes.size())), [&](const cv::Range& range) {
+        parallelRanges(static_cast<int>(planes.size()), [&](const cv::Range& range) {
             cv::Mat stretched;
             for (int c = range.start; c < range.end; ++c) {
                 const cv::Mat plane(output.size[2], output.size[3], CV_32F,

@@ -8,6 +8,8 @@
 #include <QTcpSocket>
 #include <QTest>
 
+#include "gui/patience.hpp"
+
 namespace mpm::gui::test {
 
 /// A port nobody listens on just now.
@@ -31,7 +33,7 @@ public:
     bool start() {
         m_process.setProcessChannelMode(QProcess::MergedChannels);
         m_process.start(QStringLiteral("/usr/sbin/mosquitto"), {QStringLiteral("-c"), m_config});
-        return QTest::qWaitFor([this] { return listening(); }, 10'000);
+        return QTest::qWaitFor([this] { return listening(); }, patience(10'000));
     }
     void stop() {
         m_process.kill();
@@ -75,7 +77,7 @@ public:
                     if (line.startsWith(head)) found = line.mid(head.size());
                 return !found.isEmpty();
             },
-            20'000);
+            patience(20'000));
         return came ? found : QByteArray();
     }
     void forget() {

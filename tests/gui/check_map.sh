@@ -10,12 +10,14 @@ names() {
         awk '$1 ~ /^test_/ { program = $1; print program, $2; next } program != "" && NF == 1 { print program, $1 }'
 }
 
-# The sources of a program: the words after its name, up to the closing bracket.
-sources() {
+# "program source" of every program and each of its sources: the words between the brackets.
+programs() {
     for list in $(find tests -name CMakeLists.txt); do
-        folder=$(dirname "$list")
-        tr '\n' ' ' <"$list" | grep -oE "mpm_add(_gui)?_test\($1 [^)]*\)" | grep -oE '[A-Za-z0-9_./]+\.cpp' |
-            sed "s|^|$folder/|"
+        tr '\n' ' ' <"$list" | grep -oE 'mpm_add(_gui)?_test\([^)]*\)' |
+            awk -v folder="$(dirname "$list")" '{
+                sub(/^[^(]*\(/, ""); sub(/\)$/, "")
+                for (i = 2; i <= NF; ++i) if ($i ~ /\.cpp$/) print $1, folder "/" $i
+            }'
     done
 }
 
@@ -23,7 +25,7 @@ check() {
     missing=0
     names "$1" | sort -u >"$work/names"
     while read -r program case; do
-        files=$(sources "$program")
+        files=$(awk -v program="$program" '$1 == program { print $2 }' "$work/programs")
         if [ -z "$files" ]; then
             echo "$1 names $program, which no CMakeLists.txt adds" >&2
             missing=1
@@ -46,6 +48,7 @@ check() {
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+programs >"$work/programs"
 if [ "${1:-}" = --self-test ]; then
     printf '| a | `test_gui_models commandLine`, `noSuchCase` |\n' >"$work/wrong.md"
     printf '| a | `test_gui_models commandLine` |\n' >"$work/right.md"

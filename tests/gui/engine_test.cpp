@@ -11,6 +11,8 @@ class EngineTest : public QObject {
     Q_OBJECT
 private slots:
     void mailboxKeepsTheNewest();
+    void messagesAreHeardInOrder();
+    void whatEndsAThreadIsSaid();
     void picturesAreAnalysedAndKept();
     void scheduleChangesTheNextFrame();
     void comparisonIsOfTheSameFrame();
@@ -55,6 +57,27 @@ struct Watch : QObject {
     std::int64_t shown = -1;  ///< number of the newest frame
 };
 
+/// Says so many words, then ends or fails.
+class Talker : public Worker {
+public:
+    Talker(int words, std::function<void(std::string)> hears)
+        : Worker("talker"), m_words(words), m_hears(std::move(hears)) {}
+    ~Talker() override { finish(); }
+    bool fails = false;
+
+protected:
+    void work() override {
+        for (int i = 0; i < m_words; ++i)
+            tell([this, word = "word " + std::to_string(i)] { m_hears(word); });
+        if (fails) throw std::runtime_error("out of words");
+    }
+    void wake() override {}
+
+private:
+    const int m_words;
+    const std::function<void(std::string)> m_hears;
+};
+
 }  // namespace
 
 void EngineTest::mailboxKeepsTheNewest() {
@@ -66,6 +89,34 @@ void EngineTest::mailboxKeepsTheNewest() {
     QVERIFY(!box.take());
 }
 
+void EngineTest::messagesAreHeardInOrder() {
+    std::vector<std::string> heard;
+    bool here = true;
+    const QThread* window = QThread::currentThread();
+    Talker talker(100, [&](std::string word) {
+        here = here && QThread::currentThread() == window;
+        heard.push_back(std::move(word));
+    });
+    talker.start();
+    QTRY_COMPARE_WITH_TIMEOUT(heard.size(), size_t(100), test::patience(10'000));
+    QVERIFY(here);
+    for (size_t i = 0; i < heard.size(); ++i)
+        QCOMPARE(heard[i], "word " + std::to_string(i));
+    QTest::qWait(0);
+    QCOMPARE(heard.size(), size_t(100));
+}
+
+void EngineTest::whatEndsAThreadIsSaid() {
+    std::vector<std::string> heard;
+    Talker talker(3, [&](std::string word) { heard.push_back(std::move(word)); });
+    talker.fails = true;
+    QSignalSpy broke(&talker, &Worker::broke);
+    talker.start();
+    QTRY_COMPARE_WITH_TIMEOUT(broke.count(), 1, test::patience(10'000));
+    QCOMPARE(broke[0][0].toString(), QStringLiteral("out of words"));
+    QCOMPARE(heard.size(), size_t(3));  // what was told before comes before
+}
+
 void EngineTest::picturesAreAnalysedAndKept() {
     const QString path = store();
     const QString source = m_sandbox.pictures(3, 0);
@@ -75,7 +126,7 @@ void EngineTest::picturesAreAnalysedAndKept() {
         Watch watch(engine);
         engine.openModel(QStringLiteral("default"));
         engine.openSource(source);
-        QTRY_VERIFY_WITH_TIMEOUT(watch.measurements.size() >= 2, 30'000);
+        QTRY_VERIFY_WITH_TIMEOUT(watch.measurements.size() >= 2, test::patience(30'000));
         QVERIFY(watch.measurements[0].tokensIn > 0);
         QVERIFY(watch.measurements[0].tokensKept() < watch.measurements[0].tokensIn);
         QCOMPARE(watch.measurements[0].stageTokens.size(), size_t(2));
@@ -95,16 +146,16 @@ void EngineTest::scheduleChangesTheNextFrame() {
     engine.setRequest(request);
     engine.openModel(QStringLiteral("default"));
     engine.openSource(m_sandbox.film(8, 0));
-    QTRY_VERIFY_WITH_TIMEOUT(!watch.analyses.empty(), 30'000);
+    QTRY_VERIFY_WITH_TIMEOUT(!watch.analyses.empty(), test::patience(30'000));
     QVERIFY(watch.analyses.back()->tokensKept() < watch.analyses.back()->tokensIn());
     request.schedule = {};
     engine.setRequest(request);
     const auto last = [&] { return watch.analyses.back(); };
-    QTRY_VERIFY_WITH_TIMEOUT(last()->schedule.empty(), 10'000);
+    QTRY_VERIFY_WITH_TIMEOUT(last()->schedule.empty(), test::patience(10'000));
     QCOMPARE(last()->tokensKept(), last()->tokensIn());
     request.schedule = {5, 100};  // this model has no block 100
     engine.setRequest(request);
-    QTRY_COMPARE_WITH_TIMEOUT(last()->schedule, std::vector<int>{5}, 10'000);
+    QTRY_COMPARE_WITH_TIMEOUT(last()->schedule, std::vector<int>{5}, test::patience(10'000));
     QCOMPARE(last()->merged.tokens.stages.size(), size_t(1));
 }
 
@@ -116,7 +167,7 @@ void EngineTest::comparisonIsOfTheSameFrame() {
     engine.setRequest(request);
     engine.openModel(QStringLiteral("default"));
     engine.openSource(m_sandbox.film(8, 0));
-    QTRY_VERIFY_WITH_TIMEOUT(!watch.comparisons.empty(), 30'000);
+    QTRY_VERIFY_WITH_TIMEOUT(!watch.comparisons.empty(), test::patience(30'000));
     const Comparison& comparison = *watch.comparisons.back().comparison;
     QCOMPARE(tokensKept(comparison.whole.tokens), comparison.analysis->tokensIn());
     QVERIFY(comparison.analysis->tokensKept() < comparison.analysis->tokensIn());
@@ -133,7 +184,7 @@ void EngineTest::nightMergesLess() {
     engine.setRequest(request);
     engine.openModel(QStringLiteral("default"));
     engine.openSource(m_sandbox.film(8, 0));
-    QTRY_VERIFY_WITH_TIMEOUT(!watch.nights.empty(), 30'000);
+    QTRY_VERIFY_WITH_TIMEOUT(!watch.nights.empty(), test::patience(30'000));
     const NightPair& pair = *watch.nights.back().pair;
     QVERIFY(mpm::pipeline::luminance(pair.picture) < pair.analysis->frame.luminance / 2);
     QVERIFY(pair.tokensKept() != pair.analysis->tokensKept());
@@ -145,7 +196,7 @@ void EngineTest::missingSourceIsReported() {
     engine.openSource(m_sandbox.path(QStringLiteral("nothing.mp4")));
     QTRY_VERIFY_WITH_TIMEOUT(
         !watch.reports.empty() && watch.reports.back().status.state == mpm::pipeline::SourceState::Failed,
-        10'000);
+        test::patience(10'000));
     QVERIFY(!watch.reports.back().status.message.empty());
     QVERIFY(!watch.reports.back().current());
 }
@@ -156,7 +207,7 @@ void EngineTest::passwordsAreNotKept() {
         Engine engine(path);
         Watch watch(engine);
         engine.openSource(QStringLiteral("rtsp://user:geheim@127.0.0.1:1/stream"));
-        QTRY_VERIFY_WITH_TIMEOUT(!watch.reports.empty(), 10'000);
+        QTRY_VERIFY_WITH_TIMEOUT(!watch.reports.empty(), test::patience(10'000));
         for (const SourceReport& report : watch.reports) {
             QVERIFY(!report.name.contains(QStringLiteral("geheim")));
             QVERIFY(report.status.message.find("geheim") == std::string::npos);
@@ -175,7 +226,7 @@ void EngineTest::badModelLeavesTheOldOneRunning() {
     QSignalSpy loaded(&engine, &Engine::modelLoaded), failed(&engine, &Engine::modelFailed);
     engine.openModel(QStringLiteral("default"));
     engine.openSource(m_sandbox.film(8, 0));
-    QTRY_VERIFY_WITH_TIMEOUT(!watch.analyses.empty(), 30'000);
+    QTRY_VERIFY_WITH_TIMEOUT(!watch.analyses.empty(), test::patience(30'000));
     const QString damaged = m_sandbox.path(QStringLiteral("damaged.onnx"));
     QFile file(damaged);
     QVERIFY(file.open(QIODevice::WriteOnly));
@@ -184,10 +235,10 @@ void EngineTest::badModelLeavesTheOldOneRunning() {
     for (const QString& model : {damaged, m_sandbox.path(QStringLiteral("missing.onnx"))}) {
         failed.clear();
         engine.openModel(model);
-        QTRY_COMPARE_WITH_TIMEOUT(failed.count(), 1, 10'000);
+        QTRY_COMPARE_WITH_TIMEOUT(failed.count(), 1, test::patience(10'000));
         QVERIFY(failed[0][1].toString().contains(model));
         const size_t before = watch.analyses.size();
-        QTRY_VERIFY_WITH_TIMEOUT(watch.analyses.size() > before, 10'000);
+        QTRY_VERIFY_WITH_TIMEOUT(watch.analyses.size() > before, test::patience(10'000));
     }
     QCOMPARE(loaded.count(), 1);
 }
@@ -214,19 +265,19 @@ void EngineTest::pausedSourceIsAnalysedAgainWhenSettingsChange() {
     Watch watch(engine);
     engine.openModel(QStringLiteral("default"));
     engine.openSource(m_sandbox.film(8, 0));
-    QTRY_VERIFY_WITH_TIMEOUT(!watch.analyses.empty(), 30'000);
+    QTRY_VERIFY_WITH_TIMEOUT(!watch.analyses.empty(), test::patience(30'000));
     engine.setPaused(true);
     QTest::qWait(300);  // a frame may be on its way
-    QTRY_COMPARE_WITH_TIMEOUT(watch.analyses.back()->frame.number, watch.shown, 10'000);
+    QTRY_COMPARE_WITH_TIMEOUT(watch.analyses.back()->frame.number, watch.shown, test::patience(10'000));
     const std::int64_t number = watch.analyses.back()->frame.number;
     Request request;
     request.schedule = {3};
     engine.setRequest(request);
-    QTRY_COMPARE_WITH_TIMEOUT(watch.analyses.back()->schedule, std::vector<int>{3}, 10'000);
+    QTRY_COMPARE_WITH_TIMEOUT(watch.analyses.back()->schedule, std::vector<int>{3}, test::patience(10'000));
     QCOMPARE(watch.analyses.back()->frame.number, number);
     QVERIFY(watch.analyses.back()->repeat);
     engine.setPaused(false);
-    QTRY_VERIFY_WITH_TIMEOUT(watch.analyses.back()->frame.number > number, 10'000);
+    QTRY_VERIFY_WITH_TIMEOUT(watch.analyses.back()->frame.number > number, test::patience(10'000));
 }
 
 void EngineTest::storeThatCannotBeWrittenIsReported() {
@@ -240,8 +291,8 @@ void EngineTest::storeThatCannotBeWrittenIsReported() {
     Watch watch(engine);
     engine.openModel(QStringLiteral("default"));
     engine.openSource(m_sandbox.film(8, 0));
-    QTRY_VERIFY_WITH_TIMEOUT(failing.count() >= 1, 10'000);
-    QTRY_VERIFY_WITH_TIMEOUT(!watch.analyses.empty(), 30'000);  // watching goes on
+    QTRY_VERIFY_WITH_TIMEOUT(failing.count() >= 1, test::patience(10'000));
+    QTRY_VERIFY_WITH_TIMEOUT(!watch.analyses.empty(), test::patience(30'000));  // watching goes on
 }
 
 void EngineTest::closesAtAnyMoment() {

@@ -78,22 +78,23 @@ void FaultsTest::goThrough(Server& server, const QString& url) {
                 [&](const auto&, const AnalysisPtr& analysis) { measured += !analysis->repeat; });
         for (int round = 0; round < rounds(); ++round) {
             const std::int64_t before = witness.last;
-            QTRY_VERIFY2_WITH_TIMEOUT(witness.last > before + 3, qPrintable(QString::number(round)), 30'000);
+            QTRY_VERIFY2_WITH_TIMEOUT(witness.last > before + 3, qPrintable(QString::number(round)),
+                                      test::patience(30'000));
             QCOMPARE(witness.state(), SourceState::Live);
             if (round % 3 == 2) {
                 server.stall(true);
-                QTRY_VERIFY_WITH_TIMEOUT(witness.state() == SourceState::Stalled, 10'000);
+                QTRY_VERIFY_WITH_TIMEOUT(witness.state() == SourceState::Stalled, test::patience(10'000));
                 server.stall(false);
             } else {
                 server.kill();
-                QTRY_VERIFY_WITH_TIMEOUT(witness.state() != SourceState::Live, 15'000);
+                QTRY_VERIFY_WITH_TIMEOUT(witness.state() != SourceState::Live, test::patience(15'000));
                 const std::int64_t frozen = witness.last;
                 QTest::qWait(300);
                 QCOMPARE(witness.last, frozen);
                 server.start();
             }
             QTRY_VERIFY2_WITH_TIMEOUT(witness.state() == SourceState::Live,
-                                      witness.report.status.message.c_str(), 60'000);
+                                      witness.report.status.message.c_str(), test::patience(60'000));
         }
         QVERIFY2(witness.fresh, "a frame was shown twice");
         QVERIFY(!witness.secrets);
@@ -125,10 +126,10 @@ void FaultsTest::sourceThatFailsInTheMiddle() {
     Witness witness(engine);
     engine.openSource(
         QStringLiteral("gst:videotestsrc is-live=true ! identity error-after=8 ! videoconvert ! appsink"));
-    QTRY_VERIFY_WITH_TIMEOUT(witness.last >= 2, 20'000);
-    QTRY_VERIFY_WITH_TIMEOUT(witness.state() == SourceState::Retrying, 10'000);
+    QTRY_VERIFY_WITH_TIMEOUT(witness.last >= 2, test::patience(20'000));
+    QTRY_VERIFY_WITH_TIMEOUT(witness.state() == SourceState::Retrying, test::patience(10'000));
     const std::int64_t before = witness.last;
-    QTRY_VERIFY_WITH_TIMEOUT(witness.last > before, 20'000);  // opened again
+    QTRY_VERIFY_WITH_TIMEOUT(witness.last > before, test::patience(20'000));  // opened again
     QVERIFY(witness.fresh);
 }
 
@@ -144,16 +145,16 @@ void FaultsTest::storeThatIsLockedLosesNothing() {
                 [&](const auto&, const AnalysisPtr& analysis) { measured += !analysis->repeat; });
         engine.openModel(QStringLiteral("default"));
         engine.openSource(source);
-        QTRY_VERIFY_WITH_TIMEOUT(measured >= 2, 30'000);
+        QTRY_VERIFY_WITH_TIMEOUT(measured >= 2, test::patience(30'000));
         QTest::qWait(1'500);
         sqlite3* other = nullptr;
         QCOMPARE(sqlite3_open(path.toUtf8().constData(), &other), SQLITE_OK);
         QCOMPARE(sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
-        QTRY_VERIFY_WITH_TIMEOUT(failing.count() == 1, 20'000);
+        QTRY_VERIFY_WITH_TIMEOUT(failing.count() == 1, test::patience(20'000));
         QVERIFY(failing[0][0].toString().contains(QStringLiteral("locked")));
         sqlite3_exec(other, "COMMIT", nullptr, nullptr, nullptr);
         sqlite3_close(other);
-        QTRY_VERIFY_WITH_TIMEOUT(recovered.count() == 1, 20'000);
+        QTRY_VERIFY_WITH_TIMEOUT(recovered.count() == 1, test::patience(20'000));
     }
     mpm::pipeline::Store kept(path.toStdString());
     QCOMPARE(qint64(kept.count(kept.source(source.toStdString()))), measured);
@@ -197,15 +198,15 @@ void FaultsTest::modelThatIsRemovedWhileItRuns() {
     connect(&engine, &Engine::measured, this, [&] { ++measured; });
     engine.openModel(model);
     engine.openSource(m_sandbox.film(8, 0));
-    QTRY_VERIFY_WITH_TIMEOUT(measured >= 1, 30'000);
+    QTRY_VERIFY_WITH_TIMEOUT(measured >= 1, test::patience(30'000));
     QVERIFY(QFile::remove(model));
     const int before = measured;
-    QTRY_VERIFY_WITH_TIMEOUT(measured >= before + 2, 20'000);  // what is loaded needs no file
+    QTRY_VERIFY_WITH_TIMEOUT(measured >= before + 2, test::patience(20'000));  // what is loaded needs no file
     QSignalSpy failed(&engine, &Engine::modelFailed);
     engine.openModel(model);
-    QTRY_COMPARE_WITH_TIMEOUT(failed.count(), 1, 10'000);
+    QTRY_COMPARE_WITH_TIMEOUT(failed.count(), 1, test::patience(10'000));
     const int then = measured;
-    QTRY_VERIFY_WITH_TIMEOUT(measured > then, 20'000);
+    QTRY_VERIFY_WITH_TIMEOUT(measured > then, test::patience(20'000));
 }
 
 void FaultsTest::wrongModelsAreRefused() {
@@ -225,7 +226,7 @@ void FaultsTest::wrongModelsAreRefused() {
         file.write(damaged);
         file.close();
         engine.openModel(path);
-        QTRY_VERIFY_WITH_TIMEOUT(failed.count() + loaded.count() == i + 1, 30'000);
+        QTRY_VERIFY_WITH_TIMEOUT(failed.count() + loaded.count() == i + 1, test::patience(30'000));
     }
     QCOMPARE(loaded.count(), 0);
 }

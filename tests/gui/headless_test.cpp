@@ -33,7 +33,7 @@ private:
                 said += process.readAllStandardError();
                 return said.contains(words);
             },
-            30'000);
+            test::patience(30'000));
     }
     QString data(const char* name) const {
         return m_sandbox.path(QStringLiteral("data/mpm/monitor/") + QLatin1String(name));
@@ -147,7 +147,7 @@ void HeadlessTest::commandIsRunByAnAlert() {
     start(process, {QStringLiteral("--profile"), QStringLiteral("alert"), QStringLiteral("--source"),
                     m_sandbox.film(8, 0)});
     QFile file(trace);
-    QVERIFY(QTest::qWaitFor([&] { return file.exists() && file.size() > 0; }, 30'000));
+    QVERIFY(QTest::qWaitFor([&] { return file.exists() && file.size() > 0; }, test::patience(30'000)));
     process.terminate();
     const Outcome outcome = test::finish(process);
     QCOMPARE(outcome.status, 0);

@@ -5,6 +5,8 @@
 #include <QString>
 #include <QTest>
 
+#include "gui/patience.hpp"
+
 namespace mpm::gui::test {
 
 struct Outcome {
@@ -12,8 +14,8 @@ struct Outcome {
     QString out, err;
 };
 
-inline Outcome finish(QProcess& process, int patience = 60'000) {
-    if (!process.waitForFinished(patience)) {
+inline Outcome finish(QProcess& process, int timeout = patience(60'000)) {
+    if (!process.waitForFinished(timeout)) {
         process.kill();
         process.waitForFinished();
     }
@@ -32,7 +34,8 @@ inline Outcome run(const QString& program, const QStringList& arguments) {
 inline Outcome runBeside(const QString& program, const QStringList& arguments) {
     QProcess process;
     process.start(program, arguments);
-    const bool ended = QTest::qWaitFor([&] { return process.state() == QProcess::NotRunning; }, 20'000);
+    const bool ended =
+        QTest::qWaitFor([&] { return process.state() == QProcess::NotRunning; }, patience(20'000));
     return ended ? finish(process) : Outcome{};
 }
 

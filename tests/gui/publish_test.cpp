@@ -142,13 +142,13 @@ void PublishTest::mqttComesBackWithTheBroker() {
         QVERIFY(broker.start());
         QTRY_VERIFY2_WITH_TIMEOUT(setup.services.mqtt()->connected(),
                                   qPrintable(QString::number(round) + setup.lastSaid() + broker.log()),
-                                  15'000);
+                                  test::patience(15'000));
         test::Subscriber subscriber(broker.port());
         const QString topic = setup.services.mqtt()->topicOf(setup.engine.sourceName());
         QVERIFY(!subscriber.payload(topic + QStringLiteral("/state")).isEmpty());
         QCOMPARE(subscriber.payload(QStringLiteral("mpm/back/availability")), QByteArray("online"));
         broker.stop();
-        QTRY_VERIFY_WITH_TIMEOUT(!setup.services.mqtt()->connected(), 15'000);
+        QTRY_VERIFY_WITH_TIMEOUT(!setup.services.mqtt()->connected(), test::patience(15'000));
     }
     QElapsedTimer timer;
     timer.start();
@@ -173,16 +173,19 @@ void PublishTest::mqttPasswordComesFromTheKeychain() {
     watch.mqtt.port = broker.port();
     watch.mqtt.user = QStringLiteral("cam");
     setup.services.apply(watch);
-    QTRY_VERIFY_WITH_TIMEOUT(setup.lastSaid().contains(QStringLiteral("not in the keychain")), 15'000);
+    QTRY_VERIFY_WITH_TIMEOUT(setup.lastSaid().contains(QStringLiteral("not in the keychain")),
+                             test::patience(15'000));
     const QString key = QStringLiteral("mqtt://cam@127.0.0.1:%1").arg(broker.port());
     QCOMPARE(keepSecret(setup.services.secrets(), key, QStringLiteral("wrong")), QString());
     setup.services.apply({});
     setup.services.apply(watch);
-    QTRY_VERIFY_WITH_TIMEOUT(setup.lastSaid().contains(QStringLiteral("not connected")), 15'000);
+    QTRY_VERIFY_WITH_TIMEOUT(setup.lastSaid().contains(QStringLiteral("not connected")),
+                             test::patience(15'000));
     QCOMPARE(keepSecret(setup.services.secrets(), key, QStringLiteral("geheim")), QString());
     setup.services.apply({});
     setup.services.apply(watch);
-    QTRY_VERIFY_WITH_TIMEOUT(setup.services.mqtt() && setup.services.mqtt()->connected(), 15'000);
+    QTRY_VERIFY_WITH_TIMEOUT(setup.services.mqtt() && setup.services.mqtt()->connected(),
+                             test::patience(15'000));
     for (const QList<QVariant>& words : setup.said)
         QVERIFY(!words[0].toString().contains(QStringLiteral("geheim")));
 }
@@ -197,7 +200,7 @@ void PublishTest::metricsAreReadByCurl() {
     QVERIFY(setup.services.metrics() != nullptr);
     QSignalSpy measured(&setup.engine, &Engine::measured);
     setup.open(m_sandbox.film(8, 0));
-    QTRY_VERIFY_WITH_TIMEOUT(measured.count() >= 2, 30'000);
+    QTRY_VERIFY_WITH_TIMEOUT(measured.count() >= 2, test::patience(30'000));
     const QString url = QStringLiteral("http://127.0.0.1:%1/metrics").arg(setup.services.metrics()->port());
     const test::Outcome page =
         test::runBeside(QStringLiteral("curl"), {QStringLiteral("-sS"), QStringLiteral("-f"), url});

@@ -7,6 +7,8 @@
 #include <QProcess>
 #include <QString>
 
+#include "gui/patience.hpp"
+
 namespace mpm::gui::test {
 
 class RtspServer {
@@ -16,7 +18,7 @@ public:
 
     bool start() {
         m_process.start(QStringLiteral(MPM_RTSP_SERVER), {QString::number(m_port)});
-        return m_process.waitForStarted() && m_process.waitForReadyRead(10'000);  // it says "ready"
+        return m_process.waitForStarted() && m_process.waitForReadyRead(patience(10'000));  // it says "ready"
     }
     void kill() {
         m_process.kill();  // also one that is stopped

@@ -58,12 +58,12 @@ void ServicesTest::alertsReachTheDesktopTheStoreAndAVideo() {
         watch.alerts = {bright, gone};
         setup.services.apply(watch);
         setup.open(source);
-        QTRY_COMPARE_WITH_TIMEOUT(alerted.count(), 1, 30'000);
+        QTRY_COMPARE_WITH_TIMEOUT(alerted.count(), 1, test::patience(30'000));
         QTRY_COMPARE(desktop.said.size(), 1);
         QVERIFY2(desktop.said[0].startsWith(QStringLiteral("bright|") + source), qPrintable(desktop.said[0]));
-        QTRY_VERIFY_WITH_TIMEOUT(rendered.count() >= 2, 10'000);  // something to record
+        QTRY_VERIFY_WITH_TIMEOUT(rendered.count() >= 2, test::patience(10'000));  // something to record
         setup.open(m_sandbox.path(QStringLiteral("gone.mp4")));
-        QTRY_COMPARE_WITH_TIMEOUT(alerted.count(), 2, 30'000);
+        QTRY_COMPARE_WITH_TIMEOUT(alerted.count(), 2, test::patience(30'000));
         QCOMPARE(alerted[1][0].value<AlertNotice>().rule, QStringLiteral("gone"));
     }
     const QDir videos(m_sandbox.path(QStringLiteral("alerts-videos")));
@@ -88,7 +88,8 @@ void ServicesTest::commandThatCannotBeStartedIsSaid() {
     watch.alerts[0].command = "/nowhere/program";
     setup.services.apply(watch);
     setup.open(m_sandbox.film(8, 0));
-    QTRY_VERIFY_WITH_TIMEOUT(setup.lastSaid().contains(QStringLiteral("/nowhere/program")), 30'000);
+    QTRY_VERIFY_WITH_TIMEOUT(setup.lastSaid().contains(QStringLiteral("/nowhere/program")),
+                             test::patience(30'000));
 }
 
 void ServicesTest::masksComeBeforeEverything() {
@@ -106,7 +107,7 @@ void ServicesTest::masksComeBeforeEverything() {
     connect(&setup.engine, &Engine::rendered, this,
             [&](const RenderedFrame& drawn) { shown.push_back(drawn.analysis->frame.image); });
     setup.open(source);
-    QTRY_VERIFY_WITH_TIMEOUT(seen.size() >= 3 && shown.size() >= 4, 30'000);
+    QTRY_VERIFY_WITH_TIMEOUT(seen.size() >= 3 && shown.size() >= 4, test::patience(30'000));
     setup.engine.disconnect(this);
     for (const cv::Mat& picture : seen) {
         QCOMPARE(cv::countNonZero(picture(cv::Rect(0, 0, 78, 120)).reshape(1)), 0);
@@ -140,7 +141,7 @@ void ServicesTest::measurementsOnlyKeepsNoPicture() {
     const QString source = m_sandbox.film(8, 0);
     setup.engine.openSource(source);
     setup.services.sourceOpened(setup.engine);
-    QTRY_VERIFY_WITH_TIMEOUT(measured >= 3 && alerted.count() == 1, 30'000);
+    QTRY_VERIFY_WITH_TIMEOUT(measured >= 3 && alerted.count() == 1, test::patience(30'000));
     QCOMPARE(pictures, 0);
     QCOMPARE(rendered.count() + compared.count(), 0);
     QVERIFY(!setup.services.startRecording(setup.engine));
@@ -151,12 +152,13 @@ void ServicesTest::recordsByHand() {
     test::Setup setup(m_sandbox, QStringLiteral("hand"));
     setup.open(m_sandbox.film(8, 0));
     QSignalSpy rendered(&setup.engine, &Engine::rendered);
-    QTRY_VERIFY_WITH_TIMEOUT(rendered.count() >= 1, 30'000);
+    QTRY_VERIFY_WITH_TIMEOUT(rendered.count() >= 1, test::patience(30'000));
     QVERIFY(setup.services.startRecording(setup.engine));
     QVERIFY(setup.services.recording(setup.engine));
     QTest::qWait(3'000);
     setup.services.stopRecording(setup.engine);
-    QTRY_VERIFY_WITH_TIMEOUT(setup.lastSaid().contains(QStringLiteral("of video written to")), 10'000);
+    QTRY_VERIFY_WITH_TIMEOUT(setup.lastSaid().contains(QStringLiteral("of video written to")),
+                             test::patience(10'000));
     const QDir videos(m_sandbox.path(QStringLiteral("hand-videos")));
     cv::VideoCapture film(videos.filePath(videos.entryList(QDir::Files).value(0)).toStdString(),
                           cv::CAP_FFMPEG);

@@ -37,15 +37,16 @@ void SourcesTest::sourcesSideBySide() {
     QCOMPARE(tabs->count(), 2);
     QVERIFY(tabs->isVisible());
     QCOMPARE(window().engine().sourceName(), second);
-    QTRY_VERIFY_WITH_TIMEOUT(!window().views()->pictureView()->image().isNull(), 10'000);
+    QTRY_VERIFY_WITH_TIMEOUT(!window().views()->pictureView()->image().isNull(), test::patience(10'000));
     // The grid shows both, each with a picture of its own.
     QTest::keyClick(m_is->window.get(), Qt::Key_7);
     for (const auto& engine : window().engines())
-        QTRY_VERIFY_WITH_TIMEOUT(!window().views()->tileOf(engine.get())->image().isNull(), 20'000);
+        QTRY_VERIFY_WITH_TIMEOUT(!window().views()->tileOf(engine.get())->image().isNull(),
+                                 test::patience(20'000));
     QTest::mouseDClick(window().views()->tileOf(window().engines()[0].get()), Qt::LeftButton);
     QCOMPARE(window().engine().sourceName(), first);
     QCOMPARE(tabs->currentIndex(), 0);
-    QTRY_VERIFY_WITH_TIMEOUT(!window().timelineData().empty(), 10'000);  // its own history
+    QTRY_VERIFY_WITH_TIMEOUT(!window().timelineData().empty(), test::patience(10'000));  // its own history
     m_is->open([&] {
         Options options;
         options.size = QSize(1280, 720);
@@ -81,10 +82,11 @@ void SourcesTest::theNetworkIsShared() {
     }
     // The film has eight pictures a second, the two others as many as the network takes: none starves.
     QTRY_VERIFY_WITH_TIMEOUT(
-        counts[window().engines()[1].get()] >= 8 && counts[window().engines()[2].get()] >= 8, 30'000);
+        counts[window().engines()[1].get()] >= 8 && counts[window().engines()[2].get()] >= 8,
+        test::patience(30'000));
     const double a = counts[window().engines()[1].get()], b = counts[window().engines()[2].get()];
     QVERIFY2(std::max(a, b) < 2 * std::min(a, b) + 2, qPrintable(QStringLiteral("%1 and %2").arg(a).arg(b)));
-    QTRY_VERIFY_WITH_TIMEOUT(counts[window().engines()[0].get()] >= 2, 10'000);
+    QTRY_VERIFY_WITH_TIMEOUT(counts[window().engines()[0].get()] >= 2, test::patience(10'000));
     // A schedule counts for all of them.
     window().schedule().setSchedule({4});
     int following = 0;
@@ -93,7 +95,7 @@ void SourcesTest::theNetworkIsShared() {
                 [&following](const auto&, const AnalysisPtr& analysis) {
                     following += analysis->schedule == std::vector<int>{4};
                 });
-    QTRY_VERIFY_WITH_TIMEOUT(following >= 6, 20'000);
+    QTRY_VERIFY_WITH_TIMEOUT(following >= 6, test::patience(20'000));
 }
 
 void SourcesTest::videoIsRecordedByHotKey() {
@@ -105,7 +107,7 @@ void SourcesTest::videoIsRecordedByHotKey() {
     QVERIFY(!changed.isEmpty() && changed.last()[0].toBool());
     QTest::qWait(2'500);
     QTest::keyClick(m_is->window.get(), Qt::Key_R);
-    QTRY_VERIFY_WITH_TIMEOUT(window().message().contains(QStringLiteral(".mp4")), 10'000);
+    QTRY_VERIFY_WITH_TIMEOUT(window().message().contains(QStringLiteral(".mp4")), test::patience(10'000));
     const QDir videos(window().profile().videosPath());
     QCOMPARE(videos.entryList(QDir::Files).size(), 1);
     QVERIFY(QFileInfo(videos.filePath(videos.entryList(QDir::Files).first())).size() > 1000);
@@ -123,7 +125,7 @@ void SourcesTest::everyNSeconds() {
             [&](const auto& measurement, const AnalysisPtr& analysis) {
                 if (!analysis->repeat) times.push_back(measurement.time.count());
             });
-    QTRY_VERIFY_WITH_TIMEOUT(times.size() >= 3, 20'000);
+    QTRY_VERIFY_WITH_TIMEOUT(times.size() >= 3, test::patience(20'000));
     for (size_t i = 1; i < times.size(); ++i)
         QVERIFY2(times[i] - times[i - 1] > 1'300, qPrintable(QString::number(times[i] - times[i - 1])));
 }
@@ -137,9 +139,10 @@ void SourcesTest::refusedModelIsOfferedConversion() {
     raw.write("no graph");
     raw.close();
     window().openModel(file);
-    QTRY_VERIFY_WITH_TIMEOUT(window().findChild<QMessageBox*>() != nullptr, 10'000);
+    QTRY_VERIFY_WITH_TIMEOUT(window().findChild<QMessageBox*>() != nullptr, test::patience(10'000));
     QTest::mouseClick(test::button(window().findChild<QMessageBox*>(), "Convert"), Qt::LeftButton);
-    QTRY_VERIFY_WITH_TIMEOUT(window().message().contains(QStringLiteral("cannot be converted")), 20'000);
+    QTRY_VERIFY_WITH_TIMEOUT(window().message().contains(QStringLiteral("cannot be converted")),
+                             test::patience(20'000));
     QVERIFY2(window().message().contains(QStringLiteral("ONNX")), qPrintable(window().message()));
     QVERIFY(m_is->next());  // the model before goes on
     // Even the shipped model is an input of the converter; what comes of it is opened.
@@ -147,7 +150,7 @@ void SourcesTest::refusedModelIsOfferedConversion() {
                         m_is->sandbox.path(QStringLiteral("street.onnx"))));
     QSignalSpy loaded(&window().engine(), &Engine::modelLoaded);
     window().convertModel(m_is->sandbox.path(QStringLiteral("street.onnx")));
-    QTRY_COMPARE_WITH_TIMEOUT(loaded.count(), 1, 120'000);
+    QTRY_COMPARE_WITH_TIMEOUT(loaded.count(), 1, test::patience(120'000));
     QVERIFY(loaded[0][0].value<ModelFactsPtr>()->path.endsWith(QStringLiteral("street-mpm.onnx")));
 }
 
@@ -156,7 +159,7 @@ void SourcesTest::passwordsStayOutOfTheSettings() {
     QVERIFY(m_is->next());
     // No keychain answers on this bus: nothing is written, and it is said.
     window().openSource(QStringLiteral("rtsp://user:geheim@127.0.0.1:1/stream"));
-    QTRY_VERIFY_WITH_TIMEOUT(window().message().contains(QStringLiteral("not kept")), 20'000);
+    QTRY_VERIFY_WITH_TIMEOUT(window().message().contains(QStringLiteral("not kept")), test::patience(20'000));
     QVERIFY(!window().message().contains(QStringLiteral("geheim")));
     m_is->window->close();
     m_is->window.reset();

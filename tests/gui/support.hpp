@@ -9,6 +9,8 @@
 #include <opencv2/imgproc.hpp>
 #include <opencv2/videoio.hpp>
 
+#include "gui/patience.hpp"
+
 namespace mpm::gui::test {
 
 /// Settings and measurements of a test go into a folder that goes with it.

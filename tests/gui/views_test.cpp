@@ -38,10 +38,10 @@ void ViewsTest::everyViewComesAlive() {
     m_is->open();
     QVERIFY(m_is->next());
     ViewArea* views = m_is->window->views();
-    QTRY_VERIFY_WITH_TIMEOUT(!views->pictureView()->image().isNull(), 10'000);
-    QTRY_VERIFY_WITH_TIMEOUT(!views->overlayView()->image().isNull(), 10'000);
-    QTRY_VERIFY_WITH_TIMEOUT(!views->mergeView()->image().isNull(), 10'000);
-    QTRY_VERIFY_WITH_TIMEOUT(!views->splitView()->image().isNull(), 30'000);
+    QTRY_VERIFY_WITH_TIMEOUT(!views->pictureView()->image().isNull(), test::patience(10'000));
+    QTRY_VERIFY_WITH_TIMEOUT(!views->overlayView()->image().isNull(), test::patience(10'000));
+    QTRY_VERIFY_WITH_TIMEOUT(!views->mergeView()->image().isNull(), test::patience(10'000));
+    QTRY_VERIFY_WITH_TIMEOUT(!views->splitView()->image().isNull(), test::patience(30'000));
     QVERIFY(views->splitView()->footer().contains(QStringLiteral("agree")));
     QCOMPARE(m_is->window->header()->badgeText(), QStringLiteral("playing"));
     QVERIFY(!m_is->window->timelineData().empty());
@@ -55,10 +55,10 @@ void ViewsTest::hidingAClassChangesTheOverlay() {
     QVERIFY(m_is->settle());
     const QImage before = m_is->overlay;
     m_is->window->legend().showAll(false);
-    QTRY_VERIFY_WITH_TIMEOUT(m_is->overlay != before, 10'000);
+    QTRY_VERIFY_WITH_TIMEOUT(m_is->overlay != before, test::patience(10'000));
     QCOMPARE(m_is->overlay.pixel(80, 60), m_is->window->views()->pictureView()->image().pixel(80, 60));
     m_is->window->legend().showAll(true);
-    QTRY_COMPARE_WITH_TIMEOUT(m_is->overlay, before, 10'000);
+    QTRY_COMPARE_WITH_TIMEOUT(m_is->overlay, before, test::patience(10'000));
 }
 
 void ViewsTest::opacityAndOutlinesChangeTheOverlay() {
@@ -69,18 +69,18 @@ void ViewsTest::opacityAndOutlinesChangeTheOverlay() {
     const QImage before = m_is->overlay;
     QTest::keyClick(m_is->window.get(), Qt::Key_BracketRight);
     QCOMPARE(m_is->window->views()->opacity(), 0.65);
-    QTRY_VERIFY_WITH_TIMEOUT(m_is->overlay != before, 10'000);
+    QTRY_VERIFY_WITH_TIMEOUT(m_is->overlay != before, test::patience(10'000));
     const QImage outlined = m_is->overlay;
     QTest::keyClick(m_is->window.get(), Qt::Key_O);
     QVERIFY(!m_is->window->views()->outlines());
-    QTRY_VERIFY_WITH_TIMEOUT(m_is->overlay != outlined, 10'000);
+    QTRY_VERIFY_WITH_TIMEOUT(m_is->overlay != outlined, test::patience(10'000));
 }
 
 void ViewsTest::splitSliderMoves() {
     m_is->open();
     m_is->window->views()->setMode(ViewArea::Split);
     SplitView* split = m_is->window->views()->splitView();
-    QTRY_VERIFY_WITH_TIMEOUT(!split->image().isNull(), 30'000);
+    QTRY_VERIFY_WITH_TIMEOUT(!split->image().isNull(), test::patience(30'000));
     split->setFocus();
     QTest::keyClick(split, Qt::Key_Left);
     QCOMPARE(split->position(), 0.48);
@@ -109,11 +109,11 @@ void ViewsTest::viewsZoomTogether() {
 void ViewsTest::hoverDescribesACluster() {
     m_is->open();
     MergeView* merge = m_is->window->views()->mergeView();
-    QTRY_VERIFY_WITH_TIMEOUT(!merge->image().isNull(), 30'000);
+    QTRY_VERIFY_WITH_TIMEOUT(!merge->image().isNull(), test::patience(30'000));
     m_is->window->views()->viewport()->setCursor(QPointF(0.5, 0.5));
     QVERIFY(m_is->nextWhere(
         [](const Analysis& a) { return !a.merged.scores.empty(); }));  // asked for by the pointer
-    QTRY_VERIFY_WITH_TIMEOUT(merge->describe({0.5, 0.5}).contains(QLatin1Char('%')), 10'000);
+    QTRY_VERIFY_WITH_TIMEOUT(merge->describe({0.5, 0.5}).contains(QLatin1Char('%')), test::patience(10'000));
     QVERIFY(merge->describe({0.5, 0.5}).contains(QStringLiteral("token")));
     QVERIFY(!merge->clusterAt({0.5, 0.5}).empty());
     QVERIFY(merge->describe({1.5, 0.5}).isEmpty());
@@ -133,7 +133,7 @@ void ViewsTest::stageChangesTheMergeMap() {
     MergeView* merge = m_is->window->views()->mergeView();
     QTRY_COMPARE_WITH_TIMEOUT(
         merge->note(), QStringLiteral("%1 of %2").arg(m_is->last->tokensKept()).arg(m_is->last->tokensIn()),
-        10'000);
+        test::patience(10'000));
     m_is->window->setPaused(true);
     QVERIFY(m_is->settle());
     auto* stages = m_is->window->views()->findChild<QComboBox*>();
@@ -143,7 +143,7 @@ void ViewsTest::stageChangesTheMergeMap() {
     QCOMPARE(m_is->window->views()->stage(), 0);
     const QString first =
         QStringLiteral("%1 of %2").arg(m_is->last->stageTokens().at(0)).arg(m_is->last->tokensIn());
-    QTRY_COMPARE_WITH_TIMEOUT(merge->note(), first, 10'000);
+    QTRY_COMPARE_WITH_TIMEOUT(merge->note(), first, test::patience(10'000));
 }
 
 void ViewsTest::nightSlidersChangeTheNextPair() {
@@ -152,18 +152,19 @@ void ViewsTest::nightSlidersChangeTheNextPair() {
     connect(&m_is->window->engine(), &Engine::nightSimulated, this,
             [&](const RenderedNight& drawn) { pairs.push_back(drawn); });
     m_is->window->views()->setMode(ViewArea::Night);
-    QTRY_VERIFY_WITH_TIMEOUT(!pairs.empty(), 30'000);
+    QTRY_VERIFY_WITH_TIMEOUT(!pairs.empty(), test::patience(30'000));
     NightView* night = m_is->window->views()->nightView();
     auto* slider = night->findChildren<QSlider*>().first();
     slider->setFocus();
     QTest::keyClick(slider, Qt::Key_Home);
     QCOMPARE(night->parameters().luminance, 0.02);
-    QTRY_COMPARE_WITH_TIMEOUT(pairs.back().pair->parameters.luminance, 0.02, 30'000);
+    QTRY_COMPARE_WITH_TIMEOUT(pairs.back().pair->parameters.luminance, 0.02, test::patience(30'000));
     QTRY_VERIFY(night->summary().contains(QStringLiteral("merge away")));
     auto* shows = night->findChild<QComboBox*>();
     m_is->window->setPaused(true);
     shows->setCurrentIndex(2);
-    QTRY_COMPARE_WITH_TIMEOUT(pairs.back().day, pairs.back().pair->analysis->frame.image, 10'000);
+    QTRY_COMPARE_WITH_TIMEOUT(pairs.back().day, pairs.back().pair->analysis->frame.image,
+                              test::patience(10'000));
     disconnect(&m_is->window->engine(), nullptr, this, nullptr);
 }
 

@@ -67,7 +67,7 @@ void WatchTest::alertMadeInTheDialogIsRaised() {
     boxes[0]->setValue(10);  // tokens
     boxes[1]->setValue(0.5);
     dialog->close();
-    QTRY_VERIFY_WITH_TIMEOUT(window().alerts().rowCount() == 1, 20'000);
+    QTRY_VERIFY_WITH_TIMEOUT(window().alerts().rowCount() == 1, test::patience(20'000));
     QVERIFY(window()
                 .alerts()
                 .index(0, AlertModel::What)
@@ -192,14 +192,14 @@ void WatchTest::exportsTablesAndPictures() {
     const QString json = m_is->sandbox.path(QStringLiteral("out.json")),
                   csv = m_is->sandbox.path(QStringLiteral("all.csv"));
     window().exportAll(json);
-    QTRY_COMPARE_WITH_TIMEOUT(exported.count(), 1, 10'000);
+    QTRY_COMPARE_WITH_TIMEOUT(exported.count(), 1, test::patience(10'000));
     const QJsonObject all = QJsonDocument::fromJson(content(json)).object();
     QCOMPARE(all[QStringLiteral("readings")].toArray().size(), exported[0][1].toInt());
     QVERIFY(
         all[QStringLiteral("readings")].toArray()[0].toObject()[QStringLiteral("shares")].toObject().contains(
             window().legend().name(0)));
     window().exportAll(csv);
-    QTRY_COMPARE_WITH_TIMEOUT(exported.count(), 2, 10'000);
+    QTRY_COMPARE_WITH_TIMEOUT(exported.count(), 2, test::patience(10'000));
     QCOMPARE(content(csv).trimmed().count('\n'), exported[1][1].toInt());
     for (const char* name : {"picture.png", "picture.svg"}) {
         const QString file = m_is->sandbox.path(QLatin1String(name));
@@ -221,9 +221,9 @@ void WatchTest::heatMapOfHours() {
     QTest::keyClick(m_is->window.get(), Qt::Key_H);
     HourView* view = window().timeline()->hours();
     QVERIFY(view->isVisible());
-    QTRY_COMPARE_WITH_TIMEOUT(view->map().days(), 1, 10'000);
+    QTRY_COMPARE_WITH_TIMEOUT(view->map().days(), 1, test::patience(10'000));
     const int hour = QTime::currentTime().hour();
-    QTRY_VERIFY_WITH_TIMEOUT(view->map().at(0, hour).count > 0, 10'000);
+    QTRY_VERIFY_WITH_TIMEOUT(view->map().at(0, hour).count > 0, test::patience(10'000));
     QString said;
     for (int y = 0; y < view->height() && said.isEmpty(); ++y)
         said = view->describe(QPointF(70, y));

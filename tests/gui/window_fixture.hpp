@@ -48,7 +48,7 @@ public:
     /// The first analysis that fulfils a condition; null after half a minute without.
     template <typename Until>
     AnalysisPtr nextWhere(Until until) {
-        return QTest::qWaitFor([&] { return last && until(*last); }, 30'000) ? last : nullptr;
+        return QTest::qWaitFor([&] { return last && until(*last); }, patience(30'000)) ? last : nullptr;
     }
 
     /// The analysis after the next one: what was asked for before surely counted.
@@ -62,7 +62,7 @@ public:
         QTest::qWait(300);  // one may have been on its way
         return QTest::qWaitFor(
             [this] { return last && last->frame.number == shownNumber && drawnNumber == shownNumber; },
-            30'000);
+            patience(30'000));
     }
 
     Sandbox sandbox;

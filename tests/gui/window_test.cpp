@@ -91,7 +91,7 @@ void WindowTest::presetsSetTheSchedule() {
     QVERIFY(all);
     QCOMPARE(all->tokensKept(), all->tokensIn());
     QTRY_VERIFY_WITH_TIMEOUT(m_is->window->views()->splitView()->image().isNull(),
-                             10'000);  // nothing to compare
+                             test::patience(10'000));  // nothing to compare
     QTest::keyClick(m_is->window.get(), Qt::Key_2, Qt::AltModifier);
     QVERIFY(m_is->nextWhere([](const Analysis& a) { return a.schedule == std::vector<int>{2, 5}; }));
 }
@@ -114,7 +114,8 @@ void WindowTest::missingSourceIsSaidInTheWindow() {
     options.source = m_is->sandbox.path(QStringLiteral("nowhere.mp4"));
     m_is->open(options);
     QTRY_VERIFY_WITH_TIMEOUT(
-        m_is->window->views()->pictureView()->veil().contains(QStringLiteral("cannot be used")), 10'000);
+        m_is->window->views()->pictureView()->veil().contains(QStringLiteral("cannot be used")),
+        test::patience(10'000));
     QCOMPARE(m_is->window->header()->badgeText(), QStringLiteral("failed"));
     m_is->window->openSource(m_is->sandbox.film(8, 0));
     QVERIFY(m_is->next());
@@ -127,9 +128,9 @@ void WindowTest::badModelIsSaidInTheWindow() {
     m_is->open(options);
     QTRY_VERIFY_WITH_TIMEOUT(
         m_is->window->views()->overlayView()->veil().contains(QStringLiteral("model cannot be used")),
-        10'000);
+        test::patience(10'000));
     QTRY_VERIFY_WITH_TIMEOUT(!m_is->window->views()->pictureView()->image().isNull(),
-                             10'000);  // watching goes on
+                             test::patience(10'000));  // watching goes on
     QVERIFY(m_is->window->views()->pictureView()->veil().isEmpty());
     m_is->window->openModel(QStringLiteral("default"));
     QVERIFY(m_is->next());
@@ -143,7 +144,7 @@ void WindowTest::csvHoldsWhatWasMeasured() {
     const QString file = m_is->sandbox.path(QStringLiteral("out.csv"));
     QSignalSpy exported(&m_is->window->engine().recorder(), &Recorder::exported);
     m_is->window->exportCsv(file);
-    QTRY_COMPARE_WITH_TIMEOUT(exported.count(), 1, 10'000);
+    QTRY_COMPARE_WITH_TIMEOUT(exported.count(), 1, test::patience(10'000));
     QFile csv(file);
     QVERIFY(csv.open(QIODevice::ReadOnly));
     const QList<QByteArray> lines = csv.readAll().trimmed().split('\n');
@@ -262,7 +263,7 @@ void WindowTest::droppedFilesAreOpened() {
     QVERIFY(enter.isAccepted());
     QDropEvent drop(QPointF(200, 200), Qt::CopyAction, &model, Qt::LeftButton, Qt::NoModifier);
     QCoreApplication::sendEvent(m_is->window.get(), &drop);
-    QTRY_COMPARE_WITH_TIMEOUT(failed.count(), 1, 10'000);
+    QTRY_COMPARE_WITH_TIMEOUT(failed.count(), 1, test::patience(10'000));
     QVERIFY(m_is->window->message().contains(QStringLiteral("none.onnx")));
     QVERIFY(m_is->next());  // the model before goes on
 }
@@ -296,7 +297,7 @@ void WindowTest::drawingIsCheap() {
     connect(&m_is->window->engine(), &Engine::rendered, this, [&](const RenderedFrame& drawn) {
         shares.push_back(drawn.drawMs / (drawn.analysis->networkMs() + drawn.drawMs));
     });
-    QTRY_VERIFY_WITH_TIMEOUT(shares.size() >= 5, 30'000);
+    QTRY_VERIFY_WITH_TIMEOUT(shares.size() >= 5, test::patience(30'000));
     std::sort(shares.begin(), shares.end());
     QVERIFY2(shares[2] < 0.10, qPrintable(QString::number(shares[2])));
 }

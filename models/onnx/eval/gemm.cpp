@@ -16,7 +16,8 @@ constexpr int kRows = 6;
 constexpr int kColumns = 32;
 constexpr int64_t kDepth = 512;  // a panel of kDepth x kColumns stays in the second-level cache
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+// The choice is made while the program is loaded, before ThreadSanitizer is there to be told of the call.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__)
 #define MPM_CLONES __attribute__((target_clones("avx512f", "avx2,fma", "default")))
 #else
 #define MPM_CLONES

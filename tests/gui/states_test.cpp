@@ -1,0 +1,218 @@
+// What the window looks like when something is wrong: every state is brought about with real parts, read, and
+// looked through for words that are cut off. MPM_SHOTS names a folder that gets a picture of each, in light
+// and dark; QT_SCALE_FACTOR=2 makes them as a dense screen shows them.
+#include <sys/resource.h>
+
+#include <csignal>
+
+#include <QAbstractButton>
+#include <QDialog>
+#include <QLabel>
+#include <QMessageBox>
+#include <QPainter>
+#include <QSignalSpy>
+#include <QStatusBar>
+
+#include "gui/views/header_bar.hpp"
+#include "gui/views/picture_view.hpp"
+#include "gui/window/watch_dialog.hpp"
+#include "gui/window_fixture.hpp"
+#include "pipeline/source/stream_server.hpp"
+
+using namespace mpm::gui;
+
+namespace {
+
+/// Files of this process grow no further than `bytes`, as on a disk that is full.
+class FullDisk {
+public:
+    explicit FullDisk(rlim_t bytes) {
+        m_handler = std::signal(SIGXFSZ, SIG_IGN);
+        getrlimit(RLIMIT_FSIZE, &m_before);
+        const rlimit limit{bytes, m_before.rlim_max};
+        setrlimit(RLIMIT_FSIZE, &limit);
+    }
+    ~FullDisk() {
+        setrlimit(RLIMIT_FSIZE, &m_before);
+        std::signal(SIGXFSZ, m_handler);
+    }
+
+private:
+    rlimit m_before{};
+    void (*m_handler)(int);
+};
+
+/// Words of labels and buttons that have less room than they need.
+QStringList cutWords(const QWidget& top) {
+    QStringList cut;
+    const auto look = [&cut](const QWidget* widget, const QString& text) {
+        if (!widget->isVisible() || text.isEmpty()) return;
+        const QSize need = widget->sizeHint(), room = widget->size();
+        if (room.width() < need.width() - 1 || room.height() < need.height() - 1)
+            cut << QStringLiteral("'%1' needs %2x%3, has %4x%5")
+                       .arg(text.left(40))
+                       .arg(need.width())
+                       .arg(need.height())
+                       .arg(room.width())
+                       .arg(room.height());
+    };
+    for (const QLabel* label : top.findChildren<QLabel*>())
+        if (!label->wordWrap()) look(label, label->text());
+    for (const QAbstractButton* button : top.findChildren<QAbstractButton*>())
+        look(button, button->text());
+    return cut;
+}
+
+}  // namespace
+
+class StatesTest : public QObject {
+    Q_OBJECT
+private slots:
+    void init() { m_is = std::make_unique<test::WindowFixture>(); }
+    void cleanup() { m_is.reset(); }
+    void refusedModelWhileAnotherRuns();
+    void diskFull();
+    void watchDialog();
+    void sourceStalledRetryingAndOffline();
+    void sourceThatCannotBeUsed();
+
+private:
+    MainWindow& window() { return *m_is->window; }
+    /// Both appearances, read for cut words, and kept where pictures are wanted. `above`: a dialog over the
+    /// window.
+    void look(const QString& name, QWidget* above = nullptr);
+    std::unique_ptr<test::WindowFixture> m_is;
+};
+
+void StatesTest::look(const QString& name, QWidget* above) {
+    const QString folder = qEnvironmentVariable("MPM_SHOTS");
+    for (const Appearance appearance : {Appearance::Light, Appearance::Dark}) {
+        window().setAppearance(appearance);
+        QTest::qWait(100);
+        QStringList cut;  // words that just changed get their room with the next layout
+        QTest::qWaitFor([&] { return (cut = cutWords(window())).isEmpty(); }, 1'000);
+        QVERIFY2(cut.isEmpty(), qPrintable(name + QStringLiteral(": ") + cut.join(QStringLiteral("; "))));
+        if (folder.isEmpty()) continue;
+        QPixmap shot = window().grab();
+        if (above != nullptr) {
+            QPainter painter(&shot);
+            painter.fillRect(window().rect(), QColor(0, 0, 0, 60));
+            const QPoint place = window().rect().center() - above->rect().center();
+            painter.drawPixmap(place, above->grab());
+        }
+        QDir().mkpath(folder);
+        const QString file = QStringLiteral("%1/%2-%3.png").arg(folder, name, appearanceName(appearance));
+        QVERIFY2(shot.save(file), qPrintable(file));
+    }
+}
+
+void StatesTest::refusedModelWhileAnotherRuns() {
+    Options options;
+    options.source = QStringLiteral("demo");
+    m_is->open(options);
+    QVERIFY(m_is->next());
+    const QString file = m_is->sandbox.path(QStringLiteral("export.onnx"));
+    QFile raw(file);
+    QVERIFY(raw.open(QIODevice::WriteOnly));
+    raw.write("no graph");
+    raw.close();
+    window().openModel(file);
+    QTRY_VERIFY_WITH_TIMEOUT(window().findChild<QMessageBox*>() != nullptr, test::patience(10'000));
+    QVERIFY(window().message().contains(QStringLiteral("goes on")));
+    QVERIFY(m_is->next());
+    QVERIFY(window().views()->overlayView()->veil().isEmpty());
+    auto* box = window().findChild<QMessageBox*>();
+    look(QStringLiteral("refused-model-offer"), box);
+    QTest::mouseClick(test::button(box, "Cancel"), Qt::LeftButton);
+    QTRY_VERIFY(window().findChild<QMessageBox*>() == nullptr);
+    QVERIFY(m_is->next());
+    look(QStringLiteral("refused-model"));
+}
+
+void StatesTest::diskFull() {
+    Options options;
+    options.source = QStringLiteral("demo");
+    m_is->open(options);
+    QSignalSpy failing(&window().engine().recorder(), &Recorder::failing),
+        recovered(&window().engine().recorder(), &Recorder::recovered);
+    QVERIFY(m_is->next());
+    {
+        const FullDisk full(1);
+        QTRY_VERIFY_WITH_TIMEOUT(failing.count() == 1, test::patience(30'000));
+        QVERIFY(window().message().startsWith(QStringLiteral("Measurements are not kept")));
+        QVERIFY(m_is->next());  // watching goes on
+    }
+    // What was just seen stays on the screen until the next try, some seconds away.
+    look(QStringLiteral("disk-full"));
+    QTRY_VERIFY_WITH_TIMEOUT(recovered.count() == 1, test::patience(20'000));
+    QTRY_COMPARE(window().message(), QStringLiteral("Measurements are kept again"));
+}
+
+void StatesTest::watchDialog() {
+    Options options;
+    options.source = QStringLiteral("demo");
+    m_is->open(options);
+    QVERIFY(m_is->next());
+    WatchSettings watch = window().services().settings();
+    watch.sources[QStringLiteral("demo")].regions.push_back(
+        {"Crossing", {{0.1, 0.5}, {0.5, 0.5}, {0.5, 0.95}, {0.1, 0.95}}});
+    watch.sources[QStringLiteral("demo")].masks.push_back({{0.7, 0.1}, {0.95, 0.1}, {0.95, 0.4}});
+    window().setWatch(watch);
+    QTest::keyClick(&window(), Qt::Key_A, Qt::ControlModifier);
+    auto* dialog = window().findChild<WatchDialog*>();
+    QVERIFY(dialog != nullptr);
+    look(QStringLiteral("watch-no-alert"), dialog);
+    QTest::mouseClick(test::button(dialog, "Add"), Qt::LeftButton);
+    look(QStringLiteral("watch-alert"), dialog);
+    dialog->setPage(WatchDialog::Regions);
+    look(QStringLiteral("watch-regions"), dialog);
+    dialog->setPage(WatchDialog::Publish);
+    look(QStringLiteral("watch-publish"), dialog);
+    dialog->close();
+}
+
+void StatesTest::sourceStalledRetryingAndOffline() {
+    mpm::test::StreamServer server;
+    server.start();
+    Options options;
+    options.source = QString::fromStdString(server.url());
+    m_is->open(options);
+    QVERIFY(m_is->next());
+    const auto badge = [this] { return window().header()->badgeText(); };
+    const auto veil = [this] { return window().views()->pictureView()->veil(); };
+    server.stall(true);
+    QTRY_VERIFY_WITH_TIMEOUT(badge().startsWith(QStringLiteral("stalled since")), test::patience(10'000));
+    QVERIFY(veil().contains(QStringLiteral("Not live")));
+    look(QStringLiteral("source-stalled"));
+    server.stall(false);
+    QTRY_COMPARE_WITH_TIMEOUT(badge(), QStringLiteral("live"), test::patience(10'000));
+    QTRY_VERIFY(veil().isEmpty());
+    server.kill();
+    QTRY_VERIFY_WITH_TIMEOUT(badge().startsWith(QStringLiteral("retrying")), test::patience(20'000));
+    QVERIFY(veil().contains(QStringLiteral("Not live")));
+    look(QStringLiteral("source-retrying"));
+    QTRY_VERIFY_WITH_TIMEOUT(badge().startsWith(QStringLiteral("offline since")), test::patience(90'000));
+    QVERIFY(veil().contains(QStringLiteral("offline since")));
+    look(QStringLiteral("source-offline"));
+    window().views()->setMode(ViewArea::Overlay);
+    look(QStringLiteral("source-offline-overlay"));
+    window().views()->setMode(ViewArea::Sources);
+    look(QStringLiteral("source-offline-grid"));
+    server.start();
+    QTRY_COMPARE_WITH_TIMEOUT(badge(), QStringLiteral("live"), test::patience(60'000));
+}
+
+void StatesTest::sourceThatCannotBeUsed() {
+    Options options;
+    options.source = QStringLiteral("/nowhere/camera.mp4");
+    options.model = QStringLiteral("/nowhere/model.onnx");
+    m_is->open(options);
+    QTRY_COMPARE_WITH_TIMEOUT(window().header()->badgeText(), QStringLiteral("failed"),
+                              test::patience(10'000));
+    QTRY_VERIFY_WITH_TIMEOUT(window().message().contains(QStringLiteral("/nowhere/model.onnx")),
+                             test::patience(10'000));
+    look(QStringLiteral("nothing-to-show"));
+}
+
+QTEST_MAIN(StatesTest)
+#include "states_test.moc"
