@@ -183,17 +183,19 @@ BENCHMARK(attentionBench)
 void attentionBf16Bench(benchmark::State& state) {
     if (lacksBf16(state)) return;
     const int tokens = static_cast<int>(state.range(0)), size = static_cast<int>(state.range(1));
-    const int group = rowGroup();
-    const std::vector<float> values = noise(static_cast<size_t>(tokens + group) * size);
-    std::vector<Bf16Pair> keys(static_cast<size_t>(tokens + group) * pairsOf(size));
-    std::vector<Bf16Pair> pairs(static_cast<size_t>(pairsOf(tokens)) * size);
+    const std::vector<float> values = noise(static_cast<size_t>(tokens) * size);
+    std::vector<Bf16Pair> keys(paddedSize(tokens, pairsOf(size)));
+    const bool columns = takesValuesAsColumns(size);
+    const int room = (pairsOf(tokens) + kValuePairs - 1) / kValuePairs * kValuePairs;
+    const size_t stride = paddedStride(columns ? room : size);
+    std::vector<Bf16Pair> pairs(static_cast<size_t>(columns ? size : room) * stride);
     for (int t = 0; t < tokens; ++t)
         packPairs(&values[static_cast<size_t>(t) * size], size,
                   &keys[static_cast<size_t>(t) * pairsOf(size)]);
-    for (int t = 0; t < tokens; t += 2) {
-        const float* row = &values[static_cast<size_t>(t) * size];
-        interleaveRows(row, t + 1 < tokens ? row + size : nullptr, size,
-                       &pairs[static_cast<size_t>(t) / 2 * size]);
+    for (int p = 0; p < pairsOf(tokens); p += kValuePairs) {
+        packValues(&values[static_cast<size_t>(2 * p) * size], size,
+                   std::min(2 * kValuePairs, tokens - 2 * p), size, columns, &pairs[columns ? p : p * stride],
+                   stride);
     }
     std::vector<float> output(static_cast<size_t>(tokens) * size);
     AttentionHead head{};
@@ -202,8 +204,8 @@ void attentionBf16Bench(benchmark::State& state) {
     head.tokens = tokens;
     head.headSize = size;
     head.scale = 0.125f;
-    const AttentionHeadBf16 half{head, keys.data(), static_cast<size_t>(pairsOf(size)), pairs.data(),
-                                 static_cast<size_t>(size)};
+    const AttentionHeadBf16 half{head,         keys.data(), static_cast<size_t>(pairsOf(size)),
+                                 pairs.data(), stride,      columns};
     for (auto _ : state) {
         for (int q = 0; q < tokens; q += queryPanel())
             attendPanelBf16(half, q, output.data() + static_cast<size_t>(q) * size, size);

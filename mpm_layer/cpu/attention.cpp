@@ -6,8 +6,6 @@
 namespace mpm::cpu {
 namespace {
 
-constexpr int kPairsPerTask = 32;
-
 struct Task {
     int image, head, first;
 };
@@ -56,49 +54,50 @@ kernels::AttentionHead Attention::head(int image, int index) const {
 kernels::AttentionHeadBf16 Attention::headBf16(int image, int index) const {
     const auto* keys = reinterpret_cast<const kernels::Bf16Pair*>(m_scratch.keys.data());
     const auto* values = reinterpret_cast<const kernels::Bf16Pair*>(m_scratch.values.data());
-    return {head(image, index), keys + m_batch.image(image).first * m_keyStride + index * pairsPerHead(),
-            m_keyStride, values + m_firstPair[image] * m_valueStride + index * m_encoder.headSize,
-            m_valueStride};
+    const int pair = m_firstPair[image], column = index * m_encoder.headSize;
+    return {head(image, index),
+            keys + m_batch.image(image).first * m_keyStride + index * pairsPerHead(),
+            m_keyStride,
+            values + (m_valuesAreColumns ? column * m_valueStride + pair : pair * m_valueStride + column),
+            m_valueStride,
+            m_valuesAreColumns};
 }
 
 void Attention::packPairs() {
     std::vector<Task> tasks;
     int pairs = 0;
+    m_valuesAreColumns = kernels::takesValuesAsColumns(m_encoder.headSize);
     for (int i = 0; i < m_batch.images(); ++i) {
         m_firstPair.push_back(pairs);
         const int own = kernels::pairsOf(tokensOf(i));
-        for (int p = 0; p < own; p += kPairsPerTask)
+        for (int p = 0; p < own; p += kernels::kValuePairs)
             tasks.push_back({i, 0, p});
-        pairs += own;
+        pairs += (own + kernels::kValuePairs - 1) / kernels::kValuePairs * kernels::kValuePairs;
     }
+    const int inner = m_encoder.inner;
     m_keyStride = kernels::paddedStride(m_encoder.heads * pairsPerHead());
-    m_valueStride = kernels::paddedStride(m_encoder.inner);
-    m_scratch.keys.reserve(kernels::paddedSize(m_batch.rows() + kernels::rowGroup(), m_keyStride));
-    m_scratch.values.reserve(kernels::paddedSize(pairs, m_valueStride));
-    parallelFor(static_cast<int>(tasks.size()), [&](int t) {
-        const int last = std::min(tasks[t].first + kPairsPerTask, kernels::pairsOf(tokensOf(tasks[t].image)));
-        packImagePairs(tasks[t].image, tasks[t].first, last);
-    });
+    m_valueStride = kernels::paddedStride(m_valuesAreColumns ? pairs : inner);
+    m_scratch.keys.reserve(kernels::paddedSize(m_batch.rows() + kernels::kKeysRead, m_keyStride));
+    m_scratch.values.reserve(kernels::paddedSize(m_valuesAreColumns ? inner : pairs, m_valueStride));
+    parallelFor(static_cast<int>(tasks.size()),
+                [&](int t) { packImagePairs(tasks[t].image, tasks[t].first); });
 }
 
-void Attention::packImagePairs(int image, int firstPair, int lastPair) {
+void Attention::packImagePairs(int image, int firstPair) {
     auto* keys = reinterpret_cast<kernels::Bf16Pair*>(m_scratch.keys.data());
     auto* values = reinterpret_cast<kernels::Bf16Pair*>(m_scratch.values.data());
-    const int inner = m_encoder.inner, size = m_encoder.headSize, tokens = tokensOf(image);
-    for (int p = firstPair; p < lastPair; ++p) {
-        const int token = 2 * p, row = m_batch.image(image).first + token;
-        const float* qkv = m_qkv.data + row * m_qkv.stride;
-        const bool paired = token + 1 < tokens;
-        for (int r = 0; r < (paired ? 2 : 1); ++r) {
-            kernels::Bf16Pair* to = keys + (row + r) * m_keyStride;
-            for (int h = 0; h < m_encoder.heads; ++h) {
-                kernels::packPairs(qkv + r * m_qkv.stride + inner + h * size, size, to + h * pairsPerHead());
-            }
-        }
-        const float* value = qkv + 2 * inner;
-        kernels::interleaveRows(value, paired ? value + m_qkv.stride : nullptr, inner,
-                                values + (m_firstPair[image] + p) * m_valueStride);
+    const int inner = m_encoder.inner, size = m_encoder.headSize, token = 2 * firstPair,
+              row = m_batch.image(image).first + token,
+              count = std::min(2 * kernels::kValuePairs, tokensOf(image) - token);
+    const float* qkv = m_qkv.data + row * m_qkv.stride;
+    for (int r = 0; r < count; ++r) {
+        kernels::Bf16Pair* to = keys + (row + r) * m_keyStride;
+        for (int h = 0; h < m_encoder.heads; ++h)
+            kernels::packPairs(qkv + r * m_qkv.stride + inner + h * size, size, to + h * pairsPerHead());
     }
+    const int pair = m_firstPair[image] + firstPair;
+    kernels::packValues(qkv + 2 * inner, m_qkv.stride, count, inner, m_valuesAreColumns,
+                        values + (m_valuesAreColumns ? pair : pair * m_valueStride), m_valueStride);
 }
 
 }  // namespace mpm::cpu

@@ -19,7 +19,7 @@ struct QkvRows {
 /// Keys and values of a batch as bf16 pairs. Keeps its memory.
 struct AttentionScratch {
     kernels::Buffer keys;    // [rows][heads * pairsOf(head size)]
-    kernels::Buffer values;  // [pairs of an image's rows][inner]
+    kernels::Buffer values;  // pairs of tokens as packValues writes them, [pairs][inner] or [inner][pairs]
 };
 
 class Attention {
@@ -35,7 +35,7 @@ private:
     int tokensOf(int image) const { return m_batch.special() + m_batch.image(image).tokens; }
     int pairsPerHead() const { return kernels::pairsOf(m_encoder.headSize); }
     void packPairs();
-    void packImagePairs(int image, int firstPair, int lastPair);
+    void packImagePairs(int image, int firstPair);
     kernels::AttentionHead head(int image, int index) const;
     kernels::AttentionHeadBf16 headBf16(int image, int index) const;
 
@@ -45,6 +45,7 @@ private:
     const float* m_keyBias;
     AttentionScratch& m_scratch;
     size_t m_keyStride = 0, m_valueStride = 0;
+    bool m_valuesAreColumns = false;
     std::vector<int> m_firstPair;  ///< of each image, among the rows of value pairs
 };
 

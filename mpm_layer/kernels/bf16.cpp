@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "mpm_layer/kernels/isa.hpp"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpm_layer/kernels/bf16.cpp"
 #include <hwy/foreach_target.h>
@@ -12,12 +14,14 @@
 #include "mpm_layer/kernels/attention-inl.h"
 #include "mpm_layer/kernels/epilogue-inl.h"
 #include "mpm_layer/kernels/microkernel-inl.h"
+#include "mpm_layer/kernels/tiles-inl.h"
 
 // Highway 1.0 has no target with AVX-512 BF16, later ones have some above AVX3: the instruction is added to
 // each of them, and asked for at run time.
+// AMX, which the newest of Intel's multiply bf16 with many times faster, likewise.
 #if HWY_TARGET <= HWY_AVX3 && defined(__GNUC__) && (__GNUC__ >= 11 || defined(__clang__))
 #define MPM_HAS_BF16 1
-HWY_PUSH_ATTRIBUTES(HWY_TARGET_STR ",avx512bf16")
+HWY_PUSH_ATTRIBUTES(HWY_TARGET_STR ",avx512bf16" MPM_TILES_TARGET)
 #else
 #define MPM_HAS_BF16 0
 HWY_BEFORE_NAMESPACE();
@@ -30,6 +34,15 @@ namespace HWY_NAMESPACE {
 
 bool HasBf16() {
     return __builtin_cpu_supports("avx512bf16");
+}
+
+bool HasTiles() {
+#if MPM_HAS_TILES
+    static const bool may = HasBf16() && allowsAmx() && mayUseTiles();
+    return may;
+#else
+    return false;
+#endif
 }
 
 // Pairs of one pass: panel (192 x 32 x 4 = 24 KiB) and row group share a level-1 cache.
@@ -165,14 +178,63 @@ HWY_INLINE void multiplyBf16(const Bf16Pair* rows, size_t rowStride, int count,
     }
 }
 
+#if MPM_HAS_TILES
+
+/// As multiplyBf16, where tiles fit the depth.
+template <class Target>
+HWY_INLINE void multiplyBf16Tiles(const Bf16Pair* rows, size_t rowStride, int count,
+                                  const PackedWeightsBf16& weights, const Epilogue& epilogue,
+                                  const Target& target) {
+    static thread_local Buffer scratch;
+    const int width = static_cast<int>(panelWidth()), groups = (count + kGroup - 1) / kGroup;
+    constexpr int kRows = 2 * kTileRows;
+    const int pairs = pairsOf(weights.depth()), blocks = (count + kRows - 1) / kRows;
+    float* sums = scratch.reserve(static_cast<size_t>(std::max(blocks * kRows, groups * kGroup)) * width);
+    const TileScope tiles;
+    finishWrites();
+    for (int column = 0, p = 0; column < weights.columns(); column += width, ++p) {
+        for (int start = 0; start < pairs; start += kPairBlock) {
+            const int depth = std::min(kPairBlock, pairs - start);
+            const Bf16Pair* own = weights.panel(p) + static_cast<size_t>(start) * width;
+            const size_t share = static_cast<size_t>(depth) * width * sizeof(Bf16Pair) / blocks;
+            for (int b = 0; b < blocks; ++b) {
+                const LinesAhead ahead(reinterpret_cast<const char*>(own + depth * width) + b * share, share,
+                                       depth / kTilePairs);
+                multiplyTiles(depth, rows + static_cast<size_t>(b) * kRows * rowStride + start, rowStride,
+                              own, start == 0, sums + static_cast<size_t>(b) * kRows * width, width, ahead);
+            }
+        }
+        for (int g = 0; g < groups; ++g) {
+            Block<kGroup> block;
+            loadBlock(sums + static_cast<size_t>(g) * kGroup * width, width, block);
+            target.finish(block, epilogue, g * kGroup, std::min(kGroup, count - g * kGroup), column,
+                          weights.columns() - column);
+        }
+    }
+}
+
+#endif
+
+/// In tiles where the processor has them and they divide the depth; the choice is the weights', never the
+/// rows', so that a row's bits do not depend on how many there are.
+template <class Target>
+HWY_INLINE void multiply(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
+                         const Epilogue& epilogue, const Target& target) {
+#if MPM_HAS_TILES
+    if (HasTiles() && weights.depth() % (2 * kTilePairs) == 0)
+        return multiplyBf16Tiles(rows, rowStride, count, weights, epilogue, target);
+#endif
+    multiplyBf16(rows, rowStride, count, weights, epilogue, target);
+}
+
 void ProductBf16(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
                  const Epilogue& epilogue, float* output, size_t outputStride) {
-    multiplyBf16(rows, rowStride, count, weights, epilogue, FloatTarget{output, outputStride});
+    multiply(rows, rowStride, count, weights, epilogue, FloatTarget{output, outputStride});
 }
 
 void ProductToPairs(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
                     const Epilogue& epilogue, Bf16Pair* output, size_t outputStride) {
-    multiplyBf16(rows, rowStride, count, weights, epilogue, PairTarget{output, outputStride});
+    multiply(rows, rowStride, count, weights, epilogue, PairTarget{output, outputStride});
 }
 
 // `rows` holds panelWidth() rows of pairsOf(headSize).
@@ -248,7 +310,123 @@ HWY_NOINLINE void addValuePairs(const AttentionHeadBf16& head, int start, int co
         addValuePairs<1>(head, start, count, column, weights, output);
 }
 
+bool TilesFit(int headSize) {
+    return headSize % (2 * 16) == 0;
+}
+
+#if MPM_HAS_TILES
+
+// Keys whose scores are looked at together: sums of tiles are grouped by 32 keys, and which keys are grouped
+// must not depend on the queries beside one.
+constexpr int kKeyChunk = 96;
+static_assert(kKeyChunk % kGroup == 0 && kKeyChunk % (2 * kTileRows) == 0 && kKeyBlockBf16 % kKeyChunk == 0);
+
+/// Scores [kKeyChunk][32] of `present` keys from `key`, whole groups of them; returns their maxima.
+HWY_INLINE void scoreTiles(const AttentionHeadBf16& head, int key, int present, const Bf16Pair* queries,
+                           float* scores, Float (&highest)[2]) {
+    constexpr int kRows = 2 * kTileRows;
+    const size_t width = panelWidth();
+    for (int row = 0; row < present; row += kRows) {
+        multiplyTiles(pairsOf(head.f32.headSize), head.keys + (key + row) * head.keyStride, head.keyStride,
+                      queries, true, scores + row * width, width);
+    }
+    highest[0] = highest[1] = hn::Set(FloatTag(), -std::numeric_limits<float>::infinity());
+    for (int at = 0; at < present; at += kGroup) {
+        const int here = std::min(kGroup, present - at);
+        Block<kGroup> block, bias;
+        loadBlock(scores + at * width, width, block);
+        if (head.f32.keyBias) {
+            startScores(head.f32, key + at, here, bias);
+#pragma GCC unroll 16
+            for (int r = 0; r < kGroup; ++r) {
+                block.sum[r][0] = hn::Add(block.sum[r][0], bias.sum[r][0]);
+                block.sum[r][1] = hn::Add(block.sum[r][1], bias.sum[r][1]);
+            }
+        }
+        if (here < kGroup) hideMissing(here, block);
+        if (head.f32.keyBias || here < kGroup) storeBlock(block, scores + at * width, width);
+        highest[0] = hn::Max(highest[0], highestScore(block, 0));
+        highest[1] = hn::Max(highest[1], highestScore(block, 1));
+    }
+}
+
+/// Adds the values of `count` keys from `start`, whose weights lie in whole tiles.
+HWY_INLINE void addValueTiles(const AttentionHeadBf16& head, int start, int count, Bf16Pair* weights,
+                              float* output) {
+    const size_t width = panelWidth();
+    const int pairs = pairsOf(count), whole = (pairs + kTilePairs - 1) / kTilePairs * kTilePairs;
+    // Groups end where tiles need not.
+    std::fill(weights + pairs * width, weights + whole * width, 0u);
+    finishWrites();
+    for (int column = 0; column < head.f32.headSize; column += 2 * kTileRows) {
+        multiplyTiles(whole, head.values + column * head.valueStride + start / 2, head.valueStride, weights,
+                      false, output + column * width, width);
+    }
+}
+
+HWY_NOINLINE void attendPanelTiles(const AttentionHeadBf16& head, int first, float* output,
+                                   size_t outputStride) {
+    static thread_local Buffer scratch;
+    const AttentionHead& f32 = head.f32;
+    const size_t width = panelWidth(), out = static_cast<size_t>(f32.headSize) * width,
+                 query = pairsOf(f32.headSize) * width;
+    float* memory = scratch.reserve(out + kKeyChunk * width + query +
+                                    std::max((kKeyBlockBf16 / 2 + kTilePairs) * width, query));
+    float* scores = memory + out;
+    auto* queries = reinterpret_cast<Bf16Pair*>(scores + kKeyChunk * width);
+    Bf16Pair* weights = queries + query;
+    Panel panel(memory);
+    packQueryPairs(f32, first, weights, queries);  // the weights come later
+    std::fill(panel.output, panel.output + out, 0.0f);
+    const TileScope tiles;
+    finishWrites();
+    int waiting = 0;
+    for (int key = 0; key < f32.tokens; key += kKeyChunk) {
+        const int present = std::min(kKeyChunk, f32.tokens - key);
+        Float highest[2];
+        scoreTiles(head, key, present, queries, scores, highest);
+        const bool higher = exceeds(highest, panel);
+        if (waiting > 0 && (higher || waiting == kKeyBlockBf16)) {
+            addValueTiles(head, key - waiting, waiting, weights, panel.output);
+            waiting = 0;
+        }
+        if (higher) raisePeaks(highest, f32.headSize, panel);
+        for (int at = 0; at < present; at += kGroup) {
+            Block<kGroup> block;
+            loadBlock(scores + at * width, width, block);
+            weighScorePairs(block, panel, weights + (waiting + at) / 2 * width);
+        }
+        waiting += present;
+    }
+    addValueTiles(head, f32.tokens - waiting, waiting, weights, panel.output);
+    writeOutput(f32, first, panel, output, outputStride);
+}
+
+#endif
+
+void PackValues(const float* rows, size_t stride, int tokens, int columns, bool asColumns, Bf16Pair* packed,
+                size_t packedStride) {
+    static thread_local Buffer scratch;
+    const size_t width = panelWidth();
+    const int pairs = pairsOf(tokens);
+    float* memory = scratch.reserve(2 * width * columns);
+    auto* between = reinterpret_cast<Bf16Pair*>(memory);
+    for (int p = 0; p < pairs; ++p) {
+        const float* row = rows + 2 * p * stride;
+        interleaveRows(row, 2 * p + 1 < tokens ? row + stride : nullptr, columns,
+                       asColumns ? between + static_cast<size_t>(p) * columns : packed + p * packedStride);
+    }
+    if (!asColumns) return;
+    Bf16Pair* panel = between + width * columns;
+    packColumns(between, columns, pairs, columns, panel);
+    for (int c = 0; c < columns; ++c)
+        std::copy_n(panel + c * width, width, packed + c * packedStride);
+}
+
 void AttendPanelBf16(const AttentionHeadBf16& head, int first, float* output, size_t outputStride) {
+#if MPM_HAS_TILES
+    if (head.valuesAreColumns) return attendPanelTiles(head, first, output, outputStride);
+#endif
     static thread_local Buffer scratch;
     const AttentionHead& f32 = head.f32;
     const int pairs = pairsOf(f32.headSize);
@@ -282,6 +460,13 @@ void ProductBf16(const Bf16Pair*, size_t, int, const PackedWeightsBf16&, const E
 void ProductToPairs(const Bf16Pair*, size_t, int, const PackedWeightsBf16&, const Epilogue&, Bf16Pair*,
                     size_t) {}
 void AttendPanelBf16(const AttentionHeadBf16&, int, float*, size_t) {}
+bool HasTiles() {
+    return false;
+}
+bool TilesFit(int) {
+    return false;
+}
+void PackValues(const float*, size_t, int, int, bool, Bf16Pair*, size_t) {}
 
 #endif
 
@@ -301,6 +486,9 @@ HWY_EXPORT(InterleaveRows);
 HWY_EXPORT(ProductBf16);
 HWY_EXPORT(ProductToPairs);
 HWY_EXPORT(AttendPanelBf16);
+HWY_EXPORT(HasTiles);
+HWY_EXPORT(TilesFit);
+HWY_EXPORT(PackValues);
 
 bool hasBf16() {
     static const bool has = HWY_DYNAMIC_DISPATCH(HasBf16)();
@@ -342,6 +530,15 @@ void productBf16(const Bf16Pair* rows, size_t rowStride, int count, const Packed
 void productBf16(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
                  const Epilogue& epilogue, Bf16Pair* output, size_t outputStride) {
     HWY_DYNAMIC_DISPATCH(ProductToPairs)(rows, rowStride, count, weights, epilogue, output, outputStride);
+}
+
+bool takesValuesAsColumns(int headSize) {
+    return HWY_DYNAMIC_DISPATCH(HasTiles)() && HWY_DYNAMIC_DISPATCH(TilesFit)(headSize);
+}
+
+void packValues(const float* rows, size_t stride, int tokens, int columns, bool asColumns, Bf16Pair* packed,
+                size_t packedStride) {
+    HWY_DYNAMIC_DISPATCH(PackValues)(rows, stride, tokens, columns, asColumns, packed, packedStride);
 }
 
 void attendPanelBf16(const AttentionHeadBf16& head, int first, float* output, size_t outputStride) {

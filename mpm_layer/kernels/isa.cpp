@@ -1,5 +1,6 @@
-// An upper limit on the instruction set: MPM_MAX_CPU_ISA=avx2 (or sse4) makes a wide machine compute as a
-// narrower one does, to compare results between machines and to test the narrower kernels.
+// An upper limit on the instruction set: MPM_MAX_CPU_ISA=avx512 (without AMX), avx2 or sse4 makes a wide
+// machine compute as a narrower one does, to compare results between machines and to test the narrower
+// kernels.
 #include <cstdlib>
 #include <string>
 
@@ -9,12 +10,20 @@
 
 namespace mpm::kernels {
 
-bool limitInstructionSet() {
+static std::string limit() {
     const char* wanted = std::getenv("MPM_MAX_CPU_ISA");
-    const std::string limit = wanted ? wanted : "";
-    if (limit == "avx2") hwy::DisableTargets(HWY_AVX3 | HWY_AVX3_DL);
-    if (limit == "sse4") hwy::DisableTargets(HWY_AVX3 | HWY_AVX3_DL | HWY_AVX2);
-    return !limit.empty();
+    return wanted ? wanted : "";
+}
+
+bool limitInstructionSet() {
+    const std::string most = limit();
+    if (most == "avx2") hwy::DisableTargets(HWY_AVX3 | HWY_AVX3_DL);
+    if (most == "sse4") hwy::DisableTargets(HWY_AVX3 | HWY_AVX3_DL | HWY_AVX2);
+    return !most.empty();
+}
+
+bool allowsAmx() {
+    return limit().empty();
 }
 
 }  // namespace mpm::kernels

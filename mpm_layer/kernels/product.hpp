@@ -21,9 +21,10 @@ inline int groupsOf(int rows) {
 constexpr size_t paddedStride(int width) {
     return (static_cast<size_t>(width) + 15) / 16 * 16 + 16;
 }
-/// Floats for `rows` rows of a left operand: whole groups are read.
+/// Floats for `rows` rows of a left operand: whole groups are read, and by tiles 32 rows at once.
 inline size_t paddedSize(int rows, size_t stride) {
-    return static_cast<size_t>(groupsOf(rows)) * rowGroup() * stride;
+    constexpr int kTiles = 32;
+    return static_cast<size_t>((groupsOf(rows) * rowGroup() + kTiles - 1) / kTiles * kTiles) * stride;
 }
 
 /// A right operand, packed once: [panel][k][panelColumns], missing columns zero. Immutable.

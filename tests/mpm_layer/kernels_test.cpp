@@ -232,13 +232,15 @@ struct HeadOperands {
           rows(joined(q, k, v), stride),
           bias(bias) {
         if (!hasBf16()) return;
-        keys.resize(static_cast<size_t>(tokens + rowGroup()) * pairsOf(size));
-        values.resize(static_cast<size_t>(pairsOf(tokens)) * size);
-        for (int t = 0; t < tokens; ++t) {
+        keys.resize(paddedSize(tokens, pairsOf(size)), kNoise);
+        for (int t = 0; t < tokens; ++t)
             packPairs(k.ptr<float>(t), size, &keys[static_cast<size_t>(t) * pairsOf(size)]);
-            if (t % 2 == 0)
-                interleaveRows(v.ptr<float>(t), t + 1 < tokens ? v.ptr<float>(t + 1) : nullptr, size,
-                               &values[static_cast<size_t>(t) / 2 * size]);
+        const int pairs = (pairsOf(tokens) + kValuePairs - 1) / kValuePairs * kValuePairs;
+        valueStride = static_cast<size_t>(columns ? pairs : size);
+        values.resize(static_cast<size_t>(columns ? size : pairs) * valueStride, kNoise);
+        for (int p = 0; p < pairsOf(tokens); p += kValuePairs) {
+            packValues(v.ptr<float>(2 * p), v.step1(), std::min(2 * kValuePairs, tokens - 2 * p), size,
+                       columns, &values[columns ? p : p * valueStride], valueStride);
         }
     }
 
@@ -257,8 +259,8 @@ struct HeadOperands {
                            size,
                            0.4f / std::sqrt(static_cast<float>(size))};
         if (!bias.empty()) head.keyBias = bias.ptr<float>();
-        const AttentionHeadBf16 pairs{head, keys.data(), static_cast<size_t>(pairsOf(size)), values.data(),
-                                      static_cast<size_t>(size)};
+        const AttentionHeadBf16 pairs{head,          keys.data(), static_cast<size_t>(pairsOf(size)),
+                                      values.data(), valueStride, columns};
         cv::Mat output(tokens, size, CV_32F);
         for (int first = 0; first < tokens; first += queryPanel()) {
             if (half) {
@@ -270,8 +272,11 @@ struct HeadOperands {
         return output;
     }
 
+    static constexpr Bf16Pair kNoise = 0x7fc07fc0;  // NaN, twice
+
     int tokens, size;
-    size_t stride;
+    bool columns = takesValuesAsColumns(size);
+    size_t stride, valueStride = 0;
     LeftOperand rows;
     cv::Mat bias;
     std::vector<Bf16Pair> keys, values;
