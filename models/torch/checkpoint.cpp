@@ -91,6 +91,23 @@ Segmenter loadModel(const std::string& path) {
     return model;
 }
 
+Segmenter loadMean(const std::vector<std::string>& paths) {
+    TORCH_CHECK(!paths.empty(), "no weights to take the mean of");
+    const torch::NoGradGuard noGrad;
+    auto model = loadModel(paths[0]);
+    for (size_t i = 1; i < paths.size(); ++i) {
+        const auto other = loadModel(paths[i])->named_parameters();
+        for (auto& entry : model->named_parameters()) {
+            const auto* weight = other.find(entry.key());
+            TORCH_CHECK(weight && weight->sizes() == entry.value().sizes() &&
+                            other.size() == model->named_parameters().size(),
+                        paths[i], " is of another variant than ", paths[0]);
+            entry.value().add_(*weight - entry.value(), 1.0 / static_cast<double>(i + 1));
+        }
+    }
+    return model;
+}
+
 void saveModel(const std::string& path, Segmenter& model) {
     torch::serialize::OutputArchive archive;
     writeHeader(archive, model);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "models/torch/optimise.hpp"
 #include "models/torch/segmenter.hpp"
@@ -24,6 +25,8 @@ Progress loadCheckpoint(const std::string& path, Segmenter& model, Segmenter& me
 
 /// The running mean of a checkpoint, or the weights of a file saved with saveModel.
 Segmenter loadModel(const std::string& path);
+/// The mean of the weights of several such files of one variant.
+Segmenter loadMean(const std::vector<std::string>& paths);
 void saveModel(const std::string& path, Segmenter& model);
 
 }  // namespace mpm::models

@@ -68,6 +68,15 @@ void addLoopOptions(CLI::App& verb, Arguments& a) {
     verb.add_option("--teacher-share", o.teacherShare, "weight of the teacher beside the labels")
         ->needs(teacher)
         ->capture_default_str();
+    auto* neighbours =
+        verb.add_option("--neighbours", o.neighbourBlocks,
+                        "blocks, such as 2,5, whose tokens are to be nearest to those of the same "
+                        "classes, so that merging there costs less")
+            ->delimiter(',')
+            ->check(CLI::NonNegativeNumber);
+    verb.add_option("--neighbour-share", o.neighbourShare, "weight of that beside the labels")
+        ->needs(neighbours)
+        ->capture_default_str();
     verb.add_option("--rate", o.optimiser.rate, "highest learning rate of AdamW")->capture_default_str();
     verb.add_option("--matrix-rate", o.optimiser.matrixRate,
                     "of Muon, for matrices inside blocks; 0: AdamW for them too")

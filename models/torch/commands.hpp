@@ -11,6 +11,7 @@ void addTrain(CLI::App& app);
 void addEval(CLI::App& app);
 void addExport(CLI::App& app);
 void addImport(CLI::App& app);
+void addMean(CLI::App& app);
 void addScene(CLI::App& app);
 
 }  // namespace mpm::models

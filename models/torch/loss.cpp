@@ -1,5 +1,7 @@
 #include "models/torch/loss.hpp"
 
+#include <limits>
+
 namespace F = torch::nn::functional;
 
 namespace mpm::models {
@@ -47,6 +49,29 @@ torch::Tensor teacherLoss(const torch::Tensor& student, const torch::Tensor& tea
         F::kl_div(student.to(torch::kFloat32).log_softmax(1), wanted.to(torch::kFloat32).softmax(1),
                   F::KLDivFuncOptions().reduction(torch::kSum));
     return divergence / (student.size(0) * size[0] * size[1]);
+}
+
+torch::Tensor patchShares(const torch::Tensor& labels, int64_t classes, int64_t gridHeight,
+                          int64_t gridWidth) {
+    std::vector<torch::Tensor> planes;
+    for (int64_t c = 0; c < classes; ++c)
+        planes.push_back((labels == c).to(torch::kFloat32));
+    const auto means = torch::adaptive_avg_pool2d(torch::stack(planes, 1), {gridHeight, gridWidth});
+    return means.flatten(2).transpose(1, 2);
+}
+
+torch::Tensor neighbourLoss(const torch::Tensor& tokens, const torch::Tensor& shares) {
+    constexpr double kTemperature = 0.05;  // of cosines: low, since only the nearest one counts
+    const auto known = (shares.sum(1) > 0).nonzero().squeeze(1);
+    if (known.numel() < 2) return tokens.sum() * 0;
+    const auto rows = tokens.index_select(0, known), unit = rows / rows.norm(2, 1, true).clamp_min(1e-12);
+    const auto some = shares.index_select(0, known), shown = some / some.sum(1, true);
+    const auto agreement = 1 - 0.5 * torch::cdist(shown, shown, 1.0);  // of pixels, shown in the same class
+    auto nearness = torch::matmul(unit, unit.t()) / kTemperature;
+    const auto itself = torch::eye(nearness.size(0), nearness.options().dtype(torch::kBool));
+    nearness = nearness.masked_fill(itself, -std::numeric_limits<float>::infinity());
+    const auto agreeing = (nearness.softmax(1) * agreement).sum(1);
+    return -agreeing.clamp_min(1e-6).log().mean();
 }
 
 }  // namespace mpm::models

@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
     mpm::models::addEval(app);
     mpm::models::addExport(app);
     mpm::models::addImport(app);
+    mpm::models::addMean(app);
     mpm::models::addScene(app);
     try {
         app.parse(argc, argv);

@@ -86,9 +86,9 @@ SegmenterImpl::SegmenterImpl(const SegmenterOptions& options) : m_options(option
     register_module("decoder", std::static_pointer_cast<torch::nn::Module>(decoder));
 }
 
-torch::Tensor SegmenterImpl::masks(const torch::Tensor& pictures) {
+torch::Tensor SegmenterImpl::masks(const torch::Tensor& pictures, TokenTaps* taps) {
     const auto special = m_options.vit.specialTokens();
-    const auto tokens = encoder(pictures);
+    const auto tokens = encoder(pictures, taps);
     return decoder->forward(tokens.narrow(1, special, tokens.size(1) - special),
                             pictures.size(2) / m_options.vit.patch);
 }

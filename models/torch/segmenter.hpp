@@ -37,7 +37,7 @@ public:
     explicit SegmenterImpl(const SegmenterOptions& options);
 
     /// pictures [B, 3, H, W] -> masks [B, classes, H/patch, W/patch]
-    torch::Tensor masks(const torch::Tensor& pictures);
+    torch::Tensor masks(const torch::Tensor& pictures, TokenTaps* taps = nullptr);
 
     /// pictures [B, 3, H, W] -> logits [B, classes, H, W], masks enlarged bilinearly
     torch::Tensor forward(const torch::Tensor& pictures);

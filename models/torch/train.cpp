@@ -37,6 +37,8 @@ private:
         return (std::filesystem::path(m_options.out) / name).string();
     }
     void loadTeacher();
+    torch::Tensor neighboursOf(const TokenTaps& taps, const torch::Tensor& labels,
+                               const torch::Tensor& masks) const;
     torch::Tensor lossOf(const Batch& batch);
     double runPart(int64_t number, int part);
     double runParts(int64_t number);
@@ -96,6 +98,9 @@ Trainer::Trainer(const TrainOptions& options, const TrainData& data)
     m_mean->to(m_device);
     m_mean->eval();
     if (!options.teacher.empty()) loadTeacher();
+    for (const auto block : options.neighbourBlocks)
+        TORCH_CHECK(block < options.model.vit.depth, "--neighbours ", block, ": the encoder has ",
+                    options.model.vit.depth, " blocks, from 0");
     m_optimiser = std::make_unique<Optimiser>(m_model, options.optimiser);
     m_classWeights = classWeights(data.train, static_cast<int>(options.model.classes), options.classPower,
                                   options.classLimit)
@@ -116,13 +121,27 @@ void Trainer::loadTeacher() {
     m_teacher->eval();
 }
 
+/// Mean over images and blocks; a merged row shows what its patches show.
+torch::Tensor Trainer::neighboursOf(const TokenTaps& taps, const torch::Tensor& labels,
+                                    const torch::Tensor& masks) const {
+    const auto shares = patchShares(labels, m_options.model.classes, masks.size(2), masks.size(3));
+    std::vector<torch::Tensor> losses;
+    for (const auto& tap : taps.taps) {
+        const auto shown = shares[tap.image];
+        losses.push_back(neighbourLoss(tap.tokens, tap.map.defined() ? clusterMeans(shown, tap.map) : shown));
+    }
+    return torch::stack(losses).mean();
+}
+
 torch::Tensor Trainer::lossOf(const Batch& batch) {
     const auto pictures = batch.pictures.to(m_device), labels = batch.labels.to(m_device);
-    const auto masks = m_model->masks(pictures);
+    TokenTaps taps{m_options.neighbourBlocks, {}};
+    const auto masks = m_model->masks(pictures, &taps);
     const auto logits = enlarge(masks, labels.size(1), labels.size(2));
     auto loss = F::cross_entropy(
         logits, labels, F::CrossEntropyFuncOptions().weight(m_classWeights).ignore_index(m_data.ignored));
     if (m_options.overlap > 0) loss = loss + m_options.overlap * lovaszLoss(logits, labels, m_data.ignored);
+    if (!taps.taps.empty()) loss = loss + m_options.neighbourShare * neighboursOf(taps, labels, masks);
     if (m_teacher) {
         const auto followed = [&] {
             const torch::NoGradGuard constant;

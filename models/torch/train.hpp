@@ -19,7 +19,9 @@ struct TrainOptions {
     double minutes = 0;   ///< the rate falls with time spent instead of steps, and ends then; 0: with steps
     std::string from;     ///< weights to start from; empty: nothing
     std::string teacher;  ///< weights of any variant, whose classes are followed too; empty: none
-    double teacherShare = 1;  ///< of that beside the labels
+    double teacherShare = 1;               ///< of that beside the labels
+    std::vector<int64_t> neighbourBlocks;  ///< whose tokens learn to be nearest to those that show the same
+    double neighbourShare = 0.3;           ///< of that beside the labels
     OptimiserOptions optimiser;
     ReducerSettings reducer;   ///< reduces tokens while training; validation keeps all of them
     double meanDecay = 0.998;  ///< of the running mean of the weights

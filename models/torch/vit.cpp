@@ -104,7 +104,7 @@ torch::Tensor VisionTransformerImpl::positionsFor(int64_t gridHeight, int64_t gr
                            gridHeight, gridWidth);
 }
 
-torch::Tensor VisionTransformerImpl::forward(const torch::Tensor& pictures) {
+torch::Tensor VisionTransformerImpl::embed(const torch::Tensor& pictures) {
     const auto patch = m_options.patch;
     TORCH_CHECK(pictures.dim() == 4 && pictures.size(2) % patch == 0 && pictures.size(3) % patch == 0,
                 "pictures must be [B, 3, H, W] with H and W multiples of the patch size");
@@ -112,20 +112,11 @@ torch::Tensor VisionTransformerImpl::forward(const torch::Tensor& pictures) {
     std::vector<torch::Tensor> rows{clsToken.expand({batch, -1, -1})};
     if (m_options.distilled) rows.push_back(distToken.expand({batch, -1, -1}));
     rows.push_back(patchEmbed(pictures));
-    auto x = torch::cat(rows, 1) + positionsFor(pictures.size(2) / patch, pictures.size(3) / patch);
-    if (!m_reducer.reduces()) {
-        if (!is_training()) m_traces.clear();
-        for (const auto& block : *blocks)
-            x = block->as<VitBlockImpl>()->forward(x);
-        return norm(x);
-    }
-    std::vector<torch::Tensor> images;  // counts differ from image to image, so each runs alone
-    std::vector<MergeTrace> traces(static_cast<size_t>(batch));
-    for (int64_t b = 0; b < batch; ++b)
-        images.push_back(runReduced(x.narrow(0, b, 1), pictures.size(2) / patch, pictures.size(3) / patch,
-                                    traces[static_cast<size_t>(b)]));
-    if (!is_training()) m_traces = std::move(traces);  // parts of a training step share this module
-    return norm(torch::cat(images, 0));
+    return torch::cat(rows, 1) + positionsFor(pictures.size(2) / patch, pictures.size(3) / patch);
+}
+
+bool TokenTaps::wants(int64_t block) const {
+    return std::find(blocks.begin(), blocks.end(), block) != blocks.end();
 }
 
 /// One image on its way through the blocks.
@@ -133,7 +124,7 @@ struct VisionTransformerImpl::Reduced {
     torch::Tensor x;      ///< [1, special + M, D]
     torch::Tensor sizes;  ///< [M], tokens of the picture that each row stands for
     torch::Tensor map;    ///< from the picture's tokens to these rows
-    int64_t special, gridHeight, gridWidth;
+    int64_t number, special, gridHeight, gridWidth;
 
     torch::Tensor image() const { return x[0].narrow(0, special, x.size(1) - special); }
 
@@ -160,21 +151,49 @@ torch::Tensor VisionTransformerImpl::reduceInside(Reduced& state, VitBlockImpl& 
     return block.think(state.x);
 }
 
-torch::Tensor VisionTransformerImpl::runReduced(const torch::Tensor& tokens, int64_t gridHeight,
-                                                int64_t gridWidth, MergeTrace& trace) const {
-    const auto special = m_options.specialTokens(), count = tokens.size(1) - special;
-    Reduced state{tokens,   torch::ones({count}, tokens.options()), torch::arange(count), special, gridHeight,
-                  gridWidth};
+torch::Tensor VisionTransformerImpl::runWhole(torch::Tensor x, TokenTaps* taps) const {
+    const auto special = m_options.specialTokens();
+    for (int64_t i = 0; i < m_options.depth; ++i) {
+        if (taps && taps->wants(i)) {
+            for (int64_t b = 0; b < x.size(0); ++b)
+                taps->taps.push_back({b, x[b].slice(0, special), {}});
+        }
+        x = (*blocks)[static_cast<size_t>(i)]->as<VitBlockImpl>()->forward(x);
+    }
+    return x;
+}
+
+torch::Tensor VisionTransformerImpl::runReduced(Reduced state, MergeTrace& trace, TokenTaps* taps) const {
+    const auto special = state.special;
     for (int64_t i = 0; i < m_options.depth; ++i) {
         auto& block = *(*blocks)[static_cast<size_t>(i)]->as<VitBlockImpl>();
+        if (taps && taps->wants(i)) taps->taps.push_back({state.number, state.image(), state.map});
         if (m_reducer.actsBefore(i)) state.merge(mutualPairMap(state.image()), false);
         trace.tokens.push_back(state.x.size(1) - special);
         state.x =
             m_reducer.actsInside(i, m_options.depth) ? reduceInside(state, block, i) : block.forward(state.x);
     }
     trace.map = state.map;
-    const auto gather = torch::cat({torch::arange(special), state.map + special}).to(tokens.device());
+    const auto gather = torch::cat({torch::arange(special), state.map + special}).to(state.x.device());
     return state.x.index_select(1, gather);
+}
+
+torch::Tensor VisionTransformerImpl::forward(const torch::Tensor& pictures, TokenTaps* taps) {
+    const auto x = embed(pictures);
+    if (!m_reducer.reduces()) {
+        if (!is_training()) m_traces.clear();
+        return norm(runWhole(x, taps));
+    }
+    const auto patch = m_options.patch, special = m_options.specialTokens(), count = x.size(1) - special;
+    std::vector<torch::Tensor> images;  // counts differ from image to image, so each runs alone
+    std::vector<MergeTrace> traces(static_cast<size_t>(x.size(0)));
+    for (int64_t b = 0; b < x.size(0); ++b) {
+        const Reduced state{x.narrow(0, b, 1), torch::ones({count}, x.options()), torch::arange(count),    b,
+                            special,           pictures.size(2) / patch,          pictures.size(3) / patch};
+        images.push_back(runReduced(state, traces[static_cast<size_t>(b)], taps));
+    }
+    if (!is_training()) m_traces = std::move(traces);  // parts of a training step share this module
+    return norm(torch::cat(images, 0));
 }
 
 torch::Tensor resizePositions(const torch::Tensor& positions, int64_t special, int64_t fromHeight,

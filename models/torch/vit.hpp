@@ -22,6 +22,19 @@ struct VitOptions {
     int64_t specialTokens() const { return distilled ? 2 : 1; }
 };
 
+/// Takes down the image tokens that reach chosen blocks, before any merging there.
+struct TokenTaps {
+    struct Tap {
+        int64_t image;
+        torch::Tensor tokens;  ///< [M, D]
+        torch::Tensor map;     ///< int64 [N], the row that stands for each patch; undefined: each has its own
+    };
+    std::vector<int64_t> blocks;  ///< 0-based
+    std::vector<Tap> taps;
+
+    bool wants(int64_t block) const;
+};
+
 class VitAttentionImpl : public torch::nn::Module {
 public:
     VitAttentionImpl(int64_t dim, int64_t heads);
@@ -80,7 +93,7 @@ public:
 
     /// pictures [B, 3, H, W], H and W multiples of the patch -> tokens [B, special + N, D], restored to full
     /// number.
-    torch::Tensor forward(const torch::Tensor& pictures);
+    torch::Tensor forward(const torch::Tensor& pictures, TokenTaps* taps = nullptr);
 
     void setReducer(const ReducerSettings& settings) { m_reducer = settings; }
     /// Of the last forward that merged and was not training: by image.
@@ -95,8 +108,9 @@ public:
 
 private:
     struct Reduced;
-    torch::Tensor runReduced(const torch::Tensor& tokens, int64_t gridHeight, int64_t gridWidth,
-                             MergeTrace& trace) const;
+    torch::Tensor embed(const torch::Tensor& pictures);
+    torch::Tensor runWhole(torch::Tensor x, TokenTaps* taps) const;
+    torch::Tensor runReduced(Reduced state, MergeTrace& trace, TokenTaps* taps) const;
     torch::Tensor reduceInside(Reduced& state, VitBlockImpl& block, int64_t number) const;
     torch::Tensor positionsFor(int64_t gridHeight, int64_t gridWidth) const;
 

@@ -94,6 +94,31 @@ TEST(Segmenter, MergingKeepsTheImagesOfABatchApart) {
     }
 }
 
+TEST(Segmenter, TapsHoldWhatEntersABlockBeforeItMerges) {
+    auto model = smallModel(smallOptions(64, 96, 4), 3);
+    torch::NoGradGuard noGrad;
+    const auto pictures = torch::randn({2, 3, 64, 96});
+    TokenTaps whole{{1, 2}, {}}, merged{{1, 2}, {}};
+    model->masks(pictures, &whole);
+    model->encoder->setReducer({"mpm", {1, 2}});
+    model->masks(pictures, &merged);
+    ASSERT_EQ(whole.taps.size(), 4u);
+    ASSERT_EQ(merged.taps.size(), 4u);
+    const auto tapOf = [](const TokenTaps& taps, int64_t image, int turn) {
+        for (const auto& tap : taps.taps)
+            if (tap.image == image && turn-- == 0) return tap;
+        return TokenTaps::Tap{};
+    };
+    for (int64_t b = 0; b < 2; ++b) {
+        const auto before = tapOf(merged, b, 0), behind = tapOf(merged, b, 1);
+        EXPECT_TRUE(torch::allclose(tapOf(whole, b, 0).tokens, before.tokens, 1e-5, 1e-5));
+        EXPECT_TRUE(torch::equal(before.map, torch::arange(24)));
+        EXPECT_TRUE(torch::equal(behind.map, mutualPairMap(before.tokens)));
+        EXPECT_EQ(behind.tokens.size(0), model->encoder->traces()[static_cast<size_t>(b)].tokens[1]);
+        EXPECT_FALSE(tapOf(whole, b, 1).map.defined());
+    }
+}
+
 TEST(Segmenter, TokensOfOneClusterComeBackEqual) {
     auto model = smallModel(smallOptions(64, 96, 4), 4);
     model->encoder->setReducer({"mpm", {1}});

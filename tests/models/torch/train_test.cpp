@@ -1,5 +1,6 @@
 #include "models/torch/train.hpp"
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -99,6 +100,71 @@ TEST(TeacherLoss, IsTheMeanDivergenceOverPlaces) {
                 teacherLoss(student, even.expand({2, 5, 3, 4})).item<double>(), 1e-5);
 }
 
+TEST(NeighbourLoss, IsLowWhereNearTokensShowTheSame) {
+    // Two bundles of directions; the shares follow the bundles, or cut across them.
+    const auto tokens = torch::tensor({{1.F, 0.F}, {1.F, .1F}, {0.F, 3.F}, {.1F, 2.F}});
+    const auto along = torch::tensor({{1.F, 0.F}, {1.F, 0.F}, {0.F, 1.F}, {0.F, 1.F}});
+    const auto across = torch::tensor({{1.F, 0.F}, {0.F, 1.F}, {1.F, 0.F}, {0.F, 1.F}});
+    EXPECT_LT(neighbourLoss(tokens, along).item<double>(), 1e-3);
+    EXPECT_GT(neighbourLoss(tokens, across).item<double>(), 5);
+    // Half of the pixels agree wherever one looks.
+    const auto half = torch::tensor({{1.F, 0.F}, {.5F, .5F}, {1.F, 0.F}, {.5F, .5F}});
+    EXPECT_NEAR(neighbourLoss(tokens, half).item<double>(), std::log(2.0), 1e-3);
+    // What shows nothing known takes no part, nor does the length of rows or the scale of shares.
+    const auto more = torch::cat({tokens, torch::tensor({{1.F, .05F}})});
+    EXPECT_NEAR(neighbourLoss(more * 7, torch::cat({across, torch::zeros({1, 2})}) * 0.25).item<double>(),
+                neighbourLoss(tokens, across).item<double>(), 1e-4);
+    EXPECT_EQ(neighbourLoss(tokens, torch::zeros({4, 2})).item<double>(), 0);
+}
+
+TEST(NeighbourLoss, PatchesShowTheSharesOfTheirPixels) {
+    const auto labels =
+        torch::tensor({{0, 0, 1, 1}, {0, 0, 1, 2}, {2, 2, 255, 255}, {2, 0, 255, 1}}).unsqueeze(0);
+    const auto wanted =
+        torch::tensor({{1.F, 0.F, 0.F}, {0.F, .75F, .25F}, {.25F, 0.F, .75F}, {0.F, .25F, 0.F}});
+    EXPECT_TRUE(torch::allclose(patchShares(labels, 3, 2, 2)[0], wanted));
+}
+
+/// How seldom neighbours before block 1 show the same, mean over whole pictures.
+double strangers(Segmenter& model, const std::vector<mpm::pipeline::Sample>& samples) {
+    const torch::NoGradGuard constant;
+    model->eval();
+    double sum = 0;
+    for (const auto& sample : samples) {
+        TokenTaps taps{{1}, {}};
+        model->masks(toTensor(sample.picture).unsqueeze(0), &taps);
+        cv::Mat labels;
+        sample.labels.convertTo(labels, CV_32S);
+        const auto ids = torch::from_blob(labels.data, {1, labels.rows, labels.cols}, torch::kInt32);
+        const auto shares = patchShares(ids, 11, labels.rows / 8, labels.cols / 8)[0];
+        sum += neighbourLoss(taps.taps.at(0).tokens, shares).item<double>();
+    }
+    return sum / static_cast<double>(samples.size());
+}
+
+TEST_F(TrainTest, NeighboursLearnToShowTheSame) {
+    auto o = options("apart");
+    o.model.vit.patch = 8;
+    o.data.augment.night = o.data.augment.colour = 0;
+    o.steps = 60;
+    o.meanDecay = 0.5;
+    const auto samples = streetSamples(3, {96, 64});
+    const auto trained = [&](const char* out, double share) {
+        o.out = (m_folder / out).string();
+        o.neighbourShare = share;
+        train(o, {samples, {}, 11});
+        Segmenter model = loadModel(o.out + "/checkpoint.pt");
+        return strangers(model, samples);
+    };
+    const double without = trained("without", 0);
+    o.neighbourBlocks = {1};
+    EXPECT_LT(trained("with", 3), 0.87 * without);
+    o.reducer = {"mpm", {1}};  // tokens that merge learn it as well, of what their clusters show
+    EXPECT_LT(trained("merging", 3), 0.87 * without);
+    o.neighbourBlocks = {o.model.vit.depth};
+    EXPECT_THROW(trained("beyond", 1), c10::Error);
+}
+
 /// Mean difference of what two models say to the same noise.
 double apart(Segmenter& one, Segmenter& other) {
     const torch::NoGradGuard constant;
@@ -131,6 +197,24 @@ TEST_F(TrainTest, FollowsATeacher) {
     EXPECT_LT(distance(100, "close"), 0.75 * distance(0, "far"));
     o.model.classes = 3;
     EXPECT_THROW(train(o, {streetSamples(1, {96, 64}), {}, 255}), c10::Error);
+}
+
+TEST_F(TrainTest, MeanOfWeightsIsTheMean) {
+    fs::create_directories(m_folder);
+    std::vector<std::string> paths;
+    for (const double value : {1.0, 2.0, 6.0}) {
+        Segmenter model(smallOptions(64, 96, 11));
+        for (auto& parameter : model->parameters())
+            parameter.data().fill_(value);
+        paths.push_back((m_folder / (std::to_string(paths.size()) + ".pt")).string());
+        saveModel(paths.back(), model);
+    }
+    auto mean = loadMean(paths);
+    for (const auto& parameter : mean->parameters())
+        EXPECT_LT((parameter - 3.0).abs().max().item<double>(), 1e-5);
+    Segmenter other(smallOptions(64, 64, 11));
+    saveModel(paths[1], other);
+    EXPECT_THROW(loadMean(paths), c10::Error);
 }
 
 TEST_F(TrainTest, GoesOnFromItsCheckpointWithTheSameCurve) {
