@@ -12,9 +12,34 @@ struct Task {
 
 }  // namespace
 
-Attention::Attention(const CpuEncoder& encoder, const Batch& batch, QkvRows qkv, const float* keyBias,
-                     AttentionScratch& scratch)
-    : m_encoder(encoder), m_batch(batch), m_qkv(qkv), m_keyBias(keyBias), m_scratch(scratch) {}
+HeadRows::HeadRows(kernels::Buffer& memory, const CpuEncoder& encoder, int rows)
+    : m_together(encoder.precision != Precision::BF16), m_heads(encoder.heads), m_size(encoder.headSize) {
+    const size_t readable = rows + kernels::rowGroup();  // whole groups of keys are read
+    if (m_together) {
+        m_stride = m_size;
+        m_headStep = readable * m_size;
+        m_partStep = m_heads * m_headStep;
+        m_data = memory.reserve(3 * m_partStep);
+    } else {
+        m_stride = kernels::paddedStride(3 * encoder.inner);
+        m_headStep = m_size;
+        m_partStep = encoder.inner;
+        m_data = memory.reserve(readable * m_stride);
+    }
+}
+
+void HeadRows::gather(const float* rows, size_t stride, int first, int count) {
+    for (int block = 0; block < 3 * m_heads; ++block) {
+        const float* from = rows + block * m_size;
+        float* to = m_data + block * m_headStep + first * m_stride;
+        for (int r = 0; r < count; ++r)
+            std::copy_n(from + r * stride, m_size, to + r * m_stride);
+    }
+}
+
+Attention::Attention(const CpuEncoder& encoder, const Batch& batch, const HeadRows& rows,
+                     const float* keyBias, AttentionScratch& scratch)
+    : m_encoder(encoder), m_batch(batch), m_rows(rows), m_keyBias(keyBias), m_scratch(scratch) {}
 
 void Attention::run(float* output, size_t outputStride) {
     const bool half = m_encoder.precision == Precision::BF16;
@@ -39,12 +64,11 @@ void Attention::run(float* output, size_t outputStride) {
 }
 
 kernels::AttentionHead Attention::head(int image, int index) const {
-    const int inner = m_encoder.inner, first = m_batch.image(image).first;
-    const float* q = m_qkv.data + first * m_qkv.stride + index * m_encoder.headSize;
-    return {q,
-            q + inner,
-            q + 2 * inner,
-            m_qkv.stride,
+    const int first = m_batch.image(image).first;
+    return {m_rows.at(HeadPart::Queries, index, first),
+            m_rows.at(HeadPart::Keys, index, first),
+            m_rows.at(HeadPart::Values, index, first),
+            m_rows.stride(),
             tokensOf(image),
             m_encoder.headSize,
             m_encoder.attentionScale,
@@ -89,15 +113,15 @@ void Attention::packImagePairs(int image, int firstPair) {
     const int inner = m_encoder.inner, size = m_encoder.headSize, token = 2 * firstPair,
               row = m_batch.image(image).first + token,
               count = std::min(2 * kernels::kValuePairs, tokensOf(image) - token);
-    const float* qkv = m_qkv.data + row * m_qkv.stride;
     for (int r = 0; r < count; ++r) {
         kernels::Bf16Pair* to = keys + (row + r) * m_keyStride;
         for (int h = 0; h < m_encoder.heads; ++h)
-            kernels::packPairs(qkv + r * m_qkv.stride + inner + h * size, size, to + h * pairsPerHead());
+            kernels::packPairs(m_rows.at(HeadPart::Keys, h, row + r), size, to + h * pairsPerHead());
     }
     const int pair = m_firstPair[image] + firstPair;
-    kernels::packValues(qkv + 2 * inner, m_qkv.stride, count, inner, m_valuesAreColumns,
-                        values + (m_valuesAreColumns ? pair : pair * m_valueStride), m_valueStride);
+    kernels::packValues(m_rows.at(HeadPart::Values, 0, row), m_rows.stride(), count, inner,
+                        m_valuesAreColumns, values + (m_valuesAreColumns ? pair : pair * m_valueStride),
+                        m_valueStride);
 }
 
 }  // namespace mpm::cpu

@@ -10,10 +10,45 @@
 
 namespace mpm::cpu {
 
-/// Rows of queries, keys and values beside each other: [rows][3 * inner], `stride` apart.
-struct QkvRows {
-    const float* data;
-    size_t stride;
+enum class HeadPart { Queries, Keys, Values };
+
+/// Queries, keys and values of a batch's rows.
+///
+/// In f32 every head has its rows together: attention goes down them again and again, and finds them in few
+/// lines and pages. In bf16 it reads what packPairs makes of them, so heads stay beside each other, as the
+/// product writes them.
+class HeadRows {
+public:
+    /// They lie in `memory`; what it held is lost.
+    HeadRows(kernels::Buffer& memory, const CpuEncoder& encoder, int rows);
+
+    /// write(to, stride) puts `count` rows, each with queries, keys and values beside each other, from row
+    /// `first` on.
+    template <class Write>
+    void fill(int first, int count, const Write& write) {
+        if (m_together) {
+            static thread_local kernels::Buffer scratch;
+            const size_t stride = kernels::paddedStride(3 * m_heads * m_size);
+            float* rows = scratch.reserve(kernels::paddedSize(count, stride));
+            write(rows, stride);
+            gather(rows, stride, first, count);
+        } else {
+            write(m_data + first * m_stride, m_stride);
+        }
+    }
+
+    const float* at(HeadPart part, int head, int row) const {
+        return m_data + static_cast<int>(part) * m_partStep + head * m_headStep + row * m_stride;
+    }
+    size_t stride() const { return m_stride; }  ///< from a row to the next
+
+private:
+    void gather(const float* rows, size_t stride, int first, int count);
+
+    bool m_together;
+    int m_heads, m_size;
+    size_t m_stride, m_headStep, m_partStep;
+    float* m_data;
 };
 
 /// Keys and values of a batch as bf16 pairs. Keeps its memory.
@@ -25,7 +60,7 @@ struct AttentionScratch {
 class Attention {
 public:
     /// `keyBias` has one value for each row of the batch, or is null.
-    Attention(const CpuEncoder& encoder, const Batch& batch, QkvRows qkv, const float* keyBias,
+    Attention(const CpuEncoder& encoder, const Batch& batch, const HeadRows& rows, const float* keyBias,
               AttentionScratch& scratch);
 
     /// Softmax(q k^T) v of each head, heads beside each other.
@@ -41,7 +76,7 @@ private:
 
     const CpuEncoder& m_encoder;
     const Batch& m_batch;
-    const QkvRows m_qkv;
+    const HeadRows& m_rows;
     const float* m_keyBias;
     AttentionScratch& m_scratch;
     size_t m_keyStride = 0, m_valueStride = 0;

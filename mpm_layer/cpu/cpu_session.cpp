@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "mpm_layer/cpu/attention.hpp"
 #include "mpm_layer/kernels/parallel.hpp"
 #include "mpm_layer/kernels/rows.hpp"
 
@@ -12,7 +11,7 @@ namespace mpm::cpu {
 // Buffers as large as the largest batch so far. One a calling thread: a forward belongs to one thread, and a
 // network that is called again finds its memory warm.
 struct CpuSession::Workspace {
-    kernels::Buffer qkv;       // [rows][paddedStride(3 * inner)]
+    kernels::Buffer qkv;       // of HeadRows
     kernels::Buffer attended;  // [rows][paddedStride(inner)]
     AttentionScratch attention;
 
@@ -98,31 +97,31 @@ void CpuSession::attend(int index) {
 }
 
 void CpuSession::projectIn(const Block& block) {
-    const size_t stride = kernels::paddedStride(3 * m_weights->inner);
-    m_workspace.qkv.reserve(kernels::paddedSize(m_batch.rows() + kernels::rowGroup(), stride));
-    forEachChunk(m_batch.rows(), kChunkRows, [&](int first, int count) {
+    m_heads.emplace(m_workspace.qkv, *m_weights, m_batch.rows());
+    forEachChunk(m_batch.rows(), chunkLimit(3 * m_weights->inner), [&](int first, int count) {
         static thread_local kernels::Buffer scratch;
         LeftRows rows(scratch, m_weights->precision, count, m_batch.dim());
         fillNormalised(block.norm1, m_batch, first, m_config.epsilon, rows);
-        block.qkv.apply(rows, {}, m_workspace.qkv.data() + first * stride, stride);
-        if (block.qNorm.present || block.kNorm.present || block.rotary.present())
-            finishHeads(block, first, count);
+        m_heads->fill(first, count, [&](float* qkv, size_t stride) {
+            block.qkv.apply(rows, {}, qkv, stride);
+            if (block.qNorm.present || block.kNorm.present || block.rotary.present())
+                finishHeads(block, first, count, qkv, stride);
+        });
     });
 }
 
-void CpuSession::finishHeads(const Block& block, int first, int count) {
+void CpuSession::finishHeads(const Block& block, int first, int count, float* qkv, size_t stride) const {
     const int size = m_weights->headSize, inner = m_weights->inner;
-    const size_t stride = kernels::paddedStride(3 * inner);
-    for (int r = first; r < first + count; ++r) {
-        float* q = m_workspace.qkv.data() + r * stride;
+    for (int r = 0; r < count; ++r) {
+        float* q = qkv + r * stride;
         float* k = q + inner;
         for (int h = 0; h < inner; h += size) {
             if (block.qNorm.present) normalise(block.qNorm, q + h, m_config.innerEpsilon, size, q + h);
             if (block.kNorm.present) normalise(block.kNorm, k + h, m_config.innerEpsilon, size, k + h);
         }
-        if (block.rotary.present() && m_batch.position(r) >= 0) {
-            rotate(block.rotary, r, q);
-            rotate(block.rotary, r, k);
+        if (block.rotary.present() && m_batch.position(first + r) >= 0) {
+            rotate(block.rotary, first + r, q);
+            rotate(block.rotary, first + r, k);
         }
     }
 }
@@ -149,8 +148,7 @@ void CpuSession::attendAll() {
     }
     const size_t stride = kernels::paddedStride(m_weights->inner);
     float* out = m_workspace.attended.reserve(kernels::paddedSize(m_batch.rows(), stride));
-    const QkvRows qkv{m_workspace.qkv.data(), kernels::paddedStride(3 * m_weights->inner)};
-    Attention(*m_weights, m_batch, qkv, keyBias.empty() ? nullptr : keyBias.data(), m_workspace.attention)
+    Attention(*m_weights, m_batch, *m_heads, keyBias.empty() ? nullptr : keyBias.data(), m_workspace.attention)
         .run(out, stride);
 }
 
@@ -206,15 +204,16 @@ void CpuSession::feedChunk(const Block& block, int first, int count) {
 }
 
 void CpuSession::meanKeys(int image, std::vector<float>& metric) const {
-    const int size = m_weights->headSize, heads = m_weights->heads, inner = m_weights->inner;
-    const size_t stride = kernels::paddedStride(3 * inner);
+    const int size = m_weights->headSize, heads = m_weights->heads;
     const Image& one = m_batch.image(image);
     metric.assign(static_cast<size_t>(one.tokens) * size, 0.0f);
     for (int t = 0; t < one.tokens; ++t) {
-        const float* keys = m_workspace.qkv.data() + (one.first + m_batch.special() + t) * stride + inner;
         float* mean = &metric[static_cast<size_t>(t) * size];
-        for (int k = 0; k < inner; ++k)
-            mean[k % size] += keys[k];
+        for (int h = 0; h < heads; ++h) {
+            const float* key = m_heads->at(HeadPart::Keys, h, one.first + m_batch.special() + t);
+            for (int k = 0; k < size; ++k)
+                mean[k] += key[k];
+        }
         for (int k = 0; k < size; ++k)
             mean[k] /= static_cast<float>(heads);
     }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
+#include "mpm_layer/cpu/attention.hpp"
 #include "mpm_layer/cpu/batch.hpp"
 #include "mpm_layer/cpu/packed_encoder.hpp"
 
@@ -26,7 +28,7 @@ private:
     struct Workspace;
 
     void projectIn(const Block& block);
-    void finishHeads(const Block& block, int first, int count);
+    void finishHeads(const Block& block, int first, int count, float* qkv, size_t stride) const;
     void rotate(const RotaryTables& tables, int row, float* heads) const;
     void attendAll();
     void projectOut(const Block& block);
@@ -39,6 +41,7 @@ private:
     Batch m_batch;
     const bool m_proportional;
     Workspace& m_workspace;
+    std::optional<HeadRows> m_heads;  ///< of the block at work
     double m_mergeMs = 0, m_restoreMs = 0;
 };
 

@@ -166,24 +166,23 @@ HWY_INLINE Float horner(Float x, const float (&c)[N]) {
     return sum;
 }
 
-/// value * 2^whole for whole in -126..127
-HWY_INLINE Float scaleBy(Float value, Float whole) {
+/// 2^x for x <= 127; relative error below 2e-7, exactly 1 at 0, 0 at minus infinity.
+HWY_INLINE Float exp2(Float x) {
+    // Of what x is above the whole number below it.
+    static constexpr float kTerms[] = {1.0f,          0.693151295f,   0.240164444f,
+                                       0.0557999127f, 0.00901702978f, 0.00186713052f};
 #if HWY_TARGET <= HWY_AVX3
-    return Float{_mm512_scalef_ps(value.raw, whole.raw)};
+    // scalef takes the whole number of x itself.
+    const Float above{_mm512_reduce_ps(x.raw, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)};
+    return Float{_mm512_scalef_ps(horner(above, kTerms).raw, x.raw)};
 #else
     const FloatTag d;
     const hn::RebindToSigned<FloatTag> di;
+    const Float bounded = hn::Max(x, hn::Set(d, -127.0f)), whole = hn::Floor(bounded);
+    // The bits of an exponent: all zero at -127.
     const auto exponent = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, whole), hn::Set(di, 127)));
-    return hn::Mul(value, hn::BitCast(d, exponent));
+    return hn::Mul(horner(hn::Sub(bounded, whole), kTerms), hn::BitCast(d, exponent));
 #endif
-}
-
-/// 2^x for x <= 127; relative error below 2e-7, exactly 1 at 0, 2^-126 below -126.
-HWY_INLINE Float exp2(Float x) {
-    static constexpr float kTerms[] = {1.0f,           0.6931471825f,  0.2402264625f,  0.0555032864f,
-                                       0.00961848907f, 0.00133999309f, 0.000153458124f};
-    const Float bounded = hn::Max(x, hn::Set(FloatTag(), -126.0f)), whole = hn::Round(bounded);
-    return scaleBy(horner(hn::Sub(bounded, whole), kTerms), whole);
 }
 
 /// Error function, absolute error below 1e-7: an odd rational of degree 13 over 8, clamped where f32 has
