@@ -148,7 +148,8 @@ void CpuSession::attendAll() {
     }
     const size_t stride = kernels::paddedStride(m_weights->inner);
     float* out = m_workspace.attended.reserve(kernels::paddedSize(m_batch.rows(), stride));
-    Attention(*m_weights, m_batch, *m_heads, keyBias.empty() ? nullptr : keyBias.data(), m_workspace.attention)
+    Attention(*m_weights, m_batch, *m_heads, keyBias.empty() ? nullptr : keyBias.data(),
+              m_workspace.attention)
         .run(out, stride);
 }
 
