@@ -70,9 +70,12 @@ void MonthTest::startsPansAndStaysSmall() {
     qInfo("store: %.0f MB", double(QFileInfo(path).size()) / 1e6);
     QElapsedTimer timer;
     timer.start();
-    is.open();
+    Options options;
+    options.source = source;
+    is.open(options);
+    const TimelineData& data = is.window->timelineData();
     QTRY_VERIFY_WITH_TIMEOUT(
-        is.window->timelineData().first() < QDateTime::currentMSecsSinceEpoch() - 29LL * 86'400'000, 20'000);
+        !data.empty() && data.first() < QDateTime::currentMSecsSinceEpoch() - 29LL * 86'400'000, 20'000);
     const qint64 started = timer.elapsed();
     QVERIFY(is.next());
     TimelineView* view = is.window->timeline()->view();
