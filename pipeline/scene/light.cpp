@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "pipeline/scene/furniture.hpp"
 #include "pipeline/scene/masonry.hpp"
@@ -27,15 +28,16 @@ const SkyKey kSkyKeys[] = {
 };
 
 SkyKey skyAt(float height) {
-    const auto* last = std::end(kSkyKeys) - 1;
+    constexpr std::size_t kLast = std::size(kSkyKeys) - 1;
     if (height <= kSkyKeys[0].height) return kSkyKeys[0];
-    if (height >= last->height) return *last;
-    const auto* next = std::find_if(std::begin(kSkyKeys), std::end(kSkyKeys),
-                                    [&](const SkyKey& key) { return key.height > height; });
-    const auto& a = *(next - 1);
-    const float t = (height - a.height) / (next->height - a.height);
-    return {height, a.above * (1 - t) + next->above * t, a.low * (1 - t) + next->low * t,
-            a.sun * (1 - t) + next->sun * t};
+    if (height >= kSkyKeys[kLast].height) return kSkyKeys[kLast];
+    std::size_t above = 1;
+    while (above < kLast && kSkyKeys[above].height <= height)
+        ++above;
+    const SkyKey &a = kSkyKeys[above - 1], &b = kSkyKeys[above];
+    const float t = (height - a.height) / (b.height - a.height);
+    return {height, a.above * (1 - t) + b.above * t, a.low * (1 - t) + b.low * t,
+            a.sun * (1 - t) + b.sun * t};
 }
 
 cv::Vec3f sunDirection(double hour, float turn) {

@@ -178,11 +178,11 @@ void FaultsTest::diskThatIsFullLosesNothingCommitted() {
                      said += process.readAllStandardError();
                      return said.contains("measurements are not kept") && said.contains("disk");
                  },
-                 90'000),
+                 test::patience(90'000)),
              said.constData());
     QCOMPARE(process.state(), QProcess::Running);  // watching goes on
     process.terminate();
-    QVERIFY(process.waitForFinished(30'000));
+    QVERIFY(process.waitForFinished(test::patience(30'000)));
     QCOMPARE(process.exitCode(), 0);
     mpm::pipeline::Store kept(m_sandbox.path(QStringLiteral("data/mpm/monitor/full.sqlite")).toStdString());
     const auto id = kept.source(
@@ -253,7 +253,7 @@ void FaultsTest::windowClosedInTheMiddleOfEverything() {
         timer.start();
         is.window->close();
         is.window.reset();
-        QVERIFY2(timer.elapsed() < 8'000, qPrintable(QString::number(timer.elapsed())));
+        QVERIFY2(timer.elapsed() < test::patience(8'000), qPrintable(QString::number(timer.elapsed())));
         server.stall(false);
     }
 }
