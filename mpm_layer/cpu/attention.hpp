@@ -23,11 +23,10 @@ public:
     HeadRows(kernels::Buffer& memory, const CpuEncoder& encoder, int rows);
 
     /// write(to, stride) puts `count` rows, each with queries, keys and values beside each other, from row
-    /// `first` on.
+    /// `first` on. They may lie in `scratch` for a while.
     template <class Write>
-    void fill(int first, int count, const Write& write) {
+    void fill(int first, int count, kernels::Buffer& scratch, const Write& write) {
         if (m_together) {
-            static thread_local kernels::Buffer scratch;
             const size_t stride = kernels::paddedStride(3 * m_heads * m_size);
             float* rows = scratch.reserve(kernels::paddedSize(count, stride));
             write(rows, stride);

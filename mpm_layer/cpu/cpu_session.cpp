@@ -23,6 +23,18 @@ struct CpuSession::Workspace {
 
 namespace {
 
+// What a thread needs for its chunk of rows, on their way into attention and then through the hidden layer.
+struct ChunkScratch {
+    kernels::Buffer input;  // normalised rows
+    kernels::Buffer wide;   // queries, keys and values, or the hidden layer
+    kernels::Buffer gate, unscaled;
+
+    static ChunkScratch& ofThread() {
+        static thread_local ChunkScratch scratch;
+        return scratch;
+    }
+};
+
 constexpr int kChunkRows = 96;
 
 // Rows handed to a thread at a time, bounded so that a chunk's hidden layer stays in a level-2 cache.
@@ -99,10 +111,10 @@ void CpuSession::attend(int index) {
 void CpuSession::projectIn(const Block& block) {
     m_heads.emplace(m_workspace.qkv, *m_weights, m_batch.rows());
     forEachChunk(m_batch.rows(), chunkLimit(3 * m_weights->inner), [&](int first, int count) {
-        static thread_local kernels::Buffer scratch;
-        LeftRows rows(scratch, m_weights->precision, count, m_batch.dim());
+        ChunkScratch& scratch = ChunkScratch::ofThread();
+        LeftRows rows(scratch.input, m_weights->precision, count, m_batch.dim());
         fillNormalised(block.norm1, m_batch, first, m_config.epsilon, rows);
-        m_heads->fill(first, count, [&](float* qkv, size_t stride) {
+        m_heads->fill(first, count, scratch.wide, [&](float* qkv, size_t stride) {
             block.qkv.apply(rows, {}, qkv, stride);
             if (block.qNorm.present || block.kNorm.present || block.rotary.present())
                 finishHeads(block, first, count, qkv, stride);
@@ -176,23 +188,23 @@ void CpuSession::feed(int index) {
 }
 
 void CpuSession::feedChunk(const Block& block, int first, int count) {
-    static thread_local kernels::Buffer input, hidden, gate, unscaled;
+    ChunkScratch& scratch = ChunkScratch::ofThread();
     const int width = block.fc1.columns();
     const size_t stride = kernels::paddedStride(width);
-    LeftRows rows(input, m_weights->precision, count, m_batch.dim());
+    LeftRows rows(scratch.input, m_weights->precision, count, m_batch.dim());
     fillNormalised(block.norm2, m_batch, first, m_config.epsilon, rows);
     kernels::Epilogue epilogue;
     epilogue.activation = m_config.activation;
     if (block.gate.present()) {
-        float* g = gate.reserve(kernels::paddedSize(count, stride));
+        float* g = scratch.gate.reserve(kernels::paddedSize(count, stride));
         block.gate.apply(rows, epilogue, g, stride);
         epilogue.activation = kernels::Activation::None;
         epilogue.gate = g;
         epilogue.gateStride = stride;
     }
-    LeftRows h(hidden, m_weights->precision, count, width);
+    LeftRows h(scratch.wide, m_weights->precision, count, width);
     if (block.mlpNorm.present) {
-        float* raw = unscaled.reserve(kernels::paddedSize(count, stride));
+        float* raw = scratch.unscaled.reserve(kernels::paddedSize(count, stride));
         block.fc1.apply(rows, epilogue, raw, stride);
         for (int r = 0; r < count; ++r)
             h.fill(r, [&](float* to) {
