@@ -14,17 +14,17 @@ struct Task {
 
 HeadRows::HeadRows(kernels::Buffer& memory, const CpuEncoder& encoder, int rows)
     : m_together(encoder.precision != Precision::BF16), m_heads(encoder.heads), m_size(encoder.headSize) {
-    const size_t readable = rows + kernels::rowGroup();  // whole groups of keys are read
+    const int readable = rows + kernels::rowGroup();  // whole groups of keys are read
     if (m_together) {
         m_stride = m_size;
-        m_headStep = readable * m_size;
+        m_headStep = static_cast<size_t>(readable) * m_size;
         m_partStep = m_heads * m_headStep;
         m_data = memory.reserve(3 * m_partStep);
     } else {
         m_stride = kernels::paddedStride(3 * encoder.inner);
         m_headStep = m_size;
         m_partStep = encoder.inner;
-        m_data = memory.reserve(readable * m_stride);
+        m_data = memory.reserve(kernels::paddedSize(readable, m_stride));
     }
 }
 
