@@ -1,4 +1,6 @@
 // Regions on a picture, and drawing one.
+#include <algorithm>
+
 #include <QKeyEvent>
 #include <QPainter>
 
@@ -22,6 +24,15 @@ void drawLine(QPainter& painter, const QPolygonF& polygon, bool closed, const QC
         painter.setPen(QPen(pen, width));
         closed ? painter.drawPolygon(polygon) : painter.drawPolyline(polygon);
     }
+}
+
+/// A narrow region's words reach over its sides, never out of the view.
+QRectF roomForWords(const QRectF& region, const QString& words, const QFont& font, const QRectF& view) {
+    const double wanted = QFontMetricsF(font).horizontalAdvance(words) + 26;
+    if (region.width() >= wanted) return region;
+    const double width = std::min(wanted, view.width());
+    const double left = std::clamp(region.center().x() - width / 2, view.left(), view.right() - width);
+    return {left, region.top(), width, region.height()};
 }
 
 }  // namespace
@@ -72,8 +83,9 @@ void PictureView::paintRegions(QPainter& painter, const QRectF& whole) const {
             if (reading.name == region.name)
                 words = tr("%1: %2 of %3 tokens").arg(words).arg(reading.tokens).arg(reading.patches);
         const QRectF box = polygon.boundingRect().intersected(QRectF(rect()));
-        if (box.width() > 40 && box.height() > 18)
-            paintPlate(painter, box, Qt::AlignHCenter | Qt::AlignVCenter, words);
+        if (box.width() < 8 || box.height() < 18) continue;
+        const QRectF room = roomForWords(box, words, painter.font(), QRectF(rect()));
+        paintPlate(painter, room, Qt::AlignHCenter | Qt::AlignVCenter, words);
     }
     painter.restore();
 }

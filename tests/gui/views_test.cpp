@@ -22,6 +22,7 @@ private slots:
     void opacityAndOutlinesChangeTheOverlay();
     void splitSliderMoves();
     void viewsZoomTogether();
+    void narrowRegionKeepsItsWords();
     void hoverDescribesACluster();
     void stageChangesTheMergeMap();
     void nightSlidersChangeTheNextPair();
@@ -104,6 +105,29 @@ void ViewsTest::viewsZoomTogether() {
     QVERIFY(m_is->window->views()->overlayView()->grab().toImage() != before);
     QTest::keyClick(m_is->window.get(), Qt::Key_0, Qt::ControlModifier);
     QCOMPARE(m_is->window->views()->viewport()->zoom(), 1.0);
+}
+
+void ViewsTest::narrowRegionKeepsItsWords() {
+    Viewport viewport;
+    PictureView view(QString(), &viewport);
+    view.resize(400, 300);
+    QImage white(400, 300, QImage::Format_RGB32);
+    white.fill(Qt::white);
+    view.setImage(white);
+    // Its words stand in the middle of its height, from side to side: how wide is the dark there?
+    const auto plateWidth = [&](double left, double right) {
+        view.setRegions({{"door", {{left, 0.4}, {right, 0.4}, {right, 0.8}, {left, 0.8}}}}, {});
+        const QImage shown = view.grab().toImage();
+        int dark = 0;
+        for (int x = 0; x < shown.width(); ++x)
+            dark += qGray(shown.pixel(x, int(shown.height() * 0.62))) < 120;
+        return dark;
+    };
+    const int whole = plateWidth(0.2, 0.8);
+    QVERIFY(whole > 20);
+    // One narrower than its words, one at the edge: as wide as ever, but for the lines the plate hides.
+    QVERIFY(std::abs(plateWidth(0.48, 0.52) - whole) <= 16);
+    QVERIFY(std::abs(plateWidth(0.97, 1.0) - whole) <= 16);
 }
 
 void ViewsTest::hoverDescribesACluster() {
