@@ -1,4 +1,4 @@
-// OpenCV's thread pool, the only one in the process that this library uses.
+// Loops on OpenCV's thread pool, the only one in the process that this project uses.
 #pragma once
 
 #include <atomic>

@@ -1,16 +1,17 @@
 # The arrows, as data: a room (the longest prefix of a file's path counts) and what it may include or link.
 # Whoever stands above mpm_layer sees its public header only: "mpm" is <mpm/...> and the targets mpm::layer, mpm::layer_static.
 BEGIN {
-    may["mpm_layer"] = "mpm mpm_layer"
-    may["mpm_layer/merge"] = "mpm mpm_layer/merge mpm_layer/kernels"
+    may["parallel"] = "parallel"
+    may["mpm_layer"] = "mpm mpm_layer parallel"
+    may["mpm_layer/merge"] = "mpm mpm_layer/merge mpm_layer/kernels parallel"
     may["mpm_layer/kernels"] = "mpm_layer/kernels"
     may["mpm_layer/encoder"] = "mpm mpm_layer/encoder mpm_layer/merge mpm_layer/kernels"
     may["mpm_layer/encoder/backend.cpp"] = may["mpm_layer/encoder"] " mpm_layer/cpu mpm_layer/cuda/loader"  # the one switch between devices
-    may["mpm_layer/cpu"] = may["mpm_layer/encoder"] " mpm_layer/cpu"
+    may["mpm_layer/cpu"] = may["mpm_layer/encoder"] " mpm_layer/cpu parallel"
     may["mpm_layer/cuda"] = "mpm_layer/cuda"  # loaded at run time: it shares no more than its C entry
-    may["mpm_layer/cuda/loader"] = may["mpm_layer/encoder"] " mpm_layer/cuda"
-    may["pipeline"] = "mpm pipeline"
-    may["models/onnx"] = "mpm models/onnx"
+    may["mpm_layer/cuda/loader"] = may["mpm_layer/encoder"] " mpm_layer/cuda parallel"
+    may["pipeline"] = "mpm pipeline parallel"
+    may["models/onnx"] = "mpm models/onnx parallel"
     may["models/torch"] = "mpm models/onnx models/torch pipeline/scene pipeline/dataset pipeline/metric"
     may["cli"] = "mpm models/onnx pipeline cli"
     may["gui"] = "mpm models/onnx pipeline gui"
@@ -74,7 +75,7 @@ FILENAME !~ /CMakeLists\.txt$/ && /^[ \t]*#[ \t]*include[ \t]*[<"]/ {
     sub(/[>"].*/, "", name)
     target = ""
     if (name ~ /^mpm\//) target = "mpm"
-    else if (name ~ /^(mpm_layer|pipeline|models|cli|gui)\//) { target = name; sub(/\/[^\/]*$/, "", target) }
+    else if (name ~ /^(parallel|mpm_layer|pipeline|models|cli|gui)\//) { target = name; sub(/\/[^\/]*$/, "", target) }
     visit(name, target)
 }
 

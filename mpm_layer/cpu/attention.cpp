@@ -1,7 +1,8 @@
 #include "mpm_layer/cpu/attention.hpp"
-#include "mpm_layer/kernels/parallel.hpp"
 
 #include <algorithm>
+
+#include "parallel/loops.hpp"
 
 namespace mpm::cpu {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "mpm_layer/kernels/parallel.hpp"
+#include "parallel/loops.hpp"
 
 namespace mpm::cpu {
 

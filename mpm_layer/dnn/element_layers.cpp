@@ -1,9 +1,10 @@
 #include "mpm_layer/dnn/element_layers.hpp"
-#include "mpm_layer/kernels/parallel.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
+
+#include "parallel/loops.hpp"
 
 namespace mpm::dnn {
 namespace {

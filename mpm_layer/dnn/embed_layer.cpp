@@ -1,7 +1,8 @@
 #include "mpm_layer/dnn/embed_layer.hpp"
-#include "mpm_layer/kernels/parallel.hpp"
 
 #include <algorithm>
+
+#include "parallel/loops.hpp"
 
 namespace mpm::dnn {
 namespace {

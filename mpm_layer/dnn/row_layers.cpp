@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "mpm_layer/kernels/parallel.hpp"
 #include "mpm_layer/kernels/rows.hpp"
+#include "parallel/loops.hpp"
 
 namespace mpm::dnn {
 namespace {

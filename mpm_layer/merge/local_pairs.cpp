@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "mpm_layer/kernels/candidates.hpp"
-#include "mpm_layer/kernels/parallel.hpp"
 #include "mpm_layer/merge/mutual_pairs.hpp"
 #include "mpm_layer/merge/similarity.hpp"
+#include "parallel/loops.hpp"
 
 namespace mpm {
 namespace {

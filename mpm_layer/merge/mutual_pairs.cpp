@@ -4,8 +4,8 @@
 #include <mutex>
 
 #include "mpm_layer/kernels/nearest.hpp"
-#include "mpm_layer/kernels/parallel.hpp"
 #include "mpm_layer/merge/similarity.hpp"
+#include "parallel/loops.hpp"
 
 namespace mpm {
 namespace {

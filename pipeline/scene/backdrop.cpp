@@ -2,7 +2,7 @@
 
 #include <opencv2/imgproc.hpp>
 
-#include "pipeline/parallel.hpp"
+#include "parallel/loops.hpp"
 #include "pipeline/scene/canvas.hpp"
 #include "pipeline/scene/sprite.hpp"
 

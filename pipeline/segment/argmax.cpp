@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "pipeline/parallel.hpp"
+#include "parallel/loops.hpp"
 
 namespace mpm::pipeline {
 

@@ -3,12 +3,10 @@
 // proved against.
 #pragma once
 
-#include <atomic>
 #include <functional>
 
-#include <opencv2/core/utility.hpp>
-
 #include "models/onnx/graph.hpp"
+#include "parallel/loops.hpp"
 
 namespace mpm::models {
 
@@ -52,25 +50,6 @@ std::vector<int64_t> stridesOf(const Shape& shape);
 /// Strides of `shape` seen as the larger `target`: zero along broadcast axes.
 std::vector<int64_t> broadcastStrides(const Shape& shape, const Shape& target);
 
-/// OpenCV's pool orders a loop's parts by itself, but out of sight of ThreadSanitizer: this counter says it
-/// again where it sees.
-inline std::atomic<unsigned> g_loopOrder{0};
-
-template <typename Body>
-class ParallelBody : public cv::ParallelLoopBody {
-public:
-    explicit ParallelBody(const Body& body) : m_body(body) {}
-
-    void operator()(const cv::Range& pieces) const override {
-        g_loopOrder.load(std::memory_order_acquire);
-        m_body(pieces);
-        g_loopOrder.fetch_add(1, std::memory_order_release);
-    }
-
-private:
-    const Body& m_body;
-};
-
 /// Calls body(begin, end) over 0..count on all threads, in pieces of about `grain`.
 template <typename Body>
 void parallel(int64_t count, int64_t grain, const Body& body) {
@@ -79,10 +58,7 @@ void parallel(int64_t count, int64_t grain, const Body& body) {
     const auto piece = [&](const cv::Range& range) {
         body(range.start * grain, std::min<int64_t>(count, range.end * grain));
     };
-    const ParallelBody<decltype(piece)> loop(piece);
-    g_loopOrder.fetch_add(1, std::memory_order_release);
-    cv::parallel_for_(cv::Range(0, pieces), loop);
-    g_loopOrder.load(std::memory_order_acquire);
+    parallelRanges(pieces, piece);
 }
 
 }  // namespace mpm::models

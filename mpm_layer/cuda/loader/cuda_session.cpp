@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "parallel/loops.hpp"
+
 namespace mpm::cuda {
 namespace {
 
@@ -65,10 +67,7 @@ T* memoryOf(std::vector<T>& values) {
 }  // namespace
 
 void onThreads(int32_t count, void (*body)(void*, int32_t), void* argument) {
-    cv::parallel_for_(cv::Range(0, count), [&](const cv::Range& range) {
-        for (int i = range.start; i < range.end; ++i)
-            body(argument, i);
-    });
+    parallelFor(count, [&](int i) { body(argument, i); });
 }
 
 int32_t chosenNearest() {
