@@ -226,12 +226,12 @@ void nearestBench(benchmark::State& state) {
     const int tokens = static_cast<int>(state.range(0)), width = static_cast<int>(state.range(1));
     const size_t stride = paddedStride(width);
     Buffer rows(paddedSize(tokens, stride)), panels(panelsSize(tokens, width));
-    std::fill(panels.data(), panels.data() + panelsSize(tokens, width), 0.0f);
     const std::vector<float> values = noise(static_cast<size_t>(tokens) * width);
-    for (int i = 0; i < tokens; ++i) {
+    for (int i = 0; i < tokens; ++i)
         unitRow(&values[static_cast<size_t>(i) * width], width, rows.data() + i * stride);
-        packColumn(rows.data() + i * stride, width, i, panels.data());
-    }
+    for (int first = 0; first < tokens; first += panelColumns())
+        packPanel(rows.data() + first * stride, stride, std::min(panelColumns(), tokens - first), width,
+                  first / panelColumns(), panels.data());
     const int chunk = rowGroup() * 4;
     for (auto _ : state) {
         Best best(tokens);

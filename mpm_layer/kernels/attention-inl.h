@@ -40,37 +40,6 @@ struct Panel {
     }
 };
 
-// Rows become columns, and columns rows, by pieces of four: as many as Highway (un)interleaves at once.
-constexpr int kPiece = 4;
-
-/// Lays `present` rows of `count` elements as the columns of a panel; columns that are not there are zero.
-template <class T>
-HWY_INLINE void packColumns(const T* rows, size_t stride, int present, int count, T* panel) {
-    const hn::ScalableTag<T> d;
-    const int width = static_cast<int>(panelWidth()), lanes = width / 2;
-    HWY_ALIGN T pieces[kPiece * HWY_MAX_BYTES / sizeof(T)];
-    for (int first = 0; first < width; first += lanes) {
-        const int here = std::clamp(present - first, 0, lanes);
-        std::fill(pieces + here * kPiece, pieces + lanes * kPiece, T(0));
-        int k = 0;
-        for (; k + kPiece <= count; k += kPiece) {
-            for (int q = 0; q < here; ++q)
-                std::copy_n(rows + (first + q) * stride + k, kPiece, pieces + q * kPiece);
-            hn::Vec<decltype(d)> v0, v1, v2, v3;
-            hn::LoadInterleaved4(d, pieces, v0, v1, v2, v3);
-            T* to = panel + k * width + first;
-            hn::Store(v0, d, to);
-            hn::Store(v1, d, to + width);
-            hn::Store(v2, d, to + 2 * width);
-            hn::Store(v3, d, to + 3 * width);
-        }
-        for (; k < count; ++k) {
-            for (int q = 0; q < lanes; ++q)
-                panel[k * width + first + q] = q < here ? rows[(first + q) * stride + k] : T(0);
-        }
-    }
-}
-
 // Sums of scores start at the bias of their key.
 HWY_INLINE void startScores(const AttentionHead& head, int firstKey, int present, Block<kGroup>& block) {
     clearBlock(block);

@@ -106,6 +106,10 @@ HWY_INLINE void update(const Block<kGroup>& block, int first, int rows, const Co
     rightBest.store(best.columnValue + lanes, best.columnIndex + lanes);
 }
 
+void PackPanel(const float* rows, size_t stride, int present, int width, float* panel) {
+    packColumns(rows, stride, present, width, panel);
+}
+
 HWY_INLINE void keepBetter(float value, int index, Best& best, int at) {
     if (value > best.value[at] || (value == best.value[at] && index < best.index[at])) {
         best.value[at] = value;
@@ -187,14 +191,13 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace mpm::kernels {
 
+HWY_EXPORT(PackPanel);
 HWY_EXPORT(NearestChunk);
 HWY_EXPORT(NearestColumns);
 
-void packColumn(const float* row, int width, int index, float* panels) {
-    const int columns = panelColumns();
-    float* to = panels + static_cast<size_t>(index / columns) * columns * width + index % columns;
-    for (int k = 0; k < width; ++k)
-        to[static_cast<size_t>(k) * columns] = row[k];
+void packPanel(const float* rows, size_t stride, int present, int width, int index, float* panels) {
+    const size_t size = static_cast<size_t>(panelColumns()) * width;
+    HWY_DYNAMIC_DISPATCH(PackPanel)(rows, stride, present, width, panels + index * size);
 }
 
 size_t panelsSize(int count, int width) {

@@ -18,8 +18,8 @@ struct SimilarityOperands {
     int width;  ///< of a row
 };
 
-/// Writes row `index` of the operands into its place among the panels.
-void packColumn(const float* row, int width, int index, float* panels);
+/// Lays `present` rows, at most panelColumns(), as the columns of panel `index`, the rest of it zero.
+void packPanel(const float* rows, size_t stride, int present, int width, int index, float* panels);
 /// Floats that the panels of `count` rows take.
 size_t panelsSize(int count, int width);
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "parallel/loops.hpp"
 #include "mpm_layer/kernels/product.hpp"
 #include "mpm_layer/kernels/rows.hpp"
+#include "parallel/loops.hpp"
 
 namespace mpm {
 
@@ -13,20 +13,25 @@ int similarityChunk() {
 }
 
 UnitRows::UnitRows(const RowsView& rows) : m_width(rows.width), m_stride(kernels::paddedStride(rows.width)) {
-    normalise(rows);
-    closeGaps();
-    pack();
-}
-
-void UnitRows::normalise(const RowsView& rows) {
     m_rows.reserve(kernels::paddedSize(rows.count, m_stride));
-    std::vector<char> finite(rows.count);
-    parallelFor(rows.count, [&](int i) {
-        finite[i] = kernels::unitRow(rows.row(i), rows.width, m_rows.data() + i * m_stride);
-    });
+    m_panels.reserve(kernels::panelsSize(rows.count, m_width));
+    const std::vector<char> finite = normalise(rows);
     for (int i = 0; i < rows.count; ++i) {
         if (finite[i]) m_original.push_back(i);
     }
+    if (count() < rows.count) closeGaps();
+}
+
+// A panel's rows are packed while they are near.
+std::vector<char> UnitRows::normalise(const RowsView& rows) {
+    const int columns = kernels::panelColumns();
+    std::vector<char> finite(rows.count);
+    parallelFor((rows.count + columns - 1) / columns, [&](int panel) {
+        for (int i = panel * columns; i < std::min(rows.count, (panel + 1) * columns); ++i)
+            finite[i] = kernels::unitRow(rows.row(i), rows.width, m_rows.data() + i * m_stride);
+        pack(panel, rows.count);
+    });
+    return finite;
 }
 
 void UnitRows::closeGaps() {
@@ -35,16 +40,14 @@ void UnitRows::closeGaps() {
         const float* from = m_rows.data() + m_original[i] * m_stride;
         std::copy_n(from, m_width, m_rows.data() + i * m_stride);
     }
+    const int columns = kernels::panelColumns();
+    parallelFor((count() + columns - 1) / columns, [&](int panel) { pack(panel, count()); });
 }
 
-void UnitRows::pack() {
-    const size_t size = kernels::panelsSize(count(), m_width);
-    float* panels = m_panels.reserve(size);
-    const int columns = kernels::panelColumns();
-    const int whole = count() / columns * columns;
-    std::fill(panels + static_cast<size_t>(whole) * m_width, panels + size, 0.0f);
-    parallelFor(count(),
-                [&](int i) { kernels::packColumn(m_rows.data() + i * m_stride, m_width, i, panels); });
+void UnitRows::pack(int panel, int rows) {
+    const int columns = kernels::panelColumns(), first = panel * columns;
+    kernels::packPanel(m_rows.data() + first * m_stride, m_stride, std::min(columns, rows - first), m_width,
+                       panel, m_panels.data());
 }
 
 }  // namespace mpm

@@ -25,9 +25,9 @@ public:
     }
 
 private:
-    void normalise(const RowsView& rows);
+    std::vector<char> normalise(const RowsView& rows);
     void closeGaps();
-    void pack();
+    void pack(int panel, int rows);
 
     int m_width;
     size_t m_stride;

@@ -363,9 +363,11 @@ TEST(Nearest, ColumnsEqualScalarLoops) {
             const size_t stride = paddedStride(20);
             const LeftOperand operand(left, stride);
             Buffer panels(panelsSize(count, 20));
-            std::fill_n(panels.data(), panelsSize(count, 20), 0.0f);
-            for (int i = 0; i < count; ++i)
-                packColumn(right.ptr<float>(i), 20, i, panels.data());
+            for (int p = 0; p * panelColumns() < count; ++p) {
+                const int first = p * panelColumns();
+                packPanel(right.ptr<float>(first), right.step1(), std::min(panelColumns(), count - first), 20,
+                          p, panels.data());
+            }
             Best best(rows);
             nearestColumns(operand.data(), stride, 0, rows, {nullptr, 0, panels.data(), count, 20}, best);
             for (int r = 0; r < rows; ++r) {
