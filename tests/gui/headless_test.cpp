@@ -61,7 +61,7 @@ void HeadlessTest::measuresUntilItIsToldToEnd() {
         QByteArray said;
         QVERIFY2(comes(process, said, "model street"), said.constData());
         QVERIFY2(comes(process, said, ": live"), said.constData());
-        QTest::qWait(1'500);
+        QTest::qWait(test::patience(1'500));
         ::kill(static_cast<pid_t>(process.processId()), signal);
         QCOMPARE(test::finish(process).status, 0);
         mpm::pipeline::Store store(data((name + ".sqlite").constData()).toStdString());
@@ -82,7 +82,7 @@ void HeadlessTest::usesTheProfileOfTheWindow() {
     writeWatchSettings(config("shared.watch.json"), watch);
     QProcess process;
     start(process, {QStringLiteral("--profile"), QStringLiteral("shared"), QStringLiteral("--after"),
-                    QStringLiteral("5")});
+                    QString::number(test::patience(5))});
     QCOMPARE(test::finish(process).status, 0);
     mpm::pipeline::Store store(data("shared.sqlite").toStdString());
     const auto rows =

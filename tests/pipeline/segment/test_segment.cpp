@@ -6,6 +6,7 @@
 
 #include "pipeline/segment/model_file.hpp"
 #include "pipeline/segment/segmenter.hpp"
+#include "pipeline/source/scene_source.hpp"
 #include "support/temp_folder.hpp"
 
 namespace mpm::pipeline {
@@ -75,6 +76,33 @@ TEST(Segmenter, TheScheduleChangesWithTheNextFrame) {
 TEST(Segmenter, OneSeedIsOneNetwork) {
     Segmenter first{Network(smallModel())}, second{Network(smallModel())};
     EXPECT_TRUE(same(first.segment(picture(1)).labels, second.segment(picture(1)).labels));
+}
+
+// What bf16 rounds off must not be seen: the shipped model on the built-in street by day and by night.
+TEST(Segmenter, Bf16LabelsAlmostEveryPixelAsF32Does) {
+    Segmenter exact{Network("default")}, rounded{Network("default")};
+    for (Segmenter* one : {&exact, &rounded}) {
+        one->encoder().setDevice(mpm::Device::Cpu);
+        one->encoder().setSchedule({});
+    }
+    exact.encoder().setPrecision(mpm::Precision::F32);
+    rounded.encoder().setPrecision(mpm::Precision::Auto);
+    SceneOptions options;
+    options.framesPerDay = options.frames = 8;
+    SceneSource street(options);
+    street.open();
+    double equal = 0, pixels = 0;
+    for (Frame frame; street.next(frame);) {
+        const Segmentation half = rounded.segment(frame.picture);
+        if (half.precision != mpm::Precision::BF16) GTEST_SKIP() << "this processor multiplies no bf16";
+        const cv::Mat labels = exact.segment(frame.picture).labels;
+        equal += cv::countNonZero(labels == half.labels);
+        pixels += static_cast<double>(labels.total());
+        EXPECT_GT(cv::norm(labels, cv::NORM_INF), 0) << "one class everywhere proves nothing";
+    }
+    EXPECT_GT(pixels, 0);
+    EXPECT_GE(equal, 0.995 * pixels) << 100 * equal / pixels << " % are equal";
+    RecordProperty("equal", std::to_string(100 * equal / pixels));
 }
 
 TEST(Network, WhatIsNoModelIsRefusedInOneLine) {
