@@ -1626,10 +1626,6 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
         <translation>%1 bascules</translation>
     </message>
     <message>
-        <source>%1 ± %2 %</source>
-        <translation>%1 ± %2 %</translation>
-    </message>
-    <message>
         <source>Night against day, in percent of the day&apos;s mean; single frames spread by %1 %</source>
         <translation>La nuit par rapport au jour, en pour cent de la moyenne du jour ; les images isolées s&apos;écartent de %1 %</translation>
     </message>
@@ -1642,8 +1638,8 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
         <translation>Nuit</translation>
     </message>
     <message>
-        <source>Change</source>
-        <translation>Écart</translation>
+        <source>Change, %</source>
+        <translation>Écart, %</translation>
     </message>
     <message>
         <source>Tokens kept</source>

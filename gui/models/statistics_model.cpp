@@ -52,9 +52,7 @@ QString StatisticsModel::differenceText(int row) const {
     if (!m_statistics.complete()) return kNothing;
     const auto difference = m_statistics.difference(memberOf(row));
     const int digits = difference.spread < 10 ? 1 : 0;  // a panel is narrow, and more would say nothing
-    return tr("%1 ± %2 %")
-        .arg(signedNumber(difference.percent, digits))
-        .arg(difference.spread, 0, 'f', digits);
+    return tr("%1 ± %2").arg(signedNumber(difference.percent, digits)).arg(difference.spread, 0, 'f', digits);
 }
 
 QVariant StatisticsModel::data(const QModelIndex& index, int role) const {
@@ -71,7 +69,7 @@ QVariant StatisticsModel::data(const QModelIndex& index, int role) const {
 QVariant StatisticsModel::headerData(int section, Qt::Orientation orientation, int role) const {
     if (role != Qt::DisplayRole) return {};
     if (orientation == Qt::Horizontal) {
-        const QString columns[] = {tr("Day"), tr("Night"), tr("Change")};
+        const QString columns[] = {tr("Day"), tr("Night"), tr("Change, %")};
         return section >= 0 && section < Columns ? columns[section] : QVariant();
     }
     const QString rows[] = {tr("Tokens kept"), tr("Merged away"), tr("Luminance"), tr("Network, ms"),

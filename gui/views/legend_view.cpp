@@ -11,7 +11,7 @@ namespace mpm::gui {
 void ShareDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
                           const QModelIndex& index) const {
     const Theme& theme = Theme::of(option.widget);
-    const QRectF cell = QRectF(option.rect).adjusted(2, 3, -2, -3);
+    const QRectF cell = QRectF(option.rect).adjusted(6, 3, -2, -3);
     painter->save();
     painter->setRenderHint(QPainter::Antialiasing);
     const double share = index.data(LegendModel::ShareRole).toDouble();

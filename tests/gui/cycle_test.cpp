@@ -108,7 +108,7 @@ void CycleTest::checkPanel(test::WindowFixture& is, const Rows& rows) {
     QCOMPARE(
         cell(StatisticsModel::Day),
         QStringLiteral("%1 ± %2").arg(expected.mean[0], 0, 'f', 0).arg(expected.deviation[0], 0, 'f', 0));
-    QCOMPARE(cell(StatisticsModel::Difference), QStringLiteral("%1%2 ± %3 %")
+    QCOMPARE(cell(StatisticsModel::Difference), QStringLiteral("%1%2 ± %3")
                                                     .arg(QChar(expected.percent < 0 ? u'−' : u'+'))
                                                     .arg(std::abs(expected.percent), 0, 'f', 1)
                                                     .arg(expected.spread, 0, 'f', 1));

@@ -131,7 +131,7 @@ void ModelsTest::statisticsTellNightFromDay() {
     QCOMPARE(found.difference(&mpm::pipeline::PhaseStatistics::kept).percent, 10.0);
     QCOMPARE(found.flips(), 1);
     QCOMPARE(model.index(StatisticsModel::Kept, StatisticsModel::Difference).data().toString(),
-             QStringLiteral("+10.0 ± 1.8 %"));  // 10.54 tokens by day, none by night, of 600
+             QStringLiteral("+10.0 ± 1.8"));  // 10.54 tokens by day, none by night, of 600
     model.clear();
     QCOMPARE(model.statistics().day().kept.count(), 0);
 }
