@@ -5,6 +5,8 @@
 #include <QLocale>
 #include <QTimer>
 
+#include <opencv2/core/utils/logger.hpp>
+
 #include "gui/headless/headless.hpp"
 #include "gui/window/main_window.hpp"
 #include "gui/window/options.hpp"
@@ -29,6 +31,9 @@ void scheduleScreenshot(mpm::gui::MainWindow& window, const mpm::gui::Options& o
 }  // namespace
 
 int main(int argc, char** argv) {
+    // What goes wrong is said in the window, or in one line; OpenCV's own log would name a camera's address.
+    if (!qEnvironmentVariableIsSet("OPENCV_LOG_LEVEL"))
+        cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
     QCoreApplication::setApplicationName(QStringLiteral("mpm-monitor"));
     QGuiApplication::setDesktopFileName(QStringLiteral("mpm-monitor"));
     QStringList arguments;
