@@ -11,6 +11,7 @@
 #include "mpm_layer/kernels/nearest.hpp"
 #include "mpm_layer/kernels/product.hpp"
 #include "mpm_layer/kernels/rows.hpp"
+#include "mpm_layer/merge/merge_map.hpp"
 
 namespace {
 
@@ -291,6 +292,25 @@ void pairMeanBench(benchmark::State& state) {
     state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) * 512 * width * 12);
 }
 BENCHMARK(pairMeanBench)->ArgName("dim")->Arg(192)->Arg(768);
+
+void gatherBench(benchmark::State& state) {
+    const int width = static_cast<int>(state.range(0)), kept = 608, all = 1024;
+    const std::vector<float> rows = noise(kept * static_cast<size_t>(width));
+    std::vector<float> out(all * static_cast<size_t>(width));
+    mpm::MergeMap map;
+    map.clusters = kept;
+    for (int i = 0; i < all; ++i)
+        map.ids.push_back(i * kept / all);
+    mpm::RowsView view;
+    view.data = rows.data();
+    view.stride = width;
+    view.count = kept;
+    view.width = width;
+    for (auto _ : state)
+        restoreRows(view, map, out.data(), width);
+    state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) * all * width * 8);
+}
+BENCHMARK(gatherBench)->ArgName("dim")->Arg(192)->Arg(768);
 
 }  // namespace
 

@@ -156,19 +156,21 @@ TEST(Product, EveryActivation) {
     }
 }
 
-/// `bias` is of the keys, and may be empty.
+/// A head whose queries, keys and values stand side by side in `rows`. `bias` is of the keys, and may be
+/// empty.
+AttentionHead headOf(const LeftOperand& rows, size_t stride, int tokens, int size, float scale,
+                     const cv::Mat& bias) {
+    AttentionHead head{rows.data(), rows.data() + size, rows.data() + 2 * size, stride, tokens, size, scale};
+    if (!bias.empty()) head.keyBias = bias.ptr<float>();
+    return head;
+}
+
 void checkAttention(int tokens, int size, const cv::Mat& bias) {
     const size_t stride = paddedStride(3 * size);
     const cv::Mat qkv = randomMatrix(tokens, 3 * size, tokens + size, 2.0);
     const LeftOperand rows(qkv, stride);
-    AttentionHead head{rows.data(),
-                       rows.data() + size,
-                       rows.data() + 2 * size,
-                       stride,
-                       tokens,
-                       size,
-                       0.5f / std::sqrt(static_cast<float>(size))};
-    if (!bias.empty()) head.keyBias = bias.ptr<float>();
+    const AttentionHead head =
+        headOf(rows, stride, tokens, size, 0.5f / std::sqrt(static_cast<float>(size)), bias);
     // Sums that begin at a large bias are as coarse as it is in f32.
     const double largest = bias.empty() ? 0 : cv::norm(cv::max(bias, -1e6f), cv::NORM_INF);
     const double tolerance = 2e-5 + 2e-6 * (largest < 1e6 ? largest : 0);
@@ -251,14 +253,8 @@ struct HeadOperands {
     }
 
     cv::Mat attend(bool half) const {
-        AttentionHead head{rows.data(),
-                           rows.data() + size,
-                           rows.data() + 2 * size,
-                           stride,
-                           tokens,
-                           size,
-                           0.4f / std::sqrt(static_cast<float>(size))};
-        if (!bias.empty()) head.keyBias = bias.ptr<float>();
+        const AttentionHead head =
+            headOf(rows, stride, tokens, size, 0.4f / std::sqrt(static_cast<float>(size)), bias);
         const AttentionHeadBf16 pairs{head,          keys.data(), static_cast<size_t>(pairsOf(size)),
                                       values.data(), valueStride, columns};
         cv::Mat output(tokens, size, CV_32F);
@@ -323,7 +319,7 @@ TEST(Attention, LargeLogitsStayFinite) {
     cv::Mat qkv = randomMatrix(300, 24, 1, 1.0);
     qkv.colRange(0, 16) *= 300;
     const LeftOperand rows(qkv, stride);
-    const AttentionHead head{rows.data(), rows.data() + 8, rows.data() + 16, stride, 300, 8, 1.0f};
+    const AttentionHead head = headOf(rows, stride, 300, 8, 1.0f, {});
     cv::Mat output(300, 8, CV_32F);
     for (int q = 0; q < 300; q += queryPanel())
         attendPanel(head, q, output.ptr<float>(q), 8);
