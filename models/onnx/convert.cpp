@@ -109,8 +109,9 @@ Graph convertAgain(const Graph& original, const ConvertOptions& options, const B
     const int blocks = static_cast<int>(matched.backbone()->blocks.size());
     conversion.schedule = options.blocks ? scheduleFor(options, blocks) : scheduleOf(graph);
     setSchedule(graph, conversion.schedule);
+    projectInEmbeddings(graph, shapes);
     declarePorts(graph, shapes, binding);
-    summarise(graph, shapes, matched, conversion);
+    summarise(graph, inferShapes(graph, binding), matched, conversion);
     return graph;
 }
 
@@ -169,6 +170,7 @@ Graph convertExport(const Graph& original, const ConvertOptions& options, const 
         shapes = changePictureSize(graph, shapes, matched, bindings.own, *bindings.wanted);
         summarise(graph, shapes, encodersOf(graph, shapes.at), conversion);
     }
+    projectInEmbeddings(graph, shapes);
     declarePorts(graph, shapes, bindings.last());
     conversion.decoder = decoderOf(matched, graph);
     lower(graph, shapes);

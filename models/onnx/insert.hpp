@@ -15,4 +15,7 @@ void insertEncoders(Graph& graph, const Matched& matched, const Shapes& shapes,
 /// position embeddings) become one MpmEmbed each.
 void insertEmbeddings(Graph& graph, const Shapes& shapes, const std::vector<int>& streams);
 
+/// A convolution that does nothing but multiply whole patches becomes part of the MpmEmbed it feeds.
+void projectInEmbeddings(Graph& graph, const Shapes& shapes);
+
 }  // namespace mpm::models

@@ -98,7 +98,74 @@ int lastOfChain(const Graph& graph, const Rewriter& rewriter, int value) {
     }
 }
 
+// Whether a convolution takes each patch by itself: a product of rows.
+bool projectsPatches(const Graph& graph, const Node& node, const Rewriter& rewriter) {
+    if (!node.is("Conv") || rewriter.soleUser(node.outputs[0]) == kAbsent) return false;
+    const auto isConstant = [&](size_t k) {
+        return node.input(k) != kAbsent && graph.isConstant(node.input(k));
+    };
+    if (!isConstant(1) || (node.input(2) != kAbsent && !isConstant(2))) return false;
+    const Shape& weight = graph.constant(node.input(1)).shape();
+    if (weight.size() != 4) return false;
+    const auto all = [&](const char* name, int64_t wanted) {
+        const std::vector<int64_t> values = node.getInts(name);
+        return std::all_of(values.begin(), values.end(), [wanted](int64_t v) { return v == wanted; });
+    };
+    const std::string padding = node.getString("auto_pad", "NOTSET");
+    return node.getInts("strides") == std::vector<int64_t>{weight[2], weight[3]} && all("pads", 0) &&
+           all("dilations", 1) && node.getInt("group", 1) == 1 && (padding == "NOTSET" || padding == "VALID");
+}
+
+/// [D, C, rows, columns] as [C * rows * columns, D].
+Tensor asMatrix(const Tensor& weight) {
+    const int64_t dim = weight.dim(0), depth = weight.size() / dim;
+    const std::vector<float> from = weight.toFloats();
+    std::vector<float> matrix(from.size());
+    for (int64_t d = 0; d < dim; ++d) {
+        for (int64_t k = 0; k < depth; ++k)
+            matrix[k * dim + d] = from[d * depth + k];
+    }
+    return Tensor::floats({depth, dim}, matrix);
+}
+
+/// The table with `bias` on the rows of patches.
+Tensor withBias(const Tensor& table, const Tensor& bias, int64_t first, int64_t patches) {
+    std::vector<float> values = table.toFloats();
+    const std::vector<float> added = bias.toFloats();
+    const int64_t dim = table.dim(1);
+    for (int64_t k = first * dim; k < (first + patches) * dim; ++k)
+        values[k] += added[k % dim];
+    return Tensor::floats(table.shape(), values);
+}
+
 }  // namespace
+
+void projectInEmbeddings(Graph& graph, const Shapes& shapes) {
+    const Rewriter rewriter(graph);
+    std::vector<std::pair<int, int>> found;
+    for (size_t n = 0; n < graph.nodes.size(); ++n) {
+        if (!projectsPatches(graph, graph.nodes[n], rewriter)) continue;
+        const int user = rewriter.soleUser(graph.nodes[n].outputs[0]);
+        const Node& embed = graph.nodes[user];
+        if (embed.op == "MpmEmbed" && !embed.has("patch")) found.emplace_back(static_cast<int>(n), user);
+    }
+    for (const auto& [n, user] : found) {
+        const Node conv = graph.nodes[n];
+        const Tensor weight = graph.constant(conv.input(1));
+        Tensor table = graph.constant(graph.nodes[user].input(1));
+        if (conv.input(2) != kAbsent) {
+            const Shape& grid = shapes.of(conv.outputs[0]);
+            table = withBias(table, graph.constant(conv.input(2)), graph.nodes[user].getInt("first", 0),
+                             grid[2] * grid[3]);
+        }
+        const int tableValue = graph.addConstant("embed.table", table);
+        const int weightValue = graph.addConstant("embed.weight", asMatrix(weight));
+        Node& embed = graph.nodes[user];
+        embed.inputs = {conv.input(0), tableValue, weightValue};
+        embed.attributes["patch"] = Attribute::of(std::vector<int64_t>{weight.dim(2), weight.dim(3)});
+    }
+    graph.prune();
+}
 
 void insertEmbeddings(Graph& graph, const Shapes& shapes, const std::vector<int>& streams) {
     std::vector<int> candidates = streams;

@@ -53,6 +53,12 @@ double restGflops(const Graph& graph, const Shapes& shapes, double batch) {
             sum += 2.0 * static_cast<double>(shapes.at.values[node.outputs[0]].size()) * weight[1] *
                    weight[2] * weight[3];
         }
+        if (node.op == "MpmEmbed" && node.has("patch")) {
+            const std::vector<int64_t> patch = node.getInts("patch");
+            const Shape &picture = shapes.of(node.inputs[0]), &weight = shapes.of(node.inputs[2]);
+            sum +=
+                2.0 * picture[0] * (picture[2] / patch[0]) * (picture[3] / patch[1]) * weight[0] * weight[1];
+        }
         if (node.op == "ConvTranspose") {
             const Shape& weight = shapes.of(node.inputs[1]);
             sum += 2.0 * static_cast<double>(shapes.at.values[node.inputs[0]].size()) * weight[1] *

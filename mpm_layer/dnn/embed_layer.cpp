@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "mpm_layer/kernels/buffer.hpp"
 #include "parallel/loops.hpp"
 
 namespace mpm::dnn {
@@ -15,16 +16,35 @@ void addChannelsFirst(const float* from, int tokens, int dim, int begin, int end
     }
 }
 
+cv::Size patchOf(const cv::dnn::LayerParams& params) {
+    if (!params.has("patch")) return {};
+    const cv::dnn::DictValue patch = params.get("patch");
+    if (patch.size() != 2 || patch.get<int>(0) < 1 || patch.get<int>(1) < 1)
+        CV_Error(cv::Error::StsBadArg, "mpm: MpmEmbed's patch must be two sizes, rows and columns");
+    return {patch.get<int>(1), patch.get<int>(0)};
+}
+
+// Channel by channel, row by row, as the weights of a convolution lie.
+void gatherPatch(const cv::Mat& pictures, int image, cv::Point corner, cv::Size patch, float* to) {
+    for (int c = 0; c < pictures.size[1]; ++c) {
+        for (int y = 0; y < patch.height; ++y, to += patch.width) {
+            const float* from = pictures.ptr<float>(image, c, corner.y + y) + corner.x;
+            std::copy_n(from, patch.width, to);
+        }
+    }
+}
+
 }  // namespace
 
 EmbedLayer::EmbedLayer(const cv::dnn::LayerParams& params)
-    : SmallLayer(params), m_first(params.get<int>("first", 0)) {}
+    : SmallLayer(params), m_first(params.get<int>("first", 0)), m_patch(patchOf(params)) {}
 
 cv::Ptr<cv::dnn::Layer> EmbedLayer::create(cv::dnn::LayerParams& params) {
     return cv::Ptr<cv::dnn::Layer>(new EmbedLayer(params));
 }
 
 std::vector<Shape> EmbedLayer::outputShapes(const std::vector<Shape>& in) const {
+    if (projects()) return projectedShapes(in);
     checkOperands(in.size(), 2, 2);
     const std::vector<int> x = operandShape(in, 0), table = operandShape(in, 1);
     const bool grid = x.size() == 4;
@@ -41,8 +61,69 @@ std::vector<Shape> EmbedLayer::outputShapes(const std::vector<Shape>& in) const 
     return {toShape({x[0], table[0], dim})};
 }
 
+std::vector<Shape> EmbedLayer::projectedShapes(const std::vector<Shape>& in) const {
+    checkOperands(in.size(), 3, 3);
+    const std::vector<int> x = operandShape(in, 0), table = operandShape(in, 1), weight = operandShape(in, 2);
+    if (x.size() != 4 || table.size() != 2 || weight.size() != 2) {
+        CV_Error(cv::Error::StsBadArg,
+                 "mpm: MpmEmbed with a patch takes pictures [B, C, rows, columns], a table [T, D] and a "
+                 "weight [C * patch, D]");
+    }
+    const int tokens = x[2] / m_patch.height * (x[3] / m_patch.width);
+    if (weight[0] != x[1] * m_patch.area() || weight[1] != table[1] || m_first < 0 ||
+        m_first + tokens > table[0]) {
+        CV_Error(cv::Error::StsUnmatchedSizes,
+                 cv::format("mpm: MpmEmbed's table of %d rows and %d columns and weight of %d rows and %d "
+                            "columns do not fit %d patches of %dx%d and %d channels from row %d",
+                            table[0], table[1], weight[0], weight[1], tokens, m_patch.height, m_patch.width,
+                            x[1], m_first));
+    }
+    return {toShape({x[0], table[0], table[1]})};
+}
+
+int64 EmbedLayer::getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>&) const {
+    if (in.empty() || !projects()) return 0;
+    const std::vector<int> x = operandShape(in, 0), weight = operandShape(in, 2);
+    const int64 tokens = static_cast<int64>(x[2] / m_patch.height) * (x[3] / m_patch.width);
+    return 2 * x[0] * tokens * weight[0] * weight[1];
+}
+
 void EmbedLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
-    const cv::Mat x = operand(in, 0), table = operand(in, 1);
+    if (projects()) {
+        project(operand(in, 0), operand(in, 1), operand(in, 2), out[0]);
+    } else {
+        lay(operand(in, 0), operand(in, 1), out[0]);
+    }
+}
+
+void EmbedLayer::project(const cv::Mat& pictures, const cv::Mat& table, const cv::Mat& weight, cv::Mat& out) {
+    const int depth = weight.size[0], dim = weight.size[1], images = pictures.size[0], rows = table.size[0];
+    if (m_weights.empty()) m_weights = kernels::PackedWeights(weight.ptr<float>(), dim, depth, dim);
+    const int columns = pictures.size[3] / m_patch.width;
+    const int tokens = pictures.size[2] / m_patch.height * columns;
+    const int group = kernels::rowGroup(), chunk = (48 + group - 1) / group * group;
+    const int chunks = (tokens + chunk - 1) / chunk;
+    const size_t stride = kernels::paddedStride(depth);
+    kernels::Epilogue onTable;
+    onTable.add = true;
+    for (int b = 0; b < images; ++b)
+        std::copy_n(table.ptr<float>(), table.total(), out.ptr<float>() + b * table.total());
+    parallelRanges(images * chunks, [&](const cv::Range& range) {
+        kernels::Buffer patches(kernels::paddedSize(chunk, stride));
+        for (int k = range.start; k < range.end; ++k) {
+            const int b = k / chunks, begin = k % chunks * chunk, count = std::min(chunk, tokens - begin);
+            for (int t = 0; t < count; ++t) {
+                const cv::Point corner((begin + t) % columns * m_patch.width,
+                                       (begin + t) / columns * m_patch.height);
+                gatherPatch(pictures, b, corner, m_patch, patches.data() + t * stride);
+            }
+            float* to = out.ptr<float>() + (static_cast<size_t>(b) * rows + m_first + begin) * dim;
+            kernels::product(patches.data(), stride, count, m_weights, onTable, to, dim);
+        }
+    });
+}
+
+void EmbedLayer::lay(const cv::Mat& x, const cv::Mat& table, cv::Mat& out) const {
     const bool grid = x.dims == 4;
     const int images = x.size[0], rows = table.size[0], dim = table.size[1];
     const int tokens = grid ? x.size[2] * x.size[3] : x.size[1];
@@ -50,12 +131,12 @@ void EmbedLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& o
     constexpr int kChunk = 64;
     const int chunks = (tokens + kChunk - 1) / kChunk;
     for (int b = 0; b < images; ++b)
-        std::copy_n(table.ptr<float>(), table.total(), out[0].ptr<float>() + b * table.total());
+        std::copy_n(table.ptr<float>(), table.total(), out.ptr<float>() + b * table.total());
     parallelRanges(images * chunks, [&](const cv::Range& range) {
         for (int k = range.start; k < range.end; ++k) {
             const int b = k / chunks, begin = k % chunks * kChunk, end = std::min(tokens, begin + kChunk);
             const float* from = x.ptr<float>() + b * size;
-            float* to = out[0].ptr<float>() + (static_cast<size_t>(b) * rows + m_first) * dim;
+            float* to = out.ptr<float>() + (static_cast<size_t>(b) * rows + m_first) * dim;
             if (grid) {
                 addChannelsFirst(from, tokens, dim, begin, end, to);
             } else {

@@ -1,7 +1,8 @@
-// MpmEmbed: patches to the tokens an encoder starts with.
+// MpmEmbed: patches, or the picture they are of, to the tokens an encoder starts with.
 #pragma once
 
 #include "mpm_layer/dnn/small_layer.hpp"
+#include "mpm_layer/kernels/product.hpp"
 
 namespace mpm::dnn {
 
@@ -12,10 +13,18 @@ public:
 
 protected:
     std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    int64 getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
-    int m_first;  ///< row of the first patch
+    bool projects() const { return !m_patch.empty(); }
+    std::vector<Shape> projectedShapes(const std::vector<Shape>& in) const;
+    void project(const cv::Mat& pictures, const cv::Mat& table, const cv::Mat& weight, cv::Mat& out);
+    void lay(const cv::Mat& patches, const cv::Mat& table, cv::Mat& out) const;
+
+    int m_first;       ///< row of the first patch
+    cv::Size m_patch;  ///< of a picture; empty where patches come in
+    kernels::PackedWeights m_weights;
 };
 
 }  // namespace mpm::dnn

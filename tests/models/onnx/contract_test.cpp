@@ -14,6 +14,7 @@
 #include "models/onnx/inspect.hpp"
 #include "models/onnx/own_graph.hpp"
 #include "models/onnx/read.hpp"
+#include "models/onnx/write.hpp"
 #include "support/npy.hpp"
 #include "support/shared.hpp"
 
@@ -84,6 +85,72 @@ TEST_F(ConverterContract, AcceptsItsOwnOutputWithAnotherSchedule) {
     models::convertModel(in("second.onnx"), in("third.onnx"), {});  // nothing asked: nothing changed
     EXPECT_EQ(modelInfo(in("third.onnx")).schedule, (std::vector<int>{3, 6, 9}));
     EXPECT_TRUE(models::inspectModel(in("third.onnx")).converted);
+}
+
+/// Convolutions left, and whether the embedding multiplies patches itself.
+std::pair<int, bool> projectionOf(const std::string& path) {
+    std::pair<int, bool> found{0, false};
+    for (const models::Node& node : models::readModel(path).nodes) {
+        found.first += node.op == "Conv" ? 1 : 0;
+        found.second |= node.op == "MpmEmbed" && node.has("patch");
+    }
+    return found;
+}
+
+TEST_F(ConverterContract, EmbeddingMultipliesWholePatches) {
+    models::convertModel(base + ".onnx", in("out.onnx"), {});
+    EXPECT_EQ(projectionOf(in("out.onnx")), std::make_pair(0, true));
+}
+
+TEST_F(ConverterContract, PaddedPatchesStayAConvolution) {
+    for (const std::vector<int64_t>& pads : {std::vector<int64_t>{0, 0, 1, 1}, {1, 1, 0, 0}}) {
+        models::Graph graph = models::readModel(base + ".onnx");
+        for (models::Node& node : graph.nodes) {
+            if (node.is("Conv")) node.attributes["pads"] = models::Attribute::of(pads);
+        }
+        models::writeModel(graph, in("changed.onnx"));
+        models::convertModel(in("changed.onnx"), in("out.onnx"), {});
+        EXPECT_EQ(projectionOf(in("out.onnx")), std::make_pair(1, false));
+    }
+}
+
+// As files converted before the embedding multiplied patches: it does once they are converted again.
+TEST_F(ConverterContract, ConvolutionIsTakenInWhenConvertedAgain) {
+    models::convertModel(base + ".onnx", in("out.onnx"), {});
+    models::Graph graph = models::readModel(in("out.onnx"));
+    for (size_t n = 0; n < graph.nodes.size(); ++n) {
+        if (graph.nodes[n].op != "MpmEmbed" || !graph.nodes[n].has("patch")) continue;
+        const std::vector<int64_t> patch = graph.nodes[n].getInts("patch");
+        const models::Tensor matrix = graph.constant(graph.nodes[n].inputs[2]);
+        const int64_t dim = matrix.dim(1), depth = matrix.dim(0);
+        const std::vector<float> from = matrix.toFloats();
+        std::vector<float> weight(from.size());
+        for (int64_t k = 0; k < depth; ++k) {
+            for (int64_t d = 0; d < dim; ++d)
+                weight[d * depth + k] = from[k * dim + d];
+        }
+        models::Node conv;
+        conv.op = "Conv";
+        conv.name = "patches";
+        conv.inputs = {
+            graph.nodes[n].inputs[0],
+            graph.addConstant(
+                "w", models::Tensor::floats({dim, depth / patch[0] / patch[1], patch[0], patch[1]}, weight))};
+        conv.outputs = {graph.addValue("patches_out")};
+        conv.attributes["kernel_shape"] = conv.attributes["strides"] = models::Attribute::of(patch);
+        graph.nodes[n].inputs.pop_back();
+        graph.nodes[n].inputs[0] = conv.outputs[0];
+        graph.nodes[n].attributes.erase("patch");
+        graph.nodes.insert(graph.nodes.begin() + static_cast<int>(n), conv);
+        break;
+    }
+    models::writeModel(graph, in("before.onnx"));
+    ASSERT_EQ(projectionOf(in("before.onnx")), std::make_pair(1, false));
+    models::convertModel(in("before.onnx"), in("after.onnx"), {});
+    EXPECT_EQ(projectionOf(in("after.onnx")), std::make_pair(0, true));
+    const cv::Mat expected = run(in("before.onnx")), found = run(in("after.onnx"));
+    EXPECT_LT(cv::norm(found.reshape(1, 1), expected.reshape(1, 1), cv::NORM_INF),
+              1e-4 * cv::norm(expected.reshape(1, 1), cv::NORM_INF));
 }
 
 TEST_F(ConverterContract, NoBlocksWriteNoSchedule) {
