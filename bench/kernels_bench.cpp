@@ -301,11 +301,7 @@ void gatherBench(benchmark::State& state) {
     map.clusters = kept;
     for (int i = 0; i < all; ++i)
         map.ids.push_back(i * kept / all);
-    mpm::RowsView view;
-    view.data = rows.data();
-    view.stride = width;
-    view.count = kept;
-    view.width = width;
+    const mpm::RowsView view{rows.data(), static_cast<size_t>(width), kept, width};
     for (auto _ : state)
         restoreRows(view, map, out.data(), width);
     state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) * all * width * 8);

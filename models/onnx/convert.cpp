@@ -109,9 +109,9 @@ Graph convertAgain(const Graph& original, const ConvertOptions& options, const B
     const int blocks = static_cast<int>(matched.backbone()->blocks.size());
     conversion.schedule = options.blocks ? scheduleFor(options, blocks) : scheduleOf(graph);
     setSchedule(graph, conversion.schedule);
+    summarise(graph, shapes, matched, conversion);
     projectInEmbeddings(graph, shapes);
     declarePorts(graph, shapes, binding);
-    summarise(graph, inferShapes(graph, binding), matched, conversion);
     return graph;
 }
 

@@ -142,26 +142,19 @@ Tensor withBias(const Tensor& table, const Tensor& bias, int64_t first, int64_t 
 
 void projectInEmbeddings(Graph& graph, const Shapes& shapes) {
     const Rewriter rewriter(graph);
-    std::vector<std::pair<int, int>> found;
-    for (size_t n = 0; n < graph.nodes.size(); ++n) {
-        if (!projectsPatches(graph, graph.nodes[n], rewriter)) continue;
-        const int user = rewriter.soleUser(graph.nodes[n].outputs[0]);
-        const Node& embed = graph.nodes[user];
-        if (embed.op == "MpmEmbed" && !embed.has("patch")) found.emplace_back(static_cast<int>(n), user);
-    }
-    for (const auto& [n, user] : found) {
-        const Node conv = graph.nodes[n];
+    for (const Node& conv : graph.nodes) {
+        if (!projectsPatches(graph, conv, rewriter)) continue;
+        Node& embed = graph.nodes[rewriter.soleUser(conv.outputs[0])];
+        if (embed.op != "MpmEmbed" || embed.has("patch")) continue;
         const Tensor weight = graph.constant(conv.input(1));
-        Tensor table = graph.constant(graph.nodes[user].input(1));
+        Tensor table = graph.constant(embed.input(1));
         if (conv.input(2) != kAbsent) {
             const Shape& grid = shapes.of(conv.outputs[0]);
-            table = withBias(table, graph.constant(conv.input(2)), graph.nodes[user].getInt("first", 0),
-                             grid[2] * grid[3]);
+            table =
+                withBias(table, graph.constant(conv.input(2)), embed.getInt("first", 0), grid[2] * grid[3]);
         }
-        const int tableValue = graph.addConstant("embed.table", table);
-        const int weightValue = graph.addConstant("embed.weight", asMatrix(weight));
-        Node& embed = graph.nodes[user];
-        embed.inputs = {conv.input(0), tableValue, weightValue};
+        embed.inputs = {conv.input(0), graph.addConstant("embed.table", table),
+                        graph.addConstant("embed.weight", asMatrix(weight))};
         embed.attributes["patch"] = Attribute::of(std::vector<int64_t>{weight.dim(2), weight.dim(3)});
     }
     graph.prune();

@@ -89,15 +89,18 @@ int64 EmbedLayer::getFLOPS(const std::vector<Shape>& in, const std::vector<Shape
 }
 
 void EmbedLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
+    const cv::Mat x = operand(in, 0), table = operand(in, 1);
+    for (int b = 0; b < x.size[0]; ++b)
+        std::copy_n(table.ptr<float>(), table.total(), out[0].ptr<float>() + b * table.total());
     if (projects()) {
-        project(operand(in, 0), operand(in, 1), operand(in, 2), out[0]);
+        project(x, operand(in, 2), out[0]);
     } else {
-        lay(operand(in, 0), operand(in, 1), out[0]);
+        lay(x, out[0]);
     }
 }
 
-void EmbedLayer::project(const cv::Mat& pictures, const cv::Mat& table, const cv::Mat& weight, cv::Mat& out) {
-    const int depth = weight.size[0], dim = weight.size[1], images = pictures.size[0], rows = table.size[0];
+void EmbedLayer::project(const cv::Mat& pictures, const cv::Mat& weight, cv::Mat& out) {
+    const int depth = weight.size[0], dim = weight.size[1], images = pictures.size[0], rows = out.size[1];
     if (m_weights.empty()) m_weights = kernels::PackedWeights(weight.ptr<float>(), dim, depth, dim);
     const int columns = pictures.size[3] / m_patch.width;
     const int tokens = pictures.size[2] / m_patch.height * columns;
@@ -106,8 +109,6 @@ void EmbedLayer::project(const cv::Mat& pictures, const cv::Mat& table, const cv
     const size_t stride = kernels::paddedStride(depth);
     kernels::Epilogue onTable;
     onTable.add = true;
-    for (int b = 0; b < images; ++b)
-        std::copy_n(table.ptr<float>(), table.total(), out.ptr<float>() + b * table.total());
     parallelRanges(images * chunks, [&](const cv::Range& range) {
         kernels::Buffer patches(kernels::paddedSize(chunk, stride));
         for (int k = range.start; k < range.end; ++k) {
@@ -123,15 +124,13 @@ void EmbedLayer::project(const cv::Mat& pictures, const cv::Mat& table, const cv
     });
 }
 
-void EmbedLayer::lay(const cv::Mat& x, const cv::Mat& table, cv::Mat& out) const {
+void EmbedLayer::lay(const cv::Mat& x, cv::Mat& out) const {
     const bool grid = x.dims == 4;
-    const int images = x.size[0], rows = table.size[0], dim = table.size[1];
+    const int images = x.size[0], rows = out.size[1], dim = out.size[2];
     const int tokens = grid ? x.size[2] * x.size[3] : x.size[1];
     const size_t size = static_cast<size_t>(tokens) * dim;
     constexpr int kChunk = 64;
     const int chunks = (tokens + kChunk - 1) / kChunk;
-    for (int b = 0; b < images; ++b)
-        std::copy_n(table.ptr<float>(), table.total(), out.ptr<float>() + b * table.total());
     parallelRanges(images * chunks, [&](const cv::Range& range) {
         for (int k = range.start; k < range.end; ++k) {
             const int b = k / chunks, begin = k % chunks * kChunk, end = std::min(tokens, begin + kChunk);

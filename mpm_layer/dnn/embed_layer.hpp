@@ -19,8 +19,9 @@ protected:
 private:
     bool projects() const { return !m_patch.empty(); }
     std::vector<Shape> projectedShapes(const std::vector<Shape>& in) const;
-    void project(const cv::Mat& pictures, const cv::Mat& table, const cv::Mat& weight, cv::Mat& out);
-    void lay(const cv::Mat& patches, const cv::Mat& table, cv::Mat& out) const;
+    /// Both add to the table, which `out` holds already.
+    void project(const cv::Mat& pictures, const cv::Mat& weight, cv::Mat& out);
+    void lay(const cv::Mat& patches, cv::Mat& out) const;
 
     int m_first;       ///< row of the first patch
     cv::Size m_patch;  ///< of a picture; empty where patches come in

@@ -121,21 +121,18 @@ TEST_F(ConverterContract, ConvolutionIsTakenInWhenConvertedAgain) {
     for (size_t n = 0; n < graph.nodes.size(); ++n) {
         if (graph.nodes[n].op != "MpmEmbed" || !graph.nodes[n].has("patch")) continue;
         const std::vector<int64_t> patch = graph.nodes[n].getInts("patch");
-        const models::Tensor matrix = graph.constant(graph.nodes[n].inputs[2]);
-        const int64_t dim = matrix.dim(1), depth = matrix.dim(0);
-        const std::vector<float> from = matrix.toFloats();
-        std::vector<float> weight(from.size());
-        for (int64_t k = 0; k < depth; ++k) {
-            for (int64_t d = 0; d < dim; ++d)
-                weight[d * depth + k] = from[k * dim + d];
-        }
+        const models::Shape matrix = graph.constant(graph.nodes[n].inputs[2]).shape();
+        std::vector<float> weight(matrix[0] * matrix[1]);
+        for (size_t k = 0; k < weight.size(); ++k)
+            weight[k] = static_cast<float>(k * 7 % 101) * 1e-3f;
         models::Node conv;
         conv.op = "Conv";
         conv.name = "patches";
         conv.inputs = {
             graph.nodes[n].inputs[0],
             graph.addConstant(
-                "w", models::Tensor::floats({dim, depth / patch[0] / patch[1], patch[0], patch[1]}, weight))};
+                "w", models::Tensor::floats({matrix[1], matrix[0] / patch[0] / patch[1], patch[0], patch[1]},
+                                            weight))};
         conv.outputs = {graph.addValue("patches_out")};
         conv.attributes["kernel_shape"] = conv.attributes["strides"] = models::Attribute::of(patch);
         graph.nodes[n].inputs.pop_back();
