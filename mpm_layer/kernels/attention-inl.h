@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "mpm_layer/kernels/attention.hpp"
+#include "mpm_layer/kernels/functions-inl.h"
 #include "mpm_layer/kernels/microkernel-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -38,14 +38,6 @@ HWY_INLINE void packQueryPairs(const AttentionHead& head, int first, Bf16Pair* r
     packColumns(rows, pairs, present, pairs, packed);
 }
 
-/// 2^x, relative error below 8e-5: for what is rounded to bf16, to one part in 512, next. scalef takes the
-/// whole part of x for itself, and 0 for minus infinity.
-HWY_INLINE Float exp2Coarse(Float x) {
-    static constexpr float kTerms[] = {0.99992522f, 0.695833529f, 0.226067168f, 0.0780245231f};
-    const Float part{_mm512_reduce_ps(x.raw, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)};
-    return Float{_mm512_scalef_ps(horner(part, kTerms).raw, x.raw)};
-}
-
 // Keys of one pass: weights (480 x 32 x 2 = 30 KiB) stay in the level-1 cache until their values are added.
 constexpr int kKeyBlockBf16 = 40 * kGroup;
 

@@ -7,6 +7,7 @@
 #define MPM_KERNELS_EPILOGUE_INL_H_
 #endif
 
+#include "mpm_layer/kernels/functions-inl.h"
 #include "mpm_layer/kernels/lanes-inl.h"
 #include "mpm_layer/kernels/microkernel-inl.h"
 #include "mpm_layer/kernels/product.hpp"
@@ -22,25 +23,15 @@ HWY_INLINE Float sigmoid(Float x) {
 }
 
 struct Gelu {
-    static HWY_INLINE Float of(Float x) {
-        const Float half = hn::Mul(x, hn::Set(FloatTag(), 0.5f));
-        return hn::MulAdd(half, erf(hn::Mul(x, hn::Set(FloatTag(), 0.70710678f))), half);
-    }
+    static HWY_INLINE Float of(Float x) { return hn::Mul(x, normal(x)); }
 };
 
-/// As Gelu, absolute error below 1.3e-4, for what is rounded to bf16 next: the normal distribution less a
-/// half as an odd polynomial that is a half where it is clamped.
+#if HWY_TARGET <= HWY_AVX3
+/// For what is rounded to bf16 next.
 struct GeluCoarse {
-    static HWY_INLINE Float of(Float x) {
-        static constexpr float kTerms[] = {0.398805428f,    -0.0660638113f,  0.00958118355f,
-                                           -0.00102098083f, 7.61797106e-05f, -3.70871339e-06f,
-                                           1.04403359e-07f, -1.2773027e-09f};
-        const FloatTag d;
-        const Float clamped = hn::Max(hn::Min(x, hn::Set(d, 4.0f)), hn::Set(d, -4.0f));
-        const Float share = hn::MulAdd(clamped, horner(hn::Mul(clamped, clamped), kTerms), hn::Set(d, 0.5f));
-        return hn::Mul(x, share);
-    }
+    static HWY_INLINE Float of(Float x) { return hn::Mul(x, normalCoarse(x)); }
 };
+#endif
 
 struct GeluTanh {
     static HWY_INLINE Float of(Float x) {

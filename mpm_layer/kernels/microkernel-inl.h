@@ -186,48 +186,6 @@ HWY_INLINE void multiplyPanel(int groups, int depth, const float* HWY_RESTRICT r
     }
 }
 
-/// c[0] + x (c[1] + x (c[2] + ...))
-template <size_t N>
-HWY_INLINE Float horner(Float x, const float (&c)[N]) {
-    const FloatTag d;
-    Float sum = hn::Set(d, c[N - 1]);
-#pragma GCC unroll 16
-    for (int i = static_cast<int>(N) - 2; i >= 0; --i)
-        sum = hn::MulAdd(sum, x, hn::Set(d, c[i]));
-    return sum;
-}
-
-/// 2^x for x <= 127; relative error below 2e-7, exactly 1 at 0, 0 at minus infinity.
-HWY_INLINE Float exp2(Float x) {
-    // Of what x is above the whole number below it.
-    static constexpr float kTerms[] = {1.0f,          0.693151295f,   0.240164444f,
-                                       0.0557999127f, 0.00901702978f, 0.00186713052f};
-#if HWY_TARGET <= HWY_AVX3
-    // scalef takes the whole number of x itself.
-    const Float above{_mm512_reduce_ps(x.raw, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)};
-    return Float{_mm512_scalef_ps(horner(above, kTerms).raw, x.raw)};
-#else
-    const FloatTag d;
-    const hn::RebindToSigned<FloatTag> di;
-    const Float bounded = hn::Max(x, hn::Set(d, -127.0f)), whole = hn::Floor(bounded);
-    // The bits of an exponent: all zero at -127.
-    const auto exponent = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, whole), hn::Set(di, 127)));
-    return hn::Mul(horner(hn::Sub(bounded, whole), kTerms), hn::BitCast(d, exponent));
-#endif
-}
-
-/// Error function, absolute error below 1e-7: an odd rational of degree 13 over 8, clamped where f32 has
-/// reached 1.
-HWY_INLINE Float erf(Float x) {
-    static constexpr float kOver[] = {1.12837877f,     0.20659385f,     0.0514604432f, 0.0039923925f,
-                                      0.000149376067f, -1.99376271e-6f, 1.98734441e-8f};
-    static constexpr float kUnder[] = {1.0f, 0.516417734f, 0.117762432f, 0.0149295835f, 0.00102859726f};
-    const FloatTag d;
-    const Float clamped = hn::Max(hn::Min(x, hn::Set(d, 3.925f)), hn::Set(d, -3.925f));
-    const Float square = hn::Mul(clamped, clamped);
-    return hn::Div(hn::Mul(clamped, horner(square, kOver)), horner(square, kUnder));
-}
-
 }  // namespace HWY_NAMESPACE
 }  // namespace mpm::kernels
 HWY_AFTER_NAMESPACE();

@@ -141,7 +141,9 @@ TEST(Product, PairsAreTheRoundedSums) {
 TEST(Product, EveryActivation) {
     cv::Mat points(1, 401, CV_32F);
     for (int i = 0; i < 401; ++i)
-        points.at<float>(i) = static_cast<float>(i - 200) * 0.06f;
+        points.at<float>(i) = static_cast<float>(i - 200) * 0.0601f;
+    points.at<float>(0) = -1e30f;
+    points.at<float>(400) = 1e30f;
     const cv::Mat identity = cv::Mat::ones(1, 1, CV_32F);
     const PackedWeights weights(points.ptr<float>(), 401, 1, 401);
     const LeftOperand rows(identity, paddedStride(1));
@@ -151,8 +153,11 @@ TEST(Product, EveryActivation) {
         epilogue.activation = activation;
         std::vector<float> output(401);
         product(rows.data(), paddedStride(1), 1, weights, epilogue, output.data(), 401);
-        for (int i = 0; i < 401; ++i)
-            EXPECT_NEAR(output[i], activate(points.at<float>(i), activation), 2e-6);
+        for (int i = 0; i < 401; ++i) {
+            const double size = std::max(1.0, std::abs(static_cast<double>(points.at<float>(i))));
+            EXPECT_NEAR(output[i], activate(points.at<float>(i), activation), 3e-7 * size)
+                << points.at<float>(i) << ", activation " << static_cast<int>(activation);
+        }
     }
 }
 
