@@ -43,9 +43,6 @@ void InterleaveRows(const float* first, const float* second, int width, Bf16Pair
     }
 }
 
-// Pairs of one pass: panel (192 x 32 x 4 = 24 KiB) and row group share a level-1 cache.
-constexpr int kPairBlock = 192;
-
 /// Where sums go as pairs; an odd last column gets a zero.
 struct PairTarget {
     Bf16Pair* output;
@@ -79,38 +76,28 @@ template <class Target>
 HWY_INLINE void multiplyBf16(const Bf16Pair* rows, size_t rowStride, int count,
                              const PackedWeightsBf16& weights, const Epilogue& epilogue,
                              const Target& target) {
-    static thread_local Buffer scratch;
     const int width = static_cast<int>(panelWidth()), groups = (count + kGroup - 1) / kGroup;
     const int pairs = pairsOf(weights.depth());
-    float* partial = scratch.reserve(static_cast<size_t>(groups) * kGroup * width);
+    const size_t share = static_cast<size_t>(pairs) * width / groups;
     for (int column = 0, p = 0; column < weights.columns(); column += width, ++p) {
-        for (int start = 0; start < pairs; start += kPairBlock) {
-            const int depth = std::min(kPairBlock, pairs - start);
-            for (int g = 0; g < groups; ++g) {
-                Block<kGroup> block;
-                float* sums = partial + static_cast<size_t>(g) * kGroup * width;
-                if (start == 0) {
-                    clearBlock(block);
-                } else {
-                    loadBlock(sums, width, block);
-                }
-                const Bf16Pair* own = weights.panel(p) + static_cast<size_t>(start) * width;
-                const size_t share = static_cast<size_t>(depth) * width / groups;
-                const PanelAhead ahead(own + depth * width + g * share, share * sizeof(Bf16Pair), depth);
-                multiplyAddPairs<kGroup>(depth, rows + g * kGroup * rowStride + start, rowStride, 1, own,
-                                         block, ahead);
-                if (start + depth < pairs) {
-                    storeBlock(block, sums, width);
-                } else {
-                    target.finish(block, epilogue, g * kGroup, std::min(kGroup, count - g * kGroup), column,
-                                  weights.columns() - column);
-                }
-            }
+        const Bf16Pair* own = weights.panel(p);
+        const Bf16Pair* next = own + static_cast<size_t>(pairs) * width;
+        for (int g = 0; g < groups; ++g) {
+            Block<kGroup> block;
+            clearBlock(block);
+            multiplyAddPairs<kGroup>(pairs, rows + g * kGroup * rowStride, rowStride, 1, own, block,
+                                     PanelAhead(next + g * share, share * sizeof(Bf16Pair), pairs));
+            target.finish(block, epilogue, g * kGroup, std::min(kGroup, count - g * kGroup), column,
+                          weights.columns() - column);
         }
     }
 }
 
 #if MPM_HAS_TILES
+
+// Pairs of one pass: a panel (192 x 32 x 4 = 24 KiB) stays in the level-1 cache, since tiles want it faster than
+// the next one gives.
+constexpr int kPairBlock = 192;
 
 /// As multiplyBf16, where tiles fit the depth.
 template <class Target>

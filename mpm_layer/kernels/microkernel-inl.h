@@ -31,9 +31,6 @@ constexpr int kGroup = 12;
 constexpr int kGroup = 6;
 #endif
 
-// Depth of one pass: panel (192 x 32 x 4 = 24 KiB) and row group (9 KiB) share a level-1 cache.
-constexpr int kDepthBlock = 192;
-
 HWY_INLINE size_t panelWidth() {
     return 2 * hn::Lanes(FloatTag());
 }
@@ -154,35 +151,22 @@ HWY_INLINE void clearBlock(Block<R>& block) {
         block.sum[r][0] = block.sum[r][1] = hn::Zero(d);
 }
 
-/// All row groups of one column panel: `done(group, block)` gets each finished block once, groups ascending.
-/// Reads whole groups: rows past the last one must be readable. `scratch` holds groups * kGroup *
-/// panelWidth() floats of partial sums where the depth needs several passes.
+/// All row groups of one column panel: `done(group, block)` gets each finished block, groups ascending. Reads
+/// whole groups: rows past the last one must be readable.
+///
+/// The depth is not cut into passes, however much it is: a panel that outgrows the level-1 cache comes from the
+/// next one fast enough, faster than sums that are put away and fetched again.
 template <class Done>
 HWY_INLINE void multiplyPanel(int groups, int depth, const float* HWY_RESTRICT rows, size_t rowStep,
-                              const float* HWY_RESTRICT panel, float* HWY_RESTRICT scratch,
-                              const Done& done) {
-    const size_t width = panelWidth();
-    for (int start = 0; start < depth; start += kDepthBlock) {
-        const int count = std::min(kDepthBlock, depth - start);
-        const bool first = start == 0, last = start + count == depth;
-        for (int g = 0; g < groups; ++g) {
-            Block<kGroup> block;
-            float* partial = scratch + static_cast<size_t>(g) * kGroup * width;
-            if (first) {
-                clearBlock(block);
-            } else {
-                loadBlock(partial, width, block);
-            }
-            const size_t share = count * width / groups;
-            multiplyAdd<kGroup>(
-                count, rows + g * kGroup * rowStep + start, rowStep, 1, panel + start * width, block,
-                PanelAhead(panel + (start + count) * width + g * share, share * sizeof(float), count));
-            if (last) {
-                done(g, block);
-            } else {
-                storeBlock(block, partial, width);
-            }
-        }
+                              const float* HWY_RESTRICT panel, const Done& done) {
+    const size_t share = depth * panelWidth() / groups;
+    for (int g = 0; g < groups; ++g) {
+        Block<kGroup> block;
+        clearBlock(block);
+        const float* next = panel + depth * panelWidth() + g * share;
+        multiplyAdd<kGroup>(depth, rows + g * kGroup * rowStep, rowStep, 1, panel, block,
+                            PanelAhead(next, share * sizeof(float), depth));
+        done(g, block);
     }
 }
 

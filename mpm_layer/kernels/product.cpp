@@ -26,13 +26,11 @@ int PanelColumns() {
 
 void Product(const float* rows, size_t rowStride, int count, const PackedWeights& weights,
              const Epilogue& epilogue, float* output, size_t outputStride) {
-    static thread_local Buffer scratch;
     const int width = PanelColumns();
     const int groups = (count + kGroup - 1) / kGroup;
-    float* partial = scratch.reserve(static_cast<size_t>(groups) * kGroup * width);
     const FloatTarget target{output, outputStride};
     for (int column = 0, p = 0; column < weights.columns(); column += width, ++p) {
-        multiplyPanel(groups, weights.depth(), rows, rowStride, weights.panel(p), partial,
+        multiplyPanel(groups, weights.depth(), rows, rowStride, weights.panel(p),
                       [&](int g, Block<kGroup>& block) HWY_ATTR {
                           target.finish(block, epilogue, g * kGroup, std::min(kGroup, count - g * kGroup),
                                         column, weights.columns() - column);
