@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #include "mpm_layer/kernels/attention.hpp"
 #include "mpm_layer/kernels/functions-inl.h"
@@ -29,66 +30,86 @@ constexpr float kLog2E = 1.44269504f;
 // not depend on those beside it.
 constexpr float kSlack = 8.0f;
 
+// A head's last queries may fill no more than the first of a panel's V vectors: then the other is left out.
+template <int V>
 struct Panel {
     float* output;   // [headSize][width], transposed
-    Float peak[2];   // what weights are relative to, per query
-    Float total[2];  // running sum of weights per query
+    Float peak[V];   // what weights are relative to, per query
+    Float total[V];  // running sum of weights per query
 
     HWY_INLINE explicit Panel(float* output) : output(output) {
         const FloatTag d;
-        peak[0] = peak[1] = hn::Set(d, std::numeric_limits<float>::lowest());
-        total[0] = total[1] = hn::Zero(d);
+        for (int v = 0; v < V; ++v) {
+            peak[v] = hn::Set(d, std::numeric_limits<float>::lowest());
+            total[v] = hn::Zero(d);
+        }
     }
 };
 
+/// attend(std::integral_constant<int, V>) for the panel of queries that begins at `first`.
+template <class Attend>
+HWY_INLINE void withVectors(const AttentionHead& head, int first, const Attend& attend) {
+    if (head.tokens - first > static_cast<int>(panelWidth() / 2)) {
+        attend(std::integral_constant<int, 2>());
+    } else {
+        attend(std::integral_constant<int, 1>());
+    }
+}
+
 // Sums of scores start at the bias of their key.
-HWY_INLINE void startScores(const AttentionHead& head, int firstKey, int present, Block<kGroup>& block) {
+template <int V>
+HWY_INLINE void startScores(const AttentionHead& head, int firstKey, int present, Block<kGroup, V>& block) {
     clearBlock(block);
     if (!head.keyBias) return;
 #pragma GCC unroll 16
     for (int r = 0; r < kGroup; ++r) {
         if (r >= present) break;
-        block.sum[r][0] = block.sum[r][1] = hn::Set(FloatTag(), head.keyBias[firstKey + r] * kLog2E);
+        for (int v = 0; v < V; ++v)
+            block.sum[r][v] = hn::Set(FloatTag(), head.keyBias[firstKey + r] * kLog2E);
     }
 }
 
 /// Scores of keys that are not there weigh nothing.
-HWY_INLINE void hideMissing(int present, Block<kGroup>& block) {
+template <int V>
+HWY_INLINE void hideMissing(int present, Block<kGroup, V>& block) {
 #pragma GCC unroll 16
     for (int r = 1; r < kGroup; ++r) {
-        if (r >= present)
-            block.sum[r][0] = block.sum[r][1] = hn::Set(FloatTag(), -std::numeric_limits<float>::infinity());
+        for (int v = 0; v < V && r >= present; ++v)
+            block.sum[r][v] = hn::Set(FloatTag(), -std::numeric_limits<float>::infinity());
     }
 }
 
-HWY_INLINE Float highestScore(const Block<kGroup>& block, int half) {
-    Float even = block.sum[0][half], odd = block.sum[1][half];
+template <int V>
+HWY_INLINE Float highestScore(const Block<kGroup, V>& block, int v) {
+    Float even = block.sum[0][v], odd = block.sum[1][v];
 #pragma GCC unroll 16
     for (int r = 2; r < kGroup; r += 2) {
-        even = hn::Max(even, block.sum[r][half]);
-        odd = hn::Max(odd, block.sum[r + 1][half]);
+        even = hn::Max(even, block.sum[r][v]);
+        odd = hn::Max(odd, block.sum[r + 1][v]);
     }
     return hn::Max(even, odd);
 }
 
-HWY_INLINE bool exceeds(const Float (&highest)[2], const Panel& panel) {
+template <int V>
+HWY_INLINE bool exceeds(const Float (&highest)[V], const Panel<V>& panel) {
     const FloatTag d;
-    const Float slack = hn::Set(d, kSlack);
-    return !hn::AllFalse(d, hn::Or(hn::Gt(highest[0], hn::Add(panel.peak[0], slack)),
-                                   hn::Gt(highest[1], hn::Add(panel.peak[1], slack))));
+    auto higher = hn::Gt(highest[0], hn::Add(panel.peak[0], hn::Set(d, kSlack)));
+    for (int v = 1; v < V; ++v)
+        higher = hn::Or(higher, hn::Gt(highest[v], hn::Add(panel.peak[v], hn::Set(d, kSlack))));
+    return !hn::AllFalse(d, higher);
 }
 
 /// What was summed up before shrinks to the new peaks, where there are new ones: by exactly 1 elsewhere.
-HWY_INLINE void raisePeaks(const Float (&highest)[2], int headSize, Panel& panel) {
+template <int V>
+HWY_INLINE void raisePeaks(const Float (&highest)[V], int headSize, Panel<V>& panel) {
     const FloatTag d;
     const size_t width = panelWidth();
-    for (int half = 0; half < 2; ++half) {
-        const Float old = panel.peak[half];
-        panel.peak[half] =
-            hn::IfThenElse(hn::Gt(highest[half], hn::Add(old, hn::Set(d, kSlack))), highest[half], old);
-        const Float shrink = exp2(hn::Sub(old, panel.peak[half]));
-        panel.total[half] = hn::Mul(panel.total[half], shrink);
-        float* out = panel.output + half * width / 2;
+    for (int v = 0; v < V; ++v) {
+        const Float old = panel.peak[v];
+        panel.peak[v] = hn::IfThenElse(hn::Gt(highest[v], hn::Add(old, hn::Set(d, kSlack))), highest[v], old);
+        const Float shrink = exp2(hn::Sub(old, panel.peak[v]));
+        panel.total[v] = hn::Mul(panel.total[v], shrink);
+        float* out = panel.output + v * width / 2;
         for (int k = 0; k < headSize; ++k, out += width)
             hn::Store(hn::Mul(hn::Load(d, out), shrink), d, out);
     }
@@ -97,17 +118,19 @@ HWY_INLINE void raisePeaks(const Float (&highest)[2], int headSize, Panel& panel
 /// All keys of a head, in groups: `score(first, block)` fills a block, `weigh(block, at)` turns it into the
 /// weights that begin at key `at` of the room for `room` keys, `add(first, count)` adds the values of the
 /// keys whose weights lie there.
-template <class Score, class Weigh, class Add>
-HWY_INLINE void attendKeys(const AttentionHead& head, int room, Panel& panel, const Score& score,
+template <int V, class Score, class Weigh, class Add>
+HWY_INLINE void attendKeys(const AttentionHead& head, int room, Panel<V>& panel, const Score& score,
                            const Weigh& weigh, const Add& add) {
     int waiting = 0;
     for (int key = 0; key < head.tokens; key += kGroup) {
         const int present = std::min(kGroup, head.tokens - key);
-        Block<kGroup> block;
+        Block<kGroup, V> block;
         startScores(head, key, present, block);
         score(key, block);
         if (present < kGroup) hideMissing(present, block);
-        const Float highest[2] = {highestScore(block, 0), highestScore(block, 1)};
+        Float highest[V];
+        for (int v = 0; v < V; ++v)
+            highest[v] = highestScore(block, v);
         const bool higher = exceeds(highest, panel);
         if (waiting > 0 && (higher || waiting == room)) {
             add(key - waiting, waiting);
@@ -141,16 +164,16 @@ HWY_INLINE void storeColumns(const float* rows, int count, int columns, const Fi
     }
 }
 
-HWY_INLINE void writeOutput(const AttentionHead& head, int first, const Panel& panel, float* output,
+template <int V>
+HWY_INLINE void writeOutput(const AttentionHead& head, int first, const Panel<V>& panel, float* output,
                             size_t stride) {
     const int lanes = static_cast<int>(panelWidth() / 2);
-    for (int half = 0; half < 2; ++half) {
-        const int present = std::min(lanes, head.tokens - first - half * lanes);
-        if (present <= 0) return;
-        const Float inverse = hn::Div(hn::Set(FloatTag(), 1.0f), panel.total[half]);
+    for (int v = 0; v < V; ++v) {
+        const int present = std::min(lanes, head.tokens - first - v * lanes);
+        const Float inverse = hn::Div(hn::Set(FloatTag(), 1.0f), panel.total[v]);
         storeColumns(
-            panel.output + half * lanes, head.headSize, present,
-            [&](Float sum) { return hn::Mul(sum, inverse); }, output + half * lanes * stride, stride);
+            panel.output + v * lanes, head.headSize, present,
+            [&](Float sum) { return hn::Mul(sum, inverse); }, output + v * lanes * stride, stride);
     }
 }
 

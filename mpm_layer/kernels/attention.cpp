@@ -33,65 +33,75 @@ HWY_INLINE void packQueries(const AttentionHead& head, int first, float* packed)
 constexpr int kKeyBlock = 20 * kGroup;
 
 /// A block's scores become weights.
-HWY_INLINE void weighScores(const Block<kGroup>& block, Panel& panel, float* weights) {
+template <int V>
+HWY_INLINE void weighScores(const Block<kGroup, V>& block, Panel<V>& panel, float* weights) {
     const FloatTag d;
     const size_t width = panelWidth();
 #pragma GCC unroll 2
-    for (int half = 0; half < 2; ++half) {
+    for (int v = 0; v < V; ++v) {
         Float total[2] = {hn::Zero(d), hn::Zero(d)};
 #pragma GCC unroll 16
         for (int r = 0; r < kGroup; ++r) {
-            const Float weight = exp2(hn::Sub(block.sum[r][half], panel.peak[half]));
-            hn::Store(weight, d, weights + r * width + half * width / 2);
+            const Float weight = exp2(hn::Sub(block.sum[r][v], panel.peak[v]));
+            hn::Store(weight, d, weights + r * width + v * width / 2);
             total[r % 2] = hn::Add(total[r % 2], weight);
         }
-        panel.total[half] = hn::Add(panel.total[half], hn::Add(total[0], total[1]));
+        panel.total[v] = hn::Add(panel.total[v], hn::Add(total[0], total[1]));
     }
 }
 
-template <int R>
+template <int R, int V>
 HWY_INLINE void addValues(const AttentionHead& head, int start, int count, int column, const float* weights,
                           float* output) {
     const size_t width = panelWidth();
-    Block<R> block;
+    Block<R, V> block;
     loadBlock(output + column * width, width, block);
     multiplyAdd<R>(count, head.values + start * head.stride + column, 1, head.stride, weights, block);
     storeBlock(block, output + column * width, width);
 }
 
 // Columns of V in register blocks; small ones last so that the usual head sizes waste nothing.
+template <int V>
 HWY_NOINLINE void addValues(const AttentionHead& head, int start, int count, const float* weights,
                             float* output) {
     int column = 0;
     const auto left = [&] { return head.headSize - column; };
     for (; left() >= kGroup && left() != 16; column += kGroup)
-        addValues<kGroup>(head, start, count, column, weights, output);
+        addValues<kGroup, V>(head, start, count, column, weights, output);
     if constexpr (kGroup > 8) {
         for (; left() >= 8; column += 8)
-            addValues<8>(head, start, count, column, weights, output);
+            addValues<8, V>(head, start, count, column, weights, output);
     }
     for (; left() >= 4; column += 4)
-        addValues<4>(head, start, count, column, weights, output);
+        addValues<4, V>(head, start, count, column, weights, output);
     for (; left() >= 1; column += 1)
-        addValues<1>(head, start, count, column, weights, output);
+        addValues<1, V>(head, start, count, column, weights, output);
 }
 
-void AttendPanel(const AttentionHead& head, int first, float* output, size_t outputStride) {
+template <int V>
+HWY_INLINE void attend(const AttentionHead& head, int first, float* output, size_t outputStride) {
     static thread_local Buffer scratch;
     const size_t width = panelWidth(), size = static_cast<size_t>(head.headSize) * width;
     float* queries = scratch.reserve(2 * size + kKeyBlock * width);
     float* weights = queries + 2 * size;
-    Panel panel(queries + size);
+    Panel<V> panel(queries + size);
     packQueries(head, first, queries);
     std::fill(panel.output, panel.output + size, 0.0f);
     attendKeys(
         head, kKeyBlock, panel,
-        [&](int key, Block<kGroup>& block) HWY_ATTR {
+        [&](int key, Block<kGroup, V>& block) HWY_ATTR {
             multiplyAdd<kGroup>(head.headSize, head.keys + key * head.stride, head.stride, 1, queries, block);
         },
-        [&](const Block<kGroup>& block, int at) HWY_ATTR { weighScores(block, panel, weights + at * width); },
-        [&](int key, int count) HWY_ATTR { addValues(head, key, count, weights, panel.output); });
+        [&](const Block<kGroup, V>& block, int at)
+            HWY_ATTR { weighScores(block, panel, weights + at * width); },
+        [&](int key, int count) HWY_ATTR { addValues<V>(head, key, count, weights, panel.output); });
     writeOutput(head, first, panel, output, outputStride);
+}
+
+void AttendPanel(const AttentionHead& head, int first, float* output, size_t outputStride) {
+    withVectors(head, first, [&](auto vectors) HWY_ATTR {
+        attend<decltype(vectors)::value>(head, first, output, outputStride);
+    });
 }
 
 }  // namespace HWY_NAMESPACE

@@ -95,8 +95,8 @@ HWY_INLINE void multiplyBf16(const Bf16Pair* rows, size_t rowStride, int count,
 
 #if MPM_HAS_TILES
 
-// Pairs of one pass: a panel (192 x 32 x 4 = 24 KiB) stays in the level-1 cache, since tiles want it faster than
-// the next one gives.
+// Pairs of one pass: a panel (192 x 32 x 4 = 24 KiB) stays in the level-1 cache, since tiles want it faster
+// than the next one gives.
 constexpr int kPairBlock = 192;
 
 /// As multiplyBf16, where tiles fit the depth.

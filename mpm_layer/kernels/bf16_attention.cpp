@@ -42,48 +42,50 @@ HWY_INLINE void packQueryPairs(const AttentionHead& head, int first, Bf16Pair* r
 constexpr int kKeyBlockBf16 = 40 * kGroup;
 
 /// A block's scores become weights, two keys at a time, in the order the product with V takes.
-HWY_INLINE void weighScorePairs(const Block<kGroup>& block, Panel& panel, Bf16Pair* weights) {
+template <int V>
+HWY_INLINE void weighScorePairs(const Block<kGroup, V>& block, Panel<V>& panel, Bf16Pair* weights) {
     static_assert(kGroup % 2 == 0, "pairs of keys must not straddle groups");
     const FloatTag d;
     const size_t width = panelWidth();
 #pragma GCC unroll 2
-    for (int half = 0; half < 2; ++half) {
+    for (int v = 0; v < V; ++v) {
         Float total[2] = {hn::Zero(d), hn::Zero(d)};
 #pragma GCC unroll 16
         for (int r = 0; r < kGroup; r += 2) {
-            const Float low = exp2Coarse(hn::Sub(block.sum[r][half], panel.peak[half]));
-            const Float high = exp2Coarse(hn::Sub(block.sum[r + 1][half], panel.peak[half]));
-            _mm512_store_si512(weights + r / 2 * width + half * width / 2, pairUp(low.raw, high.raw));
+            const Float low = exp2Coarse(hn::Sub(block.sum[r][v], panel.peak[v]));
+            const Float high = exp2Coarse(hn::Sub(block.sum[r + 1][v], panel.peak[v]));
+            _mm512_store_si512(weights + r / 2 * width + v * width / 2, pairUp(low.raw, high.raw));
             total[0] = hn::Add(total[0], low);
             total[1] = hn::Add(total[1], high);
         }
-        panel.total[half] = hn::Add(panel.total[half], hn::Add(total[0], total[1]));
+        panel.total[v] = hn::Add(panel.total[v], hn::Add(total[0], total[1]));
     }
 }
 
-template <int R>
+template <int R, int V>
 HWY_INLINE void addValuePairs(const AttentionHeadBf16& head, int start, int count, int column,
                               const Bf16Pair* weights, float* output) {
     const size_t width = panelWidth();
-    Block<R> block;
+    Block<R, V> block;
     loadBlock(output + column * width, width, block);
     multiplyAddPairs<R>(pairsOf(count), head.values + start / 2 * head.valueStride + column, 1,
                         head.valueStride, weights, block);
     storeBlock(block, output + column * width, width);
 }
 
+template <int V>
 HWY_NOINLINE void addValuePairs(const AttentionHeadBf16& head, int start, int count, const Bf16Pair* weights,
                                 float* output) {
     int column = 0;
     const auto left = [&] { return head.f32.headSize - column; };
     for (; left() >= kGroup && left() != 16; column += kGroup)
-        addValuePairs<kGroup>(head, start, count, column, weights, output);
+        addValuePairs<kGroup, V>(head, start, count, column, weights, output);
     for (; left() >= 8; column += 8)
-        addValuePairs<8>(head, start, count, column, weights, output);
+        addValuePairs<8, V>(head, start, count, column, weights, output);
     for (; left() >= 4; column += 4)
-        addValuePairs<4>(head, start, count, column, weights, output);
+        addValuePairs<4, V>(head, start, count, column, weights, output);
     for (; left() >= 1; column += 1)
-        addValuePairs<1>(head, start, count, column, weights, output);
+        addValuePairs<1, V>(head, start, count, column, weights, output);
 }
 
 bool TakesValuesAsColumns(int headSize) {
@@ -151,7 +153,7 @@ HWY_NOINLINE void attendPanelTiles(const AttentionHeadBf16& head, int first, flo
     float* scores = memory + out;
     auto* queries = reinterpret_cast<Bf16Pair*>(scores + kKeyChunk * width);
     Bf16Pair* weights = queries + query;
-    Panel panel(memory);
+    Panel<2> panel(memory);
     packQueryPairs(f32, first, weights, queries);  // the weights come later
     std::fill(panel.output, panel.output + out, 0.0f);
     const TileScope tiles;
@@ -199,10 +201,8 @@ void PackValues(const float* rows, size_t stride, int tokens, int columns, bool 
         std::copy_n(panel + c * width, width, packed + c * packedStride);
 }
 
-void AttendPanelBf16(const AttentionHeadBf16& head, int first, float* output, size_t outputStride) {
-#if MPM_HAS_TILES
-    if (head.valuesAreColumns) return attendPanelTiles(head, first, output, outputStride);
-#endif
+template <int V>
+HWY_INLINE void attendPairs(const AttentionHeadBf16& head, int first, float* output, size_t outputStride) {
     static thread_local Buffer scratch;
     const AttentionHead& f32 = head.f32;
     const int pairs = pairsOf(f32.headSize);
@@ -210,19 +210,28 @@ void AttendPanelBf16(const AttentionHeadBf16& head, int first, float* output, si
     float* memory = scratch.reserve(out + query + std::max(kKeyBlockBf16 / 2 * width, query));
     auto* queries = reinterpret_cast<Bf16Pair*>(memory + out);
     Bf16Pair* weights = queries + query;
-    Panel panel(memory);
+    Panel<V> panel(memory);
     packQueryPairs(f32, first, weights, queries);  // the weights come later
     std::fill(panel.output, panel.output + out, 0.0f);
     attendKeys(
         f32, kKeyBlockBf16, panel,
-        [&](int key, Block<kGroup>& block) HWY_ATTR {
+        [&](int key, Block<kGroup, V>& block) HWY_ATTR {
             multiplyAddPairs<kGroup>(pairs, head.keys + key * head.keyStride, head.keyStride, 1, queries,
                                      block);
         },
-        [&](const Block<kGroup>& block, int at)
+        [&](const Block<kGroup, V>& block, int at)
             HWY_ATTR { weighScorePairs(block, panel, weights + at / 2 * width); },
-        [&](int key, int count) HWY_ATTR { addValuePairs(head, key, count, weights, panel.output); });
+        [&](int key, int count) HWY_ATTR { addValuePairs<V>(head, key, count, weights, panel.output); });
     writeOutput(f32, first, panel, output, outputStride);
+}
+
+void AttendPanelBf16(const AttentionHeadBf16& head, int first, float* output, size_t outputStride) {
+#if MPM_HAS_TILES
+    if (head.valuesAreColumns) return attendPanelTiles(head, first, output, outputStride);
+#endif
+    withVectors(head.f32, first, [&](auto vectors) HWY_ATTR {
+        attendPairs<decltype(vectors)::value>(head, first, output, outputStride);
+    });
 }
 
 #else  // without the instruction: never called, since hasBf16 says so

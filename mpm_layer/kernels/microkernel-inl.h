@@ -66,13 +66,14 @@ HWY_INLINE void packColumns(const T* rows, size_t stride, int present, int count
     }
 }
 
-template <int R>
+/// Sums of R rows and V vectors of columns: both of a panel, or its first.
+template <int R, int V = 2>
 struct Block {
     // Spelled out: GCC makes the implicit one outside of this instruction set, where vectors cannot be
     // inlined.
     HWY_INLINE Block() {}
 
-    Float sum[R][2];
+    Float sum[R][V];
 };
 
 struct NothingAhead {
@@ -96,9 +97,9 @@ struct PanelAhead {
 
 /// Adds rows * panel. Element (r, k) of the left operand is rows[r * rowStep + k * depthStep]. `ahead`
 /// fetches a piece at each step.
-template <int R, class Ahead = NothingAhead>
+template <int R, int V, class Ahead = NothingAhead>
 HWY_INLINE void multiplyAdd(int depth, const float* HWY_RESTRICT rows, size_t rowStep, size_t depthStep,
-                            const float* HWY_RESTRICT panel, Block<R>& block, Ahead ahead = {}) {
+                            const float* HWY_RESTRICT panel, Block<R, V>& block, Ahead ahead = {}) {
     const FloatTag d;
     const size_t lanes = hn::Lanes(d);
     // x86 addresses base + {0, 1, 2} * step without another register: one base serves three rows.
@@ -107,15 +108,18 @@ HWY_INLINE void multiplyAdd(int depth, const float* HWY_RESTRICT rows, size_t ro
     for (int i = 0; i < kBases; ++i)
         base[i] = rows + 3 * i * rowStep;
     for (int k = 0; k < depth; ++k) {
-        const Float left = hn::Load(d, panel);
-        const Float right = hn::Load(d, panel + lanes);
+        Float columns[V];
+#pragma GCC unroll 2
+        for (int v = 0; v < V; ++v)
+            columns[v] = hn::Load(d, panel + v * lanes);
         panel += 2 * lanes;
         ahead.step();
 #pragma GCC unroll 16
         for (int r = 0; r < R; ++r) {
             const Float row = hn::Set(d, base[r / 3][(r % 3) * rowStep]);
-            block.sum[r][0] = hn::MulAdd(row, left, block.sum[r][0]);
-            block.sum[r][1] = hn::MulAdd(row, right, block.sum[r][1]);
+#pragma GCC unroll 2
+            for (int v = 0; v < V; ++v)
+                block.sum[r][v] = hn::MulAdd(row, columns[v], block.sum[r][v]);
         }
 #pragma GCC unroll 16
         for (int i = 0; i < kBases; ++i)
@@ -123,39 +127,44 @@ HWY_INLINE void multiplyAdd(int depth, const float* HWY_RESTRICT rows, size_t ro
     }
 }
 
-template <int R>
-HWY_INLINE void loadBlock(const float* HWY_RESTRICT from, size_t stride, Block<R>& block) {
+template <int R, int V>
+HWY_INLINE void loadBlock(const float* HWY_RESTRICT from, size_t stride, Block<R, V>& block) {
     const FloatTag d;
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
-        block.sum[r][0] = hn::LoadU(d, from + r * stride);
-        block.sum[r][1] = hn::LoadU(d, from + r * stride + hn::Lanes(d));
+#pragma GCC unroll 2
+        for (int v = 0; v < V; ++v)
+            block.sum[r][v] = hn::LoadU(d, from + r * stride + v * hn::Lanes(d));
     }
 }
 
-template <int R>
-HWY_INLINE void storeBlock(const Block<R>& block, float* HWY_RESTRICT to, size_t stride) {
+template <int R, int V>
+HWY_INLINE void storeBlock(const Block<R, V>& block, float* HWY_RESTRICT to, size_t stride) {
     const FloatTag d;
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
-        hn::StoreU(block.sum[r][0], d, to + r * stride);
-        hn::StoreU(block.sum[r][1], d, to + r * stride + hn::Lanes(d));
+#pragma GCC unroll 2
+        for (int v = 0; v < V; ++v)
+            hn::StoreU(block.sum[r][v], d, to + r * stride + v * hn::Lanes(d));
     }
 }
 
-template <int R>
-HWY_INLINE void clearBlock(Block<R>& block) {
+template <int R, int V>
+HWY_INLINE void clearBlock(Block<R, V>& block) {
     const FloatTag d;
 #pragma GCC unroll 16
-    for (int r = 0; r < R; ++r)
-        block.sum[r][0] = block.sum[r][1] = hn::Zero(d);
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+        for (int v = 0; v < V; ++v)
+            block.sum[r][v] = hn::Zero(d);
+    }
 }
 
 /// All row groups of one column panel: `done(group, block)` gets each finished block, groups ascending. Reads
 /// whole groups: rows past the last one must be readable.
 ///
-/// The depth is not cut into passes, however much it is: a panel that outgrows the level-1 cache comes from the
-/// next one fast enough, faster than sums that are put away and fetched again.
+/// The depth is not cut into passes, however much it is: a panel that outgrows the level-1 cache comes from
+/// the next one fast enough, faster than sums that are put away and fetched again.
 template <class Done>
 HWY_INLINE void multiplyPanel(int groups, int depth, const float* HWY_RESTRICT rows, size_t rowStep,
                               const float* HWY_RESTRICT panel, const Done& done) {

@@ -59,25 +59,28 @@ HWY_INLINE __m512i pairUp(__m512 low, __m512 high) {
 }
 
 /// As multiplyAdd of f32; strides count pairs.
-template <int R, class Ahead = NothingAhead>
+template <int R, int V, class Ahead = NothingAhead>
 HWY_INLINE void multiplyAddPairs(int pairs, const Bf16Pair* HWY_RESTRICT rows, size_t rowStep,
-                                 size_t depthStep, const Bf16Pair* HWY_RESTRICT panel, Block<R>& block,
+                                 size_t depthStep, const Bf16Pair* HWY_RESTRICT panel, Block<R, V>& block,
                                  Ahead ahead = {}) {
     constexpr int kBases = (R + 2) / 3;
     const Bf16Pair* base[kBases];
     for (int i = 0; i < kBases; ++i)
         base[i] = rows + 3 * i * rowStep;
     for (int k = 0; k < pairs; ++k) {
-        const __m512bh left = (__m512bh)_mm512_loadu_si512(panel);
-        const __m512bh right = (__m512bh)_mm512_loadu_si512(panel + 16);
+        __m512bh columns[V];
+#pragma GCC unroll 2
+        for (int v = 0; v < V; ++v)
+            columns[v] = (__m512bh)_mm512_loadu_si512(panel + v * 16);
         panel += 32;
         ahead.step();
 #pragma GCC unroll 16
         for (int r = 0; r < R; ++r) {
             const __m512bh row =
                 (__m512bh)_mm512_set1_epi32(static_cast<int>(base[r / 3][(r % 3) * rowStep]));
-            block.sum[r][0].raw = _mm512_dpbf16_ps(block.sum[r][0].raw, row, left);
-            block.sum[r][1].raw = _mm512_dpbf16_ps(block.sum[r][1].raw, row, right);
+#pragma GCC unroll 2
+            for (int v = 0; v < V; ++v)
+                block.sum[r][v].raw = _mm512_dpbf16_ps(block.sum[r][v].raw, row, columns[v]);
         }
 #pragma GCC unroll 16
         for (int i = 0; i < kBases; ++i)
