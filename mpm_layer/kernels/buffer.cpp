@@ -7,10 +7,84 @@
 #include <mutex>
 #include <new>
 
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
 namespace mpm::kernels {
 namespace {
 
 std::atomic<size_t> g_allocations{0};
+
+constexpr size_t kLargePage = size_t{2} << 20;
+
+// Each block by itself where AddressSanitizer is to see what is read behind it.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kShareRegions = false;
+#else
+constexpr bool kShareRegions = true;
+#endif
+
+float* allocate(size_t alignment, size_t bytes) {
+    void* const block = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+    if (!block) throw std::bad_alloc();
+    return static_cast<float*>(block);
+}
+
+/// In large pages as far as it fills them, where the system has them for those who ask.
+float* allocateLarge(size_t bytes) {
+    float* const block = allocate(kLargePage, bytes);
+#ifdef MADV_HUGEPAGE
+    madvise(block, bytes / kLargePage * kLargePage, MADV_HUGEPAGE);
+#endif
+    return block;
+}
+
+// Memory of the system. A forward comes by all weights, and waits at the border of every page for where the
+// next one lies: so all but small blocks are in large pages, those that do not fill one many to a region,
+// which goes back with the last of them.
+class Regions {
+public:
+    float* take(size_t bytes) {
+        if (!shared(bytes)) return bytes < kLargePage ? allocate(kAlignment, bytes) : allocateLarge(bytes);
+        if (bytes > m_left) {
+            drop(m_region);
+            m_region = m_next = allocateLarge(kRegion);
+            m_left = kRegion;
+            m_users[m_region] = 1;
+        }
+        float* const block = m_next;
+        m_next += bytes / sizeof(float);
+        m_left -= bytes;
+        ++m_users[m_region];
+        return block;
+    }
+
+    void give(float* block, size_t bytes) {
+        if (shared(bytes)) {
+            drop(std::prev(m_users.upper_bound(block))->first);
+        } else {
+            std::free(block);
+        }
+    }
+
+private:
+    static constexpr size_t kLeast = size_t{64} << 10, kRegion = 8 * kLargePage;
+
+    static bool shared(size_t bytes) { return kShareRegions && bytes >= kLeast && bytes < kLargePage; }
+
+    void drop(float* region) {
+        const auto found = m_users.find(region);
+        if (found == m_users.end() || --found->second > 0) return;
+        std::free(region);
+        m_users.erase(found);
+    }
+
+    std::map<float*, int> m_users;  // blocks of a region, and one more while there is room for others
+    float* m_region = nullptr;
+    float* m_next = nullptr;
+    size_t m_left = 0;
+};
 
 // Blocks that nobody uses at the moment, by size.
 class Pool {
@@ -21,11 +95,15 @@ public:
         return *pool;
     }
 
-    /// A block of at least `bytes`, which becomes its true size; null where none fits well.
+    /// A block of at least `bytes`, which becomes its true size.
     float* take(size_t& bytes) {
         const std::lock_guard<std::mutex> lock(m_guard);
         const auto found = m_free.lower_bound(bytes);
-        if (found == m_free.end() || found->first > 2 * bytes + kSmall) return nullptr;
+        if (found == m_free.end() || found->first > 2 * bytes + kSmall) {
+            float* const block = m_regions.take(bytes);
+            g_allocations.fetch_add(1, std::memory_order_relaxed);
+            return block;
+        }
         float* block = found->second;
         bytes = found->first;
         m_idle -= bytes;
@@ -40,7 +118,7 @@ public:
         while (m_idle > kMostIdle) {
             const auto largest = std::prev(m_free.end());
             m_idle -= largest->first;
-            std::free(largest->second);
+            m_regions.give(largest->second, largest->first);
             m_free.erase(largest);
         }
     }
@@ -50,6 +128,7 @@ private:
     static constexpr size_t kMostIdle = size_t{512} << 20;
 
     std::mutex m_guard;
+    Regions m_regions;
     std::multimap<size_t, float*> m_free;
     size_t m_idle = 0;
 };
@@ -61,11 +140,6 @@ float* Buffer::reserve(size_t count) {
     if (bytes <= m_bytes) return m_data;
     release();
     m_data = Pool::instance().take(bytes);
-    if (!m_data) {
-        m_data = static_cast<float*>(std::aligned_alloc(kAlignment, bytes));
-        if (!m_data) throw std::bad_alloc();
-        g_allocations.fetch_add(1, std::memory_order_relaxed);
-    }
     m_bytes = bytes;
     return m_data;
 }

@@ -334,6 +334,28 @@ TEST(Attention, LargeLogitsStayFinite) {
     EXPECT_TRUE(cv::checkRange(output));
 }
 
+// Blocks of all sizes, some given back and taken again: each keeps what was written to it.
+TEST(Buffer, BlocksDoNotOverlap) {
+    std::vector<Buffer> buffers(120);
+    std::vector<size_t> counts(buffers.size());
+    const auto fill = [&](size_t i, size_t count) {
+        float* data = buffers[i].reserve(counts[i] = count);
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(data) % kAlignment, 0u);
+        std::fill(data, data + count, static_cast<float>(i));
+    };
+    for (size_t i = 0; i < buffers.size(); ++i)
+        fill(i, size_t{100} << i % 15);
+    for (size_t i = 0; i < buffers.size(); i += 3)
+        buffers[i] = Buffer();
+    for (size_t i = 0; i < buffers.size(); i += 3)
+        fill(i, size_t{90} << i % 14);
+    for (size_t i = 0; i < buffers.size(); ++i) {
+        const float* data = buffers[i].data();
+        EXPECT_TRUE(std::all_of(data, data + counts[i], [&](float v) { return v == static_cast<float>(i); }))
+            << i;
+    }
+}
+
 TEST(Rows, LayerNormAndUnitRow) {
     for (int width : kSizes) {
         const cv::Mat memory = randomMatrix(1, width + 1, width, 3.0) + 1.5;
