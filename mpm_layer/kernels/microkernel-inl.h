@@ -160,22 +160,44 @@ HWY_INLINE void clearBlock(Block<R, V>& block) {
     }
 }
 
-/// All row groups of one column panel: `done(group, block)` gets each finished block, groups ascending. Reads
+// The rows left for the last group may be half of one: products of the other half are not made.
+constexpr int kHalfGroup = kGroup / 2;
+
+/// The rows of `half`, then zeros.
+HWY_INLINE void widen(const Block<kHalfGroup>& half, Block<kGroup>& block) {
+    clearBlock(block);
+#pragma GCC unroll 16
+    for (int r = 0; r < kHalfGroup; ++r) {
+        block.sum[r][0] = half.sum[r][0];
+        block.sum[r][1] = half.sum[r][1];
+    }
+}
+
+/// All of one column panel: `done(row, block)` gets the finished block of each row group, ascending. Reads
 /// whole groups: rows past the last one must be readable.
 ///
 /// The depth is not cut into passes, however much it is: a panel that outgrows the level-1 cache comes from
 /// the next one fast enough, faster than sums that are put away and fetched again.
 template <class Done>
-HWY_INLINE void multiplyPanel(int groups, int depth, const float* HWY_RESTRICT rows, size_t rowStep,
+HWY_INLINE void multiplyPanel(int count, int depth, const float* HWY_RESTRICT rows, size_t rowStep,
                               const float* HWY_RESTRICT panel, const Done& done) {
+    const int groups = std::max(1, (count + kGroup - 1) / kGroup);
     const size_t share = depth * panelWidth() / groups;
-    for (int g = 0; g < groups; ++g) {
+    const float* next = panel + depth * panelWidth();
+    for (int row = 0; row < count; row += kGroup, next += share) {
+        const float* group = rows + row * rowStep;
+        const PanelAhead ahead(next, share * sizeof(float), depth);
         Block<kGroup> block;
-        clearBlock(block);
-        const float* next = panel + depth * panelWidth() + g * share;
-        multiplyAdd<kGroup>(depth, rows + g * kGroup * rowStep, rowStep, 1, panel, block,
-                            PanelAhead(next, share * sizeof(float), depth));
-        done(g, block);
+        if (count - row > kHalfGroup) {
+            clearBlock(block);
+            multiplyAdd<kGroup>(depth, group, rowStep, 1, panel, block, ahead);
+        } else {
+            Block<kHalfGroup> half;
+            clearBlock(half);
+            multiplyAdd<kHalfGroup>(depth, group, rowStep, 1, panel, half, ahead);
+            widen(half, block);
+        }
+        done(row, block);
     }
 }
 

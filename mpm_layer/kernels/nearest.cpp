@@ -121,7 +121,6 @@ HWY_INLINE void keepBetter(float value, int index, Best& best, int at) {
 void NearestChunk(const SimilarityOperands& o, int first, int rows, Best& best) {
     static thread_local Buffer scratch;
     const int width = static_cast<int>(panelWidth()), lanes = width / 2;
-    const int groups = (rows + kGroup - 1) / kGroup;
     const size_t rowCells = static_cast<size_t>(rows) * lanes;
     float* memory = scratch.reserve(2 * rowCells + 2 * width);
     const ChunkBest chunk{memory, reinterpret_cast<int*>(memory + rowCells), memory + 2 * rowCells,
@@ -129,12 +128,11 @@ void NearestChunk(const SimilarityOperands& o, int first, int rows, Best& best) 
     std::fill(chunk.rowValue, chunk.rowValue + rowCells, kNever);
     for (int column = first / width * width; column < o.count; column += width) {
         std::fill(chunk.columnValue, chunk.columnValue + width, kNever);
-        const int useful = std::min(groups, (column + width - first + kGroup - 1) / kGroup);
+        const int useful = std::min(rows, column + width - first);
         const Columns columns(column, o.count);
         multiplyPanel(useful, o.width, o.rows + first * o.stride, o.stride,
                       o.panels + static_cast<size_t>(column) * o.width,
-                      [&](int g, const Block<kGroup>& block) HWY_ATTR {
-                          const int row = g * kGroup;
+                      [&](int row, const Block<kGroup>& block) HWY_ATTR {
                           update(block, first + row, std::min(kGroup, rows - row), columns, chunk,
                                  chunk.rowValue + row * lanes, chunk.rowIndex + row * lanes);
                       });
@@ -157,19 +155,18 @@ void NearestColumns(const float* rows, size_t stride, int first, int count, cons
                     Best& best) {
     static thread_local Buffer scratch;
     const int width = static_cast<int>(panelWidth()), lanes = width / 2;
-    const int groups = (count + kGroup - 1) / kGroup;
     const size_t cells = static_cast<size_t>(count) * lanes;
     float* values = scratch.reserve(2 * cells);
     int* indices = reinterpret_cast<int*>(values + cells);
     std::fill(values, values + cells, kNever);
     for (int column = 0; column < columns.count; column += width) {
         const Columns own(column, columns.count);
-        multiplyPanel(groups, columns.width, rows + first * stride, stride,
+        multiplyPanel(count, columns.width, rows + first * stride, stride,
                       columns.panels + static_cast<size_t>(column) * columns.width,
-                      [&](int g, const Block<kGroup>& block) HWY_ATTR {
+                      [&](int group, const Block<kGroup>& block) HWY_ATTR {
 #pragma GCC unroll 16
                           for (int r = 0; r < kGroup; ++r) {
-                              const int row = g * kGroup + r;
+                              const int row = group + r;
                               if (row >= count) break;
                               keepInRow(between(block.sum[r][0], own.left, -1, own.limit),
                                         between(block.sum[r][1], own.right, -1, own.limit), own,

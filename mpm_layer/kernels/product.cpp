@@ -27,13 +27,12 @@ int PanelColumns() {
 void Product(const float* rows, size_t rowStride, int count, const PackedWeights& weights,
              const Epilogue& epilogue, float* output, size_t outputStride) {
     const int width = PanelColumns();
-    const int groups = (count + kGroup - 1) / kGroup;
     const FloatTarget target{output, outputStride};
     for (int column = 0, p = 0; column < weights.columns(); column += width, ++p) {
-        multiplyPanel(groups, weights.depth(), rows, rowStride, weights.panel(p),
-                      [&](int g, Block<kGroup>& block) HWY_ATTR {
-                          target.finish(block, epilogue, g * kGroup, std::min(kGroup, count - g * kGroup),
-                                        column, weights.columns() - column);
+        multiplyPanel(count, weights.depth(), rows, rowStride, weights.panel(p),
+                      [&](int row, Block<kGroup>& block) HWY_ATTR {
+                          target.finish(block, epilogue, row, std::min(kGroup, count - row), column,
+                                        weights.columns() - column);
                       });
     }
 }

@@ -97,6 +97,38 @@ TEST(Product, EqualsScalarLoopsInBf16) {
     checkProducts(true);
 }
 
+/// The first `count` rows of `left` times `right`.
+cv::Mat multiplied(const cv::Mat& left, const cv::Mat& right, int count, bool half) {
+    cv::Mat output(count, right.cols, CV_32F);
+    if (half) {
+        const size_t stride = paddedStride(pairsOf(left.cols));
+        std::vector<Bf16Pair> pairs(paddedSize(left.rows, stride));
+        for (int r = 0; r < left.rows; ++r)
+            packPairs(left.ptr<float>(r), left.cols, pairs.data() + r * stride);
+        const PackedWeightsBf16 weights(right.ptr<float>(), right.cols, left.cols, right.cols);
+        productBf16(pairs.data(), stride, count, weights, {}, output.ptr<float>(), right.cols);
+    } else {
+        const size_t stride = paddedStride(left.cols);
+        const PackedWeights weights(right.ptr<float>(), right.cols, left.cols, right.cols);
+        product(LeftOperand(left, stride).data(), stride, count, weights, {}, output.ptr<float>(),
+                right.cols);
+    }
+    return output;
+}
+
+// However many rows there are, a row's bits are the same, in a whole group or in half of one.
+TEST(Product, BitsDoNotDependOnTheRowsBeside) {
+    const cv::Mat left = randomMatrix(26, 70, 1), right = randomMatrix(70, 45, 2);
+    for (bool half : {false, true}) {
+        if (half && !hasBf16()) GTEST_SKIP() << "this processor multiplies no bf16";
+        const cv::Mat all = multiplied(left, right, 26, half);
+        for (int count = 0; count < 26; ++count) {
+            const cv::Mat some = multiplied(left, right, count, half);
+            EXPECT_TRUE(count == 0 || cv::norm(some, all.rowRange(0, count), cv::NORM_INF) == 0) << count;
+        }
+    }
+}
+
 float roundedToBf16(float value) {
     Bf16Pair pair = 0;
     packPairs(&value, 1, &pair);
