@@ -1,0 +1,193 @@
+// The attention kernels: f32 against scalar loops, bf16 against f32.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "left_operand.hpp"
+#include "mpm_layer/kernels/attention.hpp"
+#include "mpm_layer/kernels/bf16.hpp"
+#include "support/random.hpp"
+
+namespace mpm::test {
+namespace {
+
+using namespace kernels;
+
+/// A head whose queries, keys and values stand side by side in `rows`. `bias` is of the keys, and may be
+/// empty.
+AttentionHead headOf(const LeftOperand& rows, size_t stride, int tokens, int size, float scale,
+                     const cv::Mat& bias) {
+    AttentionHead head{rows.data(), rows.data() + size, rows.data() + 2 * size, stride, tokens, size, scale};
+    if (!bias.empty()) head.keyBias = bias.ptr<float>();
+    return head;
+}
+
+void checkAttention(int tokens, int size, const cv::Mat& bias) {
+    const size_t stride = paddedStride(3 * size);
+    const cv::Mat qkv = randomMatrix(tokens, 3 * size, tokens + size, 2.0);
+    const LeftOperand rows(qkv, stride);
+    const AttentionHead head =
+        headOf(rows, stride, tokens, size, 0.5f / std::sqrt(static_cast<float>(size)), bias);
+    // Sums that begin at a large bias are as coarse as it is in f32.
+    const double largest = bias.empty() ? 0 : cv::norm(cv::max(bias, -1e6f), cv::NORM_INF);
+    const double tolerance = 2e-5 + 2e-6 * (largest < 1e6 ? largest : 0);
+    cv::Mat output(tokens, size, CV_32F);
+    for (int q = 0; q < tokens; q += queryPanel())
+        attendPanel(head, q, output.ptr<float>(q), size);
+    for (int q = 0; q < tokens; ++q) {
+        std::vector<double> weight(tokens);
+        double highest = -1e300, total = 0;
+        for (int k = 0; k < tokens; ++k) {
+            double logit = 0;
+            for (int i = 0; i < size; ++i)
+                logit += static_cast<double>(qkv.at<float>(q, i)) * qkv.at<float>(k, size + i);
+            weight[k] = logit * head.scale + (bias.empty() ? 0 : bias.at<float>(k));
+            highest = std::max(highest, weight[k]);
+        }
+        for (double& w : weight)
+            total += w = std::exp(w - highest);
+        for (int i = 0; i < size; ++i) {
+            double wanted = 0;
+            for (int k = 0; k < tokens; ++k)
+                wanted += weight[k] / total * qkv.at<float>(k, 2 * size + i);
+            ASSERT_NEAR(output.at<float>(q, i), wanted, tolerance) << tokens << " tokens, head of " << size;
+        }
+    }
+}
+
+TEST(Attention, EqualsScalarLoops) {
+    for (int tokens : {1, 2, 11, 12, 13, 31, 32, 33, 65}) {
+        for (int size : {1, 5, 8, 16, 24, 32, 48, 64, 80, 88, 96, 128})
+            checkAttention(tokens, size, tokens % 2 == 0 ? randomMatrix(1, tokens, 9) : cv::Mat());
+    }
+    for (int tokens : {239, 240, 241, 500})
+        checkAttention(tokens, 32, randomMatrix(1, tokens, 9));  // around a block of keys
+}
+
+/// One logit a key, `step` higher than the key's before.
+cv::Mat ramp(int tokens, float step) {
+    cv::Mat bias(1, tokens, CV_32F);
+    for (int k = 0; k < tokens; ++k)
+        bias.at<float>(k) = static_cast<float>(k) * step;
+    return bias;
+}
+
+// Weights are kept relative to a peak that follows the scores by leaps: slow and fast climbs, and falls.
+TEST(Attention, ScoresThatClimb) {
+    for (float step : {0.01f, 0.3f, 1.0f, 20.0f, -0.3f, -20.0f})
+        checkAttention(500, 32, ramp(500, step));
+    cv::Mat masked = randomMatrix(1, 300, 3);
+    masked.colRange(0, 40).setTo(-std::numeric_limits<float>::infinity());
+    masked.colRange(200, 300).setTo(-std::numeric_limits<float>::infinity());
+    checkAttention(300, 16, masked);
+}
+
+/// A head with its keys and values in both precisions.
+struct HeadOperands {
+    HeadOperands(const cv::Mat& q, const cv::Mat& k, const cv::Mat& v, const cv::Mat& bias)
+        : tokens(q.rows),
+          size(q.cols),
+          stride(paddedStride(3 * q.cols)),
+          rows(joined(q, k, v), stride),
+          bias(bias) {
+        if (!hasBf16()) return;
+        keys.resize(paddedSize(tokens, pairsOf(size)), kNoise);
+        for (int t = 0; t < tokens; ++t)
+            packPairs(k.ptr<float>(t), size, &keys[static_cast<size_t>(t) * pairsOf(size)]);
+        const int pairs = (pairsOf(tokens) + kValuePairs - 1) / kValuePairs * kValuePairs;
+        valueStride = static_cast<size_t>(columns ? pairs : size);
+        values.resize(static_cast<size_t>(columns ? size : pairs) * valueStride, kNoise);
+        for (int p = 0; p < pairsOf(tokens); p += kValuePairs) {
+            packValues(v.ptr<float>(2 * p), v.step1(), std::min(2 * kValuePairs, tokens - 2 * p), size,
+                       columns, &values[columns ? p : p * valueStride], valueStride);
+        }
+    }
+
+    static cv::Mat joined(const cv::Mat& q, const cv::Mat& k, const cv::Mat& v) {
+        cv::Mat qkv;
+        cv::hconcat(std::vector<cv::Mat>{q, k, v}, qkv);
+        return qkv;
+    }
+
+    cv::Mat attend(bool half) const {
+        const AttentionHead head =
+            headOf(rows, stride, tokens, size, 0.4f / std::sqrt(static_cast<float>(size)), bias);
+        const AttentionHeadBf16 pairs{head,          keys.data(), static_cast<size_t>(pairsOf(size)),
+                                      values.data(), valueStride, columns};
+        cv::Mat output(tokens, size, CV_32F);
+        for (int first = 0; first < tokens; first += queryPanel()) {
+            if (half) {
+                attendPanelBf16(pairs, first, output.ptr<float>(first), size);
+            } else {
+                attendPanel(head, first, output.ptr<float>(first), size);
+            }
+        }
+        return output;
+    }
+
+    static constexpr Bf16Pair kNoise = 0x7fc07fc0;  // NaN, twice
+
+    int tokens, size;
+    bool columns = takesValuesAsColumns(size);
+    size_t stride, valueStride = 0;
+    LeftOperand rows;
+    cv::Mat bias;
+    std::vector<Bf16Pair> keys, values;
+};
+
+// Against the f32 kernel, which the scalar loops have checked: rounding to 8 bits is all that may differ.
+void checkAttentionBf16(int tokens, int size, const cv::Mat& bias) {
+    const cv::Mat v = randomMatrix(tokens, size, 3);
+    const HeadOperands head(randomMatrix(tokens, size, 1), randomMatrix(tokens, size, 2), v, bias);
+    EXPECT_LT(cv::norm(head.attend(true), head.attend(false), cv::NORM_INF), 0.02 * cv::norm(v, cv::NORM_INF))
+        << tokens << " tokens, head of " << size;
+}
+
+// What is beside a query must not change its bits: it may be another picture's.
+void checkNeighbours(bool half) {
+    const cv::Mat q = randomMatrix(100, 32, 1), k = randomMatrix(100, 32, 2, 2.0),
+                  v = randomMatrix(100, 32, 3);
+    q.row(3).copyTo(q.row(99));
+    cv::Mat loud = q * 50;
+    q.row(5).copyTo(loud.row(5));
+    const cv::Mat quiet = HeadOperands(q, k, v, {}).attend(half),
+                  noisy = HeadOperands(loud, k, v, {}).attend(half);
+    EXPECT_EQ(cv::norm(quiet.row(5), noisy.row(5), cv::NORM_INF), 0);
+    EXPECT_GT(cv::norm(quiet.row(6), noisy.row(6), cv::NORM_INF), 0);
+    // The last panel has few queries, and leaves out what would be empty.
+    EXPECT_EQ(cv::norm(quiet.row(3), quiet.row(99), cv::NORM_INF), 0);
+}
+
+TEST(Attention, BitsDoNotDependOnNeighbours) {
+    checkNeighbours(false);
+    if (!hasBf16()) GTEST_SKIP() << "this processor multiplies no bf16";
+    checkNeighbours(true);
+}
+
+TEST(Attention, Bf16EqualsF32ButForRounding) {
+    if (!hasBf16()) GTEST_SKIP() << "this processor multiplies no bf16";
+    for (int tokens : {1, 2, 13, 31, 33, 241, 500}) {
+        for (int size : {1, 5, 16, 24, 64, 80, 128, 320})
+            checkAttentionBf16(tokens, size, tokens % 2 == 0 ? randomMatrix(1, tokens, 9) : cv::Mat());
+    }
+    for (float step : {0.01f, 0.3f, 1.0f, 20.0f, -0.3f, -20.0f})
+        checkAttentionBf16(500, 32, ramp(500, step));
+}
+
+TEST(Attention, LargeLogitsStayFinite) {
+    const size_t stride = paddedStride(24);
+    cv::Mat qkv = randomMatrix(300, 24, 1, 1.0);
+    qkv.colRange(0, 16) *= 300;
+    const LeftOperand rows(qkv, stride);
+    const AttentionHead head = headOf(rows, stride, 300, 8, 1.0f, {});
+    cv::Mat output(300, 8, CV_32F);
+    for (int q = 0; q < 300; q += queryPanel())
+        attendPanel(head, q, output.ptr<float>(q), 8);
+    EXPECT_TRUE(cv::checkRange(output));
+}
+
+}  // namespace
+}  // namespace mpm::test

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <algorithm>
+
+#include <opencv2/core.hpp>
+
+#include "mpm_layer/kernels/buffer.hpp"
+#include "mpm_layer/kernels/product.hpp"
+
+namespace mpm::test {
+
+/// Rows with room behind them for whole groups, starting one float past an aligned address.
+class LeftOperand {
+public:
+    LeftOperand(const cv::Mat& rows, size_t stride) : m_buffer(kernels::paddedSize(rows.rows, stride) + 1) {
+        std::fill_n(m_buffer.data(), kernels::paddedSize(rows.rows, stride) + 1, 1e30f);
+        for (int r = 0; r < rows.rows; ++r)
+            std::copy_n(rows.ptr<float>(r), rows.cols, m_buffer.data() + 1 + r * stride);
+    }
+    const float* data() const { return m_buffer.data() + 1; }
+
+private:
+    kernels::Buffer m_buffer;
+};
+
+}  // namespace mpm::test
