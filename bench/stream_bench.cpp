@@ -1,7 +1,7 @@
 // A fixed camera's stream through one network: the time of every frame, whose counts all differ.
 //   mpm_bench_stream MODEL FRAMES PRECISION THREADS
 // Frames of the built-in street over one day, each drawn before the network's time starts. One CSV row a
-// frame: blob to output in milliseconds, and tokens left.
+// frame: blob to output in milliseconds, tokens left, and what a constant loop took right before.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -14,6 +14,27 @@
 
 namespace {
 
+/// Milliseconds of one and the same loop of multiplications and additions, on every thread at once. It
+/// touches no memory: where its time changes, the machine does.
+double constantLoopMs() {
+    const int64 start = cv::getTickCount();
+    const int threads = cv::getNumThreads();
+    cv::parallel_for_(
+        cv::Range(0, threads),
+        [](const cv::Range&) {
+            float sums[48] = {};
+            for (int step = 0; step < 2000000; ++step) {
+                for (float& sum : sums)
+                    sum = sum * 0.999f + 0.001f;
+            }
+            volatile float result = 0;
+            for (const float sum : sums)
+                result = result + sum;
+        },
+        threads);
+    return static_cast<double>(cv::getTickCount() - start) * 1000.0 / cv::getTickFrequency();
+}
+
 void stream(const char* model, int frames, const char* precision) {
     mpm::pipeline::Segmenter segmenter{mpm::pipeline::Network(model)};
     segmenter.encoder().setDevice(mpm::Device::Cpu);
@@ -23,12 +44,13 @@ void stream(const char* model, int frames, const char* precision) {
     options.framesPerDay = options.frames = frames;
     mpm::pipeline::SceneSource source(options);
     source.open();
-    std::printf("frame,network_ms,tokens\n");
+    std::printf("frame,network_ms,tokens,constant_ms\n");
     mpm::pipeline::Frame frame;
     while (source.next(frame)) {
+        const double constantMs = constantLoopMs();
         const mpm::pipeline::Segmentation seen = segmenter.segment(frame.picture);
-        std::printf("%lld,%.3f,%d\n", static_cast<long long>(frame.number), seen.networkMs,
-                    seen.tokens.tokens.back());
+        std::printf("%lld,%.3f,%d,%.3f\n", static_cast<long long>(frame.number), seen.networkMs,
+                    seen.tokens.tokens.back(), constantMs);
     }
 }
 

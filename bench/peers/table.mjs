@@ -148,19 +148,21 @@ function ceilingShare() {
 function stream() {
   const frames = 500, warmUp = 20;
   table(`A stream whose counts change every frame: the shipped model on ${frames} frames of the built-in street over a day, each ` +
-        "drawn before the network starts", "precision", "tokens left", "median, ms", "p99, ms", "p99 / median");
+        "drawn before the network starts; beside it a loop of constant work before each frame, which shows what the machine does by itself",
+        "precision", "tokens left", "median, ms", "p99, ms", "p99 / median", "constant work, p99 / median");
   results.stream = [];
   for (const precision of precisions) {
     const runs = Array.from({ length: rounds }, () => {
       const out = capture(path.join(programs, "bench/mpm_bench_stream"), ["default", `${frames + warmUp}`, precision, `${THREADS}`]);
       const lines = out.trim().split("\n").slice(1 + warmUp).map((line) => line.split(",").map(Number));
-      return { times: lines.map(([, ms]) => ms), left: lines.map(([, , tokens]) => tokens) };
+      return { times: lines.map(([, ms]) => ms), left: lines.map(([, , tokens]) => tokens),
+               constant: lines.map(([, , , ms]) => ms) };
     });
     results.stream.push({ precision, runs });
     const left = runs.flatMap((run) => run.left);
     row(precision, `${Math.min(...left)}-${Math.max(...left)}`, median(runs.map((run) => median(run.times))).toFixed(2),
         median(runs.map((run) => quantile(run.times, 0.99))).toFixed(2),
-        range(runs.map((run) => quantile(run.times, 0.99) / median(run.times)), 2));
+        ...["times", "constant"].map((of) => range(runs.map((run) => quantile(run[of], 0.99) / median(run[of])), 2)));
   }
 }
 
