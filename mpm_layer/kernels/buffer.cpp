@@ -47,12 +47,7 @@ class Regions {
 public:
     float* take(size_t bytes) {
         if (!shared(bytes)) return bytes < kLargePage ? allocate(kAlignment, bytes) : allocateLarge(bytes);
-        if (bytes > m_left) {
-            drop(m_region);
-            m_region = m_next = allocateLarge(kRegion);
-            m_left = kRegion;
-            m_users[m_region] = 1;
-        }
+        if (bytes > m_left) open();
         float* const block = m_next;
         m_next += bytes / sizeof(float);
         m_left -= bytes;
@@ -72,6 +67,15 @@ private:
     static constexpr size_t kLeast = size_t{64} << 10, kRegion = 8 * kLargePage;
 
     static bool shared(size_t bytes) { return kShareRegions && bytes >= kLeast && bytes < kLargePage; }
+
+    // The old region is let go of last: where the system has no more memory, it still serves.
+    void open() {
+        float* const region = allocateLarge(kRegion);
+        m_users[region] = 1;
+        drop(m_region);
+        m_region = m_next = region;
+        m_left = kRegion;
+    }
 
     void drop(float* region) {
         const auto found = m_users.find(region);
