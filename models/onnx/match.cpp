@@ -17,18 +17,28 @@ bool sameNorm(const Norm& a, const Norm& b) {
     return a.epsilon == b.epsilon && sameFloats(a.weight, b.weight) && sameFloats(a.bias, b.bias);
 }
 
-// Blocks that one operator can hold: it has one of each of these for all its blocks.
-bool alike(const Block& a, const Block& b) {
+// What keeps two blocks from being held by one operator, which has one of each of these for all its blocks;
+// empty where nothing does.
+std::string difference(const Block& a, const Block& b) {
     const Attention& x = a.attention;
     const Attention& y = b.attention;
-    const bool inner = x.qNorm.present() == y.qNorm.present() && x.inner.present() == y.inner.present() &&
-                       a.mlp.inner.present() == b.mlp.inner.present();
-    return inner && a.tokens == b.tokens && a.batch == b.batch && a.layout == b.layout &&
-           x.heads == y.heads && close(x.scale, y.scale) && x.norm.epsilon == y.norm.epsilon &&
-           a.mlp.activation == b.mlp.activation && sameFloats(x.keyBias, y.keyBias) &&
-           x.rope.has_value() == y.rope.has_value() &&
-           (!x.rope || x.rope->interleaved == y.rope->interleaved) &&
-           a.mlp.norm.epsilon == b.mlp.norm.epsilon;
+    const std::pair<bool, const char*> parts[] = {
+        {a.tokens == b.tokens && a.batch == b.batch && a.layout == b.layout, "the shape of their tokens"},
+        {x.heads == y.heads, "the number of heads"},
+        {close(x.scale, y.scale), "the scale of attention"},
+        {x.qNorm.present() == y.qNorm.present() && x.inner.present() == y.inner.present() &&
+             a.mlp.inner.present() == b.mlp.inner.present(),
+         "the places of their norms"},
+        {x.norm.epsilon == y.norm.epsilon && a.mlp.norm.epsilon == b.mlp.norm.epsilon,
+         "the epsilon of their norms"},
+        {a.mlp.activation == b.mlp.activation, "the activation"},
+        {sameFloats(x.keyBias, y.keyBias), "a bias per token"},
+        {x.rope.has_value() == y.rope.has_value() && (!x.rope || x.rope->interleaved == y.rope->interleaved),
+         "rotary positions"}};
+    for (const auto& [same, what] : parts) {
+        if (!same) return what;
+    }
+    return {};
 }
 
 class EncoderFinder {
@@ -61,6 +71,7 @@ private:
             m_blocks.push_back(std::move(block));
         } catch (const Mismatch& mismatch) {
             m_matched.complaints.push_back(mismatch.reason);
+            m_unmatched.emplace_back(softmax.outputs[0], mismatch.reason);
         }
     }
 
@@ -81,7 +92,7 @@ private:
     void startEncoder(size_t first, const std::map<int, size_t>& byInput) {
         Encoder encoder;
         for (size_t k = first;;) {
-            if (!encoder.blocks.empty() && !alike(encoder.blocks.front(), m_blocks[k])) {
+            if (!encoder.blocks.empty() && !difference(encoder.blocks.front(), m_blocks[k]).empty()) {
                 m_matched.encoders.push_back(std::move(encoder));
                 encoder = {};
             }
@@ -168,14 +179,69 @@ private:
         return true;
     }
 
-    // The longest run of blocks is the backbone; others decode what it found.
+    // The backbone reads the picture, no other encoder: of those that do, the longest. Others decode what it
+    // found.
     void chooseBackbone() {
-        size_t best = 0;
-        for (size_t k = 0; k < m_matched.encoders.size(); ++k) {
-            if (m_matched.encoders[k].blocks.size() > m_matched.encoders[best].blocks.size()) best = k;
+        std::vector<Encoder>& all = m_matched.encoders;
+        Encoder* best = nullptr;
+        for (Encoder& encoder : all) {
+            encoder.decoder = true;
+            const std::set<int> before = upstream(encoder.input());
+            const bool first = std::none_of(all.begin(), all.end(), [&](const Encoder& other) {
+                return before.count(other.blocks.back().output) > 0;
+            });
+            if (first && (!best || encoder.blocks.size() > best->blocks.size())) best = &encoder;
         }
-        for (size_t k = 0; k < m_matched.encoders.size(); ++k)
-            m_matched.encoders[k].decoder = k != best;
+        if (!best) return;
+        best->decoder = false;
+        checkWhole(*best);
+    }
+
+    // Merging would count the wrong blocks, or stop half way, where blocks of the encoder were not understood
+    // or are no continuation of it.
+    void checkWhole(const Encoder& backbone) const {
+        refuseBetween(kAbsent, backbone.input(), "attention in front of the encoder is none of its blocks: ");
+        const int end = backbone.blocks.back().output;
+        for (const Encoder& other : m_matched.encoders) {
+            if (&other == &backbone || other.tokens != backbone.tokens || other.dim != backbone.dim) continue;
+            if (other.input() == end) {
+                throw Refusal(after(backbone) + " is followed by blocks that differ in " +
+                              difference(backbone.blocks.front(), other.blocks.front()) +
+                              ", which one encoder cannot hold");
+            }
+            if (!upstream(other.input()).count(end)) continue;
+            refuseBetween(end, other.input(),
+                          after(backbone) + " is followed by one that cannot be merged: ");
+            if (other.blocks.size() > backbone.blocks.size())
+                throw Refusal(after(backbone) + " is followed by something that is no transformer block");
+        }
+    }
+
+    static std::string after(const Encoder& encoder) {
+        return "block " + std::to_string(encoder.blocks.size() - 1) + " of the encoder";
+    }
+
+    // Attention that was not understood, behind one value (or anywhere) and before another.
+    void refuseBetween(int from, int to, const std::string& why) const {
+        const std::set<int> before = upstream(to);
+        for (const auto& [value, reason] : m_unmatched) {
+            if (before.count(value) && (from == kAbsent || upstream(value).count(from)))
+                throw Refusal(why + reason);
+        }
+    }
+
+    // Everything a value is computed from, and itself.
+    std::set<int> upstream(int value) const {
+        std::vector<int> open{value};
+        std::set<int> seen;
+        while (!open.empty()) {
+            const int v = open.back();
+            open.pop_back();
+            if (v == kAbsent || !seen.insert(v).second) continue;
+            if (const Node* node = graph().nodeOf(v))
+                open.insert(open.end(), node->inputs.begin(), node->inputs.end());
+        }
+        return seen;
     }
 
     // The rows that stay when the picture changes are the special tokens.
@@ -244,6 +310,7 @@ private:
 
     RowMatcher m_rows;
     std::vector<Block> m_blocks;
+    std::vector<std::pair<int, std::string>> m_unmatched;  // result of an attention, why it is no block
     Matched m_matched;
 };
 
