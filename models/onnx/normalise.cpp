@@ -134,9 +134,8 @@ private:
         const int x = m_graph.nodes[first].inputs[0];
         const int subtraction = userOf(m_graph.nodes[first].outputs[0], "Sub");
         if (subtraction == kAbsent || m_graph.nodes[subtraction].inputs[0] != x) return;
-        const std::vector<int64_t> axes = m_graph.nodes[first].getInts("axes");
-        m_rank = axes.size() == 1 && axes[0] >= 0 ? static_cast<int>(axes[0]) + 1 : 1;
-        if (!overLastAxis(m_graph.nodes[first], m_rank)) return;
+        m_rank = rankOf(x);
+        if (m_rank == 0 || !overLastAxis(m_graph.nodes[first], m_rank)) return;
         const int centred = m_graph.nodes[subtraction].outputs[0];
         const int variance = meanOfSquares(centred);
         const int root = variance == kAbsent ? kAbsent : deviation(variance);
@@ -145,11 +144,12 @@ private:
     }
 
     // Zero where nobody knows: of what expanding composites has added.
-    int64_t widthOf(int x) const {
-        const bool known =
-            static_cast<size_t>(x) < m_inferred.values.size() && !m_inferred.values[x].shape().empty();
-        return known ? m_inferred.values[x].shape().back() : 0;
+    int rankOf(int x) const {
+        const bool known = static_cast<size_t>(x) < m_inferred.values.size();
+        return known ? static_cast<int>(m_inferred.values[x].shape().size()) : 0;
     }
+
+    int64_t widthOf(int x) const { return rankOf(x) > 0 ? m_inferred.values[x].shape().back() : 0; }
 
     // A norm may lack its weight, its bias or both: optimisers fold them into the products behind.
     void replaceBy(int x, int last) {
