@@ -175,7 +175,9 @@ private:
         return result;
     }
 
-    // Runs what lies between on chosen numbers and compares with the activations the operator knows.
+    // Runs what lies between on chosen numbers and compares with the activations the operator knows. The
+    // closest two, gelu and gelu_tanh, lie 5e-4 apart; constants rounded to half precision, such as the root
+    // of 2, move one by 3e-5.
     void identify(const Trace& traced) {
         const std::vector<float> result = runProbes(traced);
         const size_t count = probes().size();
@@ -186,7 +188,7 @@ private:
                 for (size_t k = 0; k < result.size(); ++k) {
                     const float x[2] = {probes()[k % pairs % count], probes()[k % pairs / count]};
                     const float expected = m_gated ? f(x[gate]) * x[1 - gate] : f(x[0]);
-                    fits &= std::abs(result[k] - expected) <= 2e-5f * std::max(1.f, std::abs(expected));
+                    fits &= std::abs(result[k] - expected) <= 1e-4f * std::max(1.f, std::abs(expected));
                 }
                 if (!fits) continue;
                 m_block.mlp.activation = name;
