@@ -43,6 +43,10 @@ Binding bindInputs(const Graph& graph, const ConvertOptions& options, std::vecto
             "' is not a picture [batch, channels, height, width]: only vision models are supported");
     }
     Shape shape = port.dims;
+    if (shape[3] >= 1 && shape[3] <= 4) {
+        throw Refusal("input '" + port.name +
+                      "' is [batch, height, width, channels]: export the model with channels first");
+    }
     Binding binding;
     binding.dynamicBatch = shape[0] < 0 && options.batch == 0;
     shape[0] = options.batch > 0 ? options.batch : shape[0] < 0 ? kBatch : shape[0];
@@ -66,6 +70,11 @@ Binding bindInputs(const Graph& graph, const ConvertOptions& options, std::vecto
 }
 
 bool accepts(const Graph& graph, const Binding& binding) {
+    // A fixed size is baked into more than shapes: as many patches in other rows infer as well.
+    const Shape &declared = graph.inputs[0].dims, &asked = binding.inputs[0].shape();
+    for (size_t k = 2; k < asked.size(); ++k) {
+        if (declared[k] >= 0 && declared[k] != asked[k]) return false;
+    }
     return infers(graph, binding.inputs[0]);
 }
 
