@@ -112,8 +112,9 @@ std::vector<cv::Mat> evaluated(const std::string& path, const cv::Mat& x) {
     std::vector<cv::Mat> outputs;
     for (const Tensor& t : evaluate(readModel(path), {tensorOf(x)})) {
         const std::vector<int> sizes = sizesOf(t.shape());
+        std::vector<float> values = t.toFloats();
         outputs.push_back(
-            cv::Mat(static_cast<int>(sizes.size()), sizes.data(), CV_32F, const_cast<float*>(t.f())).clone());
+            cv::Mat(static_cast<int>(sizes.size()), sizes.data(), CV_32F, values.data()).clone());
     }
     return outputs;
 }
