@@ -268,9 +268,17 @@ void Lowering::reduce() {
     if (axes.empty()) fail("reduces everything to one number");
     for (int64_t& axis : axes)
         axis += axis < 0 ? rank : 0;
+    int value = in(0);
+    if (rank == 2 && axes == std::vector<int64_t>{1}) {
+        // OpenCV 4.6 keeps the batch that the model was imported with for a matrix, for more axes it does
+        // not.
+        value = m_graph.addValue(m_graph.values[out()].name + ".rows");
+        emit("Reshape", "", {in(0), ints({0, 1, -1})}, value);
+        axes = {2};
+    }
     // With kept axes every OpenCV agrees on what it does; the reshape after it drops them.
     const int kept = m_graph.addValue(m_graph.values[out()].name + ".kept");
-    Node& node = emit(m_node->op, "", {in(0)}, kept);
+    Node& node = emit(m_node->op, "", {value}, kept);
     node.attributes["axes"] = Attribute::of(axes);
     node.attributes["keepdims"] = Attribute::of(int64_t{1});
     std::vector<int64_t> sizes(shapeOf(out()).begin(), shapeOf(out()).end());
