@@ -69,6 +69,21 @@ void Lowering::split() {
     }
 }
 
+// Runs of neighbours as slices, several of them joined.
+void Lowering::emitPicked(int to, int64_t axis, const std::vector<int64_t>& index) {
+    constexpr size_t kMostParts = 64;  // of channels put in another order; more would be a table's rows
+    std::vector<int> parts;
+    for (size_t first = 0, end = 0; first < index.size(); first = end) {
+        for (end = first + 1; end < index.size() && index[end] == index[end - 1] + 1;)
+            ++end;
+        if (parts.size() == kMostParts) fail("picks elements that do not lie side by side");
+        const bool all = first == 0 && end == index.size();
+        parts.push_back(all ? to : m_graph.addValue(m_graph.values[to].name + std::to_string(first)));
+        emitSlice(in(0), parts.back(), axis, index[first], index[end - 1] + 1);
+    }
+    if (parts.size() > 1) emit("Concat", "", parts, to).attributes["axis"] = Attribute::of(axis);
+}
+
 void Lowering::gather() {
     const Tensor& at = known(1);
     const Shape& shape = shapeOf(in(0));
@@ -77,13 +92,9 @@ void Lowering::gather() {
     std::vector<int64_t> index = at.toInts();
     for (int64_t& i : index)
         i += i < 0 ? shape[axis] : 0;
-    for (size_t k = 1; k < index.size(); ++k) {
-        if (index[k] != index[0] + static_cast<int64_t>(k))
-            fail("picks elements that do not lie side by side");
-    }
     if (index.empty()) fail("picks nothing");
     const int cut = m_graph.addValue(m_graph.values[out()].name + ".cut");
-    emitSlice(in(0), cut, axis, index.front(), index.back() + 1);
+    emitPicked(cut, axis, index);
     // The slice keeps the axis that the gather may have dropped.
     const Shape& target = shapeOf(out());
     if (target.empty()) fail("makes a scalar, which OpenCV has not");

@@ -52,6 +52,7 @@ private:
     void layerNorm();
     void transpose();
     void emitSlice(int from, int to, int64_t axis, int64_t start, int64_t end);
+    void emitPicked(int to, int64_t axis, const std::vector<int64_t>& index);
     std::vector<int64_t> listOf(size_t input, const char* attribute) const;
     void slice();
     void split();
