@@ -11,6 +11,7 @@ namespace {
 struct Embedding {
     int source = kAbsent;
     int64_t first = 0;
+    int64_t patches = 0;
     Tensor table;
 };
 
@@ -54,6 +55,7 @@ private:
             }
         }
         found.first = first;
+        found.patches = m_patches;
         found.table = Tensor::floats({m_tokens, m_dim}, table);
         return true;
     }
@@ -84,6 +86,7 @@ void replaceBy(Graph& graph, int value, const Embedding& embedding) {
     node.inputs = {embedding.source, graph.addConstant("embed.table", embedding.table)};
     node.outputs = {value};
     node.attributes["first"] = Attribute::of(embedding.first);
+    node.attributes["patches"] = Attribute::of(embedding.patches);
     graph.nodes.push_back(node);
 }
 

@@ -55,7 +55,7 @@ public:
 
     Shapes run() {
         // Constants are patched while shapes are worked out, node after node.
-        m_new.dynamic = m_old.dynamic;
+        m_new.dynamic = m_to.dynamicBatch;
         start(m_new.at, m_to.inputs);
         if (m_new.dynamic) start(m_new.other, m_to.otherInputs);
         for (Node& node : m_graph.nodes) {
@@ -135,6 +135,7 @@ private:
         values.insert(values.end(), at(first + patches), all.end());
         const int64_t rows = static_cast<int64_t>(values.size()) / width;
         node.inputs[1] = m_graph.addConstant("embed.table", Tensor::floats({rows, width}, values));
+        if (node.has("patches")) node.attributes["patches"] = Attribute::of(m_grid.count());
     }
 
     // Scores for every pixel come out: Segmenter and its like.
@@ -177,13 +178,13 @@ private:
 
     void spread(const Node& node, const Shape& part, int64_t before, int64_t now,
                 std::vector<int64_t>& target) const {
-        if (before == now || part.empty()) {
+        const bool grid = part.size() == 2 && part[0] == m_from.rows && part[1] == m_from.columns;
+        if (grid && now == m_grid.count()) {  // first: another grid may have as many patches
+            target.insert(target.end(), {m_grid.rows, m_grid.columns});
+        } else if (before == now || part.empty()) {
             target.insert(target.end(), part.begin(), part.end());
         } else if (part.size() == 1) {
             target.push_back(now);
-        } else if (part.size() == 2 && part[0] == m_from.rows && part[1] == m_from.columns &&
-                   now == m_grid.count()) {
-            target.insert(target.end(), {m_grid.rows, m_grid.columns});
         } else {
             throw Refusal(m_graph.describe(node) + " holds the export's size" + kHint);
         }

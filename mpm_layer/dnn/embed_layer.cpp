@@ -37,7 +37,10 @@ void gatherPatch(const cv::Mat& pictures, int image, cv::Point corner, cv::Size 
 }  // namespace
 
 EmbedLayer::EmbedLayer(const cv::dnn::LayerParams& params)
-    : SmallLayer(params), m_first(params.get<int>("first", 0)), m_patch(patchOf(params)) {}
+    : SmallLayer(params),
+      m_first(params.get<int>("first", 0)),
+      m_patches(params.get<int>("patches", -1)),
+      m_patch(patchOf(params)) {}
 
 cv::Ptr<cv::dnn::Layer> EmbedLayer::create(cv::dnn::LayerParams& params) {
     return cv::Ptr<cv::dnn::Layer>(new EmbedLayer(params));
@@ -53,12 +56,21 @@ std::vector<Shape> EmbedLayer::outputShapes(const std::vector<Shape>& in) const 
                  "mpm: MpmEmbed takes patches [B, D, rows, columns] or [B, N, D] and a table [T, D]");
     }
     const int tokens = grid ? x[2] * x[3] : x[1], dim = grid ? x[1] : x[2];
-    if (table[1] != dim || m_first < 0 || m_first + tokens > table[0]) {
+    if (table[1] != dim || !fits(tokens, table[0])) {
         CV_Error(cv::Error::StsUnmatchedSizes, cv::format("mpm: MpmEmbed's table of %d rows and %d columns "
                                                           "does not fit %d patches of width %d from row %d",
                                                           table[0], table[1], tokens, dim, m_first));
     }
     return {toShape({x[0], table[0], dim})};
+}
+
+// What the model says of its patches, where it does, keeps a smaller picture from passing as whole.
+bool EmbedLayer::fits(int tokens, int rows) const {
+    if (m_patches >= 0 && tokens != m_patches) {
+        CV_Error(cv::Error::StsUnmatchedSizes,
+                 cv::format("mpm: MpmEmbed takes pictures of %d patches, not of %d", m_patches, tokens));
+    }
+    return m_first >= 0 && m_first + tokens <= rows;
 }
 
 std::vector<Shape> EmbedLayer::projectedShapes(const std::vector<Shape>& in) const {
@@ -70,8 +82,7 @@ std::vector<Shape> EmbedLayer::projectedShapes(const std::vector<Shape>& in) con
                  "weight [C * patch, D]");
     }
     const int tokens = x[2] / m_patch.height * (x[3] / m_patch.width);
-    if (weight[0] != x[1] * m_patch.area() || weight[1] != table[1] || m_first < 0 ||
-        m_first + tokens > table[0]) {
+    if (weight[0] != x[1] * m_patch.area() || weight[1] != table[1] || !fits(tokens, table[0])) {
         CV_Error(cv::Error::StsUnmatchedSizes,
                  cv::format("mpm: MpmEmbed's table of %d rows and %d columns and weight of %d rows and %d "
                             "columns do not fit %d patches of %dx%d and %d channels from row %d",

@@ -23,7 +23,10 @@ private:
     void project(const cv::Mat& pictures, const cv::Mat& weight, cv::Mat& out);
     void lay(const cv::Mat& patches, cv::Mat& out) const;
 
+    bool fits(int tokens, int rows) const;
+
     int m_first;       ///< row of the first patch
+    int m_patches;     ///< how many there must be; negative where the model leaves it open
     cv::Size m_patch;  ///< of a picture; empty where patches come in
     kernels::PackedWeights m_weights;
 };

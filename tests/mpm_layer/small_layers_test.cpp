@@ -92,6 +92,16 @@ TEST(SmallLayers, EmbedLaysPatchesOverTheTable) {
     }
 }
 
+TEST(SmallLayers, EmbedRefusesAnotherNumberOfPatchesThanItsModelTakes) {
+    const cv::Mat table = randomMat({15, 5}, 4);
+    cv::dnn::LayerParams params;
+    params.set("first", 2);
+    params.set("patches", 12);
+    EXPECT_NO_THROW(run("MpmEmbed", params, randomMat({1, 5, 3, 4}, 3), {table}));
+    EXPECT_THROW(run("MpmEmbed", params, randomMat({1, 5, 3, 3}, 3), {table}), cv::Exception);
+    EXPECT_THROW(run("MpmEmbed", params, randomMat({1, 11, 5}, 3), {table}), cv::Exception);
+}
+
 TEST(SmallLayers, EmbedMultipliesPatchesOfAPicture) {
     // Columns and rows of the picture beyond the last whole patch are left alone, as a convolution does.
     for (const cv::Size patch : {cv::Size(2, 3), cv::Size(1, 1), cv::Size(7, 5)}) {
