@@ -94,6 +94,25 @@ TEST_P(LayersForm, EqualsPyTorchWhereShapesAreDynamic) {
     std::filesystem::remove(path);
 }
 
+TEST(Convert, TakesAnotherSizeAndABatchAtOnce) {
+    const std::string base = fixture("segmenter_deit_dynamic");
+    if (!test::fileExists(base + ".onnx")) GTEST_SKIP() << base << ".onnx is not here";
+    const std::string path = scratch("size_and_batch");
+    models::ConvertOptions options;
+    options.size = {80, 96};
+    options.batch = 2;
+    models::convertModel(base + ".onnx", path, options);
+    registerLayers();
+    cv::dnn::Net net = cv::dnn::readNetFromONNX(path);
+    const int shape[] = {2, 3, 96, 80};
+    net.setInput(cv::Mat(4, shape, CV_32F, cv::Scalar(0.5)));
+    const cv::Mat output = net.forward();
+    EXPECT_EQ(output.size[0], 2);
+    EXPECT_EQ(output.size[2], 96);
+    EXPECT_EQ(output.size[3], 80);
+    std::filesystem::remove(path);
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, LayersForm,
                          testing::Values("segmenter_mask", "segmenter_linear", "segmenter_deit_dynamic",
                                          "timm_vit", "timm_deit3_layerscale", "timm_dinov2",

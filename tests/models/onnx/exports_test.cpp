@@ -58,7 +58,8 @@ protected:
     void check(const std::string& model) {
         const std::string converted = (folder / "converted.onnx").string();
         const models::Conversion conversion = models::convertModel(model, converted, options());
-        EXPECT_LT(conversion.error, 1e-5);
+        // Constants that were rounded to half precision are taken for what they were.
+        EXPECT_LT(conversion.error, GetParam() == "rounded_gelu" ? 1e-4 : 1e-5);
         std::vector<cv::String> names;  // OpenCV lists them in an order of its own
         for (const models::Port& port : models::readModel(converted).outputs)
             names.push_back(port.name);

@@ -195,6 +195,8 @@ class Mlp(nn.Module):
             return x * torch.sigmoid(1.702 * x)
         if self.act == "tanh":
             return 0.5 * x * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * torch.pow(x, 3.0))))
+        if self.act == "rounded":  # as exports in half precision hold the root of 2
+            return 0.5 * x * (1.0 + torch.erf(x / 1.4140625))
         return {"gelu": F.gelu, "relu": F.relu, "silu": F.silu}[self.act](x)
 
     def forward(self, x):
@@ -241,11 +243,13 @@ class Vit(nn.Module):
         self.pre = nn.LayerNorm(DIM) if pre_norm else nn.Identity()
         self.blocks = nn.ModuleList([block() for _ in range(depth)])
         self.norm = nn.LayerNorm(DIM, 1e-6)
-        if head in ("class", "pool", "seg"):
+        if head in ("class", "pool", "seg", "unit"):
             self.fc = nn.Linear(DIM, classes)
         if head == "map":
             self.latent = nn.Parameter(torch.randn(1, 1, DIM))
             self.pool = nn.MultiheadAttention(DIM, HEADS, batch_first=True)
+        if head == "neck":
+            self.squeeze, self.weight, self.shift = nn.Conv2d(DIM, 16, 1), nn.Parameter(torch.rand(16) + 0.5), nn.Parameter(torch.rand(16))
         if head == "dpt":
             self.readout = nn.ModuleList([nn.Sequential(nn.Linear(2 * DIM, DIM), nn.GELU()) for _ in taps])
             self.up = nn.ModuleList([nn.ConvTranspose2d(DIM, 16, 4, 4), nn.ConvTranspose2d(DIM, 16, 2, 2),
@@ -300,6 +304,13 @@ class Vit(nn.Module):
         x = self.norm(x)
         if self.head == "class":
             return self.fc(x[:, 0])
+        if self.head == "unit":
+            return F.normalize(self.fc(x[:, 0]), dim=-1)
+        if self.head == "neck":  # a norm over the channels of a map, as SAM's
+            y = self.squeeze(x[:, self.special:].transpose(1, 2).reshape(x.shape[0], DIM, *self.grid))
+            u = y.mean(1, keepdim=True)
+            y = (y - u) / torch.sqrt((y - u).pow(2).mean(1, keepdim=True) + 1e-6)
+            return self.weight[:, None, None] * y + self.shift[:, None, None]
         if self.head == "pool":
             return self.fc(x[:, self.special:].mean(1))
         if self.head == "both":
@@ -339,6 +350,13 @@ class Padded(Vit):
         padded = F.pad(image, (0, -w % PATCH, 0, -h % PATCH))
         y, ids = super().run(padded, schedule)
         return y[:, :, :h, :w], ids
+
+
+class Swapped(Vit):
+    """Blue first, as OpenCV reads pictures."""
+
+    def run(self, image, schedule=()):
+        return super().run(image[:, [2, 1, 0]], schedule)
 
 
 def torchvision_vit(**_):
@@ -393,6 +411,10 @@ CASES = {
     "siglip_map_dynamic": (lambda: Vit(blocks(act="tanh"), special=0, head="map"), 17, "b", 2),
     "clip": (lambda: Vit(blocks(act="quick"), pre_norm=True, head="class"), 14, "b", 2),
     "clip_length_first": (lambda: Vit(blocks(act="quick", library="length_first"), pre_norm=True, length_first=True), 14, "b", 2),
+    "clip_unit": (lambda: Vit(blocks(act="quick"), pre_norm=True, head="unit"), 17, "b", 2),
+    "sam_neck": (lambda: Vit(blocks(), special=0, head="neck"), 17, "b", 2),
+    "blue_first": (lambda: Swapped(blocks()), 17, "b", 2),
+    "rounded_gelu": (lambda: Vit(blocks(act="rounded")), 17, "", 1),
     "relu_mlp": (lambda: Vit(blocks(act="relu")), 13, "", 1),
     "hf_vit": (lambda: Vit(blocks(style="hf", scale="div"), head="both"), 14, "b", 2),
     "hf_vit_static": (lambda: Vit(blocks(style="hf", scale="div"), head="class"), 11, "", 1),
@@ -456,7 +478,51 @@ class Cnn(nn.Module):
         return self.b(F.relu(self.a(x)))
 
 
+class Nhwc(Vit):
+    def forward(self, image):
+        return super().forward(image.permute(0, 3, 1, 2))
+
+
+class Odd(Vit):
+    """One block unlike the others, or something between two blocks that mixes tokens."""
+
+    def __init__(self, between=False):
+        super().__init__(blocks(), special=0)
+        self.between = nn.Conv2d(DIM, DIM, 3, 1, 1, groups=DIM) if between else None
+        if not between:
+            self.blocks[0].mlp.act = "relu"
+
+    def run(self, image, schedule=()):
+        x = self.embed(image)
+        for k, block in enumerate(self.blocks):
+            x = block(x)
+            if k == 0 and self.between:
+                x = x + self.between(x.transpose(1, 2).reshape(-1, DIM, *self.grid)).flatten(2).transpose(1, 2)
+        return self.norm(x), None
+
+
+class Watched(Vit):
+    """Hands out the probabilities of its second block, so that this one is none an encoder can hold."""
+
+    def run(self, image, schedule=()):
+        x = self.embed(image)
+        for k, block in enumerate(self.blocks):
+            if k == 1:
+                a, y = block.attn, block.norm1(x)
+                q, key, v = a.split(y)
+                extra = a.scores(q, key).softmax(-1)
+                x = x + a.proj((extra @ v).transpose(1, 2).reshape(y.shape))
+                x = x + block.mlp(block.norm2(x))
+            else:
+                x = block(x)
+        return (self.norm(x), extra), None
+
+
 REFUSED = {
+    "channels_last": (lambda: Nhwc(blocks()), "channels first"),
+    "odd_activation": (Odd, "differ in the activation"),
+    "convolved_between": (lambda: Odd(between=True), "no transformer block"),
+    "watched_attention": (lambda: Watched(blocks()), "probabilities"),
     "windowed": (lambda: Vit(lambda: Block(Windowed(), Mlp()), special=0), "windows"),
     "relative_bias": (lambda: Vit(lambda: Block(Relative(), Mlp()), special=0), "bias"),
     "post_norm": (lambda: Vit(lambda: PostNorm(Attention(), Mlp())), "norm"),
@@ -576,7 +642,8 @@ def make_half(out):
 
 def make_resized(out):
     """Exported at one size, expected at another: positions bicubic as timm resizes them, bilinear as Segmenter does."""
-    for name, head, mode in (("resized_bicubic", "tokens", "bicubic"), ("resized_bilinear", "seg", "bilinear")):
+    for name, head, mode, to in (("resized_bicubic", "tokens", "bicubic", (12, 10)), ("resized_bilinear", "seg", "bilinear", (12, 10)),
+                                 ("resized_turned", "tokens", "bicubic", (12, 8))):  # as many patches as before
         torch.manual_seed(len(name))
         model = Vit(blocks(), head=head).eval()
         spread(model)
@@ -584,11 +651,11 @@ def make_resized(out):
         export(model, torch.rand(1, 3, *SIZE), base + ".onnx", 13, "")
         h, w = model.grid
         grid = model.pos_embed[:, 1:].reshape(1, h, w, DIM).permute(0, 3, 1, 2)
-        grid = F.interpolate(grid, size=(12, 10), mode=mode, align_corners=False, antialias=mode == "bicubic")
+        grid = F.interpolate(grid, size=to, mode=mode, align_corners=False, antialias=mode == "bicubic")
         model.pos_embed.data = torch.cat([model.pos_embed[:, :1], grid.flatten(2).transpose(1, 2)], 1)
-        model.grid = (12, 10)
-        image = torch.rand(1, 3, 12 * PATCH, 10 * PATCH) * 2 - 1
-        open(base + ".size", "w").write(f"{12 * PATCH} {10 * PATCH}")
+        model.grid = to
+        image = torch.rand(1, 3, to[0] * PATCH, to[1] * PATCH) * 2 - 1
+        open(base + ".size", "w").write(f"{to[0] * PATCH} {to[1] * PATCH}")
         np.save(base + ".input.npy", image.numpy())
         with torch.no_grad():
             for label, schedule in (("none", ()), ("2_5", (2, 5))):
@@ -617,7 +684,8 @@ def main():
         if wanted and name not in wanted:
             continue
         torch.manual_seed(1)
-        export(build(), torch.rand(1, 3, *SIZE), os.path.join(out, name + ".onnx"), 13, "")
+        image = torch.rand(1, *SIZE, 3) if name == "channels_last" else torch.rand(1, 3, *SIZE)
+        export(build(), image, os.path.join(out, name + ".onnx"), 13, "")
         open(os.path.join(out, name + ".refused"), "w").write(word)
     if not wanted:
         variants(out)
