@@ -98,13 +98,7 @@ void BenchRounds::measure(BenchRow& row, const cv::Mat& blob, bool keep) {
     pipeline::Network& network = m_networks.at(row.batch);
     applyMethod(network.encoder(), row.method, m_schedule);
     const std::int64_t start = cv::getTickCount();
-    try {
-        network.forward(blob);
-    } catch (const cv::Exception& error) {
-        if (row.batch == 1) throw;
-        throw Error(kFailed, network.name() + ": cannot run with batch " + std::to_string(row.batch) + " (" +
-                                 error.err + "); if its batch is fixed, convert it with --batch");
-    }
+    network.forward(blob);
     if (!keep) return;
     const double ms = static_cast<double>(cv::getTickCount() - start) * 1e3 / cv::getTickFrequency();
     const mpm::Report report = network.encoder().report();

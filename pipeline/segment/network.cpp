@@ -88,7 +88,17 @@ cv::Mat Network::forward(const cv::Mat& blob) {
         m_net.setInput(cv::Mat(4, shape, CV_32F, cv::Scalar(0)));
     }
     m_net.setInput(blob);
-    return m_net.forward();
+    try {
+        return m_net.forward();
+    } catch (const cv::Exception& error) {
+        if (error.err.rfind("mpm:", 0) == 0)
+            throw;  // says what is wrong; OpenCV's own names a line of its source
+        const std::string batch = std::to_string(blob.size[0]);
+        throw cv::Exception(error.code,
+                            m_name + ": cannot run with batch " + batch + " (" + error.err +
+                                "); if its batch is fixed, convert it with --batch " + batch,
+                            "forward", __FILE__, __LINE__);
+    }
 }
 
 }  // namespace mpm::pipeline
