@@ -18,23 +18,6 @@ QString key(const char* text) {
     return QLatin1String(text);
 }
 
-std::string text(const QJsonValue& value) {
-    return value.toString().toStdString();
-}
-
-/// What is absent, or of another kind, stays as it was.
-void read(const QJsonObject& json, const char* name, bool& value) {
-    value = json[key(name)].toBool(value);
-}
-
-void read(const QJsonObject& json, const char* name, QString& value) {
-    value = json[key(name)].toString(value);
-}
-
-void read(const QJsonObject& json, const char* name, double& value) {
-    value = json[key(name)].toDouble(value);
-}
-
 QJsonArray polygonJson(const pipeline::Polygon& polygon) {
     QJsonArray corners;
     for (const cv::Point2d& corner : polygon)
@@ -44,10 +27,14 @@ QJsonArray polygonJson(const pipeline::Polygon& polygon) {
 
 pipeline::Polygon polygonFrom(const QJsonValue& json, const std::string& what) {
     pipeline::Polygon polygon;
+    const auto inside = [](const QJsonValue& at) {
+        return at.isDouble() && at.toDouble() >= 0 && at.toDouble() <= 1;
+    };
     for (const QJsonValue& corner : json.toArray()) {
         const QJsonArray pair = corner.toArray();
-        if (pair.size() != 2 || !pair[0].isDouble() || !pair[1].isDouble())
-            throw WatchError(what + ": expected corners as [x, y], 0 to 1");
+        if (pair.size() != 2 || !inside(pair[0]) || !inside(pair[1]))
+            throw WatchError(what +
+                             ": expected corners as [x, y], parts of the picture's width and height, 0 to 1");
         polygon.emplace_back(pair[0].toDouble(), pair[1].toDouble());
     }
     // A mask that covers nothing would show what it was made to hide.
@@ -65,15 +52,19 @@ QJsonObject sourceJson(const SourceWatch& watch) {
     return {{key("regions"), regions}, {key("masks"), masks}};
 }
 
-SourceWatch sourceFrom(const QJsonObject& json, const std::string& name) {
+SourceWatch sourceFrom(const QJsonValue& json, const std::string& name) {
     SourceWatch watch;
-    for (const QJsonValue& value : json[key("regions")].toArray()) {
-        const QJsonObject region = value.toObject();
-        watch.regions.push_back(
-            {text(region[key("name")]), polygonFrom(region[key("outline")], name + ": region")});
+    JsonSection source(json, name);
+    for (const QJsonValue& value : source.list("regions")) {
+        JsonSection region(value, source.nameOf("regions"));
+        watch.regions.emplace_back();
+        region.read("name", watch.regions.back().name);
+        watch.regions.back().outline = polygonFrom(region.any("outline"), region.nameOf("outline"));
+        region.finish();
     }
-    for (const QJsonValue& value : json[key("masks")].toArray())
-        watch.masks.push_back(polygonFrom(value, name + ": mask"));
+    for (const QJsonValue& value : source.list("masks"))
+        watch.masks.push_back(polygonFrom(value, source.nameOf("masks")));
+    source.finish();
     return watch;
 }
 
@@ -91,35 +82,37 @@ QJsonObject alertJson(const pipeline::AlertRule& rule) {
             {key("command"), QString::fromStdString(rule.command)}};
 }
 
-pipeline::AlertRule alertFrom(const QJsonObject& json) {
+pipeline::AlertRule alertFrom(const QJsonValue& value) {
     pipeline::AlertRule rule;
-    rule.name = text(json[key("name")]);
-    const std::string of = text(json[key("of")]);
+    JsonSection json(value, "alerts");
+    json.read("name", rule.name);
+    std::string of;
+    json.read("of", of);
     const auto found = std::find(std::begin(kQuantities), std::end(kQuantities), of);
-    if (found == std::end(kQuantities))
-        throw WatchError("alert '" + rule.name +
-                         "': of: expected tokens, class_share, luminance or source_down");
+    if (found == std::end(kQuantities)) json.refuse("of", "tokens, class_share, luminance or source_down");
     rule.of = static_cast<pipeline::AlertRule::Of>(found - std::begin(kQuantities));
-    rule.region = text(json[key("region")]);
-    rule.label = text(json[key("label")]);
-    read(json, "above", rule.above);
-    read(json, "threshold", rule.threshold);
-    const auto seconds = [&json](const char* name, std::chrono::milliseconds otherwise) {
-        const double value = json[key(name)].toDouble(double(otherwise.count()) / 1000);
-        return std::chrono::milliseconds(static_cast<std::int64_t>(std::clamp(value, -1.0, 1e7) * 1000));
+    json.read("region", rule.region);
+    json.read("label", rule.label);
+    json.read("above", rule.above);
+    json.read("threshold", rule.threshold);
+    const auto seconds = [&json](const char* name, std::chrono::milliseconds& time) {
+        double read = double(time.count()) / 1000;
+        json.read(name, read);
+        time = std::chrono::milliseconds(static_cast<std::int64_t>(std::clamp(read, -1.0, 1e7) * 1000));
     };
-    rule.hold = seconds("hold_s", rule.hold);
-    rule.coolDown = seconds("cool_down_s", rule.coolDown);
-    read(json, "desktop", rule.desktop);
-    read(json, "record", rule.record);
-    rule.command = text(json[key("command")]);
+    seconds("hold_s", rule.hold);
+    seconds("cool_down_s", rule.coolDown);
+    json.read("desktop", rule.desktop);
+    json.read("record", rule.record);
+    json.read("command", rule.command);
+    json.finish();
     return rule;
 }
 
 std::vector<pipeline::AlertRule> alertsFrom(const QJsonArray& json) {
     std::vector<pipeline::AlertRule> rules;
     for (const QJsonValue& value : json)
-        rules.push_back(alertFrom(value.toObject()));
+        rules.push_back(alertFrom(value));
     try {
         pipeline::AlertWatch().setRules(rules);
     } catch (const cv::Exception& error) {
@@ -138,44 +131,51 @@ QJsonObject mqttJson(const MqttSettings& mqtt) {
             {key("discovery"), mqtt.discovery}};
 }
 
-int portFrom(const QJsonObject& json, int otherwise) {
-    const int port = json[key("port")].toInt(otherwise);
-    if (port < 0 || port > 65535) throw WatchError("port: expected 0 to 65535");
-    return port;
+void readPort(JsonSection& json, int& port) {
+    json.read("port", port);
+    if (port < 0 || port > 65535) json.refuse("port", "0 to 65535");
 }
 
-MqttSettings mqttFrom(const QJsonObject& json) {
+MqttSettings mqttFrom(const QJsonValue& value) {
     MqttSettings mqtt;
-    mqtt.port = portFrom(json, mqtt.port);
-    read(json, "on", mqtt.on);
-    read(json, "tls", mqtt.tls);
-    read(json, "host", mqtt.host);
-    read(json, "user", mqtt.user);
-    read(json, "prefix", mqtt.prefix);
-    read(json, "discovery", mqtt.discovery);
+    JsonSection json(value, "mqtt");
+    readPort(json, mqtt.port);
+    json.read("on", mqtt.on);
+    json.read("tls", mqtt.tls);
+    json.read("host", mqtt.host);
+    json.read("user", mqtt.user);
+    json.read("prefix", mqtt.prefix);
+    json.read("discovery", mqtt.discovery);
+    json.finish();
     return mqtt;
 }
 
-MetricsSettings metricsFrom(const QJsonObject& json) {
+MetricsSettings metricsFrom(const QJsonValue& value) {
     MetricsSettings metrics;
-    read(json, "on", metrics.on);
-    read(json, "address", metrics.address);
-    metrics.port = portFrom(json, metrics.port);
+    JsonSection json(value, "metrics");
+    json.read("on", metrics.on);
+    json.read("address", metrics.address);
+    readPort(json, metrics.port);
+    json.finish();
     return metrics;
 }
 
-WatchSettings settingsFrom(const QJsonObject& json) {
+WatchSettings settingsFrom(const QJsonObject& object) {
     WatchSettings settings;
-    const QJsonObject sources = json[key("sources")].toObject();
+    JsonSection json(object, "");
+    const QJsonObject sources = json.object("sources");
     for (auto at = sources.begin(); at != sources.end(); ++at)
-        settings.sources[at.key()] = sourceFrom(at.value().toObject(), at.key().toStdString());
-    for (const QJsonValue& further : json[key("further_sources")].toArray())
+        settings.sources[at.key()] = sourceFrom(at.value(), at.key().toStdString());
+    for (const QJsonValue& further : json.list("further_sources")) {
+        if (!further.isString()) json.refuse("further_sources", "a list of texts");
         settings.further << further.toString();
-    settings.alerts = alertsFrom(json[key("alerts")].toArray());
-    settings.mqtt = mqttFrom(json[key("mqtt")].toObject());
-    settings.metrics = metricsFrom(json[key("metrics")].toObject());
-    settings.keepsPictures = json[key("keeps_pictures")].toBool(true);
-    settings.videos = json[key("videos")].toString();
+    }
+    settings.alerts = alertsFrom(json.list("alerts"));
+    settings.mqtt = mqttFrom(json.any("mqtt"));
+    settings.metrics = metricsFrom(json.any("metrics"));
+    json.read("keeps_pictures", settings.keepsPictures);
+    json.read("videos", settings.videos);
+    json.finish();
     return settings;
 }
 
@@ -202,6 +202,8 @@ WatchSettings readWatchSettings(const QString& path) {
         throw WatchError(path.toStdString() + ": cannot be read: " + file.errorString().toStdString());
     QJsonParseError problem;
     const QJsonDocument document = QJsonDocument::fromJson(file.readAll(), &problem);
+    if (problem.error == QJsonParseError::NoError && !document.isObject())
+        throw WatchError(path.toStdString() + ": expected an object, {...}");
     if (!document.isObject())
         throw WatchError(path.toStdString() + ": not JSON, at byte " + std::to_string(problem.offset) + ": " +
                          problem.errorString().toStdString());

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <map>
-#include <stdexcept>
 
 #include <QString>
 #include <QStringList>
 
+#include "gui/services/json_section.hpp"
 #include "pipeline/watch/alert.hpp"
 
 namespace mpm::gui {
@@ -52,13 +52,7 @@ struct WatchSettings {
     const SourceWatch& of(const QString& source) const;
 };
 
-/// The file cannot be read as what it should be. One line that says where.
-class WatchError : public std::runtime_error {
-public:
-    using std::runtime_error::runtime_error;
-};
-
-/// A file that is not there holds the defaults.
+/// A file that is not there holds the defaults. Throws WatchError where anything in it is not understood.
 WatchSettings readWatchSettings(const QString& path);
 void writeWatchSettings(const QString& path, const WatchSettings& settings);
 

@@ -34,6 +34,8 @@ private slots:
     void measurementsOnlyKeepsNoPicture();
     void recordsByHand();
     void settingsGoThroughTheFile();
+    void watchFileThatIsNotUnderstoodIsRefused_data();
+    void watchFileThatIsNotUnderstoodIsRefused();
 
 private:
     test::Sandbox m_sandbox;
@@ -199,6 +201,46 @@ void ServicesTest::settingsGoThroughTheFile() {
     QCOMPARE(back.keepsPictures, false);
     QCOMPARE(back.videos, watch.videos);
     QVERIFY(back.of(QStringLiteral("another")).empty());
+}
+
+void ServicesTest::watchFileThatIsNotUnderstoodIsRefused_data() {
+    QTest::addColumn<QByteArray>("text");
+    QTest::addColumn<QString>("says");
+    const auto row = [](const char* name, const char* text, const char* says) {
+        QTest::newRow(name) << QByteArray(text) << QString::fromUtf8(says);
+    };
+    row("list", "[]", "expected an object");
+    row("no JSON", "{", "not JSON");
+    row("masks as an object", R"({"sources": {"demo": {"masks": {"wall": [[0, 0], [1, 0], [1, 1]]}}}})",
+        "demo: masks");
+    row("masks in pixels", R"({"sources": {"demo": {"masks": [[[100, 100], [400, 100], [400, 300]]]}}})",
+        "0 to 1");
+    row("masks outside of sources", R"({"masks": [[[0, 0], [1, 0], [1, 1]]]})", "masks: no such setting");
+    row("misspelt masks", R"({"sources": {"demo": {"mask": []}}})", "demo: mask: no such setting");
+    row("two corners", R"({"sources": {"demo": {"masks": [[[0, 0], [1, 0]]]}}})", "three corners");
+    row("a source that is a list", R"({"sources": {"demo": []}})", "demo");
+    row("text for a truth", R"({"keeps_pictures": "false"})", "keeps_pictures");
+    row("text for a number", R"({"mqtt": {"port": "1883"}})", "mqtt: port");
+    row("port", R"({"metrics": {"port": 70000}})", "metrics: port");
+    row("misspelt rule", R"({"alerts": [{"name": "a", "of": "tokens", "treshold": 3}]})", "treshold");
+    row("rule of nothing", R"({"alerts": [{"name": "a", "of": "token"}]})", "alerts: of");
+}
+
+void ServicesTest::watchFileThatIsNotUnderstoodIsRefused() {
+    QFETCH(QByteArray, text);
+    QFETCH(QString, says);
+    const QString path = m_sandbox.path(QStringLiteral("hand.watch.json"));
+    QFile file(path);
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write(text);
+    file.close();
+    try {
+        readWatchSettings(path);
+        QFAIL("was read");
+    } catch (const WatchError& error) {
+        const QString said = QString::fromUtf8(error.what());
+        QVERIFY2(said.contains(says) && !said.contains(QLatin1Char('\n')), error.what());
+    }
 }
 
 QTEST_GUILESS_MAIN(ServicesTest)
