@@ -15,8 +15,10 @@ packages="libc6-dev libstdc++-12-dev libopencv-dev libhwy-dev libgtest-dev nlohm
     libcli11-dev libsqlite3-dev libssl-dev"
 
 install_tools() {
-    command -v $triplet-g++ >/dev/null && command -v qemu-aarch64 >/dev/null && command -v protoc >/dev/null && return 0
-    DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends g++-$triplet qemu-user protobuf-compiler
+    command -v $triplet-g++ >/dev/null && command -v qemu-aarch64 >/dev/null && command -v protoc >/dev/null &&
+        [ -e /usr/share/i18n/locales/de_DE ] && return 0
+    DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends g++-$triplet qemu-user protobuf-compiler \
+        locales
 }
 
 # apt with lists, cache and an empty status of its own: it sees an arm64 machine with nothing on it.

@@ -1,0 +1,39 @@
+// Numbers as text for files and pictures, with a decimal point whatever the locale: a window sets the user's,
+// and printf and strtod then write and want 0,5.
+#pragma once
+
+#include <charconv>
+#include <string>
+
+namespace mpm::pipeline {
+
+/// Six digits, as "%.6g".
+inline std::string numberText(double value) {
+    char text[32];
+    return {text, std::to_chars(text, text + sizeof text, value, std::chars_format::general, 6).ptr};
+}
+
+/// As many digits after the point, as "%.*f".
+inline std::string fixedText(double value, int digits) {
+    char text[400];  // the largest double has 309 digits before the point
+    const auto [end, error] =
+        std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, digits);
+    return error == std::errc() ? std::string(text, end) : numberText(value);
+}
+
+/// The number that begins there, and where it ends: at `begin` where there is none.
+struct NumberRead {
+    double value;
+    const char* end;
+};
+
+inline NumberRead readNumber(const char* begin, const char* end) {
+    const char* at = begin;
+    while (at != end && (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r'))
+        ++at;
+    double value = 0;
+    const auto [after, error] = std::from_chars(at, end, value);
+    return {value, error == std::errc::invalid_argument ? begin : after};
+}
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,39 @@
+// A locale that writes 0,5, as the user's may: made for the test, as a bare Debian has none.
+#pragma once
+
+#include <clocale>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+#include "support/temp_folder.hpp"
+
+namespace mpm::test {
+
+/// This process and the programs it starts are in it while it lives. Throws where it cannot be made: a test
+/// that went on without would pass for nothing.
+class CommaLocale {
+public:
+    CommaLocale() {
+        const std::string make = "localedef -i de_DE -f UTF-8 '" + (m_folder / "de_DE.UTF-8") + "'";
+        if (std::system(make.c_str()) != 0)
+            throw std::runtime_error("the locale de_DE.UTF-8 cannot be made: " + make +
+                                     " (Debian: libc-bin has the program, locales what it reads)");
+        setenv("LOCPATH", m_folder.path().c_str(), 1);
+        setenv("LC_ALL", "de_DE.UTF-8", 1);
+        if (std::setlocale(LC_ALL, "") == nullptr || *std::localeconv()->decimal_point != ',')
+            throw std::runtime_error("the locale de_DE.UTF-8 was made but does not write a decimal comma");
+    }
+    ~CommaLocale() {
+        unsetenv("LOCPATH");
+        unsetenv("LC_ALL");
+        std::setlocale(LC_ALL, "C");
+    }
+    CommaLocale(const CommaLocale&) = delete;
+    CommaLocale& operator=(const CommaLocale&) = delete;
+
+private:
+    TempFolder m_folder;
+};
+
+}  // namespace mpm::test
