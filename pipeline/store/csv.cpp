@@ -1,6 +1,7 @@
 #include <cstdio>
 #include <ctime>
 
+#include "pipeline/number/number.hpp"
 #include "pipeline/store/store.hpp"
 
 namespace mpm::pipeline {
@@ -14,12 +15,6 @@ std::string quoted(const std::string& text) {
     for (char c : text)
         result += c == '"' ? std::string("\"\"") : std::string(1, c);
     return result + "\"";
-}
-
-std::string number(double value) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.6g", value);
-    return text;
 }
 
 }  // namespace
@@ -48,17 +43,17 @@ std::string csvHead(int stages, const std::vector<std::string>& classNames) {
 
 std::string csvLine(const Measurement& m, int stages, int classes) {
     std::string line = timeText(m.time) + "," + std::to_string(m.frame) +
-                       (m.phase == Phase::Night ? ",night," : ",day,") + number(m.luminance) + "," +
+                       (m.phase == Phase::Night ? ",night," : ",day,") + numberText(m.luminance) + "," +
                        std::to_string(m.tokensIn);
     for (int stage = 0; stage < stages; ++stage)
         line +=
             "," + (stage < int(m.stageTokens.size()) ? std::to_string(m.stageTokens[stage]) : std::string());
     line += "," + std::to_string(m.tokensKept());
     for (double ms : {m.captureMs, m.networkMs, m.encoderMs, m.mergeMs, m.drawMs})
-        line += "," + number(ms);
+        line += "," + numberText(ms);
     line += "," + std::to_string(m.dropped);
     for (int id = 0; id < classes; ++id)
-        line += "," + (id < int(m.classShares.size()) ? number(m.classShares[id]) : std::string());
+        line += "," + (id < int(m.classShares.size()) ? numberText(m.classShares[id]) : std::string());
     return line;
 }
 

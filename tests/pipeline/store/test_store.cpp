@@ -1,10 +1,13 @@
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include <sstream>
 
 #include <nlohmann/json.hpp>
 
+#include "pipeline/store/number_list.hpp"
 #include "pipeline/store/store.hpp"
+#include "support/comma_locale.hpp"
 #include "support/temp_folder.hpp"
 
 namespace mpm::pipeline {
@@ -195,6 +198,63 @@ TEST(Store, ExportsJson) {
     EXPECT_EQ(night["events"].size(), 0u);
     EXPECT_EQ(night["day_night"]["day"]["readings"], 0);
     EXPECT_FALSE(night["day_night"].contains("difference_percent"));  // there was no day to compare with
+}
+
+/// Everything that is written as text: the lists in the file and both exports.
+std::string textsOf(const std::string& file) {
+    std::ostringstream out;
+    {
+        Store store(file);
+        const auto id = store.source("s");
+        Measurement with = reading(1000, 600);
+        with.classShares = {0.167295, 0, 0.240885};
+        with.regions = {{"door", 40, 12, {0.1, 0.9}}};
+        with.networkMs = 70.25;
+        store.add(id, {with, reading(4'000'000, 610, true)});
+        store.exportCsv(out, id, Millis(0), Millis(10'000'000));
+        store.exportJson(out, id, Millis(0), Millis(10'000'000), {"road"});
+    }
+    sqlite3* database = nullptr;
+    EXPECT_EQ(sqlite3_open(file.c_str(), &database), SQLITE_OK);
+    const auto append = [](void* to, int, char** values, char**) {
+        *static_cast<std::ostringstream*>(to) << values[0] << '\n';
+        return 0;
+    };
+    for (const char* query : {"SELECT class_shares FROM reading", "SELECT class_shares FROM region_reading"})
+        EXPECT_EQ(sqlite3_exec(database, query, append, &out, nullptr), SQLITE_OK);
+    sqlite3_close(database);
+    return out.str();
+}
+
+TEST(Store, WritesTheSameInALocaleWithADecimalComma) {
+    TempFolder folder;
+    const std::string plain = textsOf(folder / "plain.sqlite");
+    const test::CommaLocale comma;
+    const std::string there = textsOf(folder / "comma.sqlite");
+    EXPECT_EQ(there, plain);
+    EXPECT_NE(there.find("\n[0.167295,0,0.240885]\n"), std::string::npos) << there;
+    EXPECT_NE(there.find("\n[0.1,0.9]\n"), std::string::npos) << there;
+}
+
+TEST(Store, ReadsTheSameInALocaleWithADecimalComma) {
+    TempFolder folder;
+    textsOf(folder / "m.sqlite");
+    const test::CommaLocale comma;
+    Store store(folder / "m.sqlite");
+    const auto rows = store.measurements(store.source("s"), Millis(0), Millis(2000));
+    ASSERT_EQ(rows.size(), 1u);
+    EXPECT_EQ(rows[0].classShares, (std::vector<double>{0.167295, 0, 0.240885}));
+    EXPECT_EQ(rows[0].stageTokens, (std::vector<int>{780, 600}));
+    ASSERT_EQ(rows[0].regions.size(), 1u);
+    EXPECT_EQ(rows[0].regions[0].classShares, (std::vector<double>{0.1, 0.9}));
+}
+
+TEST(NumberList, IsReadWithOrWithoutSpaces) {
+    EXPECT_EQ(parseList<double>("[0.5,0.25]"), (std::vector<double>{0.5, 0.25}));
+    EXPECT_EQ(parseList<double>("[0.5, 0.25 ]"), (std::vector<double>{0.5, 0.25}));
+    EXPECT_EQ(parseList<int>("[780,600]"), (std::vector<int>{780, 600}));
+    for (const char* none : {"", "[]", "[", "x"})
+        EXPECT_TRUE(parseList<double>(none).empty()) << none;
 }
 
 TEST(Csv, QuotesNames) {
