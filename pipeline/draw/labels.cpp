@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <numeric>
 
 #include <opencv2/imgproc.hpp>
 
 #include "pipeline/draw/text.hpp"
+#include "pipeline/number/number.hpp"
 
 namespace mpm::pipeline {
 
@@ -109,8 +109,7 @@ cv::Mat drawLegend(const std::vector<double>& shares, const std::vector<std::str
         cv::rectangle(legend, swatch, id < palette.size() ? bgr(palette[id]) : cv::Scalar(), cv::FILLED);
         cv::rectangle(legend, swatch, cv::Scalar(120, 120, 120), 1);
         drawText(legend, id < names.size() ? names[id] : "class " + std::to_string(id), {30, base}, style);
-        char share[16];
-        std::snprintf(share, sizeof share, "%.1f %%", 100 * shares[id]);
+        const std::string share = fixedText(100 * shares[id], 1) + " %";
         drawText(legend, share, {size.width - 8 - textSize(share, style).width, base}, style);
     }
     return legend;

@@ -7,6 +7,7 @@
 #include <opencv2/imgproc.hpp>
 
 #include "pipeline/draw/text.hpp"
+#include "pipeline/number/number.hpp"
 
 namespace mpm::pipeline {
 
@@ -38,14 +39,8 @@ double niceStep(double range, int parts) {
     return 10 * power;
 }
 
-std::string number(double value) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.6g", value);
-    return text;
-}
-
 std::string timeText(double value, const std::string& unit) {
-    if (unit != "h") return number(value) + " " + unit;
+    if (unit != "h") return numberText(value) + " " + unit;
     const long minutes = std::lround(value * 60);
     const long ofDay = ((minutes % 1440) + 1440) % 1440;
     char text[32];
@@ -77,7 +72,7 @@ void drawValueGrid(cv::Mat& picture, const Axes& axes, double step, const TextSt
          value += step) {
         const int y = int(std::lround(axes.py(value)));
         cv::line(picture, {axes.area.x, y}, {axes.area.br().x, y}, kGrid, 1);
-        const std::string text = number(value);
+        const std::string text = numberText(value);
         drawText(picture, text, {axes.area.x - 8 - textSize(text, style).width, y + int(style.height / 2)},
                  style);
     }
@@ -178,15 +173,12 @@ void drawLuminance(cv::Mat& picture, const Axes& axes, const std::vector<Timelin
 }
 
 std::string summaryText(const DayNightSummary& s) {
-    char text[200];
-    if (s.days > 0 && s.nights > 0)
-        std::snprintf(text, sizeof text,
-                      "tokens kept: day %.0f +- %.0f, night %.0f +- %.0f, night against day %+.1f %%",
-                      s.dayMean, s.daySpread, s.nightMean, s.nightSpread, s.difference());
-    else
-        std::snprintf(text, sizeof text, "tokens kept: %s %.0f +- %.0f", s.days > 0 ? "day" : "night",
-                      s.days > 0 ? s.dayMean : s.nightMean, s.days > 0 ? s.daySpread : s.nightSpread);
-    return text;
+    const std::string day = "day " + fixedText(s.dayMean, 0) + " +- " + fixedText(s.daySpread, 0);
+    const std::string night = "night " + fixedText(s.nightMean, 0) + " +- " + fixedText(s.nightSpread, 0);
+    if (s.days == 0 || s.nights == 0) return "tokens kept: " + (s.days > 0 ? day : night);
+    const std::string sign = std::signbit(s.difference()) ? "" : "+";
+    return "tokens kept: " + day + ", " + night + ", night against day " + sign +
+           fixedText(s.difference(), 1) + " %";
 }
 
 /// Tokens' axis: from zero would flatten the curves, so it begins a little below the lowest value.

@@ -9,6 +9,7 @@
 #include "pipeline/draw/panels.hpp"
 #include "pipeline/draw/text.hpp"
 #include "pipeline/draw/timeline.hpp"
+#include "support/comma_locale.hpp"
 
 namespace mpm::pipeline {
 namespace {
@@ -175,6 +176,15 @@ TEST(Timeline, DrawsAnyNumberOfPoints) {
     const cv::Mat day = drawTimeline(dayAndNight(), style);
     EXPECT_TRUE(same(day, drawTimeline(dayAndNight(), style)));
     EXPECT_EQ(drawTimeline({{0, {}, 0, false}, {1, {}, 0, true}}, style).size(), style.size);
+}
+
+TEST(Numbers, AreDrawnTheSameInALocaleWithADecimalComma) {
+    const auto timeline = [] { return drawTimeline(dayAndNight()); };
+    const auto legend = [] { return drawLegend({0.125, 0.875}, {"road", "tree"}, Palette(2), {240, 60}); };
+    const cv::Mat timelineBefore = timeline(), legendBefore = legend();
+    const test::CommaLocale comma;
+    EXPECT_TRUE(same(timeline(), timelineBefore));
+    EXPECT_TRUE(same(legend(), legendBefore));
 }
 
 TEST(Panels, StandSideBySideAtOneHeight) {
