@@ -7,6 +7,7 @@
 
 #include <opencv2/core/utils/logger.hpp>
 
+#include "gui/engine/plain_numbers.hpp"
 #include "gui/headless/headless.hpp"
 #include "gui/window/main_window.hpp"
 #include "gui/window/options.hpp"
@@ -47,6 +48,7 @@ int main(int argc, char** argv) {
     }
     if (parsed.options.headless) return mpm::gui::runHeadless(argc, argv, parsed.options);
     QApplication application(argc, argv);
+    mpm::gui::usePlainNumbers();
     mpm::gui::installTranslations(application, QLocale());
     mpm::gui::MainWindow window(parsed.options);
     window.show();

@@ -5,6 +5,7 @@
 #include <QCoreApplication>
 #include <QTimer>
 
+#include "gui/engine/plain_numbers.hpp"
 #include "gui/headless/unix_signals.hpp"
 
 namespace mpm::gui {
@@ -111,6 +112,7 @@ void Headless::onModel(const ModelFactsPtr& facts) {
 
 int runHeadless(int& argc, char** argv, const Options& options) {
     QCoreApplication application(argc, argv);
+    usePlainNumbers();
     UnixSignals signals_;
     QObject::connect(&signals_, &UnixSignals::endWanted, &application, [] { QCoreApplication::exit(0); });
     try {
