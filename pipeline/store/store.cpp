@@ -271,10 +271,11 @@ bool Store::apply(const Retention& retention, Millis now, std::int64_t most) {
 }
 
 std::int64_t Store::exportCsv(std::ostream& out, std::int64_t source, Millis from, Millis to) const {
-    // Schedules change while measuring: the widest row decides how many columns there are.
+    // Schedules change while measuring: the widest row decides how many columns there are. Lists that an
+    // older program spoilt with decimal commas are not always JSON, and must not hold up the others.
     Statement widest = m_database->prepare(
         "SELECT coalesce(max(json_array_length(stage_tokens)), 0), "
-        "coalesce(max(json_array_length(class_shares)), 0) "
+        "coalesce(max(CASE WHEN json_valid(class_shares) THEN json_array_length(class_shares) END), 0) "
         "FROM reading WHERE source = ? AND time >= ? AND time < ?");
     widest.bind(1, source).bind(2, std::int64_t{from.count()}).bind(3, std::int64_t{to.count()}).step();
     const int stages = static_cast<int>(widest.integer(0)), classes = static_cast<int>(widest.integer(1));

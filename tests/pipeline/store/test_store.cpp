@@ -249,6 +249,24 @@ TEST(Store, ReadsTheSameInALocaleWithADecimalComma) {
     EXPECT_EQ(rows[0].regions[0].classShares, (std::vector<double>{0.1, 0.9}));
 }
 
+TEST(Store, ExportsWhatStandsBesideAListThatIsNoJson) {
+    TempFolder folder;
+    const std::string file = folder / "m.sqlite";
+    Store store(file);
+    const auto id = store.source("s");
+    store.add(id, {reading(1000, 600), reading(2000, 610)});
+    sqlite3* database = nullptr;
+    ASSERT_EQ(sqlite3_open(file.c_str(), &database), SQLITE_OK);
+    const char* spoil = "UPDATE reading SET class_shares = '[0,25,0,00296875]' WHERE time = 2000";
+    EXPECT_EQ(sqlite3_exec(database, spoil, nullptr, nullptr, nullptr), SQLITE_OK);
+    sqlite3_close(database);
+    std::ostringstream csv, json;
+    EXPECT_EQ(store.exportCsv(csv, id, Millis(0), Millis(10'000)), 2);
+    EXPECT_NE(csv.str().find(",4,0.25,0.75\n"), std::string::npos) << csv.str();
+    EXPECT_EQ(store.exportJson(json, id, Millis(0), Millis(10'000), {}), 2);
+    EXPECT_TRUE(nlohmann::json::accept(json.str()));
+}
+
 TEST(NumberList, IsReadWithOrWithoutSpaces) {
     EXPECT_EQ(parseList<double>("[0.5,0.25]"), (std::vector<double>{0.5, 0.25}));
     EXPECT_EQ(parseList<double>("[0.5, 0.25 ]"), (std::vector<double>{0.5, 0.25}));
