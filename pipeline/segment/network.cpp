@@ -29,6 +29,13 @@ mpm::ModelInfo readInfo(const std::string& path) {
     }
 }
 
+/// Labels without an axis of channels, [B, H, W], as [B, 1, H, W].
+cv::Mat withChannels(const cv::Mat& output, const cv::Mat& blob) {
+    if (output.dims != 3 || output.size[1] != blob.size[2] || output.size[2] != blob.size[3]) return output;
+    const int shape[] = {output.size[0], 1, output.size[1], output.size[2]};
+    return output.reshape(1, 4, shape);
+}
+
 mpm::Encoder findEncoder(cv::dnn::Net& net, const std::string& name) {
     try {
         return mpm::encoder(net);
@@ -89,7 +96,7 @@ cv::Mat Network::forward(const cv::Mat& blob) {
     }
     m_net.setInput(blob);
     try {
-        return m_net.forward();
+        return withChannels(m_net.forward(), blob);
     } catch (const cv::Exception& error) {
         if (error.err.rfind("mpm:", 0) == 0)
             throw;  // says what is wrong; OpenCV's own names a line of its source

@@ -43,6 +43,15 @@ void addMetadata(OnnxModel& model, const SmallModel& small) {
     model.metadata("mpm.schedule", "[2,5]");
 }
 
+void addLabels(OnnxModel& model, const SmallModel& small) {
+    const int rows = small.rows * kPatch, columns = small.cols * kPatch;
+    model.node("MpmResize", {"logits"}, {"stretched"}, "mpm");
+    model.ints("size", {rows, columns}).attribute("argmax", 1);
+    model.constant("plain", std::vector<long long>{small.batch, rows, columns});
+    model.node("Reshape", {"stretched", "plain"}, {"labels"});
+    model.output("labels", {small.batch, rows, columns});
+}
+
 }  // namespace
 
 void writeSmallModel(const std::string& path, const SmallModel& small) {
@@ -68,7 +77,11 @@ void writeSmallModel(const std::string& path, const SmallModel& small) {
         model.constant("logits_shape",
                        std::vector<long long>{small.batch, small.classes, small.rows, small.cols});
         model.node("Reshape", {"planes", "logits_shape"}, {"logits"});
-        model.output("logits", {small.batch, small.classes, small.rows, small.cols});
+        if (small.labels) {
+            addLabels(model, small);
+        } else {
+            model.output("logits", {small.batch, small.classes, small.rows, small.cols});
+        }
     }
     if (small.metadata) addMetadata(model, small);
     model.write(path);

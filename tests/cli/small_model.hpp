@@ -12,6 +12,7 @@ struct SmallModel {
     int classes = 3;
     int batch = 1;
     bool features = false;  ///< tokens instead of logits
+    bool labels = false;    ///< a class for every pixel, without an axis of channels, instead of logits
     bool metadata = true;   ///< size, labels, palette, schedule
 };
 

@@ -93,6 +93,29 @@ TEST_F(Run, WritesTheContractsFiles) {
     EXPECT_EQ(rows[0].back(), "share thing 2");
 }
 
+TEST_F(Run, TakesLabelsWithoutAnAxisOfChannels) {
+    ASSERT_EQ(run({m_folder / "in", "--out", m_folder / "out"}).status, 0);
+    SmallModel model;
+    model.labels = true;
+    writeSmallModel(m_folder / "model.onnx", model);
+    const Outcome outcome = run({m_folder / "in", "--out", m_folder / "plain"});
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    const cv::Mat expected = cv::imread(m_folder / "out/p0.labels.png", cv::IMREAD_UNCHANGED),
+                  found = cv::imread(m_folder / "plain/p0.labels.png", cv::IMREAD_UNCHANGED);
+    ASSERT_EQ(found.size(), expected.size());
+    EXPECT_LT(cv::countNonZero(found != expected), 5);  // rounding on a border between two classes
+}
+
+TEST_F(Run, SaysThatTheBatchOfAModelIsFixed) {
+    SmallModel model;
+    model.batch = 2;
+    writeSmallModel(m_folder / "model.onnx", model);
+    const Outcome outcome = run({m_folder / "in"});
+    EXPECT_NE(outcome.status, 0);
+    EXPECT_NE(outcome.err.find("cannot run with batch 1"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("--batch 1"), std::string::npos) << outcome.err;
+}
+
 TEST_F(Run, WithoutOutTheTableIsTheResult) {
     const Outcome outcome = run({m_folder / "in"});
     EXPECT_EQ(outcome.status, 0);
