@@ -1,5 +1,6 @@
 // Operators that move values without computing: reshapes, cuts, repeats, padding.
 #include <algorithm>
+#include <numeric>
 
 #include "models/onnx/lowering.hpp"
 
@@ -47,6 +48,13 @@ void Lowering::slice() {
         const auto clamp = [extent](int64_t at) {
             return std::min(std::max<int64_t>(at < 0 ? at + extent : at, 0), extent);
         };
+        if (!by.empty() && by[k] == -1 && axes.size() == 1) {
+            std::vector<int64_t> backwards(std::max<int64_t>(shapeOf(out())[axis], 0));
+            const int64_t first = std::min(starts[k] < 0 ? starts[k] + extent : starts[k], extent - 1);
+            std::iota(backwards.rbegin(), backwards.rend(),
+                      first - static_cast<int64_t>(backwards.size()) + 1);
+            return emitPicked(out(), axis, backwards);
+        }
         if (!by.empty() && by[k] != 1) fail("takes every so many elements");
         if (clamp(starts[k]) == 0 && clamp(ends[k]) == extent) continue;
         if (m_shapes.isBatch(in(0), axis)) fail("cuts the batch");

@@ -355,8 +355,12 @@ class Padded(Vit):
 class Swapped(Vit):
     """Blue first, as OpenCV reads pictures."""
 
+    def __init__(self, flip):
+        super().__init__(blocks())
+        self.flip = flip
+
     def run(self, image, schedule=()):
-        return super().run(image[:, [2, 1, 0]], schedule)
+        return super().run(image.flip(1) if self.flip else image[:, [2, 1, 0]], schedule)
 
 
 def torchvision_vit(**_):
@@ -413,7 +417,8 @@ CASES = {
     "clip_length_first": (lambda: Vit(blocks(act="quick", library="length_first"), pre_norm=True, length_first=True), 14, "b", 2),
     "clip_unit": (lambda: Vit(blocks(act="quick"), pre_norm=True, head="unit"), 17, "b", 2),
     "sam_neck": (lambda: Vit(blocks(), special=0, head="neck"), 17, "b", 2),
-    "blue_first": (lambda: Swapped(blocks()), 17, "b", 2),
+    "blue_first": (lambda: Swapped(flip=False), 17, "b", 2),
+    "channels_flipped": (lambda: Swapped(flip=True), 17, "b", 2),
     "rounded_gelu": (lambda: Vit(blocks(act="rounded")), 17, "", 1),
     "relu_mlp": (lambda: Vit(blocks(act="relu")), 13, "", 1),
     "hf_vit": (lambda: Vit(blocks(style="hf", scale="div"), head="both"), 14, "b", 2),
