@@ -71,13 +71,13 @@ void ResizeLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& 
     };
     if (m_argmax) {
         parallelRanges(
-            images * m_rows,
+            images * m_cropRows,
             [&](const cv::Range& range) {
                 std::vector<float> rows(static_cast<size_t>(classes) * width);
                 std::vector<int> labels(m_cropColumns);
                 for (int k = range.start; k < range.end; ++k) {
                     for (int c = 0; c < classes; ++c)
-                        blended(k / m_rows * classes + c, k % m_rows, &rows[c * width]);
+                        blended(k / m_cropRows * classes + c, k % m_cropRows, &rows[c * width]);
                     kernels::stretchArgmax(rows.data(), width, classes, across, labels.data());
                     writeIntegers(labels.data(), m_cropColumns, out[0],
                                   static_cast<size_t>(k) * m_cropColumns);
@@ -86,10 +86,10 @@ void ResizeLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& 
             kRowsPerTask);
         return;
     }
-    parallelRanges(images * classes * m_rows, [&](const cv::Range& range) {
+    parallelRanges(images * classes * m_cropRows, [&](const cv::Range& range) {
         std::vector<float> row(width);
         for (int k = range.start; k < range.end; ++k) {
-            blended(k / m_rows, k % m_rows, row.data());
+            blended(k / m_cropRows, k % m_cropRows, row.data());
             kernels::stretchRow(row.data(), across,
                                 out[0].ptr<float>() + static_cast<size_t>(k) * m_cropColumns);
         }

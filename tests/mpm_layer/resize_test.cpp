@@ -1,4 +1,5 @@
 // MpmResize against scalar loops: enlarged scores, and labels without the scores.
+#include <algorithm>
 #include <limits>
 
 #include <gtest/gtest.h>
@@ -26,14 +27,16 @@ cv::Mat scores(const Shape& s, unsigned seed) {
     return randomMatrix(s.images * s.classes * s.rows, s.columns, seed).reshape(1, 4, sizes);
 }
 
-cv::Mat run(const Shape& s, bool argmax, bool alignCorners, const cv::Mat& input) {
+cv::Mat run(const Shape& s, bool argmax, bool alignCorners, const cv::Mat& input, cv::Size crop = {}) {
     registerLayers();
     OnnxModel model;
     model.input("scores", {s.images, s.classes, s.rows, s.columns});
     model.node("MpmResize", {"scores"}, {"out"}, "mpm").ints("size", {s.outRows, s.outColumns});
     if (argmax) model.attribute("argmax", 1);
     if (alignCorners) model.attribute("align_corners", 1);
-    model.output("out", {s.images, argmax ? 1 : s.classes, s.outRows, s.outColumns},
+    if (!crop.empty()) model.ints("crop", {crop.height, crop.width});
+    const cv::Size whole = crop.empty() ? cv::Size(s.outColumns, s.outRows) : crop;
+    model.output("out", {s.images, argmax ? 1 : s.classes, whole.height, whole.width},
                  argmax && CV_VERSION_MAJOR >= 5);
     TempFolder folder;
     model.write(folder / "resize.onnx");
@@ -94,6 +97,28 @@ TEST(Resize, LabelsAreTheLargestScore) {
                     for (int c = 0; c < s.classes; ++c) {
                         ASSERT_GE(rowOf(all, b, label, y)[x], rowOf(all, b, c, y)[x] - 1e-5f);
                     }
+                }
+            }
+        }
+    }
+}
+
+// The corner of each image's whole, whichever side it is shorter on.
+TEST(Resize, CropIsTheCornerOfEveryImage) {
+    for (const Shape& s : {Shape{3, 4, 5, 6, 40, 50}, Shape{1, 2, 3, 3, 17, 9}}) {
+        const cv::Mat in = scores(s, 6);
+        for (const cv::Size& crop : {cv::Size(s.outColumns, 1), cv::Size(s.outColumns, s.outRows - 5),
+                                     cv::Size(7, s.outRows), cv::Size(s.outColumns - 1, s.outRows / 2)}) {
+            for (bool argmax : {false, true}) {
+                const cv::Mat whole = run(s, argmax, false, in), out = run(s, argmax, false, in, crop);
+                ASSERT_EQ(out.size[2], crop.height);
+                ASSERT_EQ(out.size[3], crop.width);
+                for (int k = 0; k < s.images * (argmax ? 1 : s.classes) * crop.height; ++k) {
+                    const int plane = k / crop.height, image = plane / out.size[1], c = plane % out.size[1];
+                    const float* wanted = rowOf(whole, image, c, k % crop.height);
+                    ASSERT_TRUE(
+                        std::equal(wanted, wanted + crop.width, rowOf(out, image, c, k % crop.height)))
+                        << crop << " image " << image << " class " << c << " row " << k % crop.height;
                 }
             }
         }
