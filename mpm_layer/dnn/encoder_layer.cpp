@@ -4,6 +4,8 @@
 #include <iterator>
 #include <sstream>
 
+#include "mpm_layer/encoder/weight_names.hpp"
+
 namespace mpm::dnn {
 namespace {
 
@@ -38,6 +40,18 @@ bool hasFinalNorm(const std::vector<std::string>& names) {
     return std::any_of(names.begin(), names.end(), is);
 }
 
+size_t firstWeight(const std::vector<std::string>& names) {
+    return names.size() > 1 && names[1] == "key_bias" ? 2 : 1;
+}
+
+cv::Size gridFrom(const cv::dnn::LayerParams& params) {
+    if (!params.has("grid")) return {};
+    const std::vector<int> grid = integers(params, "grid");
+    if (grid.size() != 2 || grid[0] < 1 || grid[1] < 1)
+        CV_Error(cv::Error::StsBadArg, "mpm: grid must be two positive numbers, rows and columns");
+    return cv::Size(grid[1], grid[0]);
+}
+
 std::vector<std::string> inputNames(const cv::dnn::LayerParams& params) {
     const std::vector<std::string> names = words(params.get<cv::String>("inputs", ""));
     if (names.empty() || names.front() != "tokens") {
@@ -66,9 +80,9 @@ EncoderConfig readConfig(const cv::dnn::LayerParams& params, const std::vector<s
     config.scale = params.get<float>("scale", 0);
     config.rotary = rotaryFrom(params.get<cv::String>("rope", "interleaved"));
     config.merges = mergesFrom(params.get<cv::String>("role", "backbone"));
-    const std::vector<int> grid = integers(params, "grid");
-    if (grid.size() == 2) config.grid = cv::Size(grid[1], grid[0]);
+    config.grid = gridFrom(params);
     checkConfig(config);
+    checkWeightNames({names.begin() + firstWeight(names), names.end()}, config);
     return config;
 }
 
@@ -118,14 +132,14 @@ void EncoderLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>&
     }
     // OpenCV 4.x keeps constants in `blobs`, the 5.x engine among the inputs.
     const auto value = [&](size_t i) { return i < in.size() ? in[i] : blobs[i - in.size()]; };
-    const bool biased = m_names.size() > 1 && m_names[1] == "key_bias";
+    const size_t first = firstWeight(m_names);
     if (!m_runner->hasWeights()) {
         NamedWeights weights;
-        for (size_t i = biased ? 2 : 1; i < m_names.size(); ++i)
+        for (size_t i = first; i < m_names.size(); ++i)
             weights.add(m_names[i], value(i));
         m_runner->setWeights(std::move(weights));
     }
-    m_runner->run(in[0], biased ? value(1) : cv::Mat(), out);
+    m_runner->run(in[0], first == 2 ? value(1) : cv::Mat(), out);
 }
 
 }  // namespace mpm::dnn

@@ -1,6 +1,7 @@
 #include "mpm_layer/encoder/config.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace mpm {
 namespace {
@@ -26,6 +27,13 @@ void checkWithin(const std::vector<int>& blocks, const EncoderConfig& config, co
     }
 }
 
+void checkEpsilon(float value, const char* name) {
+    if (!(value >= 0) || std::isinf(value)) {
+        CV_Error(cv::Error::StsOutOfRange,
+                 std::string("mpm: ") + name + " must be a finite number and not negative");
+    }
+}
+
 }  // namespace
 
 void checkSchedule(const std::vector<int>& schedule, const EncoderConfig& config) {
@@ -44,6 +52,11 @@ void checkConfig(const EncoderConfig& config) {
     if (config.tapNorm.size() != config.taps.size()) {
         CV_Error(cv::Error::StsUnmatchedSizes, "mpm: tap_norm must have one entry for each of taps");
     }
+    checkEpsilon(config.epsilon, "epsilon");
+    checkEpsilon(config.innerEpsilon, "inner_epsilon");
+    checkEpsilon(config.finalEpsilon, "final_epsilon");
+    if (!std::isfinite(config.scale))
+        CV_Error(cv::Error::StsOutOfRange, "mpm: scale must be a finite number");
 }
 
 kernels::Activation activationFrom(const std::string& name) {

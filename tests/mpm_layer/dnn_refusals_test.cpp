@@ -1,6 +1,8 @@
 // Wrong use of the layers inside cv::dnn: each is refused with words that name it, and nothing is lost.
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
 
 #include <gtest/gtest.h>
 
@@ -71,6 +73,77 @@ TEST_F(DnnTest, WrongGraphs) {
         "missing");
     cv::dnn::Net none;
     expectRefusal([&] { mpm::encoder(none); }, "MpmEncoder");
+}
+
+// A weight that is passed over would change every result without a word.
+TEST_F(DnnTest, WeightsUnderWrongNames) {
+    const cv::Mat batch = makeBatch(options(), 1, 40, 1);
+    const auto refused = [&](const std::string& from, const std::string& to, const std::string& word,
+                             EncoderOptions o = options()) {
+        SCOPED_TRACE(from + " -> " + to);
+        EncoderCase bad = makeEncoder(o);
+        const auto named = std::find_if(bad.ordered.begin(), bad.ordered.end(),
+                                        [&](const auto& weight) { return weight.first == from; });
+        ASSERT_NE(named, bad.ordered.end());
+        if (to.empty())
+            bad.ordered.erase(named);
+        else
+            named->first = to;
+        expectRefusal(
+            [&] {
+                cv::dnn::Net net = load(encoderModel(bad, 1, 40));
+                forward(net, batch);
+            },
+            word);
+    };
+    EncoderOptions gated = options(), rotary = options();
+    gated.gated = gated.qkNorm = true;
+    rotary.rope = "half", rotary.imageTokens = 40;
+    refused("0.qkv.bias", "0.qkv.bais", "0.qkv.bais");
+    refused("0.fc1.bias", "00.fc1.bias", "00.fc1.bias");
+    refused("2.fc2.bias", "3.fc2.bias", "3.fc2.bias");
+    refused("1.norm1.bias", "norm3.bias", "norm3.bias");
+    refused("1.norm1.bias", "key_bias", "key_bias");
+    refused("1.fc1.bias", "1.fc2.bias", "1.fc2.bias is named twice");
+    refused("1.norm1.weight", "", "1.norm1.weight is missing");
+    refused("2.norm2.weight", "", "2.norm2.weight is missing");
+    refused("norm.weight", "", "norm.weight is missing");
+    refused("1.gate.weight", "", "1.gate.weight is missing", gated);
+    refused("1.q_norm.weight", "", "1.q_norm.weight is missing", gated);
+    refused("rope.sin", "", "rope.sin is missing", rotary);
+    refused("rope.cos", "", "rope.cos is missing", rotary);
+    EncoderOptions unnormed = options();
+    unnormed.finalNorm = false, unnormed.tapNorm = {1};
+    refused("1.norm1.bias", "", "norm.weight is missing", unnormed);
+    EncoderCase plain = makeEncoder(options());
+    plain.ordered.erase(plain.ordered.begin() + 1);
+    cv::dnn::Net net = load(encoderModel(plain, 1, 40));
+    EXPECT_NO_THROW(forward(net, batch)) << "a norm may do without a bias";
+}
+
+TEST_F(DnnTest, ImpossibleAttributes) {
+    constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+    constexpr float kInf = std::numeric_limits<float>::infinity();
+    const cv::Mat batch = makeBatch(options(), 1, 40, 1);
+    const auto refused = [&](const std::string& name, const auto& set) {
+        SCOPED_TRACE(name);
+        OnnxModel model = encoderModel(makeEncoder(options()), 1, 40);
+        set(model);
+        expectRefusal(
+            [&] {
+                cv::dnn::Net net = load(model);
+                forward(net, batch);
+            },
+            name + " must be");
+    };
+    for (const char* name : {"epsilon", "inner_epsilon", "final_epsilon"}) {
+        for (float value : {-1e-6f, kNaN, kInf})
+            refused(name, [&](OnnxModel& model) { model.attribute(name, value); });
+    }
+    for (float value : {kNaN, kInf, -kInf})
+        refused("scale", [&](OnnxModel& model) { model.attribute("scale", value); });
+    for (const std::vector<int>& grid : {std::vector<int>{40}, {5, 8, 1}, {0, 40}, {-5, -8}})
+        refused("grid", [&](OnnxModel& model) { model.ints("grid", grid); });
 }
 
 TEST_F(DnnTest, FilesCutInHalf) {
