@@ -18,7 +18,7 @@ int specialTokens(const cv::dnn::LayerParams& params) {
 // error.
 std::shared_ptr<const Backend> chosenBackend() {
     Settings settings = processSettings();
-    settings.fallBackTo(environmentSettings());
+    settings.deviceFromEnvironment();
     return makeBackend(settings.device.value_or(Device::Auto), settings.deviceIndex);
 }
 

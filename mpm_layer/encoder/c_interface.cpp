@@ -66,7 +66,10 @@ const char* mpm_last_error(void) {
 int mpm_set_blocks(const char* blocks) {
     return guarded([&] {
         const auto value = blocks ? std::make_optional(mpm::scheduleFrom(blocks)) : std::nullopt;
-        mpm::changeProcessSettings([&](mpm::Settings& s) { s.schedule = value; });
+        mpm::changeProcessSettings([&](mpm::Settings& s) {
+            s.schedule = value;
+            s.scheduleOrigin = "mpm_set_blocks";
+        });
         return 0;
     });
 }

@@ -36,8 +36,8 @@ void checkEpsilon(float value, const char* name) {
 
 }  // namespace
 
-void checkSchedule(const std::vector<int>& schedule, const EncoderConfig& config) {
-    checkWithin(schedule, config, "schedule");
+void checkSchedule(const std::vector<int>& schedule, const EncoderConfig& config, const std::string& origin) {
+    checkWithin(schedule, config, ((origin.empty() ? "" : origin + ": ") + "schedule").c_str());
 }
 
 void checkConfig(const EncoderConfig& config) {

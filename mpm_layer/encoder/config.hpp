@@ -34,8 +34,10 @@ struct EncoderConfig {
     int lastBlock() const { return firstBlock + blocks - 1; }
 };
 
-/// Throws with the name of the setting where blocks are not strictly increasing within the encoder.
-void checkSchedule(const std::vector<int>& schedule, const EncoderConfig& config);
+/// Throws with the name of the setting, and of who set it, where blocks are not strictly increasing within
+/// the encoder.
+void checkSchedule(const std::vector<int>& schedule, const EncoderConfig& config,
+                   const std::string& origin = "");
 void checkConfig(const EncoderConfig& config);
 
 kernels::Activation activationFrom(const std::string& name);

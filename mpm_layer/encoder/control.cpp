@@ -15,10 +15,27 @@ std::string environment(const char* name) {
     return value ? value : "";
 }
 
+// What a variable says, where it is needed and set; what it says wrongly is refused under its name.
+template <class Value, class Parse>
+bool readVariable(const char* name, std::optional<Value>& value, const Parse& parse) {
+    const std::string text = environment(name), own = "mpm: ";
+    if (value || text.empty()) return false;
+    try {
+        value = parse(text);
+    } catch (const cv::Exception& e) {
+        const std::string what = e.err.rfind(own, 0) == 0 ? e.err.substr(own.size()) : e.err;
+        CV_Error(e.code, own + name + ": " + what);
+    }
+    return true;
+}
+
 }  // namespace
 
 void Settings::fallBackTo(const Settings& lower) {
-    if (!schedule) schedule = lower.schedule;
+    if (!schedule) {
+        schedule = lower.schedule;
+        scheduleOrigin = lower.scheduleOrigin;
+    }
     if (!method) method = lower.method;
     if (!precision) precision = lower.precision;
     if (!batchIndependent) batchIndependent = lower.batchIndependent;
@@ -27,6 +44,23 @@ void Settings::fallBackTo(const Settings& lower) {
         deviceIndex = lower.deviceIndex;
     }
     imposed.insert(lower.imposed.begin(), lower.imposed.end());
+}
+
+void Settings::scheduleFromEnvironment() {
+    if (readVariable("MPM_BLOCKS", schedule, scheduleFrom)) scheduleOrigin = "MPM_BLOCKS";
+}
+
+void Settings::deviceFromEnvironment() {
+    readVariable("MPM_DEVICE", device,
+                 [this](const std::string& text) { return deviceFrom(text, deviceIndex); });
+}
+
+void Settings::fallBackToEnvironment(bool withSchedule) {
+    if (withSchedule) scheduleFromEnvironment();
+    deviceFromEnvironment();
+    readVariable("MPM_PRECISION", precision, precisionFrom);
+    readVariable("MPM_BATCH_INDEPENDENT", batchIndependent,
+                 [](const std::string& text) { return switchFrom("batch independence", text); });
 }
 
 Settings processSettings() {
@@ -39,16 +73,8 @@ void changeProcessSettings(const std::function<void(Settings&)>& change) {
     change(g_processSettings);
 }
 
-Settings environmentSettings() {
-    Settings settings;
-    const std::string blocks = environment("MPM_BLOCKS"), device = environment("MPM_DEVICE"),
-                      precision = environment("MPM_PRECISION"),
-                      independent = environment("MPM_BATCH_INDEPENDENT");
-    if (!blocks.empty()) settings.schedule = scheduleFrom(blocks);
-    if (!device.empty()) settings.device = deviceFrom(device, settings.deviceIndex);
-    if (!precision.empty()) settings.precision = precisionFrom(precision);
-    if (!independent.empty()) settings.batchIndependent = switchFrom("batch independence", independent);
-    return settings;
+bool processNamesDevice() {
+    return processSettings().device || !environment("MPM_DEVICE").empty();
 }
 
 Device deviceFrom(const std::string& name, int& index) {
@@ -112,20 +138,27 @@ int EncoderControl::dim() const {
     return m_dim;
 }
 
-Settings EncoderControl::effective() const {
-    Settings settings;
-    {
-        const std::lock_guard<std::mutex> lock(m_guard);
-        settings = m_own;
-    }
-    Settings process = processSettings();
-    Settings environment = environmentSettings();
-    if (!m_config.merges) {
-        process.schedule.reset();
-        environment.schedule.reset();
-    }
+Settings EncoderControl::own() const {
+    const std::lock_guard<std::mutex> lock(m_guard);
+    return m_own;
+}
+
+Settings EncoderControl::ownOrProcess() const {
+    Settings settings = own(), process = processSettings();
+    if (!m_config.merges) process.schedule.reset();
     settings.fallBackTo(process);
-    settings.fallBackTo(environment);
+    return settings;
+}
+
+std::vector<int> EncoderControl::schedule() const {
+    Settings settings = ownOrProcess();
+    if (m_config.merges) settings.scheduleFromEnvironment();
+    return settings.schedule.value_or(m_config.schedule);
+}
+
+Settings EncoderControl::effective() const {
+    Settings settings = ownOrProcess();
+    settings.fallBackToEnvironment(m_config.merges);
     if (!settings.schedule) settings.schedule = m_config.schedule;
     if (!settings.device) settings.device = Device::Auto;
     if (!settings.precision) settings.precision = Precision::F32;

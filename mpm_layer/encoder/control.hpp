@@ -20,6 +20,7 @@ namespace mpm {
 /// What may be set at each level; absent entries fall through to the next.
 struct Settings {
     std::optional<std::vector<int>> schedule;
+    std::string scheduleOrigin;  ///< who of the process said so, for what is refused later; else empty
     std::optional<std::string> method;
     std::optional<Device> device;
     int deviceIndex = 0;
@@ -29,12 +30,17 @@ struct Settings {
 
     /// Fills what is absent here from `lower`.
     void fallBackTo(const Settings& lower);
+    /// The same from the environment, read anew each time, so that a host may change it. A variable is read
+    /// only where its value is absent here: what is overruled may say anything.
+    void fallBackToEnvironment(bool withSchedule);
+    void scheduleFromEnvironment();
+    void deviceFromEnvironment();
 };
 
-/// Of the process: what the C interface set, then the environment (read anew each time, so that a host may
-/// change it).
+/// What the C interface set.
 Settings processSettings();
-Settings environmentSettings();
+/// Whether the C interface or the environment names a device, usable or not.
+bool processNamesDevice();
 void changeProcessSettings(const std::function<void(Settings&)>& change);
 
 Device deviceFrom(const std::string& name, int& index);
@@ -58,8 +64,11 @@ public:
         const std::lock_guard<std::mutex> lock(m_guard);
         change(m_own);
     }
+    /// What the handle set.
+    Settings own() const;
     /// The handle's own settings over the process's over the environment's over the model's.
     Settings effective() const;
+    std::vector<int> schedule() const;  ///< of effective(), without asking for the rest
 
     /// What runs this encoder, so that the handle can ask for a forward of its own.
     void setRunner(std::weak_ptr<EncoderRunner> runner);
@@ -69,6 +78,8 @@ public:
     Report report() const;
 
 private:
+    Settings ownOrProcess() const;
+
     const EncoderConfig m_config;
     mutable std::mutex m_guard;
     Settings m_own;

@@ -18,7 +18,7 @@ void Encoder::setSchedule(const std::vector<int>& blocks) {
 }
 
 std::vector<int> Encoder::schedule() const {
-    return *m_control->effective().schedule;
+    return m_control->schedule();
 }
 
 void Encoder::setMethod(const std::string& method) {
@@ -38,8 +38,10 @@ void Encoder::setDevice(Device device, int index) {
 }
 
 void Encoder::setPrecision(Precision precision) {
-    const Settings settings = m_control->effective();
-    makeBackend(*settings.device, settings.deviceIndex)->resolve(precision);
+    const Settings own = m_control->own();
+    // A device that the process names may still be overruled by setDevice: then only the forward can tell.
+    if (own.device || !processNamesDevice())
+        makeBackend(own.device.value_or(Device::Auto), own.deviceIndex)->resolve(precision);
     m_control->change([&](Settings& s) { s.precision = precision; });
 }
 

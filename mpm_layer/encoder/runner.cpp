@@ -41,12 +41,13 @@ public:
         if (!m_reducer) return;
         m_schedule = *settings.schedule;
         const std::vector<int> own = m_reducer->ownSchedule(config.blocks);
-        if (!own.empty()) {
+        if (own.empty()) {
+            checkSchedule(m_schedule, config, settings.scheduleOrigin);
+        } else {
             m_schedule.clear();
             for (int block : own)
                 m_schedule.push_back(config.firstBlock + block);
         }
-        checkSchedule(m_schedule, config);
     }
 
     const Reducer* reducer() const { return m_reducer.get(); }

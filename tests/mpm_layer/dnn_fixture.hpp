@@ -22,11 +22,12 @@ protected:
     void SetUp() override { registerLayers(); }
 
     void TearDown() override {
-        for (const char* name : {"MPM_BLOCKS", "MPM_DEVICE", "MPM_PRECISION"})
+        for (const char* name : {"MPM_BLOCKS", "MPM_DEVICE", "MPM_PRECISION", "MPM_BATCH_INDEPENDENT"})
             unsetenv(name);
         mpm_set_blocks(nullptr);
         mpm_set_device(nullptr);
         mpm_set_precision(nullptr);
+        mpm_set_batch_independent(nullptr);
     }
 
     cv::dnn::Net load(const OnnxModel& model) {

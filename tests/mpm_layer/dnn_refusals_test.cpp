@@ -40,6 +40,48 @@ TEST_F(DnnTest, WrongUseOfTheHandle) {
     expectRefusal([&] { forward(net, batch); }, "two");
 }
 
+TEST_F(DnnTest, BrokenVariablesAreNamed) {
+    cv::dnn::Net net = load(encoderModel(makeEncoder(options()), 1, 40));
+    const cv::Mat batch = makeBatch(options(), 1, 40, 1);
+    const auto refused = [&](const char* name, const char* value, const std::string& words) {
+        setenv(name, value, 1);
+        expectRefusal([&] { forward(net, batch); }, words);
+        unsetenv(name);
+    };
+    refused("MPM_DEVICE", "bogus", "mpm: MPM_DEVICE: device 'bogus' is not known");
+    refused("MPM_PRECISION", "f33", "mpm: MPM_PRECISION: precision 'f33' is not known");
+    refused("MPM_BLOCKS", "two", "mpm: MPM_BLOCKS: blocks 'two' are not a schedule");
+    refused("MPM_BLOCKS", "9", "mpm: MPM_BLOCKS: schedule names block 9");
+    refused("MPM_BLOCKS", "2,1", "mpm: MPM_BLOCKS: schedule must be strictly increasing");
+    refused("MPM_BATCH_INDEPENDENT", "maybe", "mpm: MPM_BATCH_INDEPENDENT: batch independence 'maybe'");
+}
+
+// What is overruled is not read, in whatever order it is overruled.
+TEST_F(DnnTest, BrokenVariablesDoNotDefeatTheHandle) {
+    const cv::Mat batch = makeBatch(options(), 1, 40, 1);
+    for (const char* name : {"MPM_DEVICE", "MPM_PRECISION", "MPM_BLOCKS", "MPM_BATCH_INDEPENDENT"})
+        setenv(name, "bogus", 1);
+    for (bool deviceFirst : {true, false}) {
+        cv::dnn::Net net = load(encoderModel(makeEncoder(options()), 1, 40));
+        Encoder handle = mpm::encoder(net);
+        if (deviceFirst) handle.setDevice(Device::Cpu);
+        handle.setPrecision(Precision::F32);
+        if (!deviceFirst) handle.setDevice(Device::Cpu);
+        handle.setSchedule({2});
+        EXPECT_EQ(handle.schedule(), std::vector<int>{2});
+        handle.setBatchIndependent(false);
+        EXPECT_NO_THROW(forward(net, batch));
+        EXPECT_EQ(handle.report().images[0].stages[0].block, 2);
+    }
+    unsetenv("MPM_BLOCKS");
+    cv::dnn::Net net = load(encoderModel(makeEncoder(options()), 1, 40));
+    EXPECT_EQ(mpm::encoder(net).schedule(), std::vector<int>{1}) << "asks for no device";
+    ASSERT_EQ(mpm_set_device("cpu"), 0);
+    ASSERT_EQ(mpm_set_precision("f32"), 0);
+    ASSERT_EQ(mpm_set_batch_independent("off"), 0);
+    EXPECT_NO_THROW(forward(net, batch));
+}
+
 TEST_F(DnnTest, WrongGraphs) {
     const EncoderCase good = makeEncoder(options());
     const cv::Mat batch = makeBatch(good.options, 1, 40, 1);
