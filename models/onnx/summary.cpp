@@ -1,6 +1,7 @@
 #include "models/onnx/summary.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 namespace mpm::models {
 namespace {
@@ -68,6 +69,12 @@ double restGflops(const Graph& graph, const Shapes& shapes, double batch) {
     return sum / batch / 1e9;
 }
 
+// With a point in every language: it goes into JSON.
+std::string epsilonText(float epsilon) {
+    char text[32];
+    return {text, std::to_chars(text, text + sizeof text, epsilon, std::chars_format::general, 6).ptr};
+}
+
 void describe(const Encoder& encoder, Conversion& c) {
     const Block& block = encoder.blocks[0];
     const Attention& a = block.attention;
@@ -77,7 +84,7 @@ void describe(const Encoder& encoder, Conversion& c) {
     c.specialTokens = encoder.special;
     c.imageTokens = static_cast<int>(encoder.tokens) - encoder.special;
     c.grid = {static_cast<int>(encoder.gridColumns), static_cast<int>(encoder.gridRows)};
-    c.norm = cv::format("LayerNorm, epsilon %g", a.norm.epsilon);
+    c.norm = "LayerNorm, epsilon " + epsilonText(a.norm.epsilon);
     c.activation = block.mlp.activation + (block.mlp.gate.present() ? ", gated" : "") +
                    (block.mlp.inner.present() ? ", normalised" : "");
     c.attention = cv::format("%d heads of %d", a.heads, static_cast<int>(a.qkv.weight.dim(1)) / 3 / a.heads);

@@ -1,11 +1,13 @@
 #include "models/torch/curve.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
@@ -15,13 +17,24 @@ namespace {
 
 constexpr const char* kHeader = "step,images,rate,loss,miou,seconds";
 
+// Commas separate the cells, so numbers have points whatever the language of the host.
+std::string fixedNumber(double value, int digits) {
+    char text[400];
+    return {text, std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, digits).ptr};
+}
+
+double numberFrom(const std::string& cell) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+    if (error != std::errc() || end != cell.data() + cell.size())
+        throw std::invalid_argument("'" + cell + "' in a training curve is no number");
+    return value;
+}
+
 std::string toLine(const CurveRow& row) {
-    char miou[32] = "";
-    if (!std::isnan(row.miou)) std::snprintf(miou, sizeof miou, "%.5f", row.miou);
-    char line[160];
-    std::snprintf(line, sizeof line, "%lld,%lld,%.8f,%.6f,%s,%.1f", static_cast<long long>(row.step),
-                  static_cast<long long>(row.images), row.rate, row.loss, miou, row.seconds);
-    return line;
+    return std::to_string(row.step) + "," + std::to_string(row.images) + "," + fixedNumber(row.rate, 8) +
+           "," + fixedNumber(row.loss, 6) + "," + (std::isnan(row.miou) ? "" : fixedNumber(row.miou, 5)) +
+           "," + fixedNumber(row.seconds, 1);
 }
 
 bool fromLine(const std::string& line, CurveRow& row) {
@@ -32,10 +45,10 @@ bool fromLine(const std::string& line, CurveRow& row) {
     if (cells.size() != 6) return false;
     row.step = std::stoll(cells[0]);
     row.images = std::stoll(cells[1]);
-    row.rate = std::stod(cells[2]);
-    row.loss = std::stod(cells[3]);
-    row.miou = cells[4].empty() ? std::numeric_limits<double>::quiet_NaN() : std::stod(cells[4]);
-    row.seconds = std::stod(cells[5]);
+    row.rate = numberFrom(cells[2]);
+    row.loss = numberFrom(cells[3]);
+    row.miou = cells[4].empty() ? std::numeric_limits<double>::quiet_NaN() : numberFrom(cells[4]);
+    row.seconds = numberFrom(cells[5]);
     return true;
 }
 

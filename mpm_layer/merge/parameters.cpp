@@ -1,13 +1,29 @@
 #include "mpm_layer/merge/parameters.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <sstream>
 
 #include <opencv2/core.hpp>
 
 namespace mpm {
+namespace {
+
+// By neither strtod nor printf: both write 0,5 where the host's language does, as every program with Qt may.
+bool readNumber(const std::string& text, double& value) {
+    const bool plus = text.size() > 1 && text[0] == '+' && text[1] != '-';
+    const char *first = text.data() + (plus ? 1 : 0), *last = text.data() + text.size();
+    const auto [end, error] = std::from_chars(first, last, value);
+    return error == std::errc() && end == last;
+}
+
+std::string numberText(double value) {
+    char text[32];
+    return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+
+}  // namespace
 
 Parameters::Parameters(const std::string& method) {
     const size_t colon = method.find(':');
@@ -34,11 +50,9 @@ double Parameters::number(const std::string& key, double fallback, double lowest
     const auto found = m_values.find(key);
     if (found == m_values.end()) return fallback;
     m_used[key] = true;
-    char* end = nullptr;
-    const double value = std::strtod(found->second.c_str(), &end);
-    if (*end != '\0' || !(value >= lowest && value <= highest)) {
-        refuse(key, cv::format("a number in %g..%g", lowest, highest));
-    }
+    double value = 0;
+    if (!readNumber(found->second, value) || !(value >= lowest && value <= highest))
+        refuse(key, "a number in " + numberText(lowest) + ".." + numberText(highest));
     return value;
 }
 

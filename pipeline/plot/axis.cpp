@@ -1,8 +1,9 @@
 #include "pipeline/plot/axis.hpp"
 
+#include <algorithm>
 #include <cmath>
 
-#include <opencv2/core.hpp>
+#include "pipeline/number/number.hpp"
 
 namespace mpm::pipeline {
 
@@ -35,7 +36,7 @@ std::vector<double> Axis::ticks(int about) const {
 
 std::string Axis::text(double tick, int about) const {
     const int digits = std::max(0, static_cast<int>(-std::floor(std::log10(step(about)) + 1e-9)));
-    return cv::format("%.*f", digits, tick);
+    return fixedText(tick, digits);
 }
 
 }  // namespace mpm::pipeline

@@ -5,6 +5,7 @@
 #include <opencv2/imgproc.hpp>
 
 #include "pipeline/draw/text.hpp"
+#include "pipeline/number/number.hpp"
 
 namespace mpm::pipeline {
 
@@ -50,6 +51,15 @@ std::vector<std::vector<cv::Point2d>> dashes(const std::vector<cv::Point2d>& poi
     return pieces;
 }
 
+/// " name=\"value\""
+std::string attribute(const char* name, const std::string& value) {
+    return std::string(" ") + name + "=\"" + value + "\"";
+}
+
+std::string place(const char* x, const char* y, cv::Point2d at) {
+    return attribute(x, fixedText(at.x, 1)) + attribute(y, fixedText(at.y, 1));
+}
+
 }  // namespace
 
 double textWidth(const std::string& text, double size) {
@@ -64,35 +74,37 @@ SvgCanvas::SvgCanvas(cv::Size size)
           size.width, size.height, size.width, size.height)) {}
 
 void SvgCanvas::line(const std::vector<cv::Point2d>& points, const Ink& ink) {
-    m_text += "<polyline fill=\"none\" stroke=\"" + colourText(ink.colour) + "\" stroke-linejoin=\"round\" " +
-              cv::format("stroke-width=\"%g\"%s points=\"", ink.width,
-                         ink.dashed ? " stroke-dasharray=\"5 4\"" : "");
+    m_text += "<polyline fill=\"none\"" + attribute("stroke", colourText(ink.colour)) +
+              attribute("stroke-linejoin", "round") + attribute("stroke-width", numberText(ink.width)) +
+              (ink.dashed ? attribute("stroke-dasharray", "5 4") : "") + " points=\"";
     for (const cv::Point2d& point : points)
-        m_text += cv::format("%.1f,%.1f ", point.x, point.y);
+        m_text += fixedText(point.x, 1) + "," + fixedText(point.y, 1) + " ";
     m_text += "\"/>\n";
 }
 
 void SvgCanvas::box(const cv::Rect2d& area, const Ink& ink) {
-    m_text += cv::format(
-        "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\" fill-opacity=\"%g\"/>\n",
-        area.x, area.y, area.width, area.height, colourText(ink.colour).c_str(), ink.opacity);
+    m_text += "<rect" + place("x", "y", area.tl()) + attribute("width", fixedText(area.width, 1)) +
+              attribute("height", fixedText(area.height, 1)) + attribute("fill", colourText(ink.colour)) +
+              attribute("fill-opacity", numberText(ink.opacity)) + "/>\n";
 }
 
 void SvgCanvas::disc(cv::Point2d middle, double radius, const Ink& ink, bool ring) {
     const std::string colour = colourText(ink.colour);
-    m_text += cv::format("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%g\" ", middle.x, middle.y, radius);
+    m_text += "<circle" + place("cx", "cy", middle) + attribute("r", numberText(radius));
     m_text +=
-        ring ? cv::format("fill=\"none\" stroke=\"%s\" stroke-width=\"%g\"/>\n", colour.c_str(), ink.width)
-             : "fill=\"" + colour + "\" stroke=\"#ffffff\" stroke-width=\"1\"/>\n";
+        ring ? attribute("fill", "none") + attribute("stroke", colour) +
+                   attribute("stroke-width", numberText(ink.width))
+             : attribute("fill", colour) + attribute("stroke", "#ffffff") + attribute("stroke-width", "1");
+    m_text += "/>\n";
 }
 
 void SvgCanvas::text(const std::string& text, cv::Point2d at, double size, const Ink& ink, Anchor anchor,
                      bool bold) {
     const char* anchors[] = {"start", "middle", "end"};
-    m_text += cv::format("<text x=\"%.1f\" y=\"%.1f\" font-size=\"%g\" fill=\"%s\" text-anchor=\"%s\"%s>",
-                         at.x, at.y, size, colourText(ink.colour).c_str(), anchors[static_cast<int>(anchor)],
-                         bold ? " font-weight=\"bold\"" : "") +
-              escaped(text) + "</text>\n";
+    m_text += "<text" + place("x", "y", at) + attribute("font-size", numberText(size)) +
+              attribute("fill", colourText(ink.colour)) +
+              attribute("text-anchor", anchors[static_cast<int>(anchor)]) +
+              (bold ? attribute("font-weight", "bold") : "") + ">" + escaped(text) + "</text>\n";
 }
 
 PixelCanvas::PixelCanvas(cv::Size size, double scale)

@@ -1,9 +1,10 @@
 #include "pipeline/segment/flops.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <limits>
 #include <numeric>
+
+#include "pipeline/number/number.hpp"
 
 namespace mpm::pipeline {
 
@@ -31,7 +32,9 @@ double FlopsCounter::merging(double entering, const std::string& method) const {
     if (method.rfind("local", 0) == 0) {
         // Each pair of neighbours once; at the picture's rim, and after a merge, there are fewer.
         const size_t at = method.find("window=");
-        const double reach = 2 * (at == std::string::npos ? 8 : std::atof(method.c_str() + at + 7)) + 1;
+        const double window =
+            at == std::string::npos ? 8 : readNumber(&method[at + 7], method.data() + method.size()).value;
+        const double reach = 2 * window + 1;
         return entering * std::min(entering - 1, reach * reach - 1) * width;
     }
     // Even against odd, on the keys' mean over heads.

@@ -8,9 +8,11 @@
 
 #include "mpm_layer/encoder/runner.hpp"
 #include "mpm_layer/merge/reducer.hpp"
+#include "support/comma_locale.hpp"
 #include "support/encoder_case.hpp"
 #include "support/oracle.hpp"
 #include "support/random.hpp"
+#include "support/refusal.hpp"
 
 namespace mpm::test {
 namespace {
@@ -284,6 +286,15 @@ const auto kIndependent =
 INSTANTIATE_TEST_SUITE_P(All, EveryReducer, kIndependent, testName);
 INSTANTIATE_TEST_SUITE_P(Batchwise, EveryReducer, testing::Values("algm:batch=least"), testName);
 INSTANTIATE_TEST_SUITE_P(All, IndependentReducer, kIndependent, testName);
+
+TEST(Methods, NumbersMeanTheSameInEveryLanguage) {
+    const CommaLocale comma;
+    for (const char* method : {"algm:tau=.9", "algm:tau=0.9", "algm:tau=+.9", "algm:tau=9e-1", "tome:r=+13"})
+        EXPECT_NO_THROW(makeReducer(method)) << method;
+    expectRefusal([] { makeReducer("algm:tau=-1.5"); }, "tau=-1.5; expected a number in -1..1");
+    expectRefusal([] { makeReducer("algm:tau=+-.5"); }, "tau=+-.5");
+    expectRefusal([] { makeReducer("algm:tau=.9x"); }, "tau=.9x");
+}
 
 TEST(Methods, WrongOnesAreNamed) {
     for (const auto& [method, word] :

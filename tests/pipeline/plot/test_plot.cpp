@@ -8,6 +8,7 @@
 
 #include "pipeline/plot/axis.hpp"
 #include "pipeline/plot/figure.hpp"
+#include "support/comma_locale.hpp"
 
 namespace mpm::pipeline {
 namespace {
@@ -44,6 +45,14 @@ TEST(Plot, AxisHasRoundTicksInside) {
         EXPECT_DOUBLE_EQ(axis.pixel(to), 500);
     }
     EXPECT_LT(Axis(7, 7, 0, 1).from(), 7);  // one value alone still has an axis
+}
+
+TEST(Plot, TheSameInEveryLanguage) {
+    const std::string svg = toSvg(figure()), tick = Axis(0, 1, 0, 100).text(0.5, 5);
+    EXPECT_EQ(tick, "0.5");
+    const test::CommaLocale comma;
+    EXPECT_EQ(toSvg(figure()), svg);
+    EXPECT_EQ(Axis(0, 1, 0, 100).text(0.5, 5), tick);
 }
 
 TEST(Plot, SvgHoldsWhatWasAsked) {
