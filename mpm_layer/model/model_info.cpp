@@ -1,4 +1,7 @@
 // What a model file says of itself, and the preprocessing that follows from it.
+#include <cmath>
+#include <map>
+
 #include <nlohmann/json.hpp>
 #include <opencv2/imgproc.hpp>
 
@@ -11,22 +14,110 @@ namespace {
 
 using nlohmann::json;
 
-cv::Scalar toScalar(const json& value) {
-    return {value.at(0), value.at(1), value.at(2)};
+constexpr int kLargestSide = 1 << 15, kLargestBlock = 9999;
+
+// A value of another kind than its key promises. What is expected instead is known where the key is.
+struct Unfit {};
+
+double number(const json& value) {
+    if (!value.is_number() || !std::isfinite(value.get<double>())) throw Unfit();
+    return value.get<double>();
 }
 
-void readProperty(const std::string& key, const json& value, ModelInfo& info) {
-    if (key == "mpm.labels") info.labels = value.get<std::vector<std::string>>();
-    if (key == "mpm.size") info.size = cv::Size(value.at(1), value.at(0));
-    if (key == "mpm.mean") info.mean = toScalar(value);
-    if (key == "mpm.std") info.std = toScalar(value);
-    if (key == "mpm.schedule") info.schedule = value.get<std::vector<int>>();
-    if (key == "mpm.source_sha256") info.sourceSha256 = value.get<std::string>();
-    if (key == "mpm.palette") {
-        for (const json& colour : value) {
-            info.palette.emplace_back(colour.at(0).get<uchar>(), colour.at(1).get<uchar>(),
-                                      colour.at(2).get<uchar>());
-        }
+int wholeNumber(const json& value, int lowest, int highest) {
+    const double found = number(value);
+    if (found < lowest || found > highest || found != std::floor(found)) throw Unfit();
+    return static_cast<int>(found);
+}
+
+const json& listOf(const json& value, size_t count) {
+    if (!value.is_array() || value.size() != count) throw Unfit();
+    return value;
+}
+
+cv::Scalar toScalar(const json& value) {
+    listOf(value, 3);
+    return {number(value[0]), number(value[1]), number(value[2])};
+}
+
+void readSize(const json& value, ModelInfo& info) {
+    listOf(value, 2);
+    info.size = cv::Size(wholeNumber(value[1], 1, kLargestSide), wholeNumber(value[0], 1, kLargestSide));
+}
+
+void readDeviation(const json& value, ModelInfo& info) {
+    const cv::Scalar deviation = toScalar(value);
+    for (int c = 0; c < 3; ++c)
+        if (!(deviation[c] > 0)) throw Unfit();
+    info.std = deviation;
+}
+
+void readSchedule(const json& value, ModelInfo& info) {
+    std::vector<int> schedule;
+    for (const json& block : listOf(value, value.size())) {
+        // Each after the one before.
+        schedule.push_back(wholeNumber(block, schedule.empty() ? 0 : schedule.back() + 1, kLargestBlock));
+    }
+    info.schedule = schedule;
+}
+
+void readPalette(const json& value, ModelInfo& info) {
+    std::vector<cv::Vec3b> palette;
+    for (const json& colour : listOf(value, value.size())) {
+        listOf(colour, 3);
+        cv::Vec3b rgb;
+        for (int c = 0; c < 3; ++c)
+            rgb[c] = static_cast<uchar>(wholeNumber(colour[c], 0, 255));
+        palette.push_back(rgb);
+    }
+    info.palette = palette;
+}
+
+struct Property {
+    void (*read)(const json& value, ModelInfo& info);
+    const char* expected;
+};
+
+// Keys that are not here may come from a later version and mean nothing to this one.
+const std::map<std::string, Property>& knownProperties() {
+    static const std::map<std::string, Property> kKnown = {
+        {"mpm.labels",
+         {[](const json& v, ModelInfo& info) { info.labels = v.get<std::vector<std::string>>(); },
+          "a list of names"}},
+        {"mpm.palette", {readPalette, "a list of colours, each three whole numbers of 0..255"}},
+        {"mpm.size", {readSize, "rows and columns, whole numbers of 1..32768"}},
+        {"mpm.mean",
+         {[](const json& v, ModelInfo& info) { info.mean = toScalar(v); }, "three finite numbers"}},
+        {"mpm.std", {readDeviation, "three positive numbers"}},
+        {"mpm.schedule", {readSchedule, "whole numbers of at least 0, strictly increasing"}},
+        {"mpm.source_sha256",
+         {[](const json& v, ModelInfo& info) { info.sourceSha256 = v.get<std::string>(); }, "a text"}}};
+    return kKnown;
+}
+
+void readProperty(const std::string& path, const std::string& key, const std::string& text, ModelInfo& info) {
+    const auto known = knownProperties().find(key);
+    if (known == knownProperties().end()) return;
+    const auto refuse = [&] {
+        CV_Error(cv::Error::StsParseError, "mpm: metadata " + key + " of " + path +
+                                               " is not what it should be: " + text.substr(0, 80) +
+                                               "; expected " + known->second.expected);
+    };
+    try {
+        known->second.read(json::parse(text), info);
+    } catch (const json::exception&) {
+        refuse();
+    } catch (const Unfit&) {
+        refuse();
+    }
+}
+
+void checkNormalisation(const ModelInfo& info) {
+    for (int c = 0; c < 3; ++c) {
+        if (!std::isfinite(info.mean[c]))
+            CV_Error(cv::Error::StsOutOfRange, "mpm: info.mean must be three finite numbers");
+        if (!(info.std[c] > 0) || std::isinf(info.std[c]))
+            CV_Error(cv::Error::StsOutOfRange, "mpm: info.std must be three positive, finite numbers");
     }
 }
 
@@ -36,19 +127,8 @@ ModelInfo modelInfo(const std::string& path) {
     const OnnxMetadata metadata = readOnnxMetadata(path);
     ModelInfo info;
     if (metadata.inputShape.size() == 4) info.size = cv::Size(metadata.inputShape[3], metadata.inputShape[2]);
-    for (const auto& [key, text] : metadata.properties) {
-        if (key.rfind("mpm.", 0) != 0) continue;
-        try {
-            readProperty(key, json::parse(text), info);
-        } catch (const json::exception&) {
-            CV_Error(cv::Error::StsParseError, "mpm: metadata " + key + " of " + path +
-                                                   " is not what it should be: " + text.substr(0, 80));
-        }
-    }
-    for (int c = 0; c < 3; ++c) {
-        if (!(info.std[c] > 0))
-            CV_Error(cv::Error::StsOutOfRange, "mpm: metadata mpm.std of " + path + " must be positive");
-    }
+    for (const auto& [key, text] : metadata.properties)
+        readProperty(path, key, text, info);
     return info;
 }
 
@@ -58,6 +138,7 @@ cv::Mat blobFromImage(const cv::Mat& picture, const ModelInfo& info) {
     }
     if (info.size.empty())
         CV_Error(cv::Error::StsBadArg, "mpm: info.size is empty; set the size the network should see");
+    checkNormalisation(info);
     cv::Mat stretched;
     cv::resize(picture, stretched, info.size, 0, 0, cv::INTER_LINEAR);
     const int sizes[] = {1, 3, info.size.height, info.size.width};

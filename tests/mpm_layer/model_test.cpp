@@ -1,0 +1,81 @@
+// What a model file says of itself, and the preprocessing that follows from it: also from files and callers
+// that say what cannot be.
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include <mpm/mpm.hpp>
+
+#include "support/onnx_model.hpp"
+#include "support/refusal.hpp"
+#include "support/temp_folder.hpp"
+
+namespace mpm::test {
+namespace {
+
+ModelInfo infoWith(const std::string& key, const std::string& value) {
+    OnnxModel model;
+    model.input("picture", {1, 3, 8, 16}).node("Relu", {"picture"}, {"out"}).output("out", {1, 3, 8, 16});
+    model.metadata(key, value);
+    const TempFolder folder;
+    model.write(folder / "model.onnx");
+    return modelInfo(folder / "model.onnx");
+}
+
+TEST(ModelInfo, ReadsWhatIsThere) {
+    EXPECT_EQ(infoWith("mpm.size", "[48, 64]").size, cv::Size(64, 48));
+    EXPECT_EQ(infoWith("mpm.schedule", "[2, 5]").schedule, (std::vector<int>{2, 5}));
+    EXPECT_TRUE(infoWith("mpm.schedule", "[]").schedule.empty());
+    EXPECT_EQ(infoWith("mpm.palette", "[[255, 0, 7]]").palette, (std::vector<cv::Vec3b>{{255, 0, 7}}));
+    EXPECT_EQ(infoWith("mpm.labels", "[\"a\", \"b\"]").labels, (std::vector<std::string>{"a", "b"}));
+    EXPECT_EQ(infoWith("mpm.mean", "[0.25, 0, -1]").mean, cv::Scalar(0.25, 0, -1));
+    EXPECT_EQ(infoWith("mpm.std", "[0.25, 1, 2]").std, cv::Scalar(0.25, 1, 2));
+    EXPECT_EQ(infoWith("mpm.source_sha256", "\"abc\"").sourceSha256, "abc");
+}
+
+TEST(ModelInfo, PassesOverWhatItDoesNotKnow) {
+    for (const char* key : {"mpm.unknown", "mpm.", "author"})
+        EXPECT_EQ(infoWith(key, "not JSON").size, cv::Size(16, 8)) << key;
+}
+
+TEST(ModelInfo, NamesWhatCannotBe) {
+    for (const auto& [key, values] : std::vector<std::pair<std::string, std::vector<std::string>>>{
+             {"mpm.size",
+              {"[-48, 64]", "[48.5, 64]", "[0, 64]", "[48]", "[48, 64, 3]", "[3000000000, 2]", "[1e30, 2]",
+               "\"48x64\"", "null", "48"}},
+             {"mpm.palette",
+              {"[[300, 0, 0]]", "[[-1, 0, 0]]", "[[1, 2, 2.5]]", "[[1, 2]]", "[1, 2, 3]",
+               "{\"a\": [1, 2, 3]}", "7"}},
+             {"mpm.schedule", {"[5, 2]", "[2, 2]", "[-3]", "[2.5]", "[true]", "\"2,5\"", "[1e12]", "3"}},
+             {"mpm.mean", {"[0.1, 0.2]", "[0, 0, 0, 0]", "[true, 0, 0]", "0.5", "[1e999, 0, 0]"}},
+             {"mpm.std", {"[0, 1, 1]", "[-1, 1, 1]", "[1, 1]", "[\"a\", 1, 1]"}},
+             {"mpm.labels", {"[1]", "\"a\"", "junk", ""}},
+             {"mpm.source_sha256", {"abc", "7"}}}) {
+        for (const std::string& value : values) {
+            SCOPED_TRACE(value);
+            expectRefusal([&] { infoWith(key, value); }, "metadata " + key);
+        }
+    }
+}
+
+TEST(BlobFromImage, NormalisesByWhatCanBe) {
+    constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+    constexpr double kInf = std::numeric_limits<double>::infinity();
+    const cv::Mat picture(4, 4, CV_8UC3, cv::Scalar(0, 0, 255));
+    ModelInfo good;
+    good.size = cv::Size(4, 4);
+    EXPECT_FLOAT_EQ(blobFromImage(picture, good).ptr<float>()[0], 1.0f);
+    for (double bad : {0.0, -0.5, kNaN, kInf}) {
+        ModelInfo info = good;
+        info.std[1] = bad;
+        expectRefusal([&] { blobFromImage(picture, info); }, "info.std");
+    }
+    for (double bad : {kNaN, kInf, -kInf}) {
+        ModelInfo info = good;
+        info.mean[2] = bad;
+        expectRefusal([&] { blobFromImage(picture, info); }, "info.mean");
+    }
+}
+
+}  // namespace
+}  // namespace mpm::test
