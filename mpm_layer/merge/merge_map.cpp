@@ -29,13 +29,18 @@ MergeMap compose(const MergeMap& first, const MergeMap& second) {
     return map;
 }
 
+void checkMapForm(const cv::Mat& map, const char* what) {
+    const bool isRow =
+        map.type() == CV_32S && map.dims == 2 && (map.empty() || map.rows == 1 || map.cols == 1);
+    if (isRow) return;
+    CV_Error(cv::Error::StsBadArg,
+             cv::format("mpm: %s must be CV_32S 1xN, one cluster id for each token", what));
+}
+
 MergeMap toMergeMap(const cv::Mat& mat, const char* what) {
+    checkMapForm(mat, what);
     MergeMap map;
     if (mat.empty()) return map;
-    if (mat.type() != CV_32S || mat.dims != 2 || (mat.rows != 1 && mat.cols != 1)) {
-        CV_Error(cv::Error::StsBadArg,
-                 cv::format("mpm: %s must be CV_32S 1xN, one cluster id for each token", what));
-    }
     const cv::Mat flat = mat.isContinuous() ? mat : mat.clone();
     map.ids.assign(flat.ptr<int>(), flat.ptr<int>() + flat.total());
     const auto [lowest, highest] = std::minmax_element(map.ids.begin(), map.ids.end());

@@ -23,7 +23,11 @@ MergeMap identityMap(int tokens);
 /// i -> second(first(i)). Throws where second does not take first's clusters.
 MergeMap compose(const MergeMap& first, const MergeMap& second);
 
-/// From a Mat CV_32S 1xN (or Nx1); throws where an id is out of range or one is left out.
+/// Throws where a Mat is no map by its type and shape: CV_32S 1xN (or Nx1), without elements for N = 0. A Mat
+/// without type is none: nobody has filled it.
+void checkMapForm(const cv::Mat& map, const char* what);
+
+/// From a Mat of that form; throws also where an id is out of range or one is left out.
 MergeMap toMergeMap(const cv::Mat& map, const char* what);
 cv::Mat toMat(const MergeMap& map);
 

@@ -46,9 +46,7 @@ Merged mergeTokens(const cv::Mat& input, int special) {
 
 cv::Mat restoreTokens(const cv::Mat& input, const cv::Mat& map, int special) {
     const cv::Mat tokens = checkedTokens(input, special);
-    const bool isMap =
-        map.empty() || (map.type() == CV_32S && map.dims == 2 && (map.rows == 1 || map.cols == 1));
-    if (!isMap) CV_Error(cv::Error::StsBadArg, "mpm: map must be CV_32S 1xN, one cluster id for each token");
+    checkMapForm(map, "map");
     const cv::Mat ids = map.isContinuous() ? map : map.clone();
     const RowsView rows = imageRows(tokens, special);
     MergeMap gather;

@@ -25,6 +25,7 @@ TEST_F(DnnTest, WrongUseOfTheHandle) {
     expectRefusal([&] { handle.setPrecision(Precision::TF32); }, "precision");
     expectRefusal([&] { handle.setMaps(-1, {cv::Mat(1, 40, CV_32S, cv::Scalar(0))}); }, "stage");
     expectRefusal([&] { handle.setMaps(0, {}); }, "map");
+    expectRefusal([&] { handle.setMaps(0, {cv::Mat()}); }, "map");
     expectRefusal([&] { handle.setMaps(0, {cv::Mat(1, 40, CV_32S, cv::Scalar(1))}); }, "leaves out id 0");
     EXPECT_EQ(handle.schedule(), std::vector<int>{1}) << "a refusal changes nothing";
     const cv::Mat batch = makeBatch(options(), 1, 40, 1);

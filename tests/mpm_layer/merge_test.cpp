@@ -276,6 +276,9 @@ TEST(Restore, OfNothingIsTheSpecialTokens) {
     const Merged merged = mergeTokens(tokens, 2);
     EXPECT_EQ(merged.map.total(), 0u);
     EXPECT_TRUE(sameBits(restoreTokens(merged.tokens, merged.map, 2), tokens));
+    const cv::Mat both = composeMaps(merged.map, merged.map);
+    EXPECT_EQ(both.total(), 0u);
+    EXPECT_EQ(both.type(), CV_32S);
 }
 
 TEST(Compose, IndexesOneMapByTheOther) {
@@ -307,6 +310,11 @@ TEST(WrongUse, OfMaps) {
     expectRefusal([&] { restoreTokens(tokens, (cv::Mat_<int>(1, 2) << 0, -1), 0); }, "map");
     expectRefusal([&] { restoreTokens(tokens, (cv::Mat_<int>(1, 2) << 0, 3), 1); }, "map");
     expectRefusal([&] { restoreTokens(tokens, cv::Mat(1, 2, CV_32F), 0); }, "map");
+    for (const cv::Mat& none : {cv::Mat(), cv::Mat(1, 0, CV_32F), cv::Mat(1, 0, CV_8U)}) {
+        expectRefusal([&] { restoreTokens(tokens, none, 0); }, "map must be CV_32S");
+        expectRefusal([&] { composeMaps(none, cv::Mat(1, 0, CV_32S)); }, "first must be CV_32S");
+        expectRefusal([&] { composeMaps(cv::Mat(1, 0, CV_32S), none); }, "second must be CV_32S");
+    }
     expectRefusal([] { composeMaps((cv::Mat_<int>(1, 2) << 0, 1), (cv::Mat_<int>(1, 1) << 0)); }, "second");
     expectRefusal([] { composeMaps((cv::Mat_<int>(1, 2) << 0, 2), (cv::Mat_<int>(1, 3) << 0, 1, 2)); },
                   "first");
