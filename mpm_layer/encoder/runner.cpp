@@ -48,6 +48,7 @@ public:
             for (int block : own)
                 m_schedule.push_back(config.firstBlock + block);
         }
+        checkImposed();
     }
 
     const Reducer* reducer() const { return m_reducer.get(); }
@@ -80,6 +81,16 @@ public:
     }
 
 private:
+    // Where nothing merges at all the maps wait for what does; a stage among others that never comes is an
+    // error.
+    void checkImposed() const {
+        const int stages = static_cast<int>(m_schedule.size());
+        if (stages == 0 || m_imposed.empty() || m_imposed.rbegin()->first < stages) return;
+        CV_Error(cv::Error::StsOutOfRange,
+                 cv::format("mpm: setMaps named stage %d, but the schedule has stages 0..%d",
+                            m_imposed.rbegin()->first, stages - 1));
+    }
+
     std::shared_ptr<const Reducer> m_reducer;
     std::vector<int> m_schedule;
     const std::map<int, std::vector<MergeMap>>& m_imposed;

@@ -33,6 +33,12 @@ TEST_F(DnnTest, WrongUseOfTheHandle) {
     handle.setMaps(0, {cv::Mat(1, 7, CV_32S, cv::Scalar(0))});
     expectRefusal([&] { forward(net, batch); }, "7 tokens");
     handle.clearMaps();
+    handle.setMaps(1, {cv::Mat(1, 40, CV_32S, cv::Scalar(0))});
+    expectRefusal([&] { forward(net, batch); }, "setMaps named stage 1, but the schedule has stages 0..0");
+    handle.setMethod("none");
+    EXPECT_NO_THROW(forward(net, batch)) << "nothing merges: the maps wait";
+    handle.setMethod("mpm");
+    handle.clearMaps();
     EXPECT_NO_THROW(forward(net, batch)) << "a failed forward leaves the net usable";
     setenv("MPM_BLOCKS", "9", 1);
     Encoder fresh = mpm::encoder(net);

@@ -72,7 +72,8 @@ public:
     void setBatchIndependent(bool independent);
 
     /// Imposes the map of one stage (CV_32S 1xK, ids 0..M-1 all used) instead of computing it: one Mat per
-    /// image, or one for every image. Stays until clearMaps().
+    /// image, or one for every image. Stays until clearMaps(). A forward whose schedule merges but has no
+    /// such stage throws.
     void setMaps(int stage, const std::vector<cv::Mat>& maps);
     void clearMaps();
 
