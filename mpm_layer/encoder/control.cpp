@@ -15,6 +15,12 @@ std::string environment(const char* name) {
     return value ? value : "";
 }
 
+// Maps that a caller may write into. An empty one has nothing to share, and a clone of it would lose its
+// type.
+cv::Mat ownCopy(const cv::Mat& map) {
+    return map.empty() ? map : map.clone();
+}
+
 // What a variable says, where it is needed and set; what it says wrongly is refused under its name.
 template <class Value, class Parse>
 bool readVariable(const char* name, std::optional<Value>& value, const Parse& parse) {
@@ -184,8 +190,17 @@ void EncoderControl::setReport(Report report) {
 }
 
 Report EncoderControl::report() const {
-    const std::lock_guard<std::mutex> lock(m_guard);
-    return m_report;
+    Report report;
+    {
+        const std::lock_guard<std::mutex> lock(m_guard);
+        report = m_report;
+    }
+    for (ImageReport& image : report.images) {
+        image.map = ownCopy(image.map);
+        for (Stage& stage : image.stages)
+            stage.map = ownCopy(stage.map);
+    }
+    return report;
 }
 
 const Report& lastReportOfThread() {

@@ -92,6 +92,22 @@ TEST_F(DnnTest, ReportComposesItsStages) {
     }
 }
 
+TEST_F(DnnTest, ReportIsTheCallersOwn) {
+    cv::dnn::Net net = load(encoderModel(makeEncoder(options()), 1, 40));
+    Encoder handle = mpm::encoder(net);
+    forward(net, makeBatch(options(), 1, 40, 9));
+    Report first = handle.report();
+    const cv::Mat map = first.images[0].map.clone(), stage = first.images[0].stages[0].map.clone();
+    first.images[0].map.setTo(-7);
+    first.images[0].stages[0].map.setTo(-7);
+    const Report second = handle.report();
+    EXPECT_TRUE(sameBits(second.images[0].map, map));
+    EXPECT_TRUE(sameBits(second.images[0].stages[0].map, stage));
+    std::vector<int> ids(40);
+    ASSERT_EQ(mpm_report_map(0, ids.data(), 40), 40);
+    EXPECT_EQ(ids, std::vector<int>(map.begin<int>(), map.end<int>()));
+}
+
 TEST_F(DnnTest, HandleBeatsCInterfaceBeatsEnvironmentBeatsFile) {
     const EncoderCase encoder = makeEncoder(options());
     cv::dnn::Net net = load(encoderModel(encoder, 1, 40));

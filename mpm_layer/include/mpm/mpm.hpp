@@ -85,7 +85,7 @@ public:
     void forwardOnDevice(const float* tokens, int images, int rows, const std::vector<float*>& outputs,
                          void* stream = nullptr);
 
-    /// Of the last forward. Empty before the first.
+    /// Of the last forward; a copy, the caller's own. Empty before the first.
     Report report() const;
 
     int blocks() const;  ///< transformer blocks of the encoder
