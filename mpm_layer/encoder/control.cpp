@@ -121,11 +121,14 @@ bool switchFrom(const std::string& name, const std::string& text) {
 std::vector<int> scheduleFrom(const std::string& text) {
     std::vector<int> blocks;
     if (text == "none") return blocks;
-    std::istringstream parts(text);
+    std::istringstream parts(text + ",");  // so that the last one, too, ends with a comma
     for (std::string part; std::getline(parts, part, ',');) {
-        if (part.empty() || part.size() > 4 || part.find_first_not_of("0123456789") != std::string::npos) {
-            CV_Error(cv::Error::StsBadArg,
-                     "mpm: blocks '" + text + "' are not a schedule; expected numbers like 2,5 or none");
+        const bool number =
+            !part.empty() && part.size() <= 4 && part.find_first_not_of("0123456789") == std::string::npos;
+        if (!number || (!blocks.empty() && std::stoi(part) <= blocks.back())) {
+            CV_Error(cv::Error::StsBadArg, "mpm: blocks '" + text +
+                                               "' are not a schedule; expected numbers that increase, like "
+                                               "2,5, or none");
         }
         blocks.push_back(std::stoi(part));
     }

@@ -46,7 +46,7 @@ void changeProcessSettings(const std::function<void(Settings&)>& change);
 Device deviceFrom(const std::string& name, int& index);
 Precision precisionFrom(const std::string& name);
 bool switchFrom(const std::string& name, const std::string& text);  ///< "on" or "off"
-std::vector<int> scheduleFrom(const std::string& text);             ///< "2,5" or "none"
+std::vector<int> scheduleFrom(const std::string& text);             ///< "2,5", increasing, or "none"
 
 class EncoderRunner;
 

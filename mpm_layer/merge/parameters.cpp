@@ -29,15 +29,17 @@ Parameters::Parameters(const std::string& method) {
     const size_t colon = method.find(':');
     m_name = method.substr(0, colon);
     if (colon == std::string::npos) return;
-    std::istringstream parts(method.substr(colon + 1));
+    std::istringstream parts(method.substr(colon + 1) + ",");  // the last one, too, ends with a comma
     for (std::string part; std::getline(parts, part, ',');) {
         const size_t equals = part.find('=');
         if (equals == std::string::npos || equals == 0 || equals + 1 == part.size()) {
             CV_Error(cv::Error::StsBadArg,
                      "mpm: method '" + method + "' has '" + part + "' where KEY=VALUE is expected");
         }
-        m_values[part.substr(0, equals)] = part.substr(equals + 1);
-        m_used[part.substr(0, equals)] = false;
+        const std::string key = part.substr(0, equals);
+        if (!m_values.emplace(key, part.substr(equals + 1)).second)
+            CV_Error(cv::Error::StsBadArg, "mpm: method '" + method + "' has " + key + " twice");
+        m_used[key] = false;
     }
 }
 

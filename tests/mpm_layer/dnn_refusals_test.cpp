@@ -59,7 +59,7 @@ TEST_F(DnnTest, BrokenVariablesAreNamed) {
     refused("MPM_PRECISION", "f33", "mpm: MPM_PRECISION: precision 'f33' is not known");
     refused("MPM_BLOCKS", "two", "mpm: MPM_BLOCKS: blocks 'two' are not a schedule");
     refused("MPM_BLOCKS", "9", "mpm: MPM_BLOCKS: schedule names block 9");
-    refused("MPM_BLOCKS", "2,1", "mpm: MPM_BLOCKS: schedule must be strictly increasing");
+    refused("MPM_BLOCKS", "2,1", "mpm: MPM_BLOCKS: blocks '2,1' are not a schedule");
     refused("MPM_BATCH_INDEPENDENT", "maybe", "mpm: MPM_BATCH_INDEPENDENT: batch independence 'maybe'");
 }
 
@@ -87,6 +87,19 @@ TEST_F(DnnTest, BrokenVariablesDoNotDefeatTheHandle) {
     ASSERT_EQ(mpm_set_precision("f32"), 0);
     ASSERT_EQ(mpm_set_batch_independent("off"), 0);
     EXPECT_NO_THROW(forward(net, batch));
+}
+
+TEST_F(DnnTest, BlocksOfTheProcessAreCheckedAtTheCall) {
+    for (const char* blocks : {"", ",", "2,5,", ",2", "2,,5", "5,2", "2,2", "2, 5", "-1", "two", "none,2"}) {
+        EXPECT_EQ(mpm_set_blocks(blocks), -1) << blocks;
+        EXPECT_NE(std::string(mpm_last_error()).find("are not a schedule"), std::string::npos) << blocks;
+    }
+    cv::dnn::Net net = load(encoderModel(makeEncoder(options()), 1, 40));
+    EXPECT_EQ(mpm::encoder(net).schedule(), std::vector<int>{1}) << "a refusal changes nothing";
+    EXPECT_EQ(mpm_set_blocks("0,2"), 0);
+    EXPECT_EQ(mpm::encoder(net).schedule(), (std::vector<int>{0, 2}));
+    EXPECT_EQ(mpm_set_blocks("none"), 0);
+    EXPECT_TRUE(mpm::encoder(net).schedule().empty());
 }
 
 TEST_F(DnnTest, WrongGraphs) {

@@ -18,7 +18,7 @@ MPM_C_API const char* mpm_version(void);
 /* What went wrong in the calling thread's last failed call; "" if nothing has. */
 MPM_C_API const char* mpm_last_error(void);
 
-/* "2,5" or "none": blocks to merge before. NULL takes the setting back. */
+/* "2,5" or "none": blocks to merge before, strictly increasing. NULL takes the setting back. */
 MPM_C_API int mpm_set_blocks(const char* blocks);
 /* "cpu", "cuda", "cuda:1" or "auto". NULL takes the setting back. */
 MPM_C_API int mpm_set_device(const char* device);
