@@ -8,6 +8,7 @@
 
 #include "cli/error.hpp"
 #include "cli/options.hpp"
+#include "cli/report.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
 #include "models/onnx/convert.hpp"
@@ -81,6 +82,13 @@ void checkInput(const Options& o) {
         throw Error(kBadInput, o.input + ": no such file; name the ONNX export of a ViT");
 }
 
+void checkOutput(const Options& o) {
+    std::error_code error;
+    if (std::filesystem::equivalent(o.input, o.output, error))
+        throw Error(kWrongUse, o.output + ": is the input itself; name another file to write to");
+    checkWritable(o.output);
+}
+
 void readLabels(Options& o) {
     if (o.labels.empty()) return;
     try {
@@ -123,6 +131,7 @@ int convertVerb(Options& o) {
     applyThreads(o.common);
     keepFreedMemory();
     checkInput(o);
+    checkOutput(o);
     readLabels(o);
     try {
         print(o, models::convertModel(o.input, o.output, o.convert));

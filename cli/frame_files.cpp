@@ -8,6 +8,7 @@
 
 #include "cli/error.hpp"
 #include "cli/options.hpp"
+#include "cli/report.hpp"
 #include "pipeline/draw/labels.hpp"
 #include "pipeline/draw/merge_map.hpp"
 #include "pipeline/draw/panels.hpp"
@@ -92,20 +93,10 @@ void makeFolder(const std::string& path) {
 }
 
 void writeWhole(const std::string& path, const cv::Mat& picture) {
-    const fs::path final(path);
-    const fs::path aside =
-        final.parent_path() / ("." + final.stem().string() + ".part" + final.extension().string());
-    bool written = false;
-    try {
-        written = cv::imwrite(aside.string(), picture);
-    } catch (const cv::Exception&) {
-        written = false;
-    }
-    std::error_code error;
-    if (written) fs::rename(aside, final, error);
-    if (written && !error) return;
-    fs::remove(aside, error);
-    throw Error(kFailed, path + ": cannot be written; check the folder and the space left");
+    std::vector<uchar> bytes;
+    if (!cv::imencode(fs::path(path).extension().string(), picture, bytes))
+        throw Error(kFailed, path + ": the picture cannot be encoded");
+    writeBytes(path, reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
 void writePictures(const std::string& folder, const FrameResult& result, const RunDescription& run,

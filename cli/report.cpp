@@ -1,14 +1,17 @@
 #include "cli/report.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 
 #include <opencv2/core/utility.hpp>
 
 #include "cli/error.hpp"
 #include "cli/machine.hpp"
+#include "models/onnx/pending_file.hpp"
 
 namespace mpm::cli {
 
@@ -43,21 +46,39 @@ Json finite(double value) {
     return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
 
+namespace {
+
+/// The library's words, with the status of a verb.
+template <class Work>
+void writing(const Work& work) {
+    try {
+        work();
+    } catch (const cv::Exception& error) {
+        throw Error(error.code == cv::Error::StsBadArg ? kWrongUse : kFailed, error.err);
+    }
+}
+
+}  // namespace
+
 void checkWritable(const std::string& path) {
-    const std::string aside = path + ".part";
-    if (!std::ofstream(aside))
-        throw Error(kFailed, path + ": cannot be written; check that the folder exists and may be written");
-    std::remove(aside.c_str());
+    writing([&] { models::PendingFile file(path); });
+}
+
+void writeBytes(const std::string& path, const char* bytes, size_t count) {
+    writing([&] {
+        models::PendingFile file(path);
+        std::ofstream out(file.path(), std::ios::binary);
+        out.write(bytes, static_cast<std::streamsize>(count));
+        out.close();
+        if (!out)
+            throw Error(kFailed, path + ": cannot be written (" + std::strerror(errno) +
+                                     "); check the space left on the disk");
+        file.keep();
+    });
 }
 
 void writeText(const std::string& path, const std::string& text) {
-    const std::string aside = path + ".part";
-    std::ofstream file(aside);
-    file << text;
-    file.close();
-    if (file && std::rename(aside.c_str(), path.c_str()) == 0) return;
-    std::remove(aside.c_str());
-    throw Error(kFailed, path + ": cannot be written; check the folder and the space left");
+    writeBytes(path, text.data(), text.size());
 }
 
 std::string reportText(const Json& report) {

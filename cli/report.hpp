@@ -18,11 +18,12 @@ Json reportHead(const pipeline::Network& network);
 /// A number, or null where it is not finite: JSON knows neither NaN nor infinity.
 Json finite(double value);
 
-/// Throws Error(kFailed) where no file can be made at `path`: better said before an hour of measuring than
-/// after it.
+/// Throws Error where `path` cannot be written to (kFailed) or is a folder (kWrongUse): better said before an
+/// hour of measuring than after it.
 void checkWritable(const std::string& path);
 
-/// Writes aside, then renames. Throws Error(kFailed).
+/// Whole or not at all; links are followed, devices and pipes written through. Throws Error as checkWritable.
+void writeBytes(const std::string& path, const char* bytes, size_t count);
 void writeText(const std::string& path, const std::string& text);
 
 /// Indented, lists of plain values on one line each.

@@ -1,8 +1,6 @@
 #include "models/onnx/convert.hpp"
 
 #include <algorithm>
-#include <cstdio>
-#include <filesystem>
 #include <future>
 
 #include <nlohmann/json.hpp>
@@ -15,6 +13,7 @@
 #include "models/onnx/lower.hpp"
 #include "models/onnx/normalise.hpp"
 #include "models/onnx/own_graph.hpp"
+#include "models/onnx/pending_file.hpp"
 #include "models/onnx/picture_size.hpp"
 #include "models/onnx/prove.hpp"
 #include "models/onnx/read.hpp"
@@ -68,25 +67,6 @@ void writeMetadata(const ConvertOptions& options, const Conversion& conversion, 
     set("schedule", conversion.schedule);
     if (!to.count("mpm.source_sha256")) set("source_sha256", digest);
 }
-
-/// A file beside the wanted one that is gone again unless it was kept.
-class PendingFile {
-public:
-    explicit PendingFile(const std::string& target) : m_target(target), m_path(target + ".part") {}
-    ~PendingFile() { std::remove(m_path.c_str()); }
-    PendingFile(const PendingFile&) = delete;
-    PendingFile& operator=(const PendingFile&) = delete;
-
-    const std::string& path() const { return m_path; }
-    void keep() const {
-        std::error_code error;
-        std::filesystem::rename(m_path, m_target, error);
-        if (error) CV_Error(cv::Error::StsError, "'" + m_target + "' cannot be written: " + error.message());
-    }
-
-private:
-    const std::string m_target, m_path;
-};
 
 // A model that is ours already: another schedule, labels, other metadata.
 Graph convertAgain(const Graph& original, const ConvertOptions& options, const Binding& binding,
@@ -186,7 +166,7 @@ std::vector<Shape> proofInputs(const Binding& binding) {
 // Reads, converts, writes the pending file; the graphs are gone when it returns. No prover where the export
 // cannot take the inputs that were asked for.
 std::optional<Prover> prepare(const std::string& input, const ConvertOptions& options,
-                              const std::string& pending, Conversion& conversion, bool& labels) {
+                              const PendingFile& pending, Conversion& conversion, bool& labels) {
     std::future<std::string> digest = std::async(std::launch::async, sha256OfFile, input);
     const Graph original = readModel(input);
     const Bindings bindings = bindingsOf(original, options, conversion.notes);
@@ -204,7 +184,7 @@ std::optional<Prover> prepare(const std::string& input, const ConvertOptions& op
     if (labels && options.form == Form::Layers) throw Refusal("labels come with --form fused only");
     if (labels) outputLabels(graph);
     writeMetadata(options, conversion, digest.get(), graph);
-    writeModel(graph, pending);
+    writeModel(graph, pending.path(), pending.name());
     if (bindings.wanted) return std::nullopt;
     return Prover(original, again ? input : "", proofInputs(bindings.own));
 }
@@ -216,7 +196,7 @@ Proof proveAtOwnSize(const std::string& input, const std::string& pending, Conve
     const PendingFile file(pending + ".own");
     Conversion conversion;
     bool labels = false;
-    const auto prover = prepare(input, options, file.path(), conversion, labels);
+    const auto prover = prepare(input, options, file, conversion, labels);
     Proof proof = prover.value().check(file.path(), labels);
     proof.means += ", at the export's own size";
     return proof;
@@ -228,9 +208,9 @@ Conversion convertModel(const std::string& input, const std::string& output, con
     ConvertOptions options = given;
     if (options.form == Form::Layers) options.batch = 1;
     Conversion conversion;
-    const PendingFile file(output);
+    PendingFile file(output);
     bool labels = false;
-    const auto prover = prepare(input, options, file.path(), conversion, labels);
+    const auto prover = prepare(input, options, file, conversion, labels);
     const Proof proof = prover ? prover->check(file.path(), labels, options.form == Form::Layers)
                                : proveAtOwnSize(input, file.path(), options);
     if (!prover) checkRuns(file.path());

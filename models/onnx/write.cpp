@@ -1,6 +1,8 @@
 #include "models/onnx/write.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <set>
 
@@ -200,13 +202,13 @@ private:
 
 }  // namespace
 
-void writeModel(const Graph& graph, const std::string& path) {
+void writeModel(const Graph& graph, const std::string& path, const std::string& name) {
     const onnx::ModelProto model = Writer(graph).build();
     std::ofstream file(path, std::ios::binary | std::ios::trunc);
     const bool written = file && model.SerializeToOstream(&file) && file.flush();
     if (!written)
-        CV_Error(cv::Error::StsError,
-                 "'" + path + "' cannot be written: is the folder there, is the disk full?");
+        CV_Error(cv::Error::StsError, (name.empty() ? path : name) + ": cannot be written (" +
+                                          std::strerror(errno) + "); check the space left on the disk");
 }
 
 }  // namespace mpm::models

@@ -7,7 +7,8 @@
 
 namespace mpm::models {
 
-/// Opset graph.opset and version 1 of domain mpm. Throws cv::Exception where the file cannot be written.
-void writeModel(const Graph& graph, const std::string& path);
+/// Opset graph.opset and version 1 of domain mpm. Throws cv::Exception that speaks of `name` (default: the
+/// path) where the file cannot be written.
+void writeModel(const Graph& graph, const std::string& path, const std::string& name = {});
 
 }  // namespace mpm::models

@@ -1,0 +1,33 @@
+// A file that is there whole or not at all.
+#pragma once
+
+#include <string>
+
+namespace mpm::models {
+
+/// Written aside and put in its place by keep(); gone again unless it was kept. Links are followed and what
+/// they point to is replaced; a device, a pipe or the program's own output takes the content and stays what
+/// it is.
+class PendingFile {
+public:
+    /// Throws cv::Exception that names `target` and the system's reason where it cannot be written, with
+    /// StsBadArg where `target` can be no file at all.
+    explicit PendingFile(const std::string& target);
+    ~PendingFile();
+    PendingFile(const PendingFile&) = delete;
+    PendingFile& operator=(const PendingFile&) = delete;
+
+    const std::string& name() const { return m_name; }  ///< as it was asked for
+    const std::string& path() const { return m_path; }  ///< to write to until it is kept
+    void keep();                                        ///< throws cv::Exception
+
+private:
+    void copyThrough() const;
+
+    const std::string m_name;
+    std::string m_target, m_path;
+    bool m_through = false;  ///< nothing that a rename may replace
+    int m_stream = -1;       ///< standard output or error, where the target is one of them
+};
+
+}  // namespace mpm::models
