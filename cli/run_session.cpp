@@ -11,6 +11,7 @@
 #include "pipeline/draw/text.hpp"
 #include "pipeline/scene/random.hpp"
 #include "pipeline/segment/model_file.hpp"
+#include "pipeline/source/scene_source.hpp"
 
 namespace fs = std::filesystem;
 
@@ -30,6 +31,14 @@ pipeline::SourceOptions sourceOptions(const RunOptions& options) {
     result.scene.frames = options.dayCycle;
     result.scene.startHour = 0;
     return result;
+}
+
+/// Film time, not the time of reading: a clip read at once has its evening all the same.
+std::chrono::system_clock::time_point clockOf(pipeline::SourceKind kind, const pipeline::Frame& frame) {
+    using std::chrono::system_clock;
+    if (kind == pipeline::SourceKind::Scene) return pipeline::sceneTime(frame.seconds);
+    return system_clock::time_point(
+        std::chrono::duration_cast<system_clock::duration>(std::chrono::duration<double>(frame.seconds)));
 }
 
 SaveChoice defaultSave(bool scene) {
@@ -82,7 +91,8 @@ int RunSession::run() {
 void RunSession::runSource(const std::string& text) {
     m_kind = pipeline::sourceKind(text);
     m_nextDue = 0;
-    m_dayNight = pipeline::DayNight();
+    m_dayNight = m_kind == pipeline::SourceKind::Scene ? pipeline::DayNight(pipeline::sceneRule())
+                                                       : pipeline::DayNight();
     try {
         const auto source = pipeline::makeSource(text, sourceOptions(m_options));
         source->open();
@@ -168,9 +178,7 @@ void RunSession::analyse(pipeline::Frame frame, double captureMs, std::int64_t d
     m.tokensIn = static_cast<int>(seg.tokens.map.total());
     m.stageTokens = stageTokens(seg.tokens);
     m.luminance = pipeline::luminance(result.frame.picture);
-    const auto clock = std::chrono::duration_cast<std::chrono::system_clock::duration>(
-        std::chrono::duration<double>(result.frame.seconds));
-    m.phase = m_dayNight.update(m.luminance, std::chrono::system_clock::time_point(clock));
+    m.phase = m_dayNight.update(m.luminance, clockOf(m_kind, result.frame));
     m.captureMs = captureMs;
     m.networkMs = seg.prepareMs + seg.networkMs + seg.labelsMs;
     m.encoderMs = seg.encoder.whole;

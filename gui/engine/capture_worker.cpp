@@ -1,5 +1,7 @@
 #include "gui/engine/capture_worker.hpp"
 
+#include "pipeline/source/scene_source.hpp"
+
 namespace mpm::gui {
 
 namespace {
@@ -30,7 +32,8 @@ CaptureWorker::CaptureWorker(std::string source, int generation, Deliver deliver
       m_scene(scene),
       m_generation(generation),
       m_deliver(std::move(deliver)),
-      m_dayNight(ruleFor(m_kind, m_scene)) {}
+      m_dayNight(ruleFor(m_kind)),
+      m_ruleOfScene(m_kind == pipeline::SourceKind::Scene) {}
 
 CaptureWorker::~CaptureWorker() {
     finish();
@@ -49,22 +52,14 @@ pipeline::SceneOptions CaptureWorker::sceneOptions(int framesPerDay) {
     return options;
 }
 
-pipeline::DayNightRule CaptureWorker::ruleFor(pipeline::SourceKind kind,
-                                              const pipeline::SceneOptions& scene) {
-    pipeline::DayNightRule rule;
-    if (kind == pipeline::SourceKind::Scene) {  // lit by street lamps, and a night there lasts two minutes
-        rule.dark = 0.23;
-        rule.bright = 0.34;
-        // In fast motion at most a tenth of the day, so that its night is not over by then.
-        const int fast = scene.framesPerDay;
-        rule.hold = std::chrono::seconds(fast > 0 ? std::min(fast / 100, 3) : 3);
-    }
-    return rule;
+pipeline::DayNightRule CaptureWorker::ruleFor(pipeline::SourceKind kind) {
+    return kind == pipeline::SourceKind::Scene ? pipeline::sceneRule() : pipeline::DayNightRule();
 }
 
 void CaptureWorker::setRule(const pipeline::DayNightRule& rule) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     m_dayNight = pipeline::DayNight(rule);
+    m_ruleOfScene = false;
 }
 
 void CaptureWorker::setPaused(bool paused) {
@@ -127,7 +122,8 @@ void CaptureWorker::deliver(pipeline::Frame frame) {
     live.luminance = pipeline::luminance(live.picture);
     {
         const std::lock_guard<std::mutex> lock(m_mutex);
-        live.phase = m_dayNight.update(live.luminance, live.time);
+        const auto time = m_ruleOfScene ? pipeline::sceneTime(frame.seconds) : live.time;
+        live.phase = m_dayNight.update(live.luminance, time);
     }
     live.captureMs = millisecondsSince(start);
     m_deliver(live);

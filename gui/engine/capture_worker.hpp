@@ -24,8 +24,8 @@ public:
     std::optional<LiveFrame> takeFrame() { return m_outbox.take(); }
 
     void setRule(const pipeline::DayNightRule& rule);
-    /// Where nobody chose one: by luminance, with thresholds that suit the source.
-    static pipeline::DayNightRule ruleFor(pipeline::SourceKind kind, const pipeline::SceneOptions& scene);
+    /// Where nobody chose one: by luminance; in the built-in street by its own sun and clock.
+    static pipeline::DayNightRule ruleFor(pipeline::SourceKind kind);
     void setPaused(bool paused);
     /// Blackened before anybody else sees a frame: the network, the window, the store, a video.
     void setMasks(const std::vector<pipeline::Polygon>& masks);
@@ -59,6 +59,7 @@ private:
     bool m_paused = false;
     std::vector<pipeline::Polygon> m_masks;  // guarded by m_mutex
     pipeline::DayNight m_dayNight;           // guarded by m_mutex: the rule may change while frames come
+    bool m_ruleOfScene;                      // guarded by m_mutex: nobody chose one for the built-in street
     pipeline::SourceState m_lastState = pipeline::SourceState::Connecting;
     Steady::time_point m_lastReport;
 };

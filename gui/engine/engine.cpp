@@ -129,7 +129,7 @@ void Engine::setRule(const pipeline::DayNightRule& rule) {
 }
 
 pipeline::DayNightRule Engine::rule() const {
-    return m_rule.value_or(CaptureWorker::ruleFor(m_kind, m_scene));
+    return m_rule.value_or(CaptureWorker::ruleFor(m_kind));
 }
 
 void Engine::setMasks(const std::vector<pipeline::Polygon>& masks) {

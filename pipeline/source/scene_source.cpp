@@ -14,7 +14,25 @@ constexpr double kRate = 10;             // frames a second at the scene's own p
 constexpr double kSecondsPerDay = 240;   // of filming, at the scene's own pace: a day in four minutes
 constexpr double kTrafficSeconds = 1.7;  // the traffic moves on between the frames of a day in fast motion
 
+// The street's sun is that of 41.25 degrees north in the last days of April.
+constexpr double kLatitude = 41.25;
+constexpr std::int64_t kMidnight = 1777334400;  // 2026-04-28, UTC
+
 }  // namespace
+
+DayNightRule sceneRule() {
+    DayNightRule rule;
+    rule.by = DayNightRule::By::Sun;
+    rule.latitude = kLatitude;
+    rule.longitude = 0;
+    rule.elevation = 0;
+    return rule;
+}
+
+std::chrono::system_clock::time_point sceneTime(double seconds) {
+    return std::chrono::system_clock::time_point(
+        std::chrono::seconds(kMidnight + std::lround(std::fmod(seconds, 86400))));
+}
 
 SceneSource::SceneSource(const SceneOptions& options) : m_options(options) {
     CV_Check(options.size.area(), !options.size.empty(), "size: expected at least one pixel");

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "pipeline/daynight/day_night.hpp"
 #include "pipeline/source/source.hpp"
 
 namespace mpm::pipeline {
@@ -26,5 +27,12 @@ private:
     std::unique_ptr<Street> m_street;
     std::int64_t m_number = 0;
 };
+
+/// Night in the street is from its sunset to its sunrise: its lamps are brighter than its dawn, so luminance
+/// cannot tell. For times of sceneTime(); it holds nothing back, however far apart the frames are.
+DayNightRule sceneRule();
+
+/// The moment of the street's sky at `seconds` of its clock (Frame::seconds); every day of it is the same.
+std::chrono::system_clock::time_point sceneTime(double seconds);
 
 }  // namespace mpm::pipeline

@@ -228,6 +228,13 @@ TEST_F(Run, NightIsTheSameOnEveryRunAndDarker) {
     EXPECT_NE(night, column({m_folder / "in", "--night", "0.5,250,0.01"}));
 }
 
+TEST_F(Run, NightInTheStreetIsNight) {
+    const auto rows = table(run({"demo", "--day-cycle", "24"}).out);
+    ASSERT_EQ(rows.size(), 25u);
+    for (int hour = 0; hour < 24; ++hour)
+        EXPECT_EQ(rows[hour + 1][3], hour <= 5 || hour >= 19 ? "night" : "day") << hour;
+}
+
 TEST_F(Run, CtrlCLeavesWholeFiles) {
     const std::string video = clip(3000);
     Process process({"run", m_folder / "model.onnx", video, "--out", m_folder / "out"});

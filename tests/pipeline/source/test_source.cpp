@@ -6,6 +6,7 @@
 #include <opencv2/imgproc.hpp>
 #include <opencv2/videoio.hpp>
 
+#include "pipeline/source/scene_source.hpp"
 #include "pipeline/source/source.hpp"
 #include "support/temp_folder.hpp"
 
@@ -186,6 +187,18 @@ TEST(Demo, FilmsAWholeDayInTheFramesAskedFor) {
     ASSERT_TRUE(source->next(again));
     EXPECT_EQ(cv::norm(again.picture, frames[0].picture, cv::NORM_INF), 0)
         << "the street is the same every time";
+}
+
+// Stars stand in the sky from 19:10 to 4:50; at 18:00 and 6:00 the sun is well up.
+TEST(Demo, NightIsFromSunsetToSunriseOnEveryDayOfIt) {
+    DayNight judge(sceneRule());
+    for (int day = 0; day < 400; day += 57)
+        for (int minute = 0; minute < 1440; minute += 10) {
+            const Phase phase = judge.update(0.3, sceneTime(60.0 * (1440 * day + minute)));
+            if (minute <= 5 * 60 || minute >= 19 * 60) EXPECT_EQ(phase, Phase::Night) << minute;
+            if (minute >= 5 * 60 + 30 && minute <= 18 * 60 + 30) EXPECT_EQ(phase, Phase::Day) << minute;
+        }
+    EXPECT_EQ(judge.flips(), 2 * 8);
 }
 
 TEST(Passwords, AreHiddenWhereverTheyStand) {
