@@ -85,26 +85,36 @@ int RunSession::run() {
         runSource(source);
     }
     finish();
-    return m_bad > 0 ? kFailed : kDone;
+    if (m_frames == 0 && m_bad + m_broken > 0)
+        throw Error(kBadInput, "nothing of what was named can be read; see the warnings above");
+    return m_bad + m_broken > 0 ? kFailed : kDone;
 }
 
 void RunSession::runSource(const std::string& text) {
-    m_kind = pipeline::sourceKind(text);
+    const bool several = m_options.sources.size() > 1;
     m_nextDue = 0;
-    m_dayNight = m_kind == pipeline::SourceKind::Scene ? pipeline::DayNight(pipeline::sceneRule())
-                                                       : pipeline::DayNight();
     try {
+        m_kind = pipeline::sourceKind(text);
+        m_dayNight = m_kind == pipeline::SourceKind::Scene ? pipeline::DayNight(pipeline::sceneRule())
+                                                           : pipeline::DayNight();
         const auto source = pipeline::makeSource(text, sourceOptions(m_options));
         source->open();
         if (source->live()) return runLatest(text);
         runEveryFrame(*source);
     } catch (const pipeline::SourceError& error) {
+        if (several) return leaveOut(error);
         if (m_frames == 0) throw Error(kBadInput, error.what());
         finish();
         throw Error(kFailed, error.what());
     } catch (const pipeline::ModelError& error) {
         throw Error(kBadInput, m_segmenter.network().name() + ": " + error.what());
     }
+}
+
+/// As a folder goes on past a picture that cannot be read, so do several sources past one of them.
+void RunSession::leaveOut(const pipeline::SourceError& error) {
+    warn(error.what());
+    ++(m_kind == pipeline::SourceKind::Pictures ? m_bad : m_broken);
 }
 
 void RunSession::runEveryFrame(pipeline::Source& source) {
@@ -270,6 +280,8 @@ void RunSession::finish() {
     }
     if (m_bad > 0)
         std::cerr << "mpm: " << m_bad << " pictures could not be read and were left out" << std::endl;
+    if (m_broken > 0)
+        std::cerr << "mpm: " << m_broken << " sources could not be read to their end" << std::endl;
     if (m_options.out.empty()) return;
     std::cout << summaryLine()
               << cv::format("\nnetwork %.1f ms a frame; written to ", m_networkMs / double(m_frames))

@@ -45,6 +45,7 @@ public:
 
 private:
     void runSource(const std::string& text);
+    void leaveOut(const pipeline::SourceError& error);
     void runEveryFrame(pipeline::Source& source);
     void runLatest(const std::string& text);
     bool due(const pipeline::Frame& frame);
@@ -71,7 +72,7 @@ private:
     std::set<std::string> m_names;  ///< already written to: no frame overwrites another's files
     pipeline::SourceKind m_kind = pipeline::SourceKind::Pictures;  ///< of the present source
     double m_nextDue = 0, m_networkMs = 0;
-    std::int64_t m_frames = 0, m_bad = 0;
+    std::int64_t m_frames = 0, m_bad = 0, m_broken = 0;  ///< m_bad: pictures, m_broken: other sources
     int m_tokensIn = 0;
     bool m_started = false, m_closed = false;
     bool m_scene = false;  ///< the built-in street alone: time is the hour of its day

@@ -203,6 +203,30 @@ TEST_F(Run, ABadPictureIsNamedCountedAndLeftOut) {
     EXPECT_EQ(files("out").count("p1.labels.png"), 0u);
 }
 
+TEST_F(Run, ABadSourceOfSeveralIsLeftOutAsInAFolder) {
+    std::ofstream(m_folder / "bad.png") << "damaged";
+    std::ofstream(m_folder / "bad.avi") << std::string(5000, 'x');
+    const Outcome outcome = run({m_folder / "in/p0.png", m_folder / "bad.png", m_folder / "bad.avi",
+                                 m_folder / "in/p1.png", "--out", m_folder / "out"});
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_TRUE(outcome.says("bad.png"));
+    EXPECT_TRUE(outcome.says("bad.avi"));
+    EXPECT_TRUE(outcome.says("1 pictures"));
+    EXPECT_EQ(files("out").count("p0.labels.png"), 1u);
+    EXPECT_EQ(files("out").count("p1.labels.png"), 1u);
+    EXPECT_EQ(table(textOf(m_folder / "out/tokens.csv")).size(), 3u);
+}
+
+TEST_F(Run, NothingThatCanBeReadIsAnInputThatCannotBeUsed) {
+    std::ofstream(m_folder / "bad.png") << "damaged";
+    EXPECT_EQ(run({m_folder / "bad.png", m_folder / "bad.png"}).status, 3);
+    for (int i = 0; i < 3; ++i)
+        std::ofstream(m_folder / ("in/p" + std::to_string(i) + ".png")) << "damaged";
+    const Outcome outcome = run({m_folder / "in"});
+    EXPECT_EQ(outcome.status, 3);
+    EXPECT_TRUE(outcome.says("p2.png")) << outcome.err;
+}
+
 TEST_F(Run, ACutOffVideoFailsAndKeepsWhatItGave) {
     const std::string video = clip(200);
     fs::resize_file(video, fs::file_size(video) / 2);
