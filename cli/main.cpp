@@ -1,5 +1,11 @@
 // mpm: one program, one verb a file. Statuses and wording are the contract's: docs/cli.md.
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <iostream>
 
 #include <opencv2/core/utils/logger.hpp>
@@ -90,15 +96,7 @@ int run(int argc, char** argv) {
     return action();
 }
 
-}  // namespace
-
-}  // namespace mpm::cli
-
-int main(int argc, char** argv) {
-    using namespace mpm::cli;
-    // One line says what is wrong; OpenCV's own log would say it several times over.
-    if (std::getenv("OPENCV_LOG_LEVEL") == nullptr)
-        cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
+int guarded(int argc, char** argv) {
     try {
         return run(argc, argv);
     } catch (const Error& error) {
@@ -110,4 +108,33 @@ int main(int argc, char** argv) {
     } catch (const std::exception& error) {
         return fail(error.what(), kFailed);
     }
+}
+
+/// Whoever reads the results closed the pipe, as `head` does: nothing is lost that somebody wanted.
+bool readerIsGone() {
+    pollfd out{STDOUT_FILENO, POLLOUT, 0};
+    return poll(&out, 1, 0) > 0 && (out.revents & POLLERR) != 0;
+}
+
+/// A result that did not arrive is a failure, whichever verb wrote it.
+int delivered(int status) {
+    errno = 0;
+    std::cout.flush();
+    const int reason = errno;
+    if ((std::cout && std::ferror(stdout) == 0) || status != kDone || readerIsGone()) return status;
+    return fail(std::string("standard output: the result could not be written") +
+                    (reason != 0 ? std::string(" (") + std::strerror(reason) + ")" : "") +
+                    "; check the space left where it goes",
+                kFailed);
+}
+
+}  // namespace
+
+}  // namespace mpm::cli
+
+int main(int argc, char** argv) {
+    // One line says what is wrong; OpenCV's own log would say it several times over.
+    if (std::getenv("OPENCV_LOG_LEVEL") == nullptr)
+        cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
+    return mpm::cli::delivered(mpm::cli::guarded(argc, argv));
 }

@@ -1,5 +1,6 @@
 #include "cli/process.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,7 +27,7 @@ int Outcome::lines() const {
     return static_cast<int>(std::count(err.begin(), err.end(), '\n'));
 }
 
-Process::Process(const std::vector<std::string>& arguments) {
+Process::Process(const std::vector<std::string>& arguments, const std::string& output) {
     int out[2], err[2];
     if (pipe(out) != 0 || pipe(err) != 0) throw std::runtime_error("pipe failed");
     m_child = fork();
@@ -35,6 +36,7 @@ Process::Process(const std::vector<std::string>& arguments) {
         dup2(err[1], STDERR_FILENO);
         for (int descriptor : {out[0], out[1], err[0], err[1]})
             close(descriptor);
+        if (!output.empty()) dup2(open(output.c_str(), O_WRONLY), STDOUT_FILENO);
         std::vector<char*> words = {const_cast<char*>(MPM_PROGRAM)};
         for (const std::string& argument : arguments)
             words.push_back(const_cast<char*>(argument.c_str()));

@@ -17,7 +17,8 @@ struct Outcome {
 /// A program under way.
 class Process {
 public:
-    explicit Process(const std::vector<std::string>& arguments);
+    /// `output`: standard output goes to this file instead.
+    explicit Process(const std::vector<std::string>& arguments, const std::string& output = {});
     ~Process();
     Process(const Process&) = delete;
     Process& operator=(const Process&) = delete;

@@ -146,5 +146,19 @@ TEST_F(Written, ConvertWritesThroughALinkAndIntoAPipe) {
     EXPECT_EQ(piped, textOf(in("real.onnx")));
 }
 
+TEST_F(Written, AResultThatIsLostIsAFailure) {
+    const std::vector<std::vector<std::string>> commands = {{"--help"},
+                                                            {"--version"},
+                                                            {"info", in("model.onnx")},
+                                                            {"convert", in("model.onnx"), in("out.onnx")},
+                                                            {"run", in("model.onnx"), in("p.png")}};
+    for (const auto& command : commands) {
+        const Outcome outcome = Process(command, "/dev/full").wait();
+        EXPECT_EQ(outcome.status, 1) << command[0];
+        EXPECT_EQ(outcome.lines(), 1) << command[0] << "\n" << outcome.err;
+    }
+    EXPECT_EQ(Process({"info", in("model.onnx")}, "/dev/null").wait().status, 0);
+}
+
 }  // namespace
 }  // namespace mpm::test
