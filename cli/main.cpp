@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <iostream>
 
 #include <opencv2/core/utils/logger.hpp>
@@ -21,15 +22,24 @@ namespace mpm::cli {
 
 namespace {
 
-/// `--night` may stand alone: it takes the next word only where that is three numbers.
+/// `--night` may stand alone: the word after it is its value where that begins like a number and names no
+/// file. A single number could be a camera as well as a value that lacks two others, so it is taken and
+/// refused.
+bool isNightValue(const std::string& word) {
+    const std::string digits = "0123456789", numbers = digits + ".,;:eE+-";
+    const bool begins = !word.empty() && (digits + ".+-").find(word[0]) != std::string::npos &&
+                        word.find_first_of(digits) < 3;
+    const bool several = word.find_first_of(",;") != std::string::npos;
+    std::error_code error;
+    return begins && (several || word.find_first_not_of(numbers) == std::string::npos) &&
+           !std::filesystem::exists(word, error);
+}
+
 std::vector<std::string> normalised(int argc, char** argv) {
     std::vector<std::string> words(argv + 1, argv + argc);
     for (size_t i = 0; i < words.size(); ++i) {
         if (words[i] != "--night") continue;
-        const bool values = i + 1 < words.size() && !words[i + 1].empty() &&
-                            words[i + 1].find_first_not_of("0123456789.,eE+-") == std::string::npos &&
-                            words[i + 1].find(',') != std::string::npos;
-        if (values) {
+        if (i + 1 < words.size() && isNightValue(words[i + 1])) {
             words[i] += "=" + words[i + 1];
             words.erase(words.begin() + static_cast<long>(i) + 1);
         } else {

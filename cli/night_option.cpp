@@ -7,6 +7,12 @@ namespace mpm::cli {
 pipeline::NightParameters parseNight(const std::string& option, const std::string& text) {
     pipeline::NightParameters night;
     if (text == "default") return night;
+    if (text.find_first_of(",;") == std::string::npos)
+        throw Error(kWrongUse,
+                    option + ": \"" + text +
+                        "\" is one value of three; write L,P,S, as 0.35,250,0.01, or name a camera "
+                        "before " +
+                        option);
     const std::vector<double> values = parseNumbers(option, text, 3);
     if (values[0] < 0 || values[1] <= 0 || values[2] < 0)
         throw Error(kWrongUse, option + ": \"" + text + "\" is out of range; L >= 0, P > 0, S >= 0");

@@ -98,7 +98,8 @@ TEST_F(Usage, WrongValuesAreStatusTwo) {
     run("--duration", "soon");
     run("--opacity", "2");
     run("--save", "labels");
-    run("--night", "1,2");
+    for (const char* night : {"1,2", "1,2,3,4", "0.35", "5", "-1", "1;2;3", "0.35,250,low", "0.35,250,"})
+        run("--night", night);
     expect(2,
            {"run", path("model.onnx"), path("picture.png"), "--out", path("o"), "--save", "labels,colours"},
            "colours");
