@@ -95,6 +95,7 @@ void readLabels(Options& o) {
         const pipeline::Classes classes = pipeline::readClasses(o.labels);
         o.convert.classes = classes.names;
         o.convert.palette = classes.palette;
+        o.convert.allClasses = true;
     } catch (const cv::Exception& error) {
         throw Error(kBadInput, "--labels: " + error.err);
     }

@@ -46,6 +46,16 @@ std::vector<double> threeOf(const cv::Scalar& s) {
     return {s[0], s[1], s[2]};
 }
 
+// One name too few names a class wrongly, or none, and says nothing of it until somebody looks at a picture.
+void checkClasses(const ConvertOptions& options, const Port& scores) {
+    const bool known = scores.type == Type::Float && scores.dims.size() == 4 && scores.dims[1] > 1;
+    const auto classes = static_cast<std::int64_t>(options.classes.size());
+    if (!known || classes == 0 || classes == scores.dims[1]) return;
+    CV_Error(cv::Error::StsOutOfRange,
+             "--labels: names " + std::to_string(classes) + " classes, but output '" + scores.name +
+                 "' has " + std::to_string(scores.dims[1]) + "; name each of them, in their order");
+}
+
 // Exports carry no preprocessing; what an own output already says stays unless it is said anew.
 void writeMetadata(const ConvertOptions& options, const Conversion& conversion, const std::string& digest,
                    Graph& graph) {
@@ -180,6 +190,7 @@ std::optional<Prover> prepare(const std::string& input, const ConvertOptions& op
     const bool again = isFused(original);
     Graph graph = again ? convertAgain(original, options, bindings.own, conversion)
                         : convertExport(original, options, bindings, conversion);
+    if (options.allClasses) checkClasses(options, graph.outputs[0]);
     labels = options.labels && graph.outputs[0].type == Type::Float;
     if (labels && options.form == Form::Layers) throw Refusal("labels come with --form fused only");
     if (labels) outputLabels(graph);

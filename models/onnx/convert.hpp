@@ -24,6 +24,7 @@ struct ConvertOptions {
     int batch = 0;                     ///< 0: the export's own
     bool labels = false;               ///< class ids at picture size instead of scores
     std::vector<std::string> classes;  ///< names by id
+    bool allClasses = false;           ///< refuses other than one name for each class of the scores
     std::vector<cv::Vec3b> palette;    ///< RGB by id
     std::optional<cv::Scalar> mean, deviation;
 };

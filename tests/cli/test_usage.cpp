@@ -164,6 +164,9 @@ TEST_F(Usage, WrongUseOfConvertInfoAndDoctor) {
     convert(2, "--batch", "0");
     convert(2, "--blocks", "9,2");
     convert(2, "--blocks", "2,50");
+    std::ofstream(path("two.json"))
+        << R"([{"name": "a", "color": [1, 2, 3]}, {"name": "b", "color": [4, 5, 6]}])";
+    convert(2, "--labels", path("two.json"));
     convert(3, "--labels", path("missing.json"));
     convert(3, "--labels", path("notes.txt"));
     expect(2, {"convert"}, "IN");
