@@ -9,6 +9,8 @@
 
 #include <opencv2/imgcodecs.hpp>
 
+#include "pipeline/source/jpeg.hpp"
+
 namespace fs = std::filesystem;
 
 namespace mpm::pipeline {
@@ -116,6 +118,7 @@ bool PictureSource::next(Frame& frame) {
     }
     if (picture.empty())
         throw BadPicture(path + ": not a picture that can be read (missing, damaged or unknown)");
+    if (isCutOffJpeg(path)) throw BadPicture(path + ": damaged, the picture is cut off before its end");
     frame.picture = picture;
     frame.number = static_cast<std::int64_t>(index);
     frame.time = std::chrono::system_clock::now();

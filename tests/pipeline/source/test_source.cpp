@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <iterator>
 
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
@@ -101,6 +102,63 @@ TEST(Pictures, ADamagedOneIsNamedAndTheNextOneFollows) {
     ASSERT_TRUE(source->next(frame));
     EXPECT_EQ(frame.name, "c");
     EXPECT_FALSE(source->next(frame));
+}
+
+std::vector<char> bytesOf(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Whether the picture of these bytes is read.
+bool isRead(const std::string& path, const std::vector<char>& bytes) {
+    std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    const auto source = makeSource(path);
+    source->open();
+    Frame frame;
+    try {
+        return source->next(frame);
+    } catch (const BadPicture& error) {
+        EXPECT_NE(std::string(error.what()).find(path), std::string::npos);
+        return false;
+    }
+}
+
+TEST(Pictures, AJpegThatIsCutOffIsDamagedAndOneWithoutItsEndMarkerIsNot) {
+    TempFolder folder;
+    cv::Mat noise(120, 161, CV_8UC3);
+    cv::randu(noise, 0, 256);
+    for (const int progressive : {0, 1})
+        for (const int restart : {0, 4}) {
+            const std::string path = folder / "a.jpg";
+            cv::imwrite(path, noise,
+                        {cv::IMWRITE_JPEG_PROGRESSIVE, progressive, cv::IMWRITE_JPEG_RST_INTERVAL, restart});
+            const std::vector<char> whole = bytesOf(path);
+            ASSERT_EQ(whole.back(), '\xd9');
+            EXPECT_TRUE(isRead(path, whole));
+            std::vector<char> changed(whole.begin(), whole.end() - 2);
+            EXPECT_TRUE(isRead(path, changed)) << "only the end marker is missing";
+            for (const double share : {0.5, 0.7, 0.9, 0.98}) {
+                changed.assign(whole.begin(), whole.begin() + long(share * double(whole.size())));
+                EXPECT_FALSE(isRead(path, changed)) << share << " of it, progressive " << progressive;
+            }
+            changed = whole;
+            changed.insert(changed.end(), 5000, '\0');
+            EXPECT_TRUE(isRead(path, changed)) << "padded behind its end";
+        }
+}
+
+// The end of a preview inside a segment is not the picture's.
+TEST(Pictures, TheEndOfAPreviewIsNotThePicturesEnd) {
+    TempFolder folder;
+    cv::Mat noise(120, 160, CV_8UC3);
+    cv::randu(noise, 0, 256);
+    cv::imwrite(folder / "a.jpg", noise);
+    std::vector<char> file = bytesOf(folder / "a.jpg");
+    const std::vector<char> preview = {'\xff', '\xe1', 0, 6, '\xff', '\xd8', '\xff', '\xd9'};
+    file.insert(file.begin() + 2, preview.begin(), preview.end());
+    EXPECT_TRUE(isRead(folder / "b.jpg", file));
+    file.resize(file.size() * 2 / 3);
+    EXPECT_FALSE(isRead(folder / "b.jpg", file));
 }
 
 TEST(Pictures, AnEmptyFolderIsAnError) {
