@@ -13,6 +13,7 @@
 #include "cli/verbs.hpp"
 #include "models/onnx/convert.hpp"
 #include "pipeline/dataset/classes.hpp"
+#include "pipeline/source/source.hpp"
 
 namespace mpm::cli {
 
@@ -78,6 +79,8 @@ void addConvertOptions(CLI::App& verb, Options& o) {
 
 void checkInput(const Options& o) {
     std::error_code error;
+    if (pipeline::mayNotRead(o.input))
+        throw Error(kBadInput, o.input + ": no permission to read; ask for it, or name another");
     if (!std::filesystem::is_regular_file(o.input, error))
         throw Error(kBadInput, o.input + ": no such file; name the ONNX export of a ViT");
 }

@@ -1,6 +1,10 @@
 #include "pipeline/segment/model_file.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 
@@ -53,6 +57,8 @@ std::string findModel(const std::string& model) {
             "default: no model is shipped with this build; name a model file ('mpm convert' makes one)");
     }
     std::error_code error;
+    if (faccessat(AT_FDCWD, model.c_str(), R_OK, AT_EACCESS) != 0 && errno == EACCES)
+        throw ModelError(model + ": no permission to read; ask for it, or name another model");
     if (fs::is_regular_file(model, error)) return model;
     throw ModelError(model + (fs::exists(model, error) ? ": not a file" : ": no such file") +
                      "; name an ONNX model, or default");

@@ -78,6 +78,8 @@ void CaptureSource::open() {
     } catch (const cv::Exception&) {
         opened = false;  // its text may quote the address, password and all
     }
+    if (!opened && m_kind == SourceKind::Video && mayNotRead(m_text))
+        throw SourceError(name() + ": no permission to read; ask for it, or name another");
     if (!opened) throw SourceError(name() + ": " + advice());
     m_number = 0;
     m_opened = std::chrono::steady_clock::now();

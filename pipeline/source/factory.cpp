@@ -1,5 +1,9 @@
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <filesystem>
 
 #include "pipeline/source/capture.hpp"
@@ -24,6 +28,13 @@ bool isGlob(const std::string& text) {
 
 }  // namespace
 
+bool mayNotRead(const std::string& path) {
+    // As the program may now, whoever started it. A folder must be opened as well as listed.
+    std::error_code error;
+    const int how = fs::is_directory(path, error) ? R_OK | X_OK : R_OK;
+    return faccessat(AT_FDCWD, path.c_str(), how, AT_EACCESS) != 0 && errno == EACCES;
+}
+
 SourceKind sourceKind(const std::string& text) {
     std::error_code error;
     if (text == "demo") return SourceKind::Scene;
@@ -32,6 +43,7 @@ SourceKind sourceKind(const std::string& text) {
     if (text.find("://") != std::string::npos) return SourceKind::Stream;
     if (fs::is_directory(text, error)) return SourceKind::Pictures;
     if (fs::exists(text, error)) return looksLikePicture(text) ? SourceKind::Pictures : SourceKind::Video;
+    if (mayNotRead(text)) throw SourceError(text + ": no permission to read; ask for it, or name another");
     if (isGlob(text) && !picturePaths(text).empty()) return SourceKind::Pictures;
     throw SourceError(
         withoutPasswords(text) +

@@ -88,6 +88,8 @@ PictureSource::PictureSource(std::string text) : m_text(std::move(text)) {}
 
 void PictureSource::open() {
     m_paths = picturePaths(m_text);
+    if (m_paths.empty() && mayNotRead(m_text))
+        throw SourceError(m_text + ": no permission to read; ask for it, or name another");
     if (m_paths.empty())
         throw SourceError(m_text +
                           ": no picture there; name an image, a folder with images, or a glob as 'in/*.jpg'");
@@ -116,6 +118,7 @@ bool PictureSource::next(Frame& frame) {
     } catch (const cv::Exception&) {
         picture.release();  // too large or malformed: reported below like any other unreadable file
     }
+    if (picture.empty() && mayNotRead(path)) throw BadPicture(path + ": no permission to read");
     if (picture.empty())
         throw BadPicture(path + ": not a picture that can be read (missing, damaged or unknown)");
     if (isCutOffJpeg(path)) throw BadPicture(path + ": damaged, the picture is cut off before its end");

@@ -73,6 +73,9 @@ std::unique_ptr<Source> makeSource(const std::string& text, const SourceOptions&
 /// `text` with every password in it (user:password@, password=..., user-pw=...) replaced by ***.
 std::string withoutPasswords(const std::string& text);
 
+/// Whether something lies at `path` that the system does not let us read.
+bool mayNotRead(const std::string& path);
+
 /// The pictures of a folder (by natural order) or of a glob; one path for a file.
 std::vector<std::string> picturePaths(const std::string& text);
 

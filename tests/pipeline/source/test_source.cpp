@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -10,6 +12,8 @@
 #include "pipeline/source/scene_source.hpp"
 #include "pipeline/source/source.hpp"
 #include "support/temp_folder.hpp"
+
+namespace fs = std::filesystem;
 
 namespace mpm::pipeline {
 namespace {
@@ -159,6 +163,41 @@ TEST(Pictures, TheEndOfAPreviewIsNotThePicturesEnd) {
     EXPECT_TRUE(isRead(folder / "b.jpg", file));
     file.resize(file.size() * 2 / 3);
     EXPECT_FALSE(isRead(folder / "b.jpg", file));
+}
+
+/// What a reader without rights is told; root may read everything, so it steps down for a moment.
+std::string toldAbout(const std::string& text) {
+    const uid_t user = geteuid();
+    if (user == 0 && seteuid(65534) != 0) return "cannot step down";
+    std::string told;
+    try {
+        const auto source = makeSource(text);
+        source->open();
+        Frame frame;
+        source->next(frame);
+    } catch (const SourceError& error) {
+        told = error.what();
+    }
+    if (user == 0 && seteuid(0) != 0) return "cannot step up";
+    return told;
+}
+
+TEST(Pictures, WhatMayNotBeReadIsCalledThat) {
+    TempFolder folder;
+    fs::permissions(folder.path(), fs::perms(0755));
+    fs::create_directory(folder / "in");
+    for (const char* name : {"a.png", "in/b.png"})
+        cv::imwrite(folder / name, numbered(1));
+    const std::string clip = writeClip(folder, 3);
+    fs::permissions(folder / "a.png", fs::perms::none);
+    fs::permissions(clip, fs::perms::none);
+    fs::permissions(folder / "in", fs::perms::none);
+    for (const std::string& text : {folder / "a.png", folder / "in", folder / "in/b.png", clip}) {
+        const std::string told = toldAbout(text);
+        EXPECT_NE(told.find("no permission to read"), std::string::npos) << told;
+        EXPECT_NE(told.find(text), std::string::npos) << told;
+    }
+    fs::permissions(folder / "in", fs::perms(0755));
 }
 
 TEST(Pictures, AnEmptyFolderIsAnError) {
