@@ -6,6 +6,7 @@
 #include "cli/error.hpp"
 #include "cli/model.hpp"
 #include "cli/report.hpp"
+#include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
 #include "pipeline/source/source.hpp"
 
@@ -45,7 +46,7 @@ std::vector<cv::Mat> readPictures(const BenchOptions& options, size_t enough) {
         try {
             const auto source = pipeline::makeSource(text, how);
             source->open();
-            for (pipeline::Frame frame; pictures.size() < enough && source->next(frame);)
+            for (pipeline::Frame frame; pictures.size() < enough && !stopAsked() && source->next(frame);)
                 pictures.push_back(frame.picture);
         } catch (const pipeline::SourceError& error) {
             throw Error(kBadInput, error.what());
@@ -63,6 +64,7 @@ int bench(const BenchOptions& options) {
     if (methods.empty())
         methods = options.loss ? scores.within(*options.loss) : parseMethods("--compare", "none,mpm");
     if (!options.json.empty()) checkWritable(options.json);
+    catchStopSignals();
     BenchRounds rounds(options.model, options.common, options.size, methods, options.batches);
     const size_t most =
         static_cast<size_t>(*std::max_element(options.batches.begin(), options.batches.end()));

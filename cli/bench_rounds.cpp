@@ -153,8 +153,13 @@ void BenchRounds::run(const std::vector<cv::Mat>& pictures, int warmUp, int roun
     for (int round = 0; round < warmUp + rounds; ++round) {
         for (auto& [batch, network] : m_networks) {
             const cv::Mat blob = blobOf(pictures, batch, round);
-            for (BenchRow& row : m_rows)
+            for (BenchRow& row : m_rows) {
+                if (stopAsked())
+                    throw Error(kFailed, "stopped in round " + std::to_string(round + 1) + " of " +
+                                             std::to_string(warmUp + rounds) +
+                                             ", nothing is reported; --rounds measures fewer");
                 if (row.batch == batch) measure(row, blob, round >= warmUp);
+            }
         }
         progress.add();
     }

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <fstream>
 
 #include <opencv2/imgcodecs.hpp>
@@ -134,6 +136,17 @@ TEST_F(Bench, ALossBudgetChoosesSchedules) {
     std::ofstream(m_folder / "eval.json") << "{}";
     EXPECT_EQ(words("0.5").status, 3);
     EXPECT_EQ(mpmProgram({"bench", m_folder / "model.onnx", "--loss", "1"}).status, 2);
+}
+
+TEST_F(Bench, CtrlCIsAFailureInOneLine) {
+    Process process({"bench", m_folder / "model.onnx", m_folder / "*.png", "--rounds", "1000000"});
+    usleep(1'500'000);
+    process.signal(SIGINT);
+    const Outcome outcome = process.wait();
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_EQ(outcome.lines(), 1) << outcome.err;
+    EXPECT_TRUE(outcome.says("stopped in round")) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
 }
 
 TEST_F(Bench, ABatchTheModelDoesNotTakeSaysSo) {
