@@ -1,7 +1,9 @@
 #include "cli/options.hpp"
 
 #include <charconv>
+#include <climits>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <map>
 #include <sstream>
@@ -11,6 +13,10 @@
 namespace mpm::cli {
 
 namespace {
+
+// Attention looks from every patch at every other: four times the pixels are sixteen times the work.
+constexpr std::int64_t kMostPixels = 4096 * 4096;
+constexpr int kMostThreads = 1024;
 
 [[noreturn]] void refuse(const std::string& option, const std::string& text, const std::string& expected) {
     throw Error(kWrongUse, option + ": \"" + text + "\" is not understood; write " + expected);
@@ -76,16 +82,20 @@ cv::Size parseSize(const std::string& option, const std::string& text) {
     if (parts.size() == 2) {
         const auto height = wholeNumber(parts[0]);
         const auto width = wholeNumber(parts[1]);
-        if (height && width && *height > 0 && *width > 0 && *height <= 32768 && *width <= 32768)
-            return {*width, *height};
+        if (height && width && *height > 0 && *width > 0 && *height <= 32768 && *width <= 32768) {
+            if (std::int64_t{*height} * *width <= kMostPixels) return {*width, *height};
+            refuse(option, text, "at most as many pixels as 4096x4096 has, 65,536 patches of 16x16");
+        }
     }
     refuse(option, text, "height x width in pixels, as 512x512");
 }
 
-int parseCount(const std::string& option, const std::string& text, int smallest) {
+int parseCount(const std::string& option, const std::string& text, int smallest, int largest) {
     const auto value = wholeNumber(text);
-    if (!value || *value < smallest)
-        refuse(option, text, "a whole number of at least " + std::to_string(smallest));
+    if (!value || *value < smallest || *value > largest)
+        refuse(option, text,
+               "a whole number of at least " + std::to_string(smallest) +
+                   (largest < INT_MAX ? " and at most " + std::to_string(largest) : ""));
     return *value;
 }
 
@@ -121,7 +131,9 @@ void addCommonOptions(CLI::App& verb, CommonOptions& options, bool withBlocks, b
     verb.add_flag("--batch-independent", options.batchIndependent,
                   "on a GPU too, a picture's bits do not depend on its batch");
     addParsed(verb, "--threads", "CPU threads to use (default: all)", "N",
-              [&options](const std::string& text) { options.threads = parseCount("--threads", text, 1); });
+              [&options](const std::string& text) {
+                  options.threads = parseCount("--threads", text, 1, kMostThreads);
+              });
     if (!withBlocks) return;
     addParsed(verb, "--blocks", "blocks to merge before, or none (default: the model's own)", "2,5|none",
               [&options](const std::string& text) { options.blocks = parseBlocks("--blocks", text); });

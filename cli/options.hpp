@@ -2,6 +2,7 @@
 // shares.
 #pragma once
 
+#include <climits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,7 +24,8 @@ DeviceChoice parseDevice(const std::string& option, const std::string& text);  /
 Precision parsePrecision(const std::string& option, const std::string& text);  ///< f32, tf32, bf16, f16, auto
 std::vector<int> parseBlocks(const std::string& option, const std::string& text);  ///< 2,5 or none
 cv::Size parseSize(const std::string& option, const std::string& text);            ///< HxW
-int parseCount(const std::string& option, const std::string& text, int smallest);  ///< a whole number
+int parseCount(const std::string& option, const std::string& text, int smallest,
+               int largest = INT_MAX);  ///< a whole number
 std::vector<int> parseCounts(const std::string& option, const std::string& text, int smallest);
 std::vector<double> parseNumbers(const std::string& option, const std::string& text, size_t count);
 std::vector<std::string> splitList(const std::string& text, char separator = ',');

@@ -89,8 +89,11 @@ TEST_F(Usage, WrongValuesAreStatusTwo) {
     run("--precision", "f64");
     run("--threads", "0");
     run("--threads", "many");
+    run("--threads", "1025");
     run("--size", "512");
     run("--size", "0x512");
+    run("--size", "20000x20000");
+    run("--size", "4096x4112");
     run("--window", "64");
     run("--window", "640x640");
     run("--stride", "0");
