@@ -42,7 +42,8 @@ Contents readContents(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     if (!file) throw Error(kBadInput, path + ": cannot be read; name a file of 'mpm eval --counts'");
     size_t number = 0;
-    for (std::string line; std::getline(file, line) && !file.eof();) {
+    std::string line;
+    for (; std::getline(file, line) && !file.eof(); line.clear()) {
         ++number;
         contents.wholeBytes += line.size() + 1;
         const Json json = Json::parse(line, nullptr, false);
@@ -60,6 +61,10 @@ Contents readContents(const std::string& path) {
             damaged(path, number);
         }
     }
+    // What will be cut away must be a torn first line of ours, not somebody's file.
+    const std::string ours = "{\"mpm_counts\":1,";
+    const size_t common = std::min(ours.size(), line.size());
+    if (number == 0 && line.compare(0, common, ours, 0, common) != 0) damaged(path, 1);
     return contents;
 }
 
@@ -76,9 +81,9 @@ void checkShards(const std::vector<std::string>& paths, const std::vector<Counts
         const Json& head = shards[i].head;
         const std::string other = difference(shards.front().head, head, false);
         if (!other.empty() || head.at("shard").at(1) != count)
-            throw Error(kBadInput, paths[i] + ": was made with another " +
-                                       (other.empty() ? "--shard" : other) + " than " + paths.front() +
-                                       "; join the shards of one evaluation");
+            throw Error(kBadInput, paths[i] + ": is of another evaluation than " + paths.front() +
+                                       ", its \"" + (other.empty() ? "shard" : other) +
+                                       "\" differs; join the shards of one evaluation");
         if (shards[i].groups.size() != groupsOf(head))
             throw Error(kBadInput, paths[i] + ": is not finished (" +
                                        std::to_string(shards[i].groups.size()) + " of " +
@@ -103,8 +108,8 @@ CountsFile::CountsFile(const std::string& path, const Json& head) : m_path(path)
         const std::string other =
             contents.counts.head.is_null() ? "" : difference(contents.counts.head, head, true);
         if (!other.empty())
-            throw Error(kWrongUse, "--counts: " + path + " was made with another " + other +
-                                       "; give the same options to go on, or name another file");
+            throw Error(kWrongUse, "--counts: " + path + " is of another evaluation, its \"" + other +
+                                       "\" differs; give the same options to go on, or name another file");
         m_groups = std::move(contents.counts.groups);
         fs::resize_file(path, contents.wholeBytes, error);
         m_file.open(path, std::ios::app);

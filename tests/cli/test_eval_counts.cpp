@@ -89,6 +89,10 @@ TEST(EvalCounts, WhatDoesNotBelongTogetherIsRefused) {
     };
     refused(2, set.eval({"--shard", "1/2", "--counts", first, "--limit", "2"}), "pictures");
     refused(2, set.eval({"--shard", "2/2", "--counts", first}), "shard");
+    refused(2, set.eval({"--shard", "1/2", "--counts", first, "--limit", "2"}), "\"pictures\" differs");
+    std::ofstream(set.path("notes")) << "a single line of somebody's";
+    refused(3, set.eval({"--counts", set.path("notes")}), "notes");
+    EXPECT_EQ(readText(set.path("notes")), "a single line of somebody's");
     refused(3, mpmProgram({"eval", "--join", first}), "shard 2 of 2 is missing");
     refused(3, mpmProgram({"eval", "--join", first, first}), "twice");
     ASSERT_EQ(set.eval({"--shard", "2/2", "--counts", second, "--night"}).status, 0);
