@@ -59,8 +59,8 @@ void drawBands(cv::Mat& picture, const Axes& axes, const std::vector<TimelinePoi
     cv::rectangle(picture, axes.area, kDay, cv::FILLED);
     for (size_t i = 0; i < points.size(); ++i) {
         if (!points[i].night) continue;
-        const double from = i == 0 ? points[i].time : (points[i - 1].time + points[i].time) / 2;
-        const double to = i + 1 == points.size() ? points[i].time : (points[i].time + points[i + 1].time) / 2;
+        const double from = i == 0 ? axes.left : (points[i - 1].time + points[i].time) / 2;
+        const double to = i + 1 == points.size() ? axes.right : (points[i].time + points[i + 1].time) / 2;
         const int x0 = int(std::lround(axes.px(from))), x1 = int(std::lround(axes.px(to)));
         const cv::Rect band(x0, axes.area.y, x1 - x0, axes.area.height);
         cv::rectangle(picture, band & axes.area, kNight, cv::FILLED);
@@ -88,7 +88,8 @@ void drawTimeGrid(cv::Mat& picture, const Axes& axes, const std::string& unit, b
         cv::line(picture, {x, axes.area.y}, {x, axes.area.br().y}, kGrid, 1);
         if (!names) continue;
         const std::string text = timeText(value, unit);
-        drawText(picture, text, {x - textSize(text, style).width / 2, axes.area.br().y + 20}, style);
+        const int wide = textSize(text, style).width, most = picture.cols - wide - 2;
+        drawText(picture, text, {std::min(x - wide / 2, most), axes.area.br().y + 20}, style);
     }
 }
 
@@ -223,7 +224,8 @@ cv::Mat drawTimeline(const std::vector<TimelinePoint>& points, const TimelineSty
     drawText(picture, summaryText(summarise(points)), {72, 60}, plain);
     const int width = style.size.width - 72 - 28;
     const int lower = std::max(60, style.size.height / 6);
-    const double left = points.front().time, right = std::max(points.back().time, left + 1e-9);
+    const double left = points.front().time, last = points.back().time;
+    const double right = last > left ? last : left + 1;  // a single moment stands at the start of a unit
     const auto [low, high] = tokenRange(points, style.tokensIn);
     const Axes tokens{{72, 100, width, style.size.height - 100 - 24 - lower - 34}, left, right, low, high};
     const Axes light{{72, tokens.area.br().y + 24, width, lower}, left, right, 0, 1};

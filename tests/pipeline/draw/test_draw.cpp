@@ -187,6 +187,20 @@ TEST(Numbers, AreDrawnTheSameInALocaleWithADecimalComma) {
     EXPECT_TRUE(same(legend(), legendBefore));
 }
 
+TEST(Timeline, ASingleMomentHasAnAxisOfWholeUnitsAndNoNameIsClipped) {
+    const TimelineStyle style;
+    const TimelinePoint moment = {5, {700}, 0.4, true};
+    TimelinePoint later = moment;
+    later.time = 6;
+    const auto names = [&](const std::vector<TimelinePoint>& points) {
+        return drawTimeline(points, style).rowRange(style.size.height - 30, style.size.height).clone();
+    };
+    EXPECT_TRUE(same(names({moment}), names({moment, later})));
+    later.time = 5'000'005;
+    const cv::Mat last = names({moment, later}).colRange(style.size.width - 2, style.size.width).clone();
+    EXPECT_EQ(cv::countNonZero(last.reshape(1) != 255), 0);
+}
+
 TEST(Panels, StandSideBySideAtOneHeight) {
     const cv::Mat sheet = drawPanels({{"a", noise({40, 30})}, {"b", noise({80, 60})}}, "footer");
     EXPECT_GT(sheet.cols, 80);
