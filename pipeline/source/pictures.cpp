@@ -39,7 +39,8 @@ bool naturalLess(const std::string& a, const std::string& b) {
             if (const int order = a.compare(i, endA - i, b, j, endB - j)) return order < 0;
             i = endA, j = endB;
         } else {
-            if (a[i] != b[j]) return a[i] < b[j];
+            const auto one = static_cast<unsigned char>(a[i]), other = static_cast<unsigned char>(b[j]);
+            if (one != other) return one < other;
             ++i, ++j;
         }
     }

@@ -77,6 +77,14 @@ TEST(Pictures, ComeInNaturalOrderAndOnlyPictures) {
     EXPECT_EQ(names, (std::vector<std::string>{"frame1", "frame9", "frame10", "frame100"}));
 }
 
+TEST(Pictures, LettersBeyondAsciiComeAfterThoseOfIt) {
+    TempFolder folder;
+    for (const char* name : {"\u00e4.png", "-.png", "z.png"})
+        cv::imwrite(folder / name, numbered(1));
+    const std::vector<std::string> paths = picturePaths(folder.path());
+    EXPECT_EQ(paths, (std::vector<std::string>{folder / "-.png", folder / "z.png", folder / "\u00e4.png"}));
+}
+
 TEST(Pictures, SameStemsGetNamesOfTheirOwn) {
     TempFolder folder;
     cv::imwrite(folder / "a.png", numbered(1));
