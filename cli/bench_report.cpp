@@ -47,7 +47,7 @@ Json toJson(const BenchRow& row) {
             {"restore_ms", row.restoreMs()},
             {"padded", paddedJson(row)},
             {"images_per_second", row.imagesPerSecond()},
-            {"stderr", row.standardError()},
+            {"stderr", finite(row.standardError())},
             {"rounds", row.forwards.size()},
             {"ms_per_round", row.forwards}};
 }
@@ -125,7 +125,10 @@ std::string verdict(const std::vector<BenchRow>& rows, cv::Size size, const Eval
             row.batch, row.method.text.c_str(), blocksText(row.tokens.schedule()).c_str(), saved, speed,
             row.mergeMs() + row.restoreMs());
         text += accuracyText(scores.loss(row.method, row.tokens.schedule())) + ". ";
-        text += noisy ? "The rounds scatter more than that: measure longer (--rounds) on a quieter machine.\n"
+        const bool single = row.forwards.size() < 2;
+        text += single ? "One round says nothing of how far rounds scatter: measure more (--rounds).\n"
+                : noisy
+                    ? "The rounds scatter more than that: measure longer (--rounds) on a quieter machine.\n"
                 : speed > 1 ? "It pays.\n"
                             : "It does not pay.\n";
         if (best == nullptr || row.ms(0.5) < best->ms(0.5)) best = &row;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 
 #include "cli/cost.hpp"
@@ -69,7 +70,8 @@ double BenchRow::imagesPerSecond() const {
 }
 
 double BenchRow::standardError() const {
-    return deviation(rates(*this)) / std::sqrt(static_cast<double>(std::max<size_t>(forwards.size(), 1)));
+    if (forwards.size() < 2) return std::numeric_limits<double>::quiet_NaN();  // one round has no spread
+    return deviation(rates(*this)) / std::sqrt(static_cast<double>(forwards.size()));
 }
 
 BenchRounds::BenchRounds(const std::string& model, const CommonOptions& options, cv::Size size,

@@ -36,7 +36,7 @@ struct BenchRow {
     double gflops() const { return mean(operations) / 1e9; }
     double gflopsDeviation() const { return deviation(operations) / 1e9; }
     double imagesPerSecond() const;
-    double standardError() const;  ///< of imagesPerSecond, over rounds
+    double standardError() const;  ///< of imagesPerSecond, over rounds; NaN of a single one
 };
 
 class BenchRounds {

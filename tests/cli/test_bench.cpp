@@ -138,6 +138,16 @@ TEST_F(Bench, ALossBudgetChoosesSchedules) {
     EXPECT_EQ(mpmProgram({"bench", m_folder / "model.onnx", "--loss", "1"}).status, 2);
 }
 
+TEST_F(Bench, OneRoundHasNoSpreadAndNoVerdict) {
+    const Outcome outcome = mpmProgram({"bench", m_folder / "model.onnx", m_folder / "*.png", "--rounds", "1",
+                                        "--json", m_folder / "b.json"});
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_TRUE(readJson(m_folder / "b.json")["results"][0]["stderr"].is_null());
+    EXPECT_EQ(outcome.out.find("0.00 | 1.00x"), std::string::npos) << outcome.out;
+    EXPECT_EQ(outcome.out.find("pay."), std::string::npos) << outcome.out;
+    EXPECT_NE(outcome.out.find("One round"), std::string::npos) << outcome.out;
+}
+
 TEST_F(Bench, CtrlCIsAFailureInOneLine) {
     Process process({"bench", m_folder / "model.onnx", m_folder / "*.png", "--rounds", "1000000"});
     usleep(1'500'000);
