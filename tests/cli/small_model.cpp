@@ -35,7 +35,7 @@ void addMetadata(OnnxModel& model, const SmallModel& small) {
     std::string labels, palette;
     for (int id = 0; id < small.classes; ++id) {
         labels += (id > 0 ? "," : "") + std::string("\"thing ") + std::to_string(id) + "\"";
-        palette += (id > 0 ? ",[" : "[") + std::to_string(60 * id) + ",100,200]";
+        palette += (id > 0 ? ",[" : "[") + std::to_string(60 * id % 256) + ",100,200]";
     }
     model.metadata("mpm.size", "[" + std::to_string(small.rows * kPatch) + "," +
                                    std::to_string(small.cols * kPatch) + "]");
