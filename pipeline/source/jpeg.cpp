@@ -1,5 +1,8 @@
 #include "pipeline/source/jpeg.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <fstream>
 #include <iterator>
 #include <vector>
@@ -37,6 +40,26 @@ bool hasEnd(const Bytes& file) {
     return false;
 }
 
+/// libjpeg prints what it thinks of a file to standard error; what is wrong is said once, by the caller.
+class Hush {
+public:
+    Hush() : m_kept(dup(STDERR_FILENO)) {
+        const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        if (m_kept >= 0 && nowhere >= 0) dup2(nowhere, STDERR_FILENO);
+        if (nowhere >= 0) close(nowhere);
+    }
+    ~Hush() {
+        if (m_kept < 0) return;
+        dup2(m_kept, STDERR_FILENO);
+        close(m_kept);
+    }
+    Hush(const Hush&) = delete;
+    Hush& operator=(const Hush&) = delete;
+
+private:
+    int m_kept;
+};
+
 cv::Mat decoded(Bytes file, const Bytes& more) {
     file.insert(file.end(), more.begin(), more.end());
     file.insert(file.end(), {kMark, kEnd});
@@ -56,6 +79,7 @@ bool isCutOffJpeg(const std::string& path) {
     Bytes file{std::istreambuf_iterator<char>(stream), {}};
     if (hasEnd(file)) return false;
     if (file.back() == kMark) file.pop_back();
+    const Hush hush;
     // A whole picture takes no notice of more data behind it; where pixels are missing, it becomes them.
     const cv::Mat one = decoded(file, Bytes(256, 0x55)), other = decoded(file, Bytes(256, 0xa6));
     return one.empty() || one.size() != other.size() || cv::norm(one, other, cv::NORM_INF) > 0;

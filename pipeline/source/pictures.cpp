@@ -113,6 +113,7 @@ bool PictureSource::next(Frame& frame) {
     if (m_next >= m_paths.size()) return false;
     const size_t index = m_next++;
     const std::string& path = m_paths[index];
+    if (isCutOffJpeg(path)) throw BadPicture(path + ": damaged, the picture is cut off before its end");
     cv::Mat picture;
     try {
         picture = cv::imread(path, cv::IMREAD_COLOR);
@@ -122,7 +123,6 @@ bool PictureSource::next(Frame& frame) {
     if (picture.empty() && mayNotRead(path)) throw BadPicture(path + ": no permission to read");
     if (picture.empty())
         throw BadPicture(path + ": not a picture that can be read (missing, damaged or unknown)");
-    if (isCutOffJpeg(path)) throw BadPicture(path + ": damaged, the picture is cut off before its end");
     frame.picture = picture;
     frame.number = static_cast<std::int64_t>(index);
     frame.time = std::chrono::system_clock::now();

@@ -217,6 +217,15 @@ TEST_F(Run, ABadSourceOfSeveralIsLeftOutAsInAFolder) {
     EXPECT_EQ(table(textOf(m_folder / "out/tokens.csv")).size(), 3u);
 }
 
+TEST_F(Run, AJpegThatIsCutOffIsRefusedInOneLine) {
+    cv::imwrite(m_folder / "cut.jpg", testPicture(1, {320, 240}));
+    fs::resize_file(m_folder / "cut.jpg", fs::file_size(m_folder / "cut.jpg") / 2);
+    const Outcome outcome = run({m_folder / "cut.jpg"});
+    EXPECT_EQ(outcome.status, 3);
+    EXPECT_EQ(outcome.lines(), 1) << outcome.err;
+    EXPECT_TRUE(outcome.says("cut.jpg: damaged")) << outcome.err;
+}
+
 TEST_F(Run, NothingThatCanBeReadIsAnInputThatCannotBeUsed) {
     std::ofstream(m_folder / "bad.png") << "damaged";
     EXPECT_EQ(run({m_folder / "bad.png", m_folder / "bad.png"}).status, 3);

@@ -300,8 +300,10 @@ TEST(Demo, NightIsFromSunsetToSunriseOnEveryDayOfIt) {
     for (int day = 0; day < 400; day += 57)
         for (int minute = 0; minute < 1440; minute += 10) {
             const Phase phase = judge.update(0.3, sceneTime(60.0 * (1440 * day + minute)));
-            if (minute <= 5 * 60 || minute >= 19 * 60) EXPECT_EQ(phase, Phase::Night) << minute;
-            if (minute >= 5 * 60 + 30 && minute <= 18 * 60 + 30) EXPECT_EQ(phase, Phase::Day) << minute;
+            const bool dark = minute <= 5 * 60 || minute >= 19 * 60;
+            const bool light = minute >= 5 * 60 + 30 && minute <= 18 * 60 + 30;
+            EXPECT_TRUE(phase == Phase::Night || !dark) << minute;
+            EXPECT_TRUE(phase == Phase::Day || !light) << minute;
         }
     EXPECT_EQ(judge.flips(), 2 * 8);
 }
