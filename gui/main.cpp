@@ -1,7 +1,6 @@
 // mpm-monitor: watch a fixed scene by day and by night.
 #include <cstdio>
 
-#include <QApplication>
 #include <QLocale>
 #include <QTimer>
 
@@ -9,6 +8,7 @@
 
 #include "gui/engine/plain_numbers.hpp"
 #include "gui/headless/headless.hpp"
+#include "gui/window/application.hpp"
 #include "gui/window/main_window.hpp"
 #include "gui/window/options.hpp"
 #include "gui/window/translations.hpp"
@@ -47,9 +47,9 @@ int main(int argc, char** argv) {
         return parsed.exit;
     }
     if (parsed.options.headless) return mpm::gui::runHeadless(argc, argv, parsed.options);
-    QApplication application(argc, argv);
+    const auto application = mpm::gui::makeApplication(argc, argv);
     mpm::gui::usePlainNumbers();
-    mpm::gui::installTranslations(application, QLocale());
+    mpm::gui::installTranslations(*application, QLocale());
     mpm::gui::MainWindow window(parsed.options);
     window.show();
     if (!parsed.options.screenshot.isEmpty()) scheduleScreenshot(window, parsed.options);

@@ -23,6 +23,7 @@ private slots:
     void initTestCase() { qunsetenv("OPENCV_LOG_LEVEL"); }
     void wrongUseLeavesWith2();
     void helpAndVersionNeedNoDisplay();
+    void noDisplayIsSaidInOneLine();
     void screenshotIsWritten();
     void screenshotOfErrors();
     void screenshotThatCannotBeWrittenLeavesWith1();
@@ -55,6 +56,21 @@ void ProgramTest::helpAndVersionNeedNoDisplay() {
         QVERIFY2(help.out.contains(QLatin1String(option)), option);
     QCOMPARE(version.status, 0);
     QVERIFY(version.out.startsWith(QStringLiteral("mpm-monitor ")));
+}
+
+void ProgramTest::noDisplayIsSaidInOneLine() {
+    const QByteArray platform = qgetenv("QT_QPA_PLATFORM");
+    qunsetenv("DISPLAY");
+    qunsetenv("WAYLAND_DISPLAY");
+    for (const char* wanted : {"xcb", "no-such-platform"}) {
+        qputenv("QT_QPA_PLATFORM", wanted);
+        const Outcome outcome = run(kMonitor, {});
+        qputenv("QT_QPA_PLATFORM", platform);
+        QCOMPARE(outcome.status, 1);
+        QVERIFY2(outcome.err.startsWith(QStringLiteral("mpm-monitor: ")), qPrintable(outcome.err));
+        QVERIFY2(outcome.err.contains(QStringLiteral("--headless")), qPrintable(outcome.err));
+        QCOMPARE(outcome.err.count(QLatin1Char('\n')), 1);
+    }
 }
 
 void ProgramTest::screenshotIsWritten() {

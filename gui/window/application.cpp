@@ -1,0 +1,36 @@
+#include "gui/window/application.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include <QStringList>
+
+namespace mpm::gui {
+
+namespace {
+
+QStringList g_held;  // a handler is a bare function
+
+/// What Qt warns of on its way to giving up is part of what is said shorter; otherwise it is passed on.
+void holdBack(QtMsgType type, const QMessageLogContext&, const QString& text) {
+    if (type != QtFatalMsg) {
+        g_held << text;
+        return;
+    }
+    std::fputs("mpm-monitor: no display can be opened; --headless measures without one\n", stderr);
+    std::_Exit(1);  // nothing has begun that would have to end in order
+}
+
+}  // namespace
+
+std::unique_ptr<QApplication> makeApplication(int& argc, char** argv) {
+    const QtMessageHandler before = qInstallMessageHandler(holdBack);
+    auto application = std::make_unique<QApplication>(argc, argv);
+    qInstallMessageHandler(before);
+    for (const QString& text : std::exchange(g_held, {}))
+        qWarning("%s", qUtf8Printable(text));
+    return application;
+}
+
+}  // namespace mpm::gui
