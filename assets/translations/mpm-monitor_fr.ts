@@ -164,6 +164,10 @@
         <translation>Classes pour les &amp;daltoniens</translation>
     </message>
     <message>
+        <source>&amp;Side panel</source>
+        <translation>Panneau &amp;latéral</translation>
+    </message>
+    <message>
         <source>&amp;Full screen</source>
         <translation>P&amp;lein écran</translation>
     </message>

@@ -2,15 +2,18 @@
 
 #include <cmath>
 
+#include <QEvent>
 #include <QHBoxLayout>
-#include <QLabel>
 
+#include "gui/views/elided_label.hpp"
 #include "gui/views/source_badge.hpp"
 #include "gui/views/theme.hpp"
 
 namespace mpm::gui {
 
 namespace {
+
+constexpr int kLeastNames = 60, kUsefulNames = 150;
 
 QString signedPercent(double value) {
     return QStringLiteral("%1%2 %")
@@ -21,12 +24,15 @@ QString signedPercent(double value) {
 }  // namespace
 
 HeaderBar::HeaderBar(QWidget* parent)
-    : QFrame(parent), m_badge(new SourceBadge), m_source(new QLabel), m_model(new QLabel) {
+    : QFrame(parent),
+      m_row(new QHBoxLayout(this)),
+      m_badge(new SourceBadge),
+      m_source(new ElidedLabel),
+      m_model(new ElidedLabel) {
     setObjectName(QStringLiteral("card"));
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(12, 6, 14, 6);
-    row->setSpacing(14);
-    row->addWidget(m_badge);
+    m_row->setContentsMargins(12, 6, 14, 6);
+    m_row->setSpacing(14);
+    m_row->addWidget(m_badge);
     auto* names = new QVBoxLayout;
     names->setSpacing(0);
     QFont bold = font();
@@ -34,20 +40,20 @@ HeaderBar::HeaderBar(QWidget* parent)
     m_source->setFont(bold);
     m_model->setObjectName(QStringLiteral("muted"));
     for (QLabel* label : {m_source, m_model}) {
-        label->setMinimumWidth(60);
-        label->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-        label->setTextFormat(Qt::PlainText);
+        label->setMinimumWidth(kLeastNames);
         names->addWidget(label);
     }
-    row->addLayout(names, 1);
-    m_tokens = addFigure(row, tr("tokens in → kept"));
-    m_network = addFigure(row, tr("network"));
-    m_saved = addFigure(row, tr("saved by merging"));
-    m_difference = addFigure(row, tr("tokens kept, night to day"));
+    m_row->addLayout(names, 1);
+    m_tokens = addFigure(tr("tokens in → kept"));
+    m_network = addFigure(tr("network"));
+    m_saved = addFigure(tr("saved by merging"));
+    m_difference = addFigure(tr("tokens kept, night to day"));
 }
 
-QLabel* HeaderBar::addFigure(QLayout* row, const QString& caption) {
-    auto* column = new QVBoxLayout;
+QLabel* HeaderBar::addFigure(const QString& caption) {
+    auto* whole = new QWidget;
+    auto* column = new QVBoxLayout(whole);
+    column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(0);
     auto* value = new QLabel(QStringLiteral("–"));
     QFont large = font();
@@ -59,8 +65,31 @@ QLabel* HeaderBar::addFigure(QLayout* row, const QString& caption) {
     below->setFont(scaled(font(), 0.85));
     column->addWidget(value);
     column->addWidget(below);
-    static_cast<QHBoxLayout*>(row)->addLayout(column);
+    m_row->addWidget(whole);
     return value;
+}
+
+QSize HeaderBar::minimumSizeHint() const {
+    const QMargins margins = m_row->contentsMargins();
+    return {margins.left() + m_badge->sizeHint().width() + m_row->spacing() + kLeastNames + margins.right(),
+            m_row->minimumSize().height()};
+}
+
+bool HeaderBar::event(QEvent* event) {
+    // Figures grow with what they say, too.
+    if (event->type() == QEvent::Resize || event->type() == QEvent::LayoutRequest) hideWhatDoesNotFit();
+    return QFrame::event(event);
+}
+
+void HeaderBar::hideWhatDoesNotFit() {
+    const QMargins margins = m_row->contentsMargins();
+    int room = width() - margins.left() - margins.right() - m_badge->sizeHint().width() - m_row->spacing() -
+               kUsefulNames;
+    for (const QLabel* figure : {m_tokens, m_saved, m_network, m_difference}) {
+        QWidget* whole = figure->parentWidget();
+        room -= m_row->spacing() + whole->sizeHint().width();
+        if (whole->isHidden() == room >= 0) whole->setVisible(room >= 0);
+    }
 }
 
 void HeaderBar::setSource(const SourceReport& report, bool paused) {

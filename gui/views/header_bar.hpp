@@ -7,6 +7,7 @@
 #include "gui/models/saved_time.hpp"
 #include "pipeline/store/day_night_statistics.hpp"
 
+class QHBoxLayout;
 class QLabel;
 
 namespace mpm::gui {
@@ -24,10 +25,17 @@ public:
     void setSaved(const SavedTime& saved);
     void setDayNight(const pipeline::DayNightStatistics& statistics);
     QString badgeText() const;
+    /// The names may shrink and the figures go, the tokens last.
+    QSize minimumSizeHint() const override;
+
+protected:
+    bool event(QEvent* event) override;
 
 private:
-    QLabel* addFigure(QLayout* row, const QString& caption);
+    QLabel* addFigure(const QString& caption);
+    void hideWhatDoesNotFit();
 
+    QHBoxLayout* m_row;
     SourceBadge* m_badge;
     QLabel *m_source, *m_model;
     QLabel *m_tokens, *m_network, *m_saved, *m_difference;

@@ -18,7 +18,7 @@ public:
     /// What is said of a place; empty where nothing was measured.
     QString describe(QPointF at) const;
     QSize sizeHint() const override { return {800, 190}; }
-    QSize minimumSizeHint() const override { return {300, 120}; }
+    QSize minimumSizeHint() const override { return {300, 80}; }
 
 protected:
     void paintEvent(QPaintEvent* event) override;

@@ -16,7 +16,7 @@ public:
     /// Width over height of the pictures.
     void setAspect(double aspect);
 
-    QSize minimumSizeHint() const override { return {320, 200}; }
+    QSize minimumSizeHint() const override { return {320, 90}; }
 
     /// Columns that make pictures of `aspect` largest when `count` of them share `area`.
     static int columnsFor(int count, QSizeF area, double aspect);

@@ -42,11 +42,13 @@ int TimelineView::gapAllowed() const {
 std::array<TimelineView::Lane, 3> TimelineView::lanes(const Columns& columns) const {
     const QRectF area = plot();
     const double gap = 5;
-    const double small = std::max(18.0, (area.height() - 2 * gap) * 0.2);
-    const double tall = area.height() - 2 * (small + gap);
+    // On a low screen the tokens alone: three curves a few points high would say nothing.
+    const bool low = area.height() < 85;
+    const double small = low ? 0 : std::max(18.0, (area.height() - 2 * gap) * 0.2);
+    const double tall = low ? area.height() : area.height() - 2 * (small + gap);
     std::array<Lane, 3> lanes;
     lanes[0].area = QRectF(area.left(), area.top(), area.width(), tall);
-    lanes[1].area = QRectF(area.left(), area.top() + tall + gap, area.width(), small);
+    lanes[1].area = QRectF(area.left(), area.bottom() - 2 * small - (low ? 0 : gap), area.width(), small);
     lanes[2].area = QRectF(area.left(), area.bottom() - small, area.width(), small);
     double least = 1e9, latency = 1;
     for (const TimelineColumn& column : columns) {
@@ -248,6 +250,7 @@ void TimelineView::paintEvent(QPaintEvent*) {
     paintEvents(painter);
     painter.restore();
     paintLegend(painter);
+    if (lane[1].area.height() <= 0) return paintHover(painter, all);
     paintLane(painter, all, lane[1], luminanceOf, theme.luminance, tr("Luminance"), QStringLiteral("1"));
     paintLane(painter, all, lane[2], latencyOf, theme.latency, tr("Latency"),
               tr("%1 ms").arg(lane[2].most, 0, 'f', 0));

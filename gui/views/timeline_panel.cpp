@@ -2,10 +2,10 @@
 
 #include <QButtonGroup>
 #include <QHBoxLayout>
-#include <QLabel>
 #include <QStackedLayout>
 #include <QToolButton>
 
+#include "gui/views/elided_label.hpp"
 #include "gui/views/hour_view.hpp"
 #include "gui/views/timeline_view.hpp"
 
@@ -32,12 +32,11 @@ TimelinePanel::TimelinePanel(const TimelineData* data, QWidget* parent)
     auto* row = new QHBoxLayout;
     row->setSpacing(4);
     layout->addLayout(row);
-    auto* title = new QLabel(tr("Timeline"));
+    auto* title = new ElidedLabel(tr("Timeline"));
     QFont bold = font();
     bold.setBold(true);
     title->setFont(bold);
-    row->addWidget(title);
-    row->addStretch();
+    row->addWidget(title, 1);
     const QString names[] = {tr("1 min"), tr("10 min"), tr("1 h"), tr("1 day"), tr("1 week"), tr("All")};
     for (int i = 0; i < int(std::size(kLengths)); ++i) {
         auto* button = new QToolButton;

@@ -31,7 +31,7 @@ public:
     QString describe(int x) const;
 
     QSize sizeHint() const override { return {800, 190}; }
-    QSize minimumSizeHint() const override { return {300, 120}; }
+    QSize minimumSizeHint() const override { return {300, 80}; }
 
 signals:
     void rangeChanged();

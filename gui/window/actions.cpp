@@ -14,6 +14,7 @@
 #include "gui/window/day_night_dialog.hpp"
 #include "gui/window/main_window.hpp"
 #include "gui/window/shortcut_sheet.hpp"
+#include "gui/window/side_split.hpp"
 #include "gui/window/watch_actions.hpp"
 
 namespace mpm::gui {
@@ -140,6 +141,15 @@ void addAppearance(MainWindow& window, QMenu* menu) {
     });
 }
 
+void addPanel(MainWindow& window, QMenu* menu) {
+    SideSplit* split = window.sideSplit();
+    QAction* panel = add(menu, Actions::tr("&Side panel"), QKeySequence(Qt::Key_F9), [] {});
+    panel->setCheckable(true);
+    panel->setChecked(split->panelShown());
+    QObject::connect(panel, &QAction::triggered, split, &SideSplit::showPanel);
+    QObject::connect(split, &SideSplit::panelChanged, panel, &QAction::setChecked);
+}
+
 void addViewMenu(MainWindow& window) {
     QMenu* menu = window.menuBar()->addMenu(Actions::tr("&View"));
     auto* group = new QActionGroup(menu);
@@ -168,6 +178,7 @@ void addViewMenu(MainWindow& window) {
     add(menu, Actions::tr("L&ess opaque"), QKeySequence(Qt::Key_BracketLeft),
         [&window] { window.views()->setOpacity(std::max(0.0, window.views()->opacity() - 0.1)); });
     menu->addSeparator();
+    addPanel(window, menu);
     addAppearance(window, menu);
     QAction* safe =
         add(menu, Actions::tr("Classes for &colour-blind eyes"), QKeySequence(Qt::CTRL | Qt::Key_B), [] {});

@@ -2,6 +2,7 @@
 
 #include <QApplication>
 #include <QCloseEvent>
+#include <QScreen>
 #include <QSplitter>
 #include <QStatusBar>
 #include <QTabBar>
@@ -15,6 +16,7 @@
 #include "gui/views/timeline_panel.hpp"
 #include "gui/views/timeline_view.hpp"
 #include "gui/window/actions.hpp"
+#include "gui/window/side_split.hpp"
 #include "gui/window/sidebar.hpp"
 
 namespace mpm::gui {
@@ -79,13 +81,10 @@ void MainWindow::build() {
     m_timeSplit->addWidget(m_views);
     m_timeSplit->addWidget(m_timeline);
     m_timeSplit->setStretchFactor(0, 1);
-    m_sideSplit = new QSplitter(Qt::Horizontal);
-    m_sideSplit->addWidget(m_timeSplit);
-    m_sideSplit->addWidget(m_sidebar);
-    m_sideSplit->setStretchFactor(0, 1);
+    m_sideSplit = new SideSplit(m_timeSplit, m_sidebar);
     m_sideSplit->setSizes({1000, 330});
     m_timeSplit->setSizes({1000, 185});
-    for (QSplitter* split : {m_timeSplit, m_sideSplit}) {
+    for (QSplitter* split : std::initializer_list<QSplitter*>{m_timeSplit, m_sideSplit}) {
         split->setHandleWidth(8);
         split->setChildrenCollapsible(false);
     }
@@ -102,10 +101,11 @@ void MainWindow::build() {
 
 void MainWindow::restore(const Options& options) {
     setAppearance(options.theme.isEmpty() ? m_state.appearance : appearanceFrom(options.theme));
-    resize(1440, 900);
+    resize(QSize(1440, 900).boundedTo(screen()->availableSize()));
     if (!m_state.geometry.isEmpty()) restoreGeometry(m_state.geometry);
     if (!options.size.isEmpty()) resize(options.size);
     m_sideSplit->restoreState(m_state.sideSplit);
+    m_sideSplit->setPanelWanted(m_state.sidePanel);
     m_timeSplit->restoreState(m_state.timeSplit);
     m_sidebar->setFolded(m_state.foldedSections);
     m_views->setOpacity(m_state.opacity);

@@ -27,6 +27,7 @@ class QTabBar;
 namespace mpm::gui {
 
 class HeaderBar;
+class SideSplit;
 class Sidebar;
 class TimelinePanel;
 
@@ -44,6 +45,7 @@ public:
     HeaderBar* header() const { return m_header; }
     TimelinePanel* timeline() const { return m_timeline; }
     Sidebar* sidebar() const { return m_sidebar; }
+    SideSplit* sideSplit() const { return m_sideSplit; }
     ScheduleModel& schedule() { return m_schedule; }
     LegendModel& legend() { return m_legend; }
     StatisticsModel& statistics() { return m_statistics; }
@@ -135,7 +137,8 @@ private:
     ViewArea* m_views = nullptr;
     TimelinePanel* m_timeline = nullptr;
     Sidebar* m_sidebar = nullptr;
-    QSplitter *m_sideSplit = nullptr, *m_timeSplit = nullptr;
+    SideSplit* m_sideSplit = nullptr;
+    QSplitter* m_timeSplit = nullptr;
     QTabBar* m_tabs = nullptr;
 
     ModelFactsPtr m_facts;

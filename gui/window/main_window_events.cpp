@@ -10,6 +10,7 @@
 #include "gui/views/timeline_panel.hpp"
 #include "gui/views/timeline_view.hpp"
 #include "gui/window/main_window.hpp"
+#include "gui/window/side_split.hpp"
 #include "gui/window/sidebar.hpp"
 
 namespace mpm::gui {
@@ -98,6 +99,7 @@ void MainWindow::saveProfile() {
     m_state.view = ViewArea::modeKey(m_views->mode());
     m_state.geometry = saveGeometry();
     m_state.sideSplit = m_sideSplit->saveState();
+    m_state.sidePanel = m_sideSplit->panelWanted();
     m_state.timeSplit = m_timeSplit->saveState();
     m_state.foldedSections = m_sidebar->folded();
     if (m_facts) {

@@ -108,6 +108,7 @@ ProfileState Profile::load() const {
     state.appearance = appearanceFrom(value("theme", QStringLiteral("system")).toString());
     state.geometry = value("window/geometry", {}).toByteArray();
     state.sideSplit = value("window/side", {}).toByteArray();
+    state.sidePanel = value("window/panel", state.sidePanel).toBool();
     state.timeSplit = value("window/time", {}).toByteArray();
     state.hiddenClasses = value("hidden", {}).toStringList();
     state.foldedSections = value("folded", {}).toStringList();
@@ -134,6 +135,7 @@ void Profile::save(const ProfileState& state) {
     set("theme", appearanceName(state.appearance));
     set("window/geometry", state.geometry);
     set("window/side", state.sideSplit);
+    set("window/panel", state.sidePanel);
     set("window/time", state.timeSplit);
     set("hidden", state.hiddenClasses);
     set("folded", state.foldedSections);

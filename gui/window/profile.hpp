@@ -19,6 +19,7 @@ struct ProfileState {
     std::optional<pipeline::DayNightRule> rule;  ///< absent: what suits the source
     double opacity = 0.55;
     bool outlines = true;
+    bool sidePanel = true;
     bool safePalette = false;  ///< colours for classes that colour-blind people tell apart
     QString view = QStringLiteral("overview");
     Appearance appearance = Appearance::System;

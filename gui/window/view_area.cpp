@@ -4,6 +4,7 @@
 #include <QButtonGroup>
 #include <QCheckBox>
 #include <QComboBox>
+#include <QEvent>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QSlider>
@@ -41,12 +42,16 @@ ViewArea::ViewArea(QWidget* parent)
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(6);
-    auto* row = new QHBoxLayout;
-    row->setSpacing(4);
-    layout->addLayout(row);
-    buildModes(row);
-    row->addStretch();
-    buildControls(row);
+    m_rows = new QBoxLayout(QBoxLayout::LeftToRight);
+    m_modeRow = new QHBoxLayout;
+    m_controlRow = new QHBoxLayout;
+    layout->addLayout(m_rows);
+    m_rows->addLayout(m_modeRow, 1);
+    m_rows->addLayout(m_controlRow);
+    for (QBoxLayout* row : std::initializer_list<QBoxLayout*>{m_rows, m_modeRow, m_controlRow})
+        row->setSpacing(4);
+    buildModes();
+    buildControls();
     m_stack = new QStackedLayout;
     layout->addLayout(m_stack, 1);
     m_stack->addWidget(m_tiles);
@@ -58,7 +63,7 @@ ViewArea::ViewArea(QWidget* parent)
     setMode(Overview);
 }
 
-void ViewArea::buildModes(QLayout* row) {
+void ViewArea::buildModes() {
     m_modes = new QButtonGroup(this);
     for (int mode = 0; mode < Modes; ++mode) {
         auto* button = new QToolButton;
@@ -67,13 +72,14 @@ void ViewArea::buildModes(QLayout* row) {
         button->setToolTip(tr("%1 (%2)").arg(modeName(Mode(mode))).arg(mode + 1));
         button->setCheckable(true);
         m_modes->addButton(button, mode);
-        row->addWidget(button);
+        m_modeRow->addWidget(button);
     }
-    static_cast<QHBoxLayout*>(row)->addSpacing(10);
+    m_modeRow->addSpacing(7);
+    m_modeRow->addStretch();
     connect(m_modes, &QButtonGroup::idClicked, this, [this](int mode) { setMode(Mode(mode)); });
 }
 
-void ViewArea::buildControls(QLayout* row) {
+void ViewArea::buildControls() {
     m_stageLabel = new QLabel(tr("Stage"));
     m_stages = new QComboBox;
     m_stages->addItem(tr("all merges"), -1);
@@ -90,13 +96,33 @@ void ViewArea::buildControls(QLayout* row) {
     m_outlines->setChecked(true);
     for (QWidget* widget :
          std::initializer_list<QWidget*>{m_stageLabel, m_stages, m_opacityLabel, m_opacity, m_outlines})
-        row->addWidget(widget);
+        m_controlRow->addWidget(widget);
+    m_controlRow->addStretch();
     connect(m_stages, &QComboBox::activated, this, [this] {
         m_stage = m_stages->currentData().toInt();
         emit styleChanged();
     });
     connect(m_opacity, &QSlider::valueChanged, this, &ViewArea::styleChanged);
     connect(m_outlines, &QCheckBox::toggled, this, &ViewArea::styleChanged);
+}
+
+QSize ViewArea::minimumSizeHint() const {
+    int width = 0;
+    for (const QLayout* part : std::initializer_list<const QLayout*>{m_modeRow, m_controlRow, m_stack})
+        width = std::max(width, part->minimumSize().width());
+    return {width, layout()->minimumSize().height()};
+}
+
+bool ViewArea::event(QEvent* event) {
+    if (event->type() == QEvent::Resize || event->type() == QEvent::LayoutRequest) placeRows();
+    return QWidget::event(event);
+}
+
+void ViewArea::placeRows() {
+    const int need =
+        m_modeRow->minimumSize().width() + m_rows->spacing() + m_controlRow->minimumSize().width();
+    const auto direction = need <= width() ? QBoxLayout::LeftToRight : QBoxLayout::TopToBottom;
+    if (direction != m_rows->direction()) m_rows->setDirection(direction);
 }
 
 void ViewArea::connectViews() {

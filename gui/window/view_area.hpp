@@ -7,9 +7,11 @@
 #include "gui/models/saved_time.hpp"
 #include "gui/views/viewport.hpp"
 
+class QBoxLayout;
 class QButtonGroup;
 class QCheckBox;
 class QComboBox;
+class QHBoxLayout;
 class QLabel;
 class QSlider;
 class QStackedLayout;
@@ -28,6 +30,9 @@ public:
     enum Mode { Overview, Picture, Overlay, Merge, Split, Night, Sources, Modes };
 
     explicit ViewArea(QWidget* parent = nullptr);
+
+    /// The wider of the two rows of controls: they stand one above the other where both do not fit.
+    QSize minimumSizeHint() const override;
 
     Mode mode() const { return m_mode; }
     void setMode(Mode mode);
@@ -78,9 +83,13 @@ signals:
     void scoresWanted(bool wanted);
     void tileChosen(const mpm::gui::Engine* engine);
 
+protected:
+    bool event(QEvent* event) override;
+
 private:
-    void buildControls(QLayout* row);
-    void buildModes(QLayout* row);
+    void buildControls();
+    void buildModes();
+    void placeRows();
     void connectViews();
     void showStages(const Analysis& analysis);
     void applyVeils();
@@ -88,6 +97,8 @@ private:
 
     Viewport m_viewport;
     Mode m_mode = Overview;
+    QBoxLayout* m_rows;
+    QHBoxLayout *m_modeRow, *m_controlRow;
     QStackedLayout* m_stack;
     TileArea* m_tiles;
     TileArea* m_grid;

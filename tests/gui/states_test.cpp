@@ -5,14 +5,13 @@
 
 #include <csignal>
 
-#include <QAbstractButton>
 #include <QDialog>
-#include <QLabel>
 #include <QMessageBox>
 #include <QPainter>
 #include <QSignalSpy>
 #include <QStatusBar>
 
+#include "gui/cut_words.hpp"
 #include "gui/views/header_bar.hpp"
 #include "gui/views/picture_view.hpp"
 #include "gui/window/watch_dialog.hpp"
@@ -42,27 +41,6 @@ private:
     void (*m_handler)(int);
 };
 
-/// Words of labels and buttons that have less room than they need.
-QStringList cutWords(const QWidget& top) {
-    QStringList cut;
-    const auto look = [&cut](const QWidget* widget, const QString& text) {
-        if (!widget->isVisible() || text.isEmpty()) return;
-        const QSize need = widget->sizeHint(), room = widget->size();
-        if (room.width() < need.width() - 1 || room.height() < need.height() - 1)
-            cut << QStringLiteral("'%1' needs %2x%3, has %4x%5")
-                       .arg(text.left(40))
-                       .arg(need.width())
-                       .arg(need.height())
-                       .arg(room.width())
-                       .arg(room.height());
-    };
-    for (const QLabel* label : top.findChildren<QLabel*>())
-        if (!label->wordWrap()) look(label, label->text());
-    for (const QAbstractButton* button : top.findChildren<QAbstractButton*>())
-        look(button, button->text());
-    return cut;
-}
-
 }  // namespace
 
 class StatesTest : public QObject {
@@ -90,7 +68,7 @@ void StatesTest::look(const QString& name, QWidget* above) {
         window().setAppearance(appearance);
         QTest::qWait(100);
         QStringList cut;  // words that just changed get their room with the next layout
-        const bool whole = QTest::qWaitFor([&] { return (cut = cutWords(window())).isEmpty(); }, 1'000);
+        const bool whole = QTest::qWaitFor([&] { return (cut = test::cutWords(window())).isEmpty(); }, 1'000);
         QVERIFY2(whole, qPrintable(name + QStringLiteral(": ") + cut.join(QStringLiteral("; "))));
         if (folder.isEmpty()) continue;
         QPixmap shot = window().grab();

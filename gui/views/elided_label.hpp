@@ -1,0 +1,18 @@
+// A line of words that ends in an ellipsis where there is no room for all of it.
+#pragma once
+
+#include <QLabel>
+
+namespace mpm::gui {
+
+class ElidedLabel : public QLabel {
+    Q_OBJECT
+public:
+    /// Takes the room there is, and asks for none.
+    explicit ElidedLabel(const QString& text = {}, QWidget* parent = nullptr);
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+};
+
+}  // namespace mpm::gui

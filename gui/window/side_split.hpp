@@ -1,0 +1,38 @@
+// The side panel beside the pictures, or, where a screen has no room for both, one of the two.
+#pragma once
+
+#include <QSplitter>
+
+namespace mpm::gui {
+
+class SideSplit : public QSplitter {
+    Q_OBJECT
+public:
+    SideSplit(QWidget* content, QWidget* panel, QWidget* parent = nullptr);
+
+    /// Where there is room: to be remembered. On a narrow screen it only says what comes back on a wide one.
+    bool panelWanted() const { return m_wanted; }
+    void setPanelWanted(bool wanted);
+    bool panelShown() const { return !m_panel->isHidden(); }
+    /// By hand. On a narrow screen the panel takes the place of the pictures until it is hidden again.
+    void showPanel(bool shown);
+
+    /// The content's alone: the panel must not keep the window from getting smaller.
+    QSize minimumSizeHint() const override;
+
+signals:
+    void panelChanged(bool shown);
+
+protected:
+    bool event(QEvent* event) override;
+
+private:
+    void arrange();
+
+    QWidget *m_content, *m_panel;
+    bool m_wanted = true;
+    bool m_instead = false;  // narrow: the panel was asked for
+    bool m_narrow = false;
+};
+
+}  // namespace mpm::gui

@@ -1,0 +1,135 @@
+// The window on screens that have no room for all of it, in both languages.
+#include <QComboBox>
+#include <QScreen>
+#include <QToolButton>
+
+#include "gui/cut_words.hpp"
+#include "gui/views/header_bar.hpp"
+#include "gui/views/timeline_panel.hpp"
+#include "gui/window/side_split.hpp"
+#include "gui/window/sidebar.hpp"
+#include "gui/window/translations.hpp"
+#include "gui/window_fixture.hpp"
+
+using namespace mpm::gui;
+
+class NarrowTest : public QObject {
+    Q_OBJECT
+private slots:
+    void init() { m_is = std::make_unique<test::WindowFixture>(); }
+    void cleanup() { m_is.reset(); }
+    void fits_data();
+    void fits();
+    void panelTakesThePlaceOfThePictures();
+    void panelHiddenByHandStaysHidden();
+    void firstWindowIsNoLargerThanTheScreen();
+    void longNamesEndInAnEllipsis();
+    void fitsInFrench_data() { fits_data(); }
+    void fitsInFrench();  // last: a translator stays
+
+private:
+    MainWindow& window() { return *m_is->window; }
+    void open(const QSize& size) {
+        Options options;
+        options.size = size;
+        m_is->open(options);
+    }
+    std::unique_ptr<test::WindowFixture> m_is;
+};
+
+void NarrowTest::fits_data() {
+    QTest::addColumn<QSize>("size");
+    QTest::addColumn<bool>("panel");
+    QTest::newRow("small window") << QSize(640, 480) << false;
+    QTest::newRow("touch display") << QSize(800, 480) << false;
+    QTest::newRow("XGA") << QSize(1024, 768) << true;
+    QTest::newRow("laptop") << QSize(1280, 800) << true;
+}
+
+void NarrowTest::fits() {
+    QFETCH(QSize, size);
+    QFETCH(bool, panel);
+    open(size);
+    QVERIFY(m_is->next());
+    QCOMPARE(window().size(), size);
+    QCOMPARE(window().sidebar()->isVisible(), panel);
+    for (int mode = 0; mode < ViewArea::Modes; ++mode) {
+        window().views()->setMode(ViewArea::Mode(mode));
+        QStringList cut;
+        const bool whole = QTest::qWaitFor([&] { return (cut = test::cutWords(window())).isEmpty(); }, 2'000);
+        QVERIFY2(whole, qPrintable(cut.join(QStringLiteral("; "))));
+        QCOMPARE(window().size(), size);
+        // Nothing sticks out of the window: layouts squeeze before they cut.
+        for (const QWidget* part : std::initializer_list<const QWidget*>{
+                 window().views(), window().timeline(), window().header(), window().sidebar()}) {
+            if (!part->isVisible()) continue;
+            const QRect placed(part->mapTo(&window(), QPoint()), part->size());
+            QVERIFY2(window().rect().contains(placed), part->metaObject()->className());
+            QVERIFY2(part->height() >= part->minimumSizeHint().height(), part->metaObject()->className());
+        }
+    }
+}
+
+void NarrowTest::panelTakesThePlaceOfThePictures() {
+    open({800, 480});
+    QVERIFY(!window().sidebar()->isVisible());
+    QTest::keyClick(&window(), Qt::Key_F9);
+    QTRY_VERIFY(window().sidebar()->isVisible());
+    QVERIFY(!window().views()->isVisible());
+    QTest::keyClick(&window(), Qt::Key_F9);
+    QTRY_VERIFY(!window().sidebar()->isVisible());
+    QVERIFY(window().views()->isVisible());
+    window().resize(1280, 720);
+    QTRY_VERIFY(window().sidebar()->isVisible());  // it was never hidden by hand
+    window().resize(800, 480);
+    QTRY_VERIFY(!window().sidebar()->isVisible());
+    QTRY_COMPARE(window().size(), QSize(800, 480));
+}
+
+void NarrowTest::panelHiddenByHandStaysHidden() {
+    open({1280, 720});
+    QVERIFY(window().sidebar()->isVisible());
+    QTest::keyClick(&window(), Qt::Key_F9);
+    QTRY_VERIFY(!window().sidebar()->isVisible());
+    window().close();
+    open({1280, 720});
+    QVERIFY(!window().sidebar()->isVisible());
+    QTest::keyClick(&window(), Qt::Key_F9);
+    QTRY_VERIFY(window().sidebar()->isVisible());
+}
+
+void NarrowTest::firstWindowIsNoLargerThanTheScreen() {
+    const MainWindow window{Options()};
+    const QSize room = window.screen()->availableSize();
+    QVERIFY2(window.width() <= room.width() && window.height() <= room.height(),
+             qPrintable(QStringLiteral("%1x%2").arg(window.width()).arg(window.height())));
+}
+
+void NarrowTest::longNamesEndInAnEllipsis() {
+    open({1024, 768});
+    window().header()->setModel(QString(400, QLatin1Char('i')), true);
+    const auto picture = [this] { return window().header()->grab().toImage(); };
+    const QImage dotted = picture();
+    window().header()->setModel(QString(500, QLatin1Char('i')), true);
+    QCOMPARE(picture(), dotted);
+    QCOMPARE(window().size(), QSize(1024, 768));
+    QVERIFY(!window().header()->findChildren<ElidedLabel*>().isEmpty());
+}
+
+void NarrowTest::fitsInFrench() {
+    static const bool installed = [] {
+        installTranslations(*QCoreApplication::instance(), QLocale(QLocale::French));
+        return true;
+    }();
+    QVERIFY(installed);
+    fits();
+    for (const QComboBox* box : window().views()->findChildren<QComboBox*>()) {
+        if (!box->isVisible()) continue;
+        for (int i = 0; i < box->count(); ++i)
+            QVERIFY2(box->fontMetrics().horizontalAdvance(box->itemText(i)) + 28 <= box->width(),
+                     qPrintable(box->itemText(i)));
+    }
+}
+
+QTEST_MAIN(NarrowTest)
+#include "narrow_test.moc"
