@@ -609,6 +609,10 @@
 <context>
     <name>mpm::gui::Headless</name>
     <message>
+        <source>left out: %1</source>
+        <translation>laissée de côté : %1</translation>
+    </message>
+    <message>
         <source>alert &apos;%1&apos; at %2: %3</source>
         <translation>alerte « %1 » à %2 : %3</translation>
     </message>
@@ -862,6 +866,10 @@
 </context>
 <context>
     <name>mpm::gui::MainWindow</name>
+    <message>
+        <source>Left out: %1</source>
+        <translation>Laissée de côté : %1</translation>
+    </message>
     <message>
         <source>Sources</source>
         <translation>Sources</translation>

@@ -96,6 +96,7 @@ void Engine::openSource(const QString& source) {
     m_anyPhase = false;
     m_state = pipeline::SourceState::Connecting;
     m_dropped = m_droppedBefore = 0;
+    m_unreadableTold = 0;
     m_channel->forgetFrames(m_generation);
     m_sourceName = QString::fromStdString(pipeline::withoutPasswords(source.toStdString()));
     m_report = {};
@@ -183,6 +184,12 @@ void Engine::onReport(const SourceReport& report) {
         noteEvent(QStringLiteral("source"), QString::fromLatin1(pipeline::stateName(report.status.state)));
     m_state = report.status.state;
     m_report = report;
+    const std::vector<std::string>& bad = report.status.unreadable;
+    while (m_unreadableTold < bad.size()) {
+        const QString message = QString::fromStdString(bad[m_unreadableTold++]);
+        noteEvent(QStringLiteral("source"), message);
+        emit unreadable(message);
+    }
     emit sourceReported(report);
 }
 

@@ -69,6 +69,8 @@ void Headless::open(const QString& source) {
     engine.setRequest(m_state.request);
     connect(&engine, &Engine::sourceReported, this,
             [this, &engine](const SourceReport& report) { onReport(engine, report); });
+    connect(&engine, &Engine::unreadable, this,
+            [](const QString& message) { tell(tr("left out: %1").arg(message)); });
     connect(&engine, &Engine::broke, this, [this](const QString& message) {
         tell(tr("a part of the monitor stopped: %1").arg(message));
         emit gaveUp(1);  // whoever started it may start it again

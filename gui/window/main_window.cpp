@@ -137,6 +137,8 @@ void MainWindow::connectEngine() {
             [this](const SourceReport& report) { onSource(report); });
     connect(m_engine, &Engine::happened, link,
             [this](const pipeline::Event& event) { m_timelineData.addEvent(event); });
+    connect(m_engine, &Engine::unreadable, link,
+            [this](const QString& message) { say(tr("Left out: %1").arg(message), true); });
     connect(m_engine, &Engine::broke, link, [this](const QString& message) {
         say(tr("A part of the monitor stopped; start it again: %1").arg(message), true);
     });

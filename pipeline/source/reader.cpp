@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <random>
+#include <set>
 #include <thread>
 
 namespace mpm::pipeline {
@@ -14,6 +15,7 @@ using Steady = std::chrono::steady_clock;
 using System = std::chrono::system_clock;
 using std::chrono::milliseconds;
 
+constexpr std::size_t kMostTold = 100;    // a status is copied ten times a second
 constexpr milliseconds kPatience{2'000};  // how long the destructor waits for a read to return
 
 }  // namespace
@@ -140,8 +142,19 @@ private:
             sleepUntil(due);
         }
         if (live) note("the stream ended");
+        // A picture that is replaced now and then may be half written for a moment; one that never was
+        // readable will not become so.
+        if (!live && m_options.loop && !any && !stopping() && status().frames == 0)
+            throw SourceError(nothingIn(source));
         m_looping = !live && m_options.loop && any;
         return live ? m_options.retryEnded || stopping() : m_options.loop;
+    }
+
+    std::string nothingIn(const Source& source) const {
+        const SourceStatus now = status();
+        if (now.bad == 1) return now.message;
+        return source.name() +
+               (now.bad > 1 ? ": none of its pictures can be read" : ": there is nothing in it");
     }
 
     void put(Frame frame, bool waitForTaker) {
@@ -186,7 +199,9 @@ private:
     void countBad(const std::string& message) {
         std::lock_guard<std::mutex> lock(m_mutex);
         m_status.message = withoutPasswords(message);
+        if (!m_bad.insert(m_status.message).second) return;  // seen in the round before
         ++m_status.bad;
+        if (m_status.unreadable.size() < kMostTold) m_status.unreadable.push_back(m_status.message);
     }
 
     void enter(SourceState state) {
@@ -212,6 +227,7 @@ private:
     const System::time_point m_started = System::now();
     Steady::time_point m_lastFrame = Steady::now();
     Steady::time_point m_nextAttempt = Steady::now();
+    std::set<std::string> m_bad;
     Frame m_slot;
     bool m_full = false;
     bool m_stop = false;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "pipeline/source/source.hpp"
 
@@ -28,7 +29,8 @@ struct SourceStatus {
     int attempts = 0;                                 ///< failed ones since the last frame
     std::int64_t frames = 0;                          ///< read
     std::int64_t dropped = 0;                         ///< read, but never taken because a newer one came
-    std::int64_t bad = 0;                             ///< pictures that could not be read
+    std::int64_t bad = 0;                             ///< different pictures that could not be read
+    std::vector<std::string> unreadable;              ///< what was said of each, once; the first hundred
     std::string message;                              ///< the last error; no password
 };
 

@@ -19,6 +19,7 @@ private slots:
     void measuresUntilItIsToldToEnd();
     void usesTheProfileOfTheWindow();
     void badInputLeavesWith3();
+    void unreadablePicturesAreNamedOnce();
     void damagedWatchFileIsNoReasonToShowWhatIsMasked();
     void commandIsRunByAnAlert();
 
@@ -108,6 +109,31 @@ void HeadlessTest::badInputLeavesWith3() {
     QProcess process;
     start(process, {QStringLiteral("--screenshot"), QStringLiteral("x.png")});
     QCOMPARE(test::finish(process).status, 2);
+}
+
+void HeadlessTest::unreadablePicturesAreNamedOnce() {
+    const QString folder = m_sandbox.pictures(2, 0);
+    for (const char* name : {"a.png", "b.png"}) {
+        QFile damaged(folder + QLatin1Char('/') + QLatin1String(name));
+        QVERIFY(damaged.open(QIODevice::WriteOnly));
+        damaged.write("no picture");
+    }
+    QProcess process;  // long enough for a second round through the folder
+    start(process, {QStringLiteral("--source"), folder, QStringLiteral("--after"),
+                    QString::number(test::patience(6))});
+    const Outcome outcome = test::finish(process);
+    QCOMPARE(outcome.status, 0);
+    for (const char* name : {"/a.png: not a picture", "/b.png: not a picture"})
+        QVERIFY2(outcome.err.count(QLatin1String(name)) == 1, qPrintable(outcome.err));
+    for (const QString& source : {folder + QStringLiteral("/a.png"), folder + QStringLiteral("/[ab].png")}) {
+        QProcess none;
+        start(none, {QStringLiteral("--source"), source});
+        const Outcome failed = test::finish(none);
+        QCOMPARE(failed.status, 3);
+        QVERIFY2(failed.err.contains(QStringLiteral("can be read")), qPrintable(failed.err));
+    }
+    QFile::remove(folder + QStringLiteral("/a.png"));
+    QFile::remove(folder + QStringLiteral("/b.png"));
 }
 
 void HeadlessTest::damagedWatchFileIsNoReasonToShowWhatIsMasked() {

@@ -33,6 +33,7 @@ private slots:
     void pauseStopsTheFrames();
     void missingSourceIsSaidInTheWindow();
     void badModelIsSaidInTheWindow();
+    void unreadablePictureIsSaidInTheWindow();
     void csvHoldsWhatWasMeasured();
     void settingsComeBack();
     void shortcutSheetNamesEveryShortCut();
@@ -120,6 +121,20 @@ void WindowTest::missingSourceIsSaidInTheWindow() {
     m_is->window->openSource(m_is->sandbox.film(8, 0));
     QVERIFY(m_is->next());
     QTRY_VERIFY(m_is->window->views()->pictureView()->veil().isEmpty());
+}
+
+void WindowTest::unreadablePictureIsSaidInTheWindow() {
+    Options options;
+    options.source = m_is->sandbox.pictures(3, 0);
+    QFile damaged(*options.source + QStringLiteral("/001.png"));
+    QVERIFY(damaged.open(QIODevice::WriteOnly));
+    damaged.write("no picture");
+    damaged.close();
+    m_is->open(options);
+    QTRY_VERIFY_WITH_TIMEOUT(m_is->window->message().contains(QStringLiteral("/001.png")),
+                             test::patience(20'000));
+    const QModelIndex dropped = m_is->window->health().index(HealthModel::DroppedRow);
+    QTRY_VERIFY(dropped.data(HealthModel::ValueRole).toString().contains(QStringLiteral("1 unreadable")));
 }
 
 void WindowTest::badModelIsSaidInTheWindow() {
