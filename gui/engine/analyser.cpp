@@ -11,13 +11,16 @@ namespace mpm::gui {
 
 namespace {
 
-double agreementOf(const cv::Mat& a, const cv::Mat& b) {
+/// Of the pixels that are seen.
+double agreementOf(const cv::Mat& a, const cv::Mat& b, const cv::Mat& seen) {
     if (a.empty() || a.size() != b.size()) return 0;
     cv::Mat wideA, wideB, equal;
     a.convertTo(wideA, CV_16U);  // one of them may have needed more than 8 bits
     b.convertTo(wideB, CV_16U);
     cv::compare(wideA, wideB, equal, cv::CMP_EQ);
-    return double(cv::countNonZero(equal)) / double(a.total());
+    if (seen.empty()) return double(cv::countNonZero(equal)) / double(a.total());
+    cv::bitwise_and(equal, seen, equal);
+    return double(cv::countNonZero(equal)) / std::max(1, cv::countNonZero(seen));
 }
 
 double totalMs(const pipeline::Segmentation& segmentation) {
@@ -68,10 +71,12 @@ Analysis Analyser::analyse(const LiveFrame& frame, const Request& request) {
     double most = 0;
     if (m_facts->labels.empty()) cv::minMaxLoc(analysis.merged.labels, nullptr, &most);
     const int classes = m_facts->labels.empty() ? int(most) + 1 : int(m_facts->labels.size());
-    analysis.shares = pipeline::classShares(analysis.merged.labels, classes);
+    // What is black because nobody may look has no class: shares are of what is seen.
+    const cv::Mat seen = pipeline::seenThrough(frame.masks, analysis.merged.labels.size());
+    analysis.shares = pipeline::classShares(analysis.merged.labels, classes, seen);
     for (const pipeline::Region& region : request.regions)
         analysis.regions.push_back(pipeline::readRegion(
-            region, analysis.merged.labels, analysis.merged.tokens.map, analysis.merged.grid, classes));
+            region, analysis.merged.labels, analysis.merged.tokens.map, analysis.merged.grid, classes, seen));
     if (!request.keepsPictures) forgetPicture(analysis);
     return analysis;
 }
@@ -80,7 +85,9 @@ Comparison Analyser::compare(const AnalysisPtr& analysis) {
     Comparison comparison;
     comparison.analysis = analysis;
     comparison.whole = run(analysis->frame.picture, {});
-    comparison.agreement = agreementOf(analysis->merged.labels, comparison.whole.labels);
+    comparison.agreement =
+        agreementOf(analysis->merged.labels, comparison.whole.labels,
+                    pipeline::seenThrough(analysis->frame.masks, comparison.whole.labels.size()));
     comparison.savedMs = totalMs(comparison.whole) - totalMs(analysis->merged);
     return comparison;
 }

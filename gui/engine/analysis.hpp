@@ -29,8 +29,9 @@ struct LiveFrame {
     std::int64_t number = -1;
     System::time_point time;
     Steady::time_point captured;
-    cv::Mat picture;  ///< CV_8UC3
-    QImage image;     ///< the same, ready to be painted
+    cv::Mat picture;                       ///< CV_8UC3
+    std::vector<pipeline::Polygon> masks;  ///< blackened in it
+    QImage image;                          ///< the same, ready to be painted
     double luminance = 0;
     pipeline::Phase phase = pipeline::Phase::Day;
     double captureMs = 0;

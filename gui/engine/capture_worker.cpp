@@ -112,12 +112,11 @@ void CaptureWorker::deliver(pipeline::Frame frame) {
     live.time = frame.time;
     live.captured = start;
     live.picture = std::move(frame.picture);
-    std::vector<pipeline::Polygon> masks;
     {
         const std::lock_guard<std::mutex> lock(m_mutex);
-        masks = m_masks;
+        live.masks = m_masks;
     }
-    pipeline::applyMasks(live.picture, masks);
+    pipeline::applyMasks(live.picture, live.masks);
     live.image = toImage(live.picture);
     live.luminance = pipeline::luminance(live.picture);
     {

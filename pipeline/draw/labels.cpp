@@ -82,15 +82,19 @@ cv::Mat drawOverlay(const cv::Mat& picture, const cv::Mat& labels, const Palette
     return overlay;
 }
 
-std::vector<double> classShares(const cv::Mat& labels, int classes) {
+std::vector<double> classShares(const cv::Mat& labels, int classes, const cv::Mat& seen) {
     checkLabels(labels);
+    if (!seen.empty()) CV_Check(seen.cols, seen.size() == labels.size(), "seen: expected the labels' size");
+    const std::int64_t all =
+        seen.empty() ? static_cast<std::int64_t>(labels.total()) : cv::countNonZero(seen);
+    if (all == 0 && !labels.empty()) return {};
     std::vector<std::int64_t> counts(labels.type() == CV_8U ? 256 : 65536, 0);
     for (int y = 0; y < labels.rows; ++y)
         for (int x = 0; x < labels.cols; ++x)
-            ++counts[labelAt(labels, y, x)];
+            if (seen.empty() || seen.at<uchar>(y, x) != 0) ++counts[labelAt(labels, y, x)];
     std::vector<double> shares(std::max(classes, 0), 0.0);
     for (size_t id = 0; id < std::min(shares.size(), counts.size()); ++id)
-        shares[id] = labels.empty() ? 0 : double(counts[id]) / double(labels.total());
+        shares[id] = labels.empty() ? 0 : double(counts[id]) / double(all);
     return shares;
 }
 

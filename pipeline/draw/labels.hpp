@@ -21,8 +21,9 @@ cv::Mat colourLabels(const cv::Mat& labels, const Palette& palette);
 cv::Mat drawOverlay(const cv::Mat& picture, const cv::Mat& labels, const Palette& palette,
                     const OverlayStyle& style = {});
 
-/// Share of the picture each class covers, 0 to 1; ids from `classes` on are left out.
-std::vector<double> classShares(const cv::Mat& labels, int classes);
+/// Share of the picture each class covers, 0 to 1; ids from `classes` on are left out. seen: CV_8U of the
+/// same size, 0 where a pixel does not count; empty: all do. Where none does there are no shares.
+std::vector<double> classShares(const cv::Mat& labels, int classes, const cv::Mat& seen = {});
 
 /// The largest shares as a column of swatches with names, as many as `size` holds.
 cv::Mat drawLegend(const std::vector<double>& shares, const std::vector<std::string>& names,

@@ -56,7 +56,7 @@ bool contains(const Polygon& outline, cv::Point2d point) {
 }
 
 RegionReading readRegion(const Region& region, const cv::Mat& labels, const cv::Mat& map, cv::Size grid,
-                         int classes) {
+                         int classes, const cv::Mat& seen) {
     CV_Check(labels.type(), labels.type() == CV_8U || labels.type() == CV_16U,
              "labels: expected 8-bit or 16-bit ids");
     CV_Check(map.total(), static_cast<int>(map.total()) == grid.area(),
@@ -73,9 +73,18 @@ RegionReading readRegion(const Region& region, const cv::Mat& labels, const cv::
     reading.tokens = static_cast<int>(tokens.size());
     cv::Mat mask = cv::Mat::zeros(labels.size(), CV_8U);
     fill(mask, region.outline, cv::Scalar(255));
+    if (!seen.empty()) cv::bitwise_and(mask, seen, mask);
     reading.classShares = labels.type() == CV_8U ? sharesUnder<uchar>(mask, labels, classes)
                                                  : sharesUnder<ushort>(mask, labels, classes);
     return reading;
+}
+
+cv::Mat seenThrough(const std::vector<Polygon>& masks, cv::Size size) {
+    if (masks.empty()) return {};
+    cv::Mat seen(size, CV_8U, cv::Scalar(255));
+    for (const Polygon& mask : masks)
+        fill(seen, mask, cv::Scalar(0));
+    return seen;
 }
 
 void applyMasks(cv::Mat& picture, const std::vector<Polygon>& masks) {

@@ -19,17 +19,22 @@ struct Region {
 /// What one analysed picture holds inside a region.
 struct RegionReading {
     std::string name;
-    int patches = 0;                  ///< image tokens whose middle lies inside
-    int tokens = 0;                   ///< tokens kept that stand for any of them
-    std::vector<double> classShares;  ///< of the region's own pixels, by class id; empty where it has none
+    int patches = 0;  ///< image tokens whose middle lies inside
+    int tokens = 0;   ///< tokens kept that stand for any of them
+    std::vector<double>
+        classShares;  ///< of the region's pixels that are seen, by class id; empty: it has none
 };
 
 /// Whether a point lies inside, by the even-odd rule.
 bool contains(const Polygon& outline, cv::Point2d point);
 
-/// labels: CV_8U or CV_16U ids; map: CV_32S, cluster of each image token (row by row over `grid`).
+/// labels: CV_8U or CV_16U ids; map: CV_32S, cluster of each image token (row by row over `grid`). `seen` as
+/// seenThrough() makes it: masked pixels have no share, though their patches are tokens like any other.
 RegionReading readRegion(const Region& region, const cv::Mat& labels, const cv::Mat& map, cv::Size grid,
-                         int classes);
+                         int classes, const cv::Mat& seen = {});
+
+/// CV_8U, 0 under a mask and 255 elsewhere; empty where there are no masks.
+cv::Mat seenThrough(const std::vector<Polygon>& masks, cv::Size size);
 
 /// Blackens the polygons in a picture, in place. A mask with fewer than three corners covers nothing.
 void applyMasks(cv::Mat& picture, const std::vector<Polygon>& masks);

@@ -31,6 +31,7 @@ private slots:
     void alertsReachTheDesktopTheStoreAndAVideo();
     void commandThatCannotBeStartedIsSaid();
     void masksComeBeforeEverything();
+    void masksHaveNoShare();
     void measurementsOnlyKeepsNoPicture();
     void recordsByHand();
     void settingsGoThroughTheFile();
@@ -92,6 +93,31 @@ void ServicesTest::commandThatCannotBeStartedIsSaid() {
     setup.open(m_sandbox.film(8, 0));
     QTRY_VERIFY_WITH_TIMEOUT(setup.lastSaid().contains(QStringLiteral("/nowhere/program")),
                              test::patience(30'000));
+}
+
+void ServicesTest::masksHaveNoShare() {
+    test::Setup setup(m_sandbox, QStringLiteral("shares"));
+    const QString source = m_sandbox.film(8, 0);
+    WatchSettings watch;
+    watch.sources[source].masks = {{{0, 0}, {0.5, 0}, {0.5, 1}, {0, 1}}};
+    watch.sources[source].regions = {{"left", watch.sources[source].masks[0]},
+                                     {"whole", {{0, 0}, {1, 0}, {1, 1}, {0, 1}}}};
+    setup.services.apply(watch);
+    AnalysisPtr last;
+    connect(&setup.engine, &Engine::measured, this,
+            [&](const auto&, const AnalysisPtr& analysis) { last = analysis; });
+    setup.open(source);
+    QTRY_VERIFY_WITH_TIMEOUT(last != nullptr, test::patience(30'000));
+    setup.engine.disconnect(this);
+    // Counted by hand on the half that is seen, two columns from its edge.
+    const cv::Mat seen = last->merged.labels.colRange(82, 160);
+    for (std::size_t id = 0; id < last->shares.size(); ++id) {
+        const double share = double(cv::countNonZero(seen == double(id))) / double(seen.total());
+        QVERIFY2(std::abs(last->shares[id] - share) < 0.04, qPrintable(QString::number(id)));
+    }
+    QVERIFY(last->regions[0].classShares.empty());
+    for (std::size_t id = 0; id < last->shares.size(); ++id)
+        QVERIFY(std::abs(last->regions[1].classShares[id] - last->shares[id]) < 0.01);
 }
 
 void ServicesTest::masksComeBeforeEverything() {

@@ -92,6 +92,14 @@ TEST(Shares, AddUpAndLeaveOutOtherIds) {
     EXPECT_EQ(classShares(labels, 2), (std::vector<double>{0.5, 0.25}));
 }
 
+TEST(Shares, AreOfWhatIsSeen) {
+    const cv::Mat labels = (cv::Mat_<uchar>(2, 2) << 0, 0, 1, 0);
+    const cv::Mat seen = (cv::Mat_<uchar>(2, 2) << 255, 0, 255, 0);
+    EXPECT_EQ(classShares(labels, 2, seen), (std::vector<double>{0.5, 0.5}));
+    EXPECT_TRUE(classShares(labels, 2, cv::Mat::zeros(2, 2, CV_8U)).empty());
+    EXPECT_THROW(classShares(labels, 2, cv::Mat::zeros(1, 2, CV_8U)), cv::Exception);
+}
+
 TEST(MergeMap, NothingMergedIsGrey) {
     const cv::Size grid(8, 6);
     cv::Mat identity(1, grid.area(), CV_32S);

@@ -49,6 +49,19 @@ TEST(Region, OutsideThePictureHoldsNothing) {
     EXPECT_THROW(readRegion({"x", kLeftHalf}, labels, identity(3), {2, 2}, 1), cv::Exception);
 }
 
+TEST(Region, MaskedPixelsHaveNoShare) {
+    cv::Mat labels(40, 40, CV_8U, cv::Scalar(1));
+    labels(cv::Rect(0, 0, 10, 40)).setTo(0);
+    const std::vector<Polygon> quarter = {{{0, 0}, {0.25, 0}, {0.25, 1}, {0, 1}}};
+    const cv::Mat seen = seenThrough(quarter, labels.size());
+    const RegionReading reading = readRegion({"door", kLeftHalf}, labels, identity(16), {4, 4}, 2, seen);
+    EXPECT_EQ(reading.patches, 8);
+    ASSERT_EQ(reading.classShares.size(), 2u);
+    EXPECT_NEAR(reading.classShares[1], 1, 0.11);
+    EXPECT_TRUE(readRegion({"x", quarter[0]}, labels, identity(16), {4, 4}, 2, seen).classShares.empty());
+    EXPECT_TRUE(seenThrough({}, labels.size()).empty());
+}
+
 TEST(Region, EvenOddRule) {
     const Polygon hourglass = {{0, 0}, {1, 0}, {0, 1}, {1, 1}};
     EXPECT_TRUE(contains(hourglass, {0.5, 0.1}));
