@@ -1785,6 +1785,14 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
 <context>
     <name>mpm::gui::ViewArea</name>
     <message>
+        <source>The watch file cannot be used</source>
+        <translation>Le fichier de surveillance est inutilisable</translation>
+    </message>
+    <message>
+        <source>Pictures stay hidden, because masks may be missing. They are measured and forgotten.</source>
+        <translation>Les images restent cachées, car des masques peuvent manquer. Elles sont mesurées et oubliées.</translation>
+    </message>
+    <message>
         <source>Waiting for the first picture</source>
         <translation>En attente de la première image</translation>
     </message>

@@ -111,6 +111,7 @@ private:
     void nameTabs();
     void watchTile(Engine& engine);
     void applyWatched();
+    void applyBlind();
     void updateRegions();
     void offerConversion(const QString& model, const QString& message);
     void exportTo(const QString& file, pipeline::Millis from, pipeline::Millis to);

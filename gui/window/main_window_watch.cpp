@@ -79,12 +79,18 @@ void MainWindow::connectServices() {
         m_services.apply(blind);
         say(tr("%1. Pictures stay hidden: masks may be missing.").arg(QString::fromUtf8(error.what())), true);
     }
-    m_views->setBlind(!m_services.settings().keepsPictures);
+    applyBlind();
+}
+
+void MainWindow::applyBlind() {
+    using Blind = ViewArea::Blind;
+    const bool shown = m_services.settings().keepsPictures;
+    m_views->setBlind(shown ? Blind::No : m_watchDamaged ? Blind::WatchFileDamaged : Blind::Chosen);
 }
 
 void MainWindow::setWatch(const WatchSettings& settings) {
     m_services.apply(settings);
-    m_views->setBlind(!settings.keepsPictures);
+    applyBlind();
     updateRegions();
     applyWatched();
     sendRequest();

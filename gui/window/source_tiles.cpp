@@ -59,7 +59,7 @@ void ViewArea::setTileState(const Engine* engine, const SourceReport& report, bo
     tile->setTitle(scene ? tr("Built-in street") : report.name);
     tile->setNote(paused ? tr("paused") : sourceStateText(report));
     if (m_blind)
-        tile->setVeil(tr("Measurements only"));
+        tile->setVeil(m_blindHead);
     else if (report.current() || paused)
         tile->setVeil({});
     else

@@ -232,9 +232,14 @@ void ViewArea::setSource(const SourceReport& report, bool paused) {
     applyVeils();
 }
 
-void ViewArea::setBlind(bool blind) {
-    m_blind = blind;
-    if (blind) clear();
+void ViewArea::setBlind(Blind blind) {
+    m_blind = blind != Blind::No;
+    const bool damaged = blind == Blind::WatchFileDamaged;
+    m_blindHead = damaged ? tr("The watch file cannot be used") : tr("Measurements only");
+    m_blindDetail =
+        damaged ? tr("Pictures stay hidden, because masks may be missing. They are measured and forgotten.")
+                : tr("Pictures are measured and forgotten; nothing of them is kept or shown.");
+    if (m_blind) clear();
     applyVeils();
 }
 
@@ -246,11 +251,9 @@ void ViewArea::setAnalysisVeil(const QString& headline, const QString& detail) {
 
 void ViewArea::applyVeils() {
     const bool source = !m_sourceHead.isEmpty() || m_blind;
-    const QString sourceHead = m_sourceHead.isEmpty() && m_blind ? tr("Measurements only") : m_sourceHead;
-    const QString sourceDetail =
-        m_sourceHead.isEmpty() && m_blind
-            ? tr("Pictures are measured and forgotten; nothing of them is kept or shown.")
-            : m_sourceDetail;
+    const bool blind = m_sourceHead.isEmpty() && m_blind;
+    const QString sourceHead = blind ? m_blindHead : m_sourceHead;
+    const QString sourceDetail = blind ? m_blindDetail : m_sourceDetail;
     const QString head = source ? sourceHead : m_analysisHead;
     const QString detail = source ? sourceDetail : m_analysisDetail;
     m_picture->setVeil(sourceHead, sourceDetail);

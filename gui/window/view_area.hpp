@@ -50,8 +50,10 @@ public:
     void clear();
     void setRegions(const std::vector<pipeline::Region>& regions,
                     const std::vector<pipeline::RegionReading>& readings);
-    /// Pictures are measured and forgotten: it is said where they would be.
-    void setBlind(bool blind);
+    /// Pictures are not shown, because that was chosen or because it is not known what may be: it is said
+    /// where they would be.
+    enum class Blind { No, Chosen, WatchFileDamaged };
+    void setBlind(Blind blind);
     /// The grid of all sources: one tile each.
     void addTile(const Engine* engine);
     void removeTile(const Engine* engine);
@@ -105,6 +107,7 @@ private:
     Viewport m_gridViewport;
     std::vector<std::pair<const Engine*, PictureView*>> m_sourceTiles;
     bool m_blind = false;
+    QString m_blindHead, m_blindDetail;
     PictureView *m_picture, *m_overlay;
     MergeView* m_merge;
     SplitView* m_split;

@@ -175,6 +175,8 @@ void WatchTest::damagedWatchFileShowsNothing() {
     QVERIFY(m_is->next());
     QVERIFY(m_is->last->frame.picture.empty());
     QVERIFY(window().message().contains(path));
+    const QString veil = window().views()->pictureView()->veil();
+    QVERIFY2(veil.contains(QStringLiteral("watch file cannot be used")), qPrintable(veil));
     window().setWatch({});  // whatever is changed now: the file stays for whoever mends it
     QVERIFY(file.open(QIODevice::ReadOnly));
     QCOMPARE(file.readAll(), QByteArray("{\"sources\": {"));
