@@ -1858,7 +1858,7 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
     </message>
     <message>
         <source>all merges</source>
-        <translation>toutes les fusions</translation>
+        <translation>toutes</translation>
     </message>
     <message>
         <source>Merge map after</source>
@@ -1930,6 +1930,61 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
     <message>
         <source>Publishing</source>
         <translation>Publication</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::SourceWords</name>
+    <message>
+        <source>no such camera, or it is in use; list them with &apos;ls /dev/video*&apos;</source>
+        <translation>pas de telle caméra, ou elle est occupée ; « ls /dev/video* » les énumère</translation>
+    </message>
+    <message>
+        <source>GStreamer refused the pipeline; try it with gst-launch-1.0, it must end in appsink</source>
+        <translation>GStreamer a refusé le pipeline ; essayez-le avec gst-launch-1.0, il doit finir par appsink</translation>
+    </message>
+    <message>
+        <source>cannot connect; check address, port, user and password, and that the stream runs</source>
+        <translation>connexion impossible ; vérifiez l&apos;adresse, le port, l&apos;utilisateur et le mot de passe, et que le flux tourne</translation>
+    </message>
+    <message>
+        <source>not a video that can be read (damaged, or of an unknown format)</source>
+        <translation>pas une vidéo lisible (endommagée, ou d&apos;un format inconnu)</translation>
+    </message>
+    <message>
+        <source>damaged after frame %1 of %2</source>
+        <translation>endommagée après l&apos;image %1 sur %2</translation>
+    </message>
+    <message>
+        <source>the stream broke off after %1 frames</source>
+        <translation>le flux s&apos;est interrompu après %1 images</translation>
+    </message>
+    <message>
+        <source>the stream ended</source>
+        <translation>le flux s&apos;est terminé</translation>
+    </message>
+    <message>
+        <source>frames are not 8-bit pictures; convert them to BGR</source>
+        <translation>les images n&apos;ont pas 8 bits par couleur ; convertissez-les en BGR</translation>
+    </message>
+    <message>
+        <source>no picture there; name an image, a folder with images, or a glob as &apos;in/*.jpg&apos;</source>
+        <translation>aucune image ici ; nommez une image, un dossier d&apos;images ou un motif comme « in/*.jpg »</translation>
+    </message>
+    <message>
+        <source>not a picture that can be read (missing, damaged or unknown)</source>
+        <translation>pas une image lisible (absente, endommagée ou inconnue)</translation>
+    </message>
+    <message>
+        <source>none of its pictures can be read</source>
+        <translation>aucune de ses images n&apos;est lisible</translation>
+    </message>
+    <message>
+        <source>there is nothing in it</source>
+        <translation>il ne contient rien</translation>
+    </message>
+    <message>
+        <source>no such source; name a camera index, a video, an image, a folder or glob of images, a URL, gst: and a pipeline, or demo</source>
+        <translation>source inconnue ; nommez un numéro de caméra, une vidéo, une image, un dossier ou un motif d&apos;images, une adresse, gst: et un pipeline, ou demo</translation>
     </message>
 </context>
 </TS>

@@ -1,5 +1,7 @@
 #include "gui/models/health_model.hpp"
 
+#include "gui/models/numbers.hpp"
+
 #include <QDateTime>
 
 namespace mpm::gui {
@@ -99,7 +101,7 @@ void HealthModel::set(Row row, const QString& text, Level level) {
 }
 
 void HealthModel::setTime(Row row, double ms) {
-    m_entries[row] = {tr("%1 ms").arg(ms, 0, 'f', ms < 10 ? 1 : 0), ms, Good};
+    m_entries[row] = {tr("%1 ms").arg(readable(ms, ms < 10 ? 1 : 0)), ms, Good};
     emit dataChanged(index(row), index(row));
 }
 
@@ -123,7 +125,7 @@ void HealthModel::updateAge() {
     const System::time_point last = m_report.status.lastFrame;
     if (last == System::time_point{}) return set(Age, tr("no picture yet"), Warning);
     const double seconds = std::chrono::duration<double>(System::now() - last).count();
-    set(Age, tr("%1 s").arg(std::max(0.0, seconds), 0, 'f', seconds < 10 ? 1 : 0),
+    set(Age, tr("%1 s").arg(readable(std::max(0.0, seconds), seconds < 10 ? 1 : 0)),
         m_report.current() ? Good : Bad);
 }
 
@@ -161,7 +163,7 @@ void HealthModel::setStore(const QString& text, Level level) {
 }
 
 void HealthModel::setRates(double analysed, double captured) {
-    set(Rate, tr("%1 of %2 a second").arg(analysed, 0, 'f', 1).arg(captured, 0, 'f', 1));
+    set(Rate, tr("%1 of %2 a second").arg(readable(analysed, 1), readable(captured, 1)));
 }
 
 }  // namespace mpm::gui

@@ -1,5 +1,7 @@
 #include "gui/models/legend_model.hpp"
 
+#include "gui/models/numbers.hpp"
+
 #include <QColor>
 
 namespace mpm::gui {
@@ -21,7 +23,7 @@ QVariant LegendModel::data(const QModelIndex& index, int role) const {
     if (role == ColourRole) return colour;
     if (role == ShareRole) return entry.share;
     if (index.column() == Share) {
-        if (role == Qt::DisplayRole) return tr("%1 %").arg(100 * entry.share, 0, 'f', 1);
+        if (role == Qt::DisplayRole) return tr("%1 %").arg(readable(100 * entry.share, 1));
         if (role == Qt::TextAlignmentRole) return int(Qt::AlignRight | Qt::AlignVCenter);
         return {};
     }

@@ -1,5 +1,7 @@
 #include "gui/models/statistics_model.hpp"
 
+#include "gui/models/numbers.hpp"
+
 namespace mpm::gui {
 
 using pipeline::PhaseStatistics;
@@ -23,8 +25,7 @@ RunningMean PhaseStatistics::*memberOf(int row) {
 }
 
 QString signedNumber(double value, int digits) {
-    return (value < 0 ? QStringLiteral("−") : QStringLiteral("+")) +
-           QString::number(std::abs(value), 'f', digits);
+    return (value < 0 ? QStringLiteral("−") : QStringLiteral("+")) + readable(std::abs(value), digits);
 }
 
 }  // namespace
@@ -43,7 +44,7 @@ QString StatisticsModel::phaseText(const PhaseStatistics& phase, int row) const 
     if (row == Frames) return QString::number(phase.kept.count());
     if (phase.kept.count() == 0) return kNothing;
     const RunningMean& values = phase.*memberOf(row);
-    if (row == Luminance) return QString::number(values.mean(), 'f', 2);
+    if (row == Luminance) return readable(values.mean(), 2);
     return tr("%1 ± %2").arg(values.mean(), 0, 'f', 0).arg(values.deviation(), 0, 'f', 0);
 }
 
@@ -52,7 +53,9 @@ QString StatisticsModel::differenceText(int row) const {
     if (!m_statistics.complete()) return kNothing;
     const auto difference = m_statistics.difference(memberOf(row));
     const int digits = difference.spread < 10 ? 1 : 0;  // a panel is narrow, and more would say nothing
-    return tr("%1 ± %2").arg(signedNumber(difference.percent, digits)).arg(difference.spread, 0, 'f', digits);
+    return tr("%1 ± %2")
+        .arg(signedNumber(difference.percent, digits))
+        .arg(readable(difference.spread, digits));
 }
 
 QVariant StatisticsModel::data(const QModelIndex& index, int role) const {
@@ -60,7 +63,7 @@ QVariant StatisticsModel::data(const QModelIndex& index, int role) const {
     if (role == Qt::TextAlignmentRole) return int(Qt::AlignRight | Qt::AlignVCenter);
     if (role == Qt::ToolTipRole && index.column() == Difference && index.row() != Frames)
         return tr("Night against day, in percent of the day's mean; single frames spread by %1 %")
-            .arg(m_statistics.difference(memberOf(index.row())).spread, 0, 'f', 1);
+            .arg(readable(m_statistics.difference(memberOf(index.row())).spread, 1));
     if (role != Qt::DisplayRole) return {};
     if (index.column() == Difference) return differenceText(index.row());
     return phaseText(index.column() == Day ? m_statistics.day() : m_statistics.night(), index.row());

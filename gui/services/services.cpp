@@ -1,5 +1,7 @@
 #include "gui/services/services.hpp"
 
+#include "gui/models/numbers.hpp"
+
 #include <QDateTime>
 
 namespace mpm::gui {
@@ -119,9 +121,10 @@ void Services::connectVideo(VideoRecorder& video) {
             [this](const QString& message) { emit said(tr("Videos stopped: %1").arg(message), true); });
     connect(&video, &VideoRecorder::started, this, &Services::recordingChanged);
     connect(&video, &VideoRecorder::finished, this, [this](const QString& file, int frames) {
-        emit said(
-            tr("%1 s of video written to %2").arg(double(frames) / VideoRecorder::kRate, 0, 'f', 1).arg(file),
-            false);
+        emit said(tr("%1 s of video written to %2")
+                      .arg(readable(double(frames) / VideoRecorder::kRate, 1))
+                      .arg(file),
+                  false);
         emit recordingChanged();
     });
     connect(&video, &VideoRecorder::failed, this, [this](const QString& file, const QString& message) {

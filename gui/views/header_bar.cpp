@@ -5,6 +5,7 @@
 #include <QEvent>
 #include <QHBoxLayout>
 
+#include "gui/models/numbers.hpp"
 #include "gui/views/elided_label.hpp"
 #include "gui/views/source_badge.hpp"
 #include "gui/views/theme.hpp"
@@ -18,7 +19,7 @@ constexpr int kLeastNames = 60, kUsefulNames = 150;
 QString signedPercent(double value) {
     return QStringLiteral("%1%2 %")
         .arg(value < 0 ? QStringLiteral("−") : QStringLiteral("+"))
-        .arg(std::abs(value), 0, 'f', 1);
+        .arg(readable(std::abs(value), 1));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <QSlider>
 #include <QToolButton>
 
+#include "gui/models/numbers.hpp"
 #include "gui/views/tile_area.hpp"
 
 namespace mpm::gui {
@@ -100,9 +101,9 @@ void NightView::setParameters(const pipeline::NightParameters& parameters) {
 
 void NightView::showValues() {
     const pipeline::NightParameters p = parameters();
-    m_luminanceText->setText(QString::number(p.luminance, 'f', 2));
+    m_luminanceText->setText(readable(p.luminance, 2));
     m_photonsText->setText(QString::number(p.photons, 'f', 0));
-    m_deviationText->setText(QString::number(p.deviation, 'f', 3));
+    m_deviationText->setText(readable(p.deviation, 3));
 }
 
 void NightView::setPair(const RenderedNight& drawn) {
@@ -118,7 +119,7 @@ void NightView::setPair(const RenderedNight& drawn) {
                                    : tr("By day %1 tokens merge away, by night %2: %3 % more"))
                            .arg(in - pair.analysis->tokensKept())
                            .arg(in - pair.tokensKept())
-                           .arg(std::abs(fewer), 0, 'f', 1));
+                           .arg(readable(std::abs(fewer), 1)));
 }
 
 void NightView::setVeil(const QString& headline, const QString& detail) {

@@ -6,6 +6,7 @@
 #include <QMouseEvent>
 #include <QPainter>
 
+#include "gui/models/numbers.hpp"
 #include "gui/views/theme.hpp"
 
 namespace mpm::gui {
@@ -27,7 +28,7 @@ void SplitView::setComparison(const RenderedComparison& drawn, const SavedTime& 
     setImage(drawn.merged);
     setFooter((saved.savedMs() >= 0 ? tr("%1 % of pixels agree, %2 ms saved")
                                     : tr("%1 % of pixels agree, %2 ms lost"))
-                  .arg(100 * comparison.agreement, 0, 'f', 1)
+                  .arg(readable(100 * comparison.agreement, 1))
                   .arg(std::abs(saved.savedMs()), 0, 'f', 0));
 }
 

@@ -1,5 +1,7 @@
 #include "gui/views/timeline_view.hpp"
 
+#include "gui/models/numbers.hpp"
+
 #include <cmath>
 
 #include <QDateTime>
@@ -95,7 +97,7 @@ QString TimelineView::describe(int x) const {
                 .arg(clock, found.night() ? tr("night") : tr("day"))
                 .arg(found.kept.mean(), 0, 'f', 0)
                 .arg(m_data->tokensIn())
-                .arg(found.luminance.mean(), 0, 'f', 2)
+                .arg(readable(found.luminance.mean(), 2))
                 .arg(found.latency.mean(), 0, 'f', 0);
         }
     return {};

@@ -8,6 +8,7 @@
 #include <QTabBar>
 #include <QVBoxLayout>
 
+#include "gui/models/source_words.hpp"
 #include "gui/views/app_icon.hpp"
 #include "gui/views/header_bar.hpp"
 #include "gui/views/legend_view.hpp"
@@ -138,7 +139,7 @@ void MainWindow::connectEngine() {
     connect(m_engine, &Engine::happened, link,
             [this](const pipeline::Event& event) { m_timelineData.addEvent(event); });
     connect(m_engine, &Engine::unreadable, link,
-            [this](const QString& message) { say(tr("Left out: %1").arg(message), true); });
+            [this](const QString& message) { say(tr("Left out: %1").arg(sourceWords(message)), true); });
     connect(m_engine, &Engine::broke, link, [this](const QString& message) {
         say(tr("A part of the monitor stopped; start it again: %1").arg(message), true);
     });

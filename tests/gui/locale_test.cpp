@@ -212,6 +212,13 @@ void LocaleTest::peopleReadTheirOwnNumbers() {
         std::snprintf(text, sizeof text, "%.1f", 0.5);
         QCOMPARE(QByteArray(text), QByteArray(plain ? "0.5" : "0,5"));
         QCOMPARE(QLocale().toString(0.5), QStringLiteral("0,5"));
+        LegendModel legend;
+        legend.setShares({0.125});
+        QCOMPARE(legend.index(0, LegendModel::Share).data().toString(), QStringLiteral("12,5 %"));
+        HealthModel health;
+        health.setRates(1.5, 1234.5);
+        QCOMPARE(health.index(HealthModel::Rate).data(HealthModel::ValueRole).toString(),
+                 QStringLiteral("1,5 of 1234,5 a second"));
         AlertPage page({}, {}, {});
         page.add();
         auto* seconds = page.findChildren<QDoubleSpinBox*>().at(1);

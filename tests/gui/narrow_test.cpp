@@ -4,6 +4,7 @@
 #include <QToolButton>
 
 #include "gui/cut_words.hpp"
+#include "gui/models/source_words.hpp"
 #include "gui/views/header_bar.hpp"
 #include "gui/views/timeline_panel.hpp"
 #include "gui/window/side_split.hpp"
@@ -25,7 +26,8 @@ private slots:
     void firstWindowIsNoLargerThanTheScreen();
     void longNamesEndInAnEllipsis();
     void fitsInFrench_data() { fits_data(); }
-    void fitsInFrench();  // last: a translator stays
+    void fitsInFrench();
+    void sourcesSpeakFrench();  // last: a translator stays
 
 private:
     MainWindow& window() { return *m_is->window; }
@@ -129,6 +131,33 @@ void NarrowTest::fitsInFrench() {
             QVERIFY2(box->fontMetrics().horizontalAdvance(box->itemText(i)) + 28 <= box->width(),
                      qPrintable(box->itemText(i)));
     }
+}
+
+/// The pipeline's own sentences, so that one that changes there is missed here.
+void NarrowTest::sourcesSpeakFrench() {
+    const QString text = m_is->sandbox.path(QStringLiteral("damaged.mp4"));
+    QFile file(text);
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write("no video");
+    file.close();
+    const std::pair<QString, QString> all[] = {
+        {QStringLiteral("/nowhere.mp4"), QStringLiteral("source inconnue")},
+        {QStringLiteral("http://127.0.0.1:9/"), QStringLiteral("connexion impossible")},
+        {QStringLiteral("99"), QStringLiteral("pas de telle caméra")},
+        {text, QStringLiteral("pas une vidéo lisible")},
+        {QFileInfo(text).path(), QStringLiteral("aucune image ici")}};
+    for (const auto& [source, words] : all) {
+        QString said;
+        try {
+            mpm::pipeline::makeSource(source.toStdString())->open();
+        } catch (const mpm::pipeline::SourceError& error) {
+            said = sourceWords(error.what());
+        }
+        QVERIFY2(said.startsWith(source + QStringLiteral(": ")) && said.contains(words), qPrintable(said));
+    }
+    QVERIFY(sourceWords(QStringLiteral("a.avi: damaged after frame 3 of 8"))
+                .endsWith(QStringLiteral("endommagée après l'image 3 sur 8")));
+    QCOMPARE(sourceWords(QStringLiteral("something else")), QStringLiteral("something else"));
 }
 
 QTEST_MAIN(NarrowTest)
