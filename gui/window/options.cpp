@@ -56,6 +56,8 @@ QString checkWords(const Options& options) {
             .arg(options.profile);
     if (options.headless && !options.screenshot.isEmpty())
         return Options::tr("--screenshot needs the window that --headless leaves out");
+    if (options.afterGiven && !options.headless && options.screenshot.isEmpty())
+        return Options::tr("--after needs --screenshot or --headless");
     if (!options.view.isEmpty() && !isView(options.view))
         return Options::tr("--view '%1': expected overview, picture, overlay, merge, split, night or sources")
             .arg(options.view);
@@ -92,7 +94,11 @@ ParsedOptions parseOptions(const QStringList& arguments) {
         Options::tr("Watches a fixed scene and shows what token merging does, day and night."));
     addOptions(parser);
     if (!parser.parse(arguments)) return wrong(parser.errorText() + Options::tr(" See --help."));
-    if (parser.isSet(QStringLiteral("help"))) return {{}, 0, parser.helpText()};
+    if (parser.isSet(QStringLiteral("help"))) {
+        // Qt asks the application for its file name, and there is none yet.
+        QString help = parser.helpText();
+        return {{}, 0, help.replace(QLatin1String("<executable_name>"), QLatin1String("mpm-monitor"))};
+    }
     if (parser.isSet(QStringLiteral("version")))
         return {{}, 0, QStringLiteral("mpm-monitor %1").arg(QLatin1String(mpm::version()))};
     if (!parser.positionalArguments().isEmpty())
@@ -104,6 +110,8 @@ ParsedOptions parseOptions(const QStringList& arguments) {
     if (parser.isSet(QStringLiteral("profile"))) options.profile = parser.value(QStringLiteral("profile"));
     options.headless = parser.isSet(QStringLiteral("headless"));
     options.afterGiven = parser.isSet(QStringLiteral("after"));
+    if (parser.isSet(QStringLiteral("screenshot")) && parser.value(QStringLiteral("screenshot")).isEmpty())
+        return wrong(Options::tr("--screenshot '': expected a file"));
     options.screenshot = parser.value(QStringLiteral("screenshot"));
     options.view = parser.value(QStringLiteral("view"));
     options.theme = parser.value(QStringLiteral("theme"));
