@@ -24,8 +24,11 @@ mpm::ModelInfo readInfo(const std::string& path) {
     try {
         return mpm::modelInfo(path);
     } catch (const cv::Exception& error) {
-        throw ModelError(path + ": not an ONNX model that can be read (" + error.err +
-                         "); name another file");
+        // The layer names itself and the path, and so does whoever prints this.
+        std::string said = error.err;
+        for (const std::string& known : {std::string("mpm: "), path + " is ", path + ": "})
+            if (said.rfind(known, 0) == 0) said.erase(0, known.size());
+        throw ModelError(path + ": not an ONNX model that can be read (" + said + "); name another file");
     }
 }
 

@@ -106,6 +106,16 @@ void HeadlessTest::badInputLeavesWith3() {
         QCOMPARE(outcome.status, 3);
         QVERIFY2(outcome.err.contains(QStringLiteral("/nowhere.")), qPrintable(outcome.err));
     }
+    QFile damaged(m_sandbox.path(QStringLiteral("damaged.onnx")));
+    QVERIFY(damaged.open(QIODevice::WriteOnly));
+    damaged.write("no graph");
+    damaged.close();
+    QProcess refused;
+    start(refused, {QStringLiteral("--model"), damaged.fileName()});
+    const Outcome outcome = test::finish(refused);
+    QCOMPARE(outcome.status, 3);
+    QVERIFY2(outcome.err.count(damaged.fileName()) == 1, qPrintable(outcome.err));
+    QVERIFY2(!outcome.err.contains(QStringLiteral("mpm: ")), qPrintable(outcome.err));
     QProcess process;
     start(process, {QStringLiteral("--screenshot"), QStringLiteral("x.png")});
     QCOMPARE(test::finish(process).status, 2);
