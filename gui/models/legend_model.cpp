@@ -2,6 +2,8 @@
 
 #include "gui/models/numbers.hpp"
 
+#include <algorithm>
+
 #include <QColor>
 
 namespace mpm::gui {
@@ -21,8 +23,9 @@ QVariant LegendModel::data(const QModelIndex& index, int role) const {
     const Class& entry = m_classes[index.row()];
     const QColor colour(entry.colour[0], entry.colour[1], entry.colour[2]);
     if (role == ColourRole) return colour;
-    if (role == ShareRole) return entry.share;
+    if (role == ShareRole) return std::max(0.0, entry.share);
     if (index.column() == Share) {
+        if (role == Qt::DisplayRole && entry.share < 0) return QStringLiteral("–");
         if (role == Qt::DisplayRole) return tr("%1 %").arg(readable(100 * entry.share, 1));
         if (role == Qt::TextAlignmentRole) return int(Qt::AlignRight | Qt::AlignVCenter);
         return {};
@@ -65,7 +68,7 @@ void LegendModel::setClasses(const std::vector<std::string>& names, const pipeli
     beginResetModel();
     m_classes.clear();
     for (size_t id = 0; id < names.size(); ++id)
-        m_classes.push_back({QString::fromStdString(names[id]), colours[id], 0, true});
+        m_classes.push_back({QString::fromStdString(names[id]), colours[id], kUnknown, true});
     endResetModel();
     emit styleChanged();
 }
@@ -75,7 +78,7 @@ void LegendModel::grow(int count) {
     const pipeline::Palette colours = pipeline::defaultPalette(count);
     beginInsertRows({}, rowCount(), count - 1);
     for (int id = rowCount(); id < count; ++id)
-        m_classes.push_back({tr("class %1").arg(id), colours[id], 0, true});
+        m_classes.push_back({tr("class %1").arg(id), colours[id], kUnknown, true});
     endInsertRows();
     emit styleChanged();
 }
@@ -84,7 +87,7 @@ void LegendModel::setShares(const std::vector<double>& shares) {
     grow(static_cast<int>(shares.size()));
     if (m_classes.empty()) return;
     for (size_t id = 0; id < m_classes.size(); ++id)
-        m_classes[id].share = id < shares.size() ? shares[id] : 0;
+        m_classes[id].share = shares.empty() ? kUnknown : id < shares.size() ? shares[id] : 0;
     emit dataChanged(index(0, 0), index(rowCount() - 1, Columns - 1), {Qt::DisplayRole, ShareRole});
 }
 

@@ -26,7 +26,7 @@ public:
     Qt::ItemFlags flags(const QModelIndex& index) const override;
 
     void setClasses(const std::vector<std::string>& names, const pipeline::Palette& palette);
-    /// More shares than classes: the rest are called by their number.
+    /// More shares than classes: the rest are called by their number. None: nothing is seen.
     void setShares(const std::vector<double>& shares);
     void setHidden(const std::vector<bool>& hidden);
     void showAll(bool shown);
@@ -40,10 +40,11 @@ signals:
     void styleChanged();
 
 private:
+    static constexpr double kUnknown = -1;  ///< nothing was seen that it could be a share of
     struct Class {
         QString name;
         cv::Vec3b colour;
-        double share = 0;
+        double share = kUnknown;
         bool shown = true;
     };
     void grow(int count);

@@ -87,13 +87,16 @@ QSlider* NightView::addSlider(QLayout* layout, const QString& name, QLabel** val
 }
 
 pipeline::NightParameters NightView::parameters() const {
-    return {m_luminance->value() / double(kLuminanceSteps), photonsAt(m_photons->value()),
+    const int step = m_photons->value();
+    const bool given = m_givenPhotons > 0 && step == stepOf(m_givenPhotons);
+    return {m_luminance->value() / double(kLuminanceSteps), given ? m_givenPhotons : photonsAt(step),
             m_deviation->value() / 1000.0};
 }
 
 void NightView::setParameters(const pipeline::NightParameters& parameters) {
     const QSignalBlocker block(this);
     m_luminance->setValue(static_cast<int>(std::lround(parameters.luminance * kLuminanceSteps)));
+    m_givenPhotons = parameters.photons;
     m_photons->setValue(stepOf(parameters.photons));
     m_deviation->setValue(static_cast<int>(std::lround(parameters.deviation * 1000)));
     showValues();

@@ -26,6 +26,7 @@ void MainWindow::select(int index) {
     m_link = std::make_unique<QObject>();
     m_views->clear();
     m_statistics.clear();
+    m_legend.setShares({});
     m_saved.clear();
     m_timelineData.clear();
     m_framesBefore = m_engine->report().status.frames;
@@ -66,6 +67,7 @@ void MainWindow::openSource(const QString& source) {
 void MainWindow::showSource(const QString& source) {
     m_views->clear();
     m_statistics.clear();
+    m_legend.setShares({});
     m_timelineData.clear();
     m_report = {};
     m_framesBefore = 0;

@@ -93,6 +93,7 @@ void ModelsTest::legendHidesAndRecolours() {
     LegendModel model;
     Tester tester(&model, Tester::FailureReportingMode::QtTest);
     model.setClasses({"road", "sky"}, {{128, 64, 128}, {70, 130, 180}});
+    QCOMPARE(model.index(1, LegendModel::Share).data().toString(), QStringLiteral("–"));  // not seen yet
     model.setShares({0.25, 0.5});
     QCOMPARE(model.index(1, LegendModel::Share).data().toString(), QStringLiteral("50.0 %"));
     QSignalSpy style(&model, &LegendModel::styleChanged);
@@ -125,6 +126,9 @@ void ModelsTest::statisticsTellNightFromDay() {
     QVERIFY(!model.statistics().complete());
     for (int i = 0; i < 10; ++i)
         model.add(reading(10 + i, 660, 0.1, true));
+    StatisticsModel one;
+    one.add(reading(0, 684, 0.6));
+    QCOMPARE(one.index(StatisticsModel::Kept, StatisticsModel::Day).data().toString(), QStringLiteral("684"));
     const mpm::pipeline::DayNightStatistics& found = model.statistics();
     QCOMPARE(found.day().kept.mean(), 600.0);
     QCOMPARE(found.night().kept.mean(), 660.0);
@@ -332,6 +336,9 @@ void ModelsTest::commandLine_data() {
     row("positional", 2, QStringLiteral("video.mp4"));
     row("after", 2, QStringLiteral("--after soon"));
     row("negative", 2, QStringLiteral("--after=-1"));
+    row("after alone", 2, QStringLiteral("--after 3"));
+    row("after, no window", -1, QStringLiteral("--headless --after 3"));
+    row("no file", 2, QStringLiteral("--screenshot="));
     row("profile", 2, QStringLiteral("--profile ../../etc/passwd"));
     row("view", 2, QStringLiteral("--view sideways"));
     row("cycle", -1, QStringLiteral("--day-cycle 240"));
@@ -345,6 +352,7 @@ void ModelsTest::commandLine() {
     const ParsedOptions parsed = parseOptions(arguments);
     QCOMPARE(parsed.exit, exit);
     QCOMPARE(parsed.message.isEmpty(), exit == -1);
+    QVERIFY(!parsed.message.contains(QLatin1String("executable_name")));
     if (exit == 2) QVERIFY(!parsed.message.contains(QLatin1Char('\n')));
 }
 
