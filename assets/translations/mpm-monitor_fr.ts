@@ -1179,6 +1179,14 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
 <context>
     <name>mpm::gui::Options</name>
     <message>
+        <source>--screenshot &apos;&apos;: expected a file</source>
+        <translation>--screenshot &apos;&apos; : un fichier est attendu</translation>
+    </message>
+    <message>
+        <source>--after needs --screenshot or --headless</source>
+        <translation>--after va avec --screenshot ou --headless</translation>
+    </message>
+    <message>
         <source>demo: frames in which a whole day passes (default: four minutes)</source>
         <translation>demo : images en lesquelles passe une journée entière (par défaut : quatre minutes)</translation>
     </message>
@@ -1607,6 +1615,18 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
 <context>
     <name>mpm::gui::SplitView</name>
     <message>
+        <source>%1 % of pixels agree</source>
+        <translation>%1 % des pixels concordent</translation>
+    </message>
+    <message>
+        <source>%1, %2 ms</source>
+        <translation>%1, %2 ms</translation>
+    </message>
+    <message>
+        <source>%1 %</source>
+        <translation>%1 %</translation>
+    </message>
+    <message>
         <source>All tokens | merged</source>
         <translation>Tous les jetons | fusionnés</translation>
     </message>
@@ -1619,12 +1639,12 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
         <translation>%1 jetons, %2 ms</translation>
     </message>
     <message>
-        <source>%1 % of pixels agree, %2 ms saved</source>
-        <translation>%1 % des pixels concordent, %2 ms gagnées</translation>
+        <source>%1 % of pixels agree, %2 ms saved (median)</source>
+        <translation>%1 % concordent, %2 ms gagnées (médiane)</translation>
     </message>
     <message>
-        <source>%1 % of pixels agree, %2 ms lost</source>
-        <translation>%1 % des pixels concordent, %2 ms perdues</translation>
+        <source>%1 % of pixels agree, %2 ms lost (median)</source>
+        <translation>%1 % concordent, %2 ms perdues (médiane)</translation>
     </message>
 </context>
 <context>

@@ -20,6 +20,7 @@ QRectF paintPlate(QPainter& painter, const QRectF& area, Qt::Alignment at, const
     const QFontMetricsF metrics(font);
     const double most = area.width() - 12;
     const QString fitted = metrics.elidedText(text, Qt::ElideRight, std::max(10.0, most - 12));
+    if (fitted.size() < 2 && fitted != text) return {};  // an ellipsis alone says nothing
     const QSizeF size(metrics.horizontalAdvance(fitted) + 12, metrics.height() + 4);
     const double x = at & Qt::AlignRight     ? area.right() - size.width() - 6
                      : at & Qt::AlignHCenter ? area.center().x() - size.width() / 2
@@ -130,7 +131,8 @@ void PictureView::paintEvent(QPaintEvent*) {
         paintCursor(painter, whole);
     }
     if (!m_headline.isEmpty()) paintVeil(painter, QRectF(rect()));
-    paintWords(painter, m_image.isNull() ? QRectF(rect()) : visible);
+    // A picture a few points wide has no room for words; the view has.
+    paintWords(painter, m_image.isNull() || visible.width() < 160 ? QRectF(rect()) : visible);
     emit painted();
 }
 
@@ -160,7 +162,7 @@ void PictureView::paintWords(QPainter& painter, const QRectF& visible) {
     QRectF beside = visible;
     beside.setLeft(title.right());
     if (beside.width() > 60) paintPlate(painter, beside, Qt::AlignRight | Qt::AlignTop, m_note);
-    paintPlate(painter, visible, Qt::AlignLeft | Qt::AlignBottom, m_footer);
+    paintPlate(painter, visible, Qt::AlignLeft | Qt::AlignBottom, footerFor(visible.width()));
 }
 
 void PictureView::paintVeil(QPainter& painter, const QRectF& visible) {

@@ -70,6 +70,8 @@ private:
     void paintShape(QPainter& painter, const QRectF& rect) const;
     void endShape(bool done);
     void paintCursor(QPainter& painter, const QRectF& rect);
+    /// What of the footer is said where there is so much room.
+    virtual QString footerFor(double) const { return m_footer; }
     void paintWords(QPainter& painter, const QRectF& visible);
     void paintVeil(QPainter& painter, const QRectF& visible);
 

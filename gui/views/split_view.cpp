@@ -21,20 +21,31 @@ void SplitView::setComparison(const RenderedComparison& drawn, const SavedTime& 
     const Comparison& comparison = *drawn.comparison;
     const Analysis& merged = *comparison.analysis;
     m_whole = drawn.whole;
-    m_left = tr("%1 tokens, %2 ms")
-                 .arg(gui::tokensKept(comparison.whole.tokens))
-                 .arg(comparison.whole.networkMs, 0, 'f', 0);
-    m_right = tr("%1 tokens, %2 ms").arg(merged.tokensKept()).arg(merged.merged.networkMs, 0, 'f', 0);
+    m_left = sideWords(gui::tokensKept(comparison.whole.tokens), comparison.whole.networkMs);
+    m_right = sideWords(merged.tokensKept(), merged.merged.networkMs);
     setImage(drawn.merged);
-    setFooter((saved.savedMs() >= 0 ? tr("%1 % of pixels agree, %2 ms saved")
-                                    : tr("%1 % of pixels agree, %2 ms lost"))
-                  .arg(readable(100 * comparison.agreement, 1))
-                  .arg(std::abs(saved.savedMs()), 0, 'f', 0));
+    // Of the last few frames, as the bar on top has it: not the difference of the two times shown here.
+    const QString agree = readable(100 * comparison.agreement, 1);
+    const QString ms = readable(std::abs(saved.savedMs()), 0);
+    const bool gain = saved.savedMs() >= 0;
+    m_feet = {(gain ? tr("%1 % of pixels agree, %2 ms saved (median)")
+                    : tr("%1 % of pixels agree, %2 ms lost (median)"))
+                  .arg(agree, ms),
+              tr("%1 % of pixels agree").arg(agree), tr("%1 %").arg(agree)};
+    setFooter(m_feet.first());
+}
+
+/// Words that fit, then fewer.
+QStringList SplitView::sideWords(int tokens, double ms) {
+    const QString time = readable(ms, 0);
+    return {tr("%1 tokens, %2 ms").arg(tokens).arg(time), tr("%1, %2 ms").arg(tokens).arg(time),
+            QString::number(tokens)};
 }
 
 void SplitView::clear() {
     m_whole = {};
     setImage({});
+    m_feet.clear();
     setFooter({});
 }
 
@@ -74,15 +85,20 @@ void SplitView::paintMarks(QPainter& painter, const QRectF&) {
     const QRectF row(visible.left(), middle.y() - 40, visible.width(), 26);
     const QRectF left(row.left(), row.top(), x - row.left() - 6, row.height());
     const QRectF right(x + 6, row.top(), row.right() - x - 6, row.height());
-    paintPlate(painter, left, Qt::AlignRight | Qt::AlignVCenter, fitting(m_left, left.width()));
-    paintPlate(painter, right, Qt::AlignLeft | Qt::AlignVCenter, fitting(m_right, right.width()));
+    // One side must not say more than the other only because it is a digit shorter.
+    const bool both = !m_left.isEmpty() && !fitting({m_left[0]}, left.width()).isEmpty() &&
+                      !fitting({m_right[0]}, right.width()).isEmpty();
+    paintPlate(painter, left, Qt::AlignRight | Qt::AlignVCenter,
+               both ? m_left[0] : fitting(m_left.mid(1), left.width()));
+    paintPlate(painter, right, Qt::AlignLeft | Qt::AlignVCenter,
+               both ? m_right[0] : fitting(m_right.mid(1), right.width()));
 }
 
-/// Words that fit, number alone where they do not, nothing where there is no room at all.
-QString SplitView::fitting(const QString& text, double width) const {
-    const QString number = text.section(QLatin1Char(' '), 0, 0);
-    for (const QString& words : {text, number})
-        if (fontMetrics().horizontalAdvance(words) + 26 <= width) return words;
+/// The longest that fits, nothing where there is no room at all.
+QString SplitView::fitting(const QStringList& words, double width) const {
+    const QFontMetricsF metrics(scaled(font(), 0.88));
+    for (const QString& candidate : words)
+        if (metrics.horizontalAdvance(candidate) + 25 <= width) return candidate;
     return {};
 }
 

@@ -20,6 +20,7 @@ public:
 protected:
     void paintPicture(QPainter& painter, const QRectF& rect) override;
     void paintMarks(QPainter& painter, const QRectF& rect) override;
+    QString footerFor(double width) const override { return fitting(m_feet, width); }
     void mousePressEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
     void mouseReleaseEvent(QMouseEvent* event) override;
@@ -28,12 +29,14 @@ protected:
 private:
     /// Where the slider may go: the part of the view the picture covers.
     QRectF track() const { return pictureRect().intersected(QRectF(rect())); }
-    QString fitting(const QString& text, double width) const;
+    QString fitting(const QStringList& words, double width) const;
+    static QStringList sideWords(int tokens, double ms);
     double sliderX() const { return track().left() + m_position * track().width(); }
     bool onSlider(double x) const { return std::abs(x - sliderX()) < 12; }
 
     QImage m_whole;
-    QString m_left, m_right;
+    QStringList m_left, m_right;  // the same, shorter and shorter
+    QStringList m_feet;
     double m_position = 0.5;
     bool m_sliding = false;
 };

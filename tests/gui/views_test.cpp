@@ -26,6 +26,8 @@ private slots:
     void hoverDescribesACluster();
     void stageChangesTheMergeMap();
     void nightSlidersChangeTheNextPair();
+    void photonsStayAsTheyWereGiven();
+    void thinPictureHasNoEmptyPlates();
     void timelineFollowsPansAndZooms();
     void timelineReadsAtThePointer();
     void keysSwitchViews();
@@ -44,6 +46,7 @@ void ViewsTest::everyViewComesAlive() {
     QTRY_VERIFY_WITH_TIMEOUT(!views->mergeView()->image().isNull(), test::patience(10'000));
     QTRY_VERIFY_WITH_TIMEOUT(!views->splitView()->image().isNull(), test::patience(30'000));
     QVERIFY(views->splitView()->footer().contains(QStringLiteral("agree")));
+    QVERIFY(views->splitView()->footer().contains(QStringLiteral("(median)")));
     QCOMPARE(m_is->window->header()->badgeText(), QStringLiteral("playing"));
     QVERIFY(!m_is->window->timelineData().empty());
     QVERIFY(m_is->window->schedule().tokensIn() > 0);
@@ -168,6 +171,32 @@ void ViewsTest::stageChangesTheMergeMap() {
     const QString first =
         QStringLiteral("%1 of %2").arg(m_is->last->stageTokens().at(0)).arg(m_is->last->tokensIn());
     QTRY_COMPARE_WITH_TIMEOUT(merge->note(), first, test::patience(10'000));
+}
+
+void ViewsTest::photonsStayAsTheyWereGiven() {
+    Viewport viewport;
+    NightView view(&viewport);
+    const mpm::pipeline::NightParameters standard;
+    QCOMPARE(view.parameters().photons, standard.photons);
+    mpm::pipeline::NightParameters odd = standard;
+    odd.photons = 333;
+    view.setParameters(odd);
+    QCOMPARE(view.parameters().photons, 333.0);
+}
+
+void ViewsTest::thinPictureHasNoEmptyPlates() {
+    Viewport viewport;
+    PictureView view(QStringLiteral("Title"), &viewport);
+    view.resize(400, 300);
+    QImage white(3, 2000, QImage::Format_RGB32);
+    white.fill(Qt::white);
+    view.setImage(white);
+    const QImage shown = view.grab().toImage();
+    int dark = 0;  // the plate of the title, in the view's own corner and as wide as its words
+    for (int x = 0; x < shown.width(); ++x)
+        dark += qGray(shown.pixel(x, 9)) < 90;
+    QVERIFY2(dark > view.fontMetrics().horizontalAdvance(QStringLiteral("Title")) / 2,
+             qPrintable(QString::number(dark)));
 }
 
 void ViewsTest::nightSlidersChangeTheNextPair() {
