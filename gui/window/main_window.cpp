@@ -102,8 +102,10 @@ void MainWindow::build() {
 
 void MainWindow::restore(const Options& options) {
     setAppearance(options.theme.isEmpty() ? m_state.appearance : appearanceFrom(options.theme));
-    resize(QSize(1440, 900).boundedTo(screen()->availableSize()));
+    resize(1440, 900);
     if (!m_state.geometry.isEmpty()) restoreGeometry(m_state.geometry);
+    // The size may have been kept on a larger screen, and Qt leaves what is a little too large.
+    resize(size().boundedTo(screen()->availableSize()));
     if (!options.size.isEmpty()) resize(options.size);
     m_sideSplit->restoreState(m_state.sideSplit);
     m_sideSplit->setPanelWanted(m_state.sidePanel);
