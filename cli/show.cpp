@@ -1,5 +1,6 @@
 #include "cli/show.hpp"
 
+#include <clocale>
 #include <cstdlib>
 
 #include <opencv2/highgui.hpp>
@@ -24,6 +25,9 @@ void checkDisplay() {
 
 bool showPicture(const cv::Mat& picture) {
     cv::imshow(kWindow, picture);
+    // The first picture starts a toolkit that takes the user's locale; the table is to keep its decimal
+    // points.
+    std::setlocale(LC_NUMERIC, "C");
     const int key = cv::waitKey(1) & 0xff;
     return key != 27 && key != 'q' && cv::getWindowProperty(kWindow, cv::WND_PROP_VISIBLE) >= 1;
 }
