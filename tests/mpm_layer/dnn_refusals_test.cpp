@@ -166,7 +166,8 @@ TEST_F(DnnTest, WeightsUnderWrongNames) {
     refused("2.fc2.bias", "3.fc2.bias", "3.fc2.bias");
     refused("1.norm1.bias", "norm3.bias", "norm3.bias");
     refused("1.norm1.bias", "key_bias", "key_bias");
-    refused("1.fc1.bias", "1.fc2.bias", "1.fc2.bias is named twice");
+    // OpenCV 5's new engine refuses two constants of one name by itself.
+    refused("1.fc1.bias", "1.fc2.bias", CV_VERSION_MAJOR < 5 ? "1.fc2.bias is named twice" : "");
     refused("1.norm1.weight", "", "1.norm1.weight is missing");
     refused("2.norm2.weight", "", "2.norm2.weight is missing");
     refused("norm.weight", "", "norm.weight is missing");
