@@ -12,7 +12,7 @@ BEGIN {
     may["mpm_layer/cuda/loader"] = may["mpm_layer/encoder"] " mpm_layer/cuda parallel"
     may["pipeline"] = "mpm pipeline parallel"
     may["models/onnx"] = "mpm models/onnx parallel"
-    may["models/torch"] = "mpm models/onnx models/torch pipeline/scene pipeline/dataset pipeline/metric"
+    may["models/torch"] = "mpm models/onnx models/torch pipeline/scene pipeline/dataset pipeline/metric pipeline/number"
     may["cli"] = "mpm models/onnx pipeline cli"
     may["gui"] = "mpm models/onnx pipeline gui"
 

@@ -1,7 +1,6 @@
 #include "models/torch/curve.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -12,29 +11,26 @@
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
 
+#include "pipeline/number/number.hpp"
+
 namespace mpm::models {
 namespace {
 
 constexpr const char* kHeader = "step,images,rate,loss,miou,seconds";
 
-// Commas separate the cells, so numbers have points whatever the language of the host.
-std::string fixedNumber(double value, int digits) {
-    char text[400];
-    return {text, std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, digits).ptr};
-}
-
 double numberFrom(const std::string& cell) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-    if (error != std::errc() || end != cell.data() + cell.size())
+    const char* end = cell.data() + cell.size();
+    const pipeline::NumberRead read = pipeline::readNumber(cell.data(), end);
+    if (cell.empty() || read.end != end)
         throw std::invalid_argument("'" + cell + "' in a training curve is no number");
-    return value;
+    return read.value;
 }
 
 std::string toLine(const CurveRow& row) {
-    return std::to_string(row.step) + "," + std::to_string(row.images) + "," + fixedNumber(row.rate, 8) +
-           "," + fixedNumber(row.loss, 6) + "," + (std::isnan(row.miou) ? "" : fixedNumber(row.miou, 5)) +
-           "," + fixedNumber(row.seconds, 1);
+    return std::to_string(row.step) + "," + std::to_string(row.images) + "," +
+           pipeline::fixedText(row.rate, 8) + "," + pipeline::fixedText(row.loss, 6) + "," +
+           (std::isnan(row.miou) ? "" : pipeline::fixedText(row.miou, 5)) + "," +
+           pipeline::fixedText(row.seconds, 1);
 }
 
 bool fromLine(const std::string& line, CurveRow& row) {
