@@ -9,9 +9,9 @@
 
 #include <opencv2/core/utility.hpp>
 
+#include "base/pending_file.hpp"
 #include "cli/error.hpp"
 #include "cli/machine.hpp"
-#include "models/onnx/pending_file.hpp"
 
 namespace mpm::cli {
 
@@ -61,12 +61,12 @@ void writing(const Work& work) {
 }  // namespace
 
 void checkWritable(const std::string& path) {
-    writing([&] { models::PendingFile file(path); });
+    writing([&] { PendingFile file(path); });
 }
 
 void writeBytes(const std::string& path, const char* bytes, size_t count) {
     writing([&] {
-        models::PendingFile file(path);
+        PendingFile file(path);
         std::ofstream out(file.path(), std::ios::binary);
         out.write(bytes, static_cast<std::streamsize>(count));
         out.close();

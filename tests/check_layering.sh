@@ -7,7 +7,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 # Exit status 1 and one line per violation: FILE:LINE: what points where.
 check() {
-    (cd "$1" && find parallel mpm_layer pipeline models cli gui -type f \( -name '*.hpp' -o -name '*.h' -o -name '*.cpp' \
+    (cd "$1" && find base mpm_layer pipeline models cli gui -type f \( -name '*.hpp' -o -name '*.h' -o -name '*.cpp' \
         -o -name '*.cu' -o -name '*.cuh' -o -name CMakeLists.txt \) | sort | xargs awk -f "$here/layering.awk")
 }
 
@@ -16,7 +16,7 @@ plant() {
     copy=$scratch/copy
     rm -rf "$copy"
     mkdir -p "$copy"
-    for room in parallel mpm_layer pipeline models cli gui; do
+    for room in base mpm_layer pipeline models cli gui; do
         cp -R "$here/../$room" "$copy/$room"
     done
     mkdir -p "$(dirname "$copy/$1")"
@@ -32,8 +32,7 @@ self_test() {
     scratch=$(mktemp -d)
     trap 'rm -rf "$scratch"' EXIT
     planted=0
-    plant parallel/planted.hpp '#include "mpm_layer/merge/tokens.hpp"'
-    plant gui/planted.cpp '#include "parallel/loops.hpp"'
+    plant base/planted.hpp '#include "mpm_layer/merge/tokens.hpp"'
     plant mpm_layer/merge/planted.hpp '#include "pipeline/scene/scene.hpp"'
     plant mpm_layer/merge/planted.cpp '#include <opencv2/dnn.hpp>'
     plant mpm_layer/encoder/planted.cpp '#include "mpm_layer/dnn/layers.hpp"'

@@ -1,20 +1,20 @@
 # The arrows, as data: a room (the longest prefix of a file's path counts) and what it may include or link.
 # Whoever stands above mpm_layer sees its public header only: "mpm" is <mpm/...> and the targets mpm::layer, mpm::layer_static.
 BEGIN {
-    may["parallel"] = "parallel"
-    may["mpm_layer"] = "mpm mpm_layer parallel"
-    may["mpm_layer/merge"] = "mpm mpm_layer/merge mpm_layer/kernels parallel"
-    may["mpm_layer/kernels"] = "mpm_layer/kernels"
-    may["mpm_layer/encoder"] = "mpm mpm_layer/encoder mpm_layer/merge mpm_layer/kernels"
+    may["base"] = "base"
+    may["mpm_layer"] = "base mpm mpm_layer"
+    may["mpm_layer/merge"] = "base mpm mpm_layer/merge mpm_layer/kernels"
+    may["mpm_layer/kernels"] = "base mpm_layer/kernels"
+    may["mpm_layer/encoder"] = "base mpm mpm_layer/encoder mpm_layer/merge mpm_layer/kernels"
     may["mpm_layer/encoder/backend.cpp"] = may["mpm_layer/encoder"] " mpm_layer/cpu mpm_layer/cuda/loader"  # the one switch between devices
-    may["mpm_layer/cpu"] = may["mpm_layer/encoder"] " mpm_layer/cpu parallel"
-    may["mpm_layer/cuda"] = "mpm_layer/cuda"  # loaded at run time: it shares no more than its C entry
-    may["mpm_layer/cuda/loader"] = may["mpm_layer/encoder"] " mpm_layer/cuda parallel"
-    may["pipeline"] = "mpm pipeline parallel"
-    may["models/onnx"] = "mpm models/onnx parallel"
-    may["models/torch"] = "mpm models/onnx models/torch pipeline/scene pipeline/dataset pipeline/metric pipeline/number"
-    may["cli"] = "mpm models/onnx pipeline cli"
-    may["gui"] = "mpm models/onnx pipeline gui"
+    may["mpm_layer/cpu"] = may["mpm_layer/encoder"] " mpm_layer/cpu"
+    may["mpm_layer/cuda"] = "base mpm_layer/cuda"  # loaded at run time: it shares no more than its C entry
+    may["mpm_layer/cuda/loader"] = may["mpm_layer/encoder"] " mpm_layer/cuda"
+    may["pipeline"] = "base mpm pipeline"
+    may["models/onnx"] = "base mpm models/onnx"
+    may["models/torch"] = "base mpm models/onnx models/torch pipeline/scene pipeline/dataset pipeline/metric pipeline/number"
+    may["cli"] = "base mpm models/onnx pipeline cli"
+    may["gui"] = "base mpm models/onnx pipeline gui"
 
     # Libraries that stay in certain rooms: name, what gives it away, the rooms.
     lib["Qt"] = "(^|[^A-Za-z])(Q[A-Z][A-Za-z]*$|Qt[0-9A-Z][A-Za-z0-9]*(/|::))"
@@ -62,7 +62,7 @@ function visit(name, target,    l) {
 function roomOfTarget(name,    room) {
     if (name ~ /^mpm::layer(_static)?$|^mpm(_static)?$/) return "mpm"
     if (name ~ /^mpm_(onnx|torch)/ && name != "mpm_onnx_proto") return "models/" substr(name, 5)
-    if (name == "mpm_warnings" || name !~ /^mpm_(layer|pipeline|models|cli|gui)/) return ""
+    if (name == "mpm_warnings" || name !~ /^mpm_(base|layer|pipeline|models|cli|gui)/) return ""
     room = substr(name, 5)
     if (room ~ /^layer/) return "mpm_layer"
     sub(/_/, "/", room)
@@ -75,7 +75,7 @@ FILENAME !~ /CMakeLists\.txt$/ && /^[ \t]*#[ \t]*include[ \t]*[<"]/ {
     sub(/[>"].*/, "", name)
     target = ""
     if (name ~ /^mpm\//) target = "mpm"
-    else if (name ~ /^(parallel|mpm_layer|pipeline|models|cli|gui)\//) { target = name; sub(/\/[^\/]*$/, "", target) }
+    else if (name ~ /^(base|mpm_layer|pipeline|models|cli|gui)\//) { target = name; sub(/\/[^\/]*$/, "", target) }
     visit(name, target)
 }
 

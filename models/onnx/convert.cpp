@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/pending_file.hpp"
 #include "models/onnx/bind.hpp"
 #include "models/onnx/digest.hpp"
 #include "models/onnx/insert.hpp"
@@ -13,7 +14,6 @@
 #include "models/onnx/lower.hpp"
 #include "models/onnx/normalise.hpp"
 #include "models/onnx/own_graph.hpp"
-#include "models/onnx/pending_file.hpp"
 #include "models/onnx/picture_size.hpp"
 #include "models/onnx/prove.hpp"
 #include "models/onnx/read.hpp"

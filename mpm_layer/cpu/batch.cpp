@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "parallel/loops.hpp"
+#include "base/loops.hpp"
 
 namespace mpm::cpu {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/loops.hpp"
 #include "mpm_layer/kernels/rows.hpp"
-#include "parallel/loops.hpp"
 
 namespace mpm::cpu {
 

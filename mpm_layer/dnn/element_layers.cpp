@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "parallel/loops.hpp"
+#include "base/loops.hpp"
 
 namespace mpm::dnn {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/loops.hpp"
 #include "mpm_layer/kernels/rows.hpp"
-#include "parallel/loops.hpp"
 
 namespace mpm::dnn {
 namespace {

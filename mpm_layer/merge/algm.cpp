@@ -4,9 +4,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/loops.hpp"
 #include "mpm_layer/merge/bipartite.hpp"
 #include "mpm_layer/merge/similarity.hpp"
-#include "parallel/loops.hpp"
 
 namespace mpm {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/loops.hpp"
 #include "mpm_layer/merge/similarity.hpp"
-#include "parallel/loops.hpp"
 
 namespace mpm {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "base/loops.hpp"
 #include "mpm_layer/kernels/candidates.hpp"
 #include "mpm_layer/merge/mutual_pairs.hpp"
 #include "mpm_layer/merge/similarity.hpp"
-#include "parallel/loops.hpp"
 
 namespace mpm {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <mutex>
 
+#include "base/loops.hpp"
 #include "mpm_layer/kernels/nearest.hpp"
 #include "mpm_layer/merge/similarity.hpp"
-#include "parallel/loops.hpp"
 
 namespace mpm {
 namespace {

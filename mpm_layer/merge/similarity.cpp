@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "base/loops.hpp"
 #include "mpm_layer/kernels/product.hpp"
 #include "mpm_layer/kernels/rows.hpp"
-#include "parallel/loops.hpp"
 
 namespace mpm {
 

@@ -2,7 +2,7 @@
 
 #include <opencv2/imgproc.hpp>
 
-#include "parallel/loops.hpp"
+#include "base/loops.hpp"
 #include "pipeline/scene/canvas.hpp"
 #include "pipeline/scene/sprite.hpp"
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "parallel/loops.hpp"
+#include "base/loops.hpp"
 
 namespace mpm::pipeline {
 

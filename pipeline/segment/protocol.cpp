@@ -5,7 +5,7 @@
 
 #include <opencv2/imgproc.hpp>
 
-#include "parallel/loops.hpp"
+#include "base/loops.hpp"
 #include "pipeline/segment/argmax.hpp"
 #include "pipeline/segment/model_file.hpp"
 #include "pipeline/segment/segmenter.hpp"

@@ -5,8 +5,8 @@
 
 #include <functional>
 
+#include "base/loops.hpp"
 #include "models/onnx/graph.hpp"
-#include "parallel/loops.hpp"
 
 namespace mpm::models {
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "parallel/loops.hpp"
+#include "base/loops.hpp"
 
 namespace mpm::cuda {
 namespace {

@@ -2,12 +2,13 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
-namespace mpm::models {
+namespace mpm {
 
-/// Written aside and put in its place by keep(); gone again unless it was kept. Links are followed and what
-/// they point to is replaced; a device, a pipe or the program's own output takes the content and stays what
-/// it is.
+/// Written aside under an unpredictable name and put in its place by keep(); removed again unless it was
+/// kept. A new file is 0600, a replaced one keeps its mode. Links are followed and what they point to is
+/// replaced; a device, a pipe or the program's own output takes the content and stays what it is.
 class PendingFile {
 public:
     /// Throws cv::Exception that names `target` and the system's reason where it cannot be written, with
@@ -19,7 +20,8 @@ public:
 
     const std::string& name() const { return m_name; }  ///< as it was asked for
     const std::string& path() const { return m_path; }  ///< to write to until it is kept
-    void keep();                                        ///< throws cv::Exception
+    void write(std::string_view bytes);                 ///< appends to path(); throws cv::Exception
+    void keep();                                        ///< syncs and renames; throws cv::Exception
 
 private:
     void copyThrough() const;
@@ -30,4 +32,4 @@ private:
     int m_stream = -1;       ///< standard output or error, where the target is one of them
 };
 
-}  // namespace mpm::models
+}  // namespace mpm

@@ -1,11 +1,10 @@
-#include "models/onnx/pending_file.hpp"
+#include "base/pending_file.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -16,7 +15,7 @@
 
 namespace fs = std::filesystem;
 
-namespace mpm::models {
+namespace mpm {
 namespace {
 
 [[noreturn]] void refuse(const std::string& name, int reason) {
@@ -45,20 +44,26 @@ int streamOf(const struct stat& file) {
     return -1;
 }
 
-/// A new empty file in `folder`, of a name that nobody else has; empty where none can be made (errno says
-/// why).
+/// A new empty file in `folder` that only its owner may read, of a name that nobody can foresee; empty where
+/// none can be made (errno says why).
 std::string newFile(const fs::path& folder, const mode_t* mode) {
-    static std::atomic<int> count{0};
-    for (;;) {
-        const std::string name = ".mpm-" + std::to_string(getpid()) + '-' + std::to_string(count++) + ".part";
-        const std::string path = (folder / name).string();
-        const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (file < 0 && errno == EEXIST) continue;
-        if (file < 0) return {};
-        if (mode != nullptr && fchmod(file, *mode) != 0) errno = 0;  // its own rights are better than no file
-        close(file);
-        return path;
-    }
+    std::string path = (folder / ".mpm-XXXXXX.part").string();
+    const int file = mkostemps(path.data(), 5, O_CLOEXEC);
+    if (file < 0) return {};
+    if (mode != nullptr && fchmod(file, *mode) != 0) errno = 0;  // its own rights are better than no file
+    close(file);
+    return path;
+}
+
+/// The bytes reach the disk before the name does: after a power cut the old file is there, or the new one.
+bool syncFile(const std::string& path) {
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (file < 0) return false;
+    const bool synced = fsync(file) == 0 || errno == EINVAL || errno == EROFS;  // not every file system can
+    const int reason = errno;
+    close(file);
+    errno = reason;
+    return synced;
 }
 
 fs::path temporaryFolder() {
@@ -113,9 +118,17 @@ PendingFile::~PendingFile() {
     if (!m_path.empty()) std::remove(m_path.c_str());
 }
 
+void PendingFile::write(std::string_view bytes) {
+    const int file = open(m_path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+    const bool written = file >= 0 && writeAll(file, bytes.data(), bytes.size());
+    const int reason = errno;
+    if (file >= 0 && close(file) != 0 && written) refuse(m_name, errno);
+    if (!written) refuse(m_name, reason);
+}
+
 void PendingFile::keep() {
     if (m_through) return copyThrough();
-    if (std::rename(m_path.c_str(), m_target.c_str()) != 0) refuse(m_name, errno);
+    if (!syncFile(m_path) || std::rename(m_path.c_str(), m_target.c_str()) != 0) refuse(m_name, errno);
     m_path.clear();
 }
 
@@ -128,4 +141,4 @@ void PendingFile::copyThrough() const {
     if (!written) refuse(m_name, reason);
 }
 
-}  // namespace mpm::models
+}  // namespace mpm

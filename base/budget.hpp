@@ -1,0 +1,65 @@
+// Limits on what a file may make the program spend: bytes, seconds, nodes, values.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include <opencv2/core.hpp>
+
+namespace mpm {
+
+/// A limit was exceeded. The message names the budget, its value and the option that changes it; programs
+/// exit with status 3.
+class BudgetError : public cv::Exception {
+public:
+    explicit BudgetError(const std::string& message)
+        : cv::Exception(cv::Error::StsOutOfRange, message, "", __FILE__, __LINE__) {}
+};
+
+/// What one job may spend. Copies share nothing; a job passes one object along by reference.
+class Budget {
+public:
+    /// `maxBytes` held at a time and `maxSeconds` from now on; 0 or less: no limit.
+    explicit Budget(std::int64_t maxBytes = 0, double maxSeconds = 0)
+        : m_maxBytes(maxBytes), m_maxSeconds(maxSeconds), m_start(Clock::now()) {}
+
+    std::int64_t maxBytes() const { return m_maxBytes; }
+
+    /// Throws BudgetError where `bytes` more would exceed the limit. `what` names them: "the output of
+    /// Expand".
+    void takeBytes(std::int64_t bytes, const std::string& what) {
+        if (bytes < 0 || (m_maxBytes > 0 && bytes > m_maxBytes - m_bytes))
+            throw BudgetError(what + " needs more memory than allowed (--max-memory " +
+                              std::to_string(m_maxBytes) +
+                              " bytes); raise --max-memory if the file is yours");
+        m_bytes += bytes;
+    }
+    void giveBytes(std::int64_t bytes) { m_bytes -= bytes; }
+
+    /// Throws BudgetError once the time is over. Cheap: call it in every loop over nodes.
+    void checkTime() const {
+        if (m_maxSeconds <= 0) return;
+        const std::chrono::duration<double> spent = Clock::now() - m_start;
+        if (spent.count() > m_maxSeconds)
+            throw BudgetError("more time is needed than allowed (--max-seconds " + secondsText() +
+                              "); raise --max-seconds if the file is yours");
+    }
+
+private:
+    using Clock = std::chrono::steady_clock;
+
+    std::string secondsText() const {
+        std::string text = std::to_string(m_maxSeconds);  // six digits after the point
+        text.erase(text.find_last_not_of('0') + 1);
+        if (text.back() == '.' || text.back() == ',') text.pop_back();
+        return text;
+    }
+
+    std::int64_t m_maxBytes;
+    double m_maxSeconds;
+    Clock::time_point m_start;
+    std::int64_t m_bytes = 0;
+};
+
+}  // namespace mpm

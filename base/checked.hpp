@@ -1,0 +1,93 @@
+// Sizes, shapes and offsets from files and other programs: arithmetic that never wraps around.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <type_traits>
+
+#include <opencv2/core.hpp>
+
+namespace mpm {
+
+namespace detail {
+
+template <class... Numbers>
+[[noreturn]] void throwTooLarge(const char* sign, Numbers... numbers) {
+    std::string text;
+    for (const std::string& number : std::initializer_list<std::string>{std::to_string(numbers)...})
+        text += (text.empty() ? "" : sign) + number;
+    CV_Error(cv::Error::StsOutOfRange, "a size is out of range: " + text);
+}
+
+}  // namespace detail
+
+/// `value` as a T; throws cv::Exception where it does not fit.
+template <class T, class Number>
+T checkedCast(Number value) {
+    static_assert(std::is_integral_v<T> && std::is_integral_v<Number>, "sizes are integers");
+    T result{};
+    if (__builtin_add_overflow(value, Number{0}, &result)) detail::throwTooLarge("", value);
+    return result;
+}
+
+/// The product as a T, computed without wrapping around. False where it does not fit.
+template <class T, class... Numbers>
+bool productFits(T& product, Numbers... numbers) {
+    static_assert((std::is_integral_v<Numbers> && ...), "sizes are integers");
+    product = 1;
+    // A factor of 0 makes the product 0, however large the others are.
+    if (((numbers == 0) || ...)) {
+        product = 0;
+        return true;
+    }
+    return (!__builtin_mul_overflow(product, numbers, &product) && ...);
+}
+
+/// The product of all numbers; throws cv::Exception where it does not fit a T. A negative number fits no
+/// unsigned T.
+template <class T, class... Numbers>
+T checkedProduct(Numbers... numbers) {
+    T product{};
+    if (!productFits(product, numbers...)) detail::throwTooLarge(" x ", numbers...);
+    return product;
+}
+
+/// The sum of all numbers; throws cv::Exception where it does not fit a T.
+template <class T, class... Numbers>
+T checkedSum(Numbers... numbers) {
+    static_assert((std::is_integral_v<Numbers> && ...), "sizes are integers");
+    T sum = 0;
+    if ((__builtin_add_overflow(sum, numbers, &sum) || ...)) detail::throwTooLarge(" + ", numbers...);
+    return sum;
+}
+
+/// first - second; throws cv::Exception where it does not fit a T.
+template <class T, class First, class Second>
+T checkedDifference(First first, Second second) {
+    T difference{};
+    if (__builtin_sub_overflow(first, second, &difference)) detail::throwTooLarge(" - ", first, second);
+    return difference;
+}
+
+/// The product of a whole shape, 1 for an empty one; throws cv::Exception where it does not fit a T or a size
+/// is negative.
+template <class T, class Shape>
+T checkedTotal(const Shape& shape) {
+    T total = 1;
+    bool empty = false, fits = true;
+    for (const auto size : shape) {
+        if (size < 0) detail::throwTooLarge("", size);
+        empty = empty || size == 0;
+        fits = fits && !__builtin_mul_overflow(total, size, &total);
+    }
+    if (empty) return 0;
+    if (!fits) {
+        std::string text;
+        for (const auto size : shape)
+            text += (text.empty() ? "" : " x ") + std::to_string(size);
+        CV_Error(cv::Error::StsOutOfRange, "a size is out of range: " + text.substr(0, 200));
+    }
+    return total;
+}
+
+}  // namespace mpm

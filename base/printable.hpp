@@ -1,0 +1,113 @@
+// Text from files and other programs, made safe for a terminal, a log line or a page.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace mpm {
+
+namespace detail {
+
+/// The length of the UTF-8 character at `at` and its code point; length 0 where the bytes are no UTF-8.
+struct Utf8Character {
+    std::size_t length;
+    std::uint32_t point;
+};
+
+inline Utf8Character utf8At(std::string_view text, std::size_t at) {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+    const unsigned char first = byte(at);
+    if (first < 0x80) return {1, first};
+    const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+    if (first < 0xC2 || first > 0xF4 || at + length > text.size()) return {0, 0};
+    std::uint32_t point = first & (0x7FU >> length);
+    for (std::size_t i = 1; i < length; ++i) {
+        if ((byte(at + i) & 0xC0) != 0x80) return {0, 0};
+        point = point << 6 | (byte(at + i) & 0x3FU);
+    }
+    constexpr std::uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
+    const bool surrogate = point >= 0xD800 && point <= 0xDFFF;
+    if (point < kSmallest[length] || point > 0x10FFFF || surrogate) return {0, 0};
+    return {length, point};
+}
+
+/// Control characters move the cursor or forge lines; the others below reorder or hide text.
+inline bool isSafeToPrint(std::uint32_t point) {
+    const bool control = point < 0x20 || (point >= 0x7F && point < 0xA0);
+    const bool line = point == 0x2028 || point == 0x2029;
+    const bool direction = point == 0x061C || point == 0x200E || point == 0x200F ||
+                           (point >= 0x202A && point <= 0x202E) || (point >= 0x2066 && point <= 0x2069);
+    const bool invisible =
+        point == 0xFEFF || (point >= 0xFFF9 && point <= 0xFFFB) || (point >= 0xE0000 && point <= 0xE007F);
+    return !(control || line || direction || invisible);
+}
+
+inline std::string escapedByte(unsigned char byte) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    if (byte == '\n') return "\\n";
+    if (byte == '\r') return "\\r";
+    if (byte == '\t') return "\\t";
+    return {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+}
+
+}  // namespace detail
+
+/// Whether the bytes are valid UTF-8.
+inline bool isUtf8(std::string_view text) {
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t length = detail::utf8At(text, at).length;
+        if (length == 0) return false;
+        at += length;
+    }
+    return true;
+}
+
+/// One line of valid UTF-8: control characters, characters that reorder or hide text, and bytes that are no
+/// UTF-8 become escapes (\n, \x1b). Text longer than `limit` bytes loses its middle. Ordinary text stays as
+/// it is.
+inline std::string printable(std::string_view text, std::size_t limit = 400) {
+    std::string result;
+    const auto append = [&](std::size_t from, std::size_t to) {
+        while (from < to) {
+            const detail::Utf8Character character = detail::utf8At(text, from);
+            const std::size_t length = character.length == 0 ? 1 : character.length;
+            const bool safe = character.length > 0 && detail::isSafeToPrint(character.point);
+            for (std::size_t i = from; i < from + length; ++i)
+                result +=
+                    safe ? std::string(1, text[i]) : detail::escapedByte(static_cast<unsigned char>(text[i]));
+            from += length;
+        }
+    };
+    const auto isInside = [&](std::size_t at) {
+        return (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
+    };
+    if (text.size() <= limit) {
+        append(0, text.size());
+        return result;
+    }
+    std::size_t head = limit / 2, tail = text.size() - (limit - limit / 2);
+    for (int i = 0; i < 3 && head > 0 && isInside(head); ++i)
+        --head;
+    for (int i = 0; i < 3 && tail < text.size() && isInside(tail); ++i)
+        ++tail;
+    append(0, head);
+    result += " ... ";
+    append(tail, text.size());
+    return result;
+}
+
+/// As printable(), but line breaks stay: for messages of several lines that the program itself has composed.
+inline std::string printableLines(std::string_view text, std::size_t limit = 4000) {
+    std::string result;
+    for (std::size_t from = 0; from <= text.size() && result.size() <= limit;) {
+        const std::size_t end = std::min(text.find('\n', from), text.size());
+        if (from > 0) result += '\n';
+        result += printable(text.substr(from, end - from), limit);
+        from = end + 1;
+    }
+    return result;
+}
+
+}  // namespace mpm

@@ -1,0 +1,53 @@
+#include "base/private_files.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include <opencv2/core.hpp>
+
+#include "base/pending_file.hpp"
+
+namespace fs = std::filesystem;
+
+namespace mpm {
+
+namespace {
+
+[[noreturn]] void fail(const std::string& path, const char* action, int reason) {
+    CV_Error(cv::Error::StsError, path + ": cannot be " + action + " (" + std::strerror(reason) + ")");
+}
+
+}  // namespace
+
+int openPrivate(const std::string& path, int flags) {
+    const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+    if (file < 0) fail(path, "opened for writing", errno);
+    struct stat there {};
+    const bool ours = fstat(file, &there) == 0 && S_ISREG(there.st_mode) && there.st_uid == geteuid();
+    if (ours && (there.st_mode & 0077) != 0) static_cast<void>(fchmod(file, there.st_mode & 07700));
+    return file;
+}
+
+void makePrivateFolders(const std::string& path) {
+    fs::path folder;
+    for (const fs::path& part : fs::path(path)) {
+        folder /= part;
+        if (folder.empty() || mkdir(folder.c_str(), 0700) == 0) continue;
+        const int reason = errno;
+        std::error_code error;
+        if (!fs::is_directory(folder, error)) fail(path, "made a folder", reason);
+    }
+}
+
+void writeAtomically(const std::string& path, std::string_view bytes) {
+    PendingFile file(path);
+    file.write(bytes);
+    file.keep();
+}
+
+}  // namespace mpm
