@@ -1,0 +1,162 @@
+#include "base/child_process.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <csignal>
+
+namespace mpm {
+
+namespace {
+
+constexpr int kNotStarted = 127;
+constexpr int kGlance = 20;  // milliseconds between two looks at a child that writes nothing
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+    std::vector<char*> result;
+    for (std::string& text : texts)
+        result.push_back(text.data());
+    result.push_back(nullptr);
+    return result;
+}
+
+void closeFrom(int first) {
+#ifdef SYS_close_range
+    if (syscall(SYS_close_range, first, UINT_MAX, 0) == 0) return;
+#endif
+    const long most = sysconf(_SC_OPEN_MAX);
+    for (int i = first; i < (most > 0 && most < 65536 ? most : 65536); ++i)
+        close(i);
+}
+
+/// In the child, between fork and exec: only what a signal handler may do.
+[[noreturn]] void become(const char* program, char* const* words, char* const* environment, int output, pid_t parent) {
+    setsid();
+    // A parent that is gone already sends no signal.
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(kNotStarted);
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    const int nothing = open("/dev/null", O_RDWR);
+    if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 ||
+        dup2(nothing, STDERR_FILENO) < 0)
+        _exit(kNotStarted);
+    closeFrom(STDERR_FILENO + 1);
+    struct sigaction usual {};
+    usual.sa_handler = SIG_DFL;
+    for (int number = 1; number < NSIG; ++number)
+        sigaction(number, &usual, nullptr);  // those that cannot be changed are as they should be
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    execve(program, words, environment);
+    _exit(kNotStarted);
+}
+
+/// False at the end of the output.
+bool drain(int descriptor, std::string& output, std::size_t most) {
+    char part[4096];
+    const ssize_t count = read(descriptor, part, sizeof part);
+    if (count < 0) return errno == EINTR || errno == EAGAIN;
+    output.append(part, std::min(static_cast<std::size_t>(count), most - std::min(most, output.size())));
+    return count > 0;
+}
+
+}  // namespace
+
+ChildProcess::~ChildProcess() {
+    stop();
+    wait(0);
+    if (m_output >= 0) close(m_output);
+}
+
+void ChildProcess::start(const std::string& program, const std::vector<std::string>& arguments,
+                         const std::vector<std::string>& environment) {
+    // Everything is ready before the fork: the child may not ask for memory.
+    std::vector<std::string> words = arguments, settings = environment;
+    const std::vector<char*> wordPointers = pointers(words), settingPointers = pointers(settings);
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        m_startError = errno;
+        return;
+    }
+    // A low number would be written over by the child's standard streams.
+    const int output = fcntl(ends[1], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    const pid_t parent = getpid();
+    {
+        const std::lock_guard<std::mutex> lock(m_mutex);
+        m_id = m_stopped || output < 0 ? -1 : fork();
+        if (m_id == 0) become(program.c_str(), wordPointers.data(), settingPointers.data(), output, parent);
+        if (m_id < 0) m_startError = errno;
+    }
+    close(ends[1]);
+    if (output >= 0) close(output);
+    m_output = ends[0];
+}
+
+void ChildProcess::stop() {
+    m_stopped = true;
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    signal(SIGKILL);
+}
+
+/// The group too, unless the child has not made it yet.
+void ChildProcess::signal(int number) const {
+    if (m_id <= 0) return;
+    kill(-m_id, number);
+    kill(m_id, number);
+}
+
+/// Whether it is gone: then nobody signals its number any more.
+bool ChildProcess::ended(ChildEnd& end) {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    int status = 0;
+    // Still there as a zombie until its group has been ended too.
+    siginfo_t about{};
+    if (waitid(P_PID, static_cast<id_t>(m_id), &about, WEXITED | WNOHANG | WNOWAIT) == 0 && about.si_pid == 0)
+        return false;
+    kill(-m_id, SIGKILL);
+    if (waitpid(m_id, &status, 0) == m_id) {
+        end.how = WIFEXITED(status) ? ChildEnd::How::Exited : ChildEnd::How::Signalled;
+        end.number = WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status);
+    }
+    m_id = -1;
+    return true;
+}
+
+ChildEnd ChildProcess::wait(double seconds, std::size_t most) {
+    using Clock = std::chrono::steady_clock;
+    ChildEnd end;
+    end.number = m_startError;
+    if (m_stopped) end.how = ChildEnd::How::Stopped;
+    if (m_id <= 0) return end;
+    const auto start = Clock::now();
+    bool late = false, open = true;
+    while (!ended(end)) {
+        pollfd waiting{open ? m_output : -1, POLLIN, 0};
+        if (poll(&waiting, 1, kGlance) > 0) open = drain(m_output, end.output, most);
+        const std::chrono::duration<double> spent = Clock::now() - start;
+        if (late || m_stopped || spent.count() < seconds) continue;
+        late = true;
+        const std::lock_guard<std::mutex> lock(m_mutex);
+        signal(SIGKILL);
+    }
+    // What it wrote last is in the pipe still.
+    for (pollfd rest{m_output, POLLIN, 0}; open && poll(&rest, 1, 0) > 0;)
+        open = drain(m_output, end.output, most);
+    if (m_stopped)
+        end.how = ChildEnd::How::Stopped;
+    else if (late)
+        end.how = ChildEnd::How::OutOfTime;
+    else if (end.how == ChildEnd::How::Exited && end.number == kNotStarted && end.output.empty())
+        end.how = ChildEnd::How::NotStarted;
+    return end;
+}
+
+}  // namespace mpm

@@ -1,0 +1,57 @@
+// A program started for one task: it inherits nothing, and it can be ended at any moment.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace mpm {
+
+/// How a child ended, and what it wrote to standard output.
+struct ChildEnd {
+    enum class How {
+        Exited,      ///< number: its exit status
+        Signalled,   ///< number: the signal
+        Stopped,     ///< by stop()
+        OutOfTime,   ///< it took longer than wait() allows
+        NotStarted,  ///< number: errno
+    };
+    How how = How::NotStarted;
+    int number = 0;
+    std::string output;
+};
+
+class ChildProcess {
+public:
+    ChildProcess() = default;
+    /// Stops it.
+    ~ChildProcess();
+    ChildProcess(const ChildProcess&) = delete;
+    ChildProcess& operator=(const ChildProcess&) = delete;
+
+    /// Starts `program` in a session of its own with the environment given and nothing else: no descriptors
+    /// but /dev/null and the pipe for its output, no blocked or ignored signals. It ends with the thread that
+    /// starts it. Call it once.
+    void start(const std::string& program, const std::vector<std::string>& arguments,
+               const std::vector<std::string>& environment);
+    /// Waits, by the thread that started it, for `seconds` at the most. Of the output the first `most` bytes
+    /// are kept.
+    ChildEnd wait(double seconds, std::size_t most = 4096);
+    /// Ends it and all that it started at once; wait() returns soon. From any thread; before start() it
+    /// keeps the child from being started.
+    void stop();
+
+private:
+    void signal(int number) const;
+    bool ended(ChildEnd& end);
+
+    std::mutex m_mutex;
+    pid_t m_id = -1;  // guarded by m_mutex; -1: not started, or gone
+    int m_output = -1, m_startError = 0;
+    std::atomic<bool> m_stopped{false};
+};
+
+}  // namespace mpm
