@@ -11,6 +11,17 @@ namespace mpm {
 /// read becomes 0600. Returns the descriptor; throws cv::Exception that names the path and the reason.
 int openPrivate(const std::string& path, int flags);
 
+/// From now on files and folders are created as 0600 and 0700 by libraries too. Once, before there are
+/// threads.
+void createFilesPrivately();
+
+/// As it was before createFilesPrivately(): for a program started from here. Safe between fork() and exec().
+void restoreFileMode() noexcept;
+
+/// Takes the rights of others from a file or folder of the user's own, if it is there. Neither follows a link
+/// nor opens the file.
+void tightenOwn(const std::string& path);
+
 /// Makes the folder and those above it; each that is made is 0700. Throws cv::Exception that names the path
 /// and the reason.
 void makePrivateFolders(const std::string& path);

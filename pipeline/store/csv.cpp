@@ -1,8 +1,9 @@
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 
 #include "pipeline/number/number.hpp"
-#include "pipeline/store/store.hpp"
+#include "pipeline/store/database.hpp"
 
 namespace mpm::pipeline {
 
@@ -20,6 +21,7 @@ std::string quoted(const std::string& text) {
 }  // namespace
 
 std::string timeText(Millis time) {
+    time = std::clamp(time, kFirstTime, kLastTime);
     std::int64_t milliseconds = time.count() % 1000;
     if (milliseconds < 0) milliseconds += 1000;
     const std::time_t seconds = static_cast<std::time_t>((time.count() - milliseconds) / 1000);

@@ -1,81 +1,17 @@
 #include "pipeline/store/database.hpp"
 
+#include <mutex>
 #include <string>
+#include <utility>
+
+#include "base/printable.hpp"
 
 namespace mpm::pipeline {
 
 namespace {
 
-// Times are milliseconds since 1970 UTC. `minute` and `hour` are kept beside the readings, in the same
-// transaction, so that weeks are drawn from a few thousand rows and outlive the readings themselves.
-constexpr const char* kSchemaSql = R"sql(
-CREATE TABLE source (
-  id INTEGER PRIMARY KEY,
-  name TEXT NOT NULL UNIQUE
-);
-CREATE TABLE reading (
-  id INTEGER PRIMARY KEY,
-  source INTEGER NOT NULL REFERENCES source(id),
-  time INTEGER NOT NULL,
-  frame INTEGER NOT NULL,
-  tokens_in INTEGER NOT NULL,
-  stage_tokens TEXT NOT NULL,
-  luminance REAL NOT NULL,
-  night INTEGER NOT NULL,
-  capture_ms REAL NOT NULL,
-  network_ms REAL NOT NULL,
-  encoder_ms REAL NOT NULL,
-  merge_ms REAL NOT NULL,
-  draw_ms REAL NOT NULL,
-  dropped INTEGER NOT NULL,
-  class_shares TEXT NOT NULL
-);
-CREATE INDEX reading_by_time ON reading(source, time);
-CREATE TABLE bucket (
-  source INTEGER NOT NULL REFERENCES source(id),
-  span INTEGER NOT NULL,
-  time INTEGER NOT NULL,
-  count INTEGER NOT NULL,
-  nights INTEGER NOT NULL,
-  tokens_sum REAL NOT NULL,
-  tokens_squares REAL NOT NULL,
-  tokens_least INTEGER NOT NULL,
-  tokens_most INTEGER NOT NULL,
-  night_tokens_sum REAL NOT NULL,
-  luminance_sum REAL NOT NULL,
-  latency_sum REAL NOT NULL,
-  PRIMARY KEY (source, span, time)
-) WITHOUT ROWID;
-CREATE TABLE event (
-  id INTEGER PRIMARY KEY,
-  source INTEGER NOT NULL REFERENCES source(id),
-  time INTEGER NOT NULL,
-  kind TEXT NOT NULL,
-  text TEXT NOT NULL
-);
-CREATE INDEX event_by_time ON event(source, time);
-)sql";
-
-// Schema 2: what each region of the picture held, beside the reading it belongs to.
-constexpr const char* kRegionsSql = R"sql(
-CREATE TABLE region (
-  id INTEGER PRIMARY KEY,
-  source INTEGER NOT NULL REFERENCES source(id),
-  name TEXT NOT NULL,
-  UNIQUE (source, name)
-);
-CREATE TABLE region_reading (
-  reading INTEGER NOT NULL REFERENCES reading(id) ON DELETE CASCADE,
-  region INTEGER NOT NULL REFERENCES region(id),
-  patches INTEGER NOT NULL,
-  tokens INTEGER NOT NULL,
-  class_shares TEXT NOT NULL,
-  PRIMARY KEY (reading, region)
-) WITHOUT ROWID;
-PRAGMA user_version = 2;
-)sql";
-
 constexpr int kPatienceMs = 5'000;
+constexpr int kLongestValue = 1 << 20;  // bytes; a list of class shares has a few thousand
 
 }  // namespace
 
@@ -96,9 +32,7 @@ void throwStoreError(sqlite3* database, const std::string& path) {
                              path + ": another program holds the file locked; close it or try again");
         case SQLITE_CORRUPT:
         case SQLITE_NOTADB:
-            throw StoreError(Kind::Damaged,
-                             path + ": damaged, or not a store of measurements (" + said +
-                                 "); move it away, or recover it with 'sqlite3 FILE .recover'");
+            throwDamaged(path, said);
         case SQLITE_CANTOPEN:
         case SQLITE_READONLY:
         case SQLITE_PERM:
@@ -107,6 +41,12 @@ void throwStoreError(sqlite3* database, const std::string& path) {
         default:
             throw StoreError(Kind::Other, path + ": " + said);
     }
+}
+
+void throwDamaged(const std::string& path, const std::string& reason) {
+    throw StoreError(StoreError::Kind::Damaged,
+                     path + ": damaged, or not a store of measurements (" + printable(reason) +
+                         "); move it away, or recover it with 'sqlite3 FILE .recover'");
 }
 
 Statement::Statement(sqlite3* database, const char* sql, const std::string& path)
@@ -153,14 +93,43 @@ std::string Statement::text(int column) const {
     return value != nullptr ? reinterpret_cast<const char*>(value) : "";
 }
 
-Store::Database::Database(const std::string& path) : m_path(path) {
+Store::Database::Database(const std::string& path) : m_path(withoutLinks(path)) {
+    static std::mutex mutex;  // no other store may open the file between its making and its closing
+    const std::lock_guard<std::mutex> lock(mutex);
+    m_file = prepareFile(m_path);
     sqlite3* handle = nullptr;
-    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX;
-    const int result = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
+    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_FULLMUTEX | SQLITE_OPEN_NOFOLLOW;
+    const int result = sqlite3_open_v2(m_path.c_str(), &handle, flags, nullptr);
     m_handle.reset(handle);  // given even on failure, to read the message from
-    if (result != SQLITE_OK) throwStoreError(handle, path);
+    if (result != SQLITE_OK) throwStoreError(handle, m_path);
+    distrust();
+    recognise();
     configure();
     migrate();
+}
+
+/// The file may be anybody's: nothing in it is executed, and nothing in it may ask for much.
+void Store::Database::distrust() {
+    sqlite3* database = m_handle.get();
+    sqlite3_extended_result_codes(database, 0);
+    const auto set = [database](int what, int on) { sqlite3_db_config(database, what, on, nullptr); };
+    set(SQLITE_DBCONFIG_DEFENSIVE, 1);
+    set(SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0);
+    set(SQLITE_DBCONFIG_ENABLE_TRIGGER, 0);
+    set(SQLITE_DBCONFIG_ENABLE_VIEW, 0);
+    set(SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0);
+    set(SQLITE_DBCONFIG_DQS_DDL, 0);
+    set(SQLITE_DBCONFIG_DQS_DML, 0);
+    constexpr std::pair<int, int> kLimits[] = {
+        {SQLITE_LIMIT_LENGTH, kLongestValue}, {SQLITE_LIMIT_SQL_LENGTH, 100'000},
+        {SQLITE_LIMIT_COLUMN, 100},           {SQLITE_LIMIT_EXPR_DEPTH, 100},
+        {SQLITE_LIMIT_ATTACHED, 0},           {SQLITE_LIMIT_TRIGGER_DEPTH, 10},
+        {SQLITE_LIMIT_WORKER_THREADS, 0},     {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 100}};
+    for (const auto& [what, most] : kLimits)
+        sqlite3_limit(database, what, most);
+    sqlite3_busy_timeout(database, kPatienceMs);
+    execute("PRAGMA cell_size_check = ON");
+    execute("PRAGMA mmap_size = 0");
 }
 
 void Store::Database::execute(const char* sql) {
@@ -169,29 +138,10 @@ void Store::Database::execute(const char* sql) {
 }
 
 void Store::Database::configure() {
-    sqlite3_busy_timeout(m_handle.get(), kPatienceMs);
     execute("PRAGMA journal_mode = WAL");
     // FULL: what was committed outlives a power cut too; at a few commits a second its price is not felt.
     execute("PRAGMA synchronous = FULL");
     execute("PRAGMA foreign_keys = ON");
-}
-
-void Store::Database::migrate() {
-    const auto version = [this] {
-        Statement read = prepare("PRAGMA user_version");
-        read.step();
-        return read.integer(0);
-    };
-    if (version() == Store::kSchema) return;
-    Transaction transaction(*this);
-    const std::int64_t found = version();  // another program may have been quicker
-    if (found > Store::kSchema)
-        throw StoreError(StoreError::Kind::NewerSchema, m_path + ": written by a newer version (schema " +
-                                                            std::to_string(found) +
-                                                            "); update this program, or name another file");
-    if (found < 1) execute(kSchemaSql);
-    if (found < 2) execute(kRegionsSql);
-    transaction.commit();
 }
 
 void Store::Database::Transaction::commit() {

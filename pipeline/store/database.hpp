@@ -25,6 +25,7 @@ public:
     std::int64_t integer(int column) const { return sqlite3_column_int64(m_statement.get(), column); }
     double real(int column) const { return sqlite3_column_double(m_statement.get(), column); }
     std::string text(int column) const;
+    bool isNull(int column) const { return sqlite3_column_type(m_statement.get(), column) == SQLITE_NULL; }
 
 private:
     struct Finalize {
@@ -35,13 +36,31 @@ private:
     std::unique_ptr<sqlite3_stmt, Finalize> m_statement;
 };
 
+/// The years 0 to 9999.
+constexpr Millis kFirstTime{-62'167'219'200'000}, kLastTime{253'402'300'799'999};
+
+/// A file, whatever it is called.
+struct FileId {
+    std::uint64_t device = 0, number = 0;
+    bool operator==(const FileId& other) const { return device == other.device && number == other.number; }
+};
+
+/// The file at `path` made ready for SQLite: a regular one that only its owner may read, created where it is
+/// not there. Throws StoreError.
+FileId prepareFile(const std::string& path);
+
+/// `path` with every link in its folders resolved: SQLite refuses those.
+std::string withoutLinks(const std::string& path);
+
 class Store::Database {
 public:
     explicit Database(const std::string& path);
 
     Statement prepare(const char* sql) const { return {m_handle.get(), sql, m_path}; }
     void execute(const char* sql);
+    const std::string& path() const { return m_path; }
     std::int64_t lastId() const { return sqlite3_last_insert_rowid(m_handle.get()); }
+    bool moved() const;
     std::int64_t changes() const { return sqlite3_changes(m_handle.get()); }  ///< rows of the last statement
 
     /// Rolls back unless committed.
@@ -59,15 +78,23 @@ public:
     };
 
 private:
+    void distrust();
     void configure();
+    void recognise() const;
     void migrate();
+    void checkSchema(bool complete) const;
+    std::int64_t number(const char* pragma) const;
 
     struct Close {
         void operator()(sqlite3* database) const { sqlite3_close_v2(database); }
     };
     std::string m_path;
+    FileId m_file;
     std::unique_ptr<sqlite3, Close> m_handle;
 };
+
+/// Throws the StoreError of Kind::Damaged.
+[[noreturn]] void throwDamaged(const std::string& path, const std::string& reason);
 
 /// Throws the StoreError of the connection's last failure.
 [[noreturn]] void throwStoreError(sqlite3* database, const std::string& path);

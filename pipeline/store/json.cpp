@@ -56,28 +56,32 @@ Json jsonOf(const DayNightStatistics& statistics) {
     return json;
 }
 
+/// Bytes that are no UTF-8, from a label or a file, are replaced: half a file would be worse.
+std::string text(const Json& json) {
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 }  // namespace
 
 std::int64_t Store::exportJson(std::ostream& out, std::int64_t source, Millis from, Millis to,
                                const std::vector<std::string>& classes) const {
-    const auto [first, last] = extent(source);
     std::int64_t written = 0;
     DayNightStatistics statistics;
     out << "{\"schema\": 1, \"readings\": [";
-    for (Millis at = std::max(from, first); at < std::min(to, last); at += kSlice) {
-        const std::vector<Measurement> slice = measurements(source, at, std::min({at + kSlice, to, last}));
-        for (const Measurement& measurement : slice) {
+    // From reading to reading: a clock that was wrong once may have left one in the year 1.
+    for (auto at = firstReading(source, from, to); at; at = firstReading(source, *at + kSlice, to)) {
+        for (const Measurement& measurement : measurements(source, *at, std::min(*at + kSlice, to))) {
             statistics.add(measurement);
-            out << (written++ > 0 ? ",\n" : "\n") << jsonOf(measurement, classes).dump();
+            out << (written++ > 0 ? ",\n" : "\n") << text(jsonOf(measurement, classes));
         }
     }
     out << "\n], \"events\": [";
     const char* comma = "\n";
     for (const Event& event : events(source, from, to)) {
         out << std::exchange(comma, ",\n")
-            << Json{{"time", timeText(event.time)}, {"kind", event.kind}, {"text", event.text}}.dump();
+            << text({{"time", timeText(event.time)}, {"kind", event.kind}, {"text", event.text}});
     }
-    out << "\n], \"day_night\": " << jsonOf(statistics).dump() << "}\n";
+    out << "\n], \"day_night\": " << text(jsonOf(statistics)) << "}\n";
     if (!out.flush())
         throw StoreError(StoreError::Kind::DiskFull, "the JSON could not be written: is the disk full?");
     return written;

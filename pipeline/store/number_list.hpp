@@ -1,7 +1,9 @@
 // Short lists of numbers as JSON text, [1,2,3]: SQLite's own json functions read them, and so does everybody.
 #pragma once
 
+#include <limits>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "pipeline/number/number.hpp"
@@ -18,6 +20,19 @@ std::string listText(const std::vector<T>& values) {
     return text + "]";
 }
 
+/// Nearest, where a list from elsewhere says more than the type holds.
+template <typename T>
+T listNumber(double value) {
+    if constexpr (std::is_integral_v<T>) {
+        if (!(value == value)) return 0;  // not a number
+        constexpr double kLeast = double(std::numeric_limits<T>::min());
+        constexpr double kMost = double(std::numeric_limits<T>::max());
+        if (value <= kLeast) return std::numeric_limits<T>::min();
+        if (value >= kMost) return std::numeric_limits<T>::max();
+    }
+    return static_cast<T>(value);
+}
+
 template <typename T>
 std::vector<T> parseList(const std::string& text) {
     std::vector<T> values;
@@ -26,7 +41,7 @@ std::vector<T> parseList(const std::string& text) {
     while (true) {
         const auto [value, end] = readNumber(at, last);
         if (end == at) return values;
-        values.push_back(static_cast<T>(value));
+        values.push_back(listNumber<T>(value));
         at = end != last && *end == ',' ? end + 1 : end;
     }
 }

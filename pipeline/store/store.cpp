@@ -1,6 +1,7 @@
 #include "pipeline/store/store.hpp"
 
-#include <limits>
+#include <algorithm>
+#include <climits>
 
 #include "pipeline/store/database.hpp"
 #include "pipeline/store/number_list.hpp"
@@ -9,6 +10,7 @@ namespace mpm::pipeline {
 
 namespace {
 
+constexpr std::int64_t kMostColumns = 4096;  // each costs a byte in every row
 constexpr std::int64_t kMinute = 60'000, kHour = 3'600'000;
 
 std::int64_t spanMs(Store::Span span) {
@@ -57,11 +59,16 @@ void addToBucket(Statement& upsert, std::int64_t source, std::int64_t span, cons
     upsert.bind(6, m.luminance).bind(7, latency).run();
 }
 
+/// What a file says may be more than a number holds.
+int smallNumber(std::int64_t value) {
+    return static_cast<int>(std::clamp<std::int64_t>(value, INT_MIN, INT_MAX));
+}
+
 Measurement readMeasurement(const Statement& row) {
     Measurement m;
     m.time = Millis(row.integer(0));
     m.frame = row.integer(1);
-    m.tokensIn = static_cast<int>(row.integer(2));
+    m.tokensIn = smallNumber(row.integer(2));
     m.stageTokens = parseList<int>(row.text(3));
     m.luminance = row.real(4);
     m.phase = row.integer(5) != 0 ? Phase::Night : Phase::Day;
@@ -85,7 +92,7 @@ constexpr const char* kSelectReadings =
 std::vector<RegionReading> readRegions(Statement& rows) {
     std::vector<RegionReading> found;
     while (rows.step())
-        found.push_back({rows.text(0), static_cast<int>(rows.integer(1)), static_cast<int>(rows.integer(2)),
+        found.push_back({rows.text(0), smallNumber(rows.integer(1)), smallNumber(rows.integer(2)),
                          parseList<double>(rows.text(3))});
     rows.reset();
     return found;
@@ -96,11 +103,11 @@ Bucket readBucket(const Statement& row) {
     b.time = Millis(row.integer(0));
     b.count = row.integer(1);
     b.nights = row.integer(2);
-    const double count = static_cast<double>(b.count), nights = static_cast<double>(b.nights);
+    const double count = std::max(1.0, static_cast<double>(b.count)), nights = static_cast<double>(b.nights);
     b.tokensMean = row.real(3) / count;
     b.tokensSquares = row.real(4) / count;
-    b.tokensLeast = static_cast<int>(row.integer(5));
-    b.tokensMost = static_cast<int>(row.integer(6));
+    b.tokensLeast = smallNumber(row.integer(5));
+    b.tokensMost = smallNumber(row.integer(6));
     b.dayTokens = count > nights ? (row.real(3) - row.real(7)) / (count - nights) : 0;
     b.nightTokens = nights > 0 ? row.real(7) / nights : 0;
     b.luminance = row.real(8) / count;
@@ -115,13 +122,33 @@ Store::~Store() = default;
 Store::Store(Store&&) noexcept = default;
 Store& Store::operator=(Store&&) noexcept = default;
 
-std::int64_t Store::source(const std::string& name) {
+void Store::check() const {
+    Statement rows = m_database->prepare("PRAGMA quick_check(1)");
+    if (rows.step() && rows.text(0) == "ok") return;
+    throwDamaged(m_database->path(), rows.text(0));
+}
+
+std::int64_t Store::source(const std::string& name, const std::string& formerName) {
+    if (!formerName.empty() && formerName != name) rename(formerName, name);
     Statement find = m_database->prepare("SELECT id FROM source WHERE name = ?");
     if (find.bind(1, name).step()) return find.integer(0);
     m_database->prepare("INSERT INTO source(name) VALUES(?) ON CONFLICT DO NOTHING").bind(1, name).run();
     Statement made = m_database->prepare("SELECT id FROM source WHERE name = ?");
     made.bind(1, name).step();
     return made.integer(0);
+}
+
+/// Nothing of the former name, which may hold a password, stays in the file.
+void Store::rename(const std::string& from, const std::string& to) {
+    const auto known = [this](const std::string& name) {
+        Statement find = m_database->prepare("SELECT id FROM source WHERE name = ?");
+        return find.bind(1, name).step();
+    };
+    if (!known(from) || known(to)) return;
+    m_database->execute("PRAGMA secure_delete = ON");
+    m_database->prepare("UPDATE source SET name = ? WHERE name = ?").bind(1, to).bind(2, from).run();
+    m_database->execute("PRAGMA wal_checkpoint(TRUNCATE)");
+    m_database->execute("PRAGMA secure_delete = OFF");
 }
 
 void Store::add(std::int64_t source, const std::vector<Measurement>& measurements) {
@@ -217,9 +244,17 @@ std::vector<std::pair<Millis, RegionReading>> Store::regionReadings(std::int64_t
     std::vector<std::pair<Millis, RegionReading>> found;
     while (rows.step())
         found.emplace_back(Millis(rows.integer(0)),
-                           RegionReading{region, static_cast<int>(rows.integer(1)),
-                                         static_cast<int>(rows.integer(2)), parseList<double>(rows.text(3))});
+                           RegionReading{region, smallNumber(rows.integer(1)), smallNumber(rows.integer(2)),
+                                         parseList<double>(rows.text(3))});
     return found;
+}
+
+std::optional<Millis> Store::firstReading(std::int64_t source, Millis from, Millis to) const {
+    Statement rows =
+        m_database->prepare("SELECT min(time) FROM reading WHERE source = ? AND time >= ? AND time < ?");
+    rows.bind(1, source).bind(2, std::int64_t{std::max(from, kFirstTime).count()});
+    rows.bind(3, std::int64_t{std::min(to, kLastTime).count()}).step();
+    return rows.isNull(0) ? std::nullopt : std::optional<Millis>(Millis(rows.integer(0)));
 }
 
 std::vector<std::int64_t> Store::sources() const {
@@ -274,11 +309,15 @@ std::int64_t Store::exportCsv(std::ostream& out, std::int64_t source, Millis fro
     // Schedules change while measuring: the widest row decides how many columns there are. Lists that an
     // older program spoilt with decimal commas are not always JSON, and must not hold up the others.
     Statement widest = m_database->prepare(
-        "SELECT coalesce(max(json_array_length(stage_tokens)), 0), "
+        "SELECT coalesce(max(CASE WHEN json_valid(stage_tokens) THEN json_array_length(stage_tokens) END), "
+        "0), "
         "coalesce(max(CASE WHEN json_valid(class_shares) THEN json_array_length(class_shares) END), 0) "
         "FROM reading WHERE source = ? AND time >= ? AND time < ?");
     widest.bind(1, source).bind(2, std::int64_t{from.count()}).bind(3, std::int64_t{to.count()}).step();
-    const int stages = static_cast<int>(widest.integer(0)), classes = static_cast<int>(widest.integer(1));
+    const auto columns = [&](int column) {
+        return static_cast<int>(std::min(widest.integer(column), kMostColumns));
+    };
+    const int stages = columns(0), classes = columns(1);
     std::vector<std::string> names;
     for (int id = 0; id < classes; ++id)
         names.push_back("class_" + std::to_string(id));

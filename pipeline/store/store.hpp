@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <stdexcept>
 #include <string>
@@ -70,14 +71,24 @@ class Store {
 public:
     enum class Span { Minute, Hour };
 
-    /// Opens or makes the file. A damaged one is left as it is and reported.
+    /// Opens or makes the file, which only its owner may read. A damaged one, and one that holds anything but
+    /// this program's tables, is left as it is and reported; so is a symbolic link.
     explicit Store(const std::string& path);
     ~Store();
     Store(Store&&) noexcept;
     Store& operator=(Store&&) noexcept;
 
-    /// The id of a source by its name (which must hold no password), made when new.
-    std::int64_t source(const std::string& name);
+    /// Looks at every page. Throws StoreError with Kind::Damaged where something is wrong.
+    void check() const;
+    /// Whether the file was moved, removed or replaced since it was opened: what is added now is not in it.
+    bool moved() const;
+    /// Renames a damaged file to FILE.damaged-TIME, with its log, so that a new one can be made in its place.
+    /// The new name; empty where the file turns out to be good. Throws StoreError where it cannot be renamed.
+    static std::string setAside(const std::string& path);
+
+    /// The id of a source by its name (which must hold no password), made when new. A source kept under
+    /// `formerName`, as an earlier version called it, gets the new name.
+    std::int64_t source(const std::string& name, const std::string& formerName = {});
 
     /// All or none, on the disk when the call returns.
     void add(std::int64_t source, const std::vector<Measurement>& measurements);
@@ -115,7 +126,10 @@ private:
     class Database;
 
     std::vector<std::int64_t> sources() const;
+    /// The time of the first reading in [from, to), and in the years that can be written.
+    std::optional<Millis> firstReading(std::int64_t source, Millis from, Millis to) const;
     std::int64_t region(std::int64_t source, const std::string& name);
+    void rename(const std::string& from, const std::string& to);
     std::unique_ptr<Database> m_database;
 };
 
@@ -123,7 +137,7 @@ private:
 std::string csvHead(int stages, const std::vector<std::string>& classNames);
 std::string csvLine(const Measurement& measurement, int stages, int classes);
 
-/// 2026-01-31T23:59:59.123Z
+/// 2026-01-31T23:59:59.123Z; times before the year 0 and after 9999 stand as the nearest that is within.
 std::string timeText(Millis time);
 
 }  // namespace mpm::pipeline

@@ -1,0 +1,23 @@
+// What a program that is started from this one gets to see of it: its three standard streams.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace mpm {
+
+/// Marks every descriptor but the standard streams so that exec() closes it: libraries open sockets without
+/// the mark. Safe between fork() and exec() too.
+inline void closeDescriptorsOnExec() noexcept {
+    constexpr unsigned kFirst = 3, kCloexecFlag = 4;  // CLOSE_RANGE_CLOEXEC, which old headers lack
+#ifdef SYS_close_range
+    if (syscall(SYS_close_range, kFirst, ~0U, kCloexecFlag) == 0) return;
+#endif
+    // A kernel before 5.11.
+    const long most = sysconf(_SC_OPEN_MAX);
+    for (int file = static_cast<int>(kFirst); file < (most > 0 && most < 65536 ? most : 65536); ++file)
+        fcntl(file, F_SETFD, FD_CLOEXEC);
+}
+
+}  // namespace mpm

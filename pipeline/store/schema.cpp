@@ -1,0 +1,163 @@
+// The tables: how they are made, migrated, and told from anything else that an SQLite file may hold.
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <vector>
+
+#include "base/printable.hpp"
+#include "pipeline/store/database.hpp"
+
+namespace mpm::pipeline {
+
+namespace {
+
+// Times are milliseconds since 1970 UTC. `minute` and `hour` are kept beside the readings, in the same
+// transaction, so that weeks are drawn from a few thousand rows and outlive the readings themselves.
+const char* const kSchemaSql = R"sql(
+CREATE TABLE source (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE
+);
+CREATE TABLE reading (
+  id INTEGER PRIMARY KEY,
+  source INTEGER NOT NULL REFERENCES source(id),
+  time INTEGER NOT NULL,
+  frame INTEGER NOT NULL,
+  tokens_in INTEGER NOT NULL,
+  stage_tokens TEXT NOT NULL,
+  luminance REAL NOT NULL,
+  night INTEGER NOT NULL,
+  capture_ms REAL NOT NULL,
+  network_ms REAL NOT NULL,
+  encoder_ms REAL NOT NULL,
+  merge_ms REAL NOT NULL,
+  draw_ms REAL NOT NULL,
+  dropped INTEGER NOT NULL,
+  class_shares TEXT NOT NULL
+);
+CREATE INDEX reading_by_time ON reading(source, time);
+CREATE TABLE bucket (
+  source INTEGER NOT NULL REFERENCES source(id),
+  span INTEGER NOT NULL,
+  time INTEGER NOT NULL,
+  count INTEGER NOT NULL,
+  nights INTEGER NOT NULL,
+  tokens_sum REAL NOT NULL,
+  tokens_squares REAL NOT NULL,
+  tokens_least INTEGER NOT NULL,
+  tokens_most INTEGER NOT NULL,
+  night_tokens_sum REAL NOT NULL,
+  luminance_sum REAL NOT NULL,
+  latency_sum REAL NOT NULL,
+  PRIMARY KEY (source, span, time)
+) WITHOUT ROWID;
+CREATE TABLE event (
+  id INTEGER PRIMARY KEY,
+  source INTEGER NOT NULL REFERENCES source(id),
+  time INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  text TEXT NOT NULL
+);
+CREATE INDEX event_by_time ON event(source, time);
+)sql";
+
+// Schema 2: what each region of the picture held, beside the reading it belongs to.
+const char* const kRegionsSql = R"sql(
+CREATE TABLE region (
+  id INTEGER PRIMARY KEY,
+  source INTEGER NOT NULL REFERENCES source(id),
+  name TEXT NOT NULL,
+  UNIQUE (source, name)
+);
+CREATE TABLE region_reading (
+  reading INTEGER NOT NULL REFERENCES reading(id) ON DELETE CASCADE,
+  region INTEGER NOT NULL REFERENCES region(id),
+  patches INTEGER NOT NULL,
+  tokens INTEGER NOT NULL,
+  class_shares TEXT NOT NULL,
+  PRIMARY KEY (reading, region)
+) WITHOUT ROWID;
+PRAGMA user_version = 2;
+)sql";
+
+constexpr std::int64_t kApplication = 0x4d504d73;  // "MPMs"; files of earlier versions have 0
+
+/// Blanks and letter case do not count.
+std::string bare(const std::string& sql) {
+    std::string result;
+    for (const char c : sql)
+        if (std::isspace(static_cast<unsigned char>(c)) == 0)
+            result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return result;
+}
+
+/// Every statement that makes a table or an index of ours.
+const std::vector<std::string>& ourStatements() {
+    static const std::vector<std::string> all = [] {
+        std::vector<std::string> found;
+        const std::string text = std::string(kSchemaSql) + kRegionsSql;
+        for (std::size_t from = 0, end; (end = text.find(';', from)) != std::string::npos; from = end + 1) {
+            const std::string statement = bare(text.substr(from, end - from));
+            if (statement.rfind("create", 0) == 0) found.push_back(statement);
+        }
+        return found;
+    }();
+    return all;
+}
+
+/// Made by SQLite itself: for keys, and where somebody ran ANALYZE.
+bool isSqlites(const std::string& type, const std::string& sql) {
+    return (type == "index" && sql.empty()) || sql == "createtablesqlite_stat1(tbl,idx,stat)" ||
+           sql == "createtablesqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)";
+}
+
+}  // namespace
+
+std::int64_t Store::Database::number(const char* pragma) const {
+    Statement read = prepare(pragma);
+    read.step();
+    return read.integer(0);
+}
+
+/// Before anything is written: the file may be somebody else's.
+void Store::Database::recognise() const {
+    const std::int64_t mark = number("PRAGMA application_id"), version = number("PRAGMA user_version");
+    if (mark != 0 && mark != kApplication)
+        throwDamaged(m_path, "another program's file, by its application_id");
+    if (version > Store::kSchema)
+        throw StoreError(StoreError::Kind::NewerSchema, m_path + ": written by a newer version (schema " +
+                                                            std::to_string(version) +
+                                                            "); update this program, or name another file");
+    checkSchema(version == Store::kSchema);
+}
+
+void Store::Database::migrate() {
+    if (number("PRAGMA user_version") == Store::kSchema) return;
+    Transaction transaction(*this);
+    recognise();  // another program may have been quicker
+    const std::int64_t found = number("PRAGMA user_version");
+    if (found < 1) execute(kSchemaSql);
+    if (found < 2) execute(kRegionsSql);
+    if (found < 1) execute(("PRAGMA application_id = " + std::to_string(kApplication)).c_str());
+    checkSchema(true);
+    transaction.commit();
+}
+
+/// Triggers, views, generated columns and indexes on expressions are code; tables of others are not ours to
+/// write beside.
+void Store::Database::checkSchema(bool complete) const {
+    Statement rows = prepare("SELECT type, name, coalesce(sql, '') FROM sqlite_schema");
+    const std::vector<std::string>& ours = ourStatements();
+    std::size_t known = 0;
+    while (rows.step()) {
+        const std::string sql = bare(rows.text(2));
+        const bool our = std::find(ours.begin(), ours.end(), sql) != ours.end();
+        if (!our && !isSqlites(rows.text(0), sql))
+            throwDamaged(m_path, "it holds the " + rows.text(0) + " '" + printable(rows.text(1), 60) +
+                                     "', which is none of this program's");
+        known += our ? 1 : 0;
+    }
+    if (complete && known != ours.size()) throwDamaged(m_path, "tables are missing");
+}
+
+}  // namespace mpm::pipeline
