@@ -27,7 +27,6 @@ set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME mpm)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION graphics)
 # The keychain, which the monitor opens at run time, and the words of Qt's own buttons.
 set(CPACK_DEBIAN_TOOLS_PACKAGE_RECOMMENDS "libsecret-1-0, qt6-translations-l10n")
-set(CPACK_COMPONENT_TOOLS_DEPENDS runtime)
 set(CPACK_COMPONENT_TOOLS_DESCRIPTION "Segment pictures and videos with merged vision transformers")
 
 include(CPack)

@@ -12,13 +12,13 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
 
-include(CheckPIESupported)
-check_pie_supported()
-add_compile_options(-fstack-protector-strong)
-add_link_options(LINKER:-z,relro LINKER:-z,now LINKER:-z,noexecstack)
-if(NOT MPM_SANITIZE)  # sanitizers check these calls themselves
-  add_compile_options("$<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")
-endif()
+# Programs link libmpm.a, so they carry no search path for libraries (RUNPATH): what is built is installed as it is. CMake
+# would otherwise write the build folder's paths, and pad them so that it can replace them later; the loader takes such
+# an empty entry for the current folder. Only libraries outside the system's own folders are named (an OpenCV under /opt).
+set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
+
+include(MpmHarden)
 
 find_program(MPM_CCACHE ccache)
 if(MPM_CCACHE)
@@ -48,4 +48,15 @@ function(mpm_add_test name label)
   if(MPM_TESTS_NEVER_SKIP)
     set_tests_properties(${name} PROPERTIES FAIL_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
   endif()
+endfunction()
+
+# The shipped model, for the programs of this folder: where installed ones look for it too, in ../share/mpm. So no program
+# holds a path of the machine it was built on.
+function(mpm_place_models)
+  if(NOT EXISTS "${PROJECT_SOURCE_DIR}/models/zoo")
+    return()
+  endif()
+  cmake_path(GET CMAKE_CURRENT_BINARY_DIR PARENT_PATH parent)
+  file(MAKE_DIRECTORY "${parent}/share")
+  file(CREATE_LINK "${PROJECT_SOURCE_DIR}/models/zoo" "${parent}/share/mpm" SYMBOLIC)
 endfunction()

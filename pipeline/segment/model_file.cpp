@@ -41,7 +41,6 @@ std::vector<std::string> modelFolders() {
         folders.push_back((program.parent_path() / ".." / "share" / "mpm").lexically_normal());
         folders.push_back(program.parent_path());
     }
-    folders.emplace_back(MPM_ZOO_DIR);
     return folders;
 }
 

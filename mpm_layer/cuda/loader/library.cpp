@@ -1,12 +1,18 @@
 #include "mpm_layer/cuda/loader/library.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <mutex>
+#include <system_error>
+#include <vector>
 
 #include <opencv2/core.hpp>
+
+namespace fs = std::filesystem;
 
 namespace mpm::cuda {
 namespace {
@@ -17,13 +23,30 @@ constexpr const char* kFile = "libmpm_cuda.so";
     CV_Error(cv::Error::StsNotImplemented, "mpm: device cuda is not usable: " + why);
 }
 
-// The folder of the file that holds this code: libmpm.so, or the program that libmpm.a went into.
-std::string ownFolder() {
+// Where the library of this build may lie: beside libmpm.so; or, where libmpm.a went into a program, beside
+// that program or in the folder of libraries that was installed with it. A program is known by its own file:
+// the name it was started by may be relative to a folder that is no longer the current one.
+std::vector<std::string> ownFolders() {
     Dl_info info{};
-    if (!dladdr(reinterpret_cast<void*>(&ownFolder), &info) || !info.dli_fname) return "";
-    const std::string file = info.dli_fname;
-    const size_t slash = file.rfind('/');
-    return slash == std::string::npos ? "" : file.substr(0, slash + 1);
+    link_map* object = nullptr;
+    void* const found = &object;
+    if (!dladdr1(reinterpret_cast<void*>(&ownFolders), &info, static_cast<void**>(found), RTLD_DL_LINKMAP))
+        return {};
+    const bool isProgram = !object || !object->l_name || !*object->l_name;
+    std::error_code error;
+    const fs::path file =
+        isProgram ? fs::read_symlink("/proc/self/exe", error) : fs::canonical(object->l_name, error);
+    if (error) return {};
+    std::vector<std::string> folders = {file.parent_path()};
+    if (isProgram) folders.push_back((file.parent_path() / MPM_LIBRARIES_FROM_PROGRAM).lexically_normal());
+    return folders;
+}
+
+/// The first that is there, or the bare name, which the loader looks for on its own path.
+std::string ownLibrary() {
+    for (const std::string& folder : ownFolders())
+        if (const std::string file = folder + "/" + kFile; access(file.c_str(), R_OK) == 0) return file;
+    return kFile;
 }
 
 std::string lastLoaderError() {
@@ -44,16 +67,9 @@ std::shared_ptr<const Library> Library::load() {
     const std::string wanted = chosen ? chosen : "";
     if (loaded && loadedFrom == wanted) return loaded;
 
-    std::shared_ptr<const Library> library;
-    if (!wanted.empty()) {
-        library = open(wanted);
-    } else {
-        const std::string beside = ownFolder() + kFile;
-        library = open(access(beside.c_str(), R_OK) == 0 ? beside : kFile);
-    }
-    loaded = library;
+    loaded = open(wanted.empty() ? ownLibrary() : wanted);
     loadedFrom = wanted;
-    return library;
+    return loaded;
 }
 
 std::shared_ptr<const Library> Library::open(const std::string& path) {

@@ -1,5 +1,6 @@
 // Finding libmpm_cuda: what is refused, with which words, and what Auto does then.
 #include <cstdlib>
+#include <filesystem>
 
 #include <gtest/gtest.h>
 
@@ -72,6 +73,22 @@ TEST_F(CudaLoader, ChoosesDevicesByIndex) {
         EXPECT_EQ(backend->resolve(Precision::Auto), Precision::BF16);
         EXPECT_EQ(backend->resolve(Precision::TF32), Precision::TF32);
     }
+}
+
+// Beside the program itself, whatever the current folder is; never in the current folder.
+TEST_F(CudaLoader, LooksBesideTheProgramAndNotInTheCurrentFolder) {
+    namespace fs = std::filesystem;
+    const fs::path beside = fs::read_symlink("/proc/self/exe").parent_path() / "libmpm_cuda.so";
+    const fs::path before = fs::current_path(), scratch = testing::TempDir() + "mpm_cuda_loader";
+    fs::create_directories(scratch);
+    fs::copy_file(fake("older"), scratch / "libmpm_cuda.so", fs::copy_options::overwrite_existing);
+    fs::current_path(scratch);
+    expectRefusal({"libmpm_cuda.so", "cannot open shared object file"});
+    fs::copy_file(fake("no_device"), beside, fs::copy_options::overwrite_existing);
+    expectRefusal({"no device"});
+    fs::remove(beside);
+    fs::current_path(before);
+    fs::remove_all(scratch);
 }
 
 // The library of this build, where there is one: it must load, whether or not there is a GPU.
