@@ -34,6 +34,10 @@ foreach(sanitizer IN LISTS MPM_SANITIZE)
   add_link_options(-fsanitize=${sanitizer})
 endforeach()
 
+if(MPM_LIBFUZZER)  # what steers it: which branches an input took
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
 # mpm_add_test(NAME fast|long|gpu SOURCES ... LIBRARIES ...): one GoogleTest program, one entry of ctest.
 # Where MPM_TESTS_NEVER_SKIP is set, a skipped case fails it.
 function(mpm_add_test name label)

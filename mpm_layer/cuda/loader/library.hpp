@@ -11,8 +11,8 @@ namespace mpm::cuda {
 /// A loaded library of the version that this code was built for.
 class Library {
 public:
-    /// Looks at MPM_CUDA_LIBRARY, or else where this build lies and along the search path of the loader. Throws
-    /// with what is missing.
+    /// Looks at MPM_CUDA_LIBRARY, or else where this build lies and along the search path of the loader.
+    /// Throws with what is missing.
     static std::shared_ptr<const Library> load();
     /// The file at `path`, which is not kept for others.
     static std::shared_ptr<const Library> open(const std::string& path);

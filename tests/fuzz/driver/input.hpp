@@ -1,0 +1,49 @@
+// What a fuzz target is fed: seeds, and mutants that can be made again from a seed and a number.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace mpm::fuzz {
+
+using Bytes = std::vector<std::uint8_t>;
+
+/// The seed files, in the same order everywhere. There is always one: the empty input, where none is named.
+struct Seeds {
+    std::vector<std::string> names;
+    std::vector<Bytes> inputs;
+
+    /// A file, or every file of a folder.
+    void add(const std::string& path);
+};
+
+/// A few changes to one seed. The same seeds and the same round give the same mutant.
+class Mutator {
+public:
+    Mutator(std::uint64_t seed, std::uint64_t round) : m_random(seed * 0x9E3779B97F4A7C15ULL + round) {}
+
+    Bytes mutate(Bytes input, const std::vector<Bytes>& others);
+
+private:
+    std::uint64_t below(std::uint64_t end) { return end == 0 ? 0 : m_random() % end; }
+    std::size_t place(const Bytes& input);
+    void step(Bytes& input, const std::vector<Bytes>& others);
+    void putNumber(Bytes& input, std::size_t at);
+    void putText(Bytes& input, std::size_t at);
+    void putVarint(Bytes& input, std::size_t at);
+    void splice(Bytes& input, std::size_t at, const std::vector<Bytes>& others);
+
+    std::mt19937_64 m_random;
+};
+
+/// Every input has a position: first the seeds as they are, then one mutant of each, another of each, and so
+/// on.
+struct Input {
+    Bytes bytes;
+    std::string name;
+};
+Input inputAt(std::uint64_t position, const Seeds& seeds);
+
+}  // namespace mpm::fuzz

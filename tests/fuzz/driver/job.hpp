@@ -1,0 +1,40 @@
+// What a call of a fuzz target asks for, and what all calls with one state file have done together.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "fuzz/driver/input.hpp"
+
+namespace mpm::fuzz {
+
+struct Job {
+    std::uint64_t rounds = 0;
+    double seconds = 0;
+    std::string state;
+    std::string findings = "findings";
+    double inputSeconds = 30;  // what one input may take
+    double mebibytes = 2048;
+    Seeds seeds;
+
+    bool here() const { return rounds == 0 && seconds == 0; }
+};
+
+/// Ends the program with status 2 where the words are wrong.
+Job parse(int argc, char** argv);
+
+/// Kept in a file of lines `key value`.
+struct State {
+    std::uint64_t position = 0;
+    std::uint64_t runs = 0;
+    std::uint64_t findings = 0;
+    double seconds = 0;
+    double peak = 0;  // MiB
+    double slowest = 0;
+    std::string slowestName = "-";
+
+    static State read(const std::string& path);
+    void write(const std::string& path) const;
+};
+
+}  // namespace mpm::fuzz

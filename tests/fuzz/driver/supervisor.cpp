@@ -1,0 +1,230 @@
+// Runs a fuzz target without libFuzzer. Every run can be repeated: an input depends on the seeds, the round
+// and nothing else.
+//   TARGET SEEDS...                      replays the seeds (files or folders) in this process, as a debugger
+//   wants it TARGET --rounds N SEEDS...           the seeds and N mutants of each TARGET --seconds S --state
+//   FILE SEEDS...   mutants for S seconds, going on where FILE says it stopped
+// The latter two run inputs in a process of their own. When it dies, takes too long or too much memory, the
+// input is written to FOLDER/TARGET-HASH (--findings FOLDER) with the report beside it, and the next input is
+// run. Exit status 1 if there was such a finding.
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <new>
+#include <set>
+#include <string>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fuzz/driver/job.hpp"
+#include "fuzz/driver/worker.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+namespace fs = std::filesystem;
+
+namespace mpm::fuzz {
+
+namespace {
+
+constexpr std::size_t kReportBytes = 64 * 1024;
+constexpr std::uint64_t kDeathsAtMost =
+    200;  // so many times the same: the rest of the time would show no more
+
+std::string hashed(const Bytes& bytes) {
+    std::uint64_t hash = 0xCBF29CE484222325ULL;
+    for (const std::uint8_t byte : bytes)
+        hash = (hash ^ byte) * 0x100000001B3ULL;
+    char text[17];
+    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
+    return text;
+}
+
+/// What a worker wrote to standard error: in memory, and only its end where it is long.
+class Report {
+public:
+    Report() : m_file(memfd_create("fuzz report", MFD_CLOEXEC)) {}
+    ~Report() { close(m_file); }
+    Report(const Report&) = delete;
+    Report& operator=(const Report&) = delete;
+
+    void takeStandardError() const {
+        fcntl(m_file, F_SETFL, O_APPEND);
+        dup2(m_file, STDERR_FILENO);
+    }
+    /// Called now and then: a chatty target fills no memory.
+    void trim() const {
+        if (lseek(m_file, 0, SEEK_END) > off_t{16} * 1024 * 1024) static_cast<void>(!ftruncate(m_file, 0));
+    }
+    std::string text() const {
+        const off_t size = lseek(m_file, 0, SEEK_END);
+        const off_t start = std::max<off_t>(0, size - static_cast<off_t>(kReportBytes));
+        std::string text(static_cast<std::size_t>(size - start), '\0');
+        const ssize_t got = pread(m_file, text.data(), text.size(), start);
+        text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, got)));
+        return text;
+    }
+
+private:
+    int m_file;
+};
+
+/// The line by which two findings are one: the sanitizer's summary, or the place of undefined behaviour.
+std::string signature(const std::string& report, const std::string& otherwise) {
+    for (const char* mark : {"SUMMARY: ", "runtime error: "}) {
+        const std::size_t found = report.find(mark);
+        if (found == std::string::npos) continue;
+        const std::size_t begin = report.rfind('\n', found) + 1;
+        return report.substr(begin, report.find('\n', found) - begin);
+    }
+    return otherwise;
+}
+
+class Supervisor {
+public:
+    Supervisor(Job job, const char* program)
+        : m_job(std::move(job)), m_name(fs::path(program).filename()), m_state(State::read(m_job.state)) {
+        void* const shared =
+            mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (shared == MAP_FAILED) throw std::bad_alloc();
+        m_progress = new (shared) Progress;
+        sigset_t child;
+        sigemptyset(&child);
+        sigaddset(&child, SIGCHLD);
+        sigprocmask(SIG_BLOCK, &child, nullptr);
+    }
+
+    int run() {
+        const std::uint64_t count = m_job.seeds.inputs.size();
+        if (m_job.rounds > 0) stretch(0, (m_job.rounds + 1) * count, std::numeric_limits<double>::infinity());
+        if (m_job.seconds > 0)
+            stretch(m_state.position, std::numeric_limits<std::uint64_t>::max(), now() + m_job.seconds);
+        std::printf(
+            "%s: %llu seeds, %llu runs in %.0f s, slowest %.2f s (%s), %.0f MiB at most, %llu findings\n",
+            m_name.c_str(), static_cast<unsigned long long>(count),
+            static_cast<unsigned long long>(m_state.runs), m_state.seconds, m_state.slowest,
+            m_state.slowestName.c_str(), m_state.peak, static_cast<unsigned long long>(m_found));
+        return m_found > 0 ? 1 : 0;
+    }
+
+private:
+    /// Workers one after another, each from where the last one ended.
+    void stretch(std::uint64_t from, std::uint64_t end, double deadline) {
+        m_progress->position = from;
+        while (m_progress->position < end && now() < deadline && m_deaths < kDeathsAtMost) {
+            const Report report;
+            const double start = now();
+            const std::uint64_t before = m_progress->runs;
+            const std::string death = worker(report, end, deadline);
+            m_state.seconds += now() - start;
+            m_state.runs += m_progress->runs - before;
+            if (!death.empty()) note(death, report.text());
+            if (!death.empty()) ++m_progress->position;
+            save();
+        }
+    }
+
+    /// How the worker died; empty where it did not.
+    std::string worker(const Report& report, std::uint64_t end, double deadline) {
+        m_progress->started = 0;
+        std::fflush(nullptr);
+        const pid_t child = fork();
+        if (child == 0) {
+            report.takeStandardError();
+            _exit(work(m_job, *m_progress, end, deadline));
+        }
+        return watch(child, report);
+    }
+
+    std::string watch(pid_t child, const Report& report) {
+        sigset_t ended;
+        sigemptyset(&ended);
+        sigaddset(&ended, SIGCHLD);
+        bool late = false;
+        for (int status = 0, seen = 0;;) {
+            const timespec step{1, 0};
+            if (waitpid(child, &status, WNOHANG) == child) return describe(status, late);
+            sigtimedwait(&ended, nullptr, &step);
+            report.trim();
+            const double started = m_progress->started;
+            if (started == 0 || now() - started < m_job.inputSeconds + 5 * seen) continue;
+            late = true;
+            kill(child, seen++ == 0 ? SIGABRT : SIGKILL);  // the first shows where it was
+        }
+    }
+
+    std::string describe(int status, bool late) const {
+        if (late) return "took more than " + std::to_string(std::lround(m_job.inputSeconds)) + " s";
+        if (WIFSIGNALED(status)) return std::string("ended by ") + strsignal(WTERMSIG(status));
+        switch (WEXITSTATUS(status)) {
+            case 0:
+                return {};
+            case Progress::kTooMuchMemory:
+                return "more than " + std::to_string(std::lround(m_job.mebibytes)) + " MiB";
+            case Progress::kLeak:
+                return "leaks memory, in this input or one before it";
+            default:
+                return "ended with status " + std::to_string(WEXITSTATUS(status));
+        }
+    }
+
+    /// Keeps the input where nothing like it was seen in this call.
+    void note(const std::string& death, const std::string& report) {
+        ++m_deaths;
+        if (!m_seen.insert(signature(report, death)).second) return;
+        ++m_found;
+        ++m_state.findings;
+        const Input input = inputAt(m_progress->position, m_job.seeds);
+        fs::create_directories(m_job.findings);
+        const fs::path file = fs::path(m_job.findings) / (m_name + "-" + hashed(input.bytes));
+        std::ofstream(file, std::ios::binary)
+            .write(reinterpret_cast<const char*>(input.bytes.data()),
+                   static_cast<std::streamsize>(input.bytes.size()));
+        std::ofstream(file.string() + ".txt") << input.name << ": " << death << "\n" << report;
+        std::fprintf(stderr, "%s\n%s: FINDING: %s: %s\n%s: the input is %s\n", report.c_str(), m_name.c_str(),
+                     input.name.c_str(), death.c_str(), m_name.c_str(), file.c_str());
+    }
+
+    void save() {
+        m_state.position = m_progress->position;
+        m_state.peak = std::max<double>(m_state.peak, m_progress->peak);
+        if (m_progress->slowest > m_state.slowest) {
+            m_state.slowest = m_progress->slowest;
+            m_state.slowestName = inputAt(m_progress->slowestPosition, m_job.seeds).name;
+        }
+        m_state.write(m_job.state);
+    }
+
+    const Job m_job;
+    const std::string m_name;
+    State m_state;
+    Progress* m_progress = nullptr;  // lives as long as the process
+    std::set<std::string> m_seen;
+    std::uint64_t m_deaths = 0, m_found = 0;
+};
+
+void replayHere(const Seeds& seeds) {
+    for (const Bytes& input : seeds.inputs)
+        LLVMFuzzerTestOneInput(input.data(), input.size());
+    std::printf("%zu seeds, %.0f MiB at most\n", seeds.inputs.size(), peakMebibytes());
+}
+
+}  // namespace
+
+}  // namespace mpm::fuzz
+
+int main(int argc, char** argv) {
+    setenv("OPENCV_FOR_THREADS_NUM", "1", 0);  // one thread: the same run each time, and nothing to wait for
+    mpm::fuzz::Job job = mpm::fuzz::parse(argc, argv);
+    if (!job.here()) return mpm::fuzz::Supervisor(std::move(job), argv[0]).run();
+    mpm::fuzz::replayHere(job.seeds);
+    return 0;
+}

@@ -1,0 +1,55 @@
+#include "fuzz/driver/worker.hpp"
+
+#include <chrono>
+#include <cstdio>
+
+#include <sys/resource.h>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+extern "C" int __lsan_do_recoverable_leak_check() __attribute__((weak));
+
+namespace mpm::fuzz {
+
+namespace {
+
+constexpr std::uint64_t kRunsBetweenLeakChecks = 20'000;  // each stops the process for some milliseconds
+
+bool leaks() {
+    return __lsan_do_recoverable_leak_check && __lsan_do_recoverable_leak_check() != 0;
+}
+
+}  // namespace
+
+double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double peakMebibytes() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+int work(const Job& job, Progress& progress, std::uint64_t end, double deadline) {
+    for (std::uint64_t since = 0; progress.position < end; ++progress.position) {
+        const Input input = inputAt(progress.position, job.seeds);
+        const double start = now();
+        if (start >= deadline) break;
+        progress.started = start;
+        LLVMFuzzerTestOneInput(input.bytes.data(), input.bytes.size());
+        const double spent = now() - start;
+        progress.started = 0;
+        ++progress.runs;
+        if (spent > progress.slowest)
+            progress.slowest = spent, progress.slowestPosition = progress.position.load();
+        progress.peak = peakMebibytes();
+        if (progress.peak > job.mebibytes) {
+            std::fprintf(stderr, "more than %.0f MiB\n", job.mebibytes);
+            return Progress::kTooMuchMemory;
+        }
+        if (++since % kRunsBetweenLeakChecks == 0 && leaks()) return Progress::kLeak;
+    }
+    return leaks() ? Progress::kLeak : 0;
+}
+
+}  // namespace mpm::fuzz

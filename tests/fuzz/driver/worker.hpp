@@ -1,0 +1,31 @@
+// The process that runs inputs. It may crash, hang or grow: the supervisor sees it and goes on with another.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "fuzz/driver/job.hpp"
+
+namespace mpm::fuzz {
+
+/// Shared with the supervisor, so that it knows which input a worker died of; no system call for each input.
+struct Progress {
+    std::atomic<std::uint64_t> position{0};
+    std::atomic<std::uint64_t> runs{0};
+    std::atomic<double> started{0};
+    std::atomic<double> slowest{0};
+    std::atomic<std::uint64_t> slowestPosition{0};
+    std::atomic<double> peak{0};
+
+    /// Exit statuses of a worker beside 0.
+    static constexpr int kTooMuchMemory = 90, kLeak = 91;
+};
+
+/// Seconds of a clock that all processes share.
+double now();
+double peakMebibytes();
+
+/// Runs inputs from progress.position on until `end` (a position) or `deadline`, then leaves with its status.
+int work(const Job& job, Progress& progress, std::uint64_t end, double deadline);
+
+}  // namespace mpm::fuzz
