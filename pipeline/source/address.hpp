@@ -7,13 +7,19 @@
 
 namespace mpm::pipeline {
 
+/// Any text becomes an Address by itself; none becomes a text again without shown() or reveal().
 class Address {
 public:
     Address() = default;
-    explicit Address(std::string text);
+    Address(std::string text);  // NOLINT(google-explicit-constructor): this direction is safe
+    Address(const char* text) : Address(std::string(text)) {}  // NOLINT(google-explicit-constructor)
+
+    /// What env:NAME or secret:NAME stands for: opened as `text`, shown as `name`.
+    static Address named(const Address& name, const std::string& text);
 
     /// What may be shown, stored and sent: scheme, host and path of a URL, the elements of a pipeline without
-    /// their properties, the path of a file. Everything that was left out stands as "...".
+    /// their properties, the path of a file, env:NAME and secret:NAME. What was left out of a URL's path or
+    /// host stands as "...".
     const std::string& shown() const { return m_shown; }
 
     /// The whole text, to open the source and for nothing else.
@@ -24,17 +30,29 @@ public:
 
     bool empty() const { return m_text.empty(); }
 
+    /// Whether it was made by named().
+    bool isNamed() const { return m_named; }
+
     /// `message`, which somebody else wrote about this source, with the address as shown() and without any
     /// piece that shown() leaves out; then as redacted().
     std::string redact(std::string message) const;
 
+    bool operator==(const Address& other) const { return m_text == other.m_text && m_shown == other.m_shown; }
+    bool operator!=(const Address& other) const { return !(*this == other); }
+
 private:
     std::string m_text, m_shown;
     std::vector<std::string> m_secrets;  ///< the pieces left out, longest first
+    bool m_named = false;
 };
 
-/// Text of unknown origin with every URL in it as Address::shown() and every value of a parameter that names
-/// a secret (password=..., access_token=...) as "...".
+/// Text of unknown origin with every URL in it as Address::shown(), and the value of every parameter or
+/// header that names a secret (password=..., Authorization: ...) as "...".
 std::string redacted(const std::string& text);
+
+/// The source that env:NAME (a variable of the environment) or secret:NAME (an entry of the desktop's
+/// keychain) stands for; any other address as it is. Throws SourceError where there is no such variable or
+/// entry. Asking the keychain may take as long as its owner needs to unlock it, 60 seconds at most.
+Address resolved(const Address& address);
 
 }  // namespace mpm::pipeline

@@ -31,29 +31,30 @@ cv::Mat toBgr(const cv::Mat& picture) {
 
 }  // namespace
 
-CaptureSource::CaptureSource(SourceKind kind, std::string text, const SourceOptions& options)
-    : m_kind(kind), m_text(std::move(text)), m_options(options), m_live(kind != SourceKind::Video) {}
+CaptureSource::CaptureSource(SourceKind kind, Address address, const SourceOptions& options)
+    : m_kind(kind), m_address(std::move(address)), m_options(options), m_live(kind != SourceKind::Video) {}
 
 bool CaptureSource::openCapture() {
+    const std::string& text = m_address.reveal();
     switch (m_kind) {
         // Backends are named: CAP_ANY would go on to try photo cameras on USB, slowly and with a leak each
         // time.
         case SourceKind::Camera:
-            return m_capture.open(std::stoi(m_text), cv::CAP_V4L2);
+            return m_capture.open(std::stoi(text), cv::CAP_V4L2);
         case SourceKind::Pipeline:
-            return m_capture.open(m_text.substr(4), cv::CAP_GSTREAMER);
+            return m_capture.open(text.substr(4), cv::CAP_GSTREAMER);
         case SourceKind::Stream: {
             // Time-outs are obeyed only where the backend is named.
             const std::vector<int> timeouts = {
                 cv::CAP_PROP_OPEN_TIMEOUT_MSEC, static_cast<int>(m_options.openTimeout.count()),
                 cv::CAP_PROP_READ_TIMEOUT_MSEC, static_cast<int>(m_options.readTimeout.count())};
-            return m_capture.open(m_text, cv::CAP_FFMPEG, timeouts);
+            return m_capture.open(text, cv::CAP_FFMPEG, timeouts);
         }
         default:
             // GStreamer prints pages about a file that is no video: it is asked only where FFmpeg is absent.
-            if (!m_capture.open(m_text, cv::CAP_FFMPEG) && !cv::videoio_registry::hasBackend(cv::CAP_FFMPEG))
-                m_capture.open(m_text, cv::CAP_GSTREAMER);
-            return m_capture.isOpened() || m_capture.open(m_text, cv::CAP_OPENCV_MJPEG);
+            if (!m_capture.open(text, cv::CAP_FFMPEG) && !cv::videoio_registry::hasBackend(cv::CAP_FFMPEG))
+                m_capture.open(text, cv::CAP_GSTREAMER);
+            return m_capture.isOpened() || m_capture.open(text, cv::CAP_OPENCV_MJPEG);
     }
 }
 
@@ -78,7 +79,7 @@ void CaptureSource::open() {
     } catch (const cv::Exception&) {
         opened = false;  // its text may quote the address, password and all
     }
-    if (!opened && m_kind == SourceKind::Video && mayNotRead(m_text))
+    if (!opened && m_kind == SourceKind::Video && mayNotRead(m_address.reveal()))
         throw SourceError(name() + ": no permission to read; ask for it, or name another");
     if (!opened) throw SourceError(name() + ": " + advice());
     m_number = 0;
@@ -132,8 +133,10 @@ bool CaptureSource::brokenFile() const {
 
 std::string CaptureSource::frameName() const {
     std::string stem = "frame";
-    if (m_kind == SourceKind::Video) stem = std::filesystem::path(m_text).stem().string();
-    if (m_kind == SourceKind::Camera) stem = "camera" + m_text;
+    // Names of files are shown: where the source stands elsewhere, nothing of it may be in them.
+    if (m_kind == SourceKind::Video && !m_address.isNamed())
+        stem = std::filesystem::path(m_address.shown()).stem().string();
+    if (m_kind == SourceKind::Camera) stem = "camera" + m_address.reveal();
     char number[32];
     std::snprintf(number, sizeof number, "_%06lld", static_cast<long long>(m_number - 1));
     return stem + number;

@@ -10,12 +10,12 @@ namespace mpm::pipeline {
 class CaptureSource : public Source {
 public:
     /// kind: Camera, Stream, Pipeline or Video.
-    CaptureSource(SourceKind kind, std::string text, const SourceOptions& options);
+    CaptureSource(SourceKind kind, Address address, const SourceOptions& options);
 
     void open() override;
     bool next(Frame& frame) override;
     bool live() const override { return m_live; }
-    std::string name() const override { return withoutPasswords(m_text); }
+    std::string name() const override { return m_address.shown(); }
     std::int64_t length() const override { return m_length; }
     double rate() const override { return m_rate; }
 
@@ -27,7 +27,7 @@ private:
     std::string frameName() const;
 
     SourceKind m_kind;
-    std::string m_text;
+    Address m_address;
     SourceOptions m_options;
     cv::VideoCapture m_capture;
     bool m_live;

@@ -35,7 +35,10 @@ bool mayNotRead(const std::string& path) {
     return faccessat(AT_FDCWD, path.c_str(), how, AT_EACCESS) != 0 && errno == EACCES;
 }
 
-SourceKind sourceKind(const std::string& text) {
+namespace {
+
+SourceKind kindOf(const Address& address) {
+    const std::string& text = address.reveal();
     std::error_code error;
     if (text == "demo") return SourceKind::Scene;
     if (isNumber(text)) return SourceKind::Camera;
@@ -43,23 +46,31 @@ SourceKind sourceKind(const std::string& text) {
     if (text.find("://") != std::string::npos) return SourceKind::Stream;
     if (fs::is_directory(text, error)) return SourceKind::Pictures;
     if (fs::exists(text, error)) return looksLikePicture(text) ? SourceKind::Pictures : SourceKind::Video;
-    if (mayNotRead(text)) throw SourceError(text + ": no permission to read; ask for it, or name another");
+    if (mayNotRead(text))
+        throw SourceError(address.shown() + ": no permission to read; ask for it, or name another");
     if (isGlob(text) && !picturePaths(text).empty()) return SourceKind::Pictures;
     throw SourceError(
-        withoutPasswords(text) +
+        address.shown() +
         ": no such source; name a camera index, a video, an image, a folder or glob of images, a URL, "
-        "gst: and a pipeline, or demo");
+        "gst: and a pipeline, env:NAME, secret:NAME, or demo");
 }
 
-std::unique_ptr<Source> makeSource(const std::string& text, const SourceOptions& options) {
-    const SourceKind kind = sourceKind(text);
+}  // namespace
+
+SourceKind sourceKind(const Address& address) {
+    return kindOf(resolved(address));
+}
+
+std::unique_ptr<Source> makeSource(const Address& address, const SourceOptions& options) {
+    const Address source = resolved(address);
+    const SourceKind kind = kindOf(source);
     switch (kind) {
         case SourceKind::Scene:
             return std::make_unique<SceneSource>(options.scene);
         case SourceKind::Pictures:
-            return std::make_unique<PictureSource>(text);
+            return std::make_unique<PictureSource>(source);
         default:
-            return std::make_unique<CaptureSource>(kind, text, options);
+            return std::make_unique<CaptureSource>(kind, source, options);
     }
 }
 

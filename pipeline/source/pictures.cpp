@@ -85,14 +85,19 @@ std::vector<std::string> picturePaths(const std::string& text) {
     return paths;
 }
 
-PictureSource::PictureSource(std::string text) : m_text(std::move(text)) {}
+PictureSource::PictureSource(Address address) : m_address(std::move(address)) {}
+
+/// Of a source that stands elsewhere only the file's own name.
+std::string PictureSource::shownPath(const std::string& path) const {
+    return m_address.isNamed() ? name() + ", " + fs::path(path).filename().string() : path;
+}
 
 void PictureSource::open() {
-    m_paths = picturePaths(m_text);
-    if (m_paths.empty() && mayNotRead(m_text))
-        throw SourceError(m_text + ": no permission to read; ask for it, or name another");
+    m_paths = picturePaths(m_address.reveal());
+    if (m_paths.empty() && mayNotRead(m_address.reveal()))
+        throw SourceError(name() + ": no permission to read; ask for it, or name another");
     if (m_paths.empty())
-        throw SourceError(m_text +
+        throw SourceError(name() +
                           ": no picture there; name an image, a folder with images, or a glob as 'in/*.jpg'");
     m_stems.clear();
     for (const std::string& path : m_paths)
@@ -113,16 +118,17 @@ bool PictureSource::next(Frame& frame) {
     if (m_next >= m_paths.size()) return false;
     const size_t index = m_next++;
     const std::string& path = m_paths[index];
-    if (isCutOffJpeg(path)) throw BadPicture(path + ": damaged, the picture is cut off before its end");
+    if (isCutOffJpeg(path))
+        throw BadPicture(shownPath(path) + ": damaged, the picture is cut off before its end");
     cv::Mat picture;
     try {
         picture = cv::imread(path, cv::IMREAD_COLOR);
     } catch (const cv::Exception&) {
         picture.release();  // too large or malformed: reported below like any other unreadable file
     }
-    if (picture.empty() && mayNotRead(path)) throw BadPicture(path + ": no permission to read");
+    if (picture.empty() && mayNotRead(path)) throw BadPicture(shownPath(path) + ": no permission to read");
     if (picture.empty())
-        throw BadPicture(path + ": not a picture that can be read (missing, damaged or unknown)");
+        throw BadPicture(shownPath(path) + ": not a picture that can be read (missing, damaged or unknown)");
     frame.picture = picture;
     frame.number = static_cast<std::int64_t>(index);
     frame.time = std::chrono::system_clock::now();

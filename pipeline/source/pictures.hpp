@@ -7,18 +7,18 @@ namespace mpm::pipeline {
 
 class PictureSource : public Source {
 public:
-    explicit PictureSource(std::string text);
+    explicit PictureSource(Address address);
 
     void open() override;
     bool next(Frame& frame) override;
     bool live() const override { return false; }
-    std::string name() const override { return m_text; }
+    std::string name() const override { return m_address.shown(); }
     std::int64_t length() const override { return static_cast<std::int64_t>(m_paths.size()); }
 
 private:
-    std::string uniqueStem(const std::string& path);
+    std::string shownPath(const std::string& path) const;
 
-    std::string m_text;
+    Address m_address;
     std::vector<std::string> m_paths;
     std::vector<std::string> m_stems;  ///< file-name stems, made unique, in the order of m_paths
     size_t m_next = 0;

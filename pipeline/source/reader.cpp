@@ -193,12 +193,12 @@ private:
 
     void note(const std::string& message) {
         std::lock_guard<std::mutex> lock(m_mutex);
-        m_status.message = withoutPasswords(message);
+        m_status.message = redacted(message);
     }
 
     void countBad(const std::string& message) {
         std::lock_guard<std::mutex> lock(m_mutex);
-        m_status.message = withoutPasswords(message);
+        m_status.message = redacted(message);
         if (!m_bad.insert(m_status.message).second) return;  // seen in the round before
         ++m_status.bad;
         if (m_status.unreadable.size() < kMostTold) m_status.unreadable.push_back(m_status.message);
@@ -240,7 +240,7 @@ Reader::Reader(Make make, const ReaderOptions& options)
     std::thread([worker = m_worker] { worker->run(); }).detach();
 }
 
-Reader::Reader(const std::string& source, const ReaderOptions& options, const SourceOptions& sourceOptions)
+Reader::Reader(const Address& source, const ReaderOptions& options, const SourceOptions& sourceOptions)
     : Reader([source, sourceOptions] { return makeSource(source, sourceOptions); }, options) {}
 
 Reader::~Reader() {

@@ -52,7 +52,7 @@ public:
 
     /// Starts the thread at once. `make` is called by it for every attempt.
     Reader(Make make, const ReaderOptions& options);
-    Reader(const std::string& source, const ReaderOptions& options, const SourceOptions& sourceOptions = {});
+    Reader(const Address& source, const ReaderOptions& options, const SourceOptions& sourceOptions = {});
 
     /// Returns within about two seconds even if the driver hangs inside a read: the thread then ends by
     /// itself.

@@ -11,6 +11,8 @@
 
 #include <opencv2/core.hpp>
 
+#include "pipeline/source/address.hpp"
+
 namespace mpm::pipeline {
 
 struct Frame {
@@ -62,15 +64,16 @@ struct SourceOptions {
 
 enum class SourceKind { Camera, Stream, Pipeline, Video, Pictures, Scene };
 
-/// What `text` names, by its form and by what lies on the disk: a camera index, a video file, an RTSP/HTTP
-/// URL, `gst:` and a pipeline, an image, a folder or glob, or `demo`. Throws SourceError where it names
-/// nothing.
-SourceKind sourceKind(const std::string& text);
+/// What `address` names, by its form and by what lies on the disk: a camera index, a video file, an RTSP/HTTP
+/// URL, `gst:` and a pipeline, an image, a folder or glob, or `demo`; or what env: or secret: stands for.
+/// Throws SourceError where it names nothing.
+SourceKind sourceKind(const Address& address);
 
-/// The source `text` names, not opened yet. Throws SourceError where it names nothing.
-std::unique_ptr<Source> makeSource(const std::string& text, const SourceOptions& options = {});
+/// The source `address` names, not opened yet. Throws SourceError where it names nothing.
+std::unique_ptr<Source> makeSource(const Address& address, const SourceOptions& options = {});
 
-/// `text` with every password in it (user:password@, password=..., user-pw=...) replaced by ***.
+/// `text` with every password in it (user:password@, password=..., user-pw=...) replaced by ***. Address
+/// replaces it: nothing new may use it.
 std::string withoutPasswords(const std::string& text);
 
 /// Whether something lies at `path` that the system does not let us read.

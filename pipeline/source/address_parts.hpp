@@ -1,0 +1,41 @@
+// Which parts of an address may be shown, and which are secrets.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mpm::pipeline {
+
+/// Stands where something was left out.
+inline constexpr const char* kLeftOut = "...";
+
+struct AddressParts {
+    std::string shown;
+    std::vector<std::string> secrets;  ///< every piece left out, and what could be told apart in it
+
+    void hide(const std::string& piece);
+};
+
+AddressParts partsOf(const std::string& text);
+
+/// Whether a parameter of this name has a secret as its value: password, X-Amz-Signature, proxy-pw.
+bool namesSecret(std::string_view key);
+
+/// Whether this may be a host and its port. Anything else in that place may be half of a password.
+bool isHost(std::string_view text);
+
+/// Past the word that begins at `from`; quotes and backslashes hide blanks.
+size_t wordEnd(const std::string& text, size_t from);
+
+inline bool isAnyOf(char c, std::string_view set) {
+    return set.find(c) != std::string_view::npos;
+}
+inline bool isLetterOrDigit(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+inline bool isBlank(char c) {
+    return isAnyOf(c, " \t\r\n\v\f");
+}
+
+}  // namespace mpm::pipeline

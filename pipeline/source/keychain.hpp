@@ -1,0 +1,13 @@
+// The desktop's keychain (Secret Service), through libsecret.
+#pragma once
+
+#include <string>
+
+namespace mpm::pipeline {
+
+/// The secret that the monitor, or `secret-tool store --label=NAME server mpm-monitor user NAME`, keeps as
+/// `name`. Throws SourceError that says why where there is none, the keychain cannot be reached, or nobody
+/// unlocked it for 60 seconds.
+std::string secretFromKeychain(const std::string& name);
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,46 @@
+// Sources that are named here and stand elsewhere.
+#include <algorithm>
+#include <cstdlib>
+
+#include "pipeline/source/address.hpp"
+#include "pipeline/source/keychain.hpp"
+#include "pipeline/source/source.hpp"
+
+namespace mpm::pipeline {
+
+namespace {
+
+constexpr const char* kEnvironment = "env:";
+constexpr const char* kKeychain = "secret:";
+
+/// What follows `prefix`; empty where the text does not begin with it.
+std::string nameAfter(const std::string& text, const std::string& prefix) {
+    return text.compare(0, prefix.size(), prefix) == 0 ? text.substr(prefix.size()) : std::string();
+}
+
+std::string fromEnvironment(const std::string& name, const Address& address) {
+    const bool good = name.find_first_of("=:/@ ") == std::string::npos;
+    const char* value = good ? std::getenv(name.c_str()) : nullptr;
+    if (value == nullptr)
+        throw SourceError(address.shown() +
+                          ": there is no such variable in the environment; set and export it first");
+    return value;
+}
+
+}  // namespace
+
+Address resolved(const Address& address) {
+    if (address.isNamed()) return address;
+    const std::string variable = nameAfter(address.reveal(), kEnvironment);
+    const std::string entry = nameAfter(address.reveal(), kKeychain);
+    if (variable.empty() && entry.empty()) return address;
+    const std::string text =
+        variable.empty() ? secretFromKeychain(entry) : fromEnvironment(variable, address);
+    if (text.empty()) throw SourceError(address.shown() + ": it is empty; it must hold a source");
+    if (!nameAfter(text, kEnvironment).empty() || !nameAfter(text, kKeychain).empty())
+        throw SourceError(address.shown() +
+                          ": it names another env: or secret:; it must hold a source itself");
+    return Address::named(address, text);
+}
+
+}  // namespace mpm::pipeline
