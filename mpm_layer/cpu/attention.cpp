@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/checked.hpp"
 #include "base/loops.hpp"
 
 namespace mpm::cpu {
@@ -52,7 +53,7 @@ void Attention::run(float* output, size_t outputStride) {
                 tasks.push_back({i, h, q});
         }
     }
-    parallelFor(static_cast<int>(tasks.size()), [&](int t) {
+    parallelFor(checkedCast<int>(tasks.size()), [&](int t) {
         const Task& task = tasks[t];
         const int row = m_batch.image(task.image).first + task.first;
         float* to = output + row * outputStride + task.head * m_encoder.headSize;
@@ -97,14 +98,15 @@ void Attention::packPairs() {
         const int own = kernels::pairsOf(tokensOf(i));
         for (int p = 0; p < own; p += kernels::kValuePairs)
             tasks.push_back({i, 0, p});
-        pairs += (own + kernels::kValuePairs - 1) / kernels::kValuePairs * kernels::kValuePairs;
+        const int whole = (own + kernels::kValuePairs - 1) / kernels::kValuePairs * kernels::kValuePairs;
+        pairs = checkedSum<int>(pairs, whole);
     }
     const int inner = m_encoder.inner;
     m_keyStride = kernels::paddedStride(m_encoder.heads * pairsPerHead());
     m_valueStride = kernels::paddedStride(m_valuesAreColumns ? pairs : inner);
     m_scratch.keys.reserve(kernels::paddedSize(m_batch.rows() + kernels::kKeysRead, m_keyStride));
     m_scratch.values.reserve(kernels::paddedSize(m_valuesAreColumns ? inner : pairs, m_valueStride));
-    parallelFor(static_cast<int>(tasks.size()),
+    parallelFor(checkedCast<int>(tasks.size()),
                 [&](int t) { packImagePairs(tasks[t].image, tasks[t].first); });
 }
 

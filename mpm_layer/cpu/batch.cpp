@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/checked.hpp"
 #include "base/loops.hpp"
 
 namespace mpm::cpu {
@@ -10,7 +11,7 @@ Batch::Batch(const SessionInput& input, int special)
     : m_special(special),
       m_dim(input.tokens.size[2]),
       m_pictureTokens(input.tokens.size[1] - special),
-      m_rows(input.tokens.size[0] * input.tokens.size[1]),
+      m_rows(checkedProduct<int>(input.tokens.size[0], input.tokens.size[1])),
       m_images(input.tokens.size[0]) {
     m_meaning.sizes.assign(m_rows, 1.0f);
     m_meaning.positions.assign(m_rows, -1);

@@ -242,6 +242,7 @@ std::vector<MergeMap> CpuSession::decide(const StageRequest& request) {
             cv::format("mpm: stage %d has %d imposed maps for a batch of %d; give one, or one for each image",
                        request.stage, static_cast<int>(request.imposed->size()), m_batch.images()));
     }
+    if (m_batch.images() == 0) return {};
     std::vector<StageContext> contexts(m_batch.images());
     std::vector<std::vector<float>> metrics(m_batch.images());
     for (int i = 0; i < m_batch.images(); ++i) {

@@ -16,6 +16,7 @@ Linear::Linear(const NamedWeights& weights, const std::string& name, int depth, 
                Precision precision) {
     const cv::Mat matrix = weights.matrix(name + ".weight", depth, columns);
     m_columns = matrix.size[1];
+    if (m_columns < 1) CV_Error(cv::Error::StsBadArg, "mpm: weight " + name + ".weight must not be empty");
     if (precision == Precision::BF16) {
         m_weightBf16 = kernels::PackedWeightsBf16(matrix.ptr<float>(), m_columns, depth, m_columns);
     } else {

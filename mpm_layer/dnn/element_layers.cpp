@@ -4,7 +4,10 @@
 #include <cmath>
 #include <map>
 
+#include "base/checked.hpp"
 #include "base/loops.hpp"
+#include "base/printable.hpp"
+#include "mpm_layer/dnn/attributes.hpp"
 
 namespace mpm::dnn {
 namespace {
@@ -39,7 +42,8 @@ const std::map<std::string, float (*)(float)>& functions() {
 }
 
 std::vector<int> broadcast(const std::vector<int>& a, const std::vector<int>& b) {
-    std::vector<int> shape(std::max(a.size(), b.size()));
+    // A number without axes counts as a row of one.
+    std::vector<int> shape(std::max<size_t>({a.size(), b.size(), 1}), 1);
     for (size_t k = 1; k <= shape.size(); ++k) {
         const int x = k <= a.size() ? a[a.size() - k] : 1, y = k <= b.size() ? b[b.size() - k] : 1;
         if (x != y && x != 1 && y != 1) {
@@ -57,7 +61,7 @@ std::vector<size_t> stepsOver(const std::vector<int>& shape, const std::vector<i
     for (size_t k = 1; k <= shape.size(); ++k) {
         const int extent = shape[shape.size() - k];
         if (extent != 1) steps[target.size() - k] = step;
-        step *= static_cast<size_t>(extent);
+        step *= static_cast<size_t>(extent);  // fits: a product of sizes of one checked shape
     }
     return steps;
 }
@@ -73,12 +77,10 @@ template <typename F>
 void combine(const Operands& o, float* out, F f) {
     const int rank = static_cast<int>(o.shape.size());
     const int inner = o.shape.back();
-    size_t rows = 1;
-    for (int k = 0; k + 1 < rank; ++k)
-        rows *= static_cast<size_t>(o.shape[k]);
+    const auto rows = checkedTotal<int>(std::vector<int>(o.shape.begin(), o.shape.end() - 1));
     const size_t ia = o.stepsA.back(), ib = o.stepsB.back();
     parallelRanges(
-        static_cast<int>(rows),
+        rows,
         [&](const cv::Range& range) {
             for (int row = range.start; row < range.end; ++row) {
                 size_t rest = row, pa = 0, pb = 0;
@@ -99,11 +101,11 @@ void combine(const Operands& o, float* out, F f) {
 
 ArithmeticLayer::ArithmeticLayer(const cv::dnn::LayerParams& params)
     : SmallLayer(params),
-      m_operation(params.get<cv::String>("operation", "add")),
-      m_reversed(params.get<int>("reversed", 0) != 0) {
+      m_operation(textAttribute(params, "operation", "add")),
+      m_reversed(switchAttribute(params, "reversed")) {
     static const char* const kKnown[] = {"add", "sub", "mul", "div", "pow", "min", "max"};
     if (std::find(std::begin(kKnown), std::end(kKnown), m_operation) == std::end(kKnown)) {
-        CV_Error(cv::Error::StsBadArg, "mpm: operation '" + m_operation +
+        CV_Error(cv::Error::StsBadArg, "mpm: operation '" + printable(m_operation, 80) +
                                            "' is not known; expected add, sub, mul, div, pow, min or max");
     }
 }
@@ -134,10 +136,11 @@ void ArithmeticLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Ma
 }
 
 FunctionLayer::FunctionLayer(const cv::dnn::LayerParams& params) : SmallLayer(params), m_function(nullptr) {
-    const std::string name = params.get<cv::String>("function", "");
+    const std::string name = textAttribute(params, "function", "");
     const auto found = functions().find(name);
     if (found == functions().end())
-        CV_Error(cv::Error::StsBadArg, "mpm: function '" + name + "' is not known; see docs/operators.md");
+        CV_Error(cv::Error::StsBadArg,
+                 "mpm: function '" + printable(name, 80) + "' is not known; see docs/operators.md");
     m_function = found->second;
 }
 

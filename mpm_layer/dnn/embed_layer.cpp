@@ -1,9 +1,13 @@
 #include "mpm_layer/dnn/embed_layer.hpp"
 
 #include <algorithm>
+#include <limits>
 
+#include "base/checked.hpp"
 #include "base/loops.hpp"
+#include "mpm_layer/dnn/attributes.hpp"
 #include "mpm_layer/kernels/buffer.hpp"
+#include "mpm_layer/kernels/limits.hpp"
 
 namespace mpm::dnn {
 namespace {
@@ -18,10 +22,13 @@ void addChannelsFirst(const float* from, int tokens, int dim, int begin, int end
 
 cv::Size patchOf(const cv::dnn::LayerParams& params) {
     if (!params.has("patch")) return {};
-    const cv::dnn::DictValue patch = params.get("patch");
-    if (patch.size() != 2 || patch.get<int>(0) < 1 || patch.get<int>(1) < 1)
-        CV_Error(cv::Error::StsBadArg, "mpm: MpmEmbed's patch must be two sizes, rows and columns");
-    return {patch.get<int>(1), patch.get<int>(0)};
+    const std::vector<int> patch = wholeAttributes(params, "patch", 1, kLongestSide);
+    if (patch.size() != 2) rejectAttribute(params, "patch", "two sizes, rows and columns");
+    return {patch[1], patch[0]};
+}
+
+int patchesOf(int rows, int columns, cv::Size patch) {
+    return checkedProduct<int>(rows / patch.height, columns / patch.width);
 }
 
 // Channel by channel, row by row, as the weights of a convolution lie.
@@ -38,8 +45,8 @@ void gatherPatch(const cv::Mat& pictures, int image, cv::Point corner, cv::Size 
 
 EmbedLayer::EmbedLayer(const cv::dnn::LayerParams& params)
     : SmallLayer(params),
-      m_first(params.get<int>("first", 0)),
-      m_patches(params.get<int>("patches", -1)),
+      m_first(wholeAttribute(params, "first", 0, 0, kMostSpecialTokens)),
+      m_patches(wholeAttribute(params, "patches", -1, -1, std::numeric_limits<int>::max())),
       m_patch(patchOf(params)) {}
 
 cv::Ptr<cv::dnn::Layer> EmbedLayer::create(cv::dnn::LayerParams& params) {
@@ -55,7 +62,7 @@ std::vector<Shape> EmbedLayer::outputShapes(const std::vector<Shape>& in) const 
         CV_Error(cv::Error::StsBadArg,
                  "mpm: MpmEmbed takes patches [B, D, rows, columns] or [B, N, D] and a table [T, D]");
     }
-    const int tokens = grid ? x[2] * x[3] : x[1], dim = grid ? x[1] : x[2];
+    const int tokens = grid ? checkedProduct<int>(x[2], x[3]) : x[1], dim = grid ? x[1] : x[2];
     if (table[1] != dim || !fits(tokens, table[0])) {
         CV_Error(cv::Error::StsUnmatchedSizes, cv::format("mpm: MpmEmbed's table of %d rows and %d columns "
                                                           "does not fit %d patches of width %d from row %d",
@@ -70,7 +77,7 @@ bool EmbedLayer::fits(int tokens, int rows) const {
         CV_Error(cv::Error::StsUnmatchedSizes,
                  cv::format("mpm: MpmEmbed takes pictures of %d patches, not of %d", m_patches, tokens));
     }
-    return m_first >= 0 && m_first + tokens <= rows;
+    return m_first <= rows && tokens <= rows - m_first;
 }
 
 std::vector<Shape> EmbedLayer::projectedShapes(const std::vector<Shape>& in) const {
@@ -81,8 +88,9 @@ std::vector<Shape> EmbedLayer::projectedShapes(const std::vector<Shape>& in) con
                  "mpm: MpmEmbed with a patch takes pictures [B, C, rows, columns], a table [T, D] and a "
                  "weight [C * patch, D]");
     }
-    const int tokens = x[2] / m_patch.height * (x[3] / m_patch.width);
-    if (weight[0] != x[1] * m_patch.area() || weight[1] != table[1] || !fits(tokens, table[0])) {
+    const int tokens = patchesOf(x[2], x[3], m_patch);
+    const auto depth = checkedProduct<int64>(x[1], m_patch.height, m_patch.width);
+    if (weight[0] != depth || weight[1] != table[1] || !fits(tokens, table[0])) {
         CV_Error(cv::Error::StsUnmatchedSizes,
                  cv::format("mpm: MpmEmbed's table of %d rows and %d columns and weight of %d rows and %d "
                             "columns do not fit %d patches of %dx%d and %d channels from row %d",
@@ -95,8 +103,8 @@ std::vector<Shape> EmbedLayer::projectedShapes(const std::vector<Shape>& in) con
 int64 EmbedLayer::getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>&) const {
     if (in.empty() || !projects()) return 0;
     const std::vector<int> x = operandShape(in, 0), weight = operandShape(in, 2);
-    const int64 tokens = static_cast<int64>(x[2] / m_patch.height) * (x[3] / m_patch.width);
-    return 2 * x[0] * tokens * weight[0] * weight[1];
+    if (x.size() != 4 || weight.size() != 2) return 0;
+    return checkedProduct<int64>(2, x[0], patchesOf(x[2], x[3], m_patch), weight[0], weight[1]);
 }
 
 void EmbedLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
@@ -104,29 +112,31 @@ void EmbedLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& o
     for (int b = 0; b < x.size[0]; ++b)
         std::copy_n(table.ptr<float>(), table.total(), out[0].ptr<float>() + b * table.total());
     if (projects()) {
-        project(x, operand(in, 2), out[0]);
+        project(x, operand(in, 2), isConstant(in, 2), out[0]);
     } else {
         lay(x, out[0]);
     }
 }
 
-void EmbedLayer::project(const cv::Mat& pictures, const cv::Mat& weight, cv::Mat& out) {
+void EmbedLayer::project(const cv::Mat& pictures, const cv::Mat& weight, bool keepWeights, cv::Mat& out) {
     const int depth = weight.size[0], dim = weight.size[1], images = pictures.size[0], rows = out.size[1];
-    if (m_weights.empty()) m_weights = kernels::PackedWeights(weight.ptr<float>(), dim, depth, dim);
+    if (m_weights.depth() != depth || m_weights.columns() != dim || !keepWeights)
+        m_weights = kernels::PackedWeights(weight.ptr<float>(), dim, depth, dim);
     const int columns = pictures.size[3] / m_patch.width;
-    const int tokens = pictures.size[2] / m_patch.height * columns;
+    const int tokens = patchesOf(pictures.size[2], pictures.size[3], m_patch);
     const int group = kernels::rowGroup(), chunk = (48 + group - 1) / group * group;
     const int chunks = (tokens + chunk - 1) / chunk;
     const size_t stride = kernels::paddedStride(depth);
     kernels::Epilogue onTable;
     onTable.add = true;
-    parallelRanges(images * chunks, [&](const cv::Range& range) {
+    // Each chunk has a token of the output.
+    parallelRanges(checkedProduct<int>(images, chunks), [&](const cv::Range& range) {
         kernels::Buffer patches(kernels::paddedSize(chunk, stride));
         for (int k = range.start; k < range.end; ++k) {
             const int b = k / chunks, begin = k % chunks * chunk, count = std::min(chunk, tokens - begin);
             for (int t = 0; t < count; ++t) {
-                const cv::Point corner((begin + t) % columns * m_patch.width,
-                                       (begin + t) / columns * m_patch.height);
+                const int row = (begin + t) / columns, column = (begin + t) % columns;
+                const cv::Point corner(column * m_patch.width, row * m_patch.height);
                 gatherPatch(pictures, b, corner, m_patch, patches.data() + t * stride);
             }
             float* to = out.ptr<float>() + (static_cast<size_t>(b) * rows + m_first + begin) * dim;
@@ -138,11 +148,11 @@ void EmbedLayer::project(const cv::Mat& pictures, const cv::Mat& weight, cv::Mat
 void EmbedLayer::lay(const cv::Mat& x, cv::Mat& out) const {
     const bool grid = x.dims == 4;
     const int images = x.size[0], rows = out.size[1], dim = out.size[2];
-    const int tokens = grid ? x.size[2] * x.size[3] : x.size[1];
+    const int tokens = grid ? checkedProduct<int>(x.size[2], x.size[3]) : x.size[1];
     const size_t size = static_cast<size_t>(tokens) * dim;
     constexpr int kChunk = 64;
     const int chunks = (tokens + kChunk - 1) / kChunk;
-    parallelRanges(images * chunks, [&](const cv::Range& range) {
+    parallelRanges(checkedProduct<int>(images, chunks), [&](const cv::Range& range) {
         for (int k = range.start; k < range.end; ++k) {
             const int b = k / chunks, begin = k % chunks * kChunk, end = std::min(tokens, begin + kChunk);
             const float* from = x.ptr<float>() + b * size;

@@ -20,7 +20,7 @@ private:
     bool projects() const { return !m_patch.empty(); }
     std::vector<Shape> projectedShapes(const std::vector<Shape>& in) const;
     /// Both add to the table, which `out` holds already.
-    void project(const cv::Mat& pictures, const cv::Mat& weight, cv::Mat& out);
+    void project(const cv::Mat& pictures, const cv::Mat& weight, bool keepWeights, cv::Mat& out);
     void lay(const cv::Mat& patches, cv::Mat& out) const;
 
     bool fits(int tokens, int rows) const;

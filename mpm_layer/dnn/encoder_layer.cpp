@@ -2,21 +2,19 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <sstream>
 
+#include "base/checked.hpp"
+#include "base/printable.hpp"
+#include "mpm_layer/dnn/attributes.hpp"
 #include "mpm_layer/encoder/weight_names.hpp"
+#include "mpm_layer/kernels/limits.hpp"
 
 namespace mpm::dnn {
 namespace {
 
-std::vector<int> integers(const cv::dnn::LayerParams& params, const char* name) {
-    std::vector<int> values;
-    if (!params.has(name)) return values;
-    const cv::dnn::DictValue& value = params.get(name);
-    for (int i = 0; i < value.size(); ++i)
-        values.push_back(value.get<int>(i));
-    return values;
-}
+constexpr int kLargest = std::numeric_limits<int>::max();
 
 std::vector<std::string> words(const std::string& text) {
     std::istringstream stream(text);
@@ -26,13 +24,15 @@ std::vector<std::string> words(const std::string& text) {
 Rotary rotaryFrom(const std::string& name) {
     if (name == "interleaved") return Rotary::Interleaved;
     if (name == "half") return Rotary::Halves;
-    CV_Error(cv::Error::StsBadArg, "mpm: rope '" + name + "' is not known; expected interleaved or half");
+    CV_Error(cv::Error::StsBadArg,
+             "mpm: rope '" + printable(name, 80) + "' is not known; expected interleaved or half");
 }
 
 bool mergesFrom(const std::string& role) {
     if (role == "backbone") return true;
     if (role == "decoder") return false;
-    CV_Error(cv::Error::StsBadArg, "mpm: role '" + role + "' is not known; expected backbone or decoder");
+    CV_Error(cv::Error::StsBadArg,
+             "mpm: role '" + printable(role, 80) + "' is not known; expected backbone or decoder");
 }
 
 bool hasFinalNorm(const std::vector<std::string>& names) {
@@ -46,14 +46,14 @@ size_t firstWeight(const std::vector<std::string>& names) {
 
 cv::Size gridFrom(const cv::dnn::LayerParams& params) {
     if (!params.has("grid")) return {};
-    const std::vector<int> grid = integers(params, "grid");
-    if (grid.size() != 2 || grid[0] < 1 || grid[1] < 1)
-        CV_Error(cv::Error::StsBadArg, "mpm: grid must be two positive numbers, rows and columns");
+    const std::vector<int> grid = wholeAttributes(params, "grid", 1, kLargest);
+    if (grid.size() != 2) rejectAttribute(params, "grid", "two positive numbers, rows and columns");
+    checkShape(grid, "mpm: MpmEncoder's attribute grid");
     return cv::Size(grid[1], grid[0]);
 }
 
 std::vector<std::string> inputNames(const cv::dnn::LayerParams& params) {
-    const std::vector<std::string> names = words(params.get<cv::String>("inputs", ""));
+    const std::vector<std::string> names = words(textAttribute(params, "inputs", ""));
     if (names.empty() || names.front() != "tokens") {
         CV_Error(cv::Error::StsBadArg,
                  "mpm: MpmEncoder needs the attribute inputs, the names of its inputs, tokens first");
@@ -63,23 +63,23 @@ std::vector<std::string> inputNames(const cv::dnn::LayerParams& params) {
 
 EncoderConfig readConfig(const cv::dnn::LayerParams& params, const std::vector<std::string>& names) {
     EncoderConfig config;
-    config.blocks = params.get<int>("blocks", 0);
-    config.firstBlock = params.get<int>("first_block", 0);
-    config.heads = params.get<int>("heads", 0);
-    config.dim = params.get<int>("dim", 0);
-    config.specialTokens = params.get<int>("special_tokens", 1);
-    config.schedule = integers(params, "schedule");
-    config.taps = integers(params, "taps");
+    config.blocks = wholeAttribute(params, "blocks", 0, 0, kMostBlocks);
+    config.firstBlock = wholeAttribute(params, "first_block", 0, 0, kMostBlocks);
+    config.heads = wholeAttribute(params, "heads", 0, 0, kLargest);
+    config.dim = wholeAttribute(params, "dim", 0, 0, kLargest);
+    config.specialTokens = wholeAttribute(params, "special_tokens", 1, 0, kMostSpecialTokens);
+    config.schedule = wholeAttributes(params, "schedule", 0, kLargest);
+    config.taps = wholeAttributes(params, "taps", 0, kLargest);
     if (config.taps.empty()) config.taps = {config.lastBlock()};
-    config.tapNorm = integers(params, "tap_norm");
+    config.tapNorm = wholeAttributes(params, "tap_norm", 0, 1);
     if (config.tapNorm.empty()) config.tapNorm.assign(config.taps.size(), hasFinalNorm(names));
-    config.epsilon = params.get<float>("epsilon", 1e-6f);
-    config.innerEpsilon = params.get<float>("inner_epsilon", config.epsilon);
-    config.finalEpsilon = params.get<float>("final_epsilon", config.epsilon);
-    config.activation = activationFrom(params.get<cv::String>("activation", "gelu"));
-    config.scale = params.get<float>("scale", 0);
-    config.rotary = rotaryFrom(params.get<cv::String>("rope", "interleaved"));
-    config.merges = mergesFrom(params.get<cv::String>("role", "backbone"));
+    config.epsilon = numberAttribute(params, "epsilon", 1e-6f, 0);
+    config.innerEpsilon = numberAttribute(params, "inner_epsilon", config.epsilon, 0);
+    config.finalEpsilon = numberAttribute(params, "final_epsilon", config.epsilon, 0);
+    config.activation = activationFrom(textAttribute(params, "activation", "gelu"));
+    config.scale = numberAttribute(params, "scale", 0, -std::numeric_limits<float>::infinity());
+    config.rotary = rotaryFrom(textAttribute(params, "rope", "interleaved"));
+    config.merges = mergesFrom(textAttribute(params, "role", "backbone"));
     config.grid = gridFrom(params);
     checkConfig(config);
     checkWeightNames({names.begin() + firstWeight(names), names.end()}, config);
@@ -101,30 +101,32 @@ cv::Ptr<cv::dnn::Layer> EncoderLayer::create(cv::dnn::LayerParams& params) {
 }
 
 std::vector<Shape> EncoderLayer::outputShapes(const std::vector<Shape>& in) const {
-    if (in.empty() || in[0].size() != 3) {
+    if (in.empty())
         CV_Error(cv::Error::StsBadArg,
-                 "mpm: MpmEncoder's tokens must be [batch, special + image tokens, dim], got " +
-                     (in.empty() ? std::string("nothing") : textOf(in[0])));
+                 "mpm: MpmEncoder's tokens are a constant; nothing depends on the input");
+    if (in[0].size() != 3) {
+        CV_Error(
+            cv::Error::StsBadArg,
+            "mpm: MpmEncoder's tokens must be [batch, special + image tokens, dim], got " + textOf(in[0]));
     }
     return std::vector<Shape>(m_control->config().taps.size(), in[0]);
 }
 
 int64 EncoderLayer::getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>&) const {
     // Products of all tokens: 2 multiply-adds for every weight and token, and the two of attention.
-    const int64 tokens = in.empty() || in[0].size() != 3 ? 0 : static_cast<int64>(in[0][0]) * in[0][1];
-    if (tokens == 0) return 0;
+    if (in.empty() || in[0].size() != 3) return 0;
+    const auto tokens = checkedProduct<int64>(in[0][0], in[0][1]);
     int64 weights = 0;
     for (const cv::Mat& blob : blobs) {
         if (blob.dims != 2 || std::min(blob.size[0], blob.size[1]) == 1) continue;
-        weights += static_cast<int64>(blob.total());
+        weights = checkedSum<int64>(weights, blob.total());
     }
-    return 2 * tokens * weights + 4 * tokens * in[0][1] * in[0][2] * m_control->config().blocks;
+    return checkedSum<int64>(
+        checkedProduct<int64>(2, tokens, weights),
+        checkedProduct<int64>(4, tokens, in[0][1], in[0][2], m_control->config().blocks));
 }
 
 void EncoderLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
-    if (in.empty())
-        CV_Error(cv::Error::StsBadArg,
-                 "mpm: MpmEncoder's tokens are a constant; nothing depends on the input");
     if (in.size() + blobs.size() != m_names.size()) {
         CV_Error(cv::Error::StsUnmatchedSizes,
                  cv::format("mpm: MpmEncoder names %d inputs but has %d; weights are missing or named twice",

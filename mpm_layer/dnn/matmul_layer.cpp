@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "base/checked.hpp"
 #include "base/loops.hpp"
+#include "mpm_layer/dnn/attributes.hpp"
 #include "mpm_layer/kernels/product.hpp"
 
 namespace mpm::dnn {
@@ -37,12 +39,7 @@ struct Batches {
         }
     }
 
-    size_t count() const {
-        size_t all = 1;
-        for (int extent : lead)
-            all *= static_cast<size_t>(extent);
-        return all;
-    }
+    size_t count() const { return checkedTotal<size_t>(lead); }
 
     // An operand with fewer matrices along an axis is repeated.
     std::pair<size_t, size_t> at(size_t index) const {
@@ -63,7 +60,7 @@ private:
 }  // namespace
 
 MatMulLayer::MatMulLayer(const cv::dnn::LayerParams& params)
-    : SmallLayer(params), m_reversed(params.get<int>("reversed", 0) != 0) {}
+    : SmallLayer(params), m_reversed(switchAttribute(params, "reversed")) {}
 
 cv::Ptr<cv::dnn::Layer> MatMulLayer::create(cv::dnn::LayerParams& params) {
     return cv::Ptr<cv::dnn::Layer>(new MatMulLayer(params));
@@ -85,10 +82,8 @@ std::vector<Shape> MatMulLayer::outputShapes(const std::vector<Shape>& in) const
 int64 MatMulLayer::getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>& out) const {
     if (in.empty() || out.empty()) return 0;
     const std::vector<int> a = operandShape(in, m_reversed ? 1 : 0);
-    int64 count = 2 * static_cast<int64>(a.back());
-    for (int extent : sizesOf(out[0]))
-        count *= extent;
-    return count;
+    if (a.empty()) return 0;
+    return checkedProduct<int64>(2, a.back(), checkedTotal<int64>(sizesOf(out[0])));
 }
 
 void MatMulLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
@@ -98,7 +93,7 @@ void MatMulLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& 
     const int rows = a.size[a.dims - 2], depth = a.size[a.dims - 1], columns = b.size[b.dims - 1];
     const size_t sizeA = static_cast<size_t>(rows) * depth, sizeB = static_cast<size_t>(depth) * columns;
     const size_t sizeC = static_cast<size_t>(rows) * columns, padded = kernels::paddedSize(rows, depth);
-    parallelRanges(static_cast<int>(batches.count()), [&](const cv::Range& range) {
+    parallelRanges(checkedCast<int>(batches.count()), [&](const cv::Range& range) {
         kernels::Buffer left(padded);  // whole row groups are read
         std::fill_n(left.data(), padded, 0.f);
         for (int k = range.start; k < range.end; ++k) {

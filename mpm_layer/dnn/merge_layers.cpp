@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/checked.hpp"
+#include "mpm_layer/dnn/attributes.hpp"
 #include "mpm_layer/encoder/backend.hpp"
 #include "mpm_layer/encoder/control.hpp"
 
@@ -9,9 +11,7 @@ namespace mpm::dnn {
 namespace {
 
 int specialTokens(const cv::dnn::LayerParams& params) {
-    const int special = params.get<int>("special_tokens", 1);
-    if (special < 0) CV_Error(cv::Error::StsBadArg, "mpm: special_tokens must not be negative");
-    return special;
+    return wholeAttribute(params, "special_tokens", 1, 0, kMostSpecialTokens);
 }
 
 // These layers have no handle: the process and the environment choose, and a device that is not there is an
@@ -30,11 +30,16 @@ void checkTokens(const Shape& shape, int special, const char* layer) {
     }
 }
 
+void checkFloats(const cv::Mat& tokens, const char* layer) {
+    if (tokens.type() != CV_32F)
+        CV_Error(cv::Error::StsBadArg, std::string("mpm: ") + layer + " takes tokens as f32 only");
+}
+
 // Special rows in front, zeros behind the merged ones. Returns where those go.
 float* frameMerged(const float* from, const MergeMap& map, int special, int rowsPerImage, size_t dim,
                    float* out) {
     std::copy_n(from, special * dim, out);
-    std::fill(out + (special + map.clusters) * dim, out + rowsPerImage * dim, 0.0f);
+    std::fill(out + static_cast<size_t>(special + map.clusters) * dim, out + rowsPerImage * dim, 0.0f);
     return out + special * dim;
 }
 
@@ -58,7 +63,7 @@ void MergeLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& o
     const std::shared_ptr<const Backend> backend = chosenBackend();
     if (in.empty())
         CV_Error(cv::Error::StsBadArg, "mpm: MpmMerge's tokens are a constant; nothing depends on the input");
-    checkTokens(shapeOf(in[0]), m_special, "MpmMerge");
+    checkFloats(in[0], "MpmMerge");
     const cv::Mat tokens = in[0].isContinuous() ? in[0] : in[0].clone();
     backend->merge(tokens, m_special,
                    [&](const std::vector<MergeMap>& maps) { return place(tokens, maps, out); });
@@ -103,7 +108,7 @@ std::vector<Shape> RestoreLayer::outputShapes(const std::vector<Shape>& in) cons
         CV_Error(cv::Error::StsUnmatchedSizes,
                  "mpm: MpmRestore's map must be [batch, image tokens], got " + textOf(in[1]));
     }
-    const int sizes[] = {in[0][0], m_special + in[1][1], in[0][2]};
+    const int sizes[] = {in[0][0], checkedSum<int>(m_special, in[1][1]), in[0][2]};
     return {Shape(sizes, sizes + 3)};
 }
 
@@ -115,6 +120,7 @@ void RestoreLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>&
     const Shape shape = outputShapes(shapes)[0];
     const int images = shape[0], rows = shape[1], dim = shape[2], count = rows - m_special;
     if (canResize()) resize(out[0], {images, rows, dim}, CV_32F);
+    checkFloats(in[0], "MpmRestore");
     const cv::Mat merged = in[0].isContinuous() ? in[0] : in[0].clone();
     const int left = merged.size[1] - m_special;
     const std::vector<int> ids = readIntegers(in[1], "MpmRestore's map");

@@ -1,6 +1,37 @@
 #include "mpm_layer/dnn/portable_layer.hpp"
 
+#include <new>
+#include <stdexcept>
+
+#include "base/printable.hpp"
+#include "mpm_layer/kernels/limits.hpp"
+
 namespace mpm::dnn {
+namespace {
+
+std::vector<Shape> shapesOf(const std::vector<cv::Mat>& mats) {
+    std::vector<Shape> shapes;
+    for (const cv::Mat& m : mats)
+        shapes.push_back(shapeOf(m));
+    return shapes;
+}
+
+// In a shape of any version of OpenCV.
+struct SizesOf {
+    const Shape& shape;
+
+    struct Iterator {
+        const Shape* shape;
+        size_t at;
+        int operator*() const { return (*shape)[static_cast<int>(at)]; }
+        void operator++() { ++at; }
+        bool operator!=(const Iterator& other) const { return at != other.at; }
+    };
+    Iterator begin() const { return {&shape, 0}; }
+    Iterator end() const { return {&shape, shape.size()}; }
+};
+
+}  // namespace
 
 Shape shapeOf(const cv::Mat& m) {
     return Shape(m.size.p, m.size.p + m.dims);
@@ -56,7 +87,10 @@ bool PortableLayer::hasDynamicEngine() const {
 bool PortableLayer::getMemoryShapes(const std::vector<Shape>& in, int required, std::vector<Shape>& out,
                                     std::vector<Shape>& internals) const {
     internals.clear();
+    checkShapes(in);
     out = outputShapes(in);
+    for (const Shape& shape : out)
+        checkShape(SizesOf{shape}, "mpm: the output of " + printable(type, 80));
     // The new engine wants exactly what the node has; the others want all, whatever they ask for.
     if (hasDynamicEngine() && required >= 0 && static_cast<size_t>(required) < out.size())
         out.resize(required);
@@ -81,7 +115,7 @@ void PortableLayer::forward(cv::InputArrayOfArrays in, cv::OutputArrayOfArrays o
     static_cast<void>(internals);
     in.getMatVector(from);
     if (canResize()) {
-        compute(from, out.getMatVecRef());
+        computeChecked(from, out.getMatVecRef());
         return;
     }
 #else
@@ -92,7 +126,45 @@ void PortableLayer::forward(cv::InputArrayOfArrays in, cv::OutputArrayOfArrays o
     in.getMatVector(from);
 #endif
     out.getMatVector(to);
-    compute(from, to);
+    computeChecked(from, to);
+}
+
+void PortableLayer::checkShapes(const std::vector<Shape>& in) const {
+    for (const Shape& shape : in)
+        checkShape(SizesOf{shape}, "mpm: the input of " + printable(type, 80));
+    for (const cv::Mat& m : blobs)
+        checkShape(SizesOf{shapeOf(m)}, "mpm: the constant of " + printable(type, 80));
+}
+
+// OpenCV 4.x turns vectors into columns on the way: an operator may then see other shapes than those that its
+// outputs were allocated by.
+void PortableLayer::checkMats(const std::vector<cv::Mat>& in, const std::vector<cv::Mat>& out) const {
+    const std::vector<Shape> shapes = shapesOf(in);
+    checkShapes(shapes);
+    const std::vector<Shape> expected = outputShapes(shapes);
+    for (size_t i = 0; i < out.size() && !canResize(); ++i) {
+        const bool fits = i < expected.size() && out[i].isContinuous() && out[i].channels() == 1 &&
+                          out[i].total() == checkedTotal<size_t>(SizesOf{expected[i]});
+        if (!fits) {
+            CV_Error(cv::Error::StsUnmatchedSizes,
+                     cv::format("mpm: output %d of %s has another shape than its inputs give it",
+                                static_cast<int>(i), printable(type, 80).c_str()));
+        }
+    }
+}
+
+void PortableLayer::computeChecked(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
+    checkMats(in, out);
+    const auto noMemory = [this] {
+        CV_Error(cv::Error::StsNoMem, "mpm: there is not enough memory for " + printable(type, 80));
+    };
+    try {
+        compute(in, out);
+    } catch (const std::bad_alloc&) {
+        noMemory();
+    } catch (const std::length_error&) {
+        noMemory();
+    }
 }
 
 void PortableLayer::resize(cv::Mat& output, const std::vector<int>& sizes, int type) {

@@ -42,7 +42,8 @@ public:
                  cv::OutputArrayOfArrays internals) override;
 
 protected:
-    /// All outputs of the operator, as large as they can be.
+    /// All outputs of the operator, as large as they can be. Inputs and constants have passed checkShape: the
+    /// product of any sizes of one of them fits an int. Outputs are checked likewise.
     virtual std::vector<Shape> outputShapes(const std::vector<Shape>& in) const = 0;
     virtual int outputType(int /*index*/) const {
         return CV_32F;
@@ -52,6 +53,7 @@ protected:
         return false;
     }
     /// Outputs are allocated unless canResize(); fewer than outputShapes() where the rest is not connected.
+    /// The shapes are checked as those of outputShapes() are, and each output has its elements.
     virtual void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) = 0;
 
     /// True where compute() must give each output its shape itself, by resize().
@@ -61,6 +63,9 @@ protected:
     static void resize(cv::Mat& output, const std::vector<int>& sizes, int type);
 
 private:
+    void checkShapes(const std::vector<Shape>& in) const;
+    void checkMats(const std::vector<cv::Mat>& in, const std::vector<cv::Mat>& out) const;
+    void computeChecked(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out);
     bool hasDynamicEngine() const;
 };
 

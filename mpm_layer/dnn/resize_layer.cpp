@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/loops.hpp"
+#include "mpm_layer/dnn/attributes.hpp"
+#include "mpm_layer/kernels/limits.hpp"
 #include "mpm_layer/kernels/upsample.hpp"
 
 namespace mpm::dnn {
@@ -19,9 +21,11 @@ void blendRows(const float* plane, int width, const kernels::Tap& tap, float* ro
 }
 
 void readPair(const cv::dnn::LayerParams& params, const char* name, int& rows, int& columns) {
-    if (!params.has(name) || params.get(name).size() != 2) return;
-    rows = params.get(name).get<int>(0);
-    columns = params.get(name).get<int>(1);
+    const std::vector<int> pair = wholeAttributes(params, name, 1, kLongestSide);
+    if (pair.empty()) return;
+    if (pair.size() != 2) rejectAttribute(params, name, "two numbers, rows and columns");
+    rows = pair[0];
+    columns = pair[1];
 }
 
 }  // namespace
@@ -32,8 +36,8 @@ ResizeLayer::ResizeLayer(const cv::dnn::LayerParams& params)
       m_columns(0),
       m_cropRows(0),
       m_cropColumns(0),
-      m_alignCorners(params.get<int>("align_corners", 0) != 0),
-      m_argmax(params.get<int>("argmax", 0) != 0) {
+      m_alignCorners(switchAttribute(params, "align_corners")),
+      m_argmax(switchAttribute(params, "argmax")) {
     readPair(params, "size", m_rows, m_columns);
     m_cropRows = m_rows;
     m_cropColumns = m_columns;
@@ -42,6 +46,11 @@ ResizeLayer::ResizeLayer(const cv::dnn::LayerParams& params)
         m_cropColumns > m_columns) {
         CV_Error(cv::Error::StsBadArg,
                  "mpm: MpmResize needs the attribute size, rows and columns, and a crop within it");
+    }
+    if (static_cast<std::int64_t>(m_cropRows) * m_cropColumns > kMostPixels) {
+        CV_Error(cv::Error::StsOutOfRange,
+                 cv::format("mpm: MpmResize gives %d x %d elements of a class; at most %lld are allowed",
+                            m_cropRows, m_cropColumns, static_cast<long long>(kMostPixels)));
     }
 }
 
@@ -71,13 +80,14 @@ void ResizeLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& 
     };
     if (m_argmax) {
         parallelRanges(
-            images * m_cropRows,
+            images * m_cropRows,  // fits: two sizes of the output
             [&](const cv::Range& range) {
                 std::vector<float> rows(static_cast<size_t>(classes) * width);
                 std::vector<int> labels(m_cropColumns);
                 for (int k = range.start; k < range.end; ++k) {
                     for (int c = 0; c < classes; ++c)
-                        blended(k / m_cropRows * classes + c, k % m_cropRows, &rows[c * width]);
+                        blended(k / m_cropRows * classes + c, k % m_cropRows,
+                                rows.data() + static_cast<size_t>(c) * width);
                     kernels::stretchArgmax(rows.data(), width, classes, across, labels.data());
                     writeIntegers(labels.data(), m_cropColumns, out[0],
                                   static_cast<size_t>(k) * m_cropColumns);
@@ -86,7 +96,8 @@ void ResizeLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& 
             kRowsPerTask);
         return;
     }
-    parallelRanges(images * classes * m_cropRows, [&](const cv::Range& range) {
+    const int outputRows = images * classes * m_cropRows;  // fits: three sizes of the output
+    parallelRanges(outputRows, [&](const cv::Range& range) {
         std::vector<float> row(width);
         for (int k = range.start; k < range.end; ++k) {
             blended(k / m_cropRows, k % m_cropRows, row.data());

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "base/checked.hpp"
 #include "base/loops.hpp"
+#include "mpm_layer/dnn/attributes.hpp"
 #include "mpm_layer/kernels/rows.hpp"
 
 namespace mpm::dnn {
@@ -10,16 +12,13 @@ namespace {
 
 // A vector has lost its rank on OpenCV 4.x, never its length.
 size_t lengthOf(const std::vector<int>& sizes) {
-    size_t length = 1;
-    for (int size : sizes)
-        length *= static_cast<size_t>(size);
-    return length;
+    return checkedTotal<size_t>(sizes);
 }
 
 }  // namespace
 
 LayerNormLayer::LayerNormLayer(const cv::dnn::LayerParams& params)
-    : SmallLayer(params), m_epsilon(params.get<float>("epsilon", 1e-5f)) {}
+    : SmallLayer(params), m_epsilon(numberAttribute(params, "epsilon", 1e-5f, 0)) {}
 
 cv::Ptr<cv::dnn::Layer> LayerNormLayer::create(cv::dnn::LayerParams& params) {
     return cv::Ptr<cv::dnn::Layer>(new LayerNormLayer(params));
@@ -28,8 +27,11 @@ cv::Ptr<cv::dnn::Layer> LayerNormLayer::create(cv::dnn::LayerParams& params) {
 std::vector<Shape> LayerNormLayer::outputShapes(const std::vector<Shape>& in) const {
     checkOperands(in.size(), 2, 3);
     const std::vector<int> x = operandShape(in, 0);
+    if (x.empty() || x.back() < 1)
+        CV_Error(cv::Error::StsBadArg,
+                 "mpm: MpmLayerNorm needs rows of at least one element, got " + textOf(in[0]));
     for (size_t k = 1; k < operands(in.size()); ++k) {
-        if (x.empty() || lengthOf(operandShape(in, k)) != static_cast<size_t>(x.back())) {
+        if (lengthOf(operandShape(in, k)) != static_cast<size_t>(x.back())) {
             CV_Error(
                 cv::Error::StsUnmatchedSizes,
                 "mpm: MpmLayerNorm's weight and bias must be as long as the last axis of " + textOf(in[0]));
@@ -63,7 +65,7 @@ std::vector<Shape> LinearLayer::outputShapes(const std::vector<Shape>& in) const
     checkOperands(in.size(), 2, 3);
     std::vector<int> x = operandShape(in, 0);
     const std::vector<int> weight = operandShape(in, 1);
-    if (x.empty() || weight.size() != 2 || x.back() != weight[0]) {
+    if (x.empty() || weight.size() != 2 || x.back() != weight[0] || weight[0] < 1) {
         CV_Error(cv::Error::StsUnmatchedSizes,
                  "mpm: MpmLinear's weight must be [K, N] for an input of width K, got " + textOf(in[0]) +
                      " and " + textOf(toShape(weight)));
@@ -78,18 +80,17 @@ std::vector<Shape> LinearLayer::outputShapes(const std::vector<Shape>& in) const
 int64 LinearLayer::getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>& out) const {
     if (in.empty() || out.empty()) return 0;
     const std::vector<int> x = sizesOf(in[0]), y = sizesOf(out[0]);
-    return 2 * static_cast<int64>(lengthOf(y)) * x.back();
+    return checkedProduct<int64>(2, lengthOf(y), x.back());
 }
 
 void LinearLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
     const cv::Mat x = operand(in, 0), weight = operand(in, 1);
     const int depth = weight.size[0], columns = weight.size[1];
-    if (m_weights.empty()) {
+    if (m_weights.depth() != depth || m_weights.columns() != columns || !isConstant(in, 1))
         m_weights = kernels::PackedWeights(weight.ptr<float>(), columns, depth, columns);
-        if (operands(in.size()) > 2) {
-            const cv::Mat bias = operand(in, 2);
-            m_bias.assign(bias.ptr<float>(), bias.ptr<float>() + columns);
-        }
+    if (operands(in.size()) > 2) {
+        const cv::Mat bias = operand(in, 2);
+        m_bias.assign(bias.ptr<float>(), bias.ptr<float>() + columns);
     }
     kernels::Epilogue epilogue;
     epilogue.bias = m_bias.empty() ? nullptr : m_bias.data();

@@ -17,6 +17,8 @@ protected:
     size_t operands(size_t inputs) const { return inputs + blobs.size(); }
     cv::Mat operand(const std::vector<cv::Mat>& in, size_t index) const;
     std::vector<int> operandShape(const std::vector<Shape>& in, size_t index) const;
+    /// Whether the operand's packed form may be kept for the next forward: what is computed may change.
+    bool isConstant(const std::vector<cv::Mat>& in, size_t index) const;
     void checkOperands(size_t inputs, size_t least, size_t most) const;
 };
 

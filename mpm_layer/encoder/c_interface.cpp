@@ -9,44 +9,47 @@ namespace {
 
 thread_local std::string t_error;
 
+// Even without memory for the message no exception may leave.
+void keepError(const char* text) noexcept {
+    try {
+        t_error = text;
+    } catch (...) {
+        t_error.clear();
+    }
+}
+
 // Exceptions end here: the caller may be no C++ at all.
 template <class Body>
 int guarded(const Body& body) {
     try {
         return body();
+    } catch (const cv::Exception& e) {
+        keepError(e.err.c_str());
     } catch (const std::exception& e) {
-        t_error = e.what();
+        keepError(e.what());
     } catch (...) {
-        t_error = "mpm: unknown error";
+        keepError("mpm: unknown error");
     }
     return -1;
 }
 
-int fail(const std::string& message) {
-    t_error = message;
-    return -1;
-}
-
-const mpm::ImageReport* imageAt(int image) {
+const mpm::ImageReport& imageAt(int image) {
     const mpm::Report& report = mpm::lastReportOfThread();
-    if (image >= 0 && image < static_cast<int>(report.images.size())) return &report.images[image];
-    fail(cv::format("mpm: image %d is not in this thread's last report of %d", image,
-                    static_cast<int>(report.images.size())));
-    return nullptr;
+    if (image >= 0 && image < static_cast<int>(report.images.size())) return report.images[image];
+    CV_Error(cv::Error::StsOutOfRange, cv::format("mpm: image %d is not in this thread's last report of %d",
+                                                  image, static_cast<int>(report.images.size())));
 }
 
-const mpm::Stage* stageAt(int image, int stage) {
-    const mpm::ImageReport* report = imageAt(image);
-    if (!report) return nullptr;
-    if (stage >= 0 && stage < static_cast<int>(report->stages.size())) return &report->stages[stage];
-    fail(cv::format("mpm: stage %d is not among the %d of the report", stage,
-                    static_cast<int>(report->stages.size())));
-    return nullptr;
+const mpm::Stage& stageAt(int image, int stage) {
+    const mpm::ImageReport& report = imageAt(image);
+    if (stage >= 0 && stage < static_cast<int>(report.stages.size())) return report.stages[stage];
+    CV_Error(cv::Error::StsOutOfRange, cv::format("mpm: stage %d is not among the %d of the report", stage,
+                                                  static_cast<int>(report.stages.size())));
 }
 
 int copyOut(const int* values, size_t count, int* to, int capacity) {
-    if (!to && capacity > 0) return fail("mpm: the output pointer is null");
-    std::copy_n(values, std::min(count, static_cast<size_t>(std::max(capacity, 0))), to);
+    if (!to && capacity > 0) CV_Error(cv::Error::StsNullPtr, "mpm: the output pointer is null");
+    if (to) std::copy_n(values, std::min(count, static_cast<size_t>(std::max(capacity, 0))), to);
     return static_cast<int>(count);
 }
 
@@ -110,36 +113,35 @@ int mpm_report_images(void) {
 }
 
 int mpm_report_map_size(int image) {
-    const mpm::ImageReport* report = imageAt(image);
-    return report ? static_cast<int>(report->map.total()) : -1;
+    return guarded([&] { return static_cast<int>(imageAt(image).map.total()); });
 }
 
 int mpm_report_map(int image, int* ids, int capacity) {
-    const mpm::ImageReport* report = imageAt(image);
-    return report ? copyOut(report->map, ids, capacity) : -1;
+    return guarded([&] { return copyOut(imageAt(image).map, ids, capacity); });
 }
 
 int mpm_report_tokens(int image, int* tokens, int capacity) {
-    const mpm::ImageReport* report = imageAt(image);
-    return report ? copyOut(report->tokens.data(), report->tokens.size(), tokens, capacity) : -1;
+    return guarded([&] {
+        const std::vector<int>& found = imageAt(image).tokens;
+        return copyOut(found.data(), found.size(), tokens, capacity);
+    });
 }
 
 int mpm_report_stages(int image) {
-    const mpm::ImageReport* report = imageAt(image);
-    return report ? static_cast<int>(report->stages.size()) : -1;
+    return guarded([&] { return static_cast<int>(imageAt(image).stages.size()); });
 }
 
 int mpm_report_stage(int image, int stage, int* block, int* tokens) {
-    const mpm::Stage* found = stageAt(image, stage);
-    if (!found) return -1;
-    if (block) *block = found->block;
-    if (tokens) *tokens = found->tokens;
-    return 0;
+    return guarded([&] {
+        const mpm::Stage& found = stageAt(image, stage);
+        if (block) *block = found.block;
+        if (tokens) *tokens = found.tokens;
+        return 0;
+    });
 }
 
 int mpm_report_stage_map(int image, int stage, int* ids, int capacity) {
-    const mpm::Stage* found = stageAt(image, stage);
-    return found ? copyOut(found->map, ids, capacity) : -1;
+    return guarded([&] { return copyOut(stageAt(image, stage).map, ids, capacity); });
 }
 
 double mpm_report_merge_ms(void) {

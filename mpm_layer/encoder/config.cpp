@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/printable.hpp"
+
 namespace mpm {
 namespace {
 
@@ -69,14 +71,15 @@ kernels::Activation activationFrom(const std::string& name) {
     const auto found = kNames.find(name);
     if (found == kNames.end()) {
         CV_Error(cv::Error::StsBadArg,
-                 "mpm: activation '" + name +
+                 "mpm: activation '" + printable(name, 80) +
                      "' is not known; expected gelu, gelu_tanh, gelu_quick, silu or relu");
     }
     return found->second;
 }
 
 void NamedWeights::add(const std::string& name, const cv::Mat& value) {
-    if (value.type() != CV_32F) CV_Error(cv::Error::StsBadArg, "mpm: weight " + name + " must be f32");
+    if (value.type() != CV_32F)
+        CV_Error(cv::Error::StsBadArg, "mpm: weight " + printable(name, 80) + " must be f32");
     m_values[name] = value.isContinuous() ? value : value.clone();
 }
 

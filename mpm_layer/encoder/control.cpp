@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "base/printable.hpp"
+
 namespace mpm {
 namespace {
 
@@ -95,7 +97,7 @@ Device deviceFrom(const std::string& name, int& index) {
         return Device::Cuda;
     }
     CV_Error(cv::Error::StsBadArg,
-             "mpm: device '" + name + "' is not known; expected cpu, cuda, cuda:N or auto");
+             "mpm: device '" + printable(name, 80) + "' is not known; expected cpu, cuda, cuda:N or auto");
 }
 
 Precision precisionFrom(const std::string& name) {
@@ -106,8 +108,8 @@ Precision precisionFrom(const std::string& name) {
                                                             {"auto", Precision::Auto}};
     const auto found = kNames.find(name);
     if (found == kNames.end()) {
-        CV_Error(cv::Error::StsBadArg,
-                 "mpm: precision '" + name + "' is not known; expected f32, tf32, bf16, f16 or auto");
+        CV_Error(cv::Error::StsBadArg, "mpm: precision '" + printable(name, 80) +
+                                           "' is not known; expected f32, tf32, bf16, f16 or auto");
     }
     return found->second;
 }
@@ -115,7 +117,8 @@ Precision precisionFrom(const std::string& name) {
 bool switchFrom(const std::string& name, const std::string& text) {
     if (text == "on") return true;
     if (text == "off") return false;
-    CV_Error(cv::Error::StsBadArg, "mpm: " + name + " '" + text + "' is not known; expected on or off");
+    CV_Error(cv::Error::StsBadArg,
+             "mpm: " + name + " '" + printable(text, 80) + "' is not known; expected on or off");
 }
 
 std::vector<int> scheduleFrom(const std::string& text) {
@@ -126,7 +129,7 @@ std::vector<int> scheduleFrom(const std::string& text) {
         const bool number =
             !part.empty() && part.size() <= 4 && part.find_first_not_of("0123456789") == std::string::npos;
         if (!number || (!blocks.empty() && std::stoi(part) <= blocks.back())) {
-            CV_Error(cv::Error::StsBadArg, "mpm: blocks '" + text +
+            CV_Error(cv::Error::StsBadArg, "mpm: blocks '" + printable(text, 80) +
                                                "' are not a schedule; expected numbers that increase, like "
                                                "2,5, or none");
         }

@@ -8,22 +8,29 @@
 
 namespace mpm {
 
+// A handle that was moved from has nothing left.
+EncoderControl& Encoder::control() const {
+    if (!m_control)
+        CV_Error(cv::Error::StsNullPtr, "mpm: this Encoder was moved from; use the one it was moved to");
+    return *m_control;
+}
+
 Encoder::Encoder(std::shared_ptr<EncoderControl> control) : m_control(std::move(control)) {
     if (!m_control) CV_Error(cv::Error::StsNullPtr, "mpm: an Encoder needs a control; use mpm::encoder(net)");
 }
 
 void Encoder::setSchedule(const std::vector<int>& blocks) {
-    checkSchedule(blocks, m_control->config());
-    m_control->change([&](Settings& s) { s.schedule = blocks; });
+    checkSchedule(blocks, control().config());
+    control().change([&](Settings& s) { s.schedule = blocks; });
 }
 
 std::vector<int> Encoder::schedule() const {
-    return m_control->schedule();
+    return control().schedule();
 }
 
 void Encoder::setMethod(const std::string& method) {
     if (method != "none") makeReducer(method);
-    m_control->change([&](Settings& s) { s.method = method; });
+    control().change([&](Settings& s) { s.method = method; });
 }
 
 void Encoder::setDevice(Device device, int index) {
@@ -31,27 +38,27 @@ void Encoder::setDevice(Device device, int index) {
         CV_Error(cv::Error::StsOutOfRange,
                  cv::format("mpm: device index must not be negative, got %d", index));
     makeBackend(device, index);
-    m_control->change([&](Settings& s) {
+    control().change([&](Settings& s) {
         s.device = device;
         s.deviceIndex = index;
     });
 }
 
 void Encoder::setPrecision(Precision precision) {
-    const Settings own = m_control->own();
+    const Settings own = control().own();
     // A device that the process names may still be overruled by setDevice: then only the forward can tell.
     if (own.device || !processNamesDevice())
         makeBackend(own.device.value_or(Device::Auto), own.deviceIndex)->resolve(precision);
-    m_control->change([&](Settings& s) { s.precision = precision; });
+    control().change([&](Settings& s) { s.precision = precision; });
 }
 
 void Encoder::setBatchIndependent(bool independent) {
-    m_control->change([&](Settings& s) { s.batchIndependent = independent; });
+    control().change([&](Settings& s) { s.batchIndependent = independent; });
 }
 
 void Encoder::forwardOnDevice(const float* tokens, int images, int rows, const std::vector<float*>& outputs,
                               void* stream) {
-    const std::shared_ptr<EncoderRunner> runner = m_control->runner();
+    const std::shared_ptr<EncoderRunner> runner = control().runner();
     if (!runner) CV_Error(cv::Error::StsError, "mpm: the network of this handle is gone");
     runner->runOnDevice(tokens, images, rows, outputs, stream);
 }
@@ -63,27 +70,27 @@ void Encoder::setMaps(int stage, const std::vector<cv::Mat>& maps) {
     std::vector<MergeMap> imposed;
     for (const cv::Mat& map : maps)
         imposed.push_back(toMergeMap(map, "an imposed map"));
-    m_control->change([&](Settings& s) { s.imposed[stage] = imposed; });
+    control().change([&](Settings& s) { s.imposed[stage] = imposed; });
 }
 
 void Encoder::clearMaps() {
-    m_control->change([](Settings& s) { s.imposed.clear(); });
+    control().change([](Settings& s) { s.imposed.clear(); });
 }
 
 Report Encoder::report() const {
-    return m_control->report();
+    return control().report();
 }
 int Encoder::blocks() const {
-    return m_control->config().blocks;
+    return control().config().blocks;
 }
 int Encoder::dim() const {
-    return m_control->dim();
+    return control().dim();
 }
 int Encoder::heads() const {
-    return m_control->config().heads;
+    return control().config().heads;
 }
 int Encoder::specialTokens() const {
-    return m_control->config().specialTokens;
+    return control().config().specialTokens;
 }
 
 }  // namespace mpm

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "mpm_layer/encoder/shared_weights.hpp"
+#include "mpm_layer/kernels/limits.hpp"
 
 namespace mpm {
 namespace {
@@ -12,6 +13,7 @@ void checkTokens(const cv::Mat& tokens, const EncoderConfig& config, int dim) {
         CV_Error(cv::Error::StsBadArg,
                  "mpm: MpmEncoder's tokens must be f32 [batch, special + image tokens, dim]");
     }
+    checkShape(std::vector<int>(tokens.size.p, tokens.size.p + tokens.dims), "mpm: MpmEncoder's tokens");
     if (tokens.size[2] != dim) {
         CV_Error(cv::Error::StsUnmatchedSizes,
                  cv::format("mpm: MpmEncoder's tokens are %d wide, its weights %d", tokens.size[2], dim));
@@ -145,6 +147,7 @@ void EncoderRunner::runOnDevice(const float* tokens, int images, int rows, const
     }
     prepare(settings);
     const int sizes[] = {images, rows, m_packed->dim()};
+    checkShape(sizes, "mpm: tokens of a forward on device memory");
     // Headers only: nothing on the processor looks behind them.
     const auto header = [&](const float* data) {
         return cv::Mat(3, sizes, CV_32F, const_cast<float*>(data));
@@ -165,6 +168,11 @@ void EncoderRunner::run(const SessionInput& given, const Settings& settings, std
     prepare(settings);
     checkTokens(given.tokens, config, m_packed->dim());
     checkKeyBias(given.keyBias, given.tokens);
+    if (outputs.size() < config.taps.size()) {
+        CV_Error(cv::Error::StsUnmatchedSizes,
+                 cv::format("mpm: MpmEncoder has %d outputs, one for each of taps; %d are connected",
+                            static_cast<int>(config.taps.size()), static_cast<int>(outputs.size())));
+    }
     const Stages stages(settings, config);
     SessionInput input = given;
     input.reducer = stages.reducer();

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "base/checked.hpp"
+
 namespace mpm {
 
 EncoderShape encoderShape(const EncoderConfig& config, const NamedWeights& weights) {
@@ -27,6 +29,8 @@ EncoderShape encoderShape(const EncoderConfig& config, const NamedWeights& weigh
                                                           shape.heads, qkv.size[1], first.c_str()));
     }
     shape.headSize = inner / shape.heads;
+    if (shape.dim < 1 || shape.headSize < 1)
+        CV_Error(cv::Error::StsBadArg, "mpm: weight " + first + ".qkv.weight must not be empty");
     shape.attentionScale =
         config.scale != 0 ? config.scale : 1.0f / std::sqrt(static_cast<float>(shape.headSize));
     return shape;
@@ -40,9 +44,9 @@ RotaryShape rotaryShape(const NamedWeights& weights, const std::string& prefix, 
     const cv::Mat& sine = weights.raw(rotary.name + "sin");
     rotary.tables = cosine.dims == 3 ? cosine.size[0] : 1;
     rotary.positions = cosine.dims == 3 ? cosine.size[1] : cosine.size[0];
-    const size_t expected = static_cast<size_t>(rotary.tables) * rotary.positions * shape.headSize;
-    if ((rotary.tables != 1 && rotary.tables != shape.heads) || cosine.total() != expected ||
-        sine.total() != expected) {
+    const auto expected = checkedProduct<size_t>(rotary.tables, rotary.positions, shape.headSize);
+    if (rotary.positions < 1 || (rotary.tables != 1 && rotary.tables != shape.heads) ||
+        cosine.total() != expected || sine.total() != expected) {
         CV_Error(
             cv::Error::StsUnmatchedSizes,
             cv::format("mpm: weights %scos and %ssin must be [N, %d] or [%d, N, %d]", rotary.name.c_str(),

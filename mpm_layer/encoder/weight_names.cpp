@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "base/printable.hpp"
+
 namespace mpm {
 namespace {
 
@@ -55,8 +57,8 @@ void checkWeightNames(const std::vector<std::string>& names, const EncoderConfig
     for (const std::string& name : names) {
         if (!ofAllBlocks(name) && !ofOneBlock(name, config)) {
             CV_Error(cv::Error::StsBadArg,
-                     cv::format("mpm: MpmEncoder knows no weight '%s' for its blocks %d..%d", name.c_str(),
-                                config.firstBlock, config.lastBlock()));
+                     cv::format("mpm: MpmEncoder knows no weight '%s' for its blocks %d..%d",
+                                printable(name, 80).c_str(), config.firstBlock, config.lastBlock()));
         }
         if (!given.insert(name).second)
             CV_Error(cv::Error::StsBadArg, "mpm: weight " + name + " is named twice");

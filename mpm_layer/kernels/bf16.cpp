@@ -125,7 +125,8 @@ HWY_INLINE void multiplyBf16Tiles(const Bf16Pair* rows, size_t rowStride, int co
             const Bf16Pair* own = weights.panel(p) + static_cast<size_t>(start) * width;
             const size_t share = static_cast<size_t>(depth) * width * sizeof(Bf16Pair) / blocks;
             for (int b = 0; b < blocks; ++b) {
-                const LinesAhead ahead(reinterpret_cast<const char*>(own + depth * width) + b * share, share,
+                const Bf16Pair* next = own + depth * width;  // fits: a block of pairs and a panel's columns
+                const LinesAhead ahead(reinterpret_cast<const char*>(next) + b * share, share,
                                        depth / kTilePairs);
                 multiplyTiles(depth, rows + static_cast<size_t>(b) * kRows * rowStride + start, rowStride,
                               own, start == 0, sums + static_cast<size_t>(b) * kRows * width, width, ahead);

@@ -17,6 +17,7 @@ namespace {
 std::atomic<size_t> g_allocations{0};
 
 constexpr size_t kLargePage = size_t{2} << 20;
+constexpr size_t kMostFloats = size_t{1} << 60;
 
 // Each block by itself where AddressSanitizer is to see what is read behind it.
 #if defined(__SANITIZE_ADDRESS__)
@@ -140,6 +141,8 @@ private:
 }  // namespace
 
 float* Buffer::reserve(size_t count) {
+    // Products of two ints and a small factor come here: they fit 64 bits, in bytes perhaps no longer.
+    if (count > kMostFloats) throw std::bad_alloc();
     size_t bytes = (count * sizeof(float) + 2 * kAlignment - 1) / kAlignment * kAlignment;
     if (bytes <= m_bytes) return m_data;
     release();

@@ -7,6 +7,8 @@
 
 #include <opencv2/core.hpp>
 
+#include "base/printable.hpp"
+
 namespace mpm {
 namespace {
 
@@ -33,19 +35,20 @@ Parameters::Parameters(const std::string& method) {
     for (std::string part; std::getline(parts, part, ',');) {
         const size_t equals = part.find('=');
         if (equals == std::string::npos || equals == 0 || equals + 1 == part.size()) {
-            CV_Error(cv::Error::StsBadArg,
-                     "mpm: method '" + method + "' has '" + part + "' where KEY=VALUE is expected");
+            CV_Error(cv::Error::StsBadArg, "mpm: method '" + printable(method, 80) + "' has '" +
+                                               printable(part, 80) + "' where KEY=VALUE is expected");
         }
         const std::string key = part.substr(0, equals);
         if (!m_values.emplace(key, part.substr(equals + 1)).second)
-            CV_Error(cv::Error::StsBadArg, "mpm: method '" + method + "' has " + key + " twice");
+            CV_Error(cv::Error::StsBadArg,
+                     "mpm: method '" + printable(method, 80) + "' has " + printable(key, 80) + " twice");
         m_used[key] = false;
     }
 }
 
 void Parameters::refuse(const std::string& key, const std::string& expected) const {
-    CV_Error(cv::Error::StsBadArg,
-             "mpm: method " + m_name + " has " + key + "=" + m_values.at(key) + "; expected " + expected);
+    CV_Error(cv::Error::StsBadArg, "mpm: method " + m_name + " has " + key + "=" +
+                                       printable(m_values.at(key), 80) + "; expected " + expected);
 }
 
 double Parameters::number(const std::string& key, double fallback, double lowest, double highest) {
@@ -81,7 +84,8 @@ std::string Parameters::word(const std::string& key, const std::string& fallback
 void Parameters::finish() const {
     for (const auto& [key, used] : m_used) {
         if (!used)
-            CV_Error(cv::Error::StsBadArg, "mpm: method " + m_name + " knows no parameter '" + key + "'");
+            CV_Error(cv::Error::StsBadArg,
+                     "mpm: method " + m_name + " knows no parameter '" + printable(key, 80) + "'");
     }
 }
 

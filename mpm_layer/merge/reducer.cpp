@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/printable.hpp"
 #include "mpm_layer/merge/algm.hpp"
 #include "mpm_layer/merge/local_pairs.hpp"
 #include "mpm_layer/merge/mutual_pairs.hpp"
@@ -54,9 +55,9 @@ std::shared_ptr<const Reducer> makeReducer(const std::string& method) {
     if (name == "local") return makeLocalPairs(parameters);
     if (name == "random") return makeRandomPairs(parameters);
     if (name == "grid") return makeGridPooling(parameters);
-    CV_Error(
-        cv::Error::StsBadArg,
-        "mpm: method '" + name + "' is not known; expected none, mpm, tome, algm, local, random or grid");
+    CV_Error(cv::Error::StsBadArg,
+             "mpm: method '" + printable(name, 80) +
+                 "' is not known; expected none, mpm, tome, algm, local, random or grid");
 }
 
 }  // namespace mpm

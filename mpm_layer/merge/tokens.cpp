@@ -3,6 +3,8 @@
 
 #include <mpm/mpm.hpp>
 
+#include "base/checked.hpp"
+#include "mpm_layer/kernels/limits.hpp"
 #include "mpm_layer/merge/mutual_pairs.hpp"
 
 namespace mpm {
@@ -13,6 +15,7 @@ cv::Mat checkedTokens(const cv::Mat& tokens, int special) {
         CV_Error(cv::Error::StsBadArg,
                  "mpm: tokens must be a CV_32F matrix with one row for each token and at least one column");
     }
+    checkShape(std::vector<int>{tokens.rows, tokens.cols}, "mpm: tokens");
     if (special < 0 || special > tokens.rows) {
         CV_Error(
             cv::Error::StsOutOfRange,
@@ -57,7 +60,9 @@ cv::Mat restoreTokens(const cv::Mat& input, const cv::Mat& map, int special) {
                      cv::format("mpm: map has id %d, but tokens has %d clusters", id, rows.count));
         }
     }
-    cv::Mat full(special + gather.tokens(), tokens.cols, CV_32F);
+    const std::vector<int> sizes{checkedSum<int>(special, gather.tokens()), tokens.cols};
+    checkShape(sizes, "mpm: restored tokens");
+    cv::Mat full(sizes[0], sizes[1], CV_32F);
     if (special > 0) tokens.rowRange(0, special).copyTo(full.rowRange(0, special));
     if (gather.tokens() > 0) restoreRows(rows, gather, full.ptr<float>(special), tokens.cols);
     return full;

@@ -7,6 +7,8 @@
 
 #include <mpm/mpm.hpp>
 
+#include "base/printable.hpp"
+#include "mpm_layer/kernels/limits.hpp"
 #include "mpm_layer/model/onnx_metadata.hpp"
 
 namespace mpm {
@@ -15,6 +17,8 @@ namespace {
 using nlohmann::json;
 
 constexpr int kLargestSide = 1 << 15, kLargestBlock = 9999;
+// No value lies deeper: "[[r, g, b], ..." is a list of lists.
+constexpr int kDeepest = 2;
 
 // A value of another kind than its key promises. What is expected instead is known where the key is.
 struct Unfit {};
@@ -40,9 +44,22 @@ cv::Scalar toScalar(const json& value) {
     return {number(value[0]), number(value[1]), number(value[2])};
 }
 
+// What a network may ask an image to be stretched to: its blob takes 12 bytes a pixel.
+bool isImageSize(cv::Size size) {
+    const auto within = [](int side) { return side >= 1 && side <= kLargestSide; };
+    return within(size.width) && within(size.height) &&
+           static_cast<std::int64_t>(size.height) * size.width <= kMostPixels;
+}
+
+std::string sizeText(cv::Size size) {
+    return cv::format("%d x %d; rows and columns may be 1..%d and give at most %lld pixels", size.height,
+                      size.width, kLargestSide, static_cast<long long>(kMostPixels));
+}
+
 void readSize(const json& value, ModelInfo& info) {
     listOf(value, 2);
     info.size = cv::Size(wholeNumber(value[1], 1, kLargestSide), wholeNumber(value[0], 1, kLargestSide));
+    if (!isImageSize(info.size)) throw Unfit();
 }
 
 void readDeviation(const json& value, ModelInfo& info) {
@@ -85,7 +102,8 @@ const std::map<std::string, Property>& knownProperties() {
          {[](const json& v, ModelInfo& info) { info.labels = v.get<std::vector<std::string>>(); },
           "a list of names"}},
         {"mpm.palette", {readPalette, "a list of colours, each three whole numbers of 0..255"}},
-        {"mpm.size", {readSize, "rows and columns, whole numbers of 1..32768"}},
+        {"mpm.size",
+         {readSize, "rows and columns, whole numbers of 1..32768, together at most 134217728 pixels"}},
         {"mpm.mean",
          {[](const json& v, ModelInfo& info) { info.mean = toScalar(v); }, "three finite numbers"}},
         {"mpm.std", {readDeviation, "three positive numbers"}},
@@ -99,12 +117,16 @@ void readProperty(const std::string& path, const std::string& key, const std::st
     const auto known = knownProperties().find(key);
     if (known == knownProperties().end()) return;
     const auto refuse = [&] {
-        CV_Error(cv::Error::StsParseError, "mpm: metadata " + key + " of " + path +
-                                               " is not what it should be: " + text.substr(0, 80) +
+        CV_Error(cv::Error::StsParseError, "mpm: metadata " + key + " of " + printable(path) +
+                                               " is not what it should be: " + printable(text, 80) +
                                                "; expected " + known->second.expected);
     };
     try {
-        known->second.read(json::parse(text), info);
+        const auto shallow = [](int depth, json::parse_event_t, json&) {
+            if (depth > kDeepest) throw Unfit();
+            return true;
+        };
+        known->second.read(json::parse(text, shallow), info);
     } catch (const json::exception&) {
         refuse();
     } catch (const Unfit&) {
@@ -118,6 +140,9 @@ void checkNormalisation(const ModelInfo& info) {
             CV_Error(cv::Error::StsOutOfRange, "mpm: info.mean must be three finite numbers");
         if (!(info.std[c] > 0) || std::isinf(info.std[c]))
             CV_Error(cv::Error::StsOutOfRange, "mpm: info.std must be three positive, finite numbers");
+        if (!std::isfinite(static_cast<float>(1 / info.std[c])) ||
+            !std::isfinite(static_cast<float>(info.mean[c] / info.std[c])))
+            CV_Error(cv::Error::StsOutOfRange, "mpm: info.std is too small to divide by");
     }
 }
 
@@ -127,6 +152,9 @@ ModelInfo modelInfo(const std::string& path) {
     const OnnxMetadata metadata = readOnnxMetadata(path);
     ModelInfo info;
     if (metadata.inputShape.size() == 4) info.size = cv::Size(metadata.inputShape[3], metadata.inputShape[2]);
+    if (!info.size.empty() && !isImageSize(info.size))
+        CV_Error(cv::Error::StsOutOfRange,
+                 "mpm: the input of " + printable(path) + " cannot be " + sizeText(info.size));
     for (const auto& [key, text] : metadata.properties)
         readProperty(path, key, text, info);
     return info;
@@ -138,6 +166,8 @@ cv::Mat blobFromImage(const cv::Mat& picture, const ModelInfo& info) {
     }
     if (info.size.empty())
         CV_Error(cv::Error::StsBadArg, "mpm: info.size is empty; set the size the network should see");
+    if (!isImageSize(info.size))
+        CV_Error(cv::Error::StsOutOfRange, "mpm: info.size cannot be " + sizeText(info.size));
     checkNormalisation(info);
     cv::Mat stretched;
     cv::resize(picture, stretched, info.size, 0, 0, cv::INTER_LINEAR);

@@ -1,10 +1,13 @@
 #include "mpm_layer/model/onnx_metadata.hpp"
 
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <set>
 
 #include <opencv2/core.hpp>
+
+#include "base/printable.hpp"
 
 namespace mpm {
 namespace {
@@ -20,6 +23,8 @@ constexpr int kEntryKey = 1, kEntryValue = 2;
 }  // namespace field
 
 constexpr std::uint64_t kLongestText = 1 << 20;
+// More than any input has.
+constexpr size_t kMostDims = 16;
 
 // Protobuf's wire format over a range of a file.
 class Message {
@@ -31,6 +36,8 @@ public:
     bool next() {
         if (position() >= m_end) return false;
         const std::uint64_t key = varint();
+        // There is no field 0: a file of nothing but zeros, which may be huge, ends here.
+        if (key >> 3 == 0 || key >> 3 > kLastField) fail();
         m_field = static_cast<int>(key >> 3);
         switch (key & 7) {
             case 0:
@@ -93,8 +100,10 @@ private:
     }
 
     [[noreturn]] void fail() const {
-        CV_Error(cv::Error::StsParseError, "mpm: " + m_path + " is damaged or not an ONNX model");
+        CV_Error(cv::Error::StsParseError, "mpm: " + printable(m_path) + " is damaged or not an ONNX model");
     }
+
+    static constexpr std::uint64_t kLastField = (std::uint64_t{1} << 29) - 1;
 
     std::istream& m_stream;
     const std::string& m_path;
@@ -126,7 +135,7 @@ std::vector<int> readShape(const Message& shape) {
                 size = static_cast<int>(fields.value());
             }
         }
-        sizes.push_back(size);
+        if (sizes.size() < kMostDims) sizes.push_back(size);
     });
     return sizes;
 }
@@ -171,8 +180,12 @@ std::vector<int> readGraph(const Message& graph) {
 }  // namespace
 
 OnnxMetadata readOnnxMetadata(const std::string& path) {
+    // A pipe would keep the reader waiting, a device never end.
+    std::error_code unknown;
+    if (std::filesystem::exists(path, unknown) && !std::filesystem::is_regular_file(path, unknown))
+        CV_Error(cv::Error::StsBadArg, "mpm: " + printable(path) + " is not a file; expected an ONNX model");
     std::ifstream stream(path, std::ios::binary | std::ios::ate);
-    if (!stream) CV_Error(cv::Error::StsObjectNotFound, "mpm: cannot open model file " + path);
+    if (!stream) CV_Error(cv::Error::StsObjectNotFound, "mpm: cannot open model file " + printable(path));
     const std::uint64_t size = static_cast<std::uint64_t>(stream.tellg());
     stream.seekg(0);
     OnnxMetadata metadata;
@@ -188,10 +201,11 @@ OnnxMetadata readOnnxMetadata(const std::string& path) {
                 if (entry.fieldNumber() == field::kEntryKey) key = entry.text();
                 if (entry.fieldNumber() == field::kEntryValue) value = entry.text();
             });
-            metadata.properties[key] = value;
+            if (key.rfind("mpm.", 0) == 0) metadata.properties[key] = value;
         }
     });
-    if (!hasGraph) CV_Error(cv::Error::StsParseError, "mpm: " + path + " is damaged or not an ONNX model");
+    if (!hasGraph)
+        CV_Error(cv::Error::StsParseError, "mpm: " + printable(path) + " is damaged or not an ONNX model");
     return metadata;
 }
 

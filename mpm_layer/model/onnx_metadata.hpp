@@ -9,7 +9,7 @@
 namespace mpm {
 
 struct OnnxMetadata {
-    std::map<std::string, std::string> properties;
+    std::map<std::string, std::string> properties;  ///< those of domain `mpm`
     /// Of the graph's first input that is no weight; 0 where a dimension is dynamic.
     std::vector<int> inputShape;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <new>
 #include <utility>
 
 #include "mpm_layer/cuda/device/check.hpp"
@@ -56,6 +57,7 @@ public:
 
     T* reserve(size_t count) {
         if (count > m_count) {
+            if (count > static_cast<size_t>(-1) / sizeof(T)) throw std::bad_alloc();
             release();
             m_data = static_cast<T*>(Space::take(count * sizeof(T)));
             m_count = count;

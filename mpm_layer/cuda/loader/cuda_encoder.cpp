@@ -70,6 +70,8 @@ private:
         l.weight = matrix.ptr<float>();  // NamedWeights keeps its values continuous
         l.depth = depth;
         l.columns = matrix.size[1];
+        if (l.columns < 1)
+            CV_Error(cv::Error::StsBadArg, "mpm: weight " + name + ".weight must not be empty");
         l.bias = vector(name + ".bias", l.columns);
         return l;
     }

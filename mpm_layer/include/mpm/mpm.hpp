@@ -94,6 +94,8 @@ public:
     int specialTokens() const;  ///< class, distillation and register tokens in front
 
 private:
+    EncoderControl& control() const;
+
     std::shared_ptr<EncoderControl> m_control;
 };
 

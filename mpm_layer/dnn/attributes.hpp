@@ -1,0 +1,32 @@
+// Attributes of an operator as a model file gives them. What is no number, or a number outside of its range,
+// is rejected by name: a cast would turn it into another one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <opencv2/dnn.hpp>
+
+namespace mpm::dnn {
+
+/// Numbers of blocks, as a schedule may name them.
+constexpr int kMostBlocks = 9999;
+/// Class, distillation and register tokens in front of an image's own.
+constexpr int kMostSpecialTokens = 65535;
+
+int wholeAttribute(const cv::dnn::LayerParams& params, const char* name, int fallback, int lowest,
+                   int highest);
+/// Empty where it is absent.
+std::vector<int> wholeAttributes(const cv::dnn::LayerParams& params, const char* name, int lowest,
+                                 int highest);
+/// False where it is absent; else 0 or 1.
+bool switchAttribute(const cv::dnn::LayerParams& params, const char* name);
+/// Finite; `lowest` may be minus infinity.
+float numberAttribute(const cv::dnn::LayerParams& params, const char* name, float fallback, float lowest);
+std::string textAttribute(const cv::dnn::LayerParams& params, const char* name, const std::string& fallback);
+
+/// "mpm: MpmResize: name must be expected".
+[[noreturn]] void rejectAttribute(const cv::dnn::LayerParams& params, const char* name,
+                                  const std::string& expected);
+
+}  // namespace mpm::dnn

@@ -1,0 +1,42 @@
+// How large a matrix may be: bounds that every size from a model or a caller passes before anything is
+// computed from it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "base/checked.hpp"
+
+namespace mpm {
+
+/// The most elements of one matrix. OpenCV counts those of a blob by int; the rest of int's range lets rows
+/// be rounded up to whole groups and a few more be read. Whatever passes checkShape: the product of any of
+/// its sizes fits an int.
+constexpr std::int64_t kMostElements = std::numeric_limits<int>::max() - 65535;
+
+/// Sides and area of an image: the longest side that a JPEG has, and more pixels than the largest cameras
+/// have.
+constexpr int kLongestSide = 65535;
+constexpr std::int64_t kMostPixels = std::int64_t{1} << 27;
+
+/// Throws where a size is negative, or where the sizes, an empty one counted as 1, exceed kMostElements
+/// together. `what` begins the message: "mpm: tokens".
+template <class Sizes>
+void checkShape(const Sizes& sizes, const std::string& what) {
+    std::int64_t elements = 1;
+    bool fits = true;
+    for (const int size : sizes)
+        fits = fits && size >= 0 && productFits(elements, elements, std::max(size, 1)) &&
+               elements <= kMostElements;
+    if (fits) return;
+    std::string text;
+    for (const int size : sizes)
+        text += (text.empty() ? "" : ", ") + std::to_string(size);
+    CV_Error(cv::Error::StsOutOfRange, what + " cannot be [" + text.substr(0, 200) +
+                                           "]; sizes must not be negative and give at most " +
+                                           std::to_string(kMostElements) + " elements");
+}
+
+}  // namespace mpm
