@@ -1,0 +1,344 @@
+// Layers that get what no converter writes: sizes that overflow, attributes that are no numbers, empty
+// weights, blobs of another type or shape than they were promised. Each is rejected, and no byte beside an
+// output is touched.
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include <gtest/gtest.h>
+#include <opencv2/dnn/layer.details.hpp>
+
+#include <mpm/mpm.hpp>
+
+#include "support/encoder_case.hpp"
+#include "support/refusal.hpp"
+
+namespace mpm::test {
+namespace {
+
+using cv::dnn::DictValue;
+using cv::dnn::Layer;
+using cv::dnn::LayerParams;
+#if CV_VERSION_MAJOR >= 5
+using Shape = cv::MatShape;
+#else
+using Shape = cv::dnn::MatShape;
+#endif
+using Sizes = std::vector<int>;
+
+constexpr int kLargest = std::numeric_limits<int>::max();
+
+Shape toShape(const Sizes& sizes) {
+    return Shape(sizes.data(), sizes.data() + sizes.size());
+}
+
+DictValue listOf(const Sizes& values) {
+    return DictValue::arrayInt(values.data(), static_cast<int>(values.size()));
+}
+
+cv::Ptr<Layer> make(const std::string& type, LayerParams params = {}) {
+    registerLayers();
+    params.type = "mpm." + type;
+    params.name = "layer";
+    cv::Ptr<Layer> layer = cv::dnn::LayerFactory::createLayerInstance(params.type, params);
+    layer->type = params.type;
+    layer->blobs = params.blobs;
+    return layer;
+}
+
+std::vector<Shape> shapesFor(const cv::Ptr<Layer>& layer, const std::vector<Sizes>& inputs) {
+    std::vector<Shape> in, out, internals;
+    for (const Sizes& sizes : inputs)
+        in.push_back(toShape(sizes));
+    layer->getMemoryShapes(in, 0, out, internals);
+    return out;
+}
+
+// Without a network, which would only hand over blobs that fit.
+void runLayer(const cv::Ptr<Layer>& layer, const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
+    std::vector<cv::Mat> internals;
+    layer->forward(in, out, internals);
+}
+
+LayerParams with(const std::string& name, const DictValue& value) {
+    LayerParams params;
+    params.set(name, value);
+    return params;
+}
+
+cv::Mat mat(const Sizes& sizes, int type = CV_32F) {
+    return cv::Mat(static_cast<int>(sizes.size()), sizes.data(), type, cv::Scalar(0.5));
+}
+
+TEST(HostileLayers, FirstRowOfAnEmbeddingCannotOverflow) {
+    for (int first : {kLargest, kLargest - 3, kLargest - 11, 65536, -1})
+        expectRefusal([&] { make("MpmEmbed", with("first", DictValue(first))); }, "attribute first must be");
+    for (int first : {4, 15, 65535}) {
+        LayerParams params = with("first", DictValue(first));
+        params.blobs = {mat({15, 5})};
+        expectRefusal(
+            [&] {
+                shapesFor(make("MpmEmbed", params), {{2, 5, 3, 4}});
+            },
+            "does not fit 12 patches");
+    }
+}
+
+TEST(HostileLayers, ProductsOfShapesCannotOverflow) {
+    LayerParams table, projected, size;
+    table.blobs = {mat({15, 5})};
+    projected.set("patch", listOf({1, 1}));
+    projected.blobs = {mat({15, 5}), mat({3, 5})};
+    size.set("size", listOf({64, 64}));
+    // 65536 * 65536 is 0 in 32 bits, 46341 * 46341 negative.
+    for (int side : {65536, 46341, kLargest}) {
+        SCOPED_TRACE(side);
+        const Sizes huge = {1, 5, side, side};
+        expectRefusal([&] { shapesFor(make("MpmEmbed", table), {huge}); }, "sizes must");
+        expectRefusal([&] { shapesFor(make("MpmEmbed", projected), {huge}); }, "sizes must");
+        expectRefusal([&] { shapesFor(make("MpmResize", size), {huge}); }, "sizes must");
+        expectRefusal([&] { shapesFor(make("MpmMerge"), {{1, side, side}}); }, "sizes must");
+        expectRefusal([&] { shapesFor(make("MpmRestore"), {{1, 3, 5}, {1, kLargest}}); }, "");
+        expectRefusal([&] { shapesFor(make("MpmMatMul"), {{side, 1, 1}, {1, side}}); }, "sizes must");
+        expectRefusal([&] { shapesFor(make("MpmArithmetic"), {{side, 1}, {1, side}}); }, "sizes must");
+        expectRefusal([&] { shapesFor(make("MpmArithmetic"), {{side, side, 0}, {1}}); }, "sizes must");
+        expectRefusal([&] { shapesFor(make("MpmArithmetic"), {{1, -1}, {1, 1}}); }, "sizes must");
+    }
+}
+
+TEST(HostileLayers, AnEnlargedMapHasALimit) {
+    for (const Sizes& size :
+         {Sizes{1 << 29, 1}, {1, 1 << 29}, {65536, 1}, {0, 8}, {-8, 8}, {kLargest, kLargest}})
+        expectRefusal([&] { make("MpmResize", with("size", listOf(size))); }, "attribute size must be");
+    for (const Sizes& size : {Sizes{65535, 65535}, {32768, 32768}, {65535, 2049}})
+        expectRefusal([&] { make("MpmResize", with("size", listOf(size))); }, "MpmResize gives");
+    for (const Sizes& size : {Sizes{8}, {8, 8, 8}})
+        expectRefusal([&] { make("MpmResize", with("size", listOf(size))); }, "attribute size must be");
+    for (const Sizes& crop : {Sizes{8}, {9, 8}, {0, 8}}) {
+        LayerParams params = with("size", listOf({8, 8}));
+        params.set("crop", listOf(crop));
+        expectRefusal([&] { make("MpmResize", params); }, "crop");
+    }
+    // Labels of 150 classes for an image of 100 megapixels.
+    LayerParams honest = with("size", listOf({8736, 11648}));
+    honest.set("argmax", DictValue(1));
+    EXPECT_EQ(shapesFor(make("MpmResize", honest), {{1, 150, 546, 728}})[0], toShape({1, 1, 8736, 11648}));
+    expectRefusal(
+        [&] {
+            shapesFor(make("MpmResize", with("size", listOf({8736, 11648}))), {{1, 150, 546, 728}});
+        },
+        "sizes must");
+}
+
+TEST(HostileLayers, WholeAttributesAreNothingElse) {
+    const std::vector<std::pair<const char*, const char*>> attributes = {
+        {"MpmEmbed", "first"},          {"MpmEmbed", "patches"},          {"MpmEmbed", "patch"},
+        {"MpmMerge", "special_tokens"}, {"MpmRestore", "special_tokens"}, {"MpmResize", "size"},
+        {"MpmResize", "argmax"},        {"MpmResize", "align_corners"},   {"MpmMatMul", "reversed"},
+        {"MpmArithmetic", "reversed"}};
+    for (const auto& [type, name] : attributes) {
+        const std::vector<DictValue> values = {DictValue(std::numeric_limits<double>::quiet_NaN()),
+                                               DictValue(std::numeric_limits<double>::infinity()),
+                                               DictValue(1e30),
+                                               DictValue(1.5),
+                                               DictValue(-2),
+                                               DictValue(cv::String("1")),
+                                               DictValue((int64{1} << 32) + 1)};
+        for (const DictValue& value : values) {
+            SCOPED_TRACE(std::string(type) + " " + name);
+            expectRefusal([&] { make(type, with(name, value)); },
+                          std::string("attribute ") + name + " must be");
+        }
+    }
+}
+
+TEST(HostileLayers, AnEpsilonIsFiniteAndNotNegative) {
+    for (double value : {-1e-6, std::nan(""), HUGE_VAL, -HUGE_VAL, 1e300}) {
+        expectRefusal([&] { make("MpmLayerNorm", with("epsilon", DictValue(value))); },
+                      "attribute epsilon must be");
+    }
+    expectRefusal([&] { make("MpmLayerNorm", with("epsilon", DictValue(cv::String("small")))); }, "epsilon");
+    EXPECT_NO_THROW(make("MpmLayerNorm", with("epsilon", DictValue(0.0))));
+    EXPECT_NO_THROW(make("MpmLayerNorm", with("epsilon", DictValue(1))));
+}
+
+TEST(HostileLayers, TextsAreTextsAndLongOnesAreCut) {
+    expectRefusal([&] { make("MpmArithmetic", with("operation", DictValue(1))); },
+                  "attribute operation must be");
+    expectRefusal([&] { make("MpmFunction", with("function", DictValue(1.0))); },
+                  "attribute function must be");
+    const cv::String text = cv::String(1 << 20, 'x') + "\x1b[31m\n";
+    for (const auto& [type, name] : std::vector<std::pair<const char*, const char*>>{
+             {"MpmArithmetic", "operation"}, {"MpmFunction", "function"}}) {
+        try {
+            make(type, with(name, DictValue(text)));
+            FAIL() << type;
+        } catch (const cv::Exception& e) {
+            EXPECT_LT(e.err.size(), 400u);
+            EXPECT_EQ(e.err.find('\x1b'), std::string::npos);
+            EXPECT_EQ(e.err.find('\n'), std::string::npos);
+        }
+    }
+}
+
+TEST(HostileLayers, RowsWithoutElements) {
+    LayerParams norm, linear;
+    norm.blobs = {mat({1, 0})};
+    linear.blobs = {mat({0, 4})};
+    expectRefusal([&] { shapesFor(make("MpmLayerNorm", norm), {{3, 0}}); }, "at least one element");
+    expectRefusal([&] { shapesFor(make("MpmLinear", linear), {{3, 0}}); }, "MpmLinear's weight");
+}
+
+// OpenCV 4.x makes a column of a vector: an operator then sees [3, 1], where the output was allocated by [3].
+TEST(HostileLayers, OutputsAreNeverOverrun) {
+    const cv::Ptr<Layer> layer = make("MpmArithmetic");
+    const Sizes vector = {3}, row = {1, 3};
+    std::vector<float> memory(16, 7.f);
+    std::vector<cv::Mat> out = {cv::Mat(2, row.data(), CV_32F, memory.data())};
+    try {
+        runLayer(layer, {mat(vector), mat(row)}, out);
+    } catch (const cv::Exception& e) {
+        EXPECT_NE(e.err.find("another shape"), std::string::npos) << e.err;
+    }
+    for (size_t i = 3; i < memory.size(); ++i)
+        EXPECT_EQ(memory[i], 7.f) << i;
+    out = {mat({4, 4}).colRange(0, 3)};
+    expectRefusal(
+        [&] {
+            runLayer(make("MpmFunction", with("function", DictValue(cv::String("abs")))), {mat({4, 3})}, out);
+        },
+        "another shape");
+}
+
+TEST(HostileLayers, BlobsOfAnotherType) {
+    std::vector<cv::Mat> merged = {mat({1, 6, 4})}, restored = {mat({1, 6, 4})};
+    for (int type : {CV_8U, CV_64F, CV_32FC3, CV_32S}) {
+        expectRefusal([&] { runLayer(make("MpmMerge"), {mat({1, 6, 4}, type)}, merged); }, "f32");
+        expectRefusal(
+            [&] {
+                runLayer(make("MpmRestore"), {mat({1, 6, 4}, type), mat({1, 5})}, restored);
+            },
+            "f32");
+        expectRefusal(
+            [&] {
+                runLayer(make("MpmArithmetic"), {mat({6, 4}, type), mat({6, 4})}, merged = {mat({6, 4})});
+            },
+            "f32");
+    }
+    expectRefusal(
+        [&] {
+            runLayer(make("MpmRestore"), {mat({1, 6, 4}), mat({1, 5}, CV_8U)}, restored);
+        },
+        "integers");
+    const std::function<void(float)> restoreAt = [&](float id) {
+        cv::Mat map(1, 5, CV_32F, cv::Scalar(id));
+        runLayer(make("MpmRestore"), {mat({1, 6, 4}), map}, restored);
+    };
+    for (float id : {-1.f, 5.f, 3e9f, std::nanf(""), HUGE_VALF})
+        expectRefusal([&] { restoreAt(id); }, "id outside");
+    EXPECT_NO_THROW(restoreAt(4));
+}
+
+// A weight that is computed may have another shape, and other values, in the next forward.
+TEST(HostileLayers, ComputedWeightsAreNotRemembered) {
+    const cv::Ptr<Layer> layer = make("MpmLinear");
+    for (const auto& [depth, columns, value] :
+         std::vector<std::tuple<int, int, double>>{{4, 3, 1}, {4, 3, 2}, {9, 40, 1}, {2, 2, 1}}) {
+        std::vector<cv::Mat> out = {mat({5, columns})};
+        runLayer(layer, {mat({5, depth}), cv::Mat(depth, columns, CV_32F, cv::Scalar(value))}, out);
+        EXPECT_FLOAT_EQ(out[0].at<float>(4, columns - 1), static_cast<float>(depth * 0.5 * value));
+    }
+}
+
+EncoderOptions options() {
+    EncoderOptions o;
+    o.schedule = {1};
+    o.imageTokens = 6;
+    return o;
+}
+
+LayerParams encoderParams(const EncoderCase& encoder) {
+    LayerParams params;
+    std::string names = "tokens";
+    for (const auto& [name, value] : encoder.ordered) {
+        names += " " + name;
+        params.blobs.push_back(value);
+    }
+    params.set("inputs", cv::String(names));
+    params.set("blocks", encoder.options.blocks);
+    params.set("heads", encoder.options.heads);
+    params.set("special_tokens", encoder.options.special);
+    return params;
+}
+
+void forwardEncoder(const LayerParams& params, int rows, int dim) {
+    std::vector<cv::Mat> out = {mat({1, rows, dim})};
+    runLayer(make("MpmEncoder", params), {mat({1, rows, dim})}, out);
+}
+
+TEST(HostileLayers, EncodersWithEmptyWeights) {
+    const EncoderCase good = makeEncoder(options());
+    const int dim = good.options.dim(), rows = good.options.special + 6;
+    EXPECT_NO_THROW(forwardEncoder(encoderParams(good), rows, dim));
+    for (const char* name :
+         {"0.qkv.weight", "1.fc1.weight", "1.proj.weight", "2.fc2.weight", "0.norm1.weight"}) {
+        EncoderCase bad = makeEncoder(options());
+        for (auto& [own, value] : bad.ordered)
+            if (own == name) value = mat({value.size[0], 0});
+        expectRefusal([&] { forwardEncoder(encoderParams(bad), rows, dim); }, name);
+    }
+    EncoderOptions rotary = options();
+    rotary.rope = "half";
+    EncoderCase bad = makeEncoder(rotary);
+    for (auto& [own, value] : bad.ordered)
+        if (own.rfind("rope.", 0) == 0) value = mat({0, value.size[1]});
+    expectRefusal([&] { forwardEncoder(encoderParams(bad), rows, dim); }, "rope.");
+}
+
+TEST(HostileLayers, EncodersWithImpossibleNumbers) {
+    const EncoderCase good = makeEncoder(options());
+    const int dim = good.options.dim(), rows = good.options.special + 6;
+    for (const char* name : {"blocks", "heads", "dim", "special_tokens", "first_block", "schedule", "taps",
+                             "tap_norm", "grid"}) {
+        for (const DictValue& value : {DictValue(-1), DictValue(1e30), DictValue(0.5),
+                                       DictValue(std::nan("")), DictValue(cv::String("2"))}) {
+            LayerParams params = encoderParams(good);
+            params.set(name, value);
+            expectRefusal([&] { make("MpmEncoder", params); }, std::string("attribute ") + name + " must be");
+        }
+    }
+    for (const char* name : {"inputs", "activation", "rope", "role"}) {
+        LayerParams params = encoderParams(good);
+        params.set(name, 3);
+        expectRefusal([&] { make("MpmEncoder", params); }, std::string("attribute ") + name + " must be");
+    }
+    for (const Sizes& grid : {Sizes{65536, 65536}, {kLargest, 2}, {kLargest, kLargest}}) {
+        LayerParams params = encoderParams(good);
+        params.set("grid", listOf(grid));
+        expectRefusal([&] { make("MpmEncoder", params); }, "attribute grid cannot be");
+    }
+    LayerParams huge = encoderParams(good);
+    huge.set("first_block", 9999);
+    expectRefusal([&] { make("MpmEncoder", huge); }, "");
+    expectRefusal(
+        [&] {
+            shapesFor(make("MpmEncoder", encoderParams(good)), {{1 << 16, 1 << 16, dim}});
+        },
+        "sizes must");
+    LayerParams twoTaps = encoderParams(good);
+    twoTaps.set("taps", listOf({0, 1}));
+    expectRefusal([&] { forwardEncoder(twoTaps, rows, dim); }, "one for each of taps");
+}
+
+TEST(HostileLayers, CountsOfOperationsCannotOverflow) {
+    LayerParams linear;
+    linear.blobs = {mat({1, 2})};
+    const cv::Ptr<Layer> layer = make("MpmLinear", linear);
+    const std::vector<Shape> in = {toShape({kLargest, kLargest, kLargest, 1})},
+                             out = {toShape({kLargest, kLargest, kLargest, 2})};
+    EXPECT_THROW(layer->getFLOPS(in, out), cv::Exception);
+    EXPECT_EQ(layer->getFLOPS({toShape({3, 1})}, {toShape({3, 2})}), 12);
+}
+
+}  // namespace
+}  // namespace mpm::test
