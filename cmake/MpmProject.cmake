@@ -26,11 +26,12 @@ if(MPM_CCACHE)
 endif()
 
 add_library(mpm_warnings INTERFACE)
-target_compile_options(mpm_warnings INTERFACE -Wall -Wextra -Wshadow=local $<$<BOOL:${MPM_WERROR}>:-Werror>)
+target_compile_options(mpm_warnings INTERFACE -Wall -Wextra $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local> $<$<BOOL:${MPM_WERROR}>:-Werror>)
 
 foreach(sanitizer IN LISTS MPM_SANITIZE)
   # Instrumented, GCC 12 takes members of the standard library and of Qt for uninitialized where none is.
-  add_compile_options(-fsanitize=${sanitizer} -fno-omit-frame-pointer -Wno-maybe-uninitialized)
+  add_compile_options(-fsanitize=${sanitizer} -fno-omit-frame-pointer
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   add_link_options(-fsanitize=${sanitizer})
 endforeach()
 
