@@ -12,6 +12,7 @@
 #include "gui/window/main_window.hpp"
 #include "gui/window/options.hpp"
 #include "gui/window/translations.hpp"
+#include "models/onnx/contained.hpp"
 
 namespace {
 
@@ -32,6 +33,8 @@ void scheduleScreenshot(mpm::gui::MainWindow& window, const mpm::gui::Options& o
 }  // namespace
 
 int main(int argc, char** argv) {
+    // First of all: the child that converts a model has nothing to do with windows, buses and profiles.
+    if (mpm::models::isContainedCall(argc, argv)) return mpm::models::containedMain(argc, argv);
     // What goes wrong is said in the window, or in one line; OpenCV's own log would name a camera's address.
     if (!qEnvironmentVariableIsSet("OPENCV_LOG_LEVEL"))
         cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);

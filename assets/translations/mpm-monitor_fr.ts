@@ -485,6 +485,25 @@
     </message>
 </context>
 <context>
+    <name>mpm::gui::ConversionBar</name>
+    <message>
+        <source>Converting a model</source>
+        <translation>Conversion d&apos;un modèle</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Annuler</translation>
+    </message>
+    <message>
+        <source>Cancel the conversion</source>
+        <translation>Annuler la conversion</translation>
+    </message>
+    <message>
+        <source>Converting: %1 s</source>
+        <translation>Conversion : %1 s</translation>
+    </message>
+</context>
+<context>
     <name>mpm::gui::DayNightDialog</name>
     <message>
         <source>Day and night</source>
@@ -1038,6 +1057,10 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
         <source>Converting stopped: %1</source>
         <translation>La conversion s&apos;est arrêtée : %1</translation>
     </message>
+    <message>
+        <source>%1 is not converted</source>
+        <translation>%1 n&apos;est pas converti</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::MergeView</name>
@@ -1072,6 +1095,21 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
     <message>
         <source>, %1 patches in token %2</source>
         <translation>, %1 carrés dans le jeton %2</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::ModelConverter</name>
+    <message>
+        <source>it needs more memory than the %1 allowed here; if the file is yours, use mpm convert with --max-memory</source>
+        <translation>il demande plus de mémoire que les %1 permis ici ; si le fichier est à vous, utilisez mpm convert avec --max-memory</translation>
+    </message>
+    <message>
+        <source>it takes longer than the %1 s allowed here; if the file is yours, use mpm convert with --max-seconds</source>
+        <translation>il prend plus de temps que les %1 s permises ici ; si le fichier est à vous, utilisez mpm convert avec --max-seconds</translation>
+    </message>
+    <message>
+        <source>it would become larger than the %1 allowed here</source>
+        <translation>il deviendrait plus grand que les %1 permis ici</translation>
     </message>
 </context>
 <context>

@@ -1,29 +1,59 @@
 #include "gui/services/model_converter.hpp"
 
-#include <exception>
+#include <atomic>
+#include <cstdio>
+#include <utility>
 
-#include <QDir>
 #include <QFileInfo>
-
-#include "models/onnx/convert.hpp"
+#include <QLocale>
 
 namespace mpm::gui {
 
-ModelConverter::ModelConverter(QObject* parent) : Worker("converter", parent) {}
+namespace {
+
+std::string& converterProgram() {
+    static std::string program = "/proc/self/exe";  // this one, even where a newer one has taken its place
+    return program;
+}
+
+/// Once is enough: it is the same for every model.
+void sayMissing(const std::vector<std::string>& missing) {
+    static std::atomic<bool> said{false};
+    if (missing.empty() || said.exchange(true)) return;
+    for (const std::string& line : missing)
+        std::fprintf(stderr, "mpm-monitor: models are converted without %s; resource limits hold\n",
+                     line.c_str());
+}
+
+}  // namespace
+
+ModelConverter::ModelConverter(QObject* parent)
+    : Worker("converter", parent), m_program(converterProgram()) {}
 
 ModelConverter::~ModelConverter() {
     finish();
 }
 
+void ModelConverter::setProgram(const QString& program) {
+    converterProgram() = program.toStdString();
+}
+
 void ModelConverter::convert(const QString& file, const QString& folder) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     m_wanted = Wanted{file, folder};
-    if (!isRunning()) start(QThread::LowPriority);
+    if (!isRunning()) start();
     m_changed.notify_all();
+}
+
+void ModelConverter::cancel() {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    m_wanted.reset();
+    if (m_running != nullptr) m_running->stop();
 }
 
 void ModelConverter::wake() {
     const std::lock_guard<std::mutex> lock(m_mutex);
+    if (m_running != nullptr) m_running->stop();
     m_changed.notify_all();
 }
 
@@ -33,17 +63,49 @@ void ModelConverter::work() {
         m_changed.wait(lock, [this] { return stopping() || m_wanted; });
         if (stopping()) return;
         const Wanted wanted = *std::exchange(m_wanted, std::nullopt);
+        models::ContainedConversion conversion(m_program, m_limits);
+        m_running = &conversion;
         lock.unlock();
-        try {
-            QDir().mkpath(wanted.folder);
-            const QString made = wanted.folder + QLatin1Char('/') +
-                                 QFileInfo(wanted.file).completeBaseName() + QStringLiteral("-mpm.onnx");
-            models::convertModel(wanted.file.toStdString(), made.toStdString(), {});
-            tell([this, file = wanted.file, made] { emit converted(file, made); });
-        } catch (const std::exception& error) {
-            const QString message = QString::fromUtf8(error.what());
-            tell([this, file = wanted.file, message] { emit refused(file, message); });
-        }
+        tell([this, file = wanted.file] { emit started(file); });
+        const QString made = wanted.folder + QLatin1Char('/') + QFileInfo(wanted.file).completeBaseName() +
+                             QStringLiteral("-mpm.onnx");
+        const models::Contained result = conversion.run(wanted.file.toStdString(), made.toStdString());
+        lock.lock();
+        m_running = nullptr;
+        lock.unlock();
+        sayMissing(result.missing);
+        report(wanted.file, made, result, conversion.limits());
+    }
+}
+
+void ModelConverter::report(const QString& file, const QString& made, const models::Contained& result,
+                            const models::ContainedLimits& limits) {
+    using End = models::Contained::End;
+    if (result.end == End::Done)
+        tell([this, file, made] { emit converted(file, made); });
+    else if (result.end == End::Stopped)
+        tell([this, file] { emit cancelled(file); });
+    else
+        tell([this, file, words = wordsFor(result, limits)] { emit refused(file, words); });
+}
+
+QString ModelConverter::wordsFor(const models::Contained& result, const models::ContainedLimits& limits) {
+    using End = models::Contained::End;
+    const QString memory = QLocale().formattedDataSize(limits.memory);
+    switch (result.end) {
+        case End::OutOfMemory:
+            return tr("it needs more memory than the %1 allowed here; if the file is yours, use mpm convert "
+                      "with --max-memory")
+                .arg(memory);
+        case End::OutOfTime:
+            return tr("it takes longer than the %1 s allowed here; if the file is yours, use mpm convert "
+                      "with "
+                      "--max-seconds")
+                .arg(QLocale().toString(limits.seconds, 'f', 0));
+        case End::TooLarge:
+            return tr("it would become larger than the %1 allowed here").arg(memory);
+        default:
+            return QString::fromStdString(result.message);
     }
 }
 

@@ -1,4 +1,4 @@
-// Converts a raw ONNX export beside everything else.
+// Converts a raw ONNX export beside everything else, in a process of its own: the file may be a stranger's.
 #pragma once
 
 #include <condition_variable>
@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "gui/engine/worker.hpp"
+#include "models/onnx/contained.hpp"
 
 namespace mpm::gui {
 
@@ -13,16 +14,25 @@ class ModelConverter : public Worker {
     Q_OBJECT
 public:
     explicit ModelConverter(QObject* parent = nullptr);
-    /// Waits for a conversion in progress.
+    /// Ends a conversion in progress.
     ~ModelConverter() override;
 
     /// Makes FOLDER/NAME-mpm.onnx. Returns at once; only the last one asked for counts.
     void convert(const QString& file, const QString& folder);
+    /// Ends the one in progress at once, and forgets the one that waits.
+    void cancel();
+
+    /// Before the first conversion.
+    void setLimits(const models::ContainedLimits& limits) { m_limits = limits; }
+    /// Of every converter made from now on. Tests name the monitor: they cannot convert by themselves.
+    static void setProgram(const QString& program);
 
 signals:
+    void started(const QString& file);
     void converted(const QString& file, const QString& made);
-    /// `message` in the converter's own words.
+    /// `message`: one plain line.
     void refused(const QString& file, const QString& message);
+    void cancelled(const QString& file);
 
 protected:
     void work() override;
@@ -32,9 +42,16 @@ private:
     struct Wanted {
         QString file, folder;
     };
+    void report(const QString& file, const QString& made, const models::Contained& result,
+                const models::ContainedLimits& limits);
+    static QString wordsFor(const models::Contained& result, const models::ContainedLimits& limits);
+
     std::mutex m_mutex;
     std::condition_variable m_changed;
-    std::optional<Wanted> m_wanted;
+    std::optional<Wanted> m_wanted;                    // guarded by m_mutex
+    models::ContainedConversion* m_running = nullptr;  // likewise
+    const std::string m_program;
+    models::ContainedLimits m_limits;
 };
 
 }  // namespace mpm::gui

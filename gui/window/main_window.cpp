@@ -10,6 +10,7 @@
 
 #include "gui/models/source_words.hpp"
 #include "gui/views/app_icon.hpp"
+#include "gui/views/conversion_bar.hpp"
 #include "gui/views/header_bar.hpp"
 #include "gui/views/legend_view.hpp"
 #include "gui/views/night_view.hpp"
@@ -98,6 +99,8 @@ void MainWindow::build() {
     layout->addWidget(m_sideSplit, 1);
     setCentralWidget(central);
     statusBar()->setSizeGripEnabled(false);
+    m_conversion = new ConversionBar;
+    statusBar()->addPermanentWidget(m_conversion);
 }
 
 void MainWindow::restore(const Options& options) {

@@ -26,6 +26,7 @@ class QTabBar;
 
 namespace mpm::gui {
 
+class ConversionBar;
 class HeaderBar;
 class SideSplit;
 class Sidebar;
@@ -78,6 +79,7 @@ public slots:
     void exportTimeline(const QString& file);
     /// Converts a raw export and opens what comes of it.
     void convertModel(const QString& file);
+    void cancelConversion();
     void setPaused(bool paused);
     void setAppearance(mpm::gui::Appearance appearance);
     void setInterval(int milliseconds);
@@ -103,6 +105,7 @@ private:
     void connectRecorder();
     void connectControls();
     void connectServices();
+    void connectConverter();
     void showSource(const QString& source);
     Engine& makeEngine();
     void select(int index);
@@ -141,6 +144,7 @@ private:
     SideSplit* m_sideSplit = nullptr;
     QSplitter* m_timeSplit = nullptr;
     QTabBar* m_tabs = nullptr;
+    ConversionBar* m_conversion = nullptr;
 
     ModelFactsPtr m_facts;
     SavedTime m_saved;

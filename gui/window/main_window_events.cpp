@@ -128,6 +128,7 @@ void MainWindow::dropEvent(QDropEvent* event) {
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
+    m_converter.cancel();
     saveProfile();
     event->accept();
 }

@@ -5,6 +5,7 @@
 #include <QPushButton>
 #include <QSvgGenerator>
 
+#include "gui/views/conversion_bar.hpp"
 #include "gui/views/legend_view.hpp"
 #include "gui/views/picture_view.hpp"
 #include "gui/views/timeline_panel.hpp"
@@ -54,16 +55,7 @@ void MainWindow::connectServices() {
     });
     connect(&m_services, &Services::recordingChanged, this,
             [this] { emit recordingChanged(m_services.recording(*m_engine)); });
-    connect(&m_converter, &ModelConverter::converted, this, [this](const QString&, const QString& made) {
-        say(tr("Converted to %1").arg(made));
-        openModel(made);
-    });
-    connect(&m_converter, &ModelConverter::refused, this,
-            [this](const QString& file, const QString& message) {
-                say(tr("%1 cannot be converted: %2").arg(QFileInfo(file).fileName(), message), true);
-            });
-    connect(&m_converter, &Worker::broke, this,
-            [this](const QString& message) { say(tr("Converting stopped: %1").arg(message), true); });
+    connectConverter();
     connect(m_views, &ViewArea::tileChosen, this, [this](const Engine* engine) {
         for (std::size_t i = 0; i < m_engines.size(); ++i)
             if (m_engines[i].get() == engine) showSourceAt(static_cast<int>(i));
@@ -180,6 +172,33 @@ void MainWindow::exportPicture(const QString& file) {
 void MainWindow::exportTimeline(const QString& file) {
     say(drawTo(*m_timeline->shown(), file) ? tr("Timeline written to %1").arg(file)
                                            : tr("%1: the file cannot be written").arg(file));
+}
+
+void MainWindow::connectConverter() {
+    connect(m_conversion, &ConversionBar::cancelWanted, this, &MainWindow::cancelConversion);
+    connect(&m_converter, &ModelConverter::started, m_conversion, &ConversionBar::begin);
+    connect(&m_converter, &ModelConverter::converted, this, [this](const QString&, const QString& made) {
+        m_conversion->end();
+        say(tr("Converted to %1").arg(made));
+        openModel(made);
+    });
+    connect(&m_converter, &ModelConverter::refused, this,
+            [this](const QString& file, const QString& message) {
+                m_conversion->end();
+                say(tr("%1 cannot be converted: %2").arg(QFileInfo(file).fileName(), message), true);
+            });
+    connect(&m_converter, &ModelConverter::cancelled, this, [this](const QString& file) {
+        m_conversion->end();
+        say(tr("%1 is not converted").arg(QFileInfo(file).fileName()));
+    });
+    connect(&m_converter, &Worker::broke, this, [this](const QString& message) {
+        m_conversion->end();
+        say(tr("Converting stopped: %1").arg(message), true);
+    });
+}
+
+void MainWindow::cancelConversion() {
+    m_converter.cancel();
 }
 
 void MainWindow::convertModel(const QString& file) {

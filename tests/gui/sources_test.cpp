@@ -131,6 +131,7 @@ void SourcesTest::everyNSeconds() {
 }
 
 void SourcesTest::refusedModelIsOfferedConversion() {
+    ModelConverter::setProgram(QStringLiteral(MPM_MONITOR));
     m_is->open();
     QVERIFY(m_is->next());
     const QString file = m_is->sandbox.path(QStringLiteral("export.onnx"));

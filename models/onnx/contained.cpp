@@ -1,0 +1,205 @@
+#include "models/onnx/contained.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <sstream>
+#include <thread>
+
+#include <opencv2/core.hpp>
+
+#include "base/printable.hpp"
+#include "base/private_files.hpp"
+#include "models/onnx/contained_call.hpp"
+
+namespace fs = std::filesystem;
+
+namespace mpm::models {
+
+namespace {
+
+constexpr std::size_t kMostOutput = 8192;
+constexpr const char* kPrefix = ".convert-";
+
+std::int64_t machineMemory() {
+    return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+}
+
+/// A folder for one child, beside its result. Locked as long as somebody needs it, so that those which a
+/// killed program left behind can be told apart and removed.
+class Workshop {
+public:
+    explicit Workshop(const fs::path& beside) {
+        makePrivateFolders(beside.string());
+        removeAbandoned(beside);
+        std::string name = (beside / (std::string(kPrefix) + "XXXXXX")).string();
+        if (mkdtemp(name.data()) == nullptr)
+            CV_Error(cv::Error::StsError,
+                     beside.string() + ": cannot be written (" + std::strerror(errno) + ")");
+        m_path = name;
+        m_lock = lock(m_path);
+    }
+    ~Workshop() {
+        std::error_code ignored;
+        fs::remove_all(m_path, ignored);
+        if (m_lock >= 0) close(m_lock);
+    }
+    Workshop(const Workshop&) = delete;
+    Workshop& operator=(const Workshop&) = delete;
+
+    std::string file() const { return (m_path / "model.onnx").string(); }
+
+private:
+    /// -1 where another has it.
+    static int lock(const fs::path& folder) {
+        const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (file < 0 || flock(file, LOCK_EX | LOCK_NB) == 0) return file;
+        close(file);
+        return -1;
+    }
+    static void removeAbandoned(const fs::path& beside) {
+        constexpr int kYoung = 60;  // seconds: one that was just made may be without its lock
+        std::error_code error;
+        for (fs::directory_iterator at(beside, error), end; !error && at != end; at.increment(error)) {
+            struct stat about {};
+            if (at->path().filename().string().rfind(kPrefix, 0) != 0 ||
+                lstat(at->path().c_str(), &about) != 0 || about.st_mtime > std::time(nullptr) - kYoung)
+                continue;
+            const int file = lock(at->path());
+            if (file < 0) continue;
+            std::error_code ignored;
+            fs::remove_all(at->path(), ignored);
+            close(file);
+        }
+    }
+
+    fs::path m_path;
+    int m_lock = -1;
+};
+
+std::vector<std::string> environment() {
+    std::vector<std::string> settings{"LANG=C.UTF-8",
+                                      "PATH=/usr/bin:/bin",
+                                      "MALLOC_ARENA_MAX=4",
+                                      "OPENCV_LOG_LEVEL=SILENT",
+                                      "MPM_DEVICE=cpu",
+                                      "OPENCV_OPENCL_RUNTIME=disabled",
+                                      "OPENCV_OPENCL_DEVICE=disabled"};
+    // Whoever started this program says where its libraries lie.
+    if (const char* libraries = std::getenv("LD_LIBRARY_PATH"); libraries != nullptr)
+        settings.push_back(std::string("LD_LIBRARY_PATH=") + libraries);
+#ifdef __SANITIZE_ADDRESS__
+    settings.push_back("ASAN_OPTIONS=detect_leaks=0");  // which traces the process
+#endif
+    return settings;
+}
+
+/// What a child that ended by itself says of it. Its words are the file's as much as its own.
+Contained resultOf(const ChildEnd& child) {
+    Contained result;
+    std::istringstream lines(child.output);
+    for (std::string line; std::getline(lines, line);) {
+        const std::size_t blank = std::min(line.find(' '), line.size());
+        const std::string text = printable(std::string_view(line).substr(std::min(blank + 1, line.size())));
+        if (line.compare(0, blank, kMissingWord) == 0 && result.missing.size() < 4)
+            result.missing.push_back(text);
+        if (line.compare(0, blank, kMessageWord) == 0) result.message = text;
+    }
+    using End = Contained::End;
+    switch (child.number) {
+        case kContainedDone:
+            result.end = End::Done;
+            break;
+        case kContainedRefused:
+            result.end = End::Refused;
+            break;
+        case kContainedMemory:
+            result.end = End::OutOfMemory;
+            break;
+        default:
+            result.end = End::Failed;
+    }
+    if (result.message.empty())
+        result.message = "the converter ended with status " + std::to_string(child.number);
+    return result;
+}
+
+Contained resultOfSignal(int number, const std::string& output) {
+    using End = Contained::End;
+    Contained result = resultOf({ChildEnd::How::Exited, 1, output});
+    if (number == SIGXCPU) result.end = End::OutOfTime;
+    if (number == SIGXFSZ) result.end = End::TooLarge;
+    result.message = "the converter broke (signal " + std::to_string(number) + ")";
+    return result;
+}
+
+Contained resultOfAny(const ChildEnd& child) {
+    using How = ChildEnd::How;
+    switch (child.how) {
+        case How::Exited:
+            return resultOf(child);
+        case How::Signalled:
+            return resultOfSignal(child.number, child.output);
+        case How::Stopped:
+            return {Contained::End::Stopped, "stopped", {}};
+        case How::OutOfTime:
+            return resultOfSignal(SIGXCPU, child.output);
+        case How::NotStarted:
+            break;
+    }
+    return {Contained::End::Failed,
+            std::string("the converter cannot be started (") + std::strerror(child.number) + ")",
+            {}};
+}
+
+/// Puts what the child has made in its place. A file it must be, and nobody else's.
+void take(const std::string& made, const std::string& output) {
+    const int file = open(made.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    struct stat about {};
+    const bool isFile = file >= 0 && fstat(file, &about) == 0 && S_ISREG(about.st_mode) &&
+                        fchmod(file, 0600) == 0 && fsync(file) == 0;
+    if (file >= 0) close(file);
+    if (!isFile) CV_Error(cv::Error::StsError, "the converter has made no file");
+    if (std::rename(made.c_str(), output.c_str()) != 0)
+        CV_Error(cv::Error::StsError, output + ": cannot be written (" + std::strerror(errno) + ")");
+}
+
+}  // namespace
+
+ContainedConversion::ContainedConversion(std::string program, ContainedLimits limits)
+    : m_program(std::move(program)), m_limits(limits) {
+    if (m_limits.memory <= 0) m_limits.memory = machineMemory() / 4 * 3;
+}
+
+Contained ContainedConversion::run(const std::string& input, const std::string& output) {
+    try {
+        const Workshop workshop(fs::absolute(output).parent_path());
+        std::vector<std::string> words{
+            "mpm-convert",
+            kContainedVerb,
+            fs::absolute(input).string(),
+            workshop.file(),
+            std::to_string(m_limits.memory),
+            std::to_string(static_cast<std::int64_t>(std::max(1.0, m_limits.seconds)))};
+        if (!m_limits.landlock) words.push_back(kWithoutLandlock);
+        if (!m_limits.filter) words.push_back(kWithoutFilter);
+        m_child.start(m_program, words, environment());
+        Contained result = resultOfAny(m_child.wait(m_limits.seconds, kMostOutput));
+        if (result.end == Contained::End::Done) take(workshop.file(), fs::absolute(output).string());
+        return result;
+    } catch (const cv::Exception& error) {
+        return {Contained::End::Failed, printable(error.err), {}};
+    } catch (const std::exception& error) {
+        return {Contained::End::Failed, printable(error.what()), {}};
+    }
+}
+
+}  // namespace mpm::models

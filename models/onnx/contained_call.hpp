@@ -1,0 +1,17 @@
+// What ContainedConversion and its child agree on.
+#pragma once
+
+namespace mpm::models {
+
+constexpr const char* kContainedVerb = "--contained-conversion";
+constexpr const char* kWithoutLandlock = "without-landlock";
+constexpr const char* kWithoutFilter = "without-filter";
+
+/// Lines of the child begin with one of them.
+constexpr const char* kMissingWord = "missing";
+constexpr const char* kMessageWord = "message";
+
+/// Its exit statuses.
+constexpr int kContainedDone = 0, kContainedFailed = 1, kContainedRefused = 3, kContainedMemory = 4;
+
+}  // namespace mpm::models

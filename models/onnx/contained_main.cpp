@@ -1,0 +1,125 @@
+// The child of ContainedConversion: converts one model, and can do nothing else.
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <new>
+#include <system_error>
+#include <thread>
+
+#include <opencv2/core/utils/logger.hpp>
+
+#include "base/budget.hpp"
+#include "base/sandbox.hpp"
+#include "models/onnx/contained.hpp"
+#include "models/onnx/contained_call.hpp"
+#include "models/onnx/convert.hpp"
+
+namespace fs = std::filesystem;
+
+namespace mpm::models {
+
+namespace {
+
+enum Word { Program, Verb, Input, Output, Memory, Seconds, Further };
+
+void say(const char* word, const std::string& text) {
+    std::string line = std::string(word) + " " + text.substr(0, 2000);
+    for (char& c : line)
+        if (c == '\n' || c == '\r') c = ' ';
+    std::printf("%s\n", line.c_str());
+    std::fflush(stdout);
+}
+
+bool has(int argc, char** argv, const char* word) {
+    for (int i = Further; i < argc; ++i)
+        if (std::strcmp(argv[i], word) == 0) return true;
+    return false;
+}
+
+/// The first to go where the whole machine runs out of memory, and the last to get a processor.
+void stepBack() {
+    static_cast<void>(setpriority(PRIO_PROCESS, 0, 10));
+    const int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (file < 0) return;
+    [[maybe_unused]] const ssize_t written = write(file, "1000", 4);
+    close(file);
+}
+
+/// The model with what lies beside it, and what libraries read when they are first used.
+Sandbox sandboxFor(int argc, char** argv) {
+    const std::string input = argv[Input];
+    Sandbox sandbox;
+    sandbox.readable = visibleEntries(fs::path(input).parent_path().string());
+    for (const char* ending : {"", ".data", "_data"})
+        sandbox.readable.push_back(input + ending);
+    for (const char* path : {"/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/ssl/openssl.cnf",
+                             "/sys/devices/system", "/proc/cpuinfo", "/proc/meminfo"})
+        sandbox.readable.push_back(path);
+    sandbox.writable = {fs::path(argv[Output]).parent_path().string()};
+    sandbox.memory = std::atoll(argv[Memory]);
+    sandbox.fileSize = sandbox.memory;
+    sandbox.seconds = std::atof(argv[Seconds]) * std::max(1U, std::thread::hardware_concurrency());
+    sandbox.landlock = !has(argc, argv, kWithoutLandlock);
+    sandbox.filter = !has(argc, argv, kWithoutFilter);
+    return sandbox;
+}
+
+int refuse(int status, const std::string& message) {
+    say(kMessageWord, message);
+    return status;
+}
+
+/// Whoever asks for memory, in whichever thread: there is none left.
+[[noreturn]] void endWithoutMemory() {
+    _exit(kContainedMemory);
+}
+
+int convert(char** argv) {
+    try {
+        convertModel(argv[Input], argv[Output], {});
+        return kContainedDone;
+    } catch (const Refusal& refusal) {
+        return refuse(kContainedRefused, refusal.what());
+    } catch (const BudgetError& error) {
+        return refuse(kContainedRefused, error.err);
+    } catch (const cv::Exception& error) {
+        const bool memory = error.code == cv::Error::StsNoMem;
+        return refuse(memory ? kContainedMemory : kContainedFailed, error.err);
+    } catch (const std::bad_alloc&) {
+        return kContainedMemory;
+    } catch (const std::system_error& error) {
+        const bool thread = error.code() == std::errc::resource_unavailable_try_again;
+        return refuse(thread ? kContainedMemory : kContainedFailed, error.what());
+    } catch (const std::exception& error) {
+        return refuse(kContainedFailed, error.what());
+    }
+}
+
+}  // namespace
+
+bool isContainedCall(int argc, char** argv) {
+    return argc >= Further && std::strcmp(argv[Verb], kContainedVerb) == 0;
+}
+
+int containedMain(int argc, char** argv) {
+    cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
+    stepBack();
+    static_cast<void>(cv::getNumThreads());  // reads how many processors there are, once
+    try {
+        for (const std::string& line : enterSandbox(sandboxFor(argc, argv)))
+            say(kMissingWord, line);
+    } catch (const cv::Exception& error) {
+        return refuse(kContainedFailed, error.err);
+    }
+    std::set_new_handler(endWithoutMemory);
+    const int status = convert(argv);
+    std::fflush(stdout);
+    _exit(status);  // nothing that the model has touched runs any more
+}
+
+}  // namespace mpm::models

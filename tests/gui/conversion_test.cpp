@@ -1,0 +1,113 @@
+// Converting a model from the window: in a child that is seen, cancelled and gone with the window.
+#include <QDirIterator>
+#include <QElapsedTimer>
+#include <QPushButton>
+#include <QSignalSpy>
+#include <QTest>
+
+#include "gui/services/model_converter.hpp"
+#include "gui/views/conversion_bar.hpp"
+#include "gui/window_fixture.hpp"
+
+using namespace mpm::gui;
+
+namespace {
+
+const QString kStreet = QStringLiteral(MPM_SOURCE_DIR "/models/zoo/street-vit-tiny.onnx");
+
+/// Processes of this one that convert.
+int converters() {
+    int count = 0;
+    QDirIterator processes(QStringLiteral("/proc"), QDir::Dirs);
+    while (processes.hasNext()) {
+        QFile words(processes.next() + QStringLiteral("/cmdline"));
+        if (words.open(QIODevice::ReadOnly) && words.readAll().startsWith("mpm-convert")) {
+            QFile about(processes.filePath() + QStringLiteral("/stat"));
+            if (!about.open(QIODevice::ReadOnly)) continue;
+            const QByteArray text = about.readAll();
+            const QList<QByteArray> fields = text.mid(text.lastIndexOf(')') + 2).split(' ');
+            count += fields[1].toLongLong() == QCoreApplication::applicationPid() ? 1 : 0;
+        }
+    }
+    return count;
+}
+
+}  // namespace
+
+class ConversionTest : public QObject {
+    Q_OBJECT
+
+private slots:
+    void initTestCase() { ModelConverter::setProgram(QStringLiteral(MPM_MONITOR)); }
+    void convertsInAChild();
+    void limitsAreSaid();
+    void cancelledByItsButton();
+    void windowClosesAtOnce();
+};
+
+void ConversionTest::convertsInAChild() {
+    const QTemporaryDir folder;
+    ModelConverter converter;
+    QSignalSpy started(&converter, &ModelConverter::started), made(&converter, &ModelConverter::converted),
+        refused(&converter, &ModelConverter::refused);
+    converter.convert(kStreet, folder.filePath(QStringLiteral("models")));
+    QTRY_COMPARE_WITH_TIMEOUT(converters(), 1, test::patience(20'000));
+    QTRY_VERIFY_WITH_TIMEOUT(made.count() + refused.count() > 0, test::patience(120'000));
+    QVERIFY2(refused.isEmpty(), qPrintable(refused.isEmpty() ? QString() : refused[0][1].toString()));
+    QCOMPARE(started.count(), 1);
+    QCOMPARE(converters(), 0);
+    const QFileInfo file(made[0][1].toString());
+    QVERIFY(file.size() > 1'000'000);
+    QCOMPARE(int(file.permissions() & (QFile::ReadGroup | QFile::ReadOther)), 0);
+    QCOMPARE(file.dir().entryList(QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot).size(), 1);
+}
+
+void ConversionTest::limitsAreSaid() {
+    const QTemporaryDir folder;
+    ModelConverter converter;
+    mpm::models::ContainedLimits limits;
+    limits.seconds = 0.2;
+    converter.setLimits(limits);
+    QSignalSpy refused(&converter, &ModelConverter::refused);
+    converter.convert(kStreet, folder.path());
+    QTRY_COMPARE_WITH_TIMEOUT(refused.count(), 1, test::patience(60'000));
+    QVERIFY2(refused[0][1].toString().contains(QStringLiteral("--max-seconds")),
+             qPrintable(refused[0][1].toString()));
+}
+
+void ConversionTest::cancelledByItsButton() {
+    test::WindowFixture is;
+    is.open();
+    auto* bar = is.window->findChild<ConversionBar*>();
+    QVERIFY(bar != nullptr && !bar->isVisible());
+    is.window->convertModel(kStreet);
+    QTRY_VERIFY_WITH_TIMEOUT(bar->isVisible() && converters() == 1, test::patience(20'000));
+    QTest::mouseClick(bar->findChild<QPushButton*>(QStringLiteral("cancelConversion")), Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(is.window->message().contains(QStringLiteral("not converted")),
+                             test::patience(10'000));
+    QVERIFY(!bar->isVisible());
+    QCOMPARE(converters(), 0);
+    QVERIFY(is.next());  // the model before goes on
+}
+
+void ConversionTest::windowClosesAtOnce() {
+    test::WindowFixture is;
+    is.open();
+    is.window->convertModel(kStreet);
+    QTRY_COMPARE_WITH_TIMEOUT(converters(), 1, test::patience(20'000));
+    QElapsedTimer since;
+    since.start();
+    is.window->close();
+    QTRY_COMPARE_WITH_TIMEOUT(converters(), 0, 2'000);
+    // And once more without the event, as at the program's end.
+    is.open();
+    is.window->convertModel(kStreet);
+    QTRY_COMPARE_WITH_TIMEOUT(converters(), 1, test::patience(20'000));
+    since.restart();
+    is.window.reset();
+    QVERIFY2(since.elapsed() < test::patience(10'000), qPrintable(QString::number(since.elapsed())));
+    QCOMPARE(converters(), 0);
+}
+
+QTEST_MAIN(ConversionTest)
+#include "conversion_test.moc"

@@ -1,0 +1,178 @@
+// A stranger's model is converted in a child: what becomes of good ones, of hostile ones, and of a child that
+// lies.
+#include <sys/stat.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "base/sandbox.hpp"
+#include "models/onnx/contained.hpp"
+#include "support/onnx_model.hpp"
+#include "support/temp_folder.hpp"
+
+namespace fs = std::filesystem;
+
+namespace mpm::models {
+namespace {
+
+using End = Contained::End;
+
+const std::string kStreet = MPM_SOURCE_DIR "/models/zoo/street-vit-tiny.onnx";
+
+/// 177 bytes that ask for 2 GB.
+void writeExpand(const std::string& file) {
+    test::OnnxModel model;
+    model.constant("one", cv::Mat(1, 1, CV_32F, cv::Scalar(1)), {1});
+    model.constant("shape", {32768, 16384});
+    model.node("Expand", {"one", "shape"}, {"large"});
+    model.input("x", {32768, 16384}).output("y", {32768, 16384});
+    model.node("Add", {"x", "large"}, {"y"});
+    model.write(file);
+}
+
+class ContainedTest : public testing::Test {
+protected:
+    std::string path(const std::string& name) const { return m_folder / name; }
+    std::string output() const { return path("made/model.onnx"); }
+    /// What is left in the output's folder.
+    int entries() const {
+        std::error_code error;
+        int count = 0;
+        for (fs::directory_iterator at(path("made"), error), end; !error && at != end; at.increment(error))
+            ++count;
+        return count;
+    }
+    std::string script(const std::string& text) const {
+        std::ofstream(path("program")) << "#!/bin/sh\n" << text;
+        chmod(path("program").c_str(), 0700);
+        return path("program");
+    }
+    Contained runScript(const std::string& text) const {
+        return ContainedConversion(script(text)).run(kStreet, output());
+    }
+
+private:
+    const test::TempFolder m_folder;
+};
+
+TEST_F(ContainedTest, ConvertsAsEverywhere) {
+    fs::copy_file(kStreet, path("street.onnx"));
+    const Contained result = ContainedConversion().run(path("street.onnx"), output());
+    ASSERT_EQ(result.end, End::Done) << result.message;
+    if (detail::landlockVersion() > 0 && detail::hasCallFilter()) {
+        EXPECT_TRUE(result.missing.empty()) << result.missing[0];
+    }
+    struct stat made {};
+    ASSERT_EQ(stat(output().c_str(), &made), 0);
+    EXPECT_EQ(made.st_mode & 07777, 0600U);
+    EXPECT_GT(made.st_size, 1 << 20);
+    EXPECT_EQ(entries(), 1);
+}
+
+TEST_F(ContainedTest, ConvertsWithoutSandboxAndSaysSo) {
+    ContainedLimits limits;
+    limits.landlock = limits.filter = false;
+    const Contained result = ContainedConversion("/proc/self/exe", limits).run(kStreet, output());
+    ASSERT_EQ(result.end, End::Done) << result.message;
+    ASSERT_EQ(result.missing.size(), 2U);
+    EXPECT_EQ(result.missing[0].rfind("Landlock", 0), 0U);
+    EXPECT_EQ(result.missing[1].rfind("system call filter", 0), 0U);
+}
+
+TEST_F(ContainedTest, RefusesWhatIsNoModel) {
+    std::ofstream(path("no.onnx")) << "no graph";
+    const Contained result = ContainedConversion().run(path("no.onnx"), output());
+    EXPECT_EQ(result.end, End::Refused);
+    EXPECT_NE(result.message.find("ONNX"), std::string::npos) << result.message;
+    EXPECT_EQ(entries(), 0);
+}
+
+/// With the sandbox and without: the limits hold in any case, and what ended it is said.
+class ContainedLimit : public ContainedTest, public testing::WithParamInterface<bool> {
+protected:
+    ContainedLimit() { m_limits.landlock = m_limits.filter = GetParam(); }
+    ContainedLimits m_limits;
+};
+
+TEST_P(ContainedLimit, OfMemoryEndsAModelThatAsksForMore) {
+    writeExpand(path("expand.onnx"));
+    m_limits.memory = 64 << 20;
+    const Contained result =
+        ContainedConversion("/proc/self/exe", m_limits).run(path("expand.onnx"), output());
+    const bool budget = result.end == End::Refused && result.message.find("memory") != std::string::npos;
+    EXPECT_TRUE(result.end == End::OutOfMemory || budget) << int(result.end) << result.message;
+    EXPECT_EQ(entries(), 0);
+}
+
+TEST_P(ContainedLimit, OfTimeEndsAModelThatTakesLonger) {
+    m_limits.seconds = 0.2;
+    const auto start = std::chrono::steady_clock::now();
+    const Contained result = ContainedConversion("/proc/self/exe", m_limits).run(kStreet, output());
+    EXPECT_EQ(result.end, End::OutOfTime) << result.message;
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+    EXPECT_EQ(entries(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sandbox, ContainedLimit, testing::Bool());
+
+TEST_F(ContainedTest, IsStoppedAtOnce) {
+    std::ofstream(path("old")) << "old";
+    fs::create_directory(path("made"));
+    fs::copy_file(path("old"), output());
+    ContainedConversion conversion;
+    std::thread other([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));
+        conversion.stop();
+    });
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_EQ(conversion.run(kStreet, output()).end, End::Stopped);
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+    other.join();
+    EXPECT_EQ(fs::file_size(output()), 3U);  // the old one
+    EXPECT_EQ(entries(), 1);
+}
+
+TEST_F(ContainedTest, TakesNoLinkPipeOrFolderForAModel) {
+    for (const std::string make : {"ln -s /etc/passwd \"$3\"", "mkfifo \"$3\"", "mkdir \"$3\"", "true"}) {
+        const Contained result = runScript(make + "\nexit 0\n");
+        EXPECT_EQ(result.end, End::Failed) << make;
+        EXPECT_NE(result.message.find("no file"), std::string::npos) << result.message;
+        EXPECT_EQ(entries(), 0) << make;
+    }
+}
+
+TEST_F(ContainedTest, WordsOfTheChildAreOneShortPlainLine) {
+    const Contained result = runScript("printf 'message \\033[31mred\\n'; exit 3\n");
+    EXPECT_EQ(result.end, End::Refused);
+    EXPECT_EQ(result.message, "\\x1b[31mred");
+    const Contained flood = runScript("printf 'message %0100000d\\n' 1; exit 3\n");
+    EXPECT_LT(flood.message.size(), 1000U);
+}
+
+TEST_F(ContainedTest, SaysThatTheChildBroke) {
+    const Contained result = runScript("kill -SEGV $$\n");
+    EXPECT_EQ(result.end, End::Failed);
+    EXPECT_NE(result.message.find("signal 11"), std::string::npos) << result.message;
+    EXPECT_EQ(ContainedConversion("/nowhere").run(kStreet, output()).end, End::Failed);
+}
+
+TEST_F(ContainedTest, RemovesWhatAKilledProgramLeft) {
+    fs::create_directories(path("made/.convert-abandoned"));
+    fs::last_write_time(path("made/.convert-abandoned"),
+                        fs::file_time_type::clock::now() - std::chrono::hours(1));
+    runScript("exit 1\n");
+    EXPECT_EQ(entries(), 0);
+}
+
+}  // namespace
+}  // namespace mpm::models
+
+int main(int argc, char** argv) {
+    if (mpm::models::isContainedCall(argc, argv)) return mpm::models::containedMain(argc, argv);
+    testing::InitGoogleTest(&argc, argv);
+    return RUN_ALL_TESTS();
+}
