@@ -38,7 +38,8 @@ void closeFrom(int first) {
 }
 
 /// In the child, between fork and exec: only what a signal handler may do.
-[[noreturn]] void become(const char* program, char* const* words, char* const* environment, int output, pid_t parent) {
+[[noreturn]] void become(const char* program, char* const* words, char* const* environment, int output,
+                         pid_t parent) {
     setsid();
     // A parent that is gone already sends no signal.
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(kNotStarted);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/child_process.hpp"
+#include "base/sandbox.hpp"
 
 namespace mpm::models {
 
@@ -50,6 +51,10 @@ private:
     ContainedLimits m_limits;
     ChildProcess m_child;
 };
+
+/// What a process may use that converts `input` and does nothing else: the model with what lies beside it,
+/// the system's libraries, and `folder` to write to. Without limits.
+Sandbox conversionSandbox(const std::string& input, const std::string& folder);
 
 /// Whether the program was started by ContainedConversion.
 bool isContainedCall(int argc, char** argv);

@@ -50,17 +50,8 @@ void stepBack() {
     close(file);
 }
 
-/// The model with what lies beside it, and what libraries read when they are first used.
 Sandbox sandboxFor(int argc, char** argv) {
-    const std::string input = argv[Input];
-    Sandbox sandbox;
-    sandbox.readable = visibleEntries(fs::path(input).parent_path().string());
-    for (const char* ending : {"", ".data", "_data"})
-        sandbox.readable.push_back(input + ending);
-    for (const char* path : {"/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/ssl/openssl.cnf",
-                             "/sys/devices/system", "/proc/cpuinfo", "/proc/meminfo"})
-        sandbox.readable.push_back(path);
-    sandbox.writable = {fs::path(argv[Output]).parent_path().string()};
+    Sandbox sandbox = conversionSandbox(argv[Input], fs::path(argv[Output]).parent_path().string());
     sandbox.memory = std::atoll(argv[Memory]);
     sandbox.fileSize = sandbox.memory;
     sandbox.seconds = std::atof(argv[Seconds]) * std::max(1U, std::thread::hardware_concurrency());
@@ -101,6 +92,20 @@ int convert(char** argv) {
 }
 
 }  // namespace
+
+Sandbox conversionSandbox(const std::string& input, const std::string& folder) {
+    Sandbox sandbox;
+    sandbox.readable = visibleEntries(fs::absolute(input).parent_path().string());
+    // The model itself may be a link, and one of very many files.
+    for (const char* ending : {"", ".data", "_data"})
+        sandbox.readable.push_back(input + ending);
+    // What libraries read when they are first used.
+    for (const char* path : {"/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/ssl/openssl.cnf",
+                             "/sys/devices/system", "/proc/cpuinfo", "/proc/meminfo"})
+        sandbox.readable.push_back(path);
+    sandbox.writable = {folder};
+    return sandbox;
+}
 
 bool isContainedCall(int argc, char** argv) {
     return argc >= Further && std::strcmp(argv[Verb], kContainedVerb) == 0;
