@@ -1,0 +1,45 @@
+#!/bin/sh
+# Mutants of real exports: of each fixture through the converter, and of what the converter makes of it through cv::dnn.
+#   tests/fuzz/mutants.sh BUILD [ROUNDS]   BUILD: a build folder, best of the preset fuzz; ROUNDS: mutants of each (1000)
+# Fixtures are read from $MPM_SHARED_DIR/fixtures (../shared beside the tree by default); exit status 77 where there are
+# none. Findings are kept in BUILD/mutants/findings. Exit status 1 if there are any.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+[ $# -ge 1 ] || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
+build=$(cd "$1" && pwd)
+rounds=${2:-1000}
+fixtures=${MPM_SHARED_DIR:-$root/../shared}/fixtures
+work=$build/mutants
+
+if [ ! -d "$fixtures" ]; then
+    echo "mutants: skipped, there are no fixtures in $fixtures"
+    exit 77
+fi
+
+mkdir -p "$work/exports" "$work/converted"
+find "$fixtures" -name '*.onnx' | sort >"$work/list"
+while read -r model; do
+    name=$(echo "${model#"$fixtures"/}" | tr / -)
+    cp -f "$model" "$work/exports/$name"
+    [ ! -s "$work/converted/$name" ] || continue
+    # Weights may lie beside the model, so it is converted where it is.
+    "$build/cli/mpm" convert "$model" "$work/converted/$name" >"$work/said" 2>&1 ||
+        echo "mutants: $name is not converted: $(tail -n 1 "$work/said")"
+done <"$work/list"
+
+status=0
+# run TARGET FOLDER
+run() {
+    target=$build/tests/fuzz/fuzz_$1
+    if [ ! -x "$target" ]; then
+        echo "mutants: $target is not built" >&2
+        status=1
+        return
+    fi
+    echo "mutants: fuzz_$1, $rounds of each of $(find "$2" -name '*.onnx' | wc -l)"
+    (cd "$work" && "$target" --rounds "$rounds" --findings findings "$2") || status=1
+}
+run convert "$work/exports"
+run model "$work/converted"
+exit $status
