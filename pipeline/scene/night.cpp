@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/checked.hpp"
 #include "pipeline/scene/random.hpp"
 
 namespace mpm::pipeline {
@@ -49,7 +50,7 @@ cv::Mat night(const cv::Mat& picture, const NightParameters& parameters, uint64_
     }
     cv::Mat noisy(picture.size(), picture.type());
     Random random(seed);
-    const int width = picture.cols * picture.channels();
+    const auto width = checkedProduct<int>(picture.cols, picture.channels());
     for (int y = 0; y < picture.rows; ++y) {
         const uchar* in = picture.ptr<uchar>(y);
         uchar* out = noisy.ptr<uchar>(y);
