@@ -31,6 +31,7 @@ finds 'ended by Aborted' 'crash' --rounds 1
 cmp -s "$kept" seeds/one || fail "another input was kept"
 ! "$program" "$kept" >/dev/null 2>&1 || fail "what was kept does not crash again"
 finds 'took more than 1 s' 'endless' --rounds 1 --input-seconds 1
+finds 'took more than 0.1 s' 'asleep' --rounds 1 --input-seconds 0.1
 finds 'more than 200 MiB' 'large' --rounds 1 --mebibytes 200
 finds 'ended with status 7' 'exit' --rounds 1
 

@@ -13,7 +13,7 @@ struct Job {
     double seconds = 0;
     std::string state;
     std::string findings = "findings";
-    double inputSeconds = 30;  // what one input may take
+    double inputSeconds = 30;  // of processor time, that one input may take
     double mebibytes = 2048;
     Seeds seeds;
 

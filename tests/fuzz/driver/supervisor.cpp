@@ -6,7 +6,6 @@
 // The latter two run inputs in a process of their own. When it dies, takes too long or too much memory, the
 // input is written to FOLDER/TARGET-HASH (--findings FOLDER) with the report beside it, and the next input is
 // run. Exit status 1 if there was such a finding.
-#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -36,8 +35,15 @@ namespace mpm::fuzz {
 namespace {
 
 constexpr std::size_t kReportBytes = 64 * 1024;
+constexpr double kSecondsToReport = 30;  // a sanitizer looks up names
 constexpr std::uint64_t kDeathsAtMost =
     200;  // so many times the same: the rest of the time would show no more
+
+std::string brief(double number) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g", number);
+    return text;
+}
 
 std::string hashed(const Bytes& bytes) {
     std::uint64_t hash = 0xCBF29CE484222325ULL;
@@ -148,27 +154,36 @@ private:
         sigset_t ended;
         sigemptyset(&ended);
         sigaddset(&ended, SIGCHLD);
-        bool late = false;
-        for (int status = 0, seen = 0;;) {
+        double aborted = 0;  // when it was told to show where it is
+        for (int status = 0;;) {
             const timespec step{1, 0};
-            if (waitpid(child, &status, WNOHANG) == child) return describe(status, late);
+            if (waitpid(child, &status, WNOHANG) == child) return describe(status, aborted != 0);
             sigtimedwait(&ended, nullptr, &step);
             report.trim();
-            const double started = m_progress->started;
-            if (started == 0 || now() - started < m_job.inputSeconds + 5 * seen) continue;
-            late = true;
-            kill(child, seen++ == 0 ? SIGABRT : SIGKILL);  // the first shows where it was
+            if (aborted != 0 && now() - aborted > kSecondsToReport) kill(child, SIGKILL);
+            if (aborted != 0 || !isLate(child)) continue;
+            aborted = now();
+            kill(child, SIGABRT);
         }
     }
 
+    /// By processor time, so that a busy machine makes no findings; or, for what waits, by a longer time.
+    bool isLate(pid_t child) const {
+        const double started = m_progress->started, startedCpu = m_progress->startedCpu;
+        if (started == 0) return false;
+        const double cpu = processorSeconds(child) - startedCpu, waited = now() - started;
+        return m_progress->started == started &&
+               (cpu > m_job.inputSeconds || waited > 10 * m_job.inputSeconds);
+    }
+
     std::string describe(int status, bool late) const {
-        if (late) return "took more than " + std::to_string(std::lround(m_job.inputSeconds)) + " s";
+        if (late) return "took more than " + brief(m_job.inputSeconds) + " s";
         if (WIFSIGNALED(status)) return std::string("ended by ") + strsignal(WTERMSIG(status));
         switch (WEXITSTATUS(status)) {
             case 0:
                 return {};
             case Progress::kTooMuchMemory:
-                return "more than " + std::to_string(std::lround(m_job.mebibytes)) + " MiB";
+                return "more than " + brief(m_job.mebibytes) + " MiB";
             case Progress::kLeak:
                 return "leaks memory, in this input or one before it";
             default:

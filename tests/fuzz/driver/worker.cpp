@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 
 #include <sys/resource.h>
 
@@ -24,6 +25,13 @@ double now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+double processorSeconds(int process) {
+    clockid_t clock = 0;
+    timespec time{};
+    if (clock_getcpuclockid(process, &clock) != 0 || clock_gettime(clock, &time) != 0) return 0;
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
 double peakMebibytes() {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
@@ -35,9 +43,11 @@ int work(const Job& job, Progress& progress, std::uint64_t end, double deadline)
         const Input input = inputAt(progress.position, job.seeds);
         const double start = now();
         if (start >= deadline) break;
+        const double startCpu = processorSeconds();
+        progress.startedCpu = startCpu;
         progress.started = start;
         LLVMFuzzerTestOneInput(input.bytes.data(), input.bytes.size());
-        const double spent = now() - start;
+        const double spent = processorSeconds() - startCpu;
         progress.started = 0;
         ++progress.runs;
         if (spent > progress.slowest)

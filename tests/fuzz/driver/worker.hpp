@@ -12,7 +12,8 @@ namespace mpm::fuzz {
 struct Progress {
     std::atomic<std::uint64_t> position{0};
     std::atomic<std::uint64_t> runs{0};
-    std::atomic<double> started{0};
+    std::atomic<double> started{0};     // by now(); 0 between inputs
+    std::atomic<double> startedCpu{0};  // by processorSeconds()
     std::atomic<double> slowest{0};
     std::atomic<std::uint64_t> slowestPosition{0};
     std::atomic<double> peak{0};
@@ -23,6 +24,8 @@ struct Progress {
 
 /// Seconds of a clock that all processes share.
 double now();
+/// Seconds of processor time of a process (0: this one), which no busy machine lengthens.
+double processorSeconds(int process = 0);
 double peakMebibytes();
 
 /// Runs inputs from progress.position on until `end` (a position) or `deadline`, then leaves with its status.
