@@ -68,7 +68,6 @@ constexpr int kAllowed[] = {
     SYS_umask,
     SYS_ppoll,
     SYS_pselect6,
-    SYS_renameat,
 #ifdef SYS_open
     SYS_open,
     SYS_stat,
@@ -131,7 +130,6 @@ constexpr int kAllowed[] = {
     SYS_gettimeofday,
     SYS_times,
     SYS_getrusage,
-    SYS_getrlimit,
     SYS_sysinfo,
     SYS_uname,
     SYS_getrandom,
@@ -141,6 +139,12 @@ constexpr int kAllowed[] = {
     SYS_getegid,
 #ifdef SYS_time
     SYS_time,
+#endif
+#ifdef SYS_renameat  // not where processors are newer than renameat2
+    SYS_renameat,
+#endif
+#ifdef SYS_getrlimit
+    SYS_getrlimit,
 #endif
 };
 
@@ -178,7 +182,6 @@ constexpr int kForbidden[] = {
     SYS_userfaultfd,
     SYS_setuid,
     SYS_setgid,
-    SYS_setrlimit,
     SYS_mknodat,
     SYS_symlinkat,
     SYS_linkat,

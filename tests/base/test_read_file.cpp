@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <opencv2/core.hpp>
+
 #include "base/private_files.hpp"
 #include "base/read_file.hpp"
 

@@ -1,4 +1,6 @@
 // Converting a model from the window: in a child that is seen, cancelled and gone with the window.
+#include <unistd.h>
+
 #include <QDirIterator>
 #include <QElapsedTimer>
 #include <QPushButton>
@@ -41,6 +43,7 @@ private slots:
     void initTestCase() { ModelConverter::setProgram(QStringLiteral(MPM_MONITOR)); }
     void convertsInAChild();
     void limitsAreSaid();
+    void missingProtectionIsSaidOnce();
     void cancelledByItsButton();
     void windowClosesAtOnce();
 };
@@ -73,6 +76,32 @@ void ConversionTest::limitsAreSaid() {
     QTRY_COMPARE_WITH_TIMEOUT(refused.count(), 1, test::patience(60'000));
     QVERIFY2(refused[0][1].toString().contains(QStringLiteral("--max-seconds")),
              qPrintable(refused[0][1].toString()));
+}
+
+void ConversionTest::missingProtectionIsSaidOnce() {
+    const QTemporaryDir folder;
+    QFile notes(folder.filePath(QStringLiteral("no.onnx"))), said(folder.filePath(QStringLiteral("said")));
+    QVERIFY(notes.open(QIODevice::WriteOnly) && notes.write("no graph") > 0 && notes.flush());
+    QVERIFY(said.open(QIODevice::ReadWrite));
+    ModelConverter converter;
+    mpm::models::ContainedLimits limits;
+    limits.landlock = limits.filter = false;
+    converter.setLimits(limits);
+    QSignalSpy refused(&converter, &ModelConverter::refused);
+    const int before = dup(STDERR_FILENO);
+    dup2(said.handle(), STDERR_FILENO);
+    for (int i = 1; i <= 2; ++i) {
+        converter.convert(notes.fileName(), folder.path());
+        if (!QTest::qWaitFor([&] { return refused.count() == i; }, test::patience(60'000))) break;
+    }
+    dup2(before, STDERR_FILENO);
+    close(before);
+    QCOMPARE(refused.count(), 2);
+    said.seek(0);
+    const QByteArray text = said.readAll();
+    QCOMPARE(text.count("without Landlock"), 1);
+    QCOMPARE(text.count("without system call filter"), 1);
+    QVERIFY(text.contains("resource limits hold"));
 }
 
 void ConversionTest::cancelledByItsButton() {

@@ -23,14 +23,15 @@ using End = Contained::End;
 
 const std::string kStreet = MPM_SOURCE_DIR "/models/zoo/street-vit-tiny.onnx";
 
-/// 177 bytes that ask for 2 GB.
+/// A few hundred bytes that ask for 2 GiB.
 void writeExpand(const std::string& file) {
     test::OnnxModel model;
+    model.input("x", {1, 3, 64, 64}).output("y", {1, 512, 1024, 1024});
     model.constant("one", cv::Mat(1, 1, CV_32F, cv::Scalar(1)), {1});
-    model.constant("shape", {32768, 16384});
+    model.constant("shape", std::vector<long long>{1, 512, 1024, 1024});
     model.node("Expand", {"one", "shape"}, {"large"});
-    model.input("x", {32768, 16384}).output("y", {32768, 16384});
-    model.node("Add", {"x", "large"}, {"y"});
+    model.node("ReduceMean", {"x"}, {"mean"});
+    model.node("Add", {"mean", "large"}, {"y"});
     model.write(file);
 }
 
@@ -99,6 +100,9 @@ protected:
 };
 
 TEST_P(ContainedLimit, OfMemoryEndsAModelThatAsksForMore) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "shadow memory takes terabytes of address space, so there is no limit on it";
+#endif
     writeExpand(path("expand.onnx"));
     m_limits.memory = 64 << 20;
     const Contained result =
