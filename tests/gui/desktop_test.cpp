@@ -29,6 +29,7 @@ private slots:
     void everyMenuEntryIsReachedByKeyboard();
     void desktopFilesAreValid();
     void unitStartsTheProgramThatIsInstalled();
+    void unitsAreUnderstoodAndHardened();
     void everyWordIsTranslated();
     void windowSpeaksFrench();  // last: a translator stays
 };
@@ -78,15 +79,70 @@ void DesktopTest::desktopFilesAreValid() {
     QVERIFY2(said.contains(QStringLiteral("alidation")), qPrintable(said));
 }
 
+namespace {
+
+/// What `cmake --install --prefix` and, with a `root` that takes the place of /, a package do with the
+/// monitor.
+void install(const QString& prefix, const QString& root = {}) {
+    const test::Outcome done =
+        test::run(QStringLiteral("env"), {QStringLiteral("DESTDIR=") + root, QStringLiteral(MPM_CMAKE),
+                                          QStringLiteral("-DCMAKE_INSTALL_PREFIX=") + prefix,
+                                          QStringLiteral("-DCMAKE_INSTALL_COMPONENT=tools"),
+                                          QStringLiteral("-P"), QStringLiteral(MPM_INSTALL_SCRIPT)});
+    QVERIFY2(done.status == 0, qPrintable(done.out + done.err));
+}
+
+/// The words after ExecStart= of the unit for `manager`.
+QStringList startOf(const QString& prefix, const QString& manager) {
+    QFile unit(QStringLiteral("%1/lib/systemd/%2/mpm-monitor@.service").arg(prefix, manager));
+    if (!unit.open(QIODevice::ReadOnly)) return {};
+    const QString text = QString::fromUtf8(unit.readAll());
+    const qsizetype at = text.indexOf(QLatin1String("\nExecStart="));
+    return text.mid(at + 11, text.indexOf(QLatin1Char('\n'), at + 1) - at - 11).split(QLatin1Char(' '));
+}
+
+const QStringList kManagers{QStringLiteral("user"), QStringLiteral("system")};
+
+}  // namespace
+
 void DesktopTest::unitStartsTheProgramThatIsInstalled() {
-    QFile unit(QStringLiteral(MPM_UNIT));
-    QVERIFY(unit.open(QIODevice::ReadOnly));
-    const QByteArray text = unit.readAll();
-    QVERIFY(text.contains("Type=notify"));
-    const qsizetype at = text.indexOf("ExecStart=");
-    const QList<QByteArray> words = text.mid(at + 10, text.indexOf('\n', at) - at - 10).split(' ');
-    QVERIFY2(words[0].startsWith('/') && words[0].endsWith("/bin/mpm-monitor"), words[0].constData());
-    QCOMPARE(words.mid(1), QList<QByteArray>({"--headless", "--profile", "%i"}));
+    const QTemporaryDir prefix, root;
+    install(prefix.path());
+    install(QStringLiteral("/usr"), root.path());
+    const QStringList rest{QStringLiteral("--headless"), QStringLiteral("--profile"), QStringLiteral("%i")};
+    for (const QString& manager : kManagers) {
+        const QStringList words = startOf(prefix.path(), manager);
+        QCOMPARE(words.value(0), prefix.filePath(QStringLiteral("bin/mpm-monitor")));
+        QVERIFY(QFileInfo(words.value(0)).isExecutable());
+        QCOMPARE(words.mid(1), rest);
+        const QStringList packaged = startOf(root.filePath(QStringLiteral("usr")), manager);
+        QCOMPARE(packaged.value(0), QStringLiteral("/usr/bin/mpm-monitor"));
+        QVERIFY(QFileInfo(root.path() + packaged.value(0)).isExecutable());
+    }
+}
+
+void DesktopTest::unitsAreUnderstoodAndHardened() {
+    const QTemporaryDir prefix;
+    install(prefix.path());
+    for (const QString& manager : kManagers) {
+        const QString unit =
+            QStringLiteral("%1/lib/systemd/%2/mpm-monitor@.service").arg(prefix.path(), manager);
+        const QString runtime = QStringLiteral("XDG_RUNTIME_DIR=") + prefix.path();
+        const test::Outcome verified = test::run(
+            QStringLiteral("env"), {runtime, QStringLiteral("systemd-analyze"),
+                                    QStringLiteral("--") + manager, QStringLiteral("verify"), unit});
+        // A misspelt setting is said, and ignored.
+        QVERIFY2(verified.status == 0 && verified.out.isEmpty() && verified.err.isEmpty(),
+                 qPrintable(verified.out + verified.err));
+    }
+    // Of a user's unit it would count capabilities that a user does not have.
+    const test::Outcome rated =
+        test::run(QStringLiteral("systemd-analyze"),
+                  {QStringLiteral("security"), QStringLiteral("--offline=true"), QStringLiteral("--no-pager"),
+                   QStringLiteral("--threshold=24"),
+                   prefix.filePath(QStringLiteral("lib/systemd/system/mpm-monitor@.service"))});
+    QVERIFY2(rated.status == 0, qPrintable(rated.out + rated.err));
+    QVERIFY2(rated.out.contains(QStringLiteral("exposure level")), qPrintable(rated.out + rated.err));
 }
 
 void DesktopTest::everyWordIsTranslated() {

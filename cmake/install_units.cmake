@@ -1,0 +1,11 @@
+# At installation, by cmake or by cpack: the units of systemd with the path of the program as it will be.
+cmake_policy(VERSION 3.25)
+get_filename_component(bin "${MPM_BINDIR}" ABSOLUTE BASE_DIR "${CMAKE_INSTALL_PREFIX}")
+string(REPLACE "%" "%%" bin "${bin}")  # a single one is systemd's
+foreach(manager IN ITEMS user system)
+  file(READ "${MPM_UNITS}/${manager}/mpm-monitor@.service" unit)
+  string(REPLACE "@MPM_BINDIR@" "${bin}" unit "${unit}")
+  file(WRITE "${MPM_UNITS_BUILT}/${manager}/mpm-monitor@.service" "${unit}")
+  file(INSTALL DESTINATION "${CMAKE_INSTALL_PREFIX}/lib/systemd/${manager}" TYPE FILE
+    FILES "${MPM_UNITS_BUILT}/${manager}/mpm-monitor@.service")
+endforeach()
