@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "cli/error.hpp"
@@ -61,6 +62,8 @@ Contents readContents(const std::string& path) {
             damaged(path, number);
         }
     }
+    // A disk that does not answer is no end of the file: what was not read would be cut away.
+    if (file.bad()) throw Error(kFailed, path + ": cannot be read to its end; look at the disk's health");
     // What will be cut away must be a torn first line of ours, not somebody's file.
     const std::string ours = "{\"mpm_counts\":1,";
     const size_t common = std::min(ours.size(), line.size());
@@ -101,29 +104,37 @@ void checkShards(const std::vector<std::string>& paths, const std::vector<Counts
 
 }  // namespace
 
-CountsFile::CountsFile(const std::string& path, const Json& head) : m_path(path) {
+CountsFile::CountsFile(const std::string& path, const Json& head) {
     std::error_code error;
-    if (fs::exists(path, error)) {
-        Contents contents = readContents(path);
-        const std::string other =
-            contents.counts.head.is_null() ? "" : difference(contents.counts.head, head, true);
-        if (!other.empty())
-            throw Error(kWrongUse, "--counts: " + path + " is of another evaluation, its \"" + other +
-                                       "\" differs; give the same options to go on, or name another file");
-        m_groups = std::move(contents.counts.groups);
-        fs::resize_file(path, contents.wholeBytes, error);
-        m_file.open(path, std::ios::app);
-        if (contents.counts.head.is_null()) m_file << head.dump() << std::endl;
-    } else {
-        m_file.open(path);
-        m_file << head.dump() << std::endl;
+    const bool there = fs::exists(path, error);
+    if (error) throw Error(kFailed, path + ": cannot be looked at (" + error.message() + ")");
+    const std::string first = head.dump() + '\n';
+    if (!there) {
+        m_file.emplace(path, first);
+        m_file->sync();
+        return;
     }
-    if (!m_file) throw Error(kFailed, path + ": cannot be written; check the folder and the space left");
+    Contents contents = readContents(path);
+    const bool begun = !contents.counts.head.is_null();
+    const std::string other = begun ? difference(contents.counts.head, head, true) : "";
+    if (!other.empty())
+        throw Error(kWrongUse, "--counts: " + path + " is of another evaluation, its \"" + other +
+                                   "\" differs; give the same options to go on, or name another file");
+    m_groups = std::move(contents.counts.groups);
+    m_file.emplace(path, contents.wholeBytes);
+    if (!begun) m_file->add(first);
 }
 
 void CountsFile::add(const Group& group) {
-    m_file << toJson(group).dump() << std::endl;
-    if (!m_file) throw Error(kFailed, m_path + ": cannot be written; check the space left on the disk");
+    m_file->add(toJson(group).dump() + '\n');
+    const Clock::time_point now = Clock::now();
+    if (now - m_synced < std::chrono::seconds(1)) return;
+    m_synced = now;
+    m_file->sync();
+}
+
+void CountsFile::finish() const {
+    m_file->sync();
 }
 
 Counts joinCounts(const std::vector<std::string>& paths) {

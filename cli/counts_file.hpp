@@ -3,10 +3,12 @@
 // files.
 #pragma once
 
-#include <fstream>
+#include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/row_file.hpp"
 #include "cli/eval_counts.hpp"
 
 namespace mpm::cli {
@@ -18,12 +20,15 @@ public:
     CountsFile(const std::string& path, const Json& head);
 
     const std::vector<Group>& groups() const { return m_groups; }  ///< those that were there
-    void add(const Group& group);
+    void add(const Group& group);  ///< outlives a kill at once, a power cut within a second
+    void finish() const;           ///< all of it outlives a power cut
 
 private:
-    std::string m_path;
+    using Clock = std::chrono::steady_clock;
+
     std::vector<Group> m_groups;
-    std::ofstream m_file;
+    std::optional<RowFile> m_file;
+    Clock::time_point m_synced = Clock::now();
 };
 
 /// All shards of one evaluation as one. Throws Error(kBadInput) where a file is damaged or not finished, a

@@ -142,6 +142,7 @@ std::vector<pipeline::Sample> EvalRun::read(Group& group) const {
             samples.push_back(m_set->at(i));
             group.names.push_back(samples.back().name);
         } catch (const cv::Exception& error) {
+            if (error.code == cv::Error::StsNoMem) throw;  // says nothing of the image
             warn(error.err + "; left out");
             group.leftOut.push_back(m_set->name(i));
         }
@@ -230,6 +231,7 @@ Counts EvalRun::run() {
         if (file) file->add(counts.groups.back());
         progress.add(static_cast<std::int64_t>(m_step));
     }
+    if (file) file->finish();
     std::sort(counts.groups.begin(), counts.groups.end(),
               [](const Group& a, const Group& b) { return a.index < b.index; });
     return counts;

@@ -96,7 +96,8 @@ void writeWhole(const std::string& path, const cv::Mat& picture) {
     std::vector<uchar> bytes;
     if (!cv::imencode(fs::path(path).extension().string(), picture, bytes))
         throw Error(kFailed, path + ": the picture cannot be encoded");
-    writeBytes(path, reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    // Waiting for the disk at each of thousands of images would take longer than the images.
+    writeBytes(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, Sync::Replacing);
 }
 
 void writePictures(const std::string& folder, const FrameResult& result, const RunDescription& run,
@@ -121,8 +122,25 @@ void writePictures(const std::string& folder, const FrameResult& result, const R
 }
 
 TokenTable::TokenTable(std::ostream& out, Form form, const RunDescription& run)
-    : m_out(out), m_form(form), m_run(run) {
-    if (m_form == Form::Csv) m_out << "name," << pipeline::csvHead(m_run.stages, m_run.labels) << std::endl;
+    : m_out(&out), m_form(form), m_run(run) {}
+
+TokenTable::TokenTable(std::string path, Form form, const RunDescription& run)
+    : m_path(std::move(path)), m_form(form), m_run(run) {}
+
+/// The head goes with the first row: a table that was there before is not given for an empty one.
+void TokenTable::write(std::string row) {
+    if (!m_begun && m_form == Form::Csv)
+        row = "name," + pipeline::csvHead(m_run.stages, m_run.labels) + '\n' + row;
+    m_begun = true;
+    if (m_file) return m_file->add(row);
+    if (m_out == nullptr) {
+        m_file = std::make_unique<RowFile>(m_path, row);
+        return;
+    }
+    if (!(*m_out << row << std::flush))
+        throw Error(kFailed,
+                    "standard output: the table of tokens cannot be written; check the space left "
+                    "where it goes");
 }
 
 void TokenTable::add(const FrameResult& result) {
@@ -135,7 +153,7 @@ void TokenTable::add(const FrameResult& result) {
             name = '"' + name + '"';
         }
         const int classes = static_cast<int>(m_run.labels.size());
-        m_out << name << ',' << pipeline::csvLine(m, m_run.stages, classes) << std::endl;
+        write(name + ',' + pipeline::csvLine(m, m_run.stages, classes) + '\n');
     } else {
         nlohmann::ordered_json line = {{"name", result.frame.name},
                                        {"time", pipeline::timeText(m.time)},
@@ -153,10 +171,8 @@ void TokenTable::add(const FrameResult& result) {
                                          {"draw", m.drawMs}}},
                                        {"dropped", m.dropped},
                                        {"class_shares", m.classShares}};
-        m_out << line.dump() << std::endl;
+        write(line.dump() + '\n');
     }
-    if (!m_out)
-        throw Error(kFailed, "the table of tokens cannot be written; check the space left on the disk");
 }
 
 }  // namespace mpm::cli

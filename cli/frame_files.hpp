@@ -1,11 +1,13 @@
 // What `mpm run` leaves on the disk: pictures of each frame, tables of all of them.
 #pragma once
 
-#include <fstream>
+#include <memory>
+#include <ostream>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "base/row_file.hpp"
 #include "pipeline/draw/palette.hpp"
 #include "pipeline/draw/timeline.hpp"
 #include "pipeline/segment/segmenter.hpp"
@@ -49,10 +51,16 @@ class TokenTable {
 public:
     enum class Form { Csv, JsonLines };
     TokenTable(std::ostream& out, Form form, const RunDescription& run);
+    TokenTable(std::string path, Form form, const RunDescription& run);
     void add(const FrameResult& result);
 
 private:
-    std::ostream& m_out;
+    void write(std::string row);
+
+    std::ostream* m_out = nullptr;
+    std::string m_path;
+    std::unique_ptr<RowFile> m_file;
+    bool m_begun = false;
     Form m_form;
     const RunDescription& m_run;
 };

@@ -1,15 +1,11 @@
 #include "cli/report.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
-#include <fstream>
 
 #include <opencv2/core/utility.hpp>
 
-#include "base/pending_file.hpp"
 #include "cli/error.hpp"
 #include "cli/machine.hpp"
 
@@ -64,21 +60,16 @@ void checkWritable(const std::string& path) {
     writing([&] { PendingFile file(path); });
 }
 
-void writeBytes(const std::string& path, const char* bytes, size_t count) {
+void writeBytes(const std::string& path, std::string_view bytes, Sync sync) {
     writing([&] {
         PendingFile file(path);
-        std::ofstream out(file.path(), std::ios::binary);
-        out.write(bytes, static_cast<std::streamsize>(count));
-        out.close();
-        if (!out)
-            throw Error(kFailed, path + ": cannot be written (" + std::strerror(errno) +
-                                     "); check the space left on the disk");
-        file.keep();
+        file.write(bytes);
+        file.keep(sync);
     });
 }
 
 void writeText(const std::string& path, const std::string& text) {
-    writeBytes(path, text.data(), text.size());
+    writeBytes(path, text);
 }
 
 std::string reportText(const Json& report) {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "base/pending_file.hpp"
 #include "pipeline/segment/network.hpp"
 
 namespace mpm::cli {
@@ -23,7 +25,7 @@ Json finite(double value);
 void checkWritable(const std::string& path);
 
 /// Whole or not at all; links are followed, devices and pipes written through. Throws Error as checkWritable.
-void writeBytes(const std::string& path, const char* bytes, size_t count);
+void writeBytes(const std::string& path, std::string_view bytes, Sync sync = Sync::Always);
 void writeText(const std::string& path, const std::string& text);
 
 /// Indented, lists of plain values on one line each.

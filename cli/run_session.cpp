@@ -215,16 +215,9 @@ void RunSession::start(const FrameResult& first) {
         if (!m_show) m_tables.emplace_back(std::cout, TokenTable::Form::Csv, m_description);
         return;
     }
-    const auto open = [&](std::ofstream& file, const char* name) -> std::ostream& {
-        const std::string path = (fs::path(m_options.out) / name).string();
-        file.open(path);
-        if (!file) throw Error(kFailed, path + ": cannot be written; check the folder and the space left");
-        return file;
-    };
-    if (m_save.csv)
-        m_tables.emplace_back(open(m_csvFile, "tokens.csv"), TokenTable::Form::Csv, m_description);
-    if (m_save.jsonl)
-        m_tables.emplace_back(open(m_jsonFile, "tokens.jsonl"), TokenTable::Form::JsonLines, m_description);
+    const auto path = [&](const char* name) { return (fs::path(m_options.out) / name).string(); };
+    if (m_save.csv) m_tables.emplace_back(path("tokens.csv"), TokenTable::Form::Csv, m_description);
+    if (m_save.jsonl) m_tables.emplace_back(path("tokens.jsonl"), TokenTable::Form::JsonLines, m_description);
 }
 
 void RunSession::deliver(FrameResult& result) {

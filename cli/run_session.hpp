@@ -65,7 +65,6 @@ private:
     SaveChoice m_save;
     RunDescription m_description;
     pipeline::DayNight m_dayNight;
-    std::ofstream m_csvFile, m_jsonFile;
     std::vector<TokenTable> m_tables;
     std::vector<pipeline::TimelinePoint> m_timeline;
     std::vector<std::string> m_stageNames;

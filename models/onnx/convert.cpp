@@ -1,6 +1,7 @@
 #include "models/onnx/convert.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <future>
 
 #include <nlohmann/json.hpp>
@@ -173,10 +174,11 @@ std::vector<Shape> proofInputs(const Binding& binding) {
     return {binding.inputs[0].shape()};
 }
 
-// Reads, converts, writes the pending file; the graphs are gone when it returns. No prover where the export
-// cannot take the inputs that were asked for.
+// Reads, converts, writes to `path`, which errors call `name`; the graphs are gone when it returns. No prover
+// where the export cannot take the inputs that were asked for.
 std::optional<Prover> prepare(const std::string& input, const ConvertOptions& options,
-                              const PendingFile& pending, Conversion& conversion, bool& labels) {
+                              const std::string& path, const std::string& name, Conversion& conversion,
+                              bool& labels) {
     std::future<std::string> digest = std::async(std::launch::async, sha256OfFile, input);
     const Graph original = readModel(input);
     const Bindings bindings = bindingsOf(original, options, conversion.notes);
@@ -195,19 +197,20 @@ std::optional<Prover> prepare(const std::string& input, const ConvertOptions& op
     if (labels && options.form == Form::Layers) throw Refusal("labels come with --form fused only");
     if (labels) outputLabels(graph);
     writeMetadata(options, conversion, digest.get(), graph);
-    writeModel(graph, pending.path(), pending.name());
+    writeModel(graph, path, name);
     if (bindings.wanted) return std::nullopt;
     return Prover(original, again ? input : "", proofInputs(bindings.own));
 }
 
 // The same conversion at the export's own size and batch: what differs then are positions and shapes.
-Proof proveAtOwnSize(const std::string& input, const std::string& pending, ConvertOptions options) {
+Proof proveAtOwnSize(const std::string& input, const PendingFile& pending, ConvertOptions options) {
     options.size = {};
     options.batch = 0;
-    const PendingFile file(pending + ".own");
+    const ScratchFile file(pending.folder());
+    if (!file.isOpen()) pending.refuse(errno);
     Conversion conversion;
     bool labels = false;
-    const auto prover = prepare(input, options, file, conversion, labels);
+    const auto prover = prepare(input, options, file.path(), pending.name(), conversion, labels);
     Proof proof = prover.value().check(file.path(), labels);
     proof.means += ", at the export's own size";
     return proof;
@@ -221,9 +224,9 @@ Conversion convertModel(const std::string& input, const std::string& output, con
     Conversion conversion;
     PendingFile file(output);
     bool labels = false;
-    const auto prover = prepare(input, options, file, conversion, labels);
+    const auto prover = prepare(input, options, file.path(), file.name(), conversion, labels);
     const Proof proof = prover ? prover->check(file.path(), labels, options.form == Form::Layers)
-                               : proveAtOwnSize(input, file.path(), options);
+                               : proveAtOwnSize(input, file, options);
     if (!prover) checkRuns(file.path());
     conversion.proof = proof.means;
     conversion.provedBatches = proof.batches;

@@ -19,6 +19,8 @@ std::string sha256OfFile(const std::string& path) {
     std::vector<char> chunk(1 << 20);
     while (file.read(chunk.data(), static_cast<std::streamsize>(chunk.size())), file.gcount() > 0)
         EVP_DigestUpdate(context.get(), chunk.data(), static_cast<size_t>(file.gcount()));
+    // The digest of what could be read is that of another file.
+    if (file.bad()) throw Refusal("'" + path + "' cannot be read to its end");
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned int size = 0;
     EVP_DigestFinal_ex(context.get(), digest, &size);

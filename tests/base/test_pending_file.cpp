@@ -1,9 +1,13 @@
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -12,6 +16,7 @@
 
 #include "base/pending_file.hpp"
 #include "base/private_files.hpp"
+#include "base/row_file.hpp"
 #include "support/temp_folder.hpp"
 
 namespace fs = std::filesystem;
@@ -61,6 +66,83 @@ TEST(PendingFile, ItsTemporaryNameCannotBeForeseen) {
     EXPECT_NE(first.path(), second.path());
     EXPECT_EQ(first.path().find(std::to_string(getpid())), std::string::npos);
     EXPECT_EQ(modeOf(first.path()), 0600u);
+}
+
+std::string leftBehind(const test::TempFolder& folder, const std::string& name, int seconds) {
+    std::ofstream(folder / name) << "half";
+    fs::last_write_time(folder / name, fs::file_time_type::clock::now() - std::chrono::seconds(seconds));
+    return folder / name;
+}
+
+TEST(PendingFile, WhatAKilledProgramLeftIsRemovedByTheNext) {
+    const test::TempFolder folder;
+    const std::string old = leftBehind(folder, ".mpm-0123456789abcdef.part", 3600);
+    const std::string young = leftBehind(folder, ".mpm-0123456789abcde0.part", 5);
+    const std::string other = leftBehind(folder, ".mpm-mine.part", 3600);
+    const std::string inUse = leftBehind(folder, ".mpm-0123456789abcde1.part", 3600);
+    const int user = open(inUse.c_str(), O_RDONLY | O_CLOEXEC);
+    ASSERT_EQ(flock(user, LOCK_EX | LOCK_NB), 0);
+    writeAtomically(folder / "out", "x");
+    close(user);
+    EXPECT_FALSE(fs::exists(old));
+    for (const std::string& path : {young, other, inUse})
+        EXPECT_TRUE(fs::exists(path)) << path;
+}
+
+TEST(PendingFile, MayBeReplacedBeforeItIsKept) {
+    const test::TempFolder folder;
+    PendingFile file(folder / "out");
+    file.write("first");
+    writeAtomically(file.path(), "second");
+    file.keep(Sync::Replacing);
+    EXPECT_EQ(contents(folder / "out"), "second");
+}
+
+TEST(RowFile, ReplacesAFileByItsFirstRows) {
+    const test::TempFolder folder;
+    const std::string path = folder / "table.csv";
+    std::ofstream(path) << "old table";
+    {
+        RowFile rows(path, std::string_view("head\n1\n"));
+        EXPECT_EQ(contents(path), "head\n1\n");
+        rows.add("2\n");
+        rows.sync();
+        EXPECT_EQ(contents(path), "head\n1\n2\n");
+    }
+    RowFile further(path, std::uintmax_t{7});
+    further.add("3\n");
+    EXPECT_EQ(contents(path), "head\n1\n3\n");
+}
+
+TEST(RowFile, ARowThatDoesNotFitIsNotThereByHalves) {
+    const test::TempFolder folder;
+    RowFile rows(folder / "table", std::string_view("head\n"));
+    const rlimit before = [] {
+        rlimit now{};
+        getrlimit(RLIMIT_FSIZE, &now);
+        return now;
+    }();
+    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit small{8, before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &small);
+    EXPECT_THROW(rows.add("longer than what is left\n"), cv::Exception);
+    setrlimit(RLIMIT_FSIZE, &before);
+    std::signal(SIGXFSZ, handler);
+    EXPECT_EQ(contents(folder / "table"), "head\n");
+    rows.add("fits\n");
+    EXPECT_EQ(contents(folder / "table"), "head\nfits\n");
+}
+
+TEST(RowFile, APipeTakesTheRows) {
+    const test::TempFolder folder;
+    ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+    const int reader = open((folder / "pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    RowFile(folder / "pipe", std::string_view("head\n")).add("row\n");
+    char text[32] = "";
+    EXPECT_EQ(read(reader, text, sizeof text), 9);
+    close(reader);
+    EXPECT_EQ(std::string(text), "head\nrow\n");
+    EXPECT_TRUE(fs::is_fifo(folder / "pipe"));
 }
 
 TEST(PrivateFiles, FoldersAndFilesAreTheOwnersAlone) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include <gtest/gtest.h>
+#include <opencv2/core.hpp>
 
 #include <opencv2/core.hpp>
 

@@ -1,0 +1,172 @@
+#include "base/scratch_file.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <mutex>
+#include <set>
+
+namespace fs = std::filesystem;
+
+namespace mpm {
+namespace {
+
+constexpr std::string_view kBegin = ".mpm-", kEnd = ".part", kDigits = "0123456789abcdef";
+constexpr size_t kRandom = 8;            // bytes
+constexpr std::time_t kAbandoned = 600;  // seconds without a write: whoever replaced it has it unlocked
+
+/// A name that nobody can foresee; empty where the system has no random numbers.
+std::string hiddenName() {
+    std::array<unsigned char, kRandom> random{};
+    if (getentropy(random.data(), random.size()) != 0) return {};
+    std::string name(kBegin);
+    for (const unsigned char byte : random)
+        for (const int digit : {byte >> 4, byte & 15})
+            name += kDigits[static_cast<size_t>(digit)];
+    return name.append(kEnd);
+}
+
+bool isHiddenName(std::string_view name) {
+    if (name.size() != kBegin.size() + 2 * kRandom + kEnd.size()) return false;
+    const std::string_view digits = name.substr(kBegin.size(), 2 * kRandom);
+    return name.substr(0, kBegin.size()) == kBegin && name.substr(name.size() - kEnd.size()) == kEnd &&
+           digits.find_first_not_of(kDigits) == std::string_view::npos;
+}
+
+std::string orHere(const std::string& folder) {
+    return folder.empty() ? "." : folder;
+}
+
+/// Closes and keeps the reason of what failed before.
+void closeQuietly(int file) {
+    const int reason = errno;
+    close(file);
+    errno = reason;
+}
+
+void removeIfAbandoned(const std::string& path) {
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (file < 0) return;
+    struct stat there {};
+    const bool ours = fstat(file, &there) == 0 && S_ISREG(there.st_mode) && there.st_uid == geteuid() &&
+                      there.st_mtime < std::time(nullptr) - kAbandoned;
+    if (ours && flock(file, LOCK_EX | LOCK_NB) == 0) unlink(path.c_str());
+    close(file);
+}
+
+/// Once a folder and process: it may hold thousands of images. What cannot be looked at stays.
+void removeAbandoned(const std::string& folder) {
+    static std::mutex mutex;
+    static std::set<std::string> seen;
+    {
+        const std::lock_guard<std::mutex> lock(mutex);
+        if (!seen.insert(folder).second) return;
+    }
+    std::error_code error;
+    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+        if (isHiddenName(at->path().filename().native())) removeIfAbandoned(at->path());
+}
+
+}  // namespace
+
+bool writeAll(int file, std::string_view bytes) {
+    while (!bytes.empty()) {
+        const ssize_t written = write(file, bytes.data(), bytes.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return false;
+        bytes.remove_prefix(static_cast<size_t>(written));
+    }
+    return true;
+}
+
+bool syncFile(int file) {
+    while (fsync(file) != 0) {
+        if (errno == EINTR) continue;
+        return errno == EINVAL || errno == EROFS || errno == ENOTSUP;
+    }
+    return true;
+}
+
+bool syncFolder(const std::string& folder) {
+    const int file = open(orHere(folder).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (file < 0) return errno == EACCES;
+    const bool synced = syncFile(file);
+    closeQuietly(file);
+    return synced;
+}
+
+ScratchFile::ScratchFile(const std::string& folder) {
+    removeAbandoned(orHere(folder));
+    while (!create(orHere(folder))) {
+    }
+}
+
+/// False where somebody removed it before it was locked.
+bool ScratchFile::create(const std::string& folder) {
+    const std::string name = hiddenName();
+    if (name.empty()) return true;
+    m_path = folder + '/' + name;
+    m_descriptor = open(m_path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (m_descriptor < 0) m_path.clear();
+    struct stat there {};
+    if (m_descriptor < 0 || flock(m_descriptor, LOCK_EX | LOCK_NB) != 0) return true;  // not all know locks
+    if (fstat(m_descriptor, &there) != 0 || there.st_nlink > 0) return true;
+    close(m_descriptor);
+    return false;
+}
+
+ScratchFile::~ScratchFile() {
+    if (!m_path.empty()) unlink(m_path.c_str());
+    if (m_descriptor >= 0) close(m_descriptor);
+}
+
+bool ScratchFile::setMode(unsigned mode) const {
+    return fchmod(m_descriptor, mode) == 0;
+}
+
+bool ScratchFile::write(std::string_view bytes) const {
+    return writeAll(m_descriptor, bytes);
+}
+
+/// Network file systems say at close, of any descriptor, that the space is gone.
+bool ScratchFile::flush() const {
+    const int second = fcntl(m_descriptor, F_DUPFD_CLOEXEC, 0);
+    return second >= 0 && (close(second) == 0 || errno == EINTR);
+}
+
+/// By its path: somebody may have replaced it by another file.
+bool ScratchFile::sync() const {
+    const int file = open(m_path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (file < 0) return false;
+    const bool synced = syncFile(file);
+    closeQuietly(file);
+    return synced;
+}
+
+bool ScratchFile::copyTo(int file) const {
+    const int from = open(m_path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (from < 0) return false;
+    std::array<char, 65536> part{};
+    ssize_t count = 0;
+    do {
+        count = read(from, part.data(), part.size());
+    } while ((count > 0 && writeAll(file, {part.data(), static_cast<size_t>(count)})) ||
+             (count < 0 && errno == EINTR));
+    closeQuietly(from);
+    return count == 0;
+}
+
+bool ScratchFile::moveTo(const std::string& target) {
+    if (std::rename(m_path.c_str(), target.c_str()) != 0) return false;
+    m_path.clear();
+    return true;
+}
+
+}  // namespace mpm
