@@ -131,9 +131,11 @@ void PortableLayer::forward(cv::InputArrayOfArrays in, cv::OutputArrayOfArrays o
 
 void PortableLayer::checkShapes(const std::vector<Shape>& in) const {
     for (const Shape& shape : in)
-        checkShape(SizesOf{shape}, "mpm: the input of " + printable(type, 80));
+        if (!shapeFits(SizesOf{shape}))
+            rejectShape(SizesOf{shape}, "mpm: the input of " + printable(type, 80));
     for (const cv::Mat& m : blobs)
-        checkShape(SizesOf{shapeOf(m)}, "mpm: the constant of " + printable(type, 80));
+        if (!shapeFits(SizesOf{shapeOf(m)}))
+            rejectShape(SizesOf{shapeOf(m)}, "mpm: a constant of " + printable(type, 80));
 }
 
 // OpenCV 4.x turns vectors into columns on the way: an operator may then see other shapes than those that its
@@ -142,6 +144,7 @@ void PortableLayer::checkMats(const std::vector<cv::Mat>& in, const std::vector<
     const std::vector<Shape> shapes = shapesOf(in);
     checkShapes(shapes);
     const std::vector<Shape> expected = outputShapes(shapes);
+    if (out.empty()) CV_Error(cv::Error::StsBadArg, "mpm: " + printable(type, 80) + " has no output");
     for (size_t i = 0; i < out.size() && !canResize(); ++i) {
         const bool fits = i < expected.size() && out[i].isContinuous() && out[i].channels() == 1 &&
                           out[i].total() == checkedTotal<size_t>(SizesOf{expected[i]});

@@ -21,22 +21,30 @@ constexpr std::int64_t kMostElements = std::numeric_limits<int>::max() - 65535;
 constexpr int kLongestSide = 65535;
 constexpr std::int64_t kMostPixels = std::int64_t{1} << 27;
 
-/// Throws where a size is negative, or where the sizes, an empty one counted as 1, exceed kMostElements
-/// together. `what` begins the message: "mpm: tokens".
+/// Whether no size is negative and all together, an empty one counted as 1, give at most kMostElements.
 template <class Sizes>
-void checkShape(const Sizes& sizes, const std::string& what) {
+bool shapeFits(const Sizes& sizes) {
     std::int64_t elements = 1;
-    bool fits = true;
     for (const int size : sizes)
-        fits = fits && size >= 0 && productFits(elements, elements, std::max(size, 1)) &&
-               elements <= kMostElements;
-    if (fits) return;
+        if (size < 0 || !productFits(elements, elements, std::max(size, 1)) || elements > kMostElements)
+            return false;
+    return true;
+}
+
+template <class Sizes>
+[[noreturn]] void rejectShape(const Sizes& sizes, const std::string& what) {
     std::string text;
     for (const int size : sizes)
         text += (text.empty() ? "" : ", ") + std::to_string(size);
     CV_Error(cv::Error::StsOutOfRange, what + " cannot be [" + text.substr(0, 200) +
                                            "]; sizes must not be negative and give at most " +
                                            std::to_string(kMostElements) + " elements");
+}
+
+/// Throws where a shape does not fit. `what` begins the message: "mpm: tokens".
+template <class Sizes>
+void checkShape(const Sizes& sizes, const std::string& what) {
+    if (!shapeFits(sizes)) rejectShape(sizes, what);
 }
 
 }  // namespace mpm

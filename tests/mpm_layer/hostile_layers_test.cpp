@@ -210,6 +210,17 @@ TEST(HostileLayers, OutputsAreNeverOverrun) {
         "another shape");
 }
 
+TEST(HostileLayers, NothingIsConnected) {
+    std::vector<cv::Mat> none;
+    expectRefusal(
+        [&] {
+            runLayer(make("MpmArithmetic"), {mat({2, 3}), mat({2, 3})}, none);
+        },
+        "has no output");
+    expectRefusal([&] { runLayer(make("MpmMerge"), {mat({1, 6, 4})}, none); }, "has no output");
+    EXPECT_THROW(runLayer(make("MpmArithmetic"), {}, none), cv::Exception);
+}
+
 TEST(HostileLayers, BlobsOfAnotherType) {
     std::vector<cv::Mat> merged = {mat({1, 6, 4})}, restored = {mat({1, 6, 4})};
     for (int type : {CV_8U, CV_64F, CV_32FC3, CV_32S}) {
