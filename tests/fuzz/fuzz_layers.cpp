@@ -1,6 +1,7 @@
 // Every operator of ours: attributes, shapes, constants and values as the bytes say. Layers are called by
 // themselves, with blobs that a network would not hand them, and inside a small network that cv::dnn reads
 // from memory.
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
@@ -116,7 +117,7 @@ cv::Mat blob(Choices& c, const Dims& dims) {
     for (int i = c.below(8); i > 0; --i)
         m.ptr<float>()[random.uniform(0, static_cast<int>(m.total()))] = real(c);
     for (int i = c.once(2) ? static_cast<int>(m.total()) : 0; i > 0; --i)
-        m.ptr<float>()[i - 1] = static_cast<float>(static_cast<int>(m.ptr<float>()[i - 1]));  // ids of a map
+        m.ptr<float>()[i - 1] = std::floor(m.ptr<float>()[i - 1]);  // ids of a map
     return m;
 }
 
@@ -253,7 +254,8 @@ mpm::test::EncoderOptions encoderOptions(Choices& c) {
     o.special = c.below(4);
     o.imageTokens = c.below(40);
     if (c.once(2)) o.schedule = {c.below(o.blocks)};
-    o.rope = c.of({std::string(), std::string(), std::string("half"), std::string("interleaved")});
+    if (o.imageTokens > 0)
+        o.rope = c.of({std::string(), std::string(), std::string("half"), std::string("interleaved")});
     o.ropePerHead = c.once(2);
     o.qkvBias = c.once(2);
     o.layerScale = c.once(2);

@@ -2,11 +2,12 @@
 # Mutants of real exports: of each fixture through the converter, and of what the converter makes of it through cv::dnn.
 #   tests/fuzz/mutants.sh BUILD [ROUNDS]   BUILD: a build folder, best of the preset fuzz; ROUNDS: mutants of each (1000)
 # Fixtures are read from $MPM_SHARED_DIR/fixtures (../shared beside the tree by default); exit status 77 where there are
-# none. Findings are kept in BUILD/mutants/findings. Exit status 1 if there are any.
+# none. What converts is BUILD/cli/mpm or build/release/cli/mpm. Findings are kept in BUILD/mutants/findings.
+# Exit status 1 if there are any.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-[ $# -ge 1 ] || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
+[ $# -ge 1 ] || { sed -n '2,6s/^# //p' "$0" >&2; exit 2; }
 build=$(cd "$1" && pwd)
 rounds=${2:-1000}
 fixtures=${MPM_SHARED_DIR:-$root/../shared}/fixtures
@@ -17,6 +18,13 @@ if [ ! -d "$fixtures" ]; then
     exit 77
 fi
 
+converter=$build/cli/mpm
+[ -x "$converter" ] || converter=$root/build/release/cli/mpm
+if [ ! -x "$converter" ]; then
+    echo "mutants: there is no mpm to convert with: build mpm_cli in $build or build/release" >&2
+    exit 2
+fi
+
 mkdir -p "$work/exports" "$work/converted"
 find "$fixtures" -name '*.onnx' | sort >"$work/list"
 while read -r model; do
@@ -24,7 +32,7 @@ while read -r model; do
     cp -f "$model" "$work/exports/$name"
     [ ! -s "$work/converted/$name" ] || continue
     # Weights may lie beside the model, so it is converted where it is.
-    "$build/cli/mpm" convert "$model" "$work/converted/$name" >"$work/said" 2>&1 ||
+    "$converter" convert "$model" "$work/converted/$name" >"$work/said" 2>&1 ||
         echo "mutants: $name is not converted: $(tail -n 1 "$work/said")"
 done <"$work/list"
 

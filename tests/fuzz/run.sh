@@ -1,7 +1,7 @@
 #!/bin/sh
 # run.sh BUILD MINUTES      runs every fuzz target of the folder BUILD for its share of MINUTES, as many at a time as there are
 #                           processors, each going on where it stopped the last time
-# run.sh BUILD --mutants N  replays every seed and N mutants of each (with libFuzzer: the seeds)
+# run.sh BUILD --mutants N  replays every seed and N mutants of each (with libFuzzer: the seeds), and of real exports
 #   --only NAME             one target
 # What was done so far stands in build/fuzz/state, inputs that a target failed on in build/fuzz/findings. Exit status 1
 # where this call found something.
@@ -56,6 +56,10 @@ table() {
                          value["slowest"], value["peak"], value["findings"] }' "$state"
     done | awk '{ print; runs += $2; seconds += $3 } END { printf "%-14s %14d %10.0f\n", "together", runs, seconds }'
 }
+# The same number of mutants of real exports, where there are any.
+if [ "$minutes" -eq 0 ] && [ "$only" = '*' ] && [ "$MPM_FUZZ_CLANG" = 0 ]; then
+    sh "$here/mutants.sh" "$build" "$mutants" || [ $? -eq 77 ] || status=1
+fi
 [ "$minutes" -eq 0 ] || table
 echo "fuzz: $count targets in $(($(date +%s) - begun)) s"
 [ $status -eq 0 ] || echo "fuzz: findings: the inputs and their reports lie in $kept/findings" >&2
