@@ -130,7 +130,7 @@ std::string Exporter::embed() {
                                                parameter("encoder.patch_embed.proj.bias")});
     const std::vector<int64_t> side{m_vit.patch, m_vit.patch};
     m_graph.with("kernel_shape", side).with("strides", side);
-    const int64_t count = m_vit.gridHeight() * m_vit.gridWidth();
+    const int64_t count = m_vit.patches();
     const auto rows =
         transpose(m_graph.node("Reshape", {patches, m_graph.shape({1, m_vit.dim, count})}), {0, 2, 1});
     std::vector<std::string> all{parameter("encoder.cls_token")};
@@ -142,7 +142,7 @@ std::string Exporter::embed() {
 }
 
 std::string Exporter::encode() {
-    const int64_t tokens = m_vit.gridHeight() * m_vit.gridWidth() + m_vit.specialTokens();
+    const int64_t tokens = m_vit.patches() + m_vit.specialTokens();
     auto x = embed();
     for (int64_t i = 0; i < m_vit.depth; ++i)
         x = block(x, "encoder.blocks." + std::to_string(i), tokens, m_vit.heads);
@@ -170,7 +170,7 @@ std::string Exporter::toGrid(Name rows) {
 
 std::string Exporter::decodeMask(Name tokens) {
     const auto& options = m_model->options();
-    const int64_t patches = m_vit.gridHeight() * m_vit.gridWidth(), all = patches + options.classes;
+    const int64_t patches = m_vit.patches(), all = patches + options.classes;
     const auto projected = linear(tokens, "decoder.proj_dec", "encoder.norm");
     auto x = m_graph.node("Concat", {projected, parameter("decoder.cls_emb")});
     m_graph.with("axis", int64_t{1});

@@ -92,7 +92,7 @@ void initialise(Segmenter& model) {
     for (const auto& block : *encoder.blocks) {
         initialiseAttention(*block->as<VitBlockImpl>()->attn, vit.dim, vit.heads);
     }
-    encoder.posEmbed.narrow(1, vit.specialTokens(), vit.gridHeight() * vit.gridWidth())
+    encoder.posEmbed.narrow(1, vit.specialTokens(), vit.patches())
         .copy_(sineCosine(vit.dim, vit.gridHeight(), vit.gridWidth()).unsqueeze(0));
     initialiseDecoder(*model->decoder, vit.dim);
 }

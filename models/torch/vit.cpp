@@ -86,7 +86,7 @@ VisionTransformerImpl::VisionTransformerImpl(const VitOptions& options) : m_opti
     TORCH_CHECK(options.height % options.patch == 0 && options.width % options.patch == 0,
                 "height and width must be multiples of the patch size");
     TORCH_CHECK(options.dim % options.heads == 0, "dim must be a multiple of heads");
-    const auto tokens = options.gridHeight() * options.gridWidth() + options.specialTokens();
+    const auto tokens = options.patches() + options.specialTokens();
     patchEmbed = register_module("patch_embed", PatchEmbed(options.patch, options.dim));
     clsToken = register_parameter("cls_token", torch::zeros({1, 1, options.dim}));
     if (options.distilled) distToken = register_parameter("dist_token", torch::zeros({1, 1, options.dim}));

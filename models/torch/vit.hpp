@@ -6,6 +6,7 @@
 
 #include <torch/torch.h>
 
+#include "base/checked.hpp"
 #include "models/torch/reducer.hpp"
 
 namespace mpm::models {
@@ -19,6 +20,7 @@ struct VitOptions {
 
     int64_t gridHeight() const { return height / patch; }
     int64_t gridWidth() const { return width / patch; }
+    int64_t patches() const { return checkedProduct<int64_t>(gridHeight(), gridWidth()); }
     int64_t specialTokens() const { return distilled ? 2 : 1; }
 };
 
