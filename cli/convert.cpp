@@ -11,6 +11,7 @@
 #include "cli/report.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
+#include "models/onnx/contained.hpp"
 #include "models/onnx/convert.hpp"
 #include "pipeline/dataset/classes.hpp"
 #include "pipeline/source/source.hpp"
@@ -32,6 +33,7 @@ Exit status: 0 done, 1 failed, 2 wrong usage, 3 a model that cannot be converted
 struct Options {
     std::string input, output, labels;
     models::ConvertOptions convert;
+    bool sandbox = false;
     CommonOptions common;
 };
 
@@ -73,6 +75,7 @@ void addConvertOptions(CLI::App& verb, Options& o) {
               [&o](const std::string& text) { o.convert.mean = parseThree("--mean", text, false); });
     addParsed(verb, "--std", "deviation, likewise (default: .5,.5,.5)", "R,G,B",
               [&o](const std::string& text) { o.convert.deviation = parseThree("--std", text, true); });
+    verb.add_flag("--sandbox", o.sandbox, "before IN is read, give up other files, the network and programs");
     addCommonOptions(verb, o.common, false);
     verb.footer(kExamples);
 }
@@ -131,12 +134,25 @@ void keepFreedMemory() {
 #endif
 }
 
+/// For a stranger's model. Output that is no file goes through the folder for temporary ones.
+void enterSandboxFor(const Options& o) {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    const fs::path output = fs::weakly_canonical(fs::absolute(o.output), error);
+    Sandbox sandbox = models::conversionSandbox(o.input, output.parent_path().string());
+    if (fs::exists(output, error) && !fs::is_regular_file(output, error))
+        sandbox.writable = {fs::temp_directory_path(error).string(), output.string()};
+    for (const std::string& line : enterSandbox(sandbox))
+        warn("--sandbox: without " + line);
+}
+
 int convertVerb(Options& o) {
     applyThreads(o.common);
     keepFreedMemory();
     checkInput(o);
     checkOutput(o);
     readLabels(o);
+    if (o.sandbox) enterSandboxFor(o);
     try {
         print(o, models::convertModel(o.input, o.output, o.convert));
     } catch (const models::Refusal& refusal) {

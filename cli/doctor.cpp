@@ -6,6 +6,7 @@
 #include <opencv2/core/utility.hpp>
 #include <opencv2/videoio/registry.hpp>
 
+#include "base/sandbox.hpp"
 #include "cli/error.hpp"
 #include "cli/machine.hpp"
 #include "cli/options.hpp"
@@ -94,6 +95,7 @@ int doctor(const CommonOptions& options) {
     line("video backends", videoBackends());
     line("cameras", cameras());
     line("shipped model", shippedModel());
+    line("sandbox", sandboxSupport());
     return kDone;
 }
 

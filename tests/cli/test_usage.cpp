@@ -220,7 +220,8 @@ TEST_F(Usage, PasswordsAreNotRepeated) {
 TEST_F(Usage, DoctorTellsWhatCanBePasted) {
     const Outcome outcome = mpmProgram({"doctor"});
     EXPECT_EQ(outcome.status, 0);
-    for (const char* word : {"OpenCV", "CPU features", "CPU threads", "cuda", "shipped model", "cameras"})
+    for (const char* word :
+         {"OpenCV", "CPU features", "CPU threads", "cuda", "shipped model", "cameras", "resource limits"})
         EXPECT_NE(outcome.out.find(word), std::string::npos) << word;
 }
 
