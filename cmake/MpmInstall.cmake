@@ -2,6 +2,8 @@
 include(CMakePackageConfigHelpers)
 find_package(OpenCV REQUIRED COMPONENTS core imgproc dnn)
 
+set(CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS  # whatever the umask of who installs
+  OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 set(MPM_CMAKE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/mpm")
 
 # Programs see what the public header promises and nothing else; the soname changes when that promise does.
@@ -30,7 +32,7 @@ configure_file("${CMAKE_CURRENT_LIST_DIR}/mpm.pc.in" "${PROJECT_BINARY_DIR}/mpm.
 install(FILES "${PROJECT_BINARY_DIR}/mpmConfig.cmake" "${PROJECT_BINARY_DIR}/mpmConfigVersion.cmake"
   DESTINATION "${MPM_CMAKE_DIR}" COMPONENT dev)
 install(FILES "${PROJECT_BINARY_DIR}/mpm.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT dev)
-install(FILES "${PROJECT_SOURCE_DIR}/docs/operators.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT dev)
+install(FILES "${PROJECT_SOURCE_DIR}/docs/operators.md" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/libmpm-dev" COMPONENT dev)
 if(EXISTS "${PROJECT_SOURCE_DIR}/models/zoo")
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/models/zoo/" DESTINATION "${CMAKE_INSTALL_DATADIR}/mpm" COMPONENT tools
     FILES_MATCHING PATTERN "*.onnx" PATTERN "README.md")

@@ -8,7 +8,9 @@ set(CPACK_GENERATOR DEB)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${PROJECT_BINARY_DIR}/mpm_layer")  # libmpm itself is in no package yet
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_ENABLE_COMPONENT_DEPENDS ON)
 
 set(CPACK_COMPONENTS_ALL runtime dev)
@@ -27,6 +29,13 @@ set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME mpm)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION graphics)
 # The keychain, which the monitor opens at run time, and the words of Qt's own buttons.
 set(CPACK_DEBIAN_TOOLS_PACKAGE_RECOMMENDS "libsecret-1-0, qt6-translations-l10n")
-set(CPACK_COMPONENT_TOOLS_DESCRIPTION "Segment pictures and videos with merged vision transformers")
+set(CPACK_COMPONENT_TOOLS_DESCRIPTION "Segment images and videos with merged vision transformers")
+
+# Debian's place for a licence is a folder a package.
+foreach(component IN ITEMS RUNTIME DEV TOOLS)
+  string(TOLOWER ${component} folder)
+  install(FILES "${PROJECT_SOURCE_DIR}/assets/debian/copyright"
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/${CPACK_DEBIAN_${component}_PACKAGE_NAME}" COMPONENT ${folder})
+endforeach()
 
 include(CPack)

@@ -1,0 +1,58 @@
+#!/bin/sh
+# check_deb.sh BUILD [KEEP]: makes the Debian packages from the folder BUILD and looks at what they hold: every path that a
+# file in them names is one that they install. They are left in the folder KEEP, or nowhere.
+set -eu
+build=$(cd "$1" && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+debs=${2:-$scratch/debs}
+mkdir -p "$debs"
+
+fail() {
+    echo "check_deb: $1" >&2
+    exit 1
+}
+
+(cd "$scratch" && cpack -G DEB -B "$debs" --config "$build/CPackConfig.cmake" >"$scratch/log" 2>&1) ||
+    fail "cpack: $(tail -n 20 "$scratch/log")"
+rm -rf "$debs/_CPack_Packages"
+mkdir "$scratch/root"
+for package in libmpm0 libmpm-dev mpm; do
+    deb=$(find "$debs" -name "${package}_*.deb")
+    [ -n "$deb" ] || fail "no package $package"
+    dpkg-deb --contents "$deb" >"$scratch/$package"
+    dpkg-deb --extract "$deb" "$scratch/root"
+    copyright=$scratch/root/usr/share/doc/$package/copyright
+    grep -qs '^License: Apache-2.0' "$copyright" || fail "$package has no copyright file"
+    ! grep -vE '^[-dl]([r-][w-][x-]){3} root/root ' "$scratch/$package" || fail "$package: files that are not root's"
+    ! grep -E '^.{5}w|^.{8}w' "$scratch/$package" | grep -v '^l' || fail "$package: files that others may write"
+    ! grep -E ' \./(usr/local|opt|home|root|tmp|work)/' "$scratch/$package" || fail "$package: folders that are no package's"
+    ! dpkg-deb --field "$deb" Depends | grep -q 'libmpm0.*libmpm0' || fail "$package: names libmpm0 twice"
+done
+cat "$scratch/libmpm0" "$scratch/libmpm-dev" "$scratch/mpm" | awk '$1 !~ /^d/ { print $6 }' | sort | uniq -d |
+    grep . && fail "files that two packages hold"
+
+# names FILE PATH: FILE of the packages names PATH, so they install it.
+names() {
+    [ -e "$scratch/root$2" ] || fail "$1 names $2, which no package installs"
+    named=$((named + 1))
+}
+named=0
+cd "$scratch/root"
+units=$(find . -name '*.service' -o -name '*.socket' -o -name '*.timer')
+[ -n "$units" ] || fail "no systemd unit"
+for unit in $units; do
+    for path in $(sed -n 's/^Exec[A-Za-z]*=[-@:+!]*\([^ ]*\).*/\1/p' "$unit"); do names "$unit" "$path"; done
+    for page in $(sed -n 's/^Documentation=//p' "$unit" | tr ' ' '\n' | sed -n 's/^man:\([^(]*\)(\(.\))$/\1.\2/p'); do
+        names "$unit" "/usr/share/man/man${page##*.}/$page"
+    done
+done
+for entry in usr/share/applications/*.desktop; do
+    program=$(sed -n 's/^Exec=\([^ ]*\).*/\1/p' "$entry")
+    names "$entry" "/usr/bin/${program##*/}"
+    names "$entry" "/usr/share/icons/hicolor/scalable/apps/$(sed -n 's/^Icon=//p' "$entry").svg"
+done
+for link in $(find . -type l); do [ -e "$link" ] || fail "$link points to nothing"; done
+# What belongs to a machine that builds, in any file: paths that no package installs.
+if grep -rlaE '/usr/local/(bin|lib|share)/[a-z-]*mpm' . >"$scratch/local"; then fail "names /usr/local: $(cat "$scratch/local")"; fi
+echo "check_deb: three packages; $named paths that their files name are installed by them"

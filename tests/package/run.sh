@@ -1,0 +1,48 @@
+#!/bin/sh
+# Installs the Debian packages of a build folder into minimal systems made for it, and looks at them there: every program
+# starts, the systemd unit is accepted, the packages go without leaving anything.
+#
+#   tests/package/run.sh [BUILD] [SUITE]      default: build/release bookworm
+#
+# BUILD must have been made on SUITE. Needs root, debootstrap and a package mirror; the system lies under build/roots or
+# $MPM_ROOTS while this runs, and is kept as an archive there.
+set -eu
+tree=$(cd "$(dirname "$0")/../.." && pwd)
+build=$(cd "${1:-$tree/build/release}" && pwd)
+suite=${2:-bookworm}
+roots=${MPM_ROOTS:-$tree/build/roots}
+mirror=${MPM_MIRROR:-http://deb.debian.org/debian}
+if [ -z "${MPM_PACKAGE_INSIDE:-}" ]; then
+    MPM_PACKAGE_INSIDE=1 exec unshare --mount sh "$0" "$@"
+fi
+
+mkdir -p "$roots"
+tarball=$roots/$suite-minimal.tgz
+root=$roots/$suite-minimal
+rm -rf "$root"
+[ -e "$tarball" ] || debootstrap --variant=minbase --make-tarball="$tarball" "$suite" "$root" "$mirror"
+rm -rf "$root"
+debootstrap --variant=minbase --unpack-tarball="$tarball" "$suite" "$root" "$mirror" >"$roots/log"
+trap 'umount "$root/proc" 2>/dev/null || true; rm -rf --one-file-system "$root"' EXIT
+mount -t proc proc "$root/proc"
+
+in_root() {
+    chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
+        DEBIAN_FRONTEND=noninteractive QT_QPA_PLATFORM=offscreen "$@"
+}
+
+sh "$tree/tests/package/check_deb.sh" "$build" "$root/debs"
+in_root apt-get -q update
+in_root sh -c 'apt-get -q -y --no-install-recommends install /debs/*.deb systemd systemd-sysv'
+for program in mpm mpm-monitor; do
+    in_root $program --version
+done
+in_root mpm info default
+in_root mpm run default demo --limit 2 --csv /tmp/run.csv
+in_root systemd-analyze --user verify /usr/lib/systemd/user/mpm-monitor@.service
+in_root sh -c '! ldd /usr/bin/mpm /usr/bin/mpm-monitor /usr/lib/*/libmpm.so.0 | grep "not found"'
+in_root apt-get -q -y purge mpm libmpm-dev libmpm0
+left=$(in_root sh -c 'find / -xdev \( -name "*mpm*" -o -path "*/share/mpm/*" \) ! -path "/proc/*" ! -path "/debs*" ! -path "*/python*" \
+    ! -path "/var/lib/dpkg/*" ! -path "/tmp/*" -print')
+[ -z "$left" ] || { echo "package: left behind: $left" >&2; exit 1; }
+echo "package: the packages install, start and go on $suite"
