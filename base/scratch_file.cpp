@@ -1,5 +1,6 @@
 #include "base/scratch_file.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -9,11 +10,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <ctime>
-#include <filesystem>
+#include <memory>
 #include <mutex>
 #include <set>
-
-namespace fs = std::filesystem;
 
 namespace mpm {
 namespace {
@@ -69,9 +68,10 @@ void removeAbandoned(const std::string& folder) {
         const std::lock_guard<std::mutex> lock(mutex);
         if (!seen.insert(folder).second) return;
     }
-    std::error_code error;
-    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
-        if (isHiddenName(at->path().filename().native())) removeIfAbandoned(at->path());
+    // Not the standard library's iterator: it ends the program where it gets no memory for the next step.
+    const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(folder.c_str()), closedir);
+    while (const dirent* entry = entries ? readdir(entries.get()) : nullptr)
+        if (isHiddenName(entry->d_name)) removeIfAbandoned(folder + '/' + entry->d_name);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace mpm {
 
 /// An open file in `folder` that only its owner may read, under a name that nobody can foresee; gone with the
 /// object unless it was moved. What killed programs left behind so is removed by the next one that writes to
-/// the folder: a file in use is locked. No call throws: false means that errno has the reason.
+/// the folder: a file in use is locked. False means that errno has the reason.
 class ScratchFile {
 public:
     explicit ScratchFile(const std::string& folder);

@@ -1,0 +1,449 @@
+// Loaded before the C library (LD_PRELOAD): fails the n-th call of a kind, or kills the program there.
+//
+//   MPM_FAULT=KIND:N      the N-th call fails; KIND:N+ that one and all after it, as a full disk does
+//   MPM_FAULT_UNDER=DIR   only files below it count, and memory
+//   MPM_FAULT_REPORT=FILE gets the calls counted of each kind, and the stack of the call that failed
+//
+// Calls are counted while main runs: the loader and the constructors of the libraries are nobody's to mend.
+// What the C library's own streams (FILE) write is not seen, but their fopen and fclose are.
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+extern "C" {
+void* __libc_malloc(size_t);
+void* __libc_calloc(size_t, size_t);
+void* __libc_realloc(void*, size_t);
+void* __libc_memalign(size_t, size_t);
+}
+
+namespace {
+
+enum Kind { Alloc, Open, Read, Write, Sync, Rename, Truncate, Close, Folder, Short, Interrupt, Kill, Kinds };
+const char* const kNames[Kinds] = {"alloc",    "open",  "read",   "write", "sync",      "rename",
+                                   "truncate", "close", "folder", "short", "interrupt", "kill"};
+constexpr int kMostFiles = 4096;
+
+std::atomic<bool> g_armed{false}, g_fired{false};
+std::atomic<long> g_counts[Kinds];
+std::atomic<bool> g_ours[kMostFiles];  ///< by descriptor
+int g_kind = Kinds;
+long g_nth = LONG_MAX;
+bool g_onwards = false;
+char g_under[PATH_MAX], g_report[PATH_MAX];
+
+/// Ours: what the shim calls itself must not count.
+thread_local bool t_inside __attribute__((tls_model("initial-exec"))) = false;
+
+template <class Function>
+Function real(const char* name) {
+    const bool before = t_inside;
+    t_inside = true;
+    void* const found = dlsym(RTLD_NEXT, name);
+    t_inside = before;
+    return reinterpret_cast<Function>(found);
+}
+
+int reportFile() {
+    static const auto next = real<int (*)(const char*, int, ...)>("open");
+    return next(g_report, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+}
+
+void put(int file, const char* text) {
+    static const auto next = real<ssize_t (*)(int, const void*, size_t)>("write");
+    static_cast<void>(!next(file, text, std::strlen(text)));
+}
+
+void reportStrike() {
+    if (g_report[0] == 0) return;
+    const int reason = errno, file = reportFile();
+    void* frames[64];
+    put(file, "struck\n");
+    backtrace_symbols_fd(frames, backtrace(frames, 64), file);
+    static const auto next = real<int (*)(int)>("close");
+    next(file);
+    errno = reason;
+}
+
+/// Counts a call; true where it is to fail.
+bool strikes(Kind kind) {
+    if (!g_armed || t_inside) return false;
+    const long number = ++g_counts[kind];
+    if (kind != g_kind || number < g_nth || (number > g_nth && !g_onwards)) return false;
+    t_inside = true;
+    if (!g_fired.exchange(true)) reportStrike();
+    t_inside = false;
+    return true;
+}
+
+void die() {
+    kill(getpid(), SIGKILL);
+    pause();
+}
+
+bool fails(Kind kind, int reason) {
+    if (strikes(Kill)) die();
+    if (!strikes(kind)) return false;
+    errno = reason;
+    return true;
+}
+
+bool oursByNumber(int file) {
+    return file >= 0 && file < kMostFiles && g_ours[file];
+}
+
+bool ours(const char* path) {
+    const char own[] = "/proc/self/fd/";
+    if (std::strncmp(path, own, sizeof own - 1) == 0) return oursByNumber(std::atoi(path + sizeof own - 1));
+    const size_t length = std::strlen(g_under);
+    return path[0] != '/' || (length > 0 && std::strncmp(path, g_under, length) == 0);
+}
+
+int opened(int file) {
+    if (file >= 0 && file < kMostFiles) g_ours[file] = true;
+    return file;
+}
+
+int reasonToOpen(int flags) {
+    const bool makes = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+    return makes ? ENOSPC : EMFILE;
+}
+
+template <class Do>
+int openBy(const char* path, int flags, const Do& work) {
+    if (!g_armed || t_inside || !ours(path)) return work();
+    if (fails(Open, reasonToOpen(flags))) return -1;
+    return opened(work());
+}
+
+template <class Do>
+std::FILE* openStream(const char* path, const Do& work) {
+    if (!g_armed || t_inside || !ours(path)) return work();
+    if (fails(Open, EMFILE)) return nullptr;
+    std::FILE* const stream = work();
+    if (stream != nullptr) opened(fileno(stream));
+    return stream;
+}
+
+template <class Do>
+ssize_t readBy(int file, const Do& work) {
+    if (!oursByNumber(file)) return work();
+    if (strikes(Interrupt)) return errno = EINTR, -1;
+    if (strikes(Read)) return errno = EIO, -1;
+    return work();
+}
+
+/// `work(count)` writes so many bytes.
+template <class Do>
+ssize_t writeBy(int file, size_t count, const Do& work) {
+    if (!oursByNumber(file)) return work(count);
+    if (strikes(Kill)) {
+        work(count / 2);
+        die();
+    }
+    if (strikes(Interrupt)) return errno = EINTR, -1;
+    if (strikes(Write)) {
+        // A disk that is full takes what still fits, then nothing.
+        const bool last = g_onwards && g_counts[Write] == g_nth;
+        if (last && count > 1) return work(count / 2);
+        return errno = ENOSPC, -1;
+    }
+    if (count > 1 && strikes(Short)) return work(count / 2);
+    return work(count);
+}
+
+/// No signal interrupts it on a disk of this machine, and SQLite takes it for an error of the disk.
+template <class Do>
+int syncBy(int file, const Do& work) {
+    if (!oursByNumber(file)) return work();
+    return fails(Sync, EIO) ? -1 : work();
+}
+
+template <class Do>
+int renameBy(const char* to, const Do& work) {
+    if (!g_armed || t_inside || !ours(to)) return work();
+    return fails(Rename, ENOSPC) ? -1 : work();
+}
+
+template <class Do>
+void* allocate(const Do& work) {
+    if (!strikes(Alloc)) return work();
+    errno = ENOMEM;
+    return nullptr;
+}
+
+void readOrders() {
+    const auto copy = [](char* to, const char* name) {
+        if (const char* value = std::getenv(name)) std::snprintf(to, PATH_MAX, "%s", value);
+        unsetenv(name);
+    };
+    char fault[PATH_MAX] = "";
+    copy(fault, "MPM_FAULT");
+    copy(g_under, "MPM_FAULT_UNDER");
+    copy(g_report, "MPM_FAULT_REPORT");
+    unsetenv("LD_PRELOAD");  // children run as they are
+    char* const colon = std::strchr(fault, ':');
+    if (colon == nullptr) return;
+    *colon = 0;
+    for (int kind = 0; kind < Kinds; ++kind)
+        if (std::strcmp(fault, kNames[kind]) == 0) g_kind = kind;
+    char* end = nullptr;
+    g_nth = std::strtol(colon + 1, &end, 10);
+    g_onwards = *end == '+';
+}
+
+int (*g_main)(int, char**, char**);
+
+int watchedMain(int argc, char** argv, char** environment) {
+    readOrders();
+    void* frames[4];
+    backtrace(frames, 4);  // loads what it needs now
+    g_armed = true;
+    const int status = g_main(argc, argv, environment);
+    g_armed = false;
+    return status;
+}
+
+__attribute__((destructor)) void reportCounts() {
+    g_armed = false;
+    if (g_report[0] == 0) return;
+    const int file = reportFile();
+    char line[64];
+    for (int kind = 0; kind < Kinds; ++kind) {
+        std::snprintf(line, sizeof line, "%s %ld\n", kNames[kind], g_counts[kind].load());
+        put(file, line);
+    }
+}
+
+}  // namespace
+
+#define EXPORTED extern "C" __attribute__((visibility("default")))
+
+EXPORTED int __libc_start_main(int (*main)(int, char**, char**), int argc, char** argv, void (*init)(),
+                               void (*fini)(), void (*loaderFini)(), void* stack) {
+    g_main = main;
+    using Start =
+        int (*)(int (*)(int, char**, char**), int, char**, void (*)(), void (*)(), void (*)(), void*);
+    return real<Start>("__libc_start_main")(watchedMain, argc, argv, init, fini, loaderFini, stack);
+}
+
+EXPORTED void* malloc(size_t size) {
+    return allocate([&] { return __libc_malloc(size); });
+}
+
+EXPORTED void* calloc(size_t count, size_t size) {
+    return allocate([&] { return __libc_calloc(count, size); });
+}
+
+EXPORTED void* realloc(void* block, size_t size) {
+    return allocate([&] { return __libc_realloc(block, size); });
+}
+
+EXPORTED void* memalign(size_t alignment, size_t size) {
+    return allocate([&] { return __libc_memalign(alignment, size); });
+}
+
+EXPORTED void* aligned_alloc(size_t alignment, size_t size) {
+    return allocate([&] { return __libc_memalign(alignment, size); });
+}
+
+EXPORTED int posix_memalign(void** block, size_t alignment, size_t size) {
+    void* const got = allocate([&] { return __libc_memalign(alignment, size); });
+    if (got == nullptr) return ENOMEM;
+    *block = got;
+    return 0;
+}
+
+// The names of open: with a mode or without, for large files, checked by the compiler.
+#define OPEN(name)                                                            \
+    EXPORTED int name(const char* path, int flags, ...) {                     \
+        va_list rest;                                                         \
+        va_start(rest, flags);                                                \
+        const auto mode = va_arg(rest, mode_t);                               \
+        va_end(rest);                                                         \
+        static const auto next = real<int (*)(const char*, int, ...)>(#name); \
+        return openBy(path, flags, [&] { return next(path, flags, mode); });  \
+    }
+OPEN(open)
+OPEN(open64)
+
+#define OPENAT(name)                                                                 \
+    EXPORTED int name(int folder, const char* path, int flags, ...) {                \
+        va_list rest;                                                                \
+        va_start(rest, flags);                                                       \
+        const auto mode = va_arg(rest, mode_t);                                      \
+        va_end(rest);                                                                \
+        static const auto next = real<int (*)(int, const char*, int, ...)>(#name);   \
+        return openBy(path, flags, [&] { return next(folder, path, flags, mode); }); \
+    }
+OPENAT(openat)
+OPENAT(openat64)
+
+#define OPEN_2(name)                                                     \
+    EXPORTED int name(const char* path, int flags) {                     \
+        static const auto next = real<int (*)(const char*, int)>(#name); \
+        return openBy(path, flags, [&] { return next(path, flags); });   \
+    }
+OPEN_2(__open_2)
+OPEN_2(__open64_2)
+
+#define FOPEN(name)                                                                     \
+    EXPORTED std::FILE* name(const char* path, const char* mode) {                      \
+        static const auto next = real<std::FILE* (*)(const char*, const char*)>(#name); \
+        return openStream(path, [&] { return next(path, mode); });                      \
+    }
+FOPEN(fopen)
+FOPEN(fopen64)
+
+EXPORTED ssize_t read(int file, void* to, size_t count) {
+    static const auto next = real<ssize_t (*)(int, void*, size_t)>("read");
+    return readBy(file, [&] { return next(file, to, count); });
+}
+
+#define PREAD(name)                                                                     \
+    EXPORTED ssize_t name(int file, void* to, size_t count, off64_t at) {               \
+        static const auto next = real<ssize_t (*)(int, void*, size_t, off64_t)>(#name); \
+        return readBy(file, [&] { return next(file, to, count, at); });                 \
+    }
+PREAD(pread)
+PREAD(pread64)
+
+EXPORTED ssize_t write(int file, const void* from, size_t count) {
+    static const auto next = real<ssize_t (*)(int, const void*, size_t)>("write");
+    return writeBy(file, count, [&](size_t part) { return next(file, from, part); });
+}
+
+#define PWRITE(name)                                                                          \
+    EXPORTED ssize_t name(int file, const void* from, size_t count, off64_t at) {             \
+        static const auto next = real<ssize_t (*)(int, const void*, size_t, off64_t)>(#name); \
+        return writeBy(file, count, [&](size_t part) { return next(file, from, part, at); }); \
+    }
+PWRITE(pwrite)
+PWRITE(pwrite64)
+
+EXPORTED ssize_t writev(int file, const iovec* parts, int count) {
+    static const auto next = real<ssize_t (*)(int, const iovec*, int)>("writev");
+    size_t all = 0;
+    for (int i = 0; i < count; ++i)
+        all += parts[i].iov_len;
+    return writeBy(file, all, [&](size_t wanted) {
+        if (wanted == all) return next(file, parts, count);
+        const iovec part{parts[0].iov_base, parts[0].iov_len / 2};
+        return next(file, &part, 1);
+    });
+}
+
+EXPORTED int fsync(int file) {
+    static const auto next = real<int (*)(int)>("fsync");
+    return syncBy(file, [&] { return next(file); });
+}
+
+EXPORTED int fdatasync(int file) {
+    static const auto next = real<int (*)(int)>("fdatasync");
+    return syncBy(file, [&] { return next(file); });
+}
+
+#define FTRUNCATE(name)                                              \
+    EXPORTED int name(int file, off64_t length) noexcept {           \
+        static const auto next = real<int (*)(int, off64_t)>(#name); \
+        if (oursByNumber(file) && fails(Truncate, EIO)) return -1;   \
+        return next(file, length);                                   \
+    }
+FTRUNCATE(ftruncate)
+FTRUNCATE(ftruncate64)
+
+#define TRUNCATE(name)                                                       \
+    EXPORTED int name(const char* path, off64_t length) noexcept {           \
+        static const auto next = real<int (*)(const char*, off64_t)>(#name); \
+        if (g_armed && ours(path) && fails(Truncate, EIO)) return -1;        \
+        return next(path, length);                                           \
+    }
+TRUNCATE(truncate)
+TRUNCATE(truncate64)
+
+EXPORTED int close(int file) {
+    static const auto next = real<int (*)(int)>("close");
+    const bool counts = oursByNumber(file) && !t_inside;
+    if (counts) g_ours[file] = false;
+    const bool failing = counts && fails(Close, EIO);
+    const int status = next(file);
+    if (!failing) return status;
+    errno = EIO;
+    return -1;
+}
+
+EXPORTED int fclose(std::FILE* stream) {
+    static const auto next = real<int (*)(std::FILE*)>("fclose");
+    const int file = fileno(stream);
+    const bool counts = oursByNumber(file) && !t_inside;
+    if (counts) g_ours[file] = false;
+    const bool failing = counts && fails(Close, EIO);
+    const int status = next(stream);
+    if (!failing) return status;
+    errno = EIO;
+    return EOF;
+}
+
+// A second descriptor of a file is as much ours as the first.
+EXPORTED int dup(int file) noexcept {
+    static const auto next = real<int (*)(int)>("dup");
+    const int second = next(file);
+    return oursByNumber(file) ? opened(second) : second;
+}
+
+#define FCNTL(name)                                                       \
+    EXPORTED int name(int file, int order, ...) {                         \
+        va_list rest;                                                     \
+        va_start(rest, order);                                            \
+        void* const argument = va_arg(rest, void*);                       \
+        va_end(rest);                                                     \
+        static const auto next = real<int (*)(int, int, ...)>(#name);     \
+        const int answer = next(file, order, argument);                   \
+        const bool second = order == F_DUPFD || order == F_DUPFD_CLOEXEC; \
+        return second && oursByNumber(file) ? opened(answer) : answer;    \
+    }
+FCNTL(fcntl)
+FCNTL(fcntl64)
+
+EXPORTED int rename(const char* from, const char* to) noexcept {
+    static const auto next = real<int (*)(const char*, const char*)>("rename");
+    return renameBy(to, [&] { return next(from, to); });
+}
+
+EXPORTED int renameat(int folder, const char* from, int other, const char* to) noexcept {
+    static const auto next = real<int (*)(int, const char*, int, const char*)>("renameat");
+    return renameBy(to, [&] { return next(folder, from, other, to); });
+}
+
+EXPORTED int renameat2(int folder, const char* from, int other, const char* to, unsigned flags) noexcept {
+    static const auto next = real<int (*)(int, const char*, int, const char*, unsigned)>("renameat2");
+    return renameBy(to, [&] { return next(folder, from, other, to, flags); });
+}
+
+EXPORTED int link(const char* from, const char* to) noexcept {
+    static const auto next = real<int (*)(const char*, const char*)>("link");
+    return renameBy(to, [&] { return next(from, to); });
+}
+
+EXPORTED int linkat(int folder, const char* from, int other, const char* to, int flags) noexcept {
+    static const auto next = real<int (*)(int, const char*, int, const char*, int)>("linkat");
+    return renameBy(to, [&] { return next(folder, from, other, to, flags); });
+}
+
+EXPORTED int mkdir(const char* path, mode_t mode) noexcept {
+    static const auto next = real<int (*)(const char*, mode_t)>("mkdir");
+    if (g_armed && !t_inside && ours(path) && fails(Folder, ENOSPC)) return -1;
+    return next(path, mode);
+}

@@ -1,0 +1,56 @@
+// A program run once for each call of it that may fail.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace mpm::test {
+
+/// How a program ended that was run with a fault in it.
+struct Ending {
+    int status = -1;  ///< exit status; -1 where a signal ended it
+    int signal = 0;
+    bool late = false;  ///< it had to be ended
+    std::string out, err;
+    std::string struck;                  ///< the stack of the call that failed, by library; empty: none was
+    std::map<std::string, long> counts;  ///< calls by kind; empty where the program did not come to its end
+};
+
+/// A file that a program writes. A judge says whether bytes are a whole file of its kind; without one they
+/// must be those of the good run.
+struct Written {
+    std::string path;  ///< below the folder
+    std::function<bool(const std::string& bytes, const std::string& good)> isWhole = {};
+    bool grows = false;      ///< judged while it is not finished too: rows
+    bool continues = false;  ///< goes on behind what was there
+};
+
+struct Faulty {
+    std::string name;
+    std::vector<std::string> command;  ///< "@" stands for the folder the program writes to
+    std::vector<Written> writes;
+    /// Puts there what was there before: for `old`, files of an earlier run, which must outlive a failure.
+    std::function<void(const std::filesystem::path& folder, bool old)> prepare = {};
+    /// Says what is wrong with what is there now, nothing where all is well.
+    std::function<std::string(const std::filesystem::path& folder, const Ending& ending)> judge = {};
+    std::vector<std::string> leaves = {};       ///< beginnings of names that may lie beside its files
+    std::vector<std::string> environment = {};  ///< NAME=VALUE; "@" as above
+    std::string prefix = "mpm: ";               ///< that its complaints begin with
+    bool oneLine = true;                        ///< its complaints: one, and warnings
+    bool failsSoftly = false;  ///< goes on where it can: `judge` decides what status 0 is worth
+};
+
+/// One run of the n-th call of a kind failing; "kind:n" or "kind:n+", empty for none.
+Ending runWith(const Faulty& program, const std::string& fault, const std::filesystem::path& folder);
+
+/// Runs the program for about `points` faults, spread over all kinds, or for each fault of the kinds in
+/// MPM_FAULT_KINDS, and reports through GoogleTest what a fault spoilt. Returns how many were tried.
+int tryFaults(const Faulty& program, int points);
+
+/// How many to try: MPM_FAULT_POINTS, or so few.
+int faultPoints(int few);
+
+}  // namespace mpm::test
