@@ -48,5 +48,6 @@ first=$(awk '$1 == "position" { print $2 }' state)
 awk -v first="$first" '$1 == "position" { at = $2 } $1 == "runs" { runs = $2 } END { exit !(at > first && runs >= at) }' \
     state || fail "a second call starts anew"
 "$program" --rounds 20 seeds >said && grep -q '21 runs' said || fail "20 mutants and a seed are not 21 runs"
+"$program" --rounds 1000000000 --at-most 0.2 seeds >said && grep -q 'mutants left out' said || fail "--at-most is not kept"
 ! "$program" --rounds 1 missing >said 2>&1 || fail "a missing folder is taken"
 echo "check_driver: every planted fault found, kept and counted"

@@ -46,7 +46,7 @@ run() {
         return
     fi
     echo "mutants: fuzz_$1, $rounds of each of $(find "$2" -name '*.onnx' | wc -l)"
-    (cd "$work" && "$target" --rounds "$rounds" --findings findings "$2") || status=1
+    (cd "$work" && "$target" --rounds "$rounds" ${MPM_FUZZ_AT_MOST:+--at-most "$MPM_FUZZ_AT_MOST"} --findings findings "$2") || status=1
 }
 run convert "$work/exports"
 run model "$work/converted"

@@ -12,7 +12,7 @@ ours() {
     if [ "$MPM_FUZZ_SECONDS" -gt 0 ]; then
         set -- --seconds "$MPM_FUZZ_SECONDS" --state "$state"
     else
-        set -- --rounds "$MPM_FUZZ_MUTANTS"
+        set -- --rounds "$MPM_FUZZ_MUTANTS" ${MPM_FUZZ_AT_MOST:+--at-most "$MPM_FUZZ_AT_MOST"}
     fi
     "$program" "$@" --findings "$MPM_FUZZ_KEPT/findings" "$seeds" >"$log" 2>&1
 }
@@ -45,6 +45,7 @@ clangs() {
 
 if [ "$MPM_FUZZ_CLANG" = 1 ]; then run=clangs; else run=ours; fi
 if $run; then
+    ! grep 'mutants left out' "$log" || :
     tail -n 1 "$log" | sed "s/^/$name: /;s/^$name: $name: /$name: /"
 else
     cat "$log"

@@ -15,7 +15,7 @@ wrong() {
     exit 2
 }
 
-minutes=0 mutants=20 only='*'
+minutes=0 mutants="" only='*'
 while [ $# -gt 0 ]; do
     case $1 in
     --mutants | --only)
@@ -28,7 +28,9 @@ while [ $# -gt 0 ]; do
     shift
 done
 case $minutes in '' | *[!0-9]*) wrong "'$minutes' is no number of minutes" ;; esac
-case $mutants in '' | *[!0-9]*) wrong "'$mutants' is no number of mutants" ;; esac
+limited=""
+[ -n "$mutants" ] || { mutants=20 limited=1; }
+case $mutants in *[!0-9]*) wrong "'$mutants' is no number of mutants" ;; esac
 
 kept=$here/../../build/fuzz
 mkdir -p "$kept/state" "$kept/findings" "$kept/log" "$kept/corpus" "$kept/work"
@@ -39,6 +41,9 @@ count=$(printf '%s\n' "$targets" | wc -l)
 jobs=$(nproc)
 [ "$count" -ge "$jobs" ] || jobs=$count
 
+# Without a word of how many: what continuous integration runs, which has five minutes for it, two of them for exports.
+MPM_FUZZ_AT_MOST=${limited:+$((150 * jobs / count))}
+export MPM_FUZZ_AT_MOST
 export MPM_FUZZ_KEPT="$kept" MPM_FUZZ_SEEDS="$here/seeds" MPM_FUZZ_MUTANTS="$mutants"
 export MPM_FUZZ_SECONDS=$((minutes * 60 * jobs / count))
 export MPM_FUZZ_CLANG=0
@@ -58,7 +63,7 @@ table() {
 }
 # The same number of mutants of real exports, where there are any.
 if [ "$minutes" -eq 0 ] && [ "$only" = '*' ] && [ "$MPM_FUZZ_CLANG" = 0 ]; then
-    sh "$here/mutants.sh" "$build" "$mutants" || [ $? -eq 77 ] || status=1
+    MPM_FUZZ_AT_MOST=${limited:+60} sh "$here/mutants.sh" "$build" "$mutants" || [ $? -eq 77 ] || status=1
 fi
 [ "$minutes" -eq 0 ] || table
 echo "fuzz: $count targets in $(($(date +%s) - begun)) s"

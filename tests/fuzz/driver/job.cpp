@@ -13,7 +13,8 @@ namespace {
 
 [[noreturn]] void wrong(const char* word) {
     std::fprintf(stderr,
-                 "fuzz driver: '%s' is not understood; expected [--rounds N] [--seconds S] [--state FILE] "
+                 "fuzz driver: '%s' is not understood; expected [--rounds N [--at-most S]] [--seconds S] "
+                 "[--state FILE] "
                  "[--findings DIR] [--input-seconds S] [--mebibytes N] SEEDS...\n",
                  word);
     std::exit(2);
@@ -31,6 +32,8 @@ bool take(Job& job, const std::string& name, const char* value) {
         job.rounds = static_cast<std::uint64_t>(number());
     else if (name == "--seconds")
         job.seconds = number();
+    else if (name == "--at-most")
+        job.atMost = number();
     else if (name == "--state")
         job.state = value;
     else if (name == "--findings")

@@ -11,6 +11,7 @@ namespace mpm::fuzz {
 struct Job {
     std::uint64_t rounds = 0;
     double seconds = 0;
+    double atMost = 0;  // seconds for the rounds; 0: no limit
     std::string state;
     std::string findings = "findings";
     double inputSeconds = 30;  // of processor time, that one input may take

@@ -1,8 +1,8 @@
 // Runs a fuzz target without libFuzzer. Every run can be repeated: an input depends on the seeds, the round
 // and nothing else.
-//   TARGET SEEDS...                      replays the seeds (files or folders) in this process, as a debugger
-//   wants it TARGET --rounds N SEEDS...           the seeds and N mutants of each TARGET --seconds S --state
-//   FILE SEEDS...   mutants for S seconds, going on where FILE says it stopped
+//   TARGET SEEDS...              replays the seeds (files or folders) in this process, as a debugger wants it
+//   TARGET --rounds N SEEDS...   the seeds and N mutants of each; --at-most S: as far as S seconds allow
+//   TARGET --seconds S --state FILE SEEDS...   mutants for S seconds, going on where FILE says it stopped
 // The latter two run inputs in a process of their own. When it dies, takes too long or too much memory, the
 // input is written to FOLDER/TARGET-HASH (--findings FOLDER) with the report beside it, and the next input is
 // run. Exit status 1 if there was such a finding.
@@ -110,7 +110,7 @@ public:
 
     int run() {
         const std::uint64_t count = m_job.seeds.inputs.size();
-        if (m_job.rounds > 0) stretch(0, (m_job.rounds + 1) * count, std::numeric_limits<double>::infinity());
+        if (m_job.rounds > 0) runRounds((m_job.rounds + 1) * count);
         if (m_job.seconds > 0)
             stretch(m_state.position, std::numeric_limits<std::uint64_t>::max(), now() + m_job.seconds);
         std::printf(
@@ -122,6 +122,14 @@ public:
     }
 
 private:
+    void runRounds(std::uint64_t end) {
+        const double limit = m_job.atMost > 0 ? m_job.atMost : std::numeric_limits<double>::infinity();
+        stretch(0, end, now() + limit);
+        if (m_progress->position < end)
+            std::printf("%s: %llu mutants left out after %s s\n", m_name.c_str(),
+                        static_cast<unsigned long long>(end - m_progress->position), brief(limit).c_str());
+    }
+
     /// Workers one after another, each from where the last one ended.
     void stretch(std::uint64_t from, std::uint64_t end, double deadline) {
         m_progress->position = from;
