@@ -18,8 +18,8 @@
 
 namespace {
 
-/// No tensor is larger, nor all blobs of a forward: what honest sizes cost is not the question here.
-constexpr std::int64_t kMostInput = 1 << 20, kMostValues = std::int64_t{1} << 27;
+/// No input is larger: what honest sizes cost is not the question here.
+constexpr std::int64_t kMostInput = 1 << 20;
 
 std::size_t bytesOf(int type) {
     switch (type) {
