@@ -232,7 +232,9 @@ void writeWatchSettings(const QString& path, const WatchSettings& settings) {
                            {key("videos"), settings.videos}};
     QDir().mkpath(QFileInfo(path).absolutePath());
     QSaveFile file(path);  // the old one stays whole where the disk is full
-    if (!file.open(QIODevice::WriteOnly) || file.write(QJsonDocument(json).toJson()) < 0 || !file.commit())
+    // commit() alone puts a file in its place whose last bytes the disk did not take.
+    if (!file.open(QIODevice::WriteOnly) || file.write(QJsonDocument(json).toJson()) < 0 || !file.flush() ||
+        !file.commit())
         throw WatchError(path.toStdString() + ": cannot be written: " + file.errorString().toStdString());
 }
 

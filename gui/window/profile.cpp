@@ -1,7 +1,15 @@
 #include "gui/window/profile.hpp"
 
+#include <algorithm>
+
 #include <QDir>
+#include <QFileInfo>
 #include <QStandardPaths>
+#include <opencv2/core.hpp>
+
+#include "base/pending_file.hpp"
+#include "base/private_files.hpp"
+#include "base/read_file.hpp"
 
 namespace mpm::gui {
 
@@ -66,6 +74,21 @@ void writeRule(QSettings& s, const pipeline::DayNightRule& rule) {
     set("hand", rule.hand == pipeline::Phase::Night ? 1 : 0);
 }
 
+constexpr std::uint64_t kMostBytes = 16 << 20;
+
+/// Numbers come back as texts.
+bool isSame(const QVariant& one, const QVariant& other) {
+    const QString text = one.toString();
+    return text == other.toString() && (!text.isEmpty() || one.toStringList() == other.toStringList());
+}
+
+bool isSame(const QSettings& one, const QSettings& other) {
+    const QStringList names = one.allKeys();
+    return names == other.allKeys() && std::all_of(names.begin(), names.end(), [&](const QString& name) {
+               return isSame(one.value(name), other.value(name));
+           });
+}
+
 }  // namespace
 
 Profile::Profile(const QString& name)
@@ -115,9 +138,32 @@ ProfileState Profile::load() const {
     return state;
 }
 
-void Profile::save(const ProfileState& state) {
-    const auto set = [this](const char* key, const QVariant& value) {
-        m_settings->setValue(QLatin1String(key), value);
+/// QSettings takes what is in its buffer for written, on a full disk too. It writes a draft here, whose text
+/// is read back before it replaces what is there.
+bool Profile::save(const ProfileState& state) {
+    try {
+        makePrivateFolders(QFileInfo(m_settings->fileName()).absolutePath().toStdString());
+        PendingFile file(m_settings->fileName().toStdString());
+        const ScratchFile draft(file.folder());
+        QSettings settings(QString::fromStdString(draft.path()), QSettings::IniFormat);
+        for (const QString& name : m_settings->allKeys())
+            settings.setValue(name, m_settings->value(name));
+        write(settings, state);
+        settings.sync();
+        file.write(readRegularFile(draft.path(), kMostBytes));
+        const QSettings written(QString::fromStdString(file.path()), QSettings::IniFormat);
+        if (settings.status() != QSettings::NoError || !isSame(settings, written)) return false;
+        file.keep();
+        m_settings->sync();  // reads it
+        return true;
+    } catch (const cv::Exception&) {
+        return false;
+    }
+}
+
+void Profile::write(QSettings& settings, const ProfileState& state) {
+    const auto set = [&settings](const char* key, const QVariant& value) {
+        settings.setValue(QLatin1String(key), value);
     };
     const std::string source = state.source.toStdString();
     if (pipeline::withoutPasswords(source) == source) set("source", state.source);
@@ -127,7 +173,7 @@ void Profile::save(const ProfileState& state) {
     set("night/luminance", state.request.night.luminance);
     set("night/photons", state.request.night.photons);
     set("night/deviation", state.request.night.deviation);
-    if (state.rule) writeRule(*m_settings, *state.rule);
+    if (state.rule) writeRule(settings, *state.rule);
     set("opacity", state.opacity);
     set("outlines", state.outlines);
     set("safe_palette", state.safePalette);
@@ -139,7 +185,6 @@ void Profile::save(const ProfileState& state) {
     set("window/time", state.timeSplit);
     set("hidden", state.hiddenClasses);
     set("folded", state.foldedSections);
-    m_settings->sync();
 }
 
 }  // namespace mpm::gui

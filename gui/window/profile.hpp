@@ -33,7 +33,7 @@ public:
 
     ProfileState load() const;
     /// A source with a password in it is not written: the settings file is no place for one.
-    void save(const ProfileState& state);
+    bool save(const ProfileState& state);  ///< false: what was there before is there still
 
     QString name() const { return m_name; }
     QString storePath() const;
@@ -41,6 +41,7 @@ public:
     QString videosPath() const;  ///< folder of recordings
 
 private:
+    static void write(QSettings& settings, const ProfileState& state);
     QString m_name;
     std::unique_ptr<QSettings> m_settings;
 };
