@@ -38,7 +38,7 @@ for program in mpm mpm-monitor; do
     in_root $program --version
 done
 in_root mpm info default
-in_root mpm run default demo --limit 2 --csv /tmp/run.csv
+in_root timeout 300 mpm run default demo --duration 2 --out /tmp/out >/dev/null
 in_root systemd-analyze --user verify /usr/lib/systemd/user/mpm-monitor@.service
 in_root sh -c '! ldd /usr/bin/mpm /usr/bin/mpm-monitor /usr/lib/*/libmpm.so.0 | grep "not found"'
 in_root apt-get -q -y purge mpm libmpm-dev libmpm0
