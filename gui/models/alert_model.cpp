@@ -1,5 +1,7 @@
 #include "gui/models/alert_model.hpp"
 
+#include "gui/models/plain_text.hpp"
+
 namespace mpm::gui {
 
 AlertModel::AlertModel(QObject* parent) : QAbstractTableModel(parent) {}
@@ -15,9 +17,12 @@ int AlertModel::columnCount(const QModelIndex& parent) const {
 QVariant AlertModel::data(const QModelIndex& index, int role) const {
     if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
     const AlertNotice& notice = m_notices[static_cast<std::size_t>(index.row())];
-    if (role == Qt::ToolTipRole || role == Qt::AccessibleTextRole)
-        return tr("%1, %2: %3 (%4)")
-            .arg(notice.time.toString(Qt::ISODate), notice.rule, notice.text, notice.source);
+    if (role == Qt::ToolTipRole || role == Qt::AccessibleTextRole) {
+        const QString whole =
+            tr("%1, %2: %3 (%4)")
+                .arg(notice.time.toString(Qt::ISODate), notice.rule, notice.text, notice.source);
+        return role == Qt::ToolTipRole ? plainToolTip(whole) : whole;
+    }
     if (role != Qt::DisplayRole) return {};
     const bool today = notice.time.date() == QDate::currentDate();
     if (index.column() == Time)

@@ -1,6 +1,7 @@
 #include "gui/models/health_model.hpp"
 
 #include "gui/models/numbers.hpp"
+#include "gui/models/plain_text.hpp"
 
 #include <QDateTime>
 
@@ -83,7 +84,7 @@ QVariant HealthModel::data(const QModelIndex& index, int role) const {
         case Qt::AccessibleTextRole:
             return names[index.row()] + QStringLiteral(": ") + entry.text;
         case Qt::ToolTipRole:
-            return entry.text;
+            return plainToolTip(entry.text);
         case MillisecondsRole:
             return entry.ms;
         case LevelRole:

@@ -6,9 +6,11 @@
 #include <QProgressBar>
 #include <QPushButton>
 
+#include "gui/views/plain_widgets.hpp"
+
 namespace mpm::gui {
 
-ConversionBar::ConversionBar(QWidget* parent) : QWidget(parent), m_time(new QLabel) {
+ConversionBar::ConversionBar(QWidget* parent) : QWidget(parent), m_time(plainLabel()) {
     m_time->setTextFormat(Qt::PlainText);
     auto* progress = new QProgressBar;
     progress->setRange(0, 0);  // nobody knows how much there is to do

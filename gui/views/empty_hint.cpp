@@ -5,8 +5,9 @@
 
 namespace mpm::gui {
 
-EmptyHint::EmptyHint(const QString& text, QAbstractItemView* view)
-    : QLabel(text, view->viewport()), m_view(view) {
+EmptyHint::EmptyHint(const QString& text, QAbstractItemView* view) : QLabel(view->viewport()), m_view(view) {
+    setTextFormat(Qt::PlainText);
+    setText(text);
     setObjectName(QStringLiteral("muted"));
     setAlignment(Qt::AlignCenter);
     setWordWrap(true);

@@ -7,6 +7,7 @@
 
 #include "gui/models/numbers.hpp"
 #include "gui/views/elided_label.hpp"
+#include "gui/views/plain_widgets.hpp"
 #include "gui/views/source_badge.hpp"
 #include "gui/views/theme.hpp"
 
@@ -56,12 +57,12 @@ QLabel* HeaderBar::addFigure(const QString& caption) {
     auto* column = new QVBoxLayout(whole);
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(0);
-    auto* value = new QLabel(QStringLiteral("–"));
+    auto* value = plainLabel(QStringLiteral("–"));
     QFont large = font();
     large.setBold(true);
     value->setFont(scaled(large, 1.25));
     value->setAccessibleDescription(caption);
-    auto* below = new QLabel(caption);
+    auto* below = plainLabel(caption);
     below->setObjectName(QStringLiteral("muted"));
     below->setFont(scaled(font(), 0.85));
     column->addWidget(value);
@@ -97,14 +98,14 @@ void HeaderBar::setSource(const SourceReport& report, bool paused) {
     m_badge->setState(sourceStateText(report), sourceLevel(report), paused);
     const bool scene = report.kind == pipeline::SourceKind::Scene;
     m_source->setText(scene ? tr("Built-in street, day and night") : report.name);
-    m_source->setToolTip(report.name);
+    setPlainToolTip(m_source, report.name);
     for (QLabel* figure : {m_tokens, m_network, m_saved})
         setMark(*figure, "stale", paused || !report.current());
 }
 
 void HeaderBar::setModel(const QString& text, bool warning) {
     m_model->setText(text);
-    m_model->setToolTip(text);
+    setPlainToolTip(m_model, text);
     setMark(*m_model, "trouble", warning);
 }
 
@@ -124,7 +125,7 @@ void HeaderBar::setSaved(const SavedTime& saved) {
                          .arg(sign)
                          .arg(std::abs(saved.savedMs()), 0, 'f', 0)
                          .arg(std::abs(saved.percent()), 0, 'f', 0));
-    m_saved->setToolTip(tr("Median of the last %1 frames that ran both ways").arg(saved.count()));
+    setPlainToolTip(m_saved, tr("Median of the last %1 frames that ran both ways").arg(saved.count()));
 }
 
 void HeaderBar::setDayNight(const pipeline::DayNightStatistics& statistics) {

@@ -9,6 +9,7 @@
 #include <QToolButton>
 
 #include "gui/models/numbers.hpp"
+#include "gui/views/plain_widgets.hpp"
 #include "gui/views/tile_area.hpp"
 
 namespace mpm::gui {
@@ -36,7 +37,7 @@ NightView::NightView(Viewport* viewport, QWidget* parent)
       m_night(new PictureView(tr("Night, simulated"), viewport)),
       m_tiles(new TileArea),
       m_shows(new QComboBox),
-      m_summary(new QLabel) {
+      m_summary(plainLabel()) {
     m_day->setEmptyText(tr("The frame as the camera sees it appears here"));
     m_night->setEmptyText(tr("The same frame at night appears here"));
     auto* layout = new QVBoxLayout(this);
@@ -49,9 +50,9 @@ NightView::NightView(Viewport* viewport, QWidget* parent)
     m_luminance = addSlider(row, tr("Light"), &m_luminanceText, kLuminanceSteps);
     m_photons = addSlider(row, tr("Photons"), &m_photonsText, kPhotonSteps);
     m_deviation = addSlider(row, tr("Noise"), &m_deviationText, kDeviationSteps);
-    m_luminance->setToolTip(tr("How much light is left, of the day's"));
-    m_photons->setToolTip(tr("Photons counted where a pixel is white: fewer are noisier (Poisson)"));
-    m_deviation->setToolTip(tr("Thermal noise: its standard deviation on values of 0 to 1 (Gaussian)"));
+    setPlainToolTip(m_luminance, tr("How much light is left, of the day's"));
+    setPlainToolTip(m_photons, tr("Photons counted where a pixel is white: fewer are noisier (Poisson)"));
+    setPlainToolTip(m_deviation, tr("Thermal noise: its standard deviation on values of 0 to 1 (Gaussian)"));
     m_shows->addItems({tr("Merge maps"), tr("Segmentation"), tr("Pictures")});
     m_shows->setAccessibleName(tr("What day and night show"));
     row->addWidget(m_shows);
@@ -71,12 +72,12 @@ NightView::NightView(Viewport* viewport, QWidget* parent)
 
 QSlider* NightView::addSlider(QLayout* layout, const QString& name, QLabel** value, int most) {
     auto* row = static_cast<QHBoxLayout*>(layout);
-    auto* label = new QLabel(name);
+    auto* label = plainLabel(name);
     auto* slider = new QSlider(Qt::Horizontal);
     slider->setRange(most == kPhotonSteps ? 0 : most == kLuminanceSteps ? 2 : 0, most);
     slider->setAccessibleName(name);
     label->setBuddy(slider);
-    *value = new QLabel;
+    *value = plainLabel();
     (*value)->setMinimumWidth(fontMetrics().horizontalAdvance(QStringLiteral("0.000")) + 4);
     row->addWidget(label);
     row->addWidget(slider, 1);

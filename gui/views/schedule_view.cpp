@@ -8,6 +8,7 @@
 #include <QPainter>
 #include <QToolButton>
 
+#include "gui/views/plain_widgets.hpp"
 #include "gui/views/theme.hpp"
 
 namespace mpm::gui {
@@ -137,7 +138,7 @@ ScheduleView::ScheduleView(ScheduleModel* model, QWidget* parent)
       m_model(model),
       m_list(new BlockList),
       m_presets(new QButtonGroup(this)),
-      m_summary(new QLabel) {
+      m_summary(plainLabel()) {
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(4);
@@ -166,7 +167,7 @@ void ScheduleView::addPreset(const QString& text, const QString& tip, const std:
     auto* button = new QToolButton;
     button->setObjectName(QStringLiteral("small"));
     button->setText(text);
-    button->setToolTip(tip);
+    setPlainToolTip(button, tip);
     button->setCheckable(true);
     m_presets->addButton(button, static_cast<int>(m_schedules.size()));
     m_presets->setExclusive(false);

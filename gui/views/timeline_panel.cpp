@@ -7,6 +7,7 @@
 
 #include "gui/views/elided_label.hpp"
 #include "gui/views/hour_view.hpp"
+#include "gui/views/plain_widgets.hpp"
 #include "gui/views/timeline_view.hpp"
 
 namespace mpm::gui {
@@ -48,13 +49,13 @@ TimelinePanel::TimelinePanel(const TimelineData* data, QWidget* parent)
     }
     m_hours->setObjectName(QStringLiteral("small"));
     m_hours->setText(tr("Hours"));
-    m_hours->setToolTip(tr("Tokens by hour of the day and date"));
+    setPlainToolTip(m_hours, tr("Tokens by hour of the day and date"));
     m_hours->setCheckable(true);
     connect(m_hours, &QToolButton::clicked, this, &TimelinePanel::showHours);
     auto* csv = new QToolButton;
     csv->setObjectName(QStringLiteral("small"));
     csv->setText(tr("Export…"));
-    csv->setToolTip(tr("Every measurement of the range shown, as CSV or JSON"));
+    setPlainToolTip(csv, tr("Every measurement of the range shown, as CSV or JSON"));
     row->addSpacing(8);
     row->addWidget(m_hours);
     row->addSpacing(8);

@@ -1,0 +1,44 @@
+// Text from models, sources and files, made safe to show, log and send: one line, no control characters, not
+// long. Where it comes in, not where it goes out: there are fewer ways in.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <QString>
+
+#include "base/printable.hpp"
+
+namespace mpm::gui {
+
+/// Bytes a name may have.
+constexpr std::size_t kLongestName = 120;
+
+inline QString safeText(std::string_view text, std::size_t limit = 400) {
+    return QString::fromStdString(printable(text, limit));
+}
+
+inline QString safeText(const QString& text, std::size_t limit = 400) {
+    return safeText(std::string_view(text.toStdString()), limit);
+}
+
+inline QString safeText(const char* text, std::size_t limit = 400) {
+    return safeText(std::string_view(text), limit);
+}
+
+inline QString safeText(const std::string& text, std::size_t limit = 400) {
+    return safeText(std::string_view(text), limit);
+}
+
+/// A name of a class, a region or a rule; stays as it is when it goes through here again.
+inline std::string safeName(std::string_view text) {
+    const std::string name = printable(text, 4 * kLongestName);
+    return name.size() <= kLongestName ? name : printable(name, kLongestName - 5);  // " ... "
+}
+
+/// What went wrong, in the words of a library: lines stay lines.
+inline QString safeLines(std::string_view text) {
+    return QString::fromStdString(printableLines(text, 2000));
+}
+
+}  // namespace mpm::gui
