@@ -1,30 +1,40 @@
 // mpm-monitor: watch a fixed scene by day and by night.
 #include <cstdio>
 
+#include <QBuffer>
+#include <QFileInfo>
 #include <QLocale>
 #include <QTimer>
 
 #include <opencv2/core/utils/logger.hpp>
 
+#include "base/private_files.hpp"
 #include "gui/engine/plain_numbers.hpp"
+#include "gui/engine/safe_text.hpp"
+#include "gui/engine/whole_file.hpp"
 #include "gui/headless/headless.hpp"
 #include "gui/window/application.hpp"
 #include "gui/window/main_window.hpp"
 #include "gui/window/options.hpp"
 #include "gui/window/translations.hpp"
 #include "models/onnx/contained.hpp"
+#include "pipeline/source/address.hpp"
 
 namespace {
 
 /// Writes the window's picture after a while and leaves: 0, or 1 where it cannot be written.
 void scheduleScreenshot(mpm::gui::MainWindow& window, const mpm::gui::Options& options) {
     QTimer::singleShot(static_cast<int>(options.after * 1000), &window, [&window, file = options.screenshot] {
-        const bool written = window.grab().save(file);
+        QBuffer bytes;
+        bytes.open(QIODevice::WriteOnly);
+        const QByteArray form = QFileInfo(file).suffix().toLatin1();
+        const bool written =
+            window.grab().save(&bytes, form.constData()) && mpm::gui::writeWhole(file, bytes.data());
         if (!written)
             std::fprintf(
                 stderr,
                 "mpm-monitor: --screenshot %s: cannot be written; name a .png file in a folder that exists\n",
-                qUtf8Printable(file));
+                qUtf8Printable(mpm::gui::safeText(file)));
         window.close();
         QCoreApplication::exit(written ? 0 : 1);
     });
@@ -35,6 +45,7 @@ void scheduleScreenshot(mpm::gui::MainWindow& window, const mpm::gui::Options& o
 int main(int argc, char** argv) {
     // First of all: the child that converts a model has nothing to do with windows, buses and profiles.
     if (mpm::models::isContainedCall(argc, argv)) return mpm::models::containedMain(argc, argv);
+    mpm::createFilesPrivately();
     // What goes wrong is said in the window, or in one line; OpenCV's own log would name a camera's address.
     if (!qEnvironmentVariableIsSet("OPENCV_LOG_LEVEL"))
         cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
@@ -46,7 +57,11 @@ int main(int argc, char** argv) {
     // Before there is an application: --help needs no display.
     const mpm::gui::ParsedOptions parsed = mpm::gui::parseOptions(arguments);
     if (parsed.exit >= 0) {
-        std::fprintf(parsed.exit == 0 ? stdout : stderr, "%s\n", qUtf8Printable(parsed.message.trimmed()));
+        // What is quoted may be an address, or anything else.
+        const std::string message = parsed.message.trimmed().toStdString();
+        const std::string said =
+            parsed.exit == 0 ? message : mpm::printable(mpm::pipeline::redacted(message), 1000);
+        std::fprintf(parsed.exit == 0 ? stdout : stderr, "%s\n", said.c_str());
         return parsed.exit;
     }
     if (parsed.options.headless) return mpm::gui::runHeadless(argc, argv, parsed.options);

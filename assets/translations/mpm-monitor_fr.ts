@@ -648,8 +648,12 @@
         <translation>les mesures sont de nouveau conservées</translation>
     </message>
     <message>
-        <source>%1: its password is not in the keychain: %2</source>
-        <translation>%1 : son mot de passe n&apos;est pas dans le trousseau : %2</translation>
+        <source>%1: its address is not in the keychain: %2</source>
+        <translation>%1 : son adresse n&apos;est pas dans le trousseau : %2</translation>
+    </message>
+    <message>
+        <source>%1 measurements and events were never written</source>
+        <translation>%1 mesures et événements n&apos;ont jamais été écrits</translation>
     </message>
     <message>
         <source>model %1</source>
@@ -938,12 +942,12 @@
         <translation>Pas de modèle : %1</translation>
     </message>
     <message>
-        <source>The password is not kept, so this source will not come back: %1</source>
-        <translation>Le mot de passe n&apos;est pas conservé, cette source ne reviendra donc pas : %1</translation>
+        <source>The address is not kept, so this source will not come back: %1</source>
+        <translation>L&apos;adresse n&apos;est pas conservée, cette source ne reviendra donc pas : %1</translation>
     </message>
     <message>
-        <source>Its password is not in the keychain (%1). Open the source again with it.</source>
-        <translation>Son mot de passe n&apos;est pas dans le trousseau (%1). Rouvrez la source avec lui.</translation>
+        <source>Its address is not in the keychain (%1). Open the source again with it.</source>
+        <translation>Son adresse n&apos;est pas dans le trousseau (%1). Rouvrez la source avec elle.</translation>
     </message>
     <message>
         <source>Built-in street</source>
@@ -1384,6 +1388,10 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
     <message>
         <source>the file cannot be written</source>
         <translation>le fichier ne peut être écrit</translation>
+    </message>
+    <message>
+        <source>%1; it is %2 now, and measurements go on in a new file</source>
+        <translation>%1 ; il s&apos;appelle maintenant %2, et les mesures continuent dans un nouveau fichier</translation>
     </message>
 </context>
 <context>

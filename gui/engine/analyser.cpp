@@ -4,6 +4,7 @@
 
 #include <QFileInfo>
 
+#include "gui/engine/safe_text.hpp"
 #include "pipeline/draw/labels.hpp"
 #include "pipeline/segment/model_file.hpp"
 
@@ -39,12 +40,13 @@ ModelFactsPtr factsOf(pipeline::Network& network) {
     auto facts = std::make_shared<ModelFacts>();
     facts->random = network.random();
     facts->path = QString::fromStdString(network.name());
-    facts->name = facts->random ? facts->path : QFileInfo(facts->path).completeBaseName();
+    facts->name = safeText(facts->random ? facts->path : QFileInfo(facts->path).completeBaseName());
     facts->blocks = network.encoder().blocks();
     facts->heads = network.encoder().heads();
     facts->dim = network.encoder().dim();
     facts->input = network.info().size;
-    facts->labels = network.info().labels;
+    for (const std::string& label : network.info().labels)
+        facts->labels.push_back(safeName(label));
     facts->palette = pipeline::completePalette(network.info().palette, int(facts->labels.size()));
     facts->schedule = network.info().schedule;
     return facts;

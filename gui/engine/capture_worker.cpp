@@ -1,5 +1,6 @@
 #include "gui/engine/capture_worker.hpp"
 
+#include "base/printable.hpp"
 #include "pipeline/source/scene_source.hpp"
 
 namespace mpm::gui {
@@ -14,7 +15,7 @@ double millisecondsSince(Steady::time_point start) {
     return std::chrono::duration<double, std::milli>(Steady::now() - start).count();
 }
 
-pipeline::SourceKind kindOf(const std::string& source) {
+pipeline::SourceKind kindOf(const pipeline::Address& source) {
     try {
         return pipeline::sourceKind(source);
     } catch (const pipeline::SourceError&) {
@@ -24,11 +25,12 @@ pipeline::SourceKind kindOf(const std::string& source) {
 
 }  // namespace
 
-CaptureWorker::CaptureWorker(std::string source, int generation, Deliver deliver,
+CaptureWorker::CaptureWorker(pipeline::Address address, QString name, int generation, Deliver deliver,
                              const pipeline::SceneOptions& scene)
     : Worker("capture"),
-      m_source(std::move(source)),
-      m_kind(kindOf(m_source)),
+      m_address(std::move(address)),
+      m_name(std::move(name)),
+      m_kind(kindOf(m_address)),
       m_scene(scene),
       m_generation(generation),
       m_deliver(std::move(deliver)),
@@ -81,7 +83,7 @@ void CaptureWorker::wake() {
 void CaptureWorker::work() {
     pipeline::SourceOptions sourceOptions;
     sourceOptions.scene = m_scene;
-    pipeline::Reader reader(m_source, readerOptions(), sourceOptions);
+    pipeline::Reader reader(m_address, readerOptions(), sourceOptions);
     while (!stopping()) {
         if (waitWhilePaused()) {
             pipeline::Frame stale;
@@ -129,6 +131,11 @@ void CaptureWorker::deliver(pipeline::Frame frame) {
     if (m_outbox.put(std::move(live)) == Mailbox<LiveFrame>::Put::First) emit frameReady();
 }
 
+/// Drivers and libraries quote what they were asked to open.
+std::string CaptureWorker::safe(const std::string& message) const {
+    return printable(m_address.redact(message), 1000);
+}
+
 void CaptureWorker::report(const pipeline::SourceStatus& status) {
     const Steady::time_point now = Steady::now();
     if (status.state == m_lastState && now - m_lastReport < kTell) return;
@@ -136,9 +143,12 @@ void CaptureWorker::report(const pipeline::SourceStatus& status) {
     m_lastReport = now;
     SourceReport report;
     report.generation = m_generation;
-    report.name = QString::fromStdString(pipeline::withoutPasswords(m_source));
+    report.name = m_name;
     report.kind = m_kind;
     report.status = status;
+    report.status.message = safe(status.message);
+    for (std::string& message : report.status.unreadable)
+        message = safe(message);
     {
         const std::lock_guard<std::mutex> lock(m_mutex);
         report.phaseFlips = m_dayNight.flips();

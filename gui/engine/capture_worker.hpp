@@ -8,6 +8,7 @@
 #include "gui/engine/analysis.hpp"
 #include "gui/engine/mailbox.hpp"
 #include "gui/engine/worker.hpp"
+#include "pipeline/source/address.hpp"
 
 namespace mpm::gui {
 
@@ -17,7 +18,8 @@ public:
     using Deliver = std::function<void(const LiveFrame&)>;
 
     /// `deliver` is called by the capture thread and must return at once.
-    CaptureWorker(std::string source, int generation, Deliver deliver, const pipeline::SceneOptions& scene);
+    CaptureWorker(pipeline::Address address, QString name, int generation, Deliver deliver,
+                  const pipeline::SceneOptions& scene);
     ~CaptureWorker() override;
 
     /// Of the window: the newest frame it has not seen.
@@ -46,9 +48,11 @@ protected:
 private:
     void deliver(pipeline::Frame frame);
     void report(const pipeline::SourceStatus& status);
+    std::string safe(const std::string& message) const;
     bool waitWhilePaused();
 
-    const std::string m_source;
+    const pipeline::Address m_address;
+    const QString m_name;
     const pipeline::SourceKind m_kind;
     const pipeline::SceneOptions m_scene;
     const int m_generation;

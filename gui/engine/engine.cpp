@@ -1,5 +1,7 @@
 #include "gui/engine/engine.hpp"
 
+#include "gui/engine/safe_text.hpp"
+
 namespace mpm::gui {
 
 namespace {
@@ -85,7 +87,29 @@ void Engine::wire() {
     connect(&m_render, &Worker::broke, this, &Engine::broke);
 }
 
-void Engine::openSource(const QString& source) {
+QString nameFor(const pipeline::Address& address, const std::vector<std::unique_ptr<Engine>>& all,
+                const Engine& self) {
+    const QString shown = safeText(address.shown());
+    QString name = shown;
+    const auto taken = [&](const auto& engine) {
+        return engine.get() != &self && engine->sourceName() == name &&
+               engine->address().reveal() != address.reveal();
+    };
+    for (int i = 2; std::any_of(all.begin(), all.end(), taken); ++i)
+        name = shown + QStringLiteral(" (%1)").arg(i);
+    return name;
+}
+
+QString nameOf(const pipeline::Address& address, const QString& key,
+               const std::vector<std::unique_ptr<Engine>>& all, const Engine& self) {
+    return key.startsWith(safeText(address.shown())) ? key : nameFor(address, all, self);
+}
+
+QString formerNameOf(const pipeline::Address& address) {
+    return QString::fromStdString(pipeline::withoutPasswords(address.reveal()));
+}
+
+void Engine::openSource(const pipeline::Address& address, const QString& name, const QString& former) {
     if (m_capture != nullptr) {
         // Nobody waits for a driver that hangs: the old one ends in its own time.
         m_capture->disconnect(this);
@@ -98,12 +122,14 @@ void Engine::openSource(const QString& source) {
     m_dropped = m_droppedBefore = 0;
     m_unreadableTold = 0;
     m_channel->forgetFrames(m_generation);
-    m_sourceName = QString::fromStdString(pipeline::withoutPasswords(source.toStdString()));
+    m_address = address;
+    m_sourceName = name.isEmpty() ? safeText(address.shown()) : name;
+    m_formerName = former.isEmpty() ? formerNameOf(address) : former;
     m_report = {};
-    m_recorder.setSource(m_sourceName);
+    m_recorder.setSource(m_sourceName, m_formerName);
     // The channel, not this: a thread caught in a driver may outlive the engine.
     const auto deliver = [channel = m_channel](const LiveFrame& frame) { channel->submit(frame); };
-    m_capture = new CaptureWorker(source.toStdString(), m_generation, deliver, m_scene);
+    m_capture = new CaptureWorker(address, m_sourceName, m_generation, deliver, m_scene);
     m_capture->setParent(this);
     if (m_rule) m_capture->setRule(*m_rule);
     m_capture->setMasks(m_masks);
@@ -144,7 +170,7 @@ void Engine::setPaused(bool paused) {
 }
 
 void Engine::noteEvent(const QString& kind, const QString& text) {
-    const pipeline::Event event{millis(System::now()), kind.toStdString(), text.toStdString()};
+    const pipeline::Event event{millis(System::now()), kind.toStdString(), printable(text.toStdString())};
     m_recorder.addEvent(event);
     emit happened(event);
 }

@@ -23,7 +23,10 @@ public:
     /// Ends every worker; waits as long as a read or a run of the network in progress takes.
     ~Engine() override;
 
-    void openSource(const QString& source);
+    /// `name` is what it is shown, stored and sent as: by itself the address without its secrets. `former`:
+    /// the name under which an earlier version kept its measurements.
+    void openSource(const pipeline::Address& address, const QString& name = {}, const QString& former = {});
+    void openSource(const QString& source) { openSource(pipeline::Address(source.toStdString())); }
     /// Frames in which a day of the built-in street passes; 0: its own pace. For sources opened from now on.
     void setDayCycle(int frames) { m_scene = CaptureWorker::sceneOptions(frames); }
     void openModel(const QString& model);
@@ -42,6 +45,8 @@ public:
     SharedNetwork& network() { return *m_network; }
     /// As it may be shown: without passwords. Empty before the first.
     const QString& sourceName() const { return m_sourceName; }
+    const QString& formerName() const { return m_formerName; }
+    const pipeline::Address& address() const { return m_address; }
     const SourceReport& report() const { return m_report; }
     const Request& request() const { return m_request; }
     bool paused() const { return m_paused; }
@@ -79,7 +84,8 @@ private:
     CaptureWorker* m_capture = nullptr;  // a child; older ones delete themselves when their thread has ended
     Request m_request;
     std::vector<pipeline::Polygon> m_masks;
-    QString m_sourceName;
+    pipeline::Address m_address;
+    QString m_sourceName, m_formerName;
     SourceReport m_report;
     pipeline::SceneOptions m_scene = CaptureWorker::sceneOptions(0);
     bool m_watched = true;
@@ -93,5 +99,18 @@ private:
     int m_generation = 0;
     bool m_paused = false;
 };
+
+/// As the address may be shown; with a number where another engine than `self` has another address of the
+/// same look (cameras of one recorder differ in what is left out).
+QString nameFor(const pipeline::Address& address, const std::vector<std::unique_ptr<Engine>>& all,
+                const Engine& self);
+
+/// Of an address the keychain keeps as `key` (empty: it does not): the key, unless it says more than may be
+/// shown.
+QString nameOf(const pipeline::Address& address, const QString& key,
+               const std::vector<std::unique_ptr<Engine>>& all, const Engine& self);
+
+/// What an earlier version called the source: with *** for the passwords it knew.
+QString formerNameOf(const pipeline::Address& address);
 
 }  // namespace mpm::gui

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <exception>
 
+#include "gui/engine/safe_text.hpp"
+
 namespace mpm::gui {
 
 namespace {
@@ -124,7 +126,7 @@ void InferenceWorker::work() {
             run(job);
         } catch (const std::exception& error) {
             m_analyser.reset();
-            tell([this, message = QString::fromUtf8(error.what())] { emit failed(message); });
+            tell([this, message = safeLines(error.what())] { emit failed(message); });
         }
     }
 }

@@ -2,6 +2,8 @@
 
 #include <exception>
 
+#include "gui/engine/safe_text.hpp"
+
 namespace mpm::gui {
 
 ModelLoader::ModelLoader(QObject* parent) : Worker("model loader", parent) {}
@@ -36,7 +38,7 @@ void ModelLoader::work() {
             m_outbox.put(std::move(analyser));
             emit loaded();
         } catch (const std::exception& error) {
-            const QString message = QString::fromUtf8(error.what());
+            const QString message = safeLines(error.what());
             tell([this, model, message] { emit failed(model, message); });
         }
     }

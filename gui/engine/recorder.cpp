@@ -3,6 +3,10 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/pending_file.hpp"
+#include "base/private_files.hpp"
+#include "gui/engine/safe_text.hpp"
+
 #include <QDir>
 #include <QFileInfo>
 
@@ -15,6 +19,7 @@ constexpr std::chrono::milliseconds kRetry{5'000};
 constexpr std::size_t kMostWaiting = 20'000;  // some hours of readings a second; older ones go first
 constexpr std::chrono::hours kRecent{3};
 constexpr std::chrono::milliseconds kPruneEvery = std::chrono::hours(1);
+constexpr int kMostAsides = 5;  // a disk that damages whatever is on it: said once, not a file a second
 constexpr std::int64_t kPruned = 5'000;  // readings a step
 
 pipeline::Millis now() {
@@ -37,10 +42,11 @@ Recorder::~Recorder() {
     finish();
 }
 
-void Recorder::setSource(const QString& source) {
+void Recorder::setSource(const QString& source, const QString& former) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     m_waiting.emplace_back();
     m_waiting.back().source = source;
+    m_waiting.back().former = former;
     m_hurry = true;
     m_changed.notify_all();
 }
@@ -84,6 +90,7 @@ std::deque<Recorder::Batch> Recorder::waitForBatches() {
     m_hurry = false;
     std::deque<Batch> batches(1);
     batches.front().source = m_waiting.back().source;
+    batches.front().former = m_waiting.back().former;
     std::swap(batches, m_waiting);
     return batches;
 }
@@ -106,35 +113,75 @@ void Recorder::work() {
         last = stopping();  // once more after the end was asked for: nothing that waits is lost
         store(waitForBatches());
     }
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    for (const Batch& batch : m_waiting)
+        m_lost += std::int64_t(batch.measurements.size() + batch.events.size());
 }
 
 void Recorder::store(std::deque<Batch> batches) {
-    try {
-        open();
-        while (!batches.empty()) {
-            write(batches.front());
-            batches.pop_front();
+    for (bool first = true;; first = false) {
+        try {
+            return write(batches);
+        } catch (const std::exception& error) {
+            m_store.reset();  // a fresh connection next time: the file may have been moved or mended
+            m_source = -1;
+            if (!first || !setAside(error)) return fail(std::move(batches), error);
         }
-        prune();
-        if (std::exchange(m_failing, false)) tell([this] { emit recovered(); });
-    } catch (const std::exception& error) {
-        putBack(std::move(batches));
-        m_store.reset();  // a fresh connection next time: the file may have been moved or mended
-        m_source = -1;
-        if (!std::exchange(m_failing, true))
-            tell([this, message = QString::fromUtf8(error.what())] { emit failing(message); });
+    }
+}
+
+void Recorder::write(std::deque<Batch>& batches) {
+    open();
+    while (!batches.empty()) {
+        write(batches.front());
+        batches.pop_front();
+    }
+    prune();
+    if (std::exchange(m_failing, false)) tell([this] { emit recovered(); });
+}
+
+void Recorder::fail(std::deque<Batch> batches, const std::exception& error) {
+    using Kind = pipeline::StoreError::Kind;
+    const auto* store = dynamic_cast<const pipeline::StoreError*>(&error);
+    const bool unusable =
+        store != nullptr && store->kind() != Kind::Locked && store->kind() != Kind::DiskFull;
+    const bool forGood = unusable && !m_everOpened;
+    putBack(std::move(batches));
+    if (std::exchange(m_failing, true)) return;
+    tell([this, forGood, message = safeText(error.what(), 1000)] { emit failing(message, forGood); });
+}
+
+/// Whoever watches for weeks wants what comes next to be kept, and what was kept before not to be lost: the
+/// damaged file stays beside the new one. False where `error` is no damage.
+bool Recorder::setAside(const std::exception& error) {
+    const auto* store = dynamic_cast<const pipeline::StoreError*>(&error);
+    if (store == nullptr || store->kind() != pipeline::StoreError::Kind::Damaged) return false;
+    if (m_asides++ >= kMostAsides) return false;
+    try {
+        const std::string aside = pipeline::Store::setAside(m_path.toStdString());
+        if (aside.empty()) return true;  // another one has done it
+        const QString message = tr("%1; it is %2 now, and measurements go on in a new file")
+                                    .arg(safeText(error.what(), 1000), safeText(aside));
+        tell([this, message] { emit replaced(message); });
+        return true;
+    } catch (const std::exception&) {
+        return false;
     }
 }
 
 void Recorder::open() {
-    if (m_store) return;
-    QDir().mkpath(QFileInfo(m_path).absolutePath());
+    if (m_store && !m_store->moved()) return;
+    m_store.reset();
+    m_source = -1;
+    makePrivateFolders(QFileInfo(m_path).absolutePath().toStdString());
     m_store = std::make_unique<pipeline::Store>(m_path.toStdString());
+    m_everOpened = true;
 }
 
 /// What is on the disk is taken out of the batch at once: a failure after it must not write it twice.
 void Recorder::write(Batch& batch) {
-    if (!batch.source.isEmpty() && (m_source < 0 || batch.source != m_sourceName)) switchTo(batch.source);
+    if (!batch.source.isEmpty() && (m_source < 0 || batch.source != m_sourceName))
+        switchTo(batch.source, batch.former);
     if (m_source >= 0 && !batch.measurements.empty()) m_store->add(m_source, batch.measurements);
     batch.measurements.clear();
     for (; m_source >= 0 && !batch.events.empty(); batch.events.erase(batch.events.begin()))
@@ -151,8 +198,8 @@ void Recorder::prune() {
     m_nextPruning = time + (m_store->apply(m_retention, now(), kPruned) ? kGather : kPruneEvery);
 }
 
-void Recorder::switchTo(const QString& source) {
-    m_source = m_store->source(source.toStdString());
+void Recorder::switchTo(const QString& source, const QString& former) {
+    m_source = m_store->source(source.toStdString(), former.toStdString());
     if (source == std::exchange(m_sourceName, source)) return;  // only the connection was new
     tellHistory();
 }
@@ -165,21 +212,28 @@ void Recorder::tellHistory() {
     history->minutes = m_store->buckets(m_source, pipeline::Store::Span::Minute, pipeline::Millis(0), end);
     history->hours = m_store->buckets(m_source, pipeline::Store::Span::Hour, pipeline::Millis(0), end);
     history->events = m_store->events(m_source, pipeline::Millis(0), end);
+    for (pipeline::Event& event : history->events) {  // whoever wrote the file
+        event.kind = printable(event.kind, kLongestName);
+        event.text = printable(event.text);
+    }
     tell([this, history] { emit historyLoaded(history); });
 }
 
 void Recorder::exportNow(const Export& wanted) {
     try {
         if (m_source < 0) throw std::runtime_error(tr("there are no measurements to export").toStdString());
-        std::ofstream out(wanted.file.toStdString());
+        PendingFile pending(wanted.file.toStdString());
+        std::ofstream out(pending.path());
         if (!out) throw std::runtime_error(tr("the file cannot be written").toStdString());
         const bool json = wanted.file.endsWith(QLatin1String(".json"), Qt::CaseInsensitive);
         const std::int64_t rows =
             json ? m_store->exportJson(out, m_source, wanted.from, wanted.to, wanted.classes)
                  : m_store->exportCsv(out, m_source, wanted.from, wanted.to);
+        out.close();
+        pending.keep();
         tell([this, file = wanted.file, rows] { emit exported(file, rows); });
     } catch (const std::exception& error) {
-        const QString message = QString::fromUtf8(error.what());
+        const QString message = safeText(error.what(), 1000);
         tell([this, file = wanted.file, message] { emit exportFailed(file, message); });
     }
 }

@@ -1,6 +1,7 @@
 // Keeps measurements in the store, brings history back, exports. The only one here who touches the database.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <memory>
@@ -28,8 +29,8 @@ public:
     /// Writes what is still waiting, then ends.
     ~Recorder() override;
 
-    /// All return at once. `source` must hold no password.
-    void setSource(const QString& source);
+    /// All return at once. `source` must hold no password. `former`: as an earlier version may have kept it.
+    void setSource(const QString& source, const QString& former = {});
     void add(pipeline::Measurement measurement);
     void addEvent(pipeline::Event event);
     /// As JSON where the file's name ends so, as CSV otherwise. `classes`: names by id.
@@ -39,14 +40,19 @@ public:
     void loadHistory();
 
     QString path() const { return m_path; }
+    /// Measurements and events that were never written; known once the thread has ended.
+    std::int64_t lost() const { return m_lost; }
 
 signals:
     void historyLoaded(const std::shared_ptr<const mpm::gui::History>& history);
     void exported(const QString& file, qint64 rows);
     void exportFailed(const QString& file, const QString& message);
     /// Measurements cannot be kept just now; they wait in memory and are tried again.
-    void failing(const QString& message);
+    /// `forGood`: the file could not be used from the beginning, and waiting will not help.
+    void failing(const QString& message, bool forGood);
     void recovered();
+    /// A damaged file was renamed, and measurements go on in a new one.
+    void replaced(const QString& message);
 
 protected:
     void work() override;
@@ -60,7 +66,7 @@ private:
     };
     /// What waits for one source, in the order in which it came.
     struct Batch {
-        QString source;
+        QString source, former;
         std::vector<pipeline::Measurement> measurements;
         std::vector<pipeline::Event> events;
         std::optional<Export> wanted;
@@ -71,8 +77,11 @@ private:
     void putBack(std::deque<Batch> batches);
     void store(std::deque<Batch> batches);
     void write(Batch& batch);
+    void write(std::deque<Batch>& batches);
+    void fail(std::deque<Batch> batches, const std::exception& error);
+    bool setAside(const std::exception& error);
     void open();
-    void switchTo(const QString& source);
+    void switchTo(const QString& source, const QString& former);
     void tellHistory();
     void exportNow(const Export& wanted);
     void prune();
@@ -86,7 +95,9 @@ private:
     std::unique_ptr<pipeline::Store> m_store;  // of the thread alone, as all below
     std::int64_t m_source = -1;
     QString m_sourceName;
-    bool m_failing = false;
+    bool m_failing = false, m_everOpened = false;
+    int m_asides = 0;
+    std::atomic<std::int64_t> m_lost{0};
     pipeline::Retention m_retention;
     std::chrono::steady_clock::time_point m_nextPruning;
 };

@@ -3,6 +3,8 @@
 #include <exception>
 #include <utility>
 
+#include "gui/engine/safe_text.hpp"
+
 namespace mpm::gui {
 
 Worker::Worker(const char* name, QObject* parent) : QThread(parent) {
@@ -47,7 +49,7 @@ void Worker::run() {
     try {
         work();
     } catch (const std::exception& error) {
-        tell([this, message = QString::fromUtf8(error.what())] { emit broke(message); });
+        tell([this, message = safeLines(error.what())] { emit broke(message); });
     }
     m_ended.store(true, std::memory_order_release);
 }

@@ -6,6 +6,7 @@
 #include <QTimer>
 
 #include "gui/engine/plain_numbers.hpp"
+#include "gui/engine/safe_text.hpp"
 #include "gui/headless/unix_signals.hpp"
 
 namespace mpm::gui {
@@ -16,7 +17,7 @@ constexpr int kBadInput = 3;
 
 /// Lines for the journal: no time, it has its own.
 void tell(const QString& text) {
-    std::fprintf(stderr, "mpm-monitor: %s\n", qUtf8Printable(text));
+    std::fprintf(stderr, "mpm-monitor: %s\n", printable(text.toStdString(), 1500).c_str());
 }
 
 QStringList sourcesOf(const Options& options, const ProfileState& state, const WatchSettings& watch) {
@@ -75,21 +76,44 @@ void Headless::open(const QString& source) {
         tell(tr("a part of the monitor stopped: %1").arg(message));
         emit gaveUp(1);  // whoever started it may start it again
     });
-    connect(&engine.recorder(), &Recorder::failing, this,
-            [](const QString& message) { tell(tr("measurements are not kept: %1").arg(message)); });
+    connect(&engine.recorder(), &Recorder::failing, this, [this](const QString& message, bool forGood) {
+        tell(tr("measurements are not kept: %1").arg(message));
+        if (forGood) emit gaveUp(kBadInput);
+    });
+    connect(&engine.recorder(), &Recorder::replaced, this, [](const QString& message) { tell(message); });
     connect(&engine.recorder(), &Recorder::recovered, this, [] { tell(tr("measurements are kept again")); });
-    if (!wantsPassword(source)) return start(engine, source);
+    const std::optional<QString> key = keychainName(source);
+    if (!key) return start(engine, source, {});
     m_services.secrets().find(
-        source, [this, &engine, source](const std::optional<QString>& whole, const QString& problem) {
-            if (whole) return start(engine, *whole);
-            tell(tr("%1: its password is not in the keychain: %2").arg(source, problem));
+        *key, [this, &engine, key](const std::optional<QString>& whole, const QString& problem) {
+            if (whole) return start(engine, *whole, *key);
+            tell(tr("%1: its address is not in the keychain: %2").arg(shownKey(*key), problem));
             emit gaveUp(kBadInput);
         });
 }
 
-void Headless::start(Engine& engine, const QString& source) {
-    engine.openSource(source);
-    m_services.sourceOpened(engine);
+/// `key`: of the keychain, empty where it did not come from there.
+void Headless::start(Engine& engine, const QString& source, const QString& key) {
+    try {
+        const pipeline::Address address = addressOf(source);
+        engine.openSource(address, nameOf(address, key, m_engines, engine), key);
+        m_services.sourceOpened(engine);
+    } catch (const pipeline::SourceError& error) {
+        tell(safeText(error.what()));
+        emit gaveUp(kBadInput);
+    }
+}
+
+/// Everything that waits is written, or said to be lost.
+int Headless::finish(int status) {
+    std::int64_t lost = 0;
+    for (const auto& engine : m_engines) {
+        engine->recorder().finish();
+        lost += engine->recorder().lost();
+    }
+    if (lost == 0) return status;
+    tell(tr("%1 measurements and events were never written").arg(lost));
+    return status == 0 ? 1 : status;
 }
 
 void Headless::onReport(Engine& engine, const SourceReport& report) {
@@ -129,7 +153,7 @@ int runHeadless(int& argc, char** argv, const Options& options) {
         notifySystemd("READY=1");
         const int status = QCoreApplication::exec();
         notifySystemd("STOPPING=1");
-        return status;
+        return headless.finish(status);
     } catch (const WatchError& error) {
         tell(QString::fromUtf8(error.what()));
         return kBadInput;

@@ -20,6 +20,8 @@ public:
 
     const std::vector<std::unique_ptr<Engine>>& engines() const { return m_engines; }
     Services& services() { return m_services; }
+    /// At the end: the program's status, which is 1 instead of 0 where measurements were lost.
+    int finish(int status);
 
 signals:
     /// It cannot go on; `status` is the program's.
@@ -27,7 +29,7 @@ signals:
 
 private:
     void open(const QString& source);
-    void start(Engine& engine, const QString& source);
+    void start(Engine& engine, const QString& source, const QString& key);
     void onReport(Engine& engine, const SourceReport& report);
     void onModel(const ModelFactsPtr& facts);
 

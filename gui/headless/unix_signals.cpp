@@ -1,5 +1,6 @@
 #include "gui/headless/unix_signals.hpp"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -35,7 +36,7 @@ void handle(void (*handler)(int)) {
 }  // namespace
 
 UnixSignals::UnixSignals() {
-    if (pipe(g_pipe) != 0) return;
+    if (pipe2(g_pipe, O_CLOEXEC) != 0) return;
     auto* notifier = new QSocketNotifier(g_pipe[0], QSocketNotifier::Read, this);
     connect(notifier, &QSocketNotifier::activated, this, [this] {
         char byte = 0;

@@ -2,8 +2,15 @@
 
 #include <QDBusConnection>
 #include <QDBusMessage>
+#include <QDBusPendingCallWatcher>
+#include <QDBusPendingReply>
 #include <QProcess>
 #include <QVariantMap>
+
+#include "base/descriptors.hpp"
+#include "base/private_files.hpp"
+#include "gui/engine/safe_text.hpp"
+#include "gui/services/secrets.hpp"
 
 namespace mpm::gui {
 
@@ -22,6 +29,12 @@ QString numberText(const pipeline::AlertRule& rule, double value) {
                                                       : QString::number(value, 'f', 2);
 }
 
+QDBusMessage callDesktop(const char* method) {
+    return QDBusMessage::createMethodCall(
+        QStringLiteral("org.freedesktop.Notifications"), QStringLiteral("/org/freedesktop/Notifications"),
+        QStringLiteral("org.freedesktop.Notifications"), QLatin1String(method));
+}
+
 }  // namespace
 
 QString describeAlert(const pipeline::AlertRule& rule, double value) {
@@ -29,21 +42,28 @@ QString describeAlert(const pipeline::AlertRule& rule, double value) {
     if (rule.of == Of::SourceDown) return AlertCenter::tr("the source is down");
     const QString what = rule.of == Of::Tokens      ? AlertCenter::tr("tokens")
                          : rule.of == Of::Luminance ? AlertCenter::tr("luminance")
-                                                    : QString::fromStdString(rule.label);
-    const QString where =
-        rule.region.empty() ? QString() : AlertCenter::tr(" in %1").arg(QString::fromStdString(rule.region));
+                                                    : QString::fromStdString(safeName(rule.label));
+    const QString where = rule.region.empty()
+                              ? QString()
+                              : AlertCenter::tr(" in %1").arg(QString::fromStdString(safeName(rule.region)));
     const QString said =
         rule.above ? AlertCenter::tr("%1%2 above %3: %4") : AlertCenter::tr("%1%2 below %3: %4");
     return said.arg(what, where, numberText(rule, rule.threshold), numberText(rule, value));
 }
 
 void notifyDesktop(const QString& title, const QString& text) {
-    QDBusMessage call = QDBusMessage::createMethodCall(
-        QStringLiteral("org.freedesktop.Notifications"), QStringLiteral("/org/freedesktop/Notifications"),
-        QStringLiteral("org.freedesktop.Notifications"), QStringLiteral("Notify"));
-    call.setArguments({QStringLiteral("MPM Monitor"), 0u, QStringLiteral("mpm-monitor"), title, text,
-                       QStringList(), QVariantMap(), -1});
-    QDBusConnection::sessionBus().send(call);
+    // Only a desktop that says it takes the text for HTML gets it as HTML; one that says nothing, too.
+    auto* asked =
+        new QDBusPendingCallWatcher(QDBusConnection::sessionBus().asyncCall(callDesktop("GetCapabilities")));
+    QObject::connect(asked, &QDBusPendingCallWatcher::finished, asked, [asked, title, text] {
+        const QDBusPendingReply<QStringList> can = *asked;
+        const bool plain = can.isValid() && !can.value().contains(QStringLiteral("body-markup"));
+        QDBusMessage call = callDesktop("Notify");
+        call.setArguments({QStringLiteral("MPM Monitor"), 0u, QStringLiteral("mpm-monitor"), title,
+                           plain ? text : text.toHtmlEscaped(), QStringList(), QVariantMap(), -1});
+        QDBusConnection::sessionBus().send(call);
+        asked->deleteLater();
+    });
 }
 
 AlertCenter::AlertCenter(Engine& engine, QObject* parent) : QObject(parent), m_engine(engine) {
@@ -84,9 +104,12 @@ void AlertCenter::look(const pipeline::AlertInput& input) {
 }
 
 void AlertCenter::raise(const pipeline::AlertRule& rule, double value) {
-    const AlertNotice notice{QDateTime::currentDateTime(),      m_engine.sourceName(),
-                             QString::fromStdString(rule.name), value,
-                             describeAlert(rule, value),        rule.record};
+    const AlertNotice notice{QDateTime::currentDateTime(),
+                             m_engine.sourceName(),
+                             QString::fromStdString(safeName(rule.name)),
+                             value,
+                             describeAlert(rule, value),
+                             rule.record};
     m_engine.noteEvent(QStringLiteral("alert"), notice.rule + QStringLiteral(": ") + notice.text);
     if (rule.desktop) notifyDesktop(notice.rule, notice.source + QStringLiteral(": ") + notice.text);
     if (!rule.command.empty()) runCommand(rule, notice);
@@ -98,6 +121,8 @@ void AlertCenter::runCommand(const pipeline::AlertRule& rule, const AlertNotice&
     QStringList words = QProcess::splitCommand(QString::fromStdString(rule.command));
     if (words.isEmpty()) return;
     QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+    for (const QString& name : variablesOfSources())
+        environment.remove(name);
     environment.insert(QStringLiteral("MPM_ALERT"), notice.rule);
     environment.insert(QStringLiteral("MPM_SOURCE"), notice.source);
     environment.insert(QStringLiteral("MPM_VALUE"), QString::number(notice.value));
@@ -107,6 +132,12 @@ void AlertCenter::runCommand(const pipeline::AlertRule& rule, const AlertNotice&
     process.setArguments(words);
     process.setProcessEnvironment(environment);
     process.setStandardOutputFile(QProcess::nullDevice());
+    // The broker's socket, the store and the camera are no business of the command's.
+    closeDescriptorsOnExec();
+    process.setChildProcessModifier([] {
+        closeDescriptorsOnExec();
+        restoreFileMode();  // what it writes is its own matter
+    });
     if (!process.startDetached())
         emit failed(tr("alert '%1': the command '%2' cannot be started: %3")
                         .arg(notice.rule, process.program(), process.errorString()));

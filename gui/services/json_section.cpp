@@ -1,5 +1,8 @@
 #include "gui/services/json_section.hpp"
 
+#include <climits>
+#include <cmath>
+
 namespace mpm::gui {
 
 JsonSection::JsonSection(const QJsonValue& json, std::string where) : m_where(std::move(where)) {
@@ -35,8 +38,10 @@ void JsonSection::read(const char* name, double& value) {
 void JsonSection::read(const char* name, int& value) {
     double number = value;
     read(name, number);
+    // NaN and what no int holds, too.
+    if (!(number >= INT_MIN && number <= INT_MAX) || std::trunc(number) != number)
+        refuse(name, "a whole number");
     value = static_cast<int>(number);
-    if (value != number) refuse(name, "a whole number");
 }
 
 void JsonSection::read(const char* name, QString& value) {

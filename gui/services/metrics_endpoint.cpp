@@ -6,9 +6,13 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
+#include <QHostAddress>
+#include <QHostInfo>
 #include <QTcpServer>
 #include <QTcpSocket>
 #include <QTimer>
+
+#include "base/printable.hpp"
 
 namespace mpm::gui {
 
@@ -18,6 +22,26 @@ using prometheus::BuildCounter;
 using prometheus::BuildGauge;
 
 const prometheus::Histogram::BucketBoundaries kSeconds = {0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5};
+
+/// A name that resolves to "every address", or to a group of machines, opens more than it says.
+bool isOneMachine(const QHostAddress& address) {
+    bool hasV4 = false;
+    const bool any = address.toIPv4Address(&hasV4) == 0 && hasV4;  // ::ffff:0.0.0.0 too
+    return !any && !address.isNull() && !address.isMulticast() &&
+           address != QHostAddress(QHostAddress::Any) && address != QHostAddress(QHostAddress::AnyIPv4) &&
+           address != QHostAddress(QHostAddress::AnyIPv6);
+}
+
+QList<QHostAddress> usable(const QList<QHostAddress>& all) {
+    QList<QHostAddress> found;
+    for (const QHostAddress& address : all)
+        if (isOneMachine(address)) found << address;
+    return found;
+}
+
+prometheus::Labels labelsOf(const QString& source) {
+    return {{"source", printable(source.toStdString())}};
+}
 
 }  // namespace
 
@@ -96,14 +120,29 @@ private:
     const prometheus::Registry& m_registry;
 };
 
-MetricsEndpoint::MetricsEndpoint(const MetricsSettings& settings)
+void findListenAddresses(const QString& name, QObject* context,
+                         std::function<void(const QList<QHostAddress>& found)> then) {
+    if (name == QLatin1String("0.0.0.0")) return then({QHostAddress(QHostAddress::AnyIPv4)});
+    if (name == QLatin1String("::")) return then({QHostAddress(QHostAddress::AnyIPv6)});
+    if (name.compare(QLatin1String("localhost"), Qt::CaseInsensitive) == 0)
+        return then({QHostAddress(QHostAddress::LocalHost), QHostAddress(QHostAddress::LocalHostIPv6)});
+    if (name.trimmed().isEmpty()) return then({});
+    // A null address would be taken for "every address of this machine".
+    QHostAddress literal;
+    if (literal.setAddress(name)) return then(usable({literal}));
+    QHostInfo::lookupHost(
+        name, context, [then = std::move(then)](const QHostInfo& info) { then(usable(info.addresses())); });
+}
+
+MetricsEndpoint::MetricsEndpoint(const MetricsSettings& settings, const QList<QHostAddress>& addresses)
     : m_families(std::make_unique<Families>()), m_server(std::make_unique<Server>(*m_families->registry)) {
-    if (!m_server->listen(QHostAddress(settings.address), quint16(settings.port)))
-        throw std::runtime_error(QStringLiteral("%1:%2: cannot be listened on: %3")
-                                     .arg(settings.address)
-                                     .arg(settings.port)
-                                     .arg(m_server->errorString())
-                                     .toStdString());
+    const std::string asked = QStringLiteral("%1:%2").arg(settings.address).arg(settings.port).toStdString();
+    if (addresses.isEmpty())
+        throw std::runtime_error(asked +
+                                 ": no address of one machine; name an IP address of this one, or localhost");
+    for (const QHostAddress& address : addresses)
+        if (m_server->listen(address, quint16(settings.port))) return;
+    throw std::runtime_error(asked + ": cannot be listened on: " + m_server->errorString().toStdString());
 }
 
 MetricsEndpoint::~MetricsEndpoint() = default;
@@ -112,9 +151,13 @@ int MetricsEndpoint::port() const {
     return m_server->serverPort();
 }
 
+QHostAddress MetricsEndpoint::address() const {
+    return m_server->serverAddress();
+}
+
 void MetricsEndpoint::add(const QString& source, const pipeline::Measurement& m,
                           const std::vector<std::string>& labels) {
-    const prometheus::Labels by{{"source", source.toStdString()}};
+    const prometheus::Labels by = labelsOf(source);
     m_families->tokensIn.Add(by).Set(m.tokensIn);
     m_families->tokensKept.Add(by).Set(m.tokensKept());
     m_families->luminance.Add(by).Set(m.luminance);
@@ -123,26 +166,27 @@ void MetricsEndpoint::add(const QString& source, const pipeline::Measurement& m,
     m_families->network.Add(by, kSeconds).Observe(m.networkMs / 1000);
     for (std::size_t id = 0; id < m.classShares.size(); ++id) {
         prometheus::Labels label = by;
-        label["class"] = id < labels.size() ? labels[id] : "class_" + std::to_string(id);
+        label["class"] = id < labels.size() ? printable(labels[id]) : "class_" + std::to_string(id);
         m_families->share.Add(label).Set(m.classShares[id]);
     }
     for (const pipeline::RegionReading& region : m.regions) {
         prometheus::Labels label = by;
-        label["region"] = region.name;
+        label["region"] = printable(region.name);
         m_families->regionTokens.Add(label).Set(region.tokens);
     }
 }
 
 void MetricsEndpoint::setState(const QString& source, const SourceReport& report) {
-    const prometheus::Labels by{{"source", source.toStdString()}};
+    const prometheus::Labels by = labelsOf(source);
     m_families->up.Add(by).Set(report.current() ? 1 : 0);
     m_families->frames.Add(by).Set(double(report.status.frames));
     m_families->dropped.Add(by).Set(double(report.status.dropped));
 }
 
 void MetricsEndpoint::countAlert(const AlertNotice& notice) {
-    m_families->alerts.Add({{"source", notice.source.toStdString()}, {"rule", notice.rule.toStdString()}})
-        .Increment();
+    prometheus::Labels by = labelsOf(notice.source);
+    by["rule"] = printable(notice.rule.toStdString());
+    m_families->alerts.Add(by).Increment();
 }
 
 }  // namespace mpm::gui

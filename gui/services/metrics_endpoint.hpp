@@ -1,21 +1,34 @@
 // A page for Prometheus to read, on loopback unless somebody says otherwise.
 #pragma once
 
+#include <functional>
 #include <memory>
+
+#include <QList>
 
 #include "gui/services/alert_center.hpp"
 #include "gui/services/watch_settings.hpp"
 
+class QHostAddress;
+
 namespace mpm::gui {
+
+/// The addresses that `name` stands for: an IP address, "localhost", or a host that the system knows. Calls
+/// `then`, at once or later in the thread of `context`; with none where the name stands for nothing. Every
+/// address of the machine is listened on only where 0.0.0.0 or :: is written out.
+void findListenAddresses(const QString& name, QObject* context,
+                         std::function<void(const QList<QHostAddress>& found)> then);
 
 class MetricsEndpoint {
 public:
-    /// Throws std::runtime_error where the port is taken.
-    explicit MetricsEndpoint(const MetricsSettings& settings);
+    /// Listens on the first of the addresses that can be. Throws std::runtime_error where there is none or
+    /// the port is taken.
+    MetricsEndpoint(const MetricsSettings& settings, const QList<QHostAddress>& addresses);
     ~MetricsEndpoint();
 
     /// Where it listens; the port asked for, or the one found where 0 was.
     int port() const;
+    QHostAddress address() const;
     void add(const QString& source, const pipeline::Measurement& measurement,
              const std::vector<std::string>& labels);
     void setState(const QString& source, const SourceReport& report);

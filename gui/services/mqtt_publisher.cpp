@@ -1,5 +1,6 @@
 #include "gui/services/mqtt_publisher.hpp"
 
+#include <fcntl.h>
 #include <mosquitto.h>
 
 #include <algorithm>
@@ -40,6 +41,12 @@ QJsonObject stateOf(const pipeline::Measurement& m) {
 void initLibrary() {
     static const int once = mosquitto_lib_init();
     Q_UNUSED(once)
+}
+
+/// The library leaves its socket open to every program that is started from here.
+void keepFromChildren(mosquitto* client) {
+    const int socket = mosquitto_socket(client);
+    if (socket >= 0) fcntl(socket, F_SETFD, FD_CLOEXEC);
 }
 
 }  // namespace
@@ -105,6 +112,7 @@ void MqttPublisher::connectAndLoop() {
     mosquitto* client = m_client.get();
     int result =
         mosquitto_connect_async(client, m_settings.host.toUtf8().constData(), m_settings.port, kKeepAlive);
+    keepFromChildren(client);
     while (result == MOSQ_ERR_SUCCESS && !stopping())
         result = mosquitto_loop(client, kLook, 1);
     if (stopping()) {

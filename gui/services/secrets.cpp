@@ -2,11 +2,15 @@
 
 #include <qt6keychain/keychain.h>
 
+#include "gui/engine/safe_text.hpp"
+#include "pipeline/source/source.hpp"
+
 namespace mpm::gui {
 
 namespace {
 
 const QString kService = QStringLiteral("mpm-monitor");
+QStringList g_variables;  // of the thread of the window
 
 }  // namespace
 
@@ -36,8 +40,31 @@ void Secrets::find(const QString& key,
     job->start();
 }
 
-bool wantsPassword(const QString& source) {
-    return source.contains(QStringLiteral("***"));
+pipeline::Address addressOf(const QString& source) {
+    const QString kEnvironment = QStringLiteral("env:");
+    if (source.startsWith(kEnvironment) && !g_variables.contains(source.mid(kEnvironment.size())))
+        g_variables << source.mid(kEnvironment.size());
+    if (keychainName(source))
+        throw pipeline::SourceError("the keychain's entry names another one; it must hold a source itself");
+    return pipeline::resolved(pipeline::Address(source.toStdString()));
+}
+
+const QStringList& variablesOfSources() {
+    return g_variables;
+}
+
+QString storedAs(const QString& name) {
+    return QStringLiteral("secret:") + name;
+}
+
+QString shownKey(const QString& key) {
+    return safeText(pipeline::Address(key.toStdString()).shown());
+}
+
+std::optional<QString> keychainName(const QString& source) {
+    if (source.startsWith(QStringLiteral("secret:"))) return source.mid(7);
+    if (source.contains(QStringLiteral("***"))) return source;
+    return std::nullopt;
 }
 
 }  // namespace mpm::gui

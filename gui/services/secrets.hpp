@@ -6,6 +6,9 @@
 
 #include <QObject>
 #include <QString>
+#include <QStringList>
+
+#include "pipeline/source/address.hpp"
 
 namespace mpm::gui {
 
@@ -21,7 +24,21 @@ public:
               std::function<void(std::optional<QString> secret, const QString& problem)> then);
 };
 
-/// Whether a source's name has a place where a password stood.
-bool wantsPassword(const QString& source);
+/// The address that env:NAME stands for, and any other as it is. Throws pipeline::SourceError where there is
+/// no such variable. For secret:NAME see Secrets::find: this would wait.
+pipeline::Address addressOf(const QString& source);
+
+/// The variables that hold addresses: not for programs that are started from here.
+const QStringList& variablesOfSources();
+
+/// How the settings name a source whose address lies in the keychain: "secret:" and its name there.
+QString storedAs(const QString& name);
+
+/// As the name may be shown: somebody may have typed an address behind "secret:".
+QString shownKey(const QString& key);
+
+/// Under which name the keychain has the address of a source from the settings; absent: it stands there as it
+/// is. Earlier versions wrote *** where the password stood.
+std::optional<QString> keychainName(const QString& source);
 
 }  // namespace mpm::gui

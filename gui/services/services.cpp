@@ -1,8 +1,10 @@
 #include "gui/services/services.hpp"
 
-#include "gui/models/numbers.hpp"
-
 #include <QDateTime>
+#include <QHostAddress>
+
+#include "gui/engine/safe_text.hpp"
+#include "gui/models/numbers.hpp"
 
 namespace mpm::gui {
 
@@ -72,10 +74,17 @@ void Services::startMqtt(const QString& password) {
 void Services::applyMetrics(const MetricsSettings& settings) {
     m_metrics.reset();
     if (!settings.on) return;
+    findListenAddresses(settings.address, this, [this, settings](const QList<QHostAddress>& found) {
+        if (m_settings.metrics == settings) startMetrics(settings, found);
+    });
+}
+
+void Services::startMetrics(const MetricsSettings& settings, const QList<QHostAddress>& addresses) {
+    m_metrics.reset();
     try {
-        m_metrics = std::make_unique<MetricsEndpoint>(settings);
+        m_metrics = std::make_unique<MetricsEndpoint>(settings, addresses);
     } catch (const std::exception& error) {
-        emit said(tr("Metrics: %1").arg(QString::fromUtf8(error.what())), true);
+        emit said(tr("Metrics: %1").arg(safeText(error.what(), 1000)), true);
     }
 }
 
@@ -134,9 +143,19 @@ void Services::connectVideo(VideoRecorder& video) {
 }
 
 void Services::sourceOpened(Engine& engine) {
-    const SourceWatch& watch = m_settings.of(engine.sourceName());
-    engine.setMasks(watch.masks);
+    adopt(engine);
+    engine.setMasks(m_settings.of(engine.sourceName()).masks);
     engine.setRequest(requestFor(engine, engine.request()));
+}
+
+/// What the settings say of a source under the name an earlier version gave it counts for the new name.
+/// Masks above all: without them it would show what nobody may see.
+void Services::adopt(const Engine& engine) {
+    const auto former = m_settings.sources.find(engine.formerName());
+    const QString& name = engine.sourceName();
+    if (former == m_settings.sources.end() || former->first == name) return;
+    if (m_settings.of(name).empty()) m_settings.sources[name] = former->second;
+    m_settings.sources.erase(former);
 }
 
 Request Services::requestFor(const Engine& engine, Request request) const {

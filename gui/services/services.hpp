@@ -58,9 +58,11 @@ private:
         std::vector<QMetaObject::Connection> connections;
         bool byHand = false;
     };
+    void adopt(const Engine& engine);
     void applyMqtt(const MqttSettings& settings);
     void startMqtt(const QString& password);
     void applyMetrics(const MetricsSettings& settings);
+    void startMetrics(const MetricsSettings& settings, const QList<QHostAddress>& addresses);
     void onMeasured(const Engine& engine, const pipeline::Measurement& measurement,
                     const AnalysisPtr& analysis);
     void onState(const Engine& engine, const SourceReport& report);

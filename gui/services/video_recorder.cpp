@@ -1,12 +1,15 @@
 #include "gui/services/video_recorder.hpp"
 
-#include <QDir>
-#include <QFile>
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <QFileInfo>
 
 #include <opencv2/imgproc.hpp>
 #include <opencv2/videoio.hpp>
 
+#include "base/private_files.hpp"
+#include "gui/engine/safe_text.hpp"
 #include "pipeline/draw/text.hpp"
 
 namespace mpm::gui {
@@ -52,12 +55,21 @@ private:
     void open(cv::Size size, std::chrono::steady_clock::time_point time) {
         m_size = size;
         m_begun = time;
-        QDir().mkpath(QFileInfo(m_file).absolutePath());
+        makeFile();
         const int codec = cv::VideoWriter::fourcc('m', 'p', '4', 'v');
         if (!m_writer.open(m_file.toStdString(), cv::CAP_FFMPEG, codec, VideoRecorder::kRate, size))
             throw std::runtime_error(
                 VideoRecorder::tr("the video cannot be written; check the folder and the space")
                     .toStdString());
+    }
+
+    /// Empty and private, so that the encoder writes into a file that nobody else may read or has put there.
+    void makeFile() {
+        makePrivateFolders(QFileInfo(m_file).absolutePath().toStdString());
+        const QString wanted = m_file;
+        for (int i = 2; QFileInfo::exists(m_file) || QFileInfo(m_file).isSymLink(); ++i)
+            m_file = wanted.chopped(4) + QStringLiteral("-%1.mp4").arg(i);
+        ::close(openPrivate(m_file.toStdString(), O_EXCL));
     }
 
     QString m_file;
@@ -178,7 +190,7 @@ void VideoRecorder::work() {
         } catch (const std::exception& error) {
             const QString file = film ? film->file() : task.file;
             film.reset();
-            tell([this, file, message = QString::fromUtf8(error.what())] { emit failed(file, message); });
+            tell([this, file, message = safeText(error.what(), 1000)] { emit failed(file, message); });
         }
     }
     close();

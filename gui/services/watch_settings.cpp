@@ -1,17 +1,21 @@
 #include "gui/services/watch_settings.hpp"
 
-#include <QDir>
+#include <cmath>
+
 #include <QFile>
 #include <QFileInfo>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
-#include <QSaveFile>
+
+#include "base/private_files.hpp"
+#include "gui/engine/safe_text.hpp"
 
 namespace mpm::gui {
 
 namespace {
 
+constexpr qint64 kLargest = 16 << 20;
 const char* const kQuantities[] = {"tokens", "class_share", "luminance", "source_down"};
 
 QString key(const char* text) {
@@ -52,6 +56,11 @@ QJsonObject sourceJson(const SourceWatch& watch) {
     return {{key("regions"), regions}, {key("masks"), masks}};
 }
 
+/// Shown, stored and sent as it is.
+void makeName(std::string& name) {
+    name = safeName(name);
+}
+
 SourceWatch sourceFrom(const QJsonValue& json, const std::string& name) {
     SourceWatch watch;
     JsonSection source(json, name);
@@ -59,6 +68,7 @@ SourceWatch sourceFrom(const QJsonValue& json, const std::string& name) {
         JsonSection region(value, source.nameOf("regions"));
         watch.regions.emplace_back();
         region.read("name", watch.regions.back().name);
+        makeName(watch.regions.back().name);
         watch.regions.back().outline = polygonFrom(region.any("outline"), region.nameOf("outline"));
         region.finish();
     }
@@ -98,13 +108,15 @@ pipeline::AlertRule alertFrom(const QJsonValue& value) {
     const auto seconds = [&json](const char* name, std::chrono::milliseconds& time) {
         double read = double(time.count()) / 1000;
         json.read(name, read);
-        time = std::chrono::milliseconds(static_cast<std::int64_t>(std::clamp(read, -1.0, 1e7) * 1000));
+        time = std::chrono::milliseconds(std::llround(std::clamp(read, -1.0, 1e7) * 1000));
     };
     seconds("hold_s", rule.hold);
     seconds("cool_down_s", rule.coolDown);
     json.read("desktop", rule.desktop);
     json.read("record", rule.record);
     json.read("command", rule.command);
+    for (std::string* name : {&rule.name, &rule.region, &rule.label})
+        makeName(*name);
     json.finish();
     return rule;
 }
@@ -195,26 +207,34 @@ const SourceWatch& WatchSettings::of(const QString& source) const {
     return found != sources.end() ? found->second : nothing;
 }
 
+WatchSettings parseWatchSettings(const QByteArray& text) {
+    QJsonParseError problem;
+    const QJsonDocument document = QJsonDocument::fromJson(text, &problem);
+    if (problem.error == QJsonParseError::NoError && !document.isObject())
+        throw WatchError("expected an object, {...}");
+    if (!document.isObject())
+        throw WatchError("not JSON, at byte " + std::to_string(problem.offset) + ": " +
+                         problem.errorString().toStdString());
+    return settingsFrom(document.object());
+}
+
 WatchSettings readWatchSettings(const QString& path) {
     QFile file(path);
     if (!file.exists()) return {};
+    tightenOwn(path.toStdString());
+    if (!QFileInfo(path).isFile()) throw WatchError(path.toStdString() + ": not a file");
+    if (file.size() > kLargest)
+        throw WatchError(path.toStdString() + ": larger than 16 MiB, which no watch file is");
     if (!file.open(QIODevice::ReadOnly))
         throw WatchError(path.toStdString() + ": cannot be read: " + file.errorString().toStdString());
-    QJsonParseError problem;
-    const QJsonDocument document = QJsonDocument::fromJson(file.readAll(), &problem);
-    if (problem.error == QJsonParseError::NoError && !document.isObject())
-        throw WatchError(path.toStdString() + ": expected an object, {...}");
-    if (!document.isObject())
-        throw WatchError(path.toStdString() + ": not JSON, at byte " + std::to_string(problem.offset) + ": " +
-                         problem.errorString().toStdString());
     try {
-        return settingsFrom(document.object());
+        return parseWatchSettings(file.readAll());
     } catch (const WatchError& error) {
-        throw WatchError(path.toStdString() + ": " + error.what());
+        throw WatchError(printable(path.toStdString() + ": " + error.what(), 1000));
     }
 }
 
-void writeWatchSettings(const QString& path, const WatchSettings& settings) {
+QByteArray watchText(const WatchSettings& settings) {
     QJsonObject sources;
     for (const auto& [name, watch] : settings.sources)
         if (!watch.empty()) sources[name] = sourceJson(watch);
@@ -230,12 +250,17 @@ void writeWatchSettings(const QString& path, const WatchSettings& settings) {
                                                         {key("port"), settings.metrics.port}}},
                            {key("keeps_pictures"), settings.keepsPictures},
                            {key("videos"), settings.videos}};
-    QDir().mkpath(QFileInfo(path).absolutePath());
-    QSaveFile file(path);  // the old one stays whole where the disk is full
-    // commit() alone puts a file in its place whose last bytes the disk did not take.
-    if (!file.open(QIODevice::WriteOnly) || file.write(QJsonDocument(json).toJson()) < 0 || !file.flush() ||
-        !file.commit())
-        throw WatchError(path.toStdString() + ": cannot be written: " + file.errorString().toStdString());
+    return QJsonDocument(json).toJson();
+}
+
+void writeWatchSettings(const QString& path, const WatchSettings& settings) {
+    try {
+        makePrivateFolders(QFileInfo(path).absolutePath().toStdString());
+        writeAtomically(path.toStdString(), watchText(settings).toStdString());
+        tightenOwn(path.toStdString());  // as an earlier version wrote it
+    } catch (const cv::Exception& error) {
+        throw WatchError(printable(error.err, 1000));
+    }
 }
 
 }  // namespace mpm::gui

@@ -54,6 +54,10 @@ struct WatchSettings {
 
 /// A file that is not there holds the defaults. Throws WatchError where anything in it is not understood.
 WatchSettings readWatchSettings(const QString& path);
+/// Likewise of a file's content, without its path in the message.
+WatchSettings parseWatchSettings(const QByteArray& text);
+/// What a file holds. What is parsed from it has the same text again.
+QByteArray watchText(const WatchSettings& settings);
 void writeWatchSettings(const QString& path, const WatchSettings& settings);
 
 }  // namespace mpm::gui

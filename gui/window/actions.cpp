@@ -257,7 +257,7 @@ void addHelpMenu(MainWindow& window) {
     QMenu* menu = window.menuBar()->addMenu(Actions::tr("&Help"));
     add(menu, Actions::tr("&Short cuts"), QKeySequence(Qt::Key_F1), [&window] { showShortcutSheet(window); });
     add(menu, Actions::tr("&About"), {}, [&window] {
-        auto* box = new QMessageBox(
+        auto* box = new QMessageBox(  // own words
             QMessageBox::NoIcon, Actions::tr("About MPM Monitor"),
             Actions::tr(
                 "<h3>MPM Monitor %1</h3><p>Watches a fixed scene and shows what Mutual Pair Merging "

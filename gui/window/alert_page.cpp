@@ -10,6 +10,7 @@
 #include <QPushButton>
 
 #include "gui/views/empty_hint.hpp"
+#include "gui/views/plain_widgets.hpp"
 
 namespace mpm::gui {
 
@@ -71,7 +72,8 @@ QWidget* AlertPage::buildForm(const QStringList& regions, const QStringList& lab
     form->addRow(QString(), m_record = new QCheckBox(tr("Record a video around it")));
     form->addRow(tr("Run"), m_command = new QLineEdit);
     m_command->setPlaceholderText(tr("program and arguments"));
-    m_command->setToolTip(tr("Runs without a shell; MPM_ALERT, MPM_SOURCE, MPM_VALUE and MPM_TEXT are set."));
+    setPlainToolTip(m_command,
+                    tr("Runs without a shell; MPM_ALERT, MPM_SOURCE, MPM_VALUE and MPM_TEXT are set."));
     for (QComboBox* box : {m_of, m_label, m_region, m_above})
         connect(box, &QComboBox::activated, this, &AlertPage::read);
     for (QLineEdit* edit : {m_name, m_command})

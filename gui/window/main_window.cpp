@@ -14,6 +14,7 @@
 #include "gui/views/header_bar.hpp"
 #include "gui/views/legend_view.hpp"
 #include "gui/views/night_view.hpp"
+#include "gui/views/plain_widgets.hpp"
 #include "gui/views/schedule_view.hpp"
 #include "gui/views/timeline_panel.hpp"
 #include "gui/views/timeline_view.hpp"
@@ -160,6 +161,7 @@ void MainWindow::connectRecorder() {
         m_health.setStore(message, HealthModel::Bad);
         say(tr("Measurements are not kept: %1").arg(message), true);
     });
+    connect(&recorder, &Recorder::replaced, link, [this](const QString& message) { say(message, true); });
     connect(&recorder, &Recorder::recovered, link, [this] {
         m_health.setStore(m_engine->recorder().path(), HealthModel::Good);
         say(tr("Measurements are kept again"));
@@ -259,7 +261,7 @@ void MainWindow::setRule(const pipeline::DayNightRule& rule) {
 void MainWindow::say(const QString& text, bool trouble) {
     setMark(*statusBar(), "trouble", trouble);
     m_said = text;
-    statusBar()->setToolTip(text);
+    setPlainToolTip(statusBar(), text);
     const QFontMetrics metrics = statusBar()->fontMetrics();
     const int room = isVisible() ? statusBar()->width() - 2 * metrics.averageCharWidth() : QWIDGETSIZE_MAX;
     statusBar()->showMessage(metrics.elidedText(text, Qt::ElideRight, room), trouble ? 0 : 8000);

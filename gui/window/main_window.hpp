@@ -111,6 +111,8 @@ private:
     void select(int index);
     void openIn(Engine& engine, const QString& source);
     void openWithSecret(Engine& engine, const QString& source);
+    void startSource(Engine& engine, const QString& source, const QString& key);
+    void refuseSource(Engine& engine, const QString& name, const QString& message);
     void nameTabs();
     void watchTile(Engine& engine);
     void applyWatched();
@@ -146,6 +148,7 @@ private:
     QTabBar* m_tabs = nullptr;
     ConversionBar* m_conversion = nullptr;
 
+    std::map<const Engine*, QString> m_stored;  // as the settings name what each engine watches
     ModelFactsPtr m_facts;
     SavedTime m_saved;
     QString m_wantedModel;  // asked for by hand, kept once it runs

@@ -2,6 +2,8 @@
 #include <QPointer>
 #include <QTabBar>
 
+#include "gui/engine/safe_text.hpp"
+#include "gui/models/plain_text.hpp"
 #include "gui/views/header_bar.hpp"
 #include "gui/window/main_window.hpp"
 
@@ -50,15 +52,20 @@ void MainWindow::showSourceAt(int index) {
 }
 
 void MainWindow::openSource(const QString& source) {
-    const QString name = QString::fromStdString(pipeline::withoutPasswords(source.toStdString()));
-    if (m_engine == m_engines.front().get() && name == source) m_state.source = source;
-    if (name != source) {
+    const bool first = m_engine == m_engines.front().get();
+    const pipeline::Address address(source.toStdString());
+    m_stored[m_engine] = address.hasSecrets() ? QString::fromStdString(address.shown()) : source;
+    if (!address.hasSecrets()) {
+        if (first) m_state.source = source;
+    } else if (!keychainName(source)) {
+        const QString name = nameFor(address, m_engines, *m_engine);
+        m_stored[m_engine] = storedAs(name);
         // The settings get the name only once the keychain has the rest.
-        m_services.secrets().keep(name, source, [this, name](const QString& problem) {
-            if (problem.isEmpty())
-                m_state.source = name;
-            else
-                say(tr("The password is not kept, so this source will not come back: %1").arg(problem), true);
+        m_services.secrets().keep(name, source, [this, name, first](const QString& problem) {
+            if (!problem.isEmpty())
+                say(tr("The address is not kept, so this source will not come back: %1").arg(problem), true);
+            else if (first)
+                m_state.source = storedAs(name);
         });
     }
     showSource(source);
@@ -85,41 +92,61 @@ void MainWindow::openIn(Engine& engine, const QString& source) {
 }
 
 void MainWindow::openWithSecret(Engine& engine, const QString& source) {
-    if (!wantsPassword(source)) {
-        engine.openSource(source);
-        m_services.sourceOpened(engine);
-        return;
-    }
+    m_stored.try_emplace(&engine, source);
+    const std::optional<QString> key = keychainName(source);
+    if (!key) return startSource(engine, source, {});
     // Never tried without its password: some cameras lock out whoever guesses.
     const QPointer<Engine> target(&engine);
-    m_services.secrets().find(source, [this, target, source](const std::optional<QString>& whole,
-                                                             const QString& problem) {
-        if (!target) return;
-        if (whole) {
-            target->openSource(*whole);
-            m_services.sourceOpened(*target);
-            nameTabs();
-            return;
-        }
-        SourceReport report;
-        report.name = source;
-        report.kind = pipeline::SourceKind::Stream;
-        report.status.state = pipeline::SourceState::Failed;
-        report.status.message = tr("Its password is not in the keychain (%1). Open the source again with it.")
-                                    .arg(problem)
-                                    .toStdString();
-        if (target == m_engine) onSource(report);
-        m_views->setTileState(target, report, false);
-    });
+    m_services.secrets().find(
+        *key, [this, target, key](const std::optional<QString>& whole, const QString& problem) {
+            if (!target) return;
+            if (whole) return startSource(*target, *whole, *key);
+            refuseSource(
+                *target, shownKey(*key),
+                tr("Its address is not in the keychain (%1). Open the source again with it.").arg(problem));
+        });
+}
+
+/// `key`: of the keychain, empty where it did not come from there.
+void MainWindow::startSource(Engine& engine, const QString& source, const QString& key) {
+    try {
+        const pipeline::Address address = addressOf(source);
+        engine.openSource(address, nameOf(address, key, m_engines, engine), key);
+    } catch (const pipeline::SourceError& error) {
+        return refuseSource(engine, safeText(pipeline::Address(source.toStdString()).shown()),
+                            safeText(error.what()));
+    }
+    m_services.sourceOpened(engine);
+    if (&engine == m_engine) updateRegions();
+    nameTabs();
+}
+
+void MainWindow::refuseSource(Engine& engine, const QString& name, const QString& message) {
+    SourceReport report;
+    report.name = name;
+    report.kind = pipeline::SourceKind::Stream;
+    report.status.state = pipeline::SourceState::Failed;
+    report.status.message = message.toStdString();
+    if (&engine == m_engine) onSource(report);
+    m_views->setTileState(&engine, report, false);
 }
 
 void MainWindow::addSource(const QString& source) {
     Engine& engine = makeEngine();
-    const QString name = QString::fromStdString(pipeline::withoutPasswords(source.toStdString()));
+    const pipeline::Address address(source.toStdString());
+    const bool secret = address.hasSecrets() && !keychainName(source);
+    const QString name = nameFor(address, m_engines, engine);
+    m_stored[&engine] = secret                 ? storedAs(name)
+                        : address.hasSecrets() ? QString::fromStdString(address.shown())
+                                               : source;
     WatchSettings watch = m_services.settings();
-    watch.further << name;
+    watch.further << m_stored[&engine];
     setWatch(watch);
-    if (name != source) m_services.secrets().keep(name, source, [](const QString&) {});
+    if (secret)
+        m_services.secrets().keep(name, source, [this](const QString& problem) {
+            if (!problem.isEmpty())
+                say(tr("The address is not kept, so this source will not come back: %1").arg(problem), true);
+        });
     openIn(engine, source);
     select(static_cast<int>(m_engines.size()) - 1);
 }
@@ -128,8 +155,9 @@ void MainWindow::closeSource(int index) {
     if (m_engines.size() < 2 || index < 0 || index >= static_cast<int>(m_engines.size())) return;
     const auto gone = m_engines.begin() + index;
     WatchSettings watch = m_services.settings();
-    if (index == 0) m_state.source = m_engines[1]->sourceName();
-    watch.further.removeOne(index == 0 ? m_state.source : (*gone)->sourceName());
+    if (index == 0) m_state.source = m_stored[m_engines[1].get()];
+    watch.further.removeOne(index == 0 ? m_state.source : m_stored[gone->get()]);
+    m_stored.erase(gone->get());
     setWatch(watch);
     m_views->removeTile(gone->get());
     if (gone->get() == m_engine) select(index == 0 ? 1 : 0);
@@ -146,7 +174,7 @@ void MainWindow::nameTabs() {
         const QString& name = m_engines[i]->sourceName();
         const QString shown = name == QStringLiteral("demo") ? tr("Built-in street") : name;
         m_tabs->setTabText(static_cast<int>(i), shown);
-        m_tabs->setTabToolTip(static_cast<int>(i), shown);
+        m_tabs->setTabToolTip(static_cast<int>(i), plainToolTip(shown));
         if (m_engines[i].get() == m_engine) m_tabs->setCurrentIndex(static_cast<int>(i));
     }
 }

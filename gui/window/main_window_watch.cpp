@@ -1,13 +1,16 @@
 // Regions, masks, alerts, recordings, exports, conversions: what the menus ask the window for.
+#include <QBuffer>
 #include <QFileInfo>
-#include <QMessageBox>
 #include <QPainter>
 #include <QPushButton>
 #include <QSvgGenerator>
 
+#include "gui/engine/safe_text.hpp"
+#include "gui/engine/whole_file.hpp"
 #include "gui/views/conversion_bar.hpp"
 #include "gui/views/legend_view.hpp"
 #include "gui/views/picture_view.hpp"
+#include "gui/views/plain_widgets.hpp"
 #include "gui/views/timeline_panel.hpp"
 #include "gui/views/timeline_view.hpp"
 #include "gui/window/main_window.hpp"
@@ -16,23 +19,32 @@ namespace mpm::gui {
 
 namespace {
 
-/// Draws a widget into a picture twice its size, or into an SVG: what it paints is lines and words.
+bool drawSvg(QWidget& widget, QIODevice& to) {
+    QSvgGenerator svg;
+    svg.setOutputDevice(&to);
+    svg.setSize(widget.size());
+    svg.setViewBox(widget.rect());
+    QPainter painter;
+    if (!painter.begin(&svg)) return false;
+    widget.render(&painter, {}, {}, QWidget::DrawChildren);
+    return painter.end();
+}
+
+/// Draws a widget into an image twice its size, or into an SVG: what it paints is lines and words.
 bool drawTo(QWidget& widget, const QString& file) {
+    QBuffer bytes;
+    bytes.open(QIODevice::WriteOnly);
+    bool drawn = false;
     if (file.endsWith(QLatin1String(".svg"), Qt::CaseInsensitive)) {
-        QSvgGenerator svg;
-        svg.setFileName(file);
-        svg.setSize(widget.size());
-        svg.setViewBox(widget.rect());
-        QPainter painter;
-        if (!painter.begin(&svg)) return false;
-        widget.render(&painter, {}, {}, QWidget::DrawChildren);
-        return painter.end();
+        drawn = drawSvg(widget, bytes);
+    } else {
+        QImage image(widget.size() * 2, QImage::Format_RGB32);
+        image.setDevicePixelRatio(2);
+        image.fill(widget.palette().color(QPalette::Window));
+        widget.render(&image);
+        drawn = image.save(&bytes, QFileInfo(file).suffix().toLatin1().constData());
     }
-    QImage image(widget.size() * 2, QImage::Format_RGB32);
-    image.setDevicePixelRatio(2);
-    image.fill(widget.palette().color(QPalette::Window));
-    widget.render(&image);
-    return image.save(file);
+    return drawn && writeWhole(file, bytes.data());
 }
 
 }  // namespace
@@ -110,7 +122,7 @@ void MainWindow::drawRegion() {
         auto& regions = watch.sources[m_engine->sourceName()].regions;
         regions.push_back({tr("Region %1").arg(regions.size() + 1).toStdString(), shape});
         setWatch(watch);
-        say(tr("%1 is measured from now on").arg(QString::fromStdString(regions.back().name)));
+        say(tr("%1 is measured from now on").arg(safeText(regions.back().name)));
     });
 }
 
@@ -209,13 +221,13 @@ void MainWindow::convertModel(const QString& file) {
 /// A raw export is no model of ours yet, but may become one.
 void MainWindow::offerConversion(const QString& model, const QString& message) {
     if (!QFileInfo(model).isFile() || !isVisible()) return;
-    auto* box =
-        new QMessageBox(QMessageBox::Question, tr("Convert this model?"),
-                        tr("%1 is refused").arg(QFileInfo(model).fileName()), QMessageBox::Cancel, this);
-    box->setInformativeText(tr("%1\n\nIf it is the ONNX export of a vision transformer, it can be converted "
-                               "now. The model that runs goes on meanwhile.")
-                                .arg(message));
-    box->setAttribute(Qt::WA_DeleteOnClose);
+    QMessageBox* box =
+        plainBox(QMessageBox::Question, tr("Convert this model?"),
+                 tr("%1 is refused").arg(safeText(QFileInfo(model).fileName())),
+                 tr("%1\n\nIf it is the ONNX export of a vision transformer, it can be converted "
+                    "now. The model that runs goes on meanwhile.")
+                     .arg(message),
+                 QMessageBox::Cancel, this);
     box->setObjectName(QStringLiteral("offerConversion"));
     QPushButton* yes = box->addButton(tr("Convert"), QMessageBox::AcceptRole);
     connect(yes, &QPushButton::clicked, this, [this, model] { convertModel(model); });

@@ -1,8 +1,8 @@
 #include "gui/window/profile.hpp"
 
 #include <algorithm>
+#include <cmath>
 
-#include <QDir>
 #include <QFileInfo>
 #include <QStandardPaths>
 #include <opencv2/core.hpp>
@@ -10,6 +10,7 @@
 #include "base/pending_file.hpp"
 #include "base/private_files.hpp"
 #include "base/read_file.hpp"
+#include "pipeline/source/address.hpp"
 
 namespace mpm::gui {
 
@@ -29,6 +30,13 @@ std::vector<int> listFrom(const QString& text) {
     return values;
 }
 
+/// As an earlier version made it.
+QString tightened(const QString& path) {
+    tightenOwn(QFileInfo(path).absolutePath().toStdString());
+    tightenOwn(path.toStdString());
+    return path;
+}
+
 QString configPath(const QString& name, const char* ending) {
     const QString folder = QStandardPaths::writableLocation(QStandardPaths::GenericConfigLocation);
     return folder + QStringLiteral("/mpm/monitor/") + name + QLatin1String(ending);
@@ -37,8 +45,10 @@ QString configPath(const QString& name, const char* ending) {
 std::optional<pipeline::DayNightRule> ruleFrom(const QSettings& s) {
     if (!s.contains(QStringLiteral("daynight/by"))) return std::nullopt;
     pipeline::DayNightRule rule;
+    // Somebody may have written any number: none is larger than what the narrowest type here holds.
     const auto number = [&s](const char* key, double otherwise) {
-        return s.value(QStringLiteral("daynight/") + QLatin1String(key), otherwise).toDouble();
+        const double read = s.value(QStringLiteral("daynight/") + QLatin1String(key), otherwise).toDouble();
+        return std::isfinite(read) ? std::clamp(read, -1e9, 1e9) : otherwise;
     };
     rule.by = static_cast<pipeline::DayNightRule::By>(std::clamp(int(number("by", 0)), 0, 3));
     rule.dark = number("dark", rule.dark);
@@ -92,7 +102,10 @@ bool isSame(const QSettings& one, const QSettings& other) {
 }  // namespace
 
 Profile::Profile(const QString& name)
-    : m_name(name), m_settings(std::make_unique<QSettings>(configPath(name, ".ini"), QSettings::IniFormat)) {}
+    : m_name(name),
+      m_settings(std::make_unique<QSettings>(tightened(configPath(name, ".ini")), QSettings::IniFormat)) {
+    tightenOwn(QFileInfo(storePath()).absolutePath().toStdString());
+}
 
 QString Profile::storePath() const {
     const QString folder = QStandardPaths::writableLocation(QStandardPaths::GenericDataLocation);
@@ -165,8 +178,7 @@ void Profile::write(QSettings& settings, const ProfileState& state) {
     const auto set = [&settings](const char* key, const QVariant& value) {
         settings.setValue(QLatin1String(key), value);
     };
-    const std::string source = state.source.toStdString();
-    if (pipeline::withoutPasswords(source) == source) set("source", state.source);
+    if (!pipeline::Address(state.source.toStdString()).hasSecrets()) set("source", state.source);
     set("model", state.model);
     if (!state.ownSchedule) set("schedule", listText(state.request.schedule));
     set("interval", qlonglong(state.request.interval.count()));

@@ -6,6 +6,8 @@
 #include <QLineEdit>
 #include <QSpinBox>
 
+#include "gui/views/plain_widgets.hpp"
+
 namespace mpm::gui {
 
 namespace {
@@ -64,7 +66,8 @@ void PublishPage::buildMetrics(const MetricsSettings& metrics) {
     m_metrics->setChecked(metrics.on);
     auto* form = new QFormLayout(m_metrics);
     form->addRow(tr("Address"), m_address = new QLineEdit(metrics.address));
-    m_address->setToolTip(tr("127.0.0.1: this machine alone; 0.0.0.0: every machine that reaches this one"));
+    setPlainToolTip(m_address,
+                    tr("127.0.0.1: this machine alone; 0.0.0.0: every machine that reaches this one"));
     form->addRow(tr("Port"), m_metricsPort = portBox(metrics.port));
 }
 

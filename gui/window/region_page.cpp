@@ -8,6 +8,7 @@
 #include <QTableWidget>
 
 #include "gui/views/empty_hint.hpp"
+#include "gui/views/plain_widgets.hpp"
 
 namespace mpm::gui {
 
@@ -47,7 +48,7 @@ RegionPage::RegionPage(const SourceWatch& watch, bool keepsPictures, QWidget* pa
     new EmptyHint(tr("No region and no mask yet. Draw one on the picture."), m_table);
     auto* layout = new QVBoxLayout(this);
     auto* note =
-        new QLabel(tr("A region has statistics of its own. A mask is blackened before the network, the "
+        plainLabel(tr("A region has statistics of its own. A mask is blackened before the network, the "
                       "screen, the store and any video."));
     note->setWordWrap(true);
     layout->addWidget(note);

@@ -7,6 +7,8 @@
 #include <QMenu>
 #include <QMenuBar>
 
+#include "gui/views/plain_widgets.hpp"
+
 namespace mpm::gui {
 
 namespace {
@@ -17,17 +19,17 @@ QString plain(QString text) {
 
 void addRow(QGridLayout* grid, const QString& keys, const QString& what) {
     const int row = grid->rowCount();
-    auto* key = new QLabel(keys);
+    auto* key = plainLabel(keys);
     key->setTextFormat(Qt::PlainText);
     QFont bold = key->font();
     bold.setBold(true);
     key->setFont(bold);
     grid->addWidget(key, row, 0, Qt::AlignRight);
-    grid->addWidget(new QLabel(what), row, 1);
+    grid->addWidget(plainLabel(what), row, 1);
 }
 
 QGridLayout* addBlock(QBoxLayout* column, const QString& title) {
-    auto* head = new QLabel(title);
+    auto* head = plainLabel(title);
     head->setObjectName(QStringLiteral("cardTitle"));
     column->addWidget(head);
     auto* grid = new QGridLayout;

@@ -15,6 +15,7 @@
 #include "gui/models/source_words.hpp"
 #include "gui/views/merge_view.hpp"
 #include "gui/views/night_view.hpp"
+#include "gui/views/plain_widgets.hpp"
 #include "gui/views/split_view.hpp"
 #include "gui/views/tile_area.hpp"
 
@@ -70,7 +71,7 @@ void ViewArea::buildModes() {
         auto* button = new QToolButton;
         button->setObjectName(QStringLiteral("mode"));
         button->setText(modeName(Mode(mode)));
-        button->setToolTip(tr("%1 (%2)").arg(modeName(Mode(mode))).arg(mode + 1));
+        setPlainToolTip(button, tr("%1 (%2)").arg(modeName(Mode(mode))).arg(mode + 1));
         button->setCheckable(true);
         m_modes->addButton(button, mode);
         m_modeRow->addWidget(button);
@@ -81,13 +82,13 @@ void ViewArea::buildModes() {
 }
 
 void ViewArea::buildControls() {
-    m_stageLabel = new QLabel(tr("Stage"));
+    m_stageLabel = plainLabel(tr("Stage"));
     m_stages = new QComboBox;
     m_stages->addItem(tr("all merges"), -1);
     m_stages->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     m_stages->setMinimumContentsLength(9);
     m_stages->setAccessibleName(tr("Merge map after"));
-    m_opacityLabel = new QLabel(tr("Opacity"));
+    m_opacityLabel = plainLabel(tr("Opacity"));
     m_opacity = new QSlider(Qt::Horizontal);
     m_opacity->setRange(0, 100);
     m_opacity->setValue(55);

@@ -281,11 +281,8 @@ void EngineTest::pausedSourceIsAnalysedAgainWhenSettingsChange() {
 }
 
 void EngineTest::storeThatCannotBeWrittenIsReported() {
-    const QString path = m_sandbox.path(QStringLiteral("damaged.sqlite"));
-    QFile file(path);
-    QVERIFY(file.open(QIODevice::WriteOnly));
-    file.write(QByteArray(4096, 'x'));
-    file.close();
+    const QString path = m_sandbox.path(QStringLiteral("folder.sqlite"));
+    QVERIFY(QDir().mkpath(path));
     Engine engine(path);
     QSignalSpy failing(&engine.recorder(), &Recorder::failing);
     Watch watch(engine);

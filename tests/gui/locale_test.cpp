@@ -7,6 +7,7 @@
 
 #include <QApplication>
 #include <QDoubleSpinBox>
+#include <QHostAddress>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
@@ -187,7 +188,7 @@ void LocaleTest::settingsComeBack() {
 }
 
 void LocaleTest::metricsHavePoints() {
-    MetricsEndpoint endpoint({true, QStringLiteral("127.0.0.1"), 0});
+    MetricsEndpoint endpoint({true, QStringLiteral("127.0.0.1"), 0}, {QHostAddress(QHostAddress::LocalHost)});
     Measurement measurement;
     measurement.luminance = 0.375;
     measurement.networkMs = 62.5;

@@ -86,8 +86,10 @@ void PublishTest::keychainKeepsASecret() {
              QString());
     QCOMPARE(findSecret(secrets, QStringLiteral("rtsp://user:***@host/1")).value_or(QString()),
              QStringLiteral("geheim"));
-    QVERIFY(wantsPassword(QStringLiteral("rtsp://user:***@host/1")));
-    QVERIFY(!wantsPassword(QStringLiteral("demo")));
+    QCOMPARE(keychainName(QStringLiteral("rtsp://user:***@host/1")),
+             QStringLiteral("rtsp://user:***@host/1"));
+    QCOMPARE(keychainName(storedAs(QStringLiteral("rtsp://host/1"))), QStringLiteral("rtsp://host/1"));
+    QVERIFY(!keychainName(QStringLiteral("demo")));
 }
 
 void PublishTest::mqttTellsABrokerAndHomeAssistant() {

@@ -1,0 +1,23 @@
+// Files the monitor writes: whole or not at all, and for their owner alone.
+#pragma once
+
+#include <exception>
+
+#include <QByteArray>
+#include <QString>
+
+#include "base/private_files.hpp"
+
+namespace mpm::gui {
+
+/// False where the file cannot be written; the one that was there before stays.
+inline bool writeWhole(const QString& file, const QByteArray& bytes) {
+    try {
+        writeAtomically(file.toStdString(), {bytes.constData(), std::size_t(bytes.size())});
+        return true;
+    } catch (const std::exception&) {
+        return false;
+    }
+}
+
+}  // namespace mpm::gui

@@ -1,0 +1,392 @@
+// Every form of an address through every way out of the monitor and of mpm: none of its secrets may be found
+// there. Run inside `dbus-run-session`, which has a keychain and a desktop made for it.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <QAbstractItemView>
+#include <QComboBox>
+#include <QDBusConnection>
+#include <QDBusConnectionInterface>
+#include <QDirIterator>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QLabel>
+#include <QTabBar>
+
+#include <opencv2/core/utils/logger.hpp>
+
+#include "gui/broker.hpp"
+#include "gui/process.hpp"
+#include "gui/services_fixture.hpp"
+#include "gui/window/main_window.hpp"
+#include "pipeline/source/stream_server.hpp"
+#include "support/address_forms.hpp"
+
+using namespace mpm::gui;
+using mpm::pipeline::AlertRule;
+using mpm::test::AddressForm;
+
+/// The desktop's part of a notification.
+class Desktop : public QObject {
+    Q_OBJECT
+    Q_CLASSINFO("D-Bus Interface", "org.freedesktop.Notifications")
+public slots:
+    uint Notify(const QString&, uint, const QString&, const QString& summary, const QString& body,
+                const QStringList&, const QVariantMap&, int) {
+        said << summary + QLatin1Char('|') + body;
+        return uint(said.size());
+    }
+
+public:
+    QStringList said;
+};
+
+namespace {
+
+/// All that reaches the standard error while it lives, of libraries too.
+class ErrorOutput {
+public:
+    explicit ErrorOutput(const QString& file) : m_file(file), m_before(dup(STDERR_FILENO)) {
+        const int out = ::open(file.toUtf8().constData(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+        dup2(out, STDERR_FILENO);
+        ::close(out);
+    }
+    ~ErrorOutput() {
+        dup2(m_before, STDERR_FILENO);
+        ::close(m_before);
+    }
+    QByteArray said() const {
+        QFile file(m_file);
+        return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray("unreadable: Zq9");
+    }
+
+private:
+    const QString m_file;
+    const int m_before;
+};
+
+/// Fails, naming form and place, where a secret of the form is in the text.
+bool hides(const AddressForm& form, const QByteArray& text, const char* place) {
+    for (const std::string& secret : form.secrets) {
+        // What a host, a path or a word of the program also holds says nothing.
+        if (secret.find("Zq9") == std::string::npos) continue;
+        if (!text.contains(secret.c_str()) && !text.toLower().contains(QByteArray(secret.c_str()).toLower()))
+            continue;
+        qWarning("%s: the secret of %s is in: %s", place, form.text,
+                 text.mid(std::max<qsizetype>(0, text.indexOf(secret.c_str()) - 100), 300).constData());
+        return false;
+    }
+    return true;
+}
+
+bool hidesAll(const QByteArray& text, const char* place) {
+    bool good = !text.contains("Zq9") && !text.contains("zq9");
+    for (const AddressForm& form : mpm::test::addressForms())
+        good = hides(form, text, place) && good;
+    if (text.contains("Zq9") || text.contains("zq9"))
+        qWarning("%s: %s", place,
+                 text.mid(std::max<qsizetype>(0, text.toLower().indexOf("zq9") - 100), 300).constData());
+    return good;
+}
+
+/// Names and contents of every file below a folder.
+QByteArray everythingIn(const QString& folder) {
+    QByteArray all;
+    QDirIterator each(folder, QDir::Files | QDir::Dirs | QDir::NoDotAndDotDot | QDir::Hidden,
+                      QDirIterator::Subdirectories);
+    while (each.hasNext()) {
+        const QString path = each.next();
+        all += path.toUtf8() + '\n';
+        QFile file(path);
+        if (each.fileInfo().isFile() && file.open(QIODevice::ReadOnly)) all += file.readAll() + '\n';
+    }
+    return all;
+}
+
+QByteArray textsOf(QWidget& widget) {
+    QString all = widget.windowTitle() + QLatin1Char('\n') + widget.toolTip() + QLatin1Char('\n') +
+                  widget.accessibleName() + QLatin1Char('\n');
+    if (const auto* label = qobject_cast<QLabel*>(&widget)) all += label->text() + QLatin1Char('\n');
+    if (const auto* tabs = qobject_cast<QTabBar*>(&widget))
+        for (int i = 0; i < tabs->count(); ++i)
+            all += tabs->tabText(i) + tabs->tabToolTip(i) + QLatin1Char('\n');
+    if (const auto* view = qobject_cast<QAbstractItemView*>(&widget))
+        for (int row = 0; view->model() != nullptr && row < view->model()->rowCount(); ++row)
+            for (const int role : {int(Qt::DisplayRole), int(Qt::ToolTipRole), int(Qt::AccessibleTextRole)})
+                all += view->model()->index(row, 0).data(role).toString() + QLatin1Char('\n');
+    QByteArray text = all.toUtf8();
+    for (QObject* child : widget.children())
+        if (auto* inside = qobject_cast<QWidget*>(child)) text += textsOf(*inside);
+    return text;
+}
+
+}  // namespace
+
+class SecretsTest : public QObject {
+    Q_OBJECT
+private slots:
+    void initTestCase();
+    void cleanupTestCase();
+    void everyFormThroughEveryService();
+    void everyFormThroughTheWindow();
+    void aStreamThatRuns();
+    void theProgramsFromOutside();
+    void anEarlierVersionsNamesGo();
+
+private:
+    QString path(const char* name) const { return m_sandbox.path(QLatin1String(name)); }
+    QString script();
+    test::Sandbox m_sandbox;
+    Desktop m_desktop;
+    QProcess m_keyring;
+};
+
+void SecretsTest::initTestCase() {
+    cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);  // as the program does
+    QDir().mkpath(path("home"));
+    qputenv("HOME", path("home").toUtf8());
+    m_keyring.start(
+        QStringLiteral("gnome-keyring-daemon"),
+        {QStringLiteral("--unlock"), QStringLiteral("--foreground"), QStringLiteral("--components=secrets")});
+    QVERIFY(m_keyring.waitForStarted());
+    m_keyring.write("login-password\n");
+    m_keyring.closeWriteChannel();
+    QDBusConnection bus = QDBusConnection::sessionBus();
+    QVERIFY(QTest::qWaitFor(
+        [&] { return bus.interface()->isServiceRegistered(QStringLiteral("org.freedesktop.secrets")); },
+        10'000));
+    QVERIFY(bus.registerService(QStringLiteral("org.freedesktop.Notifications")));
+    QVERIFY(bus.registerObject(QStringLiteral("/org/freedesktop/Notifications"), &m_desktop,
+                               QDBusConnection::ExportAllSlots));
+}
+
+void SecretsTest::cleanupTestCase() {
+    m_keyring.terminate();
+    m_keyring.waitForFinished();
+}
+
+/// An alert command that writes down all it gets to know.
+QString SecretsTest::script() {
+    QFile script(path("note.sh"));
+    if (!script.open(QIODevice::WriteOnly)) return {};
+    script.write("#!/bin/sh\n{ env; tr '\\0' ' ' </proc/self/cmdline; echo; } >>" +
+                 path("commands").toUtf8() + "\n");
+    script.close();
+    script.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+    return script.fileName();
+}
+
+void SecretsTest::everyFormThroughEveryService() {
+    const std::vector<AddressForm>& forms = mpm::test::addressForms();
+    test::Broker broker(path("."));
+    QVERIFY2(broker.start(), qPrintable(broker.log()));
+    test::Subscriber subscriber(broker.port());
+    const ErrorOutput errors(path("stderr"));
+    QByteArray page, said;
+    {
+        Services services(QStringLiteral("leaks"), path("out/videos"));
+        QSignalSpy told(&services, &Services::said);
+        WatchSettings watch;
+        watch.mqtt.on = watch.metrics.on = true;
+        watch.mqtt.host = QStringLiteral("127.0.0.1");
+        watch.mqtt.port = broker.port();
+        watch.metrics.port = 0;
+        AlertRule gone = test::rule("gone", AlertRule::Of::SourceDown, 0);
+        gone.hold = std::chrono::milliseconds(0);
+        gone.desktop = gone.record = true;
+        gone.command = script().toStdString();
+        watch.alerts = {gone};
+        services.apply(watch);
+        QTRY_VERIFY_WITH_TIMEOUT(services.mqtt()->connected(), test::patience(15'000));
+        SharedNetwork network;
+        std::vector<std::unique_ptr<Engine>> engines;
+        for (const AddressForm& form : forms) {
+            engines.push_back(std::make_unique<Engine>(path("out/store.sqlite"), &network));
+            Engine& engine = *engines.back();
+            services.attach(engine);
+            const mpm::pipeline::Address address(form.text);
+            engine.openSource(address, nameFor(address, engines, engine));
+            services.sourceOpened(engine);
+            // What a picture would bring about.
+            mpm::pipeline::Measurement measurement;
+            measurement.tokensIn = 4;
+            engine.recorder().add(measurement);
+            emit engine.sourceReported(engine.report());
+            services.startRecording(engine);
+        }
+        const auto count = [&](const QByteArray& word) {
+            QFile file(path("commands"));
+            return file.open(QIODevice::ReadOnly) ? file.readAll().count(word) : 0;
+        };
+        QTRY_VERIFY_WITH_TIMEOUT(count("MPM_ALERT=gone") >= int(forms.size()), test::patience(60'000));
+        QTRY_VERIFY_WITH_TIMEOUT(m_desktop.said.size() >= int(forms.size()), test::patience(20'000));
+        for (const auto& engine : engines) {
+            engine->recorder().exportTo(
+                path("out/") + topicWord(engine->sourceName()) + QStringLiteral(".csv"), {},
+                mpm::pipeline::Millis(1LL << 45));
+            QVERIFY(
+                !subscriber.payload(services.mqtt()->topicOf(engine->sourceName()) + QStringLiteral("/alert"))
+                     .isEmpty());
+        }
+        const QString url = QStringLiteral("http://127.0.0.1:%1/metrics").arg(services.metrics()->port());
+        page = test::runBeside(QStringLiteral("curl"), {QStringLiteral("-sSf"), url}).out.toUtf8();
+        QVERIFY(page.count("mpm_source_up{") >= 10 && page.contains("camera"));
+        for (const QList<QVariant>& words : told)
+            said += words[0].toString().toUtf8() + '\n';
+    }
+    QFile commands(path("commands"));
+    QVERIFY(commands.open(QIODevice::ReadOnly));
+    QVERIFY(hidesAll(commands.readAll(), "environment of commands"));
+    QVERIFY(hidesAll(m_desktop.said.join(QLatin1Char('\n')).toUtf8(), "D-Bus"));
+    QVERIFY(hidesAll(page, "Prometheus"));
+    QVERIFY(hidesAll(said, "status bar"));
+    QVERIFY(subscriber.said().contains("homeassistant/"));
+    QVERIFY(hidesAll(subscriber.said(), "MQTT"));
+    QVERIFY(hidesAll(everythingIn(path("out")), "store, exports, videos and their names"));
+    QVERIFY(hidesAll(errors.said(), "stderr"));
+}
+
+void SecretsTest::everyFormThroughTheWindow() {
+    const ErrorOutput errors(path("stderr-window"));
+    QByteArray seen;
+    {
+        Options options;
+        options.source = m_sandbox.film(2, 0);
+        MainWindow window(options);
+        window.show();
+        for (const AddressForm& form : mpm::test::addressForms()) {
+            const QString text = QString::fromUtf8(form.text);
+            window.openSource(text);
+            QTest::qWait(20);
+            seen += textsOf(window) + window.message().toUtf8();
+        }
+        for (int i = 0; i < 6; ++i)
+            window.addSource(QString::fromUtf8(mpm::test::addressForms()[std::size_t(i)].text));
+        QTest::qWait(1'500);  // for the keychain, and for what connecting says
+        seen += textsOf(window) + window.message().toUtf8();
+        window.showSourceAt(0);
+        window.openSource(QStringLiteral("rtsp://admin:Zq9secret@camera:554/live"));
+        QTRY_VERIFY_WITH_TIMEOUT(
+            (window.show(), window.close(), everythingIn(path("config")).contains("source=secret:")),
+            test::patience(15'000));
+        seen += textsOf(window);
+    }
+    QVERIFY(seen.contains("rtsp://camera:554/live"));
+    QVERIFY(hidesAll(seen, "window"));
+    QVERIFY(hidesAll(everythingIn(path("config")), "settings"));
+    QVERIFY(hidesAll(everythingIn(path("data")), "store"));
+    QVERIFY(hidesAll(errors.said(), "stderr"));
+}
+
+void SecretsTest::aStreamThatRuns() {
+    mpm::test::StreamServer server;
+    server.start();
+    const QString plain = QString::fromStdString(server.url());
+    const QString whole =
+        QString(plain).replace(QStringLiteral("user:secret@"), QStringLiteral("Zq9user:Zq9secret@")) +
+        QStringLiteral("?access_token=Zq9token&sig=Zq9sig%3D");
+    const ErrorOutput errors(path("stderr-stream"));
+    {
+        test::Setup setup(m_sandbox, QStringLiteral("runs"));
+        QSignalSpy rendered(&setup.engine, &Engine::rendered);
+        setup.open(whole);
+        QTRY_VERIFY_WITH_TIMEOUT(rendered.count() >= 2, test::patience(30'000));
+        QVERIFY(setup.services.startRecording(setup.engine));
+        QTest::qWait(1'500);
+        setup.services.stopRecording(setup.engine);
+        QTRY_VERIFY_WITH_TIMEOUT(setup.lastSaid().contains(QStringLiteral("of video")),
+                                 test::patience(20'000));
+        QSignalSpy exported(&setup.engine.recorder(), &Recorder::exported);
+        setup.engine.recorder().exportTo(path("runs.json"), {}, mpm::pipeline::Millis(1LL << 45));
+        QTRY_COMPARE_WITH_TIMEOUT(exported.count(), 1, test::patience(20'000));
+        server.kill();
+        QTRY_VERIFY_WITH_TIMEOUT(!setup.engine.report().current(), test::patience(20'000));
+        QVERIFY(hidesAll(setup.engine.report().status.message.c_str(), "the state of a source"));
+        for (const QList<QVariant>& words : setup.said)
+            QVERIFY(hidesAll(words[0].toString().toUtf8(), "status bar"));
+    }
+    QByteArray all = everythingIn(path("runs-videos"));
+    for (const char* name : {"runs.sqlite", "runs.sqlite-wal", "runs.json"}) {
+        QFile file(path(name));
+        if (file.open(QIODevice::ReadOnly)) all += file.readAll();
+    }
+    QVERIFY(all.contains("127_0_0_1"));  // the video's name
+    QVERIFY(hidesAll(all, "store, export, video"));
+    QVERIFY(hidesAll(errors.said(), "stderr"));
+}
+
+void SecretsTest::theProgramsFromOutside() {
+    mpm::test::StreamServer server;
+    server.start();
+    const QString url = QString::fromStdString(server.url());
+    const QString whole =
+        QString(url).replace(QStringLiteral("user:secret@"), QStringLiteral("Zq9user:Zq9secret@")) +
+        QStringLiteral("?access_token=Zq9token");
+    qputenv("MPM_TEST_CAMERA", whole.toUtf8());
+    const test::Outcome run =
+        test::run(QStringLiteral(MPM_PROGRAM),
+                  {QStringLiteral("run"), QStringLiteral("default"), whole, QStringLiteral("--duration"),
+                   QStringLiteral("1"), QStringLiteral("--out"), path("mpm"), QStringLiteral("--save"),
+                   QStringLiteral("csv,jsonl,labels")});
+    QVERIFY2(run.status == 0, qPrintable(run.err));
+    const QByteArray written = everythingIn(path("mpm"));
+    QVERIFY(written.contains("tokens.csv"));
+    QVERIFY(hidesAll(written + run.out.toUtf8() + run.err.toUtf8(), "mpm run"));
+    server.kill();
+    QStringList gone{QStringLiteral("run"), QStringLiteral("default"), whole};
+    const test::Outcome failed = test::run(QStringLiteral(MPM_PROGRAM), gone);
+    QCOMPARE(failed.status, 3);
+    QVERIFY(hidesAll(failed.out.toUtf8() + failed.err.toUtf8(), "mpm run without a camera"));
+    server.start();
+    // The variable itself is not for commands of alerts.
+    WatchSettings watch;
+    watch.alerts = {test::rule("busy", AlertRule::Of::Tokens, 1)};
+    watch.alerts[0].command = script().toStdString();
+    QFile::remove(path("commands"));
+    writeWatchSettings(path("config/mpm/monitor/outside.watch.json"), watch);
+    const test::Outcome monitor =
+        test::run(QStringLiteral(MPM_MONITOR),
+                  {QStringLiteral("--headless"), QStringLiteral("--profile"), QStringLiteral("outside"),
+                   QStringLiteral("--source"), QStringLiteral("env:MPM_TEST_CAMERA"),
+                   QStringLiteral("--after"), QString::number(test::patience(6))});
+    QVERIFY2(monitor.status == 0, qPrintable(monitor.err));
+    QVERIFY(monitor.err.contains(QStringLiteral("env:MPM_TEST_CAMERA: live")));
+    QVERIFY(hidesAll(monitor.err.toUtf8(), "mpm-monitor"));
+    QFile commands(path("commands"));
+    QVERIFY(commands.open(QIODevice::ReadOnly));
+    const QByteArray said = commands.readAll();
+    QVERIFY(said.contains("MPM_SOURCE=env:MPM_TEST_CAMERA"));
+    QVERIFY(hidesAll(said, "environment of commands"));
+    qunsetenv("MPM_TEST_CAMERA");
+}
+
+/// Masks and measurements kept under a name that held a token count for the name that does not.
+void SecretsTest::anEarlierVersionsNamesGo() {
+    const QString whole = QStringLiteral("http://camera.invalid/video?access_token=Zq9token");
+    const QString store = path("earlier.sqlite");
+    {
+        mpm::pipeline::Store before(store.toStdString());
+        mpm::pipeline::Measurement measurement;
+        measurement.time = std::chrono::duration_cast<mpm::pipeline::Millis>(
+            std::chrono::system_clock::now().time_since_epoch());  // what is old is thinned out
+        before.add(before.source(whole.toStdString()), {measurement});
+    }
+    Services services(QStringLiteral("earlier"), path("videos"));
+    WatchSettings watch;
+    watch.sources[whole].masks = {{{0, 0}, {1, 0}, {1, 1}}};
+    services.apply(watch);
+    {
+        Engine engine(store);
+        services.attach(engine);
+        engine.openSource(whole);
+        services.sourceOpened(engine);
+        QCOMPARE(engine.sourceName(), QStringLiteral("http://camera.invalid/video"));
+        QCOMPARE(services.settings().of(engine.sourceName()).masks.size(), size_t(1));
+        QVERIFY(!watchText(services.settings()).contains("Zq9"));
+    }
+    mpm::pipeline::Store kept(store.toStdString());
+    QCOMPARE(kept.count(kept.source("http://camera.invalid/video")), std::int64_t(1));
+}
+
+QTEST_MAIN(SecretsTest)
+#include "secrets_test.moc"
