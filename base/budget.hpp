@@ -1,6 +1,7 @@
 // Limits on what a file may make the program spend: bytes, seconds, nodes, values.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -17,7 +18,8 @@ public:
         : cv::Exception(cv::Error::StsOutOfRange, message, "", __FILE__, __LINE__) {}
 };
 
-/// What one job may spend. Copies share nothing; a job passes one object along by reference.
+/// What one job may spend; a job passes one object along by reference. Bytes may be taken and given back by
+/// several threads at a time.
 class Budget {
 public:
     /// `maxBytes` held at a time and `maxSeconds` from now on; 0 or less: no limit.
@@ -25,29 +27,44 @@ public:
         : m_maxBytes(maxBytes), m_maxSeconds(maxSeconds), m_start(Clock::now()) {}
 
     std::int64_t maxBytes() const { return m_maxBytes; }
+    std::int64_t bytes() const { return m_bytes; }  ///< held now
+
+    /// Other limits from now on, for a job that learns what its input is worth; the clock runs on.
+    void setLimits(std::int64_t maxBytes, double maxSeconds) {
+        m_maxBytes = maxBytes;
+        m_maxSeconds = maxSeconds;
+    }
 
     /// Throws BudgetError where `bytes` more would exceed the limit. `what` names them: "the output of
     /// Expand".
     void takeBytes(std::int64_t bytes, const std::string& what) {
-        if (bytes < 0 || (m_maxBytes > 0 && bytes > m_maxBytes - m_bytes))
-            throw BudgetError(what + " needs more memory than allowed (--max-memory " +
-                              std::to_string(m_maxBytes) +
-                              " bytes); raise --max-memory if the file is yours");
-        m_bytes += bytes;
+        if (bytes < 0) throwBytes(what);
+        const std::int64_t before = m_bytes.fetch_add(bytes);
+        if (m_maxBytes <= 0 || bytes <= m_maxBytes - before) return;
+        m_bytes -= bytes;
+        throwBytes(what);
     }
     void giveBytes(std::int64_t bytes) { m_bytes -= bytes; }
 
     /// Throws BudgetError once the time is over. Cheap: call it in every loop over nodes.
     void checkTime() const {
-        if (m_maxSeconds <= 0) return;
-        const std::chrono::duration<double> spent = Clock::now() - m_start;
-        if (spent.count() > m_maxSeconds)
+        if (isTimeOver())
             throw BudgetError("more time is needed than allowed (--max-seconds " + secondsText() +
                               "); raise --max-seconds if the file is yours");
+    }
+    bool isTimeOver() const {
+        if (m_maxSeconds <= 0) return false;
+        const std::chrono::duration<double> spent = Clock::now() - m_start;
+        return spent.count() > m_maxSeconds;
     }
 
 private:
     using Clock = std::chrono::steady_clock;
+
+    [[noreturn]] void throwBytes(const std::string& what) const {
+        throw BudgetError(what + " needs more memory than allowed (--max-memory " +
+                          std::to_string(m_maxBytes) + " bytes); raise --max-memory if the file is yours");
+    }
 
     std::string secondsText() const {
         std::string text = std::to_string(m_maxSeconds);  // six digits after the point
@@ -59,7 +76,7 @@ private:
     std::int64_t m_maxBytes;
     double m_maxSeconds;
     Clock::time_point m_start;
-    std::int64_t m_bytes = 0;
+    std::atomic<std::int64_t> m_bytes{0};
 };
 
 }  // namespace mpm

@@ -9,6 +9,13 @@
 
 namespace mpm {
 
+/// A size, shape or offset that no number of its type can hold.
+class SizeError : public cv::Exception {
+public:
+    explicit SizeError(const std::string& message)
+        : cv::Exception(cv::Error::StsOutOfRange, message, "", __FILE__, __LINE__) {}
+};
+
 namespace detail {
 
 template <class... Numbers>
@@ -16,7 +23,7 @@ template <class... Numbers>
     std::string text;
     for (const std::string& number : std::initializer_list<std::string>{std::to_string(numbers)...})
         text += (text.empty() ? "" : sign) + number;
-    CV_Error(cv::Error::StsOutOfRange, "a size is out of range: " + text);
+    throw SizeError("a size is out of range: " + text);
 }
 
 }  // namespace detail
@@ -85,7 +92,7 @@ T checkedTotal(const Shape& shape) {
         std::string text;
         for (const auto size : shape)
             text += (text.empty() ? "" : " x ") + std::to_string(size);
-        CV_Error(cv::Error::StsOutOfRange, "a size is out of range: " + text.substr(0, 200));
+        throw SizeError("a size is out of range: " + text.substr(0, 200));
     }
     return total;
 }

@@ -6,6 +6,8 @@
 #include <malloc.h>
 #endif
 
+#include "base/budget.hpp"
+#include "base/printable.hpp"
 #include "cli/error.hpp"
 #include "cli/options.hpp"
 #include "cli/report.hpp"
@@ -76,6 +78,10 @@ void addConvertOptions(CLI::App& verb, Options& o) {
     addParsed(verb, "--std", "deviation, likewise (default: .5,.5,.5)", "R,G,B",
               [&o](const std::string& text) { o.convert.deviation = parseThree("--std", text, true); });
     verb.add_flag("--sandbox", o.sandbox, "before IN is read, give up other files, the network and programs");
+    addParsed(verb, "--max-memory", "reject what needs more (default: 1 GiB and 16 times the file)", "BYTES",
+              [&o](const std::string& text) { o.convert.maxMemory = parseBytes("--max-memory", text); });
+    addParsed(verb, "--max-seconds", "likewise (default: 25, and 5 for each MiB)", "S",
+              [&o](const std::string& text) { o.convert.maxSeconds = parseSeconds("--max-seconds", text); });
     addCommonOptions(verb, o.common, false);
     verb.footer(kExamples);
 }
@@ -116,13 +122,13 @@ std::string listOf(const std::vector<int>& values) {
 
 void print(const Options& o, const models::Conversion& c) {
     for (const std::string& note : c.notes)
-        warn(note);
-    std::cout << describe(c);
+        warn(printable(note, 1000));
+    std::cout << printableLines(describe(c));
     std::cout << cv::format("merging    before blocks %s\n",
                             c.schedule.empty() ? "none" : listOf(c.schedule).c_str());
     std::cout << "proved by  " << c.proof << ", batch " << listOf(c.provedBatches)
               << cv::format(": largest difference %.1e of the largest value\n", c.error);
-    std::cout << "written    " << o.output << std::endl;
+    std::cout << "written    " << printable(o.output) << std::endl;
 }
 
 // Proving a large model makes and drops tensors of tens of megabytes by the thousand. Kept in the heap, their
@@ -156,7 +162,9 @@ int convertVerb(Options& o) {
     try {
         print(o, models::convertModel(o.input, o.output, o.convert));
     } catch (const models::Refusal& refusal) {
-        throw Error(kBadInput, o.input + ": " + oneLine(refusal.what()));
+        throw Error(kBadInput, printable(o.input) + ": " + printable(oneLine(refusal.what()), 600));
+    } catch (const BudgetError& error) {
+        throw Error(kBadInput, printable(o.input) + ": " + printable(oneLine(error.err), 600));
     } catch (const cv::Exception& error) {
         if (error.code == cv::Error::StsOutOfRange) throw Error(kWrongUse, error.err);
         throw;

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/printable.hpp"
 #include "cli/error.hpp"
 #include "cli/options.hpp"
 #include "cli/terminal.hpp"
@@ -75,18 +76,19 @@ json toJson(const Options& o, const models::Inspection& i, const ModelInfo& info
 std::string joined(const std::vector<std::string>& words, size_t most) {
     std::string text;
     for (size_t k = 0; k < words.size() && k < most; ++k)
-        text += (k ? ", " : "") + words[k];
+        text += (k ? ", " : "") + printable(words[k], 80);
     return words.size() > most ? text + ", ..." : text;
 }
 
 void print(const models::Inspection& i, const ModelInfo& info) {
     for (const std::string& port : i.inputs)
-        std::cout << "input      " << port << '\n';
+        std::cout << "input      " << printable(port) << '\n';
     for (const std::string& port : i.outputs)
-        std::cout << "output     " << port << '\n';
-    if (i.convertible) std::cout << describe(i.found);
+        std::cout << "output     " << printable(port) << '\n';
+    if (i.convertible) std::cout << printableLines(describe(i.found));
     if (!i.converted) {
-        std::cout << "converted  no; " << (i.convertible ? "'mpm convert' can" : "and cannot be: " + i.reason)
+        std::cout << "converted  no; "
+                  << (i.convertible ? "'mpm convert' can" : "and cannot be: " + printable(i.reason, 600))
                   << '\n';
         return;
     }
@@ -95,7 +97,8 @@ void print(const models::Inspection& i, const ModelInfo& info) {
                             info.std[0], info.std[1], info.std[2]);
     if (!info.labels.empty())
         std::cout << "labels     " << info.labels.size() << ": " << joined(info.labels, 8) << '\n';
-    if (!info.sourceSha256.empty()) std::cout << "source     sha256 " << info.sourceSha256 << '\n';
+    if (!info.sourceSha256.empty())
+        std::cout << "source     sha256 " << printable(info.sourceSha256, 80) << '\n';
 }
 
 int infoVerb(const Options& o) {
@@ -104,16 +107,18 @@ int infoVerb(const Options& o) {
         const models::Inspection inspection = models::inspectModel(path);
         const ModelInfo info = inspection.converted ? modelInfo(path) : ModelInfo();
         if (o.json) {
-            std::cout << toJson(o, inspection, info).dump(2) << std::endl;
+            // Exact where it is UTF-8; other bytes become the replacement character.
+            std::cout << toJson(o, inspection, info).dump(2, ' ', false, json::error_handler_t::replace)
+                      << std::endl;
         } else {
             print(inspection, info);
         }
     } catch (const models::Refusal& refusal) {
-        throw Error(kBadInput, o.model + ": " + oneLine(refusal.what()));
+        throw Error(kBadInput, printable(o.model) + ": " + printable(oneLine(refusal.what()), 600));
     } catch (const pipeline::ModelError& error) {
-        throw Error(kBadInput, error.what());
+        throw Error(kBadInput, printable(error.what(), 600));
     } catch (const cv::Exception& error) {
-        throw Error(kBadInput, o.model + ": " + oneLine(error.err));
+        throw Error(kBadInput, printable(o.model) + ": " + printable(oneLine(error.err), 600));
     }
     return kDone;
 }

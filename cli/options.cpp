@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <map>
 #include <sstream>
+#include <string_view>
 
 #include "cli/error.hpp"
 
@@ -97,6 +98,25 @@ int parseCount(const std::string& option, const std::string& text, int smallest,
                "a whole number of at least " + std::to_string(smallest) +
                    (largest < INT_MAX ? " and at most " + std::to_string(largest) : ""));
     return *value;
+}
+
+std::int64_t parseBytes(const std::string& option, const std::string& text) {
+    constexpr std::string_view kUnits = "KMG";
+    const size_t unit = text.empty() ? std::string_view::npos : kUnits.find(text.back());
+    const std::string digits = text.substr(0, text.size() - (unit == std::string_view::npos ? 0 : 1));
+    const bool good =
+        !digits.empty() && digits.size() <= 18 && digits.find_first_not_of("0123456789") == std::string::npos;
+    const std::int64_t count = good ? std::stoll(digits) : 0;
+    const int steps = unit == std::string_view::npos ? 0 : static_cast<int>(unit) + 1;
+    if (count < 1 || count > (INT64_MAX >> (10 * steps)))
+        refuse(option, text, "a number of bytes above 0; 500M and 4G are understood");
+    return count << (10 * steps);
+}
+
+double parseSeconds(const std::string& option, const std::string& text) {
+    const double seconds = parseNumbers(option, text, 1)[0];
+    if (!(seconds > 0)) refuse(option, text, "a number of seconds above 0");
+    return seconds;
 }
 
 std::vector<int> parseCounts(const std::string& option, const std::string& text, int smallest) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <climits>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,9 @@ std::vector<int> parseBlocks(const std::string& option, const std::string& text)
 cv::Size parseSize(const std::string& option, const std::string& text);            ///< HxW
 int parseCount(const std::string& option, const std::string& text, int smallest,
                int largest = INT_MAX);  ///< a whole number
+/// 4096, 500M: bytes, or so many K, M or G of them (1024 a step).
+std::int64_t parseBytes(const std::string& option, const std::string& text);
+double parseSeconds(const std::string& option, const std::string& text);  ///< above 0
 std::vector<int> parseCounts(const std::string& option, const std::string& text, int smallest);
 std::vector<double> parseNumbers(const std::string& option, const std::string& text, size_t count);
 std::vector<std::string> splitList(const std::string& text, char separator = ',');

@@ -1,5 +1,8 @@
 #include "models/onnx/bind.hpp"
 
+#include "base/checked.hpp"
+#include "base/printable.hpp"
+
 namespace mpm::models {
 namespace {
 
@@ -39,12 +42,12 @@ Binding bindInputs(const Graph& graph, const ConvertOptions& options, std::vecto
     const Port& port = graph.inputs[0];
     if (port.type != Type::Float || !port.hasShape || port.dims.size() != 4) {
         throw Refusal(
-            "input '" + port.name +
+            "input '" + printable(port.name, 200) +
             "' is not a picture [batch, channels, height, width]: only vision models are supported");
     }
     Shape shape = port.dims;
     if (shape[3] >= 1 && shape[3] <= 4) {
-        throw Refusal("input '" + port.name +
+        throw Refusal("input '" + printable(port.name, 200) +
                       "' is [batch, height, width, channels]: export the model with channels first");
     }
     Binding binding;
@@ -61,8 +64,10 @@ Binding bindInputs(const Graph& graph, const ConvertOptions& options, std::vecto
         notes.push_back("the picture size is dynamic: converted for " + std::to_string(guess.height) + "x" +
                         std::to_string(guess.width) + ", --size chooses another");
     }
-    elementCount(shape);
-    binding.size = {static_cast<int>(shape[3]), static_cast<int>(shape[2])};
+    if (elementCount(shape) == 0)
+        throw Refusal("input '" + printable(port.name, 200) +
+                      "' is an image without pixels: " + toString(shape));
+    binding.size = {checkedCast<int>(shape[3]), checkedCast<int>(shape[2])};
     binding.inputs.emplace_back(Type::Float, shape);
     ++shape[0];
     if (binding.dynamicBatch) binding.otherInputs.emplace_back(Type::Float, shape);

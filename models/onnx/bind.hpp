@@ -7,8 +7,8 @@
 namespace mpm::models {
 
 struct Binding {
-    std::vector<Tensor> inputs;       ///< shapes at the batch everything is worked out for
-    std::vector<Tensor> otherInputs;  ///< with one more picture; only where the batch is dynamic
+    List<Tensor> inputs;       ///< shapes at the batch everything is worked out for
+    List<Tensor> otherInputs;  ///< with one more picture; only where the batch is dynamic
     bool dynamicBatch = false;
     cv::Size size;
 

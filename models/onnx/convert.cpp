@@ -1,16 +1,20 @@
 #include "models/onnx/convert.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <cerrno>
 #include <future>
 
 #include <nlohmann/json.hpp>
 
+#include "base/checked.hpp"
 #include "base/pending_file.hpp"
+#include "base/printable.hpp"
 #include "models/onnx/bind.hpp"
 #include "models/onnx/digest.hpp"
 #include "models/onnx/insert.hpp"
 #include "models/onnx/insert_layers.hpp"
+#include "models/onnx/job.hpp"
 #include "models/onnx/labels_output.hpp"
 #include "models/onnx/lower.hpp"
 #include "models/onnx/normalise.hpp"
@@ -26,8 +30,8 @@ namespace {
 
 constexpr int kOpset = 13;  // what every OpenCV from 4.6 on reads
 
-std::vector<int> scheduleFor(const ConvertOptions& options, int blocks) {
-    std::vector<int> schedule = options.blocks.value_or(std::vector<int>{2, 5});
+List<int> scheduleFor(const ConvertOptions& options, int blocks) {
+    List<int> schedule = options.blocks.value_or(List<int>{2, 5});
     if (!options.blocks) {
         schedule.erase(
             std::remove_if(schedule.begin(), schedule.end(), [blocks](int b) { return b >= blocks; }),
@@ -52,9 +56,10 @@ void checkClasses(const ConvertOptions& options, const Port& scores) {
     const bool known = scores.type == Type::Float && scores.dims.size() == 4 && scores.dims[1] > 1;
     const auto classes = static_cast<std::int64_t>(options.classes.size());
     if (!known || classes == 0 || classes == scores.dims[1]) return;
-    CV_Error(cv::Error::StsOutOfRange,
-             "--labels: names " + std::to_string(classes) + " classes, but output '" + scores.name +
-                 "' has " + std::to_string(scores.dims[1]) + "; name each of them, in their order");
+    CV_Error(cv::Error::StsOutOfRange, "--labels: names " + std::to_string(classes) +
+                                           " classes, but output '" + printable(scores.name, 200) + "' has " +
+                                           std::to_string(scores.dims[1]) +
+                                           "; name each of them, in their order");
 }
 
 // Exports carry no preprocessing; what an own output already says stays unless it is said anew.
@@ -62,7 +67,9 @@ void writeMetadata(const ConvertOptions& options, const Conversion& conversion, 
                    Graph& graph) {
     using nlohmann::json;
     std::map<std::string, std::string>& to = graph.metadata;
-    const auto set = [&](const std::string& key, const json& value) { to["mpm." + key] = value.dump(); };
+    const auto set = [&](const std::string& key, const json& value) {
+        to["mpm." + key] = value.dump(-1, ' ', false, json::error_handler_t::replace);
+    };
     if (!options.classes.empty()) set("labels", options.classes);
     if (!options.palette.empty()) {
         json palette = json::array();
@@ -153,7 +160,7 @@ Graph convertExport(const Graph& original, const ConvertOptions& options, const 
         return graph;
     }
     insertEncoders(graph, matched, shapes, conversion.schedule);
-    std::vector<int> streams;
+    List<int> streams;
     for (const Encoder& encoder : matched.encoders)
         streams.push_back(encoder.input());
     insertEmbeddings(graph, shapes, streams);
@@ -169,9 +176,37 @@ Graph convertExport(const Graph& original, const ConvertOptions& options, const 
     return graph;
 }
 
-std::vector<Shape> proofInputs(const Binding& binding) {
-    if (binding.dynamicBatch) return {binding.inputAt(1), binding.inputAt(3)};
-    return {binding.inputs[0].shape()};
+bool hasRoom(const Graph& graph, const Shape& input) {
+    try {
+        checkRoom(peakBytes(graph, infer(graph, {Tensor(Type::Float, input)})), "the proof");
+        return true;
+    } catch (const BudgetError&) {
+        return false;
+    }
+}
+
+// Of a dynamic batch two are tried; the larger one only where there is room for it.
+List<Shape> proofInputs(const Graph& graph, const Binding& binding) {
+    if (!binding.dynamicBatch) return {binding.inputs[0].shape()};
+    List<Shape> inputs{binding.inputAt(1)};
+    for (int batch : {3, 2}) {
+        if (!hasRoom(graph, binding.inputAt(batch))) continue;
+        inputs.push_back(binding.inputAt(batch));
+        break;
+    }
+    return inputs;
+}
+
+// OpenCV reads what is a converted model already only as the converter has understood it: from a copy beside
+// `path`, which errors call `name`.
+Prover proverOf(const Graph& original, const Binding& binding, const std::string& path,
+                const std::string& name, const Graph& converted) {
+    const List<Shape> inputs = proofInputs(original, binding);
+    if (!isFused(original)) return {original, "", inputs, converted};
+    const ScratchFile copy(std::filesystem::path(path).parent_path().string());
+    if (!copy.isOpen()) failWriting(name, errno);
+    writeModel(original, copy.path(), name);
+    return {original, copy.path(), inputs, converted};
 }
 
 // Reads, converts, writes to `path`, which errors call `name`; the graphs are gone when it returns. No prover
@@ -199,7 +234,7 @@ std::optional<Prover> prepare(const std::string& input, const ConvertOptions& op
     writeMetadata(options, conversion, digest.get(), graph);
     writeModel(graph, path, name);
     if (bindings.wanted) return std::nullopt;
-    return Prover(original, again ? input : "", proofInputs(bindings.own));
+    return proverOf(original, bindings.own, path, name, graph);
 }
 
 // The same conversion at the export's own size and batch: what differs then are positions and shapes.
@@ -216,9 +251,7 @@ Proof proveAtOwnSize(const std::string& input, const PendingFile& pending, Conve
     return proof;
 }
 
-}  // namespace
-
-Conversion convertModel(const std::string& input, const std::string& output, const ConvertOptions& given) {
+Conversion convertWithin(const std::string& input, const std::string& output, const ConvertOptions& given) {
     ConvertOptions options = given;
     if (options.form == Form::Layers) options.batch = 1;
     Conversion conversion;
@@ -233,10 +266,18 @@ Conversion convertModel(const std::string& input, const std::string& output, con
     conversion.error = proof.worst;
     for (const std::string& name : proof.flat) {
         conversion.notes.push_back(
-            "output '" + name + "' is one value everywhere on random input, so the proof says little of it");
+            "output '" + printable(name, 200) +
+            "' is one value everywhere on random input, so the proof says little of it");
     }
     file.keep();
     return conversion;
+}
+
+}  // namespace
+
+Conversion convertModel(const std::string& input, const std::string& output, const ConvertOptions& options) {
+    const Job job({options.maxMemory, options.maxSeconds});
+    return refusing([&] { return convertWithin(input, output, options); });
 }
 
 }  // namespace mpm::models

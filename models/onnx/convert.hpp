@@ -1,12 +1,14 @@
 // Any ViT export to a model that OpenCV 4.6 to 5.x runs, with Mutual Pair Merging in it.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <opencv2/core.hpp>
 
+#include "base/budget.hpp"
 #include "models/onnx/tensor.hpp"
 
 namespace mpm::models {
@@ -27,6 +29,8 @@ struct ConvertOptions {
     bool allClasses = false;           ///< refuses other than one name for each class of the scores
     std::vector<cv::Vec3b> palette;    ///< RGB by id
     std::optional<cv::Scalar> mean, deviation;
+    std::int64_t maxMemory = 0;  ///< bytes; 0: 1 GiB and 16 times the size of the file with its external data
+    double maxSeconds = 0;       ///< 0: 25, and 5 for each MiB
 };
 
 /// What was found, proved and saved.
@@ -52,8 +56,9 @@ struct Conversion {
 /// Encoder, decoder, size and costs, a line each.
 std::string describe(const Conversion& conversion);
 
-/// Throws Refusal where the model cannot be converted, cv::Exception for options that make no sense and files
-/// that cannot be written. `output` is only ever there whole and proved.
+/// Throws Refusal where the model cannot be converted, BudgetError where that takes more memory or time than
+/// the options allow, cv::Exception for options that make no sense and files that cannot be written. `output`
+/// is only ever there whole and proved.
 Conversion convertModel(const std::string& input, const std::string& output, const ConvertOptions& options);
 
 }  // namespace mpm::models

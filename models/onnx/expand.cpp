@@ -1,5 +1,8 @@
 #include "models/onnx/expand.hpp"
 
+#include "base/checked.hpp"
+#include "base/printable.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +14,7 @@ public:
     Expander(Graph& graph, const Inferred& inferred) : m_graph(graph), m_inferred(inferred) {}
 
     void run() {
-        std::vector<Node> old;
+        List<Node> old;
         old.swap(m_graph.nodes);
         for (Node& node : old) {
             m_name = node.name;
@@ -28,7 +31,7 @@ public:
 private:
     const Shape& shapeOf(int value) const { return m_inferred.values[value].shape(); }
 
-    int emit(const std::string& op, const std::vector<int>& inputs, int output = kAbsent) {
+    int emit(const std::string& op, const List<int>& inputs, int output = kAbsent) {
         Node node;
         node.op = op;
         node.name = m_name;
@@ -38,19 +41,20 @@ private:
         return node.outputs[0];
     }
 
-    int transpose(int value, const std::vector<int64_t>& order, int output = kAbsent) {
+    int transpose(int value, const List<int64_t>& order, int output = kAbsent) {
         const int to = emit("Transpose", {value}, output);
         m_graph.nodes.back().attributes["perm"] = Attribute::of(order);
         return to;
     }
 
     // Zeros copy axes, so that a dynamic batch stays one.
-    int reshape(int value, const std::vector<int64_t>& shape, int output = kAbsent) {
+    int reshape(int value, const List<int64_t>& shape, int output = kAbsent) {
         return emit("Reshape", {value, m_graph.addConstant("shape", Tensor::vector(shape))}, output);
     }
 
     int splitHeads(int value, int64_t heads) {
         if (shapeOf(value).size() == 4) return value;
+        if (heads < 1) throw Refusal("attention '" + printable(m_name, 200) + "' has no heads");
         return transpose(reshape(value, {0, 0, heads, shapeOf(value)[2] / heads}), {0, 2, 1, 3});
     }
 
@@ -101,7 +105,7 @@ private:
 
     // The operand with its axes in this order; the last `joined` axes become one.
     int arrange(int value, const std::string& names, const std::string& order, size_t joined) {
-        std::vector<int64_t> perm;
+        List<int64_t> perm;
         for (char c : order)
             perm.push_back(static_cast<int64_t>(names.find(c)));
         bool straight = true;
@@ -109,7 +113,7 @@ private:
             straight &= perm[k] == static_cast<int64_t>(k);
         const int moved = straight ? value : transpose(value, perm);
         if (joined < 2) return moved;
-        std::vector<int64_t> shape(order.size() - joined, 0);
+        List<int64_t> shape(order.size() - joined, 0);
         shape.push_back(-1);
         return reshape(moved, shape);
     }
@@ -119,7 +123,7 @@ private:
         const int moved = arrange(value, names, letters.summed + letters.right, 0);
         int64_t depth = 1;
         for (char c : letters.summed)
-            depth *= shapeOf(value)[names.find(c)];
+            depth = checkedProduct<int64_t>(depth, shapeOf(value)[names.find(c)]);
         return reshape(moved, {depth, -1});
     }
 
@@ -145,13 +149,13 @@ private:
                               : arrange(node.inputs[1], b, letters.both + letters.summed + letters.right, 0);
         int product = emit("MatMul", {left, right});
         if (letters.right.size() > 1) {
-            std::vector<int64_t> shape(letters.both.size() + letters.left.size(), 0);
+            List<int64_t> shape(letters.both.size() + letters.left.size(), 0);
             for (char c : letters.right)
                 shape.push_back(shapeOf(node.inputs[1])[b.find(c)]);
             product = reshape(product, shape);
         }
         const std::string made = letters.both + letters.left + letters.right;
-        std::vector<int64_t> perm;
+        List<int64_t> perm;
         for (char c : out)
             perm.push_back(static_cast<int64_t>(made.find(c)));
         if (made == out) {

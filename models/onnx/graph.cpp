@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/printable.hpp"
+
 namespace mpm::models {
 
 Attribute Attribute::of(float value) {
@@ -25,7 +27,7 @@ Attribute Attribute::of(const std::string& value) {
     return a;
 }
 
-Attribute Attribute::of(const std::vector<int64_t>& values) {
+Attribute Attribute::of(const List<int64_t>& values) {
     Attribute a;
     a.kind = Kind::Ints;
     a.ints = values;
@@ -47,9 +49,9 @@ std::string Node::getString(const std::string& key, const std::string& fallback)
     return found == attributes.end() ? fallback : found->second.s;
 }
 
-std::vector<int64_t> Node::getInts(const std::string& key) const {
+List<int64_t> Node::getInts(const std::string& key) const {
     const auto found = attributes.find(key);
-    return found == attributes.end() ? std::vector<int64_t>{} : found->second.ints;
+    return found == attributes.end() ? List<int64_t>{} : List<int64_t>(found->second.ints);
 }
 
 int Graph::addValue(const std::string& name) {
@@ -72,23 +74,24 @@ std::string Graph::describe(const Node& node) const {
     std::string name = node.name;
     if (name.empty() && !node.outputs.empty() && node.outputs[0] != kAbsent)
         name = values[node.outputs[0]].name;
-    return node.op + " '" + name + "'";
+    return printable(node.op, 80) + " '" + printable(name, 200) + "'";
 }
 
 void Graph::sort() {
     const size_t count = nodes.size();
-    std::vector<int> producer(values.size(), kAbsent);
+    List<int> producer(values.size(), kAbsent);
     for (size_t n = 0; n < count; ++n) {
         for (int out : nodes[n].outputs) {
             if (out == kAbsent) continue;
             if (producer[out] != kAbsent || values[out].constant.known()) {
-                throw Refusal("value '" + values[out].name + "' is produced twice: the file is damaged");
+                throw Refusal("value '" + printable(values[out].name, 200) +
+                              "' is produced twice: the file is damaged");
             }
             producer[out] = static_cast<int>(n);
         }
     }
-    std::vector<int> missing(count, 0);
-    std::vector<std::vector<int>> next(count);
+    List<int> missing(count, 0);
+    List<List<int>> next(count);
     for (size_t n = 0; n < count; ++n) {
         for (int in : nodes[n].inputs) {
             if (in == kAbsent || producer[in] == kAbsent) continue;
@@ -96,7 +99,7 @@ void Graph::sort() {
             ++missing[n];
         }
     }
-    std::vector<int> order;
+    List<int> order;
     for (size_t n = 0; n < count; ++n) {
         if (missing[n] == 0) order.push_back(static_cast<int>(n));
     }
@@ -106,7 +109,7 @@ void Graph::sort() {
         }
     }
     if (order.size() != count) throw Refusal("the graph has a cycle: the file is damaged");
-    std::vector<Node> sorted;
+    List<Node> sorted;
     sorted.reserve(count);
     for (int n : order)
         sorted.push_back(std::move(nodes[n]));
@@ -121,10 +124,10 @@ void Graph::sort() {
 }
 
 void Graph::prune() {
-    std::vector<char> needed(values.size(), 0);
+    List<char> needed(values.size(), 0);
     for (const Port& port : outputs)
         needed[port.value] = 1;
-    std::vector<char> keep(nodes.size(), 0);
+    List<char> keep(nodes.size(), 0);
     for (size_t k = nodes.size(); k-- > 0;) {
         for (int out : nodes[k].outputs)
             keep[k] |= out != kAbsent && needed[out];
@@ -133,7 +136,7 @@ void Graph::prune() {
             if (in != kAbsent) needed[in] = 1;
         }
     }
-    std::vector<Node> kept;
+    List<Node> kept;
     for (size_t k = 0; k < nodes.size(); ++k) {
         if (keep[k]) kept.push_back(std::move(nodes[k]));
     }
@@ -149,12 +152,12 @@ void Graph::prune() {
     }
 }
 
-std::vector<std::vector<int>> Graph::users() const {
-    std::vector<std::vector<int>> result(values.size());
+List<List<int>> Graph::users() const {
+    List<List<int>> result(values.size());
     for (size_t n = 0; n < nodes.size(); ++n) {
         for (int in : nodes[n].inputs) {
             if (in == kAbsent) continue;
-            std::vector<int>& list = result[in];
+            List<int>& list = result[in];
             if (list.empty() || list.back() != static_cast<int>(n)) list.push_back(static_cast<int>(n));
         }
     }

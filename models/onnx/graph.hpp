@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,24 +18,24 @@ struct Attribute {
     int64_t i = 0;
     std::string s;
     Tensor t;
-    std::vector<float> floats;
-    std::vector<int64_t> ints;
-    std::vector<std::string> strings;
+    List<float> floats;
+    List<int64_t> ints;
+    List<std::string> strings;
 
     static Attribute of(float value);
     static Attribute of(int64_t value);
     static Attribute of(const std::string& value);
-    static Attribute of(const std::vector<int64_t>& values);
+    static Attribute of(const List<int64_t>& values);
 };
 
 constexpr int kAbsent = -1;
 
 struct Node {
     std::string op;
-    std::string domain;       ///< empty: the standard operators
-    std::string name;         ///< for messages only
-    std::vector<int> inputs;  ///< values; kAbsent where an optional one is left out
-    std::vector<int> outputs;
+    std::string domain;  ///< empty: the standard operators
+    std::string name;    ///< for messages only
+    List<int> inputs;    ///< values; kAbsent where an optional one is left out
+    List<int> outputs;
     std::map<std::string, Attribute> attributes;
 
     bool is(const char* what) const { return domain.empty() && op == what; }
@@ -42,7 +43,7 @@ struct Node {
     int64_t getInt(const std::string& key, int64_t fallback) const;
     float getFloat(const std::string& key, float fallback) const;
     std::string getString(const std::string& key, const std::string& fallback) const;
-    std::vector<int64_t> getInts(const std::string& key) const;
+    List<int64_t> getInts(const std::string& key) const;
     int input(size_t k) const { return k < inputs.size() ? inputs[k] : kAbsent; }
 };
 
@@ -58,18 +59,21 @@ struct Port {
     std::string name;
     Type type = Type::Float;
     bool hasShape = false;
-    Shape dims;                         ///< -1 where symbolic
-    std::vector<std::string> dimNames;  ///< of the symbolic ones
+    Shape dims;                  ///< -1 where symbolic
+    List<std::string> dimNames;  ///< of the symbolic ones
 };
 
+class Held;
+
 struct Graph {
-    std::vector<Value> values;
-    std::vector<Node> nodes;  ///< in an order in which they can run
-    std::vector<Port> inputs;
-    std::vector<Port> outputs;
+    List<Value> values;
+    List<Node> nodes;  ///< in an order in which they can run
+    List<Port> inputs;
+    List<Port> outputs;
     int opset = 0;
     std::map<std::string, std::string> metadata;
     std::string producer;
+    std::shared_ptr<Held> held;  ///< what the graph is charged for beside its tensors
 
     int addValue(const std::string& name);
     int addConstant(const std::string& name, Tensor tensor);
@@ -81,7 +85,7 @@ struct Graph {
     void sort();  ///< topologically; throws Refusal on a cycle
     /// Drops nodes no output needs, and renumbers producers.
     void prune();
-    std::vector<std::vector<int>> users() const;  ///< nodes by the value they read
+    List<List<int>> users() const;  ///< nodes by the value they read
 };
 
 }  // namespace mpm::models

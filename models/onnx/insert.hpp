@@ -8,12 +8,11 @@ namespace mpm::models {
 
 /// Every encoder becomes one MpmEncoder; `schedule` is the backbone's. Throws Refusal where one operator
 /// cannot express an encoder.
-void insertEncoders(Graph& graph, const Matched& matched, const Shapes& shapes,
-                    const std::vector<int>& schedule);
+void insertEncoders(Graph& graph, const Matched& matched, const Shapes& shapes, const List<int>& schedule);
 
 /// Moves and constants that only lay out the tokens of an encoder (patches to rows, class tokens in front,
 /// position embeddings) become one MpmEmbed each.
-void insertEmbeddings(Graph& graph, const Shapes& shapes, const std::vector<int>& streams);
+void insertEmbeddings(Graph& graph, const Shapes& shapes, const List<int>& streams);
 
 /// A convolution that does nothing but multiply whole patches becomes part of the MpmEmbed it feeds.
 void projectInEmbeddings(Graph& graph, const Shapes& shapes);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/checked.hpp"
 #include "models/onnx/insert.hpp"
 #include "models/onnx/rewrite.hpp"
 #include "models/onnx/trace.hpp"
@@ -32,7 +33,7 @@ public:
         m_grid = source.size() == 4;
         if ((!m_grid && source.size() != 3) || source[0] != shape[0] || source[m_grid ? 1 : 2] != m_dim)
             return false;
-        m_patches = m_grid ? source[2] * source[3] : source[1];
+        m_patches = m_grid ? elementCount({source[2], source[3]}) : source[1];
         return readTable(shape[0], found);
     }
 
@@ -43,7 +44,7 @@ private:
         while (first < m_tokens && terms[first * m_dim].count() == 0)
             ++first;
         if (first == m_tokens) return false;
-        std::vector<float> table(m_tokens * m_dim);
+        List<float> table(static_cast<size_t>(elementCount({m_tokens, m_dim})));
         for (int64_t b = 0; b < batch; ++b) {
             for (int64_t t = 0; t < m_tokens; ++t) {
                 for (int64_t c = 0; c < m_dim; ++c) {
@@ -109,21 +110,21 @@ bool projectsPatches(const Graph& graph, const Node& node, const Rewriter& rewri
     };
     if (!isConstant(1) || (node.input(2) != kAbsent && !isConstant(2))) return false;
     const Shape& weight = graph.constant(node.input(1)).shape();
-    if (weight.size() != 4) return false;
+    if (weight.size() != 4 || elementCount(weight) == 0) return false;
     const auto all = [&](const char* name, int64_t wanted) {
-        const std::vector<int64_t> values = node.getInts(name);
+        const List<int64_t> values = node.getInts(name);
         return std::all_of(values.begin(), values.end(), [wanted](int64_t v) { return v == wanted; });
     };
     const std::string padding = node.getString("auto_pad", "NOTSET");
-    return node.getInts("strides") == std::vector<int64_t>{weight[2], weight[3]} && all("pads", 0) &&
+    return node.getInts("strides") == List<int64_t>{weight[2], weight[3]} && all("pads", 0) &&
            all("dilations", 1) && node.getInt("group", 1) == 1 && (padding == "NOTSET" || padding == "VALID");
 }
 
 /// [D, C, rows, columns] as [C * rows * columns, D].
 Tensor asMatrix(const Tensor& weight) {
     const int64_t dim = weight.dim(0), depth = weight.size() / dim;
-    const std::vector<float> from = weight.toFloats();
-    std::vector<float> matrix(from.size());
+    const List<float> from = weight.toFloats();
+    List<float> matrix(from.size());
     for (int64_t d = 0; d < dim; ++d) {
         for (int64_t k = 0; k < depth; ++k)
             matrix[k * dim + d] = from[d * depth + k];
@@ -133,10 +134,11 @@ Tensor asMatrix(const Tensor& weight) {
 
 /// The table with `bias` on the rows of patches.
 Tensor withBias(const Tensor& table, const Tensor& bias, int64_t first, int64_t patches) {
-    std::vector<float> values = table.toFloats();
-    const std::vector<float> added = bias.toFloats();
+    List<float> values = table.toFloats();
+    const List<float> added = bias.toFloats();
     const int64_t dim = table.dim(1);
-    for (int64_t k = first * dim; k < (first + patches) * dim; ++k)
+    const int64_t end = checkedProduct<int64_t>(checkedSum<int64_t>(first, patches), dim);
+    for (int64_t k = checkedProduct<int64_t>(first, dim); k < end; ++k)
         values[k] += added[k % dim];
     return Tensor::floats(table.shape(), values);
 }
@@ -153,25 +155,25 @@ void projectInEmbeddings(Graph& graph, const Shapes& shapes) {
         Tensor table = graph.constant(embed.input(1));
         if (conv.input(2) != kAbsent) {
             const Shape& grid = shapes.of(conv.outputs[0]);
-            table =
-                withBias(table, graph.constant(conv.input(2)), embed.getInt("first", 0), grid[2] * grid[3]);
+            table = withBias(table, graph.constant(conv.input(2)), embed.getInt("first", 0),
+                             elementCount({grid[2], grid[3]}));
         }
         embed.inputs = {conv.input(0), graph.addConstant("embed.table", table),
                         graph.addConstant("embed.weight", asMatrix(weight))};
-        embed.attributes["patch"] = Attribute::of(std::vector<int64_t>{weight.dim(2), weight.dim(3)});
+        embed.attributes["patch"] = Attribute::of(List<int64_t>{weight.dim(2), weight.dim(3)});
     }
     graph.prune();
 }
 
-void insertEmbeddings(Graph& graph, const Shapes& shapes, const std::vector<int>& streams) {
-    std::vector<int> candidates = streams;
+void insertEmbeddings(Graph& graph, const Shapes& shapes, const List<int>& streams) {
+    List<int> candidates = streams;
     const Rewriter rewriter(graph);
     for (const Node& node : graph.nodes) {
         if (node.is("Concat") && shapes.of(node.outputs[0]).size() == 3) {
             candidates.push_back(lastOfChain(graph, rewriter, node.outputs[0]));
         }
     }
-    std::vector<int> done;
+    List<int> done;
     for (int value : candidates) {
         if (std::find(done.begin(), done.end(), value) != done.end()) continue;
         Embedding embedding;

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "models/onnx/insert.hpp"
+#include "models/onnx/job.hpp"
 
 namespace mpm::models {
 namespace {
@@ -13,7 +14,7 @@ public:
         m_node.name = encoder.decoder ? "decoder" : "encoder";
     }
 
-    Node build(int tokens, const std::vector<int>& outputs, const std::vector<int>& schedule) {
+    Node build(int tokens, const List<int>& outputs, const List<int>& schedule) {
         m_names = "tokens";
         m_node.inputs = {tokens};
         m_node.outputs = outputs;
@@ -79,7 +80,7 @@ private:
     Tensor imageTable(const Tensor& table, float still) const {
         const int64_t heads = table.dim(0), tokens = table.dim(1), size = table.dim(2),
                       special = m_encoder.special;
-        std::vector<float> values;
+        List<float> values;
         for (int64_t k = 0; k < table.size(); ++k) {
             if (k / size % tokens >= special) {
                 values.push_back(table.f()[k]);
@@ -106,7 +107,7 @@ private:
         m_node.attributes["rope"] = Attribute::of(std::string(first->interleaved ? "interleaved" : "half"));
     }
 
-    void addAttributes(const std::vector<int>& schedule) {
+    void addAttributes(const List<int>& schedule) {
         const Block& first = m_encoder.blocks[0];
         auto& a = m_node.attributes;
         a["blocks"] = Attribute::of(static_cast<int64_t>(m_encoder.blocks.size()));
@@ -118,7 +119,7 @@ private:
         a["activation"] = Attribute::of(first.mlp.activation);
         a["scale"] = Attribute::of(first.attention.scale);
         a["role"] = Attribute::of(std::string(m_encoder.decoder ? "decoder" : "backbone"));
-        std::vector<int64_t> taps, norms;
+        List<int64_t> taps, norms;
         for (const Tap& tap : m_encoder.taps) {
             taps.push_back(tap.block);
             norms.push_back(tap.normed);
@@ -126,9 +127,9 @@ private:
         a["taps"] = Attribute::of(taps);
         a["tap_norm"] = Attribute::of(norms);
         if (m_encoder.gridRows > 0)
-            a["grid"] = Attribute::of(std::vector<int64_t>{m_encoder.gridRows, m_encoder.gridColumns});
+            a["grid"] = Attribute::of(List<int64_t>{m_encoder.gridRows, m_encoder.gridColumns});
         if (!m_encoder.decoder && !schedule.empty()) {
-            a["schedule"] = Attribute::of(std::vector<int64_t>(schedule.begin(), schedule.end()));
+            a["schedule"] = Attribute::of(List<int64_t>(schedule.begin(), schedule.end()));
         }
     }
 
@@ -179,7 +180,7 @@ private:
         node.op = "Transpose";
         node.inputs = {from};
         node.outputs = {to};
-        node.attributes["perm"] = Attribute::of(std::vector<int64_t>{1, 0, 2});
+        node.attributes["perm"] = Attribute::of(List<int64_t>{1, 0, 2});
         m_graph.nodes.push_back(node);
         return to;
     }
@@ -202,12 +203,12 @@ private:
 
 }  // namespace
 
-void insertEncoders(Graph& graph, const Matched& matched, const Shapes& shapes,
-                    const std::vector<int>& schedule) {
+void insertEncoders(Graph& graph, const Matched& matched, const Shapes& shapes, const List<int>& schedule) {
     for (const Encoder& encoder : matched.encoders) {
         Stream stream(graph, shapes, encoder);
-        std::vector<int> outputs;
+        List<int> outputs;
         for (const Tap& tap : encoder.taps) {
+            checkTime();
             // The node that made this value until now makes one that nobody reads, and is pruned.
             for (Node& node : graph.nodes) {
                 for (int& out : node.outputs) {
@@ -218,8 +219,8 @@ void insertEncoders(Graph& graph, const Matched& matched, const Shapes& shapes,
         for (const Tap& tap : encoder.taps)
             outputs.push_back(stream.leave(tap.value));
         const int tokens = stream.enter(encoder.input());
-        graph.nodes.push_back(EncoderNode(graph, encoder)
-                                  .build(tokens, outputs, encoder.decoder ? std::vector<int>{} : schedule));
+        graph.nodes.push_back(
+            EncoderNode(graph, encoder).build(tokens, outputs, encoder.decoder ? List<int>{} : schedule));
     }
     graph.sort();
     graph.prune();

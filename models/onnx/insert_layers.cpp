@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/onnx/job.hpp"
+
 namespace mpm::models {
 namespace {
 
 class LayersWriter {
 public:
-    LayersWriter(Graph& graph, const Encoder& encoder, const std::vector<int>& schedule)
+    LayersWriter(Graph& graph, const Encoder& encoder, const List<int>& schedule)
         : m_graph(graph), m_encoder(encoder), m_schedule(schedule) {}
 
     void run(const Shape& stream) {
@@ -27,7 +29,7 @@ public:
     }
 
 private:
-    int add(const std::string& op, const std::vector<int>& inputs, int output = kAbsent,
+    int add(const std::string& op, const List<int>& inputs, int output = kAbsent,
             const std::string& domain = {}) {
         Node node;
         node.op = op;
@@ -42,11 +44,11 @@ private:
     Node& last() { return m_graph.nodes.back(); }
     int constant(const Tensor& tensor) { return m_graph.addConstant(m_name + "/constant", tensor); }
     int scalar(float value) { return constant(Tensor::scalar(value)); }
-    int reshape(int x, const std::vector<int64_t>& shape, int output = kAbsent) {
+    int reshape(int x, const List<int64_t>& shape, int output = kAbsent) {
         return add("Reshape", {x, constant(Tensor::vector(shape))}, output);
     }
 
-    int transpose(int x, const std::vector<int64_t>& order) {
+    int transpose(int x, const List<int64_t>& order) {
         const int y = add("Transpose", {x});
         last().attributes["perm"] = Attribute::of(order);
         return y;
@@ -59,7 +61,7 @@ private:
     }
 
     int norm(int x, const Norm& norm, int output = kAbsent) {
-        std::vector<int> inputs{x, constant(norm.weight)};
+        List<int> inputs{x, constant(norm.weight)};
         if (norm.bias.known()) inputs.push_back(constant(norm.bias));
         const int y = add("LayerNormalization", inputs, output);
         last().attributes["epsilon"] = Attribute::of(norm.epsilon);
@@ -118,7 +120,7 @@ private:
         const int found = add("NonZero", {add("Less", {seen, scalar(0.5f)})});
         const int first = add("Squeeze", {found, constant(Tensor::vector({0}))});
         const int shifted = add("Add", {first, constant(Tensor::vector({m_encoder.special}))});
-        std::vector<int64_t> special(m_encoder.special);
+        List<int64_t> special(m_encoder.special);
         for (int k = 0; k < m_encoder.special; ++k)
             special[k] = k;
         int rows = shifted;
@@ -146,7 +148,7 @@ private:
 
     // The half that is subtracted carries its sign in the table.
     static Tensor signedSine(const Rope& rope) {
-        std::vector<float> values = rope.sin.toFloats();
+        List<float> values = rope.sin.toFloats();
         const int64_t size = rope.sin.dim(2);
         for (size_t k = 0; k < values.size(); ++k) {
             const int64_t j = static_cast<int64_t>(k) % size;
@@ -157,7 +159,7 @@ private:
 
     int rotate(int x, const Attention& a) {
         const int64_t size = a.rope->cos.dim(2);
-        std::vector<int64_t> partner(size);
+        List<int64_t> partner(size);
         for (int64_t j = 0; j < size; ++j)
             partner[j] = a.rope->interleaved ? j ^ 1 : (j + size / 2) % size;
         const int turned = gather(x, constant(Tensor::vector(partner)), 3);
@@ -211,25 +213,25 @@ private:
 
     Graph& m_graph;
     const Encoder& m_encoder;
-    const std::vector<int> m_schedule;
+    const List<int> m_schedule;
     std::string m_name;
-    std::vector<int> m_maps;
+    List<int> m_maps;
     int m_cos = kAbsent, m_sin = kAbsent;  // [heads or 1, tokens, head size], of the tokens that are left
 };
 
 }  // namespace
 
-void insertLayers(Graph& graph, const Matched& matched, const Shapes& shapes,
-                  const std::vector<int>& schedule) {
+void insertLayers(Graph& graph, const Matched& matched, const Shapes& shapes, const List<int>& schedule) {
     for (const Encoder& encoder : matched.encoders) {
         for (const Tap& tap : encoder.taps) {
+            checkTime();
             for (Node& node : graph.nodes) {
                 for (int& out : node.outputs) {
                     if (out == tap.value) out = graph.addValue("unused");
                 }
             }
         }
-        LayersWriter(graph, encoder, encoder.decoder ? std::vector<int>{} : schedule)
+        LayersWriter(graph, encoder, encoder.decoder ? List<int>{} : schedule)
             .run(shapes.of(encoder.input()));
     }
     graph.sort();

@@ -8,8 +8,7 @@ namespace mpm::models {
 
 /// Batch 1. Every encoder's blocks are written anew without a baked-in token count; MpmMerge stands before
 /// the blocks of the schedule, MpmRestore where tokens leave the backbone.
-void insertLayers(Graph& graph, const Matched& matched, const Shapes& shapes,
-                  const std::vector<int>& schedule);
+void insertLayers(Graph& graph, const Matched& matched, const Shapes& shapes, const List<int>& schedule);
 
 /// The rest of the graph in standard operators of opset 18.
 void standardise(Graph& graph, const Shapes& shapes);

@@ -1,6 +1,7 @@
 #include "models/onnx/inspect.hpp"
 
 #include "models/onnx/bind.hpp"
+#include "models/onnx/job.hpp"
 #include "models/onnx/normalise.hpp"
 #include "models/onnx/own_graph.hpp"
 #include "models/onnx/read.hpp"
@@ -56,9 +57,11 @@ Inspection inspect(const Graph& graph) {
     for (const Port& port : graph.outputs)
         result.outputs.push_back(describe(port));
     try {
-        lookInside(graph, result);
+        refusing([&] { lookInside(graph, result); });
     } catch (const Refusal& refusal) {
         result.reason = refusal.what();
+    } catch (const BudgetError& error) {
+        result.reason = error.err;
     }
     return result;
 }
@@ -66,11 +69,13 @@ Inspection inspect(const Graph& graph) {
 }  // namespace
 
 Inspection inspectModel(const std::string& path) {
-    return inspect(readModel(path));
+    const Job job({});
+    return refusing([&] { return inspect(readModel(path)); });
 }
 
 Inspection inspectModel(const void* bytes, size_t size) {
-    return inspect(readModel(bytes, size));
+    const Job job({});
+    return refusing([&] { return inspect(readModel(bytes, size)); });
 }
 
 }  // namespace mpm::models

@@ -15,7 +15,8 @@ struct Inspection {
     std::string producer;
 };
 
-/// Throws Refusal where the file is no model at all.
+/// Throws Refusal where the file is no model at all, BudgetError where reading it takes more memory or time
+/// than a model of its size does.
 Inspection inspectModel(const std::string& path);
 
 /// The same from memory, without external data.

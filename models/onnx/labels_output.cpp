@@ -8,11 +8,11 @@ namespace {
 // once.
 void cropWhileResizing(Graph& graph) {
     const Port& port = graph.outputs[0];
-    const std::vector<std::vector<int>> users = graph.users();
+    const List<List<int>> users = graph.users();
     int value = port.value;
     for (const Node* node = graph.nodeOf(value); node && node->is("Slice"); node = graph.nodeOf(value)) {
-        const std::vector<int64_t> starts = graph.constant(node->inputs[1]).toInts(),
-                                   axes = graph.constant(node->inputs[3]).toInts();
+        const List<int64_t> starts = graph.constant(node->inputs[1]).toInts(),
+                            axes = graph.constant(node->inputs[3]).toInts();
         for (size_t k = 0; k < starts.size(); ++k) {
             if (starts[k] != 0 || axes[k] < 2) return;
         }
@@ -22,7 +22,7 @@ void cropWhileResizing(Graph& graph) {
     const Node* resize = graph.nodeOf(value);
     if (value == port.value || !resize || resize->op != "MpmResize") return;
     Node& node = graph.nodes[graph.values[value].producer];
-    node.attributes["crop"] = Attribute::of(std::vector<int64_t>{port.dims[2], port.dims[3]});
+    node.attributes["crop"] = Attribute::of(List<int64_t>{port.dims[2], port.dims[3]});
     graph.nodes[graph.values[port.value].producer].outputs[0] = graph.addValue("unused");
     node.outputs[0] = port.value;
     graph.sort();
@@ -49,7 +49,7 @@ void outputLabels(Graph& graph) {
         node.name = "labels";
         node.inputs = {port.value};
         node.outputs = {graph.addValue(port.name + ".labels")};
-        node.attributes["size"] = Attribute::of(std::vector<int64_t>{port.dims[2], port.dims[3]});
+        node.attributes["size"] = Attribute::of(List<int64_t>{port.dims[2], port.dims[3]});
         node.attributes["argmax"] = Attribute::of(int64_t{1});
         port.value = node.outputs[0];
         graph.nodes.push_back(node);

@@ -3,15 +3,19 @@
 #include <algorithm>
 #include <set>
 
+#include "base/checked.hpp"
+#include "models/onnx/job.hpp"
+
 #include "models/onnx/lowering.hpp"
 
 namespace mpm::models {
 
 void Lowering::run() {
-    std::vector<Node> old;
+    List<Node> old;
     old.swap(m_graph.nodes);
     for (Node& node : old) {
         m_node = &node;
+        checkTime();
         lowerNode();
     }
     for (Node& node : m_graph.nodes) {
@@ -106,8 +110,7 @@ const Tensor& Lowering::known(size_t k) const {
     return m_graph.constant(value);
 }
 
-Node& Lowering::emit(const std::string& op, const std::string& domain, const std::vector<int>& inputs,
-                     int output) {
+Node& Lowering::emit(const std::string& op, const std::string& domain, const List<int>& inputs, int output) {
     Node node;
     node.op = op;
     node.domain = domain;
@@ -118,7 +121,7 @@ Node& Lowering::emit(const std::string& op, const std::string& domain, const std
     return m_graph.nodes.back();
 }
 
-int Lowering::ints(const std::vector<int64_t>& values) {
+int Lowering::ints(const List<int64_t>& values) {
     return m_graph.addConstant("ints", Tensor::vector(values));
 }
 
@@ -134,10 +137,10 @@ int Lowering::onePicture(int value) {
     const int64_t period = m_shapes.other.values[value].shape()[axis] - shape[axis];  // of one picture more
     int64_t inner = period;
     for (size_t k = axis + 1; k < shape.size(); ++k)
-        inner *= shape[k];
+        inner = checkedProduct<int64_t>(inner, shape[k]);
     if (period < 1 || shape[axis] % period) return value;
-    const int64_t whole = inner / period * shape[axis];
-    std::vector<float> one;
+    const int64_t whole = checkedProduct<int64_t>(inner / period, shape[axis]);
+    List<float> one;
     for (int64_t k = 0; k < t.size(); ++k) {
         const int64_t first = k / whole * whole + k % whole % inner;
         if (t.f()[k] != t.f()[first]) return value;
@@ -196,7 +199,7 @@ void Lowering::layerNorm() {
     node.attributes["epsilon"] = Attribute::of(m_node->getFloat("epsilon", 1e-5f));
 }
 
-std::vector<int64_t> Lowering::listOf(size_t input, const char* attribute) const {
+List<int64_t> Lowering::listOf(size_t input, const char* attribute) const {
     return m_node->input(input) == kAbsent ? m_node->getInts(attribute) : known(input).toInts();
 }
 
@@ -221,15 +224,14 @@ void Lowering::resize() {
     if (m_node->getInt("antialias", 0) && smaller) fail("smooths while it makes smaller");
     if (picture && mode == "linear" && (halfPixel || coordinates == "align_corners")) {
         Node& node = emit("MpmResize", "mpm", {in(0)}, out());
-        node.attributes["size"] = Attribute::of(std::vector<int64_t>{to[2], to[3]});
+        node.attributes["size"] = Attribute::of(List<int64_t>{to[2], to[3]});
         if (!halfPixel) node.attributes["align_corners"] = Attribute::of(int64_t{1});
         return;
     }
-    const bool whole = picture && to[2] % from[2] == 0 && to[3] % from[3] == 0;
+    const bool whole = picture && from[2] > 0 && from[3] > 0 && to[2] % from[2] == 0 && to[3] % from[3] == 0;
     if (mode != "nearest" || !whole)
         fail("(" + mode + ", " + coordinates + ") is not available in OpenCV 4.6");
-    const std::vector<float> scales{1, 1, static_cast<float>(to[2] / from[2]),
-                                    static_cast<float>(to[3] / from[3])};
+    const List<float> scales{1, 1, static_cast<float>(to[2] / from[2]), static_cast<float>(to[3] / from[3])};
     Node& node = emit("Resize", "",
                       {in(0), kAbsent, m_graph.addConstant("scales", Tensor::floats({4}, scales))}, out());
     node.attributes["mode"] = Attribute::of(std::string("nearest"));
@@ -241,7 +243,7 @@ void Lowering::convolution() {
     const Tensor& weight = known(1);
     Node node = *m_node;
     node.attributes["kernel_shape"] =
-        Attribute::of(std::vector<int64_t>(weight.shape().begin() + 2, weight.shape().end()));
+        Attribute::of(List<int64_t>(weight.shape().begin() + 2, weight.shape().end()));
     m_graph.nodes.push_back(node);
 }
 
@@ -264,12 +266,12 @@ void Lowering::clip() {
 
 void Lowering::reduce() {
     const int64_t rank = static_cast<int64_t>(shapeOf(in(0)).size());
-    std::vector<int64_t> axes = listOf(1, "axes");
+    List<int64_t> axes = listOf(1, "axes");
     if (axes.empty()) fail("reduces everything to one number");
     for (int64_t& axis : axes)
         axis += axis < 0 ? rank : 0;
     int value = in(0);
-    if (rank == 2 && axes == std::vector<int64_t>{1}) {
+    if (rank == 2 && axes == List<int64_t>{1}) {
         // OpenCV 4.6 keeps the batch that the model was imported with for a matrix, for more axes it does
         // not.
         value = m_graph.addValue(m_graph.values[out()].name + ".rows");
@@ -281,7 +283,7 @@ void Lowering::reduce() {
     Node& node = emit(m_node->op, "", {value}, kept);
     node.attributes["axes"] = Attribute::of(axes);
     node.attributes["keepdims"] = Attribute::of(int64_t{1});
-    std::vector<int64_t> sizes(shapeOf(out()).begin(), shapeOf(out()).end());
+    List<int64_t> sizes(shapeOf(out()).begin(), shapeOf(out()).end());
     for (size_t k = 0; k < sizes.size(); ++k) {
         if (m_shapes.isBatch(out(), k)) sizes[k] = m_shapes.isBatch(in(0), k) ? 0 : -1;
     }

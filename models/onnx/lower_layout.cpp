@@ -9,7 +9,7 @@ namespace mpm::models {
 void Lowering::emitReshape(int from, int to, const Shape& source) {
     const Shape& shape = shapeOf(to);
     if (shape.empty()) fail("makes a scalar, which OpenCV has not");
-    std::vector<int64_t> target(shape.begin(), shape.end());
+    List<int64_t> target(shape.begin(), shape.end());
     bool open = false;
     for (size_t k = 0; k < shape.size(); ++k) {
         if (!m_shapes.isBatch(to, k)) continue;
@@ -22,7 +22,7 @@ void Lowering::emitReshape(int from, int to, const Shape& source) {
 }
 
 void Lowering::transpose() {
-    std::vector<int64_t> order = m_node->getInts("perm");
+    List<int64_t> order = m_node->getInts("perm");
     if (order.empty() && m_node->outputs[0] < static_cast<int>(m_shapes.at.values.size())) {
         for (size_t k = shapeOf(in(0)).size(); k-- > 0;)
             order.push_back(static_cast<int64_t>(k));
@@ -37,9 +37,8 @@ void Lowering::emitSlice(int from, int to, int64_t axis, int64_t start, int64_t 
 
 void Lowering::slice() {
     const Shape& shape = shapeOf(in(0));
-    const std::vector<int64_t> starts = listOf(1, "starts"), ends = listOf(2, "ends"),
-                               by = listOf(4, "steps");
-    std::vector<int64_t> axes = listOf(3, "axes"), newStarts, newEnds, newAxes;
+    const List<int64_t> starts = listOf(1, "starts"), ends = listOf(2, "ends"), by = listOf(4, "steps");
+    List<int64_t> axes = listOf(3, "axes"), newStarts, newEnds, newAxes;
     for (size_t k = 0; axes.size() < starts.size(); ++k)
         axes.push_back(static_cast<int64_t>(k));
     for (size_t k = 0; k < starts.size(); ++k) {
@@ -49,7 +48,7 @@ void Lowering::slice() {
             return std::min(std::max<int64_t>(at < 0 ? at + extent : at, 0), extent);
         };
         if (!by.empty() && by[k] == -1 && axes.size() == 1) {
-            std::vector<int64_t> backwards(std::max<int64_t>(shapeOf(out())[axis], 0));
+            List<int64_t> backwards(std::max<int64_t>(shapeOf(out())[axis], 0));
             const int64_t first = std::min(starts[k] < 0 ? starts[k] + extent : starts[k], extent - 1);
             std::iota(backwards.rbegin(), backwards.rend(),
                       first - static_cast<int64_t>(backwards.size()) + 1);
@@ -78,9 +77,9 @@ void Lowering::split() {
 }
 
 // Runs of neighbours as slices, several of them joined.
-void Lowering::emitPicked(int to, int64_t axis, const std::vector<int64_t>& index) {
+void Lowering::emitPicked(int to, int64_t axis, const List<int64_t>& index) {
     constexpr size_t kMostParts = 64;  // of channels put in another order; more would be a table's rows
-    std::vector<int> parts;
+    List<int> parts;
     for (size_t first = 0, end = 0; first < index.size(); first = end) {
         for (end = first + 1; end < index.size() && index[end] == index[end - 1] + 1;)
             ++end;
@@ -97,7 +96,7 @@ void Lowering::gather() {
     const Shape& shape = shapeOf(in(0));
     const int64_t given = m_node->getInt("axis", 0);
     const int64_t axis = given < 0 ? given + static_cast<int64_t>(shape.size()) : given;
-    std::vector<int64_t> index = at.toInts();
+    List<int64_t> index = at.toInts();
     for (int64_t& i : index)
         i += i < 0 ? shape[axis] : 0;
     if (index.empty()) fail("picks nothing");
@@ -106,7 +105,7 @@ void Lowering::gather() {
     // The slice keeps the axis that the gather may have dropped.
     const Shape& target = shapeOf(out());
     if (target.empty()) fail("makes a scalar, which OpenCV has not");
-    std::vector<int64_t> sizes(target.begin(), target.end());
+    List<int64_t> sizes(target.begin(), target.end());
     for (size_t k = 0; k < sizes.size(); ++k) {
         if (!m_shapes.isBatch(out(), k)) continue;
         const bool copies = k < shape.size() && m_shapes.isBatch(in(0), k);
@@ -130,7 +129,7 @@ void Lowering::expand() {
 }
 
 void Lowering::pad() {
-    std::vector<int> inputs{in(0), ints(listOf(1, "pads"))};
+    List<int> inputs{in(0), ints(listOf(1, "pads"))};
     if (m_node->input(2) != kAbsent)
         inputs.push_back(
             m_graph.addConstant("fill", Tensor::floats({1}, static_cast<float>(known(2).at(0)))));

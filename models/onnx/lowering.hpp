@@ -29,8 +29,8 @@ private:
     int out() const { return m_node->outputs[0]; }
     const Shape& shapeOf(int value) const { return m_shapes.of(value); }
     const Tensor& known(size_t k) const;
-    Node& emit(const std::string& op, const std::string& domain, const std::vector<int>& inputs, int output);
-    int ints(const std::vector<int64_t>& values);
+    Node& emit(const std::string& op, const std::string& domain, const List<int>& inputs, int output);
+    int ints(const List<int64_t>& values);
     void keep() { m_graph.nodes.push_back(*m_node); }
 
     // Reshaping to its own shape is the identity every OpenCV has.
@@ -52,8 +52,8 @@ private:
     void layerNorm();
     void transpose();
     void emitSlice(int from, int to, int64_t axis, int64_t start, int64_t end);
-    void emitPicked(int to, int64_t axis, const std::vector<int64_t>& index);
-    std::vector<int64_t> listOf(size_t input, const char* attribute) const;
+    void emitPicked(int to, int64_t axis, const List<int64_t>& index);
+    List<int64_t> listOf(size_t input, const char* attribute) const;
     void slice();
     void split();
 

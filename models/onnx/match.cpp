@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "base/checked.hpp"
+#include "models/onnx/job.hpp"
+
 #include "models/onnx/match_attention.hpp"
 #include "models/onnx/match_mlp.hpp"
 
@@ -46,7 +49,10 @@ public:
     EncoderFinder(const Graph& graph, const Inferred& inferred) : m_rows(graph, inferred) {}
 
     Matched run() {
+        for (const Node& node : m_rows.graph().nodes)
+            refuseEmpty(node);
         for (const Node& node : m_rows.graph().nodes) {
+            checkTime();
             if (node.is("Softmax") && m_rows.inferred().values[node.outputs[0]].isFloat()) matchBlock(node);
         }
         chain();
@@ -63,6 +69,18 @@ public:
 
 private:
     const Graph& graph() const { return m_rows.graph(); }
+
+    // Nothing behind this asks whether there are any rows and columns.
+    void refuseEmpty(const Node& node) const {
+        const bool product = m_rows.isLinear(&node) || node.is("MatMul") || node.is("Softmax") ||
+                             node.is("LayerNormalization");
+        if (!product) return;
+        for (const int value :
+             {node.input(0), node.outputs[0], node.is("MatMul") ? node.input(1) : kAbsent}) {
+            if (value != kAbsent && m_rows.inferred().values[value].size() == 0)
+                throw Refusal(graph().describe(node) + " works on a tensor without elements");
+        }
+    }
 
     void matchBlock(const Node& softmax) {
         try {
@@ -112,7 +130,7 @@ private:
         for (size_t k = 0; k < encoder.blocks.size(); ++k) {
             const bool last = k + 1 == encoder.blocks.size();
             const int value = encoder.blocks[k].output;
-            std::vector<int> outside = m_rows.usersOf(value);
+            List<int> outside = m_rows.usersOf(value);
             if (!last) {
                 const Block& next = encoder.blocks[k + 1];
                 const auto inside = [&](int n) {
@@ -129,7 +147,7 @@ private:
 
     // The norm a block begins with, and nothing but that block reads it.
     bool feedsOnly(int normValue, const Block& block) const {
-        std::vector<int> open{normValue};
+        List<int> open{normValue};
         std::set<int> seen;
         while (!open.empty()) {
             const int value = open.back();
@@ -148,7 +166,7 @@ private:
         return true;
     }
 
-    void addTap(Encoder& encoder, int block, int value, const std::vector<int>& users) {
+    void addTap(Encoder& encoder, int block, int value, const List<int>& users) {
         const Node* norm = nullptr;
         for (int n : users) {
             if (m_rows.isNorm(&graph().nodes[n])) norm = &graph().nodes[n];
@@ -182,7 +200,7 @@ private:
     // The backbone reads the picture, no other encoder: of those that do, the longest. Others decode what it
     // found.
     void chooseBackbone() {
-        std::vector<Encoder>& all = m_matched.encoders;
+        List<Encoder>& all = m_matched.encoders;
         Encoder* best = nullptr;
         for (Encoder& encoder : all) {
             encoder.decoder = true;
@@ -232,11 +250,12 @@ private:
 
     // Everything a value is computed from, and itself.
     std::set<int> upstream(int value) const {
-        std::vector<int> open{value};
+        List<int> open{value};
         std::set<int> seen;
         while (!open.empty()) {
             const int v = open.back();
             open.pop_back();
+            if (seen.size() % 1024 == 0) checkTime();
             if (v == kAbsent || !seen.insert(v).second) continue;
             if (const Node* node = graph().nodeOf(v))
                 open.insert(open.end(), node->inputs.begin(), node->inputs.end());
@@ -246,12 +265,12 @@ private:
 
     // The rows that stay when the picture changes are the special tokens.
     void findTokens(Encoder& encoder) {
-        const std::vector<Tensor> one = streamFor(encoder, 0.31f), other = streamFor(encoder, 0.77f);
+        const List<Tensor> one = streamFor(encoder, 0.31f), other = streamFor(encoder, 0.77f);
         const Tensor& a = one[0];
         const Tensor& b = other[0];
         const bool batchFirst = encoder.blocks[0].layout == Layout::BatchFirst;
-        const int64_t step = encoder.dim * (batchFirst ? 1 : encoder.blocks[0].batch);
-        std::vector<char> changes(encoder.tokens, 0);
+        const int64_t step = checkedProduct<int64_t>(encoder.dim, batchFirst ? 1 : encoder.blocks[0].batch);
+        List<char> changes(encoder.tokens, 0);
         for (int64_t t = 0; t < encoder.tokens; ++t) {
             for (int64_t c = 0; c < encoder.dim; ++c)
                 changes[t] |= a.f()[t * step + c] != b.f()[t * step + c];
@@ -265,13 +284,13 @@ private:
         findGrid(encoder);
     }
 
-    std::vector<Tensor> streamFor(const Encoder& encoder, float seed) const {
+    List<Tensor> streamFor(const Encoder& encoder, float seed) const {
         Graph part = graph();
         Port port;
         port.value = encoder.input();
         part.outputs = {port};
         part.prune();
-        std::vector<Tensor> inputs;
+        List<Tensor> inputs;
         for (const Port& in : part.inputs) {
             Tensor x = m_rows.inferred().values[in.value];
             x.allocate();
@@ -288,14 +307,14 @@ private:
     // Rows and columns of patches, from the picture that the tokens were cut from.
     void findGrid(Encoder& encoder) {
         const int64_t count = encoder.tokens - encoder.special;
-        std::vector<int> open{encoder.input()};
+        List<int> open{encoder.input()};
         std::set<int> seen;
         while (!open.empty()) {
             const int value = open.back();
             open.pop_back();
             if (!seen.insert(value).second) continue;
             const Shape& shape = m_rows.shapeOf(value);
-            if (shape.size() == 4 && shape[2] * shape[3] == count && shape[1] >= encoder.dim) {
+            if (shape.size() == 4 && elementCount({shape[2], shape[3]}) == count && shape[1] >= encoder.dim) {
                 encoder.gridRows = shape[2];
                 encoder.gridColumns = shape[3];
                 return;
@@ -309,8 +328,8 @@ private:
     }
 
     RowMatcher m_rows;
-    std::vector<Block> m_blocks;
-    std::vector<std::pair<int, std::string>> m_unmatched;  // result of an attention, why it is no block
+    List<Block> m_blocks;
+    List<std::pair<int, std::string>> m_unmatched;  // result of an attention, why it is no block
     Matched m_matched;
 };
 

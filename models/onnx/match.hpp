@@ -7,8 +7,8 @@
 namespace mpm::models {
 
 struct Matched {
-    std::vector<Encoder> encoders;        ///< in the order of the graph; at most one is not a decoder
-    std::vector<std::string> complaints;  ///< why attention that is there is not part of an encoder
+    List<Encoder> encoders;        ///< in the order of the graph; at most one is not a decoder
+    List<std::string> complaints;  ///< why attention that is there is not part of an encoder
     const Encoder* backbone() const;
     std::string complaint() const;  ///< one line for a graph without a backbone
 };

@@ -93,7 +93,7 @@ private:
     // A constant added to the scores is welcome if it only depends on the key.
     void addKeyBias(const Tensor& c, Scores& scores) {
         const int64_t keys = shapeOf(m_softmax.inputs[0]).back();
-        std::vector<float> bias(keys, 0.f);
+        List<float> bias(keys, 0.f);
         for (int64_t k = 0; k < c.size(); ++k) {
             const int64_t key = c.rank() == 0 || c.dim(-1) == 1 ? -1 : k % keys;
             if (k < keys && key >= 0) bias[key] = c.f()[k];
@@ -142,8 +142,8 @@ private:
         }
     }
 
-    static std::vector<int32_t> rowsInStream(const HeadView& view, const RowMatcher::Normed& normed) {
-        std::vector<int32_t> rows;
+    static List<int32_t> rowsInStream(const HeadView& view, const RowMatcher::Normed& normed) {
+        List<int32_t> rows;
         for (int32_t row : view.rows)
             rows.push_back(normed.rows[row]);
         return rows;
@@ -156,11 +156,11 @@ private:
         for (size_t k = 0; k + 1 < stream.size(); ++k)
             all *= stream[k];
         const int64_t tokens = m_q.tokens;
-        std::map<std::vector<int32_t>, int> pictures;
+        std::map<List<int32_t>, int> pictures;
         m_pictureOf.resize(m_q.groups);
         for (int64_t g = 0; g < m_q.groups; ++g) {
-            const std::vector<int32_t> rows(m_streamRows.begin() + g * tokens,
-                                            m_streamRows.begin() + (g + 1) * tokens);
+            const List<int32_t> rows(m_streamRows.begin() + g * tokens,
+                                     m_streamRows.begin() + (g + 1) * tokens);
             m_pictureOf[g] = pictures.emplace(rows, static_cast<int>(pictures.size())).first->second;
         }
         const int64_t batch = static_cast<int64_t>(pictures.size());
@@ -179,7 +179,7 @@ private:
             checkOrder(rows, batch);
     }
 
-    void checkOrder(const std::vector<int32_t>& rows, int64_t batch) {
+    void checkOrder(const List<int32_t>& rows, int64_t batch) {
         const int64_t tokens = m_block.tokens;
         const bool batchFirst =
             rows[0] % tokens == 0 && (tokens == 1 || rows[1] == rows[0] + 1) &&
@@ -191,8 +191,8 @@ private:
         }
     }
 
-    std::vector<int64_t> groupsOfFirstPicture() const {
-        std::vector<int64_t> groups;
+    List<int64_t> groupsOfFirstPicture() const {
+        List<int64_t> groups;
         for (int64_t g = 0; g < m_q.groups; ++g) {
             if (m_pictureOf[g] == m_pictureOf[0]) groups.push_back(g);
         }
@@ -202,7 +202,7 @@ private:
     // Weights of q, k, v in canonical columns, whatever the export's order.
     void gather(const Scores& scores) {
         Attention& a = m_block.attention;
-        const std::vector<int64_t> groups = groupsOfFirstPicture();
+        const List<int64_t> groups = groupsOfFirstPicture();
         a.scale = scores.scale * m_q.factor * m_k.factor;
         a.keyBias = scores.keyBias;
         for (const HeadView* view : {&m_q, &m_k, &m_v})
@@ -229,7 +229,7 @@ private:
     }
 
     // Every picture must be treated as the first one is.
-    void checkPictures(const HeadView& view, const std::vector<int64_t>& first) const {
+    void checkPictures(const HeadView& view, const List<int64_t>& first) const {
         std::map<int, size_t> next;
         for (int64_t g = 0; g < view.groups; ++g) {
             const size_t head = next[m_pictureOf[g]]++;
@@ -256,9 +256,9 @@ private:
             input = m_rows.graph().nodes[m_inner].inputs[0];
         }
         const auto traced = trace(m_rows.graph(), m_rows.inferred(), input, Follow::Affine, {m_context});
-        if (!traced || traced->sources != std::vector<int>{m_context})
+        if (!traced || traced->sources != List<int>{m_context})
             fail("its result is mixed with something else");
-        const std::vector<int32_t> streamRow = placeContext(*traced, shapeOf(input).back());
+        const List<int32_t> streamRow = placeContext(*traced, shapeOf(input).back());
         m_block.attention.proj = permuted(m_rows.denseOf(node));
         if (m_inner != kAbsent)
             m_block.attention.inner = permuted(m_rows.normOf(m_rows.graph().nodes[m_inner]));
@@ -281,12 +281,12 @@ private:
     }
 
     // Where each column of the projection's input comes from, and the row of the stream of each of its rows.
-    std::vector<int32_t> placeContext(const Trace& traced, int64_t width) {
+    List<int32_t> placeContext(const Trace& traced, int64_t width) {
         const int64_t size = m_v.size, tokens = m_q.tokens;
         m_columns.assign(width, -1);
         m_factor = traced.terms[0].factor[0];
-        std::vector<int32_t> streamRow(traced.terms.size() / width, -1);
-        const std::vector<int> headOf = headOfGroups();
+        List<int32_t> streamRow(traced.terms.size() / width, -1);
+        const List<int> headOf = headOfGroups();
         for (size_t k = 0; k < traced.terms.size(); ++k) {
             const Term term = traced.terms[k];
             if (term.count() != 1 || term.constant != 0 || term.factor[0] != m_factor)
@@ -304,9 +304,9 @@ private:
         return streamRow;
     }
 
-    std::vector<int> headOfGroups() const {
+    List<int> headOfGroups() const {
         std::map<int, int> next;
-        std::vector<int> head(m_q.groups);
+        List<int> head(m_q.groups);
         for (int64_t g = 0; g < m_q.groups; ++g)
             head[g] = next[m_pictureOf[g]]++;
         return head;
@@ -340,7 +340,7 @@ private:
 
     Norm permuted(const Norm& norm) const {
         if (straight()) return norm;
-        std::vector<float> weight(m_columns.size()), bias(m_columns.size(), 0.f);
+        List<float> weight(m_columns.size()), bias(m_columns.size(), 0.f);
         for (size_t c = 0; c < m_columns.size(); ++c) {
             weight[m_columns[c]] = norm.weight.f()[c];
             if (norm.bias.known()) bias[m_columns[c]] = norm.bias.f()[c];
@@ -349,7 +349,7 @@ private:
         return {Tensor::floats(shape, weight), Tensor::floats(shape, bias), norm.epsilon};
     }
 
-    void closeResidual(const Node& linear, const std::vector<int32_t>& streamRow) {
+    void closeResidual(const Node& linear, const List<int32_t>& streamRow) {
         const int sum = residualAfter(linear.outputs[0]);
         const Node& add = m_rows.graph().nodes[sum];
         const int branchValue = add.inputs[0] == m_block.input ? add.inputs[1] : add.inputs[0];
@@ -382,10 +382,10 @@ private:
     int m_context = kAbsent;  // value: probabilities times values
     int m_inner = kAbsent;    // node: the norm before the projection
     HeadView m_q, m_k, m_v;
-    std::vector<int32_t> m_streamRows;  // by group and token
-    std::vector<int> m_pictureOf;       // by group
-    std::vector<int32_t> m_columns;     // canonical column by column of the projection's input
-    float m_factor = 1;                 // of the context before the projection
+    List<int32_t> m_streamRows;  // by group and token
+    List<int> m_pictureOf;       // by group
+    List<int32_t> m_columns;     // canonical column by column of the projection's input
+    float m_factor = 1;          // of the context before the projection
     Block m_block;
 };
 

@@ -60,7 +60,7 @@ private:
 
     // Through the norm: its components must stay where its weights expect them.
     void compose(const Terms& before) {
-        std::vector<Term> composed(m_terms.size());
+        List<Term> composed(m_terms.size());
         for (size_t n = 0; n < composed.size(); ++n) {
             Term& term = composed[n] = m_terms[n];
             for (int k = 0; k < term.count(); ++k) {
@@ -108,8 +108,8 @@ private:
     }
 
     // The head's own columns in rising order are its components: which of a term's two is whose.
-    std::vector<int32_t> ownColumns(int64_t g) const {
-        std::vector<int32_t> columns;
+    List<int32_t> ownColumns(int64_t g) const {
+        List<int32_t> columns;
         for (int64_t t = 0; t < m_view.tokens; ++t) {
             columns.clear();
             for (int64_t j = 0; j < m_view.size; ++j) {
@@ -145,7 +145,7 @@ private:
         m_view.sin.assign(m_view.cos.size(), 0);
         m_view.partner.assign(m_view.groups * size, -1);
         for (int64_t g = 0; g < m_view.groups; ++g) {
-            const std::vector<int32_t> own = ownColumns(g);
+            const List<int32_t> own = ownColumns(g);
             for (int64_t j = 0; j < size; ++j) {
                 for (int64_t t = 0; t < m_view.tokens; ++t)
                     readComponent(g, t, j, own);
@@ -153,7 +153,7 @@ private:
         }
     }
 
-    void readComponent(int64_t g, int64_t t, int64_t j, const std::vector<int32_t>& own) {
+    void readComponent(int64_t g, int64_t t, int64_t j, const List<int32_t>& own) {
         const Term term = at(g, t, j);
         const int64_t where = (g * m_view.tokens + t) * m_view.size + j;
         if (term.constant != 0 || term.count() == 0) fail("is shifted while it is rotated");
@@ -185,7 +185,7 @@ private:
 
 // True where the views are, one after another, exactly the columns of one linear layer: the usual packed
 // weight.
-bool packed(const std::vector<const HeadView*>& views, const std::vector<int64_t>& groups, int64_t columns) {
+bool packed(const List<const HeadView*>& views, const List<int64_t>& groups, int64_t columns) {
     int32_t next = 0;
     for (const HeadView* view : views) {
         if (view->linear != views[0]->linear) return false;
@@ -205,8 +205,8 @@ HeadView viewHeads(const RowMatcher& rows, int value, bool transposed) {
     return Viewer(rows, value, transposed).run();
 }
 
-Dense joinHeads(const RowMatcher& rows, const std::vector<const HeadView*>& views,
-                const std::vector<int64_t>& groups, float lastFactor) {
+Dense joinHeads(const RowMatcher& rows, const List<const HeadView*>& views, const List<int64_t>& groups,
+                float lastFactor) {
     const Dense first = rows.denseOf(rows.graph().nodes[views[0]->linear]);
     if (lastFactor == 1 && packed(views, groups, first.weight.dim(1))) return first;
     int64_t total = 0;
@@ -215,7 +215,7 @@ Dense joinHeads(const RowMatcher& rows, const std::vector<const HeadView*>& view
     const int64_t depth = first.weight.dim(0);
     Tensor weight(Type::Float, {depth, total});
     weight.allocate();
-    std::vector<float> bias(total, 0.f);
+    List<float> bias(total, 0.f);
     int64_t to = 0;
     for (const HeadView* view : views) {
         const Dense dense = rows.denseOf(rows.graph().nodes[view->linear]);
@@ -237,7 +237,7 @@ Dense joinHeads(const RowMatcher& rows, const std::vector<const HeadView*>& view
     return {weight, biased ? Tensor::floats({total}, bias) : Tensor()};
 }
 
-Rope ropeOf(const HeadView& view, const std::vector<int64_t>& groups) {
+Rope ropeOf(const HeadView& view, const List<int64_t>& groups) {
     const int64_t half = view.size / 2;
     Rope rope;
     bool halves = true, pairs = true;
@@ -253,7 +253,7 @@ Rope ropeOf(const HeadView& view, const std::vector<int64_t>& groups) {
         throw Mismatch{"attention: rotary positions pair components in a way that is not supported"};
     rope.interleaved = pairs;
     const int64_t table = view.tokens * view.size;
-    std::vector<float> cos, sin;
+    List<float> cos, sin;
     bool shared = true;
     for (int64_t g : groups) {
         for (int64_t k = 0; k < table; ++k) {

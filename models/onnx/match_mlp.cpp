@@ -28,16 +28,15 @@ float relu(float x) {
     return std::max(0.f, x);
 }
 
-const std::vector<std::pair<const char*, Function>>& activations() {
-    static const std::vector<std::pair<const char*, Function>> all{
+const List<std::pair<const char*, Function>>& activations() {
+    static const List<std::pair<const char*, Function>> all{
         {"gelu", gelu}, {"gelu_tanh", geluTanh}, {"gelu_quick", geluQuick}, {"silu", silu}, {"relu", relu}};
     return all;
 }
 
 // Inputs at which the activations tell themselves apart.
-const std::vector<float>& probes() {
-    static const std::vector<float> all{-3.7f, -2.2f, -1.3f, -0.6f, -0.1f, 0.f,
-                                        0.3f,  0.9f,  1.4f,  2.1f,  2.9f,  4.2f};
+const List<float>& probes() {
+    static const List<float> all{-3.7f, -2.2f, -1.3f, -0.6f, -0.1f, 0.f, 0.3f, 0.9f, 1.4f, 2.1f, 2.9f, 4.2f};
     return all;
 }
 
@@ -81,7 +80,7 @@ private:
                 fail("its activation does not follow a linear layer");
         }
         readColumns(*traced);
-        const std::vector<int32_t> rows = rowsOfSources(*traced);
+        const List<int32_t> rows = rowsOfSources(*traced);
         for (size_t r = 0; r < branch.rows.size(); ++r) {
             if (rows[branch.rows[r]] != static_cast<int32_t>(r))
                 fail("its residual adds tokens to other tokens");
@@ -129,8 +128,8 @@ private:
     }
 
     // The row of the stream of every hidden row; checks that the linear layers read norm2 of the stream.
-    std::vector<int32_t> rowsOfSources(const Trace& traced) {
-        std::vector<int32_t> rows;
+    List<int32_t> rowsOfSources(const Trace& traced) {
+        List<int32_t> rows;
         int norm = kAbsent;
         for (int source : traced.sources) {
             const RowMatcher::Normed normed = m_rows.normBehind(m_rows.graph().nodeOf(source)->inputs[0]);
@@ -142,14 +141,14 @@ private:
         const Node& node = m_rows.graph().nodes[norm];
         if (node.inputs[0] != m_block.middle) fail("it does not read the tokens it is added to");
         m_block.mlp.norm = m_rows.normOf(node);
-        std::vector<int32_t> result;
+        List<int32_t> result;
         for (int32_t row : m_rowOfHidden)
             result.push_back(rows[row]);
         return result;
     }
 
     Dense take(const Trace& traced, int slot) const {
-        const std::vector<Column>& columns = m_columns[slot];
+        const List<Column>& columns = m_columns[slot];
         const Dense dense = m_rows.denseOf(*m_rows.graph().nodeOf(traced.sources[columns[0].source]));
         const int64_t width = dense.weight.dim(1), depth = dense.weight.dim(0),
                       count = static_cast<int64_t>(columns.size());
@@ -167,7 +166,7 @@ private:
                 result.weight.writeF()[r * count + k] = dense.weight.f()[r * width + columns[k].column];
         }
         if (dense.bias.known()) {
-            std::vector<float> bias;
+            List<float> bias;
             for (const Column& column : columns)
                 bias.push_back(dense.bias.f()[column.column]);
             result.bias = Tensor::floats({count}, bias);
@@ -179,7 +178,7 @@ private:
     // closest two, gelu and gelu_tanh, lie 5e-4 apart; constants rounded to half precision, such as the root
     // of 2, move one by 3e-5.
     void identify(const Trace& traced) {
-        const std::vector<float> result = runProbes(traced);
+        const List<float> result = runProbes(traced);
         const size_t count = probes().size();
         const size_t pairs = m_gated ? count * count : count;
         for (const auto& [name, f] : activations()) {
@@ -201,7 +200,7 @@ private:
     }
 
     // Hidden values where the k-th (row, channel) sees the k-th pair of probes.
-    std::vector<float> runProbes(const Trace& traced) {
+    List<float> runProbes(const Trace& traced) {
         const Graph& graph = m_rows.graph();
         std::map<int, Tensor> values;
         for (int source : traced.sources)
@@ -220,8 +219,8 @@ private:
         return evaluateFrom(graph, values);
     }
 
-    std::vector<float> evaluateFrom(const Graph& graph, std::map<int, Tensor>& values) const {
-        std::vector<int> open{m_hidden};
+    List<float> evaluateFrom(const Graph& graph, std::map<int, Tensor>& values) const {
+        List<int> open{m_hidden};
         std::set<int> nodes;
         while (!open.empty()) {
             const int value = open.back();
@@ -236,14 +235,14 @@ private:
         }
         for (int n : nodes) {
             const Node& node = graph.nodes[n];
-            std::vector<Tensor> inputs;
+            List<Tensor> inputs;
             for (int in : node.inputs) {
                 const auto found = values.find(in);
                 inputs.push_back(in == kAbsent           ? Tensor()
                                  : found != values.end() ? found->second
                                                          : m_rows.inferred().values[in]);
             }
-            const std::vector<Tensor> outputs = evaluateNode(graph, node, inputs);
+            const List<Tensor> outputs = evaluateNode(graph, node, inputs);
             for (size_t k = 0; k < node.outputs.size(); ++k)
                 values[node.outputs[k]] = outputs[k];
         }
@@ -254,8 +253,8 @@ private:
     Block& m_block;
     int m_hidden = kAbsent;  // value: the activation's result
     bool m_gated = false;
-    std::vector<Column> m_columns[2];  // by hidden channel
-    std::vector<int32_t> m_rowOfHidden;
+    List<Column> m_columns[2];  // by hidden channel
+    List<int32_t> m_rowOfHidden;
 };
 
 }  // namespace

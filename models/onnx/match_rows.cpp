@@ -5,6 +5,9 @@
 #include <numeric>
 #include <set>
 
+#include "base/printable.hpp"
+#include "models/onnx/job.hpp"
+
 namespace mpm::models {
 
 bool close(float a, float b) {
@@ -15,18 +18,19 @@ RowMatcher::RowMatcher(const Graph& graph, const Inferred& inferred)
     : m_graph(graph), m_inferred(inferred), m_users(graph.users()), m_isOutput(graph.values.size(), 0) {
     // Who asks for a size alone reads no row.
     const auto asksForSize = [&](int n) { return graph.nodes[n].is("Shape") || graph.nodes[n].is("Size"); };
-    for (std::vector<int>& users : m_users)
+    for (List<int>& users : m_users)
         users.erase(std::remove_if(users.begin(), users.end(), asksForSize), users.end());
     for (const Port& port : graph.outputs)
         m_isOutput[port.value] = 1;
 }
 
 int RowMatcher::downstream(int value, const std::function<Step(int node)>& visit) const {
-    std::vector<int> open{value};
+    List<int> open{value};
     std::set<int> seen;
     while (!open.empty()) {
         const int next = open.back();
         open.pop_back();
+        if (seen.size() % 1024 == 0) checkTime();
         if (next == kAbsent || !seen.insert(next).second) continue;
         for (int n : usersOf(next)) {
             const Step step = visit(n);
@@ -56,7 +60,7 @@ bool RowMatcher::isNorm(const Node* node) const {
 
 std::string RowMatcher::describe(int value) const {
     const Node* node = m_graph.nodeOf(value);
-    return node ? m_graph.describe(*node) : "'" + m_graph.values[value].name + "'";
+    return node ? m_graph.describe(*node) : "'" + printable(m_graph.values[value].name, 200) + "'";
 }
 
 Norm RowMatcher::normOf(const Node& node) const {
@@ -74,8 +78,8 @@ Dense RowMatcher::denseOf(const Node& linear) const {
     return dense;
 }
 
-std::vector<int32_t> RowMatcher::rowNumbers(int value) const {
-    std::vector<int32_t> rows(elementCount(shapeOf(value)) / shapeOf(value).back());
+List<int32_t> RowMatcher::rowNumbers(int value) const {
+    List<int32_t> rows(elementCount(shapeOf(value)) / shapeOf(value).back());
     std::iota(rows.begin(), rows.end(), 0);
     return rows;
 }
@@ -110,7 +114,7 @@ RowMatcher::Normed RowMatcher::normBehind(int value) const {
 RowMatcher::Branch RowMatcher::linearBehind(int value) const {
     const int64_t width = shapeOf(value).back();
     if (isLinear(m_graph.nodeOf(value))) {
-        const std::vector<float> ones(width, 1.f), zeros(width, 0.f);
+        const List<float> ones(width, 1.f), zeros(width, 0.f);
         return {m_graph.values[value].producer, rowNumbers(value), ones, zeros};
     }
     const auto traced = trace(m_graph, m_inferred, value);
@@ -141,7 +145,7 @@ RowMatcher::Branch RowMatcher::linearBehind(int value) const {
     return branch;
 }
 
-Dense withBranch(Dense dense, const std::vector<float>& factor, const std::vector<float>& constant) {
+Dense withBranch(Dense dense, const List<float>& factor, const List<float>& constant) {
     const bool scales = std::any_of(factor.begin(), factor.end(), [](float f) { return f != 1; });
     const bool shifts = std::any_of(constant.begin(), constant.end(), [](float c) { return c != 0; });
     const int64_t columns = dense.weight.dim(-1);
@@ -153,7 +157,7 @@ Dense withBranch(Dense dense, const std::vector<float>& factor, const std::vecto
         dense.weight = weight;
     }
     if (shifts || (scales && dense.bias.known())) {
-        std::vector<float> bias(columns);
+        List<float> bias(columns);
         for (int64_t k = 0; k < columns; ++k) {
             bias[k] = (dense.bias.known() ? dense.bias.f()[k] * factor[k] : 0) + constant[k];
         }

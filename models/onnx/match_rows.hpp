@@ -21,7 +21,7 @@ public:
     const Graph& graph() const { return m_graph; }
     const Inferred& inferred() const { return m_inferred; }
     const Shape& shapeOf(int value) const { return m_inferred.values[value].shape(); }
-    const std::vector<int>& usersOf(int value) const { return m_users[value]; }
+    const List<int>& usersOf(int value) const { return m_users[value]; }
     enum class Step { Found, Follow, Skip };
     /// The first node after `value` that `visit` finds, past those it follows; kAbsent where there is none.
     int downstream(int value, const std::function<Step(int node)>& visit) const;
@@ -34,32 +34,32 @@ public:
     Dense denseOf(const Node& linear) const;
 
     struct Normed {
-        int norm = kAbsent;         ///< node
-        std::vector<int32_t> rows;  ///< row of the norm's input by row of the value
+        int norm = kAbsent;  ///< node
+        List<int32_t> rows;  ///< row of the norm's input by row of the value
     };
     /// A value that is a LayerNorm's result, its rows perhaps in another order.
     Normed normBehind(int value) const;
 
     struct Branch {
-        int linear = kAbsent;                 ///< node
-        std::vector<int32_t> rows;            ///< row of the linear's result by row of the value
-        std::vector<float> factor, constant;  ///< by column
+        int linear = kAbsent;          ///< node
+        List<int32_t> rows;            ///< row of the linear's result by row of the value
+        List<float> factor, constant;  ///< by column
     };
     /// A value that is a Linear's result, perhaps scaled and shifted by column, rows perhaps in another
     /// order.
     Branch linearBehind(int value) const;
 
 private:
-    std::vector<int32_t> rowNumbers(int value) const;
+    List<int32_t> rowNumbers(int value) const;
 
     const Graph& m_graph;
     const Inferred& m_inferred;
-    std::vector<std::vector<int>> m_users;
-    std::vector<char> m_isOutput;
+    List<List<int>> m_users;
+    List<char> m_isOutput;
 };
 
 /// The branch's scale and shift taken into the weights: y = (x W + b) * factor + constant.
-Dense withBranch(Dense dense, const std::vector<float>& factor, const std::vector<float>& constant);
+Dense withBranch(Dense dense, const List<float>& factor, const List<float>& constant);
 
 bool close(float a, float b);  ///< within what f32 arithmetic in another order makes
 

@@ -2,7 +2,9 @@
 
 #include <cmath>
 
+#include "base/checked.hpp"
 #include "models/onnx/expand.hpp"
+#include "models/onnx/job.hpp"
 #include "models/onnx/rewrite.hpp"
 
 namespace mpm::models {
@@ -53,14 +55,16 @@ public:
 
     void run() {
         for (size_t n = 0; n < m_graph.nodes.size(); ++n) {
-            if (m_graph.nodes[n].is("ReduceMean")) fuse(static_cast<int>(n));
+            if (!m_graph.nodes[n].is("ReduceMean")) continue;
+            checkTime();
+            fuse(static_cast<int>(n));
         }
         m_graph.prune();
     }
 
 private:
     bool overLastAxis(const Node& node, int rank) const {
-        std::vector<int64_t> axes = node.getInts("axes");
+        List<int64_t> axes = node.getInts("axes");
         if (node.input(1) != kAbsent) {
             if (!m_graph.isConstant(node.inputs[1])) return false;
             axes = m_graph.constant(node.inputs[1]).toInts();
@@ -173,7 +177,7 @@ private:
 
     int ones(int64_t width) {
         return m_graph.addConstant("ones." + std::to_string(width),
-                                   Tensor::floats({width}, std::vector<float>(width, 1.0f)));
+                                   Tensor::floats({width}, List<float>(width, 1.0f)));
     }
 
     int flat(int constant) {
@@ -201,7 +205,7 @@ Tensor transposed(const Tensor& x, float factor) {
 
 Tensor scaled(const Tensor& x, float factor, const Shape& shape) {
     if (factor == 1) return x.reshaped(shape);
-    std::vector<float> values = x.toFloats();
+    List<float> values = x.toFloats();
     for (float& value : values)
         value *= factor;
     return Tensor::floats(shape, values);
@@ -242,7 +246,7 @@ private:
         int weight = m_graph.nodes[n].inputs[1];
         if (!m_graph.isConstant(weight) || m_graph.isConstant(x)) return;
         const Tensor w = m_graph.constant(weight);
-        if (w.rank() < 2 || w.size() != w.dim(-1) * w.dim(-2)) return;
+        if (w.rank() < 2 || w.size() != checkedProduct<int64_t>(w.dim(-1), w.dim(-2))) return;
         const int64_t columns = w.dim(-1);
         weight = reshapedConstant(weight, {w.dim(-2), columns});
         const int out = m_graph.nodes[n].outputs[0];
@@ -290,6 +294,7 @@ private:
 
 void fold(Graph& graph, const Inferred& inferred, const Inferred* otherBatch) {
     for (size_t v = 0; v < graph.values.size(); ++v) {
+        if (v % 1024 == 0) checkTime();
         if (graph.values[v].constant.known() || !inferred.values[v].known()) continue;
         if (otherBatch && !inferred.values[v].equals(otherBatch->values[v])) continue;
         bool isInput = false;
@@ -297,7 +302,7 @@ void fold(Graph& graph, const Inferred& inferred, const Inferred* otherBatch) {
             isInput |= port.value == static_cast<int>(v);
         if (!isInput) graph.values[v].constant = inferred.values[v];
     }
-    std::vector<Node> kept;
+    List<Node> kept;
     for (Node& node : graph.nodes) {
         bool constant = true;
         for (int out : node.outputs)

@@ -6,10 +6,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/checked.hpp"
+#include "models/onnx/job.hpp"
 #include "models/onnx/rewrite.hpp"
 
 namespace mpm::models {
 namespace {
+
+constexpr const char* kBadSchedule = "metadata mpm.schedule is not a list of blocks: the file is damaged";
 
 bool isBackbone(const Node& node) {
     return node.domain == "mpm" && node.op == "MpmEncoder" &&
@@ -20,7 +24,7 @@ class EncoderReader {
 public:
     EncoderReader(const Graph& graph, const Inferred& inferred, const Node& node) : m_node(node) {
         std::istringstream names(node.getString("inputs", ""));
-        std::vector<std::string> words{std::istream_iterator<std::string>(names), {}};
+        List<std::string> words{std::istream_iterator<std::string>(names), {}};
         if (words.size() != node.inputs.size())
             throw Refusal(graph.describe(node) + " names other inputs than it has: the file is damaged");
         for (size_t k = 0; k < words.size(); ++k) {
@@ -36,10 +40,11 @@ public:
         Encoder encoder;
         encoder.tokens = m_shape[1];
         encoder.dim = m_shape[2];
-        encoder.special = static_cast<int>(m_node.getInt("special_tokens", 1));
+        encoder.special = static_cast<int>(within("special_tokens", 1, 0, encoder.tokens));
         encoder.decoder = !isBackbone(m_node);
-        const std::vector<int64_t> grid = m_node.getInts("grid");
+        const List<int64_t> grid = m_node.getInts("grid");
         if (grid.size() == 2) {
+            elementCount(grid);
             encoder.gridRows = grid[0];
             encoder.gridColumns = grid[1];
         }
@@ -48,10 +53,10 @@ public:
             throw Refusal("an MpmEncoder with " + std::to_string(blocks) + " blocks: the file is damaged");
         for (int64_t k = 0; k < blocks; ++k)
             encoder.blocks.push_back(readBlock(std::to_string(k) + "."));
-        std::vector<int64_t> taps = m_node.getInts("taps");
+        List<int64_t> taps = m_node.getInts("taps");
         if (taps.empty()) taps = {blocks - 1};
         for (int64_t tap : taps)
-            encoder.taps.push_back({static_cast<int>(tap), false, kAbsent});
+            encoder.taps.push_back({checkedCast<int>(tap), false, kAbsent});
         encoder.norm = norm("norm", "final_epsilon");
         return encoder;
     }
@@ -60,6 +65,14 @@ private:
     Tensor weight(const std::string& name) const {
         const auto found = m_weights.find(name);
         return found == m_weights.end() ? Tensor() : found->second;
+    }
+
+    int64_t within(const char* name, int64_t fallback, int64_t low, int64_t high) const {
+        const int64_t value = m_node.getInt(name, fallback);
+        if (value < low || value > high)
+            throw Refusal("an MpmEncoder with " + std::to_string(value) + " as " + name +
+                          ": the file is damaged");
+        return value;
     }
 
     Norm norm(const std::string& name, const char* epsilon) const {
@@ -83,7 +96,7 @@ private:
         a.kNorm = norm(prefix + "k_norm", "inner_epsilon");
         a.inner = norm(prefix + "attn_norm", "inner_epsilon");
         a.proj = dense(prefix + "proj");
-        a.heads = static_cast<int>(std::max<int64_t>(1, m_node.getInt("heads", 1)));
+        a.heads = static_cast<int>(within("heads", 1, 1, 1 << 16));
         a.scale = m_node.getFloat("scale", 0);
         if (m_weights.count("rope.cos"))
             a.rope = Rope{weight("rope.cos"), weight("rope.sin"),
@@ -121,6 +134,7 @@ bool isLayers(const Graph& graph) {
 void dropMerges(Graph& graph, const Inferred& inferred) {
     Rewriter rewriter(graph);
     for (Node& node : graph.nodes) {
+        checkTime();
         if (node.domain != "mpm" || (node.op != "MpmMerge" && node.op != "MpmRestore")) continue;
         if (node.op == "MpmMerge" && node.outputs.size() > 1 && node.outputs[1] != kAbsent) {
             graph.values[node.outputs[1]].constant = inferred.values[node.outputs[1]];
@@ -141,28 +155,34 @@ Matched encodersOf(const Graph& graph, const Inferred& inferred) {
     return matched;
 }
 
-std::vector<int> scheduleOf(const Graph& graph) {
+List<int> scheduleOf(const Graph& graph) {
     for (const Node& node : graph.nodes) {
         if (!isBackbone(node)) continue;
-        const std::vector<int64_t> schedule = node.getInts("schedule");
-        return {schedule.begin(), schedule.end()};
+        List<int> schedule;
+        for (int64_t block : node.getInts("schedule"))
+            schedule.push_back(checkedCast<int>(block));
+        return schedule;
     }
     const auto said = graph.metadata.find("mpm.schedule");
     if (said == graph.metadata.end()) return {};
     try {
-        return nlohmann::json::parse(said->second).get<std::vector<int>>();
+        List<int> schedule;
+        for (const nlohmann::json& block : nlohmann::json::parse(said->second)) {
+            if (!block.is_number_integer()) throw Refusal(kBadSchedule);
+            schedule.push_back(checkedCast<int>(block.get<int64_t>()));
+        }
+        return schedule;
     } catch (const nlohmann::json::exception&) {
-        throw Refusal("metadata mpm.schedule is not a list of blocks: the file is damaged");
+        throw Refusal(kBadSchedule);
     }
 }
 
-void setSchedule(Graph& graph, const std::vector<int>& schedule) {
+void setSchedule(Graph& graph, const List<int>& schedule) {
     for (Node& node : graph.nodes) {
         if (!isBackbone(node)) continue;
         node.attributes.erase("schedule");
         if (!schedule.empty())
-            node.attributes["schedule"] =
-                Attribute::of(std::vector<int64_t>(schedule.begin(), schedule.end()));
+            node.attributes["schedule"] = Attribute::of(List<int64_t>(schedule.begin(), schedule.end()));
     }
 }
 

@@ -17,7 +17,7 @@ Matched encodersOf(const Graph& graph, const Inferred& inferred);
 void dropMerges(Graph& graph, const Inferred& inferred);
 
 /// What the file says it merges before, by the backbone's operator or by its metadata.
-std::vector<int> scheduleOf(const Graph& graph);
-void setSchedule(Graph& graph, const std::vector<int>& schedule);
+List<int> scheduleOf(const Graph& graph);
+void setSchedule(Graph& graph, const List<int>& schedule);
 
 }  // namespace mpm::models

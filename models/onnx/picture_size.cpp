@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/checked.hpp"
+
 namespace mpm::models {
 namespace {
 
@@ -10,7 +12,7 @@ constexpr const char* kHint = ": export the model at that size instead";
 
 struct Grid {
     int64_t rows = 0, columns = 0;
-    int64_t count() const { return rows * columns; }
+    int64_t count() const { return elementCount({rows, columns}); }
 };
 
 // Rows of positions, [rows * columns, width], as another grid.
@@ -40,6 +42,8 @@ public:
         m_from = {backbone.gridRows, backbone.gridColumns};
         if (m_from.count() == 0) throw Refusal("the grid of the patches is not known" + std::string(kHint));
         const int64_t height = m_fromSize.height / m_from.rows, width = m_fromSize.width / m_from.columns;
+        if (height < 1 || width < 1)
+            throw Refusal("the grid of the patches is not known" + std::string(kHint));
         if (to.size.height % height || to.size.width % width) {
             throw Refusal(cv::format("the size must be a multiple of the patches' %dx%d",
                                      static_cast<int>(height), static_cast<int>(width)));
@@ -73,7 +77,7 @@ public:
     }
 
 private:
-    void start(Inferred& inferred, const std::vector<Tensor>& inputs) {
+    void start(Inferred& inferred, const List<Tensor>& inputs) {
         inferred.values.assign(m_graph.values.size(), Tensor());
         for (size_t v = 0; v < m_graph.values.size(); ++v)
             inferred.values[v] = m_graph.values[v].constant;
@@ -82,12 +86,12 @@ private:
     }
 
     void advance(const Node& node, Inferred& inferred) const {
-        std::vector<Tensor> inputs;
+        List<Tensor> inputs;
         for (int in : node.inputs)
             inputs.push_back(in == kAbsent            ? Tensor()
                              : m_graph.isConstant(in) ? m_graph.constant(in)
                                                       : inferred.values[in]);
-        const std::vector<Tensor> outputs = evaluateNode(m_graph, node, inputs);
+        const List<Tensor> outputs = evaluateNode(m_graph, node, inputs);
         for (size_t k = 0; k < node.outputs.size(); ++k) {
             if (node.outputs[k] != kAbsent) inferred.values[node.outputs[k]] = outputs[k];
         }
@@ -122,15 +126,16 @@ private:
         const Tensor table = m_graph.constant(node.inputs[1]);
         const int64_t first = node.getInt("first", 0), width = table.dim(1);
         const Shape& source = isOld(node.inputs[0]) ? oldShape(node.inputs[0]) : newShape(node.inputs[0]);
-        const int64_t patches = source.size() == 4 ? source[2] * source[3] : source[1];
+        const int64_t patches = source.size() == 4 ? elementCount({source[2], source[3]}) : source[1];
         if (patches != m_from.count()) return;
-        const std::vector<float> all = table.toFloats();
+        if (first < 0 || first > table.dim(0) - patches)
+            throw Refusal(m_graph.describe(node) + " has a table that does not fit: the file is damaged");
+        const List<float> all = table.toFloats();
         const auto at = [&](int64_t row) { return all.begin() + row * width; };
-        const Tensor image =
-            Tensor::floats({patches, width}, std::vector<float>(at(first), at(first + patches)));
+        const Tensor image = Tensor::floats({patches, width}, List<float>(at(first), at(first + patches)));
         const bool bicubic = !segments();
-        const std::vector<float> resized = resizedPositions(image, m_from, m_grid, bicubic).toFloats();
-        std::vector<float> values(all.begin(), at(first));
+        const List<float> resized = resizedPositions(image, m_from, m_grid, bicubic).toFloats();
+        List<float> values(all.begin(), at(first));
         values.insert(values.end(), resized.begin(), resized.end());
         values.insert(values.end(), at(first + patches), all.end());
         const int64_t rows = static_cast<int64_t>(values.size()) / width;
@@ -146,7 +151,7 @@ private:
 
     void patchEncoder(Node& node) {
         if (node.has("grid"))
-            node.attributes["grid"] = Attribute::of(std::vector<int64_t>{m_grid.rows, m_grid.columns});
+            node.attributes["grid"] = Attribute::of(List<int64_t>{m_grid.rows, m_grid.columns});
     }
 
     // Groups of axes that hold the same elements on both sides: what is split into the grid is split into the
@@ -154,18 +159,19 @@ private:
     void patchReshape(Node& node) {
         const Shape &from = oldShape(node.inputs[0]), &to = oldShape(node.outputs[0]),
                     &now = newShape(node.inputs[0]);
-        std::vector<int64_t> target;
+        List<int64_t> target;
         for (size_t i = 0, o = 0; i < from.size() || o < to.size();) {
             const size_t iFirst = i, oFirst = o;
             int64_t in = i < from.size() ? from[i++] : 1, out = o < to.size() ? to[o++] : 1;
             while (in != out) {
                 if (in < out ? i == from.size() : o == to.size())
                     throw Refusal(m_graph.describe(node) + " holds the export's size" + kHint);
-                in < out ? in *= from[i++] : out *= to[o++];
+                int64_t& smaller = in < out ? in : out;
+                smaller = checkedProduct<int64_t>(smaller, in < out ? from[i++] : to[o++]);
             }
             int64_t have = 1;
             for (size_t k = iFirst; k < i; ++k)
-                have *= now[k];
+                have = checkedProduct<int64_t>(have, now[k]);
             spread(node, {to.begin() + oFirst, to.begin() + o}, in, have, target);
         }
         for (size_t k = 0; k < target.size(); ++k) {
@@ -177,7 +183,7 @@ private:
     }
 
     void spread(const Node& node, const Shape& part, int64_t before, int64_t now,
-                std::vector<int64_t>& target) const {
+                List<int64_t>& target) const {
         const bool grid = part.size() == 2 && part[0] == m_from.rows && part[1] == m_from.columns;
         if (grid && now == m_grid.count()) {  // first: another grid may have as many patches
             target.insert(target.end(), {m_grid.rows, m_grid.columns});
@@ -193,16 +199,19 @@ private:
     void patchResize(Node& node) {
         const Shape &from = oldShape(node.inputs[0]), &to = oldShape(node.outputs[0]),
                     &now = newShape(node.inputs[0]);
-        std::vector<int64_t> sizes(now.begin(), now.end());
+        List<int64_t> sizes(now.begin(), now.end());
         const bool toPicture = to.size() == 4 && to[2] == m_fromSize.height && to[3] == m_fromSize.width;
         for (size_t k = 2; k < sizes.size(); ++k) {
-            if (!toPicture && now[k] * to[k] % from[k])
+            if (from[k] < 1 || now[k] < 1)
+                throw Refusal(m_graph.describe(node) + " resizes an image without pixels");
+            const int64_t scaled = checkedProduct<int64_t>(now[k], to[k]);
+            if (!toPicture && scaled % from[k])
                 throw Refusal(m_graph.describe(node) + " holds the export's size" + kHint);
-            sizes[k] = toPicture ? (k == 2 ? m_to.size.height : m_to.size.width) : now[k] * to[k] / from[k];
+            sizes[k] = toPicture ? (k == 2 ? m_to.size.height : m_to.size.width) : scaled / from[k];
         }
         node.inputs[3] = kAbsent;
         // As scales: sizes would hold the batch.
-        std::vector<float> scales(sizes.size(), 1.f);
+        List<float> scales(sizes.size(), 1.f);
         for (size_t k = 2; k < sizes.size(); ++k)
             scales[k] = static_cast<float>(sizes[k]) / static_cast<float>(now[k]);
         node.inputs[2] =
@@ -213,9 +222,9 @@ private:
     void patchSlice(Node& node) {
         if (node.input(1) == kAbsent || !isOld(node.inputs[0])) return;
         const Shape& from = oldShape(node.inputs[0]);
-        std::vector<int64_t> ends = m_graph.constant(node.inputs[2]).toInts();
-        std::vector<int64_t> axes =
-            node.input(3) == kAbsent ? std::vector<int64_t>{} : m_graph.constant(node.inputs[3]).toInts();
+        List<int64_t> ends = m_graph.constant(node.inputs[2]).toInts();
+        List<int64_t> axes =
+            node.input(3) == kAbsent ? List<int64_t>{} : m_graph.constant(node.inputs[3]).toInts();
         for (size_t k = 0; k < ends.size(); ++k) {
             const int64_t axis = axes.empty()  ? static_cast<int64_t>(k)
                                  : axes[k] < 0 ? axes[k] + static_cast<int64_t>(from.size())

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include <opencv2/dnn.hpp>
 
 #include <mpm/mpm.hpp>
 
+#include "base/checked.hpp"
+#include "base/printable.hpp"
 #include "models/onnx/evaluate.hpp"
+#include "models/onnx/job.hpp"
 #include "models/onnx/read.hpp"
 
 namespace mpm::models {
@@ -15,12 +19,15 @@ namespace {
 
 constexpr double kTolerance = 1e-4;  // of the largest value
 
-std::vector<int> sizesOf(const Shape& shape) {
-    return {shape.begin(), shape.end()};
+List<int> sizesOf(const Shape& shape) {
+    List<int> sizes;
+    for (int64_t extent : shape)
+        sizes.push_back(checkedCast<int>(extent));
+    return sizes;
 }
 
 cv::Mat randomInput(const Shape& shape) {
-    const std::vector<int> sizes = sizesOf(shape);
+    const List<int> sizes = sizesOf(shape);
     cv::Mat x(static_cast<int>(sizes.size()), sizes.data(), CV_32F);
     cv::RNG rng(20260405);
     rng.fill(x, cv::RNG::UNIFORM, -1.5, 1.5);
@@ -29,17 +36,18 @@ cv::Mat randomInput(const Shape& shape) {
 
 Tensor tensorOf(const cv::Mat& m) {
     return Tensor::floats(Shape(m.size.p, m.size.p + m.dims),
-                          std::vector<float>(m.ptr<float>(), m.ptr<float>() + m.total()));
+                          List<float>(m.ptr<float>(), m.ptr<float>() + m.total()));
 }
 
 double valueOf(const cv::Mat& m, size_t k) {
-    return m.depth() == CV_32F ? m.ptr<float>()[k]
-                               : static_cast<double>(reinterpret_cast<const int64_t*>(m.data)[k]);
+    if (m.depth() == CV_32F) return m.ptr<float>()[k];
+    if (m.elemSize() != sizeof(int64_t)) throw Refusal("OpenCV computes outputs of an unknown type");
+    return static_cast<double>(reinterpret_cast<const int64_t*>(m.data)[k]);
 }
 
 double differenceOf(const Tensor& expected, const cv::Mat& found, const std::string& name) {
     if (static_cast<size_t>(expected.size()) != found.total()) {
-        throw Refusal("the conversion cannot be proved: output '" + name +
+        throw Refusal("the conversion cannot be proved: output '" + printable(name, 200) +
                       "' has another shape than the original's");
     }
     double worst = 0, largest = 0;
@@ -60,8 +68,9 @@ bool isFlat(const Tensor& t) {
 
 // A label is right where no class is better by more than the tolerance.
 double labelDifference(const Tensor& scores, const cv::Mat& labels) {
-    const int64_t batch = scores.dim(0), classes = scores.dim(1), pixels = scores.dim(2) * scores.dim(3);
-    if (labels.total() != static_cast<size_t>(batch * pixels))
+    const int64_t batch = scores.dim(0), classes = scores.dim(1),
+                  pixels = elementCount({scores.dim(2), scores.dim(3)});
+    if (scores.rank() != 4 || labels.total() != checkedProduct<size_t>(batch, pixels))
         throw Refusal("the conversion cannot be proved: the labels have another size than the picture");
     double worst = 0, largest = 0;
     for (int64_t k = 0; k < batch * pixels; ++k) {
@@ -71,7 +80,7 @@ double labelDifference(const Tensor& scores, const cv::Mat& labels) {
             best = std::max(best, column[c * pixels]);
             largest = std::max<double>(largest, std::abs(column[c * pixels]));
         }
-        const int64_t label = static_cast<int64_t>(valueOf(labels, k));
+        const int64_t label = toInteger(valueOf(labels, k));
         worst =
             std::max<double>(worst, label < 0 || label >= classes ? INFINITY : best - column[label * pixels]);
     }
@@ -89,30 +98,37 @@ cv::dnn::Net load(const std::string& path) {
     return net;
 }
 
-std::string oneLine(std::string text) {
-    std::replace(text.begin(), text.end(), '\n', ' ');
-    return text;
+// OpenCV copies the message, and has its values beside it.
+Held roomToRun(const std::string& path, int64_t values) {
+    const auto bytes = static_cast<int64_t>(std::filesystem::file_size(path));
+    checkTime();
+    return {checkedSum<int64_t>(checkedProduct<int64_t>(3, bytes), values), "running the model in OpenCV"};
+}
+
+// A random image, as OpenCV has it and as a tensor.
+Held roomForInput(const Shape& shape) {
+    return {checkedProduct<int64_t>(3, 4, elementCount(shape)), "an image to try the model on"};
 }
 
 std::vector<cv::Mat> forward(const std::string& path, const cv::Mat& x, const std::string& inputName,
-                             const std::vector<std::string>& outputNames) {
+                             const List<std::string>& outputNames) {
     std::vector<cv::Mat> outputs;
     try {
         cv::dnn::Net net = load(path);
         net.setInput(x, inputName);
-        net.forward(outputs, std::vector<cv::String>(outputNames.begin(), outputNames.end()));
+        net.forward(outputs, List<cv::String>(outputNames.begin(), outputNames.end()));
     } catch (const cv::Exception& error) {
         throw Refusal(std::string("OpenCV ") + CV_VERSION +
-                      " cannot run what the model becomes: " + oneLine(error.err));
+                      " cannot run what the model becomes: " + printable(error.err));
     }
     return outputs;
 }
 
 std::vector<cv::Mat> evaluated(const std::string& path, const cv::Mat& x) {
     std::vector<cv::Mat> outputs;
-    for (const Tensor& t : evaluate(readModel(path), {tensorOf(x)})) {
-        const std::vector<int> sizes = sizesOf(t.shape());
-        std::vector<float> values = t.toFloats();
+    for (const Tensor& t : evaluate(readOwnModel(path), {tensorOf(x)})) {
+        const List<int> sizes = sizesOf(t.shape());
+        List<float> values = t.toFloats();
         outputs.push_back(
             cv::Mat(static_cast<int>(sizes.size()), sizes.data(), CV_32F, values.data()).clone());
     }
@@ -121,7 +137,8 @@ std::vector<cv::Mat> evaluated(const std::string& path, const cv::Mat& x) {
 
 }  // namespace
 
-Prover::Prover(const Graph& original, const std::string& path, const std::vector<Shape>& inputs)
+Prover::Prover(const Graph& original, const std::string& path, const List<Shape>& inputs,
+               const Graph& converted)
     : m_means(path.empty() ? "plain evaluation of the export, node by node"
                            : std::string("OpenCV ") + CV_VERSION),
       m_inputs(inputs),
@@ -129,11 +146,14 @@ Prover::Prover(const Graph& original, const std::string& path, const std::vector
     for (const Port& port : original.outputs)
         m_outputNames.push_back(port.name);
     for (const Shape& shape : inputs) {
+        m_values.push_back(peakBytes(converted, infer(converted, {Tensor(Type::Float, shape)})));
+        const Held input = roomForInput(shape);
         const cv::Mat x = randomInput(shape);
         if (path.empty()) {
             m_expected.push_back(evaluate(original, {tensorOf(x)}));
             continue;
         }
+        const Held room = roomToRun(path, m_values.back());
         m_expected.emplace_back();
         for (const cv::Mat& m : forward(path, x, m_inputName, m_outputNames)) {
             cv::Mat floats;
@@ -144,10 +164,12 @@ Prover::Prover(const Graph& original, const std::string& path, const std::vector
 }
 
 void checkRuns(const std::string& converted) {
-    const Graph graph = readModel(converted);
+    const Graph graph = readOwnModel(converted);
     Shape shape = graph.inputs[0].dims;
     if (shape[0] < 0) shape[0] = 1;
-    std::vector<std::string> names;
+    const Held input = roomForInput(shape);
+    const Held room = roomToRun(converted, peakBytes(graph, infer(graph, {Tensor(Type::Float, shape)})));
+    List<std::string> names;
     for (const Port& port : graph.outputs)
         names.push_back(port.name);
     for (const cv::Mat& m : forward(converted, randomInput(shape), graph.inputs[0].name, names)) {
@@ -162,6 +184,8 @@ Proof Prover::check(const std::string& converted, bool labels, bool plainly) con
     Proof proof;
     proof.means = m_means;
     for (size_t n = 0; n < m_inputs.size(); ++n) {
+        const Held input = roomForInput(m_inputs[n]);
+        const Held room = roomToRun(converted, plainly ? 0 : m_values[n]);
         const cv::Mat x = randomInput(m_inputs[n]);
         const std::vector<cv::Mat> found =
             plainly ? evaluated(converted, x) : forward(converted, x, m_inputName, m_outputNames);
@@ -173,6 +197,7 @@ Proof Prover::check(const std::string& converted, bool labels, bool plainly) con
             if (n == 0 && isFlat(expected)) proof.flat.push_back(m_outputNames[k]);
         }
         proof.batches.push_back(static_cast<int>(m_inputs[n][0]));
+        checkTime();
     }
     if (!(proof.worst <= kTolerance)) {
         throw Refusal(cv::format(

@@ -7,17 +7,18 @@ namespace mpm::models {
 
 struct Proof {
     std::string means;  ///< what computed the reference
-    std::vector<int> batches;
-    double worst = 0;               ///< largest difference by the largest value of its output
-    std::vector<std::string> flat;  ///< outputs of one value everywhere: agreeing on it says little
+    List<int> batches;
+    double worst = 0;        ///< largest difference by the largest value of its output
+    List<std::string> flat;  ///< outputs of one value everywhere: agreeing on it says little
 };
 
 /// Two steps, for a large model should not be in memory twice: what the original computes, and, once it may
 /// be gone, whether the converted file computes the same. Nothing is merged; inputs are random.
 class Prover {
 public:
-    /// `path` not empty: OpenCV runs that file; otherwise the graph is evaluated plainly.
-    Prover(const Graph& original, const std::string& path, const std::vector<Shape>& inputs);
+    /// `path` not empty: OpenCV runs that file, which holds the original and was written by the converter;
+    /// otherwise the graph is evaluated plainly. `converted` is what will be checked.
+    Prover(const Graph& original, const std::string& path, const List<Shape>& inputs, const Graph& converted);
 
     /// `plainly`: the converted file is evaluated too, for engines that are not here. `labels`: the converted
     /// model's output 0 is the argmax of the original's. Throws Refusal where they differ.
@@ -25,10 +26,11 @@ public:
 
 private:
     std::string m_means;
-    std::vector<Shape> m_inputs;
+    List<Shape> m_inputs;
     std::string m_inputName;
-    std::vector<std::string> m_outputNames;
-    std::vector<std::vector<Tensor>> m_expected;  // by input
+    List<std::string> m_outputNames;
+    List<List<Tensor>> m_expected;  // by input
+    List<int64_t> m_values;         // bytes that running the converted model takes, by input
 };
 
 /// Throws Refusal where OpenCV cannot run the file or finds no numbers in its outputs.

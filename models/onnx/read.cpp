@@ -1,31 +1,58 @@
 #include "models/onnx/read.hpp"
 
-#include <algorithm>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <set>
+#include <unistd.h>
+
+#include <climits>
+#include <map>
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <onnx/onnx_pb.h>
 
+#include "base/checked.hpp"
+#include "base/printable.hpp"
+#include "models/onnx/external_data.hpp"
+#include "models/onnx/job.hpp"
+#include "models/onnx/message_count.hpp"
 #include "models/onnx/read_tensor.hpp"
 #include "models/onnx/sequences.hpp"
 
 namespace mpm::models {
 namespace {
 
-constexpr int kDeepest = 16;            // functions in functions, branches in branches
-constexpr size_t kMostNodes = 2000000;  // inlining must not explode
+constexpr int kDeepest = 16;             // functions in functions, branches in branches
+constexpr int64_t kMostNodes = 250000;   // once functions are inlined; a ViT-g has 5,000
+constexpr int64_t kMostNames = 4000000;  // that nodes, calls and attributes look up
 
-using Names = std::map<std::string, int>;
+std::string shown(const std::string& name) {
+    return "'" + printable(name, 200) + "'";
+}
+
+// The names of a graph; those of a branch and, behind them, those of the graph around it.
+class Names {
+public:
+    explicit Names(const Names* outer = nullptr) : m_outer(outer) {}
+
+    bool count(const std::string& name) const { return m_values.count(name) != 0; }
+    int& operator[](const std::string& name) { return m_values[name]; }
+    bool add(const std::string& name, int value) { return m_values.emplace(name, value).second; }
+    const int* find(const std::string& name) const {
+        const auto found = m_values.find(name);
+        if (found != m_values.end()) return &found->second;
+        return m_outer ? m_outer->find(name) : nullptr;
+    }
+
+private:
+    const Names* m_outer;
+    std::map<std::string, int> m_values;
+};
 
 class Builder {
 public:
-    Builder(std::shared_ptr<const onnx::ModelProto> model, std::string folder)
-        : m_model(std::move(model)), m_folder(std::move(folder)) {
+    Builder(std::shared_ptr<const onnx::ModelProto> model, std::string path, std::shared_ptr<Held> held)
+        : m_model(std::move(model)), m_path(std::move(path)) {
+        m_graph.held = std::move(held);
         for (const auto& function : m_model->functions()) {
             m_functions[function.domain() + ":" + function.name()] = &function;
         }
@@ -70,7 +97,9 @@ private:
     void addInitializers(const onnx::GraphProto& proto, Names& names) {
         if (proto.sparse_initializer_size() != 0) throw Refusal("sparse initializers are not supported");
         for (const auto& tensor : proto.initializer()) {
-            names[tensor.name()] = m_graph.addConstant(tensor.name(), readTensor(tensor, m_model, m_folder));
+            countNames(1);
+            const int value = names[tensor.name()] = addValue(tensor.name());
+            m_graph.values[value].constant = readTensor(tensor, m_model, m_path);
         }
     }
 
@@ -78,7 +107,7 @@ private:
         Port port;
         port.name = info.name();
         if (info.has_type() && !info.type().has_tensor_type()) {
-            throw Refusal("'" + info.name() + "' is not a tensor: only tensors can go in and out");
+            throw Refusal(shown(info.name()) + " is not a tensor: only tensors can go in and out");
         }
         const auto& type = info.type().tensor_type();
         port.type = typeOf(type.elem_type());
@@ -94,7 +123,7 @@ private:
     void addInput(const onnx::ValueInfoProto& info, Names& names) {
         if (names.count(info.name())) return;  // old files list initializers among the inputs
         Port port = portOf(info);
-        port.value = names[info.name()] = m_graph.addValue(info.name());
+        port.value = names[info.name()] = addValue(info.name());
         m_graph.inputs.push_back(port);
     }
 
@@ -103,28 +132,47 @@ private:
         for (const auto& node : nodes) {
             for (const std::string& name : node.output()) {
                 if (name.empty()) continue;
-                if (!names.emplace(name, static_cast<int>(m_graph.values.size())).second) {
-                    throw Refusal("value '" + name + "' is produced twice: the file is damaged");
-                }
-                m_graph.addValue(name);
+                if (!names.add(name, addValue(name)))
+                    throw Refusal("value " + shown(name) + " is produced twice: the file is damaged");
             }
         }
     }
 
     int valueOf(const std::string& name, const Names& names) const {
         if (name.empty()) return kAbsent;
-        const auto found = names.find(name);
-        if (found == names.end()) {
-            throw Refusal("value '" + name + "' is used but nothing produces it: the file is damaged");
-        }
-        return found->second;
+        const int* found = names.find(name);
+        if (!found)
+            throw Refusal("value " + shown(name) + " is used but nothing produces it: the file is damaged");
+        return *found;
+    }
+
+    // Functions call functions: what is little in the file can be without end here.
+    void count(const onnx::NodeProto& node) {
+        countNames(int64_t{1} + node.input_size() + node.output_size() + node.attribute_size());
+        if (++m_visited <= kMostNodes) return;
+        throw BudgetError("the graph has more than " + std::to_string(kMostNodes) +
+                          " nodes once its functions are inlined (budget: nodes)");
+    }
+
+    void countNames(int64_t names) {
+        m_names += names;
+        if (m_names > kMostNames)
+            throw BudgetError("the nodes of the graph name more than " + std::to_string(kMostNames) +
+                              " values and attributes once its functions are inlined (budget: values)");
+        checkTime();
+    }
+
+    // Each value takes its name and room in every list that has one entry for each.
+    int addValue(const std::string& name) {
+        m_graph.held->add(static_cast<int64_t>(2 * name.size() + 400), "the graph");
+        return m_graph.addValue(name);
     }
 
     template <typename Nodes>
     void addNodes(const Nodes& nodes, const Names& names, const onnx::NodeProto* call, int depth) {
         if (depth > kDeepest) throw Refusal("functions or branches are nested too deeply");
         for (const auto& node : nodes) {
-            if (m_graph.nodes.size() > kMostNodes) throw Refusal("the graph has too many nodes");
+            count(node);
             const std::string domain = node.domain() == "ai.onnx" ? "" : node.domain();
             const auto function = m_functions.find(domain + ":" + node.op_type());
             if (function != m_functions.end() && domain != "mpm") {
@@ -151,6 +199,7 @@ private:
             node.outputs.push_back(valueOf(name, names));
         for (const auto& attribute : proto.attribute())
             addAttribute(attribute, node, call);
+        m_graph.held->add(static_cast<int64_t>(node.name.size() + node.op.size() + 400), "the graph");
         m_graph.nodes.push_back(std::move(node));
     }
 
@@ -158,13 +207,16 @@ private:
         const onnx::AttributeProto* source = &proto;
         if (!proto.ref_attr_name().empty()) {
             source = nullptr;
+            countNames(call ? call->attribute_size() : 0);
             for (int k = 0; call && k < call->attribute_size(); ++k) {
                 if (call->attribute(k).name() == proto.ref_attr_name()) source = &call->attribute(k);
             }
             if (!source) return;  // the caller left it at the operator's default
         }
         Attribute attribute;
-        if (readAttribute(*source, m_model, m_folder, attribute)) node.attributes[proto.name()] = attribute;
+        m_graph.held->add(checkedSum<int64_t>(source->ByteSizeLong(), proto.name().size(), 400), "the graph");
+        if (readAttribute(*source, m_model, m_path, attribute))
+            node.attributes[proto.name()] = std::move(attribute);
     }
 
     void addConstantNode(const onnx::NodeProto& proto, const Names& names, const onnx::NodeProto* call) {
@@ -184,13 +236,15 @@ private:
             if (tensor.known()) m_graph.values[value].constant = tensor;
         }
         if (!m_graph.values[value].constant.known()) {
-            throw Refusal("Constant '" + proto.output(0) + "' holds a kind of value that is not supported");
+            throw Refusal("Constant " + shown(proto.output(0)) +
+                          " holds a kind of value that is not supported");
         }
     }
 
     void inlineFunction(const onnx::NodeProto& call, const onnx::FunctionProto& function, const Names& outer,
                         int depth) {
         Names names;
+        countNames(int64_t{function.input_size()} + function.output_size() + function.node_size());
         for (int k = 0; k < function.input_size(); ++k) {
             const bool given = k < call.input_size() && !call.input(k).empty();
             names[function.input(k)] = given ? valueOf(call.input(k), outer) : kAbsent;
@@ -203,7 +257,7 @@ private:
         for (const auto& node : function.node()) {
             for (const std::string& name : node.output()) {
                 if (!name.empty() && !names.count(name)) {
-                    names[name] = m_graph.addValue(call.name() + "/" + name);
+                    names[name] = addValue(call.name() + "/" + name);
                 }
             }
         }
@@ -225,11 +279,11 @@ private:
             }
             if (!body || body->output_size() < proto.output_size())
                 throw Refusal("an If lacks its " + std::string(branch));
-            Names names = outer;
+            Names names(&outer);
             addInitializers(*body, names);
             for (const auto& node : body->node()) {
                 for (const std::string& name : node.output()) {
-                    if (!name.empty()) names[name] = m_graph.addValue(name);
+                    if (!name.empty()) names[name] = addValue(name);
                 }
             }
             addNodes(body->node(), names, call, depth + 1);
@@ -243,44 +297,56 @@ private:
     }
 
     std::shared_ptr<const onnx::ModelProto> m_model;
-    std::string m_folder;
+    std::string m_path;
     std::map<std::string, const onnx::FunctionProto*> m_functions;
+    int64_t m_visited = 0, m_names = 0;
     Graph m_graph;
 };
 
-Graph parse(google::protobuf::io::ZeroCopyInputStream& stream, const std::string& folder) {
+// What the message takes in memory stays charged for as long as the graph is there.
+Graph parse(google::protobuf::io::ZeroCopyInputStream& stream, const std::string& path,
+            std::shared_ptr<Held> held) {
     auto model = std::make_shared<onnx::ModelProto>();
     google::protobuf::io::CodedInputStream coded(&stream);
     coded.SetTotalBytesLimit(INT_MAX);
-    coded.SetRecursionLimit(64);
+    coded.SetRecursionLimit(kDeepestMessage);
     if (!model->ParseFromCodedStream(&coded) || !coded.ConsumedEntireMessage() || !model->has_graph()) {
         throw Refusal("not an ONNX model, or a damaged or truncated one");
     }
-    return Builder(std::move(model), folder).build();
+    checkTime();
+    return Builder(std::move(model), path, std::move(held)).build();
+}
+
+Graph read(const std::string& path, bool own) {
+    const InputFile file(path);
+    if (file.size() == 0) throw Refusal(shown(path) + " is empty");
+    if (file.size() >= INT_MAX) {
+        throw Refusal(shown(path) + " is larger than 2 GiB: keep its weights in an external data file");
+    }
+    if (!own) file.allow();
+    google::protobuf::io::FileInputStream counted(file.descriptor());
+    auto held = std::make_shared<Held>(bytesOfModel(counted), "the model");
+    if (lseek(file.descriptor(), 0, SEEK_SET) != 0) throw Refusal(shown(path) + " cannot be read");
+    google::protobuf::io::FileInputStream stream(file.descriptor());
+    return parse(stream, path, std::move(held));
 }
 
 }  // namespace
 
 Graph readModel(const std::string& path) {
-    std::error_code error;
-    const auto size = std::filesystem::file_size(path, error);
-    if (error || !std::filesystem::is_regular_file(path))
-        throw Refusal("'" + path + "' is not a file that can be read");
-    if (size == 0) throw Refusal("'" + path + "' is empty");
-    if (size >= INT_MAX) {
-        throw Refusal("'" + path + "' is larger than 2 GiB: keep its weights in an external data file");
-    }
-    std::ifstream file(path, std::ios::binary);
-    if (!file) throw Refusal("'" + path + "' cannot be opened for reading");
-    google::protobuf::io::IstreamInputStream stream(&file);
-    std::string folder = std::filesystem::path(path).parent_path().string();
-    return parse(stream, folder.empty() ? "." : folder);
+    return read(path, false);
 }
 
-Graph readModel(const void* bytes, size_t size, const std::string& folder) {
+Graph readOwnModel(const std::string& path) {
+    return read(path, true);
+}
+
+Graph readModel(const void* bytes, size_t size, const std::string& path) {
     if (size >= INT_MAX) throw Refusal("the model is larger than 2 GiB");
+    google::protobuf::io::ArrayInputStream counted(bytes, static_cast<int>(size));
+    auto held = std::make_shared<Held>(bytesOfModel(counted), "the model");
     google::protobuf::io::ArrayInputStream stream(bytes, static_cast<int>(size));
-    return parse(stream, folder);
+    return parse(stream, path, std::move(held));
 }
 
 }  // namespace mpm::models

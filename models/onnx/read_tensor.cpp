@@ -2,8 +2,11 @@
 
 #include <cmath>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
+
+#include "base/checked.hpp"
+#include "base/printable.hpp"
+#include "models/onnx/external_data.hpp"
+#include "models/onnx/job.hpp"
 
 namespace mpm::models {
 namespace {
@@ -31,7 +34,11 @@ float fromBfloat(uint16_t bits) {
     return value;
 }
 
-size_t bytesOf(int type) {
+std::string nameOf(const Proto& proto) {
+    return printable(proto.name(), 200);
+}
+
+int64_t bytesOf(int type) {
     switch (type) {
         case Proto::FLOAT:
         case Proto::INT32:
@@ -59,7 +66,7 @@ From load(const char* bytes, int64_t k) {
 }
 
 template <typename From, typename To>
-void convert(const char* bytes, int64_t count, To* to) {
+void convert(const char* bytes, int64_t count, const Elements<To>& to) {
     for (int64_t k = 0; k < count; ++k)
         to[k] = static_cast<To>(load<From>(bytes, k));
 }
@@ -152,64 +159,6 @@ bool fillFromFields(const Proto& proto, Tensor& tensor) {
     return true;
 }
 
-struct External {
-    std::filesystem::path path;
-    uint64_t offset = 0;
-    uint64_t length = 0;
-    bool hasLength = false;
-};
-
-uint64_t parseCount(const Proto& proto, const std::string& text) {
-    if (text.empty() || text.size() > 18 || text.find_first_not_of("0123456789") != std::string::npos) {
-        throw Refusal("external data of '" + proto.name() + "': '" + text + "' is not a size");
-    }
-    return std::stoull(text);
-}
-
-External externalOf(const Proto& proto, const std::string& folder) {
-    External external;
-    for (const auto& entry : proto.external_data()) {
-        if (entry.key() == "location") external.path = entry.value();
-        if (entry.key() == "offset") external.offset = parseCount(proto, entry.value());
-        if (entry.key() == "length") {
-            external.length = parseCount(proto, entry.value());
-            external.hasLength = true;
-        }
-    }
-    bool outside = external.path.empty() || external.path.is_absolute() || folder.empty();
-    for (const auto& part : external.path)
-        outside |= part == "..";
-    if (outside) {
-        throw Refusal("external data of '" + proto.name() + "' must lie beside the model, not at '" +
-                      external.path.string() + "'");
-    }
-    external.path = std::filesystem::path(folder) / external.path;
-    return external;
-}
-
-std::string readExternal(const Proto& proto, const std::string& folder, size_t expected) {
-    const External external = externalOf(proto, folder);
-    std::error_code error;
-    const uint64_t size = std::filesystem::file_size(external.path, error);
-    if (error)
-        throw Refusal("external data file '" + external.path.string() +
-                      "' is missing: keep it beside the model");
-    if (external.hasLength && external.length != expected) {
-        throw Refusal("external data of '" + proto.name() + "' has another length than its shape needs");
-    }
-    if (external.offset > size || size - external.offset < expected) {
-        throw Refusal("external data file '" + external.path.string() + "' is too short for '" +
-                      proto.name() + "'");
-    }
-    std::string bytes(expected, '\0');
-    std::ifstream file(external.path, std::ios::binary);
-    file.seekg(static_cast<std::streamoff>(external.offset));
-    if (!file.read(bytes.data(), static_cast<std::streamsize>(expected))) {
-        throw Refusal("external data file '" + external.path.string() + "' cannot be read");
-    }
-    return bytes;
-}
-
 bool aligned(const char* bytes) {
     return reinterpret_cast<uintptr_t>(bytes) % 8 == 0;
 }
@@ -242,24 +191,29 @@ Type typeOf(int elementType) {
 }
 
 Tensor readTensor(const Proto& proto, const std::shared_ptr<const onnx::ModelProto>& owner,
-                  const std::string& folder) {
+                  const std::string& model) {
     const Shape shape(proto.dims().begin(), proto.dims().end());
     Tensor tensor(typeOf(proto.data_type()), shape);
-    if (tensor.type() == Type::None) throw Refusal("tensor '" + proto.name() + "' has no element type");
-    const size_t expected = static_cast<size_t>(tensor.size()) * bytesOf(proto.data_type());
+    if (tensor.type() == Type::None) throw Refusal("tensor '" + nameOf(proto) + "' has no element type");
+    const auto expected =
+        static_cast<size_t>(checkedProduct<int64_t>(tensor.size(), bytesOf(proto.data_type())));
     const bool plain = proto.data_type() == Proto::FLOAT || proto.data_type() == Proto::INT64;
     if (proto.data_location() == Proto::EXTERNAL) {
-        auto bytes = std::make_shared<std::string>(readExternal(proto, folder, expected));
-        if (plain && !bytes->empty() && aligned(bytes->data())) {
-            return {tensor.type(), shape, std::shared_ptr<const void>(bytes, bytes->data())};
-        }
+        const ExternalData data(proto, model, static_cast<int64_t>(expected));
         tensor.allocate();
-        fillFromBytes(proto.data_type(), bytes->data(), tensor);
+        if (plain) {
+            data.read(static_cast<char*>(const_cast<void*>(tensor.identity())));
+            return tensor;
+        }
+        const Held held(static_cast<int64_t>(expected), "external data of '" + nameOf(proto) + "'");
+        std::string bytes(expected, '\0');
+        data.read(bytes.data());
+        fillFromBytes(proto.data_type(), bytes.data(), tensor);
         return tensor;
     }
     if (proto.has_raw_data()) {
         if (proto.raw_data().size() != expected) {
-            throw Refusal("tensor '" + proto.name() + "' of shape " + toString(shape) + " holds " +
+            throw Refusal("tensor '" + nameOf(proto) + "' of shape " + toString(shape) + " holds " +
                           std::to_string(proto.raw_data().size()) + " bytes instead of " +
                           std::to_string(expected));
         }
@@ -274,17 +228,17 @@ Tensor readTensor(const Proto& proto, const std::shared_ptr<const onnx::ModelPro
     const int64_t held = int64_t{proto.float_data_size()} + proto.int32_data_size() +
                          proto.int64_data_size() + proto.double_data_size() + proto.uint64_data_size();
     if (held < tensor.size())
-        throw Refusal("tensor '" + proto.name() + "' lacks values for its shape " + toString(shape));
+        throw Refusal("tensor '" + nameOf(proto) + "' lacks values for its shape " + toString(shape));
     tensor.allocate();
     if (!fillFromFields(proto, tensor)) {
-        throw Refusal("tensor '" + proto.name() + "' has another number of values than its shape " +
+        throw Refusal("tensor '" + nameOf(proto) + "' has another number of values than its shape " +
                       toString(shape));
     }
     return tensor;
 }
 
 bool readAttribute(const onnx::AttributeProto& proto, const std::shared_ptr<const onnx::ModelProto>& owner,
-                   const std::string& folder, Attribute& a) {
+                   const std::string& model, Attribute& a) {
     using P = onnx::AttributeProto;
     switch (proto.type()) {
         case P::FLOAT:
@@ -301,7 +255,7 @@ bool readAttribute(const onnx::AttributeProto& proto, const std::shared_ptr<cons
             return true;
         case P::TENSOR:
             a.kind = Attribute::Kind::Tensor;
-            a.t = readTensor(proto.t(), owner, folder);
+            a.t = readTensor(proto.t(), owner, model);
             return true;
         case P::FLOATS:
             a.kind = Attribute::Kind::Floats;

@@ -11,7 +11,7 @@ public:
 
     void refresh();  ///< after nodes were added or removed
     bool isOutput(int value) const { return m_isOutput[value] != 0; }
-    const std::vector<int>& usersOf(int value) const { return m_users[value]; }
+    const List<int>& usersOf(int value) const { return m_users[value]; }
     /// The one node that reads the value; kAbsent where there are more, or where the value leaves the graph.
     int soleUser(int value) const;
     /// The other operand where the node has two and one of them is `value`.
@@ -23,8 +23,8 @@ public:
 
 private:
     Graph& m_graph;
-    std::vector<std::vector<int>> m_users;
-    std::vector<char> m_isOutput;
+    List<List<int>> m_users;
+    List<char> m_isOutput;
 };
 
 }  // namespace mpm::models

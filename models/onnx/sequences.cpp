@@ -1,5 +1,8 @@
 #include "models/onnx/sequences.hpp"
 
+#include "base/checked.hpp"
+#include "models/onnx/job.hpp"
+
 namespace mpm::models {
 namespace {
 
@@ -10,9 +13,10 @@ public:
     void run() {
         const size_t count = m_graph.nodes.size();
         for (size_t n = 0; n < count; ++n) {
+            if (!m_graph.nodes[n].is("SequenceAt")) continue;
+            checkTime();
             const Node node = m_graph.nodes[n];
-            if (node.is("SequenceAt") && node.inputs.size() == 2 && m_graph.isConstant(node.inputs[1]))
-                resolve(n, node);
+            if (node.inputs.size() == 2 && m_graph.isConstant(node.inputs[1])) resolve(n, node);
         }
         m_graph.sort();
     }
@@ -20,7 +24,7 @@ public:
 private:
     void resolve(size_t n, const Node& at) {
         const Node* list = m_graph.nodeOf(at.inputs[0]);
-        const std::vector<int64_t> index = m_graph.constant(at.inputs[1]).toInts();
+        const List<int64_t> index = m_graph.constant(at.inputs[1]).toInts();
         if (!list || index.size() != 1) return;
         if (list->is("SequenceConstruct")) {
             const int64_t count = static_cast<int64_t>(list->inputs.size());
@@ -38,9 +42,7 @@ private:
         }
     }
 
-    int ints(const std::vector<int64_t>& values) {
-        return m_graph.addConstant("ints", Tensor::vector(values));
-    }
+    int ints(const List<int64_t>& values) { return m_graph.addConstant("ints", Tensor::vector(values)); }
 
     void pickOne(size_t n, int source, int64_t index, int64_t axis, bool keep) {
         const Tensor at = keep ? Tensor::vector({index}) : Tensor::ints({}, index);
@@ -49,17 +51,18 @@ private:
     }
 
     void pickPart(size_t n, int source, const Tensor& sizes, int64_t index, int64_t axis) {
-        const std::vector<int64_t> each = sizes.toInts();
+        const List<int64_t> each = sizes.toInts();
         const int64_t count = static_cast<int64_t>(each.size());
         if (index < 0 || (sizes.rank() > 0 && index >= count) || each.empty()) return;
-        int64_t start = 0;
-        for (int64_t k = 0; k < index; ++k)
-            start += sizes.rank() == 0 ? each[0] : each[k];
+        int64_t start = sizes.rank() == 0 ? checkedProduct<int64_t>(index, each[0]) : 0;
+        for (int64_t k = 0; k < index && sizes.rank() > 0; ++k)
+            start = checkedSum<int64_t>(start, each[k]);
         const int64_t size = sizes.rank() == 0 ? each[0] : each[index];
-        replaceBy(n, "Slice", {source, ints({start}), ints({start + size}), ints({axis})});
+        replaceBy(n, "Slice",
+                  {source, ints({start}), ints({checkedSum<int64_t>(start, size)}), ints({axis})});
     }
 
-    void replaceBy(size_t n, const std::string& op, const std::vector<int>& inputs) {
+    void replaceBy(size_t n, const std::string& op, const List<int>& inputs) {
         Node node;
         node.op = op;
         node.name = m_graph.nodes[n].name;

@@ -12,7 +12,7 @@ public:
         : m_graph(graph), m_shapes(shapes), m_original(shapes.at.values.size()) {}
 
     void run() {
-        std::vector<Node> old;
+        List<Node> old;
         old.swap(m_graph.nodes);
         for (Node& node : old) {
             if (!written(node)) m_graph.nodes.push_back(std::move(node));
@@ -29,12 +29,10 @@ private:
                m_shapes.at.values[node.outputs[0]].type() != Type::None && node.domain != "mpm";
     }
 
-    int ints(const std::vector<int64_t>& values) {
-        return m_graph.addConstant("ints", Tensor::vector(values));
-    }
+    int ints(const List<int64_t>& values) { return m_graph.addConstant("ints", Tensor::vector(values)); }
 
-    void push(const std::string& op, const std::vector<int>& inputs, int output, const Node& like,
-              const std::vector<std::string>& keep = {}) {
+    void push(const std::string& op, const List<int>& inputs, int output, const Node& like,
+              const List<std::string>& keep = {}) {
         Node node;
         node.op = op;
         node.name = like.name;
@@ -89,7 +87,7 @@ private:
 
     bool writeSplit(Node& node) {
         const int64_t axis = node.getInt("axis", 0);
-        std::vector<int64_t> sizes;
+        List<int64_t> sizes;
         for (int out : node.outputs) {
             const Shape& shape = m_shapes.of(out);
             sizes.push_back(shape[axis < 0 ? axis + static_cast<int64_t>(shape.size()) : axis]);
@@ -105,7 +103,7 @@ private:
     }
 
     bool writeSlice(const Node& node) {
-        std::vector<int> inputs{node.inputs[0], ints(node.getInts("starts")), ints(node.getInts("ends"))};
+        List<int> inputs{node.inputs[0], ints(node.getInts("starts")), ints(node.getInts("ends"))};
         if (node.has("axes")) inputs.push_back(ints(node.getInts("axes")));
         push("Slice", inputs, node.outputs[0], node);
         return true;
@@ -127,7 +125,7 @@ private:
         return true;
     }
 
-    int step(const std::string& op, const std::vector<int>& inputs, const Node& like) {
+    int step(const std::string& op, const List<int>& inputs, const Node& like) {
         const int value = m_graph.addValue(m_graph.values[like.outputs[0]].name + "." + op);
         push(op, inputs, value, like);
         return value;

@@ -57,6 +57,7 @@ double restGflops(const Graph& graph, const Shapes& shapes, double batch) {
         if (node.op == "MpmEmbed" && node.has("patch")) {
             const std::vector<int64_t> patch = node.getInts("patch");
             const Shape &picture = shapes.of(node.inputs[0]), &weight = shapes.of(node.inputs[2]);
+            if (patch.size() != 2 || patch[0] < 1 || patch[1] < 1) continue;
             sum +=
                 2.0 * picture[0] * (picture[2] / patch[0]) * (picture[3] / patch[1]) * weight[0] * weight[1];
         }
@@ -132,7 +133,7 @@ double encoderGflops(const Encoder& encoder, const std::vector<double>& tokens) 
     for (size_t k = 0; k < encoder.blocks.size(); ++k) {
         const double width = static_cast<double>(encoder.blocks[k].attention.qkv.weight.dim(1)) / 3;
         const double weights = attentionWeights(encoder.blocks[k]) + mlpWeights(encoder.blocks[k]);
-        sum += 2 * tokens[k] * weights + 4 * tokens[k] * tokens[k] * width;
+        sum += 2 * tokens[k] * weights + 4.0 * tokens[k] * tokens[k] * width;
     }
     return sum / 1e9;
 }
@@ -147,7 +148,8 @@ void summarise(const Graph& graph, const Shapes& shapes, const Matched& matched,
     std::vector<char> seen(graph.values.size(), 0);
     for (const Node& node : graph.nodes) {
         for (int in : node.inputs) {
-            if (in == -1 || seen[in]++ || !graph.isConstant(in) || !graph.constant(in).isFloat()) continue;
+            if (in == kAbsent || seen.at(in)++ || !graph.isConstant(in) || !graph.constant(in).isFloat())
+                continue;
             c.parameters += static_cast<double>(graph.constant(in).size());
         }
     }

@@ -5,21 +5,16 @@
 
 #include <cstdint>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "models/onnx/list.hpp"
 
 namespace mpm::models {
 
 enum class Type { None, Float, Int, Bool };
 
-using Shape = std::vector<int64_t>;
-
-/// A model that cannot be read, understood or converted. The message is one line: what, where, what to do.
-class Refusal : public std::runtime_error {
-public:
-    using std::runtime_error::runtime_error;
-};
+using Shape = List<int64_t>;
 
 /// Product of the extents; throws Refusal where it is negative or beyond what a program should ask memory
 /// for.
@@ -29,14 +24,16 @@ std::string toString(const Shape& shape);
 class Tensor {
 public:
     Tensor() = default;
-    Tensor(Type type, Shape shape) : m_type(type), m_shape(std::move(shape)) {}  ///< shape only
+    /// A shape only. Throws Refusal where elementCount does.
+    Tensor(Type type, Shape shape) : Tensor(type, std::move(shape), nullptr) {}
+    /// `data` holds as many elements as the shape has.
     Tensor(Type type, Shape shape, std::shared_ptr<const void> data)
-        : m_type(type), m_shape(std::move(shape)), m_data(std::move(data)) {}
+        : m_type(type), m_shape(std::move(shape)), m_count(elementCount(m_shape)), m_data(std::move(data)) {}
 
     static Tensor floats(const Shape& shape, float value = 0);
-    static Tensor floats(const Shape& shape, const std::vector<float>& values);
+    static Tensor floats(const Shape& shape, std::vector<float> values);  ///< as many as the shape has
     static Tensor ints(const Shape& shape, int64_t value = 0, Type type = Type::Int);
-    static Tensor vector(const std::vector<int64_t>& values);
+    static Tensor vector(std::vector<int64_t> values);
     static Tensor scalar(float value) { return floats({}, value); }
 
     Type type() const { return m_type; }
@@ -44,28 +41,41 @@ public:
     const Shape& shape() const { return m_shape; }
     int rank() const { return static_cast<int>(m_shape.size()); }
     int64_t dim(int axis) const { return m_shape[axis < 0 ? axis + rank() : axis]; }
-    int64_t size() const { return elementCount(m_shape); }
+    int64_t size() const { return m_count; }
     bool known() const { return m_data != nullptr; }
 
-    const float* f() const { return static_cast<const float*>(m_data.get()); }
-    const int64_t* i() const { return static_cast<const int64_t*>(m_data.get()); }
+    /// Throw Refusal where the values are not known or of another type.
+    Elements<const float> f() const { return {static_cast<const float*>(typed(true)), m_count}; }
+    Elements<const int64_t> i() const { return {static_cast<const int64_t*>(typed(false)), m_count}; }
     /// Only on tensors nobody else has seen yet.
-    float* writeF() { return static_cast<float*>(const_cast<void*>(m_data.get())); }
-    int64_t* writeI() { return static_cast<int64_t*>(const_cast<void*>(m_data.get())); }
+    Elements<float> writeF() { return {static_cast<float*>(const_cast<void*>(typed(true))), m_count}; }
+    Elements<int64_t> writeI() { return {static_cast<int64_t*>(const_cast<void*>(typed(false))), m_count}; }
 
-    void allocate();                     ///< zeroed data for the shape
+    void allocate();                     ///< zeroed data for the shape, charged to the job in hand
     Tensor reshaped(Shape shape) const;  ///< the same data seen as another shape of equal size
     Tensor withoutData() const { return {m_type, m_shape}; }
-    std::vector<int64_t> toInts() const;  ///< values, whatever the type
+    List<int64_t> toInts() const;  ///< values, whatever the type
     std::vector<float> toFloats() const;
-    double at(int64_t index) const { return isFloat() ? f()[index] : static_cast<double>(i()[index]); }
+    double at(int64_t index) const {
+        return isFloat() ? double{f()[index]} : static_cast<double>(i()[index]);
+    }
     bool equals(const Tensor& other) const;  ///< same type, shape and bits
     const void* identity() const { return m_data.get(); }
 
 private:
+    const void* typed(bool asFloat) const {
+        if (m_data == nullptr || m_type == Type::None || isFloat() != asFloat) throwWrongType(asFloat);
+        return m_data.get();
+    }
+    [[noreturn]] void throwWrongType(bool asFloat) const;
+
     Type m_type = Type::None;
     Shape m_shape;
+    int64_t m_count = 1;
     std::shared_ptr<const void> m_data;
 };
+
+/// A number as an integer: 0 for what is no number, the nearest integer where it is out of range.
+int64_t toInteger(double value);
 
 }  // namespace mpm::models

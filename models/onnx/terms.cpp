@@ -2,19 +2,36 @@
 
 #include <numeric>
 
+#include "base/checked.hpp"
+#include "models/onnx/job.hpp"
+
 namespace mpm::models {
 namespace {
 
+constexpr const char* kWhat = "following single elements";
+
+/// Charged for as long as somebody holds it.
 template <typename T>
-std::shared_ptr<const std::vector<T>> column(std::vector<T> values) {
-    return std::make_shared<const std::vector<T>>(std::move(values));
+std::shared_ptr<const List<T>> column(List<T> values) {
+    struct Kept {
+        Held held;
+        List<T> values;
+    };
+    const auto bytes = checkedProduct<int64_t>(values.size(), sizeof(T));
+    auto kept = std::make_shared<Kept>(Kept{Held(bytes, kWhat), std::move(values)});
+    return {kept, &kept->values};
+}
+
+/// What a list of terms takes for a moment.
+Held roomFor(size_t terms) {
+    return {checkedProduct<int64_t>(terms, 2 * sizeof(Term)), kWhat};
 }
 
 template <typename T>
-std::shared_ptr<const std::vector<T>> pick(const std::shared_ptr<const std::vector<T>>& from,
-                                           const std::vector<int32_t>& order) {
+std::shared_ptr<const List<T>> pick(const std::shared_ptr<const List<T>>& from, const List<int32_t>& order) {
     if (!from) return nullptr;
-    std::vector<T> to(order.size());
+    checkTime();
+    List<T> to(order.size());
     for (size_t k = 0; k < order.size(); ++k)
         to[k] = (*from)[order[k]];
     return column(std::move(to));
@@ -43,7 +60,7 @@ Terms Terms::empty(size_t count) {
 
 Terms Terms::identity(int64_t count, int64_t offset) {
     Terms terms = empty(static_cast<size_t>(count));
-    std::vector<int32_t> at(terms.m_count);
+    List<int32_t> at(terms.m_count);
     std::iota(at.begin(), at.end(), static_cast<int32_t>(offset));
     terms.m_at[0] = column(std::move(at));
     return terms;
@@ -51,11 +68,11 @@ Terms Terms::identity(int64_t count, int64_t offset) {
 
 Terms Terms::constants(const float* values, int64_t count) {
     Terms terms = empty(static_cast<size_t>(count));
-    terms.m_constant = column(std::vector<float>(values, values + count));
+    terms.m_constant = column(List<float>(values, values + count));
     return terms;
 }
 
-Terms Terms::from(const std::vector<Term>& all) {
+Terms Terms::from(const List<Term>& all) {
     Terms terms = empty(all.size());
     bool second = false, factors = false, constants = false;
     for (const Term& t : all) {
@@ -64,7 +81,7 @@ Terms Terms::from(const std::vector<Term>& all) {
         constants |= t.constant != 0;
     }
     const auto collect = [&](auto get) {
-        std::vector<decltype(get(all[0]))> values(all.size());
+        List<decltype(get(all[0]))> values(all.size());
         for (size_t k = 0; k < all.size(); ++k)
             values[k] = get(all[k]);
         return column(std::move(values));
@@ -97,7 +114,7 @@ bool Terms::any(const std::function<bool(const Term&)>& test) const {
     return false;
 }
 
-Terms Terms::picked(const std::vector<int32_t>& order) const {
+Terms Terms::picked(const List<int32_t>& order) const {
     Terms terms = empty(order.size());
     for (int slot = 0; slot < 2; ++slot) {
         terms.m_at[slot] = pick(m_at[slot], order);
@@ -107,19 +124,23 @@ Terms Terms::picked(const std::vector<int32_t>& order) const {
     return terms;
 }
 
-Terms Terms::joined(const std::vector<Terms>& parts) {
+Terms Terms::joined(const List<Terms>& parts) {
     bool simple = true;
     for (const Terms& part : parts)
         simple &= part.simple() && !part.m_factor[0] && part.m_at[0];
     if (simple) {
-        std::vector<int32_t> at;
+        List<int32_t> at;
         for (const Terms& part : parts)
             at.insert(at.end(), part.m_at[0]->begin(), part.m_at[0]->end());
         Terms terms = empty(at.size());
         terms.m_at[0] = column(std::move(at));
         return terms;
     }
-    std::vector<Term> all;
+    size_t count = 0;
+    for (const Terms& part : parts)
+        count += part.size();
+    const Held held = roomFor(count);
+    List<Term> all;
     for (const Terms& part : parts) {
         for (size_t k = 0; k < part.size(); ++k)
             all.push_back(part[k]);
@@ -128,7 +149,8 @@ Terms Terms::joined(const std::vector<Terms>& parts) {
 }
 
 Terms Terms::scaled(const Terms& by, bool divide) const {
-    std::vector<Term> all(m_count);
+    const Held held = roomFor(m_count);
+    List<Term> all(m_count);
     for (size_t k = 0; k < m_count; ++k) {
         all[k] = (*this)[k];
         const float factor = divide ? 1 / by[k].constant : by[k].constant;
@@ -140,7 +162,8 @@ Terms Terms::scaled(const Terms& by, bool divide) const {
 }
 
 Terms Terms::negated() const {
-    std::vector<Term> all(m_count);
+    const Held held = roomFor(m_count);
+    List<Term> all(m_count);
     for (size_t k = 0; k < m_count; ++k) {
         all[k] = (*this)[k];
         for (float& f : all[k].factor)
@@ -151,7 +174,8 @@ Terms Terms::negated() const {
 }
 
 bool Terms::sum(const Terms& a, const Terms& b, float sign, Terms& result) {
-    std::vector<Term> all(a.m_count);
+    const Held held = roomFor(a.m_count);
+    List<Term> all(a.m_count);
     for (size_t k = 0; k < a.m_count; ++k) {
         all[k] = a[k];
         if (!accumulate(all[k], b[k], sign)) return false;

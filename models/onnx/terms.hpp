@@ -8,6 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "models/onnx/list.hpp"
+
 namespace mpm::models {
 
 /// factor[0] * source[at[0]] + factor[1] * source[at[1]] + constant. `at` counts over all sources one after
@@ -24,7 +26,7 @@ public:
     Terms() = default;
     static Terms identity(int64_t count, int64_t offset);
     static Terms constants(const float* values, int64_t count);
-    static Terms from(const std::vector<Term>& terms);
+    static Terms from(const List<Term>& terms);
 
     size_t size() const { return m_count; }
     Term operator[](size_t k) const;
@@ -32,8 +34,8 @@ public:
     bool any(const std::function<bool(const Term&)>& test) const;
 
     /// Element k of the result is element order[k].
-    Terms picked(const std::vector<int32_t>& order) const;
-    static Terms joined(const std::vector<Terms>& parts);
+    Terms picked(const List<int32_t>& order) const;
+    static Terms joined(const List<Terms>& parts);
     Terms scaled(const Terms& by, bool divide) const;  ///< `by` constants
     Terms negated() const;
     /// False where an element would depend on more than two.
@@ -43,7 +45,7 @@ public:
 
 private:
     template <typename T>
-    using Column = std::shared_ptr<const std::vector<T>>;
+    using Column = std::shared_ptr<const List<T>>;
 
     static Terms empty(size_t count);
 

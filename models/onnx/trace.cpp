@@ -4,6 +4,9 @@
 #include <numeric>
 #include <set>
 
+#include "base/checked.hpp"
+#include "models/onnx/job.hpp"
+
 namespace mpm::models {
 namespace {
 
@@ -24,7 +27,7 @@ const std::set<std::string>& elementwise() {
 
 class Tracer {
 public:
-    Tracer(const Graph& graph, const Inferred& inferred, Follow follow, const std::vector<int>& stop)
+    Tracer(const Graph& graph, const Inferred& inferred, Follow follow, const List<int>& stop)
         : m_graph(graph), m_inferred(inferred), m_follow(follow), m_stop(stop.begin(), stop.end()) {}
 
     std::optional<Trace> run(int value) {
@@ -33,13 +36,15 @@ public:
         std::sort(m_nodes.begin(), m_nodes.end());
         int64_t total = 0;
         for (int source : m_sources) {
+            const int64_t size = m_inferred.values[source].size();
+            if (size > INT32_MAX - total) return std::nullopt;
             m_trace.sources.push_back(source);
             m_trace.offsets.push_back(total);
-            m_terms[source] = Terms::identity(m_inferred.values[source].size(), total);
-            total += m_inferred.values[source].size();
+            m_terms[source] = Terms::identity(size, total);
+            total += size;
         }
-        if (total > INT32_MAX) return std::nullopt;
         for (int n : m_nodes) {
+            checkTime();
             if (!step(m_graph.nodes[n])) return std::nullopt;
         }
         m_trace.shape = m_inferred.values[value].shape();
@@ -54,20 +59,20 @@ private:
 
     // Depth-first without recursion: graphs can be deep.
     void collect(int start) {
-        std::vector<int> open{start};
-        std::set<int> seen;
+        List<int> open{start};
+        std::set<int> seen, nodes;
         while (!open.empty()) {
             const int value = open.back();
             open.pop_back();
+            if (seen.size() % 1024 == 0) checkTime();
             if (!seen.insert(value).second || isKnown(value)) continue;
             const Node* node = m_graph.nodeOf(value);
             if (!node || m_stop.count(value) || !canFollow(m_graph, m_inferred, *node, m_follow)) {
-                if (std::find(m_sources.begin(), m_sources.end(), value) == m_sources.end())
-                    m_sources.push_back(value);
+                m_sources.push_back(value);  // once: it is seen once
                 continue;
             }
             const int n = m_graph.values[value].producer;
-            if (std::find(m_nodes.begin(), m_nodes.end(), n) == m_nodes.end()) m_nodes.push_back(n);
+            if (nodes.insert(n).second) m_nodes.push_back(n);
             for (int in : node->inputs) {
                 if (in != kAbsent && m_inferred.values[in].isFloat()) open.push_back(in);
             }
@@ -97,12 +102,13 @@ private:
         const Terms terms = operand(value);
         const Shape& own = shapeOf(value);
         if (own == shape) return terms;
+        if (own.size() > shape.size()) throw Refusal("shapes do not fit: the file is damaged");
         const size_t skip = shape.size() - own.size();
-        std::vector<int64_t> step(shape.size(), 0);
+        List<int64_t> step(shape.size(), 0);
         int64_t size = 1;
         for (size_t d = own.size(); d-- > 0;) {
             if (own[d] != 1) step[skip + d] = size;
-            size *= own[d];
+            size = checkedProduct<int64_t>(size, own[d]);
         }
         return terms.picked(walk(shape, 0, step));
     }
@@ -167,23 +173,23 @@ private:
     }
 
     // Transposes and slices read their input in steps along every output axis.
-    std::vector<int32_t> steps(const Node& node) const {
+    List<int32_t> steps(const Node& node) const {
         const Shape& in = shapeOf(node.inputs[0]);
         const Shape& out = shapeOf(node.outputs[0]);
-        std::vector<int64_t> step(in.size(), 1), stride(in.size(), 1);
+        List<int64_t> step(in.size(), 1), stride(in.size(), 1);
         for (size_t d = in.size(); d-- > 1;)
-            stride[d - 1] = stride[d] * in[d];
+            stride[d - 1] = checkedProduct<int64_t>(stride[d], in[d]);
         int64_t start = 0;
         if (node.op == "Transpose") {
-            const std::vector<int64_t> order = node.getInts("perm");
+            const List<int64_t> order = node.getInts("perm");
             for (size_t d = 0; d < in.size(); ++d) {
                 const int64_t axis = order.empty() ? static_cast<int64_t>(in.size() - 1 - d) : order[d];
                 step[d] = stride[axis < 0 ? axis + static_cast<int64_t>(in.size()) : axis];
             }
         } else {
             step = stride;
-            const std::vector<int64_t> starts = listOf(node, 1, "starts");
-            const std::vector<int64_t> axes = listOf(node, 3, "axes"), by = listOf(node, 4, "steps");
+            const List<int64_t> starts = listOf(node, 1, "starts");
+            const List<int64_t> axes = listOf(node, 3, "axes"), by = listOf(node, 4, "steps");
             for (size_t k = 0; k < starts.size(); ++k) {
                 const int64_t given = axes.empty() ? static_cast<int64_t>(k) : axes[k];
                 const size_t axis =
@@ -191,16 +197,18 @@ private:
                 int64_t first = starts[k] < 0 ? starts[k] + in[axis] : starts[k];
                 const int64_t pace = by.empty() ? 1 : by[k];
                 first = std::min(std::max<int64_t>(first, 0), pace > 0 ? in[axis] : in[axis] - 1);
-                start += first * stride[axis];
-                step[axis] = stride[axis] * pace;
+                start = checkedSum<int64_t>(start, checkedProduct<int64_t>(first, stride[axis]));
+                step[axis] = out[axis] > 1 ? checkedProduct<int64_t>(stride[axis], pace) : 0;
             }
         }
         return walk(out, start, step);
     }
 
-    static std::vector<int32_t> walk(const Shape& out, int64_t start, const std::vector<int64_t>& step) {
-        std::vector<int32_t> order(elementCount(out));
-        std::vector<int64_t> index(out.size(), 0);
+    static List<int32_t> walk(const Shape& out, int64_t start, const List<int64_t>& step) {
+        const int64_t count = elementCount(out);
+        checkRoom(checkedProduct<int64_t>(count, 4), "following single elements");
+        List<int32_t> order(static_cast<size_t>(count));
+        List<int64_t> index(out.size(), 0);
         int64_t position = start;
         for (int32_t& at : order) {
             at = static_cast<int32_t>(position);
@@ -214,7 +222,7 @@ private:
         return order;
     }
 
-    std::vector<int64_t> listOf(const Node& node, size_t input, const char* attribute) const {
+    List<int64_t> listOf(const Node& node, size_t input, const char* attribute) const {
         const int value = node.input(input);
         return value == kAbsent ? node.getInts(attribute) : m_inferred.values[value].toInts();
     }
@@ -228,7 +236,8 @@ private:
         Axis a;
         if (axis < 0) axis += static_cast<int64_t>(shape.size());
         for (int64_t d = 0; d < static_cast<int64_t>(shape.size()); ++d) {
-            (d < axis ? a.outer : d == axis ? a.extent : a.inner) *= shape[d];
+            int64_t& part = d < axis ? a.outer : d == axis ? a.extent : a.inner;
+            part = checkedProduct<int64_t>(part, shape[d]);
         }
         return a;
     }
@@ -237,14 +246,16 @@ private:
     bool join(const Node& node) {
         const int64_t axis = node.getInt("axis", 1);
         const Axis whole = axisOf(shapeOf(node.outputs[0]), axis);
-        std::vector<Terms> parts;
-        std::vector<int32_t> order(whole.outer * whole.extent * whole.inner);
+        List<Terms> parts;
+        List<int32_t> order(static_cast<size_t>(elementCount(shapeOf(node.outputs[0]))));
         int64_t done = 0, before = 0;
         for (int in : node.inputs) {
             parts.push_back(operand(in));
-            const int64_t run = axisOf(shapeOf(in), axis).extent * whole.inner;
+            const int64_t run = checkedProduct<int64_t>(axisOf(shapeOf(in), axis).extent, whole.inner);
+            const int64_t row = checkedProduct<int64_t>(whole.extent, whole.inner);
+            if (done + run > row) throwOutside(done + run, order.size());
             for (int64_t o = 0; o < whole.outer; ++o) {
-                const auto begin = order.begin() + o * whole.extent * whole.inner + done;
+                const auto begin = order.begin() + o * row + done;
                 std::iota(begin, begin + run, static_cast<int32_t>(before + o * run));
             }
             done += run;
@@ -255,9 +266,9 @@ private:
     }
 
     // Rows first .. first + extent of the axis.
-    std::vector<int32_t> rowsOf(const Axis& whole, const std::vector<int64_t>& rows) const {
-        std::vector<int32_t> order;
-        order.reserve(whole.outer * static_cast<int64_t>(rows.size()) * whole.inner);
+    List<int32_t> rowsOf(const Axis& whole, const List<int64_t>& rows) const {
+        List<int32_t> order;
+        order.reserve(checkedProduct<size_t>(whole.outer, rows.size(), whole.inner));
         for (int64_t o = 0; o < whole.outer; ++o) {
             for (int64_t row : rows) {
                 const int64_t begin = (o * whole.extent + row) * whole.inner;
@@ -275,7 +286,7 @@ private:
         int64_t done = 0;
         for (int out : node.outputs) {
             if (out == kAbsent) return false;
-            std::vector<int64_t> rows(axisOf(shapeOf(out), axis).extent);
+            List<int64_t> rows(axisOf(shapeOf(out), axis).extent);
             std::iota(rows.begin(), rows.end(), done);
             m_terms[out] = from.picked(rowsOf(whole, rows));
             done += static_cast<int64_t>(rows.size());
@@ -285,7 +296,7 @@ private:
 
     bool pick(const Node& node) {
         const Axis whole = axisOf(shapeOf(node.inputs[0]), node.getInt("axis", 0));
-        std::vector<int64_t> rows = m_inferred.values[node.inputs[1]].toInts();
+        List<int64_t> rows = m_inferred.values[node.inputs[1]].toInts();
         for (int64_t& row : rows)
             row += row < 0 ? whole.extent : 0;
         m_terms[node.outputs[0]] = operand(node.inputs[0]).picked(rowsOf(whole, rows));
@@ -304,8 +315,8 @@ private:
     const Inferred& m_inferred;
     const Follow m_follow;
     const std::set<int> m_stop;
-    std::vector<int> m_nodes;
-    std::vector<int> m_sources;
+    List<int> m_nodes;
+    List<int> m_sources;
     std::map<int, Terms> m_terms;
     Trace m_trace;
 };
@@ -313,7 +324,7 @@ private:
 }  // namespace
 
 std::optional<Trace> trace(const Graph& graph, const Inferred& inferred, int value, Follow follow,
-                           const std::vector<int>& stop) {
+                           const List<int>& stop) {
     return Tracer(graph, inferred, follow, stop).run(value);
 }
 

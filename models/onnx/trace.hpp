@@ -13,8 +13,8 @@ namespace mpm::models {
 
 struct Trace {
     Shape shape;
-    std::vector<int> sources;      ///< values: results of nodes the trace does not look into
-    std::vector<int64_t> offsets;  ///< where each source starts in the count of `at`
+    List<int> sources;      ///< values: results of nodes the trace does not look into
+    List<int64_t> offsets;  ///< where each source starts in the count of `at`
     Terms terms;
 };
 
@@ -26,7 +26,7 @@ enum class Follow {
 /// The value as a function of what it comes from; nothing where an element depends on more than two others or
 /// a node in between cannot be followed. `stop` values are sources though they could be followed.
 std::optional<Trace> trace(const Graph& graph, const Inferred& inferred, int value,
-                           Follow follow = Follow::Affine, const std::vector<int>& stop = {});
+                           Follow follow = Follow::Affine, const List<int>& stop = {});
 
 /// The nodes a trace of this kind can pass.
 bool canFollow(const Graph& graph, const Inferred& inferred, const Node& node, Follow follow);

@@ -70,12 +70,12 @@ struct Tap {
 };
 
 struct Encoder {
-    std::vector<Block> blocks;
+    List<Block> blocks;
     int64_t tokens = 0;  ///< with the special ones
     int64_t dim = 0;
     int special = 0;
     int64_t gridRows = 0, gridColumns = 0;  ///< 0 where unknown
-    std::vector<Tap> taps;
+    List<Tap> taps;
     Norm norm;  ///< final norm, of the taps that are normed
     bool decoder = false;
 

@@ -9,7 +9,9 @@
 #include <onnx/onnx_pb.h>
 #include <opencv2/core.hpp>
 
+#include "base/checked.hpp"
 #include "models/onnx/function_bodies.hpp"
+#include "models/onnx/job.hpp"
 
 namespace mpm::models {
 namespace {
@@ -203,6 +205,12 @@ private:
 }  // namespace
 
 void writeModel(const Graph& graph, const std::string& path, const std::string& name) {
+    Held held;  // the message has a copy of every constant
+    for (const Value& value : graph.values) {
+        if (value.constant.known())
+            held.add(checkedProduct<int64_t>(value.constant.size(), value.constant.isFloat() ? 4 : 8),
+                     "the new model");
+    }
     const onnx::ModelProto model = Writer(graph).build();
     std::ofstream file(path, std::ios::binary | std::ios::trunc);
     const bool written = file && model.SerializeToOstream(&file) && file.flush();

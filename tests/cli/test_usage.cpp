@@ -165,6 +165,11 @@ TEST_F(Usage, WrongUseOfConvertInfoAndDoctor) {
     convert(2, "--std", "0,1,1");
     convert(2, "--size", "5");
     convert(2, "--batch", "0");
+    convert(2, "--max-memory", "much");
+    convert(2, "--max-memory", "9000000000G");
+    convert(2, "--max-seconds", "0");
+    convert(3, "--max-memory", "4K");
+    convert(3, "--max-seconds", "0.000001");
     convert(2, "--blocks", "9,2");
     convert(2, "--blocks", "2,50");
     std::ofstream(path("two.json"))

@@ -27,12 +27,13 @@ struct Heads {
 
 struct Mask {
     Tensor values;
-    std::vector<int64_t> strides;
+    List<int64_t> strides;
 
     Mask(Call& c, const Shape& scores) {
         if (!c.has(3)) return;
         values = c.input(3);
-        strides = broadcastStrides(values.shape(), broadcast(values.shape(), scores));
+        if (broadcast(values.shape(), scores) != scores) throw Refusal("its mask does not fit");
+        strides = broadcastStrides(values.shape(), scores);
     }
     double at(int64_t b, int64_t h, int64_t q, int64_t k) const {
         if (strides.empty()) return 0;
@@ -51,8 +52,8 @@ void attend(Call& c) {
     const bool fits = k.batch == q.batch && v.batch == q.batch && k.size == q.size && k.tokens == v.tokens &&
                       k.heads == v.heads && k.heads > 0 && q.heads % k.heads == 0;
     if (!fits) throw Refusal("its operands do not fit one another");
-    const Shape shape =
-        q.flat ? Shape{q.batch, q.tokens, q.heads * v.size} : Shape{q.batch, q.heads, q.tokens, v.size};
+    const Shape shape = q.flat ? Shape{q.batch, q.tokens, checkedProduct<int64_t>(q.heads, v.size)}
+                               : Shape{q.batch, q.heads, q.tokens, v.size};
     if (!c.known()) return c.shape(0, Type::Float, shape);
     Tensor& y = c.make(0, Type::Float, shape);
     Heads o = v;
@@ -61,7 +62,7 @@ void attend(Call& c) {
     o.flat = q.flat;
     const double scale = c.node.getFloat("scale", 1 / std::sqrt(static_cast<float>(q.size)));
     const Mask mask(c, {q.batch, q.heads, q.tokens, k.tokens});
-    parallel(q.batch * q.heads * q.tokens, 8, [&](int64_t begin, int64_t end) {
+    parallel(checkedProduct<int64_t>(q.batch, q.heads, q.tokens), 8, [&](int64_t begin, int64_t end) {
         std::vector<double> row(k.tokens);
         for (int64_t n = begin; n < end; ++n) {
             const int64_t t = n % q.tokens, h = n / q.tokens % q.heads, b = n / q.tokens / q.heads,

@@ -20,13 +20,13 @@ bool Call::known() const {
                        [](const Tensor& t) { return t.type() == Type::None || t.known(); });
 }
 
-std::vector<int64_t> Call::axes(size_t inputIndex) const {
+List<int64_t> Call::axes(size_t inputIndex) const {
     if (has(inputIndex)) return knownInput(inputIndex).toInts();
     return node.getInts("axes");
 }
 
 int Call::axis(int64_t axis, int rank) const {
-    const int64_t counted = axis < 0 ? axis + rank : axis;
+    const int64_t counted = axis < 0 ? axis + rank : axis;  // cannot wrap: one is negative
     if (counted < 0 || counted >= std::max(rank, 1)) {
         throw Refusal("axis " + std::to_string(axis) + " is outside a tensor of rank " +
                       std::to_string(rank));
@@ -80,16 +80,25 @@ Shape broadcast(const Shape& a, const Shape& b) {
     return result;
 }
 
-std::vector<int64_t> stridesOf(const Shape& shape) {
-    std::vector<int64_t> strides(shape.size(), 1);
+int64_t extentOf(const Shape& shape, size_t begin, size_t end) {
+    int64_t extent = 1;
+    for (size_t k = begin; k < end; ++k)
+        extent = checkedProduct<int64_t>(extent, shape[k]);
+    return extent;
+}
+
+List<int64_t> stridesOf(const Shape& shape) {
+    List<int64_t> strides(shape.size(), 1);
     for (size_t k = shape.size(); k-- > 1;)
-        strides[k - 1] = strides[k] * shape[k];
+        strides[k - 1] = checkedProduct<int64_t>(strides[k], shape[k]);
     return strides;
 }
 
-std::vector<int64_t> broadcastStrides(const Shape& shape, const Shape& target) {
-    const std::vector<int64_t> own = stridesOf(shape);
-    std::vector<int64_t> strides(target.size(), 0);
+List<int64_t> broadcastStrides(const Shape& shape, const Shape& target) {
+    if (shape.size() > target.size())
+        throw Refusal("shapes " + toString(shape) + " and " + toString(target) + " do not fit");
+    const List<int64_t> own = stridesOf(shape);
+    List<int64_t> strides(target.size(), 0);
     const size_t skip = target.size() - shape.size();
     for (size_t k = 0; k < shape.size(); ++k)
         strides[skip + k] = shape[k] == 1 ? 0 : own[k];

@@ -5,23 +5,25 @@
 
 #include <functional>
 
+#include "base/checked.hpp"
 #include "base/loops.hpp"
 #include "models/onnx/graph.hpp"
+#include "models/onnx/job.hpp"
 
 namespace mpm::models {
 
 struct Call {
     const Node& node;
     int opset;
-    std::vector<Tensor> in;  ///< Type::None where an optional input is absent
-    std::vector<Tensor> out;
+    List<Tensor> in;  ///< Type::None where an optional input is absent
+    List<Tensor> out;
 
     bool has(size_t k) const { return k < in.size() && in[k].type() != Type::None; }
-    const Tensor& input(size_t k) const;                 ///< throws Refusal where absent
-    const Tensor& knownInput(size_t k) const;            ///< throws Refusal where its values are not known
-    bool known() const;                                  ///< every present input has its data
-    std::vector<int64_t> axes(size_t inputIndex) const;  ///< attribute `axes` or the input, as opsets have it
-    int axis(int64_t axis, int rank) const;  ///< counted from the front; throws where out of range
+    const Tensor& input(size_t k) const;          ///< throws Refusal where absent
+    const Tensor& knownInput(size_t k) const;     ///< throws Refusal where its values are not known
+    bool known() const;                           ///< every present input has its data
+    List<int64_t> axes(size_t inputIndex) const;  ///< attribute `axes` or the input, as opsets have it
+    int axis(int64_t axis, int rank) const;       ///< counted from the front; throws where out of range
     /// Output k with room for its values; only call it where `known()`.
     Tensor& make(size_t k, Type type, const Shape& shape);
     void shape(size_t k, Type type, const Shape& shape);  ///< output k without values
@@ -46,19 +48,28 @@ void addAttention(Kernels& kernels);
 void addOwn(Kernels& kernels);  ///< shapes of domain mpm, under names with the domain in front
 
 Shape broadcast(const Shape& a, const Shape& b);
-std::vector<int64_t> stridesOf(const Shape& shape);
+List<int64_t> stridesOf(const Shape& shape);
 /// Strides of `shape` seen as the larger `target`: zero along broadcast axes.
-std::vector<int64_t> broadcastStrides(const Shape& shape, const Shape& target);
+List<int64_t> broadcastStrides(const Shape& shape, const Shape& target);
 
-/// Calls body(begin, end) over 0..count on all threads, in pieces of about `grain`.
+/// The product of the extents from axis `begin` to `end`.
+int64_t extentOf(const Shape& shape, size_t begin, size_t end);
+
+/// Calls body(begin, end) over 0..count on all threads, in pieces of about `grain`. The rest is left out once
+/// the time of the job is over, and BudgetError thrown.
 template <typename Body>
 void parallel(int64_t count, int64_t grain, const Body& body) {
     if (count <= grain) return body(int64_t{0}, count);
-    const int pieces = static_cast<int>((count + grain - 1) / grain);
+    constexpr int64_t kMostPieces = 1 << 20;
+    const int64_t each = std::max(grain, count / kMostPieces);
+    const int pieces = static_cast<int>((count + each - 1) / each);
+    const Deadline deadline;
     const auto piece = [&](const cv::Range& range) {
-        body(range.start * grain, std::min<int64_t>(count, range.end * grain));
+        for (int64_t k = range.start; k < range.end && !deadline.isOver(); ++k)
+            body(k * each, std::min<int64_t>(count, (k + 1) * each));
     };
     parallelRanges(pieces, piece);
+    checkTime();
 }
 
 }  // namespace mpm::models

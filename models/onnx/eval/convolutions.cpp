@@ -8,53 +8,63 @@
 namespace mpm::models {
 namespace {
 
+// Elements between the first and the last that a window sees, both included.
+int64_t reachOf(int64_t kernel, int64_t dilation) {
+    return checkedSum<int64_t>(checkedProduct<int64_t>(kernel - 1, dilation), 1);
+}
+
 struct Window {
     int64_t kernel[2], stride[2] = {1, 1}, dilation[2] = {1, 1}, before[2] = {0, 0}, after[2] = {0, 0};
     int64_t in[2], out[2];
 };
 
-void readPair(const std::vector<int64_t>& values, int64_t* pair) {
+void readPair(const List<int64_t>& values, int64_t* pair) {
     if (values.size() >= 2) std::copy_n(values.begin(), 2, pair);
 }
 
-Window windowOf(Call& c, const Shape& image, const std::vector<int64_t>& kernel) {
+constexpr int64_t kLargestWindow = 1 << 24;  // elements
+
+Window windowOf(Call& c, const Shape& image, const List<int64_t>& kernel) {
     if (image.size() != 4 || kernel.size() != 2)
         throw Refusal("only pictures of two dimensions are supported, not " + toString(image));
     Window w;
     readPair(kernel, w.kernel);
     readPair(c.node.getInts("strides"), w.stride);
     readPair(c.node.getInts("dilations"), w.dilation);
-    const std::vector<int64_t> pads = c.node.getInts("pads");
+    const List<int64_t> pads = c.node.getInts("pads");
     if (pads.size() >= 4) {
         readPair(pads, w.before);
-        readPair({pads[2], pads[3]}, w.after);
+        readPair(List<int64_t>{pads[2], pads[3]}, w.after);
     }
     const std::string automatic = c.node.getString("auto_pad", "NOTSET");
     for (int d = 0; d < 2; ++d) {
         w.in[d] = image[2 + d];
         if (w.stride[d] < 1 || w.dilation[d] < 1 || w.kernel[d] < 1) throw Refusal("its window is empty");
-        const int64_t reach = (w.kernel[d] - 1) * w.dilation[d] + 1;
+        const int64_t reach = reachOf(w.kernel[d], w.dilation[d]);
         if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
-            const int64_t out = (w.in[d] + w.stride[d] - 1) / w.stride[d];
-            const int64_t total = std::max<int64_t>(0, (out - 1) * w.stride[d] + reach - w.in[d]);
+            const int64_t out = checkedSum<int64_t>(w.in[d], w.stride[d] - 1) / w.stride[d];
+            const int64_t total = std::max<int64_t>(
+                0, checkedSum<int64_t>(checkedProduct<int64_t>(out - 1, w.stride[d]), reach, -w.in[d]));
             w.before[d] = automatic == "SAME_UPPER" ? total / 2 : total - total / 2;
             w.after[d] = total - w.before[d];
         }
-        int64_t span = w.in[d] + w.before[d] + w.after[d] - reach;
-        if (c.node.getInt("ceil_mode", 0)) span += w.stride[d] - 1;
+        int64_t span = checkedSum<int64_t>(w.in[d], w.before[d], w.after[d], -reach);
+        if (c.node.getInt("ceil_mode", 0)) span = checkedSum<int64_t>(span, w.stride[d] - 1);
         if (span < 0) throw Refusal("its window is larger than the picture " + toString(image));
         w.out[d] = span / w.stride[d] + 1;
     }
+    if (checkedProduct<int64_t>(w.kernel[0], w.kernel[1]) > kLargestWindow)
+        throw Refusal("its window is larger than any model needs");
     return w;
 }
 
 // Columns (channels * kernel) x (out pixels) of one picture; the transposed convolution runs it backwards.
 template <typename Visit>
 void overWindows(const Window& w, int64_t channels, const Visit& visit) {
-    parallel(channels * w.kernel[0] * w.kernel[1], 4, [&](int64_t begin, int64_t end) {
+    const int64_t area = checkedProduct<int64_t>(w.kernel[0], w.kernel[1]);
+    parallel(checkedProduct<int64_t>(channels, area), 4, [&](int64_t begin, int64_t end) {
         for (int64_t row = begin; row < end; ++row) {
-            const int64_t kx = row % w.kernel[1], ky = row / w.kernel[1] % w.kernel[0],
-                          ch = row / (w.kernel[0] * w.kernel[1]);
+            const int64_t kx = row % w.kernel[1], ky = row / w.kernel[1] % w.kernel[0], ch = row / area;
             for (int64_t oy = 0; oy < w.out[0]; ++oy) {
                 const int64_t y = oy * w.stride[0] + ky * w.dilation[0] - w.before[0];
                 for (int64_t ox = 0; ox < w.out[1]; ++ox) {
@@ -70,10 +80,12 @@ void overWindows(const Window& w, int64_t channels, const Visit& visit) {
 
 void addBias(Call& c, Tensor& y) {
     if (!c.has(2)) return;
-    const int64_t channels = y.shape()[1], pixels = y.shape()[2] * y.shape()[3];
+    const int64_t channels = y.shape()[1], pixels = extentOf(y.shape(), 2, 4);
     if (c.input(2).size() != channels) throw Refusal("its bias does not fit");
+    const float* from = c.in[2].f();
+    float* to = y.writeF();
     for (int64_t k = 0; k < y.size(); ++k)
-        y.writeF()[k] += c.in[2].f()[k / pixels % channels];
+        to[k] += from[k / pixels % channels];
 }
 
 void conv(Call& c) {
@@ -81,14 +93,17 @@ void conv(Call& c) {
     if (weight.rank() != 4) throw Refusal("only convolutions over two dimensions are supported");
     const Window w = windowOf(c, x.shape(), {weight.shape()[2], weight.shape()[3]});
     const int64_t groups = c.node.getInt("group", 1), outs = weight.shape()[0], ins = weight.shape()[1];
-    if (groups < 1 || outs % groups || ins * groups != x.shape()[1])
+    if (groups < 1 || outs % groups || checkedProduct<int64_t>(ins, groups) != x.shape()[1])
         throw Refusal("its weight " + toString(weight.shape()) + " does not fit " + toString(x.shape()));
     const Shape shape{x.shape()[0], outs, w.out[0], w.out[1]};
     if (!c.known()) return c.shape(0, Type::Float, shape);
     Tensor& y = c.make(0, Type::Float, shape);
-    const int64_t depth = ins * w.kernel[0] * w.kernel[1], pixels = w.out[0] * w.out[1];
-    std::vector<float> columns(depth * pixels);
-    for (int64_t b = 0; b < x.shape()[0] * groups; ++b) {
+    const int64_t depth = checkedProduct<int64_t>(ins, w.kernel[0], w.kernel[1]),
+                  pixels = checkedProduct<int64_t>(w.out[0], w.out[1]);
+    const Held held(checkedProduct<int64_t>(depth, pixels, 4), "its columns");
+    std::vector<float> columns(static_cast<size_t>(depth * pixels));
+    for (int64_t b = 0; b < checkedProduct<int64_t>(x.shape()[0], groups) && y.size() > 0; ++b) {
+        checkTime();
         const float* from = x.f() + b * ins * w.in[0] * w.in[1];
         overWindows(w, ins, [&](int64_t at, int64_t source) { columns[at] = source < 0 ? 0 : from[source]; });
         const int64_t rows = outs / groups;
@@ -110,14 +125,19 @@ void convTranspose(Call& c) {
     readPair(c.node.getInts("strides"), stride);
     readPair(c.node.getInts("dilations"), dilation);
     readPair(c.node.getInts("output_padding"), extra);
-    std::vector<int64_t> pads = c.node.getInts("pads");
+    List<int64_t> pads = c.node.getInts("pads");
     pads.resize(4, 0);
     if (c.node.has("output_shape") || c.node.getString("auto_pad", "NOTSET") != "NOTSET")
         throw Refusal("its automatic padding is not supported");
-    Shape shape{x.shape()[0], each * groups, 0, 0};
+    Shape shape{x.shape()[0], checkedProduct<int64_t>(each, groups), 0, 0};
     for (int d = 0; d < 2; ++d) {
-        const int64_t reach = (weight.shape()[2 + d] - 1) * dilation[d] + 1;
-        shape[2 + d] = (x.shape()[2 + d] - 1) * stride[d] + reach - pads[d] - pads[2 + d] + extra[d];
+        if (stride[d] < 1 || dilation[d] < 1 || weight.shape()[2 + d] < 1)
+            throw Refusal("its window is empty");
+        const int64_t reach = reachOf(weight.shape()[2 + d], dilation[d]);
+        const int64_t cut = checkedSum<int64_t>(pads[d], pads[2 + d]);
+        shape[2 + d] = checkedDifference<int64_t>(
+            checkedSum<int64_t>(checkedProduct<int64_t>(x.shape()[2 + d] - 1, stride[d]), reach, extra[d]),
+            cut);
     }
     elementCount(shape);
     if (!c.known()) return c.shape(0, Type::Float, shape);
@@ -131,9 +151,15 @@ void convTranspose(Call& c) {
         w.out[d] = x.shape()[2 + d];
     }
     Tensor& y = c.make(0, Type::Float, shape);
-    const int64_t depth = each * w.kernel[0] * w.kernel[1], pixels = w.out[0] * w.out[1], rows = ins / groups;
-    std::vector<float> columns(depth * pixels), turned(rows * depth);
-    for (int64_t b = 0; b < x.shape()[0] * groups; ++b) {
+    const int64_t depth = checkedProduct<int64_t>(each, w.kernel[0], w.kernel[1]),
+                  pixels = checkedProduct<int64_t>(w.out[0], w.out[1]), rows = ins / groups;
+    const Held held(checkedSum<int64_t>(checkedProduct<int64_t>(depth, pixels, 4),
+                                        checkedProduct<int64_t>(rows, depth, 4)),
+                    "its columns");
+    std::vector<float> columns(static_cast<size_t>(depth * pixels)),
+        turned(static_cast<size_t>(rows * depth));
+    for (int64_t b = 0; b < checkedProduct<int64_t>(x.shape()[0], groups) && y.size() > 0; ++b) {
+        checkTime();
         const float* part = weight.f() + b % groups * rows * depth;
         for (int64_t r = 0; r < rows; ++r) {
             for (int64_t k = 0; k < depth; ++k)
@@ -141,12 +167,12 @@ void convTranspose(Call& c) {
         }
         gemm(depth, pixels, rows, turned.data(), x.f() + b * rows * pixels, columns.data());
         float* to = y.writeF() + b * each * w.in[0] * w.in[1];
+        const int64_t area = checkedProduct<int64_t>(w.kernel[0], w.kernel[1]);
         Window one = w;  // channel by channel: windows overlap, so no two threads may share a channel
         parallel(each, 1, [&](int64_t begin, int64_t end) {
-            for (int64_t row = begin * w.kernel[0] * w.kernel[1]; row < end * w.kernel[0] * w.kernel[1];
-                 ++row) {
+            for (int64_t row = begin * area; row < end * area; ++row) {
                 const int64_t kx = row % one.kernel[1], ky = row / one.kernel[1] % one.kernel[0],
-                              ch = row / (one.kernel[0] * one.kernel[1]);
+                              ch = row / area;
                 for (int64_t at = 0; at < pixels; ++at) {
                     const int64_t py = at / one.out[1] * one.stride[0] + ky * one.dilation[0] - one.before[0];
                     const int64_t px = at % one.out[1] * one.stride[1] + kx * one.dilation[1] - one.before[1];
@@ -166,12 +192,14 @@ void pool(Call& c) {
     if (!x.known()) return c.shape(0, Type::Float, shape);
     const bool average = c.node.is("AveragePool"), countPads = c.node.getInt("count_include_pad", 0) != 0;
     Tensor& y = c.make(0, Type::Float, shape);
-    for (int64_t k = 0; k < y.size(); ++k) {
+    const int64_t area = checkedProduct<int64_t>(w.kernel[0], w.kernel[1]),
+                  pixels = checkedProduct<int64_t>(w.out[0], w.out[1]);
+    const auto each = [&](int64_t k) {
         const int64_t ox = k % w.out[1], oy = k / w.out[1] % w.out[0];
-        const float* from = x.f() + k / (w.out[0] * w.out[1]) * w.in[0] * w.in[1];
+        const float* from = x.f() + k / pixels * w.in[0] * w.in[1];
         double value = average ? 0 : -INFINITY;
         int64_t count = 0;
-        for (int64_t at = 0; at < w.kernel[0] * w.kernel[1]; ++at) {
+        for (int64_t at = 0; at < area; ++at) {
             const int64_t py = oy * w.stride[0] + at / w.kernel[1] * w.dilation[0] - w.before[0];
             const int64_t px = ox * w.stride[1] + at % w.kernel[1] * w.dilation[1] - w.before[1];
             if (py < 0 || py >= w.in[0] || px < 0 || px >= w.in[1]) continue;
@@ -179,10 +207,13 @@ void pool(Call& c) {
                 average ? value + from[py * w.in[1] + px] : std::max<double>(value, from[py * w.in[1] + px]);
             ++count;
         }
-        if (average)
-            value /= static_cast<double>(countPads ? w.kernel[0] * w.kernel[1] : std::max<int64_t>(1, count));
+        if (average) value /= static_cast<double>(countPads ? area : std::max<int64_t>(1, count));
         y.writeF()[k] = static_cast<float>(value);
-    }
+    };
+    parallel(y.size(), std::max<int64_t>(1, (1 << 15) / area), [&](int64_t begin, int64_t end) {
+        for (int64_t k = begin; k < end; ++k)
+            each(k);
+    });
 }
 
 void globalPool(Call& c) {

@@ -16,7 +16,7 @@ Kernel unary(F f) {
         Tensor& y = c.make(0, x.type(), x.shape());
         if (!x.isFloat()) {
             for (int64_t k = 0; k < x.size(); ++k)
-                y.writeI()[k] = static_cast<int64_t>(f(static_cast<float>(x.i()[k])));
+                y.writeI()[k] = toInteger(f(static_cast<float>(x.i()[k])));
             return;
         }
         const float* from = x.f();
@@ -36,11 +36,12 @@ Kernel unaryWith(F prepare) {
 
 // Where the smaller operand repeats along the last axes only (biases, scalars) a modulo-free inner loop does.
 template <typename X, typename Y, typename F>
-void mapPairs(const Shape& shape, const Tensor& a, const Tensor& b, const X* x, const X* y, Y* out, F f) {
+void mapPairs(const Shape& shape, const Tensor& a, const Tensor& b, const Elements<const X>& x,
+              const Elements<const X>& y, const Elements<Y>& out, F f) {
     const int64_t count = elementCount(shape);
     if (count == 0) return;
-    const std::vector<int64_t> sa = broadcastStrides(a.shape(), shape);
-    const std::vector<int64_t> sb = broadcastStrides(b.shape(), shape);
+    const List<int64_t> sa = broadcastStrides(a.shape(), shape);
+    const List<int64_t> sb = broadcastStrides(b.shape(), shape);
     const int rank = static_cast<int>(shape.size());
     const int64_t inner = rank ? shape[rank - 1] : 1;
     const int64_t ia = rank ? sa[rank - 1] : 0;
@@ -55,8 +56,9 @@ void mapPairs(const Shape& shape, const Tensor& a, const Tensor& b, const X* x, 
                 pb += index * sb[k];
             }
             Y* to = out + row * inner;
+            const X *left = x + pa, *right = y + pb;
             for (int64_t k = 0; k < inner; ++k)
-                to[k] = static_cast<Y>(f(x[pa + k * ia], y[pb + k * ib]));
+                to[k] = static_cast<Y>(f(left[k * ia], right[k * ib]));
         }
     });
 }
@@ -93,7 +95,7 @@ Kernel compare(F f) {
 template <typename F>
 Kernel variadic(F f) {
     return [f](Call& c) {
-        const std::vector<Tensor> all = c.in;
+        const List<Tensor> all = c.in;
         c.out.assign(1, c.input(0));
         for (size_t k = 1; k < all.size(); ++k) {
             c.in = {c.out[0], all[k]};
@@ -103,11 +105,42 @@ Kernel variadic(F f) {
     };
 }
 
+// Integers wrap around, as every engine has it; in C++ only unsigned ones may.
+struct Plus {
+    float operator()(float a, float b) const { return a + b; }
+    int64_t operator()(int64_t a, int64_t b) const {
+        return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+    }
+};
+
+struct Minus {
+    float operator()(float a, float b) const { return a - b; }
+    int64_t operator()(int64_t a, int64_t b) const {
+        return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+    }
+};
+
+struct Times {
+    float operator()(float a, float b) const { return a * b; }
+    int64_t operator()(int64_t a, int64_t b) const {
+        return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+    }
+};
+
+struct Power {
+    float operator()(float a, float b) const {
+        return b == 2 ? a * a : static_cast<float>(std::pow(double{a}, double{b}));
+    }
+    int64_t operator()(int64_t a, int64_t b) const {
+        return b == 2 ? Times()(a, a) : toInteger(std::pow(static_cast<double>(a), static_cast<double>(b)));
+    }
+};
+
 struct Divide {
     float operator()(float a, float b) const { return a / b; }
     int64_t operator()(int64_t a, int64_t b) const {
         if (b == 0) throw Refusal("an integer is divided by zero");
-        return b == -1 ? -a : a / b;
+        return b == -1 ? Minus()(0, a) : a / b;
     }
 };
 
@@ -122,17 +155,11 @@ struct Modulo {
 };
 
 void power(Call& c) {
-    Tensor& exponent = c.in.at(1);
+    Tensor& exponent = c.in[1];
     if (c.input(0).isFloat() && !exponent.isFloat() && exponent.known()) {
         exponent = Tensor::floats(exponent.shape(), exponent.toFloats());
     }
-    binaryOn(
-        c, 0, 1,
-        [](auto a, auto b) {
-            if (b == 2) return a * a;
-            return static_cast<decltype(a)>(std::pow(static_cast<double>(a), static_cast<double>(b)));
-        },
-        false);
+    binaryOn(c, 0, 1, Power(), false);
 }
 
 void cast(Call& c) {
@@ -157,8 +184,7 @@ void cast(Call& c) {
         } else if (to == Type::Bool) {
             y.writeI()[k] = x.at(k) != 0;
         } else {
-            const double value = x.at(k);
-            y.writeI()[k] = std::abs(value) < 9e18 ? static_cast<int64_t>(value) : 0;
+            y.writeI()[k] = toInteger(x.at(k));
         }
     }
 }
@@ -174,7 +200,7 @@ void clip(Call& c) {
         if (x.isFloat()) {
             y.writeF()[k] = static_cast<float>(value);
         } else {
-            y.writeI()[k] = static_cast<int64_t>(value);
+            y.writeI()[k] = toInteger(value);
         }
     }
 }
@@ -251,7 +277,7 @@ void addParameterised(Kernels& k) {
         const float a = c.node.getFloat("alpha", 1);
         return [a](float x) { return x * sigmoid(a * x); };
     });
-    k["PRelu"] = binary([](auto x, auto slope) { return x < 0 ? x * slope : x; });
+    k["PRelu"] = binary([](auto x, auto slope) { return x < 0 ? Times()(x, slope) : x; });
 }
 
 void addUnary(Kernels& k) {
@@ -281,15 +307,15 @@ void addUnary(Kernels& k) {
 void addElementwise(Kernels& k) {
     addUnary(k);
     addParameterised(k);
-    k["Add"] = binary([](auto a, auto b) { return a + b; });
-    k["Sub"] = binary([](auto a, auto b) { return a - b; });
-    k["Mul"] = binary([](auto a, auto b) { return a * b; });
+    k["Add"] = binary(Plus());
+    k["Sub"] = binary(Minus());
+    k["Mul"] = binary(Times());
     k["Div"] = binary(Divide());
     k["Mod"] = binary(Modulo());
     k["Pow"] = power;
     k["Max"] = variadic([](auto a, auto b) { return a > b ? a : b; });
     k["Min"] = variadic([](auto a, auto b) { return a < b ? a : b; });
-    k["Sum"] = variadic([](auto a, auto b) { return a + b; });
+    k["Sum"] = variadic(Plus());
     k["And"] = compare([](auto a, auto b) { return a != 0 && b != 0; });
     k["Or"] = compare([](auto a, auto b) { return a != 0 || b != 0; });
     k["Xor"] = compare([](auto a, auto b) { return (a != 0) != (b != 0); });

@@ -42,7 +42,7 @@ MPM_CLONES void tile(int64_t k, const float* a, int64_t lda, const float* panel,
 // B in panels of kColumns columns, the last one filled up with zeros.
 std::vector<float> pack(int64_t n, int64_t k, const float* b) {
     const int64_t panels = (n + kColumns - 1) / kColumns;
-    std::vector<float> packed(panels * k * kColumns, 0.f);
+    std::vector<float> packed(static_cast<size_t>(packedBytes(n, k)) / sizeof(float), 0.f);
     for (int64_t panel = 0; panel < panels; ++panel) {
         const int64_t first = panel * kColumns;
         const int64_t width = std::min<int64_t>(kColumns, n - first);
@@ -55,10 +55,10 @@ std::vector<float> pack(int64_t n, int64_t k, const float* b) {
 }
 
 void rows(int64_t begin, int64_t end, int64_t m, int64_t n, int64_t k, const float* a, const float* packed,
-          float* c) {
-    float sum[kRows * kColumns];
+          float* c, const Deadline& deadline) {
+    float sum[kRows * kColumns];  // fits: both are small constants
     std::vector<float> last(kRows * k, 0.f);
-    for (int64_t first = 0; first < n; first += kColumns) {
+    for (int64_t first = 0; first < n && !deadline.isOver(); first += kColumns) {
         const int64_t width = std::min<int64_t>(kColumns, n - first);
         const float* panel = packed + first / kColumns * k * kColumns;
         for (int64_t row = begin; row < end; row += kRows) {
@@ -68,7 +68,7 @@ void rows(int64_t begin, int64_t end, int64_t m, int64_t n, int64_t k, const flo
                 std::copy(from, from + height * k, last.begin());
                 from = last.data();
             }
-            std::fill(sum, sum + kRows * kColumns, 0.f);
+            std::fill(std::begin(sum), std::end(sum), 0.f);
             for (int64_t depth = 0; depth < k; depth += kDepth) {
                 tile(std::min(kDepth, k - depth), from + depth, k, panel + depth * kColumns, sum);
             }
@@ -81,11 +81,19 @@ void rows(int64_t begin, int64_t end, int64_t m, int64_t n, int64_t k, const flo
 
 }  // namespace
 
-void gemm(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c, bool threads) {
+int64_t packedBytes(int64_t n, int64_t k) {
+    return checkedProduct<int64_t>((n + kColumns - 1) / kColumns, k, kColumns, sizeof(float));
+}
+
+void gemm(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c, const Deadline& deadline,
+          bool threads) {
     if (m == 0 || n == 0) return;
+    const Held held(packedBytes(n, k), "a matrix product");
     const std::vector<float> packed = pack(n, k, b);
     const int64_t grain = threads ? 16 * kRows : m;
-    parallel(m, grain, [&](int64_t begin, int64_t end) { rows(begin, end, m, n, k, a, packed.data(), c); });
+    parallel(m, grain,
+             [&](int64_t begin, int64_t end) { rows(begin, end, m, n, k, a, packed.data(), c, deadline); });
+    checkTime();
 }
 
 }  // namespace mpm::models

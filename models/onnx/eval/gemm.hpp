@@ -3,9 +3,15 @@
 
 #include <cstdint>
 
+#include "models/onnx/job.hpp"
+
 namespace mpm::models {
 
-/// On all threads. `threads` false: on the calling one.
-void gemm(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c, bool threads = true);
+/// On all threads. `threads` false: on the calling one. C is not complete where the time is over.
+void gemm(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c,
+          const Deadline& deadline = Deadline(), bool threads = true);
+
+/// What it takes in memory beside its operands, on one thread.
+int64_t packedBytes(int64_t n, int64_t k);
 
 }  // namespace mpm::models

@@ -16,7 +16,7 @@ int64_t wrapped(int64_t index, int64_t extent) {
 
 template <typename Body>
 void withData(const Tensor& x, Tensor& y, const Body& body) {
-    x.isFloat() ? body(x.f(), y.writeF()) : body(x.i(), y.writeI());
+    x.isFloat() ? body(x.f().data(), y.writeF().data()) : body(x.i().data(), y.writeI().data());
 }
 
 void gather(Call& c) {
@@ -29,11 +29,7 @@ void gather(Call& c) {
         wrapped(index, x.shape()[axis]);
     if (!c.known()) return c.shape(0, x.type(), shape);
     Tensor& y = c.make(0, x.type(), shape);
-    int64_t outer = 1, inner = 1;
-    for (int k = 0; k < axis; ++k)
-        outer *= x.shape()[k];
-    for (int k = axis + 1; k < x.rank(); ++k)
-        inner *= x.shape()[k];
+    const int64_t outer = extentOf(x.shape(), 0, axis), inner = extentOf(x.shape(), axis + 1, x.rank());
     const int64_t extent = x.shape()[axis];
     withData(x, y, [&](const auto* from, auto* to) {
         for (int64_t o = 0; o < outer; ++o) {
@@ -51,7 +47,7 @@ void gatherElements(Call& c) {
     if (x.rank() != at.rank()) throw Refusal("its indices have another rank than its data");
     if (!c.known()) return c.shape(0, x.type(), at.shape());
     Tensor& y = c.make(0, x.type(), at.shape());
-    const std::vector<int64_t> steps = stridesOf(x.shape());
+    const List<int64_t> steps = stridesOf(x.shape());
     withData(x, y, [&](const auto* from, auto* to) {
         for (int64_t k = 0; k < at.size(); ++k) {
             int64_t rest = k, position = 0;
@@ -75,12 +71,12 @@ Rows rowsOf(const Tensor& x, const Tensor& at, int64_t batchDims) {
     const int64_t depth = at.shape().back();
     if (batchDims + depth > x.rank()) throw Refusal("its indices are longer than the data has axes");
     Rows rows;
-    const std::vector<int64_t> steps = stridesOf(x.shape());
-    for (int64_t d = batchDims + depth; d < x.rank(); ++d)
-        rows.length *= x.shape()[d];
-    int64_t batches = 1;
-    for (int64_t d = 0; d < batchDims; ++d)
-        batches *= x.shape()[d];
+    const List<int64_t> steps = stridesOf(x.shape());
+    rows.length = extentOf(x.shape(), static_cast<size_t>(batchDims + depth), x.shape().size());
+    for (int64_t d = 0; d < batchDims; ++d) {
+        if (at.shape()[d] != x.shape()[d]) throw Refusal("its indices do not fit the batch");
+    }
+    const int64_t batches = extentOf(x.shape(), 0, static_cast<size_t>(batchDims));
     const int64_t count = depth ? at.size() / depth : 0;
     for (int64_t k = 0; k < count; ++k) {
         int64_t position = batchDims ? k / (count / batches) * steps[batchDims - 1] : 0;
@@ -136,9 +132,16 @@ void scatterND(Call& c) {
     c.out.assign(1, y);
 }
 
+float sumOf(float a, float b) {
+    return a + b;
+}
+int64_t sumOf(int64_t a, int64_t b) {  // wraps around
+    return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+
 void cumSum(Call& c) {
     const Tensor x = c.input(0);
-    const int axis = c.axis(c.knownInput(1).toInts().at(0), x.rank());
+    const int axis = c.axis(c.knownInput(1).toInts()[0], x.rank());
     if (c.node.getInt("exclusive", 0) || c.node.getInt("reverse", 0))
         throw Refusal("this way of summing is not supported");
     if (!c.known()) return c.shape(0, x.type(), x.shape());
@@ -146,7 +149,7 @@ void cumSum(Call& c) {
     const int64_t step = stridesOf(x.shape())[axis];
     withData(x, y, [&](const auto*, auto* to) {
         for (int64_t k = 0; k < x.size(); ++k) {
-            if (k / step % x.shape()[axis] != 0) to[k] += to[k - step];
+            if (k / step % x.shape()[axis] != 0) to[k] = sumOf(to[k], to[k - step]);
         }
     });
     c.out.assign(1, y);
@@ -177,7 +180,9 @@ void argMax(Call& c) {
 
 void triangle(Call& c) {
     const Tensor x = c.input(0);
-    const int64_t shift = c.has(1) ? c.knownInput(1).toInts().at(0) : 0;
+    constexpr int64_t kFar = int64_t{1} << 40;
+    const int64_t given = c.has(1) ? c.knownInput(1).toInts()[0] : 0;
+    const int64_t shift = std::min(std::max(given, -kFar), kFar);
     const bool upper = c.node.getInt("upper", 1) != 0;
     if (x.rank() < 2) throw Refusal("it needs a matrix");
     if (!c.known()) return c.shape(0, x.type(), x.shape());
@@ -194,11 +199,12 @@ void triangle(Call& c) {
 
 void nonZero(Call& c) {
     const Tensor x = c.knownInput(0);
+    const Held held(checkedProduct<int64_t>(x.size(), 8), "its result");
     std::vector<int64_t> found;
     for (int64_t k = 0; k < x.size(); ++k) {
         if (x.at(k) != 0) found.push_back(k);
     }
-    const std::vector<int64_t> steps = stridesOf(x.shape());
+    const List<int64_t> steps = stridesOf(x.shape());
     const int64_t count = static_cast<int64_t>(found.size());
     Tensor& y = c.make(0, Type::Int, {x.rank(), count});
     for (int d = 0; d < x.rank(); ++d) {

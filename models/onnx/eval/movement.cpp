@@ -9,7 +9,7 @@ namespace mpm::models {
 namespace {
 
 /// y[k] = x[start + sum of index * step] over the output's axes.
-void copyStrided(const Tensor& x, Tensor& y, int64_t start, const std::vector<int64_t>& steps) {
+void copyStrided(const Tensor& x, Tensor& y, int64_t start, const List<int64_t>& steps) {
     const Shape& shape = y.shape();
     const int rank = static_cast<int>(shape.size());
     const int64_t inner = rank ? shape[rank - 1] : 1;
@@ -28,7 +28,7 @@ void copyStrided(const Tensor& x, Tensor& y, int64_t start, const std::vector<in
             }
         });
     };
-    x.isFloat() ? run(x.f(), y.writeF()) : run(x.i(), y.writeI());
+    x.isFloat() ? run(x.f().data(), y.writeF().data()) : run(x.i().data(), y.writeI().data());
 }
 
 void viewAs(Call& c, Shape shape) {
@@ -41,7 +41,7 @@ void viewAs(Call& c, Shape shape) {
 
 void reshape(Call& c) {
     const Tensor& x = c.input(0);
-    const std::vector<int64_t> target = c.has(1) ? c.knownInput(1).toInts() : c.node.getInts("shape");
+    const Shape target = c.has(1) ? c.knownInput(1).toInts() : c.node.getInts("shape");
     Shape shape = target;
     int64_t known = 1;
     int free = -1;
@@ -69,7 +69,7 @@ void reshape(Call& c) {
 void squeeze(Call& c) {
     const Tensor& x = c.input(0);
     std::vector<char> drop(x.rank(), 0);
-    const std::vector<int64_t> axes = c.axes(1);
+    const List<int64_t> axes = c.axes(1);
     for (int64_t axis : axes) {
         const int k = c.axis(axis, x.rank());
         if (x.shape()[k] != 1)
@@ -85,8 +85,8 @@ void squeeze(Call& c) {
 
 void unsqueeze(Call& c) {
     const Tensor& x = c.input(0);
-    const std::vector<int64_t> axes = c.axes(1);
-    const int rank = x.rank() + static_cast<int>(axes.size());
+    const List<int64_t> axes = c.axes(1);
+    const int rank = checkedSum<int>(x.rank(), axes.size());
     std::vector<char> added(rank, 0);
     for (int64_t axis : axes)
         added[c.axis(axis, rank)] = 1;
@@ -103,24 +103,22 @@ void flatten(Call& c) {
     const int64_t given = c.node.getInt("axis", 1);
     const int64_t axis = given < 0 ? given + x.rank() : given;
     if (axis < 0 || axis > x.rank()) throw Refusal("its axis is outside the tensor");
-    int64_t rows = 1;
-    for (int64_t k = 0; k < axis; ++k)
-        rows *= x.shape()[k];
+    const int64_t rows = extentOf(x.shape(), 0, static_cast<size_t>(axis));
     viewAs(c, {rows, rows ? x.size() / rows : 0});
 }
 
 void transpose(Call& c) {
     const Tensor x = c.input(0);
-    std::vector<int64_t> order = c.node.getInts("perm");
+    List<int64_t> order = c.node.getInts("perm");
     if (order.empty()) {
         for (int k = x.rank(); k-- > 0;)
             order.push_back(k);
     }
     if (static_cast<int>(order.size()) != x.rank())
         throw Refusal("its permutation does not fit " + toString(x.shape()));
-    const std::vector<int64_t> from = stridesOf(x.shape());
+    const List<int64_t> from = stridesOf(x.shape());
     Shape shape;
-    std::vector<int64_t> steps;
+    List<int64_t> steps;
     std::vector<char> used(x.rank(), 0);
     for (int64_t k : order) {
         const int axis = c.axis(k, x.rank());
@@ -135,10 +133,10 @@ void transpose(Call& c) {
 void slice(Call& c) {
     const Tensor x = c.input(0);
     const bool asInputs = c.has(1);
-    const std::vector<int64_t> starts = asInputs ? c.knownInput(1).toInts() : c.node.getInts("starts");
-    const std::vector<int64_t> ends = asInputs ? c.knownInput(2).toInts() : c.node.getInts("ends");
-    std::vector<int64_t> axes = asInputs && c.has(3) ? c.knownInput(3).toInts() : c.node.getInts("axes");
-    std::vector<int64_t> by = asInputs && c.has(4) ? c.knownInput(4).toInts() : std::vector<int64_t>{};
+    const List<int64_t> starts = asInputs ? c.knownInput(1).toInts() : c.node.getInts("starts");
+    const List<int64_t> ends = asInputs ? c.knownInput(2).toInts() : c.node.getInts("ends");
+    List<int64_t> axes = asInputs && c.has(3) ? c.knownInput(3).toInts() : c.node.getInts("axes");
+    List<int64_t> by = asInputs && c.has(4) ? c.knownInput(4).toInts() : List<int64_t>{};
     if (axes.empty()) {
         for (size_t k = 0; k < starts.size(); ++k)
             axes.push_back(static_cast<int64_t>(k));
@@ -148,7 +146,7 @@ void slice(Call& c) {
         throw Refusal("its starts, ends, axes and steps differ in number");
     }
     Shape shape = x.shape();
-    std::vector<int64_t> steps = stridesOf(x.shape());
+    List<int64_t> steps = stridesOf(x.shape());
     int64_t position = 0;
     std::vector<char> cut(x.rank(), 0);
     for (size_t k = 0; k < starts.size(); ++k) {
@@ -156,7 +154,8 @@ void slice(Call& c) {
         if (cut[axis]++) throw Refusal("it cuts an axis twice");
         const int64_t extent = x.shape()[axis];
         const int64_t step = by[k];
-        if (step == 0 || std::abs(step) > (int64_t{1} << 40)) throw Refusal("its step is zero or huge");
+        constexpr int64_t kHuge = int64_t{1} << 40;
+        if (step == 0 || step > kHuge || step < -kHuge) throw Refusal("its step is zero or huge");
         const auto clamp = [&](int64_t at, int64_t low, int64_t high) {
             if (at < 0) at = at < -extent ? -1 : at + extent;
             return std::min(std::max(at, low), high);
@@ -165,8 +164,9 @@ void slice(Call& c) {
         const int64_t last = step > 0 ? clamp(ends[k], 0, extent) : clamp(ends[k], -1, extent - 1);
         const int64_t span = step > 0 ? last - first : first - last;
         shape[axis] = span <= 0 ? 0 : (span + std::abs(step) - 1) / std::abs(step);
+        if (shape[axis] == 0) continue;  // nothing is read
         position += first * steps[axis];
-        steps[axis] *= step;
+        steps[axis] = shape[axis] == 1 ? 0 : checkedProduct<int64_t>(steps[axis], step);
     }
     if (!x.known()) return c.shape(0, x.type(), shape);
     copyStrided(x, c.make(0, x.type(), shape), position, steps);
@@ -176,7 +176,8 @@ void split(Call& c) {
     const Tensor x = c.input(0);
     const int axis = c.axis(c.node.getInt("axis", 0), x.rank());
     const size_t parts = c.node.outputs.size();
-    std::vector<int64_t> sizes = c.has(1) ? c.knownInput(1).toInts() : c.node.getInts("split");
+    if (parts == 0) throw Refusal("it has no outputs");
+    List<int64_t> sizes = c.has(1) ? c.knownInput(1).toInts() : c.node.getInts("split");
     if (sizes.empty()) {
         const int64_t each = (x.shape()[axis] + parts - 1) / parts;
         for (size_t k = 0; k < parts; ++k) {
@@ -184,7 +185,10 @@ void split(Call& c) {
                 std::max<int64_t>(0, std::min(each, x.shape()[axis] - static_cast<int64_t>(k) * each)));
         }
     }
-    if (sizes.size() != parts || std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) != x.shape()[axis]) {
+    int64_t total = 0;
+    for (int64_t size : sizes)
+        total = checkedSum<int64_t>(total, size);
+    if (sizes.size() != parts || total != x.shape()[axis]) {
         throw Refusal("its parts do not add up to " + toString(x.shape()));
     }
     int64_t position = 0;
@@ -197,6 +201,7 @@ void split(Call& c) {
             c.shape(k, x.type(), shape);
         }
         position += sizes[k] * stridesOf(x.shape())[axis];
+        checkTime();
     }
 }
 
@@ -206,7 +211,8 @@ void concat(Call& c) {
     for (size_t k = 1; k < c.in.size(); ++k) {
         Shape other = c.input(k).shape();
         if (other.size() != shape.size()) throw Refusal("its inputs differ in rank");
-        shape[axis] += other[axis];
+        if (c.input(k).isFloat() != c.input(0).isFloat()) throw Refusal("its inputs differ in type");
+        shape[axis] = checkedSum<int64_t>(shape[axis], other[axis]);
         other[axis] = shape[axis];
         if (other != shape) throw Refusal("its inputs differ outside the axis they are joined along");
     }
@@ -214,12 +220,8 @@ void concat(Call& c) {
     if (!c.known()) return c.shape(0, type, shape);
     Tensor& y = c.make(0, type, shape);
     const size_t width = type == Type::Float ? 4 : 8;
-    int64_t outer = 1, inner = 1;
-    for (int k = 0; k < axis; ++k)
-        outer *= shape[k];
-    for (size_t k = axis + 1; k < shape.size(); ++k)
-        inner *= shape[k];
-    char* to = reinterpret_cast<char*>(type == Type::Float ? static_cast<void*>(y.writeF()) : y.writeI());
+    const int64_t outer = extentOf(shape, 0, axis), inner = extentOf(shape, axis + 1, shape.size());
+    char* to = static_cast<char*>(const_cast<void*>(y.identity()));
     int64_t position = 0;
     for (const Tensor& x : c.in) {
         const int64_t run = x.shape()[axis] * inner;
@@ -242,7 +244,7 @@ void expandTo(Call& c, const Shape& target) {
 
 void tile(Call& c) {
     const Tensor x = c.input(0);
-    const std::vector<int64_t> repeats = c.knownInput(1).toInts();
+    const List<int64_t> repeats = c.knownInput(1).toInts();
     if (static_cast<int>(repeats.size()) != x.rank())
         throw Refusal("its repeats do not fit " + toString(x.shape()));
     // [a, b] repeated is [1, a, 1, b] broadcast to [ra, a, rb, b].
@@ -260,10 +262,12 @@ void tile(Call& c) {
     c.out.assign(1, y.reshaped(shape));
 }
 
+constexpr int64_t kFarthest = int64_t{1} << 31;  // that a pad reaches
+
 void pad(Call& c) {
     const Tensor x = c.input(0);
-    const std::vector<int64_t> pads = c.has(1) ? c.knownInput(1).toInts() : c.node.getInts("pads");
-    std::vector<int64_t> axes = c.has(3) ? c.knownInput(3).toInts() : std::vector<int64_t>{};
+    const List<int64_t> pads = c.has(1) ? c.knownInput(1).toInts() : c.node.getInts("pads");
+    List<int64_t> axes = c.has(3) ? c.knownInput(3).toInts() : List<int64_t>{};
     if (axes.empty()) {
         for (int k = 0; k < x.rank(); ++k)
             axes.push_back(k);
@@ -272,16 +276,19 @@ void pad(Call& c) {
     const std::string mode = c.node.getString("mode", "constant");
     const double fill = c.has(2) ? c.knownInput(2).at(0) : c.node.getFloat("value", 0);
     Shape shape = x.shape();
-    std::vector<int64_t> before(x.rank(), 0);
+    List<int64_t> before(x.rank(), 0);
     for (size_t k = 0; k < axes.size(); ++k) {
         const int axis = c.axis(axes[k], x.rank());
+        const int64_t after = pads[axes.size() + k];
+        if (std::max(pads[k], after) > kFarthest || std::min(pads[k], after) < -kFarthest)
+            throw Refusal("its pads are larger than any model needs");
         before[axis] = pads[k];
-        shape[axis] += pads[k] + pads[axes.size() + k];
+        shape[axis] = checkedSum<int64_t>(shape[axis], pads[k], after);
     }
     elementCount(shape);
     if (!x.known()) return c.shape(0, x.type(), shape);
     Tensor& y = c.make(0, x.type(), shape);
-    const std::vector<int64_t> from = stridesOf(x.shape());
+    const List<int64_t> from = stridesOf(x.shape());
     for (int64_t k = 0; k < y.size(); ++k) {
         int64_t rest = k, position = 0;
         bool inside = true;
@@ -295,12 +302,12 @@ void pad(Call& c) {
                 if (at >= extent) at = 2 * (extent - 1) - at;
             }
             inside &= at >= 0 && at < extent;
-            position += at * from[d];
+            position += inside ? at * from[d] : 0;
         }
         if (x.isFloat()) {
             y.writeF()[k] = inside ? x.f()[position] : static_cast<float>(fill);
         } else {
-            y.writeI()[k] = inside ? x.i()[position] : static_cast<int64_t>(fill);
+            y.writeI()[k] = inside ? x.i()[position] : toInteger(fill);
         }
     }
 }
@@ -309,9 +316,9 @@ void pad(Call& c) {
 void permuteBlocks(Call& c, const Shape& folded, const std::vector<int>& order, const Shape& shape) {
     const Tensor x = c.input(0);
     if (!x.known()) return c.shape(0, x.type(), shape);
-    const std::vector<int64_t> from = stridesOf(folded);
+    const List<int64_t> from = stridesOf(folded);
     Shape wide;
-    std::vector<int64_t> steps;
+    List<int64_t> steps;
     for (int k : order) {
         wide.push_back(folded[k]);
         steps.push_back(from[k]);
@@ -322,11 +329,15 @@ void permuteBlocks(Call& c, const Shape& folded, const std::vector<int>& order, 
     c.out.assign(1, y.reshaped(shape));
 }
 
+constexpr int64_t kLargestBlock = 1 << 15;
+
 void depthToSpace(Call& c) {
     const Shape s = c.input(0).shape();
     const int64_t b = c.node.getInt("blocksize", 1);
-    if (s.size() != 4 || b < 1 || s[1] % (b * b)) throw Refusal("its block size does not fit " + toString(s));
-    const Shape shape{s[0], s[1] / (b * b), s[2] * b, s[3] * b};
+    if (s.size() != 4 || b < 1 || b > kLargestBlock || s[1] % (b * b))
+        throw Refusal("its block size does not fit " + toString(s));
+    const Shape shape{s[0], s[1] / (b * b), checkedProduct<int64_t>(s[2], b),
+                      checkedProduct<int64_t>(s[3], b)};
     if (c.node.getString("mode", "DCR") == "DCR") {
         permuteBlocks(c, {s[0], b, b, s[1] / (b * b), s[2], s[3]}, {0, 3, 4, 1, 5, 2}, shape);
     } else {
@@ -337,10 +348,10 @@ void depthToSpace(Call& c) {
 void spaceToDepth(Call& c) {
     const Shape s = c.input(0).shape();
     const int64_t b = c.node.getInt("blocksize", 1);
-    if (s.size() != 4 || b < 1 || s[2] % b || s[3] % b)
+    if (s.size() != 4 || b < 1 || b > kLargestBlock || s[2] % b || s[3] % b)
         throw Refusal("its block size does not fit " + toString(s));
     permuteBlocks(c, {s[0], s[1], s[2] / b, b, s[3] / b, b}, {0, 3, 5, 1, 2, 4},
-                  {s[0], s[1] * b * b, s[2] / b, s[3] / b});
+                  {s[0], checkedProduct<int64_t>(s[1], b, b), s[2] / b, s[3] / b});
 }
 
 }  // namespace

@@ -37,10 +37,8 @@ void softmax(Call& c) {
     if (!x.known()) return c.shape(0, x.type(), x.shape());
     Tensor& y = c.make(0, x.type(), x.shape());
     const bool logarithm = c.node.is("LogSoftmax");
-    int64_t inner = 1;
-    for (int k = axis + 1; k < x.rank(); ++k)
-        inner *= x.shape()[k];
-    const int64_t length = x.shape()[axis] * (flat ? inner : 1);
+    int64_t inner = extentOf(x.shape(), axis + 1, x.rank());
+    const int64_t length = checkedProduct<int64_t>(x.shape()[axis], flat ? inner : 1);
     if (flat) inner = 1;
     overRows(x, y, length * inner, [&](const float* from, float* to, int64_t) {
         for (int64_t k = 0; k < inner; ++k)
@@ -54,11 +52,9 @@ void layerNorm(Call& c) {
     const bool meanToo = !c.node.is("RMSNormalization") && !c.node.is("SimplifiedLayerNormalization");
     const float epsilon = c.node.getFloat("epsilon", 1e-5f);
     if (!c.known()) return c.shape(0, x.type(), x.shape());
-    int64_t length = 1;
-    for (int k = axis; k < x.rank(); ++k)
-        length *= x.shape()[k];
+    const int64_t length = extentOf(x.shape(), axis, x.rank());
     const float* weight = c.input(1).f();
-    const float* bias = c.has(2) ? c.input(2).f() : nullptr;
+    const float* bias = c.has(2) ? c.input(2).f().data() : nullptr;
     if (c.input(1).size() != length || (bias && c.input(2).size() != length))
         throw Refusal("its weight does not fit " + toString(x.shape()));
     Tensor& y = c.make(0, x.type(), x.shape());
@@ -85,7 +81,7 @@ void batchNorm(Call& c) {
     }
     Tensor& y = c.make(0, x.type(), x.shape());
     const float epsilon = c.node.getFloat("epsilon", 1e-5f);
-    const int64_t inner = x.size() / std::max<int64_t>(1, x.shape()[0] * channels);
+    const int64_t inner = x.size() / std::max<int64_t>(1, checkedProduct<int64_t>(x.shape()[0], channels));
     overRows(x, y, inner, [&](const float* from, float* to, int64_t row) {
         const int64_t ch = row % channels;
         const float scale = c.in[1].f()[ch] / std::sqrt(c.in[4].f()[ch] + epsilon);
@@ -107,8 +103,10 @@ void groupNorm(Call& c) {
         throw Refusal("its groups do not fit " + toString(x.shape()));
     }
     Tensor& y = c.make(0, x.type(), x.shape());
+    if (x.size() == 0) return;
     const float epsilon = c.node.getFloat("epsilon", 1e-5f);
-    const int64_t length = x.size() / (x.shape()[0] * groups), inner = length / (channels / groups);
+    const int64_t length = x.size() / checkedProduct<int64_t>(x.shape()[0], groups),
+                  inner = length / (channels / groups);
     overRows(x, y, length, [&](const float* from, float* to, int64_t row) {
         double mean = 0, squares = 0;
         for (int64_t k = 0; k < length; ++k)

@@ -1,14 +1,17 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/printable.hpp"
 #include "models/onnx/eval/call.hpp"
 #include "models/onnx/eval/gemm.hpp"
 
 namespace mpm::models {
 namespace {
 
-std::vector<float> transposed(const float* x, int64_t rows, int64_t columns) {
-    std::vector<float> y(rows * columns);
+std::vector<float> transposed(const Tensor& matrix) {
+    const int64_t rows = matrix.dim(0), columns = matrix.dim(1);
+    const float* x = matrix.f();
+    std::vector<float> y(static_cast<size_t>(matrix.size()));
     for (int64_t r = 0; r < rows; ++r) {
         for (int64_t k = 0; k < columns; ++k)
             y[k * rows + r] = x[r * columns + k];
@@ -23,21 +26,28 @@ Tensor batched(const Tensor& a, const Tensor& b, const Shape& shape) {
     const int64_t m = a.dim(-2), k = a.dim(-1), n = b.dim(-1);
     const Shape lead(shape.begin(), shape.end() - 2);
     const int64_t count = elementCount(lead);
-    if (b.size() == k * n && count > 1 && a.size() == count * m * k) {
-        gemm(count * m, n, k, a.f(), b.f(), y.writeF());  // one weight matrix: one tall product
+    const int64_t rows = checkedProduct<int64_t>(count, m);
+    if (b.size() == checkedProduct<int64_t>(k, n) && count > 1 &&
+        a.size() == checkedProduct<int64_t>(rows, k)) {
+        gemm(rows, n, k, a.f(), b.f(), y.writeF());  // one weight matrix: one tall product
         return y;
     }
     const auto sa = broadcastStrides(Shape(a.shape().begin(), a.shape().end() - 2), lead);
     const auto sb = broadcastStrides(Shape(b.shape().begin(), b.shape().end() - 2), lead);
+    const Deadline deadline;
+    const Held held(
+        count > 1 ? checkedProduct<int64_t>(std::max(cv::getNumThreads(), 1), packedBytes(n, k)) : 0,
+        "a matrix product");
     parallel(count, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t g = begin; g < end; ++g) {
+        for (int64_t g = begin; g < end && !deadline.isOver(); ++g) {
             int64_t rest = g, pa = 0, pb = 0;
             for (size_t d = lead.size(); d-- > 0;) {
                 pa += rest % lead[d] * sa[d];
                 pb += rest % lead[d] * sb[d];
                 rest /= lead[d];
             }
-            gemm(m, n, k, a.f() + pa * m * k, b.f() + pb * k * n, y.writeF() + g * m * n, count == 1);
+            gemm(m, n, k, a.f() + pa * m * k, b.f() + pb * k * n, y.writeF() + g * m * n, deadline,
+                 count == 1);
         }
     });
     return y;
@@ -69,11 +79,12 @@ void gemmNode(Call& c) {
     if (b.shape()[tb ? 1 : 0] != k)
         throw Refusal("matrices " + toString(a.shape()) + " and " + toString(b.shape()) + " do not fit");
     if (!c.known()) return c.shape(0, a.type(), {m, n});
+    const Held held(checkedProduct<int64_t>(checkedSum<int64_t>(a.size(), b.size()), 4), "its matrices");
     std::vector<float> at, bt;
-    if (ta) at = transposed(a.f(), k, m);
-    if (tb) bt = transposed(b.f(), n, k);
+    if (ta) at = transposed(a);
+    if (tb) bt = transposed(b);
     Tensor& y = c.make(0, Type::Float, {m, n});
-    gemm(m, n, k, ta ? at.data() : a.f(), tb ? bt.data() : b.f(), y.writeF());
+    gemm(m, n, k, ta ? at.data() : a.f().data(), tb ? bt.data() : b.f().data(), y.writeF());
     const float alpha = c.node.getFloat("alpha", 1), beta = c.node.getFloat("beta", 1);
     const Tensor bias = c.has(2) ? c.input(2) : Tensor::scalar(0);
     const auto steps = broadcastStrides(bias.shape(), broadcast({m, n}, bias.shape()));
@@ -93,14 +104,14 @@ void einsum(Call& c) {
     const size_t arrow = equation.find("->"), comma = equation.find(',');
     if (arrow == std::string::npos || comma == std::string::npos || equation.find('.') != std::string::npos ||
         c.in.size() != 2) {
-        throw Refusal("the equation '" + equation + "' is not supported");
+        throw Refusal("the equation '" + printable(equation, 100) + "' is not supported");
     }
     const std::string names[3] = {equation.substr(0, comma), equation.substr(comma + 1, arrow - comma - 1),
                                   equation.substr(arrow + 2)};
     std::map<char, int64_t> extents;
     for (int k = 0; k < 2; ++k) {
         if (static_cast<int>(names[k].size()) != c.input(k).rank())
-            throw Refusal("the equation '" + equation + "' does not fit its inputs");
+            throw Refusal("the equation '" + printable(equation, 100) + "' does not fit its inputs");
         for (size_t d = 0; d < names[k].size(); ++d)
             extents[names[k][d]] = c.input(k).shape()[d];
     }
@@ -119,8 +130,10 @@ void einsum(Call& c) {
         all.push_back(extents[letter]);
     int64_t depth = 1;
     for (char letter : summed)
-        depth *= extents[letter];
-    std::vector<int64_t> steps[2];
+        depth = checkedProduct<int64_t>(depth, extents[letter]);
+    static_cast<void>(checkedProduct<int64_t>(depth, y.size()));
+    const Deadline deadline;
+    List<int64_t> steps[2];
     for (int k = 0; k < 2; ++k) {
         const auto own = stridesOf(c.input(k).shape());
         for (char letter : order) {
@@ -131,6 +144,7 @@ void einsum(Call& c) {
     parallel(y.size(), std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(depth, 1)),
              [&](int64_t begin, int64_t end) {
                  for (int64_t k = begin * depth; k < end * depth; ++k) {
+                     if (k % (1 << 16) == 0 && deadline.isOver()) return;
                      int64_t rest = k, pa = 0, pb = 0;
                      for (size_t d = all.size(); d-- > 0;) {
                          pa += rest % all[d] * steps[0][d];
@@ -140,6 +154,7 @@ void einsum(Call& c) {
                      y.writeF()[k / depth] += c.in[0].f()[pa] * c.in[1].f()[pb];
                  }
              });
+    checkTime();
 }
 
 // A product with a weight matrix and its bias, as the normalised graph has it.
@@ -148,9 +163,12 @@ void linear(Call& c) {
     c.in.resize(2);
     matMul(c);
     Tensor& y = c.out[0];
-    if (!y.known() || bias.type() == Type::None) return;
+    if (!y.known() || bias.type() == Type::None || y.size() == 0) return;
+    if (bias.size() == 0) throw Refusal("its bias is empty");
+    const float* from = bias.f();
+    float* to = y.writeF();
     for (int64_t k = 0; k < y.size(); ++k)
-        y.writeF()[k] += bias.f()[k % bias.size()];
+        to[k] += from[k % bias.size()];
 }
 
 }  // namespace

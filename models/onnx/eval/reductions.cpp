@@ -7,15 +7,15 @@ namespace mpm::models {
 namespace {
 
 struct Reduction {
-    Shape shape;                       // of the result, as the operator gives it
-    std::vector<int64_t> keptStrides;  // of the result with every reduced axis as 1, over the input's axes
+    Shape shape;                // of the result, as the operator gives it
+    List<int64_t> keptStrides;  // of the result with every reduced axis as 1, over the input's axes
     Shape kept;
     int64_t each = 1;  // elements that go into one result
 };
 
 Reduction plan(Call& c) {
     const Tensor& x = c.input(0);
-    std::vector<int64_t> axes = c.axes(1);
+    List<int64_t> axes = c.axes(1);
     Reduction r;
     if (axes.empty() && c.node.getInt("noop_with_empty_axes", 0))
         axes = {};
@@ -28,7 +28,7 @@ Reduction plan(Call& c) {
         gone[c.axis(axis, x.rank())] = 1;
     for (int k = 0; k < x.rank(); ++k) {
         r.kept.push_back(gone[k] ? 1 : x.shape()[k]);
-        if (gone[k]) r.each *= x.shape()[k];
+        if (gone[k]) r.each = checkedProduct<int64_t>(r.each, x.shape()[k]);
         if (!gone[k] || c.node.getInt("keepdims", 1)) r.shape.push_back(r.kept.back());
     }
     r.keptStrides = broadcastStrides(r.kept, x.shape());
@@ -42,7 +42,9 @@ Kernel reduce(double start, Add add, Finish finish) {
         const Reduction r = plan(c);
         const Tensor x = c.input(0);
         if (!x.known()) return c.shape(0, x.type(), r.shape);
-        std::vector<double> sums(elementCount(r.kept), start);
+        const int64_t results = elementCount(r.kept);
+        const Held held(checkedProduct<int64_t>(results, 8), "its sums");
+        std::vector<double> sums(static_cast<size_t>(results), start);
         for (int64_t k = 0; k < x.size(); ++k) {
             int64_t rest = k, position = 0;
             for (int d = x.rank() - 1; d >= 0; --d) {
@@ -57,7 +59,7 @@ Kernel reduce(double start, Add add, Finish finish) {
             if (x.isFloat()) {
                 y.writeF()[k] = static_cast<float>(value);
             } else {
-                y.writeI()[k] = static_cast<int64_t>(value);
+                y.writeI()[k] = toInteger(value);
             }
         }
     };

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/printable.hpp"
 #include "models/onnx/eval/call.hpp"
 
 namespace mpm::models {
@@ -10,7 +11,8 @@ namespace {
 struct Taps {
     std::vector<int64_t> index;  // `each` a result, clamped to the axis
     std::vector<double> weight;
-    int each = 1;
+    int64_t each = 1;
+    Held held;
 };
 
 double sourceOf(const std::string& mode, int64_t k, int64_t in, int64_t out, double scale) {
@@ -18,14 +20,14 @@ double sourceOf(const std::string& mode, int64_t k, int64_t in, int64_t out, dou
     if (mode == "asymmetric") return k / scale;
     if (mode == "pytorch_half_pixel" && out <= 1) return 0;
     if (mode == "half_pixel" || mode == "pytorch_half_pixel") return (k + 0.5) / scale - 0.5;
-    throw Refusal("the coordinates '" + mode + "' are not supported");
+    throw Refusal("the coordinates '" + printable(mode, 80) + "' are not supported");
 }
 
 int64_t nearest(const std::string& mode, double at) {
-    if (mode == "floor") return static_cast<int64_t>(std::floor(at));
-    if (mode == "ceil") return static_cast<int64_t>(std::ceil(at));
-    if (mode == "round_prefer_ceil") return static_cast<int64_t>(std::floor(at + 0.5));
-    return static_cast<int64_t>(std::ceil(at - 0.5));
+    if (mode == "floor") return toInteger(std::floor(at));
+    if (mode == "ceil") return toInteger(std::ceil(at));
+    if (mode == "round_prefer_ceil") return toInteger(std::floor(at + 0.5));
+    return toInteger(std::ceil(at - 0.5));
 }
 
 double cubic(double x, double a) {
@@ -43,7 +45,9 @@ Taps tapsOf(Call& c, int64_t in, int64_t out, double scale) {
     const double stretch = antialias ? 1 / scale : 1;
     const double reach = (mode == "cubic" ? 2 : 1) * stretch;
     Taps taps;
-    taps.each = mode == "nearest" ? 1 : 2 * static_cast<int>(std::ceil(reach));
+    const bool excludes = antialias || c.node.getInt("exclude_outside", 0) != 0;
+    taps.each = mode == "nearest" ? 1 : checkedProduct<int64_t>(2, toInteger(std::ceil(reach)));
+    taps.held.add(checkedProduct<int64_t>(taps.each, out, 16), "its weights");
     for (int64_t k = 0; k < out; ++k) {
         const double at = sourceOf(coordinates, k, in, out, scale);
         if (mode == "nearest") {
@@ -51,19 +55,20 @@ Taps tapsOf(Call& c, int64_t in, int64_t out, double scale) {
             taps.weight.push_back(1);
             continue;
         }
-        const int64_t first = static_cast<int64_t>(std::floor(at)) - taps.each / 2 + 1;
+        const int64_t first = checkedSum<int64_t>(toInteger(std::floor(at)), -taps.each / 2, 1);
         double sum = 0;
-        for (int t = 0; t < taps.each; ++t) {
+        for (int64_t t = 0; t < taps.each; ++t) {
             const double away = (at - static_cast<double>(first + t)) / stretch;
             double weight = mode == "cubic" ? cubic(away, a) : std::max(0.0, 1 - std::abs(away));
             const bool outside = first + t < 0 || first + t >= in;
-            if (outside && (antialias || c.node.getInt("exclude_outside", 0))) weight = 0;
+            if (outside && excludes) weight = 0;
             taps.index.push_back(std::min(std::max<int64_t>(first + t, 0), in - 1));
             taps.weight.push_back(weight);
             sum += weight;
         }
-        for (int t = 0; t < taps.each; ++t)
-            taps.weight[taps.weight.size() - 1 - t] /= sum;
+        for (int64_t t = 0; t < taps.each; ++t)
+            taps.weight[taps.weight.size() - 1 - static_cast<size_t>(t)] /= sum;
+        if (k % 1024 == 0) checkTime();
     }
     return taps;
 }
@@ -74,15 +79,13 @@ Tensor along(const Tensor& x, int axis, int64_t extent, const Taps& taps) {
     shape[axis] = extent;
     Tensor y(Type::Float, shape);
     y.allocate();
-    int64_t inner = 1;
-    for (size_t k = axis + 1; k < shape.size(); ++k)
-        inner *= shape[k];
+    const int64_t inner = extentOf(shape, static_cast<size_t>(axis) + 1, shape.size());
     parallel(y.size() / std::max<int64_t>(1, inner), 64, [&](int64_t begin, int64_t end) {
         for (int64_t row = begin; row < end; ++row) {
             const int64_t k = row % extent;
             const float* from = x.f() + row / extent * in * inner;
             float* to = y.writeF() + row * inner;
-            for (int t = 0; t < taps.each; ++t) {
+            for (int64_t t = 0; t < taps.each; ++t) {
                 const float weight = static_cast<float>(taps.weight[k * taps.each + t]);
                 const float* tap = from + taps.index[k * taps.each + t] * inner;
                 for (int64_t p = 0; p < inner; ++p)
@@ -98,8 +101,8 @@ void resize(Call& c) {
     const bool old = c.opset < 11 || c.node.op == "Upsample";  // inputs X, scales; asymmetric floor
     const size_t scalesAt = old ? 1 : 2;
     std::vector<float> scales = c.has(scalesAt) ? c.knownInput(scalesAt).toFloats() : std::vector<float>{};
-    std::vector<int64_t> sizes = !old && c.has(3) ? c.knownInput(3).toInts() : std::vector<int64_t>{};
-    std::vector<int64_t> axes = c.node.getInts("axes");
+    List<int64_t> sizes = !old && c.has(3) ? c.knownInput(3).toInts() : List<int64_t>{};
+    List<int64_t> axes = c.node.getInts("axes");
     if (axes.empty()) {
         for (int k = 0; k < x.rank(); ++k)
             axes.push_back(k);
@@ -113,14 +116,18 @@ void resize(Call& c) {
     for (size_t k = 0; k < axes.size(); ++k) {
         const int axis = c.axis(axes[k], x.rank());
         const double in = static_cast<double>(x.shape()[axis]);
-        shape[axis] = sizes.empty() ? static_cast<int64_t>(std::floor(in * scales[k])) : sizes[k];
+        shape[axis] = sizes.empty() ? toInteger(std::floor(in * scales[k])) : sizes[k];
+        if (shape[axis] == x.shape()[axis] && sizes.size() == axes.size()) continue;
         scale[axis] = sizes.empty() ? scales[k] : static_cast<double>(sizes[k]) / in;
+        if (in == 0 || !(scale[axis] > 0) || std::isinf(scale[axis]))
+            throw Refusal("its size or scale is out of range");
     }
     elementCount(shape);
     if (!x.known()) return c.shape(0, x.type(), shape);
     if (!x.isFloat()) throw Refusal("resizing integers is not supported");
     for (int axis = 0; axis < x.rank(); ++axis) {
         if (shape[axis] == x.shape()[axis] && scale[axis] == 1) continue;
+        checkTime();
         x = along(x, axis, shape[axis], tapsOf(c, x.shape()[axis], shape[axis], scale[axis]));
     }
     c.out.assign(1, x);

@@ -15,7 +15,7 @@ void shapeOf(Call& c) {
     };
     const int64_t start = clamp(c.node.getInt("start", 0));
     const int64_t end = std::max(start, clamp(c.node.getInt("end", rank)));
-    c.out.assign(1, Tensor::vector({shape.begin() + start, shape.begin() + end}));
+    c.out.assign(1, Tensor::vector(std::vector<int64_t>(shape.begin() + start, shape.begin() + end)));
 }
 
 void constantOfShape(Call& c) {
@@ -37,13 +37,15 @@ void range(Call& c) {
     if (delta.at(0) == 0) throw Refusal("its step is zero");
     const double span = std::ceil((limit.at(0) - start.at(0)) / delta.at(0));
     if (!(span < 1e9)) throw Refusal("it is longer than any model needs");
-    const int64_t count = std::max<int64_t>(0, static_cast<int64_t>(span));
+    const int64_t count = std::max<int64_t>(0, toInteger(span));
     Tensor& y = c.make(0, start.type(), {count});
     for (int64_t k = 0; k < count; ++k) {
         if (start.isFloat()) {
-            y.writeF()[k] = static_cast<float>(start.at(0) + k * delta.at(0));
-        } else {
-            y.writeI()[k] = start.i()[0] + k * delta.i()[0];
+            y.writeF()[k] = static_cast<float>(start.at(0) + static_cast<double>(k) * delta.at(0));
+        } else {  // wraps around
+            y.writeI()[k] =
+                static_cast<int64_t>(static_cast<uint64_t>(start.i()[0]) +
+                                     static_cast<uint64_t>(k) * static_cast<uint64_t>(delta.i()[0]));
         }
     }
 }
