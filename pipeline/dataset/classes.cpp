@@ -1,10 +1,13 @@
 #include "pipeline/dataset/classes.hpp"
 
-#include <fstream>
-
 #include <nlohmann/json.hpp>
 
+#include "base/read_file.hpp"
+
 namespace mpm::pipeline {
+
+constexpr std::uint64_t kLongestFile = std::uint64_t{16} << 20;  // 65,535 classes of 250 bytes
+constexpr std::size_t kLongestName = 1000;
 
 Classes camvidClasses() {
     Classes classes;
@@ -31,10 +34,23 @@ static cv::Vec3b readColor(const nlohmann::json& color, const std::string& where
     return rgb;
 }
 
+static std::string textOf(const std::string& path) {
+    try {
+        return readRegularFile(path, kLongestFile);
+    } catch (const cv::Exception& error) {
+        CV_Error(cv::Error::StsObjectNotFound, "class file " + error.err);
+    }
+}
+
+/// Lists in lists take far more memory than text.
+static bool demandShallow(int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {
+    if (depth > 4)
+        CV_Error(cv::Error::StsParseError, "a class file is a list of {\"name\", \"color\"}, not deeper");
+    return true;
+}
+
 Classes readClasses(const std::string& path) {
-    std::ifstream file(path);
-    if (!file) CV_Error(cv::Error::StsObjectNotFound, "class file " + path + " cannot be opened");
-    const nlohmann::json list = nlohmann::json::parse(file, nullptr, false);
+    const nlohmann::json list = nlohmann::json::parse(textOf(path), demandShallow, false);
     if (!list.is_array() || list.empty() || list.size() > 65535) {
         CV_Error(cv::Error::StsParseError,
                  "class file " + path + " must be a JSON list of {\"name\", \"color\"}, one or more");
@@ -46,6 +62,9 @@ Classes readClasses(const std::string& path) {
             CV_Error(cv::Error::StsParseError, where + ": expected an object with a text \"name\"");
         }
         classes.names.push_back(entry["name"].get<std::string>());
+        if (classes.names.back().size() > kLongestName)
+            CV_Error(cv::Error::StsOutOfRange,
+                     where + ": a name has at most " + std::to_string(kLongestName) + " bytes");
         classes.palette.push_back(readColor(entry.value("color", nlohmann::json()), where));
     }
     return classes;

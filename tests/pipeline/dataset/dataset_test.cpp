@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
@@ -76,6 +77,23 @@ TEST_F(FolderTest, RefusesDamagedClassFiles) {
         classFile(text);
         EXPECT_THROW(FolderDataset::withClassFile(m_root.string(), "train"), cv::Exception) << text;
     }
+}
+
+TEST_F(FolderTest, RejectsClassFilesThatFillTheMemoryOrNeverEnd) {
+    for (const std::string& text :
+         {std::string(1 << 20, '['), "[{\"name\": \"" + std::string(2000, 'n') + "\", \"color\": [1, 2, 3]}]",
+          "[{\"name\": \"a\", \"color\": [[[[[[1]]]]]]}]", std::string(20 << 20, ' ')}) {
+        classFile(text);
+        try {
+            FolderDataset::withClassFile(m_root.string(), "train");
+            ADD_FAILURE() << text.substr(0, 100);
+        } catch (const cv::Exception& error) {
+            EXPECT_LT(error.err.size(), 500u);
+        }
+    }
+    fs::remove(m_root / "classes.json");
+    ASSERT_EQ(mkfifo((m_root / "classes.json").c_str(), 0600), 0);
+    EXPECT_THROW(FolderDataset::withClassFile(m_root.string(), "train"), cv::Exception);
 }
 
 TEST(CamVid, ReadsTheRealSplits) {
