@@ -13,6 +13,7 @@ BEGIN {
     may["pipeline"] = "base mpm pipeline"
     may["models/onnx"] = "base mpm models/onnx"
     may["models/torch"] = "base mpm models/onnx models/torch pipeline/scene pipeline/dataset pipeline/metric pipeline/number"
+    may["models/torch/files"] = "base models/torch/files"  # files of weights as data, without LibTorch
     may["cli"] = "base mpm models/onnx pipeline cli"
     may["gui"] = "base mpm models/onnx pipeline gui"
 
@@ -61,7 +62,11 @@ function visit(name, target,    l) {
 # A linked target's room: mpm_pipeline_scene -> pipeline/scene, mpm_onnx -> models/onnx.
 function roomOfTarget(name,    room) {
     if (name ~ /^mpm::layer(_static)?$|^mpm(_static)?$/) return "mpm"
-    if (name ~ /^mpm_(onnx|torch)/ && name != "mpm_onnx_proto") return "models/" substr(name, 5)
+    if (name ~ /^mpm_(onnx|torch)/ && name != "mpm_onnx_proto") {
+        room = substr(name, 5)
+        sub(/_/, "/", room)
+        return "models/" room
+    }
     if (name == "mpm_warnings" || name !~ /^mpm_(base|layer|pipeline|models|cli|gui)/) return ""
     room = substr(name, 5)
     if (room ~ /^layer/) return "mpm_layer"

@@ -1,94 +1,120 @@
 #include "models/torch/checkpoint.hpp"
 
-#include <filesystem>
+#include "base/checked.hpp"
+#include "models/torch/files.hpp"
+#include "models/torch/files/file_error.hpp"
+#include "models/torch/files/from_file.hpp"
 
 namespace mpm::models {
 namespace {
 
-constexpr const char* kFormat = "mpm-models 1";
+constexpr std::uint64_t kLimit = std::uint64_t{64} << 30;
 
-template <typename Part>
-void writePart(torch::serialize::OutputArchive& archive, const std::string& name, const Part& part) {
-    torch::serialize::OutputArchive inner(archive.compilation_unit());
-    part.save(inner);
-    archive.write(name, inner);
+/// Tensors to write, and what keeps their bytes.
+class Parts {
+public:
+    void add(const std::string& name, const torch::Tensor& tensor) {
+        const auto data = tensor.detach().to(torch::kCPU).contiguous();
+        const bool isFloat = data.scalar_type() == torch::kFloat32;
+        TORCH_CHECK(isFloat || data.scalar_type() == torch::kInt64, "checkpoints hold f32 and i64");
+        const auto bytes = checkedProduct<std::size_t>(data.numel(), data.element_size());
+        m_tensors.push_back({name,
+                             isFloat ? Element::F32 : Element::I64,
+                             data.sizes().vec(),
+                             {static_cast<const char*>(data.data_ptr()), bytes}});
+        m_kept.push_back(data);
+    }
+    void add(const std::string& prefix, const Segmenter& model) {
+        for (const auto& entry : model->named_parameters())
+            add(prefix + entry.key(), entry.value());
+    }
+
+    void write(const std::string& path, const Segmenter& model, const Progress* progress) const {
+        PendingFile file(path);
+        writeCheckpoint(file, model->options().toJson(), progress, m_tensors);
+        file.keep();
+    }
+
+private:
+    std::vector<DenseTensor> m_tensors;
+    std::vector<torch::Tensor> m_kept;
+};
+
+void readPart(const CheckpointFile& file, const std::string& prefix, Segmenter& model) {
+    const torch::NoGradGuard noGrad;
+    for (auto& entry : model->named_parameters()) {
+        const auto found = file.tensors.find(prefix + entry.key());
+        demand(found != file.tensors.end(), "the checkpoint lacks ", prefix, entry.key());
+        const auto& shape = found->second.shape;
+        demand(entry.value().sizes() == torch::IntArrayRef(shape), prefix, entry.key(),
+               " has another shape than the checkpoint's own sizes say");
+        entry.value().copy_(toTorch(found->second));
+    }
 }
 
-template <typename Part>
-void readPart(torch::serialize::InputArchive& archive, const std::string& name, Part& part) {
-    torch::serialize::InputArchive inner;
-    TORCH_CHECK(archive.try_read(name, inner), "checkpoint has no ", name);
-    part.load(inner);
+Optimiser::State optimiserState(const CheckpointFile& file) {
+    const std::string prefix = "optimiser.";
+    Optimiser::State state;
+    for (const auto& [name, tensor] : file.tensors) {
+        if (name.compare(0, prefix.size(), prefix) == 0) state[name.substr(prefix.size())] = toTorch(tensor);
+    }
+    return state;
 }
 
-std::string readText(torch::serialize::InputArchive& archive, const std::string& name) {
-    c10::IValue value;
-    TORCH_CHECK(archive.try_read(name, value) && value.isString(), "checkpoint has no text ", name);
-    return value.toStringRef();
+/// Before a model of such sizes is made, which takes as much memory as they say.
+void demandWeights(const SegmenterOptions& options, const CheckpointFile& file) {
+    const auto& vit = options.vit;
+    const auto depth = vit.depth + (options.decoder == "mask" ? options.decoderDepth : 0);
+    const auto blocks = checkedProduct<std::int64_t>(12, depth, vit.dim, vit.dim);
+    const auto rows = checkedProduct<std::int64_t>(vit.gridHeight(), vit.gridWidth()) + options.classes;
+    const auto around =
+        checkedProduct<std::int64_t>(rows + checkedProduct<std::int64_t>(3, vit.patch, vit.patch), vit.dim);
+    std::int64_t held = 0;
+    for (const auto& [name, tensor] : file.tensors) {
+        if (name.compare(0, 5, "mean.") == 0) held += tensor.count();
+    }
+    demand(held >= blocks + around, "the checkpoint holds fewer weights than its sizes need");
 }
 
-void writeHeader(torch::serialize::OutputArchive& archive, const Segmenter& model) {
-    archive.write("format", c10::IValue(std::string(kFormat)));
-    archive.write("options", c10::IValue(model->options().toJson()));
-}
-
-torch::serialize::InputArchive openArchive(const std::string& path) {
-    TORCH_CHECK(std::filesystem::exists(path), path, " does not exist");
-    torch::serialize::InputArchive archive;
-    archive.load_from(path);
-    TORCH_CHECK(readText(archive, "format") == kFormat, path, " is not a checkpoint of mpm-models");
-    return archive;
-}
-
-void writeAtomically(torch::serialize::OutputArchive& archive, const std::string& path) {
-    const std::string temporary = path + ".tmp";
-    archive.save_to(temporary);
-    std::filesystem::rename(temporary, path);
+SegmenterOptions optionsOf(const CheckpointFile& file) {
+    const auto options = SegmenterOptions::fromJson(file.options);
+    demandWeights(options, file);
+    return options;
 }
 
 }  // namespace
 
 void saveCheckpoint(const std::string& path, Segmenter& model, Segmenter& mean, Optimiser& optimiser,
                     const Progress& progress) {
-    torch::serialize::OutputArchive archive;
-    writeHeader(archive, model);
-    writePart(archive, "model", *model);
-    writePart(archive, "mean", *mean);
-    writePart(archive, "optimiser", optimiser);
-    archive.write("step", c10::IValue(progress.step));
-    archive.write("images", c10::IValue(progress.images));
-    archive.write("best", c10::IValue(progress.best));
-    archive.write("seconds", c10::IValue(progress.seconds));
-    writeAtomically(archive, path);
+    Parts parts;
+    parts.add("model.", model);
+    parts.add("mean.", mean);
+    for (const auto& [name, tensor] : optimiser.state())
+        parts.add("optimiser." + name, tensor);
+    parts.write(path, model, &progress);
 }
 
 Progress loadCheckpoint(const std::string& path, Segmenter& model, Segmenter& mean, Optimiser& optimiser) {
-    auto archive = openArchive(path);
-    const auto options = SegmenterOptions::fromJson(readText(archive, "options"));
-    TORCH_CHECK(options.toJson() == model->options().toJson(), path,
-                " holds another model: ", options.toJson());
-    readPart(archive, "model", *model);
-    readPart(archive, "mean", *mean);
-    readPart(archive, "optimiser", optimiser);
-    Progress progress;
-    c10::IValue value;
-    archive.read("step", value);
-    progress.step = value.toInt();
-    archive.read("images", value);
-    progress.images = value.toInt();
-    archive.read("best", value);
-    progress.best = value.toDouble();
-    archive.read("seconds", value);
-    progress.seconds = value.toDouble();
-    return progress;
+    return fromFile(path, kLimit, [&](const std::string& bytes) {
+        const CheckpointFile file = parseCheckpoint(bytes);
+        demand(file.hasProgress, "holds weights alone: no run can go on from it");
+        const std::string options = optionsOf(file).toJson();
+        demand(options == model->options().toJson(), "holds another model: ", printable(options));
+        readPart(file, "model.", model);
+        readPart(file, "mean.", mean);
+        optimiser.restore(optimiserState(file));
+        return file.progress;
+    });
 }
 
 Segmenter loadModel(const std::string& path) {
-    auto archive = openArchive(path);
-    Segmenter model(SegmenterOptions::fromJson(readText(archive, "options")));
-    readPart(archive, "mean", *model);
-    model->eval();
-    return model;
+    return fromFile(path, kLimit, [](const std::string& bytes) {
+        const CheckpointFile file = parseCheckpoint(bytes);
+        Segmenter model(optionsOf(file));
+        readPart(file, "mean.", model);
+        model->eval();
+        return model;
+    });
 }
 
 Segmenter loadMean(const std::vector<std::string>& paths) {
@@ -109,10 +135,9 @@ Segmenter loadMean(const std::vector<std::string>& paths) {
 }
 
 void saveModel(const std::string& path, Segmenter& model) {
-    torch::serialize::OutputArchive archive;
-    writeHeader(archive, model);
-    writePart(archive, "mean", *model);
-    writeAtomically(archive, path);
+    Parts parts;
+    parts.add("mean.", model);
+    parts.write(path, model, nullptr);
 }
 
 }  // namespace mpm::models

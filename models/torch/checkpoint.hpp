@@ -4,23 +4,18 @@
 #include <string>
 #include <vector>
 
+#include "models/torch/files/checkpoint_file.hpp"
 #include "models/torch/optimise.hpp"
 #include "models/torch/segmenter.hpp"
 
 namespace mpm::models {
 
-struct Progress {
-    int64_t step = 0;    ///< steps done
-    int64_t images = 0;  ///< pictures seen
-    double best = -1;    ///< best validation mIoU so far
-    double seconds = 0;  ///< time spent training
-};
-
-/// Written beside its place and renamed, so that a kill leaves the old file or the new one, never half of
-/// one.
+/// Written beside its place, synced and renamed: a kill or a power cut leaves the old file or the new one,
+/// whole.
 void saveCheckpoint(const std::string& path, Segmenter& model, Segmenter& mean, Optimiser& optimiser,
                     const Progress& progress);
 
+/// Throws FileError where the file is none, or of another model.
 Progress loadCheckpoint(const std::string& path, Segmenter& model, Segmenter& mean, Optimiser& optimiser);
 
 /// The running mean of a checkpoint, or the weights of a file saved with saveModel.

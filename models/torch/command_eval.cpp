@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/printable.hpp"
 #include "models/torch/checkpoint.hpp"
 #include "models/torch/commands.hpp"
 #include "models/torch/evaluate.hpp"
@@ -24,7 +25,7 @@ struct Arguments {
 void print(const Evaluation& result, const pipeline::Classes& classes) {
     const auto iou = result.confusion.iou();
     for (int id = 0; id < classes.count(); ++id)
-        std::printf("%-12s %.4f\n", classes.names[id].c_str(), iou[id]);
+        std::printf("%-12s %.4f\n", printable(classes.names[id], 100).c_str(), iou[id]);
     std::printf("mIoU %.4f  mAcc %.4f  aAcc %.4f\n", result.confusion.miou(), result.confusion.macc(),
                 result.confusion.aacc());
     if (result.tokens.empty()) return;

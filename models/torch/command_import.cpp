@@ -6,6 +6,7 @@
 
 #include "models/torch/checkpoint.hpp"
 #include "models/torch/commands.hpp"
+#include "models/torch/files/file_error.hpp"
 #include "models/torch/import_weights.hpp"
 
 namespace mpm::models {
@@ -20,14 +21,23 @@ struct Arguments {
 
 void print(const ImportReport& report, bool quiet) {
     for (const auto& [here, there] : report.used) {
-        if (!quiet) std::printf("used      %s <- %s\n", here.c_str(), there.c_str());
+        if (!quiet) std::printf("used      %s <- %s\n", nameOf(here).c_str(), nameOf(there).c_str());
     }
     for (const auto& name : report.missing)
-        std::printf("missing   %s\n", name.c_str());
+        std::printf("missing   %s\n", nameOf(name).c_str());
     for (const auto& name : report.leftOver)
-        std::printf("left over %s\n", name.c_str());
+        std::printf("left over %s\n", nameOf(name).c_str());
     std::printf("%zu used, %zu missing, %zu left over\n", report.used.size(), report.missing.size(),
                 report.leftOver.size());
+}
+
+Imported importOf(const Arguments& a) {
+    const NamedTensors tensors = readTensors(a.input);
+    try {
+        return importWeights(tensors, a.options);
+    } catch (const c10::Error& problem) {
+        throw FileError(printable(a.input) + ": " + printable(problem.what_without_backtrace()));
+    }
 }
 
 void run(Arguments& a) {
@@ -39,9 +49,9 @@ void run(Arguments& a) {
     if (!a.variant.empty() || std::filesystem::exists(beside)) {
         const std::string file = a.variant.empty() ? beside.string() : a.variant;
         a.options.variant = readVariant(file);
-        std::printf("sizes     as %s says\n", file.c_str());
+        std::printf("sizes     as %s says\n", printable(file).c_str());
     }
-    auto imported = importWeights(readTensors(a.input), a.options);
+    auto imported = importOf(a);
     saveModel(a.output, imported.model);
     print(imported.report, a.quiet);
 }

@@ -1,12 +1,12 @@
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <opencv2/imgcodecs.hpp>
 
+#include "base/private_files.hpp"
 #include "models/torch/commands.hpp"
 #include "models/torch/folder.hpp"
 
@@ -22,14 +22,16 @@ struct Arguments {
 };
 
 void write(const fs::path& path, const cv::Mat& picture) {
-    if (!cv::imwrite(path.string(), picture))
+    std::vector<uchar> bytes;
+    if (!cv::imencode(path.extension().string(), picture, bytes))
         CV_Error(cv::Error::StsError, path.string() + " cannot be written");
+    writeAtomically(path.string(), {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 void run(const Arguments& a) {
     const fs::path folder = fs::path(a.root) / a.split;
-    fs::create_directories(folder / "images");
-    fs::create_directories(folder / "labels");
+    makePrivateFolders((folder / "images").string());
+    makePrivateFolders((folder / "labels").string());
     for (int i = 0; i < a.frames; ++i) {
         const auto frame = sceneFrame(i, {a.size[1], a.size[0]});
         write(folder / "images" / (frame.name + ".png"), frame.picture);
@@ -41,7 +43,7 @@ void run(const Arguments& a) {
         const auto& colour = classes.palette[id];
         list.push_back({{"name", classes.names[id]}, {"color", {colour[0], colour[1], colour[2]}}});
     }
-    std::ofstream(fs::path(a.root) / "classes.json") << list.dump(1) << '\n';
+    writeAtomically((fs::path(a.root) / "classes.json").string(), list.dump(1) + '\n');
     std::printf("%s: %d frames\n", folder.c_str(), a.frames);
 }
 

@@ -1,29 +1,47 @@
 #include "models/torch/curve.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <stdexcept>
 
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
 
+#include "base/printable.hpp"
+#include "base/private_files.hpp"
+#include "base/read_file.hpp"
 #include "pipeline/number/number.hpp"
 
 namespace mpm::models {
 namespace {
 
+constexpr std::uint64_t kLongest = std::uint64_t{1} << 30;  // ten million steps
 constexpr const char* kHeader = "step,images,rate,loss,miou,seconds";
 
 double numberFrom(const std::string& cell) {
     const char* end = cell.data() + cell.size();
     const pipeline::NumberRead read = pipeline::readNumber(cell.data(), end);
     if (cell.empty() || read.end != end)
-        throw std::invalid_argument("'" + cell + "' in a training curve is no number");
+        throw std::invalid_argument("'" + printable(cell, 40) + "' in a training curve is no number");
     return read.value;
+}
+
+int64_t wholeFrom(const std::string& cell) {
+    int64_t value = 0;
+    const char* end = cell.data() + cell.size();
+    const auto read = std::from_chars(cell.data(), end, value);
+    if (read.ec != std::errc() || read.ptr != end)
+        throw std::invalid_argument("'" + printable(cell, 40) + "' in a training curve is no whole number");
+    return value;
 }
 
 std::string toLine(const CurveRow& row) {
@@ -39,8 +57,8 @@ bool fromLine(const std::string& line, CurveRow& row) {
     for (std::string cell; std::getline(stream, cell, ',');)
         cells.push_back(cell);
     if (cells.size() != 6) return false;
-    row.step = std::stoll(cells[0]);
-    row.images = std::stoll(cells[1]);
+    row.step = wholeFrom(cells[0]);
+    row.images = wholeFrom(cells[1]);
     row.rate = numberFrom(cells[2]);
     row.loss = numberFrom(cells[3]);
     row.miou = cells[4].empty() ? std::numeric_limits<double>::quiet_NaN() : numberFrom(cells[4]);
@@ -51,26 +69,30 @@ bool fromLine(const std::string& line, CurveRow& row) {
 }  // namespace
 
 Curve::Curve(std::string csvPath, int64_t lastStep) : m_csvPath(std::move(csvPath)) {
-    std::ifstream file(m_csvPath);
-    std::string line;
-    std::getline(file, line);
-    while (std::getline(file, line)) {
-        CurveRow row;
-        if (fromLine(line, row) && row.step <= lastStep) m_rows.push_back(row);
+    if (std::filesystem::exists(m_csvPath)) {
+        std::istringstream file(readRegularFile(m_csvPath, kLongest));
+        std::string line;
+        std::getline(file, line);
+        while (std::getline(file, line)) {
+            CurveRow row;
+            if (fromLine(line, row) && row.step <= lastStep) m_rows.push_back(row);
+        }
     }
-    file.close();
-    const std::string temporary = m_csvPath + ".tmp";
-    std::ofstream out(temporary);
-    out << kHeader << '\n';
+    std::string text = std::string(kHeader) + '\n';
     for (const auto& row : m_rows)
-        out << toLine(row) << '\n';
-    out.close();
-    std::filesystem::rename(temporary, m_csvPath);
+        text += toLine(row) + '\n';
+    writeAtomically(m_csvPath, text);
 }
 
 void Curve::add(const CurveRow& row) {
     m_rows.push_back(row);
-    std::ofstream(m_csvPath, std::ios::app) << toLine(row) << '\n';
+    const int file = openPrivate(m_csvPath, O_APPEND);
+    const std::string line = toLine(row) + '\n';
+    const bool written = write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size());
+    const int reason = errno;
+    close(file);
+    if (!written)
+        CV_Error(cv::Error::StsError, m_csvPath + ": cannot be written (" + std::strerror(reason) + ")");
 }
 
 namespace {
@@ -134,8 +156,9 @@ void Curve::draw(const std::string& pngPath) const {
     cv::polylines(plot.canvas, miou, false, miouColour, 2, cv::LINE_AA);
     for (const auto& point : miou)
         cv::circle(plot.canvas, point, 3, miouColour, cv::FILLED, cv::LINE_AA);
-    const std::string temporary = pngPath + ".tmp.png";
-    if (cv::imwrite(temporary, plot.canvas)) std::filesystem::rename(temporary, pngPath);
+    std::vector<uchar> png;
+    if (!cv::imencode(".png", plot.canvas, png)) return;
+    writeAtomically(pngPath, {reinterpret_cast<const char*>(png.data()), png.size()});
 }
 
 }  // namespace mpm::models

@@ -1,8 +1,8 @@
 #include <mpm/mpm.hpp>
 #include <opencv2/dnn.hpp>
 
+#include "base/pending_file.hpp"
 #include "models/onnx/convert.hpp"
-#include "models/torch/draft.hpp"
 #include "models/torch/export_onnx.hpp"
 
 namespace mpm::models {
@@ -68,7 +68,7 @@ double exportDifference(Segmenter& model, const std::string& path, uint64_t seed
 }
 
 double exportStandard(Segmenter& model, const pipeline::Classes& classes, const std::string& path) {
-    const Draft draft(path);
+    PendingFile draft(path);
     exportOnnx(model, classes, draft.path());
     const double error = exportDifference(model, draft.path(), 1);
     demand(error, path);
@@ -79,7 +79,8 @@ double exportStandard(Segmenter& model, const pipeline::Classes& classes, const 
 double exportFused(Segmenter& model, const pipeline::Classes& classes, const std::vector<int>& blocks,
                    const std::string& path) {
     model->eval();
-    const Draft plain(path + ".plain"), fused(path);
+    const PendingFile plain(path);  // never kept
+    PendingFile fused(path);
     exportOnnx(model, classes, plain.path(), Norms::Written);
     ConvertOptions options;
     options.blocks = blocks;

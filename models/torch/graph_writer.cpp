@@ -1,7 +1,8 @@
 #include "models/torch/graph_writer.hpp"
 
-#include <filesystem>
 #include <fstream>
+
+#include "base/pending_file.hpp"
 
 namespace mpm::models {
 
@@ -104,11 +105,11 @@ void GraphWriter::metadata(const std::string& key, const std::string& value) {
 }
 
 void GraphWriter::save(const std::string& path) const {
-    const std::string temporary = path + ".tmp";
-    std::ofstream file(temporary, std::ios::binary);
+    PendingFile pending(path);
+    std::ofstream file(pending.path(), std::ios::binary);
     TORCH_CHECK(m_model.SerializeToOstream(&file) && file.flush(), path, " cannot be written");
     file.close();
-    std::filesystem::rename(temporary, path);
+    pending.keep();
 }
 
 }  // namespace mpm::models

@@ -31,6 +31,7 @@ const torch::Tensor& need(const NamedTensors& tensors, const std::string& name, 
     TORCH_CHECK(found != tensors.end(), "no vision transformer in the file: ", name, " is missing");
     TORCH_CHECK(found->second.dim() == dims, name, " has ", found->second.dim(), " dimensions, expected ",
                 dims);
+    TORCH_CHECK(found->second.numel() > 0, name, " is empty");  // its sizes would stand for no data
     return found->second;
 }
 
@@ -65,6 +66,17 @@ Grid sourceGrid(int64_t tokens, const ImportOptions& options, int64_t patch) {
     return {side, tokens / side};
 }
 
+/// Before a model of such sizes is made, which takes as much memory as they say.
+void demandWeights(const NamedTensors& tensors, const SegmenterOptions& model, bool hasDecoder) {
+    const auto& vit = model.vit;
+    const auto depth = vit.depth + (hasDecoder && model.decoder == "mask" ? model.decoderDepth : 0);
+    int64_t held = 0;
+    for (const auto& entry : tensors)
+        held += entry.second.numel();
+    TORCH_CHECK(model.decoderDepth <= 128 && held >= 12 * depth * vit.dim * vit.dim,
+                "the file holds fewer weights than its ", depth, " blocks of ", vit.dim, " values need");
+}
+
 SegmenterOptions optionsFor(const NamedTensors& tensors, const ImportOptions& options, Grid& grid) {
     const auto& patches = need(tensors, "encoder.patch_embed.proj.weight", 4);
     SegmenterOptions model;
@@ -92,10 +104,14 @@ SegmenterOptions optionsFor(const NamedTensors& tensors, const ImportOptions& op
     const auto head = tensors.find(linear ? "decoder.head.weight" : "decoder.cls_emb");
     model.decoder = linear ? "linear" : "mask";
     model.classes = head == tensors.end() ? options.classes : head->second.size(linear ? 0 : 1);
-    if (head != tensors.end()) agree("n_cls", variant.classes, model.classes);
+    if (head != tensors.end()) {
+        TORCH_CHECK(head->second.numel() > 0 && model.classes <= 65535, head->first, ": impossible shape");
+        agree("n_cls", variant.classes, model.classes);
+    }
     const auto& named = options.normalisation.empty() ? variant.normalisation : options.normalisation;
     if (!named.empty()) model.normalisation = Normalisation::named(named);
     if (head != tensors.end() && !linear) model.decoderDepth = blocksUnder(tensors, "decoder.blocks.");
+    demandWeights(tensors, model, head != tensors.end());
     return model;
 }
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "models/torch/files.hpp"
+#include "models/torch/files/variant_yml.hpp"
 #include "models/torch/segmenter.hpp"
-#include "models/torch/variant_yml.hpp"
 
 namespace mpm::models {
 

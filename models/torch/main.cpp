@@ -2,10 +2,19 @@
 #include <cstdio>
 #include <exception>
 
+#include <torch/torch.h>
 #include <CLI/CLI.hpp>
 #include <opencv2/core.hpp>
 
+#include "base/printable.hpp"
 #include "models/torch/commands.hpp"
+#include "models/torch/files/file_error.hpp"
+
+/// One line: messages may quote names out of files, and libraries write several lines.
+static int fail(const std::string& message, int status) {
+    std::fprintf(stderr, "mpm-models: %s\n", mpm::printable(message, 1000).c_str());
+    return status;
+}
 
 int main(int argc, char** argv) {
     cv::setNumThreads(1);  // LibTorch brings a pool of its own
@@ -22,9 +31,14 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         const int status = app.exit(error, std::cout, std::cerr);
         return status == 0 ? 0 : 2;
+    } catch (const mpm::models::FileError& error) {
+        return fail(error.err, 3);
+    } catch (const cv::Exception& error) {
+        return fail(error.err, 1);
+    } catch (const c10::Error& error) {
+        return fail(error.what_without_backtrace(), 1);
     } catch (const std::exception& error) {
-        std::fprintf(stderr, "mpm-models: %s\n", error.what());
-        return 1;
+        return fail(error.what(), 1);
     }
     return 0;
 }

@@ -5,6 +5,7 @@
 #include <future>
 
 #include "models/torch/compute.hpp"
+#include "models/torch/files/file_error.hpp"
 
 namespace mpm::models {
 
@@ -96,26 +97,74 @@ void Optimiser::step(double share) {
     stepMatrices(share);
 }
 
-void Optimiser::save(torch::serialize::OutputArchive& archive) const {
-    torch::serialize::OutputArchive adam(archive.compilation_unit());
-    m_adam->save(adam);
-    archive.write("adam", adam);
-    for (size_t i = 0; i < m_matrices.size(); ++i)
-        archive.write("momentum" + std::to_string(i), m_matrices[i].momentum);
+namespace {
+
+using AdamState = torch::optim::AdamWParamState;
+using AdamStates = std::remove_reference_t<decltype(std::declval<torch::optim::AdamW&>().state())>;
+
+/// LibTorch 1.13 names a weight's state by its address in text, 2.x by the address.
+template <class Key = AdamStates::key_type>
+Key keyOf(const torch::Tensor& weight) {
+    if constexpr (std::is_same_v<Key, std::string>)
+        return c10::guts::to_string(weight.unsafeGetTensorImpl());
+    else
+        return weight.unsafeGetTensorImpl();
 }
 
-void Optimiser::load(torch::serialize::InputArchive& archive) {
-    torch::serialize::InputArchive adam;
-    TORCH_CHECK(archive.try_read("adam", adam),
-                "checkpoint of another version: its optimiser cannot be read");
-    m_adam->load(adam);
-    torch::NoGradGuard noGrad;
+const torch::Tensor& partOf(const Optimiser::State& state, const std::string& name,
+                            torch::IntArrayRef shape) {
+    const auto found = state.find(name);
+    demand(found != state.end() && found->second.sizes() == shape,
+           "the optimiser's state does not fit the model: ", nameOf(name));
+    return found->second;
+}
+
+}  // namespace
+
+std::vector<torch::Tensor> Optimiser::adamWeights() const {
+    std::vector<torch::Tensor> weights;
+    for (const auto& group : m_adam->param_groups())
+        weights.insert(weights.end(), group.params().begin(), group.params().end());
+    return weights;
+}
+
+Optimiser::State Optimiser::state() const {
+    State state;
+    for (size_t i = 0; i < m_matrices.size(); ++i)
+        state["momentum" + std::to_string(i)] = m_matrices[i].momentum;
+    const auto weights = adamWeights();
+    for (size_t i = 0; i < weights.size(); ++i) {
+        const auto found = m_adam->state().find(keyOf(weights[i]));
+        if (found == m_adam->state().end()) continue;  // no gradient so far
+        const auto& adam = static_cast<const AdamState&>(*found->second);
+        const std::string name = "adam." + std::to_string(i);
+        state[name + ".step"] = torch::tensor(adam.step(), torch::kInt64);
+        state[name + ".exp_avg"] = adam.exp_avg();
+        state[name + ".exp_avg_sq"] = adam.exp_avg_sq();
+    }
+    return state;
+}
+
+void Optimiser::restore(const State& state) {
+    const torch::NoGradGuard noGrad;
     for (size_t i = 0; i < m_matrices.size(); ++i) {
-        torch::Tensor momentum;
-        archive.read("momentum" + std::to_string(i), momentum);
-        TORCH_CHECK(momentum.sizes() == m_matrices[i].momentum.sizes(),
-                    "checkpoint: the optimiser's state does not fit the model");
-        m_matrices[i].momentum.copy_(momentum);
+        auto& momentum = m_matrices[i].momentum;
+        momentum.copy_(partOf(state, "momentum" + std::to_string(i), momentum.sizes()));
+    }
+    const auto weights = adamWeights();
+    for (size_t i = 0; i < weights.size(); ++i) {
+        const std::string name = "adam." + std::to_string(i);
+        if (state.count(name + ".step") == 0) continue;
+        const auto like = [&](const char* part) {
+            return torch::empty_like(weights[i]).copy_(partOf(state, name + part, weights[i].sizes()));
+        };
+        auto adam = std::make_unique<AdamState>();
+        const auto step = partOf(state, name + ".step", {}).item<int64_t>();
+        demand(step >= 0, "the optimiser's state is damaged");
+        adam->step(step);
+        adam->exp_avg(like(".exp_avg"));
+        adam->exp_avg_sq(like(".exp_avg_sq"));
+        m_adam->state()[keyOf(weights[i])] = std::move(adam);
     }
 }
 

@@ -1,7 +1,9 @@
 // Optimiser, learning rate and the running mean of the weights.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "models/torch/segmenter.hpp"
@@ -26,8 +28,11 @@ public:
     void step(double share);
     void zeroGrad();
 
-    void save(torch::serialize::OutputArchive& archive) const;
-    void load(torch::serialize::InputArchive& archive);
+    /// What it remembers of earlier steps: "momentum0", ..., "adam.0.exp_avg", ...
+    using State = std::map<std::string, torch::Tensor>;
+    State state() const;
+    /// Throws FileError where the state is that of another model.
+    void restore(const State& state);
 
 private:
     struct Matrix {
@@ -35,6 +40,7 @@ private:
         int64_t pieces;  ///< stacked matrices that are one parameter: query, key and value
     };
     void stepMatrices(double share);
+    std::vector<torch::Tensor> adamWeights() const;
 
     OptimiserOptions m_options;
     std::unique_ptr<torch::optim::AdamW> m_adam;

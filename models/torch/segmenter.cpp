@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/torch/files/file_error.hpp"
+
 namespace F = torch::nn::functional;
 
 namespace mpm::models {
@@ -52,24 +54,65 @@ std::string SegmenterOptions::toJson() const {
         .dump();
 }
 
-SegmenterOptions SegmenterOptions::fromJson(const std::string& text) {
-    const auto json = nlohmann::json::parse(text);
+static int64_t wholeAt(const nlohmann::json& json, const char* key) {
+    demand(json.at(key).is_number_integer(), "the model's ", key, " must be a whole number");
+    return json.at(key).get<int64_t>();
+}
+
+static SegmenterOptions optionsFrom(const nlohmann::json& json) {
     SegmenterOptions options;
-    options.vit.height = json.at("height");
-    options.vit.width = json.at("width");
-    options.vit.patch = json.at("patch");
-    options.vit.dim = json.at("dim");
-    options.vit.depth = json.at("depth");
-    options.vit.heads = json.at("heads");
+    options.vit.height = wholeAt(json, "height");
+    options.vit.width = wholeAt(json, "width");
+    options.vit.patch = wholeAt(json, "patch");
+    options.vit.dim = wholeAt(json, "dim");
+    options.vit.depth = wholeAt(json, "depth");
+    options.vit.heads = wholeAt(json, "heads");
     options.vit.dropPath = json.at("drop_path");
     options.vit.distilled = json.at("distilled");
-    options.classes = json.at("classes");
+    options.classes = wholeAt(json, "classes");
     options.decoder = json.at("decoder");
-    options.decoderDepth = json.at("decoder_depth");
+    options.decoderDepth = wholeAt(json, "decoder_depth");
     const Normalisation usual;  // what files of before this had a name for it were made with
     options.normalisation.mean = json.value("mean", usual.mean);
     options.normalisation.deviation = json.value("std", usual.deviation);
     return options;
+}
+
+/// Far beyond what anybody trains, and small enough that no product of them leaves 64 bits.
+static void demandSensible(const SegmenterOptions& options) {
+    const auto within = [](const char* name, int64_t value, int64_t least, int64_t most) {
+        demand(value >= least && value <= most, "the model's ", name, " is ", value, ", expected ", least,
+               " to ", most);
+    };
+    const auto& vit = options.vit;
+    within("patch", vit.patch, 1, 64);
+    within("height", vit.height, vit.patch, 32768);
+    within("width", vit.width, vit.patch, 32768);
+    within("dim", vit.dim, 1, 8192);
+    within("depth", vit.depth, 1, 256);
+    within("heads", vit.heads, 1, vit.dim);
+    within("classes", options.classes, 1, 65535);
+    within("decoder_depth", options.decoderDepth, 0, 256);
+    demand(vit.dim % vit.heads == 0, "the model's dim is no multiple of its heads");
+    demand(vit.dropPath >= 0 && vit.dropPath <= 1, "the model's drop_path is outside 0 to 1");
+    demand(options.decoder == "mask" || options.decoder == "linear",
+           "the model's decoder is unknown: ", nameOf(options.decoder));
+}
+
+SegmenterOptions SegmenterOptions::fromJson(const std::string& text) {
+    constexpr size_t kLongest = 65536;
+    try {
+        const auto flat = [](int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {
+            demand(depth <= 2, "the model's sizes are nested too deeply");
+            return true;
+        };
+        demand(text.size() <= kLongest, "the model's sizes are longer than allowed");
+        const auto options = optionsFrom(nlohmann::json::parse(text, flat, false));
+        demandSensible(options);
+        return options;
+    } catch (const nlohmann::json::exception&) {
+        throw FileError("the model's sizes cannot be read");
+    }
 }
 
 SegmenterImpl::SegmenterImpl(const SegmenterOptions& options) : m_options(options) {

@@ -29,7 +29,7 @@ struct SegmenterOptions {
     static SegmenterOptions variant(const std::string& name);
 
     std::string toJson() const;
-    static SegmenterOptions fromJson(const std::string& text);
+    static SegmenterOptions fromJson(const std::string& text);  ///< throws FileError
 };
 
 class SegmenterImpl : public torch::nn::Module {

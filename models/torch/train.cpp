@@ -9,6 +9,7 @@
 
 #include <unistd.h>
 
+#include "base/private_files.hpp"
 #include "models/torch/checkpoint.hpp"
 #include "models/torch/compute.hpp"
 #include "models/torch/evaluate.hpp"
@@ -105,7 +106,7 @@ Trainer::Trainer(const TrainOptions& options, const TrainData& data)
     m_classWeights = classWeights(data.train, static_cast<int>(options.model.classes), options.classPower,
                                   options.classLimit)
                          .to(m_device);
-    std::filesystem::create_directories(options.out);
+    makePrivateFolders(options.out);
     if (std::filesystem::exists(path("checkpoint.pt"))) {
         m_progress = loadCheckpoint(path("checkpoint.pt"), m_model, m_mean, *m_optimiser);
     }
@@ -207,7 +208,7 @@ double Trainer::step() {
 
 void Trainer::validate(CurveRow& row) {
     row.miou = evaluate(m_mean, m_data.validation, m_data.ignored).confusion.miou();
-    if (row.miou <= m_progress.best) return;
+    if (!(row.miou > m_progress.best)) return;  // nor where there was no label to measure by
     m_progress.best = row.miou;
     saveModel(path("best.pt"), m_mean);
 }

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "models/torch/files/file_error.hpp"
 #include "tests/models/torch/small_model.hpp"
 
 namespace fs = std::filesystem;
@@ -148,6 +149,20 @@ TEST(Import, PositionsGoToTheAskedSize) {
     auto wrong = stateOf(model);
     wrong["encoder.pos_embed"] = torch::randn({1, 12, 128});
     EXPECT_ANY_THROW(importWeights(wrong, {}));
+}
+
+/// Names of many blocks and sizes of nothing cost a file little, and the model much.
+TEST(Import, SizesWithoutWeightsAreRejected) {
+    auto model = smallModel(importable(), 7);
+    auto tensors = stateOf(model);
+    for (int i = 3; i < 128; ++i)
+        tensors["encoder.blocks." + std::to_string(i) + ".attn.qkv.weight"] = torch::ones({1});
+    EXPECT_ANY_THROW(importWeights(tensors, {}));
+    for (const char* name : {"encoder.pos_embed", "decoder.cls_emb"}) {
+        tensors = stateOf(model);
+        tensors[name] = torch::ones({0, int64_t{1} << 32, 1});
+        EXPECT_ANY_THROW(importWeights(tensors, {})) << name;
+    }
 }
 
 TEST(Import, RefusesWhatDoesNotFit) {
@@ -313,6 +328,21 @@ numpy.savez_compressed(sys.argv[1] + ".npz", a=numpy.zeros(1 << 25, numpy.float3
     if (!m_ran) return;
     ASSERT_LT(fs::file_size(m_path.string() + ".npz"), 1u << 20);
     EXPECT_ANY_THROW(readTensors(m_path.string() + ".npz"));
+}
+
+/// Headers whose length, as bytes, begins as a zip (PK) or an old pickle does.
+TEST(Import, SafetensorsOfAnyHeaderLengthAreKnown) {
+    const auto path = fs::temp_directory_path() / ("mpm_header_" + std::to_string(getpid()));
+    for (const size_t size : {size_t{0x4B50}, size_t{0x0280}}) {
+        std::string header = R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+        header.resize(size, ' ');
+        std::string length(8, '\0');
+        length[0] = static_cast<char>(size);
+        length[1] = static_cast<char>(size >> 8);
+        std::ofstream(path, std::ios::binary) << length << header << std::string(4, '\0');
+        EXPECT_EQ(readTensors(path.string()).size(), 1u) << size;
+    }
+    fs::remove(path);
 }
 
 TEST(Import, SafetensorsThatShareTheirDataAreRefused) {

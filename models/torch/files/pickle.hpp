@@ -2,6 +2,7 @@
 // they would build becomes an opaque value, tensors alone are understood.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <string>
@@ -21,7 +22,7 @@ struct Pickled {
     double real = 0;
     std::string text;               ///< also "module name" of a Global, type of a Storage
     std::vector<PickledPtr> items;  ///< of a Sequence
-    std::vector<std::pair<PickledPtr, PickledPtr>> map;  ///< of a Dictionary
+    std::vector<std::pair<PickledPtr, PickledPtr>> map;  ///< of a Dictionary, or state of an Opaque
     // Storage and Tensor
     std::string key;
     int64_t offset = 0;
@@ -34,7 +35,7 @@ struct Pickle {
     Pickled* root = nullptr;
 };
 
-/// Throws c10::Error on an opcode that plain data does not need.
+/// Throws FileError on an opcode that plain data does not need.
 Pickle readPickle(std::string_view bytes);
 
 }  // namespace mpm::models

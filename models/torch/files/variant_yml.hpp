@@ -12,7 +12,10 @@ struct Variant {
     std::string normalisation;  ///< vit or deit
 };
 
-/// Throws c10::Error on what is no such file, is longer than 64 KiB, or holds a size below 1 or above 100000.
+/// Throws FileError on what is no such file, is longer than 64 KiB, or holds a size below 1 or above 100000.
 Variant readVariant(const std::string& path);
+
+/// The same of its text.
+Variant parseVariant(const std::string& text);
 
 }  // namespace mpm::models

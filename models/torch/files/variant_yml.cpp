@@ -1,9 +1,8 @@
-#include "models/torch/variant_yml.hpp"
+#include "models/torch/files/variant_yml.hpp"
 
-#include <filesystem>
-
-#include <torch/torch.h>
 #include <yaml-cpp/yaml.h>
+
+#include "models/torch/files/from_file.hpp"
 
 namespace mpm::models {
 namespace {
@@ -13,20 +12,20 @@ constexpr uintmax_t kLimit = 64 << 10;
 int64_t numberAt(const YAML::Node& node, const char* what) {
     if (!node || node.IsNull()) return 0;
     const auto value = node.as<int64_t>();
-    TORCH_CHECK(value >= 1 && value <= 100000, what, " is ", value, ", expected 1 to 100000");
+    demand(value >= 1 && value <= 100000, what, " is ", value, ", expected 1 to 100000");
     return value;
 }
 
 /// One number for a square, or height and width.
 void readSize(const YAML::Node& node, Variant& variant) {
     if (!node || node.IsNull()) return;
-    TORCH_CHECK(!node.IsSequence() || node.size() == 2, "image_size must be a number or two");
+    demand(!node.IsSequence() || node.size() == 2, "image_size must be a number or two");
     variant.height = numberAt(node.IsSequence() ? node[0] : node, "image_size");
     variant.width = numberAt(node.IsSequence() ? node[1] : node, "image_size");
 }
 
 Variant fromNode(const YAML::Node& root) {
-    TORCH_CHECK(root.IsMap() && root["net_kwargs"] && root["net_kwargs"].IsMap(), "net_kwargs is missing");
+    demand(root.IsMap() && root["net_kwargs"] && root["net_kwargs"].IsMap(), "net_kwargs is missing");
     const YAML::Node net = root["net_kwargs"];
     Variant variant;
     readSize(net["image_size"], variant);
@@ -41,17 +40,17 @@ Variant fromNode(const YAML::Node& root) {
 
 }  // namespace
 
-Variant readVariant(const std::string& path) {
-    std::error_code error;
-    const auto size = std::filesystem::file_size(path, error);
-    TORCH_CHECK(!error && size <= kLimit, path, " cannot be read, or is longer than a variant.yml is");
+Variant parseVariant(const std::string& text) {
+    demand(text.size() <= kLimit, "longer than a variant.yml is");
     try {
-        return fromNode(YAML::LoadFile(path));
+        return fromNode(YAML::Load(text));
     } catch (const YAML::Exception& problem) {
-        TORCH_CHECK(false, path, ": ", problem.what());
-    } catch (const c10::Error& problem) {
-        TORCH_CHECK(false, path, ": ", problem.what_without_backtrace());
+        throw FileError(printable(problem.what()));
     }
+}
+
+Variant readVariant(const std::string& path) {
+    return fromFile(path, kLimit, parseVariant);
 }
 
 }  // namespace mpm::models

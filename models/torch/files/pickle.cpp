@@ -1,19 +1,24 @@
-#include "models/torch/pickle.hpp"
+#include "models/torch/files/pickle.hpp"
 
 #include <cstring>
 
-#include <torch/torch.h>
+#include "models/torch/files/file_error.hpp"
 
 namespace mpm::models {
 namespace {
 
 using Kind = Pickled::Kind;
 
+// Values take far more room than the bytes that make them, and what is remembered once can be copied at every
+// other byte: these keep the work in step with the file. Files of the largest models stay far below.
+constexpr size_t kMaxValues = 1000000, kMaxPlace = 1000, kMaxDimensions = 8;
+
 std::vector<int64_t> integers(PickledPtr value) {
-    TORCH_CHECK(value->kind == Kind::Sequence, "pickle: a tensor's shape must be a tuple");
+    demand(value->kind == Kind::Sequence && value->items.size() <= kMaxDimensions,
+           "pickle: a tensor's shape must be a tuple of at most ", kMaxDimensions, " dimensions");
     std::vector<int64_t> numbers;
     for (const auto& item : value->items) {
-        TORCH_CHECK(item->kind == Kind::Int, "pickle: a tensor's shape must hold integers");
+        demand(item->kind == Kind::Int, "pickle: a tensor's shape must hold integers");
         numbers.push_back(item->number);
     }
     return numbers;
@@ -39,6 +44,7 @@ private:
     void setItems(const std::vector<PickledPtr>& flat);
     void append(const std::vector<PickledPtr>& items);
     void reduce();
+    void build();
     void persistent();
     bool step(unsigned char op);
     bool stepScalar(unsigned char op);
@@ -53,12 +59,13 @@ private:
 };
 
 PickledPtr Machine::make(Kind kind) {
+    demand(m_pickle.values.size() < kMaxValues, "pickle: more values than a file of weights has");
     m_pickle.values.emplace_back().kind = kind;
     return &m_pickle.values.back();
 }
 
 std::string_view Machine::take(uint64_t count) {
-    TORCH_CHECK(count <= m_bytes.size() - m_at, "pickle ends early");
+    demand(count <= m_bytes.size() - m_at, "pickle ends early");
     const auto part = m_bytes.substr(m_at, count);
     m_at += count;
     return part;
@@ -74,22 +81,22 @@ uint64_t Machine::little(int count) {
 
 std::string Machine::line() {
     const size_t end = m_bytes.find('\n', m_at);
-    TORCH_CHECK(end != std::string_view::npos && end - m_at < 1000, "pickle: a name has no end");
+    demand(end != std::string_view::npos && end - m_at < 1000, "pickle: a name has no end");
     const std::string text(m_bytes.substr(m_at, end - m_at));
     m_at = end + 1;
     return text;
 }
 
 PickledPtr Machine::pop() {
-    TORCH_CHECK(!m_stack.empty() && (m_marks.empty() || m_stack.size() > m_marks.back()),
-                "pickle: the stack is empty");
+    demand(!m_stack.empty() && (m_marks.empty() || m_stack.size() > m_marks.back()),
+           "pickle: the stack is empty");
     const auto value = m_stack.back();
     m_stack.pop_back();
     return value;
 }
 
 std::vector<PickledPtr> Machine::popToMark() {
-    TORCH_CHECK(!m_marks.empty() && m_marks.back() <= m_stack.size(), "pickle: a mark is missing");
+    demand(!m_marks.empty() && m_marks.back() <= m_stack.size(), "pickle: a mark is missing");
     const auto first = m_stack.begin() + static_cast<std::ptrdiff_t>(m_marks.back());
     std::vector<PickledPtr> items(first, m_stack.end());
     m_stack.erase(first, m_stack.end());
@@ -114,7 +121,7 @@ void Machine::pushTuple(std::vector<PickledPtr> items) {
 
 void Machine::longInteger() {
     const auto bytes = take(little(1));
-    TORCH_CHECK(bytes.size() <= 8, "pickle: an integer does not fit 64 bits");
+    demand(bytes.size() <= 8, "pickle: an integer does not fit 64 bits");
     uint64_t value = 0;
     for (size_t i = 0; i < bytes.size(); ++i)
         value |= static_cast<uint64_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
@@ -124,26 +131,25 @@ void Machine::longInteger() {
 }
 
 void Machine::setItems(const std::vector<PickledPtr>& flat) {
-    TORCH_CHECK(flat.size() % 2 == 0 && !m_stack.empty(), "pickle: a dictionary is damaged");
+    demand(flat.size() % 2 == 0 && !m_stack.empty(), "pickle: a dictionary is damaged");
     auto& target = *m_stack.back();
-    TORCH_CHECK(target.kind == Kind::Dictionary || target.kind == Kind::Opaque,
-                "pickle: items for what is no dictionary");
+    demand(target.kind == Kind::Dictionary || target.kind == Kind::Opaque,
+           "pickle: items for what is no dictionary");
     for (size_t i = 0; i < flat.size(); i += 2)
         target.map.emplace_back(flat[i], flat[i + 1]);
 }
 
 void Machine::append(const std::vector<PickledPtr>& items) {
-    TORCH_CHECK(!m_stack.empty(), "pickle: a list is missing");
+    demand(!m_stack.empty(), "pickle: a list is missing");
     auto& target = *m_stack.back();
-    TORCH_CHECK(target.kind == Kind::Sequence || target.kind == Kind::Opaque,
-                "pickle: items for what is no list");
+    demand(target.kind == Kind::Sequence || target.kind == Kind::Opaque, "pickle: items for what is no list");
     target.items.insert(target.items.end(), items.begin(), items.end());
 }
 
 /// Calls nothing: the two functions that make a tensor, and the ordered dictionary, are understood by name.
 void Machine::reduce() {
     const auto arguments = pop(), callee = pop();
-    TORCH_CHECK(arguments->kind == Kind::Sequence, "pickle: a call without arguments");
+    demand(arguments->kind == Kind::Sequence, "pickle: a call without arguments");
     const auto& items = arguments->items;
     const std::string name = callee->kind == Kind::Global ? callee->text : "";
     if (name == "collections OrderedDict") return push(make(Kind::Dictionary));
@@ -151,8 +157,8 @@ void Machine::reduce() {
         name == "torch._utils _rebuild_parameter" || name == "torch.jit._pickle restore_type_tag";
     if (passesOn && !items.empty()) return push(items[0]);
     if (name != "torch._utils _rebuild_tensor_v2") return push(make(Kind::Opaque));
-    TORCH_CHECK(items.size() >= 4 && items[0]->kind == Kind::Storage && items[1]->kind == Kind::Int,
-                "pickle: a tensor is damaged");
+    demand(items.size() >= 4 && items[0]->kind == Kind::Storage && items[1]->kind == Kind::Int,
+           "pickle: a tensor is damaged");
     const auto tensor = make(Kind::Tensor);
     tensor->text = items[0]->text;
     tensor->key = items[0]->key;
@@ -162,12 +168,22 @@ void Machine::reduce() {
     push(tensor);
 }
 
+/// An object's state, where it is a dictionary, is what the object has; any other is of no interest.
+void Machine::build() {
+    const auto state = pop();
+    demand(!m_stack.empty(), "pickle: an object is missing");
+    auto& object = *m_stack.back();
+    if (object.kind == Kind::Opaque && state->kind == Kind::Dictionary && object.map.empty())
+        object.map.swap(state->map);
+}
+
 /// ('storage', type, key, device, count)
 void Machine::persistent() {
     const auto id = pop();
-    TORCH_CHECK(id->kind == Kind::Sequence && id->items.size() >= 5 && id->items[0]->text == "storage" &&
-                    id->items[1]->kind == Kind::Global && id->items[2]->kind == Kind::Text,
-                "pickle: a reference to what is no storage");
+    demand(id->kind == Kind::Sequence && id->items.size() >= 5 && id->items[0]->text == "storage" &&
+               id->items[1]->kind == Kind::Global && id->items[2]->kind == Kind::Text,
+           "pickle: a reference to what is no storage");
+    demand(id->items[2]->text.size() <= kMaxPlace, "pickle: the name of a storage is too long");
     auto storage = make(Kind::Storage);
     storage->text = id->items[1]->text;
     storage->key = id->items[2]->text;
@@ -218,11 +234,11 @@ bool Machine::stepScalar(unsigned char op) {
 bool Machine::stepMemo(unsigned char op) {
     const auto get = [&](uint64_t index) {
         const auto found = m_memo.find(index);
-        TORCH_CHECK(found != m_memo.end(), "pickle: a reference leads nowhere");
+        demand(found != m_memo.end(), "pickle: a reference leads nowhere");
         push(found->second);
     };
     const auto put = [&](uint64_t index) {
-        TORCH_CHECK(!m_stack.empty(), "pickle: nothing to remember");
+        demand(!m_stack.empty(), "pickle: nothing to remember");
         m_memo[index] = m_stack.back();
     };
     switch (op) {
@@ -250,7 +266,7 @@ bool Machine::step(unsigned char op) {
     if (stepScalar(op) || stepMemo(op)) return true;
     switch (op) {
         case 0x80:
-            TORCH_CHECK(little(1) <= 5, "pickle of an unknown protocol");
+            demand(little(1) <= 5, "pickle of an unknown protocol");
             return true;
         case 0x95:
             little(8);
@@ -295,8 +311,8 @@ bool Machine::step(unsigned char op) {
             push(make(Kind::Opaque));
             return true;
         case 'b':
-            pop();
-            return true;  // state of an object: of no interest
+            build();
+            return true;
         case 's': {
             const auto value = pop(), key = pop();
             setItems({key, value});
@@ -323,8 +339,7 @@ Pickle Machine::run() {
             m_pickle.root = pop();
             return std::move(m_pickle);
         }
-        TORCH_CHECK(step(op), "pickle: operation ", static_cast<int>(op),
-                    " has no place in a file of weights");
+        demand(step(op), "pickle: operation ", static_cast<int>(op), " has no place in a file of weights");
     }
 }
 

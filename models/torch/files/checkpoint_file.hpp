@@ -1,0 +1,47 @@
+// A training checkpoint as data: written as safetensors, read as that or as the archive of LibTorch that
+// earlier versions wrote. Free of LibTorch.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/pending_file.hpp"
+#include "models/torch/files/file_tensors.hpp"
+
+namespace mpm::models {
+
+struct Progress {
+    std::int64_t step = 0;    ///< steps done
+    std::int64_t images = 0;  ///< images seen
+    double best = -1;         ///< best validation mIoU so far
+    double seconds = 0;       ///< time spent training
+};
+
+/// Tensors are "model.*", "mean.*" (named as the model's parameters) and "optimiser.*": "momentum0", ... and
+/// "adam.0.step", "adam.0.exp_avg", "adam.0.exp_avg_sq", ... in the order of the optimiser's weights.
+struct CheckpointFile {
+    std::string options;  ///< of the model, JSON
+    Progress progress;
+    bool hasProgress = false;  ///< false for weights alone
+    FileTensors tensors;
+};
+
+/// Throws FileError where the bytes are no checkpoint; they must outlive the tensors.
+CheckpointFile parseCheckpoint(std::string_view bytes);
+
+/// A tensor to write: dense, in row-major order.
+struct DenseTensor {
+    std::string name;
+    Element element = Element::F32;
+    std::vector<std::int64_t> shape;
+    std::string_view bytes;
+};
+
+/// `progress` may be null. Throws cv::Exception where it cannot be written.
+void writeCheckpoint(PendingFile& file, const std::string& options, const Progress* progress,
+                     const std::vector<DenseTensor>& tensors);
+
+}  // namespace mpm::models

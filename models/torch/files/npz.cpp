@@ -1,0 +1,87 @@
+#include <algorithm>
+#include <cctype>
+
+#include "models/torch/files/file_error.hpp"
+#include "models/torch/files/file_tensors.hpp"
+#include "models/torch/files/zip.hpp"
+
+namespace mpm::models {
+namespace {
+
+/// Value of 'key': in the header's dictionary, up to the comma that ends it.
+std::string valueOf(const std::string& header, const std::string& key, const std::string& name) {
+    const size_t at = header.find("'" + key + "':");
+    demand(at != std::string::npos, name, ": its header lacks ", key);
+    size_t start = at + key.size() + 3;
+    while (start < header.size() && header[start] == ' ')
+        ++start;
+    size_t end = start;
+    for (int depth = 0; end < header.size(); ++end) {
+        if (header[end] == '(') ++depth;
+        if (header[end] == ')') --depth;
+        if ((header[end] == ',' || header[end] == '}') && depth == 0) break;
+    }
+    return header.substr(start, end - start);
+}
+
+std::vector<int64_t> shapeOf(const std::string& text, const std::string& name) {
+    std::vector<int64_t> shape;
+    std::string digits;
+    for (char c : text) {
+        if (std::isdigit(static_cast<unsigned char>(c))) {
+            digits += c;
+            demand(digits.size() < 13, name, ": impossible shape");
+            continue;
+        }
+        demand(c == '(' || c == ')' || c == ',' || c == ' ' || c == 'L', name, ": its shape cannot be read");
+        if (!digits.empty()) shape.push_back(std::stoll(digits));
+        digits.clear();
+    }
+    return shape;
+}
+
+Element elementOf(const std::string& descr, const std::string& name) {
+    static const std::map<std::string, Element> elements{
+        {"'<f4'", Element::F32}, {"'<f8'", Element::F64}, {"'<f2'", Element::F16}, {"'<i8'", Element::I64},
+        {"'<i4'", Element::I32}, {"'|u1'", Element::U8},  {"'|i1'", Element::I8},  {"'|b1'", Element::Bool}};
+    const auto found = elements.find(descr);
+    demand(found != elements.end(), name, ": elements of type ", nameOf(descr), " are not supported");
+    return found->second;
+}
+
+FileTensor readNpy(std::string_view bytes, const std::string& name) {
+    demand(bytes.size() >= 12 && bytes.substr(0, 6) == "\x93NUMPY", name, " is no .npy");
+    const int version = static_cast<unsigned char>(bytes[6]);
+    demand(version >= 1 && version <= 3, name, " is an .npy of an unknown version");
+    const size_t lengthBytes = version == 1 ? 2 : 4, start = 8 + lengthBytes;
+    size_t length = 0;
+    for (size_t i = lengthBytes; i > 0; --i)
+        length = length << 8 | static_cast<unsigned char>(bytes[8 + i - 1]);
+    demand(length <= bytes.size() - start && length < 65536, name, ": its header is damaged");
+    const std::string header(bytes.substr(start, length));
+    const auto element = elementOf(valueOf(header, "descr", name), name);
+    const bool columnMajor = valueOf(header, "fortran_order", name) == "True";
+    return denseTensor(bytes.substr(start + length), element, shapeOf(valueOf(header, "shape", name), name),
+                       name, columnMajor);
+}
+
+}  // namespace
+
+FileTensors npzTensors(std::string_view bytes) {
+    FileTensors tensors;
+    Allowance allowance(bytes);
+    for (const auto& member : listZip(bytes)) {
+        std::string name = member.name;
+        if (name.size() > 4 && name.compare(name.size() - 4, 4, ".npy") == 0) name.resize(name.size() - 4);
+        const auto content = std::make_shared<const std::string>(unpack(member, allowance.left()));
+        allowance.spend(content->size(), name);
+        FileTensor tensor = readNpy(*content, nameOf(name));
+        // Once more as f32 or 64-bit integers, in which they will be used.
+        allowance.spend(static_cast<uint64_t>(tensor.count()) * (isFloating(tensor.element) ? 4 : 8), name);
+        tensor.owner = content;
+        tensors[name] = std::move(tensor);
+    }
+    return tensors;
+}
+
+}  // namespace mpm::models

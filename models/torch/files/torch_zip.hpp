@@ -1,0 +1,33 @@
+// What torch.save and LibTorch's archives have in common: a pickle, and the storages it refers to.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/torch/files/file_tensors.hpp"
+#include "models/torch/files/pickle.hpp"
+#include "models/torch/files/zip.hpp"
+
+namespace mpm::models {
+
+class TorchZip {
+public:
+    /// Throws FileError where the bytes are no such archive; they must outlive this.
+    explicit TorchZip(std::string_view bytes);
+
+    const Pickled& root() const { return *m_pickle.root; }
+
+    /// Of a value of the kind Tensor.
+    FileTensor tensor(const Pickled& value, const std::string& name);
+
+private:
+    const std::vector<ZipMember> m_members;
+    std::map<std::string, const ZipMember*> m_byName;
+    std::string m_folder, m_text;
+    Pickle m_pickle;
+    Allowance m_allowance;
+};
+
+}  // namespace mpm::models
