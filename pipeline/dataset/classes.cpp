@@ -50,7 +50,11 @@ static bool demandShallow(int depth, nlohmann::json::parse_event_t, const nlohma
 }
 
 Classes readClasses(const std::string& path) {
-    const nlohmann::json list = nlohmann::json::parse(textOf(path), demandShallow, false);
+    return classesFrom(textOf(path), path);
+}
+
+Classes classesFrom(const std::string& text, const std::string& path) {
+    const nlohmann::json list = nlohmann::json::parse(text, demandShallow, false);
     if (!list.is_array() || list.empty() || list.size() > 65535) {
         CV_Error(cv::Error::StsParseError,
                  "class file " + path + " must be a JSON list of {\"name\", \"color\"}, one or more");

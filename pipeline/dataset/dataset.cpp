@@ -7,6 +7,8 @@
 
 #include <opencv2/imgcodecs.hpp>
 
+#include "pipeline/dataset/image_at.hpp"
+
 namespace fs = std::filesystem;
 
 namespace mpm::pipeline {
@@ -73,9 +75,8 @@ static void checkIds(const cv::Mat& labels, const Classes& classes, const std::s
 
 Sample FolderDataset::at(size_t index) const {
     const Entry& entry = m_entries.at(index);
-    Sample sample{cv::imread(entry.picture, cv::IMREAD_COLOR), cv::imread(entry.labels, cv::IMREAD_UNCHANGED),
+    Sample sample{imageAt(entry.picture, cv::IMREAD_COLOR), imageAt(entry.labels, cv::IMREAD_UNCHANGED),
                   entry.name};
-    if (sample.picture.empty()) CV_Error(cv::Error::StsParseError, entry.picture + " cannot be read");
     if (sample.labels.empty() || (sample.labels.type() != CV_8UC1 && sample.labels.type() != CV_16UC1)) {
         CV_Error(cv::Error::StsParseError,
                  entry.labels + " must be a picture of one 8- or 16-bit channel of ids");

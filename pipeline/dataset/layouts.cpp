@@ -3,15 +3,20 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
+#include <sstream>
 
 #include <opencv2/imgcodecs.hpp>
+
+#include "base/read_file.hpp"
+#include "pipeline/dataset/image_at.hpp"
 
 namespace fs = std::filesystem;
 
 namespace mpm::pipeline {
 
 namespace {
+
+constexpr std::uint64_t kMostListBytes = 64 << 20;
 
 /// Cityscapes' labelIds -> the 19 ids that are trained and measured; all others are ignored.
 const std::array<int, 19> kCityscapesIds = {7,  8,  11, 12, 13, 17, 19, 20, 21, 22,
@@ -152,8 +157,12 @@ void LabelledSet::listCityscapes(const std::string& root, const std::string& spl
 
 void LabelledSet::listPascalContext(const std::string& root, const std::string& split) {
     const fs::path list = fs::path(root) / "ImageSets" / "SegmentationContext" / (split + ".txt");
-    std::ifstream file(list);
-    if (!file) CV_Error(cv::Error::StsObjectNotFound, "list of pictures " + list.string() + " is missing");
+    std::istringstream file;
+    try {
+        file.str(readRegularFile(list.string(), kMostListBytes));
+    } catch (const cv::Exception& error) {
+        CV_Error(cv::Error::StsObjectNotFound, "list of pictures " + error.err);
+    }
     for (std::string stem; file >> stem;)
         m_entries.push_back({stem, fs::path(root) / "JPEGImages" / (stem + ".jpg"),
                              fs::path(root) / "SegmentationClassContext" / (stem + ".png")});
@@ -163,9 +172,8 @@ void LabelledSet::listPascalContext(const std::string& root, const std::string& 
 
 Sample LabelledSet::at(size_t index) const {
     const Entry& entry = m_entries.at(index);
-    Sample sample{cv::imread(entry.picture, cv::IMREAD_COLOR), cv::imread(entry.labels, cv::IMREAD_UNCHANGED),
+    Sample sample{imageAt(entry.picture, cv::IMREAD_COLOR), imageAt(entry.labels, cv::IMREAD_UNCHANGED),
                   entry.name};
-    if (sample.picture.empty()) CV_Error(cv::Error::StsParseError, entry.picture + " cannot be read");
     const bool wide = m_layout == Layout::Folder && sample.labels.type() == CV_16UC1;
     if (sample.labels.empty() || (sample.labels.type() != CV_8UC1 && !wide))
         CV_Error(cv::Error::StsParseError, entry.labels + " is missing or no picture of one channel of ids");

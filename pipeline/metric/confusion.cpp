@@ -4,14 +4,24 @@
 #include <limits>
 #include <string>
 
+#include "base/checked.hpp"
+
 namespace mpm::pipeline {
 
-Confusion::Confusion(int classes, int ignored)
-    : m_classes(classes),
-      m_ignored(ignored),
-      m_counts(static_cast<size_t>(std::max(classes, 0)) * (classes + 1)) {
-    if (classes < 1) CV_Error(cv::Error::StsBadArg, "classes must be at least 1");
+namespace {
+
+constexpr int kMostClasses = 4096;  // 134 MB of counts
+
+size_t cellsOf(int classes) {
+    if (classes < 1 || classes > kMostClasses)
+        CV_Error(cv::Error::StsBadArg, "classes must be 1 to " + std::to_string(kMostClasses));
+    return checkedProduct<size_t>(classes, classes + 1);
 }
+
+}  // namespace
+
+Confusion::Confusion(int classes, int ignored)
+    : m_classes(classes), m_ignored(ignored), m_counts(cellsOf(classes)) {}
 
 static int idAt(const cv::Mat& ids, int y, int x) {
     return ids.depth() == CV_8U ? ids.at<uchar>(y, x) : ids.at<ushort>(y, x);

@@ -2,6 +2,7 @@
 
 #include <opencv2/core/utility.hpp>
 
+#include "base/checked.hpp"
 #include "pipeline/segment/model_file.hpp"
 #include "pipeline/segment/random_net.hpp"
 
@@ -57,6 +58,17 @@ Network::Network(cv::dnn::Net net, mpm::ModelInfo info, std::string name, bool r
       m_name(std::move(name)),
       m_random(random) {}
 
+/// Attention looks from every patch at every other: more pixels than these are a mistake or an attack.
+static void checkInputSize(const std::string& path, cv::Size size) {
+    constexpr std::int64_t kMostPixels = 4096 * 4096;
+    std::int64_t pixels = 0;
+    if (size.width > 0 && size.height > 0 && productFits(pixels, size.width, size.height) &&
+        pixels <= kMostPixels)
+        return;
+    throw ModelError(path + ": made for images of " + std::to_string(size.height) + "x" +
+                     std::to_string(size.width) + "; models of at most 4096x4096 pixels can be run");
+}
+
 Network::Network(const std::string& model, cv::Size size)
     : Network([&] {
           const std::string path = findModel(model);
@@ -64,6 +76,7 @@ Network::Network(const std::string& model, cv::Size size)
           if (info.size.empty()) info.size = size;
           if (info.size.empty())
               throw ModelError(path + ": the model leaves its input size open; give one with --size HxW");
+          checkInputSize(path, info.size);
           if (!size.empty() && size != info.size)
               throw ModelError(path + ": made for " + std::to_string(info.size.height) + "x" +
                                std::to_string(info.size.width) + ", not " + std::to_string(size.height) +

@@ -1,5 +1,7 @@
 #include "pipeline/source/capture.hpp"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -10,15 +12,29 @@
 #include <opencv2/imgproc.hpp>
 #include <opencv2/videoio/registry.hpp>
 
+#include "pipeline/image/read.hpp"
+
 namespace mpm::pipeline {
 
 namespace {
+
+constexpr std::int64_t kMostPacketBytes = 512 << 20;  // a frame of 100 million pixels, packed or not
+constexpr std::int64_t kBytesOfPixel = 8;             // as decoded, as BGR, and a copy
 
 /// FFmpeg prints what it was asked to open, password and all, when a connection fails. Users who want its log
 /// set the variable themselves.
 void quietFfmpeg() {
     static std::once_flag once;
     std::call_once(once, [] { setenv("OPENCV_FFMPEG_LOGLEVEL", "-8", 0); });
+}
+
+/// A server may announce a part of gigabytes and send it without end. OpenCV has no way to tell FFmpeg how
+/// much is too much, FFmpeg itself has: the largest piece of memory it may ask for. Where OpenCV brings no
+/// FFmpeg there is nothing to limit.
+void limitFfmpeg() {
+    using Limit = void (*)(std::size_t);
+    if (const auto limit = reinterpret_cast<Limit>(dlsym(RTLD_DEFAULT, "av_max_alloc")))
+        limit(static_cast<std::size_t>(std::min(kMostPacketBytes, maxImageBytes())));
 }
 
 cv::Mat toBgr(const cv::Mat& picture) {
@@ -73,6 +89,7 @@ std::string CaptureSource::advice() const {
 
 void CaptureSource::open() {
     quietFfmpeg();
+    limitFfmpeg();
     bool opened = false;
     try {
         opened = openCapture() && m_capture.isOpened();
@@ -85,6 +102,20 @@ void CaptureSource::open() {
     m_number = 0;
     m_opened = std::chrono::steady_clock::now();
     readProperties();
+    checkSize();
+}
+
+/// What the header announces: nothing of that size has been asked of the system yet.
+void CaptureSource::checkSize() {
+    const double width = m_capture.get(cv::CAP_PROP_FRAME_WIDTH);
+    const double height = m_capture.get(cv::CAP_PROP_FRAME_HEIGHT);
+    if (!(width >= 1 && width < 1e9 && height >= 1 && height < 1e9)) return;  // known with the first frame
+    try {
+        checkImageSize(static_cast<std::int64_t>(width), static_cast<std::int64_t>(height), kBytesOfPixel);
+    } catch (const ImageError& error) {
+        m_capture.release();
+        throw SourceError(name() + ": " + error.what());
+    }
 }
 
 void CaptureSource::readProperties() {

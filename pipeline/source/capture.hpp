@@ -22,6 +22,7 @@ public:
 private:
     bool openCapture();
     void readProperties();
+    void checkSize();
     bool brokenFile() const;
     std::string advice() const;
     std::string frameName() const;

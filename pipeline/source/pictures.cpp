@@ -9,7 +9,7 @@
 
 #include <opencv2/imgcodecs.hpp>
 
-#include "pipeline/source/jpeg.hpp"
+#include "pipeline/image/read.hpp"
 
 namespace fs = std::filesystem;
 
@@ -118,18 +118,11 @@ bool PictureSource::next(Frame& frame) {
     if (m_next >= m_paths.size()) return false;
     const size_t index = m_next++;
     const std::string& path = m_paths[index];
-    if (isCutOffJpeg(path))
-        throw BadPicture(shownPath(path) + ": damaged, the picture is cut off before its end");
-    cv::Mat picture;
     try {
-        picture = cv::imread(path, cv::IMREAD_COLOR);
-    } catch (const cv::Exception&) {
-        picture.release();  // too large or malformed: reported below like any other unreadable file
+        frame.picture = readImage(path, cv::IMREAD_COLOR);
+    } catch (const ImageError& error) {
+        throw BadPicture(shownPath(path) + ": " + error.what());
     }
-    if (picture.empty() && mayNotRead(path)) throw BadPicture(shownPath(path) + ": no permission to read");
-    if (picture.empty())
-        throw BadPicture(shownPath(path) + ": not a picture that can be read (missing, damaged or unknown)");
-    frame.picture = picture;
     frame.number = static_cast<std::int64_t>(index);
     frame.time = std::chrono::system_clock::now();
     frame.name = m_stems[index];

@@ -7,6 +7,8 @@
 #include <set>
 #include <thread>
 
+#include "pipeline/source/patient.hpp"
+
 namespace mpm::pipeline {
 
 namespace {
@@ -245,7 +247,7 @@ Reader::Reader(const Address& source, const ReaderOptions& options, const Source
 
 Reader::~Reader() {
     m_worker->stop();
-    m_worker->waitUntilDone(kPatience);
+    if (!m_worker->waitUntilDone(kPatience)) noteLeftBehind();
 }
 
 bool Reader::take(Frame& frame, milliseconds wait) {

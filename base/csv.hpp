@@ -1,0 +1,26 @@
+// Fields of CSV files.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/printable.hpp"
+
+namespace mpm {
+
+/// `text` as one field of a CSV file (RFC 4180): on one line, quoted where it must be. Spreadsheets take text
+/// that begins with = + - @ for a formula and run it: such text gets a ' in front, which they do not show.
+/// Numbers need no field of this kind.
+inline std::string csvField(std::string_view text) {
+    std::string field = printable(text);
+    const std::size_t first = field.find_first_not_of(' ');
+    if (first != std::string::npos && std::string_view("=+-@").find(field[first]) != std::string_view::npos)
+        field.insert(0, 1, '\'');
+    if (field.find_first_of(",;\"'\\ ") == std::string::npos) return field;
+    std::string quoted = "\"";
+    for (const char c : field)
+        quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+    return quoted + '"';
+}
+
+}  // namespace mpm

@@ -1,0 +1,130 @@
+// TIFF, WebP, JPEG 2000 and AVIF: the size stands somewhere within.
+#include <algorithm>
+
+#include "pipeline/image/header.hpp"
+
+namespace mpm::pipeline {
+
+namespace {
+
+/// Numbers of a TIFF file, in its own order.
+class Tiff {
+public:
+    explicit Tiff(const FileBytes& file) : m_file(file), m_big(file.at(0) == 'M') {}
+
+    std::optional<ImageHeader> header() const {
+        const bool large = number(2, 2) == 43;
+        const std::uint64_t directory = large ? wide(8) : number(4, 4);
+        const std::uint64_t count = large ? wide(directory) : number(directory, 2);
+        const std::uint64_t step = large ? 20 : 12;
+        ImageHeader found{ImageFormat::Tiff, 0, 0, 1, 1, 1};
+        std::int64_t tileWidth = 0, tileHeight = 0;
+        std::uint64_t at = directory + (large ? 8 : 2);
+        for (std::uint64_t i = 0; i < std::min<std::uint64_t>(count, 4096) && at < m_file.size;
+             ++i, at += step) {
+            const std::int64_t value =
+                number(at + 2, 2) == 3 ? number(at + (large ? 12 : 8), 2) : number(at + (large ? 12 : 8), 4);
+            switch (number(at, 2)) {
+                case 256:
+                    found.width = value;
+                    break;
+                case 257:
+                    found.height = value;
+                    break;
+                case 258:
+                    found.depth = bytesOf(at, large, value);
+                    break;
+                case 277:
+                    found.channels = static_cast<int>(std::clamp<std::int64_t>(value, 1, 65'535));
+                    break;
+                case 322:
+                    tileWidth = value;
+                    break;
+                case 323:
+                    tileHeight = value;
+                    break;
+                default:
+                    break;
+            }
+        }
+        // A tile is decoded whole, however little of it lies within the image.
+        found.width = std::max(found.width, tileWidth);
+        found.height = std::max(found.height, tileHeight);
+        return found;
+    }
+
+private:
+    std::uint32_t number(std::uint64_t at, int bytes) const {
+        return m_big ? m_file.big(at, bytes) : m_file.little(at, bytes);
+    }
+    std::uint64_t wide(std::uint64_t at) const {
+        const std::uint64_t low = number(at + (m_big ? 4 : 0), 4), high = number(at + (m_big ? 0 : 4), 4);
+        return high << 32 | low;
+    }
+
+    /// Bits of each channel; where there are several they stand elsewhere, and 64 is assumed.
+    int bytesOf(std::uint64_t at, bool large, std::int64_t value) const {
+        const std::uint64_t count = large ? wide(at + 4) : number(at + 4, 4);
+        if (count > (large ? 4U : 2U)) {
+            const std::uint64_t where = large ? wide(at + 12) : number(at + 8, 4);
+            value = number(where, 2);
+        }
+        return value <= 8 ? 1 : value <= 16 ? 2 : value <= 32 ? 4 : 8;
+    }
+
+    const FileBytes& m_file;
+    const bool m_big;
+};
+
+std::optional<ImageHeader> webp(const FileBytes& file) {
+    ImageHeader header{ImageFormat::WebP, 0, 0, 4, 1, 1};
+    if (file.begins("VP8X", 4, 12)) {
+        header.width = std::int64_t{file.little(24, 3)} + 1;
+        header.height = std::int64_t{file.little(27, 3)} + 1;
+    } else if (file.begins("VP8L", 4, 12)) {
+        const std::uint32_t bits = file.little(21, 4);
+        header.width = (bits & 0x3FFF) + 1;
+        header.height = (bits >> 14 & 0x3FFF) + 1;
+    } else if (file.begins("VP8 ", 4, 12)) {
+        header.width = file.little(26, 2) & 0x3FFF;
+        header.height = file.little(28, 2) & 0x3FFF;
+    }
+    return header;
+}
+
+/// The codestream's own size counts, wherever it begins: start of codestream, then SIZ.
+std::optional<ImageHeader> jpeg2000(const FileBytes& file) {
+    for (std::size_t at = 0; at + 42 < file.size; ++at) {
+        if (file.at(at) != 0xFF || !file.begins("\xff\x4f\xff\x51", 4, at)) continue;
+        const std::int64_t width = std::int64_t{file.big(at + 8, 4)} - file.big(at + 16, 4);
+        const std::int64_t height = std::int64_t{file.big(at + 12, 4)} - file.big(at + 20, 4);
+        const int channels = static_cast<int>(file.big(at + 40, 2));
+        return ImageHeader{ImageFormat::Jpeg2000, width, height, channels, file.at(at + 42) > 7 ? 2 : 1, 8};
+    }
+    return std::nullopt;
+}
+
+/// The largest of all images described within: one of them is shown.
+std::optional<ImageHeader> avif(const FileBytes& file) {
+    ImageHeader header{ImageFormat::Avif, 0, 0, 4, 2, 4};
+    for (std::size_t at = 0; at + 16 <= std::min<std::size_t>(file.size, 1 << 20); ++at) {
+        if (file.at(at) != 'i' || !file.begins("ispe", 4, at)) continue;
+        header.width = std::max<std::int64_t>(header.width, file.big(at + 8, 4));
+        header.height = std::max<std::int64_t>(header.height, file.big(at + 12, 4));
+    }
+    return header;
+}
+
+}  // namespace
+
+std::optional<ImageHeader> containerHeader(const FileBytes& file) {
+    if (file.begins("II*\0", 4) || file.begins("MM\0*", 4) || file.begins("II+\0", 4) ||
+        file.begins("MM\0+", 4))
+        return Tiff(file).header();
+    if (file.begins("RIFF", 4) && file.begins("WEBP", 4, 8)) return webp(file);
+    if (file.begins("jP  ", 4, 4) || file.begins("\xff\x4f\xff\x51", 4)) return jpeg2000(file);
+    if (file.begins("ftyp", 4, 4)) return avif(file);
+    return std::nullopt;
+}
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,36 @@
+// The size of an image, from the first bytes of its file.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace mpm::pipeline {
+
+/// Bytes of a file that somebody else owns; reading past them gives zeros.
+struct FileBytes {
+    const unsigned char* data = nullptr;
+    std::size_t size = 0;
+
+    unsigned char at(std::size_t i) const { return i < size ? data[i] : 0; }
+    std::uint32_t big(std::size_t i, int bytes) const;     ///< most significant byte first
+    std::uint32_t little(std::size_t i, int bytes) const;  ///< least significant byte first
+    bool begins(const char* text, std::size_t length, std::size_t from = 0) const;
+};
+
+enum class ImageFormat { Jpeg, Png, Bmp, Tiff, WebP, Pnm, Jpeg2000, Gif, Avif, Hdr, SunRaster };
+
+struct ImageHeader {
+    ImageFormat format = ImageFormat::Jpeg;
+    std::int64_t width = 0, height = 0;
+    int channels = 3;
+    int depth = 1;       ///< bytes of a channel
+    int extraDepth = 0;  ///< bytes a channel of each pixel that the decoder needs beside its result
+};
+
+/// Of an image in any format that OpenCV reads; nothing where these bytes are none of them or say no size.
+std::optional<ImageHeader> imageHeader(const FileBytes& file);
+
+/// Of formats made of boxes and directories: TIFF, WebP, JPEG 2000, AVIF.
+std::optional<ImageHeader> containerHeader(const FileBytes& file);
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,22 @@
+// The segments of a JPEG file, and whether the file is whole: what OpenCV does not tell.
+#pragma once
+
+#include "pipeline/image/header.hpp"
+
+namespace mpm::pipeline {
+
+struct JpegSegments {
+    ImageHeader header;
+    bool ends = false;        ///< the end marker is there, whatever follows it
+    bool arithmetic = false;  ///< coded so, not by Huffman: a block may take less than a bit
+    int scans = 0;
+};
+
+/// Steps over the segments by their lengths; nothing where there is no frame header.
+std::optional<JpegSegments> jpegSegments(const FileBytes& file);
+
+/// Whether the file was cut off in the middle of its picture; libjpeg paints what is missing grey and says
+/// nothing. False for one that only lacks its end marker. No pixel is decoded.
+bool isCutOffJpeg(const FileBytes& file, const JpegSegments& segments);
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,48 @@
+// A source that its reader may give up on: a read can hang in a driver, a server or a file system for ever.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "pipeline/source/source.hpp"
+
+namespace mpm::pipeline {
+
+/// A read did not return and was left behind.
+class LeftBehind : public SourceError {
+public:
+    using SourceError::SourceError;
+};
+
+/// Opens and reads another source in a thread of its own.
+class PatientSource : public Source {
+public:
+    /// Asked a few times a second with how long the present call has taken; true: nobody waits any more.
+    using GiveUp = std::function<bool(double seconds)>;
+
+    PatientSource(std::unique_ptr<Source> source, GiveUp giveUp);
+    ~PatientSource() override;
+
+    /// As those of the source itself; also throw LeftBehind.
+    void open() override;
+    bool next(Frame& frame) override;
+
+    bool live() const override;
+    std::string name() const override { return m_name; }
+    std::int64_t length() const override;
+    double rate() const override;
+
+private:
+    class Worker;
+    void call(std::function<void()> work);
+
+    std::shared_ptr<Worker> m_worker;
+    GiveUp m_giveUp;
+    std::string m_name;
+};
+
+/// Whether a thread of a source still hangs somewhere: then the program must end without taking itself apart.
+bool anyLeftBehind();
+void noteLeftBehind();
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,16 @@
+// Class files: a list of names and colours, or a clear error.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "pipeline/dataset/classes.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    try {
+        const auto classes =
+            mpm::pipeline::classesFrom({reinterpret_cast<const char*>(data), size}, "classes.json");
+        if (classes.names.size() != classes.palette.size() || classes.count() > 65535) std::abort();
+    } catch (const cv::Exception&) {
+    }
+    return 0;
+}
