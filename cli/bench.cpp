@@ -4,8 +4,10 @@
 
 #include "cli/bench_report.hpp"
 #include "cli/error.hpp"
+#include "cli/memory.hpp"
 #include "cli/model.hpp"
 #include "cli/report.hpp"
+#include "cli/sources.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
 #include "pipeline/source/source.hpp"
@@ -27,6 +29,7 @@ struct BenchOptions {
     CommonOptions common;
     std::string model;
     std::vector<std::string> sources;
+    std::string sourceFrom;
     std::vector<Method> methods;
     std::vector<int> batches{1};
     cv::Size size;
@@ -41,10 +44,11 @@ std::vector<cv::Mat> readPictures(const BenchOptions& options, size_t enough) {
     how.scene.framesPerDay = how.scene.frames = 16;
     how.scene.startHour = 0;
     std::vector<cv::Mat> pictures;
-    const std::vector<std::string> builtIn = {"demo"};
-    for (const std::string& text : options.sources.empty() ? builtIn : options.sources) {
+    std::vector<pipeline::Address> sources = sourcesFrom(options.sources, options.sourceFrom);
+    if (sources.empty()) sources.emplace_back("demo");
+    for (const pipeline::Address& address : sources) {
         try {
-            const auto source = pipeline::makeSource(text, how);
+            const auto source = patientSource(address, how);
             source->open();
             for (pipeline::Frame frame; pictures.size() < enough && !stopAsked() && source->next(frame);)
                 pictures.push_back(frame.picture);
@@ -65,6 +69,7 @@ int bench(const BenchOptions& options) {
         methods = options.loss ? scores.within(*options.loss) : parseMethods("--compare", "none,mpm");
     if (!options.json.empty()) checkWritable(options.json);
     catchStopSignals();
+    limitMemory(options.common.maxMemory);
     BenchRounds rounds(options.model, options.common, options.size, methods, options.batches);
     const size_t most =
         static_cast<size_t>(*std::max_element(options.batches.begin(), options.batches.end()));
@@ -90,6 +95,7 @@ void addBench(CLI::App& app, Action& action) {
     verb->add_option("MODEL", o->model, "an ONNX model of 'mpm convert', default, or random (weights)")
         ->required();
     verb->add_option("SOURCE", o->sources, "pictures to measure on (default: the built-in street)");
+    addSourceFrom(*verb, o->sourceFrom);
     addParsed(*verb, "--compare", "methods (default: none,mpm)", "none,mpm:2+5,tome:r=13",
               [o](const std::string& text) { o->methods = parseMethods("--compare", text); });
     addParsed(*verb, "--batch", "batch sizes (default: 1)", "1,2,32",

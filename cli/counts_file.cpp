@@ -102,13 +102,17 @@ void checkShards(const std::vector<std::string>& paths, const std::vector<Counts
                                        " is missing; name every shard");
 }
 
+std::string lineOf(const Json& json) {
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 }  // namespace
 
 CountsFile::CountsFile(const std::string& path, const Json& head) {
     std::error_code error;
     const bool there = fs::exists(path, error);
     if (error) throw Error(kFailed, path + ": cannot be looked at (" + error.message() + ")");
-    const std::string first = head.dump() + '\n';
+    const std::string first = lineOf(head) + '\n';
     if (!there) {
         m_file.emplace(path, first);
         m_file->sync();
@@ -126,7 +130,7 @@ CountsFile::CountsFile(const std::string& path, const Json& head) {
 }
 
 void CountsFile::add(const Group& group) {
-    m_file->add(toJson(group).dump() + '\n');
+    m_file->add(lineOf(toJson(group)) + '\n');
     const Clock::time_point now = Clock::now();
     if (now - m_synced < std::chrono::seconds(1)) return;
     m_synced = now;

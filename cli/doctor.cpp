@@ -6,6 +6,7 @@
 #include <opencv2/core/utility.hpp>
 #include <opencv2/videoio/registry.hpp>
 
+#include "base/printable.hpp"
 #include "base/sandbox.hpp"
 #include "cli/error.hpp"
 #include "cli/machine.hpp"
@@ -19,7 +20,7 @@ namespace mpm::cli {
 namespace {
 
 void line(const std::string& name, const std::string& value) {
-    std::cout << cv::format("%-18s ", name.c_str()) << value << '\n';
+    std::cout << cv::format("%-18s ", name.c_str()) << printable(value) << '\n';
 }
 
 std::string buildLine(const std::string& key) {

@@ -7,6 +7,9 @@
 #include "cli/eval_run.hpp"
 #include "cli/eval_tuning.hpp"
 #include "cli/frame_files.hpp"
+#include "cli/memory.hpp"
+#include "cli/sources.hpp"
+#include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
 
 namespace mpm::cli {
@@ -33,8 +36,20 @@ Counts measure(const EvalOptions& options) {
     return options.join.empty() ? EvalRun(options).run() : joinCounts(options.join);
 }
 
-int eval(const EvalOptions& options) {
+/// A data set has one root, which may stand elsewhere as a source may.
+void readRoot(EvalOptions& options) {
+    if (options.sourceFrom.empty()) return;
+    const std::vector<pipeline::Address> sources = sourcesFrom({}, options.sourceFrom);
+    if (sources.size() != 1 || !options.root.empty())
+        throw Error(kWrongUse,
+                    "--source-from: eval reads one data set; name its folder once, there or with --root");
+    options.root = sources[0].reveal();
+}
+
+int eval(EvalOptions options) {
+    readRoot(options);
     checkUsage(options);
+    limitMemory(options.common.maxMemory);
     const EvalSummary summary(measure(options));
     if (summary.names.empty())
         throw Error(kBadInput, (options.root.empty() ? "--join" : "--root " + options.root) +
@@ -48,10 +63,11 @@ int eval(const EvalOptions& options) {
     if (!options.csv.empty()) writeText(options.csv, evalCsv(summary));
     if (!options.plots.empty()) writePlots(options.plots, summary);
     if (summary.leftOut.empty()) return kDone;
-    std::cerr << "mpm: " << summary.leftOut.size() << " pictures could not be used and were left out: ";
+    std::string line =
+        std::to_string(summary.leftOut.size()) + " pictures could not be used and were left out: ";
     for (size_t i = 0; i < summary.leftOut.size() && i < 10; ++i)
-        std::cerr << (i > 0 ? ", " : "") << summary.leftOut[i];
-    std::cerr << (summary.leftOut.size() > 10 ? ", ..." : "") << std::endl;
+        line += (i > 0 ? ", " : "") + summary.leftOut[i];
+    complain(line + (summary.leftOut.size() > 10 ? ", ..." : ""));
     return kFailed;
 }
 
@@ -60,6 +76,7 @@ void addMeasuring(CLI::App& verb, EvalOptions& o) {
     verb.add_option("--dataset", o.dataset, "layout of the data set")
         ->type_name("camvid|ade20k|cityscapes|pascal-context|folder");
     verb.add_option("--root", o.root, "where the data set lies")->type_name("DIR");
+    addSourceFrom(verb, o.sourceFrom);
     verb.add_option("--split", o.split, "part of it (default: val)")->type_name("NAME");
     addParsed(verb, "--batch", "windows in a forward (default: 1)", "1,32",
               [&o](const std::string& text) { o.batches = parseCounts("--batch", text, 1); });

@@ -31,6 +31,7 @@ struct EvalOptions {
     std::optional<Shard> shard;
     std::vector<std::string> join;
     std::string counts, json, csv, plots, saveLabels;
+    std::string sourceFrom;  ///< a file that holds the root
 };
 
 /// What can be refused without looking at any file. Throws Error(kWrongUse).

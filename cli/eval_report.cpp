@@ -4,6 +4,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "base/csv.hpp"
 #include "cli/paper.hpp"
 #include "cli/statistics.hpp"
 
@@ -223,7 +224,7 @@ std::string evalCsv(const EvalSummary& summary) {
            "miou_interior,small_objects,medium_objects,large_objects,images";
     for (int id = 0; id < summary.rows.front().whole.classes(); ++id) {
         const bool named = id < static_cast<int>(summary.classNames.size());
-        csv << ",iou " << (named ? summary.classNames[id] : std::to_string(id));
+        csv << ',' << csvField("iou " + (named ? summary.classNames[id] : std::to_string(id)));
     }
     csv << '\n';
     const auto without = [](std::string text, char comma, char instead) {
@@ -231,9 +232,9 @@ std::string evalCsv(const EvalSummary& summary) {
         return text;
     };
     for (const EvalRow& row : summary.rows) {
-        csv << (row.text.find(',') == std::string::npos ? row.text : '"' + row.text + '"') << ','
-            << without(blocksText(row.schedule), ',', '+') << ',' << row.device << ',' << row.precision << ','
-            << row.batch << ',' << without(nightText(row), ',', ' ');
+        csv << csvField(row.text) << ',' << without(blocksText(row.schedule), ',', '+') << ','
+            << csvField(row.device) << ',' << csvField(row.precision) << ',' << row.batch << ','
+            << csvField(without(nightText(row), ',', ' '));
         std::vector<double> values = {row.whole.miou(),
                                       summary.loss(row),
                                       row.whole.macc(),

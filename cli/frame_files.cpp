@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <opencv2/imgcodecs.hpp>
 
+#include "base/csv.hpp"
+#include "base/private_files.hpp"
 #include "cli/error.hpp"
 #include "cli/options.hpp"
 #include "cli/report.hpp"
@@ -86,10 +88,11 @@ SaveChoice SaveChoice::parse(const std::string& text) {
 }
 
 void makeFolder(const std::string& path) {
-    std::error_code error;
-    fs::create_directories(path, error);
-    if (error || !fs::is_directory(path))
-        throw Error(kFailed, path + ": the folder cannot be made (" + error.message() + "); choose another");
+    try {
+        makePrivateFolders(path);
+    } catch (const cv::Exception& error) {
+        throw Error(kFailed, error.err + "; choose another");
+    }
 }
 
 void writeWhole(const std::string& path, const cv::Mat& picture) {
@@ -146,14 +149,8 @@ void TokenTable::write(std::string row) {
 void TokenTable::add(const FrameResult& result) {
     const pipeline::Measurement& m = result.measurement;
     if (m_form == Form::Csv) {
-        std::string name = result.frame.name;
-        if (name.find_first_of(",\"") != std::string::npos) {
-            for (size_t at = 0; (at = name.find('"', at)) != std::string::npos; at += 2)
-                name.insert(at, 1, '"');
-            name = '"' + name + '"';
-        }
         const int classes = static_cast<int>(m_run.labels.size());
-        write(name + ',' + pipeline::csvLine(m, m_run.stages, classes) + '\n');
+        write(csvField(result.frame.name) + ',' + pipeline::csvLine(m, m_run.stages, classes) + '\n');
     } else {
         nlohmann::ordered_json line = {{"name", result.frame.name},
                                        {"time", pipeline::timeText(m.time)},
@@ -171,7 +168,7 @@ void TokenTable::add(const FrameResult& result) {
                                          {"draw", m.drawMs}}},
                                        {"dropped", m.dropped},
                                        {"class_shares", m.classShares}};
-        write(line.dump() + '\n');
+        write(line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
     }
 }
 

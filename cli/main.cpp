@@ -11,10 +11,14 @@
 
 #include <opencv2/core/utils/logger.hpp>
 
+#include "base/budget.hpp"
+#include "base/private_files.hpp"
 #include "cli/documents.hpp"
 #include "cli/error.hpp"
+#include "cli/memory.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
+#include "pipeline/source/patient.hpp"
 
 #include <mpm/mpm.hpp>
 
@@ -50,7 +54,7 @@ std::vector<std::string> normalised(int argc, char** argv) {
 }
 
 int fail(const std::string& line, Exit status) {
-    std::cerr << "mpm: " << oneLine(line) << std::endl;
+    complain(line);
     return status;
 }
 
@@ -111,10 +115,13 @@ int guarded(int argc, char** argv) {
         return run(argc, argv);
     } catch (const Error& error) {
         return fail(error.what(), error.status());
+    } catch (const BudgetError& error) {
+        return fail(error.err, kBadInput);
     } catch (const cv::Exception& error) {
+        if (error.code == cv::Error::StsNoMem && memoryIsLimited()) return fail(outOfMemory(), kBadInput);
         return fail(error.err.empty() ? error.what() : error.err, kFailed);
     } catch (const std::bad_alloc&) {
-        return fail("out of memory; use a smaller size or batch", kFailed);
+        return fail(outOfMemory(), memoryIsLimited() ? kBadInput : kFailed);
     } catch (const std::exception& error) {
         return fail(error.what(), kFailed);
     }
@@ -146,5 +153,8 @@ int main(int argc, char** argv) {
     // One line says what is wrong; OpenCV's own log would say it several times over.
     if (std::getenv("OPENCV_LOG_LEVEL") == nullptr)
         cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
-    return mpm::cli::delivered(mpm::cli::guarded(argc, argv));
+    mpm::createFilesPrivately();
+    const int status = mpm::cli::delivered(mpm::cli::guarded(argc, argv));
+    if (mpm::pipeline::anyLeftBehind()) std::_Exit(status);  // a thread still uses what would be taken apart
+    return status;
 }

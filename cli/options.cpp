@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <map>
 #include <sstream>
-#include <string_view>
 
+#include "base/checked.hpp"
 #include "cli/error.hpp"
 
 namespace mpm::cli {
@@ -101,16 +101,16 @@ int parseCount(const std::string& option, const std::string& text, int smallest,
 }
 
 std::int64_t parseBytes(const std::string& option, const std::string& text) {
-    constexpr std::string_view kUnits = "KMG";
-    const size_t unit = text.empty() ? std::string_view::npos : kUnits.find(text.back());
-    const std::string digits = text.substr(0, text.size() - (unit == std::string_view::npos ? 0 : 1));
-    const bool good =
-        !digits.empty() && digits.size() <= 18 && digits.find_first_not_of("0123456789") == std::string::npos;
-    const std::int64_t count = good ? std::stoll(digits) : 0;
-    const int steps = unit == std::string_view::npos ? 0 : static_cast<int>(unit) + 1;
-    if (count < 1 || count > (INT64_MAX >> (10 * steps)))
-        refuse(option, text, "a number of bytes above 0; 500M and 4G are understood");
-    return count << (10 * steps);
+    const std::string units = "KMG";
+    const size_t unit = text.empty() ? std::string::npos : units.find(text.back());
+    const char* end = text.data() + text.size() - (unit == std::string::npos ? 0 : 1);
+    std::int64_t value = 0, bytes = 0;
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    const std::int64_t scale = unit == std::string::npos ? 1 : std::int64_t{1024} << (10 * unit);
+    if (text.empty() || error != std::errc() || stop != end || value <= 0 ||
+        !productFits(bytes, value, scale))
+        refuse(option, text, "a number of bytes above 0, as 2000000000, 512M or 2G");
+    return bytes;
 }
 
 double parseSeconds(const std::string& option, const std::string& text) {
@@ -154,6 +154,9 @@ void addCommonOptions(CLI::App& verb, CommonOptions& options, bool withBlocks, b
               [&options](const std::string& text) {
                   options.threads = parseCount("--threads", text, 1, kMostThreads);
               });
+    addParsed(verb, "--max-memory", "how much models, images and results may take (default: 2G for an image)",
+              "BYTES",
+              [&options](const std::string& text) { options.maxMemory = parseBytes("--max-memory", text); });
     if (!withBlocks) return;
     addParsed(verb, "--blocks", "blocks to merge before, or none (default: the model's own)", "2,5|none",
               [&options](const std::string& text) { options.blocks = parseBlocks("--blocks", text); });

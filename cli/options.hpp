@@ -41,10 +41,11 @@ struct CommonOptions {
     bool batchIndependent = false;           ///< on a GPU too
     std::optional<std::vector<int>> blocks;  ///< absent: the model's own schedule
     std::optional<int> threads;              ///< absent: as many as OpenCV chooses
+    std::int64_t maxMemory = 0;              ///< bytes; 0: the defaults
 };
 
-/// `--device`, `--batch-independent`, `--threads`, `--blocks` where `withBlocks`, and `--precision` where
-/// `withPrecision`.
+/// `--device`, `--batch-independent`, `--threads`, `--max-memory`, `--blocks` where `withBlocks`, and
+/// `--precision` where `withPrecision`.
 void addCommonOptions(CLI::App& verb, CommonOptions& options, bool withBlocks = true,
                       bool withPrecision = true);
 

@@ -6,6 +6,8 @@
 
 #include <opencv2/core/utility.hpp>
 
+#include "base/pending_file.hpp"
+#include "base/printable.hpp"
 #include "cli/error.hpp"
 #include "cli/machine.hpp"
 
@@ -13,14 +15,21 @@ namespace mpm::cli {
 
 namespace {
 
+constexpr size_t kLongestCell = 100;
+
+/// Names of files need not be UTF-8, JSON must be.
+std::string textOf(const Json& json) {
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 std::string indented(const Json& json, size_t depth) {
     const bool flat = std::none_of(json.begin(), json.end(), [](const Json& j) { return j.is_structured(); });
-    if (!json.is_structured() || json.empty() || (json.is_array() && flat)) return json.dump();
+    if (!json.is_structured() || json.empty() || (json.is_array() && flat)) return textOf(json);
     const std::string pad(2 * depth + 2, ' ');
     std::string text = json.is_array() ? "[" : "{";
     for (const auto& [key, value] : json.items()) {
         text += (text.size() > 1 ? ",\n" : "\n") + pad;
-        if (json.is_object()) text += Json(key).dump() + ": ";
+        if (json.is_object()) text += textOf(key) + ": ";
         text += indented(value, depth + 1);
     }
     return text + '\n' + std::string(2 * depth, ' ') + (json.is_array() ? "]" : "}");
@@ -80,7 +89,10 @@ void writeJson(const std::string& path, const Json& report) {
     writeText(path, reportText(report));
 }
 
-std::string markdownTable(const std::vector<std::vector<std::string>>& rows) {
+std::string markdownTable(std::vector<std::vector<std::string>> rows) {
+    for (auto& row : rows)
+        for (std::string& cell : row)
+            cell = printable(cell, kLongestCell);
     std::vector<size_t> widths;
     for (const auto& row : rows) {
         widths.resize(std::max(widths.size(), row.size()), 3);

@@ -34,7 +34,7 @@ std::string reportText(const Json& report);
 void writeJson(const std::string& path, const Json& report);
 
 /// Columns padded so that the table reads well as plain text too.
-std::string markdownTable(const std::vector<std::vector<std::string>>& rows);
+std::string markdownTable(std::vector<std::vector<std::string>> rows);
 
 /// Mean tokens entering each block, over images.
 class TokenMeans {

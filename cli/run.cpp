@@ -1,8 +1,10 @@
 // mpm run: labels, overlays, merge maps and token counts of any source.
 #include "cli/error.hpp"
+#include "cli/memory.hpp"
 #include "cli/model.hpp"
 #include "cli/run_session.hpp"
 #include "cli/show.hpp"
+#include "cli/sources.hpp"
 #include "cli/verbs.hpp"
 
 namespace mpm::cli {
@@ -14,7 +16,7 @@ constexpr const char* kExamples = R"(Examples:
   mpm run model.onnx 'in/*.jpg' --out out --blocks none
   mpm run model.onnx clip.mp4 --every 1 --out out --save csv,timeline
   mpm run default panorama.jpg --window 176x240 --out out
-  mpm run default rtsp://camera/stream --duration 3600 > tokens.csv
+  mpm run default env:CAMERA --duration 3600 > tokens.csv    CAMERA=rtsp://user:password@camera/stream
   mpm run default demo --out demo                   a day and a night in the built-in street
 
 Writes STEM.labels.png (ids), STEM.overlay.png, STEM.map.png, tokens.csv into --out; --save also knows panels (picture,
@@ -24,9 +26,10 @@ Exit status: 0 done, 1 failed or pictures left out, 2 wrong usage, 3 source or m
 void addRunOptions(CLI::App& verb, RunOptions& o) {
     verb.add_option("MODEL", o.model, "an ONNX model of 'mpm convert', default, or random (weights)")
         ->required();
-    verb.add_option("SOURCE", o.sources,
-                    "camera index, video, URL, gst: pipeline, image, folder, glob or demo")
-        ->required();
+    verb.add_option(
+        "SOURCE", o.words,
+        "camera index, video, URL, gst: pipeline, image, folder, glob, env:NAME, secret:NAME or demo");
+    addSourceFrom(verb, o.sourceFrom);
     verb.add_option("--out", o.out, "folder for what is written")->type_name("DIR");
     addParsed(verb, "--save", "what to write (default: labels,overlay,map,csv)", "LIST",
               [&o](const std::string& text) { o.save = SaveChoice::parse(text); });
@@ -58,8 +61,11 @@ void addRunOptions(CLI::App& verb, RunOptions& o) {
 }
 
 /// Sources are looked at before the model is loaded: a slip of the pen is told at once.
-void checkSources(const RunOptions& options) {
-    for (const std::string& source : options.sources) {
+void readSources(RunOptions& options) {
+    options.sources = sourcesFrom(options.words, options.sourceFrom);
+    if (options.sources.empty())
+        throw Error(kWrongUse, "SOURCE is required; name one, or a file of them with --source-from FILE");
+    for (const pipeline::Address& source : options.sources) {
         try {
             pipeline::sourceKind(source);
         } catch (const pipeline::SourceError& error) {
@@ -68,12 +74,13 @@ void checkSources(const RunOptions& options) {
     }
 }
 
-int runVerb(const RunOptions& options) {
+int runVerb(RunOptions options) {
     if (options.save && options.out.empty())
         throw Error(kWrongUse, "--save: needs a folder to write to; add --out DIR");
-    checkSources(options);
+    readSources(options);
     if (options.show) checkDisplay();
-    const bool demo = options.sources == std::vector<std::string>{"demo"};
+    limitMemory(options.common.maxMemory);
+    const bool demo = options.sources == std::vector<pipeline::Address>{"demo"};
     RunSession session(options, openNetwork(options.model, options.common, options.size, demo),
                        options.show ? Show(showPicture) : Show());
     return session.run();

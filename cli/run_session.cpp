@@ -6,11 +6,13 @@
 #include <iostream>
 
 #include "cli/error.hpp"
+#include "cli/sources.hpp"
 #include "cli/terminal.hpp"
 #include "pipeline/draw/labels.hpp"
 #include "pipeline/draw/text.hpp"
 #include "pipeline/scene/random.hpp"
 #include "pipeline/segment/model_file.hpp"
+#include "pipeline/source/patient.hpp"
 #include "pipeline/source/scene_source.hpp"
 
 namespace fs = std::filesystem;
@@ -52,6 +54,13 @@ std::vector<int> stageTokens(const mpm::ImageReport& report) {
     return tokens;
 }
 
+/// How long one read may take, in seconds. A large image may take longer than a short --duration.
+double longestRead(pipeline::SourceKind kind, double duration) {
+    const bool remote = kind == pipeline::SourceKind::Stream || kind == pipeline::SourceKind::Pipeline ||
+                        kind == pipeline::SourceKind::Camera;
+    return duration > 0 ? std::max(duration, remote ? 1.0 : 30.0) : 0;
+}
+
 std::string hourText(double seconds) {
     const long minutes = std::lround(seconds / 60);
     return cv::format("%02ld:%02ld", minutes / 60 % 24, minutes % 60);
@@ -73,14 +82,14 @@ RunSession::RunSession(const RunOptions& options, pipeline::Network network, Sho
     m_description.opacity = m_options.opacity;
     if (m_segmenter.network().random()) m_description.notice = "random weights";
     m_scene = std::all_of(m_options.sources.begin(), m_options.sources.end(),
-                          [](const std::string& source) { return source == "demo"; });
+                          [](const pipeline::Address& source) { return source.reveal() == "demo"; });
     m_save = m_options.save ? *m_options.save : m_options.out.empty() ? SaveChoice{} : defaultSave(m_scene);
     if (!m_options.out.empty()) makeFolder(m_options.out);
 }
 
 int RunSession::run() {
     catchStopSignals();
-    for (const std::string& source : m_options.sources) {
+    for (const pipeline::Address& source : m_options.sources) {
         if (stopAsked() || m_closed) break;
         runSource(source);
     }
@@ -90,17 +99,22 @@ int RunSession::run() {
     return m_bad + m_broken > 0 ? kFailed : kDone;
 }
 
-void RunSession::runSource(const std::string& text) {
+void RunSession::runSource(const pipeline::Address& address) {
     const bool several = m_options.sources.size() > 1;
     m_nextDue = 0;
     try {
-        m_kind = pipeline::sourceKind(text);
+        m_kind = pipeline::sourceKind(address);
         m_dayNight = m_kind == pipeline::SourceKind::Scene ? pipeline::DayNight(pipeline::sceneRule())
                                                            : pipeline::DayNight();
-        const auto source = pipeline::makeSource(text, sourceOptions(m_options));
+        auto source =
+            patientSource(address, sourceOptions(m_options), longestRead(m_kind, m_options.duration));
         source->open();
-        if (source->live()) return runLatest(text);
-        runEveryFrame(*source);
+        if (!source->live()) return runEveryFrame(*source);
+        source.reset();  // the reader opens it again, and some cameras serve one at a time
+        runLatest(address);
+    } catch (const pipeline::LeftBehind& error) {
+        if (stopAsked() || m_frames > 0) return;
+        throw Error(kBadInput, error.what());
     } catch (const pipeline::SourceError& error) {
         if (several) return leaveOut(error);
         if (m_frames == 0) throw Error(kBadInput, error.what());
@@ -137,16 +151,20 @@ void RunSession::runEveryFrame(pipeline::Source& source) {
     }
 }
 
-void RunSession::runLatest(const std::string& text) {
+void RunSession::runLatest(const pipeline::Address& address) {
     pipeline::ReaderOptions how;
     how.retryEnded = false;  // a pipeline over a file comes to its end; what breaks comes back all the same
-    pipeline::Reader reader(text, how);
+    pipeline::Reader reader(address, how, sourceOptions(m_options));
+    const std::int64_t before = m_frames;
+    const auto begun = Clock::now();
     Progress progress("frame", -1);
     std::int64_t dropped = 0;
     for (pipeline::Frame frame; !stopAsked() && !m_closed && reader.running();) {
         const auto start = Clock::now();
+        // A stream that has stalled sends no frame that could say how late it is.
+        if (over(millisecondsSince(begun) / 1000)) break;
         if (!reader.take(frame, std::chrono::milliseconds(200))) continue;
-        if (over(frame.seconds)) return;
+        if (over(frame.seconds)) break;
         if (!due(frame)) continue;
         const std::int64_t now = reader.status().dropped;
         analyse(std::move(frame), millisecondsSince(start), now - dropped);
@@ -156,6 +174,10 @@ void RunSession::runLatest(const std::string& text) {
     }
     if (reader.status().state == pipeline::SourceState::Failed)
         throw pipeline::SourceError(reader.status().message);
+    if (m_frames == before && m_options.duration > 0 && !stopAsked() && !m_closed)
+        throw pipeline::SourceError(address.shown() +
+                                    cv::format(": no frame came in %g s; ", m_options.duration) +
+                                    "check that the stream runs, or raise --duration");
 }
 
 bool RunSession::due(const pipeline::Frame& frame) {
@@ -271,10 +293,8 @@ void RunSession::finish() {
         writeWhole((fs::path(m_options.out) / "timeline.png").string(),
                    pipeline::drawTimeline(m_timeline, style));
     }
-    if (m_bad > 0)
-        std::cerr << "mpm: " << m_bad << " pictures could not be read and were left out" << std::endl;
-    if (m_broken > 0)
-        std::cerr << "mpm: " << m_broken << " sources could not be read to their end" << std::endl;
+    if (m_bad > 0) complain(std::to_string(m_bad) + " pictures could not be read and were left out");
+    if (m_broken > 0) complain(std::to_string(m_broken) + " sources could not be read to their end");
     if (m_options.out.empty()) return;
     std::cout << summaryLine()
               << cv::format("\nnetwork %.1f ms a frame; written to ", m_networkMs / double(m_frames))

@@ -19,7 +19,9 @@ namespace mpm::cli {
 struct RunOptions {
     CommonOptions common;
     std::string model;
-    std::vector<std::string> sources;
+    std::vector<std::string> words;  ///< of the command line, for sources
+    std::string sourceFrom;          ///< a file of more
+    std::vector<pipeline::Address> sources;
     std::string out;  ///< folder; empty: the table goes to standard output
     std::optional<SaveChoice> save;
     cv::Size size;
@@ -44,10 +46,10 @@ public:
     int run();
 
 private:
-    void runSource(const std::string& text);
+    void runSource(const pipeline::Address& address);
     void leaveOut(const pipeline::SourceError& error);
     void runEveryFrame(pipeline::Source& source);
-    void runLatest(const std::string& text);
+    void runLatest(const pipeline::Address& address);
     bool due(const pipeline::Frame& frame);
     bool over(double seconds) const;
     void analyse(pipeline::Frame frame, double captureMs, std::int64_t dropped);

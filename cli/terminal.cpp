@@ -6,14 +6,20 @@
 #include <cstdio>
 #include <iostream>
 
+#include "base/printable.hpp"
+#include "pipeline/source/address.hpp"
+
 namespace mpm::cli {
 
 namespace {
 
 volatile std::sig_atomic_t g_stop = 0;
+constexpr unsigned kPatience = 60;          // seconds
+constexpr std::size_t kLongestLine = 1000;  // a name may have a megabyte
 
 void onSignal(int) {
     g_stop = 1;
+    alarm(kPatience);  // its own signal ends the program
 }
 
 std::string duration(double seconds) {
@@ -46,8 +52,12 @@ std::string oneLine(const std::string& text) {
     return line;
 }
 
+void complain(const std::string& text) {
+    std::cerr << "mpm: " << printable(pipeline::redacted(oneLine(text)), kLongestLine) << std::endl;
+}
+
 void warn(const std::string& text) {
-    std::cerr << "mpm: warning: " << oneLine(text) << std::endl;
+    complain("warning: " + text);
 }
 
 void catchStopSignals() {

@@ -10,10 +10,15 @@ namespace mpm::cli {
 /// `text` on one line, without OpenCV's decorations.
 std::string oneLine(const std::string& text);
 
-/// "mpm: warning: ..." on standard error.
+/// "mpm: ..." on standard error, for words that quote files and other programs: one line of moderate length,
+/// without control characters and without secrets.
+void complain(const std::string& text);
+
+/// "mpm: warning: ..." likewise.
 void warn(const std::string& text);
 
-/// From here on Ctrl-C and SIGTERM only set a flag, so that files are left whole; a second Ctrl-C kills.
+/// From here on Ctrl-C and SIGTERM only set a flag, so that files are left whole; a second one kills, and so
+/// does a minute.
 void catchStopSignals();
 bool stopAsked();
 

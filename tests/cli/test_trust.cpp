@@ -1,0 +1,292 @@
+// `mpm` with sources and files that mean harm.
+#include <gtest/gtest.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include <nlohmann/json.hpp>
+#include <opencv2/imgcodecs.hpp>
+
+#include "cli/process.hpp"
+#include "cli/small_model.hpp"
+#include "support/temp_folder.hpp"
+
+namespace fs = std::filesystem;
+
+namespace mpm::test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double secondsSince(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string textOf(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// A server that answers whoever comes with `head`, then with the same bytes again and again, or nothing
+/// more.
+class HostileServer {
+public:
+    HostileServer(std::string head, bool endless) : m_head(std::move(head)), m_endless(endless) {
+        m_listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t size = sizeof address;
+        EXPECT_EQ(bind(m_listener, reinterpret_cast<sockaddr*>(&address), size), 0);
+        EXPECT_EQ(listen(m_listener, 8), 0);
+        getsockname(m_listener, reinterpret_cast<sockaddr*>(&address), &size);
+        m_port = ntohs(address.sin_port);
+        m_thread = std::thread([this] { serve(); });
+    }
+    ~HostileServer() {
+        m_running = false;
+        m_thread.join();
+        close(m_listener);
+    }
+    HostileServer(const HostileServer&) = delete;
+    HostileServer& operator=(const HostileServer&) = delete;
+
+    std::string url() const {
+        return "http://127.0.0.1:" + std::to_string(m_port) + "/s.mjpg?token=Zq9secret";
+    }
+
+private:
+    void serve() {
+        std::vector<std::thread> clients;
+        while (m_running) {
+            pollfd waiting{m_listener, POLLIN, 0};
+            if (poll(&waiting, 1, 20) <= 0) continue;
+            const int client = accept4(m_listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+            if (client >= 0) clients.emplace_back([this, client] { feed(client); });
+        }
+        for (std::thread& client : clients)
+            client.join();
+    }
+    void feed(int client) const {
+        const std::string more(65'536, '\x5a');
+        bool good = send(client, m_head.data(), m_head.size(), MSG_NOSIGNAL) > 0;
+        while (m_running && good) {
+            pollfd ready{client, static_cast<short>(m_endless ? POLLOUT : POLLIN), 0};
+            if (poll(&ready, 1, 20) <= 0) continue;
+            char sink[4096];
+            if (!m_endless)
+                good = recv(client, sink, sizeof sink, 0) > 0;
+            else
+                good = send(client, more.data(), more.size(), MSG_NOSIGNAL) > 0 || errno == EAGAIN;
+        }
+        close(client);
+    }
+
+    const std::string m_head;
+    const bool m_endless;
+    int m_listener = -1, m_port = 0;
+    std::atomic<bool> m_running{true};
+    std::thread m_thread;
+};
+
+class Trust : public ::testing::Test {
+protected:
+    void SetUp() override {
+        writeSmallModel(m_folder / "model.onnx");
+        fs::create_directory(m_folder / "in");
+    }
+
+    void picture(const std::string& name) const {
+        cv::imwrite(m_folder / "plain.png", testPicture(1));
+        fs::copy_file(m_folder / "plain.png", m_folder / ("in/" + name));
+    }
+    std::string write(const std::string& name, const std::string& text) const {
+        std::ofstream(m_folder / name, std::ios::binary) << text;
+        return m_folder / name;
+    }
+    Outcome run(std::vector<std::string> words) const {
+        words.insert(words.begin(), {"run", m_folder / "model.onnx"});
+        return mpmProgram(words);
+    }
+
+    TempFolder m_folder;
+};
+
+TEST_F(Trust, SaysNoSecretOfASource) {
+    const std::vector<std::string> sources = {
+        "rtsp://Zq9user:Zq9secret@127.0.0.1:9/live",
+        "rtsp://Zq9TOKEN@127.0.0.1:9/live",
+        "http://127.0.0.1:9/v?access_token=Zq9secret",
+        "http://127.0.0.1:9/v?X-Amz-Signature=Zq9secret",
+        "rtsp://127.0.0.1:9/user=Zq9user_password=Zq9secret_channel=1",
+        "rtsp://Zq9user:Zq9/se?cret@127.0.0.1:9/live",
+        "gst:souphttpsrc location=http://127.0.0.1:9/v?sig=Zq9sig proxy-pw=\"Zq9 ! secret\" ! fakesink",
+    };
+    std::string list = "# cameras\n\n";
+    for (const std::string& source : sources)
+        list += "  " + source + "\r\n";
+    const std::string file = write("sources", list);
+    std::vector<std::string> named = {"run", m_folder / "model.onnx", "--source-from", file, "--duration",
+                                      "1"};
+    const Outcome all = mpmProgram(named);
+    EXPECT_EQ(all.status, 3) << all.err;
+    EXPECT_EQ((all.out + all.err).find("Zq9"), std::string::npos) << all.err;
+    EXPECT_TRUE(all.says("127.0.0.1:9")) << all.err;
+    EXPECT_GE(all.lines(), 7) << all.err;
+    // Wrong use quotes what it does not understand.
+    for (const std::vector<std::string>& words : {std::vector<std::string>{"info", "a.onnx", sources[0]},
+                                                  {"bench", "a.onnx", "--json=x", "--" + sources[2]}}) {
+        const Outcome wrong = mpmProgram(words);
+        EXPECT_NE(wrong.status, 0);
+        EXPECT_EQ(wrong.err.find("Zq9"), std::string::npos) << wrong.err;
+    }
+}
+
+TEST_F(Trust, TakesSourcesFromElsewhere) {
+    picture("a.png");
+    setenv("MPM_TEST_SOURCE", (m_folder / "in").c_str(), 1);
+    const std::string file = write("list", "env:MPM_TEST_SOURCE\n# no more");
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"env:MPM_TEST_SOURCE"}, {"--source-from", file}}) {
+        const Outcome outcome = run(words);
+        EXPECT_EQ(outcome.status, 0) << outcome.err;
+        EXPECT_NE(outcome.out.find("\na,"), std::string::npos) << outcome.out;
+    }
+    const Outcome bench =
+        mpmProgram({"bench", m_folder / "model.onnx", "--source-from", file, "--rounds", "1"});
+    EXPECT_EQ(bench.status, 0) << bench.err;
+    setenv("MPM_TEST_SOURCE", "rtsp://Zq9user:Zq9secret@127.0.0.1:9/live", 1);
+    const Outcome offline = run({"env:MPM_TEST_SOURCE", "--duration", "1"});
+    unsetenv("MPM_TEST_SOURCE");
+    EXPECT_EQ(offline.status, 3) << offline.err;
+    EXPECT_TRUE(offline.says("env:MPM_TEST_SOURCE")) << offline.err;
+    EXPECT_EQ(offline.err.find("Zq9"), std::string::npos) << offline.err;
+    EXPECT_EQ(offline.err.find("127.0.0.1"), std::string::npos) << offline.err;
+    EXPECT_EQ(run({"env:MPM_TEST_SOURCE"}).status, 3);
+    EXPECT_EQ(run({"--source-from", m_folder / "missing"}).status, 3);
+    EXPECT_EQ(run({"--source-from", write("empty", "# nothing\n")}).status, 3);
+    EXPECT_EQ(run({}).status, 2);
+}
+
+TEST_F(Trust, NamesTheBudgetThatWasExceeded) {
+    picture("a.png");
+    const Outcome small = run({m_folder / "in/a.png", "--max-memory", "30000"});
+    EXPECT_EQ(small.status, 3) << small.err;
+    EXPECT_TRUE(small.says("--max-memory 30000")) << small.err;
+    EXPECT_EQ(small.lines(), 1) << small.err;
+    EXPECT_EQ(run({m_folder / "in/a.png", "--max-memory", "1G"}).status, 0);
+    EXPECT_EQ(run({m_folder / "in/a.png", "--max-memory", "-1"}).status, 2);
+    EXPECT_EQ(run({m_folder / "in/a.png", "--max-memory", "9999999999G"}).status, 2);
+    // 218 bytes that ask for gigabytes.
+    std::vector<uchar> bytes;
+    cv::imencode(".jpg", cv::Mat(8, 8, CV_8UC1, cv::Scalar(9)), bytes);
+    for (size_t i = 2; i + 9 < bytes.size(); ++i)
+        if (bytes[i] == 0xff && bytes[i + 1] == 0xc0) bytes[i + 5] = bytes[i + 7] = 0xff;
+    const Outcome huge = run({write("huge.jpg", {bytes.begin(), bytes.end()})});
+    EXPECT_EQ(huge.status, 3) << huge.err;
+    EXPECT_TRUE(huge.says("--max-memory 2147483648")) << huge.err;
+}
+
+TEST_F(Trust, PrintsNoControlCharacters) {
+    const std::string name = "a\x1b]0;owned\x07\n\x1b[2Jmpm: done.png";
+    write("in/" + name, "no image");
+    picture("good.png");
+    const Outcome outcome = run({m_folder / "in"});
+    EXPECT_EQ(outcome.status, 1) << outcome.err;
+    EXPECT_EQ((outcome.err + outcome.out).find('\x1b'), std::string::npos);
+    EXPECT_EQ(outcome.lines(), 2) << outcome.err;
+    EXPECT_TRUE(outcome.says("\\x1b]0;owned\\x07")) << outcome.err;
+    const Outcome longest = mpmProgram({"run", std::string(100'000, 'm'), "demo"});
+    EXPECT_LT(longest.err.size(), 2000U);
+}
+
+TEST_F(Trust, WritesTablesOfAnyFileName) {
+    const std::string latin = "caf\xe9", formula = "=cmd|calc", broken = "two\nlines",
+                      quoted = "say \"x\", y";
+    for (const std::string& stem : {latin, formula, broken, quoted})
+        picture(stem + ".png");
+    const Outcome outcome = run({m_folder / "in", "--out", m_folder / "out", "--save", "csv,jsonl,labels"});
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    std::istringstream csv(textOf(m_folder / "out/tokens.csv"));
+    std::string line;
+    int rows = 0;
+    for (std::getline(csv, line); std::getline(csv, line); ++rows) {
+        EXPECT_NE(line[0], '=') << line;
+        EXPECT_NE(line.substr(0, 2), "\"=") << line;
+    }
+    EXPECT_EQ(rows, 4);
+    const std::string text = textOf(m_folder / "out/tokens.csv");
+    EXPECT_NE(text.find("\"say \"\"x\"\", y\","), std::string::npos) << text;
+    EXPECT_NE(text.find("'=cmd|calc"), std::string::npos) << text;
+    std::istringstream json(textOf(m_folder / "out/tokens.jsonl"));
+    for (rows = 0; std::getline(json, line); ++rows)
+        EXPECT_TRUE(nlohmann::json::accept(line)) << line;
+    EXPECT_EQ(rows, 4);
+    EXPECT_TRUE(fs::exists(fs::path(m_folder / "out") / (latin + ".labels.png")));
+}
+
+TEST_F(Trust, WritesPrivateFiles) {
+    picture("a.png");
+    ASSERT_EQ(
+        run({m_folder / "in", "--out", m_folder / "new/out", "--save", "csv,jsonl,labels,timeline"}).status,
+        0);
+    ASSERT_EQ(mpmProgram({"bench", m_folder / "model.onnx", m_folder / "in", "--rounds", "1", "--json",
+                          m_folder / "new/bench.json"})
+                  .status,
+              0);
+    for (const auto& entry : fs::recursive_directory_iterator(m_folder / "new")) {
+        struct stat status {};
+        ASSERT_EQ(stat(entry.path().c_str(), &status), 0);
+        EXPECT_EQ(status.st_mode & 0777, S_ISDIR(status.st_mode) ? 0700U : 0600U) << entry.path();
+    }
+}
+
+TEST_F(Trust, EndsWhateverItWaitsFor) {
+    const std::string picture = m_folder / "x.jpg", clip = m_folder / "x.avi";
+    ASSERT_EQ(mkfifo(picture.c_str(), 0600), 0);
+    ASSERT_EQ(mkfifo(clip.c_str(), 0600), 0);
+    const auto start = Clock::now();
+    const Outcome pipe = run({picture});
+    EXPECT_EQ(pipe.status, 3) << pipe.err;
+    EXPECT_TRUE(pipe.says("not a regular file")) << pipe.err;
+    EXPECT_LT(secondsSince(start), 10);
+    // A pipe that may bring a film is waited for, until somebody ends the program.
+    for (const int signal : {SIGTERM, SIGINT}) {
+        Process process({"run", m_folder / "model.onnx", clip});
+        std::this_thread::sleep_for(std::chrono::milliseconds(700));
+        const auto sent = Clock::now();
+        process.signal(signal);
+        process.wait();
+        EXPECT_LT(secondsSince(sent), 8);
+    }
+}
+
+TEST_F(Trust, DurationHoldsForServersThatStallOrNeverEnd) {
+    const std::string head =
+        "HTTP/1.0 200 OK\r\nContent-Type: multipart/x-mixed-replace; boundary=f\r\n\r\n--f\r\n"
+        "Content-Type: image/jpeg\r\nContent-Length: 9900000000\r\n\r\n";
+    for (const bool endless : {false, true}) {
+        HostileServer server(head, endless);
+        const auto start = Clock::now();
+        const Outcome outcome = run({server.url(), "--duration", "1"});
+        EXPECT_LT(secondsSince(start), 9) << endless;
+        EXPECT_EQ(outcome.status, 3) << outcome.err;
+        EXPECT_EQ(outcome.err.find("Zq9"), std::string::npos) << outcome.err;
+    }
+}
+
+}  // namespace
+}  // namespace mpm::test
