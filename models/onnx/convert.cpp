@@ -1,8 +1,8 @@
 #include "models/onnx/convert.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <cerrno>
+#include <filesystem>
 #include <future>
 
 #include <nlohmann/json.hpp>
