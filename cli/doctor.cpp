@@ -90,7 +90,7 @@ int doctor(const CommonOptions& options) {
     line("CPU features", cpuFeatures());
     line("CPU threads", cv::format("%d of %d, pool: %s", cv::getNumThreads(), cv::getNumberOfCPUs(),
                                    buildLine("Parallel framework:").c_str()));
-    for (Precision precision : {Precision::F32, Precision::BF16, Precision::F16})
+    for (Precision precision : {Precision::F32, Precision::BF16, Precision::F16, Precision::I8})
         line("cpu " + precisionName(precision), tryDevice(Device::Cpu, precision));
     line("cuda", tryDevice(Device::Cuda, Precision::F32));
     line("video backends", videoBackends());

@@ -54,13 +54,12 @@ DeviceChoice parseDevice(const std::string& option, const std::string& text) {
 }
 
 Precision parsePrecision(const std::string& option, const std::string& text) {
-    static const std::map<std::string, Precision> names = {{"f32", Precision::F32},
-                                                           {"tf32", Precision::TF32},
-                                                           {"bf16", Precision::BF16},
-                                                           {"f16", Precision::F16},
-                                                           {"auto", Precision::Auto}};
+    static const std::map<std::string, Precision> names = {
+        {"f32", Precision::F32},           {"tf32", Precision::TF32}, {"bf16", Precision::BF16},
+        {"f16", Precision::F16},           {"i8", Precision::I8},     {"auto", Precision::Auto},
+        {"auto-fast", Precision::AutoFast}};
     const auto found = names.find(text);
-    if (found == names.end()) refuse(option, text, "f32, tf32, bf16, f16 or auto");
+    if (found == names.end()) refuse(option, text, "f32, tf32, bf16, f16, i8, auto or auto-fast");
     return found->second;
 }
 
@@ -145,9 +144,10 @@ void addCommonOptions(CLI::App& verb, CommonOptions& options, bool withBlocks, b
     addParsed(verb, "--device", "where the encoder runs (default: auto)", "cpu|cuda[:N]|auto",
               [&options](const std::string& text) { options.device = parseDevice("--device", text); });
     if (withPrecision)
-        addParsed(
-            verb, "--precision", "of the encoder's products (default: f32)", "f32|tf32|bf16|f16|auto",
-            [&options](const std::string& text) { options.precision = parsePrecision("--precision", text); });
+        addParsed(verb, "--precision", "of the encoder's products (default: f32)",
+                  "f32|tf32|bf16|f16|i8|auto|auto-fast", [&options](const std::string& text) {
+                      options.precision = parsePrecision("--precision", text);
+                  });
     verb.add_flag("--batch-independent", options.batchIndependent,
                   "on a GPU too, a picture's bits do not depend on its batch");
     addParsed(verb, "--threads", "CPU threads to use (default: all)", "N",
@@ -190,6 +190,10 @@ std::string precisionName(Precision precision) {
             return "f16";
         case Precision::Auto:
             return "auto";
+        case Precision::I8:
+            return "i8";
+        case Precision::AutoFast:
+            return "auto-fast";
     }
     return "?";
 }

@@ -22,7 +22,7 @@ struct DeviceChoice {
 
 /// The parsers throw Error(kWrongUse) naming `option`, the text and what was expected.
 DeviceChoice parseDevice(const std::string& option, const std::string& text);  ///< cpu, cuda, cuda:N, auto
-Precision parsePrecision(const std::string& option, const std::string& text);  ///< f32, tf32, bf16, f16, auto
+Precision parsePrecision(const std::string& option, const std::string& text);  ///< f32 ... auto-fast
 std::vector<int> parseBlocks(const std::string& option, const std::string& text);  ///< 2,5 or none
 cv::Size parseSize(const std::string& option, const std::string& text);            ///< HxW
 int parseCount(const std::string& option, const std::string& text, int smallest,

@@ -17,7 +17,7 @@ QString clockText(System::time_point time) {
 }
 
 QString deviceText(const pipeline::Segmentation& found) {
-    const char* precisions[] = {"f32", "tf32", "bf16", "f16", "auto"};
+    const char* precisions[] = {"f32", "tf32", "bf16", "f16", "auto", "i8", "auto-fast"};
     const QString device = found.device == mpm::Device::Cuda ? QStringLiteral("CUDA") : QStringLiteral("CPU");
     return device + QStringLiteral(", ") + QLatin1String(precisions[static_cast<int>(found.precision)]);
 }

@@ -1,6 +1,7 @@
 #include "mpm_layer/cpu/attention.hpp"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "base/checked.hpp"
 #include "base/loops.hpp"
@@ -14,8 +15,12 @@ struct Task {
 
 }  // namespace
 
+bool takesValuePairs(Precision precision) {
+    return precision == Precision::BF16 || (precision == Precision::I8 && kernels::hasBf16());
+}
+
 HeadRows::HeadRows(kernels::Buffer& memory, const CpuEncoder& encoder, int rows)
-    : m_together(encoder.precision != Precision::BF16), m_heads(encoder.heads), m_size(encoder.headSize) {
+    : m_together(!takesValuePairs(encoder.precision)), m_heads(encoder.heads), m_size(encoder.headSize) {
     const int readable = rows + kernels::rowGroup();  // whole groups of keys are read
     if (m_together) {
         m_stride = m_size;
@@ -44,8 +49,7 @@ Attention::Attention(const CpuEncoder& encoder, const Batch& batch, const HeadRo
     : m_encoder(encoder), m_batch(batch), m_rows(rows), m_keyBias(keyBias), m_scratch(scratch) {}
 
 void Attention::run(float* output, size_t outputStride) {
-    const bool half = m_encoder.precision == Precision::BF16;
-    if (half) packPairs();
+    if (m_encoder.precision != Precision::F32) pack();
     std::vector<Task> tasks;
     for (int i = 0; i < m_batch.images(); ++i) {
         for (int h = 0; h < m_encoder.heads; ++h) {
@@ -57,12 +61,18 @@ void Attention::run(float* output, size_t outputStride) {
         const Task& task = tasks[t];
         const int row = m_batch.image(task.image).first + task.first;
         float* to = output + row * outputStride + task.head * m_encoder.headSize;
-        if (half) {
-            kernels::attendPanelBf16(headBf16(task.image, task.head), task.first, to, outputStride);
-        } else {
-            kernels::attendPanel(head(task.image, task.head), task.first, to, outputStride);
-        }
+        attend(task.image, task.head, task.first, to, outputStride);
     });
+}
+
+void Attention::attend(int image, int index, int first, float* output, size_t outputStride) const {
+    if (m_encoder.precision == Precision::BF16) {
+        kernels::attendPanelBf16(headBf16(image, index), first, output, outputStride);
+    } else if (inI8()) {
+        kernels::attendPanelI8(headI8(image, index), first, output, outputStride);
+    } else {
+        kernels::attendPanel(head(image, index), first, output, outputStride);
+    }
 }
 
 kernels::AttentionHead Attention::head(int image, int index) const {
@@ -82,17 +92,31 @@ kernels::AttentionHeadBf16 Attention::headBf16(int image, int index) const {
     const auto* values = reinterpret_cast<const kernels::Bf16Pair*>(m_scratch.values.data());
     const int pair = m_firstPair[image], column = index * m_encoder.headSize;
     return {head(image, index),
-            keys + m_batch.image(image).first * m_keyStride + index * pairsPerHead(),
+            keys + m_batch.image(image).first * m_keyStride + index * wordsPerKey(),
             m_keyStride,
             values + (m_valuesAreColumns ? column * m_valueStride + pair : pair * m_valueStride + column),
             m_valueStride,
             m_valuesAreColumns};
 }
 
-void Attention::packPairs() {
+kernels::AttentionHeadI8 Attention::headI8(int image, int index) const {
+    const auto* keys = reinterpret_cast<const kernels::I8Quad*>(m_scratch.keys.data());
+    const int first = m_batch.image(image).first;
+    kernels::AttentionHeadI8 packed{head(image, index), keys + first * m_keyStride + index * wordsPerKey(),
+                                    m_keyStride, m_scratch.keyScales.data() + index * scaleStride() + first};
+    if (m_valuesArePairs) {
+        const auto* values = reinterpret_cast<const kernels::Bf16Pair*>(m_scratch.values.data());
+        packed.values = values + m_firstPair[image] * m_valueStride + index * m_encoder.headSize;
+        packed.valueStride = m_valueStride;
+    }
+    return packed;
+}
+
+void Attention::pack() {
     std::vector<Task> tasks;
     int pairs = 0;
-    m_valuesAreColumns = kernels::takesValuesAsColumns(m_encoder.headSize);
+    m_valuesArePairs = takesValuePairs(m_encoder.precision);
+    m_valuesAreColumns = !inI8() && kernels::takesValuesAsColumns(m_encoder.headSize);
     for (int i = 0; i < m_batch.images(); ++i) {
         m_firstPair.push_back(pairs);
         const int own = kernels::pairsOf(tokensOf(i));
@@ -102,25 +126,35 @@ void Attention::packPairs() {
         pairs = checkedSum<int>(pairs, whole);
     }
     const int inner = m_encoder.inner;
-    m_keyStride = kernels::paddedStride(m_encoder.heads * pairsPerHead());
+    m_keyStride = kernels::paddedStride(m_encoder.heads * wordsPerKey());
     m_valueStride = kernels::paddedStride(m_valuesAreColumns ? pairs : inner);
     m_scratch.keys.reserve(kernels::paddedSize(m_batch.rows() + kernels::kKeysRead, m_keyStride));
-    m_scratch.values.reserve(kernels::paddedSize(m_valuesAreColumns ? inner : pairs, m_valueStride));
-    parallelFor(checkedCast<int>(tasks.size()),
-                [&](int t) { packImagePairs(tasks[t].image, tasks[t].first); });
+    if (inI8()) m_scratch.keyScales.reserve(checkedProduct<size_t>(m_encoder.heads, scaleStride()));
+    if (m_valuesArePairs)
+        m_scratch.values.reserve(kernels::paddedSize(m_valuesAreColumns ? inner : pairs, m_valueStride));
+    parallelFor(checkedCast<int>(tasks.size()), [&](int t) { packImage(tasks[t].image, tasks[t].first); });
 }
 
-void Attention::packImagePairs(int image, int firstPair) {
-    auto* keys = reinterpret_cast<kernels::Bf16Pair*>(m_scratch.keys.data());
-    auto* values = reinterpret_cast<kernels::Bf16Pair*>(m_scratch.values.data());
-    const int inner = m_encoder.inner, size = m_encoder.headSize, token = 2 * firstPair,
-              row = m_batch.image(image).first + token,
-              count = std::min(2 * kernels::kValuePairs, tokensOf(image) - token);
-    for (int r = 0; r < count; ++r) {
-        kernels::Bf16Pair* to = keys + (row + r) * m_keyStride;
-        for (int h = 0; h < m_encoder.heads; ++h)
-            kernels::packPairs(m_rows.at(HeadPart::Keys, h, row + r), size, to + h * pairsPerHead());
+void Attention::packKey(int row) {
+    const int size = m_encoder.headSize;
+    std::uint32_t* to = reinterpret_cast<std::uint32_t*>(m_scratch.keys.data()) + row * m_keyStride;
+    for (int h = 0; h < m_encoder.heads; ++h, to += wordsPerKey()) {
+        const float* key = m_rows.at(HeadPart::Keys, h, row);
+        if (inI8()) {
+            m_scratch.keyScales.data()[h * scaleStride() + row] = kernels::packQuads(key, size, to);
+        } else {
+            kernels::packPairs(key, size, to);
+        }
     }
+}
+
+void Attention::packImage(int image, int firstPair) {
+    const int inner = m_encoder.inner, token = 2 * firstPair, row = m_batch.image(image).first + token,
+              count = std::min(2 * kernels::kValuePairs, tokensOf(image) - token);
+    for (int r = 0; r < count; ++r)
+        packKey(row + r);
+    if (!m_valuesArePairs) return;
+    auto* values = reinterpret_cast<kernels::Bf16Pair*>(m_scratch.values.data());
     const int pair = m_firstPair[image] + firstPair;
     kernels::packValues(m_rows.at(HeadPart::Values, 0, row), m_rows.stride(), count, inner,
                         m_valuesAreColumns, values + (m_valuesAreColumns ? pair : pair * m_valueStride),

@@ -7,16 +7,20 @@
 #include "mpm_layer/cpu/packed_encoder.hpp"
 #include "mpm_layer/kernels/attention.hpp"
 #include "mpm_layer/kernels/bf16.hpp"
+#include "mpm_layer/kernels/i8.hpp"
 
 namespace mpm::cpu {
 
 enum class HeadPart { Queries, Keys, Values };
 
+/// Whether attention takes values as bf16 pairs: int8 does, too, where the processor has them.
+bool takesValuePairs(Precision precision);
+
 /// Queries, keys and values of a batch's rows.
 ///
 /// In f32 every head has its rows together: attention goes down them again and again, and finds them in few
-/// lines and pages. In bf16 it reads what packPairs makes of them, so heads stay beside each other, as the
-/// product writes them.
+/// lines and pages. Where it reads bf16 pairs or int8 quads made of them, heads stay beside each other, as
+/// the product writes them.
 class HeadRows {
 public:
     /// They lie in `memory`; what it held is lost.
@@ -50,10 +54,11 @@ private:
     float* m_data;
 };
 
-/// Keys and values of a batch as bf16 pairs. Keeps its memory.
+/// Keys and values of a batch as bf16 pairs, or keys as int8 quads. Keeps its memory.
 struct AttentionScratch {
-    kernels::Buffer keys;    // [rows][heads * pairsOf(head size)]
-    kernels::Buffer values;  // pairs of tokens as packValues writes them, [pairs][inner] or [inner][pairs]
+    kernels::Buffer keys;       // [rows][heads * pairsOf(head size)], or quadsOf
+    kernels::Buffer keyScales;  // of quads: [heads][rows]
+    kernels::Buffer values;     // pairs of tokens as packValues writes them, [pairs][inner] or [inner][pairs]
 };
 
 class Attention {
@@ -67,11 +72,19 @@ public:
 
 private:
     int tokensOf(int image) const { return m_batch.special() + m_batch.image(image).tokens; }
-    int pairsPerHead() const { return kernels::pairsOf(m_encoder.headSize); }
-    void packPairs();
-    void packImagePairs(int image, int firstPair);
+    bool inI8() const { return m_encoder.precision == Precision::I8; }
+    /// Words of a key of one head: pairs or quads.
+    int wordsPerKey() const {
+        return inI8() ? kernels::quadsOf(m_encoder.headSize) : kernels::pairsOf(m_encoder.headSize);
+    }
+    void pack();
+    void packImage(int image, int firstPair);
+    void packKey(int row);
+    size_t scaleStride() const { return kernels::paddedStride(m_batch.rows() + kernels::kKeysRead); }
+    void attend(int image, int index, int first, float* output, size_t outputStride) const;
     kernels::AttentionHead head(int image, int index) const;
     kernels::AttentionHeadBf16 headBf16(int image, int index) const;
+    kernels::AttentionHeadI8 headI8(int image, int index) const;
 
     const CpuEncoder& m_encoder;
     const Batch& m_batch;
@@ -79,7 +92,7 @@ private:
     const float* m_keyBias;
     AttentionScratch& m_scratch;
     size_t m_keyStride = 0, m_valueStride = 0;
-    bool m_valuesAreColumns = false;
+    bool m_valuesArePairs = false, m_valuesAreColumns = false;
     std::vector<int> m_firstPair;  ///< of each image, among the rows of value pairs
 };
 

@@ -5,6 +5,8 @@
 #include "mpm_layer/cpu/cpu_session.hpp"
 #include "mpm_layer/cpu/packed_encoder.hpp"
 #include "mpm_layer/kernels/bf16.hpp"
+#include "mpm_layer/kernels/i8.hpp"
+#include "mpm_layer/kernels/isa.hpp"
 #include "mpm_layer/merge/mutual_pairs.hpp"
 
 namespace mpm {
@@ -23,13 +25,17 @@ public:
             case Precision::BF16:
                 if (kernels::hasBf16()) return Precision::BF16;
                 CV_Error(cv::Error::StsNotImplemented,
-                         "mpm: precision bf16 needs a processor with AVX-512 BF16; use f32 or auto");
+                         "mpm: precision bf16 needs a processor with AVX-512 BF16; use f32, i8 or auto");
+            case Precision::I8:
+                return Precision::I8;
+            case Precision::AutoFast:
+                return kernels::hasI8() ? Precision::I8 : resolve(Precision::Auto);
             case Precision::TF32:
             case Precision::F16:
                 break;
         }
         CV_Error(cv::Error::StsNotImplemented,
-                 "mpm: precision tf32 and f16 are for GPUs; use f32, bf16 or auto");
+                 "mpm: precision tf32 and f16 are for GPUs; use f32, bf16, i8, auto or auto-fast");
     }
 
     std::shared_ptr<const PackedEncoder> pack(const EncoderConfig& config, const NamedWeights& weights,
@@ -77,6 +83,7 @@ private:
 }  // namespace
 
 std::shared_ptr<const Backend> cpuBackend() {
+    kernels::checkInstructionSetLimit();
     static const auto backend = std::make_shared<CpuBackend>();
     return backend;
 }

@@ -112,7 +112,7 @@ void CpuSession::projectIn(const Block& block) {
     m_heads.emplace(m_workspace.qkv, *m_weights, m_batch.rows());
     forEachChunk(m_batch.rows(), chunkLimit(3 * m_weights->inner), [&](int first, int count) {
         ChunkScratch& scratch = ChunkScratch::ofThread();
-        LeftRows rows(scratch.input, m_weights->precision, count, m_batch.dim());
+        LeftRows rows(scratch.input, block.qkv.precision(), count, m_batch.dim());
         fillNormalised(block.norm1, m_batch, first, m_config.epsilon, rows);
         m_heads->fill(first, count, scratch.wide, [&](float* qkv, size_t stride) {
             block.qkv.apply(rows, {}, qkv, stride);
@@ -191,7 +191,7 @@ void CpuSession::feedChunk(const Block& block, int first, int count) {
     ChunkScratch& scratch = ChunkScratch::ofThread();
     const int width = block.fc1.columns();
     const size_t stride = kernels::paddedStride(width);
-    LeftRows rows(scratch.input, m_weights->precision, count, m_batch.dim());
+    LeftRows rows(scratch.input, block.fc1.precision(), count, m_batch.dim());
     fillNormalised(block.norm2, m_batch, first, m_config.epsilon, rows);
     kernels::Epilogue epilogue;
     epilogue.activation = m_config.activation;
@@ -202,7 +202,7 @@ void CpuSession::feedChunk(const Block& block, int first, int count) {
         epilogue.gate = g;
         epilogue.gateStride = stride;
     }
-    LeftRows h(scratch.wide, m_weights->precision, count, width);
+    LeftRows h(scratch.wide, block.fc2.precision(), count, width);
     if (block.mlpNorm.present) {
         float* raw = scratch.unscaled.reserve(kernels::paddedSize(count, stride));
         block.fc1.apply(rows, epilogue, raw, stride);

@@ -1,26 +1,46 @@
 #include "mpm_layer/cpu/linear.hpp"
 
 namespace mpm::cpu {
+namespace {
+
+int widthIn(Precision precision, int width) {
+    if (precision == Precision::BF16) return kernels::pairsOf(width);
+    return precision == Precision::I8 ? kernels::quadsOf(width) : width;
+}
+
+}  // namespace
 
 LeftRows::LeftRows(kernels::Buffer& memory, Precision precision, int count, int width)
-    : m_half(precision == Precision::BF16),
+    : m_precision(precision),
       m_count(count),
       m_width(width),
-      m_stride(kernels::paddedStride(m_half ? kernels::pairsOf(width) : width)) {
+      m_stride(kernels::paddedStride(widthIn(precision, width))) {
     const size_t size = kernels::paddedSize(count, m_stride);
-    m_data = memory.reserve(size + (m_half ? kernels::paddedStride(width) : 0));
-    m_row = m_data + size;
+    const size_t scales = precision == Precision::I8 ? kernels::paddedStride(count) : 0;
+    const size_t row = precision == Precision::F32 ? 0 : kernels::paddedStride(width);
+    m_data = memory.reserve(size + scales + row);
+    m_scales = m_data + size;
+    m_row = m_scales + scales;
+}
+
+void LeftRows::pack(int r, const float* row) {
+    if (m_precision == Precision::BF16) kernels::packPairs(row, m_width, pairs() + r * m_stride);
+    if (m_precision == Precision::I8) m_scales[r] = kernels::packQuads(row, m_width, quads() + r * m_stride);
 }
 
 Linear::Linear(const NamedWeights& weights, const std::string& name, int depth, int columns,
-               Precision precision) {
+               Precision precision)
+    : m_precision(precision) {
     const cv::Mat matrix = weights.matrix(name + ".weight", depth, columns);
+    const float* values = matrix.ptr<float>();
     m_columns = matrix.size[1];
     if (m_columns < 1) CV_Error(cv::Error::StsBadArg, "mpm: weight " + name + ".weight must not be empty");
     if (precision == Precision::BF16) {
-        m_weightBf16 = kernels::PackedWeightsBf16(matrix.ptr<float>(), m_columns, depth, m_columns);
+        m_weightBf16 = kernels::PackedWeightsBf16(values, m_columns, depth, m_columns);
+    } else if (precision == Precision::I8) {
+        m_weightI8 = kernels::PackedWeightsI8(values, m_columns, depth, m_columns);
     } else {
-        m_weight = kernels::PackedWeights(matrix.ptr<float>(), m_columns, depth, m_columns);
+        m_weight = kernels::PackedWeights(values, m_columns, depth, m_columns);
     }
     m_bias = weights.vector(name + ".bias", m_columns);
 }
@@ -32,36 +52,50 @@ kernels::Epilogue Linear::withBias(kernels::Epilogue epilogue) const {
 
 void Linear::apply(const LeftRows& rows, kernels::Epilogue epilogue, float* output,
                    size_t outputStride) const {
-    if (m_weightBf16.empty()) {
-        kernels::product(rows.floats(), rows.stride(), rows.count(), m_weight, withBias(epilogue), output,
-                         outputStride);
-    } else {
+    if (m_precision == Precision::BF16) {
         kernels::productBf16(rows.pairs(), rows.stride(), rows.count(), m_weightBf16, withBias(epilogue),
                              output, outputStride);
+    } else if (m_precision == Precision::I8) {
+        kernels::productI8(rows.quads(), rows.stride(), rows.scales(), rows.count(), m_weightI8,
+                           withBias(epilogue), output, outputStride);
+    } else {
+        kernels::product(rows.floats(), rows.stride(), rows.count(), m_weight, withBias(epilogue), output,
+                         outputStride);
     }
 }
 
 void Linear::apply(const LeftRows& rows, kernels::Epilogue epilogue, LeftRows& output) const {
-    if (m_weightBf16.empty()) {
+    if (output.precision() == Precision::F32) {
         apply(rows, epilogue, output.floats(), output.stride());
-    } else {
+    } else if (m_precision == Precision::BF16 && output.precision() == Precision::BF16) {
         kernels::productBf16(rows.pairs(), rows.stride(), rows.count(), m_weightBf16, withBias(epilogue),
                              output.pairs(), output.stride());
+    } else {
+        // A row's scale is known only once all of it is there.
+        static thread_local kernels::Buffer scratch;
+        const size_t stride = kernels::paddedStride(m_columns);
+        float* sums = scratch.reserve(kernels::paddedSize(rows.count(), stride));
+        apply(rows, epilogue, sums, stride);
+        for (int r = 0; r < rows.count(); ++r)
+            output.pack(r, sums + r * stride);
     }
 }
 
 void Linear::apply(const float* rows, size_t stride, int count, kernels::Epilogue epilogue, float* output,
                    size_t outputStride) const {
-    if (m_weightBf16.empty()) {
+    if (m_precision == Precision::F32) {
         kernels::product(rows, stride, count, m_weight, withBias(epilogue), output, outputStride);
         return;
     }
     static thread_local kernels::Buffer scratch;
-    const int depth = m_weightBf16.depth();
-    LeftRows pairs(scratch, Precision::BF16, count, depth);
+    LeftRows packed(scratch, m_precision, count, depth());
     for (int r = 0; r < count; ++r)
-        kernels::packPairs(rows + r * stride, depth, pairs.pairs() + r * pairs.stride());
-    apply(pairs, epilogue, output, outputStride);
+        packed.pack(r, rows + r * stride);
+    apply(packed, epilogue, output, outputStride);
+}
+
+int Linear::depth() const {
+    return m_precision == Precision::BF16 ? m_weightBf16.depth() : m_weightI8.depth();
 }
 
 }  // namespace mpm::cpu

@@ -43,24 +43,43 @@ CpuEncoder::CpuEncoder(const EncoderConfig& config, const NamedWeights& weights,
     finalNorm = packNorm(weights, "norm", m_dim);
 }
 
-Block CpuEncoder::packBlock(const NamedWeights& weights, const EncoderShape& shape, int number) const {
+Precision CpuEncoder::precisionOf(const NamedWeights& weights, const std::vector<std::string>& layers,
+                                  int depth) {
+    if (precision != Precision::I8) return precision;
+    const auto losesTooMuch = [&](const std::string& layer) {
+        const cv::Mat matrix = weights.matrix(layer + ".weight", depth, 0);
+        const int columns = matrix.size[1];
+        return !(kernels::lossOfI8(matrix.ptr<float>(), columns, depth, columns) <= kLargestI8Loss);
+    };
+    if (std::none_of(layers.begin(), layers.end(), losesTooMuch)) return Precision::I8;
+    m_keptInF32.insert(m_keptInF32.end(), layers.begin(), layers.end());
+    return Precision::F32;
+}
+
+Block CpuEncoder::packBlock(const NamedWeights& weights, const EncoderShape& shape, int number) {
     const std::string prefix = std::to_string(number) + ".";
+    const auto linear = [&](const std::string& name, int depth, int columns) {
+        return Linear(weights, prefix + name, depth, columns, precisionOf(weights, {prefix + name}, depth));
+    };
     Block block;
     block.norm1 = packNorm(weights, prefix + "norm1", m_dim);
-    block.qkv = Linear(weights, prefix + "qkv", m_dim, 3 * inner, precision);
+    block.qkv = linear("qkv", m_dim, 3 * inner);
     block.qNorm = packNorm(weights, prefix + "q_norm", headSize);
     block.kNorm = packNorm(weights, prefix + "k_norm", headSize);
     block.rotary = packRotary(weights, prefix, shape);
     block.attentionNorm = packNorm(weights, prefix + "attn_norm", inner);
-    block.projection = Linear(weights, prefix + "proj", inner, m_dim, precision);
+    block.projection = linear("proj", inner, m_dim);
     block.scale1 = weights.vector(prefix + "ls1", m_dim);
     block.norm2 = packNorm(weights, prefix + "norm2", m_dim);
-    block.fc1 = Linear(weights, prefix + "fc1", m_dim, 0, precision);
+    const bool gated = weights.has(prefix + "gate.weight");
+    std::vector<std::string> wide{prefix + "fc1"};
+    if (gated) wide.push_back(prefix + "gate");
+    const Precision widePrecision = precisionOf(weights, wide, m_dim);
+    block.fc1 = Linear(weights, prefix + "fc1", m_dim, 0, widePrecision);
     const int width = block.fc1.columns();
-    if (weights.has(prefix + "gate.weight"))
-        block.gate = Linear(weights, prefix + "gate", m_dim, width, precision);
+    if (gated) block.gate = Linear(weights, prefix + "gate", m_dim, width, widePrecision);
     block.mlpNorm = packNorm(weights, prefix + "mlp_norm", width);
-    block.fc2 = Linear(weights, prefix + "fc2", width, m_dim, precision);
+    block.fc2 = linear("fc2", width, m_dim);
     block.scale2 = weights.vector(prefix + "ls2", m_dim);
     return block;
 }

@@ -42,10 +42,15 @@ public:
     float attentionScale = 0;
     Precision precision;
 
+    std::vector<std::string> keptInF32() const override { return m_keptInF32; }
+
 private:
-    Block packBlock(const NamedWeights& weights, const EncoderShape& shape, int number) const;
+    Block packBlock(const NamedWeights& weights, const EncoderShape& shape, int number);
+    /// Of layers that take the same rows: int8 only where none of them loses too much in it.
+    Precision precisionOf(const NamedWeights& weights, const std::vector<std::string>& layers, int depth);
 
     int m_dim = 0;
+    std::vector<std::string> m_keptInF32;
 };
 
 }  // namespace mpm::cpu

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <mpm/mpm.hpp>
@@ -18,6 +19,8 @@ class PackedEncoder {
 public:
     virtual ~PackedEncoder() = default;
     virtual int dim() const = 0;
+    /// Layers that would lose too much in int8 and are computed in f32, where int8 was asked for.
+    virtual std::vector<std::string> keptInF32() const { return {}; }
 };
 
 /// One reduction of the whole batch.

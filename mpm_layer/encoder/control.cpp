@@ -101,15 +101,15 @@ Device deviceFrom(const std::string& name, int& index) {
 }
 
 Precision precisionFrom(const std::string& name) {
-    static const std::map<std::string, Precision> kNames = {{"f32", Precision::F32},
-                                                            {"tf32", Precision::TF32},
-                                                            {"bf16", Precision::BF16},
-                                                            {"f16", Precision::F16},
-                                                            {"auto", Precision::Auto}};
+    static const std::map<std::string, Precision> kNames = {
+        {"f32", Precision::F32},           {"tf32", Precision::TF32}, {"bf16", Precision::BF16},
+        {"f16", Precision::F16},           {"i8", Precision::I8},     {"auto", Precision::Auto},
+        {"auto-fast", Precision::AutoFast}};
     const auto found = kNames.find(name);
     if (found == kNames.end()) {
-        CV_Error(cv::Error::StsBadArg, "mpm: precision '" + printable(name, 80) +
-                                           "' is not known; expected f32, tf32, bf16, f16 or auto");
+        CV_Error(cv::Error::StsBadArg,
+                 "mpm: precision '" + printable(name, 80) +
+                     "' is not known; expected f32, tf32, bf16, f16, i8, auto or auto-fast");
     }
     return found->second;
 }

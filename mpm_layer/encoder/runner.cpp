@@ -203,6 +203,7 @@ void EncoderRunner::run(const SessionInput& given, const Settings& settings, std
     report.times.whole = static_cast<double>(cv::getTickCount() - start) * 1000.0 / cv::getTickFrequency();
     report.device = m_backend->device();
     report.precision = m_packedPrecision;
+    report.keptInF32 = m_packed->keptInF32();
     m_control->setReport(std::move(report));
 }
 

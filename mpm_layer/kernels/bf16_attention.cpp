@@ -14,6 +14,7 @@
 #include "mpm_layer/kernels/microkernel-inl.h"
 #include "mpm_layer/kernels/pairs-inl.h"
 #include "mpm_layer/kernels/tiles-inl.h"
+#include "mpm_layer/kernels/value_pairs-inl.h"
 
 MPM_BEFORE_NAMESPACE_BF16();
 namespace mpm::kernels {
@@ -36,56 +37,6 @@ HWY_INLINE void packQueryPairs(const AttentionHead& head, int first, Bf16Pair* r
         }
     }
     packColumns(rows, pairs, present, pairs, packed);
-}
-
-// Keys of one pass: weights (480 x 32 x 2 = 30 KiB) stay in the level-1 cache until their values are added.
-constexpr int kKeyBlockBf16 = 40 * kGroup;
-
-/// A block's scores become weights, two keys at a time, in the order the product with V takes.
-template <int V>
-HWY_INLINE void weighScorePairs(const Block<kGroup, V>& block, Panel<V>& panel, Bf16Pair* weights) {
-    static_assert(kGroup % 2 == 0, "pairs of keys must not straddle groups");
-    const FloatTag d;
-    const size_t width = panelWidth();
-#pragma GCC unroll 2
-    for (int v = 0; v < V; ++v) {
-        Float total[2] = {hn::Zero(d), hn::Zero(d)};
-#pragma GCC unroll 16
-        for (int r = 0; r < kGroup; r += 2) {
-            const Float low = exp2Coarse(hn::Sub(block.sum[r][v], panel.peak[v]));
-            const Float high = exp2Coarse(hn::Sub(block.sum[r + 1][v], panel.peak[v]));
-            _mm512_store_si512(weights + r / 2 * width + v * width / 2, pairUp(low.raw, high.raw));
-            total[0] = hn::Add(total[0], low);
-            total[1] = hn::Add(total[1], high);
-        }
-        panel.total[v] = hn::Add(panel.total[v], hn::Add(total[0], total[1]));
-    }
-}
-
-template <int R, int V>
-HWY_INLINE void addValuePairs(const AttentionHeadBf16& head, int start, int count, int column,
-                              const Bf16Pair* weights, float* output) {
-    const size_t width = panelWidth();
-    Block<R, V> block;
-    loadBlock(output + column * width, width, block);
-    multiplyAddPairs<R>(pairsOf(count), head.values + start / 2 * head.valueStride + column, 1,
-                        head.valueStride, weights, block);
-    storeBlock(block, output + column * width, width);
-}
-
-template <int V>
-HWY_NOINLINE void addValuePairs(const AttentionHeadBf16& head, int start, int count, const Bf16Pair* weights,
-                                float* output) {
-    int column = 0;
-    const auto left = [&] { return head.f32.headSize - column; };
-    for (; left() >= kGroup && left() != 16; column += kGroup)
-        addValuePairs<kGroup, V>(head, start, count, column, weights, output);
-    for (; left() >= 8; column += 8)
-        addValuePairs<8, V>(head, start, count, column, weights, output);
-    for (; left() >= 4; column += 4)
-        addValuePairs<4, V>(head, start, count, column, weights, output);
-    for (; left() >= 1; column += 1)
-        addValuePairs<1, V>(head, start, count, column, weights, output);
 }
 
 bool TakesValuesAsColumns(int headSize) {
@@ -210,6 +161,7 @@ HWY_INLINE void attendPairs(const AttentionHeadBf16& head, int first, float* out
     float* memory = scratch.reserve(out + query + std::max(kKeyBlockBf16 / 2 * width, query));
     auto* queries = reinterpret_cast<Bf16Pair*>(memory + out);
     Bf16Pair* weights = queries + query;
+    const ValuePairs values{head.values, head.valueStride, f32.headSize};
     Panel<V> panel(memory);
     packQueryPairs(f32, first, weights, queries);  // the weights come later
     std::fill(panel.output, panel.output + out, 0.0f);
@@ -221,7 +173,7 @@ HWY_INLINE void attendPairs(const AttentionHeadBf16& head, int first, float* out
         },
         [&](const Block<kGroup, V>& block, int at)
             HWY_ATTR { weighScorePairs(block, panel, weights + at / 2 * width); },
-        [&](int key, int count) HWY_ATTR { addValuePairs<V>(head, key, count, weights, panel.output); });
+        [&](int key, int count) HWY_ATTR { addValuePairs<V>(values, key, count, weights, panel.output); });
     writeOutput(f32, first, panel, output, outputStride);
 }
 

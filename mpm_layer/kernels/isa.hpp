@@ -6,5 +6,9 @@ namespace mpm::kernels {
 bool limitInstructionSet();
 /// Whether that leaves room for AMX.
 bool allowsAmx();
+/// Whether that leaves room for instructions that multiply bytes.
+bool allowsVnni();
+/// Throws cv::Exception where MPM_MAX_CPU_ISA names nothing known.
+void checkInstructionSetLimit();
 
 }  // namespace mpm::kernels

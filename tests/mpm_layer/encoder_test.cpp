@@ -12,7 +12,9 @@ namespace {
 const Target kF32{"F32", Device::Cpu, Precision::F32, 1e-4, true};
 const Target kBf16{"Bf16", Device::Cpu, Precision::BF16, 2e-2, false};
 
-MPM_INSTANTIATE_ENCODER_SUITE(Cpu, kF32, kBf16);
+const Target kI8{"I8", Device::Cpu, Precision::I8, 5e-2, false};
+
+MPM_INSTANTIATE_ENCODER_SUITE(Cpu, kF32, kBf16, kI8);
 
 // An image's bits depend neither on its batch nor on the threads. Counts are ragged: the images differ in
 // noise.
@@ -41,7 +43,7 @@ TEST_P(CpuBits, BatchEqualsSingles) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cpu, CpuBits, testing::Values(kF32, kBf16),
+INSTANTIATE_TEST_SUITE_P(Cpu, CpuBits, testing::Values(kF32, kBf16, kI8),
                          [](const auto& one) { return std::string(one.param.name); });
 
 TEST(Encoder, EqualWeightsAreSharedOthersAreNot) {

@@ -26,7 +26,11 @@ public:
     Device device() const override { return Device::Cuda; }
 
     Precision resolve(Precision wanted) const override {
-        return wanted == Precision::Auto ? Precision::BF16 : wanted;
+        if (wanted == Precision::I8) {
+            CV_Error(cv::Error::StsNotImplemented,
+                     "mpm: precision i8 is for the processor; use f32, tf32, bf16, f16 or auto on a GPU");
+        }
+        return wanted == Precision::Auto || wanted == Precision::AutoFast ? Precision::BF16 : wanted;
     }
 
     std::shared_ptr<const PackedEncoder> pack(const EncoderConfig& config, const NamedWeights& weights,

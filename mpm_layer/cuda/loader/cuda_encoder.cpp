@@ -15,6 +15,8 @@ int32_t codeOf(Precision precision) {
             return MPM_CUDA_F16;
         case Precision::F32:
         case Precision::Auto:
+        case Precision::I8:
+        case Precision::AutoFast:
             break;
     }
     return MPM_CUDA_F32;

@@ -22,7 +22,7 @@ MPM_C_API const char* mpm_last_error(void);
 MPM_C_API int mpm_set_blocks(const char* blocks);
 /* "cpu", "cuda", "cuda:1" or "auto". NULL takes the setting back. */
 MPM_C_API int mpm_set_device(const char* device);
-/* "f32", "tf32", "bf16", "f16" or "auto". NULL takes the setting back. */
+/* "f32", "tf32", "bf16", "f16", "i8", "auto" or "auto-fast". NULL takes the setting back. */
 MPM_C_API int mpm_set_precision(const char* precision);
 /* "on" or "off": whether an image's bits may not depend on its batch on a GPU either. NULL takes it back. */
 MPM_C_API int mpm_set_batch_independent(const char* independent);

@@ -17,7 +17,9 @@
 namespace mpm {
 
 enum class Device { Cpu, Cuda, Auto };
-enum class Precision { F32, TF32, BF16, F16, Auto };
+/// I8: products in int8, quantised as they come; all else in f32. Auto: BF16 where the hardware has it, else
+/// F32. AutoFast: I8 where the hardware has instructions for it, else as Auto.
+enum class Precision { F32, TF32, BF16, F16, Auto, I8, AutoFast };
 
 /// One merge of one image.
 struct Stage {
@@ -44,7 +46,8 @@ struct Report {
     std::vector<ImageReport> images;
     Times times;
     Device device = Device::Cpu;           ///< what ran, never Auto
-    Precision precision = Precision::F32;  ///< what ran, never Auto
+    Precision precision = Precision::F32;  ///< what ran, never Auto or AutoFast
+    std::vector<std::string> keptInF32;  ///< in I8: layers ("3.fc1") that would lose too much and ran in f32
 };
 
 class EncoderControl;

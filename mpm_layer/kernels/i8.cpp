@@ -1,0 +1,206 @@
+#include "mpm_layer/kernels/i8.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "mpm_layer/kernels/i8.cpp"
+#include <hwy/foreach_target.h>
+// Highway's per-target headers come after foreach_target.
+#include <hwy/highway.h>
+
+#include "mpm_layer/kernels/epilogue-inl.h"
+#include "mpm_layer/kernels/quads-inl.h"
+
+MPM_BEFORE_NAMESPACE_I8();
+namespace mpm::kernels {
+namespace HWY_NAMESPACE {
+
+bool HasI8() {
+    return hasVnni();
+}
+
+int OffsetI8() {
+    return withDot([](auto dot) HWY_ATTR { return decltype(dot)::kOffset; });
+}
+
+float PackQuads(const float* row, int width, I8Quad* quads) {
+    return withDot([&](auto dot) HWY_ATTR {
+        using Dot = decltype(dot);
+        const float largest = largestOf(row, width);
+        if (!(largest == largest)) {
+            std::fill_n(quads, quadsOf(width), 0u);
+            return largest;
+        }
+        const Step step(largest, Dot::kLevels);
+        roundToQuads(row, width, step.inverse, Dot::kOffset, quads);
+        return step.scale;
+    });
+}
+
+/// Sums as f32: each is worth its row's step times its column's.
+template <int R>
+HWY_INLINE void scaleSums(const IntBlock<R>& sums, const float* rowScales, int rows, const float* scales,
+                          Block<kGroup>& block) {
+    const FloatTag d;
+    const Float left = hn::LoadU(d, scales), right = hn::LoadU(d, scales + hn::Lanes(d));
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+        const Float row = hn::Set(d, r < rows ? rowScales[r] : 0.0f);
+        block.sum[r][0] = hn::Mul(hn::ConvertTo(d, sums.sum[r][0]), hn::Mul(row, left));
+        block.sum[r][1] = hn::Mul(hn::ConvertTo(d, sums.sum[r][1]), hn::Mul(row, right));
+    }
+}
+
+template <class Dot, int R, class Ahead>
+HWY_INLINE void multiplyGroup(const I8Quad* rows, size_t rowStride, const float* rowScales, int present,
+                              const PackedWeightsI8& weights, int panel, const Ahead& ahead,
+                              Block<kGroup>& block) {
+    const int column = panel * static_cast<int>(panelWidth());
+    IntBlock<R> sums;
+    startBlock(weights.starts() + column, sums);
+    multiplyAddQuads<Dot>(quadsOf(weights.depth()), rows, rowStride, weights.panel(panel), sums, ahead);
+    scaleSums(sums, rowScales, present, weights.scales() + column, block);
+}
+
+template <class Dot>
+HWY_NOINLINE void multiplyI8(const I8Quad* rows, size_t rowStride, const float* rowScales, int count,
+                             const PackedWeightsI8& weights, const Epilogue& epilogue,
+                             const FloatTarget& target) {
+    const int width = static_cast<int>(panelWidth()), groups = std::max(1, (count + kGroup - 1) / kGroup);
+    const int quads = quadsOf(weights.depth());
+    const size_t share = static_cast<size_t>(quads) * width / groups;
+    for (int column = 0, p = 0; column < weights.columns(); column += width, ++p) {
+        const I8Quad* next = weights.panel(p) + static_cast<size_t>(quads) * width;
+        for (int row = 0; row < count; row += kGroup, next += share) {
+            const I8Quad* group = rows + row * rowStride;
+            const PanelAhead ahead(next, share * sizeof(I8Quad), quads);
+            const int present = std::min(kGroup, count - row);
+            Block<kGroup> block;
+            if (present > kHalfGroup) {
+                multiplyGroup<Dot, kGroup>(group, rowStride, rowScales + row, present, weights, p, ahead,
+                                           block);
+            } else {
+                clearBlock(block);
+                multiplyGroup<Dot, kHalfGroup>(group, rowStride, rowScales + row, present, weights, p, ahead,
+                                               block);
+            }
+            target.finish(block, epilogue, row, present, column, weights.columns() - column);
+        }
+    }
+}
+
+void ProductI8(const I8Quad* rows, size_t rowStride, const float* rowScales, int count,
+               const PackedWeightsI8& weights, const Epilogue& epilogue, float* output, size_t outputStride) {
+    withDot([&](auto dot) HWY_ATTR {
+        multiplyI8<decltype(dot)>(rows, rowStride, rowScales, count, weights, epilogue,
+                                  FloatTarget{output, outputStride});
+    });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace mpm::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace mpm::kernels {
+
+HWY_EXPORT(HasI8);
+HWY_EXPORT(OffsetI8);
+HWY_EXPORT(PackQuads);
+HWY_EXPORT(ProductI8);
+
+namespace {
+
+constexpr int kColumnLevels = 127;
+
+/// The largest absolute weight of each column; NaN where one is not finite.
+std::vector<float> largestOfColumns(const float* weights, size_t stride, int depth, int columns) {
+    std::vector<float> largest(columns, 0.0f);
+    for (int k = 0; k < depth; ++k) {
+        for (int n = 0; n < columns; ++n) {
+            const float value = std::abs(weights[k * stride + n]);
+            if (!(value <= largest[n]))
+                largest[n] = value < std::numeric_limits<float>::infinity() && largest[n] == largest[n]
+                                 ? value
+                                 : std::numeric_limits<float>::quiet_NaN();
+        }
+    }
+    return largest;
+}
+
+/// What one step of a column is worth, never so small that its inverse is infinite.
+float stepOf(float largest) {
+    return std::max(largest / kColumnLevels, 0x1p-126f);
+}
+
+int rounded(float value, float step) {
+    return static_cast<int>(std::nearbyint(std::clamp(value / step, -127.0f, 127.0f)));
+}
+
+}  // namespace
+
+bool hasI8() {
+    static const bool has = HWY_DYNAMIC_DISPATCH(HasI8)();
+    return has;
+}
+
+float packQuads(const float* row, int width, I8Quad* quads) {
+    return HWY_DYNAMIC_DISPATCH(PackQuads)(row, width, quads);
+}
+
+PackedWeightsI8::PackedWeightsI8(const float* weights, size_t stride, int depth, int columns)
+    : m_depth(depth), m_columns(columns) {
+    const int width = panelColumns(), panels = (columns + width - 1) / width, quads = quadsOf(depth);
+    const int offset = HWY_DYNAMIC_DISPATCH(OffsetI8)();
+    const size_t size = static_cast<size_t>(panels) * width * quads;
+    auto* bytes = reinterpret_cast<std::int8_t*>(m_data.reserve(size));
+    std::fill_n(bytes, size * 4, std::int8_t(0));
+    m_scales = largestOfColumns(weights, stride, depth, columns);
+    for (float& scale : m_scales)
+        scale = stepOf(scale);
+    m_scales.resize(static_cast<size_t>(panels) * width, 0.0f);
+    m_starts.assign(m_scales.size(), 0);
+    for (int k = 0; k < depth; ++k) {
+        for (int n = 0; n < columns; ++n) {
+            const int value = rounded(weights[k * stride + n], m_scales[n]);
+            const size_t quad = static_cast<size_t>(n / width) * width * quads +
+                                static_cast<size_t>(k / 4) * width + n % width;
+            bytes[quad * 4 + k % 4] = static_cast<std::int8_t>(value);
+            m_starts[n] -= offset * value;
+        }
+    }
+}
+
+const I8Quad* PackedWeightsI8::panel(int index) const {
+    const auto* data = reinterpret_cast<const I8Quad*>(m_data.data());
+    return data + static_cast<size_t>(index) * panelColumns() * quadsOf(m_depth);
+}
+
+double lossOfI8(const float* weights, size_t stride, int depth, int columns) {
+    constexpr double kInfinite = std::numeric_limits<double>::infinity();
+    if (depth > kLargestI8Depth) return kInfinite;
+    const std::vector<float> largest = largestOfColumns(weights, stride, depth, columns);
+    double lost = 0, all = 0;
+    for (int n = 0; n < columns; ++n) {
+        if (!(largest[n] == largest[n])) return kInfinite;
+        const float step = stepOf(largest[n]);
+        for (int k = 0; k < depth; ++k) {
+            const double value = weights[k * stride + n];
+            const double error = value - static_cast<double>(step) * rounded(weights[k * stride + n], step);
+            lost += error * error;
+            all += value * value;
+        }
+    }
+    return all > 0 ? std::sqrt(lost / all) : 0;
+}
+
+void productI8(const I8Quad* rows, size_t rowStride, const float* rowScales, int count,
+               const PackedWeightsI8& weights, const Epilogue& epilogue, float* output, size_t outputStride) {
+    HWY_DYNAMIC_DISPATCH(ProductI8)
+    (rows, rowStride, rowScales, count, weights, epilogue, output, outputStride);
+}
+
+}  // namespace mpm::kernels
+#endif

@@ -1,0 +1,73 @@
+// Products and attention scores in int8 with 32-bit sums. Rows are quantised by their own largest value,
+// weights by each column's: nothing is calibrated. Sums of integers are exact, so the same promises about
+// equal bits hold as in f32.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "mpm_layer/kernels/attention.hpp"
+#include "mpm_layer/kernels/bf16.hpp"
+#include "mpm_layer/kernels/product.hpp"
+
+namespace mpm::kernels {
+
+/// Four neighbours along the depth of a product, a byte each, the first in the lowest.
+using I8Quad = std::uint32_t;
+
+/// Whether the processor has instructions that multiply bytes and sum up in 32 bits.
+bool hasI8();
+
+inline int quadsOf(int width) {
+    return (width + 3) / 4;
+}
+
+/// Sums of more products could leave 32 bits.
+constexpr int kLargestI8Depth = 65536;
+
+/// A row as quads, as a left operand takes them. Returns what one step is worth: 0 for a row of zeros, NaN
+/// where a value is not finite, and then every product of the row is NaN.
+float packQuads(const float* row, int width, I8Quad* quads);
+
+class PackedWeightsI8 {
+public:
+    PackedWeightsI8() = default;
+    PackedWeightsI8(const float* weights, size_t stride, int depth, int columns);
+
+    int depth() const { return m_depth; }
+    int columns() const { return m_columns; }
+    bool empty() const { return m_columns == 0; }
+    const I8Quad* panel(int index) const;
+    const float* scales() const { return m_scales.data(); }
+    /// What the sums of each column start at: left operands are bytes above zero on most processors, and this
+    /// takes away what that adds.
+    const std::int32_t* starts() const { return m_starts.data(); }
+
+private:
+    int m_depth = 0, m_columns = 0;
+    Buffer m_data;
+    std::vector<float> m_scales;  // whole panels
+    std::vector<std::int32_t> m_starts;
+};
+
+/// The root of the mean square of what quantising by column changes, relative to that of the weights;
+/// infinite where a weight is not finite or the depth exceeds kLargestI8Depth.
+double lossOfI8(const float* weights, size_t stride, int depth, int columns);
+
+/// As `product`; `rowStride` counts quads, `rowScales` has what packQuads returned for each row.
+void productI8(const I8Quad* rows, size_t rowStride, const float* rowScales, int count,
+               const PackedWeightsI8& weights, const Epilogue& epilogue, float* output, size_t outputStride);
+
+/// One head whose keys are quads. Values are bf16 pairs where `values` is there, else f32.
+struct AttentionHeadI8 {
+    AttentionHead f32;   ///< queries, values, sizes and bias; its keys are not read
+    const I8Quad* keys;  ///< [tokens][keyStride], quadsOf(headSize) used; whole row groups are read
+    size_t keyStride;
+    const float* keyScales;            ///< of each token; whole row groups are read
+    const Bf16Pair* values = nullptr;  ///< as packValues writes them as rows
+    size_t valueStride = 0;
+};
+
+void attendPanelI8(const AttentionHeadI8& head, int first, float* output, size_t outputStride);
+
+}  // namespace mpm::kernels

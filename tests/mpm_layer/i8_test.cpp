@@ -1,0 +1,245 @@
+// int8 products and attention: against f64 within a bound that quantising itself gives, at sizes around a
+// vector's width, and with rows that hold anything.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "left_operand.hpp"
+#include "mpm_layer/kernels/i8.hpp"
+#include "support/random.hpp"
+
+namespace mpm::test {
+namespace {
+
+using namespace kernels;
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+const int kSizes[] = {1,  2,  3,  4,  5,  7,  8,  11,  12,  13,  15, 16,
+                      17, 31, 32, 33, 47, 48, 49, 191, 192, 193, 257};
+
+/// Rows as quads, with noise where nothing may be read into a result.
+struct Quads {
+    explicit Quads(const cv::Mat& rows)
+        : stride(paddedStride(quadsOf(rows.cols))),
+          quads(paddedSize(rows.rows, stride), 0xA5C3F00Du),
+          scales(paddedSize(rows.rows, 1), kNaN) {
+        for (int r = 0; r < rows.rows; ++r)
+            scales[r] = packQuads(rows.ptr<float>(r), rows.cols, quads.data() + r * stride);
+    }
+
+    size_t stride;
+    std::vector<I8Quad> quads;
+    std::vector<float> scales;
+};
+
+/// The first `count` rows of `left` times `right`.
+cv::Mat multiplied(const cv::Mat& left, const cv::Mat& right, int count, const Epilogue& epilogue = {}) {
+    const Quads rows(left);
+    const PackedWeightsI8 weights(right.ptr<float>(), right.cols, left.cols, right.cols);
+    cv::Mat output(count, right.cols, CV_32F, cv::Scalar(0));
+    productI8(rows.quads.data(), rows.stride, rows.scales.data(), count, weights, epilogue,
+              output.ptr<float>(), right.cols);
+    return output;
+}
+
+/// |x w - x' w'| for x' within half a step of x, w' within half a step of w, plus what f32 rounds.
+void checkProduct(int rows, int depth, int columns) {
+    const cv::Mat left = randomMatrix(rows, depth, 1), right = randomMatrix(depth, columns, 2);
+    const cv::Mat bias = randomMatrix(1, columns, 3);
+    Epilogue epilogue;
+    epilogue.bias = bias.ptr<float>();
+    const cv::Mat output = multiplied(left, right, rows, epilogue);
+    const Quads quads(left);
+    for (int r = 0; r < rows; ++r) {
+        const double step = quads.scales[r];
+        for (int n = 0; n < columns; ++n) {
+            double largest = 0, sum = bias.at<float>(n), bound = 1e-5;
+            for (int k = 0; k < depth; ++k)
+                largest = std::max<double>(largest, std::abs(right.at<float>(k, n)));
+            const double columnStep = largest / 127;
+            for (int k = 0; k < depth; ++k) {
+                const double x = left.at<float>(r, k), w = right.at<float>(k, n);
+                sum += x * w;
+                bound += (std::abs(x) * columnStep + std::abs(w) * step) / 2 + step * columnStep / 4;
+            }
+            ASSERT_NEAR(output.at<float>(r, n), sum, bound) << rows << "x" << depth << "x" << columns;
+        }
+    }
+}
+
+TEST(I8Product, IsWithinHalfAStepOfEachFactor) {
+    for (int size : kSizes) {
+        checkProduct(size, 33, 17);
+        checkProduct(5, size, 40);
+        checkProduct(13, 19, size);
+    }
+    checkProduct(50, 777, 100);
+}
+
+// Where every value is a whole number of steps nothing is lost: sums are exact, however long. All bytes at
+// their ends are what 16-bit sums would saturate at.
+TEST(I8Product, SumsOfLargestBytesAreExact) {
+    for (int depth : {4, 64, 1408, 6144, 60000}) {
+        for (float sign : {1.0f, -1.0f}) {
+            const cv::Mat left(7, depth, CV_32F, cv::Scalar(2.5)),
+                right(depth, 33, CV_32F, cv::Scalar(sign * 4));
+            const cv::Mat output = multiplied(left, right, 7);
+            const double wanted = sign * 10.0 * depth;
+            EXPECT_LT(cv::norm(output, cv::Mat(7, 33, CV_32F, cv::Scalar(wanted)), cv::NORM_INF),
+                      2e-6 * std::abs(wanted))
+                << depth;
+        }
+    }
+}
+
+TEST(I8Product, BitsDoNotDependOnTheRowsBeside) {
+    const cv::Mat left = randomMatrix(26, 70, 1), right = randomMatrix(70, 45, 2);
+    const cv::Mat all = multiplied(left, right, 26);
+    for (int count = 1; count < 26; ++count)
+        EXPECT_EQ(cv::norm(multiplied(left, right, count), all.rowRange(0, count), cv::NORM_INF), 0) << count;
+}
+
+TEST(I8Product, RowsOfAnythingStayByThemselves) {
+    const int depth = 70;
+    cv::Mat left = randomMatrix(8, depth, 1);
+    const cv::Mat right = randomMatrix(depth, 45, 2), clean = multiplied(left, right, 8);
+    left.row(1).setTo(0);
+    left.at<float>(2, 5) = 1e30f;
+    left.row(3) *= 1e-42;  // denormals
+    left.at<float>(4, 69) = kNaN;
+    left.at<float>(5, 0) = -kInf;
+    left.row(6) *= 1e37;
+    const cv::Mat output = multiplied(left, right, 8);
+    EXPECT_EQ(cv::norm(output.row(0), clean.row(0), cv::NORM_INF), 0);
+    EXPECT_EQ(cv::norm(output.row(7), clean.row(7), cv::NORM_INF), 0);
+    EXPECT_EQ(cv::countNonZero(output.row(1)), 0) << "zeros make zeros";
+    EXPECT_NEAR(output.at<float>(2, 3) / (1e30 * right.at<float>(5, 3)), 1, 0.02);
+    for (int n = 0; n < 45; ++n) {
+        EXPECT_TRUE(std::isfinite(output.at<float>(3, n)));
+        EXPECT_TRUE(std::isnan(output.at<float>(4, n)));
+        EXPECT_TRUE(std::isnan(output.at<float>(5, n)));
+        EXPECT_TRUE(std::isfinite(output.at<float>(6, n)));
+    }
+}
+
+TEST(I8Weights, WhatQuantisingLosesIsKnown) {
+    const cv::Mat normal = randomMatrix(192, 192, 3);
+    const double usual = lossOfI8(normal.ptr<float>(), 192, 192, 192);
+    EXPECT_GT(usual, 0.002);
+    EXPECT_LT(usual, 0.012);
+    cv::Mat outlier = normal.clone();
+    outlier.row(7) *= 60;
+    EXPECT_GT(lossOfI8(outlier.ptr<float>(), 192, 192, 192), 0.0);
+    for (int n = 0; n < 192; ++n)
+        outlier.at<float>(n % 192, n) = 300;
+    EXPECT_LT(lossOfI8(normal.ptr<float>(), 192, 192, 192), 0.025);
+    EXPECT_EQ(lossOfI8(cv::Mat(4, 4, CV_32F, cv::Scalar(0)).ptr<float>(), 4, 4, 4), 0);
+    outlier.at<float>(3, 3) = kNaN;
+    EXPECT_EQ(lossOfI8(outlier.ptr<float>(), 192, 192, 192), kInf);
+    const cv::Mat deep(kLargestI8Depth + 1, 1, CV_32F, cv::Scalar(1));
+    EXPECT_EQ(lossOfI8(deep.ptr<float>(), 1, deep.rows, 1), kInf);
+}
+
+/// Attention of one head in int8; `pairs`: with values in bf16.
+cv::Mat attended(const cv::Mat& q, const cv::Mat& k, const cv::Mat& v, const cv::Mat& bias, bool pairs) {
+    const int tokens = q.rows, size = q.cols;
+    cv::Mat qkv;
+    cv::hconcat(std::vector<cv::Mat>{q, k, v}, qkv);
+    const size_t stride = paddedStride(3 * size);
+    const LeftOperand rows(qkv, stride);
+    const Quads keys(k);
+    AttentionHeadI8 head{
+        {rows.data(), nullptr, rows.data() + 2 * size, stride, tokens, size,
+         0.5f / std::sqrt(static_cast<float>(size)), bias.empty() ? nullptr : bias.ptr<float>()},
+        keys.quads.data(),
+        keys.stride,
+        keys.scales.data()};
+    std::vector<Bf16Pair> values(static_cast<size_t>(pairsOf(tokens) + kValuePairs) * size);
+    if (pairs) {
+        for (int p = 0; p < pairsOf(tokens); p += kValuePairs) {
+            packValues(v.ptr<float>(2 * p), v.step1(), std::min(2 * kValuePairs, tokens - 2 * p), size, false,
+                       &values[static_cast<size_t>(p) * size], size);
+        }
+        head.values = values.data();
+        head.valueStride = size;
+    }
+    cv::Mat output(tokens, size, CV_32F);
+    for (int first = 0; first < tokens; first += queryPanel())
+        attendPanelI8(head, first, output.ptr<float>(first), size);
+    return output;
+}
+
+cv::Mat attendedInF32(const cv::Mat& q, const cv::Mat& k, const cv::Mat& v, const cv::Mat& bias) {
+    const int size = q.cols;
+    cv::Mat qkv;
+    cv::hconcat(std::vector<cv::Mat>{q, k, v}, qkv);
+    const size_t stride = paddedStride(3 * size);
+    const LeftOperand rows(qkv, stride);
+    const AttentionHead head{rows.data(),
+                             rows.data() + size,
+                             rows.data() + 2 * size,
+                             stride,
+                             q.rows,
+                             size,
+                             0.5f / std::sqrt(static_cast<float>(size)),
+                             bias.empty() ? nullptr : bias.ptr<float>()};
+    cv::Mat output(q.rows, size, CV_32F);
+    for (int first = 0; first < q.rows; first += queryPanel())
+        attendPanel(head, first, output.ptr<float>(first), size);
+    return output;
+}
+
+std::vector<bool> ways() {
+    return hasBf16() ? std::vector<bool>{false, true} : std::vector<bool>{false};
+}
+
+TEST(I8Attention, IsNearF32) {
+    for (bool pairs : ways()) {
+        for (int tokens : {1, 2, 11, 12, 13, 31, 32, 33, 65, 241, 500}) {
+            for (int size : {1, 5, 8, 16, 24, 32, 48, 64, 80, 88, 96, 128}) {
+                const cv::Mat q = randomMatrix(tokens, size, 1), k = randomMatrix(tokens, size, 2),
+                              v = randomMatrix(tokens, size, 3);
+                const cv::Mat bias = tokens % 2 == 0 ? randomMatrix(1, tokens, 9) : cv::Mat();
+                const double error =
+                    cv::norm(attended(q, k, v, bias, pairs), attendedInF32(q, k, v, bias), cv::NORM_INF);
+                ASSERT_LT(error, 0.08) << tokens << " tokens, head of " << size;
+            }
+        }
+    }
+}
+
+TEST(I8Attention, AKeyThatIsHiddenWeighsNothing) {
+    const int tokens = 100, size = 32;
+    const cv::Mat q = randomMatrix(tokens, size, 1);
+    cv::Mat k = randomMatrix(tokens, size, 2), v = randomMatrix(tokens, size, 3);
+    cv::Mat bias(1, tokens, CV_32F, cv::Scalar(0));
+    bias.colRange(40, 60).setTo(-kInf);
+    for (bool pairs : ways()) {
+        const cv::Mat before = attended(q, k, v, bias, pairs);
+        v.rowRange(40, 60).setTo(1e6);
+        EXPECT_EQ(cv::norm(attended(q, k, v, bias, pairs), before, cv::NORM_INF), 0);
+        v.rowRange(40, 60).setTo(0);
+    }
+}
+
+TEST(I8Attention, AQueryThatIsNotFiniteSpoilsItselfOnly) {
+    const int tokens = 70, size = 64;
+    cv::Mat q = randomMatrix(tokens, size, 1);
+    const cv::Mat k = randomMatrix(tokens, size, 2), v = randomMatrix(tokens, size, 3);
+    for (bool pairs : ways()) {
+        const cv::Mat clean = attended(q, k, v, {}, pairs);
+        q.at<float>(33, 7) = kNaN;
+        const cv::Mat output = attended(q, k, v, {}, pairs);
+        EXPECT_TRUE(std::isnan(output.at<float>(33, 0)));
+        EXPECT_EQ(cv::norm(output.rowRange(0, 33), clean.rowRange(0, 33), cv::NORM_INF), 0);
+        EXPECT_EQ(cv::norm(output.rowRange(34, tokens), clean.rowRange(34, tokens), cv::NORM_INF), 0);
+        q.at<float>(33, 7) = 0.1f;
+    }
+}
+
+}  // namespace
+}  // namespace mpm::test
