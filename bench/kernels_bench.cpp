@@ -8,6 +8,7 @@
 
 #include "mpm_layer/kernels/attention.hpp"
 #include "mpm_layer/kernels/bf16.hpp"
+#include "mpm_layer/kernels/i8.hpp"
 #include "mpm_layer/kernels/nearest.hpp"
 #include "mpm_layer/kernels/product.hpp"
 #include "mpm_layer/kernels/rows.hpp"
@@ -68,6 +69,37 @@ struct OperandsBf16 {
     size_t stride;
     Buffer left;
     PackedWeightsBf16 weights;
+    std::vector<float> output;
+};
+
+struct OperandsI8 {
+    OperandsI8(int rows, int depth, int columns)
+        : rows(rows),
+          stride(paddedStride(quadsOf(depth))),
+          values(noise(static_cast<size_t>(rows) * depth)),
+          left(paddedSize(rows, stride)),
+          scales(rows),
+          weights(noise(static_cast<size_t>(depth) * columns).data(), columns, depth, columns),
+          output(static_cast<size_t>(rows) * columns) {
+        pack();
+    }
+    void pack() {
+        const int depth = weights.depth();
+        for (int r = 0; r < rows; ++r)
+            scales[r] = packQuads(&values[static_cast<size_t>(r) * depth], depth, quads() + r * stride);
+    }
+    I8Quad* quads() { return reinterpret_cast<I8Quad*>(left.data()); }
+    void run(const Epilogue& epilogue = {}) {
+        productI8(quads(), stride, scales.data(), rows, weights, epilogue, output.data(), weights.columns());
+    }
+    double flops() const { return 2.0 * rows * weights.depth() * weights.columns(); }
+
+    int rows;
+    size_t stride;
+    std::vector<float> values;
+    Buffer left;
+    std::vector<float> scales;
+    PackedWeightsI8 weights;
     std::vector<float> output;
 };
 
@@ -156,6 +188,38 @@ void geluToPairsBench(benchmark::State& state) {
 }
 BENCHMARK(geluToPairsBench)->ArgNames({"depth", "columns"})->Args({192, 768})->Args({768, 3072});
 
+void productI8Bench(benchmark::State& state) {
+    OperandsI8 operands(96, static_cast<int>(state.range(0)), static_cast<int>(state.range(1)));
+    for (auto _ : state)
+        operands.run();
+    count<OperandsI8>(state, operands.flops());
+}
+BENCHMARK(productI8Bench)
+    ->ArgNames({"depth", "columns"})
+    ->Args({192, 576})
+    ->Args({192, 192})
+    ->Args({192, 768})
+    ->Args({768, 192})
+    ->Args({768, 3072})
+    ->Args({3072, 768});
+
+// The hidden layer with GELU, and the next product's rows quantised.
+void geluToQuadsBench(benchmark::State& state) {
+    OperandsI8 operands(96, static_cast<int>(state.range(0)), static_cast<int>(state.range(1)));
+    const int columns = operands.weights.columns();
+    const size_t stride = paddedStride(quadsOf(columns));
+    std::vector<I8Quad> output(paddedSize(operands.rows, stride));
+    Epilogue epilogue;
+    epilogue.activation = Activation::Gelu;
+    for (auto _ : state) {
+        operands.run(epilogue);
+        for (int r = 0; r < operands.rows; ++r)
+            packQuads(&operands.output[static_cast<size_t>(r) * columns], columns, &output[r * stride]);
+    }
+    count<OperandsI8>(state, operands.flops());
+}
+BENCHMARK(geluToQuadsBench)->ArgNames({"depth", "columns"})->Args({192, 768})->Args({768, 3072});
+
 // As the encoder lays them: a head's rows together. Farther apart, beside those of other heads, for what that
 // costs.
 void attentionBench(benchmark::State& state) {
@@ -217,6 +281,40 @@ void attentionBf16Bench(benchmark::State& state) {
     count<OperandsBf16>(state, 4.0 * tokens * tokens * size);
 }
 BENCHMARK(attentionBf16Bench)
+    ->ArgNames({"tokens", "head"})
+    ->Args({1025, 64})
+    ->Args({591, 64})
+    ->Args({4097, 64})
+    ->Args({1025, 32});
+
+void attentionI8Bench(benchmark::State& state) {
+    const int tokens = static_cast<int>(state.range(0)), size = static_cast<int>(state.range(1));
+    const std::vector<float> values = noise(static_cast<size_t>(tokens) * size);
+    const size_t stride = quadsOf(size);
+    std::vector<I8Quad> keys(paddedSize(tokens, stride));
+    std::vector<float> scales(paddedSize(tokens, 1)), output(static_cast<size_t>(tokens) * size);
+    for (int t = 0; t < tokens; ++t)
+        scales[t] = packQuads(&values[static_cast<size_t>(t) * size], size, &keys[t * stride]);
+    const AttentionHead head{values.data(), nullptr, values.data(), static_cast<size_t>(size),
+                             tokens,        size,    0.125f};
+    AttentionHeadI8 whole{head, keys.data(), stride, scales.data()};
+    std::vector<Bf16Pair> pairs(static_cast<size_t>(pairsOf(tokens) + kValuePairs) * size);
+    if (hasBf16()) {
+        for (int p = 0; p < pairsOf(tokens); p += kValuePairs) {
+            packValues(&values[static_cast<size_t>(2 * p) * size], size,
+                       std::min(2 * kValuePairs, tokens - 2 * p), size, false,
+                       &pairs[static_cast<size_t>(p) * size], size);
+        }
+        whole.values = pairs.data();
+        whole.valueStride = size;
+    }
+    for (auto _ : state) {
+        for (int q = 0; q < tokens; q += queryPanel())
+            attendPanelI8(whole, q, output.data() + static_cast<size_t>(q) * size, size);
+    }
+    count<OperandsI8>(state, 4.0 * tokens * tokens * size);
+}
+BENCHMARK(attentionI8Bench)
     ->ArgNames({"tokens", "head"})
     ->Args({1025, 64})
     ->Args({591, 64})

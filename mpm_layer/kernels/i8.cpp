@@ -41,15 +41,21 @@ float PackQuads(const float* row, int width, I8Quad* quads) {
 
 /// Sums as f32: each is worth its row's step times its column's.
 template <int R>
-HWY_INLINE void scaleSums(const IntBlock<R>& sums, const float* rowScales, int rows, const float* scales,
-                          Block<kGroup>& block) {
+HWY_INLINE void scaleSums(const IntBlock<R>& sums, const float* rowScales, int rows,
+                          const PackedWeightsI8& weights, int column, Block<kGroup>& block) {
     const FloatTag d;
-    const Float left = hn::LoadU(d, scales), right = hn::LoadU(d, scales + hn::Lanes(d));
+    const IntTag di;
+    const size_t lanes = hn::Lanes(d);
+    const float* scales = weights.scales() + column;
+    const std::int32_t* offsets = weights.offsets() + column;
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
         const Float row = hn::Set(d, r < rows ? rowScales[r] : 0.0f);
-        block.sum[r][0] = hn::Mul(hn::ConvertTo(d, sums.sum[r][0]), hn::Mul(row, left));
-        block.sum[r][1] = hn::Mul(hn::ConvertTo(d, sums.sum[r][1]), hn::Mul(row, right));
+#pragma GCC unroll 2
+        for (int v = 0; v < 2; ++v) {
+            const Int sum = hn::Add(sums.at(r, v), hn::LoadU(di, offsets + v * lanes));
+            block.sum[r][v] = hn::Mul(hn::ConvertTo(d, sum), hn::Mul(row, hn::LoadU(d, scales + v * lanes)));
+        }
     }
 }
 
@@ -57,11 +63,10 @@ template <class Dot, int R, class Ahead>
 HWY_INLINE void multiplyGroup(const I8Quad* rows, size_t rowStride, const float* rowScales, int present,
                               const PackedWeightsI8& weights, int panel, const Ahead& ahead,
                               Block<kGroup>& block) {
-    const int column = panel * static_cast<int>(panelWidth());
     IntBlock<R> sums;
-    startBlock(weights.starts() + column, sums);
+    clearBlock(sums);
     multiplyAddQuads<Dot>(quadsOf(weights.depth()), rows, rowStride, weights.panel(panel), sums, ahead);
-    scaleSums(sums, rowScales, present, weights.scales() + column, block);
+    scaleSums(sums, rowScales, present, weights, panel * static_cast<int>(panelWidth()), block);
 }
 
 template <class Dot>
@@ -161,14 +166,14 @@ PackedWeightsI8::PackedWeightsI8(const float* weights, size_t stride, int depth,
     for (float& scale : m_scales)
         scale = stepOf(scale);
     m_scales.resize(static_cast<size_t>(panels) * width, 0.0f);
-    m_starts.assign(m_scales.size(), 0);
+    m_offsets.assign(m_scales.size(), 0);
     for (int k = 0; k < depth; ++k) {
         for (int n = 0; n < columns; ++n) {
             const int value = rounded(weights[k * stride + n], m_scales[n]);
             const size_t quad = static_cast<size_t>(n / width) * width * quads +
                                 static_cast<size_t>(k / 4) * width + n % width;
             bytes[quad * 4 + k % 4] = static_cast<std::int8_t>(value);
-            m_starts[n] -= offset * value;
+            m_offsets[n] -= offset * value;
         }
     }
 }

@@ -39,15 +39,15 @@ public:
     bool empty() const { return m_columns == 0; }
     const I8Quad* panel(int index) const;
     const float* scales() const { return m_scales.data(); }
-    /// What the sums of each column start at: left operands are bytes above zero on most processors, and this
-    /// takes away what that adds.
-    const std::int32_t* starts() const { return m_starts.data(); }
+    /// To be added to the sums of each column: left operands are bytes above zero on most processors, and
+    /// this takes away what that adds.
+    const std::int32_t* offsets() const { return m_offsets.data(); }
 
 private:
     int m_depth = 0, m_columns = 0;
     Buffer m_data;
     std::vector<float> m_scales;  // whole panels
-    std::vector<std::int32_t> m_starts;
+    std::vector<std::int32_t> m_offsets;
 };
 
 /// The root of the mean square of what quantising by column changes, relative to that of the weights;

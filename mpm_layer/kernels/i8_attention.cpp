@@ -21,9 +21,9 @@ namespace HWY_NAMESPACE {
 
 /// A panel of queries as the right operand of their scores: columns of quads.
 struct QueryQuads {
-    I8Quad* quads;         // [quadsOf(headSize)][panelWidth()]
-    float* scales;         // of each query, the logits' own scale in it
-    std::int32_t* starts;  // what sums start at
+    I8Quad* quads;          // [quadsOf(headSize)][panelWidth()]
+    float* scales;          // of each query, the logits' own scale in it
+    std::int32_t* offsets;  // to be added to sums
 };
 
 /// Room for a panel of queries, in floats.
@@ -39,7 +39,7 @@ HWY_INLINE QueryQuads packQueryQuads(const AttentionHead& head, int first, int o
     const QueryQuads packed{reinterpret_cast<I8Quad*>(room + 2 * width), room,
                             reinterpret_cast<std::int32_t*>(room + width)};
     std::fill_n(packed.scales, width, 0.0f);
-    std::fill_n(packed.starts, width, 0);
+    std::fill_n(packed.offsets, width, 0);
     for (int q = 0; q < present; ++q) {
         const float* from = head.queries + (first + q) * head.stride;
         const float largest = largestOf(from, head.headSize);
@@ -53,7 +53,7 @@ HWY_INLINE QueryQuads packQueryQuads(const AttentionHead& head, int first, int o
         int sum = 0;
         for (int k = 0; k < head.headSize; ++k)
             sum += bytes[k];
-        packed.starts[q] = -offset * sum;
+        packed.offsets[q] = -offset * sum;
     }
     packColumns(rows, quads, present, quads, packed.quads);
     return packed;
@@ -65,16 +65,17 @@ HWY_INLINE void scoreQuads(const AttentionHeadI8& head, int key, const QueryQuad
                            Block<kGroup, V>& block) {
     const FloatTag d;
     IntBlock<kGroup, V> sums;
-    startBlock(queries.starts, sums);
+    clearBlock(sums);
     multiplyAddQuads<Dot>(quadsOf(head.f32.headSize), head.keys + key * head.keyStride, head.keyStride,
                           queries.quads, sums);
-#pragma GCC unroll 2
-    for (int v = 0; v < V; ++v) {
-        const Float query = hn::Load(d, queries.scales + v * hn::Lanes(d));
 #pragma GCC unroll 16
-        for (int r = 0; r < kGroup; ++r) {
-            const Float step = hn::Mul(query, hn::Set(d, head.keyScales[key + r]));
-            block.sum[r][v] = hn::MulAdd(hn::ConvertTo(d, sums.sum[r][v]), step, block.sum[r][v]);
+    for (int r = 0; r < kGroup; ++r) {
+        const Float keyStep = hn::Set(d, head.keyScales[key + r]);
+#pragma GCC unroll 2
+        for (int v = 0; v < V; ++v) {
+            const Float step = hn::Mul(keyStep, hn::Load(d, queries.scales + v * hn::Lanes(d)));
+            const Int sum = hn::Add(sums.at(r, v), hn::LoadU(IntTag(), queries.offsets + v * hn::Lanes(d)));
+            block.sum[r][v] = hn::MulAdd(hn::ConvertTo(d, sum), step, block.sum[r][v]);
         }
     }
 }

@@ -47,12 +47,36 @@ namespace HWY_NAMESPACE {
 using IntTag = hn::ScalableTag<std::int32_t>;
 using Int = hn::Vec<IntTag>;
 
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
+// Intel's type of all integer vectors has 64-bit lanes. GCC 12 copies sums that are kept in it to and fro
+// around each product, and runs out of registers: kept in a type of 32-bit lanes they stay where they are.
+using Sum = std::int32_t __attribute__((vector_size(sizeof(Int))));
+
+HWY_INLINE Int asInt(Sum sum) {
+    return Int{(decltype(Int::raw))sum};
+}
+HWY_INLINE Sum asSum(Int value) {
+    return (Sum)value.raw;
+}
+#else
+using Sum = Int;
+
+HWY_INLINE Int asInt(Sum sum) {
+    return sum;
+}
+HWY_INLINE Sum asSum(Int value) {
+    return value;
+}
+#endif
+
 /// As Block, of 32-bit sums.
 template <int R, int V = 2>
 struct IntBlock {
     HWY_INLINE IntBlock() {}
 
-    Int sum[R][V];
+    HWY_INLINE Int at(int r, int v) const { return asInt(sum[r][v]); }
+
+    Sum sum[R][V];
 };
 
 // A way to multiply: what the left operand's bytes are (value + kOffset, at most kLevels from it), and
@@ -173,21 +197,19 @@ HWY_INLINE void multiplyAddQuads(int quads, const I8Quad* HWY_RESTRICT rows, siz
             const Int row = hn::Set(d, static_cast<std::int32_t>(base[r / 3][(r % 3) * rowStep + k]));
 #pragma GCC unroll 2
             for (int v = 0; v < V; ++v)
-                block.sum[r][v] = Dot::add(block.sum[r][v], row, columns[v]);
+                block.sum[r][v] = asSum(Dot::add(block.at(r, v), row, columns[v]));
         }
     }
 }
 
-/// Sums of every row start at the same values: one for each column.
 template <int R, int V>
-HWY_INLINE void startBlock(const std::int32_t* starts, IntBlock<R, V>& block) {
+HWY_INLINE void clearBlock(IntBlock<R, V>& block) {
     const IntTag d;
-#pragma GCC unroll 2
-    for (int v = 0; v < V; ++v) {
-        const Int start = hn::LoadU(d, starts + v * hn::Lanes(d));
 #pragma GCC unroll 16
-        for (int r = 0; r < R; ++r)
-            block.sum[r][v] = start;
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+        for (int v = 0; v < V; ++v)
+            block.sum[r][v] = asSum(hn::Zero(d));
     }
 }
 
