@@ -1,5 +1,6 @@
 // mpm info: what a model file is.
 #include <iostream>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
@@ -10,6 +11,7 @@
 #include "cli/verbs.hpp"
 #include "models/onnx/inspect.hpp"
 #include "pipeline/segment/model_file.hpp"
+#include "pipeline/segment/network.hpp"
 
 namespace mpm::cli {
 
@@ -19,12 +21,14 @@ constexpr const char* kExamples = R"(Examples:
   mpm info model.onnx          encoder, size, parameters, GFLOPs, schedule, labels
   mpm info export.onnx         whether 'mpm convert' understands it, and why not
   mpm info default --json      for programs
+  mpm info model.onnx --precision i8    which layers would lose too much in int8 and stay in f32
 
 Exit status: 0 done, 2 wrong usage, 3 not a model.)";
 
 struct Options {
     std::string model;
     bool json = false;
+    std::optional<Precision> precision;
 };
 
 using nlohmann::json;
@@ -80,6 +84,17 @@ std::string joined(const std::vector<std::string>& words, size_t most) {
     return words.size() > most ? text + ", ..." : text;
 }
 
+/// Layers that one forward in that precision computes in f32 nevertheless.
+std::vector<std::string> keptInF32(const std::string& path, Precision precision) {
+    pipeline::Network network(path);
+    network.encoder().setPrecision(precision);
+    network.encoder().setSchedule({});
+    cv::Size size = network.info().size;
+    if (size.empty()) size = {512, 512};
+    network.forward(network.blob({cv::Mat(size, CV_8UC3, cv::Scalar::all(0))}));
+    return network.encoder().report().keptInF32;
+}
+
 void print(const models::Inspection& i, const ModelInfo& info) {
     for (const std::string& port : i.inputs)
         std::cout << "input      " << printable(port) << '\n';
@@ -106,13 +121,20 @@ int infoVerb(const Options& o) {
         const std::string path = pipeline::findModel(o.model);
         const models::Inspection inspection = models::inspectModel(path);
         const ModelInfo info = inspection.converted ? modelInfo(path) : ModelInfo();
+        std::vector<std::string> kept;
+        if (o.precision && inspection.converted) kept = keptInF32(path, *o.precision);
         if (o.json) {
+            json root = toJson(o, inspection, info);
+            if (o.precision) root["kept_in_f32"] = kept;
             // Exact where it is UTF-8; other bytes become the replacement character.
-            std::cout << toJson(o, inspection, info).dump(2, ' ', false, json::error_handler_t::replace)
-                      << std::endl;
-        } else {
-            print(inspection, info);
+            std::cout << root.dump(2, ' ', false, json::error_handler_t::replace) << std::endl;
+            return kDone;
         }
+        print(inspection, info);
+        if (o.precision && inspection.converted)
+            std::cout << precisionName(*o.precision) << "         "
+                      << (kept.empty() ? "every layer" : "every layer but " + joined(kept, kept.size()))
+                      << '\n';
     } catch (const models::Refusal& refusal) {
         throw Error(kBadInput, printable(o.model) + ": " + printable(oneLine(refusal.what()), 600));
     } catch (const pipeline::ModelError& error) {
@@ -130,6 +152,9 @@ void addInfo(CLI::App& app, Action& action) {
     const auto options = std::make_shared<Options>();
     verb->add_option("MODEL", options->model, "an ONNX file, or default")->required();
     verb->add_flag("--json", options->json, "for programs");
+    addParsed(
+        *verb, "--precision", "also tell which layers would stay in f32 in it", "f32|bf16|i8|auto|auto-fast",
+        [options](const std::string& text) { options->precision = parsePrecision("--precision", text); });
     verb->footer(kExamples);
     verb->callback([options, &action] { action = [options] { return infoVerb(*options); }; });
 }
