@@ -112,6 +112,7 @@ void addBench(CLI::App& app, Action& action) {
               "POINTS", [o](const std::string& text) { o->loss = parseNumbers("--loss", text, 1)[0] / 100; });
     verb->add_option("--json", o->json, "write the results as JSON too")->type_name("FILE");
     addCommonOptions(*verb, o->common);
+    addMemoryOption(*verb, o->common);
     verb->footer(kExamples);
     verb->callback([o, &action] { action = [o] { return bench(*o); }; });
 }

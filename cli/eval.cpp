@@ -92,6 +92,7 @@ void addMeasuring(CLI::App& verb, EvalOptions& o) {
     addNightOptions(verb, o.nights);
     verb.add_flag("--paired", o.paired, "with --night: by day too, over the same pictures");
     addCommonOptions(verb, o.common, true, false);
+    addMemoryOption(verb, o.common);
     addParsed(verb, "--precision", "of the encoder's products, several with commas (default: f32)",
               "f32,bf16", [&o](const std::string& text) {
                   o.precisions.clear();

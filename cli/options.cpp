@@ -154,12 +154,15 @@ void addCommonOptions(CLI::App& verb, CommonOptions& options, bool withBlocks, b
               [&options](const std::string& text) {
                   options.threads = parseCount("--threads", text, 1, kMostThreads);
               });
-    addParsed(verb, "--max-memory", "how much models, images and results may take (default: 2G for an image)",
-              "BYTES",
-              [&options](const std::string& text) { options.maxMemory = parseBytes("--max-memory", text); });
     if (!withBlocks) return;
     addParsed(verb, "--blocks", "blocks to merge before, or none (default: the model's own)", "2,5|none",
               [&options](const std::string& text) { options.blocks = parseBlocks("--blocks", text); });
+}
+
+void addMemoryOption(CLI::App& verb, CommonOptions& options) {
+    addParsed(verb, "--max-memory", "how much models, images and results may take (default: 2G for an image)",
+              "BYTES",
+              [&options](const std::string& text) { options.maxMemory = parseBytes("--max-memory", text); });
 }
 
 void applyThreads(const CommonOptions& options) {

@@ -48,6 +48,7 @@ struct CommonOptions {
 /// `--precision` where `withPrecision`.
 void addCommonOptions(CLI::App& verb, CommonOptions& options, bool withBlocks = true,
                       bool withPrecision = true);
+void addMemoryOption(CLI::App& verb, CommonOptions& options);  ///< --max-memory of run, bench and eval
 
 /// An option whose text goes through `parse`, which may throw Error.
 template <typename Parse>

@@ -57,6 +57,7 @@ void addRunOptions(CLI::App& verb, RunOptions& o) {
     verb.add_flag("--show", o.show, "show the overlay in a window; q ends");
     addNightOption(verb, o.night);
     addCommonOptions(verb, o.common);
+    addMemoryOption(verb, o.common);
     verb.footer(kExamples);
 }
 

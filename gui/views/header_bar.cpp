@@ -90,7 +90,7 @@ void HeaderBar::hideWhatDoesNotFit() {
     for (const QLabel* figure : {m_tokens, m_saved, m_network, m_difference}) {
         QWidget* whole = figure->parentWidget();
         room -= m_row->spacing() + whole->sizeHint().width();
-        if (whole->isHidden() == room >= 0) whole->setVisible(room >= 0);
+        if (whole->isHidden() == (room >= 0)) whole->setVisible(room >= 0);
     }
 }
 

@@ -41,7 +41,7 @@ TEST(Printable, LongTextLosesItsMiddle) {
 }
 
 TEST(Printable, LinesStayWhereTheyAreWanted) {
-    EXPECT_EQ(printableLines("a\x1b\nb\n"), "a\\x1b\nb\n");
+    EXPECT_EQ(printableLines(std::string("a\x1b\n") + "b\n"), "a\\x1b\nb\n");
 }
 
 }  // namespace

@@ -27,8 +27,8 @@ public:
     Number number() {
         Number value{};
         std::uint8_t bytes[sizeof value];
-        for (std::uint8_t& one : bytes)
-            one = byte();
+        for (std::size_t i = 0; i < sizeof value; ++i)
+            bytes[i] = byte();
         std::memcpy(&value, bytes, sizeof value);
         return value;
     }

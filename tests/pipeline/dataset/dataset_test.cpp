@@ -80,9 +80,10 @@ TEST_F(FolderTest, RefusesDamagedClassFiles) {
 }
 
 TEST_F(FolderTest, RejectsClassFilesThatFillTheMemoryOrNeverEnd) {
-    for (const std::string& text :
-         {std::string(1 << 20, '['), "[{\"name\": \"" + std::string(2000, 'n') + "\", \"color\": [1, 2, 3]}]",
-          "[{\"name\": \"a\", \"color\": [[[[[[1]]]]]]}]", std::string(20 << 20, ' ')}) {
+    for (const std::string& text : std::vector<std::string>{
+             std::string(1 << 20, '['),
+             "[{\"name\": \"" + std::string(2000, 'n') + "\", \"color\": [1, 2, 3]}]",
+             "[{\"name\": \"a\", \"color\": [[[[[[1]]]]]]}]", std::string(20 << 20, ' ')}) {
         classFile(text);
         try {
             FolderDataset::withClassFile(m_root.string(), "train");
