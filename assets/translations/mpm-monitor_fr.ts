@@ -2049,8 +2049,8 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
         <translation>il ne contient rien</translation>
     </message>
     <message>
-        <source>no such source; name a camera index, a video, an image, a folder or glob of images, a URL, gst: and a pipeline, or demo</source>
-        <translation>source inconnue ; nommez un numéro de caméra, une vidéo, une image, un dossier ou un motif d&apos;images, une adresse, gst: et un pipeline, ou demo</translation>
+        <source>no such source; name a camera index, a video, an image, a folder or glob of images, a URL, gst: and a pipeline, env:NAME, secret:NAME, or demo</source>
+        <translation>source inconnue ; nommez un numéro de caméra, une vidéo, une image, un dossier ou un motif d&apos;images, une adresse, gst: et un pipeline, env:NOM, secret:NOM ou demo</translation>
     </message>
 </context>
 </TS>

@@ -29,7 +29,7 @@ constexpr const char* kSentences[] = {
     QT_TRANSLATE_NOOP("mpm::gui::SourceWords", "there is nothing in it"),
     QT_TRANSLATE_NOOP("mpm::gui::SourceWords",
                       "no such source; name a camera index, a video, an image, a folder or glob of images, a "
-                      "URL, gst: and a pipeline, or demo"),
+                      "URL, gst: and a pipeline, env:NAME, secret:NAME, or demo"),
 };
 
 QRegularExpression patternOf(const char* sentence) {

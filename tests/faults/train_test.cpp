@@ -48,6 +48,8 @@ int trainIn(const std::string& out, int64_t steps) {
         return 0;
     } catch (const std::bad_alloc&) {
         std::fputs("train: out of memory\n", stderr);
+    } catch (const cv::Exception& error) {
+        std::fprintf(stderr, "train: %s\n", error.err.c_str());  // what() has several lines
     } catch (const c10::Error& error) {
         std::fprintf(stderr, "train: %s\n", error.what_without_backtrace());
     } catch (const std::exception& error) {
