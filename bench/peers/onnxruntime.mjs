@@ -1,14 +1,14 @@
 // ONNX Runtime as a peer: times a model as `mpm bench` times ours, and prints one JSON line.
-//   node onnxruntime.mjs MODEL.onnx [THREADS=2] [ROUNDS=20]
+//   node onnxruntime.mjs MODEL.onnx [THREADS=2] [ROUNDS=20] [SIZE=512]
 // Needs onnxruntime-node (npm install --ignore-scripts onnxruntime-node); all graph optimisations are on.
 import { createRequire } from "node:module";
 import path from "node:path";
 
 const require = createRequire(path.join(process.cwd(), "package.json"));
 const ort = require("onnxruntime-node");
-const [model, threads = "2", rounds = "20"] = process.argv.slice(2);
+const [model, threads = "2", rounds = "20", side = "512"] = process.argv.slice(2);
 if (!model) {
-  console.error("usage: node onnxruntime.mjs MODEL.onnx [THREADS] [ROUNDS]");
+  console.error("usage: node onnxruntime.mjs MODEL.onnx [THREADS] [ROUNDS] [SIZE]");
   process.exit(2);
 }
 
@@ -17,7 +17,7 @@ const session = await ort.InferenceSession.create(model, {
   intraOpNumThreads: Number(threads),
   interOpNumThreads: 1,
 });
-const size = 512;
+const size = Number(side);
 const input = new Float32Array(3 * size * size);
 let seed = 1;
 for (let i = 0; i < input.length; ++i) {

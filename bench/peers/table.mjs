@@ -1,6 +1,6 @@
 // Every figure of docs/performance.md that needs no second OpenCV, in one run: our encoder beside ONNX Runtime on the
 // same exports, what merging keeps of its gain, the share of the machine's ceiling, a stream, memory, threads.
-//   node table.mjs BUILD_DIR WORK_DIR [ROUNDS=5] [SECTION...]      SECTION: peer gain ceiling stream memory threads
+//   node table.mjs BUILD_DIR WORK_DIR [ROUNDS=5] [SECTION...]      SECTION: peer int8 gain ceiling stream memory threads
 // Markdown goes to standard output, WORK_DIR/results.json holds every number. WORK_DIR keeps models and node_modules.
 // Needs node, npm, python3-torch and a build with MPM_BUILD_BENCH.
 import { execFileSync, spawn } from "node:child_process";
@@ -10,7 +10,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
-const SECTIONS = ["peer", "gain", "ceiling", "stream", "memory", "threads"];
+const SECTIONS = ["peer", "int8", "gain", "ceiling", "stream", "memory", "threads"];
 const [buildDir, workDir, ...rest] = process.argv.slice(2);
 if (!workDir || rest.some((word) => !SECTIONS.includes(word) && !Number(word))) {
   console.error(`usage: node table.mjs BUILD_DIR WORK_DIR [ROUNDS] [${SECTIONS.join("|")}...]`);
@@ -49,9 +49,9 @@ function converted(name, ...options) {
 }
 
 /** Rows of one `mpm bench`: all tokens, then merged; the two take turns inside. */
-function bench(model, precision, { count = 10, batch = 1, threads = THREADS } = {}) {
+function bench(model, precision, { count = 10, batch = 1, threads = THREADS, env = {} } = {}) {
   capture(mpm, ["bench", model, "--compare", "none,mpm", "--precision", precision, "--rounds", `${count}`, "--batch",
-                `${batch}`, "--threads", `${threads}`, "--device", "cpu", "--json", "round.json"]);
+                `${batch}`, "--threads", `${threads}`, "--device", "cpu", "--json", "round.json"], env);
   return JSON.parse(fs.readFileSync("round.json", "utf8")).results;
 }
 
@@ -82,9 +82,13 @@ const share = ([, merged]) => (100 * (merged.merge_ms + merged.restore_ms)) / me
 
 // --- sections ---
 
-function besideOnnxRuntime() {
+function installPeer() {
   if (!fs.existsSync("node_modules/onnxruntime-node"))
     capture("npm", ["install", "--silent", "--ignore-scripts", "onnxruntime-node"]);
+}
+
+function besideOnnxRuntime() {
+  installPeer();
   results.onnxruntime = JSON.parse(fs.readFileSync("node_modules/onnxruntime-node/package.json", "utf8")).version;
   const ways = precisions.flatMap((precision) => [`all tokens, ${precision}`, `merged, ${precision}`]);
   table(`Whole forward, 512x512, batch 1: ms and how many times as fast as ONNX Runtime ${results.onnxruntime} in f32 with all ` +
@@ -102,6 +106,46 @@ function besideOnnxRuntime() {
       const ours = runs.map((run) => run.ours[way].ms.median);
       return `${median(ours).toFixed(1)}, x ${range(runs.map((run, i) => run.theirs / ours[i]), 2)}`;
     }));
+  }
+}
+
+/** The model that ONNX Runtime's quantize_dynamic wrote, where MPM_INT8_PEER names one: our conversion is of `vit-t`. */
+function besideDynamicInt8() {
+  const theirs = process.env.MPM_INT8_PEER;
+  if (!theirs) return;
+  const model = converted("vit-t", "--size", "224x224");
+  const runs = Array.from({ length: rounds }, () => ({
+    theirs: JSON.parse(capture("node", [path.join(here, "onnxruntime.mjs"), theirs, `${THREADS}`, "20", "224"])).ms.median,
+    ours: bench(model, "i8", { count: 20 })[0].ms.median,
+  }));
+  results.dynamicInt8 = runs;
+  console.log(`\nViT-T, 224x224, int8: ONNX Runtime's dynamic quantisation ${median(runs.map((run) => run.theirs)).toFixed(2)} ms, ` +
+              `ours ${median(runs.map((run) => run.ours)).toFixed(2)}, x ${range(runs.map((run) => run.theirs / run.ours), 2)}`);
+}
+
+/** i8 beside ONNX Runtime in f32, and beside our own f32 on narrower instruction sets. */
+function int8() {
+  installPeer();
+  besideDynamicInt8();
+  table("int8, whole forward, 512x512, batch 1: ms, and how many times as fast as ONNX Runtime in f32 with all tokens",
+        "model", "ONNX Runtime", "all tokens", "merged");
+  results.int8 = [];
+  for (const name of ["vit-t", "vit-s", "vit-b"]) {
+    const runs = Array.from({ length: rounds }, () => ({ theirs: peer(name), ours: bench(converted(name), "i8") }));
+    results.int8.push({ name, runs });
+    row(name, median(runs.map((run) => run.theirs)).toFixed(1), ...[0, 1].map((way) =>
+      `${median(runs.map((run) => run.ours[way].ms.median)).toFixed(1)}, x ${range(runs.map((run) => run.theirs / run.ours[way].ms.median), 2)}`));
+  }
+  for (const isa of ["avx-vnni", "avx2"]) {
+    table(`int8 beside our f32, both with MPM_MAX_CPU_ISA=${isa}: ms, all tokens`, "model", "f32", "i8", "times as fast");
+    for (const name of ["vit-t", "vit-s", "vit-b"]) {
+      const env = { MPM_MAX_CPU_ISA: isa }, count = name === "vit-b" ? 4 : 10;
+      const runs = Array.from({ length: rounds }, () =>
+        ["f32", "i8"].map((precision) => bench(converted(name), precision, { env, count })[0].ms.median));
+      results.int8.push({ name, isa, runs });
+      row(name, median(runs.map(([f32]) => f32)).toFixed(1), median(runs.map(([, i8]) => i8)).toFixed(1),
+          range(runs.map(([f32, i8]) => f32 / i8), 2));
+    }
   }
 }
 
@@ -205,12 +249,12 @@ function threads() {
 
 results.machine = {
   cpu: os.cpus()[0].model, cores: os.cpus().length, kernel: `${os.type()} ${os.release()} ${os.arch()}`,
-  features: [...new Set(fs.readFileSync("/proc/cpuinfo", "utf8").match(/\b(avx2|avx512f|avx512_bf16|amx_bf16|asimd|bf16)\b/g))],
+  features: [...new Set(fs.readFileSync("/proc/cpuinfo", "utf8").match(/\b(avx2|avx512f|avx512_vnni|avx_vnni|avx512_bf16|amx_bf16|asimd|bf16)\b/g))],
   mpm: capture(mpm, ["--version"]).trim(), date: new Date().toISOString().slice(0, 10),
 };
 console.log(`${results.machine.cpu} (${results.machine.features.join(" ")}), ${results.machine.cores} cores, ` +
             `${results.machine.kernel}, ${results.machine.mpm}, ${THREADS} threads, ${results.machine.date}`);
-const all = { peer: besideOnnxRuntime, gain: gainKept, ceiling: ceilingShare, stream, memory, threads };
+const all = { peer: besideOnnxRuntime, int8, gain: gainKept, ceiling: ceilingShare, stream, memory, threads };
 for (const section of SECTIONS.filter(wanted)) {
   await all[section]();
   fs.writeFileSync("results.json", JSON.stringify(results, null, 1));

@@ -120,28 +120,27 @@ namespace {
 
 constexpr int kColumnLevels = 127;
 
-/// The largest absolute weight of each column; NaN where one is not finite.
-std::vector<float> largestOfColumns(const float* weights, size_t stride, int depth, int columns) {
-    std::vector<float> largest(columns, 0.0f);
+/// What one step of each column is worth, never so small that its inverse is infinite; NaN where a weight is
+/// not finite.
+std::vector<float> stepsOf(const float* weights, size_t stride, int depth, int columns) {
+    std::vector<float> steps(columns, 0.0f), poison(columns, 0.0f);
     for (int k = 0; k < depth; ++k) {
+        const float* row = weights + k * stride;
         for (int n = 0; n < columns; ++n) {
-            const float value = std::abs(weights[k * stride + n]);
-            if (!(value <= largest[n]))
-                largest[n] = value < std::numeric_limits<float>::infinity() && largest[n] == largest[n]
-                                 ? value
-                                 : std::numeric_limits<float>::quiet_NaN();
+            steps[n] = std::max(steps[n], std::abs(row[n]));
+            poison[n] += row[n] - row[n];  // 0 for all that is finite
         }
     }
-    return largest;
+    for (int n = 0; n < columns; ++n)
+        steps[n] = std::max(steps[n] / kColumnLevels, 0x1p-126f) + poison[n];
+    return steps;
 }
 
-/// What one step of a column is worth, never so small that its inverse is infinite.
-float stepOf(float largest) {
-    return std::max(largest / kColumnLevels, 0x1p-126f);
-}
-
-int rounded(float value, float step) {
-    return static_cast<int>(std::nearbyint(std::clamp(value / step, -127.0f, 127.0f)));
+/// The nearest whole number, as a float. No value is more than kColumnLevels steps; the sum's last bit is
+/// a 1.
+float wholeSteps(float value, float inverse) {
+    constexpr float kMagic = 12582912.0f;
+    return (value * inverse + kMagic) - kMagic;
 }
 
 }  // namespace
@@ -162,18 +161,20 @@ PackedWeightsI8::PackedWeightsI8(const float* weights, size_t stride, int depth,
     const size_t size = static_cast<size_t>(panels) * width * quads;
     auto* bytes = reinterpret_cast<std::int8_t*>(m_data.reserve(size));
     std::fill_n(bytes, size * 4, std::int8_t(0));
-    m_scales = largestOfColumns(weights, stride, depth, columns);
-    for (float& scale : m_scales)
-        scale = stepOf(scale);
+    m_scales = stepsOf(weights, stride, depth, columns);
     m_scales.resize(static_cast<size_t>(panels) * width, 0.0f);
     m_offsets.assign(m_scales.size(), 0);
-    for (int k = 0; k < depth; ++k) {
-        for (int n = 0; n < columns; ++n) {
-            const int value = rounded(weights[k * stride + n], m_scales[n]);
-            const size_t quad = static_cast<size_t>(n / width) * width * quads +
-                                static_cast<size_t>(k / 4) * width + n % width;
-            bytes[quad * 4 + k % 4] = static_cast<std::int8_t>(value);
-            m_offsets[n] -= offset * value;
+    for (int first = 0; first < columns; first += width) {
+        const int present = std::min(width, columns - first);
+        for (int k = 0; k < depth; ++k) {
+            const float* row = weights + k * stride + first;
+            std::int8_t* to =
+                bytes + (static_cast<size_t>(first) * quads + static_cast<size_t>(k / 4) * width) * 4;
+            for (int n = 0; n < present; ++n) {
+                const int value = static_cast<int>(wholeSteps(row[n], 1.0f / m_scales[first + n]));
+                to[n * 4 + k % 4] = static_cast<std::int8_t>(value);
+                m_offsets[first + n] -= offset * value;
+            }
         }
     }
 }
@@ -186,17 +187,19 @@ const I8Quad* PackedWeightsI8::panel(int index) const {
 double lossOfI8(const float* weights, size_t stride, int depth, int columns) {
     constexpr double kInfinite = std::numeric_limits<double>::infinity();
     if (depth > kLargestI8Depth) return kInfinite;
-    const std::vector<float> largest = largestOfColumns(weights, stride, depth, columns);
+    const std::vector<float> steps = stepsOf(weights, stride, depth, columns);
+    if (std::any_of(steps.begin(), steps.end(), [](float step) { return !(step == step); })) return kInfinite;
     double lost = 0, all = 0;
-    for (int n = 0; n < columns; ++n) {
-        if (!(largest[n] == largest[n])) return kInfinite;
-        const float step = stepOf(largest[n]);
-        for (int k = 0; k < depth; ++k) {
-            const double value = weights[k * stride + n];
-            const double error = value - static_cast<double>(step) * rounded(weights[k * stride + n], step);
-            lost += error * error;
-            all += value * value;
+    for (int k = 0; k < depth; ++k) {
+        const float* row = weights + k * stride;
+        float rowLost = 0, rowAll = 0;
+        for (int n = 0; n < columns; ++n) {
+            const float error = row[n] - steps[n] * wholeSteps(row[n], 1.0f / steps[n]);
+            rowLost += error * error;
+            rowAll += row[n] * row[n];
         }
+        lost += rowLost;
+        all += rowAll;
     }
     return all > 0 ? std::sqrt(lost / all) : 0;
 }
