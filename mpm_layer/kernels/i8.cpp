@@ -201,7 +201,12 @@ double lossOfI8(const float* weights, size_t stride, int depth, int columns) {
         lost += rowLost;
         all += rowAll;
     }
-    return all > 0 ? std::sqrt(lost / all) : 0;
+    // An outlier is kept well itself, and would hide what it costs the others of its column.
+    double others = all;
+    for (const float step : steps)
+        others -= std::pow(static_cast<double>(step) * kColumnLevels, 2);
+    if (lost <= 1e-12 * all) return 0;
+    return others > 0 ? std::sqrt(lost / others) : kInfinite;
 }
 
 void productI8(const I8Quad* rows, size_t rowStride, const float* rowScales, int count,

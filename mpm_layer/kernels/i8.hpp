@@ -50,8 +50,8 @@ private:
     std::vector<std::int32_t> m_offsets;
 };
 
-/// The root of the mean square of what quantising by column changes, relative to that of the weights;
-/// infinite where a weight is not finite or the depth exceeds kLargestI8Depth.
+/// The root of the mean square of what quantising by column changes, relative to that of the weights without
+/// the largest of each column; infinite where a weight is not finite or the depth exceeds kLargestI8Depth.
 double lossOfI8(const float* weights, size_t stride, int depth, int columns);
 
 /// As `product`; `rowStride` counts quads, `rowScales` has what packQuads returned for each row.

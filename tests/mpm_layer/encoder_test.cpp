@@ -1,4 +1,6 @@
 // The encoder on the processor: the suite of every device, and what this one promises beyond it.
+#include <cstdlib>
+
 #include <opencv2/core/utility.hpp>
 
 #include "mpm_layer/encoder/shared_weights.hpp"
@@ -68,6 +70,34 @@ TEST(Encoder, EqualWeightsAreSharedOthersAreNot) {
     if (kernels::hasBf16()) {
         EXPECT_NE(pack(makeEncoder(o), Precision::BF16), first);
     }
+}
+
+TEST(Encoder, AnUnknownInstructionSetIsRejected) {
+    const char* before = std::getenv("MPM_MAX_CPU_ISA");
+    const std::string kept = before ? before : "";
+    setenv("MPM_MAX_CPU_ISA", "avx9", 1);
+    try {
+        makeBackend(Device::Cpu, 0);
+        ADD_FAILURE() << "avx9 was taken";
+    } catch (const cv::Exception& error) {
+        EXPECT_NE(error.err.find("avx9"), std::string::npos);
+        EXPECT_NE(error.err.find("avx-vnni"), std::string::npos);
+    }
+    setenv("MPM_MAX_CPU_ISA", kept.c_str(), 1);
+    EXPECT_NO_THROW(makeBackend(Device::Cpu, 0));
+}
+
+TEST(Encoder, Int8LeavesALayerThatWouldLoseTooMuchInF32) {
+    const EncoderOptions o = with([](auto&) {});
+    EncoderCase encoder = makeEncoder(o);
+    const Target target{"I8", Device::Cpu, Precision::I8, 0, false};
+    const cv::Mat batch = makeBatch(o, 1, 24, 3);
+    EXPECT_TRUE(run(target, encoder, batch).report.keptInF32.empty());
+    cv::Mat weight = encoder.weights.raw("1.fc1.weight").clone();
+    weight.row(0) *= 1000;
+    encoder.weights.add("1.fc1.weight", weight);
+    const Ran ran = run(target, encoder, batch);
+    EXPECT_EQ(ran.report.keptInF32, std::vector<std::string>{"1.fc1"});
 }
 
 // Pictures whose counts change from one to the next: the memory of the first rounds serves all others.
