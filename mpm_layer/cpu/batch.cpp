@@ -85,7 +85,7 @@ void Batch::mergeRows(int image, const Clusters& clusters, bool weighted, int fi
     float* out = m_spare.data() + static_cast<size_t>(first) * m_dim;
     std::copy_n(row(from.first), static_cast<size_t>(m_special) * m_dim, out);
     out += static_cast<size_t>(m_special) * m_dim;
-    const float* sizes = weighted ? &m_meaning.sizes[from.first + m_special] : nullptr;
+    const float* sizes = weighted ? m_meaning.sizes.data() + from.first + m_special : nullptr;
     parallelFor((clusters.count() + kGrain - 1) / kGrain, [&](int part) {
         const cv::Range range(part * kGrain, std::min((part + 1) * kGrain, clusters.count()));
         averageRows(tokens(image), clusters, range, sizes, out, m_dim);
@@ -94,7 +94,7 @@ void Batch::mergeRows(int image, const Clusters& clusters, bool weighted, int fi
 
 void Batch::mergeMeaning(int image, const Clusters& clusters, int first, Rows& merged) const {
     const int from = m_images[image].first, special = from + m_special;
-    if (hasKeyBias()) std::copy_n(&m_meaning.keyBias[from], m_special, merged.keyBias.begin() + first);
+    if (hasKeyBias()) std::copy_n(m_meaning.keyBias.data() + from, m_special, merged.keyBias.begin() + first);
     for (int c = 0; c < clusters.count(); ++c) {
         const int* members = clusters.members(c);
         const int to = first + m_special + c;

@@ -1,5 +1,6 @@
 #include "support/encoder_case.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "support/random.hpp"
@@ -62,7 +63,7 @@ void addRotary(Builder& build, const EncoderOptions& o) {
         for (int p = 0; p < o.imageTokens; ++p) {
             for (int k = 0; k < o.headSize; ++k) {
                 const bool interleaved = o.rope == "interleaved";
-                const int frequency = interleaved ? k / 2 : k % (o.headSize / 2);
+                const int frequency = interleaved ? k / 2 : k % std::max(1, o.headSize / 2);
                 const double angle = (p + 1) / std::pow(10.0, 2.0 * frequency / o.headSize) * (1 + 0.3 * h);
                 cosine.at<float>(h, p, k) = static_cast<float>(std::cos(angle));
                 sine.at<float>(h, p, k) = static_cast<float>(std::sin(angle));
