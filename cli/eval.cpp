@@ -27,7 +27,7 @@ constexpr const char* kExamples = R"(Examples:
 Layouts: camvid and folder read ROOT/SPLIT/images and ROOT/SPLIT/labels (folder: ROOT/classes.json too); ade20k reads
 ROOT/images/validation and ROOT/annotations/validation; cityscapes ROOT/leftImg8bit and ROOT/gtFine; pascal-context
 ROOT/JPEGImages, SegmentationClassContext and ImageSets/SegmentationContext.
-Exit status 1 where pictures could not be used: they are named and left out.)";
+Exit status 1 where images could not be used: they are named and left out.)";
 
 Counts measure(const EvalOptions& options) {
     for (const std::string& path : {options.json, options.csv})
@@ -64,7 +64,7 @@ int eval(EvalOptions options) {
     if (!options.plots.empty()) writePlots(options.plots, summary);
     if (summary.leftOut.empty()) return kDone;
     std::string line =
-        std::to_string(summary.leftOut.size()) + " pictures could not be used and were left out: ";
+        std::to_string(summary.leftOut.size()) + " images could not be used and were left out: ";
     for (size_t i = 0; i < summary.leftOut.size() && i < 10; ++i)
         line += (i > 0 ? ", " : "") + summary.leftOut[i];
     complain(line + (summary.leftOut.size() > 10 ? ", ..." : ""));

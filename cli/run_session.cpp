@@ -293,7 +293,7 @@ void RunSession::finish() {
         writeWhole((fs::path(m_options.out) / "timeline.png").string(),
                    pipeline::drawTimeline(m_timeline, style));
     }
-    if (m_bad > 0) complain(std::to_string(m_bad) + " pictures could not be read and were left out");
+    if (m_bad > 0) complain(std::to_string(m_bad) + " images could not be read and were left out");
     if (m_broken > 0) complain(std::to_string(m_broken) + " sources could not be read to their end");
     if (m_options.out.empty()) return;
     std::cout << summaryLine()

@@ -8,7 +8,7 @@ namespace mpm::models {
 
 struct Binding {
     List<Tensor> inputs;       ///< shapes at the batch everything is worked out for
-    List<Tensor> otherInputs;  ///< with one more picture; only where the batch is dynamic
+    List<Tensor> otherInputs;  ///< with one more image; only where the batch is dynamic
     bool dynamicBatch = false;
     cv::Size size;
 

@@ -198,7 +198,7 @@ TEST_F(Run, ABadPictureIsNamedCountedAndLeftOut) {
     const Outcome outcome = run({m_folder / "in", "--out", m_folder / "out"});
     EXPECT_EQ(outcome.status, 1);
     EXPECT_TRUE(outcome.says("p1.png"));
-    EXPECT_TRUE(outcome.says("1 pictures"));
+    EXPECT_TRUE(outcome.says("1 images"));
     EXPECT_EQ(files("out").count("p2.labels.png"), 1u);
     EXPECT_EQ(files("out").count("p1.labels.png"), 0u);
 }
@@ -211,7 +211,7 @@ TEST_F(Run, ABadSourceOfSeveralIsLeftOutAsInAFolder) {
     EXPECT_EQ(outcome.status, 1);
     EXPECT_TRUE(outcome.says("bad.png"));
     EXPECT_TRUE(outcome.says("bad.avi"));
-    EXPECT_TRUE(outcome.says("1 pictures"));
+    EXPECT_TRUE(outcome.says("1 images"));
     EXPECT_EQ(files("out").count("p0.labels.png"), 1u);
     EXPECT_EQ(files("out").count("p1.labels.png"), 1u);
     EXPECT_EQ(table(textOf(m_folder / "out/tokens.csv")).size(), 3u);
