@@ -39,11 +39,29 @@ if(MPM_LIBFUZZER)  # what steers it: which branches an input took
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# mpm_add_test(NAME fast|long|gpu SOURCES ... LIBRARIES ...): one GoogleTest program, one entry of ctest.
+# mpm_program_headers(NAME): headers that the programs of a room share, compiled once; target_precompile_headers on the
+# result names them, and REUSE_FROM takes them. Programs are compiled with -fPIE, hence not as a library would be.
+function(mpm_program_headers name)
+  file(GENERATE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp" CONTENT "")
+  add_library(${name} OBJECT "${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp")
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${name} PRIVATE -fPIE)
+  target_link_libraries(${name} PRIVATE ${ARGN} mpm_warnings)
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/tests")
+endfunction()
+
+# mpm_add_test(NAME fast|long|gpu SOURCES ... LIBRARIES ... [HEADERS library]): one GoogleTest program, one entry of ctest.
+# HEADERS names the library whose precompiled headers it takes instead of those all tests share; OFF takes none.
 # Where MPM_TESTS_NEVER_SKIP is set, a skipped case fails it.
 function(mpm_add_test name label)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "SOURCES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "HEADERS" "SOURCES;LIBRARIES")
   add_executable(${name} ${arg_SOURCES})
+  if(NOT DEFINED arg_HEADERS)
+    target_precompile_headers(${name} REUSE_FROM mpm_test_headers)
+  elseif(arg_HEADERS)
+    target_compile_options(${name} PRIVATE -fPIC)  # as the library is compiled
+    target_precompile_headers(${name} REUSE_FROM ${arg_HEADERS})
+  endif()
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} mpm_warnings GTest::gtest_main)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/tests")
   target_compile_definitions(${name} PRIVATE
