@@ -1,4 +1,4 @@
-// mpm: one program, one verb a file. Statuses and wording are the contract's: docs/cli.md.
+// mpm: one program, one verb a file. Statuses and wording are the contract's: docs/reference/cli.md.
 #include <poll.h>
 #include <unistd.h>
 

@@ -32,7 +32,7 @@ configure_file("${CMAKE_CURRENT_LIST_DIR}/mpm.pc.in" "${PROJECT_BINARY_DIR}/mpm.
 install(FILES "${PROJECT_BINARY_DIR}/mpmConfig.cmake" "${PROJECT_BINARY_DIR}/mpmConfigVersion.cmake"
   DESTINATION "${MPM_CMAKE_DIR}" COMPONENT dev)
 install(FILES "${PROJECT_BINARY_DIR}/mpm.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT dev)
-install(FILES "${PROJECT_SOURCE_DIR}/docs/operators.md" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/libmpm-dev" COMPONENT dev)
+install(FILES "${PROJECT_SOURCE_DIR}/docs/reference/operators.md" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/libmpm-dev" COMPONENT dev)
 if(EXISTS "${PROJECT_SOURCE_DIR}/models/zoo")
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/models/zoo/" DESTINATION "${CMAKE_INSTALL_DATADIR}/mpm" COMPONENT tools
     FILES_MATCHING PATTERN "*.onnx" PATTERN "README.md")

@@ -7,7 +7,7 @@
 #   bench/gpu/end_to_end.sh run FOLDER OUT        there, after bench/gpu/run.sh OUT build: the suite, converted fixtures
 #                                                 against what PyTorch computed, mpm doctor, labels beside the
 #                                                 processor's, mpm bench --device cuda
-# OUT gets suite.txt, fixtures.txt, doctor.txt, labels.txt and end_to_end.json ("End to end on a GPU" of docs/performance.md).
+# OUT gets suite.txt, fixtures.txt, doctor.txt, labels.txt and end_to_end.json ("End to end on a GPU" of docs/internals/performance.md).
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 
@@ -45,7 +45,7 @@ run() {
     tail -n 5 "$out/fixtures.txt"
     "$folder/mpm" doctor | tee "$out/doctor.txt"
     for device in cpu cuda; do
-        "$folder/mpm" run "$folder/model.onnx" "$root/docs/example.jpg" --device "$device" --save labels \
+        "$folder/mpm" run "$folder/model.onnx" "$root/docs/images/example.jpg" --device "$device" --save labels \
             --out "$out/labels-$device"
     done
     python3 - "$out" <<'PYTHON' | tee "$out/labels.txt"

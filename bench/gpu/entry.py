@@ -80,7 +80,7 @@ def load(path):
 
 
 class Encoder:
-    """A plain ViT encoder; weights is {name: f32 array on the processor}, named as docs/operators.md has them."""
+    """A plain ViT encoder; weights is {name: f32 array on the processor}, named as docs/reference/operators.md has them."""
 
     def __init__(self, path, weights, heads, blocks, precision, special=1):
         self.entry, self.weights, self.count, self.special = load(path), weights, blocks, special

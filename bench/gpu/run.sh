@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds, checks and times libmpm_cuda on a machine with a GPU, nvcc and PyTorch; OpenCV is not needed.
 #   bench/gpu/run.sh OUT [build|check|sanitize|time]...     default: build check time
-# OUT gets the library, the logs and these tables, which docs/performance.md keeps:
+# OUT gets the library, the logs and these tables, which docs/internals/performance.md keeps:
 #   check     parity.txt    "Parity on a GPU": maps and restored tokens against f64 PyTorch, per precision
 #             smoke.txt     "Parity on a GPU": options, odd sizes, every way to queue and multiply, 100 repeats
 #                           bit-equal, independence of the batch with fixed kernels

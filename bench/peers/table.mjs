@@ -1,4 +1,4 @@
-// Every figure of docs/performance.md that needs no second OpenCV, in one run: our encoder beside ONNX Runtime on the
+// Every figure of docs/internals/performance.md that needs no second OpenCV, in one run: our encoder beside ONNX Runtime on the
 // same exports, what merging keeps of its gain, the share of the machine's ceiling, a stream, memory, threads.
 //   node table.mjs BUILD_DIR WORK_DIR [ROUNDS=5] [SECTION...]      SECTION: peer int8 gain ceiling stream memory threads
 // Markdown goes to standard output, WORK_DIR/results.json holds every number. WORK_DIR keeps models and node_modules.

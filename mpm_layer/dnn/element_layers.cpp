@@ -140,7 +140,7 @@ FunctionLayer::FunctionLayer(const cv::dnn::LayerParams& params) : SmallLayer(pa
     const auto found = functions().find(name);
     if (found == functions().end())
         CV_Error(cv::Error::StsBadArg,
-                 "mpm: function '" + printable(name, 80) + "' is not known; see docs/operators.md");
+                 "mpm: function '" + printable(name, 80) + "' is not known; see docs/reference/operators.md");
     m_function = found->second;
 }
 

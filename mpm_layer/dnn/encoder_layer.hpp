@@ -1,4 +1,4 @@
-// MpmEncoder: see docs/operators.md.
+// MpmEncoder: see docs/reference/operators.md.
 #pragma once
 
 #include <memory>

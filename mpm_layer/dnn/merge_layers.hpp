@@ -1,4 +1,4 @@
-// MpmMerge and MpmRestore: see docs/operators.md.
+// MpmMerge and MpmRestore: see docs/reference/operators.md.
 #pragma once
 
 #include "mpm_layer/dnn/portable_layer.hpp"

@@ -1,5 +1,5 @@
 // The small operators that stand around an encoder, for what OpenCV 4.6 lacks or is slow at: see
-// docs/operators.md.
+// docs/reference/operators.md.
 #pragma once
 
 #include "mpm_layer/dnn/portable_layer.hpp"

@@ -1,4 +1,4 @@
-// What a transformer encoder is: its dimensions, its options and its weights by name. See docs/operators.md.
+// What a transformer encoder is: its dimensions, its options and its weights by name. See docs/reference/operators.md.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// Which names an encoder's weights may and must have. See docs/operators.md.
+// Which names an encoder's weights may and must have. See docs/reference/operators.md.
 #pragma once
 
 #include <string>

@@ -39,7 +39,7 @@ cv::dnn::LayerParams patchEmbedding(const RandomModel& model, Weights& weights) 
     return params;
 }
 
-/// The weights of docs/operators.md in the order their names are given.
+/// The weights of docs/reference/operators.md in the order their names are given.
 class EncoderParams {
 public:
     EncoderParams(const RandomModel& model, Weights& weights) : m_model(model), m_weights(weights) {

@@ -1,4 +1,4 @@
-// Measurements over weeks, in SQLite. The schema is documented in docs/store.md.
+// Measurements over weeks, in SQLite. The schema is documented in docs/reference/store.md.
 #pragma once
 
 #include <chrono>

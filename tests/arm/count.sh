@@ -6,7 +6,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 build=$1 sysroot=$2 model=${3:-$here/../../models/zoo/street-vit-tiny.onnx}
 cc -O2 -shared -fPIC -o "$build/instructions.so" "$here/instructions.c"
 
-picture=$here/../../docs/example.jpg
+picture=$here/../../docs/images/example.jpg
 
 # instructions_of BLOCKS PICTURE...
 instructions_of() {

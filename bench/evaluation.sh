@@ -1,11 +1,11 @@
 #!/bin/sh
-# Measures everything in docs/evaluation.md again and writes its tables and plots in place.
-#   docs/evaluation.sh MPM CAMVID WORK_DIR
+# Measures everything in docs/reference/evaluation.md again and writes its tables and plots in place.
+#   bench/evaluation.sh MPM CAMVID WORK_DIR
 # SWEEP=N measures the depth sweep (79 schedules) on the first N pictures only.
 # What WORK_DIR holds already is not measured again: with new weights or on another machine name an empty one.
 # shellcheck disable=SC2086  # --limit and its number are two words, or none
 set -eu
-docs=$(cd "$(dirname "$0")" && pwd)
+docs=$(cd "$(dirname "$0")/../docs/reference" && pwd)
 mpm=$(realpath "$1") root=$(realpath "$2") work=$3
 mkdir -p "$work" "$docs/plots"
 cd "$work"
@@ -43,8 +43,8 @@ splice() {
     awk -v name="$1" -v file="table-$1" '
         $0 == "<!-- " name " -->" { print; while ((getline line < file) > 0) print line; inside = 1 }
         $0 == "<!-- end -->" { inside = 0 }
-        !inside' "$docs/evaluation.md" >document
-    cat document >"$docs/evaluation.md"
+        !inside' "$docs/reference/evaluation.md" >document
+    cat document >"$docs/reference/evaluation.md"
 }
 
 evaluate grid none,mpm,mpm:5,tome:r=20,tome:r=40,tome:r=60,tome:r=80,algm:tau=.8,algm:tau=.88,algm:tau=.94,algm:tau=.97 \
