@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every test docs/guide/monitor.md names exists: a program in tests/*/CMakeLists.txt, a case in that program's sources.
+# Every test docs/internals/test_map.md names exists: a program in tests/*/CMakeLists.txt, a case in that program's sources.
 #   sh tests/gui/check_map.sh [FILE]      --self-test: a name that does not exist is found
 set -eu
 cd "$(dirname "$0")/../.."
@@ -55,5 +55,5 @@ if [ "${1:-}" = --self-test ]; then
     check "$work/right.md"
     ! check "$work/wrong.md" 2>/dev/null
 else
-    check "${1:-docs/guide/monitor.md}"
+    check "${1:-docs/internals/test_map.md}"
 fi
