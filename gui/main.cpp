@@ -9,14 +9,14 @@
 #include <opencv2/core/utils/logger.hpp>
 
 #include "base/private_files.hpp"
-#include "gui/engine/plain_numbers.hpp"
-#include "gui/engine/safe_text.hpp"
 #include "gui/engine/whole_file.hpp"
 #include "gui/headless/headless.hpp"
+#include "gui/session/options.hpp"
+#include "gui/text/plain_numbers.hpp"
+#include "gui/text/safe_text.hpp"
+#include "gui/text/translations.hpp"
 #include "gui/window/application.hpp"
 #include "gui/window/main_window.hpp"
-#include "gui/window/options.hpp"
-#include "gui/window/translations.hpp"
 #include "models/onnx/contained.hpp"
 #include "pipeline/source/address.hpp"
 

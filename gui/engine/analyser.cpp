@@ -4,7 +4,7 @@
 
 #include <QFileInfo>
 
-#include "gui/engine/safe_text.hpp"
+#include "gui/text/safe_text.hpp"
 #include "pipeline/draw/labels.hpp"
 #include "pipeline/segment/model_file.hpp"
 

@@ -1,6 +1,6 @@
 #include "gui/engine/engine.hpp"
 
-#include "gui/engine/safe_text.hpp"
+#include "gui/text/safe_text.hpp"
 
 namespace mpm::gui {
 

@@ -2,7 +2,7 @@
 
 #include <exception>
 
-#include "gui/engine/safe_text.hpp"
+#include "gui/text/safe_text.hpp"
 
 namespace mpm::gui {
 

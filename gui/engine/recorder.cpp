@@ -5,7 +5,7 @@
 
 #include "base/pending_file.hpp"
 #include "base/private_files.hpp"
-#include "gui/engine/safe_text.hpp"
+#include "gui/text/safe_text.hpp"
 
 #include <QDir>
 #include <QFileInfo>

@@ -3,7 +3,7 @@
 #include <exception>
 #include <utility>
 
-#include "gui/engine/safe_text.hpp"
+#include "gui/text/safe_text.hpp"
 
 namespace mpm::gui {
 

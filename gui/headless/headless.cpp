@@ -5,9 +5,9 @@
 #include <QCoreApplication>
 #include <QTimer>
 
-#include "gui/engine/plain_numbers.hpp"
-#include "gui/engine/safe_text.hpp"
 #include "gui/headless/unix_signals.hpp"
+#include "gui/text/plain_numbers.hpp"
+#include "gui/text/safe_text.hpp"
 
 namespace mpm::gui {
 

@@ -6,8 +6,8 @@
 
 #include "gui/engine/engine.hpp"
 #include "gui/services/services.hpp"
-#include "gui/window/options.hpp"
-#include "gui/window/profile.hpp"
+#include "gui/session/options.hpp"
+#include "gui/session/profile.hpp"
 
 namespace mpm::gui {
 

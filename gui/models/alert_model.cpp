@@ -1,6 +1,6 @@
 #include "gui/models/alert_model.hpp"
 
-#include "gui/models/plain_text.hpp"
+#include "gui/text/plain_text.hpp"
 
 namespace mpm::gui {
 

@@ -1,7 +1,7 @@
 #include "gui/models/health_model.hpp"
 
-#include "gui/models/numbers.hpp"
-#include "gui/models/plain_text.hpp"
+#include "gui/text/numbers.hpp"
+#include "gui/text/plain_text.hpp"
 
 #include <QDateTime>
 

@@ -1,6 +1,6 @@
 #include "gui/models/legend_model.hpp"
 
-#include "gui/models/numbers.hpp"
+#include "gui/text/numbers.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "gui/models/statistics_model.hpp"
 
-#include "gui/models/numbers.hpp"
+#include "gui/text/numbers.hpp"
 
 namespace mpm::gui {
 

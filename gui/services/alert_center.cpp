@@ -9,8 +9,8 @@
 
 #include "base/descriptors.hpp"
 #include "base/private_files.hpp"
-#include "gui/engine/safe_text.hpp"
 #include "gui/services/secrets.hpp"
+#include "gui/text/safe_text.hpp"
 
 namespace mpm::gui {
 

@@ -2,7 +2,7 @@
 
 #include <qt6keychain/keychain.h>
 
-#include "gui/engine/safe_text.hpp"
+#include "gui/text/safe_text.hpp"
 #include "pipeline/source/source.hpp"
 
 namespace mpm::gui {

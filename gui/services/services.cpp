@@ -3,8 +3,8 @@
 #include <QDateTime>
 #include <QHostAddress>
 
-#include "gui/engine/safe_text.hpp"
-#include "gui/models/numbers.hpp"
+#include "gui/text/numbers.hpp"
+#include "gui/text/safe_text.hpp"
 
 namespace mpm::gui {
 

@@ -9,7 +9,7 @@
 #include <opencv2/videoio.hpp>
 
 #include "base/private_files.hpp"
-#include "gui/engine/safe_text.hpp"
+#include "gui/text/safe_text.hpp"
 #include "pipeline/draw/text.hpp"
 
 namespace mpm::gui {

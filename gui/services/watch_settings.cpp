@@ -9,7 +9,7 @@
 #include <QJsonObject>
 
 #include "base/private_files.hpp"
-#include "gui/engine/safe_text.hpp"
+#include "gui/text/safe_text.hpp"
 
 namespace mpm::gui {
 

@@ -5,7 +5,7 @@
 #include <QPainter>
 #include <QPainterPath>
 
-#include "gui/views/theme.hpp"
+#include "gui/widgets/theme.hpp"
 
 namespace mpm::gui {
 

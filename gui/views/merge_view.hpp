@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "gui/engine/render_worker.hpp"
-#include "gui/views/picture_view.hpp"
+#include "gui/views/image_view.hpp"
 
 namespace mpm::gui {
 

@@ -8,9 +8,9 @@
 #include <QSlider>
 #include <QToolButton>
 
-#include "gui/models/numbers.hpp"
-#include "gui/views/plain_widgets.hpp"
-#include "gui/views/tile_area.hpp"
+#include "gui/text/numbers.hpp"
+#include "gui/widgets/plain_widgets.hpp"
+#include "gui/widgets/tile_area.hpp"
 
 namespace mpm::gui {
 

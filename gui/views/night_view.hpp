@@ -4,7 +4,7 @@
 #include <QWidget>
 
 #include "gui/engine/render_worker.hpp"
-#include "gui/views/picture_view.hpp"
+#include "gui/views/image_view.hpp"
 
 class QComboBox;
 class QFormLayout;

@@ -6,8 +6,8 @@
 #include <QMouseEvent>
 #include <QPainter>
 
-#include "gui/models/numbers.hpp"
-#include "gui/views/theme.hpp"
+#include "gui/text/numbers.hpp"
+#include "gui/widgets/theme.hpp"
 
 namespace mpm::gui {
 

@@ -3,7 +3,7 @@
 
 #include "gui/engine/render_worker.hpp"
 #include "gui/models/saved_time.hpp"
-#include "gui/views/picture_view.hpp"
+#include "gui/views/image_view.hpp"
 
 namespace mpm::gui {
 

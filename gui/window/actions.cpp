@@ -9,12 +9,12 @@
 
 #include <mpm/mpm.hpp>
 
-#include "gui/views/timeline_panel.hpp"
-#include "gui/views/timeline_view.hpp"
-#include "gui/window/day_night_dialog.hpp"
+#include "gui/charts/timeline_panel.hpp"
+#include "gui/charts/timeline_view.hpp"
+#include "gui/dialogs/day_night_dialog.hpp"
+#include "gui/dialogs/shortcut_sheet.hpp"
+#include "gui/widgets/side_split.hpp"
 #include "gui/window/main_window.hpp"
-#include "gui/window/shortcut_sheet.hpp"
-#include "gui/window/side_split.hpp"
 #include "gui/window/watch_actions.hpp"
 
 namespace mpm::gui {

@@ -8,19 +8,19 @@
 #include <QTabBar>
 #include <QVBoxLayout>
 
-#include "gui/models/source_words.hpp"
-#include "gui/views/app_icon.hpp"
-#include "gui/views/conversion_bar.hpp"
-#include "gui/views/header_bar.hpp"
-#include "gui/views/legend_view.hpp"
+#include "gui/charts/timeline_panel.hpp"
+#include "gui/charts/timeline_view.hpp"
+#include "gui/panels/conversion_bar.hpp"
+#include "gui/panels/header_bar.hpp"
+#include "gui/panels/legend_view.hpp"
+#include "gui/panels/schedule_view.hpp"
+#include "gui/panels/sidebar.hpp"
+#include "gui/text/source_words.hpp"
 #include "gui/views/night_view.hpp"
-#include "gui/views/plain_widgets.hpp"
-#include "gui/views/schedule_view.hpp"
-#include "gui/views/timeline_panel.hpp"
-#include "gui/views/timeline_view.hpp"
+#include "gui/widgets/app_icon.hpp"
+#include "gui/widgets/plain_widgets.hpp"
+#include "gui/widgets/side_split.hpp"
 #include "gui/window/actions.hpp"
-#include "gui/window/side_split.hpp"
-#include "gui/window/sidebar.hpp"
 
 namespace mpm::gui {
 

@@ -16,8 +16,8 @@
 #include "gui/models/timeline_data.hpp"
 #include "gui/services/model_converter.hpp"
 #include "gui/services/services.hpp"
-#include "gui/window/options.hpp"
-#include "gui/window/profile.hpp"
+#include "gui/session/options.hpp"
+#include "gui/session/profile.hpp"
 #include "gui/window/view_area.hpp"
 
 class QLabel;

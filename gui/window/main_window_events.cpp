@@ -5,13 +5,13 @@
 #include <QSplitter>
 #include <QUrl>
 
-#include "gui/views/header_bar.hpp"
-#include "gui/views/schedule_view.hpp"
-#include "gui/views/timeline_panel.hpp"
-#include "gui/views/timeline_view.hpp"
+#include "gui/charts/timeline_panel.hpp"
+#include "gui/charts/timeline_view.hpp"
+#include "gui/panels/header_bar.hpp"
+#include "gui/panels/schedule_view.hpp"
+#include "gui/panels/sidebar.hpp"
+#include "gui/widgets/side_split.hpp"
 #include "gui/window/main_window.hpp"
-#include "gui/window/side_split.hpp"
-#include "gui/window/sidebar.hpp"
 
 namespace mpm::gui {
 

@@ -2,9 +2,9 @@
 #include <QPointer>
 #include <QTabBar>
 
-#include "gui/engine/safe_text.hpp"
-#include "gui/models/plain_text.hpp"
-#include "gui/views/header_bar.hpp"
+#include "gui/panels/header_bar.hpp"
+#include "gui/text/plain_text.hpp"
+#include "gui/text/safe_text.hpp"
 #include "gui/window/main_window.hpp"
 
 namespace mpm::gui {

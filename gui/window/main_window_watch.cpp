@@ -5,14 +5,14 @@
 #include <QPushButton>
 #include <QSvgGenerator>
 
-#include "gui/engine/safe_text.hpp"
+#include "gui/charts/timeline_panel.hpp"
+#include "gui/charts/timeline_view.hpp"
 #include "gui/engine/whole_file.hpp"
-#include "gui/views/conversion_bar.hpp"
-#include "gui/views/legend_view.hpp"
-#include "gui/views/picture_view.hpp"
-#include "gui/views/plain_widgets.hpp"
-#include "gui/views/timeline_panel.hpp"
-#include "gui/views/timeline_view.hpp"
+#include "gui/panels/conversion_bar.hpp"
+#include "gui/panels/legend_view.hpp"
+#include "gui/text/safe_text.hpp"
+#include "gui/views/image_view.hpp"
+#include "gui/widgets/plain_widgets.hpp"
 #include "gui/window/main_window.hpp"
 
 namespace mpm::gui {

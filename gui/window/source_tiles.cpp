@@ -2,11 +2,11 @@
 #include <QStackedLayout>
 
 #include "gui/models/health_model.hpp"
-#include "gui/models/source_words.hpp"
+#include "gui/text/source_words.hpp"
 #include "gui/views/merge_view.hpp"
 #include "gui/views/night_view.hpp"
 #include "gui/views/split_view.hpp"
-#include "gui/views/tile_area.hpp"
+#include "gui/widgets/tile_area.hpp"
 #include "gui/window/view_area.hpp"
 
 namespace mpm::gui {

@@ -12,12 +12,12 @@
 #include <QToolButton>
 
 #include "gui/models/health_model.hpp"
-#include "gui/models/source_words.hpp"
+#include "gui/text/source_words.hpp"
 #include "gui/views/merge_view.hpp"
 #include "gui/views/night_view.hpp"
-#include "gui/views/plain_widgets.hpp"
 #include "gui/views/split_view.hpp"
-#include "gui/views/tile_area.hpp"
+#include "gui/widgets/plain_widgets.hpp"
+#include "gui/widgets/tile_area.hpp"
 
 namespace mpm::gui {
 

@@ -5,7 +5,7 @@
 
 #include "gui/engine/engine.hpp"
 #include "gui/models/saved_time.hpp"
-#include "gui/views/viewport.hpp"
+#include "gui/widgets/viewport.hpp"
 
 class QBoxLayout;
 class QButtonGroup;

@@ -4,9 +4,9 @@
 #include <QFile>
 #include <QMenuBar>
 
+#include "gui/dialogs/watch_dialog.hpp"
 #include "gui/window/actions.hpp"
 #include "gui/window/main_window.hpp"
-#include "gui/window/watch_dialog.hpp"
 
 namespace mpm::gui {
 

@@ -7,7 +7,7 @@
 
 #include "faults/trial.hpp"
 #include "gui/services/watch_settings.hpp"
-#include "gui/window/profile.hpp"
+#include "gui/session/profile.hpp"
 #include "support/temp_folder.hpp"
 
 namespace fs = std::filesystem;

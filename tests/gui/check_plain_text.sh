@@ -1,5 +1,5 @@
 #!/bin/sh
-# No text of others becomes HTML: labels, tool tips and message boxes are made by gui/views/plain_widgets.hpp only.
+# No text of others becomes HTML: labels, tool tips and message boxes are made by gui/widgets/plain_widgets.hpp only.
 # A line that shows words of the program alone, on purpose as HTML, ends in "// own words".
 # With --self-test: checks that each kind of mistake is found.
 set -u
@@ -38,5 +38,5 @@ fi
 mistakes=$(find_mistakes "$here/gui")
 [ -z "$mistakes" ] && { echo "check_plain_text: no text of others is taken for HTML"; exit 0; }
 echo "$mistakes"
-echo "use plainLabel, setPlainToolTip, plainBox (gui/views/plain_widgets.hpp) or plainToolTip (gui/models/plain_text.hpp)"
+echo "use plainLabel, setPlainToolTip, plainBox (gui/widgets/plain_widgets.hpp) or plainToolTip (gui/text/plain_text.hpp)"
 exit 1

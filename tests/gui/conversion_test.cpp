@@ -7,8 +7,8 @@
 #include <QSignalSpy>
 #include <QTest>
 
+#include "gui/panels/conversion_bar.hpp"
 #include "gui/services/model_converter.hpp"
-#include "gui/views/conversion_bar.hpp"
 #include "gui/window_fixture.hpp"
 
 using namespace mpm::gui;

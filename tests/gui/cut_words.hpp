@@ -4,7 +4,7 @@
 #include <QAbstractButton>
 #include <QStringList>
 
-#include "gui/views/elided_label.hpp"
+#include "gui/widgets/elided_label.hpp"
 
 namespace mpm::gui::test {
 

@@ -15,9 +15,9 @@
 #include <QTranslator>
 
 #include "gui/process.hpp"
-#include "gui/views/picture_view.hpp"
+#include "gui/text/translations.hpp"
+#include "gui/views/image_view.hpp"
 #include "gui/window/actions.hpp"
-#include "gui/window/translations.hpp"
 #include "gui/window_fixture.hpp"
 
 using namespace mpm::gui;

@@ -12,7 +12,7 @@
 #include <QTabBar>
 #include <QTextDocument>
 
-#include "gui/views/header_bar.hpp"
+#include "gui/panels/header_bar.hpp"
 #include "gui/window_fixture.hpp"
 
 using namespace mpm::gui;

@@ -17,10 +17,10 @@
 #include <QTcpSocket>
 #include <QTest>
 
-#include "gui/engine/plain_numbers.hpp"
+#include "gui/dialogs/alert_page.hpp"
 #include "gui/process.hpp"
 #include "gui/services/metrics_endpoint.hpp"
-#include "gui/window/alert_page.hpp"
+#include "gui/text/plain_numbers.hpp"
 #include "gui/window_fixture.hpp"
 #include "pipeline/store/store.hpp"
 #include "support/comma_locale.hpp"

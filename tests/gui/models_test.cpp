@@ -4,6 +4,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "gui/charts/time_axis.hpp"
 #include "gui/models/alert_model.hpp"
 #include "gui/models/health_model.hpp"
 #include "gui/models/hour_map.hpp"
@@ -12,10 +13,9 @@
 #include "gui/models/schedule_model.hpp"
 #include "gui/models/statistics_model.hpp"
 #include "gui/models/timeline_data.hpp"
-#include "gui/views/tile_area.hpp"
-#include "gui/views/time_axis.hpp"
-#include "gui/views/viewport.hpp"
-#include "gui/window/options.hpp"
+#include "gui/session/options.hpp"
+#include "gui/widgets/tile_area.hpp"
+#include "gui/widgets/viewport.hpp"
 
 using namespace mpm::gui;
 using Tester = QAbstractItemModelTester;

@@ -3,9 +3,9 @@
 #include <QFile>
 #include <QSignalSpy>
 
-#include "gui/views/hour_view.hpp"
-#include "gui/views/timeline_panel.hpp"
-#include "gui/views/timeline_view.hpp"
+#include "gui/charts/hour_view.hpp"
+#include "gui/charts/timeline_panel.hpp"
+#include "gui/charts/timeline_view.hpp"
 #include "gui/window_fixture.hpp"
 
 using namespace mpm::gui;

@@ -3,13 +3,13 @@
 #include <QScreen>
 #include <QToolButton>
 
+#include "gui/charts/timeline_panel.hpp"
 #include "gui/cut_words.hpp"
-#include "gui/models/source_words.hpp"
-#include "gui/views/header_bar.hpp"
-#include "gui/views/timeline_panel.hpp"
-#include "gui/window/side_split.hpp"
-#include "gui/window/sidebar.hpp"
-#include "gui/window/translations.hpp"
+#include "gui/panels/header_bar.hpp"
+#include "gui/panels/sidebar.hpp"
+#include "gui/text/source_words.hpp"
+#include "gui/text/translations.hpp"
+#include "gui/widgets/side_split.hpp"
 #include "gui/window_fixture.hpp"
 
 using namespace mpm::gui;

@@ -4,7 +4,7 @@
 #include <QSignalSpy>
 #include <QTabBar>
 
-#include "gui/views/picture_view.hpp"
+#include "gui/views/image_view.hpp"
 #include "gui/window_fixture.hpp"
 
 using namespace mpm::gui;

@@ -12,9 +12,9 @@
 #include <QStatusBar>
 
 #include "gui/cut_words.hpp"
-#include "gui/views/header_bar.hpp"
-#include "gui/views/picture_view.hpp"
-#include "gui/window/watch_dialog.hpp"
+#include "gui/dialogs/watch_dialog.hpp"
+#include "gui/panels/header_bar.hpp"
+#include "gui/views/image_view.hpp"
 #include "gui/window_fixture.hpp"
 #include "pipeline/source/stream_server.hpp"
 

@@ -11,7 +11,7 @@
 #include "gui/broker.hpp"
 #include "gui/process.hpp"
 #include "gui/services_fixture.hpp"
-#include "gui/window/profile.hpp"
+#include "gui/session/profile.hpp"
 
 using namespace mpm::gui;
 using mpm::pipeline::AlertRule;

@@ -2,12 +2,12 @@
 #include <QComboBox>
 #include <QSlider>
 
-#include "gui/views/header_bar.hpp"
+#include "gui/charts/timeline_panel.hpp"
+#include "gui/charts/timeline_view.hpp"
+#include "gui/panels/header_bar.hpp"
 #include "gui/views/merge_view.hpp"
 #include "gui/views/night_view.hpp"
 #include "gui/views/split_view.hpp"
-#include "gui/views/timeline_panel.hpp"
-#include "gui/views/timeline_view.hpp"
 #include "gui/window_fixture.hpp"
 
 using namespace mpm::gui;

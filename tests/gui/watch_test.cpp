@@ -11,12 +11,12 @@
 #include <QSignalSpy>
 #include <QTableWidget>
 
-#include "gui/views/hour_view.hpp"
-#include "gui/views/picture_view.hpp"
-#include "gui/views/timeline_panel.hpp"
-#include "gui/window/alert_page.hpp"
-#include "gui/window/region_page.hpp"
-#include "gui/window/watch_dialog.hpp"
+#include "gui/charts/hour_view.hpp"
+#include "gui/charts/timeline_panel.hpp"
+#include "gui/dialogs/alert_page.hpp"
+#include "gui/dialogs/region_page.hpp"
+#include "gui/dialogs/watch_dialog.hpp"
+#include "gui/views/image_view.hpp"
 #include "gui/window_fixture.hpp"
 
 using namespace mpm::gui;

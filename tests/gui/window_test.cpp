@@ -11,13 +11,13 @@
 #include <QTimer>
 #include <QToolButton>
 
-#include "gui/views/header_bar.hpp"
+#include "gui/dialogs/day_night_dialog.hpp"
+#include "gui/panels/header_bar.hpp"
+#include "gui/panels/schedule_view.hpp"
+#include "gui/panels/sidebar.hpp"
 #include "gui/views/merge_view.hpp"
 #include "gui/views/night_view.hpp"
-#include "gui/views/schedule_view.hpp"
 #include "gui/views/split_view.hpp"
-#include "gui/window/day_night_dialog.hpp"
-#include "gui/window/sidebar.hpp"
 #include "gui/window_fixture.hpp"
 
 using namespace mpm::gui;

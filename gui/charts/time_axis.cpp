@@ -1,0 +1,52 @@
+#include "gui/charts/time_axis.hpp"
+
+#include <QCoreApplication>
+#include <QDateTime>
+
+namespace mpm::gui {
+
+namespace {
+
+constexpr std::int64_t kSecond = 1'000, kMinute = 60 * kSecond, kHour = 60 * kMinute, kDay = 24 * kHour;
+constexpr std::int64_t kSteps[] = {
+    kSecond,     2 * kSecond,  5 * kSecond,  10 * kSecond, 15 * kSecond, 30 * kSecond, kMinute,   2 * kMinute,
+    5 * kMinute, 10 * kMinute, 15 * kMinute, 30 * kMinute, kHour,        2 * kHour,    3 * kHour, 6 * kHour,
+    12 * kHour,  kDay,         2 * kDay,     7 * kDay,     14 * kDay,    30 * kDay,    90 * kDay};
+
+std::int64_t stepFor(std::int64_t length, int most) {
+    for (std::int64_t step : kSteps)
+        if (length / step <= most) return step;
+    return 365 * kDay;
+}
+
+}  // namespace
+
+std::vector<TimeMark> timeMarks(std::int64_t from, std::int64_t to, int most) {
+    std::vector<TimeMark> marks;
+    if (to <= from || most < 1) return marks;
+    const std::int64_t step = stepFor(to - from, most);
+    const std::int64_t offset = 1000LL * QDateTime::fromMSecsSinceEpoch(from).offsetFromUtc();
+    const QString format = step < kMinute ? QStringLiteral("HH:mm:ss")
+                           : step < kDay  ? QStringLiteral("HH:mm")
+                                          : QStringLiteral("d MMM");
+    const std::int64_t first = ((from + offset + step - 1) / step) * step - offset;
+    for (std::int64_t time = first; time < to; time += step) {
+        const QDateTime local = QDateTime::fromMSecsSinceEpoch(time);
+        // Midnight says which day begins.
+        const bool midnight = step < kDay && step >= kHour && local.time() == QTime(0, 0);
+        marks.push_back({time, local.toString(midnight ? QStringLiteral("d MMM") : format)});
+    }
+    return marks;
+}
+
+QString durationText(std::int64_t milliseconds) {
+    const auto text = [](const char* form, std::int64_t count) {
+        return QCoreApplication::translate("mpm::gui::TimeAxis", form).arg(count);
+    };
+    if (milliseconds < 2 * kMinute) return text("%1 s", milliseconds / kSecond);
+    if (milliseconds < 2 * kHour) return text("%1 min", milliseconds / kMinute);
+    if (milliseconds < 2 * kDay) return text("%1 h", milliseconds / kHour);
+    return text("%1 days", milliseconds / kDay);
+}
+
+}  // namespace mpm::gui

@@ -1,0 +1,260 @@
+// How the timeline is painted.
+#include <cmath>
+
+#include <QPainter>
+#include <QPainterPath>
+
+#include "gui/charts/time_axis.hpp"
+#include "gui/charts/timeline_view.hpp"
+#include "gui/views/image_view.hpp"
+#include "gui/widgets/theme.hpp"
+
+namespace mpm::gui {
+
+namespace {
+
+/// 1, 2 or 5 times a power of ten, about a third of `length`.
+double roundStep(double length) {
+    const double raw = std::max(1e-9, length / 3);
+    const double power = std::pow(10, std::floor(std::log10(raw)));
+    const double lead = raw / power;
+    return power * (lead < 1.5 ? 1 : lead < 3.5 ? 2 : lead < 7.5 ? 5 : 10);
+}
+
+const Span& keptOf(const TimelineColumn& column) {
+    return column.kept;
+}
+const Span& luminanceOf(const TimelineColumn& column) {
+    return column.luminance;
+}
+const Span& latencyOf(const TimelineColumn& column) {
+    return column.latency;
+}
+
+}  // namespace
+
+/// Empty columns a curve may bridge: readings come seconds apart, and a column may be milliseconds wide.
+int TimelineView::gapAllowed() const {
+    const double perColumn = double(m_to - m_from) / std::max(1.0, plot().width());
+    return std::max(2, static_cast<int>(15'000 / std::max(1.0, perColumn)));
+}
+
+std::array<TimelineView::Lane, 3> TimelineView::lanes(const Columns& columns) const {
+    const QRectF area = plot();
+    const double gap = 5;
+    // On a low screen the tokens alone: three curves a few points high would say nothing.
+    const bool low = area.height() < 85;
+    const double small = low ? 0 : std::max(18.0, (area.height() - 2 * gap) * 0.2);
+    const double tall = low ? area.height() : area.height() - 2 * (small + gap);
+    std::array<Lane, 3> lanes;
+    lanes[0].area = QRectF(area.left(), area.top(), area.width(), tall);
+    lanes[1].area = QRectF(area.left(), area.bottom() - 2 * small - (low ? 0 : gap), area.width(), small);
+    lanes[2].area = QRectF(area.left(), area.bottom() - small, area.width(), small);
+    double least = 1e9, latency = 1;
+    for (const TimelineColumn& column : columns) {
+        if (!column.any()) continue;
+        least = std::min(least, column.kept.least);
+        latency = std::max(latency, column.latency.most);
+    }
+    lanes[0].most = std::max(1, m_data->tokensIn()) * 1.04;
+    // Differences of some percent must be seen: the axis begins below the lowest count, at a round one.
+    const double base = least < 1e9 ? least - 0.12 * (lanes[0].most - least) : 0;
+    const double step = roundStep(lanes[0].most - base);
+    lanes[0].least = std::max(0.0, std::floor(base / step) * step);
+    lanes[2].most = latency * 1.1;
+    return lanes;
+}
+
+void TimelineView::paintBands(QPainter& painter, const Columns& columns) const {
+    const Theme& theme = Theme::of(this);
+    const QRectF area = plot();
+    const int gap = gapAllowed();
+    int start = -1, last = -1;
+    bool night = false;
+    const auto close = [&](int end) {
+        if (start < 0) return;
+        painter.fillRect(QRectF(area.left() + start, area.top(), end - start, area.height()),
+                         night ? theme.nightBand : theme.dayBand);
+        start = -1;
+    };
+    for (int x = 0; x < static_cast<int>(columns.size()); ++x) {
+        if (!columns[x].any()) continue;
+        const bool far = start >= 0 && x - last > gap;
+        if (start >= 0 && (far || columns[x].night() != night)) close(far ? last + 1 : x);
+        if (start < 0) start = x, night = columns[x].night();
+        last = x;
+    }
+    close(last + 1);
+}
+
+void TimelineView::paintGrid(QPainter& painter, const std::array<Lane, 3>& lanes) const {
+    const Theme& theme = Theme::of(this);
+    const QRectF area = plot();
+    painter.setPen(theme.grid);
+    for (const Lane& lane : lanes)
+        painter.drawLine(lane.area.bottomLeft(), lane.area.bottomRight());
+    const double step = roundStep(lanes[0].most - lanes[0].least);
+    for (double value = lanes[0].least; m_data->tokensIn() > 0 && value <= lanes[0].most; value += step) {
+        const double y = lanes[0].y(value);
+        painter.setPen(theme.grid);
+        painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y));
+        if (y > lanes[0].area.bottom() - 8) continue;  // the lane below has its own words there
+        painter.setPen(theme.muted);
+        painter.drawText(QRectF(0, y - 10, area.left() - 6, 20), Qt::AlignRight | Qt::AlignVCenter,
+                         QString::number(value, 'f', 0));
+    }
+    const int most = std::max(2, static_cast<int>(area.width() / 90));
+    for (const TimeMark& mark : timeMarks(m_from, m_to, most)) {
+        const double x = xOf(mark.time);
+        painter.setPen(theme.grid);
+        painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()));
+        painter.setPen(theme.muted);
+        const QRectF text(x - 45, area.bottom() + 2, 90, fontMetrics().height());
+        if (text.left() >= 0 && text.right() <= width()) painter.drawText(text, Qt::AlignCenter, mark.text);
+    }
+}
+
+template <typename Of>
+void TimelineView::paintCurve(QPainter& painter, const Columns& columns, const Lane& lane, const QPen& pen,
+                              Of of) const {
+    const int gap = gapAllowed();
+    QPainterPath path;
+    int last = -gap - 1;
+    for (int x = 0; x < static_cast<int>(columns.size()); ++x) {
+        const Span& span = of(columns[x]);
+        if (!span.any()) continue;
+        const QPointF at(lane.area.left() + x + 0.5, lane.y(span.mean()));
+        if (x - last > gap) path.moveTo(at - QPointF(0.5, 0));
+        path.lineTo(at);
+        last = x;
+    }
+    painter.setBrush(Qt::NoBrush);
+    painter.setPen(pen);
+    painter.drawPath(path);
+}
+
+/// From the lowest to the highest count of a column: what a mean over an hour would hide.
+void TimelineView::paintSpread(QPainter& painter, const Columns& columns, const Lane& lane,
+                               const QColor& colour) const {
+    QColor light = colour;
+    light.setAlpha(90);
+    painter.setPen(light);
+    for (int x = 0; x < static_cast<int>(columns.size()); ++x) {
+        const Span& kept = columns[x].kept;
+        if (!kept.any() || kept.most - kept.least < 1) continue;
+        const double at = lane.area.left() + x + 0.5;
+        painter.drawLine(QPointF(at, lane.y(kept.least)), QPointF(at, lane.y(kept.most)));
+    }
+}
+
+void TimelineView::paintTokens(QPainter& painter, const Columns& columns, const Lane& lane) const {
+    const Theme& theme = Theme::of(this);
+    painter.setPen(QPen(theme.muted, 1, Qt::DashLine));
+    const double all = lane.y(m_data->tokensIn());
+    painter.drawLine(QPointF(lane.area.left(), all), QPointF(lane.area.right(), all));
+    for (int stage = TimelineColumn::kStages - 1; stage >= 0; --stage)
+        paintCurve(painter, columns, lane, QPen(theme.stages[stage], 1.3, Qt::DashLine),
+                   [stage](const TimelineColumn& column) -> const Span& { return column.stages[stage]; });
+    paintSpread(painter, columns, lane, theme.kept);
+    paintCurve(painter, columns, lane, QPen(theme.kept, 1.8), keptOf);
+}
+
+void TimelineView::paintLane(QPainter& painter, const Columns& columns, const Lane& lane, Pick pick,
+                             const QColor& colour, const QString& name, const QString& top) const {
+    paintCurve(painter, columns, lane, QPen(colour, 1.5), pick);
+    painter.setPen(Theme::of(this).muted);
+    painter.drawText(QRectF(0, lane.area.top() - 2, lane.area.left() - 6, 16),
+                     Qt::AlignRight | Qt::AlignVCenter, top);
+    // On a plate: a curve that begins at the left edge must not cross its own name.
+    const QRectF plate(lane.area.left() + 2, lane.area.top() - 2,
+                       painter.fontMetrics().horizontalAdvance(name) + 6, painter.fontMetrics().height());
+    QColor ground = Theme::of(this).plot;
+    ground.setAlpha(210);
+    painter.fillRect(plate, ground);
+    painter.setPen(colour);
+    painter.drawText(plate, Qt::AlignCenter, name);
+}
+
+void TimelineView::paintEvents(QPainter& painter) const {
+    const Theme& theme = Theme::of(this);
+    const QRectF area = plot();
+    for (const pipeline::Event& event : m_data->events(m_from, m_to)) {
+        if (event.kind == "day" || event.kind == "night") continue;  // the bands show them
+        const double x = xOf(event.time.count());
+        const QColor colour = event.kind == "source"  ? theme.bad
+                              : event.kind == "alert" ? theme.warning
+                                                      : theme.muted;
+        painter.setPen(QPen(colour, 1, Qt::DotLine));
+        painter.drawLine(QPointF(x, area.top() + 6), QPointF(x, area.bottom()));
+        painter.setPen(Qt::NoPen);
+        painter.setBrush(colour);
+        painter.drawPolygon(
+            QPolygonF{QPointF(x - 4, area.top()), QPointF(x + 4, area.top()), QPointF(x, area.top() + 7)});
+    }
+}
+
+void TimelineView::paintLegend(QPainter& painter) const {
+    const Theme& theme = Theme::of(this);
+    const int count = static_cast<int>(m_blocks.size());
+    std::vector<std::pair<QColor, QString>> entries;
+    for (int i = 0; i + 1 < count && i < TimelineColumn::kStages; ++i)
+        entries.emplace_back(theme.stages[i], tr("before block %1").arg(m_blocks[i]));
+    entries.emplace_back(
+        theme.kept,
+        count > 0 ? tr("tokens kept, after merging before block %1").arg(m_blocks.back()) : tr("all tokens"));
+    double x = plot().left();
+    for (size_t i = 0; i < entries.size(); ++i) {
+        const auto& [colour, text] = entries[i];
+        const double y = fontMetrics().height() / 2.0;
+        painter.setPen(QPen(colour, 2, i + 1 == entries.size() ? Qt::SolidLine : Qt::DashLine));
+        painter.drawLine(QPointF(x, y), QPointF(x + 18, y));
+        painter.setPen(theme.muted);
+        painter.drawText(QPointF(x + 24, fontMetrics().ascent()), text);
+        x += 24 + painter.fontMetrics().horizontalAdvance(text) + 18;
+    }
+}
+
+void TimelineView::paintHover(QPainter& painter, const Columns&) const {
+    const QRectF area = plot();
+    if (m_hover < area.left() || m_hover > area.right()) return;
+    painter.setPen(QPen(Theme::of(this).text, 1));
+    painter.drawLine(QPointF(m_hover, area.top()), QPointF(m_hover, area.bottom()));
+    QString text = describe(static_cast<int>(m_hover));
+    const Time reach = (m_to - m_from) * 6 / std::max<Time>(1, static_cast<Time>(area.width()));
+    for (const pipeline::Event& event : m_data->events(timeAt(m_hover) - reach, timeAt(m_hover) + reach))
+        text += QStringLiteral("  ·  ") + QString::fromStdString(event.kind + " " + event.text);
+    paintPlateBeside(painter, area.adjusted(0, fontMetrics().height(), 0, 0), m_hover, text);
+}
+
+void TimelineView::paintEvent(QPaintEvent*) {
+    const Theme& theme = Theme::of(this);
+    QPainter painter(this);
+    painter.setFont(scaled(font(), 0.85));
+    painter.fillRect(plot(), theme.plot);
+    const Columns all = columns();
+    const auto lane = lanes(all);
+    paintBands(painter, all);
+    paintGrid(painter, lane);
+    painter.setRenderHint(QPainter::Antialiasing);
+    if (m_data->empty()) {
+        const QString words = tr("Measurements appear here with the first frame");
+        painter.fillRect(painter.boundingRect(plot(), Qt::AlignCenter, words).adjusted(-6, -2, 6, 2),
+                         theme.plot);  // no line of the grid through them
+        painter.setPen(theme.muted);
+        painter.drawText(plot(), Qt::AlignCenter, words);
+        return;
+    }
+    painter.save();
+    painter.setClipRect(plot());
+    paintTokens(painter, all, lane[0]);
+    paintEvents(painter);
+    painter.restore();
+    paintLegend(painter);
+    if (lane[1].area.height() <= 0) return paintHover(painter, all);
+    paintLane(painter, all, lane[1], luminanceOf, theme.luminance, tr("Luminance"), QStringLiteral("1"));
+    paintLane(painter, all, lane[2], latencyOf, theme.latency, tr("Latency"),
+              tr("%1 ms").arg(lane[2].most, 0, 'f', 0));
+    paintHover(painter, all);
+}
+
+}  // namespace mpm::gui

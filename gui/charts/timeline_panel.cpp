@@ -1,0 +1,104 @@
+#include "gui/charts/timeline_panel.hpp"
+
+#include <QButtonGroup>
+#include <QHBoxLayout>
+#include <QStackedLayout>
+#include <QToolButton>
+
+#include "gui/charts/hour_view.hpp"
+#include "gui/charts/timeline_view.hpp"
+#include "gui/widgets/elided_label.hpp"
+#include "gui/widgets/plain_widgets.hpp"
+
+namespace mpm::gui {
+
+namespace {
+
+constexpr std::int64_t kMinute = 60'000, kHour = 60 * kMinute, kDay = 24 * kHour;
+constexpr std::int64_t kLengths[] = {kMinute, 10 * kMinute, kHour, kDay, 7 * kDay, 0};
+
+}  // namespace
+
+TimelinePanel::TimelinePanel(const TimelineData* data, QWidget* parent)
+    : QFrame(parent),
+      m_view(new TimelineView(data)),
+      m_hourView(new HourView(data)),
+      m_stack(new QStackedLayout),
+      m_hours(new QToolButton),
+      m_ranges(new QButtonGroup(this)) {
+    setObjectName(QStringLiteral("card"));
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(10, 6, 6, 4);
+    layout->setSpacing(4);
+    auto* row = new QHBoxLayout;
+    row->setSpacing(4);
+    layout->addLayout(row);
+    auto* title = new ElidedLabel(tr("Timeline"));
+    QFont bold = font();
+    bold.setBold(true);
+    title->setFont(bold);
+    row->addWidget(title, 1);
+    const QString names[] = {tr("1 min"), tr("10 min"), tr("1 h"), tr("1 day"), tr("1 week"), tr("All")};
+    for (int i = 0; i < int(std::size(kLengths)); ++i) {
+        auto* button = new QToolButton;
+        button->setObjectName(QStringLiteral("small"));
+        button->setText(names[i]);
+        button->setCheckable(true);
+        m_ranges->addButton(button, i);
+        row->addWidget(button);
+    }
+    m_hours->setObjectName(QStringLiteral("small"));
+    m_hours->setText(tr("Hours"));
+    setPlainToolTip(m_hours, tr("Tokens by hour of the day and date"));
+    m_hours->setCheckable(true);
+    connect(m_hours, &QToolButton::clicked, this, &TimelinePanel::showHours);
+    auto* csv = new QToolButton;
+    csv->setObjectName(QStringLiteral("small"));
+    csv->setText(tr("Export…"));
+    setPlainToolTip(csv, tr("Every measurement of the range shown, as CSV or JSON"));
+    row->addSpacing(8);
+    row->addWidget(m_hours);
+    row->addSpacing(8);
+    row->addWidget(csv);
+    m_stack->addWidget(m_view);
+    m_stack->addWidget(m_hourView);
+    layout->addLayout(m_stack, 1);
+    connect(csv, &QToolButton::clicked, this, &TimelinePanel::exportWanted);
+    connect(m_ranges, &QButtonGroup::idClicked, this, &TimelinePanel::chooseRange);
+    connect(m_view, &TimelineView::rangeChanged, this, &TimelinePanel::showRange);
+    chooseRange(1);
+}
+
+int TimelinePanel::ranges() const {
+    return static_cast<int>(std::size(kLengths));
+}
+
+void TimelinePanel::chooseRange(int index) {
+    if (index < 0 || index >= ranges()) return;
+    showHours(false);
+    m_view->follow(kLengths[index]);
+    m_ranges->button(index)->setChecked(true);
+}
+
+void TimelinePanel::showHours(bool shown) {
+    m_stack->setCurrentIndex(shown ? 1 : 0);
+    m_hours->setChecked(shown);
+}
+
+bool TimelinePanel::hoursShown() const {
+    return m_stack->currentIndex() == 1;
+}
+
+QWidget* TimelinePanel::shown() const {
+    return m_stack->currentWidget();
+}
+
+/// A range somebody zoomed or panned to is none of the buttons'.
+void TimelinePanel::showRange() {
+    m_ranges->setExclusive(false);
+    for (int i = 0; i < ranges(); ++i)
+        m_ranges->button(i)->setChecked(m_view->following() && m_view->followedLength() == kLengths[i]);
+    m_ranges->setExclusive(true);
+}
+
+}  // namespace mpm::gui

@@ -1,0 +1,173 @@
+#include "gui/charts/timeline_view.hpp"
+
+#include "gui/text/numbers.hpp"
+
+#include <cmath>
+
+#include <QDateTime>
+#include <QKeyEvent>
+#include <QMouseEvent>
+#include <QPainter>
+
+namespace mpm::gui {
+
+namespace {
+
+using Time = TimelineData::Time;
+
+constexpr Time kShortest = 2'000, kLongest = 400LL * 24 * 3'600'000;
+constexpr Time kYoungest = 60'000;
+constexpr int kFrame = 100;  // milliseconds between two repaints while following
+
+}  // namespace
+
+TimelineView::TimelineView(const TimelineData* data, QWidget* parent) : QWidget(parent), m_data(data) {
+    setMouseTracking(true);
+    setFocusPolicy(Qt::StrongFocus);
+    setAccessibleName(tr("Timeline of tokens, luminance and latency"));
+    connect(&m_clock, &QTimer::timeout, this, &TimelineView::moveOn);
+    m_clock.start(kFrame);
+    moveOn();
+}
+
+void TimelineView::moveOn() {
+    if (!m_following || !isVisible()) return;
+    const Time now = QDateTime::currentMSecsSinceEpoch();
+    // No longer than there is something to see: a young timeline grows.
+    const Time whole = m_data->empty() ? kYoungest : std::max(kYoungest, (now - m_data->first()) * 51 / 50);
+    m_to = now;
+    m_from = now - (m_length > 0 ? std::min(m_length, whole) : whole);
+    update();
+}
+
+void TimelineView::follow(Time length) {
+    m_following = true;
+    m_length = length;
+    moveOn();
+    emit rangeChanged();
+}
+
+void TimelineView::setRange(Time from, Time to) {
+    const Time length = std::clamp(to - from, kShortest, kLongest);
+    m_following = false;
+    m_from = from;
+    m_to = from + length;
+    update();
+    emit rangeChanged();
+}
+
+void TimelineView::setStages(const std::vector<int>& blocks) {
+    if (blocks == m_blocks) return;
+    m_blocks = blocks;
+    update();
+}
+
+QRectF TimelineView::plot() const {
+    const double left = fontMetrics().horizontalAdvance(QStringLiteral("0000 ms")) + 2;
+    return QRectF(rect()).adjusted(left, fontMetrics().height() + 4, -8, -(fontMetrics().height() + 4));
+}
+
+Time TimelineView::timeAt(double x) const {
+    const QRectF area = plot();
+    return m_from + static_cast<Time>((x - area.left()) / area.width() * double(m_to - m_from));
+}
+
+double TimelineView::xOf(Time time) const {
+    const QRectF area = plot();
+    return area.left() + double(time - m_from) / double(m_to - m_from) * area.width();
+}
+
+TimelineView::Columns TimelineView::columns() const {
+    return m_data->columns(m_from, m_to, std::max(1, static_cast<int>(plot().width())));
+}
+
+QString TimelineView::describe(int x) const {
+    const Columns all = columns();
+    const int at = x - static_cast<int>(plot().left());
+    if (at < 0 || at >= static_cast<int>(all.size())) return {};
+    const int reach = std::clamp(gapAllowed(), 2, 40);
+    for (int distance = 0; distance <= reach; ++distance)
+        for (const int column : {at - distance, at + distance}) {
+            if (column < 0 || column >= static_cast<int>(all.size()) || !all[column].any()) continue;
+            const TimelineColumn& found = all[column];
+            const Time time = m_from + (m_to - m_from) * column / static_cast<Time>(all.size());
+            const QString clock = QDateTime::fromMSecsSinceEpoch(time).toString(
+                m_to - m_from > 86'400'000 ? QStringLiteral("d MMM HH:mm") : QStringLiteral("HH:mm:ss"));
+            return tr("%1, %2: %3 of %4 tokens, luminance %5, %6 ms")
+                .arg(clock, found.night() ? tr("night") : tr("day"))
+                .arg(found.kept.mean(), 0, 'f', 0)
+                .arg(m_data->tokensIn())
+                .arg(readable(found.luminance.mean(), 2))
+                .arg(found.latency.mean(), 0, 'f', 0);
+        }
+    return {};
+}
+
+void TimelineView::zoomAt(double factor, double x) {
+    const Time length = std::clamp(static_cast<Time>(double(m_to - m_from) / factor), kShortest, kLongest);
+    if (m_following) {  // the right edge stays now
+        m_length = length;
+        moveOn();
+        emit rangeChanged();
+        return;
+    }
+    const Time anchor = timeAt(x);
+    const double share = (x - plot().left()) / plot().width();
+    setRange(anchor - static_cast<Time>(share * double(length)),
+             anchor + static_cast<Time>((1 - share) * double(length)));
+}
+
+void TimelineView::wheelEvent(QWheelEvent* event) {
+    if (event->angleDelta().x() != 0) {
+        const Time distance = (m_to - m_from) * -event->angleDelta().x() / 1200;
+        setRange(m_from + distance, m_to + distance);
+    } else {
+        zoomAt(std::pow(1.002, event->angleDelta().y()), event->position().x());
+    }
+    event->accept();
+}
+
+void TimelineView::mousePressEvent(QMouseEvent* event) {
+    if (event->button() == Qt::LeftButton) m_dragFrom = event->position().x();
+}
+
+void TimelineView::mouseMoveEvent(QMouseEvent* event) {
+    m_hover = event->position().x();
+    if (m_dragFrom && (event->buttons() & Qt::LeftButton)) {
+        const Time distance = timeAt(*m_dragFrom) - timeAt(m_hover);
+        m_dragFrom = m_hover;
+        if (distance != 0) setRange(m_from + distance, m_to + distance);
+    }
+    update();
+}
+
+void TimelineView::mouseReleaseEvent(QMouseEvent*) {
+    m_dragFrom.reset();
+    // Dragged past now: whoever does that wants to see what comes.
+    if (!m_following && m_to >= QDateTime::currentMSecsSinceEpoch()) follow(m_to - m_from);
+}
+
+void TimelineView::leaveEvent(QEvent*) {
+    m_hover = -1;
+    update();
+}
+
+void TimelineView::keyPressEvent(QKeyEvent* event) {
+    const Time step = (m_to - m_from) / 10;
+    switch (event->key()) {
+        case Qt::Key_Left:
+            return setRange(m_from - step, m_to - step);
+        case Qt::Key_Right:
+            return setRange(m_from + step, m_to + step);
+        case Qt::Key_Plus:
+            return zoomAt(1.4, plot().center().x());
+        case Qt::Key_Minus:
+            return zoomAt(1 / 1.4, plot().center().x());
+        case Qt::Key_End:
+            return follow(m_to - m_from);
+        default:
+            QWidget::keyPressEvent(event);
+    }
+}
+
+}  // namespace mpm::gui

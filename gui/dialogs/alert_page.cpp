@@ -1,0 +1,167 @@
+#include "gui/dialogs/alert_page.hpp"
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QDoubleSpinBox>
+#include <QFormLayout>
+#include <QHBoxLayout>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QPushButton>
+
+#include "gui/widgets/empty_hint.hpp"
+#include "gui/widgets/plain_widgets.hpp"
+
+namespace mpm::gui {
+
+AlertPage::AlertPage(const std::vector<pipeline::AlertRule>& rules, const QStringList& regions,
+                     const QStringList& labels, QWidget* parent)
+    : QWidget(parent), m_rules(rules), m_list(new QListWidget) {
+    m_list->setAccessibleName(tr("Alerts"));
+    auto* left = new QVBoxLayout;
+    left->addWidget(m_list);
+    m_list->setObjectName(QStringLiteral("framed"));
+    new EmptyHint(tr("No alert yet. Add makes one, which counts at once."), m_list);
+    auto* buttons = new QHBoxLayout;
+    auto* plus = new QPushButton(tr("&Add"));
+    auto* minus = new QPushButton(tr("&Remove"));
+    buttons->addWidget(plus);
+    buttons->addWidget(minus);
+    left->addLayout(buttons);
+    auto* row = new QHBoxLayout(this);
+    row->addLayout(left, 2);
+    row->addWidget(buildForm(regions, labels), 3);
+    for (const pipeline::AlertRule& rule : m_rules)
+        m_list->addItem(QString::fromStdString(rule.name));
+    connect(plus, &QPushButton::clicked, this, &AlertPage::add);
+    connect(minus, &QPushButton::clicked, this, &AlertPage::remove);
+    connect(m_list, &QListWidget::currentRowChanged, this, &AlertPage::show);
+    m_list->setCurrentRow(m_rules.empty() ? -1 : 0);
+    show(m_list->currentRow());
+}
+
+QDoubleSpinBox* AlertPage::addSeconds(QFormLayout* form, const QString& name) {
+    auto* box = new QDoubleSpinBox;
+    box->setRange(0, 86'400);
+    box->setDecimals(1);
+    box->setSuffix(tr(" s"));
+    box->setAccessibleName(name);
+    form->addRow(name, box);
+    connect(box, &QDoubleSpinBox::valueChanged, this, &AlertPage::read);
+    return box;
+}
+
+QWidget* AlertPage::buildForm(const QStringList& regions, const QStringList& labels) {
+    m_form = new QWidget;
+    auto* form = new QFormLayout(m_form);
+    form->addRow(tr("Name"), m_name = new QLineEdit);
+    form->addRow(tr("When"), m_of = new QComboBox);
+    m_of->addItems({tr("tokens kept"), tr("share of a class"), tr("luminance"), tr("the source is down")});
+    form->addRow(tr("Class"), m_label = new QComboBox);
+    m_label->addItems(labels);
+    form->addRow(tr("In"), m_region = new QComboBox);
+    m_region->addItem(tr("the whole picture"), QString());
+    for (const QString& region : regions)
+        m_region->addItem(region, region);
+    form->addRow(tr("is"), m_above = new QComboBox);
+    m_above->addItems({tr("above"), tr("below")});
+    form->addRow(tr("Threshold"), m_threshold = new QDoubleSpinBox);
+    m_hold = addSeconds(form, tr("For at least"));
+    m_coolDown = addSeconds(form, tr("Not again for"));
+    form->addRow(QString(), m_desktop = new QCheckBox(tr("Notify the desktop")));
+    form->addRow(QString(), m_record = new QCheckBox(tr("Record a video around it")));
+    form->addRow(tr("Run"), m_command = new QLineEdit);
+    m_command->setPlaceholderText(tr("program and arguments"));
+    setPlainToolTip(m_command,
+                    tr("Runs without a shell; MPM_ALERT, MPM_SOURCE, MPM_VALUE and MPM_TEXT are set."));
+    for (QComboBox* box : {m_of, m_label, m_region, m_above})
+        connect(box, &QComboBox::activated, this, &AlertPage::read);
+    for (QLineEdit* edit : {m_name, m_command})
+        connect(edit, &QLineEdit::editingFinished, this, &AlertPage::read);
+    for (QCheckBox* box : {m_desktop, m_record})
+        connect(box, &QCheckBox::clicked, this, &AlertPage::read);
+    connect(m_threshold, &QDoubleSpinBox::valueChanged, this, &AlertPage::read);
+    return m_form;
+}
+
+void AlertPage::add() {
+    pipeline::AlertRule rule;
+    rule.name = tr("Alert %1").arg(m_rules.size() + 1).toStdString();
+    rule.threshold = 500;
+    rule.hold = std::chrono::seconds(3);
+    m_rules.push_back(rule);
+    m_list->addItem(QString::fromStdString(rule.name));
+    m_list->setCurrentRow(m_list->count() - 1);
+    m_name->setFocus();
+    m_name->selectAll();
+    emit changed();
+}
+
+void AlertPage::remove() {
+    const int row = m_list->currentRow();
+    if (row < 0) return;
+    m_rules.erase(m_rules.begin() + row);
+    delete m_list->takeItem(row);
+    show(m_list->currentRow());
+    emit changed();
+}
+
+void AlertPage::fitToQuantity() {
+    const auto of = static_cast<pipeline::AlertRule::Of>(m_of->currentIndex());
+    using Of = pipeline::AlertRule::Of;
+    m_label->setEnabled(of == Of::ClassShare);
+    m_region->setEnabled(of == Of::ClassShare || of == Of::Tokens);
+    m_above->setEnabled(of != Of::SourceDown);
+    m_threshold->setEnabled(of != Of::SourceDown);
+    m_threshold->setDecimals(of == Of::Tokens ? 0 : 2);
+    m_threshold->setSingleStep(of == Of::Tokens ? 10 : 0.05);
+    m_threshold->setRange(0, of == Of::Tokens ? 1e6 : 1);
+}
+
+void AlertPage::show(int row) {
+    m_form->setEnabled(row >= 0);
+    if (row < 0) return;
+    const pipeline::AlertRule& rule = m_rules[static_cast<std::size_t>(row)];
+    m_showing = true;
+    m_name->setText(QString::fromStdString(rule.name));
+    m_of->setCurrentIndex(static_cast<int>(rule.of));
+    fitToQuantity();
+    const QString label = QString::fromStdString(rule.label);
+    if (!label.isEmpty() && m_label->findText(label) < 0) m_label->addItem(label);  // of another model
+    if (!label.isEmpty()) m_label->setCurrentText(label);
+    m_region->setCurrentIndex(std::max(0, m_region->findData(QString::fromStdString(rule.region))));
+    m_above->setCurrentIndex(rule.above ? 0 : 1);
+    m_threshold->setValue(rule.threshold);
+    m_hold->setValue(double(rule.hold.count()) / 1000);
+    m_coolDown->setValue(double(rule.coolDown.count()) / 1000);
+    m_desktop->setChecked(rule.desktop);
+    m_record->setChecked(rule.record);
+    m_command->setText(QString::fromStdString(rule.command));
+    m_showing = false;
+}
+
+void AlertPage::read() {
+    const int row = m_list->currentRow();
+    if (m_showing || row < 0) return;
+    fitToQuantity();
+    pipeline::AlertRule& rule = m_rules[static_cast<std::size_t>(row)];
+    if (!m_name->text().trimmed().isEmpty()) rule.name = m_name->text().trimmed().toStdString();
+    rule.of = static_cast<pipeline::AlertRule::Of>(m_of->currentIndex());
+    const bool share = rule.of == pipeline::AlertRule::Of::ClassShare;
+    rule.label = share ? m_label->currentText().toStdString() : std::string();
+    rule.region = m_region->isEnabled() ? m_region->currentData().toString().toStdString() : std::string();
+    rule.above = m_above->currentIndex() == 0;
+    rule.threshold = m_threshold->value();
+    const auto milliseconds = [](double seconds) {
+        return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
+    };
+    rule.hold = milliseconds(m_hold->value());
+    rule.coolDown = milliseconds(m_coolDown->value());
+    rule.desktop = m_desktop->isChecked();
+    rule.record = m_record->isChecked();
+    rule.command = m_command->text().toStdString();
+    m_list->item(row)->setText(QString::fromStdString(rule.name));
+    if (!share || !rule.label.empty()) emit changed();
+}
+
+}  // namespace mpm::gui

@@ -1,0 +1,123 @@
+#include "gui/dialogs/region_page.hpp"
+
+#include <QCheckBox>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QPushButton>
+#include <QTableWidget>
+
+#include "gui/widgets/empty_hint.hpp"
+#include "gui/widgets/plain_widgets.hpp"
+
+namespace mpm::gui {
+
+QString shapeText(const pipeline::Polygon& shape) {
+    QStringList corners;
+    for (const cv::Point2d& corner : shape)
+        corners << QStringLiteral("%1 %2").arg(corner.x, 0, 'f', 3).arg(corner.y, 0, 'f', 3);
+    return corners.join(QStringLiteral(", "));
+}
+
+pipeline::Polygon shapeFrom(const QString& text) {
+    pipeline::Polygon shape;
+    for (const QString& part : text.split(QLatin1Char(','), Qt::SkipEmptyParts)) {
+        const QStringList numbers = part.simplified().split(QLatin1Char(' '));
+        bool okX = false, okY = false;
+        if (numbers.size() != 2) return {};
+        const double x = numbers[0].toDouble(&okX), y = numbers[1].toDouble(&okY);
+        if (!okX || !okY || x < 0 || x > 1 || y < 0 || y > 1) return {};
+        shape.emplace_back(x, y);
+    }
+    return shape.size() >= 3 ? shape : pipeline::Polygon();
+}
+
+RegionPage::RegionPage(const SourceWatch& watch, bool keepsPictures, QWidget* parent)
+    : QWidget(parent),
+      m_watch(watch),
+      m_table(new QTableWidget(0, 2)),
+      m_blind(new QCheckBox(tr("Measurements only: pictures are measured and forgotten"))) {
+    m_blind->setChecked(!keepsPictures);
+    m_table->setHorizontalHeaderLabels({tr("Name"), tr("Corners, across and down from 0 to 1")});
+    m_table->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
+    m_table->horizontalHeader()->setStretchLastSection(true);
+    m_table->verticalHeader()->hide();
+    m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
+    m_table->setAccessibleName(tr("Regions and masks"));
+    m_table->setObjectName(QStringLiteral("framed"));
+    new EmptyHint(tr("No region and no mask yet. Draw one on the picture."), m_table);
+    auto* layout = new QVBoxLayout(this);
+    auto* note =
+        plainLabel(tr("A region has statistics of its own. A mask is blackened before the network, the "
+                      "screen, the store and any video."));
+    note->setWordWrap(true);
+    layout->addWidget(note);
+    layout->addWidget(m_table, 1);
+    auto* row = new QHBoxLayout;
+    auto* region = new QPushButton(tr("Draw &region"));
+    auto* mask = new QPushButton(tr("Draw &mask"));
+    auto* minus = new QPushButton(tr("Re&move"));
+    for (QPushButton* button : {region, mask, minus})
+        row->addWidget(button);
+    row->addStretch();
+    layout->addLayout(row);
+    layout->addWidget(m_blind);
+    connect(region, &QPushButton::clicked, this, &RegionPage::drawRegionWanted);
+    connect(mask, &QPushButton::clicked, this, &RegionPage::drawMaskWanted);
+    connect(minus, &QPushButton::clicked, this, &RegionPage::remove);
+    connect(m_table, &QTableWidget::cellChanged, this, &RegionPage::onEdited);
+    connect(m_blind, &QCheckBox::clicked, this, &RegionPage::changed);
+    fill();
+}
+
+bool RegionPage::keepsPictures() const {
+    return !m_blind->isChecked();
+}
+
+void RegionPage::fill() {
+    m_filling = true;
+    const int regions = static_cast<int>(m_watch.regions.size());
+    m_table->setRowCount(regions + static_cast<int>(m_watch.masks.size()));
+    for (int row = 0; row < m_table->rowCount(); ++row) {
+        const bool mask = row >= regions;
+        const auto at = static_cast<std::size_t>(mask ? row - regions : row);
+        auto* name =
+            new QTableWidgetItem(mask ? tr("(mask)") : QString::fromStdString(m_watch.regions[at].name));
+        if (mask) name->setFlags(name->flags() & ~Qt::ItemIsEditable);
+        m_table->setItem(row, 0, name);
+        m_table->setItem(
+            row, 1, new QTableWidgetItem(shapeText(mask ? m_watch.masks[at] : m_watch.regions[at].outline)));
+    }
+    m_filling = false;
+}
+
+void RegionPage::remove() {
+    const int row = m_table->currentRow(), regions = static_cast<int>(m_watch.regions.size());
+    if (row < 0) return;
+    if (row < regions)
+        m_watch.regions.erase(m_watch.regions.begin() + row);
+    else
+        m_watch.masks.erase(m_watch.masks.begin() + row - regions);
+    fill();
+    emit changed();
+}
+
+/// What is no shape is not taken: the text goes back to what it was.
+void RegionPage::onEdited(int row, int column) {
+    if (m_filling) return;
+    const QString text = m_table->item(row, column)->text().trimmed();
+    const auto regions = static_cast<int>(m_watch.regions.size());
+    if (column == 0 && row < regions && !text.isEmpty())
+        m_watch.regions[static_cast<std::size_t>(row)].name = text.toStdString();
+    const pipeline::Polygon shape = column == 1 ? shapeFrom(text) : pipeline::Polygon();
+    if (!shape.empty()) {
+        if (row < regions)
+            m_watch.regions[static_cast<std::size_t>(row)].outline = shape;
+        else
+            m_watch.masks[static_cast<std::size_t>(row - regions)] = shape;
+    }
+    fill();
+    emit changed();
+}
+
+}  // namespace mpm::gui

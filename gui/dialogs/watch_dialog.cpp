@@ -1,0 +1,65 @@
+#include "gui/dialogs/watch_dialog.hpp"
+
+#include <QDialogButtonBox>
+#include <QTabWidget>
+#include <QVBoxLayout>
+
+#include "gui/dialogs/alert_page.hpp"
+#include "gui/dialogs/publish_page.hpp"
+#include "gui/dialogs/region_page.hpp"
+
+namespace mpm::gui {
+
+WatchDialog::WatchDialog(const WatchSettings& settings, const QString& source, const QStringList& labels,
+                         QWidget* parent)
+    : QDialog(parent), m_before(settings), m_source(source), m_tabs(new QTabWidget) {
+    setWindowTitle(tr("Watch"));
+    const SourceWatch& watch = settings.of(source);
+    QStringList regions;
+    for (const pipeline::Region& region : watch.regions)
+        regions << QString::fromStdString(region.name);
+    m_alerts = new AlertPage(settings.alerts, regions, labels);
+    m_regions = new RegionPage(watch, settings.keepsPictures);
+    m_publish = new PublishPage(settings.mqtt, settings.metrics);
+    m_tabs->addTab(m_alerts, tr("Alerts"));
+    m_tabs->addTab(m_regions, tr("Regions and privacy"));
+    m_tabs->addTab(m_publish, tr("Publishing"));
+    auto* layout = new QVBoxLayout(this);
+    layout->addWidget(m_tabs);
+    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close);
+    connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+    layout->addWidget(buttons);
+    resize(640, 460);
+    connect(m_alerts, &AlertPage::changed, this, &WatchDialog::tell);
+    connect(m_regions, &RegionPage::changed, this, &WatchDialog::tell);
+    connect(m_publish, &PublishPage::changed, this, &WatchDialog::tell);
+    connect(m_publish, &PublishPage::passwordGiven, this, &WatchDialog::passwordGiven);
+    connect(m_regions, &RegionPage::drawRegionWanted, this, [this] {
+        accept();
+        emit drawRegionWanted();
+    });
+    connect(m_regions, &RegionPage::drawMaskWanted, this, [this] {
+        accept();
+        emit drawMaskWanted();
+    });
+}
+
+void WatchDialog::setPage(Page page) {
+    m_tabs->setCurrentIndex(page);
+}
+
+WatchSettings WatchDialog::settings() const {
+    WatchSettings settings = m_before;
+    settings.alerts = m_alerts->rules();
+    settings.sources[m_source] = m_regions->watch();
+    settings.keepsPictures = m_regions->keepsPictures();
+    settings.mqtt = m_publish->mqtt();
+    settings.metrics = m_publish->metrics();
+    return settings;
+}
+
+void WatchDialog::tell() {
+    emit settingsChanged(settings());
+}
+
+}  // namespace mpm::gui

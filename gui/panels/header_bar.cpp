@@ -1,0 +1,143 @@
+#include "gui/panels/header_bar.hpp"
+
+#include <cmath>
+
+#include <QEvent>
+#include <QHBoxLayout>
+
+#include "gui/panels/source_badge.hpp"
+#include "gui/text/numbers.hpp"
+#include "gui/widgets/elided_label.hpp"
+#include "gui/widgets/plain_widgets.hpp"
+#include "gui/widgets/theme.hpp"
+
+namespace mpm::gui {
+
+namespace {
+
+constexpr int kLeastNames = 60, kUsefulNames = 150;
+
+QString signedPercent(double value) {
+    return QStringLiteral("%1%2 %")
+        .arg(value < 0 ? QStringLiteral("−") : QStringLiteral("+"))
+        .arg(readable(std::abs(value), 1));
+}
+
+}  // namespace
+
+HeaderBar::HeaderBar(QWidget* parent)
+    : QFrame(parent),
+      m_row(new QHBoxLayout(this)),
+      m_badge(new SourceBadge),
+      m_source(new ElidedLabel),
+      m_model(new ElidedLabel) {
+    setObjectName(QStringLiteral("card"));
+    m_row->setContentsMargins(12, 6, 14, 6);
+    m_row->setSpacing(14);
+    m_row->addWidget(m_badge);
+    auto* names = new QVBoxLayout;
+    names->setSpacing(0);
+    QFont bold = font();
+    bold.setBold(true);
+    m_source->setFont(bold);
+    m_model->setObjectName(QStringLiteral("muted"));
+    for (QLabel* label : {m_source, m_model}) {
+        label->setMinimumWidth(kLeastNames);
+        names->addWidget(label);
+    }
+    m_row->addLayout(names, 1);
+    m_tokens = addFigure(tr("tokens in → kept"));
+    m_network = addFigure(tr("network"));
+    m_saved = addFigure(tr("saved by merging"));
+    m_difference = addFigure(tr("tokens kept, night to day"));
+}
+
+QLabel* HeaderBar::addFigure(const QString& caption) {
+    auto* whole = new QWidget;
+    auto* column = new QVBoxLayout(whole);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    auto* value = plainLabel(QStringLiteral("–"));
+    QFont large = font();
+    large.setBold(true);
+    value->setFont(scaled(large, 1.25));
+    value->setAccessibleDescription(caption);
+    auto* below = plainLabel(caption);
+    below->setObjectName(QStringLiteral("muted"));
+    below->setFont(scaled(font(), 0.85));
+    column->addWidget(value);
+    column->addWidget(below);
+    m_row->addWidget(whole);
+    return value;
+}
+
+QSize HeaderBar::minimumSizeHint() const {
+    const QMargins margins = m_row->contentsMargins();
+    return {margins.left() + m_badge->sizeHint().width() + m_row->spacing() + kLeastNames + margins.right(),
+            m_row->minimumSize().height()};
+}
+
+bool HeaderBar::event(QEvent* event) {
+    // Figures grow with what they say, too.
+    if (event->type() == QEvent::Resize || event->type() == QEvent::LayoutRequest) hideWhatDoesNotFit();
+    return QFrame::event(event);
+}
+
+void HeaderBar::hideWhatDoesNotFit() {
+    const QMargins margins = m_row->contentsMargins();
+    int room = width() - margins.left() - margins.right() - m_badge->sizeHint().width() - m_row->spacing() -
+               kUsefulNames;
+    for (const QLabel* figure : {m_tokens, m_saved, m_network, m_difference}) {
+        QWidget* whole = figure->parentWidget();
+        room -= m_row->spacing() + whole->sizeHint().width();
+        if (whole->isHidden() == (room >= 0)) whole->setVisible(room >= 0);
+    }
+}
+
+void HeaderBar::setSource(const SourceReport& report, bool paused) {
+    m_badge->setState(sourceStateText(report), sourceLevel(report), paused);
+    const bool scene = report.kind == pipeline::SourceKind::Scene;
+    m_source->setText(scene ? tr("Built-in street, day and night") : report.name);
+    setPlainToolTip(m_source, report.name);
+    for (QLabel* figure : {m_tokens, m_network, m_saved})
+        setMark(*figure, "stale", paused || !report.current());
+}
+
+void HeaderBar::setModel(const QString& text, bool warning) {
+    m_model->setText(text);
+    setPlainToolTip(m_model, text);
+    setMark(*m_model, "trouble", warning);
+}
+
+void HeaderBar::setAnalysis(const Analysis& analysis) {
+    const int in = analysis.tokensIn(), kept = analysis.tokensKept();
+    m_tokens->setText(
+        in == kept ? QString::number(in)
+                   : tr("%1 → %2  (%3)").arg(in).arg(kept).arg(signedPercent(100.0 * (kept - in) / in)));
+    m_network->setText(tr("%1 ms").arg(analysis.merged.networkMs, 0, 'f', 0));
+    if (analysis.schedule.empty()) m_saved->setText(QStringLiteral("–"));
+}
+
+void HeaderBar::setSaved(const SavedTime& saved) {
+    if (!saved.any()) return m_saved->setText(QStringLiteral("–"));
+    const QString sign = saved.savedMs() < 0 ? QStringLiteral("−") : QString();
+    m_saved->setText(tr("%1%2 ms (%1%3 %)")
+                         .arg(sign)
+                         .arg(std::abs(saved.savedMs()), 0, 'f', 0)
+                         .arg(std::abs(saved.percent()), 0, 'f', 0));
+    setPlainToolTip(m_saved, tr("Median of the last %1 frames that ran both ways").arg(saved.count()));
+}
+
+void HeaderBar::setDayNight(const pipeline::DayNightStatistics& statistics) {
+    m_difference->setText(statistics.complete()
+                              ? signedPercent(statistics.difference(&pipeline::PhaseStatistics::kept).percent)
+                          : statistics.day().kept.count() > 0   ? tr("waiting for night")
+                          : statistics.night().kept.count() > 0 ? tr("waiting for day")
+                                                                : QStringLiteral("–"));
+}
+
+QString HeaderBar::badgeText() const {
+    return m_badge->text();
+}
+
+}  // namespace mpm::gui

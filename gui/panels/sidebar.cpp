@@ -1,0 +1,97 @@
+#include "gui/panels/sidebar.hpp"
+
+#include <QHBoxLayout>
+#include <QToolButton>
+
+#include "gui/models/alert_model.hpp"
+#include "gui/models/region_model.hpp"
+#include "gui/panels/legend_view.hpp"
+#include "gui/panels/schedule_view.hpp"
+#include "gui/panels/tables.hpp"
+#include "gui/widgets/section.hpp"
+
+namespace mpm::gui {
+
+namespace {
+
+QWidget* legendWithButtons(LegendModel* model, LegendView* view) {
+    auto* widget = new QWidget;
+    auto* layout = new QVBoxLayout(widget);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(4);
+    layout->addWidget(view);
+    auto* row = new QHBoxLayout;
+    row->setSpacing(4);
+    layout->addLayout(row);
+    for (const bool shown : {true, false}) {
+        auto* button = new QToolButton;
+        button->setObjectName(QStringLiteral("small"));
+        button->setText(shown ? Sidebar::tr("Show all") : Sidebar::tr("Hide all"));
+        QObject::connect(button, &QToolButton::clicked, model, [model, shown] { model->showAll(shown); });
+        row->addWidget(button);
+    }
+    row->addStretch();
+    return widget;
+}
+
+}  // namespace
+
+Sidebar::Sidebar(const Models& models, QWidget* parent)
+    : QScrollArea(parent),
+      m_schedule(new ScheduleView(models.schedule)),
+      m_legend(new LegendView(models.legend)) {
+    setWidgetResizable(true);
+    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    setFrameShape(QFrame::NoFrame);
+    setMinimumWidth(318);
+    auto* inside = new QWidget;
+    auto* layout = new QVBoxLayout(inside);
+    layout->setContentsMargins(0, 0, 2, 0);
+    layout->setSpacing(8);
+    setWidget(inside);
+    layout->addWidget(add(QStringLiteral("schedule"), tr("Schedule"), m_schedule));
+    layout->addWidget(
+        add(QStringLiteral("classes"), tr("Classes"), legendWithButtons(models.legend, m_legend)));
+    layout->addWidget(
+        add(QStringLiteral("daynight"), tr("Day and night"), new StatisticsView(models.statistics)));
+    layout->addWidget(addListed(QStringLiteral("regions"), tr("Regions"), models.regions,
+                                tr("What each region of the picture holds")));
+    layout->addWidget(addListed(QStringLiteral("alerts"), tr("Alerts"), models.alerts,
+                                tr("Alerts of this run, newest first")));
+    layout->addWidget(add(QStringLiteral("health"), tr("Health"), new HealthView(models.health)));
+    layout->addStretch();
+}
+
+Section* Sidebar::add(const QString& name, const QString& title, QWidget* content) {
+    auto* section = new Section(title, content);
+    section->setProperty("key", name);
+    m_sections << section;
+    return section;
+}
+
+/// Only there while it has something to say.
+Section* Sidebar::addListed(const QString& name, const QString& title, QAbstractItemModel* model,
+                            const QString& description) {
+    auto* view = new RowsView(model);
+    view->setAccessibleName(description);
+    Section* section = add(name, title, view);
+    const auto show = [section, model] { section->setVisible(model->rowCount() > 0); };
+    connect(model, &QAbstractItemModel::rowsInserted, section, show);
+    connect(model, &QAbstractItemModel::modelReset, section, show);
+    show();
+    return section;
+}
+
+QStringList Sidebar::folded() const {
+    QStringList names;
+    for (const Section* section : m_sections)
+        if (!section->open()) names << section->property("key").toString();
+    return names;
+}
+
+void Sidebar::setFolded(const QStringList& names) {
+    for (Section* section : m_sections)
+        section->setOpen(!names.contains(section->property("key").toString()));
+}
+
+}  // namespace mpm::gui

@@ -1,0 +1,123 @@
+#include "gui/session/options.hpp"
+
+#include <cmath>
+
+#include <QCommandLineParser>
+#include <QRegularExpression>
+
+#include <mpm/mpm.hpp>
+
+#include "gui/window/view_area.hpp"
+
+namespace mpm::gui {
+
+namespace {
+
+ParsedOptions wrong(const QString& message) {
+    return {{}, 2, QStringLiteral("mpm-monitor: ") + message};
+}
+
+void addOptions(QCommandLineParser& parser) {
+    const auto add = [&](const char* name, const QString& what, const char* value) {
+        parser.addOption({QLatin1String(name), what, QLatin1String(value)});
+    };
+    add("source", Options::tr("camera index, video, image, folder, URL, gst: and a pipeline, or demo"),
+        "SOURCE");
+    add("model", Options::tr("ONNX model converted by mpm convert, or default"), "MODEL");
+    add("profile", Options::tr("settings and measurements kept under this name"), "NAME");
+    add("day-cycle", Options::tr("demo: frames in which a whole day passes (default: four minutes)"), "N");
+    add("screenshot", Options::tr("write the window's picture and exit"), "FILE");
+    add("after", Options::tr("seconds to wait before that (default 3), or to run without a window"),
+        "SECONDS");
+    parser.addOption(
+        {QStringLiteral("headless"),
+         Options::tr("no window and no display: measure, keep, alert and publish as the profile says")});
+    add("view", Options::tr("overview, picture, overlay, merge, split, night or sources"), "VIEW");
+    add("theme", Options::tr("system, light or dark"), "THEME");
+    add("window", Options::tr("size of the window"), "WIDTHxHEIGHT");
+    parser.addOption({{QStringLiteral("h"), QStringLiteral("help")}, Options::tr("this text")});
+    parser.addOption({{QStringLiteral("v"), QStringLiteral("version")}, Options::tr("the version")});
+}
+
+bool isView(const QString& key) {
+    for (int mode = 0; mode < ViewArea::Modes; ++mode)
+        if (ViewArea::modeKey(ViewArea::Mode(mode)) == key) return true;
+    return false;
+}
+
+/// What is wrong with the words; empty: nothing.
+QString checkWords(const Options& options) {
+    // A profile is a file name too.
+    static const QRegularExpression plain(QStringLiteral("^[\\w -][\\w .-]{0,63}$"),
+                                          QRegularExpression::UseUnicodePropertiesOption);
+    const QStringList themes{QStringLiteral("system"), QStringLiteral("light"), QStringLiteral("dark")};
+    if (!plain.match(options.profile).hasMatch())
+        return Options::tr("--profile '%1': letters, digits, blanks, dots and dashes only")
+            .arg(options.profile);
+    if (options.headless && !options.screenshot.isEmpty())
+        return Options::tr("--screenshot needs the window that --headless leaves out");
+    if (options.afterGiven && !options.headless && options.screenshot.isEmpty())
+        return Options::tr("--after needs --screenshot or --headless");
+    if (!options.view.isEmpty() && !isView(options.view))
+        return Options::tr("--view '%1': expected overview, picture, overlay, merge, split, night or sources")
+            .arg(options.view);
+    if (!options.theme.isEmpty() && !themes.contains(options.theme))
+        return Options::tr("--theme '%1': expected system, light or dark").arg(options.theme);
+    return {};
+}
+
+/// Likewise, for numbers.
+QString readNumbers(const QCommandLineParser& parser, Options& options) {
+    const QString after = parser.value(QStringLiteral("after")),
+                  window = parser.value(QStringLiteral("window")),
+                  cycle = parser.value(QStringLiteral("day-cycle"));
+    bool ok = true;
+    if (!after.isEmpty()) options.after = after.toDouble(&ok);
+    if (!ok || !std::isfinite(options.after) || options.after < 0 || options.after > 1e6)
+        return Options::tr("--after '%1': expected seconds, 0 or more").arg(after);
+    if (!cycle.isEmpty()) options.dayCycle = cycle.toInt(&ok);
+    if (!ok || (!cycle.isEmpty() && options.dayCycle < 2))
+        return Options::tr("--day-cycle '%1': expected frames, 2 or more").arg(cycle);
+    if (window.isEmpty()) return {};
+    static const QRegularExpression form(QStringLiteral("^(\\d{3,5})x(\\d{3,5})$"));
+    const auto match = form.match(window);
+    if (!match.hasMatch()) return Options::tr("--window '%1': expected WIDTHxHEIGHT").arg(window);
+    options.size = QSize(match.captured(1).toInt(), match.captured(2).toInt());
+    return {};
+}
+
+}  // namespace
+
+ParsedOptions parseOptions(const QStringList& arguments) {
+    QCommandLineParser parser;
+    parser.setApplicationDescription(
+        Options::tr("Watches a fixed scene and shows what token merging does, day and night."));
+    addOptions(parser);
+    if (!parser.parse(arguments)) return wrong(parser.errorText() + Options::tr(" See --help."));
+    if (parser.isSet(QStringLiteral("help"))) {
+        // Qt asks the application for its file name, and there is none yet.
+        QString help = parser.helpText();
+        return {{}, 0, help.replace(QLatin1String("<executable_name>"), QLatin1String("mpm-monitor"))};
+    }
+    if (parser.isSet(QStringLiteral("version")))
+        return {{}, 0, QStringLiteral("mpm-monitor %1").arg(QLatin1String(mpm::version()))};
+    if (!parser.positionalArguments().isEmpty())
+        return wrong(Options::tr("unexpected '%1'; a source is named with --source. See --help.")
+                         .arg(parser.positionalArguments().first()));
+    Options options;
+    if (parser.isSet(QStringLiteral("source"))) options.source = parser.value(QStringLiteral("source"));
+    if (parser.isSet(QStringLiteral("model"))) options.model = parser.value(QStringLiteral("model"));
+    if (parser.isSet(QStringLiteral("profile"))) options.profile = parser.value(QStringLiteral("profile"));
+    options.headless = parser.isSet(QStringLiteral("headless"));
+    options.afterGiven = parser.isSet(QStringLiteral("after"));
+    if (parser.isSet(QStringLiteral("screenshot")) && parser.value(QStringLiteral("screenshot")).isEmpty())
+        return wrong(Options::tr("--screenshot '': expected a file"));
+    options.screenshot = parser.value(QStringLiteral("screenshot"));
+    options.view = parser.value(QStringLiteral("view"));
+    options.theme = parser.value(QStringLiteral("theme"));
+    QString problem = checkWords(options);
+    if (problem.isEmpty()) problem = readNumbers(parser, options);
+    return problem.isEmpty() ? ParsedOptions{options, -1, {}} : wrong(problem);
+}
+
+}  // namespace mpm::gui

@@ -1,0 +1,202 @@
+#include "gui/session/profile.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <QFileInfo>
+#include <QStandardPaths>
+#include <opencv2/core.hpp>
+
+#include "base/pending_file.hpp"
+#include "base/private_files.hpp"
+#include "base/read_file.hpp"
+#include "pipeline/source/address.hpp"
+
+namespace mpm::gui {
+
+namespace {
+
+QString listText(const std::vector<int>& values) {
+    QStringList parts;
+    for (int value : values)
+        parts << QString::number(value);
+    return parts.join(QLatin1Char(' '));
+}
+
+std::vector<int> listFrom(const QString& text) {
+    std::vector<int> values;
+    for (const QString& part : text.split(QLatin1Char(' '), Qt::SkipEmptyParts))
+        values.push_back(part.toInt());
+    return values;
+}
+
+/// As an earlier version made it.
+QString tightened(const QString& path) {
+    tightenOwn(QFileInfo(path).absolutePath().toStdString());
+    tightenOwn(path.toStdString());
+    return path;
+}
+
+QString configPath(const QString& name, const char* ending) {
+    const QString folder = QStandardPaths::writableLocation(QStandardPaths::GenericConfigLocation);
+    return folder + QStringLiteral("/mpm/monitor/") + name + QLatin1String(ending);
+}
+
+std::optional<pipeline::DayNightRule> ruleFrom(const QSettings& s) {
+    if (!s.contains(QStringLiteral("daynight/by"))) return std::nullopt;
+    pipeline::DayNightRule rule;
+    // Somebody may have written any number: none is larger than what the narrowest type here holds.
+    const auto number = [&s](const char* key, double otherwise) {
+        const double read = s.value(QStringLiteral("daynight/") + QLatin1String(key), otherwise).toDouble();
+        return std::isfinite(read) ? std::clamp(read, -1e9, 1e9) : otherwise;
+    };
+    rule.by = static_cast<pipeline::DayNightRule::By>(std::clamp(int(number("by", 0)), 0, 3));
+    rule.dark = number("dark", rule.dark);
+    rule.bright = number("bright", rule.bright);
+    rule.hold = std::chrono::seconds(qint64(number("hold", double(rule.hold.count()))));
+    rule.dayFrom = int(number("day_from", rule.dayFrom));
+    rule.nightFrom = int(number("night_from", rule.nightFrom));
+    rule.latitude = number("latitude", 0);
+    rule.longitude = number("longitude", 0);
+    rule.elevation = number("elevation", rule.elevation);
+    rule.hand = number("hand", 0) > 0 ? pipeline::Phase::Night : pipeline::Phase::Day;
+    try {
+        pipeline::DayNight check(rule);  // a settings file may have been edited
+    } catch (const cv::Exception&) {
+        return std::nullopt;
+    }
+    return rule;
+}
+
+void writeRule(QSettings& s, const pipeline::DayNightRule& rule) {
+    const auto set = [&s](const char* key, double value) {
+        s.setValue(QStringLiteral("daynight/") + QLatin1String(key), value);
+    };
+    set("by", double(int(rule.by)));
+    set("dark", rule.dark);
+    set("bright", rule.bright);
+    set("hold", double(rule.hold.count()));
+    set("day_from", rule.dayFrom);
+    set("night_from", rule.nightFrom);
+    set("latitude", rule.latitude);
+    set("longitude", rule.longitude);
+    set("elevation", rule.elevation);
+    set("hand", rule.hand == pipeline::Phase::Night ? 1 : 0);
+}
+
+constexpr std::uint64_t kMostBytes = 16 << 20;
+
+/// Numbers come back as texts.
+bool isSame(const QVariant& one, const QVariant& other) {
+    const QString text = one.toString();
+    return text == other.toString() && (!text.isEmpty() || one.toStringList() == other.toStringList());
+}
+
+bool isSame(const QSettings& one, const QSettings& other) {
+    const QStringList names = one.allKeys();
+    return names == other.allKeys() && std::all_of(names.begin(), names.end(), [&](const QString& name) {
+               return isSame(one.value(name), other.value(name));
+           });
+}
+
+}  // namespace
+
+Profile::Profile(const QString& name)
+    : m_name(name),
+      m_settings(std::make_unique<QSettings>(tightened(configPath(name, ".ini")), QSettings::IniFormat)) {
+    tightenOwn(QFileInfo(storePath()).absolutePath().toStdString());
+}
+
+QString Profile::storePath() const {
+    const QString folder = QStandardPaths::writableLocation(QStandardPaths::GenericDataLocation);
+    return folder + QStringLiteral("/mpm/monitor/") + m_name + QStringLiteral(".sqlite");
+}
+
+QString Profile::watchPath() const {
+    return configPath(m_name, ".watch.json");
+}
+
+QString Profile::videosPath() const {
+    const QString folder = QStandardPaths::writableLocation(QStandardPaths::GenericDataLocation);
+    return folder + QStringLiteral("/mpm/monitor/") + m_name + QStringLiteral("-videos");
+}
+
+ProfileState Profile::load() const {
+    ProfileState state;
+    const QSettings& s = *m_settings;
+    const auto value = [&s](const char* key, const QVariant& otherwise) {
+        return s.value(QLatin1String(key), otherwise);
+    };
+    state.source = value("source", state.source).toString();
+    state.model = value("model", state.model).toString();
+    state.ownSchedule = !s.contains(QStringLiteral("schedule"));
+    if (!state.ownSchedule) state.request.schedule = listFrom(s.value(QStringLiteral("schedule")).toString());
+    state.request.interval = std::chrono::milliseconds(value("interval", 0).toLongLong());
+    pipeline::NightParameters& night = state.request.night;
+    night.luminance = value("night/luminance", night.luminance).toDouble();
+    night.photons = value("night/photons", night.photons).toDouble();
+    night.deviation = value("night/deviation", night.deviation).toDouble();
+    state.rule = ruleFrom(s);
+    state.opacity = value("opacity", state.opacity).toDouble();
+    state.outlines = value("outlines", state.outlines).toBool();
+    state.safePalette = value("safe_palette", state.safePalette).toBool();
+    state.view = value("view", state.view).toString();
+    state.appearance = appearanceFrom(value("theme", QStringLiteral("system")).toString());
+    state.geometry = value("window/geometry", {}).toByteArray();
+    state.sideSplit = value("window/side", {}).toByteArray();
+    state.sidePanel = value("window/panel", state.sidePanel).toBool();
+    state.timeSplit = value("window/time", {}).toByteArray();
+    state.hiddenClasses = value("hidden", {}).toStringList();
+    state.foldedSections = value("folded", {}).toStringList();
+    return state;
+}
+
+/// QSettings takes what is in its buffer for written, on a full disk too. It writes a draft here, whose text
+/// is read back before it replaces what is there.
+bool Profile::save(const ProfileState& state) {
+    try {
+        makePrivateFolders(QFileInfo(m_settings->fileName()).absolutePath().toStdString());
+        PendingFile file(m_settings->fileName().toStdString());
+        const ScratchFile draft(file.folder());
+        QSettings settings(QString::fromStdString(draft.path()), QSettings::IniFormat);
+        for (const QString& name : m_settings->allKeys())
+            settings.setValue(name, m_settings->value(name));
+        write(settings, state);
+        settings.sync();
+        file.write(readRegularFile(draft.path(), kMostBytes));
+        const QSettings written(QString::fromStdString(file.path()), QSettings::IniFormat);
+        if (settings.status() != QSettings::NoError || !isSame(settings, written)) return false;
+        file.keep();
+        m_settings->sync();  // reads it
+        return true;
+    } catch (const cv::Exception&) {
+        return false;
+    }
+}
+
+void Profile::write(QSettings& settings, const ProfileState& state) {
+    const auto set = [&settings](const char* key, const QVariant& value) {
+        settings.setValue(QLatin1String(key), value);
+    };
+    if (!pipeline::Address(state.source.toStdString()).hasSecrets()) set("source", state.source);
+    set("model", state.model);
+    if (!state.ownSchedule) set("schedule", listText(state.request.schedule));
+    set("interval", qlonglong(state.request.interval.count()));
+    set("night/luminance", state.request.night.luminance);
+    set("night/photons", state.request.night.photons);
+    set("night/deviation", state.request.night.deviation);
+    if (state.rule) writeRule(settings, *state.rule);
+    set("opacity", state.opacity);
+    set("outlines", state.outlines);
+    set("safe_palette", state.safePalette);
+    set("view", state.view);
+    set("theme", appearanceName(state.appearance));
+    set("window/geometry", state.geometry);
+    set("window/side", state.sideSplit);
+    set("window/panel", state.sidePanel);
+    set("window/time", state.timeSplit);
+    set("hidden", state.hiddenClasses);
+    set("folded", state.foldedSections);
+}
+
+}  // namespace mpm::gui

@@ -1,0 +1,28 @@
+#include "gui/text/translations.hpp"
+
+#include <QCoreApplication>
+#include <QLibraryInfo>
+#include <QLocale>
+#include <QTranslator>
+
+/// Outside every namespace, as the macro wants it: a static library's resources are not there by themselves.
+static void initTranslations() {
+    Q_INIT_RESOURCE(mpm_translations);
+}
+
+namespace mpm::gui {
+
+void installTranslations(QCoreApplication& application, const QLocale& locale) {
+    initTranslations();
+    const auto install = [&](const QString& name, const QString& folder) {
+        auto* translator = new QTranslator(&application);
+        if (translator->load(locale, name, QStringLiteral("_"), folder))
+            QCoreApplication::installTranslator(translator);
+        else
+            delete translator;
+    };
+    install(QStringLiteral("qtbase"), QLibraryInfo::path(QLibraryInfo::TranslationsPath));
+    install(QStringLiteral("mpm-monitor"), QStringLiteral(":/translations"));
+}
+
+}  // namespace mpm::gui

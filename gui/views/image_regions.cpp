@@ -1,0 +1,105 @@
+// Regions on a picture, and drawing one.
+#include <algorithm>
+
+#include <QKeyEvent>
+#include <QPainter>
+
+#include "gui/views/image_view.hpp"
+#include "gui/widgets/theme.hpp"
+
+namespace mpm::gui {
+
+namespace {
+
+QPolygonF onScreen(const pipeline::Polygon& outline, const QRectF& whole) {
+    QPolygonF polygon;
+    for (const cv::Point2d& corner : outline)
+        polygon << QPointF(whole.x() + corner.x * whole.width(), whole.y() + corner.y * whole.height());
+    return polygon;
+}
+
+/// Dark under light: seen on any picture.
+void drawLine(QPainter& painter, const QPolygonF& polygon, bool closed, const QColor& colour) {
+    for (const auto& [pen, width] : {std::pair(QColor(0, 0, 0, 170), 4.0), std::pair(colour, 2.0)}) {
+        painter.setPen(QPen(pen, width));
+        closed ? painter.drawPolygon(polygon) : painter.drawPolyline(polygon);
+    }
+}
+
+/// A narrow region's words reach over its sides, never out of the view.
+QRectF roomForWords(const QRectF& region, const QString& words, const QFont& font, const QRectF& view) {
+    const double wanted = QFontMetricsF(font).horizontalAdvance(words) + 26;
+    if (region.width() >= wanted) return region;
+    const double width = std::min(wanted, view.width());
+    const double left = std::clamp(region.center().x() - width / 2, view.left(), view.right() - width);
+    return {left, region.top(), width, region.height()};
+}
+
+}  // namespace
+
+void PictureView::setRegions(const std::vector<pipeline::Region>& regions,
+                             const std::vector<pipeline::RegionReading>& readings) {
+    if (regions.empty() && m_regions.empty()) return;
+    m_regions = regions;
+    m_readings = readings;
+    update();
+}
+
+void PictureView::drawShape(std::function<void(const pipeline::Polygon&)> then) {
+    m_shape.clear();
+    m_shapeDone = std::move(then);
+    setFocus();
+    setCursor(Qt::CrossCursor);
+    update();
+}
+
+void PictureView::endShape(bool done) {
+    const auto then = std::exchange(m_shapeDone, nullptr);
+    unsetCursor();
+    update();
+    // A double click's first half set its corner already.
+    if (done && m_shape.size() >= 3) then(m_shape);
+}
+
+void PictureView::keyPressEvent(QKeyEvent* event) {
+    const bool enter = event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter;
+    if (drawing() && (enter || event->key() == Qt::Key_Escape)) return endShape(enter);
+    if (drawing() && event->key() == Qt::Key_Backspace && !m_shape.empty()) {
+        m_shape.pop_back();
+        return update();
+    }
+    QWidget::keyPressEvent(event);
+}
+
+void PictureView::paintRegions(QPainter& painter, const QRectF& whole) const {
+    painter.save();
+    painter.setBrush(Qt::NoBrush);
+    painter.setFont(scaled(font(), 0.82));
+    for (const pipeline::Region& region : m_regions) {
+        const QPolygonF polygon = onScreen(region.outline, whole);
+        drawLine(painter, polygon, true, QColor(255, 214, 90));
+        QString words = QString::fromStdString(region.name);
+        for (const pipeline::RegionReading& reading : m_readings)
+            if (reading.name == region.name)
+                words = tr("%1: %2 of %3 tokens").arg(words).arg(reading.tokens).arg(reading.patches);
+        const QRectF box = polygon.boundingRect().intersected(QRectF(rect()));
+        if (box.width() < 8 || box.height() < 18) continue;
+        const QRectF room = roomForWords(box, words, painter.font(), QRectF(rect()));
+        paintPlate(painter, room, Qt::AlignHCenter | Qt::AlignVCenter, words);
+    }
+    painter.restore();
+}
+
+void PictureView::paintShape(QPainter& painter, const QRectF& whole) const {
+    if (!drawing()) return;
+    painter.save();
+    painter.setBrush(Qt::NoBrush);
+    const QPolygonF polygon = onScreen(m_shape, whole);
+    drawLine(painter, polygon, m_shape.size() > 2, QColor(120, 220, 255));
+    painter.setBrush(Qt::white);
+    for (const QPointF& corner : polygon)
+        painter.drawEllipse(corner, 4, 4);
+    painter.restore();
+}
+
+}  // namespace mpm::gui

@@ -1,0 +1,33 @@
+// Labels, tool tips and message boxes that show any text as it is. Nothing else in the window makes them.
+#pragma once
+
+#include <QLabel>
+#include <QMessageBox>
+
+#include "gui/text/plain_text.hpp"
+
+namespace mpm::gui {
+
+inline QLabel* plainLabel(const QString& text = {}, QWidget* parent = nullptr) {
+    auto* label = new QLabel(parent);
+    label->setTextFormat(Qt::PlainText);
+    label->setText(text);
+    return label;
+}
+
+inline void setPlainToolTip(QWidget* widget, const QString& text) {
+    widget->setToolTip(plainToolTip(text));
+}
+
+/// Deletes itself when it is closed. `more` stands below in smaller letters.
+inline QMessageBox* plainBox(QMessageBox::Icon icon, const QString& title, const QString& text,
+                             const QString& more, QMessageBox::StandardButtons buttons, QWidget* parent) {
+    auto* box = new QMessageBox(icon, title, {}, buttons, parent);
+    box->setTextFormat(Qt::PlainText);
+    box->setText(text);
+    box->setInformativeText(plainToolTip(more));  // has no format of its own
+    box->setAttribute(Qt::WA_DeleteOnClose);
+    return box;
+}
+
+}  // namespace mpm::gui

@@ -1,0 +1,162 @@
+#include "gui/widgets/theme.hpp"
+
+#include <QApplication>
+#include <QPalette>
+#include <QStyle>
+#include <QStyleFactory>
+#include <QWidget>
+
+namespace mpm::gui {
+
+namespace {
+
+QColor rgb(unsigned value) {
+    return QColor::fromRgb(value);
+}
+
+Theme makeLight() {
+    Theme t;
+    t.window = rgb(0xF3F4F6), t.surface = rgb(0xFFFFFF), t.raised = rgb(0xE9ECF0), t.border = rgb(0xD5DAE1);
+    t.text = rgb(0x1B2430), t.muted = rgb(0x586474), t.accent = rgb(0x0B66C3), t.onAccent = rgb(0xFFFFFF);
+    t.good = rgb(0x0A7D55), t.warning = rgb(0x9A5B00), t.bad = rgb(0xBF2A1C);
+    t.plot = rgb(0xFFFFFF), t.grid = rgb(0xE4E8ED), t.dayBand = rgb(0xFFF8E3), t.nightBand = rgb(0xDFE5F3);
+    t.kept = rgb(0x0B66C3), t.luminance = rgb(0xB36B00), t.latency = rgb(0x00795C);
+    t.stages = {rgb(0xC05A86), rgb(0x8A6FC9), rgb(0x5E8C31), rgb(0x7A7F87)};
+    return t;
+}
+
+Theme makeDark() {
+    Theme t;
+    t.window = rgb(0x14181E), t.surface = rgb(0x1C2129), t.raised = rgb(0x2A313C), t.border = rgb(0x343C48);
+    t.text = rgb(0xE8ECF2), t.muted = rgb(0x9AA6B6), t.accent = rgb(0x58A6F2), t.onAccent = rgb(0x0C131C);
+    t.good = rgb(0x46C795), t.warning = rgb(0xF0B445), t.bad = rgb(0xFF7B6B);
+    t.plot = rgb(0x181D24), t.grid = rgb(0x2B323D), t.dayBand = rgb(0x2B2817), t.nightBand = rgb(0x1A2238);
+    t.kept = rgb(0x6DB6FF), t.luminance = rgb(0xE9A93A), t.latency = rgb(0x43C59A);
+    t.stages = {rgb(0xE58BB4), rgb(0xB39DF0), rgb(0x9BCB64), rgb(0xA4ABB6)};
+    t.dark = true;
+    return t;
+}
+
+QPalette paletteOf(const Theme& t) {
+    QPalette p;
+    p.setColor(QPalette::Window, t.window);
+    p.setColor(QPalette::WindowText, t.text);
+    p.setColor(QPalette::Base, t.surface);
+    p.setColor(QPalette::AlternateBase, t.raised);
+    p.setColor(QPalette::Text, t.text);
+    p.setColor(QPalette::Button, t.raised);
+    p.setColor(QPalette::ButtonText, t.text);
+    p.setColor(QPalette::ToolTipBase, t.surface);
+    p.setColor(QPalette::ToolTipText, t.text);
+    p.setColor(QPalette::PlaceholderText, t.muted);
+    p.setColor(QPalette::Highlight, t.accent);
+    p.setColor(QPalette::HighlightedText, t.onAccent);
+    p.setColor(QPalette::Link, t.accent);
+    p.setColor(QPalette::Mid, t.border);
+    for (const QPalette::ColorRole role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText})
+        p.setColor(QPalette::Disabled, role, t.muted);
+    return p;
+}
+
+/// @name stands for the theme's colour of that name.
+QString sheetOf(const Theme& t) {
+    QString sheet = QStringLiteral(R"(
+QFrame#card, QFrame#tile { background: @surface; border: 1px solid @border; border-radius: 6px; }
+QLabel#muted, QLabel#cardTitle { color: @muted; }
+QLabel#muted[trouble="true"], QStatusBar[trouble="true"] { color: @warning; }
+QLabel[stale="true"] { color: @muted; }
+QLabel#cardTitle { font-weight: 600; }
+QToolTip { background: @surface; color: @text; border: 1px solid @border; padding: 4px; }
+QPushButton, QToolButton { background: @surface; color: @text; border: 1px solid @border; border-radius: 4px;
+    padding: 4px 10px; }
+QPushButton:hover, QToolButton:hover { border-color: @accent; }
+QPushButton:checked, QToolButton:checked { background: @accent; color: @onAccent; border-color: @accent; }
+QPushButton:focus, QToolButton:focus { border-color: @accent; }
+QPushButton:disabled, QToolButton:disabled { color: @muted; }
+QToolButton#flat { border-color: transparent; background: transparent; padding: 2px 6px; }
+QToolButton#flat:hover { border-color: @border; }
+QMenuBar { background: @window; }
+QMenuBar::item { padding: 4px 9px; background: transparent; }
+QMenuBar::item:selected { background: @raised; border-radius: 4px; }
+QMenu { background: @surface; border: 1px solid @border; }
+QScrollArea, QScrollArea > QWidget > QWidget { background: transparent; border: none; }
+QSplitter::handle { background: transparent; }
+QTableView, QListView { background: transparent; border: none; selection-background-color: @raised;
+    selection-color: @text; }
+QListView#framed, QTableView#framed { background: @surface; border: 1px solid @border; border-radius: 4px; }
+QHeaderView { background: transparent; }
+QTableCornerButton::section { background: transparent; border: none; }
+QScrollBar:vertical { background: transparent; width: 9px; margin: 0; }
+QScrollBar::handle:vertical { background: @border; border-radius: 3px; min-height: 24px; margin: 0 1px; }
+QScrollBar::add-line:vertical, QScrollBar::sub-line:vertical { height: 0; }
+QScrollBar::add-page:vertical, QScrollBar::sub-page:vertical { background: transparent; }
+QToolButton#small { padding: 3px 7px; }
+QToolButton#mode { padding: 4px 8px; }
+QTabBar { qproperty-drawBase: 0; }
+QTabBar::tab { background: transparent; color: @muted; border: none; border-bottom: 2px solid transparent;
+    padding: 4px 12px; }
+QTabBar::tab:hover { color: @text; }
+QTabBar::tab:selected { color: @text; border-bottom: 2px solid @accent; }
+QTabWidget::pane { border: 1px solid @border; border-radius: 4px; }
+QHeaderView::section { background: transparent; color: @muted; border: none; padding: 2px 4px; }
+)");
+    const std::pair<const char*, QColor> colours[] = {
+        {"@onAccent", t.onAccent}, {"@surface", t.surface}, {"@raised", t.raised},
+        {"@window", t.window},     {"@border", t.border},   {"@accent", t.accent},
+        {"@muted", t.muted},       {"@text", t.text},       {"@warning", t.warning}};
+    for (const auto& [name, colour] : colours)
+        sheet.replace(QLatin1String(name), colour.name());
+    return sheet;
+}
+
+}  // namespace
+
+const Theme& Theme::light() {
+    static const Theme theme = makeLight();
+    return theme;
+}
+
+const Theme& Theme::darkOne() {
+    static const Theme theme = makeDark();
+    return theme;
+}
+
+const Theme& Theme::of(const QWidget* widget) {
+    Q_UNUSED(widget)
+    // The program's, not the widget's: a style sheet with a transparent background turns a widget's own
+    // window colour into black.
+    return QApplication::palette().color(QPalette::Window).lightness() < 128 ? darkOne() : light();
+}
+
+void applyAppearance(QApplication& application, Appearance appearance) {
+    static const bool systemDark = application.palette().color(QPalette::Window).lightness() < 128;
+    const bool dark = appearance == Appearance::Dark || (appearance == Appearance::System && systemDark);
+    const Theme& theme = dark ? Theme::darkOne() : Theme::light();
+    application.setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
+    application.setPalette(paletteOf(theme));
+    application.setStyleSheet(sheetOf(theme));
+}
+
+void setMark(QWidget& widget, const char* mark, bool on) {
+    if (widget.property(mark).toBool() == on) return;
+    widget.setProperty(mark, on);
+    widget.style()->unpolish(&widget);  // a style sheet looks at properties only then
+    widget.style()->polish(&widget);
+}
+
+QFont scaled(QFont font, double factor) {
+    font.setPointSizeF(font.pointSizeF() * factor);
+    return font;
+}
+
+QString appearanceName(Appearance appearance) {
+    const char* names[] = {"system", "light", "dark"};
+    return QLatin1String(names[static_cast<int>(appearance)]);
+}
+
+Appearance appearanceFrom(const QString& name) {
+    if (name == QLatin1String("light")) return Appearance::Light;
+    return name == QLatin1String("dark") ? Appearance::Dark : Appearance::System;
+}
+
+}  // namespace mpm::gui
