@@ -8,10 +8,10 @@
 
 #include "base/printable.hpp"
 #include "base/sandbox.hpp"
-#include "cli/error.hpp"
-#include "cli/machine.hpp"
-#include "cli/options.hpp"
-#include "cli/verbs.hpp"
+#include "cli/common/error.hpp"
+#include "cli/common/machine.hpp"
+#include "cli/common/options.hpp"
+#include "cli/common/verbs.hpp"
 #include "pipeline/segment/model_file.hpp"
 #include "pipeline/segment/network.hpp"
 

@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/printable.hpp"
-#include "cli/error.hpp"
-#include "cli/options.hpp"
-#include "cli/terminal.hpp"
-#include "cli/verbs.hpp"
+#include "cli/common/error.hpp"
+#include "cli/common/options.hpp"
+#include "cli/common/terminal.hpp"
+#include "cli/common/verbs.hpp"
 #include "models/onnx/inspect.hpp"
 #include "pipeline/segment/model_file.hpp"
 #include "pipeline/segment/network.hpp"

@@ -13,11 +13,11 @@
 
 #include "base/budget.hpp"
 #include "base/private_files.hpp"
-#include "cli/documents.hpp"
-#include "cli/error.hpp"
-#include "cli/memory.hpp"
-#include "cli/terminal.hpp"
-#include "cli/verbs.hpp"
+#include "cli/common/error.hpp"
+#include "cli/common/memory.hpp"
+#include "cli/common/terminal.hpp"
+#include "cli/common/verbs.hpp"
+#include "cli/docs/documents.hpp"
 #include "pipeline/source/patient.hpp"
 
 #include <mpm/mpm.hpp>

@@ -4,11 +4,11 @@
 
 #include <opencv2/imgproc.hpp>
 
+#include "pipeline/chart/timeline.hpp"
 #include "pipeline/draw/labels.hpp"
 #include "pipeline/draw/merge_map.hpp"
 #include "pipeline/draw/panels.hpp"
 #include "pipeline/draw/text.hpp"
-#include "pipeline/draw/timeline.hpp"
 #include "support/comma_locale.hpp"
 
 namespace mpm::pipeline {

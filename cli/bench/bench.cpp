@@ -1,0 +1,120 @@
+// mpm bench: what merging saves here, measured in interleaved rounds.
+#include <iostream>
+#include <optional>
+
+#include "cli/bench/bench_report.hpp"
+#include "cli/common/error.hpp"
+#include "cli/common/memory.hpp"
+#include "cli/common/model.hpp"
+#include "cli/common/report.hpp"
+#include "cli/common/sources.hpp"
+#include "cli/common/terminal.hpp"
+#include "cli/common/verbs.hpp"
+#include "pipeline/source/source.hpp"
+
+namespace mpm::cli {
+
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  mpm bench default                                      all tokens against the model's schedule, built-in pictures
+  mpm bench model.onnx 'in/*.jpg' --compare none,mpm:5,mpm:2+5 --batch 1,8 --json bench.json
+  mpm bench default --eval depth.json --loss 0.5         the fastest schedule for half a point of mIoU
+  mpm bench model.onnx --device cpu --threads 2 --precision bf16
+
+Every round runs each method at each batch size once, on the same pictures, so that a machine that slows down slows all
+of them. Times are milliseconds an image, of the whole forward, picture blob to output. The table goes to standard output.)";
+
+struct BenchOptions {
+    CommonOptions common;
+    std::string model;
+    std::vector<std::string> sources;
+    std::string sourceFrom;
+    std::vector<Method> methods;
+    std::vector<int> batches{1};
+    cv::Size size;
+    int rounds = 20, warmUp = 3;
+    std::string json, eval;
+    std::optional<double> loss;  ///< of mIoU, 0 to 1
+};
+
+/// At most as many pictures as the rounds can use.
+std::vector<cv::Mat> readPictures(const BenchOptions& options, size_t enough) {
+    pipeline::SourceOptions how;
+    how.scene.framesPerDay = how.scene.frames = 16;
+    how.scene.startHour = 0;
+    std::vector<cv::Mat> pictures;
+    std::vector<pipeline::Address> sources = sourcesFrom(options.sources, options.sourceFrom);
+    if (sources.empty()) sources.emplace_back("demo");
+    for (const pipeline::Address& address : sources) {
+        try {
+            const auto source = patientSource(address, how);
+            source->open();
+            for (pipeline::Frame frame; pictures.size() < enough && !stopAsked() && source->next(frame);)
+                pictures.push_back(frame.picture);
+        } catch (const pipeline::SourceError& error) {
+            throw Error(kBadInput, error.what());
+        }
+    }
+    return pictures;
+}
+
+int bench(const BenchOptions& options) {
+    if (options.loss && options.eval.empty())
+        throw Error(kWrongUse, "--loss: needs to know what is lost; add --eval FILE of 'mpm eval --json'");
+    checkMethods("--compare", options.methods);
+    const EvalScores scores = options.eval.empty() ? EvalScores() : EvalScores(options.eval);
+    std::vector<Method> methods = options.methods;
+    if (methods.empty())
+        methods = options.loss ? scores.within(*options.loss) : parseMethods("--compare", "none,mpm");
+    if (!options.json.empty()) checkWritable(options.json);
+    catchStopSignals();
+    limitMemory(options.common.maxMemory);
+    BenchRounds rounds(options.model, options.common, options.size, methods, options.batches);
+    const size_t most =
+        static_cast<size_t>(*std::max_element(options.batches.begin(), options.batches.end()));
+    rounds.run(readPictures(options, std::max<size_t>(most, 16)), options.warmUp, options.rounds);
+    std::cout << benchTable(rounds.rows()) << '\n' << blockTable(rounds.rows()) << '\n';
+    const std::string batches = batchTable(rounds.rows());
+    if (!batches.empty()) std::cout << batches << '\n';
+    std::cout << verdict(rounds.rows(), rounds.network().info().size, scores);
+    if (options.json.empty()) return kDone;
+    Json report = reportHead(rounds.network());
+    for (const BenchRow& row : rounds.rows())
+        report["results"].push_back(toJson(row));
+    writeJson(options.json, report);
+    return kDone;
+}
+
+}  // namespace
+
+void addBench(CLI::App& app, Action& action) {
+    CLI::App* verb =
+        app.add_subcommand("bench", "Measure speed, with and without merging, in interleaved rounds");
+    auto o = std::make_shared<BenchOptions>();
+    verb->add_option("MODEL", o->model, "an ONNX model of 'mpm convert', default, or random (weights)")
+        ->required();
+    verb->add_option("SOURCE", o->sources, "pictures to measure on (default: the built-in street)");
+    addSourceFrom(*verb, o->sourceFrom);
+    addParsed(*verb, "--compare", "methods (default: none,mpm)", "none,mpm:2+5,tome:r=13",
+              [o](const std::string& text) { o->methods = parseMethods("--compare", text); });
+    addParsed(*verb, "--batch", "batch sizes (default: 1)", "1,2,32",
+              [o](const std::string& text) { o->batches = parseCounts("--batch", text, 1); });
+    addParsed(*verb, "--size", "input size, where the model leaves it open", "HxW",
+              [o](const std::string& text) { o->size = parseSize("--size", text); });
+    addParsed(*verb, "--rounds", "measured rounds (default: 20)", "N",
+              [o](const std::string& text) { o->rounds = parseCount("--rounds", text, 1); });
+    addParsed(*verb, "--warm-up", "rounds before (default: 3)", "N",
+              [o](const std::string& text) { o->warmUp = parseCount("--warm-up", text, 0); });
+    verb->add_option("--eval", o->eval, "a report of 'mpm eval --json': what is lost in accuracy")
+        ->type_name("FILE");
+    addParsed(*verb, "--loss", "with --eval: the schedules that lose at most so many points of mIoU",
+              "POINTS", [o](const std::string& text) { o->loss = parseNumbers("--loss", text, 1)[0] / 100; });
+    verb->add_option("--json", o->json, "write the results as JSON too")->type_name("FILE");
+    addCommonOptions(*verb, o->common);
+    addMemoryOption(*verb, o->common);
+    verb->footer(kExamples);
+    verb->callback([o, &action] { action = [o] { return bench(*o); }; });
+}
+
+}  // namespace mpm::cli

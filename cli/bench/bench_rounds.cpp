@@ -1,0 +1,170 @@
+#include "cli/bench/bench_rounds.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+
+#include "cli/common/cost.hpp"
+#include "cli/common/error.hpp"
+#include "cli/common/terminal.hpp"
+
+namespace mpm::cli {
+
+namespace {
+
+std::vector<double> rates(const BenchRow& row) {
+    std::vector<double> values;
+    for (double ms : row.forwards)
+        values.push_back(1000 / ms);
+    return values;
+}
+
+std::map<int, pipeline::Network> openNetworks(const std::string& model, const CommonOptions& options,
+                                              cv::Size size, const std::vector<int>& batches) {
+    std::map<int, pipeline::Network> networks;
+    for (int batch : batches)
+        networks.try_emplace(batch, openNetwork(model, options, size));
+    return networks;
+}
+
+int keptOf(const mpm::ImageReport& image) {
+    return image.stages.empty() ? static_cast<int>(image.map.total()) : image.stages.back().tokens;
+}
+
+/// Tokens after each stage of the image that has the most.
+std::vector<int> longestOf(const mpm::Report& report) {
+    std::vector<int> longest(report.images.front().stages.size(), 0);
+    for (const mpm::ImageReport& image : report.images)
+        for (size_t stage = 0; stage < image.stages.size(); ++stage)
+            longest[stage] = std::max(longest[stage], image.stages[stage].tokens);
+    return longest;
+}
+
+bool ragged(const mpm::Report& report) {
+    return std::any_of(report.images.begin(), report.images.end(), [&](const mpm::ImageReport& image) {
+        return image.tokens != report.images.front().tokens;
+    });
+}
+
+/// `tokens` tokens to `clusters` clusters of neighbours, as even as can be.
+cv::Mat evenMap(int tokens, int clusters) {
+    cv::Mat map(1, tokens, CV_32S);
+    for (int i = 0; i < tokens; ++i)
+        map.at<int>(i) = static_cast<int>(static_cast<std::int64_t>(i) * clusters / tokens);
+    return map;
+}
+
+}  // namespace
+
+std::vector<double> BenchRow::blockGflops() const {
+    std::vector<double> means = blockOperations;
+    for (double& value : means)
+        value /= 1e9 * static_cast<double>(std::max<size_t>(operations.size(), 1));
+    return means;
+}
+
+double BenchRow::imagesPerSecond() const {
+    return mean(rates(*this));
+}
+
+double BenchRow::standardError() const {
+    if (forwards.size() < 2) return std::numeric_limits<double>::quiet_NaN();  // one round has no spread
+    return deviation(rates(*this)) / std::sqrt(static_cast<double>(forwards.size()));
+}
+
+BenchRounds::BenchRounds(const std::string& model, const CommonOptions& options, cv::Size size,
+                         const std::vector<Method>& methods, const std::vector<int>& batches)
+    : m_networks(openNetworks(model, options, size, batches)),
+      m_flops(modelCost(m_networks.begin()->second)) {
+    m_schedule = network().encoder().schedule();
+    for (const auto& [batch, net] : m_networks)
+        for (const Method& method : methods) {
+            applyMethod(network().encoder(), method,
+                        m_schedule);  // what is refused is refused before anything runs
+            m_rows.push_back({});
+            m_rows.back().method = method;
+            m_rows.back().batch = batch;
+        }
+}
+
+cv::Mat BenchRounds::blobOf(const std::vector<cv::Mat>& pictures, int batch, int round) {
+    std::vector<cv::Mat> chosen;
+    for (int i = 0; i < batch; ++i)
+        chosen.push_back(pictures[(size_t(round) * batch + i) % pictures.size()]);
+    return m_networks.at(batch).blob(chosen);
+}
+
+void BenchRounds::measure(BenchRow& row, const cv::Mat& blob, bool keep) {
+    pipeline::Network& network = m_networks.at(row.batch);
+    applyMethod(network.encoder(), row.method, m_schedule);
+    const std::int64_t start = cv::getTickCount();
+    network.forward(blob);
+    if (!keep) return;
+    const double ms = static_cast<double>(cv::getTickCount() - start) * 1e3 / cv::getTickFrequency();
+    const mpm::Report report = network.encoder().report();
+    row.device = report.device;
+    row.precision = report.precision;
+    row.forwards.push_back(ms / row.batch);
+    row.encoders.push_back(report.times.whole / row.batch);
+    row.merges.push_back(report.times.merge / row.batch);
+    row.restores.push_back(report.times.restore / row.batch);
+    count(row, report);
+    measurePadded(row, blob, report);
+}
+
+void BenchRounds::count(BenchRow& row, const mpm::Report& report) {
+    for (const mpm::ImageReport& image : report.images) {
+        row.tokens.add(image);
+        row.kept.push_back(keptOf(image));
+        row.operations.push_back(m_flops.image(image, row.method.name));
+        const std::vector<double> blocks = m_flops.blocks(image, row.method.name);
+        row.blockOperations.resize(std::max(row.blockOperations.size(), blocks.size()), 0);
+        std::transform(blocks.begin(), blocks.end(), row.blockOperations.begin(), row.blockOperations.begin(),
+                       std::plus<>());
+    }
+}
+
+/// Runs the batch once more with as many rows in every image as the longest has: what padding computes. Which
+/// tokens join makes no difference to the time, so any map of these counts stands in; finding the pairs is
+/// paid as measured.
+void BenchRounds::measurePadded(BenchRow& row, const cv::Mat& blob, const mpm::Report& packed) {
+    const std::vector<int> longest = longestOf(packed);
+    if (row.batch < 2 || longest.empty() || !ragged(packed)) return;
+    pipeline::Network& network = m_networks.at(row.batch);
+    int entering = static_cast<int>(packed.images.front().map.total());
+    for (size_t stage = 0; stage < longest.size(); ++stage) {
+        network.encoder().setMaps(static_cast<int>(stage), {evenMap(entering, longest[stage])});
+        entering = longest[stage];
+    }
+    const std::int64_t start = cv::getTickCount();
+    network.forward(blob);
+    const double ms = static_cast<double>(cv::getTickCount() - start) * 1e3 / cv::getTickFrequency();
+    network.encoder().clearMaps();
+    row.padded.push_back((ms + packed.times.merge) / row.batch);
+    double rows = 0;
+    for (const mpm::ImageReport& image : packed.images)
+        rows += std::accumulate(image.tokens.begin(), image.tokens.end(), 0.0);
+    const std::vector<int> all = network.encoder().report().images.front().tokens;
+    row.paddedShare.push_back(row.batch * std::accumulate(all.begin(), all.end(), 0.0) / rows);
+}
+
+void BenchRounds::run(const std::vector<cv::Mat>& pictures, int warmUp, int rounds) {
+    Progress progress("round", warmUp + rounds);
+    for (int round = 0; round < warmUp + rounds; ++round) {
+        for (auto& [batch, network] : m_networks) {
+            const cv::Mat blob = blobOf(pictures, batch, round);
+            for (BenchRow& row : m_rows) {
+                if (stopAsked())
+                    throw Error(kFailed, "stopped in round " + std::to_string(round + 1) + " of " +
+                                             std::to_string(warmUp + rounds) +
+                                             ", nothing is reported; --rounds measures fewer");
+                if (row.batch == batch) measure(row, blob, round >= warmUp);
+            }
+        }
+        progress.add();
+    }
+}
+
+}  // namespace mpm::cli

@@ -1,0 +1,39 @@
+#include "cli/common/cost.hpp"
+
+#include "cli/common/error.hpp"
+#include "models/onnx/inspect.hpp"
+
+namespace mpm::cli {
+
+namespace {
+
+pipeline::ModelCost randomCost(const pipeline::Network& network) {
+    pipeline::RandomModel model;
+    model.size = network.info().size;
+    model.dim = network.encoder().dim(), model.depth = network.encoder().blocks();
+    model.heads = network.encoder().heads();
+    model.classes = static_cast<int>(network.info().labels.size());
+    return pipeline::costOf(model);
+}
+
+}  // namespace
+
+pipeline::ModelCost modelCost(const pipeline::Network& network) {
+    if (network.random()) return randomCost(network);
+    try {
+        const models::Conversion found = models::inspectModel(network.name()).found;
+        pipeline::ModelCost cost;
+        cost.attentionWeights = found.attentionWeights;
+        cost.mlpWeights = found.mlpWeights;
+        cost.width = found.dim, cost.attentionWidth = found.attentionWidth, cost.heads = found.heads;
+        cost.special = found.specialTokens;
+        // A model that leaves its size open was counted at a size of the reader's choice.
+        const double pixels = found.size.area() > 0 ? found.size.area() : 1;
+        cost.around = found.gflopsAround * 1e9 * network.info().size.area() / pixels;
+        return cost;
+    } catch (const models::Refusal& refusal) {
+        throw Error(kBadInput, network.name() + ": " + refusal.what());
+    }
+}
+
+}  // namespace mpm::cli

@@ -1,0 +1,52 @@
+#include "cli/common/memory.hpp"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "pipeline/image/read.hpp"
+
+namespace mpm::cli {
+
+namespace {
+
+/// For libraries and threads: the limit is meant for what files bring.
+constexpr std::int64_t kOwnBytes = 256 << 20;
+
+std::int64_t g_most = 0;
+
+/// Bytes of data this process has now, in the same count that RLIMIT_DATA limits.
+std::int64_t dataBytes() {
+    std::ifstream status("/proc/self/status");
+    for (std::string word; status >> word;) {
+        std::int64_t kibibytes = 0;
+        if (word == "VmData:" && status >> kibibytes) return kibibytes * 1024;
+    }
+    return 0;
+}
+
+}  // namespace
+
+void limitMemory(std::int64_t bytes) {
+    g_most = bytes;
+    pipeline::setMaxImageBytes(bytes);
+    rlimit limit{};
+    std::int64_t most = 0;
+    if (bytes <= 0 || getrlimit(RLIMIT_DATA, &limit) != 0) return;
+    if (__builtin_add_overflow(bytes, dataBytes() + kOwnBytes, &most)) return;
+    limit.rlim_cur = std::min(limit.rlim_max, static_cast<rlim_t>(most));
+    static_cast<void>(setrlimit(RLIMIT_DATA, &limit));
+}
+
+bool memoryIsLimited() {
+    return g_most > 0;
+}
+
+std::string outOfMemory() {
+    if (g_most <= 0) return "out of memory; use a smaller size or batch";
+    return "more memory is needed than allowed (--max-memory " + std::to_string(g_most) +
+           " bytes); raise --max-memory, or use a smaller size or batch";
+}
+
+}  // namespace mpm::cli

@@ -1,0 +1,32 @@
+#include "cli/common/statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace mpm::cli {
+
+double quantile(std::vector<double> values, double share) {
+    if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
+    std::sort(values.begin(), values.end());
+    const double at = share * static_cast<double>(values.size() - 1);
+    const size_t low = static_cast<size_t>(at), high = std::min(low + 1, values.size() - 1);
+    return values[low] + (values[high] - values[low]) * (at - static_cast<double>(low));
+}
+
+double mean(const std::vector<double>& values) {
+    if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
+    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double deviation(const std::vector<double>& values) {
+    if (values.size() < 2) return 0;
+    const double middle = mean(values);
+    double squares = 0;
+    for (double value : values)
+        squares += (value - middle) * (value - middle);
+    return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
+
+}  // namespace mpm::cli

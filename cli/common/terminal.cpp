@@ -1,0 +1,103 @@
+#include "cli/common/terminal.hpp"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+
+#include "base/printable.hpp"
+#include "pipeline/source/address.hpp"
+
+namespace mpm::cli {
+
+namespace {
+
+volatile std::sig_atomic_t g_stop = 0;
+constexpr unsigned kPatience = 60;          // seconds
+constexpr std::size_t kLongestLine = 1000;  // a name may have a megabyte
+
+void onSignal(int) {
+    g_stop = 1;
+    alarm(kPatience);  // its own signal ends the program
+}
+
+std::string duration(double seconds) {
+    char text[32];
+    const long s = static_cast<long>(seconds + 0.5);
+    if (s >= 3600)
+        std::snprintf(text, sizeof text, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
+    else
+        std::snprintf(text, sizeof text, "%ld:%02ld", s / 60, s % 60);
+    return text;
+}
+
+}  // namespace
+
+std::string oneLine(const std::string& text) {
+    std::string line;
+    for (char c : text) {
+        const bool blank = c == '\n' || c == '\r' || c == '\t' || c == ' ';
+        if (!blank)
+            line += c;
+        else if (!line.empty() && line.back() != ' ')
+            line += ' ';
+    }
+    while (!line.empty() && line.back() == ' ')
+        line.pop_back();
+    // The library signs its messages; here the program's name stands in front of the line already.
+    const std::string signature = "mpm: ";
+    for (size_t at = line.find(signature); at != std::string::npos; at = line.find(signature))
+        line.erase(at, signature.size());
+    return line;
+}
+
+void complain(const std::string& text) {
+    std::cerr << "mpm: " << printable(pipeline::redacted(oneLine(text)), kLongestLine) << std::endl;
+}
+
+void warn(const std::string& text) {
+    complain("warning: " + text);
+}
+
+void catchStopSignals() {
+    struct sigaction action {};
+    action.sa_handler = onSignal;
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    sigaction(SIGINT, &action, nullptr);
+    sigaction(SIGTERM, &action, nullptr);
+}
+
+bool stopAsked() {
+    return g_stop != 0;
+}
+
+Progress::Progress(std::string what, std::int64_t total)
+    : m_what(std::move(what)), m_total(total), m_shown(isatty(STDERR_FILENO) == 1) {}
+
+Progress::~Progress() {
+    if (m_shown && m_done > 0) std::cerr << "\r\033[K" << std::flush;
+}
+
+void Progress::add(std::int64_t amount) {
+    m_done += amount;
+    if (!m_shown || Clock::now() - m_drawn < std::chrono::milliseconds(100)) return;
+    m_drawn = Clock::now();
+    draw();
+}
+
+void Progress::draw() {
+    const double seconds = std::chrono::duration<double>(Clock::now() - m_start).count();
+    const double rate = seconds > 0 ? static_cast<double>(m_done) / seconds : 0;
+    char text[160];
+    if (m_total > 0)
+        std::snprintf(text, sizeof text, "%s %lld of %lld, %.1f/s, %s left", m_what.c_str(),
+                      static_cast<long long>(m_done), static_cast<long long>(m_total), rate,
+                      duration(static_cast<double>(m_total - m_done) / std::max(rate, 1e-9)).c_str());
+    else
+        std::snprintf(text, sizeof text, "%s %lld, %.1f/s, %s", m_what.c_str(),
+                      static_cast<long long>(m_done), rate, duration(seconds).c_str());
+    std::cerr << '\r' << text << "\033[K" << std::flush;
+}
+
+}  // namespace mpm::cli

@@ -1,0 +1,175 @@
+#include "cli/run/frame_files.hpp"
+
+#include <cstdio>
+#include <filesystem>
+
+#include <nlohmann/json.hpp>
+#include <opencv2/imgcodecs.hpp>
+
+#include "base/csv.hpp"
+#include "base/private_files.hpp"
+#include "cli/common/error.hpp"
+#include "cli/common/options.hpp"
+#include "cli/common/report.hpp"
+#include "pipeline/draw/labels.hpp"
+#include "pipeline/draw/merge_map.hpp"
+#include "pipeline/draw/panels.hpp"
+#include "pipeline/draw/text.hpp"
+
+namespace fs = std::filesystem;
+
+namespace mpm::cli {
+
+namespace {
+
+std::string footer(const FrameResult& result) {
+    const pipeline::Measurement& m = result.measurement;
+    char text[200];
+    std::snprintf(text, sizeof text, "%s%s%s, luminance %.2f     network %.1f ms, merging %.2f ms, %s %s",
+                  result.clock.c_str(), result.clock.empty() ? "" : ", ",
+                  m.phase == pipeline::Phase::Night ? "night" : "day", m.luminance, m.networkMs, m.mergeMs,
+                  deviceName(result.segmentation.device).c_str(),
+                  precisionName(result.segmentation.precision).c_str());
+    return text;
+}
+
+std::string tokensText(const pipeline::Measurement& m) {
+    std::string text = std::to_string(m.tokensIn);
+    for (int tokens : m.stageTokens)
+        text += " -> " + std::to_string(tokens);
+    return text + " tokens";
+}
+
+cv::Mat mergeMapOf(const cv::Mat& picture, const pipeline::Segmentation& seg) {
+    if (seg.windows.empty()) return pipeline::drawMergeMap(picture, seg.tokens.map, seg.grid);
+    cv::Mat whole = picture.clone();
+    for (const pipeline::SegmentedWindow& window : seg.windows) {
+        const cv::Rect seen = window.place & cv::Rect({0, 0}, picture.size());
+        cv::Mat piece = cv::Mat::zeros(window.place.size(), picture.type());
+        const cv::Rect corner({0, 0}, seen.size());
+        picture(seen).copyTo(piece(corner));
+        pipeline::drawMergeMap(piece, window.map, window.grid)(corner).copyTo(whole(seen));
+    }
+    return whole;
+}
+
+void writePanels(const std::string& stem, const FrameResult& result, const cv::Mat& overlay,
+                 const cv::Mat& map) {
+    const std::vector<pipeline::Panel> panels = {
+        {"picture", result.frame.picture}, {"classes", overlay}, {tokensText(result.measurement), map}};
+    writeWhole(stem + ".panels.png", pipeline::drawPanels(panels, footer(result)));
+}
+
+}  // namespace
+
+SaveChoice SaveChoice::parse(const std::string& text) {
+    SaveChoice save;
+    for (const std::string& word : splitList(text)) {
+        if (word == "labels")
+            save.labels = true;
+        else if (word == "overlay")
+            save.overlay = true;
+        else if (word == "map")
+            save.map = true;
+        else if (word == "csv")
+            save.csv = true;
+        else if (word == "jsonl")
+            save.jsonl = true;
+        else if (word == "panels")
+            save.panels = true;
+        else if (word == "timeline")
+            save.timeline = true;
+        else
+            throw Error(kWrongUse,
+                        "--save: \"" + word +
+                            "\" is not known; choose of labels,overlay,map,csv,jsonl,panels,timeline");
+    }
+    return save;
+}
+
+void makeFolder(const std::string& path) {
+    try {
+        makePrivateFolders(path);
+    } catch (const cv::Exception& error) {
+        throw Error(kFailed, error.err + "; choose another");
+    }
+}
+
+void writeWhole(const std::string& path, const cv::Mat& picture) {
+    std::vector<uchar> bytes;
+    if (!cv::imencode(fs::path(path).extension().string(), picture, bytes))
+        throw Error(kFailed, path + ": the picture cannot be encoded");
+    // Waiting for the disk at each of thousands of images would take longer than the images.
+    writeBytes(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, Sync::Replacing);
+}
+
+void writePictures(const std::string& folder, const FrameResult& result, const RunDescription& run,
+                   const SaveChoice& save) {
+    const pipeline::Segmentation& seg = result.segmentation;
+    const std::string stem = (fs::path(folder) / result.frame.name).string();
+    if (save.labels) writeWhole(stem + ".labels.png", seg.labels);
+    cv::Mat overlay, map;
+    if (save.overlay || save.panels) {
+        pipeline::OverlayStyle style;
+        style.opacity = run.opacity;
+        overlay = pipeline::drawOverlay(result.frame.picture, seg.labels, run.palette, style);
+        if (!run.notice.empty()) pipeline::drawCaption(overlay, run.notice);
+        if (save.overlay) writeWhole(stem + ".overlay.png", overlay);
+    }
+    if (save.map || save.panels) {
+        map = mergeMapOf(result.frame.picture, seg);
+        if (!run.notice.empty()) pipeline::drawCaption(map, run.notice);
+        if (save.map) writeWhole(stem + ".map.png", map);
+    }
+    if (save.panels) writePanels(stem, result, overlay, map);
+}
+
+TokenTable::TokenTable(std::ostream& out, Form form, const RunDescription& run)
+    : m_out(&out), m_form(form), m_run(run) {}
+
+TokenTable::TokenTable(std::string path, Form form, const RunDescription& run)
+    : m_path(std::move(path)), m_form(form), m_run(run) {}
+
+/// The head goes with the first row: a table that was there before is not given for an empty one.
+void TokenTable::write(std::string row) {
+    if (!m_begun && m_form == Form::Csv)
+        row = "name," + pipeline::csvHead(m_run.stages, m_run.labels) + '\n' + row;
+    m_begun = true;
+    if (m_file) return m_file->add(row);
+    if (m_out == nullptr) {
+        m_file = std::make_unique<RowFile>(m_path, row);
+        return;
+    }
+    if (!(*m_out << row << std::flush))
+        throw Error(kFailed,
+                    "standard output: the table of tokens cannot be written; check the space left "
+                    "where it goes");
+}
+
+void TokenTable::add(const FrameResult& result) {
+    const pipeline::Measurement& m = result.measurement;
+    if (m_form == Form::Csv) {
+        const int classes = static_cast<int>(m_run.labels.size());
+        write(csvField(result.frame.name) + ',' + pipeline::csvLine(m, m_run.stages, classes) + '\n');
+    } else {
+        nlohmann::ordered_json line = {{"name", result.frame.name},
+                                       {"time", pipeline::timeText(m.time)},
+                                       {"frame", m.frame},
+                                       {"phase", m.phase == pipeline::Phase::Night ? "night" : "day"},
+                                       {"luminance", m.luminance},
+                                       {"tokens_in", m.tokensIn},
+                                       {"stage_tokens", m.stageTokens},
+                                       {"tokens", result.segmentation.tokens.tokens},
+                                       {"ms",
+                                        {{"capture", m.captureMs},
+                                         {"network", m.networkMs},
+                                         {"encoder", m.encoderMs},
+                                         {"merge", m.mergeMs},
+                                         {"draw", m.drawMs}}},
+                                       {"dropped", m.dropped},
+                                       {"class_shares", m.classShares}};
+        write(line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+    }
+}
+
+}  // namespace mpm::cli

@@ -1,0 +1,74 @@
+// What `mpm run` leaves on the disk: pictures of each frame, tables of all of them.
+#pragma once
+
+#include <memory>
+#include <ostream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/row_file.hpp"
+#include "pipeline/chart/timeline.hpp"
+#include "pipeline/draw/palette.hpp"
+#include "pipeline/segment/segmenter.hpp"
+#include "pipeline/source/source.hpp"
+#include "pipeline/store/store.hpp"
+
+namespace mpm::cli {
+
+/// The words of --save.
+struct SaveChoice {
+    bool labels = false, overlay = false, map = false, csv = false, jsonl = false, panels = false,
+         timeline = false;
+
+    static SaveChoice parse(const std::string& text);
+    bool pictures() const { return labels || overlay || map || panels; }
+};
+
+/// Everything known about one analysed frame.
+struct FrameResult {
+    pipeline::Frame frame;
+    pipeline::Segmentation segmentation;
+    pipeline::Measurement measurement;
+    std::string clock;  ///< for the pictures' footer: "06:30" in the built-in street, else empty
+};
+
+/// What stays the same for all frames of a run.
+struct RunDescription {
+    std::vector<std::string> labels;
+    pipeline::Palette palette;
+    int stages = 0;
+    std::string notice;  ///< written on every picture, as "random weights"
+    double opacity = 0.55;
+};
+
+/// Draws and writes the chosen pictures of one frame; each is whole or absent. Throws Error(kFailed).
+void writePictures(const std::string& folder, const FrameResult& result, const RunDescription& run,
+                   const SaveChoice& save);
+
+/// tokens.csv or tokens.jsonl, a line a frame, every line on the disk before the next frame.
+class TokenTable {
+public:
+    enum class Form { Csv, JsonLines };
+    TokenTable(std::ostream& out, Form form, const RunDescription& run);
+    TokenTable(std::string path, Form form, const RunDescription& run);
+    void add(const FrameResult& result);
+
+private:
+    void write(std::string row);
+
+    std::ostream* m_out = nullptr;
+    std::string m_path;
+    std::unique_ptr<RowFile> m_file;
+    bool m_begun = false;
+    Form m_form;
+    const RunDescription& m_run;
+};
+
+/// Writes a picture aside, then renames: no half-written file is ever seen. Throws Error(kFailed).
+void writeWhole(const std::string& path, const cv::Mat& picture);
+
+/// Makes the folder where it is missing. Throws Error(kFailed).
+void makeFolder(const std::string& path);
+
+}  // namespace mpm::cli

@@ -1,0 +1,100 @@
+// mpm run: labels, overlays, merge maps and token counts of any source.
+#include "cli/common/error.hpp"
+#include "cli/common/memory.hpp"
+#include "cli/common/model.hpp"
+#include "cli/common/sources.hpp"
+#include "cli/common/verbs.hpp"
+#include "cli/run/run_session.hpp"
+#include "cli/run/show.hpp"
+
+namespace mpm::cli {
+
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  mpm run default street.jpg --out out              labels, overlay, merge map and tokens.csv of one picture
+  mpm run model.onnx 'in/*.jpg' --out out --blocks none
+  mpm run model.onnx clip.mp4 --every 1 --out out --save csv,timeline
+  mpm run default panorama.jpg --window 176x240 --out out
+  mpm run default env:CAMERA --duration 3600 > tokens.csv    CAMERA=rtsp://user:password@camera/stream
+  mpm run default demo --out demo                   a day and a night in the built-in street
+
+Writes STEM.labels.png (ids), STEM.overlay.png, STEM.map.png, tokens.csv into --out; --save also knows panels (picture,
+classes and merge map side by side), timeline and jsonl. Without --out the table goes to standard output.
+Exit status: 0 done, 1 failed or pictures left out, 2 wrong usage, 3 source or model that cannot be used.)";
+
+void addRunOptions(CLI::App& verb, RunOptions& o) {
+    verb.add_option("MODEL", o.model, "an ONNX model of 'mpm convert', default, or random (weights)")
+        ->required();
+    verb.add_option(
+        "SOURCE", o.words,
+        "camera index, video, URL, gst: pipeline, image, folder, glob, env:NAME, secret:NAME or demo");
+    addSourceFrom(verb, o.sourceFrom);
+    verb.add_option("--out", o.out, "folder for what is written")->type_name("DIR");
+    addParsed(verb, "--save", "what to write (default: labels,overlay,map,csv)", "LIST",
+              [&o](const std::string& text) { o.save = SaveChoice::parse(text); });
+    addParsed(verb, "--size", "input size, where the model leaves it open", "HxW",
+              [&o](const std::string& text) { o.size = parseSize("--size", text); });
+    addParsed(verb, "--window", "see large pictures piece by piece instead of shrunk: steps of the window",
+              "HxW", [&o](const std::string& text) { o.window = parseSize("--window", text); });
+    addParsed(verb, "--stride", "analyse every Nth frame", "N",
+              [&o](const std::string& text) { o.stride = parseCount("--stride", text, 1); });
+    const auto seconds = [&verb](const char* name, const char* help, double& value) {
+        addParsed(verb, name, help, "SECONDS", [name, &value](const std::string& text) {
+            value = parseNumbers(name, text, 1)[0];
+            if (value <= 0) throw Error(kWrongUse, std::string(name) + ": expected more than 0 seconds");
+        });
+    };
+    seconds("--every", "analyse one frame every so many seconds", o.every);
+    seconds("--duration", "stop each source after so many seconds", o.duration);
+    addParsed(verb, "--opacity", "of the classes' colours, 0 to 1 (default: 0.55)", "X",
+              [&o](const std::string& text) {
+                  o.opacity = parseNumbers("--opacity", text, 1)[0];
+                  if (o.opacity < 0 || o.opacity > 1) throw Error(kWrongUse, "--opacity: expected 0 to 1");
+              });
+    addParsed(verb, "--day-cycle", "demo: frames in which a whole day passes (default: 48)", "N",
+              [&o](const std::string& text) { o.dayCycle = parseCount("--day-cycle", text, 2); });
+    verb.add_flag("--show", o.show, "show the overlay in a window; q ends");
+    addNightOption(verb, o.night);
+    addCommonOptions(verb, o.common);
+    addMemoryOption(verb, o.common);
+    verb.footer(kExamples);
+}
+
+/// Sources are looked at before the model is loaded: a slip of the pen is told at once.
+void readSources(RunOptions& options) {
+    options.sources = sourcesFrom(options.words, options.sourceFrom);
+    if (options.sources.empty())
+        throw Error(kWrongUse, "SOURCE is required; name one, or a file of them with --source-from FILE");
+    for (const pipeline::Address& source : options.sources) {
+        try {
+            pipeline::sourceKind(source);
+        } catch (const pipeline::SourceError& error) {
+            throw Error(kBadInput, error.what());
+        }
+    }
+}
+
+int runVerb(RunOptions options) {
+    if (options.save && options.out.empty())
+        throw Error(kWrongUse, "--save: needs a folder to write to; add --out DIR");
+    readSources(options);
+    if (options.show) checkDisplay();
+    limitMemory(options.common.maxMemory);
+    const bool demo = options.sources == std::vector<pipeline::Address>{"demo"};
+    RunSession session(options, openNetwork(options.model, options.common, options.size, demo),
+                       options.show ? Show(showPicture) : Show());
+    return session.run();
+}
+
+}  // namespace
+
+void addRun(CLI::App& app, Action& action) {
+    CLI::App* verb =
+        app.add_subcommand("run", "Segment pictures, videos, cameras: labels, overlays, merge maps, counts");
+    auto options = std::make_shared<RunOptions>();
+    addRunOptions(*verb, *options);
+    verb->callback([options, &action] { action = [options] { return runVerb(*options); }; });
+}
+
+}  // namespace mpm::cli

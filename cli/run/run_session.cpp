@@ -1,0 +1,304 @@
+#include "cli/run/run_session.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+
+#include "cli/common/error.hpp"
+#include "cli/common/sources.hpp"
+#include "cli/common/terminal.hpp"
+#include "pipeline/draw/labels.hpp"
+#include "pipeline/draw/text.hpp"
+#include "pipeline/scene/random.hpp"
+#include "pipeline/segment/model_file.hpp"
+#include "pipeline/source/patient.hpp"
+#include "pipeline/source/scene_source.hpp"
+
+namespace fs = std::filesystem;
+
+namespace mpm::cli {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double millisecondsSince(Clock::time_point start) {
+    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+pipeline::SourceOptions sourceOptions(const RunOptions& options) {
+    pipeline::SourceOptions result;
+    result.scene.framesPerDay = options.dayCycle;
+    result.scene.frames = options.dayCycle;
+    result.scene.startHour = 0;
+    return result;
+}
+
+/// Film time, not the time of reading: a clip read at once has its evening all the same.
+std::chrono::system_clock::time_point clockOf(pipeline::SourceKind kind, const pipeline::Frame& frame) {
+    using std::chrono::system_clock;
+    if (kind == pipeline::SourceKind::Scene) return pipeline::sceneTime(frame.seconds);
+    return system_clock::time_point(
+        std::chrono::duration_cast<system_clock::duration>(std::chrono::duration<double>(frame.seconds)));
+}
+
+SaveChoice defaultSave(bool scene) {
+    return SaveChoice::parse(scene ? "labels,overlay,map,csv,panels,timeline" : "labels,overlay,map,csv");
+}
+
+std::vector<int> stageTokens(const mpm::ImageReport& report) {
+    std::vector<int> tokens;
+    for (const mpm::Stage& stage : report.stages)
+        tokens.push_back(stage.tokens);
+    return tokens;
+}
+
+/// How long one read may take, in seconds. A large image may take longer than a short --duration.
+double longestRead(pipeline::SourceKind kind, double duration) {
+    const bool remote = kind == pipeline::SourceKind::Stream || kind == pipeline::SourceKind::Pipeline ||
+                        kind == pipeline::SourceKind::Camera;
+    return duration > 0 ? std::max(duration, remote ? 1.0 : 30.0) : 0;
+}
+
+std::string hourText(double seconds) {
+    const long minutes = std::lround(seconds / 60);
+    return cv::format("%02ld:%02ld", minutes / 60 % 24, minutes % 60);
+}
+
+}  // namespace
+
+RunSession::RunSession(const RunOptions& options, pipeline::Network network, Show show)
+    : m_options(options), m_segmenter(std::move(network)), m_show(std::move(show)) {
+    const cv::Size input = m_segmenter.info().size, step = m_options.window;
+    if (step.width > input.width || step.height > input.height)
+        throw Error(kWrongUse,
+                    cv::format("--window %dx%d: windows of %dx%d would leave gaps; name no larger steps",
+                               step.height, step.width, input.height, input.width));
+    if (!step.empty()) m_windows.emplace(m_segmenter.network(), step);
+    m_description.labels = m_segmenter.info().labels;
+    const int classes = std::max<int>(256, static_cast<int>(m_description.labels.size()));
+    m_description.palette = pipeline::completePalette(m_segmenter.info().palette, classes);
+    m_description.opacity = m_options.opacity;
+    if (m_segmenter.network().random()) m_description.notice = "random weights";
+    m_scene = std::all_of(m_options.sources.begin(), m_options.sources.end(),
+                          [](const pipeline::Address& source) { return source.reveal() == "demo"; });
+    m_save = m_options.save ? *m_options.save : m_options.out.empty() ? SaveChoice{} : defaultSave(m_scene);
+    if (!m_options.out.empty()) makeFolder(m_options.out);
+}
+
+int RunSession::run() {
+    catchStopSignals();
+    for (const pipeline::Address& source : m_options.sources) {
+        if (stopAsked() || m_closed) break;
+        runSource(source);
+    }
+    finish();
+    if (m_frames == 0 && m_bad + m_broken > 0)
+        throw Error(kBadInput, "nothing of what was named can be read; see the warnings above");
+    return m_bad + m_broken > 0 ? kFailed : kDone;
+}
+
+void RunSession::runSource(const pipeline::Address& address) {
+    const bool several = m_options.sources.size() > 1;
+    m_nextDue = 0;
+    try {
+        m_kind = pipeline::sourceKind(address);
+        m_dayNight = m_kind == pipeline::SourceKind::Scene ? pipeline::DayNight(pipeline::sceneRule())
+                                                           : pipeline::DayNight();
+        auto source =
+            patientSource(address, sourceOptions(m_options), longestRead(m_kind, m_options.duration));
+        source->open();
+        if (!source->live()) return runEveryFrame(*source);
+        source.reset();  // the reader opens it again, and some cameras serve one at a time
+        runLatest(address);
+    } catch (const pipeline::LeftBehind& error) {
+        if (stopAsked() || m_frames > 0) return;
+        throw Error(kBadInput, error.what());
+    } catch (const pipeline::SourceError& error) {
+        if (several) return leaveOut(error);
+        if (m_frames == 0) throw Error(kBadInput, error.what());
+        finish();
+        throw Error(kFailed, error.what());
+    } catch (const pipeline::ModelError& error) {
+        throw Error(kBadInput, m_segmenter.network().name() + ": " + error.what());
+    }
+}
+
+/// As a folder goes on past a picture that cannot be read, so do several sources past one of them.
+void RunSession::leaveOut(const pipeline::SourceError& error) {
+    warn(error.what());
+    ++(m_kind == pipeline::SourceKind::Pictures ? m_bad : m_broken);
+}
+
+void RunSession::runEveryFrame(pipeline::Source& source) {
+    Progress progress("frame", source.length());
+    for (pipeline::Frame frame; !stopAsked() && !m_closed;) {
+        const auto start = Clock::now();
+        try {
+            if (!source.next(frame)) return;
+        } catch (const pipeline::BadPicture& error) {
+            // The only picture asked for cannot be used; one of many is named and left out.
+            if (source.length() == 1) throw;
+            warn(error.what());
+            ++m_bad;
+            continue;
+        }
+        if (over(frame.seconds)) return;
+        if (due(frame)) analyse(std::move(frame), millisecondsSince(start), 0);
+        progress.add();
+        frame = {};
+    }
+}
+
+void RunSession::runLatest(const pipeline::Address& address) {
+    pipeline::ReaderOptions how;
+    how.retryEnded = false;  // a pipeline over a file comes to its end; what breaks comes back all the same
+    pipeline::Reader reader(address, how, sourceOptions(m_options));
+    const std::int64_t before = m_frames;
+    const auto begun = Clock::now();
+    Progress progress("frame", -1);
+    std::int64_t dropped = 0;
+    for (pipeline::Frame frame; !stopAsked() && !m_closed && reader.running();) {
+        const auto start = Clock::now();
+        // A stream that has stalled sends no frame that could say how late it is.
+        if (over(millisecondsSince(begun) / 1000)) break;
+        if (!reader.take(frame, std::chrono::milliseconds(200))) continue;
+        if (over(frame.seconds)) break;
+        if (!due(frame)) continue;
+        const std::int64_t now = reader.status().dropped;
+        analyse(std::move(frame), millisecondsSince(start), now - dropped);
+        dropped = now;
+        progress.add();
+        frame = {};
+    }
+    if (reader.status().state == pipeline::SourceState::Failed)
+        throw pipeline::SourceError(reader.status().message);
+    if (m_frames == before && m_options.duration > 0 && !stopAsked() && !m_closed)
+        throw pipeline::SourceError(address.shown() +
+                                    cv::format(": no frame came in %g s; ", m_options.duration) +
+                                    "check that the stream runs, or raise --duration");
+}
+
+bool RunSession::due(const pipeline::Frame& frame) {
+    if (frame.number % m_options.stride != 0 || frame.seconds + 1e-9 < m_nextDue) return false;
+    m_nextDue = frame.seconds + m_options.every;
+    return true;
+}
+
+bool RunSession::over(double seconds) const {
+    return m_options.duration > 0 && seconds >= m_options.duration;
+}
+
+void RunSession::analyse(pipeline::Frame frame, double captureMs, std::int64_t dropped) {
+    if (m_options.night) {
+        // The same picture gets the same noise on every run.
+        const bool file = m_kind == pipeline::SourceKind::Pictures;
+        const std::uint64_t seed =
+            file ? pipeline::seedOf(frame.name) : static_cast<std::uint64_t>(frame.number);
+        frame.picture = pipeline::night(frame.picture, *m_options.night, seed);
+    }
+    FrameResult result;
+    result.segmentation = m_windows ? m_windows->segment(frame.picture) : m_segmenter.segment(frame.picture);
+    frame.name = uniqueName(frame.name);
+    result.frame = std::move(frame);
+    if (m_scene) result.clock = hourText(result.frame.seconds);
+    pipeline::Measurement& m = result.measurement;
+    const pipeline::Segmentation& seg = result.segmentation;
+    m.time = std::chrono::duration_cast<pipeline::Millis>(result.frame.time.time_since_epoch());
+    m.frame = result.frame.number;
+    m.tokensIn = static_cast<int>(seg.tokens.map.total());
+    m.stageTokens = stageTokens(seg.tokens);
+    m.luminance = pipeline::luminance(result.frame.picture);
+    m.phase = m_dayNight.update(m.luminance, clockOf(m_kind, result.frame));
+    m.captureMs = captureMs;
+    m.networkMs = seg.prepareMs + seg.networkMs + seg.labelsMs;
+    m.encoderMs = seg.encoder.whole;
+    m.mergeMs = seg.encoder.merge;
+    m.dropped = dropped;
+    m.classShares = pipeline::classShares(seg.labels, static_cast<int>(m_description.labels.size()));
+    deliver(result);
+}
+
+std::string RunSession::uniqueName(const std::string& name) {
+    std::string unique = name;
+    for (int copy = 2; !m_names.insert(unique).second; ++copy)
+        unique = name + "_" + std::to_string(copy);
+    return unique;
+}
+
+/// Tables are opened with the first result: only then is it known how many stages there are.
+void RunSession::start(const FrameResult& first) {
+    m_started = true;
+    m_description.stages = static_cast<int>(first.measurement.stageTokens.size());
+    for (const mpm::Stage& stage : first.segmentation.tokens.stages)
+        m_stageNames.push_back("after the merge before block " + std::to_string(stage.block));
+    if (m_options.out.empty()) {
+        if (!m_show) m_tables.emplace_back(std::cout, TokenTable::Form::Csv, m_description);
+        return;
+    }
+    const auto path = [&](const char* name) { return (fs::path(m_options.out) / name).string(); };
+    if (m_save.csv) m_tables.emplace_back(path("tokens.csv"), TokenTable::Form::Csv, m_description);
+    if (m_save.jsonl) m_tables.emplace_back(path("tokens.jsonl"), TokenTable::Form::JsonLines, m_description);
+}
+
+void RunSession::deliver(FrameResult& result) {
+    if (!m_started) start(result);
+    const auto begun = Clock::now();
+    if (m_save.pictures()) writePictures(m_options.out, result, m_description, m_save);
+    if (m_show) showResult(result);
+    result.measurement.drawMs = millisecondsSince(begun);
+    for (TokenTable& table : m_tables)
+        table.add(result);
+    const pipeline::Measurement& m = result.measurement;
+    const double time = m_scene ? result.frame.seconds / 3600 : result.frame.seconds;
+    const std::vector<int> kept = m.stageTokens.empty() ? std::vector<int>{m.tokensIn} : m.stageTokens;
+    m_timeline.push_back({time, kept, m.luminance, m.phase == pipeline::Phase::Night});
+    m_tokensIn = std::max(m_tokensIn, m.tokensIn);
+    m_networkMs += m.networkMs;
+    ++m_frames;
+}
+
+void RunSession::showResult(const FrameResult& result) {
+    pipeline::OverlayStyle style;
+    style.opacity = m_description.opacity;
+    cv::Mat overlay =
+        pipeline::drawOverlay(result.frame.picture, result.segmentation.labels, m_description.palette, style);
+    if (!m_description.notice.empty()) pipeline::drawCaption(overlay, m_description.notice);
+    m_closed = !m_show(overlay);
+}
+
+std::string RunSession::summaryLine() const {
+    const pipeline::DayNightSummary s = pipeline::summarise(m_timeline);
+    const std::string head =
+        cv::format("%lld frames of %d tokens, ", static_cast<long long>(m_frames), m_tokensIn);
+    if (s.days > 0 && s.nights > 0)
+        return head + cv::format("kept by day %.1f +- %.1f (%d frames), by night %.1f +- %.1f (%d): %+.2f %%",
+                                 s.dayMean, s.daySpread, s.days, s.nightMean, s.nightSpread, s.nights,
+                                 s.difference());
+    const bool day = s.days > 0;
+    return head + cv::format("kept %.1f +- %.1f, all by %s", day ? s.dayMean : s.nightMean,
+                             day ? s.daySpread : s.nightSpread, day ? "day" : "night");
+}
+
+void RunSession::finish() {
+    if (m_frames == 0) return;
+    if (m_save.timeline) {
+        pipeline::TimelineStyle style;
+        style.title = m_scene ? "Tokens through a day in the built-in street" : "Tokens over time";
+        if (!m_description.notice.empty()) style.title += " (" + m_description.notice + ")";
+        style.unit = m_scene ? "h" : "s";
+        style.tokensIn = m_tokensIn;
+        style.stages = m_stageNames;
+        writeWhole((fs::path(m_options.out) / "timeline.png").string(),
+                   pipeline::drawTimeline(m_timeline, style));
+    }
+    if (m_bad > 0) complain(std::to_string(m_bad) + " images could not be read and were left out");
+    if (m_broken > 0) complain(std::to_string(m_broken) + " sources could not be read to their end");
+    if (m_options.out.empty()) return;
+    std::cout << summaryLine()
+              << cv::format("\nnetwork %.1f ms a frame; written to ", m_networkMs / double(m_frames))
+              << m_options.out << std::endl;
+}
+
+}  // namespace mpm::cli

@@ -1,0 +1,82 @@
+// The loop of `mpm run`: frames from the sources through the segmenter to files and tables.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cli/common/night_option.hpp"
+#include "cli/common/options.hpp"
+#include "cli/run/frame_files.hpp"
+#include "pipeline/segment/windows.hpp"
+#include "pipeline/source/reader.hpp"
+
+namespace mpm::cli {
+
+struct RunOptions {
+    CommonOptions common;
+    std::string model;
+    std::vector<std::string> words;  ///< of the command line, for sources
+    std::string sourceFrom;          ///< a file of more
+    std::vector<pipeline::Address> sources;
+    std::string out;  ///< folder; empty: the table goes to standard output
+    std::optional<SaveChoice> save;
+    cv::Size size;
+    cv::Size window;  ///< steps of a window over the picture at its own size; empty: shrink it to the model's
+    int stride = 1;   ///< every so many frames
+    double every = 0;     ///< seconds between analysed frames
+    double duration = 0;  ///< seconds of each source; 0: to its end
+    double opacity = 0.55;
+    int dayCycle = 48;  ///< frames in which the built-in street goes through a day
+    NightOption night;
+    bool show = false;
+};
+
+/// Shows a picture; false where the user closed the window.
+using Show = std::function<bool(const cv::Mat& picture)>;
+
+class RunSession {
+public:
+    RunSession(const RunOptions& options, pipeline::Network network, Show show);
+
+    /// All sources, one after the other. Returns the exit status.
+    int run();
+
+private:
+    void runSource(const pipeline::Address& address);
+    void leaveOut(const pipeline::SourceError& error);
+    void runEveryFrame(pipeline::Source& source);
+    void runLatest(const pipeline::Address& address);
+    bool due(const pipeline::Frame& frame);
+    bool over(double seconds) const;
+    void analyse(pipeline::Frame frame, double captureMs, std::int64_t dropped);
+    void start(const FrameResult& first);
+    void deliver(FrameResult& result);
+    void showResult(const FrameResult& result);
+    void finish();
+    std::string summaryLine() const;
+    std::string uniqueName(const std::string& name);
+
+    const RunOptions& m_options;
+    pipeline::Segmenter m_segmenter;
+    std::optional<pipeline::WindowSegmenter> m_windows;  ///< where the picture is seen piece by piece
+    Show m_show;
+    SaveChoice m_save;
+    RunDescription m_description;
+    pipeline::DayNight m_dayNight;
+    std::vector<TokenTable> m_tables;
+    std::vector<pipeline::TimelinePoint> m_timeline;
+    std::vector<std::string> m_stageNames;
+    std::set<std::string> m_names;  ///< already written to: no frame overwrites another's files
+    pipeline::SourceKind m_kind = pipeline::SourceKind::Pictures;  ///< of the present source
+    double m_nextDue = 0, m_networkMs = 0;
+    std::int64_t m_frames = 0, m_bad = 0, m_broken = 0;  ///< m_bad: pictures, m_broken: other sources
+    int m_tokensIn = 0;
+    bool m_started = false, m_closed = false;
+    bool m_scene = false;  ///< the built-in street alone: time is the hour of its day
+};
+
+}  // namespace mpm::cli

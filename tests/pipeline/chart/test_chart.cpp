@@ -1,0 +1,87 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <regex>
+
+#include <opencv2/imgproc.hpp>
+
+#include "pipeline/chart/axis.hpp"
+#include "pipeline/chart/figure.hpp"
+#include "support/comma_locale.hpp"
+
+namespace mpm::pipeline {
+namespace {
+
+Figure figure() {
+    PlotSeries one, other;
+    one.name = "one <&>", other.name = "other";
+    one.points = {{1, 10, 0, 0, "first"}, {2, 20, 0.2, 0, "second"}, {3, NAN, 0, 0, "nowhere"}};
+    other.points = {{1, 30, 0, 3, {}}};
+    other.dashed = true;
+    return {"A title",
+            {{"left", "x", "y", {one, other}, {}, false, 0, 0},
+             {"right", "", "y", {other}, {"a", "b", "c"}, false, 0, 0}}};
+}
+
+int count(const std::string& text, const std::string& pattern) {
+    const std::regex expression(pattern);
+    return static_cast<int>(std::distance(std::sregex_iterator(text.begin(), text.end(), expression), {}));
+}
+
+TEST(Plot, AxisHasRoundTicksInside) {
+    for (const auto& [from, to] :
+         std::vector<std::pair<double, double>>{{0, 1}, {33.1, 37.6}, {-4, 900}, {1e-6, 2e-6}}) {
+        const Axis axis(from, to, 100, 500);
+        const auto ticks = axis.ticks(5);
+        ASSERT_GE(ticks.size(), 3u);
+        ASSERT_LE(ticks.size(), 7u);
+        for (const double tick : ticks) {
+            EXPECT_GE(tick, from - 1e-9);
+            EXPECT_LE(tick, to + 1e-9);
+            EXPECT_NEAR(std::stod(axis.text(tick, 5)), tick, 1e-6 * (to - from));
+        }
+        EXPECT_DOUBLE_EQ(axis.pixel(from), 100);
+        EXPECT_DOUBLE_EQ(axis.pixel(to), 500);
+    }
+    EXPECT_LT(Axis(7, 7, 0, 1).from(), 7);  // one value alone still has an axis
+}
+
+TEST(Plot, TheSameInEveryLanguage) {
+    const std::string svg = toSvg(figure()), tick = Axis(0, 1, 0, 100).text(0.5, 5);
+    EXPECT_EQ(tick, "0.5");
+    const test::CommaLocale comma;
+    EXPECT_EQ(toSvg(figure()), svg);
+    EXPECT_EQ(Axis(0, 1, 0, 100).text(0.5, 5), tick);
+}
+
+TEST(Plot, SvgHoldsWhatWasAsked) {
+    const std::string svg = toSvg(figure());
+    EXPECT_EQ(svg.rfind("<svg", 0), 0u);
+    EXPECT_NE(svg.find("one &lt;&amp;&gt;"), std::string::npos);
+    EXPECT_EQ(count(svg, "<text"), count(svg, "</text>"));
+    EXPECT_EQ(count(svg, "<circle"), 3) << "two points of one, one of the other; NaN is no point";
+    EXPECT_EQ(count(svg, ">first<"), 1);
+    EXPECT_EQ(count(svg, ">nowhere<"), 0);
+    EXPECT_EQ(svg.find("nan"), std::string::npos);
+    EXPECT_EQ(svg.find("inf"), std::string::npos);
+}
+
+TEST(Plot, SeriesOfOneNameShareAColour) {
+    const cv::Mat picture = toPicture(figure());
+    EXPECT_EQ(picture.cols, 2 * 2 * 460);
+    const cv::Scalar second(0, 94, 213);  // the second colour, BGR
+    cv::Mat left, right;
+    cv::inRange(picture.colRange(0, 920), second, second, left);
+    cv::inRange(picture.colRange(920, 1840), second, second, right);
+    EXPECT_GT(cv::countNonZero(left), 50);
+    EXPECT_GT(cv::countNonZero(right), 1000) << "a bar";
+}
+
+TEST(Plot, NothingToDrawIsNoError) {
+    EXPECT_NE(toSvg({"empty", {{"panel", "x", "y", {}, {}, false, 0, 0}}}).find("empty"), std::string::npos);
+    EXPECT_FALSE(toPicture({"empty", {{"panel", "x", "y", {PlotSeries{}}, {}, true, 0, 0}}}).empty());
+}
+
+}  // namespace
+}  // namespace mpm::pipeline
