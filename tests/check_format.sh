@@ -7,6 +7,6 @@ if ! clang-format --version 2>/dev/null | grep -q 'version 14\.'; then
     echo "check_format: skipped, clang-format 14 is not here"
     exit 0
 fi
-find base mpm_layer models pipeline cli gui tests bench -type f \( -name '*.hpp' -o -name '*.cpp' -o -name '*.h' \) -print0 |
+find base mpm_layer street models pipeline cli gui tests bench -type f \( -name '*.hpp' -o -name '*.cpp' -o -name '*.h' \) -print0 |
     xargs -0 -r clang-format --dry-run --Werror
 echo "check_format: every source is in form"

@@ -4,10 +4,11 @@
 #   tests/check_layering.sh --self-test   plants one violation of each kind in a copy and sees each caught
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
+rooms="base mpm_layer street pipeline models cli gui"
 
 # Exit status 1 and one line per violation: FILE:LINE: what points where.
 check() {
-    (cd "$1" && find base mpm_layer pipeline models cli gui -type f \( -name '*.hpp' -o -name '*.h' -o -name '*.cpp' \
+    (cd "$1" && find $rooms -type f \( -name '*.hpp' -o -name '*.h' -o -name '*.cpp' \
         -o -name '*.cu' -o -name '*.cuh' -o -name CMakeLists.txt \) | sort | xargs awk -f "$here/layering.awk")
 }
 
@@ -16,7 +17,7 @@ plant() {
     copy=$scratch/copy
     rm -rf "$copy"
     mkdir -p "$copy"
-    for room in base mpm_layer pipeline models cli gui; do
+    for room in $rooms; do
         cp -R "$here/../$room" "$copy/$room"
     done
     mkdir -p "$(dirname "$copy/$1")"
@@ -33,19 +34,23 @@ self_test() {
     trap 'rm -rf "$scratch"' EXIT
     planted=0
     plant base/planted.hpp '#include "mpm_layer/merge/tokens.hpp"'
-    plant mpm_layer/merge/planted.hpp '#include "pipeline/scene/scene.hpp"'
+    plant mpm_layer/merge/planted.hpp '#include "pipeline/draw/draw.hpp"'
     plant mpm_layer/merge/planted.cpp '#include <opencv2/dnn.hpp>'
     plant mpm_layer/encoder/planted.cpp '#include "mpm_layer/dnn/layers.hpp"'
     plant mpm_layer/planted.cpp '#include "models/onnx/convert.hpp"'
     plant mpm_layer/planted.cpp '#include <QString>'
-    plant mpm_layer/CMakeLists.txt 'target_link_libraries(mpm PRIVATE mpm_pipeline_scene)'
-    plant pipeline/scene/planted.cpp '#include "models/onnx/convert.hpp"'
-    plant pipeline/scene/planted.cpp '#include <opencv2/highgui.hpp>'
-    plant pipeline/scene/planted.cpp '#  include <torch/torch.h>'
-    plant pipeline/scene/CMakeLists.txt 'target_link_libraries(mpm_pipeline_scene PUBLIC
+    plant mpm_layer/CMakeLists.txt 'target_link_libraries(mpm PRIVATE mpm_pipeline_draw)'
+    plant street/planted.cpp '#include "pipeline/dataset/dataset.hpp"'
+    plant street/layout/planted.cpp '#include "street/render/gbuffer.hpp"'
+    plant street/actors/planted.cpp '#include "street/street.hpp"'
+    plant street/CMakeLists.txt 'target_link_libraries(mpm_street PRIVATE mpm_pipeline_dataset)'
+    plant pipeline/draw/planted.cpp '#include "models/onnx/convert.hpp"'
+    plant pipeline/draw/planted.cpp '#include <opencv2/highgui.hpp>'
+    plant pipeline/draw/planted.cpp '#  include <torch/torch.h>'
+    plant pipeline/draw/CMakeLists.txt 'target_link_libraries(mpm_pipeline_draw PUBLIC
   mpm_onnx)'
-    plant pipeline/scene/planted.hpp '#include "mpm_layer/merge/map.hpp"'
-    plant models/onnx/planted.cpp '#include "pipeline/scene/scene.hpp"'
+    plant pipeline/draw/planted.hpp '#include "mpm_layer/merge/map.hpp"'
+    plant models/onnx/planted.cpp '#include "pipeline/draw/draw.hpp"'
     plant models/torch/planted.cpp '#include "pipeline/store/store.hpp"'
     plant models/torch/CMakeLists.txt 'target_link_libraries(mpm_torch PUBLIC mpm_pipeline_daynight)'
     plant cli/planted.cpp '#include "gui/window.hpp"'

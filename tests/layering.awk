@@ -10,12 +10,16 @@ BEGIN {
     may["mpm_layer/cpu"] = may["mpm_layer/encoder"] " mpm_layer/cpu"
     may["mpm_layer/cuda"] = "base mpm_layer/cuda"  # loaded at run time: it shares no more than its C entry
     may["mpm_layer/cuda/loader"] = may["mpm_layer/encoder"] " mpm_layer/cuda"
-    may["pipeline"] = "base mpm pipeline"
+    may["street"] = "base street"
+    may["street/layout"] = "base street/layout"
+    may["street/actors"] = "base street/layout street/actors"
+    may["street/render"] = "base street/layout street/actors street/render"
+    may["pipeline"] = "base mpm street pipeline"
     may["models/onnx"] = "base mpm models/onnx"
-    may["models/torch"] = "base mpm models/onnx models/torch pipeline/scene pipeline/dataset pipeline/metric pipeline/number"
+    may["models/torch"] = "base mpm models/onnx models/torch street pipeline/dataset pipeline/metric pipeline/number"
     may["models/torch/files"] = "base models/torch/files"  # files of weights as data, without LibTorch
-    may["cli"] = "base mpm models/onnx pipeline cli"
-    may["gui"] = "base mpm models/onnx pipeline gui"
+    may["cli"] = "base mpm models/onnx street pipeline cli"
+    may["gui"] = "base mpm models/onnx street pipeline gui"
 
     # Libraries that stay in certain rooms: name, what gives it away, the rooms.
     lib["Qt"] = "(^|[^A-Za-z])(Q[A-Z][A-Za-z]*$|Qt[0-9A-Z][A-Za-z0-9]*(/|::))"
@@ -59,7 +63,7 @@ function visit(name, target,    l) {
             complain(l " (" name ") belongs to: " home[l])
 }
 
-# A linked target's room: mpm_pipeline_scene -> pipeline/scene, mpm_onnx -> models/onnx.
+# A linked target's room: mpm_pipeline_draw -> pipeline/draw, mpm_onnx -> models/onnx.
 function roomOfTarget(name,    room) {
     if (name ~ /^mpm::layer(_static)?$|^mpm(_static)?$/) return "mpm"
     if (name ~ /^mpm_(onnx|torch)/ && name != "mpm_onnx_proto") {
@@ -67,7 +71,7 @@ function roomOfTarget(name,    room) {
         sub(/_/, "/", room)
         return "models/" room
     }
-    if (name == "mpm_warnings" || name !~ /^mpm_(base|layer|pipeline|models|cli|gui)/) return ""
+    if (name == "mpm_warnings" || name !~ /^mpm_(base|layer|street|pipeline|models|cli|gui)/) return ""
     room = substr(name, 5)
     if (room ~ /^layer/) return "mpm_layer"
     sub(/_/, "/", room)
@@ -80,7 +84,7 @@ FILENAME !~ /CMakeLists\.txt$/ && /^[ \t]*#[ \t]*include[ \t]*[<"]/ {
     sub(/[>"].*/, "", name)
     target = ""
     if (name ~ /^mpm\//) target = "mpm"
-    else if (name ~ /^(base|mpm_layer|pipeline|models|cli|gui)\//) { target = name; sub(/\/[^\/]*$/, "", target) }
+    else if (name ~ /^(base|mpm_layer|street|pipeline|models|cli|gui)\//) { target = name; sub(/\/[^\/]*$/, "", target) }
     visit(name, target)
 }
 

@@ -4,8 +4,8 @@
 
 namespace mpm::cli {
 
-pipeline::NightParameters parseNight(const std::string& option, const std::string& text) {
-    pipeline::NightParameters night;
+street::NightParameters parseNight(const std::string& option, const std::string& text) {
+    street::NightParameters night;
     if (text == "default") return night;
     if (text.find_first_of(",;") == std::string::npos)
         throw Error(kWrongUse,
@@ -27,7 +27,7 @@ void addNightOption(CLI::App& verb, NightOption& night) {
               "[L,P,S]", [&night](const std::string& text) { night = parseNight("--night", text); });
 }
 
-void addNightOptions(CLI::App& verb, std::vector<pipeline::NightParameters>& nights) {
+void addNightOptions(CLI::App& verb, std::vector<street::NightParameters>& nights) {
     const auto parse = [&nights](const std::vector<std::string>& texts) {
         for (const std::string& text : texts)
             nights.push_back(parseNight("--night", text));

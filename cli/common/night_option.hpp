@@ -4,18 +4,18 @@
 #include <optional>
 
 #include "cli/common/options.hpp"
-#include "pipeline/scene/night.hpp"
+#include "street/night.hpp"
 
 namespace mpm::cli {
 
-using NightOption = std::optional<pipeline::NightParameters>;
+using NightOption = std::optional<street::NightParameters>;
 
 /// Throws Error(kWrongUse). "default" is the default.
-pipeline::NightParameters parseNight(const std::string& option, const std::string& text);
+street::NightParameters parseNight(const std::string& option, const std::string& text);
 
 void addNightOption(CLI::App& verb, NightOption& night);
 
 /// May be given several times.
-void addNightOptions(CLI::App& verb, std::vector<pipeline::NightParameters>& nights);
+void addNightOptions(CLI::App& verb, std::vector<street::NightParameters>& nights);
 
 }  // namespace mpm::cli

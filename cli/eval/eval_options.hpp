@@ -24,7 +24,7 @@ struct EvalOptions {
     std::vector<Method> methods;  ///< empty: the model's own
     std::vector<Precision> precisions{Precision::F32};
     std::vector<int> batches{1};
-    std::vector<pipeline::NightParameters> nights;
+    std::vector<street::NightParameters> nights;
     bool paired = false;  ///< by day too
     cv::Size size;
     int limit = 0;  ///< 0: all

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/random.hpp"
 #include "cli/common/cost.hpp"
 #include "cli/common/error.hpp"
 #include "cli/common/terminal.hpp"
 #include "cli/run/frame_files.hpp"
 #include "models/onnx/digest.hpp"
-#include "pipeline/scene/random.hpp"
 #include "pipeline/segment/model_file.hpp"
 #include "pipeline/segment/segmenter.hpp"
 
@@ -109,7 +109,7 @@ Json EvalRun::head() const {
     for (size_t i = 0; i < m_pictures; ++i)
         names += m_set->name(i) + '\n';
     head["pictures"] = m_pictures;
-    head["pictures_hash"] = pipeline::seedOf(names);
+    head["pictures_hash"] = seedOf(names);
     head["group"] = m_step;
     head["groups"] = groups();
     head["shard"] = {m_shard.index, m_shard.count};
@@ -170,9 +170,8 @@ GroupRow EvalRun::measure(size_t index, const std::vector<pipeline::Sample>& sam
     applyMethod(network(setting).encoder(), setting.method, m_schedule);
     std::vector<cv::Mat> pictures;
     for (const pipeline::Sample& sample : samples)
-        pictures.push_back(
-            setting.night ? pipeline::night(sample.picture, *setting.night, pipeline::seedOf(sample.name))
-                          : sample.picture);
+        pictures.push_back(setting.night ? street::night(sample.picture, *setting.night, seedOf(sample.name))
+                                         : sample.picture);
     const std::vector<pipeline::ProtocolResult> results = m_segmenters[index].segment(pictures);
     const mpm::Report report = network(setting).encoder().report();
     GroupRow row;

@@ -5,12 +5,12 @@
 #include <filesystem>
 #include <iostream>
 
+#include "base/random.hpp"
 #include "cli/common/error.hpp"
 #include "cli/common/sources.hpp"
 #include "cli/common/terminal.hpp"
 #include "pipeline/draw/labels.hpp"
 #include "pipeline/draw/text.hpp"
-#include "pipeline/scene/random.hpp"
 #include "pipeline/segment/model_file.hpp"
 #include "pipeline/source/patient.hpp"
 #include "pipeline/source/scene_source.hpp"
@@ -194,9 +194,8 @@ void RunSession::analyse(pipeline::Frame frame, double captureMs, std::int64_t d
     if (m_options.night) {
         // The same picture gets the same noise on every run.
         const bool file = m_kind == pipeline::SourceKind::Pictures;
-        const std::uint64_t seed =
-            file ? pipeline::seedOf(frame.name) : static_cast<std::uint64_t>(frame.number);
-        frame.picture = pipeline::night(frame.picture, *m_options.night, seed);
+        const std::uint64_t seed = file ? seedOf(frame.name) : static_cast<std::uint64_t>(frame.number);
+        frame.picture = street::night(frame.picture, *m_options.night, seed);
     }
     FrameResult result;
     result.segmentation = m_windows ? m_windows->segment(frame.picture) : m_segmenter.segment(frame.picture);

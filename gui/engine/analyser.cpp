@@ -94,12 +94,12 @@ Comparison Analyser::compare(const AnalysisPtr& analysis) {
     return comparison;
 }
 
-NightPair Analyser::simulateNight(const AnalysisPtr& analysis, const pipeline::NightParameters& parameters) {
+NightPair Analyser::simulateNight(const AnalysisPtr& analysis, const street::NightParameters& parameters) {
     NightPair pair;
     pair.analysis = analysis;
     pair.parameters = parameters;
     pair.picture =
-        pipeline::night(analysis->frame.picture, parameters, static_cast<uint64_t>(analysis->frame.number));
+        street::night(analysis->frame.picture, parameters, static_cast<uint64_t>(analysis->frame.number));
     pair.night = run(pair.picture, analysis->schedule);
     return pair;
 }

@@ -13,7 +13,7 @@ public:
     /// Blocks the model does not have are left out of the schedule.
     Analysis analyse(const LiveFrame& frame, const Request& request);
     Comparison compare(const AnalysisPtr& analysis);
-    NightPair simulateNight(const AnalysisPtr& analysis, const pipeline::NightParameters& parameters);
+    NightPair simulateNight(const AnalysisPtr& analysis, const street::NightParameters& parameters);
 
     const ModelFactsPtr& facts() const { return m_facts; }
 

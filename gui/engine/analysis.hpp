@@ -13,10 +13,10 @@
 
 #include "pipeline/daynight/day_night.hpp"
 #include "pipeline/draw/palette.hpp"
-#include "pipeline/scene/night.hpp"
 #include "pipeline/segment/segmenter.hpp"
 #include "pipeline/source/reader.hpp"
 #include "pipeline/watch/region.hpp"
+#include "street/night.hpp"
 
 namespace mpm::gui {
 
@@ -72,7 +72,7 @@ struct Request {
     bool compare = false;        ///< run all tokens too, on the same frame
     bool simulateNight = false;  ///< run the same frame as a camera would see it at night
     bool scores = false;         ///< ask for the probability of each label
-    pipeline::NightParameters night;
+    street::NightParameters night;
     std::chrono::milliseconds interval{0};         ///< least time between two analysed frames
     std::chrono::milliseconds compareInterval{0};  ///< least time between two comparisons
     std::vector<pipeline::Region> regions;         ///< with statistics of their own
@@ -112,7 +112,7 @@ struct NightPair {
     AnalysisPtr analysis;
     cv::Mat picture;
     pipeline::Segmentation night;
-    pipeline::NightParameters parameters;
+    street::NightParameters parameters;
 
     int tokensKept() const;
     /// Fewer tokens merged by night than by day, in percent of the day's; 0 where nothing merges.

@@ -132,7 +132,7 @@ ProfileState Profile::load() const {
     state.ownSchedule = !s.contains(QStringLiteral("schedule"));
     if (!state.ownSchedule) state.request.schedule = listFrom(s.value(QStringLiteral("schedule")).toString());
     state.request.interval = std::chrono::milliseconds(value("interval", 0).toLongLong());
-    pipeline::NightParameters& night = state.request.night;
+    street::NightParameters& night = state.request.night;
     night.luminance = value("night/luminance", night.luminance).toDouble();
     night.photons = value("night/photons", night.photons).toDouble();
     night.deviation = value("night/deviation", night.deviation).toDouble();

@@ -87,14 +87,14 @@ QSlider* NightView::addSlider(QLayout* layout, const QString& name, QLabel** val
     return slider;
 }
 
-pipeline::NightParameters NightView::parameters() const {
+street::NightParameters NightView::parameters() const {
     const int step = m_photons->value();
     const bool given = m_givenPhotons > 0 && step == stepOf(m_givenPhotons);
     return {m_luminance->value() / double(kLuminanceSteps), given ? m_givenPhotons : photonsAt(step),
             m_deviation->value() / 1000.0};
 }
 
-void NightView::setParameters(const pipeline::NightParameters& parameters) {
+void NightView::setParameters(const street::NightParameters& parameters) {
     const QSignalBlocker block(this);
     m_luminance->setValue(static_cast<int>(std::lround(parameters.luminance * kLuminanceSteps)));
     m_givenPhotons = parameters.photons;
@@ -104,7 +104,7 @@ void NightView::setParameters(const pipeline::NightParameters& parameters) {
 }
 
 void NightView::showValues() {
-    const pipeline::NightParameters p = parameters();
+    const street::NightParameters p = parameters();
     m_luminanceText->setText(readable(p.luminance, 2));
     m_photonsText->setText(QString::number(p.photons, 'f', 0));
     m_deviationText->setText(readable(p.deviation, 3));

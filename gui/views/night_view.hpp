@@ -20,8 +20,8 @@ class NightView : public QWidget {
 public:
     explicit NightView(Viewport* viewport, QWidget* parent = nullptr);
 
-    pipeline::NightParameters parameters() const;
-    void setParameters(const pipeline::NightParameters& parameters);
+    street::NightParameters parameters() const;
+    void setParameters(const street::NightParameters& parameters);
     void setPair(const RenderedNight& drawn);
     void setVeil(const QString& headline, const QString& detail);
     void clear();
@@ -32,7 +32,7 @@ public:
 
 signals:
     void showsChanged();
-    void parametersChanged(const pipeline::NightParameters& parameters);
+    void parametersChanged(const street::NightParameters& parameters);
 
 private:
     QSlider* addSlider(QLayout* row, const QString& name, QLabel** value, int most);

@@ -193,7 +193,7 @@ void MainWindow::connectControls() {
         applyWatched();
         sendRequest();
     });
-    connect(m_views, &ViewArea::nightChanged, this, [this](const pipeline::NightParameters& night) {
+    connect(m_views, &ViewArea::nightChanged, this, [this](const street::NightParameters& night) {
         m_state.request.night = night;
         sendRequest();
     });

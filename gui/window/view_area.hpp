@@ -80,7 +80,7 @@ public:
 signals:
     void modeChanged(mpm::gui::ViewArea::Mode mode);
     void styleChanged();
-    void nightChanged(const pipeline::NightParameters& parameters);
+    void nightChanged(const street::NightParameters& parameters);
     /// The pointer came over a picture, or left: probabilities are wanted, or not.
     void scoresWanted(bool wanted);
     void tileChosen(const mpm::gui::Engine* engine);

@@ -4,17 +4,17 @@
 
 #include <opencv2/imgproc.hpp>
 
-#include "pipeline/scene/night.hpp"
+#include "street/night.hpp"
 
 namespace mpm::models {
 namespace {
 
 /// Offset that places a span of `inner` in one of `outer`, or the reverse where the crop is larger.
-double place(double outer, double inner, pipeline::Random& random) {
+double place(double outer, double inner, Random& random) {
     return random.uniform() * (outer - inner);
 }
 
-cv::Matx23d randomCrop(cv::Size from, const AugmentOptions& options, pipeline::Random& random) {
+cv::Matx23d randomCrop(cv::Size from, const AugmentOptions& options, Random& random) {
     const double whole = options.modelHeight ? static_cast<double>(options.modelHeight) / from.height : 1.0;
     const double scale =
         whole * options.scaleLow * std::pow(options.scaleHigh / options.scaleLow, random.uniform());
@@ -27,7 +27,7 @@ cv::Matx23d randomCrop(cv::Size from, const AugmentOptions& options, pipeline::R
     return {scaleX, 0, -left, 0, scaleY, -top};
 }
 
-void changeColour(cv::Mat& picture, double strength, pipeline::Random& random) {
+void changeColour(cv::Mat& picture, double strength, Random& random) {
     cv::Mat values;
     picture.convertTo(values, CV_32F, 1.0 / 255);
     const double contrast = 1 + strength * random.uniform(-1, 1);
@@ -48,8 +48,8 @@ void changeColour(cv::Mat& picture, double strength, pipeline::Random& random) {
     values.convertTo(picture, CV_8U, 255);
 }
 
-pipeline::NightParameters randomNight(pipeline::Random& random) {
-    pipeline::NightParameters parameters;
+street::NightParameters randomNight(Random& random) {
+    street::NightParameters parameters;
     parameters.luminance = random.uniform(0.2, 0.6);
     parameters.photons = 250 * std::exp(random.uniform(-0.7, 0.7));
     parameters.deviation = random.uniform(0.0, 0.02);
@@ -59,7 +59,7 @@ pipeline::NightParameters randomNight(pipeline::Random& random) {
 }  // namespace
 
 pipeline::Sample augment(const pipeline::Sample& sample, const AugmentOptions& options, int ignored,
-                         pipeline::Random& random) {
+                         Random& random) {
     const auto crop = randomCrop(sample.picture.size(), options, random);
     const cv::Size size(options.width, options.height);
     cv::Mat source = sample.picture;
@@ -75,7 +75,7 @@ pipeline::Sample augment(const pipeline::Sample& sample, const AugmentOptions& o
                    cv::Scalar(ignored));
     if (options.colour > 0 && random.chance(0.8)) changeColour(out.picture, options.colour, random);
     if (random.chance(options.night))
-        out.picture = pipeline::night(out.picture, randomNight(random), random.next());
+        out.picture = street::night(out.picture, randomNight(random), random.next());
     return out;
 }
 

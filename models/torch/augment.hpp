@@ -8,6 +8,6 @@ namespace mpm::models {
 /// A crop of the asked size from the picture at a random scale and place, perhaps flipped, coloured or
 /// darkened. What lies outside the picture is grey and ignored.
 pipeline::Sample augment(const pipeline::Sample& sample, const AugmentOptions& options, int ignored,
-                         pipeline::Random& random);
+                         Random& random);
 
 }  // namespace mpm::models

@@ -4,13 +4,13 @@
 #include <CLI/CLI.hpp>
 
 #include "base/printable.hpp"
+#include "base/random.hpp"
 #include "models/torch/checkpoint.hpp"
 #include "models/torch/commands.hpp"
 #include "models/torch/evaluate.hpp"
 #include "models/torch/folder.hpp"
 #include "models/torch/reducer_options.hpp"
-#include "pipeline/scene/night.hpp"
-#include "pipeline/scene/random.hpp"
+#include "street/night.hpp"
 
 namespace mpm::models {
 namespace {
@@ -44,7 +44,7 @@ void run(const Arguments& a) {
         a.dataset == "scene" ? sceneFrames(a.frames, {640, 480}) : readAll(a.root, a.split, classes);
     if (a.night) {
         for (auto& sample : samples)
-            sample.picture = pipeline::night(sample.picture, {}, pipeline::seedOf(sample.name));
+            sample.picture = street::night(sample.picture, {}, seedOf(sample.name));
     }
     print(evaluate(model, samples, classes.ignored), classes);
 }

@@ -7,7 +7,7 @@
 #include <opencv2/imgproc.hpp>
 
 #include "models/torch/augment.hpp"
-#include "pipeline/scene/street.hpp"
+#include "street/street.hpp"
 
 namespace mpm::models {
 
@@ -39,14 +39,14 @@ static torch::Tensor labelsToTensor(const cv::Mat& labels, int stride, int phase
 }
 
 /// Two thirds by day, one third from dusk till dawn.
-static double anyHour(pipeline::Random& random) {
+static double anyHour(Random& random) {
     return random.chance(0.66) ? random.uniform(6.5, 18.5) : std::fmod(random.uniform(18.5, 30.5), 24);
 }
 
 void ScenePool::make(size_t street, Entry& entry) const {
-    const uint64_t seed = pipeline::mix(m_seed ^ 0x5CE7E, street);
-    pipeline::Random random(seed);
-    pipeline::Street scene(m_size, seed);
+    const uint64_t seed = mixSeed(m_seed ^ 0x5CE7E, street);
+    Random random(seed);
+    street::Street scene(m_size, seed);
     for (int i = 0; i < kFramesAStreet; ++i) {
         const double hour = anyHour(random);
         auto frame = scene.at(hour, random.uniform(0, 600));
@@ -54,7 +54,7 @@ void ScenePool::make(size_t street, Entry& entry) const {
     }
 }
 
-pipeline::Sample ScenePool::draw(pipeline::Random& random) const {
+pipeline::Sample ScenePool::draw(Random& random) const {
     const auto street = static_cast<size_t>(random.below(static_cast<int>(m_streets.size())));
     Entry& entry = m_streets[street];
     std::call_once(entry.made, [&] { make(street, entry); });
@@ -73,13 +73,13 @@ BatchSource::BatchSource(std::vector<pipeline::Sample> samples, int ignored, Opt
 static size_t shuffledIndex(int64_t number, size_t count, uint64_t seed) {
     std::vector<size_t> order(count);
     std::iota(order.begin(), order.end(), size_t{0});
-    pipeline::Random random(pipeline::mix(seed, static_cast<uint64_t>(number) / count));
+    Random random(mixSeed(seed, static_cast<uint64_t>(number) / count));
     for (size_t i = count; i > 1; --i)
         std::swap(order[i - 1], order[random.below(static_cast<int>(i))]);
     return order[static_cast<size_t>(number) % count];
 }
 
-pipeline::Sample BatchSource::draw(int64_t number, pipeline::Random& random) const {
+pipeline::Sample BatchSource::draw(int64_t number, Random& random) const {
     if (m_samples.empty() || random.chance(m_options.scene)) return m_scenes.draw(random);
     return m_samples[shuffledIndex(number, m_samples.size(), m_options.seed)];
 }
@@ -90,7 +90,7 @@ Batch BatchSource::at(int64_t step) const {
     std::vector<torch::Tensor> pictures, labels;
     for (int i = 0; i < m_options.batch; ++i) {
         const int64_t number = step * m_options.batch + i;
-        pipeline::Random random(pipeline::mix(m_options.seed ^ 0xA5A5, static_cast<uint64_t>(number)));
+        Random random(mixSeed(m_options.seed ^ 0xA5A5, static_cast<uint64_t>(number)));
         const auto sample = augment(draw(number, random), augmenting, m_ignored, random);
         pictures.push_back(toTensor(sample.picture, m_options.normalisation));
         labels.push_back(labelsToTensor(sample.labels, stride, random.below(stride), random.below(stride)));

@@ -10,9 +10,9 @@
 #include <torch/torch.h>
 #include <opencv2/core.hpp>
 
+#include "base/random.hpp"
 #include "models/torch/segmenter.hpp"
 #include "pipeline/dataset/dataset.hpp"
-#include "pipeline/scene/random.hpp"
 
 namespace mpm::models {
 
@@ -38,7 +38,7 @@ class ScenePool {
 public:
     ScenePool(cv::Size size, int streets, uint64_t seed) : m_size(size), m_seed(seed), m_streets(streets) {}
 
-    pipeline::Sample draw(pipeline::Random& random) const;
+    pipeline::Sample draw(Random& random) const;
 
 private:
     static constexpr int kFramesAStreet = 4;
@@ -72,7 +72,7 @@ public:
     const std::vector<pipeline::Sample>& samples() const { return m_samples; }
 
 private:
-    pipeline::Sample draw(int64_t number, pipeline::Random& random) const;
+    pipeline::Sample draw(int64_t number, Random& random) const;
 
     std::vector<pipeline::Sample> m_samples;
     ScenePool m_scenes;

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "base/random.hpp"
 #include "models/torch/data.hpp"
-#include "pipeline/scene/random.hpp"
 
 namespace mpm::models {
 namespace {
@@ -63,7 +63,7 @@ void initialiseDecoder(DecoderImpl& decoder, int64_t dim) {
     truncatedNormal(mask->clsEmb, 0.02);
 }
 
-torch::Tensor patchesOf(const cv::Mat& picture, int64_t patch, int count, pipeline::Random& random) {
+torch::Tensor patchesOf(const cv::Mat& picture, int64_t patch, int count, Random& random) {
     const auto pixels = toTensor(picture);
     std::vector<torch::Tensor> rows;
     for (int i = 0; i < count; ++i) {
@@ -100,7 +100,7 @@ void initialise(Segmenter& model) {
 void initialisePatchFilters(Segmenter& model, const std::vector<cv::Mat>& pictures, uint64_t seed) {
     torch::NoGradGuard noGrad;
     const auto& vit = model->options().vit;
-    pipeline::Random random(seed);
+    Random random(seed);
     std::vector<torch::Tensor> rows;
     const int perPicture = std::max<int>(1, static_cast<int>(20000 / std::max<size_t>(1, pictures.size())));
     for (const auto& picture : pictures)

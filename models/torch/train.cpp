@@ -158,7 +158,7 @@ double Trainer::runPart(int64_t number, int part) {
     if (m_options.workers > 1) torch::set_num_threads(1);  // parts side by side need no pool below them
     const ComputeType compute(m_computeType);
     const int64_t batchNumber = number * m_options.parts + part;
-    seedDropPath(pipeline::mix(m_options.data.seed, static_cast<uint64_t>(batchNumber)));
+    seedDropPath(mixSeed(m_options.data.seed, static_cast<uint64_t>(batchNumber)));
     const auto loss = lossOf(m_source.at(batchNumber));
     (loss / m_options.parts).backward();
     return loss.item<double>();

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "pipeline/scene/street.hpp"
+#include "street/street.hpp"
 
 namespace mpm::pipeline {
 
@@ -41,7 +41,7 @@ SceneSource::SceneSource(const SceneOptions& options) : m_options(options) {
 SceneSource::~SceneSource() = default;
 
 void SceneSource::open() {
-    m_street = std::make_unique<Street>(m_options.size, kSeed, m_options.samples);
+    m_street = std::make_unique<street::Street>(m_options.size, kSeed, m_options.samples);
     m_number = 0;
 }
 
@@ -58,7 +58,7 @@ bool SceneSource::next(Frame& frame) {
     // cost.
     const double exact = m_options.startHour + 24 * days;
     const double hour = fast ? exact : std::floor(exact * 10) / 10;
-    const StreetFrame seen =
+    const street::StreetFrame seen =
         m_street->at(hour, fast ? kTrafficSeconds * static_cast<double>(m_number) : film);
     frame.picture = seen.picture;
     frame.number = m_number++;

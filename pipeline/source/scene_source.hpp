@@ -6,9 +6,11 @@
 #include "pipeline/daynight/day_night.hpp"
 #include "pipeline/source/source.hpp"
 
-namespace mpm::pipeline {
-
+namespace mpm::street {
 class Street;
+}
+
+namespace mpm::pipeline {
 
 class SceneSource : public Source {
 public:
@@ -24,7 +26,7 @@ public:
 
 private:
     SceneOptions m_options;
-    std::unique_ptr<Street> m_street;
+    std::unique_ptr<street::Street> m_street;
     std::int64_t m_number = 0;
 };
 

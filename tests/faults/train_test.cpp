@@ -9,7 +9,7 @@
 #include "faults/trial.hpp"
 #include "models/torch/checkpoint.hpp"
 #include "models/torch/train.hpp"
-#include "pipeline/scene/street.hpp"
+#include "street/street.hpp"
 #include "support/temp_folder.hpp"
 #include "tests/models/torch/small_model.hpp"
 
@@ -41,7 +41,7 @@ TrainOptions tinyOptions(const std::string& out, int64_t steps) {
 
 int trainIn(const std::string& out, int64_t steps) {
     try {
-        const auto frame = pipeline::Street({48, 32}, 100, 1).at(12, 3);
+        const auto frame = street::Street({48, 32}, 100, 1).at(12, 3);
         const std::vector<pipeline::Sample> samples = {{frame.picture, frame.labels, "street"}};
         torch::set_num_threads(1);
         train(tinyOptions(out, steps), {samples, samples, 11});

@@ -207,7 +207,7 @@ void CycleTest::camvidByDayAgainstSimulatedNight() {
     const std::size_t days = pictures.size();
     double darkest = 1, brightest = 0;
     for (std::size_t i = 0; i < days; ++i) {
-        pictures.push_back(mpm::pipeline::night(pictures[i], {}, i));
+        pictures.push_back(mpm::street::night(pictures[i], {}, i));
         darkest = std::min(darkest, mpm::pipeline::luminance(pictures[i]));
         brightest = std::max(brightest, mpm::pipeline::luminance(pictures.back()));
     }

@@ -6,8 +6,8 @@
 #include "gui/views/merge_view.hpp"
 #include "gui/views/split_view.hpp"
 #include "gui/window_fixture.hpp"
-#include "pipeline/scene/street.hpp"
 #include "pipeline/source/stream_server.hpp"
+#include "street/street.hpp"
 
 using namespace mpm::gui;
 
@@ -55,7 +55,7 @@ double percentile(std::vector<double> values, double share) {
 /// A camera whose frames say when they were taken.
 class StampedCamera {
 public:
-    StampedCamera() : m_street(mpm::pipeline::Street({640, 480}, 11, 1).at(14, 0).picture) {
+    StampedCamera() : m_street(mpm::street::Street({640, 480}, 11, 1).at(14, 0).picture) {
         m_server.setFilm(
             [this] {
                 cv::Mat picture = m_street.clone();

@@ -176,9 +176,9 @@ void ViewsTest::stageChangesTheMergeMap() {
 void ViewsTest::photonsStayAsTheyWereGiven() {
     Viewport viewport;
     NightView view(&viewport);
-    const mpm::pipeline::NightParameters standard;
+    const mpm::street::NightParameters standard;
     QCOMPARE(view.parameters().photons, standard.photons);
-    mpm::pipeline::NightParameters odd = standard;
+    mpm::street::NightParameters odd = standard;
     odd.photons = 333;
     view.setParameters(odd);
     QCOMPARE(view.parameters().photons, 333.0);

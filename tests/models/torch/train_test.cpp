@@ -16,7 +16,7 @@
 #include "models/torch/checkpoint.hpp"
 #include "models/torch/evaluate.hpp"
 #include "models/torch/loss.hpp"
-#include "pipeline/scene/street.hpp"
+#include "street/street.hpp"
 #include "tests/models/torch/small_model.hpp"
 
 namespace fs = std::filesystem;
@@ -27,7 +27,7 @@ namespace {
 std::vector<mpm::pipeline::Sample> streetSamples(int count, cv::Size size) {
     std::vector<mpm::pipeline::Sample> samples;
     for (int i = 0; i < count; ++i) {
-        const auto frame = mpm::pipeline::Street(size, 100 + static_cast<uint64_t>(i), 1).at(12, 3);
+        const auto frame = mpm::street::Street(size, 100 + static_cast<uint64_t>(i), 1).at(12, 3);
         samples.push_back({frame.picture, frame.labels, "street" + std::to_string(i)});
     }
     return samples;

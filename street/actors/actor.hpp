@@ -1,0 +1,39 @@
+// What moves: cars, people on foot and on bicycles, as facets in the world, ordered far to near for the eye.
+#pragma once
+
+#include <vector>
+
+#include <opencv2/core.hpp>
+
+#include "street/layout/layout.hpp"
+
+namespace mpm::street {
+
+enum class Shine : uchar { None, Lacquer, Glass, Head, Tail };
+
+struct Facet {
+    std::vector<cv::Vec3f> points;
+    cv::Vec3f normal;
+    cv::Vec3f colour;  ///< RGB 0..1
+    Shine shine = Shine::None;
+};
+
+struct Actor {
+    uchar label = 0;
+    cv::Vec3f centre;            ///< on the ground
+    cv::Vec3f forward{0, 0, 1};  ///< unit, along the ground
+    float length = 1, width = 1, height = 1;
+    bool lights = false;  ///< head and tail lamps, at night
+    std::vector<Facet> facets;
+};
+
+Actor makeCar(const ParkedCar& car, bool driving, const cv::Vec3f& eye);
+
+/// `stride` is the phase of the walk in radians, `look` picks build and clothes.
+Actor makePedestrian(const cv::Vec3f& foot, const cv::Vec3f& forward, float stride, uint64_t look,
+                     const cv::Vec3f& eye);
+
+Actor makeBicyclist(const cv::Vec3f& foot, const cv::Vec3f& forward, float stride, uint64_t look,
+                    const cv::Vec3f& eye);
+
+}  // namespace mpm::street

@@ -1,0 +1,93 @@
+// What stands in a street: drawn by lot from a seed, before anything is painted.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include <opencv2/core.hpp>
+
+#include "street/layout/camera.hpp"
+
+namespace mpm::street {
+
+/// Ids of the labels, in CamVid's order.
+enum StreetClass : uchar {
+    kSky,
+    kBuilding,
+    kPole,
+    kRoad,
+    kPavement,
+    kTree,
+    kSign,
+    kFence,
+    kCar,
+    kPedestrian,
+    kBicyclist,
+    kClasses
+};
+
+struct House {
+    float side = 1;              ///< -1 left of the road, 1 right, 0 across its end
+    float front = 8, back = 18;  ///< |x| of the two long faces (z where side is 0)
+    float near = 10, far = 20;   ///< along the street (x where side is 0)
+    float eaves = 8, ridge = 11;
+    cv::Vec3f wall, trim, roof, door;  ///< colours, RGB 0..1
+    float floorHeight = 3, bay = 2.4f, windowWidth = 0.5f, windowHeight = 0.55f;
+    int style = 0;  ///< 0 plaster, 1 brick, 2 concrete and glass
+    bool shop = false;
+    uint32_t seed = 0;
+};
+
+struct Tree {
+    cv::Vec3f foot;
+    float height = 7, crown = 2.4f;
+    cv::Vec3f leaf;
+    uint32_t seed = 0;
+};
+
+struct Lamp {
+    cv::Vec3f foot;
+    float height = 6;
+    float reach = 1.4f;  ///< of the arm, signed, along x
+};
+
+struct SignPost {
+    cv::Vec3f foot;
+    float height = 2.6f;
+    int kind = 0;  ///< 0 limit, 1 triangle, 2 blue disc, 3 board, 4 traffic light
+};
+
+struct Fence {
+    cv::Vec3f from, to;  ///< along the ground
+    float height = 1.1f;
+    int style = 0;  ///< 0 boards, 1 railing, 2 brick wall with railing, 3 hedge (a tree to the labels)
+    cv::Vec3f colour;
+};
+
+struct ParkedCar {
+    float x = 0, z = 0, heading = 1;
+    int model = 0;
+    cv::Vec3f paint;
+};
+
+struct Layout {
+    uint64_t seed = 0;
+    Camera camera;
+    float roadHalf = 4, pavement = 3, kerb = 0.12f, end = 95;  ///< end: z of the houses across
+    bool centreLine = true, crossing = false;
+    float crossingZ = 16;
+    float sunTurn = 0;  ///< radians the street is turned against north
+    float clouds = 0.4f;
+    float warmth = 0;  ///< of the lamps, -1 white .. 1 sodium
+    std::vector<House> houses;
+    std::vector<Tree> trees;
+    std::vector<Lamp> lamps;
+    std::vector<SignPost> signs;
+    std::vector<Fence> fences;
+    std::vector<ParkedCar> parked;
+};
+
+Layout makeLayout(cv::Size size, uint64_t seed);
+
+}  // namespace mpm::street

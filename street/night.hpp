@@ -1,0 +1,19 @@
+// Night by calculation: less light, shot noise, thermal noise.
+#pragma once
+
+#include <cstdint>
+
+#include <opencv2/core.hpp>
+
+namespace mpm::street {
+
+struct NightParameters {
+    double luminance = 0.35;  ///< values of 0..1 are multiplied by it
+    double photons = 250;     ///< photons counted where the value is 1
+    double deviation = 0.01;  ///< of the Gaussian noise, on values of 0..1
+};
+
+/// The picture (CV_8U, any channels) as a camera would see it at night. The same seed gives the same noise.
+cv::Mat night(const cv::Mat& picture, const NightParameters& parameters, uint64_t seed);
+
+}  // namespace mpm::street

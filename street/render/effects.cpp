@@ -1,0 +1,197 @@
+#include <algorithm>
+#include <cmath>
+
+#include "street/render/canvas.hpp"
+#include "street/render/outlines.hpp"
+
+namespace mpm::street {
+namespace {
+
+cv::Vec3f along(const Actor& actor, float ahead, float left, float up) {
+    return actor.centre + actor.forward * ahead + cv::Vec3f(-actor.forward[2], 0, actor.forward[0]) * left +
+           cv::Vec3f(0, up, 0);
+}
+
+bool isGround(uchar label) {
+    return label == kRoad || label == kPavement;
+}
+
+/// Projects to pixels of a frame; false where a point is behind the eye.
+bool toFrame(const Stage& stage, const std::vector<cv::Vec3f>& points, int samples,
+             std::vector<cv::Point>& pixels) {
+    for (const auto& point : points) {
+        const cv::Vec3f view = stage.camera.toView(point);
+        if (view[2] < 0.8f) return false;
+        const cv::Point2f p = stage.camera.project(view) * (1.0f / static_cast<float>(samples));
+        pixels.emplace_back(cvRound(std::max(-4000.f, std::min(p.x, 8000.f))),
+                            cvRound(std::max(-4000.f, std::min(p.y, 8000.f))));
+    }
+    return true;
+}
+
+/// A soft mask (CV_8U) of the polygon's hull and where it lies.
+cv::Mat softMask(std::vector<cv::Point> pixels, int blur, cv::Size size, cv::Rect& area) {
+    std::vector<cv::Point> hull;
+    cv::convexHull(pixels, hull);
+    area = cv::boundingRect(hull);
+    area = cv::Rect(area.x - 2 * blur, area.y - blur, area.width + 4 * blur, area.height + 2 * blur) &
+           cv::Rect({0, 0}, size);
+    if (area.empty()) return {};
+    for (auto& p : hull)
+        p -= area.tl();
+    cv::Mat mask = cv::Mat::zeros(area.size(), CV_8U);
+    cv::fillConvexPoly(mask, hull, 255, cv::LINE_AA);
+    if (blur > 0) cv::blur(mask, mask, {2 * blur + 1, blur + 1 + (blur & 1)});
+    return mask;
+}
+
+/// Multiplies ground pixels by `rest` where the mask is full; `sunOnly` weighs by the sun that arrived.
+void darken(const Backdrop& backdrop, const cv::Mat& mask, cv::Rect area, float rest, bool sunOnly,
+            cv::Mat& picture) {
+    for (int y = 0; y < area.height; ++y) {
+        for (int x = 0; x < area.width; ++x) {
+            const int py = y + area.y, px = x + area.x;
+            if (!mask.at<uchar>(y, x) || !isGround(backdrop.labels.at<uchar>(py, px))) continue;
+            float share = static_cast<float>(mask.at<uchar>(y, x)) / 255.0f;
+            if (sunOnly) share *= static_cast<float>(backdrop.sun.at<uchar>(py, px)) / 255.0f;
+            auto& pixel = picture.at<cv::Vec3b>(py, px);
+            for (int c = 0; c < 3; ++c)
+                pixel[c] = cv::saturate_cast<uchar>(static_cast<float>(pixel[c]) * (1 - share * (1 - rest)));
+        }
+    }
+}
+
+int blurFor(const Stage& stage, const Actor& actor, int samples, float metres) {
+    const float z = std::max(2.0f, stage.camera.toView(actor.centre)[2]);
+    return std::max(1, cvRound(stage.camera.focal / static_cast<float>(samples) * metres / z));
+}
+
+void contactShadow(const Stage& stage, const Backdrop& backdrop, const Actor& actor, cv::Mat& picture) {
+    std::vector<cv::Point> pixels;
+    const float l = actor.length * 0.5f, w = actor.width * 0.5f;
+    if (!toFrame(
+            stage,
+            {along(actor, l, w, 0), along(actor, l, -w, 0), along(actor, -l, -w, 0), along(actor, -l, w, 0)},
+            backdrop.samples, pixels))
+        return;
+    cv::Rect area;
+    const cv::Mat mask =
+        softMask(pixels, blurFor(stage, actor, backdrop.samples, 0.12f), picture.size(), area);
+    if (!mask.empty()) darken(backdrop, mask, area, 0.42f, false, picture);
+}
+
+void sunShadow(const Stage& stage, const Backdrop& backdrop, const Actor& actor, cv::Mat& picture) {
+    const auto& light = stage.light;
+    if (light.toSun[1] < 0.06f) return;
+    const float reach = std::min(6.0f, actor.height / light.toSun[1]);
+    const cv::Vec3f shift(-light.toSun[0] * reach, 0, -light.toSun[2] * reach);
+    const float l = actor.length * 0.46f, w = actor.width * 0.46f;
+    std::vector<cv::Vec3f> points;
+    for (float a : {-l, l}) {
+        for (float b : {-w, w}) {
+            points.push_back(along(actor, a, b, 0));
+            points.push_back(along(actor, a * 0.7f, b * 0.8f, 0) + shift);
+        }
+    }
+    std::vector<cv::Point> pixels;
+    if (!toFrame(stage, points, backdrop.samples, pixels)) return;
+    cv::Rect area;
+    const cv::Mat mask =
+        softMask(pixels, blurFor(stage, actor, backdrop.samples, 0.06f), picture.size(), area);
+    if (mask.empty()) return;
+    const cv::Vec3f ambient = light.ambient({0, 1, 0}), direct = light.sun * light.toSun[1];
+    const float left = ambient[1] / std::max(1e-4f, ambient[1] + direct[1]);
+    darken(backdrop, mask, area, std::pow(left, 0.62f), true, picture);
+}
+
+/// Light of the head lamps on the road, as a bright pool that fades ahead.
+void headLight(const Stage& stage, const Backdrop& backdrop, const Actor& actor, cv::Mat& picture) {
+    for (int ring = 0; ring < 3; ++ring) {
+        const float from = 2.4f + 0.4f * static_cast<float>(ring),
+                    to = 14.0f - 3.5f * static_cast<float>(ring),
+                    wide = 2.6f - 0.5f * static_cast<float>(ring);
+        std::vector<cv::Point> pixels;
+        if (!toFrame(stage,
+                     {along(actor, from, 0.7f, 0), along(actor, from, -0.7f, 0), along(actor, to, -wide, 0),
+                      along(actor, to, wide, 0)},
+                     backdrop.samples, pixels))
+            continue;
+        cv::Rect area;
+        const cv::Mat mask =
+            softMask(pixels, blurFor(stage, actor, backdrop.samples, 0.5f), picture.size(), area);
+        for (int y = 0; y < area.height; ++y) {
+            for (int x = 0; x < area.width; ++x) {
+                if (!mask.at<uchar>(y, x) || !isGround(backdrop.labels.at<uchar>(y + area.y, x + area.x)))
+                    continue;
+                auto& pixel = picture.at<cv::Vec3b>(y + area.y, x + area.x);
+                const float gain =
+                    static_cast<float>(mask.at<uchar>(y, x)) / 255.0f * 0.35f * stage.light.dark;
+                const float add[] = {12, 17, 20};
+                for (int c = 0; c < 3; ++c)
+                    pixel[c] =
+                        cv::saturate_cast<uchar>(static_cast<float>(pixel[c]) * (1 + gain) + add[c] * gain);
+            }
+        }
+    }
+}
+
+void addGlare(const Stage& stage, const Backdrop& backdrop, const cv::Vec3f& at, float metres,
+              const cv::Vec3f& bgr, cv::Mat& picture) {
+    const cv::Vec3f view = stage.camera.toView(at);
+    if (view[2] < 1) return;
+    const auto n = static_cast<float>(backdrop.samples);
+    const cv::Point2f fine = stage.camera.project(view), p = fine * (1 / n);
+    const cv::Rect whole({0, 0}, backdrop.depth.size());
+    if (!whole.contains(cv::Point(fine)) || backdrop.depth.at<float>(cv::Point(fine)) < view[2] - 1.0f)
+        return;
+    const float radius = std::max(2.5f, stage.camera.focal / n * metres / view[2]);
+    const int r = static_cast<int>(radius) + 1;
+    const cv::Rect area =
+        cv::Rect(static_cast<int>(p.x) - r, static_cast<int>(p.y) - r, 2 * r + 1, 2 * r + 1) &
+        cv::Rect({0, 0}, picture.size());
+    for (int y = area.y; y < area.y + area.height; ++y) {
+        for (int x = area.x; x < area.x + area.width; ++x) {
+            const float dx = (static_cast<float>(x) - p.x) / radius,
+                        dy = (static_cast<float>(y) - p.y) / radius;
+            const float fall = std::max(0.0f, 1 - std::sqrt(dx * dx + dy * dy));
+            auto& pixel = picture.at<cv::Vec3b>(y, x);
+            for (int c = 0; c < 3; ++c)
+                pixel[c] =
+                    cv::saturate_cast<uchar>(static_cast<float>(pixel[c]) + bgr[c] * fall * fall * fall);
+        }
+    }
+}
+
+}  // namespace
+
+void paintGroundEffects(const Stage& stage, const Backdrop& backdrop, const std::vector<Actor>& actors,
+                        cv::Mat& picture) {
+    for (const auto& actor : actors) {
+        sunShadow(stage, backdrop, actor, picture);
+        contactShadow(stage, backdrop, actor, picture);
+    }
+    if (stage.light.dark < 0.05f) return;
+    for (const auto& actor : actors) {
+        if (actor.lights) headLight(stage, backdrop, actor, picture);
+    }
+}
+
+void paintGlare(const Stage& stage, const Backdrop& backdrop, const std::vector<Actor>& actors,
+                cv::Mat& picture) {
+    const float dark = stage.light.dark;
+    if (dark < 0.05f) return;
+    for (const auto& actor : actors) {
+        if (!actor.lights) continue;
+        const bool away = actor.forward.dot(actor.centre - stage.camera.position) > 0;
+        for (float side : {-0.66f, 0.66f}) {
+            if (away)
+                addGlare(stage, backdrop, along(actor, -2.2f, side, 0.78f), 0.34f,
+                         cv::Vec3f(40, 45, 190) * dark, picture);
+            else
+                addGlare(stage, backdrop, along(actor, 2.2f, side, 0.65f), 0.9f,
+                         cv::Vec3f(205, 225, 245) * dark, picture);
+        }
+    }
+}
+
+}  // namespace mpm::street

@@ -1,0 +1,121 @@
+// Everything about the street that does not depend on light, pixel by pixel.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <opencv2/core.hpp>
+
+#include "street/layout/camera.hpp"
+
+namespace mpm::street {
+
+/// What shines by itself, and when. From kWindow on: a window, the number being its household's lot.
+enum Glow : uchar { kDark, kLampHead, kRedLight, kShopWindow, kGlass, kWindow = 16 };
+
+struct Surface {
+    cv::Vec3f colour;  ///< RGB 0..1 as the eye sees it in white light
+    cv::Vec3f normal{0, 1, 0};
+    uchar label = 0;
+    uchar glow = kDark;
+};
+
+/// Half-space n.p <= d; `face` tells the shader which side was hit.
+struct Plane {
+    cv::Vec3f normal;
+    float offset = 0;
+    int face = 0;
+};
+
+class Gbuffer {
+public:
+    Gbuffer(const Camera& camera, cv::Size size);
+
+    const Camera& camera() const { return m_camera; }
+    cv::Size size() const { return depth.size(); }
+
+    /// Flat convex polygon, both sides visible.
+    void polygon(const std::vector<cv::Vec3f>& world, const Surface& surface);
+
+    /// Upright post, rounded by its normals.
+    void post(const cv::Vec3f& foot, const cv::Vec3f& top, float radiusFoot, float radiusTop,
+              Surface surface);
+
+    /// Convex body. shade(face, point, metresPerPixel) gives what is there.
+    template <typename Shade>
+    void solid(const std::vector<Plane>& planes, const cv::Vec3f& low, const cv::Vec3f& high, Shade shade);
+
+    /// Every pixel whose ray meets the ground; shade(ray, metresPerPixel, t) gives surface and distance.
+    template <typename Shade>
+    void ground(Shade shade);
+
+    void put(int x, int y, float z, const Surface& surface) {
+        float& nearest = depth.at<float>(y, x);
+        if (z >= nearest) return;
+        nearest = z;
+        write(x, y, surface);
+    }
+
+    cv::Mat depth;   ///< CV_32F, along the view; infinite where there is sky
+    cv::Mat colour;  ///< CV_8UC3, RGB
+    cv::Mat normal;  ///< CV_8SC3, times 127
+    cv::Mat label;   ///< CV_8U
+    cv::Mat glow;    ///< CV_8U
+
+private:
+    void write(int x, int y, const Surface& surface);
+    cv::Rect bounds(const cv::Vec3f& low, const cv::Vec3f& high) const;
+
+    Camera m_camera;
+};
+
+template <typename Shade>
+void Gbuffer::solid(const std::vector<Plane>& planes, const cv::Vec3f& low, const cv::Vec3f& high,
+                    Shade shade) {
+    const cv::Rect area = bounds(low, high);
+    std::vector<float> gap;  // of the eye to each plane: negative outside
+    for (const auto& plane : planes)
+        gap.push_back(plane.offset - plane.normal.dot(m_camera.position));
+    for (int y = area.y; y < area.y + area.height; ++y) {
+        for (int x = area.x; x < area.x + area.width; ++x) {
+            const cv::Vec3f ray = m_camera.ray(static_cast<float>(x) + 0.5f, static_cast<float>(y) + 0.5f);
+            float enter = 0.05f, leave = depth.at<float>(y, x);
+            int face = -1;
+            for (size_t i = 0; i < planes.size() && enter < leave; ++i) {
+                const float speed = planes[i].normal.dot(ray);
+                if (std::abs(speed) < 1e-9f) {
+                    if (gap[i] < 0) leave = -1;
+                    continue;
+                }
+                const float t = gap[i] / speed;
+                if (speed < 0 && t > enter) {
+                    enter = t;
+                    face = static_cast<int>(i);
+                } else if (speed > 0) {
+                    leave = std::min(leave, t);
+                }
+            }
+            if (face < 0 || enter >= leave) continue;
+            Surface surface =
+                shade(planes[face].face, m_camera.position + ray * enter, enter / m_camera.focal);
+            surface.normal = planes[face].normal;
+            put(x, y, enter, surface);
+        }
+    }
+}
+
+template <typename Shade>
+void Gbuffer::ground(Shade shade) {
+    for (int y = 0; y < depth.rows; ++y) {
+        for (int x = 0; x < depth.cols; ++x) {
+            const cv::Vec3f ray = m_camera.ray(static_cast<float>(x) + 0.5f, static_cast<float>(y) + 0.5f);
+            if (ray[1] > -1e-4f) continue;
+            float t = 0;
+            const Surface surface = shade(ray, t);
+            put(x, y, t, surface);
+        }
+    }
+}
+
+}  // namespace mpm::street

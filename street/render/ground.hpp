@@ -1,0 +1,11 @@
+// Road, kerb, pavement and what lies behind it.
+#pragma once
+
+#include "street/layout/layout.hpp"
+#include "street/render/gbuffer.hpp"
+
+namespace mpm::street {
+
+void layGround(Gbuffer& buffer, const Layout& layout);
+
+}  // namespace mpm::street

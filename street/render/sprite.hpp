@@ -1,0 +1,20 @@
+// Painting of one actor at the fine resolution.
+#pragma once
+
+#include "street/render/canvas.hpp"
+
+namespace mpm::street {
+
+struct Sprite {
+    cv::Rect area;   ///< on the fine maps; empty where nothing shows
+    cv::Mat colour;  ///< CV_8UC3 BGR
+    cv::Mat depth;   ///< CV_32F, infinite where the actor is not
+};
+
+/// The actor alone, lit, on a grid of fine pixels whose corner is a multiple of `align`.
+Sprite renderSprite(const Stage& stage, const Actor& actor, cv::Size fineSize, int align);
+
+/// Paints into fine maps and their depth: for actors that never move.
+void paintFine(const Stage& stage, const Actor& actor, cv::Mat& fine, cv::Mat& labels, cv::Mat& depth);
+
+}  // namespace mpm::street

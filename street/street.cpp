@@ -1,0 +1,111 @@
+#include "street/street.hpp"
+
+#include <cmath>
+#include <optional>
+
+#include "street/actors/traffic.hpp"
+#include "street/render/canvas.hpp"
+#include "street/render/furniture.hpp"
+#include "street/render/ground.hpp"
+#include "street/render/masonry.hpp"
+
+namespace mpm::street {
+namespace {
+
+constexpr double kStepsAnHour = 30;
+
+void build(Gbuffer& buffer, const Layout& layout) {
+    layGround(buffer, layout);
+    for (const auto& house : layout.houses)
+        buildHouse(buffer, house);
+    for (const auto& fence : layout.fences)
+        buildFence(buffer, fence);
+    for (const auto& tree : layout.trees)
+        growTree(buffer, tree);
+    for (const auto& lamp : layout.lamps)
+        raiseLamp(buffer, lamp);
+    for (const auto& sign : layout.signs)
+        raiseSign(buffer, sign);
+}
+
+std::vector<Actor> parkedCars(const Layout& layout) {
+    std::vector<Actor> cars;
+    for (auto car = layout.parked.rbegin(); car != layout.parked.rend(); ++car) {
+        cars.push_back(makeCar(*car, false, layout.camera.position));
+    }
+    return cars;
+}
+
+}  // namespace
+
+struct Street::State {
+    State(cv::Size frame, uint64_t seed, int samplesASide)
+        : size(frame),
+          samples(samplesASide),
+          layout(makeLayout(frame, seed)),
+          buffer(layout.camera.scaled(static_cast<float>(samplesASide)), frame * samplesASide),
+          sky(layout, layout.camera, frame),
+          occluders(layout),
+          traffic(layout),
+          parked(parkedCars(layout)) {
+        build(buffer, layout);
+        lamps = lampMap(layout, buffer, samples);
+    }
+
+    void relight(double hour) {
+        const auto step = static_cast<int64_t>(std::floor(hour * kStepsAnHour + 0.5));
+        if (step == litStep) return;
+        now.emplace(layout, static_cast<double>(step) / kStepsAnHour);
+        const Stage stage{layout, *now, occluders, buffer.camera()};
+        backdrop = lightStreet(stage, buffer, sky, lamps, samples, parked);
+        paintGroundEffects(stage, backdrop, parked, backdrop.picture);
+        litStep = step;
+    }
+
+    cv::Size size;
+    int samples;
+    Layout layout;
+    Gbuffer buffer;
+    Sky sky;
+    Occluders occluders;
+    Traffic traffic;
+    std::vector<Actor> parked;
+    cv::Mat lamps;
+    std::optional<Light> now;
+    Backdrop backdrop;
+    int64_t litStep = -1;
+};
+
+Street::Street(cv::Size size, uint64_t seed, int samples) {
+    if (size.width < 16 || size.height < 16)
+        CV_Error(cv::Error::StsBadSize, "Street: size must be at least 16x16");
+    CV_CheckGE(samples, 1, "Street: samples must be 1 to 4");
+    CV_CheckLE(samples, 4, "Street: samples must be 1 to 4");
+    m_state = std::make_unique<State>(size, seed, samples);
+}
+
+Street::~Street() = default;
+Street::Street(Street&&) noexcept = default;
+Street& Street::operator=(Street&&) noexcept = default;
+
+cv::Size Street::size() const {
+    return m_state->size;
+}
+
+StreetFrame Street::at(double hour, double seconds) {
+    if (!std::isfinite(hour) || !std::isfinite(seconds))
+        CV_Error(cv::Error::StsBadArg, "Street: hour and seconds must be finite");
+    State& state = *m_state;
+    const double ofDay = hour - 24 * std::floor(hour / 24);
+    state.relight(ofDay);
+    const Stage stage{state.layout, *state.now, state.occluders, state.buffer.camera()};
+    StreetFrame frame{state.backdrop.picture.clone(), state.backdrop.labels.clone(), ofDay};
+    const auto actors = state.traffic.at(seconds);
+    paintGroundEffects(stage, state.backdrop, actors, frame.picture);
+    for (const auto& actor : actors)
+        paintActor(stage, state.backdrop, actor, frame.picture, frame.labels);
+    paintGlare(stage, state.backdrop, actors, frame.picture);
+    return frame;
+}
+
+}  // namespace mpm::street

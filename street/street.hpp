@@ -1,0 +1,36 @@
+// A street seen by a fixed camera, by day and night, with exact labels.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include <opencv2/core.hpp>
+
+namespace mpm::street {
+
+struct StreetFrame {
+    cv::Mat picture;  ///< CV_8UC3, BGR
+    cv::Mat labels;   ///< CV_8U, CamVid's ids; every pixel has one
+    double hour = 12;
+};
+
+/// The same size, seed, hour and second always give the same frame. Not for several threads at once.
+class Street {
+public:
+    /// `samples` rays a side in each pixel: 2 smooths edges, 1 is faster.
+    Street(cv::Size size, uint64_t seed, int samples = 2);
+    ~Street();
+    Street(Street&&) noexcept;
+    Street& operator=(Street&&) noexcept;
+
+    /// `hour` of the day, 0..24 and on (light changes in steps of two minutes); `seconds` move the traffic.
+    StreetFrame at(double hour, double seconds);
+
+    cv::Size size() const;
+
+private:
+    struct State;
+    std::unique_ptr<State> m_state;
+};
+
+}  // namespace mpm::street

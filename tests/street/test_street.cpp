@@ -1,0 +1,76 @@
+#include "street/street.hpp"
+
+#include <array>
+
+#include <gtest/gtest.h>
+
+#include "street/layout/layout.hpp"
+
+using namespace mpm::street;
+
+namespace {
+
+double difference(const cv::Mat& a, const cv::Mat& b) {
+    return cv::norm(a, b, cv::NORM_INF);
+}
+
+TEST(Street, SameSeedHourAndSecondGiveTheSameFrame) {
+    Street first({320, 240}, 5), second({320, 240}, 5);
+    second.at(3, 17);  // what was asked for before must not show
+    const StreetFrame a = first.at(14, 8), b = second.at(14, 8);
+    EXPECT_EQ(difference(a.picture, b.picture), 0);
+    EXPECT_EQ(difference(a.labels, b.labels), 0);
+    const StreetFrame other = Street({320, 240}, 6).at(14, 8);
+    EXPECT_GT(difference(a.picture, other.picture), 0);
+}
+
+TEST(Street, FramesHaveTheAskedSizeAndALabelEverywhere) {
+    for (cv::Size size : {cv::Size(640, 480), cv::Size(333, 201), cv::Size(17, 160)}) {
+        const StreetFrame frame = Street(size, 3).at(9, 2);
+        EXPECT_EQ(frame.picture.size(), size);
+        EXPECT_EQ(frame.picture.type(), CV_8UC3);
+        EXPECT_EQ(frame.labels.size(), size);
+        double highest = 0;
+        cv::minMaxLoc(frame.labels, nullptr, &highest);
+        EXPECT_LT(highest, kClasses);
+    }
+}
+
+TEST(Street, EveryClassAppears) {
+    std::array<int, kClasses> seen{};
+    for (uint64_t seed = 1; seed <= 6; ++seed) {
+        Street street({320, 240}, seed, 1);
+        for (int i = 0; i < 5; ++i) {
+            const StreetFrame frame = street.at(12, 4.0 * i);
+            for (int id = 0; id < kClasses; ++id)
+                seen[static_cast<size_t>(id)] += cv::countNonZero(frame.labels == id);
+        }
+    }
+    for (int id = 0; id < kClasses; ++id)
+        EXPECT_GT(seen[static_cast<size_t>(id)], 30) << "class " << id;
+}
+
+TEST(Street, NightIsDarkerAndLabelsDoNotKnowTheHour) {
+    Street street({320, 240}, 2);
+    const StreetFrame day = street.at(12, 5), night = street.at(0.5, 5), dayAgain = street.at(36, 5);
+    EXPECT_LT(cv::mean(night.picture)[1], 0.6 * cv::mean(day.picture)[1]);
+    EXPECT_EQ(difference(day.labels, night.labels), 0);
+    EXPECT_EQ(difference(day.picture, dayAgain.picture), 0);
+    EXPECT_DOUBLE_EQ(dayAgain.hour, 12);
+}
+
+TEST(Street, TrafficMoves) {
+    Street street({320, 240}, 2);
+    const StreetFrame now = street.at(12, 5), later = street.at(12, 7);
+    EXPECT_GT(cv::countNonZero(now.labels != later.labels), 50);
+}
+
+TEST(Street, WrongUse) {
+    EXPECT_THROW(Street({8, 240}, 1), cv::Exception);
+    EXPECT_THROW(Street({320, 240}, 1, 0), cv::Exception);
+    Street street({64, 48}, 1);
+    EXPECT_THROW(street.at(std::nan(""), 0), cv::Exception);
+    EXPECT_THROW(street.at(12, INFINITY), cv::Exception);
+}
+
+}  // namespace
