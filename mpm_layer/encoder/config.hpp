@@ -1,4 +1,5 @@
-// What a transformer encoder is: its dimensions, its options and its weights by name. See docs/reference/operators.md.
+// What a transformer encoder is: its dimensions, its options and its weights by name. See
+// docs/reference/operators.md.
 #pragma once
 
 #include <map>
