@@ -1,4 +1,5 @@
-# The arrows, as data: a room (the longest prefix of a file's path counts) and what it may include or link.
+# The arrows, as data: a room (the longest prefix of a file's path counts) and the folders that it may include or link.
+# A folder stands for all below it; with "=" in front for itself only.
 # Whoever stands above mpm_layer sees its public header only: "mpm" is <mpm/...> and the targets mpm::layer, mpm::layer_static.
 BEGIN {
     may["base"] = "base"
@@ -16,10 +17,17 @@ BEGIN {
     may["street/render"] = "base street/layout street/actors street/render"
     may["pipeline"] = "base mpm street pipeline"
     may["models/onnx"] = "base mpm models/onnx"
-    may["models/torch"] = "base mpm models/onnx models/torch street pipeline/dataset pipeline/metric pipeline/number"
+    may["models/onnx/ir"] = "base models/onnx/ir"
+    may["models/onnx/io"] = "base models/onnx/ir models/onnx/io"
+    may["models/onnx/eval"] = "base models/onnx/ir models/onnx/eval"
+    may["models/onnx/match"] = "base models/onnx/ir models/onnx/eval models/onnx/match"
+    may["models/onnx/fused"] = "base models/onnx/ir models/onnx/eval models/onnx/match models/onnx/fused"
+    may["models/onnx/layers"] = "base models/onnx/ir models/onnx/eval models/onnx/match models/onnx/layers"
+    may["models/onnx/verify"] = "base mpm models/onnx/ir models/onnx/io models/onnx/eval models/onnx/verify"
+    may["models/torch"] = "base mpm =models/onnx models/torch street pipeline/dataset pipeline/metric pipeline/number"
     may["models/torch/files"] = "base models/torch/files"  # files of weights as data, without LibTorch
-    may["cli"] = "base mpm models/onnx street pipeline cli"
-    may["gui"] = "base mpm models/onnx street pipeline gui"
+    may["cli"] = "base mpm =models/onnx models/onnx/io street pipeline cli"
+    may["gui"] = "base mpm =models/onnx street pipeline gui"
 
     # Libraries that stay in certain rooms: name, what gives it away, the rooms.
     lib["Qt"] = "(^|[^A-Za-z])(Q[A-Z][A-Za-z]*$|Qt[0-9A-Z][A-Za-z0-9]*(/|::))"
@@ -39,7 +47,7 @@ function under(path, prefix) { return path == prefix || index(path, prefix "/") 
 function underAny(path, list,    n, parts, i) {
     n = split(list, parts, " ")
     for (i = 1; i <= n; i++)
-        if (under(path, parts[i])) return 1
+        if (path == substr(parts[i], 2) && parts[i] ~ /^=/ || under(path, parts[i])) return 1
     return 0
 }
 
@@ -63,12 +71,12 @@ function visit(name, target,    l) {
             complain(l " (" name ") belongs to: " home[l])
 }
 
-# A linked target's room: mpm_pipeline_draw -> pipeline/draw, mpm_onnx -> models/onnx.
+# A linked target's room: mpm_pipeline_draw -> pipeline/draw, mpm_onnx_io -> models/onnx/io.
 function roomOfTarget(name,    room) {
     if (name ~ /^mpm::layer(_static)?$|^mpm(_static)?$/) return "mpm"
     if (name ~ /^mpm_(onnx|torch)/ && name != "mpm_onnx_proto") {
         room = substr(name, 5)
-        sub(/_/, "/", room)
+        gsub(/_/, "/", room)
         return "models/" room
     }
     if (name == "mpm_warnings" || name !~ /^mpm_(base|layer|street|pipeline|models|cli|gui)/) return ""

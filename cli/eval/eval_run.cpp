@@ -8,7 +8,7 @@
 #include "cli/common/error.hpp"
 #include "cli/common/terminal.hpp"
 #include "cli/run/frame_files.hpp"
-#include "models/onnx/digest.hpp"
+#include "models/onnx/io/digest.hpp"
 #include "pipeline/segment/model_file.hpp"
 #include "pipeline/segment/segmenter.hpp"
 

@@ -28,12 +28,6 @@ cv::Size guessSize(const Graph& graph, Shape shape) {
 
 }  // namespace
 
-Shape Binding::inputAt(int batch) const {
-    Shape shape = inputs[0].shape();
-    shape[0] = batch;
-    return shape;
-}
-
 Binding bindInputs(const Graph& graph, const ConvertOptions& options, std::vector<std::string>& notes) {
     if (graph.inputs.size() != 1) {
         throw Refusal("the model has " + std::to_string(graph.inputs.size()) +
@@ -81,40 +75,6 @@ bool accepts(const Graph& graph, const Binding& binding) {
         if (declared[k] >= 0 && declared[k] != asked[k]) return false;
     }
     return infers(graph, binding.inputs[0]);
-}
-
-Shapes inferShapes(const Graph& graph, const Binding& binding) {
-    Shapes shapes;
-    shapes.dynamic = binding.dynamicBatch;
-    shapes.at = infer(graph, binding.inputs);
-    if (shapes.dynamic) shapes.other = infer(graph, binding.otherInputs);
-    for (const Port& port : graph.outputs) {
-        for (const Inferred* inferred : {&shapes.at, shapes.dynamic ? &shapes.other : &shapes.at}) {
-            const auto problem = inferred->problems.find(port.value);
-            if (problem != inferred->problems.end()) throw Refusal(problem->second);
-        }
-    }
-    return shapes;
-}
-
-void declarePorts(Graph& graph, const Shapes& shapes, const Binding& binding) {
-    for (Port& port : graph.inputs) {
-        port.dims = binding.inputs[0].shape();
-        if (binding.dynamicBatch) port.dims[0] = -1;
-        port.hasShape = true;
-    }
-    for (Port& port : graph.outputs) {
-        const Tensor& value = shapes.at.values[port.value];
-        port.type = value.type();
-        port.dims = value.shape();
-        port.hasShape = true;
-        port.dimNames.assign(port.dims.size(), "");
-        for (size_t k = 0; k < port.dims.size(); ++k) {
-            if (!shapes.isBatch(port.value, k)) continue;
-            port.dims[k] = -1;
-            port.dimNames[k] = graph.inputs[0].dimNames.empty() ? "batch" : graph.inputs[0].dimNames[0];
-        }
-    }
 }
 
 }  // namespace mpm::models

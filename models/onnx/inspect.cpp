@@ -1,10 +1,11 @@
 #include "models/onnx/inspect.hpp"
 
 #include "models/onnx/bind.hpp"
-#include "models/onnx/job.hpp"
-#include "models/onnx/normalise.hpp"
-#include "models/onnx/own_graph.hpp"
-#include "models/onnx/read.hpp"
+#include "models/onnx/io/read.hpp"
+#include "models/onnx/ir/job.hpp"
+#include "models/onnx/match/normalise.hpp"
+#include "models/onnx/match/own_graph.hpp"
+#include "models/onnx/options.hpp"
 #include "models/onnx/summary.hpp"
 
 namespace mpm::models {

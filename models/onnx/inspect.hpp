@@ -1,7 +1,7 @@
 // What any ONNX file is, without converting it: for `mpm info`.
 #pragma once
 
-#include "models/onnx/convert.hpp"
+#include "models/onnx/conversion.hpp"
 
 namespace mpm::models {
 

@@ -1,9 +1,9 @@
 // What a matched model is, in words and numbers.
 #pragma once
 
-#include "models/onnx/convert.hpp"
-#include "models/onnx/match.hpp"
-#include "models/onnx/shapes.hpp"
+#include "models/onnx/conversion.hpp"
+#include "models/onnx/eval/shapes.hpp"
+#include "models/onnx/match/match.hpp"
 
 namespace mpm::models {
 

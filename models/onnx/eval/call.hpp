@@ -7,8 +7,8 @@
 
 #include "base/checked.hpp"
 #include "base/loops.hpp"
-#include "models/onnx/graph.hpp"
-#include "models/onnx/job.hpp"
+#include "models/onnx/ir/graph.hpp"
+#include "models/onnx/ir/job.hpp"
 
 namespace mpm::models {
 

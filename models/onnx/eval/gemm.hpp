@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "models/onnx/job.hpp"
+#include "models/onnx/ir/job.hpp"
 
 namespace mpm::models {
 

@@ -1,81 +1,45 @@
-// Operators whose results follow from shapes and constants.
-#include <algorithm>
-#include <cmath>
-
-#include "models/onnx/eval/call.hpp"
+#include "models/onnx/eval/shapes.hpp"
 
 namespace mpm::models {
-namespace {
 
-void shapeOf(Call& c) {
-    const Shape& shape = c.input(0).shape();
-    const int64_t rank = static_cast<int64_t>(shape.size());
-    const auto clamp = [rank](int64_t k) {
-        return std::min(std::max<int64_t>(k < 0 ? k + rank : k, 0), rank);
-    };
-    const int64_t start = clamp(c.node.getInt("start", 0));
-    const int64_t end = std::max(start, clamp(c.node.getInt("end", rank)));
-    c.out.assign(1, Tensor::vector(std::vector<int64_t>(shape.begin() + start, shape.begin() + end)));
+Shape Binding::inputAt(int batch) const {
+    Shape shape = inputs[0].shape();
+    shape[0] = batch;
+    return shape;
 }
 
-void constantOfShape(Call& c) {
-    const Shape shape = c.knownInput(0).toInts();
-    const auto value = c.node.attributes.find("value");
-    if (value == c.node.attributes.end()) {
-        c.out.assign(1, Tensor::floats(shape));
-    } else if (value->second.t.size() != 1) {
-        throw Refusal("its value is not one number");
-    } else if (value->second.t.isFloat()) {
-        c.out.assign(1, Tensor::floats(shape, value->second.t.f()[0]));
-    } else {
-        c.out.assign(1, Tensor::ints(shape, value->second.t.i()[0], value->second.t.type()));
-    }
-}
-
-void range(Call& c) {
-    const Tensor start = c.knownInput(0), limit = c.knownInput(1), delta = c.knownInput(2);
-    if (delta.at(0) == 0) throw Refusal("its step is zero");
-    const double span = std::ceil((limit.at(0) - start.at(0)) / delta.at(0));
-    if (!(span < 1e9)) throw Refusal("it is longer than any model needs");
-    const int64_t count = std::max<int64_t>(0, toInteger(span));
-    Tensor& y = c.make(0, start.type(), {count});
-    for (int64_t k = 0; k < count; ++k) {
-        if (start.isFloat()) {
-            y.writeF()[k] = static_cast<float>(start.at(0) + static_cast<double>(k) * delta.at(0));
-        } else {  // wraps around
-            y.writeI()[k] =
-                static_cast<int64_t>(static_cast<uint64_t>(start.i()[0]) +
-                                     static_cast<uint64_t>(k) * static_cast<uint64_t>(delta.i()[0]));
+Shapes inferShapes(const Graph& graph, const Binding& binding) {
+    Shapes shapes;
+    shapes.dynamic = binding.dynamicBatch;
+    shapes.at = infer(graph, binding.inputs);
+    if (shapes.dynamic) shapes.other = infer(graph, binding.otherInputs);
+    for (const Port& port : graph.outputs) {
+        for (const Inferred* inferred : {&shapes.at, shapes.dynamic ? &shapes.other : &shapes.at}) {
+            const auto problem = inferred->problems.find(port.value);
+            if (problem != inferred->problems.end()) throw Refusal(problem->second);
         }
     }
+    return shapes;
 }
 
-void eyeLike(Call& c) {
-    const Shape shape = c.input(0).shape();
-    if (shape.size() != 2) throw Refusal("it needs a matrix");
-    Tensor& y = c.make(0, Type::Float, shape);
-    for (int64_t k = 0; k < std::min(shape[0], shape[1]); ++k)
-        y.writeF()[k * shape[1] + k] = 1;
-}
-
-// The two branches of an If, both in the graph: a known condition picks one.
-void select(Call& c) {
-    const size_t count = (c.in.size() - 1) / 2;
-    const bool first = c.knownInput(0).at(0) != 0;
-    c.out.clear();
-    for (size_t k = 0; k < count; ++k)
-        c.out.push_back(c.input(1 + k + (first ? 0 : count)));
-}
-
-}  // namespace
-
-void addShapes(Kernels& k) {
-    k["Shape"] = shapeOf;
-    k["Size"] = [](Call& c) { c.out.assign(1, Tensor::ints({}, c.input(0).size())); };
-    k["ConstantOfShape"] = constantOfShape;
-    k["Range"] = range;
-    k["EyeLike"] = eyeLike;
-    k["Select"] = select;
+void declarePorts(Graph& graph, const Shapes& shapes, const Binding& binding) {
+    for (Port& port : graph.inputs) {
+        port.dims = binding.inputs[0].shape();
+        if (binding.dynamicBatch) port.dims[0] = -1;
+        port.hasShape = true;
+    }
+    for (Port& port : graph.outputs) {
+        const Tensor& value = shapes.at.values[port.value];
+        port.type = value.type();
+        port.dims = value.shape();
+        port.hasShape = true;
+        port.dimNames.assign(port.dims.size(), "");
+        for (size_t k = 0; k < port.dims.size(); ++k) {
+            if (!shapes.isBatch(port.value, k)) continue;
+            port.dims[k] = -1;
+            port.dimNames[k] = graph.inputs[0].dimNames.empty() ? "batch" : graph.inputs[0].dimNames[0];
+        }
+    }
 }
 
 }  // namespace mpm::models

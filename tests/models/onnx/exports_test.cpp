@@ -10,7 +10,7 @@
 #include <mpm/mpm.hpp>
 
 #include "models/onnx/convert.hpp"
-#include "models/onnx/read.hpp"
+#include "models/onnx/io/read.hpp"
 #include "scramble.hpp"
 #include "support/engine.hpp"
 #include "support/npy.hpp"

@@ -11,10 +11,10 @@
 #include <onnx/onnx_pb.h>
 
 #include "models/onnx/convert.hpp"
-#include "models/onnx/evaluate.hpp"
+#include "models/onnx/eval/evaluate.hpp"
 #include "models/onnx/inspect.hpp"
-#include "models/onnx/job.hpp"
-#include "models/onnx/read.hpp"
+#include "models/onnx/io/read.hpp"
+#include "models/onnx/ir/job.hpp"
 #include "support/temp_folder.hpp"
 
 namespace {

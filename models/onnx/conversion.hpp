@@ -1,0 +1,34 @@
+// The result of a conversion.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <opencv2/core.hpp>
+
+namespace mpm::models {
+
+/// The model that was found, and its proof.
+struct Conversion {
+    int blocks = 0, dim = 0, heads = 0, specialTokens = 0, imageTokens = 0;
+    cv::Size size, grid;
+    int batch = 0;  ///< 0: dynamic
+    std::string norm, activation, attention, decoder;
+    std::vector<int> taps;
+    std::vector<int> schedule;
+    double parameters = 0;
+    double gflops = 0;        ///< of one image, nothing merged
+    double gflopsMerged = 0;  ///< with three quarters of the tokens left at each merge
+    std::vector<double> attentionWeights, mlpWeights;  ///< elements of each block's products
+    int attentionWidth = 0;                            ///< of queries, keys and values
+    double gflopsAround = 0;                           ///< outside of the backbone's blocks
+    std::string proof;                                 ///< how the reference was computed
+    std::vector<int> provedBatches;
+    double error = 0;
+    std::vector<std::string> notes;
+};
+
+/// Encoder, decoder, size and costs, a line each.
+std::string describe(const Conversion& conversion);
+
+}  // namespace mpm::models

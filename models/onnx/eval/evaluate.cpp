@@ -1,0 +1,135 @@
+#include "models/onnx/eval/evaluate.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "base/checked.hpp"
+#include "base/printable.hpp"
+#include "models/onnx/eval/call.hpp"
+#include "models/onnx/ir/job.hpp"
+
+namespace mpm::models {
+namespace {
+
+List<int> lastUses(const Graph& graph) {
+    List<int> last(graph.values.size(), kAbsent);
+    for (size_t n = 0; n < graph.nodes.size(); ++n) {
+        for (int in : graph.nodes[n].inputs) {
+            if (in != kAbsent) last[in] = static_cast<int>(n);
+        }
+    }
+    for (const Port& port : graph.outputs)
+        last[port.value] = static_cast<int>(graph.nodes.size());
+    return last;
+}
+
+List<Tensor> inputsOf(const Node& node, const List<Tensor>& values) {
+    List<Tensor> inputs;
+    for (int in : node.inputs)
+        inputs.push_back(in == kAbsent ? Tensor() : values[in]);
+    return inputs;
+}
+
+List<Tensor> startValues(const Graph& graph, const List<Tensor>& inputs) {
+    List<Tensor> values(graph.values.size());
+    for (size_t v = 0; v < values.size(); ++v)
+        values[v] = graph.values[v].constant;
+    if (inputs.size() != graph.inputs.size()) throw Refusal("the graph has another number of inputs");
+    for (size_t k = 0; k < inputs.size(); ++k)
+        values[graph.inputs[k].value] = inputs[k];
+    return values;
+}
+
+}  // namespace
+
+List<Tensor> evaluateNode(const Graph& graph, const Node& node, const List<Tensor>& inputs) {
+    checkTime();
+    const Kernel* kernel = findKernel(node);
+    if (!kernel) {
+        const std::string domain = node.domain.empty() ? "" : printable(node.domain, 80) + ".";
+        throw Refusal("operator " + domain + graph.describe(node) + " is not supported");
+    }
+    Call call{node, graph.opset, inputs, {}};
+    try {
+        (*kernel)(call);
+    } catch (const Refusal& refusal) {
+        throw Refusal(graph.describe(node) + ": " + printable(refusal.what()));
+    } catch (const SizeError& error) {
+        throw Refusal(graph.describe(node) + ": " + error.err);
+    } catch (const BudgetError& error) {
+        throw BudgetError(graph.describe(node) + ": " + error.err);
+    }
+    call.out.resize(std::max(call.out.size(), node.outputs.size()));
+    return call.out;
+}
+
+List<Tensor> evaluate(const Graph& graph, const List<Tensor>& inputs) {
+    List<Tensor> values = startValues(graph, inputs);
+    const List<int> last = lastUses(graph);
+    for (size_t n = 0; n < graph.nodes.size(); ++n) {
+        const Node& node = graph.nodes[n];
+        const List<Tensor> results = evaluateNode(graph, node, inputsOf(node, values));
+        for (size_t k = 0; k < node.outputs.size(); ++k) {
+            if (node.outputs[k] != kAbsent) values[node.outputs[k]] = results[k];
+        }
+        for (int in : node.inputs) {
+            if (in != kAbsent && last[in] == static_cast<int>(n) && !graph.isConstant(in)) values[in] = {};
+        }
+    }
+    List<Tensor> outputs;
+    for (const Port& port : graph.outputs)
+        outputs.push_back(values[port.value]);
+    return outputs;
+}
+
+Inferred infer(const Graph& graph, const List<Tensor>& inputs) {
+    Inferred result;
+    result.values = startValues(graph, inputs);
+    for (const Node& node : graph.nodes) {
+        std::string problem;
+        for (int in : node.inputs) {
+            const auto found = in == kAbsent ? result.problems.end() : result.problems.find(in);
+            if (found != result.problems.end() && node.op != "Select") problem = found->second;
+        }
+        List<Tensor> outputs(node.outputs.size());
+        try {
+            if (problem.empty()) outputs = evaluateNode(graph, node, inputsOf(node, result.values));
+        } catch (const Refusal& refusal) {
+            problem = refusal.what();
+        }
+        for (size_t k = 0; k < node.outputs.size(); ++k) {
+            const int out = node.outputs[k];
+            if (out == kAbsent) continue;
+            result.values[out] = outputs[k];
+            if (outputs[k].type() == Type::None)
+                result.problems[out] = problem.empty() ? "it has no value" : problem;
+        }
+    }
+    return result;
+}
+
+int64_t peakBytes(const Graph& graph, const Inferred& inferred) {
+    const List<int> last = lastUses(graph);
+    const auto bytesOf = [&](int value) {
+        const bool counts = value != kAbsent && !graph.isConstant(value);
+        return counts ? checkedProduct<int64_t>(inferred.values[value].size(), 4) : int64_t{0};
+    };
+    int64_t held = 0, most = 0;
+    for (size_t n = 0; n < graph.nodes.size(); ++n) {
+        const Node& node = graph.nodes[n];
+        for (int out : node.outputs)
+            held = checkedSum<int64_t>(held, bytesOf(out));
+        // Inside, an encoder has queries, keys, values and four times as wide rows.
+        const int64_t inside =
+            node.op == "MpmEncoder" ? checkedProduct<int64_t>(16, bytesOf(node.input(0))) : 0;
+        most = std::max(most, checkedSum<int64_t>(held, inside));
+        std::set<int> gone;
+        for (int in : node.inputs) {
+            const bool made = in != kAbsent && graph.values[in].producer != kAbsent;
+            if (made && last[in] == static_cast<int>(n) && gone.insert(in).second) held -= bytesOf(in);
+        }
+    }
+    return most;
+}
+
+}  // namespace mpm::models

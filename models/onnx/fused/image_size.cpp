@@ -1,0 +1,252 @@
+#include "models/onnx/fused/image_size.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/checked.hpp"
+
+namespace mpm::models {
+namespace {
+
+constexpr const char* kHint = ": export the model at that size instead";
+
+struct Grid {
+    int64_t rows = 0, columns = 0;
+    int64_t count() const { return elementCount({rows, columns}); }
+};
+
+// Rows of positions, [rows * columns, width], as another grid.
+Tensor resizedPositions(const Tensor& table, const Grid& from, const Grid& to, bool bicubic) {
+    const int64_t width = table.dim(1);
+    Graph graph;
+    graph.opset = 18;
+    Node node;
+    node.op = "Resize";
+    node.attributes["mode"] = Attribute::of(std::string(bicubic ? "cubic" : "linear"));
+    if (bicubic) {  // as PyTorch's antialiased bicubic has it
+        node.attributes["cubic_coeff_a"] = Attribute::of(-0.5f);
+        node.attributes["antialias"] = Attribute::of(int64_t{1});
+        node.attributes["exclude_outside"] = Attribute::of(int64_t{1});
+    }
+    const Tensor sizes = Tensor::vector({to.rows, to.columns, width});
+    const Tensor grid = table.reshaped({from.rows, from.columns, width});
+    return evaluateNode(graph, node, {grid, {}, {}, sizes})[0].reshaped({to.count(), width});
+}
+
+class SizeChange {
+public:
+    SizeChange(Graph& graph, const Shapes& shapes, const Matched& matched, const Binding& from,
+               const Binding& to)
+        : m_graph(graph), m_old(shapes), m_fromSize(from.size), m_to(to) {
+        const Encoder& backbone = *matched.backbone();
+        m_from = {backbone.gridRows, backbone.gridColumns};
+        if (m_from.count() == 0) throw Refusal("the grid of the patches is not known" + std::string(kHint));
+        const int64_t height = m_fromSize.height / m_from.rows, width = m_fromSize.width / m_from.columns;
+        if (height < 1 || width < 1)
+            throw Refusal("the grid of the patches is not known" + std::string(kHint));
+        if (to.size.height % height || to.size.width % width) {
+            throw Refusal(cv::format("the size must be a multiple of the patches' %dx%d",
+                                     static_cast<int>(height), static_cast<int>(width)));
+        }
+        m_grid = {to.size.height / height, to.size.width / width};
+        for (const Block& block : backbone.blocks) {
+            if (block.attention.rope)
+                throw Refusal("rotary positions are baked into the export" + std::string(kHint));
+            if (block.attention.keyBias.known())
+                throw Refusal("a bias per token is baked into the export" + std::string(kHint));
+        }
+    }
+
+    Shapes run() {
+        // Constants are patched while shapes are worked out, node after node.
+        m_new.dynamic = m_to.dynamicBatch;
+        start(m_new.at, m_to.inputs);
+        if (m_new.dynamic) start(m_new.other, m_to.otherInputs);
+        for (Node& node : m_graph.nodes) {
+            patch(node);
+            advance(node, m_new.at);
+            if (m_new.dynamic) advance(node, m_new.other);
+        }
+        for (Inferred* inferred : {&m_new.at, &m_new.other}) {
+            const size_t known = inferred->values.size();
+            inferred->values.resize(m_graph.values.size());
+            for (size_t v = known; v < m_graph.values.size(); ++v)
+                inferred->values[v] = m_graph.values[v].constant;
+        }
+        return std::move(m_new);
+    }
+
+private:
+    void start(Inferred& inferred, const List<Tensor>& inputs) {
+        inferred.values.assign(m_graph.values.size(), Tensor());
+        for (size_t v = 0; v < m_graph.values.size(); ++v)
+            inferred.values[v] = m_graph.values[v].constant;
+        for (size_t k = 0; k < inputs.size(); ++k)
+            inferred.values[m_graph.inputs[k].value] = inputs[k];
+    }
+
+    void advance(const Node& node, Inferred& inferred) const {
+        List<Tensor> inputs;
+        for (int in : node.inputs)
+            inputs.push_back(in == kAbsent            ? Tensor()
+                             : m_graph.isConstant(in) ? m_graph.constant(in)
+                                                      : inferred.values[in]);
+        const List<Tensor> outputs = evaluateNode(m_graph, node, inputs);
+        for (size_t k = 0; k < node.outputs.size(); ++k) {
+            if (node.outputs[k] != kAbsent) inferred.values[node.outputs[k]] = outputs[k];
+        }
+    }
+
+    const Shape& oldShape(int value) const { return m_old.of(value); }
+    const Shape& newShape(int value) const { return m_new.at.values[value].shape(); }
+    bool isOld(int value) const { return value < static_cast<int>(m_old.at.values.size()); }
+
+    void patch(Node& node) {
+        if (node.domain == "mpm" && node.op == "MpmEmbed") return patchEmbedding(node);
+        if (node.domain == "mpm" && node.op == "MpmEncoder") return patchEncoder(node);
+        if (node.is("Reshape") && isOld(node.inputs[0]) && isOld(node.outputs[0])) return patchReshape(node);
+        if (node.is("Resize") && node.input(3) != kAbsent) return patchResize(node);
+        if (node.is("Slice")) return patchSlice(node);
+        for (int in : node.inputs) {
+            const bool baked =
+                in != kAbsent && m_graph.isConstant(in) && holdsSize(m_graph.constant(in).shape());
+            if (baked && (node.is("Add") || node.is("Mul") || node.is("Concat") || node.is("Expand"))) {
+                throw Refusal(m_graph.describe(node) + " has a constant of the export's size" + kHint);
+            }
+        }
+    }
+
+    bool holdsSize(const Shape& shape) const {
+        return std::any_of(shape.begin(), shape.end(),
+                           [this](int64_t d) { return d == m_from.count() && d > 1; });
+    }
+
+    // Image rows of the table are positions; the rest are tokens.
+    void patchEmbedding(Node& node) {
+        const Tensor table = m_graph.constant(node.inputs[1]);
+        const int64_t first = node.getInt("first", 0), width = table.dim(1);
+        const Shape& source = isOld(node.inputs[0]) ? oldShape(node.inputs[0]) : newShape(node.inputs[0]);
+        const int64_t patches = source.size() == 4 ? elementCount({source[2], source[3]}) : source[1];
+        if (patches != m_from.count()) return;
+        if (first < 0 || first > table.dim(0) - patches)
+            throw Refusal(m_graph.describe(node) + " has a table that does not fit: the file is damaged");
+        const List<float> all = table.toFloats();
+        const auto at = [&](int64_t row) { return all.begin() + row * width; };
+        const Tensor image = Tensor::floats({patches, width}, List<float>(at(first), at(first + patches)));
+        const bool bicubic = !segments();
+        const List<float> resized = resizedPositions(image, m_from, m_grid, bicubic).toFloats();
+        List<float> values(all.begin(), at(first));
+        values.insert(values.end(), resized.begin(), resized.end());
+        values.insert(values.end(), at(first + patches), all.end());
+        const int64_t rows = static_cast<int64_t>(values.size()) / width;
+        node.inputs[1] = m_graph.addConstant("embed.table", Tensor::floats({rows, width}, values));
+        if (node.has("patches")) node.attributes["patches"] = Attribute::of(m_grid.count());
+    }
+
+    // Scores for every pixel come out: Segmenter and its like.
+    bool segments() const {
+        const Shape& out = m_old.of(m_graph.outputs[0].value);
+        return out.size() == 4 && out[2] == m_fromSize.height && out[3] == m_fromSize.width;
+    }
+
+    void patchEncoder(Node& node) {
+        if (node.has("grid"))
+            node.attributes["grid"] = Attribute::of(List<int64_t>{m_grid.rows, m_grid.columns});
+    }
+
+    // Groups of axes that hold the same elements on both sides: what is split into the grid is split into the
+    // new one.
+    void patchReshape(Node& node) {
+        const Shape &from = oldShape(node.inputs[0]), &to = oldShape(node.outputs[0]),
+                    &now = newShape(node.inputs[0]);
+        List<int64_t> target;
+        for (size_t i = 0, o = 0; i < from.size() || o < to.size();) {
+            const size_t iFirst = i, oFirst = o;
+            int64_t in = i < from.size() ? from[i++] : 1, out = o < to.size() ? to[o++] : 1;
+            while (in != out) {
+                if (in < out ? i == from.size() : o == to.size())
+                    throw Refusal(m_graph.describe(node) + " holds the export's size" + kHint);
+                int64_t& smaller = in < out ? in : out;
+                smaller = checkedProduct<int64_t>(smaller, in < out ? from[i++] : to[o++]);
+            }
+            int64_t have = 1;
+            for (size_t k = iFirst; k < i; ++k)
+                have = checkedProduct<int64_t>(have, now[k]);
+            spread(node, {to.begin() + oFirst, to.begin() + o}, in, have, target);
+        }
+        for (size_t k = 0; k < target.size(); ++k) {
+            if (m_old.isBatch(node.outputs[0], k))
+                target[k] = k < from.size() && m_old.isBatch(node.inputs[0], k) ? 0 : -1;
+        }
+        node.inputs[1] = m_graph.addConstant("shape", Tensor::vector(target));
+        node.attributes.erase("allowzero");
+    }
+
+    void spread(const Node& node, const Shape& part, int64_t before, int64_t now,
+                List<int64_t>& target) const {
+        const bool grid = part.size() == 2 && part[0] == m_from.rows && part[1] == m_from.columns;
+        if (grid && now == m_grid.count()) {  // first: another grid may have as many patches
+            target.insert(target.end(), {m_grid.rows, m_grid.columns});
+        } else if (before == now || part.empty()) {
+            target.insert(target.end(), part.begin(), part.end());
+        } else if (part.size() == 1) {
+            target.push_back(now);
+        } else {
+            throw Refusal(m_graph.describe(node) + " holds the export's size" + kHint);
+        }
+    }
+
+    void patchResize(Node& node) {
+        const Shape &from = oldShape(node.inputs[0]), &to = oldShape(node.outputs[0]),
+                    &now = newShape(node.inputs[0]);
+        List<int64_t> sizes(now.begin(), now.end());
+        const bool toPicture = to.size() == 4 && to[2] == m_fromSize.height && to[3] == m_fromSize.width;
+        for (size_t k = 2; k < sizes.size(); ++k) {
+            if (from[k] < 1 || now[k] < 1)
+                throw Refusal(m_graph.describe(node) + " resizes an image without pixels");
+            const int64_t scaled = checkedProduct<int64_t>(now[k], to[k]);
+            if (!toPicture && scaled % from[k])
+                throw Refusal(m_graph.describe(node) + " holds the export's size" + kHint);
+            sizes[k] = toPicture ? (k == 2 ? m_to.size.height : m_to.size.width) : scaled / from[k];
+        }
+        node.inputs[3] = kAbsent;
+        // As scales: sizes would hold the batch.
+        List<float> scales(sizes.size(), 1.f);
+        for (size_t k = 2; k < sizes.size(); ++k)
+            scales[k] = static_cast<float>(sizes[k]) / static_cast<float>(now[k]);
+        node.inputs[2] =
+            m_graph.addConstant("scales", Tensor::floats({static_cast<int64_t>(scales.size())}, scales));
+    }
+
+    // An end that was the old extent means all of it.
+    void patchSlice(Node& node) {
+        if (node.input(1) == kAbsent || !isOld(node.inputs[0])) return;
+        const Shape& from = oldShape(node.inputs[0]);
+        List<int64_t> ends = m_graph.constant(node.inputs[2]).toInts();
+        List<int64_t> axes =
+            node.input(3) == kAbsent ? List<int64_t>{} : m_graph.constant(node.inputs[3]).toInts();
+        for (size_t k = 0; k < ends.size(); ++k) {
+            const int64_t axis = axes.empty()  ? static_cast<int64_t>(k)
+                                 : axes[k] < 0 ? axes[k] + static_cast<int64_t>(from.size())
+                                               : axes[k];
+            if (ends[k] >= from[axis]) ends[k] = INT64_MAX;
+        }
+        node.inputs[2] = m_graph.addConstant("ends", Tensor::vector(ends));
+    }
+
+    Graph& m_graph;
+    const Shapes& m_old;
+    const cv::Size m_fromSize;
+    const Binding& m_to;
+    Grid m_from, m_grid;
+    Shapes m_new;
+};
+
+}  // namespace
+
+Shapes changePictureSize(Graph& graph, const Shapes& shapes, const Matched& matched, const Binding& from,
+                         const Binding& to) {
+    return SizeChange(graph, shapes, matched, from, to).run();
+}
+
+}  // namespace mpm::models

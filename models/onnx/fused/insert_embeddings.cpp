@@ -1,0 +1,188 @@
+#include <algorithm>
+
+#include "base/checked.hpp"
+#include "models/onnx/fused/insert.hpp"
+#include "models/onnx/ir/rewrite.hpp"
+#include "models/onnx/match/trace.hpp"
+
+namespace mpm::models {
+namespace {
+
+// out[b, t, :] = table[t, :] + (row t - first of the source, where there is one)
+struct Embedding {
+    int source = kAbsent;
+    int64_t first = 0;
+    int64_t patches = 0;
+    Tensor table;
+};
+
+class EmbeddingFinder {
+public:
+    EmbeddingFinder(const Graph& graph, const Shapes& shapes, int value) : m_shapes(shapes), m_value(value) {
+        m_traced = trace(graph, shapes.at, value);
+    }
+
+    bool find(Embedding& found) {
+        const Shape& shape = m_shapes.of(m_value);
+        if (!m_traced || m_traced->sources.size() != 1 || shape.size() != 3) return false;
+        found.source = m_traced->sources[0];
+        if (found.source == m_value) return false;
+        m_tokens = shape[1];
+        m_dim = shape[2];
+        const Shape& source = m_shapes.of(found.source);
+        m_grid = source.size() == 4;
+        if ((!m_grid && source.size() != 3) || source[0] != shape[0] || source[m_grid ? 1 : 2] != m_dim)
+            return false;
+        m_patches = m_grid ? elementCount({source[2], source[3]}) : source[1];
+        return readTable(shape[0], found);
+    }
+
+private:
+    bool readTable(int64_t batch, Embedding& found) const {
+        const Terms& terms = m_traced->terms;
+        int64_t first = 0;
+        while (first < m_tokens && terms[first * m_dim].count() == 0)
+            ++first;
+        if (first == m_tokens) return false;
+        List<float> table(static_cast<size_t>(elementCount({m_tokens, m_dim})));
+        for (int64_t b = 0; b < batch; ++b) {
+            for (int64_t t = 0; t < m_tokens; ++t) {
+                for (int64_t c = 0; c < m_dim; ++c) {
+                    const Term term = terms[(b * m_tokens + t) * m_dim + c];
+                    float& entry = table[t * m_dim + c];
+                    if (b == 0) entry = term.constant;
+                    if (entry != term.constant || !fits(term, b, t - first, c)) return false;
+                }
+            }
+        }
+        found.first = first;
+        found.patches = m_patches;
+        found.table = Tensor::floats({m_tokens, m_dim}, table);
+        return true;
+    }
+
+    bool fits(const Term& term, int64_t b, int64_t patch, int64_t c) const {
+        if (patch < 0 || patch >= m_patches) return term.count() == 0;
+        const int64_t at = m_grid ? (b * m_dim + c) * m_patches + patch : (b * m_patches + patch) * m_dim + c;
+        return term.count() == 1 && term.factor[0] == 1 && term.at[0] == at;
+    }
+
+    const Shapes& m_shapes;
+    const int m_value;
+    std::optional<Trace> m_traced;
+    int64_t m_tokens = 0, m_dim = 0, m_patches = 0;
+    bool m_grid = false;
+};
+
+void replaceBy(Graph& graph, int value, const Embedding& embedding) {
+    for (Node& node : graph.nodes) {
+        for (int& out : node.outputs) {
+            if (out == value) out = graph.addValue("unused");
+        }
+    }
+    Node node;
+    node.op = "MpmEmbed";
+    node.domain = "mpm";
+    node.name = "embed";
+    node.inputs = {embedding.source, graph.addConstant("embed.table", embedding.table)};
+    node.outputs = {value};
+    node.attributes["first"] = Attribute::of(embedding.first);
+    node.attributes["patches"] = Attribute::of(embedding.patches);
+    graph.nodes.push_back(node);
+}
+
+// From a Concat on to where its tokens are used for more than adding constants.
+int lastOfChain(const Graph& graph, const Rewriter& rewriter, int value) {
+    while (true) {
+        const int next = rewriter.soleUser(value);
+        if (next == kAbsent || !graph.nodes[next].is("Add")) return value;
+        const int other = Rewriter::otherOperand(graph.nodes[next], value);
+        if (other == kAbsent || !graph.isConstant(other)) return value;
+        value = graph.nodes[next].outputs[0];
+    }
+}
+
+// Whether a convolution takes each patch by itself: a product of rows.
+bool projectsPatches(const Graph& graph, const Node& node, const Rewriter& rewriter) {
+    if (!node.is("Conv") || rewriter.soleUser(node.outputs[0]) == kAbsent) return false;
+    const auto isConstant = [&](size_t k) {
+        return node.input(k) != kAbsent && graph.isConstant(node.input(k));
+    };
+    if (!isConstant(1) || (node.input(2) != kAbsent && !isConstant(2))) return false;
+    const Shape& weight = graph.constant(node.input(1)).shape();
+    if (weight.size() != 4 || elementCount(weight) == 0) return false;
+    const auto all = [&](const char* name, int64_t wanted) {
+        const List<int64_t> values = node.getInts(name);
+        return std::all_of(values.begin(), values.end(), [wanted](int64_t v) { return v == wanted; });
+    };
+    const std::string padding = node.getString("auto_pad", "NOTSET");
+    return node.getInts("strides") == List<int64_t>{weight[2], weight[3]} && all("pads", 0) &&
+           all("dilations", 1) && node.getInt("group", 1) == 1 && (padding == "NOTSET" || padding == "VALID");
+}
+
+/// [D, C, rows, columns] as [C * rows * columns, D].
+Tensor asMatrix(const Tensor& weight) {
+    const int64_t dim = weight.dim(0), depth = weight.size() / dim;
+    const List<float> from = weight.toFloats();
+    List<float> matrix(from.size());
+    for (int64_t d = 0; d < dim; ++d) {
+        for (int64_t k = 0; k < depth; ++k)
+            matrix[k * dim + d] = from[d * depth + k];
+    }
+    return Tensor::floats({depth, dim}, matrix);
+}
+
+/// The table with `bias` on the rows of patches.
+Tensor withBias(const Tensor& table, const Tensor& bias, int64_t first, int64_t patches) {
+    List<float> values = table.toFloats();
+    const List<float> added = bias.toFloats();
+    const int64_t dim = table.dim(1);
+    const int64_t end = checkedProduct<int64_t>(checkedSum<int64_t>(first, patches), dim);
+    for (int64_t k = checkedProduct<int64_t>(first, dim); k < end; ++k)
+        values[k] += added[k % dim];
+    return Tensor::floats(table.shape(), values);
+}
+
+}  // namespace
+
+void projectInEmbeddings(Graph& graph, const Shapes& shapes) {
+    const Rewriter rewriter(graph);
+    for (const Node& conv : graph.nodes) {
+        if (!projectsPatches(graph, conv, rewriter)) continue;
+        Node& embed = graph.nodes[rewriter.soleUser(conv.outputs[0])];
+        if (embed.op != "MpmEmbed" || embed.has("patch")) continue;
+        const Tensor weight = graph.constant(conv.input(1));
+        Tensor table = graph.constant(embed.input(1));
+        if (conv.input(2) != kAbsent) {
+            const Shape& grid = shapes.of(conv.outputs[0]);
+            table = withBias(table, graph.constant(conv.input(2)), embed.getInt("first", 0),
+                             elementCount({grid[2], grid[3]}));
+        }
+        embed.inputs = {conv.input(0), graph.addConstant("embed.table", table),
+                        graph.addConstant("embed.weight", asMatrix(weight))};
+        embed.attributes["patch"] = Attribute::of(List<int64_t>{weight.dim(2), weight.dim(3)});
+    }
+    graph.prune();
+}
+
+void insertEmbeddings(Graph& graph, const Shapes& shapes, const List<int>& streams) {
+    List<int> candidates = streams;
+    const Rewriter rewriter(graph);
+    for (const Node& node : graph.nodes) {
+        if (node.is("Concat") && shapes.of(node.outputs[0]).size() == 3) {
+            candidates.push_back(lastOfChain(graph, rewriter, node.outputs[0]));
+        }
+    }
+    List<int> done;
+    for (int value : candidates) {
+        if (std::find(done.begin(), done.end(), value) != done.end()) continue;
+        Embedding embedding;
+        if (!EmbeddingFinder(graph, shapes, value).find(embedding)) continue;
+        replaceBy(graph, value, embedding);
+        done.push_back(value);
+    }
+    graph.sort();
+    graph.prune();
+}
+
+}  // namespace mpm::models

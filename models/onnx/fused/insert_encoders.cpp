@@ -1,0 +1,229 @@
+#include <algorithm>
+
+#include "models/onnx/fused/insert.hpp"
+#include "models/onnx/ir/job.hpp"
+
+namespace mpm::models {
+namespace {
+
+class EncoderNode {
+public:
+    EncoderNode(Graph& graph, const Encoder& encoder) : m_graph(graph), m_encoder(encoder) {
+        m_node.op = "MpmEncoder";
+        m_node.domain = "mpm";
+        m_node.name = encoder.decoder ? "decoder" : "encoder";
+    }
+
+    Node build(int tokens, const List<int>& outputs, const List<int>& schedule) {
+        m_names = "tokens";
+        m_node.inputs = {tokens};
+        m_node.outputs = outputs;
+        if (m_encoder.blocks[0].attention.keyBias.known())
+            add("key_bias", m_encoder.blocks[0].attention.keyBias);
+        addRope();
+        for (size_t k = 0; k < m_encoder.blocks.size(); ++k)
+            addBlock(std::to_string(k) + ".", m_encoder.blocks[k]);
+        addNorm("norm", m_encoder.norm);
+        addAttributes(schedule);
+        m_node.attributes["inputs"] = Attribute::of(m_names);
+        return m_node;
+    }
+
+private:
+    void add(const std::string& name, const Tensor& tensor) {
+        m_names += " " + name;
+        m_node.inputs.push_back(m_graph.addConstant(m_node.name + "." + name, tensor));
+    }
+
+    void addNorm(const std::string& name, const Norm& norm) {
+        if (!norm.present()) return;
+        add(name + ".weight", norm.weight);
+        if (norm.bias.known()) add(name + ".bias", norm.bias);
+    }
+
+    void addInner(const std::string& name, const Norm& norm) {
+        if (!norm.present()) return;
+        if (m_innerEpsilon > 0 && m_innerEpsilon != norm.epsilon) {
+            throw Refusal(
+                "the norms inside attention and MLP have different epsilons, which MpmEncoder cannot "
+                "express");
+        }
+        m_innerEpsilon = norm.epsilon;
+        addNorm(name, norm);
+    }
+
+    void addDense(const std::string& name, const Dense& dense) {
+        add(name + ".weight", dense.weight);
+        if (dense.bias.known()) add(name + ".bias", dense.bias);
+    }
+
+    void addBlock(const std::string& prefix, const Block& block) {
+        const Attention& a = block.attention;
+        addNorm(prefix + "norm1", a.norm);
+        addDense(prefix + "qkv", a.qkv);
+        addInner(prefix + "q_norm", a.qNorm);
+        addInner(prefix + "k_norm", a.kNorm);
+        addInner(prefix + "attn_norm", a.inner);
+        addDense(prefix + "proj", a.proj);
+        addNorm(prefix + "norm2", block.mlp.norm);
+        addDense(prefix + "fc1", block.mlp.fc1);
+        if (block.mlp.gate.present()) addDense(prefix + "gate", block.mlp.gate);
+        addInner(prefix + "mlp_norm", block.mlp.inner);
+        addDense(prefix + "fc2", block.mlp.fc2);
+        if (a.norm.epsilon != block.mlp.norm.epsilon) {
+            throw Refusal(
+                "the two norms of a block have different epsilons, which MpmEncoder cannot express");
+        }
+    }
+
+    // The tables hold image tokens only: special ones must not be rotated.
+    Tensor imageTable(const Tensor& table, float still) const {
+        const int64_t heads = table.dim(0), tokens = table.dim(1), size = table.dim(2),
+                      special = m_encoder.special;
+        List<float> values;
+        for (int64_t k = 0; k < table.size(); ++k) {
+            if (k / size % tokens >= special) {
+                values.push_back(table.f()[k]);
+            } else if (table.f()[k] != still) {
+                throw Refusal(
+                    "special tokens are rotated by their position, which MpmEncoder cannot express");
+            }
+        }
+        const Shape shape = heads == 1 ? Shape{tokens - special, size} : Shape{heads, tokens - special, size};
+        return Tensor::floats(shape, values);
+    }
+
+    void addRope() {
+        const auto& first = m_encoder.blocks[0].attention.rope;
+        if (!first) return;
+        add("rope.cos", imageTable(first->cos, 1));
+        add("rope.sin", imageTable(first->sin, 0));
+        for (size_t k = 1; k < m_encoder.blocks.size(); ++k) {
+            const Rope& own = *m_encoder.blocks[k].attention.rope;
+            if (own.cos.equals(first->cos) && own.sin.equals(first->sin)) continue;
+            add(std::to_string(k) + ".rope.cos", imageTable(own.cos, 1));
+            add(std::to_string(k) + ".rope.sin", imageTable(own.sin, 0));
+        }
+        m_node.attributes["rope"] = Attribute::of(std::string(first->interleaved ? "interleaved" : "half"));
+    }
+
+    void addAttributes(const List<int>& schedule) {
+        const Block& first = m_encoder.blocks[0];
+        auto& a = m_node.attributes;
+        a["blocks"] = Attribute::of(static_cast<int64_t>(m_encoder.blocks.size()));
+        a["heads"] = Attribute::of(static_cast<int64_t>(m_encoder.heads()));
+        a["special_tokens"] = Attribute::of(static_cast<int64_t>(m_encoder.special));
+        a["epsilon"] = Attribute::of(first.attention.norm.epsilon);
+        if (m_innerEpsilon > 0) a["inner_epsilon"] = Attribute::of(m_innerEpsilon);
+        if (m_encoder.norm.present()) a["final_epsilon"] = Attribute::of(m_encoder.norm.epsilon);
+        a["activation"] = Attribute::of(first.mlp.activation);
+        a["scale"] = Attribute::of(first.attention.scale);
+        a["role"] = Attribute::of(std::string(m_encoder.decoder ? "decoder" : "backbone"));
+        List<int64_t> taps, norms;
+        for (const Tap& tap : m_encoder.taps) {
+            taps.push_back(tap.block);
+            norms.push_back(tap.normed);
+        }
+        a["taps"] = Attribute::of(taps);
+        a["tap_norm"] = Attribute::of(norms);
+        if (m_encoder.gridRows > 0)
+            a["grid"] = Attribute::of(List<int64_t>{m_encoder.gridRows, m_encoder.gridColumns});
+        if (!m_encoder.decoder && !schedule.empty()) {
+            a["schedule"] = Attribute::of(List<int64_t>(schedule.begin(), schedule.end()));
+        }
+    }
+
+    Graph& m_graph;
+    const Encoder& m_encoder;
+    Node m_node;
+    std::string m_names;
+    float m_innerEpsilon = 0;
+};
+
+// Adapters where the export's stream is not [B, T, D].
+class Stream {
+public:
+    Stream(Graph& graph, const Shapes& shapes, const Encoder& encoder)
+        : m_graph(graph),
+          m_shape(shapes.of(encoder.input())),
+          m_encoder(encoder),
+          m_dynamic(shapes.dynamic) {}
+
+    bool plain() const { return m_shape.size() == 3 && m_encoder.blocks[0].layout == Layout::BatchFirst; }
+
+    int enter(int value) {
+        if (plain()) return value;
+        if (m_encoder.blocks[0].layout == Layout::TokensFirst && m_shape.size() == 3)
+            return transpose(value, m_graph.addValue("tokens"));
+        return reshape(value, {m_dynamic ? -1 : m_encoder.blocks[0].batch, m_encoder.tokens, m_encoder.dim},
+                       m_graph.addValue("tokens"));
+    }
+
+    /// The value the operator shall write so that `value` becomes what it was.
+    int leave(int value) {
+        if (plain()) return value;
+        const int inside = m_graph.addValue("tokens.restored");
+        if (m_encoder.blocks[0].layout == Layout::TokensFirst && m_shape.size() == 3) {
+            transpose(inside, value);
+        } else {
+            if (m_dynamic && m_shape.size() != 2)
+                throw Refusal("tokens of shape " + toString(m_shape) +
+                              " cannot be restored for a dynamic batch");
+            reshape(inside, m_dynamic ? Shape{-1, m_shape.back()} : m_shape, value);
+        }
+        return inside;
+    }
+
+private:
+    int transpose(int from, int to) {
+        Node node;
+        node.op = "Transpose";
+        node.inputs = {from};
+        node.outputs = {to};
+        node.attributes["perm"] = Attribute::of(List<int64_t>{1, 0, 2});
+        m_graph.nodes.push_back(node);
+        return to;
+    }
+
+    int reshape(int from, const Shape& shape, int to) {
+        Node node;
+        node.op = "Reshape";
+        node.domain = "mpm.internal";  // already as it shall be written
+        node.inputs = {from, m_graph.addConstant("shape", Tensor::vector(shape))};
+        node.outputs = {to};
+        m_graph.nodes.push_back(node);
+        return to;
+    }
+
+    Graph& m_graph;
+    const Shape m_shape;
+    const Encoder& m_encoder;
+    const bool m_dynamic;
+};
+
+}  // namespace
+
+void insertEncoders(Graph& graph, const Matched& matched, const Shapes& shapes, const List<int>& schedule) {
+    for (const Encoder& encoder : matched.encoders) {
+        Stream stream(graph, shapes, encoder);
+        List<int> outputs;
+        for (const Tap& tap : encoder.taps) {
+            checkTime();
+            // The node that made this value until now makes one that nobody reads, and is pruned.
+            for (Node& node : graph.nodes) {
+                for (int& out : node.outputs) {
+                    if (out == tap.value) out = graph.addValue("unused");
+                }
+            }
+        }
+        for (const Tap& tap : encoder.taps)
+            outputs.push_back(stream.leave(tap.value));
+        const int tokens = stream.enter(encoder.input());
+        graph.nodes.push_back(
+            EncoderNode(graph, encoder).build(tokens, outputs, encoder.decoder ? List<int>{} : schedule));
+    }
+    graph.sort();
+    graph.prune();
+}
+
+}  // namespace mpm::models

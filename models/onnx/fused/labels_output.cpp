@@ -1,0 +1,62 @@
+#include "models/onnx/fused/labels_output.hpp"
+
+namespace mpm::models {
+
+namespace {
+
+// Scores that were padded are enlarged and then cut to the picture: the resize can leave the rest out at
+// once.
+void cropWhileResizing(Graph& graph) {
+    const Port& port = graph.outputs[0];
+    const List<List<int>> users = graph.users();
+    int value = port.value;
+    for (const Node* node = graph.nodeOf(value); node && node->is("Slice"); node = graph.nodeOf(value)) {
+        const List<int64_t> starts = graph.constant(node->inputs[1]).toInts(),
+                            axes = graph.constant(node->inputs[3]).toInts();
+        for (size_t k = 0; k < starts.size(); ++k) {
+            if (starts[k] != 0 || axes[k] < 2) return;
+        }
+        value = node->inputs[0];
+        if (users[value].size() != 1) return;
+    }
+    const Node* resize = graph.nodeOf(value);
+    if (value == port.value || !resize || resize->op != "MpmResize") return;
+    Node& node = graph.nodes[graph.values[value].producer];
+    node.attributes["crop"] = Attribute::of(List<int64_t>{port.dims[2], port.dims[3]});
+    graph.nodes[graph.values[port.value].producer].outputs[0] = graph.addValue("unused");
+    node.outputs[0] = port.value;
+    graph.sort();
+    graph.prune();
+}
+
+}  // namespace
+
+void outputLabels(Graph& graph) {
+    Port& port = graph.outputs[0];
+    if (port.dims.size() != 4 || port.dims[1] < 2) {
+        throw Refusal("labels need scores [batch, classes, height, width], but output '" + port.name +
+                      "' is " + toString(port.dims) + ": convert without --output labels");
+    }
+    cropWhileResizing(graph);
+    const Node* last = graph.nodeOf(port.value);
+    const bool resized = last && last->op == "MpmResize" && graph.users()[port.value].empty();
+    if (resized) {
+        graph.nodes[graph.values[port.value].producer].attributes["argmax"] = Attribute::of(int64_t{1});
+    } else {
+        Node node;
+        node.op = "MpmResize";
+        node.domain = "mpm";
+        node.name = "labels";
+        node.inputs = {port.value};
+        node.outputs = {graph.addValue(port.name + ".labels")};
+        node.attributes["size"] = Attribute::of(List<int64_t>{port.dims[2], port.dims[3]});
+        node.attributes["argmax"] = Attribute::of(int64_t{1});
+        port.value = node.outputs[0];
+        graph.nodes.push_back(node);
+        graph.sort();
+    }
+    port.dims[1] = 1;
+    port.type = Type::Int;
+}
+
+}  // namespace mpm::models

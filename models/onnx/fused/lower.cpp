@@ -1,0 +1,297 @@
+#include "models/onnx/fused/lower.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "base/checked.hpp"
+#include "models/onnx/ir/job.hpp"
+
+#include "models/onnx/fused/lowering.hpp"
+
+namespace mpm::models {
+
+void Lowering::run() {
+    List<Node> old;
+    old.swap(m_graph.nodes);
+    for (Node& node : old) {
+        m_node = &node;
+        checkTime();
+        lowerNode();
+    }
+    for (Node& node : m_graph.nodes) {
+        if (node.domain == "mpm.internal") node.domain.clear();
+    }
+    m_graph.sort();
+    m_graph.prune();
+    checkComplete();
+}
+
+const std::map<std::string, Lowering::Method>& Lowering::methods() {
+    static const std::map<std::string, Method> all = [] {
+        std::map<std::string, Method> m;
+        for (const char* op : {"Reshape", "Squeeze", "Unsqueeze", "Flatten"})
+            m[op] = &Lowering::reshape;
+        for (const char* op : {"Identity", "Dropout", "Cast", "CastLike"})
+            m[op] = &Lowering::pass;
+        for (const char* op : {"Add", "Sub", "Mul", "Div", "Pow", "Min", "Max"})
+            m[op] = &Lowering::arithmetic;
+        for (const char* op :
+             {"Abs", "Cos", "Erf", "Exp", "Gelu", "Log", "Neg", "Reciprocal", "Sin", "Softplus", "Sqrt"}) {
+            m[op] = &Lowering::function;
+        }
+        m["Linear"] = &Lowering::linear;
+        m["MatMul"] = &Lowering::matMul;
+        m["LayerNormalization"] = &Lowering::layerNorm;
+        m["Transpose"] = &Lowering::transpose;
+        m["Slice"] = &Lowering::slice;
+        m["Split"] = &Lowering::split;
+        m["Gather"] = &Lowering::gather;
+        m["Expand"] = &Lowering::expand;
+        m["Softmax"] = &Lowering::softmax;
+        m["Resize"] = &Lowering::resize;
+        m["Upsample"] = &Lowering::resize;
+        m["Conv"] = &Lowering::convolution;
+        m["ConvTranspose"] = &Lowering::convolution;
+        m["Clip"] = &Lowering::clip;
+        m["Pad"] = &Lowering::pad;
+        for (const char* op : {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceL2"})
+            m[op] = &Lowering::reduce;
+        for (const char* op : {"AveragePool", "MaxPool", "GlobalAveragePool", "GlobalMaxPool",
+                               "BatchNormalization", "Relu", "LeakyRelu", "Elu", "Sigmoid", "Tanh", "Concat",
+                               "HardSwish", "ArgMax", "InstanceNormalization", "DepthToSpace", "PRelu"}) {
+            m[op] = &Lowering::keep;
+        }
+        return m;
+    }();
+    return all;
+}
+
+void Lowering::lowerNode() {
+    if (followsFromShapes()) return;
+    const bool own = m_node->domain == "mpm" || (m_node->domain == "mpm.internal" && m_node->op == "Reshape");
+    if (own) return keep();
+    const auto method = methods().find(m_node->op);
+    const bool standard = m_node->domain.empty() || m_node->op == "Linear";
+    if (!standard || method == methods().end()) fail("is not available in OpenCV 4.6 and has no equivalent");
+    (this->*method->second)();
+}
+
+bool Lowering::followsFromShapes() const {
+    if (m_node->domain == "mpm") return false;
+    for (int value : m_node->outputs) {
+        const bool original = value != kAbsent && value < static_cast<int>(m_shapes.at.values.size());
+        if (!original || !m_shapes.at.values[value].known()) return false;
+    }
+    return true;
+}
+
+void Lowering::checkComplete() const {
+    std::set<int> there;
+    for (const Port& port : m_graph.inputs)
+        there.insert(port.value);
+    for (const Node& node : m_graph.nodes)
+        there.insert(node.outputs.begin(), node.outputs.end());
+    for (const Node& node : m_graph.nodes) {
+        for (int value : node.inputs) {
+            if (value == kAbsent || m_graph.isConstant(value) || there.count(value)) continue;
+            throw Refusal("operator " + m_graph.describe(node) +
+                          " computes with the batch size: convert with --batch B");
+        }
+    }
+}
+
+void Lowering::fail(const std::string& what) const {
+    throw Refusal("operator " + m_graph.describe(*m_node) + " outside of the encoder " + what);
+}
+
+const Tensor& Lowering::known(size_t k) const {
+    const int value = m_node->input(k);
+    if (value == kAbsent || !m_graph.isConstant(value)) fail("has an input that is not a constant");
+    return m_graph.constant(value);
+}
+
+Node& Lowering::emit(const std::string& op, const std::string& domain, const List<int>& inputs, int output) {
+    Node node;
+    node.op = op;
+    node.domain = domain;
+    node.name = m_node->name;
+    node.inputs = inputs;
+    node.outputs = {output};
+    m_graph.nodes.push_back(std::move(node));
+    return m_graph.nodes.back();
+}
+
+int Lowering::ints(const List<int64_t>& values) {
+    return m_graph.addConstant("ints", Tensor::vector(values));
+}
+
+int Lowering::onePicture(int value) {
+    if (m_graph.isConstant(value) || value >= static_cast<int>(m_shapes.at.values.size())) return value;
+    const Tensor& t = m_shapes.at.values[value];
+    if (!t.known() || !t.isFloat() || !m_shapes.dynamic) return value;
+    Shape shape = t.shape();
+    size_t axis = 0;
+    while (axis < shape.size() && !m_shapes.isBatch(value, axis))
+        ++axis;
+    if (axis == shape.size()) return value;
+    const int64_t period = m_shapes.other.values[value].shape()[axis] - shape[axis];  // of one picture more
+    int64_t inner = period;
+    for (size_t k = axis + 1; k < shape.size(); ++k)
+        inner = checkedProduct<int64_t>(inner, shape[k]);
+    if (period < 1 || shape[axis] % period) return value;
+    const int64_t whole = checkedProduct<int64_t>(inner / period, shape[axis]);
+    List<float> one;
+    for (int64_t k = 0; k < t.size(); ++k) {
+        const int64_t first = k / whole * whole + k % whole % inner;
+        if (t.f()[k] != t.f()[first]) return value;
+        if (k == first) one.push_back(t.f()[k]);
+    }
+    shape[axis] = period;
+    return m_graph.addConstant(m_graph.values[value].name + ".one", Tensor::floats(shape, one));
+}
+
+void Lowering::matMul() {
+    int a = onePicture(in(0)), b = onePicture(in(1));
+    const bool reversed = m_graph.isConstant(a);
+    if (reversed) std::swap(a, b);
+    if (shapeOf(in(0)).size() < 2 || shapeOf(in(1)).size() < 2) fail("multiplies a vector");
+    Node& node = emit("MpmMatMul", "mpm", {a, b}, out());
+    if (reversed) node.attributes["reversed"] = Attribute::of(int64_t{1});
+}
+
+void Lowering::arithmetic() {
+    if (m_node->inputs.size() != 2) fail("has more than two operands");
+    int a = onePicture(in(0)), b = onePicture(in(1));
+    const bool reversed = m_graph.isConstant(a);
+    if (reversed) std::swap(a, b);
+    const bool commutes = m_node->op == "Add" || m_node->op == "Mul";
+    if (commutes && !m_graph.isConstant(b) && shapeOf(a) == shapeOf(b)) return keep();
+    if (m_graph.isConstant(b)) b = ranked(b, shapeOf(out()).size());
+    std::string operation = m_node->op;
+    std::transform(operation.begin(), operation.end(), operation.begin(),
+                   [](unsigned char c) { return std::tolower(c); });
+    Node& node = emit("MpmArithmetic", "mpm", {a, b}, out());
+    node.attributes["operation"] = Attribute::of(operation);
+    if (reversed && !commutes) node.attributes["reversed"] = Attribute::of(int64_t{1});
+}
+
+int Lowering::ranked(int constant, size_t rank) {
+    const Tensor& t = m_graph.constant(constant);
+    Shape shape = t.shape();
+    if (shape.size() >= std::max<size_t>(rank, 2)) return constant;
+    shape.insert(shape.begin(), std::max<size_t>(rank, 2) - shape.size(), 1);
+    return m_graph.addConstant(m_graph.values[constant].name + ".ranked", t.reshaped(shape));
+}
+
+void Lowering::function() {
+    std::string name = m_node->op;
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+    if (m_node->is("Gelu") && m_node->getString("approximate", "none") == "tanh") name = "gelu_tanh";
+    emit("MpmFunction", "mpm", {in(0)}, out()).attributes["function"] = Attribute::of(name);
+}
+
+void Lowering::layerNorm() {
+    const int64_t axis = m_node->getInt("axis", -1);
+    if (axis != -1 && axis != static_cast<int64_t>(shapeOf(in(0)).size()) - 1)
+        fail("normalises over more than the last axis");
+    known(1);
+    Node& node = emit("MpmLayerNorm", "mpm", m_node->inputs, out());
+    node.attributes["epsilon"] = Attribute::of(m_node->getFloat("epsilon", 1e-5f));
+}
+
+List<int64_t> Lowering::listOf(size_t input, const char* attribute) const {
+    return m_node->input(input) == kAbsent ? m_node->getInts(attribute) : known(input).toInts();
+}
+
+void Lowering::softmax() {
+    const int64_t rank = static_cast<int64_t>(shapeOf(in(0)).size());
+    const bool flat = m_graph.opset < 13;
+    int64_t axis = m_node->getInt("axis", flat ? 1 : -1);
+    if (axis < 0) axis += rank;
+    if (flat && axis != rank - 1) fail("runs over several axes");
+    emit("Softmax", "", {in(0)}, out()).attributes["axis"] = Attribute::of(axis);
+}
+
+void Lowering::resize() {
+    const Shape& from = shapeOf(in(0));
+    const Shape& to = shapeOf(out());
+    const std::string mode = m_node->getString("mode", "nearest");
+    const std::string coordinates =
+        m_node->getString("coordinate_transformation_mode", m_graph.opset < 11 ? "asymmetric" : "half_pixel");
+    const bool picture = from.size() == 4 && from[1] == to[1];
+    const bool halfPixel = coordinates == "half_pixel" || coordinates == "pytorch_half_pixel";
+    const bool smaller = picture && (to[2] < from[2] || to[3] < from[3]);
+    if (m_node->getInt("antialias", 0) && smaller) fail("smooths while it makes smaller");
+    if (picture && mode == "linear" && (halfPixel || coordinates == "align_corners")) {
+        Node& node = emit("MpmResize", "mpm", {in(0)}, out());
+        node.attributes["size"] = Attribute::of(List<int64_t>{to[2], to[3]});
+        if (!halfPixel) node.attributes["align_corners"] = Attribute::of(int64_t{1});
+        return;
+    }
+    const bool whole = picture && from[2] > 0 && from[3] > 0 && to[2] % from[2] == 0 && to[3] % from[3] == 0;
+    if (mode != "nearest" || !whole)
+        fail("(" + mode + ", " + coordinates + ") is not available in OpenCV 4.6");
+    const List<float> scales{1, 1, static_cast<float>(to[2] / from[2]), static_cast<float>(to[3] / from[3])};
+    Node& node = emit("Resize", "",
+                      {in(0), kAbsent, m_graph.addConstant("scales", Tensor::floats({4}, scales))}, out());
+    node.attributes["mode"] = Attribute::of(std::string("nearest"));
+    node.attributes["coordinate_transformation_mode"] = Attribute::of(std::string("asymmetric"));
+    node.attributes["nearest_mode"] = Attribute::of(std::string("floor"));
+}
+
+void Lowering::convolution() {
+    const Tensor& weight = known(1);
+    Node node = *m_node;
+    node.attributes["kernel_shape"] =
+        Attribute::of(List<int64_t>(weight.shape().begin() + 2, weight.shape().end()));
+    m_graph.nodes.push_back(node);
+}
+
+void Lowering::clip() {
+    int value = in(0);
+    const std::pair<const char*, float> limits[] = {
+        {"max", m_node->input(1) != kAbsent ? static_cast<float>(known(1).at(0))
+                                            : m_node->getFloat("min", -3.4e38f)},
+        {"min", m_node->input(2) != kAbsent ? static_cast<float>(known(2).at(0))
+                                            : m_node->getFloat("max", 3.4e38f)}};
+    for (int k = 0; k < 2; ++k) {
+        const int next = k == 1 ? out() : m_graph.addValue(m_graph.values[out()].name + ".low");
+        const Shape ones(shapeOf(out()).size(), 1);
+        const int limit = m_graph.addConstant("limit", Tensor::floats(ones, limits[k].second));
+        emit("MpmArithmetic", "mpm", {value, limit}, next).attributes["operation"] =
+            Attribute::of(std::string(limits[k].first));
+        value = next;
+    }
+}
+
+void Lowering::reduce() {
+    const int64_t rank = static_cast<int64_t>(shapeOf(in(0)).size());
+    List<int64_t> axes = listOf(1, "axes");
+    if (axes.empty()) fail("reduces everything to one number");
+    for (int64_t& axis : axes)
+        axis += axis < 0 ? rank : 0;
+    int value = in(0);
+    if (rank == 2 && axes == List<int64_t>{1}) {
+        // OpenCV 4.6 keeps the batch that the model was imported with for a matrix, for more axes it does
+        // not.
+        value = m_graph.addValue(m_graph.values[out()].name + ".rows");
+        emit("Reshape", "", {in(0), ints({0, 1, -1})}, value);
+        axes = {2};
+    }
+    // With kept axes every OpenCV agrees on what it does; the reshape after it drops them.
+    const int kept = m_graph.addValue(m_graph.values[out()].name + ".kept");
+    Node& node = emit(m_node->op, "", {value}, kept);
+    node.attributes["axes"] = Attribute::of(axes);
+    node.attributes["keepdims"] = Attribute::of(int64_t{1});
+    List<int64_t> sizes(shapeOf(out()).begin(), shapeOf(out()).end());
+    for (size_t k = 0; k < sizes.size(); ++k) {
+        if (m_shapes.isBatch(out(), k)) sizes[k] = m_shapes.isBatch(in(0), k) ? 0 : -1;
+    }
+    emit("Reshape", "", {kept, ints(sizes)}, out());
+}
+
+void lower(Graph& graph, const Shapes& shapes) {
+    Lowering(graph, shapes).run();
+}
+
+}  // namespace mpm::models

@@ -1,0 +1,141 @@
+// Operators that move values without computing: reshapes, cuts, repeats, padding.
+#include <algorithm>
+#include <numeric>
+
+#include "models/onnx/fused/lowering.hpp"
+
+namespace mpm::models {
+
+void Lowering::emitReshape(int from, int to, const Shape& source) {
+    const Shape& shape = shapeOf(to);
+    if (shape.empty()) fail("makes a scalar, which OpenCV has not");
+    List<int64_t> target(shape.begin(), shape.end());
+    bool open = false;
+    for (size_t k = 0; k < shape.size(); ++k) {
+        if (!m_shapes.isBatch(to, k)) continue;
+        const bool copies = k < source.size() && m_shapes.isBatch(from, k) && shape[k] == source[k];
+        if (!copies && open) fail("spreads the batch over several axes");
+        target[k] = copies ? 0 : -1;
+        open |= !copies;
+    }
+    emit("Reshape", "", {from, ints(target)}, to);
+}
+
+void Lowering::transpose() {
+    List<int64_t> order = m_node->getInts("perm");
+    if (order.empty() && m_node->outputs[0] < static_cast<int>(m_shapes.at.values.size())) {
+        for (size_t k = shapeOf(in(0)).size(); k-- > 0;)
+            order.push_back(static_cast<int64_t>(k));
+    }
+    emit("Transpose", "", {in(0)}, out()).attributes["perm"] = Attribute::of(order);
+}
+
+void Lowering::emitSlice(int from, int to, int64_t axis, int64_t start, int64_t end) {
+    if (m_shapes.isBatch(from, axis)) fail("cuts the batch");
+    emit("Slice", "", {from, ints({start}), ints({end}), ints({axis})}, to);
+}
+
+void Lowering::slice() {
+    const Shape& shape = shapeOf(in(0));
+    const List<int64_t> starts = listOf(1, "starts"), ends = listOf(2, "ends"), by = listOf(4, "steps");
+    List<int64_t> axes = listOf(3, "axes"), newStarts, newEnds, newAxes;
+    for (size_t k = 0; axes.size() < starts.size(); ++k)
+        axes.push_back(static_cast<int64_t>(k));
+    for (size_t k = 0; k < starts.size(); ++k) {
+        const int64_t axis = axes[k] < 0 ? axes[k] + static_cast<int64_t>(shape.size()) : axes[k];
+        const int64_t extent = shape[axis];
+        const auto clamp = [extent](int64_t at) {
+            return std::min(std::max<int64_t>(at < 0 ? at + extent : at, 0), extent);
+        };
+        if (!by.empty() && by[k] == -1 && axes.size() == 1) {
+            List<int64_t> backwards(std::max<int64_t>(shapeOf(out())[axis], 0));
+            const int64_t first = std::min(starts[k] < 0 ? starts[k] + extent : starts[k], extent - 1);
+            std::iota(backwards.rbegin(), backwards.rend(),
+                      first - static_cast<int64_t>(backwards.size()) + 1);
+            return emitPicked(out(), axis, backwards);
+        }
+        if (!by.empty() && by[k] != 1) fail("takes every so many elements");
+        if (clamp(starts[k]) == 0 && clamp(ends[k]) == extent) continue;
+        if (m_shapes.isBatch(in(0), axis)) fail("cuts the batch");
+        newStarts.push_back(clamp(starts[k]));
+        newEnds.push_back(clamp(ends[k]));
+        newAxes.push_back(axis);
+    }
+    if (newAxes.empty()) return pass();
+    emit("Slice", "", {in(0), ints(newStarts), ints(newEnds), ints(newAxes)}, out());
+}
+
+void Lowering::split() {
+    const int64_t given = m_node->getInt("axis", 0);
+    const int64_t axis = given < 0 ? given + static_cast<int64_t>(shapeOf(in(0)).size()) : given;
+    int64_t position = 0;
+    for (int part : m_node->outputs) {
+        const int64_t size = shapeOf(part)[axis];
+        emitSlice(in(0), part, axis, position, position + size);
+        position += size;
+    }
+}
+
+// Runs of neighbours as slices, several of them joined.
+void Lowering::emitPicked(int to, int64_t axis, const List<int64_t>& index) {
+    constexpr size_t kMostParts = 64;  // of channels put in another order; more would be a table's rows
+    List<int> parts;
+    for (size_t first = 0, end = 0; first < index.size(); first = end) {
+        for (end = first + 1; end < index.size() && index[end] == index[end - 1] + 1;)
+            ++end;
+        if (parts.size() == kMostParts) fail("picks elements that do not lie side by side");
+        const bool all = first == 0 && end == index.size();
+        parts.push_back(all ? to : m_graph.addValue(m_graph.values[to].name + std::to_string(first)));
+        emitSlice(in(0), parts.back(), axis, index[first], index[end - 1] + 1);
+    }
+    if (parts.size() > 1) emit("Concat", "", parts, to).attributes["axis"] = Attribute::of(axis);
+}
+
+void Lowering::gather() {
+    const Tensor& at = known(1);
+    const Shape& shape = shapeOf(in(0));
+    const int64_t given = m_node->getInt("axis", 0);
+    const int64_t axis = given < 0 ? given + static_cast<int64_t>(shape.size()) : given;
+    List<int64_t> index = at.toInts();
+    for (int64_t& i : index)
+        i += i < 0 ? shape[axis] : 0;
+    if (index.empty()) fail("picks nothing");
+    const int cut = m_graph.addValue(m_graph.values[out()].name + ".cut");
+    emitPicked(cut, axis, index);
+    // The slice keeps the axis that the gather may have dropped.
+    const Shape& target = shapeOf(out());
+    if (target.empty()) fail("makes a scalar, which OpenCV has not");
+    List<int64_t> sizes(target.begin(), target.end());
+    for (size_t k = 0; k < sizes.size(); ++k) {
+        if (!m_shapes.isBatch(out(), k)) continue;
+        const bool copies = k < shape.size() && m_shapes.isBatch(in(0), k);
+        sizes[k] = copies ? 0 : -1;
+    }
+    emit("Reshape", "", {cut, ints(sizes)}, out());
+}
+
+void Lowering::expand() {
+    Shape shape = shapeOf(out());
+    for (size_t k = 0; k < shape.size(); ++k) {
+        if (!m_shapes.isBatch(out(), k)) continue;
+        const size_t skip = shape.size() - shapeOf(in(0)).size();
+        if (k < skip || !m_shapes.isBatch(in(0), k - skip))
+            fail("repeats something for every picture of a dynamic batch");
+        shape[k] = 1;
+    }
+    const int zeros = ranked(m_graph.addConstant("zeros", Tensor::floats(shape)), shape.size());
+    emit("MpmArithmetic", "mpm", {in(0), zeros}, out()).attributes["operation"] =
+        Attribute::of(std::string("add"));
+}
+
+void Lowering::pad() {
+    List<int> inputs{in(0), ints(listOf(1, "pads"))};
+    if (m_node->input(2) != kAbsent)
+        inputs.push_back(
+            m_graph.addConstant("fill", Tensor::floats({1}, static_cast<float>(known(2).at(0)))));
+    if (m_node->input(3) != kAbsent) fail("pads chosen axes");
+    Node& node = emit("Pad", "", inputs, out());
+    node.attributes["mode"] = Attribute::of(m_node->getString("mode", "constant"));
+}
+
+}  // namespace mpm::models

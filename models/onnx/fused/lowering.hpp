@@ -1,0 +1,79 @@
+// Writes the graph around the encoder in operators that OpenCV 4.6 has, or in ours. Seen by lower*.cpp alone.
+#pragma once
+
+#include <map>
+
+#include "models/onnx/eval/shapes.hpp"
+#include "models/onnx/ir/graph.hpp"
+
+namespace mpm::models {
+
+class Lowering {
+public:
+    Lowering(Graph& graph, const Shapes& shapes) : m_graph(graph), m_shapes(shapes) {}
+    void run();
+
+private:
+    using Method = void (Lowering::*)();
+
+    static const std::map<std::string, Method>& methods();
+    void lowerNode();
+
+    // What is worked out from the batch size alone is only read by nodes whose own shapes say the same.
+    bool followsFromShapes() const;
+
+    // Something that was left out is needed after all.
+    void checkComplete() const;
+    [[noreturn]] void fail(const std::string& what) const;
+    int in(size_t k) const { return m_node->inputs[k]; }
+    int out() const { return m_node->outputs[0]; }
+    const Shape& shapeOf(int value) const { return m_shapes.of(value); }
+    const Tensor& known(size_t k) const;
+    Node& emit(const std::string& op, const std::string& domain, const List<int>& inputs, int output);
+    int ints(const List<int64_t>& values);
+    void keep() { m_graph.nodes.push_back(*m_node); }
+
+    // Reshaping to its own shape is the identity every OpenCV has.
+    void pass() { emitReshape(in(0), out(), shapeOf(in(0))); }
+    void reshape() { emitReshape(in(0), out(), shapeOf(in(0))); }
+
+    // The target's batch axis copies the input's where it can, or is whatever is left.
+    void emitReshape(int from, int to, const Shape& source);
+
+    // A value that is the same for every picture, as a constant of one: its readers repeat it.
+    int onePicture(int value);
+    void matMul();
+    void arithmetic();
+
+    // A constant with ones in front: OpenCV 4.x turns vectors into columns.
+    int ranked(int constant, size_t rank);
+    void function();
+    void linear() { emit("MpmLinear", "mpm", m_node->inputs, out()); }
+    void layerNorm();
+    void transpose();
+    void emitSlice(int from, int to, int64_t axis, int64_t start, int64_t end);
+    void emitPicked(int to, int64_t axis, const List<int64_t>& index);
+    List<int64_t> listOf(size_t input, const char* attribute) const;
+    void slice();
+    void split();
+
+    // Picking one index, or a run of them, is a slice.
+    void gather();
+
+    // Adding zeros of the wanted shape broadcasts.
+    void expand();
+    void softmax();
+    void resize();
+    void convolution();
+
+    // OpenCV 4.6 stumbles over inputs that are left out.
+    void pad();
+    void clip();
+    void reduce();
+
+    Graph& m_graph;
+    const Shapes& m_shapes;
+    Node* m_node = nullptr;
+};
+
+}  // namespace mpm::models

@@ -1,0 +1,352 @@
+#include "models/onnx/io/read.hpp"
+
+#include <unistd.h>
+
+#include <climits>
+#include <map>
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <onnx/onnx_pb.h>
+
+#include "base/checked.hpp"
+#include "base/printable.hpp"
+#include "models/onnx/io/external_data.hpp"
+#include "models/onnx/io/message_count.hpp"
+#include "models/onnx/io/read_tensor.hpp"
+#include "models/onnx/io/sequences.hpp"
+#include "models/onnx/ir/job.hpp"
+
+namespace mpm::models {
+namespace {
+
+constexpr int kDeepest = 16;             // functions in functions, branches in branches
+constexpr int64_t kMostNodes = 250000;   // once functions are inlined; a ViT-g has 5,000
+constexpr int64_t kMostNames = 4000000;  // that nodes, calls and attributes look up
+
+std::string shown(const std::string& name) {
+    return "'" + printable(name, 200) + "'";
+}
+
+// The names of a graph; those of a branch and, behind them, those of the graph around it.
+class Names {
+public:
+    explicit Names(const Names* outer = nullptr) : m_outer(outer) {}
+
+    bool count(const std::string& name) const { return m_values.count(name) != 0; }
+    int& operator[](const std::string& name) { return m_values[name]; }
+    bool add(const std::string& name, int value) { return m_values.emplace(name, value).second; }
+    const int* find(const std::string& name) const {
+        const auto found = m_values.find(name);
+        if (found != m_values.end()) return &found->second;
+        return m_outer ? m_outer->find(name) : nullptr;
+    }
+
+private:
+    const Names* m_outer;
+    std::map<std::string, int> m_values;
+};
+
+class Builder {
+public:
+    Builder(std::shared_ptr<const onnx::ModelProto> model, std::string path, std::shared_ptr<Held> held)
+        : m_model(std::move(model)), m_path(std::move(path)) {
+        m_graph.held = std::move(held);
+        for (const auto& function : m_model->functions()) {
+            m_functions[function.domain() + ":" + function.name()] = &function;
+        }
+    }
+
+    Graph build() {
+        readOpset();
+        m_graph.producer = m_model->producer_name() + " " + m_model->producer_version();
+        for (const auto& entry : m_model->metadata_props())
+            m_graph.metadata[entry.key()] = entry.value();
+        const onnx::GraphProto& proto = m_model->graph();
+        Names names;
+        addInitializers(proto, names);
+        for (const auto& info : proto.input())
+            addInput(info, names);
+        declareOutputs(proto.node(), names);
+        addNodes(proto.node(), names, nullptr, 0);
+        for (const auto& info : proto.output()) {
+            Port port = portOf(info);
+            port.value = valueOf(info.name(), names);
+            m_graph.outputs.push_back(port);
+        }
+        if (m_graph.outputs.empty()) throw Refusal("the model has no outputs: not an ONNX model, or damaged");
+        m_graph.sort();
+        resolveSequences(m_graph);
+        m_graph.prune();
+        return std::move(m_graph);
+    }
+
+private:
+    void readOpset() {
+        for (const auto& set : m_model->opset_import()) {
+            if (set.domain().empty() || set.domain() == "ai.onnx")
+                m_graph.opset = static_cast<int>(set.version());
+        }
+        if (m_graph.opset < 7 || m_graph.opset > 1000) {
+            throw Refusal("opset " + std::to_string(m_graph.opset) +
+                          " of the standard operators is not supported: " + "export with opset 11 or later");
+        }
+    }
+
+    void addInitializers(const onnx::GraphProto& proto, Names& names) {
+        if (proto.sparse_initializer_size() != 0) throw Refusal("sparse initializers are not supported");
+        for (const auto& tensor : proto.initializer()) {
+            countNames(1);
+            const int value = names[tensor.name()] = addValue(tensor.name());
+            m_graph.values[value].constant = readTensor(tensor, m_model, m_path);
+        }
+    }
+
+    static Port portOf(const onnx::ValueInfoProto& info) {
+        Port port;
+        port.name = info.name();
+        if (info.has_type() && !info.type().has_tensor_type()) {
+            throw Refusal(shown(info.name()) + " is not a tensor: only tensors can go in and out");
+        }
+        const auto& type = info.type().tensor_type();
+        port.type = typeOf(type.elem_type());
+        port.hasShape = type.has_shape();
+        for (const auto& dim : type.shape().dim()) {
+            const bool fixed = dim.has_dim_value() && dim.dim_value() >= 0;
+            port.dims.push_back(fixed ? dim.dim_value() : -1);
+            port.dimNames.push_back(dim.dim_param());
+        }
+        return port;
+    }
+
+    void addInput(const onnx::ValueInfoProto& info, Names& names) {
+        if (names.count(info.name())) return;  // old files list initializers among the inputs
+        Port port = portOf(info);
+        port.value = names[info.name()] = addValue(info.name());
+        m_graph.inputs.push_back(port);
+    }
+
+    template <typename Nodes>
+    void declareOutputs(const Nodes& nodes, Names& names) {
+        for (const auto& node : nodes) {
+            for (const std::string& name : node.output()) {
+                if (name.empty()) continue;
+                if (!names.add(name, addValue(name)))
+                    throw Refusal("value " + shown(name) + " is produced twice: the file is damaged");
+            }
+        }
+    }
+
+    int valueOf(const std::string& name, const Names& names) const {
+        if (name.empty()) return kAbsent;
+        const int* found = names.find(name);
+        if (!found)
+            throw Refusal("value " + shown(name) + " is used but nothing produces it: the file is damaged");
+        return *found;
+    }
+
+    // Functions call functions: what is little in the file can be without end here.
+    void count(const onnx::NodeProto& node) {
+        countNames(int64_t{1} + node.input_size() + node.output_size() + node.attribute_size());
+        if (++m_visited <= kMostNodes) return;
+        throw BudgetError("the graph has more than " + std::to_string(kMostNodes) +
+                          " nodes once its functions are inlined (budget: nodes)");
+    }
+
+    void countNames(int64_t names) {
+        m_names += names;
+        if (m_names > kMostNames)
+            throw BudgetError("the nodes of the graph name more than " + std::to_string(kMostNames) +
+                              " values and attributes once its functions are inlined (budget: values)");
+        checkTime();
+    }
+
+    // Each value takes its name and room in every list that has one entry for each.
+    int addValue(const std::string& name) {
+        m_graph.held->add(static_cast<int64_t>(2 * name.size() + 400), "the graph");
+        return m_graph.addValue(name);
+    }
+
+    template <typename Nodes>
+    void addNodes(const Nodes& nodes, const Names& names, const onnx::NodeProto* call, int depth) {
+        if (depth > kDeepest) throw Refusal("functions or branches are nested too deeply");
+        for (const auto& node : nodes) {
+            count(node);
+            const std::string domain = node.domain() == "ai.onnx" ? "" : node.domain();
+            const auto function = m_functions.find(domain + ":" + node.op_type());
+            if (function != m_functions.end() && domain != "mpm") {
+                inlineFunction(node, *function->second, names, depth);
+            } else if (domain.empty() && node.op_type() == "If") {
+                addBranches(node, names, call, depth);
+            } else if (domain.empty() && node.op_type() == "Constant") {
+                addConstantNode(node, names, call);
+            } else {
+                addNode(node, domain, names, call);
+            }
+        }
+    }
+
+    void addNode(const onnx::NodeProto& proto, const std::string& domain, const Names& names,
+                 const onnx::NodeProto* call) {
+        Node node;
+        node.op = proto.op_type();
+        node.domain = domain;
+        node.name = proto.name();
+        for (const std::string& name : proto.input())
+            node.inputs.push_back(valueOf(name, names));
+        for (const std::string& name : proto.output())
+            node.outputs.push_back(valueOf(name, names));
+        for (const auto& attribute : proto.attribute())
+            addAttribute(attribute, node, call);
+        m_graph.held->add(static_cast<int64_t>(node.name.size() + node.op.size() + 400), "the graph");
+        m_graph.nodes.push_back(std::move(node));
+    }
+
+    void addAttribute(const onnx::AttributeProto& proto, Node& node, const onnx::NodeProto* call) {
+        const onnx::AttributeProto* source = &proto;
+        if (!proto.ref_attr_name().empty()) {
+            source = nullptr;
+            countNames(call ? call->attribute_size() : 0);
+            for (int k = 0; call && k < call->attribute_size(); ++k) {
+                if (call->attribute(k).name() == proto.ref_attr_name()) source = &call->attribute(k);
+            }
+            if (!source) return;  // the caller left it at the operator's default
+        }
+        Attribute attribute;
+        m_graph.held->add(checkedSum<int64_t>(source->ByteSizeLong(), proto.name().size(), 400), "the graph");
+        if (readAttribute(*source, m_model, m_path, attribute))
+            node.attributes[proto.name()] = std::move(attribute);
+    }
+
+    void addConstantNode(const onnx::NodeProto& proto, const Names& names, const onnx::NodeProto* call) {
+        if (proto.output_size() != 1) throw Refusal("a Constant node without an output: the file is damaged");
+        Node node;
+        for (const auto& attribute : proto.attribute())
+            addAttribute(attribute, node, call);
+        const int value = valueOf(proto.output(0), names);
+        for (const auto& [key, a] : node.attributes) {
+            Tensor tensor;
+            if (key == "value") tensor = a.t;
+            if (key == "value_float") tensor = Tensor::scalar(a.f);
+            if (key == "value_floats")
+                tensor = Tensor::floats({static_cast<int64_t>(a.floats.size())}, a.floats);
+            if (key == "value_int") tensor = Tensor::ints({}, a.i);
+            if (key == "value_ints") tensor = Tensor::vector(a.ints);
+            if (tensor.known()) m_graph.values[value].constant = tensor;
+        }
+        if (!m_graph.values[value].constant.known()) {
+            throw Refusal("Constant " + shown(proto.output(0)) +
+                          " holds a kind of value that is not supported");
+        }
+    }
+
+    void inlineFunction(const onnx::NodeProto& call, const onnx::FunctionProto& function, const Names& outer,
+                        int depth) {
+        Names names;
+        countNames(int64_t{function.input_size()} + function.output_size() + function.node_size());
+        for (int k = 0; k < function.input_size(); ++k) {
+            const bool given = k < call.input_size() && !call.input(k).empty();
+            names[function.input(k)] = given ? valueOf(call.input(k), outer) : kAbsent;
+        }
+        for (int k = 0; k < function.output_size(); ++k) {
+            if (k < call.output_size() && !call.output(k).empty()) {
+                names[function.output(k)] = valueOf(call.output(k), outer);
+            }
+        }
+        for (const auto& node : function.node()) {
+            for (const std::string& name : node.output()) {
+                if (!name.empty() && !names.count(name)) {
+                    names[name] = addValue(call.name() + "/" + name);
+                }
+            }
+        }
+        addNodes(function.node(), names, &call, depth + 1);
+    }
+
+    void addBranches(const onnx::NodeProto& proto, const Names& outer, const onnx::NodeProto* call,
+                     int depth) {
+        Node select;
+        select.op = "Select";
+        select.domain = "mpm.internal";
+        select.name = proto.name();
+        if (proto.input_size() != 1) throw Refusal("an If without a condition: the file is damaged");
+        select.inputs.push_back(valueOf(proto.input(0), outer));
+        for (const char* branch : {"then_branch", "else_branch"}) {
+            const onnx::GraphProto* body = nullptr;
+            for (const auto& attribute : proto.attribute()) {
+                if (attribute.name() == branch) body = &attribute.g();
+            }
+            if (!body || body->output_size() < proto.output_size())
+                throw Refusal("an If lacks its " + std::string(branch));
+            Names names(&outer);
+            addInitializers(*body, names);
+            for (const auto& node : body->node()) {
+                for (const std::string& name : node.output()) {
+                    if (!name.empty()) names[name] = addValue(name);
+                }
+            }
+            addNodes(body->node(), names, call, depth + 1);
+            for (int k = 0; k < proto.output_size(); ++k) {
+                select.inputs.push_back(valueOf(body->output(k).name(), names));
+            }
+        }
+        for (const std::string& name : proto.output())
+            select.outputs.push_back(valueOf(name, outer));
+        m_graph.nodes.push_back(std::move(select));
+    }
+
+    std::shared_ptr<const onnx::ModelProto> m_model;
+    std::string m_path;
+    std::map<std::string, const onnx::FunctionProto*> m_functions;
+    int64_t m_visited = 0, m_names = 0;
+    Graph m_graph;
+};
+
+// What the message takes in memory stays charged for as long as the graph is there.
+Graph parse(google::protobuf::io::ZeroCopyInputStream& stream, const std::string& path,
+            std::shared_ptr<Held> held) {
+    auto model = std::make_shared<onnx::ModelProto>();
+    google::protobuf::io::CodedInputStream coded(&stream);
+    coded.SetTotalBytesLimit(INT_MAX);
+    coded.SetRecursionLimit(kDeepestMessage);
+    if (!model->ParseFromCodedStream(&coded) || !coded.ConsumedEntireMessage() || !model->has_graph()) {
+        throw Refusal("not an ONNX model, or a damaged or truncated one");
+    }
+    checkTime();
+    return Builder(std::move(model), path, std::move(held)).build();
+}
+
+Graph read(const std::string& path, bool own) {
+    const InputFile file(path);
+    if (file.size() == 0) throw Refusal(shown(path) + " is empty");
+    if (file.size() >= INT_MAX) {
+        throw Refusal(shown(path) + " is larger than 2 GiB: keep its weights in an external data file");
+    }
+    if (!own) file.allow();
+    google::protobuf::io::FileInputStream counted(file.descriptor());
+    auto held = std::make_shared<Held>(bytesOfModel(counted), "the model");
+    if (lseek(file.descriptor(), 0, SEEK_SET) != 0) throw Refusal(shown(path) + " cannot be read");
+    google::protobuf::io::FileInputStream stream(file.descriptor());
+    return parse(stream, path, std::move(held));
+}
+
+}  // namespace
+
+Graph readModel(const std::string& path) {
+    return read(path, false);
+}
+
+Graph readOwnModel(const std::string& path) {
+    return read(path, true);
+}
+
+Graph readModel(const void* bytes, size_t size, const std::string& path) {
+    if (size >= INT_MAX) throw Refusal("the model is larger than 2 GiB");
+    google::protobuf::io::ArrayInputStream counted(bytes, static_cast<int>(size));
+    auto held = std::make_shared<Held>(bytesOfModel(counted), "the model");
+    google::protobuf::io::ArrayInputStream stream(bytes, static_cast<int>(size));
+    return parse(stream, path, std::move(held));
+}
+
+}  // namespace mpm::models

@@ -1,0 +1,277 @@
+#include "models/onnx/io/read_tensor.hpp"
+
+#include <cmath>
+#include <cstring>
+
+#include "base/checked.hpp"
+#include "base/printable.hpp"
+#include "models/onnx/io/external_data.hpp"
+#include "models/onnx/ir/job.hpp"
+
+namespace mpm::models {
+namespace {
+
+using Proto = onnx::TensorProto;
+
+float fromHalf(uint16_t bits) {
+    const int exponent = (bits >> 10) & 31;
+    const int mantissa = bits & 1023;
+    float value;
+    if (exponent == 0) {
+        value = std::ldexp(static_cast<float>(mantissa), -24);
+    } else if (exponent == 31) {
+        value = mantissa ? NAN : INFINITY;
+    } else {
+        value = std::ldexp(static_cast<float>(mantissa + 1024), exponent - 25);
+    }
+    return bits & 0x8000 ? -value : value;
+}
+
+float fromBfloat(uint16_t bits) {
+    const uint32_t wide = static_cast<uint32_t>(bits) << 16;
+    float value;
+    std::memcpy(&value, &wide, 4);
+    return value;
+}
+
+std::string nameOf(const Proto& proto) {
+    return printable(proto.name(), 200);
+}
+
+int64_t bytesOf(int type) {
+    switch (type) {
+        case Proto::FLOAT:
+        case Proto::INT32:
+        case Proto::UINT32:
+            return 4;
+        case Proto::DOUBLE:
+        case Proto::INT64:
+        case Proto::UINT64:
+            return 8;
+        case Proto::FLOAT16:
+        case Proto::BFLOAT16:
+        case Proto::INT16:
+        case Proto::UINT16:
+            return 2;
+        default:
+            return 1;
+    }
+}
+
+template <typename From>
+From load(const char* bytes, int64_t k) {
+    From value;
+    std::memcpy(&value, bytes + k * sizeof(From), sizeof(From));
+    return value;
+}
+
+template <typename From, typename To>
+void convert(const char* bytes, int64_t count, const Elements<To>& to) {
+    for (int64_t k = 0; k < count; ++k)
+        to[k] = static_cast<To>(load<From>(bytes, k));
+}
+
+void fillFromBytes(int type, const char* bytes, Tensor& tensor) {
+    const int64_t count = tensor.size();
+    switch (type) {
+        case Proto::FLOAT:
+            convert<float>(bytes, count, tensor.writeF());
+            break;
+        case Proto::DOUBLE:
+            convert<double>(bytes, count, tensor.writeF());
+            break;
+        case Proto::FLOAT16:
+            for (int64_t k = 0; k < count; ++k)
+                tensor.writeF()[k] = fromHalf(load<uint16_t>(bytes, k));
+            break;
+        case Proto::BFLOAT16:
+            for (int64_t k = 0; k < count; ++k)
+                tensor.writeF()[k] = fromBfloat(load<uint16_t>(bytes, k));
+            break;
+        case Proto::INT64:
+            convert<int64_t>(bytes, count, tensor.writeI());
+            break;
+        case Proto::UINT64:
+            convert<uint64_t>(bytes, count, tensor.writeI());
+            break;
+        case Proto::INT32:
+            convert<int32_t>(bytes, count, tensor.writeI());
+            break;
+        case Proto::UINT32:
+            convert<uint32_t>(bytes, count, tensor.writeI());
+            break;
+        case Proto::INT16:
+            convert<int16_t>(bytes, count, tensor.writeI());
+            break;
+        case Proto::UINT16:
+            convert<uint16_t>(bytes, count, tensor.writeI());
+            break;
+        case Proto::INT8:
+            convert<int8_t>(bytes, count, tensor.writeI());
+            break;
+        default:
+            convert<uint8_t>(bytes, count, tensor.writeI());
+            break;
+    }
+}
+
+// The typed fields of TensorProto, for tensors without raw bytes.
+bool fillFromFields(const Proto& proto, Tensor& tensor) {
+    const int64_t count = tensor.size();
+    switch (proto.data_type()) {
+        case Proto::FLOAT:
+            if (proto.float_data_size() != count) return false;
+            for (int64_t k = 0; k < count; ++k)
+                tensor.writeF()[k] = proto.float_data(static_cast<int>(k));
+            return true;
+        case Proto::DOUBLE:
+            if (proto.double_data_size() != count) return false;
+            for (int64_t k = 0; k < count; ++k) {
+                tensor.writeF()[k] = static_cast<float>(proto.double_data(static_cast<int>(k)));
+            }
+            return true;
+        case Proto::INT64:
+            if (proto.int64_data_size() != count) return false;
+            for (int64_t k = 0; k < count; ++k)
+                tensor.writeI()[k] = proto.int64_data(static_cast<int>(k));
+            return true;
+        case Proto::UINT32:
+        case Proto::UINT64:
+            if (proto.uint64_data_size() != count) return false;
+            for (int64_t k = 0; k < count; ++k) {
+                tensor.writeI()[k] = static_cast<int64_t>(proto.uint64_data(static_cast<int>(k)));
+            }
+            return true;
+        default:
+            break;
+    }
+    if (proto.int32_data_size() != count) return false;
+    for (int64_t k = 0; k < count; ++k) {
+        const int32_t value = proto.int32_data(static_cast<int>(k));
+        if (proto.data_type() == Proto::FLOAT16) {
+            tensor.writeF()[k] = fromHalf(static_cast<uint16_t>(value));
+        } else if (proto.data_type() == Proto::BFLOAT16) {
+            tensor.writeF()[k] = fromBfloat(static_cast<uint16_t>(value));
+        } else {
+            tensor.writeI()[k] = value;
+        }
+    }
+    return true;
+}
+
+bool aligned(const char* bytes) {
+    return reinterpret_cast<uintptr_t>(bytes) % 8 == 0;
+}
+
+}  // namespace
+
+Type typeOf(int elementType) {
+    switch (elementType) {
+        case Proto::FLOAT:
+        case Proto::FLOAT16:
+        case Proto::BFLOAT16:
+        case Proto::DOUBLE:
+            return Type::Float;
+        case Proto::INT8:
+        case Proto::INT16:
+        case Proto::INT32:
+        case Proto::INT64:
+        case Proto::UINT8:
+        case Proto::UINT16:
+        case Proto::UINT32:
+        case Proto::UINT64:
+            return Type::Int;
+        case Proto::BOOL:
+            return Type::Bool;
+        case Proto::UNDEFINED:
+            return Type::None;
+        default:
+            throw Refusal("element type " + std::to_string(elementType) + " is not supported");
+    }
+}
+
+Tensor readTensor(const Proto& proto, const std::shared_ptr<const onnx::ModelProto>& owner,
+                  const std::string& model) {
+    const Shape shape(proto.dims().begin(), proto.dims().end());
+    Tensor tensor(typeOf(proto.data_type()), shape);
+    if (tensor.type() == Type::None) throw Refusal("tensor '" + nameOf(proto) + "' has no element type");
+    const auto expected =
+        static_cast<size_t>(checkedProduct<int64_t>(tensor.size(), bytesOf(proto.data_type())));
+    const bool plain = proto.data_type() == Proto::FLOAT || proto.data_type() == Proto::INT64;
+    if (proto.data_location() == Proto::EXTERNAL) {
+        const ExternalData data(proto, model, static_cast<int64_t>(expected));
+        tensor.allocate();
+        if (plain) {
+            data.read(static_cast<char*>(const_cast<void*>(tensor.identity())));
+            return tensor;
+        }
+        const Held held(static_cast<int64_t>(expected), "external data of '" + nameOf(proto) + "'");
+        std::string bytes(expected, '\0');
+        data.read(bytes.data());
+        fillFromBytes(proto.data_type(), bytes.data(), tensor);
+        return tensor;
+    }
+    if (proto.has_raw_data()) {
+        if (proto.raw_data().size() != expected) {
+            throw Refusal("tensor '" + nameOf(proto) + "' of shape " + toString(shape) + " holds " +
+                          std::to_string(proto.raw_data().size()) + " bytes instead of " +
+                          std::to_string(expected));
+        }
+        const char* bytes = proto.raw_data().data();
+        if (plain && expected > 0 && aligned(bytes)) {
+            return {tensor.type(), shape, std::shared_ptr<const void>(owner, bytes)};
+        }
+        tensor.allocate();
+        fillFromBytes(proto.data_type(), bytes, tensor);
+        return tensor;
+    }
+    const int64_t held = int64_t{proto.float_data_size()} + proto.int32_data_size() +
+                         proto.int64_data_size() + proto.double_data_size() + proto.uint64_data_size();
+    if (held < tensor.size())
+        throw Refusal("tensor '" + nameOf(proto) + "' lacks values for its shape " + toString(shape));
+    tensor.allocate();
+    if (!fillFromFields(proto, tensor)) {
+        throw Refusal("tensor '" + nameOf(proto) + "' has another number of values than its shape " +
+                      toString(shape));
+    }
+    return tensor;
+}
+
+bool readAttribute(const onnx::AttributeProto& proto, const std::shared_ptr<const onnx::ModelProto>& owner,
+                   const std::string& model, Attribute& a) {
+    using P = onnx::AttributeProto;
+    switch (proto.type()) {
+        case P::FLOAT:
+            a.kind = Attribute::Kind::Float;
+            a.f = proto.f();
+            return true;
+        case P::INT:
+            a.kind = Attribute::Kind::Int;
+            a.i = proto.i();
+            return true;
+        case P::STRING:
+            a.kind = Attribute::Kind::String;
+            a.s = proto.s();
+            return true;
+        case P::TENSOR:
+            a.kind = Attribute::Kind::Tensor;
+            a.t = readTensor(proto.t(), owner, model);
+            return true;
+        case P::FLOATS:
+            a.kind = Attribute::Kind::Floats;
+            a.floats.assign(proto.floats().begin(), proto.floats().end());
+            return true;
+        case P::INTS:
+            a.kind = Attribute::Kind::Ints;
+            a.ints.assign(proto.ints().begin(), proto.ints().end());
+            return true;
+        case P::STRINGS:
+            a.kind = Attribute::Kind::Strings;
+            a.strings.assign(proto.strings().begin(), proto.strings().end());
+            return true;
+        default:
+            return false;
+    }
+}
+
+}  // namespace mpm::models

@@ -1,0 +1,24 @@
+// TensorProto and AttributeProto to the converter's own forms. Only the reader includes this: it shows
+// protobuf.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <onnx/onnx_pb.h>
+
+#include "models/onnx/ir/graph.hpp"
+
+namespace mpm::models {
+
+Type typeOf(int elementType);  ///< of an onnx::TensorProto::DataType; throws Refusal on the rest
+
+/// f32 and i64 data stays where protobuf has it: `owner` keeps it alive. External data lies beside `model`.
+Tensor readTensor(const onnx::TensorProto& proto, const std::shared_ptr<const onnx::ModelProto>& owner,
+                  const std::string& model);
+
+/// False for kinds that no supported operator has (graphs, types, sparse tensors).
+bool readAttribute(const onnx::AttributeProto& proto, const std::shared_ptr<const onnx::ModelProto>& owner,
+                   const std::string& model, Attribute& attribute);
+
+}  // namespace mpm::models

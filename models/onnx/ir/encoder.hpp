@@ -1,0 +1,86 @@
+// What a transformer encoder is once it has been understood, free of how the export wrote it.
+#pragma once
+
+#include <optional>
+
+#include "models/onnx/ir/tensor.hpp"
+
+namespace mpm::models {
+
+struct Norm {
+    Tensor weight;  ///< without data where there is no norm
+    Tensor bias;    ///< optional
+    float epsilon = 0;
+    bool present() const { return weight.known(); }
+};
+
+struct Dense {
+    Tensor weight;  ///< [K, N], y = x W
+    Tensor bias;    ///< [N], optional
+    bool present() const { return weight.known(); }
+};
+
+/// Rotary tables of every token of the stream, [heads or 1, T, head size]; special tokens have the angle
+/// zero.
+struct Rope {
+    Tensor cos;
+    Tensor sin;
+    bool interleaved = true;  ///< pairs (2i, 2i+1), else (i, i + half)
+};
+
+struct Attention {
+    Norm norm;
+    Dense qkv;  ///< columns q, k, v, each heads x head size
+    Norm qNorm, kNorm;
+    Norm inner;  ///< before the projection
+    Dense proj;
+    int heads = 0;
+    float scale = 0;
+    std::optional<Rope> rope;
+    Tensor keyBias;  ///< [T], optional
+};
+
+struct Mlp {
+    Norm norm;
+    Dense fc1;
+    Dense gate;  ///< optional
+    Norm inner;  ///< before fc2
+    Dense fc2;
+    std::string activation;
+};
+
+/// Which axis of the stream counts pictures.
+enum class Layout { BatchFirst, TokensFirst };
+
+struct Block {
+    Attention attention;
+    Mlp mlp;
+    int input = -1;   ///< values of the graph
+    int middle = -1;  ///< between attention and MLP
+    int output = -1;
+    Layout layout = Layout::BatchFirst;
+    int64_t tokens = 0;
+    int64_t batch = 0;
+};
+
+struct Tap {
+    int block = 0;
+    bool normed = false;
+    int value = -1;  ///< the value of the graph that the output of the operator stands for
+};
+
+struct Encoder {
+    List<Block> blocks;
+    int64_t tokens = 0;  ///< with the special ones
+    int64_t dim = 0;
+    int special = 0;
+    int64_t gridRows = 0, gridColumns = 0;  ///< 0 where unknown
+    List<Tap> taps;
+    Norm norm;  ///< final norm, of the taps that are normed
+    bool decoder = false;
+
+    int input() const { return blocks.front().input; }
+    int heads() const { return blocks.front().attention.heads; }
+};
+
+}  // namespace mpm::models

@@ -1,0 +1,167 @@
+#include "models/onnx/ir/graph.hpp"
+
+#include <algorithm>
+
+#include "base/printable.hpp"
+
+namespace mpm::models {
+
+Attribute Attribute::of(float value) {
+    Attribute a;
+    a.kind = Kind::Float;
+    a.f = value;
+    return a;
+}
+
+Attribute Attribute::of(int64_t value) {
+    Attribute a;
+    a.kind = Kind::Int;
+    a.i = value;
+    return a;
+}
+
+Attribute Attribute::of(const std::string& value) {
+    Attribute a;
+    a.kind = Kind::String;
+    a.s = value;
+    return a;
+}
+
+Attribute Attribute::of(const List<int64_t>& values) {
+    Attribute a;
+    a.kind = Kind::Ints;
+    a.ints = values;
+    return a;
+}
+
+int64_t Node::getInt(const std::string& key, int64_t fallback) const {
+    const auto found = attributes.find(key);
+    return found == attributes.end() ? fallback : found->second.i;
+}
+
+float Node::getFloat(const std::string& key, float fallback) const {
+    const auto found = attributes.find(key);
+    return found == attributes.end() ? fallback : found->second.f;
+}
+
+std::string Node::getString(const std::string& key, const std::string& fallback) const {
+    const auto found = attributes.find(key);
+    return found == attributes.end() ? fallback : found->second.s;
+}
+
+List<int64_t> Node::getInts(const std::string& key) const {
+    const auto found = attributes.find(key);
+    return found == attributes.end() ? List<int64_t>{} : List<int64_t>(found->second.ints);
+}
+
+int Graph::addValue(const std::string& name) {
+    values.push_back({name, {}, kAbsent});
+    return static_cast<int>(values.size()) - 1;
+}
+
+int Graph::addConstant(const std::string& name, Tensor tensor) {
+    const int value = addValue(name);
+    values[value].constant = std::move(tensor);
+    return value;
+}
+
+const Node* Graph::nodeOf(int value) const {
+    if (value == kAbsent || values[value].producer == kAbsent) return nullptr;
+    return &nodes[values[value].producer];
+}
+
+std::string Graph::describe(const Node& node) const {
+    std::string name = node.name;
+    if (name.empty() && !node.outputs.empty() && node.outputs[0] != kAbsent)
+        name = values[node.outputs[0]].name;
+    return printable(node.op, 80) + " '" + printable(name, 200) + "'";
+}
+
+void Graph::sort() {
+    const size_t count = nodes.size();
+    List<int> producer(values.size(), kAbsent);
+    for (size_t n = 0; n < count; ++n) {
+        for (int out : nodes[n].outputs) {
+            if (out == kAbsent) continue;
+            if (producer[out] != kAbsent || values[out].constant.known()) {
+                throw Refusal("value '" + printable(values[out].name, 200) +
+                              "' is produced twice: the file is damaged");
+            }
+            producer[out] = static_cast<int>(n);
+        }
+    }
+    List<int> missing(count, 0);
+    List<List<int>> next(count);
+    for (size_t n = 0; n < count; ++n) {
+        for (int in : nodes[n].inputs) {
+            if (in == kAbsent || producer[in] == kAbsent) continue;
+            next[producer[in]].push_back(static_cast<int>(n));
+            ++missing[n];
+        }
+    }
+    List<int> order;
+    for (size_t n = 0; n < count; ++n) {
+        if (missing[n] == 0) order.push_back(static_cast<int>(n));
+    }
+    for (size_t k = 0; k < order.size(); ++k) {
+        for (int n : next[order[k]]) {
+            if (--missing[n] == 0) order.push_back(n);
+        }
+    }
+    if (order.size() != count) throw Refusal("the graph has a cycle: the file is damaged");
+    List<Node> sorted;
+    sorted.reserve(count);
+    for (int n : order)
+        sorted.push_back(std::move(nodes[n]));
+    nodes = std::move(sorted);
+    for (Value& value : values)
+        value.producer = kAbsent;
+    for (size_t n = 0; n < count; ++n) {
+        for (int out : nodes[n].outputs) {
+            if (out != kAbsent) values[out].producer = static_cast<int>(n);
+        }
+    }
+}
+
+void Graph::prune() {
+    List<char> needed(values.size(), 0);
+    for (const Port& port : outputs)
+        needed[port.value] = 1;
+    List<char> keep(nodes.size(), 0);
+    for (size_t k = nodes.size(); k-- > 0;) {
+        for (int out : nodes[k].outputs)
+            keep[k] |= out != kAbsent && needed[out];
+        if (!keep[k]) continue;
+        for (int in : nodes[k].inputs) {
+            if (in != kAbsent) needed[in] = 1;
+        }
+    }
+    List<Node> kept;
+    for (size_t k = 0; k < nodes.size(); ++k) {
+        if (keep[k]) kept.push_back(std::move(nodes[k]));
+    }
+    nodes = std::move(kept);
+    for (size_t v = 0; v < values.size(); ++v) {
+        values[v].producer = kAbsent;
+        if (!needed[v]) values[v].constant = {};
+    }
+    for (size_t n = 0; n < nodes.size(); ++n) {
+        for (int out : nodes[n].outputs) {
+            if (out != kAbsent) values[out].producer = static_cast<int>(n);
+        }
+    }
+}
+
+List<List<int>> Graph::users() const {
+    List<List<int>> result(values.size());
+    for (size_t n = 0; n < nodes.size(); ++n) {
+        for (int in : nodes[n].inputs) {
+            if (in == kAbsent) continue;
+            List<int>& list = result[in];
+            if (list.empty() || list.back() != static_cast<int>(n)) list.push_back(static_cast<int>(n));
+        }
+    }
+    return result;
+}
+
+}  // namespace mpm::models

@@ -1,0 +1,91 @@
+// The converter's own light form of an ONNX graph: values and nodes by number, so that no step ever looks at
+// a name.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/onnx/ir/tensor.hpp"
+
+namespace mpm::models {
+
+struct Attribute {
+    enum class Kind { Float, Int, String, Tensor, Floats, Ints, Strings };
+    Kind kind = Kind::Int;
+    float f = 0;
+    int64_t i = 0;
+    std::string s;
+    Tensor t;
+    List<float> floats;
+    List<int64_t> ints;
+    List<std::string> strings;
+
+    static Attribute of(float value);
+    static Attribute of(int64_t value);
+    static Attribute of(const std::string& value);
+    static Attribute of(const List<int64_t>& values);
+};
+
+constexpr int kAbsent = -1;
+
+struct Node {
+    std::string op;
+    std::string domain;  ///< empty: the standard operators
+    std::string name;    ///< for messages only
+    List<int> inputs;    ///< values; kAbsent where an optional one is left out
+    List<int> outputs;
+    std::map<std::string, Attribute> attributes;
+
+    bool is(const char* what) const { return domain.empty() && op == what; }
+    bool has(const std::string& key) const { return attributes.count(key) != 0; }
+    int64_t getInt(const std::string& key, int64_t fallback) const;
+    float getFloat(const std::string& key, float fallback) const;
+    std::string getString(const std::string& key, const std::string& fallback) const;
+    List<int64_t> getInts(const std::string& key) const;
+    int input(size_t k) const { return k < inputs.size() ? inputs[k] : kAbsent; }
+};
+
+struct Value {
+    std::string name;
+    Tensor constant;         ///< with data where the value is an initializer or was folded
+    int producer = kAbsent;  ///< node
+};
+
+/// An input or output of the whole model as its file declares it.
+struct Port {
+    int value = kAbsent;
+    std::string name;
+    Type type = Type::Float;
+    bool hasShape = false;
+    Shape dims;                  ///< -1 where symbolic
+    List<std::string> dimNames;  ///< of the symbolic ones
+};
+
+class Held;
+
+struct Graph {
+    List<Value> values;
+    List<Node> nodes;  ///< in an order in which they can run
+    List<Port> inputs;
+    List<Port> outputs;
+    int opset = 0;
+    std::map<std::string, std::string> metadata;
+    std::string producer;
+    std::shared_ptr<Held> held;  ///< what the graph is charged for beside its tensors
+
+    int addValue(const std::string& name);
+    int addConstant(const std::string& name, Tensor tensor);
+    bool isConstant(int value) const { return value != kAbsent && values[value].constant.known(); }
+    const Tensor& constant(int value) const { return values[value].constant; }
+    const Node* nodeOf(int value) const;
+    std::string describe(const Node& node) const;  ///< "Softmax '/blocks.0/attn/Softmax'"
+
+    void sort();  ///< topologically; throws Refusal on a cycle
+    /// Drops nodes no output needs, and renumbers producers.
+    void prune();
+    List<List<int>> users() const;  ///< nodes by the value they read
+};
+
+}  // namespace mpm::models

@@ -1,0 +1,72 @@
+// Vectors whose every index is checked: numbers of values, axes and elements come from files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/onnx/ir/refusal.hpp"
+
+namespace mpm::models {
+
+[[noreturn]] inline void throwOutside(std::int64_t index, std::size_t count) {
+    throw Refusal("there is no element " + std::to_string(index) + " of " + std::to_string(count) +
+                  ": an input, output or axis is missing, or the file is damaged");
+}
+
+/// std::vector, but an index outside of it throws Refusal instead of reading past the end.
+template <class T>
+class List : public std::vector<T> {
+public:
+    using Base = std::vector<T>;
+    using Base::Base;
+    List() = default;
+    List(const Base& values) : Base(values) {}        // NOLINT(google-explicit-constructor)
+    List(Base&& values) : Base(std::move(values)) {}  // NOLINT(google-explicit-constructor)
+
+    template <class Index>
+    T& operator[](Index index) {
+        return Base::operator[](checked(index));
+    }
+    template <class Index>
+    const T& operator[](Index index) const {
+        return Base::operator[](checked(index));
+    }
+    T& front() { return (*this)[0]; }
+    const T& front() const { return (*this)[0]; }
+    T& back() { return Base::operator[](checked(static_cast<std::int64_t>(this->size()) - 1)); }
+    const T& back() const { return Base::operator[](checked(static_cast<std::int64_t>(this->size()) - 1)); }
+
+private:
+    template <class Index>
+    std::size_t checked(Index index) const {
+        const auto at = static_cast<std::size_t>(index);  // a negative one becomes larger than any vector
+        if (at >= this->size()) throwOutside(static_cast<std::int64_t>(index), this->size());
+        return at;
+    }
+};
+
+/// The elements of a tensor. An index outside throws Refusal; as a pointer they are for inner loops whose
+/// bounds are known.
+template <class T>
+class Elements {
+public:
+    Elements(T* data, std::int64_t count) : m_data(data), m_count(count) {}
+
+    T& operator[](std::int64_t index) const {
+        if (index < 0 || index >= m_count) throwOutside(index, static_cast<std::size_t>(m_count));
+        return m_data[index];
+    }
+    T* operator+(std::int64_t offset) const {
+        if (offset < 0 || offset > m_count) throwOutside(offset, static_cast<std::size_t>(m_count));
+        return m_data + offset;
+    }
+    T* data() const { return m_data; }
+    operator T*() const { return m_data; }  // NOLINT(google-explicit-constructor)
+
+private:
+    T* m_data;
+    std::int64_t m_count;
+};
+
+}  // namespace mpm::models

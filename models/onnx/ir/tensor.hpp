@@ -1,0 +1,81 @@
+// A tensor of the converter: three element types are enough, for every float type computes as f32 and every
+// integer as int64. Data is shared and, where it came from a file, not copied; a tensor without data is a
+// known shape.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/onnx/ir/list.hpp"
+
+namespace mpm::models {
+
+enum class Type { None, Float, Int, Bool };
+
+using Shape = List<int64_t>;
+
+/// Product of the extents; throws Refusal where it is negative or beyond what a program should ask memory
+/// for.
+int64_t elementCount(const Shape& shape);
+std::string toString(const Shape& shape);
+
+class Tensor {
+public:
+    Tensor() = default;
+    /// A shape only. Throws Refusal where elementCount does.
+    Tensor(Type type, Shape shape) : Tensor(type, std::move(shape), nullptr) {}
+    /// `data` holds as many elements as the shape has.
+    Tensor(Type type, Shape shape, std::shared_ptr<const void> data)
+        : m_type(type), m_shape(std::move(shape)), m_count(elementCount(m_shape)), m_data(std::move(data)) {}
+
+    static Tensor floats(const Shape& shape, float value = 0);
+    static Tensor floats(const Shape& shape, std::vector<float> values);  ///< as many as the shape has
+    static Tensor ints(const Shape& shape, int64_t value = 0, Type type = Type::Int);
+    static Tensor vector(std::vector<int64_t> values);
+    static Tensor scalar(float value) { return floats({}, value); }
+
+    Type type() const { return m_type; }
+    bool isFloat() const { return m_type == Type::Float; }
+    const Shape& shape() const { return m_shape; }
+    int rank() const { return static_cast<int>(m_shape.size()); }
+    int64_t dim(int axis) const { return m_shape[axis < 0 ? axis + rank() : axis]; }
+    int64_t size() const { return m_count; }
+    bool known() const { return m_data != nullptr; }
+
+    /// Throw Refusal where the values are not known or of another type.
+    Elements<const float> f() const { return {static_cast<const float*>(typed(true)), m_count}; }
+    Elements<const int64_t> i() const { return {static_cast<const int64_t*>(typed(false)), m_count}; }
+    /// Only on tensors nobody else has seen yet.
+    Elements<float> writeF() { return {static_cast<float*>(const_cast<void*>(typed(true))), m_count}; }
+    Elements<int64_t> writeI() { return {static_cast<int64_t*>(const_cast<void*>(typed(false))), m_count}; }
+
+    void allocate();                     ///< zeroed data for the shape, charged to the job in hand
+    Tensor reshaped(Shape shape) const;  ///< the same data seen as another shape of equal size
+    Tensor withoutData() const { return {m_type, m_shape}; }
+    List<int64_t> toInts() const;  ///< values, whatever the type
+    std::vector<float> toFloats() const;
+    double at(int64_t index) const {
+        return isFloat() ? double{f()[index]} : static_cast<double>(i()[index]);
+    }
+    bool equals(const Tensor& other) const;  ///< same type, shape and bits
+    const void* identity() const { return m_data.get(); }
+
+private:
+    const void* typed(bool asFloat) const {
+        if (m_data == nullptr || m_type == Type::None || isFloat() != asFloat) throwWrongType(asFloat);
+        return m_data.get();
+    }
+    [[noreturn]] void throwWrongType(bool asFloat) const;
+
+    Type m_type = Type::None;
+    Shape m_shape;
+    int64_t m_count = 1;
+    std::shared_ptr<const void> m_data;
+};
+
+/// A number as an integer: 0 for what is no number, the nearest integer where it is out of range.
+int64_t toInteger(double value);
+
+}  // namespace mpm::models

@@ -1,0 +1,241 @@
+#include "models/onnx/layers/insert_layers.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/onnx/ir/job.hpp"
+
+namespace mpm::models {
+namespace {
+
+class LayersWriter {
+public:
+    LayersWriter(Graph& graph, const Encoder& encoder, const List<int>& schedule)
+        : m_graph(graph), m_encoder(encoder), m_schedule(schedule) {}
+
+    void run(const Shape& stream) {
+        if (m_encoder.blocks[0].attention.keyBias.known())
+            throw Refusal("a bias per key cannot be merged in the layers form: use --form fused");
+        int x = enter(m_encoder.input(), stream);
+        startRope();
+        size_t tap = 0;
+        for (size_t k = 0; k < m_encoder.blocks.size(); ++k) {
+            if (std::count(m_schedule.begin(), m_schedule.end(), static_cast<int>(k))) x = merge(x);
+            m_name = "block" + std::to_string(k);
+            x = mlp(attention(x, m_encoder.blocks[k].attention), m_encoder.blocks[k].mlp);
+            while (tap < m_encoder.taps.size() && m_encoder.taps[tap].block == static_cast<int>(k))
+                leave(x, m_encoder.taps[tap++], stream);
+        }
+    }
+
+private:
+    int add(const std::string& op, const List<int>& inputs, int output = kAbsent,
+            const std::string& domain = {}) {
+        Node node;
+        node.op = op;
+        node.domain = domain;
+        node.name = m_name + "/" + op;
+        node.inputs = inputs;
+        node.outputs = {output == kAbsent ? m_graph.addValue(m_name + "/" + op) : output};
+        m_graph.nodes.push_back(node);
+        return node.outputs[0];
+    }
+
+    Node& last() { return m_graph.nodes.back(); }
+    int constant(const Tensor& tensor) { return m_graph.addConstant(m_name + "/constant", tensor); }
+    int scalar(float value) { return constant(Tensor::scalar(value)); }
+    int reshape(int x, const List<int64_t>& shape, int output = kAbsent) {
+        return add("Reshape", {x, constant(Tensor::vector(shape))}, output);
+    }
+
+    int transpose(int x, const List<int64_t>& order) {
+        const int y = add("Transpose", {x});
+        last().attributes["perm"] = Attribute::of(order);
+        return y;
+    }
+
+    int gather(int x, int at, int64_t axis) {
+        const int y = add("Gather", {x, at});
+        last().attributes["axis"] = Attribute::of(axis);
+        return y;
+    }
+
+    int norm(int x, const Norm& norm, int output = kAbsent) {
+        List<int> inputs{x, constant(norm.weight)};
+        if (norm.bias.known()) inputs.push_back(constant(norm.bias));
+        const int y = add("LayerNormalization", inputs, output);
+        last().attributes["epsilon"] = Attribute::of(norm.epsilon);
+        last().attributes["axis"] = Attribute::of(int64_t{-1});
+        return y;
+    }
+
+    int linear(int x, const Dense& dense) {
+        const int y = add("MatMul", {x, constant(dense.weight)});
+        return dense.bias.known() ? add("Add", {y, constant(dense.bias)}) : y;
+    }
+
+    int enter(int x, const Shape& stream) {
+        m_name = "tokens";
+        if (stream.size() == 3 && m_encoder.blocks[0].layout == Layout::TokensFirst)
+            return transpose(x, {1, 0, 2});
+        return stream.size() == 3 ? x : reshape(x, {1, -1, m_encoder.dim});
+    }
+
+    void leave(int x, const Tap& tap, const Shape& stream) {
+        m_name = "tap" + std::to_string(tap.block);
+        for (size_t k = m_maps.size(); k-- > 0;) {
+            x = add("MpmRestore", {x, m_maps[k]}, kAbsent, "mpm");
+            last().attributes["special_tokens"] = Attribute::of(static_cast<int64_t>(m_encoder.special));
+        }
+        if (tap.normed) x = norm(x, m_encoder.norm);
+        if (stream.size() == 3 && m_encoder.blocks[0].layout == Layout::TokensFirst)
+            x = transpose(x, {1, 0, 2});
+        reshape(x, {stream.begin(), stream.end()}, tap.value);
+    }
+
+    int merge(int x) {
+        m_name = "merge" + std::to_string(m_maps.size());
+        const int y = add("MpmMerge", {x}, kAbsent, "mpm");
+        const int map = m_graph.addValue(m_name + "/map");
+        last().outputs.push_back(map);
+        last().outputs.push_back(
+            m_graph.addValue(m_name + "/counts"));  // ONNX Runtime wants all of a function's outputs
+        last().attributes["special_tokens"] = Attribute::of(static_cast<int64_t>(m_encoder.special));
+        m_maps.push_back(map);
+        if (m_cos != kAbsent) keepRepresentatives(map);
+        return y;
+    }
+
+    // A pair keeps the angle of its first token: the first to carry its id.
+    void keepRepresentatives(int map) {
+        const int flat = reshape(map, {-1});
+        const int row = add("Unsqueeze", {flat, constant(Tensor::vector({0}))});
+        const int column = add("Unsqueeze", {flat, constant(Tensor::vector({1}))});
+        const int same = add("Cast", {add("Equal", {row, column})});
+        last().attributes["to"] = Attribute::of(int64_t{1});
+        const int before = add("Trilu", {same, constant(Tensor::ints({}, -1))});
+        last().attributes["upper"] = Attribute::of(int64_t{0});
+        const int seen = add("ReduceMax", {before, constant(Tensor::vector({1}))});
+        last().attributes["keepdims"] = Attribute::of(int64_t{0});
+        const int found = add("NonZero", {add("Less", {seen, scalar(0.5f)})});
+        const int first = add("Squeeze", {found, constant(Tensor::vector({0}))});
+        const int shifted = add("Add", {first, constant(Tensor::vector({m_encoder.special}))});
+        List<int64_t> special(m_encoder.special);
+        for (int k = 0; k < m_encoder.special; ++k)
+            special[k] = k;
+        int rows = shifted;
+        if (m_encoder.special > 0) {
+            rows = add("Concat", {constant(Tensor::vector(special)), shifted});
+            last().attributes["axis"] = Attribute::of(int64_t{0});
+        }
+        m_cos = gather(m_cos, rows, 1);
+        m_sin = gather(m_sin, rows, 1);
+    }
+
+    void startRope() {
+        const auto& rope = m_encoder.blocks[0].attention.rope;
+        if (!rope) return;
+        for (const Block& block : m_encoder.blocks) {
+            if (!block.attention.rope->cos.equals(rope->cos))
+                throw Refusal(
+                    "rotary positions differ between blocks, which the layers form cannot have: use --form "
+                    "fused");
+        }
+        m_name = "rope";
+        m_cos = constant(rope->cos);
+        m_sin = constant(signedSine(*rope));
+    }
+
+    // The half that is subtracted carries its sign in the table.
+    static Tensor signedSine(const Rope& rope) {
+        List<float> values = rope.sin.toFloats();
+        const int64_t size = rope.sin.dim(2);
+        for (size_t k = 0; k < values.size(); ++k) {
+            const int64_t j = static_cast<int64_t>(k) % size;
+            if (rope.interleaved ? j % 2 == 0 : j < size / 2) values[k] = -values[k];
+        }
+        return Tensor::floats(rope.sin.shape(), values);
+    }
+
+    int rotate(int x, const Attention& a) {
+        const int64_t size = a.rope->cos.dim(2);
+        List<int64_t> partner(size);
+        for (int64_t j = 0; j < size; ++j)
+            partner[j] = a.rope->interleaved ? j ^ 1 : (j + size / 2) % size;
+        const int turned = gather(x, constant(Tensor::vector(partner)), 3);
+        return add("Add", {add("Mul", {x, m_cos}), add("Mul", {turned, m_sin})});
+    }
+
+    int attention(int x, const Attention& a) {
+        const int64_t width = a.qkv.weight.dim(1) / 3, size = width / a.heads;
+        const int qkv =
+            transpose(reshape(linear(norm(x, a.norm), a.qkv), {1, -1, 3, a.heads, size}), {2, 0, 3, 1, 4});
+        int part[3];
+        for (int64_t k = 0; k < 3; ++k)
+            part[k] = gather(qkv, constant(Tensor::ints({}, k)), 0);
+        if (a.qNorm.present()) part[0] = norm(part[0], a.qNorm);
+        if (a.kNorm.present()) part[1] = norm(part[1], a.kNorm);
+        if (a.rope) {
+            part[0] = rotate(part[0], a);
+            part[1] = rotate(part[1], a);
+        }
+        const int scores =
+            add("Mul", {add("MatMul", {part[0], transpose(part[1], {0, 1, 3, 2})}), scalar(a.scale)});
+        const int probabilities = add("Softmax", {scores});
+        last().attributes["axis"] = Attribute::of(int64_t{-1});
+        int y = reshape(transpose(add("MatMul", {probabilities, part[2]}), {0, 2, 1, 3}), {1, -1, width});
+        if (a.inner.present()) y = norm(y, a.inner);
+        return add("Add", {x, linear(y, a.proj)});
+    }
+
+    int mlp(int x, const Mlp& m) {
+        const int n = norm(x, m.norm);
+        int y = m.gate.present() ? add("Mul", {activate(linear(n, m.gate), m.activation), linear(n, m.fc1)})
+                                 : activate(linear(n, m.fc1), m.activation);
+        if (m.inner.present()) y = norm(y, m.inner);
+        return add("Add", {x, linear(y, m.fc2)});
+    }
+
+    int activate(int x, const std::string& name) {
+        if (name == "relu") return add("Relu", {x});
+        if (name == "silu") return add("Mul", {x, add("Sigmoid", {x})});
+        if (name == "gelu_quick") return add("Mul", {x, add("Sigmoid", {add("Mul", {x, scalar(1.702f)})})});
+        int inner = kAbsent;
+        if (name == "gelu") {
+            inner = add("Erf", {add("Mul", {x, scalar(std::sqrt(0.5f))})});
+        } else {
+            const int cube = add("Mul", {add("Mul", {x, x}), x});
+            const int sum = add("Add", {x, add("Mul", {cube, scalar(0.044715f)})});
+            inner = add("Tanh", {add("Mul", {sum, scalar(std::sqrt(2 / 3.14159265f))})});
+        }
+        return add("Mul", {add("Mul", {x, scalar(0.5f)}), add("Add", {inner, scalar(1)})});
+    }
+
+    Graph& m_graph;
+    const Encoder& m_encoder;
+    const List<int> m_schedule;
+    std::string m_name;
+    List<int> m_maps;
+    int m_cos = kAbsent, m_sin = kAbsent;  // [heads or 1, tokens, head size], of the tokens that are left
+};
+
+}  // namespace
+
+void insertLayers(Graph& graph, const Matched& matched, const Shapes& shapes, const List<int>& schedule) {
+    for (const Encoder& encoder : matched.encoders) {
+        for (const Tap& tap : encoder.taps) {
+            checkTime();
+            for (Node& node : graph.nodes) {
+                for (int& out : node.outputs) {
+                    if (out == tap.value) out = graph.addValue("unused");
+                }
+            }
+        }
+        LayersWriter(graph, encoder, encoder.decoder ? List<int>{} : schedule)
+            .run(shapes.of(encoder.input()));
+    }
+    graph.sort();
+    graph.prune();
+}
+
+}  // namespace mpm::models

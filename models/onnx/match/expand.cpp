@@ -1,0 +1,180 @@
+#include "models/onnx/match/expand.hpp"
+
+#include "base/checked.hpp"
+#include "base/printable.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace mpm::models {
+namespace {
+
+class Expander {
+public:
+    Expander(Graph& graph, const Inferred& inferred) : m_graph(graph), m_inferred(inferred) {}
+
+    void run() {
+        List<Node> old;
+        old.swap(m_graph.nodes);
+        for (Node& node : old) {
+            m_name = node.name;
+            const bool sound = !node.outputs.empty() && node.outputs[0] != kAbsent &&
+                               m_inferred.values[node.outputs[0]].isFloat();
+            const bool done = sound && ((node.is("Attention") && expandAttention(node)) ||
+                                        (node.is("Einsum") && expandEinsum(node)));
+            if (!done) m_graph.nodes.push_back(std::move(node));
+        }
+        m_graph.sort();
+        m_graph.prune();
+    }
+
+private:
+    const Shape& shapeOf(int value) const { return m_inferred.values[value].shape(); }
+
+    int emit(const std::string& op, const List<int>& inputs, int output = kAbsent) {
+        Node node;
+        node.op = op;
+        node.name = m_name;
+        node.inputs = inputs;
+        node.outputs = {output == kAbsent ? m_graph.addValue(m_name + "." + op) : output};
+        m_graph.nodes.push_back(node);
+        return node.outputs[0];
+    }
+
+    int transpose(int value, const List<int64_t>& order, int output = kAbsent) {
+        const int to = emit("Transpose", {value}, output);
+        m_graph.nodes.back().attributes["perm"] = Attribute::of(order);
+        return to;
+    }
+
+    // Zeros copy axes, so that a dynamic batch stays one.
+    int reshape(int value, const List<int64_t>& shape, int output = kAbsent) {
+        return emit("Reshape", {value, m_graph.addConstant("shape", Tensor::vector(shape))}, output);
+    }
+
+    int splitHeads(int value, int64_t heads) {
+        if (shapeOf(value).size() == 4) return value;
+        if (heads < 1) throw Refusal("attention '" + printable(m_name, 200) + "' has no heads");
+        return transpose(reshape(value, {0, 0, heads, shapeOf(value)[2] / heads}), {0, 2, 1, 3});
+    }
+
+    bool expandAttention(const Node& node) {
+        const int q = node.inputs[0], k = node.inputs[1], v = node.inputs[2];
+        const int64_t heads = node.getInt("q_num_heads", 0), keyHeads = node.getInt("kv_num_heads", 0);
+        const bool flat = shapeOf(q).size() == 3;
+        const bool plain = !node.getInt("is_causal", 0) && node.getFloat("softcap", 0) == 0 &&
+                           node.input(4) == kAbsent && node.input(5) == kAbsent && heads == keyHeads &&
+                           node.outputs.size() == 1;
+        if (!plain || (flat && heads < 1)) return false;
+        const int64_t size = flat ? shapeOf(q)[2] / heads : shapeOf(q)[3];
+        const float scale = node.getFloat("scale", 1 / std::sqrt(static_cast<float>(size)));
+        const int product =
+            emit("MatMul", {splitHeads(q, heads), transpose(splitHeads(k, heads), {0, 1, 3, 2})});
+        int scores = emit("Mul", {product, m_graph.addConstant("scale", Tensor::scalar(scale))});
+        if (node.input(3) != kAbsent) scores = emit("Add", {scores, node.inputs[3]});
+        const int probabilities = emit("Softmax", {scores});
+        m_graph.nodes.back().attributes["axis"] = Attribute::of(int64_t{-1});
+        if (!flat) {
+            emit("MatMul", {probabilities, splitHeads(v, heads)}, node.outputs[0]);
+            return true;
+        }
+        const int mixed = transpose(emit("MatMul", {probabilities, splitHeads(v, heads)}), {0, 2, 1, 3});
+        reshape(mixed, {0, 0, -1}, node.outputs[0]);
+        return true;
+    }
+
+    // What a letter of an equation is: an axis of both that stays, of both that is summed, of one alone.
+    struct Letters {
+        std::string both, summed, left, right;
+    };
+
+    static bool sortLetters(const std::string& a, const std::string& b, const std::string& out,
+                            Letters& letters) {
+        for (char c : a) {
+            const bool inB = b.find(c) != std::string::npos, inOut = out.find(c) != std::string::npos;
+            if (!inB && !inOut) return false;
+            (inB && inOut ? letters.both : inB ? letters.summed : letters.left) += c;
+        }
+        for (char c : b) {
+            if (a.find(c) != std::string::npos) continue;
+            if (out.find(c) == std::string::npos) return false;
+            letters.right += c;
+        }
+        return !letters.summed.empty();
+    }
+
+    // The operand with its axes in this order; the last `joined` axes become one.
+    int arrange(int value, const std::string& names, const std::string& order, size_t joined) {
+        List<int64_t> perm;
+        for (char c : order)
+            perm.push_back(static_cast<int64_t>(names.find(c)));
+        bool straight = true;
+        for (size_t k = 0; k < perm.size(); ++k)
+            straight &= perm[k] == static_cast<int64_t>(k);
+        const int moved = straight ? value : transpose(value, perm);
+        if (joined < 2) return moved;
+        List<int64_t> shape(order.size() - joined, 0);
+        shape.push_back(-1);
+        return reshape(moved, shape);
+    }
+
+    // A constant operand may be joined at will: [summed, right], both perhaps of several letters.
+    int weight(int value, const std::string& names, const Letters& letters) {
+        const int moved = arrange(value, names, letters.summed + letters.right, 0);
+        int64_t depth = 1;
+        for (char c : letters.summed)
+            depth = checkedProduct<int64_t>(depth, shapeOf(value)[names.find(c)]);
+        return reshape(moved, {depth, -1});
+    }
+
+    bool expandEinsum(const Node& node) {
+        std::string equation = node.getString("equation", "");
+        equation.erase(std::remove(equation.begin(), equation.end(), ' '), equation.end());
+        const size_t comma = equation.find(','), arrow = equation.find("->");
+        if (node.inputs.size() != 2 || comma == std::string::npos || arrow == std::string::npos ||
+            equation.find('.') != std::string::npos)
+            return false;
+        const std::string a = equation.substr(0, comma), b = equation.substr(comma + 1, arrow - comma - 1),
+                          out = equation.substr(arrow + 2);
+        Letters letters;
+        if (!sortLetters(a, b, out, letters) || letters.left.empty() || letters.right.empty()) return false;
+        const bool weighted = m_graph.isConstant(node.inputs[1]) && letters.both.empty();
+        if (!weighted &&
+            (letters.left.size() != 1 || letters.right.size() != 1 || letters.summed.size() != 1))
+            return false;
+        const int left =
+            arrange(node.inputs[0], a, letters.both + letters.left + letters.summed, letters.summed.size());
+        const int right = weighted
+                              ? weight(node.inputs[1], b, letters)
+                              : arrange(node.inputs[1], b, letters.both + letters.summed + letters.right, 0);
+        int product = emit("MatMul", {left, right});
+        if (letters.right.size() > 1) {
+            List<int64_t> shape(letters.both.size() + letters.left.size(), 0);
+            for (char c : letters.right)
+                shape.push_back(shapeOf(node.inputs[1])[b.find(c)]);
+            product = reshape(product, shape);
+        }
+        const std::string made = letters.both + letters.left + letters.right;
+        List<int64_t> perm;
+        for (char c : out)
+            perm.push_back(static_cast<int64_t>(made.find(c)));
+        if (made == out) {
+            m_graph.nodes.back().outputs[0] = node.outputs[0];
+        } else {
+            transpose(product, perm, node.outputs[0]);
+        }
+        return true;
+    }
+
+    Graph& m_graph;
+    const Inferred& m_inferred;
+    std::string m_name;
+};
+
+}  // namespace
+
+void expandComposites(Graph& graph, const Inferred& inferred) {
+    Expander(graph, inferred).run();
+}
+
+}  // namespace mpm::models

@@ -1,0 +1,398 @@
+#include "models/onnx/match/match_attention.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/onnx/match/match_heads.hpp"
+
+namespace mpm::models {
+namespace {
+
+// The scores before the softmax: q k^T, scaled, with or without a bias per key.
+struct Scores {
+    int product = kAbsent;  // the MatMul
+    float scale = 1;
+    Tensor keyBias;
+};
+
+class AttentionMatcher {
+public:
+    AttentionMatcher(const RowMatcher& rows, const Node& softmax) : m_rows(rows), m_softmax(softmax) {}
+
+    Block run() {
+        const Scores scores = scoresBehind(m_softmax.inputs[0]);
+        const Node& product = m_rows.graph().nodes[scores.product];
+        m_context = contextAfter(m_softmax.outputs[0]);
+        const Node& mix = m_rows.graph().nodes[m_rows.graph().values[m_context].producer];
+        m_q = viewHeads(m_rows, product.inputs[0], false);
+        m_k = viewHeads(m_rows, product.inputs[1], true);
+        m_v = viewHeads(m_rows, mix.inputs[1], false);
+        findStream();
+        findHeads();
+        gather(scores);
+        findProjection();
+        return m_block;
+    }
+
+private:
+    const Shape& shapeOf(int value) const { return m_rows.shapeOf(value); }
+    bool isKnown(int value) const { return m_rows.inferred().values[value].known(); }
+    [[noreturn]] void fail(const std::string& reason) const {
+        throw Mismatch{"attention at " + m_rows.graph().describe(m_softmax) + ": " + reason};
+    }
+
+    Scores scoresBehind(int value) {
+        const int64_t axis = m_softmax.getInt("axis", m_rows.graph().opset < 13 ? 1 : -1);
+        const int64_t rank = static_cast<int64_t>(shapeOf(value).size());
+        if (axis != -1 && axis != rank - 1) fail("its softmax does not run over the keys");
+        Scores scores;
+        for (const Node* node = m_rows.graph().nodeOf(value); node; node = m_rows.graph().nodeOf(value)) {
+            if (node->is("MatMul")) {
+                scores.product = m_rows.graph().values[value].producer;
+                return scores;
+            }
+            value = unwrap(*node, scores);
+        }
+        fail("no product of queries and keys leads to it");
+    }
+
+    // One step back from the softmax towards the product.
+    int unwrap(const Node& node, Scores& scores) {
+        const bool reshaped = node.is("Reshape") || node.is("Squeeze") || node.is("Unsqueeze");
+        if (reshaped && sameMatrix(node)) return node.inputs[0];
+        if (node.inputs.size() == 2 && (node.is("Mul") || node.is("Div") || node.is("Add"))) {
+            const bool first = isKnown(node.inputs[0]);
+            const int constant = node.inputs[first ? 0 : 1], other = node.inputs[first ? 1 : 0];
+            const bool usable = isKnown(constant) && (node.op != "Div" || !first);
+            const Tensor& c = m_rows.inferred().values[constant];
+            if (usable && node.is("Add")) {
+                addKeyBias(c, scores);
+                return other;
+            }
+            if (usable && c.size() == 1) {
+                if (scores.keyBias.known()) fail("its bias is scaled");
+                const float by = static_cast<float>(c.at(0));
+                scores.scale = node.is("Mul") ? scores.scale * by : scores.scale / by;
+                return other;
+            }
+        }
+        if (node.is("Add") || node.is("Where") || node.is("Sub")) {
+            fail("a mask or a relative position bias is added to its scores (" +
+                 m_rows.graph().describe(node) +
+                 "), which merged tokens cannot have; models with absolute or rotary positions work");
+        }
+        fail("its scores pass through " + m_rows.graph().describe(node) + ", which is not supported");
+    }
+
+    bool sameMatrix(const Node& node) const {
+        const Shape& a = shapeOf(node.inputs[0]);
+        const Shape& b = shapeOf(node.outputs[0]);
+        return a.size() > 1 && b.size() > 1 && a.back() == b.back() && a[a.size() - 2] == b[b.size() - 2];
+    }
+
+    // A constant added to the scores is welcome if it only depends on the key.
+    void addKeyBias(const Tensor& c, Scores& scores) {
+        const int64_t keys = shapeOf(m_softmax.inputs[0]).back();
+        List<float> bias(keys, 0.f);
+        for (int64_t k = 0; k < c.size(); ++k) {
+            const int64_t key = c.rank() == 0 || c.dim(-1) == 1 ? -1 : k % keys;
+            if (k < keys && key >= 0) bias[key] = c.f()[k];
+            if (key >= 0 && c.f()[k] != bias[key]) {
+                fail(
+                    "a relative position bias or a mask is added to its scores, which merged tokens cannot "
+                    "have; "
+                    "models with absolute or rotary positions work");
+            }
+        }
+        const bool zero = std::all_of(bias.begin(), bias.end(), [](float b) { return b == 0; });
+        if (!zero) scores.keyBias = Tensor::floats({keys}, bias);
+    }
+
+    // Softmax -> (reshapes) -> MatMul with the values.
+    int contextAfter(int value) const {
+        while (true) {
+            if (m_rows.usersOf(value).size() != 1 || m_rows.isOutput(value))
+                fail("its probabilities are used elsewhere too");
+            const Node& user = m_rows.graph().nodes[m_rows.usersOf(value)[0]];
+            if (user.is("MatMul") && user.inputs[0] == value) return user.outputs[0];
+            const bool reshaped = user.is("Reshape") || user.is("Squeeze") || user.is("Unsqueeze");
+            if (!reshaped || !sameMatrix(user))
+                fail("its probabilities pass through " + m_rows.graph().describe(user));
+            value = user.outputs[0];
+        }
+    }
+
+    void findStream() {
+        const auto normed = [&](const HeadView& view) {
+            return m_rows.normBehind(m_rows.graph().nodes[view.linear].inputs[0]);
+        };
+        const RowMatcher::Normed q = normed(m_q);
+        const RowMatcher::Normed k = m_k.linear == m_q.linear ? q : normed(m_k);
+        const RowMatcher::Normed v = m_v.linear == m_q.linear   ? q
+                                     : m_v.linear == m_k.linear ? k
+                                                                : normed(m_v);
+        if (q.norm != k.norm || q.norm != v.norm)
+            fail("queries, keys and values come from different tokens (cross-attention)");
+        m_norm = &m_rows.graph().nodes[q.norm];
+        m_block.input = m_norm->inputs[0];
+        m_block.attention.norm = m_rows.normOf(*m_norm);
+        m_streamRows = rowsInStream(m_q, q);
+        if (rowsInStream(m_k, k) != m_streamRows || rowsInStream(m_v, v) != m_streamRows) {
+            fail("queries, keys and values see the tokens in different orders");
+        }
+    }
+
+    static List<int32_t> rowsInStream(const HeadView& view, const RowMatcher::Normed& normed) {
+        List<int32_t> rows;
+        for (int32_t row : view.rows)
+            rows.push_back(normed.rows[row]);
+        return rows;
+    }
+
+    // Groups that see the same tokens are the heads of one picture.
+    void findHeads() {
+        const Shape& stream = shapeOf(m_block.input);
+        int64_t all = 1;
+        for (size_t k = 0; k + 1 < stream.size(); ++k)
+            all *= stream[k];
+        const int64_t tokens = m_q.tokens;
+        std::map<List<int32_t>, int> pictures;
+        m_pictureOf.resize(m_q.groups);
+        for (int64_t g = 0; g < m_q.groups; ++g) {
+            const List<int32_t> rows(m_streamRows.begin() + g * tokens,
+                                     m_streamRows.begin() + (g + 1) * tokens);
+            m_pictureOf[g] = pictures.emplace(rows, static_cast<int>(pictures.size())).first->second;
+        }
+        const int64_t batch = static_cast<int64_t>(pictures.size());
+        if (m_k.tokens != tokens || m_k.groups != m_q.groups || m_v.groups != m_q.groups)
+            fail("queries and keys differ in number");
+        const int64_t expected = shapeOf(m_rows.graph().inputs[0].value)[0];
+        if (batch != expected || batch * tokens != all) {
+            fail(batch > expected ? "it runs in windows, where merged tokens have no place; models with "
+                                    "global attention work"
+                                  : "it does not see every token");
+        }
+        m_block.tokens = tokens;
+        m_block.batch = batch;
+        m_block.attention.heads = static_cast<int>(m_q.groups / batch);
+        for (const auto& [rows, picture] : pictures)
+            checkOrder(rows, batch);
+    }
+
+    void checkOrder(const List<int32_t>& rows, int64_t batch) {
+        const int64_t tokens = m_block.tokens;
+        const bool batchFirst =
+            rows[0] % tokens == 0 && (tokens == 1 || rows[1] == rows[0] + 1) &&
+            !(batch == 1 && shapeOf(m_block.input).size() == 3 && shapeOf(m_block.input)[1] == 1);
+        m_block.layout = batchFirst ? Layout::BatchFirst : Layout::TokensFirst;
+        for (int64_t t = 0; t < tokens; ++t) {
+            if (rows[t] != rows[0] + t * (batchFirst ? 1 : batch))
+                fail("it sees the tokens in an order of its own");
+        }
+    }
+
+    List<int64_t> groupsOfFirstPicture() const {
+        List<int64_t> groups;
+        for (int64_t g = 0; g < m_q.groups; ++g) {
+            if (m_pictureOf[g] == m_pictureOf[0]) groups.push_back(g);
+        }
+        return groups;
+    }
+
+    // Weights of q, k, v in canonical columns, whatever the export's order.
+    void gather(const Scores& scores) {
+        Attention& a = m_block.attention;
+        const List<int64_t> groups = groupsOfFirstPicture();
+        a.scale = scores.scale * m_q.factor * m_k.factor;
+        a.keyBias = scores.keyBias;
+        for (const HeadView* view : {&m_q, &m_k, &m_v})
+            checkPictures(*view, groups);
+        a.qkv = joinHeads(m_rows, {&m_q, &m_k, &m_v}, groups, m_v.factor);
+        if (m_q.norm != kAbsent) a.qNorm = m_rows.normOf(m_rows.graph().nodes[m_q.norm]);
+        if (m_k.norm != kAbsent) a.kNorm = m_rows.normOf(m_rows.graph().nodes[m_k.norm]);
+        if (m_v.norm != kAbsent || m_v.rotated) fail("its values are normalised or rotated");
+        if (m_q.rotated != m_k.rotated) fail("only one of queries and keys is rotated");
+        if (!m_q.rotated) return;
+        a.rope = ropeOf(m_q, groups);
+        const Rope other = ropeOf(m_k, groups);
+        const bool same = a.rope->interleaved == other.interleaved && sameTable(a.rope->cos, other.cos) &&
+                          sameTable(a.rope->sin, other.sin);
+        if (!same) fail("queries and keys are rotated differently");
+    }
+
+    static bool sameTable(const Tensor& a, const Tensor& b) {
+        if (a.shape() != b.shape()) return false;
+        for (int64_t k = 0; k < a.size(); ++k) {
+            if (!close(a.f()[k], b.f()[k])) return false;
+        }
+        return true;
+    }
+
+    // Every picture must be treated as the first one is.
+    void checkPictures(const HeadView& view, const List<int64_t>& first) const {
+        std::map<int, size_t> next;
+        for (int64_t g = 0; g < view.groups; ++g) {
+            const size_t head = next[m_pictureOf[g]]++;
+            if (head >= first.size()) fail("its heads differ between pictures");
+            for (int64_t j = 0; j < view.size; ++j) {
+                if (view.columns[g * view.size + j] != view.columns[first[head] * view.size + j])
+                    fail("its heads differ between pictures");
+            }
+        }
+    }
+
+    // Context -> moves -> (norm) -> Linear -> (scale) -> Add with the stream.
+    void findProjection() {
+        const int linear = walkToLinear();
+        const Node& node = m_rows.graph().nodes[linear];
+        int input = node.inputs[0];
+        if (m_inner != kAbsent) {
+            const RowMatcher::Normed normed = m_rows.normBehind(input);
+            if (normed.norm != m_inner) fail("its result is normalised twice");
+            for (size_t r = 0; r < normed.rows.size(); ++r) {
+                if (normed.rows[r] != static_cast<int32_t>(r))
+                    fail("its result changes order after its norm");
+            }
+            input = m_rows.graph().nodes[m_inner].inputs[0];
+        }
+        const auto traced = trace(m_rows.graph(), m_rows.inferred(), input, Follow::Affine, {m_context});
+        if (!traced || traced->sources != List<int>{m_context})
+            fail("its result is mixed with something else");
+        const List<int32_t> streamRow = placeContext(*traced, shapeOf(input).back());
+        m_block.attention.proj = permuted(m_rows.denseOf(node));
+        if (m_inner != kAbsent)
+            m_block.attention.inner = permuted(m_rows.normOf(m_rows.graph().nodes[m_inner]));
+        closeResidual(node, streamRow);
+    }
+
+    int walkToLinear() {
+        const int found = m_rows.downstream(m_context, [&](int n) {
+            const Node& user = m_rows.graph().nodes[n];
+            if (m_rows.isLinear(&user)) return RowMatcher::Step::Found;
+            if (m_rows.isNorm(&user)) {
+                m_inner = n;
+            } else if (!canFollow(m_rows.graph(), m_rows.inferred(), user, Follow::Affine)) {
+                fail("its result goes into " + m_rows.graph().describe(user) + " instead of a projection");
+            }
+            return RowMatcher::Step::Follow;
+        });
+        if (found == kAbsent) fail("no projection follows it");
+        return found;
+    }
+
+    // Where each column of the projection's input comes from, and the row of the stream of each of its rows.
+    List<int32_t> placeContext(const Trace& traced, int64_t width) {
+        const int64_t size = m_v.size, tokens = m_q.tokens;
+        m_columns.assign(width, -1);
+        m_factor = traced.terms[0].factor[0];
+        List<int32_t> streamRow(traced.terms.size() / width, -1);
+        const List<int> headOf = headOfGroups();
+        for (size_t k = 0; k < traced.terms.size(); ++k) {
+            const Term term = traced.terms[k];
+            if (term.count() != 1 || term.constant != 0 || term.factor[0] != m_factor)
+                fail("its result is changed before the projection");
+            const int64_t group = term.at[0] / (tokens * size), token = term.at[0] / size % tokens;
+            const int32_t row = m_streamRows[group * tokens + token];
+            const int32_t column = static_cast<int32_t>(headOf[group] * size + term.at[0] % size);
+            int32_t& knownRow = streamRow[k / width];
+            int32_t& knownColumn = m_columns[k % width];
+            if (knownRow < 0) knownRow = row;
+            if (knownColumn < 0) knownColumn = column;
+            if (knownRow != row || knownColumn != column)
+                fail("its heads are joined in an order that differs between tokens");
+        }
+        return streamRow;
+    }
+
+    List<int> headOfGroups() const {
+        std::map<int, int> next;
+        List<int> head(m_q.groups);
+        for (int64_t g = 0; g < m_q.groups; ++g)
+            head[g] = next[m_pictureOf[g]]++;
+        return head;
+    }
+
+    bool straight() const {
+        for (size_t c = 0; c < m_columns.size(); ++c) {
+            if (m_columns[c] != static_cast<int32_t>(c)) return false;
+        }
+        return true;
+    }
+
+    // Rows of the projection in the order in which the operator joins heads.
+    Dense permuted(const Dense& dense) const {
+        const int64_t columns = dense.weight.dim(-1);
+        const int64_t joined = m_block.attention.heads * m_v.size;
+        if (joined != dense.weight.dim(0)) fail("its projection does not take every head");
+        if (m_inner != kAbsent && m_factor != 1) fail("its result is scaled before a norm");
+        if (straight() && m_factor == 1) return dense;
+        Dense result = dense;
+        result.weight = Tensor(Type::Float, dense.weight.shape());
+        result.weight.allocate();
+        for (size_t c = 0; c < m_columns.size(); ++c) {
+            const float* from = dense.weight.f() + c * columns;
+            float* to = result.weight.writeF() + m_columns[c] * columns;
+            for (int64_t k = 0; k < columns; ++k)
+                to[k] = m_factor * from[k];
+        }
+        return result;
+    }
+
+    Norm permuted(const Norm& norm) const {
+        if (straight()) return norm;
+        List<float> weight(m_columns.size()), bias(m_columns.size(), 0.f);
+        for (size_t c = 0; c < m_columns.size(); ++c) {
+            weight[m_columns[c]] = norm.weight.f()[c];
+            if (norm.bias.known()) bias[m_columns[c]] = norm.bias.f()[c];
+        }
+        const Shape shape{static_cast<int64_t>(weight.size())};
+        return {Tensor::floats(shape, weight), Tensor::floats(shape, bias), norm.epsilon};
+    }
+
+    void closeResidual(const Node& linear, const List<int32_t>& streamRow) {
+        const int sum = residualAfter(linear.outputs[0]);
+        const Node& add = m_rows.graph().nodes[sum];
+        const int branchValue = add.inputs[0] == m_block.input ? add.inputs[1] : add.inputs[0];
+        if (shapeOf(branchValue) != shapeOf(m_block.input)) fail("its residual is broadcast");
+        const RowMatcher::Branch branch = m_rows.linearBehind(branchValue);
+        for (size_t r = 0; r < branch.rows.size(); ++r) {
+            if (streamRow[branch.rows[r]] != static_cast<int32_t>(r))
+                fail("its residual adds tokens to other tokens");
+        }
+        m_block.attention.proj = withBranch(m_block.attention.proj, branch.factor, branch.constant);
+        m_block.middle = add.outputs[0];
+    }
+
+    int residualAfter(int start) const {
+        const int found = m_rows.downstream(start, [&](int n) {
+            const Node& user = m_rows.graph().nodes[n];
+            const bool add = user.is("Add") && user.inputs.size() == 2;
+            if (add && (user.inputs[0] == m_block.input || user.inputs[1] == m_block.input))
+                return RowMatcher::Step::Found;
+            const bool follows = canFollow(m_rows.graph(), m_rows.inferred(), user, Follow::Affine);
+            return follows ? RowMatcher::Step::Follow : RowMatcher::Step::Skip;
+        });
+        if (found == kAbsent) fail("its result is not added to the tokens it came from");
+        return found;
+    }
+
+    const RowMatcher& m_rows;
+    const Node& m_softmax;
+    const Node* m_norm = nullptr;
+    int m_context = kAbsent;  // value: probabilities times values
+    int m_inner = kAbsent;    // node: the norm before the projection
+    HeadView m_q, m_k, m_v;
+    List<int32_t> m_streamRows;  // by group and token
+    List<int> m_pictureOf;       // by group
+    List<int32_t> m_columns;     // canonical column by column of the projection's input
+    float m_factor = 1;          // of the context before the projection
+    Block m_block;
+};
+
+}  // namespace
+
+Block matchAttention(const RowMatcher& rows, const Node& softmax) {
+    return AttentionMatcher(rows, softmax).run();
+}
+
+}  // namespace mpm::models

@@ -1,0 +1,169 @@
+#include "models/onnx/match/match_rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "base/printable.hpp"
+#include "models/onnx/ir/job.hpp"
+
+namespace mpm::models {
+
+bool close(float a, float b) {
+    return std::abs(a - b) <= 2e-6f * std::max({1.f, std::abs(a), std::abs(b)});
+}
+
+RowMatcher::RowMatcher(const Graph& graph, const Inferred& inferred)
+    : m_graph(graph), m_inferred(inferred), m_users(graph.users()), m_isOutput(graph.values.size(), 0) {
+    // Who asks for a size alone reads no row.
+    const auto asksForSize = [&](int n) { return graph.nodes[n].is("Shape") || graph.nodes[n].is("Size"); };
+    for (List<int>& users : m_users)
+        users.erase(std::remove_if(users.begin(), users.end(), asksForSize), users.end());
+    for (const Port& port : graph.outputs)
+        m_isOutput[port.value] = 1;
+}
+
+int RowMatcher::downstream(int value, const std::function<Step(int node)>& visit) const {
+    List<int> open{value};
+    std::set<int> seen;
+    while (!open.empty()) {
+        const int next = open.back();
+        open.pop_back();
+        if (seen.size() % 1024 == 0) checkTime();
+        if (next == kAbsent || !seen.insert(next).second) continue;
+        for (int n : usersOf(next)) {
+            const Step step = visit(n);
+            if (step == Step::Found) return n;
+            if (step == Step::Follow)
+                open.insert(open.end(), m_graph.nodes[n].outputs.begin(), m_graph.nodes[n].outputs.end());
+        }
+    }
+    return kAbsent;
+}
+
+bool RowMatcher::isLinear(const Node* node) const {
+    return node && node->domain == "mpm.internal" && node->op == "Linear";
+}
+
+bool RowMatcher::isNorm(const Node* node) const {
+    if (!node || !node->is("LayerNormalization") || shapeOf(node->inputs[0]).empty()) return false;
+    const int64_t width = shapeOf(node->inputs[0]).back();
+    for (size_t k = 1; k < 3; ++k) {
+        const int parameter = node->input(k);
+        if (parameter == kAbsent && k == 2) continue;
+        if (!m_graph.isConstant(parameter) || m_graph.constant(parameter).size() != width) return false;
+    }
+    const int64_t axis = node->getInt("axis", -1);
+    return axis == -1 || axis == static_cast<int64_t>(shapeOf(node->inputs[0]).size()) - 1;
+}
+
+std::string RowMatcher::describe(int value) const {
+    const Node* node = m_graph.nodeOf(value);
+    return node ? m_graph.describe(*node) : "'" + printable(m_graph.values[value].name, 200) + "'";
+}
+
+Norm RowMatcher::normOf(const Node& node) const {
+    Norm norm;
+    norm.weight = m_graph.constant(node.inputs[1]);
+    if (node.input(2) != kAbsent) norm.bias = m_graph.constant(node.inputs[2]);
+    norm.epsilon = node.getFloat("epsilon", 1e-5f);
+    return norm;
+}
+
+Dense RowMatcher::denseOf(const Node& linear) const {
+    Dense dense;
+    dense.weight = m_graph.constant(linear.inputs[1]);
+    if (linear.input(2) != kAbsent) dense.bias = m_graph.constant(linear.inputs[2]);
+    return dense;
+}
+
+List<int32_t> RowMatcher::rowNumbers(int value) const {
+    List<int32_t> rows(elementCount(shapeOf(value)) / shapeOf(value).back());
+    std::iota(rows.begin(), rows.end(), 0);
+    return rows;
+}
+
+RowMatcher::Normed RowMatcher::normBehind(int value) const {
+    const int64_t width = shapeOf(value).back();
+    if (isNorm(m_graph.nodeOf(value))) return {m_graph.values[value].producer, rowNumbers(value)};
+    const auto traced = trace(m_graph, m_inferred, value);
+    if (!traced || traced->sources.size() != 1 || !isNorm(m_graph.nodeOf(traced->sources[0]))) {
+        throw Mismatch{describe(value) +
+                       " is not a LayerNorm's result: only blocks that normalise first and then attend over "
+                       "all tokens are supported"};
+    }
+    const int source = traced->sources[0];
+    if (shapeOf(source).back() != width) throw Mismatch{describe(value) + " mixes tokens"};
+    Normed normed;
+    normed.norm = m_graph.values[source].producer;
+    normed.rows.resize(traced->terms.size() / width);
+    for (size_t k = 0; k < traced->terms.size(); ++k) {
+        const Term term = traced->terms[k];
+        const int64_t column = static_cast<int64_t>(k) % width;
+        const bool plain =
+            term.count() == 1 && term.factor[0] == 1 && term.constant == 0 && term.at[0] % width == column;
+        if (!plain) throw Mismatch{describe(value) + " changes the tokens after their norm"};
+        const int32_t row = static_cast<int32_t>(term.at[0] / width);
+        if (column == 0) normed.rows[k / width] = row;
+        if (normed.rows[k / width] != row) throw Mismatch{describe(value) + " mixes tokens"};
+    }
+    return normed;
+}
+
+RowMatcher::Branch RowMatcher::linearBehind(int value) const {
+    const int64_t width = shapeOf(value).back();
+    if (isLinear(m_graph.nodeOf(value))) {
+        const List<float> ones(width, 1.f), zeros(width, 0.f);
+        return {m_graph.values[value].producer, rowNumbers(value), ones, zeros};
+    }
+    const auto traced = trace(m_graph, m_inferred, value);
+    if (!traced || traced->sources.size() != 1 || !isLinear(m_graph.nodeOf(traced->sources[0]))) {
+        throw Mismatch{describe(value) + " is not a linear layer's result"};
+    }
+    Branch branch;
+    branch.linear = m_graph.values[traced->sources[0]].producer;
+    if (shapeOf(traced->sources[0]).back() != width) throw Mismatch{describe(value) + " mixes tokens"};
+    branch.rows.resize(traced->terms.size() / width);
+    branch.factor.resize(width);
+    branch.constant.resize(width);
+    for (size_t k = 0; k < traced->terms.size(); ++k) {
+        const Term term = traced->terms[k];
+        const size_t row = k / width, column = k % width;
+        if (term.count() != 1 || term.at[0] % width != static_cast<int64_t>(column)) {
+            throw Mismatch{describe(value) + " mixes tokens or channels"};
+        }
+        if (column == 0) branch.rows[row] = static_cast<int32_t>(term.at[0] / width);
+        if (row == 0) {
+            branch.factor[column] = term.factor[0];
+            branch.constant[column] = term.constant;
+        }
+        const bool same = branch.rows[row] == term.at[0] / width && branch.factor[column] == term.factor[0] &&
+                          branch.constant[column] == term.constant;
+        if (!same) throw Mismatch{describe(value) + " treats tokens differently"};
+    }
+    return branch;
+}
+
+Dense withBranch(Dense dense, const List<float>& factor, const List<float>& constant) {
+    const bool scales = std::any_of(factor.begin(), factor.end(), [](float f) { return f != 1; });
+    const bool shifts = std::any_of(constant.begin(), constant.end(), [](float c) { return c != 0; });
+    const int64_t columns = dense.weight.dim(-1);
+    if (scales) {
+        Tensor weight(Type::Float, dense.weight.shape());
+        weight.allocate();
+        for (int64_t k = 0; k < weight.size(); ++k)
+            weight.writeF()[k] = dense.weight.f()[k] * factor[k % columns];
+        dense.weight = weight;
+    }
+    if (shifts || (scales && dense.bias.known())) {
+        List<float> bias(columns);
+        for (int64_t k = 0; k < columns; ++k) {
+            bias[k] = (dense.bias.known() ? dense.bias.f()[k] * factor[k] : 0) + constant[k];
+        }
+        dense.bias = Tensor::floats({columns}, bias);
+    }
+    return dense;
+}
+
+}  // namespace mpm::models

@@ -1,0 +1,66 @@
+// Shared by the matchers: which row of the residual stream a row of some tensor belongs to.
+#pragma once
+
+#include <functional>
+#include <map>
+
+#include "models/onnx/ir/encoder.hpp"
+#include "models/onnx/match/trace.hpp"
+
+namespace mpm::models {
+
+/// Why a part of the graph is not what a matcher looks for. Never leaves the matchers.
+struct Mismatch {
+    std::string reason;
+};
+
+class RowMatcher {
+public:
+    RowMatcher(const Graph& graph, const Inferred& inferred);
+
+    const Graph& graph() const { return m_graph; }
+    const Inferred& inferred() const { return m_inferred; }
+    const Shape& shapeOf(int value) const { return m_inferred.values[value].shape(); }
+    const List<int>& usersOf(int value) const { return m_users[value]; }
+    enum class Step { Found, Follow, Skip };
+    /// The first node after `value` that `visit` finds, past those it follows; kAbsent where there is none.
+    int downstream(int value, const std::function<Step(int node)>& visit) const;
+    bool isOutput(int value) const { return m_isOutput[value] != 0; }
+    bool isLinear(const Node* node) const;
+    bool isNorm(const Node* node) const;
+    std::string describe(int value) const;
+
+    Norm normOf(const Node& node) const;
+    Dense denseOf(const Node& linear) const;
+
+    struct Normed {
+        int norm = kAbsent;  ///< node
+        List<int32_t> rows;  ///< row of the norm's input by row of the value
+    };
+    /// A value that is a LayerNorm's result, its rows perhaps in another order.
+    Normed normBehind(int value) const;
+
+    struct Branch {
+        int linear = kAbsent;          ///< node
+        List<int32_t> rows;            ///< row of the linear's result by row of the value
+        List<float> factor, constant;  ///< by column
+    };
+    /// A value that is a Linear's result, perhaps scaled and shifted by column, rows perhaps in another
+    /// order.
+    Branch linearBehind(int value) const;
+
+private:
+    List<int32_t> rowNumbers(int value) const;
+
+    const Graph& m_graph;
+    const Inferred& m_inferred;
+    List<List<int>> m_users;
+    List<char> m_isOutput;
+};
+
+/// The branch's scale and shift taken into the weights: y = (x W + b) * factor + constant.
+Dense withBranch(Dense dense, const List<float>& factor, const List<float>& constant);
+
+bool close(float a, float b);  ///< within what f32 arithmetic in another order makes
+
+}  // namespace mpm::models

@@ -1,0 +1,189 @@
+#include "models/onnx/match/own_graph.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <sstream>
+
+#include <nlohmann/json.hpp>
+
+#include "base/checked.hpp"
+#include "models/onnx/ir/job.hpp"
+#include "models/onnx/ir/rewrite.hpp"
+
+namespace mpm::models {
+namespace {
+
+constexpr const char* kBadSchedule = "metadata mpm.schedule is not a list of blocks: the file is damaged";
+
+bool isBackbone(const Node& node) {
+    return node.domain == "mpm" && node.op == "MpmEncoder" &&
+           node.getString("role", "backbone") == "backbone";
+}
+
+class EncoderReader {
+public:
+    EncoderReader(const Graph& graph, const Inferred& inferred, const Node& node) : m_node(node) {
+        std::istringstream names(node.getString("inputs", ""));
+        List<std::string> words{std::istream_iterator<std::string>(names), {}};
+        if (words.size() != node.inputs.size())
+            throw Refusal(graph.describe(node) + " names other inputs than it has: the file is damaged");
+        for (size_t k = 0; k < words.size(); ++k) {
+            if (graph.isConstant(node.inputs[k])) m_weights[words[k]] = graph.constant(node.inputs[k]);
+        }
+        m_shape = inferred.values[node.inputs[0]].shape();
+        if (m_shape.size() != 3)
+            throw Refusal(graph.describe(node) + " takes tokens [batch, tokens, width], not " +
+                          toString(m_shape));
+    }
+
+    Encoder read() {
+        Encoder encoder;
+        encoder.tokens = m_shape[1];
+        encoder.dim = m_shape[2];
+        encoder.special = static_cast<int>(within("special_tokens", 1, 0, encoder.tokens));
+        encoder.decoder = !isBackbone(m_node);
+        const List<int64_t> grid = m_node.getInts("grid");
+        if (grid.size() == 2) {
+            elementCount(grid);
+            encoder.gridRows = grid[0];
+            encoder.gridColumns = grid[1];
+        }
+        const int64_t blocks = m_node.getInt("blocks", 0);
+        if (blocks < 1 || blocks > 10000)
+            throw Refusal("an MpmEncoder with " + std::to_string(blocks) + " blocks: the file is damaged");
+        for (int64_t k = 0; k < blocks; ++k)
+            encoder.blocks.push_back(readBlock(std::to_string(k) + "."));
+        List<int64_t> taps = m_node.getInts("taps");
+        if (taps.empty()) taps = {blocks - 1};
+        for (int64_t tap : taps)
+            encoder.taps.push_back({checkedCast<int>(tap), false, kAbsent});
+        encoder.norm = norm("norm", "final_epsilon");
+        return encoder;
+    }
+
+private:
+    Tensor weight(const std::string& name) const {
+        const auto found = m_weights.find(name);
+        return found == m_weights.end() ? Tensor() : found->second;
+    }
+
+    int64_t within(const char* name, int64_t fallback, int64_t low, int64_t high) const {
+        const int64_t value = m_node.getInt(name, fallback);
+        if (value < low || value > high)
+            throw Refusal("an MpmEncoder with " + std::to_string(value) + " as " + name +
+                          ": the file is damaged");
+        return value;
+    }
+
+    Norm norm(const std::string& name, const char* epsilon) const {
+        const float usual = m_node.getFloat("epsilon", 1e-6f);
+        return {weight(name + ".weight"), weight(name + ".bias"), m_node.getFloat(epsilon, usual)};
+    }
+
+    Dense dense(const std::string& name, bool required = true) const {
+        const Dense found{weight(name + ".weight"), weight(name + ".bias")};
+        if (required && (!found.present() || found.weight.rank() != 2))
+            throw Refusal("an MpmEncoder lacks " + name + ".weight: the file is damaged");
+        return found;
+    }
+
+    Block readBlock(const std::string& prefix) const {
+        Block block;
+        Attention& a = block.attention;
+        a.norm = norm(prefix + "norm1", "epsilon");
+        a.qkv = dense(prefix + "qkv");
+        a.qNorm = norm(prefix + "q_norm", "inner_epsilon");
+        a.kNorm = norm(prefix + "k_norm", "inner_epsilon");
+        a.inner = norm(prefix + "attn_norm", "inner_epsilon");
+        a.proj = dense(prefix + "proj");
+        a.heads = static_cast<int>(within("heads", 1, 1, 1 << 16));
+        a.scale = m_node.getFloat("scale", 0);
+        if (m_weights.count("rope.cos"))
+            a.rope = Rope{weight("rope.cos"), weight("rope.sin"),
+                          m_node.getString("rope", "interleaved") == "interleaved"};
+        block.mlp.norm = norm(prefix + "norm2", "epsilon");
+        block.mlp.fc1 = dense(prefix + "fc1");
+        block.mlp.gate = dense(prefix + "gate", false);
+        block.mlp.inner = norm(prefix + "mlp_norm", "inner_epsilon");
+        block.mlp.fc2 = dense(prefix + "fc2");
+        block.mlp.activation = m_node.getString("activation", "gelu");
+        block.tokens = m_shape[1];
+        block.batch = m_shape[0];
+        return block;
+    }
+
+    const Node& m_node;
+    std::map<std::string, Tensor> m_weights;
+    Shape m_shape;
+};
+
+}  // namespace
+
+bool isFused(const Graph& graph) {
+    return std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                       [](const Node& n) { return n.domain == "mpm" && n.op == "MpmEncoder"; });
+}
+
+bool isLayers(const Graph& graph) {
+    const auto merges = [](const Node& n) {
+        return n.domain == "mpm" && (n.op == "MpmMerge" || n.op == "MpmRestore");
+    };
+    return !isFused(graph) && std::any_of(graph.nodes.begin(), graph.nodes.end(), merges);
+}
+
+void dropMerges(Graph& graph, const Inferred& inferred) {
+    Rewriter rewriter(graph);
+    for (Node& node : graph.nodes) {
+        checkTime();
+        if (node.domain != "mpm" || (node.op != "MpmMerge" && node.op != "MpmRestore")) continue;
+        if (node.op == "MpmMerge" && node.outputs.size() > 1 && node.outputs[1] != kAbsent) {
+            graph.values[node.outputs[1]].constant = inferred.values[node.outputs[1]];
+            node.outputs[1] = graph.addValue("unused");
+            rewriter.refresh();
+        }
+        rewriter.replace(node.outputs[0], node.inputs[0]);
+    }
+    graph.prune();
+}
+
+Matched encodersOf(const Graph& graph, const Inferred& inferred) {
+    Matched matched;
+    for (const Node& node : graph.nodes) {
+        if (node.domain == "mpm" && node.op == "MpmEncoder")
+            matched.encoders.push_back(EncoderReader(graph, inferred, node).read());
+    }
+    return matched;
+}
+
+List<int> scheduleOf(const Graph& graph) {
+    for (const Node& node : graph.nodes) {
+        if (!isBackbone(node)) continue;
+        List<int> schedule;
+        for (int64_t block : node.getInts("schedule"))
+            schedule.push_back(checkedCast<int>(block));
+        return schedule;
+    }
+    const auto said = graph.metadata.find("mpm.schedule");
+    if (said == graph.metadata.end()) return {};
+    try {
+        List<int> schedule;
+        for (const nlohmann::json& block : nlohmann::json::parse(said->second)) {
+            if (!block.is_number_integer()) throw Refusal(kBadSchedule);
+            schedule.push_back(checkedCast<int>(block.get<int64_t>()));
+        }
+        return schedule;
+    } catch (const nlohmann::json::exception&) {
+        throw Refusal(kBadSchedule);
+    }
+}
+
+void setSchedule(Graph& graph, const List<int>& schedule) {
+    for (Node& node : graph.nodes) {
+        if (!isBackbone(node)) continue;
+        node.attributes.erase("schedule");
+        if (!schedule.empty())
+            node.attributes["schedule"] = Attribute::of(List<int64_t>(schedule.begin(), schedule.end()));
+    }
+}
+
+}  // namespace mpm::models

@@ -1,0 +1,351 @@
+#include "models/onnx/match/trace.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "base/checked.hpp"
+#include "models/onnx/ir/job.hpp"
+
+namespace mpm::models {
+namespace {
+
+const std::set<std::string>& moves() {
+    static const std::set<std::string> ops{"Reshape",  "Squeeze", "Unsqueeze", "Flatten", "Transpose",
+                                           "Slice",    "Split",   "Concat",    "Gather",  "Expand",
+                                           "Identity", "Dropout", "Cast",      "Select"};
+    return ops;
+}
+
+const std::set<std::string>& elementwise() {
+    static const std::set<std::string> ops{
+        "Neg", "Abs", "Sqrt", "Exp",        "Log",  "Erf",         "Tanh",  "Sigmoid", "Relu", "Gelu",
+        "Pow", "Max", "Min",  "Softplus",   "Clip", "HardSwish",   "Mish",  "Swish",   "Add",  "Sub",
+        "Mul", "Div", "Elu",  "Reciprocal", "Sign", "HardSigmoid", "Where", "Greater", "Less", "LeakyRelu"};
+    return ops;
+}
+
+class Tracer {
+public:
+    Tracer(const Graph& graph, const Inferred& inferred, Follow follow, const List<int>& stop)
+        : m_graph(graph), m_inferred(inferred), m_follow(follow), m_stop(stop.begin(), stop.end()) {}
+
+    std::optional<Trace> run(int value) {
+        if (!shapeKnown(value)) return std::nullopt;
+        collect(value);
+        std::sort(m_nodes.begin(), m_nodes.end());
+        int64_t total = 0;
+        for (int source : m_sources) {
+            const int64_t size = m_inferred.values[source].size();
+            if (size > INT32_MAX - total) return std::nullopt;
+            m_trace.sources.push_back(source);
+            m_trace.offsets.push_back(total);
+            m_terms[source] = Terms::identity(size, total);
+            total += size;
+        }
+        for (int n : m_nodes) {
+            checkTime();
+            if (!step(m_graph.nodes[n])) return std::nullopt;
+        }
+        m_trace.shape = m_inferred.values[value].shape();
+        m_trace.terms = operand(value);
+        return m_trace;
+    }
+
+private:
+    bool shapeKnown(int value) const { return m_inferred.values[value].type() == Type::Float; }
+    const Shape& shapeOf(int value) const { return m_inferred.values[value].shape(); }
+    bool isKnown(int value) const { return m_inferred.values[value].known(); }
+
+    // Depth-first without recursion: graphs can be deep.
+    void collect(int start) {
+        List<int> open{start};
+        std::set<int> seen, nodes;
+        while (!open.empty()) {
+            const int value = open.back();
+            open.pop_back();
+            if (seen.size() % 1024 == 0) checkTime();
+            if (!seen.insert(value).second || isKnown(value)) continue;
+            const Node* node = m_graph.nodeOf(value);
+            if (!node || m_stop.count(value) || !canFollow(m_graph, m_inferred, *node, m_follow)) {
+                m_sources.push_back(value);  // once: it is seen once
+                continue;
+            }
+            const int n = m_graph.values[value].producer;
+            if (nodes.insert(n).second) m_nodes.push_back(n);
+            for (int in : node->inputs) {
+                if (in != kAbsent && m_inferred.values[in].isFloat()) open.push_back(in);
+            }
+        }
+    }
+
+    Terms operand(int value) {
+        const auto found = m_terms.find(value);
+        if (found != m_terms.end()) return found->second;
+        const Tensor& constant = m_inferred.values[value];
+        return Terms::constants(constant.f(), constant.size());
+    }
+
+    bool step(const Node& node) {
+        if (moves().count(node.op)) return move(node);
+        if (node.op == "Add" || node.op == "Sub") return sum(node);
+        if (m_follow == Follow::Affine && (node.op == "Mul" || node.op == "Div")) return scale(node);
+        if (m_follow == Follow::Affine) {
+            m_terms[node.outputs[0]] = operand(node.inputs[0]).negated();
+            return true;
+        }
+        return depend(node);
+    }
+
+    // Terms of `value` at every element of `shape`, broadcast.
+    Terms spread(int value, const Shape& shape) {
+        const Terms terms = operand(value);
+        const Shape& own = shapeOf(value);
+        if (own == shape) return terms;
+        if (own.size() > shape.size()) throw Refusal("shapes do not fit: the file is damaged");
+        const size_t skip = shape.size() - own.size();
+        List<int64_t> step(shape.size(), 0);
+        int64_t size = 1;
+        for (size_t d = own.size(); d-- > 0;) {
+            if (own[d] != 1) step[skip + d] = size;
+            size = checkedProduct<int64_t>(size, own[d]);
+        }
+        return terms.picked(walk(shape, 0, step));
+    }
+
+    bool sum(const Node& node) {
+        const Shape& shape = shapeOf(node.outputs[0]);
+        const float sign = node.op == "Sub" ? -1.f : 1.f;
+        const Terms left = spread(node.inputs[0], shape), right = spread(node.inputs[1], shape);
+        Terms& to = m_terms[node.outputs[0]];
+        if (m_follow == Follow::Dependence)
+            return unite(left, right, isKnown(node.inputs[0]), isKnown(node.inputs[1]), to);
+        return Terms::sum(left, right, sign, to);
+    }
+
+    static bool unite(const Terms& left, const Terms& right, bool leftKnown, bool rightKnown, Terms& to) {
+        if (leftKnown || rightKnown) {
+            to = leftKnown ? right : left;
+            return true;
+        }
+        return Terms::united(left, right, to);
+    }
+
+    bool scale(const Node& node) {
+        const Shape& shape = shapeOf(node.outputs[0]);
+        const bool first = isKnown(node.inputs[0]) && node.op == "Mul";
+        const Terms terms = spread(node.inputs[first ? 1 : 0], shape);
+        m_terms[node.outputs[0]] = terms.scaled(spread(node.inputs[first ? 0 : 1], shape), node.op == "Div");
+        return true;
+    }
+
+    bool depend(const Node& node) {
+        const Shape& shape = shapeOf(node.outputs[0]);
+        Terms all;
+        for (int in : node.inputs) {
+            if (in == kAbsent || isKnown(in) || !m_inferred.values[in].isFloat()) continue;
+            const Terms terms = spread(in, shape);
+            if (all.size() == 0) {
+                all = terms;
+            } else if (!Terms::united(Terms(all), terms, all)) {
+                return false;
+            }
+        }
+        m_terms[node.outputs[0]] = all;
+        return all.size() == static_cast<size_t>(elementCount(shape));
+    }
+
+    bool move(const Node& node) {
+        if (node.op == "Concat") return join(node);
+        if (node.op == "Split") return cut(node);
+        if (node.op == "Gather") return pick(node);
+        if (node.op == "Select") return select(node);
+        const int from = node.inputs[0];
+        Terms& to = m_terms[node.outputs[0]];
+        if (node.op == "Expand") {
+            to = spread(from, shapeOf(node.outputs[0]));
+        } else if (node.op == "Transpose" || node.op == "Slice") {
+            to = operand(from).picked(steps(node));
+        } else {
+            to = operand(from);  // the order of the elements does not change
+        }
+        return true;
+    }
+
+    // Transposes and slices read their input in steps along every output axis.
+    List<int32_t> steps(const Node& node) const {
+        const Shape& in = shapeOf(node.inputs[0]);
+        const Shape& out = shapeOf(node.outputs[0]);
+        List<int64_t> step(in.size(), 1), stride(in.size(), 1);
+        for (size_t d = in.size(); d-- > 1;)
+            stride[d - 1] = checkedProduct<int64_t>(stride[d], in[d]);
+        int64_t start = 0;
+        if (node.op == "Transpose") {
+            const List<int64_t> order = node.getInts("perm");
+            for (size_t d = 0; d < in.size(); ++d) {
+                const int64_t axis = order.empty() ? static_cast<int64_t>(in.size() - 1 - d) : order[d];
+                step[d] = stride[axis < 0 ? axis + static_cast<int64_t>(in.size()) : axis];
+            }
+        } else {
+            step = stride;
+            const List<int64_t> starts = listOf(node, 1, "starts");
+            const List<int64_t> axes = listOf(node, 3, "axes"), by = listOf(node, 4, "steps");
+            for (size_t k = 0; k < starts.size(); ++k) {
+                const int64_t given = axes.empty() ? static_cast<int64_t>(k) : axes[k];
+                const size_t axis =
+                    static_cast<size_t>(given < 0 ? given + static_cast<int64_t>(in.size()) : given);
+                int64_t first = starts[k] < 0 ? starts[k] + in[axis] : starts[k];
+                const int64_t pace = by.empty() ? 1 : by[k];
+                first = std::min(std::max<int64_t>(first, 0), pace > 0 ? in[axis] : in[axis] - 1);
+                start = checkedSum<int64_t>(start, checkedProduct<int64_t>(first, stride[axis]));
+                step[axis] = out[axis] > 1 ? checkedProduct<int64_t>(stride[axis], pace) : 0;
+            }
+        }
+        return walk(out, start, step);
+    }
+
+    static List<int32_t> walk(const Shape& out, int64_t start, const List<int64_t>& step) {
+        const int64_t count = elementCount(out);
+        checkRoom(checkedProduct<int64_t>(count, 4), "following single elements");
+        List<int32_t> order(static_cast<size_t>(count));
+        List<int64_t> index(out.size(), 0);
+        int64_t position = start;
+        for (int32_t& at : order) {
+            at = static_cast<int32_t>(position);
+            for (size_t d = out.size(); d-- > 0;) {
+                position += step[d];
+                if (++index[d] < out[d]) break;
+                position -= step[d] * out[d];
+                index[d] = 0;
+            }
+        }
+        return order;
+    }
+
+    List<int64_t> listOf(const Node& node, size_t input, const char* attribute) const {
+        const int value = node.input(input);
+        return value == kAbsent ? node.getInts(attribute) : m_inferred.values[value].toInts();
+    }
+
+    // Seen as outer x axis x inner.
+    struct Axis {
+        int64_t outer = 1, extent = 1, inner = 1;
+    };
+
+    static Axis axisOf(const Shape& shape, int64_t axis) {
+        Axis a;
+        if (axis < 0) axis += static_cast<int64_t>(shape.size());
+        for (int64_t d = 0; d < static_cast<int64_t>(shape.size()); ++d) {
+            int64_t& part = d < axis ? a.outer : d == axis ? a.extent : a.inner;
+            part = checkedProduct<int64_t>(part, shape[d]);
+        }
+        return a;
+    }
+
+    // The inputs one after another, and then rows of each in turn.
+    bool join(const Node& node) {
+        const int64_t axis = node.getInt("axis", 1);
+        const Axis whole = axisOf(shapeOf(node.outputs[0]), axis);
+        List<Terms> parts;
+        List<int32_t> order(static_cast<size_t>(elementCount(shapeOf(node.outputs[0]))));
+        int64_t done = 0, before = 0;
+        for (int in : node.inputs) {
+            parts.push_back(operand(in));
+            const int64_t run = checkedProduct<int64_t>(axisOf(shapeOf(in), axis).extent, whole.inner);
+            const int64_t row = checkedProduct<int64_t>(whole.extent, whole.inner);
+            if (done + run > row) throwOutside(done + run, order.size());
+            for (int64_t o = 0; o < whole.outer; ++o) {
+                const auto begin = order.begin() + o * row + done;
+                std::iota(begin, begin + run, static_cast<int32_t>(before + o * run));
+            }
+            done += run;
+            before += run * whole.outer;
+        }
+        m_terms[node.outputs[0]] = Terms::joined(parts).picked(order);
+        return true;
+    }
+
+    // Rows first .. first + extent of the axis.
+    List<int32_t> rowsOf(const Axis& whole, const List<int64_t>& rows) const {
+        List<int32_t> order;
+        order.reserve(checkedProduct<size_t>(whole.outer, rows.size(), whole.inner));
+        for (int64_t o = 0; o < whole.outer; ++o) {
+            for (int64_t row : rows) {
+                const int64_t begin = (o * whole.extent + row) * whole.inner;
+                for (int64_t k = 0; k < whole.inner; ++k)
+                    order.push_back(static_cast<int32_t>(begin + k));
+            }
+        }
+        return order;
+    }
+
+    bool cut(const Node& node) {
+        const int64_t axis = node.getInt("axis", 0);
+        const Terms from = operand(node.inputs[0]);
+        const Axis whole = axisOf(shapeOf(node.inputs[0]), axis);
+        int64_t done = 0;
+        for (int out : node.outputs) {
+            if (out == kAbsent) return false;
+            List<int64_t> rows(axisOf(shapeOf(out), axis).extent);
+            std::iota(rows.begin(), rows.end(), done);
+            m_terms[out] = from.picked(rowsOf(whole, rows));
+            done += static_cast<int64_t>(rows.size());
+        }
+        return true;
+    }
+
+    bool pick(const Node& node) {
+        const Axis whole = axisOf(shapeOf(node.inputs[0]), node.getInt("axis", 0));
+        List<int64_t> rows = m_inferred.values[node.inputs[1]].toInts();
+        for (int64_t& row : rows)
+            row += row < 0 ? whole.extent : 0;
+        m_terms[node.outputs[0]] = operand(node.inputs[0]).picked(rowsOf(whole, rows));
+        return true;
+    }
+
+    bool select(const Node& node) {
+        const size_t count = node.outputs.size();
+        const bool first = m_inferred.values[node.inputs[0]].at(0) != 0;
+        for (size_t k = 0; k < count; ++k)
+            m_terms[node.outputs[k]] = operand(node.inputs[1 + k + (first ? 0 : count)]);
+        return true;
+    }
+
+    const Graph& m_graph;
+    const Inferred& m_inferred;
+    const Follow m_follow;
+    const std::set<int> m_stop;
+    List<int> m_nodes;
+    List<int> m_sources;
+    std::map<int, Terms> m_terms;
+    Trace m_trace;
+};
+
+}  // namespace
+
+std::optional<Trace> trace(const Graph& graph, const Inferred& inferred, int value, Follow follow,
+                           const List<int>& stop) {
+    return Tracer(graph, inferred, follow, stop).run(value);
+}
+
+bool canFollow(const Graph&, const Inferred& inferred, const Node& node, Follow follow) {
+    if (!node.domain.empty() && node.op != "Select") return false;
+    for (int out : node.outputs) {
+        if (out != kAbsent && inferred.values[out].type() != Type::Float) return false;
+    }
+    if (moves().count(node.op)) {
+        const bool data = node.op == "Concat" || node.op == "Select";
+        for (size_t k = 1; k < node.inputs.size() && !data; ++k) {
+            if (node.inputs[k] != kAbsent && !inferred.values[node.inputs[k]].known()) return false;
+        }
+        return node.op != "Select" || inferred.values[node.inputs[0]].known();
+    }
+    if (node.op == "Add" || node.op == "Sub" || node.op == "Neg") return true;
+    if (node.op == "Mul" && follow == Follow::Affine) {
+        return inferred.values[node.inputs[0]].known() || inferred.values[node.inputs[1]].known();
+    }
+    if (node.op == "Div" && follow == Follow::Affine) return inferred.values[node.inputs[1]].known();
+    return follow == Follow::Dependence && elementwise().count(node.op) != 0;
+}
+
+}  // namespace mpm::models

@@ -1,0 +1,210 @@
+#include "models/onnx/verify/prove.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include <opencv2/dnn.hpp>
+
+#include <mpm/mpm.hpp>
+
+#include "base/checked.hpp"
+#include "base/printable.hpp"
+#include "models/onnx/eval/evaluate.hpp"
+#include "models/onnx/io/read.hpp"
+#include "models/onnx/ir/job.hpp"
+
+namespace mpm::models {
+namespace {
+
+constexpr double kTolerance = 1e-4;  // of the largest value
+
+List<int> sizesOf(const Shape& shape) {
+    List<int> sizes;
+    for (int64_t extent : shape)
+        sizes.push_back(checkedCast<int>(extent));
+    return sizes;
+}
+
+cv::Mat randomInput(const Shape& shape) {
+    const List<int> sizes = sizesOf(shape);
+    cv::Mat x(static_cast<int>(sizes.size()), sizes.data(), CV_32F);
+    cv::RNG rng(20260405);
+    rng.fill(x, cv::RNG::UNIFORM, -1.5, 1.5);
+    return x;
+}
+
+Tensor tensorOf(const cv::Mat& m) {
+    return Tensor::floats(Shape(m.size.p, m.size.p + m.dims),
+                          List<float>(m.ptr<float>(), m.ptr<float>() + m.total()));
+}
+
+double valueOf(const cv::Mat& m, size_t k) {
+    if (m.depth() == CV_32F) return m.ptr<float>()[k];
+    if (m.elemSize() != sizeof(int64_t)) throw Refusal("OpenCV computes outputs of an unknown type");
+    return static_cast<double>(reinterpret_cast<const int64_t*>(m.data)[k]);
+}
+
+double differenceOf(const Tensor& expected, const cv::Mat& found, const std::string& name) {
+    if (static_cast<size_t>(expected.size()) != found.total()) {
+        throw Refusal("the conversion cannot be proved: output '" + printable(name, 200) +
+                      "' has another shape than the original's");
+    }
+    double worst = 0, largest = 0;
+    for (int64_t k = 0; k < expected.size(); ++k) {
+        const double away = std::abs(valueOf(found, k) - expected.at(k));
+        worst = std::isnan(away) ? INFINITY : std::max(worst, away);
+        largest = std::max(largest, std::abs(expected.at(k)));
+    }
+    return largest > 0 ? worst / largest : worst;
+}
+
+bool isFlat(const Tensor& t) {
+    for (int64_t k = 1; k < t.size(); ++k) {
+        if (t.at(k) != t.at(0)) return false;
+    }
+    return true;
+}
+
+// A label is right where no class is better by more than the tolerance.
+double labelDifference(const Tensor& scores, const cv::Mat& labels) {
+    const int64_t batch = scores.dim(0), classes = scores.dim(1),
+                  pixels = elementCount({scores.dim(2), scores.dim(3)});
+    if (scores.rank() != 4 || labels.total() != checkedProduct<size_t>(batch, pixels))
+        throw Refusal("the conversion cannot be proved: the labels have another size than the picture");
+    double worst = 0, largest = 0;
+    for (int64_t k = 0; k < batch * pixels; ++k) {
+        const float* column = scores.f() + k / pixels * classes * pixels + k % pixels;
+        float best = -INFINITY;
+        for (int64_t c = 0; c < classes; ++c) {
+            best = std::max(best, column[c * pixels]);
+            largest = std::max<double>(largest, std::abs(column[c * pixels]));
+        }
+        const int64_t label = toInteger(valueOf(labels, k));
+        worst =
+            std::max<double>(worst, label < 0 || label >= classes ? INFINITY : best - column[label * pixels]);
+    }
+    return largest > 0 ? worst / largest : worst;
+}
+
+cv::dnn::Net load(const std::string& path) {
+    registerLayers();
+    cv::dnn::Net net = cv::dnn::readNetFromONNX(path);
+    net.setPreferableBackend(cv::dnn::DNN_BACKEND_OPENCV);
+    Encoder control = encoder(net);
+    control.setSchedule({});
+    control.setDevice(Device::Cpu);
+    control.setPrecision(Precision::F32);
+    return net;
+}
+
+// OpenCV copies the message, and has its values beside it.
+Held roomToRun(const std::string& path, int64_t values) {
+    const auto bytes = static_cast<int64_t>(std::filesystem::file_size(path));
+    checkTime();
+    return {checkedSum<int64_t>(checkedProduct<int64_t>(3, bytes), values), "running the model in OpenCV"};
+}
+
+// A random image, as OpenCV has it and as a tensor.
+Held roomForInput(const Shape& shape) {
+    return {checkedProduct<int64_t>(3, 4, elementCount(shape)), "an image to try the model on"};
+}
+
+std::vector<cv::Mat> forward(const std::string& path, const cv::Mat& x, const std::string& inputName,
+                             const List<std::string>& outputNames) {
+    std::vector<cv::Mat> outputs;
+    try {
+        cv::dnn::Net net = load(path);
+        net.setInput(x, inputName);
+        net.forward(outputs, List<cv::String>(outputNames.begin(), outputNames.end()));
+    } catch (const cv::Exception& error) {
+        throw Refusal(std::string("OpenCV ") + CV_VERSION +
+                      " cannot run what the model becomes: " + printable(error.err));
+    }
+    return outputs;
+}
+
+std::vector<cv::Mat> evaluated(const std::string& path, const cv::Mat& x) {
+    std::vector<cv::Mat> outputs;
+    for (const Tensor& t : evaluate(readOwnModel(path), {tensorOf(x)})) {
+        const List<int> sizes = sizesOf(t.shape());
+        List<float> values = t.toFloats();
+        outputs.push_back(
+            cv::Mat(static_cast<int>(sizes.size()), sizes.data(), CV_32F, values.data()).clone());
+    }
+    return outputs;
+}
+
+}  // namespace
+
+Prover::Prover(const Graph& original, const std::string& path, const List<Shape>& inputs,
+               const Graph& converted)
+    : m_means(path.empty() ? "plain evaluation of the export, node by node"
+                           : std::string("OpenCV ") + CV_VERSION),
+      m_inputs(inputs),
+      m_inputName(original.inputs[0].name) {
+    for (const Port& port : original.outputs)
+        m_outputNames.push_back(port.name);
+    for (const Shape& shape : inputs) {
+        m_values.push_back(peakBytes(converted, infer(converted, {Tensor(Type::Float, shape)})));
+        const Held input = roomForInput(shape);
+        const cv::Mat x = randomInput(shape);
+        if (path.empty()) {
+            m_expected.push_back(evaluate(original, {tensorOf(x)}));
+            continue;
+        }
+        const Held room = roomToRun(path, m_values.back());
+        m_expected.emplace_back();
+        for (const cv::Mat& m : forward(path, x, m_inputName, m_outputNames)) {
+            cv::Mat floats;
+            m.convertTo(floats, CV_32F);
+            m_expected.back().push_back(tensorOf(floats));
+        }
+    }
+}
+
+void checkRuns(const std::string& converted) {
+    const Graph graph = readOwnModel(converted);
+    Shape shape = graph.inputs[0].dims;
+    if (shape[0] < 0) shape[0] = 1;
+    const Held input = roomForInput(shape);
+    const Held room = roomToRun(converted, peakBytes(graph, infer(graph, {Tensor(Type::Float, shape)})));
+    List<std::string> names;
+    for (const Port& port : graph.outputs)
+        names.push_back(port.name);
+    for (const cv::Mat& m : forward(converted, randomInput(shape), graph.inputs[0].name, names)) {
+        for (size_t k = 0; k < m.total(); ++k) {
+            if (!std::isfinite(valueOf(m, k)))
+                throw Refusal("the converted model computes values that are no numbers: not written");
+        }
+    }
+}
+
+Proof Prover::check(const std::string& converted, bool labels, bool plainly) const {
+    Proof proof;
+    proof.means = m_means;
+    for (size_t n = 0; n < m_inputs.size(); ++n) {
+        const Held input = roomForInput(m_inputs[n]);
+        const Held room = roomToRun(converted, plainly ? 0 : m_values[n]);
+        const cv::Mat x = randomInput(m_inputs[n]);
+        const std::vector<cv::Mat> found =
+            plainly ? evaluated(converted, x) : forward(converted, x, m_inputName, m_outputNames);
+        for (size_t k = 0; k < found.size(); ++k) {
+            const Tensor& expected = m_expected[n][k];
+            const double away = labels && k == 0 ? labelDifference(expected, found[k])
+                                                 : differenceOf(expected, found[k], m_outputNames[k]);
+            proof.worst = std::max(proof.worst, away);
+            if (n == 0 && isFlat(expected)) proof.flat.push_back(m_outputNames[k]);
+        }
+        proof.batches.push_back(static_cast<int>(m_inputs[n][0]));
+        checkTime();
+    }
+    if (!(proof.worst <= kTolerance)) {
+        throw Refusal(cv::format(
+            "the converted model differs from the original by %.2g of its largest value: not written",
+            proof.worst));
+    }
+    return proof;
+}
+
+}  // namespace mpm::models
