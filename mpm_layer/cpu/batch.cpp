@@ -27,6 +27,35 @@ Batch::Batch(const SessionInput& input, int special)
     spreadKeyBias(input.keyBias);
 }
 
+Batch::Batch(const SessionInput& input, int special, const std::vector<const std::vector<int>*>& chosen)
+    : m_special(special),
+      m_dim(input.tokens.size[2]),
+      m_pictureTokens(input.tokens.size[1] - special),
+      m_rows(0),
+      m_images(input.tokens.size[0]) {
+    for (int i = 0; i < images(); ++i) {
+        m_images[i].first = m_rows;
+        m_images[i].tokens = checkedCast<int>(chosen[i]->size());
+        m_rows = checkedSum<int>(m_rows, special, m_images[i].tokens);
+    }
+    m_meaning.sizes.assign(m_rows, 1.0f);
+    m_meaning.positions.assign(m_rows, -1);
+    copyChosen(input, chosen);
+}
+
+void Batch::copyChosen(const SessionInput& input, const std::vector<const std::vector<int>*>& chosen) {
+    m_data.reserve(static_cast<size_t>(m_rows) * m_dim);
+    for (int i = 0; i < images(); ++i) {
+        const float* from = input.tokens.ptr<float>() + static_cast<size_t>(i) * input.tokens.size[1] * m_dim;
+        std::copy_n(from, static_cast<size_t>(m_special) * m_dim, row(m_images[i].first));
+        for (int t = 0; t < m_images[i].tokens; ++t) {
+            const int token = (*chosen[i])[t], to = m_images[i].first + m_special + t;
+            m_meaning.positions[to] = token;
+            std::copy_n(from + static_cast<size_t>(m_special + token) * m_dim, m_dim, row(to));
+        }
+    }
+}
+
 void Batch::copyTokens(const cv::Mat& tokens) {
     m_data.reserve(static_cast<size_t>(m_rows) * m_dim);
     const cv::Mat whole = tokens.isContinuous() ? tokens : tokens.clone();

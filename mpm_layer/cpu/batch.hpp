@@ -23,6 +23,8 @@ struct Image {
 class Batch {
 public:
     Batch(const SessionInput& input, int special);
+    /// Only some image tokens of each image, ascending.
+    Batch(const SessionInput& input, int special, const std::vector<const std::vector<int>*>& chosen);
 
     int images() const { return static_cast<int>(m_images.size()); }
     const Image& image(int i) const { return m_images[i]; }
@@ -54,6 +56,7 @@ private:
         std::vector<int> positions;
     };
 
+    void copyChosen(const SessionInput& input, const std::vector<const std::vector<int>*>& chosen);
     void copyTokens(const cv::Mat& tokens);
     void spreadKeyBias(const cv::Mat& bias);
     void mergeRows(int image, const Clusters& clusters, bool weighted, int first);

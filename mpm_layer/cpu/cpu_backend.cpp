@@ -4,6 +4,7 @@
 
 #include "mpm_layer/cpu/cpu_session.hpp"
 #include "mpm_layer/cpu/packed_encoder.hpp"
+#include "mpm_layer/cpu/reuse_session.hpp"
 #include "mpm_layer/kernels/bf16.hpp"
 #include "mpm_layer/kernels/i8.hpp"
 #include "mpm_layer/kernels/isa.hpp"
@@ -46,6 +47,19 @@ public:
     std::unique_ptr<Session> begin(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights,
                                    const SessionInput& input) const override {
         return std::make_unique<cpu::CpuSession>(config, std::move(weights), input);
+    }
+
+    std::shared_ptr<StreamMemory> remember(const EncoderConfig& config,
+                                           std::shared_ptr<const PackedEncoder> weights,
+                                           int rows) const override {
+        return std::make_shared<cpu::TokenMemory>(config, std::move(weights), rows);
+    }
+
+    std::unique_ptr<Session> beginReuse(const EncoderConfig& config,
+                                        std::shared_ptr<const PackedEncoder> weights,
+                                        const SessionInput& input,
+                                        const std::vector<RememberedImage>& images) const override {
+        return std::make_unique<cpu::ReuseSession>(config, std::move(weights), input, images);
     }
 
     void merge(const cv::Mat& tokens, int special, const PlaceMerged& place) const override {

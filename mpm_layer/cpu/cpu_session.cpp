@@ -92,10 +92,15 @@ kernels::Epilogue residual(const std::vector<float>& scale) {
 
 CpuSession::CpuSession(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights,
                        const SessionInput& input)
+    : CpuSession(config, std::move(weights), Batch(input, config.specialTokens),
+                 input.reducer && input.reducer->biasesBySize()) {}
+
+CpuSession::CpuSession(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights, Batch batch,
+                       bool proportional)
     : m_config(config),
       m_weights(std::static_pointer_cast<const CpuEncoder>(weights)),
-      m_batch(input, config.specialTokens),
-      m_proportional(input.reducer && input.reducer->biasesBySize()),
+      m_batch(std::move(batch)),
+      m_proportional(proportional),
       m_workspace(Workspace::ofThread()) {
     for (const Block& block : m_weights->blocks)
         checkRotary(block.rotary.positions, m_batch.pictureTokens());
@@ -104,7 +109,7 @@ CpuSession::CpuSession(const EncoderConfig& config, std::shared_ptr<const Packed
 void CpuSession::attend(int index) {
     const Block& block = m_weights->blocks[index];
     projectIn(block);
-    attendAll();
+    attendAll(index);
     projectOut(block);
 }
 
@@ -149,7 +154,7 @@ void CpuSession::rotate(const RotaryTables& tables, int row, float* heads) const
     }
 }
 
-void CpuSession::attendAll() {
+void CpuSession::attendAll(int) {
     std::vector<float> keyBias;
     if (m_batch.hasKeyBias() || m_proportional) {
         keyBias.assign(m_batch.rows(), 0.0f);
@@ -158,11 +163,16 @@ void CpuSession::attendAll() {
             if (m_proportional) keyBias[r] += std::log(m_batch.sizes()[r]);
         }
     }
-    const size_t stride = kernels::paddedStride(m_weights->inner);
-    float* out = m_workspace.attended.reserve(kernels::paddedSize(m_batch.rows(), stride));
+    size_t stride = 0;
+    float* const out = attendedRows(stride);
     Attention(*m_weights, m_batch, *m_heads, keyBias.empty() ? nullptr : keyBias.data(),
               m_workspace.attention)
         .run(out, stride);
+}
+
+float* CpuSession::attendedRows(size_t& stride) {
+    stride = kernels::paddedStride(m_weights->inner);
+    return m_workspace.attended.reserve(kernels::paddedSize(m_batch.rows(), stride));
 }
 
 void CpuSession::projectOut(const Block& block) {
@@ -270,21 +280,24 @@ void CpuSession::reduce(const StageRequest& request) {
     m_mergeMs += elapsedMs(start);
 }
 
+// Norm before the gather: merged rows are fewer.
+const float* CpuSession::normedRows(bool norm) {
+    if (!norm) return m_batch.row(0);
+    static thread_local kernels::Buffer normed;
+    const int dim = m_batch.dim();
+    float* const rows = normed.reserve(static_cast<size_t>(m_batch.rows()) * dim);
+    parallelFor(m_batch.rows(), [&](int r) {
+        normalise(m_weights->finalNorm, m_batch.row(r), m_config.finalEpsilon, dim,
+                  rows + static_cast<size_t>(r) * dim);
+    });
+    return rows;
+}
+
 void CpuSession::emit(bool norm, cv::Mat& output) {
     const int special = m_batch.special(), dim = m_batch.dim();
     const int rowsPerImage = special + m_batch.pictureTokens();
     const size_t imageSize = static_cast<size_t>(rowsPerImage) * dim;
-    // Norm before the gather: merged rows are fewer.
-    static thread_local kernels::Buffer normed;
-    const float* source = m_batch.row(0);
-    if (norm) {
-        float* to = normed.reserve(static_cast<size_t>(m_batch.rows()) * dim);
-        parallelFor(m_batch.rows(), [&](int r) {
-            normalise(m_weights->finalNorm, m_batch.row(r), m_config.finalEpsilon, dim,
-                      to + static_cast<size_t>(r) * dim);
-        });
-        source = to;
-    }
+    const float* const source = normedRows(norm);
     const int64 gather = cv::getTickCount();
     parallelFor(m_batch.images() * rowsPerImage, [&](int r) {
         const Image& image = m_batch.image(r / rowsPerImage);

@@ -24,13 +24,27 @@ public:
     double mergeMs() const override { return m_mergeMs; }
     double restoreMs() const override { return m_restoreMs; }
 
+protected:
+    CpuSession(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights, Batch batch,
+               bool proportional);
+
+    const EncoderConfig& config() const { return m_config; }
+    const CpuEncoder& weights() const { return *m_weights; }
+    const Batch& batch() const { return m_batch; }
+    /// Queries, keys and values of the block at work.
+    const HeadRows& heads() const { return *m_heads; }
+    /// Where the rows' attention goes; heads beside each other.
+    float* attendedRows(size_t& stride);
+    /// The batch's rows, through the final norm or not.
+    const float* normedRows(bool norm);
+
 private:
     struct Workspace;
 
     void projectIn(const Block& block);
     void finishHeads(const Block& block, int first, int count, float* qkv, size_t stride) const;
     void rotate(const RotaryTables& tables, int row, float* heads) const;
-    void attendAll();
+    virtual void attendAll(int block);
     void projectOut(const Block& block);
     void feedChunk(const Block& block, int first, int count);
     std::vector<MergeMap> decide(const StageRequest& request);

@@ -10,6 +10,7 @@
 #include <mpm/mpm.hpp>
 
 #include "mpm_layer/encoder/config.hpp"
+#include "mpm_layer/encoder/reuse/plan.hpp"
 #include "mpm_layer/merge/reducer.hpp"
 
 namespace mpm {
@@ -61,6 +62,20 @@ struct SessionInput {
     void* stream = nullptr;
 };
 
+/// What a device keeps of one stream: keys and values of each block, and the outputs.
+class StreamMemory {
+public:
+    virtual ~StreamMemory() = default;
+    /// All rows of the output of one tap, as they were computed last.
+    virtual void recall(int tap, float* to) const = 0;
+};
+
+/// An image whose rows are computed as its plan says, among those its stream remembers.
+struct RememberedImage {
+    StreamMemory* memory = nullptr;
+    const FramePlan* plan = nullptr;
+};
+
 /// Told each image's map, says where its merged rows go: map.clusters rows of D, without the special ones.
 using PlaceMerged = std::function<std::vector<float*>(const std::vector<MergeMap>&)>;
 
@@ -76,6 +91,16 @@ public:
     virtual std::unique_ptr<Session> begin(const EncoderConfig& config,
                                            std::shared_ptr<const PackedEncoder> weights,
                                            const SessionInput& input) const = 0;
+
+    /// Room for a stream of `rows` rows. Throws where the device cannot reuse.
+    virtual std::shared_ptr<StreamMemory> remember(const EncoderConfig& config,
+                                                   std::shared_ptr<const PackedEncoder> weights,
+                                                   int rows) const = 0;
+    /// A forward of the rows that are computed again; emit() hands out all rows, those of the memory too.
+    virtual std::unique_ptr<Session> beginReuse(const EncoderConfig& config,
+                                                std::shared_ptr<const PackedEncoder> weights,
+                                                const SessionInput& input,
+                                                const std::vector<RememberedImage>& images) const = 0;
 
     /// One merge by mutual pairs of each image of f32 [B, special+N, D], continuous.
     virtual void merge(const cv::Mat& tokens, int special, const PlaceMerged& place) const = 0;

@@ -4,6 +4,7 @@
 
 #include "mpm_layer/encoder/backend.hpp"
 #include "mpm_layer/encoder/control.hpp"
+#include "mpm_layer/encoder/reuse/options.hpp"
 
 namespace {
 
@@ -104,6 +105,15 @@ int mpm_set_batch_independent(const char* independent) {
                                ? std::make_optional(mpm::switchFrom("batch independence", independent))
                                : std::nullopt;
         mpm::changeProcessSettings([&](mpm::Settings& s) { s.batchIndependent = value; });
+        return 0;
+    });
+}
+
+int mpm_set_reuse(const char* reuse) {
+    return guarded([&] {
+        std::optional<std::optional<mpm::Reuse>> value;
+        if (reuse) value = mpm::reuseFrom(reuse);
+        mpm::changeProcessSettings([&](mpm::Settings& s) { s.reuse = value; });
         return 0;
     });
 }

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "base/printable.hpp"
+#include "mpm_layer/encoder/reuse/options.hpp"
 
 namespace mpm {
 namespace {
@@ -47,6 +48,7 @@ void Settings::fallBackTo(const Settings& lower) {
     if (!method) method = lower.method;
     if (!precision) precision = lower.precision;
     if (!batchIndependent) batchIndependent = lower.batchIndependent;
+    if (!reuse) reuse = lower.reuse;
     if (!device) {
         device = lower.device;
         deviceIndex = lower.deviceIndex;
@@ -69,6 +71,7 @@ void Settings::fallBackToEnvironment(bool withSchedule) {
     readVariable("MPM_PRECISION", precision, precisionFrom);
     readVariable("MPM_BATCH_INDEPENDENT", batchIndependent,
                  [](const std::string& text) { return switchFrom("batch independence", text); });
+    readVariable("MPM_REUSE", reuse, reuseFrom);
 }
 
 Settings processSettings() {
@@ -176,6 +179,7 @@ Settings EncoderControl::effective() const {
     if (!settings.precision) settings.precision = Precision::F32;
     if (!settings.batchIndependent) settings.batchIndependent = false;
     if (!settings.method) settings.method = "mpm";
+    if (!settings.reuse) settings.reuse = std::optional<Reuse>();
     return settings;
 }
 

@@ -26,6 +26,8 @@ struct Settings {
     int deviceIndex = 0;
     std::optional<Precision> precision;
     std::optional<bool> batchIndependent;
+    std::optional<std::optional<Reuse>> reuse;     ///< set to nothing: off
+    std::vector<int> streams;                      ///< of each image of a batch; empty: the image's index
     std::map<int, std::vector<MergeMap>> imposed;  ///< by stage
 
     /// Fills what is absent here from `lower`.

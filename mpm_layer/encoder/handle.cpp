@@ -1,8 +1,11 @@
 // The handle of the public header.
+#include <set>
+
 #include <mpm/mpm.hpp>
 
 #include "mpm_layer/encoder/backend.hpp"
 #include "mpm_layer/encoder/control.hpp"
+#include "mpm_layer/encoder/reuse/options.hpp"
 #include "mpm_layer/encoder/runner.hpp"
 #include "mpm_layer/merge/reducer.hpp"
 
@@ -54,6 +57,32 @@ void Encoder::setPrecision(Precision precision) {
 
 void Encoder::setBatchIndependent(bool independent) {
     control().change([&](Settings& s) { s.batchIndependent = independent; });
+}
+
+void Encoder::setReuse(const std::optional<Reuse>& reuse) {
+    if (reuse) {
+        checkReuse(*reuse);
+        const Settings own = control().own();
+        if (own.device && *own.device == Device::Cuda) {
+            CV_Error(cv::Error::StsNotImplemented,
+                     "mpm: reuse over time runs on the processor only; call setDevice(Device::Cpu) first");
+        }
+    }
+    control().change([&](Settings& s) { s.reuse = reuse; });
+}
+
+void Encoder::setStreams(const std::vector<int>& ids) {
+    if (std::set<int>(ids.begin(), ids.end()).size() != ids.size())
+        CV_Error(cv::Error::StsBadArg, "mpm: setStreams takes each stream's id once");
+    control().change([&](Settings& s) { s.streams = ids; });
+}
+
+void Encoder::forget(int stream) {
+    if (const std::shared_ptr<EncoderRunner> runner = control().runner()) runner->forget(stream);
+}
+
+void Encoder::forget() {
+    if (const std::shared_ptr<EncoderRunner> runner = control().runner()) runner->forget();
 }
 
 void Encoder::forwardOnDevice(const float* tokens, int images, int rows, const std::vector<float*>& outputs,

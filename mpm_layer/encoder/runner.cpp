@@ -38,8 +38,9 @@ void checkKeyBias(const cv::Mat& bias, const cv::Mat& tokens) {
 // The stages of one forward: which block has which number, and what is imposed there.
 class Stages {
 public:
-    Stages(const Settings& settings, const EncoderConfig& config) : m_imposed(settings.imposed) {
-        if (*settings.method != "none" && config.merges) m_reducer = makeReducer(*settings.method);
+    Stages(const Settings& settings, const EncoderConfig& config, bool merging)
+        : m_imposed(settings.imposed) {
+        if (*settings.method != "none" && config.merges && merging) m_reducer = makeReducer(*settings.method);
         if (!m_reducer) return;
         m_schedule = *settings.schedule;
         const std::vector<int> own = m_reducer->ownSchedule(config.blocks);
@@ -132,6 +133,9 @@ void EncoderRunner::runOnDevice(const float* tokens, int images, int rows, const
     const Settings settings = m_control->effective();
     if (*settings.device != Device::Cuda)
         CV_Error(cv::Error::StsBadArg, "mpm: a forward on device memory needs setDevice(Device::Cuda)");
+    if (*settings.reuse)
+        CV_Error(cv::Error::StsBadArg,
+                 "mpm: a forward on device memory and reuse over time exclude each other");
     if (!m_hasWeights) {
         CV_Error(cv::Error::StsError,
                  "mpm: the encoder does not know its weights yet; run the network once before");
@@ -162,22 +166,36 @@ void EncoderRunner::runOnDevice(const float* tokens, int images, int rows, const
     run(input, settings, headers);
 }
 
-void EncoderRunner::run(const SessionInput& given, const Settings& settings, std::vector<cv::Mat>& outputs) {
-    const int64 start = cv::getTickCount();
-    const EncoderConfig& config = m_control->config();
-    prepare(settings);
-    checkTokens(given.tokens, config, m_packed->dim());
-    checkKeyBias(given.keyBias, given.tokens);
-    if (outputs.size() < config.taps.size()) {
-        CV_Error(cv::Error::StsUnmatchedSizes,
-                 cv::format("mpm: MpmEncoder has %d outputs, one for each of taps; %d are connected",
-                            static_cast<int>(config.taps.size()), static_cast<int>(outputs.size())));
+// Reuses by itself, or follows the encoder its tokens come from.
+bool EncoderRunner::reuses(const Settings& settings) const {
+    if (!m_control->config().merges) return leadFrame() != nullptr;
+    if (!*settings.reuse) setLeadFrame(nullptr);
+    return settings.reuse->has_value();
+}
+
+std::vector<ImageReport> EncoderRunner::runWithReuse(const SessionInput& input, const Settings& settings,
+                                                     const ReuseRunner::Plain& plain,
+                                                     std::vector<cv::Mat>& outputs) {
+    const ReuseForward forward{m_control->config(), *m_backend, m_packed, input};
+    if (!m_control->config().merges) {
+        const std::shared_ptr<const LeadFrame> frame = leadFrame();
+        const bool fits = static_cast<int>(frame->plans.size()) == input.tokens.size[0];
+        return fits ? m_reuse.follow(forward, *frame, plain, outputs) : plain(input, false, outputs);
     }
-    const Stages stages(settings, config);
+    if (!settings.imposed.empty()) {
+        CV_Error(cv::Error::StsBadArg,
+                 "mpm: setMaps and reuse over time exclude each other; call clearMaps or turn reuse off");
+    }
+    return m_reuse.lead(forward, **settings.reuse, settings.streams, plain, outputs);
+}
+
+std::vector<ImageReport> EncoderRunner::runPlain(const SessionInput& given, const Settings& settings,
+                                                 bool merging, std::vector<cv::Mat>& outputs,
+                                                 Times& times) const {
+    const EncoderConfig& config = m_control->config();
+    const Stages stages(settings, config, merging);
     SessionInput input = given;
     input.reducer = stages.reducer();
-    input.batchIndependent = *settings.batchIndependent;
-
     const auto session = m_backend->begin(config, m_packed, input);
     size_t tap = 0;
     for (int b = 0; b < config.blocks; ++b) {
@@ -191,15 +209,34 @@ void EncoderRunner::run(const SessionInput& given, const Settings& settings, std
             ++tap;
         }
     }
-
     session->finish();
-
-    Report report;
-    report.images = session->takeReport();
-    for (ImageReport& image : report.images)
+    std::vector<ImageReport> images = session->takeReport();
+    for (ImageReport& image : images)
         image.tokens = stages.entering(image, config);
-    report.times.merge = session->mergeMs();
-    report.times.restore = session->restoreMs();
+    times.merge += session->mergeMs();
+    times.restore += session->restoreMs();
+    return images;
+}
+
+void EncoderRunner::run(const SessionInput& given, const Settings& settings, std::vector<cv::Mat>& outputs) {
+    const int64 start = cv::getTickCount();
+    const EncoderConfig& config = m_control->config();
+    prepare(settings);
+    checkTokens(given.tokens, config, m_packed->dim());
+    checkKeyBias(given.keyBias, given.tokens);
+    if (outputs.size() < config.taps.size()) {
+        CV_Error(cv::Error::StsUnmatchedSizes,
+                 cv::format("mpm: MpmEncoder has %d outputs, one for each of taps; %d are connected",
+                            static_cast<int>(config.taps.size()), static_cast<int>(outputs.size())));
+    }
+    SessionInput input = given;
+    input.batchIndependent = *settings.batchIndependent;
+    Report report;
+    const auto plain = [&](const SessionInput& some, bool merging, std::vector<cv::Mat>& to) {
+        return runPlain(some, settings, merging, to, report.times);
+    };
+    report.images =
+        reuses(settings) ? runWithReuse(input, settings, plain, outputs) : plain(input, true, outputs);
     report.times.whole = static_cast<double>(cv::getTickCount() - start) * 1000.0 / cv::getTickFrequency();
     report.device = m_backend->device();
     report.precision = m_packedPrecision;

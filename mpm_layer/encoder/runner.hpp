@@ -6,6 +6,7 @@
 
 #include "mpm_layer/encoder/backend.hpp"
 #include "mpm_layer/encoder/control.hpp"
+#include "mpm_layer/encoder/reuse/reuse_runner.hpp"
 
 namespace mpm {
 
@@ -24,11 +25,21 @@ public:
     void runOnDevice(const float* tokens, int images, int rows, const std::vector<float*>& outputs,
                      void* stream);
 
+    void forget() { m_reuse.forget(); }
+    void forget(int stream) { m_reuse.forget(stream); }
+
 private:
     void prepare(const Settings& settings);
     void run(const SessionInput& input, const Settings& settings, std::vector<cv::Mat>& outputs);
 
+    std::vector<ImageReport> runPlain(const SessionInput& input, const Settings& settings, bool merging,
+                                      std::vector<cv::Mat>& outputs, Times& times) const;
+    bool reuses(const Settings& settings) const;
+    std::vector<ImageReport> runWithReuse(const SessionInput& input, const Settings& settings,
+                                          const ReuseRunner::Plain& plain, std::vector<cv::Mat>& outputs);
+
     std::shared_ptr<EncoderControl> m_control;
+    ReuseRunner m_reuse;
     NamedWeights m_weights;
     bool m_hasWeights = false;
     std::shared_ptr<const Backend> m_backend;

@@ -49,7 +49,7 @@ struct Panel {
 /// attend(std::integral_constant<int, V>) for the panel of queries that begins at `first`.
 template <class Attend>
 HWY_INLINE void withVectors(const AttentionHead& head, int first, const Attend& attend) {
-    if (head.tokens - first > static_cast<int>(panelWidth() / 2)) {
+    if (head.queriesFrom(first) > static_cast<int>(panelWidth() / 2)) {
         attend(std::integral_constant<int, 2>());
     } else {
         attend(std::integral_constant<int, 1>());
@@ -169,7 +169,7 @@ HWY_INLINE void writeOutput(const AttentionHead& head, int first, const Panel<V>
                             size_t stride) {
     const int lanes = static_cast<int>(panelWidth() / 2);
     for (int v = 0; v < V; ++v) {
-        const int present = std::min(lanes, head.tokens - first - v * lanes);
+        const int present = std::min(lanes, head.queriesFrom(first + v * lanes));
         const Float inverse = hn::Div(hn::Set(FloatTag(), 1.0f), panel.total[v]);
         storeColumns(
             panel.output + v * lanes, head.headSize, present,

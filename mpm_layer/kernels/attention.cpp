@@ -22,7 +22,7 @@ namespace HWY_NAMESPACE {
 
 HWY_INLINE void packQueries(const AttentionHead& head, int first, float* packed) {
     const FloatTag d;
-    const int present = std::min(static_cast<int>(panelWidth()), head.tokens - first);
+    const int present = std::min(static_cast<int>(panelWidth()), head.queriesFrom(first));
     packColumns(head.queries + first * head.stride, head.stride, present, head.headSize, packed);
     const Float scale = hn::Set(d, head.scale * kLog2E);
     float* const end = packed + head.headSize * panelWidth();

@@ -16,6 +16,9 @@ struct AttentionHead {
     int headSize;
     float scale;                     ///< of the logits
     const float* keyBias = nullptr;  ///< per key, added to every logit; may be null
+    int queryCount = -1;             ///< negative: as many queries as tokens
+
+    int queriesFrom(int first) const { return (queryCount < 0 ? tokens : queryCount) - first; }
 };
 
 /// Queries are worked on in panels of this many.

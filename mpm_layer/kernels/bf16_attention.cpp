@@ -24,7 +24,7 @@ namespace HWY_NAMESPACE {
 
 // `rows` holds panelWidth() rows of pairsOf(headSize).
 HWY_INLINE void packQueryPairs(const AttentionHead& head, int first, Bf16Pair* rows, Bf16Pair* packed) {
-    const int present = std::min(static_cast<int>(panelWidth()), head.tokens - first);
+    const int present = std::min(static_cast<int>(panelWidth()), head.queriesFrom(first));
     const int pairs = pairsOf(head.headSize);
     const Float scale = hn::Set(FloatTag(), head.scale * kLog2E);
     HWY_ALIGN float scaled[16];

@@ -35,7 +35,7 @@ HWY_INLINE size_t queryRoom(int headSize) {
 HWY_INLINE QueryQuads packQueryQuads(const AttentionHead& head, int first, int offset, I8Quad* rows,
                                      float* room) {
     const int width = static_cast<int>(panelWidth()), quads = quadsOf(head.headSize);
-    const int present = std::min(width, head.tokens - first);
+    const int present = std::min(width, head.queriesFrom(first));
     const QueryQuads packed{reinterpret_cast<I8Quad*>(room + 2 * width), room,
                             reinterpret_cast<std::int32_t*>(room + width)};
     std::fill_n(packed.scales, width, 0.0f);

@@ -49,6 +49,25 @@ void LayerNorm(const float* in, int width, const float* weight, const float* bia
     });
 }
 
+float SquaredDistance(const float* a, const float* b, int width) {
+    const FloatTag d;
+    const int lanes = static_cast<int>(hn::Lanes(d));
+    Float even = hn::Zero(d), odd = hn::Zero(d);
+    const auto add = [&](int i, int count, Float& sum) HWY_ATTR {
+        Float v = loadPart(a + i, count);
+        if (b) v = hn::Sub(v, loadPart(b + i, count));
+        sum = hn::MulAdd(v, v, sum);
+    };
+    int i = 0;
+    for (; i + 2 * lanes <= width; i += 2 * lanes) {
+        add(i, lanes, even);
+        add(i + lanes, lanes, odd);
+    }
+    for (; i < width; i += lanes)
+        add(i, std::min(lanes, width - i), even);
+    return sumOf(hn::Add(even, odd));
+}
+
 bool UnitRow(const float* in, int width, float* out) {
     const FloatTag d;
     Float peak = hn::Zero(d), poison = hn::Zero(d);
@@ -88,11 +107,16 @@ HWY_AFTER_NAMESPACE();
 namespace mpm::kernels {
 
 HWY_EXPORT(LayerNorm);
+HWY_EXPORT(SquaredDistance);
 HWY_EXPORT(UnitRow);
 
 void layerNorm(const float* in, int width, const float* weight, const float* bias, float epsilon,
                float* out) {
     HWY_DYNAMIC_DISPATCH(LayerNorm)(in, width, weight, bias, epsilon, out);
+}
+
+float squaredDistance(const float* a, const float* b, int width) {
+    return HWY_DYNAMIC_DISPATCH(SquaredDistance)(a, b, width);
 }
 
 bool unitRow(const float* in, int width, float* out) {

@@ -19,6 +19,9 @@ void meanRow(const float* rows, size_t stride, const int* indices, int count, in
 void weightedMeanRow(const float* rows, size_t stride, const int* indices, const float* weights, int count,
                      int width, float* out);
 
+/// Sum of (a - b)^2; `b` may be null: zeros.
+float squaredDistance(const float* a, const float* b, int width);
+
 /// Rotates pairs of one head in place: x * cos + rotate(x) * sin.
 void rotateInterleaved(float* head, const float* cosine, const float* sine, int size);
 void rotateHalves(float* head, const float* cosine, const float* sine, int size);

@@ -44,6 +44,17 @@ public:
             config, std::static_pointer_cast<const cuda::CudaEncoder>(weights), input);
     }
 
+    std::shared_ptr<StreamMemory> remember(const EncoderConfig&, std::shared_ptr<const PackedEncoder>,
+                                           int) const override {
+        rejectReuse();
+    }
+
+    std::unique_ptr<Session> beginReuse(const EncoderConfig&, std::shared_ptr<const PackedEncoder>,
+                                        const SessionInput&,
+                                        const std::vector<RememberedImage>&) const override {
+        rejectReuse();
+    }
+
     void merge(const cv::Mat& tokens, int special, const PlaceMerged& place) const override {
         cuda::merge(m_library->entry(), m_index, tokens, special, place);
     }
@@ -54,6 +65,13 @@ public:
     }
 
 private:
+    [[noreturn]] static void rejectReuse() {
+        CV_Error(
+            cv::Error::StsNotImplemented,
+            "mpm: reuse over time runs on the processor only; use setDevice(Device::Cpu), or setReuse with "
+            "std::nullopt");
+    }
+
     std::shared_ptr<const cuda::Library> m_library;
     int m_index;
     MpmCudaDevice m_device{};

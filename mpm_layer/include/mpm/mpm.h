@@ -26,6 +26,9 @@ MPM_C_API int mpm_set_device(const char* device);
 MPM_C_API int mpm_set_precision(const char* precision);
 /* "on" or "off": whether an image's bits may not depend on its batch on a GPU either. NULL takes it back. */
 MPM_C_API int mpm_set_batch_independent(const char* independent);
+/* Reuse over time: "on", "off", or values separated by commas such as "refresh=30,full=0.25" (sensitivity,
+ * floor, exact, refresh, full, budget; the others keep their defaults). NULL takes the setting back. */
+MPM_C_API int mpm_set_reuse(const char* reuse);
 
 /* Of the last forward of a merging encoder in this thread. */
 MPM_C_API int mpm_report_images(void);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,10 +30,41 @@ struct Stage {
     int tokens = 0;  ///< image tokens that left the stage
 };
 
+/// How an encoder reuses its work on the frames before: only tokens that changed are computed again.
+struct Reuse {
+    double sensitivity = 1.6;  ///< a token has changed when it differs by more than this multiple of the
+                               ///< estimated noise
+    double floor = -1;   ///< smallest difference that counts, relative to the root mean square of the frame's
+                         ///< embedded tokens; -1: the library's default
+    bool exact = false;  ///< any differing bit counts; no noise estimate
+    int refresh = 30;    ///< every token is recomputed at least every so many frames; 0: never by age
+    double full = 0.25;  ///< above this share of changed tokens the forward is full
+    double budget = 1;   ///< largest share of tokens recomputed in a frame that is not full: refreshed ones
+                         ///< first, then the largest changes
+};
+
+/// Off: reuse is not on. Full: all tokens were computed. Suspended: the scene keeps changing, and the frame
+/// ran as without reuse.
+enum class ReuseState { Off, Full, Partial, Suspended };
+/// Postponed: it changed, but the budget was used up.
+enum class ReuseReason : unsigned char { Kept, Changed, Refreshed, Postponed };
+
+/// Reuse in one image of the last forward.
+struct ReuseReport {
+    ReuseState state = ReuseState::Off;
+    double recomputed = 1;  ///< share of the image tokens
+    cv::Mat reasons;        ///< CV_8U 1xN: ReuseReason of each image token; empty where not Full or Partial
+    cv::Mat ages;           ///< CV_32S 1xN: frames since each image token was computed; empty likewise
+    /// Of tokens refreshed without having changed: the difference between their old and new output, as the
+    /// root of its mean square relative to that of the new output. Grows where context goes stale.
+    double meanDrift = 0, largestDrift = 0;
+};
+
 struct ImageReport {
     cv::Mat map;                ///< CV_32S 1xN: final cluster of each image token of the picture
     std::vector<Stage> stages;  ///< in the order of the schedule
     std::vector<int> tokens;    ///< image tokens entering each block
+    ReuseReport reuse;
 };
 
 /// Milliseconds of the last forward of one encoder.
@@ -79,6 +111,16 @@ public:
     /// such stage throws.
     void setMaps(int stage, const std::vector<cv::Mat>& maps);
     void clearMaps();
+
+    /// Turns reuse over time on, or off (std::nullopt, the default). While it is on the schedule is not used:
+    /// a full forward computes all tokens. Throws where a value is out of its range, and on a GPU.
+    void setReuse(const std::optional<Reuse>& reuse);
+    /// Which stream each image of the batch belongs to, each id once; default: the image's index.
+    void setStreams(const std::vector<int>& ids);
+    /// The next forward of that stream, or of all streams, is full. At most 64 streams are remembered; the
+    /// one not used for longest is dropped.
+    void forget(int stream);
+    void forget();
 
     /// A forward of the encoder alone over memory of the GPU that setDevice(Device::Cuda, ..) chose. tokens:
     /// f32 [images, rows, dim()], special tokens included; outputs: one such array for each depth the encoder

@@ -1,0 +1,33 @@
+// A forward of the rows that are computed again, which attend to all rows their stream remembers.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "mpm_layer/cpu/cpu_session.hpp"
+#include "mpm_layer/cpu/token_memory.hpp"
+
+namespace mpm::cpu {
+
+class ReuseSession final : public CpuSession {
+public:
+    ReuseSession(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights,
+                 const SessionInput& input, const std::vector<RememberedImage>& images);
+
+    void emit(bool norm, cv::Mat& output) override;
+    std::vector<ImageReport> takeReport() override { return std::move(m_reports); }
+
+private:
+    void attendAll(int block) override;
+    TokenMemory& memory(int image) const { return static_cast<TokenMemory&>(*m_images[image].memory); }
+    const float* keyBiasOf(int image) const;
+    void keepOutput(int image, const float* rows, int tap);
+
+    const std::vector<RememberedImage> m_images;
+    cv::Mat m_keyBias;
+    std::vector<std::vector<int>> m_rows;  ///< of each image: where its rows belong in the memory
+    std::vector<ImageReport> m_reports;
+    int m_tap = 0;
+};
+
+}  // namespace mpm::cpu

@@ -1,0 +1,53 @@
+// Keys, values and outputs that one stream's tokens had when they were computed last.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "mpm_layer/cpu/attention.hpp"
+#include "mpm_layer/cpu/packed_encoder.hpp"
+
+namespace mpm::cpu {
+
+/// Queries of one head.
+struct HeadQueries {
+    const float* rows;
+    size_t stride;
+    int count;
+};
+
+/// Everything lies as the kernels read it, so that a row which is computed again is all that is written.
+class TokenMemory : public StreamMemory {
+public:
+    TokenMemory(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights, int rows);
+
+    void recall(int tap, float* to) const override;
+    float* output(int tap, int row) { return m_outputs[tap].data() + static_cast<size_t>(row) * m_dim; }
+
+    /// Keys and values of this memory's rows `rows` (ascending), which are the rows of `heads` from `first`
+    /// on.
+    void keep(int block, const HeadRows& heads, int first, const std::vector<int>& rows);
+
+    /// Attention of the panel of queries from `first` on to all rows.
+    void attend(int block, int head, const HeadQueries& queries, int first, const float* keyBias,
+                float* output, size_t outputStride) const;
+
+private:
+    struct Block {
+        kernels::Buffer keys, keyScales, values;
+    };
+
+    void keepKey(Block& block, const HeadRows& heads, int from, int to);
+    void keepValue(Block& block, const float* value, int to);
+    kernels::AttentionHead head(const Block& block, int index, const HeadQueries& queries,
+                                const float* keyBias) const;
+
+    std::shared_ptr<const CpuEncoder> m_encoder;
+    const int m_rows, m_dim;
+    const bool m_valuesArePairs, m_valuesAreColumns;
+    size_t m_keyStride, m_scaleStride, m_valueStride, m_headStep;
+    std::vector<Block> m_blocks;
+    std::vector<kernels::Buffer> m_outputs;
+};
+
+}  // namespace mpm::cpu

@@ -1,0 +1,31 @@
+// What one frame of a stream computes again.
+#pragma once
+
+#include <vector>
+
+#include <mpm/mpm.hpp>
+
+namespace mpm {
+
+/// One frame's rows: special rows, image tokens, rows behind them.
+struct FrameRows {
+    const float* data = nullptr;
+    int special = 0, tokens = 0, trailing = 0, dim = 0;
+
+    int rows() const { return special + tokens + trailing; }
+    const float* row(int r) const { return data + static_cast<size_t>(r) * dim; }
+    const float* token(int t) const { return row(special + t); }
+};
+
+/// What one frame computes.
+struct FramePlan {
+    ReuseState state = ReuseState::Full;
+    bool remembers =
+        true;           ///< false: the frame is computed beside the memory, which it neither uses nor changes
+    bool idle = false;  ///< not even special rows are computed: all of it is known
+    std::vector<int> tokens;  ///< to compute, ascending
+    std::vector<ReuseReason> reasons;
+    std::vector<int> ages;
+};
+
+}  // namespace mpm

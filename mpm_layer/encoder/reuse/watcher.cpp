@@ -1,0 +1,220 @@
+#include "mpm_layer/encoder/reuse/watcher.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+
+#include "base/loops.hpp"
+#include "mpm_layer/kernels/rows.hpp"
+
+namespace mpm {
+namespace {
+
+constexpr double kDefaultFloor = 0.02;
+constexpr int kFullBeforeSuspension = 4, kQuietBeforeResumption = 4;
+constexpr int kGrain = 64;  // tokens of a thread
+
+float distance(const float* a, const float* b, int dim) {
+    return std::sqrt(kernels::squaredDistance(a, b, dim) / static_cast<float>(dim));
+}
+
+int shareOf(double share, int tokens) {
+    return static_cast<int>(std::floor(share * tokens));
+}
+
+}  // namespace
+
+void StreamWatcher::restart() {
+    m_fresh = true;
+    m_suspended = false;
+    m_fullInARow = m_quietInARow = m_stillFrames = 0;
+}
+
+// Sizes, differences to the frame before, and the noise. False where a row is not finite.
+bool StreamWatcher::measure(const FrameRows& frame, const Reuse& reuse) {
+    const bool known = m_previous.size() == static_cast<size_t>(frame.rows()) * frame.dim;
+    std::vector<float> sizes(frame.tokens), differences(known ? frame.tokens : 0);
+    float outside = 0;  // the sum stays finite only where all rows are
+    for (int r = 0; r < frame.rows(); ++r)
+        if (r < frame.special || r >= frame.special + frame.tokens)
+            outside += kernels::squaredDistance(frame.row(r), nullptr, frame.dim);
+    parallelFor(
+        frame.tokens,
+        [&](int t) {
+            sizes[t] = distance(frame.token(t), nullptr, frame.dim);
+            if (!known) return;
+            const float* before = &m_previous[static_cast<size_t>(frame.special + t) * frame.dim];
+            differences[t] = distance(frame.token(t), before, frame.dim);
+        },
+        kGrain);
+    double squares = 0;
+    for (float size : sizes)
+        squares += static_cast<double>(size) * size;
+    if (!std::isfinite(squares) || !std::isfinite(outside)) return false;
+    const double floor = reuse.floor < 0 ? kDefaultFloor : reuse.floor;
+    m_least = static_cast<float>(floor * std::sqrt(squares / std::max(1, frame.tokens)));
+    m_sizes.swap(sizes);
+    m_differences.swap(differences);
+    const bool still =
+        known && std::memcmp(m_previous.data(), frame.data, m_previous.size() * sizeof(float)) == 0;
+    m_stillFrames = still ? m_stillFrames + 1 : 0;
+    // A frame that came twice has no noise in it.
+    if (known && !still) {
+        const double sensitivity = std::max(reuse.sensitivity, 1e-6);
+        m_noise.add(m_sizes, m_differences, static_cast<float>(m_least / sensitivity));
+    }
+    m_previous.assign(frame.data, frame.data + static_cast<size_t>(frame.rows()) * frame.dim);
+    return true;
+}
+
+float StreamWatcher::thresholdOf(int token, const Reuse& reuse) const {
+    return std::max(static_cast<float>(reuse.sensitivity) * m_noise.of(token), m_least);
+}
+
+// Whether the stream stays suspended.
+bool StreamWatcher::watchSuspended(const FrameRows& frame, const Reuse& reuse) {
+    int changed = 0;
+    for (int t = 0; t < static_cast<int>(m_differences.size()); ++t)
+        changed += m_differences[t] > (reuse.exact ? 0.0f : thresholdOf(t, reuse));
+    m_quietInARow = changed < reuse.full / 2 * frame.tokens ? m_quietInARow + 1 : 0;
+    if (m_quietInARow < kQuietBeforeResumption) return true;
+    restart();
+    return false;
+}
+
+// How far each image token is from the one that was last computed, above its threshold; 0 where it has not
+// changed.
+std::vector<float> StreamWatcher::changesOf(const FrameRows& frame, const Reuse& reuse) const {
+    std::vector<float> changes(frame.tokens);
+    parallelFor(
+        frame.tokens,
+        [&](int t) {
+            const float* reference = &m_reference[static_cast<size_t>(t) * frame.dim];
+            const float change = distance(frame.token(t), reference, frame.dim);
+            if (reuse.exact) {
+                const bool same = std::memcmp(reference, frame.token(t), frame.dim * sizeof(float)) == 0;
+                changes[t] = same ? 0 : std::max(change, std::numeric_limits<float>::min());
+            } else if (change > thresholdOf(t, reuse)) {
+                changes[t] = change;
+            }
+        },
+        kGrain);
+    return changes;
+}
+
+FramePlan StreamWatcher::next(const FrameRows& frame, const Reuse& reuse, int blocks) {
+    if (!measure(frame, reuse)) {
+        m_fresh = true;
+        FramePlan plan;
+        plan.remembers = false;
+        if (m_suspended) plan.state = ReuseState::Suspended;
+        return plan;
+    }
+    if (m_suspended && watchSuspended(frame, reuse)) {
+        FramePlan plan;
+        plan.state = ReuseState::Suspended;
+        plan.remembers = false;
+        return plan;
+    }
+    if (m_fresh || m_reference.size() != static_cast<size_t>(frame.tokens) * frame.dim) {
+        m_fresh = false;
+        m_fullInARow = m_stillFrames = 0;
+        m_reference.resize(static_cast<size_t>(frame.tokens) * frame.dim);
+        m_ages.assign(frame.tokens, 0);
+        return planFull(frame, std::vector<float>(frame.tokens, 1.0f));
+    }
+    const std::vector<float> changes = changesOf(frame, reuse);
+    const auto changed = frame.tokens - std::count(changes.begin(), changes.end(), 0.0f);
+    if (changed > reuse.full * frame.tokens) {
+        m_suspended = ++m_fullInARow >= kFullBeforeSuspension;
+        return planFull(frame, changes);
+    }
+    m_fullInARow = 0;
+    FramePlan plan = planPartial(frame, reuse, changes);
+    const long long settled = (blocks + 1LL) * reuse.refresh;
+    if (reuse.refresh > 0 && m_stillFrames > settled) {
+        plan.idle = true;
+        plan.tokens.clear();
+        std::fill(plan.reasons.begin(), plan.reasons.end(), ReuseReason::Kept);
+    }
+    finishPlan(frame, plan);
+    return plan;
+}
+
+FramePlan StreamWatcher::planFull(const FrameRows& frame, const std::vector<float>& changes) {
+    FramePlan plan;
+    plan.tokens.resize(frame.tokens);
+    std::iota(plan.tokens.begin(), plan.tokens.end(), 0);
+    plan.reasons.resize(frame.tokens);
+    for (int t = 0; t < frame.tokens; ++t)
+        plan.reasons[t] = changes[t] > 0 ? ReuseReason::Changed : ReuseReason::Refreshed;
+    finishPlan(frame, plan);
+    return plan;
+}
+
+FramePlan StreamWatcher::planPartial(const FrameRows& frame, const Reuse& reuse,
+                                     const std::vector<float>& changes) {
+    FramePlan plan;
+    plan.state = ReuseState::Partial;
+    plan.reasons.assign(frame.tokens, ReuseReason::Kept);
+    markOldest(reuse, plan);
+    markChanged(reuse, changes, plan);
+    for (int t = 0; t < frame.tokens; ++t) {
+        const bool computed =
+            plan.reasons[t] == ReuseReason::Changed || plan.reasons[t] == ReuseReason::Refreshed;
+        if (computed) plan.tokens.push_back(t);
+    }
+    return plan;
+}
+
+// As many in every frame as bring each token's turn within `refresh` frames.
+void StreamWatcher::markOldest(const Reuse& reuse, FramePlan& plan) const {
+    if (reuse.refresh == 0) return;
+    const int tokens = static_cast<int>(m_ages.size());
+    const int count = (tokens + reuse.refresh - 1) / reuse.refresh;
+    std::vector<int> order(tokens);
+    std::iota(order.begin(), order.end(), 0);
+    const auto older = [&](int a, int b) {
+        return m_ages[a] > m_ages[b] || (m_ages[a] == m_ages[b] && a < b);
+    };
+    std::nth_element(order.begin(), order.begin() + count, order.end(), older);
+    for (int i = 0; i < count; ++i)
+        plan.reasons[order[i]] = ReuseReason::Refreshed;
+}
+
+void StreamWatcher::markChanged(const Reuse& reuse, const std::vector<float>& changes,
+                                FramePlan& plan) const {
+    const int tokens = static_cast<int>(changes.size());
+    const auto refreshed =
+        static_cast<int>(std::count(plan.reasons.begin(), plan.reasons.end(), ReuseReason::Refreshed));
+    std::vector<int> others;
+    for (int t = 0; t < tokens; ++t) {
+        if (changes[t] == 0) continue;
+        if (plan.reasons[t] == ReuseReason::Refreshed) {
+            plan.reasons[t] = ReuseReason::Changed;
+        } else {
+            others.push_back(t);
+        }
+    }
+    const size_t left = std::max(0, shareOf(reuse.budget, tokens) - refreshed);
+    if (others.size() > left) {
+        std::stable_sort(others.begin(), others.end(), [&](int a, int b) { return changes[a] > changes[b]; });
+    }
+    for (size_t i = 0; i < others.size(); ++i)
+        plan.reasons[others[i]] = i < left ? ReuseReason::Changed : ReuseReason::Postponed;
+}
+
+// Takes over what is computed as the new reference.
+void StreamWatcher::finishPlan(const FrameRows& frame, FramePlan& plan) {
+    for (int& age : m_ages)
+        age = std::min(age, std::numeric_limits<int>::max() - 1) + 1;
+    for (int t : plan.tokens) {
+        m_ages[t] = 0;
+        std::copy_n(frame.token(t), frame.dim, &m_reference[static_cast<size_t>(t) * frame.dim]);
+    }
+    plan.ages = m_ages;
+}
+
+}  // namespace mpm
