@@ -88,8 +88,8 @@ void addConvertOptions(CLI::App& verb, Options& o) {
 
 void checkInput(const Options& o) {
     std::error_code error;
-    if (pipeline::mayNotRead(o.input))
-        throw Error(kBadInput, o.input + ": no permission to read; ask for it, or name another");
+    if (pipeline::isUnreadable(o.input))
+        throw Error(kBadInput, o.input + ": permission denied; name a file that this program may read");
     if (!std::filesystem::is_regular_file(o.input, error))
         throw Error(kBadInput, o.input + ": no such file; name the ONNX export of a ViT");
 }

@@ -890,7 +890,7 @@
 <context>
     <name>mpm::gui::MainWindow</name>
     <message>
-        <source>Left out: %1</source>
+        <source>Skipped: %1</source>
         <translation>Laissée de côté : %1</translation>
     </message>
     <message>
@@ -1999,13 +1999,49 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
     </message>
 </context>
 <context>
-    <name>mpm::gui::SourceWords</name>
+    <name>mpm::gui::SourceText</name>
+    <message>
+        <source>permission denied</source>
+        <translation>permission refusée</translation>
+    </message>
+    <message>
+        <source>an earlier read has not returned</source>
+        <translation>une lecture précédente n&apos;est pas terminée</translation>
+    </message>
+    <message>
+        <source>no frame came in time</source>
+        <translation>aucune image n&apos;est arrivée à temps</translation>
+    </message>
+    <message>
+        <source>there is no such variable in the environment; set and export it first</source>
+        <translation>l&apos;environnement n&apos;a pas cette variable ; définissez-la et exportez-la d&apos;abord</translation>
+    </message>
+    <message>
+        <source>it is empty; it must hold a source</source>
+        <translation>il est vide ; il doit contenir une source</translation>
+    </message>
+    <message>
+        <source>it names another env: or secret:; it must hold a source itself</source>
+        <translation>il désigne un autre env: ou secret: ; il doit contenir lui-même une source</translation>
+    </message>
+    <message>
+        <source>the keychain has no such entry</source>
+        <translation>le trousseau n&apos;a pas cette entrée</translation>
+    </message>
+    <message>
+        <source>the keychain is not available (%1)</source>
+        <translation>le trousseau n&apos;est pas disponible (%1)</translation>
+    </message>
+    <message>
+        <source>this program was built without a keychain</source>
+        <translation>ce programme a été construit sans trousseau</translation>
+    </message>
     <message>
         <source>no such camera, or it is in use; list them with &apos;ls /dev/video*&apos;</source>
         <translation>pas de telle caméra, ou elle est occupée ; « ls /dev/video* » les énumère</translation>
     </message>
     <message>
-        <source>GStreamer refused the pipeline; try it with gst-launch-1.0, it must end in appsink</source>
+        <source>GStreamer rejected the pipeline; try it with gst-launch-1.0, it must end in appsink</source>
         <translation>GStreamer a refusé le pipeline ; essayez-le avec gst-launch-1.0, il doit finir par appsink</translation>
     </message>
     <message>
@@ -2029,24 +2065,20 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
         <translation>le flux s&apos;est terminé</translation>
     </message>
     <message>
-        <source>frames are not 8-bit pictures; convert them to BGR</source>
+        <source>frames are not 8-bit images; convert them to BGR</source>
         <translation>les images n&apos;ont pas 8 bits par couleur ; convertissez-les en BGR</translation>
     </message>
     <message>
-        <source>no picture there; name an image, a folder with images, or a glob as &apos;in/*.jpg&apos;</source>
+        <source>no image there; name an image, a folder with images, or a glob as &apos;in/*.jpg&apos;</source>
         <translation>aucune image ici ; nommez une image, un dossier d&apos;images ou un motif comme « in/*.jpg »</translation>
     </message>
     <message>
-        <source>not a picture that can be read (missing, damaged or unknown)</source>
-        <translation>pas une image lisible (absente, endommagée ou inconnue)</translation>
-    </message>
-    <message>
-        <source>none of its pictures can be read</source>
+        <source>none of its images can be read</source>
         <translation>aucune de ses images n&apos;est lisible</translation>
     </message>
     <message>
-        <source>there is nothing in it</source>
-        <translation>il ne contient rien</translation>
+        <source>it is empty</source>
+        <translation>elle est vide</translation>
     </message>
     <message>
         <source>no such source; name a camera index, a video, an image, a folder or glob of images, a URL, gst: and a pipeline, env:NAME, secret:NAME, or demo</source>

@@ -173,7 +173,7 @@ void RunSession::runLatest(const pipeline::Address& address) {
         frame = {};
     }
     if (reader.status().state == pipeline::SourceState::Failed)
-        throw pipeline::SourceError(reader.status().message);
+        throw pipeline::SourceError(reader.status().problem);
     if (m_frames == before && m_options.duration > 0 && !stopAsked() && !m_closed)
         throw pipeline::SourceError(address.shown() +
                                     cv::format(": no frame came in %g s; ", m_options.duration) +

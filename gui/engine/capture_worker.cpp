@@ -1,5 +1,7 @@
 #include "gui/engine/capture_worker.hpp"
 
+#include <algorithm>
+
 #include "base/printable.hpp"
 #include "pipeline/source/scene_source.hpp"
 
@@ -131,9 +133,12 @@ void CaptureWorker::deliver(pipeline::Frame frame) {
     if (m_outbox.put(std::move(live)) == Mailbox<LiveFrame>::Put::First) emit frameReady();
 }
 
-/// Drivers and libraries quote what they were asked to open.
-std::string CaptureWorker::safe(const std::string& message) const {
-    return printable(m_address.redact(message), 1000);
+/// Drivers and libraries quote the address in their messages.
+pipeline::SourceProblem CaptureWorker::safe(pipeline::SourceProblem problem) const {
+    const auto mask = [this](std::string& text) { text = printable(m_address.redact(text), 1000); };
+    mask(problem.source);
+    std::for_each(problem.arguments.begin(), problem.arguments.end(), mask);
+    return problem;
 }
 
 void CaptureWorker::report(const pipeline::SourceStatus& status) {
@@ -146,9 +151,9 @@ void CaptureWorker::report(const pipeline::SourceStatus& status) {
     report.name = m_name;
     report.kind = m_kind;
     report.status = status;
-    report.status.message = safe(status.message);
-    for (std::string& message : report.status.unreadable)
-        message = safe(message);
+    report.status.problem = safe(status.problem);
+    for (pipeline::SourceProblem& problem : report.status.unreadable)
+        problem = safe(problem);
     {
         const std::lock_guard<std::mutex> lock(m_mutex);
         report.phaseFlips = m_dayNight.flips();

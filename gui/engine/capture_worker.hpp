@@ -48,7 +48,7 @@ protected:
 private:
     void deliver(pipeline::Frame frame);
     void report(const pipeline::SourceStatus& status);
-    std::string safe(const std::string& message) const;
+    pipeline::SourceProblem safe(pipeline::SourceProblem problem) const;
     bool waitWhilePaused();
 
     const pipeline::Address m_address;

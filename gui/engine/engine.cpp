@@ -120,7 +120,7 @@ void Engine::openSource(const pipeline::Address& address, const QString& name, c
     m_anyPhase = false;
     m_state = pipeline::SourceState::Connecting;
     m_dropped = m_droppedBefore = 0;
-    m_unreadableTold = 0;
+    m_skippedImages = 0;
     m_channel->forgetFrames(m_generation);
     m_address = address;
     m_sourceName = name.isEmpty() ? safeText(address.shown()) : name;
@@ -210,11 +210,11 @@ void Engine::onReport(const SourceReport& report) {
         noteEvent(QStringLiteral("source"), QString::fromLatin1(pipeline::stateName(report.status.state)));
     m_state = report.status.state;
     m_report = report;
-    const std::vector<std::string>& bad = report.status.unreadable;
-    while (m_unreadableTold < bad.size()) {
-        const QString message = QString::fromStdString(bad[m_unreadableTold++]);
-        noteEvent(QStringLiteral("source"), message);
-        emit unreadable(message);
+    const std::vector<pipeline::SourceProblem>& problems = report.status.unreadable;
+    while (m_skippedImages < problems.size()) {
+        const pipeline::SourceProblem& problem = problems[m_skippedImages++];
+        noteEvent(QStringLiteral("source"), QString::fromStdString(problem.message()));
+        emit imageSkipped(problem);
     }
     emit sourceReported(report);
 }

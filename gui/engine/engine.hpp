@@ -64,8 +64,8 @@ signals:
     void modelFailed(const QString& model, const QString& message);
     void networkFailed(const QString& message);
     void happened(const pipeline::Event& event);
-    /// A picture of a folder that is left out: which and why, once for each.
-    void unreadable(const QString& message);
+    /// An image of a folder that cannot be read; once for each.
+    void imageSkipped(const pipeline::SourceProblem& problem);
     /// A thread ended that had no reason to: only a new start brings back what it did.
     void broke(const QString& message);
 
@@ -95,7 +95,7 @@ private:
     bool m_anyPhase = false;
     pipeline::SourceState m_state = pipeline::SourceState::Connecting;
     std::int64_t m_droppedBefore = 0, m_dropped = 0;
-    std::size_t m_unreadableTold = 0;
+    std::size_t m_skippedImages = 0;  // reported so far
     int m_generation = 0;
     bool m_paused = false;
 };

@@ -70,8 +70,9 @@ void Headless::open(const QString& source) {
     engine.setRequest(m_state.request);
     connect(&engine, &Engine::sourceReported, this,
             [this, &engine](const SourceReport& report) { onReport(engine, report); });
-    connect(&engine, &Engine::unreadable, this,
-            [](const QString& message) { tell(tr("left out: %1").arg(message)); });
+    connect(&engine, &Engine::imageSkipped, this, [](const pipeline::SourceProblem& problem) {
+        tell(tr("skipped: %1").arg(QString::fromStdString(problem.message())));
+    });
     connect(&engine, &Engine::broke, this, [this](const QString& message) {
         tell(tr("a part of the monitor stopped: %1").arg(message));
         emit gaveUp(1);  // whoever started it may start it again
@@ -122,8 +123,9 @@ void Headless::onReport(Engine& engine, const SourceReport& report) {
     if (before != m_told.end() && before->second == state) return;
     m_told[&engine] = state;
     QString line = report.name + QStringLiteral(": ") + QLatin1String(pipeline::stateName(state));
-    if (!report.status.message.empty() && state != pipeline::SourceState::Live)
-        line += QStringLiteral(" (") + QString::fromStdString(report.status.message) + QLatin1Char(')');
+    const std::string message = report.status.message();
+    if (!message.empty() && state != pipeline::SourceState::Live)
+        line += QStringLiteral(" (") + QString::fromStdString(message) + QLatin1Char(')');
     tell(line);
     if (state == pipeline::SourceState::Failed) emit gaveUp(kBadInput);
 }

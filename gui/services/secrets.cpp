@@ -45,7 +45,8 @@ pipeline::Address addressOf(const QString& source) {
     if (source.startsWith(kEnvironment) && !g_variables.contains(source.mid(kEnvironment.size())))
         g_variables << source.mid(kEnvironment.size());
     if (keychainName(source))
-        throw pipeline::SourceError("the keychain's entry names another one; it must hold a source itself");
+        throw pipeline::SourceError(pipeline::SourceProblem::Kind::NestedName,
+                                    shownKey(*keychainName(source)).toStdString());
     return pipeline::resolved(pipeline::Address(source.toStdString()));
 }
 

@@ -15,7 +15,7 @@
 #include "gui/panels/legend_view.hpp"
 #include "gui/panels/schedule_view.hpp"
 #include "gui/panels/sidebar.hpp"
-#include "gui/text/source_words.hpp"
+#include "gui/text/source_text.hpp"
 #include "gui/views/night_view.hpp"
 #include "gui/widgets/app_icon.hpp"
 #include "gui/widgets/plain_widgets.hpp"
@@ -144,8 +144,9 @@ void MainWindow::connectEngine() {
             [this](const SourceReport& report) { onSource(report); });
     connect(m_engine, &Engine::happened, link,
             [this](const pipeline::Event& event) { m_timelineData.addEvent(event); });
-    connect(m_engine, &Engine::unreadable, link,
-            [this](const QString& message) { say(tr("Left out: %1").arg(sourceWords(message)), true); });
+    connect(m_engine, &Engine::imageSkipped, link, [this](const pipeline::SourceProblem& problem) {
+        say(tr("Skipped: %1").arg(sourceProblemText(problem)), true);
+    });
     connect(m_engine, &Engine::broke, link, [this](const QString& message) {
         say(tr("A part of the monitor stopped; start it again: %1").arg(message), true);
     });

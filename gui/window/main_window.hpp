@@ -112,7 +112,7 @@ private:
     void openIn(Engine& engine, const QString& source);
     void openWithSecret(Engine& engine, const QString& source);
     void startSource(Engine& engine, const QString& source, const QString& key);
-    void refuseSource(Engine& engine, const QString& name, const QString& message);
+    void refuseSource(Engine& engine, const QString& name, const pipeline::SourceProblem& problem);
     void nameTabs();
     void watchTile(Engine& engine);
     void applyWatched();

@@ -101,9 +101,12 @@ void MainWindow::openWithSecret(Engine& engine, const QString& source) {
         *key, [this, target, key](const std::optional<QString>& whole, const QString& problem) {
             if (!target) return;
             if (whole) return startSource(*target, *whole, *key);
-            refuseSource(
-                *target, shownKey(*key),
-                tr("Its address is not in the keychain (%1). Open the source again with it.").arg(problem));
+            refuseSource(*target, shownKey(*key),
+                         {pipeline::SourceProblem::Kind::Other,
+                          {},
+                          {tr("Its address is not in the keychain (%1). Open the source again with it.")
+                               .arg(problem)
+                               .toStdString()}});
         });
 }
 
@@ -114,19 +117,19 @@ void MainWindow::startSource(Engine& engine, const QString& source, const QStrin
         engine.openSource(address, nameOf(address, key, m_engines, engine), key);
     } catch (const pipeline::SourceError& error) {
         return refuseSource(engine, safeText(pipeline::Address(source.toStdString()).shown()),
-                            safeText(error.what()));
+                            error.problem());
     }
     m_services.sourceOpened(engine);
     if (&engine == m_engine) updateRegions();
     nameTabs();
 }
 
-void MainWindow::refuseSource(Engine& engine, const QString& name, const QString& message) {
+void MainWindow::refuseSource(Engine& engine, const QString& name, const pipeline::SourceProblem& problem) {
     SourceReport report;
     report.name = name;
     report.kind = pipeline::SourceKind::Stream;
     report.status.state = pipeline::SourceState::Failed;
-    report.status.message = message.toStdString();
+    report.status.problem = problem;
     if (&engine == m_engine) onSource(report);
     m_views->setTileState(&engine, report, false);
 }

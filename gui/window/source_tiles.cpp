@@ -2,7 +2,7 @@
 #include <QStackedLayout>
 
 #include "gui/models/health_model.hpp"
-#include "gui/text/source_words.hpp"
+#include "gui/text/source_text.hpp"
 #include "gui/views/merge_view.hpp"
 #include "gui/views/night_view.hpp"
 #include "gui/views/split_view.hpp"
@@ -64,7 +64,8 @@ void ViewArea::setTileState(const Engine* engine, const SourceReport& report, bo
     else if (report.current() || paused)
         tile->setVeil({});
     else
-        tile->setVeil(tr("Not live: %1").arg(sourceStateText(report)), sourceWords(report.status.message));
+        tile->setVeil(tr("Not live: %1").arg(sourceStateText(report)),
+                      sourceProblemText(report.status.problem));
 }
 
 void ViewArea::setRegions(const std::vector<pipeline::Region>& regions,

@@ -12,7 +12,7 @@
 #include <QToolButton>
 
 #include "gui/models/health_model.hpp"
-#include "gui/text/source_words.hpp"
+#include "gui/text/source_text.hpp"
 #include "gui/views/merge_view.hpp"
 #include "gui/views/night_view.hpp"
 #include "gui/views/split_view.hpp"
@@ -220,7 +220,7 @@ void ViewArea::setSource(const SourceReport& report, bool paused) {
     using State = pipeline::SourceState;
     const State state = report.status.state;
     m_sourceHead.clear();
-    m_sourceDetail = sourceWords(report.status.message);
+    m_sourceDetail = sourceProblemText(report.status.problem);
     if (paused)
         m_sourceDetail.clear();
     else if (state == State::Connecting && report.status.frames == 0)

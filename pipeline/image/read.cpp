@@ -64,7 +64,7 @@ cv::Mat decoded(const FileBytes& file, int flags) {
 
 std::string whyNotRead(const std::string& path) {
     if (faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) != 0 && errno == EACCES)
-        return "no permission to read";
+        return "permission denied";
     std::error_code error;
     if (!std::filesystem::exists(path, error)) return kUnknown;
     if (!std::filesystem::is_regular_file(path, error)) return "not a regular file; name an image";

@@ -57,7 +57,7 @@ std::string findModel(const std::string& model) {
     }
     std::error_code error;
     if (faccessat(AT_FDCWD, model.c_str(), R_OK, AT_EACCESS) != 0 && errno == EACCES)
-        throw ModelError(model + ": no permission to read; ask for it, or name another model");
+        throw ModelError(model + ": permission denied; name a model that this program may read");
     if (fs::is_regular_file(model, error)) return model;
     throw ModelError(model + (fs::exists(model, error) ? ": not a file" : ": no such file") +
                      "; name an ONNX model, or default");

@@ -74,16 +74,18 @@ bool CaptureSource::openCapture() {
     }
 }
 
-std::string CaptureSource::advice() const {
+/// Of a source that could not be opened.
+SourceProblem::Kind CaptureSource::problem() const {
     switch (m_kind) {
         case SourceKind::Camera:
-            return "no such camera, or it is in use; list them with 'ls /dev/video*'";
+            return SourceProblem::Kind::NoSuchCamera;
         case SourceKind::Pipeline:
-            return "GStreamer refused the pipeline; try it with gst-launch-1.0, it must end in appsink";
+            return SourceProblem::Kind::PipelineRejected;
         case SourceKind::Stream:
-            return "cannot connect; check address, port, user and password, and that the stream runs";
+            return SourceProblem::Kind::CannotConnect;
         default:
-            return "not a video that can be read (damaged, or of an unknown format)";
+            return isUnreadable(m_address.reveal()) ? SourceProblem::Kind::PermissionDenied
+                                                    : SourceProblem::Kind::NotAVideo;
     }
 }
 
@@ -96,9 +98,7 @@ void CaptureSource::open() {
     } catch (const cv::Exception&) {
         opened = false;  // its text may quote the address, password and all
     }
-    if (!opened && m_kind == SourceKind::Video && mayNotRead(m_address.reveal()))
-        throw SourceError(name() + ": no permission to read; ask for it, or name another");
-    if (!opened) throw SourceError(name() + ": " + advice());
+    if (!opened) throw SourceError(problem(), name());
     m_number = 0;
     m_opened = std::chrono::steady_clock::now();
     readProperties();
@@ -114,7 +114,7 @@ void CaptureSource::checkSize() {
         checkImageSize(static_cast<std::int64_t>(width), static_cast<std::int64_t>(height), kBytesOfPixel);
     } catch (const ImageError& error) {
         m_capture.release();
-        throw SourceError(name() + ": " + error.what());
+        throw SourceError(SourceProblem::Kind::Other, name(), {error.what()});
     }
 }
 
@@ -139,14 +139,13 @@ bool CaptureSource::next(Frame& frame) {
     }
     if (!got || picture.empty()) {
         if (brokenFile())
-            throw SourceError(name() + ": damaged after frame " + std::to_string(m_number) + " of " +
-                              std::to_string(m_length));
+            throw SourceError(SourceProblem::Kind::VideoDamaged, name(),
+                              {std::to_string(m_number), std::to_string(m_length)});
         if (m_kind == SourceKind::Pipeline || !m_live) return false;
-        throw SourceError(name() + ": the stream broke off after " + std::to_string(m_number) + " frames");
+        throw SourceError(SourceProblem::Kind::StreamBroke, name(), {std::to_string(m_number)});
     }
     frame.picture = toBgr(picture);
-    if (frame.picture.empty())
-        throw SourceError(name() + ": frames are not 8-bit pictures; convert them to BGR");
+    if (frame.picture.empty()) throw SourceError(SourceProblem::Kind::NotEightBit, name());
     frame.number = m_number++;
     frame.time = std::chrono::system_clock::now();
     frame.name = frameName();

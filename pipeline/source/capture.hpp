@@ -24,7 +24,7 @@ private:
     void readProperties();
     void checkSize();
     bool brokenFile() const;
-    std::string advice() const;
+    SourceProblem::Kind problem() const;
     std::string frameName() const;
 
     SourceKind m_kind;

@@ -28,7 +28,7 @@ bool isGlob(const std::string& text) {
 
 }  // namespace
 
-bool mayNotRead(const std::string& path) {
+bool isUnreadable(const std::string& path) {
     // As the program may now, whoever started it. A folder must be opened as well as listed.
     std::error_code error;
     const int how = fs::is_directory(path, error) ? R_OK | X_OK : R_OK;
@@ -46,13 +46,9 @@ SourceKind kindOf(const Address& address) {
     if (text.find("://") != std::string::npos) return SourceKind::Stream;
     if (fs::is_directory(text, error)) return SourceKind::Pictures;
     if (fs::exists(text, error)) return looksLikePicture(text) ? SourceKind::Pictures : SourceKind::Video;
-    if (mayNotRead(text))
-        throw SourceError(address.shown() + ": no permission to read; ask for it, or name another");
+    if (isUnreadable(text)) throw SourceError(SourceProblem::Kind::PermissionDenied, address.shown());
     if (isGlob(text) && !picturePaths(text).empty()) return SourceKind::Pictures;
-    throw SourceError(
-        address.shown() +
-        ": no such source; name a camera index, a video, an image, a folder or glob of images, a URL, "
-        "gst: and a pipeline, env:NAME, secret:NAME, or demo");
+    throw SourceError(SourceProblem::Kind::NoSuchSource, address.shown());
 }
 
 }  // namespace

@@ -82,13 +82,9 @@ std::string secretFromKeychain(const std::string& name) {
                                        ? "nobody unlocked it for 60 seconds"
                                        : printable(error->message, 200);
         g_error_free(error);
-        throw SourceError(shown + ": the keychain cannot be asked (" + reason +
-                          "); start a desktop session with one, or use env:NAME or --source-from FILE");
+        throw SourceError(SourceProblem::Kind::KeychainUnavailable, shown, {reason});
     }
-    if (found == nullptr)
-        throw SourceError(shown +
-                          ": the keychain has no such entry; keep one with 'secret-tool store "
-                          "--label=NAME server mpm-monitor user NAME'");
+    if (found == nullptr) throw SourceError(SourceProblem::Kind::NoKeychainEntry, shown);
     const std::string secret = found;
     secret_password_free(found);
     return secret;
@@ -97,9 +93,7 @@ std::string secretFromKeychain(const std::string& name) {
 #else
 
 std::string secretFromKeychain(const std::string& name) {
-    throw SourceError(Address("secret:" + name).shown() +
-                      ": this program was built without a keychain (libsecret); use env:NAME or "
-                      "--source-from FILE");
+    throw SourceError(SourceProblem::Kind::BuiltWithoutKeychain, Address("secret:" + name).shown());
 }
 
 #endif

@@ -104,13 +104,14 @@ PatientSource::~PatientSource() {
 }
 
 void PatientSource::call(std::function<void()> work) {
-    if (!m_worker->wait(std::chrono::milliseconds(0))) throw LeftBehind(m_name + ": still hangs in a read");
+    if (!m_worker->wait(std::chrono::milliseconds(0)))
+        throw LeftBehind(SourceProblem::Kind::StillReading, m_name);
     m_worker->post(std::move(work));
     const auto start = Clock::now();
     while (!m_worker->wait(kLook)) {
         if (!m_giveUp(std::chrono::duration<double>(Clock::now() - start).count())) continue;
         if (m_worker->wait(kPatience)) break;
-        throw LeftBehind(m_name + ": no frame came in time");
+        throw LeftBehind(SourceProblem::Kind::NoFrameInTime, m_name);
     }
     m_worker->rethrow();
 }

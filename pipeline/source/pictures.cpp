@@ -94,11 +94,9 @@ std::string PictureSource::shownPath(const std::string& path) const {
 
 void PictureSource::open() {
     m_paths = picturePaths(m_address.reveal());
-    if (m_paths.empty() && mayNotRead(m_address.reveal()))
-        throw SourceError(name() + ": no permission to read; ask for it, or name another");
-    if (m_paths.empty())
-        throw SourceError(name() +
-                          ": no picture there; name an image, a folder with images, or a glob as 'in/*.jpg'");
+    if (m_paths.empty() && isUnreadable(m_address.reveal()))
+        throw SourceError(SourceProblem::Kind::PermissionDenied, name());
+    if (m_paths.empty()) throw SourceError(SourceProblem::Kind::NoImages, name());
     m_stems.clear();
     for (const std::string& path : m_paths)
         m_stems.push_back(fs::path(path).stem().string());
@@ -121,7 +119,7 @@ bool PictureSource::next(Frame& frame) {
     try {
         frame.picture = readImage(path, cv::IMREAD_COLOR);
     } catch (const ImageError& error) {
-        throw BadPicture(shownPath(path) + ": " + error.what());
+        throw BadPicture(SourceProblem::Kind::UnreadableImage, shownPath(path), {error.what()});
     }
     frame.number = static_cast<std::int64_t>(index);
     frame.time = std::chrono::system_clock::now();

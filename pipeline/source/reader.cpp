@@ -17,7 +17,7 @@ using Steady = std::chrono::steady_clock;
 using System = std::chrono::system_clock;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kMostTold = 100;    // a status is copied ten times a second
+constexpr std::size_t kMostListed = 100;  // a status is copied ten times a second
 constexpr milliseconds kPatience{2'000};  // how long the destructor waits for a read to return
 
 }  // namespace
@@ -59,7 +59,7 @@ public:
                 source->open();
                 again = pump(*source);
             } catch (const std::exception& error) {
-                note(error.what());
+                note(problemOf(error));
                 if (!again) return finish(SourceState::Failed);
             }
             if (!again) return finish(SourceState::Ended);
@@ -132,7 +132,7 @@ private:
             try {
                 if (!source.next(frame)) break;
             } catch (const BadPicture& error) {
-                countBad(error.what());
+                countBad(error.problem());
                 continue;
             }
             any = true;
@@ -143,20 +143,26 @@ private:
             due = std::max(due + step, Steady::now() - step);
             sleepUntil(due);
         }
-        if (live) note("the stream ended");
+        if (live) note({SourceProblem::Kind::StreamEnded, {}, {}});
         // A picture that is replaced now and then may be half written for a moment; one that never was
         // readable will not become so.
         if (!live && m_options.loop && !any && !stopping() && status().frames == 0)
-            throw SourceError(nothingIn(source));
+            throw SourceError(problemWith(source));
         m_looping = !live && m_options.loop && any;
         return live ? m_options.retryEnded || stopping() : m_options.loop;
     }
 
-    std::string nothingIn(const Source& source) const {
+    /// Of a source without a single frame.
+    SourceProblem problemWith(const Source& source) const {
         const SourceStatus now = status();
-        if (now.bad == 1) return now.message;
-        return source.name() +
-               (now.bad > 1 ? ": none of its pictures can be read" : ": there is nothing in it");
+        if (now.bad == 1) return now.problem;
+        using Kind = SourceProblem::Kind;
+        return {now.bad > 1 ? Kind::AllImagesUnreadable : Kind::Empty, source.name(), {}};
+    }
+
+    static SourceProblem problemOf(const std::exception& error) {
+        if (const auto* known = dynamic_cast<const SourceError*>(&error)) return known->problem();
+        return {SourceProblem::Kind::Other, {}, {error.what()}};
     }
 
     void put(Frame frame, bool waitForTaker) {
@@ -193,17 +199,17 @@ private:
         m_changed.wait_until(lock, time, [this] { return m_stop; });
     }
 
-    void note(const std::string& message) {
+    void note(const SourceProblem& problem) {
         std::lock_guard<std::mutex> lock(m_mutex);
-        m_status.message = redacted(message);
+        m_status.problem = redacted(problem);
     }
 
-    void countBad(const std::string& message) {
+    void countBad(const SourceProblem& problem) {
         std::lock_guard<std::mutex> lock(m_mutex);
-        m_status.message = redacted(message);
-        if (!m_bad.insert(m_status.message).second) return;  // seen in the round before
+        m_status.problem = redacted(problem);
+        if (!m_bad.insert(m_status.message()).second) return;  // seen in the round before
         ++m_status.bad;
-        if (m_status.unreadable.size() < kMostTold) m_status.unreadable.push_back(m_status.message);
+        if (m_status.unreadable.size() < kMostListed) m_status.unreadable.push_back(m_status.problem);
     }
 
     void enter(SourceState state) {

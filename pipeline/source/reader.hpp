@@ -29,9 +29,12 @@ struct SourceStatus {
     int attempts = 0;                                 ///< failed ones since the last frame
     std::int64_t frames = 0;                          ///< read
     std::int64_t dropped = 0;                         ///< read, but never taken because a newer one came
-    std::int64_t bad = 0;                             ///< different pictures that could not be read
-    std::vector<std::string> unreadable;              ///< what was said of each, once; the first hundred
-    std::string message;                              ///< the last error; no password
+    std::int64_t bad = 0;                             ///< different images that could not be read
+    std::vector<SourceProblem> unreadable;            ///< one for each of them; the first hundred
+    SourceProblem problem;                            ///< the last one
+
+    /// The last problem in English; empty where there was none.
+    std::string message() const { return problem.message(); }
 };
 
 struct ReaderOptions {

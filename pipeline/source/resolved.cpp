@@ -21,9 +21,7 @@ std::string nameAfter(const std::string& text, const std::string& prefix) {
 std::string fromEnvironment(const std::string& name, const Address& address) {
     const bool good = name.find_first_of("=:/@ ") == std::string::npos;
     const char* value = good ? std::getenv(name.c_str()) : nullptr;
-    if (value == nullptr)
-        throw SourceError(address.shown() +
-                          ": there is no such variable in the environment; set and export it first");
+    if (value == nullptr) throw SourceError(SourceProblem::Kind::NoSuchVariable, address.shown());
     return value;
 }
 
@@ -36,10 +34,9 @@ Address resolved(const Address& address) {
     if (variable.empty() && entry.empty()) return address;
     const std::string text =
         variable.empty() ? secretFromKeychain(entry) : fromEnvironment(variable, address);
-    if (text.empty()) throw SourceError(address.shown() + ": it is empty; it must hold a source");
+    if (text.empty()) throw SourceError(SourceProblem::Kind::EmptyName, address.shown());
     if (!nameAfter(text, kEnvironment).empty() || !nameAfter(text, kKeychain).empty())
-        throw SourceError(address.shown() +
-                          ": it names another env: or secret:; it must hold a source itself");
+        throw SourceError(SourceProblem::Kind::NestedName, address.shown());
     return Address::named(address, text);
 }
 

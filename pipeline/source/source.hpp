@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include <opencv2/core.hpp>
 
 #include "pipeline/source/address.hpp"
+#include "pipeline/source/source_error.hpp"
 
 namespace mpm::pipeline {
 
@@ -21,18 +21,6 @@ struct Frame {
     std::chrono::system_clock::time_point time;  ///< when it was taken (live) or read
     std::string name;                            ///< file-name stem for what is written about this frame
     double seconds = 0;  ///< the source's own clock: film time, scene time, time since opening
-};
-
-/// The source cannot go on: it cannot be opened, or the connection broke. Never holds a password.
-class SourceError : public std::runtime_error {
-public:
-    using std::runtime_error::runtime_error;
-};
-
-/// One picture cannot be read; the next call goes on with the one after it.
-class BadPicture : public SourceError {
-public:
-    using SourceError::SourceError;
 };
 
 /// A source belongs to one thread at a time.
@@ -76,8 +64,8 @@ std::unique_ptr<Source> makeSource(const Address& address, const SourceOptions& 
 /// replaces it: nothing new may use it.
 std::string withoutPasswords(const std::string& text);
 
-/// Whether something lies at `path` that the system does not let us read.
-bool mayNotRead(const std::string& path);
+/// Whether there is something at `path` that this program has no permission to read.
+bool isUnreadable(const std::string& path);
 
 /// The pictures of a folder (by natural order) or of a glob; one path for a file.
 std::vector<std::string> picturePaths(const std::string& text);

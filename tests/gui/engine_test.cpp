@@ -197,7 +197,7 @@ void EngineTest::missingSourceIsReported() {
     QTRY_VERIFY_WITH_TIMEOUT(
         !watch.reports.empty() && watch.reports.back().status.state == mpm::pipeline::SourceState::Failed,
         test::patience(10'000));
-    QVERIFY(!watch.reports.back().status.message.empty());
+    QVERIFY(!watch.reports.back().status.message().empty());
     QVERIFY(!watch.reports.back().current());
 }
 
@@ -210,7 +210,7 @@ void EngineTest::passwordsAreNotKept() {
         QTRY_VERIFY_WITH_TIMEOUT(!watch.reports.empty(), test::patience(10'000));
         for (const SourceReport& report : watch.reports) {
             QVERIFY(!report.name.contains(QStringLiteral("geheim")));
-            QVERIFY(report.status.message.find("geheim") == std::string::npos);
+            QVERIFY(report.status.message().find("geheim") == std::string::npos);
         }
         QTest::qWait(1'500);
     }

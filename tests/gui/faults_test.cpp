@@ -32,7 +32,7 @@ struct Witness : QObject {
         connect(&engine, &Engine::sourceReported, this, [this](const SourceReport& now) {
             report = now;
             secrets = secrets || now.name.contains(QStringLiteral("secret")) ||
-                      now.status.message.find("secret") != std::string::npos;
+                      now.status.message().find("secret") != std::string::npos;
         });
     }
     SourceState state() const { return report.status.state; }
@@ -94,7 +94,7 @@ void FaultsTest::goThrough(Server& server, const QString& url) {
                 server.start();
             }
             QTRY_VERIFY2_WITH_TIMEOUT(witness.state() == SourceState::Live,
-                                      witness.report.status.message.c_str(), test::patience(60'000));
+                                      witness.report.status.message().c_str(), test::patience(60'000));
         }
         QVERIFY2(witness.fresh, "a frame was shown twice");
         QVERIFY(!witness.secrets);

@@ -7,7 +7,7 @@
 #include "gui/cut_words.hpp"
 #include "gui/panels/header_bar.hpp"
 #include "gui/panels/sidebar.hpp"
-#include "gui/text/source_words.hpp"
+#include "gui/text/source_text.hpp"
 #include "gui/text/translations.hpp"
 #include "gui/widgets/side_split.hpp"
 #include "gui/window_fixture.hpp"
@@ -139,7 +139,7 @@ void NarrowTest::fitsInFrench() {
     }
 }
 
-/// The pipeline's own sentences, so that one that changes there is missed here.
+/// Real errors of sources, and every kind there is.
 void NarrowTest::sourcesSpeakFrench() {
     const QString text = m_is->sandbox.path(QStringLiteral("damaged.mp4"));
     QFile file(text);
@@ -153,17 +153,26 @@ void NarrowTest::sourcesSpeakFrench() {
         {text, QStringLiteral("pas une vidéo lisible")},
         {QFileInfo(text).path(), QStringLiteral("aucune image ici")}};
     for (const auto& [source, words] : all) {
-        QString said;
+        QString found;
         try {
             mpm::pipeline::makeSource(source.toStdString())->open();
         } catch (const mpm::pipeline::SourceError& error) {
-            said = sourceWords(std::string(error.what()));
+            found = sourceProblemText(error.problem());
         }
-        QVERIFY2(said.startsWith(source + QStringLiteral(": ")) && said.contains(words), qPrintable(said));
+        QVERIFY2(found.startsWith(source + QStringLiteral(": ")) && found.contains(words), qPrintable(found));
     }
-    QVERIFY(sourceWords(QStringLiteral("a.avi: damaged after frame 3 of 8"))
+    using Kind = mpm::pipeline::SourceProblem::Kind;
+    QVERIFY(sourceProblemText({Kind::VideoDamaged, "a.avi", {"3", "8"}})
                 .endsWith(QStringLiteral("endommagée après l'image 3 sur 8")));
-    QCOMPARE(sourceWords(QStringLiteral("something else")), QStringLiteral("something else"));
+    QCOMPARE(sourceProblemText({Kind::Other, {}, {"something else"}}), QStringLiteral("something else"));
+    // No kind was forgotten: all but those that quote a library are in French.
+    for (int kind = 0; kind < mpm::pipeline::SourceProblem::kKinds; ++kind) {
+        const mpm::pipeline::SourceProblem problem{Kind(kind), "x", {"1", "2"}};
+        const bool quoted =
+            Kind(kind) == Kind::None || Kind(kind) == Kind::Other || Kind(kind) == Kind::UnreadableImage;
+        const QString english = QString::fromStdString(problem.message());
+        QCOMPARE(sourceProblemText(problem) == english, quoted);
+    }
 }
 
 QTEST_MAIN(NarrowTest)

@@ -301,7 +301,7 @@ void SecretsTest::aStreamThatRuns() {
         QTRY_COMPARE_WITH_TIMEOUT(exported.count(), 1, test::patience(20'000));
         server.kill();
         QTRY_VERIFY_WITH_TIMEOUT(!setup.engine.report().current(), test::patience(20'000));
-        QVERIFY(hidesAll(setup.engine.report().status.message.c_str(), "the state of a source"));
+        QVERIFY(hidesAll(setup.engine.report().status.message().c_str(), "the state of a source"));
         for (const QList<QVariant>& words : setup.said)
             QVERIFY(hidesAll(words[0].toString().toUtf8(), "status bar"));
     }

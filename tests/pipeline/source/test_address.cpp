@@ -128,13 +128,13 @@ TEST(Reader, SaysNoSecret) {
           "missing/password=Zq9secret.mp4"}) {
         Reader reader(text, {}, quick);
         SourceStatus status = reader.status();
-        for (int i = 0; i < 300 && status.message.empty(); ++i) {
+        for (int i = 0; i < 300 && status.message().empty(); ++i) {
             Frame frame;
             reader.take(frame, std::chrono::milliseconds(20));
             status = reader.status();
         }
-        EXPECT_FALSE(status.message.empty()) << text;
-        EXPECT_EQ(status.message.find("Zq9"), std::string::npos) << status.message;
+        EXPECT_FALSE(status.message().empty()) << text;
+        EXPECT_EQ(status.message().find("Zq9"), std::string::npos) << status.message();
     }
 }
 

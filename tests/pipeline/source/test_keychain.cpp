@@ -122,7 +122,7 @@ TEST(Keychain, ThatIsNotThereIsAClearError) {
     EXPECT_EXIT(
         {
             const std::string text = told("secret:yard");
-            const bool clear = text.find("error: secret:yard: the keychain cannot be asked") == 0;
+            const bool clear = text.find("error: secret:yard: the keychain is not available") == 0;
             if (!clear) std::fprintf(stderr, "%s\n", text.c_str());
             std::_Exit(clear ? 0 : 1);
         },

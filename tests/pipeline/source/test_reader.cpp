@@ -107,7 +107,7 @@ TEST(Reader, RefusedConnectionsGoOfflineAndComeBack) {
     Reader reader(maker(behaviour), quick());
     ASSERT_TRUE(comes(reader, SourceState::Offline));
     EXPECT_GT(reader.status().attempts, 2);
-    EXPECT_EQ(reader.status().message.find("secret"), std::string::npos);
+    EXPECT_EQ(reader.status().message().find("secret"), std::string::npos);
     behaviour->refuses = false;
     EXPECT_TRUE(comes(reader, SourceState::Live));
     EXPECT_EQ(reader.status().attempts, 0);
@@ -136,7 +136,7 @@ TEST(Reader, AFileThatCannotBeOpenedFailsForGood) {
     Frame frame;
     EXPECT_FALSE(reader.take(frame, 10ms));
     EXPECT_FALSE(reader.running());
-    EXPECT_NE(reader.status().message.find("/nowhere/clip.avi"), std::string::npos);
+    EXPECT_NE(reader.status().message().find("/nowhere/clip.avi"), std::string::npos);
 }
 
 TEST(Reader, ALiveSourceThatEndsIsOverWhereThatIsWanted) {

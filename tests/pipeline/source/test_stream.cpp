@@ -33,7 +33,7 @@ bool comes(const Reader& reader, SourceState state) {
 }
 
 void expectNoPassword(const Reader& reader) {
-    EXPECT_EQ(reader.status().message.find("secret"), std::string::npos) << reader.status().message;
+    EXPECT_EQ(reader.status().message().find("secret"), std::string::npos) << reader.status().message();
 }
 
 TEST(Stream, GoesLiveGoesOfflineAndComesBack) {
@@ -41,7 +41,7 @@ TEST(Stream, GoesLiveGoesOfflineAndComesBack) {
     server.start();
     Reader reader(server.url(), quick(), shortTimeouts());
     Frame frame;
-    ASSERT_TRUE(reader.take(frame, 10s)) << reader.status().message;
+    ASSERT_TRUE(reader.take(frame, 10s)) << reader.status().message();
     EXPECT_EQ(frame.picture.size(), cv::Size(64, 48));
     EXPECT_EQ(reader.status().state, SourceState::Live);
     server.kill();
@@ -78,7 +78,7 @@ TEST(Stream, KilledAndRestartedAgainAndAgain) {
     std::int64_t last = -1;
     Frame frame;
     for (int round = 0; round < 10; ++round) {
-        ASSERT_TRUE(reader.take(frame, 10s)) << "round " << round << ": " << reader.status().message;
+        ASSERT_TRUE(reader.take(frame, 10s)) << "round " << round << ": " << reader.status().message();
         EXPECT_GT(frame.number, last);
         last = frame.number;
         server.kill();

@@ -1,0 +1,79 @@
+// Why a source cannot be used: a kind with arguments, so that programs can translate it or react to it.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace mpm::pipeline {
+
+/// Holds no password: `source` is the address as it may be shown.
+struct SourceProblem {
+    enum class Kind {
+        None,
+        Other,             ///< arguments: the text, which a driver or a library wrote
+        NoSuchSource,      ///< the address names nothing
+        PermissionDenied,  ///< the file or folder exists, and this program may not read it
+        NoSuchCamera,      ///< or another program uses it
+        PipelineRejected,  ///< by GStreamer
+        CannotConnect,     ///< to a stream
+        NotAVideo,         ///< damaged, or of an unknown format
+        VideoDamaged,      ///< arguments: frames read, frames announced
+        StreamBroke,       ///< arguments: frames read
+        StreamEnded,       ///< the sender closed it
+        NotEightBit,       ///< frames of a format that is not supported
+        NoImages,          ///< a folder or glob without images
+        UnreadableImage,   ///< one of several; arguments: the reason
+        AllImagesUnreadable,
+        Empty,         ///< not one frame
+        StillReading,  ///< an earlier read has not returned yet
+        NoFrameInTime,
+        NoSuchVariable,       ///< env:NAME
+        EmptyName,            ///< env:NAME or secret:NAME holds an empty text
+        NestedName,           ///< env:NAME or secret:NAME holds another of these
+        NoKeychainEntry,      ///< secret:NAME
+        KeychainUnavailable,  ///< arguments: the reason
+        BuiltWithoutKeychain,
+    };
+    static constexpr int kKinds = static_cast<int>(Kind::BuiltWithoutKeychain) + 1;
+
+    Kind kind = Kind::None;
+    std::string source;
+    std::vector<std::string> arguments;
+
+    /// "SOURCE: sentence", in English; empty for Kind::None.
+    std::string message() const;
+
+    bool operator==(const SourceProblem& other) const {
+        return kind == other.kind && source == other.source && arguments == other.arguments;
+    }
+};
+
+/// `problem` with redacted() applied to each of its texts.
+SourceProblem redacted(SourceProblem problem);
+
+/// The source cannot be opened, or cannot go on. Never holds a password.
+class SourceError : public std::runtime_error {
+public:
+    explicit SourceError(SourceProblem problem)
+        : std::runtime_error(problem.message()), m_problem(std::move(problem)) {}
+    SourceError(SourceProblem::Kind kind, const std::string& source, std::vector<std::string> arguments = {})
+        : SourceError(SourceProblem{kind, source, std::move(arguments)}) {}
+    /// Kind::Other, with the whole message as its text.
+    explicit SourceError(const std::string& message)
+        : SourceError(SourceProblem::Kind::Other, std::string(), {message}) {}
+
+    const SourceProblem& problem() const { return m_problem; }
+    SourceProblem::Kind kind() const { return m_problem.kind; }
+
+private:
+    SourceProblem m_problem;
+};
+
+/// One image cannot be read; the next call continues with the one after it.
+class BadPicture : public SourceError {
+public:
+    using SourceError::SourceError;
+};
+
+}  // namespace mpm::pipeline
