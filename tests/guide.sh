@@ -1,0 +1,74 @@
+#!/bin/sh
+# Runs the commands of docs/guide against the built programs, in a scratch folder.
+#   tests/guide.sh BUILD [--long]    blocks that begin with ```sh run; with --long also ```sh run long
+#   tests/guide.sh --self-test       checks that a failing command is found
+# A block with "file NAME" in its first line is written to NAME. Pages share the folder, in this order:
+pages="start train convert evaluate monitor program"
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+
+# extract PAGE LONG: writes the page's files to the current folder, and its runnable blocks to blocks/NUMBER.sh.
+extract() {
+    rm -rf blocks
+    mkdir blocks
+    awk -v long="$2" '
+        /^```/ && out != "" { close(out); out = ""; next }
+        /^```sh run( long)?$/ && ($3 == "" || long) { out = sprintf("blocks/%03d.sh", ++blocks); print "# line " NR >out; next }
+        /^```[a-z]+ file / { out = $3; printf "" >out; next }
+        out != "" { print >out }' "$1"
+}
+
+# run_pages FOLDER LONG PAGE...: runs the blocks of each page in the current folder.
+run_pages() {
+    guide=$1 long=$2 count=0
+    shift 2
+    for page; do
+        extract "$guide/$page.md" "$long"
+        for block in blocks/*.sh; do
+            [ -e "$block" ] || continue
+            sh -eu "$block" >output 2>&1 </dev/null || {
+                echo "guide: $page.md, $(sed -n '1s/# //p' "$block"): a command failed:" >&2
+                cat "$block" output >&2
+                return 1
+            }
+            count=$((count + 1))
+        done
+    done
+    [ $count -gt 0 ] || { echo "guide: no commands found" >&2 && return 1; }
+    echo "guide: $count blocks of commands ran"
+}
+
+self_test() {
+    cd "$scratch"
+    printf '%s\n' '```sh run' 'cat words' '```' '```text file words' 'some words' '```' '    false' '```' 'false' '```' >right.md
+    printf '%s\n' '```sh run' 'true' 'false' 'true' '```' >wrong.md
+    printf '%s\n' '```sh run long' 'false' '```' >long.md
+    run_pages . "" right long
+    for page in wrong missing; do
+        ! run_pages . "" $page 2>/dev/null || { echo "guide: $page.md did not fail" >&2 && exit 1; }
+    done
+    ! run_pages . 1 long 2>/dev/null || { echo "guide: a long block did not run" >&2 && exit 1; }
+}
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+if [ "$1" = --self-test ]; then
+    self_test
+    exit
+fi
+build=$(cd "$1" && pwd)
+long=${2:+1}
+# The user's own settings and screen are not involved; Debian's Python is the one that has OpenCV.
+mkdir -m 700 "$scratch/home" "$scratch/work"
+export HOME="$scratch/home" XDG_RUNTIME_DIR="$scratch/home" QT_QPA_PLATFORM=offscreen
+unset XDG_CONFIG_HOME XDG_DATA_HOME DISPLAY WAYLAND_DISPLAY
+export PATH="$build/cli:$build/gui:$build/models/torch:/usr/bin:$PATH" LD_LIBRARY_PATH="$build/mpm_layer"
+if [ -n "$long" ]; then
+    cmake --install "$build" --prefix "$scratch/usr" >/dev/null
+    export CMAKE_PREFIX_PATH="$scratch/usr"
+fi
+cd "$scratch/work"
+cp "$here/../docs/images/example.jpg" street.jpg
+cp "$build/share/mpm/street-vit-tiny.onnx" model.onnx
+# shellcheck disable=SC2086  # a list of pages
+run_pages "$here/../docs/guide" "$long" $pages
