@@ -1,8 +1,8 @@
 #!/bin/sh
-# Measures everything in docs/reference/evaluation.md again and writes its tables and plots in place.
+# Measures everything in docs/reference/evaluation.md again and updates its tables and plots.
 #   bench/evaluation.sh MPM CAMVID WORK_DIR
-# SWEEP=N measures the depth sweep (79 schedules) on the first N pictures only.
-# What WORK_DIR holds already is not measured again: with new weights or on another machine name an empty one.
+# SWEEP=N measures the depth sweep (79 schedules) on the first N images only.
+# Results that WORK_DIR already holds are not measured again: for new weights or another machine use an empty folder.
 # shellcheck disable=SC2086  # --limit and its number are two words, or none
 set -eu
 docs=$(cd "$(dirname "$0")/../docs/reference" && pwd)
@@ -18,7 +18,7 @@ evaluate() {
         --counts "$name.counts" --csv "$name.csv" --plots "plots-$name" >"$name.md"
 }
 
-# tome_like COLUMN: the r at which ToMe by day has MPM's value in this column of grid.csv, between the r's measured or just
+# tome_like COLUMN: the r at which ToMe by day has the value of MPM in this column of grid.csv, between measured values of r or just
 # beyond the last
 tome_like() {
     awk -F, -v column="$1" '
@@ -61,9 +61,9 @@ for number in 1 2 3; do table "$number" main.md | splice "main $number"; done
     echo "| equal to MPM {2, 5} in | ToMe's r |"
     echo "|---|---|"
     echo "| GFLOPs | $equal_work |"
-    echo "| pictures a second | $equal_speed |"
+    echo "| images a second | $equal_speed |"
 } | splice "equal"
-echo "The sweep is of ${SWEEP:-all} pictures." | splice "sweep"
+echo "The sweep used ${SWEEP:-all} images." | splice "sweep"
 table 4 night.md | splice night
 table 5 grid.md | splice tuning
 table 1 beyond.md | splice beyond
