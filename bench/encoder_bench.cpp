@@ -1,5 +1,5 @@
-// The whole encoder, all tokens and merged, with merge and restore apart. Random weights and smooth tokens,
-// so that counts are what the method makes of them.
+// The whole encoder, all tokens and merged, with the times of merge and restore. Random weights and smooth
+// tokens, so that the method itself decides how many tokens remain.
 #include <benchmark/benchmark.h>
 
 #include "mpm_layer/encoder/runner.hpp"

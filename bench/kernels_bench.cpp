@@ -103,7 +103,7 @@ struct OperandsI8 {
     std::vector<float> output;
 };
 
-// Best of many runs of a product that fits the caches: what the machine gives today.
+// Best of many runs of a product that fits the caches: the machine's present peak.
 template <class Product>
 double peakFlops() {
     static const double peak = [] {
@@ -220,8 +220,8 @@ void geluToQuadsBench(benchmark::State& state) {
 }
 BENCHMARK(geluToQuadsBench)->ArgNames({"depth", "columns"})->Args({192, 768})->Args({768, 3072});
 
-// As the encoder lays them: a head's rows together. Farther apart, beside those of other heads, for what that
-// costs.
+// The encoder's layout has a head's rows together. Rows farther apart, between those of other heads, show the
+// cost of the other layout.
 void attentionBench(benchmark::State& state) {
     const int tokens = static_cast<int>(state.range(0)), size = static_cast<int>(state.range(1));
     const size_t stride = state.range(2);

@@ -1,7 +1,7 @@
 // A fixed camera's stream through one network: the time of every frame, whose counts all differ.
 //   mpm_bench_stream MODEL FRAMES PRECISION THREADS
-// Frames of the built-in street over one day, each drawn before the network's time starts. One CSV row a
-// frame: blob to output in milliseconds, tokens left, and what a constant loop took right before.
+// Frames of the built-in street over one day, each drawn before the network's time starts. One CSV row per
+// frame: blob to output in milliseconds, tokens left, and the time of a constant loop right before.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>

@@ -1,5 +1,5 @@
-# What makes an error in memory end a program instead of serving whoever caused it, and keeps the paths of the machine that
-# built it out of it. tests/check_binaries.sh looks for each in what was built.
+# Flags that end a program at a memory error instead of leaving it exploitable, and that keep paths of the build machine out of
+# the binaries. tests/check_binaries.sh checks the built files for each.
 include(CheckCXXCompilerFlag)
 include(CheckPIESupported)
 check_pie_supported()

@@ -1,4 +1,4 @@
-# What `cmake --install` puts where, the CMake package and pkg-config file that find it, and the Debian packages.
+# The files that `cmake --install` installs, the CMake package, the pkg-config file, and the Debian packages.
 include(CMakePackageConfigHelpers)
 find_package(OpenCV REQUIRED COMPONENTS core imgproc dnn)
 
@@ -6,7 +6,7 @@ set(CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS  # whatever the umask of who ins
   OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 set(MPM_CMAKE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/mpm")
 
-# Programs see what the public header promises and nothing else; the soname changes when that promise does.
+# Programs see the interface of the public headers only; the soname changes with that interface.
 set_target_properties(mpm PROPERTIES EXPORT_NAME layer VERSION ${PROJECT_VERSION} SOVERSION 0)
 set_target_properties(mpm_static PROPERTIES EXPORT_NAME layer_static OUTPUT_NAME mpm)
 

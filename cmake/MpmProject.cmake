@@ -1,4 +1,4 @@
-# What every target of the project shares: language level, warnings, sanitizers, and the helper that adds a test.
+# Shared by all targets: language level, warnings, sanitizers, and the functions that add a test.
 include(GNUInstallDirs)
 
 set(CMAKE_CXX_STANDARD 17)
@@ -12,9 +12,9 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
 
-# Programs link libmpm.a, so they carry no search path for libraries (RUNPATH): what is built is installed as it is. CMake
-# would otherwise write the build folder's paths, and pad them so that it can replace them later; the loader takes such
-# an empty entry for the current folder. Only libraries outside the system's own folders are named (an OpenCV under /opt).
+# Programs link libmpm.a, so they need no search path for libraries (RUNPATH), and built files are installed unchanged.
+# Otherwise CMake would write the build folder's paths, padded so that it can replace them later, and the loader reads the
+# empty entry as the current folder. Only libraries outside the system's folders are listed (an OpenCV under /opt).
 set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
 set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 
@@ -35,7 +35,7 @@ foreach(sanitizer IN LISTS MPM_SANITIZE)
   add_link_options(-fsanitize=${sanitizer})
 endforeach()
 
-if(MPM_LIBFUZZER)  # what steers it: which branches an input took
+if(MPM_LIBFUZZER)  # coverage of branches guides it
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 

@@ -1,17 +1,17 @@
 #!/bin/sh
-# Is what was built hard to misuse? Every program and library is looked at with readelf.
-#   tests/check_binaries.sh BUILD       the folder BUILD, and what it installs (into a folder of its own, under /tmp)
-#   tests/check_binaries.sh --self-test plants one fault of each kind in a small program and sees each caught
+# Checks with readelf that every built program and library is hardened.
+#   tests/check_binaries.sh BUILD       checks the folder BUILD and its installed files (in a scratch folder)
+#   tests/check_binaries.sh --self-test plants one fault of each kind in a small program and checks that each is found
 set -eu
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# Every fault is a line on standard output.
+# Prints every fault on a line.
 fault() {
     echo "check_binaries: $1: $2"
 }
 
-# elves FOLDER: what the loader may be given; objects and archives are parts of it.
+# elves FOLDER: programs and libraries, without objects and archives, which are parts of them.
 elves() {
     find "$1" -type f -size +0 ! -name '*.o' ! -name '*.a' ! -path '*/CMakeFiles/*' ! -path '*/tests/install/prefix/*' \
         ! -path '*/tests/install/consumer/*' \
@@ -25,7 +25,7 @@ search_path() {
     readelf -dW "$1" | sed -n 's/.*(RU\{0,1\}N\{0,1\}PATH).*: \(\[.*\]\)$/\1/p'
 }
 
-# The shape of a file: where it may be loaded, what of it may be written or run.
+# The layout of a file: where it can be loaded, and which parts can be written or executed.
 check_shape() {
     readelf -hldW "$1" >"$scratch/shape"
     grep -q 'Type: *DYN' "$scratch/shape" || fault "$1" "not position-independent (PIE)"
@@ -35,7 +35,7 @@ check_shape() {
     ! grep -qE 'GNU_STACK.* RWE ' "$scratch/shape" || fault "$1" "its stack may hold code"
 }
 
-# An empty entry is the current folder, whatever that is; so is a relative one.
+# An empty entry means the current folder; a relative one depends on it.
 check_search_path() {
     path=$(search_path "$1" | tr -d '[]')
     [ -n "$path" ] || { [ -z "$(search_path "$1")" ] || fault "$1" "an empty RUNPATH"; return 0; }
@@ -47,8 +47,8 @@ check_search_path() {
     done
 }
 
-# What the compiler checks at run time. Each file that prints into a buffer calls some of FORTIFY's functions: where there
-# are plain ones alone it was built without (std::to_string takes the address of a plain one anyway).
+# Run-time checks of the compiler. A file that prints into a buffer calls some of FORTIFY's functions; if it calls plain ones
+# only, it was built without (std::to_string takes the address of a plain one anyway).
 check_calls() {
     nm -D --undefined-only "$1" 2>/dev/null | sed 's/.* //;s/@.*//' >"$scratch/calls"
     grep -qx '__stack_chk_fail' "$scratch/calls" || fault "$1" "no stack protector"
@@ -57,8 +57,8 @@ check_calls() {
         fault "$1" "not built with FORTIFY: it calls ${plain% }"
 }
 
-# check_tree FOLDER: the build folder. Small tests may have no buffer to protect, so what they were compiled with is
-# checked instead (compile_commands.json).
+# check_tree FOLDER: the build folder. Small tests may have no buffer to protect, so their compiler
+# flags are checked instead (compile_commands.json).
 check_tree() {
     elves "$1" >"$scratch/files"
     [ -s "$scratch/files" ] || fault "$1" "no program in it"
@@ -74,7 +74,7 @@ check_tree() {
     done
 }
 
-# check_installed FOLDER PATH...: what users get. It holds no PATH of the machine it was built on.
+# check_installed FOLDER PATH...: the installed files. They contain no PATH of the build machine.
 check_installed() {
     folder=$1
     shift
@@ -86,7 +86,7 @@ check_installed() {
         case $(search_path "$file") in
         '') ;;
         *) case $file in
-            */libmpm_cuda.so*) check_search_path "$file" ;;  # loads cuBLASLt, which lies where CUDA was installed
+            */libmpm_cuda.so*) check_search_path "$file" ;;  # loads cuBLASLt from the CUDA installation
             *) fault "$file" "RUNPATH $(search_path "$file")" ;;
             esac ;;
         esac
@@ -99,7 +99,7 @@ check_installed() {
     done
 }
 
-# check_starts PREFIX: programs start from any prefix, with nothing else said, and find what they need.
+# check_starts PREFIX: programs start from any prefix, without further settings, and find their files.
 check_starts() {
     for program in "$1"/bin/*; do
         (cd "$scratch" && env -i PATH=/usr/bin:/bin HOME="$scratch" QT_QPA_PLATFORM=offscreen "$program" --help >/dev/null 2>said) ||
@@ -109,7 +109,7 @@ check_starts() {
         fault "$1/bin/mpm" "does not find the model that was installed with it"
 }
 
-# plant WORDS FLAG...: a program made with FLAGs must be reported with these words.
+# plant WORDS FLAG...: a program built with FLAGs must be reported with these words.
 plant() {
     words=$1
     shift
@@ -156,8 +156,8 @@ C
     plant "has the entry 'lib'" -Wl,-rpath,/opt/x:lib
     plant "names $scratch/built" "-DWORD=\"$scratch/built/file.cpp\""
     echo '[{"command": "c++ -O2 -c x.cpp"}]' >"$scratch/tree/compile_commands.json"
-    check_tree "$scratch/tree" | grep -q 'without -D_FORTIFY_SOURCE=2' || { echo "check_binaries: missing flags are not seen" >&2; exit 1; }
-    echo "check_binaries: $planted programs judged as they should be"
+    check_tree "$scratch/tree" | grep -q 'without -D_FORTIFY_SOURCE=2' || { echo "check_binaries: missing flags were not found" >&2; exit 1; }
+    echo "check_binaries: $planted programs, each with the expected result"
 }
 
 if [ "${1:-}" = --self-test ]; then

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Is every product of dimensions safe from overflow? See sizes.awk for what counts as one and what makes it safe.
+# Checks that products of dimensions cannot overflow. sizes.awk defines which products count and when they are safe.
 #   tests/check_sizes.sh [ROOT]        checks the tree (default: this one)
-#   tests/check_sizes.sh --self-test   plants products of each kind and sees each caught, and each safe one pass
+#   tests/check_sizes.sh --self-test   checks that unsafe products of each kind are found and safe ones pass
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 rooms="base mpm_layer street models/onnx pipeline cli gui"
@@ -12,7 +12,7 @@ check() {
         sort | xargs awk -f "$here/sizes.awk")
 }
 
-# What the check says of one line.
+# Checks one line.
 judge() {
     rm -rf "$scratch/tree"
     for room in $rooms; do

@@ -2,8 +2,8 @@
 # statement by statement; see check_sizes.sh.
 #
 # A product is reported where two factors look like dimensions and nothing before the second makes it wide: a cast to a
-# 64-bit or floating type, a variable declared as one, a number with a point. What cannot overflow for another reason
-# says so at the end of a line of the statement: // fits: the reason
+# 64-bit or floating type, a variable declared as one, a number with a point. If a product cannot overflow for another
+# reason, a line of the statement ends with the comment: // fits: the reason
 
 BEGIN {
     # A name that ends like this is a dimension, with or without m_ and in any case: m_cropRows, imageWidth.
@@ -113,7 +113,7 @@ function resetOperand() {
     operandPlace[level] = ""  # "x 2" of x[2]
 }
 
-# What ended is a factor: counts it, and complains where it makes a product of two dimensions.
+# The text so far is a factor: counts it, and reports a product of two dimensions.
 function takeFactor(line,    dim, isWideFactor) {
     if (!present[level]) return
     dim = operandDim[level]
@@ -121,7 +121,7 @@ function takeFactor(line,    dim, isWideFactor) {
     if (dim) hasDimension[level] = 1
     if (isWideFactor) hasWide[level] = 1
     if (sign[level] == "/") {
-        # divides: what is left is no larger
+        # divides: the result is no larger
     } else if (sign[level] == "%") {
         dims[level] = dim
         wide[level] = isWideFactor || wide[level]

@@ -2,16 +2,16 @@
 # A converted model through OpenCV's cv::dnn on a machine with a GPU that has no OpenCV.
 #   bench/gpu/end_to_end.sh pack FOLDER [BUILD]   on Debian, after cmake --build --preset cuda (BUILD: build/cuda):
 #                                                 the program, libmpm, the suites, a model, the libraries they need, and
-#                                                 the fixtures of $MPM_SHARED_DIR (../shared) where there are some: some
+#                                                 the fixtures of $MPM_SHARED_DIR (../shared) if there are any: about
 #                                                 400 MB; tar -c FOLDER | xz | split -b 48M - FOLDER. makes parts
 #   bench/gpu/end_to_end.sh run FOLDER OUT        there, after bench/gpu/run.sh OUT build: the suite, converted fixtures
-#                                                 against what PyTorch computed, mpm doctor, labels beside the
-#                                                 processor's, mpm bench --device cuda
-# OUT gets suite.txt, fixtures.txt, doctor.txt, labels.txt and end_to_end.json ("End to end on a GPU" of docs/internals/performance.md).
+#                                                 against PyTorch's results, mpm doctor, labels compared with the
+#                                                 CPU's, mpm bench --device cuda
+# OUT gets suite.txt, fixtures.txt, doctor.txt, labels.txt and end_to_end.json.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 
-# Libraries that come with every Linux, and must be that machine's own.
+# Libraries that every Linux has; they must be those of that machine.
 own='/(ld-linux[^/]*|lib(c|m|dl|rt|pthread|resolv|util))\.so'
 
 needed() {
@@ -39,7 +39,7 @@ run() {
     status=0
     "$folder/mpm_layer_cuda_encoder_test" --gtest_brief=1 >"$out/suite.txt" 2>&1 || status=$?
     tail -n 5 "$out/suite.txt"
-    # Whole models with maps that must be equal, not close: the device is told by the environment.
+    # Whole models; maps must be equal, not only close. The environment selects the device.
     MPM_DEVICE=cuda MPM_SHARED_DIR="$folder" "$folder/mpm_test_convert" \
         --gtest_filter='*ConvertsFixture*' >"$out/fixtures.txt" 2>&1 || status=$?
     tail -n 5 "$out/fixtures.txt"

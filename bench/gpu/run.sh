@@ -1,16 +1,15 @@
 #!/bin/sh
 # Builds, checks and times libmpm_cuda on a machine with a GPU, nvcc and PyTorch; OpenCV is not needed.
 #   bench/gpu/run.sh OUT [build|check|sanitize|time]...     default: build check time
-# OUT gets the library, the logs and these tables, which docs/internals/performance.md keeps:
-#   check     parity.txt    "Parity on a GPU": maps and restored tokens against f64 PyTorch, per precision
-#             smoke.txt     "Parity on a GPU": options, odd sizes, every way to queue and multiply, 100 repeats
-#                           bit-equal, independence of the batch with fixed kernels
-#   sanitize  sanitize.txt  "Parity on a GPU": compute-sanitizer memcheck and racecheck
-#   time      times.txt     "Speed on a GPU": a table of bars with pass or MISS, all tokens and merged beside PyTorch,
-#                           ToMe and ALGM; merge and restore share; nearest pass; ragged against equal counts;
-#                           latency of one picture; memory; graphs, fixed kernels, batches in pairs; each
-#                           kernel's share of the device's ceilings
-# Everything takes a few minutes; `time` the longest, most of it in torch.compile (MPM_SIZES=base shortens it).
+# OUT gets the library, the logs and these tables:
+#   check     parity.txt    maps and restored tokens against f64 PyTorch, per precision
+#             smoke.txt     options, odd sizes, all ways to queue and multiply, 100 repeats bit-equal, independence of
+#                           the batch with fixed kernels
+#   sanitize  sanitize.txt  compute-sanitizer memcheck and racecheck
+#   time      times.txt     a table of goals with pass or MISS; all tokens and merged against PyTorch, ToMe and ALGM; share
+#                           of merge and restore; nearest pass; ragged against equal counts; latency of one image;
+#                           memory; graphs, fixed kernels, batches in pairs; each kernel's share of the device's peak
+# Everything takes a few minutes; `time` takes longest, mostly in torch.compile (MPM_SIZES=base shortens it).
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 out=${1:?usage: bench/gpu/run.sh OUT [build|check|sanitize|time]...}
@@ -20,7 +19,7 @@ mkdir -p "$out"
 out=$(cd "$out" && pwd)
 cd "$root"
 
-# cuBLASLt comes with the toolkit or, where that is slim, with PyTorch's packages.
+# cuBLASLt is part of the toolkit or, if that is a minimal one, of PyTorch's packages.
 nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
 toolkit=$(cd "$(dirname "$nvcc")/.." && pwd)
 packages=$(python3 -c 'import glob, os, nvidia; print(os.path.dirname(glob.glob(list(nvidia.__path__)[0] + "/*/include/cublasLt.h")[0]) + "/..")' 2>/dev/null || true)
@@ -57,7 +56,7 @@ build() {
 check() {
     "$out/smoke" "$out/libmpm_cuda.so" 100 | tee "$out/smoke.txt"
     python3 bench/gpu/bench.py parity "$out/libmpm_cuda.so" | tee "$out/parity.txt"
-    # A pipe's status is tee's: what was printed decides.
+    # The status of a pipe is that of tee, so the printed text decides.
     grep -q '^all good' "$out/smoke.txt" && grep -q '^all good' "$out/parity.txt"
 }
 

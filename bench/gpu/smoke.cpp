@@ -151,7 +151,7 @@ bool sameBits(const Result& a, const Result& b) {
            std::memcmp(a.tokens.data(), b.tokens.data(), a.tokens.size() * sizeof(float)) == 0;
 }
 
-// With fixed kernels the last image alone is what it was among the others.
+// With fixed kernels the last image alone has the same bits as among the others.
 bool independent(const MpmCudaEntry& entry, MpmCudaEncoder* encoder, const Shape& shape,
                  const MpmCudaInput& input, const Result& batch) {
     const size_t image = static_cast<size_t>(input.rows_per_image) * shape.heads * shape.headSize;

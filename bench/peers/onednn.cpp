@@ -1,8 +1,7 @@
-// What oneDNN's products reach at the sizes of ViT-T to B: the ceiling of the machine that shares are stated
-// of.
+// The rate of oneDNN's products at the sizes of ViT-T to B. Shares of the machine's peak refer to it.
 //   OMP_NUM_THREADS=2 mpm_bench_onednn
-// One JSON line: the rate at the best size in f32 and in bf16, in GFLOP/s, the rows of 512x512 pictures; of
-// each size the median of many runs, as everything beside it is.
+// One JSON line: the rate at the best size in f32 and in bf16, in GFLOP/s, for the rows of 512x512
+// images; for each size the median of many runs, as in the other measurements.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

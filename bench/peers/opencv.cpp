@@ -26,7 +26,7 @@ struct Peer {
     std::string refusal;
 };
 
-/// One picture of the size that the first of the models to know one was made for.
+/// One image of the size in the metadata of the first model that has one.
 cv::Mat inputFor(const std::vector<Peer>& peers) {
     cv::Size size;
     for (const Peer& peer : peers) {

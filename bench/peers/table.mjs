@@ -1,5 +1,5 @@
-// Every figure of docs/internals/performance.md that needs no second OpenCV, in one run: our encoder beside ONNX Runtime on the
-// same exports, what merging keeps of its gain, the share of the machine's ceiling, a stream, memory, threads.
+// Prints every figure of docs/internals/performance.md that needs no second OpenCV: our encoder and ONNX Runtime on the same
+// exports, the kept gain of merging, the share of the machine's peak, a stream, memory, threads.
 //   node table.mjs BUILD_DIR WORK_DIR [ROUNDS=5] [SECTION...]      SECTION: peer int8 gain ceiling stream memory threads
 // Markdown goes to standard output, WORK_DIR/results.json holds every number. WORK_DIR keeps models and node_modules.
 // Needs node, npm, python3-torch and a build with MPM_BUILD_BENCH.
@@ -76,7 +76,7 @@ function table(title, ...heads) {
 const hasBf16 = /avx512_bf16|amx_bf16|\bbf16\b/.test(fs.readFileSync("/proc/cpuinfo", "utf8"));
 const precisions = hasBf16 ? ["f32", "bf16"] : ["f32"];
 
-/** What merging keeps of its gain: speed-up of the encoder over the ratio of the operations. */
+/** The kept gain of merging: speed-up of the encoder over the ratio of the operations. */
 const kept = ([all, merged]) => all.encoder_ms / merged.encoder_ms / (all.gflops / merged.gflops);
 const share = ([, merged]) => (100 * (merged.merge_ms + merged.restore_ms)) / merged.encoder_ms;
 

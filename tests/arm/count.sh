@@ -1,14 +1,14 @@
 #!/bin/sh
-# Instructions of one picture on 64-bit Arm, one thread: the difference between three pictures and one.
+# Instructions of one image on 64-bit Arm, one thread: half the difference between three images and one.
 #   count.sh BUILD_FOLDER SYSROOT [MODEL]
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 build=$1 sysroot=$2 model=${3:-$here/../../models/zoo/street-vit-tiny.onnx}
 cc -O2 -shared -fPIC -o "$build/instructions.so" "$here/instructions.c"
 
-picture=$here/../../docs/images/example.jpg
+image=$here/../../docs/images/example.jpg
 
-# instructions_of BLOCKS PICTURE...
+# instructions_of BLOCKS IMAGE...
 instructions_of() {
     blocks=$1
     shift
@@ -18,7 +18,7 @@ instructions_of() {
 }
 
 for blocks in none 2,5; do
-    one=$(instructions_of $blocks "$picture")
-    three=$(instructions_of $blocks "$picture" "$picture" "$picture")
-    echo "blocks $blocks: $(((three - one) / 2000000)) million instructions a picture"
+    one=$(instructions_of $blocks "$image")
+    three=$(instructions_of $blocks "$image" "$image" "$image")
+    echo "blocks $blocks: $(((three - one) / 2000000)) million instructions an image"
 done

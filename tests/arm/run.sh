@@ -1,11 +1,11 @@
 #!/bin/sh
-# Builds the layers, the converter, the pipeline and the command line for 64-bit Arm and runs their tests under qemu (not those
-# that start the built programs themselves); counts the instructions of one picture.
+# Builds the layers, the converter, the pipeline and the command line for 64-bit Arm and runs their tests under qemu (except
+# those that start the built programs themselves); counts the instructions of one image.
 #
 #   tests/arm/run.sh [test|count] [CTEST-OPTION...]       e.g. tests/arm/run.sh test -R mpm_layer
 #
 # Needs root once, for the cross compiler and qemu. Debian's arm64 packages are unpacked, not installed, into build/arm64 or
-# $MPM_ARM_ROOT; the build lies in build/arm.
+# $MPM_ARM_ROOT; the build is in build/arm.
 set -eu
 tree=$(cd "$(dirname "$0")/../.." && pwd)
 sysroot=${MPM_ARM_ROOT:-$tree/build/arm64}
@@ -21,7 +21,7 @@ install_tools() {
         locales
 }
 
-# apt with lists, cache and an empty status of its own: it sees an arm64 machine with nothing on it.
+# apt with its own lists, cache and empty status: for it, this is an arm64 machine without packages.
 arm_apt() {
     apt-get -q -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o Dir::State="$sysroot.apt/state" \
         -o Dir::State::status="$sysroot.apt/status" -o Dir::Cache="$sysroot.apt/cache" -o Debug::NoLocking=1 "$@"
@@ -34,7 +34,7 @@ make_sysroot() {
     arm_apt update
     # shellcheck disable=SC2086  # a list of words
     arm_apt install -y --no-install-recommends --download-only $packages
-    # As on an installed system: /lib is /usr/lib. The alternatives that installing would choose:
+    # As on an installed system: /lib is /usr/lib, and the alternatives that an installation would select:
     ln -sfn usr/lib "$sysroot/lib"
     for package in "$sysroot.apt"/cache/archives/*.deb; do
         dpkg-deb --fsys-tarfile "$package" | tar -x -C "$sysroot" --keep-directory-symlink

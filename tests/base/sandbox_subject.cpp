@@ -1,5 +1,5 @@
-// What the tests of the sandbox start: does one thing that a sandbox should end or deny, and says what came
-// of it.
+// Started by the tests of the sandbox: does one thing that a sandbox should end or deny, and prints the
+// result.
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -1,4 +1,4 @@
-// What a process in the sandbox may not do, and that its limits hold where the kernel offers nothing else.
+// Actions that the sandbox denies; its limits hold even if the kernel offers nothing else.
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
-// consumer MODEL: the five lines of the README on a picture of noise, with and without merging.
-// Prints one line a run (schedule, tokens that entered the last block, mean of the output); exit status 1 if
-// what the library says of itself does not fit together.
+// consumer MODEL: the five lines of the README on an image of noise, with and without merging.
+// Prints one line per run (schedule, tokens that entered the last block, mean of the output); exit status 1
+// if the library's reports contradict each other.
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -23,7 +23,7 @@ cv::Mat noise(int rows, int cols, int type) {
     return picture;
 }
 
-/// Each half of the method on its own: what merges comes back to as many tokens as went in.
+/// Each half of the method separately: merged tokens are restored to as many tokens as before.
 bool methodHolds() {
     cv::Mat tokens(10, 4, CV_32F);
     cv::RNG random(7);

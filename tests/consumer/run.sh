@@ -1,5 +1,5 @@
 #!/bin/sh
-# run.sh SOURCE PREFIX SCRATCH MODEL: configures, builds and runs the program in SOURCE against the package in PREFIX, as a
+# run.sh SOURCE PREFIX SCRATCH MODEL: configures, builds and runs the program in SOURCE with the package in PREFIX, as a
 # user would: once by find_package (shared and static), once by pkg-config. All three must print the same.
 set -eu
 source=$1 prefix=$2 scratch=$3 model=$4

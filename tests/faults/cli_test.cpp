@@ -122,7 +122,7 @@ TEST_F(CliFaults, Eval) {
     for (int i = 0; i < 4; ++i)
         program.writes.push_back({"labels/p00" + std::to_string(i) + ".png"});
     program.oneLine = false;
-    // What is there before is the first half of an evaluation that was killed; none of it may go.
+    // The existing file is the first half of an evaluation that was killed; none of it may be lost.
     Faulty first = program;
     const TempFolder half;
     fs::create_directories(half.path() + "/a/b");

@@ -2,10 +2,10 @@
 //
 //   MPM_FAULT=KIND:N      the N-th call fails; KIND:N+ that one and all after it, as a full disk does
 //   MPM_FAULT_UNDER=DIR   only files below it count, and memory
-//   MPM_FAULT_REPORT=FILE gets the calls counted of each kind, and the stack of the call that failed
+//   MPM_FAULT_REPORT=FILE gets the number of calls of each kind, and the stack of the call that failed
 //
-// Calls are counted while main runs: the loader and the constructors of the libraries are nobody's to mend.
-// What the C library's own streams (FILE) write is not seen, but their fopen and fclose are.
+// Calls are counted while main runs: we cannot fix the loader and the constructors of the libraries. Writes
+// of the C library's own streams (FILE) are not counted, but their fopen and fclose are.
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <fcntl.h>
@@ -44,7 +44,7 @@ long g_nth = LONG_MAX;
 bool g_onwards = false;
 char g_under[PATH_MAX], g_report[PATH_MAX];
 
-/// Ours: what the shim calls itself must not count.
+/// The shim's own calls must not count.
 thread_local bool t_inside __attribute__((tls_model("initial-exec"))) = false;
 
 template <class Function>
@@ -155,7 +155,7 @@ ssize_t writeBy(int file, size_t count, const Do& work) {
     }
     if (strikes(Interrupt)) return errno = EINTR, -1;
     if (strikes(Write)) {
-        // A disk that is full takes what still fits, then nothing.
+        // A full disk accepts the part that still fits, then nothing.
         const bool last = g_onwards && g_counts[Write] == g_nth;
         if (last && count > 1) return work(count / 2);
         return errno = ENOSPC, -1;
@@ -209,7 +209,7 @@ int (*g_main)(int, char**, char**);
 int watchedMain(int argc, char** argv, char** environment) {
     readOrders();
     void* frames[4];
-    backtrace(frames, 4);  // loads what it needs now
+    backtrace(frames, 4);  // loads its library now
     g_armed = true;
     const int status = g_main(argc, argv, environment);
     g_armed = false;

@@ -1,4 +1,5 @@
-// Keeps measurements as the monitor does, and says what is kept: tests/faults runs it with faults in it.
+// Stores measurements like the monitor, and prints which ones are committed. tests/faults runs it with
+// faults.
 #include <cstdio>
 #include <iostream>
 

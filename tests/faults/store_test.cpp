@@ -1,4 +1,4 @@
-// The store, once for each call that may fail: what it said is kept is there, and nothing by halves.
+// The store, once for each call that may fail: reported data is there, and no incomplete write.
 #include <gtest/gtest.h>
 
 #include <filesystem>

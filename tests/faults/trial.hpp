@@ -25,29 +25,29 @@ struct Written {
     std::string path;  ///< below the folder
     std::function<bool(const std::string& bytes, const std::string& good)> isWhole = {};
     bool grows = false;      ///< judged while it is not finished too: rows
-    bool continues = false;  ///< goes on behind what was there
+    bool continues = false;  ///< appends to the existing file
 };
 
 struct Faulty {
     std::string name;
     std::vector<std::string> command;  ///< "@" stands for the folder the program writes to
     std::vector<Written> writes;
-    /// Puts there what was there before: for `old`, files of an earlier run, which must outlive a failure.
+    /// Creates the state before the run; with `old`, files of an earlier run, which must survive a failure.
     std::function<void(const std::filesystem::path& folder, bool old)> prepare = {};
-    /// Says what is wrong with what is there now, nothing where all is well.
+    /// Describes the fault of the present state; empty if there is none.
     std::function<std::string(const std::filesystem::path& folder, const Ending& ending)> judge = {};
     std::vector<std::string> leaves = {};       ///< beginnings of names that may lie beside its files
     std::vector<std::string> environment = {};  ///< NAME=VALUE; "@" as above
     std::string prefix = "mpm: ";               ///< that its complaints begin with
     bool oneLine = true;                        ///< its complaints: one, and warnings
-    bool failsSoftly = false;  ///< goes on where it can: `judge` decides what status 0 is worth
+    bool failsSoftly = false;  ///< continues after some failures: `judge` decides if status 0 is right
 };
 
 /// One run of the n-th call of a kind failing; "kind:n" or "kind:n+", empty for none.
 Ending runWith(const Faulty& program, const std::string& fault, const std::filesystem::path& folder);
 
 /// Runs the program for about `points` faults, spread over all kinds, or for each fault of the kinds in
-/// MPM_FAULT_KINDS, and reports through GoogleTest what a fault spoilt. Returns how many were tried.
+/// MPM_FAULT_KINDS, and reports damage through GoogleTest. Returns the number of faults tried.
 int tryFaults(const Faulty& program, int points);
 
 /// How many to try: MPM_FAULT_POINTS, or so few.

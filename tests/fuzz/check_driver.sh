@@ -1,5 +1,5 @@
 #!/bin/sh
-# check_driver.sh PROGRAM: does the driver find planted faults? PROGRAM is planted.cpp with the driver.
+# check_driver.sh PROGRAM: checks that the driver finds planted faults. PROGRAM is planted.cpp with the driver.
 set -eu
 program=$1
 scratch=$(mktemp -d)
@@ -14,7 +14,7 @@ fail() {
     exit 1
 }
 
-# finds WORDS TEXT OPTION...: the seed TEXT is found by its fault, which is called WORDS, and kept byte by byte.
+# finds WORDS TEXT OPTION...: the fault of seed TEXT is found, is called WORDS, and the input is kept byte for byte.
 finds() {
     words=$1
     printf '%s' "$2" >seeds/one
@@ -35,11 +35,11 @@ finds 'took more than 0.1 s' 'asleep' --rounds 1 --input-seconds 0.1
 finds 'more than 200 MiB' 'large' --rounds 1 --mebibytes 200
 finds 'ended with status 7' 'exit' --rounds 1
 
-# Only mutants of this one crash: mutation is needed, and time.
+# Only mutants of this seed crash: it needs mutation, and time.
 finds 'ended by Aborted' 'crash only when changed' --seconds 0.5 --state state
 [ "$(awk '$1 == "findings" { print $2 }' state)" = 1 ] || fail "the same fault is counted again and again"
 
-# Going on where it stopped, and adding up.
+# Continues where it stopped, and adds up.
 printf 'nothing' >seeds/one
 rm -f state
 "$program" --seconds 0.2 --state state seeds >said || fail "a finding where there is none"

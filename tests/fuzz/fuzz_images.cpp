@@ -1,4 +1,4 @@
-// Bytes of image files: the size is known before decoding, and what is decoded has it.
+// Bytes of image files: the size is known before decoding, and the decoded image has it.
 #include <cstdint>
 #include <cstdlib>
 

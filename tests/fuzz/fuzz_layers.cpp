@@ -29,7 +29,7 @@ using Shape = cv::MatShape;
 using Shape = cv::dnn::MatShape;
 #endif
 
-/// No blob of a run is larger: what honest sizes cost is not the question here.
+/// No blob of a run is larger: the cost of valid sizes is not tested here.
 constexpr std::int64_t kMost = 1 << 18;
 
 enum class Kind { Whole, List, Real, Text };

@@ -1,5 +1,5 @@
-// What a model file says of itself: mpm::modelInfo on a file of these bytes, and the preprocessing that
-// follows.
+// The metadata of a model file: mpm::modelInfo on a file of these bytes, and the preprocessing that it
+// describes.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -1,9 +1,9 @@
 // A whole model: these bytes through cv::dnn with our layers, its encoder, and a forward.
 //
-// OpenCV's own importer believes what a file says: it reads as many weights as a tensor has dimensions,
-// whatever is there, and divides by a stride of 0. Those are not ours to test, so the message is put in order
-// before it is read: tensors get as many bytes as their shape needs, attributes of standard operators stay
-// within what exporters write. Everything of domain mpm stays as the bytes say.
+// OpenCV's own importer trusts the file: it reads as many weights as a tensor's dimensions require, even if
+// fewer are there, and divides by a stride of 0. These faults are not ours, so the message is corrected
+// before it is read: tensors get as many bytes as their shape needs, and attributes of standard operators get
+// values that exporters write. Everything of domain mpm stays unchanged.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -18,7 +18,7 @@
 
 namespace {
 
-/// No input is larger: what honest sizes cost is not the question here.
+/// No input is larger: the cost of valid sizes is not tested here.
 constexpr std::int64_t kMostInput = 1 << 20;
 
 std::size_t bytesOf(int type) {

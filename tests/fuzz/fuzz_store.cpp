@@ -57,7 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     try {
         use(path);
     } catch (const StoreError&) {
-        // Said and left: that is what is promised.
+        // Reported, and the file left as it is, as documented.
     }
     for (const char* beside : {"", "-wal", "-shm", "-journal"})
         fs::remove(path + beside);

@@ -1,5 +1,5 @@
-// A watch file that somebody else has written: understood or refused, and what is understood comes back the
-// same.
+// A watch file from an untrusted source: accepted or rejected; an accepted one is written and read back
+// unchanged.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

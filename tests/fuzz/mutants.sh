@@ -1,8 +1,8 @@
 #!/bin/sh
-# Mutants of real exports: of each fixture through the converter, and of what the converter makes of it through cv::dnn.
+# Mutants of real exports: of each fixture through the converter, and of the converted model through cv::dnn.
 #   tests/fuzz/mutants.sh BUILD [ROUNDS]   BUILD: a build folder, best of the preset fuzz; ROUNDS: mutants of each (1000)
-# Fixtures are read from $MPM_SHARED_DIR/fixtures (../shared beside the tree by default); exit status 77 where there are
-# none. What converts is BUILD/cli/mpm or build/release/cli/mpm. Findings are kept in BUILD/mutants/findings.
+# Fixtures are read from $MPM_SHARED_DIR/fixtures (../shared beside the tree by default); exit status 77 if there are
+# none. BUILD/cli/mpm or build/release/cli/mpm converts. Findings are kept in BUILD/mutants/findings.
 # Exit status 1 if there are any.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -31,7 +31,7 @@ while read -r model; do
     name=$(echo "${model#"$fixtures"/}" | tr / -)
     cp -f "$model" "$work/exports/$name"
     [ ! -s "$work/converted/$name" ] || continue
-    # Weights may lie beside the model, so it is converted where it is.
+    # Weights may be in files beside the model, so it is converted in place.
     "$converter" convert "$model" "$work/converted/$name" >"$work/said" 2>&1 ||
         echo "mutants: $name is not converted: $(tail -n 1 "$work/said")"
 done <"$work/list"

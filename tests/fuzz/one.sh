@@ -1,11 +1,11 @@
 #!/bin/sh
-# one.sh PROGRAM: one fuzz target, for run.sh, which says in MPM_FUZZ_... for how long and where things lie. One line where
-# all is well, all that was said where it is not.
+# one.sh PROGRAM: one fuzz target, for run.sh, which sets time and folders in MPM_FUZZ_... Prints one line on success, and the
+# whole output on failure.
 set -eu
 program=$1 name=${1##*/}
 log=$MPM_FUZZ_KEPT/log/$name state=$MPM_FUZZ_KEPT/state/$name seeds=$MPM_FUZZ_SEEDS/${name#fuzz_}
 mkdir -p "$MPM_FUZZ_KEPT/work/$name"
-cd "$MPM_FUZZ_KEPT/work/$name"  # what a target writes lies there
+cd "$MPM_FUZZ_KEPT/work/$name"  # the target's files are there
 
 # With the driver of this folder.
 ours() {
@@ -17,7 +17,7 @@ ours() {
     "$program" "$@" --findings "$MPM_FUZZ_KEPT/findings" "$seeds" >"$log" 2>&1
 }
 
-# With clang's libFuzzer, whose figures are added to those of earlier calls.
+# With clang's libFuzzer; its figures are added to those of earlier calls.
 clangs() {
     corpus=$MPM_FUZZ_KEPT/corpus/$name result=0
     mkdir -p "$corpus"

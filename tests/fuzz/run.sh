@@ -1,10 +1,10 @@
 #!/bin/sh
 # run.sh BUILD MINUTES      runs every fuzz target of the folder BUILD for its share of MINUTES, as many at a time as there are
-#                           processors, each going on where it stopped the last time
+#                           processors; each continues where it stopped the last time
 # run.sh BUILD --mutants N  replays every seed and N mutants of each (with libFuzzer: the seeds), and of real exports
 #   --only NAME             one target
-# What was done so far stands in build/fuzz/state, inputs that a target failed on in build/fuzz/findings. Exit status 1
-# where this call found something.
+# Progress is kept in build/fuzz/state, inputs that failed in build/fuzz/findings. Exit status 1 if this call found
+# something.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "$1" && pwd)
@@ -19,7 +19,7 @@ minutes=0 mutants="" only='*'
 while [ $# -gt 0 ]; do
     case $1 in
     --mutants | --only)
-        [ $# -gt 1 ] || wrong "$1 needs a word behind it"
+        [ $# -gt 1 ] || wrong "$1 needs a value"
         if [ "$1" = --only ]; then only=$2; else mutants=$2; fi
         shift
         ;;
@@ -41,7 +41,7 @@ count=$(printf '%s\n' "$targets" | wc -l)
 jobs=$(nproc)
 [ "$count" -ge "$jobs" ] || jobs=$count
 
-# Without a word of how many: what continuous integration runs, which has five minutes for it, two of them for exports.
+# The default is for continuous integration, which has five minutes for it, two of them for exports.
 MPM_FUZZ_AT_MOST=${limited:+$((150 * jobs / count))}
 export MPM_FUZZ_AT_MOST
 export MPM_FUZZ_KEPT="$kept" MPM_FUZZ_SEEDS="$here/seeds" MPM_FUZZ_MUTANTS="$mutants"
@@ -51,7 +51,7 @@ export MPM_FUZZ_CLANG=0
 begun=$(date +%s) status=0
 printf '%s\n' "$targets" | xargs -P "$jobs" -n 1 sh "$here/one.sh" || status=1
 
-# table: what all calls together have done, target by target.
+# table: the sums of all calls, target by target.
 table() {
     printf '%-14s %14s %10s %9s %9s %9s\n' target runs seconds slowest peak findings
     for state in "$kept"/state/fuzz_*; do
@@ -61,7 +61,7 @@ table() {
                          value["slowest"], value["peak"], value["findings"] }' "$state"
     done | awk '{ print; runs += $2; seconds += $3 } END { printf "%-14s %14d %10.0f\n", "together", runs, seconds }'
 }
-# The same number of mutants of real exports, where there are any.
+# The same number of mutants of real exports, if there are any.
 if [ "$minutes" -eq 0 ] && [ "$only" = '*' ] && [ "$MPM_FUZZ_CLANG" = 0 ]; then
     MPM_FUZZ_AT_MOST=${limited:+60} sh "$here/mutants.sh" "$build" "$mutants" || [ $? -eq 77 ] || status=1
 fi

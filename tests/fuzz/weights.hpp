@@ -1,4 +1,4 @@
-// What the targets of files of weights share.
+// Shared by the targets for files of weights.
 #pragma once
 
 #include <cstdint>

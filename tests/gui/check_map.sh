@@ -1,10 +1,10 @@
 #!/bin/sh
-# Every test docs/internals/test_map.md names exists: a program in tests/*/CMakeLists.txt, a case in that program's sources.
-#   sh tests/gui/check_map.sh [FILE]      --self-test: a name that does not exist is found
+# Checks that every test in docs/internals/test_map.md exists: a program in tests/*/CMakeLists.txt, a case in its sources.
+#   sh tests/gui/check_map.sh [FILE]      --self-test: checks that a wrong name is found
 set -eu
 cd "$(dirname "$0")/../.."
 
-# The names of a table's last column: "program case", one a line; a case without a program belongs to the one before.
+# The names in the last column of tables: "program case", one per line; a case without a program belongs to the one before.
 names() {
     awk -F '|' '/^\|/ && NF >= 4 { print $(NF - 1) }' "$1" | grep -o '`[^`]*`' | tr -d '`' |
         awk '$1 ~ /^test_/ { program = $1; print program, $2; next } program != "" && NF == 1 { print program, $1 }'
@@ -27,7 +27,7 @@ check() {
     while read -r program case; do
         files=$(awk -v program="$program" '$1 == program { print $2 }' "$work/programs")
         if [ -z "$files" ]; then
-            echo "$1 names $program, which no CMakeLists.txt adds" >&2
+            echo "$1: $program is not a test of any CMakeLists.txt" >&2
             missing=1
             continue
         fi
@@ -38,7 +38,7 @@ check() {
         [ "$suite" != "$case" ] || suite='[A-Za-z]*'
         # shellcheck disable=SC2086  # a list of files
         grep -qE "::$case\(|TEST(_F|_P)?\($suite, $name\)" $files 2>/dev/null || {
-            echo "$1 names $program $case, which is in none of its sources" >&2
+            echo "$1: $program has no case $case" >&2
             missing=1
         }
     done <"$work/names"

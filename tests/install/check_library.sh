@@ -1,5 +1,5 @@
 #!/bin/sh
-# check_library.sh PREFIX: the installed library has its soname, shows nothing but its own interface, and its C header is C.
+# check_library.sh PREFIX: the installed library has its soname, exports only its own interface, and its C header is C.
 set -eu
 prefix=$1
 library=$(find "$prefix" -name 'libmpm.so.0' | head -n 1)

@@ -1,4 +1,4 @@
-// make_model OUT.onnx: the smallest whole model there is to run from outside: a picture of 32x32, patches of
+// make_model OUT.onnx: the smallest complete model: an image of 32x32, patches of
 // 8x8, an MpmEncoder of three blocks, a linear head. Random weights; the metadata `mpm::modelInfo` reads.
 #include <cstdlib>
 #include <exception>

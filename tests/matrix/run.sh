@@ -1,10 +1,10 @@
 #!/bin/sh
-# Builds and tests the layers, the converter and the pipeline on the OpenCV generations Debian 12 does not have:
+# Builds and tests the layers, the converter and the pipeline with OpenCV versions that Debian 12 does not have:
 #   4.10 (Debian 13) and 5.0 (sid + experimental), the latter on its classic and on its new engine.
 #
 #   tests/matrix/run.sh [4.10|5.0]... [-- CTEST-OPTION...]      e.g. tests/matrix/run.sh 5.0 -- -R mpm_layer
 #
-# With MPM_EXPORTS_DIR (tests/models/onnx/make_exports.py) every export there is converted and run too.
+# With MPM_EXPORTS_DIR (tests/models/onnx/make_exports.py) every export in it is also converted and run.
 # Needs root, debootstrap and a package mirror. The systems are made once, under build/roots or $MPM_ROOTS, and keep
 # their build folder and ccache between runs. They get a copy of the sources as they are when a run begins, so that the
 # tree may be edited meanwhile.
@@ -61,13 +61,13 @@ bring_tree() {
 }
 
 build() {
-    # GCC 16 sees overflows in OpenCV 5's own headers that are none.
+    # GCC 16 reports overflows in OpenCV 5's own headers that are none.
     in_root "$1" cmake -S /src/mpm -B /build/mpm -G Ninja -Wno-dev -DCMAKE_BUILD_TYPE=Release \
         -DMPM_BUILD_TORCH=OFF -DMPM_BUILD_GUI=OFF -DCMAKE_CXX_FLAGS=-Wno-stringop-overflow &&
         in_root "$1" cmake --build /build/mpm -j "${MPM_JOBS:-$(nproc)}" -- -k 0  # every error in one run
 }
 
-# check ROOT ENGINE CTEST-OPTION...: ENGINE goes to OpenCV 5, which lets it overrule what a program asks for.
+# check ROOT ENGINE CTEST-OPTION...: in OpenCV 5, ENGINE overrides the program's choice.
 check() {
     root=$1 engine=$2
     shift 2
@@ -91,7 +91,7 @@ for version in ${versions:-4.10 5.0}; do
     case $version in
     4.10) suite=trixie engines="classic:1" ;;
     5.0) suite=sid engines="classic:1 new:2" ;;
-    *) echo "matrix: '$version' is not known: 4.10 or 5.0" >&2; exit 2 ;;
+    *) echo "matrix: unknown version '$version': use 4.10 or 5.0" >&2; exit 2 ;;
     esac
     make_root $suite
     bring_tree "$roots/$suite"

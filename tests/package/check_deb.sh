@@ -1,6 +1,6 @@
 #!/bin/sh
-# check_deb.sh BUILD [KEEP]: makes the Debian packages from the folder BUILD and looks at what they hold: every path that a
-# file in them names is one that they install. They are left in the folder KEEP, or nowhere.
+# check_deb.sh BUILD [KEEP]: makes the Debian packages from the folder BUILD and checks that they install every path that
+# their files name. The packages are kept in the folder KEEP if it is given.
 set -eu
 build=$(cd "$1" && pwd)
 scratch=$(mktemp -d)
@@ -53,6 +53,6 @@ for entry in usr/share/applications/*.desktop; do
     names "$entry" "/usr/share/icons/hicolor/scalable/apps/$(sed -n 's/^Icon=//p' "$entry").svg"
 done
 for link in $(find . -type l); do [ -e "$link" ] || fail "$link points to nothing"; done
-# What belongs to a machine that builds, in any file: paths that no package installs.
+# Paths of the build machine in any file: paths that no package installs.
 if grep -rlaE '/usr/local/(bin|lib|share)/[a-z-]*mpm' . >"$scratch/local"; then fail "names /usr/local: $(cat "$scratch/local")"; fi
 echo "check_deb: three packages; $named paths that their files name are installed by them"

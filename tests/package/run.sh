@@ -1,10 +1,10 @@
 #!/bin/sh
-# Installs the Debian packages of a build folder into minimal systems made for it, and looks at them there: every program
-# starts, the systemd unit is accepted, the packages go without leaving anything.
+# Installs the Debian packages of a build folder into a minimal system and checks them there: every program starts, the systemd
+# unit is accepted, and removing the packages leaves nothing behind.
 #
 #   tests/package/run.sh [BUILD] [SUITE]      default: build/release bookworm
 #
-# BUILD must have been made on SUITE. Needs root, debootstrap and a package mirror; the system lies under build/roots or
+# BUILD must have been built on SUITE. Needs root, debootstrap and a package mirror; the system is under build/roots or
 # $MPM_ROOTS while this runs, and is kept as an archive there.
 set -eu
 tree=$(cd "$(dirname "$0")/../.." && pwd)
@@ -45,4 +45,4 @@ in_root apt-get -q -y purge mpm libmpm-dev libmpm0
 left=$(in_root sh -c 'find / -xdev \( -name "*mpm*" -o -path "*/share/mpm/*" \) ! -path "/proc/*" ! -path "/debs*" ! -path "*/python*" \
     ! -path "/var/lib/dpkg/*" ! -path "/tmp/*" -print')
 [ -z "$left" ] || { echo "package: left behind: $left" >&2; exit 1; }
-echo "package: the packages install, start and go on $suite"
+echo "package: on $suite the packages install, start and are removed completely"

@@ -16,7 +16,7 @@ double difference(const cv::Mat& a, const cv::Mat& b) {
 
 TEST(Street, SameSeedHourAndSecondGiveTheSameFrame) {
     Street first({320, 240}, 5), second({320, 240}, 5);
-    second.at(3, 17);  // what was asked for before must not show
+    second.at(3, 17);  // earlier requests must not change the frame
     const StreetFrame a = first.at(14, 8), b = second.at(14, 8);
     EXPECT_EQ(difference(a.picture, b.picture), 0);
     EXPECT_EQ(difference(a.labels, b.labels), 0);

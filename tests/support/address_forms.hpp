@@ -1,5 +1,5 @@
-// Addresses of cameras as people and vendors write them, and what of them is a secret. Every secret holds
-// "Zq9" or stands beside one that does.
+// Addresses of cameras as people and vendors write them, and their secret parts. Every secret contains "Zq9"
+// or is next to one that does.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace mpm::test {
 
-/// Everything in `secrets` must not be seen; `shown` is what must.
+/// Nothing in `secrets` may be shown; `shown` is the expected text.
 struct AddressForm {
     const char* text;
     const char* shown;
@@ -102,7 +102,7 @@ inline const std::vector<AddressForm>& addressForms() {
         {"gst:rtspsrc name=a protocols=tcp user-id=Zq9user a. ! appsink",
          "gst:rtspsrc ! appsink",
          {"Zq9user"}},
-        // Names for what stands elsewhere
+        // Names of secrets that are kept elsewhere
         {"secret:rtsp://admin:Zq9secret@camera/1", "secret:rtsp://camera/1", {"Zq9secret"}},
         {"env:rtsp://admin:Zq9secret@camera/1", "env:rtsp://camera/1", {"Zq9secret"}},
     };

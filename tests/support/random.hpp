@@ -10,7 +10,8 @@
 
 namespace mpm::test {
 
-/// Tokens like a picture's: smooth over neighbours with noise on top, so that counts vary and pairs are many.
+/// Tokens like those of an image: smooth over neighbours with noise on top, so that counts vary and pairs are
+/// many.
 inline cv::Mat randomTokens(int rows, int columns, unsigned seed, double noise = 1.0) {
     std::mt19937 random(seed);
     std::normal_distribution<float> normal;

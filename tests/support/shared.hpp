@@ -1,4 +1,4 @@
-// Where exports and pictures from outside the project lie, for tests that use them if they are there.
+// Folders of exports and images outside the project, for tests that use them if they exist.
 #pragma once
 
 #include <cstdlib>

@@ -17,7 +17,7 @@ constexpr std::uint64_t kEdges[] = {0,          1,          0x7F,       0x80,   
                                     0x7FFF,     0x8000,     0xFFFF,     0x7FFFFFFF, 0x80000000,
                                     0xFFFFFFFF, 0x7FFFFFF0, 0x10000000, 0x40000000, 0x7FFFFFFFFFFFFFFF};
 
-/// The same where a format writes numbers as text, and what text may hold that names should not.
+/// The same for formats with numbers as text, and text that names should not contain.
 constexpr const char* kTexts[] = {
     "0",   "-1",  "2147483647", "-2147483648", "4294967295", "9223372036854775807",
     "1e9", "nan", "-inf",       "1e308",       "32768",      "99999999999999999999",

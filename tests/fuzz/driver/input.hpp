@@ -1,4 +1,4 @@
-// What a fuzz target is fed: seeds, and mutants that can be made again from a seed and a number.
+// The input of a fuzz target: seeds, and mutants that can be repeated from a seed and a number.
 #pragma once
 
 #include <cstdint>

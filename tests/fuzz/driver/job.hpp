@@ -1,4 +1,4 @@
-// What a call of a fuzz target asks for, and what all calls with one state file have done together.
+// The options of one call of a fuzz target, and the progress of all calls with one state file.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// What every fuzz target tells the sanitizers, however it is started: a report ends the process, a size that
-// no honest input asks for is one, and memory is bounded. The environment (ASAN_OPTIONS and its like) still
-// has the last word.
+// The sanitizer options of every fuzz target, however it is started: a report ends the process, an allocation
+// larger than any valid input needs is reported, and memory is limited. The environment (ASAN_OPTIONS and the
+// like) can override them.
 extern "C" {
 
 const char* __asan_default_options();

@@ -54,7 +54,7 @@ std::string hashed(const Bytes& bytes) {
     return text;
 }
 
-/// What a worker wrote to standard error: in memory, and only its end where it is long.
+/// Standard error of a worker: in memory, and only its end if it is long.
 class Report {
 public:
     Report() : m_file(memfd_create("fuzz report", MFD_CLOEXEC)) {}
@@ -175,7 +175,7 @@ private:
         }
     }
 
-    /// By processor time, so that a busy machine makes no findings; or, for what waits, by a longer time.
+    /// By processor time, so that a busy machine causes no findings; for waiting code by a longer wall time.
     bool isLate(pid_t child) const {
         const double started = m_progress->started, startedCpu = m_progress->startedCpu;
         if (started == 0) return false;
