@@ -1,8 +1,8 @@
 #!/bin/sh
-# Brings every .ts up to the sources: new words are added as unfinished, words that are gone go.
+# Updates every .ts from the sources: new texts are added as unfinished, removed texts are deleted.
 #   sh assets/translations/update.sh      then edit the .ts, with Qt Linguist or by hand
-# lupdate does not see the namespaces of `namespace mpm::gui {`, which are part of a context's name at run time:
-# they are taken off before it looks and put back after.
+# lupdate ignores the namespaces of `namespace mpm::gui {`, which are part of a context's name at run time: the script
+# removes them before and adds them again after.
 set -eu
 cd "$(dirname "$0")/../.."
 lupdate=$(command -v lupdate6 || echo /usr/lib/qt6/bin/lupdate)

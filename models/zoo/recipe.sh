@@ -1,39 +1,40 @@
 #!/bin/sh
-# Trains and exports the shipped weights: eight goes on two CPU cores, some five hours, and the mean of the last three.
+# Trains and exports the shipped weights: eight runs on two CPU cores, about five hours, and the mean of the last three.
 #   models/zoo/recipe.sh MPM_MODELS CAMVID OUT
-# Each go may be stopped and started again. The rate of the third and of those from the fifth falls with time (--minutes), so that
-# they end where the machine can take it. Of the third, the shipped run raised its share of built-in streets from 0.45 over 0.68 to
-# 0.75 on the way, and had its last quarter in crops of 320x416; its fourth was stopped at step 400, the rate half down.
+# A run that was stopped continues when the script is started again. The learning rates of the third run and from the fifth on
+# fall with time (--minutes), so that these runs end in time on any machine. The shipped weights differ in two points: their third
+# run raised its share of built-in streets from 0.45 over 0.68 to 0.75, with crops of 320x416 in its last quarter; and their fourth
+# was stopped at step 400, when its rate had fallen by half.
 set -eu
 models=$(realpath "$1") camvid=$(realpath "$2") out=$3
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$out"
 export OMP_NUM_THREADS=1
 
-# go NUMBER OPTION...
-go() {
+# train_run NUMBER OPTION...
+train_run() {
     number=$1
     shift
     "$models" train --data "$camvid" --out "$out/$number" "$@"
 }
 
-go 1 --size 352 480 --steps 2600 --scene 0.3 --matrix-rate 0 --overlap 0
-go 2 --size 480 640 --from "$out/1/best.pt" --steps 1500 --scale 0.55 1.5 --scene 0.4 --streets 200 \
+train_run 1 --size 352 480 --steps 2600 --scene 0.3 --matrix-rate 0 --overlap 0
+train_run 2 --size 480 640 --from "$out/1/best.pt" --steps 1500 --scale 0.55 1.5 --scene 0.4 --streets 200 \
     --rate 5e-4 --warm-up 40 --mean-decay 0.996
-go 3 --size 480 640 --from "$out/2/best.pt" --seed 2 --minutes 84 --steps 8000 --scale 0.55 1.5 --scene 0.68 --streets 480 \
+train_run 3 --size 480 640 --from "$out/2/best.pt" --seed 2 --minutes 84 --steps 8000 --scale 0.55 1.5 --scene 0.68 --streets 480 \
     --rate 4e-4 --matrix-rate 1.6e-3 --warm-up 40 --validate-every 700
-go 4 --size 480 640 --from "$out/3/best.pt" --seed 3 --steps 400 --batch 4 --crop 320 416 --scale 0.6 1.4 --scene 0.7 --streets 250 \
+train_run 4 --size 480 640 --from "$out/3/best.pt" --seed 3 --steps 400 --batch 4 --crop 320 416 --scale 0.6 1.4 --scene 0.7 --streets 250 \
     --rate 8e-5 --matrix-rate 3.2e-4 --warm-up 20 --mean-decay 0.995 --class-power 0.1 --class-limit 3 --validate-every 400
-# Gentle goes at the size of the fourth, whose tokens learn to be nearest to those that show the same; two of them merge meanwhile.
+# Runs with a low rate at the size of the fourth, which train tokens to be nearest to those of the same class; two of them merge.
 gentle() {
     number=$1 from=$2
     shift 2
-    go "$number" --size 480 640 --from "$from" --steps 5000 --crop 320 416 --scale 0.6 1.4 --warm-up 20 --class-power 0.1 \
+    train_run "$number" --size 480 640 --from "$from" --steps 5000 --crop 320 416 --scale 0.6 1.4 --warm-up 20 --class-power 0.1 \
         --class-limit 3 --neighbours 2,5 "$@"
 }
 gentle 5 "$out/4/best.pt" --seed 11 --minutes 16 --batch 4 --scene 0.7 --streets 250 --rate 1.2e-4 --matrix-rate 5e-4 \
     --mean-decay 0.995 --neighbour-share 0.4
-export OMP_NUM_THREADS=2  # with merging one part runs at a time
+export OMP_NUM_THREADS=2  # with merging, parts run one after another
 gentle 6 "$out/5/best.pt" --seed 12 --minutes 27 --batch 3 --scene 0.7 --streets 250 --rate 1e-4 --matrix-rate 4e-4 \
     --mean-decay 0.995 --neighbour-share 1 --train-blocks 2,5
 gentle 7 "$out/6/best.pt" --seed 13 --minutes 15 --batch 3 --scene 0.7 --streets 250 --rate 1.2e-4 --matrix-rate 5e-4 \

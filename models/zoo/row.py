@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""A row of pictures: input, truth, all tokens, merged, merge map.
+"""A row of images: input, ground truth, all tokens, merged, merge map.
 
-row.py PICTURE LABELS OUT.jpg [--mpm build/release/cli/mpm] [--model default] [--blocks 2,5]
+row.py IMAGE LABELS OUT.jpg [--mpm build/release/cli/mpm] [--model default] [--blocks 2,5]
 LABELS holds ids of the model's classes, as CamVid's labels do.
 """
 import argparse
@@ -17,24 +17,24 @@ HEIGHT = 210
 
 
 def run(options, blocks, folder):
-    command = [options.mpm, "run", options.model, options.picture, "--out", folder, "--blocks", blocks,
+    command = [options.mpm, "run", options.model, options.image, "--out", folder, "--blocks", blocks,
                "--save", "labels,overlay,map"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    stem = os.path.splitext(os.path.basename(options.picture))[0]
+    stem = os.path.splitext(os.path.basename(options.image))[0]
     return lambda kind: cv2.imread(os.path.join(folder, f"{stem}.{kind}.png"), cv2.IMREAD_UNCHANGED)[..., :3]
 
 
-def coloured(labels, palette, picture):
+def coloured(labels, palette, image):
     table = np.zeros((256, 3), np.uint8)
     table[: len(palette)] = np.array(palette, np.uint8)[:, ::-1]  # RGB there, BGR here
     known = labels < len(palette)
-    mixed = cv2.addWeighted(picture, 0.45, table[labels], 0.55, 0)
-    return np.where(known[..., None], mixed, picture)
+    mixed = cv2.addWeighted(image, 0.45, table[labels], 0.55, 0)
+    return np.where(known[..., None], mixed, image)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("picture")
+    parser.add_argument("image")
     parser.add_argument("labels")
     parser.add_argument("out")
     parser.add_argument("--mpm", default="build/release/cli/mpm")
@@ -43,12 +43,12 @@ def main():
     options = parser.parse_args()
     info = json.loads(subprocess.run([options.mpm, "info", options.model, "--json"], check=True,
                                      stdout=subprocess.PIPE).stdout)
-    picture, labels = cv2.imread(options.picture), cv2.imread(options.labels, cv2.IMREAD_UNCHANGED)
+    image, labels = cv2.imread(options.image), cv2.imread(options.labels, cv2.IMREAD_UNCHANGED)
     with tempfile.TemporaryDirectory() as folder:
         whole = run(options, "none", os.path.join(folder, "whole"))
         merged = run(options, options.blocks, os.path.join(folder, "merged"))
-        row = [picture, coloured(labels, info["palette"], picture), whole("overlay"), merged("overlay"), merged("map")]
-    width = round(HEIGHT * picture.shape[1] / picture.shape[0])
+        row = [image, coloured(labels, info["palette"], image), whole("overlay"), merged("overlay"), merged("map")]
+    width = round(HEIGHT * image.shape[1] / image.shape[0])
     row = [cv2.resize(one, (width, HEIGHT), interpolation=cv2.INTER_AREA) for one in row]
     cv2.imwrite(options.out, np.hstack(row), [cv2.IMWRITE_JPEG_QUALITY, 85])
 
