@@ -18,10 +18,10 @@ std::string readText(const std::string& path);
 /// Blobs of classes with an ignored border.
 cv::Mat blobs(int seed, cv::Size size, int classes, int ignored);
 
-/// A report as text, without what a clock measured.
+/// A report as text, without measured times.
 std::string withoutTimes(nlohmann::json report);
 
-/// ROOT/val of so many pictures in the layout `folder` with three classes, and a model for it.
+/// ROOT/val of so many images in the layout `folder` with three classes, and a model for it.
 class EvalSet {
 public:
     explicit EvalSet(int pictures);

@@ -13,7 +13,7 @@ namespace mpm::test {
 
 namespace {
 
-/// Appends what is there; false at the end.
+/// Appends the available bytes; false at the end.
 bool drain(int descriptor, std::string& text) {
     char buffer[4096];
     const ssize_t count = read(descriptor, buffer, sizeof buffer);

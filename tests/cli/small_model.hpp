@@ -1,4 +1,4 @@
-// A small segmentation model and pictures for it, on the disk.
+// A small segmentation model and images for it, as files.
 #pragma once
 
 #include <string>

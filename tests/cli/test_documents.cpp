@@ -98,8 +98,7 @@ TEST(Documents, FishKnowsVerbsOptionsAndValues) {
               (std::set<std::string>{"auto", "cpu", "cuda"}));
 }
 
-// zsh completes in a terminal only; what can be seen from outside is that it reads the file and knows the
-// options.
+// zsh completes in a terminal only, so the test checks that it reads the file and has the options.
 TEST(Documents, ZshReadsItsFile) {
     const std::string text = readText(document("_mpm"));
     EXPECT_EQ(text.rfind("#compdef mpm\n", 0), 0u);

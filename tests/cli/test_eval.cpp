@@ -1,4 +1,4 @@
-// The figures of `mpm eval` against a plain second implementation that reads only what --save-labels wrote.
+// The figures of `mpm eval` against a plain second implementation that only reads the files of --save-labels.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -64,7 +64,7 @@ void expectScores(const nlohmann::json& row, const Scores& scores) {
 
 class Eval : public ::testing::Test {
 protected:
-    /// A picture and its labels, at the places a layout wants them.
+    /// An image and its labels, at the paths of a layout.
     void add(const std::string& picture, const std::string& labels, const cv::Mat& ids, int seed) {
         for (const std::string& name : {picture, labels})
             fs::create_directories(fs::path(m_folder / name).parent_path());

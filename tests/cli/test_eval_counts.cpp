@@ -1,4 +1,4 @@
-// Large sets: shards, what a kill leaves, and what an independent script counts.
+// Large sets: shards, continuing after a kill, and the counts of an independent script.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

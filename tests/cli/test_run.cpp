@@ -159,7 +159,7 @@ TEST_F(Run, StrideEveryAndDurationThinOut) {
     EXPECT_EQ(table(run({video, "--duration", "1"}).out).size(), 11u);
 }
 
-// Windows side by side see what each sees alone, and the table counts the tokens of all.
+// Windows side by side give the same labels as each alone, and the table counts the tokens of all.
 TEST_F(Run, WindowsSeeALargePicturePieceByPiece) {
     const cv::Mat large = testPicture(4, {96, 64});
     cv::imwrite(m_folder / "large.png", large);
@@ -186,7 +186,7 @@ TEST_F(Run, WindowsSeeALargePicturePieceByPiece) {
     const auto rows = table(textOf(m_folder / "all/tokens.csv"));
     EXPECT_EQ(rows[1][5], "96");
     EXPECT_LT(std::stoi(rows[1][8]), 96);
-    // Overlapping windows, and a picture smaller than the model.
+    // Overlapping windows, and an image smaller than the model.
     EXPECT_EQ(run({m_folder / "large.png", "--window", "20x20"}).status, 0);
     cv::imwrite(m_folder / "small.png", testPicture(2, {20, 17}));
     ASSERT_EQ(run({m_folder / "small.png", "--window", "16x16", "--out", m_folder / "tiny"}).status, 0);

@@ -146,7 +146,7 @@ TEST_F(Trust, SaysNoSecretOfASource) {
     EXPECT_EQ((all.out + all.err).find("Zq9"), std::string::npos) << all.err;
     EXPECT_TRUE(all.says("127.0.0.1:9")) << all.err;
     EXPECT_GE(all.lines(), 7) << all.err;
-    // Wrong use quotes what it does not understand.
+    // Messages about wrong usage quote the text that is not understood.
     for (const std::vector<std::string>& words : {std::vector<std::string>{"info", "a.onnx", sources[0]},
                                                   {"bench", "a.onnx", "--json=x", "--" + sources[2]}}) {
         const Outcome wrong = mpmProgram(words);

@@ -1,4 +1,4 @@
-// Every wrong use the contract names: its exit status, and one line that says what is wrong.
+// Every documented wrong usage: its exit status, and one line that gives the reason.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// What the program writes, and where: files whole or not at all, links followed, devices left as they are.
+// Output files: written atomically, links followed, devices not replaced.
 #include <gtest/gtest.h>
 
 #include <fcntl.h>

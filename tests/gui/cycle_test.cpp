@@ -1,6 +1,5 @@
-// A day and a night through the window: what is stored, what the panel says of it, what is exported.
-// Everything is compared with arithmetic of its own on the stored rows, and the rows with another network's
-// counts.
+// A day and a night through the window: the stored rows, the panel and the exports. Panel and exports are
+// compared with independent arithmetic on the stored rows, and the rows with another network's counts.
 #include <QFile>
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -192,8 +191,7 @@ void CycleTest::streetThroughDayAndNight() {
     QCOMPARE(phases.substr(0, 10), std::string("night day "));
 }
 
-/// Every fifth picture of CamVid's validation part, then the same pictures as a camera would see them at
-/// night.
+/// Every fifth image of CamVid's validation split, then the same images under simulated night.
 void CycleTest::camvidByDayAgainstSimulatedNight() {
     const QDir camvid(QStringLiteral(MPM_SHARED_DIR "/camvid/val/images"));
     const QFileInfoList files = camvid.entryInfoList({QStringLiteral("*.jpg"), QStringLiteral("*.png")});
@@ -227,7 +225,7 @@ void CycleTest::camvidByDayAgainstSimulatedNight() {
     QTRY_VERIFY_WITH_TIMEOUT(is.last && is.last->frame.number >= once - 1, 300'000);
     const Rows rows = stop(is);
     QVERIFY(rows.size() > pictures.size() / 2);
-    // What was recorded is what a network of its own counts on the same picture.
+    // The recorded count equals the count of another network on the same image.
     mpm::pipeline::Segmenter segmenter{mpm::pipeline::Network("default")};
     segmenter.encoder().setSchedule(is.last->schedule);
     for (std::size_t i = 0; i < rows.size(); ++i) {

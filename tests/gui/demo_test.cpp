@@ -1,5 +1,5 @@
-// What a newcomer does first: the demo on a real X server, looked at from outside. Xvfb shows its screen as a
-// file. MPM_DEMO names another command to look at, as `./run demo`.
+// The first step of a new user: the demo on a real X server, observed from outside. Xvfb provides its screen
+// as a file. MPM_DEMO selects another command, such as `./run demo`.
 #include <set>
 
 #include <QElapsedTimer>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kWidth = 1440, kHeight = 900;
 
-/// A screen of its own; what is on it can be read at any time.
+/// A separate screen; its content can be read at any time.
 class Screen {
 public:
     explicit Screen(const QString& folder) : m_file(folder + QStringLiteral("/Xvfb_screen0")) {
@@ -69,7 +69,7 @@ std::array<QRect, 4> views() {
     return found;
 }
 
-/// A picture, not a plate with words: many colours, none of them everywhere.
+/// An image, not a plate with text: many colours, none of them everywhere.
 bool looksLikeAPicture(const QImage& image) {
     std::map<QRgb, int> colours;
     for (int y = 0; y < image.height(); y += 2)

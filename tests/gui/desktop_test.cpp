@@ -1,5 +1,4 @@
-// What surrounds the window: words in French, names for screen readers, the files the desktop reads, the
-// unit.
+// Integration with the desktop: French texts, names for screen readers, desktop files, the systemd unit.
 #include <QAbstractButton>
 #include <QAbstractItemView>
 #include <QAbstractSlider>
@@ -73,7 +72,7 @@ void DesktopTest::desktopFilesAreValid() {
         test::run(QStringLiteral("env"), {QStringLiteral("LC_ALL=C"), QStringLiteral("appstreamcli"),
                                           QStringLiteral("validate"), QStringLiteral("--no-net"),
                                           assets + QStringLiteral("org.mpm_project.Monitor.metainfo.xml")});
-    // Later versions also warn of what a project without a home on the web cannot state.
+    // Later versions also warn about fields that a project without a web site cannot have.
     const QString said = stream.out + stream.err;
     QVERIFY2(stream.status == 0 || !said.contains(QStringLiteral("E: ")), qPrintable(said));
     QVERIFY2(said.contains(QStringLiteral("alidation")), qPrintable(said));
@@ -81,8 +80,8 @@ void DesktopTest::desktopFilesAreValid() {
 
 namespace {
 
-/// What `cmake --install --prefix` and, with a `root` that takes the place of /, a package do with the
-/// monitor.
+/// The installation of the monitor by `cmake --install --prefix` or, with a `root` in place of /, by a
+/// package.
 void install(const QString& prefix, const QString& root = {}) {
     const test::Outcome done =
         test::run(QStringLiteral("env"), {QStringLiteral("DESTDIR=") + root, QStringLiteral(MPM_CMAKE),

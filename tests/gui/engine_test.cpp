@@ -33,7 +33,7 @@ private:
 
 namespace {
 
-/// Collects what an engine says, and waits for what a test wants to see.
+/// Collects the messages of an engine, and waits for those that a test needs.
 struct Watch : QObject {
     explicit Watch(Engine& engine) {
         connect(&engine, &Engine::measured, this,
@@ -114,7 +114,7 @@ void EngineTest::whatEndsAThreadIsSaid() {
     talker.start();
     QTRY_COMPARE_WITH_TIMEOUT(broke.count(), 1, test::patience(10'000));
     QCOMPARE(broke[0][0].toString(), QStringLiteral("out of words"));
-    QCOMPARE(heard.size(), size_t(3));  // what was told before comes before
+    QCOMPARE(heard.size(), size_t(3));  // earlier messages arrive first
 }
 
 void EngineTest::picturesAreAnalysedAndKept() {
@@ -133,7 +133,7 @@ void EngineTest::picturesAreAnalysedAndKept() {
         QVERIFY(watch.measurements[1].frame > watch.measurements[0].frame);
         for (const AnalysisPtr& analysis : watch.analyses)
             seen += !analysis->repeat;
-    }  // the end of the engine writes what still waits
+    }  // the end of the engine writes the pending rows
     mpm::pipeline::Store store(path.toStdString());
     QCOMPARE(size_t(store.count(store.source(source.toStdString()))), seen);
 }

@@ -1,6 +1,5 @@
-// What goes wrong in weeks, against real parts: a camera that dies, stalls and comes back; a disk that is
-// full; a store that is locked or damaged; a clock that jumps; models that go away. With an argument: how
-// often.
+// Failures of weeks of use, against real parts: a camera that dies, stalls and returns; a full disk; a store
+// that is locked or damaged; a clock that jumps; models that are removed. An argument sets the rounds.
 #include <sqlite3.h>
 
 #include <QRandomGenerator>
@@ -21,7 +20,7 @@ int rounds() {
     return qEnvironmentVariableIntValue("MPM_FAULT_ROUNDS");
 }
 
-/// Every frame an engine shows, and what it said of it.
+/// Every frame an engine shows, and its state.
 struct Witness : QObject {
     explicit Witness(Engine& engine) {
         connect(&engine, &Engine::framed, this, [this](const LiveFrame& frame) {
@@ -64,7 +63,7 @@ private:
     int m_stores = 0;
 };
 
-/// Killed, started, stalled, woken; in between pictures of now and nothing else.
+/// Killed, started, stalled, woken; in between only current frames are shown.
 template <typename Server>
 void FaultsTest::goThrough(Server& server, const QString& url) {
     const QString path = store();
@@ -201,7 +200,7 @@ void FaultsTest::modelThatIsRemovedWhileItRuns() {
     QTRY_VERIFY_WITH_TIMEOUT(measured >= 1, test::patience(30'000));
     QVERIFY(QFile::remove(model));
     const int before = measured;
-    QTRY_VERIFY_WITH_TIMEOUT(measured >= before + 2, test::patience(20'000));  // what is loaded needs no file
+    QTRY_VERIFY_WITH_TIMEOUT(measured >= before + 2, test::patience(20'000));  // a loaded model needs no file
     QSignalSpy failed(&engine, &Engine::modelFailed);
     engine.openModel(model);
     QTRY_COMPARE_WITH_TIMEOUT(failed.count(), 1, test::patience(10'000));

@@ -1,4 +1,4 @@
-// A window that shows what others wrote: labels, file names and rules that look like HTML, hold control
+// A window that shows text from outside: labels, file names and rules that look like HTML, hold control
 // characters, or are as long as a model's metadata may be.
 #include <sys/stat.h>
 
@@ -20,7 +20,7 @@ using mpm::pipeline::AlertRule;
 
 namespace {
 
-/// What ONNX keeps metadata in, behind everything else: the last of a key counts.
+/// The metadata field of ONNX, behind everything else: the last value of a key counts.
 QByteArray field(char tag, const QByteArray& bytes) {
     QByteArray head(1, tag);
     for (auto size = static_cast<quint64>(bytes.size());; size >>= 7) {
@@ -29,7 +29,7 @@ QByteArray field(char tag, const QByteArray& bytes) {
     }
 }
 
-/// What a label says that Qt must not understand, and what nobody should see.
+/// Text of a label that Qt must not interpret, and text that must not be shown.
 bool isDangerous(const QString& text) {
     return Qt::mightBeRichText(text) && text.contains(QStringLiteral("<img"));
 }

@@ -50,7 +50,7 @@ double sum(const QJsonObject& numbers) {
     return all;
 }
 
-/// Every answer of one column, by SQLite itself: what another program finds in the file.
+/// Every value of one column, read by SQLite itself, as another program would read the file.
 QList<QByteArray> column(const QString& file, const char* query) {
     QList<QByteArray> texts;
     sqlite3* database = nullptr;
@@ -64,7 +64,7 @@ QList<QByteArray> column(const QString& file, const char* query) {
     return texts;
 }
 
-/// The shares of a picture's classes are its whole.
+/// The class shares of a frame sum to 1.
 void wholeIn(const QString& file, const char* table) {
     const QList<QByteArray> lists = column(file, QByteArray("SELECT class_shares FROM ").append(table));
     QVERIFY2(lists.size() >= 2, table);
@@ -229,7 +229,7 @@ void LocaleTest::peopleReadTheirOwnNumbers() {
     }
 }
 
-// The locale comes first: the application takes what it finds in the environment.
+// The locale is set first: the application uses the one in the environment.
 int main(int argc, char** argv) {
     const mpm::test::CommaLocale comma;
     QApplication application(argc, argv);

@@ -1,4 +1,4 @@
-// A month at one reading a second in the store: how the window starts on it, pans in it, and what it costs.
+// A month at one reading a second in the store: how the window starts on it and pans in it, and its cost.
 #include <QElapsedTimer>
 #include <QFile>
 #include <QSignalSpy>
@@ -103,7 +103,7 @@ void MonthTest::startsPansAndStaysSmall() {
     QVERIFY2(p99 < 33, qPrintable(QString::number(p99)));
     QVERIFY2(hours < 33, qPrintable(QString::number(hours)));
     QVERIFY2(residentMegabytes() < 500, qPrintable(QString::number(residentMegabytes())));
-    // What is too old goes in the background, step by step, and the rest stays.
+    // Old rows are deleted in the background, step by step, and the rest remains.
     mpm::pipeline::Store store(path.toStdString());
     const auto id = store.source(source.toStdString());
     const auto oldest = [&] { return store.count(id); };

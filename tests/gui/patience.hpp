@@ -1,10 +1,9 @@
-// How long a test waits for what must come.
+// The time limits of waiting tests.
 #pragma once
 
 namespace mpm::gui::test {
 
-/// Milliseconds. A build that watches every access to memory takes its time for the same thing, and what is
-/// late there is no fault.
+/// Milliseconds. A build that checks every memory access is slower, and being late there is no fault.
 constexpr int patience(int milliseconds) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
     return milliseconds * 6;

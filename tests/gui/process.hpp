@@ -1,4 +1,4 @@
-// A program run from outside, and what it said.
+// A program run from outside, and its output.
 #pragma once
 
 #include <QProcess>

@@ -1,4 +1,4 @@
-// The program from outside: arguments, exit status, screenshot, and what it must never load.
+// The program from outside: arguments, exit status, screenshot, and libraries that it must never load.
 #include <QFile>
 #include <QImage>
 #include <QTest>
@@ -19,7 +19,7 @@ const QString kMonitor = QStringLiteral(MPM_MONITOR);
 class ProgramTest : public QObject {
     Q_OBJECT
 private slots:
-    // As a person starts it, without what the tests ask of OpenCV.
+    // As a user starts it, without the tests' settings for OpenCV.
     void initTestCase() { qunsetenv("OPENCV_LOG_LEVEL"); }
     void wrongUseLeavesWith2();
     void helpAndVersionNeedNoDisplay();

@@ -1,4 +1,4 @@
-// What is told to others and kept from them, against real parts: a broker, a keychain, curl. Run inside
+// Published and secret data, against real parts: a broker, a keychain, curl. Run inside
 // `dbus-run-session`.
 #include <QDBusConnection>
 #include <QDBusConnectionInterface>

@@ -1,4 +1,4 @@
-// A camera behind RTSP: moving test pictures as motion JPEG. rtsp_server PORT
+// A camera behind RTSP: moving test images as motion JPEG. rtsp_server PORT
 #include <gst/rtsp-server/rtsp-server.h>
 
 #include <cstdio>

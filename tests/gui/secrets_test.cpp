@@ -68,7 +68,7 @@ private:
 /// Fails, naming form and place, where a secret of the form is in the text.
 bool hides(const AddressForm& form, const QByteArray& text, const char* place) {
     for (const std::string& secret : form.secrets) {
-        // What a host, a path or a word of the program also holds says nothing.
+        // Text that is also in a host, a path or a word of the program proves nothing.
         if (secret.find("Zq9") == std::string::npos) continue;
         if (!text.contains(secret.c_str()) && !text.toLower().contains(QByteArray(secret.c_str()).toLower()))
             continue;
@@ -207,7 +207,7 @@ void SecretsTest::everyFormThroughEveryService() {
             const mpm::pipeline::Address address(form.text);
             engine.openSource(address, nameFor(address, engines, engine));
             services.sourceOpened(engine);
-            // What a picture would bring about.
+            // The effects of a frame.
             mpm::pipeline::Measurement measurement;
             measurement.tokensIn = 4;
             engine.recorder().add(measurement);
@@ -262,7 +262,7 @@ void SecretsTest::everyFormThroughTheWindow() {
         }
         for (int i = 0; i < 6; ++i)
             window.addSource(QString::fromUtf8(mpm::test::addressForms()[std::size_t(i)].text));
-        QTest::qWait(1'500);  // for the keychain, and for what connecting says
+        QTest::qWait(1'500);  // for the keychain, and for the messages of connecting
         seen += textsOf(window) + window.message().toUtf8();
         window.showSourceAt(0);
         window.openSource(QStringLiteral("rtsp://admin:Zq9secret@camera:554/live"));
@@ -368,7 +368,7 @@ void SecretsTest::anEarlierVersionsNamesGo() {
         mpm::pipeline::Store before(store.toStdString());
         mpm::pipeline::Measurement measurement;
         measurement.time = std::chrono::duration_cast<mpm::pipeline::Millis>(
-            std::chrono::system_clock::now().time_since_epoch());  // what is old is thinned out
+            std::chrono::system_clock::now().time_since_epoch());  // old readings are deleted
         before.add(before.source(whole.toStdString()), {measurement});
     }
     Services services(QStringLiteral("earlier"), path("videos"));

@@ -1,5 +1,4 @@
-// What goes on beside the pictures: alerts, masks, videos. Run inside `dbus-run-session`: one of them takes
-// the part of a desktop.
+// Services: alerts, masks, videos. Run inside `dbus-run-session`: one test takes the part of a desktop.
 #include <QDBusConnection>
 #include <QDir>
 
@@ -10,7 +9,7 @@
 using namespace mpm::gui;
 using mpm::pipeline::AlertRule;
 
-/// The desktop's part of a notification: what a notification daemon has on the bus.
+/// The desktop's part of a notification: the interface of a notification daemon on the bus.
 class Notifications : public QObject {
     Q_OBJECT
     Q_CLASSINFO("D-Bus Interface", "org.freedesktop.Notifications")
@@ -191,7 +190,8 @@ void ServicesTest::recordsByHand() {
     cv::VideoCapture film(videos.filePath(videos.entryList(QDir::Files).value(0)).toStdString(),
                           cv::CAP_FFMPEG);
     const double frames = film.get(cv::CAP_PROP_FRAME_COUNT);
-    QVERIFY2(frames >= 10 && frames <= 60, qPrintable(QString::number(frames)));  // as long as what was seen
+    QVERIFY2(frames >= 10 && frames <= 60,
+             qPrintable(QString::number(frames)));  // as long as the recorded time
 }
 
 void ServicesTest::settingsGoThroughTheFile() {

@@ -1,4 +1,4 @@
-// Sources and models in the window: several of them, at what pace, on video, refused, and with passwords.
+// Sources and models in the window: several of them, their rates, videos, rejected ones, and passwords.
 #include <QDirIterator>
 #include <QMessageBox>
 #include <QSignalSpy>
@@ -38,7 +38,7 @@ void SourcesTest::sourcesSideBySide() {
     QVERIFY(tabs->isVisible());
     QCOMPARE(window().engine().sourceName(), second);
     QTRY_VERIFY_WITH_TIMEOUT(!window().views()->pictureView()->image().isNull(), test::patience(10'000));
-    // The grid shows both, each with a picture of its own.
+    // The grid shows both, each with its own image.
     QTest::keyClick(m_is->window.get(), Qt::Key_7);
     for (const auto& engine : window().engines())
         QTRY_VERIFY_WITH_TIMEOUT(!window().views()->tileOf(engine.get())->image().isNull(),
@@ -52,7 +52,7 @@ void SourcesTest::sourcesSideBySide() {
         options.size = QSize(1280, 720);
         return options;
     }());
-    // What the command line names stands alone; what was added comes back without it.
+    // Sources of the command line are shown alone; added ones are restored without it.
     QCOMPARE(window().engines().size(), size_t(1));
     m_is->window.reset();
     Options plain;
@@ -80,7 +80,7 @@ void SourcesTest::theNetworkIsShared() {
             engine.get(), &Engine::measured, this,
             [&counts, at = engine.get()](const auto&, const AnalysisPtr& a) { counts[at] += !a->repeat; });
     }
-    // The film has eight pictures a second, the two others as many as the network takes: none starves.
+    // The film has eight frames per second, the two others as many as the network can run: none starves.
     QTRY_VERIFY_WITH_TIMEOUT(
         counts[window().engines()[1].get()] >= 8 && counts[window().engines()[2].get()] >= 8,
         test::patience(30'000));
@@ -146,7 +146,7 @@ void SourcesTest::refusedModelIsOfferedConversion() {
                              test::patience(20'000));
     QVERIFY2(window().message().contains(QStringLiteral("ONNX")), qPrintable(window().message()));
     QVERIFY(m_is->next());  // the model before goes on
-    // Even the shipped model is an input of the converter; what comes of it is opened.
+    // Even the shipped model is an input of the converter; the result is opened.
     QVERIFY(QFile::copy(QStringLiteral(MPM_SOURCE_DIR "/models/zoo/street-vit-tiny.onnx"),
                         m_is->sandbox.path(QStringLiteral("street.onnx"))));
     QSignalSpy loaded(&window().engine(), &Engine::modelLoaded);

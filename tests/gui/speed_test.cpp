@@ -1,5 +1,5 @@
-// How soon things are seen, measured and printed. What must hold on any machine is checked on any; times
-// decide only where MPM_QUIET_MACHINE says that nothing else runs.
+// Measures and prints latencies. Conditions for any machine are always checked; times decide only if
+// MPM_QUIET_MACHINE is set, that is, if nothing else runs.
 #include <QElapsedTimer>
 #include <QWheelEvent>
 
@@ -109,7 +109,7 @@ private:
     std::unique_ptr<test::WindowFixture> m_is;
 };
 
-/// From an event of the mouse to the picture painted anew, while frames of 640x480 go through the network.
+/// From a mouse event to the repainted image, while frames of 640x480 go through the network.
 void SpeedTest::inputIsSeenWhileTheNetworkIsBusy() {
     Options options;
     options.source = QStringLiteral("demo");
@@ -169,7 +169,7 @@ void SpeedTest::firstFrameComesSoonAndDrawingIsCheap() {
     QVERIFY2(share < 0.10, qPrintable(QString::number(share)));
 }
 
-/// A live camera behind HTTP: how old is what the picture and the overlay show, when they show it first?
+/// A live camera behind HTTP: the age of the frame in the image and in the overlay when it is first shown.
 void SpeedTest::glassToGlass() {
     StampedCamera camera;
     Options options;
@@ -180,7 +180,7 @@ void SpeedTest::glassToGlass() {
     QVERIFY(m_is->next());
     QVERIFY(m_is->next());
     Shown overlay, picture;
-    QImage analysed;  // what the overlay on the screen was made of
+    QImage analysed;  // the source of the overlay on the screen
     std::vector<double> network;
     connect(&m_is->window->engine(), &Engine::rendered, this, [&](const RenderedFrame& drawn) {
         analysed = drawn.analysis->frame.image;
@@ -190,7 +190,7 @@ void SpeedTest::glassToGlass() {
     connect(views->pictureView(), &PictureView::painted, this,
             [&] { picture.see(views->pictureView()->image()); });
     QTRY_VERIFY_WITH_TIMEOUT(overlay.ages.size() >= 100, 120'000);
-    // One view at a time is painted: now the picture alone, while the network goes on.
+    // One view at a time is painted: now the image alone, while the network continues.
     views->setMode(ViewArea::Picture);
     QTRY_VERIFY_WITH_TIMEOUT(picture.ages.size() >= 200, 60'000);
     m_is->window->engine().disconnect(this);

@@ -1,6 +1,6 @@
-// What the window looks like when something is wrong: every state is brought about with real parts, read, and
-// looked through for words that are cut off. MPM_SHOTS names a folder that gets a picture of each, in light
-// and dark; QT_SCALE_FACTOR=2 makes them as a dense screen shows them.
+// The window in states of failure: every state is caused with real parts, read, and checked for words that
+// are cut off. MPM_SHOTS is a folder for screenshots of each, in light and dark; QT_SCALE_FACTOR=2 makes them
+// for a dense screen.
 #include <sys/resource.h>
 
 #include <csignal>
@@ -56,7 +56,7 @@ private slots:
 
 private:
     MainWindow& window() { return *m_is->window; }
-    /// Both appearances, read for cut words, and kept where pictures are wanted. `above`: a dialog over the
+    /// Both appearances, checked for cut words, and saved if MPM_SHOTS is set. `above`: a dialog over the
     /// window.
     void look(const QString& name, QWidget* above = nullptr);
     std::unique_ptr<test::WindowFixture> m_is;
@@ -120,7 +120,7 @@ void StatesTest::diskFull() {
         QVERIFY(window().message().startsWith(QStringLiteral("Measurements are not kept")));
         QVERIFY(m_is->next());  // watching goes on
     }
-    // What was just seen stays on the screen until the next try, some seconds away.
+    // The last frame stays on the screen until the next try, some seconds later.
     look(QStringLiteral("disk-full"));
     QTRY_VERIFY_WITH_TIMEOUT(recovered.count() == 1, test::patience(20'000));
     QTRY_COMPARE(window().message(), QStringLiteral("Measurements are kept again"));

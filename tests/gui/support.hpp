@@ -1,4 +1,4 @@
-// A place of its own for settings and measurements, and pictures to watch.
+// A separate folder for settings and measurements, and images as a source.
 #pragma once
 
 #include <QCoreApplication>
@@ -22,7 +22,7 @@ public:
     }
     QString path(const QString& name) const { return m_folder.filePath(name); }
 
-    /// A folder of pictures: bright ones, then dark ones.
+    /// A folder of images: bright ones, then dark ones.
     QString pictures(int bright, int dark) const {
         const QString folder = path(QStringLiteral("pictures"));
         QDir().mkpath(folder);

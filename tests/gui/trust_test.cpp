@@ -1,5 +1,5 @@
-// What the monitor opens, writes and hands on: addresses it listens on, rights of files, descriptors of
-// commands, a store that is damaged. Run inside `dbus-run-session`.
+// Resources of the monitor: addresses it listens on, modes of files, descriptors that commands inherit, a
+// damaged store. Run inside `dbus-run-session`.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Pictures and timeline as a hand would use them.
+// Views and timeline, used as by hand.
 #include <QComboBox>
 #include <QSlider>
 

@@ -1,5 +1,4 @@
-// Watching for things, and what is exported of them: as a hand would, checked by the next frame or the stored
-// row.
+// Watch rules and their exports: used as by hand, checked by the next frame or the stored row.
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDialog>
@@ -43,7 +42,7 @@ private:
         QTest::keyClick(m_is->window.get(), key, modifiers);
         return m_is->window->findChild<Dialog*>();
     }
-    /// Clicks a corner of a shape; 0..1 across and down the picture.
+    /// Clicks a corner of a shape; 0..1 across and down the image.
     void clickAt(double x, double y) {
         PictureView* view = window().views()->pictureView();
         const QSizeF image = view->image().size();
@@ -103,7 +102,7 @@ void WatchTest::regionDrawnOnThePictureIsMeasured() {
     QVERIFY(!view->drawing());
     const AnalysisPtr analysis = m_is->nextWhere([](const Analysis& a) { return !a.regions.empty(); });
     QVERIFY(analysis);
-    // A quarter of the picture: a quarter of its patches, give or take a row.
+    // A quarter of the image: a quarter of its patches, plus or minus a row.
     const double share = double(analysis->regions[0].patches) / analysis->tokensIn();
     QVERIFY2(std::abs(share - 0.25) < 0.06, qPrintable(QString::number(share)));
     QVERIFY(analysis->regions[0].tokens > 0 && analysis->regions[0].tokens <= analysis->regions[0].patches);
@@ -117,7 +116,7 @@ void WatchTest::regionDrawnOnThePictureIsMeasured() {
     QCOMPARE(window().regions().rowCount(), 1);
     const AnalysisPtr again = m_is->nextWhere([](const Analysis& a) { return !a.regions.empty(); });
     QVERIFY(again);
-    // Typed instead of drawn: what is no shape is not taken.
+    // Typed instead of drawn: text that is not a shape is rejected.
     auto* dialog = openDialog<WatchDialog>(Qt::Key_G, Qt::ControlModifier);
     QVERIFY(dialog != nullptr);
     QTableWidget* table = dialog->regions()->table();

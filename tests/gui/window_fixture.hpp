@@ -1,4 +1,4 @@
-// A window on pictures of its own, and waiting for what the next frame brings.
+// A window with its own images, and waiting for the result of the next frame.
 #pragma once
 
 #include <memory>
@@ -51,7 +51,7 @@ public:
         return QTest::qWaitFor([&] { return last && until(*last); }, patience(30'000)) ? last : nullptr;
     }
 
-    /// The analysis after the next one: what was asked for before surely counted.
+    /// The analysis after the next one: earlier requests have taken effect by then.
     AnalysisPtr next() {
         const int before = count;
         return nextWhere([&](const Analysis&) { return count > before + 1; });

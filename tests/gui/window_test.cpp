@@ -283,7 +283,7 @@ void WindowTest::droppedFilesAreOpened() {
     QVERIFY(m_is->next());  // the model before goes on
 }
 
-/// A beat every few milliseconds: none may come late because the network, a picture or the store is busy.
+/// A beat every few milliseconds: none may be late because the network, a view or the store is busy.
 void WindowTest::windowAnswersWhileTheNetworkIsBusy() {
     m_is->open();
     QVERIFY(m_is->next());

@@ -146,7 +146,7 @@ void checkAttentionBf16(int tokens, int size, const cv::Mat& bias) {
         << tokens << " tokens, head of " << size;
 }
 
-// What is beside a query must not change its bits: it may be another picture's.
+// The rows beside a query must not change its bits: they may be another image's.
 void checkNeighbours(bool half) {
     const cv::Mat q = randomMatrix(100, 32, 1), k = randomMatrix(100, 32, 2, 2.0),
                   v = randomMatrix(100, 32, 3);
@@ -157,7 +157,7 @@ void checkNeighbours(bool half) {
                   noisy = HeadOperands(loud, k, v, {}).attend(half);
     EXPECT_EQ(cv::norm(quiet.row(5), noisy.row(5), cv::NORM_INF), 0);
     EXPECT_GT(cv::norm(quiet.row(6), noisy.row(6), cv::NORM_INF), 0);
-    // The last panel has few queries, and leaves out what would be empty.
+    // The last panel has few queries and skips its empty part.
     EXPECT_EQ(cv::norm(quiet.row(3), quiet.row(99), cv::NORM_INF), 0);
 }
 

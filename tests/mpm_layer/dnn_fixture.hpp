@@ -1,4 +1,4 @@
-// What the tests of the layers inside cv::dnn share: a net from a model, a forward, the encoder's oracle.
+// Shared by the tests of the layers inside cv::dnn: a net from a model, a forward, the encoder's oracle.
 #pragma once
 
 #include <cstdlib>

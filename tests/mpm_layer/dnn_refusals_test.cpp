@@ -63,7 +63,7 @@ TEST_F(DnnTest, BrokenVariablesAreNamed) {
     refused("MPM_BATCH_INDEPENDENT", "maybe", "mpm: MPM_BATCH_INDEPENDENT: batch independence 'maybe'");
 }
 
-// What is overruled is not read, in whatever order it is overruled.
+// A setting that a stronger one overrides is not read, in any order.
 TEST_F(DnnTest, BrokenVariablesDoNotDefeatTheHandle) {
     const cv::Mat batch = makeBatch(options(), 1, 40, 1);
     for (const char* name : {"MPM_DEVICE", "MPM_PRECISION", "MPM_BLOCKS", "MPM_BATCH_INDEPENDENT"})

@@ -1,4 +1,4 @@
-// The layers inside cv::dnn, from ONNX files: what a user of the installed library sees.
+// The layers inside cv::dnn, from ONNX files, as a user of the installed library runs them.
 #include <cstdlib>
 #include <thread>
 

@@ -253,7 +253,7 @@ TEST_P(EncoderTest, ImposedMapsAreTaken) {
     EXPECT_THROW(run(GetParam(), encoder, batch, cv::Mat(), tooShort), cv::Exception);
 }
 
-// What a device leaves to the processor, and the options of mutual pairs: the same clusters as there.
+// Reducers that a device leaves to the CPU, and the options of mutual pairs: the same clusters as on the CPU.
 TEST_P(EncoderTest, MethodsReduceAsOnTheProcessor) {
     if (!GetParam().decidesAlike) GTEST_SKIP() << "rounds too much to decide alike";
     const EncoderOptions o = with([](auto& options) { options.schedule = {0, 1}; });

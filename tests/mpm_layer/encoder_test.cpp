@@ -1,4 +1,4 @@
-// The encoder on the processor: the suite of every device, and what this one promises beyond it.
+// The encoder on the CPU: the suite of every device, and the guarantees of the CPU only.
 #include <cstdlib>
 
 #include <opencv2/core/utility.hpp>
@@ -100,7 +100,7 @@ TEST(Encoder, Int8LeavesALayerThatWouldLoseTooMuchInF32) {
     EXPECT_EQ(ran.report.keptInF32, std::vector<std::string>{"1.fc1"});
 }
 
-// Pictures whose counts change from one to the next: the memory of the first rounds serves all others.
+// Images whose counts change from one to the next: the memory of the first rounds is enough for all others.
 TEST(Encoder, AllocatesNothingOnceWarm) {
     EncoderOptions o = with([](auto& options) { options.schedule = {0, 1, 2}; });
     o.headSize = 64, o.imageTokens = 200;

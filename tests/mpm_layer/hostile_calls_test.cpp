@@ -1,4 +1,4 @@
-// The public header, the C interface and the reader of metadata, called with what cannot be: an exception or
+// The public header, the C interface and the reader of metadata, called with invalid values: an exception or
 // an error code each time.
 #include <cmath>
 #include <fstream>

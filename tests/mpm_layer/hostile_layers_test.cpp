@@ -1,6 +1,6 @@
-// Layers that get what no converter writes: sizes that overflow, attributes that are no numbers, empty
-// weights, blobs of another type or shape than they were promised. Each is rejected, and no byte beside an
-// output is touched.
+// Layers with input that no converter writes: sizes that overflow, attributes that are not numbers, empty
+// weights, blobs of another type or shape than declared. Each is rejected, and no byte outside an output is
+// written.
 #include <cmath>
 #include <functional>
 #include <limits>

@@ -46,7 +46,7 @@ cv::Mat multiplied(const cv::Mat& left, const cv::Mat& right, int count, const E
     return output;
 }
 
-/// |x w - x' w'| for x' within half a step of x, w' within half a step of w, plus what f32 rounds.
+/// |x w - x' w'| for x' within half a step of x, w' within half a step of w, plus the rounding of f32.
 void checkProduct(int rows, int depth, int columns) {
     const cv::Mat left = randomMatrix(rows, depth, 1), right = randomMatrix(depth, columns, 2);
     const cv::Mat bias = randomMatrix(1, columns, 3);
@@ -80,8 +80,8 @@ TEST(I8Product, IsWithinHalfAStepOfEachFactor) {
     checkProduct(50, 777, 100);
 }
 
-// Where every value is a whole number of steps nothing is lost: sums are exact, however long. All bytes at
-// their ends are what 16-bit sums would saturate at.
+// If every value is a whole number of steps, nothing is lost: sums are exact at any length. With all bytes at
+// their limits, 16-bit sums would saturate.
 TEST(I8Product, SumsOfLargestBytesAreExact) {
     for (int depth : {4, 64, 1408, 6144, 60000}) {
         for (float sign : {1.0f, -1.0f}) {

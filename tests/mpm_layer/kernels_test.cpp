@@ -123,7 +123,7 @@ float roundedToBf16(float value) {
     return value;
 }
 
-// Rows for the next product: what the f32 output holds, rounded; GELU comes near enough for that.
+// Rows for the next product: the rounded f32 output; GELU is precise enough for that.
 TEST(Product, PairsAreTheRoundedSums) {
     if (!hasBf16()) GTEST_SKIP() << "this processor multiplies no bf16";
     const int rows = 13, depth = 19;
@@ -179,7 +179,7 @@ TEST(Product, EveryActivation) {
     }
 }
 
-// Blocks of all sizes, some given back and taken again: each keeps what was written to it.
+// Blocks of all sizes, some freed and allocated again: each keeps its content.
 TEST(Buffer, BlocksDoNotOverlap) {
     std::vector<Buffer> buffers(120);
     std::vector<size_t> counts(buffers.size());

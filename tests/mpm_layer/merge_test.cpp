@@ -28,7 +28,7 @@ int clustersOf(const std::vector<int>& map) {
     return map.empty() ? 0 : *std::max_element(map.begin(), map.end()) + 1;
 }
 
-// What holds for every result, whatever the tokens.
+// Properties of every result, for any tokens.
 void checkShape(const cv::Mat& tokens, const Merged& merged, int special) {
     const int n = tokens.rows - special;
     ASSERT_EQ(merged.map.type(), CV_32S);

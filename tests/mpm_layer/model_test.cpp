@@ -1,5 +1,4 @@
-// What a model file says of itself, and the preprocessing that follows from it: also from files and callers
-// that say what cannot be.
+// The metadata of a model file, and the preprocessing that it describes; also invalid files and callers.
 #include <limits>
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The other reducers: their maps against plain writings of the published methods, and what holds for any map.
+// The other reducers: their maps against plain versions of the published methods, and properties of any map.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

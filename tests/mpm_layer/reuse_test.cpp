@@ -1,4 +1,4 @@
-// Reuse over time in the encoder: what is computed again, and that the rest stays true.
+// Reuse over time in the encoder: the recomputed rows, and the correctness of the rest.
 #include <cmath>
 #include <limits>
 #include <optional>

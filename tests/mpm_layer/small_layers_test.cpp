@@ -103,7 +103,7 @@ TEST(SmallLayers, EmbedRefusesAnotherNumberOfPatchesThanItsModelTakes) {
 }
 
 TEST(SmallLayers, EmbedMultipliesPatchesOfAPicture) {
-    // Columns and rows of the picture beyond the last whole patch are left alone, as a convolution does.
+    // Columns and rows of the image beyond the last whole patch are ignored, as in a convolution.
     for (const cv::Size patch : {cv::Size(2, 3), cv::Size(1, 1), cv::Size(7, 5)}) {
         const cv::Mat picture = randomMat({2, 3, 20, 29}, 3);
         const int rows = 20 / patch.height, columns = 29 / patch.width, tokens = rows * columns;

@@ -126,7 +126,7 @@ private:
         return torch::matmul(x, weight(name + ".weight")) + weight(name + ".bias").reshape({-1});
     }
 
-    // What attention adds, and the mean of its keys over the heads.
+    // The output of attention, and the mean of its keys over the heads.
     std::pair<Tensor, Tensor> attention(const std::string& prefix, const Tensor& x,
                                         const Tensor& size) const {
         const int64_t n = x.size(0), heads = m_config.heads;

@@ -1,5 +1,4 @@
-// A stranger's model is converted in a child: what becomes of good ones, of hostile ones, and of a child that
-// lies.
+// Untrusted models are converted in a child: good ones, hostile ones, and a child that reports wrong results.
 #include <sys/stat.h>
 
 #include <chrono>
@@ -39,7 +38,7 @@ class ContainedTest : public testing::Test {
 protected:
     std::string path(const std::string& name) const { return m_folder / name; }
     std::string output() const { return path("made/model.onnx"); }
-    /// What is left in the output's folder.
+    /// The files in the output's folder.
     int entries() const {
         std::error_code error;
         int count = 0;
@@ -92,7 +91,7 @@ TEST_F(ContainedTest, RefusesWhatIsNoModel) {
     EXPECT_EQ(entries(), 0);
 }
 
-/// With the sandbox and without: the limits hold in any case, and what ended it is said.
+/// With the sandbox and without: the limits hold in any case, and the message names the limit.
 class ContainedLimit : public ContainedTest, public testing::WithParamInterface<bool> {
 protected:
     ContainedLimit() { m_limits.landlock = m_limits.filter = GetParam(); }

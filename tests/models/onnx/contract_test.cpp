@@ -1,5 +1,5 @@
-// What the converter promises beside the numbers: labels, schedules, its own outputs, damaged files, nothing
-// half-written.
+// Guarantees of the converter beside the numbers: labels, schedules, its own outputs as input, damaged files,
+// atomic output.
 #include <filesystem>
 #include <fstream>
 #include <iterator>

@@ -1,5 +1,5 @@
 // Every export that make_exports.py wrote, as it is and scrambled: converted, run by OpenCV, compared with
-// what PyTorch computed. MPM_EXPORTS_DIR says where they are.
+// PyTorch's results. MPM_EXPORTS_DIR is their folder.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -58,7 +58,7 @@ protected:
     void check(const std::string& model) {
         const std::string converted = (folder / "converted.onnx").string();
         const models::Conversion conversion = models::convertModel(model, converted, options());
-        // Constants that were rounded to half precision are taken for what they were.
+        // Constants that were rounded to half precision are recognised.
         EXPECT_LT(conversion.error, GetParam() == "rounded_gelu" ? 1e-4 : 1e-5);
         std::vector<cv::String> names;  // OpenCV lists them in an order of its own
         for (const models::Port& port : models::readModel(converted).outputs)
@@ -82,7 +82,7 @@ protected:
         }
     }
 
-    // The first picture alone: this form is for batch 1.
+    // The first image alone: this form is for batch 1.
     void checkLayers() {
         const std::string path = (folder / "layers.onnx").string();
         models::ConvertOptions chosen = options();
@@ -102,7 +102,7 @@ protected:
             compare(outputs[k], base + ".s2_5.output" + std::to_string(k) + ".npy", input.size[0]);
     }
 
-    // `pictures`: how many of them the reference holds; `found` may be the first of them.
+    // `pictures`: number of images in the reference; `found` may hold the first of them only.
     static void compare(const cv::Mat& found, const std::string& path, int pictures = 1) {
         const test::Npy file = test::readNpy(path);
         const cv::Mat all = file.mat().reshape(1, 1);

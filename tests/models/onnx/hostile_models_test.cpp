@@ -72,7 +72,7 @@ void addFloats(onnx::ModelProto& model, const std::string& name, const std::vect
         tensor.add_float_data(value);
 }
 
-/// `model` must be refused for what it would spend: the message names the option.
+/// `model` must be rejected because it exceeds a budget: the message names the option.
 void expectBudget(const onnx::ModelProto& model, const std::string& word, int64_t memory = 64 << 20) {
     const test::TempFolder folder;
     std::ofstream(folder / "in.onnx", std::ios::binary) << model.SerializeAsString();
@@ -233,7 +233,7 @@ TEST(HostileModels, MessagesAreShortAndSafe) {
     }
 }
 
-/// What one operator makes of these inputs; the message where it refuses.
+/// The output of one operator for these inputs, or the message if it rejects them.
 std::string run(const std::string& op, const std::vector<models::Tensor>& inputs,
                 const std::map<std::string, models::Attribute>& attributes, models::Tensor& result) {
     models::Graph graph;

@@ -1,4 +1,4 @@
-// Runs one model in ONNX Runtime on the first picture of an .npy file and compares its outputs with .npy references.
+// Runs one model in ONNX Runtime on the first image of an .npy file and compares its outputs with .npy references.
 //   node layers_in_onnxruntime.mjs MODEL.onnx INPUT.npy OUTPUT0.npy [OUTPUT1.npy...]
 // Exit status 1 where a difference exceeds 1e-4 of the reference's largest value.
 import { createRequire } from "node:module";
@@ -27,7 +27,7 @@ const found = await session.run({ [session.inputNames[0]]: new ort.Tensor("float
 let worst = 0;
 references.forEach((file, k) => {
   const expected = readNpy(file).values;
-  const values = found[session.outputNames[k]].data; // of the first picture: the front of the reference
+  const values = found[session.outputNames[k]].data; // of the first image: the front of the reference
   let largest = 0;
   let difference = 0;
   for (let i = 0; i < expected.length; ++i) largest = Math.max(largest, Math.abs(expected[i]));

@@ -1,8 +1,8 @@
 #!/bin/sh
 # The layers form without any of our code: every export of a folder converted with --form layers, run by ONNX Runtime,
-# compared with what PyTorch computed with merging before blocks 2 and 5.
+# compared with PyTorch's results with merging before blocks 2 and 5.
 #   layers_in_onnxruntime.sh MPM_PROGRAM EXPORTS_DIR WORK_DIR
-# EXPORTS_DIR holds what make_exports.py wrote, or the fixtures. Needs node and npm; WORK_DIR keeps node_modules.
+# EXPORTS_DIR holds the output of make_exports.py, or the fixtures. Needs node and npm; WORK_DIR keeps node_modules.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 mpm=$(realpath "$1") exports=$(realpath "$2") work=$3
@@ -19,7 +19,7 @@ for model in "$exports"/*.onnx; do
     references=$(ls "$base".s2_5.output*.npy)
     # shellcheck disable=SC2086  # both are lists of words
     if ! "$mpm" convert "$model" "$name.layers.onnx" --form layers $size >/dev/null 2>refusal; then
-        # This form is for one picture of the export's own size, and says so.
+        # This form is for one image of the export's own size and rejects others.
         grep -q "the layers form takes one picture" refusal || failed="$failed $name"
     elif node "$here/layers_in_onnxruntime.mjs" "$name.layers.onnx" "$base.input.npy" $references; then
         held=$((held + 1))

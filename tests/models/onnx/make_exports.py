@@ -25,7 +25,7 @@ warnings.filterwarnings("ignore")
 SIZE, PATCH, DIM, HEADS, DEPTH = (64, 96), 8, 48, 3, 7
 
 
-# ---- merging, as the method defines it, one picture at a time ----
+# ---- merging, as the method defines it, one image at a time ----
 
 def pair_up(x):
     """x [N, D] -> map [N]: mutual nearest neighbours by cosine share an id."""
@@ -451,7 +451,7 @@ CASES = {
 }
 
 
-# ---- what cannot be converted ----
+# ---- models that cannot be converted ----
 
 class Windowed(Attention):
     def forward(self, x, stream=None, bias=None):

@@ -218,7 +218,7 @@ def main():
             try:
                 one(name, out)
                 print("made", name)
-            except Exception as error:  # what a library or exporter cannot do is worth knowing, not fatal
+            except Exception as error:  # reported and skipped: a model that a library or exporter cannot write
                 print("not made", name, ":", type(error).__name__, (str(error).splitlines() or [""])[0])
 
 

@@ -89,8 +89,7 @@ mpm::test::Npy npyOf(const torch::Tensor& tensor) {
     return array;
 }
 
-// What this version of OpenCV cannot speak for: the files, beside what LibTorch computes, for the exports'
-// test on others.
+// For versions of OpenCV other than this one: the files, with LibTorch's results, for the exports' test.
 TEST_P(ExportTest, LeavesItsCaseForOtherVersions) {
     const mpm::test::TempFolder own;
     const char* asked = std::getenv("MPM_WRITE_EXPORTS");  // a folder for tests/models/onnx/exports_test.cpp
@@ -118,7 +117,7 @@ const auto kCases = testing::Values(
 
 INSTANTIATE_TEST_SUITE_P(Segmenters, ExportTest, kCases, [](const auto& one) { return one.param.name; });
 
-/// What a reducer of ours leaves of a picture must be what the encoder in the file leaves of it.
+/// Our reducer must leave the same tokens of an image as the encoder in the file.
 struct Peer {
     const char* inFile;
     ReducerSettings here;

@@ -1,4 +1,4 @@
-// Files of the frameworks weights come from, and what a model written in PyTorch computes with them.
+// Files of the frameworks that weights come from, and the results of a PyTorch model with them.
 #include "models/torch/import_weights.hpp"
 
 #include <cstdlib>

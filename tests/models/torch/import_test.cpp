@@ -30,7 +30,7 @@ NamedTensors stateOf(Segmenter& model) {
     return tensors;
 }
 
-/// What torch.save makes of {"model": {...}, "epoch": 3}.
+/// The file that torch.save writes for {"model": {...}, "epoch": 3}.
 std::string torchZip(const NamedTensors& tensors) {
     c10::Dict<std::string, torch::Tensor> state;
     for (const auto& [name, tensor] : tensors)

@@ -113,7 +113,7 @@ def expect(folder, name, picture, out):
 
 
 def segmenter(folder, g):
-    # Four heads of 32: what only variant.yml tells. The decoder has its own two of 64.
+    # Four heads of 32: only variant.yml has this number. The decoder has its own two of 64.
     backbone, head = vit_weights(4 * 6, False, 1), head_weights(7, 2)
     os.makedirs(os.path.join(folder, "segmenter"))
     model = {**prefixed("encoder.", backbone), **prefixed("decoder.", head)}

@@ -21,7 +21,7 @@ inline Segmenter smallModel(const SegmenterOptions& options, uint64_t seed) {
     torch::manual_seed(seed);
     Segmenter model(options);
     initialise(model);
-    torch::NoGradGuard noGrad;  // what starts as ones and zeros would hide a mistake in its place
+    torch::NoGradGuard noGrad;  // initial ones and zeros would hide a mistake in their place
     for (auto& parameter : model->parameters())
         parameter.add_(torch::randn(parameter.sizes()) * 0.05);
     model->eval();

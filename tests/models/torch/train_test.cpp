@@ -110,7 +110,7 @@ TEST(NeighbourLoss, IsLowWhereNearTokensShowTheSame) {
     // Half of the pixels agree wherever one looks.
     const auto half = torch::tensor({{1.F, 0.F}, {.5F, .5F}, {1.F, 0.F}, {.5F, .5F}});
     EXPECT_NEAR(neighbourLoss(tokens, half).item<double>(), std::log(2.0), 1e-3);
-    // What shows nothing known takes no part, nor does the length of rows or the scale of shares.
+    // Patches without a known class have no effect, nor has the length of rows or the scale of shares.
     const auto more = torch::cat({tokens, torch::tensor({{1.F, .05F}})});
     EXPECT_NEAR(neighbourLoss(more * 7, torch::cat({across, torch::zeros({1, 2})}) * 0.25).item<double>(),
                 neighbourLoss(tokens, across).item<double>(), 1e-4);
@@ -125,7 +125,7 @@ TEST(NeighbourLoss, PatchesShowTheSharesOfTheirPixels) {
     EXPECT_TRUE(torch::allclose(patchShares(labels, 3, 2, 2)[0], wanted));
 }
 
-/// How seldom neighbours before block 1 show the same, mean over whole pictures.
+/// How seldom neighbours before block 1 have the same class, mean over whole images.
 double strangers(Segmenter& model, const std::vector<mpm::pipeline::Sample>& samples) {
     const torch::NoGradGuard constant;
     model->eval();
@@ -159,13 +159,13 @@ TEST_F(TrainTest, NeighboursLearnToShowTheSame) {
     const double without = trained("without", 0);
     o.neighbourBlocks = {1};
     EXPECT_LT(trained("with", 3), 0.87 * without);
-    o.reducer = {"mpm", {1}};  // tokens that merge learn it as well, of what their clusters show
+    o.reducer = {"mpm", {1}};  // merged tokens learn it as well, from the classes of their clusters
     EXPECT_LT(trained("merging", 3), 0.87 * without);
     o.neighbourBlocks = {o.model.vit.depth};
     EXPECT_THROW(trained("beyond", 1), c10::Error);
 }
 
-/// Mean difference of what two models say to the same noise.
+/// Mean difference of the outputs of two models for the same noise.
 double apart(Segmenter& one, Segmenter& other) {
     const torch::NoGradGuard constant;
     one->eval();

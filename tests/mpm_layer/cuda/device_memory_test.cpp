@@ -1,5 +1,5 @@
-// What the GPU's library is asked to do: forwards over memory of the device, merges alone, settings. The
-// library is one that only writes it down, so that a pointer to the device followed on the processor crashes.
+// The calls of the GPU's library: forwards over memory of the device, single merges, settings. A library that
+// only records calls takes its place; reading through a device pointer on the CPU would crash.
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -46,7 +46,7 @@ protected:
         return handle;
     }
 
-    /// What the library wrote down during one forward over the device's memory.
+    /// The calls that the library recorded during one forward over the device's memory.
     static std::string forward(Encoder& handle) {
         call<void>("fake_forget");
         handle.forwardOnDevice(at(0x1000), 2, 25, {at(0x2000)}, at(0x30));
@@ -132,7 +132,7 @@ TEST_F(CudaMemory, TakesTheLibrarysChoicesFromTheEnvironment) {
     expectRefusal(handle, {at(0x2000)}, "MPM_CUDA_GRAPHS is 'sometimes'; expected never, always or auto");
 }
 
-// The library's merge leaves all tokens, so what is placed is what was there, image by image.
+// The library's merge keeps all tokens, so the output equals the input, image by image.
 TEST_F(CudaMemory, MergesAndRestoresWithoutAnEncoder) {
     const auto backend = makeBackend(Device::Cuda, 1);
     const int special = 2, images = 3, count = 5, dim = 4;

@@ -1,5 +1,5 @@
-// The encoder on a GPU: the suite of every device, and what only a GPU has. Skips, with the reason, where
-// there is none.
+// The encoder on a GPU: the suite of every device, and features that only a GPU has. Skipped, with the
+// reason, if there is none.
 #include <cstdlib>
 
 #include "mpm_layer/encoder_suite.hpp"

@@ -1,5 +1,4 @@
-// A libmpm_cuda in name only: what its loader is told about version, driver and devices is chosen when it is
-// compiled.
+// Takes the place of libmpm_cuda: its answers about version, driver and devices are set when it is compiled.
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
@@ -39,7 +38,7 @@ int deviceInfo(int32_t index, MpmCudaDevice* device, MpmCudaError*) {
 }
 
 #ifdef FAKE_RECORDS
-// A library that writes down what it is asked to; every merge leaves all tokens as they are.
+// A library that records its calls; every merge keeps all tokens.
 std::string g_log;
 
 void record(const char* format, ...) {

@@ -1,4 +1,4 @@
-// Finding libmpm_cuda: what is refused, with which words, and what Auto does then.
+// Loading libmpm_cuda: the libraries that are rejected, the messages, and the behaviour of Auto then.
 #include <cstdlib>
 #include <filesystem>
 

@@ -1,4 +1,4 @@
-// What the device's kernels share with the processor: tiles, order, numbering, scaling, means.
+// The logic that the device's kernels share with the CPU: tiles, order, numbering, scaling, means.
 #include <algorithm>
 #include <cmath>
 #include <limits>

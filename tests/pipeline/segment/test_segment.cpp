@@ -78,7 +78,7 @@ TEST(Segmenter, OneSeedIsOneNetwork) {
     EXPECT_TRUE(same(first.segment(picture(1)).labels, second.segment(picture(1)).labels));
 }
 
-// What bf16 rounds off must not be seen: the shipped model on the built-in street by day and by night.
+// The rounding of bf16 must not change labels: the shipped model on the built-in street by day and by night.
 TEST(Segmenter, Bf16LabelsAlmostEveryPixelAsF32Does) {
     Segmenter exact{Network("default")}, rounded{Network("default")};
     for (Segmenter* one : {&exact, &rounded}) {

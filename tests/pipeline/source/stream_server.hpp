@@ -22,8 +22,8 @@ public:
     void kill();                             ///< closes every connection and the port
     void stall(bool on) { m_stalled = on; }  ///< connections stay, nothing comes
     std::string url() const;
-    /// What is sent instead of one picture again and again: a JPEG for every frame, asked for just before it
-    /// goes. Before start().
+    /// Sent instead of the same image every time: a JPEG for every frame, requested just before it is sent.
+    /// Call before start().
     using Film = std::function<std::vector<unsigned char>()>;
     void setFilm(Film film, std::chrono::milliseconds pause) {
         m_film = std::move(film);

@@ -118,7 +118,7 @@ TEST(Address, StandsInTheEnvironmentUnderItsName) {
     EXPECT_THROW(sourceKind("secret:"), SourceError);
 }
 
-/// What the thread of a reader says of a source that cannot be opened.
+/// The message of a reader's thread for a source that cannot be opened.
 TEST(Reader, SaysNoSecret) {
     SourceOptions quick;
     quick.openTimeout = std::chrono::milliseconds(500);

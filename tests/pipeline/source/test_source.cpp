@@ -121,7 +121,7 @@ std::vector<char> bytesOf(const std::string& path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Whether the picture of these bytes is read.
+/// Whether the image of these bytes is read.
 bool isRead(const std::string& path, const std::vector<char>& bytes) {
     std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     const auto source = makeSource(path);
@@ -159,7 +159,7 @@ TEST(Pictures, AJpegThatIsCutOffIsDamagedAndOneWithoutItsEndMarkerIsNot) {
         }
 }
 
-// The end of a preview inside a segment is not the picture's.
+// The end of a preview inside a segment is not the end of the image.
 TEST(Pictures, TheEndOfAPreviewIsNotThePicturesEnd) {
     TempFolder folder;
     cv::Mat noise(120, 160, CV_8UC3);
@@ -173,7 +173,8 @@ TEST(Pictures, TheEndOfAPreviewIsNotThePicturesEnd) {
     EXPECT_FALSE(isRead(folder / "b.jpg", file));
 }
 
-/// What a reader without rights is told; root may read everything, so it steps down for a moment.
+/// The message for a reader without permission; root may read everything, so it drops its rights for a
+/// moment.
 std::string toldAbout(const std::string& text) {
     const uid_t user = geteuid();
     if (user == 0 && seteuid(65534) != 0) return "cannot step down";

@@ -37,7 +37,7 @@ Kind kindOf(Call call) {
     return Kind::Other;
 }
 
-/// Runs `work` in a process of its own and gives what it returned.
+/// Runs `work` in a separate process and returns its result.
 template <typename Work>
 int inChild(Work work) {
     const pid_t child = fork();

@@ -1,4 +1,4 @@
-// Regions, masks and alert rules on pictures whose answers can be counted by hand.
+// Regions, masks and alert rules on images whose results can be counted by hand.
 #include <gtest/gtest.h>
 
 #include "pipeline/watch/alert.hpp"

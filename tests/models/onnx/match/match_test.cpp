@@ -1,4 +1,4 @@
-// What the matcher makes of the fixtures.
+// The matcher's results for the fixtures.
 #include <gtest/gtest.h>
 
 #include "models/onnx/io/read.hpp"
