@@ -2,6 +2,7 @@
 #pragma once
 
 #include "models/onnx/conversion.hpp"
+#include "models/onnx/ir/refusal.hpp"
 
 namespace mpm::models {
 
