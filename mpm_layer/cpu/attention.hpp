@@ -71,7 +71,7 @@ public:
     void run(float* output, size_t outputStride);
 
 private:
-    int tokensOf(int image) const { return m_batch.special() + m_batch.image(image).tokens; }
+    int tokensOf(int image) const { return m_batch.rowsOf(image); }
     bool inI8() const { return m_encoder.precision == Precision::I8; }
     /// Words of a key of one head: pairs or quads.
     int wordsPerKey() const {

@@ -7,10 +7,11 @@
 
 namespace mpm::cpu {
 
-Batch::Batch(const SessionInput& input, int special)
+Batch::Batch(const SessionInput& input, int special, int trailing)
     : m_special(special),
+      m_trailing(trailing),
       m_dim(input.tokens.size[2]),
-      m_pictureTokens(input.tokens.size[1] - special),
+      m_pictureTokens(input.tokens.size[1] - special - trailing),
       m_rows(checkedProduct<int>(input.tokens.size[0], input.tokens.size[1])),
       m_images(input.tokens.size[0]) {
     m_meaning.sizes.assign(m_rows, 1.0f);
@@ -27,16 +28,18 @@ Batch::Batch(const SessionInput& input, int special)
     spreadKeyBias(input.keyBias);
 }
 
-Batch::Batch(const SessionInput& input, int special, const std::vector<const std::vector<int>*>& chosen)
+Batch::Batch(const SessionInput& input, int special, int trailing,
+             const std::vector<const std::vector<int>*>& chosen)
     : m_special(special),
+      m_trailing(trailing),
       m_dim(input.tokens.size[2]),
-      m_pictureTokens(input.tokens.size[1] - special),
+      m_pictureTokens(input.tokens.size[1] - special - trailing),
       m_rows(0),
       m_images(input.tokens.size[0]) {
     for (int i = 0; i < images(); ++i) {
         m_images[i].first = m_rows;
         m_images[i].tokens = checkedCast<int>(chosen[i]->size());
-        m_rows = checkedSum<int>(m_rows, special, m_images[i].tokens);
+        m_rows = checkedSum<int>(m_rows, special, m_images[i].tokens, trailing);
     }
     m_meaning.sizes.assign(m_rows, 1.0f);
     m_meaning.positions.assign(m_rows, -1);
@@ -53,6 +56,9 @@ void Batch::copyChosen(const SessionInput& input, const std::vector<const std::v
             m_meaning.positions[to] = token;
             std::copy_n(from + static_cast<size_t>(m_special + token) * m_dim, m_dim, row(to));
         }
+        std::copy_n(from + static_cast<size_t>(m_special + m_pictureTokens) * m_dim,
+                    static_cast<size_t>(m_trailing) * m_dim,
+                    row(m_images[i].first + m_special + m_images[i].tokens));
     }
 }
 
@@ -69,6 +75,7 @@ void Batch::spreadKeyBias(const cv::Mat& bias) {
     m_meaning.keyBias.resize(m_rows);
     for (int r = 0; r < m_rows; ++r)
         m_meaning.keyBias[r] = values[r % whole.total()];
+    m_givenKeyBias = m_meaning.keyBias;
 }
 
 RowsView Batch::tokens(int image) const {
@@ -82,11 +89,11 @@ void Batch::apply(const std::vector<MergeMap>& maps, bool weighted, int block) {
     for (int i = 0; i < images(); ++i) {
         if (maps[i].tokens() != m_images[i].tokens) {
             CV_Error(cv::Error::StsUnmatchedSizes,
-                     cv::format("mpm: a map of %d tokens does not fit image %d, which has %d",
-                                maps[i].tokens(), i, m_images[i].tokens));
+                     cv::format("mpm: a map of %d tokens before block %d does not fit image %d, which has %d",
+                                maps[i].tokens(), block, i, m_images[i].tokens));
         }
         first[i] = rows;
-        rows += m_special + maps[i].clusters;
+        rows += m_special + maps[i].clusters + m_trailing;
     }
     Rows merged;
     merged.sizes.assign(rows, 1.0f);
@@ -101,6 +108,7 @@ void Batch::apply(const std::vector<MergeMap>& maps, bool weighted, int block) {
         image.first = first[i];
         image.tokens = maps[i].clusters;
         image.composed = compose(image.composed, maps[i]);
+        if (hasKeyBias()) meanKeyBias(image, i, merged);
         image.report.stages.push_back({block, toMat(maps[i]), maps[i].clusters});
     }
     std::swap(m_data, m_spare);
@@ -114,6 +122,8 @@ void Batch::mergeRows(int image, const Clusters& clusters, bool weighted, int fi
     float* out = m_spare.data() + static_cast<size_t>(first) * m_dim;
     std::copy_n(row(from.first), static_cast<size_t>(m_special) * m_dim, out);
     out += static_cast<size_t>(m_special) * m_dim;
+    std::copy_n(row(from.first + m_special + from.tokens), static_cast<size_t>(m_trailing) * m_dim,
+                out + static_cast<size_t>(clusters.count()) * m_dim);
     const float* sizes = weighted ? m_meaning.sizes.data() + from.first + m_special : nullptr;
     parallelFor((clusters.count() + kGrain - 1) / kGrain, [&](int part) {
         const cv::Range range(part * kGrain, std::min((part + 1) * kGrain, clusters.count()));
@@ -122,21 +132,37 @@ void Batch::mergeRows(int image, const Clusters& clusters, bool weighted, int fi
 }
 
 void Batch::mergeMeaning(int image, const Clusters& clusters, int first, Rows& merged) const {
-    const int from = m_images[image].first, special = from + m_special;
-    if (hasKeyBias()) std::copy_n(m_meaning.keyBias.data() + from, m_special, merged.keyBias.begin() + first);
+    const int special = m_images[image].first + m_special;
     for (int c = 0; c < clusters.count(); ++c) {
         const int* members = clusters.members(c);
         const int to = first + m_special + c;
+        // Rows need not be in the order of their representatives: the lowest of all is the new one.
         float size = 0;
-        double bias = 0;
+        int position = m_meaning.positions[special + members[0]];
         for (int m = 0; m < clusters.size(c); ++m) {
             size += m_meaning.sizes[special + members[m]];
-            if (hasKeyBias()) bias += m_meaning.keyBias[special + members[m]];
+            position = std::min(position, m_meaning.positions[special + members[m]]);
         }
         merged.sizes[to] = size;
-        if (hasKeyBias()) merged.keyBias[to] = static_cast<float>(bias / clusters.size(c));
-        merged.positions[to] = m_meaning.positions[special + members[0]];
+        merged.positions[to] = position;
     }
+}
+
+// Over all image tokens that a row stands for, not stage by stage: a map that comes in knows no stages.
+void Batch::meanKeyBias(const Image& image, int number, Rows& merged) const {
+    const size_t rowsPerImage = static_cast<size_t>(m_special) + m_pictureTokens + m_trailing;
+    const float* given = m_givenKeyBias.data() + number * rowsPerImage;
+    float* to = merged.keyBias.data() + image.first;
+    std::copy_n(given, m_special, to);
+    std::copy_n(given + m_special + m_pictureTokens, m_trailing, to + m_special + image.tokens);
+    std::vector<double> sums(image.tokens, 0.0);
+    std::vector<int> counts(image.tokens, 0);
+    for (int t = 0; t < m_pictureTokens; ++t) {
+        sums[image.composed.ids[t]] += given[m_special + t];
+        ++counts[image.composed.ids[t]];
+    }
+    for (int c = 0; c < image.tokens; ++c)
+        to[m_special + c] = static_cast<float>(sums[c] / counts[c]);
 }
 
 std::vector<ImageReport> Batch::takeReport() {

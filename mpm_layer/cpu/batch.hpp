@@ -12,7 +12,7 @@
 
 namespace mpm::cpu {
 
-/// One image's place in the run: `special` rows, then image tokens.
+/// One image's place in the run: `special` rows, then image tokens, then `trailing` rows.
 struct Image {
     int first = 0;   ///< row of the run
     int tokens = 0;  ///< image tokens left
@@ -22,15 +22,18 @@ struct Image {
 
 class Batch {
 public:
-    Batch(const SessionInput& input, int special);
+    Batch(const SessionInput& input, int special, int trailing);
     /// Only some image tokens of each image, ascending.
-    Batch(const SessionInput& input, int special, const std::vector<const std::vector<int>*>& chosen);
+    Batch(const SessionInput& input, int special, int trailing,
+          const std::vector<const std::vector<int>*>& chosen);
 
     int images() const { return static_cast<int>(m_images.size()); }
     const Image& image(int i) const { return m_images[i]; }
     int rows() const { return m_rows; }
     int dim() const { return m_dim; }
     int special() const { return m_special; }
+    int trailing() const { return m_trailing; }
+    int rowsOf(int image) const { return m_special + m_images[image].tokens + m_trailing; }
     int pictureTokens() const { return m_pictureTokens; }
 
     float* row(int r) { return m_data.data() + static_cast<size_t>(r) * m_dim; }
@@ -41,7 +44,7 @@ public:
     bool hasKeyBias() const { return !m_meaning.keyBias.empty(); }
     const float* keyBias() const { return m_meaning.keyBias.data(); }
     const float* sizes() const { return m_meaning.sizes.data(); }
-    /// Raster position of a row's representative; -1 for special tokens.
+    /// Raster position of a row's representative; -1 for special and trailing rows.
     int position(int r) const { return m_meaning.positions[r]; }
 
     /// Shortens the run: one map for each image.
@@ -61,11 +64,13 @@ private:
     void spreadKeyBias(const cv::Mat& bias);
     void mergeRows(int image, const Clusters& clusters, bool weighted, int first);
     void mergeMeaning(int image, const Clusters& clusters, int first, Rows& merged) const;
+    void meanKeyBias(const Image& image, int number, Rows& merged) const;
 
-    int m_special, m_dim, m_pictureTokens, m_rows;
+    int m_special, m_trailing, m_dim, m_pictureTokens, m_rows;
     std::vector<Image> m_images;
     kernels::Buffer m_data, m_spare;
     Rows m_meaning;
+    std::vector<float> m_givenKeyBias;  ///< of each row that came in
 };
 
 }  // namespace mpm::cpu

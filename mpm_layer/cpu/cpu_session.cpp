@@ -92,8 +92,13 @@ kernels::Epilogue residual(const std::vector<float>& scale) {
 
 CpuSession::CpuSession(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights,
                        const SessionInput& input)
-    : CpuSession(config, std::move(weights), Batch(input, config.specialTokens),
-                 input.reducer && input.reducer->biasesBySize()) {}
+    : CpuSession(config, std::move(weights), Batch(input, config.specialTokens, config.trailingTokens),
+                 input.reducer && input.reducer->biasesBySize()) {
+    if (input.maps.empty()) return;
+    const int64 start = cv::getTickCount();
+    m_batch.apply(input.maps, false, config.firstBlock);
+    m_mergeMs += elapsedMs(start);
+}
 
 CpuSession::CpuSession(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights, Batch batch,
                        bool proportional)
@@ -267,7 +272,7 @@ std::vector<MergeMap> CpuSession::decide(const StageRequest& request) {
         context.grid = m_config.grid;
         context.composed = &m_batch.image(i).composed;
         context.special = m_batch.special();
-        context.blocks = m_config.blocks;
+        context.blocks = m_config.blocksOfChain();
         context.stage = request.stage;
         context.block = request.block;
     }
@@ -295,14 +300,19 @@ const float* CpuSession::normedRows(bool norm) {
 
 void CpuSession::emit(bool norm, cv::Mat& output) {
     const int special = m_batch.special(), dim = m_batch.dim();
-    const int rowsPerImage = special + m_batch.pictureTokens();
+    const int trailing = special + m_batch.pictureTokens(), rowsPerImage = trailing + m_batch.trailing();
     const size_t imageSize = static_cast<size_t>(rowsPerImage) * dim;
     const float* const source = normedRows(norm);
     const int64 gather = cv::getTickCount();
     parallelFor(m_batch.images() * rowsPerImage, [&](int r) {
         const Image& image = m_batch.image(r / rowsPerImage);
         const int t = r % rowsPerImage;
-        const int from = image.first + (t < special ? t : special + image.composed.ids[t - special]);
+        int from = image.first + t;  // of a special row
+        if (t >= trailing) {
+            from = image.first + special + image.tokens + t - trailing;
+        } else if (t >= special) {
+            from = image.first + special + image.composed.ids[t - special];
+        }
         float* to = output.ptr<float>() + (r / rowsPerImage) * imageSize + static_cast<size_t>(t) * dim;
         std::copy_n(source + static_cast<size_t>(from) * dim, dim, to);
     });

@@ -27,7 +27,8 @@ double driftOf(const float* before, const float* now, int dim) {
 
 ReuseSession::ReuseSession(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights,
                            const SessionInput& input, const std::vector<RememberedImage>& images)
-    : CpuSession(config, std::move(weights), Batch(input, config.specialTokens, tokensOf(images)), false),
+    : CpuSession(config, std::move(weights),
+                 Batch(input, config.specialTokens, config.trailingTokens, tokensOf(images)), false),
       m_images(images),
       m_keyBias(input.keyBias),
       m_rows(images.size()),
@@ -37,12 +38,14 @@ ReuseSession::ReuseSession(const EncoderConfig& config, std::shared_ptr<const Pa
             m_rows[i].push_back(e);
         for (int token : images[i].plan->tokens)
             m_rows[i].push_back(config.specialTokens + token);
+        for (int t = 0; t < config.trailingTokens; ++t)
+            m_rows[i].push_back(config.specialTokens + batch().pictureTokens() + t);
     }
 }
 
 const float* ReuseSession::keyBiasOf(int image) const {
     if (m_keyBias.empty()) return nullptr;
-    const size_t rows = batch().special() + batch().pictureTokens();
+    const size_t rows = batch().special() + batch().pictureTokens() + batch().trailing();
     return m_keyBias.ptr<float>() + (m_keyBias.total() == rows ? 0 : image * rows);
 }
 
@@ -91,7 +94,8 @@ void ReuseSession::keepOutput(int image, const float* rows, int tap) {
     for (size_t r = 0; r < m_rows[image].size(); ++r, rows += dim) {
         float* const to = memory(image).output(tap, m_rows[image][r]);
         const int token = m_rows[image][r] - special;
-        const bool unchanged = plan.state == ReuseState::Partial && token >= 0 && !plan.reasons.empty() &&
+        const bool unchanged = plan.state == ReuseState::Partial && token >= 0 &&
+                               token < checkedCast<int>(plan.reasons.size()) &&
                                plan.reasons[token] == ReuseReason::Refreshed;
         if (last && unchanged) {
             const double drift = driftOf(to, rows, dim);

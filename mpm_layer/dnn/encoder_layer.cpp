@@ -8,6 +8,7 @@
 #include "base/checked.hpp"
 #include "base/printable.hpp"
 #include "mpm_layer/dnn/attributes.hpp"
+#include "mpm_layer/dnn/small_layer.hpp"
 #include "mpm_layer/encoder/weight_names.hpp"
 #include "mpm_layer/kernels/limits.hpp"
 
@@ -40,10 +41,6 @@ bool hasFinalNorm(const std::vector<std::string>& names) {
     return std::any_of(names.begin(), names.end(), is);
 }
 
-size_t firstWeight(const std::vector<std::string>& names) {
-    return names.size() > 1 && names[1] == "key_bias" ? 2 : 1;
-}
-
 cv::Size gridFrom(const cv::dnn::LayerParams& params) {
     if (!params.has("grid")) return {};
     const std::vector<int> grid = wholeAttributes(params, "grid", 1, kLargest);
@@ -52,22 +49,40 @@ cv::Size gridFrom(const cv::dnn::LayerParams& params) {
     return cv::Size(grid[1], grid[0]);
 }
 
-std::vector<std::string> inputNames(const cv::dnn::LayerParams& params) {
-    const std::vector<std::string> names = words(textAttribute(params, "inputs", ""));
-    if (names.empty() || names.front() != "tokens") {
+EncoderInputs readInputs(const cv::dnn::LayerParams& params) {
+    EncoderInputs inputs;
+    inputs.names = words(textAttribute(params, "inputs", ""));
+    if (inputs.names.empty() || inputs.names.front() != "tokens") {
         CV_Error(cv::Error::StsBadArg,
                  "mpm: MpmEncoder needs the attribute inputs, the names of its inputs, tokens first");
     }
-    return names;
+    for (; inputs.firstWeight < inputs.names.size(); ++inputs.firstWeight) {
+        const std::string& name = inputs.names[inputs.firstWeight];
+        size_t& place = name == "map" ? inputs.map : inputs.keyBias;
+        if ((name != "map" && name != "key_bias") || place != 0) break;
+        place = inputs.firstWeight;
+    }
+    return inputs;
 }
 
-EncoderConfig readConfig(const cv::dnn::LayerParams& params, const std::vector<std::string>& names) {
+void readChain(const cv::dnn::LayerParams& params, EncoderConfig& config) {
+    if (!config.merges) return;  // a decoder is in no chain
+    config.chain = textAttribute(params, "chain", "");
+    if (params.has("chain_blocks"))
+        config.chainBlocks = wholeAttribute(params, "chain_blocks", 0, 1, kMostBlocks + 1);
+}
+
+EncoderConfig readConfig(const cv::dnn::LayerParams& params, const EncoderInputs& inputs) {
+    const std::vector<std::string>& names = inputs.names;
     EncoderConfig config;
     config.blocks = wholeAttribute(params, "blocks", 0, 0, kMostBlocks);
     config.firstBlock = wholeAttribute(params, "first_block", 0, 0, kMostBlocks);
     config.heads = wholeAttribute(params, "heads", 0, 0, kLargest);
     config.dim = wholeAttribute(params, "dim", 0, 0, kLargest);
     config.specialTokens = wholeAttribute(params, "special_tokens", 1, 0, kMostSpecialTokens);
+    config.trailingTokens = wholeAttribute(params, "trailing_tokens", 0, 0, kMostSpecialTokens);
+    config.takesMap = inputs.map != 0;
+    config.mapOutput = switchAttribute(params, "map_output");
     config.schedule = wholeAttributes(params, "schedule", 0, kLargest);
     config.taps = wholeAttributes(params, "taps", 0, kLargest);
     if (config.taps.empty()) config.taps = {config.lastBlock()};
@@ -81,8 +96,9 @@ EncoderConfig readConfig(const cv::dnn::LayerParams& params, const std::vector<s
     config.rotary = rotaryFrom(textAttribute(params, "rope", "interleaved"));
     config.merges = mergesFrom(textAttribute(params, "role", "backbone"));
     config.grid = gridFrom(params);
+    readChain(params, config);
     checkConfig(config);
-    checkWeightNames({names.begin() + firstWeight(names), names.end()}, config);
+    checkWeightNames({names.begin() + inputs.firstWeight, names.end()}, config);
     return config;
 }
 
@@ -90,10 +106,11 @@ EncoderConfig readConfig(const cv::dnn::LayerParams& params, const std::vector<s
 
 EncoderLayer::EncoderLayer(const cv::dnn::LayerParams& params)
     : PortableLayer(params),
-      m_names(inputNames(params)),
-      m_control(std::make_shared<EncoderControl>(readConfig(params, m_names))),
-      m_runner(std::make_shared<EncoderRunner>(m_control)) {
-    m_control->setRunner(m_runner);
+      m_inputs(readInputs(params)),
+      m_config(readConfig(params, m_inputs)),
+      m_control(makeControl(m_config)),
+      m_runner(std::make_shared<EncoderRunner>(m_control, m_config)) {
+    if (!m_config.continues()) m_control->setRunner(m_runner);
 }
 
 cv::Ptr<cv::dnn::Layer> EncoderLayer::create(cv::dnn::LayerParams& params) {
@@ -109,7 +126,17 @@ std::vector<Shape> EncoderLayer::outputShapes(const std::vector<Shape>& in) cons
             cv::Error::StsBadArg,
             "mpm: MpmEncoder's tokens must be [batch, special + image tokens, dim], got " + textOf(in[0]));
     }
-    return std::vector<Shape>(m_control->config().taps.size(), in[0]);
+    std::vector<Shape> shapes(m_config.taps.size(), in[0]);
+    if (m_config.mapOutput) shapes.push_back(toShape({in[0][0], imageTokens(in[0][1])}));
+    return shapes;
+}
+
+int EncoderLayer::imageTokens(int rows) const {
+    return std::max(0, rows - m_config.specialTokens - m_config.trailingTokens);
+}
+
+int EncoderLayer::outputType(int index) const {
+    return index < static_cast<int>(m_config.taps.size()) ? CV_32F : kInteger;
 }
 
 int64 EncoderLayer::getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>&) const {
@@ -121,27 +148,52 @@ int64 EncoderLayer::getFLOPS(const std::vector<Shape>& in, const std::vector<Sha
         if (blob.dims != 2 || std::min(blob.size[0], blob.size[1]) == 1) continue;
         weights = checkedSum<int64>(weights, blob.total());
     }
-    return checkedSum<int64>(
-        checkedProduct<int64>(2, tokens, weights),
-        checkedProduct<int64>(4, tokens, in[0][1], in[0][2], m_control->config().blocks));
+    return checkedSum<int64>(checkedProduct<int64>(2, tokens, weights),
+                             checkedProduct<int64>(4, tokens, in[0][1], in[0][2], m_config.blocks));
+}
+
+std::vector<MergeMap> EncoderLayer::readMaps(const cv::Mat& given, const cv::Mat& tokens) const {
+    if (tokens.dims != 3) return {};  // which the runner rejects
+    const int images = tokens.size[0], count = imageTokens(tokens.size[1]);
+    if (given.dims != 2 || given.size[0] != images || given.size[1] != count) {
+        CV_Error(cv::Error::StsUnmatchedSizes,
+                 cv::format("mpm: MpmEncoder's map must be [batch, image tokens], here [%d, %d], got %s",
+                            images, count, textOf(shapeOf(given)).c_str()));
+    }
+    std::vector<int> ids = readIntegers(given, "MpmEncoder's map");
+    std::vector<MergeMap> maps;
+    for (int i = 0; i < images; ++i) {
+        const cv::Mat row(1, count, CV_32S, ids.data() + static_cast<size_t>(i) * count);
+        maps.push_back(toMergeMap(row, cv::format("MpmEncoder's map of image %d", i).c_str()));
+    }
+    return maps;
 }
 
 void EncoderLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
-    if (in.size() + blobs.size() != m_names.size()) {
+    const std::vector<std::string>& names = m_inputs.names;
+    if (in.size() + blobs.size() != names.size()) {
         CV_Error(cv::Error::StsUnmatchedSizes,
                  cv::format("mpm: MpmEncoder names %d inputs but has %d; weights are missing or named twice",
-                            static_cast<int>(m_names.size()), static_cast<int>(in.size() + blobs.size())));
+                            static_cast<int>(names.size()), static_cast<int>(in.size() + blobs.size())));
     }
     // OpenCV 4.x keeps constants in `blobs`, the 5.x engine among the inputs.
     const auto value = [&](size_t i) { return i < in.size() ? in[i] : blobs[i - in.size()]; };
-    const size_t first = firstWeight(m_names);
     if (!m_runner->hasWeights()) {
         NamedWeights weights;
-        for (size_t i = first; i < m_names.size(); ++i)
-            weights.add(m_names[i], value(i));
+        for (size_t i = m_inputs.firstWeight; i < names.size(); ++i)
+            weights.add(names[i], value(i));
         m_runner->setWeights(std::move(weights));
     }
-    m_runner->run(in[0], first == 2 ? value(1) : cv::Mat(), out);
+    SessionInput input;
+    input.tokens = in[0];
+    if (m_inputs.keyBias != 0) input.keyBias = value(m_inputs.keyBias);
+    if (m_inputs.map != 0) input.maps = readMaps(value(m_inputs.map), in[0]);
+    const std::vector<cv::Mat> maps = m_runner->run(input, out);
+    if (!m_config.mapOutput || out.size() <= m_config.taps.size()) return;
+    for (size_t i = 0; i < maps.size(); ++i) {
+        const int count = static_cast<int>(maps[i].total());
+        if (count > 0) writeIntegers(maps[i].ptr<int>(), count, out.back(), i * count);
+    }
 }
 
 }  // namespace mpm::dnn

@@ -10,6 +10,13 @@
 
 namespace mpm::dnn {
 
+/// What the operator's inputs are: runtime inputs first, then weights.
+struct EncoderInputs {
+    std::vector<std::string> names;
+    size_t map = 0, keyBias = 0;  ///< where they are among the inputs; 0 where they are absent
+    size_t firstWeight = 1;
+};
+
 class EncoderLayer : public PortableLayer {
 public:
     explicit EncoderLayer(const cv::dnn::LayerParams& params);
@@ -20,11 +27,16 @@ public:
 
 protected:
     std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    int outputType(int index) const override;
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
-    std::vector<std::string> m_names;
-    std::shared_ptr<EncoderControl> m_control;
+    int imageTokens(int rows) const;
+    std::vector<MergeMap> readMaps(const cv::Mat& given, const cv::Mat& tokens) const;
+
+    EncoderInputs m_inputs;
+    EncoderConfig m_config;
+    std::shared_ptr<EncoderControl> m_control;  ///< of the chain
     std::shared_ptr<EncoderRunner> m_runner;
 };
 

@@ -58,9 +58,10 @@ std::vector<int> readIntegers(const cv::Mat& from, const char* what) {
     std::vector<int> values(whole.total());
     const auto convert = [&](const auto* data) {
         for (size_t i = 0; i < values.size(); ++i) {
-            // Outside of int (and NaN) becomes -1, which no map may hold.
+            // Outside of int, NaN and fractions become -1, which no map may hold.
             const double v = static_cast<double>(data[i]);
             values[i] = v >= 0 && v < 2147483647.0 ? static_cast<int>(data[i]) : -1;
+            if (static_cast<double>(values[i]) != v) values[i] = -1;
         }
     };
     if (whole.type() == CV_32F) {

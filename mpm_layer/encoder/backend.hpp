@@ -39,7 +39,7 @@ public:
     virtual void reduce(const StageRequest& request) = 0;
     virtual void attend(int block) = 0;  ///< x += attention; blocks count from 0 here
     virtual void feed(int block) = 0;    ///< x += MLP
-    /// Tokens of the whole picture in raster order, [B, E+N, D] as the input was. `output` may be written as
+    /// Tokens of the whole image in raster order, [B, E+N+T, D] as the input was. `output` may be written as
     /// late as by finish() and must stay where it is until then.
     virtual void emit(bool norm, cv::Mat& output) = 0;
     /// Waits for all of the above; what stands below is known only then.
@@ -52,8 +52,11 @@ public:
 
 /// What a forward starts with.
 struct SessionInput {
-    cv::Mat tokens;                    ///< CV_32F [B, E+N, D], continuous
-    cv::Mat keyBias;                   ///< CV_32F, empty or broadcastable to [B, E+N]
+    cv::Mat tokens;   ///< CV_32F [B, E+N+T, D], continuous
+    cv::Mat keyBias;  ///< CV_32F, empty or broadcastable to [B, E+N+T]
+    /// Clusters of the image tokens at entry, one map for each image; empty where there are none. The rows of
+    /// an image follow each other as its clusters are numbered.
+    std::vector<MergeMap> maps;
     const Reducer* reducer = nullptr;  ///< for what it needs kept
     bool batchIndependent = false;     ///< no image's bits may depend on the others
     /// Tokens, and what emit() gets, are headers over memory of the device; `stream` is where tokens come

@@ -42,15 +42,42 @@ void checkSchedule(const std::vector<int>& schedule, const EncoderConfig& config
     checkWithin(schedule, config, ((origin.empty() ? "" : origin + ": ") + "schedule").c_str());
 }
 
+EncoderConfig EncoderConfig::ofChain() const {
+    EncoderConfig whole = *this;
+    if (chainBlocks == 0) return whole;
+    whole.firstBlock = 0;
+    whole.blocks = chainBlocks;
+    return whole;
+}
+
+namespace {
+
+void checkChain(const EncoderConfig& config) {
+    if (config.chainBlocks == 0 && !config.chain.empty()) {
+        CV_Error(cv::Error::StsBadArg, "mpm: a segment of chain '" + printable(config.chain, 80) +
+                                           "' needs the attribute chain_blocks, the blocks of the chain");
+    }
+    if (config.chainBlocks > 0 && config.lastBlock() >= config.chainBlocks) {
+        CV_Error(cv::Error::StsOutOfRange,
+                 cv::format("mpm: a segment has blocks %d..%d, but chain_blocks is %d", config.firstBlock,
+                            config.lastBlock(), config.chainBlocks));
+    }
+}
+
+}  // namespace
+
 void checkConfig(const EncoderConfig& config) {
     if (config.blocks < 1)
         CV_Error(cv::Error::StsBadArg, "mpm: MpmEncoder needs the attribute blocks, at least 1");
     if (config.heads < 1)
         CV_Error(cv::Error::StsBadArg, "mpm: MpmEncoder needs the attribute heads, at least 1");
     if (config.specialTokens < 0) CV_Error(cv::Error::StsBadArg, "mpm: special_tokens must not be negative");
+    if (config.trailingTokens < 0)
+        CV_Error(cv::Error::StsBadArg, "mpm: trailing_tokens must not be negative");
+    checkChain(config);
     if (config.taps.empty()) CV_Error(cv::Error::StsBadArg, "mpm: taps must name at least one block");
     checkWithin(config.taps, config, "taps");
-    checkSchedule(config.schedule, config);
+    checkSchedule(config.schedule, config.ofChain());
     if (config.tapNorm.size() != config.taps.size()) {
         CV_Error(cv::Error::StsUnmatchedSizes, "mpm: tap_norm must have one entry for each of taps");
     }

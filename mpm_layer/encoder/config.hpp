@@ -19,7 +19,8 @@ struct EncoderConfig {
     int firstBlock = 0;
     int heads = 0;
     int specialTokens = 1;
-    int dim = 0;  ///< 0 until the weights are seen
+    int trailingTokens = 0;  ///< behind the image tokens; never merged either
+    int dim = 0;             ///< 0 until the weights are seen
     std::vector<int> schedule;
     std::vector<int> taps;     ///< blocks after which tokens are handed out
     std::vector<int> tapNorm;  ///< per tap: with the final norm
@@ -31,8 +32,18 @@ struct EncoderConfig {
     Rotary rotary = Rotary::Interleaved;
     bool merges = true;  ///< false: a decoder's blocks
     cv::Size grid;
+    bool takesMap = false;   ///< clusters of image tokens come in with the tokens
+    bool mapOutput = false;  ///< the composed map is the last output
+    std::string chain;
+    int chainBlocks = 0;  ///< of the chain that this encoder is a segment of; 0: of none
 
     int lastBlock() const { return firstBlock + blocks - 1; }
+    int outputs() const { return static_cast<int>(taps.size()) + (mapOutput ? 1 : 0); }
+    /// A segment behind another one: its map numbers clusters as that one left them.
+    bool continues() const { return chainBlocks > 0 && firstBlock > 0; }
+    int blocksOfChain() const { return chainBlocks > 0 ? chainBlocks : blocks; }
+    /// The whole chain as one encoder: what a schedule is about.
+    EncoderConfig ofChain() const;
 };
 
 /// Throws with the name of the setting, and of who set it, where blocks are not strictly increasing within

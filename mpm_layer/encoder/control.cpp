@@ -141,7 +141,30 @@ std::vector<int> scheduleFrom(const std::string& text) {
     return blocks;
 }
 
-EncoderControl::EncoderControl(const EncoderConfig& config) : m_config(config), m_dim(config.dim) {}
+EncoderControl::EncoderControl(const EncoderConfig& segment)
+    : m_config(segment.ofChain()), m_segments(segment), m_dim(segment.dim) {}
+
+bool EncoderControl::addSegment(const EncoderConfig& segment) {
+    const std::lock_guard<std::mutex> lock(m_guard);
+    if (!m_segments.takes(segment)) return false;
+    m_segments.add(segment);
+    return true;
+}
+
+int EncoderControl::segments() const {
+    const std::lock_guard<std::mutex> lock(m_guard);
+    return m_segments.count();
+}
+
+void EncoderControl::checkSegments() const {
+    const std::lock_guard<std::mutex> lock(m_guard);
+    m_segments.check();
+}
+
+std::vector<int> EncoderControl::scheduleOfFile() const {
+    const std::lock_guard<std::mutex> lock(m_guard);
+    return m_segments.schedule();
+}
 
 void EncoderControl::setDim(int dim) {
     const std::lock_guard<std::mutex> lock(m_guard);
@@ -168,13 +191,13 @@ Settings EncoderControl::ownOrProcess() const {
 std::vector<int> EncoderControl::schedule() const {
     Settings settings = ownOrProcess();
     if (m_config.merges) settings.scheduleFromEnvironment();
-    return settings.schedule.value_or(m_config.schedule);
+    return settings.schedule ? *settings.schedule : scheduleOfFile();
 }
 
 Settings EncoderControl::effective() const {
     Settings settings = ownOrProcess();
     settings.fallBackToEnvironment(m_config.merges);
-    if (!settings.schedule) settings.schedule = m_config.schedule;
+    if (!settings.schedule) settings.schedule = scheduleOfFile();
     if (!settings.device) settings.device = Device::Auto;
     if (!settings.precision) settings.precision = Precision::F32;
     if (!settings.batchIndependent) settings.batchIndependent = false;
@@ -193,10 +216,14 @@ std::shared_ptr<EncoderRunner> EncoderControl::runner() const {
     return m_runner.lock();
 }
 
-void EncoderControl::setReport(Report report) {
-    if (m_config.merges) t_lastReport = report;
+void EncoderControl::setReport(const EncoderConfig& segment, Report report) {
     const std::lock_guard<std::mutex> lock(m_guard);
-    m_report = std::move(report);
+    if (segment.continues()) {
+        extendReport(m_report, segment, std::move(report));
+    } else {
+        m_report = std::move(report);
+    }
+    if (m_config.merges) t_lastReport = m_report;
 }
 
 Report EncoderControl::report() const {

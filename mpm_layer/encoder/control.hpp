@@ -12,6 +12,7 @@
 
 #include <mpm/mpm.hpp>
 
+#include "mpm_layer/encoder/chain.hpp"
 #include "mpm_layer/encoder/config.hpp"
 #include "mpm_layer/merge/merge_map.hpp"
 
@@ -52,12 +53,18 @@ std::vector<int> scheduleFrom(const std::string& text);             ///< "2,5", 
 
 class EncoderRunner;
 
-/// Shared by a layer and its handles.
+/// Shared by the layers of a chain, mostly one, and their handles.
 class EncoderControl {
 public:
-    explicit EncoderControl(const EncoderConfig& config);
+    explicit EncoderControl(const EncoderConfig& segment);
 
+    /// Of the whole chain, but for the schedule.
     const EncoderConfig& config() const { return m_config; }
+    /// False where the segment belongs to another chain.
+    bool addSegment(const EncoderConfig& segment);
+    int segments() const;
+    /// Throws where segments are missing or overlap.
+    void checkSegments() const;
     void setDim(int dim);
     int dim() const;
 
@@ -76,14 +83,17 @@ public:
     void setRunner(std::weak_ptr<EncoderRunner> runner);
     std::shared_ptr<EncoderRunner> runner() const;
 
-    void setReport(Report report);
+    /// Of one segment; the first one of a chain begins the report anew.
+    void setReport(const EncoderConfig& segment, Report report);
     Report report() const;
 
 private:
     Settings ownOrProcess() const;
+    std::vector<int> scheduleOfFile() const;
 
     const EncoderConfig m_config;
     mutable std::mutex m_guard;
+    Segments m_segments;
     Settings m_own;
     Report m_report;
     int m_dim = 0;

@@ -11,17 +11,34 @@ namespace {
 void checkTokens(const cv::Mat& tokens, const EncoderConfig& config, int dim) {
     if (tokens.dims != 3 || tokens.type() != CV_32F) {
         CV_Error(cv::Error::StsBadArg,
-                 "mpm: MpmEncoder's tokens must be f32 [batch, special + image tokens, dim]");
+                 "mpm: MpmEncoder's tokens must be f32 [batch, special + image + trailing tokens, dim]");
     }
     checkShape(std::vector<int>(tokens.size.p, tokens.size.p + tokens.dims), "mpm: MpmEncoder's tokens");
     if (tokens.size[2] != dim) {
         CV_Error(cv::Error::StsUnmatchedSizes,
                  cv::format("mpm: MpmEncoder's tokens are %d wide, its weights %d", tokens.size[2], dim));
     }
-    if (tokens.size[1] < config.specialTokens) {
+    const int others = checkedSum<int>(config.specialTokens, config.trailingTokens);
+    if (tokens.size[1] < others) {
         CV_Error(cv::Error::StsUnmatchedSizes,
                  cv::format("mpm: MpmEncoder got %d tokens, fewer than its %d special ones", tokens.size[1],
-                            config.specialTokens));
+                            others));
+    }
+}
+
+void checkMaps(const std::vector<MergeMap>& maps, const cv::Mat& tokens, const EncoderConfig& config) {
+    const int images = config.takesMap ? tokens.size[0] : 0;
+    if (static_cast<int>(maps.size()) != images) {
+        CV_Error(cv::Error::StsUnmatchedSizes,
+                 cv::format("mpm: MpmEncoder takes a map of each of %d images, got %d", images,
+                            static_cast<int>(maps.size())));
+    }
+    const int count = tokens.size[1] - config.specialTokens - config.trailingTokens;
+    for (const MergeMap& map : maps) {
+        if (map.tokens() == count) continue;
+        CV_Error(
+            cv::Error::StsUnmatchedSizes,
+            cv::format("mpm: MpmEncoder's map is of %d image tokens, but there are %d", map.tokens(), count));
     }
 }
 
@@ -35,7 +52,7 @@ void checkKeyBias(const cv::Mat& bias, const cv::Mat& tokens) {
     }
 }
 
-// The stages of one forward: which block has which number, and what is imposed there.
+// The stages of one forward of a whole chain: which block has which number, and what is imposed there.
 class Stages {
 public:
     Stages(const Settings& settings, const EncoderConfig& config, bool merging)
@@ -72,8 +89,8 @@ public:
     /// Image tokens entering each block: a device tells what a stage left only once all is done.
     std::vector<int> entering(const ImageReport& image, const EncoderConfig& config) const {
         std::vector<int> tokens;
-        int now = static_cast<int>(image.map.total());
-        size_t stage = 0;
+        size_t stage = config.takesMap ? 1 : 0;  // the map that came in, before the first block
+        int now = stage > 0 ? image.stages[0].tokens : static_cast<int>(image.map.total());
         const int delay = m_reducer && m_reducer->moment() == Moment::AfterAttention ? 1 : 0;
         for (int block = config.firstBlock; block <= config.lastBlock(); ++block) {
             for (; stage < image.stages.size() && image.stages[stage].block + delay <= block; ++stage)
@@ -108,24 +125,31 @@ void EncoderRunner::setWeights(NamedWeights weights) {
 }
 
 void EncoderRunner::prepare(const Settings& settings) {
-    if (!m_backend || m_wantedDevice != *settings.device || m_wantedIndex != settings.deviceIndex) {
-        m_backend = makeBackend(*settings.device, settings.deviceIndex);
-        m_wantedDevice = *settings.device;
+    // Rows behind the image tokens have no kernels on a GPU yet; whoever asks for one by name is told so.
+    const bool onProcessor = *settings.device == Device::Auto && m_config.trailingTokens > 0;
+    const Device wanted = onProcessor ? Device::Cpu : *settings.device;
+    if (!m_backend || m_wantedDevice != wanted || m_wantedIndex != settings.deviceIndex) {
+        m_backend = makeBackend(wanted, settings.deviceIndex);
+        m_wantedDevice = wanted;
         m_wantedIndex = settings.deviceIndex;
         m_packed.reset();
     }
     const Precision precision = m_backend->resolve(*settings.precision);
     if (m_packed && m_packedPrecision == precision) return;
-    m_packed = packShared(*m_backend, m_wantedIndex, m_control->config(), m_weights, precision);
+    m_packed = packShared(*m_backend, m_wantedIndex, m_config, m_weights, precision);
     m_packedPrecision = precision;
     m_control->setDim(m_packed->dim());
+}
+
+std::vector<cv::Mat> EncoderRunner::run(const SessionInput& input, std::vector<cv::Mat>& outputs) {
+    return run(input, m_control->effective(), outputs);
 }
 
 void EncoderRunner::run(const cv::Mat& tokens, const cv::Mat& keyBias, std::vector<cv::Mat>& outputs) {
     SessionInput input;
     input.tokens = tokens;
     input.keyBias = keyBias;
-    run(input, m_control->effective(), outputs);
+    run(input, outputs);
 }
 
 void EncoderRunner::runOnDevice(const float* tokens, int images, int rows, const std::vector<float*>& outputs,
@@ -136,11 +160,15 @@ void EncoderRunner::runOnDevice(const float* tokens, int images, int rows, const
     if (*settings.reuse)
         CV_Error(cv::Error::StsBadArg,
                  "mpm: a forward on device memory and reuse over time exclude each other");
+    if (m_config.takesMap || m_control->segments() > 1) {
+        CV_Error(cv::Error::StsNotImplemented,
+                 "mpm: a forward on device memory runs an encoder without map that is no chain of segments");
+    }
     if (!m_hasWeights) {
         CV_Error(cv::Error::StsError,
                  "mpm: the encoder does not know its weights yet; run the network once before");
     }
-    const size_t taps = m_control->config().taps.size();
+    const size_t taps = m_config.taps.size();
     if (images < 1 || rows < 0 || !tokens || outputs.size() != taps ||
         std::find(outputs.begin(), outputs.end(), nullptr) != outputs.end()) {
         CV_Error(
@@ -166,22 +194,45 @@ void EncoderRunner::runOnDevice(const float* tokens, int images, int rows, const
     run(input, settings, headers);
 }
 
+void EncoderRunner::check(const SessionInput& input, size_t outputs) const {
+    m_control->checkSegments();
+    checkTokens(input.tokens, m_config, m_packed->dim());
+    checkKeyBias(input.keyBias, input.tokens);
+    checkMaps(input.maps, input.tokens, m_config);
+    if (outputs >= m_config.taps.size()) return;
+    CV_Error(cv::Error::StsUnmatchedSizes,
+             cv::format("mpm: MpmEncoder has %d outputs, one for each of taps; %d are connected",
+                        static_cast<int>(m_config.taps.size()), static_cast<int>(outputs)));
+}
+
 // Reuses by itself, or follows the encoder its tokens come from.
 bool EncoderRunner::reuses(const Settings& settings) const {
-    if (!m_control->config().merges) return leadFrame() != nullptr;
+    if (follows()) return leadFrame() != nullptr;
     if (!*settings.reuse) setLeadFrame(nullptr);
     return settings.reuse->has_value();
+}
+
+// Images that are computed with memory are never merged, so nothing in the network has a map for them.
+void EncoderRunner::checkMapsWithReuse(const SessionInput& input, const LeadFrame* lead) const {
+    for (size_t i = 0; i < input.maps.size(); ++i) {
+        if (lead && (!lead->plans[i].remembers || input.maps[i].isIdentity())) continue;
+        CV_Error(cv::Error::StsBadArg,
+                 "mpm: a map from outside the chain and reuse over time exclude each other");
+    }
 }
 
 std::vector<ImageReport> EncoderRunner::runWithReuse(const SessionInput& input, const Settings& settings,
                                                      const ReuseRunner::Plain& plain,
                                                      std::vector<cv::Mat>& outputs) {
-    const ReuseForward forward{m_control->config(), *m_backend, m_packed, input};
-    if (!m_control->config().merges) {
+    const ReuseForward forward{m_config, *m_backend, m_packed, input};
+    if (follows()) {
         const std::shared_ptr<const LeadFrame> frame = leadFrame();
         const bool fits = static_cast<int>(frame->plans.size()) == input.tokens.size[0];
-        return fits ? m_reuse.follow(forward, *frame, plain, outputs) : plain(input, false, outputs);
+        if (!fits) return plain(input, false, outputs);
+        checkMapsWithReuse(input, frame.get());
+        return m_reuse.follow(forward, *frame, plain, outputs);
     }
+    checkMapsWithReuse(input, nullptr);
     if (!settings.imposed.empty()) {
         CV_Error(cv::Error::StsBadArg,
                  "mpm: setMaps and reuse over time exclude each other; call clearMaps or turn reuse off");
@@ -192,8 +243,8 @@ std::vector<ImageReport> EncoderRunner::runWithReuse(const SessionInput& input, 
 std::vector<ImageReport> EncoderRunner::runPlain(const SessionInput& given, const Settings& settings,
                                                  bool merging, std::vector<cv::Mat>& outputs,
                                                  Times& times) const {
-    const EncoderConfig& config = m_control->config();
-    const Stages stages(settings, config, merging);
+    const EncoderConfig& config = m_config;
+    const Stages stages(settings, m_control->config(), merging);
     SessionInput input = given;
     input.reducer = stages.reducer();
     const auto session = m_backend->begin(config, m_packed, input);
@@ -218,30 +269,33 @@ std::vector<ImageReport> EncoderRunner::runPlain(const SessionInput& given, cons
     return images;
 }
 
-void EncoderRunner::run(const SessionInput& given, const Settings& settings, std::vector<cv::Mat>& outputs) {
+std::vector<cv::Mat> EncoderRunner::run(const SessionInput& given, const Settings& settings,
+                                        std::vector<cv::Mat>& outputs) {
     const int64 start = cv::getTickCount();
-    const EncoderConfig& config = m_control->config();
     prepare(settings);
-    checkTokens(given.tokens, config, m_packed->dim());
-    checkKeyBias(given.keyBias, given.tokens);
-    if (outputs.size() < config.taps.size()) {
-        CV_Error(cv::Error::StsUnmatchedSizes,
-                 cv::format("mpm: MpmEncoder has %d outputs, one for each of taps; %d are connected",
-                            static_cast<int>(config.taps.size()), static_cast<int>(outputs.size())));
-    }
+    check(given, outputs.size());
     SessionInput input = given;
     input.batchIndependent = *settings.batchIndependent;
+    // A map from outside may number clusters in any order, a segment's are in the order of its rows.
+    for (MergeMap& map : input.maps)
+        if (!m_config.continues()) renumber(map, representativeOrder(map));
+    std::vector<cv::Mat> taps(outputs.begin(), outputs.begin() + m_config.taps.size());
     Report report;
     const auto plain = [&](const SessionInput& some, bool merging, std::vector<cv::Mat>& to) {
         return runPlain(some, settings, merging, to, report.times);
     };
-    report.images =
-        reuses(settings) ? runWithReuse(input, settings, plain, outputs) : plain(input, true, outputs);
+    report.images = reuses(settings) ? runWithReuse(input, settings, plain, taps) : plain(input, true, taps);
+    std::vector<cv::Mat> composed;
+    for (ImageReport& image : report.images) {
+        composed.push_back(image.map);
+        if (m_config.takesMap || m_config.chainBlocks > 0) numberByRepresentative(image);
+    }
     report.times.whole = static_cast<double>(cv::getTickCount() - start) * 1000.0 / cv::getTickFrequency();
     report.device = m_backend->device();
     report.precision = m_packedPrecision;
     report.keptInF32 = m_packed->keptInF32();
-    m_control->setReport(std::move(report));
+    m_control->setReport(m_config, std::move(report));
+    return composed;
 }
 
 }  // namespace mpm

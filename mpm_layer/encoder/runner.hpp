@@ -12,13 +12,20 @@ namespace mpm {
 
 class EncoderRunner {
 public:
-    explicit EncoderRunner(std::shared_ptr<EncoderControl> control) : m_control(std::move(control)) {}
+    explicit EncoderRunner(std::shared_ptr<EncoderControl> control)
+        : EncoderRunner(control, control->config()) {}
+    /// Of one segment of a chain.
+    EncoderRunner(std::shared_ptr<EncoderControl> control, EncoderConfig segment)
+        : m_control(std::move(control)), m_config(std::move(segment)) {}
 
     /// Constants of the operator; packed at the first forward and again when device or precision change.
     void setWeights(NamedWeights weights);
     bool hasWeights() const { return m_hasWeights; }
 
-    /// tokens [B, E+N, D]; one output a tap, each [B, E+N, D], already allocated. Sets the control's report.
+    /// tokens [B, E+N+T, D]; one output a tap, each of that shape, already allocated. Adds to the control's
+    /// report. Returns the composed map of each image, with clusters in the order of their rows, so that the
+    /// next segment goes on with the same rows.
+    std::vector<cv::Mat> run(const SessionInput& input, std::vector<cv::Mat>& outputs);
     void run(const cv::Mat& tokens, const cv::Mat& keyBias, std::vector<cv::Mat>& outputs);
     /// The same over memory of the device that the settings name: tokens [images, rows, dim], one output of
     /// that shape for each tap.
@@ -30,15 +37,21 @@ public:
 
 private:
     void prepare(const Settings& settings);
-    void run(const SessionInput& input, const Settings& settings, std::vector<cv::Mat>& outputs);
+    void check(const SessionInput& input, size_t outputs) const;
+    std::vector<cv::Mat> run(const SessionInput& input, const Settings& settings,
+                             std::vector<cv::Mat>& outputs);
 
     std::vector<ImageReport> runPlain(const SessionInput& input, const Settings& settings, bool merging,
                                       std::vector<cv::Mat>& outputs, Times& times) const;
+    /// A decoder, or a segment behind the first one: what is computed again is decided before it.
+    bool follows() const { return !m_config.merges || m_config.continues(); }
     bool reuses(const Settings& settings) const;
+    void checkMapsWithReuse(const SessionInput& input, const LeadFrame* lead) const;
     std::vector<ImageReport> runWithReuse(const SessionInput& input, const Settings& settings,
                                           const ReuseRunner::Plain& plain, std::vector<cv::Mat>& outputs);
 
     std::shared_ptr<EncoderControl> m_control;
+    const EncoderConfig m_config;
     ReuseRunner m_reuse;
     NamedWeights m_weights;
     bool m_hasWeights = false;

@@ -136,8 +136,8 @@ void meanRow(const float* rows, size_t stride, const int* indices, int count, in
         return;
     }
     for (int k = 0; k < width; ++k) {
-        double sum = 0;
-        for (int m = 0; m < count; ++m)
+        double sum = rows[indices[0] * stride + k];  // not 0: negative zeros keep their sign
+        for (int m = 1; m < count; ++m)
             sum += rows[indices[m] * stride + k];
         out[k] = static_cast<float>(sum / count);
     }
@@ -149,8 +149,8 @@ void weightedMeanRow(const float* rows, size_t stride, const int* indices, const
     for (int m = 0; m < count; ++m)
         total += weights[m];
     for (int k = 0; k < width; ++k) {
-        double sum = 0;
-        for (int m = 0; m < count; ++m)
+        double sum = static_cast<double>(weights[0]) * rows[indices[0] * stride + k];
+        for (int m = 1; m < count; ++m)
             sum += static_cast<double>(weights[m]) * rows[indices[m] * stride + k];
         out[k] = static_cast<float>(sum / total);
     }

@@ -13,6 +13,7 @@ void layerNorm(const float* in, int width, const float* weight, const float* bia
 bool unitRow(const float* in, int width, float* out);
 
 /// Mean of `count` rows (indices into `rows`), exact products of f32 sums in f64: no overflow, no underflow.
+/// The mean of equal rows is that row, to the bit.
 void meanRow(const float* rows, size_t stride, const int* indices, int count, int width, float* out);
 
 /// Mean weighted by `weights` of the members.

@@ -29,6 +29,19 @@ MergeMap compose(const MergeMap& first, const MergeMap& second) {
     return map;
 }
 
+std::vector<int> representativeOrder(const MergeMap& map) {
+    std::vector<int> order(map.clusters, -1);
+    int next = 0;
+    for (int id : map.ids)
+        if (order[id] < 0) order[id] = next++;
+    return order;
+}
+
+void renumber(MergeMap& map, const std::vector<int>& order) {
+    for (int& id : map.ids)
+        id = order[id];
+}
+
 void checkMapForm(const cv::Mat& map, const char* what) {
     const bool isRow =
         map.type() == CV_32S && map.dims == 2 && (map.empty() || map.rows == 1 || map.cols == 1);

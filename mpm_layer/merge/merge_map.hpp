@@ -23,6 +23,10 @@ MergeMap identityMap(int tokens);
 /// i -> second(first(i)). Throws where second does not take first's clusters.
 MergeMap compose(const MergeMap& first, const MergeMap& second);
 
+/// New number of each cluster: by representative, its lowest member, from left to right.
+std::vector<int> representativeOrder(const MergeMap& map);
+void renumber(MergeMap& map, const std::vector<int>& order);
+
 /// Throws where a Mat is no map by its type and shape: CV_32S 1xN (or Nx1), without elements for N = 0. A Mat
 /// without type is none: nobody has filled it.
 void checkMapForm(const cv::Mat& map, const char* what);

@@ -88,6 +88,11 @@ EncoderCase makeEncoder(const EncoderOptions& o) {
     config.firstBlock = o.firstBlock;
     config.heads = o.heads;
     config.specialTokens = o.special;
+    config.trailingTokens = o.trailing;
+    config.takesMap = o.map;
+    config.mapOutput = o.mapOutput;
+    config.chain = o.chain;
+    config.chainBlocks = o.chainBlocks;
     config.schedule = o.schedule;
     config.taps = o.taps.empty() ? std::vector<int>{config.lastBlock()} : o.taps;
     config.tapNorm = o.tapNorm.empty() ? std::vector<int>(config.taps.size(), o.finalNorm) : o.tapNorm;
@@ -102,8 +107,39 @@ EncoderCase makeEncoder(const EncoderOptions& o) {
     return made;
 }
 
+std::vector<EncoderCase> cutEncoder(const EncoderCase& whole, const std::vector<int>& cuts) {
+    std::vector<EncoderCase> segments;
+    const int end = whole.config.lastBlock() + 1;
+    for (size_t s = 0; s <= cuts.size(); ++s) {
+        const int first = s == 0 ? 0 : cuts[s - 1], next = s == cuts.size() ? end : cuts[s];
+        const bool last = next == end;
+        EncoderCase segment;
+        EncoderOptions& o = segment.options = whole.options;
+        o.firstBlock = first, o.blocks = next - first;
+        o.chainBlocks = whole.options.blocks;
+        o.map = s > 0, o.mapOutput = !last;
+        o.finalNorm = last && o.finalNorm;
+        EncoderConfig& config = segment.config = whole.config;
+        config.firstBlock = o.firstBlock, config.blocks = o.blocks, config.chainBlocks = o.chainBlocks;
+        config.takesMap = o.map, config.mapOutput = o.mapOutput;
+        config.taps = {next - 1};
+        config.tapNorm = {last ? whole.config.tapNorm.back() : 0};
+        o.taps = config.taps, o.tapNorm = config.tapNorm;
+        for (const auto& [name, value] : whole.ordered) {
+            const bool ofBlock = name.find_first_not_of("0123456789") != 0;
+            const int block = ofBlock ? std::stoi(name) : -1;
+            const bool mine = ofBlock ? block >= first && block < next : name.rfind("rope", 0) == 0 || last;
+            if (!mine) continue;
+            segment.ordered.emplace_back(name, value);
+            segment.weights.add(name, value);
+        }
+        segments.push_back(std::move(segment));
+    }
+    return segments;
+}
+
 cv::Mat makeBatch(const EncoderOptions& o, int images, int tokens, unsigned seed) {
-    const int sizes[] = {images, o.special + tokens, o.dim()};
+    const int sizes[] = {images, o.special + tokens + o.trailing, o.dim()};
     cv::Mat batch(3, sizes, CV_32F);
     for (int i = 0; i < images; ++i) {
         const cv::Mat image = randomTokens(sizes[1], sizes[2], seed + 31 * i, 0.5 + i);

@@ -12,7 +12,7 @@
 namespace mpm::test {
 
 struct EncoderOptions {
-    int blocks = 3, heads = 3, headSize = 8, hidden = 48, special = 1, firstBlock = 0;
+    int blocks = 3, heads = 3, headSize = 8, hidden = 48, special = 1, trailing = 0, firstBlock = 0;
     std::vector<int> schedule;
     std::vector<int> taps;
     std::vector<int> tapNorm;
@@ -23,6 +23,9 @@ struct EncoderOptions {
          gated = false;
     bool finalNorm = true;
     float scale = 0;
+    bool map = false, mapOutput = false;
+    std::string chain;
+    int chainBlocks = 0;
     int imageTokens = 24;  ///< for the rotary tables
     unsigned seed = 1;
 
@@ -40,7 +43,11 @@ struct EncoderCase {
 
 EncoderCase makeEncoder(const EncoderOptions& options);
 
-/// [images, special + tokens, dim], smooth over neighbours.
+/// The same blocks as segments of a chain, cut before the blocks of `cuts`. Each hands out the tokens and the
+/// map that the next one takes.
+std::vector<EncoderCase> cutEncoder(const EncoderCase& whole, const std::vector<int>& cuts);
+
+/// [images, special + tokens + trailing, dim], smooth over neighbours.
 cv::Mat makeBatch(const EncoderOptions& options, int images, int tokens, unsigned seed);
 
 /// One image of a batch as a matrix, and as a batch of one.

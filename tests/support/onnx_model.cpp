@@ -138,21 +138,17 @@ void OnnxModel::write(const std::string& path) const {
     if (!stream) CV_Error(cv::Error::StsError, "cannot write " + path);
 }
 
-OnnxModel encoderModel(const EncoderCase& encoder, int batch, int tokens) {
+void addEncoder(OnnxModel& model, const EncoderCase& encoder, std::vector<std::string> inputs,
+                const std::vector<std::string>& outputs) {
     const EncoderOptions& o = encoder.options;
-    OnnxModel model;
-    const Dims dims = {batch, tokens < 0 ? tokens : tokens + o.special, o.dim()};
-    model.input("tokens", dims);
-    std::vector<std::string> inputs = {"tokens"}, outputs;
-    std::string names = "tokens";
+    std::string names = o.map ? "tokens map" : "tokens";
     for (const auto& [name, value] : encoder.ordered) {
         const bool vector = value.dims == 2 && value.rows == 1;
-        model.constant("weights/" + name, value, vector ? Dims{value.cols} : Dims{});
-        inputs.push_back("weights/" + name);
+        const std::string constant = std::to_string(o.firstBlock) + "/" + name;
+        model.constant(constant, value, vector ? Dims{value.cols} : Dims{});
+        inputs.push_back(constant);
         names += " " + name;
     }
-    for (size_t t = 0; t < encoder.config.taps.size(); ++t)
-        outputs.push_back("tokens" + std::to_string(t));
     model.node("MpmEncoder", inputs, outputs, "mpm");
     model.attribute("inputs", names).attribute("blocks", o.blocks).attribute("heads", o.heads);
     model.attribute("special_tokens", o.special).attribute("first_block", o.firstBlock);
@@ -162,6 +158,25 @@ OnnxModel encoderModel(const EncoderCase& encoder, int batch, int tokens) {
     model.ints("tap_norm", encoder.config.tapNorm);
     if (!o.rope.empty()) model.attribute("rope", o.rope);
     if (o.scale != 0) model.attribute("scale", o.scale);
+    if (o.trailing != 0) model.attribute("trailing_tokens", o.trailing);
+    if (o.mapOutput) model.attribute("map_output", 1);
+    if (!o.chain.empty()) model.attribute("chain", o.chain);
+    if (o.chainBlocks != 0) model.attribute("chain_blocks", o.chainBlocks);
+}
+
+OnnxModel encoderModel(const EncoderCase& encoder, int batch, int tokens) {
+    const EncoderOptions& o = encoder.options;
+    OnnxModel model;
+    const Dims dims = {batch, tokens < 0 ? tokens : o.special + tokens + o.trailing, o.dim()};
+    model.input("tokens", dims);
+    std::vector<std::string> inputs = {"tokens"}, outputs;
+    if (o.map) {
+        model.input("map", {batch, tokens});
+        inputs.push_back("map");
+    }
+    for (size_t t = 0; t < encoder.config.taps.size(); ++t)
+        outputs.push_back("tokens" + std::to_string(t));
+    addEncoder(model, encoder, inputs, outputs);
     for (const std::string& name : outputs)
         model.output(name, dims);
     return model;

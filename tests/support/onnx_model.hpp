@@ -39,6 +39,10 @@ private:
     std::unique_ptr<Impl> m_impl;
 };
 
+/// An MpmEncoder between values that are there; `inputs` are those before its weights.
+void addEncoder(OnnxModel& model, const EncoderCase& encoder, std::vector<std::string> inputs,
+                const std::vector<std::string>& outputs);
+
 /// tokens -> MpmEncoder -> tokens0, tokens1, ... for each tap; tokens' count and batch as given, below 0
 /// dynamic.
 OnnxModel encoderModel(const EncoderCase& encoder, int batch, int tokens);

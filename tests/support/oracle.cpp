@@ -55,11 +55,13 @@ std::vector<double> layerNorm(const NamedWeights& weights, const std::string& na
     return x;
 }
 
-// A token on its way: its value, the raster position of its representative, its bias as a key.
+// A token on its way: its value, the raster position of its representative, its bias as a key (the mean over
+// the tokens that it stands for) and how many those are.
 struct Token {
     std::vector<double> value;
     int position;
     double bias;
+    int stands = 1;
 };
 
 class Encoder {
@@ -177,27 +179,87 @@ private:
     const NamedWeights& m_weights;
 };
 
+// `special` tokens, image tokens as many as the map has, and whatever is behind.
 std::vector<Token> mergeTokens(const std::vector<Token>& x, int special, const std::vector<int>& map,
                                int clusters) {
     std::vector<Token> out(x.begin(), x.begin() + special);
     for (int c = 0; c < clusters; ++c) {
-        Token mean{std::vector<double>(x[0].value.size(), 0.0), -1, 0};
+        Token mean{std::vector<double>(x[0].value.size(), 0.0), -1, 0, 0};
         int members = 0;
         for (size_t i = 0; i < map.size(); ++i) {
             if (map[i] != c) continue;
             const Token& member = x[special + i];
-            if (members++ == 0) mean.position = member.position;
+            mean.position = members++ == 0 ? member.position : std::min(mean.position, member.position);
             for (size_t k = 0; k < mean.value.size(); ++k)
                 mean.value[k] += member.value[k];
-            mean.bias += member.bias;
+            mean.bias += member.bias * member.stands;
+            mean.stands += member.stands;
         }
         for (double& v : mean.value)
             v /= members;
-        mean.bias /= members;
+        mean.bias /= mean.stands;
         out.push_back(mean);
     }
+    out.insert(out.end(), x.begin() + special + map.size(), x.end());
     return out;
 }
+
+int clustersOf(const std::vector<int>& map) {
+    return map.empty() ? 0 : *std::max_element(map.begin(), map.end()) + 1;
+}
+
+// One image on its way, and where each of its tokens went.
+class Walk {
+public:
+    Walk(const EncoderConfig& config, const Rows& tokens, const std::vector<double>& keyBias)
+        : m_special(config.specialTokens), m_trailing(config.trailingTokens) {
+        const int count = static_cast<int>(tokens.size()), end = count - m_trailing;
+        for (int t = 0; t < count; ++t) {
+            const bool image = t >= m_special && t < end;
+            x.push_back({tokens[t], image ? t - m_special : -1, keyBias.empty() ? 0.0 : keyBias[t]});
+            if (image) composed.push_back(t - m_special);
+        }
+    }
+
+    void merge(const std::vector<int>& map) {
+        x = mergeTokens(x, m_special, map, clustersOf(map));
+        for (int& id : composed)
+            id = map[id];
+    }
+
+    Rows imageRows() const {
+        Rows rows;
+        for (size_t t = m_special; t + m_trailing < x.size(); ++t)
+            rows.push_back(x[t].value);
+        return rows;
+    }
+
+    // Where token `t` of those that came in is now.
+    size_t placeOf(size_t t) const {
+        if (t < static_cast<size_t>(m_special)) return t;
+        t -= m_special;
+        if (t < composed.size()) return m_special + composed[t];
+        return x.size() - m_trailing + (t - composed.size());
+    }
+
+    void inject(const Rows& rows) {
+        std::vector<int> members(x.size(), 0);
+        for (size_t t = 0; t < rows.size(); ++t)
+            ++members[placeOf(t)];
+        for (size_t t = 0; t < rows.size(); ++t) {
+            for (size_t k = 0; k < rows[t].size(); ++k)
+                x[placeOf(t)].value[k] += rows[t][k] / members[placeOf(t)];
+        }
+    }
+
+    size_t tokens() const { return m_special + composed.size() + m_trailing; }
+
+    std::vector<Token> x;
+    std::vector<int> composed;
+
+private:
+    int m_special, m_trailing;
+};
 
 }  // namespace
 
@@ -299,48 +361,41 @@ Rows oracleMean(const Rows& tokens, const std::vector<int>& map, int clusters) {
 OracleOutput oracleEncoder(const EncoderConfig& config, const NamedWeights& weights, const Rows& tokens,
                            const std::vector<double>& keyBias,
                            const std::map<int, std::vector<int>>& imposed) {
+    OracleGiven given;
+    given.imposed = imposed;
+    return oracleEncoder(config, weights, tokens, keyBias, given);
+}
+
+OracleOutput oracleEncoder(const EncoderConfig& config, const NamedWeights& weights, const Rows& tokens,
+                           const std::vector<double>& keyBias, const OracleGiven& given) {
     const Encoder encoder(config, weights);
-    std::vector<Token> x;
-    std::vector<int> composed;
-    for (size_t t = 0; t < tokens.size(); ++t) {
-        const int position = static_cast<int>(t) - config.specialTokens;
-        x.push_back({tokens[t], std::max(position, -1), keyBias.empty() ? 0.0 : keyBias[t]});
-        if (position >= 0) composed.push_back(position);
-    }
+    Walk walk(config, tokens, keyBias);
     OracleOutput output;
+    if (!given.entry.empty()) walk.merge(given.entry);
     for (int b = config.firstBlock; b <= config.lastBlock(); ++b) {
+        const auto injected = given.injected.find(b);
+        if (injected != given.injected.end()) walk.inject(injected->second);
         const auto scheduled = std::find(config.schedule.begin(), config.schedule.end(), b);
         if (scheduled != config.schedule.end()) {
-            Rows image;
-            for (size_t t = config.specialTokens; t < x.size(); ++t)
-                image.push_back(x[t].value);
-            OracleMerge merge = oracleMerge(image);
-            const auto given = imposed.find(static_cast<int>(scheduled - config.schedule.begin()));
-            if (given != imposed.end()) {
-                merge.map = given->second;
-                merge.clusters = 0;
-                for (int id : merge.map)
-                    merge.clusters = std::max(merge.clusters, id + 1);
-            }
-            output.stageMaps.push_back(merge.map);
+            const OracleMerge merge = oracleMerge(walk.imageRows());
+            const auto imposed = given.imposed.find(static_cast<int>(scheduled - config.schedule.begin()));
+            const std::vector<int>& map = imposed != given.imposed.end() ? imposed->second : merge.map;
+            output.stageMaps.push_back(map);
+            output.freeMaps.push_back(merge.map);
             double smallest = std::numeric_limits<double>::infinity();
             for (double margin : merge.margin)
                 smallest = std::min(smallest, margin);
             output.smallestMargins.push_back(smallest);
-            x = mergeTokens(x, config.specialTokens, merge.map, merge.clusters);
-            for (int& id : composed)
-                id = merge.map[id];
+            walk.merge(map);
         }
-        x = encoder.block(b, x);
+        walk.x = encoder.block(b, walk.x);
         const auto tap = std::find(config.taps.begin(), config.taps.end(), b);
         if (tap == config.taps.end()) continue;
         const bool normed = config.tapNorm[tap - config.taps.begin()] != 0;
         Rows restored;
-        for (size_t t = 0; t < tokens.size(); ++t) {
-            const size_t from = t < static_cast<size_t>(config.specialTokens)
-                                    ? t
-                                    : config.specialTokens + composed[t - config.specialTokens];
-            restored.push_back(normed ? encoder.finalNorm(x[from].value) : x[from].value);
+        for (size_t t = 0; t < walk.tokens(); ++t) {
+            const std::vector<double>& from = walk.x[walk.placeOf(t)].value;
+            restored.push_back(normed ? encoder.finalNorm(from) : from);
         }
         output.taps.push_back(restored);
     }

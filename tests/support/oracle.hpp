@@ -39,9 +39,20 @@ Rows oracleMean(const Rows& tokens, const std::vector<int>& map, int clusters);
 struct OracleOutput {
     std::vector<Rows> taps;                   ///< restored
     std::vector<std::vector<int>> stageMaps;  ///< in order of the schedule
+    std::vector<std::vector<int>> freeMaps;   ///< what the method itself finds there
     std::vector<double> smallestMargins;      ///< of each stage
 };
-/// One image through the encoder. `imposed`: maps by stage, computed where absent.
+/// What happens to an image on its way, beside the encoder's own.
+struct OracleGiven {
+    std::map<int, std::vector<int>> imposed;  ///< maps by stage, computed where absent
+    std::vector<int> entry;                   ///< map at entry; empty where there is none
+    /// Added before these blocks, one row for each of the tokens that came in: a merged token gets the mean
+    /// of its members' rows.
+    std::map<int, Rows> injected;
+};
+/// One image through the encoder.
+OracleOutput oracleEncoder(const EncoderConfig& config, const NamedWeights& weights, const Rows& tokens,
+                           const std::vector<double>& keyBias, const OracleGiven& given);
 OracleOutput oracleEncoder(const EncoderConfig& config, const NamedWeights& weights, const Rows& tokens,
                            const std::vector<double>& keyBias,
                            const std::map<int, std::vector<int>>& imposed = {});

@@ -115,11 +115,15 @@ __global__ void mergeKernel(BatchView batch, RowState from, const int* offsets, 
         target[k] = meanElement(source + k, batch.dim, members, count, weighted ? sizes : nullptr);
     if (threadIdx.x != 0) return;
     float size = 0;
-    for (int m = 0; m < count; ++m)
+    int position = from.positions[first + members[0]];
+    for (int m = 0; m < count; ++m) {
         size += sizes[members[m]];
+        position = min(position, from.positions[first + members[m]]);
+    }
     to.sizes[toRow] = size;
-    to.positions[toRow] = from.positions[first + members[0]];
-    if (to.bias) to.bias[toRow] = meanElement(from.bias + first, 1, members, count, nullptr);
+    to.positions[toRow] = position;
+    // The mean of all image tokens that a row stands for, whatever stages they came by.
+    if (to.bias) to.bias[toRow] = meanElement(from.bias + first, 1, members, count, sizes);
 }
 
 __global__ void composeKernel(ClusterTables tables, int tokens, int* composed) {

@@ -40,8 +40,14 @@ public:
 
     std::unique_ptr<Session> begin(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights,
                                    const SessionInput& input) const override {
-        return std::make_unique<cuda::CudaSession>(
+        if (config.trailingTokens > 0) {
+            CV_Error(cv::Error::StsNotImplemented,
+                     "mpm: device cuda does not take trailing_tokens; use the device cpu");
+        }
+        auto session = std::make_unique<cuda::CudaSession>(
             config, std::static_pointer_cast<const cuda::CudaEncoder>(weights), input);
+        if (!input.maps.empty()) session->enter(input.maps);
+        return session;
     }
 
     std::shared_ptr<StreamMemory> remember(const EncoderConfig&, std::shared_ptr<const PackedEncoder>,

@@ -107,6 +107,11 @@ CudaSession::CudaSession(const EncoderConfig& config, std::shared_ptr<const Cuda
     check(entry().begin(m_weights->handle(), &plain, &m_handle, &error), error);
 }
 
+void CudaSession::enter(const std::vector<MergeMap>& maps) {
+    m_blockOfStage.push_back(m_config.firstBlock);
+    apply(maps, MpmCudaStage{});
+}
+
 CudaSession::~CudaSession() {
     entry().end(m_handle);
 }
@@ -192,7 +197,7 @@ std::vector<MergeMap> CudaSession::decideHere(const StageRequest& request) {
         context.grid = m_config.grid;
         context.composed = &m_composed[i];
         context.special = m_config.specialTokens;
-        context.blocks = m_config.blocks;
+        context.blocks = m_config.blocksOfChain();
         context.stage = request.stage;
         context.block = request.block;
         first += tokens[i];

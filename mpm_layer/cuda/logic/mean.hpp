@@ -16,8 +16,9 @@ MPM_HOST_DEVICE inline float meanElement(const float* rows, size_t stride, const
                                    static_cast<double>(rows[members[1] * stride])) *
                                   0.5);
     }
-    double sum = 0, total = 0;
-    for (int m = 0; m < count; ++m) {
+    double total = weights ? weights[members[0]] : 1.0;
+    double sum = total * static_cast<double>(rows[members[0] * stride]);  // negative zeros keep their sign
+    for (int m = 1; m < count; ++m) {
         const double weight = weights ? weights[members[m]] : 1.0;
         sum += weight * static_cast<double>(rows[members[m] * stride]);
         total += weight;

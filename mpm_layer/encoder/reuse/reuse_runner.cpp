@@ -13,7 +13,8 @@ FrameRows rowsOf(const SessionInput& input, const EncoderConfig& config, int ima
     FrameRows frame;
     frame.dim = input.tokens.size[2];
     frame.special = config.specialTokens;
-    frame.tokens = input.tokens.size[1] - config.specialTokens;
+    frame.trailing = config.trailingTokens;
+    frame.tokens = input.tokens.size[1] - config.specialTokens - config.trailingTokens;
     frame.data = input.tokens.ptr<float>() + static_cast<size_t>(image) * frame.rows() * frame.dim;
     return frame;
 }
@@ -73,6 +74,9 @@ public:
         const int all = input.tokens.size[0];
         if (static_cast<int>(m_images.size()) == all) return;
         m_input.tokens = imagesOf(input.tokens, m_images);
+        m_input.maps.clear();
+        for (size_t i = 0; i < m_images.size() && !input.maps.empty(); ++i)
+            m_input.maps.push_back(input.maps[m_images[i]]);
         if (!input.keyBias.empty() && input.keyBias.total() != static_cast<size_t>(input.tokens.size[1])) {
             const int sizes[] = {all, input.tokens.size[1], 1};
             m_input.keyBias = imagesOf(input.keyBias.reshape(1, 3, sizes), m_images);
@@ -261,8 +265,8 @@ std::vector<ImageReport> ReuseRunner::run(const ReuseForward& forward,
         batch.copyBack();
     }
     for (size_t i = 0; i < plans.size(); ++i)
-        describe(plans[i], forward.input.tokens.size[1] - forward.config.specialTokens, forward.config.blocks,
-                 reports[i]);
+        describe(plans[i], rowsOf(forward.input, forward.config, static_cast<int>(i)).tokens,
+                 forward.config.blocks, reports[i]);
     return reports;
 }
 

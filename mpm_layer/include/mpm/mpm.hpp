@@ -22,7 +22,7 @@ enum class Device { Cpu, Cuda, Auto };
 /// F32. AutoFast: I8 where the hardware has instructions for it, else as Auto.
 enum class Precision { F32, TF32, BF16, F16, Auto, I8, AutoFast };
 
-/// One merge of one image.
+/// One merge of one image: one of the schedule, or the map that came in with the tokens.
 struct Stage {
     int block = 0;  ///< the block before which it happened
     cv::Mat map;  ///< CV_32S 1xK: cluster of each image token that entered the stage; the identity if nothing
@@ -62,7 +62,7 @@ struct ReuseReport {
 
 struct ImageReport {
     cv::Mat map;                ///< CV_32S 1xN: final cluster of each image token of the picture
-    std::vector<Stage> stages;  ///< in the order of the schedule
+    std::vector<Stage> stages;  ///< in the order of the blocks; a map that came in is before the others
     std::vector<int> tokens;    ///< image tokens entering each block
     ReuseReport reuse;
 };
@@ -84,7 +84,8 @@ struct Report {
 
 class EncoderControl;
 
-/// Handle of an encoder inside a network. Cheap to copy; stays valid as long as a copy of the network or the
+/// Handle of an encoder inside a network: one MpmEncoder, or all segments of a chain, whose blocks are
+/// numbered through. Cheap to copy; stays valid as long as a copy of the network or the
 /// handle lives. Settings take effect at the next forward. A network and its handle belong to one thread at a
 /// time.
 class MPM_API Encoder {
@@ -106,9 +107,9 @@ public:
     /// never do.
     void setBatchIndependent(bool independent);
 
-    /// Imposes the map of one stage (CV_32S 1xK, ids 0..M-1 all used) instead of computing it: one Mat per
-    /// image, or one for every image. Stays until clearMaps(). A forward whose schedule merges but has no
-    /// such stage throws.
+    /// Imposes the map of one stage of the schedule (CV_32S 1xK, ids 0..M-1 all used) instead of computing
+    /// it: one Mat per image, or one for every image. Stays until clearMaps(). A forward whose schedule
+    /// merges but has no such stage throws.
     void setMaps(int stage, const std::vector<cv::Mat>& maps);
     void clearMaps();
 
@@ -164,7 +165,8 @@ struct ModelInfo {
 /// Makes the operators of domain `mpm` known to OpenCV. Idempotent, thread-safe.
 MPM_API void registerLayers();
 
-/// The backbone of a network: the MpmEncoder that merges. Throws cv::Exception where there is none.
+/// The backbone of a network: the MpmEncoder that merges, or the chain of them nearest to the image. Throws
+/// cv::Exception where there is none.
 MPM_API Encoder encoder(cv::dnn::Net& net);
 
 /// One merge by mutual pairs. tokens: CV_32F (special+N) x D; the first `special` rows stay.

@@ -1,0 +1,125 @@
+#include "mpm_layer/encoder/chain.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "base/printable.hpp"
+#include "mpm_layer/encoder/control.hpp"
+#include "mpm_layer/merge/merge_map.hpp"
+
+namespace mpm {
+
+Segments::Segments(const EncoderConfig& first) : m_chain(first.chain), m_chainBlocks(first.chainBlocks) {
+    add(first);
+}
+
+bool Segments::takes(const EncoderConfig& next) const {
+    int blocks = 0;
+    for (const Range& range : m_ranges) {
+        if (range.first == next.firstBlock) return false;
+        blocks += range.last - range.first + 1;
+    }
+    return next.chainBlocks > 0 && next.chain == m_chain && next.chainBlocks == m_chainBlocks &&
+           blocks < m_chainBlocks;
+}
+
+void Segments::add(const EncoderConfig& next) {
+    const auto behind = std::find_if(m_ranges.begin(), m_ranges.end(),
+                                     [&](const Range& range) { return range.first > next.firstBlock; });
+    m_ranges.insert(behind, {next.firstBlock, next.lastBlock()});
+    std::vector<int> all;
+    std::set_union(m_schedule.begin(), m_schedule.end(), next.schedule.begin(), next.schedule.end(),
+                   std::back_inserter(all));
+    m_schedule = all;
+}
+
+void Segments::check() const {
+    if (m_chainBlocks == 0) return;
+    int next = 0;
+    bool whole = true;
+    std::string found;
+    for (const Range& range : m_ranges) {
+        found += cv::format("%s%d..%d", found.empty() ? "" : ", ", range.first, range.last);
+        whole = whole && range.first == next;
+        next = range.last + 1;
+    }
+    if (whole && next == m_chainBlocks) return;
+    CV_Error(cv::Error::StsBadArg,
+             cv::format("mpm: the segments of chain '%s' must cover its blocks 0..%d without gap or overlap; "
+                        "there are %s",
+                        printable(m_chain, 80).c_str(), m_chainBlocks - 1, found.c_str()));
+}
+
+std::shared_ptr<EncoderControl> makeControl(const EncoderConfig& config) {
+    if (config.chainBlocks == 0) return std::make_shared<EncoderControl>(config);
+    // OpenCV makes the layers of a network one after the other, in the thread that reads it.
+    static thread_local std::map<std::string, std::weak_ptr<EncoderControl>> latest;
+    for (auto it = latest.begin(); it != latest.end();)
+        it = it->second.expired() ? latest.erase(it) : std::next(it);
+    std::weak_ptr<EncoderControl>& known = latest[config.chain];
+    std::shared_ptr<EncoderControl> control = known.lock();
+    if (control && control->addSegment(config)) return control;
+    control = std::make_shared<EncoderControl>(config);
+    known = control;
+    return control;
+}
+
+void numberByRepresentative(ImageReport& image) {
+    MergeMap composed = identityMap(static_cast<int>(image.map.total()));
+    std::vector<int> before(composed.clusters);
+    for (int i = 0; i < composed.clusters; ++i)
+        before[i] = i;
+    for (Stage& stage : image.stages) {
+        const MergeMap map = toMergeMap(stage.map, "a stage");
+        composed = compose(composed, map);
+        const std::vector<int> order = representativeOrder(composed);
+        cv::Mat renumbered(stage.map.size(), CV_32S);
+        for (int i = 0; i < map.tokens(); ++i)
+            renumbered.at<int>(before[i]) = order[map.ids[i]];
+        stage.map = renumbered;
+        before = order;
+    }
+    renumber(composed, before);
+    image.map = toMat(composed);
+}
+
+namespace {
+
+bool sameMap(const cv::Mat& a, const cv::Mat& b) {
+    return a.total() == b.total() && (a.empty() || std::equal(a.begin<int>(), a.end<int>(), b.begin<int>()));
+}
+
+void extendImage(ImageReport& whole, const EncoderConfig& segment, ImageReport& part) {
+    if (static_cast<int>(whole.tokens.size()) != segment.firstBlock) {
+        CV_Error(
+            cv::Error::StsBadArg,
+            cv::format("mpm: blocks %d..%d of chain '%s' did not run behind block %d", segment.firstBlock,
+                       segment.lastBlock(), printable(segment.chain, 80).c_str(), segment.firstBlock - 1));
+    }
+    auto first = part.stages.begin();
+    if (segment.takesMap && first != part.stages.end() && sameMap(first->map, whole.map)) ++first;
+    whole.stages.insert(whole.stages.end(), first, part.stages.end());
+    whole.tokens.insert(whole.tokens.end(), part.tokens.begin(), part.tokens.end());
+    whole.map = part.map;
+}
+
+}  // namespace
+
+void extendReport(Report& whole, const EncoderConfig& segment, Report part) {
+    if (whole.images.size() != part.images.size()) {
+        CV_Error(cv::Error::StsUnmatchedSizes,
+                 cv::format("mpm: blocks %d..%d of chain '%s' got a batch of %d, the blocks before one of %d",
+                            segment.firstBlock, segment.lastBlock(), printable(segment.chain, 80).c_str(),
+                            static_cast<int>(part.images.size()), static_cast<int>(whole.images.size())));
+    }
+    for (size_t i = 0; i < whole.images.size(); ++i)
+        extendImage(whole.images[i], segment, part.images[i]);
+    whole.times.merge += part.times.merge;
+    whole.times.restore += part.times.restore;
+    whole.times.whole += part.times.whole;
+    whole.device = part.device;
+    whole.precision = part.precision;
+    whole.keptInF32.insert(whole.keptInF32.end(), part.keptInF32.begin(), part.keptInF32.end());
+}
+
+}  // namespace mpm

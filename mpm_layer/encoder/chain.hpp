@@ -1,0 +1,56 @@
+// Chains: where a network does something between two groups of an encoder's blocks, each group is an
+// MpmEncoder of its own, a segment. All segments share one control, so one schedule and one report.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <mpm/mpm.hpp>
+
+#include "mpm_layer/encoder/config.hpp"
+
+namespace mpm {
+
+/// Which blocks of a chain are there. An encoder that is in no chain is its only segment.
+class Segments {
+public:
+    explicit Segments(const EncoderConfig& first);
+
+    /// Whether a segment that is read next belongs to this chain, not to one of the same name in another
+    /// network.
+    bool takes(const EncoderConfig& next) const;
+    void add(const EncoderConfig& next);
+
+    int count() const { return static_cast<int>(m_ranges.size()); }
+    /// Of all segments.
+    const std::vector<int>& schedule() const { return m_schedule; }
+    /// Throws where the segments do not cover the chain or overlap.
+    void check() const;
+
+private:
+    struct Range {
+        int first, last;
+    };
+
+    std::string m_chain;
+    int m_chainBlocks;
+    std::vector<Range> m_ranges;  ///< by their first blocks
+    std::vector<int> m_schedule;
+};
+
+class EncoderControl;
+
+/// The control of a new encoder: that of its chain where the calling thread has just read other segments of
+/// it, else one of its own.
+std::shared_ptr<EncoderControl> makeControl(const EncoderConfig& config);
+
+/// Ids by representative, from left to right, in every stage. The rows of algm's clusters and of imposed maps
+/// follow each other otherwise.
+void numberByRepresentative(ImageReport& image);
+
+/// Adds what a segment reports to what the segments before it did. Its map is a stage of its own only where
+/// it is not the one they left.
+void extendReport(Report& whole, const EncoderConfig& segment, Report part);
+
+}  // namespace mpm
