@@ -1,4 +1,4 @@
-// Limits on what a file may make the program spend: bytes, seconds, nodes, values.
+// Limits for the cost of a file: bytes, seconds, nodes, values.
 #pragma once
 
 #include <atomic>
@@ -18,24 +18,24 @@ public:
         : cv::Exception(cv::Error::StsOutOfRange, message, "", __FILE__, __LINE__) {}
 };
 
-/// What one job may spend; a job passes one object along by reference. Bytes may be taken and given back by
-/// several threads at a time.
+/// The limits of one job, which passes one object along by reference. Several threads may take and release
+/// bytes at a time.
 class Budget {
 public:
-    /// `maxBytes` held at a time and `maxSeconds` from now on; 0 or less: no limit.
+    /// At most `maxBytes` at a time and `maxSeconds` from now on; 0 or less: no limit.
     explicit Budget(std::int64_t maxBytes = 0, double maxSeconds = 0)
         : m_maxBytes(maxBytes), m_maxSeconds(maxSeconds), m_start(Clock::now()) {}
 
     std::int64_t maxBytes() const { return m_maxBytes; }
     std::int64_t bytes() const { return m_bytes; }  ///< held now
 
-    /// Other limits from now on, for a job that learns what its input is worth; the clock runs on.
+    /// Sets new limits, for a job that knows the size of its input only later; the clock continues.
     void setLimits(std::int64_t maxBytes, double maxSeconds) {
         m_maxBytes = maxBytes;
         m_maxSeconds = maxSeconds;
     }
 
-    /// Throws BudgetError where `bytes` more would exceed the limit. `what` names them: "the output of
+    /// Throws BudgetError if `bytes` more would exceed the limit. `what` describes them: "the output of
     /// Expand".
     void takeBytes(std::int64_t bytes, const std::string& what) {
         if (bytes < 0) throwBytes(what);

@@ -1,4 +1,4 @@
-// A filter of system calls (seccomp): what computing and the files of the task need goes on, all else fails.
+// A filter of system calls (seccomp): calls for computing and for the files of the task work, others fail.
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -24,7 +24,7 @@ constexpr std::uint32_t kProcessor = AUDIT_ARCH_X86_64;
 #elif defined(__aarch64__)
 constexpr std::uint32_t kProcessor = AUDIT_ARCH_AARCH64;
 #else
-constexpr std::uint32_t kProcessor = 0;  // its calls are not known here
+constexpr std::uint32_t kProcessor = 0;  // unsupported processor
 #endif
 
 // Later than the headers of Debian 12; the same numbers on every processor.
@@ -32,7 +32,7 @@ constexpr int kMapShadowStack = 453, kFutexWake = 454, kFutexWait = 455, kFutexR
 constexpr std::uint32_t kNameMemory = 0x53564d41;  // PR_SET_VMA
 
 constexpr int kAllowed[] = {
-    // Files that are open, and those that Landlock lets through.
+    // Open files, and those that Landlock allows.
     SYS_read,
     SYS_write,
     SYS_readv,
@@ -117,7 +117,7 @@ constexpr int kAllowed[] = {
 #ifdef SYS_arch_prctl
     SYS_arch_prctl,  // tiles of matrices are switched on by it
 #endif
-    // Signals to itself, time, and what the machine is.
+    // Signals to itself, time, and properties of the machine.
     SYS_rt_sigaction,
     SYS_rt_sigprocmask,
     SYS_rt_sigreturn,
@@ -148,8 +148,8 @@ constexpr int kAllowed[] = {
 #endif
 };
 
-// Said plainly to be forbidden. Any other call is one the kernel does not have (ENOSYS): libraries then take
-// the older one that they know.
+// Answered with "not permitted". Any other call is answered as missing in the kernel (ENOSYS), so that
+// libraries use an older one.
 constexpr int kForbidden[] = {
     SYS_socket,
     SYS_socketpair,

@@ -9,7 +9,7 @@
 
 namespace mpm {
 
-/// A size, shape or offset that no number of its type can hold.
+/// A size, shape or offset that does not fit its type.
 class SizeError : public cv::Exception {
 public:
     explicit SizeError(const std::string& message)

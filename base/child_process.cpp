@@ -18,7 +18,7 @@ namespace mpm {
 namespace {
 
 constexpr int kNotStarted = 127;
-constexpr int kGlance = 20;  // milliseconds between two looks at a child that writes nothing
+constexpr int kGlance = 20;  // milliseconds between two checks of a child that writes nothing
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {
     std::vector<char*> result;
@@ -37,7 +37,7 @@ void closeFrom(int first) {
         close(i);
 }
 
-/// In the child, between fork and exec: only what a signal handler may do.
+/// In the child, between fork and exec: only calls that a signal handler may use.
 [[noreturn]] void become(const char* program, char* const* words, char* const* environment, int output,
                          pid_t parent) {
     setsid();
@@ -79,7 +79,7 @@ ChildProcess::~ChildProcess() {
 
 void ChildProcess::start(const std::string& program, const std::vector<std::string>& arguments,
                          const std::vector<std::string>& environment) {
-    // Everything is ready before the fork: the child may not ask for memory.
+    // Everything is prepared before the fork: the child must not allocate memory.
     std::vector<std::string> words = arguments, settings = environment;
     const std::vector<char*> wordPointers = pointers(words), settingPointers = pointers(settings);
     int ends[2];
@@ -87,7 +87,7 @@ void ChildProcess::start(const std::string& program, const std::vector<std::stri
         m_startError = errno;
         return;
     }
-    // A low number would be written over by the child's standard streams.
+    // The child's standard streams would replace a low number.
     const int output = fcntl(ends[1], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     const pid_t parent = getpid();
     {
@@ -148,7 +148,7 @@ ChildEnd ChildProcess::wait(double seconds, std::size_t most) {
         const std::lock_guard<std::mutex> lock(m_mutex);
         signal(SIGKILL);
     }
-    // What it wrote last is in the pipe still.
+    // Its last output is still in the pipe.
     for (pollfd rest{m_output, POLLIN, 0}; open && poll(&rest, 1, 0) > 0;)
         open = drain(m_output, end.output, most);
     if (m_stopped)

@@ -1,4 +1,4 @@
-// A program started for one task: it inherits nothing, and it can be ended at any moment.
+// A program started for one task. It inherits nothing and can be ended at any moment.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@
 
 namespace mpm {
 
-/// How a child ended, and what it wrote to standard output.
+/// How a child ended, and its standard output.
 struct ChildEnd {
     enum class How {
         Exited,      ///< number: its exit status
@@ -32,7 +32,7 @@ public:
     ChildProcess(const ChildProcess&) = delete;
     ChildProcess& operator=(const ChildProcess&) = delete;
 
-    /// Starts `program` in a session of its own with the environment given and nothing else: no descriptors
+    /// Starts `program` in a new session with the given environment and nothing else: no descriptors
     /// but /dev/null and the pipe for its output, no blocked or ignored signals. It ends with the thread that
     /// starts it. Call it once.
     void start(const std::string& program, const std::vector<std::string>& arguments,

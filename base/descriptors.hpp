@@ -1,4 +1,4 @@
-// What a program that is started from this one gets to see of it: its three standard streams.
+// A program that this one starts inherits the three standard streams only.
 #pragma once
 
 #include <fcntl.h>

@@ -38,7 +38,7 @@ struct [[gnu::packed]] PathRule {
     std::int32_t folder;
 };
 
-/// All that the kernel's version can hold back; what no rule allows is lost.
+/// All rights that the kernel's version can restrict; those without a rule are lost.
 Ruleset rulesetOf(int version) {
     const int rights = version >= 5 ? 16 : version >= 3 ? 15 : version >= 2 ? 14 : 13;
     return {(std::uint64_t{1} << rights) - 1,
@@ -50,7 +50,7 @@ size_t sizeOf(int version) {
     return sizeof(std::uint64_t) * (version >= 6 ? 3 : version >= 4 ? 2 : 1);
 }
 
-/// A path that is not there needs no rule.
+/// A missing path needs no rule.
 bool allow(int ruleset, const std::string& path, std::uint64_t rights) {
     const int file = open(path.c_str(), O_PATH | O_CLOEXEC);
     if (file < 0) return true;

@@ -7,8 +7,8 @@
 
 namespace mpm {
 
-/// The pool orders a loop's parts by itself, but out of sight of ThreadSanitizer: this counter says it again
-/// where it sees.
+/// The pool synchronises a loop's parts, but ThreadSanitizer does not see it. This counter repeats the
+/// synchronisation in instrumented code.
 inline std::atomic<unsigned> g_loopOrder{0};
 
 template <class Body>

@@ -33,18 +33,18 @@ std::string advice(int reason) {
     }
 }
 
-/// What a chain of links ends in, there or not.
+/// The target of a chain of links, existing or not.
 fs::path destination(fs::path path) {
     std::error_code error;
     for (int links = 0; links < 40 && fs::is_symlink(path, error); ++links) {
         const fs::path next = fs::read_symlink(path, error);
         if (error) break;
-        path = path.parent_path() / next;  // an absolute one stands alone
+        path = path.parent_path() / next;  // an absolute path replaces the first
     }
     return path;
 }
 
-/// /dev/stdout opened anew would begin at the start of a file that has half of the output already.
+/// Opening /dev/stdout again would start at the beginning of a file that already has half of the output.
 int streamOf(const struct stat& file) {
     for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
         struct stat other {};
@@ -80,7 +80,7 @@ PendingFile::PendingFile(const std::string& target) : m_name(target), m_target(t
     m_folder = m_through ? temporaryFolder().string() : fs::path(m_target).parent_path().string();
     m_scratch.emplace(m_folder);
     if (!m_scratch->isOpen()) refuse(errno);
-    // Its own rights are better than no file.
+    // Different rights are better than no file.
     if (exists && !m_through) static_cast<void>(m_scratch->setMode(there.st_mode & 07777));
 }
 
@@ -92,7 +92,7 @@ void PendingFile::write(std::string_view bytes) {
     if (!m_scratch->write(bytes)) refuse(errno);
 }
 
-/// The bytes reach the disk before the name does: after a power cut the old file is there, or the new one.
+/// The bytes reach the disk before the name: after a power failure the old file is there, or the new one.
 void PendingFile::keep(Sync sync) {
     if (m_through) return copyThrough();
     const bool always = sync == Sync::Always;

@@ -10,7 +10,7 @@ namespace mpm {
 
 namespace detail {
 
-/// The length of the UTF-8 character at `at` and its code point; length 0 where the bytes are no UTF-8.
+/// The length of the UTF-8 character at `at` and its code point; length 0 if the bytes are not UTF-8.
 struct Utf8Character {
     std::size_t length;
     std::uint32_t point;
@@ -64,10 +64,10 @@ inline bool isUtf8(std::string_view text) {
     return true;
 }
 
-/// One line of valid UTF-8: control characters, characters that reorder or hide text, and bytes that are no
-/// UTF-8 become escapes (\n, \x1b). Text longer than `limit` bytes loses its middle. Ordinary text stays as
-/// it is. Not inlined: for a caller's short string GCC 12 warns of reads that the test for its size rules
-/// out.
+/// One line of valid UTF-8: control characters, characters that reorder or hide text, and bytes that are not
+/// UTF-8 become escapes (\n, \x1b). Text longer than `limit` bytes loses its middle. Other text is unchanged.
+/// Not inlined: for a caller's short string, GCC 12 warns of reads that the test of its size makes
+/// impossible.
 [[gnu::noinline]] inline std::string printable(std::string_view text, std::size_t limit = 400) {
     std::string result;
     const auto append = [&](std::size_t from, std::size_t to) {
@@ -99,7 +99,7 @@ inline bool isUtf8(std::string_view text) {
     return result;
 }
 
-/// As printable(), but line breaks stay: for messages of several lines that the program itself has composed.
+/// As printable(), but keeps line breaks: for messages of several lines that the program itself composes.
 inline std::string printableLines(std::string_view text, std::size_t limit = 4000) {
     std::string result;
     for (std::size_t from = 0; from <= text.size() && result.size() <= limit;) {

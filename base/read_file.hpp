@@ -1,4 +1,4 @@
-// A file of somebody else's, read whole.
+// Reads a whole file that is not trusted.
 #pragma once
 
 #include <cstdint>

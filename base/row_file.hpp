@@ -1,4 +1,4 @@
-// A file that grows by whole rows: tables and protocols that are worth having before they are finished.
+// A file that grows by whole rows: tables and logs that are useful before they are finished.
 #pragma once
 
 #include <cstdint>
@@ -7,21 +7,21 @@
 
 namespace mpm {
 
-/// A row is there whole or not at all, unless the program is killed within the write of it. A device or a
-/// pipe takes the rows and stays what it is. Throws cv::Exception that names the file and the system's
+/// A row is written completely or not at all, unless the program is killed during its write. A device or a
+/// pipe receives the rows and is not replaced. Throws cv::Exception that names the file and the system's
 /// reason.
 class RowFile {
 public:
-    /// Begins a new file with these rows; one that was there before goes only when they are written.
+    /// Begins a new file with these rows; an existing one is replaced only when they are written.
     RowFile(const std::string& path, std::string_view rows);
-    /// Goes on with a file, whose first `length` bytes are kept.
+    /// Continues a file, whose first `length` bytes are kept.
     RowFile(const std::string& path, std::uintmax_t length);
     ~RowFile();
     RowFile(const RowFile&) = delete;
     RowFile& operator=(const RowFile&) = delete;
 
     void add(std::string_view row);
-    void sync() const;  ///< what was added outlives a power cut
+    void sync() const;  ///< added rows survive a power failure
 
 private:
     [[noreturn]] void refuse(int reason) const;

@@ -19,9 +19,9 @@ namespace {
 
 constexpr std::string_view kBegin = ".mpm-", kEnd = ".part", kDigits = "0123456789abcdef";
 constexpr size_t kRandom = 8;            // bytes
-constexpr std::time_t kAbandoned = 600;  // seconds without a write: whoever replaced it has it unlocked
+constexpr std::time_t kAbandoned = 600;  // seconds without a write: a file being replaced is unlocked
 
-/// A name that nobody can foresee; empty where the system has no random numbers.
+/// An unpredictable name; empty if the system has no random numbers.
 std::string hiddenName() {
     std::array<unsigned char, kRandom> random{};
     if (getentropy(random.data(), random.size()) != 0) return {};
@@ -43,7 +43,7 @@ std::string orHere(const std::string& folder) {
     return folder.empty() ? "." : folder;
 }
 
-/// Closes and keeps the reason of what failed before.
+/// Closes, and keeps the errno of an earlier failure.
 void closeQuietly(int file) {
     const int reason = errno;
     close(file);
@@ -60,7 +60,7 @@ void removeIfAbandoned(const std::string& path) {
     close(file);
 }
 
-/// Once a folder and process: it may hold thousands of images. What cannot be looked at stays.
+/// Once per folder and process: it may hold thousands of images. Files that cannot be examined stay.
 void removeAbandoned(const std::string& folder) {
     static std::mutex mutex;
     static std::set<std::string> seen;
@@ -68,7 +68,7 @@ void removeAbandoned(const std::string& folder) {
         const std::lock_guard<std::mutex> lock(mutex);
         if (!seen.insert(folder).second) return;
     }
-    // Not the standard library's iterator: it ends the program where it gets no memory for the next step.
+    // Not the standard library's iterator: it ends the program if it gets no memory for the next step.
     const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(folder.c_str()), closedir);
     while (const dirent* entry = entries ? readdir(entries.get()) : nullptr)
         if (isHiddenName(entry->d_name)) removeIfAbandoned(folder + '/' + entry->d_name);
@@ -116,7 +116,8 @@ bool ScratchFile::create(const std::string& folder) {
     m_descriptor = open(m_path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (m_descriptor < 0) m_path.clear();
     struct stat there {};
-    if (m_descriptor < 0 || flock(m_descriptor, LOCK_EX | LOCK_NB) != 0) return true;  // not all know locks
+    if (m_descriptor < 0 || flock(m_descriptor, LOCK_EX | LOCK_NB) != 0)
+        return true;  // not all file systems have locks
     if (fstat(m_descriptor, &there) != 0 || there.st_nlink > 0) return true;
     close(m_descriptor);
     return false;
@@ -135,7 +136,7 @@ bool ScratchFile::write(std::string_view bytes) const {
     return writeAll(m_descriptor, bytes);
 }
 
-/// Network file systems say at close, of any descriptor, that the space is gone.
+/// Network file systems report a full disk when any descriptor is closed.
 bool ScratchFile::flush() const {
     const int second = fcntl(m_descriptor, F_DUPFD_CLOEXEC, 0);
     return second >= 0 && (close(second) == 0 || errno == EINTR);

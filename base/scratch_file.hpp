@@ -1,4 +1,4 @@
-// A file that is not yet what it will be called.
+// A temporary file that is renamed later.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace mpm {
 
-/// An open file in `folder` that only its owner may read, under a name that nobody can foresee; gone with the
-/// object unless it was moved. What killed programs left behind so is removed by the next one that writes to
-/// the folder: a file in use is locked. False means that errno has the reason.
+/// An open file in `folder` that only its owner may read, with an unpredictable name; removed with the object
+/// unless it was moved. Files that killed programs left behind are removed by the next one that writes to the
+/// folder: a file in use is locked. False means that errno has the reason.
 class ScratchFile {
 public:
     explicit ScratchFile(const std::string& folder);
@@ -21,10 +21,10 @@ public:
     const std::string& path() const { return m_path; }  ///< others may write to it, or replace it
     bool setMode(unsigned mode) const;                  ///< 0600 before
     bool write(std::string_view bytes) const;           ///< appends all of them
-    bool flush() const;                                 ///< what only a close would tell is told here
-    bool sync() const;                                  ///< on the disk, where the file system can tell
+    bool flush() const;                                 ///< reports errors that only a close would report
+    bool sync() const;                                  ///< to the disk, if the file system supports it
     bool copyTo(int file) const;                        ///< all of it, from its beginning
-    bool moveTo(const std::string& target);             ///< in the same folder; replaces what is there
+    bool moveTo(const std::string& target);             ///< in the same folder; replaces an existing file
 
 private:
     bool create(const std::string& folder);
@@ -33,13 +33,13 @@ private:
     int m_descriptor = -1;
 };
 
-/// All bytes, whatever the system takes at once; false: errno says why.
+/// Writes all bytes, in as many steps as needed; false: errno has the reason.
 bool writeAll(int file, std::string_view bytes);
 
-/// False where the disk reports an error; file systems that cannot tell are no error.
+/// False if the disk reports an error; file systems without support are no error.
 bool syncFile(int file);
 
-/// So that a new name in it outlives a power cut. A folder that may not be read cannot be synced: no error.
+/// Makes a new name in it survive a power failure. A folder that may not be read cannot be synced: no error.
 bool syncFolder(const std::string& folder);
 
 }  // namespace mpm

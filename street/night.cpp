@@ -9,7 +9,7 @@
 namespace mpm::street {
 namespace {
 
-/// Inverse of a Poisson distribution's cumulative sum, so that one draw costs one number and a short search.
+/// Inverse of a Poisson distribution's cumulative sum, so that a sample costs one number and a short search.
 struct PoissonTable {
     int first = 0;  ///< events of cumulative[0]
     std::vector<double> cumulative;
@@ -44,7 +44,7 @@ void check(const cv::Mat& picture, const NightParameters& parameters) {
 
 cv::Mat night(const cv::Mat& picture, const NightParameters& parameters, uint64_t seed) {
     check(picture, parameters);
-    std::vector<PoissonTable> photons;  // an 8-bit picture knows 256 means only
+    std::vector<PoissonTable> photons;  // an 8-bit image has only 256 means
     for (int value = 0; value < 256; ++value) {
         photons.emplace_back(parameters.luminance * value / 255.0 * parameters.photons);
     }

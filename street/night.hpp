@@ -1,4 +1,4 @@
-// Night by calculation: less light, shot noise, thermal noise.
+// Simulated night: less light, shot noise, thermal noise.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct NightParameters {
     double deviation = 0.01;  ///< of the Gaussian noise, on values of 0..1
 };
 
-/// The picture (CV_8U, any channels) as a camera would see it at night. The same seed gives the same noise.
+/// The image (CV_8U, any channels) under simulated night. The same seed gives the same noise.
 cv::Mat night(const cv::Mat& picture, const NightParameters& parameters, uint64_t seed);
 
 }  // namespace mpm::street

@@ -1,4 +1,4 @@
-// What moves: cars, people on foot and on bicycles, as facets in the world, ordered far to near for the eye.
+// Moving actors: cars, people on foot and on bicycles, as facets in the world, ordered from far to near.
 #pragma once
 
 #include <vector>

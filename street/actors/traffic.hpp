@@ -1,4 +1,4 @@
-// Who is on the move, and where at a given second.
+// The moving actors and their positions at a given second.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@ class Traffic {
 public:
     explicit Traffic(const Layout& layout);
 
-    /// Everyone in sight, far to near.
+    /// All visible actors, far to near.
     std::vector<Actor> at(double seconds) const;
 
 private:

@@ -1,4 +1,4 @@
-// What stands in a street: drawn by lot from a seed, before anything is painted.
+// The objects of a street: chosen at random from a seed, before rendering.
 #pragma once
 
 #include <array>

@@ -8,7 +8,7 @@
 
 namespace mpm::street {
 
-/// Pictures of the street without what moves. Fine maps have `samples` pixels a side in each pixel of a
+/// The street without moving actors. Fine maps have `samples` pixels a side in each pixel of a
 /// frame.
 struct Backdrop {
     cv::Mat picture;  ///< CV_8UC3 BGR, size of a frame
@@ -28,7 +28,7 @@ struct Stage {
 /// Lamp light that falls on each fine pixel.
 cv::Mat lampMap(const Layout& layout, const Gbuffer& buffer, int step);
 
-/// Everything that stands still, lit; parked cars painted in.
+/// All static objects, lit; with parked cars.
 Backdrop lightStreet(const Stage& stage, const Gbuffer& buffer, const Sky& sky, const cv::Mat& lamps,
                      int samples, const std::vector<Actor>& parked);
 

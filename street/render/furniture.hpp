@@ -1,4 +1,4 @@
-// What stands between the houses: trees, lamps, signs, fences.
+// Objects between the houses: trees, lamps, signs, fences.
 #pragma once
 
 #include "street/layout/layout.hpp"

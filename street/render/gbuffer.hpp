@@ -11,7 +11,8 @@
 
 namespace mpm::street {
 
-/// What shines by itself, and when. From kWindow on: a window, the number being its household's lot.
+/// Light sources and when they shine. From kWindow on: a window; the number is the random value of its
+/// household.
 enum Glow : uchar { kDark, kLampHead, kRedLight, kShopWindow, kGlass, kWindow = 16 };
 
 struct Surface {
@@ -42,7 +43,7 @@ public:
     void post(const cv::Vec3f& foot, const cv::Vec3f& top, float radiusFoot, float radiusTop,
               Surface surface);
 
-    /// Convex body. shade(face, point, metresPerPixel) gives what is there.
+    /// Convex body. shade(face, point, metresPerPixel) gives the surface.
     template <typename Shade>
     void solid(const std::vector<Plane>& planes, const cv::Vec3f& low, const cv::Vec3f& high, Shade shade);
 

@@ -1,4 +1,4 @@
-// Road, kerb, pavement and what lies behind it.
+// Road, kerb, pavement and the ground behind it.
 #pragma once
 
 #include "street/layout/layout.hpp"

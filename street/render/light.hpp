@@ -1,5 +1,5 @@
-// Sun, sky and lamps by the hour, and what they make of a surface. Sums are of linear light; toPicture()
-// gives 8 bits.
+// Sun, sky and lamps by the hour, and their light on a surface. Sums are of linear light; toPicture()
+// converts to 8 bits.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ struct Light {
 
     Light(const Layout& layout, double hour);
 
-    /// Light on a surface without its shadow: what comes from all around.
+    /// Ambient light on a surface, without its shadow.
     cv::Vec3f ambient(const cv::Vec3f& normal) const;
 
     /// Linear light to an 8-bit BGR pixel.

@@ -7,7 +7,7 @@ namespace {
 
 enum Face { kFront, kGable, kRoof };
 
-/// 1 where details of `size` metres are wide enough to be seen, 0 where a pixel would swallow them.
+/// 1 where details of `size` metres are wide enough to be seen, 0 where they are smaller than a pixel.
 float visible(float size, float metresPerPixel) {
     return std::max(0.0f, std::min(1.0f, size / metresPerPixel - 1.0f));
 }
