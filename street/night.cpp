@@ -33,7 +33,7 @@ struct PoissonTable {
 };
 
 void check(const cv::Mat& picture, const NightParameters& parameters) {
-    CV_CheckEQ(picture.depth(), CV_8U, "night: picture must have 8-bit values");
+    CV_CheckEQ(picture.depth(), CV_8U, "night: image must have 8-bit values");
     CV_CheckGE(parameters.luminance, 0.0, "night: luminance must not be negative");
     CV_CheckGT(parameters.photons, 0.0, "night: photons must be above 0");
     CV_CheckLE(parameters.luminance * parameters.photons, 1e7, "night: at most 1e7 photons can be expected");
