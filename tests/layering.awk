@@ -24,8 +24,15 @@ BEGIN {
     may["models/onnx/fused"] = "base models/onnx/ir models/onnx/eval models/onnx/match models/onnx/fused"
     may["models/onnx/layers"] = "base models/onnx/ir models/onnx/eval models/onnx/match models/onnx/layers"
     may["models/onnx/verify"] = "base mpm models/onnx/ir models/onnx/io models/onnx/eval models/onnx/verify"
-    may["models/torch"] = "base mpm =models/onnx models/torch street pipeline/dataset pipeline/metric pipeline/number"
+    may["models/torch"] = "base"
     may["models/torch/files"] = "base models/torch/files"  # files of weights as data, without LibTorch
+    may["models/torch/model"] = may["models/torch/files"] " models/torch/model"
+    may["models/torch/data"] = may["models/torch/model"] " models/torch/data street pipeline/dataset"
+    may["models/torch/train"] = may["models/torch/data"] " models/torch/train pipeline/metric pipeline/number"
+    may["models/torch/import"] = may["models/torch/model"] " models/torch/import"
+    may["models/torch/export"] = may["models/torch/model"] " models/torch/export =models/onnx mpm pipeline/dataset"
+    may["models/torch/commands"] = may["models/torch/train"] " models/torch/import models/torch/export models/torch/commands"
+    may["models/torch/CMakeLists.txt"] = may["models/torch/commands"] " =models/onnx mpm models/torch"
     may["cli"] = "base mpm =models/onnx models/onnx/io street pipeline cli"
     may["gui"] = "base mpm =models/onnx street pipeline gui"
 

@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "faults/trial.hpp"
-#include "models/torch/checkpoint.hpp"
-#include "models/torch/train.hpp"
+#include "models/torch/train/checkpoint.hpp"
+#include "models/torch/train/train.hpp"
 #include "street/street.hpp"
 #include "support/temp_folder.hpp"
 #include "tests/models/torch/small_model.hpp"

@@ -1,4 +1,4 @@
-#include "models/torch/checkpoint.hpp"
+#include "models/torch/train/checkpoint.hpp"
 
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -13,9 +13,9 @@
 
 #include <gtest/gtest.h>
 
-#include "models/torch/files.hpp"
 #include "models/torch/files/file_error.hpp"
 #include "models/torch/files/pickle.hpp"
+#include "models/torch/model/named_tensors.hpp"
 #include "tests/models/torch/small_model.hpp"
 
 namespace fs = std::filesystem;

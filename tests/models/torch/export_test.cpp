@@ -1,4 +1,4 @@
-#include "models/torch/export_onnx.hpp"
+#include "models/torch/export/onnx.hpp"
 
 #include <cstdlib>
 #include <filesystem>

@@ -1,5 +1,5 @@
 // Files of the frameworks that weights come from, and the results of a PyTorch model with them.
-#include "models/torch/import_weights.hpp"
+#include "models/torch/import/weights.hpp"
 
 #include <cstdlib>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "models/torch/import_weights.hpp"
+#include "models/torch/import/weights.hpp"
 
 #include <cstdlib>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "models/torch/reducer.hpp"
+#include "models/torch/model/reducer.hpp"
 
 #include <limits>
 

@@ -1,4 +1,4 @@
-#include "models/torch/segmenter.hpp"
+#include "models/torch/model/segmenter.hpp"
 
 #include <set>
 

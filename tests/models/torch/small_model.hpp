@@ -1,8 +1,8 @@
 // A Segmenter small enough for tests.
 #pragma once
 
-#include "models/torch/init.hpp"
-#include "models/torch/segmenter.hpp"
+#include "models/torch/model/initialise.hpp"
+#include "models/torch/model/segmenter.hpp"
 
 namespace mpm::models {
 

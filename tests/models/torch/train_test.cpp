@@ -1,4 +1,4 @@
-#include "models/torch/train.hpp"
+#include "models/torch/train/train.hpp"
 
 #include <cmath>
 #include <filesystem>
@@ -13,9 +13,10 @@
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
 
-#include "models/torch/checkpoint.hpp"
-#include "models/torch/evaluate.hpp"
-#include "models/torch/loss.hpp"
+#include "models/torch/model/image_tensor.hpp"
+#include "models/torch/train/checkpoint.hpp"
+#include "models/torch/train/evaluate.hpp"
+#include "models/torch/train/loss.hpp"
 #include "street/street.hpp"
 #include "tests/models/torch/small_model.hpp"
 

@@ -1,0 +1,69 @@
+#include <cstdio>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+#include "base/printable.hpp"
+#include "base/random.hpp"
+#include "models/torch/commands/commands.hpp"
+#include "models/torch/commands/reducer_options.hpp"
+#include "models/torch/data/datasets.hpp"
+#include "models/torch/train/checkpoint.hpp"
+#include "models/torch/train/evaluate.hpp"
+#include "street/night.hpp"
+
+namespace mpm::models {
+namespace {
+
+struct Arguments {
+    std::string weights, root, dataset = "camvid", split = "val";
+    ReducerSettings reducer;
+    bool night = false;
+    int threads = 0, frames = 200;
+};
+
+void print(const Evaluation& result, const pipeline::Classes& classes) {
+    const auto iou = result.confusion.iou();
+    for (int id = 0; id < classes.count(); ++id)
+        std::printf("%-12s %.4f\n", printable(classes.names[id], 100).c_str(), iou[id]);
+    std::printf("mIoU %.4f  mAcc %.4f  aAcc %.4f\n", result.confusion.miou(), result.confusion.macc(),
+                result.confusion.aacc());
+    if (result.tokens.empty()) return;
+    std::printf("tokens");
+    for (double count : result.tokens)
+        std::printf(" %.1f", count);
+    std::printf("\n");
+}
+
+void run(const Arguments& a) {
+    if (a.threads > 0) torch::set_num_threads(a.threads);
+    auto model = loadModel(a.weights);
+    model->encoder->setReducer(a.reducer);
+    const auto classes = classesOf(a.dataset, a.root);
+    auto samples =
+        a.dataset == "scene" ? sceneFrames(a.frames, {640, 480}) : readAll(a.root, a.split, classes);
+    if (a.night) {
+        for (auto& sample : samples)
+            sample.picture = street::night(sample.picture, {}, seedOf(sample.name));
+    }
+    print(evaluate(model, samples, classes.ignored), classes);
+}
+
+}  // namespace
+
+void addEval(CLI::App& app) {
+    auto* verb = app.add_subcommand("eval", "mIoU of trained weights, by class");
+    auto a = std::make_shared<Arguments>();
+    verb->add_option("weights", a->weights, "best.pt or checkpoint.pt")->required()->check(CLI::ExistingFile);
+    verb->add_option("--data", a->root, "folder with the split")->check(CLI::ExistingDirectory);
+    verb->add_option("--dataset", a->dataset, "camvid, folder, or scene: the built-in street")
+        ->capture_default_str();
+    verb->add_option("--split", a->split)->capture_default_str();
+    verb->add_option("--frames", a->frames, "of the built-in street")->capture_default_str();
+    addReducerOptions(*verb, a->reducer, "--blocks");
+    verb->add_flag("--night", a->night, "under the night simulation");
+    verb->add_option("--threads", a->threads)->capture_default_str();
+    verb->callback([a] { run(*a); });
+}
+
+}  // namespace mpm::models

@@ -1,0 +1,46 @@
+#include <cstdio>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+#include "models/torch/commands/commands.hpp"
+#include "models/torch/data/datasets.hpp"
+#include "models/torch/export/onnx.hpp"
+#include "models/torch/train/checkpoint.hpp"
+
+namespace mpm::models {
+namespace {
+
+struct Arguments {
+    std::string weights, output, dataset = "camvid", root;
+    bool fused = false;
+    std::vector<int> blocks{2, 5};
+};
+
+void run(const Arguments& a) {
+    auto model = loadModel(a.weights);
+    const auto classes = classesOf(a.dataset, a.root);
+    const double difference =
+        a.fused ? exportFused(model, classes, a.blocks, a.output) : exportStandard(model, classes, a.output);
+    std::fprintf(stderr, "%s: largest difference to LibTorch %.2e\n", a.output.c_str(), difference);
+}
+
+}  // namespace
+
+void addExport(CLI::App& app) {
+    auto* verb = app.add_subcommand("export", "trained weights as ONNX, checked against LibTorch");
+    auto a = std::make_shared<Arguments>();
+    verb->add_option("weights", a->weights, "best.pt or checkpoint.pt")->required()->check(CLI::ExistingFile);
+    verb->add_option("output", a->output, "ONNX file")->required();
+    verb->add_option("--dataset", a->dataset, "classes: camvid, or folder")->capture_default_str();
+    verb->add_option("--data", a->root, "folder with classes.json, for --dataset folder");
+    auto* fused = verb->add_flag("--fused", a->fused,
+                                 "the form OpenCV runs with merging, instead of standard operators");
+    verb->add_option("--blocks", a->blocks, "default schedule of the fused form")
+        ->delimiter(',')
+        ->needs(fused)
+        ->capture_default_str();
+    verb->callback([a] { run(*a); });
+}
+
+}  // namespace mpm::models

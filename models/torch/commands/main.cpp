@@ -1,0 +1,44 @@
+// mpm-models: trains, measures, imports and exports segmentation models.
+#include <cstdio>
+#include <exception>
+
+#include <torch/torch.h>
+#include <CLI/CLI.hpp>
+#include <opencv2/core.hpp>
+
+#include "base/printable.hpp"
+#include "models/torch/commands/commands.hpp"
+#include "models/torch/files/file_error.hpp"
+
+/// One line: messages may quote names out of files, and libraries write several lines.
+static int fail(const std::string& message, int status) {
+    std::fprintf(stderr, "mpm-models: %s\n", mpm::printable(message, 1000).c_str());
+    return status;
+}
+
+int main(int argc, char** argv) {
+    cv::setNumThreads(1);  // LibTorch brings a pool of its own
+    CLI::App app{"mpm-models: train, measure, import and export segmentation models"};
+    app.require_subcommand(1);
+    mpm::models::addTrain(app);
+    mpm::models::addEval(app);
+    mpm::models::addExport(app);
+    mpm::models::addImport(app);
+    mpm::models::addMean(app);
+    mpm::models::addScene(app);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        const int status = app.exit(error, std::cout, std::cerr);
+        return status == 0 ? 0 : 2;
+    } catch (const mpm::models::FileError& error) {
+        return fail(error.err, 3);
+    } catch (const cv::Exception& error) {
+        return fail(error.err, 1);
+    } catch (const c10::Error& error) {
+        return fail(error.what_without_backtrace(), 1);
+    } catch (const std::exception& error) {
+        return fail(error.what(), 1);
+    }
+    return 0;
+}

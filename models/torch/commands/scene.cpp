@@ -1,0 +1,64 @@
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <opencv2/imgcodecs.hpp>
+
+#include "base/private_files.hpp"
+#include "models/torch/commands/commands.hpp"
+#include "models/torch/data/datasets.hpp"
+
+namespace fs = std::filesystem;
+
+namespace mpm::models {
+namespace {
+
+struct Arguments {
+    std::string root, split = "val";
+    int frames = 200;
+    std::vector<int> size{480, 640};
+};
+
+void write(const fs::path& path, const cv::Mat& picture) {
+    std::vector<uchar> bytes;
+    if (!cv::imencode(path.extension().string(), picture, bytes))
+        CV_Error(cv::Error::StsError, path.string() + " cannot be written");
+    writeAtomically(path.string(), {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+void run(const Arguments& a) {
+    const fs::path folder = fs::path(a.root) / a.split;
+    makePrivateFolders((folder / "images").string());
+    makePrivateFolders((folder / "labels").string());
+    for (int i = 0; i < a.frames; ++i) {
+        const auto frame = sceneFrame(i, {a.size[1], a.size[0]});
+        write(folder / "images" / (frame.name + ".png"), frame.picture);
+        write(folder / "labels" / (frame.name + ".png"), frame.labels);
+    }
+    const auto classes = classesOf("scene", "");
+    auto list = nlohmann::json::array();
+    for (int id = 0; id < classes.count(); ++id) {
+        const auto& colour = classes.palette[id];
+        list.push_back({{"name", classes.names[id]}, {"color", {colour[0], colour[1], colour[2]}}});
+    }
+    writeAtomically((fs::path(a.root) / "classes.json").string(), list.dump(1) + '\n');
+    std::printf("%s: %d frames\n", folder.c_str(), a.frames);
+}
+
+}  // namespace
+
+void addScene(CLI::App& app) {
+    auto* verb =
+        app.add_subcommand("scene", "frames of the built-in street as a data set (--dataset folder)");
+    auto a = std::make_shared<Arguments>();
+    verb->add_option("folder", a->root, "where SPLIT/images, SPLIT/labels and classes.json go")->required();
+    verb->add_option("--split", a->split)->capture_default_str();
+    verb->add_option("--frames", a->frames, "one street each, of seeds training never draws")
+        ->capture_default_str();
+    verb->add_option("--size", a->size, "height and width")->expected(2)->capture_default_str();
+    verb->callback([a] { run(*a); });
+}
+
+}  // namespace mpm::models

@@ -1,0 +1,82 @@
+#include "models/torch/data/augment.hpp"
+
+#include <cmath>
+
+#include <opencv2/imgproc.hpp>
+
+#include "street/night.hpp"
+
+namespace mpm::models {
+namespace {
+
+/// Offset that places a span of `inner` in one of `outer`, or the reverse where the crop is larger.
+double place(double outer, double inner, Random& random) {
+    return random.uniform() * (outer - inner);
+}
+
+cv::Matx23d randomCrop(cv::Size from, const AugmentOptions& options, Random& random) {
+    const double whole = options.modelHeight ? static_cast<double>(options.modelHeight) / from.height : 1.0;
+    const double scale =
+        whole * options.scaleLow * std::pow(options.scaleHigh / options.scaleLow, random.uniform());
+    const double aspect = options.geometry ? std::pow(1.2, random.uniform(-1, 1)) : 1.0;
+    const double scaleX = scale * std::sqrt(aspect), scaleY = scale / std::sqrt(aspect);
+    const bool flip = options.geometry && random.chance(0.5);
+    const double left = place(from.width * scaleX, options.width, random);
+    const double top = place(from.height * scaleY, options.height, random);
+    if (flip) return {-scaleX, 0, from.width * scaleX - left, 0, scaleY, -top};
+    return {scaleX, 0, -left, 0, scaleY, -top};
+}
+
+void changeColour(cv::Mat& picture, double strength, Random& random) {
+    cv::Mat values;
+    picture.convertTo(values, CV_32F, 1.0 / 255);
+    const double contrast = 1 + strength * random.uniform(-1, 1);
+    const double brightness = 0.5 * strength * random.uniform(-1, 1);
+    const double saturation = 1 + 1.5 * strength * random.uniform(-1, 1);
+    const double gamma = std::exp(strength * random.uniform(-1, 1));
+    cv::Matx33d mixer;  // saturation about the grey axis, then a tint by channel
+    for (int row = 0; row < 3; ++row) {
+        const double tint = 1 + 0.3 * strength * random.uniform(-1, 1);
+        const double grey[3] = {0.114, 0.587, 0.299};
+        for (int col = 0; col < 3; ++col) {
+            mixer(row, col) = tint * ((1 - saturation) * grey[col] + (row == col ? saturation : 0));
+        }
+    }
+    cv::transform(values, values, mixer);
+    values = cv::max((values - cv::Scalar::all(0.5)) * contrast + cv::Scalar::all(0.5 + brightness), 0.0);
+    cv::pow(values, gamma, values);
+    values.convertTo(picture, CV_8U, 255);
+}
+
+street::NightParameters randomNight(Random& random) {
+    street::NightParameters parameters;
+    parameters.luminance = random.uniform(0.2, 0.6);
+    parameters.photons = 250 * std::exp(random.uniform(-0.7, 0.7));
+    parameters.deviation = random.uniform(0.0, 0.02);
+    return parameters;
+}
+
+}  // namespace
+
+pipeline::Sample augment(const pipeline::Sample& sample, const AugmentOptions& options, int ignored,
+                         Random& random) {
+    const auto crop = randomCrop(sample.picture.size(), options, random);
+    const cv::Size size(options.width, options.height);
+    cv::Mat source = sample.picture;
+    const double scale = std::abs(crop(0, 0));
+    if (scale < 0.75) {  // a bilinear look-up of a much larger picture would alias
+        source = cv::Mat();
+        cv::GaussianBlur(sample.picture, source, {}, 0.4 / scale);
+    }
+    pipeline::Sample out;
+    cv::warpAffine(source, out.picture, crop, size, cv::INTER_LINEAR, cv::BORDER_CONSTANT,
+                   cv::Scalar::all(127));
+    cv::warpAffine(sample.labels, out.labels, crop, size, cv::INTER_NEAREST, cv::BORDER_CONSTANT,
+                   cv::Scalar(ignored));
+    if (options.colour > 0 && random.chance(0.8)) changeColour(out.picture, options.colour, random);
+    if (random.chance(options.night))
+        out.picture = street::night(out.picture, randomNight(random), random.next());
+    return out;
+}
+
+}  // namespace mpm::models

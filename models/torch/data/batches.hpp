@@ -1,0 +1,84 @@
+// Training batches: pictures read once, cut, scaled, flipped, coloured and darkened anew each time. A batch
+// depends on the seed and its step alone, which is what lets a resumed run repeat the one that was killed.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <torch/torch.h>
+#include <opencv2/core.hpp>
+
+#include "base/random.hpp"
+#include "models/torch/model/segmenter.hpp"
+#include "pipeline/dataset/dataset.hpp"
+
+namespace mpm::models {
+
+struct AugmentOptions {
+    int height = 256, width = 320;           ///< of the crop
+    double scaleLow = 0.6, scaleHigh = 1.8;  ///< log-uniform
+    int modelHeight = 0;                     ///< scale 1 is a picture of that height; 0: as it is
+    double night = 0.15;                     ///< share of pictures under the night simulation
+    bool geometry = true;                    ///< flips, and changes of the aspect
+    double colour = 0.35;  ///< strength of brightness, contrast, saturation and tint changes
+};
+
+struct Batch {
+    torch::Tensor pictures;  ///< f32 [B, 3, H, W]
+    torch::Tensor labels;    ///< int64 [B, H/stride, W/stride]
+};
+
+/// Frames of the built-in street, made when first asked for. Safe to use from several threads.
+class ScenePool {
+public:
+    ScenePool(cv::Size size, int streets, uint64_t seed) : m_size(size), m_seed(seed), m_streets(streets) {}
+
+    pipeline::Sample draw(Random& random) const;
+
+private:
+    static constexpr int kFramesAStreet = 4;
+    struct Entry {
+        std::once_flag made;
+        std::vector<pipeline::Sample> frames;
+    };
+    void make(size_t street, Entry& entry) const;
+
+    cv::Size m_size;
+    uint64_t m_seed;
+    mutable std::vector<Entry> m_streets;
+};
+
+class BatchSource {
+public:
+    struct Options {
+        AugmentOptions augment;
+        int batch = 6;
+        int labelStride = 4;  ///< the loss looks at one pixel in stride x stride
+        double scene = 0.0;   ///< share of pictures from the built-in street
+        cv::Size sceneSize{480, 360};
+        int streets = 250;  ///< different ones
+        Normalisation normalisation;
+        uint64_t seed = 1;
+    };
+
+    BatchSource(std::vector<pipeline::Sample> samples, int ignored, Options options);
+
+    Batch at(int64_t step) const;
+    const std::vector<pipeline::Sample>& samples() const { return m_samples; }
+
+private:
+    pipeline::Sample draw(int64_t number, Random& random) const;
+
+    std::vector<pipeline::Sample> m_samples;
+    ScenePool m_scenes;
+    int m_ignored;
+    Options m_options;
+};
+
+/// Loss weight of each class, (mean frequency / frequency)^power, at most `limit`, mean 1 over pixels.
+torch::Tensor classWeights(const std::vector<pipeline::Sample>& samples, int classes, double power,
+                           double limit);
+
+}  // namespace mpm::models

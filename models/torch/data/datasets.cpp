@@ -1,0 +1,44 @@
+#include "models/torch/data/datasets.hpp"
+
+#include <cstdio>
+
+#include "street/street.hpp"
+
+namespace mpm::models {
+
+pipeline::Classes classesOf(const std::string& preset, const std::string& root) {
+    if (preset == "camvid" || preset == "scene") return pipeline::camvidClasses();
+    if (preset == "folder") return pipeline::readClasses(root + "/classes.json");
+    CV_Error(cv::Error::StsBadArg, "--dataset " + preset + ": expected camvid, folder or scene");
+}
+
+std::vector<pipeline::Sample> readAll(const std::string& root, const std::string& split,
+                                      const pipeline::Classes& classes) {
+    const pipeline::FolderDataset dataset(root, split, classes);
+    std::vector<pipeline::Sample> samples;
+    for (size_t i = 0; i < dataset.size(); ++i) {
+        samples.push_back(dataset.at(i));
+        if (samples.back().labels.type() != CV_8U) {
+            CV_Error(cv::Error::StsUnsupportedFormat, dataset.name(i) + ": training needs 8-bit labels");
+        }
+    }
+    return samples;
+}
+
+pipeline::Sample sceneFrame(int number, cv::Size size) {
+    // Training takes seeds from the whole 64-bit range by a hash: it never meets these small ones.
+    const auto seed = static_cast<uint64_t>(number) + 1;
+    const auto frame = street::Street(size, seed).at(8 + 0.05 * (number % 200), 3.7 * number);
+    char name[32];
+    std::snprintf(name, sizeof name, "scene%04d", number);
+    return {frame.picture, frame.labels, name};
+}
+
+std::vector<pipeline::Sample> sceneFrames(int count, cv::Size size) {
+    std::vector<pipeline::Sample> samples;
+    for (int i = 0; i < count; ++i)
+        samples.push_back(sceneFrame(i, size));
+    return samples;
+}
+
+}  // namespace mpm::models

@@ -1,0 +1,40 @@
+// Weights of other frameworks into a Segmenter: Segmenter's own checkpoints, timm's and DeiT's backbones,
+// JAX's ViT.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/torch/files/variant_yml.hpp"
+#include "models/torch/model/named_tensors.hpp"
+#include "models/torch/model/segmenter.hpp"
+
+namespace mpm::models {
+
+struct ImportReport {
+    std::vector<std::pair<std::string, std::string>> used;  ///< parameter here, tensor there
+    std::vector<std::string> missing;                       ///< parameters here that the file has nothing for
+    std::vector<std::string> leftOver;                      ///< tensors there that nothing here takes
+};
+
+struct ImportOptions {
+    int64_t height = 0, width = 0;  ///< of the model; 0: as in the file (a square grid)
+    int64_t sourceGridHeight = 0;   ///< rows of the file's grid; 0: square
+    int64_t classes = 11;           ///< where the file has no decoder
+    std::string normalisation;      ///< vit or deit; empty: what variant.yml says, else vit
+    Variant variant;                ///< of the variant.yml beside the file, where there is one
+};
+
+struct Imported {
+    Segmenter model{nullptr};
+    ImportReport report;
+};
+
+/// Tensors in any of the three namings. Sizes of the model follow from the tensors'; positions are resized to
+/// its grid. Throws where the backbone is not whole or a tensor has another shape than it must.
+Imported importWeights(const NamedTensors& tensors, const ImportOptions& options);
+
+/// JAX's names and layouts (Transformer/encoderblock_0/...) as PyTorch's.
+NamedTensors fromJax(const NamedTensors& tensors);
+
+}  // namespace mpm::models

@@ -1,0 +1,48 @@
+#include "models/torch/model/decoder.hpp"
+
+#include "models/torch/model/compute.hpp"
+
+namespace mpm::models {
+
+static torch::Tensor toGrid(const torch::Tensor& masks, int64_t gridHeight) {
+    return masks.transpose(1, 2).reshape({masks.size(0), masks.size(2), gridHeight, -1});
+}
+
+MaskTransformerImpl::MaskTransformerImpl(int64_t classes, int64_t encoderDim, int64_t dim, int64_t depth,
+                                         int64_t heads, double dropPath)
+    : m_classes(classes) {
+    projDec = register_module("proj_dec", torch::nn::Linear(encoderDim, dim));
+    clsEmb = register_parameter("cls_emb", torch::zeros({1, classes, dim}));
+    projPatch = register_parameter("proj_patch", torch::zeros({dim, dim}));
+    projClasses = register_parameter("proj_classes", torch::zeros({dim, dim}));
+    blocks = register_module("blocks", torch::nn::ModuleList());
+    for (int64_t i = 0; i < depth; ++i) {
+        blocks->push_back(VitBlock(dim, heads, depth > 1 ? dropPath * i / (depth - 1) : 0.0));
+    }
+    decoderNorm = register_module("decoder_norm", torch::nn::LayerNorm(torch::nn::LayerNormOptions({dim})));
+    maskNorm = register_module("mask_norm", torch::nn::LayerNorm(torch::nn::LayerNormOptions({classes})));
+}
+
+torch::Tensor MaskTransformerImpl::forward(const torch::Tensor& tokens, int64_t gridHeight) {
+    const auto patches = tokens.size(1);
+    const auto projected = mixedLinear(tokens, projDec->weight, projDec->bias).to(torch::kFloat32);
+    auto x = torch::cat({projected, clsEmb.expand({tokens.size(0), -1, -1})}, 1);
+    for (const auto& block : *blocks)
+        x = block->as<VitBlockImpl>()->forward(x);
+    x = decoderNorm(x);
+    auto picture = torch::matmul(x.narrow(1, 0, patches), projPatch);
+    auto classes = torch::matmul(x.narrow(1, patches, m_classes), projClasses);
+    picture = picture / picture.norm(2, -1, true);
+    classes = classes / classes.norm(2, -1, true);
+    return toGrid(maskNorm(torch::matmul(picture, classes.transpose(1, 2))), gridHeight);
+}
+
+LinearDecoderImpl::LinearDecoderImpl(int64_t classes, int64_t encoderDim) {
+    head = register_module("head", torch::nn::Linear(encoderDim, classes));
+}
+
+torch::Tensor LinearDecoderImpl::forward(const torch::Tensor& tokens, int64_t gridHeight) {
+    return toGrid(mixedLinear(tokens, head->weight, head->bias).to(torch::kFloat32), gridHeight);
+}
+
+}  // namespace mpm::models

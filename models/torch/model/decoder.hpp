@@ -1,0 +1,39 @@
+// Segmenter's two decoders: from tokens to a mask per class at patch resolution.
+#pragma once
+
+#include <torch/torch.h>
+
+#include "models/torch/model/vit.hpp"
+
+namespace mpm::models {
+
+/// tokens [B, N, D] of a grid -> masks [B, classes, gridHeight, gridWidth].
+class DecoderImpl : public torch::nn::Module {
+public:
+    virtual torch::Tensor forward(const torch::Tensor& tokens, int64_t gridHeight) = 0;
+};
+
+class MaskTransformerImpl : public DecoderImpl {
+public:
+    MaskTransformerImpl(int64_t classes, int64_t encoderDim, int64_t dim, int64_t depth, int64_t heads,
+                        double dropPath);
+    torch::Tensor forward(const torch::Tensor& tokens, int64_t gridHeight) override;
+
+    torch::nn::Linear projDec{nullptr};
+    torch::Tensor clsEmb, projPatch, projClasses;
+    torch::nn::ModuleList blocks{nullptr};
+    torch::nn::LayerNorm decoderNorm{nullptr}, maskNorm{nullptr};
+
+private:
+    int64_t m_classes;
+};
+
+class LinearDecoderImpl : public DecoderImpl {
+public:
+    LinearDecoderImpl(int64_t classes, int64_t encoderDim);
+    torch::Tensor forward(const torch::Tensor& tokens, int64_t gridHeight) override;
+
+    torch::nn::Linear head{nullptr};
+};
+
+}  // namespace mpm::models

@@ -1,0 +1,150 @@
+#include "models/torch/model/segmenter.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "models/torch/files/file_error.hpp"
+
+namespace F = torch::nn::functional;
+
+namespace mpm::models {
+
+SegmenterOptions SegmenterOptions::variant(const std::string& name) {
+    const auto slash = name.find('/');
+    const std::string size = name.substr(0, slash),
+                      patch = slash == std::string::npos ? "16" : name.substr(slash + 1);
+    TORCH_CHECK(patch == "16" || patch == "8", "variant ", name, ": the patch must be 16 or 8");
+    SegmenterOptions options;
+    options.vit.patch = std::stoi(patch);
+    struct Size {
+        const char* name;
+        int64_t dim, depth, heads;
+    };
+    for (const Size& known : {Size{"vit-tiny", 192, 12, 3}, Size{"vit-small", 384, 12, 6},
+                              Size{"vit-base", 768, 12, 12}, Size{"vit-large", 1024, 24, 16}}) {
+        if (size != known.name) continue;
+        options.vit.dim = known.dim;
+        options.vit.depth = known.depth;
+        options.vit.heads = known.heads;
+        return options;
+    }
+    TORCH_CHECK(false, "variant ", name,
+                ": expected vit-tiny, vit-small, vit-base or vit-large, then /16 or /8");
+}
+
+Normalisation Normalisation::named(const std::string& name) {
+    if (name == "vit") return {};
+    TORCH_CHECK(name == "deit", "normalisation ", name, ": expected vit or deit");
+    return {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
+}
+
+std::string SegmenterOptions::toJson() const {
+    return nlohmann::json{{"height", vit.height},
+                          {"width", vit.width},
+                          {"patch", vit.patch},
+                          {"dim", vit.dim},
+                          {"depth", vit.depth},
+                          {"heads", vit.heads},
+                          {"drop_path", vit.dropPath},
+                          {"distilled", vit.distilled},
+                          {"classes", classes},
+                          {"decoder", decoder},
+                          {"decoder_depth", decoderDepth},
+                          {"mean", normalisation.mean},
+                          {"std", normalisation.deviation}}
+        .dump();
+}
+
+static int64_t wholeAt(const nlohmann::json& json, const char* key) {
+    demand(json.at(key).is_number_integer(), "the model's ", key, " must be a whole number");
+    return json.at(key).get<int64_t>();
+}
+
+static SegmenterOptions optionsFrom(const nlohmann::json& json) {
+    SegmenterOptions options;
+    options.vit.height = wholeAt(json, "height");
+    options.vit.width = wholeAt(json, "width");
+    options.vit.patch = wholeAt(json, "patch");
+    options.vit.dim = wholeAt(json, "dim");
+    options.vit.depth = wholeAt(json, "depth");
+    options.vit.heads = wholeAt(json, "heads");
+    options.vit.dropPath = json.at("drop_path");
+    options.vit.distilled = json.at("distilled");
+    options.classes = wholeAt(json, "classes");
+    options.decoder = json.at("decoder");
+    options.decoderDepth = wholeAt(json, "decoder_depth");
+    const Normalisation usual;  // what files of before this had a name for it were made with
+    options.normalisation.mean = json.value("mean", usual.mean);
+    options.normalisation.deviation = json.value("std", usual.deviation);
+    return options;
+}
+
+/// Far beyond what anybody trains, and small enough that no product of them leaves 64 bits.
+static void demandSensible(const SegmenterOptions& options) {
+    const auto within = [](const char* name, int64_t value, int64_t least, int64_t most) {
+        demand(value >= least && value <= most, "the model's ", name, " is ", value, ", expected ", least,
+               " to ", most);
+    };
+    const auto& vit = options.vit;
+    within("patch", vit.patch, 1, 64);
+    within("height", vit.height, vit.patch, 32768);
+    within("width", vit.width, vit.patch, 32768);
+    within("dim", vit.dim, 1, 8192);
+    within("depth", vit.depth, 1, 256);
+    within("heads", vit.heads, 1, vit.dim);
+    within("classes", options.classes, 1, 65535);
+    within("decoder_depth", options.decoderDepth, 0, 256);
+    demand(vit.dim % vit.heads == 0, "the model's dim is no multiple of its heads");
+    demand(vit.dropPath >= 0 && vit.dropPath <= 1, "the model's drop_path is outside 0 to 1");
+    demand(options.decoder == "mask" || options.decoder == "linear",
+           "the model's decoder is unknown: ", nameOf(options.decoder));
+}
+
+SegmenterOptions SegmenterOptions::fromJson(const std::string& text) {
+    constexpr size_t kLongest = 65536;
+    try {
+        const auto flat = [](int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {
+            demand(depth <= 2, "the model's sizes are nested too deeply");
+            return true;
+        };
+        demand(text.size() <= kLongest, "the model's sizes are longer than allowed");
+        const auto options = optionsFrom(nlohmann::json::parse(text, flat, false));
+        demandSensible(options);
+        return options;
+    } catch (const nlohmann::json::exception&) {
+        throw FileError("the model's sizes cannot be read");
+    }
+}
+
+SegmenterImpl::SegmenterImpl(const SegmenterOptions& options) : m_options(options) {
+    const auto& vit = options.vit;
+    encoder = register_module("encoder", VisionTransformer(vit));
+    if (options.decoder == "mask") {
+        // Segmenter gives every decoder head 64 dimensions, as the encoder has them.
+        decoder = std::make_shared<MaskTransformerImpl>(
+            options.classes, vit.dim, vit.dim, options.decoderDepth, std::max<int64_t>(1, vit.dim / 64), 0.0);
+    } else {
+        TORCH_CHECK(options.decoder == "linear", "decoder ", options.decoder, ": expected mask or linear");
+        decoder = std::make_shared<LinearDecoderImpl>(options.classes, vit.dim);
+    }
+    register_module("decoder", std::static_pointer_cast<torch::nn::Module>(decoder));
+}
+
+torch::Tensor SegmenterImpl::masks(const torch::Tensor& pictures, TokenTaps* taps) {
+    const auto special = m_options.vit.specialTokens();
+    const auto tokens = encoder(pictures, taps);
+    return decoder->forward(tokens.narrow(1, special, tokens.size(1) - special),
+                            pictures.size(2) / m_options.vit.patch);
+}
+
+torch::Tensor SegmenterImpl::forward(const torch::Tensor& pictures) {
+    return enlarge(masks(pictures), pictures.size(2), pictures.size(3));
+}
+
+torch::Tensor enlarge(const torch::Tensor& masks, int64_t height, int64_t width) {
+    return F::interpolate(masks, F::InterpolateFuncOptions()
+                                     .size(std::vector<int64_t>{height, width})
+                                     .mode(torch::kBilinear)
+                                     .align_corners(false));
+}
+
+}  // namespace mpm::models

@@ -1,0 +1,56 @@
+// Segmenter: a vision transformer and a mask decoder.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+
+#include "models/torch/model/decoder.hpp"
+#include "models/torch/model/vit.hpp"
+
+namespace mpm::models {
+
+/// Of pictures, RGB on values of 0..1.
+struct Normalisation {
+    std::array<double, 3> mean{0.5, 0.5, 0.5}, deviation{0.5, 0.5, 0.5};
+
+    /// vit (0.5 throughout) or deit (those of ImageNet), as Segmenter names them.
+    static Normalisation named(const std::string& name);
+};
+
+struct SegmenterOptions {
+    VitOptions vit;
+    Normalisation normalisation;
+    int64_t classes = 11;
+    std::string decoder = "mask";  ///< mask (Mask Transformer) or linear
+    int64_t decoderDepth = 2;
+
+    /// "vit-tiny/16", "vit-small/8", ...: sizes of the backbone; height, width and classes are the caller's.
+    static SegmenterOptions variant(const std::string& name);
+
+    std::string toJson() const;
+    static SegmenterOptions fromJson(const std::string& text);  ///< throws FileError
+};
+
+class SegmenterImpl : public torch::nn::Module {
+public:
+    explicit SegmenterImpl(const SegmenterOptions& options);
+
+    /// pictures [B, 3, H, W] -> masks [B, classes, H/patch, W/patch]
+    torch::Tensor masks(const torch::Tensor& pictures, TokenTaps* taps = nullptr);
+
+    /// pictures [B, 3, H, W] -> logits [B, classes, H, W], masks enlarged bilinearly
+    torch::Tensor forward(const torch::Tensor& pictures);
+
+    const SegmenterOptions& options() const { return m_options; }
+    VisionTransformer encoder{nullptr};
+    std::shared_ptr<DecoderImpl> decoder;
+
+private:
+    SegmenterOptions m_options;
+};
+TORCH_MODULE(Segmenter);
+
+torch::Tensor enlarge(const torch::Tensor& masks, int64_t height, int64_t width);
+
+}  // namespace mpm::models

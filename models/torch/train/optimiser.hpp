@@ -1,0 +1,64 @@
+// Optimiser, learning rate and the running mean of the weights.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/torch/model/segmenter.hpp"
+
+namespace mpm::models {
+
+struct OptimiserOptions {
+    double rate = 1e-3;        ///< of AdamW
+    double matrixRate = 2e-3;  ///< of Muon for the matrices inside blocks; 0: AdamW for them too
+    double decay = 0.05;       ///< norms, biases, embeddings and tokens do not decay
+    int workers = 2;
+};
+
+/// Muon ("Muon: an optimizer for hidden layers", Jordan et al. 2024) for the matrices inside transformer
+/// blocks, AdamW for all else. An orthogonalised step moves all directions of a matrix alike, the rare ones
+/// too: fewer steps are needed where each is dear.
+class Optimiser {
+public:
+    Optimiser(Segmenter& model, const OptimiserOptions& options);
+
+    /// One step at `share` of the rates, from the gradients the weights hold.
+    void step(double share);
+    void zeroGrad();
+
+    /// What it remembers of earlier steps: "momentum0", ..., "adam.0.exp_avg", ...
+    using State = std::map<std::string, torch::Tensor>;
+    State state() const;
+    /// Throws FileError where the state is that of another model.
+    void restore(const State& state);
+
+private:
+    struct Matrix {
+        torch::Tensor weight, momentum;
+        int64_t pieces;  ///< stacked matrices that are one parameter: query, key and value
+    };
+    void stepMatrices(double share);
+    std::vector<torch::Tensor> adamWeights() const;
+
+    OptimiserOptions m_options;
+    std::unique_ptr<torch::optim::AdamW> m_adam;
+    std::vector<Matrix> m_matrices;
+};
+
+/// The nearest matrix with orthonormal rows (or columns), by Newton-Schulz iterations: singular values end
+/// between 0.7 and 1.2.
+torch::Tensor orthogonalised(const torch::Tensor& matrix);
+
+/// Share of the peak rate: a linear rise over `warmUp` steps, then a half cosine down to a hundredth as `way`
+/// goes from 0 to 1.
+double rateShare(int64_t step, int64_t warmUp, double way);
+
+/// Exponential mean of the weights; young means follow faster.
+void updateMean(Segmenter& mean, const Segmenter& model, int64_t step, double decay);
+
+/// Positions are resized where the models' pictures differ in size.
+void copyWeights(Segmenter& to, const Segmenter& from);
+
+}  // namespace mpm::models

@@ -1,0 +1,268 @@
+#include "models/torch/train/train.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <future>
+
+#include <unistd.h>
+
+#include "base/private_files.hpp"
+#include "models/torch/model/compute.hpp"
+#include "models/torch/model/initialise.hpp"
+#include "models/torch/train/checkpoint.hpp"
+#include "models/torch/train/evaluate.hpp"
+#include "models/torch/train/loss.hpp"
+#include "models/torch/train/optimiser.hpp"
+
+namespace F = torch::nn::functional;
+
+namespace mpm::models {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double secondsSince(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+class Trainer {
+public:
+    Trainer(const TrainOptions& options, const TrainData& data);
+    std::vector<CurveRow> run();
+
+private:
+    std::string path(const char* name) const {
+        return (std::filesystem::path(m_options.out) / name).string();
+    }
+    void loadTeacher();
+    torch::Tensor neighboursOf(const TokenTaps& taps, const torch::Tensor& labels,
+                               const torch::Tensor& masks) const;
+    torch::Tensor lossOf(const Batch& batch);
+    double runPart(int64_t number, int part);
+    double runParts(int64_t number);
+    double step();
+    double way() const;
+    bool isOver() const;
+    double share() const { return rateShare(m_progress.step, m_options.warmUp, way()); }
+    void validate(CurveRow& row);
+    void save();
+    void report(const CurveRow& row, bool always);
+
+    TrainOptions m_options;
+    const TrainData& m_data;
+    BatchSource m_source;
+    torch::Device m_device;
+    torch::ScalarType m_computeType;
+    Segmenter m_model, m_mean;
+    Segmenter m_teacher{nullptr};
+    std::unique_ptr<Optimiser> m_optimiser;
+    torch::Tensor m_classWeights;
+    Progress m_progress;
+    Clock::time_point m_start = Clock::now();
+    double m_secondsBefore = 0;
+    int64_t m_firstStep = 0;
+};
+
+std::vector<cv::Mat> picturesOf(const std::vector<pipeline::Sample>& samples) {
+    std::vector<cv::Mat> pictures;
+    for (const auto& sample : samples)
+        pictures.push_back(sample.picture);
+    return pictures;
+}
+
+BatchSource::Options withNormalisation(const TrainOptions& options) {
+    auto data = options.data;
+    data.normalisation = options.model.normalisation;
+    return data;
+}
+
+Trainer::Trainer(const TrainOptions& options, const TrainData& data)
+    : m_options(options),
+      m_data(data),
+      m_source(data.train, data.ignored, withNormalisation(options)),
+      m_device(torch::cuda::is_available() ? torch::kCUDA : torch::kCPU),
+      m_computeType(options.mixed ? ComputeType::fastest(m_device) : torch::kFloat32),
+      m_model((torch::manual_seed(options.data.seed), options.model)),
+      m_mean(options.model) {
+    // Merged pictures differ in rows, and LibTorch 1.13's products fail where two threads meet new shapes at
+    // once.
+    if (options.reducer.reduces()) m_options.workers = 1;
+    initialise(m_model);
+    if (!data.train.empty()) initialisePatchFilters(m_model, picturesOf(data.train), options.data.seed);
+    if (!options.from.empty()) copyWeights(m_model, loadModel(options.from));
+    copyWeights(m_mean, m_model);
+    m_model->encoder->setReducer(options.reducer);
+    m_model->to(m_device);
+    m_mean->to(m_device);
+    m_mean->eval();
+    if (!options.teacher.empty()) loadTeacher();
+    for (const auto block : options.neighbourBlocks)
+        TORCH_CHECK(block < options.model.vit.depth, "--neighbours ", block, ": the encoder has ",
+                    options.model.vit.depth, " blocks, from 0");
+    m_optimiser = std::make_unique<Optimiser>(m_model, options.optimiser);
+    m_classWeights = classWeights(data.train, static_cast<int>(options.model.classes), options.classPower,
+                                  options.classLimit)
+                         .to(m_device);
+    makePrivateFolders(options.out);
+    if (std::filesystem::exists(path("checkpoint.pt"))) {
+        m_progress = loadCheckpoint(path("checkpoint.pt"), m_model, m_mean, *m_optimiser);
+    }
+    m_secondsBefore = m_progress.seconds;
+    m_firstStep = m_progress.step;
+}
+
+void Trainer::loadTeacher() {
+    m_teacher = loadModel(m_options.teacher);
+    TORCH_CHECK(m_teacher->options().classes == m_options.model.classes, m_options.teacher, " knows ",
+                m_teacher->options().classes, " classes, the data ", m_options.model.classes);
+    m_teacher->to(m_device);
+    m_teacher->eval();
+}
+
+/// Mean over images and blocks; a merged row shows what its patches show.
+torch::Tensor Trainer::neighboursOf(const TokenTaps& taps, const torch::Tensor& labels,
+                                    const torch::Tensor& masks) const {
+    const auto shares = patchShares(labels, m_options.model.classes, masks.size(2), masks.size(3));
+    std::vector<torch::Tensor> losses;
+    for (const auto& tap : taps.taps) {
+        const auto shown = shares[tap.image];
+        losses.push_back(neighbourLoss(tap.tokens, tap.map.defined() ? clusterMeans(shown, tap.map) : shown));
+    }
+    return torch::stack(losses).mean();
+}
+
+torch::Tensor Trainer::lossOf(const Batch& batch) {
+    const auto pictures = batch.pictures.to(m_device), labels = batch.labels.to(m_device);
+    TokenTaps taps{m_options.neighbourBlocks, {}};
+    const auto masks = m_model->masks(pictures, &taps);
+    const auto logits = enlarge(masks, labels.size(1), labels.size(2));
+    auto loss = F::cross_entropy(
+        logits, labels, F::CrossEntropyFuncOptions().weight(m_classWeights).ignore_index(m_data.ignored));
+    if (m_options.overlap > 0) loss = loss + m_options.overlap * lovaszLoss(logits, labels, m_data.ignored);
+    if (!taps.taps.empty()) loss = loss + m_options.neighbourShare * neighboursOf(taps, labels, masks);
+    if (m_teacher) {
+        const auto followed = [&] {
+            const torch::NoGradGuard constant;
+            return m_teacher->masks(pictures);
+        }();
+        loss = loss + m_options.teacherShare * teacherLoss(masks, followed);
+    }
+    return loss;
+}
+
+/// Forward and backward of one part of a step on the calling thread; returns its loss.
+double Trainer::runPart(int64_t number, int part) {
+    if (m_options.workers > 1) torch::set_num_threads(1);  // parts side by side need no pool below them
+    const ComputeType compute(m_computeType);
+    const int64_t batchNumber = number * m_options.parts + part;
+    seedDropPath(mixSeed(m_options.data.seed, static_cast<uint64_t>(batchNumber)));
+    const auto loss = lossOf(m_source.at(batchNumber));
+    (loss / m_options.parts).backward();
+    return loss.item<double>();
+}
+
+/// Parts go in rounds of `workers`. Two gradients add to the same bits in either order, more need not: with
+/// three and more workers two runs differ in the last bits.
+double Trainer::runParts(int64_t number) {
+    double loss = 0;
+    for (int first = 0; first < m_options.parts; first += m_options.workers) {
+        std::vector<std::future<double>> others;
+        for (int part = first + 1; part < std::min(first + m_options.workers, m_options.parts); ++part) {
+            others.push_back(
+                std::async(std::launch::async, [this, number, part] { return runPart(number, part); }));
+        }
+        loss += runPart(number, first);
+        for (auto& other : others)
+            loss += other.get();
+    }
+    return loss / m_options.parts;
+}
+
+/// How much of the run is behind, 0 to 1.
+double Trainer::way() const {
+    if (m_options.minutes > 0) return m_progress.seconds / (60 * m_options.minutes);
+    const auto rising = std::min(m_options.warmUp, m_progress.step);
+    return static_cast<double>(m_progress.step - rising) /
+           std::max(1.0, static_cast<double>(m_options.steps - m_options.warmUp));
+}
+
+bool Trainer::isOver() const {
+    return m_progress.step >= m_options.steps || (m_options.minutes > 0 && way() >= 1);
+}
+
+double Trainer::step() {
+    const int64_t number = m_progress.step;
+    m_optimiser->zeroGrad();
+    const double loss = runParts(number);
+    m_progress.images += static_cast<int64_t>(m_options.parts) * m_options.data.batch;
+    torch::nn::utils::clip_grad_norm_(m_model->parameters(), 1.0);
+    m_optimiser->step(share());
+    updateMean(m_mean, m_model, number, m_options.meanDecay);
+    ++m_progress.step;
+    m_progress.seconds = m_secondsBefore + secondsSince(m_start);
+    return loss;
+}
+
+void Trainer::validate(CurveRow& row) {
+    row.miou = evaluate(m_mean, m_data.validation, m_data.ignored).confusion.miou();
+    if (!(row.miou > m_progress.best)) return;  // nor where there was no label to measure by
+    m_progress.best = row.miou;
+    saveModel(path("best.pt"), m_mean);
+}
+
+void Trainer::save() {
+    saveCheckpoint(path("checkpoint.pt"), m_model, m_mean, *m_optimiser, m_progress);
+}
+
+void Trainer::report(const CurveRow& row, bool always) {
+    if (m_options.quiet) return;
+    const bool terminal = isatty(STDERR_FILENO) != 0;
+    if (!terminal && !always && row.step % 25 != 0) return;
+    const double perStep =
+        secondsSince(m_start) / static_cast<double>(std::max<int64_t>(1, row.step - m_firstStep));
+    const double bySteps = perStep * static_cast<double>(m_options.steps - row.step),
+                 byTime = 60 * m_options.minutes - m_progress.seconds;
+    const int left = static_cast<int>(m_options.minutes > 0 ? std::min(bySteps, byTime) : bySteps);
+    const std::string bar(static_cast<size_t>(20 * std::min(1.0, way())), '#');
+    std::fprintf(stderr, "%s[%-20s] %lld/%lld  loss %.4f  rate %.2e  %.2f s/step  %d:%02d:%02d left%s",
+                 terminal ? "\r" : "", bar.c_str(), static_cast<long long>(row.step),
+                 static_cast<long long>(m_options.steps), row.loss, row.rate, perStep, left / 3600,
+                 left / 60 % 60, left % 60, terminal && !always ? "" : "\n");
+    if (!std::isnan(row.miou)) std::fprintf(stderr, "val mIoU %.4f (best %.4f)\n", row.miou, m_progress.best);
+}
+
+std::vector<CurveRow> Trainer::run() {
+    const ComputeType compute(m_computeType);
+    Curve curve(path("curve.csv"), m_progress.step);
+    m_model->train();
+    while (!isOver()) {
+        CurveRow row;
+        row.rate = m_options.optimiser.rate * share();
+        row.loss = step();
+        TORCH_CHECK(std::isfinite(row.loss), "the loss is not finite at step ", m_progress.step);
+        row.step = m_progress.step;
+        row.images = m_progress.images;
+        row.seconds = m_progress.seconds;
+        const bool last = isOver();
+        const bool validates =
+            !m_data.validation.empty() && (last || row.step % m_options.validateEvery == 0);
+        if (validates) validate(row);
+        curve.add(row);
+        report(row, validates || last);
+        if (row.step == m_options.stopAfter) break;
+        if (last || validates || row.step % m_options.checkpointEvery == 0) save();
+        if (validates || last) curve.draw(path("curve.png"));
+    }
+    return curve.rows();
+}
+
+}  // namespace
+
+std::vector<CurveRow> train(const TrainOptions& options, const TrainData& data) {
+    return Trainer(options, data).run();
+}
+
+}  // namespace mpm::models

@@ -1,0 +1,49 @@
+// The training loop.
+#pragma once
+
+#include <string>
+
+#include "models/torch/data/batches.hpp"
+#include "models/torch/model/segmenter.hpp"
+#include "models/torch/train/curve.hpp"
+#include "models/torch/train/optimiser.hpp"
+
+namespace mpm::models {
+
+struct TrainOptions {
+    SegmenterOptions model;
+    BatchSource::Options data;
+    std::string out;  ///< folder of checkpoint, curve and best weights
+    int64_t steps = 3000;
+    int64_t warmUp = 200;
+    double minutes = 0;   ///< the rate falls with time spent instead of steps, and ends then; 0: with steps
+    std::string from;     ///< weights to start from; empty: nothing
+    std::string teacher;  ///< weights of any variant, whose classes are followed too; empty: none
+    double teacherShare = 1;               ///< of that beside the labels
+    std::vector<int64_t> neighbourBlocks;  ///< whose tokens learn to be nearest to those that show the same
+    double neighbourShare = 0.3;           ///< of that beside the labels
+    OptimiserOptions optimiser;
+    ReducerSettings reducer;   ///< reduces tokens while training; validation keeps all of them
+    double meanDecay = 0.998;  ///< of the running mean of the weights
+    double classPower = 0.5;   ///< 0 weighs all classes alike
+    double classLimit = 6.0;
+    double overlap = 0.5;         ///< share of the Lovasz loss beside cross entropy
+    int parts = 2;                ///< batches a step, their gradients averaged
+    int workers = 2;              ///< parts that run side by side
+    int64_t validateEvery = 500;  ///< steps
+    int64_t checkpointEvery = 100;
+    bool mixed = true;      ///< products in bf16 where the hardware has it
+    int64_t stopAfter = 0;  ///< steps after which to stop short without a checkpoint; 0: never
+    bool quiet = false;
+};
+
+struct TrainData {
+    std::vector<pipeline::Sample> train, validation;
+    int ignored = 255;
+};
+
+/// Trains, or goes on from OUT/checkpoint.pt where there is one. Leaves checkpoint.pt, best.pt (the running
+/// mean with the highest validation mIoU), curve.csv and curve.png in OUT. Returns the rows of the curve.
+std::vector<CurveRow> train(const TrainOptions& options, const TrainData& data);
+
+}  // namespace mpm::models
