@@ -49,6 +49,8 @@ private:
     bool step(unsigned char op);
     bool stepScalar(unsigned char op);
     bool stepMemo(unsigned char op);
+    bool stepContainer(unsigned char op);
+    bool stepObject(unsigned char op);
 
     std::string_view m_bytes;
     Pickle m_pickle;
@@ -262,15 +264,9 @@ bool Machine::stepMemo(unsigned char op) {
     }
 }
 
-bool Machine::step(unsigned char op) {
-    if (stepScalar(op) || stepMemo(op)) return true;
+/// Tuples, lists and dictionaries.
+bool Machine::stepContainer(unsigned char op) {
     switch (op) {
-        case 0x80:
-            demand(little(1) <= 5, "pickle of an unknown protocol");
-            return true;
-        case 0x95:
-            little(8);
-            return true;
         case '(':
             m_marks.push_back(m_stack.size());
             return true;
@@ -293,6 +289,28 @@ bool Machine::step(unsigned char op) {
             pushTuple(std::move(items));
             return true;
         }
+        case 's': {
+            const auto value = pop(), key = pop();
+            setItems({key, value});
+            return true;
+        }
+        case 'u':
+            setItems(popToMark());
+            return true;
+        case 'a':
+            append({pop()});
+            return true;
+        case 'e':
+            append(popToMark());
+            return true;
+        default:
+            return false;
+    }
+}
+
+/// Names, calls and objects.
+bool Machine::stepObject(unsigned char op) {
+    switch (op) {
         case 'c': {
             const std::string module = line(), name = line();
             push(make(Kind::Global));
@@ -313,23 +331,21 @@ bool Machine::step(unsigned char op) {
         case 'b':
             build();
             return true;
-        case 's': {
-            const auto value = pop(), key = pop();
-            setItems({key, value});
-            return true;
-        }
-        case 'u':
-            setItems(popToMark());
-            return true;
-        case 'a':
-            append({pop()});
-            return true;
-        case 'e':
-            append(popToMark());
-            return true;
         default:
             return false;
     }
+}
+
+bool Machine::step(unsigned char op) {
+    if (op == 0x80) {
+        demand(little(1) <= 5, "pickle of an unknown protocol");
+        return true;
+    }
+    if (op == 0x95) {  // the length of a frame, which reading does not need
+        little(8);
+        return true;
+    }
+    return stepScalar(op) || stepMemo(op) || stepContainer(op) || stepObject(op);
 }
 
 Pickle Machine::run() {

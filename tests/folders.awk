@@ -1,0 +1,65 @@
+# Two rules for folders of sources, over the files given: at most `most` of them in a folder, and no cycle of includes
+# between folders. `crowded` lists folders still to be split, `tangled` arrows still to be cut (FROM>TO); an entry that is
+# not needed any more fails too.
+BEGIN {
+    n = split(crowded, names, " ")
+    for (i = 1; i <= n; i++) excused[names[i]] = 1
+    arrows = split(tangled, arrow, " ")
+}
+
+function folderOf(path) { sub(/\/[^\/]*$/, "", path); return path }
+
+FNR == 1 { files[folderOf(FILENAME)]++ }
+
+/^[ \t]*#[ \t]*include[ \t]*["<]/ {
+    to = $0
+    sub(/^[^"<]*["<]/, "", to)
+    sub(/[">].*/, "", to)
+    if (to ~ /^mpm\//) to = "mpm_layer/include/" to
+    from = folderOf(FILENAME)
+    to = folderOf(to)
+    if (from != to && !((from, to) in edge)) edge[from, to] = FILENAME ":" FNR
+}
+
+# Every folder that `start` leads to.
+function walk(start,    stack, depth, at, pair, ends) {
+    depth = 1
+    stack[1] = start
+    while (depth > 0) {
+        at = stack[depth--]
+        for (pair in edge) {
+            split(pair, ends, SUBSEP)
+            if (ends[1] != at || (start, ends[2]) in reach) continue
+            reach[start, ends[2]] = 1
+            stack[++depth] = ends[2]
+        }
+    }
+}
+
+END {
+    for (folder in files) {
+        if (files[folder] > most && !excused[folder])
+            found[++bad] = folder ": " files[folder] " source files, at most " most " in a folder"
+        if (files[folder] <= most && excused[folder])
+            found[++bad] = folder ": not crowded any more, remove it from the list"
+    }
+    for (i = 1; i <= arrows; i++) {
+        split(arrow[i], ends, ">")
+        if (!((ends[1], ends[2]) in edge)) found[++bad] = arrow[i] ": no such include any more, remove it from the list"
+        delete edge[ends[1], ends[2]]
+    }
+    # Libraries take no part.
+    for (pair in edge) {
+        split(pair, ends, SUBSEP)
+        if (!(ends[2] in files)) delete edge[pair]
+    }
+    for (folder in files) walk(folder)
+    for (pair in edge) {
+        split(pair, ends, SUBSEP)
+        if ((ends[2], ends[1]) in reach)
+            found[++bad] = edge[pair] ": " ends[1] " includes " ends[2] ", which leads back to it"
+    }
+    for (i = 1; i <= bad; i++) print found[i] | "sort"
+    close("sort")
+    exit bad > 0
+}
