@@ -33,6 +33,15 @@ pipeline::Network load(const std::string& model, cv::Size size, bool mayBeRandom
     }
 }
 
+void applyReuse(Encoder& encoder, const CommonOptions& options) {
+    if (!options.reuse) return;
+    try {
+        encoder.setReuse(options.reuse);
+    } catch (const cv::Exception& error) {
+        throw Error(kWrongUse, "--reuse: " + error.err);
+    }
+}
+
 }  // namespace
 
 pipeline::Network openNetwork(const std::string& model, const CommonOptions& options, cv::Size size,
@@ -42,6 +51,7 @@ pipeline::Network openNetwork(const std::string& model, const CommonOptions& opt
     network.encoder().setDevice(options.device.device, options.device.index);
     network.encoder().setPrecision(options.precision);
     if (options.batchIndependent) network.encoder().setBatchIndependent(true);
+    applyReuse(network.encoder(), options);
     if (!options.blocks) return network;
     try {
         network.encoder().setSchedule(*options.blocks);

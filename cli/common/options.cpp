@@ -165,6 +165,21 @@ void addMemoryOption(CLI::App& verb, CommonOptions& options) {
               [&options](const std::string& text) { options.maxMemory = parseBytes("--max-memory", text); });
 }
 
+void addReuseOption(CLI::App& verb, CommonOptions& options) {
+    verb.add_flag_callback(
+            "--reuse{on}", [] {},
+            "compute only the tokens that changed since the frame before (on, off or values: "
+            "refresh=30,full=0.25)")
+        ->type_name("[=VALUES]")
+        ->each([&options](const std::string& text) {
+            try {
+                options.reuse = reuseFrom(text);
+            } catch (const cv::Exception& error) {
+                throw Error(kWrongUse, "--reuse: " + error.err);
+            }
+        });
+}
+
 void applyThreads(const CommonOptions& options) {
     if (options.threads) cv::setNumThreads(*options.threads);
 }

@@ -42,6 +42,7 @@ struct CommonOptions {
     std::optional<std::vector<int>> blocks;  ///< absent: the model's own schedule
     std::optional<int> threads;              ///< absent: as many as OpenCV chooses
     std::int64_t maxMemory = 0;              ///< bytes; 0: the defaults
+    std::optional<Reuse> reuse;              ///< absent: every frame is computed from nothing
 };
 
 /// `--device`, `--batch-independent`, `--threads`, `--max-memory`, `--blocks` where `withBlocks`, and
@@ -49,6 +50,9 @@ struct CommonOptions {
 void addCommonOptions(CLI::App& verb, CommonOptions& options, bool withBlocks = true,
                       bool withPrecision = true);
 void addMemoryOption(CLI::App& verb, CommonOptions& options);  ///< --max-memory of run, bench and eval
+
+/// --reuse and --reuse=VALUES of run, bench and eval.
+void addReuseOption(CLI::App& verb, CommonOptions& options);
 
 /// An option whose text goes through `parse`, which may throw Error.
 template <typename Parse>

@@ -14,6 +14,7 @@
 #include "pipeline/draw/labels.hpp"
 #include "pipeline/draw/merge_map.hpp"
 #include "pipeline/draw/panels.hpp"
+#include "pipeline/draw/reuse_map.hpp"
 #include "pipeline/draw/text.hpp"
 
 namespace fs = std::filesystem;
@@ -60,6 +61,29 @@ void writePanels(const std::string& stem, const FrameResult& result, const cv::M
     writeWhole(stem + ".panels.png", pipeline::drawPanels(panels, footer(result)));
 }
 
+// Frames of a suspended stream are computed as a whole.
+void writeReuseMap(const std::string& stem, const FrameResult& result) {
+    cv::Mat reasons = result.segmentation.tokens.reuse.reasons;
+    const cv::Size grid = result.segmentation.grid;
+    if (reasons.empty())
+        reasons = cv::Mat(1, grid.area(), CV_8U, cv::Scalar(static_cast<int>(ReuseReason::Changed)));
+    writeWhole(stem + ".reuse.png", pipeline::drawReuseMap(result.frame.picture, reasons, grid));
+}
+
+const char* stateText(ReuseState state) {
+    switch (state) {
+        case ReuseState::Off:
+            break;
+        case ReuseState::Full:
+            return "full";
+        case ReuseState::Partial:
+            return "partial";
+        case ReuseState::Suspended:
+            return "suspended";
+    }
+    return "off";
+}
+
 }  // namespace
 
 SaveChoice SaveChoice::parse(const std::string& text) {
@@ -79,10 +103,12 @@ SaveChoice SaveChoice::parse(const std::string& text) {
             save.panels = true;
         else if (word == "timeline")
             save.timeline = true;
+        else if (word == "reuse")
+            save.reuse = true;
         else
             throw Error(kWrongUse,
                         "--save: \"" + word +
-                            "\" is not known; choose of labels,overlay,map,csv,jsonl,panels,timeline");
+                            "\" is not known; choose of labels,overlay,map,csv,jsonl,panels,timeline,reuse");
     }
     return save;
 }
@@ -121,6 +147,7 @@ void writePictures(const std::string& folder, const FrameResult& result, const R
         if (!run.notice.empty()) pipeline::drawCaption(map, run.notice);
         if (save.map) writeWhole(stem + ".map.png", map);
     }
+    if (save.reuse) writeReuseMap(stem, result);
     if (save.panels) writePanels(stem, result, overlay, map);
 }
 
@@ -168,6 +195,9 @@ void TokenTable::add(const FrameResult& result) {
                                          {"draw", m.drawMs}}},
                                        {"dropped", m.dropped},
                                        {"class_shares", m.classShares}};
+        const ReuseReport& reuse = result.segmentation.tokens.reuse;
+        if (reuse.state != ReuseState::Off)
+            line["reuse"] = {{"state", stateText(reuse.state)}, {"recomputed", reuse.recomputed}};
         write(line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
     }
 }

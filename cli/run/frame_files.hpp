@@ -19,10 +19,10 @@ namespace mpm::cli {
 /// The words of --save.
 struct SaveChoice {
     bool labels = false, overlay = false, map = false, csv = false, jsonl = false, panels = false,
-         timeline = false;
+         timeline = false, reuse = false;
 
     static SaveChoice parse(const std::string& text);
-    bool pictures() const { return labels || overlay || map || panels; }
+    bool pictures() const { return labels || overlay || map || panels || reuse; }
 };
 
 /// Everything known about one analysed frame.

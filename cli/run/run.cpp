@@ -57,6 +57,7 @@ void addRunOptions(CLI::App& verb, RunOptions& o) {
     verb.add_flag("--show", o.show, "show the overlay in a window; q ends");
     addNightOption(verb, o.night);
     addCommonOptions(verb, o.common);
+    addReuseOption(verb, o.common);
     addMemoryOption(verb, o.common);
     verb.footer(kExamples);
 }
@@ -76,6 +77,8 @@ void readSources(RunOptions& options) {
 }
 
 int runVerb(RunOptions options) {
+    if (options.save && options.save->reuse && (!options.common.reuse || !options.window.empty()))
+        throw Error(kWrongUse, "--save reuse: needs --reuse, and frames that are seen as a whole");
     if (options.save && options.out.empty())
         throw Error(kWrongUse, "--save: needs a folder to write to; add --out DIR");
     readSources(options);

@@ -109,6 +109,7 @@ void RunSession::runSource(const pipeline::Address& address) {
         auto source =
             patientSource(address, sourceOptions(m_options), longestRead(m_kind, m_options.duration));
         source->open();
+        m_segmenter.encoder().forget();  // another scene
         if (!source->live()) return runEveryFrame(*source);
         source.reset();  // the reader opens it again, and some cameras serve one at a time
         runLatest(address);

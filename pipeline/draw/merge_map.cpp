@@ -6,6 +6,8 @@
 
 #include <opencv2/imgproc.hpp>
 
+#include "pipeline/draw/grid.hpp"
+
 namespace mpm::pipeline {
 
 namespace {
@@ -46,16 +48,6 @@ std::vector<std::set<int>> touchingClusters(const int* map, cv::Size grid, size_
             if (y + 1 < grid.height) meet(map[i], map[i + grid.width]);
         }
     return touching;
-}
-
-/// Pixel where cell `index` of `cells` begins.
-int edge(int index, int cells, int pixels) {
-    return static_cast<int>(std::int64_t(index) * pixels / cells);
-}
-
-cv::Rect cellRect(int x, int y, cv::Size grid, cv::Size size) {
-    const cv::Point from(edge(x, grid.width, size.width), edge(y, grid.height, size.height));
-    return {from, cv::Point(edge(x + 1, grid.width, size.width), edge(y + 1, grid.height, size.height))};
 }
 
 /// Lines between cells of different clusters, at least one of them merged.

@@ -1,8 +1,5 @@
-// The options of reuse: their ranges, and their form as text.
+// The options of reuse and their ranges; reuseFrom() of the public header reads them from text.
 #pragma once
-
-#include <optional>
-#include <string>
 
 #include <mpm/mpm.hpp>
 
@@ -12,8 +9,5 @@ namespace mpm {
 void checkReuse(const Reuse& reuse);
 
 bool sameReuse(const Reuse& a, const Reuse& b);
-
-/// "on", "off", or values separated by commas ("refresh=30,full=0.25"); the others keep their defaults.
-std::optional<Reuse> reuseFrom(const std::string& text);
 
 }  // namespace mpm

@@ -12,7 +12,7 @@
 namespace mpm {
 namespace {
 
-constexpr double kDefaultFloor = 0.02;
+constexpr double kDefaultFloor = 0.05;
 constexpr int kFullBeforeSuspension = 4, kQuietBeforeResumption = 4;
 constexpr int kGrain = 64;  // tokens of a thread
 

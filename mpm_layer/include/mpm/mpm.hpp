@@ -43,6 +43,10 @@ struct Reuse {
                          ///< first, then the largest changes
 };
 
+/// "on", "off", or values separated by commas ("refresh=30,full=0.25"); those not named keep their defaults.
+/// Throws where a name is not known or a value is out of its range.
+MPM_API std::optional<Reuse> reuseFrom(const std::string& text);
+
 /// Off: reuse is not on. Full: all tokens were computed. Suspended: the scene keeps changing, and the frame
 /// ran as without reuse.
 enum class ReuseState { Off, Full, Partial, Suspended };
