@@ -17,13 +17,13 @@ bool infers(const Graph& graph, const Tensor& input) {
     return true;
 }
 
-// Exports with a dynamic picture size often carry constants that fit one size only.
+// Exports with a dynamic image size often hold constants that fit one size only.
 cv::Size guessSize(const Graph& graph, Shape shape) {
     for (int side : {224, 384, 512, 518, 448, 256, 336, 640, 768, 1024, 128, 160, 196, 192, 320, 480}) {
         shape[2] = shape[3] = side;
         if (infers(graph, Tensor(Type::Float, shape))) return {side, side};
     }
-    throw Refusal("the picture size is dynamic: give --size HxW");
+    throw Refusal("the image size is dynamic: give --size HxW");
 }
 
 }  // namespace
@@ -31,13 +31,12 @@ cv::Size guessSize(const Graph& graph, Shape shape) {
 Binding bindInputs(const Graph& graph, const ConvertOptions& options, std::vector<std::string>& notes) {
     if (graph.inputs.size() != 1) {
         throw Refusal("the model has " + std::to_string(graph.inputs.size()) +
-                      " inputs: only models of one picture are supported");
+                      " inputs: only models with one input, an image, are supported");
     }
     const Port& port = graph.inputs[0];
     if (port.type != Type::Float || !port.hasShape || port.dims.size() != 4) {
-        throw Refusal(
-            "input '" + printable(port.name, 200) +
-            "' is not a picture [batch, channels, height, width]: only vision models are supported");
+        throw Refusal("input '" + printable(port.name, 200) +
+                      "' is not an image [batch, channels, height, width]: only vision models are supported");
     }
     Shape shape = port.dims;
     if (shape[3] >= 1 && shape[3] <= 4) {
@@ -55,7 +54,7 @@ Binding bindInputs(const Graph& graph, const ConvertOptions& options, std::vecto
         const cv::Size guess = guessSize(graph, shape);
         shape[2] = guess.height;
         shape[3] = guess.width;
-        notes.push_back("the picture size is dynamic: converted for " + std::to_string(guess.height) + "x" +
+        notes.push_back("the image size is dynamic: converted for " + std::to_string(guess.height) + "x" +
                         std::to_string(guess.width) + ", --size chooses another");
     }
     if (elementCount(shape) == 0)

@@ -33,8 +33,8 @@ std::int64_t machineMemory() {
     return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
 }
 
-/// A folder for one child, beside its result. Locked as long as somebody needs it, so that those which a
-/// killed program left behind can be told apart and removed.
+/// A folder for one child, beside its result. Locked while in use, so that folders left behind by a killed
+/// program can be recognised and removed.
 class Workshop {
 public:
     explicit Workshop(const fs::path& beside) {
@@ -58,7 +58,7 @@ public:
     std::string file() const { return (m_path / "model.onnx").string(); }
 
 private:
-    /// -1 where another has it.
+    /// -1 if another process has it.
     static int lock(const fs::path& folder) {
         const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (file < 0 || flock(file, LOCK_EX | LOCK_NB) == 0) return file;
@@ -66,7 +66,7 @@ private:
         return -1;
     }
     static void removeAbandoned(const fs::path& beside) {
-        constexpr int kYoung = 60;  // seconds: one that was just made may be without its lock
+        constexpr int kYoung = 60;  // seconds: a new folder may not be locked yet
         std::error_code error;
         for (fs::directory_iterator at(beside, error), end; !error && at != end; at.increment(error)) {
             struct stat about {};
@@ -93,16 +93,16 @@ std::vector<std::string> environment() {
                                       "MPM_DEVICE=cpu",
                                       "OPENCV_OPENCL_RUNTIME=disabled",
                                       "OPENCV_OPENCL_DEVICE=disabled"};
-    // Whoever started this program says where its libraries lie.
+    // The program may need it to find its libraries.
     if (const char* libraries = std::getenv("LD_LIBRARY_PATH"); libraries != nullptr)
         settings.push_back(std::string("LD_LIBRARY_PATH=") + libraries);
 #ifdef __SANITIZE_ADDRESS__
-    settings.push_back("ASAN_OPTIONS=detect_leaks=0");  // which traces the process
+    settings.push_back("ASAN_OPTIONS=detect_leaks=0");  // it traces the process
 #endif
     return settings;
 }
 
-/// What a child that ended by itself says of it. Its words are the file's as much as its own.
+/// The result of a child that ended by itself. Its output is as untrusted as the file.
 Contained resultOf(const ChildEnd& child) {
     Contained result;
     std::istringstream lines(child.output);
@@ -137,7 +137,7 @@ Contained resultOfSignal(int number, const std::string& output) {
     Contained result = resultOf({ChildEnd::How::Exited, 1, output});
     if (number == SIGXCPU) result.end = End::OutOfTime;
     if (number == SIGXFSZ) result.end = End::TooLarge;
-    result.message = "the converter broke (signal " + std::to_string(number) + ")";
+    result.message = "the converter crashed (signal " + std::to_string(number) + ")";
     return result;
 }
 
@@ -160,14 +160,14 @@ Contained resultOfAny(const ChildEnd& child) {
             {}};
 }
 
-/// Puts what the child has made in its place. A file it must be, and nobody else's.
+/// Moves the child's output into place, after checking that it is a regular file.
 void take(const std::string& made, const std::string& output) {
     const int file = open(made.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     struct stat about {};
     const bool isFile = file >= 0 && fstat(file, &about) == 0 && S_ISREG(about.st_mode) &&
                         fchmod(file, 0600) == 0 && fsync(file) == 0;
     if (file >= 0) close(file);
-    if (!isFile) CV_Error(cv::Error::StsError, "the converter has made no file");
+    if (!isFile) CV_Error(cv::Error::StsError, "the converter has written no file");
     if (std::rename(made.c_str(), output.c_str()) != 0)
         CV_Error(cv::Error::StsError, output + ": cannot be written (" + std::strerror(errno) + ")");
 }

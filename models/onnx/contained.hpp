@@ -1,5 +1,4 @@
-// Converts a model that nobody vouches for in a child process: with limits, in a sandbox, ended at any
-// moment.
+// Converts an untrusted model in a child process: with limits, in a sandbox, and stoppable at any time.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@ namespace mpm::models {
 struct ContainedLimits {
     std::int64_t memory = 0;  ///< bytes; 0: three quarters of the machine's
     double seconds = 1800;    ///< by the clock; processor time is as much for each processor
-    bool landlock = true;     ///< tests leave them out
+    bool landlock = true;     ///< only tests turn these off
     bool filter = true;
 };
 
@@ -22,15 +21,16 @@ struct Contained {
     enum class End {
         Done,
         Refused,      ///< the model cannot be converted
-        Failed,       ///< it could not be tried, or the child broke
-        OutOfMemory,  ///< memory ended
+        Failed,       ///< the child could not start, or crashed
+        OutOfMemory,  ///< memory limit
         OutOfTime,
-        TooLarge,  ///< what it wrote
+        TooLarge,  ///< file size limit
         Stopped    ///< by stop()
     };
     End end = End::Failed;
-    std::string message;               ///< one line that is safe to print, in English; empty for the limits
-    std::vector<std::string> missing;  ///< what the kernel lacks of the sandbox, a line each, likewise
+    std::string message;  ///< one line in English, safe to print; empty for the limits
+    std::vector<std::string>
+        missing;  ///< parts of the sandbox that the kernel does not support, a line each, likewise
 };
 
 class ContainedConversion {
@@ -38,10 +38,10 @@ public:
     /// `program` starts with `if (isContainedCall(argc, argv)) return containedMain(argc, argv);`.
     explicit ContainedConversion(std::string program = "/proc/self/exe", ContainedLimits limits = {});
 
-    /// Makes `output`, and the folders it lies in; blocks. What the child writes lands in a folder of its own
-    /// beside it first, so an old file stays until a whole new one is there. Call it once.
+    /// Writes `output` and creates its folders; blocks. The child writes to a folder of its own beside it, so
+    /// `output` is replaced atomically. Call it once.
     Contained run(const std::string& input, const std::string& output);
-    /// Ends it at once, from any thread.
+    /// Stops it at once, from any thread.
     void stop() { m_child.stop(); }
 
     const ContainedLimits& limits() const { return m_limits; }
@@ -52,13 +52,13 @@ private:
     ChildProcess m_child;
 };
 
-/// What a process may use that converts `input` and does nothing else: the model with what lies beside it,
-/// the system's libraries, and `folder` to write to. Without limits.
+/// The sandbox of a process that only converts `input`: it may read the model, the files beside it and the
+/// system's libraries, and write to `folder`. Without limits.
 Sandbox conversionSandbox(const std::string& input, const std::string& folder);
 
 /// Whether the program was started by ContainedConversion.
 bool isContainedCall(int argc, char** argv);
-/// Then this is all it does. Returns its exit status.
+/// The whole program in that case. Returns its exit status.
 int containedMain(int argc, char** argv);
 
 }  // namespace mpm::models

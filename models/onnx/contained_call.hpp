@@ -1,4 +1,4 @@
-// What ContainedConversion and its child agree on.
+// The protocol between ContainedConversion and its child.
 #pragma once
 
 namespace mpm::models {
@@ -7,7 +7,7 @@ constexpr const char* kContainedVerb = "--contained-conversion";
 constexpr const char* kWithoutLandlock = "without-landlock";
 constexpr const char* kWithoutFilter = "without-filter";
 
-/// Lines of the child begin with one of them.
+/// Every line of the child begins with one of them.
 constexpr const char* kMissingWord = "missing";
 constexpr const char* kMessageWord = "message";
 

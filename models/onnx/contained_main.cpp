@@ -1,4 +1,4 @@
-// The child of ContainedConversion: converts one model, and can do nothing else.
+// The child of ContainedConversion: converts one model in a sandbox.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ namespace {
 
 enum Word { Program, Verb, Input, Output, Memory, Seconds, Further };
 
-void say(const char* word, const std::string& text) {
+void report(const char* word, const std::string& text) {
     std::string line = std::string(word) + " " + text.substr(0, 2000);
     for (char& c : line)
         if (c == '\n' || c == '\r') c = ' ';
@@ -41,8 +41,8 @@ bool has(int argc, char** argv, const char* word) {
     return false;
 }
 
-/// The first to go where the whole machine runs out of memory, and the last to get a processor.
-void stepBack() {
+/// Lowest priority for the processor, and the first to be killed if the machine runs out of memory.
+void lowerPriority() {
     static_cast<void>(setpriority(PRIO_PROCESS, 0, 10));
     const int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     if (file < 0) return;
@@ -60,12 +60,12 @@ Sandbox sandboxFor(int argc, char** argv) {
     return sandbox;
 }
 
-int refuse(int status, const std::string& message) {
-    say(kMessageWord, message);
+int fail(int status, const std::string& message) {
+    report(kMessageWord, message);
     return status;
 }
 
-/// Whoever asks for memory, in whichever thread: there is none left.
+/// Called in any thread if an allocation fails.
 [[noreturn]] void endWithoutMemory() {
     _exit(kContainedMemory);
 }
@@ -75,19 +75,19 @@ int convert(char** argv) {
         convertModel(argv[Input], argv[Output], {});
         return kContainedDone;
     } catch (const Refusal& refusal) {
-        return refuse(kContainedRefused, refusal.what());
+        return fail(kContainedRefused, refusal.what());
     } catch (const BudgetError& error) {
-        return refuse(kContainedRefused, error.err);
+        return fail(kContainedRefused, error.err);
     } catch (const cv::Exception& error) {
         const bool memory = error.code == cv::Error::StsNoMem;
-        return refuse(memory ? kContainedMemory : kContainedFailed, error.err);
+        return fail(memory ? kContainedMemory : kContainedFailed, error.err);
     } catch (const std::bad_alloc&) {
         return kContainedMemory;
     } catch (const std::system_error& error) {
         const bool thread = error.code() == std::errc::resource_unavailable_try_again;
-        return refuse(thread ? kContainedMemory : kContainedFailed, error.what());
+        return fail(thread ? kContainedMemory : kContainedFailed, error.what());
     } catch (const std::exception& error) {
-        return refuse(kContainedFailed, error.what());
+        return fail(kContainedFailed, error.what());
     }
 }
 
@@ -96,10 +96,10 @@ int convert(char** argv) {
 Sandbox conversionSandbox(const std::string& input, const std::string& folder) {
     Sandbox sandbox;
     sandbox.readable = visibleEntries(fs::absolute(input).parent_path().string());
-    // The model itself may be a link, and one of very many files.
+    // Named explicitly, as the model may be a link or one of very many files.
     for (const char* ending : {"", ".data", "_data"})
         sandbox.readable.push_back(input + ending);
-    // What libraries read when they are first used.
+    // Read by libraries on their first use.
     for (const char* path : {"/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/ssl/openssl.cnf",
                              "/sys/devices/system", "/proc/cpuinfo", "/proc/meminfo"})
         sandbox.readable.push_back(path);
@@ -113,18 +113,18 @@ bool isContainedCall(int argc, char** argv) {
 
 int containedMain(int argc, char** argv) {
     cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
-    stepBack();
-    static_cast<void>(cv::getNumThreads());  // reads how many processors there are, once
+    lowerPriority();
+    static_cast<void>(cv::getNumThreads());  // reads the number of processors, once
     try {
         for (const std::string& line : enterSandbox(sandboxFor(argc, argv)))
-            say(kMissingWord, line);
+            report(kMissingWord, line);
     } catch (const cv::Exception& error) {
-        return refuse(kContainedFailed, error.err);
+        return fail(kContainedFailed, error.err);
     }
     std::set_new_handler(endWithoutMemory);
     const int status = convert(argv);
     std::fflush(stdout);
-    _exit(status);  // nothing that the model has touched runs any more
+    _exit(status);  // no destructor of data from the model runs
 }
 
 }  // namespace mpm::models

@@ -28,7 +28,7 @@ struct Conversion {
     std::vector<std::string> notes;
 };
 
-/// Encoder, decoder, size and costs, a line each.
+/// EncoderSpec, decoder, size and costs, a line each.
 std::string describe(const Conversion& conversion);
 
 }  // namespace mpm::models

@@ -2,33 +2,27 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
 #include <future>
 
 #include <nlohmann/json.hpp>
 
-#include "base/checked.hpp"
 #include "base/pending_file.hpp"
 #include "base/printable.hpp"
 #include "models/onnx/bind.hpp"
-#include "models/onnx/fused/image_size.hpp"
-#include "models/onnx/fused/insert.hpp"
+#include "models/onnx/fused/fuse.hpp"
 #include "models/onnx/fused/labels_output.hpp"
-#include "models/onnx/fused/lower.hpp"
 #include "models/onnx/io/digest.hpp"
 #include "models/onnx/io/read.hpp"
 #include "models/onnx/io/write.hpp"
 #include "models/onnx/ir/job.hpp"
-#include "models/onnx/layers/insert_layers.hpp"
-#include "models/onnx/match/normalise.hpp"
+#include "models/onnx/layers/layers.hpp"
 #include "models/onnx/match/own_graph.hpp"
+#include "models/onnx/match/understand.hpp"
 #include "models/onnx/summary.hpp"
 #include "models/onnx/verify/prove.hpp"
 
 namespace mpm::models {
 namespace {
-
-constexpr int kOpset = 13;  // what every OpenCV from 4.6 on reads
 
 List<int> scheduleFor(const ConvertOptions& options, int blocks) {
     List<int> schedule = options.blocks.value_or(List<int>{2, 5});
@@ -51,7 +45,7 @@ std::vector<double> threeOf(const cv::Scalar& s) {
     return {s[0], s[1], s[2]};
 }
 
-// One name too few names a class wrongly, or none, and says nothing of it until somebody looks at a picture.
+// With a name too few, classes would silently get the wrong name or none.
 void checkClasses(const ConvertOptions& options, const Port& scores) {
     const bool known = scores.type == Type::Float && scores.dims.size() == 4 && scores.dims[1] > 1;
     const auto classes = static_cast<std::int64_t>(options.classes.size());
@@ -62,7 +56,7 @@ void checkClasses(const ConvertOptions& options, const Port& scores) {
                                            "; name each of them, in their order");
 }
 
-// Exports carry no preprocessing; what an own output already says stays unless it is said anew.
+// Exports carry no preprocessing. The metadata of a converted model stays unless the options replace it.
 void writeMetadata(const ConvertOptions& options, const Conversion& conversion, const std::string& digest,
                    Graph& graph) {
     using nlohmann::json;
@@ -86,34 +80,7 @@ void writeMetadata(const ConvertOptions& options, const Conversion& conversion, 
     if (!to.count("mpm.source_sha256")) set("source_sha256", digest);
 }
 
-// A model that is ours already: another schedule, labels, other metadata.
-Graph convertAgain(const Graph& original, const ConvertOptions& options, const Binding& binding,
-                   Conversion& conversion) {
-    Graph graph = original;
-    const Port& port = graph.inputs[0];
-    const bool otherSize =
-        !options.size.empty() && (port.dims[2] != options.size.height || port.dims[3] != options.size.width);
-    if (otherSize || (options.batch > 0 && port.dims[0] != options.batch)) {
-        throw Refusal(
-            "the model is converted already and keeps its size and batch: convert the original export "
-            "instead");
-    }
-    const Shapes shapes = inferShapes(graph, binding);
-    const Matched matched = encodersOf(graph, shapes.at);
-    if (!matched.backbone())
-        throw Refusal("the model has no encoder that merges: convert the original export instead");
-    if (options.form == Form::Layers)
-        throw Refusal("the model is of the fused form already: convert the original export instead");
-    const int blocks = static_cast<int>(matched.backbone()->blocks.size());
-    conversion.schedule = options.blocks ? scheduleFor(options, blocks) : scheduleOf(graph);
-    setSchedule(graph, conversion.schedule);
-    summarise(graph, shapes, matched, conversion);
-    projectInEmbeddings(graph, shapes);
-    declarePorts(graph, shapes, binding);
-    return graph;
-}
-
-// The export's own inputs, and those asked for where the export cannot take them as it stands.
+// The inputs that the export accepts, and the wanted ones if it does not accept those.
 struct Bindings {
     Binding own;
     std::optional<Binding> wanted;
@@ -132,48 +99,22 @@ Bindings bindingsOf(const Graph& graph, const ConvertOptions& options, std::vect
     return {own, asked};
 }
 
-Graph convertExport(const Graph& original, const ConvertOptions& options, const Bindings& bindings,
-                    Conversion& conversion) {
-    Graph graph = original;
-    Shapes shapes = inferShapes(graph, bindings.own);
-    if (isLayers(graph)) {
-        dropMerges(graph, shapes.at);
-        shapes = inferShapes(graph, bindings.own);
+void checkForm(const ConvertOptions& options, const Bindings& bindings) {
+    if (options.form == Form::Layers && bindings.last().inputs[0].shape()[0] != 1)
+        throw Refusal("the layers form takes one image at a time: export with batch 1, or use --form fused");
+}
+
+void checkFused(const Graph& graph, const ConvertOptions& options) {
+    const Port& port = graph.inputs[0];
+    const bool otherSize =
+        !options.size.empty() && (port.dims[2] != options.size.height || port.dims[3] != options.size.width);
+    if (otherSize || (options.batch > 0 && port.dims[0] != options.batch)) {
+        throw Refusal(
+            "the model is converted already and keeps its size and batch: convert the original export "
+            "instead");
     }
-    fold(graph, shapes.at, shapes.dynamic ? &shapes.other : nullptr);
-    normalise(graph, shapes.at);
-    shapes = inferShapes(graph, bindings.own);
-    const Matched matched = findEncoders(graph, shapes.at);
-    if (!matched.backbone()) throw Refusal(matched.complaint());
-    const int blocks = static_cast<int>(matched.backbone()->blocks.size());
-    const bool keeps = isLayers(original) && !options.blocks;
-    conversion.schedule = keeps ? scheduleOf(original) : scheduleFor(options, blocks);
-    summarise(graph, shapes, matched, conversion);
-    if (options.form == Form::Layers) {
-        if (bindings.wanted)
-            throw Refusal(
-                "the layers form takes one picture of the export's own size: export with batch 1 at the size "
-                "wanted");
-        insertLayers(graph, matched, shapes, conversion.schedule);
-        declarePorts(graph, shapes, bindings.own);
-        standardise(graph, shapes);
-        return graph;
-    }
-    insertEncoders(graph, matched, shapes, conversion.schedule);
-    List<int> streams;
-    for (const Encoder& encoder : matched.encoders)
-        streams.push_back(encoder.input());
-    insertEmbeddings(graph, shapes, streams);
-    if (bindings.wanted) {
-        shapes = changePictureSize(graph, shapes, matched, bindings.own, *bindings.wanted);
-        summarise(graph, shapes, encodersOf(graph, shapes.at), conversion);
-    }
-    projectInEmbeddings(graph, shapes);
-    declarePorts(graph, shapes, bindings.last());
-    conversion.decoder = decoderOf(matched, graph);
-    lower(graph, shapes);
-    graph.opset = kOpset;
-    return graph;
+    if (options.form == Form::Layers)
+        throw Refusal("the model is of the fused form already: convert the original export instead");
 }
 
 bool hasRoom(const Graph& graph, const Shape& input) {
@@ -185,7 +126,7 @@ bool hasRoom(const Graph& graph, const Shape& input) {
     }
 }
 
-// Of a dynamic batch two are tried; the larger one only where there is room for it.
+// Of a dynamic batch two are tried; the larger one only if there is room for it.
 List<Shape> proofInputs(const Graph& graph, const Binding& binding) {
     if (!binding.dynamicBatch) return {binding.inputs[0].shape()};
     List<Shape> inputs{binding.inputAt(1)};
@@ -197,78 +138,135 @@ List<Shape> proofInputs(const Graph& graph, const Binding& binding) {
     return inputs;
 }
 
-// OpenCV reads what is a converted model already only as the converter has understood it: from a copy beside
-// `path`, which errors call `name`.
-Prover proverOf(const Graph& original, const Binding& binding, const std::string& path,
-                const std::string& name, const Graph& converted) {
-    const List<Shape> inputs = proofInputs(original, binding);
-    if (!isFused(original)) return {original, "", inputs, converted};
-    const ScratchFile copy(std::filesystem::path(path).parent_path().string());
-    if (!copy.isOpen()) failWriting(name, errno);
-    writeModel(original, copy.path(), name);
-    return {original, copy.path(), inputs, converted};
-}
+// One conversion, room by room: read, bind, match, write one of the two forms, verify.
+class Converter {
+public:
+    Converter(const std::string& input, const ConvertOptions& options, PendingFile& file)
+        : m_input(input), m_options(options), m_file(file) {}
 
-// Reads, converts, writes to `path`, which errors call `name`; the graphs are gone when it returns. No prover
-// where the export cannot take the inputs that were asked for.
-std::optional<Prover> prepare(const std::string& input, const ConvertOptions& options,
-                              const std::string& path, const std::string& name, Conversion& conversion,
-                              bool& labels) {
-    std::future<std::string> digest = std::async(std::launch::async, sha256OfFile, input);
-    const Graph original = readModel(input);
-    const Bindings bindings = bindingsOf(original, options, conversion.notes);
-    if (options.form == Form::Layers && bindings.last().inputs[0].shape()[0] != 1) {
-        throw Refusal(
-            "the layers form takes one picture at a time: export with batch 1, or use --form fused");
+    Conversion run() {
+        write();
+        verify();
+        return std::move(m_conversion);
     }
-    conversion.size = bindings.last().size;
-    conversion.batch =
-        bindings.last().dynamicBatch ? 0 : static_cast<int>(bindings.last().inputs[0].shape()[0]);
-    const bool again = isFused(original);
-    Graph graph = again ? convertAgain(original, options, bindings.own, conversion)
-                        : convertExport(original, options, bindings, conversion);
-    if (options.allClasses) checkClasses(options, graph.outputs[0]);
-    labels = options.labels && graph.outputs[0].type == Type::Float;
-    if (labels && options.form == Form::Layers) throw Refusal("labels come with --form fused only");
-    if (labels) outputLabels(graph);
-    writeMetadata(options, conversion, digest.get(), graph);
-    writeModel(graph, path, name);
-    if (bindings.wanted) return std::nullopt;
-    return proverOf(original, bindings.own, path, name, graph);
-}
 
-// The same conversion at the export's own size and batch: what differs then are positions and shapes.
-Proof proveAtOwnSize(const std::string& input, const PendingFile& pending, ConvertOptions options) {
-    options.size = {};
-    options.batch = 0;
-    const ScratchFile file(pending.folder());
-    if (!file.isOpen()) pending.refuse(errno);
-    Conversion conversion;
-    bool labels = false;
-    const auto prover = prepare(input, options, file.path(), pending.name(), conversion, labels);
-    Proof proof = prover.value().check(file.path(), labels);
-    proof.means += ", at the export's own size";
-    return proof;
-}
+private:
+    // The graphs are gone when it returns: OpenCV needs their memory for the proof.
+    void write() {
+        std::future<std::string> digest = std::async(std::launch::async, sha256OfFile, m_input);
+        const Graph original = readModel(m_input);
+        const Bindings bindings = bindingsOf(original, m_options, m_conversion.notes);
+        checkForm(m_options, bindings);
+        m_conversion.size = bindings.last().size;
+        m_conversion.batch =
+            bindings.last().dynamicBatch ? 0 : static_cast<int>(bindings.last().inputs[0].shape()[0]);
+        const bool fusedAlready = isFused(original);
+        if (fusedAlready) checkFused(original, m_options);
+        State state = understand(original, bindings.own);
+        const int blocks = static_cast<int>(state.match.backbone()->blocks.size());
+        const bool keeps = !m_options.blocks && (fusedAlready || isLayers(original));
+        m_conversion.schedule = keeps ? scheduleOf(original) : scheduleFor(m_options, blocks);
+        if (fusedAlready) {
+            writeFusedAgain(state, digest.get());
+        } else if (m_options.form == Form::Layers) {
+            writeLayersForm(state, bindings, digest.get());
+        } else if (!bindings.wanted) {
+            writeFused(state, digest.get());
+        } else {
+            state = writeOtherSize(std::move(state), *bindings.wanted, digest.get());
+        }
+        prepareProof(original, bindings.own, state.graph);
+    }
+
+    void writeFusedAgain(State& state, const std::string& digest) {
+        summarise(state, m_conversion);
+        updateFused(state, m_conversion.schedule);
+        save(state.graph, digest, m_file.path());
+    }
+
+    void writeLayersForm(State& state, const Bindings& bindings, const std::string& digest) {
+        summarise(state, m_conversion);
+        if (bindings.wanted) {
+            throw Refusal(
+                "the layers form takes one image of the export's own size: export with batch 1 at the size "
+                "wanted");
+        }
+        writeLayers(state, m_conversion.schedule);
+        save(state.graph, digest, m_file.path());
+    }
+
+    void writeFused(State& state, const std::string& digest) {
+        summarise(state, m_conversion);
+        fuse(state, m_conversion.schedule);
+        finishFused(state);
+        save(state.graph, digest, m_file.path());
+    }
+
+    // The export does not run at the wanted size, so the same conversion at its own size is proved: only
+    // positions and shapes differ. Returns the state at its own size.
+    State writeOtherSize(State own, const Binding& wanted, const std::string& digest) {
+        fuse(own, m_conversion.schedule);
+        State state = own;
+        changeImageSize(state, wanted);
+        summarise(state, m_conversion);
+        finishFused(state);
+        save(state.graph, digest, m_file.path());
+        m_ownSize.emplace(m_file.folder());
+        if (!m_ownSize->isOpen()) m_file.refuse(errno);
+        finishFused(own);
+        save(own.graph, digest, m_ownSize->path());
+        return own;
+    }
+
+    void save(Graph& graph, const std::string& digest, const std::string& path) {
+        if (m_options.allClasses) checkClasses(m_options, graph.outputs[0]);
+        m_labels = m_options.labels && graph.outputs[0].type == Type::Float;
+        if (m_labels && m_options.form == Form::Layers) throw Refusal("labels come with --form fused only");
+        if (m_labels) outputLabels(graph);
+        writeMetadata(m_options, m_conversion, digest, graph);
+        writeModel(graph, path, m_file.name());
+    }
+
+    // OpenCV reads a converted model only as the converter has understood it: from a copy beside the output.
+    void prepareProof(const Graph& original, const Binding& binding, const Graph& converted) {
+        const List<Shape> inputs = proofInputs(original, binding);
+        if (!isFused(original)) {
+            m_prover.emplace(original, "", inputs, converted);
+            return;
+        }
+        const ScratchFile copy(m_file.folder());
+        if (!copy.isOpen()) m_file.refuse(errno);
+        writeModel(original, copy.path(), m_file.name());
+        m_prover.emplace(original, copy.path(), inputs, converted);
+    }
+
+    void verify() {
+        const Proof proof = m_prover->check(m_ownSize ? m_ownSize->path() : m_file.path(), m_labels,
+                                            m_options.form == Form::Layers);
+        if (m_ownSize) checkRuns(m_file.path());
+        m_conversion.proof = proof.means + (m_ownSize ? ", at the export's own size" : "");
+        m_conversion.provedBatches = proof.batches;
+        m_conversion.error = proof.worst;
+        for (const std::string& name : proof.flat) {
+            m_conversion.notes.push_back("output '" + printable(name, 200) +
+                                         "' is one value everywhere on random input, so its proof is weak");
+        }
+    }
+
+    const std::string& m_input;
+    const ConvertOptions& m_options;
+    PendingFile& m_file;
+    Conversion m_conversion;
+    bool m_labels = false;
+    std::optional<ScratchFile> m_ownSize;  // only if the export does not run at the wanted size
+    std::optional<Prover> m_prover;
+};
 
 Conversion convertWithin(const std::string& input, const std::string& output, const ConvertOptions& given) {
     ConvertOptions options = given;
     if (options.form == Form::Layers) options.batch = 1;
-    Conversion conversion;
     PendingFile file(output);
-    bool labels = false;
-    const auto prover = prepare(input, options, file.path(), file.name(), conversion, labels);
-    const Proof proof = prover ? prover->check(file.path(), labels, options.form == Form::Layers)
-                               : proveAtOwnSize(input, file, options);
-    if (!prover) checkRuns(file.path());
-    conversion.proof = proof.means;
-    conversion.provedBatches = proof.batches;
-    conversion.error = proof.worst;
-    for (const std::string& name : proof.flat) {
-        conversion.notes.push_back(
-            "output '" + printable(name, 200) +
-            "' is one value everywhere on random input, so the proof says little of it");
-    }
+    Conversion conversion = Converter(input, options, file).run();
     file.keep();
     return conversion;
 }

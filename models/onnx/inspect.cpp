@@ -3,8 +3,8 @@
 #include "models/onnx/bind.hpp"
 #include "models/onnx/io/read.hpp"
 #include "models/onnx/ir/job.hpp"
-#include "models/onnx/match/normalise.hpp"
 #include "models/onnx/match/own_graph.hpp"
+#include "models/onnx/match/understand.hpp"
 #include "models/onnx/options.hpp"
 #include "models/onnx/summary.hpp"
 
@@ -23,28 +23,12 @@ std::string describe(const Port& port) {
     return text + "]";
 }
 
-void lookInside(Graph graph, Inspection& result) {
+void analyse(Graph graph, Inspection& result) {
     const Binding binding = bindInputs(graph, {}, result.found.notes);
-    Shapes shapes = inferShapes(graph, binding);
     result.found.size = binding.size;
     result.found.batch = binding.dynamicBatch ? 0 : static_cast<int>(binding.inputs[0].shape()[0]);
-    Matched matched;
     if (result.converted) result.found.schedule = scheduleOf(graph);
-    if (isLayers(graph)) {
-        dropMerges(graph, shapes.at);
-        shapes = inferShapes(graph, binding);
-    }
-    if (isFused(graph)) {
-        matched = encodersOf(graph, shapes.at);
-    } else {
-        fold(graph, shapes.at, shapes.dynamic ? &shapes.other : nullptr);
-        normalise(graph, shapes.at);
-        shapes = inferShapes(graph, binding);
-        matched = findEncoders(graph, shapes.at);
-    }
-    if (!matched.backbone()) throw Refusal(matched.complaint());
-    declarePorts(graph, shapes, binding);
-    summarise(graph, shapes, matched, result.found);
+    summarise(understand(std::move(graph), binding), result.found);
     result.convertible = true;
 }
 
@@ -58,7 +42,7 @@ Inspection inspect(const Graph& graph) {
     for (const Port& port : graph.outputs)
         result.outputs.push_back(describe(port));
     try {
-        refusing([&] { lookInside(graph, result); });
+        refusing([&] { analyse(graph, result); });
     } catch (const Refusal& refusal) {
         result.reason = refusal.what();
     } catch (const BudgetError& error) {

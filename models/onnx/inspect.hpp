@@ -1,4 +1,4 @@
-// What any ONNX file is, without converting it: for `mpm info`.
+// Describes any ONNX file without converting it: for `mpm info`.
 #pragma once
 
 #include "models/onnx/conversion.hpp"
@@ -7,17 +7,17 @@
 namespace mpm::models {
 
 struct Inspection {
-    bool converted = false;  ///< has our encoder in it
+    bool converted = false;  ///< contains MpmEncoder, MpmMerge or MpmRestore
     bool convertible = false;
-    std::string reason;                        ///< why not
-    Conversion found;                          ///< where converted or convertible
+    std::string reason;                        ///< why it is not convertible
+    Conversion found;                          ///< if converted or convertible
     std::vector<std::string> inputs, outputs;  ///< "image f32 [batch, 3, 512, 512]"
     int opset = 0;
     std::string producer;
 };
 
-/// Throws Refusal where the file is no model at all, BudgetError where reading it takes more memory or time
-/// than a model of its size does.
+/// Throws Refusal if the file is not a model, BudgetError if reading it takes more memory or time than a
+/// model of its size needs.
 Inspection inspectModel(const std::string& path);
 
 /// The same from memory, without external data.

@@ -21,8 +21,8 @@ double mlpWeights(const Block& block) {
     return weightsOf({&block.mlp.fc1, &block.mlp.gate, &block.mlp.fc2});
 }
 
-// Three quarters of the image tokens stay at each merge, as the method's figures imply.
-std::vector<double> tokensAt(const Encoder& encoder, const std::vector<int>& schedule) {
+// Three quarters of the image tokens remain after each merge, as the method's figures imply.
+std::vector<double> tokensAt(const EncoderSpec& encoder, const std::vector<int>& schedule) {
     std::vector<double> tokens;
     double image = static_cast<double>(encoder.tokens - encoder.special);
     for (size_t k = 0; k < encoder.blocks.size(); ++k) {
@@ -32,7 +32,7 @@ std::vector<double> tokensAt(const Encoder& encoder, const std::vector<int>& sch
     return tokens;
 }
 
-double mergeGflops(const Encoder& encoder, const std::vector<int>& schedule) {
+double mergeGflops(const EncoderSpec& encoder, const std::vector<int>& schedule) {
     double sum = 0;
     double image = static_cast<double>(encoder.tokens - encoder.special);
     for (size_t k = 0; k < schedule.size(); ++k, image *= 0.75)
@@ -40,7 +40,7 @@ double mergeGflops(const Encoder& encoder, const std::vector<int>& schedule) {
     return sum / 1e9;
 }
 
-// Products outside of the blocks, for one picture.
+// Products outside of the blocks, for one image.
 double restGflops(const Graph& graph, const Shapes& shapes, double batch) {
     double sum = 0;
     for (const Node& node : graph.nodes) {
@@ -56,10 +56,9 @@ double restGflops(const Graph& graph, const Shapes& shapes, double batch) {
         }
         if (node.op == "MpmEmbed" && node.has("patch")) {
             const std::vector<int64_t> patch = node.getInts("patch");
-            const Shape &picture = shapes.of(node.inputs[0]), &weight = shapes.of(node.inputs[2]);
+            const Shape &image = shapes.of(node.inputs[0]), &weight = shapes.of(node.inputs[2]);
             if (patch.size() != 2 || patch[0] < 1 || patch[1] < 1) continue;
-            sum +=
-                2.0 * picture[0] * (picture[2] / patch[0]) * (picture[3] / patch[1]) * weight[0] * weight[1];
+            sum += 2.0 * image[0] * (image[2] / patch[0]) * (image[3] / patch[1]) * weight[0] * weight[1];
         }
         if (node.op == "ConvTranspose") {
             const Shape& weight = shapes.of(node.inputs[1]);
@@ -70,13 +69,33 @@ double restGflops(const Graph& graph, const Shapes& shapes, double batch) {
     return sum / batch / 1e9;
 }
 
-// With a point in every language: it goes into JSON.
+// Of an encoder's blocks for one image; `tokens` with the special ones, by block.
+double encoderGflops(const EncoderSpec& encoder, const std::vector<double>& tokens) {
+    double sum = 0;
+    for (size_t k = 0; k < encoder.blocks.size(); ++k) {
+        const double width = static_cast<double>(encoder.blocks[k].attention.qkv.weight.dim(1)) / 3;
+        const double weights = attentionWeights(encoder.blocks[k]) + mlpWeights(encoder.blocks[k]);
+        sum += 2 * tokens[k] * weights + 4.0 * tokens[k] * tokens[k] * width;
+    }
+    return sum / 1e9;
+}
+
+// Blocks that decode, or else the kind of layers behind the backbone.
+std::string decoderOf(const State& state) {
+    int blocks = 0;
+    for (const EncoderSpec& encoder : state.match.encoders)
+        blocks += encoder.decoder ? static_cast<int>(encoder.blocks.size()) : 0;
+    if (blocks > 0) return std::to_string(blocks) + " transformer blocks";
+    return state.shapes.of(state.graph.outputs[0].value).size() == 4 ? "linear or convolutional" : "none";
+}
+
+// With a point in every locale: it goes into JSON.
 std::string epsilonText(float epsilon) {
     char text[32];
     return {text, std::to_chars(text, text + sizeof text, epsilon, std::chars_format::general, 6).ptr};
 }
 
-void describe(const Encoder& encoder, Conversion& c) {
+void describe(const EncoderSpec& encoder, Conversion& c) {
     const Block& block = encoder.blocks[0];
     const Attention& a = block.attention;
     c.blocks = static_cast<int>(encoder.blocks.size());
@@ -107,7 +126,7 @@ std::string describe(const Conversion& c) {
     std::string text =
         cv::format("encoder    %d blocks, width %d, %s\n", c.blocks, c.dim, c.attention.c_str());
     text += cv::format("           %s; %s\n", c.norm.c_str(), c.activation.c_str());
-    text += cv::format("tokens     %d of the picture", c.imageTokens);
+    text += cv::format("tokens     %d of the image", c.imageTokens);
     if (!c.grid.empty()) text += cv::format(" (%dx%d)", c.grid.height, c.grid.width);
     text += cv::format(", %d special\n", c.specialTokens);
     if (c.taps.size() > 1 || (!c.taps.empty() && c.taps[0] != c.blocks - 1)) {
@@ -119,7 +138,7 @@ std::string describe(const Conversion& c) {
     text += "decoder    " + c.decoder + "\n";
     text += cv::format("size       %dx%d, batch %s\n", c.size.height, c.size.width,
                        c.batch ? std::to_string(c.batch).c_str() : "dynamic");
-    text += cv::format("costs      %.2f M parameters, %.2f GFLOPs a picture", c.parameters / 1e6, c.gflops);
+    text += cv::format("costs      %.2f M parameters, %.2f GFLOPs an image", c.parameters / 1e6, c.gflops);
     if (!c.schedule.empty()) {
         text += cv::format(
             "; about %.2f with merging (%.0f %% less, three quarters of the tokens left at each merge)",
@@ -128,22 +147,9 @@ std::string describe(const Conversion& c) {
     return text + "\n";
 }
 
-double encoderGflops(const Encoder& encoder, const std::vector<double>& tokens) {
-    double sum = 0;
-    for (size_t k = 0; k < encoder.blocks.size(); ++k) {
-        const double width = static_cast<double>(encoder.blocks[k].attention.qkv.weight.dim(1)) / 3;
-        const double weights = attentionWeights(encoder.blocks[k]) + mlpWeights(encoder.blocks[k]);
-        sum += 2 * tokens[k] * weights + 4.0 * tokens[k] * tokens[k] * width;
-    }
-    return sum / 1e9;
-}
-
-void summarise(const Graph& graph, const Shapes& shapes, const Matched& matched, Conversion& c) {
-    const Encoder& backbone = *matched.backbone();
-    c.parameters = 0;
-    c.taps.clear();
-    c.attentionWeights.clear();
-    c.mlpWeights.clear();
+void summarise(const State& state, Conversion& c) {
+    const Graph& graph = state.graph;
+    const EncoderSpec& backbone = *state.match.backbone();
     describe(backbone, c);
     std::vector<char> seen(graph.values.size(), 0);
     for (const Node& node : graph.nodes) {
@@ -153,25 +159,17 @@ void summarise(const Graph& graph, const Shapes& shapes, const Matched& matched,
             c.parameters += static_cast<double>(graph.constant(in).size());
         }
     }
-    // Every product of the graph, attention's included, and then what merging takes off the blocks.
-    c.gflops = restGflops(graph, shapes, static_cast<double>(shapes.of(graph.inputs[0].value)[0]));
-    for (const Encoder& encoder : matched.encoders) {
-        const bool fused =
-            encoder.input() < 0;  // read back from its operator: no products of its own in the graph
+    // Every product of the graph, including attention; then the saving by merging.
+    c.gflops =
+        restGflops(graph, state.shapes, static_cast<double>(state.shapes.of(graph.inputs[0].value)[0]));
+    for (const EncoderSpec& encoder : state.match.encoders) {
+        const bool fused = encoder.input() < 0;  // read from an MpmEncoder: the graph holds no products of it
         if (fused) c.gflops += encoderGflops(encoder, tokensAt(encoder, {}));
     }
     c.gflopsAround = c.gflops - encoderGflops(backbone, tokensAt(backbone, {}));
     c.gflopsMerged = c.gflopsAround + encoderGflops(backbone, tokensAt(backbone, c.schedule)) +
                      mergeGflops(backbone, c.schedule);
-    c.decoder = decoderOf(matched, graph);
-}
-
-std::string decoderOf(const Matched& matched, const Graph& graph) {
-    int blocks = 0;
-    for (const Encoder& encoder : matched.encoders)
-        blocks += encoder.decoder ? static_cast<int>(encoder.blocks.size()) : 0;
-    if (blocks > 0) return std::to_string(blocks) + " transformer blocks";
-    return graph.outputs[0].dims.size() == 4 ? "linear or convolutional" : "none";
+    c.decoder = decoderOf(state);
 }
 
 }  // namespace mpm::models

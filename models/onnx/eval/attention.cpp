@@ -1,4 +1,4 @@
-// The Attention operator of opset 23, row by row as its definition reads.
+// The Attention operator of opset 23, row by row as defined.
 #include <algorithm>
 #include <cmath>
 
@@ -7,7 +7,7 @@
 namespace mpm::models {
 namespace {
 
-// Where element (b, h, t, c) of an operand lies: [B, H, T, C] or [B, T, H * C].
+// The offset of row (b, h, t) of an operand [B, H, T, C] or [B, T, H * C].
 struct Heads {
     int64_t batch, heads, tokens, size;
     bool flat;
@@ -23,6 +23,10 @@ struct Heads {
     int64_t at(int64_t b, int64_t h, int64_t t) const {
         return flat ? ((b * tokens + t) * heads + h) * size : ((b * heads + h) * tokens + t) * size;
     }
+};
+
+struct Position {
+    int64_t batch = 0, head = 0, keyHead = 0, token = 0;
 };
 
 struct Mask {
@@ -42,6 +46,28 @@ struct Mask {
         return values.at(position);
     }
 };
+
+// One row of the result: softmax of the scores of one query, times the values. `row` has room for the scores.
+void attendRow(const float* query, const Tensor& keys, const Tensor& values, const Heads& k, const Heads& v,
+               const Position& at, double scale, const Mask& mask, std::vector<double>& row, float* to) {
+    double top = -INFINITY, sum = 0;
+    for (int64_t s = 0; s < k.tokens; ++s) {
+        const float* key = keys.f() + k.at(at.batch, at.keyHead, s);
+        double dot = 0;
+        for (int64_t i = 0; i < k.size; ++i)
+            dot += double{query[i]} * key[i];
+        row[s] = dot * scale + mask.at(at.batch, at.head, at.token, s);
+        top = std::max(top, row[s]);
+    }
+    for (double& value : row)
+        sum += value = std::exp(value - top);
+    for (int64_t i = 0; i < v.size; ++i) {
+        double mixed = 0;
+        for (int64_t s = 0; s < k.tokens; ++s)
+            mixed += row[s] * values.f()[v.at(at.batch, at.keyHead, s) + i];
+        to[i] = static_cast<float>(mixed / sum);
+    }
+}
 
 void attend(Call& c) {
     const Tensor tq = c.input(0), tk = c.input(1), tv = c.input(2);
@@ -65,35 +91,21 @@ void attend(Call& c) {
     parallel(checkedProduct<int64_t>(q.batch, q.heads, q.tokens), 8, [&](int64_t begin, int64_t end) {
         std::vector<double> row(k.tokens);
         for (int64_t n = begin; n < end; ++n) {
-            const int64_t t = n % q.tokens, h = n / q.tokens % q.heads, b = n / q.tokens / q.heads,
-                          kv = h / (q.heads / k.heads);
-            const float* query = tq.f() + q.at(b, h, t);
-            double top = -INFINITY, sum = 0;
-            for (int64_t s = 0; s < k.tokens; ++s) {
-                const float* key = tk.f() + k.at(b, kv, s);
-                double dot = 0;
-                for (int64_t i = 0; i < q.size; ++i)
-                    dot += double{query[i]} * key[i];
-                row[s] = dot * scale + mask.at(b, h, t, s);
-                top = std::max(top, row[s]);
-            }
-            for (double& value : row)
-                sum += value = std::exp(value - top);
-            float* to = y.writeF() + o.at(b, h, t);
-            for (int64_t i = 0; i < v.size; ++i) {
-                double mixed = 0;
-                for (int64_t s = 0; s < k.tokens; ++s)
-                    mixed += row[s] * tv.f()[v.at(b, kv, s) + i];
-                to[i] = static_cast<float>(mixed / sum);
-            }
+            Position at;
+            at.token = n % q.tokens;
+            at.head = n / q.tokens % q.heads;
+            at.batch = n / q.tokens / q.heads;
+            at.keyHead = at.head / (q.heads / k.heads);
+            attendRow(tq.f() + q.at(at.batch, at.head, at.token), tk, tv, k, v, at, scale, mask, row,
+                      y.writeF() + o.at(at.batch, at.head, at.token));
         }
     });
 }
 
 }  // namespace
 
-void addAttention(Kernels& k) {
-    k["Attention"] = attend;
+void addAttention(OperatorTable& table) {
+    table["Attention"] = attend;
 }
 
 }  // namespace mpm::models

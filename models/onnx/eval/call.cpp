@@ -46,9 +46,9 @@ void Call::shape(size_t k, Type type, const Shape& shape) {
     out[k] = Tensor(type, shape);
 }
 
-const Kernel* findKernel(const Node& node) {
-    static const Kernels kernels = [] {
-        Kernels all;
+const Operator* findOperator(const Node& node) {
+    static const OperatorTable table = [] {
+        OperatorTable all;
         addElementwise(all);
         addMovement(all);
         addIndexing(all);
@@ -64,8 +64,8 @@ const Kernel* findKernel(const Node& node) {
     }();
     const bool own = node.domain == "mpm";
     if (!own && !node.domain.empty() && node.domain != "mpm.internal") return nullptr;
-    const auto found = kernels.find(own ? "mpm." + node.op : node.op);
-    return found == kernels.end() ? nullptr : &found->second;
+    const auto found = table.find(own ? "mpm." + node.op : node.op);
+    return found == table.end() ? nullptr : &found->second;
 }
 
 Shape broadcast(const Shape& a, const Shape& b) {

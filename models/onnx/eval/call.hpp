@@ -1,6 +1,5 @@
-// One operator at work. A kernel always sets the shapes of its outputs, and their data where all it needs is
-// known: the same code serves shape inference, folding and the plain evaluation that converted models are
-// proved against.
+// The call of one operator. It always sets the shapes of its outputs, and their data if its inputs are known:
+// the same code serves shape inference, folding and the evaluation that verifies converted models.
 #pragma once
 
 #include <functional>
@@ -15,37 +14,37 @@ namespace mpm::models {
 struct Call {
     const Node& node;
     int opset;
-    List<Tensor> in;  ///< Type::None where an optional input is absent
+    List<Tensor> in;  ///< Type::None if an optional input is absent
     List<Tensor> out;
 
     bool has(size_t k) const { return k < in.size() && in[k].type() != Type::None; }
-    const Tensor& input(size_t k) const;          ///< throws Refusal where absent
-    const Tensor& knownInput(size_t k) const;     ///< throws Refusal where its values are not known
+    const Tensor& input(size_t k) const;          ///< throws Refusal if absent
+    const Tensor& knownInput(size_t k) const;     ///< throws Refusal if its values are unknown
     bool known() const;                           ///< every present input has its data
-    List<int64_t> axes(size_t inputIndex) const;  ///< attribute `axes` or the input, as opsets have it
-    int axis(int64_t axis, int rank) const;       ///< counted from the front; throws where out of range
-    /// Output k with room for its values; only call it where `known()`.
+    List<int64_t> axes(size_t inputIndex) const;  ///< attribute `axes` or the input, depending on the opset
+    int axis(int64_t axis, int rank) const;       ///< counted from the front; throws if out of range
+    /// Output k with memory for its values; only if `known()`.
     Tensor& make(size_t k, Type type, const Shape& shape);
     void shape(size_t k, Type type, const Shape& shape);  ///< output k without values
 };
 
-using Kernel = std::function<void(Call&)>;
+using Operator = std::function<void(Call&)>;
 
-/// nullptr where the operator is unknown.
-const Kernel* findKernel(const Node& node);
+/// nullptr if the operator is unknown.
+const Operator* findOperator(const Node& node);
 
-using Kernels = std::map<std::string, Kernel>;
-void addElementwise(Kernels& kernels);
-void addMovement(Kernels& kernels);
-void addIndexing(Kernels& kernels);
-void addShapes(Kernels& kernels);
-void addReductions(Kernels& kernels);
-void addNorms(Kernels& kernels);
-void addProducts(Kernels& kernels);
-void addConvolutions(Kernels& kernels);
-void addResize(Kernels& kernels);
-void addAttention(Kernels& kernels);
-void addOwn(Kernels& kernels);  ///< shapes of domain mpm, under names with the domain in front
+using OperatorTable = std::map<std::string, Operator>;
+void addElementwise(OperatorTable& table);
+void addMovement(OperatorTable& table);
+void addIndexing(OperatorTable& table);
+void addShapes(OperatorTable& table);
+void addReductions(OperatorTable& table);
+void addNorms(OperatorTable& table);
+void addProducts(OperatorTable& table);
+void addConvolutions(OperatorTable& table);
+void addResize(OperatorTable& table);
+void addAttention(OperatorTable& table);
+void addOwn(OperatorTable& table);  ///< shapes of domain mpm, under names prefixed with the domain
 
 Shape broadcast(const Shape& a, const Shape& b);
 List<int64_t> stridesOf(const Shape& shape);
@@ -55,8 +54,8 @@ List<int64_t> broadcastStrides(const Shape& shape, const Shape& target);
 /// The product of the extents from axis `begin` to `end`.
 int64_t extentOf(const Shape& shape, size_t begin, size_t end);
 
-/// Calls body(begin, end) over 0..count on all threads, in pieces of about `grain`. The rest is left out once
-/// the time of the job is over, and BudgetError thrown.
+/// Calls body(begin, end) over 0..count on all threads, in pieces of about `grain`. After the time limit the
+/// rest is skipped and BudgetError thrown.
 template <typename Body>
 void parallel(int64_t count, int64_t grain, const Body& body) {
     if (count <= grain) return body(int64_t{0}, count);

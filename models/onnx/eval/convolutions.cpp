@@ -1,4 +1,4 @@
-// Convolutions and pooling over two spatial axes (one is seen as two).
+// Convolutions and pooling over two spatial axes.
 #include <algorithm>
 #include <cmath>
 
@@ -8,7 +8,7 @@
 namespace mpm::models {
 namespace {
 
-// Elements between the first and the last that a window sees, both included.
+// Elements from the first to the last of a window.
 int64_t reachOf(int64_t kernel, int64_t dilation) {
     return checkedSum<int64_t>(checkedProduct<int64_t>(kernel - 1, dilation), 1);
 }
@@ -26,7 +26,7 @@ constexpr int64_t kLargestWindow = 1 << 24;  // elements
 
 Window windowOf(Call& c, const Shape& image, const List<int64_t>& kernel) {
     if (image.size() != 4 || kernel.size() != 2)
-        throw Refusal("only pictures of two dimensions are supported, not " + toString(image));
+        throw Refusal("only images of two dimensions are supported, not " + toString(image));
     Window w;
     readPair(kernel, w.kernel);
     readPair(c.node.getInts("strides"), w.stride);
@@ -50,15 +50,15 @@ Window windowOf(Call& c, const Shape& image, const List<int64_t>& kernel) {
         }
         int64_t span = checkedSum<int64_t>(w.in[d], w.before[d], w.after[d], -reach);
         if (c.node.getInt("ceil_mode", 0)) span = checkedSum<int64_t>(span, w.stride[d] - 1);
-        if (span < 0) throw Refusal("its window is larger than the picture " + toString(image));
+        if (span < 0) throw Refusal("its window is larger than the image " + toString(image));
         w.out[d] = span / w.stride[d] + 1;
     }
     if (checkedProduct<int64_t>(w.kernel[0], w.kernel[1]) > kLargestWindow)
-        throw Refusal("its window is larger than any model needs");
+        throw Refusal("its window is unreasonably large");
     return w;
 }
 
-// Columns (channels * kernel) x (out pixels) of one picture; the transposed convolution runs it backwards.
+// Visits the columns, (channels * kernel) x (out pixels), of one image.
 template <typename Visit>
 void overWindows(const Window& w, int64_t channels, const Visit& visit) {
     const int64_t area = checkedProduct<int64_t>(w.kernel[0], w.kernel[1]);
@@ -113,6 +113,48 @@ void conv(Call& c) {
     addBias(c, y);
 }
 
+// The window of the ordinary convolution whose gradient this is: `in` is the result, `out` the operand.
+Window transposedWindow(Call& c, const Shape& x, const Shape& weight) {
+    Window w;
+    int64_t extra[2] = {0, 0};
+    readPair(c.node.getInts("strides"), w.stride);
+    readPair(c.node.getInts("dilations"), w.dilation);
+    readPair(c.node.getInts("output_padding"), extra);
+    List<int64_t> pads = c.node.getInts("pads");
+    pads.resize(4, 0);
+    if (c.node.has("output_shape") || c.node.getString("auto_pad", "NOTSET") != "NOTSET")
+        throw Refusal("its automatic padding is not supported");
+    for (int d = 0; d < 2; ++d) {
+        w.kernel[d] = weight[2 + d];
+        w.before[d] = pads[d];
+        w.out[d] = x[2 + d];
+        if (w.stride[d] < 1 || w.dilation[d] < 1 || w.kernel[d] < 1) throw Refusal("its window is empty");
+        const int64_t reach = reachOf(w.kernel[d], w.dilation[d]);
+        w.in[d] = checkedDifference<int64_t>(
+            checkedSum<int64_t>(checkedProduct<int64_t>(w.out[d] - 1, w.stride[d]), reach, extra[d]),
+            checkedSum<int64_t>(pads[d], pads[2 + d]));
+    }
+    return w;
+}
+
+// Adds columns to the pixels that their windows cover. Windows overlap, so each thread has channels of its
+// own.
+void addColumns(const Window& w, int64_t channels, const float* columns, float* to) {
+    const int64_t area = checkedProduct<int64_t>(w.kernel[0], w.kernel[1]),
+                  pixels = checkedProduct<int64_t>(w.out[0], w.out[1]);
+    parallel(channels, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin * area; row < end * area; ++row) {
+            const int64_t kx = row % w.kernel[1], ky = row / w.kernel[1] % w.kernel[0], ch = row / area;
+            for (int64_t at = 0; at < pixels; ++at) {
+                const int64_t py = at / w.out[1] * w.stride[0] + ky * w.dilation[0] - w.before[0];
+                const int64_t px = at % w.out[1] * w.stride[1] + kx * w.dilation[1] - w.before[1];
+                if (py < 0 || py >= w.in[0] || px < 0 || px >= w.in[1]) continue;
+                to[(ch * w.in[0] + py) * w.in[1] + px] += columns[row * pixels + at];
+            }
+        }
+    });
+}
+
 void convTranspose(Call& c) {
     const Tensor x = c.input(0), weight = c.input(1);
     if (x.rank() != 4 || weight.rank() != 4)
@@ -120,36 +162,10 @@ void convTranspose(Call& c) {
     const int64_t groups = c.node.getInt("group", 1), ins = weight.shape()[0], each = weight.shape()[1];
     if (groups < 1 || ins != x.shape()[1] || ins % groups)
         throw Refusal("its weight does not fit " + toString(x.shape()));
-    // Seen from its result it is an ordinary convolution's gradient: the window walks over the result.
-    int64_t stride[2] = {1, 1}, dilation[2] = {1, 1}, extra[2] = {0, 0};
-    readPair(c.node.getInts("strides"), stride);
-    readPair(c.node.getInts("dilations"), dilation);
-    readPair(c.node.getInts("output_padding"), extra);
-    List<int64_t> pads = c.node.getInts("pads");
-    pads.resize(4, 0);
-    if (c.node.has("output_shape") || c.node.getString("auto_pad", "NOTSET") != "NOTSET")
-        throw Refusal("its automatic padding is not supported");
-    Shape shape{x.shape()[0], checkedProduct<int64_t>(each, groups), 0, 0};
-    for (int d = 0; d < 2; ++d) {
-        if (stride[d] < 1 || dilation[d] < 1 || weight.shape()[2 + d] < 1)
-            throw Refusal("its window is empty");
-        const int64_t reach = reachOf(weight.shape()[2 + d], dilation[d]);
-        const int64_t cut = checkedSum<int64_t>(pads[d], pads[2 + d]);
-        shape[2 + d] = checkedDifference<int64_t>(
-            checkedSum<int64_t>(checkedProduct<int64_t>(x.shape()[2 + d] - 1, stride[d]), reach, extra[d]),
-            cut);
-    }
+    const Window w = transposedWindow(c, x.shape(), weight.shape());
+    const Shape shape{x.shape()[0], checkedProduct<int64_t>(each, groups), w.in[0], w.in[1]};
     elementCount(shape);
     if (!c.known()) return c.shape(0, Type::Float, shape);
-    Window w;
-    for (int d = 0; d < 2; ++d) {
-        w.kernel[d] = weight.shape()[2 + d];
-        w.stride[d] = stride[d];
-        w.dilation[d] = dilation[d];
-        w.before[d] = pads[d];
-        w.in[d] = shape[2 + d];
-        w.out[d] = x.shape()[2 + d];
-    }
     Tensor& y = c.make(0, Type::Float, shape);
     const int64_t depth = checkedProduct<int64_t>(each, w.kernel[0], w.kernel[1]),
                   pixels = checkedProduct<int64_t>(w.out[0], w.out[1]), rows = ins / groups;
@@ -166,21 +182,7 @@ void convTranspose(Call& c) {
                 turned[k * rows + r] = part[r * depth + k];
         }
         gemm(depth, pixels, rows, turned.data(), x.f() + b * rows * pixels, columns.data());
-        float* to = y.writeF() + b * each * w.in[0] * w.in[1];
-        const int64_t area = checkedProduct<int64_t>(w.kernel[0], w.kernel[1]);
-        Window one = w;  // channel by channel: windows overlap, so no two threads may share a channel
-        parallel(each, 1, [&](int64_t begin, int64_t end) {
-            for (int64_t row = begin * area; row < end * area; ++row) {
-                const int64_t kx = row % one.kernel[1], ky = row / one.kernel[1] % one.kernel[0],
-                              ch = row / area;
-                for (int64_t at = 0; at < pixels; ++at) {
-                    const int64_t py = at / one.out[1] * one.stride[0] + ky * one.dilation[0] - one.before[0];
-                    const int64_t px = at % one.out[1] * one.stride[1] + kx * one.dilation[1] - one.before[1];
-                    if (py < 0 || py >= one.in[0] || px < 0 || px >= one.in[1]) continue;
-                    to[(ch * one.in[0] + py) * one.in[1] + px] += columns[row * pixels + at];
-                }
-            }
-        });
+        addColumns(w, each, columns.data(), y.writeF() + b * each * w.in[0] * w.in[1]);
     }
     addBias(c, y);
 }
@@ -218,7 +220,7 @@ void pool(Call& c) {
 
 void globalPool(Call& c) {
     const Tensor x = c.input(0);
-    if (x.rank() < 3) throw Refusal("it needs a picture");
+    if (x.rank() < 3) throw Refusal("it needs an image");
     Shape shape = x.shape();
     std::fill(shape.begin() + 2, shape.end(), 1);
     if (!x.known()) return c.shape(0, Type::Float, shape);
@@ -237,13 +239,13 @@ void globalPool(Call& c) {
 
 }  // namespace
 
-void addConvolutions(Kernels& k) {
-    k["Conv"] = conv;
-    k["ConvTranspose"] = convTranspose;
-    k["AveragePool"] = pool;
-    k["MaxPool"] = pool;
-    k["GlobalAveragePool"] = globalPool;
-    k["GlobalMaxPool"] = globalPool;
+void addConvolutions(OperatorTable& table) {
+    table["Conv"] = conv;
+    table["ConvTranspose"] = convTranspose;
+    table["AveragePool"] = pool;
+    table["MaxPool"] = pool;
+    table["GlobalAveragePool"] = globalPool;
+    table["GlobalMaxPool"] = globalPool;
 }
 
 }  // namespace mpm::models

@@ -9,7 +9,7 @@ namespace {
 constexpr int64_t kGrain = 1 << 15;
 
 template <typename F>
-Kernel unary(F f) {
+Operator unary(F f) {
     return [f](Call& c) {
         const Tensor& x = c.input(0);
         if (!x.known()) return c.shape(0, x.type(), x.shape());
@@ -30,11 +30,11 @@ Kernel unary(F f) {
 
 // With a parameter or two from the attributes.
 template <typename F>
-Kernel unaryWith(F prepare) {
+Operator unaryWith(F prepare) {
     return [prepare](Call& c) { unary(prepare(c))(c); };
 }
 
-// Where the smaller operand repeats along the last axes only (biases, scalars) a modulo-free inner loop does.
+// The inner loop has no modulo: along the last axis an operand has a constant step.
 template <typename X, typename Y, typename F>
 void mapPairs(const Shape& shape, const Tensor& a, const Tensor& b, const Elements<const X>& x,
               const Elements<const X>& y, const Elements<Y>& out, F f) {
@@ -82,18 +82,18 @@ void binaryOn(Call& c, size_t first, size_t second, F f, bool toBool) {
 }
 
 template <typename F>
-Kernel binary(F f) {
+Operator binary(F f) {
     return [f](Call& c) { binaryOn(c, 0, 1, f, false); };
 }
 
 template <typename F>
-Kernel compare(F f) {
+Operator compare(F f) {
     return [f](Call& c) { binaryOn(c, 0, 1, f, true); };
 }
 
 // Any number of operands: Max, Min, Sum.
 template <typename F>
-Kernel variadic(F f) {
+Operator variadic(F f) {
     return [f](Call& c) {
         const List<Tensor> all = c.in;
         c.out.assign(1, c.input(0));
@@ -105,7 +105,7 @@ Kernel variadic(F f) {
     };
 }
 
-// Integers wrap around, as every engine has it; in C++ only unsigned ones may.
+// Integers wrap around, as in every engine; C++ allows that for unsigned ones only.
 struct Plus {
     float operator()(float a, float b) const { return a + b; }
     int64_t operator()(int64_t a, int64_t b) const {
@@ -232,7 +232,7 @@ void where(Call& c) {
 }
 
 template <typename F>
-Kernel test(F f) {
+Operator test(F f) {
     return [f](Call& c) {
         const Tensor x = c.input(0);
         if (!x.known()) return c.shape(0, Type::Bool, x.shape());
@@ -257,82 +257,82 @@ float geluTanh(float x) {
     return 0.5f * x * (1 + std::tanh(0.79788456f * (x + 0.044715f * x * x * x)));
 }
 
-void addParameterised(Kernels& k) {
-    k["Gelu"] = [](Call& c) {
+void addParameterised(OperatorTable& table) {
+    table["Gelu"] = [](Call& c) {
         c.node.getString("approximate", "none") == "tanh" ? unary(geluTanh)(c) : unary(geluErf)(c);
     };
-    k["LeakyRelu"] = unaryWith([](Call& c) {
+    table["LeakyRelu"] = unaryWith([](Call& c) {
         const float a = c.node.getFloat("alpha", 0.01f);
         return [a](float x) { return x < 0 ? a * x : x; };
     });
-    k["Elu"] = unaryWith([](Call& c) {
+    table["Elu"] = unaryWith([](Call& c) {
         const float a = c.node.getFloat("alpha", 1);
         return [a](float x) { return x < 0 ? a * (std::exp(x) - 1) : x; };
     });
-    k["HardSigmoid"] = unaryWith([](Call& c) {
+    table["HardSigmoid"] = unaryWith([](Call& c) {
         const float a = c.node.getFloat("alpha", 0.2f), b = c.node.getFloat("beta", 0.5f);
         return [a, b](float x) { return std::min(1.f, std::max(0.f, a * x + b)); };
     });
-    k["Swish"] = unaryWith([](Call& c) {
+    table["Swish"] = unaryWith([](Call& c) {
         const float a = c.node.getFloat("alpha", 1);
         return [a](float x) { return x * sigmoid(a * x); };
     });
-    k["PRelu"] = binary([](auto x, auto slope) { return x < 0 ? Times()(x, slope) : x; });
+    table["PRelu"] = binary([](auto x, auto slope) { return x < 0 ? Times()(x, slope) : x; });
 }
 
-void addUnary(Kernels& k) {
-    k["Neg"] = unary([](float x) { return -x; });
-    k["Abs"] = unary([](float x) { return std::abs(x); });
-    k["Sqrt"] = unary([](float x) { return std::sqrt(x); });
-    k["Exp"] = unary([](float x) { return std::exp(x); });
-    k["Log"] = unary([](float x) { return std::log(x); });
-    k["Erf"] = unary([](float x) { return std::erf(x); });
-    k["Tanh"] = unary([](float x) { return std::tanh(x); });
-    k["Sigmoid"] = unary(sigmoid);
-    k["Relu"] = unary([](float x) { return x < 0 ? 0 : x; });
-    k["Reciprocal"] = unary([](float x) { return 1 / x; });
-    k["Sin"] = unary([](float x) { return std::sin(x); });
-    k["Cos"] = unary([](float x) { return std::cos(x); });
-    k["Floor"] = unary([](float x) { return std::floor(x); });
-    k["Ceil"] = unary([](float x) { return std::ceil(x); });
-    k["Round"] = unary([](float x) { return std::nearbyint(x); });
-    k["Sign"] = unary([](float x) { return static_cast<float>((x > 0) - (x < 0)); });
-    k["Softplus"] = unary([](float x) { return x > 20 ? x : std::log1p(std::exp(x)); });
-    k["HardSwish"] = unary([](float x) { return x * std::min(1.f, std::max(0.f, x / 6 + 0.5f)); });
-    k["Mish"] = unary([](float x) { return x * std::tanh(x > 20 ? x : std::log1p(std::exp(x))); });
+void addUnary(OperatorTable& table) {
+    table["Neg"] = unary([](float x) { return -x; });
+    table["Abs"] = unary([](float x) { return std::abs(x); });
+    table["Sqrt"] = unary([](float x) { return std::sqrt(x); });
+    table["Exp"] = unary([](float x) { return std::exp(x); });
+    table["Log"] = unary([](float x) { return std::log(x); });
+    table["Erf"] = unary([](float x) { return std::erf(x); });
+    table["Tanh"] = unary([](float x) { return std::tanh(x); });
+    table["Sigmoid"] = unary(sigmoid);
+    table["Relu"] = unary([](float x) { return x < 0 ? 0 : x; });
+    table["Reciprocal"] = unary([](float x) { return 1 / x; });
+    table["Sin"] = unary([](float x) { return std::sin(x); });
+    table["Cos"] = unary([](float x) { return std::cos(x); });
+    table["Floor"] = unary([](float x) { return std::floor(x); });
+    table["Ceil"] = unary([](float x) { return std::ceil(x); });
+    table["Round"] = unary([](float x) { return std::nearbyint(x); });
+    table["Sign"] = unary([](float x) { return static_cast<float>((x > 0) - (x < 0)); });
+    table["Softplus"] = unary([](float x) { return x > 20 ? x : std::log1p(std::exp(x)); });
+    table["HardSwish"] = unary([](float x) { return x * std::min(1.f, std::max(0.f, x / 6 + 0.5f)); });
+    table["Mish"] = unary([](float x) { return x * std::tanh(x > 20 ? x : std::log1p(std::exp(x))); });
 }
 
 }  // namespace
 
-void addElementwise(Kernels& k) {
-    addUnary(k);
-    addParameterised(k);
-    k["Add"] = binary(Plus());
-    k["Sub"] = binary(Minus());
-    k["Mul"] = binary(Times());
-    k["Div"] = binary(Divide());
-    k["Mod"] = binary(Modulo());
-    k["Pow"] = power;
-    k["Max"] = variadic([](auto a, auto b) { return a > b ? a : b; });
-    k["Min"] = variadic([](auto a, auto b) { return a < b ? a : b; });
-    k["Sum"] = variadic(Plus());
-    k["And"] = compare([](auto a, auto b) { return a != 0 && b != 0; });
-    k["Or"] = compare([](auto a, auto b) { return a != 0 || b != 0; });
-    k["Xor"] = compare([](auto a, auto b) { return (a != 0) != (b != 0); });
-    k["Equal"] = compare([](auto a, auto b) { return a == b; });
-    k["Less"] = compare([](auto a, auto b) { return a < b; });
-    k["LessOrEqual"] = compare([](auto a, auto b) { return a <= b; });
-    k["Greater"] = compare([](auto a, auto b) { return a > b; });
-    k["GreaterOrEqual"] = compare([](auto a, auto b) { return a >= b; });
-    k["Not"] = test([](double x) { return x == 0; });
-    k["IsNaN"] = test([](double x) { return std::isnan(x); });
-    k["IsInf"] = test([](double x) { return std::isinf(x); });
-    k["Where"] = where;
-    k["Clip"] = clip;
-    k["Cast"] = cast;
-    k["CastLike"] = cast;
-    k["Identity"] = same;
-    k["Dropout"] = same;
+void addElementwise(OperatorTable& table) {
+    addUnary(table);
+    addParameterised(table);
+    table["Add"] = binary(Plus());
+    table["Sub"] = binary(Minus());
+    table["Mul"] = binary(Times());
+    table["Div"] = binary(Divide());
+    table["Mod"] = binary(Modulo());
+    table["Pow"] = power;
+    table["Max"] = variadic([](auto a, auto b) { return a > b ? a : b; });
+    table["Min"] = variadic([](auto a, auto b) { return a < b ? a : b; });
+    table["Sum"] = variadic(Plus());
+    table["And"] = compare([](auto a, auto b) { return a != 0 && b != 0; });
+    table["Or"] = compare([](auto a, auto b) { return a != 0 || b != 0; });
+    table["Xor"] = compare([](auto a, auto b) { return (a != 0) != (b != 0); });
+    table["Equal"] = compare([](auto a, auto b) { return a == b; });
+    table["Less"] = compare([](auto a, auto b) { return a < b; });
+    table["LessOrEqual"] = compare([](auto a, auto b) { return a <= b; });
+    table["Greater"] = compare([](auto a, auto b) { return a > b; });
+    table["GreaterOrEqual"] = compare([](auto a, auto b) { return a >= b; });
+    table["Not"] = test([](double x) { return x == 0; });
+    table["IsNaN"] = test([](double x) { return std::isnan(x); });
+    table["IsInf"] = test([](double x) { return std::isinf(x); });
+    table["Where"] = where;
+    table["Clip"] = clip;
+    table["Cast"] = cast;
+    table["CastLike"] = cast;
+    table["Identity"] = same;
+    table["Dropout"] = same;
 }
 
 }  // namespace mpm::models

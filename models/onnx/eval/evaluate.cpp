@@ -44,14 +44,14 @@ List<Tensor> startValues(const Graph& graph, const List<Tensor>& inputs) {
 
 List<Tensor> evaluateNode(const Graph& graph, const Node& node, const List<Tensor>& inputs) {
     checkTime();
-    const Kernel* kernel = findKernel(node);
-    if (!kernel) {
+    const Operator* run = findOperator(node);
+    if (!run) {
         const std::string domain = node.domain.empty() ? "" : printable(node.domain, 80) + ".";
         throw Refusal("operator " + domain + graph.describe(node) + " is not supported");
     }
     Call call{node, graph.opset, inputs, {}};
     try {
-        (*kernel)(call);
+        (*run)(call);
     } catch (const Refusal& refusal) {
         throw Refusal(graph.describe(node) + ": " + printable(refusal.what()));
     } catch (const SizeError& error) {
@@ -119,7 +119,7 @@ int64_t peakBytes(const Graph& graph, const Inferred& inferred) {
         const Node& node = graph.nodes[n];
         for (int out : node.outputs)
             held = checkedSum<int64_t>(held, bytesOf(out));
-        // Inside, an encoder has queries, keys, values and four times as wide rows.
+        // An encoder also holds queries, keys, values and rows four times as wide.
         const int64_t inside =
             node.op == "MpmEncoder" ? checkedProduct<int64_t>(16, bytesOf(node.input(0))) : 0;
         most = std::max(most, checkedSum<int64_t>(held, inside));

@@ -1,5 +1,5 @@
-// Runs a graph node by node: the plain means by which a converted model is proved, and the shapes and
-// constants that follow from an input size.
+// Runs a graph node by node: to verify a converted model, and for the shapes and constants that follow from
+// an input size.
 #pragma once
 
 #include <map>
@@ -8,19 +8,20 @@
 
 namespace mpm::models {
 
-/// Outputs of the graph for these inputs, in the order of graph.inputs. Throws Refusal naming the node that
-/// fails.
+/// The outputs of the graph for these inputs, which are in the order of graph.inputs. Throws Refusal that
+/// names the failing node.
 List<Tensor> evaluate(const Graph& graph, const List<Tensor>& inputs);
 
-/// What every value is for inputs of these shapes: its shape, and its data where that follows from shapes and
-/// constants alone. A value that cannot be had is of Type::None and has a reason in `problems`.
+/// Every value for inputs of these shapes: its shape, and its data if that follows from shapes and constants
+/// alone. A value that cannot be inferred is of Type::None and has a reason in `problems`.
 struct Inferred {
     List<Tensor> values;
     std::map<int, std::string> problems;  ///< by value
 };
 Inferred infer(const Graph& graph, const List<Tensor>& inputs);
 
-/// The most that the values of the graph take at a time, constants aside, when it runs from front to back.
+/// The largest memory that the values of the graph need at a time when it runs from front to back, without
+/// constants.
 int64_t peakBytes(const Graph& graph, const Inferred& inferred);
 
 /// One node on these inputs.

@@ -9,14 +9,13 @@
 namespace mpm::models {
 namespace {
 
-// Sixteen floats: one AVX-512 register, two of AVX, four of SSE; the compiler splits it for the machine at
-// hand.
+// Sixteen floats: one AVX-512 register, two of AVX, four of SSE; the compiler splits it.
 typedef float Lane __attribute__((vector_size(64), aligned(4)));
 constexpr int kRows = 6;
 constexpr int kColumns = 32;
 constexpr int64_t kDepth = 512;  // a panel of kDepth x kColumns stays in the second-level cache
 
-// The choice is made while the program is loaded, before ThreadSanitizer is there to be told of the call.
+// The variant is chosen while the program is loaded, before ThreadSanitizer is initialised.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__)
 #define MPM_CLONES __attribute__((target_clones("avx512f", "avx2,fma", "default")))
 #else

@@ -7,11 +7,11 @@
 
 namespace mpm::models {
 
-/// On all threads. `threads` false: on the calling one. C is not complete where the time is over.
+/// On all threads. `threads` false: on the calling one. C is incomplete after the time limit.
 void gemm(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c,
           const Deadline& deadline = Deadline(), bool threads = true);
 
-/// What it takes in memory beside its operands, on one thread.
+/// The memory it needs on one thread, apart from its operands.
 int64_t packedBytes(int64_t n, int64_t k);
 
 }  // namespace mpm::models

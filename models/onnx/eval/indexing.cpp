@@ -1,4 +1,4 @@
-// Gathers, scatters and what else picks elements by index.
+// Gathers, scatters and other operators that pick elements by index.
 #include <algorithm>
 #include <numeric>
 
@@ -61,7 +61,7 @@ void gatherElements(Call& c) {
     });
 }
 
-// Where the rows that an ND index names begin, and how long they are.
+// The rows that an N-dimensional index selects: their offsets and length.
 struct Rows {
     std::vector<int64_t> starts;
     int64_t length = 1;
@@ -215,16 +215,16 @@ void nonZero(Call& c) {
 
 }  // namespace
 
-void addIndexing(Kernels& k) {
-    k["Gather"] = gather;
-    k["GatherElements"] = gatherElements;
-    k["GatherND"] = gatherND;
-    k["ScatterND"] = scatterND;
-    k["CumSum"] = cumSum;
-    k["ArgMax"] = argMax;
-    k["ArgMin"] = argMax;
-    k["Trilu"] = triangle;
-    k["NonZero"] = nonZero;
+void addIndexing(OperatorTable& table) {
+    table["Gather"] = gather;
+    table["GatherElements"] = gatherElements;
+    table["GatherND"] = gatherND;
+    table["ScatterND"] = scatterND;
+    table["CumSum"] = cumSum;
+    table["ArgMax"] = argMax;
+    table["ArgMin"] = argMax;
+    table["Trilu"] = triangle;
+    table["NonZero"] = nonZero;
 }
 
 }  // namespace mpm::models

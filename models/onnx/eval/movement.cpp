@@ -48,7 +48,7 @@ void reshape(Call& c) {
     for (size_t k = 0; k < shape.size(); ++k) {
         if (shape[k] == 0 && !c.node.getInt("allowzero", 0)) {
             if (k >= x.shape().size())
-                throw Refusal("its target " + toString(target) + " copies an axis that is not there");
+                throw Refusal("its target " + toString(target) + " copies a missing axis");
             shape[k] = x.shape()[k];
         }
         if (shape[k] == -1) {
@@ -130,6 +130,24 @@ void transpose(Call& c) {
     copyStrided(x, c.make(0, x.type(), shape), 0, steps);
 }
 
+// The part of one axis that a slice reads.
+struct Cut {
+    int64_t first = 0, count = 0;
+
+    Cut(int64_t start, int64_t end, int64_t step, int64_t extent) {
+        constexpr int64_t kHuge = int64_t{1} << 40;
+        if (step == 0 || step > kHuge || step < -kHuge) throw Refusal("its step is zero or huge");
+        const auto clamp = [&](int64_t at, int64_t low, int64_t high) {
+            if (at < 0) at = at < -extent ? -1 : at + extent;
+            return std::min(std::max(at, low), high);
+        };
+        first = step > 0 ? clamp(start, 0, extent) : clamp(start, 0, extent - 1);
+        const int64_t last = step > 0 ? clamp(end, 0, extent) : clamp(end, -1, extent - 1);
+        const int64_t span = step > 0 ? last - first : first - last;
+        count = span <= 0 ? 0 : (span + std::abs(step) - 1) / std::abs(step);
+    }
+};
+
 void slice(Call& c) {
     const Tensor x = c.input(0);
     const bool asInputs = c.has(1);
@@ -151,22 +169,12 @@ void slice(Call& c) {
     std::vector<char> cut(x.rank(), 0);
     for (size_t k = 0; k < starts.size(); ++k) {
         const int axis = c.axis(axes[k], x.rank());
-        if (cut[axis]++) throw Refusal("it cuts an axis twice");
-        const int64_t extent = x.shape()[axis];
-        const int64_t step = by[k];
-        constexpr int64_t kHuge = int64_t{1} << 40;
-        if (step == 0 || step > kHuge || step < -kHuge) throw Refusal("its step is zero or huge");
-        const auto clamp = [&](int64_t at, int64_t low, int64_t high) {
-            if (at < 0) at = at < -extent ? -1 : at + extent;
-            return std::min(std::max(at, low), high);
-        };
-        const int64_t first = step > 0 ? clamp(starts[k], 0, extent) : clamp(starts[k], 0, extent - 1);
-        const int64_t last = step > 0 ? clamp(ends[k], 0, extent) : clamp(ends[k], -1, extent - 1);
-        const int64_t span = step > 0 ? last - first : first - last;
-        shape[axis] = span <= 0 ? 0 : (span + std::abs(step) - 1) / std::abs(step);
-        if (shape[axis] == 0) continue;  // nothing is read
-        position += first * steps[axis];
-        steps[axis] = shape[axis] == 1 ? 0 : checkedProduct<int64_t>(steps[axis], step);
+        if (cut[axis]++) throw Refusal("it slices an axis twice");
+        const Cut part(starts[k], ends[k], by[k], x.shape()[axis]);
+        shape[axis] = part.count;
+        if (part.count == 0) continue;  // nothing is read
+        position += part.first * steps[axis];
+        steps[axis] = part.count == 1 ? 0 : checkedProduct<int64_t>(steps[axis], by[k]);
     }
     if (!x.known()) return c.shape(0, x.type(), shape);
     copyStrided(x, c.make(0, x.type(), shape), position, steps);
@@ -214,7 +222,8 @@ void concat(Call& c) {
         if (c.input(k).isFloat() != c.input(0).isFloat()) throw Refusal("its inputs differ in type");
         shape[axis] = checkedSum<int64_t>(shape[axis], other[axis]);
         other[axis] = shape[axis];
-        if (other != shape) throw Refusal("its inputs differ outside the axis they are joined along");
+        if (other != shape)
+            throw Refusal("its inputs differ along another axis than the one they are joined along");
     }
     const Type type = c.input(0).type();
     if (!c.known()) return c.shape(0, type, shape);
@@ -262,32 +271,11 @@ void tile(Call& c) {
     c.out.assign(1, y.reshaped(shape));
 }
 
-constexpr int64_t kFarthest = int64_t{1} << 31;  // that a pad reaches
+constexpr int64_t kLargestPad = int64_t{1} << 31;
 
-void pad(Call& c) {
-    const Tensor x = c.input(0);
-    const List<int64_t> pads = c.has(1) ? c.knownInput(1).toInts() : c.node.getInts("pads");
-    List<int64_t> axes = c.has(3) ? c.knownInput(3).toInts() : List<int64_t>{};
-    if (axes.empty()) {
-        for (int k = 0; k < x.rank(); ++k)
-            axes.push_back(k);
-    }
-    if (pads.size() != 2 * axes.size()) throw Refusal("its pads do not fit " + toString(x.shape()));
-    const std::string mode = c.node.getString("mode", "constant");
-    const double fill = c.has(2) ? c.knownInput(2).at(0) : c.node.getFloat("value", 0);
-    Shape shape = x.shape();
-    List<int64_t> before(x.rank(), 0);
-    for (size_t k = 0; k < axes.size(); ++k) {
-        const int axis = c.axis(axes[k], x.rank());
-        const int64_t after = pads[axes.size() + k];
-        if (std::max(pads[k], after) > kFarthest || std::min(pads[k], after) < -kFarthest)
-            throw Refusal("its pads are larger than any model needs");
-        before[axis] = pads[k];
-        shape[axis] = checkedSum<int64_t>(shape[axis], pads[k], after);
-    }
-    elementCount(shape);
-    if (!x.known()) return c.shape(0, x.type(), shape);
-    Tensor& y = c.make(0, x.type(), shape);
+void fillPadded(const Tensor& x, const List<int64_t>& before, const std::string& mode, double fill,
+                Tensor& y) {
+    const Shape& shape = y.shape();
     const List<int64_t> from = stridesOf(x.shape());
     for (int64_t k = 0; k < y.size(); ++k) {
         int64_t rest = k, position = 0;
@@ -310,6 +298,32 @@ void pad(Call& c) {
             y.writeI()[k] = inside ? x.i()[position] : toInteger(fill);
         }
     }
+}
+
+void pad(Call& c) {
+    const Tensor x = c.input(0);
+    const List<int64_t> pads = c.has(1) ? c.knownInput(1).toInts() : c.node.getInts("pads");
+    List<int64_t> axes = c.has(3) ? c.knownInput(3).toInts() : List<int64_t>{};
+    if (axes.empty()) {
+        for (int k = 0; k < x.rank(); ++k)
+            axes.push_back(k);
+    }
+    if (pads.size() != 2 * axes.size()) throw Refusal("its pads do not fit " + toString(x.shape()));
+    const std::string mode = c.node.getString("mode", "constant");
+    const double fill = c.has(2) ? c.knownInput(2).at(0) : c.node.getFloat("value", 0);
+    Shape shape = x.shape();
+    List<int64_t> before(x.rank(), 0);
+    for (size_t k = 0; k < axes.size(); ++k) {
+        const int axis = c.axis(axes[k], x.rank());
+        const int64_t after = pads[axes.size() + k];
+        if (std::max(pads[k], after) > kLargestPad || std::min(pads[k], after) < -kLargestPad)
+            throw Refusal("its pads are unreasonably large");
+        before[axis] = pads[k];
+        shape[axis] = checkedSum<int64_t>(shape[axis], pads[k], after);
+    }
+    elementCount(shape);
+    if (!x.known()) return c.shape(0, x.type(), shape);
+    fillPadded(x, before, mode, fill, c.make(0, x.type(), shape));
 }
 
 // DepthToSpace and SpaceToDepth are a reshape, a transpose and a reshape.
@@ -356,20 +370,20 @@ void spaceToDepth(Call& c) {
 
 }  // namespace
 
-void addMovement(Kernels& k) {
-    k["Reshape"] = reshape;
-    k["Squeeze"] = squeeze;
-    k["Unsqueeze"] = unsqueeze;
-    k["Flatten"] = flatten;
-    k["Transpose"] = transpose;
-    k["Slice"] = slice;
-    k["Split"] = split;
-    k["Concat"] = concat;
-    k["Expand"] = [](Call& c) { expandTo(c, c.knownInput(1).toInts()); };
-    k["Tile"] = tile;
-    k["Pad"] = pad;
-    k["DepthToSpace"] = depthToSpace;
-    k["SpaceToDepth"] = spaceToDepth;
+void addMovement(OperatorTable& table) {
+    table["Reshape"] = reshape;
+    table["Squeeze"] = squeeze;
+    table["Unsqueeze"] = unsqueeze;
+    table["Flatten"] = flatten;
+    table["Transpose"] = transpose;
+    table["Slice"] = slice;
+    table["Split"] = split;
+    table["Concat"] = concat;
+    table["Expand"] = [](Call& c) { expandTo(c, c.knownInput(1).toInts()); };
+    table["Tile"] = tile;
+    table["Pad"] = pad;
+    table["DepthToSpace"] = depthToSpace;
+    table["SpaceToDepth"] = spaceToDepth;
 }
 
 }  // namespace mpm::models

@@ -140,16 +140,16 @@ void lpNorm(Call& c) {
 
 }  // namespace
 
-void addNorms(Kernels& k) {
-    k["Softmax"] = softmax;
-    k["LogSoftmax"] = softmax;
-    k["LayerNormalization"] = layerNorm;
-    k["RMSNormalization"] = layerNorm;
-    k["SimplifiedLayerNormalization"] = layerNorm;
-    k["BatchNormalization"] = batchNorm;
-    k["InstanceNormalization"] = groupNorm;
-    k["GroupNormalization"] = groupNorm;
-    k["LpNormalization"] = lpNorm;
+void addNorms(OperatorTable& table) {
+    table["Softmax"] = softmax;
+    table["LogSoftmax"] = softmax;
+    table["LayerNormalization"] = layerNorm;
+    table["RMSNormalization"] = layerNorm;
+    table["SimplifiedLayerNormalization"] = layerNorm;
+    table["BatchNormalization"] = batchNorm;
+    table["InstanceNormalization"] = groupNorm;
+    table["GroupNormalization"] = groupNorm;
+    table["LpNormalization"] = lpNorm;
 }
 
 }  // namespace mpm::models

@@ -1,4 +1,4 @@
-// Shapes of our own operators, so that converted models can be looked at. Their values are OpenCV's business.
+// Shapes of the operators of domain mpm, to inspect converted models. OpenCV computes their values.
 #include <algorithm>
 
 #include "models/onnx/eval/call.hpp"
@@ -52,7 +52,7 @@ void merge(Call& c) {
     const Shape& shape = c.input(0).shape();
     const int64_t special = c.node.getInt("special_tokens", 1);
     if (shape.size() != 3 || special < 0 || special > shape[1]) throw Refusal("its tokens do not fit");
-    // Nothing merged: every token is its own cluster, which is how conversions are proved.
+    // Nothing merged: conversions are verified with every token as its own cluster.
     const Tensor tokens = c.input(0);
     const int64_t count = shape[1] - special;
     Tensor& map = c.make(1, Type::Int, {tokens.dim(0), count});
@@ -68,17 +68,17 @@ void restore(Call& c) {
 
 }  // namespace
 
-void addOwn(Kernels& k) {
-    k["mpm.MpmEncoder"] = asInput;
-    k["mpm.MpmLayerNorm"] = asInput;
-    k["mpm.MpmFunction"] = asInput;
-    k["mpm.MpmEmbed"] = embed;
-    k["mpm.MpmLinear"] = linearShape;
-    k["mpm.MpmResize"] = resizeShape;
-    k["mpm.MpmMerge"] = merge;
-    k["mpm.MpmRestore"] = restore;
-    k["mpm.MpmMatMul"] = matMulShape;
-    k["mpm.MpmArithmetic"] = [](Call& c) {
+void addOwn(OperatorTable& table) {
+    table["mpm.MpmEncoder"] = asInput;
+    table["mpm.MpmLayerNorm"] = asInput;
+    table["mpm.MpmFunction"] = asInput;
+    table["mpm.MpmEmbed"] = embed;
+    table["mpm.MpmLinear"] = linearShape;
+    table["mpm.MpmResize"] = resizeShape;
+    table["mpm.MpmMerge"] = merge;
+    table["mpm.MpmRestore"] = restore;
+    table["mpm.MpmMatMul"] = matMulShape;
+    table["mpm.MpmArithmetic"] = [](Call& c) {
         c.shape(0, Type::Float, broadcast(c.input(0).shape(), c.input(1).shape()));
     };
 }

@@ -97,67 +97,78 @@ void gemmNode(Call& c) {
     }
 }
 
-// Letters to axes, as broadcasting products over every letter that is summed: small cases only.
-void einsum(Call& c) {
-    std::string equation = c.node.getString("equation", "");
-    equation.erase(std::remove(equation.begin(), equation.end(), ' '), equation.end());
-    const size_t arrow = equation.find("->"), comma = equation.find(',');
-    if (arrow == std::string::npos || comma == std::string::npos || equation.find('.') != std::string::npos ||
-        c.in.size() != 2) {
-        throw Refusal("the equation '" + printable(equation, 100) + "' is not supported");
-    }
-    const std::string names[3] = {equation.substr(0, comma), equation.substr(comma + 1, arrow - comma - 1),
-                                  equation.substr(arrow + 2)};
-    std::map<char, int64_t> extents;
-    for (int k = 0; k < 2; ++k) {
-        if (static_cast<int>(names[k].size()) != c.input(k).rank())
-            throw Refusal("the equation '" + printable(equation, 100) + "' does not fit its inputs");
-        for (size_t d = 0; d < names[k].size(); ++d)
-            extents[names[k][d]] = c.input(k).shape()[d];
-    }
-    Shape shape;
-    for (char letter : names[2])
-        shape.push_back(extents[letter]);
-    if (!c.known()) return c.shape(0, Type::Float, shape);
+// An equation of two operands, and the extent of each letter.
+struct Equation {
+    std::string names[3];  // of the operands and the result
     std::string summed;
-    for (const auto& entry : extents) {
-        if (names[2].find(entry.first) == std::string::npos) summed += entry.first;
+    std::map<char, int64_t> extents;
+
+    explicit Equation(Call& c) {
+        std::string equation = c.node.getString("equation", "");
+        equation.erase(std::remove(equation.begin(), equation.end(), ' '), equation.end());
+        const size_t arrow = equation.find("->"), comma = equation.find(',');
+        if (arrow == std::string::npos || comma == std::string::npos ||
+            equation.find('.') != std::string::npos || c.in.size() != 2) {
+            throw Refusal("the equation '" + printable(equation, 100) + "' is not supported");
+        }
+        names[0] = equation.substr(0, comma);
+        names[1] = equation.substr(comma + 1, arrow - comma - 1);
+        names[2] = equation.substr(arrow + 2);
+        for (int k = 0; k < 2; ++k) {
+            if (static_cast<int>(names[k].size()) != c.input(k).rank())
+                throw Refusal("the equation '" + printable(equation, 100) + "' does not fit its inputs");
+            for (size_t d = 0; d < names[k].size(); ++d)
+                extents[names[k][d]] = c.input(k).shape()[d];
+        }
+        for (const auto& entry : extents) {
+            if (names[2].find(entry.first) == std::string::npos) summed += entry.first;
+        }
     }
+
+    Shape shapeOf(const std::string& letters) {
+        Shape shape;
+        for (char letter : letters)
+            shape.push_back(extents[letter]);
+        return shape;
+    }
+};
+
+// Sums over every letter that the result lacks, one element at a time: for small operands.
+void einsum(Call& c) {
+    Equation equation(c);
+    const Shape shape = equation.shapeOf(equation.names[2]);
+    if (!c.known()) return c.shape(0, Type::Float, shape);
     Tensor& y = c.make(0, Type::Float, shape);
-    const std::string order = names[2] + summed;
-    Shape all;
-    for (char letter : order)
-        all.push_back(extents[letter]);
-    int64_t depth = 1;
-    for (char letter : summed)
-        depth = checkedProduct<int64_t>(depth, extents[letter]);
+    const std::string order = equation.names[2] + equation.summed;
+    const Shape all = equation.shapeOf(order);
+    const int64_t depth = extentOf(all, shape.size(), all.size());
     static_cast<void>(checkedProduct<int64_t>(depth, y.size()));
     const Deadline deadline;
     List<int64_t> steps[2];
     for (int k = 0; k < 2; ++k) {
         const auto own = stridesOf(c.input(k).shape());
         for (char letter : order) {
-            const size_t at = names[k].find(letter);
+            const size_t at = equation.names[k].find(letter);
             steps[k].push_back(at == std::string::npos ? 0 : own[at]);
         }
     }
-    parallel(y.size(), std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(depth, 1)),
-             [&](int64_t begin, int64_t end) {
-                 for (int64_t k = begin * depth; k < end * depth; ++k) {
-                     if (k % (1 << 16) == 0 && deadline.isOver()) return;
-                     int64_t rest = k, pa = 0, pb = 0;
-                     for (size_t d = all.size(); d-- > 0;) {
-                         pa += rest % all[d] * steps[0][d];
-                         pb += rest % all[d] * steps[1][d];
-                         rest /= all[d];
-                     }
-                     y.writeF()[k / depth] += c.in[0].f()[pa] * c.in[1].f()[pb];
-                 }
-             });
+    const int64_t grain = std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(depth, 1));
+    parallel(y.size(), grain, [&](int64_t begin, int64_t end) {
+        for (int64_t k = begin * depth; k < end * depth; ++k) {
+            if (k % (1 << 16) == 0 && deadline.isOver()) return;
+            int64_t rest = k, pa = 0, pb = 0;
+            for (size_t d = all.size(); d-- > 0;) {
+                pa += rest % all[d] * steps[0][d];
+                pb += rest % all[d] * steps[1][d];
+                rest /= all[d];
+            }
+            y.writeF()[k / depth] += c.in[0].f()[pa] * c.in[1].f()[pb];
+        }
+    });
     checkTime();
 }
 
-// A product with a weight matrix and its bias, as the normalised graph has it.
+// A product with a weight matrix and an optional bias, from normalise().
 void linear(Call& c) {
     const Tensor bias = c.has(2) ? c.input(2) : Tensor();
     c.in.resize(2);
@@ -173,11 +184,11 @@ void linear(Call& c) {
 
 }  // namespace
 
-void addProducts(Kernels& k) {
-    k["MatMul"] = matMul;
-    k["Gemm"] = gemmNode;
-    k["Einsum"] = einsum;
-    k["Linear"] = linear;
+void addProducts(OperatorTable& table) {
+    table["MatMul"] = matMul;
+    table["Gemm"] = gemmNode;
+    table["Einsum"] = einsum;
+    table["Linear"] = linear;
 }
 
 }  // namespace mpm::models

@@ -37,7 +37,7 @@ Reduction plan(Call& c) {
 
 /// Sums in double: add(accumulator, element), then finish(accumulator, elements).
 template <typename Add, typename Finish>
-Kernel reduce(double start, Add add, Finish finish) {
+Operator reduce(double start, Add add, Finish finish) {
     return [=](Call& c) {
         const Reduction r = plan(c);
         const Tensor x = c.input(0);
@@ -67,21 +67,21 @@ Kernel reduce(double start, Add add, Finish finish) {
 
 }  // namespace
 
-void addReductions(Kernels& k) {
+void addReductions(OperatorTable& table) {
     const auto sum = [](double a, double x) { return a + x; };
     const auto squares = [](double a, double x) { return a + x * x; };
     const auto asIs = [](double a, double) { return a; };
-    k["ReduceSum"] = reduce(0, sum, asIs);
-    k["ReduceMean"] = reduce(0, sum, [](double a, double n) { return a / n; });
-    k["ReduceSumSquare"] = reduce(0, squares, asIs);
-    k["ReduceL2"] = reduce(0, squares, [](double a, double) { return std::sqrt(a); });
-    k["ReduceL1"] = reduce(
+    table["ReduceSum"] = reduce(0, sum, asIs);
+    table["ReduceMean"] = reduce(0, sum, [](double a, double n) { return a / n; });
+    table["ReduceSumSquare"] = reduce(0, squares, asIs);
+    table["ReduceL2"] = reduce(0, squares, [](double a, double) { return std::sqrt(a); });
+    table["ReduceL1"] = reduce(
         0, [](double a, double x) { return a + std::abs(x); }, asIs);
-    k["ReduceProd"] = reduce(
+    table["ReduceProd"] = reduce(
         1, [](double a, double x) { return a * x; }, asIs);
-    k["ReduceMax"] = reduce(
+    table["ReduceMax"] = reduce(
         -INFINITY, [](double a, double x) { return std::max(a, x); }, asIs);
-    k["ReduceMin"] = reduce(
+    table["ReduceMin"] = reduce(
         INFINITY, [](double a, double x) { return std::min(a, x); }, asIs);
 }
 

@@ -135,9 +135,9 @@ void resize(Call& c) {
 
 }  // namespace
 
-void addResize(Kernels& k) {
-    k["Resize"] = resize;
-    k["Upsample"] = resize;
+void addResize(OperatorTable& table) {
+    table["Resize"] = resize;
+    table["Upsample"] = resize;
 }
 
 }  // namespace mpm::models

@@ -36,7 +36,7 @@ void range(Call& c) {
     const Tensor start = c.knownInput(0), limit = c.knownInput(1), delta = c.knownInput(2);
     if (delta.at(0) == 0) throw Refusal("its step is zero");
     const double span = std::ceil((limit.at(0) - start.at(0)) / delta.at(0));
-    if (!(span < 1e9)) throw Refusal("it is longer than any model needs");
+    if (!(span < 1e9)) throw Refusal("it is too long for a model");
     const int64_t count = std::max<int64_t>(0, toInteger(span));
     Tensor& y = c.make(0, start.type(), {count});
     for (int64_t k = 0; k < count; ++k) {
@@ -69,13 +69,13 @@ void select(Call& c) {
 
 }  // namespace
 
-void addShapes(Kernels& k) {
-    k["Shape"] = shapeOf;
-    k["Size"] = [](Call& c) { c.out.assign(1, Tensor::ints({}, c.input(0).size())); };
-    k["ConstantOfShape"] = constantOfShape;
-    k["Range"] = range;
-    k["EyeLike"] = eyeLike;
-    k["Select"] = select;
+void addShapes(OperatorTable& table) {
+    table["Shape"] = shapeOf;
+    table["Size"] = [](Call& c) { c.out.assign(1, Tensor::ints({}, c.input(0).size())); };
+    table["ConstantOfShape"] = constantOfShape;
+    table["Range"] = range;
+    table["EyeLike"] = eyeLike;
+    table["Select"] = select;
 }
 
 }  // namespace mpm::models

@@ -1,9 +1,10 @@
-#include "models/onnx/fused/image_size.hpp"
+#include "models/onnx/fused/fuse.hpp"
 
 #include <algorithm>
 #include <cstdint>
 
 #include "base/checked.hpp"
+#include "models/onnx/match/own_graph.hpp"
 
 namespace mpm::models {
 namespace {
@@ -15,7 +16,7 @@ struct Grid {
     int64_t count() const { return elementCount({rows, columns}); }
 };
 
-// Rows of positions, [rows * columns, width], as another grid.
+// Resizes position embeddings [rows * columns, width] to another grid.
 Tensor resizedPositions(const Tensor& table, const Grid& from, const Grid& to, bool bicubic) {
     const int64_t width = table.dim(1);
     Graph graph;
@@ -23,7 +24,7 @@ Tensor resizedPositions(const Tensor& table, const Grid& from, const Grid& to, b
     Node node;
     node.op = "Resize";
     node.attributes["mode"] = Attribute::of(std::string(bicubic ? "cubic" : "linear"));
-    if (bicubic) {  // as PyTorch's antialiased bicubic has it
+    if (bicubic) {  // like PyTorch's antialiased bicubic
         node.attributes["cubic_coeff_a"] = Attribute::of(-0.5f);
         node.attributes["antialias"] = Attribute::of(int64_t{1});
         node.attributes["exclude_outside"] = Attribute::of(int64_t{1});
@@ -35,10 +36,9 @@ Tensor resizedPositions(const Tensor& table, const Grid& from, const Grid& to, b
 
 class SizeChange {
 public:
-    SizeChange(Graph& graph, const Shapes& shapes, const Matched& matched, const Binding& from,
-               const Binding& to)
-        : m_graph(graph), m_old(shapes), m_fromSize(from.size), m_to(to) {
-        const Encoder& backbone = *matched.backbone();
+    SizeChange(State& state, const Binding& to)
+        : m_graph(state.graph), m_old(state.shapes), m_fromSize(state.binding.size), m_to(to) {
+        const EncoderSpec& backbone = *state.match.backbone();
         m_from = {backbone.gridRows, backbone.gridColumns};
         if (m_from.count() == 0) throw Refusal("the grid of the patches is not known" + std::string(kHint));
         const int64_t height = m_fromSize.height / m_from.rows, width = m_fromSize.width / m_from.columns;
@@ -58,7 +58,7 @@ public:
     }
 
     Shapes run() {
-        // Constants are patched while shapes are worked out, node after node.
+        // Constants are adapted while shapes are inferred, node by node.
         m_new.dynamic = m_to.dynamicBatch;
         start(m_new.at, m_to.inputs);
         if (m_new.dynamic) start(m_new.other, m_to.otherInputs);
@@ -121,7 +121,7 @@ private:
                            [this](int64_t d) { return d == m_from.count() && d > 1; });
     }
 
-    // Image rows of the table are positions; the rest are tokens.
+    // Image rows of the table are positions; the others are tokens.
     void patchEmbedding(Node& node) {
         const Tensor table = m_graph.constant(node.inputs[1]);
         const int64_t first = node.getInt("first", 0), width = table.dim(1);
@@ -143,7 +143,7 @@ private:
         if (node.has("patches")) node.attributes["patches"] = Attribute::of(m_grid.count());
     }
 
-    // Scores for every pixel come out: Segmenter and its like.
+    // Whether the output has scores for every pixel, like Segmenter's.
     bool segments() const {
         const Shape& out = m_old.of(m_graph.outputs[0].value);
         return out.size() == 4 && out[2] == m_fromSize.height && out[3] == m_fromSize.width;
@@ -154,8 +154,8 @@ private:
             node.attributes["grid"] = Attribute::of(List<int64_t>{m_grid.rows, m_grid.columns});
     }
 
-    // Groups of axes that hold the same elements on both sides: what is split into the grid is split into the
-    // new one.
+    // Compares groups of axes that hold the same elements on both sides: an axis that was split into the old
+    // grid is split into the new one.
     void patchReshape(Node& node) {
         const Shape &from = oldShape(node.inputs[0]), &to = oldShape(node.outputs[0]),
                     &now = newShape(node.inputs[0]);
@@ -185,7 +185,7 @@ private:
     void spread(const Node& node, const Shape& part, int64_t before, int64_t now,
                 List<int64_t>& target) const {
         const bool grid = part.size() == 2 && part[0] == m_from.rows && part[1] == m_from.columns;
-        if (grid && now == m_grid.count()) {  // first: another grid may have as many patches
+        if (grid && now == m_grid.count()) {  // first, as another grid may have the same number of patches
             target.insert(target.end(), {m_grid.rows, m_grid.columns});
         } else if (before == now || part.empty()) {
             target.insert(target.end(), part.begin(), part.end());
@@ -200,17 +200,17 @@ private:
         const Shape &from = oldShape(node.inputs[0]), &to = oldShape(node.outputs[0]),
                     &now = newShape(node.inputs[0]);
         List<int64_t> sizes(now.begin(), now.end());
-        const bool toPicture = to.size() == 4 && to[2] == m_fromSize.height && to[3] == m_fromSize.width;
+        const bool toImage = to.size() == 4 && to[2] == m_fromSize.height && to[3] == m_fromSize.width;
         for (size_t k = 2; k < sizes.size(); ++k) {
             if (from[k] < 1 || now[k] < 1)
                 throw Refusal(m_graph.describe(node) + " resizes an image without pixels");
             const int64_t scaled = checkedProduct<int64_t>(now[k], to[k]);
-            if (!toPicture && scaled % from[k])
+            if (!toImage && scaled % from[k])
                 throw Refusal(m_graph.describe(node) + " holds the export's size" + kHint);
-            sizes[k] = toPicture ? (k == 2 ? m_to.size.height : m_to.size.width) : scaled / from[k];
+            sizes[k] = toImage ? (k == 2 ? m_to.size.height : m_to.size.width) : scaled / from[k];
         }
         node.inputs[3] = kAbsent;
-        // As scales: sizes would hold the batch.
+        // Scales, because sizes would contain the batch.
         List<float> scales(sizes.size(), 1.f);
         for (size_t k = 2; k < sizes.size(); ++k)
             scales[k] = static_cast<float>(sizes[k]) / static_cast<float>(now[k]);
@@ -218,7 +218,7 @@ private:
             m_graph.addConstant("scales", Tensor::floats({static_cast<int64_t>(scales.size())}, scales));
     }
 
-    // An end that was the old extent means all of it.
+    // An end at the old extent means the whole axis.
     void patchSlice(Node& node) {
         if (node.input(1) == kAbsent || !isOld(node.inputs[0])) return;
         const Shape& from = oldShape(node.inputs[0]);
@@ -244,9 +244,10 @@ private:
 
 }  // namespace
 
-Shapes changePictureSize(Graph& graph, const Shapes& shapes, const Matched& matched, const Binding& from,
-                         const Binding& to) {
-    return SizeChange(graph, shapes, matched, from, to).run();
+void changeImageSize(State& state, const Binding& to) {
+    state.shapes = SizeChange(state, to).run();
+    state.binding = to;
+    state.match = encodersOf(state.graph, state.shapes.at);
 }
 
 }  // namespace mpm::models

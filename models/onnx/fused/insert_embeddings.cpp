@@ -8,7 +8,7 @@
 namespace mpm::models {
 namespace {
 
-// out[b, t, :] = table[t, :] + (row t - first of the source, where there is one)
+// out[b, t, :] = table[t, :] + row (t - first) of the source, if there is such a row
 struct Embedding {
     int source = kAbsent;
     int64_t first = 0;
@@ -91,7 +91,7 @@ void replaceBy(Graph& graph, int value, const Embedding& embedding) {
     graph.nodes.push_back(node);
 }
 
-// From a Concat on to where its tokens are used for more than adding constants.
+// The last value after a Concat that only adds constants to it.
 int lastOfChain(const Graph& graph, const Rewriter& rewriter, int value) {
     while (true) {
         const int next = rewriter.soleUser(value);
@@ -102,7 +102,7 @@ int lastOfChain(const Graph& graph, const Rewriter& rewriter, int value) {
     }
 }
 
-// Whether a convolution takes each patch by itself: a product of rows.
+// Whether a convolution multiplies each patch separately: a product of rows.
 bool projectsPatches(const Graph& graph, const Node& node, const Rewriter& rewriter) {
     if (!node.is("Conv") || rewriter.soleUser(node.outputs[0]) == kAbsent) return false;
     const auto isConstant = [&](size_t k) {
@@ -145,7 +145,8 @@ Tensor withBias(const Tensor& table, const Tensor& bias, int64_t first, int64_t 
 
 }  // namespace
 
-void projectInEmbeddings(Graph& graph, const Shapes& shapes) {
+void fusePatchProjections(State& state) {
+    Graph& graph = state.graph;
     const Rewriter rewriter(graph);
     for (const Node& conv : graph.nodes) {
         if (!projectsPatches(graph, conv, rewriter)) continue;
@@ -154,7 +155,7 @@ void projectInEmbeddings(Graph& graph, const Shapes& shapes) {
         const Tensor weight = graph.constant(conv.input(1));
         Tensor table = graph.constant(embed.input(1));
         if (conv.input(2) != kAbsent) {
-            const Shape& grid = shapes.of(conv.outputs[0]);
+            const Shape& grid = state.shapes.of(conv.outputs[0]);
             table = withBias(table, graph.constant(conv.input(2)), embed.getInt("first", 0),
                              elementCount({grid[2], grid[3]}));
         }
@@ -165,11 +166,14 @@ void projectInEmbeddings(Graph& graph, const Shapes& shapes) {
     graph.prune();
 }
 
-void insertEmbeddings(Graph& graph, const Shapes& shapes, const List<int>& streams) {
-    List<int> candidates = streams;
+void insertEmbeddings(State& state) {
+    Graph& graph = state.graph;
+    List<int> candidates;
+    for (const EncoderSpec& encoder : state.match.encoders)
+        candidates.push_back(encoder.input());
     const Rewriter rewriter(graph);
     for (const Node& node : graph.nodes) {
-        if (node.is("Concat") && shapes.of(node.outputs[0]).size() == 3) {
+        if (node.is("Concat") && state.shapes.of(node.outputs[0]).size() == 3) {
             candidates.push_back(lastOfChain(graph, rewriter, node.outputs[0]));
         }
     }
@@ -177,7 +181,7 @@ void insertEmbeddings(Graph& graph, const Shapes& shapes, const List<int>& strea
     for (int value : candidates) {
         if (std::find(done.begin(), done.end(), value) != done.end()) continue;
         Embedding embedding;
-        if (!EmbeddingFinder(graph, shapes, value).find(embedding)) continue;
+        if (!EmbeddingFinder(graph, state.shapes, value).find(embedding)) continue;
         replaceBy(graph, value, embedding);
         done.push_back(value);
     }

@@ -8,7 +8,7 @@ namespace {
 
 class EncoderNode {
 public:
-    EncoderNode(Graph& graph, const Encoder& encoder) : m_graph(graph), m_encoder(encoder) {
+    EncoderNode(Graph& graph, const EncoderSpec& encoder) : m_graph(graph), m_encoder(encoder) {
         m_node.op = "MpmEncoder";
         m_node.domain = "mpm";
         m_node.name = encoder.decoder ? "decoder" : "encoder";
@@ -76,15 +76,15 @@ private:
         }
     }
 
-    // The tables hold image tokens only: special ones must not be rotated.
-    Tensor imageTable(const Tensor& table, float still) const {
+    // The tables hold image tokens only: special tokens must not be rotated.
+    Tensor imageTable(const Tensor& table, float identity) const {
         const int64_t heads = table.dim(0), tokens = table.dim(1), size = table.dim(2),
                       special = m_encoder.special;
         List<float> values;
         for (int64_t k = 0; k < table.size(); ++k) {
             if (k / size % tokens >= special) {
                 values.push_back(table.f()[k]);
-            } else if (table.f()[k] != still) {
+            } else if (table.f()[k] != identity) {
                 throw Refusal(
                     "special tokens are rotated by their position, which MpmEncoder cannot express");
             }
@@ -134,16 +134,16 @@ private:
     }
 
     Graph& m_graph;
-    const Encoder& m_encoder;
+    const EncoderSpec& m_encoder;
     Node m_node;
     std::string m_names;
     float m_innerEpsilon = 0;
 };
 
-// Adapters where the export's stream is not [B, T, D].
+// Adapters for an export whose token stream is not [B, T, D].
 class Stream {
 public:
-    Stream(Graph& graph, const Shapes& shapes, const Encoder& encoder)
+    Stream(Graph& graph, const Shapes& shapes, const EncoderSpec& encoder)
         : m_graph(graph),
           m_shape(shapes.of(encoder.input())),
           m_encoder(encoder),
@@ -159,7 +159,7 @@ public:
                        m_graph.addValue("tokens"));
     }
 
-    /// The value the operator shall write so that `value` becomes what it was.
+    /// The value that the operator must write so that `value` keeps its content.
     int leave(int value) {
         if (plain()) return value;
         const int inside = m_graph.addValue("tokens.restored");
@@ -188,7 +188,7 @@ private:
     int reshape(int from, const Shape& shape, int to) {
         Node node;
         node.op = "Reshape";
-        node.domain = "mpm.internal";  // already as it shall be written
+        node.domain = "mpm.internal";  // in its final form
         node.inputs = {from, m_graph.addConstant("shape", Tensor::vector(shape))};
         node.outputs = {to};
         m_graph.nodes.push_back(node);
@@ -197,19 +197,20 @@ private:
 
     Graph& m_graph;
     const Shape m_shape;
-    const Encoder& m_encoder;
+    const EncoderSpec& m_encoder;
     const bool m_dynamic;
 };
 
 }  // namespace
 
-void insertEncoders(Graph& graph, const Matched& matched, const Shapes& shapes, const List<int>& schedule) {
-    for (const Encoder& encoder : matched.encoders) {
-        Stream stream(graph, shapes, encoder);
+void insertEncoders(State& state, const List<int>& schedule) {
+    Graph& graph = state.graph;
+    for (const EncoderSpec& encoder : state.match.encoders) {
+        Stream stream(graph, state.shapes, encoder);
         List<int> outputs;
         for (const Tap& tap : encoder.taps) {
             checkTime();
-            // The node that made this value until now makes one that nobody reads, and is pruned.
+            // The previous producer of the value gets an unused output, and is pruned.
             for (Node& node : graph.nodes) {
                 for (int& out : node.outputs) {
                     if (out == tap.value) out = graph.addValue("unused");

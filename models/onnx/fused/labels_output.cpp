@@ -4,8 +4,7 @@ namespace mpm::models {
 
 namespace {
 
-// Scores that were padded are enlarged and then cut to the picture: the resize can leave the rest out at
-// once.
+// Padded scores are enlarged and then cropped to the image: the resize can skip the rest.
 void cropWhileResizing(Graph& graph) {
     const Port& port = graph.outputs[0];
     const List<List<int>> users = graph.users();

@@ -4,7 +4,7 @@
 
 namespace mpm::models {
 
-/// Class ids instead of the scores of the first output: a resize at the end takes the argmax on its way.
+/// The first output becomes class ids instead of scores: a resize at the end also computes the argmax.
 void outputLabels(Graph& graph);
 
 }  // namespace mpm::models

@@ -100,8 +100,8 @@ void Lowering::checkComplete() const {
     }
 }
 
-void Lowering::fail(const std::string& what) const {
-    throw Refusal("operator " + m_graph.describe(*m_node) + " outside of the encoder " + what);
+void Lowering::fail(const std::string& reason) const {
+    throw Refusal("operator " + m_graph.describe(*m_node) + " outside of the encoder " + reason);
 }
 
 const Tensor& Lowering::known(size_t k) const {
@@ -125,7 +125,7 @@ int Lowering::ints(const List<int64_t>& values) {
     return m_graph.addConstant("ints", Tensor::vector(values));
 }
 
-int Lowering::onePicture(int value) {
+int Lowering::oneImage(int value) {
     if (m_graph.isConstant(value) || value >= static_cast<int>(m_shapes.at.values.size())) return value;
     const Tensor& t = m_shapes.at.values[value];
     if (!t.known() || !t.isFloat() || !m_shapes.dynamic) return value;
@@ -134,7 +134,7 @@ int Lowering::onePicture(int value) {
     while (axis < shape.size() && !m_shapes.isBatch(value, axis))
         ++axis;
     if (axis == shape.size()) return value;
-    const int64_t period = m_shapes.other.values[value].shape()[axis] - shape[axis];  // of one picture more
+    const int64_t period = m_shapes.other.values[value].shape()[axis] - shape[axis];  // of one more image
     int64_t inner = period;
     for (size_t k = axis + 1; k < shape.size(); ++k)
         inner = checkedProduct<int64_t>(inner, shape[k]);
@@ -151,7 +151,7 @@ int Lowering::onePicture(int value) {
 }
 
 void Lowering::matMul() {
-    int a = onePicture(in(0)), b = onePicture(in(1));
+    int a = oneImage(in(0)), b = oneImage(in(1));
     const bool reversed = m_graph.isConstant(a);
     if (reversed) std::swap(a, b);
     if (shapeOf(in(0)).size() < 2 || shapeOf(in(1)).size() < 2) fail("multiplies a vector");
@@ -161,7 +161,7 @@ void Lowering::matMul() {
 
 void Lowering::arithmetic() {
     if (m_node->inputs.size() != 2) fail("has more than two operands");
-    int a = onePicture(in(0)), b = onePicture(in(1));
+    int a = oneImage(in(0)), b = oneImage(in(1));
     const bool reversed = m_graph.isConstant(a);
     if (reversed) std::swap(a, b);
     const bool commutes = m_node->op == "Add" || m_node->op == "Mul";
@@ -218,17 +218,17 @@ void Lowering::resize() {
     const std::string mode = m_node->getString("mode", "nearest");
     const std::string coordinates =
         m_node->getString("coordinate_transformation_mode", m_graph.opset < 11 ? "asymmetric" : "half_pixel");
-    const bool picture = from.size() == 4 && from[1] == to[1];
+    const bool image = from.size() == 4 && from[1] == to[1];
     const bool halfPixel = coordinates == "half_pixel" || coordinates == "pytorch_half_pixel";
-    const bool smaller = picture && (to[2] < from[2] || to[3] < from[3]);
-    if (m_node->getInt("antialias", 0) && smaller) fail("smooths while it makes smaller");
-    if (picture && mode == "linear" && (halfPixel || coordinates == "align_corners")) {
+    const bool smaller = image && (to[2] < from[2] || to[3] < from[3]);
+    if (m_node->getInt("antialias", 0) && smaller) fail("reduces its input with antialiasing");
+    if (image && mode == "linear" && (halfPixel || coordinates == "align_corners")) {
         Node& node = emit("MpmResize", "mpm", {in(0)}, out());
         node.attributes["size"] = Attribute::of(List<int64_t>{to[2], to[3]});
         if (!halfPixel) node.attributes["align_corners"] = Attribute::of(int64_t{1});
         return;
     }
-    const bool whole = picture && from[2] > 0 && from[3] > 0 && to[2] % from[2] == 0 && to[3] % from[3] == 0;
+    const bool whole = image && from[2] > 0 && from[3] > 0 && to[2] % from[2] == 0 && to[3] % from[3] == 0;
     if (mode != "nearest" || !whole)
         fail("(" + mode + ", " + coordinates + ") is not available in OpenCV 4.6");
     const List<float> scales{1, 1, static_cast<float>(to[2] / from[2]), static_cast<float>(to[3] / from[3])};
@@ -272,13 +272,13 @@ void Lowering::reduce() {
         axis += axis < 0 ? rank : 0;
     int value = in(0);
     if (rank == 2 && axes == List<int64_t>{1}) {
-        // OpenCV 4.6 keeps the batch that the model was imported with for a matrix, for more axes it does
+        // For a matrix OpenCV 4.6 keeps the batch that the model was imported with, for more axes it does
         // not.
         value = m_graph.addValue(m_graph.values[out()].name + ".rows");
         emit("Reshape", "", {in(0), ints({0, 1, -1})}, value);
         axes = {2};
     }
-    // With kept axes every OpenCV agrees on what it does; the reshape after it drops them.
+    // With kept axes all versions of OpenCV agree; the reshape removes the axes.
     const int kept = m_graph.addValue(m_graph.values[out()].name + ".kept");
     Node& node = emit(m_node->op, "", {value}, kept);
     node.attributes["axes"] = Attribute::of(axes);
@@ -290,8 +290,8 @@ void Lowering::reduce() {
     emit("Reshape", "", {kept, ints(sizes)}, out());
 }
 
-void lower(Graph& graph, const Shapes& shapes) {
-    Lowering(graph, shapes).run();
+void lower(State& state) {
+    Lowering(state.graph, state.shapes).run();
 }
 
 }  // namespace mpm::models

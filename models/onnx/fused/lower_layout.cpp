@@ -1,4 +1,4 @@
-// Operators that move values without computing: reshapes, cuts, repeats, padding.
+// Operators that move values without computing: reshape, slice, expand, pad.
 #include <algorithm>
 #include <numeric>
 
@@ -8,7 +8,7 @@ namespace mpm::models {
 
 void Lowering::emitReshape(int from, int to, const Shape& source) {
     const Shape& shape = shapeOf(to);
-    if (shape.empty()) fail("makes a scalar, which OpenCV has not");
+    if (shape.empty()) fail("computes a scalar, which OpenCV does not have");
     List<int64_t> target(shape.begin(), shape.end());
     bool open = false;
     for (size_t k = 0; k < shape.size(); ++k) {
@@ -31,7 +31,7 @@ void Lowering::transpose() {
 }
 
 void Lowering::emitSlice(int from, int to, int64_t axis, int64_t start, int64_t end) {
-    if (m_shapes.isBatch(from, axis)) fail("cuts the batch");
+    if (m_shapes.isBatch(from, axis)) fail("slices the batch");
     emit("Slice", "", {from, ints({start}), ints({end}), ints({axis})}, to);
 }
 
@@ -54,9 +54,9 @@ void Lowering::slice() {
                       first - static_cast<int64_t>(backwards.size()) + 1);
             return emitPicked(out(), axis, backwards);
         }
-        if (!by.empty() && by[k] != 1) fail("takes every so many elements");
+        if (!by.empty() && by[k] != 1) fail("has a step other than 1");
         if (clamp(starts[k]) == 0 && clamp(ends[k]) == extent) continue;
-        if (m_shapes.isBatch(in(0), axis)) fail("cuts the batch");
+        if (m_shapes.isBatch(in(0), axis)) fail("slices the batch");
         newStarts.push_back(clamp(starts[k]));
         newEnds.push_back(clamp(ends[k]));
         newAxes.push_back(axis);
@@ -76,14 +76,14 @@ void Lowering::split() {
     }
 }
 
-// Runs of neighbours as slices, several of them joined.
+// Adjacent indices become one slice, and several slices are concatenated.
 void Lowering::emitPicked(int to, int64_t axis, const List<int64_t>& index) {
-    constexpr size_t kMostParts = 64;  // of channels put in another order; more would be a table's rows
+    constexpr size_t kMostParts = 64;  // channels in another order; more would be rows of a table
     List<int> parts;
     for (size_t first = 0, end = 0; first < index.size(); first = end) {
         for (end = first + 1; end < index.size() && index[end] == index[end - 1] + 1;)
             ++end;
-        if (parts.size() == kMostParts) fail("picks elements that do not lie side by side");
+        if (parts.size() == kMostParts) fail("picks elements that are not adjacent");
         const bool all = first == 0 && end == index.size();
         parts.push_back(all ? to : m_graph.addValue(m_graph.values[to].name + std::to_string(first)));
         emitSlice(in(0), parts.back(), axis, index[first], index[end - 1] + 1);
@@ -102,9 +102,9 @@ void Lowering::gather() {
     if (index.empty()) fail("picks nothing");
     const int cut = m_graph.addValue(m_graph.values[out()].name + ".cut");
     emitPicked(cut, axis, index);
-    // The slice keeps the axis that the gather may have dropped.
+    // The slice keeps the axis that the gather may remove.
     const Shape& target = shapeOf(out());
-    if (target.empty()) fail("makes a scalar, which OpenCV has not");
+    if (target.empty()) fail("computes a scalar, which OpenCV does not have");
     List<int64_t> sizes(target.begin(), target.end());
     for (size_t k = 0; k < sizes.size(); ++k) {
         if (!m_shapes.isBatch(out(), k)) continue;
@@ -120,7 +120,7 @@ void Lowering::expand() {
         if (!m_shapes.isBatch(out(), k)) continue;
         const size_t skip = shape.size() - shapeOf(in(0)).size();
         if (k < skip || !m_shapes.isBatch(in(0), k - skip))
-            fail("repeats something for every picture of a dynamic batch");
+            fail("repeats a value for every image of a dynamic batch");
         shape[k] = 1;
     }
     const int zeros = ranked(m_graph.addConstant("zeros", Tensor::floats(shape)), shape.size());

@@ -1,4 +1,4 @@
-// Writes the graph around the encoder in operators that OpenCV 4.6 has, or in ours. Seen by lower*.cpp alone.
+// Writes the graph around the encoder in operators of OpenCV 4.6 or domain mpm. For lower*.cpp only.
 #pragma once
 
 #include <map>
@@ -19,12 +19,12 @@ private:
     static const std::map<std::string, Method>& methods();
     void lowerNode();
 
-    // What is worked out from the batch size alone is only read by nodes whose own shapes say the same.
+    // Values that follow from the batch size alone are only read by nodes whose shapes hold the same.
     bool followsFromShapes() const;
 
-    // Something that was left out is needed after all.
+    // Rejects a graph that needs a value that was skipped.
     void checkComplete() const;
-    [[noreturn]] void fail(const std::string& what) const;
+    [[noreturn]] void fail(const std::string& reason) const;
     int in(size_t k) const { return m_node->inputs[k]; }
     int out() const { return m_node->outputs[0]; }
     const Shape& shapeOf(int value) const { return m_shapes.of(value); }
@@ -33,15 +33,15 @@ private:
     int ints(const List<int64_t>& values);
     void keep() { m_graph.nodes.push_back(*m_node); }
 
-    // Reshaping to its own shape is the identity every OpenCV has.
+    // A Reshape to the same shape is the identity that every OpenCV has.
     void pass() { emitReshape(in(0), out(), shapeOf(in(0))); }
     void reshape() { emitReshape(in(0), out(), shapeOf(in(0))); }
 
-    // The target's batch axis copies the input's where it can, or is whatever is left.
+    // The batch axis of the target is copied from the input if possible, else inferred.
     void emitReshape(int from, int to, const Shape& source);
 
-    // A value that is the same for every picture, as a constant of one: its readers repeat it.
-    int onePicture(int value);
+    // A value that is the same for every image of the batch, as a constant for one: broadcasting repeats it.
+    int oneImage(int value);
     void matMul();
     void arithmetic();
 
@@ -57,7 +57,7 @@ private:
     void slice();
     void split();
 
-    // Picking one index, or a run of them, is a slice.
+    // Picking one index, or adjacent ones, is a slice.
     void gather();
 
     // Adding zeros of the wanted shape broadcasts.
@@ -66,7 +66,7 @@ private:
     void resize();
     void convolution();
 
-    // OpenCV 4.6 stumbles over inputs that are left out.
+    // OpenCV 4.6 does not accept absent inputs.
     void pad();
     void clip();
     void reduce();

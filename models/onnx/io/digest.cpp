@@ -15,11 +15,11 @@ std::string sha256OfFile(const std::string& path) {
     if (!file) throw Refusal("'" + path + "' cannot be opened for reading");
     const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
     if (!context || EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) != 1)
-        throw Refusal("SHA-256 is not to be had from this OpenSSL");
+        throw Refusal("this OpenSSL has no SHA-256");
     std::vector<char> chunk(1 << 20);
     while (file.read(chunk.data(), static_cast<std::streamsize>(chunk.size())), file.gcount() > 0)
         EVP_DigestUpdate(context.get(), chunk.data(), static_cast<size_t>(file.gcount()));
-    // The digest of what could be read is that of another file.
+    // The digest of a part would be that of another file.
     if (file.bad()) throw Refusal("'" + path + "' cannot be read to its end");
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned int size = 0;

@@ -1,4 +1,4 @@
-// SHA-256 of a file, to tell which export a model was converted from.
+// SHA-256 of a file: identifies the export that a model was converted from.
 #pragma once
 
 #include <string>

@@ -22,7 +22,7 @@ namespace {
 struct External {
     fs::path location;
     std::int64_t offset = 0;
-    std::int64_t length = -1;  // as long as the tensor is
+    std::int64_t length = -1;  // the length of the tensor
 };
 
 std::string shown(const std::string& text) {
@@ -53,7 +53,7 @@ bool isInside(const fs::path& path, const fs::path& folder) {
     return differ.first == folder.end() && differ.second != path.end();
 }
 
-/// Where the data really lies.
+/// The path of the data with links resolved.
 fs::path contained(const onnx::TensorProto& proto, const std::string& model, const fs::path& location) {
     const std::string of = "external data of " + shown(proto.name());
     bool named = !location.empty() && !location.is_absolute() && !model.empty();

@@ -1,5 +1,4 @@
-// Files that a model reads or names. A model decides which file beside it is opened, so nothing but a regular
-// file in the model's own folder is.
+// Files that a model consists of. As the model names them, only regular files in its own folder are opened.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +8,10 @@
 
 namespace mpm::models {
 
-/// An open file, closed with the object.
+/// An open file, closed by the destructor.
 class InputFile {
 public:
-    /// Opens a regular file, following links; a pipe or a device does not block. Throws Refusal.
+    /// Opens a regular file, following links. Throws Refusal, also for a pipe or a device.
     explicit InputFile(const std::string& path);
     ~InputFile();
     InputFile(const InputFile&) = delete;
@@ -20,24 +19,23 @@ public:
 
     int descriptor() const { return m_file; }
     std::int64_t size() const { return m_size; }
-    /// The job in hand may spend by the size of this file, once.
+    /// Raises the limits of the current job by the size of this file, once.
     void allow() const;
-    /// Exactly so many bytes from `offset` on; false where they are not to be had.
+    /// Reads exactly `count` bytes from `offset`; false on failure.
     bool read(std::int64_t offset, char* to, std::int64_t count) const;
 
 private:
     int m_file = -1;
-    std::int64_t m_size = 0, m_held = 0;  // as it says, and without its holes
+    std::int64_t m_size = 0, m_held = 0;  // apparent size, and without holes
     std::uint64_t m_device = 0, m_node = 0;
 };
 
-/// The bytes of a tensor that lie in another file. The file is looked for beside the model, under the name by
-/// which the model was given; where its links end must lie in that folder, or in the one where the model
-/// itself lies (caches keep both as links to one store).
+/// The bytes of a tensor in another file. The file is looked up beside the model. After resolving links it
+/// must lie in the folder of the path that was given, or in that of the resolved model (caches keep both as
+/// links to one store).
 class ExternalData {
 public:
-    /// Opens the file and checks that `expected` bytes are there. Throws Refusal; always where `model` is
-    /// empty.
+    /// Opens the file and checks that it has `expected` bytes. Throws Refusal, always if `model` is empty.
     ExternalData(const onnx::TensorProto& proto, const std::string& model, std::int64_t expected);
     void read(char* to) const;
 

@@ -76,8 +76,8 @@ private:
     onnx::NodeProto* m_last = nullptr;
 };
 
-// Rows scaled by their largest element first: norms neither overflow nor underflow. A row with NaN or Inf is
-// put aside.
+// Rows scaled by their largest element first: norms neither overflow nor underflow. A row with NaN or Inf
+// pairs with none.
 void addUnitRows(Body& b) {
     b.number("zero", 0);
     b.number("one", 1);
@@ -95,7 +95,7 @@ void addUnitRows(Body& b) {
     b.node("Div", {"scaled", "divisor"}, "unit");
 }
 
-// One number per pair of rows: the mean of both ways a product may have computed it.
+// One number per pair of rows: the mean of both orders in which a product may compute it.
 void addSimilarity(Body& b) {
     b.node("Transpose", {"unit"}, "unit_t");
     b.node("MatMul", {"unit", "unit_t"}, "one_way");

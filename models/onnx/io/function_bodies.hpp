@@ -1,4 +1,4 @@
-// MpmMerge and MpmRestore in standard operators, for engines that do not know ours.
+// MpmMerge and MpmRestore in standard operators, for engines without them.
 #pragma once
 
 #include <onnx/onnx_pb.h>

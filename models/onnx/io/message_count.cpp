@@ -19,7 +19,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
-// Larger than any of ONNX's, with what the allocator adds.
+// More than any of ONNX's messages needs, with the overhead of the allocator.
 constexpr int64_t kMessageBytes = 400, kStringBytes = 80, kNumberBytes = 24;
 
 [[noreturn]] void refuse() {
@@ -68,7 +68,7 @@ private:
             m_stream.PopLimit(limit);
             return;
         }
-        // Numbers of one byte each become eight.
+        // A number of one byte becomes eight.
         const bool text = !field || field->cpp_type() == FieldDescriptor::CPPTYPE_STRING;
         const bool fixed = field && (field->type() == FieldDescriptor::TYPE_FLOAT ||
                                      field->type() == FieldDescriptor::TYPE_DOUBLE);

@@ -1,4 +1,4 @@
-// What a model's message takes in memory, before memory is asked for it: two bytes of a file can be an object
+// The memory that a parsed model needs, known before it is parsed: two bytes of a file can become an object
 // of 300.
 #pragma once
 
@@ -10,10 +10,10 @@ class ZeroCopyInputStream;
 
 namespace mpm::models {
 
-constexpr int kDeepestMessage = 64;  // messages in messages
+constexpr int kDeepestMessage = 64;  // nesting of messages
 
-/// An upper bound of the bytes that the parsed ModelProto takes, its file's own bytes included. Reads the
-/// stream once and keeps nothing. Throws Refusal on bytes that are no message.
+/// An upper bound of the bytes of the parsed ModelProto, including those of its file. Reads the stream once.
+/// Throws Refusal if the bytes are not a message.
 std::int64_t bytesOfModel(google::protobuf::io::ZeroCopyInputStream& stream);
 
 }  // namespace mpm::models

@@ -22,14 +22,14 @@ namespace mpm::models {
 namespace {
 
 constexpr int kDeepest = 16;             // functions in functions, branches in branches
-constexpr int64_t kMostNodes = 250000;   // once functions are inlined; a ViT-g has 5,000
+constexpr int64_t kMostNodes = 250000;   // after inlining; a ViT-g has 5,000
 constexpr int64_t kMostNames = 4000000;  // that nodes, calls and attributes look up
 
 std::string shown(const std::string& name) {
     return "'" + printable(name, 200) + "'";
 }
 
-// The names of a graph; those of a branch and, behind them, those of the graph around it.
+// The names of a graph; for a branch also those of the graph around it.
 class Names {
 public:
     explicit Names(const Names* outer = nullptr) : m_outer(outer) {}
@@ -107,7 +107,7 @@ private:
         Port port;
         port.name = info.name();
         if (info.has_type() && !info.type().has_tensor_type()) {
-            throw Refusal(shown(info.name()) + " is not a tensor: only tensors can go in and out");
+            throw Refusal(shown(info.name()) + " is not a tensor: inputs and outputs must be tensors");
         }
         const auto& type = info.type().tensor_type();
         port.type = typeOf(type.elem_type());
@@ -146,7 +146,7 @@ private:
         return *found;
     }
 
-    // Functions call functions: what is little in the file can be without end here.
+    // Functions call functions: a small file can expand without end.
     void count(const onnx::NodeProto& node) {
         countNames(int64_t{1} + node.input_size() + node.output_size() + node.attribute_size());
         if (++m_visited <= kMostNodes) return;
@@ -162,7 +162,7 @@ private:
         checkTime();
     }
 
-    // Each value takes its name and room in every list that has one entry for each.
+    // A value needs memory for its name and for its entry in every list of values.
     int addValue(const std::string& name) {
         m_graph.held->add(static_cast<int64_t>(2 * name.size() + 400), "the graph");
         return m_graph.addValue(name);
@@ -211,7 +211,7 @@ private:
             for (int k = 0; call && k < call->attribute_size(); ++k) {
                 if (call->attribute(k).name() == proto.ref_attr_name()) source = &call->attribute(k);
             }
-            if (!source) return;  // the caller left it at the operator's default
+            if (!source) return;  // the call uses the operator's default
         }
         Attribute attribute;
         m_graph.held->add(checkedSum<int64_t>(source->ByteSizeLong(), proto.name().size(), 400), "the graph");
@@ -303,7 +303,7 @@ private:
     Graph m_graph;
 };
 
-// What the message takes in memory stays charged for as long as the graph is there.
+// The memory of the message is charged as long as the graph exists.
 Graph parse(google::protobuf::io::ZeroCopyInputStream& stream, const std::string& path,
             std::shared_ptr<Held> held) {
     auto model = std::make_shared<onnx::ModelProto>();

@@ -1,4 +1,4 @@
-// ONNX files to graphs. Everything a file claims is checked before memory is asked for it.
+// Reads ONNX files. Every size in a file is checked before memory is allocated for it.
 #pragma once
 
 #include <string>
@@ -7,15 +7,15 @@
 
 namespace mpm::models {
 
-/// Local functions are inlined, both branches of every If stand in the graph with a `Select` of domain
-/// `mpm.internal` that picks one. Throws Refusal with one line on anything that is not a sound model,
-/// BudgetError where it takes more than the job in hand may spend.
+/// Local functions are inlined. Both branches of every If become part of the graph, and a `Select` of domain
+/// `mpm.internal` picks one. Throws Refusal with one line if the file is not a valid model, BudgetError if it
+/// exceeds the budget of the current job.
 Graph readModel(const std::string& path);
 
-/// The same of a file that the converter wrote itself: it raises no limits.
+/// The same for a file that the converter has written; it raises no limits.
 Graph readOwnModel(const std::string& path);
 
-/// The same from memory; external data is looked for beside the file `path`, nowhere where it is empty.
+/// The same from memory. External data is looked up beside the file `path`, or rejected if that is empty.
 Graph readModel(const void* bytes, size_t size, const std::string& path = {});
 
 }  // namespace mpm::models

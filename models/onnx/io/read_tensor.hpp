@@ -1,5 +1,4 @@
-// TensorProto and AttributeProto to the converter's own forms. Only the reader includes this: it shows
-// protobuf.
+// Converts TensorProto and AttributeProto. Only the reader includes this header, as it exposes protobuf.
 #pragma once
 
 #include <memory>
@@ -11,13 +10,14 @@
 
 namespace mpm::models {
 
-Type typeOf(int elementType);  ///< of an onnx::TensorProto::DataType; throws Refusal on the rest
+Type typeOf(int elementType);  ///< of an onnx::TensorProto::DataType; throws Refusal if unsupported
 
-/// f32 and i64 data stays where protobuf has it: `owner` keeps it alive. External data lies beside `model`.
+/// f32 and i64 data stays in the protobuf message, which `owner` keeps alive. External data lies beside
+/// `model`.
 Tensor readTensor(const onnx::TensorProto& proto, const std::shared_ptr<const onnx::ModelProto>& owner,
                   const std::string& model);
 
-/// False for kinds that no supported operator has (graphs, types, sparse tensors).
+/// Returns false for kinds that no supported operator has (graphs, types, sparse tensors).
 bool readAttribute(const onnx::AttributeProto& proto, const std::shared_ptr<const onnx::ModelProto>& owner,
                    const std::string& model, Attribute& attribute);
 

@@ -128,7 +128,7 @@ private:
         m_taken.insert(wanted);
     }
 
-    // The value's own name where nobody else has it.
+    // The value's own name, made unique.
     const std::string& nameOf(int value) {
         std::string& name = m_names[value];
         if (!name.empty()) return name;
@@ -177,7 +177,7 @@ private:
         fill(m_graph.constant(value), proto);
     }
 
-    // Outputs that are an input, a constant or another output under a second name. Reshape, for OpenCV 4.6
+    // Outputs that are an input, a constant or another output under a second name. By Reshape, as OpenCV 4.6
     // has no Identity.
     void addCopies(onnx::GraphProto& graph) {
         for (const Port* port : m_copies) {

@@ -1,4 +1,4 @@
-// Graphs to ONNX files.
+// Writes ONNX files.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace mpm::models {
 
-/// Opset graph.opset and version 1 of domain mpm. Throws cv::Exception that speaks of `name` (default: the
-/// path) where the file cannot be written.
+/// Opset graph.opset and version 1 of domain mpm. Throws cv::Exception that names `name` (default: the path)
+/// if the file cannot be written.
 void writeModel(const Graph& graph, const std::string& path, const std::string& name = {});
 
 }  // namespace mpm::models

@@ -1,4 +1,4 @@
-// What a transformer encoder is once it has been understood, free of how the export wrote it.
+// A transformer encoder, independent of the way the export expressed it.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 namespace mpm::models {
 
 struct Norm {
-    Tensor weight;  ///< without data where there is no norm
+    Tensor weight;  ///< without data if there is no norm
     Tensor bias;    ///< optional
     float epsilon = 0;
     bool present() const { return weight.known(); }
@@ -49,7 +49,7 @@ struct Mlp {
     std::string activation;
 };
 
-/// Which axis of the stream counts pictures.
+/// Which axis of the token stream is the batch.
 enum class Layout { BatchFirst, TokensFirst };
 
 struct Block {
@@ -66,15 +66,15 @@ struct Block {
 struct Tap {
     int block = 0;
     bool normed = false;
-    int value = -1;  ///< the value of the graph that the output of the operator stands for
+    int value = -1;  ///< the value of the graph that the operator's output replaces
 };
 
-struct Encoder {
+struct EncoderSpec {
     List<Block> blocks;
     int64_t tokens = 0;  ///< with the special ones
     int64_t dim = 0;
     int special = 0;
-    int64_t gridRows = 0, gridColumns = 0;  ///< 0 where unknown
+    int64_t gridRows = 0, gridColumns = 0;  ///< 0 if unknown
     List<Tap> taps;
     Norm norm;  ///< final norm, of the taps that are normed
     bool decoder = false;

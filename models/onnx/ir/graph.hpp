@@ -1,5 +1,4 @@
-// The converter's own light form of an ONNX graph: values and nodes by number, so that no step ever looks at
-// a name.
+// The converter's own form of an ONNX graph: values and nodes have numbers, so that no pass depends on names.
 #pragma once
 
 #include <map>
@@ -38,7 +37,7 @@ struct Node {
     List<int> outputs;
     std::map<std::string, Attribute> attributes;
 
-    bool is(const char* what) const { return domain.empty() && op == what; }
+    bool is(const char* operation) const { return domain.empty() && op == operation; }
     bool has(const std::string& key) const { return attributes.count(key) != 0; }
     int64_t getInt(const std::string& key, int64_t fallback) const;
     float getFloat(const std::string& key, float fallback) const;
@@ -53,7 +52,7 @@ struct Value {
     int producer = kAbsent;  ///< node
 };
 
-/// An input or output of the whole model as its file declares it.
+/// An input or output of the model as declared in its file.
 struct Port {
     int value = kAbsent;
     std::string name;
@@ -67,13 +66,13 @@ class Held;
 
 struct Graph {
     List<Value> values;
-    List<Node> nodes;  ///< in an order in which they can run
+    List<Node> nodes;  ///< in topological order
     List<Port> inputs;
     List<Port> outputs;
     int opset = 0;
     std::map<std::string, std::string> metadata;
     std::string producer;
-    std::shared_ptr<Held> held;  ///< what the graph is charged for beside its tensors
+    std::shared_ptr<Held> held;  ///< bytes of the graph apart from its tensors
 
     int addValue(const std::string& name);
     int addConstant(const std::string& name, Tensor tensor);
@@ -83,7 +82,7 @@ struct Graph {
     std::string describe(const Node& node) const;  ///< "Softmax '/blocks.0/attn/Softmax'"
 
     void sort();  ///< topologically; throws Refusal on a cycle
-    /// Drops nodes no output needs, and renumbers producers.
+    /// Removes nodes that no output needs, and renumbers producers.
     void prune();
     List<List<int>> users() const;  ///< nodes by the value they read
 };

@@ -9,8 +9,8 @@
 namespace mpm::models {
 namespace {
 
-// Small files cannot make the program large. A ViT-g of one billion weights in int8 (1 GB) still gets 17 GB,
-// a ViT-Ti (22 MB) 1.4 GB: enough for the attention of three images of 1024x1024 at a time.
+// A small file cannot make the program use much memory. A ViT-g of one billion weights in int8 (1 GB) still
+// gets 17 GB, a ViT-Ti (22 MB) 1.4 GB: enough for the attention of three images of 1024x1024 at a time.
 constexpr std::int64_t kBaseBytes = std::int64_t{1} << 30;
 constexpr std::int64_t kBytesPerByte = 16;
 constexpr double kBaseSeconds = 25;
@@ -50,10 +50,10 @@ Held::~Held() {
     if (m_budget) m_budget->giveBytes(m_bytes);
 }
 
-void Held::add(std::int64_t bytes, const std::string& what) {
+void Held::add(std::int64_t bytes, const std::string& purpose) {
     if (!m_budget) m_budget = t_job.budget;
     if (!m_budget) return;
-    m_budget->takeBytes(bytes, what);
+    m_budget->takeBytes(bytes, purpose);
     m_bytes += bytes;
 }
 
@@ -69,8 +69,8 @@ void checkTime() {
 
 Deadline::Deadline() : m_budget(t_job.budget) {}
 
-void checkRoom(std::int64_t bytes, const std::string& what) {
-    const Held held(bytes, what);
+void checkRoom(std::int64_t bytes, const std::string& purpose) {
+    const Held held(bytes, purpose);
 }
 
 }  // namespace mpm::models

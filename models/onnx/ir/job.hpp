@@ -1,5 +1,5 @@
-// What one conversion may spend. Tensors are made deep inside of rewriting steps, so the job in hand is known
-// by thread, not passed to each of them.
+// The memory and time budget of one conversion. Tensors are created deep inside the passes, so the current
+// job belongs to the thread and is not passed along.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,13 @@
 
 namespace mpm::models {
 
-/// Limits of a job; zero: as the size of the file has it.
+/// Limits of a job; 0: derived from the size of the file.
 struct Limits {
     std::int64_t bytes = 0;
     double seconds = 0;
 };
 
-/// While one stands, every tensor that its thread makes is charged to it. Where one stands already, a second
-/// one joins it.
+/// During its life every tensor that its thread creates is charged to it. A job inside another one joins it.
 class Job {
 public:
     explicit Job(const Limits& limits);
@@ -31,12 +30,13 @@ private:
     bool m_outermost;
 };
 
-/// Bytes of a job, given back when the object goes. Outside of a job it counts nothing.
+/// Bytes charged to the job, released with the object. Outside of a job nothing is counted.
 class Held {
 public:
     Held() = default;
-    /// Throws BudgetError where they are too many. `what` names them: "a tensor of shape [2, 3]".
-    Held(std::int64_t bytes, const std::string& what) { add(bytes, what); }
+    /// Throws BudgetError if they exceed the budget. `purpose` is for the message: "a tensor of shape [2,
+    /// 3]".
+    Held(std::int64_t bytes, const std::string& purpose) { add(bytes, purpose); }
     Held(const Held&) = delete;
     Held& operator=(const Held&) = delete;
     Held(Held&& other) noexcept : m_budget(std::move(other.m_budget)), m_bytes(other.m_bytes) {
@@ -49,20 +49,20 @@ public:
     }
     ~Held();
 
-    void add(std::int64_t bytes, const std::string& what);
+    void add(std::int64_t bytes, const std::string& purpose);
 
 private:
     std::shared_ptr<Budget> m_budget;
     std::int64_t m_bytes = 0;
 };
 
-/// A file is read: its size raises the limits that the caller has left open, once for each file.
+/// Raises the limits that the caller has left open by the size of a file, once for each file.
 void allowFor(std::uint64_t device, std::uint64_t node, std::int64_t bytes);
 
-/// Throws BudgetError once the time of the job is over. Cheap: call it in every loop over nodes.
+/// Throws BudgetError after the time limit. Cheap: call it in every loop over nodes.
 void checkTime();
 
-/// Whether it is over, for threads of a loop, which stop early; the caller checks behind it.
+/// The time limit for the threads of a loop, which stop early; the caller calls checkTime() afterwards.
 class Deadline {
 public:
     Deadline();
@@ -72,7 +72,7 @@ private:
     std::shared_ptr<Budget> m_budget;
 };
 
-/// What body() returns. Sizes that make no sense, wherever they are noticed, are a Refusal.
+/// Returns body(). Turns errors about impossible sizes into a Refusal.
 template <class Body>
 auto refusing(const Body& body) -> decltype(body()) {
     try {
@@ -84,7 +84,7 @@ auto refusing(const Body& body) -> decltype(body()) {
     }
 }
 
-/// Throws BudgetError where `bytes` more for a moment are too many.
-void checkRoom(std::int64_t bytes, const std::string& what);
+/// Throws BudgetError if `bytes` more would exceed the budget.
+void checkRoom(std::int64_t bytes, const std::string& purpose);
 
 }  // namespace mpm::models

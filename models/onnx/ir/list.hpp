@@ -1,4 +1,4 @@
-// Vectors whose every index is checked: numbers of values, axes and elements come from files.
+// Vectors with checked indices: numbers of values, axes and elements come from files.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace mpm::models {
                   ": an input, output or axis is missing, or the file is damaged");
 }
 
-/// std::vector, but an index outside of it throws Refusal instead of reading past the end.
+/// std::vector, but an index out of range throws Refusal.
 template <class T>
 class List : public std::vector<T> {
 public:
@@ -46,7 +46,7 @@ private:
     }
 };
 
-/// The elements of a tensor. An index outside throws Refusal; as a pointer they are for inner loops whose
+/// The elements of a tensor. An index out of range throws Refusal; the pointer is for inner loops whose
 /// bounds are known.
 template <class T>
 class Elements {

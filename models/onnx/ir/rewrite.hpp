@@ -1,4 +1,4 @@
-// Small questions a rewriting step asks of a graph again and again.
+// Queries about a graph that the rewriting passes share.
 #pragma once
 
 #include "models/onnx/ir/graph.hpp"
@@ -12,13 +12,13 @@ public:
     void refresh();  ///< after nodes were added or removed
     bool isOutput(int value) const { return m_isOutput[value] != 0; }
     const List<int>& usersOf(int value) const { return m_users[value]; }
-    /// The one node that reads the value; kAbsent where there are more, or where the value leaves the graph.
+    /// The only node that reads the value; kAbsent if there are several or the value is an output.
     int soleUser(int value) const;
-    /// The other operand where the node has two and one of them is `value`.
+    /// The other operand of a node with two operands, one of which is `value`; else kAbsent.
     static int otherOperand(const Node& node, int value);
-    /// The constant behind a value where it has one element; NaN otherwise.
+    /// The value of a constant with one element; NaN otherwise.
     double scalar(int value) const;
-    /// Everything that read `from` reads `to`; an output of the graph keeps its name by name of the port.
+    /// All readers of `from` read `to` instead; ports keep their names.
     void replace(int from, int to);
 
 private:

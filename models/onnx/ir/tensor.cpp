@@ -10,15 +10,15 @@
 namespace mpm::models {
 namespace {
 
-constexpr int64_t kMostElements = int64_t{1} << 31;  // of a shape that is only spoken of
-constexpr int64_t kMostBytes = int64_t{1} << 31;     // that one tensor asks memory for
+constexpr int64_t kMostElements = int64_t{1} << 31;  // of a shape without data
+constexpr int64_t kMostBytes = int64_t{1} << 31;     // of the data of one tensor
 constexpr size_t kMostAxes = 32;
 
-// Memory is only asked for after this; it stays charged for as long as somebody holds the result.
+// Called before memory is allocated; the charge lasts as long as the result.
 std::shared_ptr<Held> charge(const Shape& shape, int64_t bytesEach) {
     const int64_t count = elementCount(shape);
     if (count > kMostBytes / bytesEach)
-        throw Refusal("a tensor of shape " + toString(shape) + " takes more memory than any model needs");
+        throw Refusal("a tensor of shape " + toString(shape) + " needs more memory than any model does");
     return std::make_shared<Held>(count * bytesEach, "a tensor of shape " + toString(shape));
 }
 
@@ -43,11 +43,11 @@ int64_t elementCount(const Shape& shape) {
     int64_t count = 1;
     for (int64_t extent : shape) {
         if (extent < 0) throw Refusal("a tensor of shape " + toString(shape) + " has a negative extent");
-        if (extent == 0) continue;  // the others must be possible all the same
+        if (extent == 0) continue;  // the other extents must be valid nevertheless
         if (count > kMostElements / extent) {
             throw Refusal("a tensor of shape " + toString(shape) + " is larger than any model needs");
         }
-        count *= extent;  // fits: it was compared just now
+        count *= extent;  // fits: compared above
     }
     return std::count(shape.begin(), shape.end(), 0) > 0 ? 0 : count;
 }
@@ -125,8 +125,8 @@ bool Tensor::equals(const Tensor& other) const {
 }
 
 void Tensor::throwWrongType(bool asFloat) const {
-    if (m_data == nullptr) throw Refusal("a value is needed that is not known");
-    throw Refusal(asFloat ? "integers stand where it needs floats" : "floats stand where it needs integers");
+    if (m_data == nullptr) throw Refusal("it needs a value that is not known");
+    throw Refusal(asFloat ? "it needs floats, but has integers" : "it needs integers, but has floats");
 }
 
 int64_t toInteger(double value) {

@@ -1,6 +1,6 @@
-// A tensor of the converter: three element types are enough, for every float type computes as f32 and every
-// integer as int64. Data is shared and, where it came from a file, not copied; a tensor without data is a
-// known shape.
+// A tensor of the converter. Three element types are enough: every float type is computed as f32 and every
+// integer as int64. Data is shared, and data from a file is not copied. A tensor without data is a known
+// shape.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,14 @@ enum class Type { None, Float, Int, Bool };
 
 using Shape = List<int64_t>;
 
-/// Product of the extents; throws Refusal where it is negative or beyond what a program should ask memory
-/// for.
+/// Product of the extents. Throws Refusal if one is negative or the product is unreasonably large.
 int64_t elementCount(const Shape& shape);
 std::string toString(const Shape& shape);
 
 class Tensor {
 public:
     Tensor() = default;
-    /// A shape only. Throws Refusal where elementCount does.
+    /// A shape only. Throws Refusal like elementCount.
     Tensor(Type type, Shape shape) : Tensor(type, std::move(shape), nullptr) {}
     /// `data` holds as many elements as the shape has.
     Tensor(Type type, Shape shape, std::shared_ptr<const void> data)
@@ -44,14 +43,14 @@ public:
     int64_t size() const { return m_count; }
     bool known() const { return m_data != nullptr; }
 
-    /// Throw Refusal where the values are not known or of another type.
+    /// Throw Refusal if the values are unknown or of another type.
     Elements<const float> f() const { return {static_cast<const float*>(typed(true)), m_count}; }
     Elements<const int64_t> i() const { return {static_cast<const int64_t*>(typed(false)), m_count}; }
-    /// Only on tensors nobody else has seen yet.
+    /// Only on tensors that are not shared yet.
     Elements<float> writeF() { return {static_cast<float*>(const_cast<void*>(typed(true))), m_count}; }
     Elements<int64_t> writeI() { return {static_cast<int64_t*>(const_cast<void*>(typed(false))), m_count}; }
 
-    void allocate();                     ///< zeroed data for the shape, charged to the job in hand
+    void allocate();                     ///< zeroed data for the shape, charged to the current job
     Tensor reshaped(Shape shape) const;  ///< the same data seen as another shape of equal size
     Tensor withoutData() const { return {m_type, m_shape}; }
     List<int64_t> toInts() const;  ///< values, whatever the type
@@ -75,7 +74,7 @@ private:
     std::shared_ptr<const void> m_data;
 };
 
-/// A number as an integer: 0 for what is no number, the nearest integer where it is out of range.
+/// Rounds towards zero; 0 for NaN, the nearest limit if out of range.
 int64_t toInteger(double value);
 
 }  // namespace mpm::models

@@ -1,11 +1,11 @@
 #include <algorithm>
 
-#include "models/onnx/layers/insert_layers.hpp"
+#include "models/onnx/layers/passes.hpp"
 
 namespace mpm::models {
 namespace {
 
-// Nodes as the export's opset wrote them, as opset 18 writes them.
+// Rewrites nodes of the export's opset for opset 18.
 class Standardiser {
 public:
     Standardiser(Graph& graph, const Shapes& shapes)
@@ -15,7 +15,7 @@ public:
         List<Node> old;
         old.swap(m_graph.nodes);
         for (Node& node : old) {
-            if (!written(node)) m_graph.nodes.push_back(std::move(node));
+            if (!rewrite(node)) m_graph.nodes.push_back(std::move(node));
         }
         m_graph.sort();
         m_graph.prune();
@@ -45,8 +45,8 @@ private:
         m_graph.nodes.push_back(node);
     }
 
-    // True where the node was written in another form.
-    bool written(Node& node) {
+    // Returns true if it has written the node in another form.
+    bool rewrite(Node& node) {
         if (node.domain == "mpm.internal" && node.op == "Linear") return writeLinear(node);
         if (!isOriginal(node)) return false;
         const bool view =
@@ -62,7 +62,7 @@ private:
         if (node.is("Resize")) node.attributes.erase("nearest_mode");
         if (node.is("Upsample") || (node.is("Resize") && m_graph.opset < 11)) {
             throw Refusal(m_graph.describe(node) +
-                          " is of an old opset: export with opset 11 or later for the layers form");
+                          " is of an old opset: the layers form needs opset 11 or later");
         }
         return false;
     }
@@ -136,16 +136,16 @@ private:
     // Of opset 20: x / 2 * (1 + erf(x / sqrt 2)), or by tanh.
     bool writeGelu(const Node& node) {
         const int x = node.inputs[0];
-        int bend = kAbsent;
+        int curve = kAbsent;
         if (node.getString("approximate", "none") == "tanh") {
             const int square = step("Mul", {x, x}, node), cube = step("Mul", {square, x}, node);
             const int sum = step("Add", {x, step("Mul", {cube, number(0.044715f)}, node)}, node);
-            bend = step("Tanh", {step("Mul", {sum, number(0.797884561f)}, node)}, node);
+            curve = step("Tanh", {step("Mul", {sum, number(0.797884561f)}, node)}, node);
         } else {
-            bend = step("Erf", {step("Mul", {x, number(0.707106781f)}, node)}, node);
+            curve = step("Erf", {step("Mul", {x, number(0.707106781f)}, node)}, node);
         }
         const int half = step("Mul", {x, number(0.5f)}, node);
-        push("Mul", {half, step("Add", {bend, number(1)}, node)}, node.outputs[0], node);
+        push("Mul", {half, step("Add", {curve, number(1)}, node)}, node.outputs[0], node);
         return true;
     }
 
@@ -163,8 +163,8 @@ private:
 
 }  // namespace
 
-void standardise(Graph& graph, const Shapes& shapes) {
-    Standardiser(graph, shapes).run();
+void standardise(State& state) {
+    Standardiser(state.graph, state.shapes).run();
 }
 
 }  // namespace mpm::models

@@ -83,7 +83,7 @@ private:
         return true;
     }
 
-    // What a letter of an equation is: an axis of both that stays, of both that is summed, of one alone.
+    // The letters of an equation: axes of both operands that stay, of both that are summed, of one operand.
     struct Letters {
         std::string both, summed, left, right;
     };
@@ -118,7 +118,7 @@ private:
         return reshape(moved, shape);
     }
 
-    // A constant operand may be joined at will: [summed, right], both perhaps of several letters.
+    // A constant operand as a matrix [summed, right], each of one or several letters.
     int weight(int value, const std::string& names, const Letters& letters) {
         const int moved = arrange(value, names, letters.summed + letters.right, 0);
         int64_t depth = 1;

@@ -20,8 +20,8 @@ bool sameNorm(const Norm& a, const Norm& b) {
     return a.epsilon == b.epsilon && sameFloats(a.weight, b.weight) && sameFloats(a.bias, b.bias);
 }
 
-// What keeps two blocks from being held by one operator, which has one of each of these for all its blocks;
-// empty where nothing does.
+// Why one operator, which has one of each of these for all its blocks, cannot hold both blocks; empty if it
+// can.
 std::string difference(const Block& a, const Block& b) {
     const Attention& x = a.attention;
     const Attention& y = b.attention;
@@ -38,8 +38,8 @@ std::string difference(const Block& a, const Block& b) {
         {sameFloats(x.keyBias, y.keyBias), "a bias per token"},
         {x.rope.has_value() == y.rope.has_value() && (!x.rope || x.rope->interleaved == y.rope->interleaved),
          "rotary positions"}};
-    for (const auto& [same, what] : parts) {
-        if (!same) return what;
+    for (const auto& [same, property] : parts) {
+        if (!same) return property;
     }
     return {};
 }
@@ -48,37 +48,37 @@ class EncoderFinder {
 public:
     EncoderFinder(const Graph& graph, const Inferred& inferred) : m_rows(graph, inferred) {}
 
-    Matched run() {
+    Match run() {
         for (const Node& node : m_rows.graph().nodes)
-            refuseEmpty(node);
+            rejectEmpty(node);
         for (const Node& node : m_rows.graph().nodes) {
             checkTime();
             if (node.is("Softmax") && m_rows.inferred().values[node.outputs[0]].isFloat()) matchBlock(node);
         }
         chain();
-        for (Encoder& encoder : m_matched.encoders) {
+        for (EncoderSpec& encoder : m_match.encoders) {
             findTaps(encoder);
             checkInside(encoder);
         }
         chooseBackbone();
-        for (Encoder& encoder : m_matched.encoders) {
+        for (EncoderSpec& encoder : m_match.encoders) {
             if (!encoder.decoder) findTokens(encoder);
         }
-        return std::move(m_matched);
+        return std::move(m_match);
     }
 
 private:
     const Graph& graph() const { return m_rows.graph(); }
 
-    // Nothing behind this asks whether there are any rows and columns.
-    void refuseEmpty(const Node& node) const {
+    // Later passes assume that there are rows and columns.
+    void rejectEmpty(const Node& node) const {
         const bool product = m_rows.isLinear(&node) || node.is("MatMul") || node.is("Softmax") ||
                              node.is("LayerNormalization");
         if (!product) return;
         for (const int value :
              {node.input(0), node.outputs[0], node.is("MatMul") ? node.input(1) : kAbsent}) {
             if (value != kAbsent && m_rows.inferred().values[value].size() == 0)
-                throw Refusal(graph().describe(node) + " works on a tensor without elements");
+                throw Refusal(graph().describe(node) + " has an operand without elements");
         }
     }
 
@@ -88,7 +88,7 @@ private:
             matchMlp(m_rows, block);
             m_blocks.push_back(std::move(block));
         } catch (const Mismatch& mismatch) {
-            m_matched.complaints.push_back(mismatch.reason);
+            m_match.reasons.push_back(mismatch.reason);
             m_unmatched.emplace_back(softmax.outputs[0], mismatch.reason);
         }
     }
@@ -108,10 +108,10 @@ private:
     }
 
     void startEncoder(size_t first, const std::map<int, size_t>& byInput) {
-        Encoder encoder;
+        EncoderSpec encoder;
         for (size_t k = first;;) {
             if (!encoder.blocks.empty() && !difference(encoder.blocks.front(), m_blocks[k]).empty()) {
-                m_matched.encoders.push_back(std::move(encoder));
+                m_match.encoders.push_back(std::move(encoder));
                 encoder = {};
             }
             encoder.blocks.push_back(m_blocks[k]);
@@ -119,11 +119,11 @@ private:
             if (next == byInput.end()) break;
             k = next->second;
         }
-        m_matched.encoders.push_back(std::move(encoder));
+        m_match.encoders.push_back(std::move(encoder));
     }
 
-    // Values after a block that something outside of the encoder reads.
-    void findTaps(Encoder& encoder) {
+    // Values after a block that nodes outside of the encoder read.
+    void findTaps(EncoderSpec& encoder) {
         const Block& first = encoder.blocks.front();
         encoder.tokens = first.tokens;
         encoder.dim = m_rows.shapeOf(first.input).back();
@@ -145,7 +145,7 @@ private:
         }
     }
 
-    // The norm a block begins with, and nothing but that block reads it.
+    // Whether only the block reads its first norm.
     bool feedsOnly(int normValue, const Block& block) const {
         List<int> open{normValue};
         std::set<int> seen;
@@ -166,7 +166,7 @@ private:
         return true;
     }
 
-    void addTap(Encoder& encoder, int block, int value, const List<int>& users) {
+    void addTap(EncoderSpec& encoder, int block, int value, const List<int>& users) {
         const Node* norm = nullptr;
         for (int n : users) {
             if (m_rows.isNorm(&graph().nodes[n])) norm = &graph().nodes[n];
@@ -178,12 +178,12 @@ private:
         encoder.taps.push_back({block, fits, fits ? norm->outputs[0] : value});
     }
 
-    // Nothing may look inside a block: it will be one operator.
-    void checkInside(Encoder& encoder) {
+    // No node may read a value inside a block: it becomes one operator.
+    void checkInside(EncoderSpec& encoder) {
         for (const Block& block : encoder.blocks) {
             if (!feedsBetween(block)) {
-                m_matched.complaints.push_back("the block at " + m_rows.describe(block.input) +
-                                               " hands out values from its inside");
+                m_match.reasons.push_back("the block at " + m_rows.describe(block.input) +
+                                          " has inner values that other nodes read");
             }
         }
     }
@@ -197,15 +197,15 @@ private:
         return true;
     }
 
-    // The backbone reads the picture, no other encoder: of those that do, the longest. Others decode what it
-    // found.
+    // The backbone is the longest of the encoders that read the image and no other encoder. The others
+    // decode.
     void chooseBackbone() {
-        List<Encoder>& all = m_matched.encoders;
-        Encoder* best = nullptr;
-        for (Encoder& encoder : all) {
+        List<EncoderSpec>& all = m_match.encoders;
+        EncoderSpec* best = nullptr;
+        for (EncoderSpec& encoder : all) {
             encoder.decoder = true;
             const std::set<int> before = upstream(encoder.input());
-            const bool first = std::none_of(all.begin(), all.end(), [&](const Encoder& other) {
+            const bool first = std::none_of(all.begin(), all.end(), [&](const EncoderSpec& other) {
                 return before.count(other.blocks.back().output) > 0;
             });
             if (first && (!best || encoder.blocks.size() > best->blocks.size())) best = &encoder;
@@ -215,12 +215,12 @@ private:
         checkWhole(*best);
     }
 
-    // Merging would count the wrong blocks, or stop half way, where blocks of the encoder were not understood
-    // or are no continuation of it.
-    void checkWhole(const Encoder& backbone) const {
-        refuseBetween(kAbsent, backbone.input(), "attention in front of the encoder is none of its blocks: ");
+    // If blocks of the encoder were not matched or do not continue it, merging would count the wrong blocks
+    // or stop half way.
+    void checkWhole(const EncoderSpec& backbone) const {
+        rejectBetween(kAbsent, backbone.input(), "attention before the encoder is not one of its blocks: ");
         const int end = backbone.blocks.back().output;
-        for (const Encoder& other : m_matched.encoders) {
+        for (const EncoderSpec& other : m_match.encoders) {
             if (&other == &backbone || other.tokens != backbone.tokens || other.dim != backbone.dim) continue;
             if (other.input() == end) {
                 throw Refusal(after(backbone) + " is followed by blocks that differ in " +
@@ -228,19 +228,19 @@ private:
                               ", which one encoder cannot hold");
             }
             if (!upstream(other.input()).count(end)) continue;
-            refuseBetween(end, other.input(),
+            rejectBetween(end, other.input(),
                           after(backbone) + " is followed by one that cannot be merged: ");
             if (other.blocks.size() > backbone.blocks.size())
-                throw Refusal(after(backbone) + " is followed by something that is no transformer block");
+                throw Refusal(after(backbone) + " is followed by something that is not a transformer block");
         }
     }
 
-    static std::string after(const Encoder& encoder) {
+    static std::string after(const EncoderSpec& encoder) {
         return "block " + std::to_string(encoder.blocks.size() - 1) + " of the encoder";
     }
 
-    // Attention that was not understood, behind one value (or anywhere) and before another.
-    void refuseBetween(int from, int to, const std::string& why) const {
+    // Rejects unmatched attention after one value (or anywhere) and before another.
+    void rejectBetween(int from, int to, const std::string& why) const {
         const std::set<int> before = upstream(to);
         for (const auto& [value, reason] : m_unmatched) {
             if (before.count(value) && (from == kAbsent || upstream(value).count(from)))
@@ -248,7 +248,7 @@ private:
         }
     }
 
-    // Everything a value is computed from, and itself.
+    // All values that a value is computed from, and itself.
     std::set<int> upstream(int value) const {
         List<int> open{value};
         std::set<int> seen;
@@ -263,8 +263,8 @@ private:
         return seen;
     }
 
-    // The rows that stay when the picture changes are the special tokens.
-    void findTokens(Encoder& encoder) {
+    // The rows that do not depend on the image are the special tokens.
+    void findTokens(EncoderSpec& encoder) {
         const List<Tensor> one = streamFor(encoder, 0.31f), other = streamFor(encoder, 0.77f);
         const Tensor& a = one[0];
         const Tensor& b = other[0];
@@ -278,13 +278,12 @@ private:
         while (encoder.special < encoder.tokens && !changes[encoder.special])
             ++encoder.special;
         for (int64_t t = encoder.special; t < encoder.tokens; ++t) {
-            if (!changes[t])
-                throw Refusal("special tokens stand behind the image tokens, which is not supported");
+            if (!changes[t]) throw Refusal("special tokens follow the image tokens, which is not supported");
         }
         findGrid(encoder);
     }
 
-    List<Tensor> streamFor(const Encoder& encoder, float seed) const {
+    List<Tensor> streamFor(const EncoderSpec& encoder, float seed) const {
         Graph part = graph();
         Port port;
         port.value = encoder.input();
@@ -304,8 +303,8 @@ private:
         return evaluate(part, inputs);
     }
 
-    // Rows and columns of patches, from the picture that the tokens were cut from.
-    void findGrid(Encoder& encoder) {
+    // Rows and columns of patches, from the feature map that became the tokens.
+    void findGrid(EncoderSpec& encoder) {
         const int64_t count = encoder.tokens - encoder.special;
         List<int> open{encoder.input()};
         std::set<int> seen;
@@ -329,26 +328,26 @@ private:
 
     RowMatcher m_rows;
     List<Block> m_blocks;
-    List<std::pair<int, std::string>> m_unmatched;  // result of an attention, why it is no block
-    Matched m_matched;
+    List<std::pair<int, std::string>> m_unmatched;  // result of an attention, why it is not a block
+    Match m_match;
 };
 
 }  // namespace
 
-const Encoder* Matched::backbone() const {
-    for (const Encoder& encoder : encoders) {
+const EncoderSpec* Match::backbone() const {
+    for (const EncoderSpec& encoder : encoders) {
         if (!encoder.decoder) return &encoder;
     }
     return nullptr;
 }
 
-std::string Matched::complaint() const {
-    if (!complaints.empty()) return complaints.front();
+std::string Match::reason() const {
+    if (!reasons.empty()) return reasons.front();
     return "the model has no transformer encoder (no attention was found): only vision transformers can be "
            "merged";
 }
 
-Matched findEncoders(const Graph& graph, const Inferred& inferred) {
+Match findEncoders(const Graph& graph, const Inferred& inferred) {
     return EncoderFinder(graph, inferred).run();
 }
 

@@ -1,4 +1,4 @@
-// Finds the transformer blocks of a normalised graph by the flow of its data, never by names.
+// Finds the transformer blocks of a normalised graph by data flow, not by names.
 #pragma once
 
 #include "models/onnx/eval/evaluate.hpp"
@@ -6,15 +6,14 @@
 
 namespace mpm::models {
 
-struct Matched {
-    List<Encoder> encoders;        ///< in the order of the graph; at most one is not a decoder
-    List<std::string> complaints;  ///< why attention that is there is not part of an encoder
-    const Encoder* backbone() const;
-    std::string complaint() const;  ///< one line for a graph without a backbone
+struct Match {
+    List<EncoderSpec> encoders;  ///< in the order of the graph; at most one is not a decoder
+    List<std::string> reasons;   ///< why an attention is not part of an encoder
+    const EncoderSpec* backbone() const;
+    std::string reason() const;  ///< one line, for a graph without a backbone
 };
 
-/// `inferred` belongs to the graph. Throws nothing for graphs without an encoder: `backbone()` is nullptr
-/// then.
-Matched findEncoders(const Graph& graph, const Inferred& inferred);
+/// `inferred` belongs to the graph. For a graph without an encoder `backbone()` is nullptr.
+Match findEncoders(const Graph& graph, const Inferred& inferred);
 
 }  // namespace mpm::models

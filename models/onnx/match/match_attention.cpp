@@ -90,7 +90,7 @@ private:
         return a.size() > 1 && b.size() > 1 && a.back() == b.back() && a[a.size() - 2] == b[b.size() - 2];
     }
 
-    // A constant added to the scores is welcome if it only depends on the key.
+    // A constant may be added to the scores if it depends on the key only.
     void addKeyBias(const Tensor& c, Scores& scores) {
         const int64_t keys = shapeOf(m_softmax.inputs[0]).back();
         List<float> bias(keys, 0.f);
@@ -138,7 +138,7 @@ private:
         m_block.attention.norm = m_rows.normOf(*m_norm);
         m_streamRows = rowsInStream(m_q, q);
         if (rowsInStream(m_k, k) != m_streamRows || rowsInStream(m_v, v) != m_streamRows) {
-            fail("queries, keys and values see the tokens in different orders");
+            fail("queries, keys and values read the tokens in different orders");
         }
     }
 
@@ -149,33 +149,33 @@ private:
         return rows;
     }
 
-    // Groups that see the same tokens are the heads of one picture.
+    // Groups that read the same tokens are the heads of one image.
     void findHeads() {
         const Shape& stream = shapeOf(m_block.input);
         int64_t all = 1;
         for (size_t k = 0; k + 1 < stream.size(); ++k)
             all *= stream[k];
         const int64_t tokens = m_q.tokens;
-        std::map<List<int32_t>, int> pictures;
-        m_pictureOf.resize(m_q.groups);
+        std::map<List<int32_t>, int> images;
+        m_imageOf.resize(m_q.groups);
         for (int64_t g = 0; g < m_q.groups; ++g) {
             const List<int32_t> rows(m_streamRows.begin() + g * tokens,
                                      m_streamRows.begin() + (g + 1) * tokens);
-            m_pictureOf[g] = pictures.emplace(rows, static_cast<int>(pictures.size())).first->second;
+            m_imageOf[g] = images.emplace(rows, static_cast<int>(images.size())).first->second;
         }
-        const int64_t batch = static_cast<int64_t>(pictures.size());
+        const int64_t batch = static_cast<int64_t>(images.size());
         if (m_k.tokens != tokens || m_k.groups != m_q.groups || m_v.groups != m_q.groups)
             fail("queries and keys differ in number");
         const int64_t expected = shapeOf(m_rows.graph().inputs[0].value)[0];
         if (batch != expected || batch * tokens != all) {
-            fail(batch > expected ? "it runs in windows, where merged tokens have no place; models with "
+            fail(batch > expected ? "it runs in windows, which merging does not support; models with "
                                     "global attention work"
-                                  : "it does not see every token");
+                                  : "it does not read every token");
         }
         m_block.tokens = tokens;
         m_block.batch = batch;
         m_block.attention.heads = static_cast<int>(m_q.groups / batch);
-        for (const auto& [rows, picture] : pictures)
+        for (const auto& [rows, image] : images)
             checkOrder(rows, batch);
     }
 
@@ -187,26 +187,26 @@ private:
         m_block.layout = batchFirst ? Layout::BatchFirst : Layout::TokensFirst;
         for (int64_t t = 0; t < tokens; ++t) {
             if (rows[t] != rows[0] + t * (batchFirst ? 1 : batch))
-                fail("it sees the tokens in an order of its own");
+                fail("it reads the tokens in another order");
         }
     }
 
-    List<int64_t> groupsOfFirstPicture() const {
+    List<int64_t> groupsOfFirstImage() const {
         List<int64_t> groups;
         for (int64_t g = 0; g < m_q.groups; ++g) {
-            if (m_pictureOf[g] == m_pictureOf[0]) groups.push_back(g);
+            if (m_imageOf[g] == m_imageOf[0]) groups.push_back(g);
         }
         return groups;
     }
 
-    // Weights of q, k, v in canonical columns, whatever the export's order.
+    // Weights of q, k, v in the operator's column order.
     void gather(const Scores& scores) {
         Attention& a = m_block.attention;
-        const List<int64_t> groups = groupsOfFirstPicture();
+        const List<int64_t> groups = groupsOfFirstImage();
         a.scale = scores.scale * m_q.factor * m_k.factor;
         a.keyBias = scores.keyBias;
         for (const HeadView* view : {&m_q, &m_k, &m_v})
-            checkPictures(*view, groups);
+            checkImages(*view, groups);
         a.qkv = joinHeads(m_rows, {&m_q, &m_k, &m_v}, groups, m_v.factor);
         if (m_q.norm != kAbsent) a.qNorm = m_rows.normOf(m_rows.graph().nodes[m_q.norm]);
         if (m_k.norm != kAbsent) a.kNorm = m_rows.normOf(m_rows.graph().nodes[m_k.norm]);
@@ -228,15 +228,15 @@ private:
         return true;
     }
 
-    // Every picture must be treated as the first one is.
-    void checkPictures(const HeadView& view, const List<int64_t>& first) const {
+    // Every image must be treated like the first one.
+    void checkImages(const HeadView& view, const List<int64_t>& first) const {
         std::map<int, size_t> next;
         for (int64_t g = 0; g < view.groups; ++g) {
-            const size_t head = next[m_pictureOf[g]]++;
-            if (head >= first.size()) fail("its heads differ between pictures");
+            const size_t head = next[m_imageOf[g]]++;
+            if (head >= first.size()) fail("its heads differ between images");
             for (int64_t j = 0; j < view.size; ++j) {
                 if (view.columns[g * view.size + j] != view.columns[first[head] * view.size + j])
-                    fail("its heads differ between pictures");
+                    fail("its heads differ between images");
             }
         }
     }
@@ -280,7 +280,7 @@ private:
         return found;
     }
 
-    // Where each column of the projection's input comes from, and the row of the stream of each of its rows.
+    // The origin of each column of the projection's input, and the row of the stream of each of its rows.
     List<int32_t> placeContext(const Trace& traced, int64_t width) {
         const int64_t size = m_v.size, tokens = m_q.tokens;
         m_columns.assign(width, -1);
@@ -308,7 +308,7 @@ private:
         std::map<int, int> next;
         List<int> head(m_q.groups);
         for (int64_t g = 0; g < m_q.groups; ++g)
-            head[g] = next[m_pictureOf[g]]++;
+            head[g] = next[m_imageOf[g]]++;
         return head;
     }
 
@@ -383,7 +383,7 @@ private:
     int m_inner = kAbsent;    // node: the norm before the projection
     HeadView m_q, m_k, m_v;
     List<int32_t> m_streamRows;  // by group and token
-    List<int> m_pictureOf;       // by group
+    List<int> m_imageOf;         // by group
     List<int32_t> m_columns;     // canonical column by column of the projection's input
     float m_factor = 1;          // of the context before the projection
     Block m_block;

@@ -31,15 +31,15 @@ public:
     }
 
 private:
-    [[noreturn]] void fail(const std::string& what) const {
-        throw Mismatch{"attention: " + m_rows.describe(m_value) + " " + what};
+    [[noreturn]] void fail(const std::string& reason) const {
+        throw Mismatch{"attention: " + m_rows.describe(m_value) + " " + reason};
     }
 
     Term at(int64_t g, int64_t t, int64_t j) const {
         return m_terms[g * m_view.tokens * m_view.size + t * m_tokenStep + j * m_columnStep];
     }
 
-    // Back to a Linear, through a norm over the head where there is one.
+    // Back to a Linear, through an optional norm over the head.
     void follow() {
         auto traced = trace(m_rows.graph(), m_rows.inferred(), m_value);
         if (!traced || traced->sources.size() != 1) fail("does not come from one linear layer");
@@ -107,7 +107,8 @@ private:
         }
     }
 
-    // The head's own columns in rising order are its components: which of a term's two is whose.
+    // The columns of a head in the order of its components. They decide which part of a rotated term is its
+    // own.
     List<int32_t> ownColumns(int64_t g) const {
         List<int32_t> columns;
         for (int64_t t = 0; t < m_view.tokens; ++t) {
@@ -117,7 +118,7 @@ private:
                 if (term.count() == 1) columns.push_back(static_cast<int32_t>(term.at[0] % m_width));
             }
             if (static_cast<int64_t>(columns.size()) == m_view.size)
-                return columns;  // a token that is not rotated tells
+                return columns;  // from a token that is not rotated
         }
         columns.clear();
         for (int64_t j = 0; j < m_view.size; ++j) {
@@ -183,8 +184,7 @@ private:
     HeadView m_view;
 };
 
-// True where the views are, one after another, exactly the columns of one linear layer: the usual packed
-// weight.
+// Whether the views are, in order, exactly the columns of one linear layer: the usual packed weight.
 bool packed(const List<const HeadView*>& views, const List<int64_t>& groups, int64_t columns) {
     int32_t next = 0;
     for (const HeadView* view : views) {

@@ -1,19 +1,19 @@
-// Queries, keys and values as the products see them, traced back to the columns of linear layers.
+// The operands of attention's products, traced back to the columns of linear layers.
 #pragma once
 
 #include "models/onnx/match/match_rows.hpp"
 
 namespace mpm::models {
 
-/// An operand of attention's products: `groups` (pictures x heads) matrices of tokens x size.
+/// An operand of attention's products: `groups` (images x heads) matrices of tokens x size.
 struct HeadView {
-    int linear = kAbsent;  ///< node whose result it is made of
-    int norm = kAbsent;    ///< LayerNorm over a head on the way, where there is one
+    int linear = kAbsent;  ///< node that computes it
+    int norm = kAbsent;    ///< LayerNorm over a head in between; optional
     int64_t groups = 0, tokens = 0, size = 0;
     List<int32_t> rows;     ///< [groups, tokens] row of the linear's result
     List<int32_t> columns;  ///< [groups, size] column of the linear's result
-    List<float> bias;       ///< [groups, size] added on the way, before the factor
-    float factor = 1;       ///< multiplied on the way
+    List<float> bias;       ///< [groups, size] added in between, before the factor
+    float factor = 1;       ///< multiplied in between
     bool rotated = false;
     List<float> cos, sin;   ///< [groups, tokens, size] where rotated: x cos + partner sin
     List<int32_t> partner;  ///< [groups, size] component it is rotated with
@@ -25,7 +25,7 @@ HeadView viewHeads(const RowMatcher& rows, int value, bool transposed);
 Dense joinHeads(const RowMatcher& rows, const List<const HeadView*>& views, const List<int64_t>& groups,
                 float lastFactor);
 
-/// The tables of these groups (the heads of one picture); one table where all heads share it.
+/// The tables of these groups (the heads of one image); one table if all heads share it.
 Rope ropeOf(const HeadView& view, const List<int64_t>& groups);
 
 }  // namespace mpm::models

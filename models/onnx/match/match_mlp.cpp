@@ -34,7 +34,7 @@ const List<std::pair<const char*, Function>>& activations() {
     return all;
 }
 
-// Inputs at which the activations tell themselves apart.
+// Inputs at which the activations differ.
 const List<float>& probes() {
     static const List<float> all{-3.7f, -2.2f, -1.3f, -0.6f, -0.1f, 0.f, 0.3f, 0.9f, 1.4f, 2.1f, 2.9f, 4.2f};
     return all;
@@ -174,7 +174,7 @@ private:
         return result;
     }
 
-    // Runs what lies between on chosen numbers and compares with the activations the operator knows. The
+    // Evaluates the nodes in between at the probes and compares with the activations of the operator. The
     // closest two, gelu and gelu_tanh, lie 5e-4 apart; constants rounded to half precision, such as the root
     // of 2, move one by 3e-5.
     void identify(const Trace& traced) {

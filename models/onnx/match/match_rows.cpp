@@ -16,7 +16,7 @@ bool close(float a, float b) {
 
 RowMatcher::RowMatcher(const Graph& graph, const Inferred& inferred)
     : m_graph(graph), m_inferred(inferred), m_users(graph.users()), m_isOutput(graph.values.size(), 0) {
-    // Who asks for a size alone reads no row.
+    // Nodes that only read a shape read no row.
     const auto asksForSize = [&](int n) { return graph.nodes[n].is("Shape") || graph.nodes[n].is("Size"); };
     for (List<int>& users : m_users)
         users.erase(std::remove_if(users.begin(), users.end(), asksForSize), users.end());

@@ -1,4 +1,4 @@
-// Shared by the matchers: which row of the residual stream a row of some tensor belongs to.
+// Shared by the matchers: the row of the residual stream that a row of a tensor belongs to.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace mpm::models {
 
-/// Why a part of the graph is not what a matcher looks for. Never leaves the matchers.
+/// Why a part of the graph does not match. Caught inside the matchers.
 struct Mismatch {
     std::string reason;
 };
@@ -23,7 +23,7 @@ public:
     const Shape& shapeOf(int value) const { return m_inferred.values[value].shape(); }
     const List<int>& usersOf(int value) const { return m_users[value]; }
     enum class Step { Found, Follow, Skip };
-    /// The first node after `value` that `visit` finds, past those it follows; kAbsent where there is none.
+    /// The first node after `value` that `visit` finds, beyond those it follows; kAbsent if there is none.
     int downstream(int value, const std::function<Step(int node)>& visit) const;
     bool isOutput(int value) const { return m_isOutput[value] != 0; }
     bool isLinear(const Node* node) const;
@@ -61,6 +61,6 @@ private:
 /// The branch's scale and shift taken into the weights: y = (x W + b) * factor + constant.
 Dense withBranch(Dense dense, const List<float>& factor, const List<float>& constant);
 
-bool close(float a, float b);  ///< within what f32 arithmetic in another order makes
+bool close(float a, float b);  ///< equal up to rounding of f32
 
 }  // namespace mpm::models

@@ -72,7 +72,7 @@ private:
         return axes.size() == 1 && (axes[0] == -1 || axes[0] == rank - 1) && node.getInt("keepdims", 1) == 1;
     }
 
-    // The node of this kind that reads `value`, wherever else the value goes.
+    // A node of this kind that reads `value`, which may have other readers.
     int userOf(int value, const char* op) const {
         for (int n : m_rewriter.usersOf(value)) {
             if (m_graph.nodes[n].is(op)) return n;
@@ -147,7 +147,7 @@ private:
         if (last != kAbsent && widthOf(x) > 0) replaceBy(x, last);
     }
 
-    // Zero where nobody knows: of what expanding composites has added.
+    // Zero if unknown: for values that expanding composites has added.
     int rankOf(int x) const {
         const bool known = static_cast<size_t>(x) < m_inferred.values.size();
         return known ? static_cast<int>(m_inferred.values[x].shape().size()) : 0;
@@ -155,7 +155,7 @@ private:
 
     int64_t widthOf(int x) const { return rankOf(x) > 0 ? m_inferred.values[x].shape().back() : 0; }
 
-    // A norm may lack its weight, its bias or both: optimisers fold them into the products behind.
+    // A norm may lack its weight, its bias or both: optimisers fold them into the next product.
     void replaceBy(int x, int last) {
         const int64_t width = widthOf(x);
         int weight = kAbsent, bias = kAbsent;
@@ -190,7 +190,7 @@ private:
     const Inferred& m_inferred;
     Rewriter m_rewriter;
     double m_epsilon = 0;
-    int m_rank = 1;  // the rank that an axis counted from the front means
+    int m_rank = 1;  // for axes counted from the front
 };
 
 Tensor transposed(const Tensor& x, float factor) {

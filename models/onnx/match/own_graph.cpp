@@ -26,7 +26,7 @@ public:
         std::istringstream names(node.getString("inputs", ""));
         List<std::string> words{std::istream_iterator<std::string>(names), {}};
         if (words.size() != node.inputs.size())
-            throw Refusal(graph.describe(node) + " names other inputs than it has: the file is damaged");
+            throw Refusal(graph.describe(node) + " lists other inputs than it has: the file is damaged");
         for (size_t k = 0; k < words.size(); ++k) {
             if (graph.isConstant(node.inputs[k])) m_weights[words[k]] = graph.constant(node.inputs[k]);
         }
@@ -36,8 +36,8 @@ public:
                           toString(m_shape));
     }
 
-    Encoder read() {
-        Encoder encoder;
+    EncoderSpec read() {
+        EncoderSpec encoder;
         encoder.tokens = m_shape[1];
         encoder.dim = m_shape[2];
         encoder.special = static_cast<int>(within("special_tokens", 1, 0, encoder.tokens));
@@ -146,13 +146,13 @@ void dropMerges(Graph& graph, const Inferred& inferred) {
     graph.prune();
 }
 
-Matched encodersOf(const Graph& graph, const Inferred& inferred) {
-    Matched matched;
+Match encodersOf(const Graph& graph, const Inferred& inferred) {
+    Match match;
     for (const Node& node : graph.nodes) {
         if (node.domain == "mpm" && node.op == "MpmEncoder")
-            matched.encoders.push_back(EncoderReader(graph, inferred, node).read());
+            match.encoders.push_back(EncoderReader(graph, inferred, node).read());
     }
-    return matched;
+    return match;
 }
 
 List<int> scheduleOf(const Graph& graph) {
@@ -163,11 +163,11 @@ List<int> scheduleOf(const Graph& graph) {
             schedule.push_back(checkedCast<int>(block));
         return schedule;
     }
-    const auto said = graph.metadata.find("mpm.schedule");
-    if (said == graph.metadata.end()) return {};
+    const auto stored = graph.metadata.find("mpm.schedule");
+    if (stored == graph.metadata.end()) return {};
     try {
         List<int> schedule;
-        for (const nlohmann::json& block : nlohmann::json::parse(said->second)) {
+        for (const nlohmann::json& block : nlohmann::json::parse(stored->second)) {
             if (!block.is_number_integer()) throw Refusal(kBadSchedule);
             schedule.push_back(checkedCast<int>(block.get<int64_t>()));
         }

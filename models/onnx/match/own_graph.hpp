@@ -1,22 +1,21 @@
-// Models that went through the converter already.
+// Models that the converter has written.
 #pragma once
 
 #include "models/onnx/match/match.hpp"
 
 namespace mpm::models {
 
-/// Whether it holds an MpmEncoder, or, of the layers form, MpmMerge or MpmRestore.
+/// Whether it contains MpmEncoder (fused form), or MpmMerge or MpmRestore (layers form).
 bool isFused(const Graph& graph);
 bool isLayers(const Graph& graph);
 
-/// The encoders of a converted graph, read back from their operators. Throws Refusal where a file is not
-/// ours.
-Matched encodersOf(const Graph& graph, const Inferred& inferred);
+/// The encoders of a graph of the fused form, read from their operators. Throws Refusal if they are invalid.
+Match encodersOf(const Graph& graph, const Inferred& inferred);
 
-/// Takes the merges out of a graph of the layers form: every token is its own cluster.
+/// Removes the merges from a graph of the layers form.
 void dropMerges(Graph& graph, const Inferred& inferred);
 
-/// What the file says it merges before, by the backbone's operator or by its metadata.
+/// The schedule by the backbone's operator or by the metadata.
 List<int> scheduleOf(const Graph& graph);
 void setSchedule(Graph& graph, const List<int>& schedule);
 

@@ -8,9 +8,9 @@
 namespace mpm::models {
 namespace {
 
-constexpr const char* kWhat = "following single elements";
+constexpr const char* kPurpose = "following single elements";
 
-/// Charged for as long as somebody holds it.
+/// Charged as long as it exists.
 template <typename T>
 std::shared_ptr<const List<T>> column(List<T> values) {
     struct Kept {
@@ -18,13 +18,13 @@ std::shared_ptr<const List<T>> column(List<T> values) {
         List<T> values;
     };
     const auto bytes = checkedProduct<int64_t>(values.size(), sizeof(T));
-    auto kept = std::make_shared<Kept>(Kept{Held(bytes, kWhat), std::move(values)});
+    auto kept = std::make_shared<Kept>(Kept{Held(bytes, kPurpose), std::move(values)});
     return {kept, &kept->values};
 }
 
-/// What a list of terms takes for a moment.
+/// The temporary memory of a list of terms.
 Held roomFor(size_t terms) {
-    return {checkedProduct<int64_t>(terms, 2 * sizeof(Term)), kWhat};
+    return {checkedProduct<int64_t>(terms, 2 * sizeof(Term)), kPurpose};
 }
 
 template <typename T>

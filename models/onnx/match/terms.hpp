@@ -1,6 +1,6 @@
 // The elements of a tensor as sparse sums of other elements. A large model has millions of them per step, and
-// most are just another element: columns that say nothing new are left out, and steps that change nothing
-// share them.
+// most are a copy of another element: columns with default values are omitted, and steps that change nothing
+// share columns.
 #pragma once
 
 #include <cstdint>
@@ -38,9 +38,9 @@ public:
     static Terms joined(const List<Terms>& parts);
     Terms scaled(const Terms& by, bool divide) const;  ///< `by` constants
     Terms negated() const;
-    /// False where an element would depend on more than two.
+    /// False if an element would depend on more than two.
     static bool sum(const Terms& a, const Terms& b, float sign, Terms& result);
-    /// The same with only `at` meaning anything.
+    /// The same for dependence: only `at` is meaningful.
     static bool united(const Terms& a, const Terms& b, Terms& result);
 
 private:

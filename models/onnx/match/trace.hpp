@@ -1,7 +1,6 @@
-// What a tensor's elements are made of. Between two products of a transformer an export does little more than
-// move numbers about, scale them and rotate them, in endless variations. Following single elements through
-// all of that answers what the node sequence cannot: which column of which weight feeds head h, component j
-// of token t.
+// Traces the elements of a tensor back to their origin. Between two products of a transformer, exports only
+// move, scale and rotate elements, in endless variations. Tracing single elements through these nodes shows
+// which column of which weight feeds component j of head h of token t, for any sequence of nodes.
 #pragma once
 
 #include <optional>
@@ -13,18 +12,18 @@ namespace mpm::models {
 
 struct Trace {
     Shape shape;
-    List<int> sources;      ///< values: results of nodes the trace does not look into
-    List<int64_t> offsets;  ///< where each source starts in the count of `at`
+    List<int> sources;      ///< values at which the trace ends
+    List<int64_t> offsets;  ///< the first `at` of each source
     Terms terms;
 };
 
 enum class Follow {
     Affine,     ///< moves, scaling, adding: factors and constants are exact
-    Dependence  ///< any element-wise operator as well: only `at` means anything
+    Dependence  ///< any element-wise operator as well: only `at` is meaningful
 };
 
-/// The value as a function of what it comes from; nothing where an element depends on more than two others or
-/// a node in between cannot be followed. `stop` values are sources though they could be followed.
+/// The value as a function of its sources; none if an element depends on more than two others or a node in
+/// between cannot be followed. `stop` values are sources even if they could be followed.
 std::optional<Trace> trace(const Graph& graph, const Inferred& inferred, int value,
                            Follow follow = Follow::Affine, const List<int>& stop = {});
 

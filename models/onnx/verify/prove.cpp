@@ -66,12 +66,12 @@ bool isFlat(const Tensor& t) {
     return true;
 }
 
-// A label is right where no class is better by more than the tolerance.
+// A label is right if no class is better by more than the tolerance.
 double labelDifference(const Tensor& scores, const cv::Mat& labels) {
     const int64_t batch = scores.dim(0), classes = scores.dim(1),
                   pixels = elementCount({scores.dim(2), scores.dim(3)});
     if (scores.rank() != 4 || labels.total() != checkedProduct<size_t>(batch, pixels))
-        throw Refusal("the conversion cannot be proved: the labels have another size than the picture");
+        throw Refusal("the conversion cannot be proved: the labels have another size than the image");
     double worst = 0, largest = 0;
     for (int64_t k = 0; k < batch * pixels; ++k) {
         const float* column = scores.f() + k / pixels * classes * pixels + k % pixels;
@@ -98,14 +98,14 @@ cv::dnn::Net load(const std::string& path) {
     return net;
 }
 
-// OpenCV copies the message, and has its values beside it.
+// OpenCV copies the message, and needs memory for its values.
 Held roomToRun(const std::string& path, int64_t values) {
     const auto bytes = static_cast<int64_t>(std::filesystem::file_size(path));
     checkTime();
     return {checkedSum<int64_t>(checkedProduct<int64_t>(3, bytes), values), "running the model in OpenCV"};
 }
 
-// A random image, as OpenCV has it and as a tensor.
+// A random image, for OpenCV and as a tensor.
 Held roomForInput(const Shape& shape) {
     return {checkedProduct<int64_t>(3, 4, elementCount(shape)), "an image to try the model on"};
 }
@@ -119,7 +119,7 @@ std::vector<cv::Mat> forward(const std::string& path, const cv::Mat& x, const st
         net.forward(outputs, List<cv::String>(outputNames.begin(), outputNames.end()));
     } catch (const cv::Exception& error) {
         throw Refusal(std::string("OpenCV ") + CV_VERSION +
-                      " cannot run what the model becomes: " + printable(error.err));
+                      " cannot run the converted model: " + printable(error.err));
     }
     return outputs;
 }
@@ -175,7 +175,7 @@ void checkRuns(const std::string& converted) {
     for (const cv::Mat& m : forward(converted, randomInput(shape), graph.inputs[0].name, names)) {
         for (size_t k = 0; k < m.total(); ++k) {
             if (!std::isfinite(valueOf(m, k)))
-                throw Refusal("the converted model computes values that are no numbers: not written");
+                throw Refusal("the converted model computes values that are not finite: not written");
         }
     }
 }

@@ -1,4 +1,4 @@
-// A converted model is only worth having if it is the same model.
+// Verifies that a converted model computes the same as its export.
 #pragma once
 
 #include "models/onnx/ir/graph.hpp"
@@ -6,22 +6,22 @@
 namespace mpm::models {
 
 struct Proof {
-    std::string means;  ///< what computed the reference
+    std::string means;  ///< how the reference was computed
     List<int> batches;
-    double worst = 0;        ///< largest difference by the largest value of its output
-    List<std::string> flat;  ///< outputs of one value everywhere: agreeing on it says little
+    double worst = 0;        ///< largest difference, relative to the largest value of the output
+    List<std::string> flat;  ///< outputs with one value everywhere: weak evidence
 };
 
-/// Two steps, for a large model should not be in memory twice: what the original computes, and, once it may
-/// be gone, whether the converted file computes the same. Nothing is merged; inputs are random.
+/// Works in two steps, so that a large model is not in memory twice: the constructor runs the original,
+/// check() the converted file. Nothing is merged; inputs are random.
 class Prover {
 public:
-    /// `path` not empty: OpenCV runs that file, which holds the original and was written by the converter;
-    /// otherwise the graph is evaluated plainly. `converted` is what will be checked.
+    /// With a `path`, OpenCV runs that file, which contains the original and was written by the converter;
+    /// otherwise the graph is evaluated node by node. `converted` is the graph of the file to check.
     Prover(const Graph& original, const std::string& path, const List<Shape>& inputs, const Graph& converted);
 
-    /// `plainly`: the converted file is evaluated too, for engines that are not here. `labels`: the converted
-    /// model's output 0 is the argmax of the original's. Throws Refusal where they differ.
+    /// `plainly`: the converted file is evaluated node by node too, as its engine is not available. `labels`:
+    /// output 0 of the converted model is the argmax of the original's. Throws Refusal if they differ.
     Proof check(const std::string& converted, bool labels, bool plainly = false) const;
 
 private:
@@ -30,10 +30,10 @@ private:
     std::string m_inputName;
     List<std::string> m_outputNames;
     List<List<Tensor>> m_expected;  // by input
-    List<int64_t> m_values;         // bytes that running the converted model takes, by input
+    List<int64_t> m_values;         // bytes for running the converted model, by input
 };
 
-/// Throws Refusal where OpenCV cannot run the file or finds no numbers in its outputs.
+/// Throws Refusal if OpenCV cannot run the file or its outputs are not finite.
 void checkRuns(const std::string& converted);
 
 }  // namespace mpm::models

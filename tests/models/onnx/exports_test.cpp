@@ -155,7 +155,7 @@ TEST_P(Exports, LayersFormWhereShapesAreDynamic) {
     try {
         checkLayers();
     } catch (const models::Refusal& refusal) {
-        const bool known = std::string(refusal.what()).find("takes one picture") != std::string::npos;
+        const bool known = std::string(refusal.what()).find("takes one image") != std::string::npos;
         if (!known) throw;
         GTEST_SKIP() << refusal.what();
     }

@@ -118,47 +118,49 @@ TEST(HostileModels, NestedFunctionsAreCounted) {
     expectBudget(nested(14, false), "nodes", 1 << 30);  // none of them would ever make a node
 }
 
-TEST(HostileModels, OperatorsMayNotMakeMuchOfLittle) {
-    using Make = std::function<void(onnx::ModelProto&)>;
+using Make = std::function<void(onnx::ModelProto&)>;
+
+// Operators whose result is much larger than their inputs; it is called "big".
+std::vector<std::pair<const char*, Make>> expandingOperators() {
     const auto node = [](onnx::ModelProto& model, const std::string& op,
                          const std::vector<std::string>& inputs) -> onnx::NodeProto& {
         return addNode(*model.mutable_graph()->add_node(), op, inputs, {"big"});
     };
-    const std::vector<std::pair<const char*, Make>> cases{
+    return {
         {"Expand",
-         [&](auto& m) {
+         [node](auto& m) {
              addInts(m, "s", {1 << 14, 1 << 14});
              node(m, "Expand", {"one", "s"});
          }},
         {"Tile",
-         [&](auto& m) {
+         [node](auto& m) {
              addInts(m, "s", {1 << 28});
              node(m, "Tile", {"one", "s"});
          }},
         {"ConstantOfShape",
-         [&](auto& m) {
+         [node](auto& m) {
              addInts(m, "s", {1 << 28});
              node(m, "ConstantOfShape", {"s"});
          }},
         {"Pad",
-         [&](auto& m) {
+         [node](auto& m) {
              addInts(m, "s", {0, 1 << 28});
              node(m, "Pad", {"one", "s"});
          }},
         {"Resize",
-         [&](auto& m) {
+         [node](auto& m) {
              addInts(m, "s", {1 << 28});
              node(m, "Resize", {"one", "", "", "s"});
          }},
         {"Gather",
-         [&](auto& m) {
+         [node](auto& m) {
              addInts(m, "s", {1 << 12, 1 << 12});
              addInts(m, "zero", {0});
              addNode(*m.mutable_graph()->add_node(), "Expand", {"zero", "s"}, {"index"});
              node(m, "Gather", {"one", "index"});
          }},
         {"Add",
-         [&](auto& m) {
+         [node](auto& m) {
              addInts(m, "a", {1 << 12, 1});
              addInts(m, "b", {1, 1 << 13});
              addNode(*m.mutable_graph()->add_node(), "Expand", {"one", "a"}, {"column"});
@@ -166,7 +168,7 @@ TEST(HostileModels, OperatorsMayNotMakeMuchOfLittle) {
              node(m, "Add", {"column", "row"});
          }},
         {"MatMul",
-         [&](auto& m) {
+         [node](auto& m) {
              addInts(m, "a", {1 << 12, 1});
              addInts(m, "b", {1, 1 << 13});
              addNode(*m.mutable_graph()->add_node(), "Expand", {"one", "a"}, {"column"});
@@ -174,7 +176,10 @@ TEST(HostileModels, OperatorsMayNotMakeMuchOfLittle) {
              node(m, "MatMul", {"column", "row"});
          }},
     };
-    for (const auto& [name, make] : cases) {
+}
+
+TEST(HostileModels, OperatorsMayNotMakeMuchOfLittle) {
+    for (const auto& [name, make] : expandingOperators()) {
         SCOPED_TRACE(name);
         onnx::ModelProto model = emptyModel();
         addFloats(model, "one", {1});

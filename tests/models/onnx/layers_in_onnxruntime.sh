@@ -19,8 +19,8 @@ for model in "$exports"/*.onnx; do
     references=$(ls "$base".s2_5.output*.npy)
     # shellcheck disable=SC2086  # both are lists of words
     if ! "$mpm" convert "$model" "$name.layers.onnx" --form layers $size >/dev/null 2>refusal; then
-        # This form is for one image of the export's own size and rejects others.
-        grep -q "the layers form takes one picture" refusal || failed="$failed $name"
+        # This form takes one image of the size of the export.
+        grep -q "the layers form takes one image" refusal || failed="$failed $name"
     elif node "$here/layers_in_onnxruntime.mjs" "$name.layers.onnx" "$base.input.npy" $references; then
         held=$((held + 1))
     else

@@ -526,7 +526,7 @@ class Watched(Vit):
 REFUSED = {
     "channels_last": (lambda: Nhwc(blocks()), "channels first"),
     "odd_activation": (Odd, "differ in the activation"),
-    "convolved_between": (lambda: Odd(between=True), "no transformer block"),
+    "convolved_between": (lambda: Odd(between=True), "not a transformer block"),
     "watched_attention": (lambda: Watched(blocks()), "probabilities"),
     "windowed": (lambda: Vit(lambda: Block(Windowed(), Mlp()), special=0), "windows"),
     "relative_bias": (lambda: Vit(lambda: Block(Relative(), Mlp()), special=0), "bias"),

@@ -34,11 +34,11 @@ TEST_P(MatchesFixture, AsItWasBuilt) {
     const models::Tensor picture(models::Type::Float, models::Shape(input.shape.begin(), input.shape.end()));
     models::fold(graph, models::infer(graph, {picture}));
     models::normalise(graph, models::infer(graph, {picture}));
-    const models::Matched matched = models::findEncoders(graph, models::infer(graph, {picture}));
-    for (const std::string& complaint : matched.complaints)
+    const models::Match match = models::findEncoders(graph, models::infer(graph, {picture}));
+    for (const std::string& complaint : match.reasons)
         ADD_FAILURE() << complaint;
-    ASSERT_EQ(matched.encoders.size(), c.encoders);
-    const models::Encoder* encoder = matched.backbone();
+    ASSERT_EQ(match.encoders.size(), c.encoders);
+    const models::EncoderSpec* encoder = match.backbone();
     ASSERT_NE(encoder, nullptr);
     EXPECT_EQ(encoder->blocks.size(), static_cast<size_t>(c.blocks));
     EXPECT_EQ(encoder->heads(), c.heads);

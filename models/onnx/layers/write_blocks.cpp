@@ -1,4 +1,4 @@
-#include "models/onnx/layers/insert_layers.hpp"
+#include "models/onnx/layers/passes.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,12 +10,12 @@ namespace {
 
 class LayersWriter {
 public:
-    LayersWriter(Graph& graph, const Encoder& encoder, const List<int>& schedule)
+    LayersWriter(Graph& graph, const EncoderSpec& encoder, const List<int>& schedule)
         : m_graph(graph), m_encoder(encoder), m_schedule(schedule) {}
 
     void run(const Shape& stream) {
         if (m_encoder.blocks[0].attention.keyBias.known())
-            throw Refusal("a bias per key cannot be merged in the layers form: use --form fused");
+            throw Refusal("the layers form does not support a bias per key: use --form fused");
         int x = enter(m_encoder.input(), stream);
         startRope();
         size_t tap = 0;
@@ -99,14 +99,14 @@ private:
         const int map = m_graph.addValue(m_name + "/map");
         last().outputs.push_back(map);
         last().outputs.push_back(
-            m_graph.addValue(m_name + "/counts"));  // ONNX Runtime wants all of a function's outputs
+            m_graph.addValue(m_name + "/counts"));  // ONNX Runtime needs all outputs of a function
         last().attributes["special_tokens"] = Attribute::of(static_cast<int64_t>(m_encoder.special));
         m_maps.push_back(map);
         if (m_cos != kAbsent) keepRepresentatives(map);
         return y;
     }
 
-    // A pair keeps the angle of its first token: the first to carry its id.
+    // A pair keeps the angle of its first token: the first one with its id.
     void keepRepresentatives(int map) {
         const int flat = reshape(map, {-1});
         const int row = add("Unsqueeze", {flat, constant(Tensor::vector({0}))});
@@ -138,15 +138,15 @@ private:
         for (const Block& block : m_encoder.blocks) {
             if (!block.attention.rope->cos.equals(rope->cos))
                 throw Refusal(
-                    "rotary positions differ between blocks, which the layers form cannot have: use --form "
-                    "fused");
+                    "rotary positions differ between blocks, which the layers form does not support: use "
+                    "--form fused");
         }
         m_name = "rope";
         m_cos = constant(rope->cos);
         m_sin = constant(signedSine(*rope));
     }
 
-    // The half that is subtracted carries its sign in the table.
+    // The sign of the half that is subtracted is part of the table.
     static Tensor signedSine(const Rope& rope) {
         List<float> values = rope.sin.toFloats();
         const int64_t size = rope.sin.dim(2);
@@ -212,17 +212,18 @@ private:
     }
 
     Graph& m_graph;
-    const Encoder& m_encoder;
+    const EncoderSpec& m_encoder;
     const List<int> m_schedule;
     std::string m_name;
     List<int> m_maps;
-    int m_cos = kAbsent, m_sin = kAbsent;  // [heads or 1, tokens, head size], of the tokens that are left
+    int m_cos = kAbsent, m_sin = kAbsent;  // [heads or 1, tokens, head size], of the remaining tokens
 };
 
 }  // namespace
 
-void insertLayers(Graph& graph, const Matched& matched, const Shapes& shapes, const List<int>& schedule) {
-    for (const Encoder& encoder : matched.encoders) {
+void writeBlocks(State& state, const List<int>& schedule) {
+    Graph& graph = state.graph;
+    for (const EncoderSpec& encoder : state.match.encoders) {
         for (const Tap& tap : encoder.taps) {
             checkTime();
             for (Node& node : graph.nodes) {
@@ -232,7 +233,7 @@ void insertLayers(Graph& graph, const Matched& matched, const Shapes& shapes, co
             }
         }
         LayersWriter(graph, encoder, encoder.decoder ? List<int>{} : schedule)
-            .run(shapes.of(encoder.input()));
+            .run(state.shapes.of(encoder.input()));
     }
     graph.sort();
     graph.prune();

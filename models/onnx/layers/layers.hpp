@@ -1,0 +1,11 @@
+// The layers form: blocks of standard operators over any number of tokens, with merges between them.
+#pragma once
+
+#include "models/onnx/match/state.hpp"
+
+namespace mpm::models {
+
+/// Batch 1. Throws Refusal if the form cannot express the model.
+void writeLayers(State& state, const List<int>& schedule);
+
+}  // namespace mpm::models

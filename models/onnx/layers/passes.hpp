@@ -1,0 +1,15 @@
+// The two steps of writeLayers().
+#pragma once
+
+#include "models/onnx/match/state.hpp"
+
+namespace mpm::models {
+
+/// Every encoder's blocks are written anew without a fixed number of tokens; MpmMerge precedes the blocks of
+/// the schedule, MpmRestore follows where tokens leave the backbone.
+void writeBlocks(State& state, const List<int>& schedule);
+
+/// The rest of the graph in standard operators of opset 18.
+void standardise(State& state);
+
+}  // namespace mpm::models
