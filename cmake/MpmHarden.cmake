@@ -21,7 +21,7 @@ if(NOT MPM_SANITIZE)
     "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<CONFIG:Debug>>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")
 endif()
 
-# Messages name files as they lie in the project, wherever it was built. Debuggers still get whole paths.
+# Messages contain paths relative to the project, wherever it was built. Debuggers still get whole paths.
 foreach(folder IN ITEMS "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}")
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${folder}/=>"
     "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fmacro-prefix-map=${folder}/=>")

@@ -25,7 +25,7 @@ endforeach()
 configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/mpmConfig.cmake.in" "${PROJECT_BINARY_DIR}/mpmConfig.cmake"
   INSTALL_DESTINATION "${MPM_CMAKE_DIR}" NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/mpmConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
-# Found from where the file lies, so that it stays true in a .deb and under `cmake --install --prefix`.
+# Relative to the file's own folder, so that it is right in a .deb and with `cmake --install --prefix`.
 file(RELATIVE_PATH MPM_PC_TO_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 string(REGEX REPLACE "/$" "" MPM_PC_TO_PREFIX "${MPM_PC_TO_PREFIX}")
 configure_file("${CMAKE_CURRENT_LIST_DIR}/mpm.pc.in" "${PROJECT_BINARY_DIR}/mpm.pc" @ONLY)

@@ -1,5 +1,5 @@
 // libmpm_cuda by itself, small enough for compute-sanitizer: encoders with every option, odd sizes, ragged
-// batches, each run several times. Says whether all values are finite and all runs gave the same bits.
+// batches, each run several times. Checks that all values are finite and all runs gave the same bits.
 //     smoke LIBRARY [REPEATS]
 #include <dlfcn.h>
 

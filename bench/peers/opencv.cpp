@@ -1,8 +1,8 @@
 // OpenCV's own layers as a peer: times models in turn through cv::dnn, converted ones beside the exports they
 // came from.
 //   mpm_bench_opencv MODEL.onnx... [THREADS=2] [ROUNDS=20]
-// One JSON line a model, like onnxruntime.mjs; a model this OpenCV cannot load says why instead. Merging is
-// off, so that both sides compute the same.
+// One JSON line per model, like onnxruntime.mjs, or the reason if this OpenCV cannot load it. Merging is off,
+// so that both sides compute the same.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>

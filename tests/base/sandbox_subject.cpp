@@ -146,7 +146,7 @@ void inherited() {
         pause();
 }
 
-/// Starts one that lingers, and goes without a word to it.
+/// Starts a process that stays, and exits without ending it.
 [[noreturn]] void leave(const std::string& program, const std::string& file) {
     auto* child = new mpm::ChildProcess;
     child->start(program, {program, "linger", file}, {});

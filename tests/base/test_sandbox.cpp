@@ -195,7 +195,7 @@ TEST(ChildProcess, EndsWithItsParent) {
     pid_t lingering = 0;
     ASSERT_TRUE(std::ifstream(file) >> lingering);
     for (int i = 0; i < 1000 && kill(lingering, 0) == 0; ++i) {
-        // Gone for all that matters where nobody has taken note of it yet.
+        // A zombie counts as ended.
         std::string state;
         std::ifstream about("/proc/" + std::to_string(lingering) + "/stat");
         if (about >> state >> state >> state && state == "Z") break;

@@ -73,7 +73,7 @@ TEST(EvalCounts, KilledAndResumedIsTheWhole) {
     EXPECT_EQ(readText(counts).substr(0, kept), left.substr(0, kept))
         << "what was measured was measured again";
     EXPECT_EQ(lines(counts), 151);
-    // Nothing is left to do, and the same is said once more.
+    // Nothing is left to do; the output is the same.
     EXPECT_EQ(set.eval({"--counts", counts, "--json", set.path("again.json")}).status, 1);
     EXPECT_EQ(readText(set.path("again.json")), readText(set.path("resumed.json")));
 }

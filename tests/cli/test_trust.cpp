@@ -40,7 +40,7 @@ std::string textOf(const std::string& path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// A server that answers whoever comes with `head`, then with the same bytes again and again, or nothing
+/// A server that answers every client with `head`, then with the same bytes again and again, or nothing
 /// more.
 class HostileServer {
 public:
@@ -263,7 +263,7 @@ TEST_F(Trust, EndsWhateverItWaitsFor) {
     EXPECT_EQ(pipe.status, 3) << pipe.err;
     EXPECT_TRUE(pipe.says("not a regular file")) << pipe.err;
     EXPECT_LT(secondsSince(start), 10);
-    // A pipe that may bring a film is waited for, until somebody ends the program.
+    // The program waits for a pipe that may bring a film, until it is ended.
     for (const int signal : {SIGTERM, SIGINT}) {
         Process process({"run", m_folder / "model.onnx", clip});
         std::this_thread::sleep_for(std::chrono::milliseconds(700));

@@ -63,7 +63,7 @@ TEST_F(Written, ALinkIsFollowedAndItsTargetReplaced) {
     EXPECT_TRUE(isReport(textOf(in("new.json"))));
 }
 
-// A pipe stands for /dev/null too, which a test that fails must not replace.
+// A pipe takes the place of /dev/null, which a failing test must not replace.
 TEST_F(Written, APipeTakesTheReportAndStaysAPipe) {
     ASSERT_EQ(mkfifo(in("pipe").c_str(), 0600), 0);
     const int reader = open(in("pipe").c_str(), O_RDONLY | O_NONBLOCK);

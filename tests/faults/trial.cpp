@@ -36,8 +36,8 @@ std::string replaced(std::string text, const std::string& folder) {
     return text;
 }
 
-/// Libraries that end the program where they get no memory, which nobody here can mend. Each was seen to,
-/// with its name in the stack of the call that failed; nothing else is excused.
+/// Libraries that end the program if they get no memory, which we cannot fix. Each was observed, with its
+/// name in the stack of the call that failed; nothing else is excused.
 struct Excused {
     const char* name;  ///< in the stack of the failed call
     const char* why;
@@ -96,7 +96,7 @@ void readReport(const fs::path& path, Ending& ending) {
                replaced(variable.substr(equals + 1), folder.string()).c_str(), 1);
     }
     setenv("MPM_FAULT", fault.c_str(), 1);
-    // Inputs lie in other folders of the test: all of them begin so.
+    // Inputs are in other folders of the test, which all begin so.
     setenv("MPM_FAULT_UNDER", (fs::temp_directory_path() / "mpm-test-").c_str(), 1);
     setenv("MPM_FAULT_REPORT", report.c_str(), 1);
     setenv("LD_PRELOAD", MPM_FAULT_SHIM, 1);
@@ -221,7 +221,7 @@ std::string Trial::wrongWords(const Ending& ending) const {
     int complaints = 0;
     std::istringstream lines(ending.err);
     for (std::string line; std::getline(lines, line);) {
-        // GDAL and libpng, which OpenCV asks about images, say themselves that there is no memory.
+        // GDAL and libpng, which OpenCV tries on images, report missing memory themselves.
         if (line.compare(0, 8, "ERROR 2:") == 0 || line.compare(0, 13, "libpng error:") == 0) continue;
         if (line.compare(0, m_program.prefix.size(), m_program.prefix) != 0)
             return "says a line that is not its own: " + line;

@@ -19,8 +19,8 @@ struct Ending {
     std::map<std::string, long> counts;  ///< calls by kind; empty where the program did not come to its end
 };
 
-/// A file that a program writes. A judge says whether bytes are a whole file of its kind; without one they
-/// must be those of the good run.
+/// A file that a program writes. A judge decides if bytes are a complete file of its kind; without one they
+/// must equal those of the good run.
 struct Written {
     std::string path;  ///< below the folder
     std::function<bool(const std::string& bytes, const std::string& good)> isWhole = {};
@@ -30,13 +30,13 @@ struct Written {
 
 struct Faulty {
     std::string name;
-    std::vector<std::string> command;  ///< "@" stands for the folder the program writes to
+    std::vector<std::string> command;  ///< "@" is the folder the program writes to
     std::vector<Written> writes;
     /// Creates the state before the run; with `old`, files of an earlier run, which must survive a failure.
     std::function<void(const std::filesystem::path& folder, bool old)> prepare = {};
     /// Describes the fault of the present state; empty if there is none.
     std::function<std::string(const std::filesystem::path& folder, const Ending& ending)> judge = {};
-    std::vector<std::string> leaves = {};       ///< beginnings of names that may lie beside its files
+    std::vector<std::string> leaves = {};       ///< beginnings of names that may be beside its files
     std::vector<std::string> environment = {};  ///< NAME=VALUE; "@" as above
     std::string prefix = "mpm: ";               ///< that its complaints begin with
     bool oneLine = true;                        ///< its complaints: one, and warnings

@@ -1,5 +1,5 @@
-// Every operator of ours: attributes, shapes, constants and values as the bytes say. Layers are called by
-// themselves, with blobs that a network would not hand them, and inside a small network that cv::dnn reads
+// All our operators, with attributes, shapes, constants and values from the bytes. Layers are called
+// directly, with blobs that a network would not pass to them, and inside a small network that cv::dnn reads
 // from memory.
 #include <cmath>
 #include <cstdint>

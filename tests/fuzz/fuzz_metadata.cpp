@@ -33,7 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const cv::Mat image(5, 7, CV_8UC3, cv::Scalar(1, 2, 3));
     try {
         const mpm::ModelInfo info = mpm::modelInfo(file.path());
-        // Larger ones are honest, but take long.
+        // Larger ones are valid, but take long.
         if (static_cast<std::int64_t>(info.size.height) * info.size.width > 1 << 20) return 0;
         const cv::Mat blob = mpm::blobFromImage(image, info);
         if (blob.size[2] != info.size.height || blob.size[3] != info.size.width) std::abort();

@@ -14,7 +14,7 @@
 
 namespace {
 
-/// Sends the same reply to whoever asks, then closes.
+/// Sends the same reply to every client, then closes.
 class Server {
 public:
     Server() {

@@ -45,7 +45,7 @@ bool putInOrder(onnx::TensorProto& tensor) {
     const bool typed = tensor.float_data_size() == count || tensor.int64_data_size() == count ||
                        tensor.int32_data_size() == count;
     if (typed && !tensor.has_raw_data() && count > 0) {
-        // As many values, but of the type that the tensor says?
+        // As many values, but of the tensor's type?
         const int own = tensor.data_type() == onnx::TensorProto::FLOAT   ? tensor.float_data_size()
                         : tensor.data_type() == onnx::TensorProto::INT64 ? tensor.int64_data_size()
                                                                          : tensor.int32_data_size();

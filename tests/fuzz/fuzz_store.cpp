@@ -1,4 +1,4 @@
-// A store that somebody else has written: read, written to, exported, thinned out.
+// A store from an untrusted source: read, written to, exported, old rows deleted.
 #include <unistd.h>
 
 #include <cstdint>

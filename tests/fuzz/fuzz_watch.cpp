@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         for (const auto& rule : settings.alerts)
             if (mpm::printable(rule.name, 1000) != rule.name) std::abort();
     } catch (const WatchError&) {
-        // One line that says where.
+        // One line with the place.
     }
     return 0;
 }

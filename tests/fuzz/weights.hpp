@@ -26,7 +26,7 @@ void attempt(const Action& action) {
     }
 }
 
-/// Every element that a tensor says it has can be read.
+/// Every element in the shape of a tensor can be read.
 inline void touch(const models::FileTensors& tensors) {
     for (const auto& entry : tensors) {
         const models::FileTensor& tensor = entry.second;

@@ -12,7 +12,7 @@
 
 namespace mpm::gui::test {
 
-/// A port nobody listens on just now.
+/// A port that is free now.
 inline int freePort() {
     QTcpServer server;
     server.listen(QHostAddress::LocalHost);

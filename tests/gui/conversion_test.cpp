@@ -116,7 +116,7 @@ void ConversionTest::cancelledByItsButton() {
                              test::patience(10'000));
     QVERIFY(!bar->isVisible());
     QCOMPARE(converters(), 0);
-    QVERIFY(is.next());  // the model before goes on
+    QVERIFY(is.next());  // the previous model continues
 }
 
 void ConversionTest::windowClosesAtOnce() {

@@ -8,7 +8,7 @@
 
 namespace mpm::gui::test {
 
-/// Words of labels and buttons that have less room than they need, and do not say so by an ellipsis.
+/// Texts of labels and buttons that are cut off without an ellipsis.
 inline QStringList cutWords(const QWidget& top) {
     QStringList cut;
     const auto look = [&cut](const QWidget* widget, const QString& text) {

@@ -231,7 +231,8 @@ void CycleTest::camvidByDayAgainstSimulatedNight() {
     for (std::size_t i = 0; i < rows.size(); ++i) {
         const std::size_t picture = std::size_t(rows[i].frame) % pictures.size();
         QCOMPARE(rows[i].phase == Phase::Night, picture >= days);
-        if (rows[i].stageTokens.size() != is.last->schedule.size()) continue;  // before the model said which
+        if (rows[i].stageTokens.size() != is.last->schedule.size())
+            continue;  // before the schedule of the model
         if (i % 4 != 0) continue;
         QCOMPARE(rows[i].tokensKept(), tokensKept(segmenter.segment(pictures[picture]).tokens));
     }

@@ -67,7 +67,7 @@ void DesktopTest::desktopFilesAreValid() {
     const test::Outcome entry =
         test::run(QStringLiteral("desktop-file-validate"), {assets + QStringLiteral("mpm-monitor.desktop")});
     QVERIFY2(entry.status == 0, qPrintable(entry.out + entry.err));
-    // Its words are read below: not those of whoever runs the test.
+    // Its texts are read below; the language must not be the user's.
     const test::Outcome stream =
         test::run(QStringLiteral("env"), {QStringLiteral("LC_ALL=C"), QStringLiteral("appstreamcli"),
                                           QStringLiteral("validate"), QStringLiteral("--no-net"),
@@ -130,7 +130,7 @@ void DesktopTest::unitsAreUnderstoodAndHardened() {
         const test::Outcome verified = test::run(
             QStringLiteral("env"), {runtime, QStringLiteral("systemd-analyze"),
                                     QStringLiteral("--") + manager, QStringLiteral("verify"), unit});
-        // A misspelt setting is said, and ignored.
+        // A misspelt setting is reported and ignored.
         QVERIFY2(verified.status == 0 && verified.out.isEmpty() && verified.err.isEmpty(),
                  qPrintable(verified.out + verified.err));
     }

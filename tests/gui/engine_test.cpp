@@ -57,7 +57,7 @@ struct Watch : QObject {
     std::int64_t shown = -1;  ///< number of the newest frame
 };
 
-/// Says so many words, then ends or fails.
+/// Posts this many messages, then ends or fails.
 class Talker : public Worker {
 public:
     Talker(int words, std::function<void(std::string)> hears)
@@ -289,7 +289,7 @@ void EngineTest::storeThatCannotBeWrittenIsReported() {
     engine.openModel(QStringLiteral("default"));
     engine.openSource(m_sandbox.film(8, 0));
     QTRY_VERIFY_WITH_TIMEOUT(failing.count() >= 1, test::patience(10'000));
-    QTRY_VERIFY_WITH_TIMEOUT(!watch.analyses.empty(), test::patience(30'000));  // watching goes on
+    QTRY_VERIFY_WITH_TIMEOUT(!watch.analyses.empty(), test::patience(30'000));  // watching continues
 }
 
 void EngineTest::closesAtAnyMoment() {

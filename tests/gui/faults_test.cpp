@@ -179,7 +179,7 @@ void FaultsTest::diskThatIsFullLosesNothingCommitted() {
                  },
                  test::patience(90'000)),
              said.constData());
-    QCOMPARE(process.state(), QProcess::Running);  // watching goes on
+    QCOMPARE(process.state(), QProcess::Running);  // watching continues
     process.terminate();
     QVERIFY(process.waitForFinished(test::patience(30'000)));
     QCOMPARE(process.exitCode(), 1);  // some were never written

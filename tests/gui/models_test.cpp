@@ -303,7 +303,7 @@ void ModelsTest::viewportKeepsTheAnchor() {
     const QPointF anchor(0.3, 0.6);
     viewport.zoomAt(2, anchor);
     QCOMPARE(viewport.zoom(), 2.0);
-    // Where the anchor lies on the screen: (anchor - centre) * zoom.
+    // The position of the anchor on the screen: (anchor - centre) * zoom.
     QCOMPARE((anchor.x() - viewport.centre().x()) * 2, anchor.x() - 0.5);
     viewport.moveBy({5, 5});
     QCOMPARE(viewport.centre(), QPointF(0.75, 0.75));  // never past the edge

@@ -30,7 +30,7 @@ inline Outcome run(const QString& program, const QStringList& arguments) {
     return finish(process);
 }
 
-/// Likewise while this program's own event loop goes on.
+/// The same, while this program's own event loop runs.
 inline Outcome runBeside(const QString& program, const QStringList& arguments) {
     QProcess process;
     process.start(program, arguments);

@@ -127,7 +127,7 @@ void PublishTest::mqttTellsABrokerAndHomeAssistant() {
     QVERIFY(!subscriber.payload(QStringLiteral("homeassistant/binary_sensor/%1/night/config").arg(device))
                  .isEmpty());
     subscriber.forget();
-    setup.services.apply({});  // switched off: says good-bye
+    setup.services.apply({});  // switched off: sends its last message
     QCOMPARE(subscriber.payload(QStringLiteral("mpm/yard_1/availability")), QByteArray("offline"));
 }
 
@@ -138,7 +138,7 @@ void PublishTest::mqttComesBackWithTheBroker() {
     watch.mqtt.on = true;
     watch.mqtt.host = QStringLiteral("127.0.0.1");  // where alone the broker listens; localhost may be ::1
     watch.mqtt.port = broker.port();
-    setup.services.apply(watch);  // nobody listens yet
+    setup.services.apply(watch);  // no server yet
     setup.open(m_sandbox.film(8, 0));
     for (int round = 0; round < 2; ++round) {
         QVERIFY(broker.start());

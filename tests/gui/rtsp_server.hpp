@@ -18,7 +18,8 @@ public:
 
     bool start() {
         m_process.start(QStringLiteral(MPM_RTSP_SERVER), {QString::number(m_port)});
-        return m_process.waitForStarted() && m_process.waitForReadyRead(patience(10'000));  // it says "ready"
+        return m_process.waitForStarted() &&
+               m_process.waitForReadyRead(patience(10'000));  // it prints "ready"
     }
     void kill() {
         m_process.kill();  // also one that is stopped

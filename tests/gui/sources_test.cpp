@@ -145,7 +145,7 @@ void SourcesTest::refusedModelIsOfferedConversion() {
     QTRY_VERIFY_WITH_TIMEOUT(window().message().contains(QStringLiteral("cannot be converted")),
                              test::patience(20'000));
     QVERIFY2(window().message().contains(QStringLiteral("ONNX")), qPrintable(window().message()));
-    QVERIFY(m_is->next());  // the model before goes on
+    QVERIFY(m_is->next());  // the previous model continues
     // Even the shipped model is an input of the converter; the result is opened.
     QVERIFY(QFile::copy(QStringLiteral(MPM_SOURCE_DIR "/models/zoo/street-vit-tiny.onnx"),
                         m_is->sandbox.path(QStringLiteral("street.onnx"))));
@@ -158,7 +158,7 @@ void SourcesTest::refusedModelIsOfferedConversion() {
 void SourcesTest::passwordsStayOutOfTheSettings() {
     m_is->open();
     QVERIFY(m_is->next());
-    // No keychain answers on this bus: nothing is written, and it is said.
+    // No keychain answers on this bus: nothing is written, and a message reports it.
     window().openSource(QStringLiteral("rtsp://user:geheim@127.0.0.1:1/stream"));
     QTRY_VERIFY_WITH_TIMEOUT(window().message().contains(QStringLiteral("not kept")), test::patience(20'000));
     QVERIFY(!window().message().contains(QStringLiteral("geheim")));

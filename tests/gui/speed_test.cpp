@@ -52,7 +52,7 @@ double percentile(std::vector<double> values, double share) {
     return values[std::min(values.size() - 1, std::size_t(share * double(values.size())))];
 }
 
-/// A camera whose frames say when they were taken.
+/// A camera whose frames show when they were taken.
 class StampedCamera {
 public:
     StampedCamera() : m_street(mpm::street::Street({640, 480}, 11, 1).at(14, 0).picture) {

@@ -118,7 +118,7 @@ void StatesTest::diskFull() {
         const FullDisk full(1);
         QTRY_VERIFY_WITH_TIMEOUT(failing.count() == 1, test::patience(30'000));
         QVERIFY(window().message().startsWith(QStringLiteral("Measurements are not kept")));
-        QVERIFY(m_is->next());  // watching goes on
+        QVERIFY(m_is->next());  // watching continues
     }
     // The last frame stays on the screen until the next try, some seconds later.
     look(QStringLiteral("disk-full"));

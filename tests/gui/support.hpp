@@ -13,7 +13,7 @@
 
 namespace mpm::gui::test {
 
-/// Settings and measurements of a test go into a folder that goes with it.
+/// Settings and measurements of a test are in a folder that is removed with it.
 class Sandbox {
 public:
     Sandbox() {

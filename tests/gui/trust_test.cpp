@@ -99,7 +99,7 @@ void TrustTest::metricsListenWhereTheyAreTold() {
     watch.metrics.address = address;
     watch.metrics.port = test::freePort();
     services.apply(watch);
-    // A resolver may take its time to say that there is no such host.
+    // A resolver may need some time to report that there is no such host.
     QTRY_VERIFY_WITH_TIMEOUT(services.metrics() != nullptr || said.count() > 0, test::patience(60'000));
     if (where.isEmpty()) {
         QVERIFY(services.metrics() == nullptr);

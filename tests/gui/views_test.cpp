@@ -117,7 +117,7 @@ void ViewsTest::narrowRegionKeepsItsWords() {
     QImage white(400, 300, QImage::Format_RGB32);
     white.fill(Qt::white);
     view.setImage(white);
-    // Its words stand in the middle of its height, from side to side: how wide is the dark there?
+    // Its text is in the middle of its height; measures the width of the dark part there.
     const auto plateWidth = [&](double left, double right) {
         view.setRegions({{"door", {{left, 0.4}, {right, 0.4}, {right, 0.8}, {left, 0.8}}}}, {});
         const QImage shown = view.grab().toImage();
@@ -144,7 +144,7 @@ void ViewsTest::hoverDescribesACluster() {
     QVERIFY(merge->describe({0.5, 0.5}).contains(QStringLiteral("token")));
     QVERIFY(!merge->clusterAt({0.5, 0.5}).empty());
     QVERIFY(merge->describe({1.5, 0.5}).isEmpty());
-    // Some cluster has more than one patch, and all of its members say the same of it.
+    // Some cluster has more than one patch, and all of its members show the same text.
     bool merged = false;
     for (double x = 0.01; x < 1 && !merged; x += 0.03)
         for (double y = 0.01; y < 1 && !merged; y += 0.03)

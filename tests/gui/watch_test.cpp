@@ -176,7 +176,7 @@ void WatchTest::damagedWatchFileShowsNothing() {
     QVERIFY(window().message().contains(path));
     const QString veil = window().views()->pictureView()->veil();
     QVERIFY2(veil.contains(QStringLiteral("watch file cannot be used")), qPrintable(veil));
-    window().setWatch({});  // whatever is changed now: the file stays for whoever mends it
+    window().setWatch({});  // changes now do not replace the file, so that it can be repaired
     QVERIFY(file.open(QIODevice::ReadOnly));
     QCOMPARE(file.readAll(), QByteArray("{\"sources\": {"));
 }

@@ -41,7 +41,7 @@ public:
                          [this](const LiveFrame& frame) { shownNumber = frame.number; });
         window->show();
         QVERIFY(QTest::qWaitForWindowExposed(window.get()));
-        window->activateWindow();  // an X server without a window manager gives nobody the keyboard
+        window->activateWindow();  // without a window manager, an X server gives no window the keyboard
         QVERIFY(QTest::qWaitForWindowActive(window.get()));
     }
 
@@ -70,7 +70,7 @@ public:
     std::int64_t shownNumber = -1, drawnNumber = -1;
     QImage overlay;
     int count = 0;
-    std::unique_ptr<MainWindow> window;  // last: goes first
+    std::unique_ptr<MainWindow> window;  // last member: destroyed first
 };
 
 }  // namespace mpm::gui::test

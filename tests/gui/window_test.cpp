@@ -145,7 +145,7 @@ void WindowTest::badModelIsSaidInTheWindow() {
         m_is->window->views()->overlayView()->veil().contains(QStringLiteral("model cannot be used")),
         test::patience(10'000));
     QTRY_VERIFY_WITH_TIMEOUT(!m_is->window->views()->pictureView()->image().isNull(),
-                             test::patience(10'000));  // watching goes on
+                             test::patience(10'000));  // watching continues
     QVERIFY(m_is->window->views()->pictureView()->veil().isEmpty());
     m_is->window->openModel(QStringLiteral("default"));
     QVERIFY(m_is->next());
@@ -280,7 +280,7 @@ void WindowTest::droppedFilesAreOpened() {
     QCoreApplication::sendEvent(m_is->window.get(), &drop);
     QTRY_COMPARE_WITH_TIMEOUT(failed.count(), 1, test::patience(10'000));
     QVERIFY(m_is->window->message().contains(QStringLiteral("none.onnx")));
-    QVERIFY(m_is->next());  // the model before goes on
+    QVERIFY(m_is->next());  // the previous model continues
 }
 
 /// A beat every few milliseconds: none may be late because the network, a view or the store is busy.

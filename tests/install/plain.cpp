@@ -1,5 +1,5 @@
-// plain MODEL HxW: runs a model through OpenCV alone. It knows nothing of MPM and links nothing of it, so it
-// stands for every program into which the library comes by LD_PRELOAD. Prints the output's mean.
+// plain MODEL HxW: runs a model through OpenCV alone, without any code of MPM, as an example of a program
+// that gets the library by LD_PRELOAD. Prints the output's mean.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>

@@ -16,7 +16,7 @@ namespace {
 
 using namespace kernels;
 
-/// A head whose queries, keys and values stand side by side in `rows`. `bias` is of the keys, and may be
+/// A head whose queries, keys and values are side by side in `rows`. `bias` is of the keys, and may be
 /// empty.
 AttentionHead headOf(const LeftOperand& rows, size_t stride, int tokens, int size, float scale,
                      const cv::Mat& bias) {

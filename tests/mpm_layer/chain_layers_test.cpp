@@ -231,7 +231,7 @@ TEST_F(ChainTest, AttributesThatDoNotFitAreRejected) {
         OnnxModel model = encoderModel(whole, 1, 40);
         change(model);
         cv::dnn::Net net = load(model);
-        mpm::encoder(net);  // the engine of 5.0 tells only here
+        mpm::encoder(net);  // the engine of 5.0 reports it only here
     };
     expectRejection([&] { made([](OnnxModel& m) { m.attribute("chain", std::string("a")); }); },
                     "chain_blocks");

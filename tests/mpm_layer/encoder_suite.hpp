@@ -1,5 +1,5 @@
-// The encoder against the scalar oracle, written once for every device and precision: a file of each device
-// says which of them to run it on (MPM_INSTANTIATE_ENCODER_SUITE).
+// The encoder against the scalar oracle, written once for every device and precision. The file of each
+// device selects them with MPM_INSTANTIATE_ENCODER_SUITE.
 #pragma once
 
 #include <algorithm>
@@ -156,7 +156,7 @@ inline std::vector<Case> cases() {
     };
 }
 
-/// Skips where the target is not there; `missing` says why.
+/// Skips if the target is not available; `missing` has the reason.
 inline std::string missing(const Target& target) {
     try {
         makeBackend(target.device, 0)->resolve(target.precision);

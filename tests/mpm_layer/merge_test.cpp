@@ -134,7 +134,7 @@ TEST(Merge, SmallIntegersTieOften) {
 }
 
 TEST(Merge, LowestIndexWinsTiesAcrossTiles) {
-    // Every token twice, far apart: the lowest copy must win although the copies stand in different tiles.
+    // Every token twice, far apart: the lowest copy must win although the copies are in different tiles.
     for (int n : {64, 200, 1000}) {
         cv::Mat half = randomMatrix(n, 48, n), tokens;
         cv::vconcat(std::vector<cv::Mat>{half, half, half}, tokens);

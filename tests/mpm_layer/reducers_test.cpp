@@ -172,7 +172,7 @@ TEST(LocalPairs, LookNoFurtherThanTheWindow) {
             StageContext context = contextOf(tokens, 0, 2, 0, grid);
             const MergeMap first = reducer->reduce({context}).front();
             EXPECT_EQ(first.ids, plainLocal(toRows(tokens), places, window)) << window;
-            // Behind a merge a row lies where its first token lay.
+            // After a merge, a row has the position of its first token.
             const cv::Mat left = randomTokens(first.clusters, 37, seed + 10);
             std::vector<cv::Point> leftPlaces(first.clusters, {-1, -1});
             for (int i = 0; i < grid.area(); ++i)

@@ -106,7 +106,7 @@ public:
     }
 
 private:
-    // Means weighted by how many tokens each stands for.
+    // Means weighted by the number of tokens of each cluster.
     static void join(const Tensor& ids, int special, Tensor& x, Tensor& size) {
         const int64_t count = ids.max().item<int64_t>() + 1;
         const Tensor weight = size.slice(0, special), rows = x.slice(0, special) * weight.unsqueeze(1);

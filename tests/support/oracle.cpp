@@ -56,7 +56,7 @@ std::vector<double> layerNorm(const NamedWeights& weights, const std::string& na
 }
 
 // A token on its way: its value, the raster position of its representative, its bias as a key (the mean over
-// the tokens that it stands for) and how many those are.
+// the tokens of its cluster) and their number.
 struct Token {
     std::vector<double> value;
     int position;

@@ -56,7 +56,7 @@ Bytes Mutator::mutate(Bytes input, const std::vector<Bytes>& others) {
     return input;
 }
 
-/// Headers and shapes lie at the ends of a file, weights in the middle: most changes hit the ends.
+/// Headers and shapes are at the ends of a file, weights in the middle: most changes hit the ends.
 std::size_t Mutator::place(const Bytes& input) {
     const std::uint64_t near = std::min<std::uint64_t>(input.size(), 4096);
     switch (below(4)) {
@@ -110,7 +110,7 @@ void Mutator::putNumber(Bytes& input, std::size_t start) {
     std::memcpy(input.data() + start, &number, width);
 }
 
-/// In place of a number that stands there, or of one letter.
+/// In place of an existing number, or of one letter.
 void Mutator::putText(Bytes& input, std::size_t start) {
     const auto isDigit = [](std::uint8_t letter) { return letter >= '0' && letter <= '9'; };
     auto end = std::find_if_not(at(input, start), input.end(), isDigit);

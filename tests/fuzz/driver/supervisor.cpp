@@ -2,8 +2,8 @@
 // and nothing else.
 //   TARGET SEEDS...              replays the seeds (files or folders) in this process, as a debugger wants it
 //   TARGET --rounds N SEEDS...   the seeds and N mutants of each; --at-most S: as far as S seconds allow
-//   TARGET --seconds S --state FILE SEEDS...   mutants for S seconds, going on where FILE says it stopped
-// The latter two run inputs in a process of their own. When it dies, takes too long or too much memory, the
+//   TARGET --seconds S --state FILE SEEDS...   mutants for S seconds, from the position in FILE
+// The latter two run inputs in a separate process. When it dies, takes too long or too much memory, the
 // input is written to FOLDER/TARGET-HASH (--findings FOLDER) with the report beside it, and the next input is
 // run. Exit status 1 if there was such a finding.
 #include <csignal>
@@ -162,7 +162,7 @@ private:
         sigset_t ended;
         sigemptyset(&ended);
         sigaddset(&ended, SIGCHLD);
-        double aborted = 0;  // when it was told to show where it is
+        double aborted = 0;  // when it was asked for its stack
         for (int status = 0;;) {
             const timespec step{1, 0};
             if (waitpid(child, &status, WNOHANG) == child) return describe(status, aborted != 0);

@@ -1,4 +1,4 @@
-// The process that runs inputs. It may crash, hang or grow: the supervisor sees it and goes on with another.
+// The process that runs inputs. It may crash, hang or grow: the supervisor then continues with another.
 #pragma once
 
 #include <atomic>

@@ -299,7 +299,7 @@ TEST(HostileModels, StepsPadsAndTypesOutOfRangeAreRejected) {
     EXPECT_NE(run("Concat", {}, {}, y), "");
 }
 
-/// A model in a folder, whose one tensor lies in another file.
+/// A model in a folder, whose only tensor is in another file.
 class ExternalData : public testing::Test {
 protected:
     void SetUp() override {
@@ -377,7 +377,7 @@ TEST_F(ExternalData, MayLieInTheStoreThatTheModelIsALinkTo) {
 
 TEST_F(ExternalData, PipesDevicesAndFoldersAreNoData) {
     ASSERT_EQ(mkfifo((folder / "model/pipe").c_str(), 0600), 0);
-    EXPECT_NE(refusal("pipe"), "");  // nobody writes to it: opening it plainly would wait for ever
+    EXPECT_NE(refusal("pipe"), "");  // no writer: a plain open would wait for ever
     fs::create_directories(folder / "model/folder");
     EXPECT_NE(refusal("folder"), "");
     ASSERT_EQ(mkfifo((folder / "model/pipe.onnx").c_str(), 0600), 0);

@@ -63,7 +63,7 @@ protected:
     fs::path m_folder;
 };
 
-/// The archive that earlier versions wrote with LibTorch: the optimiser's state lies there by the address of
+/// The archive that earlier versions wrote with LibTorch: the optimiser's state is stored by the address of
 /// each weight.
 class Archive {
 public:
@@ -208,7 +208,7 @@ TEST_F(CheckpointTest, AnInterruptedWriteLeavesTheOldFile) {
     std::signal(SIGXFSZ, old);
 }
 
-/// The sizes that a checkpoint tells take no memory before its weights have shown them to be true.
+/// The sizes in a checkpoint take no memory before its weights confirm them.
 TEST_F(CheckpointTest, SizesWithoutWeightsAreRejected) {
     for (const char* sizes :
          {R"("dim":8192,"depth":256,"heads":1,"height":32,"width":32,"patch":16)",

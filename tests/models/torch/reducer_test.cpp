@@ -72,7 +72,7 @@ Map valuesOf(const torch::Tensor& map) {
 }
 
 TEST(Reducer, EvenPositionsLookForOddOnes) {
-    // With one special token in front, rows 1 and 3 stand at even positions. Row 1 is nearest to row 2, row 3
+    // With one special token in front, rows 1 and 3 are at even positions. Row 1 is nearest to row 2, row 3
     // to row 4.
     const auto tokens =
         torch::tensor({{1.0f, 0.0f}, {0.1f, 1.0f}, {0.0f, 1.0f}, {-1.0f, 0.0f}, {-1.0f, 0.3f}});

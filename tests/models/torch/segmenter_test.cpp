@@ -42,7 +42,7 @@ TEST(Segmenter, ParametersHaveThePublishedNames) {
 TEST(Segmenter, VariantsHaveTheirSizes) {
     const auto count = [](const char* name) {
         auto options = SegmenterOptions::variant(name);
-        options.vit.depth = 1;  // sizes of one block tell enough
+        options.vit.depth = 1;  // the sizes of one block are enough
         int64_t sum = 0;
         for (const auto& p : Segmenter(options)->encoder->blocks[0]->parameters())
             sum += p.numel();

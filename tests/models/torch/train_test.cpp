@@ -95,7 +95,7 @@ TEST(TeacherLoss, IsTheMeanDivergenceOverPlaces) {
     const double wanted = (p * (p / q).log()).sum(1).mean().item<double>();
     EXPECT_NEAR(teacherLoss(student, teacher).item<double>(), wanted, 1e-5);
     EXPECT_NEAR(teacherLoss(teacher, teacher).item<double>(), 0, 1e-6);
-    // A teacher of finer patches, alike everywhere, tells the same.
+    // A teacher of finer patches with equal values everywhere gives the same result.
     const auto even = torch::randn({2, 5, 1, 1});
     EXPECT_NEAR(teacherLoss(student, even.expand({2, 5, 6, 8})).item<double>(),
                 teacherLoss(student, even.expand({2, 5, 3, 4})).item<double>(), 1e-5);

@@ -24,7 +24,7 @@ bool same(const cv::Mat& a, const cv::Mat& b) {
     return a.size() == b.size() && a.type() == b.type() && cv::norm(a, b, cv::NORM_INF) == 0;
 }
 
-/// A map of pairs and larger clusters: each cell joins its right neighbour where a coin says so.
+/// A map of pairs and larger clusters: each cell joins its right neighbour at random.
 cv::Mat randomMap(cv::Size grid, int seed) {
     cv::RNG coin(seed);
     cv::Mat map(1, grid.area(), CV_32S);

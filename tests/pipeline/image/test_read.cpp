@@ -1,4 +1,4 @@
-// Images that would take gigabytes are rejected before anything is decoded, honest ones are read.
+// Images that would take gigabytes are rejected before anything is decoded; others are read.
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
@@ -49,7 +49,7 @@ long peakKibibytes() {
     return usage.ru_maxrss;
 }
 
-/// The frame header of a JPEG says another size.
+/// Changes the size in the frame header of a JPEG.
 Bytes withSize(Bytes jpeg, int width, int height) {
     for (size_t i = 2; i + 9 < jpeg.size(); ++i) {
         if (jpeg[i] != 0xff || (jpeg[i + 1] != 0xc0 && jpeg[i + 1] != 0xc2)) continue;

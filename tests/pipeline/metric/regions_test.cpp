@@ -89,7 +89,7 @@ TEST(Regions, ObjectsGoBySizeOfTheirRegion) {
 }
 
 TEST(Distances, JoinsAreMeasuredFromMiddleToMiddle) {
-    // 1x4 grid: 0 and 1 join, then that pair and patch 3, whose middles lie 2.5 apart.
+    // 1x4 grid: 0 and 1 join, then that pair and patch 3, whose middles are 2.5 apart.
     const cv::Mat first = (cv::Mat_<int>(1, 4) << 0, 0, 1, 2), second = (cv::Mat_<int>(1, 3) << 0, 1, 0);
     const auto counts = joinDistances({first, second}, {4, 1});
     ASSERT_EQ(counts.size(), 2u);

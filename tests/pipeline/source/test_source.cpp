@@ -295,7 +295,7 @@ TEST(Demo, FilmsAWholeDayInTheFramesAskedFor) {
         << "the street is the same every time";
 }
 
-// Stars stand in the sky from 19:10 to 4:50; at 18:00 and 6:00 the sun is well up.
+// Stars are in the sky from 19:10 to 4:50; at 18:00 and 6:00 the sun is well up.
 TEST(Demo, NightIsFromSunsetToSunriseOnEveryDayOfIt) {
     DayNight judge(sceneRule());
     for (int day = 0; day < 400; day += 57)

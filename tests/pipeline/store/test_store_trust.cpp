@@ -1,4 +1,4 @@
-// A store that somebody else has written, or looks at.
+// A store that others have written, or can read.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <sys/stat.h>

@@ -114,7 +114,7 @@ TEST_F(Alerts, HoldsThenTellsOnceAnEpisode) {
     EXPECT_EQ(at(0s, tokens(600)), 0u);
     EXPECT_EQ(at(1s, tokens(600)), 0u);
     EXPECT_EQ(at(2s, tokens(600)), 1u);
-    EXPECT_EQ(at(30s, tokens(600)), 0u);  // goes on: told already
+    EXPECT_EQ(at(30s, tokens(600)), 0u);  // continues: already reported
     EXPECT_EQ(at(31s, tokens(500)), 0u);  // not above: over
     EXPECT_EQ(at(32s, tokens(600)), 0u);
     EXPECT_EQ(at(34s, tokens(600)), 1u);
