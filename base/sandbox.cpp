@@ -86,13 +86,16 @@ std::string sandboxSupport() {
 
 std::vector<std::string> visibleEntries(const std::string& folder) {
     std::vector<std::string> entries;
-    std::error_code error;
-    for (fs::directory_iterator at(folder, error), end; !error && at != end && entries.size() < kMostEntries;
-         at.increment(error)) {
+    std::error_code error, unknown;
+    fs::directory_iterator at(folder, error);
+    if (error) return entries;
+    for (const fs::directory_iterator end; at != end && entries.size() < kMostEntries;) {
         const bool hidden = at->path().filename().string().front() == '.';
-        if (!hidden && !at->is_symlink(error) && (at->is_regular_file(error) || at->is_directory(error)))
+        if (!hidden && !at->is_symlink(unknown) &&
+            (at->is_regular_file(unknown) || at->is_directory(unknown)))
             entries.push_back(at->path().string());
-        error.clear();
+        at.increment(error);
+        if (error) CV_Error(cv::Error::StsError, folder + ": cannot be listed (" + error.message() + ")");
     }
     return entries;
 }

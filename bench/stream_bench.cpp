@@ -9,6 +9,7 @@
 
 #include <opencv2/core/utility.hpp>
 
+#include "base/stopwatch.hpp"
 #include "pipeline/segment/segmenter.hpp"
 #include "pipeline/source/scene_source.hpp"
 
@@ -17,7 +18,7 @@ namespace {
 /// Milliseconds of one and the same loop of multiplications and additions, on every thread at once. It
 /// touches no memory: where its time changes, the machine does.
 double constantLoopMs() {
-    const int64 start = cv::getTickCount();
+    const mpm::Stopwatch watch;
     const int threads = cv::getNumThreads();
     cv::parallel_for_(
         cv::Range(0, threads),
@@ -32,7 +33,7 @@ double constantLoopMs() {
                 result = result + sum;
         },
         threads);
-    return static_cast<double>(cv::getTickCount() - start) * 1000.0 / cv::getTickFrequency();
+    return watch.milliseconds();
 }
 
 void stream(const char* model, int frames, const char* precision) {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/stopwatch.hpp"
 #include "cli/common/cost.hpp"
 #include "cli/common/error.hpp"
 #include "cli/common/terminal.hpp"
@@ -99,10 +100,10 @@ cv::Mat BenchRounds::blobOf(const std::vector<cv::Mat>& pictures, int batch, int
 void BenchRounds::measure(BenchRow& row, const cv::Mat& blob, bool keep) {
     pipeline::Network& network = m_networks.at(row.batch);
     applyMethod(network.encoder(), row.method, m_schedule);
-    const std::int64_t start = cv::getTickCount();
+    const Stopwatch watch;
     network.forward(blob);
     if (!keep) return;
-    const double ms = static_cast<double>(cv::getTickCount() - start) * 1e3 / cv::getTickFrequency();
+    const double ms = watch.milliseconds();
     const mpm::Report report = network.encoder().report();
     row.device = report.device;
     row.precision = report.precision;
@@ -138,9 +139,9 @@ void BenchRounds::measurePadded(BenchRow& row, const cv::Mat& blob, const mpm::R
         network.encoder().setMaps(static_cast<int>(stage), {evenMap(entering, longest[stage])});
         entering = longest[stage];
     }
-    const std::int64_t start = cv::getTickCount();
+    const Stopwatch watch;
     network.forward(blob);
-    const double ms = static_cast<double>(cv::getTickCount() - start) * 1e3 / cv::getTickFrequency();
+    const double ms = watch.milliseconds();
     network.encoder().clearMaps();
     row.padded.push_back((ms + packed.times.merge) / row.batch);
     double rows = 0;

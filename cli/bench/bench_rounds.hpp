@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "base/statistics.hpp"
 #include "cli/common/model.hpp"
 #include "cli/common/report.hpp"
-#include "cli/common/statistics.hpp"
 #include "pipeline/segment/flops.hpp"
 
 namespace mpm::cli {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <numeric>
 
-#include "cli/common/statistics.hpp"
+#include "base/statistics.hpp"
 #include "cli/eval/eval_tuning.hpp"
 #include "cli/run/frame_files.hpp"
 #include "pipeline/metric/distances.hpp"

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "base/csv.hpp"
-#include "cli/common/statistics.hpp"
+#include "base/statistics.hpp"
 #include "cli/eval/paper.hpp"
 
 namespace mpm::cli {

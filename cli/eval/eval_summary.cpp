@@ -6,7 +6,7 @@
 #include <numeric>
 #include <set>
 
-#include "cli/common/statistics.hpp"
+#include "base/statistics.hpp"
 
 namespace mpm::cli {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cli/common/statistics.hpp"
+#include "base/statistics.hpp"
 
 namespace mpm::cli {
 

@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "base/random.hpp"
+#include "base/stopwatch.hpp"
 #include "cli/common/error.hpp"
 #include "cli/common/sources.hpp"
 #include "cli/common/terminal.hpp"
@@ -20,12 +21,6 @@ namespace fs = std::filesystem;
 namespace mpm::cli {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double millisecondsSince(Clock::time_point start) {
-    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
 
 pipeline::SourceOptions sourceOptions(const RunOptions& options) {
     pipeline::SourceOptions result;
@@ -135,7 +130,7 @@ void RunSession::leaveOut(const pipeline::SourceError& error) {
 void RunSession::runEveryFrame(pipeline::Source& source) {
     Progress progress("frame", source.length());
     for (pipeline::Frame frame; !stopAsked() && !m_closed;) {
-        const auto start = Clock::now();
+        const Stopwatch watch;
         try {
             if (!source.next(frame)) return;
         } catch (const pipeline::BadPicture& error) {
@@ -146,7 +141,7 @@ void RunSession::runEveryFrame(pipeline::Source& source) {
             continue;
         }
         if (over(frame.seconds)) return;
-        if (due(frame)) analyse(std::move(frame), millisecondsSince(start), 0);
+        if (due(frame)) analyse(std::move(frame), watch.milliseconds(), 0);
         progress.add();
         frame = {};
     }
@@ -157,18 +152,18 @@ void RunSession::runLatest(const pipeline::Address& address) {
     how.retryEnded = false;  // a pipeline over a file comes to its end; what breaks comes back all the same
     pipeline::Reader reader(address, how, sourceOptions(m_options));
     const std::int64_t before = m_frames;
-    const auto begun = Clock::now();
+    const Stopwatch run;
     Progress progress("frame", -1);
     std::int64_t dropped = 0;
     for (pipeline::Frame frame; !stopAsked() && !m_closed && reader.running();) {
-        const auto start = Clock::now();
+        const Stopwatch watch;
         // A stream that has stalled sends no frame that could say how late it is.
-        if (over(millisecondsSince(begun) / 1000)) break;
+        if (over(run.seconds())) break;
         if (!reader.take(frame, std::chrono::milliseconds(200))) continue;
         if (over(frame.seconds)) break;
         if (!due(frame)) continue;
         const std::int64_t now = reader.status().dropped;
-        analyse(std::move(frame), millisecondsSince(start), now - dropped);
+        analyse(std::move(frame), watch.milliseconds(), now - dropped);
         dropped = now;
         progress.add();
         frame = {};
@@ -244,10 +239,10 @@ void RunSession::start(const FrameResult& first) {
 
 void RunSession::deliver(FrameResult& result) {
     if (!m_started) start(result);
-    const auto begun = Clock::now();
+    const Stopwatch watch;
     if (m_save.pictures()) writePictures(m_options.out, result, m_description, m_save);
     if (m_show) showResult(result);
-    result.measurement.drawMs = millisecondsSince(begun);
+    result.measurement.drawMs = watch.milliseconds();
     for (TokenTable& table : m_tables)
         table.add(result);
     const pipeline::Measurement& m = result.measurement;

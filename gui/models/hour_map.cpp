@@ -5,14 +5,14 @@
 
 #include <QDateTime>
 
+#include "base/statistics.hpp"
+
 namespace mpm::gui {
 
 namespace {
 
 double median(std::vector<double> values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
+    return quantile(std::move(values), 0.5);
 }
 
 }  // namespace

@@ -2,10 +2,10 @@
 // things to do.
 #pragma once
 
-#include <algorithm>
 #include <deque>
 #include <vector>
 
+#include "base/statistics.hpp"
 #include "gui/engine/analysis.hpp"
 
 namespace mpm::gui {
@@ -39,9 +39,7 @@ private:
         std::vector<double> values;
         for (const Entry& entry : m_last)
             values.push_back(entry.*of);
-        const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-        std::nth_element(values.begin(), middle, values.end());
-        return *middle;
+        return quantile(std::move(values), 0.5);
     }
 
     std::deque<Entry> m_last;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/loops.hpp"
+#include "base/stopwatch.hpp"
 #include "mpm_layer/kernels/rows.hpp"
 
 namespace mpm::cpu {
@@ -60,10 +61,6 @@ void forEachChunk(int rows, int limit, const Body& body) {
         1);
 }
 
-double elapsedMs(int64 since) {
-    return static_cast<double>(cv::getTickCount() - since) * 1000.0 / cv::getTickFrequency();
-}
-
 void normalise(const Norm& norm, const float* in, float epsilon, int width, float* out) {
     kernels::layerNorm(in, width, norm.weightData(), norm.biasData(), epsilon, out);
 }
@@ -95,9 +92,9 @@ CpuSession::CpuSession(const EncoderConfig& config, std::shared_ptr<const Packed
     : CpuSession(config, std::move(weights), Batch(input, config.specialTokens, config.trailingTokens),
                  input.reducer && input.reducer->biasesBySize()) {
     if (input.maps.empty()) return;
-    const int64 start = cv::getTickCount();
+    const Stopwatch watch;
     m_batch.apply(input.maps, false, config.firstBlock);
-    m_mergeMs += elapsedMs(start);
+    m_mergeMs += watch.milliseconds();
 }
 
 CpuSession::CpuSession(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights, Batch batch,
@@ -280,9 +277,9 @@ std::vector<MergeMap> CpuSession::decide(const StageRequest& request) {
 }
 
 void CpuSession::reduce(const StageRequest& request) {
-    const int64 start = cv::getTickCount();
+    const Stopwatch watch;
     m_batch.apply(decide(request), request.reducer->weighsBySize(), request.block);
-    m_mergeMs += elapsedMs(start);
+    m_mergeMs += watch.milliseconds();
 }
 
 // Norm before the gather: merged rows are fewer.
@@ -303,7 +300,7 @@ void CpuSession::emit(bool norm, cv::Mat& output) {
     const int trailing = special + m_batch.pictureTokens(), rowsPerImage = trailing + m_batch.trailing();
     const size_t imageSize = static_cast<size_t>(rowsPerImage) * dim;
     const float* const source = normedRows(norm);
-    const int64 gather = cv::getTickCount();
+    const Stopwatch watch;
     parallelFor(m_batch.images() * rowsPerImage, [&](int r) {
         const Image& image = m_batch.image(r / rowsPerImage);
         const int t = r % rowsPerImage;
@@ -316,7 +313,7 @@ void CpuSession::emit(bool norm, cv::Mat& output) {
         float* to = output.ptr<float>() + (r / rowsPerImage) * imageSize + static_cast<size_t>(t) * dim;
         std::copy_n(source + static_cast<size_t>(from) * dim, dim, to);
     });
-    m_restoreMs += elapsedMs(gather);
+    m_restoreMs += watch.milliseconds();
 }
 
 }  // namespace mpm::cpu

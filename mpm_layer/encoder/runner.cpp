@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/stopwatch.hpp"
 #include "mpm_layer/encoder/shared_weights.hpp"
 #include "mpm_layer/kernels/limits.hpp"
 
@@ -271,7 +272,7 @@ std::vector<ImageReport> EncoderRunner::runPlain(const SessionInput& given, cons
 
 std::vector<cv::Mat> EncoderRunner::run(const SessionInput& given, const Settings& settings,
                                         std::vector<cv::Mat>& outputs) {
-    const int64 start = cv::getTickCount();
+    const Stopwatch watch;
     prepare(settings);
     check(given, outputs.size());
     SessionInput input = given;
@@ -290,7 +291,7 @@ std::vector<cv::Mat> EncoderRunner::run(const SessionInput& given, const Setting
         composed.push_back(image.map);
         if (m_config.takesMap || m_config.chainBlocks > 0) numberByRepresentative(image);
     }
-    report.times.whole = static_cast<double>(cv::getTickCount() - start) * 1000.0 / cv::getTickFrequency();
+    report.times.whole = watch.milliseconds();
     report.device = m_backend->device();
     report.precision = m_packedPrecision;
     report.keptInF32 = m_packed->keptInF32();

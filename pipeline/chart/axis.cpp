@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "pipeline/number/number.hpp"
+#include "base/number.hpp"
 
 namespace mpm::pipeline {
 

@@ -6,8 +6,8 @@
 
 #include <opencv2/imgproc.hpp>
 
+#include "base/number.hpp"
 #include "pipeline/draw/text.hpp"
-#include "pipeline/number/number.hpp"
 
 namespace mpm::pipeline {
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 
-#include "pipeline/number/number.hpp"
+#include "base/number.hpp"
 
 namespace mpm::pipeline {
 

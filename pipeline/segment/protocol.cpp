@@ -6,6 +6,7 @@
 #include <opencv2/imgproc.hpp>
 
 #include "base/loops.hpp"
+#include "base/stopwatch.hpp"
 #include "pipeline/segment/argmax.hpp"
 #include "pipeline/segment/model_file.hpp"
 #include "pipeline/segment/segmenter.hpp"
@@ -118,9 +119,9 @@ void ProtocolSegmenter::forward(const std::vector<Window>& windows, std::vector<
     cv::Mat blob = m_network.blob(pixels);
     for (size_t i = 0; i < windows.size(); ++i)
         blankPadding(blob, static_cast<int>(i), windows[i].seen);
-    const std::int64_t start = cv::getTickCount();
+    const Stopwatch watch;
     const cv::Mat output = m_network.forward(blob);
-    m_times.network += double(cv::getTickCount() - start) * 1e3 / cv::getTickFrequency();
+    m_times.network += watch.milliseconds();
     m_times.images += static_cast<std::int64_t>(windows.size());
     if (output.dims != 4)
         throw ModelError("the model's output is neither logits (BxCxHxW) nor labels (Bx1xHxW)");

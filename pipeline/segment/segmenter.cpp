@@ -4,6 +4,7 @@
 
 #include <opencv2/imgproc.hpp>
 
+#include "base/stopwatch.hpp"
 #include "pipeline/segment/argmax.hpp"
 #include "pipeline/segment/model_file.hpp"
 
@@ -26,10 +27,6 @@ cv::Mat toIds(const cv::Mat& image, int rows, int cols) {
     cv::Mat ids;
     plane.convertTo(ids, most < 256 ? CV_8U : CV_16U);
     return ids;
-}
-
-double milliseconds(std::int64_t ticks) {
-    return static_cast<double>(ticks) * 1e3 / cv::getTickFrequency();
 }
 
 }  // namespace
@@ -66,15 +63,16 @@ Segmentation Segmenter::segment(const cv::Mat& picture, bool scores) {
 }
 
 std::vector<Segmentation> Segmenter::segment(const std::vector<cv::Mat>& pictures, bool scores) {
-    const std::int64_t start = cv::getTickCount();
+    Stopwatch watch;
     const cv::Mat blob = m_network.blob(pictures);
-    const std::int64_t prepared = cv::getTickCount();
+    const double prepareMs = watch.milliseconds();
+    watch.restart();
     const cv::Mat output = m_network.forward(blob);
-    const std::int64_t done = cv::getTickCount();
+    const double networkMs = watch.milliseconds();
     const mpm::Report report = encoder().report();
     std::vector<Segmentation> results(pictures.size());
     for (size_t i = 0; i < pictures.size(); ++i) {
-        const std::int64_t begun = cv::getTickCount();
+        watch.restart();
         Segmentation& result = results[i];
         const cv::Mat ids =
             labelsOf(output, static_cast<int>(i), info().size, scores ? &result.scores : nullptr);
@@ -85,9 +83,9 @@ std::vector<Segmentation> Segmenter::segment(const std::vector<cv::Mat>& picture
         result.encoder = report.times;
         result.device = report.device;
         result.precision = report.precision;
-        result.prepareMs = milliseconds(prepared - start);
-        result.networkMs = milliseconds(done - prepared);
-        result.labelsMs = milliseconds(cv::getTickCount() - begun);
+        result.prepareMs = prepareMs;
+        result.networkMs = networkMs;
+        result.labelsMs = watch.milliseconds();
     }
     return results;
 }

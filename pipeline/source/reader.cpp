@@ -7,6 +7,7 @@
 #include <set>
 #include <thread>
 
+#include "base/random.hpp"
 #include "pipeline/source/patient.hpp"
 
 namespace mpm::pipeline {
@@ -188,8 +189,8 @@ private:
         const double full =
             std::min(m_options.firstPause.count() * growth, double(m_options.longestPause.count()));
         // Jitter: after a power cut a hundred monitors must not knock at one recorder in the same instant.
-        std::uniform_real_distribution<double> jitter(0.5, 1.0);
-        m_nextAttempt = Steady::now() + milliseconds(static_cast<std::int64_t>(full * jitter(m_random)));
+        m_nextAttempt =
+            Steady::now() + milliseconds(static_cast<std::int64_t>(full * m_random.uniform(0.5, 1.0)));
         enter(SourceState::Retrying);
         m_changed.wait_until(lock, m_nextAttempt, [this] { return m_stop; });
     }
@@ -229,7 +230,7 @@ private:
     const ReaderOptions m_options;
     mutable std::mutex m_mutex;
     std::condition_variable m_changed;
-    std::mt19937 m_random{std::random_device{}()};
+    Random m_random{std::random_device{}()};
     SourceStatus m_status;
     const Steady::time_point m_begun = Steady::now();  // a reconnection does not set the clock back
     const System::time_point m_started = System::now();

@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <ctime>
 
-#include "pipeline/number/number.hpp"
+#include "base/number.hpp"
 #include "pipeline/store/database.hpp"
 
 namespace mpm::pipeline {

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "pipeline/number/number.hpp"
+#include "base/number.hpp"
 
 namespace mpm::pipeline {
 

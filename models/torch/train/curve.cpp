@@ -16,10 +16,10 @@
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
 
+#include "base/number.hpp"
 #include "base/printable.hpp"
 #include "base/private_files.hpp"
 #include "base/read_file.hpp"
-#include "pipeline/number/number.hpp"
 
 namespace mpm::models {
 namespace {
@@ -29,7 +29,7 @@ constexpr const char* kHeader = "step,images,rate,loss,miou,seconds";
 
 double numberFrom(const std::string& cell) {
     const char* end = cell.data() + cell.size();
-    const pipeline::NumberRead read = pipeline::readNumber(cell.data(), end);
+    const NumberRead read = readNumber(cell.data(), end);
     if (cell.empty() || read.end != end)
         throw std::invalid_argument("'" + printable(cell, 40) + "' in a training curve is no number");
     return read.value;
@@ -45,10 +45,9 @@ int64_t wholeFrom(const std::string& cell) {
 }
 
 std::string toLine(const CurveRow& row) {
-    return std::to_string(row.step) + "," + std::to_string(row.images) + "," +
-           pipeline::fixedText(row.rate, 8) + "," + pipeline::fixedText(row.loss, 6) + "," +
-           (std::isnan(row.miou) ? "" : pipeline::fixedText(row.miou, 5)) + "," +
-           pipeline::fixedText(row.seconds, 1);
+    return std::to_string(row.step) + "," + std::to_string(row.images) + "," + fixedText(row.rate, 8) + "," +
+           fixedText(row.loss, 6) + "," + (std::isnan(row.miou) ? "" : fixedText(row.miou, 5)) + "," +
+           fixedText(row.seconds, 1);
 }
 
 bool fromLine(const std::string& line, CurveRow& row) {

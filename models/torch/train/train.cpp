@@ -1,7 +1,6 @@
 #include "models/torch/train/train.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/private_files.hpp"
+#include "base/stopwatch.hpp"
 #include "models/torch/model/compute.hpp"
 #include "models/torch/model/initialise.hpp"
 #include "models/torch/train/checkpoint.hpp"
@@ -21,12 +21,6 @@ namespace F = torch::nn::functional;
 
 namespace mpm::models {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double secondsSince(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 class Trainer {
 public:
@@ -61,7 +55,7 @@ private:
     std::unique_ptr<Optimiser> m_optimiser;
     torch::Tensor m_classWeights;
     Progress m_progress;
-    Clock::time_point m_start = Clock::now();
+    Stopwatch m_watch;
     double m_secondsBefore = 0;
     int64_t m_firstStep = 0;
 };
@@ -202,7 +196,7 @@ double Trainer::step() {
     m_optimiser->step(share());
     updateMean(m_mean, m_model, number, m_options.meanDecay);
     ++m_progress.step;
-    m_progress.seconds = m_secondsBefore + secondsSince(m_start);
+    m_progress.seconds = m_secondsBefore + m_watch.seconds();
     return loss;
 }
 
@@ -222,7 +216,7 @@ void Trainer::report(const CurveRow& row, bool always) {
     const bool terminal = isatty(STDERR_FILENO) != 0;
     if (!terminal && !always && row.step % 25 != 0) return;
     const double perStep =
-        secondsSince(m_start) / static_cast<double>(std::max<int64_t>(1, row.step - m_firstStep));
+        m_watch.seconds() / static_cast<double>(std::max<int64_t>(1, row.step - m_firstStep));
     const double bySteps = perStep * static_cast<double>(m_options.steps - row.step),
                  byTime = 60 * m_options.minutes - m_progress.seconds;
     const int left = static_cast<int>(m_options.minutes > 0 ? std::min(bySteps, byTime) : bySteps);

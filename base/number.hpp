@@ -5,7 +5,7 @@
 #include <charconv>
 #include <string>
 
-namespace mpm::pipeline {
+namespace mpm {
 
 /// Six digits, as "%.6g".
 inline std::string numberText(double value) {
@@ -36,4 +36,4 @@ inline NumberRead readNumber(const char* begin, const char* end) {
     return {value, error == std::errc::invalid_argument ? begin : after};
 }
 
-}  // namespace mpm::pipeline
+}  // namespace mpm

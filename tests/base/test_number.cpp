@@ -7,10 +7,10 @@
 #include <random>
 #include <vector>
 
-#include "pipeline/number/number.hpp"
+#include "base/number.hpp"
 #include "support/comma_locale.hpp"
 
-namespace mpm::pipeline {
+namespace mpm {
 namespace {
 
 const double kValues[] = {0,        -0.0,      0.5,       1,    -1.25, 1e-5,     0.000123456789,
@@ -71,4 +71,4 @@ TEST(Number, HasAPointWhereTheLocaleHasAComma) {
 }
 
 }  // namespace
-}  // namespace mpm::pipeline
+}  // namespace mpm

@@ -1,11 +1,11 @@
-#include "cli/common/statistics.hpp"
+#include "base/statistics.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
-namespace mpm::cli {
+namespace mpm {
 
 double quantile(std::vector<double> values, double share) {
     if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
@@ -29,4 +29,4 @@ double deviation(const std::vector<double>& values) {
     return std::sqrt(squares / static_cast<double>(values.size() - 1));
 }
 
-}  // namespace mpm::cli
+}  // namespace mpm

@@ -1,0 +1,14 @@
+// Quantiles, means and deviations of a list of numbers.
+#pragma once
+
+#include <vector>
+
+namespace mpm {
+
+/// The value below which a share (0 to 1) of `values` lies, interpolated between its two neighbours. NaN
+/// without values.
+double quantile(std::vector<double> values, double share);
+double mean(const std::vector<double>& values);       ///< NaN without values
+double deviation(const std::vector<double>& values);  ///< of the sample (n - 1); 0 for fewer than two
+
+}  // namespace mpm
