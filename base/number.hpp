@@ -1,4 +1,4 @@
-// Numbers as text for files and pictures, with a decimal point whatever the locale: a window sets the user's,
+// Numbers as text for files and images, with a decimal point whatever the locale: a window sets the user's,
 // and printf and strtod then write and want 0,5.
 #pragma once
 

@@ -39,6 +39,12 @@ if(MPM_LIBFUZZER)  # coverage of branches guides it
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
+# mpm_prefer_fast_builds(): for the targets of this folder that come after it. They call libraries which do the work, and
+# -O1 saves a quarter to a third of their compile time.
+function(mpm_prefer_fast_builds)
+  add_compile_options($<$<CONFIG:Release>:-O1>)
+endfunction()
+
 # mpm_program_headers(NAME): headers that the programs of a room share, compiled once; target_precompile_headers on the
 # result names them, and REUSE_FROM takes them. Programs are compiled with -fPIE, hence not as a library would be.
 function(mpm_program_headers name)

@@ -32,8 +32,8 @@ struct PoissonTable {
     }
 };
 
-void check(const cv::Mat& picture, const NightParameters& parameters) {
-    CV_CheckEQ(picture.depth(), CV_8U, "night: image must have 8-bit values");
+void check(const cv::Mat& image, const NightParameters& parameters) {
+    CV_CheckEQ(image.depth(), CV_8U, "night: image must have 8-bit values");
     CV_CheckGE(parameters.luminance, 0.0, "night: luminance must not be negative");
     CV_CheckGT(parameters.photons, 0.0, "night: photons must be above 0");
     CV_CheckLE(parameters.luminance * parameters.photons, 1e7, "night: at most 1e7 photons can be expected");
@@ -42,17 +42,17 @@ void check(const cv::Mat& picture, const NightParameters& parameters) {
 
 }  // namespace
 
-cv::Mat night(const cv::Mat& picture, const NightParameters& parameters, uint64_t seed) {
-    check(picture, parameters);
+cv::Mat night(const cv::Mat& image, const NightParameters& parameters, uint64_t seed) {
+    check(image, parameters);
     std::vector<PoissonTable> photons;  // an 8-bit image has only 256 means
     for (int value = 0; value < 256; ++value) {
         photons.emplace_back(parameters.luminance * value / 255.0 * parameters.photons);
     }
-    cv::Mat noisy(picture.size(), picture.type());
+    cv::Mat noisy(image.size(), image.type());
     Random random(seed);
-    const auto width = checkedProduct<int>(picture.cols, picture.channels());
-    for (int y = 0; y < picture.rows; ++y) {
-        const uchar* in = picture.ptr<uchar>(y);
+    const auto width = checkedProduct<int>(image.cols, image.channels());
+    for (int y = 0; y < image.rows; ++y) {
+        const uchar* in = image.ptr<uchar>(y);
         uchar* out = noisy.ptr<uchar>(y);
         for (int x = 0; x < width; ++x) {
             double value = photons[in[x]].draw(random.uniform()) / parameters.photons;

@@ -14,6 +14,6 @@ struct NightParameters {
 };
 
 /// The image (CV_8U, any channels) under simulated night. The same seed gives the same noise.
-cv::Mat night(const cv::Mat& picture, const NightParameters& parameters, uint64_t seed);
+cv::Mat night(const cv::Mat& image, const NightParameters& parameters, uint64_t seed);
 
 }  // namespace mpm::street

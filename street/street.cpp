@@ -58,7 +58,7 @@ struct Street::State {
         now.emplace(layout, static_cast<double>(step) / kStepsAnHour);
         const Stage stage{layout, *now, occluders, buffer.camera()};
         backdrop = lightStreet(stage, buffer, sky, lamps, samples, parked);
-        paintGroundEffects(stage, backdrop, parked, backdrop.picture);
+        paintGroundEffects(stage, backdrop, parked, backdrop.image);
         litStep = step;
     }
 
@@ -99,12 +99,12 @@ StreetFrame Street::at(double hour, double seconds) {
     const double ofDay = hour - 24 * std::floor(hour / 24);
     state.relight(ofDay);
     const Stage stage{state.layout, *state.now, state.occluders, state.buffer.camera()};
-    StreetFrame frame{state.backdrop.picture.clone(), state.backdrop.labels.clone(), ofDay};
+    StreetFrame frame{state.backdrop.image.clone(), state.backdrop.labels.clone(), ofDay};
     const auto actors = state.traffic.at(seconds);
-    paintGroundEffects(stage, state.backdrop, actors, frame.picture);
+    paintGroundEffects(stage, state.backdrop, actors, frame.image);
     for (const auto& actor : actors)
-        paintActor(stage, state.backdrop, actor, frame.picture, frame.labels);
-    paintGlare(stage, state.backdrop, actors, frame.picture);
+        paintActor(stage, state.backdrop, actor, frame.image, frame.labels);
+    paintGlare(stage, state.backdrop, actors, frame.image);
     return frame;
 }
 

@@ -9,8 +9,8 @@
 namespace mpm::street {
 
 struct StreetFrame {
-    cv::Mat picture;  ///< CV_8UC3, BGR
-    cv::Mat labels;   ///< CV_8U, CamVid's ids; every pixel has one
+    cv::Mat image;   ///< CV_8UC3, BGR
+    cv::Mat labels;  ///< CV_8U, CamVid's ids; every pixel has one
     double hour = 12;
 };
 

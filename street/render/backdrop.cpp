@@ -119,7 +119,7 @@ Backdrop lightStreet(const Stage& stage, const Gbuffer& buffer, const Sky& sky, 
     for (const auto& actor : parked)
         paintFine(stage, actor, fine, fineLabels, backdrop.depth);
     const cv::Size size = buffer.size() / samples;
-    cv::resize(fine, backdrop.picture, size, 0, 0, cv::INTER_AREA);
+    cv::resize(fine, backdrop.image, size, 0, 0, cv::INTER_AREA);
     cv::resize(fineLabels, backdrop.labels, size, 0, 0, cv::INTER_NEAREST);
     cv::Mat sunFrame;
     cv::resize(sun, sunFrame, size, 0, 0, cv::INTER_NEAREST);

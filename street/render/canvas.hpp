@@ -11,10 +11,10 @@ namespace mpm::street {
 /// The street without moving actors. Fine maps have `samples` pixels a side in each pixel of a
 /// frame.
 struct Backdrop {
-    cv::Mat picture;  ///< CV_8UC3 BGR, size of a frame
-    cv::Mat labels;   ///< CV_8U, size of a frame
-    cv::Mat sun;      ///< CV_8U, size of a frame: direct sun that arrives, 0..255
-    cv::Mat depth;    ///< CV_32F, fine
+    cv::Mat image;   ///< CV_8UC3 BGR, size of a frame
+    cv::Mat labels;  ///< CV_8U, size of a frame
+    cv::Mat sun;     ///< CV_8U, size of a frame: direct sun that arrives, 0..255
+    cv::Mat depth;   ///< CV_32F, fine
     int samples = 1;
 };
 
@@ -33,15 +33,15 @@ Backdrop lightStreet(const Stage& stage, const Gbuffer& buffer, const Sky& sky, 
                      int samples, const std::vector<Actor>& parked);
 
 /// Paints one actor over a frame that began as a copy of the backdrop.
-void paintActor(const Stage& stage, const Backdrop& backdrop, const Actor& actor, cv::Mat& picture,
+void paintActor(const Stage& stage, const Backdrop& backdrop, const Actor& actor, cv::Mat& image,
                 cv::Mat& labels);
 
 /// Shadows under actors and the light of their lamps on the road, before the actors themselves.
 void paintGroundEffects(const Stage& stage, const Backdrop& backdrop, const std::vector<Actor>& actors,
-                        cv::Mat& picture);
+                        cv::Mat& image);
 
 /// Glare of lamps, after everything else.
 void paintGlare(const Stage& stage, const Backdrop& backdrop, const std::vector<Actor>& actors,
-                cv::Mat& picture);
+                cv::Mat& image);
 
 }  // namespace mpm::street

@@ -47,14 +47,14 @@ cv::Mat softMask(std::vector<cv::Point> pixels, int blur, cv::Size size, cv::Rec
 
 /// Multiplies ground pixels by `rest` where the mask is full; `sunOnly` weighs by the sun that arrived.
 void darken(const Backdrop& backdrop, const cv::Mat& mask, cv::Rect area, float rest, bool sunOnly,
-            cv::Mat& picture) {
+            cv::Mat& image) {
     for (int y = 0; y < area.height; ++y) {
         for (int x = 0; x < area.width; ++x) {
             const int py = y + area.y, px = x + area.x;
             if (!mask.at<uchar>(y, x) || !isGround(backdrop.labels.at<uchar>(py, px))) continue;
             float share = static_cast<float>(mask.at<uchar>(y, x)) / 255.0f;
             if (sunOnly) share *= static_cast<float>(backdrop.sun.at<uchar>(py, px)) / 255.0f;
-            auto& pixel = picture.at<cv::Vec3b>(py, px);
+            auto& pixel = image.at<cv::Vec3b>(py, px);
             for (int c = 0; c < 3; ++c)
                 pixel[c] = cv::saturate_cast<uchar>(static_cast<float>(pixel[c]) * (1 - share * (1 - rest)));
         }
@@ -66,7 +66,7 @@ int blurFor(const Stage& stage, const Actor& actor, int samples, float metres) {
     return std::max(1, cvRound(stage.camera.focal / static_cast<float>(samples) * metres / z));
 }
 
-void contactShadow(const Stage& stage, const Backdrop& backdrop, const Actor& actor, cv::Mat& picture) {
+void contactShadow(const Stage& stage, const Backdrop& backdrop, const Actor& actor, cv::Mat& image) {
     std::vector<cv::Point> pixels;
     const float l = actor.length * 0.5f, w = actor.width * 0.5f;
     if (!toFrame(
@@ -75,12 +75,11 @@ void contactShadow(const Stage& stage, const Backdrop& backdrop, const Actor& ac
             backdrop.samples, pixels))
         return;
     cv::Rect area;
-    const cv::Mat mask =
-        softMask(pixels, blurFor(stage, actor, backdrop.samples, 0.12f), picture.size(), area);
-    if (!mask.empty()) darken(backdrop, mask, area, 0.42f, false, picture);
+    const cv::Mat mask = softMask(pixels, blurFor(stage, actor, backdrop.samples, 0.12f), image.size(), area);
+    if (!mask.empty()) darken(backdrop, mask, area, 0.42f, false, image);
 }
 
-void sunShadow(const Stage& stage, const Backdrop& backdrop, const Actor& actor, cv::Mat& picture) {
+void sunShadow(const Stage& stage, const Backdrop& backdrop, const Actor& actor, cv::Mat& image) {
     const auto& light = stage.light;
     if (light.toSun[1] < 0.06f) return;
     const float reach = std::min(6.0f, actor.height / light.toSun[1]);
@@ -96,16 +95,15 @@ void sunShadow(const Stage& stage, const Backdrop& backdrop, const Actor& actor,
     std::vector<cv::Point> pixels;
     if (!toFrame(stage, points, backdrop.samples, pixels)) return;
     cv::Rect area;
-    const cv::Mat mask =
-        softMask(pixels, blurFor(stage, actor, backdrop.samples, 0.06f), picture.size(), area);
+    const cv::Mat mask = softMask(pixels, blurFor(stage, actor, backdrop.samples, 0.06f), image.size(), area);
     if (mask.empty()) return;
     const cv::Vec3f ambient = light.ambient({0, 1, 0}), direct = light.sun * light.toSun[1];
     const float left = ambient[1] / std::max(1e-4f, ambient[1] + direct[1]);
-    darken(backdrop, mask, area, std::pow(left, 0.62f), true, picture);
+    darken(backdrop, mask, area, std::pow(left, 0.62f), true, image);
 }
 
 /// Light of the head lamps on the road, as a bright pool that fades ahead.
-void headLight(const Stage& stage, const Backdrop& backdrop, const Actor& actor, cv::Mat& picture) {
+void headLight(const Stage& stage, const Backdrop& backdrop, const Actor& actor, cv::Mat& image) {
     for (int ring = 0; ring < 3; ++ring) {
         const float from = 2.4f + 0.4f * static_cast<float>(ring),
                     to = 14.0f - 3.5f * static_cast<float>(ring),
@@ -118,12 +116,12 @@ void headLight(const Stage& stage, const Backdrop& backdrop, const Actor& actor,
             continue;
         cv::Rect area;
         const cv::Mat mask =
-            softMask(pixels, blurFor(stage, actor, backdrop.samples, 0.5f), picture.size(), area);
+            softMask(pixels, blurFor(stage, actor, backdrop.samples, 0.5f), image.size(), area);
         for (int y = 0; y < area.height; ++y) {
             for (int x = 0; x < area.width; ++x) {
                 if (!mask.at<uchar>(y, x) || !isGround(backdrop.labels.at<uchar>(y + area.y, x + area.x)))
                     continue;
-                auto& pixel = picture.at<cv::Vec3b>(y + area.y, x + area.x);
+                auto& pixel = image.at<cv::Vec3b>(y + area.y, x + area.x);
                 const float gain =
                     static_cast<float>(mask.at<uchar>(y, x)) / 255.0f * 0.35f * stage.light.dark;
                 const float add[] = {12, 17, 20};
@@ -136,7 +134,7 @@ void headLight(const Stage& stage, const Backdrop& backdrop, const Actor& actor,
 }
 
 void addGlare(const Stage& stage, const Backdrop& backdrop, const cv::Vec3f& at, float metres,
-              const cv::Vec3f& bgr, cv::Mat& picture) {
+              const cv::Vec3f& bgr, cv::Mat& image) {
     const cv::Vec3f view = stage.camera.toView(at);
     if (view[2] < 1) return;
     const auto n = static_cast<float>(backdrop.samples);
@@ -148,13 +146,13 @@ void addGlare(const Stage& stage, const Backdrop& backdrop, const cv::Vec3f& at,
     const int r = static_cast<int>(radius) + 1;
     const cv::Rect area =
         cv::Rect(static_cast<int>(p.x) - r, static_cast<int>(p.y) - r, 2 * r + 1, 2 * r + 1) &
-        cv::Rect({0, 0}, picture.size());
+        cv::Rect({0, 0}, image.size());
     for (int y = area.y; y < area.y + area.height; ++y) {
         for (int x = area.x; x < area.x + area.width; ++x) {
             const float dx = (static_cast<float>(x) - p.x) / radius,
                         dy = (static_cast<float>(y) - p.y) / radius;
             const float fall = std::max(0.0f, 1 - std::sqrt(dx * dx + dy * dy));
-            auto& pixel = picture.at<cv::Vec3b>(y, x);
+            auto& pixel = image.at<cv::Vec3b>(y, x);
             for (int c = 0; c < 3; ++c)
                 pixel[c] =
                     cv::saturate_cast<uchar>(static_cast<float>(pixel[c]) + bgr[c] * fall * fall * fall);
@@ -165,19 +163,19 @@ void addGlare(const Stage& stage, const Backdrop& backdrop, const cv::Vec3f& at,
 }  // namespace
 
 void paintGroundEffects(const Stage& stage, const Backdrop& backdrop, const std::vector<Actor>& actors,
-                        cv::Mat& picture) {
+                        cv::Mat& image) {
     for (const auto& actor : actors) {
-        sunShadow(stage, backdrop, actor, picture);
-        contactShadow(stage, backdrop, actor, picture);
+        sunShadow(stage, backdrop, actor, image);
+        contactShadow(stage, backdrop, actor, image);
     }
     if (stage.light.dark < 0.05f) return;
     for (const auto& actor : actors) {
-        if (actor.lights) headLight(stage, backdrop, actor, picture);
+        if (actor.lights) headLight(stage, backdrop, actor, image);
     }
 }
 
 void paintGlare(const Stage& stage, const Backdrop& backdrop, const std::vector<Actor>& actors,
-                cv::Mat& picture) {
+                cv::Mat& image) {
     const float dark = stage.light.dark;
     if (dark < 0.05f) return;
     for (const auto& actor : actors) {
@@ -186,10 +184,10 @@ void paintGlare(const Stage& stage, const Backdrop& backdrop, const std::vector<
         for (float side : {-0.66f, 0.66f}) {
             if (away)
                 addGlare(stage, backdrop, along(actor, -2.2f, side, 0.78f), 0.34f,
-                         cv::Vec3f(40, 45, 190) * dark, picture);
+                         cv::Vec3f(40, 45, 190) * dark, image);
             else
                 addGlare(stage, backdrop, along(actor, 2.2f, side, 0.65f), 0.9f,
-                         cv::Vec3f(205, 225, 245) * dark, picture);
+                         cv::Vec3f(205, 225, 245) * dark, image);
         }
     }
 }

@@ -1,4 +1,4 @@
-// Sun, sky and lamps by the hour, and their light on a surface. Sums are of linear light; toPicture()
+// Sun, sky and lamps by the hour, and their light on a surface. Sums are of linear light; Light::toPixel()
 // converts to 8 bits.
 #pragma once
 

@@ -104,7 +104,7 @@ void paintFine(const Stage& stage, const Actor& actor, cv::Mat& fine, cv::Mat& l
     }
 }
 
-void paintActor(const Stage& stage, const Backdrop& backdrop, const Actor& actor, cv::Mat& picture,
+void paintActor(const Stage& stage, const Backdrop& backdrop, const Actor& actor, cv::Mat& image,
                 cv::Mat& labels) {
     const int n = backdrop.samples;
     const Sprite sprite = renderSprite(stage, actor, backdrop.depth.size(), n);
@@ -122,7 +122,7 @@ void paintActor(const Stage& stage, const Backdrop& backdrop, const Actor& actor
             }
             if (covered == 0) continue;
             const int py = y + sprite.area.y / n, px = x + sprite.area.x / n;
-            auto& pixel = picture.at<cv::Vec3b>(py, px);
+            auto& pixel = image.at<cv::Vec3b>(py, px);
             for (int c = 0; c < 3; ++c)
                 pixel[c] = static_cast<uchar>((sum[c] + pixel[c] * (n * n - covered)) / (n * n));
             if (2 * covered >= n * n) labels.at<uchar>(py, px) = actor.label;

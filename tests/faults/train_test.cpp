@@ -42,7 +42,7 @@ TrainOptions tinyOptions(const std::string& out, int64_t steps) {
 int trainIn(const std::string& out, int64_t steps) {
     try {
         const auto frame = street::Street({48, 32}, 100, 1).at(12, 3);
-        const std::vector<pipeline::Sample> samples = {{frame.picture, frame.labels, "street"}};
+        const std::vector<pipeline::Sample> samples = {{frame.image, frame.labels, "street"}};
         torch::set_num_threads(1);
         train(tinyOptions(out, steps), {samples, samples, 11});
         return 0;

@@ -55,7 +55,7 @@ double percentile(std::vector<double> values, double share) {
 /// A camera whose frames show when they were taken.
 class StampedCamera {
 public:
-    StampedCamera() : m_street(mpm::street::Street({640, 480}, 11, 1).at(14, 0).picture) {
+    StampedCamera() : m_street(mpm::street::Street({640, 480}, 11, 1).at(14, 0).image) {
         m_server.setFilm(
             [this] {
                 cv::Mat picture = m_street.clone();

@@ -1,6 +1,8 @@
 // The layer against LibTorch: a plain writing of the method and the encoder in tensor operations, in f32 as a
 // user would have it, at real widths and depths.
-#include <torch/torch.h>
+#include <torch/nn/functional/activation.h>
+#include <torch/nn/functional/normalization.h>
+#include <torch/utils.h>
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
 // ToMe and ALGM against LibTorch: plain writings of the published methods inside a plain encoder, map by map
 // and to the end.
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <gtest/gtest.h>
 

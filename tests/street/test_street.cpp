@@ -18,17 +18,17 @@ TEST(Street, SameSeedHourAndSecondGiveTheSameFrame) {
     Street first({320, 240}, 5), second({320, 240}, 5);
     second.at(3, 17);  // earlier requests must not change the frame
     const StreetFrame a = first.at(14, 8), b = second.at(14, 8);
-    EXPECT_EQ(difference(a.picture, b.picture), 0);
+    EXPECT_EQ(difference(a.image, b.image), 0);
     EXPECT_EQ(difference(a.labels, b.labels), 0);
     const StreetFrame other = Street({320, 240}, 6).at(14, 8);
-    EXPECT_GT(difference(a.picture, other.picture), 0);
+    EXPECT_GT(difference(a.image, other.image), 0);
 }
 
 TEST(Street, FramesHaveTheAskedSizeAndALabelEverywhere) {
     for (cv::Size size : {cv::Size(640, 480), cv::Size(333, 201), cv::Size(17, 160)}) {
         const StreetFrame frame = Street(size, 3).at(9, 2);
-        EXPECT_EQ(frame.picture.size(), size);
-        EXPECT_EQ(frame.picture.type(), CV_8UC3);
+        EXPECT_EQ(frame.image.size(), size);
+        EXPECT_EQ(frame.image.type(), CV_8UC3);
         EXPECT_EQ(frame.labels.size(), size);
         double highest = 0;
         cv::minMaxLoc(frame.labels, nullptr, &highest);
@@ -53,9 +53,9 @@ TEST(Street, EveryClassAppears) {
 TEST(Street, NightIsDarkerAndLabelsDoNotKnowTheHour) {
     Street street({320, 240}, 2);
     const StreetFrame day = street.at(12, 5), night = street.at(0.5, 5), dayAgain = street.at(36, 5);
-    EXPECT_LT(cv::mean(night.picture)[1], 0.6 * cv::mean(day.picture)[1]);
+    EXPECT_LT(cv::mean(night.image)[1], 0.6 * cv::mean(day.image)[1]);
     EXPECT_EQ(difference(day.labels, night.labels), 0);
-    EXPECT_EQ(difference(day.picture, dayAgain.picture), 0);
+    EXPECT_EQ(difference(day.image, dayAgain.image), 0);
     EXPECT_DOUBLE_EQ(dayAgain.hour, 12);
 }
 

@@ -1,4 +1,4 @@
-// The verbs of mpm-models. Each adds its options to the parser and runs when it is named.
+// The subcommands of mpm-models. Each function adds one with its options to the parser.
 #pragma once
 
 namespace CLI {

@@ -59,9 +59,9 @@ void addEval(CLI::App& app) {
     verb->add_option("--dataset", a->dataset, "camvid, folder, or scene: the built-in street")
         ->capture_default_str();
     verb->add_option("--split", a->split)->capture_default_str();
-    verb->add_option("--frames", a->frames, "of the built-in street")->capture_default_str();
+    verb->add_option("--frames", a->frames, "frames of the built-in street")->capture_default_str();
     addReducerOptions(*verb, a->reducer, "--blocks");
-    verb->add_flag("--night", a->night, "under the night simulation");
+    verb->add_flag("--night", a->night, "apply the night simulation");
     verb->add_option("--threads", a->threads)->capture_default_str();
     verb->callback([a] { run(*a); });
 }

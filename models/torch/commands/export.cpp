@@ -28,14 +28,14 @@ void run(const Arguments& a) {
 }  // namespace
 
 void addExport(CLI::App& app) {
-    auto* verb = app.add_subcommand("export", "trained weights as ONNX, checked against LibTorch");
+    auto* verb = app.add_subcommand("export", "write trained weights as ONNX, checked against LibTorch");
     auto a = std::make_shared<Arguments>();
     verb->add_option("weights", a->weights, "best.pt or checkpoint.pt")->required()->check(CLI::ExistingFile);
     verb->add_option("output", a->output, "ONNX file")->required();
     verb->add_option("--dataset", a->dataset, "classes: camvid, or folder")->capture_default_str();
     verb->add_option("--data", a->root, "folder with classes.json, for --dataset folder");
     auto* fused = verb->add_flag("--fused", a->fused,
-                                 "the form OpenCV runs with merging, instead of standard operators");
+                                 "the form that OpenCV runs with merging, instead of standard operators");
     verb->add_option("--blocks", a->blocks, "default schedule of the fused form")
         ->delimiter(',')
         ->needs(fused)

@@ -49,7 +49,7 @@ void run(Arguments& a) {
     if (!a.variant.empty() || std::filesystem::exists(beside)) {
         const std::string file = a.variant.empty() ? beside.string() : a.variant;
         a.options.variant = readVariant(file);
-        std::printf("sizes     as %s says\n", printable(file).c_str());
+        std::printf("sizes     from %s\n", printable(file).c_str());
     }
     auto imported = importOf(a);
     saveModel(a.output, imported.model);
@@ -63,16 +63,18 @@ void addImport(CLI::App& app) {
         app.add_subcommand("import", "weights of Segmenter, timm, DeiT (.pth, .safetensors) or JAX (.npz)");
     auto a = std::make_shared<Arguments>();
     verb->add_option("input", a->input, "file of weights")->required()->check(CLI::ExistingFile);
-    verb->add_option("output", a->output, "weights as mpm-models keeps them (.pt)")->required();
+    verb->add_option("output", a->output, "weights in the form of mpm-models (.pt)")->required();
     verb->add_option("--size", a->size, "height and width of the model; positions are resized")->expected(2);
     verb->add_option("--source-rows", a->options.sourceGridHeight,
-                     "rows of the file's grid where it is not square");
+                     "rows of the file's patch grid, if it is not square");
     verb->add_option("--variant", a->variant, "Segmenter's variant.yml (default: the one beside the file)")
         ->check(CLI::ExistingFile);
     verb->add_option("--normalisation", a->options.normalisation,
-                     "of pictures: vit (0.5) or deit (ImageNet's); default: as variant.yml says, else vit");
-    verb->add_option("--classes", a->options.classes, "where the file has no decoder")->capture_default_str();
-    verb->add_flag("--quiet", a->quiet, "name only what is missing or left over");
+                     "mean and deviation of the images: vit (0.5) or deit (ImageNet's); default: that of "
+                     "variant.yml, else vit");
+    verb->add_option("--classes", a->options.classes, "number of classes, for a file without a decoder")
+        ->capture_default_str();
+    verb->add_flag("--quiet", a->quiet, "print only missing and left-over tensors");
     verb->callback([a] { run(*a); });
 }
 

@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <exception>
 
-#include <torch/torch.h>
+#include <c10/util/Exception.h>
 #include <CLI/CLI.hpp>
 #include <opencv2/core.hpp>
 
@@ -10,14 +10,14 @@
 #include "models/torch/commands/commands.hpp"
 #include "models/torch/files/file_error.hpp"
 
-/// One line: messages may quote names out of files, and libraries write several lines.
+/// Prints one line: messages may contain names from files, and those of libraries have several lines.
 static int fail(const std::string& message, int status) {
     std::fprintf(stderr, "mpm-models: %s\n", mpm::printable(message, 1000).c_str());
     return status;
 }
 
 int main(int argc, char** argv) {
-    cv::setNumThreads(1);  // LibTorch brings a pool of its own
+    cv::setNumThreads(1);  // LibTorch has its own thread pool
     CLI::App app{"mpm-models: train, measure, import and export segmentation models"};
     app.require_subcommand(1);
     mpm::models::addTrain(app);

@@ -14,7 +14,7 @@ void addMean(CLI::App& app) {
         std::string output;
     };
     auto* verb = app.add_subcommand(
-        "mean", "the mean of weights that were trained from one another, often better than each of them");
+        "mean", "average weights that were trained from one another; the mean is often better than each");
     auto a = std::make_shared<Arguments>();
     verb->add_option("weights", a->weights, "two or more best.pt or checkpoint.pt")
         ->required()

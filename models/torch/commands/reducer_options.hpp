@@ -1,4 +1,4 @@
-// The choice of a reducer on the command line.
+// Options that choose a reducer.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,12 +8,12 @@
 namespace mpm::models {
 
 inline void addReducerOptions(CLI::App& verb, ReducerSettings& settings, const char* blocks) {
-    verb.add_option(blocks, settings.schedule, "blocks mpm merges before, 2,5 say")->delimiter(',');
-    verb.add_option("--method", settings.method, "what reduces tokens")
+    verb.add_option(blocks, settings.schedule, "blocks before which mpm merges, such as 2,5")->delimiter(',');
+    verb.add_option("--method", settings.method, "method that reduces tokens")
         ->check(CLI::IsMember({"mpm", "tome", "algm", "none"}))
         ->capture_default_str();
-    verb.add_option("--r", settings.edges, "of tome: tokens that leave in each block")->capture_default_str();
-    verb.add_option("--tau", settings.threshold, "of algm: similarity from which a window merges")
+    verb.add_option("--r", settings.edges, "tome: tokens removed in each block")->capture_default_str();
+    verb.add_option("--tau", settings.threshold, "algm: similarity from which a window merges")
         ->capture_default_str();
 }
 

@@ -21,9 +21,9 @@ struct Arguments {
     std::vector<int> size{480, 640};
 };
 
-void write(const fs::path& path, const cv::Mat& picture) {
+void write(const fs::path& path, const cv::Mat& image) {
     std::vector<uchar> bytes;
-    if (!cv::imencode(path.extension().string(), picture, bytes))
+    if (!cv::imencode(path.extension().string(), image, bytes))
         CV_Error(cv::Error::StsError, path.string() + " cannot be written");
     writeAtomically(path.string(), {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
@@ -51,11 +51,12 @@ void run(const Arguments& a) {
 
 void addScene(CLI::App& app) {
     auto* verb =
-        app.add_subcommand("scene", "frames of the built-in street as a data set (--dataset folder)");
+        app.add_subcommand("scene", "write frames of the built-in street as a data set (--dataset folder)");
     auto a = std::make_shared<Arguments>();
-    verb->add_option("folder", a->root, "where SPLIT/images, SPLIT/labels and classes.json go")->required();
+    verb->add_option("folder", a->root, "folder for SPLIT/images, SPLIT/labels and classes.json")->required();
     verb->add_option("--split", a->split)->capture_default_str();
-    verb->add_option("--frames", a->frames, "one street each, of seeds training never draws")
+    verb->add_option("--frames", a->frames,
+                     "number of frames, each of its own street, with seeds that training never uses")
         ->capture_default_str();
     verb->add_option("--size", a->size, "height and width")->expected(2)->capture_default_str();
     verb->callback([a] { run(*a); });

@@ -23,9 +23,10 @@ void addModelOptions(CLI::App& verb, Arguments& a) {
     verb.add_option("--variant", a.variant, "vit-tiny/16 ... vit-large/8")->capture_default_str();
     verb.add_option("--decoder", a.decoder, "mask or linear")->capture_default_str();
     verb.add_flag("--distilled", a.distilled, "with DeiT's distillation token");
-    verb.add_option("--normalisation", a.normalisation, "of pictures: vit (0.5) or deit (ImageNet's)")
+    verb.add_option("--normalisation", a.normalisation,
+                    "mean and deviation of the images: vit (0.5) or deit (ImageNet's)")
         ->capture_default_str();
-    verb.add_option("--size", a.size, "height and width the model is made for")
+    verb.add_option("--size", a.size, "height and width of the model's input")
         ->expected(2)
         ->capture_default_str();
     verb.add_option("--drop-path", a.dropPath, "stochastic depth of the last block")->capture_default_str();
@@ -38,61 +39,66 @@ void addDataOptions(CLI::App& verb, Arguments& a) {
         ->check(CLI::ExistingDirectory);
     verb.add_option("--dataset", a.dataset, "camvid, or folder (with classes.json)")->capture_default_str();
     verb.add_option("--crop", a.crop, "height and width of the crops")->expected(2)->capture_default_str();
-    verb.add_option("--scale", a.scale, "lowest and highest scale; 1: pictures as high as the model")
+    verb.add_option("--scale", a.scale, "lowest and highest scale; 1: images of the model's height")
         ->expected(2)
         ->capture_default_str();
-    verb.add_option("--night", data.augment.night, "share of pictures at simulated night")
+    verb.add_option("--night", data.augment.night, "share of images at simulated night")
         ->capture_default_str();
     verb.add_option("--colour", data.augment.colour, "strength of colour changes")->capture_default_str();
-    verb.add_option("--scene", data.scene, "share of pictures from the built-in street")
-        ->capture_default_str();
+    verb.add_option("--scene", data.scene, "share of images from the built-in street")->capture_default_str();
     verb.add_option("--streets", data.streets, "different built-in streets")->capture_default_str();
-    verb.add_option("--batch", data.batch, "pictures a batch")->capture_default_str();
+    verb.add_option("--batch", data.batch, "images in a batch")->capture_default_str();
     verb.add_option("--seed", data.seed, "seed of weights and batches")->capture_default_str();
 }
 
 void addLoopOptions(CLI::App& verb, Arguments& a) {
     auto& o = a.options;
-    verb.add_option("--out", o.out, "folder of checkpoint, best weights and curve; a run there goes on")
+    verb.add_option("--out", o.out,
+                    "folder for checkpoint, best weights and curve; a run found there continues")
         ->required();
-    verb.add_option("--steps", o.steps, "steps in all")->capture_default_str();
-    verb.add_option("--warm-up", o.warmUp, "steps of linear rise")->capture_default_str();
-    verb.add_option("--minutes", o.minutes, "let the rate fall with time, and end then")
+    verb.add_option("--steps", o.steps, "total number of steps")->capture_default_str();
+    verb.add_option("--warm-up", o.warmUp, "steps in which the learning rate rises linearly")
+        ->capture_default_str();
+    verb.add_option("--minutes", o.minutes, "stop after this time; the learning rate follows it")
         ->capture_default_str();
     verb.add_option("--from", o.from, "weights to start from (.pt)")->check(CLI::ExistingFile);
     auto* teacher =
         verb.add_option(
                 "--teacher", o.teacher,
-                "weights (.pt) of a model, often a larger one, whose classes to follow beside the labels")
+                "weights (.pt) of a model, often a larger one, whose classes are learned beside the labels")
             ->check(CLI::ExistingFile);
     verb.add_option("--teacher-share", o.teacherShare, "weight of the teacher beside the labels")
         ->needs(teacher)
         ->capture_default_str();
     auto* neighbours =
         verb.add_option("--neighbours", o.neighbourBlocks,
-                        "blocks, such as 2,5, whose tokens are to be nearest to those of the same "
+                        "blocks, such as 2,5, whose tokens learn to be nearest to tokens of the same "
                         "classes, so that merging there costs less")
             ->delimiter(',')
             ->check(CLI::NonNegativeNumber);
-    verb.add_option("--neighbour-share", o.neighbourShare, "weight of that beside the labels")
+    verb.add_option("--neighbour-share", o.neighbourShare, "weight of this loss beside the labels")
         ->needs(neighbours)
         ->capture_default_str();
     verb.add_option("--rate", o.optimiser.rate, "highest learning rate of AdamW")->capture_default_str();
     verb.add_option("--matrix-rate", o.optimiser.matrixRate,
-                    "of Muon, for matrices inside blocks; 0: AdamW for them too")
+                    "learning rate of Muon, for matrices inside blocks; 0: AdamW for these too")
         ->capture_default_str();
     verb.add_option("--decay", o.optimiser.decay, "weight decay")->capture_default_str();
     verb.add_option("--overlap", o.overlap, "share of the Lovasz loss beside cross entropy")
         ->capture_default_str();
-    verb.add_option("--mean-decay", o.meanDecay, "of the running mean of weights")->capture_default_str();
-    verb.add_option("--class-power", o.classPower, "0: all classes weigh alike; 1: by inverse frequency")
+    verb.add_option("--mean-decay", o.meanDecay, "decay of the running mean of the weights")
+        ->capture_default_str();
+    verb.add_option("--class-power", o.classPower,
+                    "0: all classes have the same weight; 1: weight by inverse frequency")
         ->capture_default_str();
     verb.add_option("--class-limit", o.classLimit, "highest class weight before scaling")
         ->capture_default_str();
-    verb.add_option("--parts", o.parts, "batches a step, gradients averaged")->capture_default_str();
-    verb.add_option("--workers", o.workers, "parts that run side by side")->capture_default_str();
-    verb.add_option("--validate-every", o.validateEvery, "steps")->capture_default_str();
-    verb.add_option("--checkpoint-every", o.checkpointEvery, "steps")->capture_default_str();
+    verb.add_option("--parts", o.parts, "batches in a step; their gradients are averaged")
+        ->capture_default_str();
+    verb.add_option("--workers", o.workers, "parts that run in parallel")->capture_default_str();
+    verb.add_option("--validate-every", o.validateEvery, "steps between validations")->capture_default_str();
+    verb.add_option("--checkpoint-every", o.checkpointEvery, "steps between checkpoints")
+        ->capture_default_str();
     addReducerOptions(verb, o.reducer, "--train-blocks");
     verb.add_flag("!--full-precision", o.mixed, "no bf16 products");
 }
@@ -121,7 +127,7 @@ void run(Arguments& a) {
 }  // namespace
 
 void addTrain(CLI::App& app) {
-    auto* verb = app.add_subcommand("train", "train a Segmenter, or go on with a run that was stopped");
+    auto* verb = app.add_subcommand("train", "train a Segmenter, or continue a run that was stopped");
     auto arguments = std::make_shared<Arguments>();
     addModelOptions(*verb, *arguments);
     addDataOptions(*verb, *arguments);

@@ -9,7 +9,7 @@
 namespace mpm::models {
 namespace {
 
-/// Offset that places a span of `inner` in one of `outer`, or the reverse where the crop is larger.
+/// Offset of a span of `inner` within one of `outer`, or the reverse if the crop is larger.
 double place(double outer, double inner, Random& random) {
     return random.uniform() * (outer - inner);
 }
@@ -27,9 +27,9 @@ cv::Matx23d randomCrop(cv::Size from, const AugmentOptions& options, Random& ran
     return {scaleX, 0, -left, 0, scaleY, -top};
 }
 
-void changeColour(cv::Mat& picture, double strength, Random& random) {
+void changeColour(cv::Mat& image, double strength, Random& random) {
     cv::Mat values;
-    picture.convertTo(values, CV_32F, 1.0 / 255);
+    image.convertTo(values, CV_32F, 1.0 / 255);
     const double contrast = 1 + strength * random.uniform(-1, 1);
     const double brightness = 0.5 * strength * random.uniform(-1, 1);
     const double saturation = 1 + 1.5 * strength * random.uniform(-1, 1);
@@ -45,7 +45,7 @@ void changeColour(cv::Mat& picture, double strength, Random& random) {
     cv::transform(values, values, mixer);
     values = cv::max((values - cv::Scalar::all(0.5)) * contrast + cv::Scalar::all(0.5 + brightness), 0.0);
     cv::pow(values, gamma, values);
-    values.convertTo(picture, CV_8U, 255);
+    values.convertTo(image, CV_8U, 255);
 }
 
 street::NightParameters randomNight(Random& random) {
@@ -64,7 +64,7 @@ pipeline::Sample augment(const pipeline::Sample& sample, const AugmentOptions& o
     const cv::Size size(options.width, options.height);
     cv::Mat source = sample.picture;
     const double scale = std::abs(crop(0, 0));
-    if (scale < 0.75) {  // a bilinear look-up of a much larger picture would alias
+    if (scale < 0.75) {  // sampling a much larger image bilinearly would alias
         source = cv::Mat();
         cv::GaussianBlur(sample.picture, source, {}, 0.4 / scale);
     }

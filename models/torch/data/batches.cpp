@@ -22,7 +22,7 @@ static torch::Tensor labelsToTensor(const cv::Mat& labels, int stride, int phase
     return tensor;
 }
 
-/// Two thirds by day, one third from dusk till dawn.
+/// Two thirds are by day, one third from dusk till dawn.
 static double anyHour(Random& random) {
     return random.chance(0.66) ? random.uniform(6.5, 18.5) : std::fmod(random.uniform(18.5, 30.5), 24);
 }
@@ -34,7 +34,7 @@ void ScenePool::make(size_t street, Entry& entry) const {
     for (int i = 0; i < kFramesAStreet; ++i) {
         const double hour = anyHour(random);
         auto frame = scene.at(hour, random.uniform(0, 600));
-        entry.frames.push_back({frame.picture, frame.labels, "scene"});
+        entry.frames.push_back({frame.image, frame.labels, "scene"});
     }
 }
 
@@ -50,10 +50,10 @@ BatchSource::BatchSource(std::vector<pipeline::Sample> samples, int ignored, Opt
       m_scenes(options.sceneSize, options.streets, options.seed),
       m_ignored(ignored),
       m_options(options) {
-    TORCH_CHECK(!m_samples.empty() || options.scene >= 1, "no picture to train on");
+    TORCH_CHECK(!m_samples.empty() || options.scene >= 1, "no image to train on");
 }
 
-/// Each pass visits every sample once, in an order of its own.
+/// Each pass takes every sample once, in its own order.
 static size_t shuffledIndex(int64_t number, size_t count, uint64_t seed) {
     std::vector<size_t> order(count);
     std::iota(order.begin(), order.end(), size_t{0});
@@ -71,15 +71,15 @@ pipeline::Sample BatchSource::draw(int64_t number, Random& random) const {
 Batch BatchSource::at(int64_t step) const {
     const auto& augmenting = m_options.augment;
     const int stride = m_options.labelStride;
-    std::vector<torch::Tensor> pictures, labels;
+    std::vector<torch::Tensor> images, labels;
     for (int i = 0; i < m_options.batch; ++i) {
         const int64_t number = step * m_options.batch + i;
         Random random(mixSeed(m_options.seed ^ 0xA5A5, static_cast<uint64_t>(number)));
         const auto sample = augment(draw(number, random), augmenting, m_ignored, random);
-        pictures.push_back(toTensor(sample.picture, m_options.normalisation));
+        images.push_back(toTensor(sample.picture, m_options.normalisation));
         labels.push_back(labelsToTensor(sample.labels, stride, random.below(stride), random.below(stride)));
     }
-    return {torch::stack(pictures), torch::stack(labels)};
+    return {torch::stack(images), torch::stack(labels)};
 }
 
 torch::Tensor classWeights(const std::vector<pipeline::Sample>& samples, int classes, double power,

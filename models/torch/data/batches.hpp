@@ -1,5 +1,5 @@
-// Training batches: pictures read once, cut, scaled, flipped, coloured and darkened anew each time. A batch
-// depends on the seed and its step alone, which is what lets a resumed run repeat the one that was killed.
+// Training batches. Images are read once and augmented anew for each batch. A batch depends only on the seed
+// and its step, so that a resumed run gives the same result as one without interruption.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 #include <opencv2/core.hpp>
 
 #include "base/random.hpp"
@@ -19,18 +19,18 @@ namespace mpm::models {
 struct AugmentOptions {
     int height = 256, width = 320;           ///< of the crop
     double scaleLow = 0.6, scaleHigh = 1.8;  ///< log-uniform
-    int modelHeight = 0;                     ///< scale 1 is a picture of that height; 0: as it is
-    double night = 0.15;                     ///< share of pictures under the night simulation
+    int modelHeight = 0;                     ///< height of an image at scale 1; 0: its own
+    double night = 0.15;                     ///< share of images with the night simulation
     bool geometry = true;                    ///< flips, and changes of the aspect
     double colour = 0.35;  ///< strength of brightness, contrast, saturation and tint changes
 };
 
 struct Batch {
-    torch::Tensor pictures;  ///< f32 [B, 3, H, W]
-    torch::Tensor labels;    ///< int64 [B, H/stride, W/stride]
+    torch::Tensor images;  ///< f32 [B, 3, H, W]
+    torch::Tensor labels;  ///< int64 [B, H/stride, W/stride]
 };
 
-/// Frames of the built-in street, made when first asked for. Safe to use from several threads.
+/// Frames of the built-in street, rendered on first use. Thread-safe.
 class ScenePool {
 public:
     ScenePool(cv::Size size, int streets, uint64_t seed) : m_size(size), m_seed(seed), m_streets(streets) {}
@@ -55,10 +55,10 @@ public:
     struct Options {
         AugmentOptions augment;
         int batch = 6;
-        int labelStride = 4;  ///< the loss looks at one pixel in stride x stride
-        double scene = 0.0;   ///< share of pictures from the built-in street
+        int labelStride = 4;  ///< the loss uses one pixel of each stride x stride
+        double scene = 0.0;   ///< share of images from the built-in street
         cv::Size sceneSize{480, 360};
-        int streets = 250;  ///< different ones
+        int streets = 250;  ///< number of different streets
         Normalisation normalisation;
         uint64_t seed = 1;
     };

@@ -26,12 +26,12 @@ std::vector<pipeline::Sample> readAll(const std::string& root, const std::string
 }
 
 pipeline::Sample sceneFrame(int number, cv::Size size) {
-    // Training takes seeds from the whole 64-bit range by a hash: it never meets these small ones.
+    // Training hashes its seeds to the whole 64-bit range, so it never uses these small ones.
     const auto seed = static_cast<uint64_t>(number) + 1;
     const auto frame = street::Street(size, seed).at(8 + 0.05 * (number % 200), 3.7 * number);
     char name[32];
     std::snprintf(name, sizeof name, "scene%04d", number);
-    return {frame.picture, frame.labels, name};
+    return {frame.image, frame.labels, name};
 }
 
 std::vector<pipeline::Sample> sceneFrames(int count, cv::Size size) {

@@ -1,4 +1,4 @@
-// Data sets as training wants them: in memory, by preset.
+// Data sets for training, in memory, by preset.
 #pragma once
 
 #include <string>
@@ -14,10 +14,10 @@ pipeline::Classes classesOf(const std::string& preset, const std::string& root);
 std::vector<pipeline::Sample> readAll(const std::string& root, const std::string& split,
                                       const pipeline::Classes& classes);
 
-/// A frame of a built-in street; one street a number.
+/// A frame of the built-in street; each number gives another street.
 pipeline::Sample sceneFrame(int number, cv::Size size);
 
-/// Frames of built-in streets whose seeds training never draws, one a street, at an hour by day.
+/// Frames by day, each of another street, with seeds that training never uses.
 std::vector<pipeline::Sample> sceneFrames(int count, cv::Size size);
 
 }  // namespace mpm::models

@@ -17,15 +17,15 @@ cv::Mat blobOf(const torch::Tensor& tensor) {
     return cv::Mat(shape, CV_32F, tensor.data_ptr()).clone();
 }
 
-torch::Tensor randomPicture(const VitOptions& vit, uint64_t seed) {
+torch::Tensor randomImage(const VitOptions& vit, uint64_t seed) {
     torch::manual_seed(seed);
     return torch::rand({1, 3, vit.height, vit.width}) * 2 - 1;
 }
 
-double difference(Segmenter& model, cv::dnn::Net& net, const torch::Tensor& picture) {
-    const auto expected = model->forward(picture).contiguous();
+double difference(Segmenter& model, cv::dnn::Net& net, const torch::Tensor& image) {
+    const auto expected = model->forward(image).contiguous();
     TORCH_CHECK(expected.isfinite().all().item<bool>(), "the model's logits are not finite");
-    net.setInput(blobOf(picture));
+    net.setInput(blobOf(image));
     const cv::Mat logits = net.forward();
     TORCH_CHECK(logits.total() == static_cast<size_t>(expected.numel()),
                 "the file gives logits of another size");
@@ -38,19 +38,19 @@ void demand(double difference, const std::string& what) {
                 kTolerance, ": not written");
 }
 
-/// With all tokens and with the schedule: merging itself must be the same in both.
+/// Compared with all tokens and with the schedule: merging must give the same in both.
 double fusedDifference(Segmenter& model, const std::vector<int>& blocks, const std::string& draft,
                        const std::string& name) {
     torch::NoGradGuard noGrad;
     registerLayers();
     cv::dnn::Net net = cv::dnn::readNetFromONNX(draft);
     Encoder encoder = mpm::encoder(net);
-    const auto picture = randomPicture(model->options().vit, 1);
+    const auto image = randomImage(model->options().vit, 1);
     double largest = 0;
     for (const auto& schedule : {std::vector<int>{}, blocks}) {
         model->encoder->setReducer({"mpm", {schedule.begin(), schedule.end()}});
         encoder.setSchedule(schedule);
-        const double error = difference(model, net, picture);
+        const double error = difference(model, net, image);
         demand(error, name + " with " + std::to_string(schedule.size()) + " merges");
         largest = std::max(largest, error);
     }
@@ -64,7 +64,7 @@ double exportDifference(Segmenter& model, const std::string& path, uint64_t seed
     torch::NoGradGuard noGrad;
     model->eval();
     cv::dnn::Net net = cv::dnn::readNetFromONNX(path);
-    return difference(model, net, randomPicture(model->options().vit, seed));
+    return difference(model, net, randomImage(model->options().vit, seed));
 }
 
 double exportStandard(Segmenter& model, const pipeline::Classes& classes, const std::string& path) {

@@ -1,11 +1,11 @@
-// Writes ONNX node by node. Only the exporter includes this: it shows protobuf.
+// Writes ONNX node by node. Included by the exporter only, because it includes protobuf.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include <onnx/onnx_pb.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace mpm::models {
 
@@ -28,7 +28,7 @@ public:
     }
 
     void input(const std::string& name, const std::vector<int64_t>& dims);
-    /// Renames a value and makes it an output.
+    /// Renames a value and adds it to the outputs.
     void output(const std::string& value, const std::string& name, const std::vector<int64_t>& dims);
     void metadata(const std::string& key, const std::string& value);
 

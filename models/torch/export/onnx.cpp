@@ -50,8 +50,7 @@ std::string Exporter::transpose(Name x, const std::vector<int64_t>& order) {
     return y;
 }
 
-/// x W + bias; where the weights of `norm`, which x went through, are not in the graph yet they join W and
-/// the bias.
+/// x W + bias. `norm` is the layer norm before it; with Norms::Folded its weights are folded into W and bias.
 std::string Exporter::product(Name x, torch::Tensor weight, torch::Tensor bias, Name name, Name norm) {
     if (!norm.empty() && m_norms == Norms::Folded) {
         const auto shift = torch::matmul(value(norm + ".bias"), weight);
@@ -103,7 +102,7 @@ std::string Exporter::attention(Name x, Name prefix, int64_t tokens, int64_t hea
         m_graph.with("axis", int64_t{0});
         return one;
     };
-    // Scaled before the product: OpenCV 4.6 loses a factor behind a product of two variables.
+    // Scaled before the product: OpenCV 4.6 loses a factor after a product of two variables.
     const auto query = m_graph.node("Mul", {part(0), scalar(1.0 / std::sqrt(static_cast<double>(head)))});
     const auto key = part(1), value = part(2);
     const auto scaled = m_graph.node("MatMul", {query, transpose(key, {0, 1, 3, 2})});
@@ -155,7 +154,7 @@ std::string Exporter::unitRows(Name x) {
         m_graph.with("axes", std::vector<int64_t>{-1}).with("keepdims", int64_t{1});
         return m_graph.node("Div", {x, length});
     }
-    // OpenCV 4.6 misreads ReduceL2; what it reads of layer norms, it reads here.
+    // OpenCV 4.6 computes ReduceL2 wrongly, so the norm uses the operators of layer norms.
     const auto squares = m_graph.node("ReduceMean", {m_graph.node("Pow", {x, scalar(2.0)})});
     m_graph.with("axes", std::vector<int64_t>{-1}).with("keepdims", int64_t{1});
     const auto rows = m_graph.node("Div", {x, m_graph.node("Sqrt", {squares})});
@@ -182,15 +181,15 @@ std::string Exporter::decodeMask(Name tokens) {
     const auto project = [&](int64_t from, int64_t to, Name weight) {
         return unitRows(product(slice(x, from, to), value(weight), {}, weight, last));
     };
-    const auto picture = project(0, patches, "decoder.proj_patch"),
+    const auto image = project(0, patches, "decoder.proj_patch"),
                classes = project(patches, all, "decoder.proj_classes");
-    auto products = m_graph.node("MatMul", {picture, transpose(classes, {0, 2, 1})});
+    auto products = m_graph.node("MatMul", {image, transpose(classes, {0, 2, 1})});
     // OpenCV 4.6 fuses arithmetic into a product of two variables and loses it; a Reshape keeps them apart.
     if (m_norms == Norms::Folded)
         products = m_graph.node("Reshape", {products, m_graph.shape({1, patches, options.classes})});
     const auto masks = norm(products, "decoder.mask_norm");
     if (m_norms == Norms::Written) return toGrid(masks);
-    // Nothing is behind the last norm; over the channels of a picture OpenCV 4.6 can multiply.
+    // No product follows the last norm. OpenCV 4.6 can multiply along the channels of an image.
     const auto byChannel = [&](Name name) { return m_graph.constant(value(name).reshape({-1, 1, 1}), name); };
     const auto scaled = m_graph.node("Mul", {toGrid(masks), byChannel("decoder.mask_norm.weight")});
     return m_graph.node("Add", {scaled, byChannel("decoder.mask_norm.bias")});

@@ -1,4 +1,4 @@
-// What is wrong with a file of weights.
+// Errors in files of weights.
 #pragma once
 
 #include <sstream>

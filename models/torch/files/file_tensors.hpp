@@ -52,7 +52,7 @@ private:
     std::uint64_t m_left;
 };
 
-/// The bytes must outlive what these return.
+/// The bytes must outlive the returned tensors.
 FileTensors torchZipTensors(std::string_view bytes);     ///< of torch.save: the dictionary with most tensors
 FileTensors safetensorsTensors(std::string_view bytes);  ///< as Hugging Face describes them
 FileTensors npzTensors(std::string_view bytes);          ///< of numpy.savez

@@ -136,7 +136,7 @@ void Machine::setItems(const std::vector<PickledPtr>& flat) {
     demand(flat.size() % 2 == 0 && !m_stack.empty(), "pickle: a dictionary is damaged");
     auto& target = *m_stack.back();
     demand(target.kind == Kind::Dictionary || target.kind == Kind::Opaque,
-           "pickle: items for what is no dictionary");
+           "pickle: items for a value that is not a dictionary");
     for (size_t i = 0; i < flat.size(); i += 2)
         target.map.emplace_back(flat[i], flat[i + 1]);
 }
@@ -144,11 +144,12 @@ void Machine::setItems(const std::vector<PickledPtr>& flat) {
 void Machine::append(const std::vector<PickledPtr>& items) {
     demand(!m_stack.empty(), "pickle: a list is missing");
     auto& target = *m_stack.back();
-    demand(target.kind == Kind::Sequence || target.kind == Kind::Opaque, "pickle: items for what is no list");
+    demand(target.kind == Kind::Sequence || target.kind == Kind::Opaque,
+           "pickle: items for a value that is not a list");
     target.items.insert(target.items.end(), items.begin(), items.end());
 }
 
-/// Calls nothing: the two functions that make a tensor, and the ordered dictionary, are understood by name.
+/// Calls nothing: the two functions that make a tensor, and the ordered dictionary, are recognised by name.
 void Machine::reduce() {
     const auto arguments = pop(), callee = pop();
     demand(arguments->kind == Kind::Sequence, "pickle: a call without arguments");
@@ -170,7 +171,7 @@ void Machine::reduce() {
     push(tensor);
 }
 
-/// An object's state, where it is a dictionary, is what the object has; any other is of no interest.
+/// The state of an object, if it is a dictionary, gives its members; any other state is ignored.
 void Machine::build() {
     const auto state = pop();
     demand(!m_stack.empty(), "pickle: an object is missing");
@@ -184,7 +185,7 @@ void Machine::persistent() {
     const auto id = pop();
     demand(id->kind == Kind::Sequence && id->items.size() >= 5 && id->items[0]->text == "storage" &&
                id->items[1]->kind == Kind::Global && id->items[2]->kind == Kind::Text,
-           "pickle: a reference to what is no storage");
+           "pickle: a reference to a value that is not a storage");
     demand(id->items[2]->text.size() <= kMaxPlace, "pickle: the name of a storage is too long");
     auto storage = make(Kind::Storage);
     storage->text = id->items[1]->text;

@@ -1,4 +1,4 @@
-// What torch.save and LibTorch's archives have in common: a pickle, and the storages it refers to.
+// The common part of torch.save's and LibTorch's archives: a pickle and the storages that it refers to.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// What Segmenter writes beside a checkpoint: the sizes that its tensors do not tell.
+// The file that Segmenter writes beside a checkpoint: sizes that do not follow from its tensors.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@ struct Variant {
     std::string normalisation;  ///< vit or deit
 };
 
-/// Throws FileError on what is no such file, is longer than 64 KiB, or holds a size below 1 or above 100000.
+/// Throws FileError if the text is not of this form, is longer than 64 KiB, or has a size below 1 or above
+/// 100000.
 Variant readVariant(const std::string& path);
 
 /// The same of its text.

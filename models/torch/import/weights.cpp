@@ -12,8 +12,8 @@ bool startsWith(const std::string& text, const std::string& head) {
     return text.compare(0, head.size(), head) == 0;
 }
 
-/// All names as Segmenter has them: bare backbones get "encoder." in front; "module." of parallel training
-/// goes.
+/// All names in Segmenter's form: bare backbones get the prefix "encoder."; "module." of parallel training is
+/// removed.
 NamedTensors segmenterNames(const NamedTensors& tensors) {
     if (tensors.count("embedding/kernel")) return segmenterNames(fromJax(tensors));
     NamedTensors named;
@@ -46,9 +46,9 @@ struct Grid {
     int64_t height, width;
 };
 
-void agree(const char* what, int64_t said, int64_t found) {
-    TORCH_CHECK(said == 0 || said == found, "variant.yml says ", what, " is ", said, ", the tensors say ",
-                found);
+void agree(const char* what, int64_t declared, int64_t found) {
+    TORCH_CHECK(declared == 0 || declared == found, "variant.yml: ", what, " is ", declared,
+                ", but that of the tensors is ", found);
 }
 
 Grid sourceGrid(int64_t tokens, const ImportOptions& options, int64_t patch) {
@@ -62,12 +62,12 @@ Grid sourceGrid(int64_t tokens, const ImportOptions& options, int64_t patch) {
                           ? options.sourceGridHeight
                           : static_cast<int64_t>(std::llround(std::sqrt(static_cast<double>(tokens))));
     TORCH_CHECK(side > 0 && tokens % side == 0 && (options.sourceGridHeight || side * side == tokens),
-                "pos_embed has ", tokens, " places, no square grid: name its rows");
+                "pos_embed has ", tokens, " positions, which is no square grid; set --source-rows");
     return {side, tokens / side};
 }
 
-/// Before a model of such sizes is made, which takes as much memory as they say.
-void demandWeights(const NamedTensors& tensors, const SegmenterOptions& model, bool hasDecoder) {
+/// Called before a model of these sizes is made, which could take far more memory than the file has bytes.
+void checkWeightCount(const NamedTensors& tensors, const SegmenterOptions& model, bool hasDecoder) {
     const auto& vit = model.vit;
     const auto depth = vit.depth + (hasDecoder && model.decoder == "mask" ? model.decoderDepth : 0);
     int64_t held = 0;
@@ -111,7 +111,7 @@ SegmenterOptions optionsFor(const NamedTensors& tensors, const ImportOptions& op
     const auto& named = options.normalisation.empty() ? variant.normalisation : options.normalisation;
     if (!named.empty()) model.normalisation = Normalisation::named(named);
     if (head != tensors.end() && !linear) model.decoderDepth = blocksUnder(tensors, "decoder.blocks.");
-    demandWeights(tensors, model, head != tensors.end());
+    checkWeightCount(tensors, model, head != tensors.end());
     return model;
 }
 
@@ -130,7 +130,7 @@ Imported importWeights(const NamedTensors& file, const ImportOptions& options) {
         const auto found = tensors.find(entry.key());
         if (found == tensors.end()) {
             TORCH_CHECK(!startsWith(entry.key(), "encoder."),
-                        "the file's backbone is not whole: ", entry.key(), " is missing");
+                        "the file's backbone is incomplete: ", entry.key(), " is missing");
             result.report.missing.push_back(entry.key());
             continue;
         }

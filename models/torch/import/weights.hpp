@@ -13,15 +13,15 @@ namespace mpm::models {
 
 struct ImportReport {
     std::vector<std::pair<std::string, std::string>> used;  ///< parameter here, tensor there
-    std::vector<std::string> missing;                       ///< parameters here that the file has nothing for
-    std::vector<std::string> leftOver;                      ///< tensors there that nothing here takes
+    std::vector<std::string> missing;                       ///< parameters without a tensor in the file
+    std::vector<std::string> leftOver;                      ///< tensors of the file without a parameter
 };
 
 struct ImportOptions {
     int64_t height = 0, width = 0;  ///< of the model; 0: as in the file (a square grid)
     int64_t sourceGridHeight = 0;   ///< rows of the file's grid; 0: square
     int64_t classes = 11;           ///< where the file has no decoder
-    std::string normalisation;      ///< vit or deit; empty: what variant.yml says, else vit
+    std::string normalisation;      ///< vit or deit; empty: that of variant.yml, else vit
     Variant variant;                ///< of the variant.yml beside the file, where there is one
 };
 
@@ -30,8 +30,8 @@ struct Imported {
     ImportReport report;
 };
 
-/// Tensors in any of the three namings. Sizes of the model follow from the tensors'; positions are resized to
-/// its grid. Throws where the backbone is not whole or a tensor has another shape than it must.
+/// Accepts the names of all three frameworks. The model's sizes follow from the tensors; positions are
+/// resized to its grid. Throws if the backbone is incomplete or a tensor has the wrong shape.
 Imported importWeights(const NamedTensors& tensors, const ImportOptions& options);
 
 /// JAX's names and layouts (Transformer/encoderblock_0/...) as PyTorch's.

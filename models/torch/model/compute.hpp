@@ -1,11 +1,11 @@
-// Mixed precision by hand: weights and the residual stream stay f32, products run in a narrower type.
+// Mixed precision: weights and the residual stream are f32, products run in a narrower type.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace mpm::models {
 
-/// Type of the matrix products on this thread until the object dies. On CPUs with AVX512-BF16, bf16 products
+/// Sets the type of matrix products on this thread for its lifetime. On CPUs with AVX512-BF16, bf16 products
 /// through oneDNN take a quarter of the time of f32 ones.
 class ComputeType {
 public:
@@ -19,7 +19,7 @@ public:
         return type;
     }
 
-    /// bf16 where the hardware multiplies it, else f32.
+    /// bf16 if the hardware multiplies it, else f32.
     static torch::ScalarType fastest(const torch::Device& device);
 
 private:

@@ -30,11 +30,11 @@ torch::Tensor MaskTransformerImpl::forward(const torch::Tensor& tokens, int64_t 
     for (const auto& block : *blocks)
         x = block->as<VitBlockImpl>()->forward(x);
     x = decoderNorm(x);
-    auto picture = torch::matmul(x.narrow(1, 0, patches), projPatch);
+    auto image = torch::matmul(x.narrow(1, 0, patches), projPatch);
     auto classes = torch::matmul(x.narrow(1, patches, m_classes), projClasses);
-    picture = picture / picture.norm(2, -1, true);
+    image = image / image.norm(2, -1, true);
     classes = classes / classes.norm(2, -1, true);
-    return toGrid(maskNorm(torch::matmul(picture, classes.transpose(1, 2))), gridHeight);
+    return toGrid(maskNorm(torch::matmul(image, classes.transpose(1, 2))), gridHeight);
 }
 
 LinearDecoderImpl::LinearDecoderImpl(int64_t classes, int64_t encoderDim) {

@@ -1,7 +1,11 @@
 // Segmenter's two decoders: from tokens to a mask per class at patch resolution.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/nn/modules/container/modulelist.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/normalization.h>
+#include <torch/utils.h>
 
 #include "models/torch/model/vit.hpp"
 

@@ -4,10 +4,10 @@
 
 namespace mpm::models {
 
-torch::Tensor toTensor(const cv::Mat& picture, const Normalisation& normalisation) {
-    CV_CheckTypeEQ(picture.type(), CV_8UC3, "toTensor: picture must be 8-bit BGR");
+torch::Tensor toTensor(const cv::Mat& image, const Normalisation& normalisation) {
+    CV_CheckTypeEQ(image.type(), CV_8UC3, "toTensor: image must be 8-bit BGR");
     cv::Mat rgb;
-    cv::cvtColor(picture, rgb, cv::COLOR_BGR2RGB);
+    cv::cvtColor(image, rgb, cv::COLOR_BGR2RGB);
     const auto bytes = torch::from_blob(rgb.data, {rgb.rows, rgb.cols, 3}, torch::kUInt8);
     const auto byChannel = [](const std::array<double, 3>& values) {
         return torch::tensor({values[0], values[1], values[2]}, torch::kFloat32).mul_(255).reshape({3, 1, 1});

@@ -8,6 +8,6 @@
 namespace mpm::models {
 
 /// CV_8UC3 BGR -> [3, H, W], RGB, normalised.
-torch::Tensor toTensor(const cv::Mat& picture, const Normalisation& normalisation = {});
+torch::Tensor toTensor(const cv::Mat& image, const Normalisation& normalisation = {});
 
 }  // namespace mpm::models

@@ -63,12 +63,12 @@ void initialiseDecoder(DecoderImpl& decoder, int64_t dim) {
     truncatedNormal(mask->clsEmb, 0.02);
 }
 
-torch::Tensor patchesOf(const cv::Mat& picture, int64_t patch, int count, Random& random) {
-    const auto pixels = toTensor(picture);
+torch::Tensor patchesOf(const cv::Mat& image, int64_t patch, int count, Random& random) {
+    const auto pixels = toTensor(image);
     std::vector<torch::Tensor> rows;
     for (int i = 0; i < count; ++i) {
-        const auto y = random.below(picture.rows - static_cast<int>(patch) + 1);
-        const auto x = random.below(picture.cols - static_cast<int>(patch) + 1);
+        const auto y = random.below(image.rows - static_cast<int>(patch) + 1);
+        const auto x = random.below(image.cols - static_cast<int>(patch) + 1);
         rows.push_back(pixels.narrow(1, y, patch).narrow(2, x, patch).reshape({-1}));
     }
     return torch::stack(rows);
@@ -97,14 +97,14 @@ void initialise(Segmenter& model) {
     initialiseDecoder(*model->decoder, vit.dim);
 }
 
-void initialisePatchFilters(Segmenter& model, const std::vector<cv::Mat>& pictures, uint64_t seed) {
+void initialisePatchFilters(Segmenter& model, const std::vector<cv::Mat>& images, uint64_t seed) {
     torch::NoGradGuard noGrad;
     const auto& vit = model->options().vit;
     Random random(seed);
     std::vector<torch::Tensor> rows;
-    const int perPicture = std::max<int>(1, static_cast<int>(20000 / std::max<size_t>(1, pictures.size())));
-    for (const auto& picture : pictures)
-        rows.push_back(patchesOf(picture, vit.patch, perPicture, random));
+    const int perImage = std::max<int>(1, static_cast<int>(20000 / std::max<size_t>(1, images.size())));
+    for (const auto& image : images)
+        rows.push_back(patchesOf(image, vit.patch, perImage, random));
     auto patches = torch::cat(rows);
     const auto mean = patches.mean(0, true);
     patches = patches - mean;
@@ -113,7 +113,7 @@ void initialisePatchFilters(Segmenter& model, const std::vector<cv::Mat>& pictur
     const int64_t inputs = covariance.size(0), count = std::min(vit.dim, inputs);
     const auto variance = values.flip(0).narrow(0, 0, count).clamp_min(0);
     const auto basis = vectors.flip(1).narrow(1, 0, count).t();
-    // Whitening in full would lift the noise of the last components to the loudness of the first.
+    // Full whitening would amplify the noise of the last components to the level of the first.
     const auto floor = variance[std::min<int64_t>(24, count - 1)] + 1e-6;
     const auto filters = basis / (variance + floor).sqrt().unsqueeze(1);
     auto& weight = model->encoder->patchEmbed->proj->weight;

@@ -1,4 +1,4 @@
-// Starting points for training from nothing.
+// Initial weights for training from scratch.
 #pragma once
 
 #include <vector>
@@ -9,14 +9,14 @@
 
 namespace mpm::models {
 
-/// Truncated normal weights, zero biases, sine-cosine positions, and attention that starts as a trained one
-/// looks: query and key agree (tokens attend to what is like them and near them), value and projection oppose
-/// the residual. Small data sets gain most from the latter ("Mimetic initialization", Trockman and Kolter
+/// Truncated normal weights, zero biases, sine-cosine positions, and attention that resembles a trained one:
+/// query and key agree (tokens attend to similar and near tokens), value and projection oppose the residual.
+/// Small data sets gain most from the latter ("Mimetic initialization", Trockman and Kolter
 /// 2023).
 void initialise(Segmenter& model);
 
-/// Patch filters from principal components of the pictures' own patches, softly whitened: the projection
-/// starts without loss of what matters instead of with random mixtures. Pictures are CV_8UC3 BGR.
-void initialisePatchFilters(Segmenter& model, const std::vector<cv::Mat>& pictures, uint64_t seed);
+/// Patch filters from the principal components of the images' patches, softly whitened: unlike random
+/// filters, the projection keeps the important components from the start. Images are CV_8UC3 BGR.
+void initialisePatchFilters(Segmenter& model, const std::vector<cv::Mat>& images, uint64_t seed);
 
 }  // namespace mpm::models

@@ -6,7 +6,7 @@
 namespace mpm::models {
 namespace {
 
-constexpr std::uint64_t kLimit = std::uint64_t{16} << 30;  // no model read here comes near
+constexpr std::uint64_t kLimit = std::uint64_t{16} << 30;  // far above any supported model
 
 NamedTensors toTorch(const FileTensors& tensors) {
     NamedTensors named;
@@ -16,7 +16,7 @@ NamedTensors toTorch(const FileTensors& tensors) {
 }
 
 NamedTensors tensorsOf(const std::string& bytes, const std::string& path) {
-    // Four bytes tell all forms apart: as the length of a safetensors header they would be far too large.
+    // Four bytes identify the form: as the length of a safetensors header they would be far too large.
     if (bytes.compare(0, 4, "PK\x03\x04") != 0) {
         demand(bytes.compare(0, 4, "\x80\x02\x8a\x0a") != 0,
                "of PyTorch before 1.6; save it again with a newer one");

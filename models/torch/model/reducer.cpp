@@ -1,5 +1,7 @@
 #include "models/torch/model/reducer.hpp"
 
+#include <torch/utils.h>
+
 #include <algorithm>
 #include <limits>
 

@@ -1,28 +1,28 @@
-// Token reduction in transformer blocks, written straight from the definitions in plain tensor operations:
-// the oracle that faster implementations are held against, and what training with merging on goes through.
+// Token reduction in transformer blocks, written from the definitions in plain tensor operations: the
+// reference for faster implementations, and the reducers used in training.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace mpm::models {
 
 struct ReducerSettings {
     std::string method = "mpm";     ///< mpm, tome, algm or none
     std::vector<int64_t> schedule;  ///< of mpm: 0-based blocks to merge before, rising; {} keeps all tokens
-    int64_t edges = 13;             ///< of tome: tokens that leave in each block
+    int64_t edges = 13;             ///< tome: tokens removed in each block
     double threshold = 0.88;        ///< of algm: mean similarity from which a window merges whole
 
-    /// Whether any block of an encoder that deep reduces anything; throws on an unknown method.
+    /// Does any block reduce tokens? Throws for an unknown method.
     bool reduces() const;
     /// mpm acts on a block's input, tome and algm between its attention and its MLP.
     bool actsBefore(int64_t block) const;
     bool actsInside(int64_t block, int64_t depth) const;
 };
 
-/// What happened to one image.
+/// Merges of one image.
 struct MergeTrace {
     torch::Tensor map;            ///< int64 [N], final cluster of each image token
     std::vector<int64_t> tokens;  ///< image tokens entering each block

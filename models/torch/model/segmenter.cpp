@@ -1,5 +1,6 @@
 #include "models/torch/model/segmenter.hpp"
 
+#include <torch/nn/functional/upsampling.h>
 #include <nlohmann/json.hpp>
 
 #include "models/torch/files/file_error.hpp"
@@ -72,14 +73,14 @@ static SegmenterOptions optionsFrom(const nlohmann::json& json) {
     options.classes = wholeAt(json, "classes");
     options.decoder = json.at("decoder");
     options.decoderDepth = wholeAt(json, "decoder_depth");
-    const Normalisation usual;  // what files of before this had a name for it were made with
+    const Normalisation usual;  // of files written before these keys existed
     options.normalisation.mean = json.value("mean", usual.mean);
     options.normalisation.deviation = json.value("std", usual.deviation);
     return options;
 }
 
-/// Far beyond what anybody trains, and small enough that no product of them leaves 64 bits.
-static void demandSensible(const SegmenterOptions& options) {
+/// Limits far above any real model, low enough that no product of sizes overflows 64 bits.
+static void checkSizes(const SegmenterOptions& options) {
     const auto within = [](const char* name, int64_t value, int64_t least, int64_t most) {
         demand(value >= least && value <= most, "the model's ", name, " is ", value, ", expected ", least,
                " to ", most);
@@ -108,7 +109,7 @@ SegmenterOptions SegmenterOptions::fromJson(const std::string& text) {
         };
         demand(text.size() <= kLongest, "the model's sizes are longer than allowed");
         const auto options = optionsFrom(nlohmann::json::parse(text, flat, false));
-        demandSensible(options);
+        checkSizes(options);
         return options;
     } catch (const nlohmann::json::exception&) {
         throw FileError("the model's sizes cannot be read");
@@ -129,15 +130,15 @@ SegmenterImpl::SegmenterImpl(const SegmenterOptions& options) : m_options(option
     register_module("decoder", std::static_pointer_cast<torch::nn::Module>(decoder));
 }
 
-torch::Tensor SegmenterImpl::masks(const torch::Tensor& pictures, TokenTaps* taps) {
+torch::Tensor SegmenterImpl::masks(const torch::Tensor& images, TokenTaps* taps) {
     const auto special = m_options.vit.specialTokens();
-    const auto tokens = encoder(pictures, taps);
+    const auto tokens = encoder(images, taps);
     return decoder->forward(tokens.narrow(1, special, tokens.size(1) - special),
-                            pictures.size(2) / m_options.vit.patch);
+                            images.size(2) / m_options.vit.patch);
 }
 
-torch::Tensor SegmenterImpl::forward(const torch::Tensor& pictures) {
-    return enlarge(masks(pictures), pictures.size(2), pictures.size(3));
+torch::Tensor SegmenterImpl::forward(const torch::Tensor& images) {
+    return enlarge(masks(images), images.size(2), images.size(3));
 }
 
 torch::Tensor enlarge(const torch::Tensor& masks, int64_t height, int64_t width) {

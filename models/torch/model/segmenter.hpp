@@ -10,7 +10,7 @@
 
 namespace mpm::models {
 
-/// Of pictures, RGB on values of 0..1.
+/// Mean and deviation of images: RGB, values of 0..1.
 struct Normalisation {
     std::array<double, 3> mean{0.5, 0.5, 0.5}, deviation{0.5, 0.5, 0.5};
 
@@ -25,7 +25,7 @@ struct SegmenterOptions {
     std::string decoder = "mask";  ///< mask (Mask Transformer) or linear
     int64_t decoderDepth = 2;
 
-    /// "vit-tiny/16", "vit-small/8", ...: sizes of the backbone; height, width and classes are the caller's.
+    /// "vit-tiny/16", "vit-small/8", ...: sizes of the backbone. The caller sets height, width and classes.
     static SegmenterOptions variant(const std::string& name);
 
     std::string toJson() const;
@@ -36,11 +36,11 @@ class SegmenterImpl : public torch::nn::Module {
 public:
     explicit SegmenterImpl(const SegmenterOptions& options);
 
-    /// pictures [B, 3, H, W] -> masks [B, classes, H/patch, W/patch]
-    torch::Tensor masks(const torch::Tensor& pictures, TokenTaps* taps = nullptr);
+    /// images [B, 3, H, W] -> masks [B, classes, H/patch, W/patch]
+    torch::Tensor masks(const torch::Tensor& images, TokenTaps* taps = nullptr);
 
-    /// pictures [B, 3, H, W] -> logits [B, classes, H, W], masks enlarged bilinearly
-    torch::Tensor forward(const torch::Tensor& pictures);
+    /// images [B, 3, H, W] -> logits [B, classes, H, W], masks enlarged bilinearly
+    torch::Tensor forward(const torch::Tensor& images);
 
     const SegmenterOptions& options() const { return m_options; }
     VisionTransformer encoder{nullptr};

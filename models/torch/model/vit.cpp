@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <torch/nn/functional/upsampling.h>
+
 #include "models/torch/model/compute.hpp"
 
 namespace F = torch::nn::functional;
@@ -70,7 +72,7 @@ torch::Tensor VitBlockImpl::attend(const torch::Tensor& x, const torch::Tensor& 
     return x + dropPath(attn(norm1(x), keyBias, keys));
 }
 
-torch::Tensor VitBlockImpl::think(const torch::Tensor& x) {
+torch::Tensor VitBlockImpl::runMlp(const torch::Tensor& x) {
     return x + dropPath(mlp(norm2(x)));
 }
 
@@ -78,8 +80,8 @@ PatchEmbedImpl::PatchEmbedImpl(int64_t patch, int64_t dim) {
     proj = register_module("proj", torch::nn::Conv2d(torch::nn::Conv2dOptions(3, dim, patch).stride(patch)));
 }
 
-torch::Tensor PatchEmbedImpl::forward(const torch::Tensor& pictures) {
-    return proj(pictures).flatten(2).transpose(1, 2);
+torch::Tensor PatchEmbedImpl::forward(const torch::Tensor& images) {
+    return proj(images).flatten(2).transpose(1, 2);
 }
 
 VisionTransformerImpl::VisionTransformerImpl(const VitOptions& options) : m_options(options) {
@@ -104,26 +106,26 @@ torch::Tensor VisionTransformerImpl::positionsFor(int64_t gridHeight, int64_t gr
                            gridHeight, gridWidth);
 }
 
-torch::Tensor VisionTransformerImpl::embed(const torch::Tensor& pictures) {
+torch::Tensor VisionTransformerImpl::embed(const torch::Tensor& images) {
     const auto patch = m_options.patch;
-    TORCH_CHECK(pictures.dim() == 4 && pictures.size(2) % patch == 0 && pictures.size(3) % patch == 0,
-                "pictures must be [B, 3, H, W] with H and W multiples of the patch size");
-    const auto batch = pictures.size(0);
+    TORCH_CHECK(images.dim() == 4 && images.size(2) % patch == 0 && images.size(3) % patch == 0,
+                "images must be [B, 3, H, W] with H and W multiples of the patch size");
+    const auto batch = images.size(0);
     std::vector<torch::Tensor> rows{clsToken.expand({batch, -1, -1})};
     if (m_options.distilled) rows.push_back(distToken.expand({batch, -1, -1}));
-    rows.push_back(patchEmbed(pictures));
-    return torch::cat(rows, 1) + positionsFor(pictures.size(2) / patch, pictures.size(3) / patch);
+    rows.push_back(patchEmbed(images));
+    return torch::cat(rows, 1) + positionsFor(images.size(2) / patch, images.size(3) / patch);
 }
 
 bool TokenTaps::wants(int64_t block) const {
     return std::find(blocks.begin(), blocks.end(), block) != blocks.end();
 }
 
-/// One image on its way through the blocks.
+/// One image between two blocks.
 struct VisionTransformerImpl::Reduced {
     torch::Tensor x;      ///< [1, special + M, D]
-    torch::Tensor sizes;  ///< [M], tokens of the picture that each row stands for
-    torch::Tensor map;    ///< from the picture's tokens to these rows
+    torch::Tensor sizes;  ///< [M], number of the image's tokens in each row
+    torch::Tensor map;    ///< from the image's tokens to these rows
     int64_t number, special, gridHeight, gridWidth;
 
     torch::Tensor image() const { return x[0].narrow(0, special, x.size(1) - special); }
@@ -148,7 +150,7 @@ torch::Tensor VisionTransformerImpl::reduceInside(Reduced& state, VitBlockImpl& 
         state.merge(windowMap(state.image(), state.gridHeight, state.gridWidth, m_reducer.threshold), true);
     else
         state.merge(alternatingMap(state.image(), special, 1.0 / static_cast<double>(number + 1)), true);
-    return block.think(state.x);
+    return block.runMlp(state.x);
 }
 
 torch::Tensor VisionTransformerImpl::runWhole(torch::Tensor x, TokenTaps* taps) const {
@@ -178,22 +180,27 @@ torch::Tensor VisionTransformerImpl::runReduced(Reduced state, MergeTrace& trace
     return state.x.index_select(1, gather);
 }
 
-torch::Tensor VisionTransformerImpl::forward(const torch::Tensor& pictures, TokenTaps* taps) {
-    const auto x = embed(pictures);
+torch::Tensor VisionTransformerImpl::forward(const torch::Tensor& images, TokenTaps* taps) {
+    const auto x = embed(images);
     if (!m_reducer.reduces()) {
         if (!is_training()) m_traces.clear();
         return norm(runWhole(x, taps));
     }
     const auto patch = m_options.patch, special = m_options.specialTokens(), count = x.size(1) - special;
-    std::vector<torch::Tensor> images;  // counts differ from image to image, so each runs alone
+    std::vector<torch::Tensor> restored;  // token counts differ between images, so each runs alone
     std::vector<MergeTrace> traces(static_cast<size_t>(x.size(0)));
     for (int64_t b = 0; b < x.size(0); ++b) {
-        const Reduced state{x.narrow(0, b, 1), torch::ones({count}, x.options()), torch::arange(count),    b,
-                            special,           pictures.size(2) / patch,          pictures.size(3) / patch};
-        images.push_back(runReduced(state, traces[static_cast<size_t>(b)], taps));
+        const Reduced state{x.narrow(0, b, 1),
+                            torch::ones({count}, x.options()),
+                            torch::arange(count),
+                            b,
+                            special,
+                            images.size(2) / patch,
+                            images.size(3) / patch};
+        restored.push_back(runReduced(state, traces[static_cast<size_t>(b)], taps));
     }
     if (!is_training()) m_traces = std::move(traces);  // parts of a training step share this module
-    return norm(torch::cat(images, 0));
+    return norm(torch::cat(restored, 0));
 }
 
 torch::Tensor resizePositions(const torch::Tensor& positions, int64_t special, int64_t fromHeight,

@@ -1,10 +1,15 @@
-// Vision transformer as Segmenter's encoder has it. Parameters carry the names of the published checkpoints.
+// The vision transformer of Segmenter's encoder. Parameters have the names of the published checkpoints.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/nn/modules/container/modulelist.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/normalization.h>
+#include <torch/utils.h>
 
 #include "base/checked.hpp"
 #include "models/torch/model/reducer.hpp"
@@ -12,7 +17,7 @@
 namespace mpm::models {
 
 struct VitOptions {
-    int64_t height = 352, width = 480;  ///< of the picture, multiples of patch
+    int64_t height = 352, width = 480;  ///< of the image, multiples of patch
     int64_t patch = 16;
     int64_t dim = 192, depth = 12, heads = 3;
     bool distilled = false;  ///< a distillation token behind the class token
@@ -24,12 +29,12 @@ struct VitOptions {
     int64_t specialTokens() const { return distilled ? 2 : 1; }
 };
 
-/// Takes down the image tokens that reach chosen blocks, before any merging there.
+/// Records the image tokens at the entry of chosen blocks, before merging.
 struct TokenTaps {
     struct Tap {
         int64_t image;
         torch::Tensor tokens;  ///< [M, D]
-        torch::Tensor map;     ///< int64 [N], the row that stands for each patch; undefined: each has its own
+        torch::Tensor map;     ///< int64 [N], the row of each patch; undefined: each has its own
     };
     std::vector<int64_t> blocks;  ///< 0-based
     std::vector<Tap> taps;
@@ -63,12 +68,12 @@ TORCH_MODULE(VitMlp);
 class VitBlockImpl : public torch::nn::Module {
 public:
     VitBlockImpl(int64_t dim, int64_t heads, double dropPath);
-    torch::Tensor forward(const torch::Tensor& x) { return think(attend(x)); }
+    torch::Tensor forward(const torch::Tensor& x) { return runMlp(attend(x)); }
 
-    /// The two halves, for what acts between them.
+    /// The two halves of a block, for reducers that act between them.
     torch::Tensor attend(const torch::Tensor& x, const torch::Tensor& keyBias = {},
                          torch::Tensor* keys = nullptr);
-    torch::Tensor think(const torch::Tensor& x);
+    torch::Tensor runMlp(const torch::Tensor& x);
 
     torch::nn::LayerNorm norm1{nullptr}, norm2{nullptr};
     VitAttention attn{nullptr};
@@ -83,7 +88,7 @@ TORCH_MODULE(VitBlock);
 class PatchEmbedImpl : public torch::nn::Module {
 public:
     PatchEmbedImpl(int64_t patch, int64_t dim);
-    torch::Tensor forward(const torch::Tensor& pictures);
+    torch::Tensor forward(const torch::Tensor& images);
 
     torch::nn::Conv2d proj{nullptr};
 };
@@ -93,12 +98,12 @@ class VisionTransformerImpl : public torch::nn::Module {
 public:
     explicit VisionTransformerImpl(const VitOptions& options);
 
-    /// pictures [B, 3, H, W], H and W multiples of the patch -> tokens [B, special + N, D], restored to full
-    /// number.
-    torch::Tensor forward(const torch::Tensor& pictures, TokenTaps* taps = nullptr);
+    /// images [B, 3, H, W], H and W multiples of the patch -> tokens [B, special + N, D], always
+    /// restored.
+    torch::Tensor forward(const torch::Tensor& images, TokenTaps* taps = nullptr);
 
     void setReducer(const ReducerSettings& settings) { m_reducer = settings; }
-    /// Of the last forward that merged and was not training: by image.
+    /// Of each image of the last forward that merged outside of training.
     const std::vector<MergeTrace>& traces() const { return m_traces; }
 
     const VitOptions& options() const { return m_options; }
@@ -110,7 +115,7 @@ public:
 
 private:
     struct Reduced;
-    torch::Tensor embed(const torch::Tensor& pictures);
+    torch::Tensor embed(const torch::Tensor& images);
     torch::Tensor runWhole(torch::Tensor x, TokenTaps* taps) const;
     torch::Tensor runReduced(Reduced state, MergeTrace& trace, TokenTaps* taps) const;
     torch::Tensor reduceInside(Reduced& state, VitBlockImpl& block, int64_t number) const;
@@ -122,8 +127,8 @@ private:
 };
 TORCH_MODULE(VisionTransformer);
 
-/// Stochastic depth draws from a generator of the calling thread's own, so that parts of a batch may run side
-/// by side and still be the same in every run.
+/// Stochastic depth uses a random generator of the calling thread, so that parts of a batch can run in
+/// parallel and give the same result in every run.
 void seedDropPath(uint64_t seed);
 
 /// Position embedding [1, special + h*w, D] to another grid: bilinear over the grid, special rows kept.

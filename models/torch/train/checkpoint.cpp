@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kLimit = std::uint64_t{64} << 30;
 
-/// Tensors to write, and what keeps their bytes.
+/// Tensors to write, and their memory.
 class Parts {
 public:
     void add(const std::string& name, const torch::Tensor& tensor) {
@@ -47,7 +47,7 @@ void readPart(const CheckpointFile& file, const std::string& prefix, Segmenter& 
         demand(found != file.tensors.end(), "the checkpoint lacks ", prefix, entry.key());
         const auto& shape = found->second.shape;
         demand(entry.value().sizes() == torch::IntArrayRef(shape), prefix, entry.key(),
-               " has another shape than the checkpoint's own sizes say");
+               " has a shape that does not fit the checkpoint's sizes");
         entry.value().copy_(toTorch(found->second));
     }
 }
@@ -61,8 +61,8 @@ Optimiser::State optimiserState(const CheckpointFile& file) {
     return state;
 }
 
-/// Before a model of such sizes is made, which takes as much memory as they say.
-void demandWeights(const SegmenterOptions& options, const CheckpointFile& file) {
+/// Called before a model of these sizes is made, which could take far more memory than the file has bytes.
+void checkWeightCount(const SegmenterOptions& options, const CheckpointFile& file) {
     const auto& vit = options.vit;
     const auto depth = vit.depth + (options.decoder == "mask" ? options.decoderDepth : 0);
     const auto blocks = checkedProduct<std::int64_t>(12, depth, vit.dim, vit.dim);
@@ -78,7 +78,7 @@ void demandWeights(const SegmenterOptions& options, const CheckpointFile& file) 
 
 SegmenterOptions optionsOf(const CheckpointFile& file) {
     const auto options = SegmenterOptions::fromJson(file.options);
-    demandWeights(options, file);
+    checkWeightCount(options, file);
     return options;
 }
 
@@ -97,7 +97,7 @@ void saveCheckpoint(const std::string& path, Segmenter& model, Segmenter& mean, 
 Progress loadCheckpoint(const std::string& path, Segmenter& model, Segmenter& mean, Optimiser& optimiser) {
     return fromFile(path, kLimit, [&](const std::string& bytes) {
         const CheckpointFile file = parseCheckpoint(bytes);
-        demand(file.hasProgress, "holds weights alone: no run can go on from it");
+        demand(file.hasProgress, "holds weights only, so no run can continue from it");
         const std::string options = optionsOf(file).toJson();
         demand(options == model->options().toJson(), "holds another model: ", printable(options));
         readPart(file, "model.", model);

@@ -1,4 +1,4 @@
-// All that a training run needs to go on where it stopped.
+// The state from which a training run continues.
 #pragma once
 
 #include <string>
@@ -10,12 +10,11 @@
 
 namespace mpm::models {
 
-/// Written beside its place, synced and renamed: a kill or a power cut leaves the old file or the new one,
-/// whole.
+/// Written atomically: after a kill or a power cut the old file or the new one is there.
 void saveCheckpoint(const std::string& path, Segmenter& model, Segmenter& mean, Optimiser& optimiser,
                     const Progress& progress);
 
-/// Throws FileError where the file is none, or of another model.
+/// Throws FileError if the file is no checkpoint, or is of another model.
 Progress loadCheckpoint(const std::string& path, Segmenter& model, Segmenter& mean, Optimiser& optimiser);
 
 /// The running mean of a checkpoint, or the weights of a file saved with saveModel.

@@ -127,7 +127,7 @@ void drawAxes(Plot& plot, const cv::Scalar& lossColour, const cv::Scalar& miouCo
         plot.text(number(share * plot.images / 1000) + "k",
                   plot.at(share * plot.images, 0) + cv::Point(-12, 22), dark);
     }
-    plot.text("pictures seen",
+    plot.text("images seen",
               {plot.frame.x + plot.frame.width / 2 - 45, plot.frame.y + plot.frame.height + 48}, dark);
     plot.text("loss", {plot.frame.x - 50, plot.frame.y - 12}, lossColour);
     plot.text("val mIoU", {plot.frame.x + plot.frame.width - 20, plot.frame.y - 12}, miouColour);

@@ -1,4 +1,4 @@
-// The course of a training run as CSV and as a picture.
+// The curve of a training run as CSV and as an image.
 #pragma once
 
 #include <limits>
@@ -10,19 +10,19 @@ namespace mpm::models {
 struct CurveRow {
     int64_t step = 0, images = 0;
     double rate = 0, loss = 0;
-    double miou = std::numeric_limits<double>::quiet_NaN();  ///< where it was measured
+    double miou = std::numeric_limits<double>::quiet_NaN();  ///< NaN if not measured
     double seconds = 0;
 };
 
 class Curve {
 public:
-    /// Reads what is there already, up to and with `lastStep`; rows beyond belong to work that was lost.
+    /// Reads existing rows up to and including `lastStep`; later rows belong to lost work.
     Curve(std::string csvPath, int64_t lastStep);
 
     void add(const CurveRow& row);
     const std::vector<CurveRow>& rows() const { return m_rows; }
 
-    /// Loss (left axis) and validation mIoU (right axis) over pictures seen.
+    /// Loss (left axis) and validation mIoU (right axis) over images seen.
     void draw(const std::string& pngPath) const;
 
 private:

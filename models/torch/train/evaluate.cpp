@@ -6,18 +6,18 @@
 
 namespace mpm::models {
 
-cv::Mat predict(Segmenter& model, const cv::Mat& picture) {
+cv::Mat predict(Segmenter& model, const cv::Mat& image) {
     torch::NoGradGuard noGrad;
     const auto& vit = model->options().vit;
     const cv::Size size(static_cast<int>(vit.width), static_cast<int>(vit.height));
     cv::Mat stretched;
-    cv::resize(picture, stretched, size, 0, 0, cv::INTER_LINEAR);
+    cv::resize(image, stretched, size, 0, 0, cv::INTER_LINEAR);
     const auto device = model->parameters().front().device();
     const auto logits =
         model->forward(toTensor(stretched, model->options().normalisation).unsqueeze(0).to(device));
     const auto ids = logits.argmax(1)[0].to(torch::kUInt8).to(torch::kCPU).contiguous();
     cv::Mat labels;
-    cv::resize(cv::Mat(size, CV_8U, ids.data_ptr()), labels, picture.size(), 0, 0, cv::INTER_NEAREST);
+    cv::resize(cv::Mat(size, CV_8U, ids.data_ptr()), labels, image.size(), 0, 0, cv::INTER_NEAREST);
     return labels;
 }
 

@@ -1,4 +1,4 @@
-// Single-scale evaluation: the whole picture stretched to the model's size, labels stretched back.
+// Single-scale evaluation: the whole image is stretched to the model's size, the labels are stretched back.
 #pragma once
 
 #include <functional>
@@ -10,13 +10,13 @@
 
 namespace mpm::models {
 
-/// Ids (CV_8U) of one picture (CV_8UC3) at the picture's own size.
-cv::Mat predict(Segmenter& model, const cv::Mat& picture);
+/// Ids (CV_8U) of one image (CV_8UC3) at the image's own size.
+cv::Mat predict(Segmenter& model, const cv::Mat& image);
 
 struct Evaluation {
     pipeline::Confusion confusion;
     std::vector<double>
-        tokens;  ///< image tokens entering each block, mean over pictures; empty without merging
+        tokens;  ///< image tokens entering each block, mean over images; empty without merging
 };
 
 Evaluation evaluate(Segmenter& model, const std::vector<pipeline::Sample>& samples, int ignored);

@@ -2,11 +2,14 @@
 
 #include <limits>
 
+#include <torch/nn/functional/loss.h>
+#include <torch/nn/functional/upsampling.h>
+
 namespace F = torch::nn::functional;
 
 namespace mpm::models {
 
-/// What each further error costs in IoU, errors falling: isClass [P] tells which pixels are of the class.
+/// IoU lost by each further error, in the order of falling errors. isClass [P]: 1 for pixels of the class.
 static torch::Tensor overlapLost(const torch::Tensor& isClass) {
     const auto total = isClass.sum();
     const auto intersection = total - isClass.cumsum(0);

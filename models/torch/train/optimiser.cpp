@@ -17,7 +17,7 @@ static bool decays(const std::string& name, const torch::Tensor& weight) {
     return true;
 }
 
-/// Matrices that map tokens to tokens; embeddings are no such thing.
+/// Matrices that map tokens to tokens; embeddings do not.
 static bool isHidden(const std::string& name, const torch::Tensor& weight) {
     if (weight.dim() != 2) return false;
     return name.find(".blocks.") != std::string::npos || name.find("proj_") != std::string::npos;
@@ -50,11 +50,11 @@ void Optimiser::zeroGrad() {
         matrix.weight.mutable_grad().reset();
 }
 
-torch::Tensor orthogonalised(const torch::Tensor& matrix) {
+torch::Tensor orthogonalise(const torch::Tensor& matrix) {
     const bool tall = matrix.size(0) > matrix.size(1);
     auto x = (tall ? matrix.t() : matrix).contiguous();
     x = (x / (x.norm() + 1e-12)).to(ComputeType::current());
-    for (int i = 0; i < 5; ++i) {  // the quintic that lifts small singular values fastest and stays bounded
+    for (int i = 0; i < 5; ++i) {  // the quintic that raises small singular values fastest and stays bounded
         const auto square = torch::mm(x, x.t());
         const auto polynomial = square * -4.7750 + torch::mm(square, square) * 2.0315;
         x = x * 3.4445 + torch::mm(polynomial, x);
@@ -75,8 +75,8 @@ void Optimiser::stepMatrices(double share) {
             momentum.mul_(kMomentum).add_(weight.grad());
             std::vector<torch::Tensor> steps;
             for (const auto& piece : (weight.grad() + momentum * kMomentum).chunk(pieces))
-                steps.push_back(orthogonalised(piece));
-            // Elements of such a step have a root mean square of 0.2, as AdamW's have.
+                steps.push_back(orthogonalise(piece));
+            // Steps have a root mean square of 0.2, like those of AdamW.
             const double scale =
                 0.2 * std::sqrt(static_cast<double>(std::max(weight.size(0) / pieces, weight.size(1))));
             weight.mul_(1 - rate * m_options.decay).add_(torch::cat(steps), -rate * scale);
@@ -135,7 +135,7 @@ Optimiser::State Optimiser::state() const {
     const auto weights = adamWeights();
     for (size_t i = 0; i < weights.size(); ++i) {
         const auto found = m_adam->state().find(keyOf(weights[i]));
-        if (found == m_adam->state().end()) continue;  // no gradient so far
+        if (found == m_adam->state().end()) continue;  // no gradient yet
         const auto& adam = static_cast<const AdamState&>(*found->second);
         const std::string name = "adam." + std::to_string(i);
         state[name + ".step"] = torch::tensor(adam.step(), torch::kInt64);

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <torch/optim/adamw.h>
+
 #include "models/torch/model/segmenter.hpp"
 
 namespace mpm::models {
@@ -18,8 +20,8 @@ struct OptimiserOptions {
 };
 
 /// Muon ("Muon: an optimizer for hidden layers", Jordan et al. 2024) for the matrices inside transformer
-/// blocks, AdamW for all else. An orthogonalised step moves all directions of a matrix alike, the rare ones
-/// too: fewer steps are needed where each is dear.
+/// blocks, AdamW for all else. An orthogonal step moves all directions of a matrix equally, also the rare
+/// ones, so fewer steps are needed.
 class Optimiser {
 public:
     Optimiser(Segmenter& model, const OptimiserOptions& options);
@@ -28,10 +30,10 @@ public:
     void step(double share);
     void zeroGrad();
 
-    /// What it remembers of earlier steps: "momentum0", ..., "adam.0.exp_avg", ...
+    /// State from earlier steps: "momentum0", ..., "adam.0.exp_avg", ...
     using State = std::map<std::string, torch::Tensor>;
     State state() const;
-    /// Throws FileError where the state is that of another model.
+    /// Throws FileError if the state is of another model.
     void restore(const State& state);
 
 private:
@@ -49,7 +51,7 @@ private:
 
 /// The nearest matrix with orthonormal rows (or columns), by Newton-Schulz iterations: singular values end
 /// between 0.7 and 1.2.
-torch::Tensor orthogonalised(const torch::Tensor& matrix);
+torch::Tensor orthogonalise(const torch::Tensor& matrix);
 
 /// Share of the peak rate: a linear rise over `warmUp` steps, then a half cosine down to a hundredth as `way`
 /// goes from 0 to 1.
@@ -58,7 +60,7 @@ double rateShare(int64_t step, int64_t warmUp, double way);
 /// Exponential mean of the weights; young means follow faster.
 void updateMean(Segmenter& mean, const Segmenter& model, int64_t step, double decay);
 
-/// Positions are resized where the models' pictures differ in size.
+/// Positions are resized if the models' input sizes differ.
 void copyWeights(Segmenter& to, const Segmenter& from);
 
 }  // namespace mpm::models

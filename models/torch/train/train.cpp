@@ -6,6 +6,9 @@
 #include <filesystem>
 #include <future>
 
+#include <torch/cuda.h>
+#include <torch/nn/functional/loss.h>
+#include <torch/nn/utils/clip_grad.h>
 #include <unistd.h>
 
 #include "base/private_files.hpp"
@@ -60,11 +63,11 @@ private:
     int64_t m_firstStep = 0;
 };
 
-std::vector<cv::Mat> picturesOf(const std::vector<pipeline::Sample>& samples) {
-    std::vector<cv::Mat> pictures;
+std::vector<cv::Mat> imagesOf(const std::vector<pipeline::Sample>& samples) {
+    std::vector<cv::Mat> images;
     for (const auto& sample : samples)
-        pictures.push_back(sample.picture);
-    return pictures;
+        images.push_back(sample.picture);
+    return images;
 }
 
 BatchSource::Options withNormalisation(const TrainOptions& options) {
@@ -81,11 +84,10 @@ Trainer::Trainer(const TrainOptions& options, const TrainData& data)
       m_computeType(options.mixed ? ComputeType::fastest(m_device) : torch::kFloat32),
       m_model((torch::manual_seed(options.data.seed), options.model)),
       m_mean(options.model) {
-    // Merged pictures differ in rows, and LibTorch 1.13's products fail where two threads meet new shapes at
-    // once.
+    // Merged images differ in rows, and products of LibTorch 1.13 fail if two threads use new shapes at once.
     if (options.reducer.reduces()) m_options.workers = 1;
     initialise(m_model);
-    if (!data.train.empty()) initialisePatchFilters(m_model, picturesOf(data.train), options.data.seed);
+    if (!data.train.empty()) initialisePatchFilters(m_model, imagesOf(data.train), options.data.seed);
     if (!options.from.empty()) copyWeights(m_model, loadModel(options.from));
     copyWeights(m_mean, m_model);
     m_model->encoder->setReducer(options.reducer);
@@ -116,7 +118,7 @@ void Trainer::loadTeacher() {
     m_teacher->eval();
 }
 
-/// Mean over images and blocks; a merged row shows what its patches show.
+/// Mean over images and blocks; a merged row has the classes of its patches.
 torch::Tensor Trainer::neighboursOf(const TokenTaps& taps, const torch::Tensor& labels,
                                     const torch::Tensor& masks) const {
     const auto shares = patchShares(labels, m_options.model.classes, masks.size(2), masks.size(3));
@@ -129,9 +131,9 @@ torch::Tensor Trainer::neighboursOf(const TokenTaps& taps, const torch::Tensor& 
 }
 
 torch::Tensor Trainer::lossOf(const Batch& batch) {
-    const auto pictures = batch.pictures.to(m_device), labels = batch.labels.to(m_device);
+    const auto images = batch.images.to(m_device), labels = batch.labels.to(m_device);
     TokenTaps taps{m_options.neighbourBlocks, {}};
-    const auto masks = m_model->masks(pictures, &taps);
+    const auto masks = m_model->masks(images, &taps);
     const auto logits = enlarge(masks, labels.size(1), labels.size(2));
     auto loss = F::cross_entropy(
         logits, labels, F::CrossEntropyFuncOptions().weight(m_classWeights).ignore_index(m_data.ignored));
@@ -140,7 +142,7 @@ torch::Tensor Trainer::lossOf(const Batch& batch) {
     if (m_teacher) {
         const auto followed = [&] {
             const torch::NoGradGuard constant;
-            return m_teacher->masks(pictures);
+            return m_teacher->masks(images);
         }();
         loss = loss + m_options.teacherShare * teacherLoss(masks, followed);
     }
@@ -149,7 +151,7 @@ torch::Tensor Trainer::lossOf(const Batch& batch) {
 
 /// Forward and backward of one part of a step on the calling thread; returns its loss.
 double Trainer::runPart(int64_t number, int part) {
-    if (m_options.workers > 1) torch::set_num_threads(1);  // parts side by side need no pool below them
+    if (m_options.workers > 1) torch::set_num_threads(1);  // parallel parts need no thread pool below them
     const ComputeType compute(m_computeType);
     const int64_t batchNumber = number * m_options.parts + part;
     seedDropPath(mixSeed(m_options.data.seed, static_cast<uint64_t>(batchNumber)));
@@ -158,8 +160,8 @@ double Trainer::runPart(int64_t number, int part) {
     return loss.item<double>();
 }
 
-/// Parts go in rounds of `workers`. Two gradients add to the same bits in either order, more need not: with
-/// three and more workers two runs differ in the last bits.
+/// Parts run in rounds of `workers`. Two gradients give the same sum in either order, three need not: with
+/// three or more workers two runs differ in the last bits.
 double Trainer::runParts(int64_t number) {
     double loss = 0;
     for (int first = 0; first < m_options.parts; first += m_options.workers) {
@@ -175,7 +177,7 @@ double Trainer::runParts(int64_t number) {
     return loss / m_options.parts;
 }
 
-/// How much of the run is behind, 0 to 1.
+/// The completed share of the run, 0 to 1.
 double Trainer::way() const {
     if (m_options.minutes > 0) return m_progress.seconds / (60 * m_options.minutes);
     const auto rising = std::min(m_options.warmUp, m_progress.step);
@@ -202,7 +204,7 @@ double Trainer::step() {
 
 void Trainer::validate(CurveRow& row) {
     row.miou = evaluate(m_mean, m_data.validation, m_data.ignored).confusion.miou();
-    if (!(row.miou > m_progress.best)) return;  // nor where there was no label to measure by
+    if (!(row.miou > m_progress.best)) return;  // also false for NaN: no label to measure by
     m_progress.best = row.miou;
     saveModel(path("best.pt"), m_mean);
 }

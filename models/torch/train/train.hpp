@@ -16,11 +16,11 @@ struct TrainOptions {
     std::string out;  ///< folder of checkpoint, curve and best weights
     int64_t steps = 3000;
     int64_t warmUp = 200;
-    double minutes = 0;   ///< the rate falls with time spent instead of steps, and ends then; 0: with steps
-    std::string from;     ///< weights to start from; empty: nothing
-    std::string teacher;  ///< weights of any variant, whose classes are followed too; empty: none
-    double teacherShare = 1;               ///< of that beside the labels
-    std::vector<int64_t> neighbourBlocks;  ///< whose tokens learn to be nearest to those that show the same
+    double minutes = 0;       ///< the run ends then, and the rate follows time instead of steps; 0: steps
+    std::string from;         ///< weights to start from; empty: none
+    std::string teacher;      ///< weights of any variant, whose classes are learned too; empty: none
+    double teacherShare = 1;  ///< of that beside the labels
+    std::vector<int64_t> neighbourBlocks;  ///< whose tokens learn to be nearest to tokens of the same classes
     double neighbourShare = 0.3;           ///< of that beside the labels
     OptimiserOptions optimiser;
     ReducerSettings reducer;   ///< reduces tokens while training; validation keeps all of them
@@ -29,11 +29,11 @@ struct TrainOptions {
     double classLimit = 6.0;
     double overlap = 0.5;         ///< share of the Lovasz loss beside cross entropy
     int parts = 2;                ///< batches a step, their gradients averaged
-    int workers = 2;              ///< parts that run side by side
+    int workers = 2;              ///< parts that run in parallel
     int64_t validateEvery = 500;  ///< steps
     int64_t checkpointEvery = 100;
     bool mixed = true;      ///< products in bf16 where the hardware has it
-    int64_t stopAfter = 0;  ///< steps after which to stop short without a checkpoint; 0: never
+    int64_t stopAfter = 0;  ///< steps after which to stop without a checkpoint; 0: never
     bool quiet = false;
 };
 
@@ -42,7 +42,7 @@ struct TrainData {
     int ignored = 255;
 };
 
-/// Trains, or goes on from OUT/checkpoint.pt where there is one. Leaves checkpoint.pt, best.pt (the running
+/// Trains, or continues from OUT/checkpoint.pt if it exists. Leaves checkpoint.pt, best.pt (the running
 /// mean with the highest validation mIoU), curve.csv and curve.png in OUT. Returns the rows of the curve.
 std::vector<CurveRow> train(const TrainOptions& options, const TrainData& data);
 

@@ -12,6 +12,7 @@
 #include <iterator>
 
 #include <gtest/gtest.h>
+#include <torch/serialize.h>
 
 #include "models/torch/files/file_error.hpp"
 #include "models/torch/files/pickle.hpp"

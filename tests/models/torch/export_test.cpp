@@ -70,10 +70,10 @@ TEST_P(ExportTest, ConverterTakesTheStandardForm) {
     EXPECT_LT(convertModel(folder.path() + "/standard.onnx", converted, {}).error, 1e-5);
     cv::dnn::Net net = cv::dnn::readNetFromONNX(converted);
     torch::NoGradGuard noGrad;
-    const auto picture = torch::randn({1, 3, c.height, c.width});
+    const auto image = torch::randn({1, 3, c.height, c.width});
     model->encoder->setReducer({"mpm", {2, 5}});
-    const auto expected = model->forward(picture).contiguous();
-    net.setInput(blobOf(picture));
+    const auto expected = model->forward(image).contiguous();
+    net.setInput(blobOf(image));
     EXPECT_LE(cv::norm(net.forward(), blobOf(expected), cv::NORM_INF), 1e-4);
     expectSameMap(mpm::encoder(net).report().images.at(0), model->encoder->traces().at(0), c.name);
 }
@@ -99,15 +99,15 @@ TEST_P(ExportTest, LeavesItsCaseForOtherVersions) {
     exportStandard(model, mpm::pipeline::camvidClasses(), base + ".onnx");
     std::ofstream(base + ".promised");
     torch::NoGradGuard noGrad;
-    const auto picture = torch::randn({1, 3, c.height, c.width});
-    mpm::test::writeNpy(base + ".input.npy", npyOf(picture));
-    mpm::test::writeNpy(base + ".snone.output0.npy", npyOf(model->forward(picture)));
+    const auto image = torch::randn({1, 3, c.height, c.width});
+    mpm::test::writeNpy(base + ".input.npy", npyOf(image));
+    mpm::test::writeNpy(base + ".snone.output0.npy", npyOf(model->forward(image)));
     model->encoder->setReducer({"mpm", {2, 5}});
-    mpm::test::writeNpy(base + ".s2_5.output0.npy", npyOf(model->forward(picture)));
+    mpm::test::writeNpy(base + ".s2_5.output0.npy", npyOf(model->forward(image)));
     const auto map = npyOf(model->encoder->traces().at(0).map);
     mpm::test::writeNpy(base + ".s2_5.map0.npy", map);
     EXPECT_EQ(mpm::test::readNpy(base + ".s2_5.map0.npy").integers, map.integers);
-    EXPECT_EQ(cv::norm(mpm::test::readNpy(base + ".input.npy").mat(), blobOf(picture), cv::NORM_INF), 0);
+    EXPECT_EQ(cv::norm(mpm::test::readNpy(base + ".input.npy").mat(), blobOf(image), cv::NORM_INF), 0);
 }
 
 const auto kCases = testing::Values(
@@ -143,12 +143,12 @@ TEST_P(FusedExportTest, EveryReducerDoesWhatLibTorchDoes) {
     cv::dnn::Net net = cv::dnn::readNetFromONNX(path.string());
     auto encoder = mpm::encoder(net);
     torch::NoGradGuard noGrad;
-    const auto picture = torch::randn({1, 3, c.height, c.width});
+    const auto image = torch::randn({1, 3, c.height, c.width});
     for (const Peer& peer : peers()) {
         encoder.setMethod(peer.inFile);
         model->encoder->setReducer(peer.here);
-        const auto expected = model->forward(picture).contiguous();
-        net.setInput(blobOf(picture));
+        const auto expected = model->forward(image).contiguous();
+        net.setInput(blobOf(image));
         const cv::Mat logits = net.forward();
         EXPECT_LE(cv::norm(logits, blobOf(expected), cv::NORM_INF), 1e-4) << peer.inFile;
         expectSameMap(encoder.report().images.at(0), model->encoder->traces().at(0), peer.inFile);

@@ -38,8 +38,7 @@ protected:
         torch::NoGradGuard noGrad;
         auto imported = importWeights(readTensors((s_folder / file).string()), {});
         const auto there = expected(name);
-        EXPECT_TRUE(
-            torch::allclose(imported.model->encoder(there.at("picture")), there.at("out"), 1e-4, 1e-4))
+        EXPECT_TRUE(torch::allclose(imported.model->encoder(there.at("image")), there.at("out"), 1e-4, 1e-4))
             << file;
     }
 
@@ -57,7 +56,7 @@ TEST_F(SourceFrameworkTest, SegmenterWithItsVariant) {
     EXPECT_EQ(imported.model->options().vit.heads, 4);
     EXPECT_EQ(imported.model->options().vit.width, 96);
     EXPECT_NEAR(imported.model->options().normalisation.mean[0], 0.485, 1e-9);
-    EXPECT_TRUE(torch::allclose(imported.model->masks(there.at("picture")), there.at("out"), 1e-4, 1e-4));
+    EXPECT_TRUE(torch::allclose(imported.model->masks(there.at("image")), there.at("out"), 1e-4, 1e-4));
     EXPECT_EQ(imported.report.leftOver, std::vector<std::string>{"encoder.head.weight"});
     EXPECT_ANY_THROW(importWeights(tensors, {})) << "24 places are no square";
 }
@@ -66,7 +65,7 @@ TEST_F(SourceFrameworkTest, SegmenterWithALinearHead) {
     torch::NoGradGuard noGrad;
     auto imported = importWeights(readTensors((s_folder / "linear.pth").string()), {});
     const auto there = expected("linear");
-    EXPECT_TRUE(torch::allclose(imported.model->masks(there.at("picture")), there.at("out"), 1e-4, 1e-4));
+    EXPECT_TRUE(torch::allclose(imported.model->masks(there.at("image")), there.at("out"), 1e-4, 1e-4));
 }
 
 TEST_F(SourceFrameworkTest, DistilledBackbone) {

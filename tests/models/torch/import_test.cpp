@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <gtest/gtest.h>
+#include <torch/serialize.h>
 
 #include "models/torch/files/file_error.hpp"
 #include "tests/models/torch/small_model.hpp"
@@ -63,8 +64,8 @@ std::string safetensors(const NamedTensors& tensors) {
 void expectSameOutputs(Segmenter& a, Segmenter& b) {
     torch::NoGradGuard noGrad;
     const auto& vit = a->options().vit;
-    const auto picture = torch::randn({1, 3, vit.height, vit.width});
-    EXPECT_TRUE(torch::equal(a->forward(picture), b->forward(picture)));
+    const auto image = torch::randn({1, 3, vit.height, vit.width});
+    EXPECT_TRUE(torch::equal(a->forward(image), b->forward(image)));
 }
 
 TEST(Import, SegmenterCheckpointOfTorchSave) {
@@ -92,8 +93,8 @@ TEST(Import, BareBackboneOfSafetensors) {
     EXPECT_EQ(imported.model->options().classes, 7);
     EXPECT_FALSE(imported.report.missing.empty());
     torch::NoGradGuard noGrad;
-    const auto picture = torch::randn({2, 3, 64, 64});
-    EXPECT_TRUE(torch::equal(model->encoder(picture), imported.model->encoder(picture)));
+    const auto image = torch::randn({2, 3, 64, 64});
+    EXPECT_TRUE(torch::equal(model->encoder(image), imported.model->encoder(image)));
 }
 
 TEST(Import, JaxNamesAndLayouts) {
@@ -135,8 +136,8 @@ TEST(Import, JaxNamesAndLayouts) {
     auto imported = importWeights(jax, {});
     EXPECT_EQ(imported.report.leftOver, std::vector<std::string>{"encoder.jax:head/kernel"});
     torch::NoGradGuard noGrad;
-    const auto picture = torch::randn({1, 3, 64, 64});
-    EXPECT_TRUE(torch::equal(model->encoder(picture), imported.model->encoder(picture)));
+    const auto image = torch::randn({1, 3, 64, 64});
+    EXPECT_TRUE(torch::equal(model->encoder(image), imported.model->encoder(image)));
 }
 
 TEST(Import, PositionsGoToTheAskedSize) {

@@ -6,7 +6,7 @@ make_weights.py FOLDER writes
   deit.pth                                          a distilled DeiT backbone, {"model": ...}
   vit.safetensors                                   a timm backbone
   jax.npz                                           a ViT as JAX keeps it
-and for each NAME.expected.npz with `picture` [1, 3, H, W] and `out`: masks of the Segmenters, tokens of the backbones.
+and for each NAME.expected.npz with `image` [1, 3, H, W] and `out`: masks of the Segmenters, tokens of the backbones.
 Written from the architecture's definition, independent of the program under test.
 """
 import json
@@ -70,8 +70,8 @@ def block(x, s, name, heads=HEADS):
     return x + linear(F.gelu(linear(norm(x, s, name + ".norm2"), s, name + ".mlp.fc1")), s, name + ".mlp.fc2")
 
 
-def vit(picture, s, heads=HEADS):
-    x = F.conv2d(picture, s["patch_embed.proj.weight"], s["patch_embed.proj.bias"], stride=PATCH).flatten(2).transpose(1, 2)
+def vit(image, s, heads=HEADS):
+    x = F.conv2d(image, s["patch_embed.proj.weight"], s["patch_embed.proj.bias"], stride=PATCH).flatten(2).transpose(1, 2)
     front = [s[name] for name in ("cls_token", "dist_token") if name in s]
     x = torch.cat(front + [x], 1) + s["pos_embed"]
     for i in range(DEPTH):
@@ -108,8 +108,8 @@ def prefixed(prefix, state):
     return {prefix + name: value for name, value in state.items()}
 
 
-def expect(folder, name, picture, out):
-    np.savez(os.path.join(folder, name + ".expected.npz"), picture=picture.numpy(), out=out.numpy())
+def expect(folder, name, image, out):
+    np.savez(os.path.join(folder, name + ".expected.npz"), image=image.numpy(), out=out.numpy())
 
 
 def segmenter(folder, g):
@@ -142,27 +142,27 @@ net_kwargs:
   patch_size: {PATCH}
   n_cls: 7
 """)
-    picture = torch.randn(1, 3, 64, 96, generator=g)
-    expect(folder, "segmenter", picture, mask_head(vit(picture, backbone, 4)[:, 1:], head, 7, (4, 6)))
+    image = torch.randn(1, 3, 64, 96, generator=g)
+    expect(folder, "segmenter", image, mask_head(vit(image, backbone, 4)[:, 1:], head, 7, (4, 6)))
 
 
 def linear_segmenter(folder, g):
     backbone, head = vit_weights(16, False, 3), {}
     linear_weights(head, "head", 5, DIM, g)
     torch.save({"model": {**prefixed("encoder.", backbone), **prefixed("decoder.", head)}}, os.path.join(folder, "linear.pth"))
-    picture = torch.randn(1, 3, 64, 64, generator=g)
-    expect(folder, "linear", picture, linear(vit(picture, backbone)[:, 1:], head, "head").transpose(1, 2).reshape(1, 5, 4, 4))
+    image = torch.randn(1, 3, 64, 64, generator=g)
+    expect(folder, "linear", image, linear(vit(image, backbone)[:, 1:], head, "head").transpose(1, 2).reshape(1, 5, 4, 4))
 
 
 def backbones(folder, g):
-    picture = torch.randn(1, 3, 64, 64, generator=g)
+    image = torch.randn(1, 3, 64, 64, generator=g)
     distilled = vit_weights(16, True, 4)
     torch.save({"model": {**distilled, "head.weight": torch.zeros(10, DIM), "head_dist.bias": torch.zeros(10)}},
                os.path.join(folder, "deit.pth"))
-    expect(folder, "deit", picture, vit(picture, distilled))
+    expect(folder, "deit", image, vit(image, distilled))
     plain = vit_weights(16, False, 5)
     save_safetensors({**plain, "head.weight": torch.zeros(10, DIM)}, os.path.join(folder, "vit.safetensors"))
-    expect(folder, "vit", picture, vit(picture, plain))
+    expect(folder, "vit", image, vit(image, plain))
 
 
 def save_safetensors(state, path):
@@ -201,8 +201,8 @@ def jax(folder, g):
         out[attention + "out/kernel"] = s[of + "attn.proj.weight"].t().reshape(HEADS, head, DIM)
         out[attention + "out/bias"] = s[of + "attn.proj.bias"]
     np.savez(os.path.join(folder, "jax.npz"), **{name: value.contiguous().numpy() for name, value in out.items()})
-    picture = torch.randn(1, 3, 64, 64, generator=g)
-    expect(folder, "jax", picture, vit(picture, s))
+    image = torch.randn(1, 3, 64, 64, generator=g)
+    expect(folder, "jax", image, vit(image, s))
 
 
 if __name__ == "__main__":

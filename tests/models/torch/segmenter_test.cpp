@@ -65,7 +65,7 @@ TEST(Segmenter, OptionsSurviveJson) {
     EXPECT_EQ(SegmenterOptions::fromJson(options.toJson()).toJson(), options.toJson());
 }
 
-TEST(Segmenter, LogitsHaveThePicturesSize) {
+TEST(Segmenter, LogitsHaveTheImagesSize) {
     for (const char* decoder : {"mask", "linear"}) {
         auto options = smallOptions(48, 80, 5);
         options.decoder = decoder;
@@ -80,12 +80,12 @@ TEST(Segmenter, MergingKeepsTheImagesOfABatchApart) {
     auto model = smallModel(smallOptions(64, 96, 4), 3);
     model->encoder->setReducer({"mpm", {1, 2}});
     torch::NoGradGuard noGrad;
-    const auto pictures = torch::randn({3, 3, 64, 96});
-    const auto together = model->masks(pictures);
+    const auto images = torch::randn({3, 3, 64, 96});
+    const auto together = model->masks(images);
     const auto traces = model->encoder->traces();
     ASSERT_EQ(traces.size(), 3u);
     for (int64_t b = 0; b < 3; ++b) {
-        const auto alone = model->masks(pictures.narrow(0, b, 1));
+        const auto alone = model->masks(images.narrow(0, b, 1));
         EXPECT_LT((alone - together.narrow(0, b, 1)).abs().max().item<double>(), 1e-5);
         EXPECT_TRUE(torch::equal(model->encoder->traces()[0].map, traces[static_cast<size_t>(b)].map));
         EXPECT_EQ(traces[static_cast<size_t>(b)].tokens[0], 24);
@@ -97,11 +97,11 @@ TEST(Segmenter, MergingKeepsTheImagesOfABatchApart) {
 TEST(Segmenter, TapsHoldWhatEntersABlockBeforeItMerges) {
     auto model = smallModel(smallOptions(64, 96, 4), 3);
     torch::NoGradGuard noGrad;
-    const auto pictures = torch::randn({2, 3, 64, 96});
+    const auto images = torch::randn({2, 3, 64, 96});
     TokenTaps whole{{1, 2}, {}}, merged{{1, 2}, {}};
-    model->masks(pictures, &whole);
+    model->masks(images, &whole);
     model->encoder->setReducer({"mpm", {1, 2}});
-    model->masks(pictures, &merged);
+    model->masks(images, &merged);
     ASSERT_EQ(whole.taps.size(), 4u);
     ASSERT_EQ(merged.taps.size(), 4u);
     const auto tapOf = [](const TokenTaps& taps, int64_t image, int turn) {
@@ -145,7 +145,7 @@ TEST(Segmenter, MergingIsDifferentiable) {
     }
 }
 
-TEST(Segmenter, StochasticDepthLeavesOutBranchesOfWholePicturesWhileTraining) {
+TEST(Segmenter, StochasticDepthLeavesOutBranchesOfWholeImagesWhileTraining) {
     auto options = smallOptions(32, 32, 4);
     options.vit.dropPath = 0.999;
     VitBlock block(options.vit.dim, options.vit.heads, options.vit.dropPath);

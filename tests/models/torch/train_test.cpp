@@ -29,7 +29,7 @@ std::vector<mpm::pipeline::Sample> streetSamples(int count, cv::Size size) {
     std::vector<mpm::pipeline::Sample> samples;
     for (int i = 0; i < count; ++i) {
         const auto frame = mpm::street::Street(size, 100 + static_cast<uint64_t>(i), 1).at(12, 3);
-        samples.push_back({frame.picture, frame.labels, "street" + std::to_string(i)});
+        samples.push_back({frame.image, frame.labels, "street" + std::to_string(i)});
     }
     return samples;
 }
@@ -172,8 +172,8 @@ double apart(Segmenter& one, Segmenter& other) {
     one->eval();
     other->eval();
     torch::manual_seed(4);
-    const auto pictures = torch::randn({4, 3, 64, 96});
-    return (one->masks(pictures).softmax(1) - other->masks(pictures).softmax(1)).abs().mean().item<double>();
+    const auto images = torch::randn({4, 3, 64, 96});
+    return (one->masks(images).softmax(1) - other->masks(images).softmax(1)).abs().mean().item<double>();
 }
 
 TEST_F(TrainTest, FollowsATeacher) {
