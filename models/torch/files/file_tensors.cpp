@@ -50,7 +50,7 @@ bool isRowMajor(const FileTensor& tensor) {
     std::int64_t expected = 1;
     for (std::size_t i = tensor.shape.size(); i > 0; --i) {
         if (tensor.shape[i - 1] != 1 && tensor.stride[i - 1] != expected) return false;
-        expected *= tensor.shape[i - 1];
+        if (!productFits(expected, expected, tensor.shape[i - 1])) return false;
     }
     return true;
 }

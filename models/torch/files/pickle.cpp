@@ -9,8 +9,8 @@ namespace {
 
 using Kind = Pickled::Kind;
 
-// Values take far more room than the bytes that make them, and what is remembered once can be copied at every
-// other byte: these keep the work in step with the file. Files of the largest models stay far below.
+// Values take far more memory than their bytes in the file, and two bytes can copy a stored value: these
+// limits keep the work in proportion to the file. Files of the largest models are far below them.
 constexpr size_t kMaxValues = 1000000, kMaxPlace = 1000, kMaxDimensions = 8;
 
 std::vector<int64_t> integers(PickledPtr value) {

@@ -1,5 +1,5 @@
-// Reads the pickles PyTorch writes as data. Classes and functions a pickle names are never looked up: what
-// they would build becomes an opaque value, tensors alone are understood.
+// Reads the pickles of PyTorch as data. Classes and functions in a pickle are never looked up: only tensors
+// and plain containers are built, any other object becomes an opaque value.
 #pragma once
 
 #include <cstdint>

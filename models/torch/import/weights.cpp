@@ -3,6 +3,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/checked.hpp"
 #include "models/torch/model/initialise.hpp"
 
 namespace mpm::models {
@@ -55,7 +56,7 @@ Grid sourceGrid(int64_t tokens, const ImportOptions& options, int64_t patch) {
     const auto& variant = options.variant;
     if (variant.height && !options.sourceGridHeight) {
         const Grid grid{variant.height / patch, variant.width / patch};
-        agree("the number of patches", grid.height * grid.width, tokens);
+        agree("the number of patches", checkedProduct<int64_t>(grid.height, grid.width), tokens);
         return grid;
     }
     const auto side = options.sourceGridHeight
@@ -73,7 +74,7 @@ void checkWeightCount(const NamedTensors& tensors, const SegmenterOptions& model
     int64_t held = 0;
     for (const auto& entry : tensors)
         held += entry.second.numel();
-    TORCH_CHECK(model.decoderDepth <= 128 && held >= 12 * depth * vit.dim * vit.dim,
+    TORCH_CHECK(model.decoderDepth <= 128 && held >= checkedProduct<int64_t>(12, depth, vit.dim, vit.dim),
                 "the file holds fewer weights than its ", depth, " blocks of ", vit.dim, " values need");
 }
 
