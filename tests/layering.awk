@@ -7,7 +7,7 @@ BEGIN {
     may["mpm_layer/merge"] = "base mpm mpm_layer/merge mpm_layer/kernels"
     may["mpm_layer/kernels"] = "base mpm_layer/kernels"
     may["mpm_layer/encoder"] = "base mpm mpm_layer/encoder mpm_layer/merge mpm_layer/kernels"
-    may["mpm_layer/encoder/backend.cpp"] = may["mpm_layer/encoder"] " mpm_layer/cpu mpm_layer/cuda/loader"  # the one switch between devices
+    may["mpm_layer/devices"] = may["mpm_layer/encoder"] " mpm_layer/cpu mpm_layer/cuda/loader"  # the one switch between devices
     may["mpm_layer/cpu"] = may["mpm_layer/encoder"] " mpm_layer/cpu"
     may["mpm_layer/cuda"] = "base mpm_layer/cuda"  # loaded at run time: it shares no more than its C entry
     may["mpm_layer/cuda/loader"] = may["mpm_layer/encoder"] " mpm_layer/cuda"
