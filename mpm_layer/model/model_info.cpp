@@ -16,6 +16,7 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::uint64_t kLatestDomainVersion = 2;
 constexpr int kLargestSide = 1 << 15, kLargestBlock = 9999;
 // No value lies deeper: "[[r, g, b], ..." is a list of lists.
 constexpr int kDeepest = 2;
@@ -150,6 +151,12 @@ void checkNormalisation(const ModelInfo& info) {
 
 ModelInfo modelInfo(const std::string& path) {
     const OnnxMetadata metadata = readOnnxMetadata(path);
+    if (metadata.domainVersion > kLatestDomainVersion) {
+        CV_Error(cv::Error::StsNotImplemented, "mpm: " + printable(path) + " has version " +
+                                                   std::to_string(metadata.domainVersion) +
+                                                   " of the domain mpm; this library reads versions 1 to " +
+                                                   std::to_string(kLatestDomainVersion));
+    }
     ModelInfo info;
     if (metadata.inputShape.size() == 4) info.size = cv::Size(metadata.inputShape[3], metadata.inputShape[2]);
     if (!info.size.empty() && !isImageSize(info.size))

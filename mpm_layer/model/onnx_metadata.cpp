@@ -1,5 +1,6 @@
 #include "mpm_layer/model/onnx_metadata.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -14,7 +15,8 @@ namespace {
 
 // Of ONNX's protobuf messages.
 namespace field {
-constexpr int kModelGraph = 7, kModelProperties = 14;
+constexpr int kModelGraph = 7, kModelOpset = 8, kModelProperties = 14;
+constexpr int kOpsetDomain = 1, kOpsetVersion = 2;
 constexpr int kGraphInitializer = 5, kGraphInput = 11;
 constexpr int kTensorName = 8;
 constexpr int kValueName = 1, kValueType = 2;
@@ -177,6 +179,21 @@ std::vector<int> readGraph(const Message& graph) {
     return {};
 }
 
+// The version, where the domain is ours.
+std::uint64_t readOpset(Message opset) {
+    std::string domain;
+    std::uint64_t version = 0;
+    while (opset.next()) {
+        if (opset.isBytes()) {
+            if (opset.fieldNumber() == field::kOpsetDomain) domain = opset.text();
+            opset.skipBytes();
+        } else if (opset.fieldNumber() == field::kOpsetVersion) {
+            version = opset.value();
+        }
+    }
+    return domain == "mpm" ? version : 0;
+}
+
 }  // namespace
 
 OnnxMetadata readOnnxMetadata(const std::string& path) {
@@ -195,6 +212,8 @@ OnnxMetadata readOnnxMetadata(const std::string& path) {
             metadata.inputShape = readGraph(part.message());
             hasGraph = true;
         }
+        if (part.fieldNumber() == field::kModelOpset)
+            metadata.domainVersion = std::max(metadata.domainVersion, readOpset(part.message()));
         if (part.fieldNumber() == field::kModelProperties) {
             std::string key, value;
             forEachBytes(part.message(), [&](Message& entry) {

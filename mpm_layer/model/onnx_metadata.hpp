@@ -2,6 +2,7 @@
 // weights are skipped, not loaded.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -9,6 +10,8 @@
 namespace mpm {
 
 struct OnnxMetadata {
+    /// Of the domain `mpm`; 0 where the file does not name it.
+    std::uint64_t domainVersion = 0;
     std::map<std::string, std::string> properties;  ///< those of domain `mpm`
     /// Of the graph's first input that is no weight; 0 where a dimension is dynamic.
     std::vector<int> inputShape;

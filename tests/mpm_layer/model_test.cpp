@@ -57,6 +57,22 @@ TEST(ModelInfo, NamesWhatCannotBe) {
     }
 }
 
+TEST(ModelInfo, RejectsLaterVersionsOfTheDomain) {
+    const TempFolder folder;
+    const std::string path = folder / "model.onnx";
+    for (int version : {1, 2, 3, 1000}) {
+        OnnxModel model;
+        model.input("picture", {1, 3, 8, 16}).node("Relu", {"picture"}, {"out"}).output("out", {1, 3, 8, 16});
+        model.domainVersion(version).write(path);
+        if (version <= 2) {
+            EXPECT_EQ(modelInfo(path).size, cv::Size(16, 8));
+        } else {
+            expectRefusal([&] { modelInfo(path); },
+                          "has version " + std::to_string(version) + " of the domain mpm");
+        }
+    }
+}
+
 TEST(BlobFromImage, NormalisesByWhatCanBe) {
     constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
     constexpr double kInf = std::numeric_limits<double>::infinity();

@@ -121,6 +121,11 @@ OnnxModel& OnnxModel::attribute(const std::string& name, const std::string& valu
     return *this;
 }
 
+OnnxModel& OnnxModel::domainVersion(int version) {
+    m_impl->model.mutable_opset_import(1)->set_version(version);
+    return *this;
+}
+
 OnnxModel& OnnxModel::metadata(const std::string& key, const std::string& value) {
     onnx::StringStringEntryProto& entry = *m_impl->model.add_metadata_props();
     entry.set_key(key);

@@ -29,6 +29,7 @@ public:
     OnnxModel& attribute(const std::string& name, int value);
     OnnxModel& attribute(const std::string& name, float value);
     OnnxModel& attribute(const std::string& name, const std::string& value);
+    OnnxModel& domainVersion(int version);
     OnnxModel& metadata(const std::string& key, const std::string& value);
 
     std::string bytes() const;

@@ -12,6 +12,7 @@
 
 #include "base/checked.hpp"
 #include "base/printable.hpp"
+#include "models/onnx/io/domain_version.hpp"
 #include "models/onnx/io/external_data.hpp"
 #include "models/onnx/io/message_count.hpp"
 #include "models/onnx/io/read_tensor.hpp"
@@ -87,6 +88,11 @@ private:
         for (const auto& set : m_model->opset_import()) {
             if (set.domain().empty() || set.domain() == "ai.onnx")
                 m_graph.opset = static_cast<int>(set.version());
+            if (set.domain() == "mpm" && set.version() > kLatestDomainVersion) {
+                throw Refusal("version " + std::to_string(set.version()) +
+                              " of the domain mpm is not supported: this program reads versions 1 to " +
+                              std::to_string(kLatestDomainVersion) + "; use a later one");
+            }
         }
         if (m_graph.opset < 7 || m_graph.opset > 1000) {
             throw Refusal("opset " + std::to_string(m_graph.opset) +

@@ -10,6 +10,7 @@
 #include <opencv2/core.hpp>
 
 #include "base/checked.hpp"
+#include "models/onnx/io/domain_version.hpp"
 #include "models/onnx/io/function_bodies.hpp"
 #include "models/onnx/ir/job.hpp"
 
@@ -82,7 +83,7 @@ public:
         m_model.set_ir_version(8);
         m_model.set_producer_name("mpm");
         addOpset("", m_graph.opset);
-        addOpset("mpm", 1);
+        addOpset("mpm", domainVersion(m_graph));
         for (const auto& [key, value] : m_graph.metadata) {
             auto* entry = m_model.add_metadata_props();
             entry->set_key(key);

@@ -12,6 +12,7 @@
 
 #include "models/onnx/convert.hpp"
 #include "models/onnx/inspect.hpp"
+#include "models/onnx/io/domain_version.hpp"
 #include "models/onnx/io/read.hpp"
 #include "models/onnx/io/write.hpp"
 #include "models/onnx/match/own_graph.hpp"
@@ -197,6 +198,17 @@ TEST_F(ConverterContract, LayersFormIsProvedAndKeepsItsPorts) {
     EXPECT_EQ(layers.outputs[0].name, original.outputs[0].name);
     EXPECT_EQ(layers.outputs[0].dims, original.outputs[0].dims);
     EXPECT_EQ(layers.opset, 18);
+}
+
+// The files of earlier versions stay what they are.
+TEST_F(ConverterContract, NewOperatorsAndOnlyTheyGiveTheDomainVersion2) {
+    models::convertModel(base + ".onnx", in("fused.onnx"), {});
+    models::Graph graph = models::readModel(in("fused.onnx"));
+    EXPECT_EQ(models::domainVersion(graph), 1);
+    for (models::Node& node : graph.nodes) {
+        if (node.op == "MpmEncoder") node.attributes["trailing_tokens"] = models::Attribute::of(int64_t{2});
+    }
+    EXPECT_EQ(models::domainVersion(graph), 2);
 }
 
 TEST_F(ConverterContract, AcceptsTheLayersFormToo) {
