@@ -8,6 +8,7 @@
 #include "mpm_layer/dnn/element_layers.hpp"
 #include "mpm_layer/dnn/embed_layer.hpp"
 #include "mpm_layer/dnn/encoder_layer.hpp"
+#include "mpm_layer/dnn/mask_labels_layer.hpp"
 #include "mpm_layer/dnn/matmul_layer.hpp"
 #include "mpm_layer/dnn/merge_layers.hpp"
 #include "mpm_layer/dnn/refused_layer.hpp"
@@ -48,6 +49,7 @@ void registerLayers() {
         registerOnce<dnn::EncoderLayer>("MpmEncoder");
         registerOnce<dnn::EmbedLayer>("MpmEmbed");
         registerOnce<dnn::LayerNormLayer>("MpmLayerNorm");
+        registerOnce<dnn::MaskLabelsLayer>("MpmMaskLabels");
         registerOnce<dnn::MatMulLayer>("MpmMatMul");
         registerOnce<dnn::LinearLayer>("MpmLinear");
         registerOnce<dnn::ArithmeticLayer>("MpmArithmetic");

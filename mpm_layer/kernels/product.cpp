@@ -61,10 +61,17 @@ int panelColumns() {
     return columns;
 }
 
-PackedWeights::PackedWeights(const float* weights, size_t stride, int depth, int columns)
-    : m_depth(depth), m_columns(columns) {
+void PackedWeights::reshape(int depth, int columns) {
+    m_depth = depth;
+    m_columns = columns;
     const int width = panelColumns(), panels = (columns + width - 1) / width;
-    float* to = m_data.reserve(static_cast<size_t>(panels) * width * depth);
+    m_data.reserve(static_cast<size_t>(panels) * width * depth);
+}
+
+PackedWeights::PackedWeights(const float* weights, size_t stride, int depth, int columns) {
+    reshape(depth, columns);
+    const int width = panelColumns(), panels = (columns + width - 1) / width;
+    float* to = m_data.data();
     for (int p = 0; p < panels; ++p) {
         const int present = std::min(width, columns - p * width);
         for (int k = 0; k < depth; ++k, to += width) {

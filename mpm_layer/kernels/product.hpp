@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <utility>
 
 #include "mpm_layer/kernels/buffer.hpp"
 
@@ -27,7 +28,7 @@ inline size_t paddedSize(int rows, size_t stride) {
     return static_cast<size_t>((groupsOf(rows) * rowGroup() + kTiles - 1) / kTiles * kTiles) * stride;
 }
 
-/// A right operand, packed once: [panel][k][panelColumns], missing columns zero. Immutable.
+/// A right operand, packed once: [panel][k][panelColumns], missing columns zero.
 class PackedWeights {
 public:
     PackedWeights() = default;
@@ -38,6 +39,10 @@ public:
     int columns() const { return m_columns; }
     bool empty() const { return m_columns == 0; }
     const float* panel(int index) const;
+
+    /// For operands that change: room for another one, whose panels the caller fills. Keeps its memory.
+    void reshape(int depth, int columns);
+    float* panel(int index) { return const_cast<float*>(std::as_const(*this).panel(index)); }
 
 private:
     int m_depth = 0, m_columns = 0;

@@ -18,13 +18,14 @@ namespace HWY_NAMESPACE {
 
 void StretchRow(const float* row, const Runs& runs, float* out) {
     const FloatTag d;
-    const int lanes = static_cast<int>(hn::Lanes(d));
+    const int lanes = static_cast<int>(hn::Lanes(d)), end = runs.runs.empty() ? 0 : runs.runs.back().end;
     for (const Run& run : runs.runs) {
         const Float start = hn::Set(d, row[run.index]);
         const Float slope = hn::Set(d, row[run.next] - row[run.index]);
         for (int k = run.begin; k < run.end; k += lanes) {
             const Float weight = hn::LoadU(d, runs.weights.data() + k);  // padded by a vector at the end
-            storePart(hn::MulAdd(weight, slope, start), out + k, std::min(lanes, run.end - k));
+            // Runs are often shorter than a vector: the next ones overwrite what is too much.
+            storePart(hn::MulAdd(weight, slope, start), out + k, std::min(lanes, end - k));
         }
     }
 }
@@ -39,7 +40,7 @@ constexpr int kAbreast = 4;
 
 // Classes run inside: the best values and their labels stay in registers until all have been seen.
 HWY_INLINE void argmaxPieces(const float* row, size_t stride, int classes, const float* weights,
-                             const Piece* pieces, int* labels) {
+                             const Piece* pieces, int* labels, float* largest) {
     const FloatTag d;
     const hn::RebindToSigned<FloatTag> di;
     using Index = hn::Vec<decltype(di)>;
@@ -67,17 +68,19 @@ HWY_INLINE void argmaxPieces(const float* row, size_t stride, int classes, const
     for (int p = 0; p < kAbreast; ++p) {
         hn::Store(label[p], di, part);
         std::copy_n(part, pieces[p].count, labels + pieces[p].begin);
+        if (largest) storePart(best[p], largest + pieces[p].begin, pieces[p].count);
     }
 }
 
-void StretchArgmax(const float* rows, size_t stride, int classes, const Runs& runs, int* labels) {
+void StretchArgmax(const float* rows, size_t stride, int classes, const Runs& runs, int* labels,
+                   float* best) {
     const int lanes = static_cast<int>(hn::Lanes(FloatTag()));
     Piece pieces[kAbreast];
     int waiting = 0;
     const auto flush = [&]() HWY_ATTR {
         for (int p = waiting; p < kAbreast; ++p)
             pieces[p] = pieces[0];
-        if (waiting > 0) argmaxPieces(rows, stride, classes, runs.weights.data(), pieces, labels);
+        if (waiting > 0) argmaxPieces(rows, stride, classes, runs.weights.data(), pieces, labels, best);
         waiting = 0;
     };
     for (const Run& run : runs.runs) {
@@ -132,12 +135,25 @@ void crop(Runs& runs, int columns) {
     if (!runs.runs.empty()) runs.runs.back().end = std::min(runs.runs.back().end, columns);
 }
 
+Runs slice(const Runs& runs, int begin, int end) {
+    Runs part;
+    for (Run run : runs.runs) {
+        run.begin = std::max(run.begin, begin) - begin;
+        run.end = std::min(run.end, end) - begin;
+        if (run.begin < run.end) part.runs.push_back(run);
+    }
+    // With what is behind the last column: the slice is read by whole vectors, too.
+    part.weights.assign(runs.weights.begin() + begin, runs.weights.end());
+    return part;
+}
+
 void stretchRow(const float* row, const Runs& runs, float* out) {
     HWY_DYNAMIC_DISPATCH(StretchRow)(row, runs, out);
 }
 
-void stretchArgmax(const float* rows, size_t stride, int classes, const Runs& runs, int* labels) {
-    HWY_DYNAMIC_DISPATCH(StretchArgmax)(rows, stride, classes, runs, labels);
+void stretchArgmax(const float* rows, size_t stride, int classes, const Runs& runs, int* labels,
+                   float* best) {
+    HWY_DYNAMIC_DISPATCH(StretchArgmax)(rows, stride, classes, runs, labels, best);
 }
 
 }  // namespace mpm::kernels

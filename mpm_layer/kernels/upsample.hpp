@@ -28,11 +28,14 @@ Runs bilinearRuns(int from, int to, bool alignCorners);
 
 /// Only the first `columns` output columns.
 void crop(Runs& runs, int columns);
+/// Only output columns begin..end, counted from 0.
+Runs slice(const Runs& runs, int begin, int end);
 
 void stretchRow(const float* row, const Runs& runs, float* out);
 
 /// Labels of one output row: of `classes` rows (`stride` apart), stretched alike, the one with the largest
-/// value. The lowest wins ties, a NaN never wins.
-void stretchArgmax(const float* rows, size_t stride, int classes, const Runs& runs, int* labels);
+/// value. The lowest wins ties, a NaN never wins. `best` may be null: the largest values.
+void stretchArgmax(const float* rows, size_t stride, int classes, const Runs& runs, int* labels,
+                   float* best = nullptr);
 
 }  // namespace mpm::kernels

@@ -130,6 +130,32 @@ TEST(HostileLayers, AnEnlargedMapHasALimit) {
         "sizes must");
 }
 
+TEST(HostileLayers, MasksAndClassesFitEachOther) {
+    const auto labels = [](const Sizes& masks, const Sizes& classes) {
+        shapesFor(make("MpmMaskLabels", with("size", listOf({64, 48}))), {masks, classes});
+    };
+    EXPECT_NO_THROW(labels({2, 5, 8, 6}, {2, 5, 4}));
+    for (const Sizes& masks : {Sizes{2, 5, 8}, {1, 5, 8, 6}, {2, 4, 8, 6}, {2, 5, 0, 6}, {2, 5, 8, 0}})
+        expectRefusal([&] { labels(masks, {2, 5, 4}); }, "MpmMaskLabels takes masks");
+    for (const Sizes& classes : {Sizes{2, 5}, {2, 5, 1}, {2, 5, 0}, {2, 5, 4, 1}})
+        expectRefusal([&] { labels({2, 5, 8, 6}, classes); }, "MpmMaskLabels takes masks");
+    expectRefusal([&] { labels({1, 0, 8, 6}, {1, 0, 4}); }, "MpmMaskLabels takes masks");
+    expectRefusal([&] { labels({1, 65536, 1, 1}, {1, 65536, 2}); }, "65535 queries");
+    expectRefusal([&] { labels({1, 1, 8, 6}, {1, 1, 65537}); }, "65535 classes");
+    expectRefusal([&] { labels({1, 65536, 65536, 1}, {1, 65536, 2}); }, "sizes must");
+    expectRefusal([&] { labels({32, 5, 8, 6}, {32, 5, kLargest}); }, "sizes must");
+    expectRefusal([&] { make("MpmMaskLabels"); }, "attribute size must be");
+    for (const Sizes& size : {Sizes{8}, {8, 8, 8}, {0, 8}, {-8, 8}, {65536, 1}})
+        expectRefusal([&] { make("MpmMaskLabels", with("size", listOf(size))); }, "attribute size must be");
+    expectRefusal([&] { make("MpmMaskLabels", with("size", listOf({65535, 2049}))); }, "MpmMaskLabels gives");
+    LayerParams params = with("size", listOf({64, 48}));
+    params.set("sigmoid_first", DictValue(2));
+    expectRefusal([&] { make("MpmMaskLabels", params); }, "attribute sigmoid_first must be");
+    const cv::Ptr<Layer> layer = make("MpmMaskLabels", with("size", listOf({64, 48})));
+    std::vector<cv::Mat> out = {mat({2, 1, 64, 47})};
+    expectRefusal([&] { runLayer(layer, {mat({2, 5, 8, 6}), mat({2, 5, 4})}, out); }, "another shape");
+}
+
 TEST(HostileLayers, WholeAttributesAreNothingElse) {
     const std::vector<std::pair<const char*, const char*>> attributes = {
         {"MpmEmbed", "first"},          {"MpmEmbed", "patches"},          {"MpmEmbed", "patch"},

@@ -1,0 +1,64 @@
+// Classes of pixels from masks and classes of queries, tile by tile: neither masks nor scores of the whole
+// image are ever there.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include <opencv2/core.hpp>
+
+#include "mpm_layer/kernels/buffer.hpp"
+#include "mpm_layer/kernels/upsample.hpp"
+
+namespace mpm::dnn {
+
+struct MaskLabelsShape {
+    int queries = 0, classes = 0;  ///< classes without "no object"
+    cv::Size masks, image;
+};
+
+class MaskLabels {
+public:
+    MaskLabels(const MaskLabelsShape& shape, bool sigmoidFirst);
+
+    /// Takes a piece of a row of the image.
+    using Write = std::function<void(int row, int column, int count, const int* labels, const float* scores)>;
+
+    /// masks [queries, rows, columns] and logits [queries, classes + 1] of one image. Pieces come in any
+    /// order and on several threads.
+    void run(const float* masks, const float* logits, const Write& write);
+
+private:
+    /// Some rows and columns of the image.
+    struct Tile {
+        cv::Range rows;
+        int column = 0, columns = 0;
+    };
+    /// What belongs to a tile's columns.
+    struct Columns {
+        kernels::Runs runs;
+        std::vector<int> sources;  ///< with sigmoid_first: columns of the masks that are needed at all
+    };
+    struct Scratch;
+
+    Tile tile(int index) const;
+    Columns columnsOf(const Tile& tile) const;
+    void setProbabilities(const float* logits);
+    /// Labels and scores of one row of a tile, in the scratch memory.
+    void labelRow(const Tile& tile, const Columns& columns, int row, Scratch& scratch) const;
+    /// What all rows between the same two rows of the masks share: masks stretched across, or scores.
+    const float* sourceRow(const Columns& columns, int row, int other, Scratch& scratch) const;
+    void stretchMasks(const Columns& columns, int row, float* to) const;
+    void scoreMasks(const Columns& columns, int row, Scratch& scratch, float* to) const;
+
+    const MaskLabelsShape m_shape;
+    const bool m_sigmoidFirst;
+    const std::vector<kernels::Tap> m_down;
+    const kernels::Runs m_across;
+    int m_tileColumns, m_tilesDown, m_tilesAcross;
+    const float* m_masks = nullptr;
+    kernels::Buffer m_probabilities;  ///< [classes][queries], a left operand
+    size_t m_probabilityStride;
+};
+
+}  // namespace mpm::dnn
