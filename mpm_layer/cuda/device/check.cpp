@@ -10,14 +10,21 @@ std::string place(const char* operation, const char* file, int line) {
            ":" + std::to_string(line) + ")";
 }
 
+void checkStatus(cudaError_t status, const std::string& operation) {
+    if (status == cudaSuccess) return;
+    // Clears the runtime's last error, so that the next launch does not report this one again.
+    cudaGetLastError();
+    throw CudaFailure(operation + ": " + cudaGetErrorString(status), status == cudaErrorMemoryAllocation);
+}
+
 }  // namespace
 
 void checkRuntime(cudaError_t status, const char* operation, const char* file, int line) {
-    if (status == cudaSuccess) return;
-    // An error that does not stick must not come up again at the next launch.
-    cudaGetLastError();
-    throw CudaFailure(place(operation, file, line) + ": " + cudaGetErrorString(status),
-                      status == cudaErrorMemoryAllocation);
+    if (status != cudaSuccess) checkStatus(status, place(operation, file, line));
+}
+
+void checkLaunch(cudaError_t status, const char* kernel) {
+    checkStatus(status, std::string("launch of ") + kernel);
 }
 
 void checkBlas(cublasStatus_t status, const char* operation, const char* file, int line) {

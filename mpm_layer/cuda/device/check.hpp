@@ -26,12 +26,10 @@ public:
 };
 
 void checkRuntime(cudaError_t status, const char* operation, const char* file, int line);
+void checkLaunch(cudaError_t status, const char* kernel);
 void checkBlas(cublasStatus_t status, const char* operation, const char* file, int line);
 
 }  // namespace mpm::cuda
 
 #define MPM_CUDA_CHECK(call) ::mpm::cuda::checkRuntime((call), #call, __FILE__, __LINE__)
 #define MPM_BLAS_CHECK(call) ::mpm::cuda::checkBlas((call), #call, __FILE__, __LINE__)
-/// After a launch: what was wrong with it. What goes wrong while it runs comes up at the next wait.
-#define MPM_LAUNCH_CHECK(name) \
-    ::mpm::cuda::checkRuntime(cudaGetLastError(), "launch of " name, __FILE__, __LINE__)

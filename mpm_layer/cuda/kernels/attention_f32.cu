@@ -1,7 +1,7 @@
 // Attention in plain f32: scores of one tile of keys at a time, softmax carried along.
-#include "mpm_layer/cuda/device/check.hpp"
 #include "mpm_layer/cuda/kernels/attention.hpp"
 #include "mpm_layer/cuda/kernels/element.cuh"
+#include "mpm_layer/cuda/kernels/launch.cuh"
 
 namespace mpm::cuda {
 namespace {
@@ -91,8 +91,7 @@ __device__ float sharedSum(float v) {
 
 template <int D>
 __global__ void __launch_bounds__(kThreads) attendKernel(BatchView batch, AttentionView<float> view) {
-    extern __shared__ __align__(16) unsigned char memory[];
-    Layout<D>& shared = *reinterpret_cast<Layout<D>*>(memory);
+    Layout<D>& shared = blockMemory<Layout<D>>();
     const int first = batch.offsets[blockIdx.z], count = batch.offsets[blockIdx.z + 1] - first;
     const int query = blockIdx.x * kQueries;
     if (query >= count) return;
@@ -159,11 +158,7 @@ __global__ void __launch_bounds__(kThreads) attendKernel(BatchView batch, Attent
 template <int D>
 void launch(const BatchView& batch, const AttentionView<float>& view, cudaStream_t stream) {
     const dim3 grid((batch.longest + kQueries - 1) / kQueries, view.heads, batch.images);
-    constexpr int kBytes = sizeof(Layout<D>);
-    MPM_CUDA_CHECK(
-        cudaFuncSetAttribute(attendKernel<D>, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
-    attendKernel<D><<<grid, kThreads, kBytes, stream>>>(batch, view);
-    MPM_LAUNCH_CHECK("attend");
+    launchKernel("attend", attendKernel<D>, {grid, kThreads, sizeof(Layout<D>)}, stream, batch, view);
 }
 
 }  // namespace

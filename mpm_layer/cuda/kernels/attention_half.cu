@@ -1,7 +1,7 @@
 // Attention in bf16 and f16 on tensor cores: a warp holds 16 queries and their sums in registers, keys and
 // values pass through shared memory two tiles at a time.
-#include "mpm_layer/cuda/device/check.hpp"
 #include "mpm_layer/cuda/kernels/attention.hpp"
+#include "mpm_layer/cuda/kernels/launch.cuh"
 #include "mpm_layer/cuda/kernels/tensor_core.cuh"
 
 namespace mpm::cuda {
@@ -179,8 +179,7 @@ __device__ void storeSums(const AttentionView<T>& view, int row, int rows, const
 
 template <class T, int D>
 __global__ void __launch_bounds__(kThreads) attendKernel(BatchView batch, AttentionView<T> view) {
-    extern __shared__ __align__(16) unsigned char memory[];
-    Layout<T, D>& shared = *reinterpret_cast<Layout<T, D>*>(memory);
+    Layout<T, D>& shared = blockMemory<Layout<T, D>>();
     const int first = batch.offsets[blockIdx.z], count = batch.offsets[blockIdx.z + 1] - first;
     const int query = blockIdx.x * kQueries;
     if (query >= count) return;
@@ -226,11 +225,7 @@ __global__ void __launch_bounds__(kThreads) attendKernel(BatchView batch, Attent
 template <class T, int D>
 void launch(const BatchView& batch, const AttentionView<T>& view, cudaStream_t stream) {
     const dim3 grid((batch.longest + kQueries - 1) / kQueries, view.heads, batch.images);
-    constexpr int kBytes = sizeof(Layout<T, D>);
-    MPM_CUDA_CHECK(
-        cudaFuncSetAttribute(attendKernel<T, D>, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
-    attendKernel<T, D><<<grid, kThreads, kBytes, stream>>>(batch, view);
-    MPM_LAUNCH_CHECK("attend");
+    launchKernel("attend", attendKernel<T, D>, {grid, kThreads, sizeof(Layout<T, D>)}, stream, batch, view);
 }
 
 template <class T>

@@ -1,6 +1,6 @@
 #include "mpm_layer/cuda/kernels/merge.hpp"
 
-#include "mpm_layer/cuda/device/check.hpp"
+#include "mpm_layer/cuda/kernels/launch.cuh"
 #include "mpm_layer/cuda/kernels/layer_norm.cuh"
 #include "mpm_layer/cuda/logic/mean.hpp"
 
@@ -170,35 +170,31 @@ __global__ void restoreKernel(BatchView batch, const float* rows, NormView norm,
 
 void numberClusters(const BatchView& batch, const Candidate* best, const ClusterTables& tables,
                     cudaStream_t stream) {
-    numberKernel<<<batch.images, kScanThreads, 0, stream>>>(batch, best, tables);
-    MPM_LAUNCH_CHECK("numberClusters");
+    launchKernel("numberClusters", numberKernel, {batch.images, kScanThreads}, stream, batch, best, tables);
 }
 
 void placeImages(const BatchView& batch, const ClusterTables& tables, int* offsets, Extent* extent,
                  cudaStream_t stream) {
-    placeKernel<<<1, 32, 0, stream>>>(batch, tables, offsets, extent);
-    MPM_LAUNCH_CHECK("placeImages");
+    launchKernel("placeImages", placeKernel, {1, 32}, stream, batch, tables, offsets, extent);
 }
 
 void mergeRows(const BatchView& batch, const RowState& from, const int* offsets, const ClusterTables& tables,
                bool weighted, const RowState& to, cudaStream_t stream) {
     if (batch.longest == 0) return;
-    mergeKernel<<<warpARowOfImages(batch.longest, batch.images), dim3(32, kWarps), 0, stream>>>(
-        batch, from, offsets, tables, weighted, to);
-    MPM_LAUNCH_CHECK("mergeRows");
+    launchKernel("mergeRows", mergeKernel, {warpARowOfImages(batch.longest, batch.images), dim3(32, kWarps)},
+                 stream, batch, from, offsets, tables, weighted, to);
 }
 
 void composeMaps(const ClusterTables& tables, int images, int tokens, int* composed, cudaStream_t stream) {
     if (tokens == 0) return;
-    composeKernel<<<dim3((tokens + 255) / 256, images), 256, 0, stream>>>(tables, tokens, composed);
-    MPM_LAUNCH_CHECK("composeMaps");
+    launchKernel("composeMaps", composeKernel, {dim3((tokens + 255) / 256, images), 256}, stream, tables,
+                 tokens, composed);
 }
 
 void startBatch(const BatchView& batch, int* offsets, const RowState& state, int* composed,
                 cudaStream_t stream) {
-    startKernel<<<dim3(batch.longest / 256 + 1, batch.images), 256, 0, stream>>>(batch, offsets, state,
-                                                                                 composed);
-    MPM_LAUNCH_CHECK("startBatch");
+    launchKernel("startBatch", startKernel, {dim3(batch.longest / 256 + 1, batch.images), 256}, stream, batch,
+                 offsets, state, composed);
 }
 
 void restoreRows(const BatchView& batch, const float* rows, const NormView& norm, const int* composed,
@@ -207,11 +203,12 @@ void restoreRows(const BatchView& batch, const float* rows, const NormView& norm
     if (perImage == 0) return;
     const dim3 grid = warpARowOfImages(perImage, batch.images), block(32, kWarps);
     if (batch.dim % 4 == 0) {
-        restoreKernel<4><<<grid, block, 0, stream>>>(batch, rows, norm, composed, tokens, out);
+        launchKernel("restoreRows", restoreKernel<4>, {grid, block}, stream, batch, rows, norm, composed,
+                     tokens, out);
     } else {
-        restoreKernel<1><<<grid, block, 0, stream>>>(batch, rows, norm, composed, tokens, out);
+        launchKernel("restoreRows", restoreKernel<1>, {grid, block}, stream, batch, rows, norm, composed,
+                     tokens, out);
     }
-    MPM_LAUNCH_CHECK("restoreRows");
 }
 
 }  // namespace mpm::cuda

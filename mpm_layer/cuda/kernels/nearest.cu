@@ -1,6 +1,6 @@
 // The most similar other token of every token, from one triangle of tiles: each product serves its row and
 // its column, and no matrix of similarities is ever written.
-#include "mpm_layer/cuda/device/check.hpp"
+#include "mpm_layer/cuda/kernels/launch.cuh"
 #include "mpm_layer/cuda/kernels/nearest.cuh"
 #include "mpm_layer/cuda/logic/scaling.hpp"
 #include "mpm_layer/cuda/logic/triangle.hpp"
@@ -200,16 +200,14 @@ void normaliseRows(const BatchView& batch, const float* rows, const UnitRows& un
     const int tokens = batch.longest - batch.special;
     if (tokens < 1) return;
     const dim3 grid((tokens + kWarps - 1) / kWarps, batch.images);
-    normaliseKernel<<<grid, dim3(32, kWarps), 0, stream>>>(batch, rows, unit);
-    MPM_LAUNCH_CHECK("normaliseRows");
+    launchKernel("normaliseRows", normaliseKernel, {grid, dim3(32, kWarps)}, stream, batch, rows, unit);
 }
 
 void findNearest(const BatchView& batch, const UnitRows& unit, cudaStream_t stream) {
     const int tokens = batch.longest - batch.special;
     if (tokens < 2) return;
     const dim3 grid(triangleTiles(tilesAlong(tokens, kTile)), batch.images);
-    nearestKernel<<<grid, kThreads, 0, stream>>>(batch, unit);
-    MPM_LAUNCH_CHECK("findNearest");
+    launchKernel("findNearest", nearestKernel, {grid, kThreads}, stream, batch, unit);
 }
 
 }  // namespace mpm::cuda

@@ -11,7 +11,7 @@
 //
 // That a pair's bits do not depend on where it stands: swapping a and b swaps `ofRow` and `ofColumn`, whose
 // sum is the same.
-#include "mpm_layer/cuda/device/check.hpp"
+#include "mpm_layer/cuda/kernels/launch.cuh"
 #include "mpm_layer/cuda/kernels/nearest.cuh"
 #include "mpm_layer/cuda/kernels/tensor_core.cuh"
 #include "mpm_layer/cuda/logic/split.hpp"
@@ -177,8 +177,7 @@ __device__ void compare(const Sums& sums, const Tile& tile, const Place& place, 
 }
 
 __global__ void __launch_bounds__(kThreads, 2) nearestTensorKernel(BatchView batch, UnitRows unit) {
-    extern __shared__ __align__(16) unsigned char memory[];
-    Shared& shared = *reinterpret_cast<Shared*>(memory);
+    Shared& shared = blockMemory<Shared>();
     const ImageRows image = imageRows(batch, blockIdx.y);
     const Tile tile = tileOf(blockIdx.x);
     if (tile.column * kTile >= image.count) return;
@@ -217,12 +216,9 @@ __global__ void __launch_bounds__(kThreads, 2) nearestTensorKernel(BatchView bat
 void findNearestOnTensorCores(const BatchView& batch, const UnitRows& unit, cudaStream_t stream) {
     const int tokens = batch.longest - batch.special;
     if (tokens < 2) return;
-    constexpr int kBytes = sizeof(Shared);
-    MPM_CUDA_CHECK(
-        cudaFuncSetAttribute(nearestTensorKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
     const dim3 grid(triangleTiles(tilesAlong(tokens, kTile)), batch.images);
-    nearestTensorKernel<<<grid, kThreads, kBytes, stream>>>(batch, unit);
-    MPM_LAUNCH_CHECK("findNearestOnTensorCores");
+    launchKernel("findNearestOnTensorCores", nearestTensorKernel, {grid, kThreads, sizeof(Shared)}, stream,
+                 batch, unit);
 }
 
 }  // namespace mpm::cuda

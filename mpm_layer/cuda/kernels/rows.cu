@@ -1,7 +1,7 @@
 #include "mpm_layer/cuda/kernels/rows.hpp"
 
-#include "mpm_layer/cuda/device/check.hpp"
 #include "mpm_layer/cuda/entry.h"
+#include "mpm_layer/cuda/kernels/launch.cuh"
 #include "mpm_layer/cuda/kernels/layer_norm.cuh"
 #include "mpm_layer/cuda/logic/strides.hpp"
 
@@ -152,11 +152,12 @@ void layerNorm(const BatchView& batch, RowsOf<const In> in, int width, const Nor
     if (batch.rows == 0) return;
     const dim3 block(32, kWarps);
     if (width % 4 == 0 && in.stride % 4 == 0 && out.stride % 4 == 0) {
-        layerNormKernel<In, Out, 4><<<warpARow(batch.rows), block, 0, stream>>>(batch, in, width, norm, out);
+        launchKernel("layerNorm", layerNormKernel<In, Out, 4>, {warpARow(batch.rows), block}, stream, batch,
+                     in, width, norm, out);
     } else {
-        layerNormKernel<In, Out, 1><<<warpARow(batch.rows), block, 0, stream>>>(batch, in, width, norm, out);
+        launchKernel("layerNorm", layerNormKernel<In, Out, 1>, {warpARow(batch.rows), block}, stream, batch,
+                     in, width, norm, out);
     }
-    MPM_LAUNCH_CHECK("layerNorm");
 }
 
 template <class T>
@@ -167,8 +168,8 @@ void activate(const BatchView& batch, RowsOf<T> hidden, const T* gate, int width
     const int packs = paddedWidth(width) / static_cast<int>(16 / sizeof(T));
     const dim3 block(64, 4);
     const dim3 grid((batch.rows < kRowsAtOnce ? batch.rows + 3 : kRowsAtOnce) / 4, (packs + 63) / 64);
-    activateKernel<T><<<grid, block, 0, stream>>>(batch, hidden, gate, packs, activation);
-    MPM_LAUNCH_CHECK("activate");
+    launchKernel("activate", activateKernel<T>, {grid, block}, stream, batch, hidden, gate, packs,
+                 activation);
 }
 
 template <class T>
@@ -176,24 +177,23 @@ void finishHeads(const BatchView& batch, RowsOf<T> qkv, const HeadsView& heads, 
                  cudaStream_t stream) {
     if (batch.rows == 0) return;
     const dim3 grid(warpARow(batch.rows).x, heads.heads, 2);
-    finishHeadsKernel<T><<<grid, dim3(32, kWarps), 0, stream>>>(batch, qkv, heads, position);
-    MPM_LAUNCH_CHECK("finishHeads");
+    launchKernel("finishHeads", finishHeadsKernel<T>, {grid, dim3(32, kWarps)}, stream, batch, qkv, heads,
+                 position);
 }
 
 template <class T>
 void meanKeys(const BatchView& batch, RowsOf<const T> qkv, int heads, int headSize, float* mean,
               cudaStream_t stream) {
     if (batch.rows == 0) return;
-    meanKeysKernel<T>
-        <<<warpARow(batch.rows), dim3(32, kWarps), 0, stream>>>(batch, qkv, heads, headSize, mean);
-    MPM_LAUNCH_CHECK("meanKeys");
+    launchKernel("meanKeys", meanKeysKernel<T>, {warpARow(batch.rows), dim3(32, kWarps)}, stream, batch, qkv,
+                 heads, headSize, mean);
 }
 
 void keyLogits(const BatchView& batch, const float* bias, const float* sizes, float* logits,
                cudaStream_t stream) {
     if (batch.rows == 0) return;
-    keyLogitsKernel<<<(batch.rows + 255) / 256, 256, 0, stream>>>(batch, bias, sizes, logits);
-    MPM_LAUNCH_CHECK("keyLogits");
+    launchKernel("keyLogits", keyLogitsKernel, {(batch.rows + 255) / 256, 256}, stream, batch, bias, sizes,
+                 logits);
 }
 
 #define MPM_INSTANTIATE(T)                                                                              \

@@ -1,75 +1,44 @@
-// The tensor cores' 16 x 8 x 16 product and the copies that feed it, as PTX has had them since sm_80.
+// The tensor cores' 16 x 8 x 16 product and the copies that feed it. nvcc takes the instructions from ptx.cuh; the
+// tests, which run kernels on the CPU, bring functions of their own (tests/support/cuda).
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "mpm_layer/cuda/kernels/element.cuh"
 
 namespace mpm::cuda {
 
-__device__ inline std::uint32_t sharedAddress(const void* pointer) {
-    return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
-}
+/// 16 bytes from global to shared memory, in the background; zeros if `exists` is false.
+__device__ void copyAsync(void* to, const void* from, bool exists);
 
-/// 16 bytes from global to shared memory, in the background; zeros where `exists` is false.
-__device__ inline void copyAsync(void* to, const void* from, bool exists) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(sharedAddress(to)), "l"(from),
-                 "r"(exists ? 16 : 0)
-                 : "memory");
-}
+/// Ends a group of copies.
+__device__ void closeCopies();
 
-__device__ inline void closeCopies() {
-    asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
-/// Until at most `Pending` groups of copies are under way.
+/// Waits until at most `Pending` groups of this thread's copies are not done.
 template <int Pending>
-__device__ inline void awaitCopies() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
-}
+__device__ void awaitCopies();
 
 /// Four 8 x 8 matrices of 16-bit elements; thread 8 m + r points at row r of matrix m.
-__device__ inline void loadMatrices(std::uint32_t (&to)[4], const void* row) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                 : "r"(sharedAddress(row))
-                 : "memory");
-}
-
-__device__ inline void loadMatricesTurned(std::uint32_t (&to)[4], const void* row) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                 : "r"(sharedAddress(row))
-                 : "memory");
-}
+__device__ void loadMatrices(std::uint32_t (&to)[4], const void* row);
+/// The same, each matrix transposed.
+__device__ void loadMatricesTurned(std::uint32_t (&to)[4], const void* row);
 
 /// sum += a b with a [16][16], b [16][8].
 template <class T>
 __device__ void multiplyAdd(float (&sum)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1);
 
-template <>
-__device__ inline void multiplyAdd<__nv_bfloat16>(float (&sum)[4], const std::uint32_t (&a)[4],
-                                                  std::uint32_t b0, std::uint32_t b1) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-        "{%0, %1, %2, %3};"
-        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
-template <>
-__device__ inline void multiplyAdd<__half>(float (&sum)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
-                                           std::uint32_t b1) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-        "{%0, %1, %2, %3};"
-        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
 /// Two neighbours in one register, the first in the lower half.
 template <class T>
 __device__ inline std::uint32_t packed(float first, float second) {
     const Pack<T, 2> pair{{fromFloat<T>(first), fromFloat<T>(second)}};
-    return *reinterpret_cast<const std::uint32_t*>(&pair);
+    std::uint32_t bits;
+    memcpy(&bits, &pair, sizeof bits);
+    return bits;
 }
 
 }  // namespace mpm::cuda
+
+#ifdef __CUDACC__
+#include "mpm_layer/cuda/kernels/ptx.cuh"
+#endif

@@ -1,0 +1,19 @@
+// Memory of the emulated device: the host's, but filled with NaN, and with pages around it that nobody may
+// touch, so that reads and writes beyond an allocation are found.
+#pragma once
+
+#include <cstddef>
+
+namespace emulated {
+
+/// Null where there is no memory left.
+void* takeMemory(size_t bytes);
+/// False where no allocation begins there.
+bool giveMemory(void* memory);
+/// All of [address, address + bytes) in one allocation?
+bool isOnDevice(const void* address, size_t bytes);
+
+/// The next `times` calls of this function of the runtime, after `skip` more, fail as they may on a GPU.
+bool isRefused(const char* function);
+
+}  // namespace emulated

@@ -1,0 +1,55 @@
+// The threads of a kernel on one thread of the CPU: each is a fiber, which runs until it meets others at a
+// barrier, in an operation of its warp, or at the kernel's end. A generator chooses for each block whether
+// its threads run forwards or backwards: results that depend on the order differ, and every run is the same.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <cuda_runtime.h>
+
+namespace emulated {
+
+constexpr int kWarp = 32;
+constexpr unsigned kMostThreads = 1024;
+constexpr size_t kMostSharedBytes = 227 * 1024;
+
+/// Runs `thread` as every thread of every block. Empty, or an error that names block and thread: threads that
+/// do not meet where they should, or memory that is not theirs.
+std::string runGrid(dim3 grid, dim3 block, size_t sharedBytes, const std::function<void()>& thread);
+
+/// Ends the kernel with an error: `why` follows the name of the thread. For functions that a kernel calls.
+[[noreturn]] void fail(const std::string& why);
+
+/// A lane's part in an operation of its warp: room for the operands and the result.
+struct Lane {
+    alignas(16) unsigned char bytes[64];
+};
+
+/// Waits until every lane of the warp is in this operation; the last to come runs `together`, which may be
+/// null, on all of them. The lanes stay as they are until the next operation but one.
+const Lane* meetWarp(const char* operation, const void* own, size_t bytes,
+                     void (*together)(Lane* lanes) = nullptr);
+
+/// A copy to shared memory that a thread has started and not waited for.
+struct PendingCopy {
+    void* to;
+    const void* from;
+    bool exists;
+    int group;
+};
+struct PendingCopies {
+    std::vector<PendingCopy> copies;
+    int groups = 0;  ///< closed so far
+};
+PendingCopies& copiesOfThread();
+/// Do copies of this block arrive at once, or not before somebody waits for them? Both may happen on a GPU.
+bool copiesEarly();
+
+/// Dynamic shared memory of the block. A page that nobody may touch follows it.
+unsigned char* sharedMemory();
+/// Fails unless [address, address + bytes) is in it, on a multiple of 16 bytes.
+void checkShared(const void* address, size_t bytes);
+
+}  // namespace emulated
