@@ -1,4 +1,4 @@
-// What a model file says of itself, and the preprocessing that follows from it.
+// The metadata of a model file, and the preprocessing that it describes.
 #include <cmath>
 #include <map>
 
@@ -18,10 +18,10 @@ using nlohmann::json;
 
 constexpr std::uint64_t kLatestDomainVersion = 2;
 constexpr int kLargestSide = 1 << 15, kLargestBlock = 9999;
-// No value lies deeper: "[[r, g, b], ..." is a list of lists.
+// No value is nested deeper: "[[r, g, b], ..." is a list of lists.
 constexpr int kDeepest = 2;
 
-// A value of another kind than its key promises. What is expected instead is known where the key is.
+// A value of another kind than its key requires. The caller knows the key and the expected kind.
 struct Unfit {};
 
 double number(const json& value) {
@@ -45,7 +45,7 @@ cv::Scalar toScalar(const json& value) {
     return {number(value[0]), number(value[1]), number(value[2])};
 }
 
-// What a network may ask an image to be stretched to: its blob takes 12 bytes a pixel.
+// The largest size that an image is stretched to: a blob takes 12 bytes per pixel.
 bool isImageSize(cv::Size size) {
     const auto within = [](int side) { return side >= 1 && side <= kLargestSide; };
     return within(size.width) && within(size.height) &&
@@ -96,7 +96,7 @@ struct Property {
     const char* expected;
 };
 
-// Keys that are not here may come from a later version and mean nothing to this one.
+// Other keys may come from a later version; this one ignores them.
 const std::map<std::string, Property>& knownProperties() {
     static const std::map<std::string, Property> kKnown = {
         {"mpm.labels",
@@ -110,7 +110,7 @@ const std::map<std::string, Property>& knownProperties() {
         {"mpm.std", {readDeviation, "three positive numbers"}},
         {"mpm.schedule", {readSchedule, "whole numbers of at least 0, strictly increasing"}},
         {"mpm.source_sha256",
-         {[](const json& v, ModelInfo& info) { info.sourceSha256 = v.get<std::string>(); }, "a text"}}};
+         {[](const json& v, ModelInfo& info) { info.sourceSha256 = v.get<std::string>(); }, "text"}}};
     return kKnown;
 }
 
@@ -119,8 +119,8 @@ void readProperty(const std::string& path, const std::string& key, const std::st
     if (known == knownProperties().end()) return;
     const auto refuse = [&] {
         CV_Error(cv::Error::StsParseError, "mpm: metadata " + key + " of " + printable(path) +
-                                               " is not what it should be: " + printable(text, 80) +
-                                               "; expected " + known->second.expected);
+                                               " is not as expected: " + printable(text, 80) + "; expected " +
+                                               known->second.expected);
     };
     try {
         const auto shallow = [](int depth, json::parse_event_t, json&) {
@@ -167,17 +167,17 @@ ModelInfo modelInfo(const std::string& path) {
     return info;
 }
 
-cv::Mat blobFromImage(const cv::Mat& picture, const ModelInfo& info) {
-    if (picture.empty() || picture.dims != 2 || picture.type() != CV_8UC3) {
-        CV_Error(cv::Error::StsBadArg, "mpm: picture must be 8-bit BGR (CV_8UC3) and not empty");
+cv::Mat blobFromImage(const cv::Mat& image, const ModelInfo& info) {
+    if (image.empty() || image.dims != 2 || image.type() != CV_8UC3) {
+        CV_Error(cv::Error::StsBadArg, "mpm: image must be 8-bit BGR (CV_8UC3) and not empty");
     }
     if (info.size.empty())
-        CV_Error(cv::Error::StsBadArg, "mpm: info.size is empty; set the size the network should see");
+        CV_Error(cv::Error::StsBadArg, "mpm: info.size is empty; set the size of the network's input");
     if (!isImageSize(info.size))
         CV_Error(cv::Error::StsOutOfRange, "mpm: info.size cannot be " + sizeText(info.size));
     checkNormalisation(info);
     cv::Mat stretched;
-    cv::resize(picture, stretched, info.size, 0, 0, cv::INTER_LINEAR);
+    cv::resize(image, stretched, info.size, 0, 0, cv::INTER_LINEAR);
     const int sizes[] = {1, 3, info.size.height, info.size.width};
     cv::Mat blob(4, sizes, CV_32F);
     for (int c = 0; c < 3; ++c) {

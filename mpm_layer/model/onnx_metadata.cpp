@@ -114,7 +114,7 @@ private:
     bool m_isBytes = false;
 };
 
-/// Calls body(message) at each field that holds bytes; what the body leaves unread is skipped.
+/// Calls body(message) at each field that holds bytes; the rest of the field is skipped.
 template <class Body>
 void forEachBytes(Message message, const Body& body) {
     while (message.next()) {

@@ -1,4 +1,5 @@
-// Mutual Pair Merging for vision transformers in OpenCV's DNN module: all that a program may include.
+// Mutual Pair Merging for vision transformers in OpenCV's DNN module: the public C++ interface. Sizes are in
+// pixels, matrices of tokens have one row for each token, times are milliseconds.
 #pragma once
 
 #include <memory>
@@ -17,131 +18,174 @@
 
 namespace mpm {
 
+/// Where an encoder runs. Auto: a GPU if libmpm_cuda and a usable GPU are found, else the CPU.
 enum class Device { Cpu, Cuda, Auto };
-/// I8: products in int8, quantised as they come; all else in f32. Auto: BF16 where the hardware has it, else
-/// F32. AutoFast: I8 where the hardware has instructions for it, else as Auto.
+
+/// How an encoder multiplies. I8: products in int8, quantised as values arrive; the rest in f32. Auto: BF16
+/// if the hardware has instructions for it, else F32. AutoFast: I8 if the hardware has instructions for it,
+/// else as Auto. TF32 and F16 need a GPU; I8 a CPU; BF16 a GPU or a CPU with AVX-512 BF16.
 enum class Precision { F32, TF32, BF16, F16, Auto, I8, AutoFast };
 
 /// One merge of one image: one of the schedule, or the map that came in with the tokens.
 struct Stage {
-    int block = 0;  ///< the block before which it happened
-    cv::Mat map;  ///< CV_32S 1xK: cluster of each image token that entered the stage; the identity if nothing
-                  ///< merged
+    int block = 0;  ///< the block before which tokens merged, counted from 0
+    /// CV_32S 1xK: cluster, 0..tokens-1, of each of the K image tokens that entered the stage; the identity
+    /// if nothing merged.
+    cv::Mat map;
     int tokens = 0;  ///< image tokens that left the stage
 };
 
-/// How an encoder reuses its work on the frames before: only tokens that changed are computed again.
+/// Reuse over time: only tokens that changed since the frames before are computed again.
 struct Reuse {
-    double sensitivity = 1.6;  ///< a token has changed when it differs by more than this multiple of the
-                               ///< estimated noise
+    double sensitivity = 1.6;  ///< a token has changed if it differs by more than this multiple of the
+                               ///< estimated noise; 0 or more
     double floor = -1;   ///< smallest difference that counts, relative to the root mean square of the frame's
                          ///< embedded tokens; -1: the library's default
     bool exact = false;  ///< any differing bit counts; no noise estimate
-    int refresh = 30;    ///< every token is recomputed at least every so many frames; 0: never by age
-    double full = 0.25;  ///< above this share of changed tokens the forward is full
-    double budget = 1;   ///< largest share of tokens recomputed in a frame that is not full: refreshed ones
-                         ///< first, then the largest changes
+    int refresh = 30;    ///< no token stays uncomputed for more than this many frames; 0: no such limit
+    double full = 0.25;  ///< above this share of changed tokens, 0..1, all tokens are computed
+    double budget = 1;   ///< largest share of tokens, 0..1, computed in a frame that is not full: refreshed
+                         ///< ones first, then the largest changes
 };
 
-/// "on", "off", or values separated by commas ("refresh=30,full=0.25"); those not named keep their defaults.
-/// Throws where a name is not known or a value is out of its range.
+/// @param text "on", "off", or values separated by commas ("refresh=30,full=0.25"); others keep their
+///     defaults
+/// @return std::nullopt for "off"
+/// @throws cv::Exception if a name is unknown or a value is out of its range
 MPM_API std::optional<Reuse> reuseFrom(const std::string& text);
 
-/// Off: reuse is not on. Full: all tokens were computed. Suspended: the scene keeps changing, and the frame
-/// ran as without reuse.
+/// Off: without reuse. Full: all tokens were computed. Partial: some were. Suspended: too much changes from
+/// frame to frame, and the frame ran as without reuse.
 enum class ReuseState { Off, Full, Partial, Suspended };
-/// Postponed: it changed, but the budget was used up.
+
+/// Why a token was computed or kept. Postponed: it changed, but the budget was used up.
 enum class ReuseReason : unsigned char { Kept, Changed, Refreshed, Postponed };
 
 /// Reuse in one image of the last forward.
 struct ReuseReport {
     ReuseState state = ReuseState::Off;
-    double recomputed = 1;  ///< share of the image tokens
-    cv::Mat reasons;        ///< CV_8U 1xN: ReuseReason of each image token; empty where not Full or Partial
+    double recomputed = 1;  ///< share of the image tokens that were computed, 0..1
+    cv::Mat reasons;        ///< CV_8U 1xN: ReuseReason of each image token; empty if Off or Suspended
     cv::Mat ages;           ///< CV_32S 1xN: frames since each image token was computed; empty likewise
-    /// Of tokens refreshed without having changed: the difference between their old and new output, as the
-    /// root of its mean square relative to that of the new output. Grows where context goes stale.
+    /// Difference between the old and the new output of tokens that were refreshed without having changed:
+    /// root mean square relative to that of the new output. Shows how far kept tokens are from a full
+    /// forward.
     double meanDrift = 0, largestDrift = 0;
 };
 
+/// One image of the last forward. N: its image tokens at the encoder's input.
 struct ImageReport {
-    cv::Mat map;                ///< CV_32S 1xN: final cluster of each image token of the picture
+    cv::Mat map;                ///< CV_32S 1xN: final cluster of each image token
     std::vector<Stage> stages;  ///< in the order of the blocks; a map that came in is before the others
-    std::vector<int> tokens;    ///< image tokens entering each block
+    std::vector<int> tokens;    ///< image tokens that entered each block
     ReuseReport reuse;
 };
 
 /// Milliseconds of the last forward of one encoder.
 struct Times {
-    double merge = 0;
-    double restore = 0;
-    double whole = 0;
+    double merge = 0;    ///< all stages
+    double restore = 0;  ///< all outputs
+    double whole = 0;    ///< from the encoder's input to its last output
 };
 
+/// The last forward of one encoder.
 struct Report {
-    std::vector<ImageReport> images;
+    std::vector<ImageReport> images;  ///< one for each image of the batch
     Times times;
-    Device device = Device::Cpu;           ///< what ran, never Auto
-    Precision precision = Precision::F32;  ///< what ran, never Auto or AutoFast
-    std::vector<std::string> keptInF32;  ///< in I8: layers ("3.fc1") that would lose too much and ran in f32
+    Device device = Device::Cpu;           ///< the one that ran, never Auto
+    Precision precision = Precision::F32;  ///< the one that ran, never Auto or AutoFast
+    std::vector<std::string> keptInF32;    ///< with I8: layers ("3.fc1") that kept f32 to lose less
 };
 
 class EncoderControl;
 
-/// Handle of an encoder inside a network: one MpmEncoder, or all segments of a chain, whose blocks are
-/// numbered through. Cheap to copy; stays valid as long as a copy of the network or the
-/// handle lives. Settings take effect at the next forward. A network and its handle belong to one thread at a
-/// time.
+/// Handle of an encoder inside a network: one MpmEncoder, or all segments of a chain, with block numbers of
+/// the chain. Cheap to copy; valid as long as a copy of it or of the network exists. Settings take effect at
+/// the next forward, and stay until they are changed; they override the C interface, the environment and the
+/// model file. A network and its handle belong to one thread at a time.
+///
+/// Every function throws cv::Exception, with a message that names the argument and the expected value, if the
+/// handle was moved from, and as described below.
 class MPM_API Encoder {
 public:
+    /// For mpm::encoder(). @throws cv::Exception if `control` is null
     explicit Encoder(std::shared_ptr<EncoderControl> control);
 
-    /// 0-based blocks before which tokens merge, strictly increasing; {} runs all tokens.
+    /// @param blocks the blocks before which tokens merge, counted from 0, strictly increasing; {} runs all
+    ///     tokens
+    /// @throws cv::Exception if a block is not in the encoder or not larger than the one before
     void setSchedule(const std::vector<int>& blocks);
+    /// @return the blocks of the next forward: those set here, by the process, or by the model file
     std::vector<int> schedule() const;
 
-    /// How tokens are reduced: "mpm" (default), "none", or another reducer with its parameters ("tome:r=13").
+    /// @param method how tokens are reduced: "mpm" (default), "none", or another reducer with its parameters
+    ///     ("tome:r=13"), see docs/reference/reducers.md
+    /// @throws cv::Exception if the reducer or a parameter is unknown, or a value is out of its range
     void setMethod(const std::string& method);
 
-    /// Cuda without a usable GPU throws at once; Auto takes the GPU `index` where there is one.
+    /// @param device Auto (the default) uses the GPU `index` if it is usable, else the CPU
+    /// @param index number of the GPU, from 0; not used on a CPU
+    /// @throws cv::Exception if `index` is negative, or `device` is Cuda and that GPU is not usable; the
+    ///     message names what is missing
     void setDevice(Device device, int index = 0);
+
+    /// @param precision F32 is the default
+    /// @throws cv::Exception if the device cannot compute in it; if only the environment or the C interface
+    ///     names the device, the next forward throws instead
     void setPrecision(Precision precision);
 
-    /// True: on a GPU too, an image's bits do not depend on its batch, for some speed. On the processor they
-    /// never do.
+    /// @param independent true: on a GPU too, the bits of an image do not depend on its batch, at the cost of
+    ///     some speed. On a CPU they never depend on it
     void setBatchIndependent(bool independent);
 
-    /// Imposes the map of one stage of the schedule (CV_32S 1xK, ids 0..M-1 all used) instead of computing
-    /// it: one Mat per image, or one for every image. Stays until clearMaps(). A forward whose schedule
-    /// merges but has no such stage throws.
+    /// Uses the given maps at one stage instead of computing them, until clearMaps().
+    /// @param stage index in the schedule, from 0
+    /// @param maps one map for each image, or one for all: CV_32S 1xK for the K image tokens that enter the
+    ///     stage, ids 0..M-1, each used at least once
+    /// @throws cv::Exception if `stage` is negative, `maps` is empty, or a map has another type or other ids.
+    ///     The next forward throws if the schedule merges but has no such stage, if a map has another length,
+    ///     if the number of maps fits neither, and if reuse is on
     void setMaps(int stage, const std::vector<cv::Mat>& maps);
+    /// Removes the maps of all stages.
     void clearMaps();
 
-    /// Turns reuse over time on, or off (std::nullopt, the default). While it is on the schedule is not used:
-    /// a full forward computes all tokens. Throws where a value is out of its range, and on a GPU.
+    /// While reuse is on the schedule is not used: a full forward computes all tokens, without merging.
+    /// @param reuse std::nullopt (the default) turns it off
+    /// @throws cv::Exception if a value is out of its range, or setDevice() has chosen a GPU
     void setReuse(const std::optional<Reuse>& reuse);
-    /// Which stream each image of the batch belongs to, each id once; default: the image's index.
+    /// @param ids the stream of each image of the batch, each id once; by default the image's index
+    /// @throws cv::Exception if an id is there twice; the next forward throws if their number is not the
+    ///     batch's
     void setStreams(const std::vector<int>& ids);
-    /// The next forward of that stream, or of all streams, is full. At most 64 streams are remembered; the
-    /// one not used for longest is dropped.
+    /// The next forward of a stream is full. At most 64 streams are remembered; the least recently used is
+    /// dropped.
+    /// @param stream an id of setStreams(); unknown ones are ignored
     void forget(int stream);
+    /// The next forward of every stream is full.
     void forget();
 
-    /// A forward of the encoder alone over memory of the GPU that setDevice(Device::Cuda, ..) chose. tokens:
-    /// f32 [images, rows, dim()], special tokens included; outputs: one such array for each depth the encoder
-    /// hands out, in the network's order. Waits for what `stream` (a cudaStream_t; null is the default
-    /// stream) holds when called; outputs are complete and report() is set when it returns. The network must
-    /// have run once before and must still be there.
+    /// A forward of the encoder alone, on memory of the GPU that setDevice(Device::Cuda, index) has chosen.
+    /// When it returns, the outputs are complete and report() is set. The network must exist and have run
+    /// once before.
+    /// @param tokens f32 [images, rows, dim()] on the device, special tokens included
+    /// @param images images of the batch, at least 1
+    /// @param rows tokens of each image, special tokens included
+    /// @param outputs f32 [images, rows, dim()] on the device, one for each output of the encoder, in their
+    ///     order
+    /// @param stream a cudaStream_t; its work so far is done before tokens are read. Null: the default stream
+    /// @throws cv::Exception if a requirement above does not hold, a pointer is not of that device, reuse is
+    ///     on, or the device fails or has too little memory
     void forwardOnDevice(const float* tokens, int images, int rows, const std::vector<float*>& outputs,
                          void* stream = nullptr);
 
-    /// Of the last forward; a copy, the caller's own. Empty before the first.
+    /// @return a copy of the last forward's report, which shares no memory with the encoder; without images
+    ///     before the first forward
     Report report() const;
 
-    int blocks() const;  ///< transformer blocks of the encoder
-    int dim() const;     ///< width of a token
-    int heads() const;
-    int specialTokens() const;  ///< class, distillation and register tokens in front
+    int blocks() const;         ///< number of transformer blocks
+    int dim() const;            ///< values of a token; 0 until it is known, after the first forward
+    int heads() const;          ///< attention heads of a block
+    int specialTokens() const;  ///< class, distillation and register tokens, in front of the image tokens
 
 private:
     EncoderControl& control() const;
@@ -149,44 +193,66 @@ private:
     std::shared_ptr<EncoderControl> m_control;
 };
 
-/// Tokens after one merge, and where each image token went.
+/// Tokens after one merge. M: clusters, N: image tokens before, D: values of a token.
 struct Merged {
     cv::Mat tokens;  ///< CV_32F (special+M) x D
-    cv::Mat map;     ///< CV_32S 1xN, ids 0..M-1
+    cv::Mat map;     ///< CV_32S 1xN: cluster of each image token, 0..M-1
 };
 
-/// What a model file says of itself. Missing entries keep the defaults.
+/// The metadata of a model file. Missing entries keep these defaults.
 struct ModelInfo {
     std::vector<std::string> labels;  ///< class names by id
     std::vector<cv::Vec3b> palette;   ///< RGB by id
-    cv::Size size;                    ///< of the network's input; empty where dynamic and not recorded
-    cv::Scalar mean{0.5, 0.5, 0.5};   ///< RGB, on values of 0..1
-    cv::Scalar std{0.5, 0.5, 0.5};
-    std::vector<int> schedule;  ///< blocks the model merges before by default
-    std::string sourceSha256;   ///< of the export it was converted from
+    cv::Size size;                    ///< of the network's input in pixels; empty if dynamic and not recorded
+    cv::Scalar mean{0.5, 0.5, 0.5};   ///< RGB, for values of 0..1
+    cv::Scalar std{0.5, 0.5, 0.5};    ///< RGB, standard deviation for values of 0..1
+    std::vector<int> schedule;        ///< blocks before which the model merges by default
+    std::string sourceSha256;         ///< of the export it was converted from, hexadecimal
 };
 
-/// Makes the operators of domain `mpm` known to OpenCV. Idempotent, thread-safe.
+/// Registers the operators of the domain `mpm` with OpenCV. May be called often, and from several threads.
 MPM_API void registerLayers();
 
-/// The backbone of a network: the MpmEncoder that merges, or the chain of them nearest to the image. Throws
-/// cv::Exception where there is none.
+/// @param net a network with an MpmEncoder; call registerLayers() before reading it
+/// @return a handle of its backbone: the MpmEncoder that merges, or the chain of them nearest to the image
+/// @throws cv::Exception if there is none
 MPM_API Encoder encoder(cv::dnn::Net& net);
 
-/// One merge by mutual pairs. tokens: CV_32F (special+N) x D; the first `special` rows stay.
+/// One merge by mutual pairs: two tokens merge if each is the other's most similar one.
+/// @param tokens CV_32F (special+N) x D, D at least 1; N may be 0. Tokens with NaN or Inf are never merged
+/// @param special rows in front that are never merged, 0..rows
+/// @return mean of each cluster and the map, clusters in the order of their first tokens
+/// @throws cv::Exception if `tokens` has another type or no columns, or `special` is out of its range
 MPM_API Merged mergeTokens(const cv::Mat& tokens, int special = 0);
 
-/// The inverse gather: row special+i of the result is row special+map[i] of `tokens`.
+/// The inverse of mergeTokens(): row special+i of the result is a copy of row special+map[i] of `tokens`.
+/// @param tokens CV_32F (special+M) x D
+/// @param map CV_32S 1xN, ids 0..M-1, which need not all be used
+/// @param special rows in front that keep their place, 0..rows
+/// @return CV_32F (special+N) x D
+/// @throws cv::Exception if a type, `special` or an id is out of its range
 MPM_API cv::Mat restoreTokens(const cv::Mat& tokens, const cv::Mat& map, int special = 0);
 
-/// r(i) = second(first(i)).
+/// One map for two merges, one after the other: result[i] = second[first[i]].
+/// @param first CV_32S 1xN, ids 0..K-1, each used at least once
+/// @param second CV_32S 1xK, ids 0..M-1, each used at least once
+/// @return CV_32S 1xN, ids 0..M-1
+/// @throws cv::Exception if a type or an id is not as described, or the lengths do not fit
 MPM_API cv::Mat composeMaps(const cv::Mat& first, const cv::Mat& second);
 
+/// @param path an ONNX file
+/// @return its metadata, `size` from the shape of its first input if it is not recorded
+/// @throws cv::Exception if the file cannot be read, is not an ONNX model, or a value is not as documented
 MPM_API ModelInfo modelInfo(const std::string& path);
 
-/// The preprocessing a model was trained with: 8-bit BGR of any size -> 1x3xHxW, stretched, RGB, normalised.
-MPM_API cv::Mat blobFromImage(const cv::Mat& picture, const ModelInfo& info);
+/// The preprocessing that a model was trained with: stretched (bilinear), RGB, (value / 255 - mean) / std.
+/// @param image CV_8UC3, BGR, any size but empty
+/// @param info from modelInfo(); `size` must be set, `std` positive
+/// @return CV_32F 1x3xHxW with info.size
+/// @throws cv::Exception if the type is another one, or a value of `info` cannot be used
+MPM_API cv::Mat blobFromImage(const cv::Mat& image, const ModelInfo& info);
 
+/// @return the version of the library, "MAJOR.MINOR.PATCH"; never null, not to be freed
 MPM_API const char* version();
 
 }  // namespace mpm
