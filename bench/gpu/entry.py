@@ -59,7 +59,7 @@ Entry = structure(
     ("begin", function(HANDLE, c.POINTER(Input), OUT, ERROR)),
     ("reduce", function(HANDLE, c.POINTER(Stage), ERROR)),
     ("attend", function(HANDLE, c.c_int32, ERROR)),
-    ("feed", function(HANDLE, c.c_int32, ERROR)),
+    ("run_mlp", function(HANDLE, c.c_int32, ERROR)),
     ("emit", function(HANDLE, c.c_int32, c.c_void_p, c.c_int32, ERROR)),
     ("finish", function(HANDLE, c.POINTER(Times), ERROR)),
     ("stage_tokens", function(HANDLE, c.c_int32, c.c_int32, INTS, ERROR)),
@@ -137,7 +137,7 @@ class Encoder:
                 elif block in schedule:
                     self._call("reduce", session, c.byref(Stage()))
                 self._call("attend", session, block)
-                self._call("feed", session, block)
+                self._call("run_mlp", session, block)
             self._call("emit", session, 1, output, on_device)
             times = Times()
             self._call("finish", session, c.byref(times))

@@ -118,7 +118,7 @@ Result run(const MpmCudaEntry& entry, MpmCudaEncoder* encoder, const Shape& shap
         const MpmCudaStage stage{};
         if (b > 0) check(entry.reduce(session, &stage, &error), error, "reduce");
         check(entry.attend(session, b, &error), error, "attend");
-        check(entry.feed(session, b, &error), error, "feed");
+        check(entry.run_mlp(session, b, &error), error, "run_mlp");
     }
     check(entry.emit(session, 1, result.tokens.data(), 0, &error), error, "emit");
     MpmCudaTimes times{};

@@ -18,16 +18,16 @@ bool takesValuePairs(Precision precision);
 
 /// Queries, keys and values of a batch's rows.
 ///
-/// In f32 every head has its rows together: attention goes down them again and again, and finds them in few
+/// In f32 the rows of each head are together: attention reads them again and again, and finds them in few
 /// lines and pages. Where it reads bf16 pairs or int8 quads made of them, heads stay beside each other, as
 /// the product writes them.
 class HeadRows {
 public:
-    /// They lie in `memory`; what it held is lost.
+    /// They are in `memory`; its contents are lost.
     HeadRows(kernels::Buffer& memory, const CpuEncoder& encoder, int rows);
 
     /// write(to, stride) puts `count` rows, each with queries, keys and values beside each other, from row
-    /// `first` on. They may lie in `scratch` for a while.
+    /// `first` on. They may be in `scratch` for a while.
     template <class Write>
     void fill(int first, int count, kernels::Buffer& scratch, const Write& write) {
         if (m_together) {

@@ -11,7 +11,7 @@ Batch::Batch(const SessionInput& input, int special, int trailing)
     : m_special(special),
       m_trailing(trailing),
       m_dim(input.tokens.size[2]),
-      m_pictureTokens(input.tokens.size[1] - special - trailing),
+      m_inputTokens(input.tokens.size[1] - special - trailing),
       m_rows(checkedProduct<int>(input.tokens.size[0], input.tokens.size[1])),
       m_images(input.tokens.size[0]) {
     m_meaning.sizes.assign(m_rows, 1.0f);
@@ -19,9 +19,9 @@ Batch::Batch(const SessionInput& input, int special, int trailing)
     const int rowsPerImage = input.tokens.size[1];
     for (int i = 0; i < images(); ++i) {
         m_images[i].first = i * rowsPerImage;
-        m_images[i].tokens = m_pictureTokens;
-        m_images[i].composed = identityMap(m_pictureTokens);
-        for (int t = 0; t < m_pictureTokens; ++t)
+        m_images[i].tokens = m_inputTokens;
+        m_images[i].composed = identityMap(m_inputTokens);
+        for (int t = 0; t < m_inputTokens; ++t)
             m_meaning.positions[i * rowsPerImage + special + t] = t;
     }
     copyTokens(input.tokens);
@@ -33,7 +33,7 @@ Batch::Batch(const SessionInput& input, int special, int trailing,
     : m_special(special),
       m_trailing(trailing),
       m_dim(input.tokens.size[2]),
-      m_pictureTokens(input.tokens.size[1] - special - trailing),
+      m_inputTokens(input.tokens.size[1] - special - trailing),
       m_rows(0),
       m_images(input.tokens.size[0]) {
     for (int i = 0; i < images(); ++i) {
@@ -56,7 +56,7 @@ void Batch::copyChosen(const SessionInput& input, const std::vector<const std::v
             m_meaning.positions[to] = token;
             std::copy_n(from + static_cast<size_t>(m_special + token) * m_dim, m_dim, row(to));
         }
-        std::copy_n(from + static_cast<size_t>(m_special + m_pictureTokens) * m_dim,
+        std::copy_n(from + static_cast<size_t>(m_special + m_inputTokens) * m_dim,
                     static_cast<size_t>(m_trailing) * m_dim,
                     row(m_images[i].first + m_special + m_images[i].tokens));
     }
@@ -150,14 +150,14 @@ void Batch::mergeMeaning(int image, const Clusters& clusters, int first, Rows& m
 
 // Over all image tokens that a row stands for, not stage by stage: a map that comes in knows no stages.
 void Batch::meanKeyBias(const Image& image, int number, Rows& merged) const {
-    const size_t rowsPerImage = static_cast<size_t>(m_special) + m_pictureTokens + m_trailing;
+    const size_t rowsPerImage = static_cast<size_t>(m_special) + m_inputTokens + m_trailing;
     const float* given = m_givenKeyBias.data() + number * rowsPerImage;
     float* to = merged.keyBias.data() + image.first;
     std::copy_n(given, m_special, to);
-    std::copy_n(given + m_special + m_pictureTokens, m_trailing, to + m_special + image.tokens);
+    std::copy_n(given + m_special + m_inputTokens, m_trailing, to + m_special + image.tokens);
     std::vector<double> sums(image.tokens, 0.0);
     std::vector<int> counts(image.tokens, 0);
-    for (int t = 0; t < m_pictureTokens; ++t) {
+    for (int t = 0; t < m_inputTokens; ++t) {
         sums[image.composed.ids[t]] += given[m_special + t];
         ++counts[image.composed.ids[t]];
     }

@@ -1,5 +1,5 @@
-// The rows of a batch on their way through the blocks: one packed run without padding, and what each row
-// stands for.
+// The rows of a batch between the blocks: one packed run without padding, and the tokens of the image that
+// each row represents.
 #pragma once
 
 #include <vector>
@@ -34,7 +34,7 @@ public:
     int special() const { return m_special; }
     int trailing() const { return m_trailing; }
     int rowsOf(int image) const { return m_special + m_images[image].tokens + m_trailing; }
-    int pictureTokens() const { return m_pictureTokens; }
+    int inputTokens() const { return m_inputTokens; }
 
     float* row(int r) { return m_data.data() + static_cast<size_t>(r) * m_dim; }
     const float* row(int r) const { return m_data.data() + static_cast<size_t>(r) * m_dim; }
@@ -53,7 +53,7 @@ public:
     std::vector<ImageReport> takeReport();
 
 private:
-    // What each row stands for.
+    // The image tokens of each row.
     struct Rows {
         std::vector<float> sizes, keyBias;
         std::vector<int> positions;
@@ -66,7 +66,7 @@ private:
     void mergeMeaning(int image, const Clusters& clusters, int first, Rows& merged) const;
     void meanKeyBias(const Image& image, int number, Rows& merged) const;
 
-    int m_special, m_trailing, m_dim, m_pictureTokens, m_rows;
+    int m_special, m_trailing, m_dim, m_inputTokens, m_rows;
     std::vector<Image> m_images;
     kernels::Buffer m_data, m_spare;
     Rows m_meaning;

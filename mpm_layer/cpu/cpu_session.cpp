@@ -24,7 +24,7 @@ struct CpuSession::Workspace {
 
 namespace {
 
-// What a thread needs for its chunk of rows, on their way into attention and then through the hidden layer.
+// The scratch memory of a thread for its chunk of rows: input of attention, then of the hidden layer.
 struct ChunkScratch {
     kernels::Buffer input;  // normalised rows
     kernels::Buffer wide;   // queries, keys and values, or the hidden layer
@@ -38,7 +38,7 @@ struct ChunkScratch {
 
 constexpr int kChunkRows = 96;
 
-// Rows handed to a thread at a time, bounded so that a chunk's hidden layer stays in a level-2 cache.
+// Rows that a thread processes at a time, bounded so that a chunk's hidden layer stays in a level-2 cache.
 int chunkLimit(int hidden) {
     return std::clamp(192 * 1024 / hidden, kChunkRows / 2, kChunkRows);
 }
@@ -105,7 +105,7 @@ CpuSession::CpuSession(const EncoderConfig& config, std::shared_ptr<const Packed
       m_proportional(proportional),
       m_workspace(Workspace::ofThread()) {
     for (const Block& block : m_weights->blocks)
-        checkRotary(block.rotary.positions, m_batch.pictureTokens());
+        checkRotary(block.rotary.positions, m_batch.inputTokens());
 }
 
 void CpuSession::attend(int index) {
@@ -193,7 +193,7 @@ void CpuSession::projectOut(const Block& block) {
     });
 }
 
-void CpuSession::feed(int index) {
+void CpuSession::runMlp(int index) {
     const Block& block = m_weights->blocks[index];
     forEachChunk(m_batch.rows(), chunkLimit(block.fc1.columns()),
                  [&](int first, int count) { feedChunk(block, first, count); });
@@ -297,7 +297,7 @@ const float* CpuSession::normedRows(bool norm) {
 
 void CpuSession::emit(bool norm, cv::Mat& output) {
     const int special = m_batch.special(), dim = m_batch.dim();
-    const int trailing = special + m_batch.pictureTokens(), rowsPerImage = trailing + m_batch.trailing();
+    const int trailing = special + m_batch.inputTokens(), rowsPerImage = trailing + m_batch.trailing();
     const size_t imageSize = static_cast<size_t>(rowsPerImage) * dim;
     const float* const source = normedRows(norm);
     const Stopwatch watch;

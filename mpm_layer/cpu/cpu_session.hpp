@@ -17,7 +17,7 @@ public:
 
     void reduce(const StageRequest& request) override;
     void attend(int block) override;
-    void feed(int block) override;
+    void runMlp(int block) override;
     void emit(bool norm, cv::Mat& output) override;
     void finish() override {}
     std::vector<ImageReport> takeReport() override { return m_batch.takeReport(); }
@@ -33,7 +33,7 @@ protected:
     const Batch& batch() const { return m_batch; }
     /// Queries, keys and values of the block at work.
     const HeadRows& heads() const { return *m_heads; }
-    /// Where the rows' attention goes; heads beside each other.
+    /// The output of the rows' attention; heads are neighbours.
     float* attendedRows(size_t& stride);
     /// The batch's rows, through the final norm or not.
     const float* normedRows(bool norm);

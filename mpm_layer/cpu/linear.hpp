@@ -14,7 +14,7 @@ namespace mpm::cpu {
 /// Rows on their way into a product, in the precision it multiplies. Whole row groups can be read.
 class LeftRows {
 public:
-    /// They lie in `memory`; what it held is lost.
+    /// They are in `memory`; its contents are lost.
     LeftRows(kernels::Buffer& memory, Precision precision, int count, int width);
 
     /// write(row) gives row `r` its values, as f32.
@@ -24,7 +24,7 @@ public:
         write(row);
         pack(r, row);
     }
-    /// Row `r` from f32; in f32 it must lie there already.
+    /// Row `r` from f32; in f32 it must be there already.
     void pack(int r, const float* row);
 
     Precision precision() const { return m_precision; }
@@ -57,7 +57,7 @@ public:
 
     bool present() const { return m_columns != 0; }
     int columns() const { return m_columns; }
-    /// What its rows must be in: a layer that loses too much in int8 stays in f32.
+    /// The precision of its input rows: a layer that loses too much in int8 stays in f32.
     Precision precision() const { return m_precision; }
 
     /// output = epilogue(rows * weight + bias), on the calling thread. The epilogue's bias is the layer's
@@ -65,7 +65,7 @@ public:
     void apply(const LeftRows& rows, kernels::Epilogue epilogue, float* output, size_t outputStride) const;
     /// The same as rows for the next layer.
     void apply(const LeftRows& rows, kernels::Epilogue epilogue, LeftRows& output) const;
-    /// Of f32 rows where they lie; whole row groups are read.
+    /// Of f32 rows in place; whole row groups are read.
     void apply(const float* rows, size_t stride, int count, kernels::Epilogue epilogue, float* output,
                size_t outputStride) const;
 

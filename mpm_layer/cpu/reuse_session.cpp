@@ -17,7 +17,7 @@ std::vector<const std::vector<int>*> tokensOf(const std::vector<RememberedImage>
     return tokens;
 }
 
-// Root of the mean square of what changed, relative to that of the new row.
+// Root mean square of the change, relative to that of the new row.
 double driftOf(const float* before, const float* now, int dim) {
     const double size = kernels::squaredDistance(now, nullptr, dim);
     return size > 0 ? std::sqrt(kernels::squaredDistance(now, before, dim) / size) : 0;
@@ -39,13 +39,13 @@ ReuseSession::ReuseSession(const EncoderConfig& config, std::shared_ptr<const Pa
         for (int token : images[i].plan->tokens)
             m_rows[i].push_back(config.specialTokens + token);
         for (int t = 0; t < config.trailingTokens; ++t)
-            m_rows[i].push_back(config.specialTokens + batch().pictureTokens() + t);
+            m_rows[i].push_back(config.specialTokens + batch().inputTokens() + t);
     }
 }
 
 const float* ReuseSession::keyBiasOf(int image) const {
     if (m_keyBias.empty()) return nullptr;
-    const size_t rows = batch().special() + batch().pictureTokens() + batch().trailing();
+    const size_t rows = batch().special() + batch().inputTokens() + batch().trailing();
     return m_keyBias.ptr<float>() + (m_keyBias.total() == rows ? 0 : image * rows);
 }
 

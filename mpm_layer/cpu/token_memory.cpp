@@ -115,7 +115,7 @@ void TokenMemory::keepValue(Block& block, const float* value, int to) {
 
 kernels::AttentionHead TokenMemory::head(const Block& block, int index, const HeadQueries& queries,
                                          const float* keyBias) const {
-    // Where keys and values are f32, queries have their stride, too: heads lie apart.
+    // If keys and values are f32, queries have the same stride: each head has memory of its own.
     const size_t step = index * m_headStep;
     return {queries.rows,
             m_encoder->precision == Precision::F32 ? block.keys.data() + step : nullptr,

@@ -16,7 +16,7 @@ struct HeadQueries {
     int count;
 };
 
-/// Everything lies as the kernels read it, so that a row which is computed again is all that is written.
+/// All data is in the layout of the kernels, so that only rows that are computed again are written.
 class TokenMemory : public StreamMemory {
 public:
     TokenMemory(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights, int rows);

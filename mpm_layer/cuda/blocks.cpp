@@ -14,7 +14,8 @@ class Blocks : public Session {
 public:
     Blocks(const Weights& weights, const MpmCudaInput& input) : Session(weights, input) {
         Executor& e = executor();
-        // One place for what enters a product: an output of LayerNorm is gone before the next is made.
+        // One buffer for the inputs of products: each output of LayerNorm is used before the next is
+        // computed.
         m_normed = take(e.input, weights.dim);
         m_qkv = take(e.qkv, 3 * weights.inner());
         m_attended = take(e.attended, weights.inner());
@@ -38,7 +39,7 @@ public:
         addProduct(block.projection, m_attended);
     }
 
-    void feedNow(int index) override {
+    void runMlpNow(int index) override {
         const Block& block = weights().blocks.at(index);
         const int width = block.fc1.columns;
         const RowsOf<T> hidden{m_hidden.data, static_cast<size_t>(paddedWidth(width))};
@@ -112,19 +113,19 @@ private:
         executor().products.run(product(linear, input, type, output.data, output.stride), stream());
     }
 
-    /// On top of the residual stream, which stays f32.
+    /// Adds to the residual stream, which stays f32.
     void addProduct(const Linear& linear, RowsOf<T> input) {
         Product p = product(linear, input, CUDA_R_32F, executor().batch.rows.data(), weights().dim);
         p.add = true;
         executor().products.run(p, stream());
     }
 
-    /// The product's own epilogue spares a pass over the widest rows where it knows the function: it does not
-    /// know GELU by the error function, which most ViTs have.
+    /// If the product's epilogue has the function, it saves a pass over the widest rows. It does not have
+    /// GELU by the error function, which most ViTs use.
     bool activatesWithin(const Block& block, Product& expand) {
         const int32_t activation = options().activation;
         if (activation == MPM_CUDA_NONE) return !block.gate.present();
-        // Whether there is an epilogue must not depend on the number of rows then.
+        // With fixed kernels the choice must not depend on the number of rows.
         if (block.gate.present() || fixedKernels()) return false;
         if (activation != MPM_CUDA_GELU_TANH && activation != MPM_CUDA_RELU) return false;
         Product within = expand;

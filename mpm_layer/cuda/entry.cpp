@@ -39,7 +39,7 @@ int guarded(MpmCudaError* error, const Body& body) {
     } catch (const mpm::cuda::Unsupported& e) {
         return fail(error, e.what(), MPM_CUDA_UNSUPPORTED);
     } catch (const std::bad_alloc&) {
-        return fail(error, "out of the processor's memory", MPM_CUDA_OUT_OF_MEMORY);
+        return fail(error, "out of memory on the CPU", MPM_CUDA_OUT_OF_MEMORY);
     } catch (const std::exception& e) {
         return fail(error, e.what(), MPM_CUDA_FAILED);
     }
@@ -101,7 +101,7 @@ int begin(MpmCudaEncoder* encoder, const MpmCudaInput* input, MpmCudaSession** s
         try {
             *session = new MpmCudaSession{mpm::cuda::makeSession(encoder->weights, *input)};
         } catch (const CudaFailure& e) {
-            // Memory that nobody uses may be what is missing.
+            // Idle executors may hold the memory that is missing.
             if (!e.outOfMemory() || !mpm::cuda::dropIdleExecutors(encoder->weights.device)) throw;
             *session = new MpmCudaSession{mpm::cuda::makeSession(encoder->weights, *input)};
         }
@@ -116,8 +116,8 @@ int attend(MpmCudaSession* handle, int32_t block, MpmCudaError* error) {
     return withSession(handle, error, [&](auto& session) { session.attend(block); });
 }
 
-int feed(MpmCudaSession* handle, int32_t block, MpmCudaError* error) {
-    return withSession(handle, error, [&](auto& session) { session.feed(block); });
+int runMlp(MpmCudaSession* handle, int32_t block, MpmCudaError* error) {
+    return withSession(handle, error, [&](auto& session) { session.runMlp(block); });
 }
 
 int emit(MpmCudaSession* handle, int32_t norm, float* output, int32_t onDevice, MpmCudaError* error) {
@@ -171,7 +171,7 @@ extern "C" __attribute__((visibility("default"))) const MpmCudaEntry* mpm_cuda_e
                                        begin,
                                        reduce,
                                        attend,
-                                       feed,
+                                       runMlp,
                                        emit,
                                        finish,
                                        stageTokens,

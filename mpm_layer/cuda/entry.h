@@ -1,5 +1,5 @@
-/* What libmpm_cuda offers to the library that loads it: plain C, so that the two may come from different
- * compilers. Any change to what stands here raises MPM_CUDA_ENTRY_VERSION. */
+/* The functions of libmpm_cuda for the library that loads it: plain C, so that both may be built by different
+ * compilers. Any change of layout or meaning here increases MPM_CUDA_ENTRY_VERSION. */
 #ifndef MPM_CUDA_ENTRY_H
 #define MPM_CUDA_ENTRY_H
 
@@ -13,7 +13,7 @@ extern "C" {
 #define MPM_CUDA_ENTRY_VERSION 2u
 #define MPM_CUDA_ENTRY_NAME "mpm_cuda_entry"
 
-/* Functions return one of these and, where it is not MPM_CUDA_OK, fill in the error. */
+/* Functions return one of these and, if it is not MPM_CUDA_OK, fill in the error. */
 enum { MPM_CUDA_OK = 0, MPM_CUDA_FAILED = 1, MPM_CUDA_OUT_OF_MEMORY = 2, MPM_CUDA_UNSUPPORTED = 3 };
 
 typedef struct MpmCudaError {
@@ -38,14 +38,14 @@ typedef struct MpmCudaNorm {
     int32_t present;
 } MpmCudaNorm;
 
-/* y = x W + b with W [depth, columns]; absent where columns is 0. */
+/* y = x W + b with W [depth, columns]; absent if columns is 0. */
 typedef struct MpmCudaLinear {
     const float* weight;
     const float* bias;
     int32_t depth, columns;
 } MpmCudaLinear;
 
-/* [tables, positions, head size]; absent where tables is 0. */
+/* [tables, positions, head size]; absent if tables is 0. */
 typedef struct MpmCudaRotary {
     const float* cosine;
     const float* sine;
@@ -68,17 +68,17 @@ typedef struct MpmCudaEncoderDescription {
     int32_t block_count;
 } MpmCudaEncoderDescription;
 
-/* Runs body(argument, 0..count-1), on several threads where the caller has them. Null: one after another. */
+/* Runs body(argument, 0..count-1), on several threads if the caller has them. Null: one after another. */
 typedef void (*MpmCudaParallel)(int32_t count, void (*body)(void* argument, int32_t index), void* argument);
 
-/* What encoders with the same weights may differ in. */
+/* Options that may differ between encoders with the same weights. */
 typedef struct MpmCudaOptions {
     int32_t special_tokens, activation, rotary_halves;
     float epsilon, inner_epsilon, final_epsilon;
 } MpmCudaOptions;
 
-/* How a forward is queued: kernel by kernel, or as CUDA graphs that were recorded when the same shape came
- * before. MPM_CUDA_GRAPHS_AUTO: graphs where the work of a kernel is small beside its launch. */
+/* How a forward is queued: kernel by kernel, or as CUDA graphs that were recorded for the same shape
+ * before. MPM_CUDA_GRAPHS_AUTO: graphs if the work of a kernel is small compared with its launch. */
 enum { MPM_CUDA_GRAPHS_NEVER = 0, MPM_CUDA_GRAPHS_ALWAYS = 1, MPM_CUDA_GRAPHS_AUTO = 2 };
 
 /* Where similarities are multiplied: in f32 by chains of fused multiply-adds, or on tensor cores in terms of
@@ -89,28 +89,28 @@ typedef struct MpmCudaInput {
     MpmCudaOptions options;
     const float* tokens; /* [images, rows_per_image, dim] */
     int32_t tokens_on_device;
-    void* stream; /* cudaStream_t that tokens on the device come from; null is the legacy default stream */
+    void* stream; /* cudaStream_t that writes tokens on the device; null is the legacy default stream */
     int32_t images, rows_per_image; /* special tokens included */
     const float* key_bias;          /* on the host; null, or rows_per_image values for each of: */
     int32_t key_bias_images;        /* 1 (for all) or `images` */
     int32_t proportional;           /* logits get the logarithm of a key's size */
-    /* 1: the processor learns after each merge how many rows are left, and products shrink to them.
-     * 0: it never waits, and products are made for as many rows as there were at the start. */
+    /* 1: the CPU reads the number of rows after each merge, and products shrink to it.
+     * 0: it never waits, and products keep the number of rows of the input. */
     int32_t read_counts;
     int32_t fixed_kernels; /* 1: an image's bits do not depend on its batch */
     int32_t graphs, nearest;
     MpmCudaParallel parallel;
 } MpmCudaInput;
 
-/* One reduction of the batch: by mutual pairs where `ids` is null, else by maps. Maps lie one after another,
- * each as long as its image has tokens at the time. */
+/* One reduction of the batch: by mutual pairs if `ids` is null, else by maps. Maps follow one another, each
+ * with one id per present token of its image. */
 typedef struct MpmCudaStage {
     const int32_t* ids;
     const int32_t* clusters; /* of each image */
     int32_t weighted;        /* means weighted by cluster size */
 } MpmCudaStage;
 
-/* Row special_tokens + i of an output is row special_tokens + map[i] of what was merged; special rows are
+/* Row special_tokens + i of an output is row special_tokens + map[i] of `merged`; special rows are
  * copied. All on the host. */
 typedef struct MpmCudaRestore {
     const float* merged; /* [images, merged_rows, dim] */
@@ -130,11 +130,11 @@ typedef struct MpmCudaDevice {
     uint64_t memory;
 } MpmCudaDevice;
 
-typedef struct MpmCudaEncoder MpmCudaEncoder; /* weights on a device; may serve several sessions at a time */
+typedef struct MpmCudaEncoder MpmCudaEncoder; /* weights on a device, for any number of sessions */
 typedef struct MpmCudaSession MpmCudaSession; /* one forward; belongs to one thread */
 
 typedef struct MpmCudaEntry {
-    uint32_t version, size; /* of this structure: a library with others is not called */
+    uint32_t version, size; /* of this structure: libraries with other values are rejected */
 
     int (*device_count)(int32_t* count, MpmCudaError* error);
     int (*device_info)(int32_t index, MpmCudaDevice* device, MpmCudaError* error);
@@ -143,13 +143,13 @@ typedef struct MpmCudaEntry {
                           MpmCudaEncoder** encoder, MpmCudaError* error);
     void (*destroy_encoder)(MpmCudaEncoder* encoder);
 
-    /* The encoder must outlive the session, the input may go once begin() has returned, unless it lies on
-     * the device: then it must stay until finish(). */
+    /* The encoder must outlive the session. The input may be freed after begin(), except tokens on the
+     * device, which must stay until finish(). */
     int (*begin)(MpmCudaEncoder* encoder, const MpmCudaInput* input, MpmCudaSession** session,
                  MpmCudaError* error);
     int (*reduce)(MpmCudaSession* session, const MpmCudaStage* stage, MpmCudaError* error);
     int (*attend)(MpmCudaSession* session, int32_t block, MpmCudaError* error);
-    int (*feed)(MpmCudaSession* session, int32_t block, MpmCudaError* error);
+    int (*run_mlp)(MpmCudaSession* session, int32_t block, MpmCudaError* error);
     /* Queues the restored tokens; on the host they are complete only after finish(). */
     int (*emit)(MpmCudaSession* session, int32_t norm, float* output, int32_t output_on_device,
                 MpmCudaError* error);
@@ -162,10 +162,10 @@ typedef struct MpmCudaEntry {
     int (*stage_map)(MpmCudaSession* session, int32_t stage, int32_t image, int32_t* ids,
                      MpmCudaError* error);
 
-    /* For reductions decided elsewhere, and for merges without blocks: waits, then hands out the present
+    /* For reductions decided elsewhere, and for merges without blocks: waits, then copies the present
      * state. counts: image tokens of each image. rows: [sum of counts, dim] without special tokens; keys: the
-     * keys' mean over heads of the last attend(), [.., head size]; sizes: picture tokens of each row. Null
-     * parts are left out. */
+     * keys' mean over heads of the last attend(), [.., head size]; sizes: image tokens of each row. Null
+     * parts are skipped. */
     int (*read_counts)(MpmCudaSession* session, int32_t* counts, MpmCudaError* error);
     int (*read_rows)(MpmCudaSession* session, float* rows, float* keys, float* sizes, MpmCudaError* error);
 
@@ -174,7 +174,7 @@ typedef struct MpmCudaEntry {
     int (*restore)(int32_t device, const MpmCudaRestore* request, MpmCudaError* error);
 } MpmCudaEntry;
 
-/* Null where the library does not offer this version. */
+/* Null if the library does not have this version. */
 typedef const MpmCudaEntry* (*MpmCudaEntryFunction)(uint32_t version);
 
 #ifdef __cplusplus

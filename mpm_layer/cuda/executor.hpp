@@ -1,5 +1,5 @@
-// A stream with the memory of the largest forward it has run. Executors are kept for the next session: a
-// network that is called again finds its memory warm.
+// A stream with the memory of the largest forward that it has run. Executors are kept for the next session,
+// so that later forwards allocate no memory.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace mpm::cuda {
 
-/// Rows of a batch and what they stand for.
+/// Rows of a batch and the image tokens that they represent.
 struct RowBuffers {
     DeviceBuffer<float> rows, sizes, bias;
     DeviceBuffer<int> positions, offsets;
@@ -28,7 +28,7 @@ struct StageBuffers {
     PinnedBuffer<int> downIds, downCounts;
 };
 
-/// One output on its way to the processor.
+/// One output that is copied to the CPU.
 struct OutputBuffers {
     DeviceBuffer<float> rows;
     PinnedBuffer<float> down;
@@ -62,7 +62,7 @@ struct Executor {
     Event extentKnown, callerReady;
     std::vector<EventPair> mergeTimes, restoreTimes;
 
-    /// Of all memory that blocks touch: a graph is good for these and no others.
+    /// Of all memory that blocks use: a graph is valid for these addresses only.
     std::vector<const void*> addressesOfBlocks() const {
         return {batch.rows.data(), batch.offsets.data(), batch.positions.data(), logits.data(), input.data(),
                 qkv.data(),        attended.data(),      hidden.data(),          gate.data()};
@@ -85,10 +85,10 @@ private:
     }
 };
 
-/// An executor of the device that nobody uses, or a new one. The device must be the thread's.
+/// An idle executor of the device, or a new one. The device must be the thread's current one.
 std::unique_ptr<Executor> takeExecutor(int device);
 void giveBack(std::unique_ptr<Executor> executor);
-/// False where there was none.
+/// False if there was none.
 bool dropIdleExecutors(int device);
 
 }  // namespace mpm::cuda

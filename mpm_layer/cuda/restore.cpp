@@ -8,7 +8,7 @@
 namespace mpm::cuda {
 namespace {
 
-/// An executor for the time of one call; one whose stream has failed is not given to the next.
+/// An executor for one call; one whose stream has failed is not used again.
 class Lease {
 public:
     explicit Lease(int device) : m_executor(takeExecutor(device)) {}

@@ -1,11 +1,11 @@
-// The gather that undoes merges, by itself: MpmRestore on the device.
+// Restoring without an encoder: MpmRestore on the device.
 #pragma once
 
 #include "mpm_layer/cuda/entry.h"
 
 namespace mpm::cuda {
 
-/// Up, one gather, down; done when it returns.
+/// Uploads, gathers and downloads; complete when it returns.
 void restore(int device, const MpmCudaRestore& request);
 
 }  // namespace mpm::cuda

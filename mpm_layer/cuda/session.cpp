@@ -8,8 +8,8 @@
 namespace mpm::cuda {
 namespace {
 
-// Up to so many values in the residual stream a graph is the default: a launch takes the processor some three
-// microseconds, which more rows than these keep the device busy for.
+// Up to this many values in the residual stream, graphs are the default: a launch takes the CPU about three
+// microseconds, and with more values the device is busy for longer than that.
 constexpr long long kGraphValues = 4 << 20;
 
 bool takesGraphs(const MpmCudaInput& input, int dim) {
@@ -39,15 +39,15 @@ Session::Session(const Weights& weights, const MpmCudaInput& input)
         reserve();
         upload(input);
     } catch (...) {
-        // A constructor that throws runs no destructor, and copies may be under way.
+        // No destructor runs after this, and copies may not be done.
         cudaStreamSynchronize(stream());
         throw;
     }
 }
 
-// An executor whose stream has failed is not given to the next session.
+// An executor whose stream has failed is not used again.
 Session::~Session() {
-    // The next session finds its rows where this one did: graphs hold addresses.
+    // The next session uses the same addresses for its rows: graphs contain them.
     if (m_stages % 2 != 0) std::swap(m_executor->batch, m_executor->merged);
     if (cudaStreamSynchronize(stream()) == cudaSuccess) {
         giveBack(std::move(m_executor));
@@ -78,13 +78,13 @@ void Session::runSteps(const std::vector<Step>& steps) {
         if (step.attends) {
             attendNow(step.block);
         } else {
-            feedNow(step.block);
+            runMlpNow(step.block);
         }
     }
 }
 
-// Blocks between two merges are one graph: there the processor reads how many rows are left, and later
-// products shrink to them.
+// Blocks between two merges are one graph: after a merge the CPU reads the number of rows, and later
+// products shrink to it.
 void Session::flush() {
     if (m_steps.empty()) return;
     std::vector<Step> steps;
@@ -109,7 +109,7 @@ GraphKey Session::keyOf(const std::vector<Step>& steps) const {
     return key;
 }
 
-// A pointer from elsewhere would only come up as a failed kernel, much later and without a name.
+// Without this check such a pointer would cause a failed kernel, much later and without a name.
 void Session::checkPointer(const void* pointer, const char* what) const {
     cudaPointerAttributes attributes{};
     MPM_CUDA_CHECK(cudaPointerGetAttributes(&attributes, pointer));
@@ -156,7 +156,7 @@ void Session::upload(const MpmCudaInput& input) {
     refreshLogits();
 }
 
-// What the caller has queued so far comes first, whether it makes the tokens or still reads the outputs.
+// Work that the caller has queued is done first: it may still write the tokens or read the outputs.
 void Session::awaitCaller(cudaStream_t caller) {
     m_executor->callerReady.record(caller);
     m_executor->callerReady.holdBack(stream());

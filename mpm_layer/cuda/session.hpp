@@ -1,5 +1,5 @@
-// One forward on the device. Work is queued on the executor's stream; nothing but the extent of a shortened
-// batch is read before finish().
+// One forward on the device. Work is queued on the executor's stream; only the extent of a shortened batch
+// is read before finish().
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ public:
     Session& operator=(const Session&) = delete;
 
     void attend(int block) { queue({block, true}); }
-    void feed(int block) { queue({block, false}); }
+    void runMlp(int block) { queue({block, false}); }
     void reduce(const MpmCudaStage& stage);
     void emit(bool norm, float* output, bool onDevice);
     MpmCudaTimes finish();
@@ -34,10 +34,10 @@ public:
 
 protected:
     virtual void attendNow(int block) = 0;
-    virtual void feedNow(int block) = 0;
+    virtual void runMlpNow(int block) = 0;
     virtual void meanOfKeys(float* mean) = 0;
     BatchView view() const;
-    /// Added to the logits of each row as a key; null where nothing is.
+    /// Added to the logits of each row as a key; null if there is none.
     const float* logits() const { return m_biased || m_proportional ? m_executor->logits.data() : nullptr; }
     cudaStream_t stream() const { return m_executor->stream; }
     Executor& executor() { return *m_executor; }
@@ -48,7 +48,7 @@ protected:
     bool fixedKernels() const { return m_fixed; }
 
 private:
-    /// Half of a block that waits to be queued with its neighbours.
+    /// Half of a block that will be queued together with its neighbours.
     struct Step {
         int block;
         bool attends;
@@ -76,7 +76,7 @@ private:
     const Weights& m_weights;
     const MpmCudaOptions m_options;
     const MpmCudaParallel m_parallel;
-    const int m_images, m_tokens;  ///< image tokens of the picture
+    const int m_images, m_tokens;  ///< image tokens of an image at the input
     const bool m_biased, m_proportional, m_readsCounts, m_fixed, m_graphs;
     const int m_nearest;
     int m_capacity, m_rows, m_longest;

@@ -1,4 +1,4 @@
-// The merges of a session: what shortens the batch, and what is told of it.
+// The merges of a session: they shorten the batch and are reported.
 #include <algorithm>
 #include <stdexcept>
 #include <string>
@@ -26,9 +26,9 @@ void Session::reduce(const MpmCudaStage& stage) {
     times.stop.record(stream());
     ++m_stages;
     if (!m_readsCounts) return;
-    // The extent was copied before the rows were merged: this wait ends while the device is still at work.
+    // The extent was copied before the rows were merged, so this wait ends while the device still works.
     e.extentKnown.wait();
-    // Bounds in steps: launches of one step are alike, and graphs come again.
+    // Bounds are rounded up in steps, so that launches and graphs repeat.
     m_rows = std::min(m_rows, roundedRows(e.downExtent.data()->rows));
     m_longest = std::min(m_longest, roundedLength(e.downExtent.data()->longest));
 }
@@ -50,8 +50,8 @@ void Session::decidePairs(const ClusterTables& tables) {
     numberClusters(view(), unit.best, tables, stream());
 }
 
-// The members of every cluster, listed on the processor, where the map came from. Goes where reduce()'s
-// tables point: those buffers are large enough by now.
+// Lists the members of every cluster on the CPU, where the map is, and uploads them to the buffers of
+// reduce()'s tables, which are large enough.
 void Session::impose(const MpmCudaStage& stage) {
     m_imposed.push_back(std::make_unique<Imposed>());
     Imposed& imposed = *m_imposed.back();

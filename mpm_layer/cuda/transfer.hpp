@@ -1,4 +1,4 @@
-// Between ordinary memory and the device, by way of pinned memory, on all threads the caller lends.
+// Copies between pageable memory and the device through pinned memory, on the caller's threads.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ struct Download {
     size_t count;
 };
 
-/// Slices are handed to the device as soon as they are pinned.
+/// Each slice is copied to the device as soon as it is in pinned memory.
 void uploadInSlices(const float* from, size_t count, PinnedBuffer<float>& pinned, float* to,
                     MpmCudaParallel parallel, cudaStream_t stream);
 void copyOut(const Download& download, MpmCudaParallel parallel);

@@ -80,7 +80,7 @@ Weights::Weights(int deviceIndex, const MpmCudaEncoderDescription& d)
         gated = gated || blocks.back().gate.present();
     }
     finalNorm = packNorm(d.final_norm, dim);
-    // Copies from ordinary memory may return before they are done, and sessions run on streams of their own.
+    // Copies from pageable memory may return before they are done, and sessions run on other streams.
     MPM_CUDA_CHECK(cudaStreamSynchronize(nullptr));
 }
 
@@ -112,8 +112,8 @@ Block Weights::packBlock(const MpmCudaBlock& from) const {
     return block;
 }
 
-// Turned over, so that both operands of a product run along its depth, which is what tensor cores read
-// fastest. LayerScale goes into the columns it would multiply.
+// Transposed: both operands of a product are contiguous along its depth, which tensor cores read fastest.
+// LayerScale is multiplied into the columns that it scales.
 Linear Weights::packLinear(const MpmCudaLinear& from, const float* scale, cudaDataType_t output) const {
     const cudaDataType_t type = elementType();
     const size_t size = sizeOf(type);
@@ -121,13 +121,13 @@ Linear Weights::packLinear(const MpmCudaLinear& from, const float* scale, cudaDa
     linear.depth = from.depth;
     linear.columns = from.columns;
     linear.stride = paddedWidth(from.depth);
-    std::vector<unsigned char> turned(from.columns * linear.stride * size, 0);
+    std::vector<unsigned char> transposed(from.columns * linear.stride * size, 0);
     for (int k = 0; k < from.depth; ++k) {
         const float* row = from.weight + static_cast<size_t>(k) * from.columns;
         for (int n = 0; n < from.columns; ++n)
-            storeAs(type, scale ? row[n] * scale[n] : row[n], &turned[(n * linear.stride + k) * size]);
+            storeAs(type, scale ? row[n] * scale[n] : row[n], &transposed[(n * linear.stride + k) * size]);
     }
-    upload(turned.data(), turned.size(), linear.weight);
+    upload(transposed.data(), transposed.size(), linear.weight);
     if (!from.bias) return linear;
     std::vector<unsigned char> bias(from.columns * sizeOf(output));
     for (int n = 0; n < from.columns; ++n)

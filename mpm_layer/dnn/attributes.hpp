@@ -1,4 +1,4 @@
-// Attributes of an operator as a model file gives them. What is no number, or a number outside of its range,
+// Attributes of an operator as a model file gives them. A value that is no number, or is out of its range,
 // is rejected by name: a cast would turn it into another one.
 #pragma once
 

@@ -19,7 +19,7 @@ protected:
 
 private:
     std::string m_operation;
-    bool m_reversed;  ///< the second operand stands on the left
+    bool m_reversed;  ///< the second operand is the left one
 };
 
 class FunctionLayer : public SmallLayer {

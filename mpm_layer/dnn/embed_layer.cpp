@@ -31,11 +31,11 @@ int patchesOf(int rows, int columns, cv::Size patch) {
     return checkedProduct<int>(rows / patch.height, columns / patch.width);
 }
 
-// Channel by channel, row by row, as the weights of a convolution lie.
-void gatherPatch(const cv::Mat& pictures, int image, cv::Point corner, cv::Size patch, float* to) {
-    for (int c = 0; c < pictures.size[1]; ++c) {
+// Channel by channel, row by row, the order of the weights of a convolution.
+void gatherPatch(const cv::Mat& input, int image, cv::Point corner, cv::Size patch, float* to) {
+    for (int c = 0; c < input.size[1]; ++c) {
         for (int y = 0; y < patch.height; ++y, to += patch.width) {
-            const float* from = pictures.ptr<float>(image, c, corner.y + y) + corner.x;
+            const float* from = input.ptr<float>(image, c, corner.y + y) + corner.x;
             std::copy_n(from, patch.width, to);
         }
     }
@@ -71,11 +71,11 @@ std::vector<Shape> EmbedLayer::outputShapes(const std::vector<Shape>& in) const 
     return {toShape({x[0], table[0], dim})};
 }
 
-// What the model says of its patches, where it does, keeps a smaller picture from passing as whole.
+// The model's number of patches, if it is known, so that a smaller image is rejected.
 bool EmbedLayer::fits(int tokens, int rows) const {
     if (m_patches >= 0 && tokens != m_patches) {
         CV_Error(cv::Error::StsUnmatchedSizes,
-                 cv::format("mpm: MpmEmbed takes pictures of %d patches, not of %d", m_patches, tokens));
+                 cv::format("mpm: MpmEmbed takes images of %d patches, not of %d", m_patches, tokens));
     }
     return m_first <= rows && tokens <= rows - m_first;
 }
@@ -85,7 +85,7 @@ std::vector<Shape> EmbedLayer::projectedShapes(const std::vector<Shape>& in) con
     const std::vector<int> x = operandShape(in, 0), table = operandShape(in, 1), weight = operandShape(in, 2);
     if (x.size() != 4 || table.size() != 2 || weight.size() != 2) {
         CV_Error(cv::Error::StsBadArg,
-                 "mpm: MpmEmbed with a patch takes pictures [B, C, rows, columns], a table [T, D] and a "
+                 "mpm: MpmEmbed with a patch takes images [B, C, rows, columns], a table [T, D] and a "
                  "weight [C * patch, D]");
     }
     const int tokens = patchesOf(x[2], x[3], m_patch);
@@ -118,12 +118,12 @@ void EmbedLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& o
     }
 }
 
-void EmbedLayer::project(const cv::Mat& pictures, const cv::Mat& weight, bool keepWeights, cv::Mat& out) {
-    const int depth = weight.size[0], dim = weight.size[1], images = pictures.size[0], rows = out.size[1];
+void EmbedLayer::project(const cv::Mat& input, const cv::Mat& weight, bool keepWeights, cv::Mat& out) {
+    const int depth = weight.size[0], dim = weight.size[1], images = input.size[0], rows = out.size[1];
     if (m_weights.depth() != depth || m_weights.columns() != dim || !keepWeights)
         m_weights = kernels::PackedWeights(weight.ptr<float>(), dim, depth, dim);
-    const int columns = pictures.size[3] / m_patch.width;
-    const int tokens = patchesOf(pictures.size[2], pictures.size[3], m_patch);
+    const int columns = input.size[3] / m_patch.width;
+    const int tokens = patchesOf(input.size[2], input.size[3], m_patch);
     const int group = kernels::rowGroup(), chunk = (48 + group - 1) / group * group;
     const int chunks = (tokens + chunk - 1) / chunk;
     const size_t stride = kernels::paddedStride(depth);
@@ -137,7 +137,7 @@ void EmbedLayer::project(const cv::Mat& pictures, const cv::Mat& weight, bool ke
             for (int t = 0; t < count; ++t) {
                 const int row = (begin + t) / columns, column = (begin + t) % columns;
                 const cv::Point corner(column * m_patch.width, row * m_patch.height);
-                gatherPatch(pictures, b, corner, m_patch, patches.data() + t * stride);
+                gatherPatch(input, b, corner, m_patch, patches.data() + t * stride);
             }
             float* to = out.ptr<float>() + (static_cast<size_t>(b) * rows + m_first + begin) * dim;
             kernels::product(patches.data(), stride, count, m_weights, onTable, to, dim);

@@ -1,4 +1,4 @@
-// MpmEmbed: patches, or the picture they are of, to the tokens an encoder starts with.
+// MpmEmbed: patches, or an image, to the tokens that enter an encoder.
 #pragma once
 
 #include "mpm_layer/dnn/small_layer.hpp"
@@ -20,14 +20,14 @@ private:
     bool projects() const { return !m_patch.empty(); }
     std::vector<Shape> projectedShapes(const std::vector<Shape>& in) const;
     /// Both add to the table, which `out` holds already.
-    void project(const cv::Mat& pictures, const cv::Mat& weight, bool keepWeights, cv::Mat& out);
+    void project(const cv::Mat& input, const cv::Mat& weight, bool keepWeights, cv::Mat& out);
     void lay(const cv::Mat& patches, cv::Mat& out) const;
 
     bool fits(int tokens, int rows) const;
 
     int m_first;       ///< row of the first patch
     int m_patches;     ///< how many there must be; negative where the model leaves it open
-    cv::Size m_patch;  ///< of a picture; empty where patches come in
+    cv::Size m_patch;  ///< of an image; empty if the input is patches
     kernels::PackedWeights m_weights;
 };
 

@@ -16,7 +16,7 @@ protected:
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
-    bool m_reversed;  ///< the second operand stands on the left
+    bool m_reversed;  ///< the second operand is the left one
 };
 
 }  // namespace mpm::dnn

@@ -35,7 +35,7 @@ void checkFloats(const cv::Mat& tokens, const char* layer) {
         CV_Error(cv::Error::StsBadArg, std::string("mpm: ") + layer + " takes tokens as f32 only");
 }
 
-// Special rows in front, zeros behind the merged ones. Returns where those go.
+// Special rows in front, zeros behind the merged ones. Returns the places of the merged ones.
 float* frameMerged(const float* from, const MergeMap& map, int special, int rowsPerImage, size_t dim,
                    float* out) {
     std::copy_n(from, special * dim, out);

@@ -92,7 +92,7 @@ bool PortableLayer::getMemoryShapes(const std::vector<Shape>& in, int required, 
     out = outputShapes(in);
     for (const Shape& shape : out)
         checkShape(SizesOf{shape}, "mpm: the output of " + printable(type, 80));
-    // The new engine wants exactly what the node has; the others want all, whatever they ask for.
+    // The new engine expects exactly the outputs of the node; the others expect all of them.
     if (hasDynamicEngine() && required >= 0 && static_cast<size_t>(required) < out.size())
         out.resize(required);
     return false;

@@ -43,7 +43,7 @@ public:
 
 protected:
     /// All outputs of the operator, as large as they can be. Inputs and constants have passed checkShape: the
-    /// product of any sizes of one of them fits an int. Outputs are checked likewise.
+    /// product of any sizes of one of them fits an int. Outputs are checked too.
     virtual std::vector<Shape> outputShapes(const std::vector<Shape>& in) const = 0;
     virtual int outputType(int /*index*/) const {
         return CV_32F;

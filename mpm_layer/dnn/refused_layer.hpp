@@ -7,7 +7,7 @@
 
 namespace mpm::dnn {
 
-/// Stands where a layer could not be made, and says why as soon as the network is used.
+/// In the place of a layer that could not be created; throws the reason when the network is used.
 class RefusedLayer : public PortableLayer {
 public:
     RefusedLayer(const cv::dnn::LayerParams& params, const cv::Exception& reason);

@@ -1,4 +1,4 @@
-// MpmResize: class scores to picture size, or straight to labels.
+// MpmResize: class scores to the size of the image, or directly to labels.
 #pragma once
 
 #include "mpm_layer/dnn/small_layer.hpp"
@@ -17,7 +17,7 @@ protected:
 
 private:
     int m_rows, m_columns;          ///< the whole is enlarged to
-    int m_cropRows, m_cropColumns;  ///< of which this much, from the corner, comes out
+    int m_cropRows, m_cropColumns;  ///< rows and columns of it, from the corner, that are the output
     bool m_alignCorners;
     bool m_argmax;
 };

@@ -1,4 +1,4 @@
-// MpmLayerNorm and MpmLinear: work on the rows of the last axis, whatever stands before it.
+// MpmLayerNorm and MpmLinear: work on the rows of the last axis, for any number of other axes.
 #pragma once
 
 #include "mpm_layer/dnn/small_layer.hpp"

@@ -1,4 +1,4 @@
-// The small operators that stand around an encoder, for what OpenCV 4.6 lacks or is slow at: see
+// The small operators around an encoder that OpenCV 4.6 does not have or computes slowly: see
 // docs/reference/operators.md.
 #pragma once
 
@@ -17,7 +17,7 @@ protected:
     size_t operands(size_t inputs) const { return inputs + blobs.size(); }
     cv::Mat operand(const std::vector<cv::Mat>& in, size_t index) const;
     std::vector<int> operandShape(const std::vector<Shape>& in, size_t index) const;
-    /// Whether the operand's packed form may be kept for the next forward: what is computed may change.
+    /// Whether the operand's packed form may be kept for the next forward: computed operands may change.
     bool isConstant(const std::vector<cv::Mat>& in, size_t index) const;
     void checkOperands(size_t inputs, size_t least, size_t most) const;
 };

@@ -255,7 +255,7 @@ std::vector<ImageReport> EncoderRunner::runPlain(const SessionInput& given, cons
         stages.reduceAt(Moment::BeforeBlock, block, *session);
         session->attend(b);
         stages.reduceAt(Moment::AfterAttention, block, *session);
-        session->feed(b);
+        session->runMlp(b);
         if (tap < config.taps.size() && config.taps[tap] == block) {
             session->emit(config.tapNorm[tap] != 0, outputs[tap]);
             ++tap;

@@ -1,4 +1,4 @@
-// What attention does the same way in every precision: softmax by blocks of keys, and the way out.
+// The parts of attention that all precisions share: softmax by blocks of keys, and storing the output.
 
 #if defined(MPM_KERNELS_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_ATTENTION_INL_H_
@@ -19,9 +19,9 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// Queries lie across the lanes, keys down the rows: maxima and sums of the softmax are plain vertical
-// operations, and the weights of one key come out in exactly the panel order that the product with V takes as
-// its right operand. Scores become weights while they are in registers; only weights go to memory.
+// Queries are in the lanes, keys in the rows: maxima and sums of the softmax are plain vertical operations,
+// and the weights of one key have exactly the panel order that the product with V needs as its right operand.
+// Scores become weights while they are in registers; only weights are written to memory.
 
 constexpr float kLog2E = 1.44269504f;
 
@@ -34,7 +34,7 @@ constexpr float kSlack = 8.0f;
 template <int V>
 struct Panel {
     float* output;   // [headSize][width], transposed
-    Float peak[V];   // what weights are relative to, per query
+    Float peak[V];   // the score that weights are relative to, per query
     Float total[V];  // running sum of weights per query
 
     HWY_INLINE explicit Panel(float* output) : output(output) {
@@ -99,7 +99,7 @@ HWY_INLINE bool exceeds(const Float (&highest)[V], const Panel<V>& panel) {
     return !hn::AllFalse(d, higher);
 }
 
-/// What was summed up before shrinks to the new peaks, where there are new ones: by exactly 1 elsewhere.
+/// Scales the sums so far to the new peaks; by exactly 1 if a peak has not changed.
 template <int V>
 HWY_INLINE void raisePeaks(const Float (&highest)[V], int headSize, Panel<V>& panel) {
     const FloatTag d;
@@ -117,7 +117,7 @@ HWY_INLINE void raisePeaks(const Float (&highest)[V], int headSize, Panel<V>& pa
 
 /// All keys of a head, in groups: `score(first, block)` fills a block, `weigh(block, at)` turns it into the
 /// weights that begin at key `at` of the room for `room` keys, `add(first, count)` adds the values of the
-/// keys whose weights lie there.
+/// keys with these weights.
 template <int V, class Score, class Weigh, class Add>
 HWY_INLINE void attendKeys(const AttentionHead& head, int room, Panel<V>& panel, const Score& score,
                            const Weigh& weigh, const Add& add) {
@@ -143,7 +143,7 @@ HWY_INLINE void attendKeys(const AttentionHead& head, int room, Panel<V>& panel,
     add(head.tokens - waiting, waiting);
 }
 
-/// Writes one half of `count` rows as columns: element (k, q), finished, goes to output[q * stride + k].
+/// Writes one half of `count` rows as columns: element (k, q), finished, is output[q * stride + k].
 template <class Finish>
 HWY_INLINE void storeColumns(const float* rows, int count, int columns, const Finish& finish, float* output,
                              size_t stride) {

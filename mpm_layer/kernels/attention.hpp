@@ -5,7 +5,7 @@
 
 namespace mpm::kernels {
 
-/// One head of one image. All rows lie `stride` floats apart; whole row groups of keys are read (see
+/// One head of one image. All rows are `stride` floats apart; whole row groups of keys are read (see
 /// paddedSize).
 struct AttentionHead {
     const float* queries;

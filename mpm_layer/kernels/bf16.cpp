@@ -43,7 +43,7 @@ void InterleaveRows(const float* first, const float* second, int width, Bf16Pair
     }
 }
 
-/// Where sums go as pairs; an odd last column gets a zero.
+/// Stores sums as pairs; an odd last column gets a zero.
 struct PairTarget {
     Bf16Pair* output;
     size_t stride;
@@ -165,7 +165,7 @@ void ProductToPairs(const Bf16Pair* rows, size_t rowStride, int count, const Pac
     multiply(rows, rowStride, count, weights, epilogue, PairTarget{output, outputStride});
 }
 
-#else  // without the instruction: never called, since HasBf16 says so
+#else  // without the instruction: never called, since HasBf16 is false
 
 bool HasBf16() {
     return false;

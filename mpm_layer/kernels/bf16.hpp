@@ -43,13 +43,13 @@ private:
 /// As `product`; `rowStride` counts pairs.
 void productBf16(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
                  const Epilogue& epilogue, float* output, size_t outputStride);
-/// The same, rounded, as rows of pairs for the next product: GELU need be no finer than that. Adds to
-/// nothing.
+/// The same, rounded, as rows of pairs for the next product: GELU is computed to that precision only. Never
+/// adds to the output.
 void productBf16(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
                  const Epilogue& epilogue, Bf16Pair* output, size_t outputStride);
 
-/// How attention wants the values of heads of that size: as rows of pairs, [pairsOf(tokens)][columns], or, to
-/// multiply them in tiles, as columns of them, [columns][pairs].
+/// The form in which attention takes the values of heads of that size: as rows of pairs,
+/// [pairsOf(tokens)][columns], or, to multiply them in tiles, as columns of them, [columns][pairs].
 bool takesValuesAsColumns(int headSize);
 
 /// Tokens whose values are packed at once: at most so many pairs.
@@ -69,7 +69,7 @@ struct AttentionHeadBf16 {
     size_t keyStride;
     const Bf16Pair* values;  ///< as packValues writes them
     size_t valueStride;
-    bool valuesAreColumns = false;  ///< what takesValuesAsColumns says
+    bool valuesAreColumns = false;  ///< the result of takesValuesAsColumns
 };
 
 void attendPanelBf16(const AttentionHeadBf16& head, int first, float* output, size_t outputStride);

@@ -79,7 +79,7 @@ HWY_INLINE void scoreTiles(const AttentionHeadBf16& head, int key, int present, 
     }
 }
 
-/// Adds the values of `count` keys from `start`, whose weights lie in whole tiles.
+/// Adds the values of `count` keys from `start`, whose weights are in whole tiles.
 HWY_INLINE void addValueTiles(const AttentionHeadBf16& head, int start, int count, Bf16Pair* weights,
                               float* output) {
     const size_t width = panelWidth();
@@ -186,7 +186,7 @@ void AttendPanelBf16(const AttentionHeadBf16& head, int first, float* output, si
     });
 }
 
-#else  // without the instruction: never called, since hasBf16 says so
+#else  // without the instruction: never called, since hasBf16 is false
 
 bool TakesValuesAsColumns(int) {
     return false;

@@ -19,7 +19,7 @@ std::atomic<size_t> g_allocations{0};
 constexpr size_t kLargePage = size_t{2} << 20;
 constexpr size_t kMostFloats = size_t{1} << 60;
 
-// Each block by itself where AddressSanitizer is to see what is read behind it.
+// With AddressSanitizer, each block is allocated by itself, so that reads beyond it are found.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kShareRegions = false;
 #else
@@ -32,7 +32,7 @@ float* allocate(size_t alignment, size_t bytes) {
     return static_cast<float*>(block);
 }
 
-/// In large pages as far as it fills them, where the system has them for those who ask.
+/// In large pages as far as it fills them, if the system provides them on request.
 float* allocateLarge(size_t bytes) {
     float* const block = allocate(kLargePage, bytes);
 #ifdef MADV_HUGEPAGE
@@ -41,9 +41,9 @@ float* allocateLarge(size_t bytes) {
     return block;
 }
 
-// Memory of the system. A forward comes by all weights, and waits at the border of every page for where the
-// next one lies: so all but small blocks are in large pages, those that do not fill one many to a region,
-// which goes back with the last of them.
+// Memory of the system. A forward reads all weights, and each new page costs an address translation. So all
+// but small blocks are in large pages. Blocks smaller than a page share a region, which is freed together
+// with its last block.
 class Regions {
 public:
     float* take(size_t bytes) {
@@ -69,7 +69,7 @@ private:
 
     static bool shared(size_t bytes) { return kShareRegions && bytes >= kLeast && bytes < kLargePage; }
 
-    // The old region is let go of last: where the system has no more memory, it still serves.
+    // The old region is released last, so that it can still be used if the system has no more memory.
     void open() {
         float* const region = allocateLarge(kRegion);
         m_users[region] = 1;
@@ -91,10 +91,10 @@ private:
     size_t m_left = 0;
 };
 
-// Blocks that nobody uses at the moment, by size.
+// Blocks that are not in use, by size.
 class Pool {
 public:
-    // Never destroyed: buffers of threads that end late still come back to it.
+    // Never destroyed: buffers of threads that end late are still returned to it.
     static Pool& instance() {
         static Pool* const pool = new Pool;
         return *pool;
@@ -141,7 +141,7 @@ private:
 }  // namespace
 
 float* Buffer::reserve(size_t count) {
-    // Products of two ints and a small factor come here: they fit 64 bits, in bytes perhaps no longer.
+    // The count may be a product of two ints and a small factor: it fits 64 bits, its bytes may not.
     if (count > kMostFloats) throw std::bad_alloc();
     size_t bytes = (count * sizeof(float) + 2 * kAlignment - 1) / kAlignment * kAlignment;
     if (bytes <= m_bytes) return m_data;

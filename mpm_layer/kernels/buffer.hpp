@@ -1,5 +1,5 @@
 // Memory that the kernels work in: aligned for the widest vector, grown on demand, recycled by the process,
-// so that a stream of pictures whose token counts change allocates nothing once it is warm.
+// so that after the first forwards, frames with changing numbers of tokens allocate nothing.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,7 @@ private:
     size_t m_bytes = 0;
 };
 
-/// Times that memory was asked of the system so far: stands still once a stream is warm.
+/// Number of allocations from the system so far; constant after the first forwards.
 size_t systemAllocations();
 
 }  // namespace mpm::kernels

@@ -1,4 +1,4 @@
-// What happens to a sum between the registers and memory: bias, activation, gate, LayerScale, residual.
+// Applied to a sum before it is stored: bias, activation, gate, LayerScale, residual.
 
 #if defined(MPM_KERNELS_EPILOGUE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_EPILOGUE_INL_H_
@@ -27,7 +27,7 @@ struct Gelu {
 };
 
 #if HWY_TARGET <= HWY_AVX3
-/// For what is rounded to bf16 next.
+/// For values that are rounded to bf16 next.
 struct GeluCoarse {
     static HWY_INLINE Float of(Float x) { return hn::Mul(x, normalCoarse(x)); }
 };
@@ -129,7 +129,7 @@ HWY_INLINE void applyEpilogue(const Epilogue& e, int row, int rows, int column, 
     }
 }
 
-/// Where sums go as f32.
+/// Stores sums as f32.
 struct FloatTarget {
     float* output;
     size_t stride;

@@ -30,11 +30,11 @@ HWY_INLINE Float horner(Float x, const float (&c)[N]) {
 
 /// 2^x for x <= 127; relative error below 2e-7, exactly 1 at 0, 0 at minus infinity.
 HWY_INLINE Float exp2(Float x) {
-    // Of what x is above the whole number below it.
+    // The polynomial of x - floor(x).
     static constexpr float kTerms[] = {1.0f,          0.693151295f,   0.240164444f,
                                        0.0557999127f, 0.00901702978f, 0.00186713052f};
 #if HWY_TARGET <= HWY_AVX3
-    // scalef takes the whole number of x itself.
+    // scalef uses the whole part of x.
     const Float above{_mm512_reduce_ps(x.raw, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)};
     return Float{_mm512_scalef_ps(horner(above, kTerms).raw, x.raw)};
 #else
@@ -49,8 +49,8 @@ HWY_INLINE Float exp2(Float x) {
 
 #if HWY_TARGET <= HWY_AVX3
 
-/// 2^x, relative error below 8e-5: for what is rounded to bf16, to one part in 512, next. scalef takes the
-/// whole part of x for itself, and 0 for minus infinity.
+/// 2^x, relative error below 8e-5: for values that are rounded to bf16 (one part in 512) next. scalef takes
+/// the whole part of x itself, and gives 0 for minus infinity.
 HWY_INLINE Float exp2Coarse(Float x) {
     static constexpr float kTerms[] = {0.99992522f, 0.695833529f, 0.226067168f, 0.0780245231f};
     const Float part{_mm512_reduce_ps(x.raw, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)};
@@ -60,7 +60,7 @@ HWY_INLINE Float exp2Coarse(Float x) {
 // The sixteen lanes of a register are a table: where a function is too long for one short polynomial, its
 // terms are looked up piece by piece, which takes fewer operations than a long one or a quotient.
 
-/// x as a whole number of pieces, each 2^-kBits long, and what is left: at most half a piece.
+/// x as a whole number of pieces, each 2^-kBits long, and the rest: at most half a piece.
 template <int kBits>
 struct Pieces {
     static constexpr float kLast = 1.5f * (1 << (23 - kBits));  // its last bit is one piece
@@ -85,7 +85,7 @@ struct Pieces {
     Float sum, rest;
 };
 
-/// One half and what `terms` make of |x|, by pieces of a half, with the sign of x.
+/// One half plus the polynomials `terms` of |x|, by pieces of a half, with the sign of x.
 template <size_t N>
 HWY_INLINE Float normalOf(Float x, const float (&terms)[N][16]) {
     const FloatTag d;
@@ -116,7 +116,7 @@ HWY_INLINE Float normal(Float x) {
     return normalOf(x, kTerms);
 }
 
-/// As normal, absolute error below 1.1e-5: for what is rounded to bf16 next.
+/// As normal, absolute error below 1.1e-5: for values that are rounded to bf16 next.
 HWY_INLINE Float normalCoarse(Float x) {
     HWY_ALIGN static constexpr float kTerms[][16] = {
         {0.0f, 0.191452712f, 0.341334969f, 0.433189809f, 0.477252036f, 0.493793219f, 0.498651743f,

@@ -120,8 +120,8 @@ namespace {
 
 constexpr int kColumnLevels = 127;
 
-/// What one step of each column is worth, never so small that its inverse is infinite; NaN where a weight is
-/// not finite.
+/// The value of one quantisation step of each column, never so small that its inverse is infinite; NaN if a
+/// weight is not finite.
 std::vector<float> stepsOf(const float* weights, size_t stride, int depth, int columns) {
     std::vector<float> steps(columns, 0.0f), poison(columns, 0.0f);
     for (int k = 0; k < depth; ++k) {
@@ -201,7 +201,7 @@ double lossOfI8(const float* weights, size_t stride, int depth, int columns) {
         lost += rowLost;
         all += rowAll;
     }
-    // An outlier is kept well itself, and would hide what it costs the others of its column.
+    // An outlier keeps its own value, and would hide the error that it causes in the rest of its column.
     double others = all;
     for (const float step : steps)
         others -= std::pow(static_cast<double>(step) * kColumnLevels, 2);

@@ -25,8 +25,8 @@ inline int quadsOf(int width) {
 /// Sums of more products could leave 32 bits.
 constexpr int kLargestI8Depth = 65536;
 
-/// A row as quads, as a left operand takes them. Returns what one step is worth: 0 for a row of zeros, NaN
-/// where a value is not finite, and then every product of the row is NaN.
+/// A row as the quads of a left operand. Returns the value of one quantisation step: 0 for a row of zeros;
+/// NaN if a value is not finite, and then every product of the row is NaN.
 float packQuads(const float* row, int width, I8Quad* quads);
 
 class PackedWeightsI8 {
@@ -40,7 +40,7 @@ public:
     const I8Quad* panel(int index) const;
     const float* scales() const { return m_scales.data(); }
     /// To be added to the sums of each column: left operands are bytes above zero on most processors, and
-    /// this takes away what that adds.
+    /// this removes the offset from the sum.
     const std::int32_t* offsets() const { return m_offsets.data(); }
 
 private:
@@ -50,15 +50,15 @@ private:
     std::vector<std::int32_t> m_offsets;
 };
 
-/// The root of the mean square of what quantising by column changes, relative to that of the weights without
-/// the largest of each column; infinite where a weight is not finite or the depth exceeds kLargestI8Depth.
+/// The root mean square of the error of quantising by column, relative to that of the weights without
+/// the largest of each column; infinite if a weight is not finite or the depth exceeds kLargestI8Depth.
 double lossOfI8(const float* weights, size_t stride, int depth, int columns);
 
 /// As `product`; `rowStride` counts quads, `rowScales` has what packQuads returned for each row.
 void productI8(const I8Quad* rows, size_t rowStride, const float* rowScales, int count,
                const PackedWeightsI8& weights, const Epilogue& epilogue, float* output, size_t outputStride);
 
-/// One head whose keys are quads. Values are bf16 pairs where `values` is there, else f32.
+/// One head whose keys are quads. Values are bf16 pairs if `values` is not null, else f32.
 struct AttentionHeadI8 {
     AttentionHead f32;   ///< queries, values, sizes and bias; its keys are not read
     const I8Quad* keys;  ///< [tokens][keyStride], quadsOf(headSize) used; whole row groups are read

@@ -12,8 +12,8 @@
 namespace mpm {
 
 /// The most elements of one matrix. OpenCV counts those of a blob by int; the rest of int's range lets rows
-/// be rounded up to whole groups and a few more be read. Whatever passes checkShape: the product of any of
-/// its sizes fits an int.
+/// be rounded up to whole groups and a few more be read. If checkShape accepts a shape, the product of any
+/// of its sizes fits an int.
 constexpr std::int64_t kMostElements = std::numeric_limits<int>::max() - 65535;
 
 /// Sides and area of an image: the longest side that a JPEG has, and more pixels than the largest cameras
@@ -41,7 +41,7 @@ template <class Sizes>
                                            std::to_string(kMostElements) + " elements");
 }
 
-/// Throws where a shape does not fit. `what` begins the message: "mpm: tokens".
+/// Throws if a shape does not fit. `what` begins the message: "mpm: tokens".
 template <class Sizes>
 void checkShape(const Sizes& sizes, const std::string& what) {
     if (!shapeFits(sizes)) rejectShape(sizes, what);

@@ -1,9 +1,9 @@
 // The one inner product loop of the project, compiled once per instruction set.
 //
 // A block of R rows times two vectors of columns stays in registers while it runs down the depth. The left
-// operand is read where it lies, one broadcast an element; the right one comes in panels of two vectors,
+// operand is read in place, one broadcast per element; the right one comes in panels of two vectors,
 // k-major ([k][2 * lanes]). Every element is one chain of fused multiply-adds in ascending k, whatever the
-// block height: so a row's bits depend neither on the rows around it nor on how rows were handed to threads.
+// block height: so a row's bits depend neither on the rows around it nor on the division among threads.
 
 #if defined(MPM_KERNELS_MICROKERNEL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_MICROKERNEL_INL_H_
@@ -80,8 +80,8 @@ struct NothingAhead {
     HWY_INLINE void step() const {}
 };
 
-/// Memory that is wanted soon, fetched a piece a step. A panel of weights lies far away and is needed whole
-/// when its first rows meet it: asked for while the panel before is at work, it is near by then.
+/// Prefetches the next panel of weights, one piece per step. Its first rows need the whole panel at once, so
+/// it is fetched into the cache while the panel before is used.
 struct PanelAhead {
     HWY_INLINE PanelAhead(const void* next, size_t bytes, int steps)
         : at(static_cast<const char*>(next)), piece(bytes / steps) {}
@@ -176,8 +176,8 @@ HWY_INLINE void widen(const Block<kHalfGroup>& half, Block<kGroup>& block) {
 /// All of one column panel: `done(row, block)` gets the finished block of each row group, ascending. Reads
 /// whole groups: rows past the last one must be readable.
 ///
-/// The depth is not cut into passes, however much it is: a panel that outgrows the level-1 cache comes from
-/// the next one fast enough, faster than sums that are put away and fetched again.
+/// The depth is never divided into passes: reading a panel that exceeds the level-1 cache from the level-2
+/// cache costs less than storing sums and loading them again.
 template <class Done>
 HWY_INLINE void multiplyPanel(int count, int depth, const float* HWY_RESTRICT rows, size_t rowStep,
                               const float* HWY_RESTRICT panel, const Done& done) {

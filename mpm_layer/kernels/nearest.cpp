@@ -26,7 +26,7 @@ constexpr float kNever = -std::numeric_limits<float>::infinity();
 struct ChunkBest {
     float* rowValue;  // [rows][lanes]
     int* rowIndex;
-    float* columnValue;  // [panel width], of the panel at hand
+    float* columnValue;  // [panel width], of the current panel
     int* columnIndex;
 };
 
@@ -64,7 +64,7 @@ struct Columns {
     }
 };
 
-/// What lies beyond column `last` and below the limit; the rest never wins.
+/// Values beyond column `last` and below the limit; the others become too small to win.
 HWY_INLINE Float between(Float v, Index column, int last, int limit) {
     const FloatTag d;
     const IndexTag di;

@@ -19,8 +19,8 @@
 #include "mpm_layer/kernels/tiles-inl.h"
 
 // Highway 1.0 has no target with AVX-512 BF16, later ones have some above AVX3: the instruction is added to
-// each of them, and asked for at run time.
-// AMX, which the newest of Intel's multiply bf16 with many times faster, likewise.
+// each of them, and looked for at run time. So is AMX, with which
+// the newest Intel processors multiply bf16 many times faster.
 #undef MPM_HAS_BF16
 #undef MPM_BEFORE_NAMESPACE_BF16
 #if HWY_TARGET <= HWY_AVX3 && defined(__GNUC__) && (__GNUC__ >= 11 || defined(__clang__))

@@ -1,4 +1,4 @@
-// Products of rows with packed weights, on one thread: the caller hands out chunks of rows.
+// Products of rows with packed weights, on one thread: the caller divides the rows into chunks.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ inline size_t paddedSize(int rows, size_t stride) {
 class PackedWeights {
 public:
     PackedWeights() = default;
-    /// weights[k][n], `stride` floats from one k to the next.
+    /// weights[k][n], with rows `stride` floats apart.
     PackedWeights(const float* weights, size_t stride, int depth, int columns);
 
     int depth() const { return m_depth; }
@@ -51,15 +51,15 @@ private:
 
 enum class Activation { None, Gelu, GeluTanh, GeluQuick, Silu, Relu };
 
-/// What happens to a sum before it is stored, in this order. Null members do nothing; all pointers are per
+/// Applied to a sum before it is stored, in this order. Null members do nothing; all pointers are per
 /// column but `gate`, which is a matrix.
 struct Epilogue {
     const float* bias = nullptr;
     Activation activation = Activation::None;
-    const float* gate = nullptr;  ///< multiplies; its rows lie gateStride apart
+    const float* gate = nullptr;  ///< multiplies; its rows are gateStride apart
     size_t gateStride = 0;
     const float* scale = nullptr;  ///< multiplies
-    bool add = false;              ///< adds to what an f32 output holds instead of overwriting it
+    bool add = false;              ///< adds to the f32 output instead of overwriting it
 };
 
 /// output[r][n] = epilogue(sum over k of rows[r][k] * weights[k][n]). Whole row groups are read: see

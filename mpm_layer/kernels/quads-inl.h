@@ -1,9 +1,9 @@
 // Quads of bytes: the product loop on them, and quantising to them.
 //
-// The instructions differ in what they multiply. x86 takes unsigned bytes of the left operand and signed ones
-// of the right: left bytes are stored with an offset, and sums start at minus what it adds. Without VNNI two
-// products are summed in 16 bits first, which 7-bit left operands keep from saturating. Arm takes signed
-// bytes of both.
+// The operands of the instructions differ. x86 takes unsigned bytes of the left operand and signed ones
+// of the right: left bytes are stored with an offset, and sums start at minus the sum of the offsets. Without
+// VNNI two products are summed in 16 bits first, which 7-bit left operands keep from saturating. Arm takes
+// signed bytes of both.
 
 #if defined(MPM_KERNELS_QUADS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_QUADS_INL_H_
@@ -24,7 +24,7 @@
 #include "mpm_layer/kernels/microkernel-inl.h"
 #include "mpm_layer/kernels/pairs-inl.h"
 
-// VNNI is added to the targets that may have it, and asked for at run time, as bf16 is.
+// VNNI is added to the targets that may have it, and looked for at run time, as bf16 is.
 #undef MPM_I8_TARGET
 #undef MPM_HAS_VNNI
 #undef MPM_BEFORE_NAMESPACE_I8
@@ -79,7 +79,7 @@ struct IntBlock {
     Sum sum[R][V];
 };
 
-// A way to multiply: what the left operand's bytes are (value + kOffset, at most kLevels from it), and
+// A way to multiply: the form of the left operand's bytes (value + kOffset, at most kLevels from it), and
 // sum + the four products of each lane.
 
 #if MPM_HAS_VNNI

@@ -1,4 +1,4 @@
-// What happens to single rows between the products: norms, rotation, similarity's normalisation.
+// Operations on single rows between the products: norms, rotation, similarity's normalisation.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // Products of bf16 pairs in AMX tiles, eight registers of 16 rows of 64 bytes. The panels of weights are as
-// those of AVX-512 BF16: 16 of their rows are what a tile takes as its right operand. Every element is one
+// those of AVX-512 BF16: 16 of their rows are the right operand of a tile. Every element is one
 // chain of sums in ascending k here too, whatever rows are beside it.
 
 #if defined(MPM_KERNELS_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -62,7 +62,7 @@ public:
     HWY_INLINE ~TileScope() { _tile_release(); }
 };
 
-/// The compiler does not know that tiles read memory: what is to be read must have been written.
+/// The compiler does not know that tiles read memory: the values must be in memory before.
 HWY_INLINE void finishWrites() {
     __asm__ volatile("" ::: "memory");
 }

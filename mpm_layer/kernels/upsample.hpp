@@ -14,8 +14,8 @@ struct Tap {
 
 std::vector<Tap> bilinearTaps(int from, int to, bool alignCorners);
 
-/// Output columns that lie between the same two samples stand side by side: a run each, so that a row is
-/// stretched by vectors of consecutive columns without a gather.
+/// Output columns between the same two samples are neighbours and form a run, so that a row is stretched by
+/// vectors of consecutive columns without a gather.
 struct Run {
     int index = 0, next = 0, begin = 0, end = 0;
 };

@@ -52,7 +52,7 @@ std::vector<Window> rankedWindows(const RowsView& rows, cv::Size grid) {
     return windows;
 }
 
-// Merged windows come first, by falling similarity, then single tokens in order.
+// Merged windows are first, by falling similarity, then single tokens in order.
 MergeMap joinWindows(const std::vector<Window>& windows, int merged, int tokens) {
     MergeMap map;
     map.ids.assign(tokens, -1);

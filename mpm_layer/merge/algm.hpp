@@ -1,5 +1,5 @@
 // ALGM: similar 2x2 windows merge in an early block, then a bipartite matching with a threshold that adapts
-// to the picture.
+// to the image.
 #pragma once
 
 #include <memory>

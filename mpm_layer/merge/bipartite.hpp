@@ -17,7 +17,7 @@ struct Matching {
     /// Sources by falling similarity, the lower one first on ties.
     std::vector<int> ranking() const;
     /// The `edges` best sources join their targets. Unmerged sources come first, then targets, each in order:
-    /// what the next stage calls even and odd depends on it.
+    /// the next stage divides rows into even and odd by it.
     MergeMap join(int edges) const;
 };
 

@@ -10,7 +10,7 @@
 namespace mpm {
 namespace {
 
-// Where each row's representative, its first token of the picture, lies in the grid.
+// The place in the grid of each row's representative, its first token of the image.
 std::vector<cv::Point> placesOf(const StageContext& image) {
     const int tokens = image.composed ? image.composed->tokens() : image.tokens.count;
     if (image.grid.area() != tokens) {
@@ -26,7 +26,7 @@ std::vector<cv::Point> placesOf(const StageContext& image) {
     return places;
 }
 
-// Rows by the line of the grid they lie in, from left to right.
+// Rows by their line of the grid, from left to right.
 class Lines {
 public:
     Lines(const std::vector<cv::Point>& places, const UnitRows& rows, cv::Size grid)

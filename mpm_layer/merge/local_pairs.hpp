@@ -1,4 +1,4 @@
-// Mutual pairs among neighbours only: for pictures of so many tokens that N^2 similarities are too many.
+// Mutual pairs among neighbours only: for so many tokens that N^2 similarities are too many.
 #pragma once
 
 #include <memory>

@@ -28,7 +28,7 @@ std::vector<int> representativeOrder(const MergeMap& map);
 void renumber(MergeMap& map, const std::vector<int>& order);
 
 /// Throws where a Mat is no map by its type and shape: CV_32S 1xN (or Nx1), without elements for N = 0. A Mat
-/// without type is none: nobody has filled it.
+/// without type is not a map: it was never filled.
 void checkMapForm(const cv::Mat& map, const char* what);
 
 /// From a Mat of that form; throws also where an id is out of range or one is left out.

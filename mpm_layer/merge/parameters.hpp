@@ -18,7 +18,7 @@ public:
     int integer(const std::string& key, int fallback, int lowest, int highest);
     std::string word(const std::string& key, const std::string& fallback,
                      const std::vector<std::string>& allowed);
-    /// Throws where a parameter was given that nobody asked for.
+    /// Throws if a parameter was given that the reducer does not have.
     void finish() const;
 
 private:

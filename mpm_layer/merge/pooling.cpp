@@ -42,7 +42,7 @@ private:
     int m_seed;
 };
 
-// The first stage pools windows of the picture's grid; later ones have no grid left to pool.
+// The first stage pools windows of the image's grid; later ones have no grid.
 class GridPooling : public Reducer {
 public:
     explicit GridPooling(int size) : m_size(size) {}

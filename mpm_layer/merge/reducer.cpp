@@ -17,7 +17,7 @@ class MutualPairs : public Reducer {
 public:
     MutualPairs(bool weighted, bool proportional) : m_weighted(weighted), m_proportional(proportional) {}
 
-    bool pairsMutually() const override { return true; }
+    bool isMutualPairs() const override { return true; }
     bool weighsBySize() const override { return m_weighted; }
     bool biasesBySize() const override { return m_proportional; }
 

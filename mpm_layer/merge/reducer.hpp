@@ -1,5 +1,5 @@
-// What every way of reducing tokens looks like to the encoder. Averaging, composing, restoring and reporting
-// are written once, for any map: a reducer only says which tokens go together.
+// The interface of all reducers. Averaging, composing, restoring and reporting are written once, for any map:
+// a reducer only decides which tokens merge.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,15 @@ enum class Moment { BeforeBlock, AfterAttention };
 /// One image at one stage. Rows are image tokens only, in their present order.
 struct StageContext {
     RowsView tokens;
-    RowsView metric;  ///< the keys' mean over heads where the reducer asks for it, else the tokens
-    const float* sizes = nullptr;        ///< tokens of the picture that each row stands for
-    cv::Size grid;                       ///< of the picture's tokens; empty where unknown
-    const MergeMap* composed = nullptr;  ///< from the picture's tokens to these rows
-    int special = 0;                     ///< tokens in front, which no reducer sees
+    RowsView metric;               ///< the keys' mean over heads if the reducer needs it, else the tokens
+    const float* sizes = nullptr;  ///< image tokens at the input that each row represents
+    cv::Size grid;                 ///< of the image's tokens; empty if unknown
+    const MergeMap* composed = nullptr;  ///< from image tokens at the input to these rows
+    int special = 0;                     ///< tokens in front; not among the rows
     int stage = 0;
     int block = 0;
     int blocks = 0;            ///< of the encoder
-    std::uint64_t stream = 0;  ///< seed for reducers that draw lots
+    std::uint64_t stream = 0;  ///< seed of random reducers
 };
 
 class Reducer {
@@ -37,13 +37,13 @@ public:
 
     virtual Moment moment() const { return Moment::BeforeBlock; }
     virtual bool needsKeys() const { return false; }
-    /// Decides by mutual pairs of the tokens alone, which a device may compute where the tokens are.
-    virtual bool pairsMutually() const { return false; }
-    /// Means weighted by how many tokens each row stands for.
+    /// Decides by mutual pairs of the tokens alone, which a backend may compute itself.
+    virtual bool isMutualPairs() const { return false; }
+    /// Means are weighted by the number of tokens that each row represents.
     virtual bool weighsBySize() const { return false; }
     /// Attention logits get the logarithm of a key's size.
     virtual bool biasesBySize() const { return false; }
-    /// Blocks it acts in where the schedule does not say; mutual pairs have none of their own.
+    /// Its blocks if there is no schedule; mutual pairs have none of their own.
     virtual std::vector<int> ownSchedule(int /*blocks*/) const { return {}; }
 };
 

@@ -1,4 +1,4 @@
-// The method on plain matrices, for those who need no network.
+// The method on plain matrices, without a network.
 #include <algorithm>
 
 #include <mpm/mpm.hpp>

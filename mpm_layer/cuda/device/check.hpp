@@ -1,4 +1,4 @@
-// Every call and every launch is checked; what fails comes up as an exception that names it.
+// Every call and every launch is checked; a failed one throws an exception with its name.
 #pragma once
 
 #include <cublasLt.h>
@@ -19,7 +19,7 @@ private:
     bool m_outOfMemory;
 };
 
-/// What this device or library cannot do, as opposed to what went wrong.
+/// The device or library does not support a request, in contrast to a failure.
 class Unsupported : public std::runtime_error {
 public:
     using runtime_error::runtime_error;

@@ -15,8 +15,8 @@ struct Recorded {
     cudaGraph_t graph = nullptr;
 };
 
-// What went wrong is of no interest: the caller queues the work without a graph and meets the error again, if
-// it is more than a graph's.
+// The error itself is not needed: the caller queues the work without a graph, and the error occurs again if
+// it has another cause than the graph.
 bool succeeded(cudaError_t status) {
     if (status != cudaSuccess) cudaGetLastError();
     return status == cudaSuccess;
@@ -26,7 +26,7 @@ bool succeeded(cudaError_t status) {
 
 bool Graph::record(cudaStream_t stream, const std::function<void()>& body) {
     release();
-    // Other threads go on allocating and copying meanwhile.
+    // Other threads may allocate and copy in the meantime.
     if (!succeeded(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal))) return false;
     bool queued = true;
     try {
@@ -34,7 +34,7 @@ bool Graph::record(cudaStream_t stream, const std::function<void()>& body) {
     } catch (const std::exception&) {
         queued = false;
     }
-    // A stream must not be left recording, whatever happened.
+    // A stream must never stay in the state of recording.
     Recorded recorded;
     const bool ended = succeeded(cudaStreamEndCapture(stream, &recorded.graph));
     if (!queued || !ended || !recorded.graph) return false;

@@ -1,4 +1,4 @@
-// Work that comes again, recorded once and queued with one call (CUDA graphs).
+// Repeated work, recorded once and queued with one call (CUDA graphs).
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ public:
     }
 
     bool recorded() const { return m_executable != nullptr; }
-    /// What `body` queues on the stream, which is not run. False, and empty, where that cannot be recorded.
+    /// Records the work that `body` queues on the stream, without running it. False, and empty, if that
+    /// fails.
     bool record(cudaStream_t stream, const std::function<void()>& body);
     void launch(cudaStream_t stream) const { MPM_CUDA_CHECK(cudaGraphLaunch(m_executable, stream)); }
 
@@ -32,13 +33,13 @@ private:
     cudaGraphExec_t m_executable = nullptr;
 };
 
-/// All that a graph's kernels were given: shapes and addresses.
+/// All arguments of a graph's kernels: shapes and addresses.
 using GraphKey = std::vector<std::uint64_t>;
 
 class Graphs {
 public:
-    /// Queues what `body` queues: by body() itself when `key` is met first, which reserves all memory and
-    /// plans all products; by a graph from then on. Where recording is refused, by body() for good.
+    /// Queues the work of `body`: by calling it if `key` is new, which reserves all memory and plans all
+    /// products; by a graph from then on. If a recording fails, always by calling it.
     void run(const GraphKey& key, cudaStream_t stream, const std::function<void()>& body);
 
 private:

@@ -7,14 +7,15 @@ namespace mpm::cuda {
 namespace {
 
 constexpr size_t kWorkspace = size_t{32} << 20;
-// A video of ragged batches meets ever new shapes; so many plans are kept before all are made again.
+// A video with changing token counts has ever new shapes; with this many plans, all are dropped and made
+// again.
 constexpr size_t kMostPlans = 4096;
-// What a fixed kernel is chosen for: eight pictures of 1,024 tokens, enough rows to fill a device.
+// Fixed kernels are selected for eight images of 1,024 tokens, enough rows to fill a device.
 constexpr int kFixedRows = 8192;
 
 class Layout {
 public:
-    /// As cuBLAS counts: column by column.
+    /// In the order of cuBLAS: column by column.
     Layout(cudaDataType_t type, int rows, int columns, size_t stride) {
         MPM_BLAS_CHECK(
             cublasLtMatrixLayoutCreate(&m_layout, type, rows, columns, static_cast<int64_t>(stride)));
@@ -83,7 +84,7 @@ std::string nameOf(const Product& p) {
 
 }  // namespace
 
-// To cuBLAS, which counts by columns, our rows are columns: output^T = weight * input^T.
+// cuBLAS stores matrices by columns, so our rows are its columns: output^T = weight * input^T.
 struct Products::Plan {
     explicit Plan(const Product& p)
         : description(p.types.compute),
@@ -112,7 +113,7 @@ Products::~Products() {
     if (m_handle) cublasLtDestroy(m_handle);
 }
 
-// The kernel that cuBLASLt expects to be the fastest for the plan's shape; false where there is none.
+// The kernel that cuBLASLt expects to be the fastest for the plan's shape; false if there is none.
 bool Products::choose(Plan& plan, cublasLtReductionScheme_t reductions) {
     Preference preference;
     preference.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<uint64_t>(kWorkspace));
@@ -126,7 +127,7 @@ bool Products::choose(Plan& plan, cublasLtReductionScheme_t reductions) {
     return found > 0;
 }
 
-// The kernel of another plan; false where it cannot do this plan's shape.
+// The kernel of another plan; false if it does not support this plan's shape.
 bool Products::take(Plan& plan, const Plan& other) {
     const cublasStatus_t status =
         cublasLtMatmulAlgoCheck(m_handle, plan.description, plan.weight, plan.input, plan.output, plan.output,
@@ -138,12 +139,12 @@ bool Products::take(Plan& plan, const Plan& other) {
 std::unique_ptr<Products::Plan> Products::makePlan(const Product& p) {
     auto plan = std::make_unique<Plan>(p);
     if (!p.fixed) {
-        // Parts of a sum that is split meet in f32 and in a fixed order.
+        // The parts of a split sum are added in f32 and in a fixed order.
         const bool found = choose(*plan, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
         return found ? std::move(plan) : nullptr;
     }
-    // One tile and one order of summing for every row: the kernel is chosen for a number of rows that is not
-    // the batch's, and sums are never split, since where a tile of a split sum ends may depend on the others.
+    // One tile and one order of summation for every row: the kernel is selected for a fixed number of rows,
+    // and sums are never split, since the parts of a split sum may depend on the number of rows.
     Product usual = p;
     usual.rows = kFixedRows;
     Plan model(usual);

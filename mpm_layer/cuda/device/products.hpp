@@ -16,10 +16,10 @@ struct ProductTypes {
     cublasComputeType_t compute;
 };
 
-/// What cuBLASLt can do to a sum before it is stored. Its GELU is the tanh form.
+/// Functions that cuBLASLt can apply to a sum before it is stored. Its GELU is the tanh form.
 enum class Epilogue { None, GeluTanh, Relu };
 
-/// output [rows][columns] = input [rows][depth] * weight^T + bias, or added to what the output holds. Strides
+/// output [rows][columns] = input [rows][depth] * weight^T + bias, or added to the output. Strides
 /// are in elements; weight is [columns][weightStride]. Bias has the output's type and may be null.
 struct Product {
     ProductTypes types;
@@ -33,7 +33,7 @@ struct Product {
     size_t outputStride;
     bool add;
     Epilogue epilogue = Epilogue::None;
-    /// One kernel for any number of rows: what comes out of a row does not depend on how many there are.
+    /// One kernel for any number of rows, so that the result of a row does not depend on their number.
     bool fixed = false;
 };
 
@@ -44,7 +44,7 @@ public:
     Products(const Products&) = delete;
     Products& operator=(const Products&) = delete;
 
-    /// False where cuBLASLt has no kernel for it.
+    /// False if cuBLASLt has no kernel for it.
     bool has(const Product& product) { return planFor(product) != nullptr; }
     void run(const Product& product, cudaStream_t stream);
 

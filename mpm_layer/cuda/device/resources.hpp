@@ -1,4 +1,4 @@
-// Owners of what the device lends: memory, streams, events. All move, none copies.
+// Owners of memory, streams and events of the device.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace mpm::cuda {
 
-/// The calling thread works on a device until the guard goes.
+/// The device is the current one of the calling thread while the guard exists.
 class DeviceGuard {
 public:
     explicit DeviceGuard(int device) {
@@ -42,8 +42,8 @@ struct PinnedSpace {
     static void give(void* memory) { cudaFreeHost(memory); }
 };
 
-/// Memory that grows and is kept. Growing loses what was there. Where there is not enough, the buffer is
-/// left empty and can be asked for less.
+/// Memory that grows and is never returned before the end. Growing loses the contents. If there is not enough
+/// memory, the buffer is left empty and can be reserved again with less.
 template <class T, class Space>
 class Buffer {
 public:
@@ -113,7 +113,7 @@ public:
     }
     void record(cudaStream_t stream) const { MPM_CUDA_CHECK(cudaEventRecord(m_event, stream)); }
     void wait() const { MPM_CUDA_CHECK(cudaEventSynchronize(m_event)); }
-    /// What is queued on the stream from now on waits for the event.
+    /// Work that is queued on the stream later waits for the event.
     void holdBack(cudaStream_t stream) const { MPM_CUDA_CHECK(cudaStreamWaitEvent(stream, m_event, 0)); }
     double millisecondsSince(const Event& start) const {
         float ms = 0;

@@ -1,4 +1,4 @@
-// Attention in plain f32: scores of one tile of keys at a time, softmax carried along.
+// Attention in plain f32: scores of one tile of keys at a time, with a running softmax.
 #include "mpm_layer/cuda/kernels/attention.hpp"
 #include "mpm_layer/cuda/kernels/element.cuh"
 #include "mpm_layer/cuda/kernels/launch.cuh"
@@ -15,7 +15,7 @@ constexpr int kColumns = kKeys / kLanes;               // keys of a thread
 constexpr int kWeightPitch = kKeys + 4;
 constexpr float kLog2E = 1.44269504f;
 
-// Rows are four words longer than a head: eight threads with 16 bytes each then meet different banks.
+// Rows are four words longer than a head: eight threads with 16 bytes each then use different banks.
 template <int D>
 struct Layout {
     static constexpr int kPitch = D + 4;
@@ -25,7 +25,7 @@ struct Layout {
     float weights[kQueries][kWeightPitch];
 };
 
-// `count` rows of a head; what is past them or past the head's size is zero.
+// `count` rows of a head; beyond them or beyond the head's size the values are zero.
 template <int D>
 __device__ void loadRows(const float* from, size_t stride, int rows, int count, int headSize,
                          float (*to)[Layout<D>::kPitch]) {
@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(kThreads) attendKernel(BatchView batch, Attent
             }
             const float before = highest[r];
             highest[r] = fmaxf(before, sharedMax(peak));
-            // Keys that a bias shuts out altogether leave -inf, from which nothing may be subtracted.
+            // If a bias excludes all keys, the score is -inf, and -inf - (-inf) would be NaN.
             const float base = highest[r] == -INFINITY ? 0.0f : highest[r];
             const float fade = exp2f(before - base);
             float sum = 0;

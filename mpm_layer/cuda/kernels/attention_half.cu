@@ -13,7 +13,7 @@ constexpr int kQueries = 16 * kWarps;
 constexpr int kKeys = 64;
 constexpr float kLog2E = 1.44269504f;
 
-// Rows are 16 bytes longer than a head: the eight rows of a matrix then meet different banks.
+// Rows are 16 bytes longer than a head: the eight rows of a matrix are then in different banks.
 template <class T, int D>
 struct Layout {
     static constexpr int kPitch = D + 8;
@@ -22,8 +22,8 @@ struct Layout {
     T values[2][kKeys][kPitch];
 };
 
-// `count` rows of a head; what is past them or past the head's size is zero. `whole`: rows and heads start on
-// 16 bytes.
+// `count` rows of a head; beyond them or the head's size the values are zero. `whole`: rows and heads start
+// on 16 bytes.
 template <class T, int D>
 __device__ void loadRows(const T* from, size_t stride, int rows, int count, int headSize, bool whole,
                          T (*to)[Layout<T, D>::kPitch]) {
@@ -39,7 +39,7 @@ __device__ void loadRows(const T* from, size_t stride, int rows, int count, int 
     }
 }
 
-// Where this thread points for four matrices that stand, as numbered, below each other first (ldmatrix).
+// The address of this thread for four matrices, numbered from top to bottom first (ldmatrix).
 __device__ int matrixRow() {
     return (threadIdx.x % 16 / 8) * 8 + threadIdx.x % 8;
 }
@@ -58,7 +58,7 @@ struct Queries {
     }
 };
 
-// Running softmax of the two queries, 8 apart, that a thread has part in.
+// Running softmax of the two queries, 8 apart, that a thread works on.
 struct Softmax {
     float highest[2] = {-INFINITY, -INFINITY};
     float total[2] = {0, 0};
@@ -109,7 +109,7 @@ __device__ void multiplyValues(const float (&weights)[kKeys / 8][4], const T (*v
     }
 }
 
-// Scores become weights; sums so far fade where the highest score has risen.
+// Scores become weights; the sums so far are scaled down if the highest score has risen.
 template <int Sums>
 __device__ void weigh(float (&scores)[kKeys / 8][4], const float* logits, int keys, float scale,
                       Softmax& softmax, float (&sums)[Sums][4]) {
@@ -130,7 +130,7 @@ __device__ void weigh(float (&scores)[kKeys / 8][4], const float* logits, int ke
     for (int q = 0; q < 2; ++q) {
         const float before = softmax.highest[q];
         softmax.highest[q] = fmaxf(before, quadMax(peak[q]));
-        // Keys that a bias shuts out altogether leave -inf, from which nothing may be subtracted.
+        // If a bias excludes all keys, the score is -inf, and -inf - (-inf) would be NaN.
         base[q] = softmax.highest[q] == -INFINITY ? 0.0f : softmax.highest[q];
         fade[q] = exp2f(before - base[q]);
     }
@@ -217,7 +217,7 @@ __global__ void __launch_bounds__(kThreads) attendKernel(BatchView batch, Attent
         weigh(scores, view.logits ? view.logits + first + key : nullptr, count - key, view.scale, softmax,
               sums);
         multiplyValues<T, D>(scores, shared.values[tile % 2], sums);
-        __syncthreads();  // before the next round but one is loaded over this one
+        __syncthreads();  // the tile after the next one replaces this one
     }
     storeSums<T, D>(view, first + query + row, count - query - row, softmax, sums);
 }

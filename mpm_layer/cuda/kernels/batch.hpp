@@ -1,4 +1,4 @@
-// A batch as kernels see it: how long it is stands in device memory, launches are for a bound.
+// A batch as kernels see it: its length is in device memory, and launches use an upper bound.
 #pragma once
 
 namespace mpm::cuda {
@@ -8,11 +8,11 @@ struct BatchView {
     int images;
     int special;  ///< rows in front of each image's tokens
     int dim;
-    int rows;     ///< no fewer than there are
-    int longest;  ///< rows of an image, no fewer than any has
+    int rows;     ///< upper bound of all rows
+    int longest;  ///< upper bound of the rows of an image
 };
 
-/// What a merge leaves, as the processor reads it.
+/// The size of the batch after a merge, which the CPU reads.
 struct Extent {
     int rows, longest;
 };

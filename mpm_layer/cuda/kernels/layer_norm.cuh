@@ -1,4 +1,4 @@
-// LayerNorm of one row by one warp, V neighbours a lane.
+// LayerNorm of one row by one warp, V neighbours per lane.
 #pragma once
 
 #include "mpm_layer/cuda/kernels/element.cuh"
@@ -10,7 +10,7 @@ struct RowScale {
     float mean, inverse;
 };
 
-/// Rows are read once for each; the second reading comes from L1.
+/// Reads the row for the mean and again for the variance, the second time from the L1 cache.
 template <class In, int V>
 __device__ RowScale scaleOf(const In* row, int width, const NormView& norm) {
     if (!norm.present) return {0.0f, 1.0f};

@@ -1,4 +1,4 @@
-// A merge on the device: nearest tokens, pairs, their numbers, their means; and the way back.
+// A merge on the device: nearest tokens, pairs, their numbers, their means; and restoring.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -47,15 +47,15 @@ struct ClusterTables {
 
 void numberClusters(const BatchView& batch, const Candidate* best, const ClusterTables& tables,
                     cudaStream_t stream);
-/// Where each image begins once the clusters are the tokens.
+/// The first row of each image after the merge.
 void placeImages(const BatchView& batch, const ClusterTables& tables, int* offsets, Extent* extent,
                  cudaStream_t stream);
 
-/// What a row of the batch holds and stands for.
+/// The rows of the batch, and for each row its size (image tokens), key bias and position.
 struct RowState {
     float* rows;
     float* sizes;
-    float* bias;  ///< of keys; null where there is none
+    float* bias;  ///< of keys; null if there is none
     int* positions;
 };
 
@@ -66,11 +66,11 @@ void mergeRows(const BatchView& batch, const RowState& from, const int* offsets,
 /// composed[image][token] = ids[image][composed[image][token]].
 void composeMaps(const ClusterTables& tables, int images, int tokens, int* composed, cudaStream_t stream);
 
-/// The state of a batch that nothing was merged in yet, but for rows and bias.
+/// The state of a batch before any merge, without rows and bias.
 void startBatch(const BatchView& batch, int* offsets, const RowState& state, int* composed,
                 cudaStream_t stream);
 
-/// out [images][special + tokens][dim]: a copy of each token's row, normed where `norm` is present.
+/// out [images][special + tokens][dim]: a copy of each token's row, normed if `norm` is present.
 void restoreRows(const BatchView& batch, const float* rows, const NormView& norm, const int* composed,
                  int tokens, float* out, cudaStream_t stream);
 

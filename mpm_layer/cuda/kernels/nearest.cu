@@ -28,7 +28,7 @@ __device__ void storeUnit(const UnitRows& unit, size_t row, int i, float value) 
     to[splitPlace(i, 2)] = fromFloat<__nv_bfloat16>(terms.low);
 }
 
-// One warp a row.
+// One warp per row.
 __global__ void normaliseKernel(BatchView batch, const float* rows, UnitRows unit) {
     const ImageRows image = imageRows(batch, blockIdx.y);
     const int token = blockIdx.x * kWarps + threadIdx.y;
@@ -38,7 +38,7 @@ __global__ void normaliseKernel(BatchView batch, const float* rows, UnitRows uni
     float largest = 0, poison = 0;
     for (int i = threadIdx.x; i < batch.dim; i += 32) {
         largest = fmaxf(largest, fabsf(from[i]));
-        // x - x is 0 for every finite x and NaN for all others, and NaN survives addition.
+        // x - x is 0 for every finite x and NaN for all others, and a sum with NaN is NaN.
         poison += from[i] - from[i];
     }
     largest = warpMax(largest);
@@ -67,7 +67,7 @@ struct Step {
     float4 pack[kPacks];
 };
 
-// A step's share of the operand that starts at `row`, rows past the image as zeros.
+// This thread's share of one step of the operand that starts at `row`; zeros for rows beyond the image.
 __device__ void loadStep(const UnitRows& unit, const ImageRows& image, int row, int k, Step& step) {
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
@@ -81,7 +81,7 @@ __device__ void loadStep(const UnitRows& unit, const ImageRows& image, int row, 
     }
 }
 
-// Turned over, so that a thread's rows are neighbours.
+// Transposed, so that a thread's rows are neighbours.
 __device__ void storeStep(const Step& step, float (*operand)[kPitch]) {
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
@@ -111,7 +111,8 @@ struct Operands {
     float columns[kUnitStep][kPitch];
 };
 
-// Every sum runs over k in order, in one chain: a pair's bits do not depend on where in the matrix it stands.
+// Every sum runs over k in order, in one chain: the bits of a pair do not depend on its position in the
+// matrix.
 __device__ void multiply(const UnitRows& unit, const ImageRows& image, const Tile& tile, Operands& operands,
                          float (&sums)[kSide][kSide]) {
     const int rowGroup = threadIdx.x / 16, columnGroup = threadIdx.x % 16;
@@ -142,7 +143,7 @@ __device__ void multiply(const UnitRows& unit, const ImageRows& image, const Til
     }
 }
 
-// Two blocks on a multiprocessor: the one multiplies while the other compares.
+// Two blocks per multiprocessor: one multiplies while the other compares.
 __global__ void __launch_bounds__(kThreads, 2) nearestKernel(BatchView batch, UnitRows unit) {
     __shared__ union alignas(16) {
         Operands operands;
@@ -179,7 +180,7 @@ __global__ void __launch_bounds__(kThreads, 2) nearestKernel(BatchView batch, Un
             ofRow = larger(ofRow, __shfl_xor_sync(kWholeWarp, ofRow, step));
         if (columnGroup == 0) offer(unit, image, rowToken[i], ofRow);
     }
-    __syncthreads();  // the operands' place is taken by the columns' candidates
+    __syncthreads();  // the columns' candidates replace the operands
 #pragma unroll
     for (int j = 0; j < kSide; ++j) {
         const Candidate both = larger(ofColumn[j], __shfl_xor_sync(kWholeWarp, ofColumn[j], 16));

@@ -1,4 +1,4 @@
-// What the two ways to the nearest token share.
+// Shared by both kernels that find the nearest token.
 #pragma once
 
 #include "mpm_layer/cuda/kernels/element.cuh"

@@ -1,15 +1,15 @@
 // The nearest pass on tensor cores at f32 accuracy: rows of length 1 in three bf16 terms, six of their nine
 // products, the same triangle of tiles and the same candidates as the plain pass.
 //
-// How exact it is. The terms hold every bit of a value, and what the three products left out could add is
-// below 2^-26 of |a||b|, so at most 1.5e-8 in a similarity, whose sum of |a||b| is at most 1. Products of
+// Accuracy. The terms hold every bit of a value, and the three products that are left out would add less than
+// 2^-26 of |a||b|, so at most 1.5e-8 in a similarity, whose sum of |a||b| is at most 1. Products of
 // bf16 are exact in f32. Tensor cores may cut off what they add where f32 would round, so no sum stays in
 // them for longer than one step of 16: that costs at most 2^-19 of the step's own |a||b|, together 2e-6.
 // Steps are then added in f32, with D / 16 roundings of 2^-24: 3e-6 for D = 768. No similarity is off by more
 // than 5e-6, and by some 1e-7 as a rule; a plain chain's worst case is D roundings, 4.6e-5. Tokens whose two
 // best are more than 1e-5 apart have the same nearest either way.
 //
-// That a pair's bits do not depend on where it stands: swapping a and b swaps `ofRow` and `ofColumn`, whose
+// The bits of a pair do not depend on its position: swapping a and b swaps `ofRow` and `ofColumn`, whose
 // sum is the same.
 #include "mpm_layer/cuda/kernels/launch.cuh"
 #include "mpm_layer/cuda/kernels/nearest.cuh"
@@ -26,7 +26,7 @@ constexpr int kWarpsAcross = 4, kWarpsDown = 2;
 constexpr int kRows = kTile / kWarpsDown / 16;      // 16-row products of a warp
 constexpr int kColumns = kTile / kWarpsAcross / 8;  // 8-column products of a warp
 constexpr int kStepWidth = kSplitTerms * kSplitStep;
-// 112 bytes a row: the eight rows of a matrix meet different banks.
+// 112 bytes per row: the eight rows of a matrix are in different banks.
 constexpr int kPitch = kStepWidth + 8;
 
 using Term = __nv_bfloat16;
@@ -62,7 +62,7 @@ __device__ void loadStep(const UnitRows& unit, const ImageRows& image, const Til
     closeCopies();
 }
 
-// Where this thread points for four matrices, the lower two first (ldmatrix).
+// The address of this thread for four matrices, the lower two first (ldmatrix).
 __device__ int matrixRow() {
     return threadIdx.x % 16;
 }
@@ -126,7 +126,7 @@ __device__ int columnWithin(const Place& place, int j, int e) {
     return place.column + j * 8 + threadIdx.x % 4 * 2 + e % 2;
 }
 
-// Which of the thread's rows and columns are finite tokens: one bit each, by product and half.
+// The thread's rows and columns that are finite tokens: one bit each, by product and half.
 struct Flags {
     unsigned rows = 0, columns = 0;
 };
@@ -194,7 +194,7 @@ __global__ void __launch_bounds__(kThreads, 2) nearestTensorKernel(BatchView bat
         }
         __syncthreads();
         multiplyStep(shared.steps[step % 2], place, sums);
-        __syncthreads();  // before the next step but one is loaded over this one
+        __syncthreads();  // the step after the next one replaces this one
     }
     compare(sums, tile, place, flagsOf(unit, image, tile, place), shared);
     __syncthreads();

@@ -1,4 +1,4 @@
-// What happens to rows between the products. T is float, __nv_bfloat16 or __half.
+// Operations on rows between the products. T is float, __nv_bfloat16 or __half.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -28,7 +28,7 @@ template <class In, class Out>
 void layerNorm(const BatchView& batch, RowsOf<const In> in, int width, const NormView& norm, RowsOf<Out> out,
                cudaStream_t stream);
 
-/// hidden = act(hidden), or hidden = hidden * act(gate) where there is a gate; both [rows][width].
+/// hidden = act(hidden), or hidden = hidden * act(gate) if there is a gate; both [rows][width].
 template <class T>
 void activate(const BatchView& batch, RowsOf<T> hidden, const T* gate, int width, int32_t activation,
               cudaStream_t stream);

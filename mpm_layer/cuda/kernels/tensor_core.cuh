@@ -1,5 +1,5 @@
-// The tensor cores' 16 x 8 x 16 product and the copies that feed it. nvcc takes the instructions from ptx.cuh; the
-// tests, which run kernels on the CPU, bring functions of their own (tests/support/cuda).
+// The tensor cores' 16 x 8 x 16 product and the copies that feed it. nvcc takes the instructions from
+// ptx.cuh; the tests, which run kernels on the CPU, bring functions of their own (tests/support/cuda).
 #pragma once
 
 #include <cstdint>

@@ -28,7 +28,7 @@ public:
     Precision resolve(Precision wanted) const override {
         if (wanted == Precision::I8) {
             CV_Error(cv::Error::StsNotImplemented,
-                     "mpm: precision i8 is for the processor; use f32, tf32, bf16, f16 or auto on a GPU");
+                     "mpm: precision i8 is for CPUs; use f32, tf32, bf16, f16 or auto on a GPU");
         }
         return wanted == Precision::Auto || wanted == Precision::AutoFast ? Precision::BF16 : wanted;
     }

@@ -1,4 +1,4 @@
-// A GPU as a device of the encoder: libmpm_cuda's plain C behind the Backend interface.
+// The backend for GPUs: implements Backend with libmpm_cuda's C interface.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace mpm {
 
-/// Throws with what is missing: the library, the driver, a device, the device of that number.
+/// Throws if the library, the driver, a device or the device of that number is missing, and names it.
 std::shared_ptr<const Backend> cudaBackend(int index);
 
 }  // namespace mpm

@@ -1,4 +1,4 @@
-// An encoder's weights on a GPU, handed over in the layout of the C entry.
+// An encoder's weights on a GPU, passed in the layout of the C entry.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace mpm::cuda {
 
-/// Throws cv::Exception where a call of the entry failed.
+/// Throws cv::Exception if a call of the entry failed.
 void check(int status, const MpmCudaError& error);
 
 class CudaEncoder : public PackedEncoder {

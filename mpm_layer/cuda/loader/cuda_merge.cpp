@@ -9,7 +9,7 @@
 namespace mpm::cuda {
 namespace {
 
-/// A session over an encoder of no blocks: all it can do is merge.
+/// A session of an encoder without blocks, which only merges.
 class MergeSession {
 public:
     MergeSession(const MpmCudaEntry& entry, int device, const cv::Mat& tokens, int special)
@@ -42,7 +42,7 @@ public:
         check(m_entry.finish(m_session.get(), &times, &m_error), m_error);
         std::vector<MergeMap> maps(m_images);
         for (int i = 0; i < m_images; ++i) {
-            // One more than there are: an empty vector has no memory to point at.
+            // One more than there are: data() of an empty vector may be null.
             maps[i].ids.resize(m_tokens + 1);
             check(m_entry.stage_tokens(m_session.get(), 0, i, &maps[i].clusters, &m_error), m_error);
             check(m_entry.stage_map(m_session.get(), 0, i, maps[i].ids.data(), &m_error), m_error);

@@ -1,4 +1,4 @@
-// MpmMerge and MpmRestore on a GPU: a merge and its way back without an encoder around them.
+// MpmMerge and MpmRestore on a GPU: a merge or a restore without an encoder.
 #pragma once
 
 #include "mpm_layer/cuda/loader/library.hpp"
@@ -6,7 +6,7 @@
 
 namespace mpm::cuda {
 
-/// As Backend::merge() and Backend::restore() have them.
+/// See Backend::merge() and Backend::restore().
 void merge(const MpmCudaEntry& entry, int device, const cv::Mat& tokens, int special,
            const PlaceMerged& place);
 void restore(const MpmCudaEntry& entry, int device, const cv::Mat& merged, const std::vector<MergeMap>& maps,

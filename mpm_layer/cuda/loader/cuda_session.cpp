@@ -39,7 +39,7 @@ MpmCudaOptions optionsOf(const EncoderConfig& config) {
     return options;
 }
 
-// What only the GPU's library knows is chosen by the environment: the place of its value among `names`.
+// Options of the GPU's library are set by the environment: the index of the variable's value in `names`.
 int32_t chosen(const char* variable, const std::vector<std::string>& names, int32_t otherwise) {
     const char* value = std::getenv(variable);
     if (!value || !*value) return otherwise;
@@ -52,12 +52,12 @@ int32_t chosen(const char* variable, const std::vector<std::string>& names, int3
              std::string("mpm: ") + variable + " is '" + value + "'; expected " + known);
 }
 
-// Rows of a batch read back from the device, as reducers want to see them.
+// Rows of a batch read back from the device, as reducers need them.
 struct ReadBack {
     std::vector<float> rows, keys, sizes;
 };
 
-// A vector without elements has no memory to point at, and the entry takes null for "not wanted".
+// data() of an empty vector may be null, which means "skip" to the entry.
 template <class T>
 T* memoryOf(std::vector<T>& values) {
     static T none;
@@ -79,11 +79,11 @@ CudaSession::CudaSession(const EncoderConfig& config, std::shared_ptr<const Cuda
     : m_config(config),
       m_weights(std::move(weights)),
       m_images(input.tokens.size[0]),
-      m_pictureTokens(input.tokens.size[1] - config.specialTokens),
+      m_inputTokens(input.tokens.size[1] - config.specialTokens),
       m_onDevice(input.onDevice),
-      m_composed(m_images, identityMap(m_pictureTokens)) {
+      m_composed(m_images, identityMap(m_inputTokens)) {
     for (int positions : m_weights->rotaryPositions())
-        checkRotary(positions, m_pictureTokens);
+        checkRotary(positions, m_inputTokens);
     const cv::Mat tokens = input.tokens.isContinuous() ? input.tokens : input.tokens.clone();
     const cv::Mat bias =
         input.keyBias.empty() || input.keyBias.isContinuous() ? input.keyBias : input.keyBias.clone();
@@ -121,9 +121,9 @@ void CudaSession::attend(int block) {
     check(entry().attend(m_handle, block, &error), error);
 }
 
-void CudaSession::feed(int block) {
+void CudaSession::runMlp(int block) {
     MpmCudaError error{};
-    check(entry().feed(m_handle, block, &error), error);
+    check(entry().run_mlp(m_handle, block, &error), error);
 }
 
 void CudaSession::emit(bool norm, cv::Mat& output) {
@@ -142,8 +142,8 @@ void CudaSession::reduce(const StageRequest& request) {
     m_blockOfStage.push_back(request.block);
     if (request.imposed) {
         apply(imposedMaps(request), stage);
-    } else if (!request.reducer->pairsMutually()) {
-        apply(decideHere(request), stage);
+    } else if (!request.reducer->isMutualPairs()) {
+        apply(decideOnCpu(request), stage);
     } else {
         m_composed.clear();
         MpmCudaError error{};
@@ -173,8 +173,8 @@ std::vector<int> CudaSession::presentTokens() {
     return tokens;
 }
 
-// Methods without kernels of their own run on the processor: rows come down, maps go up.
-std::vector<MergeMap> CudaSession::decideHere(const StageRequest& request) {
+// Methods without kernels run on the CPU: rows are downloaded, maps uploaded.
+std::vector<MergeMap> CudaSession::decideOnCpu(const StageRequest& request) {
     const int dim = m_weights->dim(), headSize = m_weights->headSize();
     const bool wantsKeys = request.reducer->needsKeys();
     const std::vector<int> tokens = presentTokens();
@@ -229,7 +229,7 @@ std::vector<ImageReport> CudaSession::takeReport() {
     std::vector<ImageReport> reports(m_images);
     MpmCudaError error{};
     for (int i = 0; i < m_images; ++i) {
-        MergeMap composed = identityMap(m_pictureTokens);
+        MergeMap composed = identityMap(m_inputTokens);
         for (size_t s = 0; s < m_blockOfStage.size(); ++s) {
             MergeMap map;
             map.ids.resize(composed.clusters);

@@ -1,4 +1,4 @@
-// One forward on a GPU, seen from the processor: it queues work and reads back once, in finish().
+// One forward on a GPU: queues work, and reads back once, in finish().
 #pragma once
 
 #include <memory>
@@ -7,9 +7,9 @@
 
 namespace mpm::cuda {
 
-/// Lends OpenCV's threads to the library.
+/// Runs the library's loops on OpenCV's threads.
 void onThreads(int32_t count, void (*body)(void*, int32_t), void* argument);
-/// Where similarities are multiplied, by the environment (MPM_CUDA_NEAREST).
+/// The way to multiply similarities that the environment selects (MPM_CUDA_NEAREST).
 int32_t chosenNearest();
 
 class CudaSession : public Session {
@@ -24,7 +24,7 @@ public:
     void enter(const std::vector<MergeMap>& maps);
     void reduce(const StageRequest& request) override;
     void attend(int block) override;
-    void feed(int block) override;
+    void runMlp(int block) override;
     void emit(bool norm, cv::Mat& output) override;
     void finish() override;
     std::vector<ImageReport> takeReport() override;
@@ -35,12 +35,12 @@ private:
     const MpmCudaEntry& entry() const { return m_weights->entry(); }
     std::vector<int> presentTokens();
     std::vector<MergeMap> imposedMaps(const StageRequest& request) const;
-    std::vector<MergeMap> decideHere(const StageRequest& request);
+    std::vector<MergeMap> decideOnCpu(const StageRequest& request);
     void apply(const std::vector<MergeMap>& maps, const MpmCudaStage& stage);
 
     const EncoderConfig& m_config;
     std::shared_ptr<const CudaEncoder> m_weights;
-    int m_images, m_pictureTokens;
+    int m_images, m_inputTokens;
     const bool m_onDevice;
     std::vector<int> m_blockOfStage;
     std::vector<MergeMap> m_composed;  ///< empty once a stage was decided on the device

@@ -23,9 +23,9 @@ constexpr const char* kFile = "libmpm_cuda.so";
     CV_Error(cv::Error::StsNotImplemented, "mpm: device cuda is not usable: " + why);
 }
 
-// Where the library of this build may lie: beside libmpm.so; or, where libmpm.a went into a program, beside
-// that program or in the folder of libraries that was installed with it. A program is known by its own file:
-// the name it was started by may be relative to a folder that is no longer the current one.
+// The folders of this build's library: beside libmpm.so; or, if a program contains libmpm.a, beside the
+// program or in the folder of libraries installed with it. The program's file is read from /proc: the name it
+// was started by may be relative to another current folder.
 std::vector<std::string> ownFolders() {
     Dl_info info{};
     link_map* object = nullptr;
@@ -42,7 +42,7 @@ std::vector<std::string> ownFolders() {
     return folders;
 }
 
-/// The first that is there, or the bare name, which the loader looks for on its own path.
+/// The first that exists, or the bare name, which the loader looks for on its own path.
 std::string ownLibrary() {
     for (const std::string& folder : ownFolders())
         if (const std::string file = folder + "/" + kFile; access(file.c_str(), R_OK) == 0) return file;
@@ -51,13 +51,13 @@ std::string ownLibrary() {
 
 std::string lastLoaderError() {
     const char* text = dlerror();
-    return text ? text : "the loader gives no reason";
+    return text ? text : "no reason given by the loader";
 }
 
 }  // namespace
 
 std::shared_ptr<const Library> Library::load() {
-    // A library that could not be loaded is tried again: the next call may come with another environment.
+    // A library that could not be loaded is tried again: the environment may have changed.
     // Never destroyed: a network may outlive every static object of this file.
     static std::mutex& guard = *new std::mutex;
     static auto& loaded = *new std::shared_ptr<const Library>;
@@ -73,7 +73,7 @@ std::shared_ptr<const Library> Library::load() {
 }
 
 std::shared_ptr<const Library> Library::open(const std::string& path) {
-    // CUDA's runtime does not survive being unloaded, so what was opened once stays mapped.
+    // CUDA's runtime cannot be unloaded safely, so an opened library stays mapped.
     void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!handle) refuse("library " + path + " cannot be loaded (" + lastLoaderError() + ")");
     std::unique_ptr<void, int (*)(void*)> closer(handle, dlclose);

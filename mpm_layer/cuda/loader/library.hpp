@@ -11,10 +11,10 @@ namespace mpm::cuda {
 /// A loaded library of the version that this code was built for.
 class Library {
 public:
-    /// Looks at MPM_CUDA_LIBRARY, or else where this build lies and along the search path of the loader.
-    /// Throws with what is missing.
+    /// The file in MPM_CUDA_LIBRARY, else one beside this build or on the search path of the loader. Throws
+    /// if there is none, naming the reason.
     static std::shared_ptr<const Library> load();
-    /// The file at `path`, which is not kept for others.
+    /// The file at `path`; load() does not return it later.
     static std::shared_ptr<const Library> open(const std::string& path);
 
     ~Library();
@@ -22,9 +22,9 @@ public:
     Library& operator=(const Library&) = delete;
 
     const MpmCudaEntry& entry() const { return *m_entry; }
-    /// Throws where there is no driver or no device.
+    /// Throws if there is no driver or no device.
     int devices() const;
-    /// Throws where a device of that number does not exist.
+    /// Throws if a device of that number does not exist.
     void checkDevice(int index) const;
 
 private:

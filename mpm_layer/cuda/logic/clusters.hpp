@@ -1,4 +1,4 @@
-// From every token's nearest to clusters: who represents whom, and the running sums that number them.
+// From every token's nearest to clusters: their representatives, and the running sums that number them.
 #pragma once
 
 #include "mpm_layer/cuda/logic/host_device.hpp"
@@ -6,15 +6,15 @@
 
 namespace mpm::cuda {
 
-/// The other member of token i's pair, -1 where i is alone. `best` and the indices in it count from the
+/// The other member of token i's pair, -1 if i is alone. `best` and the indices in it count from the
 /// image's first token.
 MPM_HOST_DEVICE inline int partnerOf(const Candidate* best, int i) {
     const int nearest = indexOf(best[i]);
     return nearest >= 0 && indexOf(best[nearest]) == i ? nearest : -1;
 }
 
-/// What a token adds to the running sums: a cluster and its members where it represents one, else nothing.
-/// Both sums travel in one integer, members in the lower half.
+/// A token's share of the running sums: a cluster and its members if it represents one, else nothing.
+/// Both sums are in one integer, members in the lower half.
 using ClusterSum = unsigned long long;
 
 MPM_HOST_DEVICE inline ClusterSum clusterTerm(int token, int partner) {
@@ -37,8 +37,8 @@ struct ClusterLists {
     int* members;
 };
 
-/// Token i, whose predecessors sum to `before`. An absorbed token's id is its representative's, and that one
-/// writes it.
+/// Places a token whose predecessors sum to `before`. The id of a token that its pair does not keep is
+/// written by the representative.
 MPM_HOST_DEVICE inline void placeToken(const ClusterLists& lists, int token, int partner, ClusterSum before) {
     if (partner >= 0 && partner < token) return;
     const int cluster = clustersIn(before), start = membersIn(before);

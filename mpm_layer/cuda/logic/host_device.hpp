@@ -1,4 +1,4 @@
-// Code that runs on the device and, in the tests, on the processor.
+// For code that runs on the device and, in the tests, on the CPU.
 #pragma once
 
 #ifdef __CUDACC__

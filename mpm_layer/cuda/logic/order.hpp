@@ -1,5 +1,5 @@
 // A similarity and the index it belongs to as one integer, so that one atomic maximum keeps the most similar
-// token and, among equals, the lowest index, whatever order the threads come in.
+// token and, among equals, the lowest index, in any order of the threads.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ MPM_HOST_DEVICE inline Candidate candidate(float similarity, int index) {
     return static_cast<Candidate>(orderedBits(similarity)) << 32 | static_cast<std::uint32_t>(~index);
 }
 
-/// -1 where there is no candidate.
+/// -1 if there is no candidate.
 MPM_HOST_DEVICE inline int indexOf(Candidate c) {
     return c == kNoCandidate ? -1 : ~static_cast<int>(static_cast<std::uint32_t>(c));
 }

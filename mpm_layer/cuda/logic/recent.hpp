@@ -1,4 +1,4 @@
-// Values kept by key, the ones used last: what a shape's second meeting makes, its third finds.
+// The most recently used values by key; a value is created when its key is used for the second time.
 #pragma once
 
 #include <algorithm>
@@ -8,13 +8,14 @@
 
 namespace mpm::cuda {
 
-/// A key is announced when it is met first; its value is made at the second meeting, and found from then on.
+/// The first use of a key only registers it; the second one creates its value, later ones find it.
 template <class Key, class Value>
 class Recent {
 public:
     explicit Recent(size_t most) : m_most(most) {}
 
-    /// Null where the key is new: it is known from now on, and the longest unused one is forgotten for it.
+    /// Null if the key is new: it is registered, and the least recently used one is removed if there are too
+    /// many.
     Value* meet(const Key& key) {
         const auto found =
             std::find_if(m_entries.begin(), m_entries.end(), [&](const auto& e) { return e.first == key; });

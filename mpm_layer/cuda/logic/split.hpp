@@ -1,4 +1,4 @@
-// An f32 as three bf16 terms: what lets tensor cores multiply as exactly as f32 does.
+// An f32 as three bf16 terms, with which tensor cores multiply as exactly as f32 does.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ MPM_HOST_DEVICE inline SplitValue split(float value) {
 constexpr int kSplitTerms = 3;
 constexpr int kSplitStep = 16;  ///< the depth of one tensor core product
 
-/// Place of a term of element `i` in a split row: the terms of one step are neighbours.
+/// The place of a term of element `i` in a split row: the terms of one step are neighbours.
 MPM_HOST_DEVICE constexpr int splitPlace(int i, int term) {
     return (i / kSplitStep * kSplitTerms + term) * kSplitStep + i % kSplitStep;
 }

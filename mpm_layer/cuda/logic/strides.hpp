@@ -1,4 +1,4 @@
-// Distances of rows in memory and how many rows a product is made for.
+// Distances of rows in memory, and numbers of rows of products.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@ MPM_HOST_DEVICE constexpr int paddedWidth(int width) {
     return (width + 7) / 8 * 8;
 }
 
-/// Products are made for whole groups of rows, so that few different shapes have to be planned. Rows do not
-/// meet in a product: what those past the last one hold is never looked at.
+/// Products are computed for whole groups of rows, so that few different shapes have to be planned. Rows of a
+/// product are independent: the values of rows beyond the last one are never used.
 constexpr int roundedRows(int rows) {
     const int group = rows <= 2048 ? 64 : 256;
     return (rows + group - 1) / group * group;

@@ -19,8 +19,8 @@ MPM_HOST_DEVICE constexpr int triangleTiles(int side) {
     return side * (side + 1) / 2;
 }
 
-/// Tile number `index`. Column by column, whatever the triangle's side: the tiles of a smaller
-/// triangle come first, so that blocks launched for an upper bound are left over at the end only.
+/// Tile number `index`. Column by column, for any side of the triangle: the tiles of a smaller
+/// triangle come first, so that with an upper bound, only the last blocks have no work.
 MPM_HOST_DEVICE inline Tile tileOf(int index) {
     int column = static_cast<int>((sqrtf(8.0f * static_cast<float>(index) + 1.0f) - 1.0f) * 0.5f);
     // The root is exact to a few units: step to the column that holds the index.

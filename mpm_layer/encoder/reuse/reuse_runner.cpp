@@ -56,7 +56,7 @@ std::vector<ImageReport> runBlocks(const ReuseForward& forward, const SessionInp
     size_t tap = 0;
     for (int b = 0; b < config.blocks; ++b) {
         session->attend(b);
-        session->feed(b);
+        session->runMlp(b);
         if (tap < config.taps.size() && config.taps[tap] == config.firstBlock + b) {
             session->emit(config.tapNorm[tap] != 0, outputs[tap]);
             ++tap;

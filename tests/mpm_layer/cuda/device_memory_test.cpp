@@ -84,7 +84,7 @@ TEST_F(CudaMemory, GoesInAndOutByPointer) {
     const std::string expected =
         "begin on 1: 2 images of 25 rows at 0x1000, on the device 1, stream 0x30\n"
         "reads counts 1, fixed 0, graphs 2, nearest 1\n"
-        "attend 0\nfeed 0\nreduce by pairs\nattend 1\nfeed 1\nattend 2\nfeed 2\n"
+        "attend 0\nrun_mlp 0\nreduce by pairs\nattend 1\nrun_mlp 1\nattend 2\nrun_mlp 2\n"
         "emit to 0x2000, norm 1, on the device 1\nfinish\n";
     EXPECT_EQ(log, expected);
     const Report report = handle.report();

@@ -95,8 +95,8 @@ int attend(MpmCudaSession*, int32_t block, MpmCudaError*) {
     record("attend %d", block);
     return MPM_CUDA_OK;
 }
-int feed(MpmCudaSession*, int32_t block, MpmCudaError*) {
-    record("feed %d", block);
+int runMlp(MpmCudaSession*, int32_t block, MpmCudaError*) {
+    record("run_mlp %d", block);
     return MPM_CUDA_OK;
 }
 int emit(MpmCudaSession*, int32_t norm, float* output, int32_t onDevice, MpmCudaError*) {
@@ -143,7 +143,7 @@ void fillIn(MpmCudaEntry& entry) {
     entry.begin = begin;
     entry.reduce = reduce;
     entry.attend = attend;
-    entry.feed = feed;
+    entry.run_mlp = runMlp;
     entry.emit = emit;
     entry.finish = finish;
     entry.stage_tokens = stageTokens;

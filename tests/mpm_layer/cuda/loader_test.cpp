@@ -16,7 +16,8 @@ protected:
 
     static void use(const std::string& library) { setenv("MPM_CUDA_LIBRARY", library.c_str(), 1); }
     static std::string fake(const std::string& name) {
-        return std::string(MPM_FAKE_FOLDER) + "/libmpm_cuda_" + name + ".so";
+        std::string file = MPM_FAKE_FOLDER "/libmpm_cuda_";
+        return file.append(name).append(".so");
     }
 
     /// Asked for by name it is refused with these words; Auto takes the processor.

@@ -53,7 +53,7 @@ public:
     Multiprocessor();
 
     std::string run(dim3 grid, dim3 block, size_t sharedBytes, const std::function<void()>& thread);
-    [[noreturn]] void fail(const std::string& why);
+    [[noreturn]] void fail(const char* why, const char* detail);
     void runFiber();
     void leave();
     bool inKernel() const { return m_current != &m_scheduler; }
@@ -176,8 +176,9 @@ void enterFiber() {
     multiprocessor().runFiber();
 }
 
-void Multiprocessor::fail(const std::string& why) {
-    m_failure = "thread " + text(threadIdx) + " " + why;
+// Whatever lies on the fiber's stack is not destroyed, so no text may.
+void Multiprocessor::fail(const char* why, const char* detail) {
+    m_failure = "thread " + text(threadIdx) + " " + why + detail;
     resume(m_scheduler);
     std::abort();  // a kernel that failed is not continued
 }
@@ -196,7 +197,7 @@ const Lane* Multiprocessor::meet(const char* operation, const void* own, size_t 
     Warp& warp = m_warps[number() / kWarp];
     if (warp.arrived == 0) warp.operation = operation;
     if (std::strcmp(warp.operation, operation) != 0)
-        fail("is in " + std::string(operation) + ", other lanes of its warp are in " + warp.operation);
+        fail("meets lanes of its warp that are in another operation: ", warp.operation);
     Lane* lanes = warp.lanes[warp.meetings % 2];
     std::memcpy(lanes[number() % kWarp].bytes, own, bytes);
     if (++warp.arrived < kWarp) {
@@ -221,8 +222,9 @@ void Multiprocessor::barrier() {
 void Multiprocessor::checkShared(const void* address, size_t bytes) {
     const auto* first = static_cast<const unsigned char*>(address);
     if (first < shared() || first + bytes > m_sharedEnd)
-        fail("uses an address outside of dynamic shared memory");
-    if (reinterpret_cast<uintptr_t>(first) % 16 != 0) fail("uses an address that is not a multiple of 16");
+        fail("uses an address outside of dynamic shared memory", "");
+    if (reinterpret_cast<uintptr_t>(first) % 16 != 0)
+        fail("uses an address that is not a multiple of 16", "");
 }
 
 /// Called when no thread can run: opens the barrier, or returns why it cannot.
@@ -309,8 +311,8 @@ std::string runGrid(dim3 grid, dim3 block, size_t sharedBytes, const std::functi
     return multiprocessor().run(grid, block, sharedBytes, thread);
 }
 
-void fail(const std::string& why) {
-    multiprocessor().fail(why);
+void fail(const char* why, const char* detail) {
+    multiprocessor().fail(why, detail);
 }
 
 const Lane* meetWarp(const char* operation, const void* own, size_t bytes, void (*together)(Lane*)) {
@@ -338,8 +340,7 @@ int laneOfThread() {
 }
 
 std::uint64_t exchange(unsigned mask, const char* operation, std::uint64_t own, int lane) {
-    if (mask != 0xffffffffu)
-        fail("uses " + std::string(operation) + " with a part of its warp, which is not emulated");
+    if (mask != 0xffffffffu) fail("uses a part of its warp, which is not emulated, in ", operation);
     std::uint64_t result;
     std::memcpy(&result, meetWarp(operation, &own, sizeof own)[lane].bytes, sizeof result);
     return result;

@@ -19,8 +19,8 @@ constexpr size_t kMostSharedBytes = 227 * 1024;
 /// do not meet where they should, or memory that is not theirs.
 std::string runGrid(dim3 grid, dim3 block, size_t sharedBytes, const std::function<void()>& thread);
 
-/// Ends the kernel with an error: `why` follows the name of the thread. For functions that a kernel calls.
-[[noreturn]] void fail(const std::string& why);
+/// Ends the kernel with an error, the thread's name before it. For functions that a kernel calls.
+[[noreturn]] void fail(const char* why, const char* detail = "");
 
 /// A lane's part in an operation of its warp: room for the operands and the result.
 struct Lane {
