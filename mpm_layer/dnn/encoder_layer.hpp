@@ -10,7 +10,7 @@
 
 namespace mpm::dnn {
 
-/// What the operator's inputs are: runtime inputs first, then weights.
+/// The operator's inputs: runtime inputs first, then weights.
 struct EncoderInputs {
     std::vector<std::string> names;
     size_t map = 0, keyBias = 0;  ///< where they are among the inputs; 0 where they are absent

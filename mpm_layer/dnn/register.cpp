@@ -18,7 +18,7 @@
 namespace mpm {
 namespace {
 
-/// The engine of 5.0 looks for "X" and loses what a constructor throws: there the refusal waits in the
+/// The engine of 5.0 looks for "X" and hides exceptions of a constructor: there the error waits in the
 /// network.
 template <class LayerType>
 cv::Ptr<cv::dnn::Layer> createOrRefuse(cv::dnn::LayerParams& params) {

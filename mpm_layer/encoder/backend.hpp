@@ -1,5 +1,5 @@
-// What the encoder asks of a device. Weights go in once and come back as an opaque handle; a session is one
-// forward.
+// The interface between the encoder and a device. Weights are packed once into an opaque handle; a session is
+// one forward.
 #pragma once
 
 #include <functional>
@@ -42,7 +42,7 @@ public:
     /// Tokens of the whole image in raster order, [B, E+N+T, D] as the input was. `output` may be written as
     /// late as by finish() and must stay where it is until then.
     virtual void emit(bool norm, cv::Mat& output) = 0;
-    /// Waits for all of the above; what stands below is known only then.
+    /// Waits for all of the above; the functions below may be called only then.
     virtual void finish() = 0;
 
     virtual std::vector<ImageReport> takeReport() = 0;  ///< maps and stages; `tokens` is the encoder's
@@ -50,22 +50,22 @@ public:
     virtual double restoreMs() const = 0;
 };
 
-/// What a forward starts with.
+/// The input of a forward.
 struct SessionInput {
     cv::Mat tokens;   ///< CV_32F [B, E+N+T, D], continuous
     cv::Mat keyBias;  ///< CV_32F, empty or broadcastable to [B, E+N+T]
     /// Clusters of the image tokens at entry, one map for each image; empty where there are none. The rows of
     /// an image follow each other as its clusters are numbered.
     std::vector<MergeMap> maps;
-    const Reducer* reducer = nullptr;  ///< for what it needs kept
+    const Reducer* reducer = nullptr;  ///< for the data that it needs
     bool batchIndependent = false;     ///< no image's bits may depend on the others
-    /// Tokens, and what emit() gets, are headers over memory of the device; `stream` is where tokens come
+    /// Tokens and the outputs of emit() are headers of memory on the device; `stream` is where tokens come
     /// from.
     bool onDevice = false;
     void* stream = nullptr;
 };
 
-/// What a device keeps of one stream: keys and values of each block, and the outputs.
+/// The memory of one stream: keys and values of each block, and the outputs.
 class StreamMemory {
 public:
     virtual ~StreamMemory() = default;
@@ -86,7 +86,7 @@ class Backend {
 public:
     virtual ~Backend() = default;
     virtual Device device() const = 0;
-    /// What `wanted` comes to here; throws where the device cannot compute in it.
+    /// The precision that runs for `wanted`; throws if the device cannot compute in it.
     virtual Precision resolve(Precision wanted) const = 0;
     virtual std::shared_ptr<const PackedEncoder> pack(const EncoderConfig& config,
                                                       const NamedWeights& weights,
@@ -113,8 +113,8 @@ public:
                          cv::Mat& out) const = 0;
 };
 
-/// The one switch over devices. Cuda without a usable GPU throws; Auto says by Backend::device() what it
-/// took.
+/// The only switch over devices. Cuda without a usable GPU throws; for Auto, Backend::device() returns the
+/// selected one.
 std::shared_ptr<const Backend> makeBackend(Device device, int index);
 
 }  // namespace mpm

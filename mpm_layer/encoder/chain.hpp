@@ -46,11 +46,11 @@ class EncoderControl;
 std::shared_ptr<EncoderControl> makeControl(const EncoderConfig& config);
 
 /// Ids by representative, from left to right, in every stage. The rows of algm's clusters and of imposed maps
-/// follow each other otherwise.
+/// have another order.
 void numberByRepresentative(ImageReport& image);
 
-/// Adds what a segment reports to what the segments before it did. Its map is a stage of its own only where
-/// it is not the one they left.
+/// Adds the report of a segment to that of the segments before it. Its map is a stage of its own only if it
+/// is not their result.
 void extendReport(Report& whole, const EncoderConfig& segment, Report part);
 
 }  // namespace mpm

@@ -1,4 +1,4 @@
-// What a transformer encoder is: its dimensions, its options and its weights by name. See
+// The description of a transformer encoder: its dimensions, its options and its weights by name. See
 // docs/reference/operators.md.
 #pragma once
 
@@ -42,7 +42,7 @@ struct EncoderConfig {
     /// A segment behind another one: its map numbers clusters as that one left them.
     bool continues() const { return chainBlocks > 0 && firstBlock > 0; }
     int blocksOfChain() const { return chainBlocks > 0 ? chainBlocks : blocks; }
-    /// The whole chain as one encoder: what a schedule is about.
+    /// The whole chain as one encoder, which a schedule refers to.
     EncoderConfig ofChain() const;
 };
 

@@ -24,7 +24,7 @@ cv::Mat ownCopy(const cv::Mat& map) {
     return map.empty() ? map : map.clone();
 }
 
-// What a variable says, where it is needed and set; what it says wrongly is refused under its name.
+// Reads a variable if it is needed and set; an error in its value is reported with its name.
 template <class Value, class Parse>
 bool readVariable(const char* name, std::optional<Value>& value, const Parse& parse) {
     const std::string text = environment(name), own = "mpm: ";

@@ -1,4 +1,4 @@
-// Settings and last report of one encoder: what the handle, the C interface and the environment write and
+// Settings and last report of one encoder, which the handle, the C interface and the environment write and
 // read.
 #pragma once
 
@@ -18,10 +18,10 @@
 
 namespace mpm {
 
-/// What may be set at each level; absent entries fall through to the next.
+/// The settings of one level; absent entries are taken from the next level.
 struct Settings {
     std::optional<std::vector<int>> schedule;
-    std::string scheduleOrigin;  ///< who of the process said so, for what is refused later; else empty
+    std::string scheduleOrigin;  ///< its setter in the process, for later error messages; else empty
     std::optional<std::string> method;
     std::optional<Device> device;
     int deviceIndex = 0;
@@ -31,16 +31,16 @@ struct Settings {
     std::vector<int> streams;                      ///< of each image of a batch; empty: the image's index
     std::map<int, std::vector<MergeMap>> imposed;  ///< by stage
 
-    /// Fills what is absent here from `lower`.
+    /// Fills absent entries from `lower`.
     void fallBackTo(const Settings& lower);
     /// The same from the environment, read anew each time, so that a host may change it. A variable is read
-    /// only where its value is absent here: what is overruled may say anything.
+    /// only if its entry is absent here: others may have any value.
     void fallBackToEnvironment(bool withSchedule);
     void scheduleFromEnvironment();
     void deviceFromEnvironment();
 };
 
-/// What the C interface set.
+/// The settings of the C interface.
 Settings processSettings();
 /// Whether the C interface or the environment names a device, usable or not.
 bool processNamesDevice();
@@ -73,13 +73,13 @@ public:
         const std::lock_guard<std::mutex> lock(m_guard);
         change(m_own);
     }
-    /// What the handle set.
+    /// The settings of the handle.
     Settings own() const;
     /// The handle's own settings over the process's over the environment's over the model's.
     Settings effective() const;
     std::vector<int> schedule() const;  ///< of effective(), without asking for the rest
 
-    /// What runs this encoder, so that the handle can ask for a forward of its own.
+    /// The runner of this encoder, so that the handle can start a forward.
     void setRunner(std::weak_ptr<EncoderRunner> runner);
     std::shared_ptr<EncoderRunner> runner() const;
 

@@ -53,7 +53,7 @@ void checkKeyBias(const cv::Mat& bias, const cv::Mat& tokens) {
     }
 }
 
-// The stages of one forward of a whole chain: which block has which number, and what is imposed there.
+// The stages of one forward of a whole chain: numbers of the blocks, and maps imposed there.
 class Stages {
 public:
     Stages(const Settings& settings, const EncoderConfig& config, bool merging)
@@ -87,7 +87,7 @@ public:
         session.reduce(request);
     }
 
-    /// Image tokens entering each block: a device tells what a stage left only once all is done.
+    /// Image tokens entering each block: the result of a stage is known only after the forward.
     std::vector<int> entering(const ImageReport& image, const EncoderConfig& config) const {
         std::vector<int> tokens;
         size_t stage = config.takesMap ? 1 : 0;  // the map that came in, before the first block

@@ -1,4 +1,4 @@
-// The way of a batch through the blocks: merge, attend, feed, hand out at the taps. Knows no device.
+// Runs a batch through the blocks: merges, attention, MLP, outputs at the taps. For any backend.
 #pragma once
 
 #include <memory>
@@ -43,7 +43,7 @@ private:
 
     std::vector<ImageReport> runPlain(const SessionInput& input, const Settings& settings, bool merging,
                                       std::vector<cv::Mat>& outputs, Times& times) const;
-    /// A decoder, or a segment behind the first one: what is computed again is decided before it.
+    /// A decoder, or a segment behind the first one: the rows to compute again are decided before it.
     bool follows() const { return !m_config.merges || m_config.continues(); }
     bool reuses(const Settings& settings) const;
     void checkMapsWithReuse(const SessionInput& input, const LeadFrame* lead) const;

@@ -26,7 +26,7 @@ struct RotaryShape {
 
 RotaryShape rotaryShape(const NamedWeights& weights, const std::string& prefix, const EncoderShape& shape);
 
-/// Throws where tables for `positions` tokens (0: no tables) meet a picture of `imageTokens`.
+/// Throws if tables for `positions` tokens (0: no tables) do not fit an image of `imageTokens`.
 void checkRotary(int positions, int imageTokens);
 
 }  // namespace mpm

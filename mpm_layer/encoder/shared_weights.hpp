@@ -7,7 +7,7 @@
 
 namespace mpm {
 
-/// What `backend.pack` makes, or what it made of equal weights that are still in use.
+/// The result of `backend.pack`, or an earlier one of equal weights that is still in use.
 std::shared_ptr<const PackedEncoder> packShared(const Backend& backend, int deviceIndex,
                                                 const EncoderConfig& config, const NamedWeights& weights,
                                                 Precision precision);

@@ -38,7 +38,7 @@ void require(const std::set<std::string>& given, const std::string& name, const 
     CV_Error(cv::Error::StsObjectNotFound, "mpm: weight " + name + " is missing" + why);
 }
 
-// What is of use only together.
+// Names that need each other.
 void requirePairs(const std::set<std::string>& given, const std::string& prefix) {
     const auto pair = [&](const char* one, const char* other) {
         if (given.count(prefix + one) != 0) require(given, prefix + other, "; " + prefix + one + " needs it");

@@ -54,7 +54,7 @@ private:
 /// the largest of each column; infinite if a weight is not finite or the depth exceeds kLargestI8Depth.
 double lossOfI8(const float* weights, size_t stride, int depth, int columns);
 
-/// As `product`; `rowStride` counts quads, `rowScales` has what packQuads returned for each row.
+/// As `product`; `rowStride` counts quads, `rowScales` are the results of packQuads for each row.
 void productI8(const I8Quad* rows, size_t rowStride, const float* rowScales, int count,
                const PackedWeightsI8& weights, const Epilogue& epilogue, float* output, size_t outputStride);
 

@@ -9,8 +9,8 @@
 
 namespace mpm {
 
-/// The finite rows of a view, normalised. Rows that are not finite pair with none: they are left out, in
-/// order, and with them the question of what they are similar to.
+/// The finite rows of a view, normalised. Rows that are not finite never pair and are left out; the others
+/// keep their order.
 class UnitRows {
 public:
     explicit UnitRows(const RowsView& rows);

@@ -11,14 +11,15 @@ namespace mpm {
 class StreamFollower {
 public:
     void restart() { m_previous.clear(); }
-    /// Besides what `lead` computes: image tokens whose bits changed, and rows that `lead` does not have.
+    /// In addition to the rows that `lead` computes: image tokens whose bits changed, and rows that `lead`
+    /// does not have.
     FramePlan next(const FrameRows& frame, const FramePlan& lead);
 
 private:
     FramePlan planPartial(const FrameRows& frame, const FramePlan& lead) const;
     bool changed(const FrameRows& frame, int row) const;
 
-    std::vector<float> m_previous;  ///< all rows of the frame before; empty where none is remembered
+    std::vector<float> m_previous;  ///< all rows of the frame before; empty if none is kept
 };
 
 }  // namespace mpm

@@ -1,4 +1,4 @@
-// What one frame of a stream computes again.
+// The rows that one frame of a stream computes again.
 #pragma once
 
 #include <vector>
@@ -17,7 +17,7 @@ struct FrameRows {
     const float* token(int t) const { return row(special + t); }
 };
 
-/// What one frame computes.
+/// The rows that one frame computes.
 struct FramePlan {
     ReuseState state = ReuseState::Full;
     bool remembers =

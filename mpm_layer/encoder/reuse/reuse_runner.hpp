@@ -51,7 +51,7 @@ public:
 
 private:
     ReuseStream& streamOf(int id);
-    /// Forgets what was computed with other weights, of another size or with another bias.
+    /// Forgets rows that were computed with other weights, of another size or with another bias.
     void match(ReuseStream& stream, const ReuseForward& forward, int image) const;
     std::vector<ImageReport> run(const ReuseForward& forward, const std::vector<ReuseStream*>& streams,
                                  const std::vector<FramePlan>& plans, const Plain& plain,

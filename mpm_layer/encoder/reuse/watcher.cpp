@@ -206,7 +206,7 @@ void StreamWatcher::markChanged(const Reuse& reuse, const std::vector<float>& ch
         plan.reasons[others[i]] = i < left ? ReuseReason::Changed : ReuseReason::Postponed;
 }
 
-// Takes over what is computed as the new reference.
+// The tokens that are computed become the new reference.
 void StreamWatcher::finishPlan(const FrameRows& frame, FramePlan& plan) {
     for (int& age : m_ages)
         age = std::min(age, std::numeric_limits<int>::max() - 1) + 1;

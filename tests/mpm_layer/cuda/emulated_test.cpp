@@ -1,5 +1,6 @@
-// The kernels on an emulated GPU (tests/support/cuda): mistakes planted in them are found, and what a GPU may
-// refuse is survived. That kernels without mistakes are right is shown by the suite in encoder_test.cpp.
+// The kernels on an emulated GPU (tests/support/cuda): mistakes planted in them are found, and calls
+// that a GPU rejects are handled. The suite in encoder_test.cpp shows that kernels without mistakes are
+// right.
 #include <dlfcn.h>
 
 #include <cstdlib>

@@ -48,7 +48,7 @@ protected:
         return static_cast<T*>(memory);
     }
 
-    /// What the stream reports once the kernel has run; empty without an error.
+    /// The error of the stream after the kernel has run, or nothing.
     template <class... Parameters, class... Arguments>
     std::string run(void (*kernel)(Parameters...), LaunchShape shape, const Arguments&... arguments) {
         launchKernel("kernel", kernel, shape, m_stream, arguments...);
@@ -60,7 +60,7 @@ protected:
     std::vector<void*> m_memory;
 };
 
-// Every thread reads what its neighbours have written, in both directions.
+// Every thread reads the values of both neighbours.
 template <bool Waits>
 __global__ void neighboursKernel(int* sums) {
     __shared__ int values[64];

@@ -144,7 +144,7 @@ void Multiprocessor::afterSwitch() {
 #endif
 }
 
-// What a failed kernel left on its stacks is abandoned.
+// The stacks of a failed kernel are abandoned.
 void Multiprocessor::prepareFibers() {
     for (unsigned i = 0; i < kMostThreads; ++i) {
         Fiber& fiber = m_fibers[i];
@@ -176,7 +176,7 @@ void enterFiber() {
     multiprocessor().runFiber();
 }
 
-// Whatever lies on the fiber's stack is not destroyed, so no text may.
+// Objects on the fiber's stack are never destroyed, so it must hold no text.
 void Multiprocessor::fail(const char* why, const char* detail) {
     m_failure = "thread " + text(threadIdx) + " " + why + detail;
     resume(m_scheduler);
