@@ -1,6 +1,8 @@
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -9,6 +11,8 @@
 #include "base/private_files.hpp"
 #include "models/torch/commands/commands.hpp"
 #include "models/torch/data/datasets.hpp"
+#include "street/night.hpp"
+#include "street/street.hpp"
 
 namespace fs = std::filesystem;
 
@@ -17,9 +21,20 @@ namespace {
 
 struct Arguments {
     std::string root, split = "val";
-    int frames = 200;
+    std::string clip;  ///< empty: one street a frame
+    int frames = 200, seed = 1;
+    double rate = 5;
     std::vector<int> size{480, 640};
 };
+
+// Light of a clip, and its camera's noise.
+struct Light {
+    double hour;
+    street::NightParameters noise;
+};
+
+const std::map<std::string, Light> kLights = {
+    {"day", {13, {1, 4000, 0.003}}}, {"dusk", {19.3, {1, 1000, 0.005}}}, {"night", {23, {1, 250, 0.01}}}};
 
 void write(const fs::path& path, const cv::Mat& image) {
     std::vector<uchar> bytes;
@@ -28,12 +43,37 @@ void write(const fs::path& path, const cv::Mat& image) {
     writeAtomically(path.string(), {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
+// Frames of one street, as a fixed camera takes them one after the other.
+class Clip {
+public:
+    explicit Clip(const Arguments& a)
+        : m_arguments(a),
+          m_light(kLights.at(a.clip)),
+          m_street({a.size[1], a.size[0]}, static_cast<uint64_t>(a.seed)) {}
+
+    pipeline::Sample frame(int number) {
+        const double seconds = number / m_arguments.rate;
+        const street::StreetFrame seen = m_street.at(m_light.hour + seconds / 3600, seconds);
+        const auto seed = static_cast<uint64_t>(m_arguments.seed) << 32 | static_cast<uint64_t>(number);
+        char name[32];
+        std::snprintf(name, sizeof name, "%s%06d", m_arguments.clip.c_str(), number);
+        return {street::night(seen.picture, m_light.noise, seed), seen.labels, name};
+    }
+
+private:
+    const Arguments& m_arguments;
+    const Light m_light;
+    street::Street m_street;
+};
+
 void run(const Arguments& a) {
+    std::optional<Clip> clip;
+    if (!a.clip.empty()) clip.emplace(a);
     const fs::path folder = fs::path(a.root) / a.split;
     makePrivateFolders((folder / "images").string());
     makePrivateFolders((folder / "labels").string());
     for (int i = 0; i < a.frames; ++i) {
-        const auto frame = sceneFrame(i, {a.size[1], a.size[0]});
+        const auto frame = clip ? clip->frame(i) : sceneFrame(i, {a.size[1], a.size[0]});
         write(folder / "images" / (frame.name + ".png"), frame.picture);
         write(folder / "labels" / (frame.name + ".png"), frame.labels);
     }
@@ -57,6 +97,14 @@ void addScene(CLI::App& app) {
     verb->add_option("--split", a->split)->capture_default_str();
     verb->add_option("--frames", a->frames,
                      "number of frames, each of its own street, with seeds that training never uses")
+        ->capture_default_str();
+    verb->add_option("--clip", a->clip, "day, dusk or night: a clip of one street, frame after frame")
+        ->check(CLI::IsMember({"day", "dusk", "night"}));
+    verb->add_option("--rate", a->rate, "of a clip: frames a second")
+        ->check(CLI::Range(0.01, 1000.0))
+        ->capture_default_str();
+    verb->add_option("--seed", a->seed, "of a clip: which street")
+        ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
     verb->add_option("--size", a->size, "height and width")->expected(2)->capture_default_str();
     verb->callback([a] { run(*a); });
