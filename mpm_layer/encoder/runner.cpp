@@ -206,11 +206,13 @@ void EncoderRunner::check(const SessionInput& input, size_t outputs) const {
                         static_cast<int>(m_config.taps.size()), static_cast<int>(outputs)));
 }
 
-// Reuses by itself, or follows the encoder its tokens come from.
-bool EncoderRunner::reuses(const Settings& settings) const {
-    if (follows()) return leadFrame() != nullptr;
-    if (!*settings.reuse) setLeadFrame(nullptr);
-    return settings.reuse->has_value();
+// Reuses by itself, or follows the encoder its tokens come from. Without reuse the memory is given back.
+bool EncoderRunner::reuses(const Settings& settings) {
+    const bool reuses = follows() ? leadFrame() != nullptr : settings.reuse->has_value();
+    if (reuses) return true;
+    if (!follows()) setLeadFrame(nullptr);
+    m_reuse.forget();
+    return false;
 }
 
 // Images that are computed with memory are never merged, so nothing in the network has a map for them.

@@ -45,7 +45,7 @@ private:
                                       std::vector<cv::Mat>& outputs, Times& times) const;
     /// A decoder, or a segment behind the first one: the rows to compute again are decided before it.
     bool follows() const { return !m_config.merges || m_config.continues(); }
-    bool reuses(const Settings& settings) const;
+    bool reuses(const Settings& settings);
     void checkMapsWithReuse(const SessionInput& input, const LeadFrame* lead) const;
     std::vector<ImageReport> runWithReuse(const SessionInput& input, const Settings& settings,
                                           const ReuseRunner::Plain& plain, std::vector<cv::Mat>& outputs);

@@ -302,6 +302,13 @@ TEST(Reuse, WhatInvalidatesAStreamMakesItsNextForwardFull) {
     camera.see(frame, bias);
     EXPECT_EQ(camera.reuse().state, ReuseState::Full) << "settings";
     settle();
+    camera.change([](Settings& s) { s.reuse = std::optional<Reuse>(); });
+    camera.see(frame, bias);
+    EXPECT_EQ(camera.reuse().state, ReuseState::Off);
+    camera.change([](Settings& s) { s.reuse = exactly(7); });
+    camera.see(frame, bias);
+    EXPECT_EQ(camera.reuse().state, ReuseState::Full) << "off and on";
+    settle();
     camera.see(makeBatch(o, 1, kTokens - 10, 5));
     EXPECT_EQ(camera.reuse().state, ReuseState::Full) << "size";
 }
