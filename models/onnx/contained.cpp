@@ -67,6 +67,7 @@ private:
     }
     static void removeAbandoned(const fs::path& beside) {
         constexpr int kYoung = 60;  // seconds: a new folder may not be locked yet
+        // If the folder cannot be listed to its end, the rest stays until the next conversion.
         std::error_code error;
         for (fs::directory_iterator at(beside, error), end; !error && at != end; at.increment(error)) {
             struct stat about {};
