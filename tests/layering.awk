@@ -30,7 +30,7 @@ BEGIN {
     may["models/torch/data"] = may["models/torch/model"] " models/torch/data street pipeline/dataset"
     may["models/torch/train"] = may["models/torch/data"] " models/torch/train pipeline/metric"
     may["models/torch/import"] = may["models/torch/model"] " models/torch/import"
-    may["models/torch/export"] = may["models/torch/model"] " models/torch/export =models/onnx mpm pipeline/dataset"
+    may["models/torch/export"] = may["models/torch/model"] " models/torch/export =models/onnx models/onnx/ir models/onnx/io mpm pipeline/dataset"
     may["models/torch/commands"] = may["models/torch/train"] " models/torch/import models/torch/export models/torch/commands"
     may["models/torch/CMakeLists.txt"] = may["models/torch/commands"] " =models/onnx mpm models/torch"
     may["cli"] = "base mpm =models/onnx models/onnx/io street pipeline cli"

@@ -1,0 +1,48 @@
+#include "models/onnx/ir/graph_builder.hpp"
+
+namespace mpm::models {
+namespace {
+
+Port portOf(int value, const std::string& name, const Shape& shape) {
+    Port port;
+    port.value = value;
+    port.name = name;
+    port.hasShape = true;
+    port.dims = shape;
+    return port;
+}
+
+}  // namespace
+
+int GraphBuilder::node(const std::string& op, const List<int>& inputs, const std::string& domain) {
+    Node node;
+    node.op = op;
+    node.domain = domain;
+    node.inputs = inputs;
+    const int value = m_graph.addValue(op + "_" + std::to_string(m_graph.nodes.size()) + "_out");
+    node.outputs = {value};
+    m_graph.values[value].producer = static_cast<int>(m_graph.nodes.size());
+    m_graph.nodes.push_back(std::move(node));
+    return value;
+}
+
+GraphBuilder& GraphBuilder::with(const std::string& name, const Attribute& attribute) {
+    m_graph.nodes.back().attributes[name] = attribute;
+    return *this;
+}
+
+int GraphBuilder::constant(Tensor tensor, const std::string& name) {
+    return m_graph.addConstant(name, std::move(tensor));
+}
+
+int GraphBuilder::input(const std::string& name, const Shape& shape) {
+    const int value = m_graph.addValue(name);
+    m_graph.inputs.push_back(portOf(value, name, shape));
+    return value;
+}
+
+void GraphBuilder::output(int value, const std::string& name, const Shape& shape) {
+    m_graph.outputs.push_back(portOf(value, name, shape));
+}
+
+}  // namespace mpm::models

@@ -1,0 +1,32 @@
+// Builds a graph node by node.
+#pragma once
+
+#include "models/onnx/ir/graph.hpp"
+
+namespace mpm::models {
+
+class GraphBuilder {
+public:
+    explicit GraphBuilder(int opset) { m_graph.opset = opset; }
+
+    /// Adds a node with one output and returns the output.
+    int node(const std::string& op, const List<int>& inputs, const std::string& domain = {});
+    /// Sets an attribute of the node added last.
+    GraphBuilder& with(const std::string& name, const Attribute& attribute);
+
+    int constant(Tensor tensor, const std::string& name = "constant");
+    int ints(const List<int64_t>& values) { return constant(Tensor::vector(values), "ints"); }
+    int number(float value) { return constant(Tensor::scalar(value), "number"); }
+
+    /// An f32 input or output of the graph.
+    int input(const std::string& name, const Shape& shape);
+    void output(int value, const std::string& name, const Shape& shape);
+    void metadata(const std::string& key, const std::string& value) { m_graph.metadata[key] = value; }
+
+    const Graph& graph() const { return m_graph; }
+
+private:
+    Graph m_graph;
+};
+
+}  // namespace mpm::models
