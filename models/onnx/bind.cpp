@@ -9,24 +9,44 @@ namespace {
 // A batch that no other extent of a model is likely to have.
 constexpr int kBatch = 2;
 
-bool infers(const Graph& graph, const Tensor& input) {
+// Why the graph does not work with this input; empty if it does.
+std::string problemWith(const Graph& graph, const Tensor& input) {
     const Inferred inferred = infer(graph, {input});
     for (const Port& port : graph.outputs) {
-        if (inferred.values[port.value].type() == Type::None) return false;
+        const auto problem = inferred.problems.find(port.value);
+        if (problem != inferred.problems.end()) return problem->second;
     }
-    return true;
+    return {};
 }
 
 // Exports with a dynamic image size often hold constants that fit one size only.
 cv::Size guessSize(const Graph& graph, Shape shape) {
+    std::string first;
     for (int side : {224, 384, 512, 518, 448, 256, 336, 640, 768, 1024, 128, 160, 196, 192, 320, 480}) {
         shape[2] = shape[3] = side;
-        if (infers(graph, Tensor(Type::Float, shape))) return {side, side};
+        const std::string problem = problemWith(graph, Tensor(Type::Float, shape));
+        if (problem.empty()) return {side, side};
+        if (first.empty()) first = problem;
     }
-    throw Refusal("the image size is dynamic: give --size HxW");
+    throw Refusal("the image size is dynamic, and 224x224 does not work (" + first +
+                  "): give --size HxW if the model needs another size");
 }
 
 }  // namespace
+
+void fixScalarInputs(Graph& graph, std::vector<std::string>& notes) {
+    List<Port> kept;
+    for (const Port& port : graph.inputs) {
+        const bool scalar = port.hasShape && (port.dims.empty() || port.dims == Shape{1});
+        if (port.type != Type::Bool || !scalar) {
+            kept.push_back(port);
+            continue;
+        }
+        graph.values[port.value].constant = Tensor::ints(port.dims, 0, Type::Bool);
+        notes.push_back("input '" + printable(port.name, 200) + "' is a scalar bool: fixed to false");
+    }
+    graph.inputs = kept;
+}
 
 Binding bindInputs(const Graph& graph, const ConvertOptions& options, std::vector<std::string>& notes) {
     if (graph.inputs.size() != 1) {
@@ -73,7 +93,7 @@ bool accepts(const Graph& graph, const Binding& binding) {
     for (size_t k = 2; k < asked.size(); ++k) {
         if (declared[k] >= 0 && declared[k] != asked[k]) return false;
     }
-    return infers(graph, binding.inputs[0]);
+    return problemWith(graph, binding.inputs[0]).empty();
 }
 
 }  // namespace mpm::models

@@ -94,7 +94,12 @@ Bindings bindingsOf(const Graph& graph, const ConvertOptions& options, std::vect
     ConvertOptions plain = options;
     plain.size = {};
     plain.batch = 0;
-    Binding own = bindInputs(graph, plain, notes);
+    Binding own;
+    try {
+        own = bindInputs(graph, plain, notes);
+    } catch (const Refusal&) {
+        return {asked, std::nullopt};  // no size works: the problem at the wanted one is the reason
+    }
     if (own.inputs[0].shape() == asked.inputs[0].shape()) return {asked, std::nullopt};
     return {own, asked};
 }
@@ -154,7 +159,8 @@ private:
     // The graphs are gone when it returns: OpenCV needs their memory for the proof.
     void write() {
         std::future<std::string> digest = std::async(std::launch::async, sha256OfFile, m_input);
-        const Graph original = readModel(m_input);
+        Graph original = readModel(m_input);
+        fixScalarInputs(original, m_conversion.notes);
         const Bindings bindings = bindingsOf(original, m_options, m_conversion.notes);
         checkForm(m_options, bindings);
         m_conversion.size = bindings.last().size;

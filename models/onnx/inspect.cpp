@@ -24,6 +24,7 @@ std::string describe(const Port& port) {
 }
 
 void analyse(Graph graph, Inspection& result) {
+    fixScalarInputs(graph, result.found.notes);
     const Binding binding = bindInputs(graph, {}, result.found.notes);
     result.found.size = binding.size;
     result.found.batch = binding.dynamicBatch ? 0 : static_cast<int>(binding.inputs[0].shape()[0]);

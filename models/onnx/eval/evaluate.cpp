@@ -40,6 +40,23 @@ List<Tensor> startValues(const Graph& graph, const List<Tensor>& inputs) {
     return values;
 }
 
+bool isQuantised(const std::string& op) {
+    for (const char* part :
+         {"uantizeLinear", "QLinear", "QGemm", "MatMulInteger", "ConvInteger", "NBits", "QAttention"}) {
+        if (op.find(part) != std::string::npos) return true;
+    }
+    return false;
+}
+
+std::string adviceFor(const Node& node) {
+    if (isQuantised(node.op))
+        return ": the model is quantised; convert the original export, and run it with --precision i8 for "
+               "int8";
+    if (node.domain == "com.microsoft")
+        return ": it comes from ONNX Runtime's optimisation; convert the original export";
+    return {};
+}
+
 }  // namespace
 
 List<Tensor> evaluateNode(const Graph& graph, const Node& node, const List<Tensor>& inputs) {
@@ -47,7 +64,7 @@ List<Tensor> evaluateNode(const Graph& graph, const Node& node, const List<Tenso
     const Operator* run = findOperator(node);
     if (!run) {
         const std::string domain = node.domain.empty() ? "" : printable(node.domain, 80) + ".";
-        throw Refusal("operator " + domain + graph.describe(node) + " is not supported");
+        throw Refusal("operator " + domain + graph.describe(node) + " is not supported" + adviceFor(node));
     }
     Call call{node, graph.opset, inputs, {}};
     try {

@@ -71,6 +71,36 @@ void matMul(Call& c) {
     c.out.assign(1, batched(a.reshaped(sa), b.reshaped(sb), shape).reshaped(outside));
 }
 
+Tensor withLastAxesSwapped(const Tensor& x) {
+    if (x.rank() < 2) throw Refusal("it needs two matrices");
+    Shape shape = x.shape();
+    std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
+    Tensor y(x.type(), shape);
+    if (!x.known()) return y;
+    y.allocate();
+    const int64_t rows = x.dim(-2), columns = x.dim(-1);
+    for (int64_t k = 0; k < x.size(); ++k) {
+        const int64_t matrix = k / columns / rows, row = k / columns % rows, column = k % columns;
+        y.writeF()[(matrix * columns + column) * rows + row] = x.f()[k];
+    }
+    return y;
+}
+
+// ONNX Runtime's MatMul with a factor, of operands that may be transposed.
+void fusedMatMul(Call& c) {
+    c.input(1);
+    if (c.node.getInt("transBatchA", 0) || c.node.getInt("transBatchB", 0))
+        throw Refusal("its transposed batch is not supported");
+    for (size_t k = 0; k < 2; ++k) {
+        if (c.node.getInt(k == 0 ? "transA" : "transB", 0)) c.in[k] = withLastAxesSwapped(c.in[k]);
+    }
+    matMul(c);
+    const float alpha = c.node.getFloat("alpha", 1);
+    Tensor& y = c.out[0];
+    for (int64_t k = 0; y.known() && alpha != 1 && k < y.size(); ++k)
+        y.writeF()[k] *= alpha;
+}
+
 void gemmNode(Call& c) {
     const Tensor a = c.input(0), b = c.input(1);
     if (a.rank() != 2 || b.rank() != 2) throw Refusal("it needs two matrices");
@@ -186,6 +216,7 @@ void linear(Call& c) {
 
 void addProducts(OperatorTable& table) {
     table["MatMul"] = matMul;
+    table["FusedMatMul"] = fusedMatMul;
     table["Gemm"] = gemmNode;
     table["Einsum"] = einsum;
     table["Linear"] = linear;

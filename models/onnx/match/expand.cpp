@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace mpm::models {
 namespace {
@@ -21,7 +22,8 @@ public:
             const bool sound = !node.outputs.empty() && node.outputs[0] != kAbsent &&
                                m_inferred.values[node.outputs[0]].isFloat();
             const bool done = sound && ((node.is("Attention") && expandAttention(node)) ||
-                                        (node.is("Einsum") && expandEinsum(node)));
+                                        (node.is("Einsum") && expandEinsum(node)) ||
+                                        (isFusedMatMul(node) && expandFusedMatMul(node)));
             if (!done) m_graph.nodes.push_back(std::move(node));
         }
         m_graph.sort();
@@ -83,6 +85,40 @@ private:
         return true;
     }
 
+    static bool isFusedMatMul(const Node& node) {
+        return node.domain == "mpm.internal" && node.op == "FusedMatMul";
+    }
+
+    // A constant operand is transposed here, so that it becomes a weight.
+    int swapLastAxes(int value) {
+        const size_t rank = shapeOf(value).size();
+        if (m_graph.isConstant(value) && rank == 2) {
+            const Tensor x = m_graph.constant(value);
+            Tensor y(Type::Float, {x.dim(1), x.dim(0)});
+            y.allocate();
+            for (int64_t k = 0; k < x.size(); ++k)
+                y.writeF()[k % x.dim(1) * x.dim(0) + k / x.dim(1)] = x.f()[k];
+            return m_graph.addConstant(m_graph.values[value].name + ".t", y);
+        }
+        List<int64_t> order(rank);
+        std::iota(order.begin(), order.end(), 0);
+        std::swap(order[rank - 1], order[rank - 2]);
+        return transpose(value, order);
+    }
+
+    bool expandFusedMatMul(const Node& node) {
+        const int left = node.getInt("transA", 0) ? swapLastAxes(node.inputs[0]) : node.inputs[0];
+        const int right = node.getInt("transB", 0) ? swapLastAxes(node.inputs[1]) : node.inputs[1];
+        const float alpha = node.getFloat("alpha", 1);
+        if (alpha == 1) {
+            emit("MatMul", {left, right}, node.outputs[0]);
+        } else {
+            const int factor = m_graph.addConstant("alpha", Tensor::scalar(alpha));
+            emit("Mul", {emit("MatMul", {left, right}), factor}, node.outputs[0]);
+        }
+        return true;
+    }
+
     // The letters of an equation: axes of both operands that stay, of both that are summed, of one operand.
     struct Letters {
         std::string both, summed, left, right;
@@ -139,14 +175,12 @@ private:
         Letters letters;
         if (!sortLetters(a, b, out, letters) || letters.left.empty() || letters.right.empty()) return false;
         const bool weighted = m_graph.isConstant(node.inputs[1]) && letters.both.empty();
-        if (!weighted &&
-            (letters.left.size() != 1 || letters.right.size() != 1 || letters.summed.size() != 1))
-            return false;
+        if (!weighted && (letters.left.size() != 1 || letters.summed.size() != 1)) return false;
         const int left =
             arrange(node.inputs[0], a, letters.both + letters.left + letters.summed, letters.summed.size());
-        const int right = weighted
-                              ? weight(node.inputs[1], b, letters)
-                              : arrange(node.inputs[1], b, letters.both + letters.summed + letters.right, 0);
+        const int right = weighted ? weight(node.inputs[1], b, letters)
+                                   : arrange(node.inputs[1], b, letters.both + letters.summed + letters.right,
+                                             letters.right.size());
         int product = emit("MatMul", {left, right});
         if (letters.right.size() > 1) {
             List<int64_t> shape(letters.both.size() + letters.left.size(), 0);

@@ -14,6 +14,19 @@ bool isInternal(const Node& node, const char* op) {
     return node.domain == "mpm.internal" && node.op == op;
 }
 
+// The operand that a Where with a uniform condition copies; kAbsent if it is broadcast.
+int chosenBranch(const Inferred& inferred, const Node& node) {
+    const Tensor& condition = inferred.values[node.inputs[0]];
+    if (!condition.known() || condition.size() == 0) return kAbsent;
+    const bool first = condition.at(0) != 0;
+    for (int64_t k = 1; k < condition.size(); ++k) {
+        if ((condition.at(k) != 0) != first) return kAbsent;
+    }
+    const int branch = node.inputs[first ? 1 : 2];
+    const bool copies = inferred.values[branch].shape() == inferred.values[node.outputs[0]].shape();
+    return copies ? branch : kAbsent;
+}
+
 // Identity, Dropout and casts between float types; an If whose condition is known; guards against NaN after a
 // softmax.
 int passedThrough(const Graph& graph, const Inferred& inferred, const Node& node) {
@@ -29,6 +42,7 @@ int passedThrough(const Graph& graph, const Inferred& inferred, const Node& node
     if (node.is("Where")) {
         const Node* test = graph.nodeOf(node.inputs[0]);
         if (test && test->is("IsNaN") && test->inputs[0] == node.inputs[2]) return node.inputs[2];
+        return chosenBranch(inferred, node);
     }
     const bool sameShape =
         inferred.values[node.outputs[0]].shape() == inferred.values[node.inputs[0]].shape();

@@ -257,14 +257,16 @@ class Vit(nn.Module):
             self.fuse = nn.ModuleList([nn.Conv2d(16, 16, 3, 1, 1) for _ in taps])
             self.out = nn.Conv2d(16, 1, 3, 1, 1)
 
+    def patches(self, image):
+        if self.patchify == "conv":
+            return self.patch(image).flatten(2).transpose(1, 2)
+        b, (h, w) = image.shape[0], self.grid
+        x = image.reshape(b, 3, h, PATCH, w, PATCH).permute(0, 2, 4, 3, 5, 1).reshape(b, h * w, -1)
+        return self.patch(x)
+
     def embed(self, image):
         b = image.shape[0]
-        if self.patchify == "conv":
-            x = self.patch(image).flatten(2).transpose(1, 2)
-        else:
-            h, w = self.grid
-            x = image.reshape(b, 3, h, PATCH, w, PATCH).permute(0, 2, 4, 3, 5, 1).reshape(b, h * w, -1)
-            x = self.patch(x)
+        x = self.patches(image)
         if self.pos == "patches":
             x = x + self.pos_embed
         front = [self.cls.expand(b, -1, -1)] if self.special else []
@@ -317,6 +319,9 @@ class Vit(nn.Module):
             return x, x[:, 0]
         if self.head == "map":
             return self.pool(self.latent.expand(x.shape[0], -1, -1), x, x, need_weights=False)[0][:, 0]
+        if self.head == "masks":  # as MaskFormer and EoMT: a mask for each query
+            rows = x[:, self.special:]
+            return torch.einsum("bqc,bchw->bqhw", rows[:, :4], rows.transpose(1, 2).reshape(-1, DIM, *self.grid))
         if self.head == "seg":
             h, w = self.grid
             y = self.fc(x[:, self.special:]).transpose(1, 2).reshape(x.shape[0], -1, h, w)
@@ -361,6 +366,26 @@ class Swapped(Vit):
 
     def run(self, image, schedule=()):
         return super().run(image.flip(1) if self.flip else image[:, [2, 1, 0]], schedule)
+
+
+class Masked(Vit):
+    """A scalar bool input beside the image, which exporters make of the default argument of DINOv2's repository."""
+
+    masks = None
+
+    def __init__(self):
+        super().__init__(blocks(layer_scale=True))
+        self.mask_token = nn.Parameter(torch.randn(1, DIM))
+
+    def patches(self, image):
+        x = super().patches(image)
+        return x if self.masks is None else torch.where(self.masks.unsqueeze(-1), self.mask_token, x)
+
+    def forward(self, image, masks):
+        self.masks = masks
+        y = self.run(image)[0]
+        self.masks = None
+        return y
 
 
 def torchvision_vit(**_):
@@ -428,6 +453,8 @@ CASES = {
     "hf_dpt_dynamic": (lambda: Vit(blocks(style="hf", scale="div"), head="dpt", taps=(1, 3, 4, 6)), 17, "b", 2),
     "taps": (lambda: Vit(blocks(), head="taps", taps=(1, 3, 4, 6)), 17, "b", 2),
     "segmenter_linear": (lambda: Vit(blocks(), head="seg"), 13, "b", 2),
+    "masks": (lambda: Vit(blocks(), head="masks"), 13, "b", 2),
+    "dinov2_masks": (Masked, 17, "", 1),
     "padded": (lambda: Padded(blocks(), head="seg"), 13, "b", 2),
     "dinov3": (lambda: Vit(blocks(style="hf", rope=(5, True, False), layer_scale=True), special=5, pos="none"), 17, "b", 2),
     "dinov3_in_graph": (lambda: Vit(blocks(style="hf", rope=(5, True, True), layer_scale=True), special=5, pos="none"), 14, "b", 2),
@@ -548,10 +575,11 @@ def spread(model):
 
 
 def export(model, image, path, opset, dynamic):
+    extra = {"masks": torch.tensor(False)} if isinstance(model, Masked) else {}
     model.train()  # keeps nn.MultiheadAttention off its fused path; there is no dropout
     names = {"image": {0: "batch"}} if dynamic else None
     legacy = {"dynamo": False} if "dynamo" in inspect.signature(torch.onnx.export).parameters else {}
-    torch.onnx.export(model, image, path, opset_version=opset, input_names=["image"], dynamic_axes=names,
+    torch.onnx.export(model, (image, *extra.values()), path, opset_version=opset, input_names=["image", *extra], dynamic_axes=names,
                       training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=True, **legacy)
     model.eval()
 
@@ -645,6 +673,129 @@ def make_half(out):
         np.save(f"{base}.s2_5.map0.npy", ids.numpy())
 
 
+def references(model, image, base):
+    np.save(base + ".input.npy", image.numpy())
+    with torch.no_grad():
+        for label, schedule in (("none", ()), ("2_5", (2, 5))):
+            y, ids = model.run(image, schedule)
+            np.save(f"{base}.s{label}.output0.npy", y.numpy())
+        np.save(f"{base}.s2_5.map0.npy", ids.numpy())
+
+
+def make_all_half(out):
+    """Everything in half precision, the root of 2 in GELU included; references with rounded weights and an exact GELU."""
+    torch.manual_seed(10)
+    model = Vit(blocks()).eval()
+    spread(model)
+    for p in model.parameters():
+        p.data = p.data.half().float()
+    base = os.path.join(out, "half_all")
+    image = torch.rand(1, 3, *SIZE) * 2 - 1
+    export(model, image, base + ".onnx", 17, "")
+    proto = onnx.load(base + ".onnx")
+    half = onnx.TensorProto.FLOAT16
+
+    def shrink(tensor):
+        if tensor.data_type == onnx.TensorProto.FLOAT:
+            tensor.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(tensor).astype(np.float16), tensor.name))
+
+    for tensor in proto.graph.initializer:
+        shrink(tensor)
+    for node in proto.graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                shrink(attribute.t)
+            if node.op_type == "Cast" and attribute.name == "to" and attribute.i == onnx.TensorProto.FLOAT:
+                attribute.i = half
+    for port in [*proto.graph.input, *proto.graph.output]:
+        port.type.tensor_type.elem_type = half
+    onnx.save(proto, base + ".onnx")
+    references(model, image, base)
+
+
+def take_out(nodes, gone, at, new):
+    """Replaces nodes by one, at the place of `at`."""
+    nodes.insert(list(nodes).index(at), new)
+    for node in gone:
+        nodes.remove(node)
+
+
+def make_optimised(out):
+    """Nodes fused as ONNX Runtime's optimiser does: FusedMatMul, BiasGelu, SkipLayerNormalization."""
+    torch.manual_seed(11)
+    model = Vit(blocks(scale="product")).eval()
+    spread(model)
+    base = os.path.join(out, "optimised")
+    image = torch.rand(1, 3, *SIZE) * 2 - 1
+    export(model, image, base + ".onnx", 17, "")
+    proto = onnx.load(base + ".onnx")
+    nodes = proto.graph.node
+    fused = {"domain": "com.microsoft"}
+
+    def maker(value):
+        return next((n for n in nodes if value in n.output), None)
+
+    def user(value):
+        return next(n for n in nodes if value in n.input)
+
+    weights = {t.name: t for t in proto.graph.initializer}
+    for erf in [n for n in nodes if n.op_type == "Erf"]:
+        root, one = maker(erf.input[0]), user(erf.output[0])
+        product = user(one.output[0])
+        last, biased = user(product.output[0]), maker(root.input[0])
+        first, second = biased.input if biased.input[1] in weights else reversed(biased.input)
+        take_out(nodes, [root, erf, one, product, last, biased], last,
+                 onnx.helper.make_node("BiasGelu", [first, second], list(last.output), **fused))
+    for softmax in [n for n in nodes if n.op_type == "Softmax"]:
+        scaled = maker(softmax.input[0])
+        scores = next(m for m in map(maker, scaled.input) if m is not None and m.op_type == "MatMul")
+        turned = maker(scores.input[1])
+        take_out(nodes, [scaled, scores], scaled, onnx.helper.make_node(
+            "FusedMatMul", [scores.input[0], turned.output[0]], list(scaled.output), alpha=(DIM // HEADS) ** -0.5, **fused))
+        if list(turned.attribute[0].ints) == [0, 1, 3, 2]:
+            node = user(turned.output[0])
+            node.input[1] = turned.input[0]
+            node.attribute.append(onnx.helper.make_attribute("transB", 1))
+            nodes.remove(turned)
+    for norm in [n for n in nodes if n.op_type == "LayerNormalization"]:
+        added = maker(norm.input[0])
+        if added is None or added.op_type != "Add" or set(added.input) & set(weights):
+            continue
+        epsilon = next(a.f for a in norm.attribute if a.name == "epsilon")
+        take_out(nodes, [added, norm], added, onnx.helper.make_node(
+            "SkipLayerNormalization", [*added.input, *norm.input[1:]], [norm.output[0], "", "", added.output[0]], epsilon=epsilon, **fused))
+    proto.opset_import.append(onnx.helper.make_opsetid("com.microsoft", 1))
+    onnx.save(proto, base + ".onnx")
+    references(model, image, base)
+
+
+def make_unbound(out):
+    """Queries, keys and values as PyTorch 2.6 unbinds them: a sequence split by the scalar 1, without the axis."""
+    proto = onnx.load(os.path.join(out, "timm_opset17.onnx"))
+    nodes = proto.graph.node
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(np.array(1), "one_each"))
+    proto.graph.initializer.extend(onnx.numpy_helper.from_array(np.array(k), f"piece{k}") for k in range(3))
+    for split in [n for n in nodes if n.op_type == "Split"]:
+        listed, at = split.output[0] + ".list", list(nodes).index(split)
+        for k, piece in enumerate(split.output):
+            squeeze = next(n for n in nodes if n.op_type == "Squeeze" and piece in n.input)
+            squeeze.CopyFrom(onnx.helper.make_node("SequenceAt", [listed, f"piece{k}"], list(squeeze.output)))
+        nodes.remove(split)
+        nodes.insert(at, onnx.helper.make_node("SplitToSequence", [split.input[0], "one_each"], [listed], axis=0, keepdims=0))
+    onnx.save(proto, os.path.join(out, "unbound.onnx"))
+    copy_references(out, "timm_opset17", "unbound")
+
+
+def make_quantised(out):
+    """Rejected, with advice."""
+    helper, types = onnx.helper, onnx.TensorProto
+    node = helper.make_node("DynamicQuantizeLinear", ["image"], ["y", "scale", "zero"])
+    graph = helper.make_graph([node], "quantised", [helper.make_tensor_value_info("image", types.FLOAT, [1, 3, 64, 96])],
+                              [helper.make_tensor_value_info("y", types.UINT8, [1, 3, 64, 96])])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), os.path.join(out, "quantised.onnx"))
+    open(os.path.join(out, "quantised.refused"), "w").write("--precision i8")
+
+
 def make_resized(out):
     """Exported at one size, expected at another: positions bicubic as timm resizes them, bilinear as Segmenter does."""
     for name, head, mode, to in (("resized_bicubic", "tokens", "bicubic", (12, 10)), ("resized_bilinear", "seg", "bilinear", (12, 10)),
@@ -697,6 +848,10 @@ def main():
         make_resized(out)
         make_attention_operator(out)
         make_half(out)
+        make_all_half(out)
+        make_optimised(out)
+        make_unbound(out)
+        make_quantised(out)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,186 @@
+// What exporters and optimisers write beside the plain form: scalar inputs, fused operators, sequences; and
+// the reasons for rejecting a model.
+#include <functional>
+
+#include <gtest/gtest.h>
+#include <opencv2/dnn.hpp>
+
+#include <mpm/mpm.hpp>
+
+#include "models/onnx/convert.hpp"
+#include "models/onnx/eval/evaluate.hpp"
+#include "models/onnx/io/read.hpp"
+#include "models/onnx/io/write.hpp"
+#include "models/onnx/ir/graph_builder.hpp"
+#include "support/npy.hpp"
+#include "support/shared.hpp"
+#include "support/temp_folder.hpp"
+
+namespace {
+
+using namespace mpm;
+using models::Attribute;
+using models::GraphBuilder;
+using models::Shape;
+using models::Tensor;
+
+constexpr const char* kRuntime = "com.microsoft";
+
+Tensor numbers(const Shape& shape, int seed) {
+    Tensor t(models::Type::Float, shape);
+    t.allocate();
+    cv::RNG rng(seed);
+    for (int64_t k = 0; k < t.size(); ++k)
+        t.writeF()[k] = rng.uniform(-2.f, 2.f);
+    return t;
+}
+
+// Written, read back and evaluated.
+std::vector<Tensor> outputsOf(const GraphBuilder& builder, const Tensor& input) {
+    const test::TempFolder folder;
+    const std::string path = folder / "model.onnx";
+    models::writeModel(builder.graph(), path);
+    return models::evaluate(models::readModel(path), {input});
+}
+
+using Build = std::function<void(GraphBuilder& builder, int x)>;
+
+// Both graphs compute the same from x [2, 3, 4].
+void expectEqual(const Build& fused, const Build& plain) {
+    const Shape shape{2, 3, 4};
+    std::vector<std::vector<Tensor>> results;
+    for (const Build& build : {fused, plain}) {
+        GraphBuilder builder(18);
+        build(builder, builder.input("x", shape));
+        results.push_back(outputsOf(builder, numbers(shape, 1)));
+    }
+    ASSERT_EQ(results[0].size(), results[1].size());
+    for (size_t k = 0; k < results[0].size(); ++k) {
+        ASSERT_EQ(results[0][k].shape(), results[1][k].shape());
+        for (int64_t i = 0; i < results[0][k].size(); ++i)
+            EXPECT_NEAR(results[0][k].f()[i], results[1][k].f()[i], 1e-5) << "element " << i;
+    }
+}
+
+TEST(Optimised, BiasGeluIsASumAndAGelu) {
+    expectEqual(
+        [](GraphBuilder& g, int x) {
+            g.output(g.node("BiasGelu", {x, g.constant(numbers({4}, 2))}, kRuntime), "y", {2, 3, 4});
+        },
+        [](GraphBuilder& g, int x) {
+            g.output(g.node("Gelu", {g.node("Add", {x, g.constant(numbers({4}, 2))})}), "y", {2, 3, 4});
+        });
+}
+
+TEST(Optimised, FusedMatMulTransposesAndScales) {
+    for (const bool transposed : {false, true}) {
+        expectEqual(
+            [&](GraphBuilder& g, int x) {
+                const int weight = g.constant(numbers(transposed ? Shape{5, 4} : Shape{4, 5}, 3));
+                const int y = g.node("FusedMatMul", {x, weight}, kRuntime);
+                g.with("alpha", Attribute::of(0.25f)).with("transB", Attribute::of(int64_t{transposed}));
+                g.output(y, "y", {2, 3, 5});
+            },
+            [&](GraphBuilder& g, int x) {
+                int weight = g.constant(numbers(transposed ? Shape{5, 4} : Shape{4, 5}, 3));
+                if (transposed) {
+                    weight = g.node("Transpose", {weight});
+                    g.with("perm", Attribute::of(std::vector<int64_t>{1, 0}));
+                }
+                g.output(g.node("Mul", {g.node("MatMul", {x, weight}), g.number(0.25f)}), "y", {2, 3, 5});
+            });
+    }
+}
+
+TEST(Optimised, SkipLayerNormalizationIsTwoSumsAndANorm) {
+    const auto parameters = [](GraphBuilder& g) {
+        return std::vector<int>{g.constant(numbers({2, 3, 4}, 4)), g.constant(numbers({4}, 5)),
+                                g.constant(numbers({4}, 6)), g.constant(numbers({4}, 7))};
+    };
+    expectEqual(
+        [&](GraphBuilder& g, int x) {
+            const std::vector<int> p = parameters(g);
+            const int y = g.node("SkipLayerNormalization", {x, p[0], p[1], p[2], p[3]}, kRuntime);
+            g.with("epsilon", Attribute::of(1e-6f));
+            g.output(y, "y", {2, 3, 4});
+        },
+        [&](GraphBuilder& g, int x) {
+            const std::vector<int> p = parameters(g);
+            const int sum = g.node("Add", {g.node("Add", {x, p[0]}), p[3]});
+            const int y = g.node("LayerNormalization", {sum, p[1], p[2]});
+            g.with("epsilon", Attribute::of(1e-6f));
+            g.output(y, "y", {2, 3, 4});
+        });
+}
+
+std::string reasonFor(const std::string& op, const std::string& domain, const Shape& input,
+                      const models::ConvertOptions& options) {
+    const test::TempFolder folder;
+    GraphBuilder builder(18);
+    const int x = builder.input("image", input);
+    builder.output(builder.node(op, {x}, domain), "y", input);
+    models::writeModel(builder.graph(), folder / "model.onnx");
+    try {
+        models::convertModel(folder / "model.onnx", folder / "out.onnx", options);
+    } catch (const models::Refusal& refusal) {
+        return refusal.what();
+    }
+    return "converted";
+}
+
+TEST(Reasons, ADynamicSizeDoesNotHideTheCause) {
+    models::ConvertOptions withSize;
+    withSize.size = {64, 64};
+    for (const models::ConvertOptions& options : {models::ConvertOptions(), withSize}) {
+        const std::string reason = reasonFor("Unheard", "", {1, 3, -1, -1}, options);
+        EXPECT_NE(reason.find("Unheard"), std::string::npos) << reason;
+    }
+}
+
+TEST(Reasons, QuantisedAndOptimisedModelsGetAdvice) {
+    const Shape image{1, 3, 64, 64};
+    const auto advises = [&](const std::string& op, const std::string& domain, const std::string& word) {
+        const std::string reason = reasonFor(op, domain, image, {});
+        EXPECT_NE(reason.find(word), std::string::npos) << reason;
+    };
+    advises("DynamicQuantizeLinear", "", "--precision i8");
+    advises("DequantizeLinear", "", "--precision i8");
+    advises("MatMulNBits", kRuntime, "--precision i8");
+    advises("MultiHeadAttention", kRuntime, "original export");
+}
+
+class DynamoExports : public testing::TestWithParam<const char*> {};
+
+TEST_P(DynamoExports, ConvertToWhatPyTorchComputed) {
+    const std::string folder = test::sharedDir() + "/fixtures/dynamo/" + GetParam();
+    if (!test::fileExists(folder + "/model.onnx")) GTEST_SKIP() << folder << " is not here";
+    const test::TempFolder scratch;
+    const std::string path = scratch / "converted.onnx";
+    models::ConvertOptions options;
+    options.blocks = std::vector<int>{};
+    const models::Conversion conversion = models::convertModel(folder + "/model.onnx", path, options);
+    EXPECT_LT(conversion.error, 1e-5);
+    std::vector<cv::String> names;
+    for (const models::Port& port : models::readModel(path).outputs)
+        names.push_back(port.name);
+    registerLayers();
+    cv::dnn::Net net = cv::dnn::readNetFromONNX(path);
+    net.setInput(test::readNpy(folder + "/input.npy").mat());
+    std::vector<cv::Mat> outputs;
+    net.forward(outputs, names);
+    for (size_t k = 0; k < outputs.size(); ++k) {
+        const test::Npy file =
+            test::readNpy(folder + (k == 0 ? "/output.npy" : "/output" + std::to_string(k) + ".npy"));
+        const cv::Mat expected = file.mat().reshape(1, 1);
+        ASSERT_EQ(outputs[k].total(), expected.total());
+        EXPECT_LT(cv::norm(outputs[k].reshape(1, 1), expected, cv::NORM_INF),
+                  1e-4 * cv::norm(expected, cv::NORM_INF));
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Real, DynamoExports,
+                         testing::Values("dy_eomt_reg4", "hf_dinov3_dyn",
+                                         "t26_timm_vit_tiny_patch16_224_224_noopt"),
+                         [](const auto& model) { return std::string(model.param); });
+
+}  // namespace
