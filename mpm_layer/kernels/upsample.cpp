@@ -18,14 +18,13 @@ namespace HWY_NAMESPACE {
 
 void StretchRow(const float* row, const Runs& runs, float* out) {
     const FloatTag d;
-    const int lanes = static_cast<int>(hn::Lanes(d)), end = runs.runs.empty() ? 0 : runs.runs.back().end;
+    const int lanes = static_cast<int>(hn::Lanes(d));
     for (const Run& run : runs.runs) {
         const Float start = hn::Set(d, row[run.index]);
         const Float slope = hn::Set(d, row[run.next] - row[run.index]);
         for (int k = run.begin; k < run.end; k += lanes) {
             const Float weight = hn::LoadU(d, runs.weights.data() + k);  // padded by a vector at the end
-            // Runs are often shorter than a vector: the next ones overwrite what is too much.
-            storePart(hn::MulAdd(weight, slope, start), out + k, std::min(lanes, end - k));
+            storePart(hn::MulAdd(weight, slope, start), out + k, std::min(lanes, run.end - k));
         }
     }
 }
