@@ -57,7 +57,7 @@ public:
         const auto seed = static_cast<uint64_t>(m_arguments.seed) << 32 | static_cast<uint64_t>(number);
         char name[32];
         std::snprintf(name, sizeof name, "%s%06d", m_arguments.clip.c_str(), number);
-        return {street::night(seen.picture, m_light.noise, seed), seen.labels, name};
+        return {street::night(seen.image, m_light.noise, seed), seen.labels, name};
     }
 
 private:
