@@ -305,7 +305,8 @@ bool Store::apply(const Retention& retention, Millis now, std::int64_t most) {
     return left <= 0;
 }
 
-std::int64_t Store::exportCsv(std::ostream& out, std::int64_t source, Millis from, Millis to) const {
+std::int64_t Store::exportCsv(std::ostream& out, std::int64_t source, Millis from, Millis to,
+                              const std::vector<std::string>& classes) const {
     // Schedules change while measuring: the widest row decides how many columns there are. Lists that an
     // older program spoilt with decimal commas are not always JSON, and must not hold up the others.
     Statement widest = m_database->prepare(
@@ -317,17 +318,18 @@ std::int64_t Store::exportCsv(std::ostream& out, std::int64_t source, Millis fro
     const auto columns = [&](int column) {
         return static_cast<int>(std::min(widest.integer(column), kMostColumns));
     };
-    const int stages = columns(0), classes = columns(1);
+    const int stages = columns(0), shares = columns(1);
     std::vector<std::string> names;
-    for (int id = 0; id < classes; ++id)
-        names.push_back("class_" + std::to_string(id));
+    for (int id = 0; id < shares; ++id)
+        names.push_back(id < static_cast<int>(classes.size()) ? classes[static_cast<std::size_t>(id)]
+                                                              : "class_" + std::to_string(id));
     out << csvHead(stages, names) << '\n';
     Statement rows = m_database->prepare(kSelectReadings);
     rows.bind(1, source).bind(2, std::int64_t{from.count()}).bind(3, std::int64_t{to.count()});
     rows.bind(4, std::int64_t{-1});
     std::int64_t written = 0;
     for (; rows.step(); ++written)
-        out << csvLine(readMeasurement(rows), stages, classes) << '\n';
+        out << csvLine(readMeasurement(rows), stages, shares) << '\n';
     if (!out.flush())
         throw StoreError(StoreError::Kind::DiskFull, "the CSV could not be written: is the disk full?");
     return written;

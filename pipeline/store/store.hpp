@@ -112,11 +112,12 @@ public:
     /// from. At most `most` readings go in one call, so that no writer waits long: true where some are left.
     bool apply(const Retention& retention, Millis now, std::int64_t most = INT64_MAX);
 
-    /// The measurements in [from, to) as CSV with a head line; returns how many.
-    std::int64_t exportCsv(std::ostream& out, std::int64_t source, Millis from, Millis to) const;
+    /// The measurements in [from, to) as CSV with a head line; returns how many. `classes`: names by id; a
+    /// class without one is called class_ID.
+    std::int64_t exportCsv(std::ostream& out, std::int64_t source, Millis from, Millis to,
+                           const std::vector<std::string>& classes = {}) const;
 
-    /// Likewise as JSON, with what the regions held and with the events. `classes`: names by id, may be
-    /// empty.
+    /// Likewise as JSON, with the readings of regions and with the events.
     std::int64_t exportJson(std::ostream& out, std::int64_t source, Millis from, Millis to,
                             const std::vector<std::string>& classes = {}) const;
 

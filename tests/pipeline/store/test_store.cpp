@@ -126,11 +126,11 @@ TEST(Store, ExportsCsvWithOneColumnAStageAndClass) {
     all.classShares.clear();
     store.add(id, {all, reading(86'400'123, 600, true)});
     std::ostringstream out;
-    EXPECT_EQ(store.exportCsv(out, id, Millis(0), Millis(100'000'000)), 2);
+    EXPECT_EQ(store.exportCsv(out, id, Millis(0), Millis(100'000'000), {"road"}), 2);
     EXPECT_EQ(out.str(),
               "time,frame,phase,luminance,tokens_in,tokens_stage_1,tokens_stage_2,tokens_kept,capture_ms,"
               "network_ms,"
-              "encoder_ms,merge_ms,draw_ms,dropped,share class_0,share class_1\n"
+              "encoder_ms,merge_ms,draw_ms,dropped,share road,share class_1\n"
               "1970-01-01T00:00:01.000Z,1,day,0.5,1024,,,1024,1,70,60,2,3,4,,\n"
               "1970-01-02T00:00:00.123Z,86400,night,0.125,1024,780,600,600,1,70,60,2,3,4,0.25,0.75\n");
 }
