@@ -12,6 +12,7 @@
 #include "gui/engine/whole_file.hpp"
 #include "gui/headless/headless.hpp"
 #include "gui/session/options.hpp"
+#include "gui/session/unix_signals.hpp"
 #include "gui/text/plain_numbers.hpp"
 #include "gui/text/safe_text.hpp"
 #include "gui/text/translations.hpp"
@@ -22,7 +23,7 @@
 
 namespace {
 
-/// Writes the window's picture after a while and leaves: 0, or 1 where it cannot be written.
+/// Writes an image of the window after a while and exits: 0, or 1 where it cannot be written.
 void scheduleScreenshot(mpm::gui::MainWindow& window, const mpm::gui::Options& options) {
     QTimer::singleShot(static_cast<int>(options.after * 1000), &window, [&window, file = options.screenshot] {
         QBuffer bytes;
@@ -43,10 +44,10 @@ void scheduleScreenshot(mpm::gui::MainWindow& window, const mpm::gui::Options& o
 }  // namespace
 
 int main(int argc, char** argv) {
-    // First of all: the child that converts a model has nothing to do with windows, buses and profiles.
+    // First: the child process that converts a model needs no window, bus or profile.
     if (mpm::models::isContainedCall(argc, argv)) return mpm::models::containedMain(argc, argv);
     mpm::createFilesPrivately();
-    // What goes wrong is said in the window, or in one line; OpenCV's own log would name a camera's address.
+    // Errors appear in the window, or in one line; OpenCV's own log would name a camera's address.
     if (!qEnvironmentVariableIsSet("OPENCV_LOG_LEVEL"))
         cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
     QCoreApplication::setApplicationName(QStringLiteral("mpm-monitor"));
@@ -55,20 +56,25 @@ int main(int argc, char** argv) {
     for (int i = 0; i < argc; ++i)
         arguments << QString::fromLocal8Bit(argv[i]);
     // Before there is an application: --help needs no display.
-    const mpm::gui::ParsedOptions parsed = mpm::gui::parseOptions(arguments);
+    const mpm::gui::ParsedOptions parsed = mpm::gui::parseOptions(arguments, mpm::gui::viewKeys());
     if (parsed.exit >= 0) {
-        // What is quoted may be an address, or anything else.
+        // An error quotes its argument, which may be an address.
         const std::string message = parsed.message.trimmed().toStdString();
-        const std::string said =
+        const std::string line =
             parsed.exit == 0 ? message : mpm::printable(mpm::pipeline::redacted(message), 1000);
-        std::fprintf(parsed.exit == 0 ? stdout : stderr, "%s\n", said.c_str());
+        std::fprintf(parsed.exit == 0 ? stdout : stderr, "%s\n", line.c_str());
         return parsed.exit;
     }
     if (parsed.options.headless) return mpm::gui::runHeadless(argc, argv, parsed.options);
     const auto application = mpm::gui::makeApplication(argc, argv);
-    mpm::gui::usePlainNumbers();
+    mpm::gui::setNumericLocale();
     mpm::gui::installTranslations(*application, QLocale());
     mpm::gui::MainWindow window(parsed.options);
+    mpm::gui::UnixSignals signals_;
+    QObject::connect(&signals_, &mpm::gui::UnixSignals::endWanted, &window, [&window] {
+        window.close();
+        QCoreApplication::quit();  // also where a dialog keeps the application running
+    });
     window.show();
     if (!parsed.options.screenshot.isEmpty()) scheduleScreenshot(window, parsed.options);
     return QApplication::exec();

@@ -35,6 +35,19 @@ BEGIN {
     may["models/torch/CMakeLists.txt"] = may["models/torch/commands"] " =models/onnx mpm models/torch"
     may["cli"] = "base mpm =models/onnx models/onnx/io street pipeline cli"
     may["gui"] = "base mpm =models/onnx street pipeline gui"
+    monitor = "base mpm street pipeline gui/text"
+    may["gui/text"] = monitor
+    may["gui/engine"] = monitor " gui/engine"
+    may["gui/models"] = monitor " gui/engine gui/models"
+    may["gui/services"] = monitor " =models/onnx gui/engine gui/services"
+    may["gui/session"] = monitor " gui/engine gui/services gui/session"
+    may["gui/headless"] = monitor " gui/engine gui/services gui/session gui/headless"
+    may["gui/widgets"] = monitor " gui/widgets"
+    may["gui/views"] = monitor " gui/engine gui/models gui/widgets gui/views"
+    may["gui/charts"] = monitor " gui/engine gui/models gui/widgets gui/charts"
+    may["gui/panels"] = monitor " gui/engine gui/models gui/widgets gui/panels"
+    may["gui/dialogs"] = monitor " gui/engine gui/services gui/widgets gui/dialogs"
+    may["gui/window"] = monitor " gui/engine gui/models gui/services gui/session gui/widgets gui/views gui/charts gui/panels gui/dialogs gui/window"
 
     # Libraries that stay in certain rooms: name, what gives it away, the rooms.
     lib["Qt"] = "(^|[^A-Za-z])(Q[A-Z][A-Za-z]*$|Qt[0-9A-Z][A-Za-z0-9]*(/|::))"

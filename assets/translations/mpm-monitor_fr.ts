@@ -4,10 +4,6 @@
 <context>
     <name>mpm::gui::Actions</name>
     <message>
-        <source>Camera, file, folder, address (rtsp://…, http://…), gst: and a pipeline, or demo:</source>
-        <translation>Caméra, fichier, dossier, adresse (rtsp://…, http://…), gst: et un pipeline, ou demo :</translation>
-    </message>
-    <message>
         <source>Export every measurement</source>
         <translation>Exporter toutes les mesures</translation>
     </message>
@@ -28,28 +24,12 @@
         <translation>Exporter &amp;toutes les mesures…</translation>
     </message>
     <message>
-        <source>Export the &amp;picture…</source>
-        <translation>Exporter l&apos;&amp;image…</translation>
-    </message>
-    <message>
-        <source>Export the picture</source>
-        <translation>Exporter l&apos;image</translation>
-    </message>
-    <message>
-        <source>Pictures (*.png *.svg)</source>
-        <translation>Images (*.png *.svg)</translation>
-    </message>
-    <message>
         <source>Export the &amp;timeline…</source>
         <translation>Exporter la &amp;chronologie…</translation>
     </message>
     <message>
         <source>Export the timeline</source>
         <translation>Exporter la chronologie</translation>
-    </message>
-    <message>
-        <source>Pictures (*.svg *.png)</source>
-        <translation>Images (*.svg *.png)</translation>
     </message>
     <message>
         <source>&amp;File</source>
@@ -64,28 +44,12 @@
         <translation>Ouvrir une source</translation>
     </message>
     <message>
-        <source>&amp;Add a source beside…</source>
-        <translation>&amp;Ajouter une source à côté…</translation>
-    </message>
-    <message>
         <source>Add a source</source>
         <translation>Ajouter une source</translation>
     </message>
     <message>
         <source>&amp;Close this source</source>
         <translation>&amp;Fermer cette source</translation>
-    </message>
-    <message>
-        <source>Open &amp;video or picture…</source>
-        <translation>Ouvrir une &amp;vidéo ou une image…</translation>
-    </message>
-    <message>
-        <source>Open a video or picture</source>
-        <translation>Ouvrir une vidéo ou une image</translation>
-    </message>
-    <message>
-        <source>Videos and pictures (*)</source>
-        <translation>Vidéos et images (*)</translation>
     </message>
     <message>
         <source>&amp;Built-in street</source>
@@ -144,10 +108,6 @@
         <translation>Zoom a&amp;rrière</translation>
     </message>
     <message>
-        <source>&amp;Whole picture</source>
-        <translation>Image &amp;entière</translation>
-    </message>
-    <message>
         <source>Class &amp;outlines</source>
         <translation>C&amp;ontours des classes</translation>
     </message>
@@ -178,10 +138,6 @@
     <message>
         <source>&amp;Pause</source>
         <translation>&amp;Pause</translation>
-    </message>
-    <message>
-        <source>Merge &amp;nowhere</source>
-        <translation>Ne fusionner &amp;nulle part</translation>
     </message>
     <message>
         <source>Merge before block 5</source>
@@ -224,10 +180,6 @@
         <translation>Toutes les … secondes</translation>
     </message>
     <message>
-        <source>Seconds between two analysed frames; 0: every frame</source>
-        <translation>Secondes entre deux images analysées ; 0 : chaque image</translation>
-    </message>
-    <message>
         <source>&amp;Timeline</source>
         <translation>&amp;Chronologie</translation>
     </message>
@@ -264,20 +216,8 @@
         <translation>A&amp;ide</translation>
     </message>
     <message>
-        <source>&amp;Short cuts</source>
-        <translation>&amp;Raccourcis</translation>
-    </message>
-    <message>
         <source>&amp;About</source>
         <translation>À &amp;propos</translation>
-    </message>
-    <message>
-        <source>About MPM Monitor</source>
-        <translation>À propos du moniteur MPM</translation>
-    </message>
-    <message>
-        <source>&lt;h3&gt;MPM Monitor %1&lt;/h3&gt;&lt;p&gt;Watches a fixed scene and shows what Mutual Pair Merging does to a vision transformer, by day and by night.&lt;/p&gt;&lt;p&gt;Apache License 2.0. Uses Qt %2 (LGPL 3), OpenCV (Apache 2.0), SQLite (public domain), mosquitto (EPL 2.0), prometheus-cpp (MIT) and QtKeychain (BSD).&lt;/p&gt;</source>
-        <translation>&lt;h3&gt;Moniteur MPM %1&lt;/h3&gt;&lt;p&gt;Observe une scène fixe et montre ce que la fusion par paires mutuelles fait à un transformeur de vision, de jour et de nuit.&lt;/p&gt;&lt;p&gt;Licence Apache 2.0. Utilise Qt %2 (LGPL 3), OpenCV (Apache 2.0), SQLite (domaine public), mosquitto (EPL 2.0), prometheus-cpp (MIT) et QtKeychain (BSD).&lt;/p&gt;</translation>
     </message>
     <message>
         <source>The password is not kept: %1</source>
@@ -316,8 +256,52 @@
         <translation>Enregistrer une &amp;vidéo</translation>
     </message>
     <message>
-        <source>&amp;Forget the alerts listed</source>
-        <translation>&amp;Oublier les alertes listées</translation>
+        <source>Export the ima&amp;ge…</source>
+        <translation>Exporter l&apos;ima&amp;ge…</translation>
+    </message>
+    <message>
+        <source>Export the image</source>
+        <translation>Exporter l&apos;image</translation>
+    </message>
+    <message>
+        <source>Images (*.png *.svg)</source>
+        <translation>Images (*.png *.svg)</translation>
+    </message>
+    <message>
+        <source>Images (*.svg *.png)</source>
+        <translation>Images (*.svg *.png)</translation>
+    </message>
+    <message>
+        <source>&amp;Add a source…</source>
+        <translation>&amp;Ajouter une source…</translation>
+    </message>
+    <message>
+        <source>Open &amp;video or image…</source>
+        <translation>Ouvrir une &amp;vidéo ou une image…</translation>
+    </message>
+    <message>
+        <source>Open a video or image</source>
+        <translation>Ouvrir une vidéo ou une image</translation>
+    </message>
+    <message>
+        <source>Videos and images (*)</source>
+        <translation>Vidéos et images (*)</translation>
+    </message>
+    <message>
+        <source>&amp;No merging</source>
+        <translation>Ne rien fusio&amp;nner</translation>
+    </message>
+    <message>
+        <source>&amp;Keyboard short cuts</source>
+        <translation>&amp;Raccourcis clavier</translation>
+    </message>
+    <message>
+        <source>&amp;Whole image</source>
+        <translation>Image &amp;entière</translation>
+    </message>
+    <message>
+        <source>&amp;Clear the list of alerts</source>
+        <translation>&amp;Vider la liste des alertes</translation>
     </message>
 </context>
 <context>
@@ -421,10 +405,6 @@
         <translation>Dans</translation>
     </message>
     <message>
-        <source>the whole picture</source>
-        <translation>toute l&apos;image</translation>
-    </message>
-    <message>
         <source>is</source>
         <translation>est</translation>
     </message>
@@ -472,6 +452,10 @@
         <source>Alert %1</source>
         <translation>Alerte %1</translation>
     </message>
+    <message>
+        <source>the whole image</source>
+        <translation>toute l&apos;image</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::BlockList</name>
@@ -508,10 +492,6 @@
     <message>
         <source>Day and night</source>
         <translation>Jour et nuit</translation>
-    </message>
-    <message>
-        <source>By the picture&apos;s luminance</source>
-        <translation>Par la luminance de l&apos;image</translation>
     </message>
     <message>
         <source>By the clock</source>
@@ -577,6 +557,56 @@
         <source>It is</source>
         <translation>Il fait</translation>
     </message>
+    <message>
+        <source>By the image&apos;s luminance</source>
+        <translation>Par la luminance de l&apos;image</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::Exports</name>
+    <message>
+        <source>Measurements only: there is no image to export</source>
+        <translation>Mesures seules : il n&apos;y a pas d&apos;image à exporter</translation>
+    </message>
+    <message>
+        <source>Image written to %1</source>
+        <translation>Image écrite dans %1</translation>
+    </message>
+    <message>
+        <source>%1: the file cannot be written</source>
+        <translation>%1 : le fichier ne peut être écrit</translation>
+    </message>
+    <message>
+        <source>Timeline written to %1</source>
+        <translation>Chronologie écrite dans %1</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::FrontSource</name>
+    <message>
+        <source>Skipped: %1</source>
+        <translation>Ignorée : %1</translation>
+    </message>
+    <message>
+        <source>A part of the monitor stopped; start it again: %1</source>
+        <translation>Une partie du moniteur s&apos;est arrêtée ; relancez-le : %1</translation>
+    </message>
+    <message>
+        <source>Measurements are not kept: %1</source>
+        <translation>Les mesures ne sont pas conservées : %1</translation>
+    </message>
+    <message>
+        <source>Measurements are kept again</source>
+        <translation>Les mesures sont de nouveau conservées</translation>
+    </message>
+    <message>
+        <source>%1 measurements written to %2</source>
+        <translation>%1 mesures écrites dans %2</translation>
+    </message>
+    <message>
+        <source>%1: %2</source>
+        <translation>%1 : %2</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::HeaderBar</name>
@@ -624,13 +654,13 @@
         <source>waiting for day</source>
         <translation>en attente du jour</translation>
     </message>
+    <message>
+        <source>%1: trained on the built-in street only</source>
+        <translation>%1 : entraîné sur la rue intégrée seulement</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::Headless</name>
-    <message>
-        <source>left out: %1</source>
-        <translation>laissée de côté : %1</translation>
-    </message>
     <message>
         <source>alert &apos;%1&apos; at %2: %3</source>
         <translation>alerte « %1 » à %2 : %3</translation>
@@ -648,10 +678,6 @@
         <translation>les mesures sont de nouveau conservées</translation>
     </message>
     <message>
-        <source>%1: its address is not in the keychain: %2</source>
-        <translation>%1 : son adresse n&apos;est pas dans le trousseau : %2</translation>
-    </message>
-    <message>
         <source>%1 measurements and events were never written</source>
         <translation>%1 mesures et événements n&apos;ont jamais été écrits</translation>
     </message>
@@ -666,6 +692,10 @@
     <message>
         <source>a part of the monitor stopped: %1</source>
         <translation>une partie du moniteur s&apos;est arrêtée : %1</translation>
+    </message>
+    <message>
+        <source>skipped: %1</source>
+        <translation>ignorée : %1</translation>
     </message>
 </context>
 <context>
@@ -709,10 +739,6 @@
     <message>
         <source>Source</source>
         <translation>Source</translation>
-    </message>
-    <message>
-        <source>Picture age</source>
-        <translation>Âge de l&apos;image</translation>
     </message>
     <message>
         <source>Capture</source>
@@ -795,10 +821,6 @@
         <translation>, %1 illisibles</translation>
     </message>
     <message>
-        <source>no picture yet</source>
-        <translation>pas encore d&apos;image</translation>
-    </message>
-    <message>
         <source>%1 s</source>
         <translation>%1 s</translation>
     </message>
@@ -815,12 +837,20 @@
         <translation>, tension trop faible</translation>
     </message>
     <message>
-        <source>the system does not tell</source>
-        <translation>le système ne le dit pas</translation>
-    </message>
-    <message>
         <source>%1 of %2 a second</source>
         <translation>%1 sur %2 par seconde</translation>
+    </message>
+    <message>
+        <source>Image age</source>
+        <translation>Âge de l&apos;image</translation>
+    </message>
+    <message>
+        <source>no image yet</source>
+        <translation>pas encore d&apos;image</translation>
+    </message>
+    <message>
+        <source>not reported by the system</source>
+        <translation>le système ne le dit pas</translation>
     </message>
 </context>
 <context>
@@ -841,10 +871,6 @@
         <translation>jetons gardés, moyenne de l&apos;heure :  %1</translation>
     </message>
     <message>
-        <source>far from what the same hour usually has</source>
-        <translation>loin de ce que la même heure a d&apos;habitude</translation>
-    </message>
-    <message>
         <source>The first hour appears here with the first measurement</source>
         <translation>La première heure apparaît ici avec la première mesure</translation>
     </message>
@@ -855,6 +881,17 @@
     <message>
         <source>, usually %1</source>
         <translation>, d&apos;habitude %1</translation>
+    </message>
+    <message>
+        <source>far from the usual count of this hour</source>
+        <translation>loin du nombre habituel de cette heure</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::ImageView</name>
+    <message>
+        <source>%1: %2 of %3 tokens</source>
+        <translation>%1 : %2 jetons sur %3</translation>
     </message>
 </context>
 <context>
@@ -879,191 +916,27 @@
 <context>
     <name>mpm::gui::LegendView</name>
     <message>
-        <source>Classes and their share of the picture</source>
-        <translation>Classes et leur part de l&apos;image</translation>
-    </message>
-    <message>
         <source>Colour of %1</source>
         <translation>Couleur de %1</translation>
     </message>
+    <message>
+        <source>Classes and their share of the image</source>
+        <translation>Les classes et leur part de l&apos;image</translation>
+    </message>
 </context>
 <context>
-    <name>mpm::gui::MainWindow</name>
+    <name>mpm::gui::LiveView</name>
     <message>
-        <source>Skipped: %1</source>
-        <translation>Laissée de côté : %1</translation>
+        <source>Image</source>
+        <translation>Image</translation>
     </message>
     <message>
-        <source>Sources</source>
-        <translation>Sources</translation>
+        <source>Waiting for the first image</source>
+        <translation>En attente de la première image</translation>
     </message>
     <message>
-        <source>Measurements are not kept: %1</source>
-        <translation>Les mesures ne sont pas conservées : %1</translation>
-    </message>
-    <message>
-        <source>Measurements are kept again</source>
-        <translation>Les mesures sont de nouveau conservées</translation>
-    </message>
-    <message>
-        <source>%1 measurements written to %2</source>
-        <translation>%1 mesures écrites dans %2</translation>
-    </message>
-    <message>
-        <source>%1: %2</source>
-        <translation>%1 : %2</translation>
-    </message>
-    <message>
-        <source>%1×%2, %3 blocks</source>
-        <translation>%1×%2, %3 blocs</translation>
-    </message>
-    <message>
-        <source>Random weights: labels mean nothing (%1)</source>
-        <translation>Poids aléatoires : les classes ne veulent rien dire (%1)</translation>
-    </message>
-    <message>
-        <source>%1 (%2)</source>
-        <translation>%1 (%2)</translation>
-    </message>
-    <message>
-        <source>Model refused, %1 goes on: %2</source>
-        <translation>Modèle refusé, %1 continue : %2</translation>
-    </message>
-    <message>
-        <source>This model cannot be used</source>
-        <translation>Ce modèle ne peut être utilisé</translation>
-    </message>
-    <message>
-        <source>refused: %1</source>
-        <translation>refusé : %1</translation>
-    </message>
-    <message>
-        <source>No model: %1</source>
-        <translation>Pas de modèle : %1</translation>
-    </message>
-    <message>
-        <source>The address is not kept, so this source will not come back: %1</source>
-        <translation>L&apos;adresse n&apos;est pas conservée, cette source ne reviendra donc pas : %1</translation>
-    </message>
-    <message>
-        <source>Its address is not in the keychain (%1). Open the source again with it.</source>
-        <translation>Son adresse n&apos;est pas dans le trousseau (%1). Rouvrez la source avec elle.</translation>
-    </message>
-    <message>
-        <source>Built-in street</source>
-        <translation>Rue intégrée</translation>
-    </message>
-    <message>
-        <source>loading %1</source>
-        <translation>chargement de %1</translation>
-    </message>
-    <message>
-        <source>Loading the model</source>
-        <translation>Chargement du modèle</translation>
-    </message>
-    <message>
-        <source>The network stopped</source>
-        <translation>Le réseau s&apos;est arrêté</translation>
-    </message>
-    <message>
-        <source>stopped: %1</source>
-        <translation>arrêté : %1</translation>
-    </message>
-    <message>
-        <source>Alert &apos;%1&apos;, %2: %3</source>
-        <translation>Alerte « %1 », %2 : %3</translation>
-    </message>
-    <message>
-        <source>Converted to %1</source>
-        <translation>Converti en %1</translation>
-    </message>
-    <message>
-        <source>%1 cannot be converted: %2</source>
-        <translation>%1 ne peut être converti : %2</translation>
-    </message>
-    <message>
-        <source>%1. Pictures stay hidden: masks may be missing.</source>
-        <translation>%1. Les images restent cachées : des masques manquent peut-être.</translation>
-    </message>
-    <message>
-        <source>Click the corners of the region; Enter or a double click ends, Escape gives up</source>
-        <translation>Cliquez les coins de la région ; Entrée ou un double clic termine, Échap abandonne</translation>
-    </message>
-    <message>
-        <source>Region %1</source>
-        <translation>Région %1</translation>
-    </message>
-    <message>
-        <source>%1 is measured from now on</source>
-        <translation>%1 est mesurée dès maintenant</translation>
-    </message>
-    <message>
-        <source>Click the corners of what nobody may see; Enter or a double click ends, Escape gives up</source>
-        <translation>Cliquez les coins de ce que personne ne doit voir ; Entrée ou un double clic termine, Échap abandonne</translation>
-    </message>
-    <message>
-        <source>Masked before the network, the screen and the store</source>
-        <translation>Masqué avant le réseau, l&apos;écran et les mesures</translation>
-    </message>
-    <message>
-        <source>Measurements only: there is no picture to record</source>
-        <translation>Mesures seules : il n&apos;y a pas d&apos;image à enregistrer</translation>
-    </message>
-    <message>
-        <source>Recording; the same key ends it</source>
-        <translation>Enregistrement ; la même touche l&apos;arrête</translation>
-    </message>
-    <message>
-        <source>Measurements only: there is no picture to export</source>
-        <translation>Mesures seules : il n&apos;y a pas d&apos;image à exporter</translation>
-    </message>
-    <message>
-        <source>Picture written to %1</source>
-        <translation>Image écrite dans %1</translation>
-    </message>
-    <message>
-        <source>%1: the file cannot be written</source>
-        <translation>%1 : le fichier ne peut être écrit</translation>
-    </message>
-    <message>
-        <source>Timeline written to %1</source>
-        <translation>Chronologie écrite dans %1</translation>
-    </message>
-    <message>
-        <source>Converting %1 beside the model that runs</source>
-        <translation>Conversion de %1 à côté du modèle en cours</translation>
-    </message>
-    <message>
-        <source>Convert this model?</source>
-        <translation>Convertir ce modèle ?</translation>
-    </message>
-    <message>
-        <source>%1 is refused</source>
-        <translation>%1 est refusé</translation>
-    </message>
-    <message>
-        <source>%1
-
-If it is the ONNX export of a vision transformer, it can be converted now. The model that runs goes on meanwhile.</source>
-        <translation>%1
-
-Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être converti maintenant. Le modèle en cours continue pendant ce temps.</translation>
-    </message>
-    <message>
-        <source>Convert</source>
-        <translation>Convertir</translation>
-    </message>
-    <message>
-        <source>A part of the monitor stopped; start it again: %1</source>
-        <translation>Une partie du moniteur s&apos;est arrêtée ; relancez-le : %1</translation>
-    </message>
-    <message>
-        <source>Converting stopped: %1</source>
-        <translation>La conversion s&apos;est arrêtée : %1</translation>
-    </message>
-    <message>
-        <source>%1 is not converted</source>
-        <translation>%1 n&apos;est pas converti</translation>
+        <source>frame %1</source>
+        <translation>image %1</translation>
     </message>
 </context>
 <context>
@@ -1071,10 +944,6 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
     <message>
         <source>Merge map</source>
         <translation>Fusion</translation>
-    </message>
-    <message>
-        <source>Which patches became one token appears here</source>
-        <translation>Ici apparaît quels carrés sont devenus un seul jeton</translation>
     </message>
     <message>
         <source>nothing merges</source>
@@ -1099,6 +968,97 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
     <message>
         <source>, %1 patches in token %2</source>
         <translation>, %1 carrés dans le jeton %2</translation>
+    </message>
+    <message>
+        <source>The merged patches appear here</source>
+        <translation>Les carreaux fusionnés apparaissent ici</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::ModelControl</name>
+    <message>
+        <source>loading %1</source>
+        <translation>chargement de %1</translation>
+    </message>
+    <message>
+        <source>Loading the model</source>
+        <translation>Chargement du modèle</translation>
+    </message>
+    <message>
+        <source>The network stopped</source>
+        <translation>Le réseau s&apos;est arrêté</translation>
+    </message>
+    <message>
+        <source>stopped: %1</source>
+        <translation>arrêté : %1</translation>
+    </message>
+    <message>
+        <source>Converted to %1</source>
+        <translation>Converti en %1</translation>
+    </message>
+    <message>
+        <source>%1 cannot be converted: %2</source>
+        <translation>%1 ne peut être converti : %2</translation>
+    </message>
+    <message>
+        <source>%1 is not converted</source>
+        <translation>%1 n&apos;est pas converti</translation>
+    </message>
+    <message>
+        <source>Converting stopped: %1</source>
+        <translation>La conversion s&apos;est arrêtée : %1</translation>
+    </message>
+    <message>
+        <source>%1×%2, %3 blocks</source>
+        <translation>%1×%2, %3 blocs</translation>
+    </message>
+    <message>
+        <source>Random weights: labels mean nothing (%1)</source>
+        <translation>Poids aléatoires : les classes ne veulent rien dire (%1)</translation>
+    </message>
+    <message>
+        <source>%1 (%2)</source>
+        <translation>%1 (%2)</translation>
+    </message>
+    <message>
+        <source>Model rejected, %1 stays in use: %2</source>
+        <translation>Modèle refusé, %1 reste en service : %2</translation>
+    </message>
+    <message>
+        <source>This model cannot be used</source>
+        <translation>Ce modèle ne peut être utilisé</translation>
+    </message>
+    <message>
+        <source>rejected: %1</source>
+        <translation>refusé : %1</translation>
+    </message>
+    <message>
+        <source>No model: %1</source>
+        <translation>Pas de modèle : %1</translation>
+    </message>
+    <message>
+        <source>Convert this model?</source>
+        <translation>Convertir ce modèle ?</translation>
+    </message>
+    <message>
+        <source>%1 is rejected</source>
+        <translation>%1 est refusé</translation>
+    </message>
+    <message>
+        <source>%1
+
+If it is the ONNX export of a vision transformer, it can be converted now. The present model stays in use meanwhile.</source>
+        <translation>%1
+
+Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être converti maintenant. Le modèle présent reste en service pendant ce temps.</translation>
+    </message>
+    <message>
+        <source>Convert</source>
+        <translation>Convertir</translation>
+    </message>
+    <message>
+        <source>Converting %1 beside the model in use</source>
+        <translation>Conversion de %1 à côté du modèle en service</translation>
     </message>
 </context>
 <context>
@@ -1194,14 +1154,6 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
         <translation>Segmentation</translation>
     </message>
     <message>
-        <source>Pictures</source>
-        <translation>Images</translation>
-    </message>
-    <message>
-        <source>What day and night show</source>
-        <translation>Ce que montrent le jour et la nuit</translation>
-    </message>
-    <message>
         <source>Reset</source>
         <translation>Réinitialiser</translation>
     </message>
@@ -1216,6 +1168,14 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
     <message>
         <source>By day %1 tokens merge away, by night %2: %3 % more</source>
         <translation>De jour %1 jetons disparaissent par fusion, de nuit %2 : %3 % de plus</translation>
+    </message>
+    <message>
+        <source>Images</source>
+        <translation>Images</translation>
+    </message>
+    <message>
+        <source>Content of day and night</source>
+        <translation>Contenu du jour et de la nuit</translation>
     </message>
 </context>
 <context>
@@ -1249,20 +1209,8 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
         <translation>réglages et mesures gardés sous ce nom</translation>
     </message>
     <message>
-        <source>write the window&apos;s picture and exit</source>
-        <translation>écrit l&apos;image de la fenêtre et quitte</translation>
-    </message>
-    <message>
         <source>seconds to wait before that (default 3), or to run without a window</source>
         <translation>secondes à attendre avant (3 par défaut), ou à tourner sans fenêtre</translation>
-    </message>
-    <message>
-        <source>no window and no display: measure, keep, alert and publish as the profile says</source>
-        <translation>sans fenêtre ni écran : mesurer, garder, alerter et publier selon le profil</translation>
-    </message>
-    <message>
-        <source>overview, picture, overlay, merge, split, night or sources</source>
-        <translation>overview, picture, overlay, merge, split, night ou sources</translation>
     </message>
     <message>
         <source>system, light or dark</source>
@@ -1289,10 +1237,6 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
         <translation>--screenshot a besoin de la fenêtre que --headless supprime</translation>
     </message>
     <message>
-        <source>--view &apos;%1&apos;: expected overview, picture, overlay, merge, split, night or sources</source>
-        <translation>--view « %1 » : attendu overview, picture, overlay, merge, split, night ou sources</translation>
-    </message>
-    <message>
         <source>--theme &apos;%1&apos;: expected system, light or dark</source>
         <translation>--theme « %1 » : attendu system, light ou dark</translation>
     </message>
@@ -1305,10 +1249,6 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
         <translation>--window « %1 » : attendu LARGEURxHAUTEUR</translation>
     </message>
     <message>
-        <source>Watches a fixed scene and shows what token merging does, day and night.</source>
-        <translation>Observe une scène fixe et montre ce que fait la fusion de jetons, jour et nuit.</translation>
-    </message>
-    <message>
         <source> See --help.</source>
         <translation> Voir --help.</translation>
     </message>
@@ -1316,12 +1256,44 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
         <source>unexpected &apos;%1&apos;; a source is named with --source. See --help.</source>
         <translation>« %1 » inattendu ; une source se nomme par --source. Voir --help.</translation>
     </message>
+    <message>
+        <source>write an image of the window and exit</source>
+        <translation>écrire une image de la fenêtre et quitter</translation>
+    </message>
+    <message>
+        <source>no window and no display: measure, store, alert and publish as set in the profile</source>
+        <translation>sans fenêtre ni écran : mesurer, conserver, alerter et publier selon le profil</translation>
+    </message>
+    <message>
+        <source>one of: %1</source>
+        <translation>au choix : %1</translation>
+    </message>
+    <message>
+        <source>--view &apos;%1&apos;: expected one of: %2</source>
+        <translation>--view « %1 » : attendu, au choix : %2</translation>
+    </message>
+    <message>
+        <source>Watches a fixed scene and shows the effect of token merging, day and night.</source>
+        <translation>Observe une scène fixe et montre l&apos;effet de la fusion de jetons, de jour comme de nuit.</translation>
+    </message>
 </context>
 <context>
-    <name>mpm::gui::PictureView</name>
+    <name>mpm::gui::OverlayView</name>
     <message>
-        <source>%1: %2 of %3 tokens</source>
-        <translation>%1 : %2 jetons sur %3</translation>
+        <source>Overlay</source>
+        <translation>Calque</translation>
+    </message>
+    <message>
+        <source>The classes found by the network appear here</source>
+        <translation>Les classes trouvées par le réseau apparaissent ici</translation>
+    </message>
+    <message>
+        <source>, </source>
+        <translation>, </translation>
+    </message>
+    <message>
+        <source>frame %1</source>
+        <translation>image %1</translation>
     </message>
 </context>
 <context>
@@ -1380,6 +1352,25 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
     </message>
 </context>
 <context>
+    <name>mpm::gui::Questions</name>
+    <message>
+        <source>Camera, file, folder, address (rtsp://…, http://…), gst: and a pipeline, or demo:</source>
+        <translation>Caméra, fichier, dossier, adresse (rtsp://…, http://…), gst: et un pipeline, ou demo :</translation>
+    </message>
+    <message>
+        <source>Seconds between two analysed frames; 0: every frame</source>
+        <translation>Secondes entre deux images analysées ; 0 : chaque image</translation>
+    </message>
+    <message>
+        <source>About MPM Monitor</source>
+        <translation>À propos du moniteur MPM</translation>
+    </message>
+    <message>
+        <source>&lt;h3&gt;MPM Monitor %1&lt;/h3&gt;&lt;p&gt;Watches a fixed scene and shows the effect of Mutual Pair Merging on a vision transformer, by day and by night.&lt;/p&gt;&lt;p&gt;Apache License 2.0. Uses Qt %2 (LGPL 3), OpenCV (Apache 2.0), SQLite (public domain), mosquitto (EPL 2.0), prometheus-cpp (MIT) and QtKeychain (BSD).&lt;/p&gt;</source>
+        <translation>&lt;h3&gt;Moniteur MPM %1&lt;/h3&gt;&lt;p&gt;Observe une scène fixe et montre l&apos;effet de Mutual Pair Merging sur un vision transformer, de jour comme de nuit.&lt;/p&gt;&lt;p&gt;Licence Apache 2.0. Utilise Qt %2 (LGPL 3), OpenCV (Apache 2.0), SQLite (domaine public), mosquitto (EPL 2.0), prometheus-cpp (MIT) et QtKeychain (BSD).&lt;/p&gt;</translation>
+    </message>
+</context>
+<context>
     <name>mpm::gui::Recorder</name>
     <message>
         <source>there are no measurements to export</source>
@@ -1390,8 +1381,8 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
         <translation>le fichier ne peut être écrit</translation>
     </message>
     <message>
-        <source>%1; it is %2 now, and measurements go on in a new file</source>
-        <translation>%1 ; il s&apos;appelle maintenant %2, et les mesures continuent dans un nouveau fichier</translation>
+        <source>%1; it was renamed to %2, and measurements continue in a new file</source>
+        <translation>%1 ; il a été renommé en %2, et les mesures continuent dans un nouveau fichier</translation>
     </message>
 </context>
 <context>
@@ -1424,14 +1415,6 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
 <context>
     <name>mpm::gui::RegionPage</name>
     <message>
-        <source>No region and no mask yet. Draw one on the picture.</source>
-        <translation>Ni région ni masque. Dessinez-en sur l&apos;image.</translation>
-    </message>
-    <message>
-        <source>Measurements only: pictures are measured and forgotten</source>
-        <translation>Mesures seules : les images sont mesurées et oubliées</translation>
-    </message>
-    <message>
         <source>Name</source>
         <translation>Nom</translation>
     </message>
@@ -1462,6 +1445,14 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
     <message>
         <source>(mask)</source>
         <translation>(masque)</translation>
+    </message>
+    <message>
+        <source>Measurements only: images are measured and discarded</source>
+        <translation>Mesures seules : les images sont mesurées puis oubliées</translation>
+    </message>
+    <message>
+        <source>No region and no mask yet. Draw one on the image.</source>
+        <translation>Ni zone ni masque. Tracez-en un sur l&apos;image.</translation>
     </message>
 </context>
 <context>
@@ -1550,6 +1541,25 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
     </message>
 </context>
 <context>
+    <name>mpm::gui::Session</name>
+    <message>
+        <source>The watch file still holds the password of %1: the keychain did not take it (%2)</source>
+        <translation>Le fichier de surveillance contient encore le mot de passe de %1 : le trousseau ne l&apos;a pas pris (%2)</translation>
+    </message>
+    <message>
+        <source>The settings cannot be written: %1</source>
+        <translation>Les réglages ne peuvent être écrits : %1</translation>
+    </message>
+    <message>
+        <source>The settings are written again</source>
+        <translation>Les réglages sont de nouveau écrits</translation>
+    </message>
+    <message>
+        <source>The address is not kept, so this source will not return at the next start: %1</source>
+        <translation>L&apos;adresse n&apos;est pas conservée, cette source ne reviendra donc pas au prochain démarrage : %1</translation>
+    </message>
+</context>
+<context>
     <name>mpm::gui::ShortcutSheet</name>
     <message>
         <source>Short cuts</source>
@@ -1564,24 +1574,12 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
         <translation>Molette</translation>
     </message>
     <message>
-        <source>zoom pictures, or the timeline</source>
-        <translation>zoome les images ou la chronologie</translation>
-    </message>
-    <message>
         <source>Drag</source>
         <translation>Glisser</translation>
     </message>
     <message>
-        <source>move pictures, the timeline, the split</source>
-        <translation>déplace les images, la chronologie, le partage</translation>
-    </message>
-    <message>
         <source>Double click</source>
         <translation>Double clic</translation>
-    </message>
-    <message>
-        <source>one picture large, and back</source>
-        <translation>une image en grand, et retour</translation>
     </message>
     <message>
         <source>Left, Right</source>
@@ -1598,6 +1596,18 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
     <message>
         <source>switch the block in focus</source>
         <translation>bascule le bloc sélectionné</translation>
+    </message>
+    <message>
+        <source>zoom images, or the timeline</source>
+        <translation>agrandir les images ou la chronologie</translation>
+    </message>
+    <message>
+        <source>move images, the timeline, the split</source>
+        <translation>déplacer les images, la chronologie, le partage</translation>
+    </message>
+    <message>
+        <source>one image large, and back</source>
+        <translation>une image en grand, et retour</translation>
     </message>
 </context>
 <context>
@@ -1627,10 +1637,6 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
         <translation>Régions</translation>
     </message>
     <message>
-        <source>What each region of the picture holds</source>
-        <translation>Ce que contient chaque région de l&apos;image</translation>
-    </message>
-    <message>
         <source>Alerts</source>
         <translation>Alertes</translation>
     </message>
@@ -1641,6 +1647,10 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
     <message>
         <source>Health</source>
         <translation>Santé</translation>
+    </message>
+    <message>
+        <source>Readings of each region of the image</source>
+        <translation>Mesures de chaque zone de l&apos;image</translation>
     </message>
 </context>
 <context>
@@ -1656,6 +1666,134 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
     <message>
         <source>Source: %1</source>
         <translation>Source : %1</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::SourceGrid</name>
+    <message>
+        <source>Waiting for the first image</source>
+        <translation>En attente de la première image</translation>
+    </message>
+    <message>
+        <source>%1 of %2 tokens, frame %3</source>
+        <translation>%1 jetons sur %2, image %3</translation>
+    </message>
+    <message>
+        <source>Built-in street</source>
+        <translation>Rue intégrée</translation>
+    </message>
+    <message>
+        <source>paused</source>
+        <translation>en pause</translation>
+    </message>
+    <message>
+        <source>Not live: %1</source>
+        <translation>Pas en direct : %1</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::SourceTabs</name>
+    <message>
+        <source>Sources</source>
+        <translation>Sources</translation>
+    </message>
+    <message>
+        <source>Built-in street</source>
+        <translation>Rue intégrée</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::SourceText</name>
+    <message>
+        <source>no such source; name a camera index, a video, an image, a folder or glob of images, a URL, gst: and a pipeline, env:NAME, secret:NAME, or demo</source>
+        <translation>source inconnue ; nommez un numéro de caméra, une vidéo, une image, un dossier ou un motif d&apos;images, une adresse, gst: et un pipeline, env:NOM, secret:NOM ou demo</translation>
+    </message>
+    <message>
+        <source>permission denied</source>
+        <translation>permission refusée</translation>
+    </message>
+    <message>
+        <source>no such camera, or it is in use; list them with &apos;ls /dev/video*&apos;</source>
+        <translation>pas de telle caméra, ou elle est occupée ; « ls /dev/video* » les énumère</translation>
+    </message>
+    <message>
+        <source>GStreamer rejected the pipeline; try it with gst-launch-1.0, it must end in appsink</source>
+        <translation>GStreamer a refusé le pipeline ; essayez-le avec gst-launch-1.0, il doit finir par appsink</translation>
+    </message>
+    <message>
+        <source>cannot connect; check address, port, user and password, and that the stream runs</source>
+        <translation>connexion impossible ; vérifiez l&apos;adresse, le port, l&apos;utilisateur et le mot de passe, et que le flux tourne</translation>
+    </message>
+    <message>
+        <source>not a video that can be read (damaged, or of an unknown format)</source>
+        <translation>pas une vidéo lisible (endommagée, ou d&apos;un format inconnu)</translation>
+    </message>
+    <message>
+        <source>no image there; name an image, a folder with images, or a glob as &apos;in/*.jpg&apos;</source>
+        <translation>aucune image ici ; nommez une image, un dossier d&apos;images ou un motif comme « in/*.jpg »</translation>
+    </message>
+    <message>
+        <source>damaged after frame %1 of %2</source>
+        <translation>endommagée après l&apos;image %1 sur %2</translation>
+    </message>
+    <message>
+        <source>the stream broke off after %1 frames</source>
+        <translation>le flux s&apos;est interrompu après %1 images</translation>
+    </message>
+    <message>
+        <source>the stream ended</source>
+        <translation>le flux s&apos;est terminé</translation>
+    </message>
+    <message>
+        <source>frames are not 8-bit images; convert them to BGR</source>
+        <translation>les images n&apos;ont pas 8 bits par couleur ; convertissez-les en BGR</translation>
+    </message>
+    <message>
+        <source>none of its images can be read</source>
+        <translation>aucune de ses images n&apos;est lisible</translation>
+    </message>
+    <message>
+        <source>it is empty</source>
+        <translation>elle est vide</translation>
+    </message>
+    <message>
+        <source>an earlier read has not returned</source>
+        <translation>une lecture précédente n&apos;est pas terminée</translation>
+    </message>
+    <message>
+        <source>no frame came in time</source>
+        <translation>aucune image n&apos;est arrivée à temps</translation>
+    </message>
+    <message>
+        <source>there is no such variable in the environment; set and export it first</source>
+        <translation>l&apos;environnement n&apos;a pas cette variable ; définissez-la et exportez-la d&apos;abord</translation>
+    </message>
+    <message>
+        <source>it is empty; it must hold a source</source>
+        <translation>il est vide ; il doit contenir une source</translation>
+    </message>
+    <message>
+        <source>it names another env: or secret:; it must hold a source itself</source>
+        <translation>il désigne un autre env: ou secret: ; il doit contenir lui-même une source</translation>
+    </message>
+    <message>
+        <source>the keychain has no such entry</source>
+        <translation>le trousseau n&apos;a pas cette entrée</translation>
+    </message>
+    <message>
+        <source>the keychain is not available (%1)</source>
+        <translation>le trousseau n&apos;est pas disponible (%1)</translation>
+    </message>
+    <message>
+        <source>this program was built without a keychain</source>
+        <translation>ce programme a été construit sans trousseau</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::Sources</name>
+    <message>
+        <source>its address is not in the keychain (%1); open the source again with it</source>
+        <translation>son adresse n&apos;est pas dans le trousseau (%1) ; rouvrez la source avec elle</translation>
     </message>
 </context>
 <context>
@@ -1855,26 +1993,6 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
         <translation>Le fichier de surveillance est inutilisable</translation>
     </message>
     <message>
-        <source>Pictures stay hidden, because masks may be missing. They are measured and forgotten.</source>
-        <translation>Les images restent cachées, car des masques peuvent manquer. Elles sont mesurées et oubliées.</translation>
-    </message>
-    <message>
-        <source>Waiting for the first picture</source>
-        <translation>En attente de la première image</translation>
-    </message>
-    <message>
-        <source>%1 of %2 tokens, frame %3</source>
-        <translation>%1 jetons sur %2, image %3</translation>
-    </message>
-    <message>
-        <source>Built-in street</source>
-        <translation>Rue intégrée</translation>
-    </message>
-    <message>
-        <source>paused</source>
-        <translation>en pause</translation>
-    </message>
-    <message>
         <source>Measurements only</source>
         <translation>Mesures seules</translation>
     </message>
@@ -1883,11 +2001,77 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
         <translation>Pas en direct : %1</translation>
     </message>
     <message>
+        <source>%1 (%2)</source>
+        <translation>%1 (%2)</translation>
+    </message>
+    <message>
+        <source>random weights</source>
+        <translation>poids aléatoires</translation>
+    </message>
+    <message>
+        <source>Connecting to %1</source>
+        <translation>Connexion à %1</translation>
+    </message>
+    <message>
+        <source>This source cannot be used</source>
+        <translation>Cette source ne peut être utilisée</translation>
+    </message>
+    <message>
+        <source>The source has ended</source>
+        <translation>La source est terminée</translation>
+    </message>
+    <message>
+        <source>Images are measured and discarded; they are neither kept nor shown.</source>
+        <translation>Les images sont mesurées puis oubliées ; elles ne sont ni conservées ni montrées.</translation>
+    </message>
+    <message>
+        <source>Images stay hidden, because masks may be missing. They are measured and discarded.</source>
+        <translation>Les images restent cachées, car des masques peuvent manquer. Elles sont mesurées puis oubliées.</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::ViewControls</name>
+    <message>
+        <source>Stage</source>
+        <translation>Étape</translation>
+    </message>
+    <message>
+        <source>Outlines</source>
+        <translation>Contours</translation>
+    </message>
+    <message>
+        <source>all merges</source>
+        <translation>toutes</translation>
+    </message>
+    <message>
+        <source>Merge map after</source>
+        <translation>Carte de fusion après</translation>
+    </message>
+    <message>
+        <source>Opacity of the colours</source>
+        <translation>Opacité des couleurs</translation>
+    </message>
+    <message>
+        <source>Opacity</source>
+        <translation>Opacité</translation>
+    </message>
+    <message>
+        <source>before block %1</source>
+        <translation>avant le bloc %1</translation>
+    </message>
+    <message>
+        <source>up to block %1</source>
+        <translation>jusqu&apos;au bloc %1</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::ViewTable</name>
+    <message>
         <source>Overview</source>
         <translation>Ensemble</translation>
     </message>
     <message>
-        <source>Picture</source>
+        <source>Image</source>
         <translation>Image</translation>
     </message>
     <message>
@@ -1910,73 +2094,44 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
         <source>Sources</source>
         <translation>Sources</translation>
     </message>
+</context>
+<context>
+    <name>mpm::gui::WatchControl</name>
     <message>
-        <source>What the network sees appears here</source>
-        <translation>Ce que voit le réseau apparaît ici</translation>
+        <source>Alert &apos;%1&apos;, %2: %3</source>
+        <translation>Alerte « %1 », %2 : %3</translation>
     </message>
     <message>
-        <source>%1 (%2)</source>
-        <translation>%1 (%2)</translation>
+        <source>%1. Images stay hidden: masks may be missing.</source>
+        <translation>%1. Les images restent cachées : des masques peuvent manquer.</translation>
     </message>
     <message>
-        <source>Stage</source>
-        <translation>Étape</translation>
+        <source>Recording; the same key ends it</source>
+        <translation>Enregistrement ; la même touche l&apos;arrête</translation>
     </message>
     <message>
-        <source>all merges</source>
-        <translation>toutes</translation>
+        <source>Measurements only: there is no image to record</source>
+        <translation>Mesures seules : il n&apos;y a pas d&apos;image à enregistrer</translation>
     </message>
     <message>
-        <source>Merge map after</source>
-        <translation>Carte de fusion après</translation>
+        <source>Click the corners of the region; Enter or a double click ends, Escape cancels</source>
+        <translation>Cliquez les coins de la zone ; Entrée ou un double clic termine, Échap annule</translation>
     </message>
     <message>
-        <source>Opacity</source>
-        <translation>Opacité</translation>
+        <source>Region %1</source>
+        <translation>Région %1</translation>
     </message>
     <message>
-        <source>Opacity of the colours</source>
-        <translation>Opacité des couleurs</translation>
+        <source>%1 is measured from now on</source>
+        <translation>%1 est mesurée dès maintenant</translation>
     </message>
     <message>
-        <source>Outlines</source>
-        <translation>Contours</translation>
+        <source>Click the corners of the mask; Enter or a double click ends, Escape cancels</source>
+        <translation>Cliquez les coins du masque ; Entrée ou un double clic termine, Échap annule</translation>
     </message>
     <message>
-        <source>frame %1</source>
-        <translation>image %1</translation>
-    </message>
-    <message>
-        <source>, </source>
-        <translation>, </translation>
-    </message>
-    <message>
-        <source>before block %1</source>
-        <translation>avant le bloc %1</translation>
-    </message>
-    <message>
-        <source>up to block %1</source>
-        <translation>jusqu&apos;au bloc %1</translation>
-    </message>
-    <message>
-        <source>random weights</source>
-        <translation>poids aléatoires</translation>
-    </message>
-    <message>
-        <source>Connecting to %1</source>
-        <translation>Connexion à %1</translation>
-    </message>
-    <message>
-        <source>This source cannot be used</source>
-        <translation>Cette source ne peut être utilisée</translation>
-    </message>
-    <message>
-        <source>The source has ended</source>
-        <translation>La source est terminée</translation>
-    </message>
-    <message>
-        <source>Pictures are measured and forgotten; nothing of them is kept or shown.</source>
-        <translation>Les images sont mesurées et oubliées ; rien n&apos;en est gardé ni montré.</translation>
+        <source>Masked before the network, the screen and the store</source>
+        <translation>Masqué avant le réseau, l&apos;écran et les mesures</translation>
     </message>
 </context>
 <context>
@@ -1996,93 +2151,6 @@ Si c&apos;est l&apos;export ONNX d&apos;un transformeur de vision, il peut être
     <message>
         <source>Publishing</source>
         <translation>Publication</translation>
-    </message>
-</context>
-<context>
-    <name>mpm::gui::SourceText</name>
-    <message>
-        <source>permission denied</source>
-        <translation>permission refusée</translation>
-    </message>
-    <message>
-        <source>an earlier read has not returned</source>
-        <translation>une lecture précédente n&apos;est pas terminée</translation>
-    </message>
-    <message>
-        <source>no frame came in time</source>
-        <translation>aucune image n&apos;est arrivée à temps</translation>
-    </message>
-    <message>
-        <source>there is no such variable in the environment; set and export it first</source>
-        <translation>l&apos;environnement n&apos;a pas cette variable ; définissez-la et exportez-la d&apos;abord</translation>
-    </message>
-    <message>
-        <source>it is empty; it must hold a source</source>
-        <translation>il est vide ; il doit contenir une source</translation>
-    </message>
-    <message>
-        <source>it names another env: or secret:; it must hold a source itself</source>
-        <translation>il désigne un autre env: ou secret: ; il doit contenir lui-même une source</translation>
-    </message>
-    <message>
-        <source>the keychain has no such entry</source>
-        <translation>le trousseau n&apos;a pas cette entrée</translation>
-    </message>
-    <message>
-        <source>the keychain is not available (%1)</source>
-        <translation>le trousseau n&apos;est pas disponible (%1)</translation>
-    </message>
-    <message>
-        <source>this program was built without a keychain</source>
-        <translation>ce programme a été construit sans trousseau</translation>
-    </message>
-    <message>
-        <source>no such camera, or it is in use; list them with &apos;ls /dev/video*&apos;</source>
-        <translation>pas de telle caméra, ou elle est occupée ; « ls /dev/video* » les énumère</translation>
-    </message>
-    <message>
-        <source>GStreamer rejected the pipeline; try it with gst-launch-1.0, it must end in appsink</source>
-        <translation>GStreamer a refusé le pipeline ; essayez-le avec gst-launch-1.0, il doit finir par appsink</translation>
-    </message>
-    <message>
-        <source>cannot connect; check address, port, user and password, and that the stream runs</source>
-        <translation>connexion impossible ; vérifiez l&apos;adresse, le port, l&apos;utilisateur et le mot de passe, et que le flux tourne</translation>
-    </message>
-    <message>
-        <source>not a video that can be read (damaged, or of an unknown format)</source>
-        <translation>pas une vidéo lisible (endommagée, ou d&apos;un format inconnu)</translation>
-    </message>
-    <message>
-        <source>damaged after frame %1 of %2</source>
-        <translation>endommagée après l&apos;image %1 sur %2</translation>
-    </message>
-    <message>
-        <source>the stream broke off after %1 frames</source>
-        <translation>le flux s&apos;est interrompu après %1 images</translation>
-    </message>
-    <message>
-        <source>the stream ended</source>
-        <translation>le flux s&apos;est terminé</translation>
-    </message>
-    <message>
-        <source>frames are not 8-bit images; convert them to BGR</source>
-        <translation>les images n&apos;ont pas 8 bits par couleur ; convertissez-les en BGR</translation>
-    </message>
-    <message>
-        <source>no image there; name an image, a folder with images, or a glob as &apos;in/*.jpg&apos;</source>
-        <translation>aucune image ici ; nommez une image, un dossier d&apos;images ou un motif comme « in/*.jpg »</translation>
-    </message>
-    <message>
-        <source>none of its images can be read</source>
-        <translation>aucune de ses images n&apos;est lisible</translation>
-    </message>
-    <message>
-        <source>it is empty</source>
-        <translation>elle est vide</translation>
-    </message>
-    <message>
-        <source>no such source; name a camera index, a video, an image, a folder or glob of images, a URL, gst: and a pipeline, env:NAME, secret:NAME, or demo</source>
-        <translation>source inconnue ; nommez un numéro de caméra, une vidéo, une image, un dossier ou un motif d&apos;images, une adresse, gst: et un pipeline, env:NOM, secret:NOM ou demo</translation>
     </message>
 </context>
 </TS>

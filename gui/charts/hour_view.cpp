@@ -7,7 +7,7 @@
 #include <QMouseEvent>
 #include <QPainter>
 
-#include "gui/views/image_view.hpp"
+#include "gui/widgets/plate.hpp"
 #include "gui/widgets/theme.hpp"
 
 namespace mpm::gui {
@@ -120,7 +120,7 @@ void HourView::paintScale(QPainter& painter) const {
     painter.setBrush(theme.bad);
     painter.drawPolygon(QPolygonF{QPointF(x + 5, 3), QPointF(x, y), QPointF(x + 10, y)});
     x += 16;
-    word(tr("far from what the same hour usually has"));
+    word(tr("far from the usual count of this hour"));
 }
 
 void HourView::paintEvent(QPaintEvent*) {

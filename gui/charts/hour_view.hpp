@@ -1,4 +1,4 @@
-// Hour of the day by date as a heat map of token counts; what stands out is marked.
+// Hour of the day by date as a heat map of token counts; unusual hours are marked.
 #pragma once
 
 #include <QTimer>
@@ -15,7 +15,7 @@ public:
     explicit HourView(const TimelineData* data, QWidget* parent = nullptr);
 
     const HourMap& map() const { return m_map; }
-    /// What is said of a place; empty where nothing was measured.
+    /// The text for a position; empty where nothing was measured.
     QString describe(QPointF at) const;
     QSize sizeHint() const override { return {800, 190}; }
     QSize minimumSizeHint() const override { return {300, 80}; }
@@ -40,7 +40,7 @@ private:
     HourMap m_map;
     QTimer m_again;
     std::optional<QPointF> m_hover;
-    int m_back = 0;  // days the last column lies before the newest
+    int m_back = 0;  // days between the last column and the newest
 };
 
 }  // namespace mpm::gui

@@ -32,7 +32,7 @@ std::vector<TimeMark> timeMarks(std::int64_t from, std::int64_t to, int most) {
     const std::int64_t first = ((from + offset + step - 1) / step) * step - offset;
     for (std::int64_t time = first; time < to; time += step) {
         const QDateTime local = QDateTime::fromMSecsSinceEpoch(time);
-        // Midnight says which day begins.
+        // Midnight shows the date.
         const bool midnight = step < kDay && step >= kHour && local.time() == QTime(0, 0);
         marks.push_back({time, local.toString(midnight ? QStringLiteral("d MMM") : format)});
     }

@@ -1,4 +1,4 @@
-// Where the marks of a time axis stand, and what is written at them.
+// Positions and labels of the marks of a time axis.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 // How the timeline is painted.
+#include <algorithm>
 #include <cmath>
 
 #include <QPainter>
@@ -6,12 +7,14 @@
 
 #include "gui/charts/time_axis.hpp"
 #include "gui/charts/timeline_view.hpp"
-#include "gui/views/image_view.hpp"
+#include "gui/widgets/plate.hpp"
 #include "gui/widgets/theme.hpp"
 
 namespace mpm::gui {
 
 namespace {
+
+constexpr double kJitter = 2'000;  // milliseconds between two readings of a busy machine
 
 /// 1, 2 or 5 times a power of ten, about a third of `length`.
 double roundStep(double length) {
@@ -33,16 +36,27 @@ const Span& latencyOf(const TimelineColumn& column) {
 
 }  // namespace
 
-/// Empty columns a curve may bridge: readings come seconds apart, and a column may be milliseconds wide.
-int TimelineView::gapAllowed() const {
-    const double perColumn = double(m_to - m_from) / std::max(1.0, plot().width());
-    return std::max(2, static_cast<int>(15'000 / std::max(1.0, perColumn)));
+/// Columns that a curve may bridge: three times the usual distance of readings. A longer gap is a stall, or
+/// the time between two runs.
+int TimelineView::gapAllowed(const Columns& columns) const {
+    std::vector<int> distances;
+    int last = -1;
+    for (int x = 0; x < static_cast<int>(columns.size()); ++x) {
+        if (!columns[x].any()) continue;
+        if (last >= 0) distances.push_back(x - last);
+        last = x;
+    }
+    if (distances.empty()) return 2;
+    const auto middle = distances.begin() + static_cast<std::ptrdiff_t>(distances.size() / 2);
+    std::nth_element(distances.begin(), middle, distances.end());
+    const double perColumn = std::max(1.0, double(m_to - m_from) / std::max(1.0, plot().width()));
+    return std::max({2, 3 * *middle, static_cast<int>(kJitter / perColumn)});
 }
 
 std::array<TimelineView::Lane, 3> TimelineView::lanes(const Columns& columns) const {
     const QRectF area = plot();
     const double gap = 5;
-    // On a low screen the tokens alone: three curves a few points high would say nothing.
+    // On a low screen the tokens alone: three curves a few pixels high are unreadable.
     const bool low = area.height() < 85;
     const double small = low ? 0 : std::max(18.0, (area.height() - 2 * gap) * 0.2);
     const double tall = low ? area.height() : area.height() - 2 * (small + gap);
@@ -68,7 +82,7 @@ std::array<TimelineView::Lane, 3> TimelineView::lanes(const Columns& columns) co
 void TimelineView::paintBands(QPainter& painter, const Columns& columns) const {
     const Theme& theme = Theme::of(this);
     const QRectF area = plot();
-    const int gap = gapAllowed();
+    const int gap = gapAllowed(columns);
     int start = -1, last = -1;
     bool night = false;
     const auto close = [&](int end) {
@@ -98,7 +112,7 @@ void TimelineView::paintGrid(QPainter& painter, const std::array<Lane, 3>& lanes
         const double y = lanes[0].y(value);
         painter.setPen(theme.grid);
         painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y));
-        if (y > lanes[0].area.bottom() - 8) continue;  // the lane below has its own words there
+        if (y > lanes[0].area.bottom() - 8) continue;  // the lane below has its own labels there
         painter.setPen(theme.muted);
         painter.drawText(QRectF(0, y - 10, area.left() - 6, 20), Qt::AlignRight | Qt::AlignVCenter,
                          QString::number(value, 'f', 0));
@@ -117,7 +131,7 @@ void TimelineView::paintGrid(QPainter& painter, const std::array<Lane, 3>& lanes
 template <typename Of>
 void TimelineView::paintCurve(QPainter& painter, const Columns& columns, const Lane& lane, const QPen& pen,
                               Of of) const {
-    const int gap = gapAllowed();
+    const int gap = gapAllowed(columns);
     QPainterPath path;
     int last = -gap - 1;
     for (int x = 0; x < static_cast<int>(columns.size()); ++x) {
@@ -133,7 +147,7 @@ void TimelineView::paintCurve(QPainter& painter, const Columns& columns, const L
     painter.drawPath(path);
 }
 
-/// From the lowest to the highest count of a column: what a mean over an hour would hide.
+/// From the lowest to the highest count of a column, which a mean over an hour would hide.
 void TimelineView::paintSpread(QPainter& painter, const Columns& columns, const Lane& lane,
                                const QColor& colour) const {
     QColor light = colour;
@@ -236,6 +250,7 @@ void TimelineView::paintEvent(QPaintEvent*) {
     paintBands(painter, all);
     paintGrid(painter, lane);
     painter.setRenderHint(QPainter::Antialiasing);
+    paintFocusFrame(painter, *this);
     if (m_data->empty()) {
         const QString words = tr("Measurements appear here with the first frame");
         painter.fillRect(painter.boundingRect(plot(), Qt::AlignCenter, words).adjusted(-6, -2, 6, 2),

@@ -93,7 +93,7 @@ QWidget* TimelinePanel::shown() const {
     return m_stack->currentWidget();
 }
 
-/// A range somebody zoomed or panned to is none of the buttons'.
+/// A range set by zooming or panning belongs to no button.
 void TimelinePanel::showRange() {
     m_ranges->setExclusive(false);
     for (int i = 0; i < ranges(); ++i)

@@ -32,7 +32,7 @@ TimelineView::TimelineView(const TimelineData* data, QWidget* parent) : QWidget(
 
 void TimelineView::moveOn() {
     if (!m_following || !isVisible()) return;
-    const Time now = QDateTime::currentMSecsSinceEpoch();
+    const Time now = m_pausedAt.value_or(QDateTime::currentMSecsSinceEpoch());
     // No longer than there is something to see: a young timeline grows.
     const Time whole = m_data->empty() ? kYoungest : std::max(kYoungest, (now - m_data->first()) * 51 / 50);
     m_to = now;
@@ -54,6 +54,14 @@ void TimelineView::setRange(Time from, Time to) {
     m_to = from + length;
     update();
     emit rangeChanged();
+}
+
+void TimelineView::setPaused(bool paused) {
+    if (!paused)
+        m_pausedAt.reset();
+    else if (!m_pausedAt)
+        m_pausedAt = QDateTime::currentMSecsSinceEpoch();
+    moveOn();
 }
 
 void TimelineView::setStages(const std::vector<int>& blocks) {
@@ -85,7 +93,7 @@ QString TimelineView::describe(int x) const {
     const Columns all = columns();
     const int at = x - static_cast<int>(plot().left());
     if (at < 0 || at >= static_cast<int>(all.size())) return {};
-    const int reach = std::clamp(gapAllowed(), 2, 40);
+    const int reach = std::clamp(gapAllowed(all), 2, 40);
     for (int distance = 0; distance <= reach; ++distance)
         for (const int column : {at - distance, at + distance}) {
             if (column < 0 || column >= static_cast<int>(all.size()) || !all[column].any()) continue;
@@ -143,7 +151,7 @@ void TimelineView::mouseMoveEvent(QMouseEvent* event) {
 
 void TimelineView::mouseReleaseEvent(QMouseEvent*) {
     m_dragFrom.reset();
-    // Dragged past now: whoever does that wants to see what comes.
+    // Dragged beyond the present: follow new measurements again.
     if (!m_following && m_to >= QDateTime::currentMSecsSinceEpoch()) follow(m_to - m_from);
 }
 

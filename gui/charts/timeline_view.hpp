@@ -18,7 +18,7 @@ public:
 
     explicit TimelineView(const TimelineData* data, QWidget* parent = nullptr);
 
-    /// The last `length` milliseconds, moving on with the clock; 0: everything.
+    /// The last `length` milliseconds, scrolling with the clock; 0: everything.
     void follow(Time length);
     bool following() const { return m_following; }
     Time followedLength() const { return m_length; }
@@ -27,7 +27,9 @@ public:
     void setRange(Time from, Time to);
     /// Names of the curves, by merge: "before block 2".
     void setStages(const std::vector<int>& blocks);
-    /// What is read at a place across; empty where nothing was measured.
+    /// While paused it does not scroll: nothing new is measured.
+    void setPaused(bool paused);
+    /// The readings at a position; empty where nothing was measured.
     QString describe(int x) const;
 
     QSize sizeHint() const override { return {800, 190}; }
@@ -61,7 +63,7 @@ private:
     Time timeAt(double x) const;
     double xOf(Time time) const;
     Columns columns() const;
-    int gapAllowed() const;
+    int gapAllowed(const Columns& columns) const;
     void zoomAt(double factor, double x);
     void moveOn();
 
@@ -83,6 +85,7 @@ private:
     Time m_from = 0, m_to = 60'000;
     Time m_length = 120'000;  // followed; 0: everything
     bool m_following = true;
+    std::optional<Time> m_pausedAt;
     double m_hover = -1;
     std::optional<double> m_dragFrom;
     QTimer m_clock;

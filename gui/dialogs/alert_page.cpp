@@ -60,7 +60,7 @@ QWidget* AlertPage::buildForm(const QStringList& regions, const QStringList& lab
     form->addRow(tr("Class"), m_label = new QComboBox);
     m_label->addItems(labels);
     form->addRow(tr("In"), m_region = new QComboBox);
-    m_region->addItem(tr("the whole picture"), QString());
+    m_region->addItem(tr("the whole image"), QString());
     for (const QString& region : regions)
         m_region->addItem(region, region);
     form->addRow(tr("is"), m_above = new QComboBox);

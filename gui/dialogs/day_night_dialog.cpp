@@ -17,7 +17,7 @@ DayNightDialog::DayNightDialog(const Rule& rule, QWidget* parent)
     setWindowTitle(tr("Day and night"));
     auto* layout = new QVBoxLayout(this);
     auto* form = new QFormLayout;
-    m_by->addItems({tr("By the picture's luminance"), tr("By the clock"), tr("By the sun"), tr("By hand")});
+    m_by->addItems({tr("By the image's luminance"), tr("By the clock"), tr("By the sun"), tr("By hand")});
     form->addRow(tr("Tell day from night"), m_by);
     layout->addLayout(form);
     for (QWidget* page : {luminancePage(rule), schedulePage(rule), sunPage(rule), handPage(rule)})
@@ -29,7 +29,7 @@ DayNightDialog::DayNightDialog(const Rule& rule, QWidget* parent)
     m_by->setCurrentIndex(static_cast<int>(rule.by));
     m_pages->setCurrentIndex(m_by->currentIndex());
     connect(m_by, &QComboBox::currentIndexChanged, m_pages, &QStackedWidget::setCurrentIndex);
-    connect(m_by, &QComboBox::currentIndexChanged, this, &DayNightDialog::tell);
+    connect(m_by, &QComboBox::currentIndexChanged, this, &DayNightDialog::emitRule);
 }
 
 QDoubleSpinBox* DayNightDialog::addNumber(QFormLayout* form, const QString& name, double value, double least,
@@ -40,7 +40,7 @@ QDoubleSpinBox* DayNightDialog::addNumber(QFormLayout* form, const QString& name
     box->setSingleStep(digits == 2 ? 0.01 : 1);
     box->setValue(value);
     form->addRow(name, box);
-    connect(box, &QDoubleSpinBox::valueChanged, this, &DayNightDialog::tell);
+    connect(box, &QDoubleSpinBox::valueChanged, this, &DayNightDialog::emitRule);
     return box;
 }
 
@@ -48,7 +48,7 @@ QTimeEdit* DayNightDialog::addTime(QFormLayout* form, const QString& name, int m
     auto* edit = new QTimeEdit(QTime(minutes / 60 % 24, minutes % 60));
     edit->setDisplayFormat(QStringLiteral("HH:mm"));
     form->addRow(name, edit);
-    connect(edit, &QTimeEdit::timeChanged, this, &DayNightDialog::tell);
+    connect(edit, &QTimeEdit::timeChanged, this, &DayNightDialog::emitRule);
     return edit;
 }
 
@@ -62,7 +62,7 @@ QWidget* DayNightDialog::luminancePage(const Rule& rule) {
     m_hold->setSuffix(tr(" s"));
     m_hold->setValue(static_cast<int>(rule.hold.count()));
     form->addRow(tr("Held for"), m_hold);
-    connect(m_hold, &QSpinBox::valueChanged, this, &DayNightDialog::tell);
+    connect(m_hold, &QSpinBox::valueChanged, this, &DayNightDialog::emitRule);
     return page;
 }
 
@@ -90,7 +90,7 @@ QWidget* DayNightDialog::handPage(const Rule& rule) {
     m_hand->addItems({tr("Day"), tr("Night")});
     m_hand->setCurrentIndex(rule.hand == pipeline::Phase::Night ? 1 : 0);
     form->addRow(tr("It is"), m_hand);
-    connect(m_hand, &QComboBox::currentIndexChanged, this, &DayNightDialog::tell);
+    connect(m_hand, &QComboBox::currentIndexChanged, this, &DayNightDialog::emitRule);
     return page;
 }
 
@@ -113,7 +113,7 @@ Rule DayNightDialog::rule() const {
     return rule;
 }
 
-void DayNightDialog::tell() {
+void DayNightDialog::emitRule() {
     emit ruleChanged(rule());
 }
 

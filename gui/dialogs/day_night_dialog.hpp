@@ -1,4 +1,4 @@
-// How the monitor tells day from night: by luminance, by the clock, by the sun, or by hand.
+// The rule for day and night: by luminance, by the clock, by the sun, or by hand.
 #pragma once
 
 #include <QDialog>
@@ -14,7 +14,7 @@ class QTimeEdit;
 
 namespace mpm::gui {
 
-/// Every change acts on the next frame; nothing needs to be confirmed.
+/// Every change applies to the next frame, without confirmation.
 class DayNightDialog : public QDialog {
     Q_OBJECT
 public:
@@ -33,7 +33,7 @@ private:
     QDoubleSpinBox* addNumber(QFormLayout* form, const QString& name, double value, double least, double most,
                               int digits);
     QTimeEdit* addTime(QFormLayout* form, const QString& name, int minutes);
-    void tell();
+    void emitRule();
 
     QComboBox *m_by, *m_hand = nullptr;
     QStackedWidget* m_pages;

@@ -32,12 +32,12 @@ pipeline::Polygon shapeFrom(const QString& text) {
     return shape.size() >= 3 ? shape : pipeline::Polygon();
 }
 
-RegionPage::RegionPage(const SourceWatch& watch, bool keepsPictures, QWidget* parent)
+RegionPage::RegionPage(const SourceWatch& watch, bool keepsImages, QWidget* parent)
     : QWidget(parent),
       m_watch(watch),
       m_table(new QTableWidget(0, 2)),
-      m_blind(new QCheckBox(tr("Measurements only: pictures are measured and forgotten"))) {
-    m_blind->setChecked(!keepsPictures);
+      m_measurementsOnly(new QCheckBox(tr("Measurements only: images are measured and discarded"))) {
+    m_measurementsOnly->setChecked(!keepsImages);
     m_table->setHorizontalHeaderLabels({tr("Name"), tr("Corners, across and down from 0 to 1")});
     m_table->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
     m_table->horizontalHeader()->setStretchLastSection(true);
@@ -45,7 +45,7 @@ RegionPage::RegionPage(const SourceWatch& watch, bool keepsPictures, QWidget* pa
     m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
     m_table->setAccessibleName(tr("Regions and masks"));
     m_table->setObjectName(QStringLiteral("framed"));
-    new EmptyHint(tr("No region and no mask yet. Draw one on the picture."), m_table);
+    new EmptyHint(tr("No region and no mask yet. Draw one on the image."), m_table);
     auto* layout = new QVBoxLayout(this);
     auto* note =
         plainLabel(tr("A region has statistics of its own. A mask is blackened before the network, the "
@@ -61,17 +61,17 @@ RegionPage::RegionPage(const SourceWatch& watch, bool keepsPictures, QWidget* pa
         row->addWidget(button);
     row->addStretch();
     layout->addLayout(row);
-    layout->addWidget(m_blind);
+    layout->addWidget(m_measurementsOnly);
     connect(region, &QPushButton::clicked, this, &RegionPage::drawRegionWanted);
     connect(mask, &QPushButton::clicked, this, &RegionPage::drawMaskWanted);
     connect(minus, &QPushButton::clicked, this, &RegionPage::remove);
     connect(m_table, &QTableWidget::cellChanged, this, &RegionPage::onEdited);
-    connect(m_blind, &QCheckBox::clicked, this, &RegionPage::changed);
+    connect(m_measurementsOnly, &QCheckBox::clicked, this, &RegionPage::changed);
     fill();
 }
 
-bool RegionPage::keepsPictures() const {
-    return !m_blind->isChecked();
+bool RegionPage::keepsImages() const {
+    return !m_measurementsOnly->isChecked();
 }
 
 void RegionPage::fill() {
@@ -102,7 +102,7 @@ void RegionPage::remove() {
     emit changed();
 }
 
-/// What is no shape is not taken: the text goes back to what it was.
+/// Text that is not a shape is rejected: the cell shows the former text again.
 void RegionPage::onEdited(int row, int column) {
     if (m_filling) return;
     const QString text = m_table->item(row, column)->text().trimmed();

@@ -1,4 +1,4 @@
-// Regions and masks of one source as tables: drawn on the picture, or typed in.
+// Regions and masks of one source as tables: drawn on the image, or typed in.
 #pragma once
 
 #include <QWidget>
@@ -13,10 +13,10 @@ namespace mpm::gui {
 class RegionPage : public QWidget {
     Q_OBJECT
 public:
-    RegionPage(const SourceWatch& watch, bool keepsPictures, QWidget* parent = nullptr);
+    RegionPage(const SourceWatch& watch, bool keepsImages, QWidget* parent = nullptr);
 
     const SourceWatch& watch() const { return m_watch; }
-    bool keepsPictures() const;
+    bool keepsImages() const;
     QTableWidget* table() const { return m_table; }
 
 signals:
@@ -32,7 +32,7 @@ private:
     SourceWatch m_watch;
     bool m_filling = false;
     QTableWidget* m_table;  // regions first, then masks
-    QCheckBox* m_blind;
+    QCheckBox* m_measurementsOnly;
 };
 
 /// "0.10 0.20, 0.30 0.20, ..." and back; empty where it is no shape.

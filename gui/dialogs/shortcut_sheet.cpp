@@ -64,9 +64,9 @@ QDialog* showShortcutSheet(QMainWindow& window) {
     for (const QAction* action : window.menuBar()->actions())
         if (action->menu() != nullptr) addMenu(columns[at++ < 2 ? 0 : 1], action->menu());
     QGridLayout* mouse = addBlock(columns[1], ShortcutSheet::tr("Mouse and focus"));
-    addRow(mouse, ShortcutSheet::tr("Wheel"), ShortcutSheet::tr("zoom pictures, or the timeline"));
-    addRow(mouse, ShortcutSheet::tr("Drag"), ShortcutSheet::tr("move pictures, the timeline, the split"));
-    addRow(mouse, ShortcutSheet::tr("Double click"), ShortcutSheet::tr("one picture large, and back"));
+    addRow(mouse, ShortcutSheet::tr("Wheel"), ShortcutSheet::tr("zoom images, or the timeline"));
+    addRow(mouse, ShortcutSheet::tr("Drag"), ShortcutSheet::tr("move images, the timeline, the split"));
+    addRow(mouse, ShortcutSheet::tr("Double click"), ShortcutSheet::tr("one image large, and back"));
     addRow(mouse, ShortcutSheet::tr("Left, Right"), ShortcutSheet::tr("move the split or the timeline"));
     addRow(mouse, ShortcutSheet::tr("Space"), ShortcutSheet::tr("switch the block in focus"));
     for (QVBoxLayout* column : columns) {

@@ -8,7 +8,7 @@ class QMainWindow;
 
 namespace mpm::gui {
 
-/// The sheet's words.
+/// The context of the sheet's translations.
 struct ShortcutSheet {
     Q_DECLARE_TR_FUNCTIONS(mpm::gui::ShortcutSheet)
 };

@@ -19,7 +19,7 @@ WatchDialog::WatchDialog(const WatchSettings& settings, const QString& source, c
     for (const pipeline::Region& region : watch.regions)
         regions << QString::fromStdString(region.name);
     m_alerts = new AlertPage(settings.alerts, regions, labels);
-    m_regions = new RegionPage(watch, settings.keepsPictures);
+    m_regions = new RegionPage(watch, settings.keepsImages);
     m_publish = new PublishPage(settings.mqtt, settings.metrics);
     m_tabs->addTab(m_alerts, tr("Alerts"));
     m_tabs->addTab(m_regions, tr("Regions and privacy"));
@@ -30,9 +30,9 @@ WatchDialog::WatchDialog(const WatchSettings& settings, const QString& source, c
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     layout->addWidget(buttons);
     resize(640, 460);
-    connect(m_alerts, &AlertPage::changed, this, &WatchDialog::tell);
-    connect(m_regions, &RegionPage::changed, this, &WatchDialog::tell);
-    connect(m_publish, &PublishPage::changed, this, &WatchDialog::tell);
+    connect(m_alerts, &AlertPage::changed, this, &WatchDialog::emitSettings);
+    connect(m_regions, &RegionPage::changed, this, &WatchDialog::emitSettings);
+    connect(m_publish, &PublishPage::changed, this, &WatchDialog::emitSettings);
     connect(m_publish, &PublishPage::passwordGiven, this, &WatchDialog::passwordGiven);
     connect(m_regions, &RegionPage::drawRegionWanted, this, [this] {
         accept();
@@ -52,13 +52,13 @@ WatchSettings WatchDialog::settings() const {
     WatchSettings settings = m_before;
     settings.alerts = m_alerts->rules();
     settings.sources[m_source] = m_regions->watch();
-    settings.keepsPictures = m_regions->keepsPictures();
+    settings.keepsImages = m_regions->keepsImages();
     settings.mqtt = m_publish->mqtt();
     settings.metrics = m_publish->metrics();
     return settings;
 }
 
-void WatchDialog::tell() {
+void WatchDialog::emitSettings() {
     emit settingsChanged(settings());
 }
 

@@ -1,4 +1,4 @@
-// What is watched for, where, and who is told. Every change counts at once; nothing needs to be confirmed.
+// Alerts, regions, masks and publishing. Every change applies at once, without confirmation.
 #pragma once
 
 #include <QDialog>
@@ -30,16 +30,16 @@ public:
 
 signals:
     void settingsChanged(const mpm::gui::WatchSettings& settings);
-    /// The picture is wanted, so the dialog closes.
+    /// The image is needed, so the dialog closes.
     void drawRegionWanted();
     void drawMaskWanted();
     /// For the keychain.
     void passwordGiven(const QString& password);
 
 private:
-    void tell();
+    void emitSettings();
 
-    WatchSettings m_before;  // what no page edits stays
+    WatchSettings m_before;  // keeps the settings that no page edits
     QString m_source;
     QTabWidget* m_tabs;
     AlertPage* m_alerts;

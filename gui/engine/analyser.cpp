@@ -12,7 +12,7 @@ namespace mpm::gui {
 
 namespace {
 
-/// Of the pixels that are seen.
+/// Of the pixels that no mask covers.
 double agreementOf(const cv::Mat& a, const cv::Mat& b, const cv::Mat& seen) {
     if (a.empty() || a.size() != b.size()) return 0;
     cv::Mat wideA, wideB, equal;
@@ -28,17 +28,18 @@ double totalMs(const pipeline::Segmentation& segmentation) {
     return segmentation.prepareMs + segmentation.networkMs + segmentation.labelsMs;
 }
 
-/// The labels go too: they show what was there as well as a picture does.
-void forgetPicture(Analysis& analysis) {
-    analysis.frame.picture.release();
+/// Labels are removed too: they show the scene as an image does.
+void discardImages(Analysis& analysis) {
+    analysis.frame.pixels.release();
     analysis.frame.image = {};
     analysis.merged.labels.release();
     analysis.merged.scores.release();
 }
 
-ModelFactsPtr factsOf(pipeline::Network& network) {
+ModelFactsPtr factsOf(pipeline::Network& network, bool shipped) {
     auto facts = std::make_shared<ModelFacts>();
     facts->random = network.random();
+    facts->shipped = shipped && !facts->random;
     facts->path = QString::fromStdString(network.name());
     facts->name = safeText(facts->random ? facts->path : QFileInfo(facts->path).completeBaseName());
     facts->blocks = network.encoder().blocks();
@@ -57,9 +58,9 @@ ModelFactsPtr factsOf(pipeline::Network& network) {
 Analyser::Analyser(pipeline::Segmenter segmenter, ModelFactsPtr facts)
     : m_segmenter(std::move(segmenter)), m_facts(std::move(facts)) {}
 
-pipeline::Segmentation Analyser::run(const cv::Mat& picture, const std::vector<int>& schedule, bool scores) {
+pipeline::Segmentation Analyser::run(const cv::Mat& image, const std::vector<int>& schedule, bool scores) {
     m_segmenter.encoder().setSchedule(schedule);
-    return m_segmenter.segment(picture, scores);
+    return m_segmenter.segment(image, scores);
 }
 
 Analysis Analyser::analyse(const LiveFrame& frame, const Request& request) {
@@ -69,24 +70,24 @@ Analysis Analyser::analyse(const LiveFrame& frame, const Request& request) {
     for (int block : request.schedule)
         if (block >= 0 && block < m_facts->blocks) analysis.schedule.push_back(block);
     analysis.queueMs = std::chrono::duration<double, std::milli>(Steady::now() - frame.captured).count();
-    analysis.merged = run(frame.picture, analysis.schedule, request.scores);
+    analysis.merged = run(frame.pixels, analysis.schedule, request.scores);
     double most = 0;
     if (m_facts->labels.empty()) cv::minMaxLoc(analysis.merged.labels, nullptr, &most);
     const int classes = m_facts->labels.empty() ? int(most) + 1 : int(m_facts->labels.size());
-    // What is black because nobody may look has no class: shares are of what is seen.
+    // Masked pixels have no class: shares refer to the other pixels.
     const cv::Mat seen = pipeline::seenThrough(frame.masks, analysis.merged.labels.size());
     analysis.shares = pipeline::classShares(analysis.merged.labels, classes, seen);
     for (const pipeline::Region& region : request.regions)
         analysis.regions.push_back(pipeline::readRegion(
             region, analysis.merged.labels, analysis.merged.tokens.map, analysis.merged.grid, classes, seen));
-    if (!request.keepsPictures) forgetPicture(analysis);
+    if (!request.keepsImages) discardImages(analysis);
     return analysis;
 }
 
 Comparison Analyser::compare(const AnalysisPtr& analysis) {
     Comparison comparison;
     comparison.analysis = analysis;
-    comparison.whole = run(analysis->frame.picture, {});
+    comparison.whole = run(analysis->frame.pixels, {});
     comparison.agreement =
         agreementOf(analysis->merged.labels, comparison.whole.labels,
                     pipeline::seenThrough(analysis->frame.masks, comparison.whole.labels.size()));
@@ -98,9 +99,9 @@ NightPair Analyser::simulateNight(const AnalysisPtr& analysis, const street::Nig
     NightPair pair;
     pair.analysis = analysis;
     pair.parameters = parameters;
-    pair.picture =
-        street::night(analysis->frame.picture, parameters, static_cast<uint64_t>(analysis->frame.number));
-    pair.night = run(pair.picture, analysis->schedule);
+    pair.pixels =
+        street::night(analysis->frame.pixels, parameters, static_cast<uint64_t>(analysis->frame.number));
+    pair.night = run(pair.pixels, analysis->schedule);
     return pair;
 }
 
@@ -108,10 +109,10 @@ std::unique_ptr<Analyser> loadAnalyser(const std::string& model) {
     const bool random = model == "default" && !pipeline::hasDefaultModel();
     pipeline::Network network =
         random ? pipeline::Network(pipeline::RandomModel{}) : pipeline::Network(model);
-    ModelFactsPtr facts = factsOf(network);
+    ModelFactsPtr facts = factsOf(network, model == "default");
     pipeline::Segmenter segmenter(std::move(network));
     try {
-        // What cannot segment shows at its first picture: better here, while the model before goes on.
+        // A model that cannot segment fails at its first image: try one here, while the present model runs.
         segmenter.segment(cv::Mat(facts->input, CV_8UC3, cv::Scalar::all(0)));
     } catch (const std::exception& error) {
         throw pipeline::ModelError(facts->path.toStdString() + ": " + error.what());

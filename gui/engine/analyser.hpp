@@ -1,4 +1,4 @@
-// One frame through one network, in the ways the window asks for. Qt-free but for the frame's own picture.
+// Runs one network on one frame: merged, with all tokens, and with night simulated.
 #pragma once
 
 #include "gui/engine/analysis.hpp"
@@ -18,13 +18,13 @@ public:
     const ModelFactsPtr& facts() const { return m_facts; }
 
 private:
-    pipeline::Segmentation run(const cv::Mat& picture, const std::vector<int>& schedule, bool scores = false);
+    pipeline::Segmentation run(const cv::Mat& image, const std::vector<int>& schedule, bool scores = false);
 
     pipeline::Segmenter m_segmenter;
     ModelFactsPtr m_facts;
 };
 
-/// Loads MODEL and tries it on one picture; `default` falls back to random weights where none is shipped.
+/// Loads MODEL and tries it on one image; `default` falls back to random weights where none is shipped.
 /// Throws pipeline::ModelError.
 std::unique_ptr<Analyser> loadAnalyser(const std::string& model);
 

@@ -40,12 +40,12 @@ cv::Mat mapAfter(const mpm::ImageReport& report, int stage) {
     return map;
 }
 
-QImage toImage(const cv::Mat& picture) {
-    if (picture.empty()) return {};
-    CV_CheckTypeEQ(picture.type(), CV_8UC3, "picture: expected 8-bit BGR");
-    QImage image(picture.cols, picture.rows, QImage::Format_RGB32);
-    cv::Mat target(picture.rows, picture.cols, CV_8UC4, image.bits(), image.bytesPerLine());
-    cv::cvtColor(picture, target, cv::COLOR_BGR2BGRA);
+QImage toImage(const cv::Mat& pixels) {
+    if (pixels.empty()) return {};
+    CV_CheckTypeEQ(pixels.type(), CV_8UC3, "pixels: expected 8-bit BGR");
+    QImage image(pixels.cols, pixels.rows, QImage::Format_RGB32);
+    cv::Mat target(pixels.rows, pixels.cols, CV_8UC4, image.bits(), image.bytesPerLine());
+    cv::cvtColor(pixels, target, cv::COLOR_BGR2BGRA);
     return image;
 }
 

@@ -1,4 +1,4 @@
-// What travels between the workers and the window. Everything shared is immutable once it is handed over.
+// Data that the workers and the window exchange. Shared objects are never changed after they are sent.
 #pragma once
 
 #include <chrono>
@@ -23,13 +23,13 @@ namespace mpm::gui {
 using Steady = std::chrono::steady_clock;
 using System = std::chrono::system_clock;
 
-/// One picture of a source, as it was captured.
+/// One frame of a source, as it was captured.
 struct LiveFrame {
-    int generation = 0;  ///< counts the sources opened: what an older one still delivers is dropped
+    int generation = 0;  ///< counts the sources opened: frames of an older one are dropped
     std::int64_t number = -1;
     System::time_point time;
     Steady::time_point captured;
-    cv::Mat picture;                       ///< CV_8UC3
+    cv::Mat pixels;                        ///< CV_8UC3
     std::vector<pipeline::Polygon> masks;  ///< blackened in it
     QImage image;                          ///< the same, ready to be painted
     double luminance = 0;
@@ -37,7 +37,7 @@ struct LiveFrame {
     double captureMs = 0;
 };
 
-/// What the source does, and what it is.
+/// Kind and state of a source.
 struct SourceReport {
     int generation = 0;
     QString name;
@@ -49,15 +49,16 @@ struct SourceReport {
         return kind == pipeline::SourceKind::Camera || kind == pipeline::SourceKind::Stream ||
                kind == pipeline::SourceKind::Pipeline;
     }
-    /// Whether the picture on the screen is of now.
+    /// Whether the image on the screen is current.
     bool current() const { return status.state == pipeline::SourceState::Live; }
 };
 
-/// What the window may know of a model.
+/// The properties of a model that the window shows.
 struct ModelFacts {
     QString name;  ///< for titles
     QString path;
     bool random = false;
+    bool shipped = false;  ///< the demonstration model, trained on the built-in street
     int blocks = 0, heads = 0, dim = 0;
     cv::Size input;
     std::vector<std::string> labels;
@@ -66,7 +67,7 @@ struct ModelFacts {
 };
 using ModelFactsPtr = std::shared_ptr<const ModelFacts>;
 
-/// What to do with the next frame.
+/// How to process the next frame.
 struct Request {
     std::vector<int> schedule{2, 5};
     bool compare = false;        ///< run all tokens too, on the same frame
@@ -76,7 +77,7 @@ struct Request {
     std::chrono::milliseconds interval{0};         ///< least time between two analysed frames
     std::chrono::milliseconds compareInterval{0};  ///< least time between two comparisons
     std::vector<pipeline::Region> regions;         ///< with statistics of their own
-    bool keepsPictures = true;  ///< false: a picture is forgotten as soon as it is measured
+    bool keepsImages = true;                       ///< false: an image is discarded as soon as it is measured
 };
 
 /// One frame through the network.
@@ -86,7 +87,7 @@ struct Analysis {
     std::vector<int> schedule;   ///< that ran
     std::vector<double> shares;  ///< by class
     std::vector<pipeline::RegionReading> regions;
-    std::int64_t skipped = 0;  ///< frames that came and went since the analysis before
+    std::int64_t skipped = 0;  ///< frames not analysed since the analysis before
     double queueMs = 0;        ///< between capture and network
     bool repeat = false;       ///< of a frame analysed before: not a new measurement
     ModelFactsPtr model;
@@ -103,14 +104,14 @@ struct Comparison {
     AnalysisPtr analysis;
     pipeline::Segmentation whole;
     double agreement = 0;  ///< share of pixels with the same class
-    double savedMs = 0;    ///< what merging saved on this frame; below zero where it cost
+    double savedMs = 0;    ///< saved by merging on this frame; negative: lost
 };
 using ComparisonPtr = std::shared_ptr<const Comparison>;
 
 /// The same frame with night simulated.
 struct NightPair {
     AnalysisPtr analysis;
-    cv::Mat picture;
+    cv::Mat pixels;
     pipeline::Segmentation night;
     street::NightParameters parameters;
 
@@ -122,12 +123,12 @@ using NightPairPtr = std::shared_ptr<const NightPair>;
 
 int tokensKept(const mpm::ImageReport& report);
 
-/// Cluster of each image token of the picture after stage `stage`; -1: after the last. The identity where
+/// Cluster of each image token after stage `stage`; -1: after the last. The identity where
 /// there is none.
 cv::Mat mapAfter(const mpm::ImageReport& report, int stage);
 
-/// A copy that Qt paints without converting it again. picture: CV_8UC3.
-QImage toImage(const cv::Mat& picture);
+/// A copy that Qt paints without another conversion. pixels: CV_8UC3.
+QImage toImage(const cv::Mat& pixels);
 
 }  // namespace mpm::gui
 

@@ -9,9 +9,10 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr std::chrono::milliseconds kLook{100};  // how often a silent source is looked at
+constexpr std::chrono::milliseconds kPoll{100};  // between two looks at a silent source
 constexpr double kSceneStart = 16;               // the built-in street: some day first, then dusk
-constexpr std::chrono::milliseconds kTell{500};  // how often an unchanged state is told, for its counters
+constexpr std::chrono::milliseconds kReportEvery{
+    500};  // between two reports of an unchanged state: its counters change
 
 double millisecondsSince(Steady::time_point start) {
     return std::chrono::duration<double, std::milli>(Steady::now() - start).count();
@@ -21,7 +22,7 @@ pipeline::SourceKind kindOf(const pipeline::Address& source) {
     try {
         return pipeline::sourceKind(source);
     } catch (const pipeline::SourceError&) {
-        return pipeline::SourceKind::Video;  // the reader will say that it is nothing
+        return pipeline::SourceKind::Video;  // the reader reports the error
     }
 }
 
@@ -89,11 +90,11 @@ void CaptureWorker::work() {
     while (!stopping()) {
         if (waitWhilePaused()) {
             pipeline::Frame stale;
-            reader.take(stale, std::chrono::milliseconds(0));  // what arrived meanwhile is not of now
+            reader.take(stale, std::chrono::milliseconds(0));  // frames of the pause are stale
             continue;
         }
         pipeline::Frame frame;
-        if (reader.take(frame, kLook)) deliver(std::move(frame));
+        if (reader.take(frame, kPoll)) deliver(std::move(frame));
         report(reader.status());
         if (!reader.running()) break;
     }
@@ -115,14 +116,14 @@ void CaptureWorker::deliver(pipeline::Frame frame) {
     live.number = frame.number;
     live.time = frame.time;
     live.captured = start;
-    live.picture = std::move(frame.picture);
+    live.pixels = std::move(frame.picture);
     {
         const std::lock_guard<std::mutex> lock(m_mutex);
         live.masks = m_masks;
     }
-    pipeline::applyMasks(live.picture, live.masks);
-    live.image = toImage(live.picture);
-    live.luminance = pipeline::luminance(live.picture);
+    pipeline::applyMasks(live.pixels, live.masks);
+    live.image = toImage(live.pixels);
+    live.luminance = pipeline::luminance(live.pixels);
     {
         const std::lock_guard<std::mutex> lock(m_mutex);
         const auto time = m_ruleOfScene ? pipeline::sceneTime(frame.seconds) : live.time;
@@ -143,7 +144,7 @@ pipeline::SourceProblem CaptureWorker::safe(pipeline::SourceProblem problem) con
 
 void CaptureWorker::report(const pipeline::SourceStatus& status) {
     const Steady::time_point now = Steady::now();
-    if (status.state == m_lastState && now - m_lastReport < kTell) return;
+    if (status.state == m_lastState && now - m_lastReport < kReportEvery) return;
     m_lastState = status.state;
     m_lastReport = now;
     SourceReport report;
@@ -158,7 +159,7 @@ void CaptureWorker::report(const pipeline::SourceStatus& status) {
         const std::lock_guard<std::mutex> lock(m_mutex);
         report.phaseFlips = m_dayNight.flips();
     }
-    tell([this, report] { emit reported(report); });
+    post([this, report] { emit reported(report); });
 }
 
 }  // namespace mpm::gui

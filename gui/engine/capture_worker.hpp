@@ -1,4 +1,4 @@
-// Reads one source and hands every frame to the window and to the network, neither of which it waits for.
+// Reads one source and delivers each frame to the window and to the network, without waiting for either.
 #pragma once
 
 #include <condition_variable>
@@ -22,19 +22,19 @@ public:
                   const pipeline::SceneOptions& scene);
     ~CaptureWorker() override;
 
-    /// Of the window: the newest frame it has not seen.
+    /// For the window: the newest frame that was not taken yet.
     std::optional<LiveFrame> takeFrame() { return m_outbox.take(); }
 
     void setRule(const pipeline::DayNightRule& rule);
-    /// Where nobody chose one: by luminance; in the built-in street by its own sun and clock.
+    /// The default: by luminance; in the built-in street by its own sun and clock.
     static pipeline::DayNightRule ruleFor(pipeline::SourceKind kind);
     void setPaused(bool paused);
-    /// Blackened before anybody else sees a frame: the network, the window, the store, a video.
+    /// Masked before a frame reaches the network, the window, the store or a video.
     void setMasks(const std::vector<pipeline::Polygon>& masks);
 
-    /// How the source is read; files and folders begin again at their end.
+    /// Files and folders start again at their end.
     static pipeline::ReaderOptions readerOptions();
-    /// How the built-in street is filmed; `framesPerDay` above 0: in fast motion.
+    /// Of the built-in street; `framesPerDay` above 0: time lapse.
     static pipeline::SceneOptions sceneOptions(int framesPerDay);
 
 signals:
@@ -63,7 +63,7 @@ private:
     bool m_paused = false;
     std::vector<pipeline::Polygon> m_masks;  // guarded by m_mutex
     pipeline::DayNight m_dayNight;           // guarded by m_mutex: the rule may change while frames come
-    bool m_ruleOfScene;                      // guarded by m_mutex: nobody chose one for the built-in street
+    bool m_ruleOfScene;                      // guarded by m_mutex: the built-in street's own rule is in force
     pipeline::SourceState m_lastState = pipeline::SourceState::Connecting;
     Steady::time_point m_lastReport;
 };

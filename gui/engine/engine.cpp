@@ -44,7 +44,7 @@ Engine::Engine(const QString& storePath, SharedNetwork* network, QObject* parent
 }
 
 Engine::~Engine() {
-    // All are told before one is waited for.
+    // All are asked to stop before the first wait.
     const QList<CaptureWorker*> captures = findChildren<CaptureWorker*>();
     for (CaptureWorker* capture : captures)
         capture->stop();
@@ -83,8 +83,8 @@ void Engine::wire() {
     connect(m_network, &SharedNetwork::modelLoaded, this, &Engine::modelLoaded);
     connect(m_network, &SharedNetwork::modelFailed, this, &Engine::modelFailed);
     connect(m_network, &SharedNetwork::networkFailed, this, &Engine::networkFailed);
-    connect(&m_recorder, &Worker::broke, this, &Engine::broke);
-    connect(&m_render, &Worker::broke, this, &Engine::broke);
+    connect(&m_recorder, &Worker::crashed, this, &Engine::crashed);
+    connect(&m_render, &Worker::crashed, this, &Engine::crashed);
 }
 
 QString nameFor(const pipeline::Address& address, const std::vector<std::unique_ptr<Engine>>& all,
@@ -106,12 +106,12 @@ QString nameOf(const pipeline::Address& address, const QString& key,
 }
 
 QString formerNameOf(const pipeline::Address& address) {
-    return QString::fromStdString(pipeline::withoutPasswords(address.reveal()));
+    return QString::fromStdString(address.formerlyShown());
 }
 
 void Engine::openSource(const pipeline::Address& address, const QString& name, const QString& former) {
     if (m_capture != nullptr) {
-        // Nobody waits for a driver that hangs: the old one ends in its own time.
+        // A driver may hang: the old worker ends later, by itself.
         m_capture->disconnect(this);
         connect(m_capture, &QThread::finished, m_capture, &QObject::deleteLater);
         m_capture->stop();
@@ -127,7 +127,7 @@ void Engine::openSource(const pipeline::Address& address, const QString& name, c
     m_formerName = former.isEmpty() ? formerNameOf(address) : former;
     m_report = {};
     m_recorder.setSource(m_sourceName, m_formerName);
-    // The channel, not this: a thread caught in a driver may outlive the engine.
+    // Captures the channel, not this: a thread that hangs in a driver may outlive the engine.
     const auto deliver = [channel = m_channel](const LiveFrame& frame) { channel->submit(frame); };
     m_capture = new CaptureWorker(address, m_sourceName, m_generation, deliver, m_scene);
     m_capture->setParent(this);
@@ -135,7 +135,7 @@ void Engine::openSource(const pipeline::Address& address, const QString& name, c
     m_capture->setMasks(m_masks);
     connect(m_capture, &CaptureWorker::frameReady, this, &Engine::onFrame);
     connect(m_capture, &CaptureWorker::reported, this, &Engine::onReport);
-    connect(m_capture, &Worker::broke, this, &Engine::broke);
+    connect(m_capture, &Worker::crashed, this, &Engine::crashed);
     m_capture->start();
     setPaused(false);
 }
@@ -147,7 +147,7 @@ void Engine::openModel(const QString& model) {
 void Engine::setRequest(const Request& request) {
     m_request = request;
     m_channel->setRequest(request);
-    if (!request.keepsPictures) m_render.forget();
+    if (!request.keepsImages) m_render.forget();
 }
 
 void Engine::setRule(const pipeline::DayNightRule& rule) {
@@ -184,8 +184,8 @@ void Engine::onFrame() {
     m_phase = frame->phase;
     m_anyPhase = true;
     LiveFrame shown = *frame;
-    if (!m_request.keepsPictures) {
-        shown.picture.release();
+    if (!m_request.keepsImages) {
+        shown.pixels.release();
         shown.image = {};
     }
     emit framed(shown);
@@ -195,7 +195,7 @@ void Engine::onAnalysis() {
     const auto found = m_channel->takeAnalysis();
     if (!found || outdated((*found)->frame.generation)) return;
     const AnalysisPtr& analysis = *found;
-    if (m_watched && !analysis->frame.picture.empty()) m_render.show(analysis);
+    if (m_watched && !analysis->frame.pixels.empty()) m_render.show(analysis);
     const auto dropped = m_dropped - std::exchange(m_droppedBefore, m_dropped);
     const pipeline::Measurement measurement = measurementOf(*analysis, m_render.drawMs(), dropped);
     if (!analysis->repeat) m_recorder.add(measurement);

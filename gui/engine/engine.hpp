@@ -1,5 +1,5 @@
-// One source with its workers, wired together: all that the window, or a program without one, talks to. Every
-// call returns at once; every signal arrives in the thread of the window, with the newest thing there is.
+// One source with its workers: the interface for the window, and for the program without one. Every call
+// returns at once; every signal arrives in the main thread, with the newest data.
 #pragma once
 
 #include <memory>
@@ -20,11 +20,11 @@ public:
     /// Measurements are kept in `storePath`. `network` is shared with other engines and must outlive this
     /// one; null: one of its own.
     explicit Engine(const QString& storePath, SharedNetwork* network = nullptr, QObject* parent = nullptr);
-    /// Ends every worker; waits as long as a read or a run of the network in progress takes.
+    /// Stops every worker; waits until a read or a run of the network in progress ends.
     ~Engine() override;
 
-    /// `name` is what it is shown, stored and sent as: by itself the address without its secrets. `former`:
-    /// the name under which an earlier version kept its measurements.
+    /// `name`: shown, stored and sent; by default the address without its secrets. `former`: the name under
+    /// which an earlier version kept its measurements.
     void openSource(const pipeline::Address& address, const QString& name = {}, const QString& former = {});
     void openSource(const QString& source) { openSource(pipeline::Address(source.toStdString())); }
     /// Frames in which a day of the built-in street passes; 0: its own pace. For sources opened from now on.
@@ -32,7 +32,7 @@ public:
     void openModel(const QString& model);
     void setRequest(const Request& request);
     void setStyle(const RenderStyle& style) { m_render.setStyle(style); }
-    /// Whether anybody looks: drawing for nobody is left out.
+    /// Whether the images are visible or recorded; otherwise they are not drawn.
     void setWatched(bool watched) { m_watched = watched; }
     void setMasks(const std::vector<pipeline::Polygon>& masks);
     void setRule(const pipeline::DayNightRule& rule);
@@ -43,7 +43,7 @@ public:
 
     Recorder& recorder() { return m_recorder; }
     SharedNetwork& network() { return *m_network; }
-    /// As it may be shown: without passwords. Empty before the first.
+    /// Without passwords. Empty before the first source.
     const QString& sourceName() const { return m_sourceName; }
     const QString& formerName() const { return m_formerName; }
     const pipeline::Address& address() const { return m_address; }
@@ -60,14 +60,14 @@ signals:
     void sourceReported(const mpm::gui::SourceReport& report);
     void modelLoading(const QString& model);
     void modelLoaded(const mpm::gui::ModelFactsPtr& facts);
-    /// The model before, if any, goes on.
+    /// The model before, if any, stays in use.
     void modelFailed(const QString& model, const QString& message);
     void networkFailed(const QString& message);
     void happened(const pipeline::Event& event);
     /// An image of a folder that cannot be read; once for each.
     void imageSkipped(const pipeline::SourceProblem& problem);
-    /// A thread ended that had no reason to: only a new start brings back what it did.
-    void broke(const QString& message);
+    /// A thread ended unexpectedly; its work stops until the program is started again.
+    void crashed(const QString& message);
 
 private:
     void wire();
@@ -89,7 +89,7 @@ private:
     SourceReport m_report;
     pipeline::SceneOptions m_scene = CaptureWorker::sceneOptions(0);
     bool m_watched = true;
-    std::optional<pipeline::DayNightRule> m_rule;  // chosen by somebody
+    std::optional<pipeline::DayNightRule> m_rule;  // absent: the default of the source
     pipeline::SourceKind m_kind = pipeline::SourceKind::Scene;
     pipeline::Phase m_phase = pipeline::Phase::Day;
     bool m_anyPhase = false;
@@ -100,17 +100,17 @@ private:
     bool m_paused = false;
 };
 
-/// As the address may be shown; with a number where another engine than `self` has another address of the
-/// same look (cameras of one recorder differ in what is left out).
+/// The address without its secrets; with a number where another engine than `self` has a different address
+/// that looks the same (cameras of one recorder may differ in the masked part only).
 QString nameFor(const pipeline::Address& address, const std::vector<std::unique_ptr<Engine>>& all,
                 const Engine& self);
 
-/// Of an address the keychain keeps as `key` (empty: it does not): the key, unless it says more than may be
-/// shown.
+/// The name of an address that the keychain keeps as `key` (empty: it does not): the key, unless it holds
+/// parts that must not be shown.
 QString nameOf(const pipeline::Address& address, const QString& key,
                const std::vector<std::unique_ptr<Engine>>& all, const Engine& self);
 
-/// What an earlier version called the source: with *** for the passwords it knew.
+/// The name of the source in an earlier version.
 QString formerNameOf(const pipeline::Address& address);
 
 }  // namespace mpm::gui

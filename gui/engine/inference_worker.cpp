@@ -27,7 +27,7 @@ void InferenceChannel::setRequest(const Request& request) {
     m_request = request;
     m_requestChanged = true;
     m_changedAt = Steady::now();
-    if (!request.keepsPictures) m_last.reset();
+    if (!request.keepsImages) m_last.reset();
     m_worker->m_changed.notify_all();
 }
 
@@ -71,8 +71,8 @@ void InferenceWorker::wake() {
     m_changed.notify_all();
 }
 
-/// Of the sources with something due the one that has waited longest since its last turn: none starves.
-/// Without one, `next` is when to look again.
+/// Of the sources with a frame due, the one that has waited longest: none starves. Without one, `next` is the
+/// time of the next look.
 InferenceChannelPtr InferenceWorker::chooseChannel(Steady::time_point& next) const {
     const Steady::time_point now = Steady::now();
     InferenceChannelPtr chosen;
@@ -96,7 +96,7 @@ void InferenceWorker::fill(Job& job, const InferenceChannelPtr& channel) {
     job.skipped = job.repeat ? 0 : std::exchange(channel->m_skipped, 0);
     channel->m_requestChanged = false;
     channel->m_lastStart = Steady::now();
-    if (job.request.keepsPictures && !job.repeat) channel->m_last = job.frame;
+    if (job.request.keepsImages && !job.repeat) channel->m_last = job.frame;
 }
 
 /// Waits for something to do. False: stopping.
@@ -121,17 +121,17 @@ bool InferenceWorker::nextJob(Job& job) {
 
 void InferenceWorker::work() {
     for (Job job; nextJob(job); job = {}) {
-        if (job.frame.picture.empty()) continue;
+        if (job.frame.pixels.empty()) continue;
         try {
             run(job);
         } catch (const std::exception& error) {
             m_analyser.reset();
-            tell([this, message = safeLines(error.what())] { emit failed(message); });
+            post([this, message = safeLines(error.what())] { emit failed(message); });
         }
     }
 }
 
-/// Extra runs are left out when they would answer yesterday's question.
+/// Skips extra runs whose result would be stale.
 bool InferenceWorker::overtaken(const InferenceChannel& channel) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     return stopping() || m_newAnalyser != nullptr || channel.m_requestChanged;
@@ -145,7 +145,7 @@ void InferenceWorker::run(const Job& job) {
     const auto analysis = std::make_shared<const Analysis>(std::move(fresh));
     using Put = Mailbox<AnalysisPtr>::Put;
     if (channel.m_analyses.put(analysis) == Put::First) emit channel.analysed();
-    if (!job.request.keepsPictures) return;
+    if (!job.request.keepsImages) return;
     const bool due = Steady::now() - channel.m_lastComparison >= job.request.compareInterval || job.repeat;
     if (job.request.compare && due && !overtaken(channel)) {
         channel.m_lastComparison = Steady::now();

@@ -1,5 +1,5 @@
-// Runs the network on the newest frame of each source, with its newest settings, and on nothing else. One
-// thread and one set of weights, however many sources there are.
+// Runs the network on the newest frame of each source, with its newest settings. One thread and one set of
+// weights serve all sources.
 #pragma once
 
 #include <condition_variable>
@@ -15,7 +15,7 @@ namespace mpm::gui {
 
 class InferenceWorker;
 
-/// What one source has to do with the network. Any thread may hold it; nothing here waits for the network.
+/// The connection of one source to the network. Usable from any thread; no call waits for the network.
 class InferenceChannel : public QObject {
     Q_OBJECT
 public:
@@ -24,7 +24,7 @@ public:
     /// Frames of sources before this generation are not analysed any more.
     void forgetFrames(int generation);
 
-    /// Of the window: the newest of each that it has not seen.
+    /// For the window: the newest of each that was not taken yet.
     std::optional<AnalysisPtr> takeAnalysis() { return m_analyses.take(); }
     std::optional<ComparisonPtr> takeComparison() { return m_comparisons.take(); }
     std::optional<NightPairPtr> takeNight() { return m_nights.take(); }
@@ -62,12 +62,12 @@ public:
     ~InferenceWorker() override;
 
     InferenceChannelPtr addChannel();
-    /// Returns at once; a run in progress for it ends, and its result goes nowhere.
+    /// Returns at once; the result of a run in progress is dropped.
     void removeChannel(const InferenceChannelPtr& channel);
     void setAnalyser(std::unique_ptr<Analyser> analyser);
 
 signals:
-    /// The network cannot be used on; the worker goes on and waits for another one.
+    /// The network cannot be used any more; the worker waits for another one.
     void failed(const QString& message);
 
 protected:

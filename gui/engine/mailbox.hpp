@@ -1,4 +1,4 @@
-// Hands the latest thing from one thread to another. A newer one replaces what nobody took: nothing ever
+// Passes the latest item from one thread to another. A newer one replaces an item that was not taken: nothing
 // queues up.
 #pragma once
 
@@ -13,7 +13,7 @@ class Mailbox {
 public:
     enum class Put { First, Replaced };
 
-    /// First: the slot was empty, somebody should be told. Replaced: the thing before was never taken.
+    /// First: the slot was empty, so the receiver needs a signal. Replaced: the item before was never taken.
     Put put(T item) {
         const std::lock_guard<std::mutex> lock(m_mutex);
         const bool full = m_item.has_value();

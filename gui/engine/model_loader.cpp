@@ -33,13 +33,13 @@ void ModelLoader::work() {
         try {
             std::unique_ptr<Analyser> analyser = loadAnalyser(model.toStdString());
             lock.lock();
-            if (m_wanted) continue;  // somebody changed their mind meanwhile
+            if (m_wanted) continue;  // another model was requested meanwhile
             lock.unlock();
             m_outbox.put(std::move(analyser));
             emit loaded();
         } catch (const std::exception& error) {
             const QString message = safeLines(error.what());
-            tell([this, model, message] { emit failed(model, message); });
+            post([this, model, message] { emit failed(model, message); });
         }
     }
 }

@@ -7,8 +7,8 @@ SharedNetwork::SharedNetwork(QObject* parent) : QObject(parent) {
     connect(&m_worker, &InferenceWorker::failed, this, &SharedNetwork::networkFailed);
     connect(&m_loader, &ModelLoader::loaded, this, &SharedNetwork::onModel);
     connect(&m_loader, &ModelLoader::failed, this, &SharedNetwork::modelFailed);
-    connect(&m_worker, &Worker::broke, this, &SharedNetwork::networkFailed);
-    connect(&m_loader, &Worker::broke, this, &SharedNetwork::networkFailed);
+    connect(&m_worker, &Worker::crashed, this, &SharedNetwork::networkFailed);
+    connect(&m_loader, &Worker::crashed, this, &SharedNetwork::networkFailed);
     m_worker.start();
     m_loader.start();
 }

@@ -15,16 +15,16 @@ public:
 
     /// Returns at once.
     void openModel(const QString& model);
-    /// What runs; null before the first.
+    /// Of the model in use; null before the first.
     const ModelFactsPtr& facts() const { return m_facts; }
     InferenceWorker& worker() { return m_worker; }
-    /// Tells its threads to end, without waiting.
+    /// Asks its threads to stop, without waiting.
     void stop();
 
 signals:
     void modelLoading(const QString& model);
     void modelLoaded(const mpm::gui::ModelFactsPtr& facts);
-    /// The model before, if any, goes on.
+    /// The model before, if any, stays in use.
     void modelFailed(const QString& model, const QString& message);
     void networkFailed(const QString& message);
 

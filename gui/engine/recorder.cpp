@@ -19,7 +19,7 @@ constexpr std::chrono::milliseconds kRetry{5'000};
 constexpr std::size_t kMostWaiting = 20'000;  // some hours of readings a second; older ones go first
 constexpr std::chrono::hours kRecent{3};
 constexpr std::chrono::milliseconds kPruneEvery = std::chrono::hours(1);
-constexpr int kMostAsides = 5;  // a disk that damages whatever is on it: said once, not a file a second
+constexpr int kMostAsides = 5;           // a failing disk must not fill with damaged files
 constexpr std::int64_t kPruned = 5'000;  // readings a step
 
 pipeline::Millis now() {
@@ -97,7 +97,7 @@ std::deque<Recorder::Batch> Recorder::waitForBatches() {
 
 void Recorder::putBack(std::deque<Batch> batches) {
     const std::lock_guard<std::mutex> lock(m_mutex);
-    Batch newest = std::move(m_waiting.front());  // goes on where the last of these stopped
+    Batch newest = std::move(m_waiting.front());  // continues the last of these
     m_waiting.pop_front();
     prepend(newest.measurements, std::move(batches.back().measurements));
     prepend(newest.events, std::move(batches.back().events));
@@ -110,7 +110,7 @@ void Recorder::putBack(std::deque<Batch> batches) {
 
 void Recorder::work() {
     for (bool last = false; !last;) {
-        last = stopping();  // once more after the end was asked for: nothing that waits is lost
+        last = stopping();  // once more after the stop request: nothing that waits is lost
         store(waitForBatches());
     }
     const std::lock_guard<std::mutex> lock(m_mutex);
@@ -123,7 +123,7 @@ void Recorder::store(std::deque<Batch> batches) {
         try {
             return write(batches);
         } catch (const std::exception& error) {
-            m_store.reset();  // a fresh connection next time: the file may have been moved or mended
+            m_store.reset();  // a new connection next time: the file may have been moved or repaired
             m_source = -1;
             if (!first || !setAside(error)) return fail(std::move(batches), error);
         }
@@ -137,7 +137,7 @@ void Recorder::write(std::deque<Batch>& batches) {
         batches.pop_front();
     }
     prune();
-    if (std::exchange(m_failing, false)) tell([this] { emit recovered(); });
+    if (std::exchange(m_failing, false)) post([this] { emit recovered(); });
 }
 
 void Recorder::fail(std::deque<Batch> batches, const std::exception& error) {
@@ -148,11 +148,11 @@ void Recorder::fail(std::deque<Batch> batches, const std::exception& error) {
     const bool forGood = unusable && !m_everOpened;
     putBack(std::move(batches));
     if (std::exchange(m_failing, true)) return;
-    tell([this, forGood, message = safeText(error.what(), 1000)] { emit failing(message, forGood); });
+    post([this, forGood, message = safeText(error.what(), 1000)] { emit failing(message, forGood); });
 }
 
-/// Whoever watches for weeks wants what comes next to be kept, and what was kept before not to be lost: the
-/// damaged file stays beside the new one. False where `error` is no damage.
+/// The damaged file is kept beside a new one, so that neither old nor new measurements are lost. False where
+/// `error` is no damage.
 bool Recorder::setAside(const std::exception& error) {
     const auto* store = dynamic_cast<const pipeline::StoreError*>(&error);
     if (store == nullptr || store->kind() != pipeline::StoreError::Kind::Damaged) return false;
@@ -160,9 +160,9 @@ bool Recorder::setAside(const std::exception& error) {
     try {
         const std::string aside = pipeline::Store::setAside(m_path.toStdString());
         if (aside.empty()) return true;  // another one has done it
-        const QString message = tr("%1; it is %2 now, and measurements go on in a new file")
+        const QString message = tr("%1; it was renamed to %2, and measurements continue in a new file")
                                     .arg(safeText(error.what(), 1000), safeText(aside));
-        tell([this, message] { emit replaced(message); });
+        post([this, message] { emit replaced(message); });
         return true;
     } catch (const std::exception&) {
         return false;
@@ -178,7 +178,7 @@ void Recorder::open() {
     m_everOpened = true;
 }
 
-/// What is on the disk is taken out of the batch at once: a failure after it must not write it twice.
+/// Removes written data from the batch at once: a later failure must not write it twice.
 void Recorder::write(Batch& batch) {
     if (!batch.source.isEmpty() && (m_source < 0 || batch.source != m_sourceName))
         switchTo(batch.source, batch.former);
@@ -186,12 +186,11 @@ void Recorder::write(Batch& batch) {
     batch.measurements.clear();
     for (; m_source >= 0 && !batch.events.empty(); batch.events.erase(batch.events.begin()))
         m_store->addEvent(m_source, batch.events.front());
-    if (m_source >= 0 && std::exchange(batch.history, false)) tellHistory();
+    if (m_source >= 0 && std::exchange(batch.history, false)) sendHistory();
     if (batch.wanted) exportNow(*std::exchange(batch.wanted, std::nullopt));
 }
 
-/// A step at a time, between writes: whoever starts with millions of readings that are too old must not wait
-/// for all of them.
+/// A step at a time, between writes: millions of old readings must not delay new ones.
 void Recorder::prune() {
     const auto time = std::chrono::steady_clock::now();
     if (time < m_nextPruning) return;
@@ -201,22 +200,22 @@ void Recorder::prune() {
 void Recorder::switchTo(const QString& source, const QString& former) {
     m_source = m_store->source(source.toStdString(), former.toStdString());
     if (source == std::exchange(m_sourceName, source)) return;  // only the connection was new
-    tellHistory();
+    sendHistory();
 }
 
-void Recorder::tellHistory() {
+void Recorder::sendHistory() {
     auto history = std::make_shared<History>();
-    const pipeline::Millis end = now() + kRecent;  // clocks jump: what lies a little ahead is still ours
+    const pipeline::Millis end = now() + kRecent;  // clocks jump: include readings of the near future
     const pipeline::Millis recent = now() - kRecent;
     history->readings = m_store->measurements(m_source, recent, end);
     history->minutes = m_store->buckets(m_source, pipeline::Store::Span::Minute, pipeline::Millis(0), end);
     history->hours = m_store->buckets(m_source, pipeline::Store::Span::Hour, pipeline::Millis(0), end);
     history->events = m_store->events(m_source, pipeline::Millis(0), end);
-    for (pipeline::Event& event : history->events) {  // whoever wrote the file
+    for (pipeline::Event& event : history->events) {  // the file may come from elsewhere
         event.kind = printable(event.kind, kLongestName);
         event.text = printable(event.text);
     }
-    tell([this, history] { emit historyLoaded(history); });
+    post([this, history] { emit historyLoaded(history); });
 }
 
 void Recorder::exportNow(const Export& wanted) {
@@ -228,13 +227,13 @@ void Recorder::exportNow(const Export& wanted) {
         const bool json = wanted.file.endsWith(QLatin1String(".json"), Qt::CaseInsensitive);
         const std::int64_t rows =
             json ? m_store->exportJson(out, m_source, wanted.from, wanted.to, wanted.classes)
-                 : m_store->exportCsv(out, m_source, wanted.from, wanted.to);
+                 : m_store->exportCsv(out, m_source, wanted.from, wanted.to, wanted.classes);
         out.close();
         pending.keep();
-        tell([this, file = wanted.file, rows] { emit exported(file, rows); });
+        post([this, file = wanted.file, rows] { emit exported(file, rows); });
     } catch (const std::exception& error) {
         const QString message = safeText(error.what(), 1000);
-        tell([this, file = wanted.file, message] { emit exportFailed(file, message); });
+        post([this, file = wanted.file, message] { emit exportFailed(file, message); });
     }
 }
 

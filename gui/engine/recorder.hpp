@@ -1,4 +1,4 @@
-// Keeps measurements in the store, brings history back, exports. The only one here who touches the database.
+// Writes measurements to the store, loads history, exports. Only this class uses the database.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace mpm::gui {
 
-/// What was measured before the program started.
+/// Measurements from before the start of the program.
 struct History {
     std::vector<pipeline::Measurement> readings;  ///< the last hours
     std::vector<pipeline::Bucket> minutes, hours;
@@ -33,10 +33,10 @@ public:
     void setSource(const QString& source, const QString& former = {});
     void add(pipeline::Measurement measurement);
     void addEvent(pipeline::Event event);
-    /// As JSON where the file's name ends so, as CSV otherwise. `classes`: names by id.
+    /// As JSON where the file's name ends in .json, as CSV otherwise. `classes`: names by id.
     void exportTo(const QString& file, pipeline::Millis from, pipeline::Millis to,
                   const std::vector<std::string>& classes = {});
-    /// Tells once more what was measured of the source, everything added before included.
+    /// Emits historyLoaded() once more, including everything added before.
     void loadHistory();
 
     QString path() const { return m_path; }
@@ -51,7 +51,7 @@ signals:
     /// `forGood`: the file could not be used from the beginning, and waiting will not help.
     void failing(const QString& message, bool forGood);
     void recovered();
-    /// A damaged file was renamed, and measurements go on in a new one.
+    /// A damaged file was renamed, and measurements continue in a new one.
     void replaced(const QString& message);
 
 protected:
@@ -64,7 +64,7 @@ private:
         pipeline::Millis from, to;
         std::vector<std::string> classes;
     };
-    /// What waits for one source, in the order in which it came.
+    /// Work that waits for one source, in order of arrival.
     struct Batch {
         QString source, former;
         std::vector<pipeline::Measurement> measurements;
@@ -82,7 +82,7 @@ private:
     bool setAside(const std::exception& error);
     void open();
     void switchTo(const QString& source, const QString& former);
-    void tellHistory();
+    void sendHistory();
     void exportNow(const Export& wanted);
     void prune();
 

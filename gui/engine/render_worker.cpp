@@ -9,21 +9,21 @@ pipeline::Palette paletteFor(const RenderStyle& style, const Analysis& analysis)
                                      static_cast<int>(analysis.shares.size()));
 }
 
-QImage overlayOf(const cv::Mat& picture, const cv::Mat& labels, const RenderStyle& style,
+QImage overlayOf(const cv::Mat& image, const cv::Mat& labels, const RenderStyle& style,
                  const Analysis& analysis) {
-    return toImage(pipeline::drawOverlay(picture, labels, paletteFor(style, analysis), style.overlay));
+    return toImage(pipeline::drawOverlay(image, labels, paletteFor(style, analysis), style.overlay));
 }
 
-QImage mergeMapOf(const cv::Mat& picture, const pipeline::Segmentation& found, const RenderStyle& style) {
+QImage mergeMapOf(const cv::Mat& image, const pipeline::Segmentation& found, const RenderStyle& style) {
     const cv::Mat map = mapAfter(found.tokens, style.stage);
-    return toImage(pipeline::drawMergeMap(picture, map, found.grid, style.merge));
+    return toImage(pipeline::drawMergeMap(image, map, found.grid, style.merge));
 }
 
 RenderedFrame drawFrame(const AnalysisPtr& analysis, const RenderStyle& style) {
     const Steady::time_point start = Steady::now();
     RenderedFrame drawn;
     drawn.analysis = analysis;
-    drawn.overlay = overlayOf(analysis->frame.picture, analysis->merged.labels, style, *analysis);
+    drawn.overlay = overlayOf(analysis->frame.pixels, analysis->merged.labels, style, *analysis);
     drawn.grey = analysis->frame.image.convertToFormat(QImage::Format_Grayscale8);
     drawn.drawMs = std::chrono::duration<double, std::milli>(Steady::now() - start).count();
     return drawn;
@@ -31,21 +31,21 @@ RenderedFrame drawFrame(const AnalysisPtr& analysis, const RenderStyle& style) {
 
 RenderedComparison drawComparison(const ComparisonPtr& comparison, const RenderStyle& style) {
     const Analysis& analysis = *comparison->analysis;
-    return {comparison, overlayOf(analysis.frame.picture, comparison->whole.labels, style, analysis),
-            overlayOf(analysis.frame.picture, analysis.merged.labels, style, analysis)};
+    return {comparison, overlayOf(analysis.frame.pixels, comparison->whole.labels, style, analysis),
+            overlayOf(analysis.frame.pixels, analysis.merged.labels, style, analysis)};
 }
 
 RenderedNight drawNight(const NightPairPtr& pair, const RenderStyle& style) {
     const Analysis& day = *pair->analysis;
     switch (style.pair) {
         case RenderStyle::Pair::MergeMaps:
-            return {pair, mergeMapOf(day.frame.picture, day.merged, style),
-                    mergeMapOf(pair->picture, pair->night, style)};
+            return {pair, mergeMapOf(day.frame.pixels, day.merged, style),
+                    mergeMapOf(pair->pixels, pair->night, style)};
         case RenderStyle::Pair::Overlays:
-            return {pair, overlayOf(day.frame.picture, day.merged.labels, style, day),
-                    overlayOf(pair->picture, pair->night.labels, style, day)};
+            return {pair, overlayOf(day.frame.pixels, day.merged.labels, style, day),
+                    overlayOf(pair->pixels, pair->night.labels, style, day)};
         default:
-            return {pair, day.frame.image, toImage(pair->picture)};
+            return {pair, day.frame.image, toImage(pair->pixels)};
     }
 }
 
@@ -78,7 +78,7 @@ void RenderWorker::show(NightPairPtr pair) {
 void RenderWorker::setStyle(const RenderStyle& style) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     m_style = style;
-    // What is on the screen is drawn anew, unless something newer waits anyway.
+    // The images on the screen are drawn again, unless newer ones wait.
     if (!m_todo.analysis) m_todo.analysis = m_current.analysis;
     if (!m_todo.comparison) m_todo.comparison = m_current.comparison;
     if (!m_todo.night) m_todo.night = m_current.night;

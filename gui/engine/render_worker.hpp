@@ -1,4 +1,4 @@
-// Turns what the network found into pictures, so that the window only has to paint them.
+// Draws the network's results into images, so that the window only has to paint them.
 #pragma once
 
 #include <atomic>
@@ -18,10 +18,10 @@ struct RenderStyle {
     pipeline::Palette palette;  ///< replaces the model's where not empty
     pipeline::MergeMapStyle merge;
     int stage = -1;  ///< merge map after this stage; -1: after the last
-    enum class Pair { MergeMaps, Overlays, Pictures } pair = Pair::MergeMaps;  ///< day beside night
+    enum class Pair { MergeMaps, Overlays, Images } pair = Pair::MergeMaps;  ///< day beside night
 };
 
-/// Pictures of one analysis.
+/// Images of one analysis.
 struct RenderedFrame {
     AnalysisPtr analysis;
     QImage overlay;
@@ -49,7 +49,7 @@ public:
     void show(ComparisonPtr comparison);
     void show(NightPairPtr pair);
     void setStyle(const RenderStyle& style);
-    /// Drops what was drawn: pictures are not to be kept.
+    /// Drops the images drawn so far, for privacy.
     void forget();
 
     std::optional<RenderedFrame> takeFrame() { return m_frames.take(); }

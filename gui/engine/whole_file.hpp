@@ -1,4 +1,4 @@
-// Files the monitor writes: whole or not at all, and for their owner alone.
+// Files are written whole or not at all, readable by their owner only.
 #pragma once
 
 #include <exception>

@@ -9,7 +9,7 @@ namespace mpm::gui {
 
 Worker::Worker(const char* name, QObject* parent) : QThread(parent) {
     setObjectName(QLatin1String(name));
-    connect(this, &Worker::told, this, &Worker::hear, Qt::QueuedConnection);
+    connect(this, &Worker::posted, this, &Worker::runNext, Qt::QueuedConnection);
 }
 
 Worker::~Worker() {
@@ -24,24 +24,24 @@ void Worker::stop() {
 void Worker::finish() {
     stop();
     wait();
-    m_ended.load(std::memory_order_acquire);  // what wait() promises, said where ThreadSanitizer sees it
+    m_ended.load(std::memory_order_acquire);  // the guarantee of wait(), where ThreadSanitizer sees it
 }
 
-void Worker::tell(std::function<void()> message) {
+void Worker::post(std::function<void()> message) {
     {
         const std::lock_guard<std::mutex> lock(m_guard);
         m_messages.push_back(std::move(message));
     }
-    emit told();
+    emit posted();
 }
 
-bool Worker::hear() {
+bool Worker::runNext() {
     std::unique_lock<std::mutex> lock(m_guard);
     if (m_messages.empty()) return false;
     const std::function<void()> message = std::move(m_messages.front());
     m_messages.pop_front();
     lock.unlock();
-    message();  // last: it may end in this object's destructor
+    message();  // last: it may destroy this object
     return true;
 }
 
@@ -49,7 +49,7 @@ void Worker::run() {
     try {
         work();
     } catch (const std::exception& error) {
-        tell([this, message = safeLines(error.what())] { emit broke(message); });
+        post([this, message = safeLines(error.what())] { emit crashed(message); });
     }
     m_ended.store(true, std::memory_order_release);
 }

@@ -1,4 +1,4 @@
-// A thread with one task, its own end, and no way to leave it running by accident.
+// A thread with one task that is always stopped and joined.
 #pragma once
 
 #include <atomic>
@@ -16,29 +16,28 @@ public:
     explicit Worker(const char* name, QObject* parent = nullptr);
     ~Worker() override;
 
-    /// Tells the thread to end, without waiting for it.
+    /// Asks the thread to stop, without waiting for it.
     void stop();
-    /// Tells it and waits. Subclasses call it first thing in their destructor, while their members still
-    /// live.
+    /// Asks it to stop and waits. Subclasses call it first in their destructor, while their members exist.
     void finish();
 
 signals:
-    /// Something nobody expected; the thread has ended.
-    void broke(const QString& message);
-    /// A message waits to be heard. Carries nothing: what a queued signal carries is handed over by a lock
-    /// inside Qt, which ThreadSanitizer does not see.
-    void told();
+    /// An unexpected exception; the thread has ended.
+    void crashed(const QString& message);
+    /// A message waits. The signal has no arguments: Qt would pass them under a lock of its own, which
+    /// ThreadSanitizer does not see.
+    void posted();
 
 protected:
     virtual void work() = 0;  ///< runs in the thread until stopping()
     virtual void wake() = 0;  ///< makes a waiting work() look at stopping()
     bool stopping() const { return m_stopping; }
 
-    /// Of the thread: has `message`, which mostly emits a signal, run where this object lives. Messages keep
-    /// their order; the destructor drops those not heard yet.
-    void tell(std::function<void()> message);
-    /// Runs the oldest message here and now; false where there is none.
-    bool hear();
+    /// For the thread: runs `message`, which usually emits a signal, in the thread of this object. Messages
+    /// keep their order; the destructor drops those that have not run.
+    void post(std::function<void()> message);
+    /// Runs the oldest message now; false where there is none.
+    bool runNext();
 
 private:
     void run() final;

@@ -5,7 +5,7 @@
 
 #include <QAbstractTableModel>
 
-#include "gui/services/alert_center.hpp"
+#include "gui/engine/alert_notice.hpp"
 
 namespace mpm::gui {
 

@@ -72,10 +72,10 @@ int HealthModel::rowCount(const QModelIndex& parent) const {
 QVariant HealthModel::data(const QModelIndex& index, int role) const {
     if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
     const Entry& entry = m_entries[index.row()];
-    const QString names[] = {tr("Source"),  tr("Picture age"), tr("Capture"),        tr("Queue"),
-                             tr("Prepare"), tr("Network"),     tr("of it, merging"), tr("Labels"),
-                             tr("Draw"),    tr("Display"),     tr("Rate"),           tr("Dropped"),
-                             tr("Device"),  tr("Processor"),   tr("Model"),          tr("Store")};
+    const QString names[] = {tr("Source"),  tr("Image age"), tr("Capture"),        tr("Queue"),
+                             tr("Prepare"), tr("Network"),   tr("of it, merging"), tr("Labels"),
+                             tr("Draw"),    tr("Display"),   tr("Rate"),           tr("Dropped"),
+                             tr("Device"),  tr("Processor"), tr("Model"),          tr("Store")};
     switch (role) {
         case Qt::DisplayRole:
             return names[index.row()];
@@ -124,7 +124,7 @@ void HealthModel::setSource(const SourceReport& report) {
 
 void HealthModel::updateAge() {
     const System::time_point last = m_report.status.lastFrame;
-    if (last == System::time_point{}) return set(Age, tr("no picture yet"), Warning);
+    if (last == System::time_point{}) return set(Age, tr("no image yet"), Warning);
     const double seconds = std::chrono::duration<double>(System::now() - last).count();
     set(Age, tr("%1 s").arg(readable(std::max(0.0, seconds), seconds < 10 ? 1 : 0)),
         m_report.current() ? Good : Bad);
@@ -135,7 +135,7 @@ void HealthModel::updateProcessor() {
     QString text = state.celsius ? tr("%1 °C").arg(*state.celsius, 0, 'f', 0) : QStringLiteral("–");
     if (state.throttled) text += tr(", throttled");
     if (state.underVoltage) text += tr(", too little voltage");
-    if (!state.known()) text = tr("the system does not tell");
+    if (!state.known()) text = tr("not reported by the system");
     set(ProcessorRow, text, state.throttled || state.underVoltage ? Warning : Good);
 }
 

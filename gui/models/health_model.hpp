@@ -1,5 +1,4 @@
-// How the monitor itself is doing: times of every step, frames dropped and why, the source's state, the
-// store's.
+// The health of the monitor: time of each step, dropped frames and why, state of source and store.
 #pragma once
 
 #include <array>
@@ -51,7 +50,7 @@ public:
     void setRates(double analysed, double captured);
     /// Reads the clock; to be called once a second.
     void updateAge();
-    /// Temperature and throttling, where the system tells; likewise.
+    /// Temperature and throttling, where the system reports them; likewise.
     void updateProcessor();
 
 private:

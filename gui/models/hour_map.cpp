@@ -22,10 +22,10 @@ HourMap::HourMap(const std::vector<pipeline::Bucket>& hours) {
         const QDateTime time = QDateTime::fromMSecsSinceEpoch(bucket.time.count());
         if (m_days.empty()) m_first = time.date();
         const qint64 day = m_first.daysTo(time.date());
-        if (day < 0 || day > 5'000 || bucket.count == 0) continue;  // a clock that jumped by years
+        if (day < 0 || day > 5'000 || bucket.count == 0) continue;  // the clock jumped by years
         if (day >= days()) m_days.resize(static_cast<std::size_t>(day) + 1);
         Cell& cell = m_days[static_cast<std::size_t>(day)][static_cast<std::size_t>(time.time().hour())];
-        // When the clocks go back one hour comes twice.
+        // At the end of summer time one hour occurs twice.
         const auto count = cell.count + bucket.count;
         cell.mean += (bucket.tokensMean - cell.mean) * double(bucket.count) / double(count);
         cell.count = count;
@@ -33,7 +33,7 @@ HourMap::HourMap(const std::vector<pipeline::Bucket>& hours) {
     compare();
 }
 
-/// Median and median deviation: a few strange days must not move what is usual.
+/// Median and median deviation: a few unusual days must not move them.
 void HourMap::compare() {
     bool any = false;
     for (std::size_t hour = 0; hour < 24; ++hour) {
@@ -50,8 +50,8 @@ void HourMap::compare() {
         const double usual = median(means);
         for (const double mean : means)
             distances.push_back(std::abs(mean - usual));
-        // 1.4826: of a normal distribution it makes the standard one. At least half a percent of the count,
-        // or a camera that never changes would cry at every token.
+        // 1.4826: makes it the standard deviation of a normal distribution. At least half a percent of the
+        // count: with a camera that never changes, every token would stand out.
         const double spread = std::max(1.4826 * median(distances), 0.005 * usual);
         for (auto& day : m_days) {
             Cell& cell = day[hour];

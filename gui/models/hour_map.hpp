@@ -1,4 +1,4 @@
-// Token counts by hour of the day and date, and which of them stand out from what the same hour usually has.
+// Token counts by hour of the day and date, and how far each is from the usual count of its hour.
 #pragma once
 
 #include <QDate>

@@ -1,4 +1,4 @@
-// The classes of a model: colour, name, share of the picture, shown or hidden.
+// The classes of a model: colour, name, share of the image, shown or hidden.
 #pragma once
 
 #include <string>
@@ -36,11 +36,11 @@ public:
     QString name(int id) const;
 
 signals:
-    /// A colour or what is shown; not the shares.
+    /// A colour or the visibility; not the shares.
     void styleChanged();
 
 private:
-    static constexpr double kUnknown = -1;  ///< nothing was seen that it could be a share of
+    static constexpr double kUnknown = -1;  ///< no pixel was visible
     struct Class {
         QString name;
         cv::Vec3b colour;

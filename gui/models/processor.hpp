@@ -1,4 +1,4 @@
-// How hot the processor is and whether it slows itself down, as far as Linux tells.
+// Temperature and throttling of the processor, as far as Linux reports them.
 #pragma once
 
 #include <cstdint>

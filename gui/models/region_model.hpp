@@ -1,4 +1,4 @@
-// What each region of the picture holds just now.
+// The present readings of each region of the image.
 #pragma once
 
 #include <QAbstractTableModel>

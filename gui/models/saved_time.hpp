@@ -1,5 +1,4 @@
-// What merging saves, from the last few comparisons: one frame alone says little on a machine that has other
-// things to do.
+// The time merging saves, from the last few comparisons: a single frame is noisy on a busy machine.
 #pragma once
 
 #include <deque>

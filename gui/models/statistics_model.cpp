@@ -53,7 +53,7 @@ QString StatisticsModel::differenceText(int row) const {
     if (row == Frames) return tr("%1 flips").arg(m_statistics.flips());
     if (!m_statistics.complete()) return kNothing;
     const auto difference = m_statistics.difference(memberOf(row));
-    const int digits = difference.spread < 10 ? 1 : 0;  // a panel is narrow, and more would say nothing
+    const int digits = difference.spread < 10 ? 1 : 0;  // the panel is narrow, and more digits are noise
     return tr("%1 ± %2")
         .arg(signedNumber(difference.percent, digits))
         .arg(readable(difference.spread, digits));

@@ -15,7 +15,7 @@ Time floorTo(Time time, Time span) {
     return time - (rest < 0 ? rest + span : rest);
 }
 
-/// Column of `time`; may lie outside.
+/// Column of `time`; may be outside.
 Time columnOf(Time time, Time from, Time to, int count) {
     return (time - from) * count / std::max<Time>(1, to - from);
 }

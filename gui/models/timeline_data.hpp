@@ -13,7 +13,7 @@
 
 namespace mpm::gui {
 
-/// Lowest, highest and mean of what fell into one column.
+/// Lowest, highest and mean of the readings in one column.
 struct Span {
     double least = 0, most = 0, sum = 0;
     double count = 0;
@@ -30,11 +30,11 @@ struct Span {
 };
 
 struct TimelineColumn {
-    static constexpr int kStages = 4;  ///< curves before the last: more could not be told apart
+    static constexpr int kStages = 4;  ///< curves before the last: more look alike
     std::array<Span, kStages> stages;  ///< tokens after each merge but the last, where the level knows them
     Span kept;                         ///< tokens after the last merge
     Span luminance, latency;
-    double nights = 0;  ///< weight of what was measured by night
+    double nights = 0;  ///< weight of the readings at night
 
     bool any() const { return kept.any(); }
     bool night() const { return any() && nights * 2 > kept.count; }

@@ -13,7 +13,7 @@ namespace mpm::gui {
 ConversionBar::ConversionBar(QWidget* parent) : QWidget(parent), m_time(plainLabel()) {
     m_time->setTextFormat(Qt::PlainText);
     auto* progress = new QProgressBar;
-    progress->setRange(0, 0);  // nobody knows how much there is to do
+    progress->setRange(0, 0);  // the amount of work is unknown
     progress->setTextVisible(false);
     progress->setMaximumWidth(80);
     progress->setAccessibleName(tr("Converting a model"));

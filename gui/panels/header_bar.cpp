@@ -78,12 +78,12 @@ QSize HeaderBar::minimumSizeHint() const {
 }
 
 bool HeaderBar::event(QEvent* event) {
-    // Figures grow with what they say, too.
-    if (event->type() == QEvent::Resize || event->type() == QEvent::LayoutRequest) hideWhatDoesNotFit();
+    // Figures grow with their values, too.
+    if (event->type() == QEvent::Resize || event->type() == QEvent::LayoutRequest) hideFiguresThatDoNotFit();
     return QFrame::event(event);
 }
 
-void HeaderBar::hideWhatDoesNotFit() {
+void HeaderBar::hideFiguresThatDoNotFit() {
     const QMargins margins = m_row->contentsMargins();
     int room = width() - margins.left() - margins.right() - m_badge->sizeHint().width() - m_row->spacing() -
                kUsefulNames;
@@ -99,14 +99,25 @@ void HeaderBar::setSource(const SourceReport& report, bool paused) {
     const bool scene = report.kind == pipeline::SourceKind::Scene;
     m_source->setText(scene ? tr("Built-in street, day and night") : report.name);
     setPlainToolTip(m_source, report.name);
+    if (std::exchange(m_streetShown, scene) != scene) showModel();
     for (QLabel* figure : {m_tokens, m_network, m_saved})
         setMark(*figure, "stale", paused || !report.current());
 }
 
-void HeaderBar::setModel(const QString& text, bool warning) {
+void HeaderBar::setModel(const QString& text, bool warning, bool street) {
+    m_modelText = text;
+    m_modelWarning = warning;
+    m_streetModel = street;
+    showModel();
+}
+
+void HeaderBar::showModel() {
+    const bool foreign = m_streetModel && !m_streetShown;
+    const QString text =
+        foreign ? tr("%1: trained on the built-in street only").arg(m_modelText) : m_modelText;
     m_model->setText(text);
     setPlainToolTip(m_model, text);
-    setMark(*m_model, "trouble", warning);
+    setMark(*m_model, "trouble", m_modelWarning || foreign);
 }
 
 void HeaderBar::setAnalysis(const Analysis& analysis) {

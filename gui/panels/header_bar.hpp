@@ -1,4 +1,4 @@
-// What somebody who walks by must see: which source and whether it lives, which model, what merging does.
+// The most important facts at a glance: source and its state, model, effect of merging.
 #pragma once
 
 #include <QFrame>
@@ -20,21 +20,25 @@ public:
     explicit HeaderBar(QWidget* parent = nullptr);
 
     void setSource(const SourceReport& report, bool paused);
-    void setModel(const QString& text, bool warning);
+    /// `street`: the model knows the built-in street only; the header says so on any other source.
+    void setModel(const QString& text, bool warning, bool street = false);
     void setAnalysis(const Analysis& analysis);
     void setSaved(const SavedTime& saved);
     void setDayNight(const pipeline::DayNightStatistics& statistics);
     QString badgeText() const;
-    /// The names may shrink and the figures go, the tokens last.
+    /// Names may be shortened and figures hidden, the tokens last.
     QSize minimumSizeHint() const override;
 
 protected:
     bool event(QEvent* event) override;
 
 private:
+    void showModel();
     QLabel* addFigure(const QString& caption);
-    void hideWhatDoesNotFit();
+    void hideFiguresThatDoNotFit();
 
+    QString m_modelText;
+    bool m_modelWarning = false, m_streetModel = false, m_streetShown = true;
     QHBoxLayout* m_row;
     SourceBadge* m_badge;
     QLabel *m_source, *m_model;

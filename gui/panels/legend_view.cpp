@@ -39,7 +39,7 @@ LegendView::LegendView(LegendModel* model, QWidget* parent) : QTreeView(parent) 
     setItemDelegateForColumn(LegendModel::Share, new ShareDelegate(this));
     header()->setStretchLastSection(true);
     header()->setSectionResizeMode(LegendModel::Name, QHeaderView::ResizeToContents);
-    setAccessibleName(tr("Classes and their share of the picture"));
+    setAccessibleName(tr("Classes and their share of the image"));
     connect(this, &QTreeView::doubleClicked, this, &LegendView::chooseColour);
     connect(model, &QAbstractItemModel::modelReset, this, &QWidget::updateGeometry);
     connect(model, &QAbstractItemModel::rowsInserted, this, &QWidget::updateGeometry);

@@ -46,7 +46,7 @@ void paintBar(QPainter& painter, const QRectF& area, const QModelIndex& index, c
                      (first ? Qt::AlignLeft : Qt::AlignHCenter) | Qt::AlignVCenter, QString::number(tokens));
 }
 
-/// Upright: on is up and filled, off is down and hollow, so that no colour is needed to tell.
+/// Upright: on is up and filled, off is down and hollow, so that colour is not needed.
 void paintSwitch(QPainter& painter, const QRectF& area, bool on, const Theme& theme) {
     const QRectF body(area.center().x() - 6, area.top() + 3, 12, area.height() - 5);
     painter.setPen(QPen(on ? theme.accent : theme.muted, 1.2));

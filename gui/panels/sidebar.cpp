@@ -3,8 +3,7 @@
 #include <QHBoxLayout>
 #include <QToolButton>
 
-#include "gui/models/alert_model.hpp"
-#include "gui/models/region_model.hpp"
+#include "gui/models/models.hpp"
 #include "gui/panels/legend_view.hpp"
 #include "gui/panels/schedule_view.hpp"
 #include "gui/panels/tables.hpp"
@@ -36,10 +35,10 @@ QWidget* legendWithButtons(LegendModel* model, LegendView* view) {
 
 }  // namespace
 
-Sidebar::Sidebar(const Models& models, QWidget* parent)
+Sidebar::Sidebar(Models& models, QWidget* parent)
     : QScrollArea(parent),
-      m_schedule(new ScheduleView(models.schedule)),
-      m_legend(new LegendView(models.legend)) {
+      m_schedule(new ScheduleView(&models.schedule)),
+      m_legend(new LegendView(&models.legend)) {
     setWidgetResizable(true);
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     setFrameShape(QFrame::NoFrame);
@@ -51,14 +50,14 @@ Sidebar::Sidebar(const Models& models, QWidget* parent)
     setWidget(inside);
     layout->addWidget(add(QStringLiteral("schedule"), tr("Schedule"), m_schedule));
     layout->addWidget(
-        add(QStringLiteral("classes"), tr("Classes"), legendWithButtons(models.legend, m_legend)));
+        add(QStringLiteral("classes"), tr("Classes"), legendWithButtons(&models.legend, m_legend)));
     layout->addWidget(
-        add(QStringLiteral("daynight"), tr("Day and night"), new StatisticsView(models.statistics)));
-    layout->addWidget(addListed(QStringLiteral("regions"), tr("Regions"), models.regions,
-                                tr("What each region of the picture holds")));
-    layout->addWidget(addListed(QStringLiteral("alerts"), tr("Alerts"), models.alerts,
+        add(QStringLiteral("daynight"), tr("Day and night"), new StatisticsView(&models.statistics)));
+    layout->addWidget(addListed(QStringLiteral("regions"), tr("Regions"), &models.regions,
+                                tr("Readings of each region of the image")));
+    layout->addWidget(addListed(QStringLiteral("alerts"), tr("Alerts"), &models.alerts,
                                 tr("Alerts of this run, newest first")));
-    layout->addWidget(add(QStringLiteral("health"), tr("Health"), new HealthView(models.health)));
+    layout->addWidget(add(QStringLiteral("health"), tr("Health"), new HealthView(&models.health)));
     layout->addStretch();
 }
 
@@ -69,7 +68,7 @@ Section* Sidebar::add(const QString& name, const QString& title, QWidget* conten
     return section;
 }
 
-/// Only there while it has something to say.
+/// Hidden while it is empty.
 Section* Sidebar::addListed(const QString& name, const QString& title, QAbstractItemModel* model,
                             const QString& description) {
     auto* view = new RowsView(model);

@@ -8,28 +8,16 @@ class QAbstractItemModel;
 
 namespace mpm::gui {
 
-class AlertModel;
-class HealthModel;
-class LegendModel;
 class LegendView;
-class RegionModel;
-class ScheduleModel;
 class ScheduleView;
 class Section;
-class StatisticsModel;
+struct Models;
 
 class Sidebar : public QScrollArea {
     Q_OBJECT
 public:
-    struct Models {
-        ScheduleModel* schedule;
-        LegendModel* legend;
-        StatisticsModel* statistics;
-        HealthModel* health;
-        AlertModel* alerts;
-        RegionModel* regions;
-    };
-    explicit Sidebar(const Models& models, QWidget* parent = nullptr);
+    /// The models must outlive it.
+    explicit Sidebar(Models& models, QWidget* parent = nullptr);
 
     ScheduleView* schedule() const { return m_schedule; }
     LegendView* legend() const { return m_legend; }

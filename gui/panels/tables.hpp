@@ -25,7 +25,7 @@ public:
     QSize sizeHint() const override;
 };
 
-/// A name, a value, and a mark that says whether to worry.
+/// A name, a value, and a mark for good, warning or bad.
 class HealthDelegate : public QStyledItemDelegate {
     Q_OBJECT
 public:

@@ -16,7 +16,7 @@ namespace mpm::gui {
 
 namespace {
 
-/// Not by what it shows, but whether anything of now arrives.
+/// By its frames only: does any current one arrive?
 std::optional<bool> isDown(const Engine& engine) {
     using State = pipeline::SourceState;
     if (engine.paused() || engine.sourceName().isEmpty()) return std::nullopt;
@@ -52,7 +52,7 @@ QString describeAlert(const pipeline::AlertRule& rule, double value) {
 }
 
 void notifyDesktop(const QString& title, const QString& text) {
-    // Only a desktop that says it takes the text for HTML gets it as HTML; one that says nothing, too.
+    // Escaped unless the desktop reports that it shows plain text.
     auto* asked =
         new QDBusPendingCallWatcher(QDBusConnection::sessionBus().asyncCall(callDesktop("GetCapabilities")));
     QObject::connect(asked, &QDBusPendingCallWatcher::finished, asked, [asked, title, text] {
@@ -116,7 +116,7 @@ void AlertCenter::raise(const pipeline::AlertRule& rule, double value) {
     emit raised(notice);
 }
 
-/// Without a shell: what a source or a class is called never becomes a command.
+/// Without a shell: the name of a source or a class never becomes a command.
 void AlertCenter::runCommand(const pipeline::AlertRule& rule, const AlertNotice& notice) {
     QStringList words = QProcess::splitCommand(QString::fromStdString(rule.command));
     if (words.isEmpty()) return;
@@ -132,11 +132,11 @@ void AlertCenter::runCommand(const pipeline::AlertRule& rule, const AlertNotice&
     process.setArguments(words);
     process.setProcessEnvironment(environment);
     process.setStandardOutputFile(QProcess::nullDevice());
-    // The broker's socket, the store and the camera are no business of the command's.
+    // The command must not inherit the broker's socket, the store or the camera.
     closeDescriptorsOnExec();
     process.setChildProcessModifier([] {
         closeDescriptorsOnExec();
-        restoreFileMode();  // what it writes is its own matter
+        restoreFileMode();  // the mode of its own files is its choice
     });
     if (!process.startDetached())
         emit failed(tr("alert '%1': the command '%2' cannot be started: %3")

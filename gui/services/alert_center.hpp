@@ -1,22 +1,14 @@
-// Lets the rules look at every measurement of one source, and does what an alert asks for.
+// Checks every measurement of one source against the rules, and runs the actions of an alert.
 #pragma once
 
-#include <QDateTime>
 #include <QObject>
 #include <QTimer>
 
+#include "gui/engine/alert_notice.hpp"
 #include "gui/engine/engine.hpp"
 #include "pipeline/watch/alert.hpp"
 
 namespace mpm::gui {
-
-struct AlertNotice {
-    QDateTime time;
-    QString source, rule;
-    double value = 0;
-    QString text;         ///< for a reader
-    bool record = false;  ///< a video around it is wanted
-};
 
 class AlertCenter : public QObject {
     Q_OBJECT
@@ -49,5 +41,3 @@ QString describeAlert(const pipeline::AlertRule& rule, double value);
 void notifyDesktop(const QString& title, const QString& text);
 
 }  // namespace mpm::gui
-
-Q_DECLARE_METATYPE(mpm::gui::AlertNotice)

@@ -1,5 +1,5 @@
-// One object of a settings file that people may write by hand: what is absent keeps its default, and what is
-// of another kind, or nobody asked for, is an error. A misspelt mask would show what it was made to hide.
+// One object of a settings file that people may edit: an absent value keeps its default, a value of another
+// type or with an unknown name is an error. A misspelt mask would not hide anything.
 #pragma once
 
 #include <set>
@@ -11,7 +11,7 @@
 
 namespace mpm::gui {
 
-/// The file cannot be read as what it should be. One line that says where.
+/// The settings file is not valid. The message is one line and names the place.
 class WatchError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -19,7 +19,8 @@ public:
 
 class JsonSection {
 public:
-    /// An absent value is an empty object. `where` begins what is said of errors; empty for the whole file.
+    /// An absent value is an empty object. `where`: the beginning of error messages; empty for the whole
+    /// file.
     JsonSection(const QJsonValue& json, std::string where);
 
     void read(const char* name, bool& value);
@@ -31,10 +32,10 @@ public:
     QJsonValue any(const char* name);
     QJsonObject object(const char* name);
 
-    /// "where: name", for what is read of it elsewhere.
+    /// "where: name", for error messages elsewhere.
     std::string nameOf(const char* name) const;
     [[noreturn]] void refuse(const char* name, const std::string& expected) const;
-    /// Throws where something is left that was not read.
+    /// Throws where a value was not read: its name is unknown.
     void finish() const;
 
 private:

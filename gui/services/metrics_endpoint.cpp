@@ -23,7 +23,7 @@ using prometheus::BuildGauge;
 
 const prometheus::Histogram::BucketBoundaries kSeconds = {0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5};
 
-/// A name that resolves to "every address", or to a group of machines, opens more than it says.
+/// A name must not resolve to "every address" or to a group of machines.
 bool isOneMachine(const QHostAddress& address) {
     bool hasV4 = false;
     const bool any = address.toIPv4Address(&hasV4) == 0 && hasV4;  // ::ffff:0.0.0.0 too
@@ -49,15 +49,15 @@ class MetricsEndpoint::Families {
 public:
     std::shared_ptr<prometheus::Registry> registry = std::make_shared<prometheus::Registry>();
     prometheus::Family<prometheus::Gauge>& tokensIn =
-        gauge("mpm_tokens_in", "Image tokens of the last picture");
+        gauge("mpm_tokens_in", "Image tokens of the last image");
     prometheus::Family<prometheus::Gauge>& tokensKept =
         gauge("mpm_tokens_kept", "Tokens left after the last merge");
     prometheus::Family<prometheus::Gauge>& luminance = gauge("mpm_luminance", "Median luminance, 0 to 1");
     prometheus::Family<prometheus::Gauge>& night = gauge("mpm_night", "1 by night, 0 by day");
-    prometheus::Family<prometheus::Gauge>& share = gauge("mpm_class_share", "Share of the picture, by class");
+    prometheus::Family<prometheus::Gauge>& share = gauge("mpm_class_share", "Share of the image, by class");
     prometheus::Family<prometheus::Gauge>& regionTokens =
         gauge("mpm_region_tokens", "Tokens kept, by region");
-    prometheus::Family<prometheus::Gauge>& up = gauge("mpm_source_up", "1 while pictures of now arrive");
+    prometheus::Family<prometheus::Gauge>& up = gauge("mpm_source_up", "1 while current images arrive");
     prometheus::Family<prometheus::Gauge>& frames =
         gauge("mpm_frames_captured", "Frames since the source was opened");
     prometheus::Family<prometheus::Gauge>& dropped =
@@ -127,7 +127,7 @@ void findListenAddresses(const QString& name, QObject* context,
     if (name.compare(QLatin1String("localhost"), Qt::CaseInsensitive) == 0)
         return then({QHostAddress(QHostAddress::LocalHost), QHostAddress(QHostAddress::LocalHostIPv6)});
     if (name.trimmed().isEmpty()) return then({});
-    // A null address would be taken for "every address of this machine".
+    // A null address would mean "every address of this machine".
     QHostAddress literal;
     if (literal.setAddress(name)) return then(usable({literal}));
     QHostInfo::lookupHost(

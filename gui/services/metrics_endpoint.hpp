@@ -1,4 +1,4 @@
-// A page for Prometheus to read, on loopback unless somebody says otherwise.
+// A page for Prometheus, on loopback unless the settings name another address.
 #pragma once
 
 #include <functional>
@@ -14,8 +14,8 @@ class QHostAddress;
 namespace mpm::gui {
 
 /// The addresses that `name` stands for: an IP address, "localhost", or a host that the system knows. Calls
-/// `then`, at once or later in the thread of `context`; with none where the name stands for nothing. Every
-/// address of the machine is listened on only where 0.0.0.0 or :: is written out.
+/// `then`, at once or later in the thread of `context`; with none where the name is unknown. Only
+/// 0.0.0.0 or ::, written out, listens on every address of the machine.
 void findListenAddresses(const QString& name, QObject* context,
                          std::function<void(const QList<QHostAddress>& found)> then);
 
@@ -36,7 +36,7 @@ public:
 
 private:
     class Families;
-    std::unique_ptr<Families> m_families;  // first: what the server reads
+    std::unique_ptr<Families> m_families;  // first: the server reads them
     class Server;
     std::unique_ptr<Server> m_server;
 };

@@ -17,7 +17,7 @@ std::string& converterProgram() {
 }
 
 /// Once is enough: it is the same for every model.
-void sayMissing(const std::vector<std::string>& missing) {
+void reportMissing(const std::vector<std::string>& missing) {
     static std::atomic<bool> said{false};
     if (missing.empty() || said.exchange(true)) return;
     for (const std::string& line : missing)
@@ -66,14 +66,14 @@ void ModelConverter::work() {
         models::ContainedConversion conversion(m_program, m_limits);
         m_running = &conversion;
         lock.unlock();
-        tell([this, file = wanted.file] { emit started(file); });
+        post([this, file = wanted.file] { emit started(file); });
         const QString made = wanted.folder + QLatin1Char('/') + QFileInfo(wanted.file).completeBaseName() +
                              QStringLiteral("-mpm.onnx");
         const models::Contained result = conversion.run(wanted.file.toStdString(), made.toStdString());
         lock.lock();
         m_running = nullptr;
         lock.unlock();
-        sayMissing(result.missing);
+        reportMissing(result.missing);
         report(wanted.file, made, result, conversion.limits());
     }
 }
@@ -82,14 +82,14 @@ void ModelConverter::report(const QString& file, const QString& made, const mode
                             const models::ContainedLimits& limits) {
     using End = models::Contained::End;
     if (result.end == End::Done)
-        tell([this, file, made] { emit converted(file, made); });
+        post([this, file, made] { emit converted(file, made); });
     else if (result.end == End::Stopped)
-        tell([this, file] { emit cancelled(file); });
+        post([this, file] { emit cancelled(file); });
     else
-        tell([this, file, words = wordsFor(result, limits)] { emit refused(file, words); });
+        post([this, file, words = messageFor(result, limits)] { emit rejected(file, words); });
 }
 
-QString ModelConverter::wordsFor(const models::Contained& result, const models::ContainedLimits& limits) {
+QString ModelConverter::messageFor(const models::Contained& result, const models::ContainedLimits& limits) {
     using End = models::Contained::End;
     const QString memory = QLocale().formattedDataSize(limits.memory);
     switch (result.end) {

@@ -1,4 +1,4 @@
-// Converts a raw ONNX export beside everything else, in a process of its own: the file may be a stranger's.
+// Converts a raw ONNX export in the background, in a process of its own: the file is not trusted.
 #pragma once
 
 #include <condition_variable>
@@ -31,7 +31,7 @@ signals:
     void started(const QString& file);
     void converted(const QString& file, const QString& made);
     /// `message`: one plain line.
-    void refused(const QString& file, const QString& message);
+    void rejected(const QString& file, const QString& message);
     void cancelled(const QString& file);
 
 protected:
@@ -44,7 +44,7 @@ private:
     };
     void report(const QString& file, const QString& made, const models::Contained& result,
                 const models::ContainedLimits& limits);
-    static QString wordsFor(const models::Contained& result, const models::ContainedLimits& limits);
+    static QString messageFor(const models::Contained& result, const models::ContainedLimits& limits);
 
     std::mutex m_mutex;
     std::condition_variable m_changed;

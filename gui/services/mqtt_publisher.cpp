@@ -16,7 +16,7 @@ namespace mpm::gui {
 namespace {
 
 constexpr int kKeepAlive = 30;
-constexpr int kLook = 200;        // milliseconds between two looks at whether to end
+constexpr int kPoll = 200;        // milliseconds between two checks for a stop request
 constexpr qint64 kEvery = 1'000;  // milliseconds between two measurements of a source
 
 QByteArray compact(const QJsonObject& json) {
@@ -82,7 +82,7 @@ MqttPublisher::MqttPublisher(const MqttSettings& settings, const QString& passwo
     mosquitto_connect_callback_set(client, [](mosquitto*, void* self, int result) {
         static_cast<MqttPublisher*>(self)->onConnect(result);
     });
-    // The broker itself says it when this program is gone.
+    // The broker publishes it when this program is gone.
     mosquitto_will_set(client, availability().toUtf8().constData(), 7, "offline", 1, true);
     start();
 }
@@ -107,28 +107,28 @@ void MqttPublisher::work() {
     }
 }
 
-/// Until the connection breaks or the end is asked for.
+/// Until the connection breaks or the publisher is stopped.
 void MqttPublisher::connectAndLoop() {
     mosquitto* client = m_client.get();
     int result =
         mosquitto_connect_async(client, m_settings.host.toUtf8().constData(), m_settings.port, kKeepAlive);
     keepFromChildren(client);
     while (result == MOSQ_ERR_SUCCESS && !stopping())
-        result = mosquitto_loop(client, kLook, 1);
+        result = mosquitto_loop(client, kPoll, 1);
     if (stopping()) {
-        mosquitto_loop(client, kLook, 1);  // the last words
+        mosquitto_loop(client, kPoll, 1);  // sends what is queued
         return;
     }
-    tellDisconnected(result == MOSQ_ERR_ERRNO ? QString::fromLocal8Bit(std::strerror(errno))
-                                              : QString::fromLatin1(mosquitto_strerror(result)));
+    reportDisconnected(result == MOSQ_ERR_ERRNO ? QString::fromLocal8Bit(std::strerror(errno))
+                                                : QString::fromLatin1(mosquitto_strerror(result)));
 }
 
-/// In the publisher's thread, as tellDisconnected.
+/// In the publisher's thread, as reportDisconnected.
 void MqttPublisher::onConnect(int result) {
-    if (result != 0) return tellDisconnected(QString::fromLatin1(mosquitto_connack_string(result)));
+    if (result != 0) return reportDisconnected(QString::fromLatin1(mosquitto_connack_string(result)));
     m_failures = 0;
     m_told.clear();
-    tell([this] {
+    post([this] {
         m_connected = true;
         send(availability(), "online", true);
         for (const auto& [source, state] : m_lastStates) {
@@ -140,10 +140,10 @@ void MqttPublisher::onConnect(int result) {
 }
 
 /// Once, not at every attempt.
-void MqttPublisher::tellDisconnected(const QString& message) {
+void MqttPublisher::reportDisconnected(const QString& message) {
     if (!m_told.isEmpty()) return;
     m_told = message;
-    tell([this, message] {
+    post([this, message] {
         m_connected = false;
         emit connectedChanged(false, message);
     });
@@ -163,7 +163,7 @@ void MqttPublisher::send(const QString& topic, const QByteArray& payload, bool r
 }
 
 void MqttPublisher::publish(const QString& source, const pipeline::Measurement& measurement) {
-    if (!m_connected) return;  // what is old when the broker is back is of no use to it
+    if (!m_connected) return;  // measurements that are old once the broker is back are not sent
     QElapsedTimer& sent = m_sent[source];
     if (sent.isValid() && sent.elapsed() < kEvery) return;
     sent.start();

@@ -1,4 +1,4 @@
-// Tells an MQTT broker what is measured, and Home Assistant what to make of it.
+// Publishes measurements to an MQTT broker, and their description to Home Assistant.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ namespace mpm::gui {
 class MqttPublisher : public Worker {
     Q_OBJECT
 public:
-    /// `profile` tells two monitors at one broker apart.
+    /// `profile` distinguishes two monitors at one broker.
     MqttPublisher(const MqttSettings& settings, const QString& password, const QString& profile,
                   QObject* parent = nullptr);
     ~MqttPublisher() override;
@@ -50,7 +50,7 @@ private:
     void send(const QString& topic, const QByteArray& payload, bool retain);
     QString availability() const;
     void onConnect(int result);
-    void tellDisconnected(const QString& message);
+    void reportDisconnected(const QString& message);
     void connectAndLoop();
 
     struct Close {
@@ -62,7 +62,7 @@ private:
     std::atomic<bool> m_connected{false};
     std::mutex m_mutex;
     std::condition_variable m_changed;
-    int m_failures = 0;  // of the thread alone, as what it told last
+    int m_failures = 0;  // of the thread alone
     QString m_told;
     std::map<QString, QElapsedTimer> m_sent;     // by source: the last measurement
     std::map<QString, QByteArray> m_lastStates;  // by source; sent again after a reconnection

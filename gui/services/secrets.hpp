@@ -1,4 +1,4 @@
-// Passwords, in the keychain of the desktop (Secret Service or KWallet) and nowhere else.
+// Passwords, in the keychain of the desktop only (Secret Service or KWallet).
 #pragma once
 
 #include <functional>
@@ -25,20 +25,20 @@ public:
 };
 
 /// The address that env:NAME stands for, and any other as it is. Throws pipeline::SourceError where there is
-/// no such variable. For secret:NAME see Secrets::find: this would wait.
+/// no such variable. For secret:NAME use Secrets::find(): this function does not wait.
 pipeline::Address addressOf(const QString& source);
 
-/// The variables that hold addresses: not for programs that are started from here.
+/// The variables that hold addresses. Child processes must not inherit them.
 const QStringList& variablesOfSources();
 
-/// How the settings name a source whose address lies in the keychain: "secret:" and its name there.
+/// The settings' name for a source whose address is in the keychain: "secret:" and its name there.
 QString storedAs(const QString& name);
 
-/// As the name may be shown: somebody may have typed an address behind "secret:".
+/// The name, masked: a user may have typed an address after "secret:".
 QString shownKey(const QString& key);
 
-/// Under which name the keychain has the address of a source from the settings; absent: it stands there as it
-/// is. Earlier versions wrote *** where the password stood.
+/// The keychain's name for the address of a source in the settings; absent: the settings hold the address
+/// itself. Earlier versions wrote *** for the password.
 std::optional<QString> keychainName(const QString& source);
 
 }  // namespace mpm::gui

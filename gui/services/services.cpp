@@ -10,7 +10,7 @@ namespace mpm::gui {
 
 namespace {
 
-QString wordsUnder(const RenderedFrame& drawn) {
+QString captionOf(const RenderedFrame& drawn) {
     const Analysis& analysis = *drawn.analysis;
     const auto time =
         std::chrono::duration_cast<pipeline::Millis>(analysis.frame.time.time_since_epoch()).count();
@@ -32,7 +32,7 @@ void Services::apply(const WatchSettings& settings) {
     const WatchSettings before = std::exchange(m_settings, settings);
     for (auto& [engine, attached] : m_attached) {
         attached.alerts->setRules(settings.alerts);
-        if (!settings.keepsPictures) attached.video->forget();
+        if (!settings.keepsImages) attached.video->forget();
         sourceOpened(*const_cast<Engine*>(engine));
     }
     if (!(before.mqtt == settings.mqtt)) applyMqtt(settings.mqtt);
@@ -50,7 +50,8 @@ void Services::applyMqtt(const MqttSettings& settings) {
     const QString key = mqttKey(settings);
     m_secrets.find(key, [this, key](const std::optional<QString>& password, const QString& problem) {
         if (!password)
-            emit said(tr("MQTT: the password of %1 is not in the keychain: %2").arg(key, problem), true);
+            emit messagePosted(tr("MQTT: the password of %1 is not in the keychain: %2").arg(key, problem),
+                               true);
         else
             startMqtt(*password);
     });
@@ -58,14 +59,15 @@ void Services::applyMqtt(const MqttSettings& settings) {
 
 void Services::startMqtt(const QString& password) {
     m_mqtt = std::make_unique<MqttPublisher>(m_settings.mqtt, password, m_profile);
-    connect(m_mqtt.get(), &Worker::broke, this,
-            [this](const QString& message) { emit said(tr("MQTT stopped: %1").arg(message), true); });
+    connect(m_mqtt.get(), &Worker::crashed, this, [this](const QString& message) {
+        emit messagePosted(tr("MQTT stopped: %1").arg(message), true);
+    });
     const QString broker = m_settings.mqtt.host + QLatin1Char(':') + QString::number(m_settings.mqtt.port);
     connect(m_mqtt.get(), &MqttPublisher::connectedChanged, this,
             [this, broker](bool connected, const QString& message) {
-                emit said(connected ? tr("MQTT: connected to %1").arg(broker)
-                                    : tr("MQTT: not connected to %1: %2").arg(broker, message),
-                          !connected);
+                emit messagePosted(connected ? tr("MQTT: connected to %1").arg(broker)
+                                             : tr("MQTT: not connected to %1: %2").arg(broker, message),
+                                   !connected);
             });
     for (const auto& [engine, attached] : m_attached)
         if (!engine->sourceName().isEmpty()) onState(*engine, engine->report());
@@ -84,7 +86,7 @@ void Services::startMetrics(const MetricsSettings& settings, const QList<QHostAd
     try {
         m_metrics = std::make_unique<MetricsEndpoint>(settings, addresses);
     } catch (const std::exception& error) {
-        emit said(tr("Metrics: %1").arg(safeText(error.what(), 1000)), true);
+        emit messagePosted(tr("Metrics: %1").arg(safeText(error.what(), 1000)), true);
     }
 }
 
@@ -104,14 +106,14 @@ void Services::attach(Engine& engine) {
                 [this, &engine](const SourceReport& report) { onState(engine, report); }),
         connect(&engine, &Engine::rendered, this,
                 [this, &engine](const RenderedFrame& drawn) {
-                    if (m_settings.keepsPictures)
-                        m_attached[&engine].video->add(drawn.overlay, wordsUnder(drawn));
+                    if (m_settings.keepsImages)
+                        m_attached[&engine].video->add(drawn.overlay, captionOf(drawn));
                 }),
         connect(&engine, &QObject::destroyed, this, [this, &engine] { m_attached.erase(&engine); }),
         connect(attached.alerts.get(), &AlertCenter::raised, this,
                 [this, &engine](const AlertNotice& notice) { onAlert(engine, notice); }),
         connect(attached.alerts.get(), &AlertCenter::failed, this,
-                [this](const QString& message) { emit said(message, true); })};
+                [this](const QString& message) { emit messagePosted(message, true); })};
     m_attached[&engine] = std::move(attached);
 }
 
@@ -126,18 +128,19 @@ void Services::detach(Engine& engine) {
 }
 
 void Services::connectVideo(VideoRecorder& video) {
-    connect(&video, &Worker::broke, this,
-            [this](const QString& message) { emit said(tr("Videos stopped: %1").arg(message), true); });
+    connect(&video, &Worker::crashed, this, [this](const QString& message) {
+        emit messagePosted(tr("Videos stopped: %1").arg(message), true);
+    });
     connect(&video, &VideoRecorder::started, this, &Services::recordingChanged);
     connect(&video, &VideoRecorder::finished, this, [this](const QString& file, int frames) {
-        emit said(tr("%1 s of video written to %2")
-                      .arg(readable(double(frames) / VideoRecorder::kRate, 1))
-                      .arg(file),
-                  false);
+        emit messagePosted(tr("%1 s of video written to %2")
+                               .arg(readable(double(frames) / VideoRecorder::kRate, 1))
+                               .arg(file),
+                           false);
         emit recordingChanged();
     });
     connect(&video, &VideoRecorder::failed, this, [this](const QString& file, const QString& message) {
-        emit said(tr("%1: %2").arg(file, message), true);
+        emit messagePosted(tr("%1: %2").arg(file, message), true);
         emit recordingChanged();
     });
 }
@@ -148,8 +151,7 @@ void Services::sourceOpened(Engine& engine) {
     engine.setRequest(requestFor(engine, engine.request()));
 }
 
-/// What the settings say of a source under the name an earlier version gave it counts for the new name.
-/// Masks above all: without them it would show what nobody may see.
+/// Settings of a source under its name in an earlier version apply to the new name: its masks above all.
 void Services::adopt(const Engine& engine) {
     const auto former = m_settings.sources.find(engine.formerName());
     const QString& name = engine.sourceName();
@@ -160,7 +162,7 @@ void Services::adopt(const Engine& engine) {
 
 Request Services::requestFor(const Engine& engine, Request request) const {
     request.regions = m_settings.of(engine.sourceName()).regions;
-    request.keepsPictures = m_settings.keepsPictures;
+    request.keepsImages = m_settings.keepsImages;
     return request;
 }
 
@@ -180,7 +182,7 @@ void Services::onState(const Engine& engine, const SourceReport& report) {
 void Services::onAlert(Engine& engine, const AlertNotice& notice) {
     if (m_mqtt) m_mqtt->publishAlert(notice);
     if (m_metrics) m_metrics->countAlert(notice);
-    if (notice.record && m_settings.keepsPictures)
+    if (notice.record && m_settings.keepsImages)
         m_attached[&engine].video->recordAround(videoFile(notice.source));
     emit alerted(notice);
 }
@@ -193,7 +195,7 @@ QString Services::videoFile(const QString& source) const {
 
 bool Services::startRecording(Engine& engine) {
     const auto found = m_attached.find(&engine);
-    if (!m_settings.keepsPictures || found == m_attached.end()) return false;
+    if (!m_settings.keepsImages || found == m_attached.end()) return false;
     found->second.byHand = true;
     found->second.video->startRecording(videoFile(engine.sourceName()));
     return true;

@@ -1,5 +1,4 @@
-// What goes on beside the pictures, with a window or without one: alerts, publishing, videos, for every
-// engine that is attached.
+// Alerts, publishing and videos of every attached engine, with a window or without.
 #pragma once
 
 #include <map>
@@ -20,23 +19,23 @@ public:
     Services(const QString& profile, const QString& videos, QObject* parent = nullptr);
     ~Services() override;
 
-    /// Takes effect at once; what did not change goes on undisturbed.
+    /// Takes effect at once; parts without a change continue undisturbed.
     void apply(const WatchSettings& settings);
     const WatchSettings& settings() const { return m_settings; }
     /// Until the engine is destroyed, or detached.
     void attach(Engine& engine);
     void detach(Engine& engine);
-    /// A source was opened in an attached engine: its own regions and masks count from now on.
+    /// A source was opened in an attached engine: its own regions and masks apply from now on.
     void sourceOpened(Engine& engine);
-    /// The request as the engine must get it, with what the settings say of its source.
+    /// The request with the regions and privacy settings of the engine's source.
     Request requestFor(const Engine& engine, Request request) const;
 
-    /// By hand, of one engine; false: pictures are not kept, so there is no video.
+    /// By hand, of one engine; false: images are not kept, so there is no video.
     bool startRecording(Engine& engine);
     void stopRecording(Engine& engine);
     bool recording(const Engine& engine) const;
 
-    /// Under which the broker's password lies in the keychain.
+    /// The name of the broker's password in the keychain.
     static QString mqttKey(const MqttSettings& settings);
     /// With the password as it is now.
     void reconnect() { applyMqtt(m_settings.mqtt); }
@@ -47,8 +46,8 @@ public:
 
 signals:
     void alerted(const mpm::gui::AlertNotice& notice);
-    /// For the reader; trouble stays until something else is said.
-    void said(const QString& text, bool trouble);
+    /// For the user; `trouble` stays visible until the next message.
+    void messagePosted(const QString& text, bool trouble);
     void recordingChanged();
 
 private:

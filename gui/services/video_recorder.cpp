@@ -16,25 +16,25 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr std::size_t kMostKept = 60;      // pictures; some seconds at the rate of a small machine
-constexpr std::size_t kMostWaiting = 200;  // a disk that does not keep up costs frames, not memory
-constexpr int kStrip = 22;                 // pixels under the picture, for the words
+constexpr std::size_t kMostKept = 60;      // images; some seconds at the rate of a small machine
+constexpr std::size_t kMostWaiting = 200;  // a slow disk costs frames, not memory
+constexpr int kStrip = 22;                 // pixels under the image, for the text
 
-cv::Mat annotated(const QImage& picture, const QString& words) {
-    const QImage bgr = picture.convertToFormat(QImage::Format_BGR888);
+cv::Mat annotated(const QImage& image, const QString& text) {
+    const QImage bgr = image.convertToFormat(QImage::Format_BGR888);
     const cv::Mat seen(bgr.height(), bgr.width(), CV_8UC3, const_cast<uchar*>(bgr.constBits()),
                        static_cast<std::size_t>(bgr.bytesPerLine()));
-    // Even sides: most encoders want them.
+    // Even sides: most encoders need them.
     cv::Mat frame((seen.rows + kStrip + 1) / 2 * 2, (seen.cols + 1) / 2 * 2, CV_8UC3, cv::Scalar::all(20));
     seen.copyTo(frame(cv::Rect(0, 0, seen.cols, seen.rows)));
     pipeline::TextStyle style;
     style.height = 9;
     style.colour = cv::Scalar::all(235);
-    pipeline::drawText(frame, words.toStdString(), {6, seen.rows + kStrip - 7}, style);
+    pipeline::drawText(frame, text.toStdString(), {6, seen.rows + kStrip - 7}, style);
     return frame;
 }
 
-/// One file being written; frames are repeated so that it runs as fast as what was seen.
+/// One file being written; frames are repeated so that it plays at the speed of the scene.
 class Film {
 public:
     explicit Film(QString file) : m_file(std::move(file)) {}
@@ -44,7 +44,7 @@ public:
     void write(const cv::Mat& frame, std::chrono::steady_clock::time_point time) {
         if (!m_writer.isOpened()) open(frame.size(), time);
         cv::Mat fitted = frame;
-        if (frame.size() != m_size) cv::resize(frame, fitted, m_size);  // another source, the same film
+        if (frame.size() != m_size) cv::resize(frame, fitted, m_size);  // another source, the same video
         const double seconds = std::chrono::duration<double>(time - m_begun).count();
         const int due = std::max(m_frames + 1, static_cast<int>(seconds * VideoRecorder::kRate));
         for (; m_frames < due; ++m_frames)
@@ -63,7 +63,7 @@ private:
                     .toStdString());
     }
 
-    /// Empty and private, so that the encoder writes into a file that nobody else may read or has put there.
+    /// Empty and private, so that the encoder does not write into a file of somebody else.
     void makeFile() {
         makePrivateFolders(QFileInfo(m_file).absolutePath().toStdString());
         const QString wanted = m_file;
@@ -91,11 +91,11 @@ VideoRecorder::~VideoRecorder() {
 void VideoRecorder::close() {
     stopRecording();
     finish();
-    while (hear()) {
+    while (runNext()) {
     }
 }
 
-void VideoRecorder::post(Task task) {
+void VideoRecorder::addTask(Task task) {
     m_tasks.push_back(std::move(task));
     m_changed.notify_all();
 }
@@ -105,15 +105,15 @@ void VideoRecorder::trim(Clock::time_point now) {
         m_kept.pop_front();
 }
 
-void VideoRecorder::add(const QImage& picture, const QString& words) {
+void VideoRecorder::add(const QImage& image, const QString& text) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     const Clock::time_point now = Clock::now();
-    const Still still{picture, words, now};
+    const Still still{image, text, now};
     if (m_recording && m_until && now > *m_until) {
         m_recording = false;
-        post({Task::Stop, {}, {}});
+        addTask({Task::Stop, {}, {}});
     }
-    if (m_recording && m_tasks.size() < kMostWaiting) post({Task::Write, {}, still});
+    if (m_recording && m_tasks.size() < kMostWaiting) addTask({Task::Write, {}, still});
     m_kept.push_back(still);
     trim(now);
 }
@@ -121,16 +121,16 @@ void VideoRecorder::add(const QImage& picture, const QString& words) {
 void VideoRecorder::begin(const QString& file, std::optional<Clock::time_point> until) {
     m_recording = true;
     m_until = until;
-    post({Task::Start, file, {}});
+    addTask({Task::Start, file, {}});
     if (!until) return;
     for (const Still& still : m_kept)
-        post({Task::Write, {}, still});
+        addTask({Task::Write, {}, still});
 }
 
 void VideoRecorder::startRecording(const QString& file) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     if (m_recording) {
-        m_until.reset();  // one around an alert goes on by hand
+        m_until.reset();  // one around an alert continues by hand
         return;
     }
     begin(file, std::nullopt);
@@ -140,7 +140,7 @@ void VideoRecorder::stopRecording() {
     const std::lock_guard<std::mutex> lock(m_mutex);
     if (!std::exchange(m_recording, false)) return;
     m_until.reset();
-    post({Task::Stop, {}, {}});
+    addTask({Task::Stop, {}, {}});
 }
 
 void VideoRecorder::recordAround(const QString& file) {
@@ -169,13 +169,13 @@ void VideoRecorder::work() {
         if (!film) return;
         const QString file = film->file();
         const int frames = film->frames();
-        film.reset();  // the file is whole only now
-        if (frames > 0) tell([this, file, frames] { emit finished(file, frames); });
+        film.reset();  // only this completes the file
+        if (frames > 0) post([this, file, frames] { emit finished(file, frames); });
     };
     while (true) {
         std::unique_lock<std::mutex> lock(m_mutex);
         m_changed.wait(lock, [this] { return stopping() || !m_tasks.empty(); });
-        if (m_tasks.empty()) break;  // what waits is written even at the end
+        if (m_tasks.empty()) break;  // waiting frames are written even at the end
         const Task task = std::move(m_tasks.front());
         m_tasks.pop_front();
         lock.unlock();
@@ -183,14 +183,14 @@ void VideoRecorder::work() {
             if (task.kind != Task::Write) close();
             if (task.kind == Task::Start) {
                 film = std::make_unique<Film>(task.file);
-                tell([this, file = task.file] { emit started(file); });
+                post([this, file = task.file] { emit started(file); });
             } else if (task.kind == Task::Write && film) {
-                film->write(annotated(task.still.picture, task.still.words), task.still.time);
+                film->write(annotated(task.still.image, task.still.text), task.still.time);
             }
         } catch (const std::exception& error) {
             const QString file = film ? film->file() : task.file;
             film.reset();
-            tell([this, file, message = safeText(error.what(), 1000)] { emit failed(file, message); });
+            post([this, file, message = safeText(error.what(), 1000)] { emit failed(file, message); });
         }
     }
     close();

@@ -17,23 +17,23 @@ class VideoRecorder : public Worker {
     Q_OBJECT
 public:
     explicit VideoRecorder(QObject* parent = nullptr);
-    /// Closes what is being written.
+    /// Completes the file being written.
     ~VideoRecorder() override;
 
-    /// One drawn frame with the words to be written under it. Kept for some seconds, in case an alert comes.
-    void add(const QImage& picture, const QString& words);
+    /// One drawn frame with the text under it. Kept for some seconds, for a recording around an alert.
+    void add(const QImage& image, const QString& text);
     /// By hand: until stopRecording(). The file's name ends in .mp4.
     void startRecording(const QString& file);
     void stopRecording();
-    /// Waits until the file is whole, and says so before it returns. Nothing is recorded after it.
+    /// Waits until the file is complete, and emits finished() before it returns. Ends recording for good.
     void close();
     /// From some seconds before now to some after; a recording that runs already is only prolonged.
     void recordAround(const QString& file);
-    /// Drops what is kept: pictures are not wanted any more.
+    /// Drops the images kept so far, for privacy.
     void forget();
 
     static constexpr std::chrono::seconds kBefore{5}, kAfter{10};
-    static constexpr int kRate = 10;  ///< frames a second in the file; pictures are repeated to keep its time
+    static constexpr int kRate = 10;  ///< frames a second in the file; images are repeated to keep its time
 
 signals:
     void started(const QString& file);
@@ -47,18 +47,18 @@ protected:
 private:
     using Clock = std::chrono::steady_clock;
     struct Still {
-        QImage picture;
-        QString words;
+        QImage image;
+        QString text;
         Clock::time_point time;
     };
-    /// What is to be done next, in order.
+    /// Work for the thread, in order.
     struct Task {
         enum Kind { Start, Write, Stop } kind;
         QString file;
         Still still;
     };
     void begin(const QString& file, std::optional<Clock::time_point> until);
-    void post(Task task);
+    void addTask(Task task);
     void trim(Clock::time_point now);
 
     std::mutex m_mutex;

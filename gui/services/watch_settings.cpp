@@ -38,10 +38,10 @@ pipeline::Polygon polygonFrom(const QJsonValue& json, const std::string& what) {
         const QJsonArray pair = corner.toArray();
         if (pair.size() != 2 || !inside(pair[0]) || !inside(pair[1]))
             throw WatchError(what +
-                             ": expected corners as [x, y], parts of the picture's width and height, 0 to 1");
+                             ": expected corners as [x, y], parts of the image's width and height, 0 to 1");
         polygon.emplace_back(pair[0].toDouble(), pair[1].toDouble());
     }
-    // A mask that covers nothing would show what it was made to hide.
+    // A mask that covers nothing would hide nothing.
     if (polygon.size() < 3) throw WatchError(what + ": expected at least three corners");
     return polygon;
 }
@@ -185,7 +185,7 @@ WatchSettings settingsFrom(const QJsonObject& object) {
     settings.alerts = alertsFrom(json.list("alerts"));
     settings.mqtt = mqttFrom(json.any("mqtt"));
     settings.metrics = metricsFrom(json.any("metrics"));
-    json.read("keeps_pictures", settings.keepsPictures);
+    json.read("keeps_pictures", settings.keepsImages);
     json.read("videos", settings.videos);
     json.finish();
     return settings;
@@ -224,7 +224,7 @@ WatchSettings readWatchSettings(const QString& path) {
     tightenOwn(path.toStdString());
     if (!QFileInfo(path).isFile()) throw WatchError(path.toStdString() + ": not a file");
     if (file.size() > kLargest)
-        throw WatchError(path.toStdString() + ": larger than 16 MiB, which no watch file is");
+        throw WatchError(path.toStdString() + ": larger than 16 MiB; a watch file is smaller");
     if (!file.open(QIODevice::ReadOnly))
         throw WatchError(path.toStdString() + ": cannot be read: " + file.errorString().toStdString());
     try {
@@ -248,7 +248,7 @@ QByteArray watchText(const WatchSettings& settings) {
                            {key("metrics"), QJsonObject{{key("on"), settings.metrics.on},
                                                         {key("address"), settings.metrics.address},
                                                         {key("port"), settings.metrics.port}}},
-                           {key("keeps_pictures"), settings.keepsPictures},
+                           {key("keeps_pictures"), settings.keepsImages},
                            {key("videos"), settings.videos}};
     return QJsonDocument(json).toJson();
 }

@@ -1,5 +1,5 @@
-// What a profile watches for and whom it tells: regions, masks, alerts, MQTT, metrics, further sources. A
-// JSON file beside the profile's settings, the same for the window and for the program without one.
+// Regions, masks, alerts, MQTT, metrics and further sources of a profile: a JSON file beside its settings,
+// the same for the window and for the program without one.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ struct MqttSettings {
     bool on = false;
     QString host = QStringLiteral("localhost");
     int port = 1883;
-    QString user;  ///< its password lies in the keychain
+    QString user;  ///< its password is in the keychain
     bool tls = false;
     QString prefix = QStringLiteral("mpm");
     QString discovery = QStringLiteral("homeassistant");  ///< Home Assistant's prefix; empty: not announced
@@ -26,7 +26,7 @@ struct MqttSettings {
 
 struct MetricsSettings {
     bool on = false;
-    QString address = QStringLiteral("127.0.0.1");  ///< other machines are let in by naming another one
+    QString address = QStringLiteral("127.0.0.1");  ///< any other lets other machines connect
     int port = 9464;
 
     bool operator==(const MetricsSettings& other) const;
@@ -46,17 +46,17 @@ struct WatchSettings {
     std::vector<pipeline::AlertRule> alerts;
     MqttSettings mqtt;
     MetricsSettings metrics;
-    bool keepsPictures = true;  ///< false: pictures are measured and forgotten
-    QString videos;             ///< folder of recordings; empty: beside the measurements
+    bool keepsImages = true;  ///< false: images are measured and discarded
+    QString videos;           ///< folder of recordings; empty: beside the measurements
 
     const SourceWatch& of(const QString& source) const;
 };
 
-/// A file that is not there holds the defaults. Throws WatchError where anything in it is not understood.
+/// The defaults where there is no file. Throws WatchError where the file is not valid.
 WatchSettings readWatchSettings(const QString& path);
 /// Likewise of a file's content, without its path in the message.
 WatchSettings parseWatchSettings(const QByteArray& text);
-/// What a file holds. What is parsed from it has the same text again.
+/// The content of a file. Parsing and writing it again gives the same text.
 QByteArray watchText(const WatchSettings& settings);
 void writeWatchSettings(const QString& path, const WatchSettings& settings);
 

@@ -7,8 +7,6 @@
 
 #include <mpm/mpm.hpp>
 
-#include "gui/window/view_area.hpp"
-
 namespace mpm::gui {
 
 namespace {
@@ -17,36 +15,30 @@ ParsedOptions wrong(const QString& message) {
     return {{}, 2, QStringLiteral("mpm-monitor: ") + message};
 }
 
-void addOptions(QCommandLineParser& parser) {
-    const auto add = [&](const char* name, const QString& what, const char* value) {
-        parser.addOption({QLatin1String(name), what, QLatin1String(value)});
+void addOptions(QCommandLineParser& parser, const QStringList& views) {
+    const auto add = [&](const char* name, const QString& text, const char* value) {
+        parser.addOption({QLatin1String(name), text, QLatin1String(value)});
     };
     add("source", Options::tr("camera index, video, image, folder, URL, gst: and a pipeline, or demo"),
         "SOURCE");
     add("model", Options::tr("ONNX model converted by mpm convert, or default"), "MODEL");
     add("profile", Options::tr("settings and measurements kept under this name"), "NAME");
     add("day-cycle", Options::tr("demo: frames in which a whole day passes (default: four minutes)"), "N");
-    add("screenshot", Options::tr("write the window's picture and exit"), "FILE");
+    add("screenshot", Options::tr("write an image of the window and exit"), "FILE");
     add("after", Options::tr("seconds to wait before that (default 3), or to run without a window"),
         "SECONDS");
     parser.addOption(
         {QStringLiteral("headless"),
-         Options::tr("no window and no display: measure, keep, alert and publish as the profile says")});
-    add("view", Options::tr("overview, picture, overlay, merge, split, night or sources"), "VIEW");
+         Options::tr("no window and no display: measure, store, alert and publish as set in the profile")});
+    add("view", Options::tr("one of: %1").arg(views.join(QStringLiteral(", "))), "VIEW");
     add("theme", Options::tr("system, light or dark"), "THEME");
     add("window", Options::tr("size of the window"), "WIDTHxHEIGHT");
     parser.addOption({{QStringLiteral("h"), QStringLiteral("help")}, Options::tr("this text")});
     parser.addOption({{QStringLiteral("v"), QStringLiteral("version")}, Options::tr("the version")});
 }
 
-bool isView(const QString& key) {
-    for (int mode = 0; mode < ViewArea::Modes; ++mode)
-        if (ViewArea::modeKey(ViewArea::Mode(mode)) == key) return true;
-    return false;
-}
-
-/// What is wrong with the words; empty: nothing.
-QString checkWords(const Options& options) {
+/// The first error in the texts; empty: none.
+QString checkTexts(const Options& options, const QStringList& views) {
     // A profile is a file name too.
     static const QRegularExpression plain(QStringLiteral("^[\\w -][\\w .-]{0,63}$"),
                                           QRegularExpression::UseUnicodePropertiesOption);
@@ -58,9 +50,9 @@ QString checkWords(const Options& options) {
         return Options::tr("--screenshot needs the window that --headless leaves out");
     if (options.afterGiven && !options.headless && options.screenshot.isEmpty())
         return Options::tr("--after needs --screenshot or --headless");
-    if (!options.view.isEmpty() && !isView(options.view))
-        return Options::tr("--view '%1': expected overview, picture, overlay, merge, split, night or sources")
-            .arg(options.view);
+    if (!options.view.isEmpty() && !views.contains(options.view))
+        return Options::tr("--view '%1': expected one of: %2")
+            .arg(options.view, views.join(QStringLiteral(", ")));
     if (!options.theme.isEmpty() && !themes.contains(options.theme))
         return Options::tr("--theme '%1': expected system, light or dark").arg(options.theme);
     return {};
@@ -88,11 +80,11 @@ QString readNumbers(const QCommandLineParser& parser, Options& options) {
 
 }  // namespace
 
-ParsedOptions parseOptions(const QStringList& arguments) {
+ParsedOptions parseOptions(const QStringList& arguments, const QStringList& views) {
     QCommandLineParser parser;
     parser.setApplicationDescription(
-        Options::tr("Watches a fixed scene and shows what token merging does, day and night."));
-    addOptions(parser);
+        Options::tr("Watches a fixed scene and shows the effect of token merging, day and night."));
+    addOptions(parser, views);
     if (!parser.parse(arguments)) return wrong(parser.errorText() + Options::tr(" See --help."));
     if (parser.isSet(QStringLiteral("help"))) {
         // Qt asks the application for its file name, and there is none yet.
@@ -115,7 +107,7 @@ ParsedOptions parseOptions(const QStringList& arguments) {
     options.screenshot = parser.value(QStringLiteral("screenshot"));
     options.view = parser.value(QStringLiteral("view"));
     options.theme = parser.value(QStringLiteral("theme"));
-    QString problem = checkWords(options);
+    QString problem = checkTexts(options, views);
     if (problem.isEmpty()) problem = readNumbers(parser, options);
     return problem.isEmpty() ? ParsedOptions{options, -1, {}} : wrong(problem);
 }

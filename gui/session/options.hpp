@@ -14,13 +14,13 @@ struct Options {
     Q_DECLARE_TR_FUNCTIONS(mpm::gui::Options)
 
 public:
-    std::optional<QString> source, model;  ///< absent: as the profile has them
+    std::optional<QString> source, model;  ///< absent: as in the profile
     QString profile = QStringLiteral("default");
     QString screenshot;  ///< file to write the window to; empty: none
     double after = 3;    ///< seconds until then; without a window until the end
     bool afterGiven = false;
     bool headless = false;
-    QString view;      ///< a mode's key; empty: as the profile has it
+    QString view;      ///< a view's key; empty: as in the profile
     QString theme;     ///< system, light, dark; empty: likewise
     QSize size;        ///< of the window; empty: likewise
     int dayCycle = 0;  ///< frames in which a day of the built-in street passes; 0: its own pace
@@ -29,10 +29,10 @@ public:
 struct ParsedOptions {
     Options options;
     int exit = -1;    ///< 0 or 2: leave with this status
-    QString message;  ///< help, version, or what is wrong: one line
+    QString message;  ///< help, version, or an error: one line
 };
 
-/// arguments: the program's name first.
-ParsedOptions parseOptions(const QStringList& arguments);
+/// `arguments`: the program's name first. `views`: the keys that --view accepts.
+ParsedOptions parseOptions(const QStringList& arguments, const QStringList& views);
 
 }  // namespace mpm::gui

@@ -30,7 +30,7 @@ std::vector<int> listFrom(const QString& text) {
     return values;
 }
 
-/// As an earlier version made it.
+/// Files of earlier versions may be readable by others.
 QString tightened(const QString& path) {
     tightenOwn(QFileInfo(path).absolutePath().toStdString());
     tightenOwn(path.toStdString());
@@ -45,7 +45,7 @@ QString configPath(const QString& name, const char* ending) {
 std::optional<pipeline::DayNightRule> ruleFrom(const QSettings& s) {
     if (!s.contains(QStringLiteral("daynight/by"))) return std::nullopt;
     pipeline::DayNightRule rule;
-    // Somebody may have written any number: none is larger than what the narrowest type here holds.
+    // The file may hold any number; the narrowest type here holds 1e9.
     const auto number = [&s](const char* key, double otherwise) {
         const double read = s.value(QStringLiteral("daynight/") + QLatin1String(key), otherwise).toDouble();
         return std::isfinite(read) ? std::clamp(read, -1e9, 1e9) : otherwise;
@@ -68,9 +68,9 @@ std::optional<pipeline::DayNightRule> ruleFrom(const QSettings& s) {
     return rule;
 }
 
-void writeRule(QSettings& s, const pipeline::DayNightRule& rule) {
-    const auto set = [&s](const char* key, double value) {
-        s.setValue(QStringLiteral("daynight/") + QLatin1String(key), value);
+void addRule(QVariantMap& values, const pipeline::DayNightRule& rule) {
+    const auto set = [&values](const char* key, double value) {
+        values[QStringLiteral("daynight/") + QLatin1String(key)] = value;
     };
     set("by", double(int(rule.by)));
     set("dark", rule.dark);
@@ -84,9 +84,36 @@ void writeRule(QSettings& s, const pipeline::DayNightRule& rule) {
     set("hand", rule.hand == pipeline::Phase::Night ? 1 : 0);
 }
 
+QVariantMap valuesOf(const ProfileState& state) {
+    QVariantMap values;
+    const auto set = [&values](const char* key, const QVariant& value) {
+        values[QLatin1String(key)] = value;
+    };
+    if (!pipeline::Address(state.source.toStdString()).hasSecrets()) set("source", state.source);
+    set("model", state.model);
+    if (!state.ownSchedule) set("schedule", listText(state.request.schedule));
+    set("interval", qlonglong(state.request.interval.count()));
+    set("night/luminance", state.request.night.luminance);
+    set("night/photons", state.request.night.photons);
+    set("night/deviation", state.request.night.deviation);
+    if (state.rule) addRule(values, *state.rule);
+    set("opacity", state.opacity);
+    set("outlines", state.outlines);
+    set("safe_palette", state.safePalette);
+    set("view", state.view);
+    set("theme", state.theme);
+    set("window/geometry", state.geometry);
+    set("window/side", state.sideSplit);
+    set("window/panel", state.sidePanel);
+    set("window/time", state.timeSplit);
+    set("hidden", state.hiddenClasses);
+    set("folded", state.foldedSections);
+    return values;
+}
+
 constexpr std::uint64_t kMostBytes = 16 << 20;
 
-/// Numbers come back as texts.
+/// Numbers are read back as text.
 bool isSame(const QVariant& one, const QVariant& other) {
     const QString text = one.toString();
     return text == other.toString() && (!text.isEmpty() || one.toStringList() == other.toStringList());
@@ -141,7 +168,7 @@ ProfileState Profile::load() const {
     state.outlines = value("outlines", state.outlines).toBool();
     state.safePalette = value("safe_palette", state.safePalette).toBool();
     state.view = value("view", state.view).toString();
-    state.appearance = appearanceFrom(value("theme", QStringLiteral("system")).toString());
+    state.theme = value("theme", state.theme).toString();
     state.geometry = value("window/geometry", {}).toByteArray();
     state.sideSplit = value("window/side", {}).toByteArray();
     state.sidePanel = value("window/panel", state.sidePanel).toBool();
@@ -151,9 +178,11 @@ ProfileState Profile::load() const {
     return state;
 }
 
-/// QSettings takes what is in its buffer for written, on a full disk too. It writes a draft here, whose text
-/// is read back before it replaces what is there.
+/// On a full disk QSettings reports success. So it writes a draft, which is read back before it replaces the
+/// file.
 bool Profile::save(const ProfileState& state) {
+    const QVariantMap values = valuesOf(state);
+    if (values == m_saved) return true;
     try {
         makePrivateFolders(QFileInfo(m_settings->fileName()).absolutePath().toStdString());
         PendingFile file(m_settings->fileName().toStdString());
@@ -161,42 +190,19 @@ bool Profile::save(const ProfileState& state) {
         QSettings settings(QString::fromStdString(draft.path()), QSettings::IniFormat);
         for (const QString& name : m_settings->allKeys())
             settings.setValue(name, m_settings->value(name));
-        write(settings, state);
+        for (auto at = values.begin(); at != values.end(); ++at)
+            settings.setValue(at.key(), at.value());
         settings.sync();
         file.write(readRegularFile(draft.path(), kMostBytes));
         const QSettings written(QString::fromStdString(file.path()), QSettings::IniFormat);
         if (settings.status() != QSettings::NoError || !isSame(settings, written)) return false;
         file.keep();
         m_settings->sync();  // reads it
+        m_saved = values;
         return true;
     } catch (const cv::Exception&) {
         return false;
     }
-}
-
-void Profile::write(QSettings& settings, const ProfileState& state) {
-    const auto set = [&settings](const char* key, const QVariant& value) {
-        settings.setValue(QLatin1String(key), value);
-    };
-    if (!pipeline::Address(state.source.toStdString()).hasSecrets()) set("source", state.source);
-    set("model", state.model);
-    if (!state.ownSchedule) set("schedule", listText(state.request.schedule));
-    set("interval", qlonglong(state.request.interval.count()));
-    set("night/luminance", state.request.night.luminance);
-    set("night/photons", state.request.night.photons);
-    set("night/deviation", state.request.night.deviation);
-    if (state.rule) writeRule(settings, *state.rule);
-    set("opacity", state.opacity);
-    set("outlines", state.outlines);
-    set("safe_palette", state.safePalette);
-    set("view", state.view);
-    set("theme", appearanceName(state.appearance));
-    set("window/geometry", state.geometry);
-    set("window/side", state.sideSplit);
-    set("window/panel", state.sidePanel);
-    set("window/time", state.timeSplit);
-    set("hidden", state.hiddenClasses);
-    set("folded", state.foldedSections);
 }
 
 }  // namespace mpm::gui

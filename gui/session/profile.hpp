@@ -1,4 +1,4 @@
-// What comes back at the next start, kept under a name.
+// The settings of the monitor, kept under a name.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,6 @@
 #include <QString>
 
 #include "gui/engine/analysis.hpp"
-#include "gui/widgets/theme.hpp"
 
 namespace mpm::gui {
 
@@ -15,14 +14,14 @@ struct ProfileState {
     QString source = QStringLiteral("demo");
     QString model = QStringLiteral("default");
     Request request;
-    bool ownSchedule = true;                     ///< nobody chose a schedule: the model's own counts
-    std::optional<pipeline::DayNightRule> rule;  ///< absent: what suits the source
+    bool ownSchedule = true;                     ///< nobody chose a schedule: the model's own is used
+    std::optional<pipeline::DayNightRule> rule;  ///< absent: the default of the source
     double opacity = 0.55;
     bool outlines = true;
     bool sidePanel = true;
-    bool safePalette = false;  ///< colours for classes that colour-blind people tell apart
+    bool safePalette = false;  ///< colours of classes for colour-blind people
     QString view = QStringLiteral("overview");
-    Appearance appearance = Appearance::System;
+    QString theme = QStringLiteral("system");  ///< or light, dark
     QByteArray geometry, sideSplit, timeSplit;
     QStringList hiddenClasses, foldedSections;
 };
@@ -32,17 +31,19 @@ public:
     explicit Profile(const QString& name);
 
     ProfileState load() const;
-    /// A source with a password in it is not written: the settings file is no place for one.
-    bool save(const ProfileState& state);  ///< false: what was there before is there still
+    /// Writes the file where the state has changed since the last call. A source with a password is never
+    /// written. False: the file cannot be written, and is as it was.
+    bool save(const ProfileState& state);
 
     QString name() const { return m_name; }
+    QString path() const { return m_settings->fileName(); }
     QString storePath() const;
     QString watchPath() const;   ///< of the WatchSettings
     QString videosPath() const;  ///< folder of recordings
 
 private:
-    static void write(QSettings& settings, const ProfileState& state);
     QString m_name;
+    QVariantMap m_saved;  // as written last
     std::unique_ptr<QSettings> m_settings;
 };
 

@@ -1,11 +1,11 @@
-// Numbers as whoever reads them writes them. Not for files, alerts and other programs: those keep the point.
+// Numbers in the user's notation. Not for files, alerts and other programs: those use the decimal point.
 #pragma once
 
 #include <QLocale>
 
 namespace mpm::gui {
 
-/// "0,5" where that is how it is written, and never a mark between thousands: token counts have none either.
+/// "0,5" where the locale says so, and never a separator between thousands: token counts have none either.
 inline QString readable(double value, int digits) {
     QLocale locale;
     locale.setNumberOptions(QLocale::OmitGroupSeparator);

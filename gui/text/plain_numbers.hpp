@@ -1,14 +1,14 @@
-// The C library's numbers in a program whose words and numbers for people are Qt's.
+// The number format of the C library, apart from the user's locale.
 #pragma once
 
 #include <clocale>
 
 namespace mpm::gui {
 
-/// To be called right after the application is made: its constructor gives the C library the user's locale,
-/// in which printf and strtod may write and want 0,5. Our own files do not go through them, but GStreamer,
-/// FFmpeg and OpenCV have such code too. What people read follows QLocale, which knows nothing of this.
-inline void usePlainNumbers() {
+/// Call it right after the application is made: its constructor sets the C library to the user's locale, in
+/// which printf and strtod may use 0,5. Our own files do not depend on it, but code in GStreamer, FFmpeg and
+/// OpenCV does. Text for the user follows QLocale, which this does not change.
+inline void setNumericLocale() {
     std::setlocale(LC_NUMERIC, "C");
 }
 

@@ -1,5 +1,5 @@
-// Words that Qt must not take for HTML: an image in a label would be loaded from wherever it says. What shows
-// text of others goes through here; tests/gui/check_plain_text.sh finds what does not.
+// Text that Qt must not read as HTML: an image tag in a label would load a file. All text from outside is
+// shown through these functions; tests/gui/check_plain_text.sh checks it.
 #pragma once
 
 #include <QString>
@@ -10,7 +10,7 @@ class QWidget;
 
 namespace mpm::gui {
 
-/// For a tool tip, which Qt shows as HTML wherever it looks like HTML.
+/// For a tool tip, which Qt shows as HTML where it looks like HTML.
 QString plainToolTip(const QString& text);
 
 }  // namespace mpm::gui

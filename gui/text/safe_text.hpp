@@ -1,5 +1,5 @@
-// Text from models, sources and files, made safe to show, log and send: one line, no control characters, not
-// long. Where it comes in, not where it goes out: there are fewer ways in.
+// Text from models, sources and files, made safe to show, log and send: one line, no control characters,
+// limited length. Applied where text enters the program: there are fewer places than where it leaves.
 #pragma once
 
 #include <string>
@@ -30,13 +30,13 @@ inline QString safeText(const std::string& text, std::size_t limit = 400) {
     return safeText(std::string_view(text), limit);
 }
 
-/// A name of a class, a region or a rule; stays as it is when it goes through here again.
+/// A name of a class, a region or a rule; applying it twice changes nothing.
 inline std::string safeName(std::string_view text) {
     const std::string name = printable(text, 4 * kLongestName);
     return name.size() <= kLongestName ? name : printable(name, kLongestName - 5);  // " ... "
 }
 
-/// What went wrong, in the words of a library: lines stay lines.
+/// An error message of a library: lines stay lines.
 inline QString safeLines(std::string_view text) {
     return QString::fromStdString(printableLines(text, 2000));
 }

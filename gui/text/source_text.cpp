@@ -1,14 +1,8 @@
 #include "gui/text/source_text.hpp"
 
-#include <QCoreApplication>
-
 namespace mpm::gui {
 
 namespace {
-
-struct SourceText {
-    Q_DECLARE_TR_FUNCTIONS(mpm::gui::SourceText)
-};
 
 using Kind = pipeline::SourceProblem::Kind;
 

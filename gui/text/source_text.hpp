@@ -1,11 +1,17 @@
 // Why a source cannot be used, in the language of the window.
 #pragma once
 
+#include <QCoreApplication>
 #include <QString>
 
 #include "pipeline/source/source_error.hpp"
 
 namespace mpm::gui {
+
+/// The context of the translations. In a header: lupdate finds no other.
+struct SourceText {
+    Q_DECLARE_TR_FUNCTIONS(mpm::gui::SourceText)
+};
 
 /// "SOURCE: sentence"; empty where there is no problem.
 QString sourceProblemText(const pipeline::SourceProblem& problem);

@@ -5,7 +5,7 @@
 #include <QLocale>
 #include <QTranslator>
 
-/// Outside every namespace, as the macro wants it: a static library's resources are not there by themselves.
+/// Outside every namespace, as the macro requires. Resources of a static library must be initialised.
 static void initTranslations() {
     Q_INIT_RESOURCE(mpm_translations);
 }

@@ -1,4 +1,4 @@
-// The words of the window in the language of the desktop, where there is a translation.
+// The text of the window in the language of the desktop, where there is a translation.
 #pragma once
 
 class QCoreApplication;

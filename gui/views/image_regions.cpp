@@ -1,4 +1,4 @@
-// Regions on a picture, and drawing one.
+// Regions on an image, and drawing one.
 #include <algorithm>
 
 #include <QKeyEvent>
@@ -18,7 +18,7 @@ QPolygonF onScreen(const pipeline::Polygon& outline, const QRectF& whole) {
     return polygon;
 }
 
-/// Dark under light: seen on any picture.
+/// Dark under light: visible on any image.
 void drawLine(QPainter& painter, const QPolygonF& polygon, bool closed, const QColor& colour) {
     for (const auto& [pen, width] : {std::pair(QColor(0, 0, 0, 170), 4.0), std::pair(colour, 2.0)}) {
         painter.setPen(QPen(pen, width));
@@ -26,8 +26,8 @@ void drawLine(QPainter& painter, const QPolygonF& polygon, bool closed, const QC
     }
 }
 
-/// A narrow region's words reach over its sides, never out of the view.
-QRectF roomForWords(const QRectF& region, const QString& words, const QFont& font, const QRectF& view) {
+/// The text of a narrow region extends beyond its sides, but not beyond the view.
+QRectF roomForText(const QRectF& region, const QString& words, const QFont& font, const QRectF& view) {
     const double wanted = QFontMetricsF(font).horizontalAdvance(words) + 26;
     if (region.width() >= wanted) return region;
     const double width = std::min(wanted, view.width());
@@ -37,15 +37,15 @@ QRectF roomForWords(const QRectF& region, const QString& words, const QFont& fon
 
 }  // namespace
 
-void PictureView::setRegions(const std::vector<pipeline::Region>& regions,
-                             const std::vector<pipeline::RegionReading>& readings) {
+void ImageView::setRegions(const std::vector<pipeline::Region>& regions,
+                           const std::vector<pipeline::RegionReading>& readings) {
     if (regions.empty() && m_regions.empty()) return;
     m_regions = regions;
     m_readings = readings;
     update();
 }
 
-void PictureView::drawShape(std::function<void(const pipeline::Polygon&)> then) {
+void ImageView::drawShape(std::function<void(const pipeline::Polygon&)> then) {
     m_shape.clear();
     m_shapeDone = std::move(then);
     setFocus();
@@ -53,7 +53,7 @@ void PictureView::drawShape(std::function<void(const pipeline::Polygon&)> then) 
     update();
 }
 
-void PictureView::endShape(bool done) {
+void ImageView::endShape(bool done) {
     const auto then = std::exchange(m_shapeDone, nullptr);
     unsetCursor();
     update();
@@ -61,7 +61,7 @@ void PictureView::endShape(bool done) {
     if (done && m_shape.size() >= 3) then(m_shape);
 }
 
-void PictureView::keyPressEvent(QKeyEvent* event) {
+void ImageView::keyPressEvent(QKeyEvent* event) {
     const bool enter = event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter;
     if (drawing() && (enter || event->key() == Qt::Key_Escape)) return endShape(enter);
     if (drawing() && event->key() == Qt::Key_Backspace && !m_shape.empty()) {
@@ -71,7 +71,7 @@ void PictureView::keyPressEvent(QKeyEvent* event) {
     QWidget::keyPressEvent(event);
 }
 
-void PictureView::paintRegions(QPainter& painter, const QRectF& whole) const {
+void ImageView::paintRegions(QPainter& painter, const QRectF& whole) const {
     painter.save();
     painter.setBrush(Qt::NoBrush);
     painter.setFont(scaled(font(), 0.82));
@@ -84,13 +84,13 @@ void PictureView::paintRegions(QPainter& painter, const QRectF& whole) const {
                 words = tr("%1: %2 of %3 tokens").arg(words).arg(reading.tokens).arg(reading.patches);
         const QRectF box = polygon.boundingRect().intersected(QRectF(rect()));
         if (box.width() < 8 || box.height() < 18) continue;
-        const QRectF room = roomForWords(box, words, painter.font(), QRectF(rect()));
+        const QRectF room = roomForText(box, words, painter.font(), QRectF(rect()));
         paintPlate(painter, room, Qt::AlignHCenter | Qt::AlignVCenter, words);
     }
     painter.restore();
 }
 
-void PictureView::paintShape(QPainter& painter, const QRectF& whole) const {
+void ImageView::paintShape(QPainter& painter, const QRectF& whole) const {
     if (!drawing()) return;
     painter.save();
     painter.setBrush(Qt::NoBrush);

@@ -1,4 +1,4 @@
-// One picture, zoomed and moved together with the others, with a few words on it.
+// The base of most views: one image, zoomed and moved together with the others, with short texts on it.
 #pragma once
 
 #include <functional>
@@ -7,15 +7,16 @@
 #include <QPointer>
 #include <QWidget>
 
+#include "gui/views/view.hpp"
+#include "gui/widgets/plate.hpp"
 #include "gui/widgets/viewport.hpp"
-#include "pipeline/watch/region.hpp"
 
 namespace mpm::gui {
 
-class PictureView : public QWidget {
+class ImageView : public QWidget, public View {
     Q_OBJECT
 public:
-    explicit PictureView(const QString& title, Viewport* viewport, QWidget* parent = nullptr);
+    explicit ImageView(const QString& title, Viewport* viewport, QWidget* parent = nullptr);
 
     void setTitle(const QString& title);
     void setImage(const QImage& image);
@@ -26,23 +27,27 @@ public:
     /// Along the lower edge; empty: none.
     void setFooter(const QString& footer);
     const QString& footer() const { return m_footer; }
-    /// Covers the picture so that nobody takes it for live. An empty headline uncovers it.
-    void setVeil(const QString& headline, const QString& detail = {});
-    const QString& veil() const { return m_headline; }
-    /// Outlined on the picture, with what each holds where that is known.
+    void setCover(const Cover& cover);
+    /// The headline of the cover; empty: none.
+    const QString& cover() const { return m_cover.headline; }
+    /// Outlined on the image, with the readings of each where they are known.
     void setRegions(const std::vector<pipeline::Region>& regions,
-                    const std::vector<pipeline::RegionReading>& readings);
-    /// Lets somebody click the corners of a shape; `then` gets it when they are done, not when they give up.
+                    const std::vector<pipeline::RegionReading>& readings) override;
+    /// Lets the user click the corners of a shape; `then` gets it when it is complete, not when it is
+    /// cancelled.
     void drawShape(std::function<void(const pipeline::Polygon&)> then);
     bool drawing() const { return static_cast<bool>(m_shapeDone); }
-    /// Shown where there is no picture yet.
+    /// Shown where there is no image yet.
     void setEmptyText(const QString& text);
+
+    QWidget* widget() override { return this; }
+    void clear() override;
 
     QSize sizeHint() const override { return {480, 360}; }
     QSize minimumSizeHint() const override { return {120, 90}; }
 
 signals:
-    void activated();  ///< double click: somebody wants to see this one large
+    void activated();  ///< double click: to be shown large, or small again
     void painted();
 
 protected:
@@ -55,14 +60,18 @@ protected:
     void leaveEvent(QEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
 
-    /// Where the whole picture lies, partly outside the widget when zoomed.
-    QRectF pictureRect() const;
-    QPointF toPicture(QPointF position) const;
+    /// The rectangle of the whole image, partly outside the widget when zoomed.
+    QRectF imageRect() const;
+    QPointF toImagePosition(QPointF position) const;
     bool zoomed() const { return m_viewport->zoom() > 1; }
     Viewport* viewport() const { return m_viewport; }
 
-    virtual void paintPicture(QPainter& painter, const QRectF& rect);
-    /// Over the picture, under the words.
+    /// Of an image that comes from the network. In the overview one view gives the reason (`explains`); the
+    /// others are only covered where they show an image.
+    void coverAnalysis(const Covers& covers, bool explains);
+
+    virtual void paintImage(QPainter& painter, const QRectF& rect);
+    /// Over the image, under the texts.
     virtual void paintMarks(QPainter& painter, const QRectF& rect);
 
 private:
@@ -70,27 +79,21 @@ private:
     void paintShape(QPainter& painter, const QRectF& rect) const;
     void endShape(bool done);
     void paintCursor(QPainter& painter, const QRectF& rect);
-    /// What of the footer is said where there is so much room.
+    /// The footer, shortened to a width.
     virtual QString footerFor(double) const { return m_footer; }
-    void paintWords(QPainter& painter, const QRectF& visible);
-    void paintVeil(QPainter& painter, const QRectF& visible);
+    void paintTexts(QPainter& painter, const QRectF& visible);
+    void paintCover(QPainter& painter, const QRectF& visible);
 
     QString m_title;
     Viewport* m_viewport;
     QImage m_image;
-    QString m_note, m_footer, m_headline, m_detail, m_emptyText;
+    QString m_note, m_footer, m_emptyText;
+    Cover m_cover;
     std::optional<QPointF> m_dragFrom;
     std::vector<pipeline::Region> m_regions;
     std::vector<pipeline::RegionReading> m_readings;
     pipeline::Polygon m_shape;  // being drawn
     std::function<void(const pipeline::Polygon&)> m_shapeDone;
 };
-
-/// Words on a dark plate, readable on any picture. `at`: the corner of `area` they stand in. Returns the
-/// plate.
-QRectF paintPlate(QPainter& painter, const QRectF& area, Qt::Alignment at, const QString& text,
-                  bool bold = false);
-/// Likewise at the top, beside a place across, on the side where there is more room.
-void paintPlateBeside(QPainter& painter, const QRectF& area, double x, const QString& text);
 
 }  // namespace mpm::gui

@@ -9,11 +9,13 @@
 
 namespace mpm::gui {
 
-MergeView::MergeView(Viewport* viewport, QWidget* parent) : PictureView(tr("Merge map"), viewport, parent) {
-    setEmptyText(tr("Which patches became one token appears here"));
+MergeView::MergeView(Viewport* viewport, QWidget* parent) : ImageView(tr("Merge map"), viewport, parent) {
+    setEmptyText(tr("The merged patches appear here"));
 }
 
-void MergeView::setFrame(const RenderedFrame& drawn, int stage) {
+void MergeView::setRendered(const RenderedFrame& drawn, const RenderStyle& style) {
+    int stage = style.stage;
+    m_outlines = style.merge.outlines;
     m_analysis = drawn.analysis;
     const mpm::ImageReport& report = m_analysis->merged.tokens;
     const int stages = static_cast<int>(report.stages.size());
@@ -27,16 +29,10 @@ void MergeView::setFrame(const RenderedFrame& drawn, int stage) {
     setImage(drawn.grey);
 }
 
-void MergeView::setOutlines(bool outlines) {
-    m_outlines = outlines;
-    update();
-}
-
 void MergeView::clear() {
     m_analysis.reset();
     m_map.release();
-    setImage({});
-    setNote({});
+    ImageView::clear();
 }
 
 int MergeView::patchAt(QPointF at) const {
@@ -80,9 +76,9 @@ QRectF MergeView::patchRect(int patch, const QRectF& whole) const {
             height};
 }
 
-/// Painted here and not into the picture: patches stay crisp at any zoom and on any screen.
-void MergeView::paintPicture(QPainter& painter, const QRectF& whole) {
-    PictureView::paintPicture(painter, whole);
+/// Painted here and not into the image: patches stay sharp at any zoom and on any screen.
+void MergeView::paintImage(QPainter& painter, const QRectF& whole) {
+    ImageView::paintImage(painter, whole);
     if (m_map.empty()) return;
     painter.save();
     painter.setRenderHint(QPainter::Antialiasing, false);

@@ -1,4 +1,4 @@
-// Which patches went together. Hovering one shows its whole cluster and what the network thinks of it.
+// The patches that were merged. Pointing at one shows its whole cluster and its class.
 #pragma once
 
 #include <vector>
@@ -8,23 +8,24 @@
 
 namespace mpm::gui {
 
-class MergeView : public PictureView {
+class MergeView : public ImageView {
     Q_OBJECT
 public:
     explicit MergeView(Viewport* viewport, QWidget* parent = nullptr);
 
-    /// `stage`: the one drawn; -1: the last.
-    void setFrame(const RenderedFrame& drawn, int stage);
-    void setOutlines(bool outlines);
-    void clear();
+    void setRendered(const RenderedFrame& drawn, const RenderStyle& style) override;
+    void setRegions(const std::vector<pipeline::Region>&,
+                    const std::vector<pipeline::RegionReading>&) override {}
+    void setCovers(const Covers& covers) override { coverAnalysis(covers, false); }
+    void clear() override;
 
-    /// What is said of the patch under a point (0..1); empty outside.
+    /// Class and cluster of the patch under a point (0..1); empty outside.
     QString describe(QPointF at) const;
     /// Patches of the cluster under a point, by index.
     std::vector<int> clusterAt(QPointF at) const;
 
 protected:
-    void paintPicture(QPainter& painter, const QRectF& rect) override;
+    void paintImage(QPainter& painter, const QRectF& rect) override;
     void paintMarks(QPainter& painter, const QRectF& rect) override;
 
 private:

@@ -16,7 +16,7 @@ namespace mpm::gui {
 
 namespace {
 
-// Photons go over four powers of ten: the slider moves along their logarithm.
+// Photons range over four powers of ten: the slider is logarithmic.
 constexpr double kLeastPhotons = 5, kMostPhotons = 5'000;
 constexpr int kPhotonSteps = 300, kLuminanceSteps = 100, kDeviationSteps = 150;
 
@@ -33,8 +33,8 @@ int stepOf(double photons) {
 
 NightView::NightView(Viewport* viewport, QWidget* parent)
     : QWidget(parent),
-      m_day(new PictureView(tr("As it is"), viewport)),
-      m_night(new PictureView(tr("Night, simulated"), viewport)),
+      m_day(new ImageView(tr("As it is"), viewport)),
+      m_night(new ImageView(tr("Night, simulated"), viewport)),
       m_tiles(new TileArea),
       m_shows(new QComboBox),
       m_summary(plainLabel()) {
@@ -53,8 +53,8 @@ NightView::NightView(Viewport* viewport, QWidget* parent)
     setPlainToolTip(m_luminance, tr("How much light is left, of the day's"));
     setPlainToolTip(m_photons, tr("Photons counted where a pixel is white: fewer are noisier (Poisson)"));
     setPlainToolTip(m_deviation, tr("Thermal noise: its standard deviation on values of 0 to 1 (Gaussian)"));
-    m_shows->addItems({tr("Merge maps"), tr("Segmentation"), tr("Pictures")});
-    m_shows->setAccessibleName(tr("What day and night show"));
+    m_shows->addItems({tr("Merge maps"), tr("Segmentation"), tr("Images")});
+    m_shows->setAccessibleName(tr("Content of day and night"));
     row->addWidget(m_shows);
     connect(m_shows, &QComboBox::currentIndexChanged, this, &NightView::showsChanged);
     auto* reset = new QToolButton;
@@ -110,7 +110,7 @@ void NightView::showValues() {
     m_deviationText->setText(readable(p.deviation, 3));
 }
 
-void NightView::setPair(const RenderedNight& drawn) {
+void NightView::setNight(const RenderedNight& drawn) {
     const NightPair& pair = *drawn.pair;
     m_day->setImage(drawn.day);
     m_night->setImage(drawn.night);
@@ -126,16 +126,14 @@ void NightView::setPair(const RenderedNight& drawn) {
                            .arg(readable(std::abs(fewer), 1)));
 }
 
-void NightView::setVeil(const QString& headline, const QString& detail) {
-    m_day->setVeil(headline, detail);
-    m_night->setVeil(headline, detail);
+void NightView::setCovers(const Covers& covers) {
+    m_day->setCover(covers.first());
+    m_night->setCover(covers.first());
 }
 
 void NightView::clear() {
-    for (PictureView* view : {m_day, m_night}) {
-        view->setImage({});
-        view->setNote({});
-    }
+    for (ImageView* view : {m_day, m_night})
+        view->clear();
     m_summary->clear();
 }
 

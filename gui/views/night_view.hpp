@@ -15,18 +15,19 @@ namespace mpm::gui {
 
 class TileArea;
 
-class NightView : public QWidget {
+class NightView : public QWidget, public View {
     Q_OBJECT
 public:
     explicit NightView(Viewport* viewport, QWidget* parent = nullptr);
 
     street::NightParameters parameters() const;
     void setParameters(const street::NightParameters& parameters);
-    void setPair(const RenderedNight& drawn);
-    void setVeil(const QString& headline, const QString& detail);
-    void clear();
-    PictureView* dayView() const { return m_day; }
-    PictureView* nightView() const { return m_night; }
+    void setNight(const RenderedNight& drawn) override;
+    void setCovers(const Covers& covers) override;
+    void clear() override;
+    QWidget* widget() override { return this; }
+    ImageView* dayView() const { return m_day; }
+    ImageView* nightView() const { return m_night; }
     QString summary() const;
     RenderStyle::Pair shows() const;
 
@@ -38,7 +39,7 @@ private:
     QSlider* addSlider(QLayout* row, const QString& name, QLabel** value, int most);
     void showValues();
 
-    PictureView *m_day, *m_night;
+    ImageView *m_day, *m_night;
     TileArea* m_tiles;
     QComboBox* m_shows;
     double m_givenPhotons = 0;  // the slider has no step for every number

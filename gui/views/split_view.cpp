@@ -12,19 +12,23 @@
 namespace mpm::gui {
 
 SplitView::SplitView(Viewport* viewport, QWidget* parent)
-    : PictureView(tr("All tokens | merged"), viewport, parent) {
+    : ImageView(tr("All tokens | merged"), viewport, parent) {
     setEmptyText(
         tr("The same frame, once with all tokens and once merged, appears here while the schedule merges"));
+}
+
+void SplitView::setRendered(const RenderedFrame& drawn, const RenderStyle&) {
+    if (drawn.analysis->schedule.empty()) clear();  // nothing to compare: the last comparison is stale
 }
 
 void SplitView::setComparison(const RenderedComparison& drawn, const SavedTime& saved) {
     const Comparison& comparison = *drawn.comparison;
     const Analysis& merged = *comparison.analysis;
     m_whole = drawn.whole;
-    m_left = sideWords(gui::tokensKept(comparison.whole.tokens), comparison.whole.networkMs);
-    m_right = sideWords(merged.tokensKept(), merged.merged.networkMs);
+    m_left = sideTexts(gui::tokensKept(comparison.whole.tokens), comparison.whole.networkMs);
+    m_right = sideTexts(merged.tokensKept(), merged.merged.networkMs);
     setImage(drawn.merged);
-    // Of the last few frames, as the bar on top has it: not the difference of the two times shown here.
+    // Of the last few frames, as in the header: not the difference of the two times shown here.
     const QString agree = readable(100 * comparison.agreement, 1);
     const QString ms = readable(std::abs(saved.savedMs()), 0);
     const bool gain = saved.savedMs() >= 0;
@@ -35,8 +39,8 @@ void SplitView::setComparison(const RenderedComparison& drawn, const SavedTime& 
     setFooter(m_feet.first());
 }
 
-/// Words that fit, then fewer.
-QStringList SplitView::sideWords(int tokens, double ms) {
+/// Long text first, then shorter ones.
+QStringList SplitView::sideTexts(int tokens, double ms) {
     const QString time = readable(ms, 0);
     return {tr("%1 tokens, %2 ms").arg(tokens).arg(time), tr("%1, %2 ms").arg(tokens).arg(time),
             QString::number(tokens)};
@@ -54,8 +58,8 @@ void SplitView::setPosition(double position) {
     update();
 }
 
-void SplitView::paintPicture(QPainter& painter, const QRectF& whole) {
-    PictureView::paintPicture(painter, whole);
+void SplitView::paintImage(QPainter& painter, const QRectF& whole) {
+    ImageView::paintImage(painter, whole);
     if (m_whole.isNull()) return;
     painter.save();
     painter.setClipRect(QRectF(0, 0, sliderX(), height()), Qt::IntersectClip);
@@ -85,7 +89,7 @@ void SplitView::paintMarks(QPainter& painter, const QRectF&) {
     const QRectF row(visible.left(), middle.y() - 40, visible.width(), 26);
     const QRectF left(row.left(), row.top(), x - row.left() - 6, row.height());
     const QRectF right(x + 6, row.top(), row.right() - x - 6, row.height());
-    // One side must not say more than the other only because it is a digit shorter.
+    // Both sides use the same form, even where one is a digit shorter.
     const bool both = !m_left.isEmpty() && !fitting({m_left[0]}, left.width()).isEmpty() &&
                       !fitting({m_right[0]}, right.width()).isEmpty();
     paintPlate(painter, left, Qt::AlignRight | Qt::AlignVCenter,
@@ -104,7 +108,7 @@ QString SplitView::fitting(const QStringList& words, double width) const {
 
 void SplitView::mousePressEvent(QMouseEvent* event) {
     m_sliding = event->button() == Qt::LeftButton && onSlider(event->position().x());
-    if (!m_sliding) PictureView::mousePressEvent(event);
+    if (!m_sliding) ImageView::mousePressEvent(event);
 }
 
 void SplitView::mouseMoveEvent(QMouseEvent* event) {
@@ -112,12 +116,12 @@ void SplitView::mouseMoveEvent(QMouseEvent* event) {
     if (m_sliding && visible.width() > 0)
         setPosition((event->position().x() - visible.left()) / visible.width());
     setCursor(m_sliding || onSlider(event->position().x()) ? Qt::SplitHCursor : Qt::ArrowCursor);
-    PictureView::mouseMoveEvent(event);
+    ImageView::mouseMoveEvent(event);
 }
 
 void SplitView::mouseReleaseEvent(QMouseEvent* event) {
     m_sliding = false;
-    PictureView::mouseReleaseEvent(event);
+    ImageView::mouseReleaseEvent(event);
 }
 
 void SplitView::keyPressEvent(QKeyEvent* event) {
@@ -127,7 +131,7 @@ void SplitView::keyPressEvent(QKeyEvent* event) {
     else if (event->key() == Qt::Key_Right)
         setPosition(m_position + step);
     else
-        PictureView::keyPressEvent(event);
+        ImageView::keyPressEvent(event);
 }
 
 }  // namespace mpm::gui

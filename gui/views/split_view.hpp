@@ -2,23 +2,27 @@
 #pragma once
 
 #include "gui/engine/render_worker.hpp"
-#include "gui/models/saved_time.hpp"
 #include "gui/views/image_view.hpp"
 
 namespace mpm::gui {
 
-class SplitView : public PictureView {
+class SplitView : public ImageView {
     Q_OBJECT
 public:
     explicit SplitView(Viewport* viewport, QWidget* parent = nullptr);
 
-    void setComparison(const RenderedComparison& drawn, const SavedTime& saved);
-    void clear();
+    void setRendered(const RenderedFrame& drawn, const RenderStyle& style) override;
+    void setComparison(const RenderedComparison& drawn, const SavedTime& saved) override;
+    void setModelNote(const QString& note) override { setNote(note); }
+    void setRegions(const std::vector<pipeline::Region>&,
+                    const std::vector<pipeline::RegionReading>&) override {}
+    void setCovers(const Covers& covers) override { coverAnalysis(covers, false); }
+    void clear() override;
     double position() const { return m_position; }  ///< of the slider, 0..1 of the view
     void setPosition(double position);
 
 protected:
-    void paintPicture(QPainter& painter, const QRectF& rect) override;
+    void paintImage(QPainter& painter, const QRectF& rect) override;
     void paintMarks(QPainter& painter, const QRectF& rect) override;
     QString footerFor(double width) const override { return fitting(m_feet, width); }
     void mousePressEvent(QMouseEvent* event) override;
@@ -27,10 +31,10 @@ protected:
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
-    /// Where the slider may go: the part of the view the picture covers.
-    QRectF track() const { return pictureRect().intersected(QRectF(rect())); }
+    /// The range of the slider: the part of the view that the image covers.
+    QRectF track() const { return imageRect().intersected(QRectF(rect())); }
     QString fitting(const QStringList& words, double width) const;
-    static QStringList sideWords(int tokens, double ms);
+    static QStringList sideTexts(int tokens, double ms);
     double sliderX() const { return track().left() + m_position * track().width(); }
     bool onSlider(double x) const { return std::abs(x - sliderX()) < 12; }
 

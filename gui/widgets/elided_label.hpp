@@ -1,4 +1,4 @@
-// A line of words that ends in an ellipsis where there is no room for all of it.
+// A line of text that ends in an ellipsis where there is no room for all of it.
 #pragma once
 
 #include <QLabel>
@@ -8,7 +8,7 @@ namespace mpm::gui {
 class ElidedLabel : public QLabel {
     Q_OBJECT
 public:
-    /// Takes the room there is, and asks for none.
+    /// Uses the room there is, and requires none.
     explicit ElidedLabel(const QString& text = {}, QWidget* parent = nullptr);
 
 protected:

@@ -19,7 +19,7 @@ inline void setPlainToolTip(QWidget* widget, const QString& text) {
     widget->setToolTip(plainToolTip(text));
 }
 
-/// Deletes itself when it is closed. `more` stands below in smaller letters.
+/// Deletes itself when it is closed. `more`: below, in smaller letters.
 inline QMessageBox* plainBox(QMessageBox::Icon icon, const QString& title, const QString& text,
                              const QString& more, QMessageBox::StandardButtons buttons, QWidget* parent) {
     auto* box = new QMessageBox(icon, title, {}, buttons, parent);

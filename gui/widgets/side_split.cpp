@@ -31,7 +31,7 @@ QSize SideSplit::minimumSizeHint() const {
 bool SideSplit::event(QEvent* event) {
     const bool handled = QSplitter::event(event);
     if (event->type() != QEvent::Resize && event->type() != QEvent::LayoutRequest) return handled;
-    // Until it is shown it has a size that nobody chose.
+    // Before it is shown its size is arbitrary.
     const int need = m_content->minimumSizeHint().width() + handleWidth() +
                      std::max(m_panel->minimumWidth(), m_panel->minimumSizeHint().width());
     m_narrow = isVisible() && width() < need;
@@ -44,8 +44,8 @@ void SideSplit::arrange() {
     const bool panel = m_narrow ? m_instead : m_wanted;
     const bool content = !m_narrow || !m_instead;
     const bool changed = panel != panelShown();
-    // Qt shows what was hidden and hides what was shown even where nothing changes: asked for again each time
-    // the layout is, that would never end.
+    // setVisible() causes another layout request even where nothing changes: without this test the loop would
+    // never end.
     if (content == m_content->isHidden()) m_content->setVisible(content);
     if (!changed) return;
     m_panel->setVisible(panel);

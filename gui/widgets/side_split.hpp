@@ -1,4 +1,4 @@
-// The side panel beside the pictures, or, where a screen has no room for both, one of the two.
+// The side panel beside the images, or, where a screen has no room for both, one of the two.
 #pragma once
 
 #include <QSplitter>
@@ -10,11 +10,11 @@ class SideSplit : public QSplitter {
 public:
     SideSplit(QWidget* content, QWidget* panel, QWidget* parent = nullptr);
 
-    /// Where there is room: to be remembered. On a narrow screen it only says what comes back on a wide one.
+    /// The user's choice, for the settings. On a narrow screen it applies once the window is wide again.
     bool panelWanted() const { return m_wanted; }
     void setPanelWanted(bool wanted);
     bool panelShown() const { return !m_panel->isHidden(); }
-    /// By hand. On a narrow screen the panel takes the place of the pictures until it is hidden again.
+    /// By hand. On a narrow screen the panel replaces the images until it is hidden again.
     void showPanel(bool shown);
 
     /// The content's alone: the panel must not keep the window from getting smaller.

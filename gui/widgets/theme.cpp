@@ -58,7 +58,7 @@ QPalette paletteOf(const Theme& t) {
     return p;
 }
 
-/// @name stands for the theme's colour of that name.
+/// @name is replaced by the theme's colour of that name.
 QString sheetOf(const Theme& t) {
     QString sheet = QStringLiteral(R"(
 QFrame#card, QFrame#tile { background: @surface; border: 1px solid @border; border-radius: 6px; }
@@ -75,10 +75,13 @@ QPushButton:focus, QToolButton:focus { border-color: @accent; }
 QPushButton:disabled, QToolButton:disabled { color: @muted; }
 QToolButton#flat { border-color: transparent; background: transparent; padding: 2px 6px; }
 QToolButton#flat:hover { border-color: @border; }
+QToolButton#flat:focus { border-color: @accent; }
 QMenuBar { background: @window; }
 QMenuBar::item { padding: 4px 9px; background: transparent; }
 QMenuBar::item:selected { background: @raised; border-radius: 4px; }
 QMenu { background: @surface; border: 1px solid @border; }
+QMenu::item:selected { background: @accent; color: @onAccent; }
+QFileDialog QToolButton { padding: 3px; }
 QScrollArea, QScrollArea > QWidget > QWidget { background: transparent; border: none; }
 QSplitter::handle { background: transparent; }
 QTableView, QListView { background: transparent; border: none; selection-background-color: @raised;

@@ -1,5 +1,5 @@
-// Colours of the window, light and dark. Signals never rest on colour alone: every one has a word or a shape
-// beside it.
+// Colours of the window, light and dark. Colour is never the only signal: each has a word or a shape beside
+// it.
 #pragma once
 
 #include <array>
@@ -31,8 +31,7 @@ enum class Appearance { System, Light, Dark };
 
 /// Style, palette and style sheet of the whole program.
 void applyAppearance(QApplication& application, Appearance appearance);
-/// Words that are marked keep their colour in whichever appearance comes next. "trouble": they say what is
-/// wrong; "stale": they are not of now.
+/// Marked text keeps its meaning in both themes. "trouble": an error; "stale": not current.
 void setMark(QWidget& widget, const char* mark, bool on);
 /// A font of another size, everything else as it was.
 QFont scaled(QFont font, double factor);

@@ -1,4 +1,4 @@
-// Lays out pictures so that they come out as large as the space allows.
+// Arranges images so that they are as large as the space allows.
 #pragma once
 
 #include <vector>
@@ -13,12 +13,12 @@ public:
     explicit TileArea(QWidget* parent = nullptr);
 
     void setTiles(const std::vector<QWidget*>& tiles);
-    /// Width over height of the pictures.
+    /// Width over height of the images.
     void setAspect(double aspect);
 
     QSize minimumSizeHint() const override { return {320, 90}; }
 
-    /// Columns that make pictures of `aspect` largest when `count` of them share `area`.
+    /// Columns that make images of `aspect` largest when `count` of them share `area`.
     static int columnsFor(int count, QSizeF area, double aspect);
 
 protected:

@@ -1,4 +1,4 @@
-// What linked views share: how far in, where, and what the pointer is over.
+// State shared by linked views: zoom, centre and position of the pointer.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@ class Viewport : public QObject {
 public:
     using QObject::QObject;
 
-    double zoom() const { return m_zoom; }       ///< 1: the whole picture
-    QPointF centre() const { return m_centre; }  ///< of what is shown, 0..1 across and down
+    double zoom() const { return m_zoom; }       ///< 1: the whole image
+    QPointF centre() const { return m_centre; }  ///< of the visible part, 0..1 across and down
     std::optional<QPointF> cursor() const { return m_cursor; }
 
     /// Zooms by `factor` so that `anchor` (0..1) stays where it is.

@@ -2,21 +2,18 @@
 
 #include <QApplication>
 #include <QCloseEvent>
+#include <QMimeData>
 #include <QScreen>
 #include <QSplitter>
 #include <QStatusBar>
-#include <QTabBar>
 #include <QVBoxLayout>
 
 #include "gui/charts/timeline_panel.hpp"
-#include "gui/charts/timeline_view.hpp"
 #include "gui/panels/conversion_bar.hpp"
 #include "gui/panels/header_bar.hpp"
-#include "gui/panels/legend_view.hpp"
-#include "gui/panels/schedule_view.hpp"
 #include "gui/panels/sidebar.hpp"
-#include "gui/text/source_text.hpp"
 #include "gui/views/night_view.hpp"
+#include "gui/views/view_controls.hpp"
 #include "gui/widgets/app_icon.hpp"
 #include "gui/widgets/plain_widgets.hpp"
 #include "gui/widgets/side_split.hpp"
@@ -26,65 +23,71 @@ namespace mpm::gui {
 
 namespace {
 
-/// The overview is for looking on: one comparison a second is enough there, and leaves the machine to
-/// merging.
-constexpr std::chrono::milliseconds kOverviewComparison{1'000};
+/// Enough for an overview, and cheap.
+constexpr std::chrono::milliseconds kSlowComparison{1'000};
 
 }  // namespace
 
-MainWindow::MainWindow(const Options& options, QWidget* parent)
-    : QMainWindow(parent),
-      m_profile(options.profile),
-      m_state(m_profile.load()),
-      m_dayCycle(options.dayCycle),
-      m_services(options.profile, m_profile.videosPath()) {
+MainWindow::MainWindow(const Options& options, QWidget* parent) : QMainWindow(parent), m_session(options) {
     setWindowTitle(QStringLiteral("MPM Monitor"));
     setWindowIcon(appIcon());
     setAcceptDrops(true);
-    build();
-    makeEngine();
-    select(0);
-    installActions(*this);
+    makeParts();
+    makeControllers();
+    arrange();
+    m_front->select(m_session.sources().add());
     connectControls();
-    connectServices();
-    restore(options);
-    connect(&m_second, &QTimer::timeout, this, &MainWindow::onSecond);
+    m_watch->start();
+    installActions(*this);
+    restore();
+    connect(&m_second, &QTimer::timeout, this, [this] {
+        m_front->updateRates();
+        save();
+    });
     m_second.start(1000);
-    m_sinceRates.start();
     m_restoring = false;
-    m_network.openModel(options.model.value_or(m_state.model));
-    showSource(options.source.value_or(m_state.source));
-    if (!options.source)
-        for (const QString& further : m_services.settings().further)
-            openIn(makeEngine(), further);
-    nameTabs();
+    m_session.start();
     sendStyle();
     sendRequest();
 }
 
 MainWindow::~MainWindow() {
-    m_link.reset();
-    m_network.disconnect(this);
-    m_services.disconnect(this);
+    // The engines stop with the session, after the parts that their signals reach.
+    m_front.reset();
+    m_session.disconnect();
+    m_session.network().disconnect();
+    m_session.services().disconnect();
 }
 
-void MainWindow::build() {
-    m_header = new HeaderBar;
-    m_views = new ViewArea;
-    m_timeline = new TimelinePanel(&m_timelineData);
-    m_sidebar = new Sidebar({&m_schedule, &m_legend, &m_statistics, &m_health, &m_alerts, &m_regions});
-    m_tabs = new QTabBar;
-    m_tabs->setTabsClosable(true);
-    m_tabs->setDocumentMode(true);
-    m_tabs->setExpanding(false);
-    m_tabs->setElideMode(Qt::ElideMiddle);
-    m_tabs->setAccessibleName(tr("Sources"));
-    m_tabs->hide();  // one source needs none
+void MainWindow::makeParts() {
+    m_parts.session = &m_session;
+    m_parts.models = &m_models;
+    m_parts.views = new ViewArea;
+    m_parts.header = new HeaderBar;
+    m_parts.timeline = new TimelinePanel(&m_models.timeline);
+    m_parts.sidebar = new Sidebar(m_models);
+    m_parts.conversion = new ConversionBar;
+}
+
+void MainWindow::makeControllers() {
+    m_front = std::make_unique<FrontSource>(m_parts);
+    m_tabs = new SourceTabs(m_parts, m_front.get());
+    m_model = std::make_unique<ModelControl>(m_parts, this);
+    m_watch = std::make_unique<WatchControl>(m_parts, m_front.get());
+    m_exports = std::make_unique<Exports>(m_parts, m_front.get());
+    connect(&m_session, &Session::messagePosted, this, &MainWindow::showMessage);
+    connect(m_front.get(), &FrontSource::messagePosted, this, &MainWindow::showMessage);
+    connect(m_model.get(), &ModelControl::messagePosted, this, &MainWindow::showMessage);
+    connect(m_watch.get(), &WatchControl::messagePosted, this, &MainWindow::showMessage);
+    connect(m_exports.get(), &Exports::messagePosted, this, &MainWindow::showMessage);
+}
+
+void MainWindow::arrange() {
     m_timeSplit = new QSplitter(Qt::Vertical);
-    m_timeSplit->addWidget(m_views);
-    m_timeSplit->addWidget(m_timeline);
+    m_timeSplit->addWidget(m_parts.views);
+    m_timeSplit->addWidget(m_parts.timeline);
     m_timeSplit->setStretchFactor(0, 1);
-    m_sideSplit = new SideSplit(m_timeSplit, m_sidebar);
+    m_sideSplit = new SideSplit(m_timeSplit, m_parts.sidebar);
     m_sideSplit->setSizes({1000, 330});
     m_timeSplit->setSizes({1000, 185});
     for (QSplitter* split : std::initializer_list<QSplitter*>{m_timeSplit, m_sideSplit}) {
@@ -95,173 +98,113 @@ void MainWindow::build() {
     auto* layout = new QVBoxLayout(central);
     layout->setContentsMargins(8, 4, 8, 4);
     layout->setSpacing(8);
-    layout->addWidget(m_header);
+    layout->addWidget(m_parts.header);
     layout->addWidget(m_tabs);
     layout->addWidget(m_sideSplit, 1);
     setCentralWidget(central);
     statusBar()->setSizeGripEnabled(false);
-    m_conversion = new ConversionBar;
-    statusBar()->addPermanentWidget(m_conversion);
-}
-
-void MainWindow::restore(const Options& options) {
-    setAppearance(options.theme.isEmpty() ? m_state.appearance : appearanceFrom(options.theme));
-    resize(1440, 900);
-    if (!m_state.geometry.isEmpty()) restoreGeometry(m_state.geometry);
-    // The size may have been kept on a larger screen, and Qt leaves what is a little too large.
-    resize(size().boundedTo(screen()->availableSize()));
-    if (!options.size.isEmpty()) resize(options.size);
-    m_sideSplit->restoreState(m_state.sideSplit);
-    m_sideSplit->setPanelWanted(m_state.sidePanel);
-    m_timeSplit->restoreState(m_state.timeSplit);
-    m_sidebar->setFolded(m_state.foldedSections);
-    m_views->setOpacity(m_state.opacity);
-    m_views->setOutlines(m_state.outlines);
-    m_views->nightView()->setParameters(m_state.request.night);
-    const QString view = options.view.isEmpty() ? m_state.view : options.view;
-    for (int mode = 0; mode < ViewArea::Modes; ++mode)
-        if (ViewArea::modeKey(ViewArea::Mode(mode)) == view) m_views->setMode(ViewArea::Mode(mode));
-}
-
-void MainWindow::connectEngine() {
-    QObject* link = m_link.get();
-    connect(m_engine, &Engine::framed, link, [this](const LiveFrame& frame) { m_views->setFrame(frame); });
-    connect(m_engine, &Engine::rendered, link, [this](const RenderedFrame& drawn) {
-        m_views->setRendered(drawn);
-        m_health.setDraw(drawn.drawMs, m_views->displayMs());
-    });
-    connect(m_engine, &Engine::compared, link, [this](const RenderedComparison& drawn) {
-        m_saved.add(*drawn.comparison);
-        m_views->setComparison(drawn, m_saved);
-        m_header->setSaved(m_saved);
-    });
-    connect(m_engine, &Engine::nightSimulated, link,
-            [this](const RenderedNight& drawn) { m_views->setNight(drawn); });
-    connect(m_engine, &Engine::measured, link, [this](const auto& measurement, const AnalysisPtr& analysis) {
-        onMeasured(measurement, analysis);
-    });
-    connect(m_engine, &Engine::sourceReported, link,
-            [this](const SourceReport& report) { onSource(report); });
-    connect(m_engine, &Engine::happened, link,
-            [this](const pipeline::Event& event) { m_timelineData.addEvent(event); });
-    connect(m_engine, &Engine::imageSkipped, link, [this](const pipeline::SourceProblem& problem) {
-        say(tr("Skipped: %1").arg(sourceProblemText(problem)), true);
-    });
-    connect(m_engine, &Engine::broke, link, [this](const QString& message) {
-        say(tr("A part of the monitor stopped; start it again: %1").arg(message), true);
-    });
-}
-
-void MainWindow::connectRecorder() {
-    QObject* link = m_link.get();
-    Recorder& recorder = m_engine->recorder();
-    m_health.setStore(recorder.path(), HealthModel::Good);
-    connect(&recorder, &Recorder::historyLoaded, link,
-            [this](const HistoryPtr& history) { m_timelineData.setHistory(*history); });
-    connect(&recorder, &Recorder::failing, link, [this](const QString& message) {
-        m_health.setStore(message, HealthModel::Bad);
-        say(tr("Measurements are not kept: %1").arg(message), true);
-    });
-    connect(&recorder, &Recorder::replaced, link, [this](const QString& message) { say(message, true); });
-    connect(&recorder, &Recorder::recovered, link, [this] {
-        m_health.setStore(m_engine->recorder().path(), HealthModel::Good);
-        say(tr("Measurements are kept again"));
-    });
-    connect(&recorder, &Recorder::exported, link, [this](const QString& file, qint64 rows) {
-        say(tr("%1 measurements written to %2").arg(rows).arg(file));
-    });
-    connect(&recorder, &Recorder::exportFailed, link, [this](const QString& file, const QString& message) {
-        say(tr("%1: %2").arg(file, message), true);
-    });
+    statusBar()->addPermanentWidget(m_parts.conversion);
 }
 
 void MainWindow::connectControls() {
-    connect(&m_schedule, &ScheduleModel::scheduleChanged, this, [this](const std::vector<int>& schedule) {
-        if (!m_facts) return;
-        m_saved.clear();
-        m_statistics.clear();  // counts under two schedules have no common mean
-        m_state.ownSchedule = false;
-        m_state.request.schedule = schedule;
-        for (const auto& engine : m_engines)
-            engine->noteEvent(QStringLiteral("schedule"), scheduleText(schedule));
+    connect(m_tabs, &SourceTabs::sourcesChanged, this, [this] {
+        m_watch->sourcesChanged();
         sendRequest();
     });
-    connect(m_tabs, &QTabBar::currentChanged, this, &MainWindow::showSourceAt);
-    connect(m_tabs, &QTabBar::tabCloseRequested, this, &MainWindow::closeSource);
-    connect(&m_legend, &LegendModel::styleChanged, this, &MainWindow::sendStyle);
-    connect(m_views, &ViewArea::styleChanged, this, &MainWindow::sendStyle);
-    connect(m_views, &ViewArea::modeChanged, this, [this] {
-        applyWatched();
+    connect(m_model.get(), &ModelControl::changed, this, [this] {
+        sendRequest();
+        sendStyle();
+    });
+    connect(&m_session, &Session::watchChanged, this, &MainWindow::sendRequest);
+    connect(&m_models.legend, &LegendModel::styleChanged, this, &MainWindow::sendStyle);
+    connect(m_parts.views, &ViewArea::styleChanged, this, &MainWindow::sendStyle);
+    connect(m_parts.views, &ViewArea::viewChanged, this, [this] {
+        m_watch->updateDrawn();
         sendRequest();
     });
-    connect(m_views, &ViewArea::nightChanged, this, [this](const street::NightParameters& night) {
-        m_state.request.night = night;
+    connect(m_parts.views, &ViewArea::nightChanged, this, [this](const street::NightParameters& night) {
+        m_session.state().request.night = night;
         sendRequest();
     });
-    connect(m_views, &ViewArea::scoresWanted, this, [this](bool wanted) {
+    connect(m_parts.views, &ViewArea::scoresWanted, this, [this](bool wanted) {
         if (std::exchange(m_scores, wanted) != wanted) sendRequest();
     });
 }
 
+void MainWindow::restore() {
+    const Options& options = m_session.options();
+    const ProfileState& state = m_session.state();
+    setAppearance(appearanceFrom(options.theme.isEmpty() ? state.theme : options.theme));
+    resize(1440, 900);
+    if (!state.geometry.isEmpty()) restoreGeometry(state.geometry);
+    // The size may have been kept on a larger screen, and Qt accepts one that is a little too large.
+    resize(size().boundedTo(screen()->availableSize()));
+    if (!options.size.isEmpty()) resize(options.size);
+    m_sideSplit->restoreState(state.sideSplit);
+    m_sideSplit->setPanelWanted(state.sidePanel);
+    m_timeSplit->restoreState(state.timeSplit);
+    m_parts.sidebar->setFolded(state.foldedSections);
+    m_parts.views->controls().setOpacity(state.opacity);
+    m_parts.views->controls().setOutlines(state.outlines);
+    m_parts.views->find<NightView>()->setParameters(state.request.night);
+    m_parts.views->showView(options.view.isEmpty() ? state.view : options.view);
+}
+
+/// Asks each engine for the data that the view shown needs.
 void MainWindow::sendRequest() {
     if (m_restoring) return;
-    Request& request = m_state.request;
-    const ViewArea::Mode mode = m_views->mode();
-    request.compare = (mode == ViewArea::Overview || mode == ViewArea::Split) && !request.schedule.empty();
-    request.compareInterval = mode == ViewArea::Overview ? kOverviewComparison : std::chrono::milliseconds(0);
-    request.simulateNight = mode == ViewArea::Night;
+    Request& request = m_session.state().request;
+    const ViewEntry& view = m_parts.views->entry();
+    request.compare = view.has(ViewEntry::NeedsComparison) && !request.schedule.empty();
+    request.compareInterval =
+        view.has(ViewEntry::ComparesSlowly) ? kSlowComparison : std::chrono::milliseconds(0);
+    request.simulateNight = view.has(ViewEntry::NeedsNight);
     request.scores = m_scores;
     Request behind = request;
     behind.compare = behind.simulateNight = behind.scores = false;
-    for (const auto& engine : m_engines)
-        engine->setRequest(m_services.requestFor(*engine, engine.get() == m_engine ? request : behind));
+    for (const auto& engine : m_session.sources().engines())
+        engine->setRequest(m_session.services().requestFor(*engine, m_front->is(*engine) ? request : behind));
 }
 
 void MainWindow::sendStyle() {
     if (m_restoring) return;
     RenderStyle style;
-    style.overlay.opacity = m_views->opacity();
-    style.overlay.outlines = m_views->outlines();
-    style.overlay.hidden = m_legend.hidden();
-    style.palette = m_legend.palette();
-    style.merge.outlines = m_views->outlines();
-    style.stage = m_views->stage();
-    style.pair = m_views->nightView()->shows();
-    for (const auto& engine : m_engines)
+    m_parts.views->fill(style);
+    style.overlay.hidden = m_models.legend.hidden();
+    style.palette = m_models.legend.palette();
+    for (const auto& engine : m_session.sources().engines())
         engine->setStyle(style);
 }
 
-void MainWindow::openModel(const QString& model) {
-    m_wantedModel = model;
-    m_network.openModel(model);
-}
-
-void MainWindow::setPaused(bool paused) {
-    m_engine->setPaused(paused);
-    m_views->setSource(m_report, paused);
-    m_header->setSource(m_report, paused);
-    emit pausedChanged(paused);
+Appearance MainWindow::appearance() const {
+    return appearanceFrom(m_parts.session->state().theme);
 }
 
 void MainWindow::setAppearance(Appearance appearance) {
-    m_state.appearance = appearance;
+    m_session.state().theme = appearanceName(appearance);
     applyAppearance(*qobject_cast<QApplication*>(QCoreApplication::instance()), appearance);
 }
 
+void MainWindow::setSafePalette(bool safe) {
+    m_model->setSafePalette(safe);
+    // Lines separate classes whose colours may look alike.
+    if (safe && m_model->loaded()) m_parts.views->controls().setOutlines(true);
+}
+
 void MainWindow::setInterval(int milliseconds) {
-    m_state.request.interval = std::chrono::milliseconds(milliseconds);
+    m_session.state().request.interval = std::chrono::milliseconds(milliseconds);
     sendRequest();
 }
 
 void MainWindow::setRule(const pipeline::DayNightRule& rule) {
-    m_state.rule = rule;
-    for (const auto& engine : m_engines)
+    m_session.state().rule = rule;
+    for (const auto& engine : m_session.sources().engines())
         engine->setRule(rule);
 }
 
-void MainWindow::say(const QString& text, bool trouble) {
+void MainWindow::showMessage(const QString& text, bool trouble) {
     setMark(*statusBar(), "trouble", trouble);
-    m_said = text;
+    m_message = text;
     setPlainToolTip(statusBar(), text);
     const QFontMetrics metrics = statusBar()->fontMetrics();
     const int room = isVisible() ? statusBar()->width() - 2 * metrics.averageCharWidth() : QWIDGETSIZE_MAX;
@@ -269,7 +212,43 @@ void MainWindow::say(const QString& text, bool trouble) {
 }
 
 QString MainWindow::message() const {
-    return statusBar()->currentMessage().isEmpty() ? QString() : m_said;
+    return statusBar()->currentMessage().isEmpty() ? QString() : m_message;
+}
+
+void MainWindow::save() {
+    ProfileState& state = m_session.state();
+    state.opacity = m_parts.views->controls().opacity();
+    state.outlines = m_parts.views->controls().outlines();
+    state.view = QLatin1String(m_parts.views->entry().key);
+    state.geometry = saveGeometry();
+    state.sideSplit = m_sideSplit->saveState();
+    state.sidePanel = m_sideSplit->panelWanted();
+    state.timeSplit = m_timeSplit->saveState();
+    state.foldedSections = m_parts.sidebar->folded();
+    if (m_model->loaded()) state.hiddenClasses = m_model->hiddenClasses();
+    m_session.save();
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+    if (event->mimeData()->hasUrls()) event->acceptProposedAction();
+}
+
+/// A file that ends in .onnx is a model, anything else a source.
+void MainWindow::dropEvent(QDropEvent* event) {
+    const QList<QUrl> urls = event->mimeData()->urls();
+    if (urls.isEmpty()) return;
+    const QString name = urls.first().isLocalFile() ? urls.first().toLocalFile() : urls.first().toString();
+    if (name.endsWith(QLatin1String(".onnx"), Qt::CaseInsensitive))
+        m_model->open(name);
+    else
+        m_tabs->open(name);
+    event->acceptProposedAction();
+}
+
+void MainWindow::closeEvent(QCloseEvent* event) {
+    m_model->cancelConversion();
+    save();
+    event->accept();
 }
 
 }  // namespace mpm::gui

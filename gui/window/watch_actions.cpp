@@ -1,7 +1,4 @@
-#include "gui/window/watch_actions.hpp"
-
-#include <QDir>
-#include <QFile>
+// The menu of alerts, regions, masks, publishing and recordings.
 #include <QMenuBar>
 
 #include "gui/dialogs/watch_dialog.hpp"
@@ -12,65 +9,59 @@ namespace mpm::gui {
 
 namespace {
 
+void keepBrokerPassword(MainWindow& window, const MqttSettings& mqtt, const QString& password) {
+    Services& services = window.session().services();
+    services.secrets().keep(Services::mqttKey(mqtt), password, [&window, &services](const QString& problem) {
+        if (!problem.isEmpty())
+            return window.showMessage(Actions::tr("The password is not kept: %1").arg(problem), true);
+        window.showMessage(Actions::tr("The password is in the keychain"));
+        services.reconnect();
+    });
+}
+
 void showWatch(MainWindow& window, WatchDialog::Page page) {
     QStringList labels;
-    for (int id = 0; id < window.legend().rowCount(); ++id)
-        labels << window.legend().name(id);
-    auto* dialog =
-        new WatchDialog(window.services().settings(), window.engine().sourceName(), labels, &window);
+    const LegendModel& legend = window.models().legend;
+    for (int id = 0; id < legend.rowCount(); ++id)
+        labels << legend.name(id);
+    auto* dialog = new WatchDialog(window.session().services().settings(), window.engine().sourceName(),
+                                   labels, &window);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setPage(page);
-    QObject::connect(dialog, &WatchDialog::settingsChanged, &window, &MainWindow::setWatch);
-    QObject::connect(dialog, &WatchDialog::drawRegionWanted, &window, &MainWindow::drawRegion);
-    QObject::connect(dialog, &WatchDialog::drawMaskWanted, &window, &MainWindow::drawMask);
-    QObject::connect(
-        dialog, &WatchDialog::passwordGiven, &window, [&window, dialog](const QString& password) {
-            const QString key = Services::mqttKey(dialog->settings().mqtt);
-            window.services().secrets().keep(key, password, [&window](const QString& problem) {
-                if (!problem.isEmpty())
-                    return window.say(Actions::tr("The password is not kept: %1").arg(problem), true);
-                window.say(Actions::tr("The password is in the keychain"));
-                window.services().reconnect();
-            });
-        });
+    WatchControl* control = &window.watching();
+    QObject::connect(dialog, &WatchDialog::settingsChanged, &window.session(), &Session::setWatch);
+    QObject::connect(dialog, &WatchDialog::drawRegionWanted, control, &WatchControl::drawRegion);
+    QObject::connect(dialog, &WatchDialog::drawMaskWanted, control, &WatchControl::drawMask);
+    QObject::connect(dialog, &WatchDialog::passwordGiven, &window,
+                     [&window, dialog](const QString& password) {
+                         keepBrokerPassword(window, dialog->settings().mqtt, password);
+                     });
     dialog->open();
 }
 
 }  // namespace
 
-QStringList cameraNames() {
-    QStringList names;
-    const QDir devices(QStringLiteral("/sys/class/video4linux"));
-    for (const QString& device : devices.entryList(QDir::Dirs | QDir::NoDotAndDotDot)) {
-        QFile file(devices.filePath(device) + QStringLiteral("/name"));
-        if (!device.startsWith(QLatin1String("video")) || !file.open(QIODevice::ReadOnly)) continue;
-        names << device.mid(5) + QStringLiteral(": ") + QString::fromUtf8(file.readAll()).trimmed();
-    }
-    return names;
-}
-
 void addWatchMenu(MainWindow& window) {
     QMenu* menu = window.menuBar()->addMenu(Actions::tr("&Watch"));
-    const auto add = [&](const QString& words, const QKeySequence& keys, auto what) {
-        QAction* action = menu->addAction(words, what);
-        action->setShortcut(keys);
-        return action;
-    };
-    add(Actions::tr("&Alerts…"), QKeySequence(Qt::CTRL | Qt::Key_A),
-        [&window] { showWatch(window, WatchDialog::Alerts); });
-    add(Actions::tr("&Regions and privacy…"), QKeySequence(Qt::CTRL | Qt::Key_G),
-        [&window] { showWatch(window, WatchDialog::Regions); });
-    add(Actions::tr("&Publishing…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_P),
-        [&window] { showWatch(window, WatchDialog::Publish); });
+    WatchControl* control = &window.watching();
+    addAction(menu, Actions::tr("&Alerts…"), QKeySequence(Qt::CTRL | Qt::Key_A),
+              [&window] { showWatch(window, WatchDialog::Alerts); });
+    addAction(menu, Actions::tr("&Regions and privacy…"), QKeySequence(Qt::CTRL | Qt::Key_G),
+              [&window] { showWatch(window, WatchDialog::Regions); });
+    addAction(menu, Actions::tr("&Publishing…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_P),
+              [&window] { showWatch(window, WatchDialog::Publish); });
     menu->addSeparator();
-    add(Actions::tr("&Draw a region"), QKeySequence(Qt::Key_G), [&window] { window.drawRegion(); });
-    add(Actions::tr("Draw a &mask"), QKeySequence(Qt::SHIFT | Qt::Key_G), [&window] { window.drawMask(); });
+    addAction(menu, Actions::tr("&Draw a region"), QKeySequence(Qt::Key_G),
+              [control] { control->drawRegion(); });
+    addAction(menu, Actions::tr("Draw a &mask"), QKeySequence(Qt::SHIFT | Qt::Key_G),
+              [control] { control->drawMask(); });
     menu->addSeparator();
-    QAction* record =
-        add(Actions::tr("Record a &video"), QKeySequence(Qt::Key_R), [&window] { window.toggleRecording(); });
+    QAction* record = addAction(menu, Actions::tr("Record a &video"), QKeySequence(Qt::Key_R),
+                                [control] { control->toggleRecording(); });
     record->setCheckable(true);
-    QObject::connect(&window, &MainWindow::recordingChanged, record, &QAction::setChecked);
-    add(Actions::tr("&Forget the alerts listed"), {}, [&window] { window.alerts().clear(); });
+    QObject::connect(control, &WatchControl::recordingChanged, record, &QAction::setChecked);
+    addAction(menu, Actions::tr("&Clear the list of alerts"), {},
+              [&window] { window.models().alerts.clear(); });
 }
 
 }  // namespace mpm::gui

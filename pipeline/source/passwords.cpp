@@ -3,7 +3,7 @@
 #include <cctype>
 #include <string_view>
 
-#include "pipeline/source/source.hpp"
+#include "pipeline/source/address.hpp"
 
 namespace mpm::pipeline {
 
@@ -90,8 +90,8 @@ std::string hideParameters(const std::string& text) {
 
 }  // namespace
 
-std::string withoutPasswords(const std::string& text) {
-    return hideParameters(hideUserInfo(text));
+std::string Address::formerlyShown() const {
+    return hideParameters(hideUserInfo(m_text));
 }
 
 }  // namespace mpm::pipeline

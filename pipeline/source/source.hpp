@@ -60,10 +60,6 @@ SourceKind sourceKind(const Address& address);
 /// The source `address` names, not opened yet. Throws SourceError where it names nothing.
 std::unique_ptr<Source> makeSource(const Address& address, const SourceOptions& options = {});
 
-/// `text` with every password in it (user:password@, password=..., user-pw=...) replaced by ***. Address
-/// replaces it: nothing new may use it.
-std::string withoutPasswords(const std::string& text);
-
 /// Whether there is something at `path` that this program has no permission to read.
 bool isUnreadable(const std::string& path);
 

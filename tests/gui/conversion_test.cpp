@@ -52,7 +52,7 @@ void ConversionTest::convertsInAChild() {
     const QTemporaryDir folder;
     ModelConverter converter;
     QSignalSpy started(&converter, &ModelConverter::started), made(&converter, &ModelConverter::converted),
-        refused(&converter, &ModelConverter::refused);
+        refused(&converter, &ModelConverter::rejected);
     converter.convert(kStreet, folder.filePath(QStringLiteral("models")));
     QTRY_COMPARE_WITH_TIMEOUT(converters(), 1, test::patience(20'000));
     QTRY_VERIFY_WITH_TIMEOUT(made.count() + refused.count() > 0, test::patience(120'000));
@@ -71,7 +71,7 @@ void ConversionTest::limitsAreSaid() {
     mpm::models::ContainedLimits limits;
     limits.seconds = 0.2;
     converter.setLimits(limits);
-    QSignalSpy refused(&converter, &ModelConverter::refused);
+    QSignalSpy refused(&converter, &ModelConverter::rejected);
     converter.convert(kStreet, folder.path());
     QTRY_COMPARE_WITH_TIMEOUT(refused.count(), 1, test::patience(60'000));
     QVERIFY2(refused[0][1].toString().contains(QStringLiteral("--max-seconds")),
@@ -87,7 +87,7 @@ void ConversionTest::missingProtectionIsSaidOnce() {
     mpm::models::ContainedLimits limits;
     limits.landlock = limits.filter = false;
     converter.setLimits(limits);
-    QSignalSpy refused(&converter, &ModelConverter::refused);
+    QSignalSpy refused(&converter, &ModelConverter::rejected);
     const int before = dup(STDERR_FILENO);
     dup2(said.handle(), STDERR_FILENO);
     for (int i = 1; i <= 2; ++i) {
@@ -109,7 +109,7 @@ void ConversionTest::cancelledByItsButton() {
     is.open();
     auto* bar = is.window->findChild<ConversionBar*>();
     QVERIFY(bar != nullptr && !bar->isVisible());
-    is.window->convertModel(kStreet);
+    is.window->model().convert(kStreet);
     QTRY_VERIFY_WITH_TIMEOUT(bar->isVisible() && converters() == 1, test::patience(20'000));
     QTest::mouseClick(bar->findChild<QPushButton*>(QStringLiteral("cancelConversion")), Qt::LeftButton);
     QTRY_VERIFY_WITH_TIMEOUT(is.window->message().contains(QStringLiteral("not converted")),
@@ -122,7 +122,7 @@ void ConversionTest::cancelledByItsButton() {
 void ConversionTest::windowClosesAtOnce() {
     test::WindowFixture is;
     is.open();
-    is.window->convertModel(kStreet);
+    is.window->model().convert(kStreet);
     QTRY_COMPARE_WITH_TIMEOUT(converters(), 1, test::patience(20'000));
     QElapsedTimer since;
     since.start();
@@ -130,7 +130,7 @@ void ConversionTest::windowClosesAtOnce() {
     QTRY_COMPARE_WITH_TIMEOUT(converters(), 0, 2'000);
     // And once more without the event, as at the program's end.
     is.open();
-    is.window->convertModel(kStreet);
+    is.window->model().convert(kStreet);
     QTRY_COMPARE_WITH_TIMEOUT(converters(), 1, test::patience(20'000));
     since.restart();
     is.window.reset();

@@ -77,20 +77,20 @@ double hourOf(std::int64_t frame) {
 
 /// Pauses, waits until all that was measured is stored, and reads it.
 Rows CycleTest::stop(test::WindowFixture& is) {
-    is.window->setPaused(true);
+    is.window->front().setPaused(true);
     if (!is.settle()) return {};
     for (const char* name : {"all.csv", "all.json"}) {
         QSignalSpy exported(&is.window->engine().recorder(), &Recorder::exported);
-        is.window->exportAll(is.sandbox.path(QLatin1String(name)));
+        is.window->exports().allMeasurements(is.sandbox.path(QLatin1String(name)));
         if (!QTest::qWaitFor([&] { return !exported.isEmpty(); }, 20'000)) return {};
     }
-    mpm::pipeline::Store kept(is.window->profile().storePath().toStdString());
+    mpm::pipeline::Store kept(is.window->session().profile().storePath().toStdString());
     const auto id = kept.source(is.window->engine().sourceName().toStdString());
     return kept.measurements(id, {}, Millis(1LL << 45));
 }
 
 void CycleTest::checkPanel(test::WindowFixture& is, const Rows& rows) {
-    const StatisticsModel& panel = is.window->statistics();
+    const StatisticsModel& panel = is.window->models().statistics;
     const auto& found = panel.statistics();
     // Rows from before the panel began to count (another schedule) come first, and are few.
     const auto counted = std::size_t(found.day().kept.count() + found.night().kept.count());
@@ -157,9 +157,9 @@ void CycleTest::streetThroughDayAndNight() {
     options.source = QStringLiteral("demo");
     options.dayCycle = kFramesPerDay;
     is.open(options);
-    is.window->views()->setMode(ViewArea::Overlay);  // the whole machine for one run a frame
+    is.window->views()->showView(QStringLiteral("overlay"));  // the whole machine for one run a frame
     // A day at least; on a slow machine, which sees few of its frames, several.
-    const auto& seen = is.window->statistics().statistics();
+    const auto& seen = is.window->models().statistics.statistics();
     QTRY_VERIFY_WITH_TIMEOUT(is.last && is.last->frame.number > kFramesPerDay &&
                                  seen.day().kept.count() >= kLeast && seen.night().kept.count() >= kLeast,
                              600'000);
@@ -184,7 +184,7 @@ void CycleTest::streetThroughDayAndNight() {
     checkPanel(is, rows);
     checkCsv(is, rows);
     checkJson(is, rows);
-    mpm::pipeline::Store kept(is.window->profile().storePath().toStdString());
+    mpm::pipeline::Store kept(is.window->session().profile().storePath().toStdString());
     std::string phases;
     for (const auto& event : kept.events(kept.source("demo"), {}, Millis(1LL << 45)))
         if (event.kind == "day" || event.kind == "night") phases += event.kind + " ";
@@ -215,7 +215,7 @@ void CycleTest::camvidByDayAgainstSimulatedNight() {
     Options options;
     options.source = folder;
     is.open(options);
-    is.window->views()->setMode(ViewArea::Overlay);
+    is.window->views()->showView(QStringLiteral("overlay"));
     mpm::pipeline::DayNightRule rule;
     rule.dark = brightest + (darkest - brightest) / 3;
     rule.bright = darkest - (darkest - brightest) / 3;

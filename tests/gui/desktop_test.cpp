@@ -41,7 +41,7 @@ void DesktopTest::everythingHasANameForScreenReaders() {
     for (QWidget* widget : is.window->findChildren<QWidget*>()) {
         const bool control = qobject_cast<QAbstractButton*>(widget) ||
                              qobject_cast<QAbstractSlider*>(widget) || qobject_cast<QComboBox*>(widget) ||
-                             qobject_cast<QAbstractSpinBox*>(widget) || qobject_cast<PictureView*>(widget) ||
+                             qobject_cast<QAbstractSpinBox*>(widget) || qobject_cast<ImageView*>(widget) ||
                              qobject_cast<QAbstractItemView*>(widget);
         if (!control || widget->focusPolicy() == Qt::NoFocus || !widget->isVisible()) continue;
         QAccessibleInterface* said = QAccessible::queryAccessibleInterface(widget);
@@ -158,8 +158,8 @@ void DesktopTest::windowSpeaksFrench() {
     is.open();
     QVERIFY(is.next());
     QCOMPARE(is.window->menuBar()->actions()[0]->text(), QStringLiteral("&Fichier"));
-    QCOMPARE(ViewArea::modeName(ViewArea::Merge), QStringLiteral("Fusion"));
-    QCOMPARE(is.window->health().index(HealthModel::ProcessorRow).data().toString(),
+    QCOMPARE(viewTable().at(3).title(), QStringLiteral("Fusion"));
+    QCOMPARE(is.window->models().health.index(HealthModel::ProcessorRow).data().toString(),
              QStringLiteral("Processeur"));
     QTest::keyClick(is.window.get(), Qt::Key_F1);
     QStringList said;

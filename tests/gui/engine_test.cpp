@@ -68,7 +68,7 @@ public:
 protected:
     void work() override {
         for (int i = 0; i < m_words; ++i)
-            tell([this, word = "word " + std::to_string(i)] { m_hears(word); });
+            post([this, word = "word " + std::to_string(i)] { m_hears(word); });
         if (fails) throw std::runtime_error("out of words");
     }
     void wake() override {}
@@ -110,10 +110,10 @@ void EngineTest::whatEndsAThreadIsSaid() {
     std::vector<std::string> heard;
     Talker talker(3, [&](std::string word) { heard.push_back(std::move(word)); });
     talker.fails = true;
-    QSignalSpy broke(&talker, &Worker::broke);
+    QSignalSpy crashed(&talker, &Worker::crashed);
     talker.start();
-    QTRY_COMPARE_WITH_TIMEOUT(broke.count(), 1, test::patience(10'000));
-    QCOMPARE(broke[0][0].toString(), QStringLiteral("out of words"));
+    QTRY_COMPARE_WITH_TIMEOUT(crashed.count(), 1, test::patience(10'000));
+    QCOMPARE(crashed[0][0].toString(), QStringLiteral("out of words"));
     QCOMPARE(heard.size(), size_t(3));  // earlier messages arrive first
 }
 
@@ -186,7 +186,7 @@ void EngineTest::nightMergesLess() {
     engine.openSource(m_sandbox.film(8, 0));
     QTRY_VERIFY_WITH_TIMEOUT(!watch.nights.empty(), test::patience(30'000));
     const NightPair& pair = *watch.nights.back().pair;
-    QVERIFY(mpm::pipeline::luminance(pair.picture) < pair.analysis->frame.luminance / 2);
+    QVERIFY(mpm::pipeline::luminance(pair.pixels) < pair.analysis->frame.luminance / 2);
     QVERIFY(pair.tokensKept() != pair.analysis->tokensKept());
 }
 
@@ -250,7 +250,7 @@ void EngineTest::analyserLeavesOutBlocksAModelHasNot() {
     facts->blocks = 3;
     Analyser analyser(mpm::pipeline::Segmenter(std::move(network)), facts);
     LiveFrame frame;
-    frame.picture = cv::Mat(48, 64, CV_8UC3, cv::Scalar(90, 120, 60));
+    frame.pixels = cv::Mat(48, 64, CV_8UC3, cv::Scalar(90, 120, 60));
     frame.captured = Steady::now();
     Request request;
     request.schedule = {1, 2, 9};

@@ -240,12 +240,12 @@ void FaultsTest::windowClosedInTheMiddleOfEverything() {
         options.source = QString::fromStdString(server.url());
         is.open(options);
         QTest::qWait(random.bounded(1'500));
-        is.window->addSource(QStringLiteral("demo"));
-        is.window->views()->setMode(ViewArea::Mode(random.bounded(int(ViewArea::Modes))));
-        is.window->openModel(QStringLiteral("default"));
-        is.window->toggleRecording();
-        is.window->schedule().setSchedule({random.bounded(12)});
-        is.window->exportAll(is.sandbox.path(QStringLiteral("out.json")));
+        is.window->sources().add(QStringLiteral("demo"));
+        is.window->views()->showView(random.bounded(int(viewKeys().size())));
+        is.window->model().open(QStringLiteral("default"));
+        is.window->watching().toggleRecording();
+        is.window->models().schedule.setSchedule({random.bounded(12)});
+        is.window->exports().allMeasurements(is.sandbox.path(QStringLiteral("out.json")));
         if (round % 2 == 0) server.stall(true);
         QTest::qWait(random.bounded(400));
         QElapsedTimer timer;

@@ -128,13 +128,13 @@ void HostileTest::open() {
     QFile::copy(film, *options.source);
     m_is.open(options);
     QVERIFY(m_is.next() != nullptr);
-    QCOMPARE(m_is.window->legend().rowCount(), 11);
+    QCOMPARE(m_is.window->models().legend.rowCount(), 11);
 }
 
 void HostileTest::textOfOthersStaysText() {
     open();
     MainWindow& window = *m_is.window;
-    WatchSettings watch = window.services().settings();
+    WatchSettings watch = window.session().services().settings();
     watch.sources[window.engine().sourceName()].regions = {
         {m_image.toStdString(), {{0, 0}, {1, 0}, {1, 1}, {0, 1}}}};
     AlertRule rule;
@@ -143,13 +143,13 @@ void HostileTest::textOfOthersStaysText() {
     rule.region = m_image.toStdString();
     rule.desktop = false;
     watch.alerts = {rule};
-    window.setWatch(watch);
-    window.addSource(m_is.sandbox.path(QStringLiteral("<img src=missing>")));
-    window.showSourceAt(0);
-    QTRY_VERIFY_WITH_TIMEOUT(window.alerts().rowCount() > 0, test::patience(30'000));
+    window.session().setWatch(watch);
+    window.sources().add(m_is.sandbox.path(QStringLiteral("<img src=missing>")));
+    window.sources().select(0);
+    QTRY_VERIFY_WITH_TIMEOUT(window.models().alerts.rowCount() > 0, test::patience(30'000));
     window.engine().noteEvent(QStringLiteral("model"), m_image + QStringLiteral("\x1b[31m"));
-    for (int mode = 0; mode < ViewArea::Modes; ++mode) {
-        window.views()->setMode(ViewArea::Mode(mode));
+    for (int view = 0; view < viewKeys().size(); ++view) {
+        window.views()->showView(view);
         Seen seen;
         seen.walk(window);
         QVERIFY2(seen.wrong.isEmpty(), qPrintable(seen.wrong.join(QLatin1Char('\n'))));
@@ -163,7 +163,7 @@ void HostileTest::boxesShowTextAsItIs() {
     QVERIFY(file.open(QIODevice::WriteOnly));
     file.write("no model \x1b[31m");
     file.close();
-    m_is.window->openModel(wrong);
+    m_is.window->model().open(wrong);
     QMessageBox* box = nullptr;
     QTRY_VERIFY_WITH_TIMEOUT(
         (box = m_is.window->findChild<QMessageBox*>(QStringLiteral("offerConversion"))) != nullptr,
@@ -177,10 +177,10 @@ void HostileTest::boxesShowTextAsItIs() {
 }
 
 void HostileTest::exportsHoldNoMarkup() {
-    m_is.window->views()->setMode(ViewArea::Overview);
+    m_is.window->views()->showView(QStringLiteral("overview"));
     for (const char* name : {"picture.svg", "timeline.svg"}) {
         const QString path = m_is.sandbox.path(QLatin1String(name));
-        *name == 'p' ? m_is.window->exportPicture(path) : m_is.window->exportTimeline(path);
+        *name == 'p' ? m_is.window->exports().image(path) : m_is.window->exports().timeline(path);
         QFile file(path);
         QVERIFY2(file.open(QIODevice::ReadOnly), name);
         const QByteArray text = file.readAll();

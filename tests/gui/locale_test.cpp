@@ -111,7 +111,7 @@ void LocaleTest::exportsAreWhole() {
                   json = is.sandbox.path(QStringLiteral("all.json"));
     for (const QString& file : {csv, json}) {
         exported.clear();
-        is.window->exportAll(file);
+        is.window->exports().allMeasurements(file);
         QTRY_COMPARE_WITH_TIMEOUT(exported.count(), 1, test::patience(10'000));
     }
     const QList<QByteArray> lines = contentOf(csv).trimmed().split('\n');
@@ -208,7 +208,7 @@ void LocaleTest::metricsHavePoints() {
 /// Whether or not the C library's numbers are plain.
 void LocaleTest::peopleReadTheirOwnNumbers() {
     for (const bool plain : {false, true}) {
-        if (plain) usePlainNumbers();
+        if (plain) setNumericLocale();
         char text[8];
         std::snprintf(text, sizeof text, "%.1f", 0.5);
         QCOMPARE(QByteArray(text), QByteArray(plain ? "0.5" : "0,5"));

@@ -14,6 +14,7 @@
 #include "gui/models/statistics_model.hpp"
 #include "gui/models/timeline_data.hpp"
 #include "gui/session/options.hpp"
+#include "gui/views/view_table.hpp"
 #include "gui/widgets/tile_area.hpp"
 #include "gui/widgets/viewport.hpp"
 
@@ -349,7 +350,7 @@ void ModelsTest::commandLine_data() {
 void ModelsTest::commandLine() {
     QFETCH(QStringList, arguments);
     QFETCH(int, exit);
-    const ParsedOptions parsed = parseOptions(arguments);
+    const ParsedOptions parsed = parseOptions(arguments, viewKeys());
     QCOMPARE(parsed.exit, exit);
     QCOMPARE(parsed.message.isEmpty(), exit == -1);
     QVERIFY(!parsed.message.contains(QLatin1String("executable_name")));

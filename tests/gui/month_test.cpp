@@ -73,7 +73,7 @@ void MonthTest::startsPansAndStaysSmall() {
     Options options;
     options.source = source;
     is.open(options);
-    const TimelineData& data = is.window->timelineData();
+    const TimelineData& data = is.window->models().timeline;
     QTRY_VERIFY_WITH_TIMEOUT(
         !data.empty() && data.first() < QDateTime::currentMSecsSinceEpoch() - 29LL * 86'400'000, 20'000);
     const qint64 started = timer.elapsed();

@@ -55,8 +55,8 @@ void NarrowTest::fits() {
     QVERIFY(m_is->next());
     QCOMPARE(window().size(), size);
     QCOMPARE(window().sidebar()->isVisible(), panel);
-    for (int mode = 0; mode < ViewArea::Modes; ++mode) {
-        window().views()->setMode(ViewArea::Mode(mode));
+    for (int view = 0; view < viewKeys().size(); ++view) {
+        window().views()->showView(view);
         QStringList cut;
         const bool whole = QTest::qWaitFor([&] { return (cut = test::cutWords(window())).isEmpty(); }, 2'000);
         QVERIFY2(whole, qPrintable(cut.join(QStringLiteral("; "))));
@@ -69,9 +69,9 @@ void NarrowTest::fits() {
             QVERIFY2(window().rect().contains(placed), part->metaObject()->className());
             const int need = part->minimumSizeHint().height();
             const bool high = QTest::qWaitFor([&] { return part->height() >= need; }, 1'000);
-            QVERIFY2(high, qPrintable(QStringLiteral("%1 in mode %2: %3 of %4")
+            QVERIFY2(high, qPrintable(QStringLiteral("%1 in view %2: %3 of %4")
                                           .arg(QLatin1String(part->metaObject()->className()))
-                                          .arg(mode)
+                                          .arg(view)
                                           .arg(part->height())
                                           .arg(need)));
         }

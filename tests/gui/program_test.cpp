@@ -27,6 +27,7 @@ private slots:
     void screenshotIsWritten();
     void screenshotOfErrors();
     void screenshotThatCannotBeWrittenLeavesWith1();
+    void sigtermClosesTheWindow();
     void loadsNeitherQt5NorTorch();
 
 private:
@@ -100,6 +101,20 @@ void ProgramTest::screenshotThatCannotBeWrittenLeavesWith1() {
                    QStringLiteral("/nowhere/shot.png"), QStringLiteral("--after"), QStringLiteral("0.2")});
     QCOMPARE(outcome.status, 1);
     QVERIFY(outcome.err.contains(QStringLiteral("/nowhere/shot.png")));
+}
+
+/// As if by hand: with status 0, and the settings are written.
+void ProgramTest::sigtermClosesTheWindow() {
+    QProcess monitor;
+    monitor.start(kMonitor, {QStringLiteral("--profile"), QStringLiteral("ended"), QStringLiteral("--view"),
+                             QStringLiteral("split")});
+    const QString file = m_sandbox.path(QStringLiteral("config/mpm/monitor/ended.ini"));
+    const auto kept = [&file] { return QFile::exists(file); };
+    QVERIFY(QTest::qWaitFor(kept, test::patience(30'000)));
+    monitor.terminate();
+    QCOMPARE(test::finish(monitor).status, 0);
+    QFile settings(file);
+    QVERIFY(settings.open(QIODevice::ReadOnly) && settings.readAll().contains("view=split"));
 }
 
 void ProgramTest::loadsNeitherQt5NorTorch() {

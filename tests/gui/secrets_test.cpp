@@ -132,6 +132,7 @@ private slots:
     void aStreamThatRuns();
     void theProgramsFromOutside();
     void anEarlierVersionsNamesGo();
+    void passwordsInTheWatchFileMoveToTheKeychain();
 
 private:
     QString path(const char* name) const { return m_sandbox.path(QLatin1String(name)); }
@@ -185,7 +186,7 @@ void SecretsTest::everyFormThroughEveryService() {
     QByteArray page, said;
     {
         Services services(QStringLiteral("leaks"), path("out/videos"));
-        QSignalSpy told(&services, &Services::said);
+        QSignalSpy told(&services, &Services::messagePosted);
         WatchSettings watch;
         watch.mqtt.on = watch.metrics.on = true;
         watch.mqtt.host = QStringLiteral("127.0.0.1");
@@ -256,16 +257,16 @@ void SecretsTest::everyFormThroughTheWindow() {
         window.show();
         for (const AddressForm& form : mpm::test::addressForms()) {
             const QString text = QString::fromUtf8(form.text);
-            window.openSource(text);
+            window.sources().open(text);
             QTest::qWait(20);
             seen += textsOf(window) + window.message().toUtf8();
         }
         for (int i = 0; i < 6; ++i)
-            window.addSource(QString::fromUtf8(mpm::test::addressForms()[std::size_t(i)].text));
+            window.sources().add(QString::fromUtf8(mpm::test::addressForms()[std::size_t(i)].text));
         QTest::qWait(1'500);  // for the keychain, and for the messages of connecting
         seen += textsOf(window) + window.message().toUtf8();
-        window.showSourceAt(0);
-        window.openSource(QStringLiteral("rtsp://admin:Zq9secret@camera:554/live"));
+        window.sources().select(0);
+        window.sources().open(QStringLiteral("rtsp://admin:Zq9secret@camera:554/live"));
         QTRY_VERIFY_WITH_TIMEOUT(
             (window.show(), window.close(), everythingIn(path("config")).contains("source=secret:")),
             test::patience(15'000));
@@ -386,6 +387,38 @@ void SecretsTest::anEarlierVersionsNamesGo() {
     }
     mpm::pipeline::Store kept(store.toStdString());
     QCOMPARE(kept.count(kept.source("http://camera.invalid/video")), std::int64_t(1));
+}
+
+/// Two cameras of one recorder, as an earlier version wrote them: they look the same without their passwords.
+void SecretsTest::passwordsInTheWatchFileMoveToTheKeychain() {
+    const QStringList whole{QStringLiteral("rtsp://u:Zq9one@127.0.0.1:9/a"),
+                            QStringLiteral("rtsp://u:Zq9two@127.0.0.1:9/a")};
+    const QString file = path("config/mpm/monitor/moved.watch.json");
+    WatchSettings watch;
+    watch.further = QStringList{whole[0], QStringLiteral("demo"), whole[1]};
+    watch.alerts = {test::rule("busy", AlertRule::Of::Tokens, 1)};
+    writeWatchSettings(file, watch);
+    Options options;
+    options.profile = QStringLiteral("moved");
+    Session session(options);
+    session.readWatch();
+    const auto content = [&file] {
+        QFile now(file);
+        return now.open(QIODevice::ReadOnly) ? now.readAll() : QByteArray();
+    };
+    QTRY_VERIFY_WITH_TIMEOUT(!content().contains("Zq9"), test::patience(20'000));
+    const WatchSettings now = readWatchSettings(file);
+    QCOMPARE(now.alerts.size(), size_t(1));
+    QCOMPARE(now.further.size(), 3);
+    QCOMPARE(now.further[1], QStringLiteral("demo"));
+    for (const int i : {0, 2}) {
+        std::optional<QString> found;
+        session.services().secrets().find(
+            keychainName(now.further[i]).value_or(QString()),
+            [&found](const std::optional<QString>& secret, const QString&) { found = secret; });
+        QTRY_VERIFY_WITH_TIMEOUT(found.has_value(), test::patience(20'000));
+        QCOMPARE(*found, whole[i / 2]);
+    }
 }
 
 QTEST_MAIN(SecretsTest)

@@ -15,7 +15,7 @@ struct Setup {
         : store(sandbox.path(name + QStringLiteral(".sqlite"))),
           engine(store),
           services(name, sandbox.path(name + QStringLiteral("-videos"))),
-          said(&services, &Services::said) {
+          said(&services, &Services::messagePosted) {
         services.attach(engine);
         engine.openModel(QStringLiteral("default"));
     }

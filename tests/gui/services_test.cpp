@@ -130,7 +130,7 @@ void ServicesTest::masksComeBeforeEverything() {
     connect(&setup.engine, &Engine::framed, this,
             [&](const LiveFrame& frame) { shown.push_back(frame.image); });
     connect(&setup.engine, &Engine::measured, this,
-            [&](const auto&, const AnalysisPtr& analysis) { seen.push_back(analysis->frame.picture); });
+            [&](const auto&, const AnalysisPtr& analysis) { seen.push_back(analysis->frame.pixels); });
     connect(&setup.engine, &Engine::rendered, this,
             [&](const RenderedFrame& drawn) { shown.push_back(drawn.analysis->frame.image); });
     setup.open(source);
@@ -148,7 +148,7 @@ void ServicesTest::masksComeBeforeEverything() {
 void ServicesTest::measurementsOnlyKeepsNoPicture() {
     test::Setup setup(m_sandbox, QStringLiteral("blind"));
     WatchSettings watch;
-    watch.keepsPictures = false;
+    watch.keepsImages = false;
     watch.alerts = {test::rule("busy", AlertRule::Of::Tokens, 1)};
     watch.alerts[0].record = true;
     setup.services.apply(watch);
@@ -159,10 +159,10 @@ void ServicesTest::measurementsOnlyKeepsNoPicture() {
         alerted(&setup.services, &Services::alerted);
     int measured = 0, pictures = 0;
     connect(&setup.engine, &Engine::framed, this,
-            [&](const LiveFrame& frame) { pictures += !frame.picture.empty() || !frame.image.isNull(); });
+            [&](const LiveFrame& frame) { pictures += !frame.pixels.empty() || !frame.image.isNull(); });
     connect(&setup.engine, &Engine::measured, this, [&](const auto&, const AnalysisPtr& analysis) {
         ++measured;
-        pictures += !analysis->frame.picture.empty() || !analysis->frame.image.isNull() ||
+        pictures += !analysis->frame.pixels.empty() || !analysis->frame.image.isNull() ||
                     !analysis->merged.labels.empty();
     });
     const QString source = m_sandbox.film(8, 0);
@@ -210,7 +210,7 @@ void ServicesTest::settingsGoThroughTheFile() {
     watch.alerts = {share};
     watch.mqtt = {true, QStringLiteral("host"), 8883, QStringLiteral("u"), true, QStringLiteral("p"), {}};
     watch.metrics = {true, QStringLiteral("0.0.0.0"), 9000};
-    watch.keepsPictures = false;
+    watch.keepsImages = false;
     watch.videos = QStringLiteral("/videos");
     const QString path = m_sandbox.path(QStringLiteral("deep/er/x.watch.json"));
     writeWatchSettings(path, watch);
@@ -224,7 +224,7 @@ void ServicesTest::settingsGoThroughTheFile() {
     QVERIFY(back.mqtt == watch.mqtt);
     QVERIFY(back.metrics == watch.metrics);
     QCOMPARE(back.further, watch.further);
-    QCOMPARE(back.keepsPictures, false);
+    QCOMPARE(back.keepsImages, false);
     QCOMPARE(back.videos, watch.videos);
     QVERIFY(back.of(QStringLiteral("another")).empty());
 }

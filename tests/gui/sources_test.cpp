@@ -5,6 +5,8 @@
 #include <QTabBar>
 
 #include "gui/views/image_view.hpp"
+#include "gui/views/live_view.hpp"
+#include "gui/views/source_grid.hpp"
 #include "gui/window_fixture.hpp"
 
 using namespace mpm::gui;
@@ -20,6 +22,7 @@ private slots:
     void everyNSeconds();
     void refusedModelIsOfferedConversion();
     void passwordsStayOutOfTheSettings();
+    void withoutAKeychainTheWatchFileKeepsItsPasswords();
 
 private:
     MainWindow& window() { return *m_is->window; }
@@ -33,64 +36,69 @@ void SourcesTest::sourcesSideBySide() {
     QVERIFY(!tabs->isVisible());
     const QString first = window().engine().sourceName();
     const QString second = m_is->sandbox.pictures(1, 0) + QStringLiteral("/000.png");
-    window().addSource(second);
+    window().sources().add(second);
     QCOMPARE(tabs->count(), 2);
     QVERIFY(tabs->isVisible());
     QCOMPARE(window().engine().sourceName(), second);
-    QTRY_VERIFY_WITH_TIMEOUT(!window().views()->pictureView()->image().isNull(), test::patience(10'000));
+    QTRY_VERIFY_WITH_TIMEOUT(!window().views()->find<LiveView>()->image().isNull(), test::patience(10'000));
     // The grid shows both, each with its own image.
     QTest::keyClick(m_is->window.get(), Qt::Key_7);
-    for (const auto& engine : window().engines())
-        QTRY_VERIFY_WITH_TIMEOUT(!window().views()->tileOf(engine.get())->image().isNull(),
-                                 test::patience(20'000));
-    QTest::mouseDClick(window().views()->tileOf(window().engines()[0].get()), Qt::LeftButton);
+    for (const auto& engine : window().session().sources().engines())
+        QTRY_VERIFY_WITH_TIMEOUT(
+            !window().views()->find<SourceGrid>()->tileOf(engine.get())->image().isNull(),
+            test::patience(20'000));
+    QTest::mouseDClick(
+        window().views()->find<SourceGrid>()->tileOf(window().session().sources().engines()[0].get()),
+        Qt::LeftButton);
     QCOMPARE(window().engine().sourceName(), first);
     QCOMPARE(tabs->currentIndex(), 0);
-    QTRY_VERIFY_WITH_TIMEOUT(!window().timelineData().empty(), test::patience(10'000));  // its own history
+    QTRY_VERIFY_WITH_TIMEOUT(!window().models().timeline.empty(), test::patience(10'000));  // its own history
     m_is->open([&] {
         Options options;
         options.size = QSize(1280, 720);
         return options;
     }());
     // Sources of the command line are shown alone; added ones are restored without it.
-    QCOMPARE(window().engines().size(), size_t(1));
+    QCOMPARE(window().session().sources().engines().size(), size_t(1));
     m_is->window.reset();
     Options plain;
     plain.model = QStringLiteral("default");
     MainWindow back(plain);
-    QCOMPARE(back.engines().size(), size_t(2));
-    QCOMPARE(back.engines()[1]->sourceName(), second);
-    back.closeSource(1);
-    QCOMPARE(back.engines().size(), size_t(1));
-    QVERIFY(readWatchSettings(back.profile().watchPath()).further.isEmpty());
-    back.closeSource(0);  // the last one stays
-    QCOMPARE(back.engines().size(), size_t(1));
+    QCOMPARE(back.session().sources().engines().size(), size_t(2));
+    QCOMPARE(back.session().sources().engines()[1]->sourceName(), second);
+    back.sources().close(1);
+    QCOMPARE(back.session().sources().engines().size(), size_t(1));
+    QVERIFY(readWatchSettings(back.session().profile().watchPath()).further.isEmpty());
+    back.sources().close(0);  // the last one stays
+    QCOMPARE(back.session().sources().engines().size(), size_t(1));
 }
 
 void SourcesTest::theNetworkIsShared() {
     m_is->open();
     QVERIFY(m_is->next());
     const QString folder = window().engine().sourceName();
-    window().addSource(QStringLiteral("demo"));
-    window().addSource(QStringLiteral("gst:videotestsrc is-live=true ! videoconvert ! appsink"));
+    window().sources().add(QStringLiteral("demo"));
+    window().sources().add(QStringLiteral("gst:videotestsrc is-live=true ! videoconvert ! appsink"));
     std::map<const Engine*, int> counts;
-    for (const auto& engine : window().engines()) {
-        QCOMPARE(&engine->network(), &window().engines()[0]->network());
+    for (const auto& engine : window().session().sources().engines()) {
+        QCOMPARE(&engine->network(), &window().session().sources().engines()[0]->network());
         connect(
             engine.get(), &Engine::measured, this,
             [&counts, at = engine.get()](const auto&, const AnalysisPtr& a) { counts[at] += !a->repeat; });
     }
     // The film has eight frames per second, the two others as many as the network can run: none starves.
-    QTRY_VERIFY_WITH_TIMEOUT(
-        counts[window().engines()[1].get()] >= 8 && counts[window().engines()[2].get()] >= 8,
-        test::patience(30'000));
-    const double a = counts[window().engines()[1].get()], b = counts[window().engines()[2].get()];
+    QTRY_VERIFY_WITH_TIMEOUT(counts[window().session().sources().engines()[1].get()] >= 8 &&
+                                 counts[window().session().sources().engines()[2].get()] >= 8,
+                             test::patience(30'000));
+    const double a = counts[window().session().sources().engines()[1].get()],
+                 b = counts[window().session().sources().engines()[2].get()];
     QVERIFY2(std::max(a, b) < 2 * std::min(a, b) + 2, qPrintable(QStringLiteral("%1 and %2").arg(a).arg(b)));
-    QTRY_VERIFY_WITH_TIMEOUT(counts[window().engines()[0].get()] >= 2, test::patience(10'000));
+    QTRY_VERIFY_WITH_TIMEOUT(counts[window().session().sources().engines()[0].get()] >= 2,
+                             test::patience(10'000));
     // A schedule counts for all of them.
-    window().schedule().setSchedule({4});
+    window().models().schedule.setSchedule({4});
     int following = 0;
-    for (const auto& engine : window().engines())
+    for (const auto& engine : window().session().sources().engines())
         connect(engine.get(), &Engine::measured, this,
                 [&following](const auto&, const AnalysisPtr& analysis) {
                     following += analysis->schedule == std::vector<int>{4};
@@ -101,14 +109,14 @@ void SourcesTest::theNetworkIsShared() {
 void SourcesTest::videoIsRecordedByHotKey() {
     m_is->open();
     QVERIFY(m_is->next());
-    QSignalSpy changed(m_is->window.get(), &MainWindow::recordingChanged);
+    QSignalSpy changed(&m_is->window->watching(), &WatchControl::recordingChanged);
     QTest::keyClick(m_is->window.get(), Qt::Key_R);
-    QVERIFY(window().services().recording(window().engine()));
+    QVERIFY(window().session().services().recording(window().engine()));
     QVERIFY(!changed.isEmpty() && changed.last()[0].toBool());
     QTest::qWait(2'500);
     QTest::keyClick(m_is->window.get(), Qt::Key_R);
     QTRY_VERIFY_WITH_TIMEOUT(window().message().contains(QStringLiteral(".mp4")), test::patience(10'000));
-    const QDir videos(window().profile().videosPath());
+    const QDir videos(window().session().profile().videosPath());
     QCOMPARE(videos.entryList(QDir::Files).size(), 1);
     QVERIFY(QFileInfo(videos.filePath(videos.entryList(QDir::Files).first())).size() > 1000);
 }
@@ -139,7 +147,7 @@ void SourcesTest::refusedModelIsOfferedConversion() {
     QVERIFY(raw.open(QIODevice::WriteOnly));
     raw.write("no graph");
     raw.close();
-    window().openModel(file);
+    window().model().open(file);
     QTRY_VERIFY_WITH_TIMEOUT(window().findChild<QMessageBox*>() != nullptr, test::patience(10'000));
     QTest::mouseClick(test::button(window().findChild<QMessageBox*>(), "Convert"), Qt::LeftButton);
     QTRY_VERIFY_WITH_TIMEOUT(window().message().contains(QStringLiteral("cannot be converted")),
@@ -150,7 +158,7 @@ void SourcesTest::refusedModelIsOfferedConversion() {
     QVERIFY(QFile::copy(QStringLiteral(MPM_SOURCE_DIR "/models/zoo/street-vit-tiny.onnx"),
                         m_is->sandbox.path(QStringLiteral("street.onnx"))));
     QSignalSpy loaded(&window().engine(), &Engine::modelLoaded);
-    window().convertModel(m_is->sandbox.path(QStringLiteral("street.onnx")));
+    window().model().convert(m_is->sandbox.path(QStringLiteral("street.onnx")));
     QTRY_COMPARE_WITH_TIMEOUT(loaded.count(), 1, test::patience(120'000));
     QVERIFY(loaded[0][0].value<ModelFactsPtr>()->path.endsWith(QStringLiteral("street-mpm.onnx")));
 }
@@ -159,7 +167,7 @@ void SourcesTest::passwordsStayOutOfTheSettings() {
     m_is->open();
     QVERIFY(m_is->next());
     // No keychain answers on this bus: nothing is written, and a message reports it.
-    window().openSource(QStringLiteral("rtsp://user:geheim@127.0.0.1:1/stream"));
+    window().sources().open(QStringLiteral("rtsp://user:geheim@127.0.0.1:1/stream"));
     QTRY_VERIFY_WITH_TIMEOUT(window().message().contains(QStringLiteral("not kept")), test::patience(20'000));
     QVERIFY(!window().message().contains(QStringLiteral("geheim")));
     m_is->window->close();
@@ -170,6 +178,25 @@ void SourcesTest::passwordsStayOutOfTheSettings() {
         QVERIFY(file.open(QIODevice::ReadOnly));
         QVERIFY2(!file.readAll().contains("geheim"), qPrintable(file.fileName()));
     }
+}
+
+void SourcesTest::withoutAKeychainTheWatchFileKeepsItsPasswords() {
+    const QString source = QStringLiteral("rtsp://user:geheim@127.0.0.1:1/stream");
+    WatchSettings watch;
+    watch.further << source;
+    const QString file = m_is->sandbox.path(QStringLiteral("config/mpm/monitor/default.watch.json"));
+    writeWatchSettings(file, watch);
+    Session session{Options()};
+    QStringList messages;
+    QObject::connect(&session, &Session::messagePosted,
+                     [&messages](const QString& text) { messages << text; });
+    session.readWatch();
+    QTRY_COMPARE_WITH_TIMEOUT(messages.size(), 1, test::patience(20'000));
+    QVERIFY2(messages[0].contains(QStringLiteral("still holds the password of rtsp://127.0.0.1:1/stream")),
+             qPrintable(messages[0]));
+    QVERIFY(!messages[0].contains(QStringLiteral("geheim")));
+    QCOMPARE(readWatchSettings(file).further,
+             QStringList{source});  // the source still opens at the next start
 }
 
 QTEST_MAIN(SourcesTest)

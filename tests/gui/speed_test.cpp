@@ -3,7 +3,9 @@
 #include <QElapsedTimer>
 #include <QWheelEvent>
 
+#include "gui/views/live_view.hpp"
 #include "gui/views/merge_view.hpp"
+#include "gui/views/overlay_view.hpp"
 #include "gui/views/split_view.hpp"
 #include "gui/window_fixture.hpp"
 #include "pipeline/source/stream_server.hpp"
@@ -115,12 +117,12 @@ void SpeedTest::inputIsSeenWhileTheNetworkIsBusy() {
     options.source = QStringLiteral("demo");
     m_is->open(options);
     QVERIFY(m_is->next());
-    PictureView* view = m_is->window->views()->overlayView();
+    ImageView* view = m_is->window->views()->find<OverlayView>();
     QTRY_VERIFY_WITH_TIMEOUT(!view->image().isNull(), 10'000);
     std::vector<double> waits;
     QElapsedTimer since;
     bool wanted = false;
-    connect(view, &PictureView::painted, this, [&] {
+    connect(view, &ImageView::painted, this, [&] {
         if (std::exchange(wanted, false)) waits.push_back(double(since.nsecsElapsed()) / 1e6);
     });
     const int before = m_is->count;
@@ -152,8 +154,8 @@ void SpeedTest::firstFrameComesSoonAndDrawingIsCheap() {
     m_is->open(options);
     ViewArea* views = m_is->window->views();
     const auto alive = [&] {
-        return !views->pictureView()->image().isNull() && !views->overlayView()->image().isNull() &&
-               !views->mergeView()->image().isNull() && !views->splitView()->image().isNull();
+        return !views->find<LiveView>()->image().isNull() && !views->find<OverlayView>()->image().isNull() &&
+               !views->find<MergeView>()->image().isNull() && !views->find<SplitView>()->image().isNull();
     };
     QTRY_VERIFY_WITH_TIMEOUT(alive(), 20'000);
     const qint64 started = timer.elapsed();
@@ -176,7 +178,7 @@ void SpeedTest::glassToGlass() {
     options.source = camera.url();
     m_is->open(options);
     ViewArea* views = m_is->window->views();
-    views->setMode(ViewArea::Overlay);
+    views->showView(QStringLiteral("overlay"));
     QVERIFY(m_is->next());
     QVERIFY(m_is->next());
     Shown overlay, picture;
@@ -186,12 +188,12 @@ void SpeedTest::glassToGlass() {
         analysed = drawn.analysis->frame.image;
         network.push_back(drawn.analysis->networkMs());
     });
-    connect(views->overlayView(), &PictureView::painted, this, [&] { overlay.see(analysed); });
-    connect(views->pictureView(), &PictureView::painted, this,
-            [&] { picture.see(views->pictureView()->image()); });
+    connect(views->find<OverlayView>(), &ImageView::painted, this, [&] { overlay.see(analysed); });
+    connect(views->find<LiveView>(), &ImageView::painted, this,
+            [&] { picture.see(views->find<LiveView>()->image()); });
     QTRY_VERIFY_WITH_TIMEOUT(overlay.ages.size() >= 100, 120'000);
     // One view at a time is painted: now the image alone, while the network continues.
-    views->setMode(ViewArea::Picture);
+    views->showView(QStringLiteral("picture"));
     QTRY_VERIFY_WITH_TIMEOUT(picture.ages.size() >= 200, 60'000);
     m_is->window->engine().disconnect(this);
     QVERIFY2(overlay.rising && picture.rising, "an older frame was shown after a newer one");

@@ -15,6 +15,8 @@
 #include "gui/dialogs/watch_dialog.hpp"
 #include "gui/panels/header_bar.hpp"
 #include "gui/views/image_view.hpp"
+#include "gui/views/live_view.hpp"
+#include "gui/views/overlay_view.hpp"
 #include "gui/window_fixture.hpp"
 #include "pipeline/source/stream_server.hpp"
 
@@ -94,11 +96,11 @@ void StatesTest::refusedModelWhileAnotherRuns() {
     QVERIFY(raw.open(QIODevice::WriteOnly));
     raw.write("no graph");
     raw.close();
-    window().openModel(file);
+    window().model().open(file);
     QTRY_VERIFY_WITH_TIMEOUT(window().findChild<QMessageBox*>() != nullptr, test::patience(10'000));
     QVERIFY(window().message().contains(QStringLiteral("goes on")));
     QVERIFY(m_is->next());
-    QVERIFY(window().views()->overlayView()->veil().isEmpty());
+    QVERIFY(window().views()->find<OverlayView>()->cover().isEmpty());
     auto* box = window().findChild<QMessageBox*>();
     look(QStringLiteral("refused-model-offer"), box);
     QTest::mouseClick(test::button(box, "Cancel"), Qt::LeftButton);
@@ -131,11 +133,11 @@ void StatesTest::watchDialog() {
     options.source = QStringLiteral("demo");
     m_is->open(options);
     QVERIFY(m_is->next());
-    WatchSettings watch = window().services().settings();
+    WatchSettings watch = window().session().services().settings();
     watch.sources[QStringLiteral("demo")].regions.push_back(
         {"Crossing", {{0.1, 0.5}, {0.5, 0.5}, {0.5, 0.95}, {0.1, 0.95}}});
     watch.sources[QStringLiteral("demo")].masks.push_back({{0.7, 0.1}, {0.95, 0.1}, {0.95, 0.4}});
-    window().setWatch(watch);
+    window().session().setWatch(watch);
     QTest::keyClick(&window(), Qt::Key_A, Qt::ControlModifier);
     auto* dialog = window().findChild<WatchDialog*>();
     QVERIFY(dialog != nullptr);
@@ -157,24 +159,24 @@ void StatesTest::sourceStalledRetryingAndOffline() {
     m_is->open(options);
     QVERIFY(m_is->next());
     const auto badge = [this] { return window().header()->badgeText(); };
-    const auto veil = [this] { return window().views()->pictureView()->veil(); };
+    const auto veil = [this] { return window().views()->find<LiveView>()->cover(); };
     server.stall(true);
     QTRY_VERIFY_WITH_TIMEOUT(badge().startsWith(QStringLiteral("stalled since")), test::patience(10'000));
-    QVERIFY(veil().contains(QStringLiteral("Not live")));
+    QVERIFY(cover().contains(QStringLiteral("Not live")));
     look(QStringLiteral("source-stalled"));
     server.stall(false);
     QTRY_COMPARE_WITH_TIMEOUT(badge(), QStringLiteral("live"), test::patience(10'000));
-    QTRY_VERIFY(veil().isEmpty());
+    QTRY_VERIFY(cover().isEmpty());
     server.kill();
     QTRY_VERIFY_WITH_TIMEOUT(badge().startsWith(QStringLiteral("retrying")), test::patience(20'000));
-    QVERIFY(veil().contains(QStringLiteral("Not live")));
+    QVERIFY(cover().contains(QStringLiteral("Not live")));
     look(QStringLiteral("source-retrying"));
     QTRY_VERIFY_WITH_TIMEOUT(badge().startsWith(QStringLiteral("offline since")), test::patience(90'000));
-    QVERIFY(veil().contains(QStringLiteral("offline since")));
+    QVERIFY(cover().contains(QStringLiteral("offline since")));
     look(QStringLiteral("source-offline"));
-    window().views()->setMode(ViewArea::Overlay);
+    window().views()->showView(QStringLiteral("overlay"));
     look(QStringLiteral("source-offline-overlay"));
-    window().views()->setMode(ViewArea::Sources);
+    window().views()->showView(QStringLiteral("sources"));
     look(QStringLiteral("source-offline-grid"));
     server.start();
     QTRY_COMPARE_WITH_TIMEOUT(badge(), QStringLiteral("live"), test::patience(60'000));

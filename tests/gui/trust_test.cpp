@@ -93,7 +93,7 @@ void TrustTest::metricsListenWhereTheyAreTold() {
     QFETCH(QString, address);
     QFETCH(QString, where);
     Services services(QStringLiteral("listen"), m_sandbox.path(QStringLiteral("videos")));
-    QSignalSpy said(&services, &Services::said);
+    QSignalSpy said(&services, &Services::messagePosted);
     WatchSettings watch;
     watch.metrics.on = true;
     watch.metrics.address = address;

@@ -1,13 +1,18 @@
 // Views and timeline, used as by hand.
 #include <QComboBox>
+#include <QFileDialog>
+#include <QMenuBar>
 #include <QSlider>
 
 #include "gui/charts/timeline_panel.hpp"
 #include "gui/charts/timeline_view.hpp"
 #include "gui/panels/header_bar.hpp"
+#include "gui/views/live_view.hpp"
 #include "gui/views/merge_view.hpp"
 #include "gui/views/night_view.hpp"
+#include "gui/views/overlay_view.hpp"
 #include "gui/views/split_view.hpp"
+#include "gui/views/view_controls.hpp"
 #include "gui/window_fixture.hpp"
 
 using namespace mpm::gui;
@@ -32,6 +37,12 @@ private slots:
     void timelineReadsAtThePointer();
     void keysSwitchViews();
     void lightAndDark();
+    void timelineStandsStillWhilePaused();
+    void timelineShowsGaps();
+    void chosenMenuEntryIsVisible();
+    void keyboardFocusIsVisible();
+    void exportsSuggestAName();
+    void demonstrationModelOnAnotherSource();
 
 private:
     std::unique_ptr<test::WindowFixture> m_is;
@@ -41,49 +52,49 @@ void ViewsTest::everyViewComesAlive() {
     m_is->open();
     QVERIFY(m_is->next());
     ViewArea* views = m_is->window->views();
-    QTRY_VERIFY_WITH_TIMEOUT(!views->pictureView()->image().isNull(), test::patience(10'000));
-    QTRY_VERIFY_WITH_TIMEOUT(!views->overlayView()->image().isNull(), test::patience(10'000));
-    QTRY_VERIFY_WITH_TIMEOUT(!views->mergeView()->image().isNull(), test::patience(10'000));
-    QTRY_VERIFY_WITH_TIMEOUT(!views->splitView()->image().isNull(), test::patience(30'000));
-    QVERIFY(views->splitView()->footer().contains(QStringLiteral("agree")));
-    QVERIFY(views->splitView()->footer().contains(QStringLiteral("(median)")));
+    QTRY_VERIFY_WITH_TIMEOUT(!views->find<LiveView>()->image().isNull(), test::patience(10'000));
+    QTRY_VERIFY_WITH_TIMEOUT(!views->find<OverlayView>()->image().isNull(), test::patience(10'000));
+    QTRY_VERIFY_WITH_TIMEOUT(!views->find<MergeView>()->image().isNull(), test::patience(10'000));
+    QTRY_VERIFY_WITH_TIMEOUT(!views->find<SplitView>()->image().isNull(), test::patience(30'000));
+    QVERIFY(views->find<SplitView>()->footer().contains(QStringLiteral("agree")));
+    QVERIFY(views->find<SplitView>()->footer().contains(QStringLiteral("(median)")));
     QCOMPARE(m_is->window->header()->badgeText(), QStringLiteral("playing"));
-    QVERIFY(!m_is->window->timelineData().empty());
-    QVERIFY(m_is->window->schedule().tokensIn() > 0);
+    QVERIFY(!m_is->window->models().timeline.empty());
+    QVERIFY(m_is->window->models().schedule.tokensIn() > 0);
 }
 
 void ViewsTest::hidingAClassChangesTheOverlay() {
     m_is->open();
     QVERIFY(m_is->next());
-    m_is->window->setPaused(true);
+    m_is->window->front().setPaused(true);
     QVERIFY(m_is->settle());
     const QImage before = m_is->overlay;
-    m_is->window->legend().showAll(false);
+    m_is->window->models().legend.showAll(false);
     QTRY_VERIFY_WITH_TIMEOUT(m_is->overlay != before, test::patience(10'000));
-    QCOMPARE(m_is->overlay.pixel(80, 60), m_is->window->views()->pictureView()->image().pixel(80, 60));
-    m_is->window->legend().showAll(true);
+    QCOMPARE(m_is->overlay.pixel(80, 60), m_is->window->views()->find<LiveView>()->image().pixel(80, 60));
+    m_is->window->models().legend.showAll(true);
     QTRY_COMPARE_WITH_TIMEOUT(m_is->overlay, before, test::patience(10'000));
 }
 
 void ViewsTest::opacityAndOutlinesChangeTheOverlay() {
     m_is->open();
     QVERIFY(m_is->next());
-    m_is->window->setPaused(true);
+    m_is->window->front().setPaused(true);
     QVERIFY(m_is->settle());
     const QImage before = m_is->overlay;
     QTest::keyClick(m_is->window.get(), Qt::Key_BracketRight);
-    QCOMPARE(m_is->window->views()->opacity(), 0.65);
+    QCOMPARE(m_is->window->views()->controls().opacity(), 0.65);
     QTRY_VERIFY_WITH_TIMEOUT(m_is->overlay != before, test::patience(10'000));
     const QImage outlined = m_is->overlay;
     QTest::keyClick(m_is->window.get(), Qt::Key_O);
-    QVERIFY(!m_is->window->views()->outlines());
+    QVERIFY(!m_is->window->views()->controls().outlines());
     QTRY_VERIFY_WITH_TIMEOUT(m_is->overlay != outlined, test::patience(10'000));
 }
 
 void ViewsTest::splitSliderMoves() {
     m_is->open();
-    m_is->window->views()->setMode(ViewArea::Split);
-    SplitView* split = m_is->window->views()->splitView();
+    m_is->window->views()->showView(QStringLiteral("split"));
+    SplitView* split = m_is->window->views()->find<SplitView>();
     QTRY_VERIFY_WITH_TIMEOUT(!split->image().isNull(), test::patience(30'000));
     split->setFocus();
     QTest::keyClick(split, Qt::Key_Left);
@@ -98,21 +109,21 @@ void ViewsTest::splitSliderMoves() {
 void ViewsTest::viewsZoomTogether() {
     m_is->open();
     QVERIFY(m_is->next());
-    PictureView* picture = m_is->window->views()->pictureView();
-    const QImage before = m_is->window->views()->overlayView()->grab().toImage();
+    ImageView* picture = m_is->window->views()->find<LiveView>();
+    const QImage before = m_is->window->views()->find<OverlayView>()->grab().toImage();
     const QPointF centre = picture->rect().center();
     QWheelEvent wheel(centre, picture->mapToGlobal(centre), {}, {0, 480}, Qt::NoButton, Qt::NoModifier,
                       Qt::NoScrollPhase, false);
     QCoreApplication::sendEvent(picture, &wheel);
     QVERIFY(m_is->window->views()->viewport()->zoom() > 1.5);
-    QVERIFY(m_is->window->views()->overlayView()->grab().toImage() != before);
+    QVERIFY(m_is->window->views()->find<OverlayView>()->grab().toImage() != before);
     QTest::keyClick(m_is->window.get(), Qt::Key_0, Qt::ControlModifier);
     QCOMPARE(m_is->window->views()->viewport()->zoom(), 1.0);
 }
 
 void ViewsTest::narrowRegionKeepsItsWords() {
     Viewport viewport;
-    PictureView view(QString(), &viewport);
+    ImageView view(QString(), &viewport);
     view.resize(400, 300);
     QImage white(400, 300, QImage::Format_RGB32);
     white.fill(Qt::white);
@@ -135,7 +146,7 @@ void ViewsTest::narrowRegionKeepsItsWords() {
 
 void ViewsTest::hoverDescribesACluster() {
     m_is->open();
-    MergeView* merge = m_is->window->views()->mergeView();
+    MergeView* merge = m_is->window->views()->find<MergeView>();
     QTRY_VERIFY_WITH_TIMEOUT(!merge->image().isNull(), test::patience(30'000));
     m_is->window->views()->viewport()->setCursor(QPointF(0.5, 0.5));
     QVERIFY(m_is->nextWhere(
@@ -155,19 +166,19 @@ void ViewsTest::hoverDescribesACluster() {
 void ViewsTest::stageChangesTheMergeMap() {
     m_is->open();
     QVERIFY(m_is->next());
-    m_is->window->schedule().setSchedule({2, 5});
+    m_is->window->models().schedule.setSchedule({2, 5});
     QVERIFY(m_is->nextWhere([](const Analysis& a) { return a.schedule.size() == 2; }));
-    MergeView* merge = m_is->window->views()->mergeView();
+    MergeView* merge = m_is->window->views()->find<MergeView>();
     QTRY_COMPARE_WITH_TIMEOUT(
         merge->note(), QStringLiteral("%1 of %2").arg(m_is->last->tokensKept()).arg(m_is->last->tokensIn()),
         test::patience(10'000));
-    m_is->window->setPaused(true);
+    m_is->window->front().setPaused(true);
     QVERIFY(m_is->settle());
     auto* stages = m_is->window->views()->findChild<QComboBox*>();
     QTRY_COMPARE(stages->count(), 2);
     stages->setFocus();
     QTest::keyClick(stages, Qt::Key_Down);
-    QCOMPARE(m_is->window->views()->stage(), 0);
+    QCOMPARE(m_is->window->views()->controls().stage(), 0);
     const QString first =
         QStringLiteral("%1 of %2").arg(m_is->last->stageTokens().at(0)).arg(m_is->last->tokensIn());
     QTRY_COMPARE_WITH_TIMEOUT(merge->note(), first, test::patience(10'000));
@@ -186,7 +197,7 @@ void ViewsTest::photonsStayAsTheyWereGiven() {
 
 void ViewsTest::thinPictureHasNoEmptyPlates() {
     Viewport viewport;
-    PictureView view(QStringLiteral("Title"), &viewport);
+    ImageView view(QStringLiteral("Title"), &viewport);
     view.resize(400, 300);
     QImage white(3, 2000, QImage::Format_RGB32);
     white.fill(Qt::white);
@@ -204,9 +215,9 @@ void ViewsTest::nightSlidersChangeTheNextPair() {
     std::vector<RenderedNight> pairs;
     connect(&m_is->window->engine(), &Engine::nightSimulated, this,
             [&](const RenderedNight& drawn) { pairs.push_back(drawn); });
-    m_is->window->views()->setMode(ViewArea::Night);
+    m_is->window->views()->showView(QStringLiteral("night"));
     QTRY_VERIFY_WITH_TIMEOUT(!pairs.empty(), test::patience(30'000));
-    NightView* night = m_is->window->views()->nightView();
+    NightView* night = m_is->window->views()->find<NightView>();
     auto* slider = night->findChildren<QSlider*>().first();
     slider->setFocus();
     QTest::keyClick(slider, Qt::Key_Home);
@@ -214,7 +225,7 @@ void ViewsTest::nightSlidersChangeTheNextPair() {
     QTRY_COMPARE_WITH_TIMEOUT(pairs.back().pair->parameters.luminance, 0.02, test::patience(30'000));
     QTRY_VERIFY(night->summary().contains(QStringLiteral("merge away")));
     auto* shows = night->findChild<QComboBox*>();
-    m_is->window->setPaused(true);
+    m_is->window->front().setPaused(true);
     shows->setCurrentIndex(2);
     QTRY_COMPARE_WITH_TIMEOUT(pairs.back().day, pairs.back().pair->analysis->frame.image,
                               test::patience(10'000));
@@ -248,22 +259,23 @@ void ViewsTest::timelineReadsAtThePointer() {
     m_is->open();
     QVERIFY(m_is->next());
     TimelineView* view = m_is->window->timeline()->view();
-    view->setRange(m_is->window->timelineData().last() - 2'000, m_is->window->timelineData().last() + 2'000);
+    view->setRange(m_is->window->models().timeline.last() - 2'000,
+                   m_is->window->models().timeline.last() + 2'000);
     QVERIFY(view->describe(view->width() / 2).contains(QStringLiteral("tokens")));
     QVERIFY(view->describe(-500).isEmpty());
 }
 
 void ViewsTest::keysSwitchViews() {
     m_is->open();
-    for (int mode = 0; mode < ViewArea::Modes; ++mode) {
-        QTest::keyClick(m_is->window.get(), Qt::Key(Qt::Key_1 + mode));
-        QCOMPARE(m_is->window->views()->mode(), ViewArea::Mode(mode));
+    for (int view = 0; view < viewKeys().size(); ++view) {
+        QTest::keyClick(m_is->window.get(), Qt::Key(Qt::Key_1 + view));
+        QCOMPARE(m_is->window->views()->shown(), view);
     }
-    m_is->window->views()->setMode(ViewArea::Overview);
-    QTest::mouseDClick(m_is->window->views()->overlayView(), Qt::LeftButton);
-    QCOMPARE(m_is->window->views()->mode(), ViewArea::Overlay);
-    QTest::mouseDClick(m_is->window->views()->overlayView(), Qt::LeftButton);
-    QCOMPARE(m_is->window->views()->mode(), ViewArea::Overview);
+    m_is->window->views()->showView(QStringLiteral("overview"));
+    QTest::mouseDClick(m_is->window->views()->find<OverlayView>(), Qt::LeftButton);
+    QCOMPARE(m_is->window->views()->shown(), int(viewKeys().indexOf(QStringLiteral("overlay"))));
+    QTest::mouseDClick(m_is->window->views()->find<OverlayView>(), Qt::LeftButton);
+    QCOMPARE(m_is->window->views()->shown(), int(viewKeys().indexOf(QStringLiteral("overview"))));
 }
 
 void ViewsTest::lightAndDark() {
@@ -276,6 +288,131 @@ void ViewsTest::lightAndDark() {
     QVERIFY(Theme::of(m_is->window.get()).dark);
     QVERIFY(m_is->window->timeline()->grab().toImage().pixelColor(3, 20).lightness() <
             light.pixelColor(3, 20).lightness());
+}
+
+void ViewsTest::timelineStandsStillWhilePaused() {
+    m_is->open();
+    QVERIFY(m_is->next());
+    TimelineView* view = m_is->window->timeline()->view();
+    m_is->window->front().setPaused(true);
+    const qint64 to = view->to();
+    QTest::qWait(400);
+    QCOMPARE(view->to(), to);
+    view->follow(60'000);  // a range can still be chosen
+    QCOMPARE(view->to() - view->from(), 60'000);
+    QCOMPARE(view->to(), to);
+    m_is->window->front().setPaused(false);
+    QTRY_VERIFY(view->to() > to);
+}
+
+/// Five readings a second, but for eight seconds in the middle: shorter than any time span that is allowed
+/// between slow readings.
+void ViewsTest::timelineShowsGaps() {
+    TimelineData data;
+    const auto add = [&data](qint64 from, qint64 to, qint64 step) {
+        for (qint64 time = from; time < to; time += step) {
+            mpm::pipeline::Measurement m;
+            m.time = mpm::pipeline::Millis(time);
+            m.tokensIn = 100;
+            m.stageTokens = {50};
+            data.add(m);
+        }
+    };
+    const auto columnsWithCurve = [](TimelineView& view, qint64 from, qint64 to) {
+        view.resize(800, 190);
+        view.setRange(from, to);
+        const QImage image = view.grab().toImage();
+        const QColor curve = Theme::of(&view).kept;
+        std::vector<bool> columns;
+        for (int x = 0; x < image.width(); ++x) {
+            bool any = false;
+            for (int y = 25; y < image.height() - 25; ++y) {
+                const QColor at = image.pixelColor(x, y);
+                any = any || std::abs(at.red() - curve.red()) + std::abs(at.green() - curve.green()) +
+                                     std::abs(at.blue() - curve.blue()) <
+                                 60;
+            }
+            columns.push_back(any);
+        }
+        return columns;
+    };
+    TimelineView view(&data);
+    add(1'000'000, 1'030'000, 200);
+    add(1'038'000, 1'060'000, 200);
+    std::vector<bool> curve = columnsWithCurve(view, 1'000'000, 1'060'000);
+    const auto at = [&](double share) { return curve[static_cast<std::size_t>(60 + share * 720)]; };
+    QVERIFY(at(0.25) && at(0.8));
+    QVERIFY(!at(0.57));
+    // Readings that are seconds apart are joined all the same.
+    data.clear();
+    add(1'000'000, 1'060'000, 5'000);
+    curve = columnsWithCurve(view, 1'000'000, 1'060'000);
+    QVERIFY(at(0.2) && at(0.46) && at(0.7));
+}
+
+void ViewsTest::chosenMenuEntryIsVisible() {
+    m_is->open();
+    for (const Appearance appearance : {Appearance::Light, Appearance::Dark}) {
+        m_is->window->setAppearance(appearance);
+        QMenu* menu = m_is->window->menuBar()->actions().first()->menu();
+        menu->popup(m_is->window->mapToGlobal(QPoint(0, 20)));
+        QAction* chosen = menu->actions().at(1);
+        menu->setActiveAction(chosen);
+        const QImage image = menu->grab().toImage();
+        const auto ground = [&](QAction* action) {
+            return image.pixelColor(menu->actionGeometry(action).topLeft() + QPoint(4, 4));
+        };
+        const int difference =
+            std::abs(ground(chosen).lightness() - ground(menu->actions().at(2)).lightness());
+        QVERIFY2(difference > 40, qPrintable(QString::number(difference)));
+        menu->close();
+    }
+}
+
+void ViewsTest::keyboardFocusIsVisible() {
+    m_is->open();
+    QVERIFY(m_is->next());
+    m_is->window->front().setPaused(true);
+    const std::vector<QWidget*> targets{m_is->window->views()->find<LiveView>(),
+                                        m_is->window->timeline()->view()};
+    for (QWidget* target : targets) {
+        for (int i = 0; i < 60 && !target->hasFocus(); ++i)
+            QTest::keyClick(
+                QApplication::focusWidget() != nullptr ? QApplication::focusWidget() : m_is->window.get(),
+                Qt::Key_Tab);
+        QVERIFY(target->hasFocus());
+        const QColor frame = target->grab().toImage().pixelColor(target->width() / 2, 1);
+        const QColor accent = Theme::of(target).accent;
+        QVERIFY2(std::abs(frame.lightness() - accent.lightness()) < 12, qPrintable(frame.name()));
+        target->clearFocus();
+        QVERIFY(target->grab().toImage().pixelColor(target->width() / 2, 1) != frame);
+        target->setFocus();
+    }
+}
+
+void ViewsTest::exportsSuggestAName() {
+    m_is->open();
+    QTest::keyClick(m_is->window.get(), Qt::Key_E, Qt::ControlModifier);
+    QFileDialog* dialog = nullptr;
+    QTRY_VERIFY((dialog = m_is->window->findChild<QFileDialog*>()) != nullptr);
+    QCOMPARE(dialog->selectedFiles().size(), 1);
+    const QString name = QFileInfo(dialog->selectedFiles().first()).fileName();
+    QVERIFY2(name.startsWith(QStringLiteral("mpm-measurements-")) && name.endsWith(QStringLiteral(".csv")),
+             qPrintable(name));
+    dialog->close();
+}
+
+void ViewsTest::demonstrationModelOnAnotherSource() {
+    const auto warned = [this] {
+        for (const QLabel* label : m_is->window->header()->findChildren<QLabel*>())
+            if (label->text().contains(QStringLiteral("trained on the built-in street only"))) return true;
+        return false;
+    };
+    m_is->open();
+    QVERIFY(m_is->next());
+    QVERIFY(warned());
+    m_is->window->sources().open(QStringLiteral("demo"));
+    QTRY_VERIFY_WITH_TIMEOUT(!warned(), test::patience(10'000));
 }
 
 QTEST_MAIN(ViewsTest)

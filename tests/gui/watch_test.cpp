@@ -16,6 +16,8 @@
 #include "gui/dialogs/region_page.hpp"
 #include "gui/dialogs/watch_dialog.hpp"
 #include "gui/views/image_view.hpp"
+#include "gui/views/live_view.hpp"
+#include "gui/views/view_controls.hpp"
 #include "gui/window_fixture.hpp"
 
 using namespace mpm::gui;
@@ -44,7 +46,7 @@ private:
     }
     /// Clicks a corner of a shape; 0..1 across and down the image.
     void clickAt(double x, double y) {
-        PictureView* view = window().views()->pictureView();
+        ImageView* view = window().views()->find<LiveView>();
         const QSizeF image = view->image().size();
         const double scale = std::min(view->width() / image.width(), view->height() / image.height());
         const QPointF corner((view->width() - image.width() * scale) / 2,
@@ -66,17 +68,17 @@ void WatchTest::alertMadeInTheDialogIsRaised() {
     boxes[0]->setValue(10);  // tokens
     boxes[1]->setValue(0.5);
     dialog->close();
-    QTRY_VERIFY_WITH_TIMEOUT(window().alerts().rowCount() == 1, test::patience(20'000));
+    QTRY_VERIFY_WITH_TIMEOUT(window().models().alerts.rowCount() == 1, test::patience(20'000));
     QVERIFY(window()
-                .alerts()
-                .index(0, AlertModel::What)
+                .models()
+                .alerts.index(0, AlertModel::What)
                 .data()
                 .toString()
                 .contains(QStringLiteral("tokens above 10")));
     QVERIFY(window().message().contains(QStringLiteral("Alert 1")));
     // It is in the file and in the store.
-    QCOMPARE(readWatchSettings(window().profile().watchPath()).alerts.size(), size_t(1));
-    const QString store = window().profile().storePath(), source = window().engine().sourceName();
+    QCOMPARE(readWatchSettings(window().session().profile().watchPath()).alerts.size(), size_t(1));
+    const QString store = window().session().profile().storePath(), source = window().engine().sourceName();
     m_is->window.reset();
     mpm::pipeline::Store kept(store.toStdString());
     const auto events = kept.events(kept.source(source.toStdString()), {}, Millis(1LL << 45));
@@ -87,10 +89,10 @@ void WatchTest::alertMadeInTheDialogIsRaised() {
 void WatchTest::regionDrawnOnThePictureIsMeasured() {
     m_is->open();
     QVERIFY(m_is->next());
-    window().views()->setMode(ViewArea::Picture);
-    QTRY_VERIFY(!window().views()->pictureView()->image().isNull());
+    window().views()->showView(QStringLiteral("picture"));
+    QTRY_VERIFY(!window().views()->find<LiveView>()->image().isNull());
     QTest::keyClick(m_is->window.get(), Qt::Key_G);
-    PictureView* view = window().views()->pictureView();
+    ImageView* view = window().views()->find<LiveView>();
     QVERIFY(view->drawing());
     clickAt(0.1, 0.1);
     clickAt(0.9, 0.9);
@@ -106,14 +108,18 @@ void WatchTest::regionDrawnOnThePictureIsMeasured() {
     const double share = double(analysis->regions[0].patches) / analysis->tokensIn();
     QVERIFY2(std::abs(share - 0.25) < 0.06, qPrintable(QString::number(share)));
     QVERIFY(analysis->regions[0].tokens > 0 && analysis->regions[0].tokens <= analysis->regions[0].patches);
-    QTRY_VERIFY(
-        window().regions().index(0, RegionModel::Tokens).data().toString().contains(QStringLiteral(" of ")));
+    QTRY_VERIFY(window()
+                    .models()
+                    .regions.index(0, RegionModel::Tokens)
+                    .data()
+                    .toString()
+                    .contains(QStringLiteral(" of ")));
     QTest::keyClick(m_is->window.get(), Qt::Key_G);  // another one, given up
     clickAt(0.2, 0.2);
     QTest::keyClick(view, Qt::Key_Escape);
-    QCOMPARE(window().regions().rowCount(), 1);
+    QCOMPARE(window().models().regions.rowCount(), 1);
     m_is->open();  // comes back
-    QCOMPARE(window().regions().rowCount(), 1);
+    QCOMPARE(window().models().regions.rowCount(), 1);
     const AnalysisPtr again = m_is->nextWhere([](const Analysis& a) { return !a.regions.empty(); });
     QVERIFY(again);
     // Typed instead of drawn: text that is not a shape is rejected.
@@ -131,13 +137,13 @@ void WatchTest::maskDrawnOnThePictureHides() {
     m_is->open();
     QVERIFY(m_is->next());
     QTest::keyClick(m_is->window.get(), Qt::Key_G, Qt::ShiftModifier);
-    QTRY_VERIFY(!window().views()->pictureView()->image().isNull());
+    QTRY_VERIFY(!window().views()->find<LiveView>()->image().isNull());
     for (const QPointF at :
          {QPointF(0.01, 0.01), QPointF(0.5, 0.01), QPointF(0.5, 0.99), QPointF(0.01, 0.99)})
         clickAt(at.x(), at.y());
-    QTest::keyClick(window().views()->pictureView(), Qt::Key_Return);
+    QTest::keyClick(window().views()->find<LiveView>(), Qt::Key_Return);
     const auto hidden = [](const Analysis& a) {
-        return a.frame.picture.at<cv::Vec3b>(a.frame.picture.rows / 2, a.frame.picture.cols / 4) ==
+        return a.frame.pixels.at<cv::Vec3b>(a.frame.pixels.rows / 2, a.frame.pixels.cols / 4) ==
                cv::Vec3b(0, 0, 0);
     };
     QVERIFY(m_is->nextWhere(hidden));
@@ -152,14 +158,14 @@ void WatchTest::measurementsOnlyShowsNoPicture() {
     auto* dialog = openDialog<WatchDialog>(Qt::Key_G, Qt::ControlModifier);
     QVERIFY(dialog != nullptr);
     QTest::mouseClick(dialog->regions()->findChild<QCheckBox*>(), Qt::LeftButton, {}, QPoint(8, 8));
-    QVERIFY(!window().services().settings().keepsPictures);
-    QVERIFY(m_is->nextWhere([](const Analysis& a) { return a.frame.picture.empty(); }));
+    QVERIFY(!window().session().services().settings().keepsImages);
+    QVERIFY(m_is->nextWhere([](const Analysis& a) { return a.frame.pixels.empty(); }));
     QVERIFY(m_is->next());
-    for (const PictureView* view : window().views()->findChildren<PictureView*>())
+    for (const ImageView* view : window().views()->findChildren<ImageView*>())
         QVERIFY2(view->image().isNull(), qPrintable(view->accessibleName()));
-    QVERIFY(window().views()->pictureView()->veil().contains(QStringLiteral("Measurements only")));
-    QVERIFY(!window().timelineData().empty());  // measured all the same
-    window().toggleRecording();
+    QVERIFY(window().views()->find<LiveView>()->cover().contains(QStringLiteral("Measurements only")));
+    QVERIFY(!window().models().timeline.empty());  // measured all the same
+    window().watching().toggleRecording();
     QVERIFY(window().message().contains(QStringLiteral("Measurements only")));
 }
 
@@ -172,11 +178,11 @@ void WatchTest::damagedWatchFileShowsNothing() {
     file.close();
     m_is->open();
     QVERIFY(m_is->next());
-    QVERIFY(m_is->last->frame.picture.empty());
+    QVERIFY(m_is->last->frame.pixels.empty());
     QVERIFY(window().message().contains(path));
-    const QString veil = window().views()->pictureView()->veil();
+    const QString veil = window().views()->find<LiveView>()->cover();
     QVERIFY2(veil.contains(QStringLiteral("watch file cannot be used")), qPrintable(veil));
-    window().setWatch({});  // changes now do not replace the file, so that it can be repaired
+    window().session().setWatch({});  // changes now do not replace the file, so that it can be repaired
     QVERIFY(file.open(QIODevice::ReadOnly));
     QCOMPARE(file.readAll(), QByteArray("{\"sources\": {"));
 }
@@ -192,27 +198,27 @@ void WatchTest::exportsTablesAndPictures() {
     QSignalSpy exported(&window().engine().recorder(), &Recorder::exported);
     const QString json = m_is->sandbox.path(QStringLiteral("out.json")),
                   csv = m_is->sandbox.path(QStringLiteral("all.csv"));
-    window().exportAll(json);
+    window().exports().allMeasurements(json);
     QTRY_COMPARE_WITH_TIMEOUT(exported.count(), 1, test::patience(10'000));
     const QJsonObject all = QJsonDocument::fromJson(content(json)).object();
     QCOMPARE(all[QStringLiteral("readings")].toArray().size(), exported[0][1].toInt());
     QVERIFY(
         all[QStringLiteral("readings")].toArray()[0].toObject()[QStringLiteral("shares")].toObject().contains(
-            window().legend().name(0)));
-    window().exportAll(csv);
+            window().models().legend.name(0)));
+    window().exports().allMeasurements(csv);
     QTRY_COMPARE_WITH_TIMEOUT(exported.count(), 2, test::patience(10'000));
     QCOMPARE(content(csv).trimmed().count('\n'), exported[1][1].toInt());
     for (const char* name : {"picture.png", "picture.svg"}) {
         const QString file = m_is->sandbox.path(QLatin1String(name));
-        window().exportPicture(file);
+        window().exports().image(file);
         QVERIFY2(content(file).size() > 5'000, name);
     }
     const QString svg = m_is->sandbox.path(QStringLiteral("timeline.svg"));
-    window().exportTimeline(svg);
+    window().exports().timeline(svg);
     QVERIFY(content(svg).contains("Luminance"));  // words stay words
-    window().exportTimeline(m_is->sandbox.path(QStringLiteral("timeline.png")));
+    window().exports().timeline(m_is->sandbox.path(QStringLiteral("timeline.png")));
     QVERIFY(!QImage(m_is->sandbox.path(QStringLiteral("timeline.png"))).isNull());
-    window().exportTimeline(QStringLiteral("/nowhere/timeline.svg"));
+    window().exports().timeline(QStringLiteral("/nowhere/timeline.svg"));
     QVERIFY(window().message().contains(QStringLiteral("cannot be written")));
 }
 
@@ -236,16 +242,16 @@ void WatchTest::heatMapOfHours() {
 void WatchTest::coloursForColourBlindEyes() {
     m_is->open();
     QVERIFY(m_is->next());
-    const auto before = window().legend().palette();
+    const auto before = window().models().legend.palette();
     QTest::keyClick(m_is->window.get(), Qt::Key_B, Qt::ControlModifier);
-    const auto safe = window().legend().palette();
+    const auto safe = window().models().legend.palette();
     QVERIFY(safe == mpm::pipeline::defaultPalette(int(safe.size())));
     QVERIFY(safe != before);
-    QVERIFY(window().views()->outlines());
+    QVERIFY(window().views()->controls().outlines());
     m_is->window->close();
     m_is->open();  // comes back
     QVERIFY(m_is->next());
-    QVERIFY(window().legend().palette() == safe);
+    QVERIFY(window().models().legend.palette() == safe);
 }
 
 QTEST_MAIN(WatchTest)

@@ -15,9 +15,12 @@
 #include "gui/panels/header_bar.hpp"
 #include "gui/panels/schedule_view.hpp"
 #include "gui/panels/sidebar.hpp"
+#include "gui/views/live_view.hpp"
 #include "gui/views/merge_view.hpp"
 #include "gui/views/night_view.hpp"
+#include "gui/views/overlay_view.hpp"
 #include "gui/views/split_view.hpp"
+#include "gui/views/view_controls.hpp"
 #include "gui/window_fixture.hpp"
 
 using namespace mpm::gui;
@@ -36,6 +39,8 @@ private slots:
     void unreadablePictureIsSaidInTheWindow();
     void csvHoldsWhatWasMeasured();
     void settingsComeBack();
+    void settingsAreWrittenSoon();
+    void settingsThatCannotBeWrittenAreReported();
     void shortcutSheetNamesEveryShortCut();
     void hundredScheduleChangesASecond();
     void dayAndNightFollowTheRule();
@@ -57,14 +62,14 @@ void WindowTest::switchingABlockChangesTheNextFrame() {
         cell.setTop(cell.bottom() - 30);
         QTest::mouseClick(list->viewport(), Qt::LeftButton, {}, cell.center());
     };
-    const std::vector<int> before = m_is->window->schedule().schedule();
+    const std::vector<int> before = m_is->window->models().schedule.schedule();
     const bool had = std::find(before.begin(), before.end(), 3) != before.end();
     click(3);
     const auto has = [](const Analysis& a) {
         return std::find(a.schedule.begin(), a.schedule.end(), 3) != a.schedule.end();
     };
     QVERIFY(m_is->nextWhere([&](const Analysis& a) { return has(a) != had; }));
-    QTRY_COMPARE(m_is->window->schedule().tokensBefore(3), m_is->last->merged.tokens.tokens.at(3));
+    QTRY_COMPARE(m_is->window->models().schedule.tokensBefore(3), m_is->last->merged.tokens.tokens.at(3));
     click(3);
     QVERIFY(m_is->nextWhere([&](const Analysis& a) { return has(a) == had; }));
 }
@@ -72,7 +77,7 @@ void WindowTest::switchingABlockChangesTheNextFrame() {
 void WindowTest::keyboardSwitchesABlock() {
     m_is->open();
     QVERIFY(m_is->next());
-    m_is->window->schedule().setSchedule({});
+    m_is->window->models().schedule.setSchedule({});
     BlockList* list = m_is->window->sidebar()->schedule()->list();
     list->setFocus();
     list->setCurrentIndex(list->model()->index(0, 0));
@@ -86,12 +91,12 @@ void WindowTest::presetsSetTheSchedule() {
     QVERIFY(m_is->next());
     for (QToolButton* button : m_is->window->sidebar()->schedule()->findChildren<QToolButton*>())
         if (button->text().startsWith(QStringLiteral("None"))) QTest::mouseClick(button, Qt::LeftButton);
-    QCOMPARE(m_is->window->statistics().statistics().day().kept.count(),
+    QCOMPARE(m_is->window->models().statistics.statistics().day().kept.count(),
              0);  // another schedule, another mean
     const AnalysisPtr all = m_is->nextWhere([](const Analysis& a) { return a.schedule.empty(); });
     QVERIFY(all);
     QCOMPARE(all->tokensKept(), all->tokensIn());
-    QTRY_VERIFY_WITH_TIMEOUT(m_is->window->views()->splitView()->image().isNull(),
+    QTRY_VERIFY_WITH_TIMEOUT(m_is->window->views()->find<SplitView>()->image().isNull(),
                              test::patience(10'000));  // nothing to compare
     QTest::keyClick(m_is->window.get(), Qt::Key_2, Qt::AltModifier);
     QVERIFY(m_is->nextWhere([](const Analysis& a) { return a.schedule == std::vector<int>{2, 5}; }));
@@ -115,12 +120,12 @@ void WindowTest::missingSourceIsSaidInTheWindow() {
     options.source = m_is->sandbox.path(QStringLiteral("nowhere.mp4"));
     m_is->open(options);
     QTRY_VERIFY_WITH_TIMEOUT(
-        m_is->window->views()->pictureView()->veil().contains(QStringLiteral("cannot be used")),
+        m_is->window->views()->find<LiveView>()->cover().contains(QStringLiteral("cannot be used")),
         test::patience(10'000));
     QCOMPARE(m_is->window->header()->badgeText(), QStringLiteral("failed"));
-    m_is->window->openSource(m_is->sandbox.film(8, 0));
+    m_is->window->sources().open(m_is->sandbox.film(8, 0));
     QVERIFY(m_is->next());
-    QTRY_VERIFY(m_is->window->views()->pictureView()->veil().isEmpty());
+    QTRY_VERIFY(m_is->window->views()->find<LiveView>()->cover().isEmpty());
 }
 
 void WindowTest::unreadablePictureIsSaidInTheWindow() {
@@ -133,7 +138,7 @@ void WindowTest::unreadablePictureIsSaidInTheWindow() {
     m_is->open(options);
     QTRY_VERIFY_WITH_TIMEOUT(m_is->window->message().contains(QStringLiteral("/001.png")),
                              test::patience(20'000));
-    const QModelIndex dropped = m_is->window->health().index(HealthModel::DroppedRow);
+    const QModelIndex dropped = m_is->window->models().health.index(HealthModel::DroppedRow);
     QTRY_VERIFY(dropped.data(HealthModel::ValueRole).toString().contains(QStringLiteral("1 unreadable")));
 }
 
@@ -142,14 +147,14 @@ void WindowTest::badModelIsSaidInTheWindow() {
     options.model = m_is->sandbox.path(QStringLiteral("nowhere.onnx"));
     m_is->open(options);
     QTRY_VERIFY_WITH_TIMEOUT(
-        m_is->window->views()->overlayView()->veil().contains(QStringLiteral("model cannot be used")),
+        m_is->window->views()->find<OverlayView>()->cover().contains(QStringLiteral("model cannot be used")),
         test::patience(10'000));
-    QTRY_VERIFY_WITH_TIMEOUT(!m_is->window->views()->pictureView()->image().isNull(),
+    QTRY_VERIFY_WITH_TIMEOUT(!m_is->window->views()->find<LiveView>()->image().isNull(),
                              test::patience(10'000));  // watching continues
-    QVERIFY(m_is->window->views()->pictureView()->veil().isEmpty());
-    m_is->window->openModel(QStringLiteral("default"));
+    QVERIFY(m_is->window->views()->find<LiveView>()->cover().isEmpty());
+    m_is->window->model().open(QStringLiteral("default"));
     QVERIFY(m_is->next());
-    QTRY_VERIFY(m_is->window->views()->overlayView()->veil().isEmpty());
+    QTRY_VERIFY(m_is->window->views()->find<OverlayView>()->cover().isEmpty());
 }
 
 void WindowTest::csvHoldsWhatWasMeasured() {
@@ -158,7 +163,7 @@ void WindowTest::csvHoldsWhatWasMeasured() {
     QVERIFY(m_is->next());
     const QString file = m_is->sandbox.path(QStringLiteral("out.csv"));
     QSignalSpy exported(&m_is->window->engine().recorder(), &Recorder::exported);
-    m_is->window->exportCsv(file);
+    m_is->window->exports().shownMeasurements(file);
     QTRY_COMPARE_WITH_TIMEOUT(exported.count(), 1, test::patience(10'000));
     QFile csv(file);
     QVERIFY(csv.open(QIODevice::ReadOnly));
@@ -172,28 +177,51 @@ void WindowTest::csvHoldsWhatWasMeasured() {
 void WindowTest::settingsComeBack() {
     m_is->open();
     QVERIFY(m_is->next());
-    m_is->window->schedule().setSchedule({3});
-    m_is->window->views()->setMode(ViewArea::Merge);
-    m_is->window->views()->setOpacity(0.8);
-    m_is->window->views()->nightView()->setParameters({0.5, 100, 0.02});
-    emit m_is->window->views()->nightChanged(m_is->window->views()->nightView()->parameters());
-    m_is->window->legend().setData(m_is->window->legend().index(1, 0), Qt::Unchecked, Qt::CheckStateRole);
+    m_is->window->models().schedule.setSchedule({3});
+    m_is->window->views()->showView(QStringLiteral("merge"));
+    m_is->window->views()->controls().setOpacity(0.8);
+    m_is->window->views()->find<NightView>()->setParameters({0.5, 100, 0.02});
+    emit m_is->window->views()->nightChanged(m_is->window->views()->find<NightView>()->parameters());
+    m_is->window->models().legend.setData(m_is->window->models().legend.index(1, 0), Qt::Unchecked,
+                                          Qt::CheckStateRole);
     m_is->window->setAppearance(Appearance::Dark);
     m_is->window->close();
     m_is->open();
     QVERIFY(m_is->nextWhere([](const Analysis& a) { return a.schedule == std::vector<int>{3}; }));
-    QCOMPARE(m_is->window->views()->mode(), ViewArea::Merge);
-    QCOMPARE(m_is->window->views()->opacity(), 0.8);
-    QCOMPARE(m_is->window->views()->nightView()->parameters().luminance, 0.5);
+    QCOMPARE(m_is->window->views()->shown(), int(viewKeys().indexOf(QStringLiteral("merge"))));
+    QCOMPARE(m_is->window->views()->controls().opacity(), 0.8);
+    QCOMPARE(m_is->window->views()->find<NightView>()->parameters().luminance, 0.5);
     QCOMPARE(m_is->window->appearance(), Appearance::Dark);
-    QVERIFY(m_is->window->legend().hidden().at(1));
-    QTRY_VERIFY(!m_is->window->timelineData().empty());
+    QVERIFY(m_is->window->models().legend.hidden().at(1));
+    QTRY_VERIFY(!m_is->window->models().timeline.empty());
     // Another profile knows nothing of it.
     m_is->window.reset();
     Options other;
     other.profile = QStringLiteral("other");
     m_is->open(other);
-    QCOMPARE(m_is->window->views()->mode(), ViewArea::Overview);
+    QCOMPARE(m_is->window->views()->shown(), int(viewKeys().indexOf(QStringLiteral("overview"))));
+}
+
+/// A power cut comes without closing the window.
+void WindowTest::settingsAreWrittenSoon() {
+    m_is->open();
+    m_is->window->setInterval(7'000);
+    QTRY_COMPARE_WITH_TIMEOUT(Profile(QStringLiteral("default")).load().request.interval.count(), 7'000,
+                              test::patience(3'000));
+}
+
+void WindowTest::settingsThatCannotBeWrittenAreReported() {
+    m_is->open();
+    const QString file = m_is->window->session().profile().path();
+    QTRY_VERIFY_WITH_TIMEOUT(QFile::exists(file), test::patience(5'000));
+    QVERIFY(QFile::remove(file) && QDir().mkpath(file));
+    m_is->window->setInterval(7'000);
+    QTRY_VERIFY_WITH_TIMEOUT(m_is->window->message().contains(QStringLiteral("cannot be written")),
+                             test::patience(5'000));
+    QVERIFY(QDir().rmdir(file));
+    QTRY_VERIFY_WITH_TIMEOUT(m_is->window->message().contains(QStringLiteral("written again")),
+                             test::patience(5'000));
+    QCOMPARE(Profile(QStringLiteral("default")).load().request.interval.count(), 7'000);
 }
 
 void WindowTest::shortcutSheetNamesEveryShortCut() {
@@ -220,10 +248,11 @@ void WindowTest::hundredScheduleChangesASecond() {
     m_is->open();
     QVERIFY(m_is->next());
     for (int i = 0; i < 100; ++i) {
-        m_is->window->schedule().setSchedule(i % 2 == 0 ? std::vector<int>{i % 10} : std::vector<int>{});
+        m_is->window->models().schedule.setSchedule(i % 2 == 0 ? std::vector<int>{i % 10}
+                                                               : std::vector<int>{});
         QTest::qWait(10);
     }
-    m_is->window->schedule().setSchedule({4});
+    m_is->window->models().schedule.setSchedule({4});
     QVERIFY(m_is->nextWhere([](const Analysis& a) { return a.schedule == std::vector<int>{4}; }));
 }
 
@@ -245,8 +274,8 @@ void WindowTest::dayAndNightFollowTheRule() {
         [](const Analysis& a) { return a.frame.luminance < 0.2 && a.frame.phase == Phase::Night; }));
     QVERIFY(m_is->nextWhere(
         [](const Analysis& a) { return a.frame.luminance > 0.3 && a.frame.phase == Phase::Day; }));
-    QTRY_VERIFY(m_is->window->statistics().statistics().complete());
-    QVERIFY(m_is->window->statistics().statistics().flips() >= 1);
+    QTRY_VERIFY(m_is->window->models().statistics.statistics().complete());
+    QVERIFY(m_is->window->models().statistics.statistics().flips() >= 1);
 }
 
 void WindowTest::commandLineIsNotKept() {
@@ -257,11 +286,11 @@ void WindowTest::commandLineIsNotKept() {
     QCOMPARE(kept().source, QStringLiteral("demo"));
     QCOMPARE(kept().model, QStringLiteral("default"));
     const QString folder = m_is->sandbox.pictures(1, 1);
-    m_is->window->openSource(folder);
+    m_is->window->sources().open(folder);
     m_is->window->show();
     m_is->window->close();
     QCOMPARE(kept().source, folder);
-    m_is->window->openSource(QStringLiteral("rtsp://user:geheim@127.0.0.1:1/stream"));
+    m_is->window->sources().open(QStringLiteral("rtsp://user:geheim@127.0.0.1:1/stream"));
     m_is->window->show();
     m_is->window->close();
     QCOMPARE(kept().source, folder);  // a password is written nowhere

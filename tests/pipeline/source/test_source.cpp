@@ -310,16 +310,17 @@ TEST(Demo, NightIsFromSunsetToSunriseOnEveryDayOfIt) {
 }
 
 TEST(Passwords, AreHiddenWhereverTheyStand) {
-    EXPECT_EQ(withoutPasswords("rtsp://u:p@h/s"), "rtsp://u:***@h/s");
-    EXPECT_EQ(withoutPasswords("rtsp://u:a@b/c:d@h:554/s"), "rtsp://u:***@h:554/s");
-    EXPECT_EQ(withoutPasswords("rtsp://u@h/s"), "rtsp://u@h/s");
-    EXPECT_EQ(withoutPasswords("rtsp://h:554/s"), "rtsp://h:554/s");
-    EXPECT_EQ(withoutPasswords("http://h/v?user=u&password=p&x=1"), "http://h/v?user=u&password=***&x=1");
-    EXPECT_EQ(withoutPasswords("gst:rtspsrc location=rtsp://u:p@h/s user-pw=\"a b\" ! appsink"),
+    EXPECT_EQ(Address("rtsp://u:p@h/s").formerlyShown(), "rtsp://u:***@h/s");
+    EXPECT_EQ(Address("rtsp://u:a@b/c:d@h:554/s").formerlyShown(), "rtsp://u:***@h:554/s");
+    EXPECT_EQ(Address("rtsp://u@h/s").formerlyShown(), "rtsp://u@h/s");
+    EXPECT_EQ(Address("rtsp://h:554/s").formerlyShown(), "rtsp://h:554/s");
+    EXPECT_EQ(Address("http://h/v?user=u&password=p&x=1").formerlyShown(),
+              "http://h/v?user=u&password=***&x=1");
+    EXPECT_EQ(Address("gst:rtspsrc location=rtsp://u:p@h/s user-pw=\"a b\" ! appsink").formerlyShown(),
               "gst:rtspsrc location=rtsp://u:***@h/s user-pw=*** ! appsink");
-    EXPECT_EQ(withoutPasswords("a rtsp://u:p@h, then http://v:q@i/"),
+    EXPECT_EQ(Address("a rtsp://u:p@h, then http://v:q@i/").formerlyShown(),
               "a rtsp://u:***@h, then http://v:***@i/");
-    EXPECT_EQ(withoutPasswords("/data/clip.avi"), "/data/clip.avi");
+    EXPECT_EQ(Address("/data/clip.avi").formerlyShown(), "/data/clip.avi");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// SIGINT and SIGTERM as a Qt signal, and a word to systemd.
+// SIGINT and SIGTERM as a Qt signal, and notification of systemd.
 #pragma once
 
 #include <QObject>
@@ -16,7 +16,7 @@ signals:
     void endWanted();
 };
 
-/// What sd_notify does, for a service of Type=notify; nothing elsewhere.
+/// Like sd_notify, for a service of Type=notify; does nothing elsewhere.
 void notifySystemd(const char* state);
 
 }  // namespace mpm::gui

@@ -1,4 +1,4 @@
-#include "gui/headless/unix_signals.hpp"
+#include "gui/session/unix_signals.hpp"
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -19,7 +19,7 @@ namespace {
 
 int g_pipe[2] = {-1, -1};
 
-/// All that a handler may do: wake the loop.
+/// A handler may only wake the loop.
 void onSignal(int) {
     const char byte = 1;
     [[maybe_unused]] const ssize_t written = write(g_pipe[1], &byte, 1);

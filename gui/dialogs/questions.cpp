@@ -1,0 +1,83 @@
+#include "gui/dialogs/questions.hpp"
+
+#include <QDir>
+#include <QFileDialog>
+#include <QInputDialog>
+#include <QMessageBox>
+#include <QRegularExpression>
+
+#include <mpm/mpm.hpp>
+
+namespace mpm::gui {
+
+void askForFile(QWidget& window, const QString& title, const QString& filter,
+                const std::function<void(QString)>& then, const QString& suggestion) {
+    const bool save = !suggestion.isEmpty();
+    auto* dialog = new QFileDialog(&window, title, {}, filter);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setAcceptMode(save ? QFileDialog::AcceptSave : QFileDialog::AcceptOpen);
+    dialog->setFileMode(save ? QFileDialog::AnyFile : QFileDialog::ExistingFile);
+    if (save) {
+        dialog->setDefaultSuffix(QFileInfo(suggestion).suffix());
+        dialog->selectFile(suggestion);
+    }
+    QObject::connect(dialog, &QFileDialog::fileSelected, &window, then);
+    dialog->open();
+}
+
+void askForSource(QWidget& window, const QString& title, const std::function<void(QString)>& then) {
+    auto* dialog = new QInputDialog(&window);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setWindowTitle(title);
+    dialog->setLabelText(
+        Questions::tr("Camera, file, folder, address (rtsp://…, http://…), gst: and a pipeline, or demo:"));
+    dialog->setComboBoxEditable(true);
+    dialog->setComboBoxItems(cameraNames() + QStringList{QStringLiteral("demo")});
+    dialog->resize(520, dialog->sizeHint().height());
+    QObject::connect(dialog, &QInputDialog::textValueSelected, &window, [then](const QString& chosen) {
+        // "0: Integrated Camera": the number is the source.
+        static const QRegularExpression named(QStringLiteral("^(\\d+): .*$"));
+        const QRegularExpressionMatch match = named.match(chosen.trimmed());
+        const QString source = match.hasMatch() ? match.captured(1) : chosen.trimmed();
+        if (!source.isEmpty()) then(source);
+    });
+    dialog->open();
+}
+
+void askForInterval(QWidget& window, double seconds, const std::function<void(double)>& then) {
+    auto* dialog = new QInputDialog(&window);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setInputMode(QInputDialog::DoubleInput);
+    dialog->setLabelText(Questions::tr("Seconds between two analysed frames; 0: every frame"));
+    dialog->setDoubleRange(0, 86'400);
+    dialog->setDoubleValue(seconds);
+    QObject::connect(dialog, &QInputDialog::doubleValueSelected, &window, then);
+    dialog->open();
+}
+
+void showAbout(QWidget& window) {
+    auto* box = new QMessageBox(  // own words
+        QMessageBox::NoIcon, Questions::tr("About MPM Monitor"),
+        Questions::tr(
+            "<h3>MPM Monitor %1</h3><p>Watches a fixed scene and shows the effect of Mutual Pair "
+            "Merging on a vision transformer, by day and by night.</p><p>Apache License 2.0. Uses Qt %2 "
+            "(LGPL 3), OpenCV (Apache 2.0), SQLite (public domain), mosquitto (EPL 2.0), prometheus-cpp "
+            "(MIT) and QtKeychain (BSD).</p>")
+            .arg(QLatin1String(mpm::version()), QLatin1String(qVersion())),
+        QMessageBox::Ok, &window);
+    box->setAttribute(Qt::WA_DeleteOnClose);
+    box->open();
+}
+
+QStringList cameraNames() {
+    QStringList names;
+    const QDir devices(QStringLiteral("/sys/class/video4linux"));
+    for (const QString& device : devices.entryList(QDir::Dirs | QDir::NoDotAndDotDot)) {
+        QFile file(devices.filePath(device) + QStringLiteral("/name"));
+        if (!device.startsWith(QLatin1String("video")) || !file.open(QIODevice::ReadOnly)) continue;
+        names << device.mid(5) + QStringLiteral(": ") + QString::fromUtf8(file.readAll()).trimmed();
+    }
+    return names;
+}
+
+}  // namespace mpm::gui

@@ -1,0 +1,20 @@
+// An alert as it is listed, published and recorded.
+#pragma once
+
+#include <QDateTime>
+#include <QMetaType>
+#include <QString>
+
+namespace mpm::gui {
+
+struct AlertNotice {
+    QDateTime time;
+    QString source, rule;
+    double value = 0;
+    QString text;         ///< for the user
+    bool record = false;  ///< a video around it is wanted
+};
+
+}  // namespace mpm::gui
+
+Q_DECLARE_METATYPE(mpm::gui::AlertNotice)

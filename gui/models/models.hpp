@@ -1,0 +1,26 @@
+// The item models of one window: data for its panels and charts, without any widget.
+#pragma once
+
+#include "gui/models/alert_model.hpp"
+#include "gui/models/health_model.hpp"
+#include "gui/models/legend_model.hpp"
+#include "gui/models/region_model.hpp"
+#include "gui/models/saved_time.hpp"
+#include "gui/models/schedule_model.hpp"
+#include "gui/models/statistics_model.hpp"
+#include "gui/models/timeline_data.hpp"
+
+namespace mpm::gui {
+
+struct Models {
+    ScheduleModel schedule;
+    LegendModel legend;
+    StatisticsModel statistics;
+    HealthModel health;
+    TimelineData timeline;
+    AlertModel alerts;
+    RegionModel regions;
+    SavedTime saved;
+};
+
+}  // namespace mpm::gui

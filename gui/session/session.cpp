@@ -1,0 +1,145 @@
+#include "gui/session/session.hpp"
+
+#include "gui/text/safe_text.hpp"
+
+namespace mpm::gui {
+
+Session::Session(const Options& options)
+    : m_options(options),
+      m_profile(options.profile),
+      m_state(m_profile.load()),
+      m_services(options.profile, m_profile.videosPath()),
+      m_sources(m_profile, m_state, options.dayCycle, m_network, m_services) {
+    connect(&m_services, &Services::messagePosted, this, &Session::messagePosted);
+}
+
+Session::~Session() {
+    m_services.disconnect(this);
+}
+
+void Session::readWatch() {
+    try {
+        m_services.apply(readWatchSettings(m_profile.watchPath()));
+    } catch (const WatchError&) {
+        m_watchDamaged = true;
+        WatchSettings hidden;  // the masks are not known any more
+        hidden.keepsImages = false;
+        m_services.apply(hidden);
+        throw;
+    }
+    moveSecrets();
+}
+
+void Session::setWatch(const WatchSettings& settings) {
+    m_services.apply(settings);
+    emit watchChanged();
+    if (m_watchDamaged) return;  // to be repaired by hand, not overwritten
+    try {
+        writeWatchSettings(m_profile.watchPath(), settings);
+    } catch (const WatchError& error) {
+        emit messagePosted(QString::fromUtf8(error.what()), true);
+    }
+}
+
+/// Earlier versions wrote further sources with their passwords.
+void Session::moveSecrets() {
+    for (const QString& source : QStringList(m_services.settings().further))
+        if (needsKeychain(source)) keepFurther(source);
+}
+
+void Session::keepFurther(const QString& source) {
+    const QStringList& further = m_services.settings().further;
+    const QString shown = safeText(pipeline::Address(source.toStdString()).shown());
+    // Cameras of one recorder may look the same: each keeps an entry of its own.
+    QString name = shown;
+    for (int i = 1; further.contains(storedAs(name)) || m_movedSecrets.contains(name); ++i)
+        name = shown + QStringLiteral(" (%1)").arg(i + 1);
+    m_movedSecrets << name;
+    m_services.secrets().keep(name, source, [this, source, shown, name](const QString& problem) {
+        if (!problem.isEmpty()) {
+            emit messagePosted(
+                tr("The watch file still holds the password of %1: the keychain did not take it "
+                   "(%2)")
+                    .arg(shown, problem),
+                true);
+            return;
+        }
+        rename(source, storedAs(name));
+    });
+}
+
+/// In the watch file; the profile's own source has no password.
+void Session::rename(const QString& former, const QString& stored) {
+    WatchSettings watch = m_services.settings();
+    const qsizetype index = watch.further.indexOf(former);
+    if (index < 0) return;
+    watch.further[index] = stored;
+    m_sources.rename(former, stored);
+    setWatch(watch);
+}
+
+void Session::start() {
+    m_network.openModel(m_options.model.value_or(m_state.model));
+    m_sources.open(m_sources.count() > 0 ? m_sources.at(0) : m_sources.add(),
+                   m_options.source.value_or(m_state.source));
+    if (m_options.source) return;
+    for (const QString& further : m_services.settings().further)
+        m_sources.open(m_sources.add(), further);
+}
+
+void Session::save() {
+    const bool failed = !m_profile.save(m_state);
+    if (failed == std::exchange(m_saveFailed, failed)) return;
+    emit messagePosted(failed ? tr("The settings cannot be written: %1").arg(m_profile.path())
+                              : tr("The settings are written again"),
+                       failed);
+}
+
+void Session::openSource(Engine& engine, const QString& source) {
+    const bool first = m_sources.indexOf(engine) == 0;
+    const QString former = m_sources.storedName(engine);
+    const QString stored = m_sources.nameForSettings(engine, source);
+    const auto remember = [this, first, former, stored] {
+        if (first)
+            m_state.source = stored;
+        else
+            rename(former, stored);
+    };
+    // The settings name an entry of the keychain only once it is there.
+    if (needsKeychain(source))
+        keepSecret(engine, source, remember);
+    else if (stored == source)
+        remember();
+    m_sources.open(engine, source);
+}
+
+Engine& Session::addSource(const QString& source) {
+    Engine& engine = m_sources.add();
+    WatchSettings watch = m_services.settings();
+    watch.further << m_sources.nameForSettings(engine, source);
+    setWatch(watch);
+    if (needsKeychain(source)) keepSecret(engine, source, [] {});
+    m_sources.open(engine, source);
+    return engine;
+}
+
+void Session::keepSecret(const Engine& engine, const QString& source, std::function<void()> then) {
+    m_sources.keepSecret(engine, source, [this, then = std::move(then)](const QString& problem) {
+        if (problem.isEmpty()) return then();
+        emit messagePosted(
+            tr("The address is not kept, so this source will not return at the next start: %1").arg(problem),
+            true);
+    });
+}
+
+void Session::closeSource(int index) {
+    if (m_sources.count() < 2 || index < 0 || index >= m_sources.count()) return;
+    // The profile's own source is always the first: the second takes its place.
+    if (index == 0) m_state.source = m_sources.storedName(m_sources.at(1));
+    WatchSettings watch = m_services.settings();
+    watch.further.removeOne(index == 0 ? m_state.source : m_sources.storedName(m_sources.at(index)));
+    setWatch(watch);
+    m_sources.remove(index);
+}
+
+}  // namespace mpm::gui

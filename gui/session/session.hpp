@@ -1,0 +1,59 @@
+// One run of the monitor, with a window or without: profile, network, services and sources.
+#pragma once
+
+#include "gui/session/options.hpp"
+#include "gui/session/sources.hpp"
+
+namespace mpm::gui {
+
+class Session : public QObject {
+    Q_OBJECT
+public:
+    explicit Session(const Options& options);
+    ~Session() override;
+
+    const Options& options() const { return m_options; }
+    const Profile& profile() const { return m_profile; }
+    ProfileState& state() { return m_state; }
+    SharedNetwork& network() { return m_network; }
+    Services& services() { return m_services; }
+    Sources& sources() { return m_sources; }
+
+    /// Reads the profile's watch file and applies it. Throws WatchError where the file is damaged: its masks
+    /// are unknown then, and the file is left as it is from then on.
+    void readWatch();
+    bool watchDamaged() const { return m_watchDamaged; }
+    /// Takes effect at once and is written to the profile.
+    void setWatch(const WatchSettings& settings);
+    /// Loads the model and opens the sources that the command line or the profile name.
+    void start();
+    /// Writes the profile where something changed. A failure is reported once, until writing works again.
+    void save();
+
+    /// By hand: they return at the next start. `engine` may be any of the sources'.
+    void openSource(Engine& engine, const QString& source);
+    Engine& addSource(const QString& source);
+    /// The last one stays.
+    void closeSource(int index);
+
+signals:
+    void messagePosted(const QString& text, bool trouble);
+    void watchChanged();
+
+private:
+    void rename(const QString& former, const QString& stored);
+    void keepSecret(const Engine& engine, const QString& source, std::function<void()> then);
+    void moveSecrets();
+    void keepFurther(const QString& source);
+
+    const Options m_options;
+    Profile m_profile;
+    ProfileState m_state;
+    SharedNetwork m_network;
+    Services m_services;
+    bool m_watchDamaged = false, m_saveFailed = false;
+    QStringList m_movedSecrets;  // names given to passwords of the watch file
+    Sources m_sources;           // last: its workers end before the parts they use
+};
+
+}  // namespace mpm::gui

@@ -1,0 +1,23 @@
+// The classes the network found, drawn over the frame.
+#pragma once
+
+#include "gui/views/image_view.hpp"
+
+namespace mpm::gui {
+
+class OverlayView : public ImageView {
+    Q_OBJECT
+public:
+    explicit OverlayView(Viewport* viewport, QWidget* parent = nullptr);
+
+    void setRendered(const RenderedFrame& drawn, const RenderStyle& style) override;
+    void setModelNote(const QString& note) override;
+    void setRegions(const std::vector<pipeline::Region>& regions,
+                    const std::vector<pipeline::RegionReading>& readings) override;
+    void setCovers(const Covers& covers) override;
+
+private:
+    QString m_modelNote;
+};
+
+}  // namespace mpm::gui

@@ -1,0 +1,44 @@
+// A tile for each source, with its newest overlay.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "gui/engine/engine.hpp"
+#include "gui/views/view.hpp"
+#include "gui/widgets/tile_area.hpp"
+#include "gui/widgets/viewport.hpp"
+
+namespace mpm::gui {
+
+class ImageView;
+
+class SourceGrid : public TileArea, public View {
+    Q_OBJECT
+public:
+    /// The viewport of the other views is not used: the tiles zoom together, and apart from them.
+    explicit SourceGrid(Viewport* viewport);
+
+    void add(const Engine* engine);
+    void remove(const Engine* engine);
+    /// Null where the engine has no tile.
+    ImageView* tileOf(const Engine* engine) const;
+    void setTile(const Engine* engine, const RenderedFrame& drawn);
+    /// `cover`: replaces the one that the report asks for.
+    void setState(const Engine* engine, const SourceReport& report, bool paused, const Cover& cover);
+
+    QWidget* widget() override { return this; }
+    /// Removes the images of every source.
+    void clearImages();
+
+signals:
+    void chosen(const mpm::gui::Engine* engine);
+
+private:
+    void place();
+
+    Viewport m_viewport;
+    std::vector<std::pair<const Engine*, ImageView*>> m_tiles;
+};
+
+}  // namespace mpm::gui

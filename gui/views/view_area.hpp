@@ -1,0 +1,103 @@
+// The views of the table with the buttons that choose one, the controls, and covers for images that are not
+// live.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <QWidget>
+
+#include "gui/engine/engine.hpp"
+#include "gui/views/view_table.hpp"
+
+class QBoxLayout;
+class QButtonGroup;
+class QHBoxLayout;
+class QStackedLayout;
+
+namespace mpm::gui {
+
+class TileArea;
+class ViewControls;
+
+class ViewArea : public QWidget {
+    Q_OBJECT
+public:
+    explicit ViewArea(QWidget* parent = nullptr);
+
+    /// The wider of the two rows of controls: where both do not fit, one is placed above the other.
+    QSize minimumSizeHint() const override;
+
+    /// `index`: a row of the table of views. An unknown key changes nothing.
+    void showView(int index);
+    void showView(const QString& key);
+    int shown() const { return m_shown; }
+    const ViewEntry& entry() const { return viewTable()[static_cast<std::size_t>(m_shown)]; }
+    QWidget* shownWidget() const;
+    /// The view of this type; null where the table has none.
+    template <typename T>
+    T* find() const {
+        for (View* view : m_views)
+            if (T* found = dynamic_cast<T*>(view)) return found;
+        return nullptr;
+    }
+
+    void setFrame(const LiveFrame& frame);
+    void setRendered(const RenderedFrame& drawn);
+    void setComparison(const RenderedComparison& drawn, const SavedTime& saved);
+    void setNight(const RenderedNight& drawn);
+    void setModel(const ModelFacts& facts);
+    void setSource(const SourceReport& report, bool paused);
+    /// Why there is no analysis; empty: there is.
+    void setAnalysisCover(const Cover& cover);
+    void clear();
+    void setRegions(const std::vector<pipeline::Region>& regions,
+                    const std::vector<pipeline::RegionReading>& readings);
+    /// Images are hidden because the user chose so, or because the masks are not known.
+    enum class ImagesHidden { No, Chosen, WatchFileDamaged };
+    void setImagesHidden(ImagesHidden hidden);
+
+    /// The grid of all sources: one tile each.
+    void addTile(const Engine* engine);
+    void removeTile(const Engine* engine);
+    void setTile(const Engine* engine, const RenderedFrame& drawn);
+    void setTileState(const Engine* engine, const SourceReport& report, bool paused);
+
+    ViewControls& controls() { return *m_controls; }
+    Viewport* viewport() { return &m_viewport; }
+    /// How images are to be drawn, as far as the controls decide it.
+    void fill(RenderStyle& style) const;
+    /// Milliseconds from capture to paint, of the last frame shown.
+    double displayMs() const;
+
+signals:
+    void viewChanged(int index);
+    void styleChanged();
+    void nightChanged(const street::NightParameters& parameters);
+    /// The pointer is over an image (probabilities are needed), or left it.
+    void scoresWanted(bool wanted);
+    void tileChosen(const mpm::gui::Engine* engine);
+
+protected:
+    bool event(QEvent* event) override;
+
+private:
+    void makeViews();
+    void makeButtons();
+    void connectViews();
+    void arrangeRows();
+    void applyCovers();
+
+    Viewport m_viewport;
+    std::vector<View*> m_views;  // by row of the table; null for the overview
+    int m_shown = 0;
+    QBoxLayout* m_rows;
+    QHBoxLayout* m_buttonRow;
+    ViewControls* m_controls;
+    QButtonGroup* m_buttons;
+    QStackedLayout* m_stack;
+    TileArea* m_tiles;  // the first page: the overview, or one of its views alone
+    Cover m_sourceCover, m_analysisCover, m_hiddenCover;
+};
+
+}  // namespace mpm::gui

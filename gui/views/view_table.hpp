@@ -1,0 +1,44 @@
+// The table of views: their order, names, and the data each needs. A view is added by a row here.
+#pragma once
+
+#include <vector>
+
+#include <QCoreApplication>
+#include <QStringList>
+
+#include "gui/views/view.hpp"
+#include "gui/widgets/viewport.hpp"
+
+namespace mpm::gui {
+
+/// The context of the translations. In a header: lupdate finds no other.
+struct ViewTable {
+    Q_DECLARE_TR_FUNCTIONS(mpm::gui::ViewTable)
+};
+
+struct ViewEntry {
+    /// What a view needs while it is shown, and where it is shown.
+    enum Flag : unsigned {
+        InOverview = 1,        ///< a tile of the overview; otherwise a page of its own
+        HasStages = 2,         ///< shows merge maps: the control for the stage is visible
+        NeedsComparison = 4,   ///< the frame with all its tokens too
+        ComparesSlowly = 8,    ///< once a second is enough
+        NeedsNight = 16,       ///< the frame with night simulated
+        NeedsAllSources = 32,  ///< images of every source, not only of the one in front
+        ShowsFrame = 64,       ///< shows the frame itself: regions may be drawn on it
+    };
+
+    const char* key;     ///< in settings and on the command line
+    QString (*title)();  ///< translated
+    /// The widget belongs to its parent. Null: the overview, which shows the views marked InOverview.
+    View* (*make)(Viewport* viewport);
+    unsigned flags;
+
+    bool has(Flag flag) const { return (flags & flag) != 0; }
+};
+
+/// In the order of the buttons, the menu and the number keys. The overview comes first.
+const std::vector<ViewEntry>& viewTable();
+QStringList viewKeys();
+
+}  // namespace mpm::gui

@@ -1,0 +1,32 @@
+// Writes the image shown, the timeline and measurements to files.
+#pragma once
+
+#include "gui/window/parts.hpp"
+
+namespace mpm::gui {
+
+class FrontSource;
+
+class Exports : public QObject {
+    Q_OBJECT
+public:
+    Exports(const Parts& parts, const FrontSource* front) : m_parts(parts), m_front(front) {}
+
+    /// The ending of `file` chooses the format: PNG or SVG for images, JSON or CSV for measurements.
+    void image(const QString& file);
+    void timeline(const QString& file);
+    /// Those of the time span the timeline shows.
+    void shownMeasurements(const QString& file);
+    void allMeasurements(const QString& file);
+
+signals:
+    void messagePosted(const QString& text, bool trouble = false);
+
+private:
+    void measurements(const QString& file, pipeline::Millis from, pipeline::Millis to);
+
+    const Parts m_parts;
+    const FrontSource* m_front;
+};
+
+}  // namespace mpm::gui

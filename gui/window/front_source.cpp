@@ -1,0 +1,154 @@
+#include "gui/window/front_source.hpp"
+
+#include "gui/charts/timeline_panel.hpp"
+#include "gui/charts/timeline_view.hpp"
+#include "gui/panels/header_bar.hpp"
+#include "gui/text/source_text.hpp"
+
+namespace mpm::gui {
+
+FrontSource::~FrontSource() = default;
+
+void FrontSource::select(Engine& engine) {
+    m_engine = &engine;
+    m_link = std::make_unique<QObject>();
+    clear();
+    m_framesBefore = engine.report().status.frames;
+    connectImages(m_link.get());
+    connectEvents(m_link.get());
+    connectRecorder(m_link.get());
+    if (engine.sourceName().isEmpty()) return;
+    engine.recorder().loadHistory();
+    setReport(engine.report());
+    updateRegions();
+    m_parts.timeline->view()->setPaused(engine.paused());
+    emit pausedChanged(engine.paused());
+}
+
+void FrontSource::open(const QString& source) {
+    clear();
+    m_parts.session->openSource(*m_engine, source);
+    updateRegions();
+    m_parts.timeline->view()->setPaused(false);
+    emit pausedChanged(false);
+}
+
+void FrontSource::clear() {
+    m_parts.views->clear();
+    m_parts.models->statistics.clear();
+    m_parts.models->legend.setShares({});
+    m_parts.models->saved.clear();
+    m_parts.models->timeline.clear();
+    m_report = {};
+    m_framesBefore = 0;
+}
+
+void FrontSource::connectImages(QObject* link) {
+    connect(m_engine, &Engine::framed, link,
+            [this](const LiveFrame& frame) { m_parts.views->setFrame(frame); });
+    connect(m_engine, &Engine::rendered, link, [this](const RenderedFrame& drawn) {
+        m_parts.views->setRendered(drawn);
+        m_parts.models->health.setDraw(drawn.drawMs, m_parts.views->displayMs());
+    });
+    connect(m_engine, &Engine::compared, link, [this](const RenderedComparison& drawn) {
+        SavedTime& saved = m_parts.models->saved;
+        saved.add(*drawn.comparison);
+        m_parts.views->setComparison(drawn, saved);
+        m_parts.header->setSaved(saved);
+    });
+    connect(m_engine, &Engine::nightSimulated, link,
+            [this](const RenderedNight& drawn) { m_parts.views->setNight(drawn); });
+}
+
+void FrontSource::connectEvents(QObject* link) {
+    connect(m_engine, &Engine::measured, link, [this](const auto& measurement, const AnalysisPtr& analysis) {
+        onMeasured(measurement, analysis);
+    });
+    connect(m_engine, &Engine::sourceReported, link,
+            [this](const SourceReport& report) { setReport(report); });
+    connect(m_engine, &Engine::happened, link,
+            [this](const pipeline::Event& event) { m_parts.models->timeline.addEvent(event); });
+    connect(m_engine, &Engine::imageSkipped, link, [this](const pipeline::SourceProblem& problem) {
+        emit messagePosted(tr("Skipped: %1").arg(sourceProblemText(problem)), true);
+    });
+    connect(m_engine, &Engine::crashed, link, [this](const QString& message) {
+        emit messagePosted(tr("A part of the monitor stopped; start it again: %1").arg(message), true);
+    });
+}
+
+void FrontSource::connectRecorder(QObject* link) {
+    Recorder& recorder = m_engine->recorder();
+    HealthModel& health = m_parts.models->health;
+    health.setStore(recorder.path(), HealthModel::Good);
+    connect(&recorder, &Recorder::historyLoaded, link,
+            [this](const HistoryPtr& history) { m_parts.models->timeline.setHistory(*history); });
+    connect(&recorder, &Recorder::failing, link, [this, &health](const QString& message) {
+        health.setStore(message, HealthModel::Bad);
+        emit messagePosted(tr("Measurements are not kept: %1").arg(message), true);
+    });
+    connect(&recorder, &Recorder::replaced, link,
+            [this](const QString& message) { emit messagePosted(message, true); });
+    connect(&recorder, &Recorder::recovered, link, [this, &health, &recorder] {
+        health.setStore(recorder.path(), HealthModel::Good);
+        emit messagePosted(tr("Measurements are kept again"));
+    });
+    connect(&recorder, &Recorder::exported, link, [this](const QString& file, qint64 rows) {
+        emit messagePosted(tr("%1 measurements written to %2").arg(rows).arg(file));
+    });
+    connect(&recorder, &Recorder::exportFailed, link, [this](const QString& file, const QString& message) {
+        emit messagePosted(tr("%1: %2").arg(file, message), true);
+    });
+}
+
+void FrontSource::onMeasured(const pipeline::Measurement& measurement, const AnalysisPtr& analysis) {
+    Models& models = *m_parts.models;
+    Session& session = *m_parts.session;
+    ++m_analysed;
+    models.schedule.setTokens(analysis->merged.tokens.tokens);
+    models.legend.setShares(analysis->shares);
+    models.health.setAnalysis(measurement, *analysis);
+    m_parts.header->setAnalysis(*analysis);
+    m_parts.timeline->view()->setStages(analysis->schedule);
+    m_parts.views->setAnalysisCover({});
+    models.regions.setReadings(analysis->regions, analysis->model->labels);
+    m_parts.views->setRegions(session.services().settings().of(m_engine->sourceName()).regions,
+                              analysis->regions);
+    if (analysis->repeat) return;  // not a new measurement
+    if (analysis->schedule == session.state().request.schedule) models.statistics.add(measurement);
+    m_parts.header->setDayNight(models.statistics.statistics());
+    models.timeline.add(measurement);
+}
+
+void FrontSource::setReport(const SourceReport& report) {
+    m_report = report;
+    m_parts.views->setSource(report, m_engine->paused());
+    m_parts.header->setSource(report, m_engine->paused());
+    m_parts.models->health.setSource(report);
+}
+
+void FrontSource::setPaused(bool paused) {
+    m_engine->setPaused(paused);
+    m_parts.views->setSource(m_report, paused);
+    m_parts.header->setSource(m_report, paused);
+    m_parts.timeline->view()->setPaused(paused);
+    emit pausedChanged(paused);
+}
+
+void FrontSource::updateRegions() {
+    const SourceWatch& watch = m_parts.session->services().settings().of(m_engine->sourceName());
+    m_parts.models->regions.setRegions(watch.regions);
+    m_parts.views->setRegions(watch.regions, {});
+}
+
+void FrontSource::updateRates() {
+    const double seconds = double(m_sinceRates.restart()) / 1000;
+    HealthModel& health = m_parts.models->health;
+    if (seconds <= 0) return;
+    const std::int64_t frames = m_report.status.frames;
+    health.setRates(std::exchange(m_analysed, 0) / seconds,
+                    double(frames - std::exchange(m_framesBefore, frames)) / seconds);
+    health.updateAge();
+    health.updateProcessor();
+}
+
+}  // namespace mpm::gui

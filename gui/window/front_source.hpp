@@ -1,0 +1,50 @@
+// The source in front: its engine's signals go to the models and widgets of the window.
+#pragma once
+
+#include <memory>
+
+#include <QElapsedTimer>
+
+#include "gui/window/parts.hpp"
+
+namespace mpm::gui {
+
+class FrontSource : public QObject {
+    Q_OBJECT
+public:
+    explicit FrontSource(const Parts& parts) : m_parts(parts) { m_sinceRates.start(); }
+    ~FrontSource() override;
+
+    Engine& engine() const { return *m_engine; }
+    bool is(const Engine& engine) const { return &engine == m_engine; }
+    void select(Engine& engine);
+    /// Opens another source in the engine in front.
+    void open(const QString& source);
+    void setPaused(bool paused);
+    void setReport(const SourceReport& report);
+    /// The regions of the watch settings changed, or the source did.
+    void updateRegions();
+    /// To be called once a second.
+    void updateRates();
+
+signals:
+    void messagePosted(const QString& text, bool trouble = false);
+    void pausedChanged(bool paused);
+
+private:
+    void clear();
+    void connectImages(QObject* link);
+    void connectEvents(QObject* link);
+    void connectRecorder(QObject* link);
+    void onMeasured(const pipeline::Measurement& measurement, const AnalysisPtr& analysis);
+
+    const Parts m_parts;
+    Engine* m_engine = nullptr;
+    std::unique_ptr<QObject> m_link;  // owns the connections to the engine
+    SourceReport m_report;
+    int m_analysed = 0;
+    std::int64_t m_framesBefore = 0;
+    QElapsedTimer m_sinceRates;
+};
+
+}  // namespace mpm::gui

@@ -1,0 +1,167 @@
+#include "gui/window/model_control.hpp"
+
+#include <QFileInfo>
+#include <QPushButton>
+
+#include "gui/panels/conversion_bar.hpp"
+#include "gui/panels/header_bar.hpp"
+#include "gui/panels/schedule_view.hpp"
+#include "gui/panels/sidebar.hpp"
+#include "gui/text/safe_text.hpp"
+#include "gui/widgets/plain_widgets.hpp"
+
+namespace mpm::gui {
+
+ModelControl::ModelControl(const Parts& parts, QWidget* window) : m_parts(parts), m_window(window) {
+    SharedNetwork& network = m_parts.session->network();
+    connect(&network, &SharedNetwork::modelLoading, this, [this](const QString& model) {
+        m_parts.models->health.setModel(tr("loading %1").arg(model), HealthModel::Warning);
+        if (!m_facts) m_parts.views->setAnalysisCover({tr("Loading the model"), model});
+    });
+    connect(&network, &SharedNetwork::modelLoaded, this, &ModelControl::onLoaded);
+    connect(&network, &SharedNetwork::modelFailed, this, &ModelControl::onFailed);
+    connect(&network, &SharedNetwork::networkFailed, this, [this](const QString& message) {
+        m_parts.views->setAnalysisCover({tr("The network stopped"), message});
+        m_parts.models->health.setModel(tr("stopped: %1").arg(message), HealthModel::Bad);
+    });
+    connect(&m_parts.models->schedule, &ScheduleModel::scheduleChanged, this,
+            [this](const std::vector<int>& schedule) {
+                if (!m_facts) return;
+                m_parts.models->saved.clear();
+                m_parts.models->statistics.clear();  // counts under two schedules have no common mean
+                m_parts.session->state().ownSchedule = false;
+                m_parts.session->state().request.schedule = schedule;
+                for (const auto& engine : m_parts.session->sources().engines())
+                    engine->noteEvent(QStringLiteral("schedule"), scheduleText(schedule));
+                emit changed();
+            });
+    connectConverter();
+}
+
+void ModelControl::connectConverter() {
+    ConversionBar* bar = m_parts.conversion;
+    connect(bar, &ConversionBar::cancelWanted, this, &ModelControl::cancelConversion);
+    connect(&m_converter, &ModelConverter::started, bar, &ConversionBar::begin);
+    connect(&m_converter, &ModelConverter::converted, this, [this, bar](const QString&, const QString& made) {
+        bar->end();
+        emit messagePosted(tr("Converted to %1").arg(made));
+        open(made);
+    });
+    connect(&m_converter, &ModelConverter::rejected, this,
+            [this, bar](const QString& file, const QString& message) {
+                bar->end();
+                emit messagePosted(tr("%1 cannot be converted: %2").arg(QFileInfo(file).fileName(), message),
+                                   true);
+            });
+    connect(&m_converter, &ModelConverter::cancelled, this, [this, bar](const QString& file) {
+        bar->end();
+        emit messagePosted(tr("%1 is not converted").arg(QFileInfo(file).fileName()));
+    });
+    connect(&m_converter, &Worker::crashed, this, [this, bar](const QString& message) {
+        bar->end();
+        emit messagePosted(tr("Converting stopped: %1").arg(message), true);
+    });
+}
+
+void ModelControl::open(const QString& model) {
+    m_wanted = model;
+    m_parts.session->network().openModel(model);
+}
+
+void ModelControl::onLoaded(const ModelFactsPtr& facts) {
+    const bool first = m_facts == nullptr;
+    m_facts.reset();  // changes of the schedule that follow were not chosen by anybody
+    adoptSchedule(*facts);
+    m_facts = facts;
+    if (!m_wanted.isEmpty()) m_parts.session->state().model = std::exchange(m_wanted, QString());
+    m_parts.models->saved.clear();
+    m_parts.models->statistics.clear();
+    showModel(*facts);
+    for (const auto& engine : m_parts.session->sources().engines())
+        if (!first) engine->noteEvent(QStringLiteral("model"), facts->name);
+    if (first) m_parts.views->setAnalysisCover({});
+    emit changed();
+}
+
+void ModelControl::adoptSchedule(const ModelFacts& facts) {
+    ProfileState& state = m_parts.session->state();
+    ScheduleModel& schedule = m_parts.models->schedule;
+    schedule.setBlocks(facts.blocks);
+    if (state.ownSchedule) state.request.schedule = facts.schedule;
+    schedule.setSchedule(state.request.schedule);
+    state.request.schedule = schedule.schedule();
+    m_parts.sidebar->schedule()->setOwnSchedule(facts.schedule);
+}
+
+void ModelControl::showModel(const ModelFacts& facts) {
+    const ProfileState& state = m_parts.session->state();
+    LegendModel& legend = m_parts.models->legend;
+    legend.setClasses(facts.labels, state.safePalette ? pipeline::Palette() : facts.palette);
+    std::vector<bool> hidden;
+    for (const std::string& label : facts.labels)
+        hidden.push_back(state.hiddenClasses.contains(QString::fromStdString(label)));
+    legend.setHidden(hidden);
+    const QString size =
+        tr("%1×%2, %3 blocks").arg(facts.input.height).arg(facts.input.width).arg(facts.blocks);
+    m_parts.header->setModel(facts.random ? tr("Random weights: labels mean nothing (%1)").arg(size)
+                                          : tr("%1 (%2)").arg(facts.name, size),
+                             facts.random, facts.shipped);
+    m_parts.models->health.setModel(facts.name, facts.random ? HealthModel::Warning : HealthModel::Good);
+    m_parts.views->setModel(facts);
+}
+
+void ModelControl::onFailed(const QString& model, const QString& message) {
+    m_wanted.clear();
+    offerConversion(model, message);
+    if (m_facts) {
+        emit messagePosted(tr("Model rejected, %1 stays in use: %2").arg(m_facts->name, message), true);
+        m_parts.models->health.setModel(m_facts->name, HealthModel::Good);
+        return;
+    }
+    m_parts.views->setAnalysisCover({tr("This model cannot be used"), message});
+    m_parts.models->health.setModel(tr("rejected: %1").arg(model), HealthModel::Bad);
+    m_parts.header->setModel(tr("No model: %1").arg(message), true);
+    emit messagePosted(message, true);
+}
+
+/// A raw export is no model of ours yet, but may become one.
+void ModelControl::offerConversion(const QString& model, const QString& message) {
+    if (!QFileInfo(model).isFile() || !m_window->isVisible()) return;
+    QMessageBox* box =
+        plainBox(QMessageBox::Question, tr("Convert this model?"),
+                 tr("%1 is rejected").arg(safeText(QFileInfo(model).fileName())),
+                 tr("%1\n\nIf it is the ONNX export of a vision transformer, it can be converted "
+                    "now. The present model stays in use meanwhile.")
+                     .arg(message),
+                 QMessageBox::Cancel, m_window);
+    box->setObjectName(QStringLiteral("offerConversion"));
+    QPushButton* yes = box->addButton(tr("Convert"), QMessageBox::AcceptRole);
+    connect(yes, &QPushButton::clicked, this, [this, model] { convert(model); });
+    box->open();
+}
+
+void ModelControl::convert(const QString& file) {
+    emit messagePosted(tr("Converting %1 beside the model in use").arg(QFileInfo(file).fileName()));
+    const QString folder = QFileInfo(m_parts.session->profile().storePath()).absolutePath();
+    m_converter.convert(file, folder + QStringLiteral("/models"));
+}
+
+void ModelControl::setSafePalette(bool safe) {
+    m_parts.session->state().safePalette = safe;
+    if (!m_facts) return;
+    LegendModel& legend = m_parts.models->legend;
+    const std::vector<bool> hidden = legend.hidden();
+    legend.setClasses(m_facts->labels, safe ? pipeline::Palette() : m_facts->palette);
+    legend.setHidden(hidden);
+}
+
+QStringList ModelControl::hiddenClasses() const {
+    const LegendModel& legend = m_parts.models->legend;
+    const std::vector<bool> hidden = legend.hidden();
+    QStringList names;
+    for (int id = 0; id < legend.rowCount(); ++id)
+        if (hidden[static_cast<std::size_t>(id)]) names << legend.name(id);
+    return names;
+}
+
+}  // namespace mpm::gui

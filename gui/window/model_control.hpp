@@ -1,0 +1,45 @@
+// The model: loading it, converting a raw export, and updating panels.
+#pragma once
+
+#include "gui/services/model_converter.hpp"
+#include "gui/window/parts.hpp"
+
+namespace mpm::gui {
+
+class ModelControl : public QObject {
+    Q_OBJECT
+public:
+    /// `window`: the parent of questions.
+    ModelControl(const Parts& parts, QWidget* window);
+
+    /// By hand: it returns at the next start once it runs.
+    void open(const QString& model);
+    /// Converts a raw export and opens the result.
+    void convert(const QString& file);
+    void cancelConversion() { m_converter.cancel(); }
+    /// Colours for colour-blind people.
+    void setSafePalette(bool safe);
+    bool loaded() const { return m_facts != nullptr; }
+    QStringList hiddenClasses() const;
+
+signals:
+    void messagePosted(const QString& text, bool trouble = false);
+    /// Another model runs: requests and styles must be sent again.
+    void changed();
+
+private:
+    void connectConverter();
+    void onLoaded(const ModelFactsPtr& facts);
+    void adoptSchedule(const ModelFacts& facts);
+    void showModel(const ModelFacts& facts);
+    void onFailed(const QString& model, const QString& message);
+    void offerConversion(const QString& model, const QString& message);
+
+    const Parts m_parts;
+    QWidget* m_window;
+    ModelFactsPtr m_facts;
+    QString m_wanted;  // opened by hand, and not loaded yet
+    ModelConverter m_converter;
+};
+
+}  // namespace mpm::gui

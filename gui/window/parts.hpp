@@ -1,0 +1,25 @@
+// What the controllers of a window share: its session, models and widgets. All belong to the window.
+#pragma once
+
+#include "gui/models/models.hpp"
+#include "gui/session/session.hpp"
+#include "gui/views/view_area.hpp"
+
+namespace mpm::gui {
+
+class ConversionBar;
+class HeaderBar;
+class Sidebar;
+class TimelinePanel;
+
+struct Parts {
+    Session* session;
+    Models* models;
+    ViewArea* views;
+    HeaderBar* header;
+    TimelinePanel* timeline;
+    Sidebar* sidebar;
+    ConversionBar* conversion;
+};
+
+}  // namespace mpm::gui

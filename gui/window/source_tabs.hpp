@@ -1,0 +1,36 @@
+// A tab for each source; one is in front.
+#pragma once
+
+#include <QTabBar>
+
+#include "gui/window/parts.hpp"
+
+namespace mpm::gui {
+
+class FrontSource;
+
+class SourceTabs : public QTabBar {
+    Q_OBJECT
+public:
+    SourceTabs(const Parts& parts, FrontSource* front);
+
+    /// In the source in front, or in a new tab. They return at the next start.
+    void open(const QString& source);
+    void add(const QString& source);
+    void close(int index);
+    void closeCurrent() { close(currentIndex()); }
+    void select(int index);
+
+signals:
+    /// Another source is in front, or a source was opened or closed.
+    void sourcesChanged();
+
+private:
+    void addTab(Engine& engine);
+    void updateNames();
+
+    const Parts m_parts;
+    FrontSource* m_front;
+};
+
+}  // namespace mpm::gui
