@@ -12,21 +12,21 @@ constexpr float kRise = 1.02f;  // the most in a frame
 
 }  // namespace
 
-void NoiseEstimate::classify(const std::vector<float>& sizes) {
-    const int tokens = static_cast<int>(sizes.size());
+void NoiseEstimate::classify(const std::vector<float>& light) {
+    const int tokens = static_cast<int>(light.size());
     m_order.resize(tokens);
     m_classes.resize(tokens);
     std::iota(m_order.begin(), m_order.end(), 0);
     std::sort(m_order.begin(), m_order.end(),
-              [&](int a, int b) { return sizes[a] < sizes[b] || (sizes[a] == sizes[b] && a < b); });
+              [&](int a, int b) { return light[a] < light[b] || (light[a] == light[b] && a < b); });
     const int classes = std::clamp(tokens / kLeastTokens, 1, kMostClasses);
     for (int rank = 0; rank < tokens; ++rank)
         m_classes[m_order[rank]] = static_cast<int>(static_cast<long long>(rank) * classes / tokens);
 }
 
-void NoiseEstimate::add(const std::vector<float>& sizes, const std::vector<float>& differences, float least) {
-    if (sizes.empty()) return;
-    classify(sizes);
+void NoiseEstimate::add(const std::vector<float>& light, const std::vector<float>& differences, float least) {
+    if (light.empty()) return;
+    classify(light);
     const size_t classes = m_classes[m_order.back()] + 1;
     const bool first = m_noise.size() != classes;
     m_noise.resize(classes);
