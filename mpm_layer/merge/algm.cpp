@@ -1,4 +1,5 @@
-#include "mpm_layer/merge/algm.hpp"
+// ALGM: similar 2x2 windows merge in an early block, then a bipartite matching with a threshold that adapts
+// to the image.
 
 #include <algorithm>
 #include <cmath>
@@ -6,6 +7,7 @@
 
 #include "base/loops.hpp"
 #include "mpm_layer/merge/bipartite.hpp"
+#include "mpm_layer/merge/registry.hpp"
 #include "mpm_layer/merge/similarity.hpp"
 
 namespace mpm {
@@ -153,11 +155,16 @@ private:
 
 }  // namespace
 
-std::shared_ptr<const Reducer> makeAlgm(Parameters& parameters) {
-    const double threshold = parameters.number("tau", 0.88, -1, 1);
-    const bool perBatch = parameters.word("batch", "each", {"each", "least"}) == "least";
-    parameters.finish();
-    return std::make_shared<Algm>(threshold, perBatch);
+ReducerEntry algmEntry() {
+    return {
+        "algm",
+        "Adaptive Local-then-Global Merging: similar 2x2 windows, later similar pairs",
+        {Parameter::number("tau", 0.88, -1, 1), Parameter::word("batch", {"each", "least"})},
+        [](const Arguments& a) { return std::make_shared<Algm>(a.number("tau"), a.is("batch", "least")); },
+        // Every even token against every odd one; the windows of the first stage are negligible.
+        [](const Arguments&, const MatchingSize& size) {
+            return 2 * (size.tokens / 2) * (size.tokens / 2) * size.width;
+        }};
 }
 
 }  // namespace mpm

@@ -1,16 +1,17 @@
-#include "mpm_layer/merge/local_pairs.hpp"
+// Mutual pairs among neighbours only: for images of so many tokens that N^2 similarities are too many.
 
 #include <algorithm>
 
 #include "base/loops.hpp"
 #include "mpm_layer/kernels/candidates.hpp"
 #include "mpm_layer/merge/mutual_pairs.hpp"
+#include "mpm_layer/merge/registry.hpp"
 #include "mpm_layer/merge/similarity.hpp"
 
 namespace mpm {
 namespace {
 
-// The place in the grid of each row's representative, its first token of the image.
+// Where each row's representative, its first token of the image, lies in the grid.
 std::vector<cv::Point> placesOf(const StageContext& image) {
     const int tokens = image.composed ? image.composed->tokens() : image.tokens.count;
     if (image.grid.area() != tokens) {
@@ -26,7 +27,7 @@ std::vector<cv::Point> placesOf(const StageContext& image) {
     return places;
 }
 
-// Rows by their line of the grid, from left to right.
+// Rows by the line of the grid they lie in, from left to right.
 class Lines {
 public:
     Lines(const std::vector<cv::Point>& places, const UnitRows& rows, cv::Size grid)
@@ -100,10 +101,16 @@ private:
 
 }  // namespace
 
-std::shared_ptr<const Reducer> makeLocalPairs(Parameters& parameters) {
-    const int window = parameters.integer("window", 8, 1, 100000);
-    parameters.finish();
-    return std::make_shared<LocalPairs>(window);
+ReducerEntry localPairsEntry() {
+    return {"local",
+            "mutual pairs among tokens at most `window` rows and columns apart",
+            {Parameter::integer("window", 8, 1, 100000)},
+            [](const Arguments& a) { return std::make_shared<LocalPairs>(a.integer("window")); },
+            // Each token with all its neighbours; at the image's border, and after a merge, there are fewer.
+            [](const Arguments& a, const MatchingSize& size) {
+                const double side = 2.0 * a.integer("window") + 1;
+                return size.tokens * std::min(size.tokens - 1, side * side - 1) * size.width;
+            }};
 }
 
 }  // namespace mpm

@@ -5,10 +5,33 @@
 
 #include "base/loops.hpp"
 #include "mpm_layer/kernels/nearest.hpp"
+#include "mpm_layer/merge/registry.hpp"
 #include "mpm_layer/merge/similarity.hpp"
 
 namespace mpm {
 namespace {
+
+class MutualPairs : public Reducer {
+public:
+    MutualPairs(bool weighted, bool proportional) : m_weighted(weighted), m_proportional(proportional) {}
+
+    bool isMutualPairs() const override { return true; }
+    bool weighsBySize() const override { return m_weighted; }
+    bool biasesBySize() const override { return m_proportional; }
+
+    std::vector<MergeMap> reduce(const std::vector<StageContext>& batch) const override {
+        std::vector<RowsView> images(batch.size());
+        std::transform(batch.begin(), batch.end(), images.begin(),
+                       [](const StageContext& c) { return c.tokens; });
+        const std::vector<std::vector<int>> nearest = nearestNeighbours(images);
+        std::vector<MergeMap> maps(batch.size());
+        std::transform(nearest.begin(), nearest.end(), maps.begin(), pairUp);
+        return maps;
+    }
+
+private:
+    bool m_weighted, m_proportional;
+};
 
 int chunksOf(const UnitRows& rows) {
     return (rows.count() + similarityChunk() - 1) / similarityChunk();
@@ -67,6 +90,22 @@ MergeMap pairUp(const std::vector<int>& nearest) {
         map.ids[i] = absorbed ? map.ids[partner] : map.clusters++;
     }
     return map;
+}
+
+// Size-weighted means and proportional attention are beyond the method, never its default.
+ReducerEntry mutualPairsEntry() {
+    return {"mpm",
+            "mutual pairs: two tokens merge where each is the other's most similar one",
+            {Parameter::word("mean", {"plain", "weighted"}),
+             Parameter::word("attention", {"plain", "proportional"})},
+            [](const Arguments& a) {
+                return std::make_shared<MutualPairs>(a.is("mean", "weighted"),
+                                                     a.is("attention", "proportional"));
+            },
+            // One similarity for each unordered pair.
+            [](const Arguments&, const MatchingSize& size) {
+                return size.tokens * (size.tokens - 1) * size.width;
+            }};
 }
 
 }  // namespace mpm

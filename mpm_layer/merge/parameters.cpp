@@ -25,67 +25,87 @@ std::string numberText(double value) {
     return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
 
-}  // namespace
-
-Parameters::Parameters(const std::string& method) {
-    const size_t colon = method.find(':');
-    m_name = method.substr(0, colon);
-    if (colon == std::string::npos) return;
-    std::istringstream parts(method.substr(colon + 1) + ",");  // the last one, too, ends with a comma
-    for (std::string part; std::getline(parts, part, ',');) {
-        const size_t equals = part.find('=');
-        if (equals == std::string::npos || equals == 0 || equals + 1 == part.size()) {
-            CV_Error(cv::Error::StsBadArg, "mpm: method '" + printable(method, 80) + "' has '" +
-                                               printable(part, 80) + "' where KEY=VALUE is expected");
-        }
-        const std::string key = part.substr(0, equals);
-        if (!m_values.emplace(key, part.substr(equals + 1)).second)
-            CV_Error(cv::Error::StsBadArg,
-                     "mpm: method '" + printable(method, 80) + "' has " + printable(key, 80) + " twice");
-        m_used[key] = false;
-    }
+std::string joined(const std::vector<std::string>& words) {
+    std::string list;
+    for (const std::string& word : words)
+        list += (list.empty() ? "" : ", ") + word;
+    return list;
 }
 
-void Parameters::refuse(const std::string& key, const std::string& expected) const {
-    CV_Error(cv::Error::StsBadArg, "mpm: method " + m_name + " has " + key + "=" +
-                                       printable(m_values.at(key), 80) + "; expected " + expected);
+[[noreturn]] void reject(const MethodText& method, const std::string& key, const std::string& expected) {
+    CV_Error(cv::Error::StsBadArg, "mpm: method " + method.name + " has " + key + "=" +
+                                       printable(method.values.at(key), 80) + "; expected " + expected);
 }
 
-double Parameters::number(const std::string& key, double fallback, double lowest, double highest) {
-    const auto found = m_values.find(key);
-    if (found == m_values.end()) return fallback;
-    m_used[key] = true;
+double numberIn(const MethodText& method, const Parameter& parameter) {
+    const auto given = method.values.find(parameter.key);
+    if (given == method.values.end()) return parameter.value;
     double value = 0;
-    if (!readNumber(found->second, value) || !(value >= lowest && value <= highest))
-        refuse(key, "a number in " + numberText(lowest) + ".." + numberText(highest));
+    if (!readNumber(given->second, value) || !(value >= parameter.lowest && value <= parameter.highest))
+        reject(method, parameter.key, "a number in " + parameter.values());
+    if (parameter.whole && value != std::floor(value)) reject(method, parameter.key, "a whole number");
     return value;
 }
 
-int Parameters::integer(const std::string& key, int fallback, int lowest, int highest) {
-    const double value = number(key, fallback, lowest, highest);
-    if (value != std::floor(value)) refuse(key, "a whole number");
-    return static_cast<int>(value);
+std::string wordIn(const MethodText& method, const Parameter& parameter) {
+    const auto given = method.values.find(parameter.key);
+    if (given == method.values.end()) return parameter.words.front();
+    if (std::find(parameter.words.begin(), parameter.words.end(), given->second) == parameter.words.end())
+        reject(method, parameter.key, "one of " + parameter.values());
+    return given->second;
 }
 
-std::string Parameters::word(const std::string& key, const std::string& fallback,
-                             const std::vector<std::string>& allowed) {
-    const auto found = m_values.find(key);
-    if (found == m_values.end()) return fallback;
-    m_used[key] = true;
-    if (std::find(allowed.begin(), allowed.end(), found->second) == allowed.end()) {
-        std::string list;
-        for (const std::string& a : allowed)
-            list += (list.empty() ? "" : ", ") + a;
-        refuse(key, "one of " + list);
-    }
-    return found->second;
+}  // namespace
+
+Parameter Parameter::number(const std::string& key, double fallback, double lowest, double highest) {
+    return {key, fallback, lowest, highest, false, {}};
 }
 
-void Parameters::finish() const {
-    for (const auto& [key, used] : m_used) {
-        if (!used)
+Parameter Parameter::integer(const std::string& key, int fallback, int lowest, int highest) {
+    return {key, double(fallback), double(lowest), double(highest), true, {}};
+}
+
+Parameter Parameter::word(const std::string& key, const std::vector<std::string>& words) {
+    return {key, 0, 0, 0, false, words};
+}
+
+std::string Parameter::fallback() const {
+    return words.empty() ? numberText(value) : words.front();
+}
+
+std::string Parameter::values() const {
+    return words.empty() ? numberText(lowest) + ".." + numberText(highest) : joined(words);
+}
+
+MethodText::MethodText(const std::string& text) {
+    const size_t colon = text.find(':');
+    name = text.substr(0, colon);
+    if (colon == std::string::npos) return;
+    std::istringstream parts(text.substr(colon + 1) + ",");  // the last one, too, ends with a comma
+    for (std::string part; std::getline(parts, part, ',');) {
+        const size_t equals = part.find('=');
+        if (equals == std::string::npos || equals == 0 || equals + 1 == part.size()) {
+            CV_Error(cv::Error::StsBadArg, "mpm: method '" + printable(text, 80) + "' has '" +
+                                               printable(part, 80) + "' where KEY=VALUE is expected");
+        }
+        const std::string key = part.substr(0, equals);
+        if (!values.emplace(key, part.substr(equals + 1)).second)
             CV_Error(cv::Error::StsBadArg,
-                     "mpm: method " + m_name + " knows no parameter '" + printable(key, 80) + "'");
+                     "mpm: method '" + printable(text, 80) + "' has " + printable(key, 80) + " twice");
+    }
+}
+
+Arguments::Arguments(const MethodText& method, const std::vector<Parameter>& declared) {
+    for (const Parameter& parameter : declared) {
+        if (parameter.words.empty())
+            m_numbers[parameter.key] = numberIn(method, parameter);
+        else
+            m_words[parameter.key] = wordIn(method, parameter);
+    }
+    for (const auto& [key, value] : method.values) {
+        if (m_numbers.count(key) == 0 && m_words.count(key) == 0)
+            CV_Error(cv::Error::StsBadArg,
+                     "mpm: method " + method.name + " has no parameter '" + printable(key, 80) + "'");
     }
 }
 

@@ -1,4 +1,4 @@
-// "NAME:KEY=VALUE,KEY=VALUE" as a method's name and its parameters.
+// Parameters of reducers: how they are declared, and "NAME:KEY=VALUE,KEY=VALUE" read against the declaration.
 #pragma once
 
 #include <map>
@@ -7,26 +7,43 @@
 
 namespace mpm {
 
-class Parameters {
-public:
-    /// Throws where the text has another form.
-    explicit Parameters(const std::string& method);
+/// A parameter as its reducer declares it.
+struct Parameter {
+    static Parameter number(const std::string& key, double fallback, double lowest, double highest);
+    static Parameter integer(const std::string& key, int fallback, int lowest, int highest);
+    /// One of several words; the first is the default.
+    static Parameter word(const std::string& key, const std::vector<std::string>& words);
 
-    const std::string& name() const { return m_name; }
-    /// The default where absent; throws outside lowest..highest.
-    double number(const std::string& key, double fallback, double lowest, double highest);
-    int integer(const std::string& key, int fallback, int lowest, int highest);
-    std::string word(const std::string& key, const std::string& fallback,
-                     const std::vector<std::string>& allowed);
-    /// Throws if a parameter was given that the reducer does not have.
-    void finish() const;
+    std::string fallback() const;  ///< the default as text
+    std::string values() const;    ///< "0..100000" or "plain, weighted"
+
+    std::string key;
+    double value = 0, lowest = 0, highest = 0;  ///< value: the default; all unused where there are words
+    bool whole = false;
+    std::vector<std::string> words;
+};
+
+/// A method's text in its parts. Throws where it has another form.
+struct MethodText {
+    explicit MethodText(const std::string& text);
+
+    std::string name;
+    std::map<std::string, std::string> values;
+};
+
+/// A value for each declared parameter.
+class Arguments {
+public:
+    /// Throws on an unknown parameter and on a value outside its range.
+    Arguments(const MethodText& method, const std::vector<Parameter>& declared);
+
+    double number(const std::string& key) const { return m_numbers.at(key); }
+    int integer(const std::string& key) const { return static_cast<int>(m_numbers.at(key)); }
+    bool is(const std::string& key, const std::string& word) const { return m_words.at(key) == word; }
 
 private:
-    [[noreturn]] void refuse(const std::string& key, const std::string& expected) const;
-
-    std::string m_name;
-    std::map<std::string, std::string> m_values;
-    std::map<std::string, bool> m_used;
+    std::map<std::string, double> m_numbers;
+    std::map<std::string, std::string> m_words;
 };
 
 }  // namespace mpm

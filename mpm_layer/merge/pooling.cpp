@@ -1,10 +1,16 @@
-#include "mpm_layer/merge/pooling.hpp"
+// Baselines that look at no token: pairs drawn at random, and pooling of the grid.
 
 #include <algorithm>
 #include <numeric>
 
+#include "mpm_layer/merge/registry.hpp"
+
 namespace mpm {
 namespace {
+
+double noCost(const Arguments&, const MatchingSize&) {
+    return 0;
+}
 
 class RandomPairs : public Reducer {
 public:
@@ -42,7 +48,7 @@ private:
     int m_seed;
 };
 
-// The first stage pools windows of the image's grid; later ones have no grid.
+// The first stage pools windows of the image's grid; later ones have no grid left to pool.
 class GridPooling : public Reducer {
 public:
     explicit GridPooling(int size) : m_size(size) {}
@@ -77,17 +83,21 @@ private:
 
 }  // namespace
 
-std::shared_ptr<const Reducer> makeRandomPairs(Parameters& parameters) {
-    const double keep = parameters.number("keep", 0.75, 0.5, 1);
-    const int seed = parameters.integer("seed", 0, 0, 1 << 30);
-    parameters.finish();
-    return std::make_shared<RandomPairs>(keep, seed);
+ReducerEntry randomPairsEntry() {
+    return {
+        "random",
+        "pairs drawn at random, a baseline",
+        {Parameter::number("keep", 0.75, 0.5, 1), Parameter::integer("seed", 0, 0, 1 << 30)},
+        [](const Arguments& a) { return std::make_shared<RandomPairs>(a.number("keep"), a.integer("seed")); },
+        noCost};
 }
 
-std::shared_ptr<const Reducer> makeGridPooling(Parameters& parameters) {
-    const int size = parameters.integer("size", 2, 1, 1024);
-    parameters.finish();
-    return std::make_shared<GridPooling>(size);
+ReducerEntry gridPoolingEntry() {
+    return {"grid",
+            "squares of the grid, a baseline",
+            {Parameter::integer("size", 2, 1, 1024)},
+            [](const Arguments& a) { return std::make_shared<GridPooling>(a.integer("size")); },
+            noCost};
 }
 
 }  // namespace mpm

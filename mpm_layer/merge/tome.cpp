@@ -1,9 +1,10 @@
-#include "mpm_layer/merge/tome.hpp"
+// Token Merging (ToMe): in every block, the r most similar pairs of a bipartite matching on the keys.
 
 #include <algorithm>
 #include <numeric>
 
 #include "mpm_layer/merge/bipartite.hpp"
+#include "mpm_layer/merge/registry.hpp"
 
 namespace mpm {
 namespace {
@@ -47,13 +48,19 @@ private:
 
 }  // namespace
 
-std::shared_ptr<const Reducer> makeTome(Parameters& parameters) {
-    const int edges = parameters.integer("r", 13, 0, 100000);
-    const bool falling = parameters.word("schedule", "constant", {"constant", "falling"}) == "falling";
-    const bool proportional =
-        parameters.word("attention", "proportional", {"proportional", "plain"}) == "proportional";
-    parameters.finish();
-    return std::make_shared<Tome>(edges, falling, proportional);
+ReducerEntry tomeEntry() {
+    return {"tome",
+            "Token Merging: the r most similar pairs of even and odd tokens, in every block",
+            {Parameter::integer("r", 13, 0, 100000), Parameter::word("schedule", {"constant", "falling"}),
+             Parameter::word("attention", {"proportional", "plain"})},
+            [](const Arguments& a) {
+                return std::make_shared<Tome>(a.integer("r"), a.is("schedule", "falling"),
+                                              a.is("attention", "proportional"));
+            },
+            // Every even token against every odd one, on the keys' mean over heads.
+            [](const Arguments&, const MatchingSize& size) {
+                return 2 * (size.tokens / 2) * (size.tokens / 2) * size.keyWidth;
+            }};
 }
 
 }  // namespace mpm

@@ -4,8 +4,6 @@
 #include <limits>
 #include <numeric>
 
-#include "base/number.hpp"
-
 namespace mpm::pipeline {
 
 ModelCost costOf(const RandomModel& model) {
@@ -27,20 +25,8 @@ double FlopsCounter::block(size_t index, double attention, double mlp) const {
 }
 
 double FlopsCounter::merging(double entering, const std::string& method) const {
-    const double half = entering / 2, width = m_cost.width;
-    if (method.rfind("mpm", 0) == 0) return entering * (entering - 1) * width;
-    if (method.rfind("local", 0) == 0) {
-        // Each pair of neighbours once; at the picture's rim, and after a merge, there are fewer.
-        const size_t at = method.find("window=");
-        const double window =
-            at == std::string::npos ? 8 : readNumber(&method[at + 7], method.data() + method.size()).value;
-        const double reach = 2 * window + 1;
-        return entering * std::min(entering - 1, reach * reach - 1) * width;
-    }
-    // Even against odd, on the keys' mean over heads.
-    if (method.rfind("tome", 0) == 0) return 2 * half * half * m_cost.attentionWidth / m_cost.heads;
-    if (method.rfind("algm", 0) == 0) return 2 * half * half * width;  // its windows are negligible
-    return 0;
+    return matchingCost(method,
+                        {entering, double(m_cost.width), double(m_cost.attentionWidth) / m_cost.heads});
 }
 
 std::vector<double> FlopsCounter::blocks(const mpm::ImageReport& report, const std::string& method) const {

@@ -240,6 +240,34 @@ MPM_API cv::Mat restoreTokens(const cv::Mat& tokens, const cv::Mat& map, int spe
 /// @throws cv::Exception if a type or an id is not as described, or the lengths do not fit
 MPM_API cv::Mat composeMaps(const cv::Mat& first, const cv::Mat& second);
 
+/// A parameter of a reducer.
+struct ReducerParameter {
+    std::string name;
+    std::string fallback;  ///< its value where it is not given
+    std::string values;    ///< a range ("0..100000") or the words it takes ("plain, weighted")
+};
+
+/// A reducer as Encoder::setMethod names it.
+struct ReducerInfo {
+    std::string name;
+    std::string description;  ///< one line
+    std::vector<ReducerParameter> parameters;
+};
+
+/// All reducers, the default "mpm" first; "none" is not one of them.
+MPM_API std::vector<ReducerInfo> reducers();
+
+/// Sizes that the cost of a matching follows from.
+struct MatchingSize {
+    double tokens = 0;    ///< image tokens entering the stage
+    double width = 0;     ///< of a token
+    double keyWidth = 0;  ///< of one attention head's key
+};
+
+/// Operations (two a multiply-add) by which `method` decides which tokens of one image merge in one stage.
+/// Throws cv::Exception on an unknown method or parameter, as Encoder::setMethod does.
+MPM_API double matchingCost(const std::string& method, const MatchingSize& size);
+
 /// @param path an ONNX file
 /// @return its metadata, `size` from the shape of its first input if it is not recorded
 /// @throws cv::Exception if the file cannot be read, is not an ONNX model, or a value is not as documented

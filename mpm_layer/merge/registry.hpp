@@ -1,0 +1,29 @@
+// The registry of reducers. Error messages, help, documentation and operation counts are made from its
+// entries.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <mpm/mpm.hpp>
+
+#include "mpm_layer/merge/parameters.hpp"
+#include "mpm_layer/merge/reducer.hpp"
+
+namespace mpm {
+
+struct ReducerEntry {
+    std::string name;
+    std::string description;  ///< one line
+    std::vector<Parameter> parameters;
+    std::function<std::shared_ptr<const Reducer>(const Arguments&)> make;
+    /// Operations of one stage that decide which tokens merge.
+    std::function<double(const Arguments&, const MatchingSize&)> matchingCost;
+};
+
+/// Mutual pairs, the default, come first.
+const std::vector<ReducerEntry>& reducerEntries();
+
+}  // namespace mpm
