@@ -1,4 +1,4 @@
-// mpm convert: any ViT export becomes a model that OpenCV runs, with merging in it.
+// mpm convert: converts a ViT export into a model for OpenCV, with merging.
 #include <filesystem>
 #include <iostream>
 
@@ -9,8 +9,8 @@
 #include "base/budget.hpp"
 #include "base/printable.hpp"
 #include "cli/common/error.hpp"
+#include "cli/common/files.hpp"
 #include "cli/common/options.hpp"
-#include "cli/common/report.hpp"
 #include "cli/common/terminal.hpp"
 #include "cli/common/verbs.hpp"
 #include "models/onnx/contained.hpp"
@@ -29,7 +29,7 @@ constexpr const char* kExamples = R"(Examples:
   mpm convert seg.onnx seg36.onnx --blocks 3,6          a converted model with another schedule
 
 IN is an ONNX file as PyTorch exports it: ViT, DeiT, DINOv2, EVA-02, Segmenter and their like. OUT runs on every OpenCV
-from 4.6 on and is only written once it has been shown to compute what IN does.
+from 4.6 on and is only written once its results have been shown to equal those of IN.
 Exit status: 0 done, 1 failed, 2 wrong usage, 3 a model that cannot be converted.)";
 
 struct Options {
@@ -66,7 +66,7 @@ void addConvertOptions(CLI::App& verb, Options& o) {
               [&o](const std::string& text) { o.convert.blocks = parseBlocks("--blocks", text); });
     addParsed(verb, "--form", "fused: every OpenCV; layers: OpenCV 5, ONNX Runtime (default: fused)",
               "fused|layers", [&o](const std::string& text) { chooseForm(text, o); });
-    addParsed(verb, "--size", "another picture size", "HxW",
+    addParsed(verb, "--size", "another image size", "HxW",
               [&o](const std::string& text) { o.convert.size = parseSize("--size", text); });
     addParsed(verb, "--batch", "a fixed batch", "B",
               [&o](const std::string& text) { o.convert.batch = parseCount("--batch", text, 1); });
@@ -77,7 +77,7 @@ void addConvertOptions(CLI::App& verb, Options& o) {
               [&o](const std::string& text) { o.convert.mean = parseThree("--mean", text, false); });
     addParsed(verb, "--std", "deviation, likewise (default: .5,.5,.5)", "R,G,B",
               [&o](const std::string& text) { o.convert.deviation = parseThree("--std", text, true); });
-    verb.add_flag("--sandbox", o.sandbox, "before IN is read, give up other files, the network and programs");
+    verb.add_flag("--sandbox", o.sandbox, "give up other files, the network and programs before IN is read");
     addParsed(verb, "--max-memory", "reject what needs more (default: 1 GiB and 16 times the file)", "BYTES",
               [&o](const std::string& text) { o.convert.maxMemory = parseBytes("--max-memory", text); });
     addParsed(verb, "--max-seconds", "likewise (default: 25, and 5 for each MiB)", "S",
@@ -131,8 +131,8 @@ void print(const Options& o, const models::Conversion& c) {
     std::cout << "written    " << printable(o.output) << std::endl;
 }
 
-// Proving a large model makes and drops tensors of tens of megabytes by the thousand. Kept in the heap, their
-// pages are asked of the system and cleared once, not every time.
+// The proof of a large model allocates and frees thousands of tensors of tens of megabytes. Kept in the heap,
+// their pages are requested from the system and cleared once, not every time.
 void keepFreedMemory() {
 #ifdef __GLIBC__
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
@@ -140,7 +140,7 @@ void keepFreedMemory() {
 #endif
 }
 
-/// For a stranger's model. Output that is no file goes through the folder for temporary ones.
+/// For models from untrusted sources. Output that is not a file goes through the folder for temporary files.
 void enterSandboxFor(const Options& o) {
     namespace fs = std::filesystem;
     std::error_code error;
@@ -176,7 +176,7 @@ int convertVerb(Options& o) {
 
 void addConvert(CLI::App& app, Action& action) {
     CLI::App* verb =
-        app.add_subcommand("convert", "Turn a ViT export into a model OpenCV runs, with merging");
+        app.add_subcommand("convert", "Convert a ViT export into a model for OpenCV, with merging");
     const auto options = std::make_shared<Options>();
     addConvertOptions(*verb, *options);
     verb->callback([options, &action] { action = [options] { return convertVerb(*options); }; });

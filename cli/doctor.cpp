@@ -1,4 +1,4 @@
-// mpm doctor: what this machine can do, in text one can paste into a bug report.
+// mpm doctor: the abilities of this machine, as text for a bug report.
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -9,10 +9,11 @@
 #include "base/printable.hpp"
 #include "base/sandbox.hpp"
 #include "cli/common/error.hpp"
-#include "cli/common/machine.hpp"
 #include "cli/common/options.hpp"
 #include "cli/common/verbs.hpp"
+#include "pipeline/measure/machine.hpp"
 #include "pipeline/segment/model_file.hpp"
+#include "pipeline/segment/names.hpp"
 #include "pipeline/segment/network.hpp"
 
 namespace mpm::cli {
@@ -41,7 +42,7 @@ pipeline::Network smallNetwork() {
     return pipeline::Network(model);
 }
 
-/// Runs a small encoder so that what is said is what works, not what was compiled in.
+/// Runs a small encoder, to report what works rather than what was compiled in.
 std::string tryDevice(Device device, Precision precision) {
     try {
         pipeline::Network network = smallNetwork();
@@ -86,12 +87,12 @@ int doctor(const CommonOptions& options) {
     line("OpenCV", cv::getVersionString());
     line("DNN engine",
          cv::getVersionMajor() >= 5 ? "5.x (new engine, classic where it cannot)" : "4.x (fixed shapes)");
-    line("CPU", cpuName());
-    line("CPU features", cpuFeatures());
+    line("CPU", pipeline::cpuName());
+    line("CPU features", pipeline::cpuFeatures());
     line("CPU threads", cv::format("%d of %d, pool: %s", cv::getNumThreads(), cv::getNumberOfCPUs(),
                                    buildLine("Parallel framework:").c_str()));
     for (Precision precision : {Precision::F32, Precision::BF16, Precision::F16, Precision::I8})
-        line("cpu " + precisionName(precision), tryDevice(Device::Cpu, precision));
+        line("cpu " + pipeline::precisionName(precision), tryDevice(Device::Cpu, precision));
     line("cuda", tryDevice(Device::Cuda, Precision::F32));
     line("video backends", videoBackends());
     line("cameras", cameras());
@@ -103,7 +104,7 @@ int doctor(const CommonOptions& options) {
 }  // namespace
 
 void addDoctor(CLI::App& app, Action& action) {
-    CLI::App* verb = app.add_subcommand("doctor", "Say what this machine can do, for a bug report");
+    CLI::App* verb = app.add_subcommand("doctor", "Report the abilities of this machine, for a bug report");
     auto options = std::make_shared<CommonOptions>();
     addCommonOptions(*verb, *options, false);
     verb->footer("Example:\n  mpm doctor > report.txt");

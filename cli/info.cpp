@@ -1,4 +1,4 @@
-// mpm info: what a model file is.
+// mpm info: describes a model file.
 #include <iostream>
 #include <optional>
 
@@ -11,6 +11,7 @@
 #include "cli/common/verbs.hpp"
 #include "models/onnx/inspect.hpp"
 #include "pipeline/segment/model_file.hpp"
+#include "pipeline/segment/names.hpp"
 #include "pipeline/segment/network.hpp"
 
 namespace mpm::cli {
@@ -84,7 +85,7 @@ std::string joined(const std::vector<std::string>& words, size_t most) {
     return words.size() > most ? text + ", ..." : text;
 }
 
-/// Layers that one forward in that precision computes in f32 nevertheless.
+/// Layers that one forward in that precision still computes in f32.
 std::vector<std::string> keptInF32(const std::string& path, Precision precision) {
     pipeline::Network network(path);
     network.encoder().setPrecision(precision);
@@ -132,7 +133,7 @@ int infoVerb(const Options& o) {
         }
         print(inspection, info);
         if (o.precision && inspection.converted)
-            std::cout << precisionName(*o.precision) << "         "
+            std::cout << pipeline::precisionName(*o.precision) << "         "
                       << (kept.empty() ? "every layer" : "every layer but " + joined(kept, kept.size()))
                       << '\n';
     } catch (const models::Refusal& refusal) {
@@ -148,12 +149,12 @@ int infoVerb(const Options& o) {
 }  // namespace
 
 void addInfo(CLI::App& app, Action& action) {
-    CLI::App* verb = app.add_subcommand("info", "Say what a model file is");
+    CLI::App* verb = app.add_subcommand("info", "Describe a model file");
     const auto options = std::make_shared<Options>();
     verb->add_option("MODEL", options->model, "an ONNX file, or default")->required();
     verb->add_flag("--json", options->json, "for programs");
     addParsed(
-        *verb, "--precision", "also tell which layers would stay in f32 in it", "f32|bf16|i8|auto|auto-fast",
+        *verb, "--precision", "also list the layers that would stay in f32", "f32|bf16|i8|auto|auto-fast",
         [options](const std::string& text) { options->precision = parsePrecision("--precision", text); });
     verb->footer(kExamples);
     verb->callback([options, &action] { action = [options] { return infoVerb(*options); }; });

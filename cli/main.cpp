@@ -1,4 +1,4 @@
-// mpm: one program, one verb a file. Statuses and wording are the contract's: docs/reference/cli.md.
+// mpm: one program with verbs. docs/reference/cli.md describes options and exit statuses.
 #include <poll.h>
 #include <unistd.h>
 
@@ -18,6 +18,7 @@
 #include "cli/common/terminal.hpp"
 #include "cli/common/verbs.hpp"
 #include "cli/docs/documents.hpp"
+#include "pipeline/measure/error.hpp"
 #include "pipeline/source/patient.hpp"
 
 #include <mpm/mpm.hpp>
@@ -26,9 +27,9 @@ namespace mpm::cli {
 
 namespace {
 
-/// `--night` may stand alone: the word after it is its value where that begins like a number and names no
-/// file. A single number could be a camera as well as a value that lacks two others, so it is taken and
-/// refused.
+/// The value of `--night` is optional: the word after it is its value where that begins like a number and
+/// names no file. A single number may be a camera or a value that lacks two others, so it is taken and
+/// rejected.
 bool isNightValue(const std::string& word) {
     const std::string digits = "0123456789", numbers = digits + ".,;:eE+-";
     const bool begins = !word.empty() && (digits + ".+-").find(word[0]) != std::string::npos &&
@@ -54,7 +55,7 @@ std::vector<std::string> normalised(int argc, char** argv) {
 }
 
 int fail(const std::string& line, Exit status) {
-    complain(line);
+    printError(line);
     return status;
 }
 
@@ -63,7 +64,7 @@ std::string verbOf(const CLI::App& app) {
     return chosen.empty() ? "mpm" : "mpm " + chosen.front()->get_name();
 }
 
-/// Not for users: the build writes manual pages and completions with it. Hidden by its empty group.
+/// Not for users: the build writes manual pages and completions with it. Its empty group hides it.
 void addDocuments(CLI::App& app, Action& action) {
     CLI::App* verb = app.add_subcommand("documents", "Write manual pages and shell completions")->group("");
     auto folder = std::make_shared<std::string>();
@@ -84,9 +85,9 @@ void addVerbs(CLI::App& app, Action& action) {
     addInfo(app, action);
     addDoctor(app, action);
     const std::string version = std::string("mpm ") + mpm::version() + ", OpenCV " + cv::getVersionString();
-    app.set_version_flag("--version", version, "Say the version and exit");
+    app.set_version_flag("--version", version, "Print the version and exit");
     for (CLI::App* verb : app.get_subcommands({}))
-        verb->set_version_flag("--version", version, "Say the version");
+        verb->set_version_flag("--version", version, "Print the version");
     app.require_subcommand(1);
     addDocuments(app, action);
 }
@@ -103,11 +104,24 @@ int run(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() == 0) return app.exit(error);  // help and version
         if (argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty())
-            return fail("\"" + std::string(argv[1]) + "\" is no verb; choose one of 'mpm --help'", kWrongUse);
-        if (argc < 2) return fail("no verb given; a subcommand is wanted, see 'mpm --help'", kWrongUse);
+            return fail("\"" + std::string(argv[1]) + "\" is not a verb; choose one of 'mpm --help'",
+                        kWrongUse);
+        if (argc < 2) return fail("no verb given; see 'mpm --help' for the subcommands", kWrongUse);
         return fail(std::string(error.what()) + "; see '" + verbOf(app) + " --help'", kWrongUse);
     }
     return action();
+}
+
+Exit statusOf(pipeline::MeasureError::Kind kind) {
+    switch (kind) {
+        case pipeline::MeasureError::Kind::Settings:
+            return kWrongUse;
+        case pipeline::MeasureError::Kind::Input:
+            return kBadInput;
+        case pipeline::MeasureError::Kind::Failed:
+            break;
+    }
+    return kFailed;
 }
 
 int guarded(int argc, char** argv) {
@@ -115,6 +129,8 @@ int guarded(int argc, char** argv) {
         return run(argc, argv);
     } catch (const Error& error) {
         return fail(error.what(), error.status());
+    } catch (const pipeline::MeasureError& error) {
+        return fail(error.what(), statusOf(error.kind()));
     } catch (const BudgetError& error) {
         return fail(error.err, kBadInput);
     } catch (const cv::Exception& error) {
@@ -127,13 +143,13 @@ int guarded(int argc, char** argv) {
     }
 }
 
-/// Whoever reads the results closed the pipe, as `head` does: nothing is lost that somebody wanted.
+/// The reader of the results closed the pipe, as `head` does, so it has all that it wanted.
 bool readerIsGone() {
     pollfd out{STDOUT_FILENO, POLLOUT, 0};
     return poll(&out, 1, 0) > 0 && (out.revents & POLLERR) != 0;
 }
 
-/// A result that did not arrive is a failure, whichever verb wrote it.
+/// A result that could not be written is a failure, whichever verb wrote it.
 int delivered(int status) {
     errno = 0;
     std::cout.flush();
@@ -141,7 +157,7 @@ int delivered(int status) {
     if ((std::cout && std::ferror(stdout) == 0) || status != kDone || readerIsGone()) return status;
     return fail(std::string("standard output: the result could not be written") +
                     (reason != 0 ? std::string(" (") + std::strerror(reason) + ")" : "") +
-                    "; check the space left where it goes",
+                    "; check the free space of its target",
                 kFailed);
 }
 
@@ -150,11 +166,12 @@ int delivered(int status) {
 }  // namespace mpm::cli
 
 int main(int argc, char** argv) {
-    // One line says what is wrong; OpenCV's own log would say it several times over.
+    // Errors are printed on one line; OpenCV's own log would repeat them.
     if (std::getenv("OPENCV_LOG_LEVEL") == nullptr)
         cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
     mpm::createFilesPrivately();
     const int status = mpm::cli::delivered(mpm::cli::guarded(argc, argv));
-    if (mpm::pipeline::anyLeftBehind()) std::_Exit(status);  // a thread still uses what would be taken apart
+    if (mpm::pipeline::anyLeftBehind())
+        std::_Exit(status);  // a thread still uses objects that would be destroyed
     return status;
 }

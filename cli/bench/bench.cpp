@@ -1,12 +1,14 @@
-// mpm bench: what merging saves here, measured in interleaved rounds.
+// mpm bench: the time that merging saves on this machine.
+#include <algorithm>
 #include <iostream>
+#include <map>
 #include <optional>
 
-#include "cli/bench/bench_report.hpp"
+#include "cli/bench/report.hpp"
 #include "cli/common/error.hpp"
+#include "cli/common/files.hpp"
 #include "cli/common/memory.hpp"
-#include "cli/common/model.hpp"
-#include "cli/common/report.hpp"
+#include "cli/common/network.hpp"
 #include "cli/common/sources.hpp"
 #include "cli/common/terminal.hpp"
 #include "cli/common/verbs.hpp"
@@ -17,20 +19,20 @@ namespace mpm::cli {
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
-  mpm bench default                                      all tokens against the model's schedule, built-in pictures
+  mpm bench default                                      all tokens against the model's schedule, built-in images
   mpm bench model.onnx 'in/*.jpg' --compare none,mpm:5,mpm:2+5 --batch 1,8 --json bench.json
   mpm bench default --eval depth.json --loss 0.5         the fastest schedule for half a point of mIoU
   mpm bench model.onnx --device cpu --threads 2 --precision bf16
 
-Every round runs each method at each batch size once, on the same pictures, so that a machine that slows down slows all
-of them. Times are milliseconds an image, of the whole forward, picture blob to output. The table goes to standard output.)";
+Every round runs each method at each batch size once, on the same images, so that a machine that slows down slows all of
+them. Times are milliseconds an image, of the whole forward, image blob to output. The table goes to standard output.)";
 
 struct BenchOptions {
     CommonOptions common;
     std::string model;
     std::vector<std::string> sources;
     std::string sourceFrom;
-    std::vector<Method> methods;
+    std::vector<pipeline::Method> methods;
     std::vector<int> batches{1};
     cv::Size size;
     int rounds = 20, warmUp = 3;
@@ -38,49 +40,64 @@ struct BenchOptions {
     std::optional<double> loss;  ///< of mIoU, 0 to 1
 };
 
-/// At most as many pictures as the rounds can use.
-std::vector<cv::Mat> readPictures(const BenchOptions& options, size_t enough) {
+/// At most as many images as the rounds can use.
+std::vector<cv::Mat> readImages(const BenchOptions& options, size_t enough) {
     pipeline::SourceOptions how;
     how.scene.framesPerDay = how.scene.frames = 16;
     how.scene.startHour = 0;
-    std::vector<cv::Mat> pictures;
+    std::vector<cv::Mat> images;
     std::vector<pipeline::Address> sources = sourcesFrom(options.sources, options.sourceFrom);
     if (sources.empty()) sources.emplace_back("demo");
     for (const pipeline::Address& address : sources) {
         try {
             const auto source = patientSource(address, how);
             source->open();
-            for (pipeline::Frame frame; pictures.size() < enough && !stopAsked() && source->next(frame);)
-                pictures.push_back(frame.picture);
+            for (pipeline::Frame frame; images.size() < enough && !stopRequested() && source->next(frame);)
+                images.push_back(frame.picture);
         } catch (const pipeline::SourceError& error) {
             throw Error(kBadInput, error.what());
         }
     }
-    return pictures;
+    return images;
 }
 
-int bench(const BenchOptions& options) {
-    if (options.loss && options.eval.empty())
-        throw Error(kWrongUse, "--loss: needs to know what is lost; add --eval FILE of 'mpm eval --json'");
-    checkMethods("--compare", options.methods);
-    const EvalScores scores = options.eval.empty() ? EvalScores() : EvalScores(options.eval);
-    std::vector<Method> methods = options.methods;
-    if (methods.empty())
-        methods = options.loss ? scores.within(*options.loss) : parseMethods("--compare", "none,mpm");
-    if (!options.json.empty()) checkWritable(options.json);
-    catchStopSignals();
-    limitMemory(options.common.maxMemory);
-    BenchRounds rounds(options.model, options.common, options.size, methods, options.batches);
-    const size_t most =
-        static_cast<size_t>(*std::max_element(options.batches.begin(), options.batches.end()));
-    rounds.run(readPictures(options, std::max<size_t>(most, 16)), options.warmUp, options.rounds);
+std::vector<pipeline::Method> methodsOf(const BenchOptions& options, const EvalScores& scores) {
+    if (!options.methods.empty()) return options.methods;
+    return options.loss ? scores.within(*options.loss) : parseMethods("--compare", "none,mpm");
+}
+
+pipeline::BenchRounds openRounds(const BenchOptions& options, const std::vector<pipeline::Method>& methods) {
+    std::map<int, pipeline::Network> networks;
+    for (const int batch : options.batches)
+        networks.try_emplace(batch, openNetwork(options.model, options.common, options.size));
+    const pipeline::ModelCost cost = modelCost(networks.begin()->second);
+    return {std::move(networks), cost, methods};
+}
+
+void print(pipeline::BenchRounds& rounds, const EvalScores& scores) {
     std::cout << benchTable(rounds.rows()) << '\n' << blockTable(rounds.rows()) << '\n';
     const std::string batches = batchTable(rounds.rows());
     if (!batches.empty()) std::cout << batches << '\n';
     std::cout << verdict(rounds.rows(), rounds.network().info().size, scores);
+}
+
+int bench(const BenchOptions& options) {
+    if (options.loss && options.eval.empty())
+        throw Error(kWrongUse, "--loss: needs measured losses; add --eval FILE of 'mpm eval --json'");
+    checkMethods("--compare", options.methods);
+    const EvalScores scores = options.eval.empty() ? EvalScores() : EvalScores(options.eval);
+    const std::vector<pipeline::Method> methods = methodsOf(options, scores);
+    if (!options.json.empty()) checkWritable(options.json);
+    catchStopSignals();
+    limitMemory(options.common.maxMemory);
+    pipeline::BenchRounds rounds = openRounds(options, methods);
+    const int most = *std::max_element(options.batches.begin(), options.batches.end());
+    rounds.run(readImages(options, static_cast<size_t>(std::max(most, 16))), options.warmUp, options.rounds,
+               watchOnTerminal("round"));
+    print(rounds, scores);
     if (options.json.empty()) return kDone;
-    Json report = reportHead(rounds.network());
-    for (const BenchRow& row : rounds.rows())
+    Json report = pipeline::toJson(pipeline::headOf(rounds.network()));
+    for (const pipeline::BenchRow& row : rounds.rows())
         report["results"].push_back(toJson(row));
     writeJson(options.json, report);
     return kDone;
@@ -94,7 +111,7 @@ void addBench(CLI::App& app, Action& action) {
     auto o = std::make_shared<BenchOptions>();
     verb->add_option("MODEL", o->model, "an ONNX model of 'mpm convert', default, or random (weights)")
         ->required();
-    verb->add_option("SOURCE", o->sources, "pictures to measure on (default: the built-in street)");
+    verb->add_option("SOURCE", o->sources, "images to measure on (default: the built-in street)");
     addSourceFrom(*verb, o->sourceFrom);
     addParsed(*verb, "--compare", "methods (default: none,mpm)", "none,mpm:2+5,tome:r=13",
               [o](const std::string& text) { o->methods = parseMethods("--compare", text); });
@@ -106,14 +123,14 @@ void addBench(CLI::App& app, Action& action) {
               [o](const std::string& text) { o->rounds = parseCount("--rounds", text, 1); });
     addParsed(*verb, "--warm-up", "rounds before (default: 3)", "N",
               [o](const std::string& text) { o->warmUp = parseCount("--warm-up", text, 0); });
-    verb->add_option("--eval", o->eval, "a report of 'mpm eval --json': what is lost in accuracy")
+    verb->add_option("--eval", o->eval, "a report of 'mpm eval --json', for the loss of accuracy")
         ->type_name("FILE");
-    addParsed(*verb, "--loss", "with --eval: the schedules that lose at most so many points of mIoU",
+    addParsed(*verb, "--loss", "with --eval: the schedules that lose at most this many points of mIoU",
               "POINTS", [o](const std::string& text) { o->loss = parseNumbers("--loss", text, 1)[0] / 100; });
     verb->add_option("--json", o->json, "write the results as JSON too")->type_name("FILE");
     addCommonOptions(*verb, o->common);
     addMemoryOption(*verb, o->common);
-    verb->footer(kExamples);
+    verb->footer(kExamples + ("\n\n" + methodsHelp()));
     verb->callback([o, &action] { action = [o] { return bench(*o); }; });
 }
 

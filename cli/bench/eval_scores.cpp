@@ -4,7 +4,8 @@
 #include <fstream>
 
 #include "cli/common/error.hpp"
-#include "cli/common/report.hpp"
+#include "cli/common/json.hpp"
+#include "cli/common/table.hpp"
 
 namespace mpm::cli {
 
@@ -12,11 +13,8 @@ namespace {
 
 constexpr size_t kCandidates = 4;  ///< as many as an hour of measuring is worth
 
-Method pairsBefore(const std::vector<int>& schedule) {
-    std::string text = "mpm";
-    for (size_t i = 0; i < schedule.size(); ++i)
-        text += (i == 0 ? ":" : "+") + std::to_string(schedule[i]);
-    return {"mpm", schedule, text};
+bool isPlainMutualPairs(const std::string& text) {
+    return text.rfind("mpm", 0) == 0 && text.find('=') == std::string::npos;
 }
 
 }  // namespace
@@ -31,36 +29,33 @@ EvalScores::EvalScores(const std::string& path) : m_path(path) {
             m_rows.push_back({row.at("parameters"), row.at("schedule"), row.at("loss"), row.at("gflops")});
         }
     } catch (const nlohmann::json::exception&) {
-        throw Error(kBadInput, "--eval: " + path + " is no report of 'mpm eval --json'; name one");
+        throw Error(kBadInput, "--eval: " + path + " is not a report of 'mpm eval --json'; name one");
     }
     if (m_rows.empty())
-        throw Error(kBadInput,
-                    "--eval: " + path + " does not say what is lost; let it compare none with others");
+        throw Error(kBadInput, "--eval: " + path + " has no losses; let it compare none with others");
 }
 
-std::optional<double> EvalScores::loss(const Method& method, const std::vector<int>& blocks) const {
+std::optional<double> EvalScores::loss(const pipeline::Method& method, const std::vector<int>& blocks) const {
     const bool pairs = method.name == "mpm";
     for (const Row& row : m_rows) {
-        const bool samePairs = pairs && row.text.rfind("mpm", 0) == 0 &&
-                               row.text.find('=') == std::string::npos &&
-                               row.schedule == method.blocks.value_or(blocks);
+        const bool samePairs =
+            pairs && isPlainMutualPairs(row.text) && row.schedule == method.blocks.value_or(blocks);
         if (samePairs || (!pairs && row.text == method.text)) return row.loss;
     }
     return std::nullopt;
 }
 
-std::vector<Method> EvalScores::within(double most) const {
+std::vector<pipeline::Method> EvalScores::within(double most) const {
     std::vector<Row> fitting;
     for (const Row& row : m_rows)
-        if (row.text.rfind("mpm", 0) == 0 && row.text.find('=') == std::string::npos && row.loss <= most)
-            fitting.push_back(row);
+        if (isPlainMutualPairs(row.text) && row.loss <= most) fitting.push_back(row);
     if (fitting.empty())
-        throw Error(kFailed, m_path + ": no schedule loses at most " + fixedText(100 * most, 2) +
+        throw Error(kFailed, m_path + ": no schedule loses at most " + fixedCell(100 * most, 2) +
                                  " points of mIoU; allow more, or let 'mpm eval' compare singles,pairs too");
     std::sort(fitting.begin(), fitting.end(), [](const Row& a, const Row& b) { return a.gflops < b.gflops; });
-    std::vector<Method> methods = {{"none", std::nullopt, "none"}};
+    std::vector<pipeline::Method> methods = {{"none", std::nullopt, "none"}};
     for (size_t i = 0; i < std::min(fitting.size(), kCandidates); ++i)
-        methods.push_back(pairsBefore(fitting[i].schedule));
+        methods.push_back(pipeline::mutualPairsBefore(fitting[i].schedule));
     return methods;
 }
 

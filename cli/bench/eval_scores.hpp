@@ -1,11 +1,11 @@
-// The accuracy side of the bargain: what `mpm eval --json` measured, and which schedules keep within a loss.
+// Accuracy from a report of `mpm eval --json`: the loss of each method, and the schedules within a loss.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "cli/common/model.hpp"
+#include "pipeline/measure/method.hpp"
 
 namespace mpm::cli {
 
@@ -15,13 +15,13 @@ public:
     /// Reads a report of `mpm eval`. Throws Error(kBadInput).
     explicit EvalScores(const std::string& path);
 
-    /// mIoU lost by such a method (0 to 1), where the report has it beside all tokens. `blocks`: of a bare
-    /// `mpm`.
-    std::optional<double> loss(const Method& method, const std::vector<int>& blocks) const;
+    /// mIoU that a method loses against all tokens (0 to 1), where the report has it. `blocks`: for a method
+    /// without its own.
+    std::optional<double> loss(const pipeline::Method& method, const std::vector<int>& blocks) const;
 
     /// All tokens, and the schedules of mutual pairs that lose no more than `most` with the fewest
     /// operations. Throws Error(kFailed) where there is none.
-    std::vector<Method> within(double most) const;
+    std::vector<pipeline::Method> within(double most) const;
 
     bool known() const { return !m_rows.empty(); }
 

@@ -1,5 +1,4 @@
-// How a verb fails: an exit status of the contract and one line that says what is wrong, where, and what to
-// do.
+// How a verb fails: an exit status and one line that names the fault, its place and the remedy.
 #pragma once
 
 #include <stdexcept>
@@ -11,8 +10,7 @@ enum Exit : int {
     kDone = 0,
     kFailed = 1,    ///< failed while running
     kWrongUse = 2,  ///< wrong usage
-    kBadInput =
-        3,  ///< input that cannot be used: missing, damaged, not a model, a model without a ViT encoder
+    kBadInput = 3,  ///< unusable input: missing, damaged, not a model, a model without a ViT encoder
 };
 
 class Error : public std::runtime_error {

@@ -11,7 +11,7 @@ namespace mpm::cli {
 
 namespace {
 
-/// For libraries and threads: the limit is meant for what files bring.
+/// For libraries and threads: the limit is meant for data from files.
 constexpr std::int64_t kOwnBytes = 256 << 20;
 
 std::int64_t g_most = 0;

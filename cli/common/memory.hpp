@@ -6,11 +6,11 @@
 
 namespace mpm::cli {
 
-/// From here on images of more are rejected before they are decoded, and the system gives this process little
-/// more than that beyond what it has now. 0: the default for images, no limit else.
+/// From here on larger images are rejected before they are decoded, and the process can allocate little more
+/// than that beyond its present size. 0: the default for images, no other limit.
 void limitMemory(std::int64_t bytes);
 
-/// What to say where memory ran out: names the limit where there is one.
+/// The message where memory ran out; names the limit where there is one.
 std::string outOfMemory();
 
 /// Whether a limit was set.

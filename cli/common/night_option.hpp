@@ -1,4 +1,4 @@
-// --night L,P,S: any picture as it would look by night.
+// --night L,P,S: images as they would look by night.
 #pragma once
 
 #include <optional>

@@ -5,21 +5,22 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
-#include <map>
 #include <sstream>
 
 #include "base/checked.hpp"
 #include "cli/common/error.hpp"
+#include "pipeline/measure/method.hpp"
+#include "pipeline/segment/names.hpp"
 
 namespace mpm::cli {
 
 namespace {
 
-// Attention looks from every patch at every other: four times the pixels are sixteen times the work.
+// Attention compares every patch with every other: four times the pixels are sixteen times the work.
 constexpr std::int64_t kMostPixels = 4096 * 4096;
 constexpr int kMostThreads = 1024;
 
-[[noreturn]] void refuse(const std::string& option, const std::string& text, const std::string& expected) {
+[[noreturn]] void reject(const std::string& option, const std::string& text, const std::string& expected) {
     throw Error(kWrongUse, option + ": \"" + text + "\" is not understood; write " + expected);
 }
 
@@ -50,31 +51,20 @@ DeviceChoice parseDevice(const std::string& option, const std::string& text) {
         const auto index = wholeNumber(text.substr(5));
         if (index && *index >= 0) return {Device::Cuda, *index};
     }
-    refuse(option, text, "cpu, cuda, cuda:N or auto");
+    reject(option, text, "cpu, cuda, cuda:N or auto");
 }
 
 Precision parsePrecision(const std::string& option, const std::string& text) {
-    static const std::map<std::string, Precision> names = {
-        {"f32", Precision::F32},           {"tf32", Precision::TF32}, {"bf16", Precision::BF16},
-        {"f16", Precision::F16},           {"i8", Precision::I8},     {"auto", Precision::Auto},
-        {"auto-fast", Precision::AutoFast}};
-    const auto found = names.find(text);
-    if (found == names.end()) refuse(option, text, "f32, tf32, bf16, f16, i8, auto or auto-fast");
-    return found->second;
+    const auto precision = pipeline::precisionFrom(text);
+    if (!precision) reject(option, text, "f32, tf32, bf16, f16, i8, auto or auto-fast");
+    return *precision;
 }
 
 std::vector<int> parseBlocks(const std::string& option, const std::string& text) {
     if (text == "none") return {};
-    const std::string expected = "block numbers from 0, rising, with commas between (2,5), or none";
-    std::vector<int> blocks;
-    for (const std::string& part : splitList(text)) {
-        const auto block = wholeNumber(part);
-        if (!block || *block < 0 || (!blocks.empty() && *block <= blocks.back()))
-            refuse(option, text, expected);
-        blocks.push_back(*block);
-    }
-    if (blocks.empty()) refuse(option, text, expected);
-    return blocks;
+    const auto blocks = pipeline::blocksFrom(text);
+    if (!blocks) reject(option, text, "block numbers from 0, increasing, with commas between (2,5), or none");
+    return *blocks;
 }
 
 cv::Size parseSize(const std::string& option, const std::string& text) {
@@ -84,16 +74,16 @@ cv::Size parseSize(const std::string& option, const std::string& text) {
         const auto width = wholeNumber(parts[1]);
         if (height && width && *height > 0 && *width > 0 && *height <= 32768 && *width <= 32768) {
             if (std::int64_t{*height} * *width <= kMostPixels) return {*width, *height};
-            refuse(option, text, "at most as many pixels as 4096x4096 has, 65,536 patches of 16x16");
+            reject(option, text, "at most as many pixels as 4096x4096 has, 65,536 patches of 16x16");
         }
     }
-    refuse(option, text, "height x width in pixels, as 512x512");
+    reject(option, text, "height x width in pixels, as 512x512");
 }
 
 int parseCount(const std::string& option, const std::string& text, int smallest, int largest) {
     const auto value = wholeNumber(text);
     if (!value || *value < smallest || *value > largest)
-        refuse(option, text,
+        reject(option, text,
                "a whole number of at least " + std::to_string(smallest) +
                    (largest < INT_MAX ? " and at most " + std::to_string(largest) : ""));
     return *value;
@@ -108,13 +98,13 @@ std::int64_t parseBytes(const std::string& option, const std::string& text) {
     const std::int64_t scale = unit == std::string::npos ? 1 : std::int64_t{1024} << (10 * unit);
     if (text.empty() || error != std::errc() || stop != end || value <= 0 ||
         !productFits(bytes, value, scale))
-        refuse(option, text, "a number of bytes above 0, as 2000000000, 512M or 2G");
+        reject(option, text, "a number of bytes above 0, as 2000000000, 512M or 2G");
     return bytes;
 }
 
 double parseSeconds(const std::string& option, const std::string& text) {
     const double seconds = parseNumbers(option, text, 1)[0];
-    if (!(seconds > 0)) refuse(option, text, "a number of seconds above 0");
+    if (!(seconds > 0)) reject(option, text, "a number of seconds above 0");
     return seconds;
 }
 
@@ -122,7 +112,7 @@ std::vector<int> parseCounts(const std::string& option, const std::string& text,
     std::vector<int> counts;
     for (const std::string& part : splitList(text))
         counts.push_back(parseCount(option, part, smallest));
-    if (counts.empty()) refuse(option, text, "whole numbers with commas between");
+    if (counts.empty()) reject(option, text, "whole numbers with commas between");
     return counts;
 }
 
@@ -135,7 +125,7 @@ std::vector<double> parseNumbers(const std::string& option, const std::string& t
         if (numbers.size() > count) break;
     }
     if (numbers.size() != count)
-        refuse(option, text,
+        reject(option, text,
                std::to_string(count) + (count == 1 ? " number" : " numbers with commas between"));
     return numbers;
 }
@@ -149,7 +139,7 @@ void addCommonOptions(CLI::App& verb, CommonOptions& options, bool withBlocks, b
                       options.precision = parsePrecision("--precision", text);
                   });
     verb.add_flag("--batch-independent", options.batchIndependent,
-                  "on a GPU too, a picture's bits do not depend on its batch");
+                  "on a GPU too, an image's bits do not depend on its batch");
     addParsed(verb, "--threads", "CPU threads to use (default: all)", "N",
               [&options](const std::string& text) {
                   options.threads = parseCount("--threads", text, 1, kMostThreads);
@@ -160,7 +150,7 @@ void addCommonOptions(CLI::App& verb, CommonOptions& options, bool withBlocks, b
 }
 
 void addMemoryOption(CLI::App& verb, CommonOptions& options) {
-    addParsed(verb, "--max-memory", "how much models, images and results may take (default: 2G for an image)",
+    addParsed(verb, "--max-memory", "limit for models, images and results (default: 2G for an image)",
               "BYTES",
               [&options](const std::string& text) { options.maxMemory = parseBytes("--max-memory", text); });
 }
@@ -182,38 +172,6 @@ void addReuseOption(CLI::App& verb, CommonOptions& options) {
 
 void applyThreads(const CommonOptions& options) {
     if (options.threads) cv::setNumThreads(*options.threads);
-}
-
-std::string deviceName(Device device) {
-    switch (device) {
-        case Device::Cpu:
-            return "cpu";
-        case Device::Cuda:
-            return "cuda";
-        case Device::Auto:
-            return "auto";
-    }
-    return "?";
-}
-
-std::string precisionName(Precision precision) {
-    switch (precision) {
-        case Precision::F32:
-            return "f32";
-        case Precision::TF32:
-            return "tf32";
-        case Precision::BF16:
-            return "bf16";
-        case Precision::F16:
-            return "f16";
-        case Precision::Auto:
-            return "auto";
-        case Precision::I8:
-            return "i8";
-        case Precision::AutoFast:
-            return "auto-fast";
-    }
-    return "?";
 }
 
 std::string blocksText(const std::vector<int>& blocks) {

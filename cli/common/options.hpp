@@ -1,5 +1,4 @@
-// The values of the command line: one parser per kind of value, and the options every verb that runs a model
-// shares.
+// Values of the command line: one parser for each kind, and the options shared by all verbs that run a model.
 #pragma once
 
 #include <climits>
@@ -34,13 +33,13 @@ std::vector<int> parseCounts(const std::string& option, const std::string& text,
 std::vector<double> parseNumbers(const std::string& option, const std::string& text, size_t count);
 std::vector<std::string> splitList(const std::string& text, char separator = ',');
 
-/// What is understood by every verb that runs a model.
+/// Options of every verb that runs a model.
 struct CommonOptions {
     DeviceChoice device;
     Precision precision = Precision::F32;
-    bool batchIndependent = false;           ///< on a GPU too
+    bool batchIndependent = false;           ///< on a GPU as on a CPU
     std::optional<std::vector<int>> blocks;  ///< absent: the model's own schedule
-    std::optional<int> threads;              ///< absent: as many as OpenCV chooses
+    std::optional<int> threads;              ///< absent: OpenCV's choice
     std::int64_t maxMemory = 0;              ///< bytes; 0: the defaults
     std::optional<Reuse> reuse;              ///< absent: every frame is computed from nothing
 };
@@ -63,8 +62,6 @@ CLI::Option* addParsed(CLI::App& verb, const std::string& name, const std::strin
 
 void applyThreads(const CommonOptions& options);
 
-std::string deviceName(Device device);
-std::string precisionName(Precision precision);
 std::string blocksText(const std::vector<int>& blocks);  ///< "2,5" or "none"
 
 }  // namespace mpm::cli

@@ -26,7 +26,8 @@ std::vector<std::string> linesOf(std::istream& in, const std::string& file) {
     std::size_t bytes = 0;
     for (char c; in.get(c);) {
         if (++bytes > kMostBytes)
-            throw Error(kBadInput, "--source-from " + file + ": more than 1 MiB is no list of sources");
+            throw Error(kBadInput,
+                        "--source-from " + file + ": more than 1 MiB, which is not a list of sources");
         if (c != '\n') line += c;
         if (c != '\n' && in.peek() != std::istream::traits_type::eof()) continue;
         const std::string source = trimmed(line);
@@ -49,7 +50,7 @@ std::vector<std::string> readLines(const std::string& file) {
 void addSourceFrom(CLI::App& verb, std::string& file) {
     verb.add_option(
             "--source-from", file,
-            "more sources, one a line (- is standard input): no password stands in the list of processes")
+            "more sources, one a line (- is standard input); keeps passwords out of the list of processes")
         ->type_name("FILE");
 }
 
@@ -58,7 +59,7 @@ std::vector<pipeline::Address> sourcesFrom(const std::vector<std::string>& words
     if (!file.empty()) {
         const std::vector<std::string> lines = readLines(file);
         if (lines.empty())
-            throw Error(kBadInput, "--source-from " + file + ": there is no source in it; write one a line");
+            throw Error(kBadInput, "--source-from " + file + ": has no source; write one a line");
         all.insert(all.end(), lines.begin(), lines.end());
     }
     std::vector<pipeline::Address> sources;
@@ -75,7 +76,7 @@ std::unique_ptr<pipeline::Source> patientSource(const pipeline::Address& address
                                                 const pipeline::SourceOptions& options, double longest) {
     std::unique_ptr<pipeline::Source> source = pipeline::makeSource(address, options);
     const auto giveUp = [longest](double seconds) {
-        return stopAsked() || (longest > 0 && seconds >= longest);
+        return stopRequested() || (longest > 0 && seconds >= longest);
     };
     return std::make_unique<pipeline::PatientSource>(std::move(source), giveUp);
 }

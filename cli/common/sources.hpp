@@ -16,11 +16,11 @@ namespace mpm::cli {
 void addSourceFrom(CLI::App& verb, std::string& file);
 
 /// The sources of the command line, then those of the file, one a line ("-": standard input); # begins a
-/// comment. What env: and secret: stand for has been looked up. Throws Error.
+/// comment. env: and secret: are resolved. Throws Error.
 std::vector<pipeline::Address> sourcesFrom(const std::vector<std::string>& words, const std::string& file);
 
-/// The source of that name, not opened yet, whose reads end when the user ends the program, and after
-/// `longest` seconds where that is more than 0.
+/// The source, not opened yet. Its reads end when the user stops the program, and after `longest` seconds
+/// where that is more than 0.
 std::unique_ptr<pipeline::Source> patientSource(const pipeline::Address& address,
                                                 const pipeline::SourceOptions& options, double longest = 0);
 

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 #include <iostream>
+#include <memory>
 
 #include "base/printable.hpp"
 #include "pipeline/source/address.hpp"
@@ -15,11 +16,11 @@ namespace {
 
 volatile std::sig_atomic_t g_stop = 0;
 constexpr unsigned kPatience = 60;          // seconds
-constexpr std::size_t kLongestLine = 1000;  // a name may have a megabyte
+constexpr std::size_t kLongestLine = 1000;  // file names may be very long
 
 void onSignal(int) {
     g_stop = 1;
-    alarm(kPatience);  // its own signal ends the program
+    alarm(kPatience);  // SIGALRM ends the program
 }
 
 std::string duration(double seconds) {
@@ -45,19 +46,19 @@ std::string oneLine(const std::string& text) {
     }
     while (!line.empty() && line.back() == ' ')
         line.pop_back();
-    // The library signs its messages; here the program's name stands in front of the line already.
+    // The library begins its messages with its name; printError() does so too.
     const std::string signature = "mpm: ";
     for (size_t at = line.find(signature); at != std::string::npos; at = line.find(signature))
         line.erase(at, signature.size());
     return line;
 }
 
-void complain(const std::string& text) {
+void printError(const std::string& text) {
     std::cerr << "mpm: " << printable(pipeline::redacted(oneLine(text)), kLongestLine) << std::endl;
 }
 
 void warn(const std::string& text) {
-    complain("warning: " + text);
+    printError("warning: " + text);
 }
 
 void catchStopSignals() {
@@ -68,19 +69,19 @@ void catchStopSignals() {
     sigaction(SIGTERM, &action, nullptr);
 }
 
-bool stopAsked() {
+bool stopRequested() {
     return g_stop != 0;
 }
 
-Progress::Progress(std::string what, std::int64_t total)
-    : m_what(std::move(what)), m_total(total), m_shown(isatty(STDERR_FILENO) == 1) {}
+Progress::Progress(std::string unit, std::int64_t total)
+    : m_unit(std::move(unit)), m_total(total), m_shown(isatty(STDERR_FILENO) == 1) {}
 
 Progress::~Progress() {
     if (m_shown && m_done > 0) std::cerr << "\r\033[K" << std::flush;
 }
 
-void Progress::add(std::int64_t amount) {
-    m_done += amount;
+void Progress::set(std::int64_t done, std::int64_t total) {
+    m_done = done, m_total = total;
     if (!m_shown || Clock::now() - m_drawn < std::chrono::milliseconds(100)) return;
     m_drawn = Clock::now();
     draw();
@@ -91,13 +92,19 @@ void Progress::draw() {
     const double rate = seconds > 0 ? static_cast<double>(m_done) / seconds : 0;
     char text[160];
     if (m_total > 0)
-        std::snprintf(text, sizeof text, "%s %lld of %lld, %.1f/s, %s left", m_what.c_str(),
+        std::snprintf(text, sizeof text, "%s %lld of %lld, %.1f/s, %s left", m_unit.c_str(),
                       static_cast<long long>(m_done), static_cast<long long>(m_total), rate,
                       duration(static_cast<double>(m_total - m_done) / std::max(rate, 1e-9)).c_str());
     else
-        std::snprintf(text, sizeof text, "%s %lld, %.1f/s, %s", m_what.c_str(),
+        std::snprintf(text, sizeof text, "%s %lld, %.1f/s, %s", m_unit.c_str(),
                       static_cast<long long>(m_done), rate, duration(seconds).c_str());
     std::cerr << '\r' << text << "\033[K" << std::flush;
+}
+
+pipeline::Watcher watchOnTerminal(const std::string& unit) {
+    const auto progress = std::make_shared<Progress>(unit, -1);
+    return {[progress](std::int64_t done, std::int64_t total) { progress->set(done, total); }, stopRequested,
+            warn};
 }
 
 }  // namespace mpm::cli

@@ -1,47 +1,53 @@
-// What the terminal gets beside results: progress, and the wish to stop.
+// The terminal beside results: messages, progress, and Ctrl-C.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <string>
 
+#include "pipeline/measure/watcher.hpp"
+
 namespace mpm::cli {
 
 /// `text` on one line, without OpenCV's decorations.
 std::string oneLine(const std::string& text);
 
-/// "mpm: ..." on standard error, for words that quote files and other programs: one line of moderate length,
+/// "mpm: ..." on standard error, for text that quotes files and other programs: one line of moderate length,
 /// without control characters and without secrets.
-void complain(const std::string& text);
+void printError(const std::string& text);
 
-/// "mpm: warning: ..." likewise.
+/// "mpm: warning: ...", likewise.
 void warn(const std::string& text);
 
-/// From here on Ctrl-C and SIGTERM only set a flag, so that files are left whole; a second one kills, and so
-/// does a minute.
+/// From here on Ctrl-C and SIGTERM only set a flag, so that files stay whole; a second one ends the program,
+/// and so does a minute after the first.
 void catchStopSignals();
-bool stopAsked();
+bool stopRequested();
 
-/// A line on standard error that is rewritten a few times a second; silent where standard error is no
+/// A line on standard error that is rewritten a few times a second; none where standard error is not a
 /// terminal.
 class Progress {
 public:
-    /// total: how much there is to do; negative where nobody knows.
-    Progress(std::string what, std::int64_t total);
+    /// unit: "frame"; total: how many there are, negative where that is unknown.
+    Progress(std::string unit, std::int64_t total);
     ~Progress();
     Progress(const Progress&) = delete;
     Progress& operator=(const Progress&) = delete;
 
-    void add(std::int64_t amount = 1);
+    void add(std::int64_t amount = 1) { set(m_done + amount, m_total); }
+    void set(std::int64_t done, std::int64_t total);
 
 private:
     void draw();
 
     using Clock = std::chrono::steady_clock;
-    std::string m_what;
+    std::string m_unit;
     std::int64_t m_total, m_done = 0;
     Clock::time_point m_start = Clock::now(), m_drawn;
     bool m_shown;
 };
+
+/// Progress, warnings and Ctrl-C of a measurement.
+pipeline::Watcher watchOnTerminal(const std::string& unit);
 
 }  // namespace mpm::cli

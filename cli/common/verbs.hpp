@@ -1,5 +1,4 @@
-// The verbs of `mpm`, one file each. Each adds its subcommand and, when that was chosen, says what is to be
-// done.
+// The verbs of `mpm`. Each adds its subcommand, which sets the action where it was chosen.
 #pragma once
 
 #include <functional>

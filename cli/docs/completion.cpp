@@ -27,7 +27,7 @@ std::vector<std::string> optionNames(const DeclaredVerb& verb) {
     return names;
 }
 
-/// Words that stand for something where a model or a source is wanted.
+/// Words with a meaning in place of a model or a source.
 std::vector<std::string> specialWords(const DeclaredVerb& verb) {
     std::vector<std::string> words;
     for (const DeclaredOption& position : verb.positions) {
@@ -37,7 +37,7 @@ std::vector<std::string> specialWords(const DeclaredVerb& verb) {
     return words;
 }
 
-/// In single quotes for any shell; `also`: characters with a meaning of their own there.
+/// Escaped for single quotes in any shell; `also`: further characters to escape.
 std::string quoted(const std::string& text, const std::string& also = "") {
     std::string result;
     for (char c : text) {
@@ -47,7 +47,7 @@ std::string quoted(const std::string& text, const std::string& also = "") {
     return result;
 }
 
-/// fish has backslashes in single quotes.
+/// fish needs backslashes in single quotes.
 std::string fishQuoted(const std::string& text) {
     std::string result;
     for (char c : text)

@@ -1,5 +1,4 @@
-// The verbs and options as they were declared: what manual pages and shells are told, so that nothing is said
-// twice.
+// Verbs and options as they are declared, the source of manual pages and completions.
 #pragma once
 
 #include <string>
@@ -17,7 +16,7 @@ struct DeclaredOption {
 
     bool isFile() const { return form == "FILE" || form == "FILES"; }
     bool isFolder() const { return form == "DIR"; }
-    std::vector<std::string> words() const;  ///< what may stand there, where the form lists it
+    std::vector<std::string> words() const;  ///< the possible values, where the form lists them
     std::string longName() const;            ///< "--help"
 };
 

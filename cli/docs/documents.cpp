@@ -2,8 +2,7 @@
 
 #include <filesystem>
 
-#include "cli/common/report.hpp"
-#include "cli/run/frame_files.hpp"
+#include "cli/common/files.hpp"
 
 namespace fs = std::filesystem;
 

@@ -6,7 +6,7 @@ namespace mpm::cli {
 
 namespace {
 
-/// Text as it stands: hyphens that are typed, no line taken for a request.
+/// Literal text: hyphens stay hyphens, and no line is read as a request.
 std::string roff(const std::string& text) {
     std::string result;
     bool lineStart = true;
@@ -56,13 +56,13 @@ constexpr const char* kStatus = R"(.SH EXIT STATUS
 done
 .TP
 1
-failed while running, or some pictures were left out
+failed while running, or some images were left out
 .TP
 2
 wrong usage
 .TP
 3
-an input that cannot be used: missing, damaged, not a model, a model without a ViT encoder
+unusable input: missing, damaged, not a model, a model without a ViT encoder
 )";
 
 }  // namespace

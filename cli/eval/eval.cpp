@@ -1,16 +1,25 @@
 // mpm eval: accuracy and cost of methods on a labelled data set.
+#include <algorithm>
+#include <filesystem>
 #include <iostream>
 
 #include "cli/common/error.hpp"
+#include "cli/common/files.hpp"
 #include "cli/common/memory.hpp"
+#include "cli/common/network.hpp"
+#include "cli/common/night_option.hpp"
 #include "cli/common/sources.hpp"
 #include "cli/common/terminal.hpp"
 #include "cli/common/verbs.hpp"
-#include "cli/eval/eval_plots.hpp"
-#include "cli/eval/eval_report.hpp"
-#include "cli/eval/eval_run.hpp"
-#include "cli/eval/eval_tuning.hpp"
-#include "cli/run/frame_files.hpp"
+#include "cli/eval/options.hpp"
+#include "cli/eval/plots.hpp"
+#include "cli/eval/report.hpp"
+#include "models/onnx/io/digest.hpp"
+#include "pipeline/measure/counts_file.hpp"
+#include "pipeline/measure/evaluation.hpp"
+#include "pipeline/segment/names.hpp"
+
+namespace fs = std::filesystem;
 
 namespace mpm::cli {
 
@@ -29,90 +38,143 @@ ROOT/images/validation and ROOT/annotations/validation; cityscapes ROOT/leftImg8
 ROOT/JPEGImages, SegmentationClassContext and ImageSets/SegmentationContext.
 Exit status 1 where images could not be used: they are named and left out.)";
 
-Counts measure(const EvalOptions& options) {
+pipeline::EvalNetworks openNetworks(const EvalOptions& options) {
+    pipeline::EvalNetworks networks;
+    for (const Precision precision : options.request.precisions)
+        for (const int batch : options.request.batches) {
+            CommonOptions common = options.common;
+            common.precision = precision;
+            networks.try_emplace({precision, batch}, openNetwork(options.model, common, options.size));
+        }
+    return networks;
+}
+
+/// Where a setting's labels are written: a folder for each where there are several.
+std::string labelsFolder(const EvalOptions& options, const pipeline::Setting& setting, size_t settings) {
+    if (settings < 2) return options.saveLabels;
+    const pipeline::EvalRequest& request = options.request;
+    std::string name = setting.method.text;
+    if (request.precisions.size() > 1) name += "-" + pipeline::precisionName(setting.precision);
+    if (request.batches.size() > 1) name += "-batch" + std::to_string(setting.batch);
+    if (setting.night && (request.paired || request.nights.size() > 1))
+        name += cv::format("-night%g,%g,%g", setting.night->luminance, setting.night->photons,
+                           setting.night->deviation);
+    std::replace(name.begin(), name.end(), '/', '_');
+    return (fs::path(options.saveLabels) / name).string();
+}
+
+pipeline::EvalCounts evaluate(const EvalOptions& options) {
+    pipeline::EvalNetworks networks = openNetworks(options);
+    const pipeline::Network& any = networks.begin()->second;
+    pipeline::Evaluation evaluation(options.request, networks, modelCost(any),
+                                    any.random() ? "random" : models::sha256OfFile(any.name()));
+    const size_t settings = evaluation.settings().size();
+    pipeline::Evaluation::LabelsSink save;
+    if (!options.saveLabels.empty()) {
+        for (const pipeline::Setting& setting : evaluation.settings())
+            makeFolder(labelsFolder(options, setting, settings));
+        save = [&](const pipeline::Setting& setting, const std::string& name, const cv::Mat& labels) {
+            const fs::path folder = labelsFolder(options, setting, settings);
+            writeImage((folder / (name + ".png")).string(), labels);
+        };
+    }
+    catchStopSignals();
+    return evaluation.run(watchOnTerminal("image"), save);
+}
+
+pipeline::EvalCounts measure(const EvalOptions& options) {
     for (const std::string& path : {options.json, options.csv})
         if (!path.empty()) checkWritable(path);
     if (!options.plots.empty()) makeFolder(options.plots);
-    return options.join.empty() ? EvalRun(options).run() : joinCounts(options.join);
+    return options.join.empty() ? evaluate(options) : pipeline::joinCounts(options.join);
 }
 
-/// A data set has one root, which may stand elsewhere as a source may.
+/// A data set has one root, which a file may name as it may name a source.
 void readRoot(EvalOptions& options) {
     if (options.sourceFrom.empty()) return;
     const std::vector<pipeline::Address> sources = sourcesFrom({}, options.sourceFrom);
-    if (sources.size() != 1 || !options.root.empty())
+    if (sources.size() != 1 || !options.request.root.empty())
         throw Error(kWrongUse,
                     "--source-from: eval reads one data set; name its folder once, there or with --root");
-    options.root = sources[0].reveal();
+    options.request.root = sources[0].reveal();
+}
+
+void write(const EvalOptions& options, const pipeline::EvalSummary& summary) {
+    std::cout << resultTable(summary) << '\n' << classTable(summary) << '\n' << regionTable(summary);
+    for (const std::string& table : {pairTable(summary), tuningTable(summary)})
+        if (!table.empty()) std::cout << '\n' << table;
+    if (!options.json.empty()) writeJson(options.json, evalJson(summary));
+    if (!options.csv.empty()) writeText(options.csv, evalCsv(summary));
+    if (!options.plots.empty()) writePlots(options.plots, summary);
+}
+
+/// Names the first few of the images that could not be used.
+void printLeftOut(const std::vector<std::string>& names) {
+    constexpr size_t kNamed = 10;
+    std::string line = std::to_string(names.size()) + " images could not be used and were left out: ";
+    for (size_t i = 0; i < names.size() && i < kNamed; ++i)
+        line += (i > 0 ? ", " : "") + names[i];
+    printError(line + (names.size() > kNamed ? ", ..." : ""));
 }
 
 int eval(EvalOptions options) {
     readRoot(options);
     checkUsage(options);
     limitMemory(options.common.maxMemory);
-    const EvalSummary summary(measure(options));
+    const pipeline::EvalSummary summary(measure(options));
     if (summary.names.empty())
-        throw Error(kBadInput, (options.root.empty() ? "--join" : "--root " + options.root) +
-                                   ": none of the pictures can be used");
-    std::cout << resultTable(summary) << '\n' << classTable(summary) << '\n' << regionTable(summary);
-    const std::string pairs = pairTable(summary);
-    if (!pairs.empty()) std::cout << '\n' << pairs;
-    const std::string tuning = tuningTable(summary, kTuningBudget);
-    if (!tuning.empty()) std::cout << '\n' << tuning;
-    if (!options.json.empty()) writeJson(options.json, evalJson(summary));
-    if (!options.csv.empty()) writeText(options.csv, evalCsv(summary));
-    if (!options.plots.empty()) writePlots(options.plots, summary);
+        throw Error(kBadInput, (options.join.empty() ? "--root " + options.request.root : "--join") +
+                                   ": none of the images can be used");
+    write(options, summary);
     if (summary.leftOut.empty()) return kDone;
-    std::string line =
-        std::to_string(summary.leftOut.size()) + " images could not be used and were left out: ";
-    for (size_t i = 0; i < summary.leftOut.size() && i < 10; ++i)
-        line += (i > 0 ? ", " : "") + summary.leftOut[i];
-    complain(line + (summary.leftOut.size() > 10 ? ", ..." : ""));
+    printLeftOut(summary.leftOut);
     return kFailed;
 }
 
 void addMeasuring(CLI::App& verb, EvalOptions& o) {
     verb.add_option("MODEL", o.model, "an ONNX model of 'mpm convert', default, or random (weights)");
-    verb.add_option("--dataset", o.dataset, "layout of the data set")
+    verb.add_option("--dataset", o.request.dataset, "layout of the data set")
         ->type_name("camvid|ade20k|cityscapes|pascal-context|folder");
-    verb.add_option("--root", o.root, "where the data set lies")->type_name("DIR");
+    verb.add_option("--root", o.request.root, "root folder of the data set")->type_name("DIR");
     addSourceFrom(verb, o.sourceFrom);
-    verb.add_option("--split", o.split, "part of it (default: val)")->type_name("NAME");
+    verb.add_option("--split", o.request.split, "part of it (default: val)")->type_name("NAME");
     addParsed(verb, "--batch", "windows in a forward (default: 1)", "1,32",
-              [&o](const std::string& text) { o.batches = parseCounts("--batch", text, 1); });
+              [&o](const std::string& text) { o.request.batches = parseCounts("--batch", text, 1); });
     addParsed(verb, "--compare",
               "methods (default: the model's own); singles and pairs: one or two insertions "
               "at every block",
               "none,mpm:2+5,tome:r=13",
-              [&o](const std::string& text) { o.methods = parseMethods("--compare", text); });
+              [&o](const std::string& text) { o.request.methods = parseMethods("--compare", text); });
     addParsed(verb, "--size", "input size, where the model leaves it open", "HxW",
               [&o](const std::string& text) { o.size = parseSize("--size", text); });
-    addParsed(verb, "--limit", "only the first N pictures", "N",
-              [&o](const std::string& text) { o.limit = parseCount("--limit", text, 1); });
-    addNightOptions(verb, o.nights);
-    verb.add_flag("--paired", o.paired, "with --night: by day too, over the same pictures");
+    addParsed(verb, "--limit", "only the first N images", "N",
+              [&o](const std::string& text) { o.request.limit = parseCount("--limit", text, 1); });
+    addNightOptions(verb, o.request.nights);
+    verb.add_flag("--paired", o.request.paired, "with --night: by day too, over the same images");
     addCommonOptions(verb, o.common, true, false);
     addMemoryOption(verb, o.common);
     addParsed(verb, "--precision", "of the encoder's products, several with commas (default: f32)",
               "f32,bf16", [&o](const std::string& text) {
-                  o.precisions.clear();
+                  o.request.precisions.clear();
                   for (const std::string& part : splitList(text))
-                      o.precisions.push_back(parsePrecision("--precision", part));
+                      o.request.precisions.push_back(parsePrecision("--precision", part));
               });
 }
 
 void addWriting(CLI::App& verb, EvalOptions& o) {
     verb.add_option("--json", o.json, "write the results as JSON too")->type_name("FILE");
     verb.add_option("--csv", o.csv, "write the table as CSV too")->type_name("FILE");
-    verb.add_option("--plots", o.plots, "draw what the results allow, as SVG and PNG")->type_name("DIR");
-    verb.add_option("--save-labels", o.saveLabels, "write STEM.png of ids; a folder a row where several")
+    verb.add_option("--plots", o.plots, "draw all figures that the results allow, as SVG and PNG")
         ->type_name("DIR");
-    verb.add_option("--counts", o.counts,
-                    "write every picture's counts and every batch's times; a run that was "
-                    "killed goes on from there")
+    verb.add_option("--save-labels", o.saveLabels,
+                    "write STEM.png of ids; a folder for each row where there are several")
+        ->type_name("DIR");
+    verb.add_option("--counts", o.request.countsFile,
+                    "write every image's counts and every batch's times; a run that was "
+                    "killed continues from there")
         ->type_name("FILE");
     addParsed(verb, "--shard", "only the i-th of n parts (from 1)", "i/n",
-              [&o](const std::string& text) { o.shard = parseShard("--shard", text); });
+              [&o](const std::string& text) { o.request.shard = parseShard("--shard", text); });
     verb.add_option("--join", o.join, "no MODEL: the shards' --counts files as one result")
         ->type_name("FILES");
 }
@@ -124,7 +186,7 @@ void addEval(CLI::App& app, Action& action) {
     auto o = std::make_shared<EvalOptions>();
     addMeasuring(*verb, *o);
     addWriting(*verb, *o);
-    verb->footer(kExamples);
+    verb->footer(kExamples + ("\n\n" + methodsHelp()));
     verb->callback([o, &action] { action = [o] { return eval(*o); }; });
 }
 

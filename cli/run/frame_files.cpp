@@ -4,18 +4,17 @@
 #include <filesystem>
 
 #include <nlohmann/json.hpp>
-#include <opencv2/imgcodecs.hpp>
 
 #include "base/csv.hpp"
-#include "base/private_files.hpp"
 #include "cli/common/error.hpp"
+#include "cli/common/files.hpp"
 #include "cli/common/options.hpp"
-#include "cli/common/report.hpp"
 #include "pipeline/draw/labels.hpp"
 #include "pipeline/draw/merge_map.hpp"
 #include "pipeline/draw/panels.hpp"
 #include "pipeline/draw/reuse_map.hpp"
 #include "pipeline/draw/text.hpp"
+#include "pipeline/segment/names.hpp"
 
 namespace fs = std::filesystem;
 
@@ -29,8 +28,8 @@ std::string footer(const FrameResult& result) {
     std::snprintf(text, sizeof text, "%s%s%s, luminance %.2f     network %.1f ms, merging %.2f ms, %s %s",
                   result.clock.c_str(), result.clock.empty() ? "" : ", ",
                   m.phase == pipeline::Phase::Night ? "night" : "day", m.luminance, m.networkMs, m.mergeMs,
-                  deviceName(result.segmentation.device).c_str(),
-                  precisionName(result.segmentation.precision).c_str());
+                  pipeline::deviceName(result.segmentation.device).c_str(),
+                  pipeline::precisionName(result.segmentation.precision).c_str());
     return text;
 }
 
@@ -41,14 +40,14 @@ std::string tokensText(const pipeline::Measurement& m) {
     return text + " tokens";
 }
 
-cv::Mat mergeMapOf(const cv::Mat& picture, const pipeline::Segmentation& seg) {
-    if (seg.windows.empty()) return pipeline::drawMergeMap(picture, seg.tokens.map, seg.grid);
-    cv::Mat whole = picture.clone();
+cv::Mat mergeMapOf(const cv::Mat& image, const pipeline::Segmentation& seg) {
+    if (seg.windows.empty()) return pipeline::drawMergeMap(image, seg.tokens.map, seg.grid);
+    cv::Mat whole = image.clone();
     for (const pipeline::SegmentedWindow& window : seg.windows) {
-        const cv::Rect seen = window.place & cv::Rect({0, 0}, picture.size());
-        cv::Mat piece = cv::Mat::zeros(window.place.size(), picture.type());
+        const cv::Rect seen = window.place & cv::Rect({0, 0}, image.size());
+        cv::Mat piece = cv::Mat::zeros(window.place.size(), image.type());
         const cv::Rect corner({0, 0}, seen.size());
-        picture(seen).copyTo(piece(corner));
+        image(seen).copyTo(piece(corner));
         pipeline::drawMergeMap(piece, window.map, window.grid)(corner).copyTo(whole(seen));
     }
     return whole;
@@ -57,8 +56,8 @@ cv::Mat mergeMapOf(const cv::Mat& picture, const pipeline::Segmentation& seg) {
 void writePanels(const std::string& stem, const FrameResult& result, const cv::Mat& overlay,
                  const cv::Mat& map) {
     const std::vector<pipeline::Panel> panels = {
-        {"picture", result.frame.picture}, {"classes", overlay}, {tokensText(result.measurement), map}};
-    writeWhole(stem + ".panels.png", pipeline::drawPanels(panels, footer(result)));
+        {"image", result.frame.picture}, {"classes", overlay}, {tokensText(result.measurement), map}};
+    writeImage(stem + ".panels.png", pipeline::drawPanels(panels, footer(result)));
 }
 
 // Frames of a suspended stream are computed as a whole.
@@ -67,7 +66,7 @@ void writeReuseMap(const std::string& stem, const FrameResult& result) {
     const cv::Size grid = result.segmentation.grid;
     if (reasons.empty())
         reasons = cv::Mat(1, grid.area(), CV_8U, cv::Scalar(static_cast<int>(ReuseReason::Changed)));
-    writeWhole(stem + ".reuse.png", pipeline::drawReuseMap(result.frame.picture, reasons, grid));
+    writeImage(stem + ".reuse.png", pipeline::drawReuseMap(result.frame.picture, reasons, grid));
 }
 
 const char* stateText(ReuseState state) {
@@ -106,46 +105,31 @@ SaveChoice SaveChoice::parse(const std::string& text) {
         else if (word == "reuse")
             save.reuse = true;
         else
-            throw Error(kWrongUse,
-                        "--save: \"" + word +
-                            "\" is not known; choose of labels,overlay,map,csv,jsonl,panels,timeline,reuse");
+            throw Error(
+                kWrongUse,
+                "--save: \"" + word +
+                    "\" is not known; choose from labels,overlay,map,csv,jsonl,panels,timeline,reuse");
     }
     return save;
 }
 
-void makeFolder(const std::string& path) {
-    try {
-        makePrivateFolders(path);
-    } catch (const cv::Exception& error) {
-        throw Error(kFailed, error.err + "; choose another");
-    }
-}
-
-void writeWhole(const std::string& path, const cv::Mat& picture) {
-    std::vector<uchar> bytes;
-    if (!cv::imencode(fs::path(path).extension().string(), picture, bytes))
-        throw Error(kFailed, path + ": the picture cannot be encoded");
-    // Waiting for the disk at each of thousands of images would take longer than the images.
-    writeBytes(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, Sync::Replacing);
-}
-
-void writePictures(const std::string& folder, const FrameResult& result, const RunDescription& run,
-                   const SaveChoice& save) {
+void writeImages(const std::string& folder, const FrameResult& result, const RunDescription& run,
+                 const SaveChoice& save) {
     const pipeline::Segmentation& seg = result.segmentation;
     const std::string stem = (fs::path(folder) / result.frame.name).string();
-    if (save.labels) writeWhole(stem + ".labels.png", seg.labels);
+    if (save.labels) writeImage(stem + ".labels.png", seg.labels);
     cv::Mat overlay, map;
     if (save.overlay || save.panels) {
         pipeline::OverlayStyle style;
         style.opacity = run.opacity;
         overlay = pipeline::drawOverlay(result.frame.picture, seg.labels, run.palette, style);
         if (!run.notice.empty()) pipeline::drawCaption(overlay, run.notice);
-        if (save.overlay) writeWhole(stem + ".overlay.png", overlay);
+        if (save.overlay) writeImage(stem + ".overlay.png", overlay);
     }
     if (save.map || save.panels) {
         map = mergeMapOf(result.frame.picture, seg);
         if (!run.notice.empty()) pipeline::drawCaption(map, run.notice);
-        if (save.map) writeWhole(stem + ".map.png", map);
+        if (save.map) writeImage(stem + ".map.png", map);
     }
     if (save.reuse) writeReuseMap(stem, result);
     if (save.panels) writePanels(stem, result, overlay, map);
@@ -157,7 +141,7 @@ TokenTable::TokenTable(std::ostream& out, Form form, const RunDescription& run)
 TokenTable::TokenTable(std::string path, Form form, const RunDescription& run)
     : m_path(std::move(path)), m_form(form), m_run(run) {}
 
-/// The head goes with the first row: a table that was there before is not given for an empty one.
+/// The head is written with the first row: an empty result never replaces an earlier table.
 void TokenTable::write(std::string row) {
     if (!m_begun && m_form == Form::Csv)
         row = "name," + pipeline::csvHead(m_run.stages, m_run.labels) + '\n' + row;
@@ -169,8 +153,8 @@ void TokenTable::write(std::string row) {
     }
     if (!(*m_out << row << std::flush))
         throw Error(kFailed,
-                    "standard output: the table of tokens cannot be written; check the space left "
-                    "where it goes");
+                    "standard output: the table of tokens cannot be written; check the free space "
+                    "of its target");
 }
 
 void TokenTable::add(const FrameResult& result) {

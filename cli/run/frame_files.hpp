@@ -1,4 +1,4 @@
-// What `mpm run` leaves on the disk: pictures of each frame, tables of all of them.
+// Files of `mpm run`: images of each frame, tables of all frames.
 #pragma once
 
 #include <memory>
@@ -22,29 +22,29 @@ struct SaveChoice {
          timeline = false, reuse = false;
 
     static SaveChoice parse(const std::string& text);
-    bool pictures() const { return labels || overlay || map || panels || reuse; }
+    bool images() const { return labels || overlay || map || panels || reuse; }
 };
 
-/// Everything known about one analysed frame.
+/// One analysed frame.
 struct FrameResult {
     pipeline::Frame frame;
     pipeline::Segmentation segmentation;
     pipeline::Measurement measurement;
-    std::string clock;  ///< for the pictures' footer: "06:30" in the built-in street, else empty
+    std::string clock;  ///< for the footer of images: "06:30" in the built-in street, else empty
 };
 
-/// What stays the same for all frames of a run.
+/// The same for all frames of a run.
 struct RunDescription {
     std::vector<std::string> labels;
     pipeline::Palette palette;
     int stages = 0;
-    std::string notice;  ///< written on every picture, as "random weights"
+    std::string notice;  ///< written on every image: "random weights"
     double opacity = 0.55;
 };
 
-/// Draws and writes the chosen pictures of one frame; each is whole or absent. Throws Error(kFailed).
-void writePictures(const std::string& folder, const FrameResult& result, const RunDescription& run,
-                   const SaveChoice& save);
+/// Draws and writes the chosen images of one frame, each atomically. Throws Error(kFailed).
+void writeImages(const std::string& folder, const FrameResult& result, const RunDescription& run,
+                 const SaveChoice& save);
 
 /// tokens.csv or tokens.jsonl, a line a frame, every line on the disk before the next frame.
 class TokenTable {
@@ -64,11 +64,5 @@ private:
     Form m_form;
     const RunDescription& m_run;
 };
-
-/// Writes a picture aside, then renames: no half-written file is ever seen. Throws Error(kFailed).
-void writeWhole(const std::string& path, const cv::Mat& picture);
-
-/// Makes the folder where it is missing. Throws Error(kFailed).
-void makeFolder(const std::string& path);
 
 }  // namespace mpm::cli

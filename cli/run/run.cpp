@@ -1,7 +1,7 @@
 // mpm run: labels, overlays, merge maps and token counts of any source.
 #include "cli/common/error.hpp"
 #include "cli/common/memory.hpp"
-#include "cli/common/model.hpp"
+#include "cli/common/network.hpp"
 #include "cli/common/sources.hpp"
 #include "cli/common/verbs.hpp"
 #include "cli/run/run_session.hpp"
@@ -12,16 +12,16 @@ namespace mpm::cli {
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
-  mpm run default street.jpg --out out              labels, overlay, merge map and tokens.csv of one picture
+  mpm run default street.jpg --out out              labels, overlay, merge map and tokens.csv of one image
   mpm run model.onnx 'in/*.jpg' --out out --blocks none
   mpm run model.onnx clip.mp4 --every 1 --out out --save csv,timeline
   mpm run default panorama.jpg --window 176x240 --out out
   mpm run default env:CAMERA --duration 3600 > tokens.csv    CAMERA=rtsp://user:password@camera/stream
   mpm run default demo --out demo                   a day and a night in the built-in street
 
-Writes STEM.labels.png (ids), STEM.overlay.png, STEM.map.png, tokens.csv into --out; --save also knows panels (picture,
+Writes STEM.labels.png (ids), STEM.overlay.png, STEM.map.png, tokens.csv into --out; --save also knows panels (image,
 classes and merge map side by side), timeline and jsonl. Without --out the table goes to standard output.
-Exit status: 0 done, 1 failed or pictures left out, 2 wrong usage, 3 source or model that cannot be used.)";
+Exit status: 0 done, 1 failed or images left out, 2 wrong usage, 3 source or model that cannot be used.)";
 
 void addRunOptions(CLI::App& verb, RunOptions& o) {
     verb.add_option("MODEL", o.model, "an ONNX model of 'mpm convert', default, or random (weights)")
@@ -30,13 +30,14 @@ void addRunOptions(CLI::App& verb, RunOptions& o) {
         "SOURCE", o.words,
         "camera index, video, URL, gst: pipeline, image, folder, glob, env:NAME, secret:NAME or demo");
     addSourceFrom(verb, o.sourceFrom);
-    verb.add_option("--out", o.out, "folder for what is written")->type_name("DIR");
+    verb.add_option("--out", o.out, "folder to write to")->type_name("DIR");
     addParsed(verb, "--save", "what to write (default: labels,overlay,map,csv)", "LIST",
               [&o](const std::string& text) { o.save = SaveChoice::parse(text); });
     addParsed(verb, "--size", "input size, where the model leaves it open", "HxW",
               [&o](const std::string& text) { o.size = parseSize("--size", text); });
-    addParsed(verb, "--window", "see large pictures piece by piece instead of shrunk: steps of the window",
-              "HxW", [&o](const std::string& text) { o.window = parseSize("--window", text); });
+    addParsed(verb, "--window",
+              "segment large images window by window instead of shrunk: steps of the window", "HxW",
+              [&o](const std::string& text) { o.window = parseSize("--window", text); });
     addParsed(verb, "--stride", "analyse every Nth frame", "N",
               [&o](const std::string& text) { o.stride = parseCount("--stride", text, 1); });
     const auto seconds = [&verb](const char* name, const char* help, double& value) {
@@ -62,7 +63,7 @@ void addRunOptions(CLI::App& verb, RunOptions& o) {
     verb.footer(kExamples);
 }
 
-/// Sources are looked at before the model is loaded: a slip of the pen is told at once.
+/// Sources are checked before the model is loaded, so that a misspelt one is reported at once.
 void readSources(RunOptions& options) {
     options.sources = sourcesFrom(options.words, options.sourceFrom);
     if (options.sources.empty())
@@ -86,7 +87,7 @@ int runVerb(RunOptions options) {
     limitMemory(options.common.maxMemory);
     const bool demo = options.sources == std::vector<pipeline::Address>{"demo"};
     RunSession session(options, openNetwork(options.model, options.common, options.size, demo),
-                       options.show ? Show(showPicture) : Show());
+                       options.show ? Show(showImage) : Show());
     return session.run();
 }
 
@@ -94,7 +95,7 @@ int runVerb(RunOptions options) {
 
 void addRun(CLI::App& app, Action& action) {
     CLI::App* verb =
-        app.add_subcommand("run", "Segment pictures, videos, cameras: labels, overlays, merge maps, counts");
+        app.add_subcommand("run", "Segment images, videos, cameras: labels, overlays, merge maps, counts");
     auto options = std::make_shared<RunOptions>();
     addRunOptions(*verb, *options);
     verb->callback([options, &action] { action = [options] { return runVerb(*options); }; });

@@ -8,6 +8,7 @@
 #include "base/random.hpp"
 #include "base/stopwatch.hpp"
 #include "cli/common/error.hpp"
+#include "cli/common/files.hpp"
 #include "cli/common/sources.hpp"
 #include "cli/common/terminal.hpp"
 #include "pipeline/draw/labels.hpp"
@@ -30,7 +31,7 @@ pipeline::SourceOptions sourceOptions(const RunOptions& options) {
     return result;
 }
 
-/// Film time, not the time of reading: a clip read at once has its evening all the same.
+/// Time within the film, not the time of reading: a clip that is read faster still has its evening.
 std::chrono::system_clock::time_point clockOf(pipeline::SourceKind kind, const pipeline::Frame& frame) {
     using std::chrono::system_clock;
     if (kind == pipeline::SourceKind::Scene) return pipeline::sceneTime(frame.seconds);
@@ -85,12 +86,12 @@ RunSession::RunSession(const RunOptions& options, pipeline::Network network, Sho
 int RunSession::run() {
     catchStopSignals();
     for (const pipeline::Address& source : m_options.sources) {
-        if (stopAsked() || m_closed) break;
+        if (stopRequested() || m_closed) break;
         runSource(source);
     }
     finish();
     if (m_frames == 0 && m_bad + m_broken > 0)
-        throw Error(kBadInput, "nothing of what was named can be read; see the warnings above");
+        throw Error(kBadInput, "none of the sources can be read; see the warnings above");
     return m_bad + m_broken > 0 ? kFailed : kDone;
 }
 
@@ -106,10 +107,10 @@ void RunSession::runSource(const pipeline::Address& address) {
         source->open();
         m_segmenter.encoder().forget();  // another scene
         if (!source->live()) return runEveryFrame(*source);
-        source.reset();  // the reader opens it again, and some cameras serve one at a time
+        source.reset();  // the reader opens it again, and some cameras serve one client at a time
         runLatest(address);
     } catch (const pipeline::LeftBehind& error) {
-        if (stopAsked() || m_frames > 0) return;
+        if (stopRequested() || m_frames > 0) return;
         throw Error(kBadInput, error.what());
     } catch (const pipeline::SourceError& error) {
         if (several) return leaveOut(error);
@@ -121,7 +122,7 @@ void RunSession::runSource(const pipeline::Address& address) {
     }
 }
 
-/// As a folder goes on past a picture that cannot be read, so do several sources past one of them.
+/// Several sources continue past one that cannot be read, as a folder continues past an image.
 void RunSession::leaveOut(const pipeline::SourceError& error) {
     warn(error.what());
     ++(m_kind == pipeline::SourceKind::Pictures ? m_bad : m_broken);
@@ -129,12 +130,12 @@ void RunSession::leaveOut(const pipeline::SourceError& error) {
 
 void RunSession::runEveryFrame(pipeline::Source& source) {
     Progress progress("frame", source.length());
-    for (pipeline::Frame frame; !stopAsked() && !m_closed;) {
-        const Stopwatch watch;
+    for (pipeline::Frame frame; !stopRequested() && !m_closed;) {
+        const auto start = Clock::now();
         try {
             if (!source.next(frame)) return;
         } catch (const pipeline::BadPicture& error) {
-            // The only picture asked for cannot be used; one of many is named and left out.
+            // A single image that cannot be used is an error; one of many is named and left out.
             if (source.length() == 1) throw;
             warn(error.what());
             ++m_bad;
@@ -149,16 +150,16 @@ void RunSession::runEveryFrame(pipeline::Source& source) {
 
 void RunSession::runLatest(const pipeline::Address& address) {
     pipeline::ReaderOptions how;
-    how.retryEnded = false;  // a pipeline over a file comes to its end; what breaks comes back all the same
+    how.retryEnded = false;  // a pipeline over a file ends; broken connections are still retried
     pipeline::Reader reader(address, how, sourceOptions(m_options));
     const std::int64_t before = m_frames;
     const Stopwatch run;
     Progress progress("frame", -1);
     std::int64_t dropped = 0;
-    for (pipeline::Frame frame; !stopAsked() && !m_closed && reader.running();) {
-        const Stopwatch watch;
-        // A stream that has stalled sends no frame that could say how late it is.
-        if (over(run.seconds())) break;
+    for (pipeline::Frame frame; !stopRequested() && !m_closed && reader.running();) {
+        const auto start = Clock::now();
+        // A stalled stream sends no frame whose time could be checked.
+        if (over(millisecondsSince(begun) / 1000)) break;
         if (!reader.take(frame, std::chrono::milliseconds(200))) continue;
         if (over(frame.seconds)) break;
         if (!due(frame)) continue;
@@ -170,7 +171,7 @@ void RunSession::runLatest(const pipeline::Address& address) {
     }
     if (reader.status().state == pipeline::SourceState::Failed)
         throw pipeline::SourceError(reader.status().problem);
-    if (m_frames == before && m_options.duration > 0 && !stopAsked() && !m_closed)
+    if (m_frames == before && m_options.duration > 0 && !stopRequested() && !m_closed)
         throw pipeline::SourceError(address.shown() +
                                     cv::format(": no frame came in %g s; ", m_options.duration) +
                                     "check that the stream runs, or raise --duration");
@@ -188,7 +189,7 @@ bool RunSession::over(double seconds) const {
 
 void RunSession::analyse(pipeline::Frame frame, double captureMs, std::int64_t dropped) {
     if (m_options.night) {
-        // The same picture gets the same noise on every run.
+        // The same image gets the same noise on every run.
         const bool file = m_kind == pipeline::SourceKind::Pictures;
         const std::uint64_t seed = file ? seedOf(frame.name) : static_cast<std::uint64_t>(frame.number);
         frame.picture = street::night(frame.picture, *m_options.night, seed);
@@ -222,7 +223,7 @@ std::string RunSession::uniqueName(const std::string& name) {
     return unique;
 }
 
-/// Tables are opened with the first result: only then is it known how many stages there are.
+/// Tables are opened with the first result: the number of stages is not known before.
 void RunSession::start(const FrameResult& first) {
     m_started = true;
     m_description.stages = static_cast<int>(first.measurement.stageTokens.size());
@@ -239,8 +240,8 @@ void RunSession::start(const FrameResult& first) {
 
 void RunSession::deliver(FrameResult& result) {
     if (!m_started) start(result);
-    const Stopwatch watch;
-    if (m_save.pictures()) writePictures(m_options.out, result, m_description, m_save);
+    const auto begun = Clock::now();
+    if (m_save.images()) writeImages(m_options.out, result, m_description, m_save);
     if (m_show) showResult(result);
     result.measurement.drawMs = watch.milliseconds();
     for (TokenTable& table : m_tables)
@@ -285,11 +286,11 @@ void RunSession::finish() {
         style.unit = m_scene ? "h" : "s";
         style.tokensIn = m_tokensIn;
         style.stages = m_stageNames;
-        writeWhole((fs::path(m_options.out) / "timeline.png").string(),
+        writeImage((fs::path(m_options.out) / "timeline.png").string(),
                    pipeline::drawTimeline(m_timeline, style));
     }
-    if (m_bad > 0) complain(std::to_string(m_bad) + " images could not be read and were left out");
-    if (m_broken > 0) complain(std::to_string(m_broken) + " sources could not be read to their end");
+    if (m_bad > 0) printError(std::to_string(m_bad) + " images could not be read and were left out");
+    if (m_broken > 0) printError(std::to_string(m_broken) + " sources could not be read to their end");
     if (m_options.out.empty()) return;
     std::cout << summaryLine()
               << cv::format("\nnetwork %.1f ms a frame; written to ", m_networkMs / double(m_frames))

@@ -19,24 +19,25 @@ namespace mpm::cli {
 struct RunOptions {
     CommonOptions common;
     std::string model;
-    std::vector<std::string> words;  ///< of the command line, for sources
+    std::vector<std::string> words;  ///< sources on the command line
     std::string sourceFrom;          ///< a file of more
     std::vector<pipeline::Address> sources;
     std::string out;  ///< folder; empty: the table goes to standard output
     std::optional<SaveChoice> save;
     cv::Size size;
-    cv::Size window;  ///< steps of a window over the picture at its own size; empty: shrink it to the model's
-    int stride = 1;   ///< every so many frames
-    double every = 0;     ///< seconds between analysed frames
+    cv::Size window;      ///< steps of a window over the full-size image; empty: the image is shrunk to the
+                          ///< model's size
+    int stride = 1;       ///< analyse every Nth frame
+    double every = 0;     ///< between analysed frames, in seconds
     double duration = 0;  ///< seconds of each source; 0: to its end
     double opacity = 0.55;
-    int dayCycle = 48;  ///< frames in which the built-in street goes through a day
+    int dayCycle = 48;  ///< frames in which a day passes in the built-in street
     NightOption night;
     bool show = false;
 };
 
-/// Shows a picture; false where the user closed the window.
-using Show = std::function<bool(const cv::Mat& picture)>;
+/// Shows an image; false once the user closed the window.
+using Show = std::function<bool(const cv::Mat& image)>;
 
 class RunSession {
 public:
@@ -62,7 +63,7 @@ private:
 
     const RunOptions& m_options;
     pipeline::Segmenter m_segmenter;
-    std::optional<pipeline::WindowSegmenter> m_windows;  ///< where the picture is seen piece by piece
+    std::optional<pipeline::WindowSegmenter> m_windows;  ///< where --window is given
     Show m_show;
     SaveChoice m_save;
     RunDescription m_description;
@@ -70,10 +71,10 @@ private:
     std::vector<TokenTable> m_tables;
     std::vector<pipeline::TimelinePoint> m_timeline;
     std::vector<std::string> m_stageNames;
-    std::set<std::string> m_names;  ///< already written to: no frame overwrites another's files
+    std::set<std::string> m_names;  ///< already used: no frame overwrites the files of another
     pipeline::SourceKind m_kind = pipeline::SourceKind::Pictures;  ///< of the present source
     double m_nextDue = 0, m_networkMs = 0;
-    std::int64_t m_frames = 0, m_bad = 0, m_broken = 0;  ///< m_bad: pictures, m_broken: other sources
+    std::int64_t m_frames = 0, m_bad = 0, m_broken = 0;  ///< m_bad: images, m_broken: other sources
     int m_tokensIn = 0;
     bool m_started = false, m_closed = false;
     bool m_scene = false;  ///< the built-in street alone: time is the hour of its day

@@ -1,4 +1,4 @@
-// --show: a window. The only file that knows highgui.
+// --show: a window. The only file that uses highgui.
 #pragma once
 
 #include <opencv2/core.hpp>
@@ -9,6 +9,6 @@ namespace mpm::cli {
 void checkDisplay();
 
 /// False once the user pressed q or Escape, or closed the window.
-bool showPicture(const cv::Mat& picture);
+bool showImage(const cv::Mat& image);
 
 }  // namespace mpm::cli

@@ -104,7 +104,8 @@ ReducerEntry mutualPairsEntry() {
             },
             // One similarity for each unordered pair.
             [](const Arguments&, const MatchingSize& size) {
-                return size.tokens * (size.tokens - 1) * size.width;
+                const double n = size.tokens;
+                return n * (n - 1) * size.width;
             }};
 }
 

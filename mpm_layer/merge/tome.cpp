@@ -59,7 +59,8 @@ ReducerEntry tomeEntry() {
             },
             // Every even token against every odd one, on the keys' mean over heads.
             [](const Arguments&, const MatchingSize& size) {
-                return 2 * (size.tokens / 2) * (size.tokens / 2) * size.keyWidth;
+                const double half = size.tokens / 2;
+                return 2 * half * half * size.keyWidth;
             }};
 }
 

@@ -265,7 +265,7 @@ std::string toSvg(const Figure& figure) {
     return canvas.finish();
 }
 
-cv::Mat toPicture(const Figure& figure) {
+cv::Mat toImage(const Figure& figure) {
     PixelCanvas canvas(sizeOf(figure), 2);
     draw(figure, canvas);
     return canvas.picture();

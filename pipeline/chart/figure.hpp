@@ -37,6 +37,6 @@ struct Figure {
 };
 
 std::string toSvg(const Figure& figure);
-cv::Mat toPicture(const Figure& figure);  ///< CV_8UC3, twice the size for sharp screens
+cv::Mat toImage(const Figure& figure);  ///< CV_8UC3, twice the size for sharp screens
 
 }  // namespace mpm::pipeline

@@ -68,7 +68,7 @@ TEST(Plot, SvgHoldsWhatWasAsked) {
 }
 
 TEST(Plot, SeriesOfOneNameShareAColour) {
-    const cv::Mat picture = toPicture(figure());
+    const cv::Mat picture = toImage(figure());
     EXPECT_EQ(picture.cols, 2 * 2 * 460);
     const cv::Scalar second(0, 94, 213);  // the second colour, BGR
     cv::Mat left, right;
@@ -80,7 +80,7 @@ TEST(Plot, SeriesOfOneNameShareAColour) {
 
 TEST(Plot, NothingToDrawIsNoError) {
     EXPECT_NE(toSvg({"empty", {{"panel", "x", "y", {}, {}, false, 0, 0}}}).find("empty"), std::string::npos);
-    EXPECT_FALSE(toPicture({"empty", {{"panel", "x", "y", {PlotSeries{}}, {}, true, 0, 0}}}).empty());
+    EXPECT_FALSE(toImage({"empty", {{"panel", "x", "y", {PlotSeries{}}, {}, true, 0, 0}}}).empty());
 }
 
 }  // namespace

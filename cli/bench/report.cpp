@@ -1,0 +1,143 @@
+#include "cli/bench/report.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "cli/common/options.hpp"
+#include "cli/common/table.hpp"
+#include "pipeline/segment/names.hpp"
+
+namespace mpm::cli {
+
+namespace {
+
+using pipeline::BenchRow;
+using pipeline::deviceName;
+using pipeline::precisionName;
+
+Json paddedJson(const BenchRow& row) {
+    if (row.padded.empty()) return nullptr;
+    return {{"ms", row.paddedMs()}, {"rows", row.paddedRows()}};
+}
+
+std::string accuracyText(std::optional<double> loss) {
+    if (!loss) return {};
+    if (*loss <= 0) return ", and no mIoU";
+    return " and " + fixedCell(100 * *loss, 2) + " points of mIoU";
+}
+
+}  // namespace
+
+Json toJson(const BenchRow& row) {
+    return {
+        {"method", row.method.shortName()},
+        {"parameters", row.method.text},
+        {"schedule", row.tokens.schedule()},
+        {"device", deviceName(row.device)},
+        {"precision", precisionName(row.precision)},
+        {"batch", row.batch},
+        {"tokens", row.tokens.means()},
+        {"tokens_kept",
+         {{"least", row.keptQuantile(0)}, {"mean", pipeline::mean(row.kept)}, {"most", row.keptQuantile(1)}}},
+        {"gflops", finite(row.gflops())},
+        {"gflops_deviation", finite(row.gflopsDeviation())},
+        {"gflops_by_block", row.blockGflops()},
+        {"ms", {{"median", row.ms(0.5)}, {"p10", row.ms(0.1)}, {"p90", row.ms(0.9)}}},
+        {"encoder_ms", row.encoderMs()},
+        {"merge_ms", row.mergeMs()},
+        {"restore_ms", row.restoreMs()},
+        {"padded", paddedJson(row)},
+        {"images_per_second", row.imagesPerSecond()},
+        {"stderr", finite(row.standardError())},
+        {"rounds", row.forwards.size()},
+        {"ms_per_round", row.forwards}};
+}
+
+std::string benchTable(const std::vector<BenchRow>& rows) {
+    Cells cells = {{"method", "schedule", "device", "precision", "batch", "tokens left", "GFLOPs", "ms",
+                    "p10", "p90", "encoder", "merge", "restore", "images/s", "+-", "speed"}};
+    for (const BenchRow& row : rows) {
+        const BenchRow* base = baseOf(rows, row);
+        cells.push_back({row.method.text, scheduleCell(row.tokens.schedule()), deviceName(row.device),
+                         precisionName(row.precision), std::to_string(row.batch),
+                         fixedCell(pipeline::mean(row.kept), 0), fixedCell(row.gflops(), 2),
+                         fixedCell(row.ms(0.5), 2), fixedCell(row.ms(0.1), 2), fixedCell(row.ms(0.9), 2),
+                         fixedCell(row.encoderMs(), 2), fixedCell(row.mergeMs(), 2),
+                         fixedCell(row.restoreMs(), 2), fixedCell(row.imagesPerSecond(), 2),
+                         fixedCell(row.standardError(), 2),
+                         base != nullptr ? fixedCell(base->ms(0.5) / row.ms(0.5), 2) + "x" : "-"});
+    }
+    return markdownTable(cells);
+}
+
+std::string blockTable(const std::vector<BenchRow>& rows) {
+    Cells cells = {{"block"}};
+    const size_t blocks = rows.front().blockGflops().size();
+    for (size_t block = 0; block < blocks; ++block)
+        cells.push_back({std::to_string(block)});
+    cells.push_back({"blocks and merging"});
+    cells.push_back({"against the first"});
+    const std::vector<double> first = rows.front().blockGflops();
+    const double whole = std::accumulate(first.begin(), first.end(), 0.0);
+    for (const BenchRow& row : rows) {
+        if (row.batch != rows.front().batch || row.blockGflops().size() != blocks) continue;
+        const std::vector<double> tokens = row.tokens.means(), gflops = row.blockGflops();
+        cells[0].insert(cells[0].end(), {row.method.text + ": tokens", "GFLOPs"});
+        double sum = 0;
+        for (size_t block = 0; block < blocks; ++block) {
+            cells[block + 1].insert(cells[block + 1].end(),
+                                    {fixedCell(tokens[block], 0), fixedCell(gflops[block], 3)});
+            sum += gflops[block];
+        }
+        cells[blocks + 1].insert(cells[blocks + 1].end(), {"", fixedCell(sum, 3)});
+        cells[blocks + 2].insert(cells[blocks + 2].end(), {"", fixedCell(100 * sum / whole, 1) + " %"});
+    }
+    return markdownTable(cells);
+}
+
+std::string batchTable(const std::vector<BenchRow>& rows) {
+    Cells cells = {{"method", "batch", "tokens left: least", "mean", "most", "+-", "rows if padded",
+                    "packed ms", "padded ms", "packing gains"}};
+    for (const BenchRow& row : rows) {
+        if (row.batch < 2) continue;
+        const bool ragged = !row.padded.empty();
+        cells.push_back({row.method.text, std::to_string(row.batch), fixedCell(row.keptQuantile(0), 0),
+                         fixedCell(pipeline::mean(row.kept), 1), fixedCell(row.keptQuantile(1), 0),
+                         fixedCell(pipeline::deviation(row.kept), 1),
+                         ragged ? fixedCell(100 * row.paddedRows() - 100, 1) + " % more" : "none more",
+                         fixedCell(row.ms(0.5), 2), ragged ? fixedCell(row.paddedMs(), 2) : "-",
+                         ragged ? fixedCell(row.paddedMs() / row.ms(0.5), 2) + "x" : "-"});
+    }
+    return cells.size() > 1 ? markdownTable(cells) : std::string();
+}
+
+std::string verdict(const std::vector<BenchRow>& rows, cv::Size size, const EvalScores& scores) {
+    std::string text;
+    const BenchRow* best = nullptr;
+    for (const BenchRow& row : rows) {
+        const BenchRow* base = baseOf(rows, row);
+        if (base == nullptr || row.method.name == "none") continue;
+        const double saved = base->ms(0.5) - row.ms(0.5), speed = base->ms(0.5) / row.ms(0.5);
+        const bool noisy = base->ms(0.1) < row.ms(0.9) && row.ms(0.1) < base->ms(0.9);
+        text += cv::format(
+            "At %dx%d on %s in %s, batch %d: merging by %s before {%s} pays %.2f ms an image (%.2fx the "
+            "speed of all tokens) and costs %.2f ms of it for merging and restoring",
+            size.height, size.width, deviceName(row.device).c_str(), precisionName(row.precision).c_str(),
+            row.batch, row.method.text.c_str(), blocksText(row.tokens.schedule()).c_str(), saved, speed,
+            row.mergeMs() + row.restoreMs());
+        text += accuracyText(scores.loss(row.method, row.tokens.schedule())) + ". ";
+        const bool single = row.forwards.size() < 2;
+        text += single ? "One round does not show how much rounds scatter: measure more (--rounds).\n"
+                : noisy
+                    ? "The rounds scatter more than that: measure longer (--rounds) on a quieter machine.\n"
+                : speed > 1 ? "It pays.\n"
+                            : "It does not pay.\n";
+        if (best == nullptr || row.ms(0.5) < best->ms(0.5)) best = &row;
+    }
+    if (best != nullptr && scores.known() && best->ms(0.5) < baseOf(rows, *best)->ms(0.5))
+        text += "The best of these schedules here: " + best->method.text + ", batch " +
+                std::to_string(best->batch) + ".\n";
+    return text;
+}
+
+}  // namespace mpm::cli

@@ -1,0 +1,24 @@
+// The output of `mpm bench`: tables, JSON, and whether merging pays.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/bench/eval_scores.hpp"
+#include "cli/common/json.hpp"
+#include "pipeline/measure/bench_rounds.hpp"
+
+namespace mpm::cli {
+
+std::string benchTable(const std::vector<pipeline::BenchRow>& rows);
+std::string blockTable(
+    const std::vector<pipeline::BenchRow>& rows);  ///< of the first batch size, block by block
+std::string batchTable(
+    const std::vector<pipeline::BenchRow>& rows);  ///< empty where no batch is larger than one
+
+/// `scores`: losses of accuracy, where they were measured.
+std::string verdict(const std::vector<pipeline::BenchRow>& rows, cv::Size size, const EvalScores& scores);
+
+Json toJson(const pipeline::BenchRow& row);
+
+}  // namespace mpm::cli

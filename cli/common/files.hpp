@@ -1,0 +1,27 @@
+// Result files: written atomically, so that no half-written file is ever seen.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <opencv2/core.hpp>
+
+#include "base/pending_file.hpp"
+
+namespace mpm::cli {
+
+/// Throws Error where `path` cannot be written to (kFailed) or is a folder (kWrongUse). Called before an hour
+/// of measuring rather than after it.
+void checkWritable(const std::string& path);
+
+/// Links are followed, devices and pipes written through. Throws Error as checkWritable.
+void writeBytes(const std::string& path, std::string_view bytes, Sync sync = Sync::Always);
+void writeText(const std::string& path, const std::string& text);
+
+/// In the format of the path's extension. Throws Error(kFailed).
+void writeImage(const std::string& path, const cv::Mat& image);
+
+/// Creates the folder where it is missing. Throws Error(kFailed).
+void makeFolder(const std::string& path);
+
+}  // namespace mpm::cli

@@ -1,0 +1,19 @@
+// JSON reports as text.
+#pragma once
+
+#include <string>
+
+#include "pipeline/measure/counts_json.hpp"
+
+namespace mpm::cli {
+
+using pipeline::finite;
+using pipeline::Json;
+
+/// Indented, lists of plain values on one line each.
+std::string reportText(const Json& report);
+
+/// Throws Error as writeText.
+void writeJson(const std::string& path, const Json& report);
+
+}  // namespace mpm::cli

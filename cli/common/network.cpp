@@ -1,0 +1,121 @@
+#include "cli/common/network.hpp"
+
+#include <mutex>
+
+#include "cli/common/error.hpp"
+#include "cli/common/terminal.hpp"
+#include "models/onnx/inspect.hpp"
+#include "pipeline/measure/error.hpp"
+#include "pipeline/segment/model_file.hpp"
+
+namespace mpm::cli {
+
+namespace {
+
+pipeline::Network randomNetwork(cv::Size size) {
+    static std::once_flag once;
+    std::call_once(once, [] {
+        warn("the network has random weights: its speed and its merging are real, its labels mean nothing");
+    });
+    pipeline::RandomModel random;
+    if (!size.empty()) random.size = size;
+    if (random.size.width % 16 != 0 || random.size.height % 16 != 0)
+        throw Error(kWrongUse, "--size: the network with random weights takes multiples of 16");
+    return pipeline::Network(random);
+}
+
+pipeline::Network load(const std::string& model, cv::Size size, bool mayBeRandom) {
+    if (model == "random" || (model == "default" && mayBeRandom && !pipeline::hasDefaultModel()))
+        return randomNetwork(size);
+    try {
+        return pipeline::Network(model, size);
+    } catch (const pipeline::ModelError& error) {
+        throw Error(kBadInput, error.what());
+    }
+}
+
+void applyReuse(Encoder& encoder, const CommonOptions& options) {
+    if (!options.reuse) return;
+    try {
+        encoder.setReuse(options.reuse);
+    } catch (const cv::Exception& error) {
+        throw Error(kWrongUse, "--reuse: " + error.err);
+    }
+}
+
+pipeline::ModelCost randomCost(const pipeline::Network& network) {
+    pipeline::RandomModel model;
+    model.size = network.info().size;
+    model.dim = network.encoder().dim(), model.depth = network.encoder().blocks();
+    model.heads = network.encoder().heads();
+    model.classes = static_cast<int>(network.info().labels.size());
+    return pipeline::costOf(model);
+}
+
+}  // namespace
+
+pipeline::Network openNetwork(const std::string& model, const CommonOptions& options, cv::Size size,
+                              bool mayBeRandom) {
+    applyThreads(options);
+    pipeline::Network network = load(model, size, mayBeRandom);
+    network.encoder().setDevice(options.device.device, options.device.index);
+    network.encoder().setPrecision(options.precision);
+    if (options.batchIndependent) network.encoder().setBatchIndependent(true);
+    applyReuse(network.encoder(), options);
+    if (!options.blocks) return network;
+    try {
+        network.encoder().setSchedule(*options.blocks);
+    } catch (const cv::Exception& error) {
+        throw Error(kWrongUse, "--blocks " + blocksText(*options.blocks) + ": " + error.err);
+    }
+    return network;
+}
+
+pipeline::ModelCost modelCost(const pipeline::Network& network) {
+    if (network.random()) return randomCost(network);
+    try {
+        const models::Conversion found = models::inspectModel(network.name()).found;
+        pipeline::ModelCost cost;
+        cost.attentionWeights = found.attentionWeights;
+        cost.mlpWeights = found.mlpWeights;
+        cost.width = found.dim, cost.attentionWidth = found.attentionWidth, cost.heads = found.heads;
+        cost.special = found.specialTokens;
+        // A model that leaves its size open was counted at a size of the reader's choice.
+        const double pixels = found.size.area() > 0 ? found.size.area() : 1;
+        cost.around = found.gflopsAround * 1e9 * network.info().size.area() / pixels;
+        return cost;
+    } catch (const models::Refusal& refusal) {
+        throw Error(kBadInput, network.name() + ": " + refusal.what());
+    }
+}
+
+std::vector<pipeline::Method> parseMethods(const std::string& option, const std::string& text) {
+    try {
+        return pipeline::methodsFrom(text);
+    } catch (const pipeline::MeasureError& error) {
+        throw Error(kWrongUse, option + ": " + error.what());
+    }
+}
+
+void checkMethods(const std::string& option, const std::vector<pipeline::Method>& methods) {
+    try {
+        pipeline::checkMethods(methods);
+    } catch (const pipeline::MeasureError& error) {
+        throw Error(kWrongUse, option + ": " + error.what());
+    }
+}
+
+std::string methodsHelp() {
+    std::string text =
+        "Methods of --compare (docs/reference/reducers.md describes them):\n  none        all tokens\n";
+    for (const ReducerInfo& reducer : reducers()) {
+        text += "  " + reducer.name + std::string(12 - reducer.name.size(), ' ') + reducer.description;
+        for (const ReducerParameter& parameter : reducer.parameters)
+            text += (&parameter == &reducer.parameters.front() ? "; " : ", ") + parameter.name + "=" +
+                    parameter.fallback;
+        text += '\n';
+    }
+    return text + "A schedule may follow: mpm:2+5 merges before blocks 2 and 5.";
+}
+
+}  // namespace mpm::cli

@@ -1,0 +1,31 @@
+// The network that MODEL and the common options describe, and the methods of --compare.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/common/options.hpp"
+#include "pipeline/measure/method.hpp"
+#include "pipeline/segment/flops.hpp"
+
+namespace mpm::cli {
+
+/// Loads MODEL and sets device, precision and blocks. Throws Error. MODEL `random` is a ViT-Tiny/16 with
+/// random weights, for measuring without a model. `mayBeRandom`: where MODEL is `default` and none is
+/// shipped, a network with random weights takes its place.
+pipeline::Network openNetwork(const std::string& model, const CommonOptions& options, cv::Size size = {},
+                              bool mayBeRandom = false);
+
+/// Sizes that the network's operations follow from, read from its file. Throws Error(kBadInput).
+pipeline::ModelCost modelCost(const pipeline::Network& network);
+
+/// Methods of --compare, not checked yet. Throws Error(kWrongUse).
+std::vector<pipeline::Method> parseMethods(const std::string& option, const std::string& text);
+
+/// Throws Error(kWrongUse) on a method or parameter that does not exist.
+void checkMethods(const std::string& option, const std::vector<pipeline::Method>& methods);
+
+/// The methods and their parameters, for --help.
+std::string methodsHelp();
+
+}  // namespace mpm::cli

@@ -1,0 +1,279 @@
+#include "cli/eval/report.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "base/csv.hpp"
+#include "cli/common/options.hpp"
+#include "cli/common/table.hpp"
+#include "pipeline/measure/published.hpp"
+#include "pipeline/measure/tuning.hpp"
+
+namespace mpm::cli {
+
+namespace {
+
+using pipeline::EvalRow;
+using pipeline::EvalSummary;
+
+std::string percent(double value) {
+    return fixedCell(100 * value, 2);
+}
+
+std::string nightText(const EvalRow& row) {
+    if (!row.night) return "day";
+    const std::vector<double>& n = *row.night;
+    return cv::format("night %g,%g,%g", n[0], n[1], n[2]);
+}
+
+/// The method, and all else in which the rows differ.
+std::string rowName(const EvalSummary& summary, const EvalRow& row) {
+    std::string name = row.text;
+    if (summary.severalPrecisions) name += " " + row.precision;
+    if (summary.severalBatches) name += " batch " + std::to_string(row.batch);
+    if (summary.severalLights) name += row.night ? " " + nightText(row) : " day";
+    return name;
+}
+
+bool hasPaper(const EvalSummary& summary) {
+    for (const EvalRow& row : summary.rows)
+        if (publishedFor(summary.head, row)) return true;
+    return false;
+}
+
+void addPaper(const EvalSummary& summary, const EvalRow& row, std::vector<std::string>& cells) {
+    const auto figures = publishedFor(summary.head, row);
+    for (const double value :
+         {figures ? figures->miou : NAN, figures ? figures->gflops : NAN, figures ? figures->fps : NAN})
+        cells.push_back(fixedCell(value, 1));
+}
+
+Json joinsJson(const EvalRow& row) {
+    Json joins = Json::array();
+    for (size_t stage = 0; stage < row.joins.size(); ++stage)
+        joins.push_back({{"block", stage < row.schedule.size() ? Json(row.schedule[stage]) : Json(nullptr)},
+                         {"by_distance", row.joins[stage]}});
+    return joins;
+}
+
+Json list(const std::vector<double>& values) {
+    Json json = Json::array();
+    for (double value : values)
+        json.push_back(finite(value));
+    return json;
+}
+
+Json confusionJson(const pipeline::Confusion& confusion) {
+    Json rows = Json::array();
+    for (int truth = 0; truth < confusion.classes(); ++truth) {
+        Json row = Json::array();
+        for (int predicted = 0; predicted <= confusion.classes(); ++predicted)
+            row.push_back(confusion.at(truth, predicted));
+        rows.push_back(row);
+    }
+    return rows;
+}
+
+Json scores(const pipeline::Confusion& confusion) {
+    return {{"miou", finite(confusion.miou())},
+            {"macc", finite(confusion.macc())},
+            {"aacc", finite(confusion.aacc())},
+            {"pixels", confusion.pixels()}};
+}
+
+Json regionsJson(const EvalRow& row) {
+    return {{"boundary", scores(row.classes.band)},
+            {"interior", scores(row.classes.interior)},
+            {"small_objects", finite(row.objects.recall(0))},
+            {"medium_objects", finite(row.objects.recall(1))},
+            {"large_objects", finite(row.objects.recall(2))}};
+}
+
+Json toJson(const EvalSummary& summary, const EvalRow& row) {
+    Json json = {{"method", row.method},
+                 {"parameters", row.text},
+                 {"schedule", row.schedule},
+                 {"device", row.device},
+                 {"precision", row.precision},
+                 {"batch", row.batch},
+                 {"night", row.night ? Json(*row.night) : Json(nullptr)},
+                 {"tokens", row.tokens},
+                 {"tokens_kept", finite(row.tokensKept())},
+                 {"gflops", finite(row.gflops())},
+                 {"gflops_deviation", finite(row.gflopsDeviation())},
+                 {"miou", finite(row.whole.miou())},
+                 {"loss", finite(summary.loss(row))},
+                 {"macc", finite(row.whole.macc())},
+                 {"aacc", finite(row.whole.aacc())},
+                 {"iou", list(row.whole.iou())},
+                 {"accuracy", list(row.whole.accuracy())},
+                 {"images", row.images()},
+                 {"images_per_second", finite(row.imagesPerSecond())},
+                 {"stderr", finite(row.standardError())},
+                 {"windows_per_second", finite(row.windowsPerSecond)},
+                 {"ms", row.ms},
+                 {"encoder_ms", row.encoderMs},
+                 {"merge_ms", row.mergeMs},
+                 {"restore_ms", row.restoreMs},
+                 {"regions", regionsJson(row)},
+                 {"joins", joinsJson(row)},
+                 {"confusion", confusionJson(row.whole)},
+                 {"per_picture",
+                  {{"miou", list(row.imageMiou)},
+                   {"aacc", list(row.imageAacc)},
+                   {"tokens_entering", row.entering},
+                   {"tokens_kept", row.kept},
+                   {"operations", list(row.operations)}}}};
+    if (const auto paper = publishedFor(summary.head, row))
+        json["paper"] = {
+            {"miou", paper->miou / 100}, {"gflops", paper->gflops}, {"images_per_second", paper->fps}};
+    return json;
+}
+
+Json pairsJson(const EvalSummary& summary) {
+    Json json = Json::array();
+    for (const pipeline::DayNightPair& pair : pairsOf(summary))
+        json.push_back({{"parameters", pair.day->text},
+                        {"precision", pair.day->precision},
+                        {"batch", pair.day->batch},
+                        {"night", *pair.night->night},
+                        {"miou_day", finite(pair.day->whole.miou())},
+                        {"miou_night", finite(pair.night->whole.miou())},
+                        {"merged_change", finite(pair.change)},
+                        {"merged_change_stderr", finite(pair.standardError)}});
+    return json;
+}
+
+}  // namespace
+
+std::string resultTable(const EvalSummary& summary) {
+    Cells cells = {{"method", "schedule", "device", "precision", "batch", "light", "mIoU", "loss", "mAcc",
+                    "aAcc", "tokens left", "GFLOPs", "+-", "images/s", "+-", "merge ms", "images"}};
+    const bool paper = hasPaper(summary);
+    if (paper) cells[0].insert(cells[0].end(), {"paper: mIoU", "GFLOPs", "FPS, H100"});
+    for (const EvalRow& row : summary.rows) {
+        cells.push_back({row.text, scheduleCell(row.schedule), row.device, row.precision,
+                         std::to_string(row.batch), nightText(row), percent(row.whole.miou()),
+                         percent(summary.loss(row)), percent(row.whole.macc()), percent(row.whole.aacc()),
+                         fixedCell(row.tokensKept(), 1), fixedCell(row.gflops(), 2),
+                         fixedCell(row.gflopsDeviation(), 2), fixedCell(row.imagesPerSecond(), 2),
+                         fixedCell(row.standardError(), 2), fixedCell(row.mergeMs + row.restoreMs, 2),
+                         std::to_string(row.images())});
+        if (paper) addPaper(summary, row, cells.back());
+    }
+    return markdownTable(cells);
+}
+
+std::string classTable(const EvalSummary& summary) {
+    Cells cells = {{"IoU by class"}};
+    for (const EvalRow& row : summary.rows)
+        cells[0].push_back(rowName(summary, row));
+    for (int id = 0; id < summary.rows.front().whole.classes(); ++id) {
+        const bool named = id < static_cast<int>(summary.classNames.size());
+        cells.push_back({named ? summary.classNames[id] : "class " + std::to_string(id)});
+        for (const EvalRow& row : summary.rows)
+            cells.back().push_back(percent(row.whole.iou()[id]));
+    }
+    return markdownTable(cells);
+}
+
+std::string regionTable(const EvalSummary& summary) {
+    Cells cells = {
+        {"method", "mIoU at boundaries", "inside", "pixels right in small objects", "medium", "large"}};
+    for (const EvalRow& row : summary.rows)
+        cells.push_back({rowName(summary, row), percent(row.classes.band.miou()),
+                         percent(row.classes.interior.miou()), percent(row.objects.recall(0)),
+                         percent(row.objects.recall(1)), percent(row.objects.recall(2))});
+    return markdownTable(cells);
+}
+
+std::string pairTable(const EvalSummary& summary) {
+    const std::vector<pipeline::DayNightPair> pairs = pairsOf(summary);
+    if (pairs.empty()) return {};
+    Cells cells = {{"method", "night", "mIoU day", "night", "loss day", "night", "tokens left day", "night",
+                    "merged, night against day", "+-"}};
+    for (const pipeline::DayNightPair& pair : pairs)
+        cells.push_back({pair.day->text, nightText(*pair.night).substr(6), percent(pair.day->whole.miou()),
+                         percent(pair.night->whole.miou()), percent(summary.loss(*pair.day)),
+                         percent(summary.loss(*pair.night)), fixedCell(pair.day->tokensKept(), 1),
+                         fixedCell(pair.night->tokensKept(), 1), percent(pair.change) + " %",
+                         percent(pair.standardError)});
+    return markdownTable(cells);
+}
+
+std::string tuningTable(const EvalSummary& summary) {
+    Cells cells = {{"tuned by day", "loss by day", "GFLOPs", "the same by night: loss", "GFLOPs",
+                    "tuned by night", "loss by night", "GFLOPs"}};
+    for (const pipeline::Tuned& t : pipeline::tunedByDay(summary))
+        cells.push_back({t.day->text, percent(summary.loss(*t.day)), fixedCell(t.day->gflops(), 2),
+                         percent(summary.loss(*t.night)), fixedCell(t.night->gflops(), 2), t.best->text,
+                         percent(summary.loss(*t.best)), fixedCell(t.best->gflops(), 2)});
+    return cells.size() > 1 ? markdownTable(cells) : std::string();
+}
+
+Json evalJson(const EvalSummary& summary) {
+    const Json head = pipeline::toJson(summary.head);
+    Json report;
+    for (const char* key : {"mpm", "opencv", "cpu", "cpu_features", "threads", "model", "model_sha256",
+                            "size", "encoder", "dataset", "split", "classes", "band_radius"})
+        report[key] = head.at(key);
+    if (summary.head.shard.count != 1) report["shard"] = head.at("shard");
+    // A single light is written once for all rows.
+    if (!summary.severalLights && summary.rows.front().night) report["night"] = *summary.rows.front().night;
+    report["pictures"] = summary.names;
+    report["left_out"] = summary.leftOut;
+    const Json pairs = pairsJson(summary);
+    if (!pairs.empty()) report["day_and_night"] = pairs;
+    for (const EvalRow& row : summary.rows)
+        report["results"].push_back(toJson(summary, row));
+    return report;
+}
+
+std::string evalCsv(const EvalSummary& summary) {
+    std::ostringstream csv;
+    csv << "parameters,schedule,device,precision,batch,light,miou,loss,macc,aacc,tokens_kept,gflops,"
+           "gflops_deviation,images_per_second,stderr,ms,encoder_ms,merge_ms,restore_ms,miou_boundary,"
+           "miou_interior,small_objects,medium_objects,large_objects,images";
+    for (int id = 0; id < summary.rows.front().whole.classes(); ++id) {
+        const bool named = id < static_cast<int>(summary.classNames.size());
+        csv << ',' << csvField("iou " + (named ? summary.classNames[id] : std::to_string(id)));
+    }
+    csv << '\n';
+    const auto without = [](std::string text, char comma, char instead) {
+        std::replace(text.begin(), text.end(), comma, instead);
+        return text;
+    };
+    for (const EvalRow& row : summary.rows) {
+        csv << csvField(row.text) << ',' << without(blocksText(row.schedule), ',', '+') << ','
+            << csvField(row.device) << ',' << csvField(row.precision) << ',' << row.batch << ','
+            << csvField(without(nightText(row), ',', ' '));
+        std::vector<double> values = {row.whole.miou(),
+                                      summary.loss(row),
+                                      row.whole.macc(),
+                                      row.whole.aacc(),
+                                      row.tokensKept(),
+                                      row.gflops(),
+                                      row.gflopsDeviation(),
+                                      row.imagesPerSecond(),
+                                      row.standardError(),
+                                      row.ms,
+                                      row.encoderMs,
+                                      row.mergeMs,
+                                      row.restoreMs,
+                                      row.classes.band.miou(),
+                                      row.classes.interior.miou(),
+                                      row.objects.recall(0),
+                                      row.objects.recall(1),
+                                      row.objects.recall(2),
+                                      double(row.images())};
+        for (double iou : row.whole.iou())
+            values.push_back(iou);
+        for (double value : values)
+            csv << ',' << (std::isfinite(value) ? cv::format("%.9g", value) : std::string());
+        csv << '\n';
+    }
+    return csv.str();
+}
+
+}  // namespace mpm::cli

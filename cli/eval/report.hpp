@@ -1,0 +1,24 @@
+// The output of `mpm eval`: Markdown tables, CSV and JSON.
+#pragma once
+
+#include <string>
+
+#include "cli/common/json.hpp"
+#include "pipeline/measure/eval_summary.hpp"
+
+namespace mpm::cli {
+
+/// One row a setting, with the published figures where there are any.
+std::string resultTable(const pipeline::EvalSummary& summary);
+std::string classTable(const pipeline::EvalSummary& summary);
+std::string regionTable(
+    const pipeline::EvalSummary& summary);  ///< along boundaries and inside, by size of object
+std::string pairTable(
+    const pipeline::EvalSummary& summary);  ///< day against night; empty where not both were measured
+/// Methods tuned by day; empty where none has several settings by day and by night.
+std::string tuningTable(const pipeline::EvalSummary& summary);
+
+Json evalJson(const pipeline::EvalSummary& summary);
+std::string evalCsv(const pipeline::EvalSummary& summary);
+
+}  // namespace mpm::cli

@@ -1,0 +1,160 @@
+#include "pipeline/measure/bench_rounds.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+
+#include "pipeline/measure/error.hpp"
+
+namespace mpm::pipeline {
+
+namespace {
+
+std::vector<double> rates(const BenchRow& row) {
+    std::vector<double> values;
+    for (double ms : row.forwards)
+        values.push_back(1000 / ms);
+    return values;
+}
+
+/// Tokens after each stage of the image that has the most.
+std::vector<int> longestOf(const mpm::Report& report) {
+    std::vector<int> longest(report.images.front().stages.size(), 0);
+    for (const mpm::ImageReport& image : report.images)
+        for (size_t stage = 0; stage < image.stages.size(); ++stage)
+            longest[stage] = std::max(longest[stage], image.stages[stage].tokens);
+    return longest;
+}
+
+bool ragged(const mpm::Report& report) {
+    return std::any_of(report.images.begin(), report.images.end(), [&](const mpm::ImageReport& image) {
+        return image.tokens != report.images.front().tokens;
+    });
+}
+
+/// `tokens` tokens to `clusters` clusters of neighbours, as even as can be.
+cv::Mat evenMap(int tokens, int clusters) {
+    cv::Mat map(1, tokens, CV_32S);
+    for (int i = 0; i < tokens; ++i)
+        map.at<int>(i) = static_cast<int>(static_cast<std::int64_t>(i) * clusters / tokens);
+    return map;
+}
+
+}  // namespace
+
+std::vector<double> BenchRow::blockGflops() const {
+    std::vector<double> means = blockOperations;
+    for (double& value : means)
+        value /= 1e9 * static_cast<double>(std::max<size_t>(operations.size(), 1));
+    return means;
+}
+
+double BenchRow::imagesPerSecond() const {
+    return mean(rates(*this));
+}
+
+double BenchRow::standardError() const {
+    if (forwards.size() < 2) return std::numeric_limits<double>::quiet_NaN();  // one round has no spread
+    return deviation(rates(*this)) / std::sqrt(static_cast<double>(forwards.size()));
+}
+
+const BenchRow* baseOf(const std::vector<BenchRow>& rows, const BenchRow& row) {
+    for (const BenchRow& other : rows)
+        if (other.batch == row.batch && other.method.name == "none") return &other;
+    return nullptr;
+}
+
+BenchRounds::BenchRounds(std::map<int, Network> networks, const ModelCost& cost,
+                         const std::vector<Method>& methods)
+    : m_networks(std::move(networks)), m_flops(cost) {
+    m_schedule = network().encoder().schedule();
+    for (const auto& [batch, net] : m_networks)
+        for (const Method& method : methods) {
+            applyMethod(network().encoder(), method, m_schedule);  // rejected before anything runs
+            m_rows.push_back({});
+            m_rows.back().method = method;
+            m_rows.back().batch = batch;
+        }
+}
+
+cv::Mat BenchRounds::blobOf(const std::vector<cv::Mat>& images, int batch, int round) {
+    std::vector<cv::Mat> chosen;
+    for (int i = 0; i < batch; ++i)
+        chosen.push_back(images[(size_t(round) * batch + i) % images.size()]);
+    return m_networks.at(batch).blob(chosen);
+}
+
+void BenchRounds::measure(BenchRow& row, const cv::Mat& blob, bool keep) {
+    Network& network = m_networks.at(row.batch);
+    applyMethod(network.encoder(), row.method, m_schedule);
+    const Stopwatch watch;
+    network.forward(blob);
+    if (!keep) return;
+    const double ms = watch.milliseconds();
+    const mpm::Report report = network.encoder().report();
+    row.device = report.device;
+    row.precision = report.precision;
+    row.forwards.push_back(ms / row.batch);
+    row.encoders.push_back(report.times.whole / row.batch);
+    row.merges.push_back(report.times.merge / row.batch);
+    row.restores.push_back(report.times.restore / row.batch);
+    count(row, report);
+    measurePadded(row, blob, report);
+}
+
+void BenchRounds::count(BenchRow& row, const mpm::Report& report) {
+    for (const mpm::ImageReport& image : report.images) {
+        row.tokens.add(image);
+        row.kept.push_back(tokensKept(image));
+        row.operations.push_back(m_flops.image(image, row.method.name));
+        const std::vector<double> blocks = m_flops.blocks(image, row.method.name);
+        row.blockOperations.resize(std::max(row.blockOperations.size(), blocks.size()), 0);
+        std::transform(blocks.begin(), blocks.end(), row.blockOperations.begin(), row.blockOperations.begin(),
+                       std::plus<>());
+    }
+}
+
+/// Runs the batch once more with as many rows in every image as the longest has, as padding would. The time
+/// does not depend on which tokens merge, so any map of these counts will do; the time to find the pairs is
+/// added as measured.
+void BenchRounds::measurePadded(BenchRow& row, const cv::Mat& blob, const mpm::Report& packed) {
+    const std::vector<int> longest = longestOf(packed);
+    if (row.batch < 2 || longest.empty() || !ragged(packed)) return;
+    Network& network = m_networks.at(row.batch);
+    int entering = static_cast<int>(packed.images.front().map.total());
+    for (size_t stage = 0; stage < longest.size(); ++stage) {
+        network.encoder().setMaps(static_cast<int>(stage), {evenMap(entering, longest[stage])});
+        entering = longest[stage];
+    }
+    const Stopwatch watch;
+    network.forward(blob);
+    const double ms = watch.milliseconds();
+    network.encoder().clearMaps();
+    row.padded.push_back((ms + packed.times.merge) / row.batch);
+    double rows = 0;
+    for (const mpm::ImageReport& image : packed.images)
+        rows += std::accumulate(image.tokens.begin(), image.tokens.end(), 0.0);
+    const std::vector<int> all = network.encoder().report().images.front().tokens;
+    row.paddedShare.push_back(row.batch * std::accumulate(all.begin(), all.end(), 0.0) / rows);
+}
+
+void BenchRounds::run(const std::vector<cv::Mat>& images, int warmUp, int rounds, const Watcher& watcher) {
+    for (int round = 0; round < warmUp + rounds; ++round) {
+        for (auto& [batch, network] : m_networks) {
+            const cv::Mat blob = blobOf(images, batch, round);
+            for (BenchRow& row : m_rows) {
+                if (watcher.stopped())
+                    throw MeasureError(MeasureError::Kind::Failed,
+                                       "stopped in round " + std::to_string(round + 1) + " of " +
+                                           std::to_string(warmUp + rounds) +
+                                           ", nothing is reported; --rounds measures fewer");
+                if (row.batch == batch) measure(row, blob, round >= warmUp);
+            }
+        }
+        watcher.report(round + 1, warmUp + rounds);
+    }
+}
+
+}  // namespace mpm::pipeline

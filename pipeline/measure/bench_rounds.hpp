@@ -1,0 +1,70 @@
+// Speed of methods, measured in interleaved rounds.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "pipeline/measure/method.hpp"
+#include "pipeline/measure/statistics.hpp"
+#include "pipeline/measure/token_means.hpp"
+#include "pipeline/measure/watcher.hpp"
+#include "pipeline/segment/flops.hpp"
+
+namespace mpm::pipeline {
+
+/// One method at one batch size. Times are milliseconds an image.
+struct BenchRow {
+    Method method;
+    int batch = 1;
+    Device device = Device::Cpu;
+    Precision precision = Precision::F32;
+    TokenMeans tokens;
+    std::vector<double> forwards, encoders, merges, restores;  ///< one entry a round
+    std::vector<double> operations, kept;                      ///< one entry an image
+    std::vector<double> blockOperations;                       ///< by block, summed over images
+    std::vector<double> padded;  ///< ms an image as if padded to the longest; one a round with ragged counts
+    std::vector<double> paddedShare;  ///< rows with padding over rows without, likewise
+
+    double ms(double share) const { return quantile(forwards, share); }
+    double encoderMs() const { return quantile(encoders, 0.5); }
+    double mergeMs() const { return quantile(merges, 0.5); }
+    double restoreMs() const { return quantile(restores, 0.5); }
+    double paddedMs() const { return quantile(padded, 0.5); }
+    double paddedRows() const { return mean(paddedShare); }
+    double keptQuantile(double share) const { return quantile(kept, share); }
+    std::vector<double> blockGflops() const;  ///< mean of an image
+    double gflops() const { return mean(operations) / 1e9; }
+    double gflopsDeviation() const { return deviation(operations) / 1e9; }
+    double imagesPerSecond() const;
+    double standardError() const;  ///< of imagesPerSecond, over rounds; NaN of a single one
+};
+
+/// The row of all tokens ("none") at the batch size of `row`; null where that was not measured.
+const BenchRow* baseOf(const std::vector<BenchRow>& rows, const BenchRow& row);
+
+class BenchRounds {
+public:
+    /// `networks` by batch size: OpenCV reallocates a network whose batch changes, in the middle of a round.
+    /// Throws MeasureError on a method that the encoder rejects.
+    BenchRounds(std::map<int, Network> networks, const ModelCost& cost, const std::vector<Method>& methods);
+
+    /// A round runs each method at each batch size once, on the same images. Throws MeasureError where it was
+    /// stopped.
+    void run(const std::vector<cv::Mat>& images, int warmUp, int rounds, const Watcher& watcher = {});
+
+    const std::vector<BenchRow>& rows() const { return m_rows; }
+    Network& network() { return m_networks.begin()->second; }
+
+private:
+    void measure(BenchRow& row, const cv::Mat& blob, bool keep);
+    void measurePadded(BenchRow& row, const cv::Mat& blob, const mpm::Report& packed);
+    void count(BenchRow& row, const mpm::Report& report);
+    cv::Mat blobOf(const std::vector<cv::Mat>& images, int batch, int round);
+
+    std::map<int, Network> m_networks;  ///< by batch size
+    std::vector<int> m_schedule;        ///< the model's own
+    std::vector<BenchRow> m_rows;
+    FlopsCounter m_flops;
+};
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,23 @@
+// The counts of an evaluation as JSON, the form of counts files and of the head of reports.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "pipeline/measure/eval_counts.hpp"
+
+namespace mpm::pipeline {
+
+using Json = nlohmann::ordered_json;
+
+/// A number, or null where it is not finite: JSON has neither NaN nor infinity.
+Json finite(double value);
+
+Json toJson(const MeasureHead& head);
+Json toJson(const EvalHead& head);
+Json toJson(const Group& group);
+
+/// They throw nlohmann::json::exception.
+EvalHead headFrom(const Json& json);
+Group groupFrom(const Json& json, int classes, int ignored);
+
+}  // namespace mpm::pipeline

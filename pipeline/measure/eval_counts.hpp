@@ -1,0 +1,71 @@
+// The raw result of an evaluation, counted image by image; every figure is computed from it. Counts are whole
+// numbers, so that joined shards give the same bits as one run.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/measure/eval_settings.hpp"
+#include "pipeline/measure/head.hpp"
+#include "pipeline/metric/distances.hpp"
+#include "pipeline/metric/regions.hpp"
+#include "pipeline/segment/protocol.hpp"
+
+namespace mpm::pipeline {
+
+/// One image under one setting.
+struct ImageCounts {
+    SplitConfusion classes;
+    ObjectCounts objects;
+    std::vector<std::vector<int>> windows;  ///< of each window: image tokens entering each block
+    int kept = 0;                           ///< image tokens after the last merge, over the windows
+    double operations = 0;
+    std::vector<DistanceCounts> joins;  ///< by stage
+};
+
+/// One setting on one group of images.
+struct GroupRow {
+    std::string device, precision;
+    std::vector<int> schedule;
+    ProtocolTimes times;
+    std::vector<ImageCounts> images;
+};
+
+/// Images that were read together: the unit of writing and of shards.
+struct Group {
+    size_t index = 0;
+    std::vector<std::string> names, leftOut;
+    std::vector<GroupRow> rows;  ///< one a setting
+};
+
+/// A setting as reports name it.
+struct SettingHead {
+    std::string method, parameters, precision;  ///< "tome", "tome:r=13", "f32"
+    int batch = 1;
+    std::optional<std::vector<double>> night;  ///< luminance, photons, deviation
+};
+
+/// What was measured, with what model, on what images.
+struct EvalHead {
+    MeasureHead run;
+    std::string modelSha256;
+    int blocks = 0, width = 0, heads = 0;  ///< of the encoder
+    std::string dataset, split;
+    size_t images = 0;
+    std::uint64_t imagesHash = 0;  ///< of their names
+    size_t group = 1, groups = 0;  ///< images in a group; groups of all shards
+    Shard shard;
+    std::vector<std::string> classes;  ///< names; empty where the data set has none
+    int classCount = 0, ignored = 255;
+    int bandRadius = 0;  ///< half the width of the band along boundaries, in pixels of the labels
+    std::vector<SettingHead> settings;
+};
+
+struct EvalCounts {
+    EvalHead head;
+    std::vector<Group> groups;
+};
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,44 @@
+// What an evaluation measures: methods, precisions, batches and lights on a data set.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/measure/method.hpp"
+#include "street/night.hpp"
+
+namespace mpm::pipeline {
+
+/// Part `index` (from 1) of `count`.
+struct Shard {
+    int index = 1, count = 1;
+};
+
+struct EvalRequest {
+    std::string dataset, root, split = "val";
+    std::vector<Method> methods;  ///< empty: the model's own; "singles" and "pairs" stand for a sweep
+    std::vector<Precision> precisions{Precision::F32};
+    std::vector<int> batches{1};
+    std::vector<street::NightParameters> nights;
+    bool paired = false;  ///< by day too
+    int limit = 0;        ///< images; 0: all
+    std::optional<Shard> shard;
+    std::string countsFile;  ///< written while measuring and continued; empty: none
+};
+
+/// One row of the result before it is measured.
+struct Setting {
+    Method method;
+    Precision precision = Precision::F32;
+    int batch = 1;
+    std::optional<street::NightParameters> night;
+};
+
+/// "singles" and "pairs": mutual pairs before each block, and before every two.
+bool isSweep(const Method& method);
+
+/// Methods times precisions times batches times day and nights. `blocks`: of the encoder, for the sweeps.
+std::vector<Setting> settingsOf(const EvalRequest& request, int blocks);
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,181 @@
+#include "pipeline/measure/eval_summary.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <set>
+
+#include "pipeline/measure/statistics.hpp"
+
+namespace mpm::pipeline {
+
+namespace {
+
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+EvalRow emptyRow(const SettingHead& setting, int classes, int ignored) {
+    EvalRow row{setting.method,
+                setting.parameters,
+                {},
+                setting.precision,
+                setting.batch,
+                setting.night,
+                {},
+                SplitConfusion(classes, ignored),
+                Confusion(classes, ignored),
+                {},
+                {},
+                {},
+                {},
+                {},
+                {},
+                {},
+                {},
+                {}};
+    return row;
+}
+
+/// Sums of whole numbers, divided once: the order of images makes no difference.
+class TokenSums {
+public:
+    void add(const ImageCounts& image) {
+        for (const std::vector<int>& window : image.windows) {
+            m_sums.resize(std::max(m_sums.size(), window.size()), 0);
+            for (size_t block = 0; block < window.size(); ++block)
+                m_sums[block] += window[block];
+            ++m_windows;
+        }
+    }
+    std::vector<double> means() const {
+        std::vector<double> means;
+        for (std::int64_t sum : m_sums)
+            means.push_back(double(sum) / double(std::max<std::int64_t>(m_windows, 1)));
+        return means;
+    }
+
+private:
+    std::vector<std::int64_t> m_sums;
+    std::int64_t m_windows = 0;
+};
+
+void addImage(EvalRow& row, const ImageCounts& image) {
+    const Confusion whole = image.classes.whole();
+    row.classes += image.classes;
+    row.whole += whole;
+    row.objects += image.objects;
+    addCounts(row.joins, image.joins);
+    row.operations.push_back(image.operations);
+    row.kept.push_back(image.kept);
+    double entering = 0;
+    for (const std::vector<int>& window : image.windows)
+        entering += window.empty() ? 0 : window.front();
+    row.entering.push_back(entering);
+    row.imageMiou.push_back(whole.miou());
+    row.imageAacc.push_back(whole.aacc());
+}
+
+void addTimes(EvalRow& row, ProtocolTimes& sum, const GroupRow& group) {
+    sum.images += group.times.images;
+    sum.network += group.times.network;
+    sum.encoder += group.times.encoder;
+    sum.merge += group.times.merge;
+    sum.restore += group.times.restore;
+    row.rates.push_back(1000 * double(group.images.size()) / group.times.network);
+}
+
+EvalRow summarise(const EvalCounts& counts, size_t setting) {
+    EvalRow row = emptyRow(counts.head.settings.at(setting), counts.head.classCount, counts.head.ignored);
+    TokenSums tokens;
+    ProtocolTimes times;
+    for (const Group& group : counts.groups) {
+        if (setting >= group.rows.size()) continue;  // none of its images could be used
+        const GroupRow& part = group.rows[setting];
+        row.device = part.device, row.precision = part.precision, row.schedule = part.schedule;
+        addTimes(row, times, part);
+        for (const ImageCounts& image : part.images) {
+            tokens.add(image);
+            addImage(row, image);
+        }
+    }
+    row.tokens = tokens.means();
+    const double images = std::max(row.images(), 1);
+    row.ms = times.network / images, row.encoderMs = times.encoder / images;
+    row.mergeMs = times.merge / images, row.restoreMs = times.restore / images;
+    row.windowsPerSecond = times.network > 0 ? 1000 * double(times.images) / times.network : 0;
+    return row;
+}
+
+}  // namespace
+
+double EvalRow::gflops() const {
+    return mean(operations) / 1e9;
+}
+
+double EvalRow::gflopsDeviation() const {
+    return deviation(operations) / 1e9;
+}
+
+double EvalRow::tokensKept() const {
+    return mean(kept);
+}
+
+double EvalRow::imagesPerSecond() const {
+    return mean(rates);
+}
+
+double EvalRow::standardError() const {
+    return deviation(rates) / std::sqrt(double(std::max<size_t>(rates.size(), 1)));
+}
+
+EvalSummary::EvalSummary(const EvalCounts& counts) : head(counts.head), classNames(counts.head.classes) {
+    std::set<std::string> precisions;
+    std::set<std::optional<std::vector<double>>> lights;
+    std::set<int> batches;
+    for (size_t setting = 0; setting < head.settings.size(); ++setting) {
+        rows.push_back(summarise(counts, setting));
+        precisions.insert(rows.back().precision);
+        batches.insert(rows.back().batch);
+        lights.insert(head.settings[setting].night);
+    }
+    severalPrecisions = precisions.size() > 1;
+    severalBatches = batches.size() > 1;
+    severalLights = lights.size() > 1;
+    for (const Group& group : counts.groups) {
+        names.insert(names.end(), group.names.begin(), group.names.end());
+        leftOut.insert(leftOut.end(), group.leftOut.begin(), group.leftOut.end());
+    }
+}
+
+const EvalRow* EvalSummary::baseOf(const EvalRow& row) const {
+    for (const EvalRow& other : rows)
+        if (other.method == "none" && other.night == row.night && other.precision == row.precision &&
+            other.batch == row.batch)
+            return &other;
+    return nullptr;
+}
+
+double EvalSummary::loss(const EvalRow& row) const {
+    const EvalRow* base = baseOf(row);
+    return base != nullptr ? base->whole.miou() - row.whole.miou() : kUnknown;
+}
+
+std::vector<DayNightPair> pairsOf(const EvalSummary& summary) {
+    std::vector<DayNightPair> pairs;
+    for (const EvalRow& day : summary.rows)
+        for (const EvalRow& night : summary.rows) {
+            const bool one = !day.night && night.night && day.text == night.text &&
+                             day.precision == night.precision && day.batch == night.batch;
+            if (!one) continue;
+            std::vector<double> changes;
+            for (size_t i = 0; i < day.kept.size() && i < night.kept.size(); ++i) {
+                const double merged = day.entering[i] - day.kept[i];
+                if (merged > 0) changes.push_back((night.entering[i] - night.kept[i]) / merged - 1);
+            }
+            const double spread = deviation(changes) / std::sqrt(double(std::max<size_t>(changes.size(), 1)));
+            pairs.push_back({&day, &night, mean(changes), spread});
+        }
+    return pairs;
+}
+
+}  // namespace mpm::pipeline

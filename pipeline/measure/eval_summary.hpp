@@ -1,0 +1,58 @@
+// The figures of an evaluation: one row a setting.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/measure/eval_counts.hpp"
+
+namespace mpm::pipeline {
+
+struct EvalRow {
+    std::string method, text, device, precision;  ///< "tome", "tome:r=13"
+    int batch = 1;
+    std::optional<std::vector<double>> night;
+    std::vector<int> schedule;
+    SplitConfusion classes;
+    Confusion whole;
+    ObjectCounts objects;
+    std::vector<DistanceCounts> joins;
+    std::vector<double> tokens;  ///< mean entering each block, over windows
+    std::vector<double> operations, entering, kept, imageMiou, imageAacc;  ///< one entry an image
+    std::vector<double> rates;                                 ///< images a second, one entry a group
+    double ms = 0, encoderMs = 0, mergeMs = 0, restoreMs = 0;  ///< means an image
+    double windowsPerSecond = 0;
+
+    int images() const { return static_cast<int>(operations.size()); }
+    double gflops() const;
+    double gflopsDeviation() const;
+    double tokensKept() const;  ///< after the last merge, mean over images
+    double imagesPerSecond() const;
+    double standardError() const;  ///< of imagesPerSecond, over groups
+};
+
+struct EvalSummary {
+    explicit EvalSummary(const EvalCounts& counts);
+
+    /// All tokens under the same light, precision and batch; null where that was not measured.
+    const EvalRow* baseOf(const EvalRow& row) const;
+    double loss(const EvalRow& row) const;  ///< of mIoU against the base; NaN without one
+
+    EvalHead head;
+    std::vector<EvalRow> rows;
+    std::vector<std::string> classNames, names, leftOut;
+    bool severalPrecisions = false, severalBatches = false, severalLights = false;
+};
+
+/// One method by day and under one night, over the same images.
+struct DayNightPair {
+    const EvalRow* day;
+    const EvalRow* night;
+    double change =
+        0;  ///< of the tokens merged away, night against day, mean over images; NaN where none merge
+    double standardError = 0;
+};
+std::vector<DayNightPair> pairsOf(const EvalSummary& summary);
+
+}  // namespace mpm::pipeline

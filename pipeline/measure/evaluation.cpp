@@ -1,0 +1,225 @@
+#include "pipeline/measure/evaluation.hpp"
+
+#include <algorithm>
+
+#include "base/random.hpp"
+#include "pipeline/measure/counts_file.hpp"
+#include "pipeline/measure/error.hpp"
+#include "pipeline/measure/token_means.hpp"
+#include "pipeline/segment/model_file.hpp"
+#include "pipeline/segment/names.hpp"
+#include "pipeline/segment/segmenter.hpp"
+
+namespace mpm::pipeline {
+
+namespace {
+
+using Kind = MeasureError::Kind;
+
+/// Half the width of the band along boundaries, in pixels of the labels.
+constexpr int kBandRadius = 3;
+
+LabelledSet openSet(const EvalRequest& request, size_t classes) {
+    try {
+        return {layoutFrom(request.dataset), request.root, request.split, static_cast<int>(classes)};
+    } catch (const cv::Exception& error) {
+        throw MeasureError(Kind::Input,
+                           request.root + ": " + error.err + "; name the root folder of the data set");
+    }
+}
+
+Protocol protocolFor(const std::string& dataset, cv::Size window) {
+    const LayoutProtocol layout = protocolOf(layoutFrom(dataset));
+    Protocol protocol;
+    protocol.shortSide = layout.shortSide < 0 ? std::min(window.width, window.height) : layout.shortSide;
+    if (layout.stride > 0) protocol.stride = {layout.stride, layout.stride};
+    return protocol;
+}
+
+std::vector<DistanceCounts> joinsOf(const mpm::ImageReport& report, cv::Size input) {
+    std::vector<cv::Mat> maps;
+    for (const mpm::Stage& stage : report.stages)
+        maps.push_back(stage.map);
+    if (maps.empty()) return {};
+    return joinDistances(maps, tokenGrid(static_cast<int>(report.map.total()), input));
+}
+
+SettingHead headOf(const Setting& setting) {
+    SettingHead head{setting.method.shortName(), setting.method.text, precisionName(setting.precision),
+                     setting.batch, std::nullopt};
+    if (setting.night)
+        head.night =
+            std::vector<double>{setting.night->luminance, setting.night->photons, setting.night->deviation};
+    return head;
+}
+
+}  // namespace
+
+Evaluation::Evaluation(const EvalRequest& request, EvalNetworks& networks, const ModelCost& cost,
+                       const std::string& modelSha256)
+    : m_request(request),
+      m_networks(networks),
+      m_set(openSet(request, anyNetwork().info().labels.size())),
+      m_flops(cost),
+      m_schedule(anyNetwork().encoder().schedule()),
+      m_settings(settingsOf(request, anyNetwork().encoder().blocks())) {
+    checkClasses();
+    const Protocol protocol = protocolFor(request.dataset, anyNetwork().info().size);
+    for (const Setting& setting : m_settings) {
+        applyMethod(network(setting).encoder(), setting.method, m_schedule);  // rejected before anything runs
+        m_segmenters.emplace_back(network(setting), protocol, setting.batch);
+    }
+    m_head = head(modelSha256);
+}
+
+void Evaluation::checkClasses() const {
+    const Network& network = anyNetwork();
+    const int known = static_cast<int>(network.info().labels.size());
+    if (known > 0 && known != m_set.classes() && !network.random())
+        throw MeasureError(Kind::Input, network.name() + ": has " + std::to_string(known) +
+                                            " classes, the data set has " + std::to_string(m_set.classes()) +
+                                            "; name the data set that the model was trained on");
+}
+
+/// The first forward of a network allocates; and a batch that it rejects is reported before images are read.
+void Evaluation::warmUp(const Setting& setting) {
+    Network& net = network(setting);
+    applyMethod(net.encoder(), setting.method, m_schedule);
+    const cv::Mat grey(net.info().size, CV_8UC3, cv::Scalar::all(128));
+    net.forward(net.blob(std::vector<cv::Mat>(setting.batch, grey)));
+}
+
+EvalHead Evaluation::head(const std::string& modelSha256) const {
+    const Network& network = anyNetwork();
+    EvalHead head;
+    head.run = pipeline::headOf(network);
+    head.modelSha256 = modelSha256;
+    head.blocks = network.encoder().blocks();
+    head.width = m_flops.cost().width;
+    head.heads = m_flops.cost().heads;
+    head.dataset = m_request.dataset;
+    head.split = m_request.split;
+    head.images = m_request.limit > 0 ? std::min<size_t>(m_request.limit, m_set.size()) : m_set.size();
+    std::string names;
+    for (size_t i = 0; i < head.images; ++i)
+        names += m_set.name(i) + '\n';
+    head.imagesHash = seedOf(names);
+    head.group = size_t(*std::max_element(m_request.batches.begin(), m_request.batches.end()));
+    head.groups = (head.images + head.group - 1) / head.group;
+    head.shard = m_request.shard.value_or(Shard());
+    head.classes = m_set.classNames();
+    head.classCount = m_set.classes();
+    head.ignored = m_set.ignored();
+    head.bandRadius = kBandRadius;
+    for (const Setting& setting : m_settings)
+        head.settings.push_back(headOf(setting));
+    return head;
+}
+
+std::vector<Sample> Evaluation::read(Group& group, const Watcher& watcher) const {
+    std::vector<Sample> samples;
+    const size_t from = group.index * m_head.group, to = std::min(from + m_head.group, m_head.images);
+    for (size_t i = from; i < to; ++i) {
+        try {
+            samples.push_back(m_set.at(i));
+            group.names.push_back(samples.back().name);
+        } catch (const cv::Exception& error) {
+            if (error.code == cv::Error::StsNoMem) throw;  // not the image's fault
+            watcher.warn(error.err + "; left out");
+            group.leftOut.push_back(m_set.name(i));
+        }
+    }
+    return samples;
+}
+
+ImageCounts Evaluation::countsOf(const Setting& setting, const Sample& sample,
+                                 const ProtocolResult& result) const {
+    ImageCounts counts{SplitConfusion(m_set.classes(), m_set.ignored()), {}, {}, 0, 0, {}};
+    counts.classes.add(sample.labels, result.labels, kBandRadius);
+    counts.objects.add(sample.labels, result.labels, m_set.ignored());
+    for (const mpm::ImageReport& window : result.windows) {
+        counts.windows.push_back(window.tokens);
+        counts.kept += tokensKept(window);
+        counts.operations += m_flops.image(window, setting.method.name);
+        addCounts(counts.joins, joinsOf(window, anyNetwork().info().size));
+    }
+    return counts;
+}
+
+GroupRow Evaluation::measure(size_t index, const std::vector<Sample>& samples, const LabelsSink& labels) {
+    const Setting& setting = m_settings[index];
+    applyMethod(network(setting).encoder(), setting.method, m_schedule);
+    std::vector<cv::Mat> images;
+    for (const Sample& sample : samples)
+        images.push_back(setting.night ? street::night(sample.picture, *setting.night, seedOf(sample.name))
+                                       : sample.picture);
+    const std::vector<ProtocolResult> results = m_segmenters[index].segment(images);
+    const mpm::Report report = network(setting).encoder().report();
+    GroupRow row;
+    row.device = deviceName(report.device);
+    row.precision = precisionName(report.precision);
+    for (const mpm::Stage& stage : report.images.front().stages)
+        row.schedule.push_back(stage.block);
+    row.times = m_segmenters[index].takeTimes();
+    for (size_t i = 0; i < samples.size(); ++i) {
+        row.images.push_back(countsOf(setting, samples[i], results[i]));
+        if (labels) labels(setting, samples[i].name, results[i].labels);
+    }
+    return row;
+}
+
+Group Evaluation::measure(size_t index, const Watcher& watcher, const LabelsSink& labels) {
+    Group group;
+    group.index = index;
+    const std::vector<Sample> samples = read(group, watcher);
+    try {
+        for (size_t setting = 0; setting < m_settings.size() && !samples.empty(); ++setting)
+            group.rows.push_back(measure(setting, samples, labels));
+    } catch (const ModelError& error) {
+        throw MeasureError(Kind::Input, anyNetwork().name() + ": " + error.what());
+    }
+    return group;
+}
+
+std::vector<size_t> Evaluation::missingGroups(const std::vector<Group>& done) const {
+    std::vector<char> there(m_head.groups, 0);
+    for (const Group& group : done)
+        there.at(group.index) = 1;
+    std::vector<size_t> missing;
+    for (size_t index = 0; index < m_head.groups; ++index)
+        if (!there[index] && index % m_head.shard.count == size_t(m_head.shard.index - 1))
+            missing.push_back(index);
+    return missing;
+}
+
+EvalCounts Evaluation::run(const Watcher& watcher, const LabelsSink& labels) {
+    EvalCounts counts;
+    counts.head = m_head;
+    std::unique_ptr<CountsFile> file;
+    if (!m_request.countsFile.empty()) {
+        file = std::make_unique<CountsFile>(m_request.countsFile, counts.head);
+        counts.groups = file->groups();
+    }
+    const std::vector<size_t> missing = missingGroups(counts.groups);
+    for (size_t i = 0; i < m_settings.size() && !missing.empty(); ++i)
+        warmUp(m_settings[i]);
+    const auto total = static_cast<std::int64_t>(missing.size() * m_head.group);
+    std::int64_t done = 0;
+    for (const size_t index : missing) {
+        if (watcher.stopped())
+            throw MeasureError(Kind::Failed,
+                               "stopped after " + std::to_string(counts.groups.size() * m_head.group) +
+                                   " of " + std::to_string(m_head.images) + " images; " +
+                                   (file ? "the same command continues"
+                                         : "with --counts FILE the same command would continue"));
+        counts.groups.push_back(measure(index, watcher, labels));
+        if (file) file->add(counts.groups.back());
+        watcher.report(done += static_cast<std::int64_t>(m_head.group), total);
+    }
+    if (file) file->finish();
+    std::sort(counts.groups.begin(), counts.groups.end(),
+              [](const Group& a, const Group& b) { return a.index < b.index; });
+    return counts;
+}
+
+}  // namespace mpm::pipeline

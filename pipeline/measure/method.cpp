@@ -1,0 +1,99 @@
+#include "pipeline/measure/method.hpp"
+
+#include <charconv>
+#include <sstream>
+
+#include "pipeline/measure/error.hpp"
+
+namespace mpm::pipeline {
+
+namespace {
+
+[[noreturn]] void reject(const std::string& line) {
+    throw MeasureError(MeasureError::Kind::Settings, line);
+}
+
+std::vector<std::string> entriesOf(const std::string& text) {
+    std::vector<std::string> entries;
+    std::istringstream stream(text);
+    for (std::string entry; std::getline(stream, entry, ',');)
+        entries.push_back(entry);
+    if (!text.empty() && text.back() == ',') entries.emplace_back();
+    return entries;
+}
+
+/// NAME:2+5 is a schedule, NAME:KEY=VALUE a parameter.
+Method methodFrom(const std::string& text) {
+    const size_t colon = text.find(':');
+    if (colon == std::string::npos || text.find('=') != std::string::npos) return {text, std::nullopt, text};
+    const auto blocks = blocksFrom(text.substr(colon + 1), '+');
+    if (!blocks)
+        reject("\"" + text + "\" is not understood; write block numbers from 0, increasing, as mpm:2+5");
+    return {text.substr(0, colon), blocks, text};
+}
+
+}  // namespace
+
+std::optional<std::vector<int>> blocksFrom(const std::string& text, char separator) {
+    std::vector<int> blocks;
+    for (const char *at = text.data(), *end = at + text.size();; ++at) {
+        int block = 0;
+        const auto [stop, error] = std::from_chars(at, end, block);
+        if (error != std::errc() || block < 0 || (!blocks.empty() && block <= blocks.back()))
+            return std::nullopt;
+        blocks.push_back(block);
+        if (stop == end) return blocks;
+        if (*stop != separator) return std::nullopt;
+        at = stop;
+    }
+}
+
+std::vector<Method> methodsFrom(const std::string& text) {
+    std::vector<Method> methods;
+    for (const std::string& entry : entriesOf(text)) {
+        // An entry without a name continues the one before: tome:r=13,schedule=falling.
+        const bool parameter = entry.find('=') != std::string::npos && entry.find(':') == std::string::npos;
+        if (parameter && !methods.empty() && methods.back().name.find('=') != std::string::npos) {
+            methods.back().name += "," + entry;
+            methods.back().text += "," + entry;
+            continue;
+        }
+        if (entry.empty()) reject("\"" + text + "\" has an empty entry; write none,mpm,tome:r=13");
+        methods.push_back(methodFrom(entry));
+    }
+    if (methods.empty()) reject("no method given; write none,mpm,tome:r=13");
+    return methods;
+}
+
+Method mutualPairsBefore(const std::vector<int>& blocks) {
+    std::string text = "mpm";
+    for (size_t i = 0; i < blocks.size(); ++i)
+        text += (i == 0 ? ":" : "+") + std::to_string(blocks[i]);
+    return {"mpm", blocks, text};
+}
+
+void checkMethods(const std::vector<Method>& methods) {
+    for (const Method& method : methods) {
+        try {
+            mpm::matchingCost(method.name, {});
+        } catch (const cv::Exception& error) {
+            reject("method \"" + method.text + "\": " + error.err);
+        }
+    }
+}
+
+void applyMethod(mpm::Encoder& encoder, const Method& method, const std::vector<int>& blocks) {
+    try {
+        if (method.name == "none") {
+            encoder.setMethod("mpm");
+            encoder.setSchedule({});
+            return;
+        }
+        encoder.setMethod(method.name);
+        encoder.setSchedule(method.blocks.value_or(blocks));  // methods with blocks of their own ignore it
+    } catch (const cv::Exception& error) {
+        reject("method \"" + method.text + "\": " + error.err);
+    }
+}
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,36 @@
+// Methods to compare: a reducer with its parameters, or mutual pairs with a schedule of their own.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <mpm/mpm.hpp>
+
+namespace mpm::pipeline {
+
+struct Method {
+    std::string name;                        ///< "none", or as Encoder::setMethod takes it: "tome:r=13"
+    std::optional<std::vector<int>> blocks;  ///< of "mpm:2+5"; else the model's schedule
+    std::string text;                        ///< as it was written: "mpm:2+5"
+
+    std::string shortName() const { return name.substr(0, name.find(':')); }
+};
+
+/// "none,mpm:2+5,tome:r=13,schedule=falling". Throws MeasureError; parameters are not checked yet.
+std::vector<Method> methodsFrom(const std::string& text);
+
+/// Mutual pairs before these blocks, "mpm:2+5".
+Method mutualPairsBefore(const std::vector<int>& blocks);
+
+/// Throws MeasureError on a method or parameter that does not exist; needs no model.
+void checkMethods(const std::vector<Method>& methods);
+
+/// Throws MeasureError with the encoder's message where it rejects the method. `blocks`: for a method without
+/// its own.
+void applyMethod(mpm::Encoder& encoder, const Method& method, const std::vector<int>& blocks);
+
+/// Block numbers from 0, increasing, as "2,5"; empty where `text` is something else.
+std::optional<std::vector<int>> blocksFrom(const std::string& text, char separator = ',');
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,24 @@
+// Each method's setting as one would choose it by day, and how it does by night.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pipeline/measure/eval_summary.hpp"
+
+namespace mpm::pipeline {
+
+/// One method family, tuned: the fewest operations at which mIoU by day falls by no more than the budget.
+struct Tuned {
+    const EvalRow* day;    ///< the chosen setting
+    const EvalRow* night;  ///< the same setting by night
+    const EvalRow* best;   ///< the setting that the same rule chooses by night
+};
+
+constexpr double kTuningBudget = 0.005;  ///< mIoU, 0 to 1
+
+/// Families (mpm, tome, algm, ...) measured by day and by night; a family without a setting within the budget
+/// takes the one that loses least. Of several nights, the first. Empty where no family has several settings.
+std::vector<Tuned> tunedByDay(const EvalSummary& summary, double budget = kTuningBudget);
+
+}  // namespace mpm::pipeline

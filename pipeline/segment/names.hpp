@@ -1,0 +1,15 @@
+// Devices and precisions as options, reports and tables spell them.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <mpm/mpm.hpp>
+
+namespace mpm::pipeline {
+
+std::string deviceName(mpm::Device device);           ///< "cpu", "cuda", "auto"
+std::string precisionName(mpm::Precision precision);  ///< "f32" ... "auto-fast"
+std::optional<mpm::Precision> precisionFrom(const std::string& name);
+
+}  // namespace mpm::pipeline
