@@ -1,10 +1,13 @@
 // The other reducers: their maps against plain versions of the published methods, and properties of any map.
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <numeric>
 #include <set>
 
 #include <gtest/gtest.h>
+#include <mpm/mpm.hpp>
 
 #include "mpm_layer/encoder/runner.hpp"
 #include "mpm_layer/merge/reducer.hpp"
@@ -294,6 +297,46 @@ TEST(Methods, NumbersMeanTheSameInEveryLanguage) {
     expectRefusal([] { makeReducer("algm:tau=-1.5"); }, "tau=-1.5; expected a number in -1..1");
     expectRefusal([] { makeReducer("algm:tau=+-.5"); }, "tau=+-.5");
     expectRefusal([] { makeReducer("algm:tau=.9x"); }, "tau=.9x");
+}
+
+/// "`window` (8)" or "`mean` = `plain`, `weighted`", as docs/reference/reducers.md writes a parameter.
+std::string documented(const ReducerParameter& parameter) {
+    const bool number = parameter.values.find("..") != std::string::npos;
+    if (number) return "`" + parameter.name + "` (" + parameter.fallback + ")";
+    std::string words;
+    for (char c : parameter.values)
+        words += c == ',' ? "`," : c == ' ' ? " `" : std::string(1, c);
+    return "`" + parameter.name + "` = `" + words + "`";
+}
+
+TEST(Registry, IsWhatTheDocumentLists) {
+    std::ifstream file(MPM_SOURCE_DIR "/docs/reference/reducers.md");
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const std::vector<ReducerInfo> all = mpm::reducers();
+    ASSERT_EQ(all.front().name, "mpm");
+    for (const ReducerInfo& reducer : all) {
+        std::string row = "| `" + reducer.name + "` | ";
+        for (const ReducerParameter& parameter : reducer.parameters)
+            row += (&parameter == &reducer.parameters.front() ? "" : "; ") + documented(parameter);
+        EXPECT_NE(text.find("\n" + row + " |"), std::string::npos) << row;
+        EXPECT_NO_THROW(makeReducer(reducer.name)) << reducer.name;
+        EXPECT_FALSE(reducer.description.empty()) << reducer.name;
+    }
+}
+
+TEST(Registry, KnowsTheCostOfMatching) {
+    const MatchingSize size{100, 64, 16};
+    EXPECT_EQ(matchingCost("none", size), 0);
+    EXPECT_EQ(matchingCost("mpm", size), 100 * 99 * 64);
+    EXPECT_EQ(matchingCost("mpm:mean=weighted", size), 100 * 99 * 64);
+    EXPECT_EQ(matchingCost("tome:r=5", size), 2 * 50 * 50 * 16);
+    EXPECT_EQ(matchingCost("algm", size), 2 * 50 * 50 * 64);
+    EXPECT_EQ(matchingCost("local:window=1", size), 100 * 8 * 64);
+    EXPECT_EQ(matchingCost("local:window=8", size), 100 * 99 * 64);
+    EXPECT_EQ(matchingCost("grid", size), 0);
+    expectRefusal([&] { matchingCost("cts", size); },
+                  "expected none, mpm, tome, algm, local, random or grid");
+    expectRefusal([&] { matchingCost("mpm:r=1", size); }, "'r'");
 }
 
 TEST(Methods, WrongOnesAreNamed) {

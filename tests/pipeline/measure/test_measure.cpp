@@ -1,0 +1,163 @@
+// The work behind `mpm bench` and `mpm eval` as a library: methods, settings, rounds, heads, published
+// figures.
+#include <gtest/gtest.h>
+
+#include "pipeline/measure/bench_rounds.hpp"
+#include "pipeline/measure/counts_json.hpp"
+#include "pipeline/measure/error.hpp"
+#include "pipeline/measure/published.hpp"
+
+namespace mpm::pipeline {
+namespace {
+
+void expectSettingsError(const std::function<void()>& work, const std::string& word) {
+    try {
+        work();
+        ADD_FAILURE() << "no error about " << word;
+    } catch (const MeasureError& error) {
+        EXPECT_EQ(error.kind(), MeasureError::Kind::Settings);
+        EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
+    }
+}
+
+RandomModel smallModel() {
+    RandomModel model;
+    model.size = {64, 64};
+    model.dim = 64, model.depth = 3, model.heads = 1, model.classes = 2;
+    return model;
+}
+
+TEST(Method, ListsAreRead) {
+    const std::vector<Method> methods = methodsFrom("none,mpm:0+2,tome:r=3,schedule=falling,local");
+    ASSERT_EQ(methods.size(), 4u);
+    EXPECT_EQ(methods[1].name, "mpm");
+    EXPECT_EQ(methods[1].blocks, (std::vector<int>{0, 2}));
+    EXPECT_EQ(methods[1].text, mutualPairsBefore({0, 2}).text);
+    EXPECT_EQ(methods[2].name, "tome:r=3,schedule=falling");
+    EXPECT_EQ(methods[2].shortName(), "tome");
+    EXPECT_FALSE(methods[3].blocks);
+    EXPECT_NO_THROW(checkMethods(methods));
+}
+
+TEST(Method, WrongListsAreRejected) {
+    expectSettingsError([] { methodsFrom(""); }, "no method");
+    expectSettingsError([] { methodsFrom("none,"); }, "empty entry");
+    expectSettingsError([] { methodsFrom("mpm:5+2"); }, "mpm:5+2");
+    expectSettingsError([] { methodsFrom("mpm:x"); }, "mpm:x");
+    expectSettingsError([] { checkMethods(methodsFrom("magic")); }, "magic");
+    expectSettingsError([] { checkMethods(methodsFrom("tome:r=x")); }, "r=x");
+    EXPECT_EQ(blocksFrom("2,5"), (std::vector<int>{2, 5}));
+    for (const char* text : {"", ",", "2,", "2,2", "-1", "2;5", "2 5"})
+        EXPECT_FALSE(blocksFrom(text)) << text;
+}
+
+TEST(EvalSettings, SweepsAreExpanded) {
+    EvalRequest request;
+    request.methods = methodsFrom("none,singles,pairs");
+    EXPECT_EQ(settingsOf(request, 4).size(), 1u + 4 + 6);
+    request.nights.resize(2);
+    EXPECT_EQ(settingsOf(request, 4).size(), 2u * 11);
+    request.paired = true;
+    const std::vector<Setting> settings = settingsOf(request, 4);
+    EXPECT_EQ(settings.size(), 3u * 11);
+    EXPECT_FALSE(settings.front().night);
+    EXPECT_TRUE(settings.back().night);
+    request.methods.clear();
+    EXPECT_EQ(settingsOf(request, 4).front().method.text, "mpm");
+}
+
+TEST(BenchRounds, MeasuresEachMethodAtEachBatch) {
+    std::map<int, Network> networks;
+    networks.try_emplace(1, smallModel());
+    networks.try_emplace(2, smallModel());
+    BenchRounds rounds(std::move(networks), costOf(smallModel()), methodsFrom("none,mpm:0+1"));
+    const std::vector<cv::Mat> images(2, cv::Mat(64, 64, CV_8UC3, cv::Scalar(90, 120, 150)));
+    std::int64_t last = 0;
+    Watcher watcher;
+    watcher.progress = [&](std::int64_t done, std::int64_t total) {
+        EXPECT_EQ(total, 4);
+        EXPECT_EQ(done, ++last);
+    };
+    rounds.run(images, 1, 3, watcher);
+    EXPECT_EQ(last, 4);
+    ASSERT_EQ(rounds.rows().size(), 4u);
+    for (const BenchRow& row : rounds.rows()) {
+        EXPECT_EQ(row.forwards.size(), 3u);
+        EXPECT_GT(row.ms(0.5), 0);
+        EXPECT_EQ(row.kept.size(), 3u * row.batch);
+        const BenchRow* base = baseOf(rounds.rows(), row);
+        ASSERT_NE(base, nullptr);
+        EXPECT_EQ(base->batch, row.batch);
+        if (row.method.name == "mpm") {
+            EXPECT_LT(mean(row.kept), mean(base->kept));
+        }
+    }
+}
+
+TEST(BenchRounds, StopsWhenItIsAskedTo) {
+    std::map<int, Network> networks;
+    networks.try_emplace(1, smallModel());
+    BenchRounds rounds(std::move(networks), costOf(smallModel()), methodsFrom("none"));
+    Watcher watcher;
+    watcher.stopRequested = [] { return true; };
+    try {
+        rounds.run({cv::Mat(64, 64, CV_8UC3, cv::Scalar::all(0))}, 0, 1, watcher);
+        FAIL() << "it went on";
+    } catch (const MeasureError& error) {
+        EXPECT_EQ(error.kind(), MeasureError::Kind::Failed);
+    }
+}
+
+TEST(BenchRounds, RejectsABlockThatIsNotThere) {
+    std::map<int, Network> networks;
+    networks.try_emplace(1, smallModel());
+    expectSettingsError(
+        [&] { BenchRounds(std::move(networks), costOf(smallModel()), methodsFrom("mpm:1+99")); }, "99");
+}
+
+TEST(Counts, HeadsSurviveJson) {
+    EvalHead head;
+    head.run = {"1.0", "4.6.0", "a processor", "avx2", 2, "model.onnx", {640, 480}};
+    head.modelSha256 = "abc", head.blocks = 12, head.width = 192, head.heads = 3;
+    head.dataset = "camvid", head.split = "val", head.images = 7, head.imagesHash = ~std::uint64_t{0};
+    head.group = 2, head.groups = 4, head.shard = {2, 3}, head.classes = {"sky", "road"}, head.classCount = 2;
+    head.settings = {{"mpm", "mpm:2", "f32", 2, std::nullopt},
+                     {"tome", "tome:r=3", "bf16", 1, std::vector<double>{0.35, 250, 0.01}}};
+    const Json json = toJson(head);
+    EXPECT_EQ(json.at("size"), (Json{480, 640}));
+    EXPECT_EQ(toJson(headFrom(json)), json);
+}
+
+TEST(Published, FiguresAreFoundByModelAndMethod) {
+    EXPECT_EQ(publishedFigures().size(), 38u);
+    EvalHead head;
+    head.dataset = "pascal-context", head.width = 384, head.run.size = {512, 512};
+    SettingHead setting{"mpm", "mpm", "f32", 1, std::nullopt};
+    EvalCounts counts{head, {}};
+    counts.head.settings = {setting};
+    counts.head.classCount = 2;
+    EvalSummary summary(counts);
+    EvalRow& row = summary.rows.front();
+    EXPECT_FALSE(publishedFor(head, row)) << "nothing was measured";
+    row.tokens = {1024};
+    EXPECT_FALSE(publishedFor(head, row)) << "the schedule differs";
+    row.schedule = {2, 5};
+    const auto figures = publishedFor(head, row);
+    ASSERT_TRUE(figures);
+    EXPECT_EQ(figures->miou, 52.5);
+    EXPECT_EQ(figures->gflops, 44);
+    EXPECT_EQ(figures->fps, 561);
+    row.night = std::vector<double>{0.35, 250, 0.01};
+    EXPECT_FALSE(publishedFor(head, row)) << "published by day only";
+}
+
+TEST(Statistics, QuantilesAreInterpolated) {
+    EXPECT_EQ(quantile({3, 1, 2}, 0.5), 2);
+    EXPECT_EQ(quantile({1, 2}, 0.25), 1.25);
+    EXPECT_TRUE(std::isnan(quantile({}, 0.5)));
+    EXPECT_EQ(deviation({1}), 0);
+    EXPECT_NEAR(deviation({1, 3}), std::sqrt(2), 1e-12);
+}
+
+}  // namespace
+}  // namespace mpm::pipeline
