@@ -45,10 +45,6 @@ struct SourceReport {
     pipeline::SourceStatus status;
     int phaseFlips = 0;
 
-    bool live() const {
-        return kind == pipeline::SourceKind::Camera || kind == pipeline::SourceKind::Stream ||
-               kind == pipeline::SourceKind::Pipeline;
-    }
     /// Whether the image on the screen is current.
     bool current() const { return status.state == pipeline::SourceState::Live; }
 };

@@ -31,7 +31,7 @@ QString sourceStateText(const SourceReport& report) {
         case State::Connecting:
             return HealthModel::tr("connecting");
         case State::Live:
-            return report.live()                                ? HealthModel::tr("live")
+            return status.live                                  ? HealthModel::tr("live")
                    : report.kind == pipeline::SourceKind::Scene ? HealthModel::tr("built-in scene")
                                                                 : HealthModel::tr("playing");
         case State::Stalled:

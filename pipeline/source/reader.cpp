@@ -116,6 +116,11 @@ public:
     }
 
 private:
+    void setLive(bool live) {
+        std::lock_guard<std::mutex> lock(m_mutex);
+        m_status.live = live;
+    }
+
     bool stopping() const {
         std::lock_guard<std::mutex> lock(m_mutex);
         return m_stop;
@@ -124,6 +129,7 @@ private:
     /// Reads until the end. True: try again (a live source never ends by itself; files when looping).
     bool pump(Source& source) {
         const bool live = source.live();
+        setLive(live);
         const double rate = source.rate() > 0 ? source.rate() : m_options.pictureRate;
         const auto step =
             std::chrono::duration_cast<Steady::duration>(std::chrono::duration<double>(1 / rate));

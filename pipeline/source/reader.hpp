@@ -23,6 +23,7 @@ const char* stateName(SourceState state);
 
 struct SourceStatus {
     SourceState state = SourceState::Connecting;
+    bool live = false;                            ///< Source::live() of the opened source
     std::chrono::system_clock::time_point since;  ///< when the state began; Offline: when the last frame came
     std::chrono::system_clock::time_point lastFrame;  ///< epoch before the first
     std::chrono::milliseconds nextAttempt{0};         ///< pause left while Retrying or Offline

@@ -146,6 +146,7 @@ void ModelsTest::healthNamesTheSourceState() {
     Tester tester(&model, Tester::FailureReportingMode::QtTest);
     SourceReport report;
     report.kind = mpm::pipeline::SourceKind::Stream;
+    report.status.live = true;
     report.status.state = mpm::pipeline::SourceState::Live;
     report.status.lastFrame = System::now();
     QCOMPARE(sourceStateText(report), QStringLiteral("live"));
@@ -156,7 +157,7 @@ void ModelsTest::healthNamesTheSourceState() {
     model.setSource(report);
     QVERIFY(model.index(HealthModel::Source).data(HealthModel::LevelRole).toInt() != int(HealthModel::Good));
     QCOMPARE(model.index(HealthModel::Age).data(HealthModel::LevelRole).toInt(), int(HealthModel::Bad));
-    report.kind = mpm::pipeline::SourceKind::Video;
+    report.status.live = false;
     report.status.state = mpm::pipeline::SourceState::Live;
     QCOMPARE(sourceStateText(report), QStringLiteral("playing"));  // a file is never "live"
 }
