@@ -2,20 +2,19 @@
 #include <cstdio>
 #include <ctime>
 
-#include "base/number.hpp"
+#include "base/csv.hpp"
+#include "pipeline/number/number.hpp"
 #include "pipeline/store/database.hpp"
 
 namespace mpm::pipeline {
 
 namespace {
 
-/// RFC 4180: quoted where it must be.
-std::string quoted(const std::string& text) {
-    if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-    std::string result = "\"";
-    for (char c : text)
-        result += c == '"' ? std::string("\"\"") : std::string(1, c);
-    return result + "\"";
+/// A column's name as csvField() writes it, but without quotes around mere spaces, as files have always had
+/// it.
+std::string columnName(const std::string& name) {
+    const bool plain = printable(name) == name && name.find_first_of(",;\"'\\") == std::string::npos;
+    return plain ? name : csvField(name);
 }
 
 }  // namespace
@@ -39,7 +38,7 @@ std::string csvHead(int stages, const std::vector<std::string>& classNames) {
         head += ",tokens_stage_" + std::to_string(stage + 1);
     head += ",tokens_kept,capture_ms,network_ms,encoder_ms,merge_ms,draw_ms,dropped";
     for (const std::string& name : classNames)
-        head += "," + quoted("share " + name);
+        head += "," + columnName("share " + name);
     return head;
 }
 

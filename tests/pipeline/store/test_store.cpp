@@ -277,6 +277,8 @@ TEST(NumberList, IsReadWithOrWithoutSpaces) {
 
 TEST(Csv, QuotesNames) {
     EXPECT_NE(csvHead(0, {"car, parked"}).find("\"share car, parked\""), std::string::npos);
+    EXPECT_NE(csvHead(0, {"thing 2"}).find(",share thing 2"), std::string::npos);
+    EXPECT_EQ(csvHead(0, {"a\nb"}).find('\n'), std::string::npos);
     EXPECT_NE(csvHead(0, {"a \"b\""}).find("\"share a \"\"b\"\"\""), std::string::npos);
 }
 
