@@ -30,7 +30,7 @@ BEGIN {
     may["models/torch/files"] = "base models/torch/files"  # files of weights as data, without LibTorch
     may["models/torch/model"] = may["models/torch/files"] " models/torch/model"
     may["models/torch/data"] = may["models/torch/model"] " models/torch/data street pipeline/dataset"
-    may["models/torch/train"] = may["models/torch/data"] " models/torch/train pipeline/metric"
+    may["models/torch/train"] = may["models/torch/data"] " models/torch/train pipeline/chart pipeline/metric pipeline/number"
     may["models/torch/import"] = may["models/torch/model"] " models/torch/import"
     may["models/torch/export"] = may["models/torch/model"] " models/torch/export =models/onnx models/onnx/ir models/onnx/io mpm pipeline/dataset"
     may["models/torch/commands"] = may["models/torch/train"] " models/torch/import models/torch/export models/torch/commands"

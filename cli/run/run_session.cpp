@@ -11,6 +11,7 @@
 #include "cli/common/files.hpp"
 #include "cli/common/sources.hpp"
 #include "cli/common/terminal.hpp"
+#include "pipeline/chart/axis.hpp"
 #include "pipeline/draw/labels.hpp"
 #include "pipeline/draw/text.hpp"
 #include "pipeline/segment/model_file.hpp"
@@ -55,11 +56,6 @@ double longestRead(pipeline::SourceKind kind, double duration) {
     const bool remote = kind == pipeline::SourceKind::Stream || kind == pipeline::SourceKind::Pipeline ||
                         kind == pipeline::SourceKind::Camera;
     return duration > 0 ? std::max(duration, remote ? 1.0 : 30.0) : 0;
-}
-
-std::string hourText(double seconds) {
-    const long minutes = std::lround(seconds / 60);
-    return cv::format("%02ld:%02ld", minutes / 60 % 24, minutes % 60);
 }
 
 }  // namespace
@@ -198,7 +194,7 @@ void RunSession::analyse(pipeline::Frame frame, double captureMs, std::int64_t d
     result.segmentation = m_windows ? m_windows->segment(frame.picture) : m_segmenter.segment(frame.picture);
     frame.name = uniqueName(frame.name);
     result.frame = std::move(frame);
-    if (m_scene) result.clock = hourText(result.frame.seconds);
+    if (m_scene) result.clock = pipeline::hourText(result.frame.seconds / 3600);
     pipeline::Measurement& m = result.measurement;
     const pipeline::Segmentation& seg = result.segmentation;
     m.time = std::chrono::duration_cast<pipeline::Millis>(result.frame.time.time_since_epoch());

@@ -9,20 +9,14 @@
 #include "gui/charts/timeline_view.hpp"
 #include "gui/widgets/plate.hpp"
 #include "gui/widgets/theme.hpp"
+#include "pipeline/chart/axis.hpp"
 
 namespace mpm::gui {
 
 namespace {
 
-constexpr double kJitter = 2'000;  // milliseconds between two readings of a busy machine
-
-/// 1, 2 or 5 times a power of ten, about a third of `length`.
-double roundStep(double length) {
-    const double raw = std::max(1e-9, length / 3);
-    const double power = std::pow(10, std::floor(std::log10(raw)));
-    const double lead = raw / power;
-    return power * (lead < 1.5 ? 1 : lead < 3.5 ? 2 : lead < 7.5 ? 5 : 10);
-}
+/// Lines of the grid, about.
+constexpr int kGridLines = 4;
 
 const Span& keptOf(const TimelineColumn& column) {
     return column.kept;
@@ -73,7 +67,7 @@ std::array<TimelineView::Lane, 3> TimelineView::lanes(const Columns& columns) co
     lanes[0].most = std::max(1, m_data->tokensIn()) * 1.04;
     // Differences of some percent must be seen: the axis begins below the lowest count, at a round one.
     const double base = least < 1e9 ? least - 0.12 * (lanes[0].most - least) : 0;
-    const double step = roundStep(lanes[0].most - base);
+    const double step = pipeline::roundStep(std::max(1e-9, lanes[0].most - base), kGridLines);
     lanes[0].least = std::max(0.0, std::floor(base / step) * step);
     lanes[2].most = latency * 1.1;
     return lanes;
@@ -107,15 +101,16 @@ void TimelineView::paintGrid(QPainter& painter, const std::array<Lane, 3>& lanes
     painter.setPen(theme.grid);
     for (const Lane& lane : lanes)
         painter.drawLine(lane.area.bottomLeft(), lane.area.bottomRight());
-    const double step = roundStep(lanes[0].most - lanes[0].least);
-    for (double value = lanes[0].least; m_data->tokensIn() > 0 && value <= lanes[0].most; value += step) {
+    const double step = pipeline::roundStep(std::max(1e-9, lanes[0].most - lanes[0].least), kGridLines);
+    for (const double value : pipeline::ticksBetween(lanes[0].least, lanes[0].most, step)) {
+        if (m_data->tokensIn() <= 0) break;
         const double y = lanes[0].y(value);
         painter.setPen(theme.grid);
         painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y));
-        if (y > lanes[0].area.bottom() - 8) continue;  // the lane below has its own labels there
+        if (y > lanes[0].area.bottom() - 8) continue;  // the lane below has its own text there
         painter.setPen(theme.muted);
         painter.drawText(QRectF(0, y - 10, area.left() - 6, 20), Qt::AlignRight | Qt::AlignVCenter,
-                         QString::number(value, 'f', 0));
+                         QString::fromStdString(pipeline::tickText(value, step)));
     }
     const int most = std::max(2, static_cast<int>(area.width() / 90));
     for (const TimeMark& mark : timeMarks(m_from, m_to, most)) {

@@ -1,4 +1,4 @@
-// One axis of a plot: from values to pixels, and the round numbers written along it.
+// Axes of plots: positions of values, and the round numbers written along an axis.
 #pragma once
 
 #include <string>
@@ -6,19 +6,33 @@
 
 namespace mpm::pipeline {
 
+/// The smallest 1, 2 or 5 times a power of ten that divides `range` into at most about `parts`.
+double roundStep(double range, int parts);
+
+/// Multiples of `step` from `from` to `to`.
+std::vector<double> ticksBetween(double from, double to, double step);
+
+/// A tick with as many digits as its step needs.
+std::string tickText(double tick, double step);
+
+/// The step for hours of the day, and such a tick as "06:30".
+double hourStep(double range);
+std::string hourText(double hours);
+
+/// One axis: maps values to pixels.
 class Axis {
 public:
-    /// from..to in values, widened a little; startPixel may be past endPixel (a vertical axis).
+    /// An empty range is widened around its value. startPixel may be past endPixel (a vertical axis).
     Axis(double from, double to, double startPixel, double endPixel);
 
     double pixel(double value) const;
     double from() const { return m_from; }
     double to() const { return m_to; }
-    std::vector<double> ticks(int about) const;  ///< round numbers inside, about so many
-    std::string text(double tick, int about) const;
+    std::vector<double> ticks(int about) const { return ticksBetween(m_from, m_to, step(about)); }
+    std::string text(double tick, int about) const { return tickText(tick, step(about)); }
 
 private:
-    double step(int about) const;
+    double step(int about) const { return roundStep(m_to - m_from, about); }
     double m_from, m_to, m_start, m_end;
 };
 

@@ -108,7 +108,7 @@ void SvgCanvas::text(const std::string& text, cv::Point2d at, double size, const
 }
 
 PixelCanvas::PixelCanvas(cv::Size size, double scale)
-    : m_picture(cvRound(size.height * scale), cvRound(size.width * scale), CV_8UC3, cv::Scalar::all(255)),
+    : m_image(cvRound(size.height * scale), cvRound(size.width * scale), CV_8UC3, cv::Scalar::all(255)),
       m_scale(scale) {}
 
 cv::Point PixelCanvas::fixed(cv::Point2d point) const {
@@ -121,13 +121,13 @@ void PixelCanvas::line(const std::vector<cv::Point2d>& points, const Ink& ink) {
     const auto pieces = ink.dashed ? dashes(points) : std::vector<std::vector<cv::Point2d>>{points};
     for (const auto& piece : pieces)
         for (size_t i = 1; i < piece.size(); ++i)
-            cv::line(m_picture, fixed(piece[i - 1]), fixed(piece[i]), bgrOf(ink), width, cv::LINE_AA, kShift);
+            cv::line(m_image, fixed(piece[i - 1]), fixed(piece[i]), bgrOf(ink), width, cv::LINE_AA, kShift);
 }
 
 void PixelCanvas::box(const cv::Rect2d& area, const Ink& ink) {
     const cv::Rect pixels(cv::Point(cvRound(area.x * m_scale), cvRound(area.y * m_scale)),
                           cv::Point(cvRound(area.br().x * m_scale), cvRound(area.br().y * m_scale)));
-    cv::Mat part = m_picture(pixels & cv::Rect({0, 0}, m_picture.size()));
+    cv::Mat part = m_image(pixels & cv::Rect({0, 0}, m_image.size()));
     cv::addWeighted(part, 1 - ink.opacity, cv::Mat(part.size(), part.type(), bgrOf(ink)), ink.opacity, 0,
                     part);
 }
@@ -136,9 +136,9 @@ void PixelCanvas::disc(cv::Point2d middle, double radius, const Ink& ink, bool r
     const int fixedRadius = cvRound(radius * m_scale * (1 << kShift));
     if (!ring) {
         const int rim = fixedRadius + cvRound(0.5 * m_scale * (1 << kShift));
-        cv::circle(m_picture, fixed(middle), rim, cv::Scalar::all(255), cv::FILLED, cv::LINE_AA, kShift);
+        cv::circle(m_image, fixed(middle), rim, cv::Scalar::all(255), cv::FILLED, cv::LINE_AA, kShift);
     }
-    cv::circle(m_picture, fixed(middle), fixedRadius, bgrOf(ink),
+    cv::circle(m_image, fixed(middle), fixedRadius, bgrOf(ink),
                ring ? std::max(1, cvRound(ink.width * m_scale)) : cv::FILLED, cv::LINE_AA, kShift);
 }
 
@@ -146,7 +146,7 @@ void PixelCanvas::text(const std::string& text, cv::Point2d at, double size, con
                        bool bold) {
     const TextStyle style{size * kCapital * m_scale, bgrOf(ink), bold ? 1.6 : 1.0};
     const double share = anchor == Anchor::Start ? 0 : anchor == Anchor::Middle ? 0.5 : 1;
-    drawText(m_picture, text,
+    drawText(m_image, text,
              {cvRound(at.x * m_scale - share * textSize(text, style).width), cvRound(at.y * m_scale)}, style);
 }
 

@@ -1,4 +1,4 @@
-// What a figure is drawn on: one drawing, written as SVG or as pixels.
+// The surface that a figure is drawn on, as SVG or as pixels.
 #pragma once
 
 #include <memory>
@@ -52,11 +52,11 @@ public:
     void disc(cv::Point2d middle, double radius, const Ink& ink, bool ring) override;
     void text(const std::string& text, cv::Point2d at, double size, const Ink& ink, Anchor anchor,
               bool bold) override;
-    const cv::Mat& picture() const { return m_picture; }
+    const cv::Mat& image() const { return m_image; }
 
 private:
     cv::Point fixed(cv::Point2d point) const;
-    cv::Mat m_picture;
+    cv::Mat m_image;
     double m_scale;
 };
 

@@ -82,7 +82,7 @@ private:
         const bool bars = !m_panel.categories.empty();
         range.widen(0.08);
         if (bars || m_panel.fromZero) {
-            // What only rose above zero by the widening begins at zero.
+            // Values that the widening alone moved below zero begin at zero.
             range.low = bars ? std::min(0.0, range.low) : 0;
             range.high = std::max(0.0, range.high);
         }
@@ -160,7 +160,7 @@ private:
         }
     }
 
-    /// Beside the point where nothing else stands; left out where everything is taken.
+    /// In a free place beside the point; left out where there is none.
     void label(const PlotPoint& point, const Ink& ink) {
         const cv::Point2d at = place(point);
         const double width = textWidth(point.label, kLabel), height = kLabel;
@@ -268,7 +268,7 @@ std::string toSvg(const Figure& figure) {
 cv::Mat toImage(const Figure& figure) {
     PixelCanvas canvas(sizeOf(figure), 2);
     draw(figure, canvas);
-    return canvas.picture();
+    return canvas.image();
 }
 
 }  // namespace mpm::pipeline

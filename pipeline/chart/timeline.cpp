@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include <opencv2/imgproc.hpp>
 
-#include "base/number.hpp"
+#include "pipeline/chart/axis.hpp"
 #include "pipeline/draw/text.hpp"
 
 namespace mpm::pipeline {
@@ -17,89 +16,67 @@ const cv::Scalar kPaper(255, 255, 255), kInk(45, 40, 38), kFaint(130, 125, 120),
 const cv::Scalar kDay(214, 240, 253), kNight(236, 218, 210), kLight(40, 150, 235);
 const std::vector<cv::Scalar> kCurves = {{191, 164, 120}, {170, 107, 43}, {96, 48, 12}, {60, 20, 90}};
 
-/// One plot: a rectangle of the picture and the values at its edges.
-struct Axes {
-    cv::Rect area;
-    double left, right, bottom, top;
+/// One plot: a rectangle of the image and its axes.
+struct Plot {
+    Plot(const cv::Rect& rectangle, double left, double right, double bottom, double top)
+        : area(rectangle),
+          x(left, right, rectangle.x, rectangle.br().x),
+          y(bottom, top, rectangle.br().y, rectangle.y) {}
 
     /// In 16ths of a pixel, for OpenCV's `shift`.
-    cv::Point fine(double x, double y) const {
-        return {int(std::lround(16 * px(x))), int(std::lround(16 * py(y)))};
+    cv::Point fine(const cv::Point2d& value) const {
+        return {int(std::lround(16 * x.pixel(value.x))), int(std::lround(16 * y.pixel(value.y)))};
     }
-    double px(double x) const { return area.x + (x - left) / (right - left) * area.width; }
-    double py(double y) const { return area.y + area.height - (y - bottom) / (top - bottom) * area.height; }
+
+    cv::Rect area;
+    Axis x, y;
 };
 
-/// The 1, 2 or 5 times a power of ten that parts `range` into about `parts`.
-double niceStep(double range, int parts) {
-    const double raw = range / parts;
-    const double power = std::pow(10, std::floor(std::log10(raw)));
-    for (double factor : {1.0, 2.0, 5.0})
-        if (raw <= factor * power) return factor * power;
-    return 10 * power;
-}
-
-std::string timeText(double value, const std::string& unit) {
-    if (unit != "h") return numberText(value) + " " + unit;
-    const long minutes = std::lround(value * 60);
-    const long ofDay = ((minutes % 1440) + 1440) % 1440;
-    char text[32];
-    std::snprintf(text, sizeof text, "%02ld:%02ld", ofDay / 60, ofDay % 60);
-    return text;
-}
-
-double timeStep(double range, const std::string& unit) {
-    if (unit != "h") return niceStep(range, 10);
-    for (double step : {0.25, 0.5, 1.0, 2.0, 3.0, 6.0, 12.0, 24.0})
-        if (range / step <= 13) return step;
-    return niceStep(range, 10);
-}
-
-void drawBands(cv::Mat& picture, const Axes& axes, const std::vector<TimelinePoint>& points) {
-    cv::rectangle(picture, axes.area, kDay, cv::FILLED);
+void drawBands(cv::Mat& image, const Plot& plot, const std::vector<TimelinePoint>& points) {
+    cv::rectangle(image, plot.area, kDay, cv::FILLED);
     for (size_t i = 0; i < points.size(); ++i) {
         if (!points[i].night) continue;
-        const double from = i == 0 ? axes.left : (points[i - 1].time + points[i].time) / 2;
-        const double to = i + 1 == points.size() ? axes.right : (points[i].time + points[i + 1].time) / 2;
-        const int x0 = int(std::lround(axes.px(from))), x1 = int(std::lround(axes.px(to)));
-        const cv::Rect band(x0, axes.area.y, x1 - x0, axes.area.height);
-        cv::rectangle(picture, band & axes.area, kNight, cv::FILLED);
+        const double from = i == 0 ? plot.x.from() : (points[i - 1].time + points[i].time) / 2;
+        const double to = i + 1 == points.size() ? plot.x.to() : (points[i].time + points[i + 1].time) / 2;
+        const int x0 = int(std::lround(plot.x.pixel(from))), x1 = int(std::lround(plot.x.pixel(to)));
+        const cv::Rect band(x0, plot.area.y, x1 - x0, plot.area.height);
+        cv::rectangle(image, band & plot.area, kNight, cv::FILLED);
     }
 }
 
-void drawValueGrid(cv::Mat& picture, const Axes& axes, double step, const TextStyle& style) {
-    for (double value = std::ceil(axes.bottom / step) * step; value <= axes.top + step * 1e-6;
-         value += step) {
-        const int y = int(std::lround(axes.py(value)));
-        cv::line(picture, {axes.area.x, y}, {axes.area.br().x, y}, kGrid, 1);
-        const std::string text = numberText(value);
-        drawText(picture, text, {axes.area.x - 8 - textSize(text, style).width, y + int(style.height / 2)},
+void drawValueGrid(cv::Mat& image, const Plot& plot, double step, const TextStyle& style) {
+    for (const double value : ticksBetween(plot.y.from(), plot.y.to(), step)) {
+        const int y = int(std::lround(plot.y.pixel(value)));
+        cv::line(image, {plot.area.x, y}, {plot.area.br().x, y}, kGrid, 1);
+        const std::string text = tickText(value, step);
+        drawText(image, text, {plot.area.x - 8 - textSize(text, style).width, y + int(style.height / 2)},
                  style);
     }
 }
 
-void drawTimeGrid(cv::Mat& picture, const Axes& axes, const std::string& unit, bool names) {
+void drawTimeGrid(cv::Mat& image, const Plot& plot, const std::string& unit, bool names) {
     TextStyle style;
     style.colour = kFaint;
-    const double step = timeStep(axes.right - axes.left, unit);
-    for (double value = std::ceil(axes.left / step) * step; value <= axes.right + step * 1e-6;
-         value += step) {
-        const int x = int(std::lround(axes.px(value)));
-        cv::line(picture, {x, axes.area.y}, {x, axes.area.br().y}, kGrid, 1);
+    const bool hours = unit == "h";
+    const double range = plot.x.to() - plot.x.from();
+    const double step = hours ? hourStep(range) : roundStep(range, 10);
+    for (const double value : ticksBetween(plot.x.from(), plot.x.to(), step)) {
+        const int x = int(std::lround(plot.x.pixel(value)));
+        cv::line(image, {x, plot.area.y}, {x, plot.area.br().y}, kGrid, 1);
         if (!names) continue;
-        const std::string text = timeText(value, unit);
-        const int wide = textSize(text, style).width, most = picture.cols - wide - 2;
-        drawText(picture, text, {std::min(x - wide / 2, most), axes.area.br().y + 20}, style);
+        const std::string text = hours ? hourText(value) : tickText(value, step) + " " + unit;
+        const int wide = textSize(text, style).width, most = image.cols - wide - 2;
+        drawText(image, text, {std::min(x - wide / 2, most), plot.area.br().y + 20}, style);
     }
 }
 
-void drawCurve(cv::Mat& picture, const Axes& axes, const std::vector<cv::Point2d>& values,
+void drawCurve(cv::Mat& image, const Plot& plot, const std::vector<cv::Point2d>& values,
                const cv::Scalar& colour, int width) {
     std::vector<cv::Point> line;
     for (const cv::Point2d& value : values)
-        line.push_back(axes.fine(value.x, value.y));
-    if (line.size() == 1) cv::circle(picture, line[0], 3 * 16, colour, cv::FILLED, cv::LINE_AA, 4);
-    cv::polylines(picture, line, false, colour, width, cv::LINE_AA, 4);
+        line.push_back(plot.fine(value));
+    if (line.size() == 1) cv::circle(image, line[0], 3 * 16, colour, cv::FILLED, cv::LINE_AA, 4);
+    cv::polylines(image, line, false, colour, width, cv::LINE_AA, 4);
 }
 
 std::vector<cv::Point2d> curve(const std::vector<TimelinePoint>& points, size_t stage) {
@@ -112,65 +89,65 @@ std::vector<cv::Point2d> curve(const std::vector<TimelinePoint>& points, size_t 
 /// Entries from right to left along the line of the title: a stroke of the colour and its name.
 class Key {
 public:
-    Key(cv::Mat& picture, cv::Point rightEnd) : m_picture(picture), m_at(rightEnd) {}
+    Key(cv::Mat& image, cv::Point rightEnd) : m_image(image), m_at(rightEnd) {}
 
     void add(const std::string& name, const cv::Scalar& colour, bool patch) {
         m_at.x -= textSize(name, m_style).width;
-        drawText(m_picture, name, m_at, m_style);
+        drawText(m_image, name, m_at, m_style);
         m_at.x -= 28;
         const int middle = m_at.y - int(m_style.height / 2);
         const cv::Rect swatch(m_at.x, middle - 6, 20, 12);
         if (patch) {
-            cv::rectangle(m_picture, swatch, colour, cv::FILLED);
-            cv::rectangle(m_picture, swatch, kFaint, 1);
+            cv::rectangle(m_image, swatch, colour, cv::FILLED);
+            cv::rectangle(m_image, swatch, kFaint, 1);
         } else {
-            cv::line(m_picture, {m_at.x, middle}, {m_at.x + 20, middle}, colour, 3, cv::LINE_AA);
+            cv::line(m_image, {m_at.x, middle}, {m_at.x + 20, middle}, colour, 3, cv::LINE_AA);
         }
         m_at.x -= 24;
     }
 
 private:
-    cv::Mat& m_picture;
+    cv::Mat& m_image;
     cv::Point m_at;
     TextStyle m_style;
 };
 
-void drawTokens(cv::Mat& picture, const Axes& axes, const std::vector<TimelinePoint>& points,
+void drawTokens(cv::Mat& image, const Plot& plot, const std::vector<TimelinePoint>& points,
                 const TimelineStyle& style) {
     TextStyle small;
     small.colour = kFaint;
-    drawBands(picture, axes, points);
-    drawValueGrid(picture, axes, niceStep(axes.top - axes.bottom, 6), small);
-    drawTimeGrid(picture, axes, style.unit, false);
-    Key key(picture, {axes.area.br().x, axes.area.y - 14});
+    drawBands(image, plot, points);
+    drawValueGrid(image, plot, roundStep(plot.y.to() - plot.y.from(), 6), small);
+    drawTimeGrid(image, plot, style.unit, false);
+    Key key(image, {plot.area.br().x, plot.area.y - 14});
     key.add("night", kNight, true);
     key.add("day", kDay, true);
     const size_t stages = points.empty() ? 0 : points.front().tokens.size();
     for (size_t stage = stages; stage-- > 0;) {
         const cv::Scalar colour =
             kCurves[std::min(stage + kCurves.size() - std::min(stages, kCurves.size()), kCurves.size() - 1)];
-        drawCurve(picture, axes, curve(points, stage), colour, 2);
+        drawCurve(image, plot, curve(points, stage), colour, 2);
         key.add(stage < style.stages.size() ? style.stages[stage] : "stage " + std::to_string(stage + 1),
                 colour, false);
     }
-    cv::rectangle(picture, axes.area, kFaint, 1);
+    cv::rectangle(image, plot.area, kFaint, 1);
 }
 
-void drawLuminance(cv::Mat& picture, const Axes& axes, const std::vector<TimelinePoint>& points,
+void drawLuminance(cv::Mat& image, const Plot& plot, const std::vector<TimelinePoint>& points,
                    const std::string& unit) {
     TextStyle small;
     small.colour = kFaint;
-    drawBands(picture, axes, points);
-    drawValueGrid(picture, axes, 0.5, small);
-    drawTimeGrid(picture, axes, unit, true);
+    drawBands(image, plot, points);
+    drawValueGrid(image, plot, 0.5, small);
+    drawTimeGrid(image, plot, unit, true);
     std::vector<cv::Point2d> values;
     for (const TimelinePoint& point : points)
         values.emplace_back(point.time, point.luminance);
-    drawCurve(picture, axes, values, kLight, 2);
-    cv::rectangle(picture, axes.area, kFaint, 1);
+    drawCurve(image, plot, values, kLight, 2);
+    cv::rectangle(image, plot.area, kFaint, 1);
     TextStyle name;
     name.colour = kInk;
-    drawText(picture, "luminance", {axes.area.x + 8, axes.area.y + 18}, name);
+    drawText(image, "luminance", {plot.area.x + 8, plot.area.y + 18}, name);
 }
 
 std::string summaryText(const DayNightSummary& s) {
@@ -182,7 +159,7 @@ std::string summaryText(const DayNightSummary& s) {
            fixedText(s.difference(), 1) + " %";
 }
 
-/// Tokens' axis: from zero would flatten the curves, so it begins a little below the lowest value.
+/// The tokens' axis begins a little below the lowest value: from zero, the curves would be flat.
 std::pair<double, double> tokenRange(const std::vector<TimelinePoint>& points, int tokensIn) {
     double low = tokensIn > 0 ? tokensIn : 1, high = tokensIn;
     for (const TimelinePoint& point : points)
@@ -214,24 +191,24 @@ DayNightSummary summarise(const std::vector<TimelinePoint>& points) {
 }
 
 cv::Mat drawTimeline(const std::vector<TimelinePoint>& points, const TimelineStyle& style) {
-    cv::Mat picture(style.size, CV_8UC3, kPaper);
+    cv::Mat image(style.size, CV_8UC3, kPaper);
     TextStyle title{15, kInk, 1.5}, plain{11, kInk, 1};
-    drawText(picture, style.title, {72, 34}, title);
+    drawText(image, style.title, {72, 34}, title);
     if (points.empty()) {
-        drawText(picture, "nothing measured yet", {72, 70}, plain);
-        return picture;
+        drawText(image, "nothing measured yet", {72, 70}, plain);
+        return image;
     }
-    drawText(picture, summaryText(summarise(points)), {72, 60}, plain);
+    drawText(image, summaryText(summarise(points)), {72, 60}, plain);
     const int width = style.size.width - 72 - 28;
     const int lower = std::max(60, style.size.height / 6);
     const double left = points.front().time, last = points.back().time;
-    const double right = last > left ? last : left + 1;  // a single moment stands at the start of a unit
+    const double right = last > left ? last : left + 1;  // a single moment: at the start of a unit
     const auto [low, high] = tokenRange(points, style.tokensIn);
-    const Axes tokens{{72, 100, width, style.size.height - 100 - 24 - lower - 34}, left, right, low, high};
-    const Axes light{{72, tokens.area.br().y + 24, width, lower}, left, right, 0, 1};
-    drawTokens(picture, tokens, points, style);
-    drawLuminance(picture, light, points, style.unit);
-    return picture;
+    const Plot tokens{{72, 100, width, style.size.height - 100 - 24 - lower - 34}, left, right, low, high};
+    const Plot light{{72, tokens.area.br().y + 24, width, lower}, left, right, 0, 1};
+    drawTokens(image, tokens, points, style);
+    drawLuminance(image, light, points, style.unit);
+    return image;
 }
 
 }  // namespace mpm::pipeline

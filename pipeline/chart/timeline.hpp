@@ -1,5 +1,4 @@
-// Tokens over time, day and night as bands, as a picture: what the monitor paints live, for reports and the
-// demo.
+// Tokens over time, day and night as bands, as an image, for reports and the demo.
 #pragma once
 
 #include <string>
@@ -11,7 +10,7 @@ namespace mpm::pipeline {
 
 struct TimelinePoint {
     double time = 0;          ///< on the axis: hours, or seconds (see TimelineStyle::unit)
-    std::vector<int> tokens;  ///< image tokens after each stage; the last is what the encoder ends with
+    std::vector<int> tokens;  ///< image tokens after each stage; the last: at the end of the encoder
     double luminance = 0;     ///< 0..1
     bool night = false;
 };
@@ -20,7 +19,7 @@ struct TimelineStyle {
     cv::Size size{1280, 560};
     std::string title = "Tokens over time";
     std::string unit = "s";           ///< "h" writes hours of the day as 06:00
-    int tokensIn = 0;                 ///< image tokens of the picture: the top of the axis
+    int tokensIn = 0;                 ///< image tokens before merging: the top of the axis
     std::vector<std::string> stages;  ///< names of the curves: "before block 2", ...
 };
 

@@ -7,19 +7,19 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <sstream>
 #include <stdexcept>
 
 #include <opencv2/imgcodecs.hpp>
-#include <opencv2/imgproc.hpp>
 
 #include "base/number.hpp"
 #include "base/printable.hpp"
 #include "base/private_files.hpp"
 #include "base/read_file.hpp"
+#include "pipeline/chart/figure.hpp"
+#include "pipeline/number/number.hpp"
 
 namespace mpm::models {
 namespace {
@@ -95,69 +95,25 @@ void Curve::add(const CurveRow& row) {
         CV_Error(cv::Error::StsError, m_csvPath + ": cannot be written (" + std::strerror(reason) + ")");
 }
 
-namespace {
-
-struct Plot {
-    cv::Mat canvas{520, 900, CV_8UC3, cv::Scalar::all(255)};
-    cv::Rect frame{70, 30, 760, 420};
-    double images = 1, loss = 1, miou = 1;
-
-    cv::Point at(double x, double share) const {
-        return {frame.x + cvRound(x / images * frame.width), frame.y + cvRound((1 - share) * frame.height)};
-    }
-    void text(const std::string& words, cv::Point where, const cv::Scalar& colour) {
-        cv::putText(canvas, words, where, cv::FONT_HERSHEY_SIMPLEX, 0.45, colour, 1, cv::LINE_AA);
-    }
-};
-
-std::string number(double value) {
-    char digits[32];
-    std::snprintf(digits, sizeof digits, "%.3g", value);
-    return digits;
-}
-
-void drawAxes(Plot& plot, const cv::Scalar& lossColour, const cv::Scalar& miouColour) {
-    const cv::Scalar grey(225, 225, 225), dark(60, 60, 60);
-    for (int i = 0; i <= 5; ++i) {
-        const double share = i / 5.0;
-        const cv::Point left = plot.at(0, share), right = plot.at(plot.images, share);
-        cv::line(plot.canvas, left, right, grey, 1, cv::LINE_AA);
-        plot.text(number(share * plot.loss), left + cv::Point(-50, 5), lossColour);
-        plot.text(number(share * plot.miou), right + cv::Point(8, 5), miouColour);
-        plot.text(number(share * plot.images / 1000) + "k",
-                  plot.at(share * plot.images, 0) + cv::Point(-12, 22), dark);
-    }
-    plot.text("images seen",
-              {plot.frame.x + plot.frame.width / 2 - 45, plot.frame.y + plot.frame.height + 48}, dark);
-    plot.text("loss", {plot.frame.x - 50, plot.frame.y - 12}, lossColour);
-    plot.text("val mIoU", {plot.frame.x + plot.frame.width - 20, plot.frame.y - 12}, miouColour);
-}
-
-}  // namespace
-
 void Curve::draw(const std::string& pngPath) const {
     if (m_rows.empty()) return;
-    Plot plot;
-    plot.loss = plot.miou = 0.1;
-    for (const auto& row : m_rows) {
-        plot.images = std::max(plot.images, static_cast<double>(row.images));
-        plot.loss = std::max(plot.loss, row.loss);
-        if (!std::isnan(row.miou)) plot.miou = std::max(plot.miou, row.miou);
+    pipeline::PlotPanel loss, miou;
+    loss.title = "Loss", miou.title = "mIoU on the validation split";
+    for (pipeline::PlotPanel* panel : {&loss, &miou}) {
+        panel->xLabel = "thousand images seen";
+        panel->fromZero = true;
+        panel->series.resize(1);
     }
-    const cv::Scalar lossColour(180, 120, 40), miouColour(40, 90, 220);
-    drawAxes(plot, lossColour, miouColour);
-    std::vector<cv::Point> loss, miou;
-    for (const auto& row : m_rows) {
-        loss.push_back(plot.at(static_cast<double>(row.images), row.loss / plot.loss));
-        if (!std::isnan(row.miou))
-            miou.push_back(plot.at(static_cast<double>(row.images), row.miou / plot.miou));
+    loss.series[0].markers = false;
+    for (const CurveRow& row : m_rows) {
+        const double seen = static_cast<double>(row.images) / 1000;
+        loss.series[0].points.push_back({seen, row.loss, 0, 0, {}});
+        if (!std::isnan(row.miou)) miou.series[0].points.push_back({seen, row.miou, 0, 0, {}});
     }
-    cv::polylines(plot.canvas, loss, false, lossColour, 1, cv::LINE_AA);
-    cv::polylines(plot.canvas, miou, false, miouColour, 2, cv::LINE_AA);
-    for (const auto& point : miou)
-        cv::circle(plot.canvas, point, 3, miouColour, cv::FILLED, cv::LINE_AA);
+    loss.series[0].name = "loss", miou.series[0].name = "mIoU";
+    const cv::Mat image = pipeline::toImage({"Training curve", {loss, miou}});
     std::vector<uchar> png;
-    if (!cv::imencode(".png", plot.canvas, png)) return;
+    if (!cv::imencode(".png", image, png)) return;
     writeAtomically(pngPath, {reinterpret_cast<const char*>(png.data()), png.size()});
 }
 

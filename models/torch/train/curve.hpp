@@ -1,4 +1,4 @@
-// The curve of a training run as CSV and as an image.
+// The course of a training run as CSV and as an image.
 #pragma once
 
 #include <limits>
@@ -22,7 +22,7 @@ public:
     void add(const CurveRow& row);
     const std::vector<CurveRow>& rows() const { return m_rows; }
 
-    /// Loss (left axis) and validation mIoU (right axis) over images seen.
+    /// Loss and validation mIoU over the images seen, side by side.
     void draw(const std::string& pngPath) const;
 
 private:
