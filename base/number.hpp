@@ -1,5 +1,5 @@
-// Numbers as text for files and images, with a decimal point whatever the locale: a window sets the user's,
-// and printf and strtod then write and want 0,5.
+// Numbers as text for files and images, with a decimal point whatever the locale: a window sets the user's
+// locale, and printf and strtod then write and expect 0,5.
 #pragma once
 
 #include <charconv>

@@ -51,7 +51,7 @@ std::string readAll(int file, std::size_t size, const std::string& path) {
 }  // namespace
 
 std::string readRegularFile(const std::string& path, std::uint64_t limit) {
-    // Without O_NONBLOCK a pipe would block the program here until somebody writes to it.
+    // Without O_NONBLOCK a pipe would block the program here until another process writes to it.
     const Descriptor file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
     struct stat there {};
     if (file.get() < 0 || fstat(file.get(), &there) != 0)

@@ -108,7 +108,7 @@ ScratchFile::ScratchFile(const std::string& folder) {
     }
 }
 
-/// False where somebody removed it before it was locked.
+/// False where it was removed before it was locked.
 bool ScratchFile::create(const std::string& folder) {
     const std::string name = hiddenName();
     if (name.empty()) return true;
@@ -142,7 +142,7 @@ bool ScratchFile::flush() const {
     return second >= 0 && (close(second) == 0 || errno == EINTR);
 }
 
-/// By its path: somebody may have replaced it by another file.
+/// By its path: another file may have replaced it.
 bool ScratchFile::sync() const {
     const int file = open(m_path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (file < 0) return false;

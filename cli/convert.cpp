@@ -78,7 +78,8 @@ void addConvertOptions(CLI::App& verb, Options& o) {
     addParsed(verb, "--std", "deviation, likewise (default: .5,.5,.5)", "R,G,B",
               [&o](const std::string& text) { o.convert.deviation = parseThree("--std", text, true); });
     verb.add_flag("--sandbox", o.sandbox, "give up other files, the network and programs before IN is read");
-    addParsed(verb, "--max-memory", "reject what needs more (default: 1 GiB and 16 times the file)", "BYTES",
+    addParsed(verb, "--max-memory", "reject models that need more (default: 1 GiB and 16 times the file)",
+              "BYTES",
               [&o](const std::string& text) { o.convert.maxMemory = parseBytes("--max-memory", text); });
     addParsed(verb, "--max-seconds", "likewise (default: 25, and 5 for each MiB)", "S",
               [&o](const std::string& text) { o.convert.maxSeconds = parseSeconds("--max-seconds", text); });

@@ -42,7 +42,7 @@ pipeline::Network smallNetwork() {
     return pipeline::Network(model);
 }
 
-/// Runs a small encoder, to report what works rather than what was compiled in.
+/// Runs a small encoder: a device that was compiled in may still not work.
 std::string tryDevice(Device device, Precision precision) {
     try {
         pipeline::Network network = smallNetwork();

@@ -19,7 +19,7 @@ struct DeviceChoice {
     int index = 0;  ///< which GPU
 };
 
-/// The parsers throw Error(kWrongUse) naming `option`, the text and what was expected.
+/// The parsers throw Error(kWrongUse) that names `option`, the text and the expected form.
 DeviceChoice parseDevice(const std::string& option, const std::string& text);  ///< cpu, cuda, cuda:N, auto
 Precision parsePrecision(const std::string& option, const std::string& text);  ///< f32 ... auto-fast
 std::vector<int> parseBlocks(const std::string& option, const std::string& text);  ///< 2,5 or none

@@ -67,7 +67,7 @@ Figure accuracyFigure(const EvalSummary& summary) {
     PlotPanel work{"Accuracy against operations", "GFLOPs an image", "mIoU, %", {}, {}, false, 0, 0};
     work.series = byMethod(
         rows, [](const EvalRow& row) { return row.gflops(); }, false);
-    return {"What accuracy costs", {speed, work}};
+    return {"Accuracy and cost", {speed, work}};
 }
 
 Figure tokensFigure(const EvalSummary& summary) {
@@ -86,7 +86,7 @@ Figure tokensFigure(const EvalSummary& summary) {
     return {"Tokens per stage", {panel}, {720, 360}};
 }
 
-/// Shares by distance, in percent, up to what a panel can show.
+/// Shares by distance, in percent, as far as a panel reaches.
 PlotSeries shareSeries(const std::string& name, const std::vector<double>& shares) {
     constexpr size_t kFarthest = 16;
     PlotSeries series;
@@ -188,7 +188,7 @@ Figure depthFigure(const EvalSummary& summary) {
         line.points.push_back({double(row->schedule[0]), miou, 0, 0, {}});
         single.points.push_back({row->gflops(), miou, 0, 0, shortText(*row)});
     }
-    // Only what no other pair beats in both is named.
+    // Only pairs that no other pair beats in both are labelled.
     for (const EvalRow* row : pairs) {
         const bool beaten = std::any_of(pairs.begin(), pairs.end(), [&](const EvalRow* other) {
             return other->gflops() < row->gflops() && other->whole.miou() > row->whole.miou();
@@ -229,7 +229,7 @@ Figure nightFigure(const EvalSummary& summary) {
                      false,
                      0,
                      0};
-    std::vector<std::string> all = {"day"};  // the left panel says the rest of each night
+    std::vector<std::string> all = {"day"};  // the left panel has the rest of each night
     for (const std::string& light : lights)
         all.push_back("night " + light.substr(0, light.find(',')));
     PlotPanel scores{"mIoU by day and by night", "", "mIoU, %", {}, all, false, 0, 0};

@@ -31,7 +31,7 @@ void addRunOptions(CLI::App& verb, RunOptions& o) {
         "camera index, video, URL, gst: pipeline, image, folder, glob, env:NAME, secret:NAME or demo");
     addSourceFrom(verb, o.sourceFrom);
     verb.add_option("--out", o.out, "folder to write to")->type_name("DIR");
-    addParsed(verb, "--save", "what to write (default: labels,overlay,map,csv)", "LIST",
+    addParsed(verb, "--save", "files to write (default: labels,overlay,map,csv)", "LIST",
               [&o](const std::string& text) { o.save = SaveChoice::parse(text); });
     addParsed(verb, "--size", "input size, where the model leaves it open", "HxW",
               [&o](const std::string& text) { o.size = parseSize("--size", text); });

@@ -1,4 +1,4 @@
-// What the ids of a label picture mean.
+// Names and colours of the ids of a label image.
 #pragma once
 
 #include <string>

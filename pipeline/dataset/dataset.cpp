@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 namespace mpm::pipeline {
 
-static bool hasPictureSuffix(const fs::path& path) {
+static bool hasImageSuffix(const fs::path& path) {
     std::string suffix = path.extension().string();
     std::transform(suffix.begin(), suffix.end(), suffix.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -22,14 +22,14 @@ static bool hasPictureSuffix(const fs::path& path) {
     return std::find(known.begin(), known.end(), suffix) != known.end();
 }
 
-static std::map<std::string, std::string> picturesIn(const fs::path& folder) {
+static std::map<std::string, std::string> imagesIn(const fs::path& folder) {
     std::error_code error;
     if (!fs::is_directory(folder, error)) {
         CV_Error(cv::Error::StsObjectNotFound, "data set folder " + folder.string() + " is missing");
     }
     std::map<std::string, std::string> byStem;
     for (const auto& entry : fs::directory_iterator(folder)) {
-        if (entry.is_regular_file() && hasPictureSuffix(entry.path())) {
+        if (entry.is_regular_file() && hasImageSuffix(entry.path())) {
             byStem.emplace(entry.path().stem().string(), entry.path().string());
         }
     }
@@ -39,16 +39,16 @@ static std::map<std::string, std::string> picturesIn(const fs::path& folder) {
 FolderDataset::FolderDataset(const std::string& root, const std::string& split, Classes classes)
     : m_classes(std::move(classes)) {
     const fs::path folder = fs::path(root) / split;
-    const auto pictures = picturesIn(folder / "images");
-    const auto labels = picturesIn(folder / "labels");
-    if (pictures.empty()) {
-        CV_Error(cv::Error::StsObjectNotFound, "no picture in " + (folder / "images").string());
+    const auto images = imagesIn(folder / "images");
+    const auto labels = imagesIn(folder / "labels");
+    if (images.empty()) {
+        CV_Error(cv::Error::StsObjectNotFound, "no image in " + (folder / "images").string());
     }
-    for (const auto& [stem, path] : pictures) {
+    for (const auto& [stem, path] : images) {
         const auto match = labels.find(stem);
         if (match == labels.end()) {
-            CV_Error(cv::Error::StsObjectNotFound, "picture " + path + " has no labels of the same name in " +
-                                                       (folder / "labels").string());
+            CV_Error(cv::Error::StsObjectNotFound,
+                     "image " + path + " has no labels of the same name in " + (folder / "labels").string());
         }
         m_entries.push_back({stem, path, match->second});
     }
@@ -75,14 +75,14 @@ static void checkIds(const cv::Mat& labels, const Classes& classes, const std::s
 
 Sample FolderDataset::at(size_t index) const {
     const Entry& entry = m_entries.at(index);
-    Sample sample{imageAt(entry.picture, cv::IMREAD_COLOR), imageAt(entry.labels, cv::IMREAD_UNCHANGED),
+    Sample sample{imageAt(entry.image, cv::IMREAD_COLOR), imageAt(entry.labels, cv::IMREAD_UNCHANGED),
                   entry.name};
     if (sample.labels.empty() || (sample.labels.type() != CV_8UC1 && sample.labels.type() != CV_16UC1)) {
         CV_Error(cv::Error::StsParseError,
-                 entry.labels + " must be a picture of one 8- or 16-bit channel of ids");
+                 entry.labels + " must be an image of one 8- or 16-bit channel of ids");
     }
     if (sample.labels.size() != sample.picture.size()) {
-        CV_Error(cv::Error::StsUnmatchedSizes, entry.labels + " is not of its picture's size");
+        CV_Error(cv::Error::StsUnmatchedSizes, entry.labels + " is not of its image's size");
     }
     checkIds(sample.labels, m_classes, entry.labels);
     return sample;

@@ -1,4 +1,4 @@
-// Labelled pictures in folders: ROOT/SPLIT/images and ROOT/SPLIT/labels, paired by file stem.
+// Labelled images in folders: ROOT/SPLIT/images and ROOT/SPLIT/labels, paired by file stem.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@ namespace mpm::pipeline {
 
 struct Sample {
     cv::Mat picture;   ///< CV_8UC3, BGR
-    cv::Mat labels;    ///< CV_8U or CV_16U ids, of the picture's size
+    cv::Mat labels;    ///< CV_8U or CV_16U ids, of the image's size
     std::string name;  ///< file stem
 };
 
 class FolderDataset {
 public:
-    /// Lists the split and throws cv::Exception where a folder is missing, empty, or a picture has no labels.
+    /// Lists the split and throws cv::Exception where a folder is missing, empty, or an image has no labels.
     FolderDataset(const std::string& root, const std::string& split, Classes classes);
 
     /// Classes of ROOT/classes.json, 255 being ignored.
@@ -27,7 +27,7 @@ public:
     size_t size() const { return m_entries.size(); }
     const Classes& classes() const { return m_classes; }
     const std::string& name(size_t index) const { return m_entries.at(index).name; }
-    const std::string& picturePath(size_t index) const { return m_entries.at(index).picture; }
+    const std::string& imagePath(size_t index) const { return m_entries.at(index).image; }
     const std::string& labelsPath(size_t index) const { return m_entries.at(index).labels; }
 
     /// Reads one pair; throws cv::Exception where it is damaged, sizes differ or an id has no class.
@@ -35,7 +35,7 @@ public:
 
 private:
     struct Entry {
-        std::string name, picture, labels;
+        std::string name, image, labels;
     };
     Classes m_classes;
     std::vector<Entry> m_entries;

@@ -40,7 +40,7 @@ std::vector<fs::path> filesEnding(const fs::path& folder, const std::string& end
     }
     std::sort(found.begin(), found.end());
     if (found.empty())
-        CV_Error(cv::Error::StsObjectNotFound, "no picture *" + ending + " in " + folder.string());
+        CV_Error(cv::Error::StsObjectNotFound, "no image *" + ending + " in " + folder.string());
     return found;
 }
 
@@ -129,16 +129,16 @@ void LabelledSet::listFolder(const std::string& root, const std::string& split) 
     // Lists and pairs; reading and checking is the same for all layouts.
     const FolderDataset pairs(root, split, classes);
     for (size_t i = 0; i < pairs.size(); ++i)
-        m_entries.push_back({pairs.name(i), pairs.picturePath(i), pairs.labelsPath(i)});
+        m_entries.push_back({pairs.name(i), pairs.imagePath(i), pairs.labelsPath(i)});
 }
 
 void LabelledSet::listAde20k(const std::string& root, const std::string& split) {
     m_classes = 150;
     m_zeroIsNothing = true;
     const std::string folder = split == "val" ? "validation" : split == "train" ? "training" : split;
-    for (const fs::path& picture : filesEnding(fs::path(root) / "images" / folder, ".jpg")) {
-        const std::string stem = picture.stem();
-        m_entries.push_back({stem, picture, fs::path(root) / "annotations" / folder / (stem + ".png")});
+    for (const fs::path& image : filesEnding(fs::path(root) / "images" / folder, ".jpg")) {
+        const std::string stem = image.stem();
+        m_entries.push_back({stem, image, fs::path(root) / "annotations" / folder / (stem + ".png")});
     }
 }
 
@@ -146,12 +146,12 @@ void LabelledSet::listCityscapes(const std::string& root, const std::string& spl
     m_classes = 19;
     m_names = kCityscapesNames;
     const std::string ending = "_leftImg8bit.png";
-    for (const fs::path& picture : filesEnding(fs::path(root) / "leftImg8bit" / split, ending)) {
-        const std::string file = picture.filename();
+    for (const fs::path& image : filesEnding(fs::path(root) / "leftImg8bit" / split, ending)) {
+        const std::string file = image.filename();
         const std::string stem = file.substr(0, file.size() - ending.size());
-        const fs::path city = picture.parent_path().filename();
+        const fs::path city = image.parent_path().filename();
         m_entries.push_back(
-            {stem, picture, fs::path(root) / "gtFine" / split / city / (stem + "_gtFine_labelIds.png")});
+            {stem, image, fs::path(root) / "gtFine" / split / city / (stem + "_gtFine_labelIds.png")});
     }
 }
 
@@ -161,24 +161,24 @@ void LabelledSet::listPascalContext(const std::string& root, const std::string& 
     try {
         file.str(readRegularFile(list.string(), kMostListBytes));
     } catch (const cv::Exception& error) {
-        CV_Error(cv::Error::StsObjectNotFound, "list of pictures " + error.err);
+        CV_Error(cv::Error::StsObjectNotFound, "list of images " + error.err);
     }
     for (std::string stem; file >> stem;)
         m_entries.push_back({stem, fs::path(root) / "JPEGImages" / (stem + ".jpg"),
                              fs::path(root) / "SegmentationClassContext" / (stem + ".png")});
     if (m_entries.empty())
-        CV_Error(cv::Error::StsParseError, "list of pictures " + list.string() + " is empty");
+        CV_Error(cv::Error::StsParseError, "list of images " + list.string() + " is empty");
 }
 
 Sample LabelledSet::at(size_t index) const {
     const Entry& entry = m_entries.at(index);
-    Sample sample{imageAt(entry.picture, cv::IMREAD_COLOR), imageAt(entry.labels, cv::IMREAD_UNCHANGED),
+    Sample sample{imageAt(entry.image, cv::IMREAD_COLOR), imageAt(entry.labels, cv::IMREAD_UNCHANGED),
                   entry.name};
     const bool wide = m_layout == Layout::Folder && sample.labels.type() == CV_16UC1;
     if (sample.labels.empty() || (sample.labels.type() != CV_8UC1 && !wide))
-        CV_Error(cv::Error::StsParseError, entry.labels + " is missing or no picture of one channel of ids");
+        CV_Error(cv::Error::StsParseError, entry.labels + " is missing or no image of one channel of ids");
     if (sample.labels.size() != sample.picture.size())
-        CV_Error(cv::Error::StsUnmatchedSizes, entry.labels + " is not of its picture's size");
+        CV_Error(cv::Error::StsUnmatchedSizes, entry.labels + " is not of its image's size");
     if (m_zeroIsNothing) sample.labels = reduceZero(sample.labels);
     if (m_layout == Layout::Cityscapes) sample.labels = cityscapesTrainIds(sample.labels);
     checkIds(sample.labels, m_classes, m_ignored, entry.labels);

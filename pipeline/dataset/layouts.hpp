@@ -1,4 +1,4 @@
-// Data sets as their authors publish them, for measuring: pictures with their labels in one numbering.
+// Data sets as their authors publish them, for measuring: images with their labels in one numbering.
 #pragma once
 
 #include <string>
@@ -13,17 +13,17 @@ enum class Layout { CamVid, Ade20k, Cityscapes, PascalContext, Folder };
 /// camvid, ade20k, cityscapes, pascal-context, folder; throws cv::Exception on another name.
 Layout layoutFrom(const std::string& name);
 
-/// What mmsegmentation's single-scale protocol needs to know.
+/// Sizes of mmsegmentation's single-scale protocol.
 struct LayoutProtocol {
-    int shortSide = 0;  ///< 0: pictures as they are; -1: the model's own short side
+    int shortSide = 0;  ///< 0: images as they are; -1: the model's own short side
     int stride = 0;     ///< of the sliding window; 0: the window itself
 };
 LayoutProtocol protocolOf(Layout layout);
 
 class LabelledSet {
 public:
-    /// Lists a split; `modelClasses` settles what a layout leaves open (Pascal Context with 59 or 60
-    /// classes). Throws cv::Exception where nothing is there.
+    /// Lists a split; `modelClasses` decides where a layout has several numberings (Pascal Context with 59 or
+    /// 60 classes). Throws cv::Exception where nothing is there.
     LabelledSet(Layout layout, const std::string& root, const std::string& split, int modelClasses);
 
     size_t size() const { return m_entries.size(); }
@@ -31,15 +31,15 @@ public:
     int ignored() const { return m_ignored; }
     const std::vector<std::string>& classNames() const {
         return m_names;
-    }  ///< empty where the layout tells none
+    }  ///< empty where the layout has none
     const std::string& name(size_t index) const { return m_entries.at(index).name; }
 
-    /// Throws cv::Exception where a picture or its labels cannot be used.
+    /// Throws cv::Exception where an image or its labels cannot be used.
     Sample at(size_t index) const;
 
 private:
     struct Entry {
-        std::string name, picture, labels;
+        std::string name, image, labels;
     };
     void listFolder(const std::string& root, const std::string& split);
     void listAde20k(const std::string& root, const std::string& split);

@@ -37,12 +37,12 @@ Phase bySchedule(const DayNightRule& rule, std::chrono::system_clock::time_point
 
 }  // namespace
 
-double luminance(const cv::Mat& picture) {
-    CV_Check(picture.type(), picture.type() == CV_8UC3 || picture.type() == CV_8UC1,
-             "picture: expected 8-bit BGR or grey");
-    CV_Check(picture.total(), !picture.empty(), "picture: expected one that is not empty");
-    cv::Mat grey = picture;
-    if (picture.channels() == 3) cv::cvtColor(picture, grey, cv::COLOR_BGR2GRAY);
+double luminance(const cv::Mat& image) {
+    CV_Check(image.type(), image.type() == CV_8UC3 || image.type() == CV_8UC1,
+             "image: expected 8-bit BGR or grey");
+    CV_Check(image.total(), !image.empty(), "image: expected one that is not empty");
+    cv::Mat grey = image;
+    if (image.channels() == 3) cv::cvtColor(image, grey, cv::COLOR_BGR2GRAY);
     std::array<std::size_t, 256> counts{};
     for (int y = 0; y < grey.rows; ++y)
         for (int x = 0; x < grey.cols; ++x)
@@ -82,7 +82,7 @@ Phase DayNight::update(double luminance, std::chrono::system_clock::time_point t
 }
 
 Phase DayNight::byLuminance(double luminance, std::chrono::system_clock::time_point time) {
-    // The first picture decides at once; between the thresholds it is a dull day.
+    // The first image decides at once; between the thresholds it is a dull day.
     if (m_first) return luminance < m_rule.dark ? Phase::Night : Phase::Day;
     const bool past = m_phase == Phase::Day ? luminance < m_rule.dark : luminance > m_rule.bright;
     if (!past) {

@@ -1,5 +1,4 @@
-// Is it day or night before the camera? By the picture's luminance, by the clock, by the sun, or as somebody
-// says.
+// Day or night in front of the camera: by the image's luminance, by the clock, by the sun, or set by hand.
 #pragma once
 
 #include <chrono>
@@ -10,10 +9,10 @@ namespace mpm::pipeline {
 
 enum class Phase { Day, Night };
 
-/// Median luminance of a picture (CV_8UC1 or CV_8UC3, BGR), 0 black to 1 white. The median, because lamps,
-/// headlights and a lit facade lift the mean of a night picture to that of a dull day; most of its pixels
+/// Median luminance of an image (CV_8UC1 or CV_8UC3, BGR), 0 black to 1 white. The median, because lamps,
+/// headlights and a lit facade lift the mean of a night image to that of a dull day; most of its pixels
 /// stay dark.
-double luminance(const cv::Mat& picture);
+double luminance(const cv::Mat& image);
 
 struct DayNightRule {
     enum class By { Luminance, Schedule, Sun, Hand } by = By::Luminance;
@@ -41,7 +40,7 @@ public:
     /// Throws cv::Exception where a value makes no sense (dark above bright, hours or degrees out of range).
     explicit DayNight(const DayNightRule& rule = {});
 
-    /// The phase at `time`, given the luminance of the picture taken then. Times need not rise.
+    /// The phase at `time`, given the luminance of the image taken then. Times need not rise.
     Phase update(double luminance, std::chrono::system_clock::time_point time);
 
     Phase phase() const { return m_phase; }

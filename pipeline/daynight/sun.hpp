@@ -1,4 +1,4 @@
-// Where the sun stands.
+// Position of the sun.
 #pragma once
 
 #include <chrono>

@@ -67,18 +67,18 @@ cv::Mat colourLabels(const cv::Mat& labels, const Palette& palette) {
     return colours;
 }
 
-cv::Mat drawOverlay(const cv::Mat& picture, const cv::Mat& labels, const Palette& palette,
+cv::Mat drawOverlay(const cv::Mat& image, const cv::Mat& labels, const Palette& palette,
                     const OverlayStyle& style) {
-    CV_CheckTypeEQ(picture.type(), CV_8UC3, "picture: expected 8-bit BGR");
-    CV_Check(labels.cols, labels.size() == picture.size(), "labels: expected the size of the picture");
+    CV_CheckTypeEQ(image.type(), CV_8UC3, "image: expected 8-bit BGR");
+    CV_Check(labels.cols, labels.size() == image.size(), "labels: expected the size of the image");
     cv::Mat overlay;
-    cv::addWeighted(colourLabels(labels, palette), style.opacity, picture, 1 - style.opacity, 0, overlay);
+    cv::addWeighted(colourLabels(labels, palette), style.opacity, image, 1 - style.opacity, 0, overlay);
     if (style.outlines) {
         cv::Mat darker;
         overlay.convertTo(darker, -1, 0.35);
         darker.copyTo(overlay, classBorders(labels));
     }
-    if (!style.hidden.empty()) picture.copyTo(overlay, hiddenMask(labels, style.hidden));
+    if (!style.hidden.empty()) image.copyTo(overlay, hiddenMask(labels, style.hidden));
     return overlay;
 }
 

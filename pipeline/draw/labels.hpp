@@ -1,4 +1,4 @@
-// Label maps as pictures: colours by class, laid over the picture they describe.
+// Label maps as images: colours by class, laid over the image they describe.
 #pragma once
 
 #include <string>
@@ -9,19 +9,19 @@
 namespace mpm::pipeline {
 
 struct OverlayStyle {
-    double opacity = 0.55;     ///< of the colours: 0 the picture alone, 1 the colours alone
-    bool outlines = true;      ///< a line where classes meet: tells apart what colours may not
+    double opacity = 0.55;     ///< of the colours: 0 the image alone, 1 the colours alone
+    bool outlines = true;      ///< a line between classes, whose colours may be alike
     std::vector<bool> hidden;  ///< classes not to be shown, by id; may be shorter than the classes
 };
 
 /// labels: CV_8U or CV_16U ids. Ids past the palette are black. -> CV_8UC3, BGR.
 cv::Mat colourLabels(const cv::Mat& labels, const Palette& palette);
 
-/// picture: CV_8UC3; labels of the same size.
-cv::Mat drawOverlay(const cv::Mat& picture, const cv::Mat& labels, const Palette& palette,
+/// image: CV_8UC3; labels of the same size.
+cv::Mat drawOverlay(const cv::Mat& image, const cv::Mat& labels, const Palette& palette,
                     const OverlayStyle& style = {});
 
-/// Share of the picture each class covers, 0 to 1; ids from `classes` on are left out. seen: CV_8U of the
+/// Share of the image each class covers, 0 to 1; ids from `classes` on are left out. seen: CV_8U of the
 /// same size, 0 where a pixel does not count; empty: all do. Where none does there are no shares.
 std::vector<double> classShares(const cv::Mat& labels, int classes, const cv::Mat& seen = {});
 

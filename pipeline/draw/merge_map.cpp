@@ -51,18 +51,18 @@ std::vector<std::set<int>> touchingClusters(const int* map, cv::Size grid, size_
 }
 
 /// Lines between cells of different clusters, at least one of them merged.
-void drawOutlines(cv::Mat& picture, const int* map, const std::vector<int>& sizes, cv::Size grid) {
-    const int width = std::max(1, picture.cols / grid.width / 16);
+void drawOutlines(cv::Mat& image, const int* map, const std::vector<int>& sizes, cv::Size grid) {
+    const int width = std::max(1, image.cols / grid.width / 16);
     const cv::Scalar colour(24, 24, 24);
     const auto parted = [&](int a, int b) { return a != b && (sizes[a] > 1 || sizes[b] > 1); };
     for (int y = 0; y < grid.height; ++y)
         for (int x = 0; x < grid.width; ++x) {
             const int i = y * grid.width + x;
-            const cv::Rect cell = cellRect(x, y, grid, picture.size());
+            const cv::Rect cell = cellRect(x, y, grid, image.size());
             if (x + 1 < grid.width && parted(map[i], map[i + 1]))
-                cv::line(picture, {cell.br().x, cell.y}, cell.br(), colour, width);
+                cv::line(image, {cell.br().x, cell.y}, cell.br(), colour, width);
             if (y + 1 < grid.height && parted(map[i], map[i + grid.width]))
-                cv::line(picture, {cell.x, cell.br().y}, cell.br(), colour, width);
+                cv::line(image, {cell.x, cell.br().y}, cell.br(), colour, width);
         }
 }
 
@@ -107,18 +107,18 @@ Palette clusterColours(const cv::Mat& map, cv::Size grid) {
     return colours;
 }
 
-cv::Mat drawMergeMap(const cv::Mat& picture, const cv::Mat& map, cv::Size grid, const MergeMapStyle& style) {
-    CV_CheckTypeEQ(picture.type(), CV_8UC3, "picture: expected 8-bit BGR");
+cv::Mat drawMergeMap(const cv::Mat& image, const cv::Mat& map, cv::Size grid, const MergeMapStyle& style) {
+    CV_CheckTypeEQ(image.type(), CV_8UC3, "image: expected 8-bit BGR");
     checkMap(map, grid);
     const std::vector<int> sizes = clusterSizes(map);
     const Palette colours = clusterColours(map, grid);
     cv::Mat grey, drawn;
-    cv::cvtColor(picture, grey, cv::COLOR_BGR2GRAY);
+    cv::cvtColor(image, grey, cv::COLOR_BGR2GRAY);
     cv::cvtColor(grey, drawn, cv::COLOR_GRAY2BGR);
     for (int y = 0; y < grid.height; ++y)
         for (int x = 0; x < grid.width; ++x) {
             const int id = map.at<int>(y * grid.width + x);
-            const cv::Rect cell = cellRect(x, y, grid, picture.size());
+            const cv::Rect cell = cellRect(x, y, grid, image.size());
             if (cell.empty()) continue;
             cv::Mat target = drawn(cell);
             const double opacity = sizes[id] > 1 ? style.opacity : 0.35;

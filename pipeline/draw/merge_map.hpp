@@ -1,4 +1,4 @@
-// Which patches went together, as a picture: clusters coloured and outlined, single patches grey.
+// Which patches went together, as an image: clusters coloured and outlined, single patches grey.
 #pragma once
 
 #include <vector>
@@ -8,12 +8,12 @@
 namespace mpm::pipeline {
 
 struct MergeMapStyle {
-    double opacity = 0.6;  ///< of the clusters' colours over the picture
+    double opacity = 0.6;  ///< of the clusters' colours over the image
     bool outlines = true;
 };
 
-/// picture: CV_8UC3. map: CV_32S 1xN, cluster of each image token, ids 0..M-1. grid: tokens across and down.
-cv::Mat drawMergeMap(const cv::Mat& picture, const cv::Mat& map, cv::Size grid,
+/// image: CV_8UC3. map: CV_32S 1xN, cluster of each image token, ids 0..M-1. grid: tokens across and down.
+cv::Mat drawMergeMap(const cv::Mat& image, const cv::Mat& map, cv::Size grid,
                      const MergeMapStyle& style = {});
 
 /// Colour of each cluster; grey for clusters of one. Deterministic, and clusters that touch differ wherever

@@ -1,4 +1,4 @@
-// Colours of classes and clusters. RGB everywhere, as model files have them; pictures are BGR.
+// Colours of classes and clusters. RGB everywhere, as model files have them; images are BGR.
 #pragma once
 
 #include <string>

@@ -16,17 +16,16 @@ constexpr int kGap = 12, kTitle = 34, kFooter = 32;
 
 cv::Mat drawPanels(const std::vector<Panel>& panels, const std::string& footer) {
     CV_Check(panels.size(), !panels.empty(), "panels: expected at least one");
-    const int height = panels.front().picture.rows;
+    const int height = panels.front().image.rows;
     std::vector<cv::Mat> scaled;
     int width = kGap;
     for (const Panel& panel : panels) {
-        CV_CheckTypeEQ(panel.picture.type(), CV_8UC3, "picture: expected 8-bit BGR");
-        const int own =
-            std::max(1, int(std::lround(double(panel.picture.cols) * height / panel.picture.rows)));
-        cv::Mat picture = panel.picture;
-        if (picture.rows != height) cv::resize(panel.picture, picture, {own, height}, 0, 0, cv::INTER_AREA);
-        scaled.push_back(picture);
-        width += picture.cols + kGap;
+        CV_CheckTypeEQ(panel.image.type(), CV_8UC3, "image: expected 8-bit BGR");
+        const int own = std::max(1, int(std::lround(double(panel.image.cols) * height / panel.image.rows)));
+        cv::Mat image = panel.image;
+        if (image.rows != height) cv::resize(panel.image, image, {own, height}, 0, 0, cv::INTER_AREA);
+        scaled.push_back(image);
+        width += image.cols + kGap;
     }
     const int bottom = footer.empty() ? kGap : kFooter;
     cv::Mat sheet(kTitle + height + bottom, width, CV_8UC3, cv::Scalar(255, 255, 255));

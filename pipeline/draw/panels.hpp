@@ -1,4 +1,4 @@
-// Several pictures of one frame beside one another, each with its title.
+// Several images of one frame beside one another, each with its title.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace mpm::pipeline {
 
 struct Panel {
     std::string title;
-    cv::Mat picture;  ///< CV_8UC3
+    cv::Mat image;  ///< CV_8UC3
 };
 
 /// Scaled to the height of the first, on white, titles above; `footer` below, where not empty.

@@ -36,11 +36,11 @@ cv::Mat coverage(const std::string& text, const TextStyle& style, int& margin) {
     return mask;
 }
 
-void blend(cv::Mat& picture, const cv::Mat& mask, const cv::Scalar& colour) {
-    for (int y = 0; y < picture.rows; ++y) {
-        auto* pixels = picture.ptr<cv::Vec3b>(y);
+void blend(cv::Mat& image, const cv::Mat& mask, const cv::Scalar& colour) {
+    for (int y = 0; y < image.rows; ++y) {
+        auto* pixels = image.ptr<cv::Vec3b>(y);
         const uchar* weights = mask.ptr<uchar>(y);
-        for (int x = 0; x < picture.cols; ++x)
+        for (int x = 0; x < image.cols; ++x)
             for (int c = 0; c < 3; ++c)
                 pixels[x][c] =
                     cv::saturate_cast<uchar>(pixels[x][c] + (colour[c] - pixels[x][c]) * weights[x] / 255.0);
@@ -55,30 +55,30 @@ cv::Size textSize(const std::string& text, const TextStyle& style) {
     return {(box.width + kOver - 1) / kOver, static_cast<int>(std::ceil(style.height))};
 }
 
-void drawText(cv::Mat& picture, const std::string& text, cv::Point at, const TextStyle& style) {
-    CV_CheckTypeEQ(picture.type(), CV_8UC3, "picture: expected 8-bit BGR");
+void drawText(cv::Mat& image, const std::string& text, cv::Point at, const TextStyle& style) {
+    CV_CheckTypeEQ(image.type(), CV_8UC3, "image: expected 8-bit BGR");
     if (text.empty()) return;
     int margin = 0;
     const cv::Mat mask = coverage(text, style, margin);
     const cv::Rect place(at.x - margin, at.y + margin - mask.rows, mask.cols, mask.rows);
-    const cv::Rect seen = place & cv::Rect({0, 0}, picture.size());
+    const cv::Rect seen = place & cv::Rect({0, 0}, image.size());
     if (seen.empty()) return;
-    cv::Mat target = picture(seen);
+    cv::Mat target = image(seen);
     blend(target, mask(seen - place.tl()), style.colour);
 }
 
-void drawCaption(cv::Mat& picture, const std::string& text, int line) {
+void drawCaption(cv::Mat& image, const std::string& text, int line) {
     TextStyle style;
-    style.height = std::clamp(picture.rows / 45.0, 7.0, 18.0);
+    style.height = std::clamp(image.rows / 45.0, 7.0, 18.0);
     style.colour = {255, 255, 255};
     const int pad = static_cast<int>(style.height * 0.7);
     const int height = static_cast<int>(style.height) + 2 * pad;
     const cv::Rect plate(pad, pad + line * (height + pad / 2), textSize(text, style).width + 2 * pad, height);
-    const cv::Rect seen = plate & cv::Rect({0, 0}, picture.size());
+    const cv::Rect seen = plate & cv::Rect({0, 0}, image.size());
     if (seen.empty()) return;
-    cv::Mat target = picture(seen);
+    cv::Mat target = image(seen);
     target.convertTo(target, -1, 0.35);
-    drawText(picture, text, {plate.x + pad, plate.y + height - pad}, style);
+    drawText(image, text, {plate.x + pad, plate.y + height - pad}, style);
 }
 
 }  // namespace mpm::pipeline

@@ -1,4 +1,4 @@
-// Text on pictures. OpenCV's stroke fonts are jagged at small sizes: they are drawn large and scaled down.
+// Text on images. OpenCV's stroke fonts are jagged at small sizes: they are drawn large and scaled down.
 #pragma once
 
 #include <string>
@@ -16,10 +16,10 @@ struct TextStyle {
 /// Width and height (of a capital) `text` takes.
 cv::Size textSize(const std::string& text, const TextStyle& style);
 
-/// `at`: left end of the base line. What falls outside the picture is cut.
-void drawText(cv::Mat& picture, const std::string& text, cv::Point at, const TextStyle& style);
+/// `at`: left end of the base line. Parts outside the image are cut off.
+void drawText(cv::Mat& image, const std::string& text, cv::Point at, const TextStyle& style);
 
-/// Text on a dark, see-through plate in the top left corner, below `line` others; readable on any picture.
-void drawCaption(cv::Mat& picture, const std::string& text, int line = 0);
+/// Text on a dark, see-through plate in the top left corner, below `line` others; readable on any image.
+void drawCaption(cv::Mat& image, const std::string& text, int line = 0);
 
 }  // namespace mpm::pipeline

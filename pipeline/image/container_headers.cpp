@@ -1,4 +1,4 @@
-// TIFF, WebP, JPEG 2000 and AVIF: the size stands somewhere within.
+// TIFF, WebP, JPEG 2000 and AVIF: the size is somewhere inside.
 #include <algorithm>
 
 #include "pipeline/image/header.hpp"

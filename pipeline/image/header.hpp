@@ -6,7 +6,7 @@
 
 namespace mpm::pipeline {
 
-/// Bytes of a file that somebody else owns; reading past them gives zeros.
+/// Bytes of a file, owned by the caller; reading past their end gives zeros.
 struct FileBytes {
     const unsigned char* data = nullptr;
     std::size_t size = 0;

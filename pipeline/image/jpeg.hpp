@@ -1,4 +1,4 @@
-// The segments of a JPEG file, and whether the file is whole: what OpenCV does not tell.
+// The segments of a JPEG file, and whether the file is complete, which OpenCV does not report.
 #pragma once
 
 #include "pipeline/image/header.hpp"
@@ -15,8 +15,8 @@ struct JpegSegments {
 /// Steps over the segments by their lengths; nothing where there is no frame header.
 std::optional<JpegSegments> jpegSegments(const FileBytes& file);
 
-/// Whether the file was cut off in the middle of its picture; libjpeg paints what is missing grey and says
-/// nothing. False for one that only lacks its end marker. No pixel is decoded.
+/// Whether the file was cut off in the middle of its image; libjpeg fills the missing part with grey
+/// without an error. False for one that only lacks its end marker. No pixel is decoded.
 bool isCutOffJpeg(const FileBytes& file, const JpegSegments& segments);
 
 }  // namespace mpm::pipeline

@@ -20,12 +20,12 @@ namespace {
 
 constexpr int kMostScans = 100;      // a usual progressive image has ten
 constexpr int kMostDeflated = 1032;  // bytes that one byte of deflate becomes at most
-constexpr const char* kUnknown = "not a picture that can be read (missing, damaged or unknown)";
-constexpr const char* kCutOff = "damaged, the picture is cut off before its end";
+constexpr const char* kUnknown = "not an image that can be read (missing, damaged or unknown)";
+constexpr const char* kCutOff = "damaged, the image is cut off before its end";
 
 std::atomic<std::int64_t> g_maxBytes{kDefaultImageBytes};
 
-/// Result, a copy that turns it as its file says, and what the decoder keeps meanwhile.
+/// The result, a copy in which it is rotated, and the decoder's own memory.
 std::int64_t bytesOfPixel(const ImageHeader& header, int flags) {
     const bool asIs = flags == cv::IMREAD_UNCHANGED;
     const std::int64_t result = asIs ? std::int64_t{header.channels} * header.depth : 3;
@@ -56,7 +56,7 @@ cv::Mat decoded(const FileBytes& file, int flags) {
         image = cv::imdecode(bytes, flags);
     } catch (const cv::Exception& error) {
         if (error.code == cv::Error::StsNoMem) throw;
-        image.release();  // said below
+        image.release();  // reported below
     }
     if (image.empty()) throw ImageError(kUnknown);
     return image;

@@ -27,7 +27,7 @@ public:
 /// Throws ImageError, naming budget and value, where an image or frame of this size is not allowed.
 void checkImageSize(std::int64_t width, std::int64_t height, std::int64_t bytesOfPixel);
 
-/// What these bytes show; `flags` as of cv::imdecode. Size and wholeness are known before anything is
+/// Decodes these bytes; `flags` as of cv::imdecode. Size and completeness are checked before anything is
 /// decoded. Throws ImageError.
 cv::Mat decodeImage(const FileBytes& file, int flags);
 

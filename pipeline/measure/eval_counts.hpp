@@ -47,7 +47,7 @@ struct SettingHead {
     std::optional<std::vector<double>> night;  ///< luminance, photons, deviation
 };
 
-/// What was measured, with what model, on what images.
+/// Model, data set and settings of the evaluation.
 struct EvalHead {
     MeasureHead run;
     std::string modelSha256;

@@ -1,4 +1,4 @@
-// What an evaluation measures: methods, precisions, batches and lights on a data set.
+// Settings of an evaluation: methods, precisions, batches and lights on a data set.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ struct Shard {
 
 struct EvalRequest {
     std::string dataset, root, split = "val";
-    std::vector<Method> methods;  ///< empty: the model's own; "singles" and "pairs" stand for a sweep
+    std::vector<Method> methods;  ///< empty: the model's own; "singles" and "pairs" are sweeps
     std::vector<Precision> precisions{Precision::F32};
     std::vector<int> batches{1};
     std::vector<street::NightParameters> nights;

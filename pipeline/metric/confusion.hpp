@@ -12,11 +12,11 @@ class Confusion {
 public:
     Confusion(int classes, int ignored);
 
-    /// Counts one picture: CV_8U or CV_16U ids of equal size; pixels whose truth is the ignored id do not
+    /// Counts one image: CV_8U or CV_16U ids of equal size; pixels whose truth is the ignored id do not
     /// count. A predicted id that is no class counts as a miss of the truth's class.
     void add(const cv::Mat& truth, const cv::Mat& prediction);
 
-    /// What add() counted elsewhere. Throws cv::Exception on a cell that does not exist.
+    /// One count of another confusion. Throws cv::Exception on a cell that does not exist.
     struct Cell {
         int truth = 0, predicted = 0;
         int64_t count = 0;

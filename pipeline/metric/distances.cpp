@@ -7,7 +7,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// Where the tokens of a stage lie, and how many patches each stands for.
+/// Positions of the tokens of a stage, and the number of patches in each.
 struct Places {
     std::vector<cv::Point2d> middle;
     std::vector<int> size;
@@ -28,7 +28,7 @@ void count(DistanceCounts& counts, double distance) {
     ++counts[bin];
 }
 
-/// Counts the joins of one stage and moves the places on to what it leaves.
+/// Counts the joins of one stage and moves the places to the clusters it leaves.
 DistanceCounts join(Places& places, const cv::Mat& map) {
     const int* ids = map.ptr<int>();
     const int tokens = static_cast<int>(map.total());
@@ -57,7 +57,8 @@ std::vector<DistanceCounts> joinDistances(const std::vector<cv::Mat>& stages, cv
     Places places = ofGrid(grid);
     std::vector<DistanceCounts> counts;
     for (const cv::Mat& map : stages) {
-        CV_CheckEQ(map.total(), places.middle.size(), "stages: a map must take what the one before leaves");
+        CV_CheckEQ(map.total(), places.middle.size(),
+                   "stages: a map must have as many entries as the one before has clusters");
         CV_CheckTypeEQ(map.type(), CV_32S, "stages: expected CV_32S maps");
         counts.push_back(join(places, map));
     }

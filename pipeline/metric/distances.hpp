@@ -1,4 +1,4 @@
-// How far apart the tokens were that a reducer joined: whether merging is local without being told to.
+// Distances between the tokens that a reducer joined: whether merging is local by itself.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ namespace mpm::pipeline {
 using DistanceCounts = std::vector<int64_t>;
 
 /// One entry a stage. `stages`: the maps in order, CV_32S 1xK each, the first of them of the whole grid. A
-/// token's place is the middle of the patches it stands for; a cluster of several counts each with its first.
+/// token's place is the middle of its patches; in a larger cluster, each member counts against the first.
 std::vector<DistanceCounts> joinDistances(const std::vector<cv::Mat>& stages, cv::Size grid);
 
-/// The same for two patches drawn by lot, as shares: what no locality at all looks like.
+/// The same for two random patches, as shares: the distribution without any locality.
 std::vector<double> chanceDistances(cv::Size grid);
 
 void addCounts(std::vector<DistanceCounts>& sum, const std::vector<DistanceCounts>& more);

@@ -1,4 +1,4 @@
-// Where in a picture accuracy goes: along the boundaries of classes or inside, on small objects or large.
+// Where in an image accuracy goes: along the boundaries of classes or inside, on small objects or large.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace mpm::pipeline {
 /// CV_16UC1. The ignored id makes no boundary.
 cv::Mat boundaryBand(const cv::Mat& labels, int ignored, int radius);
 
-/// One prediction, counted apart: the band along boundaries and all the rest. Their sum is the whole picture.
+/// One prediction, counted apart: the band along boundaries and all the rest. Their sum is the whole image.
 struct SplitConfusion {
     Confusion band, interior;
 

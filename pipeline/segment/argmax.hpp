@@ -7,7 +7,7 @@ namespace mpm::pipeline {
 
 struct Labels {
     cv::Mat ids;     ///< CV_8U up to 256 classes, else CV_16U
-    cv::Mat scores;  ///< CV_32F, probability of the winner; empty unless asked for
+    cv::Mat scores;  ///< CV_32F, probability of the winner; empty if not requested
 };
 
 /// logits: CV_32F, 1xCxhxw or Cxhxw. Stretched to `size` (bilinear, half-pixel centres), then the largest

@@ -34,7 +34,7 @@ std::vector<double> FlopsCounter::blocks(const mpm::ImageReport& report, const s
     std::vector<double> sums;
     for (size_t index = 0; index < report.tokens.size(); ++index) {
         const double entering = report.tokens[index];
-        double later = entering, merged = 0;  // fewer in the MLP where the merge stands behind attention
+        double later = entering, merged = 0;  // fewer in the MLP if the merge is after attention
         for (const mpm::Stage& stage : report.stages) {
             if (stage.block != static_cast<int>(index)) continue;
             later = std::min(entering, double(stage.tokens));

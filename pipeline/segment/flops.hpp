@@ -1,4 +1,4 @@
-// What a picture costs: operations of the whole network with the tokens that were really there.
+// Operations of the whole network for one image, with its true token counts.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace mpm::pipeline {
 
-/// The sizes that a model's operations follow from. Engines tell them differently or not at all, so they come
-/// from whoever has read the model file.
+/// The sizes that a model's operations follow from. Engines report them differently or not at all, so they
+/// are read from the model file by the caller.
 struct ModelCost {
     std::vector<double> attentionWeights;  ///< by block: elements of the products of qkv and projection
     std::vector<double> mlpWeights;        ///< by block
@@ -29,17 +29,18 @@ class FlopsCounter {
 public:
     explicit FlopsCounter(ModelCost cost) : m_cost(std::move(cost)) {}
 
-    /// Operations of one image; NaN where the cost tells of other blocks than the report. `method` is a name
-    /// of Encoder::setMethod.
+    /// Operations of one image; NaN where cost and report differ in their number of blocks. `method` is a
+    /// name of Encoder::setMethod.
     double image(const mpm::ImageReport& report, const std::string& method = "mpm") const;
 
-    /// The same by block, each with the merge in it; what stands around the blocks is left out.
+    /// The same by block, each with its merge, without the operations around the blocks.
     std::vector<double> blocks(const mpm::ImageReport& report, const std::string& method = "mpm") const;
 
     /// Of one block with so many image tokens in its attention and in its MLP.
     double block(size_t index, double attention, double mlp) const;
 
-    /// What a method computes to reduce so many image tokens.
+    /// Operations by which a method decides which of so many image tokens merge. Throws cv::Exception on an
+    /// unknown method.
     double merging(double entering, const std::string& method) const;
 
     const ModelCost& cost() const { return m_cost; }

@@ -7,8 +7,8 @@
 
 namespace mpm::pipeline {
 
-/// A model that cannot be used: missing, damaged, or without what is needed. One line: what, where, what to
-/// do.
+/// A model that cannot be used: missing, damaged or incomplete. One line with the fault, its place and the
+/// remedy.
 class ModelError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;

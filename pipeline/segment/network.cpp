@@ -25,7 +25,7 @@ mpm::ModelInfo readInfo(const std::string& path) {
     try {
         return mpm::modelInfo(path);
     } catch (const cv::Exception& error) {
-        // The layer names itself and the path, and so does whoever prints this.
+        // The layer names itself and the path, and so does the caller.
         std::string said = error.err;
         for (const std::string& known : {std::string("mpm: "), path + " is ", path + ": "})
             if (said.rfind(known, 0) == 0) said.erase(0, known.size());
@@ -72,7 +72,7 @@ static void checkInputSize(const std::string& path, cv::Size size) {
 Network::Network(const std::string& model, cv::Size size)
     : Network([&] {
           const std::string path = findModel(model);
-          mpm::ModelInfo info = readInfo(path);  // first: its complaints about damage are the better ones
+          mpm::ModelInfo info = readInfo(path);  // first: its messages about damage are better
           if (info.size.empty()) info.size = size;
           if (info.size.empty())
               throw ModelError(path + ": the model leaves its input size open; give one with --size HxW");
@@ -88,14 +88,14 @@ Network::Network(const std::string& model, cv::Size size)
 Network::Network(const RandomModel& model)
     : Network(makeRandomNet(model), randomModelInfo(model), "random weights", true) {}
 
-cv::Mat Network::blob(const std::vector<cv::Mat>& pictures) const {
-    CV_Check(pictures.size(), !pictures.empty(), "pictures: expected at least one");
-    if (pictures.size() == 1) return mpm::blobFromImage(pictures.front(), m_info);
+cv::Mat Network::blob(const std::vector<cv::Mat>& images) const {
+    CV_Check(images.size(), !images.empty(), "images: expected at least one");
+    if (images.size() == 1) return mpm::blobFromImage(images.front(), m_info);
     cv::Mat batch;
-    for (size_t i = 0; i < pictures.size(); ++i) {
-        const cv::Mat one = mpm::blobFromImage(pictures[i], m_info);
+    for (size_t i = 0; i < images.size(); ++i) {
+        const cv::Mat one = mpm::blobFromImage(images[i], m_info);
         if (i == 0) {
-            const int shape[] = {static_cast<int>(pictures.size()), one.size[1], one.size[2], one.size[3]};
+            const int shape[] = {static_cast<int>(images.size()), one.size[1], one.size[2], one.size[3]};
             batch.create(4, shape, CV_32F);
         }
         std::copy(one.ptr<float>(), one.ptr<float>() + one.total(), batch.ptr<float>(static_cast<int>(i)));
@@ -115,7 +115,7 @@ cv::Mat Network::forward(const cv::Mat& blob) {
         return withChannels(m_net.forward(), blob);
     } catch (const cv::Exception& error) {
         if (error.err.rfind("mpm:", 0) == 0)
-            throw;  // says what is wrong; OpenCV's own names a line of its source
+            throw;  // it names the fault; OpenCV's own messages name a line of its source
         const std::string batch = std::to_string(blob.size[0]);
         throw cv::Exception(error.code,
                             m_name + ": cannot run with batch " + batch + " (" + error.err +

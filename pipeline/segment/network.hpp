@@ -1,4 +1,4 @@
-// A model in memory: the network, the handle of its encoder, and what the file says of itself.
+// A model in memory: the network, the handle of its encoder, and the metadata of its file.
 #pragma once
 
 #include <string>
@@ -31,8 +31,8 @@ public:
     /// open.
     cv::Mat forward(const cv::Mat& blob);
 
-    /// One blob of several pictures.
-    cv::Mat blob(const std::vector<cv::Mat>& pictures) const;
+    /// One blob of several images.
+    cv::Mat blob(const std::vector<cv::Mat>& images) const;
 
     mpm::Encoder& encoder() { return m_encoder; }
     const mpm::Encoder& encoder() const { return m_encoder; }

@@ -23,15 +23,15 @@ std::vector<int> starts(int length, int window, int stride) {
     return found;
 }
 
-/// Copies what `window` sees of `picture` to the corner of a blank of the window's size.
-cv::Mat cut(const cv::Mat& picture, const cv::Rect& window) {
-    cv::Mat canvas = cv::Mat::zeros(window.size(), picture.type());
-    const cv::Rect seen = window & cv::Rect({0, 0}, picture.size());
-    picture(seen).copyTo(canvas(cv::Rect({0, 0}, seen.size())));
+/// Copies the part of `image` inside `window` to the corner of a black image of the window's size.
+cv::Mat cut(const cv::Mat& image, const cv::Rect& window) {
+    cv::Mat canvas = cv::Mat::zeros(window.size(), image.type());
+    const cv::Rect seen = window & cv::Rect({0, 0}, image.size());
+    image(seen).copyTo(canvas(cv::Rect({0, 0}, seen.size())));
     return canvas;
 }
 
-/// What lies past the picture's end is 0 after normalising, as the protocol pads.
+/// Padding is 0 after normalising, as in the protocol.
 void blankPadding(cv::Mat& blob, int image, cv::Size seen) {
     for (int c = 0; c < blob.size[1]; ++c) {
         cv::Mat plane(blob.size[2], blob.size[3], CV_32F, blob.ptr<float>(image, c));
@@ -42,15 +42,15 @@ void blankPadding(cv::Mat& blob, int image, cv::Size seen) {
 
 }  // namespace
 
-/// One window of one picture of the batch.
+/// One window of one image of the batch.
 struct ProtocolSegmenter::Window {
-    size_t picture;
+    size_t image;
     cv::Rect place;
     cv::Mat pixels;
     cv::Size seen;  ///< without padding
 };
 
-/// Sums of logits over a scaled picture, a plane a class, and how many windows saw each pixel.
+/// Sums of logits over a scaled image, a plane a class, and how many windows saw each pixel.
 struct ProtocolSegmenter::Canvas {
     cv::Size size;
     std::vector<cv::Mat> planes;
@@ -88,19 +88,19 @@ struct ProtocolSegmenter::Canvas {
     }
 };
 
-std::vector<cv::Rect> slidingWindows(cv::Size picture, cv::Size window, cv::Size stride) {
+std::vector<cv::Rect> slidingWindows(cv::Size image, cv::Size window, cv::Size stride) {
     CV_Check(stride.area(), !stride.empty(), "stride: expected at least one pixel");
     std::vector<cv::Rect> windows;
-    for (int y : starts(picture.height, window.height, stride.height))
-        for (int x : starts(picture.width, window.width, stride.width))
+    for (int y : starts(image.height, window.height, stride.height))
+        for (int x : starts(image.width, window.width, stride.width))
             windows.push_back({{x, y}, window});
     return windows;
 }
 
-cv::Size scaledSize(cv::Size picture, int shortSide) {
-    if (shortSide <= 0) return picture;
-    const double scale = double(shortSide) / std::min(picture.width, picture.height);
-    return {int(picture.width * scale + 0.5), int(picture.height * scale + 0.5)};
+cv::Size scaledSize(cv::Size image, int shortSide) {
+    if (shortSide <= 0) return image;
+    const double scale = double(shortSide) / std::min(image.width, image.height);
+    return {int(image.width * scale + 0.5), int(image.height * scale + 0.5)};
 }
 
 ProtocolSegmenter::ProtocolSegmenter(Network& network, const Protocol& protocol, int batch)
@@ -113,7 +113,7 @@ void ProtocolSegmenter::forward(const std::vector<Window>& windows, std::vector<
     std::vector<cv::Mat> pixels;
     for (const Window& window : windows)
         pixels.push_back(window.pixels);
-    // Models may have a fixed batch: the last window fills it up, and what comes of that is not looked at.
+    // Models may have a fixed batch: copies of the last window fill it up, and their results are ignored.
     while (static_cast<int>(pixels.size()) < m_batch)
         pixels.push_back(windows.back().pixels);
     cv::Mat blob = m_network.blob(pixels);
@@ -131,8 +131,8 @@ void ProtocolSegmenter::forward(const std::vector<Window>& windows, std::vector<
     m_times.restore += report.times.restore;
     for (size_t i = 0; i < windows.size(); ++i) {
         const Window& window = windows[i];
-        Canvas& canvas = canvases[window.picture];
-        results[window.picture].windows.push_back(report.images.at(i));
+        Canvas& canvas = canvases[window.image];
+        results[window.image].windows.push_back(report.images.at(i));
         if (output.size[1] > 1) {
             canvas.add(output, static_cast<int>(i), window);
         } else {
@@ -147,15 +147,15 @@ void ProtocolSegmenter::forward(const std::vector<Window>& windows, std::vector<
     }
 }
 
-std::vector<ProtocolResult> ProtocolSegmenter::segment(const std::vector<cv::Mat>& pictures) {
-    std::vector<ProtocolResult> results(pictures.size());
-    std::vector<Canvas> canvases(pictures.size());
+std::vector<ProtocolResult> ProtocolSegmenter::segment(const std::vector<cv::Mat>& images) {
+    std::vector<ProtocolResult> results(images.size());
+    std::vector<Canvas> canvases(images.size());
     std::vector<Window> waiting;
-    for (size_t i = 0; i < pictures.size(); ++i) {
-        canvases[i].size = scaledSize(pictures[i].size(), m_protocol.shortSide);
-        cv::Mat scaled = pictures[i];
+    for (size_t i = 0; i < images.size(); ++i) {
+        canvases[i].size = scaledSize(images[i].size(), m_protocol.shortSide);
+        cv::Mat scaled = images[i];
         if (canvases[i].size != scaled.size())
-            cv::resize(pictures[i], scaled, canvases[i].size, 0, 0, cv::INTER_LINEAR);
+            cv::resize(images[i], scaled, canvases[i].size, 0, 0, cv::INTER_LINEAR);
         for (const cv::Rect& place :
              slidingWindows(scaled.size(), m_network.info().size, m_protocol.stride)) {
             const cv::Size seen = (place & cv::Rect({0, 0}, scaled.size())).size();
@@ -166,11 +166,11 @@ std::vector<ProtocolResult> ProtocolSegmenter::segment(const std::vector<cv::Mat
         }
     }
     if (!waiting.empty()) forward(waiting, canvases, results);
-    for (size_t i = 0; i < pictures.size(); ++i) {
+    for (size_t i = 0; i < images.size(); ++i) {
         if (canvases[i].labels.empty())
-            results[i].labels = canvases[i].ids(pictures[i].size());
+            results[i].labels = canvases[i].ids(images[i].size());
         else
-            cv::resize(canvases[i].labels, results[i].labels, pictures[i].size(), 0, 0, cv::INTER_NEAREST);
+            cv::resize(canvases[i].labels, results[i].labels, images[i].size(), 0, 0, cv::INTER_NEAREST);
     }
     return results;
 }

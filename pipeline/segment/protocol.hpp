@@ -11,19 +11,19 @@
 namespace mpm::pipeline {
 
 struct Protocol {
-    int shortSide = 0;  ///< pictures are scaled to it, keeping their shape; 0: as they are
+    int shortSide = 0;  ///< images are scaled to it, keeping their shape; 0: as they are
     cv::Size stride;    ///< of the window, which is the model's input; empty: the window itself
 };
 
-/// Windows that cover `picture`: a stride apart, the last of a row or column moved back to end at the border.
-/// A window larger than the picture begins at 0 and reaches over its end.
-std::vector<cv::Rect> slidingWindows(cv::Size picture, cv::Size window, cv::Size stride);
+/// Windows that cover `image`: a stride apart, the last of a row or column moved back to end at the border.
+/// A window larger than the image begins at 0 and reaches over its end.
+std::vector<cv::Rect> slidingWindows(cv::Size image, cv::Size window, cv::Size stride);
 
-/// `picture` scaled so that its shorter side is `shortSide`.
-cv::Size scaledSize(cv::Size picture, int shortSide);
+/// `image` scaled so that its shorter side is `shortSide`.
+cv::Size scaledSize(cv::Size image, int shortSide);
 
 struct ProtocolResult {
-    cv::Mat labels;                         ///< CV_8U or CV_16U, of the picture's own size
+    cv::Mat labels;                         ///< CV_8U or CV_16U, of the image's own size
     std::vector<mpm::ImageReport> windows;  ///< one each
 };
 
@@ -37,11 +37,11 @@ class ProtocolSegmenter {
 public:
     ProtocolSegmenter(Network& network, const Protocol& protocol, int batch);
 
-    /// Windows of all the pictures go through the network `batch` at a time; the last one is repeated to fill
+    /// Windows of all the images go through the network `batch` at a time; the last one is repeated to fill
     /// up the last batch.
-    std::vector<ProtocolResult> segment(const std::vector<cv::Mat>& pictures);
+    std::vector<ProtocolResult> segment(const std::vector<cv::Mat>& images);
 
-    /// Since the last time it was asked.
+    /// Since the last call.
     ProtocolTimes takeTimes() { return std::exchange(m_times, {}); }
 
 private:

@@ -58,26 +58,25 @@ cv::Size tokenGrid(int tokens, cv::Size input) {
     return best;
 }
 
-Segmentation Segmenter::segment(const cv::Mat& picture, bool scores) {
-    return std::move(segment(std::vector<cv::Mat>{picture}, scores).front());
+Segmentation Segmenter::segment(const cv::Mat& image, bool scores) {
+    return std::move(segment(std::vector<cv::Mat>{image}, scores).front());
 }
 
-std::vector<Segmentation> Segmenter::segment(const std::vector<cv::Mat>& pictures, bool scores) {
-    Stopwatch watch;
-    const cv::Mat blob = m_network.blob(pictures);
-    const double prepareMs = watch.milliseconds();
-    watch.restart();
+std::vector<Segmentation> Segmenter::segment(const std::vector<cv::Mat>& images, bool scores) {
+    const std::int64_t start = cv::getTickCount();
+    const cv::Mat blob = m_network.blob(images);
+    const std::int64_t prepared = cv::getTickCount();
     const cv::Mat output = m_network.forward(blob);
     const double networkMs = watch.milliseconds();
     const mpm::Report report = encoder().report();
-    std::vector<Segmentation> results(pictures.size());
-    for (size_t i = 0; i < pictures.size(); ++i) {
-        watch.restart();
+    std::vector<Segmentation> results(images.size());
+    for (size_t i = 0; i < images.size(); ++i) {
+        const std::int64_t begun = cv::getTickCount();
         Segmentation& result = results[i];
         const cv::Mat ids =
             labelsOf(output, static_cast<int>(i), info().size, scores ? &result.scores : nullptr);
-        cv::resize(ids, result.labels, pictures[i].size(), 0, 0, cv::INTER_NEAREST);
-        if (!result.scores.empty()) cv::resize(result.scores, result.scores, pictures[i].size());
+        cv::resize(ids, result.labels, images[i].size(), 0, 0, cv::INTER_NEAREST);
+        if (!result.scores.empty()) cv::resize(result.scores, result.scores, images[i].size());
         result.tokens = report.images.at(i);
         result.grid = tokenGrid(static_cast<int>(result.tokens.map.total()), info().size);
         result.encoder = report.times;

@@ -1,4 +1,4 @@
-// Pictures in, labels out.
+// Images in, labels out.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace mpm::pipeline {
 
-/// Where the model's input lay on a picture seen piece by piece. It may reach over the picture's end.
+/// Where the model's input lay on an image seen piece by piece. It may reach over the image's end.
 struct SegmentedWindow {
     cv::Rect place;
     cv::Mat map;    ///< CV_32S 1xN: final cluster of each of its image tokens
@@ -15,17 +15,17 @@ struct SegmentedWindow {
 };
 
 struct Segmentation {
-    cv::Mat labels;           ///< CV_8U or CV_16U ids, of the picture's size
-    cv::Mat scores;           ///< CV_32F, probability of the label; empty unless asked for or unknown
-    mpm::ImageReport tokens;  ///< of this picture
+    cv::Mat labels;           ///< CV_8U or CV_16U ids, of the image's size
+    cv::Mat scores;           ///< CV_32F, probability of the label; empty if not requested or unknown
+    mpm::ImageReport tokens;  ///< of this image
     cv::Size grid;            ///< image tokens across and down; empty where there are several windows
-    std::vector<SegmentedWindow> windows;  ///< empty where the picture was seen as a whole
+    std::vector<SegmentedWindow> windows;  ///< empty where the image was seen as a whole
     mpm::Times encoder;                    ///< of the whole batch
     mpm::Device device = mpm::Device::Cpu;
     mpm::Precision precision = mpm::Precision::F32;
-    double prepareMs = 0;  ///< picture to blob, whole batch
+    double prepareMs = 0;  ///< image to blob, whole batch
     double networkMs = 0;  ///< blob to output, whole batch
-    double labelsMs = 0;   ///< output to labels, this picture
+    double labelsMs = 0;   ///< output to labels, this image
 };
 
 class Segmenter {
@@ -34,8 +34,8 @@ public:
     /// use.
     explicit Segmenter(Network network) : m_network(std::move(network)) {}
 
-    Segmentation segment(const cv::Mat& picture, bool scores = false);
-    std::vector<Segmentation> segment(const std::vector<cv::Mat>& pictures, bool scores = false);
+    Segmentation segment(const cv::Mat& image, bool scores = false);
+    std::vector<Segmentation> segment(const std::vector<cv::Mat>& images, bool scores = false);
 
     Network& network() { return m_network; }
     const Network& network() const { return m_network; }

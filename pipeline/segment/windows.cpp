@@ -44,14 +44,14 @@ WindowSegmenter::WindowSegmenter(Network& network, cv::Size stride)
              "stride: expected 1 to the window's height");
 }
 
-Segmentation WindowSegmenter::segment(const cv::Mat& picture) {
-    const Stopwatch watch;
-    const ProtocolResult result = m_protocol.segment({picture}).front();
-    const double all = watch.milliseconds();
+Segmentation WindowSegmenter::segment(const cv::Mat& image) {
+    const std::int64_t start = cv::getTickCount();
+    const ProtocolResult result = m_protocol.segment({image}).front();
+    const double all = double(cv::getTickCount() - start) * 1e3 / cv::getTickFrequency();
     const ProtocolTimes times = m_protocol.takeTimes();
     Segmentation segmentation;
     segmentation.labels = result.labels;
-    const std::vector<cv::Rect> places = slidingWindows(picture.size(), m_network.info().size, m_stride);
+    const std::vector<cv::Rect> places = slidingWindows(image.size(), m_network.info().size, m_stride);
     int clusters = 0;
     for (size_t i = 0; i < places.size(); ++i) {
         const mpm::ImageReport& window = result.windows.at(i);

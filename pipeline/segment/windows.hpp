@@ -1,4 +1,4 @@
-// Pictures larger than the model, seen piece by piece instead of shrunk.
+// Images larger than the model, seen piece by piece instead of shrunk.
 #pragma once
 
 #include "pipeline/segment/protocol.hpp"
@@ -8,12 +8,12 @@ namespace mpm::pipeline {
 
 class WindowSegmenter {
 public:
-    /// The model's input slides over the picture, `stride` pixels down and across at a time; logits are
+    /// The model's input slides over the image, `stride` pixels down and across at a time; logits are
     /// averaged where windows overlap. The network must outlive it.
     WindowSegmenter(Network& network, cv::Size stride);
 
-    /// Tokens, stages and times are those of all windows together; each stands in `windows` too.
-    Segmentation segment(const cv::Mat& picture);
+    /// Tokens, stages and times are those of all windows together; each is in `windows` too.
+    Segmentation segment(const cv::Mat& image);
 
 private:
     Network& m_network;

@@ -139,7 +139,7 @@ void Store::Database::execute(const char* sql) {
 
 void Store::Database::configure() {
     execute("PRAGMA journal_mode = WAL");
-    // FULL: what was committed outlives a power cut too; at a few commits a second its price is not felt.
+    // FULL: commits survive a power cut too; at a few commits a second this costs little.
     execute("PRAGMA synchronous = FULL");
     execute("PRAGMA foreign_keys = ON");
 }

@@ -1,5 +1,5 @@
-// SQLite's C interface made safe: handles that close themselves, and errors that say what happened and what
-// to do.
+// SQLite's C interface made safe: handles that close themselves, and errors that name the fault and the
+// remedy.
 #pragma once
 
 #include <sqlite3.h>

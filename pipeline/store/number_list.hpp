@@ -20,7 +20,7 @@ std::string listText(const std::vector<T>& values) {
     return text + "]";
 }
 
-/// Nearest, where a list from elsewhere says more than the type holds.
+/// The nearest value of the type, where a list from elsewhere exceeds it.
 template <typename T>
 T listNumber(double value) {
     if constexpr (std::is_integral_v<T>) {

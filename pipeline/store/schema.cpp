@@ -1,4 +1,4 @@
-// The tables: how they are made, migrated, and told from anything else that an SQLite file may hold.
+// The tables: how they are created, migrated and distinguished from other contents of an SQLite file.
 #include <algorithm>
 #include <cctype>
 #include <string>
@@ -61,7 +61,7 @@ CREATE TABLE event (
 CREATE INDEX event_by_time ON event(source, time);
 )sql";
 
-// Schema 2: what each region of the picture held, beside the reading it belongs to.
+// Schema 2: the measurements of each region, beside their reading.
 const char* const kRegionsSql = R"sql(
 CREATE TABLE region (
   id INTEGER PRIMARY KEY,
@@ -105,7 +105,7 @@ const std::vector<std::string>& ourStatements() {
     return all;
 }
 
-/// Made by SQLite itself: for keys, and where somebody ran ANALYZE.
+/// Created by SQLite itself: for keys, and by ANALYZE.
 bool isSqlites(const std::string& type, const std::string& sql) {
     return (type == "index" && sql.empty()) || sql == "createtablesqlite_stat1(tbl,idx,stat)" ||
            sql == "createtablesqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)";
@@ -119,7 +119,7 @@ std::int64_t Store::Database::number(const char* pragma) const {
     return read.integer(0);
 }
 
-/// Before anything is written: the file may be somebody else's.
+/// Before anything is written: the file may belong to another program.
 void Store::Database::recognise() const {
     const std::int64_t mark = number("PRAGMA application_id"), version = number("PRAGMA user_version");
     if (mark != 0 && mark != kApplication)

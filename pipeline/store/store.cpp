@@ -59,7 +59,7 @@ void addToBucket(Statement& upsert, std::int64_t source, std::int64_t span, cons
     upsert.bind(6, m.luminance).bind(7, latency).run();
 }
 
-/// What a file says may be more than a number holds.
+/// A value in a file may exceed the type.
 int smallNumber(std::int64_t value) {
     return static_cast<int>(std::clamp<std::int64_t>(value, INT_MIN, INT_MAX));
 }
@@ -284,7 +284,7 @@ bool Store::apply(const Retention& retention, Millis now, std::int64_t most) {
     std::int64_t left = most;
     Database::Transaction transaction(*m_database);
     if (retention.readings.count() > 0) {
-        // Source by source: that is what the index over time begins with.
+        // Source by source: the index over time begins with the source.
         Statement remove = m_database->prepare(
             "DELETE FROM reading WHERE id IN (SELECT id FROM reading WHERE source = ? AND time < ? LIMIT ?)");
         for (const std::int64_t source : sources()) {

@@ -15,7 +15,7 @@ struct AlertRule {
 
     std::string name;
     Of of = Of::Tokens;
-    std::string region;    ///< empty: the whole picture; not for luminance and source
+    std::string region;    ///< empty: the whole image; not for luminance and source
     std::string label;     ///< ClassShare: the class's name
     bool above = true;     ///< or below
     double threshold = 0;  ///< tokens kept; share and luminance 0..1; SourceDown has none
@@ -27,12 +27,12 @@ struct AlertRule {
     std::string command;  ///< program and arguments, run without a shell; empty: none
 };
 
-/// What a rule looks at. A value that is not there leaves every rule on it as it was.
+/// Values that rules are checked against. An absent value leaves its rules unchanged.
 struct AlertInput {
     std::optional<int> tokens;
     std::optional<double> luminance;
     std::vector<std::string> labels;  ///< names by class id
-    std::vector<double> classShares;  ///< of the whole picture
+    std::vector<double> classShares;  ///< of the whole image
     std::vector<RegionReading> regions;
     std::optional<bool> sourceDown;
 };
@@ -51,15 +51,15 @@ public:
     void setRules(const std::vector<AlertRule>& rules);
     const std::vector<AlertRule>& rules() const { return m_rules; }
 
-    /// Rules whose condition has now held long enough. One alert an episode: a condition that goes on is
-    /// told once.
+    /// Rules whose condition has now held long enough. One alert an episode: a condition that persists is
+    /// reported once.
     std::vector<Alert> update(const AlertInput& input, Clock::time_point now);
 
 private:
     struct State {
         std::optional<Clock::time_point> since;  ///< the condition holds since then
         std::optional<Clock::time_point> told;   ///< last alert
-        bool open = false;                       ///< told in this episode
+        bool open = false;                       ///< reported in this episode
     };
     std::vector<AlertRule> m_rules;
     std::vector<State> m_states;

@@ -18,9 +18,9 @@ std::vector<cv::Point> inPixels(const Polygon& outline, cv::Size size) {
     return points;
 }
 
-void fill(cv::Mat& picture, const Polygon& outline, const cv::Scalar& colour) {
+void fill(cv::Mat& image, const Polygon& outline, const cv::Scalar& colour) {
     if (outline.size() < 3) return;
-    cv::fillPoly(picture, std::vector<std::vector<cv::Point>>{inPixels(outline, picture.size())}, colour,
+    cv::fillPoly(image, std::vector<std::vector<cv::Point>>{inPixels(outline, image.size())}, colour,
                  cv::LINE_8, kShift);
 }
 
@@ -87,9 +87,9 @@ cv::Mat seenThrough(const std::vector<Polygon>& masks, cv::Size size) {
     return seen;
 }
 
-void applyMasks(cv::Mat& picture, const std::vector<Polygon>& masks) {
+void applyMasks(cv::Mat& image, const std::vector<Polygon>& masks) {
     for (const Polygon& mask : masks)
-        fill(picture, mask, cv::Scalar::all(0));
+        fill(image, mask, cv::Scalar::all(0));
 }
 
 }  // namespace mpm::pipeline

@@ -1,4 +1,4 @@
-// Parts of a picture: polygons with statistics of their own, and masks that nobody looks behind.
+// Parts of an image: polygons with statistics of their own, and masks that nobody looks behind.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace mpm::pipeline {
 
-/// Corners in 0..1 across and down, so that it holds for any picture size.
+/// Corners in 0..1 across and down, so that it holds for any image size.
 using Polygon = std::vector<cv::Point2d>;
 
 struct Region {
@@ -16,11 +16,11 @@ struct Region {
     Polygon outline;  ///< at least three corners
 };
 
-/// What one analysed picture holds inside a region.
+/// Measurements of one image inside a region.
 struct RegionReading {
     std::string name;
     int patches = 0;  ///< image tokens whose middle lies inside
-    int tokens = 0;   ///< tokens kept that stand for any of them
+    int tokens = 0;   ///< kept tokens with at least one of these patches
     std::vector<double>
         classShares;  ///< of the region's pixels that are seen, by class id; empty: it has none
 };
@@ -36,7 +36,7 @@ RegionReading readRegion(const Region& region, const cv::Mat& labels, const cv::
 /// CV_8U, 0 under a mask and 255 elsewhere; empty where there are no masks.
 cv::Mat seenThrough(const std::vector<Polygon>& masks, cv::Size size);
 
-/// Blackens the polygons in a picture, in place. A mask with fewer than three corners covers nothing.
-void applyMasks(cv::Mat& picture, const std::vector<Polygon>& masks);
+/// Blackens the polygons in an image, in place. A mask with fewer than three corners covers nothing.
+void applyMasks(cv::Mat& image, const std::vector<Polygon>& masks);
 
 }  // namespace mpm::pipeline
