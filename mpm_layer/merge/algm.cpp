@@ -163,7 +163,8 @@ ReducerEntry algmEntry() {
         [](const Arguments& a) { return std::make_shared<Algm>(a.number("tau"), a.is("batch", "least")); },
         // Every even token against every odd one; the windows of the first stage are negligible.
         [](const Arguments&, const MatchingSize& size) {
-            return 2 * (size.tokens / 2) * (size.tokens / 2) * size.width;
+            const double half = size.tokens / 2;
+            return 2 * half * half * size.width;
         }};
 }
 
