@@ -20,23 +20,23 @@ namespace {
 
 /// The engine of 5.0 looks for "X" and hides exceptions of a constructor: there the error waits in the
 /// network.
-template <class LayerType>
+template <cv::Ptr<cv::dnn::Layer> (*Create)(cv::dnn::LayerParams&)>
 cv::Ptr<cv::dnn::Layer> createOrRefuse(cv::dnn::LayerParams& params) {
     try {
-        return LayerType::create(params);
+        return Create(params);
     } catch (const cv::Exception& reason) {
         return cv::makePtr<dnn::RefusedLayer>(params, reason);
     }
 }
 
-template <class LayerType>
+template <cv::Ptr<cv::dnn::Layer> (*Create)(cv::dnn::LayerParams&)>
 void registerOnce(const std::string& type) {
     const auto add = [](const std::string& key, auto constructor) {
         if (!cv::dnn::LayerFactory::isLayerRegistered(key))
             cv::dnn::LayerFactory::registerLayer(key, constructor);
     };
-    add("mpm." + type, LayerType::create);  // OpenCV 4.x and the classic engine
-    add(type, createOrRefuse<LayerType>);
+    add("mpm." + type, Create);  // OpenCV 4.x and the classic engine
+    add(type, createOrRefuse<Create>);
 }
 
 }  // namespace
@@ -44,17 +44,17 @@ void registerOnce(const std::string& type) {
 void registerLayers() {
     static std::once_flag once;
     std::call_once(once, [] {
-        registerOnce<dnn::MergeLayer>("MpmMerge");
-        registerOnce<dnn::RestoreLayer>("MpmRestore");
-        registerOnce<dnn::EncoderLayer>("MpmEncoder");
-        registerOnce<dnn::EmbedLayer>("MpmEmbed");
-        registerOnce<dnn::LayerNormLayer>("MpmLayerNorm");
-        registerOnce<dnn::MaskLabelsLayer>("MpmMaskLabels");
-        registerOnce<dnn::MatMulLayer>("MpmMatMul");
-        registerOnce<dnn::LinearLayer>("MpmLinear");
-        registerOnce<dnn::ArithmeticLayer>("MpmArithmetic");
-        registerOnce<dnn::FunctionLayer>("MpmFunction");
-        registerOnce<dnn::ResizeLayer>("MpmResize");
+        registerOnce<dnn::MergeLayer::create>("MpmMerge");
+        registerOnce<dnn::RestoreLayer::create>("MpmRestore");
+        registerOnce<dnn::EncoderLayer::create>("MpmEncoder");
+        registerOnce<dnn::EmbedLayer::create>("MpmEmbed");
+        registerOnce<dnn::LayerNormLayer::create>("MpmLayerNorm");
+        registerOnce<dnn::MaskLabelsLayer::create>("MpmMaskLabels");
+        registerOnce<dnn::MatMulLayer::create>("MpmMatMul");
+        registerOnce<dnn::LinearLayer::create>("MpmLinear");
+        registerOnce<dnn::ArithmeticLayer::create>("MpmArithmetic");
+        registerOnce<dnn::FunctionLayer::create>("MpmFunction");
+        registerOnce<dnn::ResizeLayer::create>("MpmResize");
     });
 }
 
