@@ -29,28 +29,27 @@ std::string accuracyText(std::optional<double> loss) {
 }  // namespace
 
 Json toJson(const BenchRow& row) {
-    return {
-        {"method", row.method.shortName()},
-        {"parameters", row.method.text},
-        {"schedule", row.tokens.schedule()},
-        {"device", deviceName(row.device)},
-        {"precision", precisionName(row.precision)},
-        {"batch", row.batch},
-        {"tokens", row.tokens.means()},
-        {"tokens_kept",
-         {{"least", row.keptQuantile(0)}, {"mean", pipeline::mean(row.kept)}, {"most", row.keptQuantile(1)}}},
-        {"gflops", finite(row.gflops())},
-        {"gflops_deviation", finite(row.gflopsDeviation())},
-        {"gflops_by_block", row.blockGflops()},
-        {"ms", {{"median", row.ms(0.5)}, {"p10", row.ms(0.1)}, {"p90", row.ms(0.9)}}},
-        {"encoder_ms", row.encoderMs()},
-        {"merge_ms", row.mergeMs()},
-        {"restore_ms", row.restoreMs()},
-        {"padded", paddedJson(row)},
-        {"images_per_second", row.imagesPerSecond()},
-        {"stderr", finite(row.standardError())},
-        {"rounds", row.forwards.size()},
-        {"ms_per_round", row.forwards}};
+    return {{"method", row.method.shortName()},
+            {"parameters", row.method.text},
+            {"schedule", row.tokens.schedule()},
+            {"device", deviceName(row.device)},
+            {"precision", precisionName(row.precision)},
+            {"batch", row.batch},
+            {"tokens", row.tokens.means()},
+            {"tokens_kept",
+             {{"least", row.keptQuantile(0)}, {"mean", mpm::mean(row.kept)}, {"most", row.keptQuantile(1)}}},
+            {"gflops", finite(row.gflops())},
+            {"gflops_deviation", finite(row.gflopsDeviation())},
+            {"gflops_by_block", row.blockGflops()},
+            {"ms", {{"median", row.ms(0.5)}, {"p10", row.ms(0.1)}, {"p90", row.ms(0.9)}}},
+            {"encoder_ms", row.encoderMs()},
+            {"merge_ms", row.mergeMs()},
+            {"restore_ms", row.restoreMs()},
+            {"padded", paddedJson(row)},
+            {"images_per_second", row.imagesPerSecond()},
+            {"stderr", finite(row.standardError())},
+            {"rounds", row.forwards.size()},
+            {"ms_per_round", row.forwards}};
 }
 
 std::string benchTable(const std::vector<BenchRow>& rows) {
@@ -60,7 +59,7 @@ std::string benchTable(const std::vector<BenchRow>& rows) {
         const BenchRow* base = baseOf(rows, row);
         cells.push_back({row.method.text, scheduleCell(row.tokens.schedule()), deviceName(row.device),
                          precisionName(row.precision), std::to_string(row.batch),
-                         fixedCell(pipeline::mean(row.kept), 0), fixedCell(row.gflops(), 2),
+                         fixedCell(mpm::mean(row.kept), 0), fixedCell(row.gflops(), 2),
                          fixedCell(row.ms(0.5), 2), fixedCell(row.ms(0.1), 2), fixedCell(row.ms(0.9), 2),
                          fixedCell(row.encoderMs(), 2), fixedCell(row.mergeMs(), 2),
                          fixedCell(row.restoreMs(), 2), fixedCell(row.imagesPerSecond(), 2),
@@ -102,8 +101,8 @@ std::string batchTable(const std::vector<BenchRow>& rows) {
         if (row.batch < 2) continue;
         const bool ragged = !row.padded.empty();
         cells.push_back({row.method.text, std::to_string(row.batch), fixedCell(row.keptQuantile(0), 0),
-                         fixedCell(pipeline::mean(row.kept), 1), fixedCell(row.keptQuantile(1), 0),
-                         fixedCell(pipeline::deviation(row.kept), 1),
+                         fixedCell(mpm::mean(row.kept), 1), fixedCell(row.keptQuantile(1), 0),
+                         fixedCell(mpm::deviation(row.kept), 1),
                          ragged ? fixedCell(100 * row.paddedRows() - 100, 1) + " % more" : "none more",
                          fixedCell(row.ms(0.5), 2), ragged ? fixedCell(row.paddedMs(), 2) : "-",
                          ragged ? fixedCell(row.paddedMs() / row.ms(0.5), 2) + "x" : "-"});

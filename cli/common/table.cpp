@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/number.hpp"
 #include "base/printable.hpp"
 #include "cli/common/options.hpp"
-#include "pipeline/number/number.hpp"
 
 namespace mpm::cli {
 
@@ -43,7 +43,7 @@ std::string markdownTable(Cells rows) {
 }
 
 std::string fixedCell(double value, int digits) {
-    return std::isfinite(value) ? pipeline::fixedText(value, digits) : "-";
+    return std::isfinite(value) ? mpm::fixedText(value, digits) : "-";
 }
 
 std::string scheduleCell(const std::vector<int>& schedule) {

@@ -127,7 +127,7 @@ void RunSession::leaveOut(const pipeline::SourceError& error) {
 void RunSession::runEveryFrame(pipeline::Source& source) {
     Progress progress("frame", source.length());
     for (pipeline::Frame frame; !stopRequested() && !m_closed;) {
-        const auto start = Clock::now();
+        const Stopwatch watch;
         try {
             if (!source.next(frame)) return;
         } catch (const pipeline::BadPicture& error) {
@@ -153,9 +153,9 @@ void RunSession::runLatest(const pipeline::Address& address) {
     Progress progress("frame", -1);
     std::int64_t dropped = 0;
     for (pipeline::Frame frame; !stopRequested() && !m_closed && reader.running();) {
-        const auto start = Clock::now();
+        const Stopwatch watch;
         // A stalled stream sends no frame whose time could be checked.
-        if (over(millisecondsSince(begun) / 1000)) break;
+        if (over(run.seconds())) break;
         if (!reader.take(frame, std::chrono::milliseconds(200))) continue;
         if (over(frame.seconds)) break;
         if (!due(frame)) continue;
@@ -236,7 +236,7 @@ void RunSession::start(const FrameResult& first) {
 
 void RunSession::deliver(FrameResult& result) {
     if (!m_started) start(result);
-    const auto begun = Clock::now();
+    const Stopwatch watch;
     if (m_save.images()) writeImages(m_options.out, result, m_description, m_save);
     if (m_show) showResult(result);
     result.measurement.drawMs = watch.milliseconds();

@@ -5,6 +5,7 @@
 
 #include <opencv2/imgproc.hpp>
 
+#include "base/number.hpp"
 #include "pipeline/chart/axis.hpp"
 #include "pipeline/draw/text.hpp"
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/stopwatch.hpp"
 #include "pipeline/measure/error.hpp"
 
 namespace mpm::pipeline {

@@ -4,8 +4,8 @@
 #include <map>
 #include <vector>
 
+#include "base/statistics.hpp"
 #include "pipeline/measure/method.hpp"
-#include "pipeline/measure/statistics.hpp"
 #include "pipeline/measure/token_means.hpp"
 #include "pipeline/measure/watcher.hpp"
 #include "pipeline/segment/flops.hpp"

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <set>
 
-#include "pipeline/measure/statistics.hpp"
+#include "base/statistics.hpp"
 
 namespace mpm::pipeline {
 

@@ -63,15 +63,16 @@ Segmentation Segmenter::segment(const cv::Mat& image, bool scores) {
 }
 
 std::vector<Segmentation> Segmenter::segment(const std::vector<cv::Mat>& images, bool scores) {
-    const std::int64_t start = cv::getTickCount();
+    Stopwatch watch;
     const cv::Mat blob = m_network.blob(images);
-    const std::int64_t prepared = cv::getTickCount();
+    const double prepareMs = watch.milliseconds();
+    watch.restart();
     const cv::Mat output = m_network.forward(blob);
     const double networkMs = watch.milliseconds();
     const mpm::Report report = encoder().report();
     std::vector<Segmentation> results(images.size());
     for (size_t i = 0; i < images.size(); ++i) {
-        const std::int64_t begun = cv::getTickCount();
+        watch.restart();
         Segmentation& result = results[i];
         const cv::Mat ids =
             labelsOf(output, static_cast<int>(i), info().size, scores ? &result.scores : nullptr);

@@ -45,9 +45,9 @@ WindowSegmenter::WindowSegmenter(Network& network, cv::Size stride)
 }
 
 Segmentation WindowSegmenter::segment(const cv::Mat& image) {
-    const std::int64_t start = cv::getTickCount();
+    const Stopwatch watch;
     const ProtocolResult result = m_protocol.segment({image}).front();
-    const double all = double(cv::getTickCount() - start) * 1e3 / cv::getTickFrequency();
+    const double all = watch.milliseconds();
     const ProtocolTimes times = m_protocol.takeTimes();
     Segmentation segmentation;
     segmentation.labels = result.labels;

@@ -3,7 +3,7 @@
 #include <ctime>
 
 #include "base/csv.hpp"
-#include "pipeline/number/number.hpp"
+#include "base/number.hpp"
 #include "pipeline/store/database.hpp"
 
 namespace mpm::pipeline {

@@ -19,7 +19,6 @@
 #include "base/private_files.hpp"
 #include "base/read_file.hpp"
 #include "pipeline/chart/figure.hpp"
-#include "pipeline/number/number.hpp"
 
 namespace mpm::models {
 namespace {
