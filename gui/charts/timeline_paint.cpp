@@ -15,6 +15,8 @@ namespace mpm::gui {
 
 namespace {
 
+constexpr double kJitter = 2'000;  // milliseconds between two readings of a busy machine
+
 /// Lines of the grid, about.
 constexpr int kGridLines = 4;
 
