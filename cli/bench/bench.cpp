@@ -21,6 +21,7 @@ namespace {
 constexpr const char* kExamples = R"(Examples:
   mpm bench default                                      all tokens against the model's schedule, built-in images
   mpm bench model.onnx 'in/*.jpg' --compare none,mpm:5,mpm:2+5 --batch 1,8 --json bench.json
+  mpm bench default clip.avi --compare none,mpm,reuse --rounds 100
   mpm bench default --eval depth.json --loss 0.5         the fastest schedule for half a point of mIoU
   mpm bench model.onnx --device cpu --threads 2 --precision bf16
 
@@ -67,11 +68,10 @@ std::vector<pipeline::Method> methodsOf(const BenchOptions& options, const EvalS
 }
 
 pipeline::BenchRounds openRounds(const BenchOptions& options, const std::vector<pipeline::Method>& methods) {
-    std::map<int, pipeline::Network> networks;
-    for (const int batch : options.batches)
-        networks.try_emplace(batch, openNetwork(options.model, options.common, options.size));
-    const pipeline::ModelCost cost = modelCost(networks.begin()->second);
-    return {std::move(networks), cost, methods};
+    pipeline::BenchNetworks networks(
+        [&options] { return openNetwork(options.model, options.common, options.size); });
+    const pipeline::ModelCost cost = modelCost(networks.of({}, options.batches.front()));
+    return {std::move(networks), options.batches, cost, methods};
 }
 
 void print(pipeline::BenchRounds& rounds, const EvalScores& scores) {
@@ -92,7 +92,10 @@ int bench(const BenchOptions& options) {
     limitMemory(options.common.maxMemory);
     pipeline::BenchRounds rounds = openRounds(options, methods);
     const int most = *std::max_element(options.batches.begin(), options.batches.end());
-    rounds.run(readImages(options, static_cast<size_t>(std::max(most, 16))), options.warmUp, options.rounds,
+    // A clip is read to the last frame that is measured.
+    const bool clip = std::any_of(methods.begin(), methods.end(), [](const auto& m) { return m.reuses(); });
+    const int enough = clip ? options.warmUp + options.rounds : std::max(most, 16);
+    rounds.run(readImages(options, static_cast<size_t>(enough)), options.warmUp, options.rounds,
                watchOnTerminal("round"));
     print(rounds, scores);
     if (options.json.empty()) return kDone;

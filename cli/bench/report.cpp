@@ -20,6 +20,24 @@ Json paddedJson(const BenchRow& row) {
     return {{"ms", row.paddedMs()}, {"rows", row.paddedRows()}};
 }
 
+Json reuseJson(const BenchRow& row) {
+    if (row.recomputed.empty()) return nullptr;
+    const auto frames = static_cast<double>(row.recomputed.size());
+    return {{"recomputed", mpm::mean(row.recomputed)},
+            {"full", row.full / frames},
+            {"suspended", row.suspended / frames}};
+}
+
+std::string reuseText(const BenchRow& row, const BenchRow& base) {
+    const auto frames = static_cast<double>(row.recomputed.size());
+    return cv::format(
+        "With %s a frame takes %.2f ms on average (%.2fx the speed of all tokens) and %.2f GFLOPs (%.2f "
+        "times "
+        "fewer): it computes %.1f %% of the tokens. %.1f %% of the forwards are full, %.1f %% suspended.\n",
+        row.method.text.c_str(), row.meanMs(), speedOf(row, base), row.gflops(), base.gflops() / row.gflops(),
+        100 * mpm::mean(row.recomputed), 100 * row.full / frames, 100 * row.suspended / frames);
+}
+
 std::string accuracyText(std::optional<double> loss) {
     if (!loss) return {};
     if (*loss <= 0) return ", and no mIoU";
@@ -42,6 +60,8 @@ Json toJson(const BenchRow& row) {
             {"gflops_deviation", finite(row.gflopsDeviation())},
             {"gflops_by_block", row.blockGflops()},
             {"ms", {{"median", row.ms(0.5)}, {"p10", row.ms(0.1)}, {"p90", row.ms(0.9)}}},
+            {"mean_ms", row.meanMs()},
+            {"reuse", reuseJson(row)},
             {"encoder_ms", row.encoderMs()},
             {"merge_ms", row.mergeMs()},
             {"restore_ms", row.restoreMs()},
@@ -64,7 +84,7 @@ std::string benchTable(const std::vector<BenchRow>& rows) {
                          fixedCell(row.encoderMs(), 2), fixedCell(row.mergeMs(), 2),
                          fixedCell(row.restoreMs(), 2), fixedCell(row.imagesPerSecond(), 2),
                          fixedCell(row.standardError(), 2),
-                         base != nullptr ? fixedCell(base->ms(0.5) / row.ms(0.5), 2) + "x" : "-"});
+                         base != nullptr ? fixedCell(speedOf(row, *base), 2) + "x" : "-"});
     }
     return markdownTable(cells);
 }
@@ -116,6 +136,10 @@ std::string verdict(const std::vector<BenchRow>& rows, cv::Size size, const Eval
     for (const BenchRow& row : rows) {
         const BenchRow* base = baseOf(rows, row);
         if (base == nullptr || row.method.name == "none") continue;
+        if (row.method.reuses()) {
+            text += reuseText(row, *base);
+            continue;
+        }
         const double saved = base->ms(0.5) - row.ms(0.5), speed = base->ms(0.5) / row.ms(0.5);
         const bool noisy = base->ms(0.1) < row.ms(0.9) && row.ms(0.1) < base->ms(0.9);
         text += cv::format(

@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <set>
 
 #include "base/stopwatch.hpp"
 #include "pipeline/measure/error.hpp"
@@ -67,13 +68,30 @@ const BenchRow* baseOf(const std::vector<BenchRow>& rows, const BenchRow& row) {
     return nullptr;
 }
 
-BenchRounds::BenchRounds(std::map<int, Network> networks, const ModelCost& cost,
+double speedOf(const BenchRow& row, const BenchRow& base) {
+    return row.method.reuses() ? base.meanMs() / row.meanMs() : base.ms(0.5) / row.ms(0.5);
+}
+
+Network& BenchNetworks::of(const Method& method, int batch) {
+    const std::pair<int, std::string> key{batch, method.reuses() ? method.name : std::string()};
+    const auto found = m_networks.find(key);
+    return found != m_networks.end() ? found->second : m_networks.emplace(key, m_open()).first->second;
+}
+
+BenchRounds::BenchRounds(BenchNetworks networks, const std::vector<int>& batches, const ModelCost& cost,
                          const std::vector<Method>& methods)
     : m_networks(std::move(networks)), m_flops(cost) {
-    m_schedule = network().encoder().schedule();
-    for (const auto& [batch, net] : m_networks)
+    const std::set<int> sizes(batches.begin(), batches.end());
+    m_batches.assign(sizes.begin(), sizes.end());
+    m_schedule = m_networks.of({"none", {}, "none"}, m_batches.front()).encoder().schedule();
+    for (const int batch : m_batches)
         for (const Method& method : methods) {
-            applyMethod(network().encoder(), method, m_schedule);  // rejected before anything runs
+            if (method.reuses() && batch > 1)
+                throw MeasureError(MeasureError::Kind::Settings,
+                                   "method \"" + method.text +
+                                       "\" takes the frames of a clip one by one; "
+                                       "use batch 1");
+            applyMethod(m_networks.of(method, batch).encoder(), method, m_schedule);  // before anything runs
             m_rows.push_back({});
             m_rows.back().method = method;
             m_rows.back().batch = batch;
@@ -84,11 +102,11 @@ cv::Mat BenchRounds::blobOf(const std::vector<cv::Mat>& images, int batch, int r
     std::vector<cv::Mat> chosen;
     for (int i = 0; i < batch; ++i)
         chosen.push_back(images[(size_t(round) * batch + i) % images.size()]);
-    return m_networks.at(batch).blob(chosen);
+    return network().blob(chosen);
 }
 
 void BenchRounds::measure(BenchRow& row, const cv::Mat& blob, bool keep) {
-    Network& network = m_networks.at(row.batch);
+    Network& network = m_networks.of(row.method, row.batch);
     applyMethod(network.encoder(), row.method, m_schedule);
     const Stopwatch watch;
     network.forward(blob);
@@ -109,8 +127,13 @@ void BenchRounds::count(BenchRow& row, const mpm::Report& report) {
     for (const mpm::ImageReport& image : report.images) {
         row.tokens.add(image);
         row.kept.push_back(tokensKept(image));
-        row.operations.push_back(m_flops.image(image, row.method.name));
-        const std::vector<double> blocks = m_flops.blocks(image, row.method.name);
+        if (image.reuse.state != mpm::ReuseState::Off) {
+            row.recomputed.push_back(image.reuse.recomputed);
+            row.full += image.reuse.state == mpm::ReuseState::Full;
+            row.suspended += image.reuse.state == mpm::ReuseState::Suspended;
+        }
+        row.operations.push_back(m_flops.image(image, row.method.reducer()));
+        const std::vector<double> blocks = m_flops.blocks(image, row.method.reducer());
         row.blockOperations.resize(std::max(row.blockOperations.size(), blocks.size()), 0);
         std::transform(blocks.begin(), blocks.end(), row.blockOperations.begin(), row.blockOperations.begin(),
                        std::plus<>());
@@ -123,7 +146,7 @@ void BenchRounds::count(BenchRow& row, const mpm::Report& report) {
 void BenchRounds::measurePadded(BenchRow& row, const cv::Mat& blob, const mpm::Report& packed) {
     const std::vector<int> longest = longestOf(packed);
     if (row.batch < 2 || longest.empty() || !ragged(packed)) return;
-    Network& network = m_networks.at(row.batch);
+    Network& network = m_networks.of(row.method, row.batch);
     int entering = static_cast<int>(packed.images.front().map.total());
     for (size_t stage = 0; stage < longest.size(); ++stage) {
         network.encoder().setMaps(static_cast<int>(stage), {evenMap(entering, longest[stage])});
@@ -141,9 +164,16 @@ void BenchRounds::measurePadded(BenchRow& row, const cv::Mat& blob, const mpm::R
     row.paddedShare.push_back(row.batch * std::accumulate(all.begin(), all.end(), 0.0) / rows);
 }
 
+/// The first forward of a clip counts.
+void BenchRounds::forgetAll() {
+    for (const BenchRow& row : m_rows)
+        m_networks.of(row.method, row.batch).encoder().forget();
+}
+
 void BenchRounds::run(const std::vector<cv::Mat>& images, int warmUp, int rounds, const Watcher& watcher) {
     for (int round = 0; round < warmUp + rounds; ++round) {
-        for (auto& [batch, network] : m_networks) {
+        if (round == warmUp) forgetAll();
+        for (const int batch : m_batches) {
             const cv::Mat blob = blobOf(images, batch, round);
             for (BenchRow& row : m_rows) {
                 if (watcher.stopped())

@@ -1,7 +1,10 @@
 // Speed of methods, measured in interleaved rounds.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/statistics.hpp"
@@ -22,10 +25,13 @@ struct BenchRow {
     std::vector<double> forwards, encoders, merges, restores;  ///< one entry a round
     std::vector<double> operations, kept;                      ///< one entry an image
     std::vector<double> blockOperations;                       ///< by block, summed over images
+    std::vector<double> recomputed;  ///< share of the tokens of each image, where the method reuses
+    int full = 0, suspended = 0;     ///< forwards, likewise
     std::vector<double> padded;  ///< ms an image as if padded to the longest; one a round with ragged counts
     std::vector<double> paddedShare;  ///< rows with padding over rows without, likewise
 
     double ms(double share) const { return quantile(forwards, share); }
+    double meanMs() const { return mean(forwards); }
     double encoderMs() const { return quantile(encoders, 0.5); }
     double mergeMs() const { return quantile(merges, 0.5); }
     double restoreMs() const { return quantile(restores, 0.5); }
@@ -39,30 +45,51 @@ struct BenchRow {
     double standardError() const;  ///< of imagesPerSecond, over rounds; NaN of a single one
 };
 
+/// How many times faster than `base`. Frames of a method that reuses differ on purpose, so their mean counts;
+/// of others the median.
+double speedOf(const BenchRow& row, const BenchRow& base);
+
 /// The row of all tokens ("none") at the batch size of `row`; null where that was not measured.
 const BenchRow* baseOf(const std::vector<BenchRow>& rows, const BenchRow& row);
 
+/// Networks by batch size, since OpenCV reallocates a network whose batch changes, in the middle of a round;
+/// and one of its own for each method that reuses, since it remembers.
+class BenchNetworks {
+public:
+    explicit BenchNetworks(std::function<Network()> open) : m_open(std::move(open)) {}
+
+    Network& of(const Method& method, int batch);
+    Network& any() { return m_networks.begin()->second; }
+
+private:
+    std::function<Network()> m_open;
+    std::map<std::pair<int, std::string>, Network> m_networks;
+};
+
 class BenchRounds {
 public:
-    /// `networks` by batch size: OpenCV reallocates a network whose batch changes, in the middle of a round.
-    /// Throws MeasureError on a method that the encoder rejects.
-    BenchRounds(std::map<int, Network> networks, const ModelCost& cost, const std::vector<Method>& methods);
+    /// Throws MeasureError on a method that the encoder rejects, and on reuse in batches: the frames of a
+    /// clip follow each other.
+    BenchRounds(BenchNetworks networks, const std::vector<int>& batches, const ModelCost& cost,
+                const std::vector<Method>& methods);
 
     /// A round runs each method at each batch size once, on the same images. Throws MeasureError where it was
     /// stopped.
     void run(const std::vector<cv::Mat>& images, int warmUp, int rounds, const Watcher& watcher = {});
 
     const std::vector<BenchRow>& rows() const { return m_rows; }
-    Network& network() { return m_networks.begin()->second; }
+    Network& network() { return m_networks.any(); }
 
 private:
+    void forgetAll();
     void measure(BenchRow& row, const cv::Mat& blob, bool keep);
     void measurePadded(BenchRow& row, const cv::Mat& blob, const mpm::Report& packed);
     void count(BenchRow& row, const mpm::Report& report);
     cv::Mat blobOf(const std::vector<cv::Mat>& images, int batch, int round);
 
-    std::map<int, Network> m_networks;  ///< by batch size
-    std::vector<int> m_schedule;        ///< the model's own
+    BenchNetworks m_networks;
+    std::vector<int> m_batches;
+    std::vector<int> m_schedule;  ///< the model's own
     std::vector<BenchRow> m_rows;
     FlopsCounter m_flops;
 };

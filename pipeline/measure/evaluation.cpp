@@ -140,7 +140,7 @@ ImageCounts Evaluation::countsOf(const Setting& setting, const Sample& sample,
     for (const mpm::ImageReport& window : result.windows) {
         counts.windows.push_back(window.tokens);
         counts.kept += tokensKept(window);
-        counts.operations += m_flops.image(window, setting.method.name);
+        counts.operations += m_flops.image(window, setting.method.reducer());
         addCounts(counts.joins, joinsOf(window, anyNetwork().info().size));
     }
     return counts;

@@ -32,6 +32,13 @@ Method methodFrom(const std::string& text) {
     return {text.substr(0, colon), blocks, text};
 }
 
+mpm::Reuse reuseOf(const Method& method) {
+    const size_t colon = method.name.find(':');
+    const auto reuse = mpm::reuseFrom(colon == std::string::npos ? "on" : method.name.substr(colon + 1));
+    if (!reuse) reject("method \"" + method.text + "\": write reuse, or reuse:refresh=60");
+    return *reuse;
+}
+
 }  // namespace
 
 std::optional<std::vector<int>> blocksFrom(const std::string& text, char separator) {
@@ -75,6 +82,10 @@ Method mutualPairsBefore(const std::vector<int>& blocks) {
 void checkMethods(const std::vector<Method>& methods) {
     for (const Method& method : methods) {
         try {
+            if (method.reuses()) {
+                reuseOf(method);
+                continue;
+            }
             mpm::matchingCost(method.name, {});
         } catch (const cv::Exception& error) {
             reject("method \"" + method.text + "\": " + error.err);
@@ -89,7 +100,8 @@ void applyMethod(mpm::Encoder& encoder, const Method& method, const std::vector<
             encoder.setSchedule({});
             return;
         }
-        encoder.setMethod(method.name);
+        encoder.setMethod(method.reducer());
+        encoder.setReuse(method.reuses() ? std::make_optional(reuseOf(method)) : std::nullopt);
         encoder.setSchedule(method.blocks.value_or(blocks));  // methods with blocks of their own ignore it
     } catch (const cv::Exception& error) {
         reject("method \"" + method.text + "\": " + error.err);

@@ -14,6 +14,10 @@ struct Method {
     std::optional<std::vector<int>> blocks;  ///< of "mpm:2+5"; else the model's schedule
     std::string text;                        ///< as it was written: "mpm:2+5"
 
+    /// Reuse over time of the model's own method: "reuse" or "reuse:refresh=60".
+    bool reuses() const { return shortName() == "reuse"; }
+    /// As Encoder::setMethod takes it.
+    std::string reducer() const { return reuses() ? "mpm" : name; }
     std::string shortName() const { return name.substr(0, name.find(':')); }
 };
 
@@ -27,7 +31,7 @@ Method mutualPairsBefore(const std::vector<int>& blocks);
 void checkMethods(const std::vector<Method>& methods);
 
 /// Throws MeasureError with the encoder's message where it rejects the method. `blocks`: for a method without
-/// its own.
+/// its own. A network that reuses runs no other method in between, which would make it forget.
 void applyMethod(mpm::Encoder& encoder, const Method& method, const std::vector<int>& blocks);
 
 /// Block numbers from 0, increasing, as "2,5"; empty where `text` is something else.

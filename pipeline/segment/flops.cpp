@@ -18,9 +18,10 @@ ModelCost costOf(const RandomModel& model) {
     return cost;
 }
 
-double FlopsCounter::block(size_t index, double attention, double mlp) const {
+double FlopsCounter::block(size_t index, double attention, double mlp, double attended) const {
     const double rows = attention + m_cost.special;
-    return 2 * rows * m_cost.attentionWeights.at(index) + 4 * rows * rows * m_cost.attentionWidth +
+    const double keys = (attended < 0 ? attention : attended) + m_cost.special;
+    return 2 * rows * m_cost.attentionWeights.at(index) + 4 * rows * keys * m_cost.attentionWidth +
            2 * (mlp + m_cost.special) * m_cost.mlpWeights.at(index);
 }
 
@@ -32,7 +33,13 @@ double FlopsCounter::merging(double entering, const std::string& method) const {
 std::vector<double> FlopsCounter::blocks(const mpm::ImageReport& report, const std::string& method) const {
     if (m_cost.attentionWeights.size() != report.tokens.size()) return {};
     std::vector<double> sums;
+    const bool partial = report.reuse.state == mpm::ReuseState::Partial;
     for (size_t index = 0; index < report.tokens.size(); ++index) {
+        if (partial) {
+            const double computed = report.reuse.recomputed * report.tokens[index];
+            sums.push_back(block(index, computed, computed, report.tokens[index]));
+            continue;
+        }
         const double entering = report.tokens[index];
         double later = entering, merged = 0;  // fewer in the MLP if the merge is after attention
         for (const mpm::Stage& stage : report.stages) {

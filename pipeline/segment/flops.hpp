@@ -36,8 +36,9 @@ public:
     /// The same by block, each with its merge, without the operations around the blocks.
     std::vector<double> blocks(const mpm::ImageReport& report, const std::string& method = "mpm") const;
 
-    /// Of one block with so many image tokens in its attention and in its MLP.
-    double block(size_t index, double attention, double mlp) const;
+    /// Of one block with so many image tokens in its attention and in its MLP. `attended`: to which they
+    /// attend; those of the attention itself where negative.
+    double block(size_t index, double attention, double mlp, double attended = -1) const;
 
     /// Operations by which a method decides which of so many image tokens merge. Throws cv::Exception on an
     /// unknown method.

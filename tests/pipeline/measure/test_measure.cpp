@@ -27,15 +27,24 @@ RandomModel smallModel() {
     return model;
 }
 
+BenchNetworks smallNetworks() {
+    return BenchNetworks([] { return Network(smallModel()); });
+}
+
 TEST(Method, ListsAreRead) {
-    const std::vector<Method> methods = methodsFrom("none,mpm:0+2,tome:r=3,schedule=falling,local");
-    ASSERT_EQ(methods.size(), 4u);
+    const std::vector<Method> methods =
+        methodsFrom("none,mpm:0+2,tome:r=3,schedule=falling,local,reuse,reuse:full=0.3,refresh=9");
+    ASSERT_EQ(methods.size(), 6u);
     EXPECT_EQ(methods[1].name, "mpm");
     EXPECT_EQ(methods[1].blocks, (std::vector<int>{0, 2}));
     EXPECT_EQ(methods[1].text, mutualPairsBefore({0, 2}).text);
     EXPECT_EQ(methods[2].name, "tome:r=3,schedule=falling");
     EXPECT_EQ(methods[2].shortName(), "tome");
     EXPECT_FALSE(methods[3].blocks);
+    EXPECT_FALSE(methods[3].reuses());
+    EXPECT_EQ(methods[4].reducer(), "mpm");
+    EXPECT_EQ(methods[5].name, "reuse:full=0.3,refresh=9");
+    EXPECT_TRUE(methods[5].reuses());
     EXPECT_NO_THROW(checkMethods(methods));
 }
 
@@ -67,10 +76,7 @@ TEST(EvalSettings, SweepsAreExpanded) {
 }
 
 TEST(BenchRounds, MeasuresEachMethodAtEachBatch) {
-    std::map<int, Network> networks;
-    networks.try_emplace(1, smallModel());
-    networks.try_emplace(2, smallModel());
-    BenchRounds rounds(std::move(networks), costOf(smallModel()), methodsFrom("none,mpm:0+1"));
+    BenchRounds rounds(smallNetworks(), {1, 2}, costOf(smallModel()), methodsFrom("none,mpm:0+1"));
     const std::vector<cv::Mat> images(2, cv::Mat(64, 64, CV_8UC3, cv::Scalar(90, 120, 150)));
     std::int64_t last = 0;
     Watcher watcher;
@@ -95,9 +101,7 @@ TEST(BenchRounds, MeasuresEachMethodAtEachBatch) {
 }
 
 TEST(BenchRounds, StopsWhenItIsAskedTo) {
-    std::map<int, Network> networks;
-    networks.try_emplace(1, smallModel());
-    BenchRounds rounds(std::move(networks), costOf(smallModel()), methodsFrom("none"));
+    BenchRounds rounds(smallNetworks(), {1}, costOf(smallModel()), methodsFrom("none"));
     Watcher watcher;
     watcher.stopRequested = [] { return true; };
     try {
@@ -109,10 +113,26 @@ TEST(BenchRounds, StopsWhenItIsAskedTo) {
 }
 
 TEST(BenchRounds, RejectsABlockThatIsNotThere) {
-    std::map<int, Network> networks;
-    networks.try_emplace(1, smallModel());
-    expectSettingsError(
-        [&] { BenchRounds(std::move(networks), costOf(smallModel()), methodsFrom("mpm:1+99")); }, "99");
+    const auto open = [](const std::string& methods, int batch) {
+        BenchRounds(smallNetworks(), {batch}, costOf(smallModel()), methodsFrom(methods));
+    };
+    expectSettingsError([&] { open("mpm:1+99", 1); }, "99");
+    expectSettingsError([&] { open("none,reuse", 2); }, "batch 1");
+    expectSettingsError([&] { open("reuse:refresh=x", 1); }, "refresh");
+}
+
+TEST(BenchRounds, ReuseComputesLessOfAStillScene) {
+    BenchRounds rounds(smallNetworks(), {1}, costOf(smallModel()),
+                       methodsFrom("none,reuse:refresh=8,full=0.5"));
+    cv::Mat image(64, 64, CV_8UC3);
+    cv::randu(image, 0, 255);
+    rounds.run({image}, 2, 9);
+    const BenchRow &all = rounds.rows()[0], &reuse = rounds.rows()[1];
+    EXPECT_EQ(reuse.full, 1);
+    EXPECT_EQ(reuse.suspended, 0);
+    EXPECT_DOUBLE_EQ(mean(reuse.recomputed), (1 + 8 * 2.0 / 16) / 9);
+    EXPECT_LT(reuse.gflops(), 0.5 * all.gflops());
+    EXPECT_TRUE(all.recomputed.empty());
 }
 
 TEST(Counts, HeadsSurviveJson) {
