@@ -6,7 +6,7 @@
 
 #include "mpm_layer/encoder/backend.hpp"
 #include "mpm_layer/encoder/control.hpp"
-#include "mpm_layer/encoder/reuse/reuse_runner.hpp"
+#include "mpm_layer/encoder/reuse_runner.hpp"
 
 namespace mpm {
 

@@ -1,4 +1,4 @@
-#include "mpm_layer/encoder/reuse/reuse_runner.hpp"
+#include "mpm_layer/encoder/reuse_runner.hpp"
 
 #include <algorithm>
 
