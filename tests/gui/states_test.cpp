@@ -159,7 +159,7 @@ void StatesTest::sourceStalledRetryingAndOffline() {
     m_is->open(options);
     QVERIFY(m_is->next());
     const auto badge = [this] { return window().header()->badgeText(); };
-    const auto veil = [this] { return window().views()->find<LiveView>()->cover(); };
+    const auto cover = [this] { return window().views()->find<LiveView>()->cover(); };
     server.stall(true);
     QTRY_VERIFY_WITH_TIMEOUT(badge().startsWith(QStringLiteral("stalled since")), test::patience(10'000));
     QVERIFY(cover().contains(QStringLiteral("Not live")));
