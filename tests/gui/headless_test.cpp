@@ -133,7 +133,7 @@ void HeadlessTest::unreadablePicturesAreNamedOnce() {
                     QString::number(test::patience(6))});
     const Outcome outcome = test::finish(process);
     QCOMPARE(outcome.status, 0);
-    for (const char* name : {"/a.png: not a picture", "/b.png: not a picture"})
+    for (const char* name : {"/a.png: not an image", "/b.png: not an image"})
         QVERIFY2(outcome.err.count(QLatin1String(name)) == 1, qPrintable(outcome.err));
     for (const QString& source : {folder + QStringLiteral("/a.png"), folder + QStringLiteral("/[ab].png")}) {
         QProcess none;

@@ -209,7 +209,7 @@ void TrustTest::headlessReplacesADamagedStore() {
         headless({QStringLiteral("--profile"), QStringLiteral("hurt"), QStringLiteral("--source"), source,
                   QStringLiteral("--after"), QString::number(test::patience(6))});
     QVERIFY2(outcome.status == 0, qPrintable(outcome.err));
-    QVERIFY2(outcome.err.contains(QStringLiteral("measurements go on in a new file")),
+    QVERIFY2(outcome.err.contains(QStringLiteral("measurements continue in a new file")),
              qPrintable(outcome.err));
     const QStringList aside = QDir(data("")).entryList({QStringLiteral("hurt.sqlite.damaged-*")});
     QCOMPARE(aside.size(), 1);

@@ -75,6 +75,7 @@ public:
         const int special = m_config.specialTokens;
         const int64_t n = x.size(0) - special;
         Tensor position = torch::arange(n), composed = torch::arange(n);
+        Tensor merged = bias;
         Output output;
         for (int b = m_config.firstBlock; b <= m_config.lastBlock(); ++b) {
             const auto at = std::find(m_config.schedule.begin(), m_config.schedule.end(), b);
@@ -87,16 +88,12 @@ public:
                 }
                 x = torch::cat(
                     {x.slice(0, 0, special), torchMean(x.slice(0, special), merge.map, merge.clusters)});
-                if (bias.defined()) {
-                    const Tensor image = bias.slice(0, special).unsqueeze(1);
-                    bias = torch::cat(
-                        {bias.slice(0, 0, special), torchMean(image, merge.map, merge.clusters).squeeze(1)});
-                }
                 position = firstMembers(position, merge);
                 composed = torch::tensor(merge.map, torch::kLong).index_select(0, composed);
+                if (bias.defined()) merged = meanBias(bias, composed, merge.clusters);
                 output.merges.push_back(merge);
             }
-            x = block(std::to_string(b) + ".", x, position, bias);
+            x = block(std::to_string(b) + ".", x, position, merged);
             const auto tap = std::find(m_config.taps.begin(), m_config.taps.end(), b);
             if (tap == m_config.taps.end()) continue;
             Tensor out =
@@ -108,6 +105,15 @@ public:
     }
 
 private:
+    // Over all image tokens that a row represents, not stage by stage.
+    Tensor meanBias(const Tensor& bias, const Tensor& composed, int clusters) const {
+        const int special = m_config.specialTokens;
+        const Tensor counts =
+            torch::zeros({clusters}).index_add(0, composed, torch::ones({composed.size(0)}));
+        const Tensor sums = torch::zeros({clusters}).index_add(0, composed, bias.slice(0, special));
+        return torch::cat({bias.slice(0, 0, special), sums / counts});
+    }
+
     static Tensor firstMembers(const Tensor& position, const TorchMerge& merge) {
         std::vector<int64_t> first(merge.clusters, -1);
         for (size_t i = 0; i < merge.map.size(); ++i) {
