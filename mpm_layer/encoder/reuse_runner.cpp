@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "mpm_layer/encoder/block_loop.hpp"
 #include "mpm_layer/encoder/reuse/options.hpp"
 
 namespace mpm {
@@ -48,21 +49,12 @@ auto orRestart(std::list<ReuseStream>& streams, const Run& run) {
     }
 }
 
-std::vector<ImageReport> runBlocks(const ReuseForward& forward, const SessionInput& input,
-                                   const std::vector<RememberedImage>& images,
-                                   std::vector<cv::Mat>& outputs) {
+std::vector<ImageReport> runRemembered(const ReuseForward& forward, const SessionInput& input,
+                                       const std::vector<RememberedImage>& images,
+                                       std::vector<cv::Mat>& outputs) {
     const EncoderConfig& config = forward.config;
     const auto session = forward.backend.beginReuse(config, forward.weights, input, images);
-    size_t tap = 0;
-    for (int b = 0; b < config.blocks; ++b) {
-        session->attend(b);
-        session->runMlp(b);
-        if (tap < config.taps.size() && config.taps[tap] == config.firstBlock + b) {
-            session->emit(config.tapNorm[tap] != 0, outputs[tap]);
-            ++tap;
-        }
-    }
-    session->finish();
+    runBlocks(config, *session, outputs, [](Moment, int) {});  // nothing merges
     return session->takeReport();
 }
 
@@ -261,7 +253,7 @@ std::vector<ImageReport> ReuseRunner::run(const ReuseForward& forward,
                     forward.backend.remember(forward.config, forward.weights, streams[i]->rows);
             images.push_back({streams[i]->memory.get(), &plans[i]});
         }
-        take(batch, runBlocks(forward, batch.input(), images, batch.outputs()));
+        take(batch, runRemembered(forward, batch.input(), images, batch.outputs()));
         batch.copyBack();
     }
     for (size_t i = 0; i < plans.size(); ++i)

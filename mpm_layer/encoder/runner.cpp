@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/stopwatch.hpp"
+#include "mpm_layer/encoder/block_loop.hpp"
 #include "mpm_layer/encoder/shared_weights.hpp"
 #include "mpm_layer/kernels/limits.hpp"
 
@@ -251,19 +252,8 @@ std::vector<ImageReport> EncoderRunner::runPlain(const SessionInput& given, cons
     SessionInput input = given;
     input.reducer = stages.reducer();
     const auto session = m_backend->begin(config, m_packed, input);
-    size_t tap = 0;
-    for (int b = 0; b < config.blocks; ++b) {
-        const int block = config.firstBlock + b;
-        stages.reduceAt(Moment::BeforeBlock, block, *session);
-        session->attend(b);
-        stages.reduceAt(Moment::AfterAttention, block, *session);
-        session->runMlp(b);
-        if (tap < config.taps.size() && config.taps[tap] == block) {
-            session->emit(config.tapNorm[tap] != 0, outputs[tap]);
-            ++tap;
-        }
-    }
-    session->finish();
+    runBlocks(config, *session, outputs,
+              [&](Moment moment, int block) { stages.reduceAt(moment, block, *session); });
     std::vector<ImageReport> images = session->takeReport();
     for (ImageReport& image : images)
         image.tokens = stages.entering(image, config);
