@@ -54,7 +54,7 @@ std::vector<cv::Mat> readImages(const BenchOptions& options, size_t enough) {
             const auto source = patientSource(address, how);
             source->open();
             for (pipeline::Frame frame; images.size() < enough && !stopRequested() && source->next(frame);)
-                images.push_back(frame.picture);
+                images.push_back(frame.image);
         } catch (const pipeline::SourceError& error) {
             throw Error(kBadInput, error.what());
         }

@@ -56,7 +56,7 @@ cv::Mat mergeMapOf(const cv::Mat& image, const pipeline::Segmentation& seg) {
 void writePanels(const std::string& stem, const FrameResult& result, const cv::Mat& overlay,
                  const cv::Mat& map) {
     const std::vector<pipeline::Panel> panels = {
-        {"image", result.frame.picture}, {"classes", overlay}, {tokensText(result.measurement), map}};
+        {"image", result.frame.image}, {"classes", overlay}, {tokensText(result.measurement), map}};
     writeImage(stem + ".panels.png", pipeline::drawPanels(panels, footer(result)));
 }
 
@@ -66,7 +66,7 @@ void writeReuseMap(const std::string& stem, const FrameResult& result) {
     const cv::Size grid = result.segmentation.grid;
     if (reasons.empty())
         reasons = cv::Mat(1, grid.area(), CV_8U, cv::Scalar(static_cast<int>(ReuseReason::Changed)));
-    writeImage(stem + ".reuse.png", pipeline::drawReuseMap(result.frame.picture, reasons, grid));
+    writeImage(stem + ".reuse.png", pipeline::drawReuseMap(result.frame.image, reasons, grid));
 }
 
 const char* stateText(ReuseState state) {
@@ -122,12 +122,12 @@ void writeImages(const std::string& folder, const FrameResult& result, const Run
     if (save.overlay || save.panels) {
         pipeline::OverlayStyle style;
         style.opacity = run.opacity;
-        overlay = pipeline::drawOverlay(result.frame.picture, seg.labels, run.palette, style);
+        overlay = pipeline::drawOverlay(result.frame.image, seg.labels, run.palette, style);
         if (!run.notice.empty()) pipeline::drawCaption(overlay, run.notice);
         if (save.overlay) writeImage(stem + ".overlay.png", overlay);
     }
     if (save.map || save.panels) {
-        map = mergeMapOf(result.frame.picture, seg);
+        map = mergeMapOf(result.frame.image, seg);
         if (!run.notice.empty()) pipeline::drawCaption(map, run.notice);
         if (save.map) writeImage(stem + ".map.png", map);
     }

@@ -130,7 +130,7 @@ void RunSession::runEveryFrame(pipeline::Source& source) {
         const Stopwatch watch;
         try {
             if (!source.next(frame)) return;
-        } catch (const pipeline::BadPicture& error) {
+        } catch (const pipeline::BadImage& error) {
             // A single image that cannot be used is an error; one of many is named and left out.
             if (source.length() == 1) throw;
             warn(error.what());
@@ -188,10 +188,10 @@ void RunSession::analyse(pipeline::Frame frame, double captureMs, std::int64_t d
         // The same image gets the same noise on every run.
         const bool file = m_kind == pipeline::SourceKind::Pictures;
         const std::uint64_t seed = file ? seedOf(frame.name) : static_cast<std::uint64_t>(frame.number);
-        frame.picture = street::night(frame.picture, *m_options.night, seed);
+        frame.image = street::night(frame.image, *m_options.night, seed);
     }
     FrameResult result;
-    result.segmentation = m_windows ? m_windows->segment(frame.picture) : m_segmenter.segment(frame.picture);
+    result.segmentation = m_windows ? m_windows->segment(frame.image) : m_segmenter.segment(frame.image);
     frame.name = uniqueName(frame.name);
     result.frame = std::move(frame);
     if (m_scene) result.clock = pipeline::hourText(result.frame.seconds / 3600);
@@ -201,7 +201,7 @@ void RunSession::analyse(pipeline::Frame frame, double captureMs, std::int64_t d
     m.frame = result.frame.number;
     m.tokensIn = static_cast<int>(seg.tokens.map.total());
     m.stageTokens = stageTokens(seg.tokens);
-    m.luminance = pipeline::luminance(result.frame.picture);
+    m.luminance = pipeline::luminance(result.frame.image);
     m.phase = m_dayNight.update(m.luminance, clockOf(m_kind, result.frame));
     m.captureMs = captureMs;
     m.networkMs = seg.prepareMs + seg.networkMs + seg.labelsMs;
@@ -255,7 +255,7 @@ void RunSession::showResult(const FrameResult& result) {
     pipeline::OverlayStyle style;
     style.opacity = m_description.opacity;
     cv::Mat overlay =
-        pipeline::drawOverlay(result.frame.picture, result.segmentation.labels, m_description.palette, style);
+        pipeline::drawOverlay(result.frame.image, result.segmentation.labels, m_description.palette, style);
     if (!m_description.notice.empty()) pipeline::drawCaption(overlay, m_description.notice);
     m_closed = !m_show(overlay);
 }

@@ -116,7 +116,7 @@ void CaptureWorker::deliver(pipeline::Frame frame) {
     live.number = frame.number;
     live.time = frame.time;
     live.captured = start;
-    live.pixels = std::move(frame.picture);
+    live.pixels = std::move(frame.image);
     {
         const std::lock_guard<std::mutex> lock(m_mutex);
         live.masks = m_masks;

@@ -81,7 +81,7 @@ Sample FolderDataset::at(size_t index) const {
         CV_Error(cv::Error::StsParseError,
                  entry.labels + " must be an image of one 8- or 16-bit channel of ids");
     }
-    if (sample.labels.size() != sample.picture.size()) {
+    if (sample.labels.size() != sample.image.size()) {
         CV_Error(cv::Error::StsUnmatchedSizes, entry.labels + " is not of its image's size");
     }
     checkIds(sample.labels, m_classes, entry.labels);

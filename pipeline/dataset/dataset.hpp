@@ -11,7 +11,7 @@
 namespace mpm::pipeline {
 
 struct Sample {
-    cv::Mat picture;   ///< CV_8UC3, BGR
+    cv::Mat image;     ///< CV_8UC3, BGR
     cv::Mat labels;    ///< CV_8U or CV_16U ids, of the image's size
     std::string name;  ///< file stem
 };

@@ -177,7 +177,7 @@ Sample LabelledSet::at(size_t index) const {
     const bool wide = m_layout == Layout::Folder && sample.labels.type() == CV_16UC1;
     if (sample.labels.empty() || (sample.labels.type() != CV_8UC1 && !wide))
         CV_Error(cv::Error::StsParseError, entry.labels + " is missing or no image of one channel of ids");
-    if (sample.labels.size() != sample.picture.size())
+    if (sample.labels.size() != sample.image.size())
         CV_Error(cv::Error::StsUnmatchedSizes, entry.labels + " is not of its image's size");
     if (m_zeroIsNothing) sample.labels = reduceZero(sample.labels);
     if (m_layout == Layout::Cityscapes) sample.labels = cityscapesTrainIds(sample.labels);

@@ -151,8 +151,8 @@ GroupRow Evaluation::measure(size_t index, const std::vector<Sample>& samples, c
     applyMethod(network(setting).encoder(), setting.method, m_schedule);
     std::vector<cv::Mat> images;
     for (const Sample& sample : samples)
-        images.push_back(setting.night ? street::night(sample.picture, *setting.night, seedOf(sample.name))
-                                       : sample.picture);
+        images.push_back(setting.night ? street::night(sample.image, *setting.night, seedOf(sample.name))
+                                       : sample.image);
     const std::vector<ProtocolResult> results = m_segmenters[index].segment(images);
     const mpm::Report report = network(setting).encoder().report();
     GroupRow row;

@@ -37,11 +37,11 @@ void limitFfmpeg() {
         limit(static_cast<std::size_t>(std::min(kMostPacketBytes, maxImageBytes())));
 }
 
-cv::Mat toBgr(const cv::Mat& picture) {
+cv::Mat toBgr(const cv::Mat& image) {
     cv::Mat bgr;
-    if (picture.depth() == CV_8U && picture.channels() == 3) return picture.clone();
-    if (picture.depth() == CV_8U && picture.channels() == 1) cv::cvtColor(picture, bgr, cv::COLOR_GRAY2BGR);
-    if (picture.depth() == CV_8U && picture.channels() == 4) cv::cvtColor(picture, bgr, cv::COLOR_BGRA2BGR);
+    if (image.depth() == CV_8U && image.channels() == 3) return image.clone();
+    if (image.depth() == CV_8U && image.channels() == 1) cv::cvtColor(image, bgr, cv::COLOR_GRAY2BGR);
+    if (image.depth() == CV_8U && image.channels() == 4) cv::cvtColor(image, bgr, cv::COLOR_BGRA2BGR);
     return bgr;
 }
 
@@ -130,22 +130,22 @@ void CaptureSource::readProperties() {
 }
 
 bool CaptureSource::next(Frame& frame) {
-    cv::Mat picture;
+    cv::Mat image;
     bool got = false;
     try {
-        got = m_capture.read(picture);
+        got = m_capture.read(image);
     } catch (const cv::Exception&) {
         got = false;
     }
-    if (!got || picture.empty()) {
+    if (!got || image.empty()) {
         if (brokenFile())
             throw SourceError(SourceProblem::Kind::VideoDamaged, name(),
                               {std::to_string(m_number), std::to_string(m_length)});
         if (m_kind == SourceKind::Pipeline || !m_live) return false;
         throw SourceError(SourceProblem::Kind::StreamBroke, name(), {std::to_string(m_number)});
     }
-    frame.picture = toBgr(picture);
-    if (frame.picture.empty()) throw SourceError(SourceProblem::Kind::NotEightBit, name());
+    frame.image = toBgr(image);
+    if (frame.image.empty()) throw SourceError(SourceProblem::Kind::NotEightBit, name());
     frame.number = m_number++;
     frame.time = std::chrono::system_clock::now();
     frame.name = frameName();

@@ -117,9 +117,9 @@ bool PictureSource::next(Frame& frame) {
     const size_t index = m_next++;
     const std::string& path = m_paths[index];
     try {
-        frame.picture = readImage(path, cv::IMREAD_COLOR);
+        frame.image = readImage(path, cv::IMREAD_COLOR);
     } catch (const ImageError& error) {
-        throw BadPicture(SourceProblem::Kind::UnreadableImage, shownPath(path), {error.what()});
+        throw BadImage(SourceProblem::Kind::UnreadableImage, shownPath(path), {error.what()});
     }
     frame.number = static_cast<std::int64_t>(index);
     frame.time = std::chrono::system_clock::now();

@@ -138,7 +138,7 @@ private:
         for (Frame frame; !stopping();) {
             try {
                 if (!source.next(frame)) break;
-            } catch (const BadPicture& error) {
+            } catch (const BadImage& error) {
                 countBad(error.problem());
                 continue;
             }
@@ -151,7 +151,7 @@ private:
             sleepUntil(due);
         }
         if (live) note({SourceProblem::Kind::StreamEnded, {}, {}});
-        // A picture that is replaced now and then may be half written for a moment; one that never was
+        // An image that is replaced now and then may be half written for a moment; one that never was
         // readable will not become so.
         if (!live && m_options.loop && !any && !stopping() && status().frames == 0)
             throw SourceError(problemWith(source));

@@ -60,7 +60,7 @@ bool SceneSource::next(Frame& frame) {
     const double hour = fast ? exact : std::floor(exact * 10) / 10;
     const street::StreetFrame seen =
         m_street->at(hour, fast ? kTrafficSeconds * static_cast<double>(m_number) : film);
-    frame.picture = seen.image;
+    frame.image = seen.image;
     frame.number = m_number++;
     frame.time = std::chrono::system_clock::now();
     frame.seconds = exact * 3600;

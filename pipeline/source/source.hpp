@@ -1,4 +1,4 @@
-// Where pictures come from: one interface for cameras, files, streams, folders and the built-in street.
+// Where frames come from: one interface for cameras, files, streams, folders and the built-in street.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@
 namespace mpm::pipeline {
 
 struct Frame {
-    cv::Mat picture;                             ///< CV_8UC3, BGR; never shared with a later frame
+    cv::Mat image;                               ///< CV_8UC3, BGR; never shared with a later frame
     std::int64_t number = -1;                    ///< from 0, of this source
     std::chrono::system_clock::time_point time;  ///< when it was taken (live) or read
     std::string name;                            ///< file-name stem for what is written about this frame
@@ -28,7 +28,7 @@ class Source {
 public:
     virtual ~Source() = default;
     virtual void open() = 0;               ///< throws SourceError; may be called again after a failure
-    virtual bool next(Frame& frame) = 0;   ///< false at the end; throws SourceError or BadPicture
+    virtual bool next(Frame& frame) = 0;   ///< false at the end; throws SourceError or BadImage
     virtual bool live() const = 0;         ///< time passes by itself: only the latest frame counts
     virtual std::string name() const = 0;  ///< to be shown; no password
     virtual std::int64_t length() const { return -1; }  ///< frames, where known after open()
@@ -63,7 +63,7 @@ std::unique_ptr<Source> makeSource(const Address& address, const SourceOptions& 
 /// Whether there is something at `path` that this program has no permission to read.
 bool isUnreadable(const std::string& path);
 
-/// The pictures of a folder (by natural order) or of a glob; one path for a file.
+/// The images of a folder (by natural order) or of a glob; one path for a file.
 std::vector<std::string> picturePaths(const std::string& text);
 
 }  // namespace mpm::pipeline

@@ -71,7 +71,7 @@ private:
 };
 
 /// One image cannot be read; the next call continues with the one after it.
-class BadPicture : public SourceError {
+class BadImage : public SourceError {
 public:
     using SourceError::SourceError;
 };

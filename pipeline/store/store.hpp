@@ -30,7 +30,7 @@ private:
 struct Measurement {
     Millis time{0};
     std::int64_t frame = 0;
-    int tokensIn = 0;              ///< image tokens of the picture
+    int tokensIn = 0;              ///< image tokens of the frame
     std::vector<int> stageTokens;  ///< after each merge
     double luminance = 0;          ///< 0..1
     Phase phase = Phase::Day;

@@ -119,7 +119,7 @@ TEST_F(Eval, FolderEqualsThePlainCount) {
     expectScores(json["results"][0], plainScores(pairs, 3, 255));
 }
 
-TEST_F(Eval, ABadPictureIsNamedCountedAndLeftOut) {
+TEST_F(Eval, ABadImageIsNamedCountedAndLeftOut) {
     model(3);
     std::ofstream(m_folder / "classes.json")
         << R"([{"name":"a","color":[1,2,3]},{"name":"b","color":[4,5,6]},{"name":"c","color":[7,8,9]}])";

@@ -193,7 +193,7 @@ TEST_F(Run, WindowsSeeALargePicturePieceByPiece) {
     EXPECT_EQ(cv::imread(m_folder / "tiny/small.map.png").size(), cv::Size(20, 17));
 }
 
-TEST_F(Run, ABadPictureIsNamedCountedAndLeftOut) {
+TEST_F(Run, ABadImageIsNamedCountedAndLeftOut) {
     std::ofstream(m_folder / "in/p1.png") << "damaged";
     const Outcome outcome = run({m_folder / "in", "--out", m_folder / "out"});
     EXPECT_EQ(outcome.status, 1);

@@ -44,7 +44,7 @@ void run(const Arguments& a) {
         a.dataset == "scene" ? sceneFrames(a.frames, {640, 480}) : readAll(a.root, a.split, classes);
     if (a.night) {
         for (auto& sample : samples)
-            sample.picture = street::night(sample.picture, {}, seedOf(sample.name));
+            sample.image = street::night(sample.image, {}, seedOf(sample.name));
     }
     print(evaluate(model, samples, classes.ignored), classes);
 }

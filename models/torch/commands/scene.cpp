@@ -74,7 +74,7 @@ void run(const Arguments& a) {
     makePrivateFolders((folder / "labels").string());
     for (int i = 0; i < a.frames; ++i) {
         const auto frame = clip ? clip->frame(i) : sceneFrame(i, {a.size[1], a.size[0]});
-        write(folder / "images" / (frame.name + ".png"), frame.picture);
+        write(folder / "images" / (frame.name + ".png"), frame.image);
         write(folder / "labels" / (frame.name + ".png"), frame.labels);
     }
     const auto classes = classesOf("scene", "");

@@ -60,22 +60,22 @@ street::NightParameters randomNight(Random& random) {
 
 pipeline::Sample augment(const pipeline::Sample& sample, const AugmentOptions& options, int ignored,
                          Random& random) {
-    const auto crop = randomCrop(sample.picture.size(), options, random);
+    const auto crop = randomCrop(sample.image.size(), options, random);
     const cv::Size size(options.width, options.height);
-    cv::Mat source = sample.picture;
+    cv::Mat source = sample.image;
     const double scale = std::abs(crop(0, 0));
     if (scale < 0.75) {  // sampling a much larger image bilinearly would alias
         source = cv::Mat();
-        cv::GaussianBlur(sample.picture, source, {}, 0.4 / scale);
+        cv::GaussianBlur(sample.image, source, {}, 0.4 / scale);
     }
     pipeline::Sample out;
-    cv::warpAffine(source, out.picture, crop, size, cv::INTER_LINEAR, cv::BORDER_CONSTANT,
+    cv::warpAffine(source, out.image, crop, size, cv::INTER_LINEAR, cv::BORDER_CONSTANT,
                    cv::Scalar::all(127));
     cv::warpAffine(sample.labels, out.labels, crop, size, cv::INTER_NEAREST, cv::BORDER_CONSTANT,
                    cv::Scalar(ignored));
-    if (options.colour > 0 && random.chance(0.8)) changeColour(out.picture, options.colour, random);
+    if (options.colour > 0 && random.chance(0.8)) changeColour(out.image, options.colour, random);
     if (random.chance(options.night))
-        out.picture = street::night(out.picture, randomNight(random), random.next());
+        out.image = street::night(out.image, randomNight(random), random.next());
     return out;
 }
 

@@ -76,7 +76,7 @@ Batch BatchSource::at(int64_t step) const {
         const int64_t number = step * m_options.batch + i;
         Random random(mixSeed(m_options.seed ^ 0xA5A5, static_cast<uint64_t>(number)));
         const auto sample = augment(draw(number, random), augmenting, m_ignored, random);
-        images.push_back(toTensor(sample.picture, m_options.normalisation));
+        images.push_back(toTensor(sample.image, m_options.normalisation));
         labels.push_back(labelsToTensor(sample.labels, stride, random.below(stride), random.below(stride)));
     }
     return {torch::stack(images), torch::stack(labels)};

@@ -34,7 +34,7 @@ Evaluation evaluate(Segmenter& model, const std::vector<pipeline::Sample>& sampl
     model->eval();
     Evaluation result{pipeline::Confusion(static_cast<int>(model->options().classes), ignored), {}};
     for (const auto& sample : samples) {
-        result.confusion.add(sample.labels, predict(model, sample.picture));
+        result.confusion.add(sample.labels, predict(model, sample.image));
         addTokens(result.tokens, model->encoder);
     }
     for (double& value : result.tokens)

@@ -66,7 +66,7 @@ private:
 std::vector<cv::Mat> imagesOf(const std::vector<pipeline::Sample>& samples) {
     std::vector<cv::Mat> images;
     for (const auto& sample : samples)
-        images.push_back(sample.picture);
+        images.push_back(sample.image);
     return images;
 }
 

@@ -133,7 +133,7 @@ double strangers(Segmenter& model, const std::vector<mpm::pipeline::Sample>& sam
     double sum = 0;
     for (const auto& sample : samples) {
         TokenTaps taps{{1}, {}};
-        model->masks(toTensor(sample.picture).unsqueeze(0), &taps);
+        model->masks(toTensor(sample.image).unsqueeze(0), &taps);
         cv::Mat labels;
         sample.labels.convertTo(labels, CV_32S);
         const auto ids = torch::from_blob(labels.data, {1, labels.rows, labels.cols}, torch::kInt32);
@@ -239,7 +239,7 @@ void writeDataSet(const fs::path& root) {
         fs::create_directories(root / split / "images");
         fs::create_directories(root / split / "labels");
         for (const auto& sample : streetSamples(3, {96, 64})) {
-            cv::imwrite((root / split / "images" / (sample.name + ".png")).string(), sample.picture);
+            cv::imwrite((root / split / "images" / (sample.name + ".png")).string(), sample.image);
             cv::imwrite((root / split / "labels" / (sample.name + ".png")).string(), sample.labels);
         }
     }
@@ -294,7 +294,7 @@ TEST_F(TrainTest, SavedWeightsPredictTheSame) {
     saveModel(path, model);
     auto loaded = loadModel(path);
     const auto sample = streetSamples(1, {96, 64})[0];
-    EXPECT_EQ(cv::norm(predict(model, sample.picture), predict(loaded, sample.picture), cv::NORM_INF), 0);
+    EXPECT_EQ(cv::norm(predict(model, sample.image), predict(loaded, sample.image), cv::NORM_INF), 0);
     std::ofstream(path) << "not an archive";
     EXPECT_ANY_THROW(loadModel(path));
     EXPECT_ANY_THROW(loadModel((m_folder / "absent.pt").string()));

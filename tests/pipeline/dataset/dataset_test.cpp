@@ -48,7 +48,7 @@ TEST_F(FolderTest, ReadsPairsInOrderOfName) {
     EXPECT_EQ(dataset.classes().palette[0], cv::Vec3b(1, 2, 3));
     EXPECT_EQ(dataset.classes().ignored, 255);
     const auto sample = dataset.at(1);
-    EXPECT_EQ(sample.picture.at<cv::Vec3b>(0, 0), cv::Vec3b(9, 8, 7));
+    EXPECT_EQ(sample.image.at<cv::Vec3b>(0, 0), cv::Vec3b(9, 8, 7));
     EXPECT_EQ(sample.labels.at<uchar>(3, 5), 1);
 }
 
@@ -104,7 +104,7 @@ TEST(CamVid, ReadsTheRealSplits) {
     EXPECT_EQ(train.size(), 367u);
     EXPECT_EQ(val.size(), 101u);
     EXPECT_EQ(val.classes().count(), 11);
-    EXPECT_EQ(val.at(0).picture.size(), cv::Size(480, 360));
+    EXPECT_EQ(val.at(0).image.size(), cv::Size(480, 360));
 }
 
 }  // namespace

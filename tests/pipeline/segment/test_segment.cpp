@@ -93,9 +93,9 @@ TEST(Segmenter, Bf16LabelsAlmostEveryPixelAsF32Does) {
     street.open();
     double equal = 0, pixels = 0;
     for (Frame frame; street.next(frame);) {
-        const Segmentation half = rounded.segment(frame.picture);
+        const Segmentation half = rounded.segment(frame.image);
         if (half.precision != mpm::Precision::BF16) GTEST_SKIP() << "this processor multiplies no bf16";
-        const cv::Mat labels = exact.segment(frame.picture).labels;
+        const cv::Mat labels = exact.segment(frame.image).labels;
         equal += cv::countNonZero(labels == half.labels);
         pixels += static_cast<double>(labels.total());
         EXPECT_GT(cv::norm(labels, cv::NORM_INF), 0) << "one class everywhere proves nothing";

@@ -36,7 +36,7 @@ public:
             return false;
         }
         std::this_thread::sleep_for(1ms);
-        frame.picture = cv::Mat(4, 4, CV_8UC3, cv::Scalar(1, 2, 3));
+        frame.image = cv::Mat(4, 4, CV_8UC3, cv::Scalar(1, 2, 3));
         frame.number = m_count++;
         return true;
     }

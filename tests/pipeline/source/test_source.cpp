@@ -108,7 +108,7 @@ TEST(Pictures, ADamagedOneIsNamedAndTheNextOneFollows) {
     try {
         source->next(frame);
         FAIL() << "a damaged picture was read";
-    } catch (const BadPicture& error) {
+    } catch (const BadImage& error) {
         EXPECT_NE(std::string(error.what()).find("b.png"), std::string::npos);
     }
     ASSERT_TRUE(source->next(frame));
@@ -129,7 +129,7 @@ bool isRead(const std::string& path, const std::vector<char>& bytes) {
     Frame frame;
     try {
         return source->next(frame);
-    } catch (const BadPicture& error) {
+    } catch (const BadImage& error) {
         EXPECT_NE(std::string(error.what()).find(path), std::string::npos);
         return false;
     }
@@ -226,7 +226,7 @@ TEST(Video, GivesEveryFrameInOrderAndEnds) {
     ASSERT_EQ(frames.size(), 20u);
     for (int i = 0; i < 20; ++i) {
         EXPECT_EQ(frames[i].number, i);
-        EXPECT_LT(cv::norm(frames[i].picture, numbered(i), cv::NORM_L1) / (64 * 48 * 3), 8) << i;
+        EXPECT_LT(cv::norm(frames[i].image, numbered(i), cv::NORM_L1) / (64 * 48 * 3), 8) << i;
     }
     EXPECT_EQ(frames[3].name, "clip_000003");
 }
@@ -284,15 +284,13 @@ TEST(Demo, FilmsAWholeDayInTheFramesAskedFor) {
     EXPECT_EQ(source->length(), 4);
     const std::vector<Frame> frames = readAll(*source);
     ASSERT_EQ(frames.size(), 4u);
-    EXPECT_EQ(frames[2].picture.size(), cv::Size(160, 120));
+    EXPECT_EQ(frames[2].image.size(), cv::Size(160, 120));
     EXPECT_DOUBLE_EQ(frames[2].seconds, 12 * 3600);
-    EXPECT_LT(cv::mean(frames[0].picture)[1], 0.7 * cv::mean(frames[2].picture)[1])
-        << "midnight against noon";
+    EXPECT_LT(cv::mean(frames[0].image)[1], 0.7 * cv::mean(frames[2].image)[1]) << "midnight against noon";
     source->open();
     Frame again;
     ASSERT_TRUE(source->next(again));
-    EXPECT_EQ(cv::norm(again.picture, frames[0].picture, cv::NORM_INF), 0)
-        << "the street is the same every time";
+    EXPECT_EQ(cv::norm(again.image, frames[0].image, cv::NORM_INF), 0) << "the street is the same every time";
 }
 
 // Stars are in the sky from 19:10 to 4:50; at 18:00 and 6:00 the sun is well up.

@@ -42,7 +42,7 @@ TEST(Stream, GoesLiveGoesOfflineAndComesBack) {
     Reader reader(server.url(), quick(), shortTimeouts());
     Frame frame;
     ASSERT_TRUE(reader.take(frame, 10s)) << reader.status().message();
-    EXPECT_EQ(frame.picture.size(), cv::Size(64, 48));
+    EXPECT_EQ(frame.image.size(), cv::Size(64, 48));
     EXPECT_EQ(reader.status().state, SourceState::Live);
     server.kill();
     ASSERT_TRUE(comes(reader, SourceState::Offline));
