@@ -49,7 +49,7 @@ void stream(const char* model, int frames, const char* precision) {
     mpm::pipeline::Frame frame;
     while (source.next(frame)) {
         const double constantMs = constantLoopMs();
-        const mpm::pipeline::Segmentation seen = segmenter.segment(frame.picture);
+        const mpm::pipeline::Segmentation seen = segmenter.segment(frame.image);
         std::printf("%lld,%.3f,%d,%.3f\n", static_cast<long long>(frame.number), seen.networkMs,
                     seen.tokens.tokens.back(), constantMs);
     }
