@@ -6,6 +6,7 @@ BEGIN {
     may["mpm_layer"] = "base mpm mpm_layer"
     may["mpm_layer/merge"] = "base mpm mpm_layer/merge mpm_layer/kernels"
     may["mpm_layer/kernels"] = "base mpm_layer/kernels"
+    may["mpm_layer/decoder"] = "base mpm_layer/decoder mpm_layer/kernels"
     may["mpm_layer/encoder"] = "base mpm mpm_layer/encoder mpm_layer/merge mpm_layer/kernels"
     may["mpm_layer/devices"] = may["mpm_layer/encoder"] " mpm_layer/cpu mpm_layer/cuda/loader"  # the one switch between devices
     may["mpm_layer/cpu"] = may["mpm_layer/encoder"] " mpm_layer/cpu"

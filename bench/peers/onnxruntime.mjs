@@ -17,14 +17,22 @@ const session = await ort.InferenceSession.create(model, {
   intraOpNumThreads: Number(threads),
   interOpNumThreads: 1,
 });
-const size = Number(side);
-const input = new Float32Array(3 * size * size);
 let seed = 1;
-for (let i = 0; i < input.length; ++i) {
+const noise = (count) => Float32Array.from({ length: count }, () => {
   seed = (seed * 1103515245 + 12345) % 2147483648;
-  input[i] = seed / 1073741824 - 1;
-}
-const feeds = { [session.inputNames[0]]: new ort.Tensor("float32", input, [1, 3, size, size]) };
+  return seed / 1073741824 - 1;
+});
+// Inputs of other than an image have their shapes in the model.
+const shapeOf = (index) => {
+  const shape = session.inputMetadata?.[index]?.shape ?? [];
+  const fixed = shape.length > 0 && shape.every((extent) => typeof extent === "number" && extent > 0);
+  return fixed ? shape : [1, 3, Number(side), Number(side)];
+};
+const feeds = {};
+session.inputNames.forEach((name, index) => {
+  const shape = shapeOf(index);
+  feeds[name] = new ort.Tensor("float32", noise(shape.reduce((a, b) => a * b, 1)), shape);
+});
 const times = [];
 for (let round = -3; round < Number(rounds); ++round) {
   const start = performance.now();

@@ -5,6 +5,7 @@
 
 #include <mpm/mpm.hpp>
 
+#include "mpm_layer/dnn/deformable_layer.hpp"
 #include "mpm_layer/dnn/element_layers.hpp"
 #include "mpm_layer/dnn/embed_layer.hpp"
 #include "mpm_layer/dnn/encoder_layer.hpp"
@@ -48,6 +49,7 @@ void registerLayers() {
         registerOnce<dnn::RestoreLayer::create>("MpmRestore");
         registerOnce<dnn::EncoderLayer::create>("MpmEncoder");
         registerOnce<dnn::EmbedLayer::create>("MpmEmbed");
+        registerOnce<dnn::DeformableLayer::create>("MpmDeformable");
         registerOnce<dnn::LayerNormLayer::create>("MpmLayerNorm");
         registerOnce<dnn::MaskLabelsLayer::create>("MpmMaskLabels");
         registerOnce<dnn::MatMulLayer::create>("MpmMatMul");

@@ -52,6 +52,7 @@ const std::vector<Operator>& operators() {
         {"MpmLinear", {}},
         {"MpmArithmetic", {{"operation", Kind::Text}, {"reversed", Kind::Whole}}},
         {"MpmFunction", {{"function", Kind::Text}}},
+        {"MpmDeformable", {{"heads", Kind::Whole}, {"points", Kind::Whole}, {"levels", Kind::List}}},
         {"MpmResize",
          {{"size", Kind::List},
           {"crop", Kind::List},

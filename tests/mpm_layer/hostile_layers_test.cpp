@@ -156,6 +156,58 @@ TEST(HostileLayers, MasksAndClassesFitEachOther) {
     expectRefusal([&] { runLayer(layer, {mat({2, 5, 8, 6}), mat({2, 5, 4})}, out); }, "another shape");
 }
 
+LayerParams deformable(const Sizes& levels = {4, 3, 2, 2}) {
+    LayerParams params = with("levels", listOf(levels));
+    params.set("heads", DictValue(2));
+    params.set("points", DictValue(4));
+    return params;
+}
+
+TEST(HostileLayers, DeformableShapesFitEachOther) {
+    const Sizes value = {2, 16, 6}, offsets = {2, 5, 32}, logits = {2, 5, 16}, reference = {1, 5, 2, 2};
+    const auto run = [](const Sizes& v, const Sizes& o, const Sizes& l, const Sizes& r) {
+        return shapesFor(make("MpmDeformable", deformable()), {v, o, l, r});
+    };
+    EXPECT_EQ(run(value, offsets, logits, reference)[0], toShape({2, 5, 6}));
+    EXPECT_NO_THROW(run(value, offsets, logits, {2, 5, 1, 2}));
+    for (const Sizes& bad : {Sizes{2, 16}, {2, 15, 6}, {2, 16, 5}, {2, 16, 0}, {3, 16, 6}})
+        expectRefusal([&] { run(bad, offsets, logits, reference); }, "MpmDeformable takes");
+    for (const Sizes& bad : {Sizes{2, 5, 2, 16}, {2, 5, 31}, {2, 4, 32}, {1, 5, 32}})
+        expectRefusal([&] { run(value, bad, logits, reference); }, "MpmDeformable takes");
+    for (const Sizes& bad : {Sizes{2, 5}, {2, 5, 17}, {2, 4, 16}, {1, 5, 16}})
+        expectRefusal([&] { run(value, offsets, bad, reference); }, "MpmDeformable takes");
+    for (const Sizes& bad : {Sizes{5, 2, 2}, {3, 5, 2, 2}, {1, 4, 2, 2}, {1, 5, 3, 2}, {1, 5, 2, 3}})
+        expectRefusal([&] { run(value, offsets, logits, bad); }, "MpmDeformable takes");
+    expectRefusal([&] { run({65536, 16, 65536}, offsets, logits, reference); }, "sizes must");
+    const cv::Ptr<Layer> layer = make("MpmDeformable", deformable());
+    std::vector<cv::Mat> out = {mat({2, 5, 7})};
+    expectRefusal(
+        [&] {
+            runLayer(layer, {mat(value), mat(offsets), mat(logits), mat(reference)}, out);
+        },
+        "another shape");
+    expectRefusal([&] { runLayer(layer, {mat(value), mat(offsets), mat(logits)}, out); }, "inputs");
+}
+
+TEST(HostileLayers, DeformableAttributesAreInRange) {
+    for (const Sizes& levels : {Sizes{4}, {4, 3, 2}, {0, 3}, {-1, 3}, {65536, 1}, Sizes(130, 1)})
+        expectRefusal([&] { make("MpmDeformable", deformable(levels)); }, "attribute levels must be");
+    // 65535 * 65535 fits no int, and 2 * 46000 * 40000 does not either.
+    for (const Sizes& levels : {Sizes{65535, 65535}, {46000, 40000, 46000, 40000}})
+        expectRefusal([&] { make("MpmDeformable", deformable(levels)); }, "out of range");
+    for (const char* name : {"heads", "points"}) {
+        for (int value : {0, -1, 65536, kLargest}) {
+            LayerParams params = deformable();
+            params.set(name, DictValue(value));
+            expectRefusal([&] { make("MpmDeformable", params); },
+                          std::string("attribute ") + name + " must be");
+        }
+        LayerParams params = deformable();
+        params.erase(name);
+        expectRefusal([&] { make("MpmDeformable", params); }, std::string("attribute ") + name + " must be");
+    }
+}
+
 TEST(HostileLayers, WholeAttributesAreNothingElse) {
     const std::vector<std::pair<const char*, const char*>> attributes = {
         {"MpmEmbed", "first"},          {"MpmEmbed", "patches"},          {"MpmEmbed", "patch"},

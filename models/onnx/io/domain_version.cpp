@@ -17,7 +17,7 @@ bool takesMap(const Node& encoder) {
 
 bool isOfVersion2(const Node& node) {
     if (node.domain != "mpm") return false;
-    if (node.op == "MpmMaskLabels") return true;
+    if (node.op == "MpmMaskLabels" || node.op == "MpmDeformable") return true;
     if (node.op != "MpmEncoder") return false;
     const auto has = [&](const char* name) { return node.has(name); };
     return has("trailing_tokens") || has("map_output") || has("chain") || has("chain_blocks") ||

@@ -1,0 +1,48 @@
+// Deformable attention: every query samples a few places of each level's map.
+#pragma once
+
+#include <vector>
+
+#include <opencv2/core.hpp>
+
+#include "mpm_layer/kernels/buffer.hpp"
+#include "mpm_layer/kernels/deformable.hpp"
+
+namespace mpm::decoder {
+
+struct DeformableShape {
+    int queries = 0, heads = 0, points = 0;
+    int headSize = 0;              ///< channels of a head
+    std::vector<cv::Size> levels;  ///< their sizes; levels * points fit an int
+    bool referencePerLevel = false;
+};
+
+class Deformable {
+public:
+    /// Throws where the levels' positions do not fit an int.
+    explicit Deformable(const DeformableShape& shape);
+
+    /// One image: values [positions, heads * headSize], offsets [queries, heads, levels, points, 2],
+    /// logits [queries, heads, levels, points], reference [queries, 1 or levels, 2].
+    struct Image {
+        const float *values, *offsets, *logits, *reference;
+        float* out;  ///< [queries, heads * headSize]
+    };
+    void run(const Image& image) const;
+
+private:
+    /// A thread's memory: where the queries of a tile sample from, and what the kernel needs.
+    struct Scratch;
+
+    void place(const float* reference, int queries, Scratch& scratch) const;
+    void runTile(const Image& image, int first, int queries, Scratch& scratch) const;
+
+    const DeformableShape m_shape;
+    int m_samples;  ///< of a query and head
+    int m_tile;     ///< queries of a tile
+    // Of every sample of a tile: its level.
+    std::vector<float> m_columns, m_rows;
+    std::vector<std::int32_t> m_pitch, m_start;
+};
+
+}  // namespace mpm::decoder

@@ -1,0 +1,37 @@
+// Deformable attention of one head: softmax of the logits, bilinear samples, and their weighted sum.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace mpm::kernels {
+
+/// Some queries of one head. Every query has `samples` samples: the points of each level, level by level.
+struct DeformableHead {
+    const float* values = nullptr;  ///< the head's first channel at the first position of the first level
+    int step = 0;                   ///< elements from one position to the next
+    int channels = 0;               ///< of the head
+    int samples = 0, queries = 0;
+    const float* logits = nullptr;  ///< [queries][samples], rows `logitStride` apart
+    size_t logitStride = 0;
+    const float* offsets = nullptr;  ///< [queries][samples][x, y] in pixels, rows `offsetStride` apart
+    size_t offsetStride = 0;
+    // Of each sample, [queries * samples]: the place that its offset is added to, in pixels from the centre
+    // of pixel 0, and its level: columns and rows, elements from row to row, and the first element.
+    const float *x = nullptr, *y = nullptr;
+    const float *columns = nullptr, *rows = nullptr;
+    const std::int32_t *pitch = nullptr, *start = nullptr;
+    float* out = nullptr;  ///< [queries][channels], rows `outStride` apart
+    size_t outStride = 0;
+};
+
+/// Floats of memory that deformableHead() needs for `queries` * `samples` samples. x, y, columns, rows, pitch
+/// and start must be readable for deformableRoom(samples) elements.
+size_t deformableRoom(size_t samples);
+size_t deformableScratch(size_t samples);
+
+/// Pixels outside of a level count as 0, and so does a sample whose place is not finite. A query's bits do
+/// not depend on the other queries.
+void deformableHead(const DeformableHead& head, float* scratch);
+
+}  // namespace mpm::kernels
