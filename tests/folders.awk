@@ -1,11 +1,5 @@
 # Two rules for folders of sources, over the files given: at most `most` of them in a folder, and no cycle of includes
-# between folders. `crowded` lists folders still to be split, `tangled` arrows still to be cut (FROM>TO); an entry that is
-# not needed any more fails too.
-BEGIN {
-    n = split(crowded, names, " ")
-    for (i = 1; i <= n; i++) excused[names[i]] = 1
-    arrows = split(tangled, arrow, " ")
-}
+# between folders.
 
 function folderOf(path) { sub(/\/[^\/]*$/, "", path); return path }
 
@@ -37,17 +31,9 @@ function walk(start,    stack, depth, at, pair, ends) {
 }
 
 END {
-    for (folder in files) {
-        if (files[folder] > most && !excused[folder])
+    for (folder in files)
+        if (files[folder] > most)
             found[++bad] = folder ": " files[folder] " source files, at most " most " in a folder"
-        if (files[folder] <= most && excused[folder])
-            found[++bad] = folder ": not crowded any more, remove it from the list"
-    }
-    for (i = 1; i <= arrows; i++) {
-        split(arrow[i], ends, ">")
-        if (!((ends[1], ends[2]) in edge)) found[++bad] = arrow[i] ": no such include any more, remove it from the list"
-        delete edge[ends[1], ends[2]]
-    }
     # Libraries take no part.
     for (pair in edge) {
         split(pair, ends, SUBSEP)

@@ -1,4 +1,4 @@
-"""libmpm_cuda's C entry (mpm_layer/cuda/entry.h) for Python, without OpenCV."""
+"""libmpm_cuda's C entry (mpm_layer/cuda/interface/entry.h) for Python, without OpenCV."""
 
 import ctypes as c
 

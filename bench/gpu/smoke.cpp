@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "mpm_layer/cuda/entry.h"
+#include "mpm_layer/cuda/interface/entry.h"
 
 namespace {
 

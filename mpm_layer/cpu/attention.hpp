@@ -5,9 +5,11 @@
 
 #include "mpm_layer/cpu/batch.hpp"
 #include "mpm_layer/cpu/packed_encoder.hpp"
-#include "mpm_layer/kernels/attention.hpp"
-#include "mpm_layer/kernels/bf16.hpp"
-#include "mpm_layer/kernels/i8.hpp"
+#include "mpm_layer/kernels/attention/attention.hpp"
+#include "mpm_layer/kernels/attention/bf16_attention.hpp"
+#include "mpm_layer/kernels/attention/i8_attention.hpp"
+#include "mpm_layer/kernels/product/bf16.hpp"
+#include "mpm_layer/kernels/product/i8.hpp"
 
 namespace mpm::cpu {
 

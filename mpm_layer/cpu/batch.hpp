@@ -7,7 +7,7 @@
 #include <mpm/mpm.hpp>
 
 #include "mpm_layer/encoder/backend.hpp"
-#include "mpm_layer/kernels/buffer.hpp"
+#include "mpm_layer/kernels/common/buffer.hpp"
 #include "mpm_layer/merge/merge_map.hpp"
 
 namespace mpm::cpu {

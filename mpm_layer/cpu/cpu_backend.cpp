@@ -5,9 +5,9 @@
 #include "mpm_layer/cpu/cpu_session.hpp"
 #include "mpm_layer/cpu/packed_encoder.hpp"
 #include "mpm_layer/cpu/reuse_session.hpp"
-#include "mpm_layer/kernels/bf16.hpp"
-#include "mpm_layer/kernels/i8.hpp"
-#include "mpm_layer/kernels/isa.hpp"
+#include "mpm_layer/kernels/common/isa.hpp"
+#include "mpm_layer/kernels/product/bf16.hpp"
+#include "mpm_layer/kernels/product/i8.hpp"
 #include "mpm_layer/merge/mutual_pairs.hpp"
 
 namespace mpm {

@@ -5,7 +5,7 @@
 
 #include "base/loops.hpp"
 #include "base/stopwatch.hpp"
-#include "mpm_layer/kernels/rows.hpp"
+#include "mpm_layer/kernels/tokens/rows.hpp"
 
 namespace mpm::cpu {
 

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "mpm_layer/encoder/backend.hpp"
-#include "mpm_layer/kernels/bf16.hpp"
-#include "mpm_layer/kernels/i8.hpp"
-#include "mpm_layer/kernels/product.hpp"
+#include "mpm_layer/kernels/product/bf16.hpp"
+#include "mpm_layer/kernels/product/i8.hpp"
+#include "mpm_layer/kernels/product/product.hpp"
 
 namespace mpm::cpu {
 

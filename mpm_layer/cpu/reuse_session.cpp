@@ -5,7 +5,7 @@
 
 #include "base/checked.hpp"
 #include "base/loops.hpp"
-#include "mpm_layer/kernels/rows.hpp"
+#include "mpm_layer/kernels/tokens/rows.hpp"
 
 namespace mpm::cpu {
 namespace {

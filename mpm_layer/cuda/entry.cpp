@@ -1,5 +1,5 @@
 // The C entry: every function turns exceptions into a status and a text.
-#include "mpm_layer/cuda/entry.h"
+#include "mpm_layer/cuda/interface/entry.h"
 
 #include <algorithm>
 #include <cstring>

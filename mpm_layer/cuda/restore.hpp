@@ -1,7 +1,7 @@
 // Restoring without an encoder: MpmRestore on the device.
 #pragma once
 
-#include "mpm_layer/cuda/entry.h"
+#include "mpm_layer/cuda/interface/entry.h"
 
 namespace mpm::cuda {
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "mpm_layer/cuda/entry.h"
 #include "mpm_layer/cuda/executor.hpp"
+#include "mpm_layer/cuda/interface/entry.h"
 #include "mpm_layer/cuda/logic/strides.hpp"
 #include "mpm_layer/cuda/transfer.hpp"
 #include "mpm_layer/cuda/weights.hpp"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "mpm_layer/cuda/device/resources.hpp"
-#include "mpm_layer/cuda/entry.h"
+#include "mpm_layer/cuda/interface/entry.h"
 
 namespace mpm::cuda {
 

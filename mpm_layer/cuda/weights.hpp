@@ -6,7 +6,7 @@
 
 #include "mpm_layer/cuda/device/products.hpp"
 #include "mpm_layer/cuda/device/resources.hpp"
-#include "mpm_layer/cuda/entry.h"
+#include "mpm_layer/cuda/interface/entry.h"
 #include "mpm_layer/cuda/kernels/rows.hpp"
 
 namespace mpm::cuda {

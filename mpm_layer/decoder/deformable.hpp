@@ -5,8 +5,8 @@
 
 #include <opencv2/core.hpp>
 
-#include "mpm_layer/kernels/buffer.hpp"
-#include "mpm_layer/kernels/deformable.hpp"
+#include "mpm_layer/kernels/common/buffer.hpp"
+#include "mpm_layer/kernels/tokens/deformable.hpp"
 
 namespace mpm::decoder {
 

@@ -2,7 +2,7 @@
 
 #include "base/checked.hpp"
 #include "mpm_layer/dnn/attributes.hpp"
-#include "mpm_layer/kernels/limits.hpp"
+#include "mpm_layer/kernels/common/limits.hpp"
 
 namespace mpm::dnn {
 namespace {

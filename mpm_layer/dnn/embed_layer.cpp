@@ -6,8 +6,8 @@
 #include "base/checked.hpp"
 #include "base/loops.hpp"
 #include "mpm_layer/dnn/attributes.hpp"
-#include "mpm_layer/kernels/buffer.hpp"
-#include "mpm_layer/kernels/limits.hpp"
+#include "mpm_layer/kernels/common/buffer.hpp"
+#include "mpm_layer/kernels/common/limits.hpp"
 
 namespace mpm::dnn {
 namespace {

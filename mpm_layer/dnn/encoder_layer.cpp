@@ -10,7 +10,7 @@
 #include "mpm_layer/dnn/attributes.hpp"
 #include "mpm_layer/dnn/small_layer.hpp"
 #include "mpm_layer/encoder/weight_names.hpp"
-#include "mpm_layer/kernels/limits.hpp"
+#include "mpm_layer/kernels/common/limits.hpp"
 
 namespace mpm::dnn {
 namespace {

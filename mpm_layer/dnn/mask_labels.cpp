@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "base/loops.hpp"
-#include "mpm_layer/kernels/mask_scores.hpp"
-#include "mpm_layer/kernels/product.hpp"
+#include "mpm_layer/kernels/product/product.hpp"
+#include "mpm_layer/kernels/tokens/mask_scores.hpp"
 
 namespace mpm::dnn {
 namespace {

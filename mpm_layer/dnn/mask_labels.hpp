@@ -7,8 +7,8 @@
 
 #include <opencv2/core.hpp>
 
-#include "mpm_layer/kernels/buffer.hpp"
-#include "mpm_layer/kernels/upsample.hpp"
+#include "mpm_layer/kernels/common/buffer.hpp"
+#include "mpm_layer/kernels/tokens/upsample.hpp"
 
 namespace mpm::dnn {
 

@@ -5,7 +5,7 @@
 #include "base/checked.hpp"
 #include "base/loops.hpp"
 #include "mpm_layer/dnn/attributes.hpp"
-#include "mpm_layer/kernels/product.hpp"
+#include "mpm_layer/kernels/product/product.hpp"
 
 namespace mpm::dnn {
 namespace {

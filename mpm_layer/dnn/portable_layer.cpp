@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "base/printable.hpp"
-#include "mpm_layer/kernels/limits.hpp"
+#include "mpm_layer/kernels/common/limits.hpp"
 
 namespace mpm::dnn {
 namespace {

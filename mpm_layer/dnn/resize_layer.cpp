@@ -4,8 +4,8 @@
 
 #include "base/loops.hpp"
 #include "mpm_layer/dnn/attributes.hpp"
-#include "mpm_layer/kernels/limits.hpp"
-#include "mpm_layer/kernels/upsample.hpp"
+#include "mpm_layer/kernels/common/limits.hpp"
+#include "mpm_layer/kernels/tokens/upsample.hpp"
 
 namespace mpm::dnn {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "mpm_layer/dnn/small_layer.hpp"
-#include "mpm_layer/kernels/product.hpp"
+#include "mpm_layer/kernels/product/product.hpp"
 
 namespace mpm::dnn {
 

@@ -8,7 +8,7 @@
 
 #include <opencv2/core.hpp>
 
-#include "mpm_layer/kernels/product.hpp"
+#include "mpm_layer/kernels/product/product.hpp"
 
 namespace mpm {
 

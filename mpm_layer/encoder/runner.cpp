@@ -5,7 +5,7 @@
 #include "base/stopwatch.hpp"
 #include "mpm_layer/encoder/block_loop.hpp"
 #include "mpm_layer/encoder/shared_weights.hpp"
-#include "mpm_layer/kernels/limits.hpp"
+#include "mpm_layer/kernels/common/limits.hpp"
 
 namespace mpm {
 namespace {

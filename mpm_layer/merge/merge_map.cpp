@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "mpm_layer/kernels/rows.hpp"
+#include "mpm_layer/kernels/tokens/rows.hpp"
 
 namespace mpm {
 

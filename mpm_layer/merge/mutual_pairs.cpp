@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "base/loops.hpp"
-#include "mpm_layer/kernels/nearest.hpp"
+#include "mpm_layer/kernels/tokens/nearest.hpp"
 #include "mpm_layer/merge/registry.hpp"
 #include "mpm_layer/merge/similarity.hpp"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/loops.hpp"
-#include "mpm_layer/kernels/product.hpp"
-#include "mpm_layer/kernels/rows.hpp"
+#include "mpm_layer/kernels/product/product.hpp"
+#include "mpm_layer/kernels/tokens/rows.hpp"
 
 namespace mpm {
 

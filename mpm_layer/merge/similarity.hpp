@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "mpm_layer/kernels/buffer.hpp"
-#include "mpm_layer/kernels/nearest.hpp"
+#include "mpm_layer/kernels/common/buffer.hpp"
+#include "mpm_layer/kernels/tokens/nearest.hpp"
 #include "mpm_layer/merge/merge_map.hpp"
 
 namespace mpm {

@@ -4,7 +4,7 @@
 #include <mpm/mpm.hpp>
 
 #include "base/checked.hpp"
-#include "mpm_layer/kernels/limits.hpp"
+#include "mpm_layer/kernels/common/limits.hpp"
 #include "mpm_layer/merge/mutual_pairs.hpp"
 
 namespace mpm {

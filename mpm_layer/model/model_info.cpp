@@ -8,7 +8,7 @@
 #include <mpm/mpm.hpp>
 
 #include "base/printable.hpp"
-#include "mpm_layer/kernels/limits.hpp"
+#include "mpm_layer/kernels/common/limits.hpp"
 #include "mpm_layer/model/onnx_metadata.hpp"
 
 namespace mpm {

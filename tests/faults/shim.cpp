@@ -7,20 +7,19 @@
 // Calls are counted while main runs: we cannot fix the loader and the constructors of the libraries. Writes
 // of the C library's own streams (FILE) are not counted, but their fopen and fclose are.
 #include <dlfcn.h>
-#include <execinfo.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
-
 #include <atomic>
 #include <cerrno>
 #include <climits>
-#include <csignal>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+
+#include "faults/fault_counts.hpp"
 
 extern "C" {
 void* __libc_malloc(size_t);
@@ -31,74 +30,10 @@ void* __libc_memalign(size_t, size_t);
 
 namespace {
 
-enum Kind { Alloc, Open, Read, Write, Sync, Rename, Truncate, Close, Folder, Short, Interrupt, Kill, Kinds };
-const char* const kNames[Kinds] = {"alloc",    "open",  "read",   "write", "sync",      "rename",
-                                   "truncate", "close", "folder", "short", "interrupt", "kill"};
+using namespace faults;
+
 constexpr int kMostFiles = 4096;
-
-std::atomic<bool> g_armed{false}, g_fired{false};
-std::atomic<long> g_counts[Kinds];
 std::atomic<bool> g_ours[kMostFiles];  ///< by descriptor
-int g_kind = Kinds;
-long g_nth = LONG_MAX;
-bool g_onwards = false;
-char g_under[PATH_MAX], g_report[PATH_MAX];
-
-/// The shim's own calls must not count.
-thread_local bool t_inside __attribute__((tls_model("initial-exec"))) = false;
-
-template <class Function>
-Function real(const char* name) {
-    const bool before = t_inside;
-    t_inside = true;
-    void* const found = dlsym(RTLD_NEXT, name);
-    t_inside = before;
-    return reinterpret_cast<Function>(found);
-}
-
-int reportFile() {
-    static const auto next = real<int (*)(const char*, int, ...)>("open");
-    return next(g_report, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-}
-
-void put(int file, const char* text) {
-    static const auto next = real<ssize_t (*)(int, const void*, size_t)>("write");
-    static_cast<void>(!next(file, text, std::strlen(text)));
-}
-
-void reportStrike() {
-    if (g_report[0] == 0) return;
-    const int reason = errno, file = reportFile();
-    void* frames[64];
-    put(file, "struck\n");
-    backtrace_symbols_fd(frames, backtrace(frames, 64), file);
-    static const auto next = real<int (*)(int)>("close");
-    next(file);
-    errno = reason;
-}
-
-/// Counts a call; true where it is to fail.
-bool strikes(Kind kind) {
-    if (!g_armed || t_inside) return false;
-    const long number = ++g_counts[kind];
-    if (kind != g_kind || number < g_nth || (number > g_nth && !g_onwards)) return false;
-    t_inside = true;
-    if (!g_fired.exchange(true)) reportStrike();
-    t_inside = false;
-    return true;
-}
-
-void die() {
-    kill(getpid(), SIGKILL);
-    pause();
-}
-
-bool fails(Kind kind, int reason) {
-    if (strikes(Kill)) die();
-    if (!strikes(kind)) return false;
-    errno = reason;
-    return true;
-}
 
 bool oursByNumber(int file) {
     return file >= 0 && file < kMostFiles && g_ours[file];
@@ -107,8 +42,9 @@ bool oursByNumber(int file) {
 bool ours(const char* path) {
     const char own[] = "/proc/self/fd/";
     if (std::strncmp(path, own, sizeof own - 1) == 0) return oursByNumber(std::atoi(path + sizeof own - 1));
-    const size_t length = std::strlen(g_under);
-    return path[0] != '/' || (length > 0 && std::strncmp(path, g_under, length) == 0);
+    const char* const under = watchedFolder();
+    const size_t length = std::strlen(under);
+    return path[0] != '/' || (length > 0 && std::strncmp(path, under, length) == 0);
 }
 
 int opened(int file) {
@@ -123,14 +59,14 @@ int reasonToOpen(int flags) {
 
 template <class Do>
 int openBy(const char* path, int flags, const Do& work) {
-    if (!g_armed || t_inside || !ours(path)) return work();
+    if (!counting() || !ours(path)) return work();
     if (fails(Open, reasonToOpen(flags))) return -1;
     return opened(work());
 }
 
 template <class Do>
 std::FILE* openStream(const char* path, const Do& work) {
-    if (!g_armed || t_inside || !ours(path)) return work();
+    if (!counting() || !ours(path)) return work();
     if (fails(Open, EMFILE)) return nullptr;
     std::FILE* const stream = work();
     if (stream != nullptr) opened(fileno(stream));
@@ -156,8 +92,7 @@ ssize_t writeBy(int file, size_t count, const Do& work) {
     if (strikes(Interrupt)) return errno = EINTR, -1;
     if (strikes(Write)) {
         // A full disk accepts the part that still fits, then nothing.
-        const bool last = g_onwards && g_counts[Write] == g_nth;
-        if (last && count > 1) return work(count / 2);
+        if (firstOfMany(Write) && count > 1) return work(count / 2);
         return errno = ENOSPC, -1;
     }
     if (count > 1 && strikes(Short)) return work(count / 2);
@@ -173,7 +108,7 @@ int syncBy(int file, const Do& work) {
 
 template <class Do>
 int renameBy(const char* to, const Do& work) {
-    if (!g_armed || t_inside || !ours(to)) return work();
+    if (!counting() || !ours(to)) return work();
     return fails(Rename, ENOSPC) ? -1 : work();
 }
 
@@ -184,47 +119,10 @@ void* allocate(const Do& work) {
     return nullptr;
 }
 
-void readOrders() {
-    const auto copy = [](char* to, const char* name) {
-        if (const char* value = std::getenv(name)) std::snprintf(to, PATH_MAX, "%s", value);
-        unsetenv(name);
-    };
-    char fault[PATH_MAX] = "";
-    copy(fault, "MPM_FAULT");
-    copy(g_under, "MPM_FAULT_UNDER");
-    copy(g_report, "MPM_FAULT_REPORT");
-    unsetenv("LD_PRELOAD");  // children run as they are
-    char* const colon = std::strchr(fault, ':');
-    if (colon == nullptr) return;
-    *colon = 0;
-    for (int kind = 0; kind < Kinds; ++kind)
-        if (std::strcmp(fault, kNames[kind]) == 0) g_kind = kind;
-    char* end = nullptr;
-    g_nth = std::strtol(colon + 1, &end, 10);
-    g_onwards = *end == '+';
-}
-
 int (*g_main)(int, char**, char**);
 
-int watchedMain(int argc, char** argv, char** environment) {
-    readOrders();
-    void* frames[4];
-    backtrace(frames, 4);  // loads its library now
-    g_armed = true;
-    const int status = g_main(argc, argv, environment);
-    g_armed = false;
-    return status;
-}
-
-__attribute__((destructor)) void reportCounts() {
-    g_armed = false;
-    if (g_report[0] == 0) return;
-    const int file = reportFile();
-    char line[64];
-    for (int kind = 0; kind < Kinds; ++kind) {
-        std::snprintf(line, sizeof line, "%s %ld\n", kNames[kind], g_counts[kind].load());
-        put(file, line);
-    }
+int startedMain(int argc, char** argv, char** environment) {
+    return watchedMain(g_main, argc, argv, environment);
 }
 
 }  // namespace
@@ -236,7 +134,7 @@ EXPORTED int __libc_start_main(int (*main)(int, char**, char**), int argc, char*
     g_main = main;
     using Start =
         int (*)(int (*)(int, char**, char**), int, char**, void (*)(), void (*)(), void (*)(), void*);
-    return real<Start>("__libc_start_main")(watchedMain, argc, argv, init, fini, loaderFini, stack);
+    return real<Start>("__libc_start_main")(startedMain, argc, argv, init, fini, loaderFini, stack);
 }
 
 EXPORTED void* malloc(size_t size) {
@@ -367,7 +265,7 @@ FTRUNCATE(ftruncate64)
 #define TRUNCATE(name)                                                       \
     EXPORTED int name(const char* path, off64_t length) noexcept {           \
         static const auto next = real<int (*)(const char*, off64_t)>(#name); \
-        if (g_armed && ours(path) && fails(Truncate, EIO)) return -1;        \
+        if (counting() && ours(path) && fails(Truncate, EIO)) return -1;     \
         return next(path, length);                                           \
     }
 TRUNCATE(truncate)
@@ -444,6 +342,6 @@ EXPORTED int linkat(int folder, const char* from, int other, const char* to, int
 
 EXPORTED int mkdir(const char* path, mode_t mode) noexcept {
     static const auto next = real<int (*)(const char*, mode_t)>("mkdir");
-    if (g_armed && !t_inside && ours(path) && fails(Folder, ENOSPC)) return -1;
+    if (counting() && ours(path) && fails(Folder, ENOSPC)) return -1;
     return next(path, mode);
 }

@@ -7,8 +7,9 @@
 #include <gtest/gtest.h>
 
 #include "left_operand.hpp"
-#include "mpm_layer/kernels/attention.hpp"
-#include "mpm_layer/kernels/bf16.hpp"
+#include "mpm_layer/kernels/attention/attention.hpp"
+#include "mpm_layer/kernels/attention/bf16_attention.hpp"
+#include "mpm_layer/kernels/product/bf16.hpp"
 #include "support/random.hpp"
 
 namespace mpm::test {

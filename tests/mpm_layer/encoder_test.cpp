@@ -5,9 +5,9 @@
 
 #include "mpm_layer/encoder/shared_weights.hpp"
 #include "mpm_layer/encoder_suite.hpp"
-#include "mpm_layer/kernels/bf16.hpp"
-#include "mpm_layer/kernels/buffer.hpp"
-#include "mpm_layer/kernels/i8.hpp"
+#include "mpm_layer/kernels/common/buffer.hpp"
+#include "mpm_layer/kernels/product/bf16.hpp"
+#include "mpm_layer/kernels/product/i8.hpp"
 
 namespace mpm::test {
 namespace {

@@ -8,10 +8,10 @@
 #include <gtest/gtest.h>
 
 #include "left_operand.hpp"
-#include "mpm_layer/kernels/bf16.hpp"
-#include "mpm_layer/kernels/nearest.hpp"
-#include "mpm_layer/kernels/product.hpp"
-#include "mpm_layer/kernels/rows.hpp"
+#include "mpm_layer/kernels/product/bf16.hpp"
+#include "mpm_layer/kernels/product/product.hpp"
+#include "mpm_layer/kernels/tokens/nearest.hpp"
+#include "mpm_layer/kernels/tokens/rows.hpp"
 #include "support/oracle.hpp"
 #include "support/random.hpp"
 

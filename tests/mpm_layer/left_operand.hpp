@@ -4,8 +4,8 @@
 
 #include <opencv2/core.hpp>
 
-#include "mpm_layer/kernels/buffer.hpp"
-#include "mpm_layer/kernels/product.hpp"
+#include "mpm_layer/kernels/common/buffer.hpp"
+#include "mpm_layer/kernels/product/product.hpp"
 
 namespace mpm::test {
 

@@ -2,9 +2,9 @@
 #include <random>
 
 #include "mpm_layer/chain_suite.hpp"
-#include "mpm_layer/kernels/bf16.hpp"
-#include "mpm_layer/kernels/buffer.hpp"
-#include "mpm_layer/kernels/i8.hpp"
+#include "mpm_layer/kernels/common/buffer.hpp"
+#include "mpm_layer/kernels/product/bf16.hpp"
+#include "mpm_layer/kernels/product/i8.hpp"
 
 namespace mpm::test {
 namespace {

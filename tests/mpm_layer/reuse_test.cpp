@@ -8,8 +8,8 @@
 
 #include "mpm_layer/encoder/reuse/options.hpp"
 #include "mpm_layer/encoder/runner.hpp"
-#include "mpm_layer/kernels/bf16.hpp"
-#include "mpm_layer/kernels/buffer.hpp"
+#include "mpm_layer/kernels/common/buffer.hpp"
+#include "mpm_layer/kernels/product/bf16.hpp"
 #include "support/encoder_case.hpp"
 #include "support/random.hpp"
 

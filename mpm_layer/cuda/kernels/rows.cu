@@ -1,6 +1,6 @@
 #include "mpm_layer/cuda/kernels/rows.hpp"
 
-#include "mpm_layer/cuda/entry.h"
+#include "mpm_layer/cuda/interface/entry.h"
 #include "mpm_layer/cuda/kernels/launch.cuh"
 #include "mpm_layer/cuda/kernels/layer_norm.cuh"
 #include "mpm_layer/cuda/logic/strides.hpp"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "mpm_layer/cuda/entry.h"
+#include "mpm_layer/cuda/interface/entry.h"
 
 namespace mpm::cuda {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "mpm_layer/kernels/rows.hpp"
+#include "mpm_layer/kernels/tokens/rows.hpp"
 
 namespace mpm {
 

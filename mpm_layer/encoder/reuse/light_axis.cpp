@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/loops.hpp"
-#include "mpm_layer/kernels/rows.hpp"
+#include "mpm_layer/kernels/tokens/rows.hpp"
 
 namespace mpm {
 namespace {

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "base/loops.hpp"
-#include "mpm_layer/kernels/rows.hpp"
+#include "mpm_layer/kernels/tokens/rows.hpp"
 
 namespace mpm {
 namespace {

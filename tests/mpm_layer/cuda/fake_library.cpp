@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "mpm_layer/cuda/entry.h"
+#include "mpm_layer/cuda/interface/entry.h"
 
 #ifndef FAKE_DEVICES
 #define FAKE_DEVICES 0

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "mpm_layer/cuda/entry.h"
+#include "mpm_layer/cuda/interface/entry.h"
 #include "mpm_layer/encoder/backend.hpp"
 
 namespace mpm::test {

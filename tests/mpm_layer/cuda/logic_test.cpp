@@ -15,7 +15,7 @@
 #include "mpm_layer/cuda/logic/split.hpp"
 #include "mpm_layer/cuda/logic/strides.hpp"
 #include "mpm_layer/cuda/logic/triangle.hpp"
-#include "mpm_layer/kernels/rows.hpp"
+#include "mpm_layer/kernels/tokens/rows.hpp"
 #include "mpm_layer/merge/mutual_pairs.hpp"
 #include "support/random.hpp"
 

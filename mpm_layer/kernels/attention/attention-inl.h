@@ -1,0 +1,184 @@
+// The parts of attention that all precisions share: softmax by blocks of keys, and storing the output.
+
+#if defined(MPM_KERNELS_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MPM_KERNELS_ATTENTION_INL_H_
+#undef MPM_KERNELS_ATTENTION_INL_H_
+#else
+#define MPM_KERNELS_ATTENTION_INL_H_
+#endif
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
+#include "mpm_layer/kernels/attention/attention.hpp"
+#include "mpm_layer/kernels/common/functions-inl.h"
+#include "mpm_layer/kernels/product/microkernel-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace mpm::kernels {
+namespace HWY_NAMESPACE {
+
+// Queries are in the lanes, keys in the rows: maxima and sums of the softmax are plain vertical operations,
+// and the weights of one key have exactly the panel order that the product with V needs as its right operand.
+// Scores become weights while they are in registers; only weights are written to memory.
+
+constexpr float kLog2E = 1.44269504f;
+
+// Weights are 2^(score - peak). A query's peak follows its scores only where they exceed it by more than
+// this: seldom, since all that was summed up must shrink then. Each query decides by itself, so its bits do
+// not depend on those beside it.
+constexpr float kSlack = 8.0f;
+
+// A head's last queries may fill no more than the first of a panel's V vectors: then the other is left out.
+template <int V>
+struct Panel {
+    float* output;   // [headSize][width], transposed
+    Float peak[V];   // the score that weights are relative to, per query
+    Float total[V];  // running sum of weights per query
+
+    HWY_INLINE explicit Panel(float* output) : output(output) {
+        const FloatTag d;
+        for (int v = 0; v < V; ++v) {
+            peak[v] = hn::Set(d, std::numeric_limits<float>::lowest());
+            total[v] = hn::Zero(d);
+        }
+    }
+};
+
+/// attend(std::integral_constant<int, V>) for the panel of queries that begins at `first`.
+template <class Attend>
+HWY_INLINE void withVectors(const AttentionHead& head, int first, const Attend& attend) {
+    if (head.queriesFrom(first) > static_cast<int>(panelWidth() / 2)) {
+        attend(std::integral_constant<int, 2>());
+    } else {
+        attend(std::integral_constant<int, 1>());
+    }
+}
+
+// Sums of scores start at the bias of their key.
+template <int V>
+HWY_INLINE void startScores(const AttentionHead& head, int firstKey, int present, Block<kGroup, V>& block) {
+    clearBlock(block);
+    if (!head.keyBias) return;
+#pragma GCC unroll 16
+    for (int r = 0; r < kGroup; ++r) {
+        if (r >= present) break;
+        for (int v = 0; v < V; ++v)
+            block.sum[r][v] = hn::Set(FloatTag(), head.keyBias[firstKey + r] * kLog2E);
+    }
+}
+
+/// Scores of keys that are not there weigh nothing.
+template <int V>
+HWY_INLINE void hideMissing(int present, Block<kGroup, V>& block) {
+#pragma GCC unroll 16
+    for (int r = 1; r < kGroup; ++r) {
+        for (int v = 0; v < V && r >= present; ++v)
+            block.sum[r][v] = hn::Set(FloatTag(), -std::numeric_limits<float>::infinity());
+    }
+}
+
+template <int V>
+HWY_INLINE Float highestScore(const Block<kGroup, V>& block, int v) {
+    Float even = block.sum[0][v], odd = block.sum[1][v];
+#pragma GCC unroll 16
+    for (int r = 2; r < kGroup; r += 2) {
+        even = hn::Max(even, block.sum[r][v]);
+        odd = hn::Max(odd, block.sum[r + 1][v]);
+    }
+    return hn::Max(even, odd);
+}
+
+template <int V>
+HWY_INLINE bool exceeds(const Float (&highest)[V], const Panel<V>& panel) {
+    const FloatTag d;
+    auto higher = hn::Gt(highest[0], hn::Add(panel.peak[0], hn::Set(d, kSlack)));
+    for (int v = 1; v < V; ++v)
+        higher = hn::Or(higher, hn::Gt(highest[v], hn::Add(panel.peak[v], hn::Set(d, kSlack))));
+    return !hn::AllFalse(d, higher);
+}
+
+/// Scales the sums so far to the new peaks; by exactly 1 if a peak has not changed.
+template <int V>
+HWY_INLINE void raisePeaks(const Float (&highest)[V], int headSize, Panel<V>& panel) {
+    const FloatTag d;
+    const size_t width = panelWidth();
+    for (int v = 0; v < V; ++v) {
+        const Float old = panel.peak[v];
+        panel.peak[v] = hn::IfThenElse(hn::Gt(highest[v], hn::Add(old, hn::Set(d, kSlack))), highest[v], old);
+        const Float shrink = exp2(hn::Sub(old, panel.peak[v]));
+        panel.total[v] = hn::Mul(panel.total[v], shrink);
+        float* out = panel.output + v * width / 2;
+        for (int k = 0; k < headSize; ++k, out += width)
+            hn::Store(hn::Mul(hn::Load(d, out), shrink), d, out);
+    }
+}
+
+/// All keys of a head, in groups: `score(first, block)` fills a block, `weigh(block, at)` turns it into the
+/// weights that begin at key `at` of the room for `room` keys, `add(first, count)` adds the values of the
+/// keys with these weights.
+template <int V, class Score, class Weigh, class Add>
+HWY_INLINE void attendKeys(const AttentionHead& head, int room, Panel<V>& panel, const Score& score,
+                           const Weigh& weigh, const Add& add) {
+    int waiting = 0;
+    for (int key = 0; key < head.tokens; key += kGroup) {
+        const int present = std::min(kGroup, head.tokens - key);
+        Block<kGroup, V> block;
+        startScores(head, key, present, block);
+        score(key, block);
+        if (present < kGroup) hideMissing(present, block);
+        Float highest[V];
+        for (int v = 0; v < V; ++v)
+            highest[v] = highestScore(block, v);
+        const bool higher = exceeds(highest, panel);
+        if (waiting > 0 && (higher || waiting == room)) {
+            add(key - waiting, waiting);
+            waiting = 0;
+        }
+        if (higher) raisePeaks(highest, head.headSize, panel);
+        weigh(block, waiting);
+        waiting += present;
+    }
+    add(head.tokens - waiting, waiting);
+}
+
+/// Writes one half of `count` rows as columns: element (k, q), finished, is output[q * stride + k].
+template <class Finish>
+HWY_INLINE void storeColumns(const float* rows, int count, int columns, const Finish& finish, float* output,
+                             size_t stride) {
+    const FloatTag d;
+    const size_t width = panelWidth();
+    HWY_ALIGN float pieces[kPiece * HWY_MAX_BYTES / sizeof(float)];
+    const auto row = [&](int k) { return finish(hn::Load(d, rows + k * width)); };
+    int k = 0;
+    for (; k + kPiece <= count; k += kPiece) {
+        hn::StoreInterleaved4(row(k), row(k + 1), row(k + 2), row(k + 3), d, pieces);
+        for (int q = 0; q < columns; ++q)
+            std::copy_n(pieces + q * kPiece, kPiece, output + q * stride + k);
+    }
+    for (; k < count; ++k) {
+        hn::Store(row(k), d, pieces);
+        for (int q = 0; q < columns; ++q)
+            output[q * stride + k] = pieces[q];
+    }
+}
+
+template <int V>
+HWY_INLINE void writeOutput(const AttentionHead& head, int first, const Panel<V>& panel, float* output,
+                            size_t stride) {
+    const int lanes = static_cast<int>(panelWidth() / 2);
+    for (int v = 0; v < V; ++v) {
+        const int present = std::min(lanes, head.queriesFrom(first + v * lanes));
+        const Float inverse = hn::Div(hn::Set(FloatTag(), 1.0f), panel.total[v]);
+        storeColumns(
+            panel.output + v * lanes, head.headSize, present,
+            [&](Float sum) { return hn::Mul(sum, inverse); }, output + v * lanes * stride, stride);
+    }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace mpm::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

@@ -1,0 +1,77 @@
+#include "mpm_layer/kernels/attention/attention.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "mpm_layer/kernels/common/buffer.hpp"
+#include "mpm_layer/kernels/product/product.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "mpm_layer/kernels/attention/attention.cpp"
+#include <hwy/foreach_target.h>
+// Highway's per-target headers come after foreach_target.
+#include <hwy/highway.h>
+
+#include "mpm_layer/kernels/attention/attention-inl.h"
+#include "mpm_layer/kernels/attention/values-inl.h"
+#include "mpm_layer/kernels/product/microkernel-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace mpm::kernels {
+namespace HWY_NAMESPACE {
+
+HWY_INLINE void packQueries(const AttentionHead& head, int first, float* packed) {
+    const FloatTag d;
+    const int present = std::min(static_cast<int>(panelWidth()), head.queriesFrom(first));
+    packColumns(head.queries + first * head.stride, head.stride, present, head.headSize, packed);
+    const Float scale = hn::Set(d, head.scale * kLog2E);
+    float* const end = packed + head.headSize * panelWidth();
+    for (float* at = packed; at < end; at += hn::Lanes(d))
+        hn::Store(hn::Mul(hn::Load(d, at), scale), d, at);
+}
+
+template <int V>
+HWY_INLINE void attend(const AttentionHead& head, int first, float* output, size_t outputStride) {
+    static thread_local Buffer scratch;
+    const size_t width = panelWidth(), size = static_cast<size_t>(head.headSize) * width;
+    float* queries = scratch.reserve(2 * size + kKeyBlock * width);
+    float* weights = queries + 2 * size;
+    Panel<V> panel(queries + size);
+    packQueries(head, first, queries);
+    std::fill(panel.output, panel.output + size, 0.0f);
+    attendKeys(
+        head, kKeyBlock, panel,
+        [&](int key, Block<kGroup, V>& block) HWY_ATTR {
+            multiplyAdd<kGroup>(head.headSize, head.keys + key * head.stride, head.stride, 1, queries, block);
+        },
+        [&](const Block<kGroup, V>& block, int at)
+            HWY_ATTR { weighScores(block, panel, weights + at * width); },
+        [&](int key, int count) HWY_ATTR { addValues<V>(head, key, count, weights, panel.output); });
+    writeOutput(head, first, panel, output, outputStride);
+}
+
+void AttendPanel(const AttentionHead& head, int first, float* output, size_t outputStride) {
+    withVectors(head, first, [&](auto vectors) HWY_ATTR {
+        attend<decltype(vectors)::value>(head, first, output, outputStride);
+    });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace mpm::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace mpm::kernels {
+
+HWY_EXPORT(AttendPanel);
+
+int queryPanel() {
+    return panelColumns();
+}
+
+void attendPanel(const AttentionHead& head, int first, float* output, size_t outputStride) {
+    HWY_DYNAMIC_DISPATCH(AttendPanel)(head, first, output, outputStride);
+}
+
+}  // namespace mpm::kernels
+#endif

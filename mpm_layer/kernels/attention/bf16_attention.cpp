@@ -1,0 +1,225 @@
+#include <algorithm>
+#include <limits>
+
+#include "mpm_layer/kernels/attention/bf16_attention.hpp"
+#include "mpm_layer/kernels/common/buffer.hpp"
+#include "mpm_layer/kernels/product/bf16.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "mpm_layer/kernels/attention/bf16_attention.cpp"
+#include <hwy/foreach_target.h>
+// Highway's per-target headers come after foreach_target.
+#include <hwy/highway.h>
+
+#include "mpm_layer/kernels/attention/attention-inl.h"
+#include "mpm_layer/kernels/attention/value_pairs-inl.h"
+#include "mpm_layer/kernels/product/microkernel-inl.h"
+#include "mpm_layer/kernels/product/pairs-inl.h"
+#include "mpm_layer/kernels/product/tiles-inl.h"
+
+MPM_BEFORE_NAMESPACE_BF16();
+namespace mpm::kernels {
+namespace HWY_NAMESPACE {
+
+#if MPM_HAS_BF16
+
+// `rows` holds panelWidth() rows of pairsOf(headSize).
+HWY_INLINE void packQueryPairs(const AttentionHead& head, int first, Bf16Pair* rows, Bf16Pair* packed) {
+    const int present = std::min(static_cast<int>(panelWidth()), head.queriesFrom(first));
+    const int pairs = pairsOf(head.headSize);
+    const Float scale = hn::Set(FloatTag(), head.scale * kLog2E);
+    HWY_ALIGN float scaled[16];
+    for (int q = 0; q < present; ++q) {
+        const float* from = head.queries + (first + q) * head.stride;
+        for (int k = 0; k < head.headSize; k += 16) {
+            const int count = std::min(16, head.headSize - k);
+            hn::Store(hn::Mul(loadPart(from + k, count), scale), FloatTag(), scaled);
+            roundToPairs(scaled, count, rows + q * pairs + k / 2);
+        }
+    }
+    packColumns(rows, pairs, present, pairs, packed);
+}
+
+bool TakesValuesAsColumns(int headSize) {
+    return hasTiles() && headSize % (2 * 16) == 0;
+}
+
+#if MPM_HAS_TILES
+
+// Keys whose scores are looked at together: sums of tiles are grouped by 32 keys, and which keys are grouped
+// must not depend on the queries beside one.
+constexpr int kKeyChunk = 96;
+static_assert(kKeyChunk % kGroup == 0 && kKeyChunk % (2 * kTileRows) == 0 && kKeyBlockBf16 % kKeyChunk == 0);
+
+/// Scores [kKeyChunk][32] of `present` keys from `key`, whole groups of them; returns their maxima.
+HWY_INLINE void scoreTiles(const AttentionHeadBf16& head, int key, int present, const Bf16Pair* queries,
+                           float* scores, Float (&highest)[2]) {
+    constexpr int kRows = 2 * kTileRows;
+    const size_t width = panelWidth();
+    for (int row = 0; row < present; row += kRows) {
+        multiplyTiles(pairsOf(head.f32.headSize), head.keys + (key + row) * head.keyStride, head.keyStride,
+                      queries, true, scores + row * width, width);
+    }
+    highest[0] = highest[1] = hn::Set(FloatTag(), -std::numeric_limits<float>::infinity());
+    for (int at = 0; at < present; at += kGroup) {
+        const int here = std::min(kGroup, present - at);
+        Block<kGroup> block, bias;
+        loadBlock(scores + at * width, width, block);
+        if (head.f32.keyBias) {
+            startScores(head.f32, key + at, here, bias);
+#pragma GCC unroll 16
+            for (int r = 0; r < kGroup; ++r) {
+                block.sum[r][0] = hn::Add(block.sum[r][0], bias.sum[r][0]);
+                block.sum[r][1] = hn::Add(block.sum[r][1], bias.sum[r][1]);
+            }
+        }
+        if (here < kGroup) hideMissing(here, block);
+        if (head.f32.keyBias || here < kGroup) storeBlock(block, scores + at * width, width);
+        highest[0] = hn::Max(highest[0], highestScore(block, 0));
+        highest[1] = hn::Max(highest[1], highestScore(block, 1));
+    }
+}
+
+/// Adds the values of `count` keys from `start`, whose weights are in whole tiles.
+HWY_INLINE void addValueTiles(const AttentionHeadBf16& head, int start, int count, Bf16Pair* weights,
+                              float* output) {
+    const size_t width = panelWidth();
+    const int pairs = pairsOf(count), whole = (pairs + kTilePairs - 1) / kTilePairs * kTilePairs;
+    // Groups end where tiles need not.
+    std::fill(weights + pairs * width, weights + whole * width, 0u);
+    finishWrites();
+    for (int column = 0; column < head.f32.headSize; column += 2 * kTileRows) {
+        multiplyTiles(whole, head.values + column * head.valueStride + start / 2, head.valueStride, weights,
+                      false, output + column * width, width);
+    }
+}
+
+HWY_NOINLINE void attendPanelTiles(const AttentionHeadBf16& head, int first, float* output,
+                                   size_t outputStride) {
+    static thread_local Buffer scratch;
+    const AttentionHead& f32 = head.f32;
+    const size_t width = panelWidth(), out = static_cast<size_t>(f32.headSize) * width,
+                 query = pairsOf(f32.headSize) * width;
+    float* memory = scratch.reserve(out + kKeyChunk * width + query +
+                                    std::max((kKeyBlockBf16 / 2 + kTilePairs) * width, query));
+    float* scores = memory + out;
+    auto* queries = reinterpret_cast<Bf16Pair*>(scores + kKeyChunk * width);
+    Bf16Pair* weights = queries + query;
+    Panel<2> panel(memory);
+    packQueryPairs(f32, first, weights, queries);  // the weights come later
+    std::fill(panel.output, panel.output + out, 0.0f);
+    const TileScope tiles;
+    finishWrites();
+    int waiting = 0;
+    for (int key = 0; key < f32.tokens; key += kKeyChunk) {
+        const int present = std::min(kKeyChunk, f32.tokens - key);
+        Float highest[2];
+        scoreTiles(head, key, present, queries, scores, highest);
+        const bool higher = exceeds(highest, panel);
+        if (waiting > 0 && (higher || waiting == kKeyBlockBf16)) {
+            addValueTiles(head, key - waiting, waiting, weights, panel.output);
+            waiting = 0;
+        }
+        if (higher) raisePeaks(highest, f32.headSize, panel);
+        for (int at = 0; at < present; at += kGroup) {
+            Block<kGroup> block;
+            loadBlock(scores + at * width, width, block);
+            weighScorePairs(block, panel, weights + (waiting + at) / 2 * width);
+        }
+        waiting += present;
+    }
+    addValueTiles(head, f32.tokens - waiting, waiting, weights, panel.output);
+    writeOutput(f32, first, panel, output, outputStride);
+}
+
+#endif
+
+void PackValues(const float* rows, size_t stride, int tokens, int columns, bool asColumns, Bf16Pair* packed,
+                size_t packedStride) {
+    static thread_local Buffer scratch;
+    const size_t width = panelWidth();
+    const int pairs = pairsOf(tokens);
+    float* memory = scratch.reserve(2 * width * columns);
+    auto* between = reinterpret_cast<Bf16Pair*>(memory);
+    for (int p = 0; p < pairs; ++p) {
+        const float* row = rows + 2 * p * stride;
+        interleaveRows(row, 2 * p + 1 < tokens ? row + stride : nullptr, columns,
+                       asColumns ? between + static_cast<size_t>(p) * columns : packed + p * packedStride);
+    }
+    if (!asColumns) return;
+    Bf16Pair* panel = between + width * columns;
+    packColumns(between, columns, pairs, columns, panel);
+    for (int c = 0; c < columns; ++c)
+        std::copy_n(panel + c * width, width, packed + c * packedStride);
+}
+
+template <int V>
+HWY_INLINE void attendPairs(const AttentionHeadBf16& head, int first, float* output, size_t outputStride) {
+    static thread_local Buffer scratch;
+    const AttentionHead& f32 = head.f32;
+    const int pairs = pairsOf(f32.headSize);
+    const size_t width = panelWidth(), out = static_cast<size_t>(f32.headSize) * width, query = pairs * width;
+    float* memory = scratch.reserve(out + query + std::max(kKeyBlockBf16 / 2 * width, query));
+    auto* queries = reinterpret_cast<Bf16Pair*>(memory + out);
+    Bf16Pair* weights = queries + query;
+    const ValuePairs values{head.values, head.valueStride, f32.headSize};
+    Panel<V> panel(memory);
+    packQueryPairs(f32, first, weights, queries);  // the weights come later
+    std::fill(panel.output, panel.output + out, 0.0f);
+    attendKeys(
+        f32, kKeyBlockBf16, panel,
+        [&](int key, Block<kGroup, V>& block) HWY_ATTR {
+            multiplyAddPairs<kGroup>(pairs, head.keys + key * head.keyStride, head.keyStride, 1, queries,
+                                     block);
+        },
+        [&](const Block<kGroup, V>& block, int at)
+            HWY_ATTR { weighScorePairs(block, panel, weights + at / 2 * width); },
+        [&](int key, int count) HWY_ATTR { addValuePairs<V>(values, key, count, weights, panel.output); });
+    writeOutput(f32, first, panel, output, outputStride);
+}
+
+void AttendPanelBf16(const AttentionHeadBf16& head, int first, float* output, size_t outputStride) {
+#if MPM_HAS_TILES
+    if (head.valuesAreColumns) return attendPanelTiles(head, first, output, outputStride);
+#endif
+    withVectors(head.f32, first, [&](auto vectors) HWY_ATTR {
+        attendPairs<decltype(vectors)::value>(head, first, output, outputStride);
+    });
+}
+
+#else  // without the instruction: never called, since hasBf16 is false
+
+bool TakesValuesAsColumns(int) {
+    return false;
+}
+void PackValues(const float*, size_t, int, int, bool, Bf16Pair*, size_t) {}
+void AttendPanelBf16(const AttentionHeadBf16&, int, float*, size_t) {}
+
+#endif
+
+}  // namespace HWY_NAMESPACE
+}  // namespace mpm::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace mpm::kernels {
+
+HWY_EXPORT(TakesValuesAsColumns);
+HWY_EXPORT(PackValues);
+HWY_EXPORT(AttendPanelBf16);
+
+bool takesValuesAsColumns(int headSize) {
+    return HWY_DYNAMIC_DISPATCH(TakesValuesAsColumns)(headSize);
+}
+
+void packValues(const float* rows, size_t stride, int tokens, int columns, bool asColumns, Bf16Pair* packed,
+                size_t packedStride) {
+    HWY_DYNAMIC_DISPATCH(PackValues)(rows, stride, tokens, columns, asColumns, packed, packedStride);
+}
+
+void attendPanelBf16(const AttentionHeadBf16& head, int first, float* output, size_t outputStride) {
+    HWY_DYNAMIC_DISPATCH(AttendPanelBf16)(head, first, output, outputStride);
+}
+
+}  // namespace mpm::kernels
+#endif

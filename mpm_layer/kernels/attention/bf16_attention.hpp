@@ -1,0 +1,36 @@
+// Attention in bf16 with f32 sums; the order of sums is fixed, so the same promises about equal bits hold as
+// in f32.
+#pragma once
+
+#include "mpm_layer/kernels/attention/attention.hpp"
+#include "mpm_layer/kernels/product/bf16.hpp"
+
+namespace mpm::kernels {
+
+/// The form in which attention takes the values of heads of that size: as rows of pairs,
+/// [pairsOf(tokens)][columns], or, to multiply them in tiles, as columns of them, [columns][pairs].
+bool takesValuesAsColumns(int headSize);
+
+/// Tokens whose values are packed at once: at most so many pairs.
+constexpr int kValuePairs = 32;
+/// Packs `tokens` rows, at most 2 * kValuePairs, to either; as columns, kValuePairs of each are written,
+/// zeros behind the last token.
+void packValues(const float* rows, size_t stride, int tokens, int columns, bool asColumns, Bf16Pair* packed,
+                size_t packedStride);
+
+/// Keys are read so many at once, from a head's first on: so many behind its last must be readable.
+constexpr int kKeysRead = 32;
+
+/// One head whose keys and values are pairs already: keys along the head, values along the tokens.
+struct AttentionHeadBf16 {
+    AttentionHead f32;     ///< queries, sizes and bias; its keys and values are not read
+    const Bf16Pair* keys;  ///< [tokens][keyStride], pairsOf(headSize) used
+    size_t keyStride;
+    const Bf16Pair* values;  ///< as packValues writes them
+    size_t valueStride;
+    bool valuesAreColumns = false;  ///< the result of takesValuesAsColumns
+};
+
+void attendPanelBf16(const AttentionHeadBf16& head, int first, float* output, size_t outputStride);
+
+}  // namespace mpm::kernels

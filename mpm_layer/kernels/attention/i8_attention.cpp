@@ -1,0 +1,161 @@
+#include <algorithm>
+#include <limits>
+
+#include "mpm_layer/kernels/attention/i8_attention.hpp"
+#include "mpm_layer/kernels/common/buffer.hpp"
+#include "mpm_layer/kernels/product/i8.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "mpm_layer/kernels/attention/i8_attention.cpp"
+#include <hwy/foreach_target.h>
+// Highway's per-target headers come after foreach_target.
+#include <hwy/highway.h>
+
+#include "mpm_layer/kernels/attention/attention-inl.h"
+#include "mpm_layer/kernels/attention/value_pairs-inl.h"
+#include "mpm_layer/kernels/attention/values-inl.h"
+#include "mpm_layer/kernels/product/quads-inl.h"
+
+MPM_BEFORE_NAMESPACE_I8();
+namespace mpm::kernels {
+namespace HWY_NAMESPACE {
+
+/// A panel of queries as the right operand of their scores: columns of quads.
+struct QueryQuads {
+    I8Quad* quads;          // [quadsOf(headSize)][panelWidth()]
+    float* scales;          // of each query, the logits' own scale in it
+    std::int32_t* offsets;  // to be added to sums
+};
+
+/// Room for a panel of queries, in floats.
+HWY_INLINE size_t queryRoom(int headSize) {
+    return (static_cast<size_t>(quadsOf(headSize)) + 2) * panelWidth();
+}
+
+/// `rows` holds panelWidth() rows of quadsOf(headSize), for a while.
+HWY_INLINE QueryQuads packQueryQuads(const AttentionHead& head, int first, int offset, I8Quad* rows,
+                                     float* room) {
+    const int width = static_cast<int>(panelWidth()), quads = quadsOf(head.headSize);
+    const int present = std::min(width, head.queriesFrom(first));
+    const QueryQuads packed{reinterpret_cast<I8Quad*>(room + 2 * width), room,
+                            reinterpret_cast<std::int32_t*>(room + width)};
+    std::fill_n(packed.scales, width, 0.0f);
+    std::fill_n(packed.offsets, width, 0);
+    for (int q = 0; q < present; ++q) {
+        const float* from = head.queries + (first + q) * head.stride;
+        const float largest = largestOf(from, head.headSize);
+        const bool finite = largest == largest;
+        const Step step(finite ? largest : 0.0f, 127);
+        I8Quad* to = rows + static_cast<size_t>(q) * quads;
+        std::fill_n(to, quads, 0u);
+        if (finite) roundToQuads(from, head.headSize, step.inverse, 0, to);
+        packed.scales[q] = finite ? step.scale * head.scale * kLog2E : largest;
+        const auto* bytes = reinterpret_cast<const std::int8_t*>(to);
+        int sum = 0;
+        for (int k = 0; k < head.headSize; ++k)
+            sum += bytes[k];
+        packed.offsets[q] = -offset * sum;
+    }
+    packColumns(rows, quads, present, quads, packed.quads);
+    return packed;
+}
+
+/// Scores of a group of keys, from `key` on.
+template <class Dot, int V>
+HWY_INLINE void scoreQuads(const AttentionHeadI8& head, int key, const QueryQuads& queries,
+                           Block<kGroup, V>& block) {
+    const FloatTag d;
+    IntBlock<kGroup, V> sums;
+    clearBlock(sums);
+    multiplyAddQuads<Dot>(quadsOf(head.f32.headSize), head.keys + key * head.keyStride, head.keyStride,
+                          queries.quads, sums);
+#pragma GCC unroll 16
+    for (int r = 0; r < kGroup; ++r) {
+        const Float keyStep = hn::Set(d, head.keyScales[key + r]);
+#pragma GCC unroll 2
+        for (int v = 0; v < V; ++v) {
+            const Float step = hn::Mul(keyStep, hn::Load(d, queries.scales + v * hn::Lanes(d)));
+            const Int sum = hn::Add(sums.at(r, v), hn::LoadU(IntTag(), queries.offsets + v * hn::Lanes(d)));
+            block.sum[r][v] = hn::MulAdd(hn::ConvertTo(d, sum), step, block.sum[r][v]);
+        }
+    }
+}
+
+#if MPM_HAS_BF16
+
+template <class Dot, int V>
+HWY_INLINE void attendToPairs(const AttentionHeadI8& head, int first, float* output, size_t outputStride) {
+    static thread_local Buffer scratch;
+    const AttentionHead& f32 = head.f32;
+    const size_t width = panelWidth(), out = static_cast<size_t>(f32.headSize) * width;
+    const size_t rows = static_cast<size_t>(quadsOf(f32.headSize)) * width;
+    float* memory =
+        scratch.reserve(out + queryRoom(f32.headSize) + std::max(kKeyBlockBf16 / 2 * width, rows));
+    auto* weights = reinterpret_cast<Bf16Pair*>(memory + out + queryRoom(f32.headSize));
+    const ValuePairs values{head.values, head.valueStride, f32.headSize};
+    Panel<V> panel(memory);
+    const QueryQuads queries = packQueryQuads(f32, first, Dot::kOffset, weights, memory + out);
+    std::fill(panel.output, panel.output + out, 0.0f);
+    attendKeys(
+        f32, kKeyBlockBf16, panel,
+        [&](int key, Block<kGroup, V>& block) HWY_ATTR { scoreQuads<Dot>(head, key, queries, block); },
+        [&](const Block<kGroup, V>& block, int at)
+            HWY_ATTR { weighScorePairs(block, panel, weights + at / 2 * width); },
+        [&](int key, int count) HWY_ATTR { addValuePairs<V>(values, key, count, weights, panel.output); });
+    writeOutput(f32, first, panel, output, outputStride);
+}
+
+#endif
+
+template <class Dot, int V>
+HWY_INLINE void attendToFloats(const AttentionHeadI8& head, int first, float* output, size_t outputStride) {
+    static thread_local Buffer scratch;
+    const AttentionHead& f32 = head.f32;
+    const size_t width = panelWidth(), out = static_cast<size_t>(f32.headSize) * width;
+    const size_t rows = static_cast<size_t>(quadsOf(f32.headSize)) * width;
+    float* memory = scratch.reserve(out + queryRoom(f32.headSize) + std::max(kKeyBlock * width, rows));
+    float* weights = memory + out + queryRoom(f32.headSize);
+    Panel<V> panel(memory);
+    const QueryQuads queries =
+        packQueryQuads(f32, first, Dot::kOffset, reinterpret_cast<I8Quad*>(weights), memory + out);
+    std::fill(panel.output, panel.output + out, 0.0f);
+    attendKeys(
+        f32, kKeyBlock, panel,
+        [&](int key, Block<kGroup, V>& block) HWY_ATTR { scoreQuads<Dot>(head, key, queries, block); },
+        [&](const Block<kGroup, V>& block, int at)
+            HWY_ATTR { weighScores(block, panel, weights + at * width); },
+        [&](int key, int count) HWY_ATTR { addValues<V>(f32, key, count, weights, panel.output); });
+    writeOutput(f32, first, panel, output, outputStride);
+}
+
+template <class Dot, int V>
+HWY_NOINLINE void attendQuads(const AttentionHeadI8& head, int first, float* output, size_t outputStride) {
+#if MPM_HAS_BF16
+    if (head.values) return attendToPairs<Dot, V>(head, first, output, outputStride);
+#endif
+    attendToFloats<Dot, V>(head, first, output, outputStride);
+}
+
+void AttendPanelI8(const AttentionHeadI8& head, int first, float* output, size_t outputStride) {
+    withDot([&](auto dot) HWY_ATTR {
+        withVectors(head.f32, first, [&](auto vectors) HWY_ATTR {
+            attendQuads<decltype(dot), decltype(vectors)::value>(head, first, output, outputStride);
+        });
+    });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace mpm::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace mpm::kernels {
+
+HWY_EXPORT(AttendPanelI8);
+
+void attendPanelI8(const AttentionHeadI8& head, int first, float* output, size_t outputStride) {
+    HWY_DYNAMIC_DISPATCH(AttendPanelI8)(head, first, output, outputStride);
+}
+
+}  // namespace mpm::kernels
+#endif

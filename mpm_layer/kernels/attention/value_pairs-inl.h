@@ -1,0 +1,82 @@
+// Weights of keys as bf16 pairs, and the values they weigh.
+
+#if defined(MPM_KERNELS_VALUE_PAIRS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MPM_KERNELS_VALUE_PAIRS_INL_H_
+#undef MPM_KERNELS_VALUE_PAIRS_INL_H_
+#else
+#define MPM_KERNELS_VALUE_PAIRS_INL_H_
+#endif
+
+#include "mpm_layer/kernels/attention/attention-inl.h"
+#include "mpm_layer/kernels/product/pairs-inl.h"
+
+MPM_BEFORE_NAMESPACE_BF16();
+namespace mpm::kernels {
+namespace HWY_NAMESPACE {
+
+#if MPM_HAS_BF16
+
+/// Values of a head as rows of pairs.
+struct ValuePairs {
+    const Bf16Pair* pairs;
+    size_t stride;
+    int columns;
+};
+
+// Keys of one pass: weights (480 x 32 x 2 = 30 KiB) stay in the level-1 cache until their values are added.
+constexpr int kKeyBlockBf16 = 40 * kGroup;
+
+/// A block's scores become weights, two keys at a time, in the order the product with V takes.
+template <int V>
+HWY_INLINE void weighScorePairs(const Block<kGroup, V>& block, Panel<V>& panel, Bf16Pair* weights) {
+    static_assert(kGroup % 2 == 0, "pairs of keys must not straddle groups");
+    const FloatTag d;
+    const size_t width = panelWidth();
+#pragma GCC unroll 2
+    for (int v = 0; v < V; ++v) {
+        Float total[2] = {hn::Zero(d), hn::Zero(d)};
+#pragma GCC unroll 16
+        for (int r = 0; r < kGroup; r += 2) {
+            const Float low = exp2Coarse(hn::Sub(block.sum[r][v], panel.peak[v]));
+            const Float high = exp2Coarse(hn::Sub(block.sum[r + 1][v], panel.peak[v]));
+            _mm512_store_si512(weights + r / 2 * width + v * width / 2, pairUp(low.raw, high.raw));
+            total[0] = hn::Add(total[0], low);
+            total[1] = hn::Add(total[1], high);
+        }
+        panel.total[v] = hn::Add(panel.total[v], hn::Add(total[0], total[1]));
+    }
+}
+
+template <int R, int V>
+HWY_INLINE void addValuePairs(const ValuePairs& values, int start, int count, int column,
+                              const Bf16Pair* weights, float* output) {
+    const size_t width = panelWidth();
+    Block<R, V> block;
+    loadBlock(output + column * width, width, block);
+    multiplyAddPairs<R>(pairsOf(count), values.pairs + start / 2 * values.stride + column, 1, values.stride,
+                        weights, block);
+    storeBlock(block, output + column * width, width);
+}
+
+template <int V>
+HWY_NOINLINE void addValuePairs(const ValuePairs& values, int start, int count, const Bf16Pair* weights,
+                                float* output) {
+    int column = 0;
+    const auto left = [&] { return values.columns - column; };
+    for (; left() >= kGroup && left() != 16; column += kGroup)
+        addValuePairs<kGroup, V>(values, start, count, column, weights, output);
+    for (; left() >= 8; column += 8)
+        addValuePairs<8, V>(values, start, count, column, weights, output);
+    for (; left() >= 4; column += 4)
+        addValuePairs<4, V>(values, start, count, column, weights, output);
+    for (; left() >= 1; column += 1)
+        addValuePairs<1, V>(values, start, count, column, weights, output);
+}
+
+#endif
+
+}  // namespace HWY_NAMESPACE
+}  // namespace mpm::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

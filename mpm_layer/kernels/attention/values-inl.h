@@ -1,0 +1,70 @@
+// Weights of keys in f32, and the values they weigh.
+
+#if defined(MPM_KERNELS_VALUES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MPM_KERNELS_VALUES_INL_H_
+#undef MPM_KERNELS_VALUES_INL_H_
+#else
+#define MPM_KERNELS_VALUES_INL_H_
+#endif
+
+#include "mpm_layer/kernels/attention/attention-inl.h"
+#include "mpm_layer/kernels/product/microkernel-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace mpm::kernels {
+namespace HWY_NAMESPACE {
+
+// Keys of one pass: weights (240 x 32 x 4 = 30 KiB) stay in the level-1 cache until their values are added.
+constexpr int kKeyBlock = 20 * kGroup;
+
+/// A block's scores become weights.
+template <int V>
+HWY_INLINE void weighScores(const Block<kGroup, V>& block, Panel<V>& panel, float* weights) {
+    const FloatTag d;
+    const size_t width = panelWidth();
+#pragma GCC unroll 2
+    for (int v = 0; v < V; ++v) {
+        Float total[2] = {hn::Zero(d), hn::Zero(d)};
+#pragma GCC unroll 16
+        for (int r = 0; r < kGroup; ++r) {
+            const Float weight = exp2(hn::Sub(block.sum[r][v], panel.peak[v]));
+            hn::Store(weight, d, weights + r * width + v * width / 2);
+            total[r % 2] = hn::Add(total[r % 2], weight);
+        }
+        panel.total[v] = hn::Add(panel.total[v], hn::Add(total[0], total[1]));
+    }
+}
+
+template <int R, int V>
+HWY_INLINE void addValues(const AttentionHead& head, int start, int count, int column, const float* weights,
+                          float* output) {
+    const size_t width = panelWidth();
+    Block<R, V> block;
+    loadBlock(output + column * width, width, block);
+    multiplyAdd<R>(count, head.values + start * head.stride + column, 1, head.stride, weights, block);
+    storeBlock(block, output + column * width, width);
+}
+
+// Columns of V in register blocks; small ones last so that the usual head sizes waste nothing.
+template <int V>
+HWY_NOINLINE void addValues(const AttentionHead& head, int start, int count, const float* weights,
+                            float* output) {
+    int column = 0;
+    const auto left = [&] { return head.headSize - column; };
+    for (; left() >= kGroup && left() != 16; column += kGroup)
+        addValues<kGroup, V>(head, start, count, column, weights, output);
+    if constexpr (kGroup > 8) {
+        for (; left() >= 8; column += 8)
+            addValues<8, V>(head, start, count, column, weights, output);
+    }
+    for (; left() >= 4; column += 4)
+        addValues<4, V>(head, start, count, column, weights, output);
+    for (; left() >= 1; column += 1)
+        addValues<1, V>(head, start, count, column, weights, output);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace mpm::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

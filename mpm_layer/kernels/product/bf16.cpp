@@ -1,0 +1,237 @@
+#include "mpm_layer/kernels/product/bf16.hpp"
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "mpm_layer/kernels/product/bf16.cpp"
+#include <hwy/foreach_target.h>
+// Highway's per-target headers come after foreach_target.
+#include <hwy/highway.h>
+
+#include "mpm_layer/kernels/product/epilogue-inl.h"
+#include "mpm_layer/kernels/product/microkernel-inl.h"
+#include "mpm_layer/kernels/product/pairs-inl.h"
+#include "mpm_layer/kernels/product/tiles-inl.h"
+
+MPM_BEFORE_NAMESPACE_BF16();
+namespace mpm::kernels {
+namespace HWY_NAMESPACE {
+
+#if MPM_HAS_BF16
+
+bool HasBf16() {
+    return hasPairs();
+}
+
+void PackPairs(const float* row, int width, Bf16Pair* pairs) {
+    roundToPairs(row, width, pairs);
+}
+
+void InterleaveRows(const float* first, const float* second, int width, Bf16Pair* pairs) {
+    for (int k = 0; k < width; k += 16) {
+        const int count = std::min(16, width - k);
+        const Float low = loadPart(first + k, count);
+        const Float high = second ? loadPart(second + k, count) : hn::Zero(FloatTag());
+        const __m512i both = pairUp(low.raw, high.raw);
+        if (count == 16) {
+            _mm512_storeu_si512(pairs + k, both);
+        } else {
+            HWY_ALIGN Bf16Pair lanes[16];
+            _mm512_store_si512(lanes, both);
+            std::copy_n(lanes, count, pairs + k);
+        }
+    }
+}
+
+/// Stores sums as pairs; an odd last column gets a zero.
+struct PairTarget {
+    Bf16Pair* output;
+    size_t stride;
+
+    HWY_INLINE void finish(Block<kGroup>& block, const Epilogue& epilogue, int row, int rows, int column,
+                           int columns) const {
+        applyEpilogue<GeluCoarse>(epilogue, row, rows, column, columns, block);
+        Bf16Pair* to = output + row * stride + column / 2;
+#pragma GCC unroll 16
+        for (int r = 0; r < kGroup; ++r) {
+            if (r >= rows) break;
+            store((__m512i)_mm512_cvtne2ps_pbh(block.sum[r][1].raw, block.sum[r][0].raw), to + r * stride,
+                  columns);
+        }
+    }
+
+private:
+    static HWY_INLINE void store(__m512i pairs, Bf16Pair* to, int columns) {
+        if (columns >= 32) {
+            _mm512_storeu_si512(to, pairs);
+        } else {
+            HWY_ALIGN Bf16Pair lanes[16];
+            _mm512_store_si512(lanes, pairs);
+            std::copy_n(lanes, pairsOf(columns), to);
+        }
+    }
+};
+
+template <class Target>
+HWY_INLINE void multiplyBf16(const Bf16Pair* rows, size_t rowStride, int count,
+                             const PackedWeightsBf16& weights, const Epilogue& epilogue,
+                             const Target& target) {
+    const int width = static_cast<int>(panelWidth()), groups = std::max(1, (count + kGroup - 1) / kGroup);
+    const int pairs = pairsOf(weights.depth());
+    const size_t share = static_cast<size_t>(pairs) * width / groups;
+    for (int column = 0, p = 0; column < weights.columns(); column += width, ++p) {
+        const Bf16Pair* own = weights.panel(p);
+        const Bf16Pair* next = own + static_cast<size_t>(pairs) * width;
+        for (int row = 0; row < count; row += kGroup, next += share) {
+            const Bf16Pair* group = rows + row * rowStride;
+            const PanelAhead ahead(next, share * sizeof(Bf16Pair), pairs);
+            Block<kGroup> block;
+            if (count - row > kHalfGroup) {
+                clearBlock(block);
+                multiplyAddPairs<kGroup>(pairs, group, rowStride, 1, own, block, ahead);
+            } else {
+                Block<kHalfGroup> half;
+                clearBlock(half);
+                multiplyAddPairs<kHalfGroup>(pairs, group, rowStride, 1, own, half, ahead);
+                widen(half, block);
+            }
+            target.finish(block, epilogue, row, std::min(kGroup, count - row), column,
+                          weights.columns() - column);
+        }
+    }
+}
+
+#if MPM_HAS_TILES
+
+// Pairs of one pass: a panel (192 x 32 x 4 = 24 KiB) stays in the level-1 cache, since tiles want it faster
+// than the next one gives.
+constexpr int kPairBlock = 192;
+
+/// As multiplyBf16, where tiles fit the depth.
+template <class Target>
+HWY_INLINE void multiplyBf16Tiles(const Bf16Pair* rows, size_t rowStride, int count,
+                                  const PackedWeightsBf16& weights, const Epilogue& epilogue,
+                                  const Target& target) {
+    static thread_local Buffer scratch;
+    const int width = static_cast<int>(panelWidth()), groups = (count + kGroup - 1) / kGroup;
+    constexpr int kRows = 2 * kTileRows;
+    const int pairs = pairsOf(weights.depth()), blocks = (count + kRows - 1) / kRows;
+    float* sums = scratch.reserve(static_cast<size_t>(std::max(blocks * kRows, groups * kGroup)) * width);
+    const TileScope tiles;
+    finishWrites();
+    for (int column = 0, p = 0; column < weights.columns(); column += width, ++p) {
+        for (int start = 0; start < pairs; start += kPairBlock) {
+            const int depth = std::min(kPairBlock, pairs - start);
+            const Bf16Pair* own = weights.panel(p) + static_cast<size_t>(start) * width;
+            const size_t share = static_cast<size_t>(depth) * width * sizeof(Bf16Pair) / blocks;
+            for (int b = 0; b < blocks; ++b) {
+                const Bf16Pair* next = own + depth * width;  // fits: a block of pairs and a panel's columns
+                const LinesAhead ahead(reinterpret_cast<const char*>(next) + b * share, share,
+                                       depth / kTilePairs);
+                multiplyTiles(depth, rows + static_cast<size_t>(b) * kRows * rowStride + start, rowStride,
+                              own, start == 0, sums + static_cast<size_t>(b) * kRows * width, width, ahead);
+            }
+        }
+        for (int g = 0; g < groups; ++g) {
+            Block<kGroup> block;
+            loadBlock(sums + static_cast<size_t>(g) * kGroup * width, width, block);
+            target.finish(block, epilogue, g * kGroup, std::min(kGroup, count - g * kGroup), column,
+                          weights.columns() - column);
+        }
+    }
+}
+
+#endif
+
+/// In tiles where the processor has them and they divide the depth; the choice is the weights', never the
+/// rows', so that a row's bits do not depend on how many there are.
+template <class Target>
+HWY_INLINE void multiply(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
+                         const Epilogue& epilogue, const Target& target) {
+#if MPM_HAS_TILES
+    if (hasTiles() && weights.depth() % (2 * kTilePairs) == 0)
+        return multiplyBf16Tiles(rows, rowStride, count, weights, epilogue, target);
+#endif
+    multiplyBf16(rows, rowStride, count, weights, epilogue, target);
+}
+
+void ProductBf16(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
+                 const Epilogue& epilogue, float* output, size_t outputStride) {
+    multiply(rows, rowStride, count, weights, epilogue, FloatTarget{output, outputStride});
+}
+
+void ProductToPairs(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
+                    const Epilogue& epilogue, Bf16Pair* output, size_t outputStride) {
+    multiply(rows, rowStride, count, weights, epilogue, PairTarget{output, outputStride});
+}
+
+#else  // without the instruction: never called, since HasBf16 is false
+
+bool HasBf16() {
+    return false;
+}
+void PackPairs(const float*, int, Bf16Pair*) {}
+void InterleaveRows(const float*, const float*, int, Bf16Pair*) {}
+void ProductBf16(const Bf16Pair*, size_t, int, const PackedWeightsBf16&, const Epilogue&, float*, size_t) {}
+void ProductToPairs(const Bf16Pair*, size_t, int, const PackedWeightsBf16&, const Epilogue&, Bf16Pair*,
+                    size_t) {}
+
+#endif
+
+}  // namespace HWY_NAMESPACE
+}  // namespace mpm::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace mpm::kernels {
+
+HWY_EXPORT(HasBf16);
+HWY_EXPORT(PackPairs);
+HWY_EXPORT(InterleaveRows);
+HWY_EXPORT(ProductBf16);
+HWY_EXPORT(ProductToPairs);
+
+bool hasBf16() {
+    static const bool has = HWY_DYNAMIC_DISPATCH(HasBf16)();
+    return has;
+}
+
+void packPairs(const float* row, int width, Bf16Pair* pairs) {
+    HWY_DYNAMIC_DISPATCH(PackPairs)(row, width, pairs);
+}
+
+void interleaveRows(const float* first, const float* second, int width, Bf16Pair* pairs) {
+    HWY_DYNAMIC_DISPATCH(InterleaveRows)(first, second, width, pairs);
+}
+
+PackedWeightsBf16::PackedWeightsBf16(const float* weights, size_t stride, int depth, int columns)
+    : m_depth(depth), m_columns(columns) {
+    const int width = panelColumns(), panels = (columns + width - 1) / width, pairs = pairsOf(depth);
+    auto* to = reinterpret_cast<Bf16Pair*>(m_data.reserve(static_cast<size_t>(panels) * width * pairs));
+    for (int p = 0; p < panels; ++p) {
+        const int present = std::min(width, columns - p * width);
+        for (int k = 0; k < depth; k += 2, to += width) {
+            const float* first = weights + k * stride + static_cast<size_t>(p) * width;
+            std::fill(to, to + width, 0u);
+            interleaveRows(first, k + 1 < depth ? first + stride : nullptr, present, to);
+        }
+    }
+}
+
+const Bf16Pair* PackedWeightsBf16::panel(int index) const {
+    const auto* data = reinterpret_cast<const Bf16Pair*>(m_data.data());
+    return data + static_cast<size_t>(index) * panelColumns() * pairsOf(m_depth);
+}
+
+void productBf16(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
+                 const Epilogue& epilogue, float* output, size_t outputStride) {
+    HWY_DYNAMIC_DISPATCH(ProductBf16)(rows, rowStride, count, weights, epilogue, output, outputStride);
+}
+
+void productBf16(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
+                 const Epilogue& epilogue, Bf16Pair* output, size_t outputStride) {
+    HWY_DYNAMIC_DISPATCH(ProductToPairs)(rows, rowStride, count, weights, epilogue, output, outputStride);
+}
+
+}  // namespace mpm::kernels
+#endif

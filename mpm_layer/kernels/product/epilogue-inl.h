@@ -1,0 +1,165 @@
+// Applied to a sum before it is stored: bias, activation, gate, LayerScale, residual.
+
+#if defined(MPM_KERNELS_EPILOGUE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MPM_KERNELS_EPILOGUE_INL_H_
+#undef MPM_KERNELS_EPILOGUE_INL_H_
+#else
+#define MPM_KERNELS_EPILOGUE_INL_H_
+#endif
+
+#include "mpm_layer/kernels/common/functions-inl.h"
+#include "mpm_layer/kernels/common/lanes-inl.h"
+#include "mpm_layer/kernels/product/microkernel-inl.h"
+#include "mpm_layer/kernels/product/product.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace mpm::kernels {
+namespace HWY_NAMESPACE {
+
+HWY_INLINE Float sigmoid(Float x) {
+    const FloatTag d;
+    const Float scaled = hn::Min(hn::Mul(x, hn::Set(d, -1.44269504f)), hn::Set(d, 126.0f));
+    return hn::Div(hn::Set(d, 1.0f), hn::Add(hn::Set(d, 1.0f), exp2(scaled)));
+}
+
+struct Gelu {
+    static HWY_INLINE Float of(Float x) { return hn::Mul(x, normal(x)); }
+};
+
+#if HWY_TARGET <= HWY_AVX3
+/// For values that are rounded to bf16 next.
+struct GeluCoarse {
+    static HWY_INLINE Float of(Float x) { return hn::Mul(x, normalCoarse(x)); }
+};
+#endif
+
+struct GeluTanh {
+    static HWY_INLINE Float of(Float x) {
+        // 0.5 (1 + tanh(u)) = sigmoid(2 u)
+        const FloatTag d;
+        const Float cubed = hn::MulAdd(hn::Mul(x, x), hn::Set(d, 0.044715f), hn::Set(d, 1.0f));
+        return hn::Mul(x, sigmoid(hn::Mul(hn::Mul(x, hn::Set(d, 1.59576912f)), cubed)));
+    }
+};
+
+struct GeluQuick {
+    static HWY_INLINE Float of(Float x) {
+        return hn::Mul(x, sigmoid(hn::Mul(x, hn::Set(FloatTag(), 1.702f))));
+    }
+};
+
+struct Silu {
+    static HWY_INLINE Float of(Float x) { return hn::Mul(x, sigmoid(x)); }
+};
+
+struct Relu {
+    static HWY_INLINE Float of(Float x) { return hn::Max(x, hn::Zero(FloatTag())); }
+};
+
+template <class Function>
+HWY_INLINE void applyTo(Block<kGroup>& block) {
+#pragma GCC unroll 16
+    for (int r = 0; r < kGroup; ++r) {
+        block.sum[r][0] = Function::of(block.sum[r][0]);
+        block.sum[r][1] = Function::of(block.sum[r][1]);
+    }
+}
+
+template <class ErfGelu>
+HWY_INLINE void activate(Activation activation, Block<kGroup>& block) {
+    switch (activation) {
+        case Activation::None:
+            return;
+        case Activation::Gelu:
+            return applyTo<ErfGelu>(block);
+        case Activation::GeluTanh:
+            return applyTo<GeluTanh>(block);
+        case Activation::GeluQuick:
+            return applyTo<GeluQuick>(block);
+        case Activation::Silu:
+            return applyTo<Silu>(block);
+        case Activation::Relu:
+            return applyTo<Relu>(block);
+    }
+}
+
+/// The two vectors of a block's row that begins at `from`; of `columns` columns, those that are not there are
+/// zero.
+struct ColumnPair {
+    HWY_INLINE ColumnPair(const float* from, int columns) {
+        const int lanes = static_cast<int>(hn::Lanes(FloatTag()));
+        left = loadPart(from, columns);
+        right = columns > lanes ? loadPart(from + lanes, columns - lanes) : hn::Zero(FloatTag());
+    }
+
+    Float left, right;
+};
+
+HWY_INLINE void multiplyRow(const ColumnPair& by, Float (&sums)[2]) {
+    sums[0] = hn::Mul(sums[0], by.left);
+    sums[1] = hn::Mul(sums[1], by.right);
+}
+
+/// All of an epilogue but the adding, on `rows` rows of a block whose first element belongs at (row, column);
+/// `columns` of the output's columns are left.
+template <class ErfGelu>
+HWY_INLINE void applyEpilogue(const Epilogue& e, int row, int rows, int column, int columns,
+                              Block<kGroup>& block) {
+    if (e.bias) {
+        const ColumnPair bias(e.bias + column, columns);
+#pragma GCC unroll 16
+        for (int r = 0; r < kGroup; ++r) {
+            block.sum[r][0] = hn::Add(block.sum[r][0], bias.left);
+            block.sum[r][1] = hn::Add(block.sum[r][1], bias.right);
+        }
+    }
+    activate<ErfGelu>(e.activation, block);
+    if (e.gate) {
+#pragma GCC unroll 16
+        for (int r = 0; r < kGroup; ++r) {
+            if (r >= rows) break;
+            multiplyRow(ColumnPair(e.gate + (row + r) * e.gateStride + column, columns), block.sum[r]);
+        }
+    }
+    if (e.scale) {
+        const ColumnPair scale(e.scale + column, columns);
+#pragma GCC unroll 16
+        for (int r = 0; r < kGroup; ++r)
+            multiplyRow(scale, block.sum[r]);
+    }
+}
+
+/// Stores sums as f32.
+struct FloatTarget {
+    float* output;
+    size_t stride;
+
+    HWY_INLINE void finish(Block<kGroup>& block, const Epilogue& epilogue, int row, int rows, int column,
+                           int columns) const {
+        applyEpilogue<Gelu>(epilogue, row, rows, column, columns, block);
+        float* to = output + row * stride + column;
+#pragma GCC unroll 16
+        for (int r = 0; r < kGroup; ++r) {
+            if (r >= rows) break;
+            store(block.sum[r], epilogue.add, to + r * stride, columns);
+        }
+    }
+
+private:
+    static HWY_INLINE void store(Float (&sums)[2], bool add, float* to, int columns) {
+        const int lanes = static_cast<int>(hn::Lanes(FloatTag()));
+        if (add) {
+            const ColumnPair before(to, columns);
+            sums[0] = hn::Add(sums[0], before.left);
+            sums[1] = hn::Add(sums[1], before.right);
+        }
+        storePart(sums[0], to, columns);
+        if (columns > lanes) storePart(sums[1], to + lanes, columns - lanes);
+    }
+};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace mpm::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

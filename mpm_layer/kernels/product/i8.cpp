@@ -1,0 +1,219 @@
+#include "mpm_layer/kernels/product/i8.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "mpm_layer/kernels/product/i8.cpp"
+#include <hwy/foreach_target.h>
+// Highway's per-target headers come after foreach_target.
+#include <hwy/highway.h>
+
+#include "mpm_layer/kernels/product/epilogue-inl.h"
+#include "mpm_layer/kernels/product/quads-inl.h"
+
+MPM_BEFORE_NAMESPACE_I8();
+namespace mpm::kernels {
+namespace HWY_NAMESPACE {
+
+bool HasI8() {
+    return hasVnni();
+}
+
+int OffsetI8() {
+    return withDot([](auto dot) HWY_ATTR { return decltype(dot)::kOffset; });
+}
+
+float PackQuads(const float* row, int width, I8Quad* quads) {
+    return withDot([&](auto dot) HWY_ATTR {
+        using Dot = decltype(dot);
+        const float largest = largestOf(row, width);
+        if (!(largest == largest)) {
+            std::fill_n(quads, quadsOf(width), 0u);
+            return largest;
+        }
+        const Step step(largest, Dot::kLevels);
+        roundToQuads(row, width, step.inverse, Dot::kOffset, quads);
+        return step.scale;
+    });
+}
+
+/// Sums as f32: each is worth its row's step times its column's.
+template <int R>
+HWY_INLINE void scaleSums(const IntBlock<R>& sums, const float* rowScales, int rows,
+                          const PackedWeightsI8& weights, int column, Block<kGroup>& block) {
+    const FloatTag d;
+    const IntTag di;
+    const size_t lanes = hn::Lanes(d);
+    const float* scales = weights.scales() + column;
+    const std::int32_t* offsets = weights.offsets() + column;
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+        const Float row = hn::Set(d, r < rows ? rowScales[r] : 0.0f);
+#pragma GCC unroll 2
+        for (int v = 0; v < 2; ++v) {
+            const Int sum = hn::Add(sums.at(r, v), hn::LoadU(di, offsets + v * lanes));
+            block.sum[r][v] = hn::Mul(hn::ConvertTo(d, sum), hn::Mul(row, hn::LoadU(d, scales + v * lanes)));
+        }
+    }
+}
+
+template <class Dot, int R, class Ahead>
+HWY_INLINE void multiplyGroup(const I8Quad* rows, size_t rowStride, const float* rowScales, int present,
+                              const PackedWeightsI8& weights, int panel, const Ahead& ahead,
+                              Block<kGroup>& block) {
+    IntBlock<R> sums;
+    clearBlock(sums);
+    multiplyAddQuads<Dot>(quadsOf(weights.depth()), rows, rowStride, weights.panel(panel), sums, ahead);
+    scaleSums(sums, rowScales, present, weights, panel * static_cast<int>(panelWidth()), block);
+}
+
+template <class Dot>
+HWY_NOINLINE void multiplyI8(const I8Quad* rows, size_t rowStride, const float* rowScales, int count,
+                             const PackedWeightsI8& weights, const Epilogue& epilogue,
+                             const FloatTarget& target) {
+    const int width = static_cast<int>(panelWidth()), groups = std::max(1, (count + kGroup - 1) / kGroup);
+    const int quads = quadsOf(weights.depth());
+    const size_t share = static_cast<size_t>(quads) * width / groups;
+    for (int column = 0, p = 0; column < weights.columns(); column += width, ++p) {
+        const I8Quad* next = weights.panel(p) + static_cast<size_t>(quads) * width;
+        for (int row = 0; row < count; row += kGroup, next += share) {
+            const I8Quad* group = rows + row * rowStride;
+            const PanelAhead ahead(next, share * sizeof(I8Quad), quads);
+            const int present = std::min(kGroup, count - row);
+            Block<kGroup> block;
+            if (present > kHalfGroup) {
+                multiplyGroup<Dot, kGroup>(group, rowStride, rowScales + row, present, weights, p, ahead,
+                                           block);
+            } else {
+                clearBlock(block);
+                multiplyGroup<Dot, kHalfGroup>(group, rowStride, rowScales + row, present, weights, p, ahead,
+                                               block);
+            }
+            target.finish(block, epilogue, row, present, column, weights.columns() - column);
+        }
+    }
+}
+
+void ProductI8(const I8Quad* rows, size_t rowStride, const float* rowScales, int count,
+               const PackedWeightsI8& weights, const Epilogue& epilogue, float* output, size_t outputStride) {
+    withDot([&](auto dot) HWY_ATTR {
+        multiplyI8<decltype(dot)>(rows, rowStride, rowScales, count, weights, epilogue,
+                                  FloatTarget{output, outputStride});
+    });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace mpm::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace mpm::kernels {
+
+HWY_EXPORT(HasI8);
+HWY_EXPORT(OffsetI8);
+HWY_EXPORT(PackQuads);
+HWY_EXPORT(ProductI8);
+
+namespace {
+
+constexpr int kColumnLevels = 127;
+
+/// The value of one quantisation step of each column, never so small that its inverse is infinite; NaN if a
+/// weight is not finite.
+std::vector<float> stepsOf(const float* weights, size_t stride, int depth, int columns) {
+    std::vector<float> steps(columns, 0.0f), poison(columns, 0.0f);
+    for (int k = 0; k < depth; ++k) {
+        const float* row = weights + k * stride;
+        for (int n = 0; n < columns; ++n) {
+            steps[n] = std::max(steps[n], std::abs(row[n]));
+            poison[n] += row[n] - row[n];  // 0 for all that is finite
+        }
+    }
+    for (int n = 0; n < columns; ++n)
+        steps[n] = std::max(steps[n] / kColumnLevels, 0x1p-126f) + poison[n];
+    return steps;
+}
+
+/// The nearest whole number, as a float. No value is more than kColumnLevels steps; the sum's last bit is
+/// a 1.
+float wholeSteps(float value, float inverse) {
+    constexpr float kMagic = 12582912.0f;
+    return (value * inverse + kMagic) - kMagic;
+}
+
+}  // namespace
+
+bool hasI8() {
+    static const bool has = HWY_DYNAMIC_DISPATCH(HasI8)();
+    return has;
+}
+
+float packQuads(const float* row, int width, I8Quad* quads) {
+    return HWY_DYNAMIC_DISPATCH(PackQuads)(row, width, quads);
+}
+
+PackedWeightsI8::PackedWeightsI8(const float* weights, size_t stride, int depth, int columns)
+    : m_depth(depth), m_columns(columns) {
+    const int width = panelColumns(), panels = (columns + width - 1) / width, quads = quadsOf(depth);
+    const int offset = HWY_DYNAMIC_DISPATCH(OffsetI8)();
+    const size_t size = static_cast<size_t>(panels) * width * quads;
+    auto* bytes = reinterpret_cast<std::int8_t*>(m_data.reserve(size));
+    std::fill_n(bytes, size * 4, std::int8_t(0));
+    m_scales = stepsOf(weights, stride, depth, columns);
+    m_scales.resize(static_cast<size_t>(panels) * width, 0.0f);
+    m_offsets.assign(m_scales.size(), 0);
+    for (int first = 0; first < columns; first += width) {
+        const int present = std::min(width, columns - first);
+        for (int k = 0; k < depth; ++k) {
+            const float* row = weights + k * stride + first;
+            std::int8_t* to =
+                bytes + (static_cast<size_t>(first) * quads + static_cast<size_t>(k / 4) * width) * 4;
+            for (int n = 0; n < present; ++n) {
+                const int value = static_cast<int>(wholeSteps(row[n], 1.0f / m_scales[first + n]));
+                to[n * 4 + k % 4] = static_cast<std::int8_t>(value);
+                m_offsets[first + n] -= offset * value;
+            }
+        }
+    }
+}
+
+const I8Quad* PackedWeightsI8::panel(int index) const {
+    const auto* data = reinterpret_cast<const I8Quad*>(m_data.data());
+    return data + static_cast<size_t>(index) * panelColumns() * quadsOf(m_depth);
+}
+
+double lossOfI8(const float* weights, size_t stride, int depth, int columns) {
+    constexpr double kInfinite = std::numeric_limits<double>::infinity();
+    if (depth > kLargestI8Depth) return kInfinite;
+    const std::vector<float> steps = stepsOf(weights, stride, depth, columns);
+    if (std::any_of(steps.begin(), steps.end(), [](float step) { return !(step == step); })) return kInfinite;
+    double lost = 0, all = 0;
+    for (int k = 0; k < depth; ++k) {
+        const float* row = weights + k * stride;
+        float rowLost = 0, rowAll = 0;
+        for (int n = 0; n < columns; ++n) {
+            const float error = row[n] - steps[n] * wholeSteps(row[n], 1.0f / steps[n]);
+            rowLost += error * error;
+            rowAll += row[n] * row[n];
+        }
+        lost += rowLost;
+        all += rowAll;
+    }
+    // An outlier keeps its own value, and would hide the error that it causes in the rest of its column.
+    double others = all;
+    for (const float step : steps)
+        others -= std::pow(static_cast<double>(step) * kColumnLevels, 2);
+    if (lost <= 1e-12 * all) return 0;
+    return others > 0 ? std::sqrt(lost / others) : kInfinite;
+}
+
+void productI8(const I8Quad* rows, size_t rowStride, const float* rowScales, int count,
+               const PackedWeightsI8& weights, const Epilogue& epilogue, float* output, size_t outputStride) {
+    HWY_DYNAMIC_DISPATCH(ProductI8)
+    (rows, rowStride, rowScales, count, weights, epilogue, output, outputStride);
+}
+
+}  // namespace mpm::kernels
+#endif

@@ -1,0 +1,59 @@
+// Products in int8 with 32-bit sums. Rows are quantised by their own largest value,
+// weights by each column's: nothing is calibrated. Sums of integers are exact, so the same promises about
+// equal bits hold as in f32.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "mpm_layer/kernels/product/product.hpp"
+
+namespace mpm::kernels {
+
+/// Four neighbours along the depth of a product, a byte each, the first in the lowest.
+using I8Quad = std::uint32_t;
+
+/// Whether the processor has instructions that multiply bytes and sum up in 32 bits.
+bool hasI8();
+
+inline int quadsOf(int width) {
+    return (width + 3) / 4;
+}
+
+/// Sums of more products could leave 32 bits.
+constexpr int kLargestI8Depth = 65536;
+
+/// A row as the quads of a left operand. Returns the value of one quantisation step: 0 for a row of zeros;
+/// NaN if a value is not finite, and then every product of the row is NaN.
+float packQuads(const float* row, int width, I8Quad* quads);
+
+class PackedWeightsI8 {
+public:
+    PackedWeightsI8() = default;
+    PackedWeightsI8(const float* weights, size_t stride, int depth, int columns);
+
+    int depth() const { return m_depth; }
+    int columns() const { return m_columns; }
+    bool empty() const { return m_columns == 0; }
+    const I8Quad* panel(int index) const;
+    const float* scales() const { return m_scales.data(); }
+    /// To be added to the sums of each column: left operands are bytes above zero on most processors, and
+    /// this removes the offset from the sum.
+    const std::int32_t* offsets() const { return m_offsets.data(); }
+
+private:
+    int m_depth = 0, m_columns = 0;
+    Buffer m_data;
+    std::vector<float> m_scales;  // whole panels
+    std::vector<std::int32_t> m_offsets;
+};
+
+/// The root mean square of the error of quantising by column, relative to that of the weights without
+/// the largest of each column; infinite if a weight is not finite or the depth exceeds kLargestI8Depth.
+double lossOfI8(const float* weights, size_t stride, int depth, int columns);
+
+/// As `product`; `rowStride` counts quads, `rowScales` are the results of packQuads for each row.
+void productI8(const I8Quad* rows, size_t rowStride, const float* rowScales, int count,
+               const PackedWeightsI8& weights, const Epilogue& epilogue, float* output, size_t outputStride);
+
+}  // namespace mpm::kernels

@@ -1,0 +1,208 @@
+// The one inner product loop of the project, compiled once per instruction set.
+//
+// A block of R rows times two vectors of columns stays in registers while it runs down the depth. The left
+// operand is read in place, one broadcast per element; the right one comes in panels of two vectors,
+// k-major ([k][2 * lanes]). Every element is one chain of fused multiply-adds in ascending k, whatever the
+// block height: so a row's bits depend neither on the rows around it nor on the division among threads.
+
+#if defined(MPM_KERNELS_MICROKERNEL_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MPM_KERNELS_MICROKERNEL_INL_H_
+#undef MPM_KERNELS_MICROKERNEL_INL_H_
+#else
+#define MPM_KERNELS_MICROKERNEL_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstddef>
+
+#include <hwy/highway.h>
+
+#include "mpm_layer/kernels/common/lanes-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace mpm::kernels {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// 32 vector registers hold 24 sums, two columns and one broadcast; 16 hold 12.
+#if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64
+constexpr int kGroup = 12;
+#else
+constexpr int kGroup = 6;
+#endif
+
+HWY_INLINE size_t panelWidth() {
+    return 2 * hn::Lanes(FloatTag());
+}
+
+// Rows become columns, and columns rows, by pieces of four: as many as Highway (un)interleaves at once.
+constexpr int kPiece = 4;
+
+/// Lays `present` rows of `count` elements as the columns of a panel; columns that are not there are zero.
+template <class T>
+HWY_INLINE void packColumns(const T* rows, size_t stride, int present, int count, T* panel) {
+    const hn::ScalableTag<T> d;
+    const int width = static_cast<int>(panelWidth()), lanes = width / 2;
+    HWY_ALIGN T pieces[kPiece * HWY_MAX_BYTES / sizeof(T)];
+    for (int first = 0; first < width; first += lanes) {
+        const int here = std::clamp(present - first, 0, lanes);
+        std::fill(pieces + here * kPiece, pieces + lanes * kPiece, T(0));
+        int k = 0;
+        for (; k + kPiece <= count; k += kPiece) {
+            for (int q = 0; q < here; ++q)
+                std::copy_n(rows + (first + q) * stride + k, kPiece, pieces + q * kPiece);
+            hn::Vec<decltype(d)> v0, v1, v2, v3;
+            hn::LoadInterleaved4(d, pieces, v0, v1, v2, v3);
+            T* to = panel + k * width + first;
+            hn::Store(v0, d, to);
+            hn::Store(v1, d, to + width);
+            hn::Store(v2, d, to + 2 * width);
+            hn::Store(v3, d, to + 3 * width);
+        }
+        for (; k < count; ++k) {
+            for (int q = 0; q < lanes; ++q)
+                panel[k * width + first + q] = q < here ? rows[(first + q) * stride + k] : T(0);
+        }
+    }
+}
+
+/// Sums of R rows and V vectors of columns: both of a panel, or its first.
+template <int R, int V = 2>
+struct Block {
+    // Spelled out: GCC makes the implicit one outside of this instruction set, where vectors cannot be
+    // inlined.
+    HWY_INLINE Block() {}
+
+    Float sum[R][V];
+};
+
+struct NothingAhead {
+    HWY_INLINE void step() const {}
+};
+
+/// Prefetches the next panel of weights, one piece per step. Its first rows need the whole panel at once, so
+/// it is fetched into the cache while the panel before is used.
+struct PanelAhead {
+    HWY_INLINE PanelAhead(const void* next, size_t bytes, int steps)
+        : at(static_cast<const char*>(next)), piece(bytes / steps) {}
+
+    HWY_INLINE void step() {
+        __builtin_prefetch(at, 0, 2);
+        at += piece;
+    }
+
+    const char* at;
+    size_t piece;
+};
+
+/// Adds rows * panel. Element (r, k) of the left operand is rows[r * rowStep + k * depthStep]. `ahead`
+/// fetches a piece at each step.
+template <int R, int V, class Ahead = NothingAhead>
+HWY_INLINE void multiplyAdd(int depth, const float* HWY_RESTRICT rows, size_t rowStep, size_t depthStep,
+                            const float* HWY_RESTRICT panel, Block<R, V>& block, Ahead ahead = {}) {
+    const FloatTag d;
+    const size_t lanes = hn::Lanes(d);
+    // x86 addresses base + {0, 1, 2} * step without another register: one base serves three rows.
+    constexpr int kBases = (R + 2) / 3;
+    const float* base[kBases];
+    for (int i = 0; i < kBases; ++i)
+        base[i] = rows + 3 * i * rowStep;
+    for (int k = 0; k < depth; ++k) {
+        Float columns[V];
+#pragma GCC unroll 2
+        for (int v = 0; v < V; ++v)
+            columns[v] = hn::Load(d, panel + v * lanes);
+        panel += 2 * lanes;
+        ahead.step();
+#pragma GCC unroll 16
+        for (int r = 0; r < R; ++r) {
+            const Float row = hn::Set(d, base[r / 3][(r % 3) * rowStep]);
+#pragma GCC unroll 2
+            for (int v = 0; v < V; ++v)
+                block.sum[r][v] = hn::MulAdd(row, columns[v], block.sum[r][v]);
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < kBases; ++i)
+            base[i] += depthStep;
+    }
+}
+
+template <int R, int V>
+HWY_INLINE void loadBlock(const float* HWY_RESTRICT from, size_t stride, Block<R, V>& block) {
+    const FloatTag d;
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+        for (int v = 0; v < V; ++v)
+            block.sum[r][v] = hn::LoadU(d, from + r * stride + v * hn::Lanes(d));
+    }
+}
+
+template <int R, int V>
+HWY_INLINE void storeBlock(const Block<R, V>& block, float* HWY_RESTRICT to, size_t stride) {
+    const FloatTag d;
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+        for (int v = 0; v < V; ++v)
+            hn::StoreU(block.sum[r][v], d, to + r * stride + v * hn::Lanes(d));
+    }
+}
+
+template <int R, int V>
+HWY_INLINE void clearBlock(Block<R, V>& block) {
+    const FloatTag d;
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+        for (int v = 0; v < V; ++v)
+            block.sum[r][v] = hn::Zero(d);
+    }
+}
+
+// The rows left for the last group may be half of one: products of the other half are not made.
+constexpr int kHalfGroup = kGroup / 2;
+
+/// The rows of `half`, then zeros.
+HWY_INLINE void widen(const Block<kHalfGroup>& half, Block<kGroup>& block) {
+    clearBlock(block);
+#pragma GCC unroll 16
+    for (int r = 0; r < kHalfGroup; ++r) {
+        block.sum[r][0] = half.sum[r][0];
+        block.sum[r][1] = half.sum[r][1];
+    }
+}
+
+/// All of one column panel: `done(row, block)` gets the finished block of each row group, ascending. Reads
+/// whole groups: rows past the last one must be readable.
+///
+/// The depth is never divided into passes: reading a panel that exceeds the level-1 cache from the level-2
+/// cache costs less than storing sums and loading them again.
+template <class Done>
+HWY_INLINE void multiplyPanel(int count, int depth, const float* HWY_RESTRICT rows, size_t rowStep,
+                              const float* HWY_RESTRICT panel, const Done& done) {
+    const int groups = std::max(1, (count + kGroup - 1) / kGroup);
+    const size_t share = depth * panelWidth() / groups;
+    const float* next = panel + depth * panelWidth();
+    for (int row = 0; row < count; row += kGroup, next += share) {
+        const float* group = rows + row * rowStep;
+        const PanelAhead ahead(next, share * sizeof(float), depth);
+        Block<kGroup> block;
+        if (count - row > kHalfGroup) {
+            clearBlock(block);
+            multiplyAdd<kGroup>(depth, group, rowStep, 1, panel, block, ahead);
+        } else {
+            Block<kHalfGroup> half;
+            clearBlock(half);
+            multiplyAdd<kHalfGroup>(depth, group, rowStep, 1, panel, half, ahead);
+            widen(half, block);
+        }
+        done(row, block);
+    }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace mpm::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

@@ -1,0 +1,95 @@
+#include "mpm_layer/kernels/product/product.hpp"
+
+#include <algorithm>
+
+#include "mpm_layer/kernels/common/isa.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "mpm_layer/kernels/product/product.cpp"
+#include <hwy/foreach_target.h>
+// Highway's per-target headers come after foreach_target.
+#include <hwy/highway.h>
+
+#include "mpm_layer/kernels/product/epilogue-inl.h"
+#include "mpm_layer/kernels/product/microkernel-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace mpm::kernels {
+namespace HWY_NAMESPACE {
+
+int RowGroup() {
+    return kGroup;
+}
+int PanelColumns() {
+    return static_cast<int>(panelWidth());
+}
+
+void Product(const float* rows, size_t rowStride, int count, const PackedWeights& weights,
+             const Epilogue& epilogue, float* output, size_t outputStride) {
+    const int width = PanelColumns();
+    const FloatTarget target{output, outputStride};
+    for (int column = 0, p = 0; column < weights.columns(); column += width, ++p) {
+        multiplyPanel(count, weights.depth(), rows, rowStride, weights.panel(p),
+                      [&](int row, Block<kGroup>& block) HWY_ATTR {
+                          target.finish(block, epilogue, row, std::min(kGroup, count - row), column,
+                                        weights.columns() - column);
+                      });
+    }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace mpm::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace mpm::kernels {
+
+// Every kernel's user needs products' packing: when this file is loaded, nothing has been dispatched yet.
+[[maybe_unused]] const bool g_limited = limitInstructionSet();
+
+HWY_EXPORT(RowGroup);
+HWY_EXPORT(PanelColumns);
+HWY_EXPORT(Product);
+
+int rowGroup() {
+    static const int group = HWY_DYNAMIC_DISPATCH(RowGroup)();
+    return group;
+}
+
+int panelColumns() {
+    static const int columns = HWY_DYNAMIC_DISPATCH(PanelColumns)();
+    return columns;
+}
+
+void PackedWeights::reshape(int depth, int columns) {
+    m_depth = depth;
+    m_columns = columns;
+    const int width = panelColumns(), panels = (columns + width - 1) / width;
+    m_data.reserve(static_cast<size_t>(panels) * width * depth);
+}
+
+PackedWeights::PackedWeights(const float* weights, size_t stride, int depth, int columns) {
+    reshape(depth, columns);
+    const int width = panelColumns(), panels = (columns + width - 1) / width;
+    float* to = m_data.data();
+    for (int p = 0; p < panels; ++p) {
+        const int present = std::min(width, columns - p * width);
+        for (int k = 0; k < depth; ++k, to += width) {
+            const float* from = weights + k * stride + static_cast<size_t>(p) * width;
+            std::copy(from, from + present, to);
+            std::fill(to + present, to + width, 0.0f);
+        }
+    }
+}
+
+const float* PackedWeights::panel(int index) const {
+    return m_data.data() + static_cast<size_t>(index) * panelColumns() * m_depth;
+}
+
+void product(const float* rows, size_t rowStride, int count, const PackedWeights& weights,
+             const Epilogue& epilogue, float* output, size_t outputStride) {
+    HWY_DYNAMIC_DISPATCH(Product)(rows, rowStride, count, weights, epilogue, output, outputStride);
+}
+
+}  // namespace mpm::kernels
+#endif

@@ -1,0 +1,70 @@
+// Products of rows with packed weights, on one thread: the caller divides the rows into chunks.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include "mpm_layer/kernels/common/buffer.hpp"
+
+namespace mpm::kernels {
+
+/// Rows are worked on in groups of this many; chunks of rows should be a multiple of it.
+int rowGroup();
+/// Columns of a right operand are packed in panels of this many.
+int panelColumns();
+
+inline int groupsOf(int rows) {
+    return (rows + rowGroup() - 1) / rowGroup();
+}
+
+/// Distance of rows in scratch memory: a cache line more than their width, since rows a power of two apart
+/// would share the same few sets of a cache.
+constexpr size_t paddedStride(int width) {
+    return (static_cast<size_t>(width) + 15) / 16 * 16 + 16;
+}
+/// Floats for `rows` rows of a left operand: whole groups are read, and by tiles 32 rows at once.
+inline size_t paddedSize(int rows, size_t stride) {
+    constexpr int kTiles = 32;
+    return static_cast<size_t>((groupsOf(rows) * rowGroup() + kTiles - 1) / kTiles * kTiles) * stride;
+}
+
+/// A right operand, packed once: [panel][k][panelColumns], missing columns zero.
+class PackedWeights {
+public:
+    PackedWeights() = default;
+    /// weights[k][n], with rows `stride` floats apart.
+    PackedWeights(const float* weights, size_t stride, int depth, int columns);
+
+    int depth() const { return m_depth; }
+    int columns() const { return m_columns; }
+    bool empty() const { return m_columns == 0; }
+    const float* panel(int index) const;
+
+    /// For operands that change: room for another one, whose panels the caller fills. Keeps its memory.
+    void reshape(int depth, int columns);
+    float* panel(int index) { return const_cast<float*>(std::as_const(*this).panel(index)); }
+
+private:
+    int m_depth = 0, m_columns = 0;
+    Buffer m_data;
+};
+
+enum class Activation { None, Gelu, GeluTanh, GeluQuick, Silu, Relu };
+
+/// Applied to a sum before it is stored, in this order. Null members do nothing; all pointers are per
+/// column but `gate`, which is a matrix.
+struct Epilogue {
+    const float* bias = nullptr;
+    Activation activation = Activation::None;
+    const float* gate = nullptr;  ///< multiplies; its rows are gateStride apart
+    size_t gateStride = 0;
+    const float* scale = nullptr;  ///< multiplies
+    bool add = false;              ///< adds to the f32 output instead of overwriting it
+};
+
+/// output[r][n] = epilogue(sum over k of rows[r][k] * weights[k][n]). Whole row groups are read: see
+/// paddedSize.
+void product(const float* rows, size_t rowStride, int count, const PackedWeights& weights,
+             const Epilogue& epilogue, float* output, size_t outputStride);
+
+}  // namespace mpm::kernels

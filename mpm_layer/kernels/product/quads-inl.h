@@ -1,0 +1,272 @@
+// Quads of bytes: the product loop on them, and quantising to them.
+//
+// The operands of the instructions differ. x86 takes unsigned bytes of the left operand and signed ones
+// of the right: left bytes are stored with an offset, and sums start at minus the sum of the offsets. Without
+// VNNI two products are summed in 16 bits first, which 7-bit left operands keep from saturating. Arm takes
+// signed bytes of both.
+
+#if defined(MPM_KERNELS_QUADS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MPM_KERNELS_QUADS_INL_H_
+#undef MPM_KERNELS_QUADS_INL_H_
+#else
+#define MPM_KERNELS_QUADS_INL_H_
+#endif
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include <hwy/highway.h>
+
+#include "mpm_layer/kernels/common/isa.hpp"
+#include "mpm_layer/kernels/product/i8.hpp"
+#include "mpm_layer/kernels/product/microkernel-inl.h"
+#include "mpm_layer/kernels/product/pairs-inl.h"
+
+// VNNI is added to the targets that may have it, and looked for at run time, as bf16 is.
+#undef MPM_I8_TARGET
+#undef MPM_HAS_VNNI
+#undef MPM_BEFORE_NAMESPACE_I8
+#if HWY_TARGET <= HWY_AVX3 && MPM_HAS_BF16
+#define MPM_HAS_VNNI 1
+#define MPM_BEFORE_NAMESPACE_I8() \
+    HWY_PUSH_ATTRIBUTES(HWY_TARGET_STR ",avx512bf16,avx512vnni" MPM_TILES_TARGET)
+#elif HWY_TARGET == HWY_AVX2 && defined(__GNUC__) && (__GNUC__ >= 11 || defined(__clang__))
+#define MPM_HAS_VNNI 1
+#define MPM_BEFORE_NAMESPACE_I8() HWY_PUSH_ATTRIBUTES(HWY_TARGET_STR ",avxvnni")
+#else
+#define MPM_HAS_VNNI 0
+#define MPM_BEFORE_NAMESPACE_I8() HWY_BEFORE_NAMESPACE()
+#endif
+
+MPM_BEFORE_NAMESPACE_I8();
+namespace mpm::kernels {
+namespace HWY_NAMESPACE {
+
+using IntTag = hn::ScalableTag<std::int32_t>;
+using Int = hn::Vec<IntTag>;
+
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
+// Intel's type of all integer vectors has 64-bit lanes. GCC 12 copies sums that are kept in it to and fro
+// around each product, and runs out of registers: kept in a type of 32-bit lanes they stay where they are.
+using Sum = std::int32_t __attribute__((vector_size(sizeof(Int))));
+
+HWY_INLINE Int asInt(Sum sum) {
+    return Int{(decltype(Int::raw))sum};
+}
+HWY_INLINE Sum asSum(Int value) {
+    return (Sum)value.raw;
+}
+#else
+using Sum = Int;
+
+HWY_INLINE Int asInt(Sum sum) {
+    return sum;
+}
+HWY_INLINE Sum asSum(Int value) {
+    return value;
+}
+#endif
+
+/// As Block, of 32-bit sums.
+template <int R, int V = 2>
+struct IntBlock {
+    HWY_INLINE IntBlock() {}
+
+    HWY_INLINE Int at(int r, int v) const { return asInt(sum[r][v]); }
+
+    Sum sum[R][V];
+};
+
+// A way to multiply: the form of the left operand's bytes (value + kOffset, at most kLevels from it), and
+// sum + the four products of each lane.
+
+#if MPM_HAS_VNNI
+
+struct DotVnni {
+    static constexpr int kOffset = 128, kLevels = 127;
+
+    static HWY_INLINE Int add(Int sum, Int left, Int right) {
+#if HWY_TARGET <= HWY_AVX3
+        return Int{_mm512_dpbusd_epi32(sum.raw, left.raw, right.raw)};
+#else
+        return Int{_mm256_dpbusd_avx_epi32(sum.raw, left.raw, right.raw)};
+#endif
+    }
+};
+
+inline bool hasVnni() {
+#if HWY_TARGET <= HWY_AVX3
+    return __builtin_cpu_supports("avx512vnni") && allowsVnni();
+#else
+    return __builtin_cpu_supports("avxvnni") && allowsVnni();
+#endif
+}
+
+#else
+
+inline bool hasVnni() {
+    return false;
+}
+
+#endif
+
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
+
+/// Two products in 16 bits, then two of those in 32: 127 * 127 * 2 is the most that fits.
+struct DotPlain {
+    static constexpr int kOffset = 64, kLevels = 63;
+
+    static HWY_INLINE Int add(Int sum, Int left, Int right) {
+#if HWY_TARGET <= HWY_AVX3
+        const __m512i pairs = _mm512_maddubs_epi16(left.raw, right.raw);
+        return Int{_mm512_add_epi32(sum.raw, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)))};
+#elif HWY_TARGET == HWY_AVX2
+        const __m256i pairs = _mm256_maddubs_epi16(left.raw, right.raw);
+        return Int{_mm256_add_epi32(sum.raw, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)))};
+#else
+        const __m128i pairs = _mm_maddubs_epi16(left.raw, right.raw);
+        return Int{_mm_add_epi32(sum.raw, _mm_madd_epi16(pairs, _mm_set1_epi16(1)))};
+#endif
+    }
+};
+
+#elif HWY_TARGET == HWY_NEON
+
+/// Signed bytes on both sides; two products fit into 16 bits, since no byte is -128.
+struct DotPlain {
+    static constexpr int kOffset = 0, kLevels = 127;
+
+    static HWY_INLINE Int add(Int sum, Int left, Int right) {
+        const int8x16_t l = vreinterpretq_s8_s32(left.raw), r = vreinterpretq_s8_s32(right.raw);
+        const int16x8_t low = vmull_s8(vget_low_s8(l), vget_low_s8(r));
+        const int16x8_t high = vmull_high_s8(l, r);
+        return Int{vpadalq_s16(sum.raw, vpaddq_s16(low, high))};
+    }
+};
+
+#else
+
+/// Byte by byte, in vectors of any kind.
+struct DotPlain {
+    static constexpr int kOffset = 0, kLevels = 127;
+
+    static HWY_INLINE Int add(Int sum, Int left, Int right) {
+        sum = hn::Add(sum, hn::Mul(hn::ShiftRight<24>(left), hn::ShiftRight<24>(right)));
+        left = hn::ShiftLeft<8>(left), right = hn::ShiftLeft<8>(right);
+        sum = hn::Add(sum, hn::Mul(hn::ShiftRight<24>(left), hn::ShiftRight<24>(right)));
+        left = hn::ShiftLeft<8>(left), right = hn::ShiftLeft<8>(right);
+        sum = hn::Add(sum, hn::Mul(hn::ShiftRight<24>(left), hn::ShiftRight<24>(right)));
+        left = hn::ShiftLeft<8>(left), right = hn::ShiftLeft<8>(right);
+        return hn::Add(sum, hn::Mul(hn::ShiftRight<24>(left), hn::ShiftRight<24>(right)));
+    }
+};
+
+#endif
+
+/// run(Dot()) in the best way of this processor: the same one for all of a process.
+template <class Run>
+HWY_INLINE auto withDot(const Run& run) {
+#if MPM_HAS_VNNI
+    static const bool vnni = hasVnni();
+    if (vnni) return run(DotVnni());
+#endif
+    return run(DotPlain());
+}
+
+/// As multiplyAdd of f32; strides count quads.
+template <class Dot, int R, int V, class Ahead = NothingAhead>
+HWY_INLINE void multiplyAddQuads(int quads, const I8Quad* HWY_RESTRICT rows, size_t rowStep,
+                                 const I8Quad* HWY_RESTRICT panel, IntBlock<R, V>& block, Ahead ahead = {}) {
+    const IntTag d;
+    const size_t lanes = hn::Lanes(d);
+    constexpr int kBases = (R + 2) / 3;
+    const I8Quad* base[kBases];
+    for (int i = 0; i < kBases; ++i)
+        base[i] = rows + 3 * i * rowStep;
+    for (int k = 0; k < quads; ++k) {
+        Int columns[V];
+#pragma GCC unroll 2
+        for (int v = 0; v < V; ++v)
+            columns[v] = hn::LoadU(d, reinterpret_cast<const std::int32_t*>(panel + v * lanes));
+        panel += 2 * lanes;
+        ahead.step();
+#pragma GCC unroll 16
+        for (int r = 0; r < R; ++r) {
+            const Int row = hn::Set(d, static_cast<std::int32_t>(base[r / 3][(r % 3) * rowStep + k]));
+#pragma GCC unroll 2
+            for (int v = 0; v < V; ++v)
+                block.sum[r][v] = asSum(Dot::add(block.at(r, v), row, columns[v]));
+        }
+    }
+}
+
+template <int R, int V>
+HWY_INLINE void clearBlock(IntBlock<R, V>& block) {
+    const IntTag d;
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+        for (int v = 0; v < V; ++v)
+            block.sum[r][v] = asSum(hn::Zero(d));
+    }
+}
+
+/// 1 / scale and scale, for values of at most `largest`: never infinite, however small the values are.
+struct Step {
+    HWY_INLINE Step(float largest, int levels) {
+        constexpr float kMost = 0x1p126f;
+        inverse = largest > 0 ? std::min(static_cast<float>(levels) / largest, kMost) : 0.0f;
+        scale = largest > 0 ? 1.0f / inverse : 0.0f;
+    }
+
+    float inverse, scale;
+};
+
+/// The largest absolute value of a row, or NaN where a value is not finite.
+HWY_INLINE float largestOf(const float* row, int width) {
+    const FloatTag d;
+    const int lanes = static_cast<int>(hn::Lanes(d));
+    Float peak = hn::Zero(d), poison = hn::Zero(d);
+    const auto take = [&](Float v) HWY_ATTR {
+        peak = hn::Max(peak, hn::Abs(v));
+        poison = hn::Add(poison, hn::Sub(v, v));  // NaN for all that is not finite
+    };
+    int k = 0;
+    for (; k + lanes <= width; k += lanes)
+        take(hn::LoadU(d, row + k));
+    if (k < width) take(loadPart(row + k, width - k));
+    const float sum = hn::GetLane(hn::SumOfLanes(d, poison));
+    return sum == 0 ? hn::GetLane(hn::MaxOfLanes(d, peak)) : sum;
+}
+
+/// Bytes of a row, `offset` above its rounded steps; the last quad is filled up with `offset`.
+HWY_INLINE void roundToQuads(const float* row, int width, float inverse, int offset, I8Quad* quads) {
+    const FloatTag d;
+    const IntTag di;
+    const hn::Rebind<std::uint8_t, IntTag> d8;
+    const Float by = hn::Set(d, inverse);
+    // Adding this rounds to a whole number, to nearest even, and leaves it in the low bits of the sum, where
+    // the byte is taken from: 1.5 * 2^23.
+    const Float magic = hn::Set(d, 12582912.0f + static_cast<float>(offset));
+    const int lanes = static_cast<int>(hn::Lanes(d));
+    auto* to = reinterpret_cast<std::uint8_t*>(quads);
+    const auto bytes = [&](Float v) HWY_ATTR {
+        const auto bits = hn::BitCast(di, hn::MulAdd(v, by, magic));
+        return hn::TruncateTo(d8, hn::BitCast(hn::RebindToUnsigned<IntTag>(), bits));
+    };
+    int k = 0;
+    for (; k + lanes <= width; k += lanes)
+        hn::StoreU(bytes(hn::LoadU(d, row + k)), d8, to + k);
+    if (k == width) return;
+    HWY_ALIGN std::uint8_t last[HWY_MAX_BYTES];
+    hn::Store(bytes(loadPart(row + k, width - k)), d8, last);  // missing lanes are zero: the offset
+    std::copy_n(last, quadsOf(width - k) * 4, to + k);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace mpm::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

@@ -1,0 +1,177 @@
+#include "mpm_layer/kernels/tokens/rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "mpm_layer/kernels/tokens/rows.cpp"
+#include <hwy/foreach_target.h>
+// Highway's per-target headers come after foreach_target.
+#include <hwy/highway.h>
+
+#include "mpm_layer/kernels/common/lanes-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace mpm::kernels {
+namespace HWY_NAMESPACE {
+// Calls body(vector, index, count) over a row; count is the number of lanes that exist. Missing lanes read as
+// zero.
+template <class Body>
+HWY_INLINE void forEachVector(const float* row, int width, const Body& body) {
+    const int lanes = static_cast<int>(hn::Lanes(FloatTag()));
+    for (int i = 0; i < width; i += lanes) {
+        const int count = std::min(lanes, width - i);
+        body(loadPart(row + i, count), i, count);
+    }
+}
+
+HWY_INLINE float sumOf(Float v) {
+    return hn::GetLane(hn::SumOfLanes(FloatTag(), v));
+}
+
+void LayerNorm(const float* in, int width, const float* weight, const float* bias, float epsilon,
+               float* out) {
+    const FloatTag d;
+    Float sum = hn::Zero(d);
+    forEachVector(in, width, [&](Float v, int, int) HWY_ATTR { sum = hn::Add(sum, v); });
+    const Float mean = hn::Set(d, sumOf(sum) / static_cast<float>(width));
+    Float squares = hn::Zero(d);
+    forEachVector(in, width, [&](Float v, int, int count) HWY_ATTR {
+        const Float centred = hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(count)), hn::Sub(v, mean));
+        squares = hn::MulAdd(centred, centred, squares);
+    });
+    const Float inverse = hn::Set(d, 1.0f / std::sqrt(sumOf(squares) / static_cast<float>(width) + epsilon));
+    forEachVector(in, width, [&](Float v, int i, int count) HWY_ATTR {
+        Float y = hn::Mul(hn::Sub(v, mean), inverse);
+        if (weight) y = hn::Mul(y, loadPart(weight + i, count));
+        if (bias) y = hn::Add(y, loadPart(bias + i, count));
+        storePart(y, out + i, count);
+    });
+}
+
+float SquaredDistance(const float* a, const float* b, int width) {
+    const FloatTag d;
+    const int lanes = static_cast<int>(hn::Lanes(d));
+    Float even = hn::Zero(d), odd = hn::Zero(d);
+    const auto add = [&](int i, int count, Float& sum) HWY_ATTR {
+        Float v = loadPart(a + i, count);
+        if (b) v = hn::Sub(v, loadPart(b + i, count));
+        sum = hn::MulAdd(v, v, sum);
+    };
+    int i = 0;
+    for (; i + 2 * lanes <= width; i += 2 * lanes) {
+        add(i, lanes, even);
+        add(i + lanes, lanes, odd);
+    }
+    for (; i < width; i += lanes)
+        add(i, std::min(lanes, width - i), even);
+    return sumOf(hn::Add(even, odd));
+}
+
+bool UnitRow(const float* in, int width, float* out) {
+    const FloatTag d;
+    Float peak = hn::Zero(d), poison = hn::Zero(d);
+    forEachVector(in, width, [&](Float v, int, int) HWY_ATTR {
+        peak = hn::Max(peak, hn::Abs(v));
+        // x - x is 0 for every finite x and NaN for all others, and NaN survives addition.
+        poison = hn::Add(poison, hn::Sub(v, v));
+    });
+    if (!(sumOf(poison) == 0.0f)) return false;
+    const float largest = hn::GetLane(hn::MaxOfLanes(d, peak));
+    if (largest == 0.0f) {
+        std::fill(out, out + width, 0.0f);
+        return true;
+    }
+    // Powers of two bring the largest element near 1 exactly. Two factors: one alone may leave the f32 range.
+    int exponent = 0;
+    std::frexp(largest, &exponent);
+    const Float first = hn::Set(d, std::ldexp(1.0f, -exponent / 2));
+    const Float second = hn::Set(d, std::ldexp(1.0f, -exponent - (-exponent / 2)));
+    Float squares = hn::Zero(d);
+    forEachVector(in, width, [&](Float v, int, int) HWY_ATTR {
+        const Float scaled = hn::Mul(hn::Mul(v, first), second);
+        squares = hn::MulAdd(scaled, scaled, squares);
+    });
+    const Float inverse = hn::Set(d, 1.0f / std::sqrt(sumOf(squares)));
+    forEachVector(in, width, [&](Float v, int i, int count) HWY_ATTR {
+        storePart(hn::Mul(hn::Mul(hn::Mul(v, first), second), inverse), out + i, count);
+    });
+    return true;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace mpm::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace mpm::kernels {
+
+HWY_EXPORT(LayerNorm);
+HWY_EXPORT(SquaredDistance);
+HWY_EXPORT(UnitRow);
+
+void layerNorm(const float* in, int width, const float* weight, const float* bias, float epsilon,
+               float* out) {
+    HWY_DYNAMIC_DISPATCH(LayerNorm)(in, width, weight, bias, epsilon, out);
+}
+
+float squaredDistance(const float* a, const float* b, int width) {
+    return HWY_DYNAMIC_DISPATCH(SquaredDistance)(a, b, width);
+}
+
+bool unitRow(const float* in, int width, float* out) {
+    return HWY_DYNAMIC_DISPATCH(UnitRow)(in, width, out);
+}
+
+void meanRow(const float* rows, size_t stride, const int* indices, int count, int width, float* out) {
+    if (count == 1) {
+        std::copy_n(rows + indices[0] * stride, width, out);
+        return;
+    }
+    if (count == 2) {
+        const float* a = rows + indices[0] * stride;
+        const float* b = rows + indices[1] * stride;
+        for (int k = 0; k < width; ++k)
+            out[k] = static_cast<float>((static_cast<double>(a[k]) + b[k]) * 0.5);
+        return;
+    }
+    for (int k = 0; k < width; ++k) {
+        double sum = rows[indices[0] * stride + k];  // not 0: negative zeros keep their sign
+        for (int m = 1; m < count; ++m)
+            sum += rows[indices[m] * stride + k];
+        out[k] = static_cast<float>(sum / count);
+    }
+}
+
+void weightedMeanRow(const float* rows, size_t stride, const int* indices, const float* weights, int count,
+                     int width, float* out) {
+    double total = 0;
+    for (int m = 0; m < count; ++m)
+        total += weights[m];
+    for (int k = 0; k < width; ++k) {
+        double sum = static_cast<double>(weights[0]) * rows[indices[0] * stride + k];
+        for (int m = 1; m < count; ++m)
+            sum += static_cast<double>(weights[m]) * rows[indices[m] * stride + k];
+        out[k] = static_cast<float>(sum / total);
+    }
+}
+
+void rotateInterleaved(float* head, const float* cosine, const float* sine, int size) {
+    for (int i = 0; i + 1 < size; i += 2) {
+        const float a = head[i], b = head[i + 1];
+        head[i] = a * cosine[i] - b * sine[i];
+        head[i + 1] = b * cosine[i + 1] + a * sine[i + 1];
+    }
+}
+
+void rotateHalves(float* head, const float* cosine, const float* sine, int size) {
+    const int half = size / 2;
+    for (int i = 0; i < half; ++i) {
+        const float a = head[i], b = head[i + half];
+        head[i] = a * cosine[i] - b * sine[i];
+        head[i + half] = b * cosine[i + half] + a * sine[i + half];
+    }
+}
+
+}  // namespace mpm::kernels
+#endif

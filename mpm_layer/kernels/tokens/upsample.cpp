@@ -1,0 +1,159 @@
+#include "mpm_layer/kernels/tokens/upsample.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "mpm_layer/kernels/tokens/upsample.cpp"
+#include <hwy/foreach_target.h>
+// Highway's per-target headers come after foreach_target.
+#include <hwy/highway.h>
+
+#include "mpm_layer/kernels/common/lanes-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace mpm::kernels {
+namespace HWY_NAMESPACE {
+
+void StretchRow(const float* row, const Runs& runs, float* out) {
+    const FloatTag d;
+    const int lanes = static_cast<int>(hn::Lanes(d));
+    for (const Run& run : runs.runs) {
+        const Float start = hn::Set(d, row[run.index]);
+        const Float slope = hn::Set(d, row[run.next] - row[run.index]);
+        for (int k = run.begin; k < run.end; k += lanes) {
+            const Float weight = hn::LoadU(d, runs.weights.data() + k);  // padded by a vector at the end
+            storePart(hn::MulAdd(weight, slope, start), out + k, std::min(lanes, run.end - k));
+        }
+    }
+}
+
+// A vector of output columns between the same two samples.
+struct Piece {
+    int index, next, begin, count;
+};
+
+// Pieces side by side: each is one chain of compare and select, too slow to wait for alone.
+constexpr int kAbreast = 4;
+
+// Classes run inside: the best values and their labels stay in registers until all have been seen.
+HWY_INLINE void argmaxPieces(const float* row, size_t stride, int classes, const float* weights,
+                             const Piece* pieces, int* labels, float* largest) {
+    const FloatTag d;
+    const hn::RebindToSigned<FloatTag> di;
+    using Index = hn::Vec<decltype(di)>;
+    Float weight[kAbreast], best[kAbreast];
+    Index label[kAbreast];
+#pragma GCC unroll 4
+    for (int p = 0; p < kAbreast; ++p) {
+        weight[p] = hn::LoadU(d, weights + pieces[p].begin);
+        best[p] = hn::Set(d, -std::numeric_limits<float>::infinity());
+        label[p] = hn::Zero(di);
+    }
+    for (int c = 0; c < classes; ++c, row += stride) {
+        const Index mine = hn::Set(di, c);
+#pragma GCC unroll 4
+        for (int p = 0; p < kAbreast; ++p) {
+            const float start = row[pieces[p].index];
+            const Float slope = hn::Set(d, row[pieces[p].next] - start);
+            const Float value = hn::MulAdd(weight[p], slope, hn::Set(d, start));
+            const auto wins = hn::Gt(value, best[p]);
+            best[p] = hn::IfThenElse(wins, value, best[p]);
+            label[p] = hn::IfThenElse(hn::RebindMask(di, wins), mine, label[p]);
+        }
+    }
+    HWY_ALIGN int part[HWY_MAX_BYTES / sizeof(int)];
+    for (int p = 0; p < kAbreast; ++p) {
+        hn::Store(label[p], di, part);
+        std::copy_n(part, pieces[p].count, labels + pieces[p].begin);
+        if (largest) storePart(best[p], largest + pieces[p].begin, pieces[p].count);
+    }
+}
+
+void StretchArgmax(const float* rows, size_t stride, int classes, const Runs& runs, int* labels,
+                   float* best) {
+    const int lanes = static_cast<int>(hn::Lanes(FloatTag()));
+    Piece pieces[kAbreast];
+    int waiting = 0;
+    const auto flush = [&]() HWY_ATTR {
+        for (int p = waiting; p < kAbreast; ++p)
+            pieces[p] = pieces[0];
+        if (waiting > 0) argmaxPieces(rows, stride, classes, runs.weights.data(), pieces, labels, best);
+        waiting = 0;
+    };
+    for (const Run& run : runs.runs) {
+        for (int k = run.begin; k < run.end; k += lanes) {
+            pieces[waiting++] = {run.index, run.next, k, std::min(lanes, run.end - k)};
+            if (waiting == kAbreast) flush();
+        }
+    }
+    flush();
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace mpm::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace mpm::kernels {
+
+HWY_EXPORT(StretchRow);
+HWY_EXPORT(StretchArgmax);
+
+std::vector<Tap> bilinearTaps(int from, int to, bool alignCorners) {
+    std::vector<Tap> taps(to);
+    for (int k = 0; k < to; ++k) {
+        double at = alignCorners ? (to > 1 ? static_cast<double>(k) * (from - 1) / (to - 1) : 0)
+                                 : (k + 0.5) * from / to - 0.5;
+        at = std::min(std::max(at, 0.0), static_cast<double>(from - 1));
+        taps[k].index = static_cast<int>(at);
+        taps[k].next = std::min(taps[k].index + 1, from - 1);
+        taps[k].weight = static_cast<float>(at - taps[k].index);
+    }
+    return taps;
+}
+
+Runs bilinearRuns(int from, int to, bool alignCorners) {
+    Runs runs;
+    constexpr size_t kWidest = 64;  // lanes of any vector, so that a whole one may be read at the end
+    runs.weights.assign(to + kWidest, 0.f);
+    const std::vector<Tap> taps = bilinearTaps(from, to, alignCorners);
+    for (int k = 0; k < to; ++k) {
+        runs.weights[k] = taps[k].weight;
+        const bool fresh = runs.runs.empty() || runs.runs.back().index != taps[k].index;
+        if (fresh) runs.runs.push_back({taps[k].index, taps[k].next, k, k});
+        runs.runs.back().end = k + 1;
+    }
+    return runs;
+}
+
+void crop(Runs& runs, int columns) {
+    while (!runs.runs.empty() && runs.runs.back().begin >= columns)
+        runs.runs.pop_back();
+    if (!runs.runs.empty()) runs.runs.back().end = std::min(runs.runs.back().end, columns);
+}
+
+Runs slice(const Runs& runs, int begin, int end) {
+    Runs part;
+    for (Run run : runs.runs) {
+        run.begin = std::max(run.begin, begin) - begin;
+        run.end = std::min(run.end, end) - begin;
+        if (run.begin < run.end) part.runs.push_back(run);
+    }
+    // With what is behind the last column: the slice is read by whole vectors, too.
+    part.weights.assign(runs.weights.begin() + begin, runs.weights.end());
+    return part;
+}
+
+void stretchRow(const float* row, const Runs& runs, float* out) {
+    HWY_DYNAMIC_DISPATCH(StretchRow)(row, runs, out);
+}
+
+void stretchArgmax(const float* rows, size_t stride, int classes, const Runs& runs, int* labels,
+                   float* best) {
+    HWY_DYNAMIC_DISPATCH(StretchArgmax)(rows, stride, classes, runs, labels, best);
+}
+
+}  // namespace mpm::kernels
+#endif  // HWY_ONCE
