@@ -8,6 +8,7 @@
 #include "cli/common/error.hpp"
 #include "cli/common/files.hpp"
 #include "cli/common/memory.hpp"
+#include "cli/common/model_cost.hpp"
 #include "cli/common/network.hpp"
 #include "cli/common/sources.hpp"
 #include "cli/common/terminal.hpp"
@@ -21,7 +22,7 @@ namespace {
 constexpr const char* kExamples = R"(Examples:
   mpm bench default                                      all tokens against the model's schedule, built-in images
   mpm bench model.onnx 'in/*.jpg' --compare none,mpm:5,mpm:2+5 --batch 1,8 --json bench.json
-  mpm bench default clip.avi --compare none,mpm,reuse --rounds 100
+  mpm bench default clip.avi --compare none,mpm,reuse --rounds 100     (--reuse=refresh=60 sets its values)
   mpm bench default --eval depth.json --loss 0.5         the fastest schedule for half a point of mIoU
   mpm bench model.onnx --device cpu --threads 2 --precision bf16
 
@@ -63,8 +64,11 @@ std::vector<cv::Mat> readImages(const BenchOptions& options, size_t enough) {
 }
 
 std::vector<pipeline::Method> methodsOf(const BenchOptions& options, const EvalScores& scores) {
-    if (!options.methods.empty()) return options.methods;
-    return options.loss ? scores.within(*options.loss) : parseMethods("--compare", "none,mpm");
+    std::vector<pipeline::Method> methods = options.methods;
+    if (methods.empty())
+        methods = options.loss ? scores.within(*options.loss) : parseMethods("--compare", "none,mpm");
+    addReuse(options.common, methods);
+    return methods;
 }
 
 pipeline::BenchRounds openRounds(const BenchOptions& options, const std::vector<pipeline::Method>& methods) {
@@ -133,6 +137,7 @@ void addBench(CLI::App& app, Action& action) {
     verb->add_option("--json", o->json, "write the results as JSON too")->type_name("FILE");
     addCommonOptions(*verb, o->common);
     addMemoryOption(*verb, o->common);
+    addReuseOption(*verb, o->common);
     verb->footer(kExamples + ("\n\n" + methodsHelp()));
     verb->callback([o, &action] { action = [o] { return bench(*o); }; });
 }

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "cli/common/options.hpp"
+#include "cli/common/reuse.hpp"
 #include "cli/common/table.hpp"
 #include "pipeline/segment/names.hpp"
 
@@ -18,24 +19,6 @@ using pipeline::precisionName;
 Json paddedJson(const BenchRow& row) {
     if (row.padded.empty()) return nullptr;
     return {{"ms", row.paddedMs()}, {"rows", row.paddedRows()}};
-}
-
-Json reuseJson(const BenchRow& row) {
-    if (row.recomputed.empty()) return nullptr;
-    const auto frames = static_cast<double>(row.recomputed.size());
-    return {{"recomputed", mpm::mean(row.recomputed)},
-            {"full", row.full / frames},
-            {"suspended", row.suspended / frames}};
-}
-
-std::string reuseText(const BenchRow& row, const BenchRow& base) {
-    const auto frames = static_cast<double>(row.recomputed.size());
-    return cv::format(
-        "With %s a frame takes %.2f ms on average (%.2fx the speed of all tokens) and %.2f GFLOPs (%.2f "
-        "times "
-        "fewer): it computes %.1f %% of the tokens. %.1f %% of the forwards are full, %.1f %% suspended.\n",
-        row.method.text.c_str(), row.meanMs(), speedOf(row, base), row.gflops(), base.gflops() / row.gflops(),
-        100 * mpm::mean(row.recomputed), 100 * row.full / frames, 100 * row.suspended / frames);
 }
 
 std::string accuracyText(std::optional<double> loss) {
@@ -61,7 +44,8 @@ Json toJson(const BenchRow& row) {
             {"gflops_by_block", row.blockGflops()},
             {"ms", {{"median", row.ms(0.5)}, {"p10", row.ms(0.1)}, {"p90", row.ms(0.9)}}},
             {"mean_ms", row.meanMs()},
-            {"reuse", reuseJson(row)},
+            {"reuse", reuseJson(row.reuse)},
+            {"agreement", agreementJson(row.agreement)},
             {"encoder_ms", row.encoderMs()},
             {"merge_ms", row.mergeMs()},
             {"restore_ms", row.restoreMs()},
@@ -137,7 +121,8 @@ std::string verdict(const std::vector<BenchRow>& rows, cv::Size size, const Eval
         const BenchRow* base = baseOf(rows, row);
         if (base == nullptr || row.method.name == "none") continue;
         if (row.method.reuses()) {
-            text += reuseText(row, *base);
+            text += reuseText({row.method.text, row.meanMs(), base->meanMs(), row.gflops(), base->gflops()},
+                              row.reuse, row.agreement);
             continue;
         }
         const double saved = base->ms(0.5) - row.ms(0.5), speed = base->ms(0.5) / row.ms(0.5);

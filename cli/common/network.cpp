@@ -4,7 +4,6 @@
 
 #include "cli/common/error.hpp"
 #include "cli/common/terminal.hpp"
-#include "models/onnx/inspect.hpp"
 #include "pipeline/measure/error.hpp"
 #include "pipeline/segment/model_file.hpp"
 
@@ -43,15 +42,6 @@ void applyReuse(Encoder& encoder, const CommonOptions& options) {
     }
 }
 
-pipeline::ModelCost randomCost(const pipeline::Network& network) {
-    pipeline::RandomModel model;
-    model.size = network.info().size;
-    model.dim = network.encoder().dim(), model.depth = network.encoder().blocks();
-    model.heads = network.encoder().heads();
-    model.classes = static_cast<int>(network.info().labels.size());
-    return pipeline::costOf(model);
-}
-
 }  // namespace
 
 pipeline::Network openNetwork(const std::string& model, const CommonOptions& options, cv::Size size,
@@ -71,30 +61,16 @@ pipeline::Network openNetwork(const std::string& model, const CommonOptions& opt
     return network;
 }
 
-pipeline::ModelCost modelCost(const pipeline::Network& network) {
-    if (network.random()) return randomCost(network);
-    try {
-        const models::Conversion found = models::inspectModel(network.name()).found;
-        pipeline::ModelCost cost;
-        cost.attentionWeights = found.attentionWeights;
-        cost.mlpWeights = found.mlpWeights;
-        cost.width = found.dim, cost.attentionWidth = found.attentionWidth, cost.heads = found.heads;
-        cost.special = found.specialTokens;
-        // A model that leaves its size open was counted at a size of the reader's choice.
-        const double pixels = found.size.area() > 0 ? found.size.area() : 1;
-        cost.around = found.gflopsAround * 1e9 * network.info().size.area() / pixels;
-        return cost;
-    } catch (const models::Refusal& refusal) {
-        throw Error(kBadInput, network.name() + ": " + refusal.what());
-    }
-}
-
 std::vector<pipeline::Method> parseMethods(const std::string& option, const std::string& text) {
     try {
         return pipeline::methodsFrom(text);
     } catch (const pipeline::MeasureError& error) {
         throw Error(kWrongUse, option + ": " + error.what());
     }
+}
+
+void addReuse(const CommonOptions& options, std::vector<pipeline::Method>& methods) {
+    if (options.reuse) methods = pipeline::withReuse(std::move(methods), options.reuseText);
 }
 
 void checkMethods(const std::string& option, const std::vector<pipeline::Method>& methods) {
@@ -115,7 +91,10 @@ std::string methodsHelp() {
                     parameter.fallback;
         text += '\n';
     }
-    return text + "A schedule may follow: mpm:2+5 merges before blocks 2 and 5.";
+    return text +
+           "  reuse       the frames of a clip in order, of each only the tokens that changed; values of "
+           "--reuse\n"
+           "A schedule may follow: mpm:2+5 merges before blocks 2 and 5.";
 }
 
 }  // namespace mpm::cli

@@ -6,7 +6,7 @@
 
 #include "cli/common/options.hpp"
 #include "pipeline/measure/method.hpp"
-#include "pipeline/segment/flops.hpp"
+#include "pipeline/segment/network.hpp"
 
 namespace mpm::cli {
 
@@ -16,11 +16,11 @@ namespace mpm::cli {
 pipeline::Network openNetwork(const std::string& model, const CommonOptions& options, cv::Size size = {},
                               bool mayBeRandom = false);
 
-/// Sizes that the network's operations follow from, read from its file. Throws Error(kBadInput).
-pipeline::ModelCost modelCost(const pipeline::Network& network);
-
 /// Methods of --compare, not checked yet. Throws Error(kWrongUse).
 std::vector<pipeline::Method> parseMethods(const std::string& option, const std::string& text);
+
+/// --reuse of bench and eval: reuse among the methods, with its values.
+void addReuse(const CommonOptions& options, std::vector<pipeline::Method>& methods);
 
 /// Throws Error(kWrongUse) on a method or parameter that does not exist.
 void checkMethods(const std::string& option, const std::vector<pipeline::Method>& methods);

@@ -156,10 +156,9 @@ void addMemoryOption(CLI::App& verb, CommonOptions& options) {
 }
 
 void addReuseOption(CLI::App& verb, CommonOptions& options) {
-    verb.add_flag_callback(
-            "--reuse{on}", [] {},
-            "compute only the tokens that changed since the frame before (on, off or values: "
-            "refresh=30,full=0.25)")
+    verb.add_flag("--reuse{on}", options.reuseText,
+                  "compute only the tokens that changed since the frame before (on, off or values: "
+                  "refresh=30,full=0.25)")
         ->type_name("[=VALUES]")
         ->each([&options](const std::string& text) {
             try {

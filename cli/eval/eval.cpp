@@ -6,6 +6,7 @@
 #include "cli/common/error.hpp"
 #include "cli/common/files.hpp"
 #include "cli/common/memory.hpp"
+#include "cli/common/model_cost.hpp"
 #include "cli/common/network.hpp"
 #include "cli/common/night_option.hpp"
 #include "cli/common/sources.hpp"
@@ -30,6 +31,7 @@ constexpr const char* kExamples = R"(Examples:
   mpm eval model.onnx --dataset ade20k --root ADEChallengeData2016 --compare none,mpm:2+5,mpm:5 --json ade.json
   mpm eval model.onnx --dataset folder --root mine --split test --save-labels out
   mpm eval default --dataset camvid --root CamVid --compare none,mpm --night --paired --plots plots
+  mpm eval default --dataset folder --root clip --compare none,mpm,reuse                    frames of one camera, in order
   mpm eval model.onnx --dataset ade20k --root ADE --shard 1/4 --counts 1.counts     (2/4, 3/4, 4/4 elsewhere)
   mpm eval --join 1.counts 2.counts 3.counts 4.counts --json ade.json
 
@@ -39,14 +41,12 @@ ROOT/JPEGImages, SegmentationClassContext and ImageSets/SegmentationContext.
 Exit status 1 where images could not be used: they are named and left out.)";
 
 pipeline::EvalNetworks openNetworks(const EvalOptions& options) {
-    pipeline::EvalNetworks networks;
-    for (const Precision precision : options.request.precisions)
-        for (const int batch : options.request.batches) {
-            CommonOptions common = options.common;
-            common.precision = precision;
-            networks.try_emplace({precision, batch}, openNetwork(options.model, common, options.size));
-        }
-    return networks;
+    return {[&options](Precision precision) {
+                CommonOptions common = options.common;
+                common.precision = precision;
+                return openNetwork(options.model, common, options.size);
+            },
+            options.request};
 }
 
 /// Where a setting's labels are written: a folder for each where there are several.
@@ -65,7 +65,7 @@ std::string labelsFolder(const EvalOptions& options, const pipeline::Setting& se
 
 pipeline::EvalCounts evaluate(const EvalOptions& options) {
     pipeline::EvalNetworks networks = openNetworks(options);
-    const pipeline::Network& any = networks.begin()->second;
+    const pipeline::Network& any = networks.any();
     pipeline::Evaluation evaluation(options.request, networks, modelCost(any),
                                     any.random() ? "random" : models::sha256OfFile(any.name()));
     const size_t settings = evaluation.settings().size();
@@ -101,7 +101,7 @@ void readRoot(EvalOptions& options) {
 
 void write(const EvalOptions& options, const pipeline::EvalSummary& summary) {
     std::cout << resultTable(summary) << '\n' << classTable(summary) << '\n' << regionTable(summary);
-    for (const std::string& table : {pairTable(summary), tuningTable(summary)})
+    for (const std::string& table : {pairTable(summary), tuningTable(summary), reuseSummary(summary)})
         if (!table.empty()) std::cout << '\n' << table;
     if (!options.json.empty()) writeJson(options.json, evalJson(summary));
     if (!options.csv.empty()) writeText(options.csv, evalCsv(summary));
@@ -119,6 +119,7 @@ void printLeftOut(const std::vector<std::string>& names) {
 
 int eval(EvalOptions options) {
     readRoot(options);
+    addReuse(options.common, options.request.methods);
     checkUsage(options);
     limitMemory(options.common.maxMemory);
     const pipeline::EvalSummary summary(measure(options));
@@ -153,6 +154,7 @@ void addMeasuring(CLI::App& verb, EvalOptions& o) {
     verb.add_flag("--paired", o.request.paired, "with --night: by day too, over the same images");
     addCommonOptions(verb, o.common, true, false);
     addMemoryOption(verb, o.common);
+    addReuseOption(verb, o.common);
     addParsed(verb, "--precision", "of the encoder's products, several with commas (default: f32)",
               "f32,bf16", [&o](const std::string& text) {
                   o.request.precisions.clear();

@@ -6,6 +6,7 @@
 
 #include "base/csv.hpp"
 #include "cli/common/options.hpp"
+#include "cli/common/reuse.hpp"
 #include "cli/common/table.hpp"
 #include "pipeline/measure/published.hpp"
 #include "pipeline/measure/tuning.hpp"
@@ -109,6 +110,8 @@ Json toJson(const EvalSummary& summary, const EvalRow& row) {
                  {"iou", list(row.whole.iou())},
                  {"accuracy", list(row.whole.accuracy())},
                  {"images", row.images()},
+                 {"reuse", reuseJson(row.reuse)},
+                 {"agreement", agreementJson(row.agreement)},
                  {"images_per_second", finite(row.imagesPerSecond())},
                  {"stderr", finite(row.standardError())},
                  {"windows_per_second", finite(row.windowsPerSecond)},
@@ -186,6 +189,17 @@ std::string regionTable(const EvalSummary& summary) {
                          percent(row.classes.interior.miou()), percent(row.objects.recall(0)),
                          percent(row.objects.recall(1)), percent(row.objects.recall(2))});
     return markdownTable(cells);
+}
+
+std::string reuseSummary(const EvalSummary& summary) {
+    std::string text;
+    for (const EvalRow& row : summary.rows) {
+        const EvalRow* base = summary.baseOf(row);
+        if (row.reuse.forwards == 0 || base == nullptr) continue;
+        text += reuseText({rowName(summary, row), row.ms, base->ms, row.gflops(), base->gflops()}, row.reuse,
+                          row.agreement);
+    }
+    return text;
 }
 
 std::string pairTable(const EvalSummary& summary) {

@@ -18,6 +18,9 @@ std::string pairTable(
 /// Methods tuned by day; empty where none has several settings by day and by night.
 std::string tuningTable(const pipeline::EvalSummary& summary);
 
+/// A sentence a row that reuses, against all tokens; empty where none does.
+std::string reuseSummary(const pipeline::EvalSummary& summary);
+
 Json evalJson(const pipeline::EvalSummary& summary);
 std::string evalCsv(const pipeline::EvalSummary& summary);
 

@@ -8,6 +8,12 @@
 
 namespace mpm::models {
 
+/// An encoder behind the backbone, for one image.
+struct DecoderCost {
+    double rows = 0, width = 0;  ///< tokens; values of queries, keys and values
+    std::vector<double> attentionWeights, mlpWeights;
+};
+
 /// The model that was found, and its proof.
 struct Conversion {
     int blocks = 0, dim = 0, heads = 0, specialTokens = 0, imageTokens = 0;
@@ -21,8 +27,9 @@ struct Conversion {
     double gflopsMerged = 0;  ///< with three quarters of the tokens left at each merge
     std::vector<double> attentionWeights, mlpWeights;  ///< elements of each block's products
     int attentionWidth = 0;                            ///< of queries, keys and values
-    double gflopsAround = 0;                           ///< outside of the backbone's blocks
-    std::string proof;                                 ///< how the reference was computed
+    std::vector<DecoderCost> decoders;
+    double gflopsAround = 0;  ///< outside of all blocks
+    std::string proof;        ///< how the reference was computed
     std::vector<int> provedBatches;
     double error = 0;
     std::vector<std::string> notes;

@@ -80,6 +80,17 @@ double encoderGflops(const EncoderSpec& encoder, const std::vector<double>& toke
     return sum / 1e9;
 }
 
+DecoderCost decoderCost(const EncoderSpec& encoder) {
+    DecoderCost cost;
+    cost.rows = static_cast<double>(encoder.tokens);
+    cost.width = static_cast<double>(encoder.blocks[0].attention.qkv.weight.dim(1)) / 3;
+    for (const Block& block : encoder.blocks) {
+        cost.attentionWeights.push_back(attentionWeights(block));
+        cost.mlpWeights.push_back(mlpWeights(block));
+    }
+    return cost;
+}
+
 // Blocks that decode, or else the kind of layers behind the backbone.
 std::string decoderOf(const State& state) {
     int blocks = 0;
@@ -166,9 +177,15 @@ void summarise(const State& state, Conversion& c) {
         const bool fused = encoder.input() < 0;  // read from an MpmEncoder: the graph holds no products of it
         if (fused) c.gflops += encoderGflops(encoder, tokensAt(encoder, {}));
     }
-    c.gflopsAround = c.gflops - encoderGflops(backbone, tokensAt(backbone, {}));
-    c.gflopsMerged = c.gflopsAround + encoderGflops(backbone, tokensAt(backbone, c.schedule)) +
-                     mergeGflops(backbone, c.schedule);
+    const double behind = c.gflops - encoderGflops(backbone, tokensAt(backbone, {}));
+    c.gflopsMerged =
+        behind + encoderGflops(backbone, tokensAt(backbone, c.schedule)) + mergeGflops(backbone, c.schedule);
+    c.gflopsAround = behind;
+    for (const EncoderSpec& encoder : state.match.encoders) {
+        if (&encoder == &backbone) continue;
+        c.decoders.push_back(decoderCost(encoder));
+        c.gflopsAround -= encoderGflops(encoder, tokensAt(encoder, {}));
+    }
     c.decoder = decoderOf(state);
 }
 

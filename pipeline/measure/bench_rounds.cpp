@@ -9,6 +9,7 @@
 
 #include "base/stopwatch.hpp"
 #include "pipeline/measure/error.hpp"
+#include "pipeline/segment/segmenter.hpp"
 
 namespace mpm::pipeline {
 
@@ -105,12 +106,12 @@ cv::Mat BenchRounds::blobOf(const std::vector<cv::Mat>& images, int batch, int r
     return network().blob(chosen);
 }
 
-void BenchRounds::measure(BenchRow& row, const cv::Mat& blob, bool keep) {
+cv::Mat BenchRounds::measure(BenchRow& row, const cv::Mat& blob, bool keep) {
     Network& network = m_networks.of(row.method, row.batch);
     applyMethod(network.encoder(), row.method, m_schedule);
     const Stopwatch watch;
-    network.forward(blob);
-    if (!keep) return;
+    cv::Mat output = network.forward(blob);
+    if (!keep) return {};
     const double ms = watch.milliseconds();
     const mpm::Report report = network.encoder().report();
     row.device = report.device;
@@ -121,17 +122,14 @@ void BenchRounds::measure(BenchRow& row, const cv::Mat& blob, bool keep) {
     row.restores.push_back(report.times.restore / row.batch);
     count(row, report);
     measurePadded(row, blob, report);
+    return output;
 }
 
 void BenchRounds::count(BenchRow& row, const mpm::Report& report) {
     for (const mpm::ImageReport& image : report.images) {
         row.tokens.add(image);
         row.kept.push_back(tokensKept(image));
-        if (image.reuse.state != mpm::ReuseState::Off) {
-            row.recomputed.push_back(image.reuse.recomputed);
-            row.full += image.reuse.state == mpm::ReuseState::Full;
-            row.suspended += image.reuse.state == mpm::ReuseState::Suspended;
-        }
+        row.reuse.add(image.reuse);
         row.operations.push_back(m_flops.image(image, row.method.reducer()));
         const std::vector<double> blocks = m_flops.blocks(image, row.method.reducer());
         row.blockOperations.resize(std::max(row.blockOperations.size(), blocks.size()), 0);
@@ -164,6 +162,24 @@ void BenchRounds::measurePadded(BenchRow& row, const cv::Mat& blob, const mpm::R
     row.paddedShare.push_back(row.batch * std::accumulate(all.begin(), all.end(), 0.0) / rows);
 }
 
+/// Every method on one batch of images. Labels are compared where frames follow each other.
+void BenchRounds::measureRound(const cv::Mat& blob, int batch, bool keep) {
+    const bool clip =
+        std::any_of(m_rows.begin(), m_rows.end(), [](const BenchRow& row) { return row.method.reuses(); });
+    std::vector<cv::Mat> labels(m_rows.size());
+    for (size_t i = 0; i < m_rows.size(); ++i) {
+        if (m_rows[i].batch != batch) continue;
+        const cv::Mat output = measure(m_rows[i], blob, keep);
+        if (clip && batch == 1 && output.dims == 4)
+            labels[i] = labelsOf(output, 0, {blob.size[3], blob.size[2]});
+    }
+    for (size_t i = 0; i < m_rows.size(); ++i) {
+        const BenchRow* base = baseOf(m_rows, m_rows[i]);
+        if (base == nullptr || base == &m_rows[i] || labels[i].empty()) continue;
+        m_rows[i].agreement.push_back(shareOfEqual(labels[base - m_rows.data()], labels[i]));
+    }
+}
+
 /// The first forward of a clip counts.
 void BenchRounds::forgetAll() {
     for (const BenchRow& row : m_rows)
@@ -175,14 +191,12 @@ void BenchRounds::run(const std::vector<cv::Mat>& images, int warmUp, int rounds
         if (round == warmUp) forgetAll();
         for (const int batch : m_batches) {
             const cv::Mat blob = blobOf(images, batch, round);
-            for (BenchRow& row : m_rows) {
-                if (watcher.stopped())
-                    throw MeasureError(MeasureError::Kind::Failed,
-                                       "stopped in round " + std::to_string(round + 1) + " of " +
-                                           std::to_string(warmUp + rounds) +
-                                           ", nothing is reported; --rounds measures fewer");
-                if (row.batch == batch) measure(row, blob, round >= warmUp);
-            }
+            if (watcher.stopped())
+                throw MeasureError(MeasureError::Kind::Failed,
+                                   "stopped in round " + std::to_string(round + 1) + " of " +
+                                       std::to_string(warmUp + rounds) +
+                                       ", nothing is reported; --rounds measures fewer");
+            measureRound(blob, batch, round >= warmUp);
         }
         watcher.report(round + 1, warmUp + rounds);
     }

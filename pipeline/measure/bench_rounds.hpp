@@ -9,6 +9,7 @@
 
 #include "base/statistics.hpp"
 #include "pipeline/measure/method.hpp"
+#include "pipeline/measure/reuse_counts.hpp"
 #include "pipeline/measure/token_means.hpp"
 #include "pipeline/measure/watcher.hpp"
 #include "pipeline/segment/flops.hpp"
@@ -25,8 +26,8 @@ struct BenchRow {
     std::vector<double> forwards, encoders, merges, restores;  ///< one entry a round
     std::vector<double> operations, kept;                      ///< one entry an image
     std::vector<double> blockOperations;                       ///< by block, summed over images
-    std::vector<double> recomputed;  ///< share of the tokens of each image, where the method reuses
-    int full = 0, suspended = 0;     ///< forwards, likewise
+    ReuseCounts reuse;
+    std::vector<double> agreement;  ///< of a clip's labels with those of all tokens, one entry a frame
     std::vector<double> padded;  ///< ms an image as if padded to the longest; one a round with ragged counts
     std::vector<double> paddedShare;  ///< rows with padding over rows without, likewise
 
@@ -82,7 +83,8 @@ public:
 
 private:
     void forgetAll();
-    void measure(BenchRow& row, const cv::Mat& blob, bool keep);
+    cv::Mat measure(BenchRow& row, const cv::Mat& blob, bool keep);
+    void measureRound(const cv::Mat& blob, int batch, bool keep);
     void measurePadded(BenchRow& row, const cv::Mat& blob, const mpm::Report& packed);
     void count(BenchRow& row, const mpm::Report& report);
     cv::Mat blobOf(const std::vector<cv::Mat>& images, int batch, int round);

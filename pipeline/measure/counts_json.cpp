@@ -19,29 +19,52 @@ void addCells(const Json& cells, Confusion& confusion) {
         confusion.add({cell.at(0).get<int>(), cell.at(1).get<int>(), cell.at(2).get<std::int64_t>()});
 }
 
+Json reuseJson(const ReuseCounts& reuse) {
+    return {{"forwards", reuse.forwards},
+            {"full", reuse.full},
+            {"suspended", reuse.suspended},
+            {"recomputed", reuse.recomputed}};
+}
+
+ReuseCounts reuseFrom(const Json& json) {
+    ReuseCounts reuse;
+    json.at("forwards").get_to(reuse.forwards);
+    json.at("full").get_to(reuse.full);
+    json.at("suspended").get_to(reuse.suspended);
+    json.at("recomputed").get_to(reuse.recomputed);
+    return reuse;
+}
+
+double numberFrom(const Json& json) {
+    return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+}
+
 Json imageJson(const ImageCounts& image) {
-    return {{"band", cellsJson(image.classes.band)},
-            {"interior", cellsJson(image.classes.interior)},
-            {"objects_right", image.objects.right},
-            {"objects_all", image.objects.all},
-            {"tokens", image.windows},
-            {"kept", image.kept},
-            {"operations", finite(image.operations)},
-            {"joins", image.joins}};
+    Json json = {{"band", cellsJson(image.classes.band)},
+                 {"interior", cellsJson(image.classes.interior)},
+                 {"objects_right", image.objects.right},
+                 {"objects_all", image.objects.all},
+                 {"tokens", image.windows},
+                 {"kept", image.kept},
+                 {"operations", finite(image.operations)},
+                 {"joins", image.joins}};
+    if (image.reuse.forwards > 0) json["reuse"] = reuseJson(image.reuse);
+    if (std::isfinite(image.agreement)) json["agreement"] = image.agreement;
+    return json;
 }
 
 ImageCounts imageFrom(const Json& json, int classes, int ignored) {
-    ImageCounts image{SplitConfusion(classes, ignored), {}, {}, 0, 0, {}};
+    ImageCounts image{SplitConfusion(classes, ignored), {}, {}, 0, 0, {}, {}};
     addCells(json.at("band"), image.classes.band);
     addCells(json.at("interior"), image.classes.interior);
     json.at("objects_right").get_to(image.objects.right);
     json.at("objects_all").get_to(image.objects.all);
     json.at("tokens").get_to(image.windows);
     json.at("kept").get_to(image.kept);
-    const Json& operations = json.at("operations");
-    image.operations =
-        operations.is_null() ? std::numeric_limits<double>::quiet_NaN() : operations.get<double>();
+    image.operations = numberFrom(json.at("operations"));
     json.at("joins").get_to(image.joins);
+    if (json.contains("reuse")) image.reuse = reuseFrom(json.at("reuse"));
+    image.agreement = numberFrom(json.value("agreement", Json()));
     return image;
 }
 

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "pipeline/measure/eval_settings.hpp"
 #include "pipeline/measure/head.hpp"
+#include "pipeline/measure/reuse_counts.hpp"
 #include "pipeline/metric/distances.hpp"
 #include "pipeline/metric/regions.hpp"
 #include "pipeline/segment/protocol.hpp"
@@ -23,6 +25,9 @@ struct ImageCounts {
     int kept = 0;                           ///< image tokens after the last merge, over the windows
     double operations = 0;
     std::vector<DistanceCounts> joins;  ///< by stage
+    ReuseCounts reuse;
+    /// Share of the pixels with the same label as under all tokens; NaN where that was not measured.
+    double agreement = std::numeric_limits<double>::quiet_NaN();
 };
 
 /// One setting on one group of images.

@@ -15,24 +15,10 @@ namespace {
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 EvalRow emptyRow(const SettingHead& setting, int classes, int ignored) {
-    EvalRow row{setting.method,
-                setting.parameters,
-                {},
-                setting.precision,
-                setting.batch,
-                setting.night,
-                {},
-                SplitConfusion(classes, ignored),
-                Confusion(classes, ignored),
-                {},
-                {},
-                {},
-                {},
-                {},
-                {},
-                {},
-                {},
-                {}};
+    EvalRow row(classes, ignored);
+    row.method = setting.method, row.text = setting.parameters, row.precision = setting.precision;
+    row.batch = setting.batch;
+    row.night = setting.night;
     return row;
 }
 
@@ -73,6 +59,8 @@ void addImage(EvalRow& row, const ImageCounts& image) {
     row.entering.push_back(entering);
     row.imageMiou.push_back(whole.miou());
     row.imageAacc.push_back(whole.aacc());
+    row.reuse += image.reuse;
+    if (std::isfinite(image.agreement)) row.agreement.push_back(image.agreement);
 }
 
 void addTimes(EvalRow& row, ProtocolTimes& sum, const GroupRow& group) {

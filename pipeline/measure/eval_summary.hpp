@@ -10,6 +10,8 @@
 namespace mpm::pipeline {
 
 struct EvalRow {
+    EvalRow(int classCount, int ignored) : classes(classCount, ignored), whole(classCount, ignored) {}
+
     std::string method, text, device, precision;  ///< "tome", "tome:r=13"
     int batch = 1;
     std::optional<std::vector<double>> night;
@@ -23,6 +25,8 @@ struct EvalRow {
     std::vector<double> rates;                                 ///< images a second, one entry a group
     double ms = 0, encoderMs = 0, mergeMs = 0, restoreMs = 0;  ///< means an image
     double windowsPerSecond = 0;
+    ReuseCounts reuse;
+    std::vector<double> agreement;  ///< with all tokens, one entry an image where that was measured
 
     int images() const { return static_cast<int>(operations.size()); }
     double gflops() const;

@@ -44,16 +44,33 @@ std::vector<DistanceCounts> joinsOf(const mpm::ImageReport& report, cv::Size inp
     return joinDistances(maps, tokenGrid(static_cast<int>(report.map.total()), input));
 }
 
+std::optional<std::vector<double>> nightOf(const Setting& setting) {
+    if (!setting.night) return std::nullopt;
+    return std::vector<double>{setting.night->luminance, setting.night->photons, setting.night->deviation};
+}
+
 SettingHead headOf(const Setting& setting) {
-    SettingHead head{setting.method.shortName(), setting.method.text, precisionName(setting.precision),
-                     setting.batch, std::nullopt};
-    if (setting.night)
-        head.night =
-            std::vector<double>{setting.night->luminance, setting.night->photons, setting.night->deviation};
-    return head;
+    return {setting.method.shortName(), setting.method.text, precisionName(setting.precision), setting.batch,
+            nightOf(setting)};
 }
 
 }  // namespace
+
+Network& EvalNetworks::of(const Setting& setting) {
+    Key key{setting.precision, setting.batch, {}};
+    if (setting.method.reuses()) {
+        std::string& own = std::get<2>(key) = setting.method.text;
+        for (const double value : nightOf(setting).value_or(std::vector<double>()))
+            own += "/" + std::to_string(value);
+    }
+    const auto found = m_networks.find(key);
+    if (found != m_networks.end()) return found->second;
+    return m_networks.emplace(key, m_open(setting.precision)).first->second;
+}
+
+EvalNetworks::EvalNetworks(Open open, const EvalRequest& request) : m_open(std::move(open)) {
+    of({{}, request.precisions.front(), request.batches.front(), std::nullopt});
+}
 
 Evaluation::Evaluation(const EvalRequest& request, EvalNetworks& networks, const ModelCost& cost,
                        const std::string& modelSha256)
@@ -64,8 +81,10 @@ Evaluation::Evaluation(const EvalRequest& request, EvalNetworks& networks, const
       m_schedule(anyNetwork().encoder().schedule()),
       m_settings(settingsOf(request, anyNetwork().encoder().blocks())) {
     checkClasses();
-    const Protocol protocol = protocolFor(request.dataset, anyNetwork().info().size);
+    checkReuse();
+    Protocol protocol = protocolFor(request.dataset, anyNetwork().info().size);
     for (const Setting& setting : m_settings) {
+        protocol.frames = setting.method.reuses();
         applyMethod(network(setting).encoder(), setting.method, m_schedule);  // rejected before anything runs
         m_segmenters.emplace_back(network(setting), protocol, setting.batch);
     }
@@ -81,12 +100,25 @@ void Evaluation::checkClasses() const {
                                             "; name the data set that the model was trained on");
 }
 
+void Evaluation::checkReuse() const {
+    for (const Setting& setting : m_settings) {
+        if (!setting.method.reuses()) continue;
+        const std::string takes =
+            "method \"" + setting.method.text + "\" takes the frames of a clip one by one";
+        if (*std::max_element(m_request.batches.begin(), m_request.batches.end()) > 1)
+            throw MeasureError(Kind::Settings, takes + "; use batch 1");
+        if (m_request.shard && m_request.shard->count > 1)
+            throw MeasureError(Kind::Settings, takes + "; a shard has only some of them, leave out --shard");
+    }
+}
+
 /// The first forward of a network allocates; and a batch that it rejects is reported before images are read.
 void Evaluation::warmUp(const Setting& setting) {
     Network& net = network(setting);
     applyMethod(net.encoder(), setting.method, m_schedule);
     const cv::Mat grey(net.info().size, CV_8UC3, cv::Scalar::all(128));
     net.forward(net.blob(std::vector<cv::Mat>(setting.batch, grey)));
+    net.encoder().forget();  // the first frame counts
 }
 
 EvalHead Evaluation::head(const std::string& modelSha256) const {
@@ -134,19 +166,20 @@ std::vector<Sample> Evaluation::read(Group& group, const Watcher& watcher) const
 
 ImageCounts Evaluation::countsOf(const Setting& setting, const Sample& sample,
                                  const ProtocolResult& result) const {
-    ImageCounts counts{SplitConfusion(m_set.classes(), m_set.ignored()), {}, {}, 0, 0, {}};
+    ImageCounts counts{SplitConfusion(m_set.classes(), m_set.ignored()), {}, {}, 0, 0, {}, {}};
     counts.classes.add(sample.labels, result.labels, kBandRadius);
     counts.objects.add(sample.labels, result.labels, m_set.ignored());
     for (const mpm::ImageReport& window : result.windows) {
         counts.windows.push_back(window.tokens);
         counts.kept += tokensKept(window);
         counts.operations += m_flops.image(window, setting.method.reducer());
+        counts.reuse.add(window.reuse);
         addCounts(counts.joins, joinsOf(window, anyNetwork().info().size));
     }
     return counts;
 }
 
-GroupRow Evaluation::measure(size_t index, const std::vector<Sample>& samples, const LabelsSink& labels) {
+GroupRow Evaluation::measure(size_t index, const std::vector<Sample>& samples, std::vector<cv::Mat>& labels) {
     const Setting& setting = m_settings[index];
     applyMethod(network(setting).encoder(), setting.method, m_schedule);
     std::vector<cv::Mat> images;
@@ -163,7 +196,7 @@ GroupRow Evaluation::measure(size_t index, const std::vector<Sample>& samples, c
     row.times = m_segmenters[index].takeTimes();
     for (size_t i = 0; i < samples.size(); ++i) {
         row.images.push_back(countsOf(setting, samples[i], results[i]));
-        if (labels) labels(setting, samples[i].name, results[i].labels);
+        labels.push_back(results[i].labels);
     }
     return row;
 }
@@ -172,13 +205,32 @@ Group Evaluation::measure(size_t index, const Watcher& watcher, const LabelsSink
     Group group;
     group.index = index;
     const std::vector<Sample> samples = read(group, watcher);
+    std::vector<std::vector<cv::Mat>> found(m_settings.size());
     try {
-        for (size_t setting = 0; setting < m_settings.size() && !samples.empty(); ++setting)
-            group.rows.push_back(measure(setting, samples, labels));
+        for (size_t setting = 0; setting < m_settings.size() && !samples.empty(); ++setting) {
+            group.rows.push_back(measure(setting, samples, found[setting]));
+            for (size_t i = 0; labels && i < samples.size(); ++i)
+                labels(m_settings[setting], samples[i].name, found[setting][i]);
+        }
+        if (!samples.empty()) compareWithAllTokens(group, found);
     } catch (const ModelError& error) {
         throw MeasureError(Kind::Input, anyNetwork().name() + ": " + error.what());
     }
     return group;
+}
+
+void Evaluation::compareWithAllTokens(Group& group, const std::vector<std::vector<cv::Mat>>& labels) const {
+    const auto sameButMethod = [](const SettingHead& a, const SettingHead& b) {
+        return a.precision == b.precision && a.batch == b.batch && a.night == b.night;
+    };
+    for (size_t base = 0; base < m_head.settings.size(); ++base) {
+        if (m_head.settings[base].method != "none") continue;
+        for (size_t other = 0; other < m_head.settings.size(); ++other) {
+            if (other == base || !sameButMethod(m_head.settings[base], m_head.settings[other])) continue;
+            for (size_t i = 0; i < labels[other].size(); ++i)
+                group.rows[other].images[i].agreement = shareOfEqual(labels[base][i], labels[other][i]);
+        }
+    }
 }
 
 std::vector<size_t> Evaluation::missingGroups(const std::vector<Group>& done) const {

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -16,8 +17,24 @@
 
 namespace mpm::pipeline {
 
-/// Networks by precision and batch: each keeps its own, so that OpenCV reallocates nothing in between.
-using EvalNetworks = std::map<std::pair<Precision, int>, Network>;
+/// Networks by precision and batch: each keeps its own, so that OpenCV reallocates nothing in between. A
+/// setting that reuses has one to itself, since it remembers.
+class EvalNetworks {
+public:
+    using Open = std::function<Network(Precision)>;
+
+    /// `open` opens the model; the first is opened for what all of them have in common.
+    EvalNetworks(Open open, const EvalRequest& request);
+
+    Network& of(const Setting& setting);
+    const Network& any() const { return m_networks.begin()->second; }
+
+private:
+    using Key = std::tuple<Precision, int, std::string>;
+
+    Open m_open;
+    std::map<Key, Network> m_networks;
+};
 
 class Evaluation {
 public:
@@ -25,9 +42,9 @@ public:
     using LabelsSink =
         std::function<void(const Setting& setting, const std::string& name, const cv::Mat& labels)>;
 
-    /// `networks` has one for each precision and batch of `request`; they must outlive this. Throws
-    /// MeasureError where model and data set do not fit, the data set cannot be used, or the encoder rejects
-    /// a method.
+    /// `networks` must outlive this. Throws MeasureError where model and data set do not fit, the data set
+    /// cannot be used, the encoder rejects a method, or frames that follow each other cannot be reused: in
+    /// batches, in shards.
     Evaluation(const EvalRequest& request, EvalNetworks& networks, const ModelCost& cost,
                const std::string& modelSha256);
 
@@ -38,15 +55,17 @@ public:
     EvalCounts run(const Watcher& watcher = {}, const LabelsSink& labels = {});
 
 private:
-    Network& network(const Setting& setting) { return m_networks.at({setting.precision, setting.batch}); }
-    Network& anyNetwork() const { return m_networks.begin()->second; }
+    Network& network(const Setting& setting) { return m_networks.of(setting); }
+    const Network& anyNetwork() const { return m_networks.any(); }
+    void checkReuse() const;
     void checkClasses() const;
     void warmUp(const Setting& setting);
     EvalHead head(const std::string& modelSha256) const;
     std::vector<size_t> missingGroups(const std::vector<Group>& done) const;
     Group measure(size_t index, const Watcher& watcher, const LabelsSink& labels);
     std::vector<Sample> read(Group& group, const Watcher& watcher) const;
-    GroupRow measure(size_t setting, const std::vector<Sample>& samples, const LabelsSink& labels);
+    GroupRow measure(size_t setting, const std::vector<Sample>& samples, std::vector<cv::Mat>& labels);
+    void compareWithAllTokens(Group& group, const std::vector<std::vector<cv::Mat>>& labels) const;
     ImageCounts countsOf(const Setting& setting, const Sample& sample, const ProtocolResult& result) const;
 
     EvalRequest m_request;

@@ -72,6 +72,18 @@ std::vector<Method> methodsFrom(const std::string& text) {
     return methods;
 }
 
+std::vector<Method> withReuse(std::vector<Method> methods, const std::string& values) {
+    const std::string name = values == "on" ? "reuse" : "reuse:" + values;
+    bool found = false;
+    for (Method& method : methods) {
+        if (!method.reuses()) continue;
+        found = true;
+        if (method.name == "reuse") method.name = method.text = name;
+    }
+    if (!found) methods.push_back({name, std::nullopt, name});
+    return methods;
+}
+
 Method mutualPairsBefore(const std::vector<int>& blocks) {
     std::string text = "mpm";
     for (size_t i = 0; i < blocks.size(); ++i)
@@ -97,6 +109,7 @@ void applyMethod(mpm::Encoder& encoder, const Method& method, const std::vector<
     try {
         if (method.name == "none") {
             encoder.setMethod("mpm");
+            encoder.setReuse(std::nullopt);
             encoder.setSchedule({});
             return;
         }

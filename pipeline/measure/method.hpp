@@ -24,6 +24,10 @@ struct Method {
 /// "none,mpm:2+5,tome:r=13,schedule=falling". Throws MeasureError; parameters are not checked yet.
 std::vector<Method> methodsFrom(const std::string& text);
 
+/// The methods with reuse among them: added where none reuses; else those without values of their own take
+/// `values`, "on" or "refresh=60".
+std::vector<Method> withReuse(std::vector<Method> methods, const std::string& values);
+
 /// Mutual pairs before these blocks, "mpm:2+5".
 Method mutualPairsBefore(const std::vector<int>& blocks);
 

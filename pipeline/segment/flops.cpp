@@ -52,10 +52,22 @@ std::vector<double> FlopsCounter::blocks(const mpm::ImageReport& report, const s
     return sums;
 }
 
+double FlopsCounter::decoders(double share) const {
+    double sum = 0;
+    for (const DecoderCost& decoder : m_cost.decoders) {
+        const double all = decoder.tokens + decoder.others, rows = share * decoder.tokens + decoder.others;
+        for (size_t block = 0; block < decoder.attentionWeights.size(); ++block)
+            sum += 2 * rows * (decoder.attentionWeights[block] + decoder.mlpWeights[block]) +
+                   4 * rows * all * decoder.width;
+    }
+    return sum;
+}
+
 double FlopsCounter::image(const mpm::ImageReport& report, const std::string& method) const {
     const std::vector<double> sums = blocks(report, method);
     if (sums.empty()) return std::numeric_limits<double>::quiet_NaN();
-    return std::accumulate(sums.begin(), sums.end(), m_cost.around);
+    const double share = report.reuse.state == mpm::ReuseState::Partial ? report.reuse.recomputed : 1;
+    return std::accumulate(sums.begin(), sums.end(), m_cost.around + decoders(share));
 }
 
 }  // namespace mpm::pipeline

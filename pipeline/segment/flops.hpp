@@ -8,6 +8,14 @@
 
 namespace mpm::pipeline {
 
+/// An encoder behind the backbone. It never merges, but follows reuse.
+struct DecoderCost {
+    double tokens = 0;                                 ///< that are the backbone's image tokens
+    double others = 0;                                 ///< rows that are always computed
+    double width = 0;                                  ///< of queries, keys and values
+    std::vector<double> attentionWeights, mlpWeights;  ///< by block
+};
+
 /// The sizes that a model's operations follow from. Engines report them differently or not at all, so they
 /// are read from the model file by the caller.
 struct ModelCost {
@@ -16,8 +24,9 @@ struct ModelCost {
     int width = 0;                         ///< of a token
     int attentionWidth = 0;                ///< of queries, keys and values
     int heads = 1;
-    int special = 0;    ///< tokens in front
-    double around = 0;  ///< operations outside of the blocks: embedding, decoder
+    int special = 0;  ///< tokens in front
+    std::vector<DecoderCost> decoders;
+    double around = 0;  ///< operations outside of all blocks: embedding, head
 };
 
 /// Of a network with random weights.
@@ -33,12 +42,15 @@ public:
     /// name of Encoder::setMethod.
     double image(const mpm::ImageReport& report, const std::string& method = "mpm") const;
 
-    /// The same by block, each with its merge, without the operations around the blocks.
+    /// The same by block of the backbone, each with its merge.
     std::vector<double> blocks(const mpm::ImageReport& report, const std::string& method = "mpm") const;
 
     /// Of one block with so many image tokens in its attention and in its MLP. `attended`: to which they
     /// attend; those of the attention itself where negative.
     double block(size_t index, double attention, double mlp, double attended = -1) const;
+
+    /// Of the decoders, where this share of the image tokens is computed.
+    double decoders(double share) const;
 
     /// Operations by which a method decides which of so many image tokens merge. Throws cv::Exception on an
     /// unknown method.

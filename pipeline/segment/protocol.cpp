@@ -45,6 +45,7 @@ void blankPadding(cv::Mat& blob, int image, cv::Size seen) {
 /// One window of one image of the batch.
 struct ProtocolSegmenter::Window {
     size_t image;
+    int number;  ///< within the image
     cv::Rect place;
     cv::Mat pixels;
     cv::Size seen;  ///< without padding
@@ -119,6 +120,7 @@ void ProtocolSegmenter::forward(const std::vector<Window>& windows, std::vector<
     cv::Mat blob = m_network.blob(pixels);
     for (size_t i = 0; i < windows.size(); ++i)
         blankPadding(blob, static_cast<int>(i), windows[i].seen);
+    if (m_protocol.frames) m_network.encoder().setStreams({windows.front().number});
     const Stopwatch watch;
     const cv::Mat output = m_network.forward(blob);
     m_times.network += watch.milliseconds();
@@ -156,10 +158,11 @@ std::vector<ProtocolResult> ProtocolSegmenter::segment(const std::vector<cv::Mat
         cv::Mat scaled = images[i];
         if (canvases[i].size != scaled.size())
             cv::resize(images[i], scaled, canvases[i].size, 0, 0, cv::INTER_LINEAR);
+        int number = 0;
         for (const cv::Rect& place :
              slidingWindows(scaled.size(), m_network.info().size, m_protocol.stride)) {
             const cv::Size seen = (place & cv::Rect({0, 0}, scaled.size())).size();
-            waiting.push_back({i, place, cut(scaled, place), seen});
+            waiting.push_back({i, number++, place, cut(scaled, place), seen});
             if (static_cast<int>(waiting.size()) < m_batch) continue;
             forward(waiting, canvases, results);
             waiting.clear();

@@ -13,6 +13,9 @@ namespace mpm::pipeline {
 struct Protocol {
     int shortSide = 0;  ///< images are scaled to it, keeping their shape; 0: as they are
     cv::Size stride;    ///< of the window, which is the model's input; empty: the window itself
+    /// The images are frames of one camera, for an encoder that reuses: each window is a stream. Takes
+    /// batch 1.
+    bool frames = false;
 };
 
 /// Windows that cover `image`: a stride apart, the last of a row or column moved back to end at the border.

@@ -226,6 +226,44 @@ TEST_F(Eval, ThePapersFiguresStandBesideTheMeasuredOnes) {
     EXPECT_EQ(results[3]["paper"]["images_per_second"], 751.0);
 }
 
+// Frames of one camera in the order of their names; each window of a frame is a stream of its own.
+TEST_F(Eval, ReuseSeesTheImagesAsFrames) {
+    model(11);
+    for (int i = 0; i < 6; ++i) {
+        const std::string stem = "f" + std::to_string(i);
+        add("val/images/" + stem + ".png", "val/labels/" + stem + ".png", blobs(1, {60, 32}, 11, 11), 1);
+    }
+    const Outcome outcome = eval("camvid", {"--compare", "none,reuse", "--reuse=refresh=4,full=0.5"});
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("With reuse:refresh=4,full=0.5 a frame takes"), std::string::npos)
+        << outcome.out;
+    const auto results = readJson(m_folder / "e.json")["results"];
+    EXPECT_TRUE(results[0]["reuse"].is_null());
+    EXPECT_TRUE(results[0]["agreement"].is_null());
+    const auto& reuse = results[1];
+    EXPECT_EQ(reuse["method"], "reuse");
+    EXPECT_EQ(reuse["parameters"], "reuse:refresh=4,full=0.5");
+    EXPECT_DOUBLE_EQ(reuse["reuse"]["full"], 1.0 / 6);
+    EXPECT_DOUBLE_EQ(reuse["reuse"]["suspended"], 0);
+    EXPECT_DOUBLE_EQ(reuse["reuse"]["recomputed"], (1 + 5 * 6.0 / 24) / 6);  // a quarter of 24 tokens a frame
+    EXPECT_EQ(reuse["agreement"], nlohmann::json({{"mean", 1.0}, {"worst", 1.0}}));
+    EXPECT_EQ(reuse["miou"], results[0]["miou"]);
+    EXPECT_LT(reuse["gflops"], results[0]["gflops"]);
+    EXPECT_EQ(reuse["per_picture"]["operations"][0], results[0]["per_picture"]["operations"][0]);
+}
+
+TEST_F(Eval, ReuseIsForFramesOneByOne) {
+    model(11, 2);
+    add("val/images/a.png", "val/labels/a.png", blobs(1, {48, 32}, 11, 11), 1);
+    const Outcome batch = eval("camvid", {"--compare", "none,reuse", "--batch", "2"});
+    EXPECT_EQ(batch.status, 2) << batch.err;
+    EXPECT_TRUE(batch.says("batch 1"));
+    const Outcome shard = eval("camvid", {"--reuse", "--shard", "1/2"});
+    EXPECT_EQ(shard.status, 2) << shard.err;
+    EXPECT_TRUE(shard.says("--shard"));
+    EXPECT_EQ(eval("camvid", {"--reuse=refresh=-1"}).status, 2);
+}
+
 TEST_F(Eval, ClassesMustMatch) {
     model(3);
     add("val/images/a.png", "val/labels/a.png", blobs(1, {48, 32}, 11, 11), 1);

@@ -48,6 +48,39 @@ TEST(Method, ListsAreRead) {
     EXPECT_NO_THROW(checkMethods(methods));
 }
 
+TEST(Method, ReuseIsAddedOrGetsItsValues) {
+    const auto texts = [](const std::string& methods, const std::string& values) {
+        std::string all;
+        for (const Method& method : withReuse(methodsFrom(methods), values))
+            all += method.text + " ";
+        return all;
+    };
+    EXPECT_EQ(texts("none,mpm", "on"), "none mpm reuse ");
+    EXPECT_EQ(texts("none", "refresh=9"), "none reuse:refresh=9 ");
+    EXPECT_EQ(texts("reuse,none", "refresh=9,full=0.5"), "reuse:refresh=9,full=0.5 none ");
+    EXPECT_EQ(texts("reuse:refresh=4,reuse", "full=0.5"), "reuse:refresh=4 reuse:full=0.5 ");
+}
+
+TEST(Flops, DecodersFollowReuse) {
+    ModelCost cost;
+    cost.attentionWeights = {100, 100}, cost.mlpWeights = {200, 200};
+    cost.width = cost.attentionWidth = 8;
+    cost.around = 5;
+    cost.decoders = {{10, 3, 8, {100}, {200}}};  // 10 of the image, 3 of its own
+    const FlopsCounter counter(cost);
+    const auto rows = [](double computed, double all) { return 2 * computed * 300 + 4 * computed * all * 8; };
+    mpm::ImageReport report;
+    report.map = cv::Mat(1, 10, CV_32S, cv::Scalar(0));
+    report.tokens = {10, 10};
+    EXPECT_EQ(counter.image(report), 5 + 2 * rows(10, 10) + rows(13, 13));
+    report.reuse.state = mpm::ReuseState::Partial;
+    report.reuse.recomputed = 0.4;
+    EXPECT_EQ(counter.image(report), 5 + 2 * rows(4, 10) + rows(7, 13));
+    report.reuse.state = mpm::ReuseState::Full;
+    report.reuse.recomputed = 1;
+    EXPECT_EQ(counter.image(report), 5 + 2 * rows(10, 10) + rows(13, 13));
+}
+
 TEST(Method, WrongListsAreRejected) {
     expectSettingsError([] { methodsFrom(""); }, "no method");
     expectSettingsError([] { methodsFrom("none,"); }, "empty entry");
@@ -128,11 +161,13 @@ TEST(BenchRounds, ReuseComputesLessOfAStillScene) {
     cv::randu(image, 0, 255);
     rounds.run({image}, 2, 9);
     const BenchRow &all = rounds.rows()[0], &reuse = rounds.rows()[1];
-    EXPECT_EQ(reuse.full, 1);
-    EXPECT_EQ(reuse.suspended, 0);
-    EXPECT_DOUBLE_EQ(mean(reuse.recomputed), (1 + 8 * 2.0 / 16) / 9);
+    EXPECT_EQ(reuse.reuse.full, 1);
+    EXPECT_EQ(reuse.reuse.suspended, 0);
+    EXPECT_DOUBLE_EQ(reuse.reuse.meanRecomputed(), (1 + 8 * 2.0 / 16) / 9);
     EXPECT_LT(reuse.gflops(), 0.5 * all.gflops());
-    EXPECT_TRUE(all.recomputed.empty());
+    EXPECT_EQ(all.reuse.forwards, 0);
+    EXPECT_EQ(reuse.agreement, std::vector<double>(9, 1.0)) << "a still scene has the labels of all tokens";
+    EXPECT_TRUE(all.agreement.empty());
 }
 
 TEST(Counts, HeadsSurviveJson) {
