@@ -1,6 +1,5 @@
 #include <cstdio>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 
@@ -11,8 +10,7 @@
 #include "base/private_files.hpp"
 #include "models/torch/commands/commands.hpp"
 #include "models/torch/data/datasets.hpp"
-#include "street/night.hpp"
-#include "street/street.hpp"
+#include "street/clip.hpp"
 
 namespace fs = std::filesystem;
 
@@ -27,15 +25,6 @@ struct Arguments {
     std::vector<int> size{480, 640};
 };
 
-// Light of a clip, and its camera's noise.
-struct Light {
-    double hour;
-    street::NightParameters noise;
-};
-
-const std::map<std::string, Light> kLights = {
-    {"day", {13, {1, 4000, 0.003}}}, {"dusk", {19.3, {1, 1000, 0.005}}}, {"night", {23, {1, 250, 0.01}}}};
-
 void write(const fs::path& path, const cv::Mat& image) {
     std::vector<uchar> bytes;
     if (!cv::imencode(path.extension().string(), image, bytes))
@@ -44,36 +33,22 @@ void write(const fs::path& path, const cv::Mat& image) {
 }
 
 // Frames of one street, as a fixed camera takes them one after the other.
-class Clip {
-public:
-    explicit Clip(const Arguments& a)
-        : m_arguments(a),
-          m_light(kLights.at(a.clip)),
-          m_street({a.size[1], a.size[0]}, static_cast<uint64_t>(a.seed)) {}
-
-    pipeline::Sample frame(int number) {
-        const double seconds = number / m_arguments.rate;
-        const street::StreetFrame seen = m_street.at(m_light.hour + seconds / 3600, seconds);
-        const auto seed = static_cast<uint64_t>(m_arguments.seed) << 32 | static_cast<uint64_t>(number);
-        char name[32];
-        std::snprintf(name, sizeof name, "%s%06d", m_arguments.clip.c_str(), number);
-        return {street::night(seen.image, m_light.noise, seed), seen.labels, name};
-    }
-
-private:
-    const Arguments& m_arguments;
-    const Light m_light;
-    street::Street m_street;
-};
+pipeline::Sample clipFrame(street::Clip& clip, const Arguments& a, int number) {
+    const street::StreetFrame seen = clip.frame(number);
+    char name[32];
+    std::snprintf(name, sizeof name, "%s%06d", a.clip.c_str(), number);
+    return {seen.image, seen.labels, name};
+}
 
 void run(const Arguments& a) {
-    std::optional<Clip> clip;
-    if (!a.clip.empty()) clip.emplace(a);
+    std::optional<street::Clip> clip;
+    if (!a.clip.empty())
+        clip.emplace(cv::Size(a.size[1], a.size[0]), street::clipLight(a.clip), a.rate, a.seed);
     const fs::path folder = fs::path(a.root) / a.split;
     makePrivateFolders((folder / "images").string());
     makePrivateFolders((folder / "labels").string());
     for (int i = 0; i < a.frames; ++i) {
-        const auto frame = clip ? clip->frame(i) : sceneFrame(i, {a.size[1], a.size[0]});
+        const auto frame = clip ? clipFrame(*clip, a, i) : sceneFrame(i, {a.size[1], a.size[0]});
         write(folder / "images" / (frame.name + ".png"), frame.image);
         write(folder / "labels" / (frame.name + ".png"), frame.labels);
     }

@@ -1,0 +1,74 @@
+// Methods that see the same frames, one after the other, each with a network of its own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/reuse/clips.hpp"
+#include "pipeline/measure/method.hpp"
+#include "pipeline/measure/reuse_counts.hpp"
+#include "pipeline/metric/confusion.hpp"
+#include "pipeline/segment/flops.hpp"
+
+namespace mpm::bench {
+
+/// Sums over frames.
+struct Score {
+    int frames = 0;
+    double ms = 0, operations = 0, agreement = 0, worst = 1;
+    pipeline::Confusion confusion{11, 255};  ///< of the street's classes
+    pipeline::ReuseCounts reuse;
+    bool equalBits = true;  ///< outputs as those of all tokens
+
+    double meanMs() const { return ms / frames; }
+    double gflops() const { return operations / frames / 1e9; }
+    double meanAgreement() const { return agreement / frames; }
+};
+
+class MotionGate;
+
+class Contest {
+public:
+    /// Methods as of --compare. The first, "none", is what the others are compared with.
+    Contest(const std::string& model, const pipeline::ModelCost& cost, Precision precision,
+            const std::string& methods);
+
+    /// Another clip, which adds to the scores. Frames before `from` warm up. The gates see the labels of all
+    /// tokens.
+    void run(const Clip& clip, int from = 0, std::vector<MotionGate>* gates = nullptr);
+    void reset();
+
+    const std::vector<Score>& scores() const { return m_scores; }
+    pipeline::Network& network(size_t method) { return m_networks[method]; }
+
+private:
+    cv::Mat measure(size_t method, const cv::Mat& blob, bool counts);
+    void see(const street::StreetFrame& shot, bool counts, std::vector<MotionGate>* gates);
+
+    pipeline::FlopsCounter m_flops;
+    std::vector<pipeline::Method> m_methods;
+    std::vector<pipeline::Network> m_networks;
+    std::vector<Score> m_scores;
+};
+
+/// Computes all tokens only where something moves, and repeats the labels of the frame before otherwise: the
+/// simple way to save work on a fixed camera.
+class MotionGate {
+public:
+    /// `share` of the image's tiles that have to move.
+    explicit MotionGate(double share) : m_share(share) {}
+
+    /// `labels`, `ms` and `operations` are those of all tokens on this frame.
+    void see(const street::StreetFrame& shot, const cv::Mat& labels, double ms, double operations);
+    void restart() { m_seen.release(); }
+
+    const Score& score() const { return m_score; }
+    double share() const { return m_share; }
+
+private:
+    const double m_share;
+    Score m_score;
+    cv::Mat m_seen, m_labels;
+};
+
+}  // namespace mpm::bench

@@ -1,0 +1,240 @@
+// Reuse over time against its bars, and the memory of a stream.
+//   mpm_bench_reuse [--clips N] [--frames N] [--precision f32,bf16] [--only TEXT] [--video FILE] [--plot
+//   FILE.svg]
+// Prints Markdown tables; exit status 1 if a bar is missed. Full forwards, merging and reuse run in turn on
+// every frame.
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include <CLI/CLI.hpp>
+#include <opencv2/core/utility.hpp>
+#include <opencv2/core/utils/logger.hpp>
+
+#include "bench/reuse/bars.hpp"
+#include "bench/reuse/contest.hpp"
+#include "cli/common/model_cost.hpp"
+#include "pipeline/chart/figure.hpp"
+#include "pipeline/segment/names.hpp"
+
+namespace mpm::bench {
+namespace {
+
+struct Options {
+    std::string model = "default", only, video, plot, reuse = "reuse";
+    int clips = 10, frames = 100, threads = 2;
+    std::vector<std::string> precisions{"f32", "bf16"};
+};
+
+Precision precisionOf(const std::string& name) {
+    return name == "bf16" ? Precision::BF16 : name == "i8" ? Precision::I8 : Precision::F32;
+}
+
+// Megabytes of memory that the process uses.
+double residentMb() {
+    std::ifstream file("/proc/self/statm");
+    double whole = 0, resident = 0;
+    file >> whole >> resident;
+    return resident * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
+}
+
+class Bench {
+public:
+    explicit Bench(const Options& options)
+        : m_options(options), m_cost(cli::modelCost(pipeline::Network(options.model))) {}
+
+    bool run() {
+        std::cout
+            << "| clip | precision | GFLOPs fewer | faster | quality | computed | full | suspended | MPM: "
+               "fewer | faster | quality | bars |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n";
+        for (const Bar& bar : bars())
+            if (wanted(bar.name)) measure(bar);
+        std::cout << "\n| | precision | measured | bar | |\n|---|---|---|---|---|\n";
+        for (const std::string& precision : m_options.precisions) {
+            if (wanted("equal")) measureEqual(precision);
+            if (wanted("new")) measureNew(precision);
+            if (wanted("memory")) measureMemory(precision);
+        }
+        if (!m_options.plot.empty()) plot();
+        return m_missed == 0;
+    }
+
+private:
+    bool wanted(const std::string& name) const {
+        return m_options.only.empty() || name.find(m_options.only) != std::string::npos;
+    }
+
+    Contest contest(const std::string& precision, const std::string& methods) const {
+        return {m_options.model, m_cost, precisionOf(precision), methods};
+    }
+
+    void measure(const Bar& bar) {
+        std::vector<Contest> contests;
+        for (const std::string& precision : m_options.precisions)
+            contests.push_back(contest(precision, "none," + m_options.reuse + ",mpm"));
+        for (int street = 0; street < m_options.clips; ++street) {
+            const auto clip = clipOf(bar, street, m_options.frames, m_options.video);
+            if (!clip) break;
+            for (Contest& one : contests)
+                one.run(*clip);
+        }
+        for (size_t i = 0; i < contests.size(); ++i)
+            if (contests[i].scores()[0].frames > 0) print(bar, m_options.precisions[i], contests[i].scores());
+    }
+
+    static std::string quality(const Bar& bar, const Score& score, const Score& all) {
+        if (bar.light.empty())
+            return cv::format("agrees %.2f %%, worst %.2f %%", 100 * score.meanAgreement(),
+                              100 * score.worst);
+        return cv::format("loss %.2f", 100 * (all.confusion.miou() - score.confusion.miou()));
+    }
+
+    void print(const Bar& bar, const std::string& precision, const std::vector<Score>& scores) {
+        const Score &all = scores[0], &reuse = scores[1], &merged = scores[2];
+        const double fewer = all.operations / reuse.operations, faster = all.ms / reuse.ms;
+        std::string missed;
+        if (fewer < bar.flops) missed += cv::format(" GFLOPs %g", bar.flops);
+        const double speed = precision == "f32" ? bar.speed : bar.speedBf16;
+        if (faster < speed) missed += cv::format(" speed %g", speed);
+        const bool good = bar.light.empty()
+                              ? 100 * reuse.meanAgreement() >= bar.agreement && 100 * reuse.worst >= bar.worst
+                              : 100 * (all.confusion.miou() - reuse.confusion.miou()) <= bar.loss;
+        if (!good) missed += " quality";
+        m_missed += !missed.empty();
+        std::cout << "| " << bar.name << " | " << precision << cv::format(" | %.2f | %.2f | ", fewer, faster)
+                  << quality(bar, reuse, all)
+                  << cv::format(" | %.1f %% | %.1f %% | %.1f %% | %.2f | %.2f | ",
+                                100 * reuse.reuse.meanRecomputed(), 100 * reuse.reuse.fullShare(),
+                                100 * reuse.reuse.suspendedShare(), all.operations / merged.operations,
+                                all.ms / merged.ms)
+                  << quality(bar, merged, all) << " | " << (missed.empty() ? "reached" : "missed:" + missed)
+                  << " |" << std::endl;
+    }
+
+    void line(const std::string& name, const std::string& precision, const std::string& measured,
+              const std::string& bar, bool reached) {
+        m_missed += !reached;
+        std::cout << "| " << name << " | " << precision << " | " << measured << " | " << bar << " | "
+                  << (reached ? "reached" : "missed") << " |" << std::endl;
+    }
+
+    // Once the input has stayed the same for (blocks + 1) * refresh frames.
+    void measureEqual(const std::string& precision) {
+        constexpr int kConverged = 15 * 30 + 5, kMeasured = 20;
+        Contest all = contest(precision, "none," + m_options.reuse);
+        const Clip clip = frozen("day", 7001, kConverged + kMeasured);
+        all.run(clip, kConverged);
+        const double share = 100 * all.scores()[1].ms / all.scores()[0].ms;
+        line("input equal to the bit", precision,
+             cv::format("%.2f %% of a full frame, %s", share,
+                        all.scores()[1].equalBits ? "equal bits" : "other bits"),
+             "3 %, equal bits", share <= 3 && all.scores()[1].equalBits);
+    }
+
+    void measureNew(const std::string& precision) {
+        Contest both = contest(precision, "mpm," + m_options.reuse);
+        both.run(everyFrameNew(7101, 100));
+        const double slower = 100 * (both.scores()[1].ms / both.scores()[0].ms - 1);
+        line("every frame new", precision, cv::format("%.1f %% slower than MPM", slower), "5 %", slower <= 5);
+    }
+
+    // Of one stream more, with what the layers around the encoder keep.
+    void measureMemory(const std::string& precision) {
+        constexpr int kStreams = 9;
+        Contest one = contest(precision, m_options.reuse);
+        pipeline::Network& network = one.network(0);
+        const cv::Mat blob = network.blob({street("day", 0, 7001, 1).shots(0).image});
+        double before = 0;
+        for (int stream = 0; stream < kStreams; ++stream) {
+            network.encoder().setStreams({stream});
+            for (int forward = 0; forward < 2; ++forward)
+                network.forward(blob);
+            if (stream == 0) before = residentMb();
+        }
+        const double each = (residentMb() - before) / (kStreams - 1), bar = precision == "f32" ? 32 : 20;
+        line("memory of a stream", precision, cv::format("%.1f MB", each), cv::format("%g MB", bar),
+             each <= bar);
+    }
+
+    // Loss against time by day and by night, with full forwards where something moves as a baseline.
+    void plot() const {
+        const std::vector<std::string> variants = {"reuse:sensitivity=1",   "reuse",
+                                                   "reuse:sensitivity=2.5", "reuse:sensitivity=4",
+                                                   "reuse:refresh=10",      "reuse:refresh=100"};
+        std::string methods = "none,mpm";
+        for (const std::string& variant : variants)
+            methods += "," + variant;
+        pipeline::Figure figure{"Loss and time on a fixed camera, 5 frames a second", {}};
+        for (const std::string light : {"day", "night"}) {
+            Contest all = contest(m_options.precisions.back(), methods);
+            std::vector<MotionGate> gates;
+            for (const double share : {0.0, 0.002, 0.005, 0.01, 0.02, 0.04, 0.08})
+                gates.emplace_back(share);
+            for (int number = 0; number < m_options.clips; ++number) {
+                for (MotionGate& gate : gates)
+                    gate.restart();
+                all.run(recorded(street(light, 5, 7001 + number, m_options.frames)), 0, &gates);
+            }
+            figure.panels.push_back(panelOf(light, all.scores(), variants, gates));
+        }
+        std::ofstream(m_options.plot) << toSvg(figure);
+    }
+
+    static pipeline::PlotPanel panelOf(const std::string& light, const std::vector<Score>& scores,
+                                       const std::vector<std::string>& variants,
+                                       const std::vector<MotionGate>& gates) {
+        const double base = scores[0].confusion.miou();
+        const auto point = [&](const Score& score, const std::string& label) {
+            std::printf("%s, %s: %.2f ms, loss %.2f points\n", light.c_str(), label.c_str(), score.meanMs(),
+                        100 * (base - score.confusion.miou()));
+            return pipeline::PlotPoint{score.meanMs(), 100 * (base - score.confusion.miou()), 0, 0, label};
+        };
+        pipeline::PlotPanel panel{
+            "Street by " + light, "ms a frame", "mIoU lost, points", {}, {}, false, 0, 0};
+        pipeline::PlotSeries all, mpm, reuse, gate;
+        all.name = "all tokens", mpm.name = "MPM", reuse.name = "reuse", reuse.line = false;
+        gate.name = "full forward only when something moves";
+        all.points = {point(scores[0], "all tokens")};
+        mpm.points = {point(scores[1], "MPM")};
+        for (size_t i = 0; i < variants.size(); ++i)
+            reuse.points.push_back(
+                point(scores[i + 2], variants[i] == "reuse" ? "default" : variants[i].substr(6)));
+        for (const MotionGate& one : gates)
+            gate.points.push_back(point(one.score(), cv::format("%g %% moves", 100 * one.share())));
+        panel.series = {all, mpm, reuse, gate};
+        return panel;
+    }
+
+    const Options m_options;
+    const pipeline::ModelCost m_cost;
+    int m_missed = 0;
+};
+
+}  // namespace
+}  // namespace mpm::bench
+
+int main(int argc, char** argv) {
+    mpm::bench::Options options;
+    CLI::App app("Reuse over time against its bars");
+    app.add_option("--model", options.model, "default, or a converted model with the street's classes");
+    app.add_option("--reuse", options.reuse, "the method, as reuse:refresh=60");
+    app.add_option("--clips", options.clips, "streets of each kind")->check(CLI::Range(1, 1000));
+    app.add_option("--frames", options.frames, "of each clip")->check(CLI::Range(2, 100000));
+    app.add_option("--precision", options.precisions, "f32, bf16, i8")->delimiter(',');
+    app.add_option("--only", options.only, "clips with this text in their name");
+    app.add_option("--video", options.video, "a fixed camera's video, as vtest.avi of opencv-doc");
+    app.add_option("--plot", options.plot, "draw loss against time as SVG");
+    app.add_option("--threads", options.threads)->check(CLI::Range(1, 1024));
+    CLI11_PARSE(app, argc, argv);
+    try {
+        cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_ERROR);
+        cv::setNumThreads(options.threads);
+        return mpm::bench::Bench(options).run() ? 0 : 1;
+    } catch (const std::exception& error) {
+        std::cerr << error.what() << '\n';
+        return 2;
+    }
+}
