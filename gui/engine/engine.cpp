@@ -31,9 +31,10 @@ pipeline::Measurement measurementOf(const Analysis& analysis, double drawMs, std
 
 }  // namespace
 
-Engine::Engine(const QString& storePath, SharedNetwork* network, QObject* parent)
+Engine::Engine(const QString& storePath, SharedNetwork* network, pipeline::Store::Access access,
+               QObject* parent)
     : QObject(parent),
-      m_recorder(storePath),
+      m_recorder(storePath, access),
       m_ownNetwork(network == nullptr ? std::make_unique<SharedNetwork>() : nullptr),
       m_network(network == nullptr ? m_ownNetwork.get() : network),
       m_channel(m_network->worker().addChannel()) {

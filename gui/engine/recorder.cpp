@@ -34,7 +34,8 @@ void prepend(std::vector<T>& to, std::vector<T> from) {
 
 }  // namespace
 
-Recorder::Recorder(const QString& path, QObject* parent) : Worker("recorder", parent), m_path(path) {
+Recorder::Recorder(const QString& path, pipeline::Store::Access access, QObject* parent)
+    : Worker("recorder", parent), m_path(path), m_access(access) {
     qRegisterMetaType<HistoryPtr>();
 }
 
@@ -52,6 +53,7 @@ void Recorder::setSource(const QString& source, const QString& former) {
 }
 
 void Recorder::add(pipeline::Measurement measurement) {
+    if (readOnly()) return;
     const std::lock_guard<std::mutex> lock(m_mutex);
     auto& measurements = m_waiting.back().measurements;
     if (measurements.size() >= kMostWaiting) measurements.erase(measurements.begin());
@@ -59,6 +61,7 @@ void Recorder::add(pipeline::Measurement measurement) {
 }
 
 void Recorder::addEvent(pipeline::Event event) {
+    if (readOnly()) return;
     const std::lock_guard<std::mutex> lock(m_mutex);
     auto& events = m_waiting.back().events;
     if (events.size() < kMostWaiting) events.push_back(std::move(event));
@@ -136,7 +139,7 @@ void Recorder::write(std::deque<Batch>& batches) {
         write(batches.front());
         batches.pop_front();
     }
-    prune();
+    if (!readOnly()) prune();
     if (std::exchange(m_failing, false)) post([this] { emit recovered(); });
 }
 
@@ -155,7 +158,7 @@ void Recorder::fail(std::deque<Batch> batches, const std::exception& error) {
 /// `error` is no damage.
 bool Recorder::setAside(const std::exception& error) {
     const auto* store = dynamic_cast<const pipeline::StoreError*>(&error);
-    if (store == nullptr || store->kind() != pipeline::StoreError::Kind::Damaged) return false;
+    if (readOnly() || store == nullptr || store->kind() != pipeline::StoreError::Kind::Damaged) return false;
     if (m_asides++ >= kMostAsides) return false;
     try {
         const std::string aside = pipeline::Store::setAside(m_path.toStdString());
@@ -174,7 +177,7 @@ void Recorder::open() {
     m_store.reset();
     m_source = -1;
     makePrivateFolders(QFileInfo(m_path).absolutePath().toStdString());
-    m_store = std::make_unique<pipeline::Store>(m_path.toStdString());
+    m_store = std::make_unique<pipeline::Store>(m_path.toStdString(), m_access);
     m_everOpened = true;
 }
 
@@ -198,9 +201,10 @@ void Recorder::prune() {
 }
 
 void Recorder::switchTo(const QString& source, const QString& former) {
-    m_source = m_store->source(source.toStdString(), former.toStdString());
+    m_source = readOnly() ? m_store->findSource(source.toStdString()).value_or(-1)
+                          : m_store->source(source.toStdString(), former.toStdString());
     if (source == std::exchange(m_sourceName, source)) return;  // only the connection was new
-    sendHistory();
+    if (m_source >= 0) sendHistory();
 }
 
 void Recorder::sendHistory() {

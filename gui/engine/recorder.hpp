@@ -25,7 +25,10 @@ using HistoryPtr = std::shared_ptr<const History>;
 class Recorder : public Worker {
     Q_OBJECT
 public:
-    explicit Recorder(const QString& path, QObject* parent = nullptr);
+    /// ReadOnly: history and exports only; measurements and events are dropped.
+    explicit Recorder(const QString& path,
+                      pipeline::Store::Access access = pipeline::Store::Access::ReadWrite,
+                      QObject* parent = nullptr);
     /// Writes what is still waiting, then ends.
     ~Recorder() override;
 
@@ -40,6 +43,7 @@ public:
     void loadHistory();
 
     QString path() const { return m_path; }
+    bool readOnly() const { return m_access == pipeline::Store::Access::ReadOnly; }
     /// Measurements and events that were never written; known once the thread has ended.
     std::int64_t lost() const { return m_lost; }
 
@@ -87,6 +91,7 @@ private:
     void prune();
 
     const QString m_path;
+    const pipeline::Store::Access m_access;
     std::mutex m_mutex;
     std::condition_variable m_changed;
     std::deque<Batch> m_waiting{1};  // guarded by m_mutex; never empty, the last one is being filled

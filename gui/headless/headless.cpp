@@ -24,6 +24,7 @@ void log(const QString& text) {
 }  // namespace
 
 Headless::Headless(const Options& options, QObject* parent) : QObject(parent), m_session(options) {
+    if (!m_session.readOnlyReason().isEmpty()) throw ProfileInUse(m_session.readOnlyReason().toStdString());
     connect(&m_session, &Session::messagePosted, this, [](const QString& text) { log(text); });
     connect(&m_session.services(), &Services::alerted, this, [](const AlertNotice& notice) {
         log(tr("alert '%1' at %2: %3").arg(notice.rule, notice.source, notice.text));
@@ -124,6 +125,9 @@ int runHeadless(int& argc, char** argv, const Options& options) {
         const int status = QCoreApplication::exec();
         notifySystemd("STOPPING=1");
         return headless.finish(status);
+    } catch (const ProfileInUse& error) {
+        log(QString::fromStdString(error.what()));
+        return kBadInput;
     } catch (const WatchError& error) {
         log(QString::fromUtf8(error.what()));
         return kBadInput;

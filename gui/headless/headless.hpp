@@ -2,15 +2,23 @@
 #pragma once
 
 #include <map>
+#include <stdexcept>
 
 #include "gui/session/session.hpp"
 
 namespace mpm::gui {
 
+/// Another program measures with the same profile.
+class ProfileInUse : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
 class Headless : public QObject {
     Q_OBJECT
 public:
-    /// Throws WatchError where the profile's watch file is damaged: without its masks no source is opened.
+    /// Throws ProfileInUse, and WatchError where the profile's watch file is damaged: without its masks no
+    /// source is opened.
     explicit Headless(const Options& options, QObject* parent = nullptr);
     ~Headless() override;
 

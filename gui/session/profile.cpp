@@ -140,6 +140,10 @@ QString Profile::storePath() const {
 }
 
 QString Profile::watchPath() const {
+QString Profile::lockPath() const {
+    return storePath().chopped(7) + QStringLiteral(".lock");
+}
+
     return configPath(m_name, ".watch.json");
 }
 

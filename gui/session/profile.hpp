@@ -40,6 +40,7 @@ public:
     QString storePath() const;
     QString watchPath() const;   ///< of the WatchSettings
     QString videosPath() const;  ///< folder of recordings
+    QString lockPath() const;
 
 private:
     QString m_name;

@@ -1,5 +1,8 @@
 #include "gui/session/session.hpp"
 
+#include <QFileInfo>
+
+#include "base/private_files.hpp"
 #include "gui/text/safe_text.hpp"
 
 namespace mpm::gui {
@@ -11,6 +14,35 @@ Session::Session(const Options& options)
       m_services(options.profile, m_profile.videosPath()),
       m_sources(m_profile, m_state, options.dayCycle, m_network, m_services) {
     connect(&m_services, &Services::messagePosted, this, &Session::messagePosted);
+    lockProfile();
+}
+
+/// The system ends the lock of a program that was killed: its process is not there any more.
+void Session::lockProfile() {
+    try {
+        makePrivateFolders(QFileInfo(m_profile.lockPath()).absolutePath().toStdString());
+    } catch (const cv::Exception&) {
+        return;  // the store reports it
+    }
+    m_lock = std::make_unique<QLockFile>(m_profile.lockPath());
+    m_lock->setStaleLockTime(0);  // a program that runs for weeks keeps it
+    if (m_lock->tryLock() || m_lock->error() != QLockFile::LockFailedError) return;
+    qint64 process = 0;
+    QString host, program;
+    m_lock->getLockInfo(&process, &host, &program);
+    m_readOnly = tr("Profile '%1' is in use by process %2 (%3): settings and measurements are only read")
+                     .arg(m_profile.name())
+                     .arg(process)
+                     .arg(safeText(program));
+    m_sources.setReadOnly();
+}
+
+void Session::applyWatch(WatchSettings settings) {
+    if (!m_readOnly.isEmpty()) {
+        settings.alerts.clear();
+        settings.mqtt.on = settings.metrics.on = false;
+    }
+    m_services.apply(settings);
 }
 
 Session::~Session() {
@@ -19,7 +51,7 @@ Session::~Session() {
 
 void Session::readWatch() {
     try {
-        m_services.apply(readWatchSettings(m_profile.watchPath()));
+        applyWatch(readWatchSettings(m_profile.watchPath()));
     } catch (const WatchError&) {
         m_watchDamaged = true;
         WatchSettings hidden;  // the masks are not known any more
@@ -31,9 +63,10 @@ void Session::readWatch() {
 }
 
 void Session::setWatch(const WatchSettings& settings) {
-    m_services.apply(settings);
+    applyWatch(settings);
     emit watchChanged();
-    if (m_watchDamaged) return;  // to be repaired by hand, not overwritten
+    if (m_watchDamaged) return;         // to be repaired by hand, not overwritten
+    if (!m_readOnly.isEmpty()) return;  // another program has its own
     try {
         writeWatchSettings(m_profile.watchPath(), settings);
     } catch (const WatchError& error) {
@@ -43,6 +76,7 @@ void Session::setWatch(const WatchSettings& settings) {
 
 /// Earlier versions wrote further sources with their passwords.
 void Session::moveSecrets() {
+    if (!m_readOnly.isEmpty()) return;
     for (const QString& source : QStringList(m_services.settings().further))
         if (needsKeychain(source)) keepFurther(source);
 }
@@ -79,6 +113,7 @@ void Session::rename(const QString& former, const QString& stored) {
 }
 
 void Session::start() {
+    if (!m_readOnly.isEmpty()) emit messagePosted(m_readOnly, true);
     m_network.openModel(m_options.model.value_or(m_state.model));
     m_sources.open(m_sources.count() > 0 ? m_sources.at(0) : m_sources.add(),
                    m_options.source.value_or(m_state.source));
@@ -88,6 +123,7 @@ void Session::start() {
 }
 
 void Session::save() {
+    if (!m_readOnly.isEmpty()) return;
     const bool failed = !m_profile.save(m_state);
     if (failed == std::exchange(m_saveFailed, failed)) return;
     emit messagePosted(failed ? tr("The settings cannot be written: %1").arg(m_profile.path())

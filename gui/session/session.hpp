@@ -1,6 +1,10 @@
 // One run of the monitor, with a window or without: profile, network, services and sources.
 #pragma once
 
+#include <memory>
+
+#include <QLockFile>
+
 #include "gui/session/options.hpp"
 #include "gui/session/sources.hpp"
 
@@ -12,6 +16,8 @@ public:
     explicit Session(const Options& options);
     ~Session() override;
 
+    /// Why the profile is only read; empty: it is written. One program at a time writes a profile.
+    const QString& readOnlyReason() const { return m_readOnly; }
     const Options& options() const { return m_options; }
     const Profile& profile() const { return m_profile; }
     ProfileState& state() { return m_state; }
@@ -41,6 +47,9 @@ signals:
     void watchChanged();
 
 private:
+    void lockProfile();
+    /// Alerts and publishing are the work of the program that writes the profile.
+    void applyWatch(WatchSettings settings);
     void rename(const QString& former, const QString& stored);
     void keepSecret(const Engine& engine, const QString& source, std::function<void()> then);
     void moveSecrets();
@@ -48,6 +57,8 @@ private:
 
     const Options m_options;
     Profile m_profile;
+    std::unique_ptr<QLockFile> m_lock;
+    QString m_readOnly;
     ProfileState m_state;
     SharedNetwork m_network;
     Services m_services;

@@ -23,7 +23,7 @@ int Sources::indexOf(const Engine& engine) const {
 }
 
 Engine& Sources::add() {
-    m_engines.push_back(std::make_unique<Engine>(m_profile.storePath(), &m_network));
+    m_engines.push_back(std::make_unique<Engine>(m_profile.storePath(), &m_network, m_access));
     Engine& engine = *m_engines.back();
     m_services.attach(engine);
     engine.setDayCycle(m_dayCycle);

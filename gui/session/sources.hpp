@@ -19,6 +19,9 @@ public:
             Services& services);
     ~Sources() override;
 
+    /// Sources added from now on read measurements, and write none.
+    void setReadOnly() { m_access = pipeline::Store::Access::ReadOnly; }
+
     const std::vector<std::unique_ptr<Engine>>& engines() const { return m_engines; }
     int count() const { return static_cast<int>(m_engines.size()); }
     Engine& at(int index) const { return *m_engines.at(static_cast<std::size_t>(index)); }
@@ -55,6 +58,7 @@ private:
     const int m_dayCycle;
     SharedNetwork& m_network;
     Services& m_services;
+    pipeline::Store::Access m_access = pipeline::Store::Access::ReadWrite;
     std::map<const Engine*, QString> m_stored;
     std::vector<std::unique_ptr<Engine>> m_engines;
 };

@@ -79,7 +79,10 @@ void FrontSource::connectEvents(QObject* link) {
 void FrontSource::connectRecorder(QObject* link) {
     Recorder& recorder = m_engine->recorder();
     HealthModel& health = m_parts.models->health;
-    health.setStore(recorder.path(), HealthModel::Good);
+    if (recorder.readOnly())
+        health.setStore(tr("read only: %1").arg(recorder.path()), HealthModel::Warning);
+    else
+        health.setStore(recorder.path(), HealthModel::Good);
     connect(&recorder, &Recorder::historyLoaded, link,
             [this](const HistoryPtr& history) { m_parts.models->timeline.setHistory(*history); });
     connect(&recorder, &Recorder::failing, link, [this, &health](const QString& message) {

@@ -29,7 +29,8 @@ constexpr std::chrono::milliseconds kSlowComparison{1'000};
 }  // namespace
 
 MainWindow::MainWindow(const Options& options, QWidget* parent) : QMainWindow(parent), m_session(options) {
-    setWindowTitle(QStringLiteral("MPM Monitor"));
+    setWindowTitle(m_session.readOnlyReason().isEmpty() ? QStringLiteral("MPM Monitor")
+                                                        : tr("MPM Monitor (read only)"));
     setWindowIcon(appIcon());
     setAcceptDrops(true);
     makeParts();

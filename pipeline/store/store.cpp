@@ -117,7 +117,9 @@ Bucket readBucket(const Statement& row) {
 
 }  // namespace
 
-Store::Store(const std::string& path) : m_database(std::make_unique<Database>(path)) {}
+Store::Store(const std::string& path, Access access) : m_database(std::make_unique<Database>(path)) {
+    if (access == Access::ReadOnly) m_database->execute("PRAGMA query_only = ON");
+}
 Store::~Store() = default;
 Store::Store(Store&&) noexcept = default;
 Store& Store::operator=(Store&&) noexcept = default;
@@ -130,21 +132,19 @@ void Store::check() const {
 
 std::int64_t Store::source(const std::string& name, const std::string& formerName) {
     if (!formerName.empty() && formerName != name) rename(formerName, name);
-    Statement find = m_database->prepare("SELECT id FROM source WHERE name = ?");
-    if (find.bind(1, name).step()) return find.integer(0);
+    if (const auto known = findSource(name)) return *known;
     m_database->prepare("INSERT INTO source(name) VALUES(?) ON CONFLICT DO NOTHING").bind(1, name).run();
-    Statement made = m_database->prepare("SELECT id FROM source WHERE name = ?");
-    made.bind(1, name).step();
-    return made.integer(0);
+    return findSource(name).value();
+}
+
+std::optional<std::int64_t> Store::findSource(const std::string& name) const {
+    Statement find = m_database->prepare("SELECT id FROM source WHERE name = ?");
+    return find.bind(1, name).step() ? std::optional(find.integer(0)) : std::nullopt;
 }
 
 /// Nothing of the former name, which may hold a password, stays in the file.
 void Store::rename(const std::string& from, const std::string& to) {
-    const auto known = [this](const std::string& name) {
-        Statement find = m_database->prepare("SELECT id FROM source WHERE name = ?");
-        return find.bind(1, name).step();
-    };
-    if (!known(from) || known(to)) return;
+    if (!findSource(from) || findSource(to)) return;
     m_database->execute("PRAGMA secure_delete = ON");
     m_database->prepare("UPDATE source SET name = ? WHERE name = ?").bind(1, to).bind(2, from).run();
     m_database->execute("PRAGMA wal_checkpoint(TRUNCATE)");

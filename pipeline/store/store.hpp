@@ -71,9 +71,12 @@ class Store {
 public:
     enum class Span { Minute, Hour };
 
+    /// Whether this connection may change the file.
+    enum class Access { ReadWrite, ReadOnly };
+
     /// Opens or makes the file, which only its owner may read. A damaged one, and one that holds anything but
     /// this program's tables, is left as it is and reported; so is a symbolic link.
-    explicit Store(const std::string& path);
+    explicit Store(const std::string& path, Access access = Access::ReadWrite);
     ~Store();
     Store(Store&&) noexcept;
     Store& operator=(Store&&) noexcept;
@@ -89,6 +92,9 @@ public:
     /// The id of a source by its name (which must hold no password), made when new. A source kept under
     /// `formerName`, as an earlier version called it, gets the new name.
     std::int64_t source(const std::string& name, const std::string& formerName = {});
+
+    /// The id of a source that is there; absent otherwise.
+    std::optional<std::int64_t> findSource(const std::string& name) const;
 
     /// All or none, on the disk when the call returns.
     void add(std::int64_t source, const std::vector<Measurement>& measurements);

@@ -2,10 +2,12 @@
 #include <csignal>
 
 #include <QSettings>
+#include <QSignalSpy>
 #include <QTest>
 
 #include "gui/process.hpp"
 #include "gui/services/watch_settings.hpp"
+#include "gui/session/session.hpp"
 #include "gui/support.hpp"
 #include "pipeline/store/store.hpp"
 
@@ -22,6 +24,7 @@ private slots:
     void unreadablePicturesAreNamedOnce();
     void damagedWatchFileIsNoReasonToShowWhatIsMasked();
     void commandIsRunByAnAlert();
+    void profileInUseIsOnlyRead();
 
 private:
     void start(QProcess& process, const QStringList& more) {
@@ -192,6 +195,46 @@ void HeadlessTest::commandIsRunByAnAlert() {
     QVERIFY2(line.startsWith("two words busy "), line.constData());
     QCOMPARE(line.count('\n'), 1);  // once an episode
     QVERIFY(outcome.err.contains(QStringLiteral("alert 'busy'")));
+}
+
+// Two programs with one profile: the second one writes neither settings nor measurements, and says why.
+void HeadlessTest::profileInUseIsOnlyRead() {
+    const QString source = m_sandbox.film(8, 0), name = QStringLiteral("shared");
+    QProcess first;
+    start(first, {QStringLiteral("--source"), source, QStringLiteral("--profile"), name});
+    QByteArray said;
+    QVERIFY2(comes(first, said, ": live"), said.constData());
+    const Outcome second = test::run(
+        QStringLiteral(MPM_MONITOR),
+        {QStringLiteral("--headless"), QStringLiteral("--profile"), name, QStringLiteral("--after=1")});
+    QCOMPARE(second.status, 3);
+    QVERIFY2(second.err.contains(
+                 QStringLiteral("Profile 'shared' is in use by process %1").arg(first.processId())),
+             qPrintable(second.err));
+    Options options;
+    options.profile = name;
+    options.source = m_sandbox.film(1, 7);
+    mpm::pipeline::Store store(data("shared.sqlite").toStdString());
+    {
+        Session session(options);
+        QVERIFY(session.readOnlyReason().contains(QString::number(first.processId())));
+        session.start();
+        Recorder& recorder = session.sources().at(0).recorder();
+        QVERIFY(recorder.readOnly());
+        QSignalSpy analysed(&session.sources().at(0), &Engine::measured);
+        QTRY_VERIFY_WITH_TIMEOUT(analysed.count() > 1, test::patience(30'000));
+        session.state().opacity = 0.123;
+        session.save();
+        recorder.finish();
+        QCOMPARE(recorder.lost(), 0);  // they were never meant to be kept
+    }
+    QVERIFY(!store.findSource(options.source->toStdString()));
+    QVERIFY(!QFile::exists(config("shared.ini")));
+    ::kill(static_cast<pid_t>(first.processId()), SIGKILL);
+    first.waitForFinished();
+    // The lock of a killed program is none.
+    Session after(options);
+    QVERIFY2(after.readOnlyReason().isEmpty(), qPrintable(after.readOnlyReason()));
 }
 
 QTEST_GUILESS_MAIN(HeadlessTest)
