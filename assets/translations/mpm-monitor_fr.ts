@@ -303,6 +303,14 @@
         <source>&amp;Clear the list of alerts</source>
         <translation>&amp;Vider la liste des alertes</translation>
     </message>
+    <message>
+        <source>&amp;Next merge stage</source>
+        <translation>Étape de fusion &amp;suivante</translation>
+    </message>
+    <message>
+        <source>&amp;Previous merge stage</source>
+        <translation>Étape de fusion &amp;précédente</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::AlertCenter</name>
@@ -606,6 +614,10 @@
     <message>
         <source>%1: %2</source>
         <translation>%1 : %2</translation>
+    </message>
+    <message>
+        <source>read only: %1</source>
+        <translation>lecture seule : %1</translation>
     </message>
 </context>
 <context>
@@ -940,6 +952,13 @@
     </message>
 </context>
 <context>
+    <name>mpm::gui::MainWindow</name>
+    <message>
+        <source>MPM Monitor (read only)</source>
+        <translation>MPM Monitor (lecture seule)</translation>
+    </message>
+</context>
+<context>
     <name>mpm::gui::MergeView</name>
     <message>
         <source>Merge map</source>
@@ -962,16 +981,20 @@
         <translation> %1 %</translation>
     </message>
     <message>
-        <source>, single patch, token %1</source>
-        <translation>, carré seul, jeton %1</translation>
-    </message>
-    <message>
-        <source>, %1 patches in token %2</source>
-        <translation>, %1 carrés dans le jeton %2</translation>
-    </message>
-    <message>
         <source>The merged patches appear here</source>
         <translation>Les carreaux fusionnés apparaissent ici</translation>
+    </message>
+    <message>
+        <source>masked</source>
+        <translation>masqué</translation>
+    </message>
+    <message>
+        <source>single patch, token %1</source>
+        <translation>case isolée, jeton %1</translation>
+    </message>
+    <message>
+        <source>%1 patches in token %2</source>
+        <translation>%1 cases dans le jeton %2</translation>
     </message>
 </context>
 <context>
@@ -1558,6 +1581,10 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
         <source>The address is not kept, so this source will not return at the next start: %1</source>
         <translation>L&apos;adresse n&apos;est pas conservée, cette source ne reviendra donc pas au prochain démarrage : %1</translation>
     </message>
+    <message>
+        <source>Profile &apos;%1&apos; is in use by process %2 (%3): settings and measurements are only read</source>
+        <translation>Le profil « %1 » est utilisé par le processus %2 (%3) : réglages et mesures sont seulement lus</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::ShortcutSheet</name>
@@ -1830,6 +1857,18 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
         <source>%1 % of pixels agree, %2 ms lost (median)</source>
         <translation>%1 % concordent, %2 ms perdues (médiane)</translation>
     </message>
+    <message>
+        <source>cosine of features %1, %2 ms saved (median)</source>
+        <translation>cosinus des caractéristiques %1, %2 ms gagnées (médiane)</translation>
+    </message>
+    <message>
+        <source>cosine of features %1, %2 ms lost (median)</source>
+        <translation>cosinus des caractéristiques %1, %2 ms perdues (médiane)</translation>
+    </message>
+    <message>
+        <source>cosine %1</source>
+        <translation>cosinus %1</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::StatisticsModel</name>
@@ -2028,6 +2067,10 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
         <source>Images stay hidden, because masks may be missing. They are measured and discarded.</source>
         <translation>Les images restent cachées, car des masques peuvent manquer. Elles sont mesurées puis oubliées.</translation>
     </message>
+    <message>
+        <source>three principal components</source>
+        <translation>trois composantes principales</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::ViewControls</name>
@@ -2056,12 +2099,36 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
         <translation>Opacité</translation>
     </message>
     <message>
-        <source>before block %1</source>
-        <translation>avant le bloc %1</translation>
+        <source>Merges shown in the merge map (S and Shift+S)</source>
+        <translation>Fusions montrées sur la carte (S et Maj+S)</translation>
     </message>
     <message>
-        <source>up to block %1</source>
-        <translation>jusqu&apos;au bloc %1</translation>
+        <source>Mean colours</source>
+        <translation>Moyennes</translation>
+    </message>
+    <message>
+        <source>Cluster size</source>
+        <translation>Tailles</translation>
+    </message>
+    <message>
+        <source>Distinct</source>
+        <translation>Distinctes</translation>
+    </message>
+    <message>
+        <source>Colours of the merge map</source>
+        <translation>Couleurs de la carte de fusion</translation>
+    </message>
+    <message>
+        <source>Clusters in the mean colour of their patches, by their size, or each in a colour of its own</source>
+        <translation>Groupes dans la couleur moyenne de leurs cases, selon leur taille, ou chacun dans sa propre couleur</translation>
+    </message>
+    <message>
+        <source>no merge</source>
+        <translation>aucune</translation>
+    </message>
+    <message>
+        <source>block %1</source>
+        <translation>bloc %1</translation>
     </message>
 </context>
 <context>

@@ -40,24 +40,40 @@ std::string tokensText(const pipeline::Measurement& m) {
     return text + " tokens";
 }
 
-cv::Mat mergeMapOf(const cv::Mat& image, const pipeline::Segmentation& seg) {
-    if (seg.windows.empty()) return pipeline::drawMergeMap(image, seg.tokens.map, seg.grid);
+cv::Mat mergeMapOf(const cv::Mat& image, const pipeline::Segmentation& seg,
+                   const pipeline::MergeMapStyle& style) {
+    if (seg.windows.empty()) return pipeline::drawMergeMap(image, seg.tokens.map, seg.grid, style);
     cv::Mat whole = image.clone();
     for (const pipeline::SegmentedWindow& window : seg.windows) {
         const cv::Rect seen = window.place & cv::Rect({0, 0}, image.size());
         cv::Mat piece = cv::Mat::zeros(window.place.size(), image.type());
         const cv::Rect corner({0, 0}, seen.size());
         image(seen).copyTo(piece(corner));
-        pipeline::drawMergeMap(piece, window.map, window.grid)(corner).copyTo(whole(seen));
+        pipeline::drawMergeMap(piece, window.map, window.grid, style)(corner).copyTo(whole(seen));
     }
     return whole;
 }
 
 void writePanels(const std::string& stem, const FrameResult& result, const cv::Mat& overlay,
                  const cv::Mat& map) {
+    const char* content = result.segmentation.labels.empty() ? "features" : "classes";
     const std::vector<pipeline::Panel> panels = {
-        {"image", result.frame.image}, {"classes", overlay}, {tokensText(result.measurement), map}};
+        {"image", result.frame.image}, {content, overlay}, {tokensText(result.measurement), map}};
     writeImage(stem + ".panels.png", pipeline::drawPanels(panels, footer(result)));
+}
+
+/// STEM.map1.png after the first merge, and so on.
+void writeStages(const std::string& stem, const FrameResult& result, const RunDescription& run) {
+    cv::Mat map;
+    int number = 0;
+    for (const mpm::Stage& stage : result.segmentation.tokens.stages) {
+        map = map.empty() ? stage.map : mpm::composeMaps(map, stage.map);
+        cv::Mat drawn = pipeline::drawMergeMap(result.frame.image, map, result.segmentation.grid, run.map);
+        pipeline::drawCaption(drawn, "before block " + std::to_string(stage.block) + ": " +
+                                         std::to_string(stage.tokens) + " tokens");
+        if (!run.notice.empty()) pipeline::drawCaption(drawn, run.notice, 1);
+        writeImage(stem + ".map" + std::to_string(++number) + ".png", drawn);
+    }
 }
 
 // Frames of a suspended stream are computed as a whole.
@@ -104,13 +120,28 @@ SaveChoice SaveChoice::parse(const std::string& text) {
             save.timeline = true;
         else if (word == "reuse")
             save.reuse = true;
+        else if (word == "stages")
+            save.stages = true;
         else
-            throw Error(
-                kWrongUse,
-                "--save: \"" + word +
-                    "\" is not known; choose from labels,overlay,map,csv,jsonl,panels,timeline,reuse");
+            throw Error(kWrongUse, "--save: \"" + word +
+                                       "\" is not known; choose from "
+                                       "labels,overlay,map,stages,csv,jsonl,panels,timeline,reuse");
     }
     return save;
+}
+
+cv::Mat overlayOf(const FrameResult& result, const RunDescription& run) {
+    const pipeline::Segmentation& seg = result.segmentation;
+    cv::Mat overlay;
+    if (seg.labels.empty()) {
+        overlay = pipeline::drawFeatures(result.frame.image, result.featureColours, run.opacity);
+    } else {
+        pipeline::OverlayStyle style;
+        style.opacity = run.opacity;
+        overlay = pipeline::drawOverlay(result.frame.image, seg.labels, run.palette, style);
+    }
+    if (!run.notice.empty()) pipeline::drawCaption(overlay, run.notice);
+    return overlay;
 }
 
 void writeImages(const std::string& folder, const FrameResult& result, const RunDescription& run,
@@ -120,17 +151,15 @@ void writeImages(const std::string& folder, const FrameResult& result, const Run
     if (save.labels) writeImage(stem + ".labels.png", seg.labels);
     cv::Mat overlay, map;
     if (save.overlay || save.panels) {
-        pipeline::OverlayStyle style;
-        style.opacity = run.opacity;
-        overlay = pipeline::drawOverlay(result.frame.image, seg.labels, run.palette, style);
-        if (!run.notice.empty()) pipeline::drawCaption(overlay, run.notice);
+        overlay = overlayOf(result, run);
         if (save.overlay) writeImage(stem + ".overlay.png", overlay);
     }
     if (save.map || save.panels) {
-        map = mergeMapOf(result.frame.image, seg);
+        map = mergeMapOf(result.frame.image, seg, run.map);
         if (!run.notice.empty()) pipeline::drawCaption(map, run.notice);
         if (save.map) writeImage(stem + ".map.png", map);
     }
+    if (save.stages) writeStages(stem, result, run);
     if (save.reuse) writeReuseMap(stem, result);
     if (save.panels) writePanels(stem, result, overlay, map);
 }

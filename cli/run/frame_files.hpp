@@ -9,6 +9,8 @@
 
 #include "base/row_file.hpp"
 #include "pipeline/chart/timeline.hpp"
+#include "pipeline/draw/feature_colours.hpp"
+#include "pipeline/draw/merge_map.hpp"
 #include "pipeline/draw/palette.hpp"
 #include "pipeline/segment/segmenter.hpp"
 #include "pipeline/source/source.hpp"
@@ -19,10 +21,10 @@ namespace mpm::cli {
 /// The words of --save.
 struct SaveChoice {
     bool labels = false, overlay = false, map = false, csv = false, jsonl = false, panels = false,
-         timeline = false, reuse = false;
+         timeline = false, reuse = false, stages = false;
 
     static SaveChoice parse(const std::string& text);
-    bool images() const { return labels || overlay || map || panels || reuse; }
+    bool images() const { return labels || overlay || map || panels || reuse || stages; }
 };
 
 /// One analysed frame.
@@ -30,7 +32,8 @@ struct FrameResult {
     pipeline::Frame frame;
     pipeline::Segmentation segmentation;
     pipeline::Measurement measurement;
-    std::string clock;  ///< for the footer of images: "06:30" in the built-in street, else empty
+    cv::Mat featureColours;  ///< CV_8UC3, a pixel for each patch; only if the model has no classes
+    std::string clock;       ///< for the footer of images: "06:30" in the built-in street, else empty
 };
 
 /// The same for all frames of a run.
@@ -40,7 +43,11 @@ struct RunDescription {
     int stages = 0;
     std::string notice;  ///< written on every image: "random weights"
     double opacity = 0.55;
+    pipeline::MergeMapStyle map;
 };
+
+/// The classes or features of a frame over its image.
+cv::Mat overlayOf(const FrameResult& result, const RunDescription& run);
 
 /// Draws and writes the chosen images of one frame, each atomically. Throws Error(kFailed).
 void writeImages(const std::string& folder, const FrameResult& result, const RunDescription& run,

@@ -20,8 +20,17 @@ constexpr const char* kExamples = R"(Examples:
   mpm run default demo --out demo                   a day and a night in the built-in street
 
 Writes STEM.labels.png (ids), STEM.overlay.png, STEM.map.png, tokens.csv into --out; --save also knows panels (image,
-classes and merge map side by side), timeline and jsonl. Without --out the table goes to standard output.
+classes and merge map side by side), stages (a merge map after each merge), timeline and jsonl. A model without classes
+has no labels; its overlay shows the first three principal components of its features. Without --out the table goes to standard output.
 Exit status: 0 done, 1 failed or images left out, 2 wrong usage, 3 source or model that cannot be used.)";
+
+pipeline::MergeMapStyle::Colours parseMapColours(const std::string& text) {
+    using Colours = pipeline::MergeMapStyle::Colours;
+    if (text == "mean") return Colours::Mean;
+    if (text == "size") return Colours::Size;
+    if (text == "distinct") return Colours::Distinct;
+    throw Error(kWrongUse, "--map-colours: \"" + text + "\" is not known; choose from mean,size,distinct");
+}
 
 void addRunOptions(CLI::App& verb, RunOptions& o) {
     verb.add_option("MODEL", o.model, "an ONNX model of 'mpm convert', default, or random (weights)")
@@ -53,6 +62,10 @@ void addRunOptions(CLI::App& verb, RunOptions& o) {
                   o.opacity = parseNumbers("--opacity", text, 1)[0];
                   if (o.opacity < 0 || o.opacity > 1) throw Error(kWrongUse, "--opacity: expected 0 to 1");
               });
+    addParsed(
+        verb, "--map-colours",
+        "of the merge map: mean (of each cluster's patches, default), size (of the cluster) or distinct",
+        "HOW", [&o](const std::string& text) { o.mapColours = parseMapColours(text); });
     addParsed(verb, "--day-cycle", "demo: frames in which a whole day passes (default: 48)", "N",
               [&o](const std::string& text) { o.dayCycle = parseCount("--day-cycle", text, 2); });
     verb.add_flag("--show", o.show, "show the overlay in a window; q ends");
@@ -80,6 +93,8 @@ void readSources(RunOptions& options) {
 int runVerb(RunOptions options) {
     if (options.save && options.save->reuse && (!options.common.reuse || !options.window.empty()))
         throw Error(kWrongUse, "--save reuse: needs --reuse, and frames that are seen as a whole");
+    if (options.save && options.save->stages && !options.window.empty())
+        throw Error(kWrongUse, "--save stages: needs frames that are seen as a whole; leave out --window");
     if (options.save && options.out.empty())
         throw Error(kWrongUse, "--save: needs a folder to write to; add --out DIR");
     readSources(options);

@@ -72,6 +72,7 @@ RunSession::RunSession(const RunOptions& options, pipeline::Network network, Sho
     const int classes = std::max<int>(256, static_cast<int>(m_description.labels.size()));
     m_description.palette = pipeline::completePalette(m_segmenter.info().palette, classes);
     m_description.opacity = m_options.opacity;
+    m_description.map.colours = m_options.mapColours;
     if (m_segmenter.network().random()) m_description.notice = "random weights";
     m_scene = std::all_of(m_options.sources.begin(), m_options.sources.end(),
                           [](const pipeline::Address& source) { return source.reveal() == "demo"; });
@@ -208,7 +209,10 @@ void RunSession::analyse(pipeline::Frame frame, double captureMs, std::int64_t d
     m.encoderMs = seg.encoder.whole;
     m.mergeMs = seg.encoder.merge;
     m.dropped = dropped;
-    m.classShares = pipeline::classShares(seg.labels, static_cast<int>(m_description.labels.size()));
+    if (seg.labels.empty())
+        result.featureColours = m_featureColours.colours(seg.features, seg.grid);
+    else
+        m.classShares = pipeline::classShares(seg.labels, static_cast<int>(m_description.labels.size()));
     deliver(result);
 }
 
@@ -219,9 +223,22 @@ std::string RunSession::uniqueName(const std::string& name) {
     return unique;
 }
 
+/// Before anything is written: only the first forward shows that a model has no classes.
+void RunSession::checkSave(const pipeline::Segmentation& first) const {
+    if (!first.labels.empty() || !m_options.save || !m_options.save->labels) return;
+    throw Error(kWrongUse, "--save labels: " + m_segmenter.network().name() +
+                               " has no classes, its output is features; leave labels out (overlay shows the "
+                               "first three principal components)");
+}
+
 /// Tables are opened with the first result: the number of stages is not known before.
 void RunSession::start(const FrameResult& first) {
+    checkSave(first.segmentation);
     m_started = true;
+    if (first.segmentation.labels.empty()) {
+        m_save.labels = false;
+        m_description.labels.clear();  // names without classes would be columns without values
+    }
     m_description.stages = static_cast<int>(first.measurement.stageTokens.size());
     for (const mpm::Stage& stage : first.segmentation.tokens.stages)
         m_stageNames.push_back("after the merge before block " + std::to_string(stage.block));
@@ -252,12 +269,7 @@ void RunSession::deliver(FrameResult& result) {
 }
 
 void RunSession::showResult(const FrameResult& result) {
-    pipeline::OverlayStyle style;
-    style.opacity = m_description.opacity;
-    cv::Mat overlay =
-        pipeline::drawOverlay(result.frame.image, result.segmentation.labels, m_description.palette, style);
-    if (!m_description.notice.empty()) pipeline::drawCaption(overlay, m_description.notice);
-    m_closed = !m_show(overlay);
+    m_closed = !m_show(overlayOf(result, m_description));
 }
 
 std::string RunSession::summaryLine() const {

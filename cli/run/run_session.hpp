@@ -31,6 +31,7 @@ struct RunOptions {
     double every = 0;     ///< between analysed frames, in seconds
     double duration = 0;  ///< seconds of each source; 0: to its end
     double opacity = 0.55;
+    pipeline::MergeMapStyle::Colours mapColours = pipeline::MergeMapStyle::Colours::Mean;
     int dayCycle = 48;  ///< frames in which a day passes in the built-in street
     NightOption night;
     bool show = false;
@@ -54,6 +55,7 @@ private:
     bool due(const pipeline::Frame& frame);
     bool over(double seconds) const;
     void analyse(pipeline::Frame frame, double captureMs, std::int64_t dropped);
+    void checkSave(const pipeline::Segmentation& first) const;
     void start(const FrameResult& first);
     void deliver(FrameResult& result);
     void showResult(const FrameResult& result);
@@ -68,6 +70,7 @@ private:
     SaveChoice m_save;
     RunDescription m_description;
     pipeline::DayNight m_dayNight;
+    pipeline::FeatureColours m_featureColours;  ///< of the whole run, so that its images can be compared
     std::vector<TokenTable> m_tables;
     std::vector<pipeline::TimelinePoint> m_timeline;
     std::vector<std::string> m_stageNames;

@@ -6,7 +6,7 @@
 
 #include "gui/text/safe_text.hpp"
 #include "pipeline/draw/labels.hpp"
-#include "pipeline/segment/model_file.hpp"
+#include "pipeline/segment/features.hpp"
 
 namespace mpm::gui {
 
@@ -33,10 +33,18 @@ void discardImages(Analysis& analysis) {
     analysis.frame.pixels.release();
     analysis.frame.image = {};
     analysis.merged.labels.release();
+    analysis.merged.features.release();
     analysis.merged.scores.release();
 }
 
-ModelFactsPtr factsOf(pipeline::Network& network, bool shipped) {
+int classesIn(const cv::Mat& labels, const ModelFacts& facts) {
+    if (!facts.labels.empty() || labels.empty()) return static_cast<int>(facts.labels.size());
+    double most = 0;
+    cv::minMaxLoc(labels, nullptr, &most);
+    return static_cast<int>(most) + 1;
+}
+
+std::shared_ptr<ModelFacts> factsOf(pipeline::Network& network, bool shipped) {
     auto facts = std::make_shared<ModelFacts>();
     facts->random = network.random();
     facts->shipped = shipped && !facts->random;
@@ -71,15 +79,14 @@ Analysis Analyser::analyse(const LiveFrame& frame, const Request& request) {
         if (block >= 0 && block < m_facts->blocks) analysis.schedule.push_back(block);
     analysis.queueMs = std::chrono::duration<double, std::milli>(Steady::now() - frame.captured).count();
     analysis.merged = run(frame.pixels, analysis.schedule, request.scores);
-    double most = 0;
-    if (m_facts->labels.empty()) cv::minMaxLoc(analysis.merged.labels, nullptr, &most);
-    const int classes = m_facts->labels.empty() ? int(most) + 1 : int(m_facts->labels.size());
+    const cv::Mat& labels = analysis.merged.labels;
+    const int classes = classesIn(labels, *m_facts);
     // Masked pixels have no class: shares refer to the other pixels.
-    const cv::Mat seen = pipeline::seenThrough(frame.masks, analysis.merged.labels.size());
-    analysis.shares = pipeline::classShares(analysis.merged.labels, classes, seen);
+    const cv::Mat seen = labels.empty() ? cv::Mat() : pipeline::seenThrough(frame.masks, labels.size());
+    if (!labels.empty()) analysis.shares = pipeline::classShares(labels, classes, seen);
     for (const pipeline::Region& region : request.regions)
-        analysis.regions.push_back(pipeline::readRegion(
-            region, analysis.merged.labels, analysis.merged.tokens.map, analysis.merged.grid, classes, seen));
+        analysis.regions.push_back(pipeline::readRegion(region, labels, analysis.merged.tokens.map,
+                                                        analysis.merged.grid, classes, seen));
     if (!request.keepsImages) discardImages(analysis);
     return analysis;
 }
@@ -88,9 +95,12 @@ Comparison Analyser::compare(const AnalysisPtr& analysis) {
     Comparison comparison;
     comparison.analysis = analysis;
     comparison.whole = run(analysis->frame.pixels, {});
+    const auto seen = [&](cv::Size size) { return pipeline::seenThrough(analysis->frame.masks, size); };
+    const pipeline::Segmentation& whole = comparison.whole;
     comparison.agreement =
-        agreementOf(analysis->merged.labels, comparison.whole.labels,
-                    pipeline::seenThrough(analysis->frame.masks, comparison.whole.labels.size()));
+        whole.labels.empty()
+            ? pipeline::meanCosine(analysis->merged.features, whole.features, seen(whole.grid))
+            : agreementOf(analysis->merged.labels, whole.labels, seen(whole.labels.size()));
     comparison.savedMs = totalMs(comparison.whole) - totalMs(analysis->merged);
     return comparison;
 }
@@ -109,15 +119,17 @@ std::unique_ptr<Analyser> loadAnalyser(const std::string& model) {
     const bool random = model == "default" && !pipeline::hasDefaultModel();
     pipeline::Network network =
         random ? pipeline::Network(pipeline::RandomModel{}) : pipeline::Network(model);
-    ModelFactsPtr facts = factsOf(network, model == "default");
+    const std::shared_ptr<ModelFacts> facts = factsOf(network, model == "default");
     pipeline::Segmenter segmenter(std::move(network));
     try {
-        // A model that cannot segment fails at its first image: try one here, while the present model runs.
-        segmenter.segment(cv::Mat(facts->input, CV_8UC3, cv::Scalar::all(0)));
+        // A model without a usable output fails at its first image: try one here, while the present model
+        // runs.
+        const auto found = segmenter.segment(cv::Mat(facts->input, CV_8UC3, cv::Scalar::all(0)));
+        facts->classes = !found.labels.empty();
     } catch (const std::exception& error) {
-        throw pipeline::ModelError(facts->path.toStdString() + ": " + error.what());
+        throw UnusableOutput(facts->path.toStdString() + ": " + error.what());
     }
-    return std::make_unique<Analyser>(std::move(segmenter), std::move(facts));
+    return std::make_unique<Analyser>(std::move(segmenter), facts);
 }
 
 }  // namespace mpm::gui

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "gui/engine/analysis.hpp"
+#include "pipeline/segment/model_file.hpp"
 
 namespace mpm::gui {
 
@@ -22,6 +23,12 @@ private:
 
     pipeline::Segmenter m_segmenter;
     ModelFactsPtr m_facts;
+};
+
+/// A converted model whose output cannot be shown: converting it once more does not help.
+class UnusableOutput : public pipeline::ModelError {
+public:
+    using pipeline::ModelError::ModelError;
 };
 
 /// Loads MODEL and tries it on one image; `default` falls back to random weights where none is shipped.

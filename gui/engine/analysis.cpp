@@ -4,6 +4,8 @@
 
 #include <opencv2/imgproc.hpp>
 
+#include "pipeline/draw/merge_map.hpp"
+
 namespace mpm::gui {
 
 std::vector<int> Analysis::stageTokens() const {
@@ -32,6 +34,7 @@ int tokensKept(const mpm::ImageReport& report) {
 }
 
 cv::Mat mapAfter(const mpm::ImageReport& report, int stage) {
+    if (stage == kUnmerged) return pipeline::identityMap(static_cast<int>(report.map.total()));
     const int stages = static_cast<int>(report.stages.size());
     if (stage < 0 || stage >= stages) return report.map;
     cv::Mat map = report.stages.front().map;

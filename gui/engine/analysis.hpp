@@ -55,6 +55,7 @@ struct ModelFacts {
     QString path;
     bool random = false;
     bool shipped = false;  ///< the demonstration model, trained on the built-in street
+    bool classes = true;   ///< false: its output is features
     int blocks = 0, heads = 0, dim = 0;
     cv::Size input;
     std::vector<std::string> labels;
@@ -99,8 +100,9 @@ using AnalysisPtr = std::shared_ptr<const Analysis>;
 struct Comparison {
     AnalysisPtr analysis;
     pipeline::Segmentation whole;
-    double agreement = 0;  ///< share of pixels with the same class
-    double savedMs = 0;    ///< saved by merging on this frame; negative: lost
+    /// Share of pixels with the same class; of a model without classes the mean cosine of the features.
+    double agreement = 0;
+    double savedMs = 0;  ///< saved by merging on this frame; negative: lost
 };
 using ComparisonPtr = std::shared_ptr<const Comparison>;
 
@@ -119,8 +121,11 @@ using NightPairPtr = std::shared_ptr<const NightPair>;
 
 int tokensKept(const mpm::ImageReport& report);
 
-/// Cluster of each image token after stage `stage`; -1: after the last. The identity where
-/// there is none.
+/// Stages of a merge map besides their index.
+constexpr int kLastStage = -1, kUnmerged = -2;
+
+/// Cluster of each image token after stage `stage`, or kLastStage. The identity for kUnmerged, and where
+/// there is no stage.
 cv::Mat mapAfter(const mpm::ImageReport& report, int stage);
 
 /// A copy that Qt paints without another conversion. pixels: CV_8UC3.

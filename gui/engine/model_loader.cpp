@@ -39,7 +39,8 @@ void ModelLoader::work() {
             emit loaded();
         } catch (const std::exception& error) {
             const QString message = safeLines(error.what());
-            post([this, model, message] { emit failed(model, message); });
+            const bool convertible = dynamic_cast<const UnusableOutput*>(&error) == nullptr;
+            post([=] { emit failed(model, message, convertible); });
         }
     }
 }

@@ -24,7 +24,8 @@ public:
 
 signals:
     void loaded();
-    void failed(const QString& model, const QString& message);
+    /// `convertible`: mpm convert may make a usable model of the file.
+    void failed(const QString& model, const QString& message, bool convertible);
 
 protected:
     void work() override;

@@ -24,8 +24,8 @@ public:
 signals:
     void modelLoading(const QString& model);
     void modelLoaded(const mpm::gui::ModelFactsPtr& facts);
-    /// The model before, if any, stays in use.
-    void modelFailed(const QString& model, const QString& message);
+    /// The model before, if any, stays in use. `convertible`: mpm convert may make a usable one of the file.
+    void modelFailed(const QString& model, const QString& message, bool convertible);
     void networkFailed(const QString& message);
 
 private:

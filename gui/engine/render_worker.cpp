@@ -9,47 +9,62 @@ pipeline::Palette paletteFor(const RenderStyle& style, const Analysis& analysis)
                                      static_cast<int>(analysis.shares.size()));
 }
 
-QImage overlayOf(const cv::Mat& image, const cv::Mat& labels, const RenderStyle& style,
-                 const Analysis& analysis) {
-    return toImage(pipeline::drawOverlay(image, labels, paletteFor(style, analysis), style.overlay));
-}
-
-QImage mergeMapOf(const cv::Mat& image, const pipeline::Segmentation& found, const RenderStyle& style) {
+QImage mergeMapOf(const cv::Mat& image, const pipeline::Segmentation& found, const RenderStyle& style,
+                  const cv::Mat& seen) {
     const cv::Mat map = mapAfter(found.tokens, style.stage);
-    return toImage(pipeline::drawMergeMap(image, map, found.grid, style.merge));
+    cv::Mat drawn = pipeline::drawMergeMap(image, map, found.grid, style.merge);
+    pipeline::drawMasked(drawn, seen);
+    return toImage(drawn);
 }
 
-RenderedFrame drawFrame(const AnalysisPtr& analysis, const RenderStyle& style) {
+}  // namespace
+
+/// Masked pixels belong to no class.
+QImage RenderWorker::overlayOf(const cv::Mat& image, const pipeline::Segmentation& found,
+                               const RenderStyle& style, const Analysis& analysis) {
+    cv::Mat drawn = found.labels.empty() ? m_features.overlay(image, found, analysis, style.overlay.opacity)
+                                         : pipeline::drawOverlay(image, found.labels,
+                                                                 paletteFor(style, analysis), style.overlay);
+    pipeline::drawMasked(drawn, pipeline::seenThrough(analysis.frame.masks, drawn.size()));
+    return toImage(drawn);
+}
+
+RenderedFrame RenderWorker::drawFrame(const AnalysisPtr& analysis, const RenderStyle& style) {
     const Steady::time_point start = Steady::now();
     RenderedFrame drawn;
     drawn.analysis = analysis;
-    drawn.overlay = overlayOf(analysis->frame.pixels, analysis->merged.labels, style, *analysis);
+    drawn.style = style;
+    drawn.overlay = overlayOf(analysis->frame.pixels, analysis->merged, style, *analysis);
     drawn.grey = analysis->frame.image.convertToFormat(QImage::Format_Grayscale8);
+    drawn.map = mapAfter(analysis->merged.tokens, style.stage);
+    drawn.clusters = pipeline::clusterColours(analysis->frame.pixels, drawn.map, analysis->merged.grid,
+                                              style.merge.colours);
     drawn.drawMs = std::chrono::duration<double, std::milli>(Steady::now() - start).count();
     return drawn;
 }
 
-RenderedComparison drawComparison(const ComparisonPtr& comparison, const RenderStyle& style) {
+RenderedComparison RenderWorker::drawComparison(const ComparisonPtr& comparison, const RenderStyle& style) {
     const Analysis& analysis = *comparison->analysis;
-    return {comparison, overlayOf(analysis.frame.pixels, comparison->whole.labels, style, analysis),
-            overlayOf(analysis.frame.pixels, analysis.merged.labels, style, analysis)};
+    const cv::Mat& pixels = analysis.frame.pixels;
+    return {comparison, overlayOf(pixels, comparison->whole, style, analysis),
+            overlayOf(pixels, analysis.merged, style, analysis)};
 }
 
-RenderedNight drawNight(const NightPairPtr& pair, const RenderStyle& style) {
+RenderedNight RenderWorker::drawNight(const NightPairPtr& pair, const RenderStyle& style) {
     const Analysis& day = *pair->analysis;
+    const cv::Mat& pixels = day.frame.pixels;
+    const cv::Mat seen = pipeline::seenThrough(day.frame.masks, pixels.size());
     switch (style.pair) {
         case RenderStyle::Pair::MergeMaps:
-            return {pair, mergeMapOf(day.frame.pixels, day.merged, style),
-                    mergeMapOf(pair->pixels, pair->night, style)};
+            return {pair, mergeMapOf(pixels, day.merged, style, seen),
+                    mergeMapOf(pair->pixels, pair->night, style, seen)};
         case RenderStyle::Pair::Overlays:
-            return {pair, overlayOf(day.frame.pixels, day.merged.labels, style, day),
-                    overlayOf(pair->pixels, pair->night.labels, style, day)};
+            return {pair, overlayOf(pixels, day.merged, style, day),
+                    overlayOf(pair->pixels, pair->night, style, day)};
         default:
             return {pair, day.frame.image, toImage(pair->pixels)};
     }
 }
-
-}  // namespace
 
 RenderWorker::RenderWorker(QObject* parent) : Worker("render", parent) {}
 

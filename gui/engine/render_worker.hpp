@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "gui/engine/analysis.hpp"
+#include "gui/engine/feature_painter.hpp"
 #include "gui/engine/mailbox.hpp"
 #include "gui/engine/worker.hpp"
 #include "pipeline/draw/labels.hpp"
@@ -17,7 +18,7 @@ struct RenderStyle {
     pipeline::OverlayStyle overlay;
     pipeline::Palette palette;  ///< replaces the model's where not empty
     pipeline::MergeMapStyle merge;
-    int stage = -1;  ///< merge map after this stage; -1: after the last
+    int stage = kLastStage;  ///< of the merge map: an index, kLastStage or kUnmerged
     enum class Pair { MergeMaps, Overlays, Images } pair = Pair::MergeMaps;  ///< day beside night
 };
 
@@ -25,7 +26,10 @@ struct RenderStyle {
 struct RenderedFrame {
     AnalysisPtr analysis;
     QImage overlay;
-    QImage grey;  ///< under the merge map, which the view paints
+    QImage grey;                 ///< under the merge map, which the view paints
+    cv::Mat map;                 ///< CV_32S 1xN, of the stage that was chosen
+    pipeline::Palette clusters;  ///< colour of each
+    RenderStyle style;
     double drawMs = 0;
 };
 
@@ -75,6 +79,11 @@ private:
         bool empty() const { return !analysis && !comparison && !night; }
     };
     void render(const Todo& todo, const RenderStyle& style);
+    QImage overlayOf(const cv::Mat& image, const pipeline::Segmentation& found, const RenderStyle& style,
+                     const Analysis& analysis);
+    RenderedFrame drawFrame(const AnalysisPtr& analysis, const RenderStyle& style);
+    RenderedComparison drawComparison(const ComparisonPtr& comparison, const RenderStyle& style);
+    RenderedNight drawNight(const NightPairPtr& pair, const RenderStyle& style);
 
     std::mutex m_mutex;
     std::condition_variable m_changed;
@@ -84,6 +93,7 @@ private:
     Mailbox<RenderedFrame> m_frames;
     Mailbox<RenderedComparison> m_comparisons;
     Mailbox<RenderedNight> m_nights;
+    FeaturePainter m_features;  // of the thread alone
     std::atomic<double> m_drawMs{0};
 };
 

@@ -49,8 +49,8 @@ Sidebar::Sidebar(Models& models, QWidget* parent)
     layout->setSpacing(8);
     setWidget(inside);
     layout->addWidget(add(QStringLiteral("schedule"), tr("Schedule"), m_schedule));
-    layout->addWidget(
-        add(QStringLiteral("classes"), tr("Classes"), legendWithButtons(&models.legend, m_legend)));
+    m_classes = add(QStringLiteral("classes"), tr("Classes"), legendWithButtons(&models.legend, m_legend));
+    layout->addWidget(m_classes);
     layout->addWidget(
         add(QStringLiteral("daynight"), tr("Day and night"), new StatisticsView(&models.statistics)));
     layout->addWidget(addListed(QStringLiteral("regions"), tr("Regions"), &models.regions,
@@ -79,6 +79,10 @@ Section* Sidebar::addListed(const QString& name, const QString& title, QAbstract
     connect(model, &QAbstractItemModel::modelReset, section, show);
     show();
     return section;
+}
+
+void Sidebar::setClassesShown(bool shown) {
+    m_classes->setVisible(shown);
 }
 
 QStringList Sidebar::folded() const {

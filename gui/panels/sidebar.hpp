@@ -21,6 +21,8 @@ public:
 
     ScheduleView* schedule() const { return m_schedule; }
     LegendView* legend() const { return m_legend; }
+    /// A model without classes has no legend.
+    void setClassesShown(bool shown);
     QStringList folded() const;
     void setFolded(const QStringList& names);
 
@@ -31,6 +33,7 @@ private:
 
     ScheduleView* m_schedule;
     LegendView* m_legend;
+    Section* m_classes = nullptr;
     QList<Section*> m_sections;
 };
 

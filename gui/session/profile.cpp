@@ -99,6 +99,7 @@ QVariantMap valuesOf(const ProfileState& state) {
     if (state.rule) addRule(values, *state.rule);
     set("opacity", state.opacity);
     set("outlines", state.outlines);
+    set("map_colours", int(state.mapColours));
     set("safe_palette", state.safePalette);
     set("view", state.view);
     set("theme", state.theme);
@@ -139,11 +140,11 @@ QString Profile::storePath() const {
     return folder + QStringLiteral("/mpm/monitor/") + m_name + QStringLiteral(".sqlite");
 }
 
-QString Profile::watchPath() const {
 QString Profile::lockPath() const {
     return storePath().chopped(7) + QStringLiteral(".lock");
 }
 
+QString Profile::watchPath() const {
     return configPath(m_name, ".watch.json");
 }
 
@@ -170,6 +171,8 @@ ProfileState Profile::load() const {
     state.rule = ruleFrom(s);
     state.opacity = value("opacity", state.opacity).toDouble();
     state.outlines = value("outlines", state.outlines).toBool();
+    state.mapColours =
+        static_cast<pipeline::MergeMapStyle::Colours>(std::clamp(value("map_colours", 0).toInt(), 0, 2));
     state.safePalette = value("safe_palette", state.safePalette).toBool();
     state.view = value("view", state.view).toString();
     state.theme = value("theme", state.theme).toString();

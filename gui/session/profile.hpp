@@ -7,6 +7,7 @@
 #include <QString>
 
 #include "gui/engine/analysis.hpp"
+#include "pipeline/draw/merge_map.hpp"
 
 namespace mpm::gui {
 
@@ -18,6 +19,7 @@ struct ProfileState {
     std::optional<pipeline::DayNightRule> rule;  ///< absent: the default of the source
     double opacity = 0.55;
     bool outlines = true;
+    pipeline::MergeMapStyle::Colours mapColours = pipeline::MergeMapStyle::Colours::Mean;
     bool sidePanel = true;
     bool safePalette = false;  ///< colours of classes for colour-blind people
     QString view = QStringLiteral("overview");
@@ -38,9 +40,9 @@ public:
     QString name() const { return m_name; }
     QString path() const { return m_settings->fileName(); }
     QString storePath() const;
+    QString lockPath() const;
     QString watchPath() const;   ///< of the WatchSettings
     QString videosPath() const;  ///< folder of recordings
-    QString lockPath() const;
 
 private:
     QString m_name;

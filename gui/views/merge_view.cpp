@@ -13,19 +13,15 @@ MergeView::MergeView(Viewport* viewport, QWidget* parent) : ImageView(tr("Merge 
     setEmptyText(tr("The merged patches appear here"));
 }
 
-void MergeView::setRendered(const RenderedFrame& drawn, const RenderStyle& style) {
-    int stage = style.stage;
-    m_outlines = style.merge.outlines;
+void MergeView::setRendered(const RenderedFrame& drawn, const RenderStyle&) {
+    m_style = drawn.style.merge;
     m_analysis = drawn.analysis;
-    const mpm::ImageReport& report = m_analysis->merged.tokens;
-    const int stages = static_cast<int>(report.stages.size());
-    if (stage >= stages) stage = -1;
-    m_map = mapAfter(report, stage);
-    const mpm::Stage* shown = stages == 0 ? nullptr : &report.stages[stage < 0 ? stages - 1 : stage];
-    setNote(shown == nullptr ? tr("nothing merges")
-                             : tr("%1 of %2").arg(shown->tokens).arg(m_analysis->tokensIn()));
+    m_map = drawn.map;
     m_sizes = pipeline::clusterSizes(m_map);
-    m_colours = pipeline::clusterColours(m_map, m_analysis->merged.grid);
+    m_colours = drawn.clusters;
+    setNote(m_analysis->merged.tokens.stages.empty()
+                ? tr("nothing merges")
+                : tr("%1 of %2").arg(m_sizes.size()).arg(m_analysis->tokensIn()));
     setImage(drawn.grey);
 }
 
@@ -51,10 +47,10 @@ std::vector<int> MergeView::clusterAt(QPointF at) const {
     return members;
 }
 
-QString MergeView::describe(QPointF at) const {
-    const int patch = patchAt(at);
-    if (patch < 0) return {};
+/// Empty for a model without classes.
+QString MergeView::classAt(QPointF at) const {
     const pipeline::Segmentation& found = m_analysis->merged;
+    if (found.labels.empty()) return {};
     const int x = std::min(int(at.x() * found.labels.cols), found.labels.cols - 1);
     const int y = std::min(int(at.y() * found.labels.rows), found.labels.rows - 1);
     const int id =
@@ -63,10 +59,17 @@ QString MergeView::describe(QPointF at) const {
     QString text =
         id < static_cast<int>(names.size()) ? QString::fromStdString(names[id]) : tr("class %1").arg(id);
     if (!found.scores.empty()) text += tr(" %1 %").arg(100 * found.scores.at<float>(y, x), 0, 'f', 0);
+    return text + QStringLiteral(", ");
+}
+
+QString MergeView::describe(QPointF at) const {
+    const int patch = patchAt(at);
+    if (patch < 0) return {};
+    for (const pipeline::Polygon& mask : m_analysis->frame.masks)
+        if (mask.size() > 2 && pipeline::contains(mask, {at.x(), at.y()})) return tr("masked");
     const int members = static_cast<int>(clusterAt(at).size());
-    text += members == 1 ? tr(", single patch, token %1").arg(m_map.at<int>(patch))
-                         : tr(", %1 patches in token %2").arg(members).arg(m_map.at<int>(patch));
-    return text;
+    return classAt(at) + (members == 1 ? tr("single patch, token %1").arg(m_map.at<int>(patch))
+                                       : tr("%1 patches in token %2").arg(members).arg(m_map.at<int>(patch)));
 }
 
 QRectF MergeView::patchRect(int patch, const QRectF& whole) const {
@@ -80,36 +83,60 @@ QRectF MergeView::patchRect(int patch, const QRectF& whole) const {
 void MergeView::paintImage(QPainter& painter, const QRectF& whole) {
     ImageView::paintImage(painter, whole);
     if (m_map.empty()) return;
+    const bool mean = m_style.colours == pipeline::MergeMapStyle::Colours::Mean;
     painter.save();
     painter.setRenderHint(QPainter::Antialiasing, false);
     for (int patch = 0; patch < static_cast<int>(m_map.total()); ++patch) {
         const int id = m_map.at<int>(patch);
-        if (m_sizes[id] < 2) continue;
+        if (!mean && m_sizes[id] < 2) continue;
         const cv::Vec3b& colour = m_colours[id];
-        painter.fillRect(patchRect(patch, whole), QColor(colour[0], colour[1], colour[2], 150));
+        painter.fillRect(patchRect(patch, whole), QColor(colour[0], colour[1], colour[2], mean ? 255 : 150));
     }
-    if (m_outlines) paintOutlines(painter, whole);
+    if (m_style.outlines) paintOutlines(painter, whole);
+    paintMasks(painter, whole);
     painter.restore();
 }
 
-/// A line wherever a merged patch meets one that is not of its cluster.
+/// A line between two clusters; in mean colours between two single patches too, so that one sees what was
+/// kept apart. Dark on light patches, light on dark ones.
 void MergeView::paintOutlines(QPainter& painter, const QRectF& whole) const {
     const cv::Size grid = m_analysis->merged.grid;
     if (whole.width() / grid.width < 4) return;  // a net of lines would hide the colours
-    std::vector<QLineF> lines;
-    const auto parted = [&](int a, int b) {
+    const bool mean = m_style.colours == pipeline::MergeMapStyle::Colours::Mean;
+    std::vector<QLineF> dark, light;
+    const auto add = [&](int a, int b, const QLineF& line) {
         const int first = m_map.at<int>(a), second = m_map.at<int>(b);
-        return first != second && (m_sizes[first] > 1 || m_sizes[second] > 1);
+        if (first == second || !(mean || m_sizes[first] > 1 || m_sizes[second] > 1)) return;
+        const cv::Vec3b &one = m_colours[first], &other = m_colours[second];
+        const int sum = 3 * (one[0] + other[0]) + 6 * (one[1] + other[1]) + one[2] + other[2];
+        (mean && sum < 20 * 70 ? light : dark).push_back(line);
     };
     for (int patch = 0; patch < grid.area(); ++patch) {
         const QRectF cell = patchRect(patch, whole);
-        if (patch % grid.width + 1 < grid.width && parted(patch, patch + 1))
-            lines.emplace_back(cell.topRight(), cell.bottomRight());
-        if (patch + grid.width < grid.area() && parted(patch, patch + grid.width))
-            lines.emplace_back(cell.bottomLeft(), cell.bottomRight());
+        if (patch % grid.width + 1 < grid.width) add(patch, patch + 1, {cell.topRight(), cell.bottomRight()});
+        if (patch + grid.width < grid.area())
+            add(patch, patch + grid.width, {cell.bottomLeft(), cell.bottomRight()});
     }
-    painter.setPen(QPen(QColor(16, 20, 26, 200), whole.width() / grid.width > 14 ? 2 : 1));
-    painter.drawLines(lines.data(), static_cast<int>(lines.size()));
+    const double width = !mean && whole.width() / grid.width > 14 ? 2 : 1;
+    painter.setPen(QPen(QColor(10, 14, 20, mean ? 110 : 200), width));
+    painter.drawLines(dark.data(), static_cast<int>(dark.size()));
+    painter.setPen(QPen(QColor(255, 255, 255, 70), width));
+    painter.drawLines(light.data(), static_cast<int>(light.size()));
+}
+
+/// Nothing is shown of patches under a mask, though the network merges them like any others.
+void MergeView::paintMasks(QPainter& painter, const QRectF& whole) const {
+    for (const pipeline::Polygon& mask : m_analysis->frame.masks) {
+        QPolygonF polygon;
+        for (const cv::Point2d& corner : mask)
+            polygon << QPointF(whole.x() + corner.x * whole.width(), whole.y() + corner.y * whole.height());
+        if (polygon.size() < 3) continue;
+        painter.setPen(Qt::NoPen);
+        for (const QBrush& brush : {QBrush(Qt::black), QBrush(QColor(72, 72, 72), Qt::BDiagPattern)}) {
+            painter.setBrush(brush);
+            painter.drawPolygon(polygon);
+        }
+    }
 }
 
 void MergeView::paintMarks(QPainter& painter, const QRectF& whole) {

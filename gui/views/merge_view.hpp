@@ -30,6 +30,8 @@ protected:
 
 private:
     void paintOutlines(QPainter& painter, const QRectF& whole) const;
+    void paintMasks(QPainter& painter, const QRectF& whole) const;
+    QString classAt(QPointF at) const;
     int patchAt(QPointF at) const;
     QRectF patchRect(int patch, const QRectF& whole) const;
 
@@ -37,7 +39,7 @@ private:
     cv::Mat m_map;  // CV_32S 1xN of the stage shown
     std::vector<int> m_sizes;
     pipeline::Palette m_colours;  // by cluster
-    bool m_outlines = true;
+    pipeline::MergeMapStyle m_style;
 };
 
 }  // namespace mpm::gui

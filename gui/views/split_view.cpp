@@ -29,17 +29,29 @@ void SplitView::setComparison(const RenderedComparison& drawn, const SavedTime& 
     m_right = sideTexts(merged.tokensKept(), merged.merged.networkMs);
     setImage(drawn.merged);
     // Of the last few frames, as in the header: not the difference of the two times shown here.
-    const QString agree = readable(100 * comparison.agreement, 1);
-    const QString ms = readable(std::abs(saved.savedMs()), 0);
-    const bool gain = saved.savedMs() >= 0;
-    m_feet = {(gain ? tr("%1 % of pixels agree, %2 ms saved (median)")
-                    : tr("%1 % of pixels agree, %2 ms lost (median)"))
-                  .arg(agree, ms),
-              tr("%1 % of pixels agree").arg(agree), tr("%1 %").arg(agree)};
+    m_feet = feet(comparison, saved);
     setFooter(m_feet.first());
 }
 
 /// Long text first, then shorter ones.
+QStringList SplitView::feet(const Comparison& comparison, const SavedTime& saved) {
+    const QString ms = readable(std::abs(saved.savedMs()), 0);
+    const bool gain = saved.savedMs() >= 0;
+    if (!comparison.analysis->model->classes) {
+        const QString cosine = readable(comparison.agreement, 3);
+        return {(gain ? tr("cosine of features %1, %2 ms saved (median)")
+                      : tr("cosine of features %1, %2 ms lost (median)"))
+                    .arg(cosine, ms),
+                tr("cosine %1").arg(cosine), cosine};
+    }
+    const QString agree = readable(100 * comparison.agreement, 1);
+    return {(gain ? tr("%1 % of pixels agree, %2 ms saved (median)")
+                  : tr("%1 % of pixels agree, %2 ms lost (median)"))
+                .arg(agree, ms),
+            tr("%1 % of pixels agree").arg(agree), tr("%1 %").arg(agree)};
+}
+
+/// Likewise.
 QStringList SplitView::sideTexts(int tokens, double ms) {
     const QString time = readable(ms, 0);
     return {tr("%1 tokens, %2 ms").arg(tokens).arg(time), tr("%1, %2 ms").arg(tokens).arg(time),

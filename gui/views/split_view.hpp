@@ -34,6 +34,7 @@ private:
     /// The range of the slider: the part of the view that the image covers.
     QRectF track() const { return imageRect().intersected(QRectF(rect())); }
     QString fitting(const QStringList& words, double width) const;
+    static QStringList feet(const Comparison& comparison, const SavedTime& saved);
     static QStringList sideTexts(int tokens, double ms);
     double sliderX() const { return track().left() + m_position * track().width(); }
     bool onSlider(double x) const { return std::abs(x - sliderX()) < 12; }

@@ -153,7 +153,10 @@ void ViewArea::setNight(const RenderedNight& drawn) {
 
 void ViewArea::setModel(const ModelFacts& facts) {
     for (View* view : m_views)
-        if (view != nullptr) view->setModelNote(facts.random ? tr("random weights") : QString());
+        if (view != nullptr)
+            view->setModelNote(facts.random    ? tr("random weights")
+                               : facts.classes ? QString()
+                                               : tr("three principal components"));
 }
 
 void ViewArea::setRegions(const std::vector<pipeline::Region>& regions,
@@ -230,6 +233,7 @@ void ViewArea::setTileState(const Engine* engine, const SourceReport& report, bo
 void ViewArea::fill(RenderStyle& style) const {
     style.overlay.opacity = m_controls->opacity();
     style.overlay.outlines = style.merge.outlines = m_controls->outlines();
+    style.merge.colours = m_controls->mapColours();
     style.stage = m_controls->stage();
     style.pair = find<NightView>()->shows();
 }

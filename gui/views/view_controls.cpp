@@ -1,39 +1,80 @@
 #include "gui/views/view_controls.hpp"
 
+#include <algorithm>
+
 #include <QCheckBox>
 #include <QComboBox>
 #include <QLabel>
 #include <QSlider>
 
+#include "gui/engine/analysis.hpp"
 #include "gui/widgets/plain_widgets.hpp"
 
 namespace mpm::gui {
 
 ViewControls::ViewControls()
     : m_stageLabel(plainLabel(tr("Stage"))),
-      m_stages(new QComboBox),
+      m_stages(new QSlider(Qt::Horizontal)),
+      m_stageText(plainLabel()),
+      m_colours(new QComboBox),
       m_opacity(new QSlider(Qt::Horizontal)),
       m_outlines(new QCheckBox(tr("Outlines"))) {
-    m_stages->addItem(tr("all merges"), -1);
-    m_stages->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-    m_stages->setMinimumContentsLength(9);
+    m_stages->setObjectName(QStringLiteral("stage"));
+    m_stages->setFixedWidth(56);
+    m_stages->setPageStep(1);
     m_stages->setAccessibleName(tr("Merge map after"));
+    setPlainToolTip(m_stages, tr("Merges shown in the merge map (S and Shift+S)"));
+    m_colours->addItems({tr("Mean colours"), tr("Cluster size"), tr("Distinct")});
+    m_colours->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+    m_colours->setAccessibleName(tr("Colours of the merge map"));
+    setPlainToolTip(m_colours, tr("Clusters in the mean colour of their patches, by their size, or each in "
+                                  "a colour of its own"));
     m_opacity->setRange(0, 100);
     m_opacity->setValue(55);
     m_opacity->setFixedWidth(70);
     m_opacity->setAccessibleName(tr("Opacity of the colours"));
     m_outlines->setChecked(true);
     auto* opacityLabel = plainLabel(tr("Opacity"));
-    for (QWidget* widget :
-         std::initializer_list<QWidget*>{m_stageLabel, m_stages, opacityLabel, m_opacity, m_outlines})
+    for (QWidget* widget : std::initializer_list<QWidget*>{m_stageLabel, m_stages, m_stageText, m_colours,
+                                                           opacityLabel, m_opacity, m_outlines})
         addWidget(widget);
     addStretch();
-    connect(m_stages, &QComboBox::activated, this, [this] {
-        m_stage = m_stages->currentData().toInt();
+    showStage();
+    connect(m_stages, &QSlider::valueChanged, this, [this] {
+        showStage();
         emit changed();
     });
+    connect(m_colours, &QComboBox::currentIndexChanged, this, &ViewControls::changed);
     connect(m_opacity, &QSlider::valueChanged, this, &ViewControls::changed);
     connect(m_outlines, &QCheckBox::toggled, this, &ViewControls::changed);
+}
+
+void ViewControls::showStage() {
+    const int merges = m_stages->value(), all = m_stages->maximum();
+    m_stageText->setText(merges == all ? tr("all merges")
+                         : merges == 0 ? tr("no merge")
+                                       : tr("block %1").arg(m_blocks[static_cast<std::size_t>(merges - 1)]));
+    int width = 0;
+    for (const QString& text : {tr("all merges"), tr("no merge"), tr("block %1").arg(88)})
+        width = std::max(width, m_stageText->fontMetrics().horizontalAdvance(text));
+    m_stageText->setMinimumWidth(width + 2);
+}
+
+int ViewControls::stage() const {
+    const int merges = m_stages->value();
+    return merges == m_stages->maximum() ? kLastStage : merges == 0 ? kUnmerged : merges - 1;
+}
+
+void ViewControls::stepStage(int steps) {
+    m_stages->setValue(m_stages->value() + steps);
+}
+
+ViewControls::MapColours ViewControls::mapColours() const {
+    return static_cast<MapColours>(m_colours->currentIndex());
+}
+
+void ViewControls::setMapColours(MapColours colours) {
+    m_colours->setCurrentIndex(static_cast<int>(colours));
 }
 
 double ViewControls::opacity() const {
@@ -53,19 +94,19 @@ void ViewControls::setOutlines(bool outlines) {
 }
 
 void ViewControls::setStageVisible(bool visible) {
-    m_stages->setVisible(visible);
-    m_stageLabel->setVisible(visible);
+    for (QWidget* widget : std::initializer_list<QWidget*>{m_stageLabel, m_stages, m_stageText, m_colours})
+        widget->setVisible(visible);
 }
 
 void ViewControls::setSchedule(const std::vector<int>& blocks) {
     if (blocks == m_blocks) return;
     m_blocks = blocks;
-    m_stages->clear();
-    m_stages->addItem(tr("all merges"), -1);
-    for (int i = 0; i + 1 < static_cast<int>(m_blocks.size()); ++i)
-        m_stages->addItem(
-            i == 0 ? tr("before block %1").arg(m_blocks[i]) : tr("up to block %1").arg(m_blocks[i]), i);
-    m_stage = -1;
+    {
+        const QSignalBlocker block(m_stages);
+        m_stages->setRange(0, static_cast<int>(m_blocks.size()));
+        m_stages->setValue(m_stages->maximum());
+    }
+    showStage();
     emit changed();
 }
 

@@ -1,9 +1,11 @@
-// The controls over the views: stage of the merge map, opacity, outlines.
+// The controls over the views: stage and colours of the merge map, opacity, outlines.
 #pragma once
 
 #include <vector>
 
 #include <QHBoxLayout>
+
+#include "pipeline/draw/merge_map.hpp"
 
 class QCheckBox;
 class QComboBox;
@@ -21,7 +23,13 @@ public:
     void setOpacity(double opacity);
     bool outlines() const;
     void setOutlines(bool outlines);
-    int stage() const { return m_stage; }  ///< merge map after this stage; -1: after the last
+    using MapColours = pipeline::MergeMapStyle::Colours;
+    MapColours mapColours() const;
+    void setMapColours(MapColours colours);
+    /// Of the merge map: the index of a merge, kLastStage or kUnmerged.
+    int stage() const;
+    /// One merge on, or back.
+    void stepStage(int steps);
     void setStageVisible(bool visible);
     /// One entry for each merge of the schedule that ran.
     void setSchedule(const std::vector<int>& blocks);
@@ -30,12 +38,14 @@ signals:
     void changed();
 
 private:
+    void showStage();
     QLabel* m_stageLabel;
-    QComboBox* m_stages;
+    QSlider* m_stages;  // 0: no merge; else so many merges
+    QLabel* m_stageText;
+    QComboBox* m_colours;
     QSlider* m_opacity;
     QCheckBox* m_outlines;
     std::vector<int> m_blocks;
-    int m_stage = -1;
 };
 
 }  // namespace mpm::gui

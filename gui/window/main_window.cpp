@@ -147,6 +147,7 @@ void MainWindow::restore() {
     m_parts.sidebar->setFolded(state.foldedSections);
     m_parts.views->controls().setOpacity(state.opacity);
     m_parts.views->controls().setOutlines(state.outlines);
+    m_parts.views->controls().setMapColours(state.mapColours);
     m_parts.views->find<NightView>()->setParameters(state.request.night);
     m_parts.views->showView(options.view.isEmpty() ? state.view : options.view);
 }
@@ -220,6 +221,7 @@ void MainWindow::save() {
     ProfileState& state = m_session.state();
     state.opacity = m_parts.views->controls().opacity();
     state.outlines = m_parts.views->controls().outlines();
+    state.mapColours = m_parts.views->controls().mapColours();
     state.view = QLatin1String(m_parts.views->entry().key);
     state.geometry = saveGeometry();
     state.sideSplit = m_sideSplit->saveState();

@@ -108,11 +108,12 @@ void ModelControl::showModel(const ModelFacts& facts) {
                              facts.random, facts.shipped);
     m_parts.models->health.setModel(facts.name, facts.random ? HealthModel::Warning : HealthModel::Good);
     m_parts.views->setModel(facts);
+    m_parts.sidebar->setClassesShown(facts.classes);
 }
 
-void ModelControl::onFailed(const QString& model, const QString& message) {
+void ModelControl::onFailed(const QString& model, const QString& message, bool convertible) {
     m_wanted.clear();
-    offerConversion(model, message);
+    if (convertible) offerConversion(model, message);
     if (m_facts) {
         emit messagePosted(tr("Model rejected, %1 stays in use: %2").arg(m_facts->name, message), true);
         m_parts.models->health.setModel(m_facts->name, HealthModel::Good);

@@ -32,7 +32,7 @@ private:
     void onLoaded(const ModelFactsPtr& facts);
     void adoptSchedule(const ModelFacts& facts);
     void showModel(const ModelFacts& facts);
-    void onFailed(const QString& model, const QString& message);
+    void onFailed(const QString& model, const QString& message, bool convertible);
     void offerConversion(const QString& model, const QString& message);
 
     const Parts m_parts;

@@ -39,6 +39,10 @@ void addOverlay(MainWindow& window, QMenu* menu) {
     ViewControls* controls = &window.views()->controls();
     addAction(menu, Actions::tr("Class &outlines"), QKeySequence(Qt::Key_O),
               [controls] { controls->setOutlines(!controls->outlines()); });
+    addAction(menu, Actions::tr("&Next merge stage"), QKeySequence(Qt::Key_S),
+              [controls] { controls->stepStage(1); });
+    addAction(menu, Actions::tr("&Previous merge stage"), QKeySequence(Qt::SHIFT | Qt::Key_S),
+              [controls] { controls->stepStage(-1); });
     addAction(menu, Actions::tr("&More opaque"), QKeySequence(Qt::Key_BracketRight),
               [controls] { controls->setOpacity(std::min(1.0, controls->opacity() + 0.1)); });
     addAction(menu, Actions::tr("L&ess opaque"), QKeySequence(Qt::Key_BracketLeft),

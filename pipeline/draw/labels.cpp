@@ -82,6 +82,18 @@ cv::Mat drawOverlay(const cv::Mat& image, const cv::Mat& labels, const Palette& 
     return overlay;
 }
 
+void drawMasked(cv::Mat& image, const cv::Mat& seen) {
+    CV_CheckTypeEQ(image.type(), CV_8UC3, "image: expected 8-bit BGR");
+    if (seen.empty()) return;
+    CV_CheckTypeEQ(seen.type(), CV_8U, "seen: expected CV_8U");
+    CV_Check(seen.cols, seen.size() == image.size(), "seen: expected the image's size");
+    const int step = std::max(8, image.rows / 40);
+    for (int y = 0; y < image.rows; ++y)
+        for (int x = 0; x < image.cols; ++x)
+            if (seen.at<uchar>(y, x) == 0)
+                image.at<cv::Vec3b>(y, x) = cv::Vec3b::all((x + y) % step < step / 8 + 1 ? 72 : 0);
+}
+
 std::vector<double> classShares(const cv::Mat& labels, int classes, const cv::Mat& seen) {
     checkLabels(labels);
     if (!seen.empty()) CV_Check(seen.cols, seen.size() == labels.size(), "seen: expected the labels' size");

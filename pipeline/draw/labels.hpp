@@ -21,6 +21,10 @@ cv::Mat colourLabels(const cv::Mat& labels, const Palette& palette);
 cv::Mat drawOverlay(const cv::Mat& image, const cv::Mat& labels, const Palette& palette,
                     const OverlayStyle& style = {});
 
+/// Pixels that nobody may see, in place: black with a pattern of lines, so that they belong to no class.
+/// seen: CV_8U of the image's size, 0 where a pixel is masked; empty: none is.
+void drawMasked(cv::Mat& image, const cv::Mat& seen);
+
 /// Share of the image each class covers, 0 to 1; ids from `classes` on are left out. seen: CV_8U of the
 /// same size, 0 where a pixel does not count; empty: all do. Where none does there are no shares.
 std::vector<double> classShares(const cv::Mat& labels, int classes, const cv::Mat& seen = {});

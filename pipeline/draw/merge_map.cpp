@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <numeric>
 #include <set>
 
 #include <opencv2/imgproc.hpp>
@@ -50,20 +52,60 @@ std::vector<std::set<int>> touchingClusters(const int* map, cv::Size grid, size_
     return touching;
 }
 
-/// Lines between cells of different clusters, at least one of them merged.
-void drawOutlines(cv::Mat& image, const int* map, const std::vector<int>& sizes, cv::Size grid) {
-    const int width = std::max(1, image.cols / grid.width / 16);
-    const cv::Scalar colour(24, 24, 24);
-    const auto parted = [&](int a, int b) { return a != b && (sizes[a] > 1 || sizes[b] > 1); };
+/// Visible on the two colours beside it: darker than light ones, lighter than dark ones.
+cv::Scalar lineColour(const cv::Vec3b& a, const cv::Vec3b& b) {
+    const double light = (0.3 * (a[0] + b[0]) + 0.59 * (a[1] + b[1]) + 0.11 * (a[2] + b[2])) / 2;
+    const double factor = light > 70 ? 0.55 : 1.0, offset = light > 70 ? 0 : 48;
+    const auto mix = [&](int channel) { return (a[channel] + b[channel]) / 2.0 * factor + offset; };
+    return {mix(2), mix(1), mix(0)};
+}
+
+/// Lines between patches of different clusters. `all`: between two single patches too.
+void drawOutlines(cv::Mat& image, const int* map, const std::vector<int>& sizes, cv::Size grid,
+                  const Palette& colours, bool all) {
+    const int width = std::max(1, image.cols / grid.width / 24);
+    const auto parted = [&](int a, int b) { return a != b && (all || sizes[a] > 1 || sizes[b] > 1); };
+    const auto draw = [&](cv::Point from, cv::Point to, int a, int b) {
+        const cv::Scalar colour = all ? lineColour(colours[a], colours[b]) : cv::Scalar(24, 24, 24);
+        cv::rectangle(image, cv::Rect(from, to + cv::Point(width, width)), colour, cv::FILLED);
+    };
     for (int y = 0; y < grid.height; ++y)
         for (int x = 0; x < grid.width; ++x) {
             const int i = y * grid.width + x;
             const cv::Rect cell = cellRect(x, y, grid, image.size());
             if (x + 1 < grid.width && parted(map[i], map[i + 1]))
-                cv::line(image, {cell.br().x, cell.y}, cell.br(), colour, width);
+                draw({cell.br().x, cell.y}, {cell.br().x, cell.br().y - width}, map[i], map[i + 1]);
             if (y + 1 < grid.height && parted(map[i], map[i + grid.width]))
-                cv::line(image, {cell.x, cell.br().y}, cell.br(), colour, width);
+                draw({cell.x, cell.br().y}, {cell.br().x - width, cell.br().y}, map[i], map[i + grid.width]);
         }
+}
+
+/// RGB: from a light blue for two patches to a deep one; every doubling is one step of six.
+cv::Vec3b sizeColour(int size) {
+    const double share = std::min(1.0, std::log2(double(size)) / 6);
+    const cv::Vec3d low(255, 237, 160), high(189, 0, 38);
+    const cv::Vec3d mixed = low + (high - low) * share;
+    return {cv::saturate_cast<uchar>(mixed[0]), cv::saturate_cast<uchar>(mixed[1]),
+            cv::saturate_cast<uchar>(mixed[2])};
+}
+
+/// RGB, of every cluster.
+Palette meanColours(const cv::Mat& image, const cv::Mat& map, cv::Size grid, size_t clusters) {
+    CV_CheckTypeEQ(image.type(), CV_8UC3, "image: expected 8-bit BGR");
+    cv::Mat patches;
+    cv::resize(image, patches, grid, 0, 0, cv::INTER_AREA);
+    std::vector<cv::Vec3d> sums(clusters);
+    std::vector<int> counts(clusters, 0);
+    for (int i = 0; i < grid.area(); ++i) {
+        const int id = map.at<int>(i);
+        sums[id] += cv::Vec3d(patches.at<cv::Vec3b>(i / grid.width, i % grid.width));
+        ++counts[id];
+    }
+    Palette colours(clusters);
+    for (size_t id = 0; id < clusters; ++id)
+        for (int c = 0; c < 3; ++c)
+            colours[id][c] = cv::saturate_cast<uchar>(sums[id][2 - c] / std::max(1, counts[id]));
+    return colours;
 }
 
 }  // namespace
@@ -107,11 +149,30 @@ Palette clusterColours(const cv::Mat& map, cv::Size grid) {
     return colours;
 }
 
+Palette clusterColours(const cv::Mat& image, const cv::Mat& map, cv::Size grid,
+                       MergeMapStyle::Colours colours) {
+    if (colours == MergeMapStyle::Colours::Distinct) return clusterColours(map, grid);
+    checkMap(map, grid);
+    const std::vector<int> sizes = clusterSizes(map);
+    if (colours == MergeMapStyle::Colours::Mean) return meanColours(image, map, grid, sizes.size());
+    Palette tints(sizes.size(), kSingle);
+    for (size_t id = 0; id < sizes.size(); ++id)
+        if (sizes[id] > 1) tints[id] = sizeColour(sizes[id]);
+    return tints;
+}
+
+cv::Mat identityMap(int tokens) {
+    cv::Mat map(1, tokens, CV_32S);
+    std::iota(map.ptr<int>(), map.ptr<int>() + tokens, 0);
+    return map;
+}
+
 cv::Mat drawMergeMap(const cv::Mat& image, const cv::Mat& map, cv::Size grid, const MergeMapStyle& style) {
     CV_CheckTypeEQ(image.type(), CV_8UC3, "image: expected 8-bit BGR");
     checkMap(map, grid);
     const std::vector<int> sizes = clusterSizes(map);
-    const Palette colours = clusterColours(map, grid);
+    const Palette colours = clusterColours(image, map, grid, style.colours);
+    const bool mean = style.colours == MergeMapStyle::Colours::Mean;
     cv::Mat grey, drawn;
     cv::cvtColor(image, grey, cv::COLOR_BGR2GRAY);
     cv::cvtColor(grey, drawn, cv::COLOR_GRAY2BGR);
@@ -121,10 +182,10 @@ cv::Mat drawMergeMap(const cv::Mat& image, const cv::Mat& map, cv::Size grid, co
             const cv::Rect cell = cellRect(x, y, grid, image.size());
             if (cell.empty()) continue;
             cv::Mat target = drawn(cell);
-            const double opacity = sizes[id] > 1 ? style.opacity : 0.35;
+            const double opacity = mean ? 1 : sizes[id] > 1 ? style.opacity : 0.35;
             target = target * (1 - opacity) + bgr(colours[id]) * opacity;
         }
-    if (style.outlines) drawOutlines(drawn, map.ptr<int>(), sizes, grid);
+    if (style.outlines) drawOutlines(drawn, map.ptr<int>(), sizes, grid, colours, mean);
     return drawn;
 }
 

@@ -1,4 +1,4 @@
-// Which patches went together, as an image: clusters coloured and outlined, single patches grey.
+// Which patches went together, as an image.
 #pragma once
 
 #include <vector>
@@ -8,13 +8,25 @@
 namespace mpm::pipeline {
 
 struct MergeMapStyle {
-    double opacity = 0.6;  ///< of the clusters' colours over the image
-    bool outlines = true;
+    enum class Colours {
+        Mean,     ///< every cluster in the mean colour of its own patches
+        Size,     ///< one hue, stronger for larger clusters; single patches grey
+        Distinct  ///< clusters that touch in different colours; single patches grey
+    } colours = Colours::Mean;
+    double opacity = 0.6;  ///< of Size and Distinct over the image
+    bool outlines = true;  ///< between clusters
 };
 
 /// image: CV_8UC3. map: CV_32S 1xN, cluster of each image token, ids 0..M-1. grid: tokens across and down.
 cv::Mat drawMergeMap(const cv::Mat& image, const cv::Mat& map, cv::Size grid,
                      const MergeMapStyle& style = {});
+
+/// The colour of each cluster in a style. `image` is needed for mean colours only.
+Palette clusterColours(const cv::Mat& image, const cv::Mat& map, cv::Size grid,
+                       MergeMapStyle::Colours colours);
+
+/// The map before any merge: every token is its own cluster.
+cv::Mat identityMap(int tokens);
 
 /// Colour of each cluster; grey for clusters of one. Deterministic, and clusters that touch differ wherever
 /// the dozen colours allow; a cluster keeps its colour from frame to frame while its first member stays.

@@ -103,6 +103,40 @@ cv::Mat Network::blob(const std::vector<cv::Mat>& images) const {
     return batch;
 }
 
+cv::Mat Network::run() {
+    return m_output.empty() ? m_net.forward() : m_net.forward(m_output);
+}
+
+OutputFacts Network::outputFacts() const {
+    const mpm::Report report = m_encoder.report();
+    const int tokens = report.images.empty() ? 0 : static_cast<int>(report.images.front().map.total());
+    return {tokens, m_encoder.specialTokens(), m_encoder.dim(), !m_info.labels.empty()};
+}
+
+OutputKind Network::kindOf(const cv::Mat& output) const {
+    return outputKind(output, outputFacts());
+}
+
+bool Network::useFeatures(const cv::Mat& blob) {
+    std::vector<cv::String> candidates = m_net.getUnconnectedOutLayersNames();
+    const std::vector<cv::String> layers = m_net.getLayerNames();
+    for (auto name = layers.rbegin(); name != layers.rend(); ++name) {
+        const cv::String type = m_net.getLayer(m_net.getLayerId(*name))->type;
+        if (type == "MpmEncoder" || type == "mpm.MpmEncoder") candidates.push_back(*name);
+    }
+    const std::string before = m_output;
+    for (const cv::String& name : candidates) {
+        m_output = name;
+        try {
+            if (kindOf(forward(blob)) == OutputKind::Features) return true;
+        } catch (const cv::Exception&) {
+            continue;  // an engine that keeps no results of inner layers
+        }
+    }
+    m_output = before;
+    return false;
+}
+
 cv::Mat Network::forward(const cv::Mat& blob) {
     // OpenCV 5.0's engine keeps old sizes inside when counts change while the input's shape does not, and
     // answers wrongly. An input of another shape in between makes it look again.
@@ -112,7 +146,7 @@ cv::Mat Network::forward(const cv::Mat& blob) {
     }
     m_net.setInput(blob);
     try {
-        return withChannels(m_net.forward(), blob);
+        return withChannels(run(), blob);
     } catch (const cv::Exception& error) {
         if (error.err.rfind("mpm:", 0) == 0)
             throw;  // it names the fault; OpenCV's own messages name a line of its source

@@ -6,6 +6,8 @@
 
 #include <mpm/mpm.hpp>
 
+#include "pipeline/segment/features.hpp"
+
 namespace mpm::pipeline {
 
 /// A network without training, for the demo and for measuring where no model is at hand.
@@ -31,6 +33,14 @@ public:
     /// open.
     cv::Mat forward(const cv::Mat& blob);
 
+    /// After a forward: what its output is.
+    OutputKind kindOf(const cv::Mat& output) const;
+    OutputFacts outputFacts() const;
+
+    /// Where the first output is of unknown kind: looks for features among the other outputs and behind the
+    /// encoders, and gives them from then on. False where there are none.
+    bool useFeatures(const cv::Mat& blob);
+
     /// One blob of several images.
     cv::Mat blob(const std::vector<cv::Mat>& images) const;
 
@@ -42,6 +52,7 @@ public:
     cv::dnn::Net& net() { return m_net; }
 
 private:
+    cv::Mat run();
     Network(cv::dnn::Net net, mpm::ModelInfo info, std::string name, bool random);
 
     cv::dnn::Net m_net;
@@ -49,6 +60,7 @@ private:
     mpm::ModelInfo m_info;
     std::string m_name;
     bool m_random;
+    std::string m_output;  ///< a layer's; empty: the last output of the network
 };
 
 }  // namespace mpm::pipeline

@@ -37,7 +37,8 @@ cv::Mat labelsOf(const cv::Mat& output, int index, cv::Size input, cv::Mat* scor
     if (labels) return toIds(imageOf(output, index), output.size[2], output.size[3]);
     if (!logits)
         throw ModelError(
-            "the model's output is neither logits (BxCxHxW) nor labels (Bx1xHxW); it cannot segment");
+            "the model's output is neither logits (BxCxHxW) nor labels (Bx1xHxW), and it has no features of "
+            "image tokens (BxRxD); it cannot be shown");
     const cv::Size size(std::max(output.size[3], input.width), std::max(output.size[2], input.height));
     Labels found = argmaxStretched(imageOf(output, index), size, scores != nullptr);
     if (scores != nullptr) *scores = found.scores;
@@ -67,17 +68,28 @@ std::vector<Segmentation> Segmenter::segment(const std::vector<cv::Mat>& images,
     const cv::Mat blob = m_network.blob(images);
     const double prepareMs = watch.milliseconds();
     watch.restart();
-    const cv::Mat output = m_network.forward(blob);
-    const double networkMs = watch.milliseconds();
+    cv::Mat output = m_network.forward(blob);
+    double networkMs = watch.milliseconds();
+    OutputKind kind = m_network.kindOf(output);
+    if (kind == OutputKind::Unknown && m_network.useFeatures(blob)) {
+        watch.restart();
+        output = m_network.forward(blob);
+        networkMs = watch.milliseconds();
+        kind = OutputKind::Features;
+    }
     const mpm::Report report = encoder().report();
     std::vector<Segmentation> results(images.size());
     for (size_t i = 0; i < images.size(); ++i) {
         watch.restart();
         Segmentation& result = results[i];
-        const cv::Mat ids =
-            labelsOf(output, static_cast<int>(i), info().size, scores ? &result.scores : nullptr);
-        cv::resize(ids, result.labels, images[i].size(), 0, 0, cv::INTER_NEAREST);
-        if (!result.scores.empty()) cv::resize(result.scores, result.scores, images[i].size());
+        if (kind == OutputKind::Features) {
+            result.features = featuresOf(output, static_cast<int>(i), m_network.outputFacts());
+        } else {
+            const cv::Mat ids =
+                labelsOf(output, static_cast<int>(i), info().size, scores ? &result.scores : nullptr);
+            cv::resize(ids, result.labels, images[i].size(), 0, 0, cv::INTER_NEAREST);
+            if (!result.scores.empty()) cv::resize(result.scores, result.scores, images[i].size());
+        }
         result.tokens = report.images.at(i);
         result.grid = tokenGrid(static_cast<int>(result.tokens.map.total()), info().size);
         result.encoder = report.times;

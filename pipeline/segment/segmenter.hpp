@@ -15,7 +15,8 @@ struct SegmentedWindow {
 };
 
 struct Segmentation {
-    cv::Mat labels;           ///< CV_8U or CV_16U ids, of the image's size
+    cv::Mat labels;           ///< CV_8U or CV_16U ids, of the image's size; empty if the model has no classes
+    cv::Mat features;         ///< CV_32F, a row for each image token; only if the model has no classes
     cv::Mat scores;           ///< CV_32F, probability of the label; empty if not requested or unknown
     mpm::ImageReport tokens;  ///< of this image
     cv::Size grid;            ///< image tokens across and down; empty where there are several windows

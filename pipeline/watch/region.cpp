@@ -57,7 +57,7 @@ bool contains(const Polygon& outline, cv::Point2d point) {
 
 RegionReading readRegion(const Region& region, const cv::Mat& labels, const cv::Mat& map, cv::Size grid,
                          int classes, const cv::Mat& seen) {
-    CV_Check(labels.type(), labels.type() == CV_8U || labels.type() == CV_16U,
+    CV_Check(labels.type(), labels.empty() || labels.type() == CV_8U || labels.type() == CV_16U,
              "labels: expected 8-bit or 16-bit ids");
     CV_Check(map.total(), static_cast<int>(map.total()) == grid.area(),
              "map: expected one cluster for each place of the grid");
@@ -71,6 +71,7 @@ RegionReading readRegion(const Region& region, const cv::Mat& labels, const cv::
         tokens.insert(map.at<int>(i));
     }
     reading.tokens = static_cast<int>(tokens.size());
+    if (labels.empty()) return reading;
     cv::Mat mask = cv::Mat::zeros(labels.size(), CV_8U);
     fill(mask, region.outline, cv::Scalar(255));
     if (!seen.empty()) cv::bitwise_and(mask, seen, mask);

@@ -28,8 +28,9 @@ struct RegionReading {
 /// Whether a point lies inside, by the even-odd rule.
 bool contains(const Polygon& outline, cv::Point2d point);
 
-/// labels: CV_8U or CV_16U ids; map: CV_32S, cluster of each image token (row by row over `grid`). `seen` as
-/// seenThrough() makes it: masked pixels have no share, though their patches are tokens like any other.
+/// labels: CV_8U or CV_16U ids, or empty: no shares; map: CV_32S, cluster of each image token (row by row
+/// over `grid`). `seen` as seenThrough() makes it: masked pixels have no share, though their patches are
+/// tokens like any other.
 RegionReading readRegion(const Region& region, const cv::Mat& labels, const cv::Mat& map, cv::Size grid,
                          int classes, const cv::Mat& seen = {});
 

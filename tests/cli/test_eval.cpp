@@ -119,6 +119,19 @@ TEST_F(Eval, FolderEqualsThePlainCount) {
     expectScores(json["results"][0], plainScores(pairs, 3, 255));
 }
 
+TEST_F(Eval, AModelWithoutClassesHasNoScore) {
+    SmallModel features;
+    features.features = true;
+    writeSmallModel(m_folder / "model.onnx", features);
+    std::ofstream(m_folder / "classes.json")
+        << R"([{"name":"a","color":[1,2,3]},{"name":"b","color":[4,5,6]}])";
+    add("val/images/p.png", "val/labels/p.png", blobs(1, {48, 32}, 2, 255), 1);
+    const Outcome outcome = eval("folder");
+    EXPECT_EQ(outcome.status, 3) << outcome.err;
+    EXPECT_TRUE(outcome.says("no classes")) << outcome.err;
+    EXPECT_FALSE(fs::exists(m_folder / "e.json"));
+}
+
 TEST_F(Eval, ABadImageIsNamedCountedAndLeftOut) {
     model(3);
     std::ofstream(m_folder / "classes.json")

@@ -69,6 +69,48 @@ protected:
     TempFolder m_folder;
 };
 
+// A backbone without a head: no labels, an overlay of principal components, maps and counts.
+TEST_F(Run, AModelWithoutClassesIsShownByItsFeatures) {
+    SmallModel features;
+    features.features = true;
+    features.metadata = false;
+    writeSmallModel(m_folder / "backbone.onnx", features);
+    const std::string model = m_folder / "backbone.onnx";
+    const Outcome outcome = mpmProgram(
+        {"run", model, m_folder / "in", "--size", "32x48", "--blocks", "2,5", "--out", m_folder / "out"});
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(files("out"),
+              (std::set<std::string>{"p0.map.png", "p0.overlay.png", "p1.map.png", "p1.overlay.png",
+                                     "p2.map.png", "p2.overlay.png", "tokens.csv"}));
+    const auto rows = table(textOf(m_folder / "out/tokens.csv"));
+    ASSERT_EQ(rows.size(), 4u);
+    EXPECT_EQ(rows[0].back(), "dropped");  // no shares of classes
+    const cv::Mat overlay = cv::imread(m_folder / "out/p0.overlay.png"),
+                  image = cv::imread(m_folder / "in/p0.png");
+    ASSERT_EQ(overlay.size(), image.size());
+    EXPECT_GT(cv::norm(overlay, image, cv::NORM_L1) / double(image.total() * 3), 10);
+    const Outcome labels = mpmProgram(
+        {"run", model, m_folder / "in", "--size", "32x48", "--out", m_folder / "no", "--save", "labels"});
+    EXPECT_EQ(labels.status, 2);
+    EXPECT_TRUE(labels.says("principal components")) << labels.err;
+    EXPECT_TRUE(files("no").empty());
+}
+
+TEST_F(Run, MergeMapsOfEveryStageInThreeColourings) {
+    std::vector<cv::Mat> drawn;
+    for (const std::string how : {"mean", "size", "distinct"}) {
+        const std::string out = m_folder / how;
+        ASSERT_EQ(
+            run({m_folder / "in/p0.png", "--out", out, "--save", "map,stages", "--map-colours", how}).status,
+            0);
+        EXPECT_EQ(files(how), (std::set<std::string>{"p0.map.png", "p0.map1.png", "p0.map2.png"}));
+        drawn.push_back(cv::imread(out + "/p0.map.png"));
+    }
+    EXPECT_GT(cv::norm(drawn[0], drawn[1], cv::NORM_INF), 0);
+    EXPECT_GT(cv::norm(drawn[1], drawn[2], cv::NORM_INF), 0);
+    EXPECT_EQ(run({m_folder / "in/p0.png", "--map-colours", "loud"}).status, 2);
+}
+
 TEST_F(Run, WritesTheContractsFiles) {
     const Outcome outcome = run({m_folder / "in", "--out", m_folder / "out"});
     ASSERT_EQ(outcome.status, 0) << outcome.err;

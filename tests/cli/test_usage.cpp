@@ -150,7 +150,11 @@ TEST_F(Usage, InputThatCannotBeUsedIsStatusThree) {
     source(path("*.gif"), "*.gif");
     source(path("broken.png"), "broken.png");
     source(path("notes.txt"), "notes.txt");
-    expect(3, {"run", path("features.onnx"), path("picture.png")}, "features.onnx");
+    // A model without classes can be watched, not scored.
+    expect(2,
+           {"run", path("features.onnx"), path("picture.png"), "--out", path("out"), "--save", "labels,map"},
+           "no classes");
+    expect(3, {"run", path("features.onnx"), path("picture.png"), "--window", "8x8"}, "no classes");
     expect(3, {"run", path("model.onnx"), path("picture.png"), "--size", "640x640"}, "640");
     expect(3, {"eval", path("model.onnx"), "--dataset", "camvid", "--root", "/nowhere"}, "/nowhere");
 }

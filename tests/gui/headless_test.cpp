@@ -199,7 +199,7 @@ void HeadlessTest::commandIsRunByAnAlert() {
 
 // Two programs with one profile: the second one writes neither settings nor measurements, and says why.
 void HeadlessTest::profileInUseIsOnlyRead() {
-    const QString source = m_sandbox.film(8, 0), name = QStringLiteral("shared");
+    const QString source = m_sandbox.film(8, 0), name = QStringLiteral("inuse");
     QProcess first;
     start(first, {QStringLiteral("--source"), source, QStringLiteral("--profile"), name});
     QByteArray said;
@@ -208,13 +208,13 @@ void HeadlessTest::profileInUseIsOnlyRead() {
         QStringLiteral(MPM_MONITOR),
         {QStringLiteral("--headless"), QStringLiteral("--profile"), name, QStringLiteral("--after=1")});
     QCOMPARE(second.status, 3);
-    QVERIFY2(second.err.contains(
-                 QStringLiteral("Profile 'shared' is in use by process %1").arg(first.processId())),
-             qPrintable(second.err));
+    QVERIFY2(
+        second.err.contains(QStringLiteral("Profile 'inuse' is in use by process %1").arg(first.processId())),
+        qPrintable(second.err));
     Options options;
     options.profile = name;
     options.source = m_sandbox.film(1, 7);
-    mpm::pipeline::Store store(data("shared.sqlite").toStdString());
+    mpm::pipeline::Store store(data("inuse.sqlite").toStdString());
     {
         Session session(options);
         QVERIFY(session.readOnlyReason().contains(QString::number(first.processId())));
@@ -229,7 +229,7 @@ void HeadlessTest::profileInUseIsOnlyRead() {
         QCOMPARE(recorder.lost(), 0);  // they were never meant to be kept
     }
     QVERIFY(!store.findSource(options.source->toStdString()));
-    QVERIFY(!QFile::exists(config("shared.ini")));
+    QVERIFY(!QFile::exists(config("inuse.ini")));
     ::kill(static_cast<pid_t>(first.processId()), SIGKILL);
     first.waitForFinished();
     // The lock of a killed program is none.

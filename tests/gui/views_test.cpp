@@ -30,6 +30,7 @@ private slots:
     void narrowRegionKeepsItsWords();
     void hoverDescribesACluster();
     void stageChangesTheMergeMap();
+    void mergeMapHasThreeColourings();
     void nightSlidersChangeTheNextPair();
     void photonsStayAsTheyWereGiven();
     void thinPictureHasNoEmptyPlates();
@@ -174,14 +175,46 @@ void ViewsTest::stageChangesTheMergeMap() {
         test::patience(10'000));
     m_is->window->front().setPaused(true);
     QVERIFY(m_is->settle());
-    auto* stages = m_is->window->views()->findChild<QComboBox*>();
-    QTRY_COMPARE(stages->count(), 2);
+    auto* stages = m_is->window->views()->findChild<QSlider*>(QStringLiteral("stage"));
+    QTRY_COMPARE(stages->maximum(), 2);
     stages->setFocus();
-    QTest::keyClick(stages, Qt::Key_Down);
-    QCOMPARE(m_is->window->views()->controls().stage(), 0);
-    const QString first =
-        QStringLiteral("%1 of %2").arg(m_is->last->stageTokens().at(0)).arg(m_is->last->tokensIn());
-    QTRY_COMPARE_WITH_TIMEOUT(merge->note(), first, test::patience(10'000));
+    QTest::keyClick(stages, Qt::Key_Left);
+    const ViewControls& controls = m_is->window->views()->controls();
+    QCOMPARE(controls.stage(), 0);
+    const auto noteFor = [this](int tokens) {
+        return QStringLiteral("%1 of %2").arg(tokens).arg(m_is->last->tokensIn());
+    };
+    QTRY_COMPARE_WITH_TIMEOUT(merge->note(), noteFor(m_is->last->stageTokens().at(0)),
+                              test::patience(10'000));
+    QTest::keyClick(m_is->window.get(), Qt::Key_S, Qt::ShiftModifier);
+    QCOMPARE(controls.stage(), kUnmerged);
+    QTRY_COMPARE_WITH_TIMEOUT(merge->note(), noteFor(m_is->last->tokensIn()), test::patience(10'000));
+    QTest::keyClick(m_is->window.get(), Qt::Key_S);
+    QTest::keyClick(m_is->window.get(), Qt::Key_S);
+    QCOMPARE(controls.stage(), kLastStage);
+    QTRY_COMPARE_WITH_TIMEOUT(merge->note(), noteFor(m_is->last->tokensKept()), test::patience(10'000));
+}
+
+void ViewsTest::mergeMapHasThreeColourings() {
+    m_is->open();
+    QVERIFY(m_is->next());
+    m_is->window->front().setPaused(true);
+    QVERIFY(m_is->settle());
+    ViewArea* views = m_is->window->views();
+    MergeView* merge = views->find<MergeView>();
+    views->showView(QStringLiteral("merge"));
+    std::vector<QImage> drawn;
+    for (const auto colours : {ViewControls::MapColours::Mean, ViewControls::MapColours::Size,
+                               ViewControls::MapColours::Distinct}) {
+        views->controls().setMapColours(colours);
+        QTest::qWait(test::patience(400));
+        drawn.push_back(merge->grab().toImage());
+    }
+    QVERIFY(drawn[0] != drawn[1] && drawn[1] != drawn[2] && drawn[0] != drawn[2]);
+    // The choice returns at the next start.
+    m_is->window->close();
+    m_is->open();
+    QCOMPARE(m_is->window->views()->controls().mapColours(), ViewControls::MapColours::Distinct);
 }
 
 void ViewsTest::photonsStayAsTheyWereGiven() {

@@ -5,6 +5,7 @@
 #include <opencv2/imgproc.hpp>
 
 #include "pipeline/chart/timeline.hpp"
+#include "pipeline/draw/feature_colours.hpp"
 #include "pipeline/draw/labels.hpp"
 #include "pipeline/draw/merge_map.hpp"
 #include "pipeline/draw/panels.hpp"
@@ -105,7 +106,9 @@ TEST(MergeMap, NothingMergedIsGrey) {
     cv::Mat identity(1, grid.area(), CV_32S);
     for (int i = 0; i < grid.area(); ++i)
         identity.at<int>(i) = i;
-    const cv::Mat drawn = drawMergeMap(noise({80, 60}), identity, grid);
+    MergeMapStyle style;
+    style.colours = MergeMapStyle::Colours::Distinct;
+    const cv::Mat drawn = drawMergeMap(noise({80, 60}), identity, grid, style);
     cv::Mat channels[3];
     cv::split(drawn, channels);
     EXPECT_TRUE(same(channels[0], channels[1]));
@@ -127,6 +130,108 @@ TEST(MergeMap, TouchingClustersDifferAndDrawingIsDeterministic) {
             if (i + grid.width < grid.area()) check(map.at<int>(i), map.at<int>(i + grid.width));
         }
         EXPECT_EQ(colours, clusterColours(map.clone(), grid));
+    }
+}
+
+// By default a cluster has the mean colour of its own patches, also where they do not touch.
+TEST(MergeMap, MeanColoursAreThoseOfThePatches) {
+    const cv::Size grid(4, 2);
+    cv::Mat image(20, 40, CV_8UC3, cv::Scalar(0, 0, 0));
+    image(cv::Rect(0, 0, 10, 10)) = cv::Scalar(200, 100, 40);
+    image(cv::Rect(30, 10, 10, 10)) = cv::Scalar(100, 50, 20);
+    const cv::Mat map = (cv::Mat_<int>(1, 8) << 0, 1, 2, 3, 4, 5, 6, 0);
+    MergeMapStyle style;
+    style.outlines = false;
+    const cv::Mat drawn = drawMergeMap(image, map, grid, style);
+    for (const cv::Point at : {cv::Point(5, 5), cv::Point(0, 9), cv::Point(35, 15)})
+        EXPECT_EQ(drawn.at<cv::Vec3b>(at), cv::Vec3b(150, 75, 30));
+    EXPECT_EQ(drawn.at<cv::Vec3b>(5, 15), cv::Vec3b(0, 0, 0));
+    // An outline wherever clusters meet, and none inside one.
+    style.outlines = true;
+    cv::Mat lines;
+    cv::absdiff(drawMergeMap(image, identityMap(8), grid, style),
+                drawMergeMap(image, cv::Mat::zeros(1, 8, CV_32S), grid, style), lines);
+    EXPECT_GT(cv::norm(lines, cv::NORM_INF), 0);
+    const cv::Mat one = drawMergeMap(image, cv::Mat::zeros(1, 8, CV_32S), grid, style);
+    EXPECT_EQ(cv::norm(one, cv::Mat(one.size(), CV_8UC3, one.at<cv::Vec3b>(0, 0)), cv::NORM_INF), 0);
+}
+
+TEST(MergeMap, LargerClustersAreStronger) {
+    const cv::Mat map = (cv::Mat_<int>(1, 8) << 0, 1, 1, 2, 2, 2, 2, 3);
+    const Palette tints = clusterColours({}, map, {4, 2}, MergeMapStyle::Colours::Size);
+    EXPECT_EQ(tints[0], tints[3]);
+    EXPECT_EQ(tints[0], cv::Vec3b(128, 128, 128));
+    EXPECT_GT(tints[1][1], tints[2][1]);  // less green: redder
+}
+
+TEST(Masked, BelongsToNoClass) {
+    const cv::Mat labels(40, 40, CV_8U, cv::Scalar(1));
+    cv::Mat drawn = drawOverlay(noise({40, 40}), labels, {{9, 9, 9}, {250, 20, 20}});
+    const cv::Mat before = drawn.clone();
+    cv::Mat seen(40, 40, CV_8U, cv::Scalar(255));
+    seen.colRange(0, 20) = 0;
+    drawMasked(drawn, seen);
+    EXPECT_TRUE(same(drawn.colRange(20, 40), before.colRange(20, 40)));
+    cv::Mat channels[3];
+    cv::split(drawn.colRange(0, 20), channels);
+    EXPECT_TRUE(same(channels[0], channels[1]) && same(channels[1], channels[2]));
+    double most = 0;
+    cv::minMaxLoc(channels[0], nullptr, &most);
+    EXPECT_LT(most, 100);
+}
+
+/// Tokens of four kinds, left to right, in a space of `width`, with a little noise.
+cv::Mat fourKinds(int seed, int width = 40, double offset = 0) {
+    cv::Mat kinds(4, width, CV_32F), tokens(64, width, CV_32F);
+    cv::RNG(5).fill(kinds, cv::RNG::NORMAL, 0, 1);
+    cv::RNG(seed).fill(tokens, cv::RNG::NORMAL, offset, 0.05);
+    for (int i = 0; i < tokens.rows; ++i)
+        tokens.row(i) += kinds.row(i % 8 / 2);
+    return tokens;
+}
+
+TEST(FeatureColours, TellKindsOfTokensApart) {
+    FeatureColours colours;
+    const cv::Mat drawn = colours.colours(fourKinds(1), {8, 8});
+    for (int kind = 0; kind < 4; ++kind)
+        for (int other = 0; other < 4; ++other) {
+            const double far = cv::norm(cv::Vec3i(drawn.at<cv::Vec3b>(3, 2 * kind)) -
+                                        cv::Vec3i(drawn.at<cv::Vec3b>(5, 2 * other + 1)));
+            EXPECT_EQ(far < 60, kind == other) << kind << " " << other << ": " << far;
+        }
+}
+
+// The components are those of the first frames: colours stay when the scene changes, and after that they do
+// not depend on the frames between.
+TEST(FeatureColours, AreStableOverTime) {
+    FeatureColours colours;
+    const cv::Mat first = colours.colours(fourKinds(1), {8, 8});
+    for (int i = 2; i <= FeatureColours::kFrames; ++i) {
+        const cv::Mat next = colours.colours(fourKinds(i), {8, 8});
+        EXPECT_LT(cv::norm(first, next, cv::NORM_L1) / (64 * 3), 12) << i;
+    }
+    EXPECT_TRUE(colours.settled());
+    const cv::Mat before = colours.colours(fourKinds(77), {8, 8});
+    for (int i = 0; i < 20; ++i)
+        colours.colours(fourKinds(100 + i, 40, 3), {8, 8});
+    EXPECT_TRUE(same(colours.colours(fourKinds(77), {8, 8}), before));
+    EXPECT_THROW(colours.colours(fourKinds(1, 41), {8, 8}), cv::Exception);
+}
+
+TEST(FeatureColours, NothingIsLearnedFromABlackFrame) {
+    FeatureColours colours;
+    for (int i = 0; i < 20; ++i)
+        EXPECT_EQ(colours.colours(cv::Mat::ones(64, 40, CV_32F), {8, 8}).at<cv::Vec3b>(0, 0),
+                  cv::Vec3b(128, 128, 128));
+    EXPECT_FALSE(colours.settled());
+    colours.colours(fourKinds(1), {8, 8}, false);  // the first frame is learned from in any case
+    EXPECT_NE(colours.colours(fourKinds(1), {8, 8}).at<cv::Vec3b>(0, 0), cv::Vec3b(128, 128, 128));
+}
+
+TEST(FeatureColours, NarrowFeaturesHaveFewerColours) {
+    for (const int width : {1, 2, 3}) {
+        FeatureColours colours;
+        EXPECT_EQ(colours.colours(fourKinds(1, width), {8, 8}).size(), cv::Size(8, 8)) << width;
     }
 }
 

@@ -50,6 +50,52 @@ TEST(Segmenter, LabelsHaveThePicturesSizeAndTheReportItsTokens) {
     EXPECT_LT(result.tokens.tokens.back(), 48);
 }
 
+TEST(Features, AreRecognisedByTheirShape) {
+    const OutputFacts facts{48, 1, 64, false}, named{48, 1, 64, true};
+    const auto kind = [](std::vector<int> shape, const OutputFacts& of) {
+        return outputKind(cv::Mat(int(shape.size()), shape.data(), CV_32F, cv::Scalar(0)), of);
+    };
+    EXPECT_EQ(kind({2, 48, 64}, facts), OutputKind::Features);    // without special tokens
+    EXPECT_EQ(kind({2, 49, 64}, facts), OutputKind::Features);    // with them
+    EXPECT_EQ(kind({2, 52, 64}, facts), OutputKind::Features);    // and trailing ones
+    EXPECT_EQ(kind({2, 52, 80}, facts), OutputKind::Unknown);     // boxes of a detector
+    EXPECT_EQ(kind({2, 64}, facts), OutputKind::Unknown);         // one vector for the image
+    EXPECT_EQ(kind({2, 64, 6, 8}, facts), OutputKind::Features);  // planes of the encoder's width
+    EXPECT_EQ(kind({2, 256, 6, 8}, facts), OutputKind::Features);
+    EXPECT_EQ(kind({2, 150, 6, 8}, facts), OutputKind::Logits);
+    EXPECT_EQ(kind({2, 64, 12, 16}, facts), OutputKind::Logits);
+    EXPECT_EQ(kind({2, 64, 6, 8}, named), OutputKind::Logits);
+    EXPECT_EQ(kind({2, 1, 96, 128}, facts), OutputKind::Labels);
+}
+
+TEST(Features, AreTheRowsOfTheImageTokens) {
+    const OutputFacts facts{6, 1, 4, false};
+    const int rows[] = {2, 7, 4}, planes[] = {2, 4, 2, 3};
+    cv::Mat output(3, rows, CV_32F), maps(4, planes, CV_32F);
+    for (int image = 0; image < 2; ++image)
+        for (int token = 0; token < 7; ++token)
+            for (int c = 0; c < 4; ++c) {
+                const float value = float(100 * image + 10 * token + c);
+                output.at<float>(image, token, c) = value;
+                if (token > 0) maps.ptr<float>(image, c)[token - 1] = value;
+            }
+    for (const cv::Mat& given : {output, maps}) {
+        const cv::Mat found = featuresOf(given, 1, facts);
+        ASSERT_EQ(found.size(), cv::Size(4, 6));
+        EXPECT_EQ(found.at<float>(0, 0), 110);
+        EXPECT_EQ(found.at<float>(5, 3), 163);
+    }
+}
+
+TEST(Features, CosineIsThatOfSeenTokens) {
+    const cv::Mat a = (cv::Mat_<float>(3, 2) << 1, 0, 0, 2, 3, 0),
+                  b = (cv::Mat_<float>(3, 2) << 5, 0, 0, 1, 0, 1);
+    EXPECT_NEAR(meanCosine(a, b), 2.0 / 3, 1e-6);
+    EXPECT_NEAR(meanCosine(a, b, (cv::Mat_<uchar>(1, 3) << 255, 255, 0)), 1, 1e-6);
+    EXPECT_EQ(meanCosine(a, b, cv::Mat::zeros(1, 3, CV_8U)), 0);
+    EXPECT_THROW(meanCosine(a, b.rowRange(0, 2)), cv::Exception);
+}
+
 TEST(Segmenter, ABatchEqualsSingles) {
     Segmenter segmenter{Network(smallModel())};
     const std::vector<cv::Mat> pictures = {picture(1), picture(2, {64, 64}), picture(3)};

@@ -1,0 +1,30 @@
+// Outputs of models without classes: a vector for each image token.
+#pragma once
+
+#include <opencv2/core.hpp>
+
+namespace mpm::pipeline {
+
+enum class OutputKind { Labels, Logits, Features, Unknown };
+
+/// What decides between logits and features, of a model and of one image.
+struct OutputFacts {
+    int tokens = 0;       ///< image tokens
+    int special = 0;      ///< rows in front of them
+    int dim = 0;          ///< values of a token in the encoder
+    bool labels = false;  ///< the model file names classes
+};
+
+/// Labels are Bx1xHxW; logits BxCxHxW. Features are BxRxD with a row for each image token, special tokens in
+/// front and others behind allowed; or BxDxhxw with a place for each token, if the model names no classes and
+/// D is the encoder's width or at least 192.
+OutputKind outputKind(const cv::Mat& output, const OutputFacts& facts);
+
+/// CV_32F, one row for each image token, of one image of the batch. `output`: of kind Features.
+cv::Mat featuresOf(const cv::Mat& output, int index, const OutputFacts& facts);
+
+/// Mean cosine between the rows of `a` and `b`, CV_32F of one size. seen: CV_8U with one entry for each row,
+/// 0 where it does not count; empty: all do. 0 where none does.
+double meanCosine(const cv::Mat& a, const cv::Mat& b, const cv::Mat& seen = {});
+
+}  // namespace mpm::pipeline
