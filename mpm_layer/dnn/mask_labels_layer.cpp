@@ -34,8 +34,8 @@ cv::Ptr<cv::dnn::Layer> MaskLabelsLayer::create(cv::dnn::LayerParams& params) {
     return cv::Ptr<cv::dnn::Layer>(new MaskLabelsLayer(params));
 }
 
-MaskLabelsShape MaskLabelsLayer::checkedShape(const std::vector<int>& masks,
-                                              const std::vector<int>& logits) const {
+decoder::MaskLabelsShape MaskLabelsLayer::checkedShape(const std::vector<int>& masks,
+                                                       const std::vector<int>& logits) const {
     const bool fits = masks.size() == 4 && logits.size() == 3 && masks[0] == logits[0] &&
                       masks[1] == logits[1] && masks[1] >= 1 && masks[2] >= 1 && masks[3] >= 1 &&
                       logits[2] >= 2;
@@ -71,8 +71,8 @@ int64 MaskLabelsLayer::getFLOPS(const std::vector<Shape>& in, const std::vector<
 
 void MaskLabelsLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
     const cv::Mat masks = operand(in, 0), logits = operand(in, 1);
-    const MaskLabelsShape shape = checkedShape(sizesOf(shapeOf(masks)), sizesOf(shapeOf(logits)));
-    MaskLabels labels(shape, m_sigmoidFirst);
+    const decoder::MaskLabelsShape shape = checkedShape(sizesOf(shapeOf(masks)), sizesOf(shapeOf(logits)));
+    decoder::MaskLabels labels(shape, m_sigmoidFirst);
     const auto pixels = static_cast<size_t>(m_size.area());  // fits: at most kMostPixels
     for (int i = 0; i < masks.size[0]; ++i) {
         labels.run(masks.ptr<float>(i), logits.ptr<float>(i),

@@ -1,7 +1,7 @@
 // MpmMaskLabels: masks and classes of queries to labels of pixels.
 #pragma once
 
-#include "mpm_layer/dnn/mask_labels.hpp"
+#include "mpm_layer/decoder/mask_labels.hpp"
 #include "mpm_layer/dnn/small_layer.hpp"
 
 namespace mpm::dnn {
@@ -18,7 +18,8 @@ protected:
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
-    MaskLabelsShape checkedShape(const std::vector<int>& masks, const std::vector<int>& logits) const;
+    decoder::MaskLabelsShape checkedShape(const std::vector<int>& masks,
+                                          const std::vector<int>& logits) const;
 
     cv::Size m_size;  ///< of the image
     bool m_sigmoidFirst;

@@ -5,6 +5,7 @@
 
 #include <mpm/mpm.hpp>
 
+#include "mpm_layer/dnn/decoder_layers.hpp"
 #include "mpm_layer/dnn/deformable_layer.hpp"
 #include "mpm_layer/dnn/element_layers.hpp"
 #include "mpm_layer/dnn/embed_layer.hpp"
@@ -50,8 +51,11 @@ void registerLayers() {
         registerOnce<dnn::EncoderLayer::create>("MpmEncoder");
         registerOnce<dnn::EmbedLayer::create>("MpmEmbed");
         registerOnce<dnn::DeformableLayer::create>("MpmDeformable");
+        registerOnce<dnn::GridSampleLayer::create>("MpmGridSample");
         registerOnce<dnn::LayerNormLayer::create>("MpmLayerNorm");
         registerOnce<dnn::MaskLabelsLayer::create>("MpmMaskLabels");
+        registerOnce<dnn::MaskedSoftmaxLayer::create>("MpmMaskedSoftmax");
+        registerOnce<dnn::ShareLayer::create>("MpmShare");
         registerOnce<dnn::MatMulLayer::create>("MpmMatMul");
         registerOnce<dnn::LinearLayer::create>("MpmLinear");
         registerOnce<dnn::ArithmeticLayer::create>("MpmArithmetic");

@@ -5,70 +5,11 @@
 #include <functional>
 #include <limits>
 
-#include <gtest/gtest.h>
-#include <opencv2/dnn/layer.details.hpp>
-
-#include <mpm/mpm.hpp>
-
+#include "mpm_layer/hostile_fixture.hpp"
 #include "support/encoder_case.hpp"
-#include "support/refusal.hpp"
 
 namespace mpm::test {
 namespace {
-
-using cv::dnn::DictValue;
-using cv::dnn::Layer;
-using cv::dnn::LayerParams;
-#if CV_VERSION_MAJOR >= 5
-using Shape = cv::MatShape;
-#else
-using Shape = cv::dnn::MatShape;
-#endif
-using Sizes = std::vector<int>;
-
-constexpr int kLargest = std::numeric_limits<int>::max();
-
-Shape toShape(const Sizes& sizes) {
-    return Shape(sizes.data(), sizes.data() + sizes.size());
-}
-
-DictValue listOf(const Sizes& values) {
-    return DictValue::arrayInt(values.data(), static_cast<int>(values.size()));
-}
-
-cv::Ptr<Layer> make(const std::string& type, LayerParams params = {}) {
-    registerLayers();
-    params.type = "mpm." + type;
-    params.name = "layer";
-    cv::Ptr<Layer> layer = cv::dnn::LayerFactory::createLayerInstance(params.type, params);
-    layer->type = params.type;
-    layer->blobs = params.blobs;
-    return layer;
-}
-
-std::vector<Shape> shapesFor(const cv::Ptr<Layer>& layer, const std::vector<Sizes>& inputs) {
-    std::vector<Shape> in, out, internals;
-    for (const Sizes& sizes : inputs)
-        in.push_back(toShape(sizes));
-    layer->getMemoryShapes(in, 0, out, internals);
-    return out;
-}
-
-// Without a network, which would only hand over blobs that fit.
-void runLayer(const cv::Ptr<Layer>& layer, const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
-    std::vector<cv::Mat> internals;
-    layer->forward(in, out, internals);
-}
-
-LayerParams with(const std::string& name, const DictValue& value) {
-    LayerParams params;
-    params.set(name, value);
-    return params;
-}
-
-cv::Mat mat(const Sizes& sizes, int type = CV_32F) {
-    return cv::Mat(static_cast<int>(sizes.size()), sizes.data(), type, cv::Scalar(0.5));
-}
 
 TEST(HostileLayers, FirstRowOfAnEmbeddingCannotOverflow) {
     for (int first : {kLargest, kLargest - 3, kLargest - 11, 65536, -1})
@@ -128,84 +69,6 @@ TEST(HostileLayers, AnEnlargedMapHasALimit) {
             shapesFor(make("MpmResize", with("size", listOf({8736, 11648}))), {{1, 150, 546, 728}});
         },
         "sizes must");
-}
-
-TEST(HostileLayers, MasksAndClassesFitEachOther) {
-    const auto labels = [](const Sizes& masks, const Sizes& classes) {
-        shapesFor(make("MpmMaskLabels", with("size", listOf({64, 48}))), {masks, classes});
-    };
-    EXPECT_NO_THROW(labels({2, 5, 8, 6}, {2, 5, 4}));
-    for (const Sizes& masks : {Sizes{2, 5, 8}, {1, 5, 8, 6}, {2, 4, 8, 6}, {2, 5, 0, 6}, {2, 5, 8, 0}})
-        expectRefusal([&] { labels(masks, {2, 5, 4}); }, "MpmMaskLabels takes masks");
-    for (const Sizes& classes : {Sizes{2, 5}, {2, 5, 1}, {2, 5, 0}, {2, 5, 4, 1}})
-        expectRefusal([&] { labels({2, 5, 8, 6}, classes); }, "MpmMaskLabels takes masks");
-    expectRefusal([&] { labels({1, 0, 8, 6}, {1, 0, 4}); }, "MpmMaskLabels takes masks");
-    expectRefusal([&] { labels({1, 65536, 1, 1}, {1, 65536, 2}); }, "65535 queries");
-    expectRefusal([&] { labels({1, 1, 8, 6}, {1, 1, 65537}); }, "65535 classes");
-    expectRefusal([&] { labels({1, 65536, 65536, 1}, {1, 65536, 2}); }, "sizes must");
-    expectRefusal([&] { labels({32, 5, 8, 6}, {32, 5, kLargest}); }, "sizes must");
-    expectRefusal([&] { make("MpmMaskLabels"); }, "attribute size must be");
-    for (const Sizes& size : {Sizes{8}, {8, 8, 8}, {0, 8}, {-8, 8}, {65536, 1}})
-        expectRefusal([&] { make("MpmMaskLabels", with("size", listOf(size))); }, "attribute size must be");
-    expectRefusal([&] { make("MpmMaskLabels", with("size", listOf({65535, 2049}))); }, "MpmMaskLabels gives");
-    LayerParams params = with("size", listOf({64, 48}));
-    params.set("sigmoid_first", DictValue(2));
-    expectRefusal([&] { make("MpmMaskLabels", params); }, "attribute sigmoid_first must be");
-    const cv::Ptr<Layer> layer = make("MpmMaskLabels", with("size", listOf({64, 48})));
-    std::vector<cv::Mat> out = {mat({2, 1, 64, 47})};
-    expectRefusal([&] { runLayer(layer, {mat({2, 5, 8, 6}), mat({2, 5, 4})}, out); }, "another shape");
-}
-
-LayerParams deformable(const Sizes& levels = {4, 3, 2, 2}) {
-    LayerParams params = with("levels", listOf(levels));
-    params.set("heads", DictValue(2));
-    params.set("points", DictValue(4));
-    return params;
-}
-
-TEST(HostileLayers, DeformableShapesFitEachOther) {
-    const Sizes value = {2, 16, 6}, offsets = {2, 5, 32}, logits = {2, 5, 16}, reference = {1, 5, 2, 2};
-    const auto run = [](const Sizes& v, const Sizes& o, const Sizes& l, const Sizes& r) {
-        return shapesFor(make("MpmDeformable", deformable()), {v, o, l, r});
-    };
-    EXPECT_EQ(run(value, offsets, logits, reference)[0], toShape({2, 5, 6}));
-    EXPECT_NO_THROW(run(value, offsets, logits, {2, 5, 1, 2}));
-    for (const Sizes& bad : {Sizes{2, 16}, {2, 15, 6}, {2, 16, 5}, {2, 16, 0}, {3, 16, 6}})
-        expectRefusal([&] { run(bad, offsets, logits, reference); }, "MpmDeformable takes");
-    for (const Sizes& bad : {Sizes{2, 5, 2, 16}, {2, 5, 31}, {2, 4, 32}, {1, 5, 32}})
-        expectRefusal([&] { run(value, bad, logits, reference); }, "MpmDeformable takes");
-    for (const Sizes& bad : {Sizes{2, 5}, {2, 5, 17}, {2, 4, 16}, {1, 5, 16}})
-        expectRefusal([&] { run(value, offsets, bad, reference); }, "MpmDeformable takes");
-    for (const Sizes& bad : {Sizes{5, 2, 2}, {3, 5, 2, 2}, {1, 4, 2, 2}, {1, 5, 3, 2}, {1, 5, 2, 3}})
-        expectRefusal([&] { run(value, offsets, logits, bad); }, "MpmDeformable takes");
-    expectRefusal([&] { run({65536, 16, 65536}, offsets, logits, reference); }, "sizes must");
-    const cv::Ptr<Layer> layer = make("MpmDeformable", deformable());
-    std::vector<cv::Mat> out = {mat({2, 5, 7})};
-    expectRefusal(
-        [&] {
-            runLayer(layer, {mat(value), mat(offsets), mat(logits), mat(reference)}, out);
-        },
-        "another shape");
-    expectRefusal([&] { runLayer(layer, {mat(value), mat(offsets), mat(logits)}, out); }, "inputs");
-}
-
-TEST(HostileLayers, DeformableAttributesAreInRange) {
-    for (const Sizes& levels : {Sizes{4}, {4, 3, 2}, {0, 3}, {-1, 3}, {65536, 1}, Sizes(130, 1)})
-        expectRefusal([&] { make("MpmDeformable", deformable(levels)); }, "attribute levels must be");
-    // 65535 * 65535 fits no int, and 2 * 46000 * 40000 does not either.
-    for (const Sizes& levels : {Sizes{65535, 65535}, {46000, 40000, 46000, 40000}})
-        expectRefusal([&] { make("MpmDeformable", deformable(levels)); }, "out of range");
-    for (const char* name : {"heads", "points"}) {
-        for (int value : {0, -1, 65536, kLargest}) {
-            LayerParams params = deformable();
-            params.set(name, DictValue(value));
-            expectRefusal([&] { make("MpmDeformable", params); },
-                          std::string("attribute ") + name + " must be");
-        }
-        LayerParams params = deformable();
-        params.erase(name);
-        expectRefusal([&] { make("MpmDeformable", params); }, std::string("attribute ") + name + " must be");
-    }
 }
 
 TEST(HostileLayers, WholeAttributesAreNothingElse) {

@@ -17,7 +17,10 @@ bool takesMap(const Node& encoder) {
 
 bool isOfVersion2(const Node& node) {
     if (node.domain != "mpm") return false;
-    if (node.op == "MpmMaskLabels" || node.op == "MpmDeformable") return true;
+    for (const char* op :
+         {"MpmDeformable", "MpmGridSample", "MpmMaskLabels", "MpmMaskedSoftmax", "MpmShare"}) {
+        if (node.op == op) return true;
+    }
     if (node.op != "MpmEncoder") return false;
     const auto has = [&](const char* name) { return node.has(name); };
     return has("trailing_tokens") || has("map_output") || has("chain") || has("chain_blocks") ||

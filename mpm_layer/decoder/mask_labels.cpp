@@ -1,4 +1,4 @@
-#include "mpm_layer/dnn/mask_labels.hpp"
+#include "mpm_layer/decoder/mask_labels.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include "mpm_layer/kernels/product/product.hpp"
 #include "mpm_layer/kernels/tokens/mask_scores.hpp"
 
-namespace mpm::dnn {
+namespace mpm::decoder {
 namespace {
 
 // Of a tile: enough rows that most source rows are used several times, and columns whose rows of masks and
@@ -174,4 +174,4 @@ void MaskLabels::run(const float* masks, const float* logits, const Write& write
         1);
 }
 
-}  // namespace mpm::dnn
+}  // namespace mpm::decoder

@@ -10,7 +10,7 @@
 #include "mpm_layer/kernels/common/buffer.hpp"
 #include "mpm_layer/kernels/tokens/upsample.hpp"
 
-namespace mpm::dnn {
+namespace mpm::decoder {
 
 struct MaskLabelsShape {
     int queries = 0, classes = 0;  ///< classes without "no object"
@@ -61,4 +61,4 @@ private:
     size_t m_probabilityStride;
 };
 
-}  // namespace mpm::dnn
+}  // namespace mpm::decoder

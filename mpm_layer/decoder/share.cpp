@@ -1,0 +1,42 @@
+#include "mpm_layer/decoder/share.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace mpm::decoder {
+
+std::vector<int> sharedSuperpatches(const float* policy, int superpatches, int count) {
+    std::vector<float> scores(superpatches);
+    for (int i = 0; i < superpatches; ++i) {
+        const float score = policy[superpatches + i] - policy[i];
+        scores[i] = std::isnan(score) ? -std::numeric_limits<float>::infinity() : score;
+    }
+    std::vector<int> order(superpatches);
+    std::iota(order.begin(), order.end(), 0);
+    std::partial_sort(order.begin(), order.begin() + count, order.end(),
+                      [&](int a, int b) { return scores[a] != scores[b] ? scores[a] > scores[b] : a < b; });
+    order.resize(count);
+    std::sort(order.begin(), order.end());
+    return order;
+}
+
+std::vector<int> sharedMap(const std::vector<int>& shared, int rows, int columns) {
+    const int across = columns / 2;
+    std::vector<int> idOf(static_cast<size_t>(rows / 2) * across, -2);  // not shared
+    for (int superpatch : shared)
+        idOf[superpatch] = -1;  // shared, not seen yet
+    std::vector<int> map;
+    int next = 0;
+    for (int row = 0; row < rows; ++row) {
+        for (int column = 0; column < columns; ++column) {
+            int& id = idOf[static_cast<size_t>(row / 2) * across + column / 2];
+            if (id == -1) id = next++;
+            map.push_back(id == -2 ? next++ : id);
+        }
+    }
+    return map;
+}
+
+}  // namespace mpm::decoder

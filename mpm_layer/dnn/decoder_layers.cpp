@@ -1,0 +1,165 @@
+#include "mpm_layer/dnn/decoder_layers.hpp"
+
+#include <algorithm>
+
+#include "base/checked.hpp"
+#include "base/loops.hpp"
+#include "mpm_layer/decoder/share.hpp"
+#include "mpm_layer/dnn/attributes.hpp"
+#include "mpm_layer/kernels/common/limits.hpp"
+#include "mpm_layer/kernels/tokens/masked_softmax.hpp"
+
+namespace mpm::dnn {
+namespace {
+
+[[noreturn]] void rejectShapes(const std::string& expected, const std::vector<std::vector<int>>& operands) {
+    std::string got;
+    for (const std::vector<int>& sizes : operands)
+        got += (got.empty() ? "" : ", ") + textOf(toShape(sizes));
+    CV_Error(cv::Error::StsUnmatchedSizes, "mpm: " + expected + "; got " + got);
+}
+
+bool isOneOf(const std::string& text, std::initializer_list<const char*> words) {
+    return std::any_of(words.begin(), words.end(), [&](const char* word) { return text == word; });
+}
+
+// ONNX 16 calls the first mode bilinear, ONNX 20 linear.
+decoder::GridSampling samplingFrom(const cv::dnn::LayerParams& params) {
+    const std::string mode = textAttribute(params, "mode", "bilinear"),
+                      padding = textAttribute(params, "padding_mode", "zeros");
+    if (!isOneOf(mode, {"bilinear", "linear", "nearest"}))
+        rejectAttribute(params, "mode", "bilinear, linear or nearest");
+    if (!isOneOf(padding, {"zeros", "border"})) rejectAttribute(params, "padding_mode", "zeros or border");
+    return {mode == "nearest", padding == "border", switchAttribute(params, "align_corners")};
+}
+
+}  // namespace
+
+cv::Ptr<cv::dnn::Layer> MaskedSoftmaxLayer::create(cv::dnn::LayerParams& params) {
+    return cv::Ptr<cv::dnn::Layer>(new MaskedSoftmaxLayer(params));
+}
+
+std::vector<Shape> MaskedSoftmaxLayer::outputShapes(const std::vector<Shape>& in) const {
+    checkOperands(in.size(), 2, 2);
+    const std::vector<int> scores = operandShape(in, 0), masks = operandShape(in, 1);
+    const bool fits = scores.size() == 3 && masks.size() == 3 && masks[0] > 0 && scores[0] % masks[0] == 0 &&
+                      scores[1] == masks[1] && scores[2] == masks[2] && scores[2] > 0;
+    if (!fits) {
+        rejectShapes(
+            "MpmMaskedSoftmax takes scores [batch * heads, queries, keys] and masks [batch, queries, keys]",
+            {scores, masks});
+    }
+    return {toShape(scores)};
+}
+
+void MaskedSoftmaxLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
+    const cv::Mat scores = operand(in, 0), masks = operand(in, 1);
+    const int queries = scores.size[1], keys = scores.size[2], heads = scores.size[0] / masks.size[0];
+    constexpr int kGrain = 1 << 14;  // scores that are worth a turn of a thread
+    parallelFor(
+        checkedProduct<int>(scores.size[0], queries),
+        [&](int row) {
+            const int image = row / queries / heads, query = row % queries;
+            const size_t at = static_cast<size_t>(row) * keys;
+            kernels::maskedSoftmax(scores.ptr<float>() + at,
+                                   masks.ptr<float>(image) + static_cast<size_t>(query) * keys, keys,
+                                   out[0].ptr<float>() + at);
+        },
+        std::max(kGrain / keys, 1));
+}
+
+GridSampleLayer::GridSampleLayer(const cv::dnn::LayerParams& params)
+    : SmallLayer(params), m_sampling(samplingFrom(params)) {}
+
+cv::Ptr<cv::dnn::Layer> GridSampleLayer::create(cv::dnn::LayerParams& params) {
+    return cv::Ptr<cv::dnn::Layer>(new GridSampleLayer(params));
+}
+
+std::vector<Shape> GridSampleLayer::outputShapes(const std::vector<Shape>& in) const {
+    checkOperands(in.size(), 2, 2);
+    const std::vector<int> map = operandShape(in, 0), grid = operandShape(in, 1);
+    const bool fits =
+        map.size() == 4 && grid.size() == 4 && map[0] == grid[0] && grid[3] == 2 && map[2] > 0 && map[3] > 0;
+    if (!fits) {
+        rejectShapes(
+            "MpmGridSample takes a map [batch, channels, rows, columns], not empty, and a grid [batch, rows, "
+            "columns, 2]",
+            {map, grid});
+    }
+    return {toShape({map[0], map[1], grid[1], grid[2]})};
+}
+
+int64 GridSampleLayer::getFLOPS(const std::vector<Shape>&, const std::vector<Shape>& out) const {
+    if (out.empty() || m_sampling.nearest) return 0;
+    return checkedProduct<int64>(2, 4, checkedTotal<int64>(sizesOf(out[0])));
+}
+
+void GridSampleLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
+    const cv::Mat map = operand(in, 0), grid = operand(in, 1);
+    if (out[0].empty()) return;
+    const int points = checkedProduct<int>(grid.size[1], grid.size[2]), channels = map.size[1];
+    const size_t each = checkedProduct<size_t>(channels, points);
+    for (int i = 0; i < map.size[0]; ++i) {
+        decoder::gridSample(m_sampling, map.ptr<float>(i), channels, cv::Size(map.size[3], map.size[2]),
+                            grid.ptr<float>(i), points, out[0].ptr<float>() + i * each);
+    }
+}
+
+ShareLayer::ShareLayer(const cv::dnn::LayerParams& params)
+    : SmallLayer(params), m_special(wholeAttribute(params, "special_tokens", 1, 0, kMostSpecialTokens)) {
+    const std::vector<int> grid = wholeAttributes(params, "grid", 2, kLongestSide);
+    if (grid.size() != 2 || grid[0] % 2 || grid[1] % 2)
+        rejectAttribute(params, "grid", "rows and columns of patches, both even");
+    m_rows = grid[0];
+    m_columns = grid[1];
+    const auto superpatches = checkedProduct<int>(m_rows / 2, m_columns / 2);
+    checkedProduct<int>(superpatches, 4);
+    if (!params.has("shared")) rejectAttribute(params, "shared", "given");
+    m_shared = wholeAttribute(params, "shared", 0, 0, superpatches);
+}
+
+cv::Ptr<cv::dnn::Layer> ShareLayer::create(cv::dnn::LayerParams& params) {
+    return cv::Ptr<cv::dnn::Layer>(new ShareLayer(params));
+}
+
+std::vector<Shape> ShareLayer::outputShapes(const std::vector<Shape>& in) const {
+    checkOperands(in.size(), 3, 3);
+    const std::vector<int> policy = operandShape(in, 0), fine = operandShape(in, 1),
+                           coarse = operandShape(in, 2);
+    const int patches = checkedProduct<int>(m_rows, m_columns);
+    const bool fits = policy.size() == 4 && fine.size() == 3 && coarse.size() == 3 && fine[2] > 0 &&
+                      policy == std::vector<int>{fine[0], 2, m_rows / 2, m_columns / 2} &&
+                      fine[1] == checkedSum<int>(m_special, patches) &&
+                      coarse == std::vector<int>{fine[0], patches / 4, fine[2]};
+    if (!fits) {
+        rejectShapes(
+            cv::format("MpmShare takes a policy [batch, 2, %d, %d], tokens [batch, %d + %d, dim] and "
+                       "shared tokens [batch, %d, dim]",
+                       m_rows / 2, m_columns / 2, m_special, patches, patches / 4),
+            {policy, fine, coarse});
+    }
+    return {toShape(fine), toShape({fine[0], patches})};
+}
+
+void ShareLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
+    const cv::Mat policy = operand(in, 0), fine = operand(in, 1), coarse = operand(in, 2);
+    const int patches = checkedProduct<int>(m_rows, m_columns), across = m_columns / 2;
+    const size_t dim = fine.size[2], rows = fine.size[1];
+    std::copy_n(fine.ptr<float>(), fine.total(), out[0].ptr<float>());
+    for (int i = 0; i < fine.size[0]; ++i) {
+        const std::vector<int> shared =
+            decoder::sharedSuperpatches(policy.ptr<float>(i), patches / 4, m_shared);
+        float* const tokens = out[0].ptr<float>() + (i * rows + m_special) * dim;
+        for (const int superpatch : shared) {
+            const float* token = coarse.ptr<float>(i) + superpatch * dim;
+            const size_t first =
+                static_cast<size_t>(superpatch / across) * 2 * m_columns + superpatch % across * 2;
+            for (const size_t patch : {first, first + 1, first + m_columns, first + m_columns + 1})
+                std::copy_n(token, dim, tokens + patch * dim);
+        }
+        const std::vector<int> map = decoder::sharedMap(shared, m_rows, m_columns);
+        if (out.size() > 1) writeIntegers(map.data(), patches, out[1], static_cast<size_t>(i) * patches);
+    }
+}
+
+}  // namespace mpm::dnn

@@ -1,0 +1,47 @@
+// Small operators of mask decoders and of token sharing.
+#pragma once
+
+#include "mpm_layer/decoder/grid_sample.hpp"
+#include "mpm_layer/dnn/small_layer.hpp"
+
+namespace mpm::dnn {
+
+class MaskedSoftmaxLayer : public SmallLayer {
+public:
+    explicit MaskedSoftmaxLayer(const cv::dnn::LayerParams& params) : SmallLayer(params) {}
+    static cv::Ptr<cv::dnn::Layer> create(cv::dnn::LayerParams& params);
+
+protected:
+    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
+};
+
+class GridSampleLayer : public SmallLayer {
+public:
+    explicit GridSampleLayer(const cv::dnn::LayerParams& params);
+    static cv::Ptr<cv::dnn::Layer> create(cv::dnn::LayerParams& params);
+    int64 getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
+
+protected:
+    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
+
+private:
+    decoder::GridSampling m_sampling;
+};
+
+class ShareLayer : public SmallLayer {
+public:
+    explicit ShareLayer(const cv::dnn::LayerParams& params);
+    static cv::Ptr<cv::dnn::Layer> create(cv::dnn::LayerParams& params);
+
+protected:
+    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    int outputType(int index) const override { return index == 0 ? CV_32F : kInteger; }
+    void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
+
+private:
+    int m_special, m_shared, m_rows, m_columns;
+};
+
+}  // namespace mpm::dnn
