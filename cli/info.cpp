@@ -45,6 +45,7 @@ json encoderJson(const models::Conversion& c) {
             {"norm", c.norm},
             {"activation", c.activation},
             {"attention", c.attention},
+            {"segments", c.segments},
             {"taps", taps}};
 }
 

@@ -37,7 +37,7 @@ pipeline::ModelCost modelCost(const pipeline::Network& network) {
         cost.attentionWeights = found.attentionWeights;
         cost.mlpWeights = found.mlpWeights;
         cost.width = found.dim, cost.attentionWidth = found.attentionWidth, cost.heads = found.heads;
-        cost.special = found.specialTokens;
+        cost.otherTokens = found.otherTokens;
         // A model that leaves its size open was counted at a size of the reader's choice.
         const double pixels = found.size.area() > 0 ? found.size.area() : 1;
         const double larger = network.info().size.area() / pixels;

@@ -16,7 +16,10 @@ struct DecoderCost {
 
 /// The model that was found, and its proof.
 struct Conversion {
-    int blocks = 0, dim = 0, heads = 0, specialTokens = 0, imageTokens = 0;
+    int blocks = 0, dim = 0, heads = 0;
+    int segments = 0;                                            ///< of the encoder's chain
+    int specialTokens = 0, imageTokens = 0, trailingTokens = 0;  ///< of the first segment
+    std::vector<int> otherTokens;                                ///< by block: all but those of the image
     cv::Size size, grid;
     int batch = 0;  ///< 0: dynamic
     std::string norm, activation, attention, decoder;

@@ -168,8 +168,9 @@ private:
             bindings.last().dynamicBatch ? 0 : static_cast<int>(bindings.last().inputs[0].shape()[0]);
         const bool fusedAlready = isFused(original);
         if (fusedAlready) checkFused(original, m_options);
-        State state = understand(original, bindings.own);
-        const int blocks = static_cast<int>(state.match.backbone()->blocks.size());
+        // Standard operators cannot average by a map, so that the layers form merges in one segment only.
+        State state = understand(original, bindings.own, m_options.form == Form::Fused);
+        const int blocks = state.match.blocks();
         const bool keeps = !m_options.blocks && (fusedAlready || isLayers(original));
         m_conversion.schedule = keeps ? scheduleOf(original) : scheduleFor(m_options, blocks);
         if (fusedAlready) {

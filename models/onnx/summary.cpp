@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 namespace mpm::models {
 namespace {
@@ -24,17 +25,19 @@ double mlpWeights(const Block& block) {
 // Three quarters of the image tokens remain after each merge, as the method's figures imply.
 std::vector<double> tokensAt(const EncoderSpec& encoder, const std::vector<int>& schedule) {
     std::vector<double> tokens;
-    double image = static_cast<double>(encoder.tokens - encoder.special);
-    for (size_t k = 0; k < encoder.blocks.size(); ++k) {
-        if (std::count(schedule.begin(), schedule.end(), static_cast<int>(k))) image *= 0.75;
-        tokens.push_back(image + encoder.special);
+    const double image = static_cast<double>(encoder.imageTokens());
+    const double others = static_cast<double>(encoder.tokens) - image;
+    for (int k = encoder.firstBlock; k < encoder.endBlock(); ++k) {
+        const auto merges =
+            std::count_if(schedule.begin(), schedule.end(), [k](int block) { return block <= k; });
+        tokens.push_back(image * std::pow(0.75, merges) + others);
     }
     return tokens;
 }
 
 double mergeGflops(const EncoderSpec& encoder, const std::vector<int>& schedule) {
     double sum = 0;
-    double image = static_cast<double>(encoder.tokens - encoder.special);
+    double image = static_cast<double>(encoder.imageTokens());
     for (size_t k = 0; k < schedule.size(); ++k, image *= 0.75)
         sum += image * (image - 1) * static_cast<double>(encoder.dim);
     return sum / 1e9;
@@ -106,14 +109,28 @@ std::string epsilonText(float epsilon) {
     return {text, std::to_chars(text, text + sizeof text, epsilon, std::chars_format::general, 6).ptr};
 }
 
-void describe(const EncoderSpec& encoder, Conversion& c) {
+// Between two segments all tokens are restored for the next one, which is no tap.
+void describeSegment(const EncoderSpec& segment, bool last, Conversion& c) {
+    ++c.segments;
+    for (const Tap& tap : segment.taps)
+        if (last || tap.block != segment.endBlock() - 1) c.taps.push_back(tap.block);
+    for (const Block& each : segment.blocks) {
+        c.attentionWeights.push_back(attentionWeights(each));
+        c.mlpWeights.push_back(mlpWeights(each));
+        c.otherTokens.push_back(static_cast<int>(segment.tokens - segment.imageTokens()));
+    }
+}
+
+void describe(const Match& match, Conversion& c) {
+    const EncoderSpec& encoder = *match.backbone();
     const Block& block = encoder.blocks[0];
     const Attention& a = block.attention;
-    c.blocks = static_cast<int>(encoder.blocks.size());
+    c.blocks = match.blocks();
     c.dim = static_cast<int>(encoder.dim);
     c.heads = a.heads;
     c.specialTokens = encoder.special;
-    c.imageTokens = static_cast<int>(encoder.tokens) - encoder.special;
+    c.trailingTokens = encoder.trailing;
+    c.imageTokens = static_cast<int>(encoder.imageTokens());
     c.grid = {static_cast<int>(encoder.gridColumns), static_cast<int>(encoder.gridRows)};
     c.norm = "LayerNorm, epsilon " + epsilonText(a.norm.epsilon);
     c.activation = block.mlp.activation + (block.mlp.gate.present() ? ", gated" : "") +
@@ -122,24 +139,34 @@ void describe(const EncoderSpec& encoder, Conversion& c) {
     if (a.rope) c.attention += a.rope->interleaved ? ", rotary (interleaved)" : ", rotary (halves)";
     if (a.qNorm.present()) c.attention += ", queries and keys normalised";
     if (a.inner.present()) c.attention += ", result normalised";
-    for (const Tap& tap : encoder.taps)
-        c.taps.push_back(tap.block);
     c.attentionWidth = static_cast<int>(a.qkv.weight.dim(1)) / 3;
-    for (const Block& each : encoder.blocks) {
-        c.attentionWeights.push_back(attentionWeights(each));
-        c.mlpWeights.push_back(mlpWeights(each));
+    const List<const EncoderSpec*> segments = match.segments();
+    for (const EncoderSpec* segment : segments)
+        describeSegment(*segment, segment == segments.back(), c);
+}
+
+// For segments with other rows than the first.
+std::string laterTokens(const Conversion& c) {
+    std::string text;
+    for (size_t k = 1; k < c.otherTokens.size(); ++k) {
+        if (c.otherTokens[k] == c.otherTokens[k - 1]) continue;
+        text += cv::format("; %d not of the image from block %d on", c.otherTokens[k], static_cast<int>(k));
     }
+    return text;
 }
 
 }  // namespace
 
 std::string describe(const Conversion& c) {
-    std::string text =
-        cv::format("encoder    %d blocks, width %d, %s\n", c.blocks, c.dim, c.attention.c_str());
+    const std::string segments = c.segments > 1 ? cv::format(" in %d segments", c.segments) : "";
+    std::string text = cv::format("encoder    %d blocks%s, width %d, %s\n", c.blocks, segments.c_str(), c.dim,
+                                  c.attention.c_str());
     text += cv::format("           %s; %s\n", c.norm.c_str(), c.activation.c_str());
     text += cv::format("tokens     %d of the image", c.imageTokens);
     if (!c.grid.empty()) text += cv::format(" (%dx%d)", c.grid.height, c.grid.width);
-    text += cv::format(", %d special\n", c.specialTokens);
+    text += cv::format(", %d special", c.specialTokens);
+    if (c.trailingTokens > 0) text += cv::format(", %d behind", c.trailingTokens);
+    text += laterTokens(c) + "\n";
     if (c.taps.size() > 1 || (!c.taps.empty() && c.taps[0] != c.blocks - 1)) {
         text += "taps       after blocks";
         for (int tap : c.taps)
@@ -161,7 +188,7 @@ std::string describe(const Conversion& c) {
 void summarise(const State& state, Conversion& c) {
     const Graph& graph = state.graph;
     const EncoderSpec& backbone = *state.match.backbone();
-    describe(backbone, c);
+    describe(state.match, c);
     std::vector<char> seen(graph.values.size(), 0);
     for (const Node& node : graph.nodes) {
         for (int in : node.inputs) {
@@ -177,12 +204,16 @@ void summarise(const State& state, Conversion& c) {
         const bool fused = encoder.input() < 0;  // read from an MpmEncoder: the graph holds no products of it
         if (fused) c.gflops += encoderGflops(encoder, tokensAt(encoder, {}));
     }
-    const double behind = c.gflops - encoderGflops(backbone, tokensAt(backbone, {}));
-    c.gflopsMerged =
-        behind + encoderGflops(backbone, tokensAt(backbone, c.schedule)) + mergeGflops(backbone, c.schedule);
+    double behind = c.gflops;
+    c.gflopsMerged = mergeGflops(backbone, c.schedule);
+    for (const EncoderSpec* segment : state.match.segments()) {
+        behind -= encoderGflops(*segment, tokensAt(*segment, {}));
+        c.gflopsMerged += encoderGflops(*segment, tokensAt(*segment, c.schedule));
+    }
+    c.gflopsMerged += behind;
     c.gflopsAround = behind;
     for (const EncoderSpec& encoder : state.match.encoders) {
-        if (&encoder == &backbone) continue;
+        if (!encoder.decoder) continue;
         c.decoders.push_back(decoderCost(encoder));
         c.gflopsAround -= encoderGflops(encoder, tokensAt(encoder, {}));
     }

@@ -18,11 +18,15 @@ ModelCost costOf(const RandomModel& model) {
     return cost;
 }
 
+double FlopsCounter::others(size_t index) const {
+    return m_cost.otherTokens.empty() ? 0 : m_cost.otherTokens.at(index);
+}
+
 double FlopsCounter::block(size_t index, double attention, double mlp, double attended) const {
-    const double rows = attention + m_cost.special;
-    const double keys = (attended < 0 ? attention : attended) + m_cost.special;
+    const double rows = attention + others(index);
+    const double keys = (attended < 0 ? attention : attended) + others(index);
     return 2 * rows * m_cost.attentionWeights.at(index) + 4 * rows * keys * m_cost.attentionWidth +
-           2 * (mlp + m_cost.special) * m_cost.mlpWeights.at(index);
+           2 * (mlp + others(index)) * m_cost.mlpWeights.at(index);
 }
 
 double FlopsCounter::merging(double entering, const std::string& method) const {

@@ -24,7 +24,7 @@ struct ModelCost {
     int width = 0;                         ///< of a token
     int attentionWidth = 0;                ///< of queries, keys and values
     int heads = 1;
-    int special = 0;  ///< tokens in front
+    std::vector<int> otherTokens;  ///< by block: tokens that are not of the image; none if empty
     std::vector<DecoderCost> decoders;
     double around = 0;  ///< operations outside of all blocks: embedding, head
 };
@@ -59,6 +59,8 @@ public:
     const ModelCost& cost() const { return m_cost; }
 
 private:
+    double others(size_t index) const;
+
     ModelCost m_cost;
 };
 

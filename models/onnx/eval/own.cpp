@@ -6,6 +6,17 @@
 namespace mpm::models {
 namespace {
 
+void encoderShapes(Call& c) {
+    const Shape& tokens = c.input(0).shape();
+    for (size_t k = 0; k < c.node.outputs.size(); ++k)
+        c.shape(k, Type::Float, tokens);
+    if (c.node.getInt("map_output", 0) == 0) return;
+    const int64_t others =
+        checkedSum<int64_t>(c.node.getInt("special_tokens", 1), c.node.getInt("trailing_tokens", 0));
+    if (tokens.size() != 3 || others < 0 || others > tokens[1]) throw Refusal("its tokens do not fit");
+    c.shape(c.node.outputs.size() - 1, Type::Int, {tokens[0], tokens[1] - others});
+}
+
 void asInput(Call& c) {
     for (size_t k = 0; k < c.node.outputs.size(); ++k)
         c.shape(k, Type::Float, c.input(0).shape());
@@ -69,7 +80,7 @@ void restore(Call& c) {
 }  // namespace
 
 void addOwn(OperatorTable& table) {
-    table["mpm.MpmEncoder"] = asInput;
+    table["mpm.MpmEncoder"] = encoderShapes;
     table["mpm.MpmLayerNorm"] = asInput;
     table["mpm.MpmFunction"] = asInput;
     table["mpm.MpmEmbed"] = embed;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "base/checked.hpp"
 #include "models/onnx/match/own_graph.hpp"
@@ -49,12 +50,9 @@ public:
                                      static_cast<int>(height), static_cast<int>(width)));
         }
         m_grid = {to.size.height / height, to.size.width / width};
-        for (const Block& block : backbone.blocks) {
-            if (block.attention.rope)
-                throw Refusal("rotary positions are baked into the export" + std::string(kHint));
-            if (block.attention.keyBias.known())
-                throw Refusal("a bias per token is baked into the export" + std::string(kHint));
-        }
+        for (const EncoderSpec* segment : state.match.segments())
+            for (const Block& block : segment->blocks)
+                checkPositions(block.attention);
     }
 
     Shapes run() {
@@ -77,6 +75,12 @@ public:
     }
 
 private:
+    static void checkPositions(const Attention& attention) {
+        if (attention.rope) throw Refusal("rotary positions are baked into the export" + std::string(kHint));
+        if (attention.keyBias.known())
+            throw Refusal("a bias per token is baked into the export" + std::string(kHint));
+    }
+
     void start(Inferred& inferred, const List<Tensor>& inputs) {
         inferred.values.assign(m_graph.values.size(), Tensor());
         for (size_t v = 0; v < m_graph.values.size(); ++v)
@@ -121,12 +125,34 @@ private:
                            [this](int64_t d) { return d == m_from.count() && d > 1; });
     }
 
+    // Rows of a segment's tokens in front of and behind those of the image, where the next segment reads
+    // them.
+    std::pair<int64_t, int64_t> othersIn(int tokens) const {
+        const Node* node = m_graph.nodeOf(tokens);
+        int64_t skipped = 0;
+        if (node && node->is("Slice")) {
+            skipped = m_graph.constant(node->inputs[1]).at(0);
+            node = m_graph.nodeOf(node->inputs[0]);
+        }
+        if (!node || node->op != "MpmEncoder") return {0, 0};
+        return {std::max<int64_t>(node->getInt("special_tokens", 1) - skipped, 0),
+                node->getInt("trailing_tokens", 0)};
+    }
+
+    int64_t rowsRead(const Node& embed) const {
+        if (embed.has("patches")) return embed.getInt("patches", 0);
+        const int source = embed.inputs[0];
+        const Shape& shape = isOld(source) ? oldShape(source) : newShape(source);
+        return shape.size() == 4 ? elementCount({shape[2], shape[3]}) : shape[1];
+    }
+
     // Image rows of the table are positions; the others are tokens.
     void patchEmbedding(Node& node) {
         const Tensor table = m_graph.constant(node.inputs[1]);
-        const int64_t first = node.getInt("first", 0), width = table.dim(1);
-        const Shape& source = isOld(node.inputs[0]) ? oldShape(node.inputs[0]) : newShape(node.inputs[0]);
-        const int64_t patches = source.size() == 4 ? elementCount({source[2], source[3]}) : source[1];
+        const int64_t width = table.dim(1);
+        const auto [before, behind] = othersIn(node.inputs[0]);
+        const int64_t first = checkedSum<int64_t>(node.getInt("first", 0), before);
+        const int64_t patches = rowsRead(node) - before - behind;
         if (patches != m_from.count()) return;
         if (first < 0 || first > table.dim(0) - patches)
             throw Refusal(m_graph.describe(node) + " has a table that does not fit: the file is damaged");
@@ -140,7 +166,7 @@ private:
         values.insert(values.end(), at(first + patches), all.end());
         const int64_t rows = static_cast<int64_t>(values.size()) / width;
         node.inputs[1] = m_graph.addConstant("embed.table", Tensor::floats({rows, width}, values));
-        if (node.has("patches")) node.attributes["patches"] = Attribute::of(m_grid.count());
+        if (node.has("patches")) node.attributes["patches"] = Attribute::of(m_grid.count() + before + behind);
     }
 
     // Whether the output has scores for every pixel, like Segmenter's.
@@ -184,10 +210,16 @@ private:
 
     void spread(const Node& node, const Shape& part, int64_t before, int64_t now,
                 List<int64_t>& target) const {
-        const bool grid = part.size() == 2 && part[0] == m_from.rows && part[1] == m_from.columns;
-        if (grid && now == m_grid.count()) {  // first, as another grid may have the same number of patches
-            target.insert(target.end(), {m_grid.rows, m_grid.columns});
-        } else if (before == now || part.empty()) {
+        const int64_t finer = part.size() == 2 ? part[0] / m_from.rows : 0;
+        const bool grid = finer >= 1 && part[0] == checkedProduct<int64_t>(finer, m_from.rows) &&
+                          part[1] == checkedProduct<int64_t>(finer, m_from.columns);
+        const Grid wanted{checkedProduct<int64_t>(finer, m_grid.rows),
+                          checkedProduct<int64_t>(finer, m_grid.columns)};
+        const bool same = before == now;
+        // The grid itself first, as another grid may have the same number of patches.
+        if (grid && (finer == 1 || !same) && now == wanted.count()) {
+            target.insert(target.end(), {wanted.rows, wanted.columns});
+        } else if (same || part.empty()) {
             target.insert(target.end(), part.begin(), part.end());
         } else if (part.size() == 1) {
             target.push_back(now);

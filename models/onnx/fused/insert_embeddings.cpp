@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdint>
 
 #include "base/checked.hpp"
 #include "models/onnx/fused/insert.hpp"
@@ -8,17 +9,20 @@
 namespace mpm::models {
 namespace {
 
-// out[b, t, :] = table[t, :] + row (t - first) of the source, if there is such a row
+// out[b, t, :] = table[t, :] + row (t - first + skipped) of the source, if there is such a row
 struct Embedding {
     int source = kAbsent;
     int64_t first = 0;
+    int64_t skipped = 0;
     int64_t patches = 0;
     Tensor table;
 };
 
 class EmbeddingFinder {
 public:
-    EmbeddingFinder(const Graph& graph, const Shapes& shapes, int value) : m_shapes(shapes), m_value(value) {
+    /// `partly`: the last rows of a source of tokens are enough.
+    EmbeddingFinder(const Graph& graph, const Shapes& shapes, int value, bool partly)
+        : m_shapes(shapes), m_value(value), m_partly(partly) {
         m_traced = trace(graph, shapes.at, value);
     }
 
@@ -33,17 +37,19 @@ public:
         m_grid = source.size() == 4;
         if ((!m_grid && source.size() != 3) || source[0] != shape[0] || source[m_grid ? 1 : 2] != m_dim)
             return false;
-        m_patches = m_grid ? elementCount({source[2], source[3]}) : source[1];
+        m_rows = m_grid ? elementCount({source[2], source[3]}) : source[1];
         return readTable(shape[0], found);
     }
 
 private:
-    bool readTable(int64_t batch, Embedding& found) const {
+    bool readTable(int64_t batch, Embedding& found) {
         const Terms& terms = m_traced->terms;
         int64_t first = 0;
         while (first < m_tokens && terms[first * m_dim].count() == 0)
             ++first;
         if (first == m_tokens) return false;
+        if (m_partly && !m_grid) m_skipped = terms[first * m_dim].at[0] / m_dim;
+        if (m_skipped >= m_rows) return false;
         List<float> table(static_cast<size_t>(elementCount({m_tokens, m_dim})));
         for (int64_t b = 0; b < batch; ++b) {
             for (int64_t t = 0; t < m_tokens; ++t) {
@@ -56,23 +62,39 @@ private:
             }
         }
         found.first = first;
-        found.patches = m_patches;
+        found.skipped = m_skipped;
+        found.patches = m_rows - m_skipped;
         found.table = Tensor::floats({m_tokens, m_dim}, table);
         return true;
     }
 
     bool fits(const Term& term, int64_t b, int64_t patch, int64_t c) const {
-        if (patch < 0 || patch >= m_patches) return term.count() == 0;
-        const int64_t at = m_grid ? (b * m_dim + c) * m_patches + patch : (b * m_patches + patch) * m_dim + c;
+        if (patch < 0 || patch >= m_rows - m_skipped) return term.count() == 0;
+        const int64_t row = patch + m_skipped;
+        const int64_t at = m_grid ? (b * m_dim + c) * m_rows + row : (b * m_rows + row) * m_dim + c;
         return term.count() == 1 && term.factor[0] == 1 && term.at[0] == at;
     }
 
     const Shapes& m_shapes;
     const int m_value;
+    const bool m_partly;
     std::optional<Trace> m_traced;
-    int64_t m_tokens = 0, m_dim = 0, m_patches = 0;
+    int64_t m_tokens = 0, m_dim = 0, m_rows = 0, m_skipped = 0;
     bool m_grid = false;
 };
+
+// The rows of the source that are used.
+int withoutFirst(Graph& graph, const Embedding& embedding) {
+    if (embedding.skipped == 0) return embedding.source;
+    Node node;
+    node.op = "Slice";
+    node.name = "image_tokens";
+    const auto at = [&](int64_t value) { return graph.addConstant("ints", Tensor::vector({value})); };
+    node.inputs = {embedding.source, at(embedding.skipped), at(INT64_MAX), at(1)};
+    node.outputs = {graph.addValue("image_tokens")};
+    graph.nodes.push_back(node);
+    return node.outputs[0];
+}
 
 void replaceBy(Graph& graph, int value, const Embedding& embedding) {
     for (Node& node : graph.nodes) {
@@ -84,7 +106,7 @@ void replaceBy(Graph& graph, int value, const Embedding& embedding) {
     node.op = "MpmEmbed";
     node.domain = "mpm";
     node.name = "embed";
-    node.inputs = {embedding.source, graph.addConstant("embed.table", embedding.table)};
+    node.inputs = {withoutFirst(graph, embedding), graph.addConstant("embed.table", embedding.table)};
     node.outputs = {value};
     node.attributes["first"] = Attribute::of(embedding.first);
     node.attributes["patches"] = Attribute::of(embedding.patches);
@@ -168,9 +190,11 @@ void fusePatchProjections(State& state) {
 
 void insertEmbeddings(State& state) {
     Graph& graph = state.graph;
-    List<int> candidates;
-    for (const EncoderSpec& encoder : state.match.encoders)
+    List<int> candidates, continued;
+    for (const EncoderSpec& encoder : state.match.encoders) {
         candidates.push_back(encoder.input());
+        if (encoder.firstBlock > 0) continued.push_back(encoder.input());
+    }
     const Rewriter rewriter(graph);
     for (const Node& node : graph.nodes) {
         if (node.is("Concat") && state.shapes.of(node.outputs[0]).size() == 3) {
@@ -181,7 +205,8 @@ void insertEmbeddings(State& state) {
     for (int value : candidates) {
         if (std::find(done.begin(), done.end(), value) != done.end()) continue;
         Embedding embedding;
-        if (!EmbeddingFinder(graph, state.shapes, value).find(embedding)) continue;
+        const bool partly = std::find(continued.begin(), continued.end(), value) != continued.end();
+        if (!EmbeddingFinder(graph, state.shapes, value, partly).find(embedding)) continue;
         replaceBy(graph, value, embedding);
         done.push_back(value);
     }

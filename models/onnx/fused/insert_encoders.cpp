@@ -2,6 +2,7 @@
 
 #include "models/onnx/fused/insert.hpp"
 #include "models/onnx/ir/job.hpp"
+#include "models/onnx/match/own_graph.hpp"
 
 namespace mpm::models {
 namespace {
@@ -14,15 +15,20 @@ public:
         m_node.name = encoder.decoder ? "decoder" : "encoder";
     }
 
-    Node build(int tokens, const List<int>& outputs, const List<int>& schedule) {
+    /// `map` is the one that the encoder starts with, kAbsent if it starts unmerged.
+    Node build(int tokens, int map, const List<int>& outputs, const List<int>& schedule) {
         m_names = "tokens";
         m_node.inputs = {tokens};
         m_node.outputs = outputs;
+        if (m_encoder.takesMap) {
+            m_names += " map";
+            m_node.inputs.push_back(map);
+        }
         if (m_encoder.blocks[0].attention.keyBias.known())
             add("key_bias", m_encoder.blocks[0].attention.keyBias);
         addRope();
         for (size_t k = 0; k < m_encoder.blocks.size(); ++k)
-            addBlock(std::to_string(k) + ".", m_encoder.blocks[k]);
+            addBlock(std::to_string(m_encoder.firstBlock + k) + ".", m_encoder.blocks[k]);
         addNorm("norm", m_encoder.norm);
         addAttributes(schedule);
         m_node.attributes["inputs"] = Attribute::of(m_names);
@@ -76,20 +82,21 @@ private:
         }
     }
 
-    // The tables hold image tokens only: special tokens must not be rotated.
+    // The tables hold image tokens only: other tokens must not be rotated.
     Tensor imageTable(const Tensor& table, float identity) const {
         const int64_t heads = table.dim(0), tokens = table.dim(1), size = table.dim(2),
-                      special = m_encoder.special;
+                      first = m_encoder.special, image = m_encoder.imageTokens();
         List<float> values;
         for (int64_t k = 0; k < table.size(); ++k) {
-            if (k / size % tokens >= special) {
+            const int64_t token = k / size % tokens;
+            if (token >= first && token < first + image) {
                 values.push_back(table.f()[k]);
             } else if (table.f()[k] != identity) {
                 throw Refusal(
                     "special tokens are rotated by their position, which MpmEncoder cannot express");
             }
         }
-        const Shape shape = heads == 1 ? Shape{tokens - special, size} : Shape{heads, tokens - special, size};
+        const Shape shape = heads == 1 ? Shape{image, size} : Shape{heads, image, size};
         return Tensor::floats(shape, values);
     }
 
@@ -101,8 +108,9 @@ private:
         for (size_t k = 1; k < m_encoder.blocks.size(); ++k) {
             const Rope& own = *m_encoder.blocks[k].attention.rope;
             if (own.cos.equals(first->cos) && own.sin.equals(first->sin)) continue;
-            add(std::to_string(k) + ".rope.cos", imageTable(own.cos, 1));
-            add(std::to_string(k) + ".rope.sin", imageTable(own.sin, 0));
+            const std::string prefix = std::to_string(m_encoder.firstBlock + k) + ".";
+            add(prefix + "rope.cos", imageTable(own.cos, 1));
+            add(prefix + "rope.sin", imageTable(own.sin, 0));
         }
         m_node.attributes["rope"] = Attribute::of(std::string(first->interleaved ? "interleaved" : "half"));
     }
@@ -113,6 +121,7 @@ private:
         a["blocks"] = Attribute::of(static_cast<int64_t>(m_encoder.blocks.size()));
         a["heads"] = Attribute::of(static_cast<int64_t>(m_encoder.heads()));
         a["special_tokens"] = Attribute::of(static_cast<int64_t>(m_encoder.special));
+        addPlace();
         a["epsilon"] = Attribute::of(first.attention.norm.epsilon);
         if (m_innerEpsilon > 0) a["inner_epsilon"] = Attribute::of(m_innerEpsilon);
         if (m_encoder.norm.present()) a["final_epsilon"] = Attribute::of(m_encoder.norm.epsilon);
@@ -128,9 +137,20 @@ private:
         a["tap_norm"] = Attribute::of(norms);
         if (m_encoder.gridRows > 0)
             a["grid"] = Attribute::of(List<int64_t>{m_encoder.gridRows, m_encoder.gridColumns});
-        if (!m_encoder.decoder && !schedule.empty()) {
-            a["schedule"] = Attribute::of(List<int64_t>(schedule.begin(), schedule.end()));
-        }
+        const List<int64_t> own = scheduleWithin(schedule, m_encoder.firstBlock, m_encoder.endBlock());
+        if (!m_encoder.decoder && !own.empty()) a["schedule"] = Attribute::of(own);
+    }
+
+    // Attributes of version 2; a file without them stays of version 1.
+    void addPlace() {
+        auto& a = m_node.attributes;
+        if (m_encoder.trailing > 0)
+            a["trailing_tokens"] = Attribute::of(static_cast<int64_t>(m_encoder.trailing));
+        if (m_encoder.givesMap) a["map_output"] = Attribute::of(int64_t{1});
+        if (m_encoder.chainBlocks == 0) return;
+        a["chain"] = Attribute::of(std::string("backbone"));
+        a["chain_blocks"] = Attribute::of(static_cast<int64_t>(m_encoder.chainBlocks));
+        a["first_block"] = Attribute::of(static_cast<int64_t>(m_encoder.firstBlock));
     }
 
     Graph& m_graph;
@@ -205,6 +225,7 @@ private:
 
 void insertEncoders(State& state, const List<int>& schedule) {
     Graph& graph = state.graph;
+    int map = kAbsent;  // encoders are in the order of the graph, and so of their chain
     for (const EncoderSpec& encoder : state.match.encoders) {
         Stream stream(graph, state.shapes, encoder);
         List<int> outputs;
@@ -220,8 +241,9 @@ void insertEncoders(State& state, const List<int>& schedule) {
         for (const Tap& tap : encoder.taps)
             outputs.push_back(stream.leave(tap.value));
         const int tokens = stream.enter(encoder.input());
-        graph.nodes.push_back(
-            EncoderNode(graph, encoder).build(tokens, outputs, encoder.decoder ? List<int>{} : schedule));
+        const int before = map;
+        if (encoder.givesMap) outputs.push_back(map = graph.addValue("map"));
+        graph.nodes.push_back(EncoderNode(graph, encoder).build(tokens, before, outputs, schedule));
     }
     graph.sort();
     graph.prune();

@@ -73,13 +73,20 @@ struct EncoderSpec {
     List<Block> blocks;
     int64_t tokens = 0;  ///< with the special ones
     int64_t dim = 0;
-    int special = 0;
+    int special = 0;                        ///< rows in front of the image tokens
+    int trailing = 0;                       ///< rows behind them
     int64_t gridRows = 0, gridColumns = 0;  ///< 0 if unknown
     List<Tap> taps;
     Norm norm;  ///< final norm, of the taps that are normed
     bool decoder = false;
+    int firstBlock = 0;   ///< its number in the chain
+    int chainBlocks = 0;  ///< of the whole chain; 0 if the encoder is no segment of one
+    bool takesMap = false, givesMap = false;
 
     int input() const { return blocks.front().input; }
+    int output() const { return blocks.back().output; }
+    int64_t imageTokens() const { return tokens - special - trailing; }
+    int endBlock() const { return firstBlock + static_cast<int>(blocks.size()); }
     int heads() const { return blocks.front().attention.heads; }
 };
 

@@ -163,17 +163,24 @@ private:
         return reshape(moved, {depth, -1});
     }
 
-    bool expandEinsum(const Node& node) {
+    bool expandEinsum(const Node& given) {
+        Node node = given;
         std::string equation = node.getString("equation", "");
         equation.erase(std::remove(equation.begin(), equation.end(), ' '), equation.end());
         const size_t comma = equation.find(','), arrow = equation.find("->");
         if (node.inputs.size() != 2 || comma == std::string::npos || arrow == std::string::npos ||
             equation.find('.') != std::string::npos)
             return false;
-        const std::string a = equation.substr(0, comma), b = equation.substr(comma + 1, arrow - comma - 1),
-                          out = equation.substr(arrow + 2);
+        std::string a = equation.substr(0, comma), b = equation.substr(comma + 1, arrow - comma - 1);
+        const std::string out = equation.substr(arrow + 2);
         Letters letters;
         if (!sortLetters(a, b, out, letters) || letters.left.empty() || letters.right.empty()) return false;
+        if (letters.left.size() > 1 && letters.right.size() == 1 && !m_graph.isConstant(node.inputs[1])) {
+            std::swap(a, b);  // several axes are for the right operand
+            std::swap(node.inputs[0], node.inputs[1]);
+            letters = {};
+            sortLetters(a, b, out, letters);
+        }
         const bool weighted = m_graph.isConstant(node.inputs[1]) && letters.both.empty();
         if (!weighted && (letters.left.size() != 1 || letters.summed.size() != 1)) return false;
         const int left =

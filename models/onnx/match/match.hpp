@@ -7,13 +7,16 @@
 namespace mpm::models {
 
 struct Match {
-    List<EncoderSpec> encoders;  ///< in the order of the graph; at most one is not a decoder
+    List<EncoderSpec> encoders;  ///< in the order of the graph; those that are no decoders form one chain
     List<std::string> reasons;   ///< why an attention is not part of an encoder
-    const EncoderSpec* backbone() const;
-    std::string reason() const;  ///< one line, for a graph without a backbone
+    const EncoderSpec* backbone() const;        ///< its first segment
+    List<const EncoderSpec*> segments() const;  ///< of the backbone, in the order of their blocks
+    int blocks() const;                         ///< of the backbone
+    std::string reason() const;                 ///< one line, for a graph without a backbone
 };
 
-/// `inferred` belongs to the graph. For a graph without an encoder `backbone()` is nullptr.
-Match findEncoders(const Graph& graph, const Inferred& inferred);
+/// `inferred` belongs to the graph. For a graph without an encoder `backbone()` is nullptr. With `chains`,
+/// encoders that continue the backbone's tokens become segments of its chain, otherwise decoders.
+Match findEncoders(const Graph& graph, const Inferred& inferred, bool chains);
 
 }  // namespace mpm::models

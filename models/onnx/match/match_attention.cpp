@@ -76,6 +76,8 @@ private:
                 return other;
             }
         }
+        if (m_rows.isMask(node))
+            throw Mismatch{"the image decides which keys attention uses (masked attention)", true};
         if (node.is("Add") || node.is("Where") || node.is("Sub")) {
             fail("a mask or a relative position bias is added to its scores (" +
                  m_rows.graph().describe(node) +

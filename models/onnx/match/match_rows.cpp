@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <set>
 
 #include "base/printable.hpp"
 #include "models/onnx/ir/job.hpp"
@@ -40,6 +39,32 @@ int RowMatcher::downstream(int value, const std::function<Step(int node)>& visit
         }
     }
     return kAbsent;
+}
+
+std::set<int> RowMatcher::upstream(int value) const {
+    List<int> open{value};
+    std::set<int> seen;
+    while (!open.empty()) {
+        const int v = open.back();
+        open.pop_back();
+        if (seen.size() % 1024 == 0) checkTime();
+        if (v == kAbsent || !seen.insert(v).second) continue;
+        if (const Node* node = m_graph.nodeOf(v))
+            open.insert(open.end(), node->inputs.begin(), node->inputs.end());
+    }
+    return seen;
+}
+
+bool RowMatcher::isMask(const Node& node) const {
+    if (!node.is("Add") && !node.is("Where")) return false;
+    const auto isKnown = [this](int value) { return value == kAbsent || m_inferred.values[value].known(); };
+    for (int in : node.inputs) {
+        const Node* before = m_graph.nodeOf(in);
+        if (isKnown(in) || (before && before->is("MatMul"))) continue;
+        for (int value : upstream(in))
+            if (!isKnown(value) && m_inferred.values[value].type() == Type::Bool) return true;
+    }
+    return false;
 }
 
 bool RowMatcher::isLinear(const Node* node) const {

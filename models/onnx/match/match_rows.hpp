@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 
 #include "models/onnx/ir/encoder.hpp"
 #include "models/onnx/match/trace.hpp"
@@ -12,6 +13,13 @@ namespace mpm::models {
 /// Why a part of the graph does not match. Caught inside the matchers.
 struct Mismatch {
     std::string reason;
+    bool masked = false;  ///< the image decides which keys a token attends to
+};
+
+/// An attention that is not part of an encoder.
+struct Unmatched {
+    int value = -1;  ///< its probabilities
+    Mismatch why;
 };
 
 class RowMatcher {
@@ -25,6 +33,10 @@ public:
     enum class Step { Found, Follow, Skip };
     /// The first node after `value` that `visit` finds, beyond those it follows; kAbsent if there is none.
     int downstream(int value, const std::function<Step(int node)>& visit) const;
+    /// All values that a value is computed from, and itself.
+    std::set<int> upstream(int value) const;
+    /// A sum or choice by which a comparison that depends on the image drops scores.
+    bool isMask(const Node& node) const;
     bool isOutput(int value) const { return m_isOutput[value] != 0; }
     bool isLinear(const Node* node) const;
     bool isNorm(const Node* node) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <sstream>
 
 #include <nlohmann/json.hpp>
@@ -14,6 +15,8 @@ namespace mpm::models {
 namespace {
 
 constexpr const char* kBadSchedule = "metadata mpm.schedule is not a list of blocks: the file is damaged";
+
+constexpr int64_t kMostBlocks = 10000;
 
 bool isBackbone(const Node& node) {
     return node.domain == "mpm" && node.op == "MpmEncoder" &&
@@ -29,6 +32,7 @@ public:
             throw Refusal(graph.describe(node) + " lists other inputs than it has: the file is damaged");
         for (size_t k = 0; k < words.size(); ++k) {
             if (graph.isConstant(node.inputs[k])) m_weights[words[k]] = graph.constant(node.inputs[k]);
+            m_takesMap |= words[k] == "map";
         }
         m_shape = inferred.values[node.inputs[0]].shape();
         if (m_shape.size() != 3)
@@ -41,7 +45,13 @@ public:
         encoder.tokens = m_shape[1];
         encoder.dim = m_shape[2];
         encoder.special = static_cast<int>(within("special_tokens", 1, 0, encoder.tokens));
+        encoder.trailing =
+            static_cast<int>(within("trailing_tokens", 0, 0, encoder.tokens - encoder.special));
+        encoder.firstBlock = static_cast<int>(within("first_block", 0, 0, kMostBlocks));
+        encoder.chainBlocks = static_cast<int>(within("chain_blocks", 0, 0, kMostBlocks));
+        encoder.givesMap = m_node.getInt("map_output", 0) != 0;
         encoder.decoder = !isBackbone(m_node);
+        encoder.takesMap = m_takesMap;
         const List<int64_t> grid = m_node.getInts("grid");
         if (grid.size() == 2) {
             elementCount(grid);
@@ -49,12 +59,12 @@ public:
             encoder.gridColumns = grid[1];
         }
         const int64_t blocks = m_node.getInt("blocks", 0);
-        if (blocks < 1 || blocks > 10000)
+        if (blocks < 1 || blocks > kMostBlocks)
             throw Refusal("an MpmEncoder with " + std::to_string(blocks) + " blocks: the file is damaged");
         for (int64_t k = 0; k < blocks; ++k)
-            encoder.blocks.push_back(readBlock(std::to_string(k) + "."));
+            encoder.blocks.push_back(readBlock(std::to_string(encoder.firstBlock + k) + "."));
         List<int64_t> taps = m_node.getInts("taps");
-        if (taps.empty()) taps = {blocks - 1};
+        if (taps.empty()) taps = {encoder.firstBlock + blocks - 1};
         for (int64_t tap : taps)
             encoder.taps.push_back({checkedCast<int>(tap), false, kAbsent});
         encoder.norm = norm("norm", "final_epsilon");
@@ -114,8 +124,22 @@ private:
 
     const Node& m_node;
     std::map<std::string, Tensor> m_weights;
+    bool m_takesMap = false;
     Shape m_shape;
 };
+
+void checkChain(const Match& match) {
+    const List<const EncoderSpec*> segments = match.segments();
+    if (segments.empty() || segments[0]->chainBlocks == 0) return;
+    int next = 0;
+    bool whole = true;
+    for (const EncoderSpec* segment : segments) {
+        whole &= segment->firstBlock == next && segment->chainBlocks == segments[0]->chainBlocks;
+        next = segment->endBlock();
+    }
+    if (!whole || next != segments[0]->chainBlocks)
+        throw Refusal("the segments of the encoder do not cover its blocks: the file is damaged");
+}
 
 }  // namespace
 
@@ -152,16 +176,26 @@ Match encodersOf(const Graph& graph, const Inferred& inferred) {
         if (node.domain == "mpm" && node.op == "MpmEncoder")
             match.encoders.push_back(EncoderReader(graph, inferred, node).read());
     }
+    checkChain(match);
     return match;
 }
 
+List<int64_t> scheduleWithin(const List<int>& schedule, int64_t first, int64_t end) {
+    List<int64_t> own;
+    for (int block : schedule)
+        if (block >= first && block < end) own.push_back(block);
+    return own;
+}
+
 List<int> scheduleOf(const Graph& graph) {
-    for (const Node& node : graph.nodes) {
-        if (!isBackbone(node)) continue;
-        List<int> schedule;
-        for (int64_t block : node.getInts("schedule"))
-            schedule.push_back(checkedCast<int>(block));
-        return schedule;
+    if (std::any_of(graph.nodes.begin(), graph.nodes.end(), isBackbone)) {
+        std::set<int> blocks;
+        for (const Node& node : graph.nodes) {
+            if (!isBackbone(node)) continue;
+            for (int64_t block : node.getInts("schedule"))
+                blocks.insert(checkedCast<int>(block));
+        }
+        return List<int>(blocks.begin(), blocks.end());
     }
     const auto stored = graph.metadata.find("mpm.schedule");
     if (stored == graph.metadata.end()) return {};
@@ -181,8 +215,10 @@ void setSchedule(Graph& graph, const List<int>& schedule) {
     for (Node& node : graph.nodes) {
         if (!isBackbone(node)) continue;
         node.attributes.erase("schedule");
-        if (!schedule.empty())
-            node.attributes["schedule"] = Attribute::of(List<int64_t>(schedule.begin(), schedule.end()));
+        const int64_t first = node.getInt("first_block", 0);
+        const int64_t end = checkedSum<int64_t>(first, node.getInt("blocks", 0));
+        const List<int64_t> own = scheduleWithin(schedule, first, end);
+        if (!own.empty()) node.attributes["schedule"] = Attribute::of(own);
     }
 }
 

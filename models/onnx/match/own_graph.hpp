@@ -17,6 +17,8 @@ void dropMerges(Graph& graph, const Inferred& inferred);
 
 /// The schedule by the backbone's operator or by the metadata.
 List<int> scheduleOf(const Graph& graph);
+/// The part of a schedule in blocks first .. end - 1.
+List<int64_t> scheduleWithin(const List<int>& schedule, int64_t first, int64_t end);
 void setSchedule(Graph& graph, const List<int>& schedule);
 
 }  // namespace mpm::models

@@ -6,17 +6,17 @@
 namespace mpm::models {
 namespace {
 
-void matchExport(State& state) {
+void matchExport(State& state, bool chains) {
     fold(state.graph, state.shapes.at, state.shapes.dynamic ? &state.shapes.other : nullptr);
     normalise(state.graph, state.shapes.at);
     state.shapes = inferShapes(state.graph, state.binding);
-    state.match = findEncoders(state.graph, state.shapes.at);
+    state.match = findEncoders(state.graph, state.shapes.at, chains);
     if (!state.match.backbone()) throw Refusal(state.match.reason());
 }
 
 }  // namespace
 
-State understand(Graph graph, const Binding& binding) {
+State understand(Graph graph, const Binding& binding, bool chains) {
     State state{std::move(graph), binding, {}, {}};
     state.shapes = inferShapes(state.graph, binding);
     if (isFused(state.graph)) {
@@ -29,7 +29,7 @@ State understand(Graph graph, const Binding& binding) {
         dropMerges(state.graph, state.shapes.at);
         state.shapes = inferShapes(state.graph, binding);
     }
-    matchExport(state);
+    matchExport(state, chains);
     return state;
 }
 

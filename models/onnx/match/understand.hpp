@@ -6,7 +6,8 @@
 namespace mpm::models {
 
 /// Folds constants, normalises and matches an export; reads the encoders of a converted model back. The
-/// result has a backbone. Throws Refusal with the reason if there is none.
-State understand(Graph graph, const Binding& binding);
+/// result has a backbone. With `chains`, the backbone of an export may have several segments. Throws Refusal
+/// with the reason if there is none.
+State understand(Graph graph, const Binding& binding, bool chains = true);
 
 }  // namespace mpm::models

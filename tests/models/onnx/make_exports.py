@@ -515,24 +515,6 @@ class Nhwc(Vit):
         return super().forward(image.permute(0, 3, 1, 2))
 
 
-class Odd(Vit):
-    """One block unlike the others, or something between two blocks that mixes tokens."""
-
-    def __init__(self, between=False):
-        super().__init__(blocks(), special=0)
-        self.between = nn.Conv2d(DIM, DIM, 3, 1, 1, groups=DIM) if between else None
-        if not between:
-            self.blocks[0].mlp.act = "relu"
-
-    def run(self, image, schedule=()):
-        x = self.embed(image)
-        for k, block in enumerate(self.blocks):
-            x = block(x)
-            if k == 0 and self.between:
-                x = x + self.between(x.transpose(1, 2).reshape(-1, DIM, *self.grid)).flatten(2).transpose(1, 2)
-        return self.norm(x), None
-
-
 class Watched(Vit):
     """Hands out the probabilities of its second block, so that this one is none an encoder can hold."""
 
@@ -552,8 +534,6 @@ class Watched(Vit):
 
 REFUSED = {
     "channels_last": (lambda: Nhwc(blocks()), "channels first"),
-    "odd_activation": (Odd, "differ in the activation"),
-    "convolved_between": (lambda: Odd(between=True), "not a transformer block"),
     "watched_attention": (lambda: Watched(blocks()), "probabilities"),
     "windowed": (lambda: Vit(lambda: Block(Windowed(), Mlp()), special=0), "windows"),
     "relative_bias": (lambda: Vit(lambda: Block(Relative(), Mlp()), special=0), "bias"),

@@ -34,7 +34,7 @@ TEST_P(MatchesFixture, AsItWasBuilt) {
     const models::Tensor picture(models::Type::Float, models::Shape(input.shape.begin(), input.shape.end()));
     models::fold(graph, models::infer(graph, {picture}));
     models::normalise(graph, models::infer(graph, {picture}));
-    const models::Match match = models::findEncoders(graph, models::infer(graph, {picture}));
+    const models::Match match = models::findEncoders(graph, models::infer(graph, {picture}), true);
     for (const std::string& complaint : match.reasons)
         ADD_FAILURE() << complaint;
     ASSERT_EQ(match.encoders.size(), c.encoders);

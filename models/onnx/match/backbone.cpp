@@ -1,0 +1,258 @@
+#include "models/onnx/match/backbone.hpp"
+
+#include <algorithm>
+
+#include "base/checked.hpp"
+#include "models/onnx/ir/job.hpp"
+#include "models/onnx/match/continuation.hpp"
+
+namespace mpm::models {
+namespace {
+
+// Whether the probabilities weigh rows in a product, as attention does; deformable attention does not.
+bool isAttention(const RowMatcher& rows, int probabilities) {
+    const auto visit = [&](int n) {
+        const Node& node = rows.graph().nodes[n];
+        if (node.is("MatMul")) return RowMatcher::Step::Found;
+        for (const char* op : {"Reshape", "Transpose", "Squeeze", "Unsqueeze", "Where", "Identity", "Cast"})
+            if (node.is(op)) return RowMatcher::Step::Follow;
+        return RowMatcher::Step::Skip;
+    };
+    return rows.downstream(probabilities, visit) != kAbsent;
+}
+
+class BackboneChooser {
+public:
+    BackboneChooser(const RowMatcher& rows, const List<Unmatched>& unmatched, List<EncoderSpec>& encoders)
+        : m_rows(rows), m_unmatched(unmatched), m_encoders(encoders) {}
+
+    void run(bool chains) {
+        EncoderSpec* first = longest();
+        if (!first) return;
+        first->decoder = false;
+        m_chain = {first};
+        rejectBetween(kAbsent, first->input(), "attention before the encoder is not one of its blocks: ");
+        findTokens(*first);
+        while (chains && extend()) {
+        }
+        numberBlocks();
+        checkWhole();
+    }
+
+private:
+    const Graph& graph() const { return m_rows.graph(); }
+
+    EncoderSpec* longest() {
+        EncoderSpec* best = nullptr;
+        for (EncoderSpec& encoder : m_encoders) {
+            encoder.decoder = true;
+            const std::set<int> before = m_rows.upstream(encoder.input());
+            const bool first =
+                std::none_of(m_encoders.begin(), m_encoders.end(),
+                             [&](const EncoderSpec& other) { return before.count(other.output()) > 0; });
+            if (first && (!best || encoder.blocks.size() > best->blocks.size())) best = &encoder;
+        }
+        return best;
+    }
+
+    // If two encoders continue the same tokens, the chain ends.
+    bool extend() {
+        EncoderSpec& last = *m_chain.back();
+        EncoderSpec* next = nullptr;
+        OtherRows around;
+        for (EncoderSpec& encoder : m_encoders) {
+            checkTime();
+            if (!encoder.decoder) continue;
+            const auto found = continuationOf(m_rows, last, encoder);
+            if (!found) continue;
+            if (next) return false;
+            next = &encoder;
+            around = *found;
+        }
+        if (!next) return false;
+        rejectBetween(last.output(), next->input(),
+                      after(m_chain) + " is followed by one that cannot be merged: ");
+        next->decoder = false;
+        next->special = around.special;
+        next->trailing = around.trailing;
+        next->gridRows = last.gridRows;
+        next->gridColumns = last.gridColumns;
+        last.givesMap = next->takesMap = true;
+        m_chain.push_back(next);
+        return true;
+    }
+
+    void numberBlocks() {
+        if (m_chain.size() == 1) return;
+        const int all = blocksOf(m_chain);
+        int first = 0;
+        for (EncoderSpec* segment : m_chain) {
+            segment->firstBlock = first;
+            segment->chainBlocks = all;
+            for (Tap& tap : segment->taps)
+                tap.block += first;
+            first = segment->endBlock();
+        }
+    }
+
+    static int blocksOf(const List<EncoderSpec*>& chain) {
+        size_t blocks = 0;
+        for (const EncoderSpec* segment : chain)
+            blocks += segment->blocks.size();
+        return static_cast<int>(blocks);
+    }
+
+    // If blocks of the encoder were not matched or do not continue it, merging would count the wrong blocks
+    // or stop half way.
+    void checkWhole() const {
+        const EncoderSpec& last = *m_chain.back();
+        checkMasks();
+        for (const EncoderSpec& other : m_encoders) {
+            if (!other.decoder || other.tokens != last.tokens || other.dim != last.dim) continue;
+            if (other.input() == last.output()) {
+                throw Refusal(after(m_chain) + " is followed by blocks that differ in " +
+                              difference(last.blocks.front(), other.blocks.front()) +
+                              ", which one encoder cannot hold");
+            }
+            if (!m_rows.upstream(other.input()).count(last.output())) continue;
+            rejectBetween(last.output(), other.input(),
+                          after(m_chain) + " is followed by one that cannot be merged: ");
+            if (static_cast<int>(other.blocks.size()) > blocksOf(m_chain))
+                throw Refusal(after(m_chain) + " is followed by something that is not a transformer block");
+        }
+    }
+
+    // Without its masks such a block would be the next one of the chain.
+    void checkMasks() const {
+        for (const auto& [value, why] : m_unmatched) {
+            const Shape& shape = m_rows.shapeOf(value);
+            const bool ofTokens = shape.size() > 1 && shape.back() == shape[shape.size() - 2] &&
+                                  shape.back() >= m_chain.back()->imageTokens();
+            if (!why.masked || !ofTokens || !m_rows.upstream(value).count(m_chain.back()->output())) continue;
+            throw Refusal(after(m_chain) +
+                          " is followed by blocks with masked attention, which are for training only: export "
+                          "the model without it (EoMT: --model.network.masked_attn_enabled False; "
+                          "transformers: set attn_mask_probs to 0)");
+        }
+    }
+
+    static std::string after(const List<EncoderSpec*>& chain) {
+        return "block " + std::to_string(blocksOf(chain) - 1) + " of the encoder";
+    }
+
+    // Rejects unmatched attention after one value (or anywhere) and before another.
+    void rejectBetween(int from, int to, const std::string& message) const {
+        const std::set<int> before = m_rows.upstream(to);
+        for (const auto& [value, why] : m_unmatched) {
+            if (before.count(value) && (from == kAbsent || m_rows.upstream(value).count(from)) &&
+                isAttention(m_rows, value))
+                throw Refusal(message + why.reason);
+        }
+    }
+
+    // The rows that do not depend on the image are the special tokens.
+    void findTokens(EncoderSpec& encoder) {
+        const List<Tensor> one = streamFor(encoder, 0.31f), other = streamFor(encoder, 0.77f);
+        const Tensor& a = one[0];
+        const Tensor& b = other[0];
+        const bool batchFirst = encoder.blocks[0].layout == Layout::BatchFirst;
+        const int64_t step = checkedProduct<int64_t>(encoder.dim, batchFirst ? 1 : encoder.blocks[0].batch);
+        List<char> changes(encoder.tokens, 0);
+        for (int64_t t = 0; t < encoder.tokens; ++t) {
+            for (int64_t c = 0; c < encoder.dim; ++c)
+                changes[t] |= a.f()[t * step + c] != b.f()[t * step + c];
+        }
+        while (encoder.special < encoder.tokens && !changes[encoder.special])
+            ++encoder.special;
+        while (encoder.imageTokens() > 0 && !changes[encoder.tokens - 1 - encoder.trailing])
+            ++encoder.trailing;
+        for (int64_t t = encoder.special; t < encoder.tokens - encoder.trailing; ++t) {
+            if (!changes[t])
+                throw Refusal("special tokens are between the image tokens, which is not supported");
+        }
+        findGrid(encoder);
+    }
+
+    List<Tensor> streamFor(const EncoderSpec& encoder, float seed) const {
+        Graph part = graph();
+        Port port;
+        port.value = encoder.input();
+        part.outputs = {port};
+        part.prune();
+        List<Tensor> inputs;
+        for (const Port& in : part.inputs) {
+            Tensor x = m_rows.inferred().values[in.value];
+            x.allocate();
+            uint32_t state = 12345;
+            for (int64_t k = 0; x.isFloat() && k < x.size(); ++k) {
+                state = state * 1664525 + 1013904223;
+                x.writeF()[k] = seed * (static_cast<float>(state >> 8) / 8388608.f - 1);
+            }
+            inputs.push_back(x);
+        }
+        return evaluate(part, inputs);
+    }
+
+    // Rows and columns of patches, from the feature map that became the tokens.
+    void findGrid(EncoderSpec& encoder) {
+        const int64_t count = encoder.imageTokens();
+        List<int> open{encoder.input()};
+        std::set<int> seen;
+        while (!open.empty()) {
+            const int value = open.back();
+            open.pop_back();
+            if (!seen.insert(value).second) continue;
+            const Shape& shape = m_rows.shapeOf(value);
+            if (shape.size() == 4 && elementCount({shape[2], shape[3]}) == count && shape[1] >= encoder.dim) {
+                encoder.gridRows = shape[2];
+                encoder.gridColumns = shape[3];
+                return;
+            }
+            const Node* node = graph().nodeOf(value);
+            for (size_t k = 0; node && k < node->inputs.size(); ++k) {
+                const int in = node->inputs[k];
+                if (in != kAbsent && !m_rows.inferred().values[in].known()) open.push_back(in);
+            }
+        }
+    }
+
+    const RowMatcher& m_rows;
+    const List<Unmatched>& m_unmatched;
+    List<EncoderSpec>& m_encoders;
+    List<EncoderSpec*> m_chain;
+};
+
+}  // namespace
+
+bool sameValues(const Tensor& a, const Tensor& b) {
+    return a.known() == b.known() && (!a.known() || a.equals(b));
+}
+
+std::string difference(const Block& a, const Block& b) {
+    const Attention& x = a.attention;
+    const Attention& y = b.attention;
+    const std::pair<bool, const char*> parts[] = {
+        {a.tokens == b.tokens && a.batch == b.batch && a.layout == b.layout, "the shape of their tokens"},
+        {x.heads == y.heads, "the number of heads"},
+        {close(x.scale, y.scale), "the scale of attention"},
+        {x.qNorm.present() == y.qNorm.present() && x.inner.present() == y.inner.present() &&
+             a.mlp.inner.present() == b.mlp.inner.present(),
+         "the places of their norms"},
+        {x.norm.epsilon == y.norm.epsilon && a.mlp.norm.epsilon == b.mlp.norm.epsilon,
+         "the epsilon of their norms"},
+        {a.mlp.activation == b.mlp.activation, "the activation"},
+        {sameValues(x.keyBias, y.keyBias), "a bias per token"},
+        {x.rope.has_value() == y.rope.has_value() && (!x.rope || x.rope->interleaved == y.rope->interleaved),
+         "rotary positions"}};
+    for (const auto& [same, property] : parts) {
+        if (!same) return property;
+    }
+    return {};
+}
+
+void chooseBackbone(const RowMatcher& rows, const List<Unmatched>& unmatched, bool chains,
+                    List<EncoderSpec>& encoders) {
+    BackboneChooser(rows, unmatched, encoders).run(chains);
+}
+
+}  // namespace mpm::models

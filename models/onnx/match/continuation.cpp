@@ -1,0 +1,125 @@
+#include "models/onnx/match/continuation.hpp"
+
+#include <algorithm>
+
+#include "base/checked.hpp"
+#include "models/onnx/ir/job.hpp"
+#include "models/onnx/match/trace.hpp"
+
+namespace mpm::models {
+namespace {
+
+class Continuation {
+public:
+    Continuation(const RowMatcher& rows, const EncoderSpec& segment, const EncoderSpec& next)
+        : m_rows(rows), m_segment(segment), m_next(next) {}
+
+    std::optional<OtherRows> find() {
+        const bool alike = m_segment.dim == m_next.dim && batch() == m_next.blocks[0].batch &&
+                           m_segment.imageTokens() > 0 && m_next.tokens >= m_segment.imageTokens();
+        if (!alike) return std::nullopt;
+        collectCarriers();
+        if (!m_carriers.count(m_next.input())) return std::nullopt;
+        const auto traced = trace(m_rows.graph(), m_rows.inferred(), m_next.input(), Follow::Affine, stops());
+        if (!traced || !locate(*traced)) return std::nullopt;
+        return place(traced->terms);
+    }
+
+private:
+    int64_t batch() const { return m_segment.blocks[0].batch; }
+
+    // Values that may hold elements of the segment's output, moved or added to.
+    void collectCarriers() {
+        m_carriers.insert(m_segment.output());
+        m_rows.downstream(m_segment.output(), [this](int n) {
+            const Node& node = m_rows.graph().nodes[n];
+            if (!canFollow(m_rows.graph(), m_rows.inferred(), node, Follow::Affine))
+                return RowMatcher::Step::Skip;
+            m_carriers.insert(node.outputs.begin(), node.outputs.end());
+            return RowMatcher::Step::Follow;
+        });
+    }
+
+    // What is added, or put in front, may be computed in any way: the trace ends there.
+    List<int> stops() const {
+        List<int> ends{m_segment.output()}, open{m_next.input()};
+        std::set<int> seen{m_segment.output()};
+        while (!open.empty()) {
+            const int value = open.back();
+            open.pop_back();
+            if (!seen.insert(value).second) continue;
+            const Node* node = m_rows.graph().nodeOf(value);
+            for (size_t k = 0; node && k < node->inputs.size(); ++k) {
+                const int in = node->inputs[k];
+                if (in == kAbsent || m_rows.inferred().values[in].known()) continue;
+                (m_carriers.count(in) ? open : ends).push_back(in);
+            }
+        }
+        return ends;
+    }
+
+    bool locate(const Trace& traced) {
+        const auto at = std::find(traced.sources.begin(), traced.sources.end(), m_segment.output());
+        if (at == traced.sources.end()) return false;
+        m_begin = traced.offsets[at - traced.sources.begin()];
+        m_end =
+            checkedSum<int64_t>(m_begin, checkedProduct<int64_t>(batch(), m_segment.tokens, m_segment.dim));
+        return true;
+    }
+
+    static int64_t rowOf(const EncoderSpec& encoder, int64_t image, int64_t token) {
+        const Block& block = encoder.blocks[0];
+        return block.layout == Layout::BatchFirst ? image * block.tokens + token
+                                                  : token * block.batch + image;
+    }
+
+    // The element of the segment that is copied into this one, counted from its first; -1 if there is none,
+    // or more than a copy.
+    int64_t copied(const Term& term) const {
+        int64_t found = -1;
+        for (int slot = 0; slot < 2; ++slot) {
+            if (term.at[slot] < m_begin || term.at[slot] >= m_end) continue;
+            if (found >= 0 || term.factor[slot] != 1) return -1;
+            found = term.at[slot] - m_begin;
+        }
+        return found;
+    }
+
+    bool carries(const Terms& terms, int64_t image, int64_t row, int64_t token) const {
+        const int64_t dim = m_segment.dim;
+        const int64_t to = rowOf(m_next, image, row) * dim,
+                      from = rowOf(m_segment, image, m_segment.special + token) * dim;
+        for (int64_t c = 0; c < dim; ++c)
+            if (copied(terms[to + c]) != from + c) return false;
+        return true;
+    }
+
+    std::optional<OtherRows> place(const Terms& terms) const {
+        const int64_t tokens = m_segment.imageTokens(), last = m_next.tokens - tokens;
+        int64_t front = 0;
+        while (front <= last && !carries(terms, 0, front, 0))
+            ++front;
+        if (front > last) return std::nullopt;
+        for (int64_t image = 0; image < batch(); ++image) {
+            checkTime();
+            for (int64_t token = 0; token < tokens; ++token)
+                if (!carries(terms, image, front + token, token)) return std::nullopt;
+        }
+        return OtherRows{checkedCast<int>(front), checkedCast<int>(last - front)};
+    }
+
+    const RowMatcher& m_rows;
+    const EncoderSpec& m_segment;
+    const EncoderSpec& m_next;
+    std::set<int> m_carriers;
+    int64_t m_begin = 0, m_end = 0;  // of the segment's output among the traced elements
+};
+
+}  // namespace
+
+std::optional<OtherRows> continuationOf(const RowMatcher& rows, const EncoderSpec& segment,
+                                        const EncoderSpec& next) {
+    return Continuation(rows, segment, next).find();
+}
+
+}  // namespace mpm::models

@@ -1,0 +1,47 @@
+// A small vision transformer in the operators of an export, put together block by block.
+#pragma once
+
+#include <opencv2/core.hpp>
+
+#include "models/onnx/ir/graph_builder.hpp"
+
+namespace mpm::test {
+
+class SmallExport {
+public:
+    static constexpr int kRows = 6, kColumns = 8, kPatch = 8, kDim = 32, kHeads = 2, kHidden = 48;
+
+    explicit SmallExport(int batch);
+
+    models::GraphBuilder& builder() { return m_builder; }
+    const models::Graph& graph() const { return m_builder.graph(); }
+    static cv::Mat image(int batch);
+
+    int embed();                                 ///< a class token and the patches of the image
+    int block(int x);                            ///< attention and MLP
+    int features();                              ///< of every token, from the image: [B, 1 + N, D]
+    int queries(int count);                      ///< constant tokens, for every image
+    int joined(const models::List<int>& parts);  ///< tokens one after another
+    int reversed(int x);                         ///< the tokens in opposite order
+    int withoutFirst(int x);                     ///< all tokens but the first
+    void finish(int x);                          ///< a norm, and the output
+
+    int norm(int x);
+    int linear(int x, int from, int to);
+    models::Tensor random(const models::Shape& shape, float scale) { return random(shape, scale, m_rng); }
+    int tokens() const { return m_tokens; }
+
+private:
+    static models::Tensor random(const models::Shape& shape, float scale, cv::RNG& rng);
+    int attention(int x);
+    int heads(int x, const models::List<int64_t>& order);
+
+    models::GraphBuilder m_builder{17};
+    cv::RNG m_rng{7};
+    cv::RNG m_featureRng{8};  // features leave the weights of the blocks as they are
+    int m_batch;
+    int m_image;
+    int m_tokens = 1 + kRows * kColumns;
+};
+
+}  // namespace mpm::test
