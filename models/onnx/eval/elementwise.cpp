@@ -269,6 +269,14 @@ void addParameterised(OperatorTable& table) {
         const float a = c.node.getFloat("alpha", 1);
         return [a](float x) { return x < 0 ? a * (std::exp(x) - 1) : x; };
     });
+    table["Celu"] = unaryWith([](Call& c) {
+        const float a = c.node.getFloat("alpha", 1);
+        return [a](float x) { return x < 0 ? a * (std::exp(x / a) - 1) : x; };
+    });
+    table["Selu"] = unaryWith([](Call& c) {
+        const float a = c.node.getFloat("alpha", 1.67326319f), g = c.node.getFloat("gamma", 1.05070102f);
+        return [a, g](float x) { return g * (x < 0 ? a * (std::exp(x) - 1) : x); };
+    });
     table["HardSigmoid"] = unaryWith([](Call& c) {
         const float a = c.node.getFloat("alpha", 0.2f), b = c.node.getFloat("beta", 0.5f);
         return [a, b](float x) { return std::min(1.f, std::max(0.f, a * x + b)); };
@@ -298,6 +306,7 @@ void addUnary(OperatorTable& table) {
     table["Round"] = unary([](float x) { return std::nearbyint(x); });
     table["Sign"] = unary([](float x) { return static_cast<float>((x > 0) - (x < 0)); });
     table["Softplus"] = unary([](float x) { return x > 20 ? x : std::log1p(std::exp(x)); });
+    table["Softsign"] = unary([](float x) { return x / (1 + std::abs(x)); });
     table["HardSwish"] = unary([](float x) { return x * std::min(1.f, std::max(0.f, x / 6 + 0.5f)); });
     table["Mish"] = unary([](float x) { return x * std::tanh(x > 20 ? x : std::log1p(std::exp(x))); });
 }

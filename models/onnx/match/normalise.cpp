@@ -109,7 +109,7 @@ private:
         return kAbsent;
     }
 
-    // variance -> + epsilon -> square root; sets m_epsilon
+    // variance -> + epsilon -> square root, or its inverse; sets m_epsilon
     int deviation(int variance) {
         const int add = userOf(variance, "Add");
         if (add == kAbsent) return kAbsent;
@@ -119,19 +119,30 @@ private:
         const int root = userOf(sum, "Sqrt");
         if (root != kAbsent) return m_graph.nodes[root].outputs[0];
         const int power = userOf(sum, "Pow");
-        if (power == kAbsent || m_rewriter.scalar(m_graph.nodes[power].inputs[1]) != 0.5) return kAbsent;
+        if (power == kAbsent || std::abs(m_rewriter.scalar(m_graph.nodes[power].inputs[1])) != 0.5)
+            return kAbsent;
         return m_graph.nodes[power].outputs[0];
     }
 
+    // Of a value raised to -0.5.
+    bool isInverse(int value) const {
+        const int power = m_graph.values[value].producer;
+        return m_graph.nodes[power].is("Pow") && m_rewriter.scalar(m_graph.nodes[power].inputs[1]) < 0;
+    }
+
     int quotient(int centred, int deviationValue) const {
+        if (isInverse(deviationValue)) return productOf(centred, deviationValue);
         const int division = userOf(deviationValue, "Div");
         if (division != kAbsent && m_graph.nodes[division].inputs[0] == centred) return division;
         int inverse = userOf(deviationValue, "Reciprocal");
         if (inverse == kAbsent && division != kAbsent &&
             m_rewriter.scalar(m_graph.nodes[division].inputs[0]) == 1)
             inverse = division;
-        if (inverse == kAbsent) return kAbsent;
-        const int product = userOf(m_graph.nodes[inverse].outputs[0], "Mul");
+        return inverse == kAbsent ? kAbsent : productOf(centred, m_graph.nodes[inverse].outputs[0]);
+    }
+
+    int productOf(int centred, int factor) const {
+        const int product = userOf(factor, "Mul");
         const bool fits =
             product != kAbsent && Rewriter::otherOperand(m_graph.nodes[product], centred) != kAbsent;
         return fits ? product : kAbsent;

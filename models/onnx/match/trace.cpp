@@ -19,9 +19,10 @@ const std::set<std::string>& moves() {
 
 const std::set<std::string>& elementwise() {
     static const std::set<std::string> ops{
-        "Neg", "Abs", "Sqrt", "Exp",        "Log",  "Erf",         "Tanh",  "Sigmoid", "Relu", "Gelu",
-        "Pow", "Max", "Min",  "Softplus",   "Clip", "HardSwish",   "Mish",  "Swish",   "Add",  "Sub",
-        "Mul", "Div", "Elu",  "Reciprocal", "Sign", "HardSigmoid", "Where", "Greater", "Less", "LeakyRelu"};
+        "Neg",     "Abs",  "Sqrt",      "Exp",  "Log",      "Erf",        "Tanh",      "Sigmoid",     "Relu",
+        "Gelu",    "Pow",  "Max",       "Min",  "Softplus", "Clip",       "HardSwish", "Mish",        "Swish",
+        "Add",     "Sub",  "Mul",       "Div",  "Elu",      "Reciprocal", "Sign",      "HardSigmoid", "Where",
+        "Greater", "Less", "LeakyRelu", "Celu", "Selu",     "Softsign"};
     return ops;
 }
 

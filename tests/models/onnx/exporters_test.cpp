@@ -1,6 +1,8 @@
 // What exporters and optimisers write beside the plain form: scalar inputs, fused operators, sequences; and
 // the reasons for rejecting a model.
+#include <cmath>
 #include <functional>
+#include <map>
 
 #include <gtest/gtest.h>
 #include <opencv2/dnn.hpp>
@@ -12,6 +14,7 @@
 #include "models/onnx/io/read.hpp"
 #include "models/onnx/io/write.hpp"
 #include "models/onnx/ir/graph_builder.hpp"
+#include "models/onnx/match/normalise.hpp"
 #include "support/npy.hpp"
 #include "support/shared.hpp"
 #include "support/temp_folder.hpp"
@@ -111,6 +114,62 @@ TEST(Optimised, SkipLayerNormalizationIsTwoSumsAndANorm) {
             g.with("epsilon", Attribute::of(1e-6f));
             g.output(y, "y", {2, 3, 4});
         });
+}
+
+// Selu, Celu and Softsign by their formulas.
+TEST(Spellings, ActivationsAreTheirFormulas) {
+    using Formula = std::function<int(GraphBuilder&, int x)>;
+    const auto negative = [](GraphBuilder& g, int x, float slope, float inner) {
+        const int grown = g.node("Sub", {g.node("Exp", {g.node("Mul", {x, g.number(inner)})}), g.number(1)});
+        return g.node("Mul", {g.node("Min", {grown, g.number(0)}), g.number(slope)});
+    };
+    const auto positive = [](GraphBuilder& g, int x) { return g.node("Max", {x, g.number(0)}); };
+    const std::map<std::string, Formula> formulas{
+        {"Celu",
+         [&](GraphBuilder& g, int x) {
+             return g.node("Add", {positive(g, x), negative(g, x, 1, 1)});
+         }},
+        {"Selu",
+         [&](GraphBuilder& g, int x) {
+             const int sum = g.node("Add", {positive(g, x), negative(g, x, 1.67326319f, 1)});
+             return g.node("Mul", {sum, g.number(1.05070102f)});
+         }},
+        {"Softsign", [](GraphBuilder& g, int x) {
+             return g.node("Div", {x, g.node("Add", {g.node("Abs", {x}), g.number(1)})});
+         }}};
+    for (const auto& [op, formula] : formulas) {
+        SCOPED_TRACE(op);
+        const std::string& name = op;
+        const Formula& build = formula;
+        expectEqual(
+            [&](GraphBuilder& g, int x) {
+                g.output(g.node(name, {x}), "y", {2, 3, 4});
+            },
+            [&](GraphBuilder& g, int x) {
+                g.output(build(g, x), "y", {2, 3, 4});
+            });
+    }
+}
+
+// (x - mean) * (variance + epsilon) ^ -0.5, and the same divided by a root.
+TEST(Spellings, NormsByAnyRootBecomeOne) {
+    for (const float power : {0.5f, -0.5f, 0.25f, -1.f}) {
+        GraphBuilder g(17);
+        const int x = g.input("x", {2, 3, 4});
+        const auto mean = [&](int of) {
+            const int value = g.node("ReduceMean", {of});
+            g.with("axes", Attribute::of(models::List<int64_t>{-1}));
+            return value;
+        };
+        const int centred = g.node("Sub", {x, mean(x)});
+        const int variance = mean(g.node("Mul", {centred, centred}));
+        const int root = g.node("Pow", {g.node("Add", {variance, g.number(1e-6f)}), g.number(power)});
+        g.output(g.node(power < 0 ? "Mul" : "Div", {centred, root}), "y", {2, 3, 4});
+        models::Graph graph = g.graph();
+        models::normalise(graph, models::infer(graph, {numbers({2, 3, 4}, 1)}));
+        const bool fused = graph.nodes.size() == 1 && graph.nodes[0].is("LayerNormalization");
+        EXPECT_EQ(fused, std::abs(power) == 0.5f) << power;
+    }
 }
 
 std::string reasonFor(const std::string& op, const std::string& domain, const Shape& input,
