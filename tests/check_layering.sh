@@ -109,6 +109,7 @@ self_test() {
     plant pipeline/chart/planted.cpp '#include "pipeline/segment/network.hpp"'
     plant pipeline/measure/planted.cpp '#include "pipeline/source/source.hpp"'
     plant pipeline/measure/CMakeLists.txt 'target_link_libraries(mpm_pipeline_measure PRIVATE mpm_pipeline_store)'
+    plant pipeline/report/planted.cpp '#include "pipeline/chart/canvas.hpp"'
     plant models/onnx/planted.cpp '#include "pipeline/draw/draw.hpp"'
     plant models/onnx/ir/planted.hpp '#include "models/onnx/eval/evaluate.hpp"'
     plant models/onnx/io/planted.cpp '#include "models/onnx/eval/shapes.hpp"'

@@ -19,6 +19,7 @@ BEGIN {
     may["pipeline"] = "base mpm street pipeline"
     may["pipeline/chart"] = "base pipeline/chart pipeline/draw"
     may["pipeline/measure"] = "base mpm street pipeline/dataset pipeline/metric pipeline/segment pipeline/measure"
+    may["pipeline/report"] = may["pipeline/measure"] " pipeline/report"
     may["models/onnx"] = "base mpm models/onnx"
     may["models/onnx/ir"] = "base models/onnx/ir"
     may["models/onnx/io"] = "base models/onnx/ir models/onnx/io"
@@ -67,7 +68,7 @@ BEGIN {
     lib["highgui"] = "highgui"
     home["highgui"] = "cli"
     lib["cv::dnn"] = "opencv2/dnn"
-    home["cv::dnn"] = "mpm_layer/dnn mpm_layer/include pipeline models cli gui"
+    home["cv::dnn"] = "mpm_layer/dnn mpm_layer/interface mpm_layer/include pipeline models cli gui"
 }
 
 function under(path, prefix) { return path == prefix || index(path, prefix "/") == 1 }

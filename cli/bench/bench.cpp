@@ -7,12 +7,14 @@
 #include "cli/bench/report.hpp"
 #include "cli/common/error.hpp"
 #include "cli/common/files.hpp"
+#include "cli/common/json.hpp"
 #include "cli/common/memory.hpp"
 #include "cli/common/model_cost.hpp"
 #include "cli/common/network.hpp"
 #include "cli/common/sources.hpp"
 #include "cli/common/terminal.hpp"
 #include "cli/common/verbs.hpp"
+#include "pipeline/report/bench_json.hpp"
 #include "pipeline/source/source.hpp"
 
 namespace mpm::cli {
@@ -103,10 +105,7 @@ int bench(const BenchOptions& options) {
                watchOnTerminal("round"));
     print(rounds, scores);
     if (options.json.empty()) return kDone;
-    Json report = pipeline::toJson(pipeline::headOf(rounds.network()));
-    for (const pipeline::BenchRow& row : rounds.rows())
-        report["results"].push_back(toJson(row));
-    writeJson(options.json, report);
+    writeJson(options.json, pipeline::benchJson(pipeline::headOf(rounds.network()), rounds.rows()));
     return kDone;
 }
 

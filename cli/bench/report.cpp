@@ -16,11 +16,6 @@ using pipeline::BenchRow;
 using pipeline::deviceName;
 using pipeline::precisionName;
 
-Json paddedJson(const BenchRow& row) {
-    if (row.padded.empty()) return nullptr;
-    return {{"ms", row.paddedMs()}, {"rows", row.paddedRows()}};
-}
-
 std::string accuracyText(std::optional<double> loss) {
     if (!loss) return {};
     if (*loss <= 0) return ", and no mIoU";
@@ -28,33 +23,6 @@ std::string accuracyText(std::optional<double> loss) {
 }
 
 }  // namespace
-
-Json toJson(const BenchRow& row) {
-    return {{"method", row.method.shortName()},
-            {"parameters", row.method.text},
-            {"schedule", row.tokens.schedule()},
-            {"device", deviceName(row.device)},
-            {"precision", precisionName(row.precision)},
-            {"batch", row.batch},
-            {"tokens", row.tokens.means()},
-            {"tokens_kept",
-             {{"least", row.keptQuantile(0)}, {"mean", mpm::mean(row.kept)}, {"most", row.keptQuantile(1)}}},
-            {"gflops", finite(row.gflops())},
-            {"gflops_deviation", finite(row.gflopsDeviation())},
-            {"gflops_by_block", row.blockGflops()},
-            {"ms", {{"median", row.ms(0.5)}, {"p10", row.ms(0.1)}, {"p90", row.ms(0.9)}}},
-            {"mean_ms", row.meanMs()},
-            {"reuse", reuseJson(row.reuse)},
-            {"agreement", agreementJson(row.agreement)},
-            {"encoder_ms", row.encoderMs()},
-            {"merge_ms", row.mergeMs()},
-            {"restore_ms", row.restoreMs()},
-            {"padded", paddedJson(row)},
-            {"images_per_second", row.imagesPerSecond()},
-            {"stderr", finite(row.standardError())},
-            {"rounds", row.forwards.size()},
-            {"ms_per_round", row.forwards}};
-}
 
 std::string benchTable(const std::vector<BenchRow>& rows) {
     Cells cells = {{"method", "schedule", "device", "precision", "batch", "tokens left", "GFLOPs", "ms",

@@ -1,11 +1,10 @@
-// The output of `mpm bench`: tables, JSON, and whether merging pays.
+// The output of `mpm bench`: tables, and whether merging pays.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "cli/bench/eval_scores.hpp"
-#include "cli/common/json.hpp"
 #include "pipeline/measure/bench_rounds.hpp"
 
 namespace mpm::cli {
@@ -18,7 +17,5 @@ std::string batchTable(
 
 /// `scores`: losses of accuracy, where they were measured.
 std::string verdict(const std::vector<pipeline::BenchRow>& rows, cv::Size size, const EvalScores& scores);
-
-Json toJson(const pipeline::BenchRow& row);
 
 }  // namespace mpm::cli

@@ -14,18 +14,6 @@ double worstOf(const std::vector<double>& agreement) {
 
 }  // namespace
 
-Json reuseJson(const pipeline::ReuseCounts& reuse) {
-    if (reuse.forwards == 0) return nullptr;
-    return {{"recomputed", reuse.meanRecomputed()},
-            {"full", reuse.fullShare()},
-            {"suspended", reuse.suspendedShare()}};
-}
-
-Json agreementJson(const std::vector<double>& agreement) {
-    if (agreement.empty()) return nullptr;
-    return {{"mean", mpm::mean(agreement)}, {"worst", worstOf(agreement)}};
-}
-
 std::string reuseText(const ReuseFigures& figures, const pipeline::ReuseCounts& reuse,
                       const std::vector<double>& agreement) {
     std::string text = cv::format(

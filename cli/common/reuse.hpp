@@ -4,16 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/common/json.hpp"
 #include "pipeline/measure/reuse_counts.hpp"
 
 namespace mpm::cli {
-
-/// Null where nothing reused.
-Json reuseJson(const pipeline::ReuseCounts& reuse);
-
-/// Mean and worst frame; null where there is none.
-Json agreementJson(const std::vector<double>& agreement);
 
 struct ReuseFigures {
     std::string method;

@@ -5,6 +5,7 @@
 
 #include "cli/common/error.hpp"
 #include "cli/common/files.hpp"
+#include "cli/common/json.hpp"
 #include "cli/common/memory.hpp"
 #include "cli/common/model_cost.hpp"
 #include "cli/common/network.hpp"
@@ -18,6 +19,7 @@
 #include "models/onnx/io/digest.hpp"
 #include "pipeline/measure/counts_file.hpp"
 #include "pipeline/measure/evaluation.hpp"
+#include "pipeline/report/eval_json.hpp"
 #include "pipeline/segment/names.hpp"
 
 namespace fs = std::filesystem;
@@ -103,7 +105,7 @@ void write(const EvalOptions& options, const pipeline::EvalSummary& summary) {
     std::cout << resultTable(summary) << '\n' << classTable(summary) << '\n' << regionTable(summary);
     for (const std::string& table : {pairTable(summary), tuningTable(summary), reuseSummary(summary)})
         if (!table.empty()) std::cout << '\n' << table;
-    if (!options.json.empty()) writeJson(options.json, evalJson(summary));
+    if (!options.json.empty()) writeJson(options.json, pipeline::evalJson(summary));
     if (!options.csv.empty()) writeText(options.csv, evalCsv(summary));
     if (!options.plots.empty()) writePlots(options.plots, summary);
 }

@@ -1,9 +1,8 @@
-// The output of `mpm eval`: Markdown tables, CSV and JSON.
+// The output of `mpm eval`: Markdown tables and CSV.
 #pragma once
 
 #include <string>
 
-#include "cli/common/json.hpp"
 #include "pipeline/measure/eval_summary.hpp"
 
 namespace mpm::cli {
@@ -21,7 +20,6 @@ std::string tuningTable(const pipeline::EvalSummary& summary);
 /// A sentence a row that reuses, against all tokens; empty where none does.
 std::string reuseSummary(const pipeline::EvalSummary& summary);
 
-Json evalJson(const pipeline::EvalSummary& summary);
 std::string evalCsv(const pipeline::EvalSummary& summary);
 
 }  // namespace mpm::cli
