@@ -4,7 +4,7 @@
 #   tests/check_layering.sh --self-test   plants one violation of each kind in a copy and sees each caught
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-rooms="base mpm_layer street pipeline models cli gui"
+rooms="base mpm_layer street pipeline models cli gui python"
 
 # Exit status 1 and one line per violation: FILE:LINE: what points where.
 check() {
@@ -138,6 +138,9 @@ self_test() {
     plant cli/docs/planted.cpp '#include "pipeline/source/source.hpp"'
     plant cli/planted.cpp '#include "onnx/onnx_pb.h"'
     plant cli/CMakeLists.txt 'target_link_libraries(mpm_cli PRIVATE Qt6::Core)'
+    plant python/src/planted.cpp '#include "cli/common/json.hpp"'
+    plant python/src/planted.cpp '#include "models/onnx/match/match.hpp"'
+    plant cli/planted.cpp '#include <pybind11/stl.h>'
     plant gui/planted.cpp '#include "cli/verb.hpp"'
     plant gui/CMakeLists.txt 'target_link_libraries(mpm_gui PRIVATE opencv_highgui)'
     plant gui/CMakeLists.txt 'target_link_libraries(mpm_gui PRIVATE mpm_torch)'

@@ -2,6 +2,8 @@
 
 #include <opencv2/core/utility.hpp>
 
+#include <mpm/read_net.hpp>
+
 #include "base/checked.hpp"
 #include "pipeline/segment/model_file.hpp"
 #include "pipeline/segment/random_net.hpp"
@@ -11,9 +13,8 @@ namespace mpm::pipeline {
 namespace {
 
 cv::dnn::Net readNet(const std::string& path) {
-    mpm::registerLayers();
     try {
-        return cv::dnn::readNetFromONNX(path);
+        return mpm::readNet(path);
     } catch (const cv::Exception& error) {
         const std::string said = error.err.substr(0, error.err.find('\n'));
         throw ModelError(path + ": OpenCV " + cv::getVersionString() + " cannot load it (" + said +

@@ -1,5 +1,6 @@
 /* The C interface of libmpm, for programs in other languages: settings of the process for its later forwards,
- * and the report of the calling thread's last forward. No function throws. Those that return int return -1 if
+ * the report of the calling thread's last forward, networks, and the operators one by one, for an OpenCV that
+ * shares no libraries with this one. No function throws. Those that return int return -1 if
  * they fail, and mpm_last_error() then describes why; those that only set something return 0 otherwise.
  * Settings of a C++ handle override these, these override the environment. Every function may be called from
  * any thread. */
@@ -58,6 +59,54 @@ MPM_C_API int mpm_report_stage_map(int image, int stage, int* ids, int capacity)
 MPM_C_API double mpm_report_merge_ms(void);
 MPM_C_API double mpm_report_restore_ms(void);
 MPM_C_API double mpm_report_whole_ms(void);
+
+/* Numbers without gaps, the last index runs fastest. */
+#define MPM_MAX_DIMS 8
+enum { MPM_F32 = 0, MPM_I32 = 1 };
+typedef struct mpm_array {
+    void* data;
+    int type; /* MPM_F32 or MPM_I32 */
+    int dims; /* 1 to MPM_MAX_DIMS */
+    int sizes[MPM_MAX_DIMS];
+} mpm_array;
+
+/* A network. For one thread at a time. */
+typedef struct mpm_net mpm_net;
+/* Reads an ONNX file as mpm::readNet() does. NULL if it fails. mpm_net_free() releases it. */
+MPM_C_API mpm_net* mpm_read_net(const char* path);
+/* Runs the network. `output` describes its output, whose memory belongs to the network and is valid until the
+ * next call with it. */
+MPM_C_API int mpm_net_forward(mpm_net* net, const mpm_array* input, mpm_array* output);
+/* net: may be NULL. */
+MPM_C_API void mpm_net_free(mpm_net* net);
+
+/* An operator of the domain "mpm", outside of any network. For one thread at a time. The operators of a chain
+ * ("chain" of MpmEncoder) find each other if they are built one after another in one thread, as a network's
+ * are. */
+typedef struct mpm_operator mpm_operator;
+/* The name of an operator ("MpmEncoder"), from 0; NULL behind the last. Not to be freed. */
+MPM_C_API const char* mpm_operator_type(int index);
+/* NULL if there is no such operator. mpm_operator_free() releases it. */
+MPM_C_API mpm_operator* mpm_operator_new(const char* type);
+/* Attributes, before mpm_operator_build(). count: at least 1. */
+MPM_C_API int mpm_operator_set_ints(mpm_operator* op, const char* name, const int* values, int count);
+MPM_C_API int mpm_operator_set_reals(mpm_operator* op, const char* name, const double* values, int count);
+MPM_C_API int mpm_operator_set_text(mpm_operator* op, const char* name, const char* value);
+/* The operator's next constant, before mpm_operator_build(). Its numbers are not copied: they must stay as
+ * they are until mpm_operator_free(). */
+MPM_C_API int mpm_operator_add_constant(mpm_operator* op, const mpm_array* constant);
+/* Checks the attributes. */
+MPM_C_API int mpm_operator_build(mpm_operator* op);
+/* Writes type and sizes of the outputs for `inputs`, of which only the sizes are read, at most `capacity`.
+ * Returns the number of outputs there are. Their `data` is left as it is. */
+MPM_C_API int mpm_operator_outputs(mpm_operator* op, const mpm_array* inputs, int count, mpm_array* outputs,
+                                   int capacity);
+/* Computes the first `capacity` outputs, at least one, from `count` inputs. All have the sizes of
+ * mpm_operator_outputs(); inputs are MPM_F32, or MPM_I32 for maps. */
+MPM_C_API int mpm_operator_run(mpm_operator* op, const mpm_array* inputs, int count, const mpm_array* outputs,
+                               int capacity);
+/* op: may be NULL. */
+MPM_C_API void mpm_operator_free(mpm_operator* op);
 
 #ifdef __cplusplus
 }

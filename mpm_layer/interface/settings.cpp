@@ -4,35 +4,11 @@
 
 #include "mpm_layer/encoder/backend.hpp"
 #include "mpm_layer/encoder/control.hpp"
-#include "mpm_layer/encoder/reuse/options.hpp"
+#include "mpm_layer/interface/guard.hpp"
 
 namespace {
 
-thread_local std::string t_error;
-
-// Even without memory for the message no exception may leave.
-void keepError(const char* text) noexcept {
-    try {
-        t_error = text;
-    } catch (...) {
-        t_error.clear();
-    }
-}
-
-// Exceptions end here: the caller may be no C++ at all.
-template <class Body>
-int guarded(const Body& body) {
-    try {
-        return body();
-    } catch (const cv::Exception& e) {
-        keepError(e.err.c_str());
-    } catch (const std::exception& e) {
-        keepError(e.what());
-    } catch (...) {
-        keepError("mpm: unknown error");
-    }
-    return -1;
-}
+using mpm::guarded;
 
 const mpm::ImageReport& imageAt(int image) {
     const mpm::Report& report = mpm::lastReportOfThread();
@@ -62,9 +38,6 @@ int copyOut(const cv::Mat& map, int* to, int capacity) {
 
 const char* mpm_version(void) {
     return mpm::version();
-}
-const char* mpm_last_error(void) {
-    return t_error.c_str();
 }
 
 int mpm_set_blocks(const char* blocks) {

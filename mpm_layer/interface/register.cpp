@@ -16,6 +16,7 @@
 #include "mpm_layer/dnn/refused_layer.hpp"
 #include "mpm_layer/dnn/resize_layer.hpp"
 #include "mpm_layer/dnn/row_layers.hpp"
+#include "mpm_layer/interface/operators.hpp"
 
 namespace mpm {
 namespace {
@@ -32,35 +33,43 @@ cv::Ptr<cv::dnn::Layer> createOrRefuse(cv::dnn::LayerParams& params) {
 }
 
 template <cv::Ptr<cv::dnn::Layer> (*Create)(cv::dnn::LayerParams&)>
-void registerOnce(const std::string& type) {
-    const auto add = [](const std::string& key, auto constructor) {
-        if (!cv::dnn::LayerFactory::isLayerRegistered(key))
-            cv::dnn::LayerFactory::registerLayer(key, constructor);
-    };
-    add("mpm." + type, Create);  // OpenCV 4.x and the classic engine
-    add(type, createOrRefuse<Create>);
+dnn::Operator entry(const char* type) {
+    return {type, Create, createOrRefuse<Create>};
 }
 
 }  // namespace
 
+const std::vector<dnn::Operator>& dnn::operators() {
+    static const std::vector<Operator> all = {
+        entry<MergeLayer::create>("MpmMerge"),
+        entry<RestoreLayer::create>("MpmRestore"),
+        entry<EncoderLayer::create>("MpmEncoder"),
+        entry<EmbedLayer::create>("MpmEmbed"),
+        entry<DeformableLayer::create>("MpmDeformable"),
+        entry<LayerNormLayer::create>("MpmLayerNorm"),
+        entry<MaskLabelsLayer::create>("MpmMaskLabels"),
+        entry<MatMulLayer::create>("MpmMatMul"),
+        entry<LinearLayer::create>("MpmLinear"),
+        entry<ArithmeticLayer::create>("MpmArithmetic"),
+        entry<FunctionLayer::create>("MpmFunction"),
+        entry<ResizeLayer::create>("MpmResize"),
+        entry<GridSampleLayer::create>("MpmGridSample"),
+        entry<MaskedSoftmaxLayer::create>("MpmMaskedSoftmax"),
+        entry<ShareLayer::create>("MpmShare"),
+    };
+    return all;
+}
+
 void registerLayers() {
     static std::once_flag once;
-    std::call_once(once, [] {
-        registerOnce<dnn::MergeLayer::create>("MpmMerge");
-        registerOnce<dnn::RestoreLayer::create>("MpmRestore");
-        registerOnce<dnn::EncoderLayer::create>("MpmEncoder");
-        registerOnce<dnn::EmbedLayer::create>("MpmEmbed");
-        registerOnce<dnn::DeformableLayer::create>("MpmDeformable");
-        registerOnce<dnn::GridSampleLayer::create>("MpmGridSample");
-        registerOnce<dnn::LayerNormLayer::create>("MpmLayerNorm");
-        registerOnce<dnn::MaskLabelsLayer::create>("MpmMaskLabels");
-        registerOnce<dnn::MaskedSoftmaxLayer::create>("MpmMaskedSoftmax");
-        registerOnce<dnn::ShareLayer::create>("MpmShare");
-        registerOnce<dnn::MatMulLayer::create>("MpmMatMul");
-        registerOnce<dnn::LinearLayer::create>("MpmLinear");
-        registerOnce<dnn::ArithmeticLayer::create>("MpmArithmetic");
-        registerOnce<dnn::FunctionLayer::create>("MpmFunction");
-        registerOnce<dnn::ResizeLayer::create>("MpmResize");
+    const auto add = [](const std::string& key, dnn::CreateLayer* create) {
+        if (!cv::dnn::LayerFactory::isLayerRegistered(key)) cv::dnn::LayerFactory::registerLayer(key, create);
+    };
+    std::call_once(once, [&] {
+        for (const dnn::Operator& known : dnn::operators()) {
+            add(std::string("mpm.") + known.type, known.create);  // OpenCV 4.x and the classic engine
+            add(known.type, known.createOrRefuse);
+        }
     });
 }
 

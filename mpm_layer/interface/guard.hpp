@@ -1,0 +1,31 @@
+// The border of the C interface: exceptions end here, since the caller may be no C++ at all.
+#pragma once
+
+#include <opencv2/core.hpp>
+
+namespace mpm {
+
+/// Keeps the text for mpm_last_error(). Even without memory for it no exception leaves.
+void keepError(const char* text) noexcept;
+
+/// The result of `body`, or `failed` after an exception.
+template <class Body, class Result>
+Result guarded(const Body& body, Result failed) {
+    try {
+        return body();
+    } catch (const cv::Exception& e) {
+        keepError(e.err.c_str());
+    } catch (const std::exception& e) {
+        keepError(e.what());
+    } catch (...) {
+        keepError("mpm: unknown error");
+    }
+    return failed;
+}
+
+template <class Body>
+int guarded(const Body& body) {
+    return guarded(body, -1);
+}
+
+}  // namespace mpm

@@ -1,0 +1,48 @@
+#include <mutex>
+
+#include <opencv2/core/utils/logger.hpp>
+
+#include <mpm/read_net.hpp>
+
+namespace mpm {
+namespace {
+
+namespace logging = cv::utils::logging;
+
+/// OpenCV prints a warning for each operator of a domain that it does not know, though ours are registered.
+/// Errors are still printed. The level belongs to the process: the last of several readers restores it.
+class Quiet {
+public:
+    Quiet() {
+        const std::lock_guard<std::mutex> lock(s_guard);
+        if (s_readers++ > 0) return;
+        s_before = logging::getLogLevel();
+        if (s_before > logging::LOG_LEVEL_ERROR) logging::setLogLevel(logging::LOG_LEVEL_ERROR);
+    }
+    ~Quiet() {
+        const std::lock_guard<std::mutex> lock(s_guard);
+        if (--s_readers == 0) logging::setLogLevel(s_before);
+    }
+    Quiet(const Quiet&) = delete;
+    Quiet& operator=(const Quiet&) = delete;
+
+private:
+    static inline std::mutex s_guard;
+    static inline int s_readers = 0;
+    static inline logging::LogLevel s_before = logging::LOG_LEVEL_WARNING;
+};
+
+}  // namespace
+
+cv::dnn::Net readNet(const std::string& path) {
+    registerLayers();
+    const Quiet quiet;
+#if CV_VERSION_MAJOR >= 5
+    // The new engine, which `--form layers` needs; the classic one where the new one lacks an operator.
+    return cv::dnn::readNetFromONNX(path, cv::dnn::ENGINE_AUTO);
+#else
+    return cv::dnn::readNetFromONNX(path);
+#endif
+}
+
+}  // namespace mpm

@@ -1,0 +1,155 @@
+"""The operators of ours in any cv2, and the reading of networks that contain them."""
+
+import logging
+import threading
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Type, Union
+
+import numpy
+
+from . import _mpm
+from .arrays import Floats
+
+_guard = threading.RLock()
+_layers: Dict[str, type] = {}  # registered, by the name that OpenCV looks for
+
+
+class _OwnMat(numpy.ndarray):  # type: ignore[type-arg]
+    """An array whose last axis is not channels, where cv2 is installed without its class Mat."""
+
+    wrap_channels = False
+
+
+def _mat_type(cv2: Any) -> Any:
+    """Returns a function that marks an array: without the mark, cv2 takes the last of three axes for channels."""
+    if hasattr(cv2, "Mat"):
+        return cv2.Mat
+    if hasattr(cv2, "_registerMatType"):  # Debian's python3-opencv has the extension module only
+        cv2._registerMatType(_OwnMat)
+    return lambda array: array.view(_OwnMat)
+
+
+def _without_exceptions(method: Callable[..., List[Any]]) -> Callable[..., List[Any]]:
+    """An exception that leaves a layer's method blocks the process: cv2 throws without releasing the
+    interpreter's lock. After too few results it throws cv2.error as it should; the reason is logged."""
+
+    def guarded(*arguments: Any) -> List[Any]:
+        try:
+            return method(*arguments)
+        except Exception as error:
+            logging.getLogger("mpm").error("%s", error)
+            return []
+
+    return guarded
+
+
+def _layer_class(operator: str, mat: Any) -> Type[Any]:
+    """A class for cv2.dnn_registerLayer."""
+
+    class Layer:
+        def __init__(self, params: Dict[str, Any], blobs: Sequence[Floats]) -> None:
+            # The weights arrive once, here; the operator keeps the arrays.
+            self._operator = _mpm.Operator(operator, dict(params), [_plain(blob) for blob in blobs])
+
+        @_without_exceptions
+        def getMemoryShapes(self, inputs: Sequence[Sequence[int]]) -> List[List[int]]:
+            return self._operator.shapes([list(shape) for shape in inputs])
+
+        @_without_exceptions
+        def forward(self, inputs: Sequence[Floats]) -> List[Any]:
+            return [mat(output) for output in self._operator.run([_plain(given) for given in inputs])]
+
+    Layer.__name__ = Layer.__qualname__ = operator
+    return Layer
+
+
+def _plain(array: Optional[Floats]) -> Floats:
+    """cv2 gives None for a matrix without elements."""
+    if array is None:
+        return numpy.zeros((0,), numpy.float32)
+    return numpy.ascontiguousarray(array)
+
+
+def register(native: bool = False) -> None:
+    """Registers every operator of ours in cv2, so that cv2.dnn.readNetFromONNX() reads converted models.
+
+    By default each is a Python class over the C interface: this works in every cv2, with OpenCV's libraries
+    linked into it or not. native: the C++ layers instead, for a cv2 that uses the same OpenCV libraries as
+    this package, as Debian's does. May be called often.
+    """
+    import cv2  # type: ignore[import]
+
+    with _guard:
+        if native:
+            _remove(cv2)
+            _layers.clear()
+            _mpm.register_native()
+            return
+        if _layers:
+            return
+        mat = _mat_type(cv2)
+        for operator in _mpm.operators():
+            # OpenCV 4.x looks for the name with the domain, the engine of 5.x for the one without.
+            _layers["mpm." + operator] = _layers[operator] = _layer_class(operator, mat)
+        _add(cv2)
+
+
+def _add(cv2: Any) -> None:
+    for name, layer in _layers.items():
+        cv2.dnn_registerLayer(name, layer)
+
+
+def _remove(cv2: Any) -> None:
+    for name in _layers:
+        cv2.dnn_unregisterLayer(name)
+
+
+@contextmanager
+def layers_removed() -> Iterator[None]:
+    """Without the classes of register(), in every thread."""
+    import cv2
+
+    with _guard:
+        _remove(cv2)
+        try:
+            yield
+        finally:
+            _add(cv2)
+
+
+def readNet(path: str) -> Any:
+    """Registers the operators and reads an ONNX file as a cv2.dnn.Net, without OpenCV's warnings.
+
+    The network's settings are those of configure() and the environment.
+    """
+    import cv2
+
+    register()
+    with _guard:
+        before = cv2.getLogLevel()
+        cv2.setLogLevel(min(before, 2))  # 2: errors only
+        try:
+            return cv2.dnn.readNetFromONNX(path)
+        finally:
+            cv2.setLogLevel(before)
+
+
+def configure(
+    *,
+    blocks: Union[Sequence[int], str, None] = None,
+    device: Optional[str] = None,
+    precision: Optional[str] = None,
+    reuse: Union[bool, str, None] = None,
+) -> None:
+    """Settings of networks read by cv2, for their next forward; None: those of the environment or the file.
+
+    blocks: before which tokens merge, or "none". A Model has settings of its own.
+    """
+    if blocks is not None and not isinstance(blocks, str):
+        blocks = ",".join(str(block) for block in blocks) or "none"
+    if isinstance(reuse, bool):
+        reuse = "on" if reuse else "off"
+    _mpm.set_blocks(blocks)
+    _mpm.set_device(device)
+    _mpm.set_precision(precision)
+    _mpm.set_reuse(reuse)

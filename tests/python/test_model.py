@@ -1,0 +1,217 @@
+"""mpm.Model and the functions on tokens: equal to the C++ programs, and safe with wrong input."""
+
+import gc
+import os
+import subprocess
+import threading
+import unittest
+
+import cv2
+import mpm
+import numpy
+
+from support import TINY, TOOL, FolderTest, image, resident
+
+
+class EqualToTheProgram(FolderTest):
+    def test_labels_and_tokens_are_those_of_mpm_run(self):
+        path = os.path.join(self.folder, "frame.png")
+        frame = cv2.resize(cv2.imread(os.path.join(os.environ["MPM_SOURCE_DIR"], "docs/images/example.jpg")), (320, 240))
+        cv2.imwrite(path, frame)
+        subprocess.run([TOOL, "run", "default", path, "--out", self.folder, "--save", "labels,overlay,csv", "--blocks", "3"],
+                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        model = mpm.Model("default")
+        model.blocks = (3,)
+        result = model(frame)
+        written = cv2.imread(os.path.join(self.folder, "frame.labels.png"), cv2.IMREAD_UNCHANGED)
+        self.assertTrue(numpy.array_equal(result.labels, written))
+        self.assertTrue(numpy.array_equal(result.overlay, cv2.imread(os.path.join(self.folder, "frame.overlay.png"))))
+        self.assertEqual(len(model.classes), 11)
+        self.assertLess(result.tokens[3], result.tokens[2])
+        with open(os.path.join(self.folder, "tokens.csv")) as file:
+            row = file.read().splitlines()[1].replace(";", ",").replace('"', "")
+        self.assertIn(str(result.tokens[3]), row)
+
+
+class Calls(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.model = mpm.Model(TINY)
+
+    def setUp(self):
+        self.model.blocks = (1,)
+        self.model.precision = "f32"
+        self.model.reuse = False
+
+    def test_features_map_and_times(self):
+        result = self.model(image())
+        self.assertEqual(result.features.shape, (16, 3))
+        self.assertIsNone(result.labels)
+        self.assertEqual(result.overlay.shape, (48, 64, 3))
+        self.assertEqual((result.map.dtype, result.map.shape, result.grid), (numpy.int32, (16,), (4, 4)))
+        self.assertEqual(set(result.map), set(range(result.tokens[1])))
+        self.assertLess(result.tokens[1], 16)
+        self.assertGreater(result.times.network, 0)
+        self.assertEqual((result.device, result.precision, result.recomputed), ("cpu", "f32", 1.0))
+
+    def test_a_list_gives_a_list(self):
+        results = self.model([image()])
+        self.assertEqual(len(results), 1)
+        self.assertTrue(numpy.array_equal(results[0].features, self.model(image()).features))
+
+    def test_settings_take_effect_at_the_next_call(self):
+        merged = self.model(image()).features
+        self.model.blocks = ()
+        every = self.model(image())
+        self.assertEqual((self.model.blocks, every.tokens), ((), [16, 16, 16]))
+        self.assertFalse(numpy.array_equal(every.features, merged))
+        self.model.reuse = True
+        self.assertEqual(self.model.reuse, True)
+        self.model(image())
+        self.assertLess(self.model(image()).recomputed, 1)
+        self.model.forget()
+        self.assertEqual(self.model(image()).recomputed, 1)
+        self.model.reuse = "refresh=60"
+        self.assertEqual(self.model.reuse, "refresh=60")
+        self.model.precision = "i8"
+        self.assertEqual(self.model.precision, "i8")
+
+    def test_wrong_input_is_an_exception(self):
+        frame = image()
+        wrong = {
+            "type": (3, TypeError), "none": (None, TypeError), "text": ("street.jpg", TypeError),
+            "dtype": (frame.astype(numpy.float32), TypeError), "grey": (frame[:, :, 0].copy(), ValueError),
+            "alpha": (numpy.zeros((8, 8, 4), numpy.uint8), ValueError),
+            "empty": (numpy.zeros((0, 8, 3), numpy.uint8), ValueError),
+            "rows left out": (frame[::2], ValueError), "columns left out": (frame[:, 1:], ValueError),
+            "transposed": (frame.transpose(1, 0, 2), ValueError), "no image": ([], ValueError),
+            "second image": ([frame, 3], TypeError),
+        }
+        for name, (value, kind) in wrong.items():
+            with self.subTest(name), self.assertRaisesRegex(kind, "^image"):
+                self.model(value)
+        with self.assertRaisesRegex(ValueError, r"not contiguous; pass numpy.ascontiguousarray\(image\)"):
+            self.model(frame[::2])
+        with self.assertRaises(TypeError):
+            self.model()
+        self.assertEqual(self.model(frame).features.shape, (16, 3))
+
+    def test_wrong_settings_are_exceptions_and_change_nothing(self):
+        before = self.model(image()).features
+        for name, value, kind in [("blocks", (99,), mpm.Error), ("blocks", (2, 1), mpm.Error),
+                                  ("blocks", "two", TypeError), ("precision", "f8", ValueError),
+                                  ("precision", "f16", mpm.Error), ("device", "abacus", ValueError),
+                                  ("device", "cuda:-1", ValueError), ("reuse", "often", mpm.Error),
+                                  ("reuse", 3.5, TypeError)]:
+            with self.subTest(name, value=value), self.assertRaises(kind):
+                setattr(self.model, name, value)
+        self.assertTrue(numpy.array_equal(self.model(image()).features, before))
+        with self.assertRaisesRegex(mpm.Error, "no such file"):
+            mpm.Model("missing.onnx")
+        with self.assertRaisesRegex(mpm.Error, "32x32"):
+            mpm.Model(TINY, (64, 64))
+        with self.assertRaises(ValueError):
+            mpm.Model(TINY, (0, -1))
+
+    def test_a_result_lives_without_its_model_and_image(self):
+        model, frame = mpm.Model(TINY), image()
+        expected = self.model(frame)
+        model.blocks = (1,)
+        result = model(frame)
+        features = result.features
+        del model, frame
+        gc.collect()
+        for _ in range(20):
+            self.model(image(seed=7))
+        self.assertTrue(numpy.array_equal(features, expected.features))
+        self.assertTrue(numpy.array_equal(result.map, expected.map))
+        self.assertTrue(numpy.array_equal(result.overlay, expected.overlay))
+        kept = result.map
+        del result
+        gc.collect()
+        self.assertTrue(numpy.array_equal(kept, expected.map))
+
+    def test_threads_share_a_model_and_run_beside_python(self):
+        expected = [self.model(image(seed=seed)).features for seed in range(4)]
+        wrong = []
+
+        def work(seed):
+            for _ in range(30):
+                if not numpy.array_equal(self.model(image(seed=seed)).features, expected[seed]):
+                    wrong.append(seed)
+
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+    def test_the_interpreter_is_free_during_a_call(self):
+        model = mpm.Model("default")
+        frame = image(480, 640)
+        model(frame)
+        done = threading.Event()
+        thread = threading.Thread(target=lambda: (model(frame), done.set()))
+        thread.start()
+        steps = 0
+        while not done.wait(0.001):
+            steps += 1
+        thread.join()
+        self.assertGreater(steps, 3)
+
+    def test_ten_thousand_calls_do_not_grow(self):
+        frame = image(32, 32)
+        for _ in range(1000):
+            self.model(frame).features
+        before = resident()
+        for call in range(10000):
+            result = self.model(frame)
+            result.features, result.map, result.tokens, result.times
+            if call % 100 == 0:
+                result.overlay
+        self.assertLess(resident() - before, 5 * 2**20)
+
+
+class Tokens(unittest.TestCase):
+    def setUp(self):
+        self.tokens = numpy.random.default_rng(3).standard_normal((1 + 40, 8)).astype(numpy.float32)
+
+    def test_restore_is_the_inverse_of_merge(self):
+        merged = mpm.merge(self.tokens, special=1)
+        self.assertEqual(merged.tokens.shape[0], 1 + merged.map.max() + 1)
+        full = mpm.restore(merged.tokens, merged.map, special=1)
+        self.assertTrue(numpy.array_equal(full[0], self.tokens[0]))
+        self.assertTrue(numpy.array_equal(full[1:], merged.tokens[1 + merged.map]))
+        means = [self.tokens[1:][merged.map == i].mean(axis=0) for i in range(merged.map.max() + 1)]
+        self.assertTrue(numpy.allclose(merged.tokens[1:], means, atol=1e-6))
+        again = mpm.merge(merged.tokens, special=1)
+        self.assertTrue(numpy.array_equal(mpm.compose(merged.map, again.map), again.map[merged.map]))
+
+    def test_wrong_input_is_an_exception(self):
+        merged = mpm.merge(self.tokens)
+        for call, kind in [
+            (lambda: mpm.merge(self.tokens.astype(numpy.float64)), TypeError),
+            (lambda: mpm.merge(self.tokens[0]), ValueError),
+            (lambda: mpm.merge(self.tokens.T), ValueError),
+            (lambda: mpm.merge(self.tokens, special=99), mpm.Error),
+            (lambda: mpm.merge(self.tokens, special=-1), mpm.Error),
+            (lambda: mpm.merge(numpy.zeros((4, 0), numpy.float32)), ValueError),
+            (lambda: mpm.restore(merged.tokens, merged.map.astype(numpy.int64)), TypeError),
+            (lambda: mpm.restore(merged.tokens, merged.map + 99), mpm.Error),
+            (lambda: mpm.restore(merged.tokens, -merged.map), mpm.Error),
+            (lambda: mpm.compose(merged.map, merged.map), mpm.Error),
+        ]:
+            with self.assertRaises(kind):
+                call()
+
+    def test_results_outlive_what_they_come_from(self):
+        tokens = mpm.merge(self.tokens).tokens
+        expected = tokens.copy()
+        for seed in range(50):
+            mpm.merge(numpy.full((41, 8), seed, numpy.float32))
+        self.assertTrue(numpy.array_equal(tokens, expected))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,187 @@
+"""mpm.register(): every operator of ours in a cv2 that has no C++ layers of ours."""
+
+import unittest
+
+import cv2
+import mpm
+import numpy
+
+from support import SOURCE, TINY, in_new_process
+
+STREET = SOURCE + "/models/zoo/street-vit-tiny.onnx"
+
+# Each runs in a process of its own, since registering changes the whole process.
+ALONE = """
+import sys
+sys.path.insert(0, {tests!r})
+import cv2, numpy, mpm
+from support import TINY, image
+loaded = open("/proc/self/maps").read()
+assert "libmpm" not in loaded, "the shared library is loaded"
+""".format(tests=SOURCE + "/tests/python")
+
+FORWARD = """
+blob = numpy.random.default_rng(7).standard_normal({shape}, dtype=numpy.float32)
+def forward(net):
+    net.setInput(blob)
+    return net.forward().copy()
+"""
+
+
+def alone(code, shape=(1, 3, 32, 32)):
+    return in_new_process(ALONE + FORWARD.format(shape=shape) + code)
+
+
+class Register(unittest.TestCase):
+    def test_without_it_the_model_cannot_run(self):
+        alone("""
+try:
+    forward(cv2.dnn.readNetFromONNX(TINY))
+except cv2.error:
+    pass
+else:
+    raise AssertionError("cv2 has the operators without register()")
+""")
+
+    def test_python_layers_equal_the_native_ones(self):
+        for model, shape in [(TINY, (1, 3, 32, 32)), (STREET, (1, 3, 480, 640))]:
+            with self.subTest(model):
+                alone("""
+model = {!r}
+mpm.register()
+mpm.register()
+net = cv2.dnn.readNetFromONNX(model)
+result = forward(net)
+tokens, clusters = mpm.report()[0]["tokens"], mpm.report()[0]["map"]
+assert "libmpm" not in open("/proc/self/maps").read()
+mpm.register(native=True)
+native = cv2.dnn.readNetFromONNX(model)
+assert numpy.array_equal(forward(native), result), "the results differ"
+assert mpm.report()[0]["tokens"] == tokens and numpy.array_equal(mpm.report()[0]["map"], clusters)
+""".format(model), shape)
+
+    def test_settings_reach_the_python_layers(self):
+        alone("""
+net = mpm.readNet(TINY)
+mpm.configure(blocks=())
+every = forward(net)
+assert mpm.report()[0]["tokens"] == [16, 16, 16]
+mpm.configure(blocks=(1,))
+merged = forward(net)
+assert mpm.report()[0]["tokens"][1] < 16 and not numpy.array_equal(merged, every)
+mpm.configure(blocks="none")
+assert numpy.array_equal(forward(net), every)
+for wrong in ({"blocks": "two"}, {"device": "abacus"}, {"precision": "f8"}, {"reuse": "often"}):
+    try:
+        mpm.configure(**wrong)
+    except ValueError:
+        continue
+    raise AssertionError("accepted: %r" % wrong)
+""")
+
+    def test_a_failing_layer_gives_its_reason(self):
+        alone("""
+net = mpm.readNet(TINY)
+mpm.configure(blocks=(99,))
+try:
+    forward(net)
+except cv2.error:
+    assert "99" in mpm.last_error(), mpm.last_error()
+else:
+    raise AssertionError("a model of three blocks merged before block 99")
+mpm.configure()
+forward(net)
+""")
+
+    def test_models_keep_their_own_layers_beside_it(self):
+        alone("""
+mpm.register()
+model = mpm.Model(TINY)
+model.blocks = (1,)
+assert model(image()).tokens[1] < 16
+net = cv2.dnn.readNetFromONNX(TINY)
+forward(net)
+assert mpm.report()
+""")
+
+    def test_reading_is_quiet_and_leaves_the_log_level(self):
+        code = "net = {}; forward(net); print(cv2.getLogLevel())"
+        _, loud = alone("mpm.register(); " + code.format("cv2.dnn.readNetFromONNX(TINY)"))
+        level, quiet = alone(code.format("mpm.readNet(TINY)"))
+        self.assertIn("domain='mpm'", loud)
+        self.assertEqual(quiet, "")
+        self.assertEqual(level.strip(), str(cv2.getLogLevel()))
+
+    def test_many_forwards_do_not_grow(self):
+        alone("""
+from support import resident
+net = mpm.readNet(TINY)
+for _ in range(1000):
+    forward(net)
+before = resident()
+for _ in range(3000):
+    forward(net)
+assert resident() - before < 5 * 2**20, resident() - before
+""")
+
+
+class Operators(unittest.TestCase):
+    """Operators directly, as the layers call them."""
+
+    def test_all_of_the_document_are_there(self):
+        with open(SOURCE + "/docs/reference/operators.md") as file:
+            text = file.read()
+        operators = mpm._mpm.operators()
+        self.assertIn("MpmEncoder", operators)
+        for operator in operators:
+            self.assertIn(operator, text)
+
+    def test_merge_and_restore(self):
+        tokens = numpy.random.default_rng(2).standard_normal((1, 21, 8), dtype=numpy.float32)
+        merge = mpm._mpm.Operator("MpmMerge", {"special_tokens": 1}, [])
+        merged, clusters, counts = merge.run([tokens])
+        expected = mpm.merge(tokens[0], special=1)
+        count = int(counts[0])
+        self.assertEqual(count, expected.map.max() + 1)
+        self.assertTrue(numpy.array_equal(merged[0, :1 + count], expected.tokens))
+        restore = mpm._mpm.Operator("MpmRestore", {"special_tokens": 1}, [])
+        for ids in (clusters, clusters.astype(numpy.int32)):
+            full, = restore.run([merged, ids])
+            self.assertTrue(numpy.array_equal(full[0], mpm.restore(expected.tokens, expected.map, 1)))
+
+    def test_constants_live_as_long_as_the_operator(self):
+        weights = numpy.random.default_rng(4).standard_normal((8, 5), dtype=numpy.float32)
+        tokens = numpy.random.default_rng(5).standard_normal((1, 6, 8), dtype=numpy.float32)
+        product = mpm._mpm.Operator("MpmMatMul", {}, [weights.copy()])
+        for _ in range(50):
+            numpy.full((8, 5), 9, numpy.float32)
+        result, = product.run([tokens])
+        self.assertTrue(numpy.allclose(result, tokens @ weights, atol=1e-4))
+
+    def test_wrong_use_is_an_exception(self):
+        operator = mpm._mpm.Operator
+        tokens = numpy.zeros((1, 5, 8), numpy.float32)
+        merge = operator("MpmMerge", {}, [])
+        for call in [
+            lambda: operator("MpmNothing", {}, []),
+            lambda: operator("MpmMerge", {"special_tokens": -1}, []),
+            lambda: operator("MpmMerge", {"special_tokens": "one"}, []),
+            lambda: operator("MpmMerge", {"special_tokens": 2**40}, []),
+            lambda: operator("MpmMerge", {"special_tokens": []}, []),
+            lambda: operator("MpmEncoder", {}, []),
+            lambda: operator("MpmMatMul", {}, [3]),
+            lambda: merge.run([]),
+            lambda: merge.run([tokens[0]]),
+            lambda: merge.run([tokens.astype(numpy.float64)]),
+            lambda: merge.run([tokens.transpose(0, 2, 1)]),
+            lambda: merge.shapes([[-1, 2, 3]]),
+            lambda: merge.shapes([[2**30, 2**30, 3]]),
+            lambda: merge.shapes([[1] * 9]),
+        ]:
+            with self.assertRaises((mpm.Error, TypeError, ValueError, RuntimeError)):
+                call()
+        self.assertEqual(merge.shapes([[1, 5, 8]])[0], [1, 5, 8])
+
+
+if __name__ == "__main__":
+    unittest.main()

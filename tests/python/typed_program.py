@@ -1,0 +1,30 @@
+# Every part of the package's interface, for mypy.
+from typing import List
+
+import mpm
+import numpy
+from numpy.typing import NDArray
+
+
+def use(frame: NDArray[numpy.uint8]) -> List[int]:
+    model = mpm.Model("default", (480, 640))
+    model.blocks = (2, 5)
+    model.blocks = [2, 5]
+    model.precision = "bf16"
+    model.reuse = True
+    model.reuse = "refresh=30"
+    result: mpm.Result = model(frame)
+    results: List[mpm.Result] = model([frame, frame])
+    overlay: NDArray[numpy.uint8] = result.overlay
+    rows, columns = result.grid
+    milliseconds: float = results[0].times.network + rows + columns + overlay.size
+    merged = mpm.merge(result.features, special=1)
+    full: NDArray[numpy.float32] = mpm.restore(merged.tokens, merged.map, special=1)
+    print(milliseconds, full.shape, mpm.compose(merged.map, merged.map))
+    print(mpm.convert("a.onnx", "b.onnx", blocks=(2, 5)).error, mpm.info("b.onnx").labels)
+    report = mpm.bench("default", [frame], compare="none,mpm", progress=lambda done, total: None)
+    print(report["results"], mpm.evaluate("default", "folder", "root", shard=(1, 2)), mpm.join(["1.counts"]))
+    mpm.register()
+    mpm.configure(blocks=(2, 5), reuse=True)
+    mpm.readNet("b.onnx")
+    return result.tokens
