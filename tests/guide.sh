@@ -62,7 +62,7 @@ long=${2:+1}
 mkdir -m 700 "$scratch/home" "$scratch/work"
 export HOME="$scratch/home" XDG_RUNTIME_DIR="$scratch/home" QT_QPA_PLATFORM=offscreen
 unset XDG_CONFIG_HOME XDG_DATA_HOME DISPLAY WAYLAND_DISPLAY
-export PATH="$build/cli:$build/gui:$build/models/torch:/usr/bin:$PATH" LD_LIBRARY_PATH="$build/mpm_layer"
+export PATH="$build/cli:$build/gui:$build/models/torch:/usr/bin:$PATH" LD_LIBRARY_PATH="$build/mpm_layer" PYTHONPATH="$build/python"
 if [ -n "$long" ]; then
     cmake --install "$build" --prefix "$scratch/usr" >/dev/null
     export CMAKE_PREFIX_PATH="$scratch/usr"
