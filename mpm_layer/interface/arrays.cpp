@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "mpm_layer/kernels/limits.hpp"
+#include "mpm_layer/kernels/common/limits.hpp"
 
 namespace mpm {
 

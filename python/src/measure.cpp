@@ -122,11 +122,8 @@ std::string bench(const std::string& model, const py::object& images, const std:
 
 std::string evaluate(const std::string& model, const pipeline::EvalRequest& request,
                      const pipeline::Watcher& watcher) {
-    pipeline::EvalNetworks networks;
-    for (const Precision precision : request.precisions)
-        for (const int batch : request.batches)
-            networks.try_emplace({precision, batch}, open(model, precision));
-    const Network& any = networks.begin()->second;
+    pipeline::EvalNetworks networks([&](Precision precision) { return open(model, precision); }, request);
+    const Network& any = networks.any();
     pipeline::Evaluation evaluation(request, networks, costOf(any), models::sha256OfFile(any.name()));
     return textOf(pipeline::evalJson(pipeline::EvalSummary(evaluation.run(watcher))));
 }
