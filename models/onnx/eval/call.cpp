@@ -58,6 +58,7 @@ const Operator* findOperator(const Node& node) {
         addProducts(all);
         addConvolutions(all);
         addResize(all);
+        addSampling(all);
         addAttention(all);
         addOwn(all);
         return all;

@@ -43,6 +43,7 @@ void addNorms(OperatorTable& table);
 void addProducts(OperatorTable& table);
 void addConvolutions(OperatorTable& table);
 void addResize(OperatorTable& table);
+void addSampling(OperatorTable& table);
 void addAttention(OperatorTable& table);
 void addOwn(OperatorTable& table);  ///< shapes of domain mpm, under names prefixed with the domain
 

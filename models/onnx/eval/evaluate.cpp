@@ -57,6 +57,12 @@ std::string adviceFor(const Node& node) {
     return {};
 }
 
+// The shape of the outputs does not depend on this input. How many rows a mask selects, and a ScatterND
+// writes, is only known from the data.
+bool shapeFollows(const Node& node, int input) {
+    return node.op == "Select" || (node.is("ScatterND") && input != node.inputs[0]);
+}
+
 }  // namespace
 
 List<Tensor> evaluateNode(const Graph& graph, const Node& node, const List<Tensor>& inputs) {
@@ -106,7 +112,7 @@ Inferred infer(const Graph& graph, const List<Tensor>& inputs) {
         std::string problem;
         for (int in : node.inputs) {
             const auto found = in == kAbsent ? result.problems.end() : result.problems.find(in);
-            if (found != result.problems.end() && node.op != "Select") problem = found->second;
+            if (found != result.problems.end() && !shapeFollows(node, in)) problem = found->second;
         }
         List<Tensor> outputs(node.outputs.size());
         try {

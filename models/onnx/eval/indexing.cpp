@@ -115,8 +115,9 @@ Tensor copyOf(const Tensor& x) {
 }
 
 void scatterND(Call& c) {
-    const Tensor x = c.input(0), at = c.input(1), updates = c.input(2);
-    if (!c.known()) return c.shape(0, x.type(), x.shape());
+    const Tensor x = c.input(0);
+    if (!c.known() || !c.has(1) || !c.has(2)) return c.shape(0, x.type(), x.shape());
+    const Tensor at = c.input(1), updates = c.input(2);
     if (c.node.getString("reduction", "none") != "none" || at.rank() < 1)
         throw Refusal("this way of scattering is not supported");
     Tensor y = copyOf(x);

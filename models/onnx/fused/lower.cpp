@@ -50,6 +50,7 @@ const std::map<std::string, Lowering::Method>& Lowering::methods() {
         m["Softmax"] = &Lowering::softmax;
         m["Resize"] = &Lowering::resize;
         m["Upsample"] = &Lowering::resize;
+        m["GridSample"] = &Lowering::gridSample;
         m["Conv"] = &Lowering::convolution;
         m["ConvTranspose"] = &Lowering::convolution;
         m["Clip"] = &Lowering::clip;
@@ -237,6 +238,13 @@ void Lowering::resize() {
     node.attributes["mode"] = Attribute::of(std::string("nearest"));
     node.attributes["coordinate_transformation_mode"] = Attribute::of(std::string("asymmetric"));
     node.attributes["nearest_mode"] = Attribute::of(std::string("floor"));
+}
+
+void Lowering::gridSample() {
+    Node& node = emit("MpmGridSample", "mpm", {in(0), in(1)}, out());
+    for (const char* name : {"mode", "padding_mode"})
+        if (m_node->has(name)) node.attributes[name] = Attribute::of(m_node->getString(name, ""));
+    if (m_node->getInt("align_corners", 0)) node.attributes["align_corners"] = Attribute::of(int64_t{1});
 }
 
 void Lowering::convolution() {

@@ -64,6 +64,7 @@ private:
     void expand();
     void softmax();
     void resize();
+    void gridSample();
     void convolution();
 
     // OpenCV 4.6 does not accept absent inputs.

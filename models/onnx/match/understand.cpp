@@ -1,5 +1,6 @@
 #include "models/onnx/match/understand.hpp"
 
+#include "models/onnx/match/deformable.hpp"
 #include "models/onnx/match/normalise.hpp"
 #include "models/onnx/match/own_graph.hpp"
 
@@ -10,6 +11,8 @@ void matchExport(State& state, bool chains) {
     fold(state.graph, state.shapes.at, state.shapes.dynamic ? &state.shapes.other : nullptr);
     normalise(state.graph, state.shapes.at);
     state.shapes = inferShapes(state.graph, state.binding);
+    if (fuseDeformables(state.graph, state.shapes.at) > 0)
+        state.shapes = inferShapes(state.graph, state.binding);
     state.match = findEncoders(state.graph, state.shapes.at, chains);
     if (!state.match.backbone()) throw Refusal(state.match.reason());
 }

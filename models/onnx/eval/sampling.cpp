@@ -1,0 +1,192 @@
+// Samples of maps: GridSample, and the operators of domain mpm that mask decoders are converted to. Written
+// plainly: they prove what the layer computes.
+#include <algorithm>
+#include <cmath>
+
+#include "models/onnx/eval/call.hpp"
+
+namespace mpm::models {
+namespace {
+
+struct Sampling {
+    bool nearest = false, border = false;
+};
+
+/// A plane of values, `step` elements from one to the next.
+struct Plane {
+    const float* values;
+    int64_t rows, columns, step;
+
+    double at(double y, double x, bool border) const {
+        if (border) {
+            x = std::min(std::max(x, 0.0), static_cast<double>(columns - 1));
+            y = std::min(std::max(y, 0.0), static_cast<double>(rows - 1));
+        }
+        if (!(x >= 0 && x < columns && y >= 0 && y < rows)) return 0;
+        return values[(static_cast<int64_t>(y) * columns + static_cast<int64_t>(x)) * step];
+    }
+
+    double sample(double y, double x, const Sampling& how) const {
+        if (how.nearest) return at(std::nearbyint(y), std::nearbyint(x), how.border);
+        if (!std::isfinite(x) || !std::isfinite(y)) return 0;
+        const double x0 = std::floor(x), y0 = std::floor(y), fx = x - x0, fy = y - y0;
+        return (1 - fy) * ((1 - fx) * at(y0, x0, how.border) + fx * at(y0, x0 + 1, how.border)) +
+               fy * ((1 - fx) * at(y0 + 1, x0, how.border) + fx * at(y0 + 1, x0 + 1, how.border));
+    }
+};
+
+double place(double share, int64_t size, bool corners) {
+    return corners ? (share + 1) / 2 * static_cast<double>(size - 1)
+                   : ((share + 1) * static_cast<double>(size) - 1) / 2;
+}
+
+void gridSample(Call& c) {
+    const Tensor map = c.input(0), grid = c.input(1);
+    if (map.rank() != 4 || grid.rank() != 4 || grid.dim(3) != 2 || grid.dim(0) != map.dim(0))
+        throw Refusal("its grid does not fit; only maps of two axes are supported");
+    const std::string mode = c.node.getString("mode", "bilinear"),
+                      padding = c.node.getString("padding_mode", "zeros");
+    const Sampling how{mode == "nearest", padding == "border"};
+    if (!how.nearest && mode != "bilinear" && mode != "linear")
+        throw Refusal("mode " + mode + " is not supported");
+    if (!how.border && padding != "zeros") throw Refusal("padding " + padding + " is not supported");
+    const bool corners = c.node.getInt("align_corners", 0) != 0;
+    const Shape shape{map.dim(0), map.dim(1), grid.dim(1), grid.dim(2)};
+    if (!c.known()) return c.shape(0, Type::Float, shape);
+    Tensor& y = c.make(0, Type::Float, shape);
+    const int64_t points = extentOf(shape, 2, 4), plane = extentOf(map.shape(), 2, 4);
+    if (y.size() == 0 || plane == 0) return;
+    parallel(y.size(), 1 << 12, [&](int64_t begin, int64_t end) {
+        for (int64_t k = begin; k < end; ++k) {
+            const int64_t index = k / points, image = index / shape[1];
+            const float* at = grid.f() + 2 * (image * points + k % points);
+            const Plane from{map.f() + index * plane, map.dim(2), map.dim(3), 1};
+            y.writeF()[k] = static_cast<float>(
+                from.sample(place(at[1], from.rows, corners), place(at[0], from.columns, corners), how));
+        }
+    });
+}
+
+void softmaxInto(const float* from, int64_t count, List<double>& to) {
+    const double largest = *std::max_element(from, from + count);
+    double sum = 0;
+    for (int64_t k = 0; k < count; ++k)
+        sum += to[k] = std::exp(from[k] - largest);
+    for (double& value : to)
+        value /= sum;
+}
+
+class Deformable {
+public:
+    explicit Deformable(Call& c)
+        : m_value(c.input(0)),
+          m_offsets(c.input(1)),
+          m_logits(c.input(2)),
+          m_reference(c.input(3)),
+          m_heads(c.node.getInt("heads", 0)),
+          m_points(c.node.getInt("points", 0)),
+          m_sizes(c.node.getInts("levels")) {
+        const int64_t levels = static_cast<int64_t>(m_sizes.size() / 2);
+        const bool fits = m_value.rank() == 3 && m_offsets.rank() == 3 && m_logits.rank() == 3 &&
+                          m_reference.rank() == 4 && m_heads > 0 && m_points > 0 && levels > 0 &&
+                          m_value.dim(2) % m_heads == 0;
+        if (!fits) throw Refusal("its inputs do not fit");
+        m_samples = checkedProduct<int64_t>(levels, m_points);
+        m_width = m_value.dim(2) / m_heads;
+        int64_t positions = 0;
+        for (size_t k = 0; k + 1 < m_sizes.size(); k += 2)
+            positions = checkedSum<int64_t>(positions, elementCount({m_sizes[k], m_sizes[k + 1]}));
+        const Shape logits{m_value.dim(0), m_logits.dim(1), checkedProduct<int64_t>(m_heads, m_samples)};
+        const bool agree = m_value.dim(1) == positions && m_logits.shape() == logits &&
+                           m_offsets.shape() == Shape{logits[0], logits[1], 2 * logits[2]} &&
+                           m_reference.dim(1) == logits[1] && m_reference.dim(3) == 2 &&
+                           (m_reference.dim(0) == 1 || m_reference.dim(0) == logits[0]) &&
+                           (m_reference.dim(2) == 1 || m_reference.dim(2) == levels);
+        if (!agree) throw Refusal("its inputs do not fit");
+    }
+
+    Shape shape() const { return {m_value.dim(0), m_logits.dim(1), m_value.dim(2)}; }
+
+    /// One head of one query.
+    void run(int64_t image, int64_t query, int64_t head, float* to) const {
+        const int64_t queries = m_logits.dim(1),
+                      sample = ((image * queries + query) * m_heads + head) * m_samples;
+        List<double> weights(m_samples), sums(m_width, 0.0);
+        softmaxInto(m_logits.f() + sample, m_samples, weights);
+        const int64_t referenceLevels = m_reference.dim(2);
+        const float* reference =
+            m_reference.f() + 2 * ((m_reference.dim(0) == 1 ? 0 : image) * queries + query) * referenceLevels;
+        const float* values = m_value.f() + image * m_value.dim(1) * m_value.dim(2) + head * m_width;
+        for (int64_t k = 0; k < m_samples; ++k) {
+            const int64_t level = k / m_points;
+            const Plane plane{values, m_sizes[2 * level], m_sizes[2 * level + 1], m_value.dim(2)};
+            const float* at = reference + (referenceLevels == 1 ? 0 : 2 * level);
+            const float* offset = m_offsets.f() + 2 * (sample + k);
+            const double x =
+                static_cast<double>(at[0]) * static_cast<double>(plane.columns) + offset[0] - 0.5;
+            const double y = static_cast<double>(at[1]) * static_cast<double>(plane.rows) + offset[1] - 0.5;
+            for (int64_t d = 0; d < m_width; ++d) {
+                Plane channel = plane;
+                channel.values += d;
+                sums[d] += weights[k] * channel.sample(y, x, {});
+            }
+            if (k % m_points == m_points - 1) values += plane.rows * plane.columns * plane.step;
+        }
+        std::copy(sums.begin(), sums.end(), to);
+    }
+
+    int64_t heads() const { return m_heads; }
+    int64_t width() const { return m_width; }
+
+private:
+    const Tensor m_value, m_offsets, m_logits, m_reference;
+    const int64_t m_heads, m_points;
+    const List<int64_t> m_sizes;
+    int64_t m_samples = 0, m_width = 0;
+};
+
+void deformable(Call& c) {
+    const Deformable run(c);
+    const Shape shape = run.shape();
+    if (!c.known()) return c.shape(0, Type::Float, shape);
+    Tensor& y = c.make(0, Type::Float, shape);
+    const int64_t heads = run.heads(), queries = shape[1];
+    parallel(elementCount({shape[0], queries, heads}), 64, [&](int64_t begin, int64_t end) {
+        for (int64_t k = begin; k < end; ++k)
+            run.run(k / heads / queries, k / heads % queries, k % heads, y.writeF() + k * run.width());
+    });
+}
+
+void maskedSoftmax(Call& c) {
+    const Tensor scores = c.input(0), masks = c.input(1);
+    const bool fits = scores.rank() == 3 && masks.rank() == 3 && masks.dim(0) > 0 &&
+                      scores.dim(0) % masks.dim(0) == 0 && scores.dim(1) == masks.dim(1) &&
+                      scores.dim(2) == masks.dim(2) && scores.dim(2) > 0;
+    if (!fits) throw Refusal("its masks do not fit");
+    if (!c.known()) return c.shape(0, Type::Float, scores.shape());
+    Tensor& y = c.make(0, Type::Float, scores.shape());
+    const int64_t keys = scores.dim(2), queries = scores.dim(1), heads = scores.dim(0) / masks.dim(0);
+    parallel(y.size() / keys, 64, [&](int64_t begin, int64_t end) {
+        List<double> weights(keys);
+        for (int64_t row = begin; row < end; ++row) {
+            const float* mask = masks.f() + (row / queries / heads * queries + row % queries) * keys;
+            List<float> kept(scores.f() + row * keys, scores.f() + (row + 1) * keys);
+            const bool none = std::all_of(mask, mask + keys, [](float m) { return m < 0; });
+            for (int64_t k = 0; k < keys; ++k)
+                if (!none && mask[k] < 0) kept[k] = -INFINITY;
+            softmaxInto(kept.data(), keys, weights);
+            std::copy(weights.begin(), weights.end(), y.writeF() + row * keys);
+        }
+    });
+}
+
+}  // namespace
+
+void addSampling(OperatorTable& table) {
+    table["GridSample"] = gridSample;
+    table["mpm.MpmGridSample"] = gridSample;
+    table["mpm.MpmDeformable"] = deformable;
+    table["mpm.MpmMaskedSoftmax"] = maskedSoftmax;
+}
+
+}  // namespace mpm::models

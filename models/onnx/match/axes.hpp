@@ -1,0 +1,58 @@
+// Which part of a tensor's axes comes from which: while nodes only move elements, every axis is a product of
+// named parts (image, head, query ...), whatever the sequence of reshapes and transposes.
+#pragma once
+
+#include <map>
+
+#include "models/onnx/eval/evaluate.hpp"
+
+namespace mpm::models {
+
+/// Names of parts.
+enum Part { kImage, kHead, kQuery, kLevel, kPoint, kCoordinate, kChannel, kRow, kColumn, kKey };
+
+/// One axis: its parts from the outermost to the innermost. Parts of extent 1 are left out.
+using Axis = List<int>;
+using Axes = List<Axis>;
+using Extents = std::map<int, int64_t>;
+
+/// A tensor while it is followed.
+class Layout {
+public:
+    Layout(int value, const Axes& axes, const Extents& extents);
+
+    int value() const { return m_value; }
+    /// The first index of a section that slices on the way have cut out of a part.
+    int64_t first(int part) const;
+    /// Whether the axes are these.
+    bool is(const Axes& axes) const;
+
+    /// The same elements one node closer to the inputs. False at a node that does more than move elements.
+    bool back(const Graph& graph, const Inferred& inferred);
+    /// The same elements one node closer to the outputs, at `node`, which reads the value.
+    bool forward(const Inferred& inferred, const Node& node);
+    /// Input `value` of a node that computes element by element, which may be broadcast.
+    void enter(const Inferred& inferred, int value);
+    /// Input k of a Concat along `part`, which the input does not have. False if the axis is made otherwise.
+    bool enterConcat(const Inferred& inferred, const Node& node, size_t k, int part);
+
+    /// The element of a tensor that is broadcast to these axes; parts that are not named are at their
+    /// beginning.
+    int64_t elementAt(const Shape& shape, const Extents& indices) const;
+    /// Whether a tensor that is broadcast to these axes has elements of its own along a part.
+    bool dependsOn(const Shape& shape, int part) const;
+
+private:
+    Axes present(const Axes& axes) const;
+    bool reshape(const Shape& shape);
+    bool cut(Axis& axis, int64_t whole, int64_t first);
+    bool backSlice(const Inferred& inferred, const Node& node);
+    bool backSplit(const Inferred& inferred, const Node& node);
+    bool backGather(const Inferred& inferred, const Node& node);
+
+    int m_value;
+    Extents m_extents, m_first;
+    Axes m_axes;
+};
+
+}  // namespace mpm::models

@@ -1,0 +1,12 @@
+// Deformable attention as PyTorch exports it without its own operator: one GridSample for each level, whose
+// samples are joined, weighted and added.
+#pragma once
+
+#include "models/onnx/eval/evaluate.hpp"
+
+namespace mpm::models {
+
+/// Replaces each by an MpmDeformable. Returns how many; what is written differently stays.
+int fuseDeformables(Graph& graph, const Inferred& inferred);
+
+}  // namespace mpm::models
