@@ -75,6 +75,11 @@ Statement& Statement::bind(int index, const std::string& value) {
     return *this;
 }
 
+Statement& Statement::bindNull(int index) {
+    if (sqlite3_bind_null(m_statement.get(), index) != SQLITE_OK) throwStoreError(m_database, m_path);
+    return *this;
+}
+
 bool Statement::step() {
     const int result = sqlite3_step(m_statement.get());
     if (result == SQLITE_ROW) return true;
@@ -142,6 +147,19 @@ void Store::Database::configure() {
     // FULL: commits survive a power cut too; at a few commits a second this costs little.
     execute("PRAGMA synchronous = FULL");
     execute("PRAGMA foreign_keys = ON");
+}
+
+void Store::Database::backUp(const std::string& path) const {
+    prepareFile(path);
+    sqlite3* opened = nullptr;
+    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW;
+    const int result = sqlite3_open_v2(path.c_str(), &opened, flags, nullptr);
+    const std::unique_ptr<sqlite3, Close> target(opened);
+    if (result != SQLITE_OK) throwStoreError(opened, path);
+    sqlite3_backup* copy = sqlite3_backup_init(opened, "main", m_handle.get(), "main");
+    if (copy == nullptr) throwStoreError(opened, path);
+    sqlite3_backup_step(copy, -1);
+    if (sqlite3_backup_finish(copy) != SQLITE_OK) throwStoreError(opened, path);
 }
 
 void Store::Database::Transaction::commit() {

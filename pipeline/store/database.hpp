@@ -18,6 +18,7 @@ public:
     Statement& bind(int index, std::int64_t value);
     Statement& bind(int index, double value);
     Statement& bind(int index, const std::string& value);
+    Statement& bindNull(int index);
     bool step();  ///< true: a row
     void run();   ///< to the end, then ready for the next bindings
     void reset() { sqlite3_reset(m_statement.get()); }
@@ -82,6 +83,8 @@ private:
     void configure();
     void recognise() const;
     void migrate();
+    /// The whole contents, into a private file of this name.
+    void backUp(const std::string& path) const;
     void checkSchema(bool complete) const;
     std::int64_t number(const char* pragma) const;
 

@@ -32,7 +32,9 @@ Json jsonOf(const Measurement& m, const std::vector<std::string>& classes) {
                  {"merge_ms", m.mergeMs},
                  {"draw_ms", m.drawMs},
                  {"dropped", m.dropped},
+                 {"pass", m.pass},
                  {"shares", sharesOf(m.classShares, classes)}};
+    if (m.recomputed >= 0) json["recomputed"] = m.recomputed;
     for (const RegionReading& region : m.regions)
         json["regions"][region.name] = {{"patches", region.patches},
                                         {"tokens", region.tokens},

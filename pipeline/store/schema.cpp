@@ -80,6 +80,25 @@ CREATE TABLE region_reading (
 PRAGMA user_version = 2;
 )sql";
 
+// Schema 3: model, method and schedule of each reading, the pass of a video that repeats, and the share of
+// tokens computed with reuse.
+const char* const kSetupSql = R"sql(
+CREATE TABLE setup (
+  id INTEGER PRIMARY KEY,
+  model TEXT NOT NULL,
+  method TEXT NOT NULL,
+  schedule TEXT NOT NULL,
+  UNIQUE (model, method, schedule)
+);
+ALTER TABLE reading ADD COLUMN setup INTEGER;
+ALTER TABLE reading ADD COLUMN pass INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE reading ADD COLUMN recomputed REAL;
+PRAGMA user_version = 3;
+)sql";
+
+/// The columns of later schemas, as SQLite appends them to the table's statement.
+constexpr const char* kAppended = ",setupinteger,passintegernotnulldefault0,recomputedreal)";
+
 constexpr std::int64_t kApplication = 0x4d504d73;  // "MPMs"; files of earlier versions have 0
 
 /// Blanks and letter case do not count.
@@ -91,18 +110,30 @@ std::string bare(const std::string& sql) {
     return result;
 }
 
-/// Every statement that makes a table or an index of ours.
+/// Every statement that makes a table or an index of ours, in the present schema.
 const std::vector<std::string>& ourStatements() {
     static const std::vector<std::string> all = [] {
         std::vector<std::string> found;
-        const std::string text = std::string(kSchemaSql) + kRegionsSql;
+        const std::string text = std::string(kSchemaSql) + kRegionsSql + kSetupSql;
         for (std::size_t from = 0, end; (end = text.find(';', from)) != std::string::npos; from = end + 1) {
             const std::string statement = bare(text.substr(from, end - from));
             if (statement.rfind("create", 0) == 0) found.push_back(statement);
+            if (statement.rfind("createtablereading(", 0) == 0)
+                found.back().replace(statement.size() - 1, 1, kAppended);
         }
         return found;
     }();
     return all;
+}
+
+/// The table of readings before schema 3.
+bool isOldReading(const std::string& sql) {
+    const std::string appended = kAppended;
+    const std::vector<std::string>& ours = ourStatements();
+    return std::any_of(ours.begin(), ours.end(), [&](const std::string& statement) {
+        return statement.rfind("createtablereading(", 0) == 0 &&
+               statement.substr(0, statement.size() - appended.size()) + ")" == sql;
+    });
 }
 
 /// Created by SQLite itself: for keys, and by ANALYZE.
@@ -132,12 +163,15 @@ void Store::Database::recognise() const {
 }
 
 void Store::Database::migrate() {
-    if (number("PRAGMA user_version") == Store::kSchema) return;
+    const std::int64_t before = number("PRAGMA user_version");
+    if (before == Store::kSchema) return;
+    if (before > 0) backUp(m_path + ".v" + std::to_string(before));
     Transaction transaction(*this);
     recognise();  // another program may have been quicker
     const std::int64_t found = number("PRAGMA user_version");
     if (found < 1) execute(kSchemaSql);
     if (found < 2) execute(kRegionsSql);
+    if (found < 3) execute(kSetupSql);
     if (found < 1) execute(("PRAGMA application_id = " + std::to_string(kApplication)).c_str());
     checkSchema(true);
     transaction.commit();
@@ -152,7 +186,8 @@ void Store::Database::checkSchema(bool complete) const {
     while (rows.step()) {
         const std::string sql = bare(rows.text(2));
         const bool our = std::find(ours.begin(), ours.end(), sql) != ours.end();
-        if (!our && !isSqlites(rows.text(0), sql))
+        const bool older = !complete && isOldReading(sql);
+        if (!our && !older && !isSqlites(rows.text(0), sql))
             throwDamaged(m_path, "it holds the " + rows.text(0) + " '" + printable(rows.text(1), 60) +
                                      "', which is none of this program's");
         known += our ? 1 : 0;

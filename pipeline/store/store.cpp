@@ -26,7 +26,8 @@ std::int64_t floorTo(std::int64_t time, std::int64_t span) {
 constexpr const char* kInsertReading =
     "INSERT INTO reading(source, time, frame, tokens_in, stage_tokens, luminance, night, capture_ms, "
     "network_ms, "
-    "encoder_ms, merge_ms, draw_ms, dropped, class_shares) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+    "encoder_ms, merge_ms, draw_ms, dropped, class_shares, setup, pass, recomputed) "
+    "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 
 constexpr const char* kUpsertBucket =
     "INSERT INTO bucket VALUES(?1,?2,?3,1,?4,?5,?5*?5,?5,?5,?4*?5,?6,?7) ON CONFLICT DO UPDATE SET "
@@ -36,7 +37,7 @@ constexpr const char* kUpsertBucket =
     "night_tokens_sum = night_tokens_sum + ?4*?5, luminance_sum = luminance_sum + ?6, latency_sum = "
     "latency_sum + ?7";
 
-void insertReading(Statement& insert, std::int64_t source, const Measurement& m) {
+void insertReading(Statement& insert, std::int64_t source, std::int64_t setup, const Measurement& m) {
     insert.bind(1, source)
         .bind(2, std::int64_t{m.time.count()})
         .bind(3, m.frame)
@@ -49,7 +50,12 @@ void insertReading(Statement& insert, std::int64_t source, const Measurement& m)
         .bind(10, m.encoderMs)
         .bind(11, m.mergeMs)
         .bind(12, m.drawMs);
-    insert.bind(13, m.dropped).bind(14, listText(m.classShares)).run();
+    insert.bind(13, m.dropped).bind(14, listText(m.classShares));
+    insert.bind(15, setup).bind(16, std::int64_t{m.pass});
+    if (m.recomputed < 0)
+        insert.bindNull(17).run();
+    else
+        insert.bind(17, m.recomputed).run();
 }
 
 void addToBucket(Statement& upsert, std::int64_t source, std::int64_t span, const Measurement& m) {
@@ -79,13 +85,17 @@ Measurement readMeasurement(const Statement& row) {
     m.drawMs = row.real(10);
     m.dropped = row.integer(11);
     m.classShares = parseList<double>(row.text(12));
+    m.pass = smallNumber(row.integer(14));
+    if (!row.isNull(15)) m.recomputed = row.real(15);
     return m;
 }
 
 constexpr const char* kSelectReadings =
     "SELECT time, frame, tokens_in, stage_tokens, luminance, night, capture_ms, network_ms, encoder_ms, "
     "merge_ms, "
-    "draw_ms, dropped, class_shares, id FROM reading WHERE source = ? AND time >= ? AND time < ? ORDER BY "
+    "draw_ms, dropped, class_shares, id, pass, recomputed FROM reading WHERE source = ? AND time >= ? AND "
+    "time < ? ORDER "
+    "BY "
     "time, "
     "id LIMIT ?";
 
@@ -156,8 +166,12 @@ void Store::add(std::int64_t source, const std::vector<Measurement>& measurement
     Statement insert = m_database->prepare(kInsertReading);
     Statement upsert = m_database->prepare(kUpsertBucket);
     Statement insertRegion = m_database->prepare("INSERT INTO region_reading VALUES(?,?,?,?,?)");
+    const Measurement* before = nullptr;
+    std::int64_t setup = -1;
     for (const Measurement& measurement : measurements) {
-        insertReading(insert, source, measurement);
+        if (before == nullptr || !(before->setup == measurement.setup)) setup = setupId(measurement.setup);
+        before = &measurement;
+        insertReading(insert, source, setup, measurement);
         const std::int64_t reading = m_database->lastId();
         for (const RegionReading& held : measurement.regions) {
             insertRegion.bind(1, reading).bind(2, region(source, held.name));

@@ -27,6 +27,16 @@ private:
     Kind m_kind;
 };
 
+/// What a reading was made with. Only readings of one setup can be compared.
+struct Setup {
+    std::string model, method;
+    std::vector<int> schedule;  ///< blocks before which tokens merge
+
+    bool operator==(const Setup& other) const {
+        return model == other.model && method == other.method && schedule == other.schedule;
+    }
+};
+
 struct Measurement {
     Millis time{0};
     std::int64_t frame = 0;
@@ -38,6 +48,9 @@ struct Measurement {
     std::int64_t dropped = 0;         ///< frames of the source dropped since the measurement before
     std::vector<double> classShares;  ///< by class id, 0..1; may be empty
     std::vector<RegionReading> regions;
+    Setup setup;             ///< written, not read back
+    double recomputed = -1;  ///< share of tokens that were computed, with reuse; -1: without
+    int pass = 0;            ///< of a video that repeats: 0 is the first
 
     int tokensKept() const { return stageTokens.empty() ? tokensIn : stageTokens.back(); }
 };
@@ -64,6 +77,8 @@ struct Retention {
     std::chrono::hours minutes{24 * 366};
     std::chrono::hours hours{0};
 };
+
+class DayNightStatistics;
 
 /// One file, one connection, one thread at a time; several stores on one file (other threads, other programs)
 /// get on with each other. Every call throws StoreError.
@@ -105,6 +120,11 @@ public:
                                           std::int64_t limit = -1) const;
     std::vector<Bucket> buckets(std::int64_t source, Span span, Millis from, Millis to) const;
     std::vector<Event> events(std::int64_t source, Millis from, Millis to) const;
+    /// Adds the readings in [from, to) of one setup, without the repetitions of a video.
+    void addTo(DayNightStatistics& statistics, std::int64_t source, const Setup& setup, Millis from,
+               Millis to) const;
+    /// The times of the first and the last reading in [from, to).
+    std::optional<std::pair<Millis, Millis>> readingsIn(std::int64_t source, Millis from, Millis to) const;
     /// Of one region, rising in time.
     std::vector<std::pair<Millis, RegionReading>> regionReadings(std::int64_t source,
                                                                  const std::string& region, Millis from,
@@ -127,7 +147,7 @@ public:
     std::int64_t exportJson(std::ostream& out, std::int64_t source, Millis from, Millis to,
                             const std::vector<std::string>& classes = {}) const;
 
-    static constexpr int kSchema = 2;
+    static constexpr int kSchema = 3;
 
 private:
     class Database;
@@ -136,6 +156,8 @@ private:
     /// The time of the first reading in [from, to), and in the years that can be written.
     std::optional<Millis> firstReading(std::int64_t source, Millis from, Millis to) const;
     std::int64_t region(std::int64_t source, const std::string& name);
+    std::optional<std::int64_t> findSetup(const Setup& setup) const;
+    std::int64_t setupId(const Setup& setup);
     void rename(const std::string& from, const std::string& to);
     std::unique_ptr<Database> m_database;
 };

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "pipeline/store/day_night_statistics.hpp"
 #include "pipeline/store/number_list.hpp"
 #include "pipeline/store/store.hpp"
 #include "support/comma_locale.hpp"
@@ -48,6 +49,53 @@ TEST(Store, GivesBackWhatWasPutIn) {
     EXPECT_EQ(rows[1].classShares, (std::vector<double>{0.25, 0.75}));
     EXPECT_EQ(store.measurements(street, Millis(1000), Millis(2000)).size(), 1u);
     EXPECT_EQ(store.measurements(street, Millis(0), Millis(10'000), 1).size(), 1u);
+}
+
+// Day and night are compared over readings of one setup; repetitions of a video do not count.
+TEST(Store, ComparesReadingsOfOneSetup) {
+    TempFolder folder;
+    const std::string path = folder / "m.sqlite";
+    const pipeline::Setup two{"street", "mpm", {2, 5}}, one{"street", "mpm", {5}},
+        other{"yard", "mpm", {2, 5}};
+    std::int64_t id = 0;
+    {
+        Store store(path);
+        id = store.source("s");
+        std::vector<Measurement> all;
+        for (int i = 0; i < 40; ++i) {
+            all.push_back(reading(i * 1000, i < 20 ? 600 : 660, i >= 20));
+            all.back().setup = i % 4 == 3 ? (i % 8 == 3 ? one : other) : two;
+            all.back().pass = i % 4 == 2 ? 1 : 0;
+        }
+        store.add(id, all);
+    }
+    const Store store(path, Store::Access::ReadOnly);
+    DayNightStatistics statistics;
+    store.addTo(statistics, id, two, Millis(0), Millis(30'000));
+    store.addTo(statistics, id, two, Millis(30'000), Millis(99'000));
+    EXPECT_EQ(statistics.day().kept.count(), 10);
+    EXPECT_EQ(statistics.night().kept.count(), 10);
+    EXPECT_DOUBLE_EQ(statistics.difference(&PhaseStatistics::kept).percent, 10);
+    EXPECT_EQ(statistics.flips(), 1);
+    DayNightStatistics none;
+    store.addTo(none, id, {"street", "reuse", {2, 5}}, Millis(0), Millis(99'000));
+    EXPECT_EQ(none.day().kept.count(), 0);
+    const auto extent = store.readingsIn(id, Millis(1'500), Millis(99'000));
+    ASSERT_TRUE(extent);
+    EXPECT_EQ(extent->first.count(), 2'000);
+    EXPECT_EQ(extent->second.count(), 39'000);
+    EXPECT_FALSE(store.readingsIn(id, Millis(50'000), Millis(99'000)));
+}
+
+TEST(Store, ReadOnlyWritesNothing) {
+    TempFolder folder;
+    const std::string path = folder / "m.sqlite";
+    Store writer(path);
+    const auto id = writer.source("s");
+    Store reader(path, Store::Access::ReadOnly);
+    EXPECT_THROW(reader.add(id, {reading(1, 1)}), StoreError);
+    EXPECT_EQ(reader.findSource("s"), id);
+    EXPECT_FALSE(reader.findSource("t"));
 }
 
 TEST(Store, BucketsEqualSumsOverTheReadings) {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -102,8 +103,12 @@ TEST(StoreFaults, TheFirstSchemaIsMigratedAndKeepsItsRows) {
     }
     sqlite3* raw = nullptr;
     ASSERT_EQ(sqlite3_open(path.c_str(), &raw), SQLITE_OK);
-    ASSERT_EQ(sqlite3_exec(raw, "DROP TABLE region_reading; DROP TABLE region; PRAGMA user_version = 1",
-                           nullptr, nullptr, nullptr),
+    ASSERT_EQ(sqlite3_exec(
+                  raw,
+                  "DROP TABLE region_reading; DROP TABLE region; DROP TABLE setup; ALTER TABLE reading DROP "
+                  "COLUMN recomputed; ALTER TABLE reading DROP COLUMN pass; ALTER TABLE reading DROP COLUMN "
+                  "setup; PRAGMA user_version = 1",
+                  nullptr, nullptr, nullptr),
               SQLITE_OK);
     sqlite3_close(raw);
     Store store(path);
@@ -113,6 +118,14 @@ TEST(StoreFaults, TheFirstSchemaIsMigratedAndKeepsItsRows) {
     next.regions = {{"door", 4, 2, {}}};
     store.add(id, {next});
     EXPECT_EQ(store.regionReadings(id, "door", Millis(0), Millis(9000)).size(), 1u);
+    // A copy of the file as it was is beside it, for its owner alone.
+    struct stat there {};
+    ASSERT_EQ(stat((path + ".v1").c_str(), &there), 0);
+    EXPECT_EQ(there.st_mode & 0777, 0600u);
+    ASSERT_EQ(sqlite3_open((path + ".v1").c_str(), &raw), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(raw, "SELECT count(*) FROM region", nullptr, nullptr, nullptr), SQLITE_ERROR);
+    EXPECT_EQ(sqlite3_exec(raw, "SELECT count(*) FROM reading", nullptr, nullptr, nullptr), SQLITE_OK);
+    sqlite3_close(raw);
 }
 
 TEST(StoreFaults, LockedByAnotherProgram) {

@@ -178,7 +178,8 @@ TEST(StoreTrust, NumbersAndTimesOfAnotherFileDoNoHarm) {
             "UPDATE reading SET tokens_in = 9223372036854775807, stage_tokens = '[1e300,-1e300,1e999]', "
             "frame = -9223372036854775808, luminance = 1e999 WHERE time = 1000;"
             "INSERT INTO reading SELECT NULL, source, -9223372036854775808, frame, tokens_in, stage_tokens, "
-            "luminance, night, capture_ms, network_ms, encoder_ms, merge_ms, draw_ms, dropped, class_shares "
+            "luminance, night, capture_ms, network_ms, encoder_ms, merge_ms, draw_ms, dropped, class_shares, "
+            "setup, pass, recomputed "
             "FROM reading WHERE time = 5000;"
             "UPDATE bucket SET count = 0, time = 9223372036854775807 WHERE span = 3600000;"
             "INSERT INTO event VALUES(NULL, 1, 9223372036854775807, 'x', x'ff00fe')");

@@ -1,0 +1,53 @@
+// Readings of one setup: what a comparison of day and night is made of.
+#include "pipeline/store/database.hpp"
+#include "pipeline/store/day_night_statistics.hpp"
+#include "pipeline/store/number_list.hpp"
+
+namespace mpm::pipeline {
+
+std::optional<std::int64_t> Store::findSetup(const Setup& setup) const {
+    Statement find =
+        m_database->prepare("SELECT id FROM setup WHERE model = ? AND method = ? AND schedule = ?");
+    find.bind(1, setup.model).bind(2, setup.method).bind(3, listText(setup.schedule));
+    return find.step() ? std::optional(find.integer(0)) : std::nullopt;
+}
+
+std::int64_t Store::setupId(const Setup& setup) {
+    if (const auto known = findSetup(setup)) return *known;
+    m_database->prepare("INSERT INTO setup(model, method, schedule) VALUES(?,?,?)")
+        .bind(1, setup.model)
+        .bind(2, setup.method)
+        .bind(3, listText(setup.schedule))
+        .run();
+    return m_database->lastId();
+}
+
+void Store::addTo(DayNightStatistics& statistics, std::int64_t source, const Setup& setup, Millis from,
+                  Millis to) const {
+    const auto id = findSetup(setup);
+    if (!id) return;
+    Statement rows = m_database->prepare(
+        "SELECT night, tokens_in, stage_tokens, luminance, network_ms FROM reading WHERE source = ? AND "
+        "time >= ? AND time < ? AND setup = ? AND pass = 0 ORDER BY time, id");
+    rows.bind(1, source).bind(2, std::int64_t{from.count()}).bind(3, std::int64_t{to.count()}).bind(4, *id);
+    while (rows.step()) {
+        Measurement m;
+        m.phase = rows.integer(0) != 0 ? Phase::Night : Phase::Day;
+        m.tokensIn = listNumber<int>(static_cast<double>(rows.integer(1)));
+        m.stageTokens = parseList<int>(rows.text(2));
+        m.luminance = rows.real(3);
+        m.networkMs = rows.real(4);
+        statistics.add(m);
+    }
+}
+
+std::optional<std::pair<Millis, Millis>> Store::readingsIn(std::int64_t source, Millis from,
+                                                           Millis to) const {
+    Statement rows = m_database->prepare(
+        "SELECT min(time), max(time) FROM reading WHERE source = ? AND time >= ? AND time < ?");
+    rows.bind(1, source).bind(2, std::int64_t{from.count()}).bind(3, std::int64_t{to.count()}).step();
+    if (rows.isNull(0)) return std::nullopt;
+    return std::pair(Millis(rows.integer(0)), Millis(rows.integer(1)));
+}
+
+}  // namespace mpm::pipeline
