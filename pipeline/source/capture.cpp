@@ -155,6 +155,18 @@ bool CaptureSource::next(Frame& frame) {
     return true;
 }
 
+bool CaptureSource::seek(std::int64_t frame) {
+    if (m_live || m_length < 1) return false;
+    const std::int64_t to = std::clamp<std::int64_t>(frame, 0, m_length - 1);
+    try {
+        if (!m_capture.set(cv::CAP_PROP_POS_FRAMES, static_cast<double>(to))) return false;
+    } catch (const cv::Exception&) {
+        return false;
+    }
+    m_number = to;
+    return true;
+}
+
 /// Containers state their length only roughly: a few frames or percent short is an end, more is a damaged
 /// file.
 bool CaptureSource::brokenFile() const {

@@ -18,6 +18,7 @@ public:
     std::string name() const override { return m_address.shown(); }
     std::int64_t length() const override { return m_length; }
     double rate() const override { return m_rate; }
+    bool seek(std::int64_t frame) override;
 
 private:
     bool openCapture();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <set>
 #include <thread>
@@ -92,7 +93,7 @@ public:
         const auto now = Steady::now();
         const auto silence = now - m_lastFrame;
         const bool down = status.state == SourceState::Connecting || status.state == SourceState::Retrying;
-        if (status.state == SourceState::Live && silence > m_options.stallAfter) {
+        if (status.state == SourceState::Live && !status.held && silence > m_options.stallAfter) {
             status.state = SourceState::Stalled;
             status.since = status.lastFrame;
         } else if (down && silence > m_options.offlineAfter) {
@@ -102,6 +103,34 @@ public:
         status.nextAttempt =
             std::max(milliseconds(0), std::chrono::duration_cast<milliseconds>(m_nextAttempt - now));
         return status;
+    }
+
+    void setHeld(bool held) {
+        std::lock_guard<std::mutex> lock(m_mutex);
+        m_status.held = held;
+        m_changed.notify_all();
+    }
+
+    void seek(std::int64_t frame) {
+        std::lock_guard<std::mutex> lock(m_mutex);
+        m_seek = frame;
+        m_changed.notify_all();
+    }
+
+    void step(int direction) {
+        std::lock_guard<std::mutex> lock(m_mutex);
+        m_step = direction;
+        m_changed.notify_all();
+    }
+
+    void setSpeed(double speed) {
+        std::lock_guard<std::mutex> lock(m_mutex);
+        m_speed = speed;
+    }
+
+    void setLoop(bool loop) {
+        std::lock_guard<std::mutex> lock(m_mutex);
+        m_loop = loop;
     }
 
     void stop() {
@@ -131,11 +160,11 @@ private:
         const bool live = source.live();
         setLive(live);
         const double rate = source.rate() > 0 ? source.rate() : m_options.pictureRate;
-        const auto step =
-            std::chrono::duration_cast<Steady::duration>(std::chrono::duration<double>(1 / rate));
+        describe(source);
         auto due = Steady::now();
         bool any = false;
         for (Frame frame; !stopping();) {
+            if (!live && !advance(source, due)) break;
             try {
                 if (!source.next(frame)) break;
             } catch (const BadImage& error) {
@@ -147,6 +176,8 @@ private:
             put(std::move(frame), !live && m_options.everyFrame);
             frame = {};
             if (live || m_options.everyFrame) continue;
+            const auto step = std::chrono::duration_cast<Steady::duration>(
+                std::chrono::duration<double>(1 / (rate * speed())));
             due = std::max(due + step, Steady::now() - step);
             sleepUntil(due);
         }
@@ -156,6 +187,7 @@ private:
         if (!live && m_options.loop && !any && !stopping() && status().frames == 0)
             throw SourceError(problemWith(source));
         m_looping = !live && m_options.loop && any;
+        if (m_looping && !stopping()) beginAgain();
         return live ? m_options.retryEnded || stopping() : m_options.loop;
     }
 
@@ -177,7 +209,9 @@ private:
         if (waitForTaker) m_changed.wait(lock, [this] { return !m_full || m_stop; });
         if (m_stop) return;
         if (m_full) ++m_status.dropped;
+        m_status.position = m_status.live ? -1 : frame.number;
         frame.number = m_status.frames++;  // counts on over reconnects and loops
+        frame.pass = m_status.passes;
         m_status.lastFrame = System::now();
         m_status.attempts = 0;
         m_lastFrame = Steady::now();
@@ -203,13 +237,50 @@ private:
 
     void sleepUntil(Steady::time_point time) {
         std::unique_lock<std::mutex> lock(m_mutex);
-        m_changed.wait_until(lock, time, [this] { return m_stop; });
+        m_changed.wait_until(lock, time, [this] { return m_stop || commanded(); });
     }
 
     void note(const SourceProblem& problem) {
         std::lock_guard<std::mutex> lock(m_mutex);
         m_status.problem = redacted(problem);
     }
+
+    void describe(const Source& source) {
+        std::lock_guard<std::mutex> lock(m_mutex);
+        m_status.length = source.length();
+        m_status.rate = source.rate();
+    }
+
+    double speed() const {
+        std::lock_guard<std::mutex> lock(m_mutex);
+        return m_speed;
+    }
+
+    /// At the end of a film that repeats.
+    void beginAgain() {
+        std::lock_guard<std::mutex> lock(m_mutex);
+        ++m_status.passes;
+        if (!m_loop) m_status.held = true;
+    }
+
+    /// Waits while the film is held, and goes to the frame that is wanted. False: stopping.
+    bool advance(Source& source, Steady::time_point& due) {
+        std::optional<std::int64_t> target;
+        {
+            std::unique_lock<std::mutex> lock(m_mutex);
+            const bool waits = m_status.held;
+            m_changed.wait(lock, [this] { return m_stop || !m_status.held || commanded(); });
+            if (m_stop) return false;
+            target = std::exchange(m_seek, std::nullopt);
+            if (!target && m_step < 0) target = std::max<std::int64_t>(0, m_status.position - 1);
+            m_step = 0;
+            if (waits) due = Steady::now();
+        }
+        if (target && source.seek(*target)) due = Steady::now();
+        return true;
+    }
+
+    bool commanded() const { return m_seek || m_step != 0; }
 
     void countBad(const SourceProblem& problem) {
         std::lock_guard<std::mutex> lock(m_mutex);
@@ -248,6 +319,10 @@ private:
     bool m_stop = false;
     bool m_over = false;
     bool m_looping = false;
+    std::optional<std::int64_t> m_seek;
+    int m_step = 0;  // frames, in their direction
+    double m_speed = 1;
+    bool m_loop = true;
 };
 
 Reader::Reader(Make make, const ReaderOptions& options)
@@ -265,6 +340,26 @@ Reader::~Reader() {
 
 bool Reader::take(Frame& frame, milliseconds wait) {
     return m_worker->take(frame, wait);
+}
+
+void Reader::setHeld(bool held) {
+    m_worker->setHeld(held);
+}
+
+void Reader::seek(std::int64_t frame) {
+    m_worker->seek(frame);
+}
+
+void Reader::step(int direction) {
+    m_worker->step(direction);
+}
+
+void Reader::setSpeed(double speed) {
+    m_worker->setSpeed(speed);
+}
+
+void Reader::setLoop(bool loop) {
+    m_worker->setLoop(loop);
 }
 
 bool Reader::running() const {

@@ -29,10 +29,15 @@ struct SourceStatus {
     std::chrono::milliseconds nextAttempt{0};         ///< pause left while Retrying or Offline
     int attempts = 0;                                 ///< failed ones since the last frame
     std::int64_t frames = 0;                          ///< read
+    int passes = 0;                                   ///< complete ones, of a file or folder that loops
     std::int64_t dropped = 0;                         ///< read, but never taken because a newer one came
-    std::int64_t bad = 0;                             ///< different images that could not be read
-    std::vector<SourceProblem> unreadable;            ///< one for each of them; the first hundred
-    SourceProblem problem;                            ///< the last one
+    std::int64_t position = -1;             ///< number of the newest frame in its film; -1: none, or live
+    std::int64_t length = -1;               ///< frames of the film, where known
+    double rate = 0;                        ///< frames a second of the film, where known
+    bool held = false;                      ///< a film that waits: by setHeld(), or at its end
+    std::int64_t bad = 0;                   ///< different images that could not be read
+    std::vector<SourceProblem> unreadable;  ///< one for each of them; the first hundred
+    SourceProblem problem;                  ///< the last one
 
     /// The last problem in English; empty where there was none.
     std::string message() const { return problem.message(); }
@@ -67,6 +72,17 @@ public:
     /// The newest frame that was not taken yet, waiting up to `wait` for one. False: none came, or the source
     /// is over.
     bool take(Frame& frame, std::chrono::milliseconds wait);
+
+    /// Of films, files and folders; a live source ignores them. They take effect with the next frame.
+    /// Held: no frame comes but those of seek() and step().
+    void setHeld(bool held);
+    void seek(std::int64_t frame);
+    /// One frame on, or back where `direction` is negative.
+    void step(int direction);
+    /// Times the film's own pace.
+    void setSpeed(double speed);
+    /// Off: the film is held at its end.
+    void setLoop(bool loop);
 
     /// True while another frame may come.
     bool running() const;

@@ -18,6 +18,7 @@ namespace mpm::pipeline {
 struct Frame {
     cv::Mat image;                               ///< CV_8UC3, BGR; never shared with a later frame
     std::int64_t number = -1;                    ///< from 0, of this source
+    int pass = 0;                                ///< how often the source was read to its end before
     std::chrono::system_clock::time_point time;  ///< when it was taken (live) or read
     std::string name;                            ///< file-name stem for what is written about this frame
     double seconds = 0;  ///< the source's own clock: film time, scene time, time since opening
@@ -33,6 +34,8 @@ public:
     virtual std::string name() const = 0;  ///< to be shown; no password
     virtual std::int64_t length() const { return -1; }  ///< frames, where known after open()
     virtual double rate() const { return 0; }           ///< frames a second, where known after open()
+    /// The next frame is the one of this number. False: the source cannot.
+    virtual bool seek(std::int64_t) { return false; }
 };
 
 /// How the built-in street is filmed.

@@ -9,6 +9,7 @@
 #include <opencv2/imgproc.hpp>
 #include <opencv2/videoio.hpp>
 
+#include "pipeline/source/reader.hpp"
 #include "pipeline/source/scene_source.hpp"
 #include "pipeline/source/source.hpp"
 #include "support/temp_folder.hpp"
@@ -19,6 +20,7 @@ namespace mpm::pipeline {
 namespace {
 
 using test::TempFolder;
+using namespace std::chrono_literals;
 
 cv::Mat numbered(int number) {
     cv::Mat picture(48, 64, CV_8UC3, cv::Scalar(0, 0, 0));
@@ -229,6 +231,59 @@ TEST(Video, GivesEveryFrameInOrderAndEnds) {
         EXPECT_LT(cv::norm(frames[i].image, numbered(i), cv::NORM_L1) / (64 * 48 * 3), 8) << i;
     }
     EXPECT_EQ(frames[3].name, "clip_000003");
+}
+
+int shownNumber(const Frame& frame) {
+    int best = 0;
+    const auto error = [&](int number) { return cv::norm(frame.image, numbered(number), cv::NORM_L1); };
+    for (int i = 1; i < 40; ++i)
+        if (error(i) < error(best)) best = i;
+    return best;
+}
+
+TEST(Video, IsHeldSoughtAndSteppedByTheReader) {
+    TempFolder folder;
+    ReaderOptions options;
+    options.loop = true;
+    Reader reader(writeClip(folder, 20), options);
+    Frame frame;
+    ASSERT_TRUE(reader.take(frame, 5s));
+    EXPECT_EQ(reader.status().length, 20);
+    reader.setHeld(true);
+    reader.take(frame, 200ms);  // one may have been on its way
+    EXPECT_FALSE(reader.take(frame, 300ms));
+    EXPECT_EQ(reader.status().state, SourceState::Live) << "a film that is held is not stalled";
+    const auto comes = [&](int wanted) {
+        ASSERT_TRUE(reader.take(frame, 5s));
+        EXPECT_EQ(shownNumber(frame), wanted);
+        EXPECT_EQ(reader.status().position, wanted);
+        EXPECT_FALSE(reader.take(frame, 100ms)) << "more than one frame came";
+    };
+    reader.seek(10);
+    comes(10);
+    reader.step(1);
+    comes(11);
+    reader.step(-1);
+    comes(10);
+    reader.seek(99);
+    comes(19);
+    reader.seek(-5);
+    comes(0);
+    reader.step(-1);
+    comes(0);
+    // Without repetition it waits at its end, and begins again when it is let go.
+    reader.setLoop(false);
+    reader.setSpeed(4);
+    reader.setHeld(false);
+    while (reader.take(frame, 1s)) {
+    }
+    EXPECT_TRUE(reader.status().held);
+    EXPECT_EQ(reader.status().position, 19);
+    EXPECT_EQ(reader.status().passes, 1);
+    reader.setHeld(false);
+    ASSERT_TRUE(reader.take(frame, 5s));
+    EXPECT_EQ(frame.pass, 1);
+    EXPECT_LT(shownNumber(frame), 10);
 }
 
 TEST(Video, WhatIsNoVideoIsRefused) {
