@@ -48,6 +48,7 @@ std::vector<PlotSeries> byMethod(const Rows& rows, double (*x)(const EvalRow&), 
         if (at == series.end()) {
             at = series.insert(series.end(), PlotSeries{});
             at->name = row->method;
+            at->colourOf = row->text;  // of its first setting
         }
         at->points.push_back(
             {x(*row), 100 * row->whole.miou(), errors ? row->standardError() : 0, 0, shortText(*row)});
@@ -118,10 +119,12 @@ Figure distanceFigure(const EvalSummary& summary) {
         if (row->joins.empty() || std::count(seen.begin(), seen.end(), row->method) > 0) continue;
         seen.push_back(row->method);
         if (row->joins.size() <= 2) {
-            for (size_t stage = 0; stage < row->joins.size(); ++stage)
+            for (size_t stage = 0; stage < row->joins.size(); ++stage) {
                 panel.series.push_back(
                     shareSeries(row->text + ", block " + std::to_string(row->schedule[stage]),
                                 sharesOf(row->joins[stage])));
+                if (stage == 0) panel.series.back().colourOf = row->text;
+            }
             continue;
         }
         pipeline::DistanceCounts all;
@@ -130,6 +133,7 @@ Figure distanceFigure(const EvalSummary& summary) {
             std::transform(stage.begin(), stage.end(), all.begin(), all.begin(), std::plus<>());
         }
         panel.series.push_back(shareSeries(row->text + ", all blocks", sharesOf(all)));
+        panel.series.back().colourOf = row->text;
     }
     const cv::Size size = summary.head.run.size;
     const double patch = std::sqrt(double(size.area()) / summary.rows.front().tokens.front());
@@ -255,6 +259,13 @@ Figure nightFigure(const EvalSummary& summary) {
     return {"Day and night, the same images", {change, scores}};
 }
 
+/// Of the series of this name.
+std::string colourIn(const std::vector<PlotSeries>& all, const std::string& name) {
+    for (const PlotSeries& series : all)
+        if (series.name == name) return series.colourOf;
+    return {};
+}
+
 Figure tuningFigure(const EvalSummary& summary) {
     const std::vector<pipeline::Tuned> tuned = pipeline::tunedByDay(summary);
     Rows day, night;
@@ -271,7 +282,8 @@ Figure tuningFigure(const EvalSummary& summary) {
     right.series = byMethod(night, gflops, false);
     for (const pipeline::Tuned& choice : tuned) {
         PlotSeries ring;
-        ring.name = choice.day->method, ring.line = false, ring.ring = true, ring.radius = 8;
+        ring.name = choice.day->method, ring.colourOf = colourIn(left.series, ring.name), ring.line = false,
+        ring.ring = true, ring.radius = 8;
         ring.points = {{choice.day->gflops(), 100 * choice.day->whole.miou(), 0, 0, {}}};
         left.series.push_back(ring);
         ring.points = {{choice.night->gflops(), 100 * choice.night->whole.miou(), 0, 0, {}}};
@@ -299,6 +311,11 @@ std::vector<std::pair<std::string, Figure>> evalFigures(const EvalSummary& summa
     if (sweep) figures.emplace_back("depth", depthFigure(summary));
     if (!pairsOf(summary).empty()) figures.emplace_back("night", nightFigure(summary));
     if (!pipeline::tunedByDay(summary).empty()) figures.emplace_back("tuning", tuningFigure(summary));
+    std::vector<std::string> colours;
+    for (const EvalRow& row : summary.rows)
+        if (std::count(colours.begin(), colours.end(), row.text) == 0) colours.push_back(row.text);
+    for (auto& [stem, figure] : figures)
+        figure.colours = colours;
     return figures;
 }
 

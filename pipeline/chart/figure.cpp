@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "pipeline/chart/axis.hpp"
 #include "pipeline/chart/canvas.hpp"
@@ -20,7 +21,7 @@ constexpr double kTitle = 16, kHeading = 13, kSmall = 11.5, kLabel = 10.5;
 constexpr double kLeft = 56, kRight = 18, kHead = 34, kPanelHead = 44, kFoot = 46;
 constexpr int kTicks = 5;
 
-/// Names of all series in the order they first come, and with it their colours.
+/// Names of all series in the order they first come.
 std::vector<std::string> namesOf(const Figure& figure) {
     std::vector<std::string> names;
     for (const PlotPanel& panel : figure.panels)
@@ -29,6 +30,36 @@ std::vector<std::string> namesOf(const Figure& figure) {
                 names.push_back(series.name);
     return names;
 }
+
+const std::string& keyOf(const PlotSeries& series) {
+    return series.colourOf.empty() ? series.name : series.colourOf;
+}
+
+/// Colour of each name and of each series.
+class Colours {
+public:
+    explicit Colours(const Figure& figure) : m_keys(figure.colours) {
+        for (const PlotPanel& panel : figure.panels)
+            for (const PlotSeries& series : panel.series) {
+                const std::string& key = keyOf(series);
+                if (key.empty()) continue;
+                if (std::find(m_keys.begin(), m_keys.end(), key) == m_keys.end()) m_keys.push_back(key);
+                m_keyOfName.try_emplace(series.name, key);
+            }
+    }
+    cv::Vec3b of(const PlotSeries& series) const { return ofKey(keyOf(series)); }
+    cv::Vec3b ofName(const std::string& name) const { return ofKey(m_keyOfName.at(name)); }
+
+private:
+    cv::Vec3b ofKey(const std::string& key) const {
+        const auto at = std::find(m_keys.begin(), m_keys.end(), key);
+        const size_t index = at == m_keys.end() ? 6 : static_cast<size_t>(at - m_keys.begin());
+        return kColours[index % kColours.size()];
+    }
+
+    std::vector<std::string> m_keys;
+    std::map<std::string, std::string> m_keyOfName;
+};
 
 struct Range {
     double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity();
@@ -46,9 +77,8 @@ struct Range {
 /// One panel within its rectangle.
 class PanelDrawing {
 public:
-    PanelDrawing(Canvas& canvas, const PlotPanel& panel, const std::vector<std::string>& names,
-                 const cv::Rect2d& area)
-        : m_canvas(canvas), m_panel(panel), m_names(names), m_area(area), m_x(xAxis()), m_y(yAxis()) {}
+    PanelDrawing(Canvas& canvas, const PlotPanel& panel, const Colours& colours, const cv::Rect2d& area)
+        : m_canvas(canvas), m_panel(panel), m_colours(colours), m_area(area), m_x(xAxis()), m_y(yAxis()) {}
 
     void draw() {
         frame();
@@ -90,9 +120,7 @@ private:
     }
 
     Ink inkOf(const PlotSeries& series) const {
-        const auto at = std::find(m_names.begin(), m_names.end(), series.name);
-        const size_t index = at == m_names.end() ? 6 : static_cast<size_t>(at - m_names.begin());
-        return {kColours[index % kColours.size()], series.dashed ? 1.4 : 2, series.dashed, 1};
+        return {m_colours.of(series), series.dashed ? 1.4 : 2, series.dashed, 1};
     }
 
     cv::Point2d place(const PlotPoint& point) const { return {m_x.pixel(point.x), m_y.pixel(point.y)}; }
@@ -201,7 +229,7 @@ private:
 
     Canvas& m_canvas;
     const PlotPanel& m_panel;
-    const std::vector<std::string>& m_names;
+    const Colours& m_colours;
     cv::Rect2d m_area;
     Axis m_x, m_y;
     std::vector<cv::Rect2d> m_taken;
@@ -210,7 +238,7 @@ private:
 /// Entries of the legend, row by row.
 class Legend {
 public:
-    Legend(const Figure& figure, double width) : m_names(namesOf(figure)) {
+    Legend(const Figure& figure, double width) : m_names(namesOf(figure)), m_colours(figure) {
         double x = 14;
         for (const std::string& name : m_names) {
             const double entry = textWidth(name, kSmall) + 34;
@@ -222,18 +250,19 @@ public:
     }
 
     double height() const { return m_rows * 18.0 + (m_rows > 0 ? 8 : 0); }
-    const std::vector<std::string>& names() const { return m_names; }
+    const Colours& colours() const { return m_colours; }
 
     void draw(Canvas& canvas) const {
         for (size_t i = 0; i < m_names.size() && m_rows > 0; ++i) {
             const cv::Point2d at = m_places[i] + cv::Point2d(0, kHead + 6);
-            canvas.box({at.x, at.y - 1, 14, 10}, {kColours[i % kColours.size()], 1, false, 1});
+            canvas.box({at.x, at.y - 1, 14, 10}, {m_colours.ofName(m_names[i]), 1, false, 1});
             canvas.text(m_names[i], {at.x + 19, at.y + 8}, kSmall, kText, Anchor::Start, false);
         }
     }
 
 private:
     std::vector<std::string> m_names;
+    Colours m_colours;
     std::vector<cv::Point2d> m_places;
     int m_rows = 0;
 };
@@ -253,7 +282,7 @@ void draw(const Figure& figure, Canvas& canvas) {
         const double x = double(i) * figure.panel.width, y = kHead + legend.height();
         const cv::Rect2d area(x + kLeft, y + kPanelHead, figure.panel.width - kLeft - kRight,
                               figure.panel.height - kPanelHead - kFoot);
-        PanelDrawing(canvas, figure.panels[i], legend.names(), area).draw();
+        PanelDrawing(canvas, figure.panels[i], legend.colours(), area).draw();
     }
 }
 

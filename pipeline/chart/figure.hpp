@@ -15,7 +15,8 @@ struct PlotPoint {
 };
 
 struct PlotSeries {
-    std::string name;  ///< series of one name share a colour across panels
+    std::string name;      ///< series of one name share a colour across panels
+    std::string colourOf;  ///< the name whose colour it has instead; empty: its own
     std::vector<PlotPoint> points;
     bool line = true, markers = true, dashed = false;
     double radius = 4;  ///< of the markers
@@ -34,6 +35,9 @@ struct Figure {
     std::string title;
     std::vector<PlotPanel> panels;  ///< side by side
     cv::Size panel{460, 330};
+    /// Names in the order of their colours. Figures of one report share it, so that a name keeps its colour;
+    /// others follow as they come.
+    std::vector<std::string> colours = {};
 };
 
 std::string toSvg(const Figure& figure);

@@ -47,6 +47,31 @@ TEST(Plot, AxisHasRoundTicksInside) {
     EXPECT_LT(Axis(7, 7, 0, 1).from(), 7);  // one value alone still has an axis
 }
 
+// A name has one colour in all figures of a report, whatever else is in them.
+TEST(Plot, NamesKeepTheirColourFromFigureToFigure) {
+    const auto colourOf = [](const Figure& figure, const std::string& name) {
+        const std::string svg = toSvg(figure);
+        const std::regex entry("<rect[^>]*fill=\"(#[0-9a-f]{6})\"[^>]*/>\n<text[^>]*>" + name + "</text>");
+        std::smatch found;
+        return std::regex_search(svg, found, entry) ? found[1].str() : "none";
+    };
+    PlotSeries mpm, tome, all;
+    mpm.name = "mpm", tome.name = "tome", all.name = "all tokens";
+    mpm.points = tome.points = all.points = {{1, 1, 0, 0, {}}, {2, 2, 0, 0, {}}};
+    const auto with = [](std::vector<PlotSeries> series) {
+        Figure made{"title", {{"panel", "x", "y", std::move(series), {}, false, 0, 0}}};
+        made.colours = {"all tokens", "mpm", "tome"};
+        return made;
+    };
+    const std::string colour = colourOf(with({all, mpm, tome}), "tome");
+    EXPECT_NE(colour, "none");
+    EXPECT_EQ(colourOf(with({tome, mpm}), "tome"), colour);
+    PlotSeries setting = tome;
+    setting.name = "tome:r=13", setting.colourOf = "tome";
+    EXPECT_EQ(colourOf(with({mpm, setting}), "tome:r=13"), colour);
+    EXPECT_NE(colourOf(with({tome, mpm}), "mpm"), colour);
+}
+
 TEST(Plot, TheSameInEveryLanguage) {
     const std::string svg = toSvg(figure()), tick = Axis(0, 1, 0, 100).text(0.5, 5);
     EXPECT_EQ(tick, "0.5");
