@@ -16,7 +16,7 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr std::size_t kMostKept = 60;      // images; some seconds at the rate of a small machine
+constexpr std::chrono::milliseconds kApart{1000 / VideoRecorder::kRate};  // of two images in the file
 constexpr std::size_t kMostWaiting = 200;  // a slow disk costs frames, not memory
 constexpr int kStrip = 22;                 // pixels under the image, for the text
 
@@ -34,6 +34,19 @@ cv::Mat annotated(const QImage& image, const QString& text) {
     return frame;
 }
 
+/// Large images are made smaller at once: seconds of them would fill the memory.
+QImage fitted(const QImage& image) {
+    if (image.width() <= VideoRecorder::kWidest) return image;
+    const QImage from = image.convertToFormat(QImage::Format_RGB32);
+    QImage to(VideoRecorder::kWidest, image.height() * VideoRecorder::kWidest / image.width(),
+              QImage::Format_RGB32);
+    const cv::Mat large(from.height(), from.width(), CV_8UC4, const_cast<uchar*>(from.constBits()),
+                        static_cast<std::size_t>(from.bytesPerLine()));
+    cv::Mat small(to.height(), to.width(), CV_8UC4, to.bits(), static_cast<std::size_t>(to.bytesPerLine()));
+    cv::resize(large, small, small.size(), 0, 0, cv::INTER_AREA);
+    return to;
+}
+
 /// One file being written; frames are repeated so that it plays at the speed of the scene.
 class Film {
 public:
@@ -49,6 +62,14 @@ public:
         const int due = std::max(m_frames + 1, static_cast<int>(seconds * VideoRecorder::kRate));
         for (; m_frames < due; ++m_frames)
             m_writer.write(fitted);
+        m_last = fitted;
+    }
+
+    /// The last frame stays until `time`: frames that were dropped do not shorten the file.
+    void end(std::chrono::steady_clock::time_point time) {
+        const double seconds = std::chrono::duration<double>(time - m_begun).count();
+        for (; m_frames > 0 && m_frames < static_cast<int>(seconds * VideoRecorder::kRate); ++m_frames)
+            m_writer.write(m_last);
     }
 
 private:
@@ -75,6 +96,7 @@ private:
     QString m_file;
     cv::VideoWriter m_writer;
     cv::Size m_size;
+    cv::Mat m_last;
     std::chrono::steady_clock::time_point m_begun;
     int m_frames = 0;
 };
@@ -101,19 +123,21 @@ void VideoRecorder::addTask(Task task) {
 }
 
 void VideoRecorder::trim(Clock::time_point now) {
-    while (!m_kept.empty() && (now - m_kept.front().time > kBefore || m_kept.size() > kMostKept))
+    while (!m_kept.empty() && now - m_kept.front().time > kBefore)
         m_kept.pop_front();
 }
 
 void VideoRecorder::add(const QImage& image, const QString& text) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     const Clock::time_point now = Clock::now();
-    const Still still{image, text, now};
     if (m_recording && m_until && now > *m_until) {
         m_recording = false;
-        addTask({Task::Stop, {}, {}});
+        addTask({Task::Stop, {}, {}, *m_until});
     }
-    if (m_recording && m_tasks.size() < kMostWaiting) addTask({Task::Write, {}, still});
+    // The file has no room for more, and memory for large images is short.
+    if (!m_kept.empty() && now - m_kept.back().time < kApart) return;
+    const Still still{fitted(image), text, now};
+    if (m_recording && m_tasks.size() < kMostWaiting) addTask({Task::Write, {}, still, {}});
     m_kept.push_back(still);
     trim(now);
 }
@@ -121,10 +145,10 @@ void VideoRecorder::add(const QImage& image, const QString& text) {
 void VideoRecorder::begin(const QString& file, std::optional<Clock::time_point> until) {
     m_recording = true;
     m_until = until;
-    addTask({Task::Start, file, {}});
+    addTask({Task::Start, file, {}, {}});
     if (!until) return;
     for (const Still& still : m_kept)
-        addTask({Task::Write, {}, still});
+        addTask({Task::Write, {}, still, {}});
 }
 
 void VideoRecorder::startRecording(const QString& file) {
@@ -140,7 +164,7 @@ void VideoRecorder::stopRecording() {
     const std::lock_guard<std::mutex> lock(m_mutex);
     if (!std::exchange(m_recording, false)) return;
     m_until.reset();
-    addTask({Task::Stop, {}, {}});
+    addTask({Task::Stop, {}, {}, Clock::now()});
 }
 
 void VideoRecorder::recordAround(const QString& file) {
@@ -180,6 +204,7 @@ void VideoRecorder::work() {
         m_tasks.pop_front();
         lock.unlock();
         try {
+            if (task.kind == Task::Stop && film) film->end(task.end);
             if (task.kind != Task::Write) close();
             if (task.kind == Task::Start) {
                 film = std::make_unique<Film>(task.file);

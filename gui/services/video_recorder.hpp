@@ -33,6 +33,7 @@ public:
     void forget();
 
     static constexpr std::chrono::seconds kBefore{5}, kAfter{10};
+    static constexpr int kWidest = 1280;  ///< wider images are made smaller
     static constexpr int kRate = 10;  ///< frames a second in the file; images are repeated to keep its time
 
 signals:
@@ -56,6 +57,7 @@ private:
         enum Kind { Start, Write, Stop } kind;
         QString file;
         Still still;
+        Clock::time_point end{};  ///< of Stop: the file is as long as the recording
     };
     void begin(const QString& file, std::optional<Clock::time_point> until);
     void addTask(Task task);

@@ -1,6 +1,7 @@
 // Services: alerts, masks, videos. Run inside `dbus-run-session`: one test takes the part of a desktop.
 #include <QDBusConnection>
 #include <QDir>
+#include <QElapsedTimer>
 
 #include <opencv2/videoio.hpp>
 
@@ -33,6 +34,7 @@ private slots:
     void masksHaveNoShare();
     void measurementsOnlyKeepsNoPicture();
     void recordsByHand();
+    void recordingsOfLargeFramesAreNotShort();
     void settingsGoThroughTheFile();
     void watchFileThatIsNotUnderstoodIsRefused_data();
     void watchFileThatIsNotUnderstoodIsRefused();
@@ -192,6 +194,31 @@ void ServicesTest::recordsByHand() {
     const double frames = film.get(cv::CAP_PROP_FRAME_COUNT);
     QVERIFY2(frames >= 10 && frames <= 60,
              qPrintable(QString::number(frames)));  // as long as the recorded time
+}
+
+/// Frames larger and faster than the encoder can take: the file is as long as the recording, and the seconds
+/// before it fit into memory.
+void ServicesTest::recordingsOfLargeFramesAreNotShort() {
+    VideoRecorder recorder;
+    QSignalSpy finished(&recorder, &VideoRecorder::finished);
+    recorder.start();
+    const QString file = m_sandbox.path(QStringLiteral("large.mp4"));
+    QImage large(3840, 2160, QImage::Format_RGB32);
+    large.fill(Qt::darkGreen);
+    QElapsedTimer since;
+    since.start();
+    recorder.startRecording(file);
+    while (since.elapsed() < 3'000) {
+        recorder.add(large, QStringLiteral("large"));
+        QTest::qWait(15);
+    }
+    const double seconds = double(since.elapsed()) / 1000;
+    recorder.stopRecording();
+    QTRY_COMPARE_WITH_TIMEOUT(finished.count(), 1, test::patience(60'000));
+    const double length = finished[0][1].toDouble() / VideoRecorder::kRate;
+    QVERIFY2(std::abs(length - seconds) < 0.4, qPrintable(QString::number(length)));
+    cv::VideoCapture film(file.toStdString(), cv::CAP_FFMPEG);
+    QCOMPARE(int(film.get(cv::CAP_PROP_FRAME_WIDTH)), VideoRecorder::kWidest);
 }
 
 void ServicesTest::settingsGoThroughTheFile() {
