@@ -23,6 +23,7 @@ signals:
     void messagePosted(const QString& text, bool trouble = false);
 
 private:
+    QString origin(const QString& time) const;
     void measurements(const QString& file, pipeline::Millis from, pipeline::Millis to);
 
     const Parts m_parts;

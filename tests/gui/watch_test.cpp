@@ -3,11 +3,15 @@
 #include <QComboBox>
 #include <QDialog>
 #include <QDoubleSpinBox>
+#include <QFontInfo>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
+#include <QPainter>
 #include <QPushButton>
+#include <QRegularExpression>
 #include <QSignalSpy>
+#include <QSvgRenderer>
 #include <QTableWidget>
 
 #include "gui/charts/hour_view.hpp"
@@ -38,6 +42,7 @@ private slots:
     void coloursForColourBlindEyes();
 
 private:
+    void checkSheet(const QByteArray& svg);
     MainWindow& window() { return *m_is->window; }
     template <typename Dialog>
     Dialog* openDialog(Qt::Key key, Qt::KeyboardModifiers modifiers) {
@@ -216,10 +221,39 @@ void WatchTest::exportsTablesAndPictures() {
     const QString svg = m_is->sandbox.path(QStringLiteral("timeline.svg"));
     window().exports().timeline(svg);
     QVERIFY(content(svg).contains("Luminance"));  // words stay words
+    checkSheet(content(svg));
     window().exports().timeline(m_is->sandbox.path(QStringLiteral("timeline.png")));
     QVERIFY(!QImage(m_is->sandbox.path(QStringLiteral("timeline.png"))).isNull());
     window().exports().timeline(QStringLiteral("/nowhere/timeline.svg"));
     QVERIFY(window().message().contains(QStringLiteral("cannot be written")));
+}
+
+/// A background, a title with source and date, and text of the size that its place was measured for.
+void WatchTest::checkSheet(const QByteArray& svg) {
+    QVERIFY(svg.contains("Tokens over time"));
+    QVERIFY2(svg.contains(window().engine().sourceName().toUtf8()), "the source is missing");
+    QVERIFY2(svg.contains(QByteArray::number(QDate::currentDate().year() % 100)), "the date is missing");
+    QSvgRenderer renderer(svg);
+    QVERIFY(renderer.isValid());
+    QImage image(renderer.defaultSize(), QImage::Format_ARGB32);
+    image.fill(Qt::transparent);
+    QPainter painter(&image);
+    renderer.render(&painter);
+    painter.end();
+    QCOMPARE(image.pixelColor(2, 2).alpha(), 255);
+    QCOMPARE(image.pixelColor(image.width() - 3, image.height() - 3).alpha(), 255);
+    // As wide as on the screen: fonts are in points, places in pixels.
+    const QRectF box = renderer.viewBoxF();
+    const double wanted = window().timeline()->shown()->width();
+    QVERIFY(box.width() >= wanted && box.width() < wanted + 60);
+    const QRegularExpression size(QStringLiteral("font-size=\"([0-9.]+)\""));
+    const double points = QFontInfo(window().timeline()->shown()->font()).pixelSize();
+    auto found = size.globalMatch(QString::fromUtf8(svg));
+    QVERIFY(found.hasNext());
+    while (found.hasNext()) {
+        const double pixels = found.next().captured(1).toDouble();
+        QVERIFY2(pixels > 0.7 * points && pixels < 1.3 * points, qPrintable(QString::number(pixels)));
+    }
 }
 
 void WatchTest::heatMapOfHours() {
