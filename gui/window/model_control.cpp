@@ -113,21 +113,23 @@ void ModelControl::showModel(const ModelFacts& facts) {
 
 void ModelControl::onFailed(const QString& model, const QString& message, bool convertible) {
     m_wanted.clear();
-    if (convertible) offerConversion(model, message);
+    // The box gives the reason; the window says it once.
+    const bool offered = convertible && offerConversion(model, message);
+    const QString words = offered ? tr("%1 is rejected").arg(safeText(QFileInfo(model).fileName())) : message;
     if (m_facts) {
-        emit messagePosted(tr("Model rejected, %1 stays in use: %2").arg(m_facts->name, message), true);
+        emit messagePosted(tr("Model rejected, %1 stays in use: %2").arg(m_facts->name, words), true);
         m_parts.models->health.setModel(m_facts->name, HealthModel::Good);
         return;
     }
-    m_parts.views->setAnalysisCover({tr("This model cannot be used"), message});
+    m_parts.views->setAnalysisCover({tr("This model cannot be used"), offered ? QString() : message});
     m_parts.models->health.setModel(tr("rejected: %1").arg(model), HealthModel::Bad);
-    m_parts.header->setModel(tr("No model: %1").arg(message), true);
-    emit messagePosted(message, true);
+    m_parts.header->setModel(tr("No model"), true);
+    emit messagePosted(words, true);
 }
 
 /// A raw export is no model of ours yet, but may become one.
-void ModelControl::offerConversion(const QString& model, const QString& message) {
-    if (!QFileInfo(model).isFile() || !m_window->isVisible()) return;
+bool ModelControl::offerConversion(const QString& model, const QString& message) {
+    if (!QFileInfo(model).isFile() || !m_window->isVisible()) return false;
     QMessageBox* box =
         plainBox(QMessageBox::Question, tr("Convert this model?"),
                  tr("%1 is rejected").arg(safeText(QFileInfo(model).fileName())),
@@ -139,6 +141,7 @@ void ModelControl::offerConversion(const QString& model, const QString& message)
     QPushButton* yes = box->addButton(tr("Convert"), QMessageBox::AcceptRole);
     connect(yes, &QPushButton::clicked, this, [this, model] { convert(model); });
     box->open();
+    return true;
 }
 
 void ModelControl::convert(const QString& file) {

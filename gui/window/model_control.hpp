@@ -33,7 +33,7 @@ private:
     void adoptSchedule(const ModelFacts& facts);
     void showModel(const ModelFacts& facts);
     void onFailed(const QString& model, const QString& message, bool convertible);
-    void offerConversion(const QString& model, const QString& message);
+    bool offerConversion(const QString& model, const QString& message);
 
     const Parts m_parts;
     QWidget* m_window;

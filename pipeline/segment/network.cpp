@@ -12,13 +12,26 @@ namespace mpm::pipeline {
 
 namespace {
 
+/// The end of the importer's message: it begins with places in OpenCV's source, once for each call.
+std::string reasonOf(const cv::Exception& error) {
+    constexpr size_t kMost = 120;
+    std::string line;
+    for (size_t from = 0; from < error.err.size();) {
+        const size_t end = std::min(error.err.find('\n', from), error.err.size());
+        if (error.err.find_first_not_of(" >\t", from) < end) line = error.err.substr(from, end - from);
+        from = end + 1;
+    }
+    line.erase(0, line.find_first_not_of(" >\t"));
+    if (const size_t place = line.find("error: ("); place != std::string::npos) line.erase(0, place + 7);
+    return line.size() > kMost ? line.substr(0, kMost) + "..." : line;
+}
+
 cv::dnn::Net readNet(const std::string& path) {
     try {
         return mpm::readNet(path);
     } catch (const cv::Exception& error) {
-        const std::string said = error.err.substr(0, error.err.find('\n'));
-        throw ModelError(path + ": OpenCV " + cv::getVersionString() + " cannot load it (" + said +
-                         "); if it is a raw export, convert it first: mpm convert " + path + " OUT.onnx");
+        throw ModelError(path + ": not converted yet, or damaged; convert it first: mpm convert " + path +
+                         " OUT.onnx (OpenCV " + cv::getVersionString() + ": " + reasonOf(error) + ")");
     }
 }
 
