@@ -311,6 +311,18 @@
         <source>&amp;Previous merge stage</source>
         <translation>Étape de fusion &amp;précédente</translation>
     </message>
+    <message>
+        <source>&amp;Reuse over time</source>
+        <translation>&amp;Réutilisation dans le temps</translation>
+    </message>
+    <message>
+        <source>&amp;Next frame of a video</source>
+        <translation>Image &amp;suivante de la vidéo</translation>
+    </message>
+    <message>
+        <source>Pre&amp;vious frame of a video</source>
+        <translation>Image pré&amp;cédente de la vidéo</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::AlertCenter</name>
@@ -588,6 +600,22 @@
         <source>Timeline written to %1</source>
         <translation>Chronologie écrite dans %1</translation>
     </message>
+    <message>
+        <source>no model</source>
+        <translation>aucun modèle</translation>
+    </message>
+    <message>
+        <source>%1, %2, %3</source>
+        <translation>%1, %2, %3</translation>
+    </message>
+    <message>
+        <source>Tokens over time</source>
+        <translation>Jetons au fil du temps</translation>
+    </message>
+    <message>
+        <source>%1 to %2</source>
+        <translation>du %1 au %2</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::FrontSource</name>
@@ -627,14 +655,6 @@
         <translation>jetons entrés → gardés</translation>
     </message>
     <message>
-        <source>network</source>
-        <translation>réseau</translation>
-    </message>
-    <message>
-        <source>saved by merging</source>
-        <translation>gagné par la fusion</translation>
-    </message>
-    <message>
         <source>tokens kept, night to day</source>
         <translation>jetons gardés, nuit / jour</translation>
     </message>
@@ -651,14 +671,6 @@
         <translation>%1 ms</translation>
     </message>
     <message>
-        <source>%1%2 ms (%1%3 %)</source>
-        <translation>%1%2 ms (%1%3 %)</translation>
-    </message>
-    <message>
-        <source>Median of the last %1 frames that ran both ways</source>
-        <translation>Médiane des %1 dernières images passées des deux façons</translation>
-    </message>
-    <message>
         <source>waiting for night</source>
         <translation>en attente de la nuit</translation>
     </message>
@@ -669,6 +681,26 @@
     <message>
         <source>%1: trained on the built-in street only</source>
         <translation>%1 : entraîné sur la rue intégrée seulement</translation>
+    </message>
+    <message>
+        <source>all tokens → merged</source>
+        <translation>tous les jetons → fusionnés</translation>
+    </message>
+    <message>
+        <source>%1, %2 % computed</source>
+        <translation>%1, %2 % calculés</translation>
+    </message>
+    <message>
+        <source>Nothing merges: all tokens run</source>
+        <translation>Rien ne fusionne : tous les jetons passent</translation>
+    </message>
+    <message>
+        <source>%1 → %2 ms (%3)</source>
+        <translation>%1 → %2 ms (%3)</translation>
+    </message>
+    <message>
+        <source>Medians of the last %1 frames that ran both ways</source>
+        <translation>Médianes des %1 dernières images calculées des deux façons</translation>
     </message>
 </context>
 <context>
@@ -864,6 +896,10 @@
         <source>not reported by the system</source>
         <translation>le système ne le dit pas</translation>
     </message>
+    <message>
+        <source>playing, pass %1</source>
+        <translation>lecture, passage %1</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::HealthView</name>
@@ -1056,10 +1092,6 @@
         <translation>refusé : %1</translation>
     </message>
     <message>
-        <source>No model: %1</source>
-        <translation>Pas de modèle : %1</translation>
-    </message>
-    <message>
         <source>Convert this model?</source>
         <translation>Convertir ce modèle ?</translation>
     </message>
@@ -1082,6 +1114,10 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
     <message>
         <source>Converting %1 beside the model in use</source>
         <translation>Conversion de %1 à côté du modèle en service</translation>
+    </message>
+    <message>
+        <source>No model</source>
+        <translation>Aucun modèle</translation>
     </message>
 </context>
 <context>
@@ -1320,6 +1356,41 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
     </message>
 </context>
 <context>
+    <name>mpm::gui::PlaybackBar</name>
+    <message>
+        <source>Pause or play (P)</source>
+        <translation>Pause ou lecture (P)</translation>
+    </message>
+    <message>
+        <source>Repeat</source>
+        <translation>En boucle</translation>
+    </message>
+    <message>
+        <source>One frame back (comma)</source>
+        <translation>Une image en arrière (virgule)</translation>
+    </message>
+    <message>
+        <source>One frame on (full stop)</source>
+        <translation>Une image en avant (point)</translation>
+    </message>
+    <message>
+        <source>Position in the video</source>
+        <translation>Position dans la vidéo</translation>
+    </message>
+    <message>
+        <source>Speed</source>
+        <translation>Vitesse</translation>
+    </message>
+    <message>
+        <source>%1 / %2</source>
+        <translation>%1 / %2</translation>
+    </message>
+    <message>
+        <source>pass %1: %2 ± %3 tokens, %4 frames</source>
+        <translation>passage %1 : %2 ± %3 jetons, %4 images</translation>
+    </message>
+</context>
+<context>
     <name>mpm::gui::PublishPage</name>
     <message>
         <source>MQTT, with discovery for Home Assistant</source>
@@ -1476,6 +1547,53 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
     <message>
         <source>No region and no mask yet. Draw one on the image.</source>
         <translation>Ni zone ni masque. Tracez-en un sur l&apos;image.</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::ReuseView</name>
+    <message>
+        <source>kept</source>
+        <translation>gardé</translation>
+    </message>
+    <message>
+        <source>changed</source>
+        <translation>changé</translation>
+    </message>
+    <message>
+        <source>refreshed by age</source>
+        <translation>rafraîchi par âge</translation>
+    </message>
+    <message>
+        <source>changed, postponed</source>
+        <translation>changé, reporté</translation>
+    </message>
+    <message>
+        <source>Reuse</source>
+        <translation>Réutilisation</translation>
+    </message>
+    <message>
+        <source>Tokens that are computed again appear here while reuse is on (menu Analysis)</source>
+        <translation>Les jetons recalculés apparaissent ici tant que la réutilisation est active (menu Analyse)</translation>
+    </message>
+    <message>
+        <source>suspended: too much changes</source>
+        <translation>suspendue : trop de changements</translation>
+    </message>
+    <message>
+        <source>%1 % computed, full forward</source>
+        <translation>%1 % calculés, passe complète</translation>
+    </message>
+    <message>
+        <source>%1 % computed again</source>
+        <translation>%1 % recalculés</translation>
+    </message>
+    <message>
+        <source>orange: changed, blue: refreshed, magenta: postponed; the oldest is %1 frames old</source>
+        <translation>orange : changé, bleu : rafraîchi, magenta : reporté ; le plus ancien a %1 images</translation>
+    </message>
+    <message>
+        <source>token %1: %2, %3 frames old</source>
+        <translation>jeton %1 : %2, âge %3 images</translation>
     </message>
 </context>
 <context>
@@ -1678,6 +1796,26 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
     <message>
         <source>Readings of each region of the image</source>
         <translation>Mesures de chaque zone de l&apos;image</translation>
+    </message>
+    <message>
+        <source>Readings of the last day</source>
+        <translation>Mesures du dernier jour</translation>
+    </message>
+    <message>
+        <source>Readings of the last week</source>
+        <translation>Mesures de la dernière semaine</translation>
+    </message>
+    <message>
+        <source>All readings</source>
+        <translation>Toutes les mesures</translation>
+    </message>
+    <message>
+        <source>Span of the comparison</source>
+        <translation>Durée de la comparaison</translation>
+    </message>
+    <message>
+        <source>From the store, with the present model and schedule</source>
+        <translation>Depuis la base, avec le modèle et le programme présents</translation>
     </message>
 </context>
 <context>
@@ -2160,6 +2298,10 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
     <message>
         <source>Sources</source>
         <translation>Sources</translation>
+    </message>
+    <message>
+        <source>Reuse</source>
+        <translation>Réutilisation</translation>
     </message>
 </context>
 <context>

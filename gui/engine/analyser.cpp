@@ -12,6 +12,9 @@ namespace mpm::gui {
 
 namespace {
 
+/// Streams of reuse beside those of the sources.
+constexpr int kCompared = 62, kSimulated = 63;
+
 /// Of the pixels that no mask covers.
 double agreementOf(const cv::Mat& a, const cv::Mat& b, const cv::Mat& seen) {
     if (a.empty() || a.size() != b.size()) return 0;
@@ -22,10 +25,6 @@ double agreementOf(const cv::Mat& a, const cv::Mat& b, const cv::Mat& seen) {
     if (seen.empty()) return double(cv::countNonZero(equal)) / double(a.total());
     cv::bitwise_and(equal, seen, equal);
     return double(cv::countNonZero(equal)) / std::max(1, cv::countNonZero(seen));
-}
-
-double totalMs(const pipeline::Segmentation& segmentation) {
-    return segmentation.prepareMs + segmentation.networkMs + segmentation.labelsMs;
 }
 
 /// Labels are removed too: they show the scene as an image does.
@@ -71,6 +70,23 @@ pipeline::Segmentation Analyser::run(const cv::Mat& image, const std::vector<int
     return m_segmenter.segment(image, scores);
 }
 
+/// A GPU cannot reuse yet: there the frames run as without it.
+void Analyser::setReuse(bool on) {
+    if (m_reuse == on || (on && m_reuseFailed)) return;
+    try {
+        m_segmenter.encoder().setReuse(on ? std::optional(Reuse{}) : std::nullopt);
+        m_reuse = on;
+    } catch (const cv::Exception&) {
+        m_reuseFailed = true;
+    }
+}
+
+void Analyser::useStream(int stream, bool fresh) {
+    if (!m_reuse) return;
+    m_segmenter.encoder().setStreams({stream});
+    if (fresh) m_segmenter.encoder().forget(stream);
+}
+
 Analysis Analyser::analyse(const LiveFrame& frame, const Request& request) {
     Analysis analysis;
     analysis.frame = frame;
@@ -78,7 +94,12 @@ Analysis Analyser::analyse(const LiveFrame& frame, const Request& request) {
     for (int block : request.schedule)
         if (block >= 0 && block < m_facts->blocks) analysis.schedule.push_back(block);
     analysis.queueMs = std::chrono::duration<double, std::milli>(Steady::now() - frame.captured).count();
+    setReuse(request.reuse);
+    const auto [known, fresh] = m_generations.try_emplace(frame.stream, frame.generation);
+    useStream(frame.stream, fresh || std::exchange(known->second, frame.generation) != frame.generation);
     analysis.merged = run(frame.pixels, analysis.schedule, request.scores);
+    const ReuseState state = analysis.merged.tokens.reuse.state;
+    if (state != ReuseState::Off && state != ReuseState::Suspended) analysis.schedule.clear();  // not used
     const cv::Mat& labels = analysis.merged.labels;
     const int classes = classesIn(labels, *m_facts);
     // Masked pixels have no class: shares refer to the other pixels.
@@ -94,6 +115,7 @@ Analysis Analyser::analyse(const LiveFrame& frame, const Request& request) {
 Comparison Analyser::compare(const AnalysisPtr& analysis) {
     Comparison comparison;
     comparison.analysis = analysis;
+    useStream(kCompared, true);
     comparison.whole = run(analysis->frame.pixels, {});
     const auto seen = [&](cv::Size size) { return pipeline::seenThrough(analysis->frame.masks, size); };
     const pipeline::Segmentation& whole = comparison.whole;
@@ -101,7 +123,7 @@ Comparison Analyser::compare(const AnalysisPtr& analysis) {
         whole.labels.empty()
             ? pipeline::meanCosine(analysis->merged.features, whole.features, seen(whole.grid))
             : agreementOf(analysis->merged.labels, whole.labels, seen(whole.labels.size()));
-    comparison.savedMs = totalMs(comparison.whole) - totalMs(analysis->merged);
+    comparison.savedMs = comparison.whole.totalMs() - analysis->merged.totalMs();
     return comparison;
 }
 
@@ -111,6 +133,7 @@ NightPair Analyser::simulateNight(const AnalysisPtr& analysis, const street::Nig
     pair.parameters = parameters;
     pair.pixels =
         street::night(analysis->frame.pixels, parameters, static_cast<uint64_t>(analysis->frame.number));
+    useStream(kSimulated, true);
     pair.night = run(pair.pixels, analysis->schedule);
     return pair;
 }

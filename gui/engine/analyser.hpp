@@ -1,6 +1,8 @@
 // Runs one network on one frame: merged, with all tokens, and with night simulated.
 #pragma once
 
+#include <map>
+
 #include "gui/engine/analysis.hpp"
 #include "pipeline/segment/model_file.hpp"
 
@@ -19,10 +21,15 @@ public:
     const ModelFactsPtr& facts() const { return m_facts; }
 
 private:
+    void setReuse(bool on);
+    /// Reuse remembers nothing of the runs beside those of the source.
+    void useStream(int stream, bool fresh);
     pipeline::Segmentation run(const cv::Mat& image, const std::vector<int>& schedule, bool scores = false);
 
     pipeline::Segmenter m_segmenter;
     ModelFactsPtr m_facts;
+    bool m_reuse = false, m_reuseFailed = false;
+    std::map<int, int> m_generations;  // of each stream
 };
 
 /// A converted model whose output cannot be shown: converting it once more does not help.

@@ -26,7 +26,9 @@ using System = std::chrono::system_clock;
 /// One frame of a source, as it was captured.
 struct LiveFrame {
     int generation = 0;  ///< counts the sources opened: frames of an older one are dropped
+    int stream = 0;      ///< one for each source that shares the network: reuse remembers its frames
     std::int64_t number = -1;
+    int pass = 0;  ///< of a video that repeats: 0 is the first
     System::time_point time;
     Steady::time_point captured;
     cv::Mat pixels;                        ///< CV_8UC3
@@ -67,6 +69,7 @@ using ModelFactsPtr = std::shared_ptr<const ModelFacts>;
 /// How to process the next frame.
 struct Request {
     std::vector<int> schedule{2, 5};
+    bool reuse = false;          ///< compute only the tokens that changed; the schedule is not used then
     bool compare = false;        ///< run all tokens too, on the same frame
     bool simulateNight = false;  ///< run the same frame as a camera would see it at night
     bool scores = false;         ///< ask for the probability of each label
@@ -92,7 +95,7 @@ struct Analysis {
     int tokensIn() const { return static_cast<int>(merged.tokens.map.total()); }
     std::vector<int> stageTokens() const;
     int tokensKept() const;
-    double networkMs() const { return merged.prepareMs + merged.networkMs + merged.labelsMs; }
+    double networkMs() const { return merged.totalMs(); }
 };
 using AnalysisPtr = std::shared_ptr<const Analysis>;
 

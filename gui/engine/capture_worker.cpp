@@ -68,9 +68,42 @@ void CaptureWorker::setRule(const pipeline::DayNightRule& rule) {
 }
 
 void CaptureWorker::setPaused(bool paused) {
+    if (m_kind == pipeline::SourceKind::Video)
+        return command([paused](pipeline::Reader& reader) { reader.setHeld(paused); });
     const std::lock_guard<std::mutex> lock(m_mutex);
     m_paused = paused;
     m_changed.notify_all();
+}
+
+void CaptureWorker::seek(std::int64_t frame) {
+    command([frame](pipeline::Reader& reader) { reader.seek(frame); });
+}
+
+void CaptureWorker::step(int direction) {
+    command([direction](pipeline::Reader& reader) { reader.step(direction); });
+}
+
+void CaptureWorker::setSpeed(double speed) {
+    command([speed](pipeline::Reader& reader) { reader.setSpeed(speed); });
+}
+
+void CaptureWorker::setLoop(bool loop) {
+    command([loop](pipeline::Reader& reader) { reader.setLoop(loop); });
+}
+
+void CaptureWorker::command(std::function<void(pipeline::Reader&)> command) {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    if (m_kind == pipeline::SourceKind::Video) m_commands.push_back(std::move(command));
+}
+
+void CaptureWorker::control(pipeline::Reader& reader) {
+    std::vector<std::function<void(pipeline::Reader&)>> commands;
+    {
+        const std::lock_guard<std::mutex> lock(m_mutex);
+        commands.swap(m_commands);
+    }
+    for (const auto& command : commands)
+        command(reader);
 }
 
 void CaptureWorker::setMasks(const std::vector<pipeline::Polygon>& masks) {
@@ -93,6 +126,7 @@ void CaptureWorker::work() {
             reader.take(stale, std::chrono::milliseconds(0));  // frames of the pause are stale
             continue;
         }
+        control(reader);
         pipeline::Frame frame;
         if (reader.take(frame, kPoll)) deliver(std::move(frame));
         report(reader.status());
@@ -114,6 +148,8 @@ void CaptureWorker::deliver(pipeline::Frame frame) {
     LiveFrame live;
     live.generation = m_generation;
     live.number = frame.number;
+    // An image or a folder is read again because it may have changed.
+    live.pass = m_kind == pipeline::SourceKind::Video ? frame.pass : 0;
     live.time = frame.time;
     live.captured = start;
     live.pixels = std::move(frame.image);

@@ -26,6 +26,13 @@ pipeline::Measurement measurementOf(const Analysis& analysis, double drawMs, std
     m.dropped = dropped + analysis.skipped;
     m.classShares = analysis.shares;
     m.regions = analysis.regions;
+    m.pass = analysis.frame.pass;
+    const ReuseReport& reuse = analysis.merged.tokens.reuse;
+    const bool reuses = reuse.state != ReuseState::Off;
+    m.setup = {analysis.model->name.toStdString(), "mpm", analysis.schedule};
+    if (!reuses) return m;
+    m.setup = {m.setup.model, "reuse", {}};  // also where a suspended stream merges for a while
+    m.recomputed = reuse.recomputed;
     return m;
 }
 
@@ -168,6 +175,22 @@ void Engine::setMasks(const std::vector<pipeline::Polygon>& masks) {
 void Engine::setPaused(bool paused) {
     m_paused = paused;
     if (m_capture != nullptr) m_capture->setPaused(paused);
+}
+
+void Engine::seek(qint64 frame) {
+    if (m_capture != nullptr) m_capture->seek(frame);
+}
+
+void Engine::step(int direction) {
+    if (m_capture != nullptr) m_capture->step(direction);
+}
+
+void Engine::setSpeed(double speed) {
+    if (m_capture != nullptr) m_capture->setSpeed(speed);
+}
+
+void Engine::setLoop(bool loop) {
+    if (m_capture != nullptr) m_capture->setLoop(loop);
 }
 
 void Engine::noteEvent(const QString& kind, const QString& text) {

@@ -41,6 +41,11 @@ public:
     /// The rule in force.
     pipeline::DayNightRule rule() const;
     void setPaused(bool paused);
+    /// Of a video; ignored by other sources.
+    void seek(qint64 frame);
+    void step(int direction);
+    void setSpeed(double speed);
+    void setLoop(bool loop);
     void noteEvent(const QString& kind, const QString& text);
 
     Recorder& recorder() { return m_recorder; }

@@ -12,6 +12,8 @@ namespace {
 /// How long a changed setting waits for a new frame before the last one is analysed again.
 constexpr std::chrono::milliseconds kRepeatAfter{250};
 
+constexpr int kStreams = 60;  // of reuse, for sources; the analyser uses some for itself
+
 }  // namespace
 
 void InferenceChannel::submit(const LiveFrame& frame) {
@@ -48,6 +50,7 @@ InferenceWorker::~InferenceWorker() {
 InferenceChannelPtr InferenceWorker::addChannel() {
     const std::lock_guard<std::mutex> lock(m_mutex);
     m_channels.emplace_back(new InferenceChannel(this));
+    m_channels.back()->m_stream = m_streams++ % kStreams;
     return m_channels.back();
 }
 
@@ -92,6 +95,7 @@ void InferenceWorker::fill(Job& job, const InferenceChannelPtr& channel) {
     job.channel = channel;
     job.repeat = !channel->m_frame;
     job.frame = job.repeat ? *channel->m_last : *std::exchange(channel->m_frame, std::nullopt);
+    job.frame.stream = channel->m_stream;
     job.request = channel->m_request;
     job.skipped = job.repeat ? 0 : std::exchange(channel->m_skipped, 0);
     channel->m_requestChanged = false;

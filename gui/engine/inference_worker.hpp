@@ -46,6 +46,7 @@ private:
     Steady::time_point m_changedAt;
     std::int64_t m_skipped = 0;
     int m_generation = 0;
+    int m_stream = 0;  // never changed once the channel is there
     Steady::time_point m_lastStart;
     Steady::time_point m_lastComparison;  // of the worker's thread alone
 
@@ -93,6 +94,7 @@ private:
     std::condition_variable m_changed;
     std::vector<InferenceChannelPtr> m_channels;  // guarded by m_mutex
     std::unique_ptr<Analyser> m_newAnalyser;      // likewise
+    int m_streams = 0;                            // likewise; given so far
 
     std::unique_ptr<Analyser> m_analyser;  // of the thread alone
 };

@@ -21,6 +21,9 @@ constexpr std::chrono::hours kRecent{3};
 constexpr std::chrono::milliseconds kPruneEvery = std::chrono::hours(1);
 constexpr int kMostAsides = 5;           // a failing disk must not fill with damaged files
 constexpr std::int64_t kPruned = 5'000;  // readings a step
+constexpr pipeline::Millis kForever{INT64_MAX};
+constexpr pipeline::Millis kSlice = std::chrono::hours(1);  // of readings that are compared
+constexpr std::chrono::milliseconds kSliceTime{200};        // then new readings are written
 
 pipeline::Millis now() {
     return std::chrono::duration_cast<pipeline::Millis>(std::chrono::system_clock::now().time_since_epoch());
@@ -37,6 +40,7 @@ void prepend(std::vector<T>& to, std::vector<T> from) {
 Recorder::Recorder(const QString& path, pipeline::Store::Access access, QObject* parent)
     : Worker("recorder", parent), m_path(path), m_access(access) {
     qRegisterMetaType<HistoryPtr>();
+    qRegisterMetaType<StoredComparisonPtr>();
 }
 
 Recorder::~Recorder() {
@@ -70,6 +74,13 @@ void Recorder::addEvent(pipeline::Event event) {
 void Recorder::loadHistory() {
     const std::lock_guard<std::mutex> lock(m_mutex);
     m_waiting.back().history = true;
+    m_hurry = true;
+    m_changed.notify_all();
+}
+
+void Recorder::compare(const pipeline::Setup& setup, pipeline::Millis from) {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    m_compareWanted = Comparing{setup, from, {}, std::make_shared<StoredComparison>()};
     m_hurry = true;
     m_changed.notify_all();
 }
@@ -140,6 +151,8 @@ void Recorder::write(std::deque<Batch>& batches) {
         batches.pop_front();
     }
     if (!readOnly()) prune();
+    beginComparison();
+    continueComparison();
     if (std::exchange(m_failing, false)) post([this] { emit recovered(); });
 }
 
@@ -200,10 +213,44 @@ void Recorder::prune() {
     m_nextPruning = time + (m_store->apply(m_retention, now(), kPruned) ? kGather : kPruneEvery);
 }
 
+/// After everything added before the call is written.
+void Recorder::beginComparison() {
+    {
+        const std::lock_guard<std::mutex> lock(m_mutex);
+        if (!m_compareWanted) return;
+        m_comparing = std::exchange(m_compareWanted, std::nullopt);
+    }
+    m_comparing->found->setup = m_comparing->setup;
+    const auto extent =
+        m_source < 0 ? std::nullopt : m_store->readingsIn(m_source, m_comparing->from, kForever);
+    m_comparing->next = extent ? extent->first : kForever;
+    m_comparing->found->upTo = extent ? extent->second : pipeline::Millis(0);
+}
+
+void Recorder::continueComparison() {
+    if (!m_comparing) return;
+    const auto begun = std::chrono::steady_clock::now();
+    const pipeline::Millis end = m_comparing->found->upTo + pipeline::Millis(1);
+    while (*m_comparing->next < end && std::chrono::steady_clock::now() - begun < kSliceTime) {
+        const pipeline::Millis to = std::min(*m_comparing->next + kSlice, end);
+        m_store->addTo(m_comparing->found->statistics, m_source, m_comparing->setup, *m_comparing->next, to);
+        const auto rest = m_store->readingsIn(m_source, to, end);  // no steps through years without readings
+        m_comparing->next = rest ? rest->first : end;
+    }
+    if (*m_comparing->next < end) {
+        const std::lock_guard<std::mutex> lock(m_mutex);
+        m_hurry = true;
+        return;
+    }
+    post([this, found = StoredComparisonPtr(m_comparing->found)] { emit compared(found); });
+    m_comparing.reset();
+}
+
 void Recorder::switchTo(const QString& source, const QString& former) {
     m_source = readOnly() ? m_store->findSource(source.toStdString()).value_or(-1)
                           : m_store->source(source.toStdString(), former.toStdString());
     if (source == std::exchange(m_sourceName, source)) return;  // only the connection was new
+    m_comparing.reset();
     if (m_source >= 0) sendHistory();
 }
 

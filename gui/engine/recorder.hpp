@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "gui/engine/worker.hpp"
-#include "pipeline/store/store.hpp"
+#include "pipeline/store/day_night_statistics.hpp"
 
 namespace mpm::gui {
 
@@ -21,6 +21,14 @@ struct History {
     std::vector<pipeline::Event> events;
 };
 using HistoryPtr = std::shared_ptr<const History>;
+
+/// Day and night in the store, over the readings of one setup.
+struct StoredComparison {
+    pipeline::Setup setup;
+    pipeline::Millis upTo{0};  ///< time of the last reading that it covers
+    pipeline::DayNightStatistics statistics;
+};
+using StoredComparisonPtr = std::shared_ptr<const StoredComparison>;
 
 class Recorder : public Worker {
     Q_OBJECT
@@ -42,6 +50,9 @@ public:
     /// Emits historyLoaded() once more, including everything added before.
     void loadHistory();
 
+    /// Emits compared() with the readings of `setup` since `from`. A later call replaces one in progress.
+    void compare(const pipeline::Setup& setup, pipeline::Millis from);
+
     QString path() const { return m_path; }
     bool readOnly() const { return m_access == pipeline::Store::Access::ReadOnly; }
     /// Measurements and events that were never written; known once the thread has ended.
@@ -49,6 +60,7 @@ public:
 
 signals:
     void historyLoaded(const std::shared_ptr<const mpm::gui::History>& history);
+    void compared(const std::shared_ptr<const mpm::gui::StoredComparison>& comparison);
     void exported(const QString& file, qint64 rows);
     void exportFailed(const QString& file, const QString& message);
     /// Measurements cannot be kept just now; they wait in memory and are tried again.
@@ -89,6 +101,8 @@ private:
     void sendHistory();
     void exportNow(const Export& wanted);
     void prune();
+    void beginComparison();
+    void continueComparison();
 
     const QString m_path;
     const pipeline::Store::Access m_access;
@@ -96,6 +110,16 @@ private:
     std::condition_variable m_changed;
     std::deque<Batch> m_waiting{1};  // guarded by m_mutex; never empty, the last one is being filled
     bool m_hurry = false;            // likewise
+
+    /// Read slice by slice between writes: weeks of readings take seconds.
+    struct Comparing {
+        pipeline::Setup setup;
+        pipeline::Millis from;
+        std::optional<pipeline::Millis> next;  ///< absent: not begun
+        std::shared_ptr<StoredComparison> found;
+    };
+    std::optional<Comparing> m_compareWanted;  // guarded by m_mutex
+    std::optional<Comparing> m_comparing;      // of the thread alone
 
     std::unique_ptr<pipeline::Store> m_store;  // of the thread alone, as all below
     std::int64_t m_source = -1;

@@ -1,5 +1,7 @@
 #include "gui/engine/render_worker.hpp"
 
+#include "pipeline/draw/reuse_map.hpp"
+
 namespace mpm::gui {
 
 namespace {
@@ -13,6 +15,19 @@ QImage mergeMapOf(const cv::Mat& image, const pipeline::Segmentation& found, con
                   const cv::Mat& seen) {
     const cv::Mat map = mapAfter(found.tokens, style.stage);
     cv::Mat drawn = pipeline::drawMergeMap(image, map, found.grid, style.merge);
+    pipeline::drawMasked(drawn, seen);
+    return toImage(drawn);
+}
+
+/// A stream that is suspended computes everything.
+QImage reuseMapOf(const Analysis& analysis, const cv::Mat& seen) {
+    const ReuseReport& reuse = analysis.merged.tokens.reuse;
+    if (reuse.state == ReuseState::Off) return {};
+    const cv::Size grid = analysis.merged.grid;
+    cv::Mat reasons = reuse.reasons;
+    if (reasons.empty())
+        reasons = cv::Mat(1, grid.area(), CV_8U, cv::Scalar(static_cast<int>(ReuseReason::Changed)));
+    cv::Mat drawn = pipeline::drawReuseMap(analysis.frame.pixels, reasons, grid);
     pipeline::drawMasked(drawn, seen);
     return toImage(drawn);
 }
@@ -39,6 +54,8 @@ RenderedFrame RenderWorker::drawFrame(const AnalysisPtr& analysis, const RenderS
     drawn.map = mapAfter(analysis->merged.tokens, style.stage);
     drawn.clusters = pipeline::clusterColours(analysis->frame.pixels, drawn.map, analysis->merged.grid,
                                               style.merge.colours);
+    drawn.reuse =
+        reuseMapOf(*analysis, pipeline::seenThrough(analysis->frame.masks, analysis->frame.pixels.size()));
     drawn.drawMs = std::chrono::duration<double, std::milli>(Steady::now() - start).count();
     return drawn;
 }

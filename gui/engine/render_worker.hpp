@@ -29,6 +29,7 @@ struct RenderedFrame {
     QImage grey;                 ///< under the merge map, which the view paints
     cv::Mat map;                 ///< CV_32S 1xN, of the stage that was chosen
     pipeline::Palette clusters;  ///< colour of each
+    QImage reuse;                ///< tokens computed again; null while reuse is off
     RenderStyle style;
     double drawMs = 0;
 };

@@ -33,7 +33,9 @@ QString sourceStateText(const SourceReport& report) {
         case State::Live:
             return status.live                                  ? HealthModel::tr("live")
                    : report.kind == pipeline::SourceKind::Scene ? HealthModel::tr("built-in scene")
-                                                                : HealthModel::tr("playing");
+                   : report.kind == pipeline::SourceKind::Video && status.passes > 0
+                       ? HealthModel::tr("playing, pass %1").arg(status.passes + 1)
+                       : HealthModel::tr("playing");
         case State::Stalled:
             return HealthModel::tr("stalled since %1").arg(clockText(status.since));
         case State::Retrying:

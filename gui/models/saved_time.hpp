@@ -13,15 +13,23 @@ class SavedTime {
 public:
     static constexpr std::size_t kKept = 9;
 
+    /// Older than this, the times may be those of another load or another schedule.
+    static constexpr std::chrono::seconds kFresh{5};
+
     void add(const Comparison& comparison) {
-        m_last.push_back({comparison.savedMs, comparison.whole.prepareMs + comparison.whole.networkMs +
-                                                  comparison.whole.labelsMs});
+        m_last.push_back({comparison.savedMs, comparison.whole.totalMs()});
+        m_newest = Steady::now();
         if (m_last.size() > kKept) m_last.pop_front();
     }
     void clear() { m_last.clear(); }
     bool any() const { return !m_last.empty(); }
     int count() const { return static_cast<int>(m_last.size()); }
 
+    bool stale() const { return !any() || Steady::now() - m_newest > kFresh; }
+
+    /// Medians of the same frames, with all tokens and merged.
+    double wholeMs() const { return median(&Entry::whole); }
+    double mergedMs() const { return wholeMs() - savedMs(); }
     double savedMs() const { return median(&Entry::saved); }
     /// Of the time all tokens take.
     double percent() const {
@@ -42,6 +50,7 @@ private:
     }
 
     std::deque<Entry> m_last;
+    Steady::time_point m_newest;
 };
 
 }  // namespace mpm::gui

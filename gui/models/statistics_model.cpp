@@ -81,14 +81,37 @@ QVariant StatisticsModel::headerData(int section, Qt::Orientation orientation, i
     return section >= 0 && section < Rows ? rows[section] : QVariant();
 }
 
-void StatisticsModel::add(const pipeline::Measurement& measurement) {
-    m_statistics.add(measurement);
+void StatisticsModel::changed() {
     emit dataChanged(index(0, 0), index(Rows - 1, Columns - 1), {Qt::DisplayRole});
 }
 
-void StatisticsModel::clear() {
+void StatisticsModel::begin(const pipeline::Setup& setup) {
     m_statistics = {};
-    emit dataChanged(index(0, 0), index(Rows - 1, Columns - 1), {Qt::DisplayRole});
+    m_setup = setup;
+    m_sinceBegin.clear();
+    m_waiting = true;
+    changed();
+}
+
+void StatisticsModel::setStored(const StoredComparison& stored) {
+    if (!m_waiting || !(stored.setup == m_setup)) return;
+    m_waiting = false;
+    m_statistics = stored.statistics;
+    for (const pipeline::Measurement& measurement : m_sinceBegin)
+        if (measurement.time > stored.upTo) m_statistics.add(measurement);
+    m_sinceBegin.clear();
+    changed();
+}
+
+void StatisticsModel::add(const pipeline::Measurement& measurement) {
+    if (!(measurement.setup == m_setup) || measurement.pass > 0) return;
+    m_statistics.add(measurement);
+    if (m_waiting) m_sinceBegin.push_back(measurement);
+    changed();
+}
+
+void StatisticsModel::clear() {
+    begin({});
 }
 
 }  // namespace mpm::gui

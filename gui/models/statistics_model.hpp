@@ -3,7 +3,7 @@
 
 #include <QAbstractTableModel>
 
-#include "pipeline/store/day_night_statistics.hpp"
+#include "gui/engine/recorder.hpp"
 
 namespace mpm::gui {
 
@@ -20,6 +20,11 @@ public:
     QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
     QVariant headerData(int section, Qt::Orientation orientation, int role = Qt::DisplayRole) const override;
 
+    /// Begins anew with one setup: the readings in the store come with setStored(), later ones with add().
+    void begin(const pipeline::Setup& setup);
+    const pipeline::Setup& setup() const { return m_setup; }
+    void setStored(const StoredComparison& stored);
+    /// Of another setup, or of a video that repeats: it does not count.
     void add(const pipeline::Measurement& measurement);
     void clear();
     const pipeline::DayNightStatistics& statistics() const { return m_statistics; }
@@ -28,7 +33,12 @@ private:
     QString phaseText(const pipeline::PhaseStatistics& phase, int row) const;
     QString differenceText(int row) const;
 
+    void changed();
+
     pipeline::DayNightStatistics m_statistics;
+    pipeline::Setup m_setup;
+    std::vector<pipeline::Measurement> m_sinceBegin;  // until the stored ones are there
+    bool m_waiting = false;
 };
 
 }  // namespace mpm::gui

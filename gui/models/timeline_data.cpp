@@ -1,6 +1,7 @@
 #include "gui/models/timeline_data.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace mpm::gui {
 
@@ -18,6 +19,11 @@ Time floorTo(Time time, Time span) {
 /// Column of `time`; may be outside.
 Time columnOf(Time time, Time from, Time to, int count) {
     return (time - from) * count / std::max<Time>(1, to - from);
+}
+
+/// With reuse all tokens are kept, and the count of interest is of those computed.
+int countOf(const pipeline::Measurement& m) {
+    return m.recomputed < 0 ? m.tokensKept() : static_cast<int>(std::lround(m.recomputed * m.tokensIn));
 }
 
 double latencyOf(const pipeline::Measurement& m) {
@@ -58,9 +64,9 @@ void TimelineData::setHistory(const History& history) {
 }
 
 void TimelineData::keep(const pipeline::Measurement& m) {
-    Reading reading{m.time.count(),        float(m.luminance),
-                    float(latencyOf(m)),   {},
-                    float(m.tokensKept()), m.phase == pipeline::Phase::Night};
+    Reading reading{m.time.count(),      float(m.luminance),
+                    float(latencyOf(m)), {},
+                    float(countOf(m)),   m.phase == pipeline::Phase::Night};
     for (int stage = 0; stage < TimelineColumn::kStages; ++stage)
         reading.stages[stage] =
             stage + 1 < static_cast<int>(m.stageTokens.size()) ? float(m.stageTokens[stage]) : -1.f;

@@ -17,10 +17,10 @@ namespace {
 
 constexpr int kLeastNames = 60, kUsefulNames = 150;
 
-QString signedPercent(double value) {
+QString signedPercent(double value, int digits = 1) {
     return QStringLiteral("%1%2 %")
         .arg(value < 0 ? QStringLiteral("−") : QStringLiteral("+"))
-        .arg(readable(std::abs(value), 1));
+        .arg(readable(std::abs(value), digits));
 }
 
 }  // namespace
@@ -47,8 +47,7 @@ HeaderBar::HeaderBar(QWidget* parent)
     }
     m_row->addLayout(names, 1);
     m_tokens = addFigure(tr("tokens in → kept"));
-    m_network = addFigure(tr("network"));
-    m_saved = addFigure(tr("saved by merging"));
+    m_times = addFigure(tr("all tokens → merged"));
     m_difference = addFigure(tr("tokens kept, night to day"));
 }
 
@@ -87,7 +86,7 @@ void HeaderBar::hideFiguresThatDoNotFit() {
     const QMargins margins = m_row->contentsMargins();
     int room = width() - margins.left() - margins.right() - m_badge->sizeHint().width() - m_row->spacing() -
                kUsefulNames;
-    for (const QLabel* figure : {m_tokens, m_saved, m_network, m_difference}) {
+    for (const QLabel* figure : {m_tokens, m_times, m_difference}) {
         QWidget* whole = figure->parentWidget();
         room -= m_row->spacing() + whole->sizeHint().width();
         if (whole->isHidden() == (room >= 0)) whole->setVisible(room >= 0);
@@ -100,8 +99,8 @@ void HeaderBar::setSource(const SourceReport& report, bool paused) {
     m_source->setText(scene ? tr("Built-in street, day and night") : report.name);
     setPlainToolTip(m_source, report.name);
     if (std::exchange(m_streetShown, scene) != scene) showModel();
-    for (QLabel* figure : {m_tokens, m_network, m_saved})
-        setMark(*figure, "stale", paused || !report.current());
+    setMark(*m_tokens, "stale", paused || !report.current());
+    if (paused || !report.current()) setStale(true);
 }
 
 void HeaderBar::setModel(const QString& text, bool warning, bool street) {
@@ -122,21 +121,32 @@ void HeaderBar::showModel() {
 
 void HeaderBar::setAnalysis(const Analysis& analysis) {
     const int in = analysis.tokensIn(), kept = analysis.tokensKept();
+    const ReuseReport& reuse = analysis.merged.tokens.reuse;
+    if (reuse.state != ReuseState::Off) {
+        m_tokens->setText(tr("%1, %2 % computed").arg(in).arg(readable(100 * reuse.recomputed, 0)));
+        return;
+    }
     m_tokens->setText(
         in == kept ? QString::number(in)
                    : tr("%1 → %2  (%3)").arg(in).arg(kept).arg(signedPercent(100.0 * (kept - in) / in)));
-    m_network->setText(tr("%1 ms").arg(analysis.merged.networkMs, 0, 'f', 0));
-    if (analysis.schedule.empty()) m_saved->setText(QStringLiteral("–"));
+    if (!analysis.schedule.empty()) return;
+    m_times->setText(tr("%1 ms").arg(readable(analysis.networkMs(), 0)));
+    setPlainToolTip(m_times, tr("Nothing merges: all tokens run"));
+    setStale(false);
 }
 
+/// Both times and their difference are of the same frames: they cannot contradict each other.
 void HeaderBar::setSaved(const SavedTime& saved) {
-    if (!saved.any()) return m_saved->setText(QStringLiteral("–"));
-    const QString sign = saved.savedMs() < 0 ? QStringLiteral("−") : QString();
-    m_saved->setText(tr("%1%2 ms (%1%3 %)")
-                         .arg(sign)
-                         .arg(std::abs(saved.savedMs()), 0, 'f', 0)
-                         .arg(std::abs(saved.percent()), 0, 'f', 0));
-    setPlainToolTip(m_saved, tr("Median of the last %1 frames that ran both ways").arg(saved.count()));
+    if (!saved.any()) return m_times->setText(QStringLiteral("–"));
+    m_times->setText(tr("%1 → %2 ms (%3)")
+                         .arg(readable(saved.wholeMs(), 0), readable(saved.mergedMs(), 0),
+                              signedPercent(-saved.percent(), 0)));
+    setPlainToolTip(m_times, tr("Medians of the last %1 frames that ran both ways").arg(saved.count()));
+    setStale(false);
+}
+
+void HeaderBar::setStale(bool stale) {
+    setMark(*m_times, "stale", stale);
 }
 
 void HeaderBar::setDayNight(const pipeline::DayNightStatistics& statistics) {

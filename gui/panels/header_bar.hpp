@@ -24,6 +24,8 @@ public:
     void setModel(const QString& text, bool warning, bool street = false);
     void setAnalysis(const Analysis& analysis);
     void setSaved(const SavedTime& saved);
+    /// The times are older than the frame.
+    void setStale(bool stale);
     void setDayNight(const pipeline::DayNightStatistics& statistics);
     QString badgeText() const;
     /// Names may be shortened and figures hidden, the tokens last.
@@ -42,7 +44,7 @@ private:
     QHBoxLayout* m_row;
     SourceBadge* m_badge;
     QLabel *m_source, *m_model;
-    QLabel *m_tokens, *m_network, *m_saved, *m_difference;
+    QLabel *m_tokens, *m_times, *m_difference;
 };
 
 }  // namespace mpm::gui

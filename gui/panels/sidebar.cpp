@@ -1,5 +1,8 @@
 #include "gui/panels/sidebar.hpp"
 
+#include <algorithm>
+
+#include <QComboBox>
 #include <QHBoxLayout>
 #include <QToolButton>
 
@@ -7,6 +10,7 @@
 #include "gui/panels/legend_view.hpp"
 #include "gui/panels/schedule_view.hpp"
 #include "gui/panels/tables.hpp"
+#include "gui/widgets/plain_widgets.hpp"
 #include "gui/widgets/section.hpp"
 
 namespace mpm::gui {
@@ -51,14 +55,35 @@ Sidebar::Sidebar(Models& models, QWidget* parent)
     layout->addWidget(add(QStringLiteral("schedule"), tr("Schedule"), m_schedule));
     m_classes = add(QStringLiteral("classes"), tr("Classes"), legendWithButtons(&models.legend, m_legend));
     layout->addWidget(m_classes);
-    layout->addWidget(
-        add(QStringLiteral("daynight"), tr("Day and night"), new StatisticsView(&models.statistics)));
+    layout->addWidget(add(QStringLiteral("daynight"), tr("Day and night"), makeComparison(models)));
     layout->addWidget(addListed(QStringLiteral("regions"), tr("Regions"), &models.regions,
                                 tr("Readings of each region of the image")));
     layout->addWidget(addListed(QStringLiteral("alerts"), tr("Alerts"), &models.alerts,
                                 tr("Alerts of this run, newest first")));
     layout->addWidget(add(QStringLiteral("health"), tr("Health"), new HealthView(&models.health)));
     layout->addStretch();
+}
+
+QWidget* Sidebar::makeComparison(Models& models) {
+    auto* widget = new QWidget;
+    auto* layout = new QVBoxLayout(widget);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(4);
+    m_span = new QComboBox;
+    m_span->addItem(tr("Readings of the last day"), 24);
+    m_span->addItem(tr("Readings of the last week"), 24 * 7);
+    m_span->addItem(tr("All readings"), 0);
+    m_span->setAccessibleName(tr("Span of the comparison"));
+    setPlainToolTip(m_span, tr("From the store, with the present model and schedule"));
+    connect(m_span, &QComboBox::activated, this,
+            [this] { emit comparedHoursChosen(m_span->currentData().toInt()); });
+    layout->addWidget(m_span);
+    layout->addWidget(new StatisticsView(&models.statistics));
+    return widget;
+}
+
+void Sidebar::setComparedHours(int hours) {
+    m_span->setCurrentIndex(std::max(0, m_span->findData(hours)));
 }
 
 Section* Sidebar::add(const QString& name, const QString& title, QWidget* content) {

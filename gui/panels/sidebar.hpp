@@ -5,6 +5,7 @@
 #include <QStringList>
 
 class QAbstractItemModel;
+class QComboBox;
 
 namespace mpm::gui {
 
@@ -23,10 +24,16 @@ public:
     LegendView* legend() const { return m_legend; }
     /// A model without classes has no legend.
     void setClassesShown(bool shown);
+    /// Span over which day and night are compared, in hours; 0: everything.
+    void setComparedHours(int hours);
     QStringList folded() const;
     void setFolded(const QStringList& names);
 
+signals:
+    void comparedHoursChosen(int hours);
+
 private:
+    QWidget* makeComparison(Models& models);
     Section* add(const QString& name, const QString& title, QWidget* content);
     Section* addListed(const QString& name, const QString& title, QAbstractItemModel* model,
                        const QString& description);
@@ -34,6 +41,7 @@ private:
     ScheduleView* m_schedule;
     LegendView* m_legend;
     Section* m_classes = nullptr;
+    QComboBox* m_span = nullptr;
     QList<Section*> m_sections;
 };
 

@@ -52,6 +52,8 @@ public:
         gauge("mpm_tokens_in", "Image tokens of the last image");
     prometheus::Family<prometheus::Gauge>& tokensKept =
         gauge("mpm_tokens_kept", "Tokens left after the last merge");
+    prometheus::Family<prometheus::Gauge>& recomputed =
+        gauge("mpm_tokens_recomputed_share", "Share of tokens computed with reuse, 0 to 1; 1 without");
     prometheus::Family<prometheus::Gauge>& luminance = gauge("mpm_luminance", "Median luminance, 0 to 1");
     prometheus::Family<prometheus::Gauge>& night = gauge("mpm_night", "1 by night, 0 by day");
     prometheus::Family<prometheus::Gauge>& share = gauge("mpm_class_share", "Share of the image, by class");
@@ -160,6 +162,7 @@ void MetricsEndpoint::add(const QString& source, const pipeline::Measurement& m,
     const prometheus::Labels by = labelsOf(source);
     m_families->tokensIn.Add(by).Set(m.tokensIn);
     m_families->tokensKept.Add(by).Set(m.tokensKept());
+    m_families->recomputed.Add(by).Set(m.recomputed < 0 ? 1 : m.recomputed);
     m_families->luminance.Add(by).Set(m.luminance);
     m_families->night.Add(by).Set(m.phase == pipeline::Phase::Night ? 1 : 0);
     m_families->analysed.Add(by).Increment();

@@ -31,6 +31,7 @@ QJsonObject stateOf(const pipeline::Measurement& m) {
             {QStringLiteral("frame"), qint64(m.frame)},
             {QStringLiteral("tokens_in"), m.tokensIn},
             {QStringLiteral("tokens_kept"), m.tokensKept()},
+            {QStringLiteral("recomputed"), m.recomputed < 0 ? 1.0 : m.recomputed},
             {QStringLiteral("luminance"), m.luminance},
             {QStringLiteral("night"), m.phase == pipeline::Phase::Night},
             {QStringLiteral("network_ms"), m.networkMs},

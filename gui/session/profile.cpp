@@ -92,11 +92,13 @@ QVariantMap valuesOf(const ProfileState& state) {
     if (!pipeline::Address(state.source.toStdString()).hasSecrets()) set("source", state.source);
     set("model", state.model);
     if (!state.ownSchedule) set("schedule", listText(state.request.schedule));
+    set("reuse", state.request.reuse);
     set("interval", qlonglong(state.request.interval.count()));
     set("night/luminance", state.request.night.luminance);
     set("night/photons", state.request.night.photons);
     set("night/deviation", state.request.night.deviation);
     if (state.rule) addRule(values, *state.rule);
+    set("compared_hours", state.comparedHours);
     set("opacity", state.opacity);
     set("outlines", state.outlines);
     set("map_colours", int(state.mapColours));
@@ -163,12 +165,14 @@ ProfileState Profile::load() const {
     state.model = value("model", state.model).toString();
     state.ownSchedule = !s.contains(QStringLiteral("schedule"));
     if (!state.ownSchedule) state.request.schedule = listFrom(s.value(QStringLiteral("schedule")).toString());
+    state.request.reuse = value("reuse", false).toBool();
     state.request.interval = std::chrono::milliseconds(value("interval", 0).toLongLong());
     street::NightParameters& night = state.request.night;
     night.luminance = value("night/luminance", night.luminance).toDouble();
     night.photons = value("night/photons", night.photons).toDouble();
     night.deviation = value("night/deviation", night.deviation).toDouble();
     state.rule = ruleFrom(s);
+    state.comparedHours = std::clamp(value("compared_hours", state.comparedHours).toInt(), 0, 24 * 366);
     state.opacity = value("opacity", state.opacity).toDouble();
     state.outlines = value("outlines", state.outlines).toBool();
     state.mapColours =

@@ -17,6 +17,7 @@ struct ProfileState {
     Request request;
     bool ownSchedule = true;                     ///< nobody chose a schedule: the model's own is used
     std::optional<pipeline::DayNightRule> rule;  ///< absent: the default of the source
+    int comparedHours = 24 * 7;                  ///< span of day against night; 0: everything kept
     double opacity = 0.55;
     bool outlines = true;
     pipeline::MergeMapStyle::Colours mapColours = pipeline::MergeMapStyle::Colours::Mean;

@@ -109,7 +109,7 @@ void MergeView::paintOutlines(QPainter& painter, const QRectF& whole) const {
         if (first == second || !(mean || m_sizes[first] > 1 || m_sizes[second] > 1)) return;
         const cv::Vec3b &one = m_colours[first], &other = m_colours[second];
         const int sum = 3 * (one[0] + other[0]) + 6 * (one[1] + other[1]) + one[2] + other[2];
-        (mean && sum < 20 * 70 ? light : dark).push_back(line);
+        (mean && sum < 20 * 60 ? light : dark).push_back(line);
     };
     for (int patch = 0; patch < grid.area(); ++patch) {
         const QRectF cell = patchRect(patch, whole);
@@ -117,10 +117,11 @@ void MergeView::paintOutlines(QPainter& painter, const QRectF& whole) const {
         if (patch + grid.width < grid.area())
             add(patch, patch + grid.width, {cell.bottomLeft(), cell.bottomRight()});
     }
-    const double width = !mean && whole.width() / grid.width > 14 ? 2 : 1;
-    painter.setPen(QPen(QColor(10, 14, 20, mean ? 110 : 200), width));
+    const double cell = whole.width() / grid.width, width = !mean && cell > 14 ? 2 : 1;
+    const double faint = std::min(1.0, cell / 14);  // a dense net hides small patches
+    painter.setPen(QPen(QColor(10, 14, 20, mean ? int(110 * faint) : 200), width));
     painter.drawLines(dark.data(), static_cast<int>(dark.size()));
-    painter.setPen(QPen(QColor(255, 255, 255, 70), width));
+    painter.setPen(QPen(QColor(255, 255, 255, int(60 * faint)), width));
     painter.drawLines(light.data(), static_cast<int>(light.size()));
 }
 

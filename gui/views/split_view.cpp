@@ -18,15 +18,17 @@ SplitView::SplitView(Viewport* viewport, QWidget* parent)
 }
 
 void SplitView::setRendered(const RenderedFrame& drawn, const RenderStyle&) {
-    if (drawn.analysis->schedule.empty()) clear();  // nothing to compare: the last comparison is stale
+    const Analysis& analysis = *drawn.analysis;
+    const bool reuses = analysis.merged.tokens.reuse.state != ReuseState::Off;
+    if (analysis.schedule.empty() && !reuses) clear();  // nothing to compare: the last comparison is stale
 }
 
 void SplitView::setComparison(const RenderedComparison& drawn, const SavedTime& saved) {
     const Comparison& comparison = *drawn.comparison;
     const Analysis& merged = *comparison.analysis;
     m_whole = drawn.whole;
-    m_left = sideTexts(gui::tokensKept(comparison.whole.tokens), comparison.whole.networkMs);
-    m_right = sideTexts(merged.tokensKept(), merged.merged.networkMs);
+    m_left = sideTexts(gui::tokensKept(comparison.whole.tokens), comparison.whole.totalMs());
+    m_right = sideTexts(merged.tokensKept(), merged.networkMs());
     setImage(drawn.merged);
     // Of the last few frames, as in the header: not the difference of the two times shown here.
     m_feet = feet(comparison, saved);

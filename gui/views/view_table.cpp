@@ -4,6 +4,7 @@
 #include "gui/views/merge_view.hpp"
 #include "gui/views/night_view.hpp"
 #include "gui/views/overlay_view.hpp"
+#include "gui/views/reuse_view.hpp"
 #include "gui/views/source_grid.hpp"
 #include "gui/views/split_view.hpp"
 
@@ -29,6 +30,7 @@ const std::vector<ViewEntry>& viewTable() {
         {"split", [] { return ViewTable::tr("Split"); }, make<SplitView>, E::InOverview | E::NeedsComparison},
         {"night", [] { return ViewTable::tr("Night"); }, make<NightView>, E::HasStages | E::NeedsNight},
         {"sources", [] { return ViewTable::tr("Sources"); }, make<SourceGrid>, E::NeedsAllSources},
+        {"reuse", [] { return ViewTable::tr("Reuse"); }, make<ReuseView>, 0},
     };
     return table;
 }

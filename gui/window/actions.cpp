@@ -125,8 +125,16 @@ void addAnalysisMenu(MainWindow& window) {
     pause->setCheckable(true);
     QObject::connect(pause, &QAction::triggered, &window.front(), &FrontSource::setPaused);
     QObject::connect(&window.front(), &FrontSource::pausedChanged, pause, &QAction::setChecked);
+    addAction(menu, Actions::tr("&Next frame of a video"), QKeySequence(Qt::Key_Period),
+              [&window] { window.step(1); });
+    addAction(menu, Actions::tr("Pre&vious frame of a video"), QKeySequence(Qt::Key_Comma),
+              [&window] { window.step(-1); });
     menu->addSeparator();
     addSchedules(window, menu);
+    QAction* reuse = addAction(menu, Actions::tr("&Reuse over time"), QKeySequence(Qt::Key_U), [] {});
+    reuse->setCheckable(true);
+    reuse->setChecked(window.session().state().request.reuse);
+    QObject::connect(reuse, &QAction::toggled, &window, &MainWindow::setReuse);
     menu->addSeparator();
     addAction(menu, Actions::tr("&Day and night…"), QKeySequence(Qt::CTRL | Qt::Key_N), [&window] {
         auto* dialog = new DayNightDialog(window.engine().rule(), &window);

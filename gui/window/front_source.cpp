@@ -1,11 +1,20 @@
 #include "gui/window/front_source.hpp"
 
+#include <QDateTime>
+
 #include "gui/charts/timeline_panel.hpp"
 #include "gui/charts/timeline_view.hpp"
 #include "gui/panels/header_bar.hpp"
+#include "gui/panels/playback_bar.hpp"
 #include "gui/text/source_text.hpp"
 
 namespace mpm::gui {
+
+namespace {
+
+constexpr qint64 kCompareAgain = 3'600'000;
+
+}  // namespace
 
 FrontSource::~FrontSource() = default;
 
@@ -40,6 +49,8 @@ void FrontSource::clear() {
     m_parts.models->saved.clear();
     m_parts.models->timeline.clear();
     m_report = {};
+    m_parts.playback->clear();
+    m_sinceComparison.invalidate();
     m_framesBefore = 0;
 }
 
@@ -85,6 +96,10 @@ void FrontSource::connectRecorder(QObject* link) {
         health.setStore(recorder.path(), HealthModel::Good);
     connect(&recorder, &Recorder::historyLoaded, link,
             [this](const HistoryPtr& history) { m_parts.models->timeline.setHistory(*history); });
+    connect(&recorder, &Recorder::compared, link, [this](const StoredComparisonPtr& comparison) {
+        m_parts.models->statistics.setStored(*comparison);
+        m_parts.header->setDayNight(m_parts.models->statistics.statistics());
+    });
     connect(&recorder, &Recorder::failing, link, [this, &health](const QString& message) {
         health.setStore(message, HealthModel::Bad);
         emit messagePosted(tr("Measurements are not kept: %1").arg(message), true);
@@ -117,15 +132,32 @@ void FrontSource::onMeasured(const pipeline::Measurement& measurement, const Ana
     m_parts.views->setRegions(session.services().settings().of(m_engine->sourceName()).regions,
                               analysis->regions);
     if (analysis->repeat) return;  // not a new measurement
-    if (analysis->schedule == session.state().request.schedule) models.statistics.add(measurement);
+    if (!(measurement.setup == models.statistics.setup())) compareAgain(measurement.setup);
+    models.statistics.add(measurement);
     m_parts.header->setDayNight(models.statistics.statistics());
     models.timeline.add(measurement);
+    m_parts.playback->add(measurement);
+}
+
+/// Day and night over the chosen span of the store; readings that come meanwhile are added.
+void FrontSource::compareAgain(const pipeline::Setup& setup) {
+    m_parts.models->statistics.begin(setup);
+    m_sinceComparison.restart();
+    const int hours = m_parts.session->state().comparedHours;
+    const pipeline::Millis now(QDateTime::currentMSecsSinceEpoch());
+    m_engine->recorder().compare(setup, hours > 0 ? now - std::chrono::hours(hours) : pipeline::Millis(0));
+}
+
+void FrontSource::setComparedHours(int hours) {
+    if (std::exchange(m_parts.session->state().comparedHours, hours) == hours) return;
+    compareAgain(m_parts.models->statistics.setup());
 }
 
 void FrontSource::setReport(const SourceReport& report) {
     m_report = report;
     m_parts.views->setSource(report, m_engine->paused());
     m_parts.header->setSource(report, m_engine->paused());
+    m_parts.playback->setReport(report, m_engine->paused());
     m_parts.models->health.setSource(report);
 }
 
@@ -133,6 +165,7 @@ void FrontSource::setPaused(bool paused) {
     m_engine->setPaused(paused);
     m_parts.views->setSource(m_report, paused);
     m_parts.header->setSource(m_report, paused);
+    m_parts.playback->setReport(m_report, paused);
     m_parts.timeline->view()->setPaused(paused);
     emit pausedChanged(paused);
 }
@@ -152,6 +185,10 @@ void FrontSource::updateRates() {
                     double(frames - std::exchange(m_framesBefore, frames)) / seconds);
     health.updateAge();
     health.updateProcessor();
+    m_parts.header->setStale(m_report.current() && !m_engine->paused() ? m_parts.models->saved.stale()
+                                                                       : true);
+    if (m_sinceComparison.isValid() && m_sinceComparison.hasExpired(kCompareAgain))
+        compareAgain(m_parts.models->statistics.setup());  // readings have grown older than the span
 }
 
 }  // namespace mpm::gui

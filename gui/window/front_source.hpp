@@ -24,6 +24,8 @@ public:
     void setReport(const SourceReport& report);
     /// The regions of the watch settings changed, or the source did.
     void updateRegions();
+    /// The span over which day and night are compared; 0: everything that is kept.
+    void setComparedHours(int hours);
     /// To be called once a second.
     void updateRates();
 
@@ -33,6 +35,7 @@ signals:
 
 private:
     void clear();
+    void compareAgain(const pipeline::Setup& setup);
     void connectImages(QObject* link);
     void connectEvents(QObject* link);
     void connectRecorder(QObject* link);
@@ -44,7 +47,7 @@ private:
     SourceReport m_report;
     int m_analysed = 0;
     std::int64_t m_framesBefore = 0;
-    QElapsedTimer m_sinceRates;
+    QElapsedTimer m_sinceRates, m_sinceComparison;
 };
 
 }  // namespace mpm::gui

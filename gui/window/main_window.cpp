@@ -11,6 +11,7 @@
 #include "gui/charts/timeline_panel.hpp"
 #include "gui/panels/conversion_bar.hpp"
 #include "gui/panels/header_bar.hpp"
+#include "gui/panels/playback_bar.hpp"
 #include "gui/panels/sidebar.hpp"
 #include "gui/views/night_view.hpp"
 #include "gui/views/view_controls.hpp"
@@ -65,6 +66,7 @@ void MainWindow::makeParts() {
     m_parts.models = &m_models;
     m_parts.views = new ViewArea;
     m_parts.header = new HeaderBar;
+    m_parts.playback = new PlaybackBar;
     m_parts.timeline = new TimelinePanel(&m_models.timeline);
     m_parts.sidebar = new Sidebar(m_models);
     m_parts.conversion = new ConversionBar;
@@ -85,7 +87,12 @@ void MainWindow::makeControllers() {
 
 void MainWindow::arrange() {
     m_timeSplit = new QSplitter(Qt::Vertical);
-    m_timeSplit->addWidget(m_parts.views);
+    auto* above = new QWidget;
+    auto* column = new QVBoxLayout(above);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->addWidget(m_parts.views, 1);
+    column->addWidget(m_parts.playback);
+    m_timeSplit->addWidget(above);
     m_timeSplit->addWidget(m_parts.timeline);
     m_timeSplit->setStretchFactor(0, 1);
     m_sideSplit = new SideSplit(m_timeSplit, m_parts.sidebar);
@@ -108,6 +115,12 @@ void MainWindow::arrange() {
 }
 
 void MainWindow::connectControls() {
+    PlaybackBar* playback = m_parts.playback;
+    connect(playback, &PlaybackBar::pauseWanted, m_front.get(), &FrontSource::setPaused);
+    connect(playback, &PlaybackBar::seekWanted, this, [this](qint64 frame) { engine().seek(frame); });
+    connect(playback, &PlaybackBar::stepWanted, this, &MainWindow::step);
+    connect(playback, &PlaybackBar::speedChosen, this, [this](double speed) { engine().setSpeed(speed); });
+    connect(playback, &PlaybackBar::loopChosen, this, [this](bool loop) { engine().setLoop(loop); });
     connect(m_tabs, &SourceTabs::sourcesChanged, this, [this] {
         m_watch->sourcesChanged();
         sendRequest();
@@ -116,6 +129,7 @@ void MainWindow::connectControls() {
         sendRequest();
         sendStyle();
     });
+    connect(m_parts.sidebar, &Sidebar::comparedHoursChosen, m_front.get(), &FrontSource::setComparedHours);
     connect(&m_session, &Session::watchChanged, this, &MainWindow::sendRequest);
     connect(&m_models.legend, &LegendModel::styleChanged, this, &MainWindow::sendStyle);
     connect(m_parts.views, &ViewArea::styleChanged, this, &MainWindow::sendStyle);
@@ -145,6 +159,7 @@ void MainWindow::restore() {
     m_sideSplit->setPanelWanted(state.sidePanel);
     m_timeSplit->restoreState(state.timeSplit);
     m_parts.sidebar->setFolded(state.foldedSections);
+    m_parts.sidebar->setComparedHours(state.comparedHours);
     m_parts.views->controls().setOpacity(state.opacity);
     m_parts.views->controls().setOutlines(state.outlines);
     m_parts.views->controls().setMapColours(state.mapColours);
@@ -157,7 +172,7 @@ void MainWindow::sendRequest() {
     if (m_restoring) return;
     Request& request = m_session.state().request;
     const ViewEntry& view = m_parts.views->entry();
-    request.compare = view.has(ViewEntry::NeedsComparison) && !request.schedule.empty();
+    request.compare = view.has(ViewEntry::NeedsComparison) && (request.reuse || !request.schedule.empty());
     request.compareInterval =
         view.has(ViewEntry::ComparesSlowly) ? kSlowComparison : std::chrono::milliseconds(0);
     request.simulateNight = view.has(ViewEntry::NeedsNight);
@@ -196,6 +211,21 @@ void MainWindow::setSafePalette(bool safe) {
 void MainWindow::setInterval(int milliseconds) {
     m_session.state().request.interval = std::chrono::milliseconds(milliseconds);
     sendRequest();
+}
+
+void MainWindow::step(int direction) {
+    if (!engine().paused()) m_front->setPaused(true);
+    engine().step(direction);
+}
+
+void MainWindow::setReuse(bool on) {
+    m_session.state().request.reuse = on;
+    m_models.saved.clear();
+    for (const auto& engine : m_session.sources().engines())
+        engine->noteEvent(QStringLiteral("schedule"),
+                          on ? QStringLiteral("reuse") : QStringLiteral("reuse off"));
+    sendRequest();
+    if (on) m_parts.views->showView(QStringLiteral("reuse"));
 }
 
 void MainWindow::setRule(const pipeline::DayNightRule& rule) {

@@ -44,6 +44,10 @@ public:
     void setSafePalette(bool safe);
     /// Least time between two analysed frames.
     void setInterval(int milliseconds);
+    /// Of a video: pauses, and shows the next frame or the one before.
+    void step(int direction);
+    /// Compute only the tokens that changed: for a fixed camera. The schedule is not used meanwhile.
+    void setReuse(bool on);
     void setRule(const pipeline::DayNightRule& rule);
     /// At the lower edge, for a while; `trouble` stays until the next message.
     void showMessage(const QString& text, bool trouble = false);

@@ -9,6 +9,7 @@ namespace mpm::gui {
 
 class ConversionBar;
 class HeaderBar;
+class PlaybackBar;
 class Sidebar;
 class TimelinePanel;
 
@@ -17,6 +18,7 @@ struct Parts {
     Models* models;
     ViewArea* views;
     HeaderBar* header;
+    PlaybackBar* playback;
     TimelinePanel* timeline;
     Sidebar* sidebar;
     ConversionBar* conversion;

@@ -27,6 +27,8 @@ struct Segmentation {
     double prepareMs = 0;  ///< image to blob, whole batch
     double networkMs = 0;  ///< blob to output, whole batch
     double labelsMs = 0;   ///< output to labels, this image
+
+    double totalMs() const { return prepareMs + networkMs + labelsMs; }
 };
 
 class Segmenter {

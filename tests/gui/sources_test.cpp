@@ -2,8 +2,12 @@
 #include <QDirIterator>
 #include <QMessageBox>
 #include <QSignalSpy>
+#include <QSlider>
 #include <QTabBar>
+#include <QToolButton>
 
+#include "gui/panels/header_bar.hpp"
+#include "gui/panels/playback_bar.hpp"
 #include "gui/views/image_view.hpp"
 #include "gui/views/live_view.hpp"
 #include "gui/views/source_grid.hpp"
@@ -21,6 +25,7 @@ private slots:
     void videoIsRecordedByHotKey();
     void everyNSeconds();
     void refusedModelIsOfferedConversion();
+    void videoIsPlayedByHand();
     void passwordsStayOutOfTheSettings();
     void withoutAKeychainTheWatchFileKeepsItsPasswords();
 
@@ -161,6 +166,39 @@ void SourcesTest::refusedModelIsOfferedConversion() {
     window().model().convert(m_is->sandbox.path(QStringLiteral("street.onnx")));
     QTRY_COMPARE_WITH_TIMEOUT(loaded.count(), 1, test::patience(120'000));
     QVERIFY(loaded[0][0].value<ModelFactsPtr>()->path.endsWith(QStringLiteral("street-mpm.onnx")));
+}
+
+/// A video is paused where it is, and shown frame by frame.
+void SourcesTest::videoIsPlayedByHand() {
+    Options options;
+    options.source = m_is->sandbox.film(30, 30);
+    m_is->open(options);
+    QVERIFY(m_is->next());
+    auto* bar = window().findChild<PlaybackBar*>();
+    QTRY_VERIFY_WITH_TIMEOUT(bar->isVisible(), test::patience(10'000));
+    auto* position = bar->findChild<QSlider*>(QStringLiteral("position"));
+    QTRY_COMPARE(position->maximum(), 59);
+    window().front().setPaused(true);
+    QVERIFY(m_is->settle());
+    position->setValue(40);  // by night
+    QVERIFY(m_is->nextWhere([](const Analysis& a) { return a.frame.luminance < 0.2; }));
+    const auto at = [this] { return window().engine().report().status.position; };
+    QTRY_COMPARE_WITH_TIMEOUT(at(), 40, test::patience(10'000));
+    QTest::keyClick(&window(), Qt::Key_Period);
+    QTRY_COMPARE_WITH_TIMEOUT(at(), 41, test::patience(10'000));
+    QTest::mouseClick(bar->findChild<QToolButton*>(QStringLiteral("stepBack")), Qt::LeftButton);
+    QTRY_COMPARE_WITH_TIMEOUT(at(), 40, test::patience(10'000));
+    QTest::qWait(500);
+    QCOMPARE(at(), 40);
+    QVERIFY(window().engine().paused());
+    window().front().setPaused(false);
+    QTRY_VERIFY_WITH_TIMEOUT(at() > 42, test::patience(10'000));  // on from there
+    // Readings of the second pass are marked.
+    window().engine().setSpeed(8);
+    QTRY_VERIFY_WITH_TIMEOUT(m_is->last->frame.pass > 0, test::patience(20'000));
+    QTRY_VERIFY(window().header()->badgeText().contains(QStringLiteral("pass")));
+    window().sources().open(QStringLiteral("demo"));
+    QTRY_VERIFY(!bar->isVisible());
 }
 
 void SourcesTest::passwordsStayOutOfTheSettings() {

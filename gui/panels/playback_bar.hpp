@@ -1,0 +1,50 @@
+// Playing a video: position, steps, speed, repetition. Hidden for every other source.
+#pragma once
+
+#include <QElapsedTimer>
+#include <QWidget>
+
+#include "gui/engine/analysis.hpp"
+#include "pipeline/store/day_night_statistics.hpp"
+
+class QCheckBox;
+class QComboBox;
+class QLabel;
+class QSlider;
+class QToolButton;
+
+namespace mpm::gui {
+
+class PlaybackBar : public QWidget {
+    Q_OBJECT
+public:
+    explicit PlaybackBar(QWidget* parent = nullptr);
+
+    void setReport(const SourceReport& report, bool paused);
+    /// Counted by pass.
+    void add(const pipeline::Measurement& measurement);
+    void clear();
+
+signals:
+    void pauseWanted(bool paused);
+    void seekWanted(qint64 frame);
+    void stepWanted(int direction);
+    void speedChosen(double speed);
+    void loopChosen(bool loop);
+
+private:
+    void showTime(qint64 frame);
+
+    QToolButton* m_play;
+    QSlider* m_position;
+    QLabel *m_time, *m_pass;
+    QComboBox* m_speed;
+    QCheckBox* m_loop;
+    bool m_paused = false;
+    double m_rate = 0;
+    QElapsedTimer m_sinceSeek;  // the reports before it show the former position
+    pipeline::RunningMean m_kept;
+    int m_passShown = -1;
+};
+
+}  // namespace mpm::gui

@@ -1,0 +1,79 @@
+#include "gui/views/reuse_view.hpp"
+
+#include <algorithm>
+
+#include <QPainter>
+
+#include "gui/text/numbers.hpp"
+#include "gui/widgets/theme.hpp"
+
+namespace mpm::gui {
+
+namespace {
+
+QString reasonText(ReuseReason reason) {
+    switch (reason) {
+        case ReuseReason::Kept:
+            return ReuseView::tr("kept");
+        case ReuseReason::Changed:
+            return ReuseView::tr("changed");
+        case ReuseReason::Refreshed:
+            return ReuseView::tr("refreshed by age");
+        case ReuseReason::Postponed:
+            return ReuseView::tr("changed, postponed");
+    }
+    return {};
+}
+
+}  // namespace
+
+ReuseView::ReuseView(Viewport* viewport, QWidget* parent) : ImageView(tr("Reuse"), viewport, parent) {
+    setEmptyText(tr("Tokens that are computed again appear here while reuse is on (menu Analysis)"));
+}
+
+void ReuseView::setRendered(const RenderedFrame& drawn, const RenderStyle&) {
+    const ReuseReport& reuse = drawn.analysis->merged.tokens.reuse;
+    if (reuse.state == ReuseState::Off) return clear();
+    m_analysis = drawn.analysis;
+    setImage(drawn.reuse);
+    if (reuse.state == ReuseState::Suspended) {
+        setNote(tr("suspended: too much changes"));
+        return setFooter({});
+    }
+    setNote((reuse.state == ReuseState::Full ? tr("%1 % computed, full forward") : tr("%1 % computed again"))
+                .arg(readable(100 * reuse.recomputed, 1)));
+    double oldest = 0;
+    cv::minMaxLoc(reuse.ages, nullptr, &oldest);
+    setFooter(tr("orange: changed, blue: refreshed, magenta: postponed; the oldest is %1 frames old")
+                  .arg(int(oldest)));
+}
+
+void ReuseView::clear() {
+    m_analysis.reset();
+    ImageView::clear();
+    setFooter({});
+}
+
+QString ReuseView::describe(QPointF at) const {
+    if (!m_analysis || !QRectF(0, 0, 1, 1).contains(at)) return {};
+    const ReuseReport& reuse = m_analysis->merged.tokens.reuse;
+    const cv::Size grid = m_analysis->merged.grid;
+    if (static_cast<int>(reuse.reasons.total()) != grid.area()) return {};
+    const int x = std::min(int(at.x() * grid.width), grid.width - 1);
+    const int y = std::min(int(at.y() * grid.height), grid.height - 1);
+    const int token = y * grid.width + x;
+    return tr("token %1: %2, %3 frames old")
+        .arg(token)
+        .arg(reasonText(static_cast<ReuseReason>(reuse.reasons.at<uchar>(token))))
+        .arg(reuse.ages.at<int>(token));
+}
+
+void ReuseView::paintMarks(QPainter& painter, const QRectF& whole) {
+    if (!viewport()->cursor()) return;
+    QRectF above = whole.intersected(QRectF(rect()));
+    above.setBottom(above.bottom() - fontMetrics().height() - 10);  // over the footer
+    painter.setFont(scaled(font(), 0.88));
+    paintPlate(painter, above, Qt::AlignLeft | Qt::AlignBottom, describe(*viewport()->cursor()));
+}
+
+}  // namespace mpm::gui

@@ -1,0 +1,65 @@
+// Reuse over time in the monitor: on a still scene only a few tokens are computed again.
+#include <QLabel>
+#include <QSignalSpy>
+#include <QTest>
+
+#include "gui/panels/header_bar.hpp"
+#include "gui/views/reuse_view.hpp"
+#include "gui/views/split_view.hpp"
+#include "gui/window_fixture.hpp"
+
+using namespace mpm::gui;
+
+class ReuseTest : public QObject {
+    Q_OBJECT
+private slots:
+    void stillSceneIsReused();
+};
+
+void ReuseTest::stillSceneIsReused() {
+    test::WindowFixture is;
+    Options options;
+    options.source = is.sandbox.film(1, 0);
+    is.open(options);
+    QVERIFY(is.next());
+    MainWindow& window = *is.window;
+    auto* view = window.views()->find<ReuseView>();
+    QVERIFY(view->image().isNull());
+    QTest::keyClick(&window, Qt::Key_U);
+    QCOMPARE(QLatin1String(window.views()->entry().key), QLatin1String("reuse"));
+    const AnalysisPtr analysis = is.nextWhere(
+        [](const Analysis& a) { return a.merged.tokens.reuse.state == mpm::ReuseState::Partial; });
+    QVERIFY(analysis);
+    QVERIFY(analysis->merged.tokens.reuse.recomputed < 0.3);
+    QCOMPARE(analysis->tokensKept(), analysis->tokensIn());  // nothing merges
+    QTRY_VERIFY_WITH_TIMEOUT(view->note().contains(QStringLiteral("computed")), test::patience(10'000));
+    QVERIFY(!view->image().isNull());
+    QVERIFY2(view->describe({0.5, 0.5}).contains(QStringLiteral("frames old")),
+             qPrintable(view->describe({0.5, 0.5})));
+    const auto headerHas = [&window](const char* words) {
+        for (const QLabel* label : window.header()->findChildren<QLabel*>())
+            if (label->text().contains(QLatin1String(words))) return true;
+        return false;
+    };
+    QTRY_VERIFY(headerHas("% computed"));
+    // The comparison runs all tokens, and does not disturb the frames that are kept.
+    window.views()->showView(QStringLiteral("split"));
+    QTRY_VERIFY_WITH_TIMEOUT(!window.views()->find<SplitView>()->image().isNull(), test::patience(20'000));
+    const AnalysisPtr beside = is.next();
+    QVERIFY(beside && beside->merged.tokens.reuse.state == mpm::ReuseState::Partial);
+    const QString store = window.session().profile().storePath(), source = window.engine().sourceName();
+    QTest::keyClick(&window, Qt::Key_U);
+    QVERIFY(
+        is.nextWhere([](const Analysis& a) { return a.merged.tokens.reuse.state == mpm::ReuseState::Off; }));
+    QTRY_VERIFY_WITH_TIMEOUT(!headerHas("% computed"), test::patience(10'000));
+    is.window.reset();
+    mpm::pipeline::Store kept(store.toStdString());
+    const auto rows =
+        kept.measurements(kept.source(source.toStdString()), {}, mpm::pipeline::Millis(1LL << 45));
+    const auto with =
+        std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.recomputed >= 0; });
+    QVERIFY(with > 2 && std::size_t(with) < rows.size());
+}
+
+QTEST_MAIN(ReuseTest)
+#include "reuse_test.moc"
