@@ -29,8 +29,8 @@ std::string cpuName() {
 
 std::string cpuFeatures() {
     std::string flags = " " + fromCpuInfo("flags") + fromCpuInfo("Features") + " ", found;
-    for (const char* name : {"sse4_2", "avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile",
-                             "amx_bf16", "asimd", "asimddp", "bf16", "i8mm", "sve"})
+    for (const char* name : {"sse4_2", "avx2", "fma", "avx_vnni", "avx512f", "avx512_vnni", "avx512_bf16",
+                             "amx_tile", "amx_bf16", "amx_int8", "asimd", "asimddp", "bf16", "i8mm", "sve"})
         if (flags.find(" " + std::string(name) + " ") != std::string::npos)
             found += (found.empty() ? "" : " ") + std::string(name);
     return found.empty() ? "unknown" : found;

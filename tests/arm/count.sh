@@ -1,9 +1,9 @@
 #!/bin/sh
 # Instructions of one image on 64-bit Arm, one thread: half the difference between three images and one.
-#   count.sh BUILD_FOLDER SYSROOT [MODEL]
+#   count.sh BUILD_FOLDER SYSROOT [PRECISION [MODEL]]     f32 or i8; qemu's processor has `sdot`
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-build=$1 sysroot=$2 model=${3:-$here/../../models/zoo/street-vit-tiny.onnx}
+build=$1 sysroot=$2 precision=${3:-f32} model=${4:-$here/../../models/zoo/street-vit-tiny.onnx}
 cc -O2 -shared -fPIC -o "$build/instructions.so" "$here/instructions.c"
 
 image=$here/../../docs/images/example.jpg
@@ -14,11 +14,11 @@ instructions_of() {
     shift
     rm -rf "$build/counted"
     qemu-aarch64 -L "$sysroot" -plugin "$build/instructions.so" "$build/cli/mpm" run "$model" "$@" \
-        --threads 1 --blocks "$blocks" --save csv --out "$build/counted" 2>&1 >/dev/null | sed -n 's/^instructions: //p'
+        --threads 1 --precision "$precision" --blocks "$blocks" --save csv --out "$build/counted" 2>&1 >/dev/null | sed -n 's/^instructions: //p'
 }
 
 for blocks in none 2,5; do
     one=$(instructions_of $blocks "$image")
     three=$(instructions_of $blocks "$image" "$image" "$image")
-    echo "blocks $blocks: $(((three - one) / 2000000)) million instructions an image"
+    echo "$precision, blocks $blocks: $(((three - one) / 2000000)) million instructions an image"
 done

@@ -60,6 +60,10 @@ cmake --build "$build"
 case $verb in
 test) ctest --test-dir "$build" --output-on-failure --no-label-summary -LE '^(long|gpu)$' --timeout 3600 \
     -E '^(test_cli|install_|check_)' "$@" ;;
-count) sh "$tree/tests/arm/count.sh" "$build" "$sysroot" ;;
+count)
+    for precision in f32 i8; do
+        sh "$tree/tests/arm/count.sh" "$build" "$sysroot" $precision
+    done
+    ;;
 *) echo "arm: '$verb' is not known: test or count" >&2; exit 2 ;;
 esac

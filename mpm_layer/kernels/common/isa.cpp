@@ -10,6 +10,10 @@
 #include "base/printable.hpp"
 #include "mpm_layer/kernels/common/isa.hpp"
 
+#if defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#endif
+
 namespace mpm::kernels {
 
 static std::string limit() {
@@ -32,6 +36,15 @@ bool allowsAmx() {
 bool allowsVnni() {
     const std::string most = limit();
     return most.empty() || most == "avx512" || most == "avx-vnni";
+}
+
+bool hasSdot() {
+#if defined(__aarch64__) && defined(__linux__)
+    constexpr unsigned long kDotProducts = 1UL << 20;  // HWCAP_ASIMDDP
+    return (getauxval(AT_HWCAP) & kDotProducts) != 0;
+#else
+    return false;
+#endif
 }
 
 void checkInstructionSetLimit() {

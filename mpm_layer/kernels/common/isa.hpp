@@ -8,6 +8,8 @@ bool limitInstructionSet();
 bool allowsAmx();
 /// Whether that leaves room for instructions that multiply bytes.
 bool allowsVnni();
+/// Whether a 64-bit Arm processor sums up four products of bytes at once.
+bool hasSdot();
 /// Throws cv::Exception where MPM_MAX_CPU_ISA names nothing known.
 void checkInstructionSetLimit();
 

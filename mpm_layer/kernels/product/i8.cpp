@@ -18,7 +18,7 @@ namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
 bool HasI8() {
-    return hasVnni();
+    return hasDot();
 }
 
 int OffsetI8() {

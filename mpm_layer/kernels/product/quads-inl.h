@@ -80,12 +80,14 @@ struct IntBlock {
 };
 
 // A way to multiply: the form of the left operand's bytes (value + kOffset, at most kLevels from it), and
-// sum + the four products of each lane.
+// sum + the four products of each lane. With kByLane, `addLane` multiplies by a lane of a vector that holds
+// two of a row's quads: one load instead of two copies to all lanes.
 
 #if MPM_HAS_VNNI
 
 struct DotVnni {
     static constexpr int kOffset = 128, kLevels = 127;
+    static constexpr bool kByLane = false;
 
     static HWY_INLINE Int add(Int sum, Int left, Int right) {
 #if HWY_TARGET <= HWY_AVX3
@@ -96,7 +98,7 @@ struct DotVnni {
     }
 };
 
-inline bool hasVnni() {
+inline bool hasDot() {
 #if HWY_TARGET <= HWY_AVX3
     return __builtin_cpu_supports("avx512vnni") && allowsVnni();
 #else
@@ -106,8 +108,12 @@ inline bool hasVnni() {
 
 #else
 
-inline bool hasVnni() {
+inline bool hasDot() {
+#if HWY_TARGET == HWY_NEON
+    return hasSdot() && allowsVnni();
+#else
     return false;
+#endif
 }
 
 #endif
@@ -117,6 +123,7 @@ inline bool hasVnni() {
 /// Two products in 16 bits, then two of those in 32: 127 * 127 * 2 is the most that fits.
 struct DotPlain {
     static constexpr int kOffset = 64, kLevels = 63;
+    static constexpr bool kByLane = false;
 
     static HWY_INLINE Int add(Int sum, Int left, Int right) {
 #if HWY_TARGET <= HWY_AVX3
@@ -134,9 +141,36 @@ struct DotPlain {
 
 #elif HWY_TARGET == HWY_NEON
 
+/// `sdot`, where the processor has it. In assembler: if the compiler were allowed to use it, it would do so
+/// on processors without it, too.
+struct DotSdot {
+    static constexpr int kOffset = 0, kLevels = 127;
+    static constexpr bool kByLane = true;
+
+    static HWY_INLINE Int add(Int sum, Int left, Int right) {
+        asm(".arch armv8.2-a+crypto+dotprod\n\tsdot %0.4s, %1.16b, %2.16b"
+            : "+w"(sum.raw)
+            : "w"(left.raw), "w"(right.raw));
+        return sum;
+    }
+
+    static HWY_INLINE int32x2_t twoQuads(const I8Quad* quads) {
+        return vld1_s32(reinterpret_cast<const std::int32_t*>(quads));
+    }
+
+    template <int Lane>
+    static HWY_INLINE Int addLane(Int sum, int32x2_t left, Int right) {
+        asm(".arch armv8.2-a+crypto+dotprod\n\tsdot %0.4s, %1.16b, %2.4b[%3]"
+            : "+w"(sum.raw)
+            : "w"(right.raw), "w"(left), "i"(Lane));
+        return sum;
+    }
+};
+
 /// Signed bytes on both sides; two products fit into 16 bits, since no byte is -128.
 struct DotPlain {
     static constexpr int kOffset = 0, kLevels = 127;
+    static constexpr bool kByLane = false;
 
     static HWY_INLINE Int add(Int sum, Int left, Int right) {
         const int8x16_t l = vreinterpretq_s8_s32(left.raw), r = vreinterpretq_s8_s32(right.raw);
@@ -151,6 +185,7 @@ struct DotPlain {
 /// Byte by byte, in vectors of any kind.
 struct DotPlain {
     static constexpr int kOffset = 0, kLevels = 127;
+    static constexpr bool kByLane = false;
 
     static HWY_INLINE Int add(Int sum, Int left, Int right) {
         sum = hn::Add(sum, hn::Mul(hn::ShiftRight<24>(left), hn::ShiftRight<24>(right)));
@@ -169,10 +204,36 @@ struct DotPlain {
 template <class Run>
 HWY_INLINE auto withDot(const Run& run) {
 #if MPM_HAS_VNNI
-    static const bool vnni = hasVnni();
+    static const bool vnni = hasDot();
     if (vnni) return run(DotVnni());
+#elif HWY_TARGET == HWY_NEON
+    static const bool sdot = hasDot();
+    if (sdot) return run(DotSdot());
 #endif
     return run(DotPlain());
+}
+
+/// Quads `k` and `k + 1` of each row, by lanes; `panel` is at that of `k`.
+template <class Dot, int R, int V>
+HWY_INLINE void multiplyAddTwoQuads(int k, const I8Quad* const* base, size_t rowStep,
+                                    const I8Quad* HWY_RESTRICT panel, IntBlock<R, V>& block) {
+    const IntTag d;
+    const size_t lanes = hn::Lanes(d);
+    Int first[V], second[V];
+#pragma GCC unroll 2
+    for (int v = 0; v < V; ++v) {
+        first[v] = hn::LoadU(d, reinterpret_cast<const std::int32_t*>(panel + v * lanes));
+        second[v] = hn::LoadU(d, reinterpret_cast<const std::int32_t*>(panel + (2 + v) * lanes));
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+        const auto row = Dot::twoQuads(base[r / 3] + (r % 3) * rowStep + k);
+#pragma GCC unroll 2
+        for (int v = 0; v < V; ++v) {
+            const Int sum = Dot::template addLane<0>(block.at(r, v), row, first[v]);
+            block.sum[r][v] = asSum(Dot::template addLane<1>(sum, row, second[v]));
+        }
+    }
 }
 
 /// As multiplyAdd of f32; strides count quads.
@@ -185,7 +246,15 @@ HWY_INLINE void multiplyAddQuads(int quads, const I8Quad* HWY_RESTRICT rows, siz
     const I8Quad* base[kBases];
     for (int i = 0; i < kBases; ++i)
         base[i] = rows + 3 * i * rowStep;
-    for (int k = 0; k < quads; ++k) {
+    int k = 0;
+    if constexpr (Dot::kByLane) {
+        for (; k + 2 <= quads; k += 2, panel += 4 * lanes) {
+            ahead.step();
+            ahead.step();
+            multiplyAddTwoQuads<Dot>(k, base, rowStep, panel, block);
+        }
+    }
+    for (; k < quads; ++k) {
         Int columns[V];
 #pragma GCC unroll 2
         for (int v = 0; v < V; ++v)
