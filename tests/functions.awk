@@ -1,16 +1,8 @@
 # The length of every function and file given: a function has at most `mostLines` lines, from its opening brace to its
-# closing one, a file at most `mostFile`. Functions whose names stand in `longFunctions` (FILE:NAME) and files in
-# `longFiles` are excused; one that is excused without need is reported.
+# closing one, a file at most `mostFile`.
 #
 # Braces are matched over text without comments, strings and preprocessor lines; of #if and #else the first branch counts.
 # A brace outside of functions opens a function where the text before it has a parameter list.
-BEGIN {
-    n = split(longFunctions, names, " ")
-    for (i = 1; i <= n; i++) excusedFunction[names[i]] = 1
-    n = split(longFiles, names, " ")
-    for (i = 1; i <= n; i++) excusedFile[names[i]] = 1
-}
-
 function report(where, message) { print where ": " message; bad = 1 }
 
 # The text before a brace is the head of a function?
@@ -39,23 +31,19 @@ function open(head) {
     }
 }
 
-function close_(    lines, key) {
+function close_(    lines) {
     if (inside == depth) {
         inside = 0
         afterFunction = 2
         lines = FNR - begun + 1
-        key = FILENAME ":" named
-        if (lines > mostLines && !(key in excusedFunction))
-            report(FILENAME ":" begun, named " has " lines " lines, at most " mostLines)
-        if (lines > mostLines) needed[key] = 1
+        if (lines > mostLines) report(FILENAME ":" begun, named " has " lines " lines, at most " mostLines)
     }
     --depth
 }
 
 function endFile() {
     if (last == "") return
-    if (lastLines > mostFile && !(last in excusedFile)) report(last ":1", lastLines " lines, at most " mostFile)
-    if (lastLines > mostFile) needed[last] = 1
+    if (lastLines > mostFile) report(last ":1", lastLines " lines, at most " mostFile)
     if (depth != 0) report(last ":1", "braces do not match, so that functions cannot be measured")
 }
 
@@ -116,7 +104,5 @@ FNR == 1 {
 
 END {
     endFile()
-    for (name in excusedFunction) if (!(name in needed)) report(name, "is not long any more, remove it from the list")
-    for (name in excusedFile) if (!(name in needed)) report(name, "is not long any more, remove it from the list")
     exit bad
 }
