@@ -8,6 +8,7 @@
 #include "pipeline/measure/evaluation.hpp"
 #include "pipeline/report/bench_json.hpp"
 #include "pipeline/report/eval_json.hpp"
+#include "pipeline/segment/cost_from.hpp"
 #include "pipeline/segment/names.hpp"
 #include "pipeline/source/source.hpp"
 #include "python/src/arrays.hpp"
@@ -26,15 +27,7 @@ Precision precisionOf(const std::string& name) {
 
 /// Sizes that the operations follow from, read from the model's file.
 pipeline::ModelCost costOf(const Network& network) {
-    const models::Conversion found = models::inspectModel(network.name()).found;
-    pipeline::ModelCost cost;
-    cost.attentionWeights = found.attentionWeights;
-    cost.mlpWeights = found.mlpWeights;
-    cost.width = found.dim, cost.attentionWidth = found.attentionWidth, cost.heads = found.heads;
-    cost.special = found.specialTokens;
-    const double pixels = found.size.area() > 0 ? found.size.area() : 1;
-    cost.around = found.gflopsAround * 1e9 * network.info().size.area() / pixels;
-    return cost;
+    return pipeline::costFrom(models::inspectModel(network.name()).found, network.info().size);
 }
 
 Network open(const std::string& model, Precision precision) {

@@ -6,7 +6,7 @@
 
 #include <opencv2/dnn.hpp>
 
-#include <mpm/mpm.hpp>
+#include <mpm/read_net.hpp>
 
 #include "base/checked.hpp"
 #include "base/printable.hpp"
@@ -88,8 +88,7 @@ double labelDifference(const Tensor& scores, const cv::Mat& labels) {
 }
 
 cv::dnn::Net load(const std::string& path) {
-    registerLayers();
-    cv::dnn::Net net = cv::dnn::readNetFromONNX(path);
+    cv::dnn::Net net = mpm::readNet(path);
     net.setPreferableBackend(cv::dnn::DNN_BACKEND_OPENCV);
     Encoder control = encoder(net);
     control.setSchedule({});

@@ -32,7 +32,9 @@ void addExport(CLI::App& app) {
     auto a = std::make_shared<Arguments>();
     verb->add_option("weights", a->weights, "best.pt or checkpoint.pt")->required()->check(CLI::ExistingFile);
     verb->add_option("output", a->output, "ONNX file")->required();
-    verb->add_option("--dataset", a->dataset, "classes: camvid, or folder")->capture_default_str();
+    verb->add_option("--dataset", a->dataset,
+                     "classes: camvid, ade20k, cityscapes, pascal-context, or folder")
+        ->capture_default_str();
     verb->add_option("--data", a->root, "folder with classes.json, for --dataset folder");
     auto* fused = verb->add_flag("--fused", a->fused,
                                  "the form that OpenCV runs with merging, instead of standard operators");

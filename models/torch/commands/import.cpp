@@ -5,15 +5,18 @@
 #include <CLI/CLI.hpp>
 
 #include "models/torch/commands/commands.hpp"
+#include "models/torch/export/onnx.hpp"
 #include "models/torch/files/file_error.hpp"
 #include "models/torch/import/weights.hpp"
 #include "models/torch/train/checkpoint.hpp"
+#include "pipeline/dataset/built_in.hpp"
 
 namespace mpm::models {
 namespace {
 
 struct Arguments {
-    std::string input, output, variant;
+    std::string input, output, variant, classesOf;
+    std::vector<int> blocks;  ///< empty: those of 2 and 5 that the model has
     std::vector<int64_t> size;
     ImportOptions options;
     bool quiet = false;
@@ -40,6 +43,34 @@ Imported importOf(const Arguments& a) {
     }
 }
 
+/// Names and colours for the ONNX file: of --classes-of, else of the data set of variant.yml.
+pipeline::Classes classesFor(const Arguments& a, int count) {
+    const std::string& dataset = a.classesOf.empty() ? a.options.variant.dataset : a.classesOf;
+    if (const auto classes = pipeline::builtInClasses(dataset, count)) return *classes;
+    if (!a.classesOf.empty()) return pipeline::readClasses(a.classesOf);
+    throw FileError(printable(a.input) +
+                    ": the file does not name its data set; name it with --classes-of (" +
+                    "ade20k, cityscapes, pascal-context, camvid, or a JSON file of names and colours)");
+}
+
+void writeOnnx(const Arguments& a, Imported& imported) {
+    if (!imported.report.missing.empty())
+        throw FileError(printable(a.input) + ": has no weights for " +
+                        nameOf(imported.report.missing.front()) +
+                        "; an ONNX file needs all of them, decoder included");
+    const auto count = static_cast<int>(imported.model->options().classes);
+    const pipeline::Classes classes = classesFor(a, count);
+    if (classes.count() != count)
+        throw FileError(printable(a.input) + ": the model has " + std::to_string(count) +
+                        " classes, the data set " + std::to_string(classes.count()) +
+                        "; name the right one with --classes-of");
+    std::vector<int> blocks = a.blocks;
+    for (const int block : {2, 5})
+        if (a.blocks.empty() && block < imported.model->options().vit.depth) blocks.push_back(block);
+    const double difference = exportFused(imported.model, classes, blocks, a.output);
+    std::printf("%s: largest difference to LibTorch %.2e\n", printable(a.output).c_str(), difference);
+}
+
 void run(Arguments& a) {
     if (a.size.size() == 2) {
         a.options.height = a.size[0];
@@ -52,8 +83,10 @@ void run(Arguments& a) {
         std::printf("sizes     from %s\n", printable(file).c_str());
     }
     auto imported = importOf(a);
-    saveModel(a.output, imported.model);
+    const bool onnx = std::filesystem::path(a.output).extension() == ".onnx";
+    if (!onnx) saveModel(a.output, imported.model);
     print(imported.report, a.quiet);
+    if (onnx) writeOnnx(a, imported);
 }
 
 }  // namespace
@@ -63,7 +96,9 @@ void addImport(CLI::App& app) {
         app.add_subcommand("import", "weights of Segmenter, timm, DeiT (.pth, .safetensors) or JAX (.npz)");
     auto a = std::make_shared<Arguments>();
     verb->add_option("input", a->input, "file of weights")->required()->check(CLI::ExistingFile);
-    verb->add_option("output", a->output, "weights in the form of mpm-models (.pt)")->required();
+    verb->add_option("output", a->output,
+                     "an ONNX file for OpenCV, with merging (.onnx), or weights for mpm-models (.pt)")
+        ->required();
     verb->add_option("--size", a->size, "height and width of the model; positions are resized")->expected(2);
     verb->add_option("--source-rows", a->options.sourceGridHeight,
                      "rows of the file's patch grid, if it is not square");
@@ -74,6 +109,11 @@ void addImport(CLI::App& app) {
                      "variant.yml, else vit");
     verb->add_option("--classes", a->options.classes, "number of classes, for a file without a decoder")
         ->capture_default_str();
+    verb->add_option(
+        "--classes-of", a->classesOf,
+        "names and colours of the ONNX file: ade20k, cityscapes, pascal-context, camvid, or a JSON "
+        "file (default: the data set of variant.yml)");
+    verb->add_option("--blocks", a->blocks, "schedule of the ONNX file (default: 2,5)")->delimiter(',');
     verb->add_flag("--quiet", a->quiet, "print only missing and left-over tensors");
     verb->callback([a] { run(*a); });
 }

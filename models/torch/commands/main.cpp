@@ -29,8 +29,8 @@ int main(int argc, char** argv) {
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-        const int status = app.exit(error, std::cout, std::cerr);
-        return status == 0 ? 0 : 2;
+        if (error.get_exit_code() != 0) return fail(error.what(), 2);
+        return app.exit(error, std::cout, std::cerr);
     } catch (const mpm::models::FileError& error) {
         return fail(error.err, 3);
     } catch (const cv::Exception& error) {

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "pipeline/dataset/built_in.hpp"
 #include "street/street.hpp"
 
 namespace mpm::models {
@@ -9,7 +10,10 @@ namespace mpm::models {
 pipeline::Classes classesOf(const std::string& preset, const std::string& root) {
     if (preset == "camvid" || preset == "scene") return pipeline::camvidClasses();
     if (preset == "folder") return pipeline::readClasses(root + "/classes.json");
-    CV_Error(cv::Error::StsBadArg, "--dataset " + preset + ": expected camvid, folder or scene");
+    if (const auto classes = pipeline::builtInClasses(preset)) return *classes;
+    CV_Error(
+        cv::Error::StsBadArg,
+        "--dataset " + preset + ": expected camvid, folder, scene, ade20k, cityscapes or pascal-context");
 }
 
 std::vector<pipeline::Sample> readAll(const std::string& root, const std::string& split,

@@ -1,4 +1,4 @@
-#include <mpm/mpm.hpp>
+#include <mpm/read_net.hpp>
 #include <opencv2/dnn.hpp>
 
 #include "base/pending_file.hpp"
@@ -42,8 +42,7 @@ void demand(double difference, const std::string& what) {
 double fusedDifference(Segmenter& model, const std::vector<int>& blocks, const std::string& draft,
                        const std::string& name) {
     torch::NoGradGuard noGrad;
-    registerLayers();
-    cv::dnn::Net net = cv::dnn::readNetFromONNX(draft);
+    cv::dnn::Net net = readNet(draft);
     Encoder encoder = mpm::encoder(net);
     const auto image = randomImage(model->options().vit, 1);
     double largest = 0;
@@ -63,7 +62,7 @@ double fusedDifference(Segmenter& model, const std::vector<int>& blocks, const s
 double exportDifference(Segmenter& model, const std::string& path, uint64_t seed) {
     torch::NoGradGuard noGrad;
     model->eval();
-    cv::dnn::Net net = cv::dnn::readNetFromONNX(path);
+    cv::dnn::Net net = readNet(path);
     return difference(model, net, randomImage(model->options().vit, seed));
 }
 

@@ -35,6 +35,8 @@ Variant fromNode(const YAML::Node& root) {
     variant.heads = numberAt(net["n_heads"], "n_heads");
     variant.classes = numberAt(net["n_cls"], "n_cls");
     if (net["normalization"]) variant.normalisation = net["normalization"].as<std::string>();
+    const YAML::Node data = root["dataset_kwargs"];
+    if (data && data.IsMap() && data["dataset"]) variant.dataset = data["dataset"].as<std::string>();
     return variant;
 }
 

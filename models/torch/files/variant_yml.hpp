@@ -10,6 +10,7 @@ namespace mpm::models {
 struct Variant {
     int64_t height = 0, width = 0, patch = 0, dim = 0, depth = 0, heads = 0, classes = 0;
     std::string normalisation;  ///< vit or deit
+    std::string dataset;        ///< that it was trained on, such as "ade20k"
 };
 
 /// Throws FileError if the text is not of this form, is longer than 64 KiB, or has a size below 1 or above

@@ -2,6 +2,7 @@
 
 make_weights.py FOLDER writes
   segmenter/checkpoint.pth, segmenter/variant.yml   Segmenter (mask transformer, 64x96, ImageNet's mean and deviation)
+  ade20k/checkpoint.pth, ade20k/variant.yml         the same with the 150 classes of ADE20K
   linear.pth                                        Segmenter with a linear head, square
   deit.pth                                          a distilled DeiT backbone, {"model": ...}
   vit.safetensors                                   a timm backbone
@@ -112,14 +113,14 @@ def expect(folder, name, image, out):
     np.savez(os.path.join(folder, name + ".expected.npz"), image=image.numpy(), out=out.numpy())
 
 
-def segmenter(folder, g):
+def segmenter(folder, g, name, classes):
     # Four heads of 32: only variant.yml has this number. The decoder has its own two of 64.
-    backbone, head = vit_weights(4 * 6, False, 1), head_weights(7, 2)
-    os.makedirs(os.path.join(folder, "segmenter"))
+    backbone, head = vit_weights(4 * 6, False, 1), head_weights(classes, 2)
+    os.makedirs(os.path.join(folder, name))
     model = {**prefixed("encoder.", backbone), **prefixed("decoder.", head)}
     model["encoder.head.weight"] = torch.zeros(10, DIM)  # Segmenter keeps timm's classifier
-    torch.save({"model": model, "epoch": 63, "optimizer": {"lr": 1e-3}}, os.path.join(folder, "segmenter/checkpoint.pth"))
-    with open(os.path.join(folder, "segmenter/variant.yml"), "w") as file:
+    torch.save({"model": model, "epoch": 63, "optimizer": {"lr": 1e-3}}, os.path.join(folder, name, "checkpoint.pth"))
+    with open(os.path.join(folder, name, "variant.yml"), "w") as file:
         file.write(f"""algorithm:
   batch_size: 8
 dataset_kwargs:
@@ -130,7 +131,7 @@ net_kwargs:
   d_model: {DIM}
   decoder:
     drop_path_rate: 0.0
-    n_cls: 7
+    n_cls: {classes}
     n_layers: 2
     name: mask_transformer
   image_size: !!python/tuple
@@ -140,10 +141,10 @@ net_kwargs:
   n_layers: {DEPTH}
   normalization: deit
   patch_size: {PATCH}
-  n_cls: 7
+  n_cls: {classes}
 """)
     image = torch.randn(1, 3, 64, 96, generator=g)
-    expect(folder, "segmenter", image, mask_head(vit(image, backbone, 4)[:, 1:], head, 7, (4, 6)))
+    expect(folder, name, image, mask_head(vit(image, backbone, 4)[:, 1:], head, classes, (4, 6)))
 
 
 def linear_segmenter(folder, g):
@@ -208,7 +209,8 @@ def jax(folder, g):
 if __name__ == "__main__":
     torch.set_num_threads(1)
     g = torch.Generator().manual_seed(0)
-    segmenter(sys.argv[1], g)
+    segmenter(sys.argv[1], g, "segmenter", 7)
     linear_segmenter(sys.argv[1], g)
     backbones(sys.argv[1], g)
     jax(sys.argv[1], g)
+    segmenter(sys.argv[1], g, "ade20k", 150)

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <opencv2/imgcodecs.hpp>
 
+#include "pipeline/dataset/built_in.hpp"
 #include "support/shared.hpp"
 
 namespace fs = std::filesystem;
@@ -105,6 +106,30 @@ TEST(CamVid, ReadsTheRealSplits) {
     EXPECT_EQ(val.size(), 101u);
     EXPECT_EQ(val.classes().count(), 11);
     EXPECT_EQ(val.at(0).image.size(), cv::Size(480, 360));
+}
+
+TEST(BuiltInClasses, NamesAndColoursOfPublishedSets) {
+    struct Expected {
+        const char* name;
+        int count;
+        const char *first, *last;
+    };
+    for (const Expected& set :
+         {Expected{"ade20k", 150, "wall", "flag"}, Expected{"cityscapes", 19, "road", "bicycle"},
+          Expected{"pascal-context", 60, "background", "wood"}, Expected{"camvid", 11, "sky", "bicyclist"}}) {
+        const auto classes = builtInClasses(set.name);
+        ASSERT_TRUE(classes) << set.name;
+        EXPECT_EQ(classes->count(), set.count);
+        EXPECT_EQ(classes->palette.size(), classes->names.size());
+        EXPECT_EQ(classes->names.front(), set.first);
+        EXPECT_EQ(classes->names.back(), set.last);
+    }
+    EXPECT_EQ(builtInClasses("ade20k")->names[64], "coffee table");
+    EXPECT_EQ(builtInClasses("ade20k")->palette[4], cv::Vec3b(4, 200, 3));
+    EXPECT_EQ(builtInClasses("cityscapes")->palette[13], cv::Vec3b(0, 0, 142));
+    EXPECT_EQ(builtInClasses("pascal_context", 59)->names.front(), "aeroplane");
+    EXPECT_FALSE(builtInClasses("moon"));
+    EXPECT_FALSE(builtInClasses(""));
 }
 
 }  // namespace
