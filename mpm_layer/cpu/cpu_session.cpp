@@ -5,6 +5,7 @@
 
 #include "base/loops.hpp"
 #include "base/stopwatch.hpp"
+#include "mpm_layer/cpu/chunks.hpp"
 #include "mpm_layer/kernels/tokens/rows.hpp"
 
 namespace mpm::cpu {
@@ -35,31 +36,6 @@ struct ChunkScratch {
         return scratch;
     }
 };
-
-constexpr int kChunkRows = 96;
-
-// Rows that a thread processes at a time, bounded so that a chunk's hidden layer stays in a level-2 cache.
-int chunkLimit(int hidden) {
-    return std::clamp(192 * 1024 / hidden, kChunkRows / 2, kChunkRows);
-}
-
-/// Cuts rows into chunks of whole row groups, as equal as can be, a multiple of the threads in number.
-template <class Body>
-void forEachChunk(int rows, int limit, const Body& body) {
-    const int group = kernels::rowGroup(), groups = (rows + group - 1) / group;
-    const int threads = std::max(1, cv::getNumThreads());
-    const int least = (rows + limit - 1) / limit;
-    const int chunks = std::min(groups, (least + threads - 1) / threads * threads);
-    parallelFor(
-        chunks,
-        [&](int c) {
-            const int first = static_cast<int>(static_cast<int64>(groups) * c / chunks) * group;
-            const int last =
-                std::min(rows, static_cast<int>(static_cast<int64>(groups) * (c + 1) / chunks) * group);
-            if (last > first) body(first, last - first);
-        },
-        1);
-}
 
 void normalise(const Norm& norm, const float* in, float epsilon, int width, float* out) {
     kernels::layerNorm(in, width, norm.weightData(), norm.biasData(), epsilon, out);
@@ -109,23 +85,26 @@ CpuSession::CpuSession(const EncoderConfig& config, std::shared_ptr<const Packed
 }
 
 void CpuSession::attend(int index) {
-    const Block& block = m_weights->blocks[index];
-    projectIn(block);
-    attendAll(index);
-    projectOut(block);
+    beginHeads();
+    forEachChunk(m_batch.rows(), chunkLimit(3 * m_weights->inner),
+                 [&](int first, int count) { projectIn(index, first, count); });
+    attendAll();
+    forEachChunk(m_batch.rows(), kChunkRows, [&](int first, int count) { projectOut(index, first, count); });
 }
 
-void CpuSession::projectIn(const Block& block) {
+void CpuSession::beginHeads() {
     m_heads.emplace(m_workspace.qkv, *m_weights, m_batch.rows());
-    forEachChunk(m_batch.rows(), chunkLimit(3 * m_weights->inner), [&](int first, int count) {
-        ChunkScratch& scratch = ChunkScratch::ofThread();
-        LeftRows rows(scratch.input, block.qkv.precision(), count, m_batch.dim());
-        fillNormalised(block.norm1, m_batch, first, m_config.epsilon, rows);
-        m_heads->fill(first, count, scratch.wide, [&](float* qkv, size_t stride) {
-            block.qkv.apply(rows, {}, qkv, stride);
-            if (block.qNorm.present || block.kNorm.present || block.rotary.present())
-                finishHeads(block, first, count, qkv, stride);
-        });
+}
+
+void CpuSession::projectIn(int index, int first, int count) {
+    const Block& block = m_weights->blocks[index];
+    ChunkScratch& scratch = ChunkScratch::ofThread();
+    LeftRows rows(scratch.input, block.qkv.precision(), count, m_batch.dim());
+    fillNormalised(block.norm1, m_batch, first, m_config.epsilon, rows);
+    m_heads->fill(first, count, scratch.wide, [&](float* qkv, size_t stride) {
+        block.qkv.apply(rows, {}, qkv, stride);
+        if (block.qNorm.present || block.kNorm.present || block.rotary.present())
+            finishHeads(block, first, count, qkv, stride);
     });
 }
 
@@ -156,7 +135,7 @@ void CpuSession::rotate(const RotaryTables& tables, int row, float* heads) const
     }
 }
 
-void CpuSession::attendAll(int) {
+void CpuSession::attendAll() {
     std::vector<float> keyBias;
     if (m_batch.hasKeyBias() || m_proportional) {
         keyBias.assign(m_batch.rows(), 0.0f);
@@ -177,29 +156,23 @@ float* CpuSession::attendedRows(size_t& stride) {
     return m_workspace.attended.reserve(kernels::paddedSize(m_batch.rows(), stride));
 }
 
-void CpuSession::projectOut(const Block& block) {
+void CpuSession::projectOut(int index, int first, int count) {
+    const Block& block = m_weights->blocks[index];
     const int inner = m_weights->inner;
     const size_t stride = kernels::paddedStride(inner);
-    forEachChunk(m_batch.rows(), kChunkRows, [&](int first, int count) {
-        float* rows = m_workspace.attended.data() + first * stride;
-        if (block.attentionNorm.present) {
-            for (int r = 0; r < count; ++r) {
-                normalise(block.attentionNorm, rows + r * stride, m_config.innerEpsilon, inner,
-                          rows + r * stride);
-            }
-        }
-        block.projection.apply(rows, stride, count, residual(block.scale1), m_batch.row(first),
-                               m_batch.dim());
-    });
+    float* rows = m_workspace.attended.data() + first * stride;
+    for (int r = 0; r < count && block.attentionNorm.present; ++r)
+        normalise(block.attentionNorm, rows + r * stride, m_config.innerEpsilon, inner, rows + r * stride);
+    block.projection.apply(rows, stride, count, residual(block.scale1), m_batch.row(first), m_batch.dim());
 }
 
 void CpuSession::runMlp(int index) {
-    const Block& block = m_weights->blocks[index];
-    forEachChunk(m_batch.rows(), chunkLimit(block.fc1.columns()),
-                 [&](int first, int count) { feedChunk(block, first, count); });
+    forEachChunk(m_batch.rows(), chunkLimit(m_weights->blocks[index].fc1.columns()),
+                 [&](int first, int count) { feed(index, first, count); });
 }
 
-void CpuSession::feedChunk(const Block& block, int first, int count) {
+void CpuSession::feed(int index, int first, int count) {
+    const Block& block = m_weights->blocks[index];
     ChunkScratch& scratch = ChunkScratch::ofThread();
     const int width = block.fc1.columns();
     const size_t stride = kernels::paddedStride(width);

@@ -33,6 +33,13 @@ protected:
     const Batch& batch() const { return m_batch; }
     /// Queries, keys and values of the block at work.
     const HeadRows& heads() const { return *m_heads; }
+    /// Before projectIn() of a block.
+    void beginHeads();
+    /// Queries, keys and values of some rows; the output of their attention and their MLP added to them. Rows
+    /// do not depend on each other.
+    void projectIn(int block, int first, int count);
+    void projectOut(int block, int first, int count);
+    void feed(int block, int first, int count);
     /// The output of the rows' attention; heads are neighbours.
     float* attendedRows(size_t& stride);
     /// The batch's rows, through the final norm or not.
@@ -41,12 +48,9 @@ protected:
 private:
     struct Workspace;
 
-    void projectIn(const Block& block);
     void finishHeads(const Block& block, int first, int count, float* qkv, size_t stride) const;
     void rotate(const RotaryTables& tables, int row, float* heads) const;
-    virtual void attendAll(int block);
-    void projectOut(const Block& block);
-    void feedChunk(const Block& block, int first, int count);
+    void attendAll();
     std::vector<MergeMap> decide(const StageRequest& request);
     void meanKeys(int image, std::vector<float>& metric) const;
 

@@ -5,6 +5,7 @@
 
 #include "base/checked.hpp"
 #include "base/loops.hpp"
+#include "mpm_layer/cpu/chunks.hpp"
 #include "mpm_layer/kernels/tokens/rows.hpp"
 
 namespace mpm::cpu {
@@ -49,13 +50,43 @@ const float* ReuseSession::keyBiasOf(int image) const {
     return m_keyBias.ptr<float>() + (m_keyBias.total() == rows ? 0 : image * rows);
 }
 
-void ReuseSession::attendAll(int block) {
+// Nothing merges between attention and MLP, so all that a row does by itself, up to its queries, keys and
+// values in the next block, is one loop: few rows are computed, and threads would wait for each other often.
+void ReuseSession::runMlp(int block) {
+    const int next = block + 1;
+    forEachChunk(batch().rows(), chunkLimit(weights().blocks[block].fc1.columns()),
+                 [&](int first, int count) {
+                     projectOut(block, first, count);
+                     feed(block, first, count);
+                     if (next < config().blocks) project(next, first, count);
+                 });
+}
+
+void ReuseSession::project(int block, int first, int count) {
+    projectIn(block, first, count);
+    keep(block, first, count);
+}
+
+// Keys and values of these rows of the batch.
+void ReuseSession::keep(int block, int first, int count) {
+    for (int i = 0; i < batch().images(); ++i) {
+        const int start = batch().image(i).first, end = start + checkedCast<int>(m_rows[i].size());
+        const int from = std::max(first, start), to = std::min(first + count, end);
+        if (from < to) memory(i).keep(block, heads(), from, m_rows[i].data() + (from - start), to - from);
+    }
+}
+
+void ReuseSession::attend(int block) {
+    if (block == 0) {
+        beginHeads();
+        forEachChunk(batch().rows(), chunkLimit(3 * weights().inner),
+                     [&](int first, int count) { project(0, first, count); });
+    }
     struct Task {
         int image, head, first;
     };
     std::vector<Task> tasks;
     for (int i = 0; i < batch().images(); ++i) {
-        memory(i).keep(block, heads(), batch().image(i).first, m_rows[i]);
         const int count = checkedCast<int>(m_rows[i].size());
         for (int h = 0; h < weights().heads; ++h) {
             for (int q = 0; q < count; q += kernels::queryPanel())

@@ -14,11 +14,14 @@ public:
     ReuseSession(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights,
                  const SessionInput& input, const std::vector<RememberedImage>& images);
 
+    void attend(int block) override;
+    void runMlp(int block) override;
     void emit(bool norm, cv::Mat& output) override;
     std::vector<ImageReport> takeReport() override { return std::move(m_reports); }
 
 private:
-    void attendAll(int block) override;
+    void project(int block, int first, int count);
+    void keep(int block, int first, int count);
     TokenMemory& memory(int image) const { return static_cast<TokenMemory&>(*m_images[image].memory); }
     const float* keyBiasOf(int image) const;
     void keepOutput(int image, const float* rows, int tap);

@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "base/checked.hpp"
-#include "base/loops.hpp"
 
 namespace mpm::cpu {
 namespace {
@@ -64,23 +63,19 @@ void TokenMemory::recall(int tap, float* to) const {
     std::copy_n(m_outputs[tap].data(), static_cast<size_t>(m_rows) * m_dim, to);
 }
 
-void TokenMemory::keep(int block, const HeadRows& heads, int first, const std::vector<int>& rows) {
-    constexpr int kGrain = 16;
+void TokenMemory::keep(int block, const HeadRows& heads, int first, const int* rows, int count) {
     Block& to = m_blocks[block];
-    parallelFor(
-        checkedCast<int>(rows.size()),
-        [&](int i) {
-            keepKey(to, heads, first + i, rows[i]);
-            if (m_valuesArePairs) {
-                keepValue(to, heads.at(HeadPart::Values, 0, first + i), rows[i]);
-                return;
-            }
-            for (int h = 0; h < m_encoder->heads; ++h)
-                std::copy_n(
-                    heads.at(HeadPart::Values, h, first + i), m_encoder->headSize,
-                    to.values.data() + h * m_headStep + static_cast<size_t>(rows[i]) * m_encoder->headSize);
-        },
-        kGrain);
+    for (int i = 0; i < count; ++i) {
+        keepKey(to, heads, first + i, rows[i]);
+        if (m_valuesArePairs) {
+            keepValue(to, heads.at(HeadPart::Values, 0, first + i), rows[i]);
+            continue;
+        }
+        for (int h = 0; h < m_encoder->heads; ++h)
+            std::copy_n(
+                heads.at(HeadPart::Values, h, first + i), m_encoder->headSize,
+                to.values.data() + h * m_headStep + static_cast<size_t>(rows[i]) * m_encoder->headSize);
+    }
 }
 
 void TokenMemory::keepKey(Block& block, const HeadRows& heads, int from, int to) {

@@ -24,9 +24,9 @@ public:
     void recall(int tap, float* to) const override;
     float* output(int tap, int row) { return m_outputs[tap].data() + static_cast<size_t>(row) * m_dim; }
 
-    /// Keys and values of this memory's rows `rows` (ascending), which are the rows of `heads` from `first`
-    /// on.
-    void keep(int block, const HeadRows& heads, int first, const std::vector<int>& rows);
+    /// Keys and values of `count` rows, which are the rows of `heads` from `first` on. Different rows may be
+    /// kept at the same time.
+    void keep(int block, const HeadRows& heads, int first, const int* rows, int count);
 
     /// Attention of the panel of queries from `first` on to all rows.
     void attend(int block, int head, const HeadQueries& queries, int first, const float* keyBias,

@@ -1,12 +1,13 @@
 #include "mpm_layer/dnn/embed_layer.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "base/checked.hpp"
 #include "base/loops.hpp"
 #include "mpm_layer/dnn/attributes.hpp"
-#include "mpm_layer/kernels/common/buffer.hpp"
+#include "mpm_layer/encoder/reuse/watched.hpp"
 #include "mpm_layer/kernels/common/limits.hpp"
 
 namespace mpm::dnn {
@@ -31,14 +32,61 @@ int patchesOf(int rows, int columns, cv::Size patch) {
     return checkedProduct<int>(rows / patch.height, columns / patch.width);
 }
 
-// Channel by channel, row by row, the order of the weights of a convolution.
-void gatherPatch(const cv::Mat& input, int image, cv::Point corner, cv::Size patch, float* to) {
-    for (int c = 0; c < input.size[1]; ++c) {
-        for (int y = 0; y < patch.height; ++y, to += patch.width) {
-            const float* from = input.ptr<float>(image, c, corner.y + y) + corner.x;
-            std::copy_n(from, patch.width, to);
-        }
+// The patches of a batch of images.
+class PatchGrid {
+public:
+    PatchGrid(const cv::Mat& input, cv::Size patch)
+        : m_input(input),
+          m_patch(patch),
+          m_columns(input.size[3] / patch.width),
+          m_tokens(patchesOf(input.size[2], input.size[3], patch)) {}
+
+    int tokens() const { return m_tokens; }
+
+    /// Channel by channel, row by row, the order of the weights of a convolution.
+    void gather(int image, int token, float* to) const {
+        eachRow(image, token, [&](const float* from, int row) {
+            std::copy_n(from, m_patch.width, to + static_cast<size_t>(row) * m_patch.width);
+            return true;
+        });
     }
+    /// Whether gather() would write these bits.
+    bool equals(int image, int token, const float* patch) const {
+        return eachRow(image, token, [&](const float* from, int row) {
+            return std::memcmp(from, patch + static_cast<size_t>(row) * m_patch.width,
+                               m_patch.width * sizeof(float)) == 0;
+        });
+    }
+
+private:
+    /// Stops where visit(pixels, row) returns false.
+    template <class Visit>
+    bool eachRow(int image, int token, const Visit& visit) const {
+        const int top = token / m_columns * m_patch.height;  // fits: a row of the image
+        const int left = token % m_columns * m_patch.width;  // fits: a column of it
+        for (int c = 0, row = 0; c < m_input.size[1]; ++c) {
+            for (int y = 0; y < m_patch.height; ++y, ++row) {
+                if (!visit(m_input.ptr<float>(image, c, top + y) + left, row)) return false;
+            }
+        }
+        return true;
+    }
+
+    const cv::Mat& m_input;
+    const cv::Size m_patch;
+    const int m_columns, m_tokens;
+};
+
+// The same for every image.
+void layTable(const cv::Mat& table, cv::Mat& out) {
+    for (int b = 0; b < out.size[0]; ++b)
+        std::copy_n(table.ptr<float>(), table.total(), out.ptr<float>() + b * table.total());
+}
+
+kernels::Epilogue onTable() {
+    kernels::Epilogue epilogue;
+    epilogue.add = true;
+    return epilogue;
 }
 
 }  // namespace
@@ -109,40 +157,79 @@ int64 EmbedLayer::getFLOPS(const std::vector<Shape>& in, const std::vector<Shape
 
 void EmbedLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
     const cv::Mat x = operand(in, 0), table = operand(in, 1);
-    for (int b = 0; b < x.size[0]; ++b)
-        std::copy_n(table.ptr<float>(), table.total(), out[0].ptr<float>() + b * table.total());
+    const bool packed = projects() && pack(operand(in, 2), isConstant(in, 2));
+    const bool again = projects() && isConstant(in, 1) && isConstant(in, 2) && tokensAreWatched(out[0].data);
+    if (packed || !again) m_tokens.release();
+    if (again) return projectAgain(x, table, out[0]);
+    m_patchRows = kernels::Buffer();
+    layTable(table, out[0]);
     if (projects()) {
-        project(x, operand(in, 2), isConstant(in, 2), out[0]);
+        project(x, out[0]);
     } else {
         lay(x, out[0]);
     }
 }
 
-void EmbedLayer::project(const cv::Mat& input, const cv::Mat& weight, bool keepWeights, cv::Mat& out) {
-    const int depth = weight.size[0], dim = weight.size[1], images = input.size[0], rows = out.size[1];
-    if (m_weights.depth() != depth || m_weights.columns() != dim || !keepWeights)
-        m_weights = kernels::PackedWeights(weight.ptr<float>(), dim, depth, dim);
-    const int columns = input.size[3] / m_patch.width;
-    const int tokens = patchesOf(input.size[2], input.size[3], m_patch);
+bool EmbedLayer::pack(const cv::Mat& weight, bool constant) {
+    const int depth = weight.size[0], dim = weight.size[1];
+    if (m_weights.depth() == depth && m_weights.columns() == dim && constant) return false;
+    m_weights = kernels::PackedWeights(weight.ptr<float>(), dim, depth, dim);
+    return true;
+}
+
+void EmbedLayer::project(const cv::Mat& input, cv::Mat& out) const {
+    const int depth = m_weights.depth(), dim = m_weights.columns(), rows = out.size[1];
+    const PatchGrid grid(input, m_patch);
     const int group = kernels::rowGroup(), chunk = (48 + group - 1) / group * group;
-    const int chunks = (tokens + chunk - 1) / chunk;
+    const int chunks = (grid.tokens() + chunk - 1) / chunk;
     const size_t stride = kernels::paddedStride(depth);
-    kernels::Epilogue onTable;
-    onTable.add = true;
     // Each chunk has a token of the output.
-    parallelRanges(checkedProduct<int>(images, chunks), [&](const cv::Range& range) {
+    parallelRanges(checkedProduct<int>(input.size[0], chunks), [&](const cv::Range& range) {
         kernels::Buffer patches(kernels::paddedSize(chunk, stride));
         for (int k = range.start; k < range.end; ++k) {
-            const int b = k / chunks, begin = k % chunks * chunk, count = std::min(chunk, tokens - begin);
-            for (int t = 0; t < count; ++t) {
-                const int row = (begin + t) / columns, column = (begin + t) % columns;
-                const cv::Point corner(column * m_patch.width, row * m_patch.height);
-                gatherPatch(input, b, corner, m_patch, patches.data() + t * stride);
-            }
+            const int b = k / chunks, begin = k % chunks * chunk;
+            const int count = std::min(chunk, grid.tokens() - begin);
+            for (int t = 0; t < count; ++t)
+                grid.gather(b, begin + t, patches.data() + t * stride);
             float* to = out.ptr<float>() + (static_cast<size_t>(b) * rows + m_first + begin) * dim;
-            kernels::product(patches.data(), stride, count, m_weights, onTable, to, dim);
+            kernels::product(patches.data(), stride, count, m_weights, onTable(), to, dim);
         }
     });
+}
+
+void EmbedLayer::projectAgain(const cv::Mat& input, const cv::Mat& table, cv::Mat& out) {
+    const int depth = m_weights.depth(), dim = m_weights.columns(), rows = out.size[1];
+    const PatchGrid grid(input, m_patch);
+    // The unit of products: few patches around one that changed.
+    const int chunk = kernels::rowGroup(), chunks = (grid.tokens() + chunk - 1) / chunk;
+    const size_t stride = kernels::paddedStride(depth), step = kernels::paddedSize(chunk, stride);
+    const std::vector<int> sizes(input.size.p, input.size.p + input.dims);
+    const bool known = !m_tokens.empty() && m_inputSizes == sizes;
+    if (!known) {
+        m_inputSizes = sizes;
+        m_patchRows.reserve(checkedProduct<size_t>(input.size[0], chunks, step));
+        m_tokens.create(out.dims, out.size.p, CV_32F);
+        layTable(table, m_tokens);
+    }
+    parallelRanges(checkedProduct<int>(input.size[0], chunks), [&](const cv::Range& range) {
+        for (int k = range.start; k < range.end; ++k) {
+            const int b = k / chunks, begin = k % chunks * chunk;
+            const int count = std::min(chunk, grid.tokens() - begin);
+            float* const patches = m_patchRows.data() + k * step;
+            bool changed = !known;
+            for (int t = 0; t < count; ++t) {
+                if (known && grid.equals(b, begin + t, patches + t * stride)) continue;
+                grid.gather(b, begin + t, patches + t * stride);
+                changed = true;
+            }
+            if (!changed) continue;
+            const size_t at = static_cast<size_t>(m_first + begin) * dim;
+            float* const to = m_tokens.ptr<float>() + static_cast<size_t>(b) * rows * dim + at;
+            std::copy_n(table.ptr<float>() + at, static_cast<size_t>(count) * dim, to);
+            kernels::product(patches, stride, count, m_weights, onTable(), to, dim);
+        }
+    });
+    std::copy_n(m_tokens.ptr<float>(), m_tokens.total(), out.ptr<float>());
 }
 
 void EmbedLayer::lay(const cv::Mat& x, cv::Mat& out) const {

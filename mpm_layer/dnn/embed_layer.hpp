@@ -2,6 +2,7 @@
 #pragma once
 
 #include "mpm_layer/dnn/small_layer.hpp"
+#include "mpm_layer/kernels/common/buffer.hpp"
 #include "mpm_layer/kernels/product/product.hpp"
 
 namespace mpm::dnn {
@@ -20,7 +21,11 @@ private:
     bool projects() const { return !m_patch.empty(); }
     std::vector<Shape> projectedShapes(const std::vector<Shape>& in) const;
     /// Both add to the table, which `out` holds already.
-    void project(const cv::Mat& input, const cv::Mat& weight, bool keepWeights, cv::Mat& out);
+    void project(const cv::Mat& input, cv::Mat& out) const;
+    /// The same where an encoder reuses `out`: patches of the same bits are not multiplied again.
+    void projectAgain(const cv::Mat& input, const cv::Mat& table, cv::Mat& out);
+    /// The weights of the next products. False if they are those of the forward before.
+    bool pack(const cv::Mat& weight, bool constant);
     void lay(const cv::Mat& patches, cv::Mat& out) const;
 
     bool fits(int tokens, int rows) const;
@@ -29,6 +34,9 @@ private:
     int m_patches;     ///< how many there must be; negative where the model leaves it open
     cv::Size m_patch;  ///< of an image; empty if the input is patches
     kernels::PackedWeights m_weights;
+    kernels::Buffer m_patchRows;  ///< of the forward before, for projectAgain()
+    cv::Mat m_tokens;             ///< their tokens; empty where there are none
+    std::vector<int> m_inputSizes;
 };
 
 }  // namespace mpm::dnn

@@ -5,6 +5,7 @@
 #include "base/checked.hpp"
 #include "base/loops.hpp"
 #include "mpm_layer/dnn/attributes.hpp"
+#include "mpm_layer/encoder/reuse/lead_frame.hpp"
 #include "mpm_layer/kernels/tokens/rows.hpp"
 
 namespace mpm::dnn {
@@ -13,6 +14,11 @@ namespace {
 // A vector has lost its rank on OpenCV 4.x, never its length.
 size_t lengthOf(const std::vector<int>& sizes) {
     return checkedTotal<size_t>(sizes);
+}
+
+// The n-th of some rows, or of all.
+size_t rowAt(const std::vector<int>* some, int n) {
+    return static_cast<size_t>(some ? (*some)[static_cast<size_t>(n)] : n);
 }
 
 }  // namespace
@@ -86,29 +92,50 @@ int64 LinearLayer::getFLOPS(const std::vector<Shape>& in, const std::vector<Shap
 void LinearLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
     const cv::Mat x = operand(in, 0), weight = operand(in, 1);
     const int depth = weight.size[0], columns = weight.size[1];
-    if (m_weights.depth() != depth || m_weights.columns() != columns || !isConstant(in, 1))
-        m_weights = kernels::PackedWeights(weight.ptr<float>(), columns, depth, columns);
+    const bool packs = m_weights.depth() != depth || m_weights.columns() != columns || !isConstant(in, 1);
+    if (packs) m_weights = kernels::PackedWeights(weight.ptr<float>(), columns, depth, columns);
     if (operands(in.size()) > 2) {
         const cv::Mat bias = operand(in, 2);
         m_bias.assign(bias.ptr<float>(), bias.ptr<float>() + columns);
     }
+    const bool reuses = leadFrame() != nullptr && isConstant(in, 1) && isConstant(in, 2);
+    if (packs || !reuses) m_memory.clear();
+    if (reuses) {
+        const std::vector<int> differ = m_memory.update(x, depth, columns);
+        multiply(x, &differ, m_memory.results());
+        std::copy_n(m_memory.results(), out[0].total(), out[0].ptr<float>());
+    } else {
+        multiply(x, nullptr, out[0].ptr<float>());
+    }
+}
+
+// `some`: only these rows.
+void LinearLayer::multiply(const cv::Mat& x, const std::vector<int>* some, float* out) const {
+    const int depth = m_weights.depth(), columns = m_weights.columns();
     kernels::Epilogue epilogue;
     epilogue.bias = m_bias.empty() ? nullptr : m_bias.data();
-    const int rows = static_cast<int>(x.total() / depth), group = kernels::rowGroup();
-    const int chunk = (64 + group - 1) / group * group;
+    const int all = static_cast<int>(x.total() / depth), rows = some ? static_cast<int>(some->size()) : all;
+    const bool scattered = rows < all;
+    const int group = kernels::rowGroup(), chunk = (64 + group - 1) / group * group;
     parallelRanges((rows + chunk - 1) / chunk, [&](const cv::Range& range) {
-        kernels::Buffer padded;
+        kernels::Buffer padded, results;
         for (int k = range.start; k < range.end; ++k) {
             const int begin = k * chunk, count = std::min(chunk, rows - begin);
             const float* from = x.ptr<float>() + static_cast<size_t>(begin) * depth;
-            if (count % group != 0) {  // whole groups are read
+            float* to = out + static_cast<size_t>(begin) * columns;
+            if (scattered || count % group != 0) {  // whole groups are read
                 float* copy = padded.reserve(kernels::paddedSize(count, depth));
                 std::fill_n(copy, kernels::paddedSize(count, depth), 0.f);
-                std::copy_n(from, static_cast<size_t>(count) * depth, copy);
+                for (int r = 0; r < count; ++r)
+                    std::copy_n(x.ptr<float>() + rowAt(scattered ? some : nullptr, begin + r) * depth, depth,
+                                copy + static_cast<size_t>(r) * depth);
                 from = copy;
             }
-            kernels::product(from, depth, count, m_weights, epilogue,
-                             out[0].ptr<float>() + static_cast<size_t>(begin) * columns, columns);
+            if (scattered) to = results.reserve(static_cast<size_t>(count) * columns);
+            kernels::product(from, depth, count, m_weights, epilogue, to, columns);
+            for (int r = 0; scattered && r < count; ++r)
+                std::copy_n(to + static_cast<size_t>(r) * columns, columns,
+                            out + rowAt(some, begin + r) * columns);
         }
     });
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "mpm_layer/dnn/small_layer.hpp"
+#include "mpm_layer/encoder/reuse/row_memory.hpp"
 #include "mpm_layer/kernels/product/product.hpp"
 
 namespace mpm::dnn {
@@ -30,8 +31,11 @@ protected:
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
+    void multiply(const cv::Mat& x, const std::vector<int>* some, float* out) const;
+
     kernels::PackedWeights m_weights;
     std::vector<float> m_bias;
+    RowMemory m_memory;  ///< where an encoder before it reuses
 };
 
 }  // namespace mpm::dnn

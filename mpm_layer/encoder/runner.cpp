@@ -4,6 +4,7 @@
 
 #include "base/stopwatch.hpp"
 #include "mpm_layer/encoder/block_loop.hpp"
+#include "mpm_layer/encoder/reuse/watched.hpp"
 #include "mpm_layer/encoder/shared_weights.hpp"
 #include "mpm_layer/kernels/common/limits.hpp"
 
@@ -277,7 +278,9 @@ std::vector<cv::Mat> EncoderRunner::run(const SessionInput& given, const Setting
     const auto plain = [&](const SessionInput& some, bool merging, std::vector<cv::Mat>& to) {
         return runPlain(some, settings, merging, to, report.times);
     };
-    report.images = reuses(settings) ? runWithReuse(input, settings, plain, taps) : plain(input, true, taps);
+    const bool again = reuses(settings);
+    if (!follows()) watchTokens(input.tokens.data, again);
+    report.images = again ? runWithReuse(input, settings, plain, taps) : plain(input, true, taps);
     std::vector<cv::Mat> composed;
     for (ImageReport& image : report.images) {
         composed.push_back(image.map);

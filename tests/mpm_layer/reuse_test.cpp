@@ -1,127 +1,11 @@
 // Reuse over time in the encoder: the recomputed rows, and the correctness of the rest.
-#include <cmath>
 #include <limits>
-#include <optional>
-#include <random>
-
-#include <gtest/gtest.h>
 
 #include "mpm_layer/encoder/reuse/options.hpp"
-#include "mpm_layer/encoder/runner.hpp"
-#include "mpm_layer/kernels/common/buffer.hpp"
-#include "mpm_layer/kernels/product/bf16.hpp"
-#include "support/encoder_case.hpp"
-#include "support/random.hpp"
+#include "mpm_layer/reuse_suite.hpp"
 
 namespace mpm::test {
 namespace {
-
-constexpr int kTokens = 60;
-
-std::vector<int> ids(const cv::Mat& map) {
-    return {map.ptr<int>(), map.ptr<int>() + map.total()};
-}
-
-/// One encoder that sees frame after frame.
-class Camera {
-public:
-    Camera(const EncoderCase& encoder, const std::optional<Reuse>& reuse,
-           Precision precision = Precision::F32)
-        : m_encoder(encoder),
-          m_control(std::make_shared<EncoderControl>(encoder.config)),
-          m_runner(m_control) {
-        change([&](Settings& s) {
-            s.device = Device::Cpu;
-            s.precision = precision;
-            s.reuse = reuse;
-        });
-        m_runner.setWeights(encoder.weights);
-    }
-
-    template <class Change>
-    void change(const Change& change) {
-        m_control->change(change);
-    }
-
-    std::vector<cv::Mat> see(const cv::Mat& batch, const cv::Mat& keyBias = cv::Mat()) {
-        std::vector<cv::Mat> outputs(m_encoder.config.taps.size());
-        for (cv::Mat& output : outputs)
-            output.create(batch.dims, batch.size.p, CV_32F);
-        m_runner.run(batch, keyBias, outputs);
-        return outputs;
-    }
-
-    ReuseReport reuse(int image = 0) const { return m_control->report().images.at(image).reuse; }
-    Report report() const { return m_control->report(); }
-    EncoderRunner& runner() { return m_runner; }
-
-private:
-    EncoderCase m_encoder;
-    std::shared_ptr<EncoderControl> m_control;
-    EncoderRunner m_runner;
-};
-
-EncoderOptions options(const std::function<void(EncoderOptions&)>& change = [](EncoderOptions&) {}) {
-    EncoderOptions o;
-    o.imageTokens = kTokens;
-    o.schedule = {1};
-    change(o);
-    return o;
-}
-
-// Everything that a block may have.
-std::vector<EncoderOptions> allKinds() {
-    return {
-        options(),
-        options([](auto& o) { o.special = 0; }),
-        options([](auto& o) { o.special = 5, o.rope = "half", o.qkNorm = true; }),
-        options([](auto& o) { o.rope = "interleaved", o.ropePerHead = true, o.layerScale = true; }),
-        options([](auto& o) { o.gated = true, o.activation = "silu", o.mlpNorm = o.attentionNorm = true; }),
-        options([](auto& o) {
-            o.taps = {0, 1, 2}, o.tapNorm = {0, 1, 1};
-        }),
-        options([](auto& o) { o.headSize = 32, o.hidden = 128, o.finalNorm = false; }),
-    };
-}
-
-Reuse exactly(int refresh = 5, double full = 0.5) {
-    Reuse reuse;
-    reuse.exact = true;
-    reuse.refresh = refresh;
-    reuse.full = full;
-    return reuse;
-}
-
-// A copy in which some image tokens of one image are others.
-cv::Mat changed(const cv::Mat& batch, int special, const std::vector<int>& tokens, unsigned seed,
-                int image = 0) {
-    cv::Mat next = batch.clone();
-    std::mt19937 random(seed);
-    std::normal_distribution<float> normal(0, 1);
-    for (int t : tokens)
-        for (int d = 0; d < batch.size[2]; ++d)
-            next.ptr<float>(image, special + t)[d] = normal(random);
-    return next;
-}
-
-std::vector<cv::Mat> unmerged(const EncoderCase& encoder, const cv::Mat& batch,
-                              Precision precision = Precision::F32, const cv::Mat& keyBias = cv::Mat()) {
-    Camera camera(encoder, std::nullopt, precision);
-    camera.change([](Settings& s) { s.schedule = std::vector<int>(); });
-    return camera.see(batch, keyBias);
-}
-
-void expectSame(const std::vector<cv::Mat>& a, const std::vector<cv::Mat>& b, const std::string& where) {
-    ASSERT_EQ(a.size(), b.size());
-    for (size_t i = 0; i < a.size(); ++i)
-        EXPECT_TRUE(sameBits(a[i], b[i])) << where << ", output " << i;
-}
-
-std::vector<Precision> precisions() {
-    std::vector<Precision> all = {Precision::F32, Precision::I8};
-    if (kernels::hasBf16()) all.push_back(Precision::BF16);
-    return all;
-}
 
 TEST(Reuse, FullForwardsEqualTheEncoderWithoutMerging) {
     for (Precision precision : precisions()) {
@@ -191,59 +75,6 @@ TEST(Reuse, AStillSceneConvergesToTheFullForwardAndThenRests) {
             camera.see(changed(frame, o.special, {1}, 7));
             EXPECT_EQ(camera.reuse().reasons.at<uchar>(1), static_cast<uchar>(ReuseReason::Changed));
         }
-    }
-}
-
-TEST(Reuse, TheSameFramesGiveTheSameBitsInAnyBatchAndForAnyThreads) {
-    const EncoderOptions o = options([](auto& p) { p.special = 2, p.rope = "half"; });
-    const EncoderCase encoder = makeEncoder(o);
-    Reuse reuse = exactly(6, 0.3);
-    constexpr int kFrames = 24, kImages = 5;
-    // Stream i changes more and more: some stay partial, some run full and are suspended.
-    std::vector<std::vector<cv::Mat>> frames(kImages);
-    for (int i = 0; i < kImages; ++i) {
-        frames[i].push_back(makeBatch(o, 1, kTokens, 40 + i));
-        for (int f = 1; f < kFrames; ++f) {
-            std::vector<int> tokens;
-            for (int t = 0; t < kTokens; ++t)
-                if ((t * 7 + f * 3) % kTokens < (f < 14 ? 6 * i : i)) tokens.push_back(t);
-            frames[i].push_back(changed(frames[i].back(), o.special, tokens, 1000 * i + f));
-        }
-    }
-    for (Precision precision : precisions()) {
-        std::vector<std::vector<cv::Mat>> alone(kImages);
-        std::vector<std::vector<ReuseState>> states(kImages);
-        for (int i = 0; i < kImages; ++i) {
-            Camera camera(encoder, reuse, precision);
-            for (const cv::Mat& frame : frames[i]) {
-                alone[i].push_back(camera.see(frame)[0]);
-                states[i].push_back(camera.reuse().state);
-            }
-        }
-        EXPECT_EQ(std::count(states[1].begin(), states[1].end(), ReuseState::Full), 1);
-        EXPECT_GT(std::count(states[4].begin(), states[4].end(), ReuseState::Suspended), 3);
-        EXPECT_EQ(states[4].back(), ReuseState::Partial);
-        const int threads = cv::getNumThreads();
-        for (int count : {1, 2, 5}) {
-            cv::setNumThreads(count);
-            Camera camera(encoder, reuse, precision);
-            for (int f = 0; f < kFrames; ++f) {
-                // Another order, and now and then an image less.
-                std::vector<int> images = {f % 5, (f + 3) % 5, (f + 1) % 5, (f + 4) % 5, (f + 2) % 5};
-                const int sizes[] = {kImages, o.special + kTokens, o.dim()};
-                cv::Mat batch(3, sizes, CV_32F);
-                for (int i = 0; i < kImages; ++i)
-                    std::memcpy(batch.ptr<float>(i), frames[images[i]][f].data, frames[0][0].total() * 4);
-                camera.change([&](Settings& s) { s.streams = images; });
-                const cv::Mat output = camera.see(batch)[0];
-                for (int i = 0; i < kImages; ++i) {
-                    EXPECT_TRUE(sameBits(imageOf(output, i), imageOf(alone[images[i]][f], 0)))
-                        << "stream " << images[i] << " frame " << f << " threads " << count;
-                    EXPECT_EQ(camera.reuse(i).state, states[images[i]][f]);
-                }
-            }
-        }
-        cv::setNumThreads(threads);
     }
 }
 
@@ -387,64 +218,6 @@ TEST(Reuse, NoiseIsEstimatedAndObjectsAreSeenThroughIt) {
         camera.see(frame);
         EXPECT_EQ(camera.reuse().reasons.at<uchar>(123), static_cast<uchar>(ReuseReason::Changed)) << noise;
     }
-}
-
-TEST(Reuse, ADecoderFollowsTheEncoderBeforeIt) {
-    const EncoderOptions o = options(),
-                         after = options([](auto&p) { p.blocks = 2, p.seed = 9, p.schedule = {}; });
-    const EncoderCase encoder = makeEncoder(o);
-    EncoderCase decoder = makeEncoder(after);
-    decoder.config.merges = false;
-    const int refresh = 4;
-    Camera first(encoder, exactly(refresh)), second(decoder, std::nullopt);
-    cv::Mat frame = makeBatch(o, 1, kTokens, 5);
-    const auto see = [&] { return second.see(first.see(frame)[0])[0]; };
-    see();
-    EXPECT_EQ(second.reuse().state, ReuseState::Full);
-    for (int i = 0; i < 5; ++i) {
-        frame = changed(frame, o.special, {2 * i, 30}, 50 + i);
-        see();
-        EXPECT_EQ(second.reuse().state, ReuseState::Partial);
-        EXPECT_LT(second.reuse().recomputed, 0.4);
-    }
-    cv::Mat seen;
-    for (int i = 0; i < (o.blocks + after.blocks + 1) * refresh; ++i) {
-        seen = see();
-        EXPECT_GT(first.reuse().recomputed, 0);
-    }
-    const cv::Mat wanted = unmerged(decoder, unmerged(encoder, frame)[0])[0];
-    EXPECT_TRUE(sameBits(seen, wanted));
-    EXPECT_TRUE(sameBits(see(), wanted));
-    EXPECT_EQ(first.reuse().recomputed, 0);
-    EXPECT_EQ(second.reuse().recomputed, 0);
-    first.change([](Settings& s) { s.reuse = std::optional<Reuse>(); });
-    see();
-    EXPECT_EQ(second.reuse().state, ReuseState::Off);
-}
-
-TEST(Reuse, MemoryOfAStreamIsBoundedAndWarmFramesAllocateNothing) {
-    const EncoderOptions o = options();
-    const EncoderCase encoder = makeEncoder(o);
-    Camera camera(encoder, exactly());
-    cv::Mat frame = makeBatch(o, 1, kTokens, 5);
-    for (int i = 0; i < 8; ++i)
-        camera.see(frame = changed(frame, o.special, {i, i + 1}, i));
-    const size_t before = kernels::systemAllocations();
-    for (int i = 0; i < 20; ++i)
-        camera.see(frame = changed(frame, o.special, {i, i + 1}, i));
-    EXPECT_EQ(kernels::systemAllocations(), before);
-    for (int stream = 0; stream < 80; ++stream) {
-        camera.change([&](Settings& s) { s.streams = {stream}; });
-        camera.see(frame);
-        EXPECT_EQ(camera.reuse().state, stream == 0 ? ReuseState::Partial : ReuseState::Full);
-    }
-    const auto stateOf = [&](int stream) {
-        camera.change([&](Settings& s) { s.streams = {stream}; });
-        camera.see(frame);
-        return camera.reuse().state;
-    };
-    EXPECT_EQ(stateOf(16), ReuseState::Partial);  // the 64 used last are 16..79
-    EXPECT_EQ(stateOf(15), ReuseState::Full);
 }
 
 TEST(Reuse, MistakesOfTheCallerAreErrors) {

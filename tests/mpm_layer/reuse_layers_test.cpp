@@ -1,0 +1,107 @@
+// Reuse over time inside cv::dnn: the operators around an encoder that reuses compute only rows that changed.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "dnn_fixture.hpp"
+
+namespace mpm::test {
+namespace {
+
+constexpr int kRows = 4, kColumns = 6, kPatch = 8;
+
+class ReuseLayers : public DnnTest {
+protected:
+    /// Image, patches, encoder, linear, decoder, linear.
+    OnnxModel model(int batch) {
+        EncoderOptions o;
+        o.imageTokens = kRows * kColumns;
+        const EncoderCase encoder = makeEncoder(o);
+        o.seed = 5, o.blocks = 2, o.special = 0, o.trailing = 1;
+        const EncoderCase decoder = makeEncoder(o);
+        const int rows = o.imageTokens + 1, dim = o.dim();
+        OnnxModel model;
+        model.input("image", {batch, 3, kRows * kPatch, kColumns * kPatch});
+        model.constant("table", randomMatrix(rows, dim, 8), {rows, dim});
+        model.constant("patches", randomMatrix(3 * kPatch * kPatch, dim, 9, 0.05));
+        model.node("MpmEmbed", {"image", "table", "patches"}, {"tokens"}, "mpm");
+        model.attribute("first", 1).attribute("patches", o.imageTokens).ints("patch", {kPatch, kPatch});
+        addEncoder(model, encoder, {"tokens"}, {"encoded"});
+        for (const std::string name : {"in", "out"})
+            model.constant(name + ".weight", randomMatrix(dim, dim, 10, 0.2))
+                .constant(name + ".bias", randomMatrix(1, dim, 11));
+        model.node("MpmLinear", {"encoded", "in.weight", "in.bias"}, {"projected"}, "mpm");
+        addEncoder(model, decoder, {"projected"}, {"decoded"});
+        model.attribute("role", std::string("decoder"));
+        model.node("MpmLinear", {"decoded", "out.weight", "out.bias"}, {"result"}, "mpm");
+        model.output("result", {batch, rows, dim});
+        return model;
+    }
+
+    /// Every token is computed in every frame, but not full: the bits of a full forward.
+    static Reuse everyToken() {
+        Reuse reuse;
+        reuse.exact = true;
+        reuse.refresh = 1;
+        reuse.full = 1;
+        return reuse;
+    }
+};
+
+void change(cv::Mat& image, int token, float by, int index = 0) {
+    const int y = token / kColumns * kPatch, x = token % kColumns * kPatch;
+    image.ptr<float>(index, token % 3, y + token % kPatch)[x + 3] += by;
+}
+
+TEST_F(ReuseLayers, HaveTheBitsOfAllRowsComputedAnew) {
+    for (int batch : {1, 3}) {
+        const OnnxModel made = model(batch);
+        cv::dnn::Net again = load(made), plain = load(made);
+        Encoder reusing = mpm::encoder(again), whole = mpm::encoder(plain);
+        reusing.setDevice(Device::Cpu);
+        reusing.setReuse(everyToken());
+        whole.setSchedule({});
+        const int sizes[] = {batch, 3, kRows * kPatch, kColumns * kPatch};
+        cv::Mat image(4, sizes, CV_32F);
+        cv::randu(image, -1, 1);
+        std::mt19937 random(4);
+        for (int f = 0; f < 30; ++f) {
+            ASSERT_TRUE(sameBits(forward(again, image), forward(plain, image))) << "frame " << f;
+            const auto state = reusing.report().images[0].reuse.state;
+            const bool full = f == 0 || f == 10 || f == 11;  // a frame that is not finite, and the next one
+            ASSERT_EQ(state, full ? ReuseState::Full : ReuseState::Partial) << "frame " << f;
+            for (int i = 0; f % 4 != 3 && i < f % 7; ++i)
+                change(image, static_cast<int>(random() % (kRows * kColumns)), 0.25f,
+                       static_cast<int>(random() % static_cast<unsigned>(batch)));
+            if (f == 9) change(image, 5, std::numeric_limits<float>::infinity());
+            if (f == 10) cv::randu(image, -1, 1);
+            if (f == 20) reusing.setReuse(std::nullopt), reusing.setSchedule({}), forward(again, image);
+            if (f == 20) reusing.setReuse(everyToken());
+            if (f == 20) forward(again, image);
+        }
+    }
+}
+
+// Without reuse nothing is remembered, and a network without it beside one with it is not disturbed.
+TEST_F(ReuseLayers, NetworksTakeTurns) {
+    const OnnxModel made = model(1);
+    cv::dnn::Net again = load(made), plain = load(made), expected = load(made);
+    Encoder reusing = mpm::encoder(again);
+    reusing.setDevice(Device::Cpu);
+    reusing.setReuse(everyToken());
+    for (cv::dnn::Net* net : {&plain, &expected})
+        mpm::encoder(*net).setSchedule({});
+    const int sizes[] = {1, 3, kRows * kPatch, kColumns * kPatch};
+    cv::Mat one(4, sizes, CV_32F), other(4, sizes, CV_32F);
+    cv::randu(one, -1, 1);
+    cv::randu(other, -1, 1);
+    for (int f = 0; f < 6; ++f) {
+        const cv::Mat& image = f % 2 ? one : other;
+        const cv::Mat wanted = forward(expected, image);
+        EXPECT_TRUE(sameBits(forward(again, image), wanted)) << f;
+        EXPECT_TRUE(sameBits(forward(plain, image), wanted)) << f;
+    }
+}
+
+}  // namespace
+}  // namespace mpm::test

@@ -1,0 +1,223 @@
+// Streams of reuse over time: batches of several, decoders and chains behind, memory.
+#include <unistd.h>
+
+#include <fstream>
+
+#include "mpm_layer/encoder/chain.hpp"
+#include "mpm_layer/kernels/common/buffer.hpp"
+#include "mpm_layer/reuse_suite.hpp"
+
+namespace mpm::test {
+namespace {
+
+TEST(Reuse, TheSameFramesGiveTheSameBitsInAnyBatchAndForAnyThreads) {
+    const EncoderOptions o = options([](auto& p) { p.special = 2, p.rope = "half"; });
+    const EncoderCase encoder = makeEncoder(o);
+    Reuse reuse = exactly(6, 0.3);
+    constexpr int kFrames = 24, kImages = 5;
+    // Stream i changes more and more: some stay partial, some run full and are suspended.
+    std::vector<std::vector<cv::Mat>> frames(kImages);
+    for (int i = 0; i < kImages; ++i) {
+        frames[i].push_back(makeBatch(o, 1, kTokens, 40 + i));
+        for (int f = 1; f < kFrames; ++f) {
+            std::vector<int> tokens;
+            for (int t = 0; t < kTokens; ++t)
+                if ((t * 7 + f * 3) % kTokens < (f < 14 ? 6 * i : i)) tokens.push_back(t);
+            frames[i].push_back(changed(frames[i].back(), o.special, tokens, 1000 * i + f));
+        }
+    }
+    for (Precision precision : precisions()) {
+        std::vector<std::vector<cv::Mat>> alone(kImages);
+        std::vector<std::vector<ReuseState>> states(kImages);
+        for (int i = 0; i < kImages; ++i) {
+            Camera camera(encoder, reuse, precision);
+            for (const cv::Mat& frame : frames[i]) {
+                alone[i].push_back(camera.see(frame)[0]);
+                states[i].push_back(camera.reuse().state);
+            }
+        }
+        EXPECT_EQ(std::count(states[1].begin(), states[1].end(), ReuseState::Full), 1);
+        EXPECT_GT(std::count(states[4].begin(), states[4].end(), ReuseState::Suspended), 3);
+        EXPECT_EQ(states[4].back(), ReuseState::Partial);
+        const int threads = cv::getNumThreads();
+        for (int count : {1, 2, 5}) {
+            cv::setNumThreads(count);
+            Camera camera(encoder, reuse, precision);
+            for (int f = 0; f < kFrames; ++f) {
+                // Another order, and now and then an image less.
+                std::vector<int> images = {f % 5, (f + 3) % 5, (f + 1) % 5, (f + 4) % 5, (f + 2) % 5};
+                const int sizes[] = {kImages, o.special + kTokens, o.dim()};
+                cv::Mat batch(3, sizes, CV_32F);
+                for (int i = 0; i < kImages; ++i)
+                    std::memcpy(batch.ptr<float>(i), frames[images[i]][f].data, frames[0][0].total() * 4);
+                camera.change([&](Settings& s) { s.streams = images; });
+                const cv::Mat output = camera.see(batch)[0];
+                for (int i = 0; i < kImages; ++i) {
+                    EXPECT_TRUE(sameBits(imageOf(output, i), imageOf(alone[images[i]][f], 0)))
+                        << "stream " << images[i] << " frame " << f << " threads " << count;
+                    EXPECT_EQ(camera.reuse(i).state, states[images[i]][f]);
+                }
+            }
+        }
+        cv::setNumThreads(threads);
+    }
+}
+
+TEST(Reuse, ADecoderFollowsTheEncoderBeforeIt) {
+    const EncoderOptions o = options(),
+                         after = options([](auto&p) { p.blocks = 2, p.seed = 9, p.schedule = {}; });
+    const EncoderCase encoder = makeEncoder(o);
+    EncoderCase decoder = makeEncoder(after);
+    decoder.config.merges = false;
+    const int refresh = 4;
+    Camera first(encoder, exactly(refresh)), second(decoder, std::nullopt);
+    cv::Mat frame = makeBatch(o, 1, kTokens, 5);
+    const auto see = [&] { return second.see(first.see(frame)[0])[0]; };
+    see();
+    EXPECT_EQ(second.reuse().state, ReuseState::Full);
+    for (int i = 0; i < 5; ++i) {
+        frame = changed(frame, o.special, {2 * i, 30}, 50 + i);
+        see();
+        EXPECT_EQ(second.reuse().state, ReuseState::Partial);
+        EXPECT_LT(second.reuse().recomputed, 0.4);
+    }
+    cv::Mat seen;
+    for (int i = 0; i < (o.blocks + after.blocks + 1) * refresh; ++i) {
+        seen = see();
+        EXPECT_GT(first.reuse().recomputed, 0);
+    }
+    const cv::Mat wanted = unmerged(decoder, unmerged(encoder, frame)[0])[0];
+    EXPECT_TRUE(sameBits(seen, wanted));
+    EXPECT_TRUE(sameBits(see(), wanted));
+    EXPECT_EQ(first.reuse().recomputed, 0);
+    EXPECT_EQ(second.reuse().recomputed, 0);
+    first.change([](Settings& s) { s.reuse = std::optional<Reuse>(); });
+    see();
+    EXPECT_EQ(second.reuse().state, ReuseState::Off);
+}
+
+TEST(Reuse, MemoryOfAStreamIsBoundedAndWarmFramesAllocateNothing) {
+    const EncoderOptions o = options();
+    const EncoderCase encoder = makeEncoder(o);
+    Camera camera(encoder, exactly());
+    cv::Mat frame = makeBatch(o, 1, kTokens, 5);
+    for (int i = 0; i < 8; ++i)
+        camera.see(frame = changed(frame, o.special, {i, i + 1}, i));
+    const size_t before = kernels::systemAllocations();
+    for (int i = 0; i < 20; ++i)
+        camera.see(frame = changed(frame, o.special, {i, i + 1}, i));
+    EXPECT_EQ(kernels::systemAllocations(), before);
+    for (int stream = 0; stream < 80; ++stream) {
+        camera.change([&](Settings& s) { s.streams = {stream}; });
+        camera.see(frame);
+        EXPECT_EQ(camera.reuse().state, stream == 0 ? ReuseState::Partial : ReuseState::Full);
+    }
+    const auto stateOf = [&](int stream) {
+        camera.change([&](Settings& s) { s.streams = {stream}; });
+        camera.see(frame);
+        return camera.reuse().state;
+    };
+    EXPECT_EQ(stateOf(16), ReuseState::Partial);  // the 64 used last are 16..79
+    EXPECT_EQ(stateOf(15), ReuseState::Full);
+}
+
+// Segments one behind the other, as a network runs them.
+class Chain {
+public:
+    Chain(const EncoderCase& whole, const std::vector<int>& cuts, const Reuse& reuse, Precision precision)
+        : m_segments(cutEncoder(whole, cuts)) {
+        for (const EncoderCase& segment : m_segments) {
+            m_control = makeControl(segment.config);
+            m_runners.push_back(std::make_unique<EncoderRunner>(m_control, segment.config));
+            m_runners.back()->setWeights(segment.weights);
+        }
+        m_control->change([&](Settings& s) {
+            s.device = Device::Cpu;
+            s.precision = precision;
+            s.reuse = reuse;
+        });
+    }
+
+    cv::Mat see(const cv::Mat& frame) {
+        SessionInput input;
+        input.tokens = frame;
+        for (const auto& runner : m_runners) {
+            std::vector<cv::Mat> out(1);
+            out[0].create(frame.dims, frame.size.p, CV_32F);
+            const std::vector<cv::Mat> maps = runner->run(input, out);
+            input.tokens = out[0];
+            input.maps.clear();
+            for (const cv::Mat& map : maps)
+                input.maps.push_back(toMergeMap(map, "the map between two segments"));
+        }
+        return input.tokens;
+    }
+
+    ReuseReport reuse() const { return m_control->report().images[0].reuse; }
+
+private:
+    std::vector<EncoderCase> m_segments;
+    std::shared_ptr<EncoderControl> m_control;
+    std::vector<std::unique_ptr<EncoderRunner>> m_runners;
+};
+
+// Two segments with nothing between them compute the rows of one encoder, to the bit, in every frame.
+TEST(Reuse, AChainComputesTheBitsOfOneEncoder) {
+    for (Precision precision : precisions()) {
+        const EncoderOptions o =
+            options([](auto& p) { p.blocks = 5, p.special = 3, p.rope = "half", p.qkNorm = true; });
+        const EncoderCase whole = makeEncoder(o);
+        Camera one(whole, exactly(4, 0.4), precision);
+        Chain chain(whole, {2, 3}, exactly(4, 0.4), precision);
+        std::mt19937 random(17);
+        cv::Mat frame = makeBatch(o, 1, kTokens, 5);
+        for (int f = 0; f < 60; ++f) {
+            std::vector<int> tokens;
+            const int most = f == 12 ? kTokens : f < 20 ? static_cast<int>(random() % 20) : 0;
+            for (int i = 0; i < most; ++i)
+                tokens.push_back(static_cast<int>(random() % kTokens));
+            frame = changed(frame, o.special, tokens, 300 + f);
+            const cv::Mat expected = one.see(frame)[0], seen = chain.see(frame);
+            ASSERT_TRUE(sameBits(seen, expected)) << "frame " << f;
+            const ReuseReport report = chain.reuse();
+            ASSERT_EQ(report.state, one.state()) << "frame " << f;
+            ASSERT_EQ(report.recomputed, one.reuse().recomputed) << "frame " << f;
+        }
+        EXPECT_EQ(one.reuse().recomputed, 0) << "both rest";
+    }
+}
+
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
+// 1,200 tokens of a ViT-Tiny: how much the process grows with each stream.
+TEST(Reuse, AStreamOfRealWidthsTakesFewMegabytes) {
+    EncoderOptions o = options([](auto& p) { p.blocks = 12, p.heads = 3, p.headSize = 64, p.hidden = 64; });
+    o.imageTokens = 1200;
+    const EncoderCase encoder = makeEncoder(o);
+    const cv::Mat frame = makeBatch(o, 1, 1200, 5);
+    const auto resident = [] {
+        std::ifstream file("/proc/self/statm");
+        double whole = 0, pages = 0;
+        file >> whole >> pages;
+        return pages * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
+    };
+    std::vector<std::unique_ptr<Camera>> cameras;  // memory that is given back would be used again
+    for (Precision precision : precisions()) {
+        cameras.push_back(std::make_unique<Camera>(encoder, exactly(), precision));
+        Camera& camera = *cameras.back();
+        double before = 0;
+        constexpr int kStreams = 9;
+        for (int stream = 0; stream < kStreams; ++stream) {
+            camera.change([&](Settings& s) { s.streams = {stream}; });
+            for (int i = 0; i < 2; ++i)
+                camera.see(frame);
+            if (stream == 0) before = resident();
+        }
+        const double each = (resident() - before) / (kStreams - 1);
+        EXPECT_LT(each, precision == Precision::F32 ? 27 : 16) << "a decoder takes the rest of 32 and 20";
+        EXPECT_GT(each, precision == Precision::F32 ? 20 : 8) << "measured where the memory is";
+    }
+}
+#endif
+
+}  // namespace
+}  // namespace mpm::test

@@ -1,0 +1,127 @@
+// One encoder that sees frame after frame, for the tests of reuse over time.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "mpm_layer/encoder/runner.hpp"
+#include "mpm_layer/kernels/product/bf16.hpp"
+#include "support/encoder_case.hpp"
+#include "support/random.hpp"
+
+namespace mpm::test {
+
+constexpr int kTokens = 60;
+
+inline std::vector<int> ids(const cv::Mat& map) {
+    return {map.ptr<int>(), map.ptr<int>() + map.total()};
+}
+
+//// One encoder that sees frame after frame.
+class Camera {
+public:
+    Camera(const EncoderCase& encoder, const std::optional<Reuse>& reuse,
+           Precision precision = Precision::F32)
+        : m_encoder(encoder),
+          m_control(std::make_shared<EncoderControl>(encoder.config)),
+          m_runner(m_control) {
+        change([&](Settings& s) {
+            s.device = Device::Cpu;
+            s.precision = precision;
+            s.reuse = reuse;
+        });
+        m_runner.setWeights(encoder.weights);
+    }
+
+    template <class Change>
+    void change(const Change& change) {
+        m_control->change(change);
+    }
+
+    std::vector<cv::Mat> see(const cv::Mat& batch, const cv::Mat& keyBias = cv::Mat()) {
+        std::vector<cv::Mat> outputs(m_encoder.config.taps.size());
+        for (cv::Mat& output : outputs)
+            output.create(batch.dims, batch.size.p, CV_32F);
+        m_runner.run(batch, keyBias, outputs);
+        return outputs;
+    }
+
+    ReuseState state(int image = 0) const { return reuse(image).state; }
+    ReuseReport reuse(int image = 0) const { return m_control->report().images.at(image).reuse; }
+    Report report() const { return m_control->report(); }
+    EncoderRunner& runner() { return m_runner; }
+
+private:
+    EncoderCase m_encoder;
+    std::shared_ptr<EncoderControl> m_control;
+    EncoderRunner m_runner;
+};
+
+inline EncoderOptions options(const std::function<void(EncoderOptions&)>& change = [](EncoderOptions&) {}) {
+    EncoderOptions o;
+    o.imageTokens = kTokens;
+    o.schedule = {1};
+    change(o);
+    return o;
+}
+
+/// Everything that a block may have.
+inline std::vector<EncoderOptions> allKinds() {
+    return {
+        options(),
+        options([](auto& o) { o.special = 0; }),
+        options([](auto& o) { o.special = 5, o.rope = "half", o.qkNorm = true; }),
+        options([](auto& o) { o.rope = "interleaved", o.ropePerHead = true, o.layerScale = true; }),
+        options([](auto& o) { o.gated = true, o.activation = "silu", o.mlpNorm = o.attentionNorm = true; }),
+        options([](auto& o) {
+            o.taps = {0, 1, 2}, o.tapNorm = {0, 1, 1};
+        }),
+        options([](auto& o) { o.headSize = 32, o.hidden = 128, o.finalNorm = false; }),
+    };
+}
+
+inline Reuse exactly(int refresh = 5, double full = 0.5) {
+    Reuse reuse;
+    reuse.exact = true;
+    reuse.refresh = refresh;
+    reuse.full = full;
+    return reuse;
+}
+
+/// A copy in which some image tokens of one image are others.
+inline cv::Mat changed(const cv::Mat& batch, int special, const std::vector<int>& tokens, unsigned seed,
+                       int image = 0) {
+    cv::Mat next = batch.clone();
+    std::mt19937 random(seed);
+    std::normal_distribution<float> normal(0, 1);
+    for (int t : tokens)
+        for (int d = 0; d < batch.size[2]; ++d)
+            next.ptr<float>(image, special + t)[d] = normal(random);
+    return next;
+}
+
+inline std::vector<cv::Mat> unmerged(const EncoderCase& encoder, const cv::Mat& batch,
+                                     Precision precision = Precision::F32,
+                                     const cv::Mat& keyBias = cv::Mat()) {
+    Camera camera(encoder, std::nullopt, precision);
+    camera.change([](Settings& s) { s.schedule = std::vector<int>(); });
+    return camera.see(batch, keyBias);
+}
+
+inline void expectSame(const std::vector<cv::Mat>& a, const std::vector<cv::Mat>& b,
+                       const std::string& where) {
+    ASSERT_EQ(a.size(), b.size());
+    for (size_t i = 0; i < a.size(); ++i)
+        EXPECT_TRUE(sameBits(a[i], b[i])) << where << ", output " << i;
+}
+
+inline std::vector<Precision> precisions() {
+    std::vector<Precision> all = {Precision::F32, Precision::I8};
+    if (kernels::hasBf16()) all.push_back(Precision::BF16);
+    return all;
+}
+
+}  // namespace mpm::test
