@@ -23,6 +23,14 @@ List<int64_t> listOf(const Inferred& inferred, const Node& node, size_t input, c
     return value == kAbsent ? node.getInts(attribute) : inferred.values[value].toInts();
 }
 
+// Axes of one element are repeated, and no others.
+bool onlySpreads(const Shape& from, const Shape& to) {
+    if (from.size() > to.size()) return false;
+    for (size_t k = 0; k < from.size(); ++k)
+        if (from[k] != 1 && from[k] != to[to.size() - from.size() + k]) return false;
+    return true;
+}
+
 bool wrap(int64_t& axis, size_t rank) {
     if (axis < 0) axis += static_cast<int64_t>(rank);
     return axis >= 0 && axis < static_cast<int64_t>(rank);
@@ -149,9 +157,9 @@ bool Layout::back(const Graph& graph, const Inferred& inferred) {
         moved = backSplit(inferred, *node);
     } else if (node->is("Gather")) {
         moved = backGather(inferred, *node);
-    } else if (node->is("Expand")) {
-        enter(inferred, from);
-        moved = true;
+    } else if (node->is("Expand") || node->is("Tile")) {
+        moved = onlySpreads(source.shape(), inferred.values[m_value].shape());
+        if (moved) enter(inferred, from);
     }
     if (moved) {
         m_value = from;

@@ -175,13 +175,15 @@ private:
         extents[kRow] = level.rows;
         extents[kColumn] = level.columns;
         Layout map(level.node->inputs[0], kMapAxes, extents);
+        // The last one: a section for each level may be a matrix too.
         do {
             const bool matrix = of(map.value()).rank() == 3;
-            if (matrix && (map.is({{kImage}, {kRow, kColumn}, {kHead, kChannel}}) ||
-                           map.is({{kImage}, {kRow}, {kHead, kChannel}})))
-                level.value = map.value();
-        } while (level.value == kAbsent && map.back(m_graph, m_inferred));
-        level.first = map.first(kRow);
+            const bool fits = matrix && (map.is({{kImage}, {kRow, kColumn}, {kHead, kChannel}}) ||
+                                         map.is({{kImage}, {kRow}, {kHead, kChannel}}));
+            if (!fits) continue;
+            level.value = map.value();
+            level.first = map.first(kRow);
+        } while (map.back(m_graph, m_inferred));
         return level.value != kAbsent &&
                followGrid(level, Layout(level.node->inputs[1], kGridAxes, m_extents));
     }

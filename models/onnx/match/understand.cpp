@@ -1,6 +1,7 @@
 #include "models/onnx/match/understand.hpp"
 
 #include "models/onnx/match/deformable.hpp"
+#include "models/onnx/match/masked_softmax.hpp"
 #include "models/onnx/match/normalise.hpp"
 #include "models/onnx/match/own_graph.hpp"
 
@@ -12,6 +13,8 @@ void matchExport(State& state, bool chains) {
     normalise(state.graph, state.shapes.at);
     state.shapes = inferShapes(state.graph, state.binding);
     if (fuseDeformables(state.graph, state.shapes.at) > 0)
+        state.shapes = inferShapes(state.graph, state.binding);
+    if (fuseMaskedSoftmaxes(state.graph, state.shapes.at) > 0)
         state.shapes = inferShapes(state.graph, state.binding);
     state.match = findEncoders(state.graph, state.shapes.at, chains);
     if (!state.match.backbone()) throw Refusal(state.match.reason());

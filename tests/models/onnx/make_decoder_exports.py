@@ -119,6 +119,48 @@ class Adapter(Vit):
         return self.pyramid(tapped, image)
 
 
+class Injected(Adapter):
+    """ViT-Adapter: before each stage of blocks the pyramid is injected into the tokens, after it they are collected.
+    Merged tokens are restored in between, and averaged by the same map before the next stage."""
+
+    def __init__(self, block, style="stack", **options):
+        super().__init__(block, style, value_dim=DIM, special=0, **options)
+        self.token = nn.ModuleList([nn.LayerNorm(DIM) for _ in self.taps])
+        self.pyramid_norm = nn.ModuleList([nn.LayerNorm(DIM) for _ in self.taps])
+        self.inject = nn.ModuleList([Deformable(3, DIM, style) for _ in self.taps])
+        self.gamma = nn.ParameterList([nn.Parameter(torch.randn(DIM) * 0.2) for _ in self.taps])
+        self.register_buffer("own", centres([self.grid]))
+
+    def run(self, image, schedule=()):
+        x, c = self.embed(image), image
+        maps = []
+        for conv in self.stem:
+            c = conv(c)
+            maps.append(c)
+        c = torch.cat([m.flatten(2).transpose(1, 2) + self.level[k] for k, m in enumerate(maps)], 1)
+        stream, first, outs = make_exports.Tokens(x, self.special, schedule), 0, []
+        for stage, last in enumerate(self.taps):
+            whole = stream.restored()
+            whole = whole + self.gamma[stage] * self.inject[stage](self.token[stage](whole), self.own, self.pyramid_norm[stage](c), self.sizes)
+            stream.x = self.averaged(whole, stream.map)
+            for k in range(first, last + 1):
+                stream.before(k)
+                stream.x = self.blocks[k](stream.x, stream)
+            whole = stream.restored()
+            c = c + self.collect[stage](self.query[stage](c), self.places, self.source[stage](whole), [self.grid])
+            outs.append(whole)
+            first = last + 1
+        return (c, *outs), stream.map
+
+    @staticmethod
+    def averaged(rows, ids):
+        if ids is None:
+            return rows
+        count = int(ids.max()) + 1
+        mean = torch.zeros(count, rows.shape[2]).index_add_(0, ids, rows[0]) / torch.bincount(ids)[:, None]
+        return mean[None]
+
+
 class PixelDecoder(nn.Module):
     """Deformable self-attention over three levels, norms behind."""
 
@@ -211,6 +253,8 @@ CASES = {
     "adapter": (lambda: Adapter(blocks()), 16, "", 1),
     "adapter_loop": (lambda: Adapter(blocks(), style="loop"), 17, "", 2),
     "adapter_dynamic": (lambda: Adapter(blocks()), 17, "b", 2),
+    "injected": (lambda: Injected(blocks()), 16, "", 1),
+    "injected_loop": (lambda: Injected(blocks(layer_scale=True), style="loop"), 17, "", 2),
     "pixel_decoder": (lambda: PixelDecoded(blocks()), 16, "", 1),
     "pixel_decoder_loop": (lambda: PixelDecoded(blocks(), style="loop"), 16, "", 2),
     "mask2former": (lambda: Mask2Former(blocks()), 16, "", 1),

@@ -1,0 +1,323 @@
+#include "models/onnx/match/masked_softmax.hpp"
+
+#include <cmath>
+#include <set>
+
+#include "base/checked.hpp"
+#include "models/onnx/ir/job.hpp"
+#include "models/onnx/match/axes.hpp"
+
+namespace mpm::models {
+namespace {
+
+constexpr double kLowest = -1e9;  // at most: a key with this bias has no weight
+constexpr int kMostSteps = 64;
+
+class MaskedSoftmaxMatch {
+public:
+    MaskedSoftmaxMatch(const Graph& graph, const Inferred& inferred) : m_graph(graph), m_inferred(inferred) {}
+
+    bool match(const Node& softmax) {
+        const int input = softmax.inputs[0];
+        const Shape& shape = of(input).shape();
+        const int64_t rank = of(input).rank(), axis = softmax.getInt("axis", -1);
+        if ((rank != 3 && rank != 4) || (axis != -1 && axis != rank - 1)) return false;
+        const Node* node = m_graph.nodeOf(input);
+        if (!node || !(node->is("Add") || node->is("Where")) || !findLogits(input)) return false;
+        const int64_t images = shapeOf(m_graph.inputs[0].value)[0];
+        const int64_t rows = rank == 3 ? shape[0] : checkedProduct<int64_t>(shape[0], shape[1]);
+        if (images < 1 || rows % images || m_logitShape[0] != images) return false;
+        m_extents = {{kImage, images},
+                     {kHead, rows / images},
+                     {kQuery, shape[rank - 2]},
+                     {kRow, m_logitShape[2]},
+                     {kColumn, m_logitShape[3]}};
+        m_axes = {{kImage, kHead}, {kQuery}, {kRow, kColumn}};
+        if (rank == 4) m_axes = {{kImage}, {kHead}, {kQuery}, {kRow, kColumn}};
+        m_output = softmax.outputs[0];
+        m_name = softmax.name;
+        return m_logitShape[1] == shape[rank - 2] &&
+               elementCount({m_logitShape[2], m_logitShape[3]}) == shape[rank - 1] &&
+               (node->is("Add") ? matchBias(*node) : matchFill(*node, Layout(input, m_axes, m_extents)));
+    }
+
+    int output() const { return m_output; }
+
+    void write(Graph& graph) const {
+        const int64_t queries = m_extents.at(kQuery), keys = shapeOf(m_scores).back();
+        const bool split = of(m_scores).rank() == 4;
+        const int scores = split ? reshaped(graph, m_scores, {-1, queries, keys}, "scores") : m_scores;
+        const int masks =
+            of(m_logits).rank() == 4 ? reshaped(graph, m_logits, {-1, queries, keys}, "masks") : m_logits;
+        Node node;
+        node.op = "MpmMaskedSoftmax";
+        node.domain = "mpm";
+        node.name = m_name;
+        node.inputs = {scores, masks};
+        node.outputs = {split ? graph.addValue("weights") : m_output};
+        graph.nodes.push_back(node);
+        if (split) reshape(graph, node.outputs[0], {-1, m_extents.at(kHead), queries, keys}, m_output);
+    }
+
+private:
+    const Tensor& of(int value) const { return m_inferred.values[value]; }
+    const Shape& shapeOf(int value) const { return of(value).shape(); }
+
+    static void reshape(Graph& graph, int from, const Shape& shape, int to) {
+        Node node;
+        node.op = "Reshape";
+        node.domain = "mpm.internal";  // in its final form
+        node.inputs = {from, graph.addConstant("shape", Tensor::vector(shape))};
+        node.outputs = {to};
+        graph.nodes.push_back(node);
+    }
+
+    static int reshaped(Graph& graph, int from, const Shape& shape, const char* name) {
+        const int to = graph.addValue(name);
+        reshape(graph, from, shape, to);
+        return to;
+    }
+
+    bool isUniform(int value, double& number) const {
+        const Tensor& t = of(value);
+        if (!t.known() || t.size() == 0) return false;
+        number = t.at(0);
+        for (int64_t k = 1; k < t.size(); ++k)
+            if (t.at(k) != number) return false;
+        return true;
+    }
+
+    // The comparison that the mask begins with, among what feeds the softmax; and its logits.
+    bool findLogits(int input) {
+        List<int> open{input};
+        std::set<int> seen;
+        while (!open.empty() && seen.size() < kMostSteps) {
+            const Node* node = m_graph.nodeOf(open.back());
+            open.pop_back();
+            if (!node) continue;
+            if ((node->is("Less") || node->is("GreaterOrEqual")) && readLogits(*node)) return true;
+            const bool follows = node->is("Add") || node->is("Mul") || node->is("Where") || node->is("And") ||
+                                 node->is("Not") || node->is("ScatterND") || isMove(*node);
+            for (int in : node->inputs)
+                if (follows && in != kAbsent && seen.insert(in).second) open.push_back(in);
+        }
+        return false;
+    }
+
+    static bool isMove(const Node& node) {
+        for (const char* op : {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Cast", "Transpose",
+                               "Expand", "Tile"})
+            if (node.is(op)) return true;
+        return false;
+    }
+
+    // sigmoid(logits) < 0.5, or logits < 0.
+    bool readLogits(const Node& comparison) {
+        double threshold = 0;
+        if (!isUniform(comparison.inputs[1], threshold)) return false;
+        int value = comparison.inputs[0];
+        const Node* node = m_graph.nodeOf(value);
+        for (int step = 0; step < kMostSteps && node && isMove(*node); ++step) {
+            value = node->inputs[0];
+            node = m_graph.nodeOf(value);
+        }
+        const bool sigmoid = node && node->is("Sigmoid");
+        if (sigmoid) value = node->inputs[0];
+        if (threshold != (sigmoid ? 0.5 : 0.0) || !of(value).isFloat()) return false;
+        m_comparison = &comparison;
+        m_logits = value;
+        m_logitShape = shapeOf(value);
+        if (m_logitShape.size() == 3) m_logitShape.push_back(1);
+        return m_logitShape.size() == 4;
+    }
+
+    // scores + bias, where the bias is the lowest number for keys that are left out, and 0.
+    bool matchBias(const Node& add) {
+        for (size_t k : {0, 1}) {
+            m_scores = add.inputs[k];
+            Layout at(add.outputs[0], m_axes, m_extents);
+            if (shapeOf(m_scores) != shapeOf(add.outputs[0])) continue;
+            at.enter(m_inferred, add.inputs[1 - k]);
+            double scale = 1;
+            const Node* node = nullptr;
+            for (int step = 0; step < kMostSteps; ++step) {
+                node = m_graph.nodeOf(at.value());
+                if (!node || node->is("Where")) break;
+                double factor = 0;
+                const size_t known = node->is("Mul") && isUniform(node->inputs[0], factor) ? 0 : 1;
+                if (node->is("Mul") && isUniform(node->inputs[known], factor) && factor > 0) {
+                    scale *= factor;
+                    at.enter(m_inferred, node->inputs[1 - known]);
+                } else if (!at.back(m_graph, m_inferred)) {
+                    break;
+                }
+            }
+            if (node && node->is("Where") && isBias(*node, scale) && matchHidden(at, *node)) return true;
+        }
+        return false;
+    }
+
+    bool isBias(const Node& where, double scale) const {
+        double first = 0, second = 0;
+        if (!isUniform(where.inputs[1], first) || !isUniform(where.inputs[2], second)) return false;
+        return (first * scale <= kLowest && second == 0) || (second * scale <= kLowest && first == 0);
+    }
+
+    // The lowest number in the place of scores that are left out.
+    bool matchFill(const Node& where, const Layout& at) {
+        for (size_t k : {1, 2}) {
+            double number = 0;
+            m_scores = where.inputs[3 - k];
+            if (!isUniform(where.inputs[k], number) || number > kLowest) continue;
+            return shapeOf(m_scores) == shapeOf(where.outputs[0]) && matchHidden(at, where);
+        }
+        return false;
+    }
+
+    // The condition of the Where is true for keys that are left out (or false, if the lowest is second).
+    bool matchHidden(Layout at, const Node& where) const {
+        double number = 0;
+        bool hides = isUniform(where.inputs[1], number) && number <= kLowest;
+        at.enter(m_inferred, where.inputs[0]);
+        int guards = 0;
+        for (int step = 0; step < kMostSteps; ++step) {
+            const Node* node = m_graph.nodeOf(at.value());
+            if (!node) return false;
+            if (node == m_comparison) {
+                return guards == 1 && hides == node->is("Less") && matchLogits(at);
+            }
+            if (node->is("Not")) {
+                hides = !hides;
+                at.enter(m_inferred, node->inputs[0]);
+            } else if (const int guarded = hides && guards == 0 ? guardedBy(*node) : kAbsent;
+                       guarded != kAbsent) {
+                ++guards;
+                at.enter(m_inferred, guarded);
+            } else if (of(node->inputs[0]).isFloat() || !at.back(m_graph, m_inferred)) {
+                return false;
+            }
+        }
+        return false;
+    }
+
+    bool matchLogits(Layout at) const {
+        at.enter(m_inferred, m_comparison->inputs[0]);
+        for (int step = 0; step < kMostSteps && at.value() != m_logits; ++step) {
+            const Node* node = m_graph.nodeOf(at.value());
+            if (node && node->is("Sigmoid")) {
+                at.enter(m_inferred, node->inputs[0]);
+            } else if (!at.back(m_graph, m_inferred)) {
+                return false;
+            }
+        }
+        return at.value() == m_logits &&
+               (at.is({{kImage}, {kQuery}, {kRow}, {kColumn}}) || at.is({{kImage}, {kQuery}, {kRow}}));
+    }
+
+    // A node that takes hidden keys back in rows where all are hidden: the mask without it, or kAbsent.
+    int guardedBy(const Node& node) const {
+        if (node.is("ScatterND")) {
+            const int mask = node.inputs[0];
+            return isFalse(node.inputs[2]) && selectsFullRows(node.inputs[1], mask) ? mask : kAbsent;
+        }
+        if (node.is("And")) {
+            for (size_t k : {0, 1}) {
+                const Node* other = m_graph.nodeOf(node.inputs[1 - k]);
+                if (other && other->is("Not") && isFullRow(other->inputs[0], node.inputs[k]))
+                    return node.inputs[k];
+            }
+        }
+        const bool chooses = node.is("Where") && isFalse(node.inputs[1]);
+        return chooses && isFullRow(node.inputs[0], node.inputs[2]) ? node.inputs[2] : kAbsent;
+    }
+
+    // Constants, also in a shape that follows from the data.
+    bool isFalse(int value) const {
+        for (int step = 0; step < kMostSteps; ++step) {
+            double number = 1;
+            if (isUniform(value, number)) return number == 0;
+            const Node* node = m_graph.nodeOf(value);
+            if (!node || !(node->is("Reshape") || node->is("Expand") || node->is("Cast"))) return false;
+            value = node->inputs[0];
+        }
+        return false;
+    }
+
+    // Indices that come from one NonZero of the rows where everything is hidden.
+    bool selectsFullRows(int indices, int mask) const {
+        List<int> open{indices};
+        std::set<int> seen;
+        int found = 0;
+        while (!open.empty()) {
+            const int value = open.back();
+            open.pop_back();
+            if (seen.size() % 1024 == 0) checkTime();
+            if (of(value).known() || !seen.insert(value).second) continue;
+            const Node* node = m_graph.nodeOf(value);
+            if (!node) return false;
+            if (node->is("NonZero")) {
+                if (!isFullRow(node->inputs[0], mask)) return false;
+                ++found;
+                continue;
+            }
+            for (int in : node->inputs)
+                if (in != kAbsent) open.push_back(in);
+        }
+        return found == 1;
+    }
+
+    // The number of hidden keys is the number of keys.
+    bool isFullRow(int value, int mask) const {
+        const Node* equal = m_graph.nodeOf(value);
+        if (!equal || !equal->is("Equal")) return false;
+        for (size_t k : {0, 1}) {
+            double count = 0;
+            const Node* sum = m_graph.nodeOf(equal->inputs[k]);
+            if (!sum || !sum->is("ReduceSum") || !isUniform(equal->inputs[1 - k], count)) continue;
+            const Node* cast = m_graph.nodeOf(sum->inputs[0]);
+            const int summed = cast && cast->is("Cast") ? cast->inputs[0] : sum->inputs[0];
+            return summed == mask && sumsLastAxis(*sum) && count == static_cast<double>(shapeOf(mask).back());
+        }
+        return false;
+    }
+
+    bool sumsLastAxis(const Node& node) const {
+        const int value = node.input(1);
+        if (value != kAbsent && !of(value).known()) return false;
+        const List<int64_t> axes = value == kAbsent ? node.getInts("axes") : of(value).toInts();
+        return axes.size() == 1 && (axes[0] == -1 || axes[0] == of(node.inputs[0]).rank() - 1);
+    }
+
+    const Graph& m_graph;
+    const Inferred& m_inferred;
+    const Node* m_comparison = nullptr;
+    Extents m_extents;
+    Axes m_axes;
+    Shape m_logitShape;
+    std::string m_name;
+    int m_scores = kAbsent, m_logits = kAbsent, m_output = kAbsent;
+};
+
+}  // namespace
+
+int fuseMaskedSoftmaxes(Graph& graph, const Inferred& inferred) {
+    List<MaskedSoftmaxMatch> found;
+    for (const Node& node : graph.nodes) {
+        if (!node.is("Softmax") || inferred.values[node.inputs[0]].type() != Type::Float) continue;
+        checkTime();
+        MaskedSoftmaxMatch match(graph, inferred);
+        if (match.match(node)) found.push_back(match);
+    }
+    for (const MaskedSoftmaxMatch& match : found) {
+        for (Node& old : graph.nodes)
+            for (int& out : old.outputs)
+                if (out == match.output()) out = graph.addValue("unused");
+        match.write(graph);
+    }
+    if (found.empty()) return 0;
+    graph.sort();
+    graph.prune();
+    return static_cast<int>(found.size());
+}
+
+}  // namespace mpm::models

@@ -1,0 +1,12 @@
+// Attention that is masked by logits, as Mask2Former exports it: keys whose sigmoid is below one half are
+// left out, and a query that would have no key keeps all.
+#pragma once
+
+#include "models/onnx/eval/evaluate.hpp"
+
+namespace mpm::models {
+
+/// Replaces each such softmax by an MpmMaskedSoftmax. Returns how many; what is written differently stays.
+int fuseMaskedSoftmaxes(Graph& graph, const Inferred& inferred);
+
+}  // namespace mpm::models
