@@ -130,6 +130,7 @@ public:
                 channel.values += d;
                 sums[d] += weights[k] * channel.sample(y, x, {});
             }
+            // fits: the levels' positions are the rows of the value
             if (k % m_points == m_points - 1) values += plane.rows * plane.columns * plane.step;
         }
         std::copy(sums.begin(), sums.end(), to);

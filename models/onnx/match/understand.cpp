@@ -1,7 +1,7 @@
 #include "models/onnx/match/understand.hpp"
 
-#include "models/onnx/match/deformable.hpp"
-#include "models/onnx/match/masked_softmax.hpp"
+#include "models/onnx/decoder/deformable.hpp"
+#include "models/onnx/decoder/masked_softmax.hpp"
 #include "models/onnx/match/normalise.hpp"
 #include "models/onnx/match/own_graph.hpp"
 

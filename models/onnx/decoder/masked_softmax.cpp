@@ -1,11 +1,11 @@
-#include "models/onnx/match/masked_softmax.hpp"
+#include "models/onnx/decoder/masked_softmax.hpp"
 
 #include <cmath>
 #include <set>
 
 #include "base/checked.hpp"
+#include "models/onnx/decoder/axes.hpp"
 #include "models/onnx/ir/job.hpp"
-#include "models/onnx/match/axes.hpp"
 
 namespace mpm::models {
 namespace {

@@ -1,4 +1,4 @@
-#include "models/onnx/match/axes.hpp"
+#include "models/onnx/decoder/axes.hpp"
 
 #include <algorithm>
 

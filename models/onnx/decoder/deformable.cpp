@@ -1,13 +1,13 @@
-#include "models/onnx/match/deformable.hpp"
+#include "models/onnx/decoder/deformable.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
 #include "base/checked.hpp"
+#include "models/onnx/decoder/axes.hpp"
 #include "models/onnx/ir/job.hpp"
 #include "models/onnx/ir/rewrite.hpp"
-#include "models/onnx/match/axes.hpp"
 
 namespace mpm::models {
 namespace {

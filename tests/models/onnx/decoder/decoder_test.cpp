@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include "models/onnx/decoder/deformable.hpp"
+#include "models/onnx/decoder/masked_softmax.hpp"
 #include "models/onnx/ir/graph_builder.hpp"
-#include "models/onnx/match/deformable.hpp"
-#include "models/onnx/match/masked_softmax.hpp"
 
 namespace {
 
