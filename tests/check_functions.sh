@@ -5,7 +5,7 @@
 #   tests/check_functions.sh --self-test   plants long and short ones of each kind and sees each judged right
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-rooms="base mpm_layer street models pipeline cli gui python"
+rooms="base mpm_layer street models pipeline cli gui python gstreamer"
 
 # check ROOT: exit status 1 and one line per violation: FILE:LINE: why. Functions of tests and benchmarks may be long.
 check() {

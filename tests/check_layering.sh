@@ -4,7 +4,7 @@
 #   tests/check_layering.sh --self-test   plants one violation of each kind in a copy and sees each caught
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-rooms="base mpm_layer street pipeline models cli gui python"
+rooms="base mpm_layer street pipeline models cli gui python gstreamer"
 
 # Exit status 1 and one line per violation: FILE:LINE: what points where.
 check() {
@@ -140,6 +140,8 @@ self_test() {
     plant cli/CMakeLists.txt 'target_link_libraries(mpm_cli PRIVATE Qt6::Core)'
     plant python/src/planted.cpp '#include "cli/common/json.hpp"'
     plant python/src/planted.cpp '#include "models/onnx/match/match.hpp"'
+    plant gstreamer/planted.cpp '#include "models/onnx/convert.hpp"'
+    plant pipeline/draw/planted.cpp '#include <gst/gst.h>'
     plant cli/planted.cpp '#include <pybind11/stl.h>'
     plant gui/planted.cpp '#include "cli/verb.hpp"'
     plant gui/CMakeLists.txt 'target_link_libraries(mpm_gui PRIVATE opencv_highgui)'

@@ -3,7 +3,7 @@
 #   tests/guide.sh BUILD [--long]    blocks that begin with ```sh run; with --long also ```sh run long
 #   tests/guide.sh --self-test       checks that a failing command is found
 # A block with "file NAME" in its first line is written to NAME. Pages share the folder, in this order:
-pages="start train convert evaluate monitor program python"
+pages="start train convert evaluate monitor program python gstreamer"
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 
@@ -62,7 +62,7 @@ long=${2:+1}
 mkdir -m 700 "$scratch/home" "$scratch/work"
 export HOME="$scratch/home" XDG_RUNTIME_DIR="$scratch/home" QT_QPA_PLATFORM=offscreen
 unset XDG_CONFIG_HOME XDG_DATA_HOME DISPLAY WAYLAND_DISPLAY
-export PATH="$build/cli:$build/gui:$build/models/torch:/usr/bin:$PATH" LD_LIBRARY_PATH="$build/mpm_layer" PYTHONPATH="$build/python"
+export PATH="$build/cli:$build/gui:$build/models/torch:/usr/bin:$PATH" LD_LIBRARY_PATH="$build/mpm_layer" PYTHONPATH="$build/python" GST_PLUGIN_PATH="$build/gstreamer" GST_REGISTRY="$scratch/registry.bin"
 if [ -n "$long" ]; then
     cmake --install "$build" --prefix "$scratch/usr" >/dev/null
     export CMAKE_PREFIX_PATH="$scratch/usr"

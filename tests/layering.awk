@@ -45,6 +45,7 @@ BEGIN {
     may["cli/eval"] = may["cli/common"] " cli/eval"
     may["cli/docs"] = "base mpm cli/common cli/docs"
     may["python"] = "base mpm =models/onnx models/onnx/ir models/onnx/io pipeline python"
+    may["gstreamer"] = "base mpm pipeline gstreamer"
     may["gui"] = "base mpm =models/onnx street pipeline gui"
     monitor = "base mpm street pipeline gui/text"
     may["gui/text"] = monitor
@@ -71,6 +72,8 @@ BEGIN {
     home["highgui"] = "cli"
     lib["cv::dnn"] = "opencv2/dnn"
     home["cv::dnn"] = "mpm_layer/dnn mpm_layer/interface mpm_layer/include pipeline models cli gui"
+    lib["GStreamer"] = "^gst/|GST_VIDEO"
+    home["GStreamer"] = "gstreamer"
     lib["pybind11"] = "pybind11"
     home["pybind11"] = "python"
 }
@@ -112,7 +115,7 @@ function roomOfTarget(name,    room) {
         gsub(/_/, "/", room)
         return "models/" room
     }
-    if (name == "mpm_warnings" || name !~ /^mpm_(base|layer|street|pipeline|models|cli|gui|python)/) return ""
+    if (name == "mpm_warnings" || name !~ /^mpm_(base|layer|street|pipeline|models|cli|gui|python|gstreamer)/) return ""
     room = substr(name, 5)
     if (room ~ /^layer/) return "mpm_layer"
     sub(/_/, "/", room)
@@ -125,7 +128,7 @@ FILENAME !~ /CMakeLists\.txt$/ && /^[ \t]*#[ \t]*include[ \t]*[<"]/ {
     sub(/[>"].*/, "", name)
     target = ""
     if (name ~ /^mpm\//) target = "mpm"
-    else if (name ~ /^(base|mpm_layer|street|pipeline|models|cli|gui|python)\//) { target = name; sub(/\/[^\/]*$/, "", target) }
+    else if (name ~ /^(base|mpm_layer|street|pipeline|models|cli|gui|python|gstreamer)\//) { target = name; sub(/\/[^\/]*$/, "", target) }
     visit(name, target)
 }
 

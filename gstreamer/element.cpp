@@ -1,0 +1,354 @@
+#include "gstreamer/element.hpp"
+
+#include <atomic>
+#include <mutex>
+
+#include "base/stopwatch.hpp"
+#include "gstreamer/engine.hpp"
+#include "gstreamer/metadata.hpp"
+#include "pipeline/segment/model_file.hpp"
+
+GST_DEBUG_CATEGORY_STATIC(mpm_segment_debug);
+#define GST_CAT_DEFAULT mpm_segment_debug
+
+using mpm::gst::Engine;
+using mpm::gst::FrameFigures;
+using mpm::gst::Output;
+using mpm::gst::Settings;
+using mpm::gst::SettingsError;
+
+namespace {
+
+enum Property : guint {
+    kModel = 1,
+    kBlocks,
+    kPrecision,
+    kDevice,
+    kReuse,
+    kOutput,
+    kOpacity,
+    kAlertClass,
+    kAlertShare,
+    kAlertHold,
+};
+
+/// The C++ part of an element: GObject allocates and clears the C part only.
+struct State {
+    std::mutex guard;  ///< of settings and changed; any thread sets properties
+    Settings settings;
+    bool changed = false;
+    std::unique_ptr<Engine> engine;  ///< of the streaming thread
+    FrameFigures figures;            ///< of the last frame
+    std::atomic<GstClockTime> latency{0};
+};
+
+GType outputType() {
+    static const GEnumValue kValues[] = {
+        {static_cast<int>(Output::Overlay), "The frame with the colours of the classes, BGR", "overlay"},
+        {static_cast<int>(Output::Labels), "Class ids, GRAY8", "labels"},
+        {static_cast<int>(Output::Map), "The frame with its merged tokens, BGR", "map"},
+        {0, nullptr, nullptr}};
+    static const GType type = g_enum_register_static("MpmSegmentOutput", kValues);
+    return type;
+}
+
+}  // namespace
+
+struct _MpmSegment {
+    GstVideoFilter parent;
+    State* state;
+};
+
+G_DEFINE_TYPE(MpmSegment, mpm_segment, GST_TYPE_VIDEO_FILTER)
+GST_ELEMENT_REGISTER_DEFINE(mpmsegment, "mpmsegment", GST_RANK_NONE, MPM_TYPE_SEGMENT)
+
+static GstStaticPadTemplate s_sink = GST_STATIC_PAD_TEMPLATE("sink", GST_PAD_SINK, GST_PAD_ALWAYS,
+                                                             GST_STATIC_CAPS(GST_VIDEO_CAPS_MAKE("BGR")));
+static GstStaticPadTemplate s_src = GST_STATIC_PAD_TEMPLATE(
+    "src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS(GST_VIDEO_CAPS_MAKE("{ BGR, GRAY8 }")));
+
+static std::string textOf(const GValue* value) {
+    const char* text = g_value_get_string(value);
+    return text ? text : "";
+}
+
+static void setProperty(GObject* object, guint id, const GValue* value, GParamSpec* spec) {
+    State& state = *MPM_SEGMENT(object)->state;
+    bool output = false;
+    {
+        const std::lock_guard<std::mutex> lock(state.guard);
+        Settings& s = state.settings;
+        switch (id) {
+            case kModel:
+                s.model = textOf(value);
+                break;
+            case kBlocks:
+                s.blocks = textOf(value);
+                break;
+            case kPrecision:
+                s.precision = textOf(value);
+                break;
+            case kDevice:
+                s.device = textOf(value);
+                break;
+            case kReuse:
+                s.reuse = textOf(value);
+                break;
+            case kOutput:
+                output = s.output != static_cast<Output>(g_value_get_enum(value));
+                s.output = static_cast<Output>(g_value_get_enum(value));
+                break;
+            case kOpacity:
+                s.opacity = g_value_get_double(value);
+                break;
+            case kAlertClass:
+                s.alertClass = textOf(value);
+                break;
+            case kAlertShare:
+                s.alertShare = g_value_get_double(value);
+                break;
+            case kAlertHold:
+                s.alertHoldMs = g_value_get_uint(value);
+                break;
+            default:
+                G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
+                return;
+        }
+        state.changed = true;
+    }
+    if (output) gst_base_transform_reconfigure_src(GST_BASE_TRANSFORM(object));
+}
+
+static void getProperty(GObject* object, guint id, GValue* value, GParamSpec* spec) {
+    State& state = *MPM_SEGMENT(object)->state;
+    const std::lock_guard<std::mutex> lock(state.guard);
+    const Settings& s = state.settings;
+    switch (id) {
+        case kModel:
+            g_value_set_string(value, s.model.c_str());
+            break;
+        case kBlocks:
+            g_value_set_string(value, s.blocks.c_str());
+            break;
+        case kPrecision:
+            g_value_set_string(value, s.precision.c_str());
+            break;
+        case kDevice:
+            g_value_set_string(value, s.device.c_str());
+            break;
+        case kReuse:
+            g_value_set_string(value, s.reuse.c_str());
+            break;
+        case kOutput:
+            g_value_set_enum(value, static_cast<int>(s.output));
+            break;
+        case kOpacity:
+            g_value_set_double(value, s.opacity);
+            break;
+        case kAlertClass:
+            g_value_set_string(value, s.alertClass.c_str());
+            break;
+        case kAlertShare:
+            g_value_set_double(value, s.alertShare);
+            break;
+        case kAlertHold:
+            g_value_set_uint(value, s.alertHoldMs);
+            break;
+        default:
+            G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
+    }
+}
+
+/// Errors of the engine as messages of the bus. Returns false after one.
+template <class Body>
+static bool guarded(MpmSegment* self, const Body& body) {
+    try {
+        body();
+        return true;
+    } catch (const SettingsError& error) {
+        GST_ELEMENT_ERROR(self, LIBRARY, SETTINGS, ("%s", error.what()), (nullptr));
+    } catch (const mpm::pipeline::ModelError& error) {
+        GST_ELEMENT_ERROR(self, RESOURCE, NOT_FOUND, ("%s", error.what()), (nullptr));
+    } catch (const cv::Exception& error) {
+        GST_ELEMENT_ERROR(self, STREAM, FAILED, ("%s", error.err.c_str()), (nullptr));
+    } catch (const std::exception& error) {
+        GST_ELEMENT_ERROR(self, STREAM, FAILED, ("%s", error.what()), (nullptr));
+    }
+    return false;
+}
+
+static Settings takeSettings(State& state, bool& changed) {
+    const std::lock_guard<std::mutex> lock(state.guard);
+    changed = std::exchange(state.changed, false);
+    return state.settings;
+}
+
+static gboolean start(GstBaseTransform* transform) {
+    MpmSegment* self = MPM_SEGMENT(transform);
+    bool changed = false;
+    const Settings settings = takeSettings(*self->state, changed);
+    return guarded(self, [&] { self->state->engine = std::make_unique<Engine>(settings); });
+}
+
+static gboolean stop(GstBaseTransform* transform) {
+    State& state = *MPM_SEGMENT(transform)->state;
+    state.engine.reset();
+    state.latency = 0;
+    return TRUE;
+}
+
+static GstCaps* transformCaps(GstBaseTransform* transform, GstPadDirection direction, GstCaps* caps,
+                              GstCaps* filter) {
+    State& state = *MPM_SEGMENT(transform)->state;
+    const char* format = "BGR";
+    if (direction == GST_PAD_SINK) {
+        const std::lock_guard<std::mutex> lock(state.guard);
+        if (state.settings.output == Output::Labels) format = "GRAY8";
+    }
+    GstCaps* other = gst_caps_copy(caps);
+    for (guint i = 0; i < gst_caps_get_size(other); ++i) {
+        GstStructure* structure = gst_caps_get_structure(other, i);
+        gst_structure_set(structure, "format", G_TYPE_STRING, format, nullptr);
+        gst_structure_remove_fields(structure, "colorimetry", "chroma-site", nullptr);
+    }
+    if (filter == nullptr) return other;
+    GstCaps* both = gst_caps_intersect_full(filter, other, GST_CAPS_INTERSECT_FIRST);
+    gst_caps_unref(other);
+    return both;
+}
+
+/// Announces the time of a frame as latency, where it differs much from the one announced.
+static void updateLatency(MpmSegment* self, double milliseconds) {
+    const auto now = static_cast<GstClockTime>(milliseconds * GST_MSECOND);
+    const GstClockTime before = self->state->latency;
+    if (now <= before + before / 4 && now >= before / 2) return;
+    self->state->latency = now;
+    gst_element_post_message(GST_ELEMENT(self), gst_message_new_latency(GST_OBJECT(self)));
+}
+
+static GstFlowReturn transformFrame(GstVideoFilter* filter, GstVideoFrame* in, GstVideoFrame* out) {
+    MpmSegment* self = MPM_SEGMENT(filter);
+    State& state = *self->state;
+    const mpm::Stopwatch watch;
+    const bool done = guarded(self, [&] {
+        bool changed = false;
+        const Settings settings = takeSettings(state, changed);
+        if (changed) state.engine->apply(settings);
+        const cv::Mat image(GST_VIDEO_FRAME_HEIGHT(in), GST_VIDEO_FRAME_WIDTH(in), CV_8UC3,
+                            GST_VIDEO_FRAME_PLANE_DATA(in, 0),
+                            static_cast<size_t>(GST_VIDEO_FRAME_PLANE_STRIDE(in, 0)));
+        const int type = GST_VIDEO_FRAME_FORMAT(out) == GST_VIDEO_FORMAT_GRAY8 ? CV_8UC1 : CV_8UC3;
+        cv::Mat drawn(image.size(), type, GST_VIDEO_FRAME_PLANE_DATA(out, 0),
+                      static_cast<size_t>(GST_VIDEO_FRAME_PLANE_STRIDE(out, 0)));
+        state.figures = state.engine->process(image, drawn);
+    });
+    if (!done) return GST_FLOW_ERROR;
+    updateLatency(self, watch.milliseconds());
+    const GstSegment& segment = GST_BASE_TRANSFORM(filter)->segment;
+    const GstClockTime time =
+        gst_segment_to_stream_time(&segment, GST_FORMAT_TIME, GST_BUFFER_PTS(in->buffer));
+    for (const mpm::pipeline::Alert& alert : state.figures.alerts)
+        mpm::gst::postAlert(GST_ELEMENT(self), alert, time);
+    return GST_FLOW_OK;
+}
+
+static GstFlowReturn transformBuffer(GstBaseTransform* transform, GstBuffer* in, GstBuffer* out) {
+    const GstFlowReturn flow =
+        GST_BASE_TRANSFORM_CLASS(mpm_segment_parent_class)->transform(transform, in, out);
+    if (flow == GST_FLOW_OK) mpm::gst::addMeta(out, MPM_SEGMENT(transform)->state->figures);
+    return flow;
+}
+
+static gboolean query(GstBaseTransform* transform, GstPadDirection direction, GstQuery* query) {
+    const gboolean known =
+        GST_BASE_TRANSFORM_CLASS(mpm_segment_parent_class)->query(transform, direction, query);
+    if (!known || direction != GST_PAD_SRC || GST_QUERY_TYPE(query) != GST_QUERY_LATENCY) return known;
+    gboolean live = FALSE;
+    GstClockTime least = 0, most = 0;
+    gst_query_parse_latency(query, &live, &least, &most);
+    const GstClockTime own = MPM_SEGMENT(transform)->state->latency;
+    if (GST_CLOCK_TIME_IS_VALID(most)) most += own;
+    gst_query_set_latency(query, live, least + own, most);
+    return TRUE;
+}
+
+static void finalize(GObject* object) {
+    delete MPM_SEGMENT(object)->state;
+    G_OBJECT_CLASS(mpm_segment_parent_class)->finalize(object);
+}
+
+static void mpm_segment_init(MpmSegment* self) {
+    self->state = new State;
+    gst_base_transform_set_in_place(GST_BASE_TRANSFORM(self), FALSE);
+    gst_base_transform_set_qos_enabled(GST_BASE_TRANSFORM(self), TRUE);
+}
+
+static void addText(GObjectClass* type, Property id, const char* name, const char* title, const char* text,
+                    const char* fallback, GParamFlags when) {
+    const auto flags =
+        static_cast<GParamFlags>(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | static_cast<int>(when));
+    g_object_class_install_property(type, id, g_param_spec_string(name, title, text, fallback, flags));
+}
+
+static void addProperties(GObjectClass* type) {
+    const auto playing = static_cast<GParamFlags>(GST_PARAM_MUTABLE_PLAYING);
+    const auto ready = static_cast<GParamFlags>(GST_PARAM_MUTABLE_READY);
+    const auto flags = static_cast<GParamFlags>(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | playing);
+    const Settings defaults;
+    addText(type, kModel, "model", "Model", "An ONNX model of 'mpm convert', or default (the shipped model)",
+            defaults.model.c_str(), ready);
+    addText(type, kBlocks, "blocks", "Blocks",
+            "Merge tokens before these blocks, such as 2,5; none: never; empty: as the model file has it", "",
+            playing);
+    addText(type, kPrecision, "precision", "Precision", "f32, tf32, bf16, f16, i8, auto or auto-fast",
+            defaults.precision.c_str(), playing);
+    addText(type, kDevice, "device", "Device", "cpu, cuda, cuda:N or auto", defaults.device.c_str(), playing);
+    addText(type, kReuse, "reuse", "Reuse",
+            "Compute only tokens that changed: on, off, or values such as refresh=30,full=0.25",
+            defaults.reuse.c_str(), playing);
+    g_object_class_install_property(
+        type, kOutput,
+        g_param_spec_enum("output", "Output", "What the frames show", outputType(),
+                          static_cast<int>(defaults.output), flags));
+    g_object_class_install_property(type, kOpacity,
+                                    g_param_spec_double("opacity", "Opacity", "Of the colours over the frame",
+                                                        0, 1, defaults.opacity, flags));
+    addText(type, kAlertClass, "alert-class", "Alert class",
+            "Post a message mpm-alert while this class covers more than alert-share; empty: never", "",
+            playing);
+    g_object_class_install_property(
+        type, kAlertShare,
+        g_param_spec_double("alert-share", "Alert share", "Share of the frame, 0 to 1", 0, 1,
+                            defaults.alertShare, flags));
+    g_object_class_install_property(
+        type, kAlertHold,
+        g_param_spec_uint("alert-hold", "Alert hold", "Milliseconds that the share must last", 0, 86400000,
+                          defaults.alertHoldMs, flags));
+}
+
+static void mpm_segment_class_init(MpmSegmentClass* type) {
+    GST_DEBUG_CATEGORY_INIT(mpm_segment_debug, "mpmsegment", 0, "mpmsegment");
+    GObjectClass* object = G_OBJECT_CLASS(type);
+    object->set_property = setProperty;
+    object->get_property = getProperty;
+    object->finalize = finalize;
+    addProperties(object);
+    GstElementClass* element = GST_ELEMENT_CLASS(type);
+    gst_element_class_add_static_pad_template(element, &s_sink);
+    gst_element_class_add_static_pad_template(element, &s_src);
+    gst_element_class_set_static_metadata(element, "Segmentation with merged vision transformers",
+                                          "Filter/Analyzer/Effect/Video",
+                                          "Segments each frame with a vision transformer that merges alike "
+                                          "tokens. Buffers carry MpmSegmentMeta: "
+                                          "tokens, times and class shares",
+                                          "The MPM developers <mpm@localhost>");
+    gst_type_mark_as_plugin_api(outputType(), static_cast<GstPluginAPIFlags>(0));
+    GstBaseTransformClass* transform = GST_BASE_TRANSFORM_CLASS(type);
+    transform->start = start;
+    transform->stop = stop;
+    transform->transform_caps = transformCaps;
+    transform->transform = transformBuffer;
+    transform->query = query;
+    GST_VIDEO_FILTER_CLASS(type)->transform_frame = transformFrame;
+    mpm::gst::registerMeta();
+}

@@ -1,0 +1,153 @@
+#include "gstreamer/engine.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+#include "pipeline/draw/labels.hpp"
+#include "pipeline/draw/merge_map.hpp"
+#include "pipeline/segment/names.hpp"
+
+namespace mpm::gst {
+
+namespace {
+
+constexpr size_t kMostDigits = 6;
+
+bool isNumber(const std::string& text) {
+    return !text.empty() && text.size() <= kMostDigits &&
+           text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+std::vector<int> blocksFrom(const std::string& text) {
+    std::vector<int> blocks;
+    if (text == "none") return blocks;
+    std::istringstream parts(text);
+    for (std::string part; std::getline(parts, part, ',');) {
+        if (!isNumber(part))
+            throw SettingsError("blocks: expected numbers such as 2,5, or none, got \"" + text + "\"");
+        blocks.push_back(std::stoi(part));
+    }
+    return blocks;
+}
+
+void setDevice(mpm::Encoder& encoder, const std::string& text) {
+    if (text == "auto") return encoder.setDevice(Device::Auto);
+    if (text == "cpu") return encoder.setDevice(Device::Cpu);
+    if (text == "cuda") return encoder.setDevice(Device::Cuda);
+    if (text.rfind("cuda:", 0) == 0 && isNumber(text.substr(5)))
+        return encoder.setDevice(Device::Cuda, std::stoi(text.substr(5)));
+    throw SettingsError("device: expected cpu, cuda, cuda:N or auto, got \"" + text + "\"");
+}
+
+void setPrecision(mpm::Encoder& encoder, const std::string& text) {
+    const std::optional<Precision> precision = pipeline::precisionFrom(text);
+    if (!precision)
+        throw SettingsError("precision: expected f32, tf32, bf16, f16, i8, auto or auto-fast, got \"" + text +
+                            "\"");
+    encoder.setPrecision(*precision);
+}
+
+/// Runs `set`; what the library rejects is an error of the property.
+template <class Set>
+void property(const char* name, const Set& set) {
+    try {
+        set();
+    } catch (const cv::Exception& error) {
+        throw SettingsError(std::string(name) + ": " + error.err);
+    }
+}
+
+}  // namespace
+
+Engine::Engine(const Settings& settings) : m_segmenter(pipeline::Network(settings.model)) {
+    m_schedule = m_segmenter.encoder().schedule();
+    applyEncoder(settings);
+    applyAlert(settings);
+    m_settings = settings;
+}
+
+void Engine::apply(const Settings& settings) {
+    const Settings before = m_settings;
+    try {
+        applyEncoder(settings);
+        applyAlert(settings);
+    } catch (...) {
+        applyEncoder(before);
+        applyAlert(before);
+        throw;
+    }
+    m_settings = settings;
+}
+
+void Engine::applyEncoder(const Settings& settings) {
+    mpm::Encoder& encoder = m_segmenter.encoder();
+    const std::vector<int> blocks = settings.blocks.empty() ? m_schedule : blocksFrom(settings.blocks);
+    property("blocks", [&] { encoder.setSchedule(blocks); });
+    property("device", [&] { setDevice(encoder, settings.device); });
+    property("precision", [&] { setPrecision(encoder, settings.precision); });
+    property("reuse", [&] { encoder.setReuse(mpm::reuseFrom(settings.reuse)); });
+}
+
+void Engine::applyAlert(const Settings& settings) {
+    if (settings.alertClass.empty()) return m_alerts.setRules({});
+    const std::vector<std::string>& labels = m_segmenter.info().labels;
+    if (std::find(labels.begin(), labels.end(), settings.alertClass) == labels.end())
+        throw SettingsError("alert-class: the model has no class \"" + settings.alertClass + "\"");
+    pipeline::AlertRule rule;
+    rule.name = settings.alertClass;
+    rule.of = pipeline::AlertRule::Of::ClassShare;
+    rule.label = settings.alertClass;
+    rule.threshold = settings.alertShare;
+    rule.hold = std::chrono::milliseconds(settings.alertHoldMs);
+    rule.coolDown = std::chrono::milliseconds(0);
+    property("alert-share", [&] { m_alerts.setRules({rule}); });
+}
+
+void Engine::draw(const cv::Mat& image, const pipeline::Segmentation& found, cv::Mat& out) const {
+    if (out.type() == CV_8UC1) {
+        if (found.labels.empty())
+            throw SettingsError("output: the model has no classes, so there are no labels; use map");
+        if (found.labels.type() != CV_8U)
+            throw SettingsError("output: labels needs a model of at most 256 classes");
+        found.labels.copyTo(out);
+        return;
+    }
+    if (m_settings.output == Output::Map || found.labels.empty()) {
+        pipeline::MergeMapStyle style;
+        style.opacity = m_settings.opacity;
+        pipeline::drawMergeMap(image, found.tokens.map, found.grid, style).copyTo(out);
+        return;
+    }
+    const int classes = std::max(256, static_cast<int>(m_segmenter.info().palette.size()));
+    pipeline::OverlayStyle style;
+    style.opacity = m_settings.opacity;
+    pipeline::drawOverlay(image, found.labels, pipeline::completePalette(m_segmenter.info().palette, classes),
+                          style)
+        .copyTo(out);
+}
+
+void Engine::addShares(const pipeline::Segmentation& found, FrameFigures& figures) {
+    if (found.labels.empty()) return;
+    figures.classes = m_segmenter.info().labels;
+    figures.shares = pipeline::classShares(found.labels, static_cast<int>(figures.classes.size()));
+    pipeline::AlertInput input;
+    input.labels = figures.classes;
+    input.classShares = figures.shares;
+    figures.alerts = m_alerts.update(input, pipeline::AlertWatch::Clock::now());
+}
+
+FrameFigures Engine::process(const cv::Mat& image, cv::Mat& out) {
+    const pipeline::Segmentation found = m_segmenter.segment(image);
+    draw(image, found, out);
+    FrameFigures figures;
+    figures.tokens = found.tokens.tokens;
+    figures.totalMs = found.totalMs();
+    figures.networkMs = found.networkMs;
+    figures.mergeMs = found.encoder.merge;
+    figures.restoreMs = found.encoder.restore;
+    figures.recomputed = found.tokens.reuse.recomputed;
+    addShares(found, figures);
+    return figures;
+}
+
+}  // namespace mpm::gst

@@ -1,0 +1,69 @@
+// The work of mpmsegment without GStreamer: frames in, drawings and figures out.
+#pragma once
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "pipeline/draw/palette.hpp"
+#include "pipeline/segment/segmenter.hpp"
+#include "pipeline/watch/alert.hpp"
+
+namespace mpm::gst {
+
+enum class Output { Overlay, Labels, Map };
+
+/// The element's properties.
+struct Settings {
+    std::string model = "default";
+    std::string blocks;  ///< "2,5", "none"; empty: the model's own
+    std::string precision = "f32", device = "auto", reuse = "off";
+    Output output = Output::Overlay;
+    double opacity = 0.55;
+    std::string alertClass;  ///< empty: no alert
+    double alertShare = 0.1;
+    unsigned alertHoldMs = 0;
+};
+
+/// A property that cannot be used. The message begins with its name.
+class SettingsError : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+/// Figures of one frame.
+struct FrameFigures {
+    std::vector<int> tokens;  ///< image tokens entering each block
+    double totalMs = 0, networkMs = 0, mergeMs = 0, restoreMs = 0, recomputed = 1;
+    std::vector<std::string> classes;
+    std::vector<double> shares;  ///< of the image, by class
+    std::vector<pipeline::Alert> alerts;
+};
+
+/// For one thread at a time.
+class Engine {
+public:
+    /// Reads the model. Throws pipeline::ModelError or SettingsError.
+    explicit Engine(const Settings& settings);
+
+    /// All but the model may change between frames. Throws SettingsError and keeps the settings before.
+    void apply(const Settings& settings);
+
+    /// `image`: CV_8UC3, BGR. `out`: of the image's size; CV_8UC1 takes labels, CV_8UC3 the overlay or the
+    /// merge map. Throws.
+    FrameFigures process(const cv::Mat& image, cv::Mat& out);
+
+private:
+    void applyEncoder(const Settings& settings);
+    void applyAlert(const Settings& settings);
+    void draw(const cv::Mat& image, const pipeline::Segmentation& found, cv::Mat& out) const;
+    void addShares(const pipeline::Segmentation& found, FrameFigures& figures);
+
+    pipeline::Segmenter m_segmenter;
+    std::vector<int> m_schedule;  ///< the model's own
+    Settings m_settings;
+    pipeline::AlertWatch m_alerts;
+};
+
+}  // namespace mpm::gst

@@ -1,0 +1,23 @@
+// The figures of a frame as a custom meta of its buffer, and alerts as messages of the bus.
+#pragma once
+
+#include <gst/gst.h>
+
+#include "gstreamer/engine.hpp"
+
+namespace mpm::gst {
+
+/// The name of the meta; gst_buffer_get_custom_meta() finds it.
+inline constexpr const char* kMetaName = "MpmSegmentMeta";
+
+/// Once for the process, before the first addMeta().
+void registerMeta();
+
+/// Fields: tokens (array of int), total-ms, network-ms, merge-ms, restore-ms, recomputed (double); classes
+/// (array of text) and shares (array of double) of the classes that the frame has.
+void addMeta(GstBuffer* buffer, const FrameFigures& figures);
+
+/// Posts "mpm-alert" with the fields class, share and stream-time.
+void postAlert(GstElement* element, const pipeline::Alert& alert, GstClockTime streamTime);
+
+}  // namespace mpm::gst
