@@ -24,6 +24,8 @@ public:
     int value() const { return m_value; }
     /// The first index of a section that slices on the way have cut out of a part.
     int64_t first(int part) const;
+    /// Only one index of a part is looked at.
+    void pin(int part, int64_t index) { m_first[part] = index; }
     /// Whether the axes are these.
     bool is(const Axes& axes) const;
 

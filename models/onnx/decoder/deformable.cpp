@@ -45,6 +45,42 @@ public:
         return false;
     }
 
+    /// `op` is mmdeploy's operator: value [image, position, head, channel], sizes, starts, places [image,
+    /// query, head, level, point, x and y] as shares of a level, and weights [image, query, head, level,
+    /// point].
+    bool matchOperator(const Node& op) {
+        if (op.inputs.size() != 5 || op.outputs.empty()) return false;
+        const Shape &value = shapeOf(op.inputs[0]), &places = shapeOf(op.inputs[3]);
+        const Tensor& sizes = of(op.inputs[1]);
+        if (value.size() != 4 || places.size() != 6 || !sizes.known() || sizes.size() != 2 * places[3])
+            return false;
+        m_extents = {{kImage, value[0]},  {kHead, value[2]}, {kQuery, places[1]},  {kLevel, places[3]},
+                     {kPoint, places[4]}, {kCoordinate, 2},  {kChannel, value[3]}, {kRow, value[1]}};
+        Layout weights(op.inputs[4], {{kImage}, {kQuery}, {kHead}, {kLevel}, {kPoint}}, m_extents);
+        Layout map(op.inputs[0], {{kImage}, {kRow}, {kHead}, {kChannel}}, m_extents);
+        const int rows = sourceOf(map, {{kImage}, {kRow}, {kHead, kChannel}});
+        if (rows == kAbsent || !findLogits(weights)) return false;
+        int64_t first = 0;
+        for (int64_t k = 0; k < places[3]; ++k) {
+            Level level;
+            level.node = &op;
+            level.rows = toInteger(sizes.at(2 * k));
+            level.columns = toInteger(sizes.at(2 * k + 1));
+            level.first = first;
+            level.value = rows;
+            first = checkedSum<int64_t>(first, elementCount({level.rows, level.columns}));
+            m_levels.push_back(level);
+        }
+        for (Level& level : m_levels) {
+            Layout at(op.inputs[3], {{kImage}, {kQuery}, {kHead}, {kLevel}, {kPoint}, {kCoordinate}},
+                      m_extents);
+            at.pin(kLevel, &level - m_levels.data());
+            if (!followGrid(level, at, 2, -1)) return false;
+        }
+        m_output = op.outputs[0];
+        return levelsFit();
+    }
+
     int output() const { return m_output; }
 
     Node node(Graph& graph) const {
@@ -139,11 +175,15 @@ private:
         return true;
     }
 
-    // Weights are a softmax over levels and points of logits [image, query, head * level * point].
     bool findLogits(int weights, int product) {
         Layout at(product, {{kImage, kHead}, {kChannel}, {kQuery}, {kLevel, kPoint}}, m_extents);
         if (of(weights).rank() != 4) return false;
         at.enter(m_inferred, weights);
+        return findLogits(at);
+    }
+
+    // Weights are a softmax over levels and points of logits [image, query, head * level * point].
+    bool findLogits(Layout& at) {
         const Node* node = nullptr;
         for (node = m_graph.nodeOf(at.value()); node && !node->is("Softmax");
              node = m_graph.nodeOf(at.value())) {
@@ -151,7 +191,6 @@ private:
         }
         if (!node) return false;
         const int64_t rank = of(at.value()).rank(), axis = node->getInt("axis", -1);
-        Layout same = at;
         if ((axis != -1 && axis != rank - 1) || rank < 2) return false;
         // The last axis holds all samples of a query and head, and no others.
         if (shapeOf(at.value()).back() != checkedProduct<int64_t>(m_extents[kLevel], m_extents[kPoint]))
@@ -189,8 +228,7 @@ private:
     }
 
     // grid = scale * (reference + factor * offset) + shift
-    bool followGrid(Level& level, Layout at) {
-        double scale = 1, shift = 0;
+    bool followGrid(Level& level, Layout at, double scale = 1, double shift = 0) {
         for (int steps = 0; steps < 64; ++steps) {
             if (at.back(m_graph, m_inferred)) continue;
             const Node* node = m_graph.nodeOf(at.value());
@@ -329,10 +367,11 @@ int fuseDeformables(Graph& graph, const Inferred& inferred) {
     const Rewriter rewriter(graph);
     List<Node> fused;
     for (const Node& node : graph.nodes) {
-        if (!node.is("ReduceSum")) continue;
+        const bool custom = node.domain == "mmdeploy" && node.op == "MMCVMultiScaleDeformableAttention";
+        if (!custom && !node.is("ReduceSum")) continue;
         checkTime();
         DeformableMatch match(graph, inferred, rewriter);
-        if (match.match(node)) fused.push_back(match.node(graph));
+        if (custom ? match.matchOperator(node) : match.match(node)) fused.push_back(match.node(graph));
     }
     for (const Node& node : fused) {
         for (Node& old : graph.nodes)

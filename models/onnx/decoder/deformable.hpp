@@ -1,5 +1,5 @@
-// Deformable attention as PyTorch exports it without its own operator: one GridSample for each level, whose
-// samples are joined, weighted and added.
+// Deformable attention as PyTorch exports it: one GridSample for each level, whose samples are joined,
+// weighted and added, or mmdeploy's operator.
 #pragma once
 
 #include "models/onnx/eval/evaluate.hpp"

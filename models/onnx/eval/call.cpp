@@ -63,9 +63,9 @@ const Operator* findOperator(const Node& node) {
         addOwn(all);
         return all;
     }();
-    const bool own = node.domain == "mpm";
-    if (!own && !node.domain.empty() && node.domain != "mpm.internal") return nullptr;
-    const auto found = table.find(own ? "mpm." + node.op : node.op);
+    const bool prefixed = node.domain == "mpm" || node.domain == "mmdeploy";
+    if (!prefixed && !node.domain.empty() && node.domain != "mpm.internal") return nullptr;
+    const auto found = table.find(prefixed ? node.domain + "." + node.op : node.op);
     return found == table.end() ? nullptr : &found->second;
 }
 

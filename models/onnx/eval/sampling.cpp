@@ -158,6 +158,43 @@ void deformable(Call& c) {
     });
 }
 
+// mmdeploy's operator: places as shares of a level, and weights that are a softmax already.
+void sampledAttention(Call& c) {
+    const Tensor value = c.input(0), sizes = c.input(1), places = c.input(3), weights = c.input(4);
+    const bool fits = value.rank() == 4 && places.rank() == 6 && places.dim(5) == 2 && sizes.known() &&
+                      sizes.size() == checkedProduct<int64_t>(2, places.dim(3)) &&
+                      places.dim(0) == value.dim(0) && places.dim(2) == value.dim(2) &&
+                      weights.shape() == Shape(places.shape().begin(), places.shape().end() - 1);
+    int64_t positions = 0;
+    for (int64_t k = 0; fits && k < places.dim(3); ++k)
+        positions = checkedSum<int64_t>(positions, elementCount({sizes.i()[2 * k], sizes.i()[2 * k + 1]}));
+    if (!fits || positions != value.dim(1)) throw Refusal("its inputs do not fit");
+    const int64_t heads = value.dim(2), width = value.dim(3), queries = places.dim(1), points = places.dim(4);
+    const Shape shape{value.dim(0), queries, checkedProduct<int64_t>(heads, width)};
+    if (!c.known()) return c.shape(0, Type::Float, shape);
+    Tensor& y = c.make(0, Type::Float, shape);
+    parallel(y.size(), 256, [&](int64_t begin, int64_t end) {
+        for (int64_t k = begin; k < end; ++k) {
+            const int64_t row = k / width, image = row / heads / queries;
+            const float* values = value.f() + (image * positions * heads + row % heads) * width + k % width;
+            double sum = 0;
+            for (int64_t l = 0; l < places.dim(3); ++l) {
+                const Plane plane{values, sizes.i()[2 * l], sizes.i()[2 * l + 1], heads * width};
+                for (int64_t p = 0; p < points; ++p) {
+                    const int64_t sample = (row * places.dim(3) + l) * points + p;
+                    const float* at = places.f() + 2 * sample;
+                    sum +=
+                        weights.f()[sample] * plane.sample(place(2.0 * at[1] - 1, plane.rows, false),
+                                                           place(2.0 * at[0] - 1, plane.columns, false), {});
+                }
+                // fits: the levels' positions are the rows of the value
+                values += plane.rows * plane.columns * plane.step;
+            }
+            y.writeF()[k] = static_cast<float>(sum);
+        }
+    });
+}
+
 void maskedSoftmax(Call& c) {
     const Tensor scores = c.input(0), masks = c.input(1);
     const bool fits = scores.rank() == 3 && masks.rank() == 3 && masks.dim(0) > 0 &&
@@ -186,6 +223,7 @@ void maskedSoftmax(Call& c) {
 void addSampling(OperatorTable& table) {
     table["GridSample"] = gridSample;
     table["mpm.MpmGridSample"] = gridSample;
+    table["mmdeploy.MMCVMultiScaleDeformableAttention"] = sampledAttention;
     table["mpm.MpmDeformable"] = deformable;
     table["mpm.MpmMaskedSoftmax"] = maskedSoftmax;
 }

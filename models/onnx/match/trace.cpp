@@ -37,6 +37,7 @@ public:
         std::sort(m_nodes.begin(), m_nodes.end());
         int64_t total = 0;
         for (int source : m_sources) {
+            if (isNew(source)) return std::nullopt;
             const int64_t size = m_inferred.values[source].size();
             if (size > INT32_MAX - total) return std::nullopt;
             m_trace.sources.push_back(source);
@@ -56,7 +57,9 @@ public:
 private:
     bool shapeKnown(int value) const { return m_inferred.values[value].type() == Type::Float; }
     const Shape& shapeOf(int value) const { return m_inferred.values[value].shape(); }
-    bool isKnown(int value) const { return m_inferred.values[value].known(); }
+    bool isKnown(int value) const { return !isNew(value) && m_inferred.values[value].known(); }
+    // A pass has added it, after shapes were inferred.
+    bool isNew(int value) const { return static_cast<size_t>(value) >= m_inferred.values.size(); }
 
     // Depth-first without recursion: graphs can be deep.
     void collect(int start) {
@@ -75,7 +78,7 @@ private:
             const int n = m_graph.values[value].producer;
             if (nodes.insert(n).second) m_nodes.push_back(n);
             for (int in : node->inputs) {
-                if (in != kAbsent && m_inferred.values[in].isFloat()) open.push_back(in);
+                if (in != kAbsent && (isNew(in) || m_inferred.values[in].isFloat())) open.push_back(in);
             }
         }
     }
@@ -332,7 +335,9 @@ std::optional<Trace> trace(const Graph& graph, const Inferred& inferred, int val
 bool canFollow(const Graph&, const Inferred& inferred, const Node& node, Follow follow) {
     if (!node.domain.empty() && node.op != "Select") return false;
     for (int out : node.outputs) {
-        if (out != kAbsent && inferred.values[out].type() != Type::Float) return false;
+        if (out == kAbsent) continue;
+        const bool known = static_cast<size_t>(out) < inferred.values.size();
+        if (!known || inferred.values[out].type() != Type::Float) return false;
     }
     if (moves().count(node.op)) {
         const bool data = node.op == "Concat" || node.op == "Select";

@@ -121,15 +121,17 @@ class Adapter(Vit):
 
 class Injected(Adapter):
     """ViT-Adapter: before each stage of blocks the pyramid is injected into the tokens, after it they are collected.
-    Merged tokens are restored in between, and averaged by the same map before the next stage."""
+    Merged tokens are restored in between, and averaged by the same map before the next stage. A class token stays out
+    of it (EVA)."""
 
-    def __init__(self, block, style="stack", **options):
-        super().__init__(block, style, value_dim=DIM, special=0, **options)
+    def __init__(self, block, style="stack", special=0, **options):
+        super().__init__(block, style, value_dim=DIM, special=special, **options)
         self.token = nn.ModuleList([nn.LayerNorm(DIM) for _ in self.taps])
         self.pyramid_norm = nn.ModuleList([nn.LayerNorm(DIM) for _ in self.taps])
         self.inject = nn.ModuleList([Deformable(3, DIM, style) for _ in self.taps])
         self.gamma = nn.ParameterList([nn.Parameter(torch.randn(DIM) * 0.2) for _ in self.taps])
         self.register_buffer("own", centres([self.grid]))
+        self.up, self.norms = nn.ConvTranspose2d(DIM, DIM, 2, 2), nn.ModuleList([nn.BatchNorm2d(DIM) for _ in range(4)])
 
     def run(self, image, schedule=()):
         x, c = self.embed(image), image
@@ -140,17 +142,28 @@ class Injected(Adapter):
         c = torch.cat([m.flatten(2).transpose(1, 2) + self.level[k] for k, m in enumerate(maps)], 1)
         stream, first, outs = make_exports.Tokens(x, self.special, schedule), 0, []
         for stage, last in enumerate(self.taps):
-            whole = stream.restored()
+            restored = stream.restored()
+            cls, whole = restored[:, :self.special], restored[:, self.special:]
             whole = whole + self.gamma[stage] * self.inject[stage](self.token[stage](whole), self.own, self.pyramid_norm[stage](c), self.sizes)
-            stream.x = self.averaged(whole, stream.map)
+            whole = self.averaged(whole, stream.map)
+            stream.x = torch.cat([cls, whole], 1) if self.special else whole
             for k in range(first, last + 1):
                 stream.before(k)
                 stream.x = self.blocks[k](stream.x, stream)
-            whole = stream.restored()
+            whole = stream.restored()[:, self.special:]
             c = c + self.collect[stage](self.query[stage](c), self.places, self.source[stage](whole), [self.grid])
             outs.append(whole)
             first = last + 1
-        return (c, *outs), stream.map
+        return self.fused(c, outs), stream.map
+
+    def fused(self, c, outs):
+        """Maps at 1/4 to 1/16: the pyramid and the tokens of each stage, resized."""
+        maps = maps_of(c, self.sizes)
+        maps = [self.up(maps[0])] + maps
+        tokens = [maps_of(rows, [self.grid])[0] for rows in outs]
+        resized = [F.interpolate(t, size=m.shape[2:], mode="bilinear", align_corners=False) if t.shape != m.shape else t
+                   for t, m in zip(tokens, maps)]
+        return tuple(norm(m + t) for norm, m, t in zip(self.norms, maps, resized))
 
     @staticmethod
     def averaged(rows, ids):
@@ -255,6 +268,7 @@ CASES = {
     "adapter_dynamic": (lambda: Adapter(blocks()), 17, "b", 2),
     "injected": (lambda: Injected(blocks()), 16, "", 1),
     "injected_loop": (lambda: Injected(blocks(layer_scale=True), style="loop"), 17, "", 2),
+    "injected_class": (lambda: Injected(blocks(), special=1), 17, "", 1),
     "pixel_decoder": (lambda: PixelDecoded(blocks()), 16, "", 1),
     "pixel_decoder_loop": (lambda: PixelDecoded(blocks(), style="loop"), 16, "", 2),
     "mask2former": (lambda: Mask2Former(blocks()), 16, "", 1),

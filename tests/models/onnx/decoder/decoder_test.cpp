@@ -182,6 +182,39 @@ TEST(DeformableExports, OthersStay) {
         EXPECT_EQ(fused(others[k]), 0) << k;
 }
 
+// mmdeploy's operator. Offsets are in pixels of the level; places are shares of it.
+Graph customExport(float normaliser) {
+    Builder b;
+    const int value = b.input("value", {kImages, 16, kHeads * kWidth}),
+              offsets = b.input("offsets", {kImages, kQueries, kHeads * 2 * kPoints * 2}),
+              logits = b.input("logits", {kImages, kQueries, kHeads * 2 * kPoints});
+    const Tensor extents = Tensor::floats({2, 1, 2}, List<float>{3, 4 * normaliser, 2, 2});
+    const int pixels = b.reshape(offsets, {kImages, kQueries, kHeads, 2, kPoints, 2});
+    const int shares = b.node("Div", {pixels, b.constant(extents)});
+    const int places = b.node("Add", {b.constant(noise({1, kQueries, 1, 2, 1, 2}, 4)), shares});
+    const int flat = b.reshape(logits, {kImages, kQueries, kHeads, 2 * kPoints});
+    const int weights = b.reshape(b.along("Softmax", {flat}, -1), {kImages, kQueries, kHeads, 2, kPoints});
+    const int rows = b.reshape(value, {kImages, 16, kHeads, kWidth});
+    const int sizes = b.constant(Tensor::vector({4, 3, 2, 2}).reshaped({2, 2})), starts = b.ints({0, 12});
+    const int out =
+        b.node("MMCVMultiScaleDeformableAttention", {rows, sizes, starts, places, weights}, "mmdeploy");
+    b.output(out, "out", {kImages, kQueries, kHeads * kWidth});
+    return b.graph();
+}
+
+TEST(DeformableExports, CustomOperator) {
+    const List<Tensor> inputs = DeformableExport::inputs();
+    for (const float normaliser : {1.0f, 1.5f}) {
+        const Graph before = customExport(normaliser);
+        Graph after = before;
+        const int count = fuseDeformables(
+            after, infer(after, {inputs[0].withoutData(), inputs[1].withoutData(), inputs[2].withoutData()}));
+        EXPECT_EQ(count, normaliser == 1 ? 1 : 0);
+        EXPECT_EQ(contains(after, "MpmDeformable"), count == 1);
+        expectEqual(before, after, inputs);
+    }
+}
+
 enum class Guard { Index, Arithmetic, None, OtherRows };
 
 // Masks [2, 5, 3, 4] for 3 heads: those below one half are left out.
