@@ -1,6 +1,8 @@
 // mpm convert: converts a ViT export into a model for OpenCV, with merging.
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <sstream>
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -26,6 +28,8 @@ constexpr const char* kExamples = R"(Examples:
   mpm convert vit_small.onnx small.onnx                 merge before blocks 2 and 5
   mpm convert vit_small.onnx small.onnx --blocks none   the same model, only faster
   mpm convert segmenter.onnx seg.onnx --output labels --labels classes.json
+  mpm convert eomt.onnx eomt.mpm.onnx --output labels   labels from masks and classes of queries
+  mpm convert model.onnx small.onnx --outputs logits --set training=false
   mpm convert seg.onnx seg36.onnx --blocks 3,6          a converted model with another schedule
 
 IN is an ONNX file as PyTorch exports it: ViT, DeiT, DINOv2, EVA-02, Segmenter and their like. OUT runs on every OpenCV
@@ -59,6 +63,31 @@ void chooseOutput(const std::string& text, Options& o) {
     o.convert.labels = text == "labels";
 }
 
+void chooseDecoder(const std::string& text, Options& o) {
+    if (text != "merged" && text != "full")
+        throw Error(kWrongUse, "--decoder: expected merged or full, got \"" + text + "\"");
+    o.convert.decoder = text == "merged" ? models::Decoder::Merged : models::Decoder::Full;
+}
+
+std::vector<std::string> parseNames(const std::string& option, const std::string& text) {
+    std::vector<std::string> names;
+    std::istringstream words(text);
+    for (std::string name; std::getline(words, name, ',');)
+        names.push_back(name);
+    if (names.empty() || std::find(names.begin(), names.end(), "") != names.end() || text.back() == ',')
+        throw Error(kWrongUse, option + ": expected names with commas between, got \"" + text + "\"");
+    return names;
+}
+
+void chooseInputs(const std::vector<std::string>& texts, Options& o) {
+    for (const std::string& text : texts) {
+        const size_t equals = text.find('=');
+        if (equals == 0 || equals == std::string::npos || equals + 1 == text.size())
+            throw Error(kWrongUse, "--set: expected NAME=VALUE, got \"" + text + "\"");
+        o.convert.set[text.substr(0, equals)] = text.substr(equals + 1);
+    }
+}
+
 void addConvertOptions(CLI::App& verb, Options& o) {
     verb.add_option("IN", o.input, "an ONNX export of a vision transformer")->required();
     verb.add_option("OUT", o.output, "the ONNX file to write")->required();
@@ -70,6 +99,17 @@ void addConvertOptions(CLI::App& verb, Options& o) {
               [&o](const std::string& text) { o.convert.size = parseSize("--size", text); });
     addParsed(verb, "--batch", "a fixed batch", "B",
               [&o](const std::string& text) { o.convert.batch = parseCount("--batch", text, 1); });
+    addParsed(verb, "--decoder",
+              "merged: decoders of the encoder's tokens compute merged ones too (default: full)",
+              "merged|full", [&o](const std::string& text) { chooseDecoder(text, o); });
+    addParsed(verb, "--outputs", "keep these outputs only", "NAME,...",
+              [&o](const std::string& text) { o.convert.outputs = parseNames("--outputs", text); });
+    verb.add_option_function<std::vector<std::string>>(
+            "--set", [&o](const std::vector<std::string>& texts) { chooseInputs(texts, o); },
+            "fix a scalar input, which then is none")
+        ->type_name("NAME=VALUE")
+        ->expected(1)
+        ->take_all();
     addParsed(verb, "--output", "scores as the model has them, or class ids (default: logits)",
               "logits|labels", [&o](const std::string& text) { chooseOutput(text, o); });
     verb.add_option("--labels", o.labels, "JSON list of the classes' names and colours")->type_name("FILE");

@@ -1,6 +1,14 @@
 #include "models/onnx/bind.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+
 #include "base/checked.hpp"
+#include "base/number.hpp"
 #include "base/printable.hpp"
 
 namespace mpm::models {
@@ -32,13 +40,91 @@ cv::Size guessSize(const Graph& graph, Shape shape) {
                   "): give --size HxW if the model needs another size");
 }
 
+bool isScalar(const Port& port) {
+    return port.hasShape && (port.dims.empty() || port.dims == Shape{1});
+}
+
+std::string namesOf(const List<Port>& ports) {
+    std::string names;
+    for (const Port& port : ports)
+        names += (names.empty() ? "" : ", ") + printable(port.name, 200);
+    return names;
+}
+
+[[noreturn]] void failSetting(const std::string& name, const std::string& reason) {
+    CV_Error(cv::Error::StsOutOfRange, "--set: '" + printable(name, 200) + "' " + reason);
+}
+
+std::optional<double> numberIn(const std::string& text) {
+    const char* end = text.data() + text.size();
+    const NumberRead read = readNumber(text.data(), end);
+    if (text.empty() || read.end != end || !std::isfinite(read.value)) return std::nullopt;
+    return read.value;
+}
+
+Tensor valueFor(const Port& port, const std::string& text) {
+    const std::map<std::string, double> words{{"true", 1}, {"false", 0}};
+    const auto word = words.find(text);
+    const std::optional<double> number =
+        word != words.end() ? std::optional<double>(word->second) : numberIn(text);
+    const bool whole = number && std::abs(*number) < 9e15 && *number == std::floor(*number);
+    const bool fits = number && (port.type == Type::Float  ? word == words.end()
+                                 : port.type == Type::Bool ? *number == 0 || *number == 1
+                                                           : whole && word == words.end());
+    if (!fits) {
+        failSetting(port.name, std::string("expects ") +
+                                   (port.type == Type::Float  ? "a number"
+                                    : port.type == Type::Bool ? "true or false"
+                                                              : "a whole number") +
+                                   ", not \"" + printable(text, 100) + "\"");
+    }
+    if (port.type == Type::Float) return Tensor::floats(port.dims, static_cast<float>(*number));
+    return Tensor::ints(port.dims, static_cast<int64_t>(*number), port.type);
+}
+
 }  // namespace
+
+void setInputs(Graph& graph, const std::map<std::string, std::string>& values) {
+    List<Port> kept;
+    std::set<std::string> done;
+    for (const Port& port : graph.inputs) {
+        const auto given = values.find(port.name);
+        if (given == values.end()) {
+            kept.push_back(port);
+            continue;
+        }
+        if (!isScalar(port)) failSetting(port.name, "is an input that is no scalar");
+        graph.values[port.value].constant = valueFor(port, given->second);
+        done.insert(port.name);
+    }
+    for (const auto& [name, value] : values)
+        if (!done.count(name)) failSetting(name, "is no input; the inputs are " + namesOf(graph.inputs));
+    graph.inputs = kept;
+}
+
+void keepOutputs(Graph& graph, const std::vector<std::string>& names) {
+    if (names.empty()) return;
+    const auto named = [&](const Port& port) {
+        return std::find(names.begin(), names.end(), port.name) != names.end();
+    };
+    List<Port> kept;
+    std::copy_if(graph.outputs.begin(), graph.outputs.end(), std::back_inserter(kept), named);
+    for (const std::string& name : names) {
+        const bool there =
+            std::any_of(kept.begin(), kept.end(), [&](const Port& p) { return p.name == name; });
+        if (!there)
+            CV_Error(cv::Error::StsOutOfRange, "--outputs: '" + printable(name, 200) +
+                                                   "' is no output; the outputs are " +
+                                                   namesOf(graph.outputs));
+    }
+    graph.outputs = kept;
+    graph.prune();
+}
 
 void fixScalarInputs(Graph& graph, std::vector<std::string>& notes) {
     List<Port> kept;
     for (const Port& port : graph.inputs) {
-        const bool scalar = port.hasShape && (port.dims.empty() || port.dims == Shape{1});
-        if (port.type != Type::Bool || !scalar) {
+        if (port.type != Type::Bool || !isScalar(port)) {
             kept.push_back(port);
             continue;
         }

@@ -9,6 +9,13 @@ namespace mpm::models {
 /// Scalar inputs of type bool, which exporters make of default arguments, become the constant false.
 void fixScalarInputs(Graph& graph, std::vector<std::string>& notes);
 
+/// Fixes the inputs in `values`, scalars, to these numbers or truth values. Throws cv::Exception
+/// (StsOutOfRange) if there is no such input or it cannot have that value.
+void setInputs(Graph& graph, const std::map<std::string, std::string>& values);
+
+/// Keeps the outputs of these names only. Throws cv::Exception (StsOutOfRange) if one does not exist.
+void keepOutputs(Graph& graph, const std::vector<std::string>& names);
+
 Binding bindInputs(const Graph& graph, const ConvertOptions& options, std::vector<std::string>& notes);
 /// Whether the graph works at these inputs without changes.
 bool accepts(const Graph& graph, const Binding& binding);

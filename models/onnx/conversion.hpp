@@ -12,6 +12,7 @@ namespace mpm::models {
 struct DecoderCost {
     double rows = 0, width = 0;  ///< tokens; values of queries, keys and values
     std::vector<double> attentionWeights, mlpWeights;
+    bool merged = false;  ///< computes the backbone's merged tokens
 };
 
 /// The model that was found, and its proof.

@@ -16,6 +16,7 @@
 #include "models/onnx/io/write.hpp"
 #include "models/onnx/ir/job.hpp"
 #include "models/onnx/layers/layers.hpp"
+#include "models/onnx/match/follow_map.hpp"
 #include "models/onnx/match/own_graph.hpp"
 #include "models/onnx/match/understand.hpp"
 #include "models/onnx/summary.hpp"
@@ -46,14 +47,31 @@ std::vector<double> threeOf(const cv::Scalar& s) {
 }
 
 // With a name too few, classes would silently get the wrong name or none.
-void checkClasses(const ConvertOptions& options, const Port& scores) {
-    const bool known = scores.type == Type::Float && scores.dims.size() == 4 && scores.dims[1] > 1;
+void checkClasses(const ConvertOptions& options, const Graph& graph) {
+    const auto queries = queryOutputs(graph);
+    if (queries && !options.labels) {
+        CV_Error(cv::Error::StsOutOfRange, "--labels: output '" +
+                                               printable(graph.outputs[queries->masks].name, 200) +
+                                               "' has masks of queries, not of classes; add --output labels");
+    }
+    const Port& scores = graph.outputs[queries ? queries->classes : 0];
+    const bool known =
+        scores.type == Type::Float && (queries || (scores.dims.size() == 4 && scores.dims[1] > 1));
     const auto classes = static_cast<std::int64_t>(options.classes.size());
-    if (!known || classes == 0 || classes == scores.dims[1]) return;
+    const std::int64_t there = !known ? 0 : queries ? scores.dims[2] - 1 : scores.dims[1];
+    if (!known || classes == 0 || classes == there) return;
     CV_Error(cv::Error::StsOutOfRange, "--labels: names " + std::to_string(classes) +
                                            " classes, but output '" + printable(scores.name, 200) + "' has " +
-                                           std::to_string(scores.dims[1]) +
-                                           "; name each of them, in their order");
+                                           std::to_string(there) + "; name each of them, in their order");
+}
+
+// The number of classes cannot be seen in labels, so that they get names; those of the options replace them.
+void nameClasses(std::int64_t count, Graph& graph) {
+    if (graph.metadata.count("mpm.labels")) return;
+    nlohmann::json names = nlohmann::json::array();
+    for (std::int64_t k = 0; k < count; ++k)
+        names.push_back("class " + std::to_string(k));
+    graph.metadata["mpm.labels"] = names.dump();
 }
 
 // Exports carry no preprocessing. The metadata of a converted model stays unless the options replace it.
@@ -160,6 +178,8 @@ private:
     void write() {
         std::future<std::string> digest = std::async(std::launch::async, sha256OfFile, m_input);
         Graph original = readModel(m_input);
+        setInputs(original, m_options.set);
+        keepOutputs(original, m_options.outputs);
         fixScalarInputs(original, m_conversion.notes);
         const Bindings bindings = bindingsOf(original, m_options, m_conversion.notes);
         checkForm(m_options, bindings);
@@ -170,6 +190,7 @@ private:
         if (fusedAlready) checkFused(original, m_options);
         // Standard operators cannot average by a map, so that the layers form merges in one segment only.
         State state = understand(original, bindings.own, m_options.form == Form::Fused);
+        if (!fusedAlready && m_options.decoder == Decoder::Merged) mergeDecoders(state, m_conversion.notes);
         const int blocks = state.match.blocks();
         const bool keeps = !m_options.blocks && (fusedAlready || isLayers(original));
         m_conversion.schedule = keeps ? scheduleOf(original) : scheduleFor(m_options, blocks);
@@ -226,12 +247,21 @@ private:
     }
 
     void save(Graph& graph, const std::string& digest, const std::string& path) {
-        if (m_options.allClasses) checkClasses(m_options, graph.outputs[0]);
-        m_labels = m_options.labels && graph.outputs[0].type == Type::Float;
-        if (m_labels && m_options.form == Form::Layers) throw Refusal("labels come with --form fused only");
-        if (m_labels) outputLabels(graph);
+        if (m_options.allClasses) checkClasses(m_options, graph);
+        m_labels = labelsOf(graph);
+        if (m_labels.labels >= 0 && m_options.form == Form::Layers)
+            throw Refusal("labels come with --form fused only");
+        if (m_labels.labels >= 0) outputLabels(graph);
+        if (m_labels.classes >= 0) nameClasses(graph.outputs[m_labels.classes].dims[2] - 1, graph);
         writeMetadata(m_options, m_conversion, digest, graph);
         writeModel(graph, path, m_file.name());
+    }
+
+    LabelOutputs labelsOf(const Graph& graph) const {
+        if (!m_options.labels) return {};
+        if (const auto queries = queryOutputs(graph))
+            return {static_cast<int>(queries->masks), static_cast<int>(queries->classes)};
+        return {graph.outputs[0].type == Type::Float ? 0 : -1, -1};
     }
 
     // OpenCV reads a converted model only as the converter has understood it: from a copy beside the output.
@@ -264,7 +294,7 @@ private:
     const ConvertOptions& m_options;
     PendingFile& m_file;
     Conversion m_conversion;
-    bool m_labels = false;
+    LabelOutputs m_labels;
     std::optional<ScratchFile> m_ownSize;  // only if the export does not run at the wanted size
     std::optional<Prover> m_prover;
 };
@@ -272,6 +302,8 @@ private:
 Conversion convertWithin(const std::string& input, const std::string& output, const ConvertOptions& given) {
     ConvertOptions options = given;
     if (options.form == Form::Layers) options.batch = 1;
+    if (options.form == Form::Layers && options.decoder == Decoder::Merged)
+        throw Refusal("decoders follow merging with --form fused only");
     PendingFile file(output);
     Conversion conversion = Converter(input, options, file).run();
     file.keep();

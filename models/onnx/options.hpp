@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,16 +16,22 @@ enum class Form {
     Layers  ///< the original blocks with MpmMerge and MpmRestore between them: engines with dynamic shapes
 };
 
+/// Whether decoders that read the encoder's tokens row by row compute merged tokens.
+enum class Decoder { Full, Merged };
+
 struct ConvertOptions {
     std::optional<std::vector<int>>
         blocks;  ///< merge before these; absent: those of 2 and 5 that the model has
     Form form = Form::Fused;
-    cv::Size size;                     ///< empty: the export's own
-    int batch = 0;                     ///< 0: the export's own
-    bool labels = false;               ///< class ids at image size instead of scores
-    std::vector<std::string> classes;  ///< names by id
-    bool allClasses = false;           ///< rejects a number of names other than the number of classes
-    std::vector<cv::Vec3b> palette;    ///< RGB by id
+    cv::Size size;  ///< empty: the export's own
+    int batch = 0;  ///< 0: the export's own
+    Decoder decoder = Decoder::Full;
+    std::vector<std::string> outputs;        ///< names of those to keep; empty: all
+    std::map<std::string, std::string> set;  ///< values of scalar inputs, which are none afterwards
+    bool labels = false;                     ///< class ids at image size instead of scores
+    std::vector<std::string> classes;        ///< names by id
+    bool allClasses = false;                 ///< rejects a number of names other than the number of classes
+    std::vector<cv::Vec3b> palette;          ///< RGB by id
     std::optional<cv::Scalar> mean, deviation;
     std::int64_t maxMemory = 0;  ///< bytes; 0: 1 GiB and 16 times the size of the file with its external data
     double maxSeconds = 0;       ///< 0: 25, and 5 for each MiB

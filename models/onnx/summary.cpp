@@ -35,6 +35,13 @@ std::vector<double> tokensAt(const EncoderSpec& encoder, const std::vector<int>&
     return tokens;
 }
 
+// Of a decoder that follows the backbone's map.
+std::vector<double> mergedTokens(const EncoderSpec& decoder, const std::vector<int>& schedule) {
+    const double image = static_cast<double>(decoder.imageTokens());
+    const double left = image * std::pow(0.75, static_cast<double>(schedule.size()));
+    return std::vector<double>(decoder.blocks.size(), static_cast<double>(decoder.tokens) - image + left);
+}
+
 double mergeGflops(const EncoderSpec& encoder, const std::vector<int>& schedule) {
     double sum = 0;
     double image = static_cast<double>(encoder.imageTokens());
@@ -86,6 +93,7 @@ double encoderGflops(const EncoderSpec& encoder, const std::vector<double>& toke
 DecoderCost decoderCost(const EncoderSpec& encoder) {
     DecoderCost cost;
     cost.rows = static_cast<double>(encoder.tokens);
+    cost.merged = encoder.takesMap;
     cost.width = static_cast<double>(encoder.blocks[0].attention.qkv.weight.dim(1)) / 3;
     for (const Block& block : encoder.blocks) {
         cost.attentionWeights.push_back(attentionWeights(block));
@@ -97,9 +105,14 @@ DecoderCost decoderCost(const EncoderSpec& encoder) {
 // Blocks that decode, or else the kind of layers behind the backbone.
 std::string decoderOf(const State& state) {
     int blocks = 0;
-    for (const EncoderSpec& encoder : state.match.encoders)
-        blocks += encoder.decoder ? static_cast<int>(encoder.blocks.size()) : 0;
-    if (blocks > 0) return std::to_string(blocks) + " transformer blocks";
+    bool merged = false;
+    for (const EncoderSpec& encoder : state.match.encoders) {
+        if (!encoder.decoder) continue;
+        blocks += static_cast<int>(encoder.blocks.size());
+        merged |= encoder.takesMap;
+    }
+    if (blocks > 0)
+        return std::to_string(blocks) + " transformer blocks" + (merged ? " on merged tokens" : "");
     return state.shapes.of(state.graph.outputs[0].value).size() == 4 ? "linear or convolutional" : "none";
 }
 
@@ -215,7 +228,10 @@ void summarise(const State& state, Conversion& c) {
     for (const EncoderSpec& encoder : state.match.encoders) {
         if (!encoder.decoder) continue;
         c.decoders.push_back(decoderCost(encoder));
-        c.gflopsAround -= encoderGflops(encoder, tokensAt(encoder, {}));
+        const double full = encoderGflops(encoder, tokensAt(encoder, {}));
+        c.gflopsAround -= full;
+        if (encoder.takesMap)
+            c.gflopsMerged -= full - encoderGflops(encoder, mergedTokens(encoder, c.schedule));
     }
     c.decoder = decoderOf(state);
 }

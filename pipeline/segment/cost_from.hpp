@@ -15,6 +15,7 @@ DecoderCost decoderCostFrom(const Found& found, double imageTokens, double large
     cost.width = found.width;
     cost.attentionWeights = found.attentionWeights;
     cost.mlpWeights = found.mlpWeights;
+    cost.merged = found.merged;
     return cost;
 }
 

@@ -56,10 +56,11 @@ std::vector<double> FlopsCounter::blocks(const mpm::ImageReport& report, const s
     return sums;
 }
 
-double FlopsCounter::decoders(double share) const {
+double FlopsCounter::decoders(double share, double left) const {
     double sum = 0;
     for (const DecoderCost& decoder : m_cost.decoders) {
-        const double all = decoder.tokens + decoder.others, rows = share * decoder.tokens + decoder.others;
+        const double tokens = decoder.merged ? left * decoder.tokens : decoder.tokens;
+        const double all = tokens + decoder.others, rows = share * tokens + decoder.others;
         for (size_t block = 0; block < decoder.attentionWeights.size(); ++block)
             sum += 2 * rows * (decoder.attentionWeights[block] + decoder.mlpWeights[block]) +
                    4 * rows * all * decoder.width;
@@ -67,11 +68,20 @@ double FlopsCounter::decoders(double share) const {
     return sum;
 }
 
+// The share of the image tokens that no merge has joined to others.
+static double remaining(const mpm::ImageReport& report) {
+    if (report.tokens.empty() || report.map.total() == 0) return 1;
+    double least = report.tokens.back();
+    for (const mpm::Stage& stage : report.stages)
+        least = std::min(least, double(stage.tokens));
+    return least / static_cast<double>(report.map.total());
+}
+
 double FlopsCounter::image(const mpm::ImageReport& report, const std::string& method) const {
     const std::vector<double> sums = blocks(report, method);
     if (sums.empty()) return std::numeric_limits<double>::quiet_NaN();
     const double share = report.reuse.state == mpm::ReuseState::Partial ? report.reuse.recomputed : 1;
-    return std::accumulate(sums.begin(), sums.end(), m_cost.around + decoders(share));
+    return std::accumulate(sums.begin(), sums.end(), m_cost.around + decoders(share, remaining(report)));
 }
 
 }  // namespace mpm::pipeline

@@ -14,6 +14,7 @@ struct DecoderCost {
     double others = 0;                                 ///< rows that are always computed
     double width = 0;                                  ///< of queries, keys and values
     std::vector<double> attentionWeights, mlpWeights;  ///< by block
+    bool merged = false;                               ///< computes the backbone's merged tokens
 };
 
 /// The sizes that a model's operations follow from. Engines report them differently or not at all, so they
@@ -50,7 +51,8 @@ public:
     double block(size_t index, double attention, double mlp, double attended = -1) const;
 
     /// Of the decoders, where this share of the image tokens is computed.
-    double decoders(double share) const;
+    /// `share` of the rows computed, `left` of the image tokens after merging.
+    double decoders(double share, double left) const;
 
     /// Operations by which a method decides which of so many image tokens merge. Throws cv::Exception on an
     /// unknown method.

@@ -117,8 +117,20 @@ cv::Mat Network::blob(const std::vector<cv::Mat>& images) const {
     return batch;
 }
 
+// Of several outputs the labels, wherever they are; else the last one. Decided at the first forward.
 cv::Mat Network::run() {
-    return m_output.empty() ? m_net.forward() : m_net.forward(m_output);
+    if (m_decided || !m_output.empty()) return m_output.empty() ? m_net.forward() : m_net.forward(m_output);
+    m_decided = true;
+    const std::vector<cv::String> names = m_net.getUnconnectedOutLayersNames();
+    if (names.size() < 2) return m_net.forward();
+    std::vector<cv::Mat> outputs;
+    m_net.forward(outputs, names);
+    for (size_t k = 0; k < outputs.size(); ++k) {
+        if (kindOf(outputs[k]) != OutputKind::Labels) continue;
+        m_output = names[k];
+        return outputs[k];
+    }
+    return m_net.forward();
 }
 
 OutputFacts Network::outputFacts() const {

@@ -60,7 +60,8 @@ private:
     mpm::ModelInfo m_info;
     std::string m_name;
     bool m_random;
-    std::string m_output;  ///< a layer's; empty: the last output of the network
+    std::string m_output;    ///< a layer's; empty: the last output of the network
+    bool m_decided = false;  ///< which of several outputs is used
 };
 
 }  // namespace mpm::pipeline

@@ -74,6 +74,15 @@ void matMulShape(Call& c) {
     c.shape(0, Type::Float, shape);
 }
 
+void maskLabels(Call& c) {
+    const Shape &masks = c.input(0).shape(), &classes = c.input(1).shape();
+    const std::vector<int64_t> size = c.node.getInts("size");
+    if (masks.size() != 4 || classes.size() != 3 || size.size() != 2) throw Refusal("its inputs do not fit");
+    const Shape labels{masks[0], 1, size[0], size[1]};
+    c.shape(0, Type::Int, labels);
+    if (c.node.outputs.size() > 1) c.shape(1, Type::Float, labels);
+}
+
 void merge(Call& c) {
     const Shape& shape = c.input(0).shape();
     const int64_t special = c.node.getInt("special_tokens", 1);
@@ -100,6 +109,7 @@ void addOwn(OperatorTable& table) {
     table["mpm.MpmFunction"] = asInput;
     table["mpm.MpmEmbed"] = embed;
     table["mpm.MpmLinear"] = linearShape;
+    table["mpm.MpmMaskLabels"] = maskLabels;
     table["mpm.MpmResize"] = resizeShape;
     table["mpm.MpmMaskLabels"] = labelsShape;
     table["mpm.MpmShare"] = shareShape;

@@ -28,9 +28,46 @@ void cropWhileResizing(Graph& graph) {
     graph.prune();
 }
 
+// The last node, as some programs read the last one's output.
+void combineQueries(Graph& graph, const QueryOutputs& queries) {
+    Port& masks = graph.outputs[queries.masks];
+    const Shape& image = graph.inputs[0].dims;
+    const Shape size{image[2], image[3]};
+    Node node;
+    node.op = "MpmMaskLabels";
+    node.domain = "mpm";
+    node.name = "labels";
+    node.inputs = {masks.value, graph.outputs[queries.classes].value};
+    node.outputs = {graph.addValue(masks.name + ".labels")};
+    node.attributes["size"] = Attribute::of(size);
+    masks.value = node.outputs[0];
+    masks.dims = {masks.dims[0], 1, size[0], size[1]};
+    masks.type = Type::Int;
+    graph.nodes.push_back(node);
+    graph.sort();
+}
+
 }  // namespace
 
+std::optional<QueryOutputs> queryOutputs(const Graph& graph) {
+    std::optional<QueryOutputs> found;
+    for (size_t m = 0; m < graph.outputs.size(); ++m) {
+        for (size_t c = 0; c < graph.outputs.size(); ++c) {
+            const Port &masks = graph.outputs[m], &classes = graph.outputs[c];
+            const bool fits = masks.type == Type::Float && classes.type == Type::Float &&
+                              masks.dims.size() == 4 && classes.dims.size() == 3 && masks.dims[1] > 0 &&
+                              masks.dims[1] == classes.dims[1] && masks.dims[0] == classes.dims[0] &&
+                              classes.dims[2] > 1;
+            if (!fits) continue;
+            if (found) return std::nullopt;
+            found = QueryOutputs{m, c};
+        }
+    }
+    return found;
+}
+
 void outputLabels(Graph& graph) {
+    if (const auto queries = queryOutputs(graph)) return combineQueries(graph, *queries);
     Port& port = graph.outputs[0];
     if (port.dims.size() != 4 || port.dims[1] < 2) {
         throw Refusal("labels need scores [batch, classes, height, width], but output '" + port.name +

@@ -4,7 +4,7 @@
 
 #include "base/checked.hpp"
 #include "models/onnx/ir/job.hpp"
-#include "models/onnx/match/trace.hpp"
+#include "models/onnx/trace/trace.hpp"
 
 namespace mpm::models {
 namespace {

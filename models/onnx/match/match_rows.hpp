@@ -6,7 +6,7 @@
 #include <set>
 
 #include "models/onnx/ir/encoder.hpp"
-#include "models/onnx/match/trace.hpp"
+#include "models/onnx/trace/trace.hpp"
 
 namespace mpm::models {
 

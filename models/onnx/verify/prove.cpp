@@ -87,6 +87,87 @@ double labelDifference(const Tensor& scores, const cv::Mat& labels) {
     return largest > 0 ? worst / largest : worst;
 }
 
+// The scores of the classes at one pixel by the formula of MpmMaskLabels.
+class MaskScores {
+public:
+    MaskScores(const Tensor& masks, const Tensor& classes, cv::Size size)
+        : m_masks(masks), m_queries(masks.dim(1)), m_classes(classes.dim(2) - 1), m_size(size) {
+        m_shares.resize(static_cast<size_t>(elementCount({masks.dim(0), m_queries, m_classes})));
+        for (int64_t row = 0; row < masks.dim(0) * m_queries; ++row) {
+            const float* logits = classes.f() + row * (m_classes + 1);
+            const float most = *std::max_element(logits, logits + m_classes + 1);
+            double sum = 0;
+            for (int64_t c = 0; c <= m_classes; ++c)
+                sum += std::exp(double{logits[c]} - most);
+            for (int64_t c = 0; c < m_classes; ++c)
+                m_shares[row * m_classes + c] = std::exp(double{logits[c]} - most) / sum;
+        }
+    }
+
+    const List<double>& at(int64_t image, int y, int x) {
+        m_sums.assign(m_classes, 0);
+        for (int64_t q = 0; q < m_queries; ++q) {
+            const double inside = 1 / (1 + std::exp(-maskAt(image * m_queries + q, y, x)));
+            const double* shares = &m_shares[(image * m_queries + q) * m_classes];
+            for (int64_t c = 0; c < m_classes; ++c)
+                m_sums[c] += inside * shares[c];
+        }
+        return m_sums;
+    }
+
+private:
+    struct Place {
+        int64_t low, high;
+        double share;
+    };
+
+    static Place placeOf(int at, int to, int64_t from) {
+        const double position = std::max(0.0, (at + 0.5) * static_cast<double>(from) / to - 0.5);
+        const int64_t low = std::min(static_cast<int64_t>(position), from - 1);
+        return {low, std::min(low + 1, from - 1), position - static_cast<double>(low)};
+    }
+
+    double maskAt(int64_t plane, int y, int x) const {
+        const int64_t rows = m_masks.dim(2), columns = m_masks.dim(3);
+        const Place v = placeOf(y, m_size.height, rows), h = placeOf(x, m_size.width, columns);
+        const float* mask = m_masks.f() + plane * rows * columns;
+        const auto along = [&](int64_t row) {
+            return (1 - h.share) * mask[row * columns + h.low] + h.share * mask[row * columns + h.high];
+        };
+        return (1 - v.share) * along(v.low) + v.share * along(v.high);
+    }
+
+    const Tensor& m_masks;
+    const int64_t m_queries, m_classes;
+    const cv::Size m_size;
+    List<double> m_shares, m_sums;
+};
+
+// The same for labels from masks. Of large images a part of the rows is checked.
+double maskLabelDifference(const Tensor& masks, const Tensor& classes, const cv::Mat& labels) {
+    constexpr double kMostProducts = 1e9;
+    if (labels.dims != 4 || labels.size[0] != masks.dim(0) || labels.size[1] != 1)
+        throw Refusal("the conversion cannot be proved: the labels have another size than the image");
+    const cv::Size size(labels.size[3], labels.size[2]);
+    const double products = static_cast<double>(labels.total()) * masks.dim(1) * classes.dim(2);
+    const int step = std::max(1, static_cast<int>(std::min(products / kMostProducts, 1e6)));
+    MaskScores scores(masks, classes, size);
+    double worst = 0, largest = 0;
+    const auto rows = checkedProduct<int>(labels.size[0], size.height);
+    for (int row = 0; row < rows; row += step) {
+        checkTime();
+        for (int x = 0; x < size.width; ++x) {
+            const List<double>& sums = scores.at(row / size.height, row % size.height, x);
+            const double best = *std::max_element(sums.begin(), sums.end());
+            largest = std::max(largest, best);
+            const int64_t label = toInteger(valueOf(labels, static_cast<size_t>(row) * size.width + x));
+            const bool valid = label >= 0 && label < static_cast<int64_t>(sums.size());
+            worst = std::max(worst, valid ? best - sums[label] : INFINITY);
+        }
+    }
+    return largest > 0 ? worst / largest : worst;
+}
+
 cv::dnn::Net load(const std::string& path) {
     cv::dnn::Net net = mpm::readNet(path);
     net.setPreferableBackend(cv::dnn::DNN_BACKEND_OPENCV);
@@ -179,7 +260,16 @@ void checkRuns(const std::string& converted) {
     }
 }
 
-Proof Prover::check(const std::string& converted, bool labels, bool plainly) const {
+double Prover::differenceAt(size_t input, size_t output, const cv::Mat& found,
+                            const LabelOutputs& labels) const {
+    const Tensor& expected = m_expected[input][output];
+    if (static_cast<int>(output) != labels.labels)
+        return differenceOf(expected, found, m_outputNames[output]);
+    return labels.classes < 0 ? labelDifference(expected, found)
+                              : maskLabelDifference(expected, m_expected[input][labels.classes], found);
+}
+
+Proof Prover::check(const std::string& converted, const LabelOutputs& labels, bool plainly) const {
     Proof proof;
     proof.means = m_means;
     for (size_t n = 0; n < m_inputs.size(); ++n) {
@@ -189,11 +279,8 @@ Proof Prover::check(const std::string& converted, bool labels, bool plainly) con
         const std::vector<cv::Mat> found =
             plainly ? evaluated(converted, x) : forward(converted, x, m_inputName, m_outputNames);
         for (size_t k = 0; k < found.size(); ++k) {
-            const Tensor& expected = m_expected[n][k];
-            const double away = labels && k == 0 ? labelDifference(expected, found[k])
-                                                 : differenceOf(expected, found[k], m_outputNames[k]);
-            proof.worst = std::max(proof.worst, away);
-            if (n == 0 && isFlat(expected)) proof.flat.push_back(m_outputNames[k]);
+            proof.worst = std::max(proof.worst, differenceAt(n, k, found[k], labels));
+            if (n == 0 && isFlat(m_expected[n][k])) proof.flat.push_back(m_outputNames[k]);
         }
         proof.batches.push_back(static_cast<int>(m_inputs[n][0]));
         checkTime();

@@ -1,6 +1,8 @@
 // Verifies that a converted model computes the same as its export.
 #pragma once
 
+#include <opencv2/core.hpp>
+
 #include "models/onnx/ir/graph.hpp"
 
 namespace mpm::models {
@@ -12,6 +14,12 @@ struct Proof {
     List<std::string> flat;  ///< outputs with one value everywhere: weak evidence
 };
 
+/// Outputs that are class ids in the converted model, by number; -1 if there are none.
+struct LabelOutputs {
+    int labels = -1;
+    int classes = -1;  ///< of the queries whose masks became labels; otherwise labels are an argmax of scores
+};
+
 /// Works in two steps, so that a large model is not in memory twice: the constructor runs the original,
 /// check() the converted file. Nothing is merged; inputs are random.
 class Prover {
@@ -20,11 +28,13 @@ public:
     /// otherwise the graph is evaluated node by node. `converted` is the graph of the file to check.
     Prover(const Graph& original, const std::string& path, const List<Shape>& inputs, const Graph& converted);
 
-    /// `plainly`: the converted file is evaluated node by node too, as its engine is not available. `labels`:
-    /// output 0 of the converted model is the argmax of the original's. Throws Refusal if they differ.
-    Proof check(const std::string& converted, bool labels, bool plainly = false) const;
+    /// `plainly`: the converted file is evaluated node by node too, as its engine is not available. Throws
+    /// Refusal if they differ.
+    Proof check(const std::string& converted, const LabelOutputs& labels, bool plainly = false) const;
 
 private:
+    double differenceAt(size_t input, size_t output, const cv::Mat& found, const LabelOutputs& labels) const;
+
     std::string m_means;
     List<Shape> m_inputs;
     std::string m_inputName;

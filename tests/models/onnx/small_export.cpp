@@ -75,10 +75,13 @@ int SmallExport::embed() {
                           {joined({special, patches}), m_builder.constant(random({1, m_tokens, kDim}, 1))});
 }
 
+int SmallExport::rows(int x, int64_t first, int64_t end) {
+    return m_builder.node("Slice", {x, m_builder.ints({first}), m_builder.ints({end}), m_builder.ints({1})});
+}
+
 int SmallExport::withoutFirst(int x) {
     --m_tokens;
-    return m_builder.node("Slice",
-                          {x, m_builder.ints({1}), m_builder.ints({INT32_MAX}), m_builder.ints({1})});
+    return rows(x, 1, INT32_MAX);
 }
 
 int SmallExport::reversed(int x) {

@@ -24,7 +24,8 @@ public:
     int joined(const models::List<int>& parts);  ///< tokens one after another
     int reversed(int x);                         ///< the tokens in opposite order
     int withoutFirst(int x);                     ///< all tokens but the first
-    void finish(int x);                          ///< a norm, and the output
+    int rows(int x, int64_t first, int64_t end);
+    void finish(int x);  ///< a norm, and the output
 
     int norm(int x);
     int linear(int x, int from, int to);

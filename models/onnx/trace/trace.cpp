@@ -1,4 +1,4 @@
-#include "models/onnx/match/trace.hpp"
+#include "models/onnx/trace/trace.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "models/onnx/eval/evaluate.hpp"
-#include "models/onnx/match/terms.hpp"
+#include "models/onnx/trace/terms.hpp"
 
 namespace mpm::models {
 

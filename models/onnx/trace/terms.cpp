@@ -1,4 +1,4 @@
-#include "models/onnx/match/terms.hpp"
+#include "models/onnx/trace/terms.hpp"
 
 #include <numeric>
 

@@ -1,0 +1,152 @@
+#include "models/onnx/match/follow_map.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <set>
+
+#include "base/checked.hpp"
+#include "models/onnx/ir/job.hpp"
+#include "models/onnx/match/continuation.hpp"
+
+namespace mpm::models {
+namespace {
+
+// Whether each row of a decoder's input depends on one image token of the backbone, in their order. Shown by
+// evaluation: if the tokens with one bit in their number are replaced, exactly their rows may change.
+class RowFollower {
+public:
+    RowFollower(const State& state, const EncoderSpec& backbone, const EncoderSpec& decoder)
+        : m_backbone(backbone), m_decoder(decoder), m_part(state.graph) {
+        const auto last = std::find_if(backbone.taps.begin(), backbone.taps.end(),
+                                       [&](const Tap& tap) { return tap.block == backbone.endBlock() - 1; });
+        if (last == backbone.taps.end()) return;
+        m_source = last->value;
+        Port from, to;
+        from.value = m_source;
+        to.value = decoder.input();
+        m_part.inputs.push_back(from);
+        m_part.outputs = {to};
+        for (Node& node : m_part.nodes) {
+            for (int& out : node.outputs)
+                if (out == m_source) out = m_part.addValue("unused");
+        }
+        m_part.prune();
+        for (const Port& port : m_part.inputs)
+            m_inputs.push_back(filled(state.shapes.at.values[port.value], 1));
+    }
+
+    std::optional<OtherRows> find() {
+        const int64_t tokens = m_backbone.imageTokens();
+        if (m_source == kAbsent || tokens < 1 || m_decoder.tokens < tokens ||
+            m_decoder.blocks[0].batch != m_backbone.blocks[0].batch)
+            return std::nullopt;
+        m_plain = run([](int64_t) { return false; });
+        const List<char> all = changed([](int64_t) { return true; });
+        const int64_t front = std::find(all.begin(), all.end(), 1) - all.begin();
+        if (front + tokens > m_decoder.tokens) return std::nullopt;
+        for (int bit = 0; (int64_t{1} << bit) < tokens; ++bit) {
+            for (const int64_t wanted : {0, 1}) {
+                const auto test = [&](int64_t token) { return (token >> bit & 1) == wanted; };
+                if (!follows(changed(test), front, test)) return std::nullopt;
+            }
+        }
+        return OtherRows{checkedCast<int>(front), checkedCast<int>(m_decoder.tokens - front - tokens)};
+    }
+
+private:
+    using Test = std::function<bool(int64_t token)>;
+
+    bool follows(const List<char>& rows, int64_t front, const Test& test) const {
+        const int64_t tokens = m_backbone.imageTokens();
+        for (int64_t row = 0; row < m_decoder.tokens; ++row) {
+            const int64_t token = row - front;
+            const bool image = token >= 0 && token < tokens;
+            if ((rows[row] != 0) != (image && test(token))) return false;
+        }
+        return true;
+    }
+
+    static Tensor filled(const Tensor& shape, uint32_t seed) {
+        Tensor x = shape.withoutData();
+        x.allocate();
+        uint32_t state = seed;
+        for (int64_t k = 0; x.isFloat() && k < x.size(); ++k) {
+            state = state * 1664525 + 1013904223;
+            x.writeF()[k] = static_cast<float>(state >> 8) / 8388608.f - 1;
+        }
+        return x;
+    }
+
+    static int64_t rowOf(const EncoderSpec& encoder, int64_t image, int64_t token) {
+        const Block& block = encoder.blocks[0];
+        return block.layout == Layout::BatchFirst ? image * block.tokens + token
+                                                  : token * block.batch + image;
+    }
+
+    Tensor run(const Test& replaced) const {
+        List<Tensor> inputs = m_inputs;
+        for (size_t k = 0; k < inputs.size(); ++k) {
+            if (m_part.inputs[k].value != m_source) continue;
+            const Tensor other = filled(inputs[k], 2);
+            Tensor mixed = inputs[k].withoutData();
+            mixed.allocate();
+            std::copy(inputs[k].f() + 0, inputs[k].f() + inputs[k].size(), mixed.writeF() + 0);
+            for (int64_t image = 0; image < m_backbone.blocks[0].batch; ++image) {
+                for (int64_t token = 0; token < m_backbone.imageTokens(); ++token) {
+                    if (!replaced(token)) continue;
+                    const int64_t at = rowOf(m_backbone, image, m_backbone.special + token) * m_backbone.dim;
+                    for (int64_t c = at; c < at + m_backbone.dim; ++c)
+                        mixed.writeF()[c] = other.f()[c];
+                }
+            }
+            inputs[k] = mixed;
+        }
+        return evaluate(m_part, inputs)[0];
+    }
+
+    // Rows of the first image that differ from the plain ones.
+    List<char> changed(const Test& replaced) const {
+        checkTime();
+        const Tensor now = run(replaced);
+        List<char> rows(m_decoder.tokens, 0);
+        for (int64_t row = 0; row < m_decoder.tokens; ++row) {
+            const int64_t at = rowOf(m_decoder, 0, row) * m_decoder.dim;
+            for (int64_t c = at; c < at + m_decoder.dim; ++c)
+                rows[row] |= now.f()[c] != m_plain.f()[c];
+        }
+        return rows;
+    }
+
+    const EncoderSpec& m_backbone;
+    const EncoderSpec& m_decoder;
+    Graph m_part;
+    int m_source = kAbsent;
+    List<Tensor> m_inputs;
+    Tensor m_plain;
+};
+
+}  // namespace
+
+void mergeDecoders(State& state, std::vector<std::string>& notes) {
+    const EncoderSpec* last = state.match.segments().back();
+    for (EncoderSpec& decoder : state.match.encoders) {
+        if (!decoder.decoder) continue;
+        const auto rows = RowFollower(state, *last, decoder).find();
+        if (!rows) {
+            notes.push_back(
+                "a decoder does not read the encoder's tokens row by row: it computes all tokens");
+            continue;
+        }
+        decoder.special = rows->special;
+        decoder.trailing = rows->trailing;
+        decoder.takesMap = true;
+    }
+    for (EncoderSpec& encoder : state.match.encoders) {
+        const bool follows = std::any_of(state.match.encoders.begin(), state.match.encoders.end(),
+                                         [](const EncoderSpec& e) { return e.decoder && e.takesMap; });
+        if (&encoder == last && follows) encoder.givesMap = true;
+    }
+}
+
+}  // namespace mpm::models
