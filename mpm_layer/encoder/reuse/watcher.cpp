@@ -14,7 +14,8 @@ namespace {
 
 constexpr double kDefaultFloor = 0.05;
 constexpr int kFullBeforeSuspension = 4, kQuietBeforeResumption = 4;
-constexpr int kGrain = 64;  // tokens of a thread
+constexpr int kChangedForOneMore = 8;  // context goes stale as fast as the scene changes
+constexpr int kGrain = 64;             // tokens of a thread
 
 float distance(const float* a, const float* b, int dim) {
     return std::sqrt(kernels::squaredDistance(a, b, dim) / static_cast<float>(dim));
@@ -155,28 +156,33 @@ FramePlan StreamWatcher::planFull(const FrameRows& frame, const std::vector<floa
     return plan;
 }
 
+// The oldest tokens: as many as bring each one's turn within `refresh` frames, and some more where much
+// changed.
 FramePlan StreamWatcher::planPartial(const FrameRows& frame, const Reuse& reuse,
                                      const std::vector<float>& changes) {
     FramePlan plan;
     plan.state = ReuseState::Partial;
     plan.reasons.assign(frame.tokens, ReuseReason::Kept);
-    markOldest(reuse, plan);
-    markChanged(reuse, changes, plan);
+    if (reuse.refresh > 0) markOldest((frame.tokens + reuse.refresh - 1) / reuse.refresh, plan);
+    const int computed = markChanged(reuse, changes, plan);
+    if (reuse.refresh > 0) {
+        const int changed = frame.tokens - static_cast<int>(std::count(changes.begin(), changes.end(), 0.0f));
+        const int left = std::max(0, shareOf(reuse.budget, frame.tokens) - computed);
+        markOldest(std::min(changed / kChangedForOneMore, left), plan);
+    }
     for (int t = 0; t < frame.tokens; ++t) {
-        const bool computed =
+        const bool again =
             plan.reasons[t] == ReuseReason::Changed || plan.reasons[t] == ReuseReason::Refreshed;
-        if (computed) plan.tokens.push_back(t);
+        if (again) plan.tokens.push_back(t);
     }
     return plan;
 }
 
-// As many in every frame as bring each token's turn within `refresh` frames.
-void StreamWatcher::markOldest(const Reuse& reuse, FramePlan& plan) const {
-    if (reuse.refresh == 0) return;
-    const int tokens = static_cast<int>(m_ages.size());
-    const int count = (tokens + reuse.refresh - 1) / reuse.refresh;
-    std::vector<int> order(tokens);
-    std::iota(order.begin(), order.end(), 0);
+void StreamWatcher::markOldest(int count, FramePlan& plan) const {
+    std::vector<int> order;
+    for (int t = 0; t < static_cast<int>(m_ages.size()); ++t)
+        if (plan.reasons[t] == ReuseReason::Kept) order.push_back(t);
+    count = std::min(count, static_cast<int>(order.size()));
     const auto older = [&](int a, int b) {
         return m_ages[a] > m_ages[b] || (m_ages[a] == m_ages[b] && a < b);
     };
@@ -185,8 +191,7 @@ void StreamWatcher::markOldest(const Reuse& reuse, FramePlan& plan) const {
         plan.reasons[order[i]] = ReuseReason::Refreshed;
 }
 
-void StreamWatcher::markChanged(const Reuse& reuse, const std::vector<float>& changes,
-                                FramePlan& plan) const {
+int StreamWatcher::markChanged(const Reuse& reuse, const std::vector<float>& changes, FramePlan& plan) const {
     const int tokens = static_cast<int>(changes.size());
     const auto refreshed =
         static_cast<int>(std::count(plan.reasons.begin(), plan.reasons.end(), ReuseReason::Refreshed));
@@ -205,6 +210,7 @@ void StreamWatcher::markChanged(const Reuse& reuse, const std::vector<float>& ch
     }
     for (size_t i = 0; i < others.size(); ++i)
         plan.reasons[others[i]] = i < left ? ReuseReason::Changed : ReuseReason::Postponed;
+    return refreshed + static_cast<int>(std::min(others.size(), left));
 }
 
 // The tokens that are computed become the new reference.

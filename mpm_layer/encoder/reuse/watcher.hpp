@@ -24,8 +24,10 @@ private:
     std::vector<float> changesOf(const FrameRows& frame, const Reuse& reuse) const;
     FramePlan planFull(const FrameRows& frame, const std::vector<float>& changes);
     FramePlan planPartial(const FrameRows& frame, const Reuse& reuse, const std::vector<float>& changes);
-    void markOldest(const Reuse& reuse, FramePlan& plan) const;
-    void markChanged(const Reuse& reuse, const std::vector<float>& changes, FramePlan& plan) const;
+    /// As many of the kept tokens as `count`.
+    void markOldest(int count, FramePlan& plan) const;
+    /// How many are computed.
+    int markChanged(const Reuse& reuse, const std::vector<float>& changes, FramePlan& plan) const;
     void finishPlan(const FrameRows& frame, FramePlan& plan);
 
     bool m_fresh = true;  ///< no frame is remembered
