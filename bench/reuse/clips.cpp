@@ -25,6 +25,14 @@ Clip street(const std::string& light, double rate, int seed, int frames) {
     return {[clip](int number) { return clip->frame(number); }, frames};
 }
 
+Clip atHour(int hour, int seed, int frames) {
+    const bool day = hour >= 7 && hour < 19, dusk = hour == 6 || hour == 19;
+    street::ClipLight light = street::clipLight(day ? "day" : dusk ? "dusk" : "night");
+    light.hour = hour;
+    const auto clip = std::make_shared<street::Clip>(kSize, light, 5, seed);
+    return {[clip](int number) { return clip->frame(number); }, frames};
+}
+
 Clip frozen(const std::string& light, int seed, int frames) {
     const street::StreetFrame shot = street(light, 0, seed, 1).shots(0);
     return {[shot](int) { return shot; }, frames};

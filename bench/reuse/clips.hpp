@@ -20,6 +20,9 @@ struct Clip {
 /// A street by "day" or "night". `rate`: frames a second; 0: nothing moves, but the sensor is noisy.
 Clip street(const std::string& light, double rate, int seed, int frames);
 
+/// The same at an hour of the day, with the noise of its light: by day from 7 to 19, by night from 20 to 6.
+Clip atHour(int hour, int seed, int frames);
+
 /// One noisy frame again and again.
 Clip frozen(const std::string& light, int seed, int frames);
 

@@ -25,7 +25,7 @@ namespace mpm::bench {
 namespace {
 
 struct Options {
-    std::string model = "default", only, video, plot, reuse = "reuse";
+    std::string model = "default", only, video, plot, day, reuse = "reuse";
     int clips = 10, frames = 100, threads = 2;
     std::vector<std::string> precisions{"f32", "bf16"};
 };
@@ -59,6 +59,7 @@ public:
             if (wanted("new")) measureNew(precision);
         }
         if (!m_options.plot.empty()) plot();
+        if (!m_options.day.empty()) day();
         return m_missed == 0;
     }
 
@@ -225,6 +226,28 @@ private:
         return panel;
     }
 
+    // The share of tokens that are computed, without the first frame, by hour of a day.
+    void day() const {
+        pipeline::PlotSeries computed, full;
+        computed.name = "computed tokens", full.name = "full or suspended";
+        for (int hour = 0; hour < 24; ++hour) {
+            Contest one = contest(m_options.precisions.back(), m_options.reuse);
+            for (int number = 0; number < m_options.clips; ++number)
+                one.run(atHour(hour, 7001 + number, m_options.frames), 1);
+            const pipeline::ReuseCounts& reuse = one.scores()[0].reuse;
+            const double rest = 100 * (reuse.fullShare() + reuse.suspendedShare());
+            std::printf("%02d:00 %.1f %% computed, %.1f %% full or suspended\n", hour,
+                        100 * reuse.meanRecomputed(), rest);
+            computed.points.push_back({double(hour), 100 * reuse.meanRecomputed(), 0, 0, {}});
+            full.points.push_back({double(hour), rest, 0, 0, {}});
+        }
+        pipeline::PlotPanel panel{
+            "A street at 5 frames a second", "hour of the day", "share, %", {}, {}, true, 0, 24};
+        panel.series = {computed, full};
+        std::ofstream(m_options.day) << toSvg(
+            pipeline::Figure{"Tokens computed by hour", {panel}, {720, 330}});
+    }
+
     const Options m_options;
     const pipeline::ModelCost m_cost;
     int m_missed = 0;
@@ -244,6 +267,7 @@ int main(int argc, char** argv) {
     app.add_option("--only", options.only, "clips with this text in their name");
     app.add_option("--video", options.video, "a fixed camera's video, as vtest.avi of opencv-doc");
     app.add_option("--plot", options.plot, "draw loss against time as SVG");
+    app.add_option("--day", options.day, "draw the share of computed tokens by hour of a day as SVG");
     app.add_option("--threads", options.threads)->check(CLI::Range(1, 1024));
     CLI11_PARSE(app, argc, argv);
     try {
