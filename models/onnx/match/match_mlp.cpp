@@ -139,6 +139,8 @@ private:
             rows = normed.rows;
         }
         const Node& node = m_rows.graph().nodes[norm];
+        if (node.inputs[0] == m_block.input)
+            fail("attention and MLP read the same tokens (parallel blocks), which MpmEncoder cannot express");
         if (node.inputs[0] != m_block.middle) fail("it does not read the tokens it is added to");
         m_block.mlp.norm = m_rows.normOf(node);
         List<int32_t> result;

@@ -42,6 +42,9 @@ public:
     bool isNorm(const Node* node) const;
     std::string describe(int value) const;
 
+    /// Whether the value is divided by its root mean square, which is no LayerNorm.
+    bool isRmsNorm(int value) const;
+
     Norm normOf(const Node& node) const;
     Dense denseOf(const Node& linear) const;
 

@@ -278,6 +278,53 @@ TEST_F(Chains, DecoderOfMixedTokensIsFull) {
     EXPECT_EQ(nodes[1].input(1) == nodes[0].outputs.back(), false);
 }
 
+TEST_F(Chains, TokensBehindFromTheStart) {
+    SmallExport model(1);
+    int x = model.joined({model.embed(), model.queries(3)});
+    for (int k = 0; k < 4; ++k)
+        x = model.block(x);
+    model.finish(x);
+    const std::string in = folder / "behind.onnx", out = folder / "converted.onnx";
+    models::writeModel(model.graph(), in);
+    models::convertModel(in, out, {});
+    const std::vector<Node> nodes = encodersIn(out);
+    ASSERT_EQ(nodes.size(), 1u);
+    EXPECT_EQ(nodes[0].getInt("special_tokens", -1), 1);
+    EXPECT_EQ(nodes[0].getInt("trailing_tokens", -1), 3);
+    cv::Mat output;
+    EXPECT_EQ(run(out, {2}, output).images[0].map.total(), 48u);
+}
+
+// Blocks that MpmEncoder does not have are named as such.
+TEST_F(Chains, ReasonsNameTheBlocks) {
+    const auto reasonFor = [&](const std::function<int(SmallExport&, int x)>& block) -> std::string {
+        SmallExport model(1);
+        int x = model.embed();
+        for (int k = 0; k < 3; ++k)
+            x = block(model, x);
+        model.finish(x);
+        const std::string in = folder / "odd.onnx";
+        models::writeModel(model.graph(), in);
+        try {
+            models::convertModel(in, folder / "out.onnx", {});
+        } catch (const models::Refusal& refusal) {
+            return refusal.what();
+        }
+        return "converted";
+    };
+    const std::string parallel = reasonFor([](SmallExport& m, int x) {
+        const int y = m.norm(x);
+        const int middle = m.builder().node("Add", {x, m.attention(y)});
+        return m.builder().node("Add", {middle, m.mlp(y)});
+    });
+    EXPECT_NE(parallel.find("parallel blocks"), std::string::npos) << parallel;
+    const std::string rms = reasonFor([](SmallExport& m, int x) {
+        const int middle = m.builder().node("Add", {x, m.attention(m.rmsNorm(x))});
+        return m.builder().node("Add", {middle, m.mlp(m.rmsNorm(middle))});
+    });
+    EXPECT_NE(rms.find("RMSNorm"), std::string::npos) << rms;
+}
+
 TEST_F(Chains, OutputsAndInputsAreChosen) {
     QueryModel queries;
     const std::string in = folder / "queries.onnx", out = folder / "out.onnx";

@@ -319,6 +319,9 @@ CASES = {
     "activation_differs": (Differing, 13, "b", 2),
     "convolved_between": (Convolved, 17, "b", 2),
     "tokens_behind": (Behind, 17, "b", 2),
+    "yolos": (Yolos, 17, "", 1),
+    "yolos_dynamic": (Yolos, 14, "b", 2),
+    "upernet": (Upernet, 17, "", 1),
     "four_taps": (FourTaps, 17, "b", 2),
 }
 
@@ -341,7 +344,13 @@ def dinov3_eomt(**options):
 CASES["eomt_dinov3"] = (dinov3_eomt, 17, "", 1)
 CASES["eomt_dinov3_dynamic"] = (lambda: dinov3_eomt(joined=2), 17, "b", 2)
 
-REFUSED = {"eomt_masked": (lambda: Eomt(blocks(style="hf", scale="div"), masked=True), "masked attention")}
+REFUSED = {
+    "eomt_masked": (lambda: Eomt(blocks(style="hf", scale="div"), masked=True), "masked attention"),
+    "rms_norm": (RmsVit, "RMSNorm"),
+    "rms_norm_heads": (lambda: RmsVit(qk=True), "RMSNorm"),
+    "parallel": (lambda: Vit(lambda: ParallelBlock(Attention(), Mlp())), "parallel"),
+    "parallel_two_norms": (lambda: Vit(lambda: ParallelBlock(Attention(), Mlp(), norms=2)), "parallel"),
+}
 
 
 def main():

@@ -112,8 +112,19 @@ int SmallExport::attention(int x) {
 
 int SmallExport::block(int x) {
     const int middle = m_builder.node("Add", {x, attention(norm(x))});
-    const int hidden = m_builder.node("Relu", {linear(norm(middle), kDim, kHidden)});
-    return m_builder.node("Add", {middle, linear(hidden, kHidden, kDim)});
+    return m_builder.node("Add", {middle, mlp(norm(middle))});
+}
+
+int SmallExport::mlp(int x) {
+    return linear(m_builder.node("Relu", {linear(x, kDim, kHidden)}), kHidden, kDim);
+}
+
+int SmallExport::rmsNorm(int x) {
+    const int mean = m_builder.node("ReduceMean", {m_builder.node("Mul", {x, x})});
+    m_builder.with("axes", Attribute::of(List<int64_t>{-1}));
+    const int root = m_builder.node("Sqrt", {m_builder.node("Add", {mean, m_builder.number(1e-6f)})});
+    return m_builder.node("Mul",
+                          {m_builder.node("Div", {x, root}), m_builder.constant(random({kDim}, 1.5f))});
 }
 
 void SmallExport::finish(int x) {

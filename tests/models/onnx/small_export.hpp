@@ -32,9 +32,12 @@ public:
     models::Tensor random(const models::Shape& shape, float scale) { return random(shape, scale, m_rng); }
     int tokens() const { return m_tokens; }
 
+    int attention(int x);
+    int mlp(int x);
+    int rmsNorm(int x);
+
 private:
     static models::Tensor random(const models::Shape& shape, float scale, cv::RNG& rng);
-    int attention(int x);
     int heads(int x, const models::List<int64_t>& order);
 
     models::GraphBuilder m_builder{17};
