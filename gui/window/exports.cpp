@@ -44,8 +44,8 @@ void drawSheet(QPainter& painter, QWidget& widget, const QString& title, const Q
 bool drawSvg(QWidget& widget, QIODevice& to, const QString& title, const QString& below) {
     QSvgGenerator svg;
     svg.setOutputDevice(&to);
-    svg.setTitle(title);
-    svg.setDescription(below);
+    svg.setTitle(title.toHtmlEscaped());  // Qt writes both as they are
+    svg.setDescription(below.toHtmlEscaped());
     svg.setSize(sheetSize(widget));
     svg.setViewBox(QRect({0, 0}, sheetSize(widget)));
     svg.setResolution(widget.logicalDpiX());  // points of fonts are those of the screen
