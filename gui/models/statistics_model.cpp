@@ -10,6 +10,7 @@ using pipeline::RunningMean;
 namespace {
 
 const QString kNothing = QStringLiteral("–");
+constexpr std::size_t kMostWaiting = 20'000;
 
 RunningMean PhaseStatistics::*memberOf(int row) {
     switch (row) {
@@ -107,6 +108,10 @@ void StatisticsModel::add(const pipeline::Measurement& measurement) {
     if (!(measurement.setup == m_setup) || measurement.pass > 0) return;
     m_statistics.add(measurement);
     if (m_waiting) m_sinceBegin.push_back(measurement);
+    if (m_sinceBegin.size() > kMostWaiting) {  // the store does not answer: these count alone
+        m_sinceBegin.clear();
+        m_waiting = false;
+    }
     changed();
 }
 
