@@ -237,6 +237,25 @@ void TimelineView::paintHover(QPainter& painter, const Columns&) const {
     paintPlateBeside(painter, area.adjusted(0, fontMetrics().height(), 0, 0), m_hover, text);
 }
 
+/// On the side of the pointer that has more room, beside its text.
+void TimelineView::paintMoment(QPainter& painter) const {
+    const QRectF area = plot();
+    if (!m_images || m_hover < area.left() || m_hover > area.right()) return;
+    const QImage image = m_images(timeAt(m_hover));
+    if (image.isNull()) return;
+    const QSizeF room(area.width() / 3, height() - fontMetrics().height() - 40);
+    const QSizeF size = QSizeF(image.size()).scaled(room, Qt::KeepAspectRatio);
+    if (size.height() < 40) return;
+    const bool left = m_hover > area.center().x();
+    const QRectF place(QPointF(left ? m_hover - 8 - size.width() : m_hover + 8, height() - 4 - size.height()),
+                       size);
+    painter.setPen(QPen(Theme::of(this).border, 2));
+    painter.setRenderHint(QPainter::SmoothPixmapTransform);
+    painter.drawImage(place, image);
+    painter.setBrush(Qt::NoBrush);
+    painter.drawRect(place);
+}
+
 void TimelineView::paintEvent(QPaintEvent*) {
     const Theme& theme = Theme::of(this);
     QPainter painter(this);
@@ -262,10 +281,14 @@ void TimelineView::paintEvent(QPaintEvent*) {
     paintEvents(painter);
     painter.restore();
     paintLegend(painter);
-    if (lane[1].area.height() <= 0) return paintHover(painter, all);
+    if (lane[1].area.height() <= 0) {
+        paintMoment(painter);
+        return paintHover(painter, all);
+    }
     paintLane(painter, all, lane[1], luminanceOf, theme.luminance, tr("Luminance"), QStringLiteral("1"));
     paintLane(painter, all, lane[2], latencyOf, theme.latency, tr("Latency"),
               tr("%1 ms").arg(lane[2].most, 0, 'f', 0));
+    paintMoment(painter);
     paintHover(painter, all);
 }
 

@@ -56,6 +56,12 @@ void TimelineView::setRange(Time from, Time to) {
     emit rangeChanged();
 }
 
+void TimelineView::showMoment(Time time) {
+    constexpr Time kAround = 150'000;
+    setRange(time - kAround, time + kAround);
+    m_hover = xOf(time);
+}
+
 void TimelineView::setPaused(bool paused) {
     if (!paused)
         m_pausedAt.reset();

@@ -1,7 +1,10 @@
 // Tokens, luminance and latency over time, day and night as bands. Wheel zooms, drag pans, hover reads.
 #pragma once
 
+#include <functional>
+
 #include <QElapsedTimer>
+#include <QImage>
 #include <QTimer>
 #include <QWidget>
 
@@ -29,6 +32,10 @@ public:
     void setStages(const std::vector<int>& blocks);
     /// While paused it does not scroll: nothing new is measured.
     void setPaused(bool paused);
+    /// The image of a moment, shown where the pointer is; null: none.
+    void setImages(std::function<QImage(Time)> images) { m_images = std::move(images); }
+    /// Shows the time around a moment, as if the pointer were there.
+    void showMoment(Time time);
     /// The readings at a position; empty where nothing was measured.
     QString describe(int x) const;
 
@@ -78,6 +85,7 @@ private:
     void paintSpread(QPainter& painter, const Columns& columns, const Lane& lane, const QColor& colour) const;
     void paintEvents(QPainter& painter) const;
     void paintHover(QPainter& painter, const Columns& columns) const;
+    void paintMoment(QPainter& painter) const;
     void paintLegend(QPainter& painter) const;
 
     const TimelineData* m_data;
@@ -86,6 +94,7 @@ private:
     Time m_length = 120'000;  // followed; 0: everything
     bool m_following = true;
     std::optional<Time> m_pausedAt;
+    std::function<QImage(Time)> m_images;
     double m_hover = -1;
     std::optional<double> m_dragFrom;
     QTimer m_clock;

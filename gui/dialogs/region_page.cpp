@@ -5,6 +5,7 @@
 #include <QHeaderView>
 #include <QLabel>
 #include <QPushButton>
+#include <QSpinBox>
 #include <QTableWidget>
 
 #include "gui/widgets/empty_hint.hpp"
@@ -32,7 +33,8 @@ pipeline::Polygon shapeFrom(const QString& text) {
     return shape.size() >= 3 ? shape : pipeline::Polygon();
 }
 
-RegionPage::RegionPage(const SourceWatch& watch, bool keepsImages, QWidget* parent)
+RegionPage::RegionPage(const SourceWatch& watch, bool keepsImages, const ThumbnailSettings& thumbnails,
+                       QWidget* parent)
     : QWidget(parent),
       m_watch(watch),
       m_table(new QTableWidget(0, 2)),
@@ -62,12 +64,40 @@ RegionPage::RegionPage(const SourceWatch& watch, bool keepsImages, QWidget* pare
     row->addStretch();
     layout->addLayout(row);
     layout->addWidget(m_measurementsOnly);
+    layout->addLayout(makeThumbnails(thumbnails));
     connect(region, &QPushButton::clicked, this, &RegionPage::drawRegionWanted);
     connect(mask, &QPushButton::clicked, this, &RegionPage::drawMaskWanted);
     connect(minus, &QPushButton::clicked, this, &RegionPage::remove);
     connect(m_table, &QTableWidget::cellChanged, this, &RegionPage::onEdited);
     connect(m_measurementsOnly, &QCheckBox::clicked, this, &RegionPage::changed);
     fill();
+}
+
+QLayout* RegionPage::makeThumbnails(const ThumbnailSettings& thumbnails) {
+    auto* row = new QHBoxLayout;
+    m_thumbnails = new QCheckBox(tr("Small images for the timeline, at most"));
+    m_thumbnails->setChecked(thumbnails.on);
+    m_megabytes = new QSpinBox;
+    m_megabytes->setRange(1, 1'000'000);
+    m_megabytes->setValue(thumbnails.megabytes);
+    m_megabytes->setSuffix(tr(" MiB"));
+    m_megabytes->setAccessibleName(tr("Space for small images"));
+    m_days = new QSpinBox;
+    m_days->setRange(1, 10'000);
+    m_days->setValue(thumbnails.days);
+    m_days->setSuffix(tr(" days"));
+    m_days->setAccessibleName(tr("Age of small images"));
+    for (QWidget* widget : std::initializer_list<QWidget*>{m_thumbnails, m_megabytes, m_days})
+        row->addWidget(widget);
+    row->addStretch();
+    connect(m_thumbnails, &QCheckBox::clicked, this, &RegionPage::changed);
+    connect(m_megabytes, &QSpinBox::valueChanged, this, &RegionPage::changed);
+    connect(m_days, &QSpinBox::valueChanged, this, &RegionPage::changed);
+    return row;
+}
+
+ThumbnailSettings RegionPage::thumbnails() const {
+    return {m_thumbnails->isChecked(), m_megabytes->value(), m_days->value()};
 }
 
 bool RegionPage::keepsImages() const {

@@ -6,6 +6,8 @@
 #include "gui/services/watch_settings.hpp"
 
 class QCheckBox;
+class QLayout;
+class QSpinBox;
 class QTableWidget;
 
 namespace mpm::gui {
@@ -13,10 +15,12 @@ namespace mpm::gui {
 class RegionPage : public QWidget {
     Q_OBJECT
 public:
-    RegionPage(const SourceWatch& watch, bool keepsImages, QWidget* parent = nullptr);
+    RegionPage(const SourceWatch& watch, bool keepsImages, const ThumbnailSettings& thumbnails,
+               QWidget* parent = nullptr);
 
     const SourceWatch& watch() const { return m_watch; }
     bool keepsImages() const;
+    ThumbnailSettings thumbnails() const;
     QTableWidget* table() const { return m_table; }
 
 signals:
@@ -25,6 +29,7 @@ signals:
     void drawMaskWanted();
 
 private:
+    QLayout* makeThumbnails(const ThumbnailSettings& thumbnails);
     void fill();
     void remove();
     void onEdited(int row, int column);
@@ -32,7 +37,8 @@ private:
     SourceWatch m_watch;
     bool m_filling = false;
     QTableWidget* m_table;  // regions first, then masks
-    QCheckBox* m_measurementsOnly;
+    QCheckBox *m_measurementsOnly, *m_thumbnails;
+    QSpinBox *m_megabytes, *m_days;
 };
 
 /// "0.10 0.20, 0.30 0.20, ..." and back; empty where it is no shape.

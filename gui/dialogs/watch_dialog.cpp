@@ -19,7 +19,7 @@ WatchDialog::WatchDialog(const WatchSettings& settings, const QString& source, c
     for (const pipeline::Region& region : watch.regions)
         regions << QString::fromStdString(region.name);
     m_alerts = new AlertPage(settings.alerts, regions, labels);
-    m_regions = new RegionPage(watch, settings.keepsImages);
+    m_regions = new RegionPage(watch, settings.keepsImages, settings.thumbnails);
     m_publish = new PublishPage(settings.mqtt, settings.metrics);
     m_tabs->addTab(m_alerts, tr("Alerts"));
     m_tabs->addTab(m_regions, tr("Regions and privacy"));
@@ -53,6 +53,7 @@ WatchSettings WatchDialog::settings() const {
     settings.alerts = m_alerts->rules();
     settings.sources[m_source] = m_regions->watch();
     settings.keepsImages = m_regions->keepsImages();
+    settings.thumbnails = m_regions->thumbnails();
     settings.mqtt = m_publish->mqtt();
     settings.metrics = m_publish->metrics();
     return settings;

@@ -23,6 +23,7 @@ QVariant AlertModel::data(const QModelIndex& index, int role) const {
                 .arg(notice.time.toString(Qt::ISODate), notice.rule, notice.text, notice.source);
         return role == Qt::ToolTipRole ? plainToolTip(whole) : whole;
     }
+    if (role == MomentRole) return notice.time.toMSecsSinceEpoch();
     if (role != Qt::DisplayRole) return {};
     const bool today = notice.time.date() == QDate::currentDate();
     if (index.column() == Time)

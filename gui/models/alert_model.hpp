@@ -22,6 +22,7 @@ public:
     QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
     QVariant headerData(int section, Qt::Orientation orientation, int role = Qt::DisplayRole) const override;
 
+    static constexpr int MomentRole = Qt::UserRole;  ///< milliseconds since 1970
     void add(const AlertNotice& notice);
     void clear();
 

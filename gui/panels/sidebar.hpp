@@ -31,6 +31,8 @@ public:
 
 signals:
     void comparedHoursChosen(int hours);
+    /// Milliseconds since 1970, of the alert that was pointed at.
+    void momentChosen(qint64 time);
 
 private:
     QWidget* makeComparison(Models& models);

@@ -1,6 +1,7 @@
 #include "gui/services/services.hpp"
 
 #include <QDateTime>
+#include <QFileInfo>
 #include <QHostAddress>
 
 #include "gui/text/numbers.hpp"
@@ -24,7 +25,11 @@ QString captionOf(const RenderedFrame& drawn) {
 }  // namespace
 
 Services::Services(const QString& profile, const QString& videos, QObject* parent)
-    : QObject(parent), m_profile(profile), m_videos(videos) {}
+    : QObject(parent),
+      m_profile(profile),
+      m_videos(videos),
+      m_thumbnails(QFileInfo(videos).absolutePath() + QLatin1Char('/') + profile +
+                   QStringLiteral("-thumbnails")) {}
 
 Services::~Services() = default;
 
@@ -35,6 +40,7 @@ void Services::apply(const WatchSettings& settings) {
         if (!settings.keepsImages) attached.video->forget();
         sourceOpened(*const_cast<Engine*>(engine));
     }
+    m_thumbnails.setSettings(settings.thumbnails);
     if (!(before.mqtt == settings.mqtt)) applyMqtt(settings.mqtt);
     if (!(before.metrics == settings.metrics)) applyMetrics(settings.metrics);
 }
@@ -109,6 +115,8 @@ void Services::attach(Engine& engine) {
                     if (m_settings.keepsImages)
                         m_attached[&engine].video->add(drawn.overlay, captionOf(drawn));
                 }),
+        connect(&engine, &Engine::happened, this,
+                [this, &engine] { m_thumbnails.noteEvent(engine.sourceName()); }),
         connect(&engine, &QObject::destroyed, this, [this, &engine] { m_attached.erase(&engine); }),
         connect(attached.alerts.get(), &AlertCenter::raised, this,
                 [this, &engine](const AlertNotice& notice) { onAlert(engine, notice); }),
@@ -169,6 +177,8 @@ Request Services::requestFor(const Engine& engine, Request request) const {
 void Services::onMeasured(const Engine& engine, const pipeline::Measurement& measurement,
                           const AnalysisPtr& analysis) {
     if (analysis->repeat) return;
+    if (m_settings.keepsImages && !m_readOnly)
+        m_thumbnails.add(engine.sourceName(), analysis->frame.image, measurement.time.count());
     if (m_mqtt) m_mqtt->publish(engine.sourceName(), measurement);
     if (m_metrics) m_metrics->add(engine.sourceName(), measurement, analysis->model->labels);
 }
@@ -188,9 +198,9 @@ void Services::onAlert(Engine& engine, const AlertNotice& notice) {
 }
 
 QString Services::videoFile(const QString& source) const {
-    const QString folder = m_settings.videos.isEmpty() ? m_videos : m_settings.videos;
     const QString time = QDateTime::currentDateTime().toString(QStringLiteral("yyyyMMdd-HHmmss"));
-    return folder + QLatin1Char('/') + topicWord(source) + QLatin1Char('-') + time + QStringLiteral(".mp4");
+    return videosFolder() + QLatin1Char('/') + topicWord(source) + QLatin1Char('-') + time +
+           QStringLiteral(".mp4");
 }
 
 bool Services::startRecording(Engine& engine) {

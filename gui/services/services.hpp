@@ -8,6 +8,7 @@
 #include "gui/services/metrics_endpoint.hpp"
 #include "gui/services/mqtt_publisher.hpp"
 #include "gui/services/secrets.hpp"
+#include "gui/services/thumbnails.hpp"
 #include "gui/services/video_recorder.hpp"
 
 namespace mpm::gui {
@@ -16,12 +17,15 @@ class Services : public QObject {
     Q_OBJECT
 public:
     /// `videos`: folder of recordings where the settings name none.
+    /// Small images are kept beside them.
     Services(const QString& profile, const QString& videos, QObject* parent = nullptr);
     ~Services() override;
 
     /// Takes effect at once; parts without a change continue undisturbed.
     void apply(const WatchSettings& settings);
     const WatchSettings& settings() const { return m_settings; }
+    /// Another program keeps the small images.
+    void setReadOnly() { m_readOnly = true; }
     /// Until the engine is destroyed, or detached.
     void attach(Engine& engine);
     void detach(Engine& engine);
@@ -40,6 +44,9 @@ public:
     /// With the password as it is now.
     void reconnect() { applyMqtt(m_settings.mqtt); }
 
+    const Thumbnails& thumbnails() const { return m_thumbnails; }
+    /// Of this program, or of the settings.
+    QString videosFolder() const { return m_settings.videos.isEmpty() ? m_videos : m_settings.videos; }
     Secrets& secrets() { return m_secrets; }
     const MetricsEndpoint* metrics() const { return m_metrics.get(); }
     const MqttPublisher* mqtt() const { return m_mqtt.get(); }
@@ -70,8 +77,10 @@ private:
     void connectVideo(VideoRecorder& video);
 
     const QString m_profile, m_videos;
+    bool m_readOnly = false;
     WatchSettings m_settings;
     Secrets m_secrets;
+    Thumbnails m_thumbnails;
     std::unique_ptr<MqttPublisher> m_mqtt;
     std::unique_ptr<MetricsEndpoint> m_metrics;
     std::map<const Engine*, Attached> m_attached;

@@ -172,6 +172,19 @@ MetricsSettings metricsFrom(const QJsonValue& value) {
     return metrics;
 }
 
+ThumbnailSettings thumbnailsFrom(const QJsonValue& value) {
+    ThumbnailSettings thumbnails;
+    JsonSection json(value, "thumbnails");
+    json.read("on", thumbnails.on);
+    json.read("megabytes", thumbnails.megabytes);
+    json.read("days", thumbnails.days);
+    if (thumbnails.megabytes < 1 || thumbnails.megabytes > 1'000'000)
+        json.refuse("megabytes", "1 to 1000000");
+    if (thumbnails.days < 1 || thumbnails.days > 10'000) json.refuse("days", "1 to 10000");
+    json.finish();
+    return thumbnails;
+}
+
 WatchSettings settingsFrom(const QJsonObject& object) {
     WatchSettings settings;
     JsonSection json(object, "");
@@ -185,6 +198,7 @@ WatchSettings settingsFrom(const QJsonObject& object) {
     settings.alerts = alertsFrom(json.list("alerts"));
     settings.mqtt = mqttFrom(json.any("mqtt"));
     settings.metrics = metricsFrom(json.any("metrics"));
+    settings.thumbnails = thumbnailsFrom(json.any("thumbnails"));
     json.read("keeps_pictures", settings.keepsImages);
     json.read("videos", settings.videos);
     json.finish();
@@ -248,6 +262,9 @@ QByteArray watchText(const WatchSettings& settings) {
                            {key("metrics"), QJsonObject{{key("on"), settings.metrics.on},
                                                         {key("address"), settings.metrics.address},
                                                         {key("port"), settings.metrics.port}}},
+                           {key("thumbnails"), QJsonObject{{key("on"), settings.thumbnails.on},
+                                                           {key("megabytes"), settings.thumbnails.megabytes},
+                                                           {key("days"), settings.thumbnails.days}}},
                            {key("keeps_pictures"), settings.keepsImages},
                            {key("videos"), settings.videos}};
     return QJsonDocument(json).toJson();

@@ -32,6 +32,12 @@ struct MetricsSettings {
     bool operator==(const MetricsSettings& other) const;
 };
 
+/// Small images for the timeline.
+struct ThumbnailSettings {
+    bool on = true;
+    int megabytes = 500, days = 30;  ///< beyond either, the oldest go
+};
+
 /// Of one source, by its name without passwords.
 struct SourceWatch {
     std::vector<pipeline::Region> regions;
@@ -46,6 +52,7 @@ struct WatchSettings {
     std::vector<pipeline::AlertRule> alerts;
     MqttSettings mqtt;
     MetricsSettings metrics;
+    ThumbnailSettings thumbnails;
     bool keepsImages = true;  ///< false: images are measured and discarded
     QString videos;           ///< folder of recordings; empty: beside the measurements
 

@@ -16,7 +16,23 @@ constexpr qint64 kCompareAgain = 3'600'000;
 
 }  // namespace
 
-FrontSource::~FrontSource() = default;
+FrontSource::FrontSource(const Parts& parts) : m_parts(parts) {
+    m_sinceRates.start();
+    m_parts.timeline->view()->setImages([this](qint64 time) { return imageAt(time); });
+}
+
+FrontSource::~FrontSource() {
+    m_parts.timeline->view()->setImages({});
+}
+
+/// The file shown last is kept: the pointer moves within a minute for long.
+QImage FrontSource::imageAt(qint64 time) {
+    if (m_engine == nullptr || !m_parts.session->services().settings().keepsImages) return {};
+    const QString file =
+        m_parts.session->services().thumbnails().nearest(m_engine->sourceName(), time, Thumbnails::kEvery);
+    if (std::exchange(m_imageFile, file) != file) m_image = QImage(file);
+    return m_image;
+}
 
 void FrontSource::select(Engine& engine) {
     m_engine = &engine;

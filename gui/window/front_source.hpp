@@ -12,7 +12,7 @@ namespace mpm::gui {
 class FrontSource : public QObject {
     Q_OBJECT
 public:
-    explicit FrontSource(const Parts& parts) : m_parts(parts) { m_sinceRates.start(); }
+    explicit FrontSource(const Parts& parts);
     ~FrontSource() override;
 
     Engine& engine() const { return *m_engine; }
@@ -34,6 +34,7 @@ signals:
     void pausedChanged(bool paused);
 
 private:
+    QImage imageAt(qint64 time);
     void clear();
     void compareAgain(const pipeline::Setup& setup);
     void connectImages(QObject* link);
@@ -45,6 +46,8 @@ private:
     Engine* m_engine = nullptr;
     std::unique_ptr<QObject> m_link;  // owns the connections to the engine
     SourceReport m_report;
+    QString m_imageFile;  // under the pointer on the timeline
+    QImage m_image;
     int m_analysed = 0;
     std::int64_t m_framesBefore = 0;
     QElapsedTimer m_sinceRates, m_sinceComparison;

@@ -9,6 +9,7 @@
 #include <QVBoxLayout>
 
 #include "gui/charts/timeline_panel.hpp"
+#include "gui/charts/timeline_view.hpp"
 #include "gui/panels/conversion_bar.hpp"
 #include "gui/panels/header_bar.hpp"
 #include "gui/panels/playback_bar.hpp"
@@ -130,6 +131,7 @@ void MainWindow::connectControls() {
         sendStyle();
     });
     connect(m_parts.sidebar, &Sidebar::comparedHoursChosen, m_front.get(), &FrontSource::setComparedHours);
+    connect(m_parts.sidebar, &Sidebar::momentChosen, m_parts.timeline->view(), &TimelineView::showMoment);
     connect(&m_session, &Session::watchChanged, this, &MainWindow::sendRequest);
     connect(&m_models.legend, &LegendModel::styleChanged, this, &MainWindow::sendStyle);
     connect(m_parts.views, &ViewArea::styleChanged, this, &MainWindow::sendStyle);

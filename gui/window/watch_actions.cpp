@@ -1,6 +1,7 @@
 // The menu of alerts, regions, masks, publishing and recordings.
 #include <QMenuBar>
 
+#include "gui/dialogs/recordings_dialog.hpp"
 #include "gui/dialogs/watch_dialog.hpp"
 #include "gui/window/actions.hpp"
 #include "gui/window/main_window.hpp"
@@ -60,6 +61,12 @@ void addWatchMenu(MainWindow& window) {
                                 [control] { control->toggleRecording(); });
     record->setCheckable(true);
     QObject::connect(control, &WatchControl::recordingChanged, record, &QAction::setChecked);
+    addAction(menu, Actions::tr("Recordin&gs…"), QKeySequence(Qt::CTRL | Qt::Key_R), [&window] {
+        auto* dialog = new RecordingsDialog(window.session().services().videosFolder(), &window);
+        dialog->setAttribute(Qt::WA_DeleteOnClose);
+        QObject::connect(dialog, &RecordingsDialog::playWanted, &window.sources(), &SourceTabs::add);
+        dialog->open();
+    });
     addAction(menu, Actions::tr("&Clear the list of alerts"), {},
               [&window] { window.models().alerts.clear(); });
 }

@@ -1,0 +1,149 @@
+#include "gui/services/thumbnails.hpp"
+
+#include <algorithm>
+
+#include <QBuffer>
+#include <QDateTime>
+#include <QDir>
+
+#include "base/private_files.hpp"
+#include "gui/engine/whole_file.hpp"
+#include "gui/services/mqtt_publisher.hpp"
+
+namespace mpm::gui {
+
+namespace {
+
+constexpr std::size_t kMostWaiting = 30;  // a slow disk costs images, not memory
+constexpr int kQuality = 80;
+
+}  // namespace
+
+Thumbnails::Thumbnails(const QString& folder, QObject* parent)
+    : Worker("thumbnails", parent), m_folder(folder) {
+    start(QThread::LowPriority);
+}
+
+Thumbnails::~Thumbnails() {
+    finish();
+}
+
+void Thumbnails::setSettings(const ThumbnailSettings& settings) {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    m_settings = settings;
+    m_changed.notify_all();
+}
+
+void Thumbnails::noteEvent(const QString& source) {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    m_sources[topicWord(source)].eventDue = true;
+}
+
+void Thumbnails::add(const QString& source, const QImage& image, qint64 time) {
+    if (image.isNull()) return;
+    const QString name = topicWord(source);
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    Kept& kept = m_sources[name];
+    // A clock that was set back must not stop them for long.
+    const bool due = kept.eventDue || !kept.last || time - *kept.last >= kEvery || time < *kept.last;
+    if (!m_settings.on || !due || m_tasks.size() >= kMostWaiting) return;
+    kept.eventDue = false;
+    kept.last = time;
+    m_tasks.push_back({name, image, time});
+    m_changed.notify_all();
+}
+
+QString Thumbnails::nearest(const QString& source, qint64 time, qint64 reach) const {
+    const QString name = topicWord(source);
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    const auto found = m_sources.find(name);
+    if (found == m_sources.end() || found->second.bytes.empty()) return {};
+    const std::map<qint64, qint64>& times = found->second.bytes;
+    auto at = times.lower_bound(time);
+    if (at == times.end() || (at != times.begin() && time - std::prev(at)->first < at->first - time)) --at;
+    return std::abs(at->first - time) <= reach ? fileOf(name, at->first) : QString();
+}
+
+QString Thumbnails::fileOf(const QString& name, qint64 time) const {
+    return QStringLiteral("%1/%2/%3.jpg").arg(m_folder, name).arg(time);
+}
+
+void Thumbnails::wake() {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    m_changed.notify_all();
+}
+
+void Thumbnails::work() {
+    readFolder();
+    while (true) {
+        std::unique_lock<std::mutex> lock(m_mutex);
+        m_changed.wait(lock, [this] { return stopping() || !m_tasks.empty(); });
+        if (m_tasks.empty()) return;  // those that wait are written even at the end
+        const Task task = std::move(m_tasks.front());
+        m_tasks.pop_front();
+        lock.unlock();
+        write(task);
+        prune();
+    }
+}
+
+void Thumbnails::readFolder() {
+    for (const QFileInfo& source :
+         QDir(m_folder).entryInfoList(QDir::Dirs | QDir::NoDotAndDotDot | QDir::NoSymLinks))
+        for (const QFileInfo& file :
+             QDir(source.filePath()).entryInfoList({QStringLiteral("*.jpg")}, QDir::Files)) {
+            bool ok = false;
+            const qint64 time = file.completeBaseName().toLongLong(&ok);
+            if (!ok) continue;
+            const std::lock_guard<std::mutex> lock(m_mutex);
+            m_sources[source.fileName()].bytes[time] = file.size();
+            m_bytes += file.size();
+        }
+    prune();
+}
+
+void Thumbnails::write(const Task& task) {
+    QBuffer bytes;
+    bytes.open(QIODevice::WriteOnly);
+    const QImage small =
+        task.image.scaled(kLongSide, kLongSide, Qt::KeepAspectRatio, Qt::SmoothTransformation);
+    const QImage& image =
+        task.image.width() > kLongSide || task.image.height() > kLongSide ? small : task.image;
+    if (!image.save(&bytes, "JPG", kQuality)) return;
+    const QString file = fileOf(task.name, task.time);
+    try {
+        makePrivateFolders(QFileInfo(file).absolutePath().toStdString());
+    } catch (const std::exception&) {
+        return;  // the store reports a disk that is full
+    }
+    if (!writeWhole(file, bytes.data())) return;
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    m_sources[task.name].bytes[task.time] = bytes.size();
+    m_bytes += bytes.size();
+}
+
+/// The oldest go first, of whatever source.
+void Thumbnails::prune() {
+    std::unique_lock<std::mutex> lock(m_mutex);
+    const qint64 oldest = QDateTime::currentMSecsSinceEpoch() - m_settings.days * 86'400'000LL;
+    const qint64 most = m_settings.megabytes * 1'048'576LL;
+    while (true) {
+        auto first = m_sources.end();
+        for (auto at = m_sources.begin(); at != m_sources.end(); ++at)
+            if (!at->second.bytes.empty() &&
+                (first == m_sources.end() ||
+                 at->second.bytes.begin()->first < first->second.bytes.begin()->first))
+                first = at;
+        if (first == m_sources.end()) return;
+        const auto [time, size] = *first->second.bytes.begin();
+        if (m_bytes <= most && time >= oldest) return;
+        first->second.bytes.erase(time);
+        m_bytes -= size;
+        const QString file = fileOf(first->first, time);
+        lock.unlock();
+        QFile::remove(file);
+        lock.lock();
+    }
+}
+
+}  // namespace mpm::gui

@@ -1,0 +1,65 @@
+// Small images over weeks: one a minute and one for each event, so that the timeline can show a moment.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include <QImage>
+
+#include "gui/engine/worker.hpp"
+#include "gui/services/watch_settings.hpp"
+
+namespace mpm::gui {
+
+/// Writes in a thread of its own; every call returns at once. Files: FOLDER/SOURCE/MILLISECONDS.jpg.
+class Thumbnails : public Worker {
+    Q_OBJECT
+public:
+    explicit Thumbnails(const QString& folder, QObject* parent = nullptr);
+    ~Thumbnails() override;
+
+    /// Times are milliseconds since 1970.
+    void setSettings(const ThumbnailSettings& settings);
+    /// The image is kept where its minute has none yet, or after noteEvent(). Masks are black in it already.
+    void add(const QString& source, const QImage& image, qint64 time);
+    /// The next image of the source is kept.
+    void noteEvent(const QString& source);
+    /// The file of the image nearest to `time`, at most `reach` milliseconds away; empty: there is none.
+    QString nearest(const QString& source, qint64 time, qint64 reach) const;
+
+    static constexpr int kLongSide = 320;
+    static constexpr qint64 kEvery = 60'000;
+
+protected:
+    void work() override;
+    void wake() override;
+
+private:
+    struct Task {
+        QString name;  // of the source's folder
+        QImage image;
+        qint64 time;
+    };
+    struct Kept {
+        std::map<qint64, qint64> bytes;  // by time
+        std::optional<qint64> last;
+        bool eventDue = false;
+    };
+    void readFolder();
+    void write(const Task& task);
+    void prune();
+    QString fileOf(const QString& name, qint64 time) const;
+
+    const QString m_folder;
+    mutable std::mutex m_mutex;
+    std::condition_variable m_changed;
+    ThumbnailSettings m_settings;  // guarded by m_mutex, as all below
+    std::deque<Task> m_tasks;
+    std::map<QString, Kept> m_sources;  // by name of the folder
+    qint64 m_bytes = 0;
+};
+
+}  // namespace mpm::gui
