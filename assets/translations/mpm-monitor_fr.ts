@@ -313,7 +313,7 @@
     </message>
     <message>
         <source>&amp;Reuse over time</source>
-        <translation>&amp;Réutilisation dans le temps</translation>
+        <translation>&amp;Réemploi dans le temps</translation>
     </message>
     <message>
         <source>&amp;Next frame of a video</source>
@@ -322,6 +322,10 @@
     <message>
         <source>Pre&amp;vious frame of a video</source>
         <translation>Image pré&amp;cédente de la vidéo</translation>
+    </message>
+    <message>
+        <source>Recordin&amp;gs…</source>
+        <translation>Enre&amp;gistrements…</translation>
     </message>
 </context>
 <context>
@@ -1448,10 +1452,6 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
 <context>
     <name>mpm::gui::Questions</name>
     <message>
-        <source>Camera, file, folder, address (rtsp://…, http://…), gst: and a pipeline, or demo:</source>
-        <translation>Caméra, fichier, dossier, adresse (rtsp://…, http://…), gst: et un pipeline, ou demo :</translation>
-    </message>
-    <message>
         <source>Seconds between two analysed frames; 0: every frame</source>
         <translation>Secondes entre deux images analysées ; 0 : chaque image</translation>
     </message>
@@ -1477,6 +1477,29 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
     <message>
         <source>%1; it was renamed to %2, and measurements continue in a new file</source>
         <translation>%1 ; il a été renommé en %2, et les mesures continuent dans un nouveau fichier</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::RecordingsDialog</name>
+    <message>
+        <source>Recordings</source>
+        <translation>Enregistrements</translation>
+    </message>
+    <message>
+        <source>Recordings, newest first</source>
+        <translation>Enregistrements, les plus récents d&apos;abord</translation>
+    </message>
+    <message>
+        <source>No recording yet. R records the source in front, and alerts can record too.</source>
+        <translation>Aucun enregistrement. R enregistre la source au premier plan, et les alertes le peuvent aussi.</translation>
+    </message>
+    <message>
+        <source>%1, %2, %3</source>
+        <translation>%1, %2, %3</translation>
+    </message>
+    <message>
+        <source>Play</source>
+        <translation>Lire</translation>
     </message>
 </context>
 <context>
@@ -1548,6 +1571,26 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
         <source>No region and no mask yet. Draw one on the image.</source>
         <translation>Ni zone ni masque. Tracez-en un sur l&apos;image.</translation>
     </message>
+    <message>
+        <source>Small images for the timeline, at most</source>
+        <translation>Petites images pour la frise, au plus</translation>
+    </message>
+    <message>
+        <source> MiB</source>
+        <translation> Mio</translation>
+    </message>
+    <message>
+        <source>Space for small images</source>
+        <translation>Place des petites images</translation>
+    </message>
+    <message>
+        <source> days</source>
+        <translation> jours</translation>
+    </message>
+    <message>
+        <source>Age of small images</source>
+        <translation>Âge des petites images</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::ReuseView</name>
@@ -1569,15 +1612,15 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
     </message>
     <message>
         <source>Reuse</source>
-        <translation>Réutilisation</translation>
+        <translation>Réemploi</translation>
     </message>
     <message>
         <source>Tokens that are computed again appear here while reuse is on (menu Analysis)</source>
-        <translation>Les jetons recalculés apparaissent ici tant que la réutilisation est active (menu Analyse)</translation>
+        <translation>Les jetons recalculés apparaissent ici tant que le réemploi est actif (menu Analyse)</translation>
     </message>
     <message>
         <source>suspended: too much changes</source>
-        <translation>suspendue : trop de changements</translation>
+        <translation>suspendu : trop de changements</translation>
     </message>
     <message>
         <source>%1 % computed, full forward</source>
@@ -1831,6 +1874,61 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
     <message>
         <source>Source: %1</source>
         <translation>Source : %1</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::SourceDialog</name>
+    <message>
+        <source>Cameras and recent sources</source>
+        <translation>Caméras et sources récentes</translation>
+    </message>
+    <message>
+        <source>file, folder, rtsp://…, http://…, gst: and a pipeline, or demo</source>
+        <translation>fichier, dossier, rtsp://…, http://…, gst: et un pipeline, ou demo</translation>
+    </message>
+    <message>
+        <source>Address of the source</source>
+        <translation>Adresse de la source</translation>
+    </message>
+    <message>
+        <source>Test</source>
+        <translation>Essayer</translation>
+    </message>
+    <message>
+        <source>Open</source>
+        <translation>Ouvrir</translation>
+    </message>
+    <message>
+        <source>Test shows an image of the source here</source>
+        <translation>Essayer montre ici une image de la source</translation>
+    </message>
+    <message>
+        <source>Its address is in the keychain: it can be opened, not tested</source>
+        <translation>Son adresse est dans le trousseau : elle peut être ouverte, pas essayée</translation>
+    </message>
+    <message>
+        <source>Connecting…</source>
+        <translation>Connexion…</translation>
+    </message>
+    <message>
+        <source>No image</source>
+        <translation>Aucune image</translation>
+    </message>
+    <message>
+        <source>No image came within %1 s</source>
+        <translation>Aucune image en %1 s</translation>
+    </message>
+    <message>
+        <source>Measurements only: images are not shown</source>
+        <translation>Mesures seules : les images ne sont pas montrées</translation>
+    </message>
+    <message>
+        <source>%1×%2 pixels</source>
+        <translation>%1×%2 pixels</translation>
+    </message>
+    <message>
+        <source>%1 frames a second</source>
+        <translation>%1 images par seconde</translation>
     </message>
 </context>
 <context>
@@ -2301,7 +2399,7 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
     </message>
     <message>
         <source>Reuse</source>
-        <translation>Réutilisation</translation>
+        <translation>Réemploi</translation>
     </message>
 </context>
 <context>

@@ -4,7 +4,6 @@
 #include <QFileDialog>
 #include <QInputDialog>
 #include <QMessageBox>
-#include <QRegularExpression>
 
 #include <mpm/mpm.hpp>
 
@@ -22,25 +21,6 @@ void askForFile(QWidget& window, const QString& title, const QString& filter,
         dialog->selectFile(suggestion);
     }
     QObject::connect(dialog, &QFileDialog::fileSelected, &window, then);
-    dialog->open();
-}
-
-void askForSource(QWidget& window, const QString& title, const std::function<void(QString)>& then) {
-    auto* dialog = new QInputDialog(&window);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setWindowTitle(title);
-    dialog->setLabelText(
-        Questions::tr("Camera, file, folder, address (rtsp://…, http://…), gst: and a pipeline, or demo:"));
-    dialog->setComboBoxEditable(true);
-    dialog->setComboBoxItems(cameraNames() + QStringList{QStringLiteral("demo")});
-    dialog->resize(520, dialog->sizeHint().height());
-    QObject::connect(dialog, &QInputDialog::textValueSelected, &window, [then](const QString& chosen) {
-        // "0: Integrated Camera": the number is the source.
-        static const QRegularExpression named(QStringLiteral("^(\\d+): .*$"));
-        const QRegularExpressionMatch match = named.match(chosen.trimmed());
-        const QString source = match.hasMatch() ? match.captured(1) : chosen.trimmed();
-        if (!source.isEmpty()) then(source);
-    });
     dialog->open();
 }
 

@@ -19,7 +19,6 @@ struct Questions {
 /// `suggestion`: a name with ending for a new file; empty: an existing file is asked for.
 void askForFile(QWidget& window, const QString& title, const QString& filter,
                 const std::function<void(QString)>& then, const QString& suggestion = {});
-void askForSource(QWidget& window, const QString& title, const std::function<void(QString)>& then);
 /// `seconds` between two analysed frames.
 void askForInterval(QWidget& window, double seconds, const std::function<void(double)>& then);
 void showAbout(QWidget& window);

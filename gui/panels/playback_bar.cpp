@@ -7,6 +7,7 @@
 #include <QSlider>
 #include <QToolButton>
 
+#include "gui/widgets/elided_label.hpp"
 #include "gui/widgets/plain_widgets.hpp"
 
 namespace mpm::gui {
@@ -41,7 +42,7 @@ PlaybackBar::PlaybackBar(QWidget* parent)
       m_play(makeButton(QStringLiteral("❚❚"), tr("Pause or play (P)"))),
       m_position(new QSlider(Qt::Horizontal)),
       m_time(plainLabel()),
-      m_pass(plainLabel()),
+      m_pass(new ElidedLabel),
       m_speed(new QComboBox),
       m_loop(new QCheckBox(tr("Repeat"))) {
     auto* row = new QHBoxLayout(this);
@@ -54,6 +55,8 @@ PlaybackBar::PlaybackBar(QWidget* parent)
     m_position->setObjectName(QStringLiteral("position"));
     m_position->setAccessibleName(tr("Position in the video"));
     m_pass->setObjectName(QStringLiteral("muted"));
+    m_pass->setMinimumWidth(24);
+    m_position->setMinimumWidth(60);
     for (const double speed : kSpeeds)
         m_speed->addItem(QStringLiteral("%1×").arg(speed), speed);
     m_speed->setCurrentIndex(2);
@@ -61,8 +64,10 @@ PlaybackBar::PlaybackBar(QWidget* parent)
     m_loop->setChecked(true);
     for (QWidget* widget : std::initializer_list<QWidget*>{back, m_play, on})
         row->addWidget(widget);
-    row->addWidget(m_position, 1);
-    for (QWidget* widget : std::initializer_list<QWidget*>{m_time, m_pass, m_speed, m_loop})
+    row->addWidget(m_position, 2);
+    row->addWidget(m_time);
+    row->addWidget(m_pass, 1);
+    for (QWidget* widget : std::initializer_list<QWidget*>{m_speed, m_loop})
         row->addWidget(widget);
     connect(m_play, &QToolButton::clicked, this, [this] { emit pauseWanted(!m_paused); });
     connect(back, &QToolButton::clicked, this, [this] { emit stepWanted(-1); });

@@ -111,6 +111,7 @@ QVariantMap valuesOf(const ProfileState& state) {
     set("window/time", state.timeSplit);
     set("hidden", state.hiddenClasses);
     set("folded", state.foldedSections);
+    set("recent_sources", state.recentSources);
     return values;
 }
 
@@ -186,6 +187,7 @@ ProfileState Profile::load() const {
     state.timeSplit = value("window/time", {}).toByteArray();
     state.hiddenClasses = value("hidden", {}).toStringList();
     state.foldedSections = value("folded", {}).toStringList();
+    state.recentSources = value("recent_sources", {}).toStringList();
     return state;
 }
 

@@ -27,6 +27,7 @@ struct ProfileState {
     QString theme = QStringLiteral("system");  ///< or light, dark
     QByteArray geometry, sideSplit, timeSplit;
     QStringList hiddenClasses, foldedSections;
+    QStringList recentSources;  ///< newest first, as settings name them: without passwords
 };
 
 class Profile {

@@ -35,6 +35,7 @@ void Session::lockProfile() {
                      .arg(process)
                      .arg(safeText(program));
     m_sources.setReadOnly();
+    m_services.setReadOnly();
 }
 
 void Session::applyWatch(WatchSettings settings) {
@@ -135,6 +136,7 @@ void Session::openSource(Engine& engine, const QString& source) {
     const bool first = m_sources.indexOf(engine) == 0;
     const QString former = m_sources.storedName(engine);
     const QString stored = m_sources.nameForSettings(engine, source);
+    noteRecent(stored);
     const auto remember = [this, first, former, stored] {
         if (first)
             m_state.source = stored;
@@ -149,10 +151,20 @@ void Session::openSource(Engine& engine, const QString& source) {
     m_sources.open(engine, source);
 }
 
+void Session::noteRecent(const QString& stored) {
+    constexpr int kMost = 8;
+    if (pipeline::Address(stored.toStdString()).hasSecrets()) return;
+    m_state.recentSources.removeAll(stored);
+    m_state.recentSources.prepend(stored);
+    while (m_state.recentSources.size() > kMost)
+        m_state.recentSources.removeLast();
+}
+
 Engine& Session::addSource(const QString& source) {
     Engine& engine = m_sources.add();
     WatchSettings watch = m_services.settings();
     watch.further << m_sources.nameForSettings(engine, source);
+    noteRecent(watch.further.last());
     setWatch(watch);
     if (needsKeychain(source)) keepSecret(engine, source, [] {});
     m_sources.open(engine, source);

@@ -50,6 +50,7 @@ private:
     void lockProfile();
     /// Alerts and publishing are the work of the program that writes the profile.
     void applyWatch(WatchSettings settings);
+    void noteRecent(const QString& stored);
     void rename(const QString& former, const QString& stored);
     void keepSecret(const Engine& engine, const QString& source, std::function<void()> then);
     void moveSecrets();

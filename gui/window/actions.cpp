@@ -8,6 +8,8 @@
 #include "gui/dialogs/day_night_dialog.hpp"
 #include "gui/dialogs/questions.hpp"
 #include "gui/dialogs/shortcut_sheet.hpp"
+#include "gui/dialogs/source_dialog.hpp"
+#include "gui/text/safe_text.hpp"
 #include "gui/window/main_window.hpp"
 
 namespace mpm::gui {
@@ -50,6 +52,22 @@ void addExports(MainWindow& window, QMenu* menu) {
               });
     QObject::connect(window.timeline(), &TimelinePanel::exportWanted, &window,
                      [&window] { askForExport(window, false); });
+}
+
+void askForSource(MainWindow& window, const QString& title, const std::function<void(QString)>& then) {
+    SourceDialog::Choices choices;
+    choices.cameras = cameraNames();
+    choices.recent = window.session().state().recentSources;
+    choices.recent.removeAll(QStringLiteral("demo"));
+    choices.showsImages = window.session().services().settings().keepsImages;
+    choices.masks = [&window](const QString& source) {
+        const pipeline::Address address(source.toStdString());
+        return window.session().services().settings().of(safeText(address.shown())).masks;
+    };
+    auto* dialog = new SourceDialog(title, choices, &window);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    QObject::connect(dialog, &SourceDialog::chosen, &window, then);
+    dialog->open();
 }
 
 void addSources(MainWindow& window, QMenu* menu) {

@@ -45,6 +45,19 @@ cv::Mat toBgr(const cv::Mat& image) {
     return bgr;
 }
 
+/// "h264"; empty where a letter is none.
+std::string lettersOf(double fourcc) {
+    if (!(fourcc > 0 && fourcc < 4294967296.0)) return {};
+    const auto code = static_cast<std::uint32_t>(fourcc);
+    std::string letters;
+    for (int shift = 0; shift < 32; shift += 8) {
+        const char letter = static_cast<char>(code >> shift & 0xff);
+        if (letter <= ' ' || letter > '~') return {};
+        letters += letter;
+    }
+    return letters;
+}
+
 }  // namespace
 
 CaptureSource::CaptureSource(SourceKind kind, Address address, const SourceOptions& options)
@@ -124,6 +137,7 @@ void CaptureSource::readProperties() {
     m_rate = std::isfinite(rate) && rate > 0 && rate < 1000 ? rate : 0;
     const bool counted = std::isfinite(length) && length >= 1 && length < 1e12;
     m_length = counted && m_kind != SourceKind::Camera ? static_cast<std::int64_t>(length) : -1;
+    m_codec = lettersOf(m_capture.get(cv::CAP_PROP_FOURCC));
     // A clip behind HTTP has an end and waits for its reader; a camera behind HTTP does not.
     if (m_kind == SourceKind::Stream) m_live = m_length < 2;
     if (m_kind == SourceKind::Camera) m_capture.set(cv::CAP_PROP_BUFFERSIZE, 1);

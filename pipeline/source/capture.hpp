@@ -19,6 +19,7 @@ public:
     std::int64_t length() const override { return m_length; }
     double rate() const override { return m_rate; }
     bool seek(std::int64_t frame) override;
+    std::string codec() const override { return m_codec; }
 
 private:
     bool openCapture();
@@ -36,6 +37,7 @@ private:
     std::int64_t m_length = -1;
     std::int64_t m_number = 0;
     double m_rate = 0;
+    std::string m_codec;
     std::chrono::steady_clock::time_point m_opened;
 };
 

@@ -249,6 +249,7 @@ private:
         std::lock_guard<std::mutex> lock(m_mutex);
         m_status.length = source.length();
         m_status.rate = source.rate();
+        m_status.codec = source.codec();
     }
 
     double speed() const {

@@ -33,6 +33,7 @@ struct SourceStatus {
     std::int64_t dropped = 0;                         ///< read, but never taken because a newer one came
     std::int64_t position = -1;             ///< number of the newest frame in its film; -1: none, or live
     std::int64_t length = -1;               ///< frames of the film, where known
+    std::string codec;                      ///< of the film or stream, where known
     double rate = 0;                        ///< frames a second of the film, where known
     bool held = false;                      ///< a film that waits: by setHeld(), or at its end
     std::int64_t bad = 0;                   ///< different images that could not be read

@@ -34,6 +34,8 @@ public:
     virtual std::string name() const = 0;  ///< to be shown; no password
     virtual std::int64_t length() const { return -1; }  ///< frames, where known after open()
     virtual double rate() const { return 0; }           ///< frames a second, where known after open()
+    /// Four letters, where known after open(); empty: not known.
+    virtual std::string codec() const { return {}; }
     /// The next frame is the one of this number. False: the source cannot.
     virtual bool seek(std::int64_t) { return false; }
 };

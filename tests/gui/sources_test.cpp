@@ -1,11 +1,15 @@
 // Sources and models in the window: several of them, their rates, videos, rejected ones, and passwords.
 #include <QDirIterator>
+#include <QLabel>
+#include <QLineEdit>
+#include <QListWidget>
 #include <QMessageBox>
 #include <QSignalSpy>
 #include <QSlider>
 #include <QTabBar>
 #include <QToolButton>
 
+#include "gui/dialogs/source_dialog.hpp"
 #include "gui/panels/header_bar.hpp"
 #include "gui/panels/playback_bar.hpp"
 #include "gui/views/image_view.hpp"
@@ -26,6 +30,7 @@ private slots:
     void everyNSeconds();
     void refusedModelIsOfferedConversion();
     void videoIsPlayedByHand();
+    void sourcesAreTriedInTheDialog();
     void passwordsStayOutOfTheSettings();
     void withoutAKeychainTheWatchFileKeepsItsPasswords();
 
@@ -199,6 +204,52 @@ void SourcesTest::videoIsPlayedByHand() {
     QTRY_VERIFY(window().header()->badgeText().contains(QStringLiteral("pass")));
     window().sources().open(QStringLiteral("demo"));
     QTRY_VERIFY(!bar->isVisible());
+}
+
+/// A source is tried before it is opened: an image and its facts, or what is wrong.
+void SourcesTest::sourcesAreTriedInTheDialog() {
+    SourceDialog::Choices choices;
+    choices.cameras = QStringList{QStringLiteral("3: Yard camera")};
+    choices.recent = QStringList{m_is->sandbox.film(8, 0)};
+    const QString second = m_is->sandbox.film(4, 4);
+    choices.masks = [](const QString&) {
+        return std::vector<mpm::pipeline::Polygon>{{{0, 0}, {1, 0}, {1, 1}, {0, 1}}};
+    };
+    SourceDialog dialog(QStringLiteral("Add"), choices);
+    dialog.show();
+    QSignalSpy chosen(&dialog, &SourceDialog::chosen);
+    auto* address = dialog.findChild<QLineEdit*>();
+    auto* list = dialog.findChild<QListWidget*>();
+    QVERIFY(!test::button(&dialog, "Open")->isEnabled());
+    const auto facts = [&dialog](const char* words) {
+        for (const QLabel* label : dialog.findChildren<QLabel*>())
+            if (label->text().contains(QString::fromUtf8(words))) return true;
+        return false;
+    };
+    list->setCurrentRow(1);
+    QCOMPARE(address->text(), choices.recent[0]);
+    QTest::mouseClick(test::button(&dialog, "Test"), Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(facts("160×120 pixels"), test::patience(10'000));
+    QVERIFY(facts("8.0 frames a second") && facts("MJPG"));
+    QImage snapshot;
+    for (const QLabel* label : dialog.findChildren<QLabel*>())
+        if (!label->pixmap(Qt::ReturnByValue).isNull()) snapshot = label->pixmap(Qt::ReturnByValue).toImage();
+    QVERIFY(!snapshot.isNull());
+    QCOMPARE(snapshot.pixelColor(snapshot.rect().center()), QColor(Qt::black));  // masks come first
+    address->setText(QStringLiteral("http://user:geheim@127.0.0.1:9/"));
+    QTest::mouseClick(test::button(&dialog, "Test"), Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(facts("cannot connect") || facts("cannot be"), test::patience(20'000));
+    QVERIFY(!facts("geheim"));
+    list->setCurrentRow(0);
+    QTest::mouseClick(test::button(&dialog, "Open"), Qt::LeftButton);
+    QCOMPARE(chosen.count(), 1);
+    QCOMPARE(chosen[0][0].toString(), QStringLiteral("3"));
+    // Sources that were opened are listed the next time, without their passwords.
+    m_is->open();
+    QVERIFY(m_is->next());
+    window().sources().open(second);
+    window().sources().open(QStringLiteral("demo"));
+    QCOMPARE(window().session().state().recentSources, (QStringList{QStringLiteral("demo"), second}));
 }
 
 void SourcesTest::passwordsStayOutOfTheSettings() {

@@ -54,7 +54,7 @@ void ViewsTest::everyViewComesAlive() {
     QTRY_VERIFY_WITH_TIMEOUT(!views->find<SplitView>()->image().isNull(), test::patience(30'000));
     QVERIFY(views->find<SplitView>()->footer().contains(QStringLiteral("agree")));
     QVERIFY(views->find<SplitView>()->footer().contains(QStringLiteral("(median)")));
-    QCOMPARE(m_is->window->header()->badgeText(), QStringLiteral("playing"));
+    QVERIFY(m_is->window->header()->badgeText().startsWith(QStringLiteral("playing")));
     QVERIFY(!m_is->window->models().timeline.empty());
     QVERIFY(m_is->window->models().schedule.tokensIn() > 0);
 }

@@ -1,0 +1,46 @@
+// Tries a source: one image, and what is known of it.
+#pragma once
+
+#include <QImage>
+
+#include "gui/engine/worker.hpp"
+#include "pipeline/source/reader.hpp"
+#include "pipeline/watch/region.hpp"
+
+namespace mpm::gui {
+
+struct ProbeResult {
+    QImage image;  ///< the newest; null until the first
+    cv::Size size;
+    double rate = 0;    ///< frames a second that came, or of the film; 0: not known yet
+    std::string codec;  ///< four letters; empty: not known
+    bool failed = false;
+    pipeline::SourceProblem problem;  ///< without secrets
+};
+
+/// Deletes itself when its thread has ended: a driver may hang.
+class Probe : public Worker {
+    Q_OBJECT
+public:
+    Probe(pipeline::Address address, std::vector<pipeline::Polygon> masks);
+    ~Probe() override;
+
+    /// Nothing is reported any more.
+    void abandon();
+
+    static constexpr std::chrono::seconds kPatience{20};
+
+signals:
+    /// Several times a second while images come; once where none can.
+    void found(const mpm::gui::ProbeResult& result);
+
+protected:
+    void work() override;
+    void wake() override {}
+
+private:
+    const pipeline::Address m_address;
+    const std::vector<pipeline::Polygon> m_masks;
+};
+
+}  // namespace mpm::gui
