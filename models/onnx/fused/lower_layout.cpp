@@ -114,18 +114,43 @@ void Lowering::gather() {
     emit("Reshape", "", {cut, ints(sizes)}, out());
 }
 
+// A zero for every image: the first pixel of each, times 0.
+int Lowering::batchOfZeros(size_t axis, size_t rank) {
+    const int image = m_graph.inputs[0].value;
+    const auto fresh = [&](const char* part) { return m_graph.addValue(m_graph.values[out()].name + part); };
+    const int pixel = fresh(".pixel"), zero = fresh(".zero"), zeros = fresh(".zeros");
+    emit("Slice", "", {image, ints({0, 0, 0}), ints({1, 1, 1}), ints({1, 2, 3})}, pixel);
+    const int nothing = m_graph.addConstant("nothing", Tensor::floats({1, 1, 1, 1}));
+    emit("MpmArithmetic", "mpm", {pixel, nothing}, zero).attributes["operation"] =
+        Attribute::of(std::string("mul"));
+    List<int64_t> target(rank, 1);
+    target[axis] = -1;
+    emit("Reshape", "", {zero, ints(target)}, zeros);
+    return zeros;
+}
+
 void Lowering::expand() {
     Shape shape = shapeOf(out());
+    size_t repeated = shape.size();
     for (size_t k = 0; k < shape.size(); ++k) {
         if (!m_shapes.isBatch(out(), k)) continue;
         const size_t skip = shape.size() - shapeOf(in(0)).size();
-        if (k < skip || !m_shapes.isBatch(in(0), k - skip))
-            fail("repeats a value for every image of a dynamic batch");
+        if (k < skip || !m_shapes.isBatch(in(0), k - skip)) {
+            if (repeated < shape.size() || shape.size() < 2 || shapeOf(m_graph.inputs[0].value).size() != 4)
+                fail("repeats a value for every image of a dynamic batch");
+            repeated = k;
+        }
         shape[k] = 1;
     }
     const int zeros = ranked(m_graph.addConstant("zeros", Tensor::floats(shape)), shape.size());
-    emit("MpmArithmetic", "mpm", {in(0), zeros}, out()).attributes["operation"] =
-        Attribute::of(std::string("add"));
+    const auto add = [&](int a, int b, int to) {
+        emit("MpmArithmetic", "mpm", {a, b}, to).attributes["operation"] = Attribute::of(std::string("add"));
+    };
+    if (repeated == shape.size()) return add(in(0), zeros, out());
+    const int batch = batchOfZeros(repeated, shape.size());
+    const int wide = m_graph.addValue(m_graph.values[out()].name + ".wide");
+    add(batch, zeros, wide);
+    add(wide, m_graph.isConstant(in(0)) ? ranked(in(0), shape.size()) : in(0), out());
 }
 
 void Lowering::pad() {

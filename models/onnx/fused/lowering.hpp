@@ -62,6 +62,8 @@ private:
 
     // Adding zeros of the wanted shape broadcasts.
     void expand();
+    // Zeros of this rank, as many as images along `axis`.
+    int batchOfZeros(size_t axis, size_t rank);
     void softmax();
     void resize();
     void gridSample();

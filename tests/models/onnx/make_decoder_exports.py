@@ -273,6 +273,8 @@ CASES = {
     "pixel_decoder_loop": (lambda: PixelDecoded(blocks(), style="loop"), 16, "", 2),
     "mask2former": (lambda: Mask2Former(blocks()), 16, "", 1),
     "mask2former_batch": (lambda: Mask2Former(blocks()), 17, "", 2),
+    "mask2former_dynamic": (lambda: Mask2Former(blocks()), 16, "b", 2),
+    "injected_dynamic": (lambda: Injected(blocks()), 16, "b", 2),
     "mask2former_arithmetic": (lambda: Mask2Former(blocks(), guard="arithmetic"), 17, "", 1),
 }
 
