@@ -1,5 +1,7 @@
 #include "models/onnx/fused/labels_output.hpp"
 
+#include "models/onnx/fused/query_scores.hpp"
+
 namespace mpm::models {
 
 namespace {
@@ -68,6 +70,7 @@ std::optional<QueryOutputs> queryOutputs(const Graph& graph) {
 
 void outputLabels(Graph& graph) {
     if (const auto queries = queryOutputs(graph)) return combineQueries(graph, *queries);
+    if (labelQueryScores(graph)) return;
     Port& port = graph.outputs[0];
     if (port.dims.size() != 4 || port.dims[1] < 2) {
         throw Refusal("labels need scores [batch, classes, height, width], but output '" + port.name +

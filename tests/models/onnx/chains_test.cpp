@@ -60,13 +60,12 @@ protected:
         return found;
     }
 
-    static Report run(const std::string& path, const std::vector<int>& schedule, cv::Mat& output,
-                      const std::string& name = "tokens") {
+    static Report run(const std::string& path, const std::vector<int>& schedule, cv::Mat& output) {
         registerLayers();
         cv::dnn::Net net = cv::dnn::readNetFromONNX(path);
         encoder(net).setSchedule(schedule);
         net.setInput(SmallExport::image(models::readModel(path).inputs[0].dims[0] == 2 ? 2 : 1));
-        output = net.forward(name).clone();
+        output = net.forward().clone();
         return encoder(net).report();
     }
 
@@ -189,58 +188,6 @@ TEST_F(Chains, ChangesItsSize) {
     }
 }
 
-// Queries in front, whose masks are products of theirs and the patches' rows.
-struct QueryModel {
-    static constexpr int kQueries = 4, kClasses = 3;
-    SmallExport model{1};
-
-    QueryModel() {
-        int x = model.embed();
-        for (int k = 0; k < 4; ++k)
-            x = model.block(x);
-        x = model.joined({model.queries(kQueries), x});
-        for (int k = 0; k < 3; ++k)
-            x = model.block(x);
-        x = model.norm(x);
-        const int queries = model.rows(x, 0, kQueries), image = model.rows(x, kQueries + 1, INT32_MAX);
-        models::GraphBuilder& g = model.builder();
-        const int turned = g.node("Transpose", {image});
-        g.with("perm", models::Attribute::of(models::List<int64_t>{0, 2, 1}));
-        const int product = g.node("MatMul", {queries, turned});
-        const int masks =
-            g.node("Reshape", {product, g.ints({1, kQueries, SmallExport::kRows, SmallExport::kColumns})});
-        g.output(masks, "masks", {1, kQueries, SmallExport::kRows, SmallExport::kColumns});
-        g.output(model.linear(queries, SmallExport::kDim, kClasses + 1), "classes",
-                 {1, kQueries, kClasses + 1});
-    }
-};
-
-TEST_F(Chains, LabelsComeFromMasksAndClasses) {
-    QueryModel queries;
-    const std::string in = folder / "queries.onnx", plain = folder / "plain.onnx",
-                      out = folder / "labels.onnx";
-    models::writeModel(queries.model.graph(), in);
-    ConvertOptions options;
-    models::convertModel(in, plain, options);
-    options.labels = true;
-    EXPECT_LT(models::convertModel(in, out, options).error, 1e-5);
-    EXPECT_EQ(modelInfo(out).labels.size(), static_cast<size_t>(QueryModel::kClasses));
-    const models::Graph graph = models::readModel(out);
-    EXPECT_EQ(graph.outputs[0].name, "masks");
-    EXPECT_EQ(graph.outputs[0].dims, (models::Shape{1, 1, SmallExport::kRows * SmallExport::kPatch,
-                                                    SmallExport::kColumns * SmallExport::kPatch}));
-    cv::Mat labels;
-    run(out, {2, 5}, labels, "masks");
-    EXPECT_EQ(labels.size[1], 1);
-    EXPECT_EQ(labels.size[2], SmallExport::kRows * SmallExport::kPatch);
-    options.classes = {"one", "two"};
-    options.allClasses = true;
-    EXPECT_THROW(models::convertModel(in, out, options), cv::Exception);
-    options.labels = false;
-    options.classes.push_back("three");
-    EXPECT_THROW(models::convertModel(in, out, options), cv::Exception);
-}
-
 TEST_F(Chains, DecoderFollowsTheMap) {
     const Between projected = [](SmallExport& model, int x) {
         const int y = model.linear(model.norm(x), SmallExport::kDim, SmallExport::kDim);
@@ -323,43 +270,6 @@ TEST_F(Chains, ReasonsNameTheBlocks) {
         return m.builder().node("Add", {middle, m.mlp(m.rmsNorm(middle))});
     });
     EXPECT_NE(rms.find("RMSNorm"), std::string::npos) << rms;
-}
-
-TEST_F(Chains, OutputsAndInputsAreChosen) {
-    QueryModel queries;
-    const std::string in = folder / "queries.onnx", out = folder / "out.onnx";
-    models::Graph graph = queries.model.graph();
-    models::Port factor;
-    factor.name = "factor";
-    factor.value = graph.addValue("factor");
-    factor.hasShape = true;
-    graph.inputs.push_back(factor);
-    const int scaled = graph.addValue("scaled");
-    Node node;
-    node.op = "Mul";
-    node.inputs = {graph.outputs[1].value, factor.value};
-    node.outputs = {scaled};
-    graph.nodes.push_back(node);
-    graph.outputs[1].value = scaled;
-    models::writeModel(graph, in);
-    ConvertOptions options;
-    EXPECT_THROW(models::convertModel(in, out, options), models::Refusal);  // two inputs
-    options.set = {{"factor", "2.5"}};
-    options.outputs = {"classes"};
-    models::convertModel(in, out, options);
-    const models::Graph found = models::readModel(out);
-    ASSERT_EQ(found.outputs.size(), 1u);
-    EXPECT_EQ(found.outputs[0].name, "classes");
-    EXPECT_EQ(found.inputs.size(), 1u);
-    for (const char* value : {"", "two", "2,5", "true", "inf"}) {
-        options.set = {{"factor", value}};
-        EXPECT_THROW(models::convertModel(in, out, options), cv::Exception) << value;
-    }
-    options.set = {{"factor", "1"}, {"image", "1"}};
-    EXPECT_THROW(models::convertModel(in, out, options), cv::Exception);
-    options.set = {{"factor", "1"}};
-    options.outputs = {"scores"};
-    EXPECT_THROW(models::convertModel(in, out, options), cv::Exception);
 }
 
 TEST_F(Chains, DamagedChainIsRejected) {
