@@ -44,14 +44,6 @@ void resizeShape(Call& c) {
     c.shape(0, labels ? Type::Int : Type::Float, {shape[0], labels ? 1 : shape[1], size[0], size[1]});
 }
 
-void labelsShape(Call& c) {
-    const std::vector<int64_t> size = c.node.getInts("size");
-    if (c.input(0).rank() != 4 || size.size() != 2) throw Refusal("its size does not fit");
-    const Shape shape{c.input(0).dim(0), 1, size[0], size[1]};
-    c.shape(0, Type::Int, shape);
-    c.shape(1, Type::Float, shape);
-}
-
 void shareShape(Call& c) {
     const Shape& tokens = c.input(1).shape();
     if (tokens.size() != 3 || c.input(2).rank() != 3) throw Refusal("its tokens do not fit");
@@ -111,7 +103,6 @@ void addOwn(OperatorTable& table) {
     table["mpm.MpmLinear"] = linearShape;
     table["mpm.MpmMaskLabels"] = maskLabels;
     table["mpm.MpmResize"] = resizeShape;
-    table["mpm.MpmMaskLabels"] = labelsShape;
     table["mpm.MpmShare"] = shareShape;
     table["mpm.MpmMerge"] = merge;
     table["mpm.MpmRestore"] = restore;
