@@ -34,6 +34,8 @@ Precision precisionOf(const std::string& name) {
     return name == "bf16" ? Precision::BF16 : name == "i8" ? Precision::I8 : Precision::F32;
 }
 
+constexpr const char* kShortHead = "| | precision | measured | bar | |\n|---|---|---|---|---|\n";
+
 // Megabytes of memory that the process uses.
 double residentMb() {
     std::ifstream file("/proc/self/statm");
@@ -48,12 +50,15 @@ public:
         : m_options(options), m_cost(cli::modelCost(pipeline::Network(options.model))) {}
 
     bool run() {
+        std::cout << kShortHead;
+        for (const std::string& precision : m_options.precisions)
+            if (wanted("memory")) measureMemory(precision);  // before any thread
         std::cout
-            << "| clip | precision | GFLOPs fewer | faster | quality | computed | full | suspended | MPM: "
+            << "\n| clip | precision | GFLOPs fewer | faster | quality | computed | full | suspended | MPM: "
                "fewer | faster | quality | bars |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n";
         for (const Bar& bar : bars())
             if (wanted(bar.name)) measure(bar);
-        std::cout << "\n| | precision | measured | bar | |\n|---|---|---|---|---|\n";
+        std::cout << '\n' << kShortHead;
         for (const std::string& precision : m_options.precisions) {
             if (wanted("equal")) measureEqual(precision);
             if (wanted("new")) measureNew(precision);
@@ -163,7 +168,7 @@ private:
     }
 
     double streamMb(const std::string& precision) const {
-        constexpr int kStreams = 9;
+        constexpr int kFirst = 4, kStreams = 20;  // after the first ones, which warm the process up
         Contest one = contest(precision, m_options.reuse);
         pipeline::Network& network = one.network(0);
         const cv::Mat blob = network.blob({street("day", 0, 7001, 1).shots(0).image});
@@ -172,9 +177,9 @@ private:
             network.encoder().setStreams({stream});
             for (int forward = 0; forward < 2; ++forward)
                 network.forward(blob);
-            if (stream == 0) before = residentMb();
+            if (stream == kFirst) before = residentMb();
         }
-        return (residentMb() - before) / (kStreams - 1);
+        return (residentMb() - before) / (kStreams - 1 - kFirst);
     }
 
     // Loss against time by day and by night, with full forwards where something moves as a baseline.
