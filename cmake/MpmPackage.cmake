@@ -1,4 +1,4 @@
-# `cpack -G DEB` in the build folder: libmpm0, libmpm-dev and mpm (the programs).
+# `cpack -G DEB` in the build folder: libmpm0, libmpm-dev, mpm (the programs), python3-mpm and gstreamer1.0-mpm.
 set(CPACK_PACKAGE_NAME mpm)
 set(CPACK_PACKAGE_VERSION "${PROJECT_VERSION}")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
@@ -31,11 +31,43 @@ set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION graphics)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_RECOMMENDS "libsecret-1-0, qt6-translations-l10n")
 set(CPACK_COMPONENT_TOOLS_DESCRIPTION "Segment images and videos with merged vision transformers")
 
-# Debian's place for a licence is a folder a package.
-foreach(component IN ITEMS RUNTIME DEV TOOLS)
+set(components RUNTIME DEV TOOLS)
+# The loader's cache follows the library.
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA "${PROJECT_SOURCE_DIR}/assets/debian/triggers")
+if(TARGET mpm_python)
+  list(APPEND CPACK_COMPONENTS_ALL python)
+  list(APPEND components PYTHON)
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-mpm)
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
+  # The module is built for one version of the interpreter.
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS
+    "python3 (>= ${MPM_PYTHON_VERSION}~), python3 (<< ${MPM_NEXT_PYTHON_VERSION}), python3-numpy")
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_RECOMMENDS "python3-opencv, mpm")
+  set(CPACK_COMPONENT_PYTHON_DESCRIPTION "Segment images with merged vision transformers from Python")
+endif()
+if(TARGET mpm_gstreamer)
+  list(APPEND CPACK_COMPONENTS_ALL gstreamer)
+  list(APPEND components GSTREAMER)
+  set(CPACK_DEBIAN_GSTREAMER_PACKAGE_NAME gstreamer1.0-mpm)
+  set(CPACK_DEBIAN_GSTREAMER_PACKAGE_SECTION libs)
+  set(CPACK_DEBIAN_GSTREAMER_PACKAGE_RECOMMENDS "mpm")
+  set(CPACK_COMPONENT_GSTREAMER_DESCRIPTION "Segment frames in GStreamer pipelines with merged vision transformers")
+endif()
+
+# Debian's place for a licence and the changelog is a folder a package. gzip -n: without the time, for the same bytes each time.
+configure_file("${PROJECT_SOURCE_DIR}/assets/debian/changelog" "${PROJECT_BINARY_DIR}/debian/changelog" COPYONLY)
+execute_process(COMMAND gzip -9nkf "${PROJECT_BINARY_DIR}/debian/changelog" COMMAND_ERROR_IS_FATAL ANY)
+foreach(component IN LISTS components)
   string(TOLOWER ${component} folder)
   install(FILES "${PROJECT_SOURCE_DIR}/assets/debian/copyright"
     DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/${CPACK_DEBIAN_${component}_PACKAGE_NAME}" COMPONENT ${folder})
+  install(FILES "${PROJECT_BINARY_DIR}/debian/changelog.gz"
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/${CPACK_DEBIAN_${component}_PACKAGE_NAME}" COMPONENT ${folder})
+  # The project has no mail address yet.
+  set(package "${CPACK_DEBIAN_${component}_PACKAGE_NAME}")
+  file(WRITE "${PROJECT_BINARY_DIR}/debian/overrides/${package}" "${package}: bogus-mail-host\n${package}: bogus-mail-host-in-debian-changelog\n")
+  install(FILES "${PROJECT_BINARY_DIR}/debian/overrides/${package}"
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/lintian/overrides" COMPONENT ${folder})
 endforeach()
 
 include(CPack)

@@ -17,7 +17,8 @@ fail() {
     fail "cpack: $(tail -n 20 "$scratch/log")"
 rm -rf "$debs/_CPack_Packages"
 mkdir "$scratch/root"
-for package in libmpm0 libmpm-dev mpm; do
+packages="libmpm0 libmpm-dev mpm python3-mpm gstreamer1.0-mpm"
+for package in $packages; do
     deb=$(find "$debs" -name "${package}_*.deb")
     [ -n "$deb" ] || fail "no package $package"
     dpkg-deb --contents "$deb" >"$scratch/$package"
@@ -29,7 +30,7 @@ for package in libmpm0 libmpm-dev mpm; do
     ! grep -E ' \./(usr/local|opt|home|root|tmp|work)/' "$scratch/$package" || fail "$package: folders that are no package's"
     ! dpkg-deb --field "$deb" Depends | grep -q 'libmpm0.*libmpm0' || fail "$package: names libmpm0 twice"
 done
-cat "$scratch/libmpm0" "$scratch/libmpm-dev" "$scratch/mpm" | awk '$1 !~ /^d/ { print $6 }' | sort | uniq -d |
+(cd "$scratch" && cat $packages) | awk '$1 !~ /^d/ { print $6 }' | sort | uniq -d |
     grep . && fail "files that two packages hold"
 
 # names FILE PATH: FILE of the packages names PATH, so they install it.
@@ -44,7 +45,7 @@ units=$(find . -name '*.service' -o -name '*.socket' -o -name '*.timer')
 for unit in $units; do
     for path in $(sed -n 's/^Exec[A-Za-z]*=[-@:+!]*\([^ ]*\).*/\1/p' "$unit"); do names "$unit" "$path"; done
     for page in $(sed -n 's/^Documentation=//p' "$unit" | tr ' ' '\n' | sed -n 's/^man:\([^(]*\)(\(.\))$/\1.\2/p'); do
-        names "$unit" "/usr/share/man/man${page##*.}/$page"
+        names "$unit" "/usr/share/man/man${page##*.}/$page.gz"
     done
 done
 for entry in usr/share/applications/*.desktop; do
@@ -53,6 +54,13 @@ for entry in usr/share/applications/*.desktop; do
     names "$entry" "/usr/share/icons/hicolor/scalable/apps/$(sed -n 's/^Icon=//p' "$entry").svg"
 done
 for link in $(find . -type l); do [ -e "$link" ] || fail "$link points to nothing"; done
+[ -e usr/lib/python3/dist-packages/mpm/__init__.py ] || fail "python3-mpm has no package mpm"
+[ -e "$(echo usr/lib/*/gstreamer-1.0/libgstmpm.so)" ] || fail "gstreamer1.0-mpm has no plugin"
+# Every file of a package that Debian's checks call an error.
+if command -v lintian >/dev/null; then
+    lintian --fail-on error --tag-display-limit 0 "$debs"/*.deb >"$scratch/lintian" 2>&1 ||
+        fail "lintian: $(grep '^E:' "$scratch/lintian")"
+fi
 # Paths of the build machine in any file: paths that no package installs.
 if grep -rlaE '/usr/local/(bin|lib|share)/[a-z-]*mpm' . >"$scratch/local"; then fail "names /usr/local: $(cat "$scratch/local")"; fi
-echo "check_deb: three packages; $named paths that their files name are installed by them"
+echo "check_deb: five packages; $named paths that their files name are installed by them"
