@@ -121,7 +121,7 @@ TEST_F(Eval, FolderEqualsThePlainCount) {
 
 TEST_F(Eval, AModelWithoutClassesHasNoScore) {
     SmallModel features;
-    features.features = true;
+    features.features = true, features.classes = 2;
     writeSmallModel(m_folder / "model.onnx", features);
     std::ofstream(m_folder / "classes.json")
         << R"([{"name":"a","color":[1,2,3]},{"name":"b","color":[4,5,6]}])";
