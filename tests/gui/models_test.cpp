@@ -44,7 +44,6 @@ private slots:
     void legendHidesAndRecolours();
     void legendGrowsWithUnnamedClasses();
     void statisticsTellNightFromDay();
-    void statisticsContinueThoseOfTheStore();
     void healthNamesTheSourceState();
     void timelineAnswersByColumn();
     void timelineKeepsOrderWhenTheClockJumps();
@@ -140,41 +139,6 @@ void ModelsTest::statisticsTellNightFromDay() {
              QStringLiteral("+10.0 ± 1.8"));  // 10.54 tokens by day, none by night, of 600
     model.clear();
     QCOMPARE(model.statistics().day().kept.count(), 0);
-}
-
-/// Readings in the store count once: those that were written while the answer was under way too.
-void ModelsTest::statisticsContinueThoseOfTheStore() {
-    StatisticsModel model;
-    Tester tester(&model, Tester::FailureReportingMode::QtTest);
-    const mpm::pipeline::Setup setup{"street", "mpm", {2, 5}};
-    const auto own = [&](qint64 ms, int kept, bool night) {
-        mpm::pipeline::Measurement m = reading(ms, kept, night ? 0.1 : 0.6, night);
-        m.setup = setup;
-        return m;
-    };
-    model.begin(setup);
-    model.add(own(10, 600, false));
-    model.add(own(20, 660, true));
-    model.add(reading(21, 1, 0.5));  // of another setup
-    mpm::pipeline::Measurement repeated = own(22, 1, false);
-    repeated.pass = 1;
-    model.add(repeated);
-    QCOMPARE(model.statistics().day().kept.count(), 1);
-    StoredComparison stored;
-    stored.setup = setup;
-    stored.upTo = mpm::pipeline::Millis(10);  // the first of them was written before the answer
-    for (int i = 0; i < 5; ++i)
-        stored.statistics.add(own(i, 600, false));
-    StoredComparison late = stored;
-    late.setup.schedule = {5};
-    model.setStored(late);
-    QCOMPARE(model.statistics().day().kept.count(), 1);
-    model.setStored(stored);
-    QCOMPARE(model.statistics().day().kept.count(), 5);
-    QCOMPARE(model.statistics().night().kept.count(), 1);
-    model.add(own(30, 660, true));
-    QCOMPARE(model.statistics().night().kept.count(), 2);
-    QCOMPARE(model.statistics().difference(&mpm::pipeline::PhaseStatistics::kept).percent, 10.0);
 }
 
 void ModelsTest::healthNamesTheSourceState() {

@@ -98,7 +98,7 @@ void StatesTest::refusedModelWhileAnotherRuns() {
     raw.close();
     window().model().open(file);
     QTRY_VERIFY_WITH_TIMEOUT(window().findChild<QMessageBox*>() != nullptr, test::patience(10'000));
-    QVERIFY(window().message().contains(QStringLiteral("goes on")));
+    QVERIFY(window().message().contains(QStringLiteral("stays in use")));
     QVERIFY(m_is->next());
     QVERIFY(window().views()->find<OverlayView>()->cover().isEmpty());
     auto* box = window().findChild<QMessageBox*>();

@@ -5,7 +5,6 @@
 #include <QDropEvent>
 #include <QLabel>
 #include <QMenuBar>
-#include <QMessageBox>
 #include <QMimeData>
 #include <QSignalSpy>
 #include <QSpinBox>
@@ -45,9 +44,6 @@ private slots:
     void shortcutSheetNamesEveryShortCut();
     void hundredScheduleChangesASecond();
     void dayAndNightFollowTheRule();
-    void dayAndNightComeFromTheStore();
-    void rejectedExportIsExplainedOnce();
-    void headerFiguresAreOfTheSameFrames();
     void commandLineIsNotKept();
     void droppedFilesAreOpened();
     void windowAnswersWhileTheNetworkIsBusy();
@@ -282,84 +278,6 @@ void WindowTest::dayAndNightFollowTheRule() {
         [](const Analysis& a) { return a.frame.luminance > 0.3 && a.frame.phase == Phase::Day; }));
     QTRY_VERIFY(m_is->window->models().statistics.statistics().complete());
     QVERIFY(m_is->window->models().statistics.statistics().flips() >= 1);
-}
-
-/// A comparison of weeks does not begin anew with the program, or with a schedule that was tried for a
-/// moment.
-void WindowTest::dayAndNightComeFromTheStore() {
-    Options options;
-    options.source = m_is->sandbox.pictures(3, 0);  // read again and again, as images that may have changed
-    m_is->open(options);
-    QVERIFY(m_is->nextWhere([this](const Analysis&) { return m_is->count >= 5; }));
-    const int first = m_is->count;
-    m_is->window->close();
-    m_is->open(options);
-    QVERIFY(m_is->next());
-    const auto days = [this] { return m_is->window->models().statistics.statistics().day().kept.count(); };
-    QTRY_VERIFY2_WITH_TIMEOUT(days() > m_is->count - first + 2, "the readings of the first run are missing",
-                              test::patience(10'000));
-    const auto before = days();
-    m_is->window->models().schedule.setSchedule({3});
-    QVERIFY(m_is->nextWhere([](const Analysis& a) { return a.schedule == std::vector<int>{3}; }));
-    QTRY_VERIFY_WITH_TIMEOUT(days() >= 1 && days() < before, test::patience(10'000));
-    m_is->window->models().schedule.setSchedule({2, 5});
-    QVERIFY(m_is->nextWhere([](const Analysis& a) { return a.schedule == std::vector<int>{2, 5}; }));
-    QTRY_VERIFY_WITH_TIMEOUT(days() >= before, test::patience(10'000));
-}
-
-/// The importer of OpenCV explains an export in many lines: the reason is shown once, and the remedy first.
-void WindowTest::rejectedExportIsExplainedOnce() {
-    m_is->open();
-    QVERIFY(m_is->next());
-    const QString file = m_is->sandbox.path(QStringLiteral("export.onnx"));
-    QFile::copy(QStringLiteral(MPM_SOURCE_DIR "/models/zoo/street-vit-tiny.onnx"), file);
-    QFile model(file);  // an operator that nobody knows
-    QVERIFY(model.open(QIODevice::ReadWrite));
-    QByteArray bytes = model.readAll();
-    QVERIFY(bytes.contains("MpmEncoder"));
-    model.seek(0);
-    model.write(bytes.replace("MpmEncoder", "XyzEncoder"));
-    model.close();
-    m_is->window->model().open(file);
-    QTRY_VERIFY_WITH_TIMEOUT(m_is->window->findChild<QMessageBox*>() != nullptr, test::patience(20'000));
-    const auto* box = m_is->window->findChild<QMessageBox*>();
-    const QString words = box->text() + box->informativeText();
-    QVERIFY2(words.contains(QStringLiteral("mpm convert")), qPrintable(words));
-    QCOMPARE(words.count(QStringLiteral("OpenCV 4")), 1);
-    QVERIFY2(words.size() < 900, qPrintable(words));
-    QString shown = m_is->window->message();
-    for (const QLabel* label : m_is->window->findChildren<QLabel*>())
-        if (label->window() == m_is->window.get()) shown += label->text();
-    QVERIFY2(!shown.contains(QStringLiteral("OpenCV")), qPrintable(shown));
-    QVERIFY(shown.contains(QStringLiteral("export.onnx")));
-}
-
-void WindowTest::headerFiguresAreOfTheSameFrames() {
-    SavedTime saved;
-    QVERIFY(saved.stale());
-    for (const double whole : {30.0, 31.0, 90.0}) {  // one frame on a busy machine
-        Comparison comparison;
-        comparison.whole.networkMs = whole;
-        comparison.savedMs = 8;
-        saved.add(comparison);
-    }
-    QCOMPARE(saved.wholeMs(), 31.0);
-    QCOMPARE(saved.mergedMs(), 23.0);
-    QVERIFY(!saved.stale());
-    HeaderBar header;
-    header.setSaved(saved);
-    QStringList texts;
-    for (const QLabel* label : header.findChildren<QLabel*>())
-        texts << label->text();
-    QVERIFY2(texts.contains(QStringLiteral("31 → 23 ms (−26 %)")), qPrintable(texts.join(QLatin1Char('|'))));
-    const auto isStale = [&header] {
-        for (const QLabel* label : header.findChildren<QLabel*>())
-            if (label->text().contains(QStringLiteral("23 ms"))) return label->property("stale").toBool();
-        return false;
-    };
-    QVERIFY(!isStale());
-    header.setStale(true);
-    QVERIFY(isStale());
 }
 
 void WindowTest::commandLineIsNotKept() {

@@ -1,0 +1,157 @@
+// Figures that are to be trusted: day against night from the store, times of the same frames, one reason for
+// an error.
+#include <QAbstractItemModelTester>
+#include <QLabel>
+#include <QMessageBox>
+#include <QTest>
+
+#include "gui/models/saved_time.hpp"
+#include "gui/models/statistics_model.hpp"
+#include "gui/panels/header_bar.hpp"
+#include "gui/window_fixture.hpp"
+
+using namespace mpm::gui;
+using Tester = QAbstractItemModelTester;
+
+namespace {
+
+mpm::pipeline::Measurement reading(qint64 ms, int kept, bool night) {
+    mpm::pipeline::Measurement m;
+    m.time = mpm::pipeline::Millis(ms);
+    m.tokensIn = 1024;
+    m.stageTokens = {800, kept};
+    m.phase = night ? mpm::pipeline::Phase::Night : mpm::pipeline::Phase::Day;
+    return m;
+}
+
+}  // namespace
+
+class FiguresTest : public QObject {
+    Q_OBJECT
+private slots:
+    void init() { m_is = std::make_unique<test::WindowFixture>(); }
+    void cleanup() { m_is.reset(); }
+    void statisticsContinueThoseOfTheStore();
+    void dayAndNightComeFromTheStore();
+    void rejectedExportIsExplainedOnce();
+    void headerFiguresAreOfTheSameFrames();
+
+private:
+    std::unique_ptr<test::WindowFixture> m_is;
+};
+
+/// Readings in the store count once: those that were written while the answer was under way too.
+void FiguresTest::statisticsContinueThoseOfTheStore() {
+    StatisticsModel model;
+    Tester tester(&model, Tester::FailureReportingMode::QtTest);
+    const mpm::pipeline::Setup setup{"street", "mpm", {2, 5}};
+    const auto own = [&](qint64 ms, int kept, bool night) {
+        mpm::pipeline::Measurement m = reading(ms, kept, night);
+        m.setup = setup;
+        return m;
+    };
+    model.begin(setup);
+    model.add(own(10, 600, false));
+    model.add(own(20, 660, true));
+    model.add(reading(21, 1, false));  // of another setup
+    mpm::pipeline::Measurement repeated = own(22, 1, false);
+    repeated.pass = 1;
+    model.add(repeated);
+    QCOMPARE(model.statistics().day().kept.count(), 1);
+    StoredComparison stored;
+    stored.setup = setup;
+    stored.upTo = mpm::pipeline::Millis(10);  // the first of them was written before the answer
+    for (int i = 0; i < 5; ++i)
+        stored.statistics.add(own(i, 600, false));
+    StoredComparison late = stored;
+    late.setup.schedule = {5};
+    model.setStored(late);
+    QCOMPARE(model.statistics().day().kept.count(), 1);
+    model.setStored(stored);
+    QCOMPARE(model.statistics().day().kept.count(), 5);
+    QCOMPARE(model.statistics().night().kept.count(), 1);
+    model.add(own(30, 660, true));
+    QCOMPARE(model.statistics().night().kept.count(), 2);
+    QCOMPARE(model.statistics().difference(&mpm::pipeline::PhaseStatistics::kept).percent, 10.0);
+}
+
+/// A comparison of weeks does not begin anew with the program, or with a schedule that was tried for a
+/// moment.
+void FiguresTest::dayAndNightComeFromTheStore() {
+    Options options;
+    options.source = m_is->sandbox.pictures(3, 0);  // read again and again, as images that may have changed
+    m_is->open(options);
+    QVERIFY(m_is->nextWhere([this](const Analysis&) { return m_is->count >= 5; }));
+    const int first = m_is->count;
+    m_is->window->close();
+    m_is->open(options);
+    QVERIFY(m_is->next());
+    const auto days = [this] { return m_is->window->models().statistics.statistics().day().kept.count(); };
+    QTRY_VERIFY2_WITH_TIMEOUT(days() > m_is->count - first + 2, "the readings of the first run are missing",
+                              test::patience(10'000));
+    const auto before = days();
+    m_is->window->models().schedule.setSchedule({3});
+    QVERIFY(m_is->nextWhere([](const Analysis& a) { return a.schedule == std::vector<int>{3}; }));
+    QTRY_VERIFY_WITH_TIMEOUT(days() >= 1 && days() < before, test::patience(10'000));
+    m_is->window->models().schedule.setSchedule({2, 5});
+    QVERIFY(m_is->nextWhere([](const Analysis& a) { return a.schedule == std::vector<int>{2, 5}; }));
+    QTRY_VERIFY_WITH_TIMEOUT(days() >= before, test::patience(10'000));
+}
+
+/// The importer of OpenCV explains an export in many lines: the reason is shown once, and the remedy first.
+void FiguresTest::rejectedExportIsExplainedOnce() {
+    m_is->open();
+    QVERIFY(m_is->next());
+    const QString file = m_is->sandbox.path(QStringLiteral("export.onnx"));
+    QFile::copy(QStringLiteral(MPM_SOURCE_DIR "/models/zoo/street-vit-tiny.onnx"), file);
+    QFile model(file);  // an operator that nobody knows
+    QVERIFY(model.open(QIODevice::ReadWrite));
+    QByteArray bytes = model.readAll();
+    QVERIFY(bytes.contains("MpmEncoder"));
+    model.seek(0);
+    model.write(bytes.replace("MpmEncoder", "XyzEncoder"));
+    model.close();
+    m_is->window->model().open(file);
+    QTRY_VERIFY_WITH_TIMEOUT(m_is->window->findChild<QMessageBox*>() != nullptr, test::patience(20'000));
+    const auto* box = m_is->window->findChild<QMessageBox*>();
+    const QString words = box->text() + box->informativeText();
+    QVERIFY2(words.contains(QStringLiteral("mpm convert")), qPrintable(words));
+    QCOMPARE(words.count(QStringLiteral("OpenCV 4")), 1);
+    QVERIFY2(words.size() < 900, qPrintable(words));
+    QString shown = m_is->window->message();
+    for (const QLabel* label : m_is->window->findChildren<QLabel*>())
+        if (label->window() == m_is->window.get()) shown += label->text();
+    QVERIFY2(!shown.contains(QStringLiteral("OpenCV")), qPrintable(shown));
+    QVERIFY(shown.contains(QStringLiteral("export.onnx")));
+}
+
+void FiguresTest::headerFiguresAreOfTheSameFrames() {
+    SavedTime saved;
+    QVERIFY(saved.stale());
+    for (const double whole : {30.0, 31.0, 90.0}) {  // one frame on a busy machine
+        Comparison comparison;
+        comparison.whole.networkMs = whole;
+        comparison.savedMs = 8;
+        saved.add(comparison);
+    }
+    QCOMPARE(saved.wholeMs(), 31.0);
+    QCOMPARE(saved.mergedMs(), 23.0);
+    QVERIFY(!saved.stale());
+    HeaderBar header;
+    header.setSaved(saved);
+    QStringList texts;
+    for (const QLabel* label : header.findChildren<QLabel*>())
+        texts << label->text();
+    QVERIFY2(texts.contains(QStringLiteral("31 → 23 ms (−26 %)")), qPrintable(texts.join(QLatin1Char('|'))));
+    const auto isStale = [&header] {
+        for (const QLabel* label : header.findChildren<QLabel*>())
+            if (label->text().contains(QStringLiteral("23 ms"))) return label->property("stale").toBool();
+        return false;
+    };
+    QVERIFY(!isStale());
+    header.setStale(true);
+    QVERIFY(isStale());
+}
+
+QTEST_MAIN(FiguresTest)
+#include "figures_test.moc"
