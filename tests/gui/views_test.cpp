@@ -5,6 +5,7 @@
 #include <QSlider>
 
 #include "gui/charts/timeline_panel.hpp"
+#include "gui/charts/timeline_view.hpp"
 #include "gui/panels/header_bar.hpp"
 #include "gui/views/live_view.hpp"
 #include "gui/views/merge_view.hpp"
