@@ -50,9 +50,11 @@ void Segments::check() const {
                         printable(m_chain, 80).c_str(), m_chainBlocks - 1, found.c_str()));
 }
 
-std::shared_ptr<EncoderControl> makeControl(const EncoderConfig& config) {
+namespace {
+
+// OpenCV makes the layers of a network one after the other, in the thread that reads it.
+std::shared_ptr<EncoderControl> controlOfChain(const EncoderConfig& config) {
     if (config.chainBlocks == 0) return std::make_shared<EncoderControl>(config);
-    // OpenCV makes the layers of a network one after the other, in the thread that reads it.
     static thread_local std::map<std::string, std::weak_ptr<EncoderControl>> latest;
     for (auto it = latest.begin(); it != latest.end();)
         it = it->second.expired() ? latest.erase(it) : std::next(it);
@@ -61,6 +63,18 @@ std::shared_ptr<EncoderControl> makeControl(const EncoderConfig& config) {
     if (control && control->addSegment(config)) return control;
     control = std::make_shared<EncoderControl>(config);
     known = control;
+    return control;
+}
+
+}  // namespace
+
+std::shared_ptr<EncoderControl> makeControl(const EncoderConfig& config) {
+    static thread_local std::weak_ptr<EncoderControl> backbone;  // the one read last
+    std::shared_ptr<EncoderControl> control = controlOfChain(config);
+    if (config.merges)
+        backbone = control;
+    else
+        control->follow(backbone);
     return control;
 }
 

@@ -42,7 +42,7 @@ private:
 class EncoderControl;
 
 /// The control of a new encoder: that of its chain where the calling thread has just read other segments of
-/// it, else one of its own.
+/// it, else one of its own. That of a decoder follows the backbone that the thread has read last.
 std::shared_ptr<EncoderControl> makeControl(const EncoderConfig& config);
 
 /// Ids by representative, from left to right, in every stage. The rows of algm's clusters and of imposed maps

@@ -183,6 +183,14 @@ Settings EncoderControl::own() const {
 
 Settings EncoderControl::ownOrProcess() const {
     Settings settings = own(), process = processSettings();
+    if (const std::shared_ptr<const EncoderControl> before = m_before.lock()) {
+        const Settings others = before->own();
+        Settings taken;
+        taken.precision = others.precision;
+        taken.device = others.device;
+        taken.deviceIndex = others.deviceIndex;
+        settings.fallBackTo(taken);
+    }
     if (!m_config.merges) process.schedule.reset();
     settings.fallBackTo(process);
     return settings;

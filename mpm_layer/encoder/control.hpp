@@ -67,6 +67,8 @@ public:
     void checkSegments() const;
     void setDim(int dim);
     int dim() const;
+    /// Runs where, and multiplies as, the handle of `before` says: a decoder has no handle.
+    void follow(std::weak_ptr<const EncoderControl> before) { m_before = std::move(before); }
 
     template <class Change>
     void change(const Change& change) {
@@ -75,7 +77,8 @@ public:
     }
     /// The settings of the handle.
     Settings own() const;
-    /// The handle's own settings over the process's over the environment's over the model's.
+    /// The handle's own settings over the process's over the environment's over the model's. A decoder has
+    /// the device and the precision of the handle of the encoder before it.
     Settings effective() const;
     std::vector<int> schedule() const;  ///< of effective(), without asking for the rest
 
@@ -98,6 +101,7 @@ private:
     Report m_report;
     int m_dim = 0;
     std::weak_ptr<EncoderRunner> m_runner;
+    std::weak_ptr<const EncoderControl> m_before;
 };
 
 /// The calling thread's last report, for the C interface.

@@ -53,6 +53,19 @@ void change(cv::Mat& image, int token, float by, int index = 0) {
     image.ptr<float>(index, token % 3, y + token % kPatch)[x + 3] += by;
 }
 
+TEST_F(ReuseLayers, ADecoderMultipliesAsTheHandleSays) {
+    const OnnxModel made = model(1);
+    cv::dnn::Net handled = load(made), inProcess = load(made), plain = load(made);
+    const int sizes[] = {1, 3, kRows * kPatch, kColumns * kPatch};
+    cv::Mat image(4, sizes, CV_32F);
+    cv::randu(image, -1, 1);
+    mpm::encoder(handled).setPrecision(Precision::I8);
+    const cv::Mat byHandle = forward(handled, image).clone(), exact = forward(plain, image).clone();
+    setenv("MPM_PRECISION", "i8", 1);
+    EXPECT_EQ(cv::norm(byHandle, forward(inProcess, image), cv::NORM_INF), 0);
+    EXPECT_GT(cv::norm(byHandle, exact, cv::NORM_INF), 0);
+}
+
 TEST_F(ReuseLayers, HaveTheBitsOfAllRowsComputedAnew) {
     for (int batch : {1, 3}) {
         const OnnxModel made = model(batch);
