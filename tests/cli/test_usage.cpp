@@ -23,7 +23,7 @@ protected:
         bare.metadata = false;
         writeSmallModel(path("features.onnx"), features);
         writeSmallModel(path("bare.onnx"), bare);
-        cv::imwrite(path("picture.png"), testPicture(1));
+        cv::imwrite(path("image.png"), testPicture(1));
         std::ofstream(path("broken.png")) << "\x89PNG\r\n cut";
         std::ofstream(path("notes.txt")) << "no model, no video";
         std::ofstream(path("empty.onnx"));
@@ -69,7 +69,7 @@ TEST_F(Usage, WrongWordsAreStatusTwo) {
     expect(2, {"dance"}, "dance");
     expect(2, {"run"}, "MODEL");
     expect(2, {"run", path("model.onnx")}, "SOURCE");
-    expect(2, {"run", path("model.onnx"), path("picture.png"), "--frobnicate"}, "--frobnicate");
+    expect(2, {"run", path("model.onnx"), path("image.png"), "--frobnicate"}, "--frobnicate");
     expect(2, {"eval", path("model.onnx")}, "--dataset");
     expect(2, {"eval", path("model.onnx"), "--dataset", "camvid"}, "--root");
     expect(2, {"eval", path("model.onnx"), "--dataset", "mnist", "--root", "/"}, "mnist");
@@ -77,7 +77,7 @@ TEST_F(Usage, WrongWordsAreStatusTwo) {
 
 TEST_F(Usage, WrongValuesAreStatusTwo) {
     const auto run = [&](const std::string& option, const std::string& value) {
-        expect(2, {"run", path("model.onnx"), path("picture.png"), option, value}, option);
+        expect(2, {"run", path("model.onnx"), path("image.png"), option, value}, option);
     };
     run("--blocks", "2;5");
     run("--blocks", "5,2");
@@ -103,14 +103,13 @@ TEST_F(Usage, WrongValuesAreStatusTwo) {
     run("--save", "labels");
     for (const char* night : {"1,2", "1,2,3,4", "0.35", "5", "-1", "1;2;3", "0.35,250,low", "0.35,250,"})
         run("--night", night);
-    expect(2,
-           {"run", path("model.onnx"), path("picture.png"), "--out", path("o"), "--save", "labels,colours"},
+    expect(2, {"run", path("model.onnx"), path("image.png"), "--out", path("o"), "--save", "labels,colours"},
            "colours");
     expect(2, {"bench", path("model.onnx"), "--batch", "0"}, "--batch");
-    expect(2, {"bench", path("model.onnx"), path("picture.png"), "--compare", "none,magic"}, "magic");
-    expect(2, {"bench", path("model.onnx"), path("picture.png"), "--compare", "tome:r=x"}, "tome");
-    expect(2, {"bench", path("model.onnx"), path("picture.png"), "--compare", "mpm:2+99"}, "99");
-    expect(2, {"bench", path("model.onnx"), path("picture.png"), "--compare", ""}, "--compare");
+    expect(2, {"bench", path("model.onnx"), path("image.png"), "--compare", "none,magic"}, "magic");
+    expect(2, {"bench", path("model.onnx"), path("image.png"), "--compare", "tome:r=x"}, "tome");
+    expect(2, {"bench", path("model.onnx"), path("image.png"), "--compare", "mpm:2+99"}, "99");
+    expect(2, {"bench", path("model.onnx"), path("image.png"), "--compare", ""}, "--compare");
     const auto eval = [&](const std::string& option, const std::string& value) {
         // The model does not exist either: usage is looked at first.
         expect(2, {"eval", path("missing.onnx"), "--dataset", "camvid", "--root", "/nowhere", option, value},
@@ -133,8 +132,8 @@ TEST_F(Usage, WrongValuesAreStatusTwo) {
 
 TEST_F(Usage, InputThatCannotBeUsedIsStatusThree) {
     const auto model = [&](const std::string& file, const std::string& word) {
-        expect(3, {"run", path(file), path("picture.png")}, word);
-        expect(3, {"bench", path(file), path("picture.png")}, word);
+        expect(3, {"run", path(file), path("image.png")}, word);
+        expect(3, {"bench", path(file), path("image.png")}, word);
     };
     model("missing.onnx", "missing.onnx");
     model("notes.txt", "notes.txt");
@@ -151,11 +150,10 @@ TEST_F(Usage, InputThatCannotBeUsedIsStatusThree) {
     source(path("broken.png"), "broken.png");
     source(path("notes.txt"), "notes.txt");
     // A model without classes can be watched, not scored.
-    expect(2,
-           {"run", path("features.onnx"), path("picture.png"), "--out", path("out"), "--save", "labels,map"},
+    expect(2, {"run", path("features.onnx"), path("image.png"), "--out", path("out"), "--save", "labels,map"},
            "no classes");
-    expect(3, {"run", path("features.onnx"), path("picture.png"), "--window", "8x8"}, "no classes");
-    expect(3, {"run", path("model.onnx"), path("picture.png"), "--size", "640x640"}, "640");
+    expect(3, {"run", path("features.onnx"), path("image.png"), "--window", "8x8"}, "no classes");
+    expect(3, {"run", path("model.onnx"), path("image.png"), "--size", "640x640"}, "640");
     expect(3, {"eval", path("model.onnx"), "--dataset", "camvid", "--root", "/nowhere"}, "/nowhere");
 }
 
@@ -196,16 +194,16 @@ TEST_F(Usage, WrongUseOfConvertInfoAndDoctor) {
 }
 
 TEST_F(Usage, AModelWithoutSizeAsksForOne) {
-    const Outcome outcome = mpmProgram({"run", path("bare.onnx"), path("picture.png")});
+    const Outcome outcome = mpmProgram({"run", path("bare.onnx"), path("image.png")});
     if (outcome.status != 0) {
         EXPECT_EQ(outcome.status, 3) << outcome.err;
         EXPECT_TRUE(outcome.says("--size")) << outcome.err;
     }
-    EXPECT_EQ(mpmProgram({"run", path("bare.onnx"), path("picture.png"), "--size", "32x48"}).status, 0);
+    EXPECT_EQ(mpmProgram({"run", path("bare.onnx"), path("image.png"), "--size", "32x48"}).status, 0);
 }
 
 TEST_F(Usage, CudaWithoutAGpuFails) {
-    const Outcome outcome = mpmProgram({"run", path("model.onnx"), path("picture.png"), "--device", "cuda"});
+    const Outcome outcome = mpmProgram({"run", path("model.onnx"), path("image.png"), "--device", "cuda"});
     if (outcome.status == 0) GTEST_SKIP() << "there is a GPU here";
     EXPECT_EQ(outcome.status, 1);
     EXPECT_EQ(outcome.lines(), 1) << outcome.err;
@@ -213,10 +211,8 @@ TEST_F(Usage, CudaWithoutAGpuFails) {
 }
 
 TEST_F(Usage, OutputThatCannotBeWrittenFails) {
-    expect(1, {"run", path("model.onnx"), path("picture.png"), "--out", path("picture.png") + "/x"},
-           "picture.png");
-    expect(1,
-           {"bench", path("model.onnx"), path("picture.png"), "--rounds", "1", "--json", "/nowhere/b.json"},
+    expect(1, {"run", path("model.onnx"), path("image.png"), "--out", path("image.png") + "/x"}, "image.png");
+    expect(1, {"bench", path("model.onnx"), path("image.png"), "--rounds", "1", "--json", "/nowhere/b.json"},
            "/nowhere");
 }
 

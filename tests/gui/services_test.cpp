@@ -159,19 +159,19 @@ void ServicesTest::measurementsOnlyKeepsNoPicture() {
     setup.engine.setRequest(setup.services.requestFor(setup.engine, request));
     QSignalSpy rendered(&setup.engine, &Engine::rendered), compared(&setup.engine, &Engine::compared),
         alerted(&setup.services, &Services::alerted);
-    int measured = 0, pictures = 0;
+    int measured = 0, images = 0;
     connect(&setup.engine, &Engine::framed, this,
-            [&](const LiveFrame& frame) { pictures += !frame.pixels.empty() || !frame.image.isNull(); });
+            [&](const LiveFrame& frame) { images += !frame.pixels.empty() || !frame.image.isNull(); });
     connect(&setup.engine, &Engine::measured, this, [&](const auto&, const AnalysisPtr& analysis) {
         ++measured;
-        pictures += !analysis->frame.pixels.empty() || !analysis->frame.image.isNull() ||
-                    !analysis->merged.labels.empty();
+        images += !analysis->frame.pixels.empty() || !analysis->frame.image.isNull() ||
+                  !analysis->merged.labels.empty();
     });
     const QString source = m_sandbox.film(8, 0);
     setup.engine.openSource(source);
     setup.services.sourceOpened(setup.engine);
     QTRY_VERIFY_WITH_TIMEOUT(measured >= 3 && alerted.count() == 1, test::patience(30'000));
-    QCOMPARE(pictures, 0);
+    QCOMPARE(images, 0);
     QCOMPARE(rendered.count() + compared.count(), 0);
     QVERIFY(!setup.services.startRecording(setup.engine));
     QVERIFY(!QDir(m_sandbox.path(QStringLiteral("blind-videos"))).exists());
