@@ -1,4 +1,5 @@
-# `cpack -G DEB` in the build folder: libmpm0, libmpm-dev, mpm (the programs), python3-mpm and gstreamer1.0-mpm.
+# `cpack -G DEB` in the build folder: libmpm0, libmpm-dev, mpm (the command line and the shipped model), mpm-monitor,
+# python3-mpm and gstreamer1.0-mpm.
 set(CPACK_PACKAGE_NAME mpm)
 set(CPACK_PACKAGE_VERSION "${PROJECT_VERSION}")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
@@ -27,11 +28,21 @@ set(CPACK_COMPONENT_DEV_DEPENDS runtime)
 set(CPACK_COMPONENT_DEV_DESCRIPTION "Mutual Pair Merging layers: headers, static library, CMake package")
 set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME mpm)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION graphics)
-# The keychain, which the monitor opens at run time, and the words of Qt's own buttons.
-set(CPACK_DEBIAN_TOOLS_PACKAGE_RECOMMENDS "libsecret-1-0, qt6-translations-l10n")
 set(CPACK_COMPONENT_TOOLS_DESCRIPTION "Segment images and videos with merged vision transformers")
 
 set(components RUNTIME DEV TOOLS)
+if(MPM_BUILD_GUI)
+  list(APPEND CPACK_COMPONENTS_ALL monitor)
+  list(APPEND components MONITOR)
+  set(CPACK_DEBIAN_MONITOR_PACKAGE_NAME mpm-monitor)
+  set(CPACK_DEBIAN_MONITOR_PACKAGE_SECTION graphics)
+  # The shipped model, and "mpm info" and "mpm doctor", which messages of the monitor name.
+  set(CPACK_COMPONENT_MONITOR_DEPENDS tools)
+  # The words of Qt's own buttons.
+  set(CPACK_DEBIAN_MONITOR_PACKAGE_RECOMMENDS "qt6-translations-l10n")
+  set(CPACK_DEBIAN_MONITOR_PACKAGE_SUGGESTS "mosquitto, prometheus")
+  set(CPACK_COMPONENT_MONITOR_DESCRIPTION "Watch fixed cameras with merged vision transformers")
+endif()
 # The loader's cache follows the library.
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA "${PROJECT_SOURCE_DIR}/assets/debian/triggers")
 if(TARGET mpm_python)

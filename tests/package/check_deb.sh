@@ -7,6 +7,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 debs=${2:-$scratch/debs}
 mkdir -p "$debs"
+debs=$(cd "$debs" && pwd)
 
 fail() {
     echo "check_deb: $1" >&2
@@ -17,7 +18,7 @@ fail() {
     fail "cpack: $(tail -n 20 "$scratch/log")"
 rm -rf "$debs/_CPack_Packages"
 mkdir "$scratch/root"
-packages="libmpm0 libmpm-dev mpm python3-mpm gstreamer1.0-mpm"
+packages="libmpm0 libmpm-dev mpm mpm-monitor python3-mpm gstreamer1.0-mpm"
 for package in $packages; do
     deb=$(find "$debs" -name "${package}_*.deb")
     [ -n "$deb" ] || fail "no package $package"
@@ -32,6 +33,18 @@ for package in $packages; do
 done
 (cd "$scratch" && cat $packages) | awk '$1 !~ /^d/ { print $6 }' | sort | uniq -d |
     grep . && fail "files that two packages hold"
+
+# depends PACKAGE TEXT: the dependencies of PACKAGE contain TEXT.
+depends() {
+    dpkg-deb --field "$(find "$debs" -name "$1_*.deb")" Depends | grep -qF -- "$2"
+}
+# A server that only evaluates needs no Qt 6, and nobody gets units without the program that they start.
+depends mpm-monitor "mpm (= " || fail "mpm-monitor does not depend on mpm of the same version"
+! depends mpm libqt6 || fail "mpm depends on Qt 6"
+for file in bin/mpm-monitor lib/systemd/system/mpm-monitor@.service lib/systemd/user/mpm-monitor@.service \
+    share/applications/mpm-monitor.desktop; do
+    grep -q " \./usr/$file$" "$scratch/mpm-monitor" || fail "mpm-monitor lacks /usr/$file"
+done
 
 # names FILE PATH: FILE of the packages names PATH, so they install it.
 names() {
@@ -63,4 +76,4 @@ if command -v lintian >/dev/null; then
 fi
 # Paths of the build machine in any file: paths that no package installs.
 if grep -rlaE '/usr/local/(bin|lib|share)/[a-z-]*mpm' . >"$scratch/local"; then fail "names /usr/local: $(cat "$scratch/local")"; fi
-echo "check_deb: five packages; $named paths that their files name are installed by them"
+echo "check_deb: six packages; $named paths that their files name are installed by them"
