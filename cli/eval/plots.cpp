@@ -314,8 +314,12 @@ std::vector<std::pair<std::string, Figure>> evalFigures(const EvalSummary& summa
     std::vector<std::string> colours;
     for (const EvalRow& row : summary.rows)
         if (std::count(colours.begin(), colours.end(), row.text) == 0) colours.push_back(row.text);
+    const pipeline::EvalHead& head = summary.head;
+    const std::string origin = pipeline::originText(
+        {std::filesystem::path(head.run.model).filename().string(), head.dataset + " " + head.split,
+         std::to_string(head.images) + " images", "mpm " + head.run.mpm});
     for (auto& [stem, figure] : figures)
-        figure.colours = colours;
+        figure.colours = colours, figure.origin = origin;
     return figures;
 }
 

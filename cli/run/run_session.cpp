@@ -12,6 +12,7 @@
 #include "cli/common/sources.hpp"
 #include "cli/common/terminal.hpp"
 #include "pipeline/chart/axis.hpp"
+#include "pipeline/chart/figure.hpp"
 #include "pipeline/draw/labels.hpp"
 #include "pipeline/draw/text.hpp"
 #include "pipeline/segment/model_file.hpp"
@@ -294,6 +295,10 @@ void RunSession::finish() {
         style.unit = m_scene ? "h" : "s";
         style.tokensIn = m_tokensIn;
         style.stages = m_stageNames;
+        const std::string sources = m_options.sources.size() == 1
+                                        ? m_options.sources.front().shown()
+                                        : std::to_string(m_options.sources.size()) + " sources";
+        style.origin = pipeline::originText({fs::path(m_segmenter.network().name()).filename(), sources});
         writeImage((fs::path(m_options.out) / "timeline.png").string(),
                    pipeline::drawTimeline(m_timeline, style));
     }

@@ -12,7 +12,7 @@ namespace mpm::pipeline {
 namespace {
 
 constexpr int kShift = 4;          ///< binary digits of OpenCV's fixed-point coordinates
-constexpr double kCapital = 0.72;  ///< height of a capital against the size of the font
+constexpr double kCapital = 0.72;  ///< height of a capital, relative to the size of the font
 
 std::string colourText(const cv::Vec3b& rgb) {
     return cv::format("#%02x%02x%02x", rgb[0], rgb[1], rgb[2]);
@@ -63,13 +63,13 @@ std::string place(const char* x, const char* y, cv::Point2d at) {
 }  // namespace
 
 double textWidth(const std::string& text, double size) {
-    return textSize(text, {size * kCapital, {}, 1}).width;
+    return textWidth(text, TextStyle{size * kCapital, {}, 1});
 }
 
 SvgCanvas::SvgCanvas(cv::Size size)
     : m_text(cv::format(
           "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
-          "font-family=\"Helvetica, Arial, sans-serif\">\n"
+          "font-family=\"DejaVu Sans, Helvetica, Arial, sans-serif\">\n"
           "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
           size.width, size.height, size.width, size.height)) {}
 
@@ -147,7 +147,7 @@ void PixelCanvas::text(const std::string& text, cv::Point2d at, double size, con
     const TextStyle style{size * kCapital * m_scale, bgrOf(ink), bold ? 1.6 : 1.0};
     const double share = anchor == Anchor::Start ? 0 : anchor == Anchor::Middle ? 0.5 : 1;
     drawText(m_image, text,
-             {cvRound(at.x * m_scale - share * textSize(text, style).width), cvRound(at.y * m_scale)}, style);
+             {cvRound(at.x * m_scale - share * textWidth(text, style)), cvRound(at.y * m_scale)}, style);
 }
 
 }  // namespace mpm::pipeline

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 #include <limits>
 #include <map>
 
+#include "base/printable.hpp"
 #include "pipeline/chart/axis.hpp"
 #include "pipeline/chart/canvas.hpp"
 
@@ -18,7 +20,7 @@ const std::vector<cv::Vec3b> kColours = {{0, 114, 178},  {213, 94, 0},  {0, 158,
 const Ink kText{{40, 40, 40}, 1, false, 1}, kFaint{{110, 110, 110}, 1, false, 1};
 const Ink kGrid{{228, 228, 228}, 1, false, 1}, kAxis{{120, 120, 120}, 1, false, 1};
 constexpr double kTitle = 16, kHeading = 13, kSmall = 11.5, kLabel = 10.5;
-constexpr double kLeft = 56, kRight = 18, kHead = 34, kPanelHead = 44, kFoot = 46;
+constexpr double kLeft = 56, kRight = 18, kHead = 34, kPanelHead = 44, kFoot = 46, kOrigin = 20;
 constexpr int kTicks = 5;
 
 /// Names of all series in the order they first come.
@@ -270,7 +272,8 @@ private:
 cv::Size sizeOf(const Figure& figure) {
     const int width = figure.panel.width * static_cast<int>(figure.panels.size());
     const Legend legend(figure, width);
-    return {width, figure.panel.height + cvRound(kHead + legend.height())};
+    const double origin = figure.origin.empty() ? 0 : kOrigin;
+    return {width, figure.panel.height + cvRound(kHead + legend.height() + origin)};
 }
 
 void draw(const Figure& figure, Canvas& canvas) {
@@ -278,6 +281,8 @@ void draw(const Figure& figure, Canvas& canvas) {
     const Legend legend(figure, size.width);
     canvas.text(figure.title, {14, 24}, kTitle, kText, Anchor::Start, true);
     legend.draw(canvas);
+    if (!figure.origin.empty())
+        canvas.text(figure.origin, {14, size.height - 9.0}, kLabel, kFaint, Anchor::Start, false);
     for (size_t i = 0; i < figure.panels.size(); ++i) {
         const double x = double(i) * figure.panel.width, y = kHead + legend.height();
         const cv::Rect2d area(x + kLeft, y + kPanelHead, figure.panel.width - kLeft - kRight,
@@ -287,6 +292,19 @@ void draw(const Figure& figure, Canvas& canvas) {
 }
 
 }  // namespace
+
+std::string originText(const std::vector<std::string>& parts) {
+    constexpr std::size_t kLongest = 60;
+    std::string text;
+    for (const std::string& part : parts)
+        if (!part.empty()) text += printable(part, kLongest) + " · ";
+    const std::time_t now = std::time(nullptr);
+    std::tm day{};
+    localtime_r(&now, &day);
+    char date[16];
+    std::strftime(date, sizeof date, "%Y-%m-%d", &day);
+    return text + date;
+}
 
 std::string toSvg(const Figure& figure) {
     SvgCanvas canvas(sizeOf(figure));

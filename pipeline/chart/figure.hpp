@@ -38,7 +38,11 @@ struct Figure {
     /// Names in the order of their colours. Figures of one report share it, so that a name keeps its colour;
     /// others follow as they come.
     std::vector<std::string> colours = {};
+    std::string origin = {};  ///< below the plots: model, data and date
 };
+
+/// "street.onnx · camera · 2026-01-31": the parts that are not empty, shortened, and the local date.
+std::string originText(const std::vector<std::string>& parts);
 
 std::string toSvg(const Figure& figure);
 cv::Mat toImage(const Figure& figure);  ///< CV_8UC3, twice the size for sharp screens

@@ -152,12 +152,12 @@ void drawLuminance(cv::Mat& image, const Plot& plot, const std::vector<TimelineP
 }
 
 std::string summaryText(const DayNightSummary& s) {
-    const std::string day = "day " + fixedText(s.dayMean, 0) + " +- " + fixedText(s.daySpread, 0);
-    const std::string night = "night " + fixedText(s.nightMean, 0) + " +- " + fixedText(s.nightSpread, 0);
+    const std::string day = "day " + fixedText(s.dayMean, 0) + " ± " + fixedText(s.daySpread, 0);
+    const std::string night = "night " + fixedText(s.nightMean, 0) + " ± " + fixedText(s.nightSpread, 0);
     if (s.days == 0 || s.nights == 0) return "tokens kept: " + (s.days > 0 ? day : night);
-    const std::string sign = std::signbit(s.difference()) ? "" : "+";
-    return "tokens kept: " + day + ", " + night + ", night against day " + sign +
-           fixedText(s.difference(), 1) + " %";
+    const std::string sign = s.difference() < 0 ? "−" : "+";
+    return "tokens kept: " + day + ", " + night + ", night compared with day " + sign +
+           fixedText(std::abs(s.difference()), 1) + " %";
 }
 
 /// The tokens' axis begins a little below the lowest value: from zero, the curves would be flat.
@@ -195,6 +195,8 @@ cv::Mat drawTimeline(const std::vector<TimelinePoint>& points, const TimelineSty
     cv::Mat image(style.size, CV_8UC3, kPaper);
     TextStyle title{15, kInk, 1.5}, plain{11, kInk, 1};
     drawText(image, style.title, {72, 34}, title);
+    const TextStyle faint{9, kFaint, 1};
+    drawText(image, style.origin, {style.size.width - 28 - textSize(style.origin, faint).width, 34}, faint);
     if (points.empty()) {
         drawText(image, "nothing measured yet", {72, 70}, plain);
         return image;

@@ -18,6 +18,7 @@ struct TimelinePoint {
 struct TimelineStyle {
     cv::Size size{1280, 560};
     std::string title = "Tokens over time";
+    std::string origin;               ///< beside the title: model, source and date
     std::string unit = "s";           ///< "h" writes hours of the day as 06:00
     int tokensIn = 0;                 ///< image tokens before merging: the top of the axis
     std::vector<std::string> stages;  ///< names of the curves: "before block 2", ...

@@ -5,35 +5,47 @@
 
 #include <opencv2/imgproc.hpp>
 
+#include "pipeline/draw/font.hpp"
+
 namespace mpm::pipeline {
 
 namespace {
+
+constexpr double kBold = 1.3;  // weights from here on are bold
+
+/// Without any installed font: OpenCV's strokes. They are jagged at small sizes, so they are drawn large and
+/// scaled down.
+namespace strokes {
 
 constexpr int kFont = cv::FONT_HERSHEY_SIMPLEX;
 constexpr int kOver = 4;           // times larger than wanted
 constexpr double kCapital = 21.0;  // height of a capital at scale 1
 
-double fontScale(const TextStyle& style) {
-    return style.height * kOver / kCapital;
-}
-
-int stroke(const TextStyle& style) {
+int width(const TextStyle& style) {
     return std::max(1, static_cast<int>(std::lround(style.height * kOver * 0.115 * style.weight)));
 }
 
-/// Coverage of every pixel, 0 to 255, with a margin of one capital around the base line's box.
-cv::Mat coverage(const std::string& text, const TextStyle& style, int& margin) {
+cv::Size sizeOf(const std::string& text, const TextStyle& style) {
     int below = 0;
-    const cv::Size box = cv::getTextSize(text, kFont, fontScale(style), stroke(style), &below);
-    margin = static_cast<int>(std::ceil(style.height));
+    return cv::getTextSize(text, kFont, style.height * kOver / kCapital, width(style), &below);
+}
+
+cv::Mat coverage(const std::string& text, const TextStyle& style, int margin) {
+    const cv::Size box = sizeOf(text, style);
     const cv::Size small((box.width + kOver - 1) / kOver + 2 * margin,
                          (box.height + kOver - 1) / kOver + 2 * margin);
-    cv::Mat large = cv::Mat::zeros(small.height * kOver, small.width * kOver, CV_8U);
+    cv::Mat large = cv::Mat::zeros(small.height * kOver, small.width * kOver, CV_8U), mask;
     const cv::Point at(margin * kOver, large.rows - margin * kOver);
-    cv::putText(large, text, at, kFont, fontScale(style), cv::Scalar(255), stroke(style), cv::LINE_AA);
-    cv::Mat mask;
+    cv::putText(large, text, at, kFont, style.height * kOver / kCapital, cv::Scalar(255), width(style),
+                cv::LINE_AA);
     cv::resize(large, mask, small, 0, 0, cv::INTER_AREA);
     return mask;
+}
+
+}  // namespace strokes
+
+const Font* fontOf(const TextStyle& style) {
+    return Font::sans(style.weight >= kBold);
 }
 
 void blend(cv::Mat& image, const cv::Mat& mask, const cv::Scalar& colour) {
@@ -49,17 +61,23 @@ void blend(cv::Mat& image, const cv::Mat& mask, const cv::Scalar& colour) {
 
 }  // namespace
 
+double textWidth(const std::string& text, const TextStyle& style) {
+    const Font* font = fontOf(style);
+    if (font != nullptr) return font->width(text, style.height);
+    return double(strokes::sizeOf(text, style).width) / strokes::kOver;
+}
+
 cv::Size textSize(const std::string& text, const TextStyle& style) {
-    int below = 0;
-    const cv::Size box = cv::getTextSize(text, kFont, fontScale(style), stroke(style), &below);
-    return {(box.width + kOver - 1) / kOver, static_cast<int>(std::ceil(style.height))};
+    return {static_cast<int>(std::ceil(textWidth(text, style))), static_cast<int>(std::ceil(style.height))};
 }
 
 void drawText(cv::Mat& image, const std::string& text, cv::Point at, const TextStyle& style) {
     CV_CheckTypeEQ(image.type(), CV_8UC3, "image: expected 8-bit BGR");
     if (text.empty()) return;
-    int margin = 0;
-    const cv::Mat mask = coverage(text, style, margin);
+    const Font* font = fontOf(style);
+    const int margin = static_cast<int>(std::ceil(style.height));
+    const cv::Mat mask =
+        font != nullptr ? font->coverage(text, style.height, margin) : strokes::coverage(text, style, margin);
     const cv::Rect place(at.x - margin, at.y + margin - mask.rows, mask.cols, mask.rows);
     const cv::Rect seen = place & cv::Rect({0, 0}, image.size());
     if (seen.empty()) return;

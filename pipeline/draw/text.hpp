@@ -1,4 +1,4 @@
-// Text on images. OpenCV's stroke fonts are jagged at small sizes: they are drawn large and scaled down.
+// Text on images, in the system's sans-serif font.
 #pragma once
 
 #include <string>
@@ -12,6 +12,9 @@ struct TextStyle {
     cv::Scalar colour{34, 34, 34};  ///< BGR
     double weight = 1;              ///< 1 regular, 1.6 bold
 };
+
+/// Width of a line of UTF-8, in pixels.
+double textWidth(const std::string& text, const TextStyle& style);
 
 /// Width and height (of a capital) `text` takes.
 cv::Size textSize(const std::string& text, const TextStyle& style);

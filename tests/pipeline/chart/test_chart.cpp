@@ -7,6 +7,7 @@
 #include <opencv2/imgproc.hpp>
 
 #include "pipeline/chart/axis.hpp"
+#include "pipeline/chart/canvas.hpp"
 #include "pipeline/chart/figure.hpp"
 #include "support/comma_locale.hpp"
 
@@ -90,6 +91,32 @@ TEST(Plot, SvgHoldsWhatWasAsked) {
     EXPECT_EQ(count(svg, ">nowhere<"), 0);
     EXPECT_EQ(svg.find("nan"), std::string::npos);
     EXPECT_EQ(svg.find("inf"), std::string::npos);
+}
+
+TEST(Plot, HasBackgroundTitleAndOrigin) {
+    Figure made = figure();
+    const std::string without = toSvg(made);
+    made.origin = originText({"street.onnx", "", "line\nbreak"});
+    EXPECT_TRUE(
+        std::regex_match(made.origin, std::regex("street.onnx · line\\\\nbreak · \\d{4}-\\d\\d-\\d\\d")))
+        << made.origin;
+    const std::string svg = toSvg(made);
+    EXPECT_NE(svg.find("<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>"), std::string::npos);
+    EXPECT_NE(svg.find(">A title</text>"), std::string::npos);
+    EXPECT_NE(svg.find(">" + made.origin + "</text>"), std::string::npos);
+    EXPECT_EQ(without.find("street.onnx"), std::string::npos);
+    EXPECT_EQ(toImage(made).rows, toImage(figure()).rows + 2 * 20);
+}
+
+// A label is as wide as the space that was reserved for it: SVG and pixels use the same font.
+TEST(Plot, TextFitsItsPlace) {
+    PixelCanvas canvas({300, 60}, 2);
+    canvas.text("tome:r=13, all blocks", {20, 40}, 11.5, {}, Anchor::Start, false);
+    cv::Mat ink;
+    cv::inRange(canvas.image(), cv::Scalar::all(0), cv::Scalar::all(200), ink);
+    const cv::Rect box = cv::boundingRect(ink);
+    EXPECT_NEAR(box.x, 40, 3);
+    EXPECT_NEAR(box.width, 2 * textWidth("tome:r=13, all blocks", 11.5), 4);
 }
 
 TEST(Plot, SeriesOfOneNameShareAColour) {

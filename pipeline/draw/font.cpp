@@ -1,0 +1,148 @@
+#include "pipeline/draw/font.hpp"
+
+#include <fontconfig/fontconfig.h>
+#include <ft2build.h>
+#include FT_FREETYPE_H
+#include FT_OUTLINE_H
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+
+#include "base/printable.hpp"
+
+namespace mpm::pipeline {
+
+namespace {
+
+constexpr char32_t kUnknown = 0xFFFD;  // for bytes that are not UTF-8
+constexpr FT_Int32 kLoad = FT_LOAD_TARGET_LIGHT | FT_LOAD_NO_BITMAP;
+
+/// The file of the best match; empty without fonts. A configuration of its own: the process may have others.
+std::string sansFile(bool bold) {
+    FcConfig* config = FcInitLoadConfigAndFonts();
+    if (config == nullptr) return {};
+    FcPattern* wanted = FcPatternCreate();
+    for (const char* family : {"DejaVu Sans", "sans-serif"})
+        FcPatternAddString(wanted, FC_FAMILY, reinterpret_cast<const FcChar8*>(family));
+    FcPatternAddInteger(wanted, FC_WEIGHT, bold ? FC_WEIGHT_BOLD : FC_WEIGHT_REGULAR);
+    FcPatternAddBool(wanted, FC_SCALABLE, FcTrue);
+    FcConfigSubstitute(config, wanted, FcMatchPattern);
+    FcDefaultSubstitute(wanted);
+    FcResult result = FcResultNoMatch;
+    FcPattern* found = FcFontMatch(config, wanted, &result);
+    FcChar8* name = nullptr;
+    std::string file;
+    if (found != nullptr && FcPatternGetString(found, FC_FILE, 0, &name) == FcResultMatch)
+        file = reinterpret_cast<const char*>(name);
+    if (found != nullptr) FcPatternDestroy(found);
+    FcPatternDestroy(wanted);
+    FcConfigDestroy(config);
+    return file;
+}
+
+std::u32string codePoints(const std::string& text) {
+    std::u32string points;
+    for (std::size_t at = 0; at < text.size();) {
+        const detail::Utf8Character character = detail::utf8At(text, at);
+        points += character.length == 0 ? kUnknown : static_cast<char32_t>(character.point);
+        at += std::max<std::size_t>(1, character.length);
+    }
+    return points;
+}
+
+/// Adds a glyph's bitmap; where glyphs overlap, the larger coverage counts.
+void add(cv::Mat& mask, const FT_Bitmap& bitmap, cv::Point at) {
+    for (int row = 0; row < static_cast<int>(bitmap.rows); ++row) {
+        const int y = at.y + row;
+        if (y < 0 || y >= mask.rows) continue;
+        const uchar* from = bitmap.buffer + static_cast<std::ptrdiff_t>(row) * bitmap.pitch;
+        uchar* to = mask.ptr<uchar>(y);
+        for (int column = 0; column < static_cast<int>(bitmap.width); ++column) {
+            const int x = at.x + column;
+            if (x >= 0 && x < mask.cols) to[x] = std::max(to[x], from[column]);
+        }
+    }
+}
+
+}  // namespace
+
+struct Font::Face {
+    FT_Library library = nullptr;
+    FT_Face face = nullptr;
+    double capital = 0;  ///< height of a capital, relative to the size of the font
+    std::mutex mutex;
+
+    Face() = default;
+    Face(const Face&) = delete;
+    Face& operator=(const Face&) = delete;
+    ~Face() {
+        if (face != nullptr) FT_Done_Face(face);
+        if (library != nullptr) FT_Done_FreeType(library);
+    }
+
+    bool open(const std::string& file) {
+        if (FT_Init_FreeType(&library) != 0 || FT_New_Face(library, file.c_str(), 0, &face) != 0)
+            return false;
+        if (!FT_IS_SCALABLE(face) || FT_Load_Char(face, 'H', FT_LOAD_NO_SCALE) != 0) return false;
+        capital = double(face->glyph->metrics.horiBearingY) / face->units_per_EM;
+        return capital > 0;
+    }
+
+    /// Calls `each` with every glyph, loaded, and its place in 64ths of a pixel; returns the end of the line.
+    template <typename Each>
+    FT_Pos layOut(const std::string& text, double height, Each each) {
+        const auto size = static_cast<FT_F26Dot6>(std::lround(64 * std::max(1.0, height / capital)));
+        FT_Set_Char_Size(face, size, size, 72, 72);
+        FT_Pos at = 0;
+        FT_UInt last = 0;
+        for (const char32_t point : codePoints(text)) {
+            const FT_UInt glyph = FT_Get_Char_Index(face, point);
+            FT_Vector kerning{};
+            if (last != 0) FT_Get_Kerning(face, last, glyph, FT_KERNING_UNFITTED, &kerning);
+            at += kerning.x;
+            if (FT_Load_Glyph(face, glyph, kLoad) != 0) continue;
+            each(face->glyph, at);
+            at += face->glyph->linearHoriAdvance >> 10;  // 16.16 to 26.6
+            last = glyph;
+        }
+        return at;
+    }
+};
+
+Font::Font(std::unique_ptr<Face> face) : m_face(std::move(face)) {}
+
+Font::~Font() = default;
+
+std::unique_ptr<Font> Font::open(const std::string& file) {
+    auto face = std::make_unique<Face>();
+    if (!face->open(file)) return nullptr;
+    return std::unique_ptr<Font>(new Font(std::move(face)));
+}
+
+const Font* Font::sans(bool bold) {
+    static const std::unique_ptr<Font> regular = open(sansFile(false)), heavy = open(sansFile(true));
+    return (bold ? heavy : regular).get();
+}
+
+double Font::width(const std::string& text, double height) const {
+    const std::lock_guard lock(m_face->mutex);
+    return double(m_face->layOut(text, height, [](FT_GlyphSlot, FT_Pos) {})) / 64;
+}
+
+cv::Mat Font::coverage(const std::string& text, double height, int margin) const {
+    const int columns = static_cast<int>(std::ceil(width(text, height))) + 2 * margin;
+    cv::Mat mask = cv::Mat::zeros(static_cast<int>(std::ceil(height)) + 2 * margin, columns, CV_8U);
+    const int base = mask.rows - margin;
+    const std::lock_guard lock(m_face->mutex);
+    m_face->layOut(text, height, [&](FT_GlyphSlot glyph, FT_Pos at) {
+        // The outline is moved by the fraction, so that distances are even at small sizes.
+        FT_Outline_Translate(&glyph->outline, at & 63, 0);
+        if (FT_Render_Glyph(glyph, FT_RENDER_MODE_NORMAL) != 0) return;
+        add(mask, glyph->bitmap,
+            {margin + static_cast<int>(at >> 6) + glyph->bitmap_left, base - glyph->bitmap_top});
+    });
+    return mask;
+}
+
+}  // namespace mpm::pipeline
