@@ -86,7 +86,7 @@ void install(const QString& prefix, const QString& root = {}) {
     const test::Outcome done =
         test::run(QStringLiteral("env"), {QStringLiteral("DESTDIR=") + root, QStringLiteral(MPM_CMAKE),
                                           QStringLiteral("-DCMAKE_INSTALL_PREFIX=") + prefix,
-                                          QStringLiteral("-DCMAKE_INSTALL_COMPONENT=tools"),
+                                          QStringLiteral("-DCMAKE_INSTALL_COMPONENT=monitor"),
                                           QStringLiteral("-P"), QStringLiteral(MPM_INSTALL_SCRIPT)});
     QVERIFY2(done.status == 0, qPrintable(done.out + done.err));
 }
