@@ -1,7 +1,6 @@
 #include "models/onnx/summary.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 namespace mpm::models {
@@ -116,12 +115,6 @@ std::string decoderOf(const State& state) {
     return state.shapes.of(state.graph.outputs[0].value).size() == 4 ? "linear or convolutional" : "none";
 }
 
-// With a point in every locale: it goes into JSON.
-std::string epsilonText(float epsilon) {
-    char text[32];
-    return {text, std::to_chars(text, text + sizeof text, epsilon, std::chars_format::general, 6).ptr};
-}
-
 // Between two segments all tokens are restored for the next one, which is no tap.
 void describeSegment(const EncoderSpec& segment, bool last, Conversion& c) {
     ++c.segments;
@@ -145,7 +138,7 @@ void describe(const Match& match, Conversion& c) {
     c.trailingTokens = encoder.trailing;
     c.imageTokens = static_cast<int>(encoder.imageTokens());
     c.grid = {static_cast<int>(encoder.gridColumns), static_cast<int>(encoder.gridRows)};
-    c.norm = "LayerNorm, epsilon " + epsilonText(a.norm.epsilon);
+    c.norm = models::describe(a.norm.rule);
     c.activation = block.mlp.activation + (block.mlp.gate.present() ? ", gated" : "") +
                    (block.mlp.inner.present() ? ", normalised" : "");
     c.attention = cv::format("%d heads of %d", a.heads, static_cast<int>(a.qkv.weight.dim(1)) / 3 / a.heads);

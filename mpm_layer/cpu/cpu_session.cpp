@@ -37,16 +37,16 @@ struct ChunkScratch {
     }
 };
 
-void normalise(const Norm& norm, const float* in, float epsilon, int width, float* out) {
-    kernels::layerNorm(in, width, norm.weightData(), norm.biasData(), epsilon, out);
+void normalise(const Norm& norm, const float* in, const NormRule& rule, int width, float* out) {
+    kernels::normaliseRow(in, width, norm.weightData(), norm.biasData(), rule, out);
 }
 
 // Rows of the residual stream, normalised.
-void fillNormalised(const Norm& norm, const Batch& batch, int first, float epsilon, LeftRows& rows) {
+void fillNormalised(const Norm& norm, const Batch& batch, int first, const NormRule& rule, LeftRows& rows) {
     for (int r = 0; r < rows.count(); ++r) {
         rows.fill(r, [&](float* to) {
             if (norm.present) {
-                normalise(norm, batch.row(first + r), epsilon, batch.dim(), to);
+                normalise(norm, batch.row(first + r), rule, batch.dim(), to);
             } else {
                 std::copy_n(batch.row(first + r), batch.dim(), to);
             }
@@ -100,7 +100,7 @@ void CpuSession::projectIn(int index, int first, int count) {
     const Block& block = m_weights->blocks[index];
     ChunkScratch& scratch = ChunkScratch::ofThread();
     LeftRows rows(scratch.input, block.qkv.precision(), count, m_batch.dim());
-    fillNormalised(block.norm1, m_batch, first, m_config.epsilon, rows);
+    fillNormalised(block.norm1, m_batch, first, m_config.norm, rows);
     m_heads->fill(first, count, scratch.wide, [&](float* qkv, size_t stride) {
         block.qkv.apply(rows, {}, qkv, stride);
         if (block.qNorm.present || block.kNorm.present || block.rotary.present())
@@ -114,8 +114,8 @@ void CpuSession::finishHeads(const Block& block, int first, int count, float* qk
         float* q = qkv + r * stride;
         float* k = q + inner;
         for (int h = 0; h < inner; h += size) {
-            if (block.qNorm.present) normalise(block.qNorm, q + h, m_config.innerEpsilon, size, q + h);
-            if (block.kNorm.present) normalise(block.kNorm, k + h, m_config.innerEpsilon, size, k + h);
+            if (block.qNorm.present) normalise(block.qNorm, q + h, m_config.innerNorm, size, q + h);
+            if (block.kNorm.present) normalise(block.kNorm, k + h, m_config.innerNorm, size, k + h);
         }
         if (block.rotary.present() && m_batch.position(first + r) >= 0) {
             rotate(block.rotary, first + r, q);
@@ -162,7 +162,7 @@ void CpuSession::projectOut(int index, int first, int count) {
     const size_t stride = kernels::paddedStride(inner);
     float* rows = m_workspace.attended.data() + first * stride;
     for (int r = 0; r < count && block.attentionNorm.present; ++r)
-        normalise(block.attentionNorm, rows + r * stride, m_config.innerEpsilon, inner, rows + r * stride);
+        normalise(block.attentionNorm, rows + r * stride, m_config.innerNorm, inner, rows + r * stride);
     block.projection.apply(rows, stride, count, residual(block.scale1), m_batch.row(first), m_batch.dim());
 }
 
@@ -177,7 +177,7 @@ void CpuSession::feed(int index, int first, int count) {
     const int width = block.fc1.columns();
     const size_t stride = kernels::paddedStride(width);
     LeftRows rows(scratch.input, block.fc1.precision(), count, m_batch.dim());
-    fillNormalised(block.norm2, m_batch, first, m_config.epsilon, rows);
+    fillNormalised(block.norm2, m_batch, first, m_config.norm, rows);
     kernels::Epilogue epilogue;
     epilogue.activation = m_config.activation;
     if (block.gate.present()) {
@@ -193,7 +193,7 @@ void CpuSession::feed(int index, int first, int count) {
         block.fc1.apply(rows, epilogue, raw, stride);
         for (int r = 0; r < count; ++r)
             h.fill(r, [&](float* to) {
-                normalise(block.mlpNorm, raw + r * stride, m_config.innerEpsilon, width, to);
+                normalise(block.mlpNorm, raw + r * stride, m_config.innerNorm, width, to);
             });
     } else {
         block.fc1.apply(rows, epilogue, h);
@@ -262,7 +262,7 @@ const float* CpuSession::normedRows(bool norm) {
     const int dim = m_batch.dim();
     float* const rows = normed.reserve(static_cast<size_t>(m_batch.rows()) * dim);
     parallelFor(m_batch.rows(), [&](int r) {
-        normalise(m_weights->finalNorm, m_batch.row(r), m_config.finalEpsilon, dim,
+        normalise(m_weights->finalNorm, m_batch.row(r), m_config.finalNorm, dim,
                   rows + static_cast<size_t>(r) * dim);
     });
     return rows;

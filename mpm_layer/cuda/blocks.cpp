@@ -34,7 +34,7 @@ public:
         ::mpm::cuda::attend(view(), attention, stream());
         if (block.attentionNorm.present) {
             layerNorm<T, T>(view(), constant(m_attended), weights().inner(),
-                            block.attentionNorm.view(options().inner_epsilon), m_attended, stream());
+                            block.attentionNorm.view(options().inner_norm), m_attended, stream());
         }
         addProduct(block.projection, m_attended);
     }
@@ -53,8 +53,8 @@ public:
                      options().activation, stream());
         }
         if (block.mlpNorm.present)
-            layerNorm<T, T>(view(), constant(hidden), width, block.mlpNorm.view(options().inner_epsilon),
-                            hidden, stream());
+            layerNorm<T, T>(view(), constant(hidden), width, block.mlpNorm.view(options().inner_norm), hidden,
+                            stream());
         addProduct(block.fc2, hidden);
     }
 
@@ -75,8 +75,8 @@ private:
         const Rotary& rotary = block.rotary;
         return {weights().heads,
                 weights().headSize,
-                block.queryNorm.view(options().inner_epsilon),
-                block.keyNorm.view(options().inner_epsilon),
+                block.queryNorm.view(options().inner_norm),
+                block.keyNorm.view(options().inner_norm),
                 rotary.cosine.data(),
                 rotary.sine.data(),
                 rotary.tables,
@@ -87,7 +87,7 @@ private:
     void normalise(const Norm& norm) {
         const size_t dim = weights().dim;
         layerNorm<float, T>(view(), {executor().batch.rows.data(), dim}, weights().dim,
-                            norm.view(options().epsilon), m_normed, stream());
+                            norm.view(options().norm), m_normed, stream());
     }
 
     Product product(const Linear& linear, RowsOf<T> input, cudaDataType_t type, void* output,

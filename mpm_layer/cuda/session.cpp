@@ -188,7 +188,7 @@ void Session::emit(bool norm, float* output, bool onDevice) {
     EventPair& times = Executor::pair(e.restoreTimes, m_outputs);
     if (onDevice && values > 0) checkPointer(output, "the output");
     float* target = onDevice ? output : buffers.rows.reserve(values);
-    NormView finalNorm = m_weights.finalNorm.view(m_options.final_epsilon);
+    NormView finalNorm = m_weights.finalNorm.view(m_options.final_norm);
     finalNorm.present = finalNorm.present && norm;
     times.start.record(stream());
     restoreRows(view(), e.batch.rows.data(), finalNorm, e.composed.data(), m_tokens, target, stream());

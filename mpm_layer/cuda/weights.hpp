@@ -15,7 +15,9 @@ struct Norm {
     bool present = false;
     DeviceBuffer<float> weight, bias;
 
-    NormView view(float epsilon) const { return {weight.data(), bias.data(), epsilon, present}; }
+    NormView view(const MpmCudaNormRule& rule) const {
+        return {weight.data(), bias.data(), {rule.epsilon, static_cast<NormKind>(rule.kind)}, present};
+    }
 };
 
 struct Linear {

@@ -74,6 +74,20 @@ float numberAttribute(const LayerParams& params, const char* name, float fallbac
     return number;
 }
 
+NormRule normAttributes(const LayerParams& params, const std::string& prefix, const NormRule& usual) {
+    NormRule rule = usual;
+    rule.epsilon = numberAttribute(params, (prefix + "epsilon").c_str(), usual.epsilon, 0);
+    const std::string name = prefix + "norm";
+    const std::string kind = textAttribute(params, name.c_str(), namesOf(usual.kind).attribute);
+    std::string known;
+    for (const NormNames& norm : normNames()) {
+        rule.kind = norm.kind;
+        if (kind == norm.attribute) return rule;
+        known += (known.empty() ? "" : " or ") + std::string(norm.attribute);
+    }
+    rejectAttribute(params, name.c_str(), known);
+}
+
 std::string textAttribute(const LayerParams& params, const char* name, const std::string& fallback) {
     if (!params.has(name)) return fallback;
     const DictValue& value = params.get(name);

@@ -7,6 +7,8 @@
 
 #include <opencv2/dnn.hpp>
 
+#include "base/norm_rule.hpp"
+
 namespace mpm::dnn {
 
 /// Numbers of blocks, as a schedule may name them.
@@ -23,6 +25,8 @@ std::vector<int> wholeAttributes(const cv::dnn::LayerParams& params, const char*
 bool switchAttribute(const cv::dnn::LayerParams& params, const char* name);
 /// Finite; `lowest` may be minus infinity.
 float numberAttribute(const cv::dnn::LayerParams& params, const char* name, float fallback, float lowest);
+/// Attributes `epsilon` and `norm` behind a prefix; an absent one is as in `usual`.
+NormRule normAttributes(const cv::dnn::LayerParams& params, const std::string& prefix, const NormRule& usual);
 std::string textAttribute(const cv::dnn::LayerParams& params, const char* name, const std::string& fallback);
 
 /// "mpm: MpmResize: name must be expected".

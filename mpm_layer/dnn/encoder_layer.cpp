@@ -88,9 +88,9 @@ EncoderConfig readConfig(const cv::dnn::LayerParams& params, const EncoderInputs
     if (config.taps.empty()) config.taps = {config.lastBlock()};
     config.tapNorm = wholeAttributes(params, "tap_norm", 0, 1);
     if (config.tapNorm.empty()) config.tapNorm.assign(config.taps.size(), hasFinalNorm(names));
-    config.epsilon = numberAttribute(params, "epsilon", 1e-6f, 0);
-    config.innerEpsilon = numberAttribute(params, "inner_epsilon", config.epsilon, 0);
-    config.finalEpsilon = numberAttribute(params, "final_epsilon", config.epsilon, 0);
+    config.norm = normAttributes(params, "", {});
+    config.innerNorm = normAttributes(params, "inner_", config.norm);
+    config.finalNorm = normAttributes(params, "final_", config.norm);
     config.activation = activationFrom(textAttribute(params, "activation", "gelu"));
     config.scale = numberAttribute(params, "scale", 0, -std::numeric_limits<float>::infinity());
     config.rotary = rotaryFrom(textAttribute(params, "rope", "interleaved"));

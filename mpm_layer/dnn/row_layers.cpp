@@ -24,7 +24,7 @@ size_t rowAt(const std::vector<int>* some, int n) {
 }  // namespace
 
 LayerNormLayer::LayerNormLayer(const cv::dnn::LayerParams& params)
-    : SmallLayer(params), m_epsilon(numberAttribute(params, "epsilon", 1e-5f, 0)) {}
+    : SmallLayer(params), m_rule(normAttributes(params, "", {1e-5f})) {}
 
 cv::Ptr<cv::dnn::Layer> LayerNormLayer::create(cv::dnn::LayerParams& params) {
     return cv::Ptr<cv::dnn::Layer>(new LayerNormLayer(params));
@@ -54,9 +54,9 @@ void LayerNormLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat
     parallelRanges(rows, [&](const cv::Range& range) {
         for (int r = range.start; r < range.end; ++r) {
             const size_t at = static_cast<size_t>(r) * width;
-            kernels::layerNorm(x.ptr<float>() + at, width, weight.ptr<float>(),
-                               bias.empty() ? nullptr : bias.ptr<float>(), m_epsilon,
-                               out[0].ptr<float>() + at);
+            kernels::normaliseRow(x.ptr<float>() + at, width, weight.ptr<float>(),
+                                  bias.empty() ? nullptr : bias.ptr<float>(), m_rule,
+                                  out[0].ptr<float>() + at);
         }
     });
 }

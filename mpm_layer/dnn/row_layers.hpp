@@ -1,6 +1,7 @@
 // MpmLayerNorm and MpmLinear: work on the rows of the last axis, for any number of other axes.
 #pragma once
 
+#include "base/norm_rule.hpp"
 #include "mpm_layer/dnn/small_layer.hpp"
 #include "mpm_layer/encoder/reuse/row_memory.hpp"
 #include "mpm_layer/kernels/product/product.hpp"
@@ -17,7 +18,7 @@ protected:
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
-    float m_epsilon;
+    NormRule m_rule;
 };
 
 class LinearLayer : public SmallLayer {

@@ -81,9 +81,9 @@ void checkConfig(const EncoderConfig& config) {
     if (config.tapNorm.size() != config.taps.size()) {
         CV_Error(cv::Error::StsUnmatchedSizes, "mpm: tap_norm must have one entry for each of taps");
     }
-    checkEpsilon(config.epsilon, "epsilon");
-    checkEpsilon(config.innerEpsilon, "inner_epsilon");
-    checkEpsilon(config.finalEpsilon, "final_epsilon");
+    checkEpsilon(config.norm.epsilon, "epsilon");
+    checkEpsilon(config.innerNorm.epsilon, "inner_epsilon");
+    checkEpsilon(config.finalNorm.epsilon, "final_epsilon");
     if (!std::isfinite(config.scale))
         CV_Error(cv::Error::StsOutOfRange, "mpm: scale must be a finite number");
 }

@@ -8,6 +8,7 @@
 
 #include <opencv2/core.hpp>
 
+#include "base/norm_rule.hpp"
 #include "mpm_layer/kernels/product/product.hpp"
 
 namespace mpm {
@@ -24,9 +25,9 @@ struct EncoderConfig {
     std::vector<int> schedule;
     std::vector<int> taps;     ///< blocks after which tokens are handed out
     std::vector<int> tapNorm;  ///< per tap: with the final norm
-    float epsilon = 1e-6f;
-    float innerEpsilon = 1e-6f;
-    float finalEpsilon = 1e-6f;
+    NormRule norm;             ///< before attention and MLP
+    NormRule innerNorm;        ///< within them
+    NormRule finalNorm;
     kernels::Activation activation = kernels::Activation::Gelu;
     float scale = 0;  ///< 0: one over the root of the head size
     Rotary rotary = Rotary::Interleaved;

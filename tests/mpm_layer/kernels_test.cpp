@@ -207,7 +207,7 @@ TEST(Rows, LayerNormAndUnitRow) {
         const float* in = memory.ptr<float>() + 1;
         const cv::Mat weight = randomMatrix(1, width, 1), bias = randomMatrix(1, width, 2);
         std::vector<float> normed(width + 1, 7.0f), unit(width + 1, 7.0f);
-        layerNorm(in, width, weight.ptr<float>(), bias.ptr<float>(), 1e-5f, normed.data());
+        normaliseRow(in, width, weight.ptr<float>(), bias.ptr<float>(), {1e-5f}, normed.data());
         ASSERT_TRUE(unitRow(in, width, unit.data()));
         double mean = 0, variance = 0, squares = 0;
         for (int k = 0; k < width; ++k)

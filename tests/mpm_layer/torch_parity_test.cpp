@@ -97,7 +97,7 @@ public:
             const auto tap = std::find(m_config.taps.begin(), m_config.taps.end(), b);
             if (tap == m_config.taps.end()) continue;
             Tensor out =
-                m_config.tapNorm[tap - m_config.taps.begin()] ? norm("norm", x, m_config.finalEpsilon) : x;
+                m_config.tapNorm[tap - m_config.taps.begin()] ? norm("norm", x, m_config.finalNorm) : x;
             output.taps.push_back(
                 torch::cat({out.slice(0, 0, special), out.slice(0, special).index_select(0, composed)}));
         }
@@ -126,12 +126,12 @@ private:
     Tensor weight(const std::string& name) const { return tensorOf(m_case.weights.raw(name)); }
     Tensor vector(const std::string& name) const { return weight(name).reshape({-1}); }
 
-    Tensor norm(const std::string& name, const Tensor& x, double epsilon) const {
+    Tensor norm(const std::string& name, const Tensor& x, const NormRule& rule) const {
         if (!has(name + ".weight")) return x;
         return F::layer_norm(x, F::LayerNormFuncOptions({x.size(-1)})
                                     .weight(vector(name + ".weight"))
                                     .bias(vector(name + ".bias"))
-                                    .eps(epsilon));
+                                    .eps(rule.epsilon));
     }
 
     Tensor linear(const std::string& name, const Tensor& x) const {
@@ -170,21 +170,21 @@ private:
                      const Tensor& bias) const {
         const int64_t n = x.size(0), heads = m_config.heads;
         const Tensor qkv = linear(prefix + "qkv", x).reshape({n, 3, heads, -1}).permute({1, 2, 0, 3});
-        const Tensor q = rotate(norm(prefix + "q_norm", qkv[0], m_config.innerEpsilon), position);
-        const Tensor k = rotate(norm(prefix + "k_norm", qkv[1], m_config.innerEpsilon), position);
+        const Tensor q = rotate(norm(prefix + "q_norm", qkv[0], m_config.innerNorm), position);
+        const Tensor k = rotate(norm(prefix + "k_norm", qkv[1], m_config.innerNorm), position);
         const double scale =
             m_config.scale != 0 ? m_config.scale : 1 / std::sqrt(static_cast<double>(q.size(2)));
         Tensor logits = torch::matmul(q, k.transpose(1, 2)) * scale;
         if (bias.defined()) logits = logits + bias;
         const Tensor out = torch::matmul(logits.softmax(-1), qkv[2]).transpose(0, 1).reshape({n, -1});
-        return linear(prefix + "proj", norm(prefix + "attn_norm", out, m_config.innerEpsilon));
+        return linear(prefix + "proj", norm(prefix + "attn_norm", out, m_config.innerNorm));
     }
 
     Tensor mlp(const std::string& prefix, const Tensor& x) const {
         const Tensor h = has(prefix + "gate.weight")
                              ? activate(linear(prefix + "gate", x)) * linear(prefix + "fc1", x)
                              : activate(linear(prefix + "fc1", x));
-        return linear(prefix + "fc2", norm(prefix + "mlp_norm", h, m_config.innerEpsilon));
+        return linear(prefix + "fc2", norm(prefix + "mlp_norm", h, m_config.innerNorm));
     }
 
     Tensor block(const std::string& prefix, Tensor x, const Tensor& position, const Tensor& bias) const {
@@ -192,8 +192,8 @@ private:
             return has(name) ? vector(name) * y : y;
         };
         x = x + scaled(prefix + "ls1",
-                       attention(prefix, norm(prefix + "norm1", x, m_config.epsilon), position, bias));
-        return x + scaled(prefix + "ls2", mlp(prefix, norm(prefix + "norm2", x, m_config.epsilon)));
+                       attention(prefix, norm(prefix + "norm1", x, m_config.norm), position, bias));
+        return x + scaled(prefix + "ls2", mlp(prefix, norm(prefix + "norm2", x, m_config.norm)));
     }
 
     const EncoderCase& m_case;

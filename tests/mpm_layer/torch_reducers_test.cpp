@@ -119,7 +119,7 @@ private:
 
     Tensor weight(const std::string& name) const { return tensorOf(m_case.weights.raw(name)); }
     Tensor norm(const std::string& name, const Tensor& x) const {
-        const double epsilon = name == "norm" ? m_config.finalEpsilon : m_config.epsilon;
+        const double epsilon = name == "norm" ? m_config.finalNorm.epsilon : m_config.norm.epsilon;
         return torch::layer_norm(x, {x.size(1)}, weight(name + ".weight").reshape({-1}),
                                  weight(name + ".bias").reshape({-1}), epsilon);
     }

@@ -26,8 +26,8 @@ std::vector<double> linear(const NamedWeights& weights, const std::string& name,
     return y;
 }
 
-std::vector<double> layerNorm(const NamedWeights& weights, const std::string& name, std::vector<double> x,
-                              double epsilon) {
+std::vector<double> normed(const NamedWeights& weights, const std::string& name, std::vector<double> x,
+                           const NormRule& rule) {
     const std::vector<double> scale = vectorOf(weights, name + ".weight"),
                               shift = vectorOf(weights, name + ".bias");
     if (scale.empty() && shift.empty()) return x;
@@ -37,7 +37,7 @@ std::vector<double> layerNorm(const NamedWeights& weights, const std::string& na
         variance += (v - mean) * (v - mean);
     variance /= static_cast<double>(x.size());
     for (size_t i = 0; i < x.size(); ++i) {
-        x[i] = (x[i] - mean) / std::sqrt(variance + epsilon);
+        x[i] = (x[i] - mean) / std::sqrt(variance + rule.epsilon);
         if (!scale.empty()) x[i] *= scale[i];
         if (!shift.empty()) x[i] += shift[i];
     }
@@ -69,7 +69,7 @@ public:
     }
 
     std::vector<double> finalNorm(const std::vector<double>& x) const {
-        return layerNorm(m_weights, "norm", x, m_config.finalEpsilon);
+        return normed(m_weights, "norm", x, m_config.finalNorm);
     }
 
 private:
@@ -80,7 +80,7 @@ private:
     }
 
     std::vector<double> mlp(const std::string& prefix, const std::vector<double>& x) const {
-        const std::vector<double> y = layerNorm(m_weights, prefix + "norm2", x, m_config.epsilon);
+        const std::vector<double> y = normed(m_weights, prefix + "norm2", x, m_config.norm);
         std::vector<double> h = linear(m_weights, prefix + "fc1", y);
         if (m_weights.has(prefix + "gate.weight")) {
             const std::vector<double> gate = linear(m_weights, prefix + "gate", y);
@@ -91,7 +91,7 @@ private:
                 v = activate(v, m_config.activation);
         }
         return linear(m_weights, prefix + "fc2",
-                      layerNorm(m_weights, prefix + "mlp_norm", h, m_config.innerEpsilon));
+                      normed(m_weights, prefix + "mlp_norm", h, m_config.innerNorm));
     }
 
     std::vector<double> head(const std::string& prefix, const std::string& which,
@@ -99,7 +99,7 @@ private:
                              int position) const {
         std::vector<double> x(qkv.begin() + offset, qkv.begin() + offset + size);
         if (which == "v") return x;
-        x = layerNorm(m_weights, prefix + which + "_norm", x, m_config.innerEpsilon);
+        x = normed(m_weights, prefix + which + "_norm", x, m_config.innerNorm);
         return position < 0 ? x : rotate(prefix, x, index, position);
     }
 
@@ -126,7 +126,7 @@ private:
         Rows qkv;
         for (const Token& t : x) {
             qkv.push_back(linear(m_weights, prefix + "qkv",
-                                 layerNorm(m_weights, prefix + "norm1", t.value, m_config.epsilon)));
+                                 normed(m_weights, prefix + "norm1", t.value, m_config.norm)));
         }
         const int inner = static_cast<int>(qkv[0].size()) / 3, size = inner / m_config.heads;
         const double scale = m_config.scale != 0 ? m_config.scale : 1 / std::sqrt(static_cast<double>(size));
@@ -143,7 +143,7 @@ private:
         }
         for (std::vector<double>& row : out) {
             row = linear(m_weights, prefix + "proj",
-                         layerNorm(m_weights, prefix + "attn_norm", row, m_config.innerEpsilon));
+                         normed(m_weights, prefix + "attn_norm", row, m_config.innerNorm));
         }
         return out;
     }

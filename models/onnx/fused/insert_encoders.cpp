@@ -49,12 +49,12 @@ private:
 
     void addInner(const std::string& name, const Norm& norm) {
         if (!norm.present()) return;
-        if (m_innerEpsilon > 0 && m_innerEpsilon != norm.epsilon) {
-            throw Refusal(
-                "the norms inside attention and MLP have different epsilons, which MpmEncoder cannot "
-                "express");
+        if (m_inner && *m_inner != norm.rule) {
+            throw Refusal("the norms inside attention and MLP are of different kinds or epsilons (" +
+                          describe(*m_inner) + "; " + describe(norm.rule) +
+                          "), which MpmEncoder cannot express");
         }
-        m_innerEpsilon = norm.epsilon;
+        m_inner = norm.rule;
         addNorm(name, norm);
     }
 
@@ -76,9 +76,10 @@ private:
         if (block.mlp.gate.present()) addDense(prefix + "gate", block.mlp.gate);
         addInner(prefix + "mlp_norm", block.mlp.inner);
         addDense(prefix + "fc2", block.mlp.fc2);
-        if (a.norm.epsilon != block.mlp.norm.epsilon) {
-            throw Refusal(
-                "the two norms of a block have different epsilons, which MpmEncoder cannot express");
+        if (a.norm.rule != block.mlp.norm.rule) {
+            throw Refusal("the two norms of a block are of different kinds or epsilons (" +
+                          describe(a.norm.rule) + "; " + describe(block.mlp.norm.rule) +
+                          "), which MpmEncoder cannot express");
         }
     }
 
@@ -122,9 +123,10 @@ private:
         a["heads"] = Attribute::of(static_cast<int64_t>(m_encoder.heads()));
         a["special_tokens"] = Attribute::of(static_cast<int64_t>(m_encoder.special));
         addPlace();
-        a["epsilon"] = Attribute::of(first.attention.norm.epsilon);
-        if (m_innerEpsilon > 0) a["inner_epsilon"] = Attribute::of(m_innerEpsilon);
-        if (m_encoder.norm.present()) a["final_epsilon"] = Attribute::of(m_encoder.norm.epsilon);
+        const NormRule& usual = first.attention.norm.rule;
+        writeRule(m_node, "", usual, {});
+        if (m_inner) writeRule(m_node, "inner_", *m_inner, usual);
+        if (m_encoder.norm.present()) writeRule(m_node, "final_", m_encoder.norm.rule, usual);
         a["activation"] = Attribute::of(first.mlp.activation);
         a["scale"] = Attribute::of(first.attention.scale);
         a["role"] = Attribute::of(std::string(m_encoder.decoder ? "decoder" : "backbone"));
@@ -157,7 +159,7 @@ private:
     const EncoderSpec& m_encoder;
     Node m_node;
     std::string m_names;
-    float m_innerEpsilon = 0;
+    std::optional<NormRule> m_inner;  // of the norms inside attention and MLP
 };
 
 // Adapters for an export whose token stream is not [B, T, D].

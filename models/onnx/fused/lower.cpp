@@ -5,6 +5,7 @@
 
 #include "base/checked.hpp"
 #include "models/onnx/ir/job.hpp"
+#include "models/onnx/ir/norm.hpp"
 
 #include "models/onnx/fused/lowering.hpp"
 
@@ -41,7 +42,8 @@ const std::map<std::string, Lowering::Method>& Lowering::methods() {
         }
         m["Linear"] = &Lowering::linear;
         m["MatMul"] = &Lowering::matMul;
-        m["LayerNormalization"] = &Lowering::layerNorm;
+        for (const NormNames& norm : normNames())
+            m[norm.onnx] = &Lowering::layerNorm;
         m["Transpose"] = &Lowering::transpose;
         m["Slice"] = &Lowering::slice;
         m["Split"] = &Lowering::split;
@@ -197,7 +199,7 @@ void Lowering::layerNorm() {
         fail("normalises over more than the last axis");
     known(1);
     Node& node = emit("MpmLayerNorm", "mpm", m_node->inputs, out());
-    node.attributes["epsilon"] = Attribute::of(m_node->getFloat("epsilon", 1e-5f));
+    writeRule(node, "", *ruleOf(*m_node), {});
 }
 
 List<int64_t> Lowering::listOf(size_t input, const char* attribute) const {

@@ -1,6 +1,8 @@
 #include "models/onnx/io/domain_version.hpp"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <sstream>
 
 namespace mpm::models {
@@ -15,16 +17,23 @@ bool takesMap(const Node& encoder) {
     return false;
 }
 
+// Version 1 is complete: operators and attributes that it does not have are of version 2.
 bool isOfVersion2(const Node& node) {
     if (node.domain != "mpm") return false;
     for (const char* op :
          {"MpmDeformable", "MpmGridSample", "MpmMaskLabels", "MpmMaskedSoftmax", "MpmShare"}) {
         if (node.op == op) return true;
     }
-    if (node.op != "MpmEncoder") return false;
-    const auto has = [&](const char* name) { return node.has(name); };
-    return has("trailing_tokens") || has("map_output") || has("chain") || has("chain_blocks") ||
-           takesMap(node);
+    static const std::map<std::string, std::set<std::string>> kAttributes{
+        {"MpmEncoder",
+         {"activation", "blocks", "dim", "epsilon", "final_epsilon", "first_block", "grid", "heads",
+          "inner_epsilon", "inputs", "role", "rope", "scale", "schedule", "special_tokens", "tap_norm",
+          "taps"}},
+        {"MpmLayerNorm", {"epsilon"}}};
+    const auto known = kAttributes.find(node.op);
+    if (known == kAttributes.end()) return false;
+    const auto isNew = [&](const auto& attribute) { return known->second.count(attribute.first) == 0; };
+    return std::any_of(node.attributes.begin(), node.attributes.end(), isNew) || takesMap(node);
 }
 
 }  // namespace

@@ -3,16 +3,9 @@
 
 #include <optional>
 
-#include "models/onnx/ir/tensor.hpp"
+#include "models/onnx/ir/norm.hpp"
 
 namespace mpm::models {
-
-struct Norm {
-    Tensor weight;  ///< without data if there is no norm
-    Tensor bias;    ///< optional
-    float epsilon = 0;
-    bool present() const { return weight.known(); }
-};
 
 struct Dense {
     Tensor weight;  ///< [K, N], y = x W

@@ -63,8 +63,8 @@ private:
     int norm(int x, const Norm& norm, int output = kAbsent) {
         List<int> inputs{x, constant(norm.weight)};
         if (norm.bias.known()) inputs.push_back(constant(norm.bias));
-        const int y = add("LayerNormalization", inputs, output);
-        last().attributes["epsilon"] = Attribute::of(norm.epsilon);
+        const int y = add(namesOf(norm.rule.kind).onnx, inputs, output);
+        last().attributes["epsilon"] = Attribute::of(norm.rule.epsilon);
         last().attributes["axis"] = Attribute::of(int64_t{-1});
         return y;
     }

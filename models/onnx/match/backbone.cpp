@@ -238,8 +238,8 @@ std::string difference(const Block& a, const Block& b) {
         {x.qNorm.present() == y.qNorm.present() && x.inner.present() == y.inner.present() &&
              a.mlp.inner.present() == b.mlp.inner.present(),
          "the places of their norms"},
-        {x.norm.epsilon == y.norm.epsilon && a.mlp.norm.epsilon == b.mlp.norm.epsilon,
-         "the epsilon of their norms"},
+        {x.norm.rule == y.norm.rule && a.mlp.norm.rule == b.mlp.norm.rule,
+         "the kind or epsilon of their norms"},
         {a.mlp.activation == b.mlp.activation, "the activation"},
         {sameValues(x.keyBias, y.keyBias), "a bias per token"},
         {x.rope.has_value() == y.rope.has_value() && (!x.rope || x.rope->interleaved == y.rope->interleaved),

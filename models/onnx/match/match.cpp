@@ -12,7 +12,7 @@ namespace mpm::models {
 namespace {
 
 bool sameNorm(const Norm& a, const Norm& b) {
-    return a.epsilon == b.epsilon && sameValues(a.weight, b.weight) && sameValues(a.bias, b.bias);
+    return a.rule == b.rule && sameValues(a.weight, b.weight) && sameValues(a.bias, b.bias);
 }
 
 class EncoderFinder {
@@ -40,8 +40,8 @@ private:
 
     // Later passes assume that there are rows and columns.
     void rejectEmpty(const Node& node) const {
-        const bool product = m_rows.isLinear(&node) || node.is("MatMul") || node.is("Softmax") ||
-                             node.is("LayerNormalization");
+        const bool product =
+            m_rows.isLinear(&node) || node.is("MatMul") || node.is("Softmax") || ruleOf(node);
         if (!product) return;
         for (const int value :
              {node.input(0), node.outputs[0], node.is("MatMul") ? node.input(1) : kAbsent}) {

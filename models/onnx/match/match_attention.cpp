@@ -348,7 +348,8 @@ private:
             if (norm.bias.known()) bias[m_columns[c]] = norm.bias.f()[c];
         }
         const Shape shape{static_cast<int64_t>(weight.size())};
-        return {Tensor::floats(shape, weight), Tensor::floats(shape, bias), norm.epsilon};
+        return {Tensor::floats(shape, weight), norm.bias.known() ? Tensor::floats(shape, bias) : Tensor(),
+                norm.rule};
     }
 
     void closeResidual(const Node& linear, const List<int32_t>& streamRow) {

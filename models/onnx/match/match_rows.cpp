@@ -72,7 +72,7 @@ bool RowMatcher::isLinear(const Node* node) const {
 }
 
 bool RowMatcher::isNorm(const Node* node) const {
-    if (!node || !node->is("LayerNormalization") || shapeOf(node->inputs[0]).empty()) return false;
+    if (!node || !ruleOf(*node) || shapeOf(node->inputs[0]).empty()) return false;
     const int64_t width = shapeOf(node->inputs[0]).back();
     for (size_t k = 1; k < 3; ++k) {
         const int parameter = node->input(k);
@@ -112,7 +112,7 @@ Norm RowMatcher::normOf(const Node& node) const {
     Norm norm;
     norm.weight = m_graph.constant(node.inputs[1]);
     if (node.input(2) != kAbsent) norm.bias = m_graph.constant(node.inputs[2]);
-    norm.epsilon = node.getFloat("epsilon", 1e-5f);
+    norm.rule = *ruleOf(node);
     return norm;
 }
 

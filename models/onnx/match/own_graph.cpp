@@ -67,7 +67,7 @@ public:
         if (taps.empty()) taps = {encoder.firstBlock + blocks - 1};
         for (int64_t tap : taps)
             encoder.taps.push_back({checkedCast<int>(tap), false, kAbsent});
-        encoder.norm = norm("norm", "final_epsilon");
+        encoder.norm = norm("norm", "final_");
         return encoder;
     }
 
@@ -85,9 +85,9 @@ private:
         return value;
     }
 
-    Norm norm(const std::string& name, const char* epsilon) const {
-        const float usual = m_node.getFloat("epsilon", 1e-6f);
-        return {weight(name + ".weight"), weight(name + ".bias"), m_node.getFloat(epsilon, usual)};
+    Norm norm(const std::string& name, const char* prefix) const {
+        const NormRule usual = ruleFrom(m_node, "", {});
+        return {weight(name + ".weight"), weight(name + ".bias"), ruleFrom(m_node, prefix, usual)};
     }
 
     Dense dense(const std::string& name, bool required = true) const {
@@ -100,21 +100,21 @@ private:
     Block readBlock(const std::string& prefix) const {
         Block block;
         Attention& a = block.attention;
-        a.norm = norm(prefix + "norm1", "epsilon");
+        a.norm = norm(prefix + "norm1", "");
         a.qkv = dense(prefix + "qkv");
-        a.qNorm = norm(prefix + "q_norm", "inner_epsilon");
-        a.kNorm = norm(prefix + "k_norm", "inner_epsilon");
-        a.inner = norm(prefix + "attn_norm", "inner_epsilon");
+        a.qNorm = norm(prefix + "q_norm", "inner_");
+        a.kNorm = norm(prefix + "k_norm", "inner_");
+        a.inner = norm(prefix + "attn_norm", "inner_");
         a.proj = dense(prefix + "proj");
         a.heads = static_cast<int>(within("heads", 1, 1, 1 << 16));
         a.scale = m_node.getFloat("scale", 0);
         if (m_weights.count("rope.cos"))
             a.rope = Rope{weight("rope.cos"), weight("rope.sin"),
                           m_node.getString("rope", "interleaved") == "interleaved"};
-        block.mlp.norm = norm(prefix + "norm2", "epsilon");
+        block.mlp.norm = norm(prefix + "norm2", "");
         block.mlp.fc1 = dense(prefix + "fc1");
         block.mlp.gate = dense(prefix + "gate", false);
-        block.mlp.inner = norm(prefix + "mlp_norm", "inner_epsilon");
+        block.mlp.inner = norm(prefix + "mlp_norm", "inner_");
         block.mlp.fc2 = dense(prefix + "fc2");
         block.mlp.activation = m_node.getString("activation", "gelu");
         block.tokens = m_shape[1];

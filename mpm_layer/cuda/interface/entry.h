@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-#define MPM_CUDA_ENTRY_VERSION 2u
+#define MPM_CUDA_ENTRY_VERSION 3u
 #define MPM_CUDA_ENTRY_NAME "mpm_cuda_entry"
 
 /* Functions return one of these and, if it is not MPM_CUDA_OK, fill in the error. */
@@ -71,10 +71,16 @@ typedef struct MpmCudaEncoderDescription {
 /* Runs body(argument, 0..count-1), on several threads if the caller has them. Null: one after another. */
 typedef void (*MpmCudaParallel)(int32_t count, void (*body)(void* argument, int32_t index), void* argument);
 
+/* How rows are normalised; `kind` is a NormKind of base/norm_rule.hpp. */
+typedef struct MpmCudaNormRule {
+    float epsilon;
+    int32_t kind;
+} MpmCudaNormRule;
+
 /* Options that may differ between encoders with the same weights. */
 typedef struct MpmCudaOptions {
     int32_t special_tokens, activation, rotary_halves;
-    float epsilon, inner_epsilon, final_epsilon;
+    MpmCudaNormRule norm, inner_norm, final_norm;
 } MpmCudaOptions;
 
 /* How a forward is queued: kernel by kernel, or as CUDA graphs that were recorded for the same shape

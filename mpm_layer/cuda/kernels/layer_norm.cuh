@@ -29,7 +29,7 @@ __device__ RowScale scaleOf(const In* row, int width, const NormView& norm) {
             squares = fmaf(centred, centred, squares);
         }
     }
-    return {mean, 1.0f / sqrtf(warpSum(squares) / width + norm.epsilon)};
+    return {mean, 1.0f / sqrtf(warpSum(squares) / width + norm.rule.epsilon)};
 }
 
 template <class In, class Out, int V>

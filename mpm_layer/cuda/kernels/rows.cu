@@ -96,24 +96,11 @@ __global__ void finishHeadsKernel(BatchView batch, RowsOf<T> qkv, HeadsView view
     T* data = qkv.data + row * qkv.stride + (static_cast<size_t>(blockIdx.z) * view.heads + head) * size;
     float* values = shared[threadIdx.y];
     const NormView& norm = blockIdx.z == 0 ? view.queryNorm : view.keyNorm;
-    float sum = 0;
-    for (int e = lane; e < size; e += 32) {
+    for (int e = lane; e < size; e += 32)
         values[e] = toFloat(data[e]);
-        sum += values[e];
-    }
-    if (norm.present) {
-        const float mean = warpSum(sum) / size;
-        float squares = 0;
-        for (int e = lane; e < size; e += 32)
-            squares = fmaf(values[e] - mean, values[e] - mean, squares);
-        const float inverse = 1.0f / sqrtf(warpSum(squares) / size + norm.epsilon);
-        for (int e = lane; e < size; e += 32) {
-            float y = (values[e] - mean) * inverse;
-            if (norm.weight) y *= norm.weight[e];
-            if (norm.bias) y += norm.bias[e];
-            values[e] = y;
-        }
-    }
+    // Each lane reads only what it wrote.
+    if (norm.present)
+        writeNormed<float, float, 1>(values, size, norm, scaleOf<float, 1>(values, size, norm), values);
     __syncwarp();
     const bool turns = view.cosine && position[row] >= 0;
     const int table = view.tables == 1 ? 0 : head;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/norm_rule.hpp"
 #include "mpm_layer/cuda/kernels/batch.hpp"
 
 namespace mpm::cuda {
@@ -13,7 +14,7 @@ namespace mpm::cuda {
 struct NormView {
     const float* weight;
     const float* bias;
-    float epsilon;
+    NormRule rule;
     bool present;  ///< false: rows are converted only
 };
 

@@ -33,9 +33,12 @@ MpmCudaOptions optionsOf(const EncoderConfig& config) {
     options.special_tokens = config.specialTokens;
     options.activation = codeOf(config.activation);
     options.rotary_halves = config.rotary == Rotary::Halves;
-    options.epsilon = config.epsilon;
-    options.inner_epsilon = config.innerEpsilon;
-    options.final_epsilon = config.finalEpsilon;
+    const auto plain = [](const NormRule& rule) {
+        return MpmCudaNormRule{rule.epsilon, static_cast<int32_t>(rule.kind)};
+    };
+    options.norm = plain(config.norm);
+    options.inner_norm = plain(config.innerNorm);
+    options.final_norm = plain(config.finalNorm);
     return options;
 }
 

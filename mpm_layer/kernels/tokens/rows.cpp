@@ -29,8 +29,8 @@ HWY_INLINE float sumOf(Float v) {
     return hn::GetLane(hn::SumOfLanes(FloatTag(), v));
 }
 
-void LayerNorm(const float* in, int width, const float* weight, const float* bias, float epsilon,
-               float* out) {
+void NormaliseRow(const float* in, int width, const float* weight, const float* bias, const NormRule& rule,
+                  float* out) {
     const FloatTag d;
     Float sum = hn::Zero(d);
     forEachVector(in, width, [&](Float v, int, int) HWY_ATTR { sum = hn::Add(sum, v); });
@@ -40,7 +40,8 @@ void LayerNorm(const float* in, int width, const float* weight, const float* bia
         const Float centred = hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(count)), hn::Sub(v, mean));
         squares = hn::MulAdd(centred, centred, squares);
     });
-    const Float inverse = hn::Set(d, 1.0f / std::sqrt(sumOf(squares) / static_cast<float>(width) + epsilon));
+    const Float inverse =
+        hn::Set(d, 1.0f / std::sqrt(sumOf(squares) / static_cast<float>(width) + rule.epsilon));
     forEachVector(in, width, [&](Float v, int i, int count) HWY_ATTR {
         Float y = hn::Mul(hn::Sub(v, mean), inverse);
         if (weight) y = hn::Mul(y, loadPart(weight + i, count));
@@ -106,13 +107,13 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace mpm::kernels {
 
-HWY_EXPORT(LayerNorm);
+HWY_EXPORT(NormaliseRow);
 HWY_EXPORT(SquaredDistance);
 HWY_EXPORT(UnitRow);
 
-void layerNorm(const float* in, int width, const float* weight, const float* bias, float epsilon,
-               float* out) {
-    HWY_DYNAMIC_DISPATCH(LayerNorm)(in, width, weight, bias, epsilon, out);
+void normaliseRow(const float* in, int width, const float* weight, const float* bias, const NormRule& rule,
+                  float* out) {
+    HWY_DYNAMIC_DISPATCH(NormaliseRow)(in, width, weight, bias, rule, out);
 }
 
 float squaredDistance(const float* a, const float* b, int width) {

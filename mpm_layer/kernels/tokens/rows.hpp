@@ -3,10 +3,13 @@
 
 #include <cstddef>
 
+#include "base/norm_rule.hpp"
+
 namespace mpm::kernels {
 
-/// LayerNorm of one row; weight and bias may be null. `in` and `out` may be the same.
-void layerNorm(const float* in, int width, const float* weight, const float* bias, float epsilon, float* out);
+/// Normalises one row; weight and bias may be null. `in` and `out` may be the same.
+void normaliseRow(const float* in, int width, const float* weight, const float* bias, const NormRule& rule,
+                  float* out);
 
 /// x / |x| without overflow or underflow anywhere in the f32 range. A zero row stays zero. False where an
 /// element is NaN or infinite; `out` is then undefined.

@@ -1,0 +1,43 @@
+// How a row is normalised, apart from its weights. The kinds and their names are listed once, for attributes
+// of operators, nodes of exports and descriptions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace mpm {
+
+/// The numbers are part of the interface to the GPU's library.
+enum class NormKind : std::int32_t { Layer = 0 };
+
+struct NormRule {
+    float epsilon = 1e-6f;
+    NormKind kind = NormKind::Layer;
+};
+
+inline bool operator==(const NormRule& a, const NormRule& b) {
+    return a.epsilon == b.epsilon && a.kind == b.kind;
+}
+inline bool operator!=(const NormRule& a, const NormRule& b) {
+    return !(a == b);
+}
+
+struct NormNames {
+    NormKind kind;
+    const char* attribute;  ///< value of the attribute `norm`
+    const char* title;
+    const char* onnx;  ///< the standard operator
+};
+
+/// In the order of the kinds' numbers.
+inline const std::vector<NormNames>& normNames() {
+    static const std::vector<NormNames> kAll{{NormKind::Layer, "layer", "LayerNorm", "LayerNormalization"}};
+    return kAll;
+}
+
+inline const NormNames& namesOf(NormKind kind) {
+    return normNames().at(static_cast<std::size_t>(kind));
+}
+
+}  // namespace mpm

@@ -1,0 +1,30 @@
+// A norm of the model: its weights, and its rule as nodes of exports and attributes of our operators write
+// it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/norm_rule.hpp"
+#include "models/onnx/ir/graph.hpp"
+
+namespace mpm::models {
+
+struct Norm {
+    Tensor weight;  ///< without data if there is no norm
+    Tensor bias;    ///< optional
+    NormRule rule;
+    bool present() const { return weight.known(); }
+};
+
+/// Of a standard operator; none if it is no norm.
+std::optional<NormRule> ruleOf(const Node& node);
+
+/// Attributes `epsilon` and `norm` behind a prefix, of one of our operators. An absent one is as in `usual`.
+NormRule ruleFrom(const Node& own, const std::string& prefix, const NormRule& usual);
+void writeRule(Node& own, const std::string& prefix, const NormRule& rule, const NormRule& usual);
+
+/// "LayerNorm, epsilon 1e-06"
+std::string describe(const NormRule& rule);
+
+}  // namespace mpm::models
