@@ -8,7 +8,7 @@ namespace mpm::models {
 /// An operand of attention's products: `groups` (images x heads) matrices of tokens x size.
 struct HeadView {
     int linear = kAbsent;  ///< node that computes it
-    int norm = kAbsent;    ///< LayerNorm over a head in between; optional
+    int norm = kAbsent;    ///< norm over a head in between; optional
     int64_t groups = 0, tokens = 0, size = 0;
     List<int32_t> rows;     ///< [groups, tokens] row of the linear's result
     List<int32_t> columns;  ///< [groups, size] column of the linear's result

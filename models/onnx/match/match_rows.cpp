@@ -88,26 +88,6 @@ std::string RowMatcher::describe(int value) const {
     return node ? m_graph.describe(*node) : "'" + printable(m_graph.values[value].name, 200) + "'";
 }
 
-bool RowMatcher::isRmsNorm(int value) const {
-    const std::set<std::string> steps{"Mul", "Div",        "Reciprocal", "Add",      "Cast",
-                                      "Pow", "ReduceMean", "Reshape",    "Transpose"};
-    List<int> open{value};
-    std::set<int> seen;
-    bool mean = false, root = false;
-    while (!open.empty() && seen.size() < 24) {
-        const int next = open.back();
-        open.pop_back();
-        const Node* node = m_graph.nodeOf(next);
-        if (next == kAbsent || !node || !seen.insert(next).second) continue;
-        if (node->op == "RMSNormalization" || node->op == "SimplifiedLayerNormalization") return true;
-        root |= node->is("Sqrt");
-        mean |= node->is("ReduceMean");
-        const bool ends = node->is("ReduceMean") || !(node->is("Sqrt") || steps.count(node->op));
-        if (!ends) open.insert(open.end(), node->inputs.begin(), node->inputs.end());
-    }
-    return mean && root;
-}
-
 Norm RowMatcher::normOf(const Node& node) const {
     Norm norm;
     norm.weight = m_graph.constant(node.inputs[1]);
@@ -134,10 +114,9 @@ RowMatcher::Normed RowMatcher::normBehind(int value) const {
     if (isNorm(m_graph.nodeOf(value))) return {m_graph.values[value].producer, rowNumbers(value)};
     const auto traced = trace(m_graph, m_inferred, value);
     if (!traced || traced->sources.size() != 1 || !isNorm(m_graph.nodeOf(traced->sources[0]))) {
-        if (isRmsNorm(value))
-            throw Mismatch{describe(value) + " is the result of an RMSNorm, which MpmEncoder does not have"};
         throw Mismatch{describe(value) +
-                       " is not a LayerNorm's result: only blocks that normalise first and then attend over "
+                       " is not the result of a norm over the last axis: only blocks that normalise first "
+                       "and then attend over "
                        "all tokens are supported"};
     }
     const int source = traced->sources[0];

@@ -42,9 +42,6 @@ public:
     bool isNorm(const Node* node) const;
     std::string describe(int value) const;
 
-    /// Whether the value is divided by its root mean square, which is no LayerNorm.
-    bool isRmsNorm(int value) const;
-
     Norm normOf(const Node& node) const;
     Dense denseOf(const Node& linear) const;
 
@@ -52,7 +49,7 @@ public:
         int norm = kAbsent;  ///< node
         List<int32_t> rows;  ///< row of the norm's input by row of the value
     };
-    /// A value that is a LayerNorm's result, its rows perhaps in another order.
+    /// A value that is a norm's result, its rows perhaps in another order.
     Normed normBehind(int value) const;
 
     struct Branch {
