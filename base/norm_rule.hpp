@@ -9,7 +9,10 @@
 namespace mpm {
 
 /// The numbers are part of the interface to the GPU's library.
-enum class NormKind : std::int32_t { Layer = 0 };
+enum class NormKind : std::int32_t {
+    Layer = 0,
+    Rms = 1  ///< divided by the root mean square, the mean stays
+};
 
 struct NormRule {
     float epsilon = 1e-6f;
@@ -32,7 +35,8 @@ struct NormNames {
 
 /// In the order of the kinds' numbers.
 inline const std::vector<NormNames>& normNames() {
-    static const std::vector<NormNames> kAll{{NormKind::Layer, "layer", "LayerNorm", "LayerNormalization"}};
+    static const std::vector<NormNames> kAll{{NormKind::Layer, "layer", "LayerNorm", "LayerNormalization"},
+                                             {NormKind::Rms, "rms", "RMSNorm", "RMSNormalization"}};
     return kAll;
 }
 

@@ -201,6 +201,22 @@ TEST(Buffer, BlocksDoNotOverlap) {
     }
 }
 
+TEST(Rows, RmsNorm) {
+    for (int width : kSizes) {
+        const cv::Mat memory = randomMatrix(1, width + 1, width, 3.0) + 1.5;
+        const float* in = memory.ptr<float>() + 1;
+        const cv::Mat weight = randomMatrix(1, width, 1);
+        std::vector<float> normed(width + 1, 7.0f);
+        normaliseRow(in, width, weight.ptr<float>(), nullptr, {1e-5f, NormKind::Rms}, normed.data());
+        double squares = 0;
+        for (int k = 0; k < width; ++k)
+            squares += static_cast<double>(in[k]) * in[k] / width;
+        for (int k = 0; k < width; ++k)
+            EXPECT_NEAR(normed[k], in[k] / std::sqrt(squares + 1e-5) * weight.at<float>(k), 2e-5) << width;
+        EXPECT_EQ(normed[width], 7.0f) << "nothing past the row is written";
+    }
+}
+
 TEST(Rows, LayerNormAndUnitRow) {
     for (int width : kSizes) {
         const cv::Mat memory = randomMatrix(1, width + 1, width, 3.0) + 1.5;

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "models/onnx/ir/norm.hpp"
 #include "models/onnx/layers/passes.hpp"
 
 namespace mpm::models {
@@ -48,6 +49,7 @@ private:
     // Returns true if it has written the node in another form.
     bool rewrite(Node& node) {
         if (node.domain == "mpm.internal" && node.op == "Linear") return writeLinear(node);
+        if (node.is(namesOf(NormKind::Rms).onnx)) return writeRmsNorm(node);
         if (!isOriginal(node)) return false;
         const bool view =
             node.is("Squeeze") || node.is("Unsqueeze") || node.is("Flatten") || node.is("Reshape");
@@ -146,6 +148,18 @@ private:
         }
         const int half = step("Mul", {x, number(0.5f)}, node);
         push("Mul", {half, step("Add", {curve, number(1)}, node)}, node.outputs[0], node);
+        return true;
+    }
+
+    // Of opset 23: x / sqrt(mean(x * x) + epsilon) * weight.
+    bool writeRmsNorm(const Node& node) {
+        const int x = node.inputs[0];
+        const int mean = step("ReduceMean", {step("Mul", {x, x}, node), ints({-1})}, node);
+        const int sum = step("Add", {mean, number(ruleOf(node)->epsilon)}, node);
+        int y = step("Div", {x, step("Sqrt", {sum}, node)}, node);
+        if (node.input(2) != kAbsent) y = step("Mul", {y, node.inputs[1]}, node);
+        const bool shifts = node.input(2) != kAbsent;
+        push(shifts ? "Add" : "Mul", {y, node.inputs[shifts ? 2 : 1]}, node.outputs[0], node);
         return true;
     }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "models/onnx/ir/job.hpp"
+#include "models/onnx/ir/norm.hpp"
 #include "models/onnx/ir/rewrite.hpp"
 
 namespace mpm::models {
@@ -14,6 +15,8 @@ public:
         : m_graph(graph), m_inferred(inferred), m_rewriter(graph) {}
 
     void run() {
+        for (Node& node : m_graph.nodes)  // ONNX Runtime's name for it
+            if (node.is("SimplifiedLayerNormalization")) node.op = namesOf(NormKind::Rms).onnx;
         for (size_t n = 0; n < m_graph.nodes.size(); ++n) {
             if (!m_graph.nodes[n].is("ReduceMean")) continue;
             checkTime();
@@ -40,14 +43,17 @@ private:
         return kAbsent;
     }
 
-    // d -> (d * d or d ^ 2) -> mean
+    // d * d or d ^ 2
+    bool isSquare(const Node& node) const {
+        if (node.is("Pow")) return m_rewriter.scalar(node.inputs[1]) == 2;
+        return node.is("Mul") && node.inputs[0] == node.inputs[1];
+    }
+
+    // d -> its square -> mean
     int meanOfSquares(int centred) const {
         for (int n : m_rewriter.usersOf(centred)) {
             const Node& node = m_graph.nodes[n];
-            const bool square =
-                (node.is("Pow") && node.inputs[0] == centred && m_rewriter.scalar(node.inputs[1]) == 2) ||
-                (node.is("Mul") && node.inputs[0] == centred && node.inputs[1] == centred);
-            if (!square) continue;
+            if (!isSquare(node) || node.inputs[0] != centred) continue;
             const int mean = userOf(node.outputs[0], "ReduceMean");
             if (mean != kAbsent && overLastAxis(m_graph.nodes[mean], m_rank))
                 return m_graph.nodes[mean].outputs[0];
@@ -105,17 +111,30 @@ private:
         return t.size() == width && t.rank() >= 1 && t.dim(-1) == width ? next : kAbsent;
     }
 
-    void fuse(int first) {
-        const int x = m_graph.nodes[first].inputs[0];
-        const int subtraction = userOf(m_graph.nodes[first].outputs[0], "Sub");
+    void fuse(int mean) {
+        const int x = m_graph.nodes[mean].inputs[0];
+        const Node* square = m_graph.nodeOf(x);
+        if (square && isSquare(*square)) return fuseRms(square->inputs[0], mean);
+        const int subtraction = userOf(m_graph.nodes[mean].outputs[0], "Sub");
         if (subtraction == kAbsent || m_graph.nodes[subtraction].inputs[0] != x) return;
         m_rank = rankOf(x);
-        if (m_rank == 0 || !overLastAxis(m_graph.nodes[first], m_rank)) return;
+        if (m_rank == 0 || !overLastAxis(m_graph.nodes[mean], m_rank)) return;
         const int centred = m_graph.nodes[subtraction].outputs[0];
         const int variance = meanOfSquares(centred);
-        const int root = variance == kAbsent ? kAbsent : deviation(variance);
+        if (variance != kAbsent) divide(NormKind::Layer, x, centred, variance);
+    }
+
+    // x -> its square -> mean -> root -> x / root
+    void fuseRms(int x, int mean) {
+        m_rank = rankOf(x);
+        if (m_rank == 0 || !overLastAxis(m_graph.nodes[mean], m_rank)) return;
+        divide(NormKind::Rms, x, x, m_graph.nodes[mean].outputs[0]);
+    }
+
+    void divide(NormKind kind, int x, int centred, int variance) {
+        const int root = deviation(variance);
         const int last = root == kAbsent ? kAbsent : quotient(centred, root);
-        if (last != kAbsent && widthOf(x) > 0) replaceBy(x, last);
+        if (last != kAbsent && widthOf(x) > 0) replaceBy(kind, x, last);
     }
 
     // Zero if unknown: for values that expanding composites has added.
@@ -127,7 +146,7 @@ private:
     int64_t widthOf(int x) const { return rankOf(x) > 0 ? m_inferred.values[x].shape().back() : 0; }
 
     // A norm may lack its weight, its bias or both: optimisers fold them into the next product.
-    void replaceBy(int x, int last) {
+    void replaceBy(NormKind kind, int x, int last) {
         const int64_t width = widthOf(x);
         int weight = kAbsent, bias = kAbsent;
         const int scaled = parameter(last, "Mul", width, weight);
@@ -135,7 +154,7 @@ private:
         const int shifted = parameter(last, "Add", width, bias);
         if (shifted != kAbsent) last = shifted;
         Node norm;
-        norm.op = "LayerNormalization";
+        norm.op = namesOf(kind).onnx;
         norm.name = m_graph.nodes[last].name;
         norm.inputs = {x, scaled != kAbsent ? flat(weight) : ones(width)};
         if (shifted != kAbsent) norm.inputs.push_back(flat(bias));

@@ -1,4 +1,4 @@
-// LayerNorm of one row by one warp, V neighbours per lane.
+// LayerNorm or RMSNorm of one row by one warp, V neighbours per lane.
 #pragma once
 
 #include "mpm_layer/cuda/kernels/element.cuh"
@@ -14,13 +14,16 @@ struct RowScale {
 template <class In, int V>
 __device__ RowScale scaleOf(const In* row, int width, const NormView& norm) {
     if (!norm.present) return {0.0f, 1.0f};
-    float sum = 0;
-    for (int i = threadIdx.x * V; i < width; i += 32 * V) {
-        const auto pack = loadPack<In, V>(row + i);
-        for (int e = 0; e < V; ++e)
-            sum += toFloat(pack.v[e]);
+    float mean = 0;
+    if (norm.rule.kind == NormKind::Layer) {
+        float sum = 0;
+        for (int i = threadIdx.x * V; i < width; i += 32 * V) {
+            const auto pack = loadPack<In, V>(row + i);
+            for (int e = 0; e < V; ++e)
+                sum += toFloat(pack.v[e]);
+        }
+        mean = warpSum(sum) / width;
     }
-    const float mean = warpSum(sum) / width;
     float squares = 0;
     for (int i = threadIdx.x * V; i < width; i += 32 * V) {
         const auto pack = loadPack<In, V>(row + i);

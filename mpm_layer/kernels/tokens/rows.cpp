@@ -32,9 +32,12 @@ HWY_INLINE float sumOf(Float v) {
 void NormaliseRow(const float* in, int width, const float* weight, const float* bias, const NormRule& rule,
                   float* out) {
     const FloatTag d;
-    Float sum = hn::Zero(d);
-    forEachVector(in, width, [&](Float v, int, int) HWY_ATTR { sum = hn::Add(sum, v); });
-    const Float mean = hn::Set(d, sumOf(sum) / static_cast<float>(width));
+    Float mean = hn::Zero(d);
+    if (rule.kind == NormKind::Layer) {
+        Float sum = hn::Zero(d);
+        forEachVector(in, width, [&](Float v, int, int) HWY_ATTR { sum = hn::Add(sum, v); });
+        mean = hn::Set(d, sumOf(sum) / static_cast<float>(width));
+    }
     Float squares = hn::Zero(d);
     forEachVector(in, width, [&](Float v, int, int count) HWY_ATTR {
         const Float centred = hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(count)), hn::Sub(v, mean));
