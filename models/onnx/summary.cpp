@@ -140,7 +140,7 @@ void describe(const Match& match, Conversion& c) {
     c.grid = {static_cast<int>(encoder.gridColumns), static_cast<int>(encoder.gridRows)};
     c.norm = models::describe(a.norm.rule);
     c.activation = block.mlp.activation + (block.mlp.gate.present() ? ", gated" : "") +
-                   (block.mlp.inner.present() ? ", normalised" : "");
+                   (block.mlp.inner.present() ? ", normalised" : "") + (block.parallel ? ", parallel" : "");
     c.attention = cv::format("%d heads of %d", a.heads, static_cast<int>(a.qkv.weight.dim(1)) / 3 / a.heads);
     if (a.rope) c.attention += a.rope->interleaved ? ", rotary (interleaved)" : ", rotary (halves)";
     if (a.qNorm.present()) c.attention += ", queries and keys normalised";

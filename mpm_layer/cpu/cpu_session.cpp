@@ -89,6 +89,7 @@ void CpuSession::attend(int index) {
     forEachChunk(m_batch.rows(), chunkLimit(3 * m_weights->inner),
                  [&](int first, int count) { projectIn(index, first, count); });
     attendAll();
+    if (m_config.parallel) feedAll(index);  // it reads the rows without attention's part
     forEachChunk(m_batch.rows(), kChunkRows, [&](int first, int count) { projectOut(index, first, count); });
 }
 
@@ -167,6 +168,10 @@ void CpuSession::projectOut(int index, int first, int count) {
 }
 
 void CpuSession::runMlp(int index) {
+    if (!m_config.parallel) feedAll(index);
+}
+
+void CpuSession::feedAll(int index) {
     forEachChunk(m_batch.rows(), chunkLimit(m_weights->blocks[index].fc1.columns()),
                  [&](int first, int count) { feed(index, first, count); });
 }

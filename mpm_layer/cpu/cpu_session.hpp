@@ -51,6 +51,7 @@ private:
     void finishHeads(const Block& block, int first, int count, float* qkv, size_t stride) const;
     void rotate(const RotaryTables& tables, int row, float* heads) const;
     void attendAll();
+    void feedAll(int block);
     std::vector<MergeMap> decide(const StageRequest& request);
     void meanKeys(int image, std::vector<float>& metric) const;
 

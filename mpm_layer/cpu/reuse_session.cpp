@@ -56,8 +56,9 @@ void ReuseSession::runMlp(int block) {
     const int next = block + 1;
     forEachChunk(batch().rows(), chunkLimit(weights().blocks[block].fc1.columns()),
                  [&](int first, int count) {
+                     if (config().parallel) feed(block, first, count);
                      projectOut(block, first, count);
-                     feed(block, first, count);
+                     if (!config().parallel) feed(block, first, count);
                      if (next < config().blocks) project(next, first, count);
                  });
 }

@@ -36,11 +36,21 @@ public:
             layerNorm<T, T>(view(), constant(m_attended), weights().inner(),
                             block.attentionNorm.view(options().inner_norm), m_attended, stream());
         }
+        if (options().parallel) feed(block);  // it reads the rows without attention's part
         addProduct(block.projection, m_attended);
     }
 
     void runMlpNow(int index) override {
-        const Block& block = weights().blocks.at(index);
+        if (!options().parallel) feed(weights().blocks.at(index));
+    }
+
+protected:
+    void meanOfKeys(float* mean) override {
+        meanKeys<T>(view(), constant(m_qkv), weights().heads, weights().headSize, mean, stream());
+    }
+
+private:
+    void feed(const Block& block) {
         const int width = block.fc1.columns;
         const RowsOf<T> hidden{m_hidden.data, static_cast<size_t>(paddedWidth(width))};
         normalise(block.norm2);
@@ -58,12 +68,6 @@ public:
         addProduct(block.fc2, hidden);
     }
 
-protected:
-    void meanOfKeys(float* mean) override {
-        meanKeys<T>(view(), constant(m_qkv), weights().heads, weights().headSize, mean, stream());
-    }
-
-private:
     RowsOf<T> take(DeviceBuffer<unsigned char>& buffer, int width) {
         const size_t stride = paddedWidth(width);
         return {reinterpret_cast<T*>(buffer.reserve(capacity() * stride * sizeof(T))), stride};

@@ -92,6 +92,7 @@ EncoderConfig readConfig(const cv::dnn::LayerParams& params, const EncoderInputs
     config.innerNorm = normAttributes(params, "inner_", config.norm);
     config.finalNorm = normAttributes(params, "final_", config.norm);
     config.activation = activationFrom(textAttribute(params, "activation", "gelu"));
+    config.parallel = switchAttribute(params, "parallel");
     config.scale = numberAttribute(params, "scale", 0, -std::numeric_limits<float>::infinity());
     config.rotary = rotaryFrom(textAttribute(params, "rope", "interleaved"));
     config.merges = mergesFrom(textAttribute(params, "role", "backbone"));

@@ -38,7 +38,7 @@ public:
     virtual ~Session() = default;
     virtual void reduce(const StageRequest& request) = 0;
     virtual void attend(int block) = 0;  ///< x += attention; blocks count from 0 here
-    virtual void runMlp(int block) = 0;  ///< x += MLP
+    virtual void runMlp(int block) = 0;  ///< x += MLP; attend() has done it where they are parallel
     /// Tokens of the whole image in raster order, [B, E+N+T, D] as the input was. `output` may be written as
     /// late as by finish() and must stay where it is until then.
     virtual void emit(bool norm, cv::Mat& output) = 0;

@@ -29,7 +29,8 @@ struct EncoderConfig {
     NormRule innerNorm;        ///< within them
     NormRule finalNorm;
     kernels::Activation activation = kernels::Activation::Gelu;
-    float scale = 0;  ///< 0: one over the root of the head size
+    bool parallel = false;  ///< attention and MLP of a block read the same tokens
+    float scale = 0;        ///< 0: one over the root of the head size
     Rotary rotary = Rotary::Interleaved;
     bool merges = true;  ///< false: a decoder's blocks
     cv::Size grid;

@@ -75,6 +75,22 @@ TEST_F(DnnTest, HandleChangesTheScheduleWithoutReload) {
     }
 }
 
+TEST_F(DnnTest, AttributesOfNormsAndParallelBlocks) {
+    EncoderOptions o = options();
+    o.qkNorm = o.mlpNorm = true;
+    for (const bool parallel : {false, true}) {
+        for (const auto& [norm, inner] :
+             {std::pair(NormKind::Rms, NormKind::Rms), std::pair(NormKind::Rms, NormKind::Layer),
+              std::pair(NormKind::Layer, NormKind::Rms)}) {
+            o.parallel = parallel, o.norm = norm, o.innerNorm = inner;
+            const EncoderCase encoder = makeEncoder(o);
+            const cv::Mat batch = makeBatch(o, 1, 40, 1);
+            cv::dnn::Net net = load(encoderModel(encoder, 1, 40));
+            EXPECT_LT(relativeError(imageOf(forward(net, batch), 0), oracle(encoder, batch, 0)), 1e-4);
+        }
+    }
+}
+
 TEST_F(DnnTest, ReportComposesItsStages) {
     EncoderOptions o = options();
     o.schedule = {0, 2};

@@ -125,6 +125,17 @@ inline std::vector<Case> cases() {
         {"Relu", with([](auto& o) { o.activation = "relu"; })},
         {"SwiGlu", with([](auto& o) { o.activation = "silu", o.gated = true; })},
         {"SwiGluNormed", with([](auto& o) { o.activation = "silu", o.gated = o.mlpNorm = true; })},
+        {"RmsNorm", with([](auto& o) {
+             o.norm = o.innerNorm = NormKind::Rms, o.activation = "silu", o.gated = true;
+             o.qkNorm = o.attentionNorm = o.mlpNorm = true, o.qkvBias = false;
+         })},
+        {"RmsNormOfHeads", with([](auto& o) { o.innerNorm = NormKind::Rms, o.qkNorm = true; })},
+        {"Parallel", with([](auto& o) {
+             o.parallel = o.layerScale = true, o.schedule = {0, 2};
+         }),
+         2},
+        {"ParallelSwiGlu",
+         with([](auto& o) { o.parallel = o.gated = o.mlpNorm = true, o.norm = NormKind::Rms; })},
         {"RotaryInterleaved", with([](auto& o) { o.rope = "interleaved"; }), 2},
         {"RotaryHalves", with([](auto& o) { o.rope = "half", o.special = 5; })},
         {"RotaryPerHead", with([](auto& o) { o.rope = "half", o.ropePerHead = true; })},

@@ -128,6 +128,8 @@ private:
 
     Tensor norm(const std::string& name, const Tensor& x, const NormRule& rule) const {
         if (!has(name + ".weight")) return x;
+        if (rule.kind == NormKind::Rms)
+            return x * (x.pow(2).mean(-1, true) + rule.epsilon).rsqrt() * vector(name + ".weight");
         return F::layer_norm(x, F::LayerNormFuncOptions({x.size(-1)})
                                     .weight(vector(name + ".weight"))
                                     .bias(vector(name + ".bias"))
@@ -191,9 +193,11 @@ private:
         const auto scaled = [&](const std::string& name, const Tensor& y) {
             return has(name) ? vector(name) * y : y;
         };
-        x = x + scaled(prefix + "ls1",
-                       attention(prefix, norm(prefix + "norm1", x, m_config.norm), position, bias));
-        return x + scaled(prefix + "ls2", mlp(prefix, norm(prefix + "norm2", x, m_config.norm)));
+        const Tensor attended = scaled(
+            prefix + "ls1", attention(prefix, norm(prefix + "norm1", x, m_config.norm), position, bias));
+        const Tensor read = m_config.parallel ? x : x + attended;
+        return x + attended +
+               scaled(prefix + "ls2", mlp(prefix, norm(prefix + "norm2", read, m_config.norm)));
     }
 
     const EncoderCase& m_case;
@@ -317,6 +321,12 @@ INSTANTIATE_TEST_SUITE_P(
                     Option{"GeluTanh", [](auto& o) { o.activation = "gelu_tanh"; }},
                     Option{"GeluQuick", [](auto& o) { o.activation = "gelu_quick"; }},
                     Option{"SwiGlu", [](auto& o) { o.activation = "silu", o.gated = o.mlpNorm = true; }},
+                    Option{"RmsNorm",
+                           [](auto& o) {
+                               o.norm = o.innerNorm = NormKind::Rms, o.qkNorm = true;
+                               o.activation = "silu", o.gated = true, o.special = 0, o.qkvBias = false;
+                           }},
+                    Option{"Parallel", [](auto& o) { o.parallel = o.layerScale = true; }},
                     Option{"RotaryInterleaved", [](auto& o) { o.rope = "interleaved"; }},
                     Option{"RotaryHalves", [](auto& o) { o.rope = "half", o.special = 5; }},
                     Option{"RotaryPerHead", [](auto& o) { o.rope = "half", o.ropePerHead = true; }},

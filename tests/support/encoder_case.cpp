@@ -18,9 +18,9 @@ public:
     void vector(const std::string& name, int size, double mean, double deviation) {
         add(name, randomMatrix(1, size, ++m_seed, deviation) + mean);
     }
-    void norm(const std::string& name, int size) {
+    void norm(const std::string& name, int size, NormKind kind) {
         vector(name + ".weight", size, 1.0, 0.2);
-        vector(name + ".bias", size, 0.0, 0.1);
+        if (kind == NormKind::Layer) vector(name + ".bias", size, 0.0, 0.1);
     }
     void linear(const std::string& name, int rows, int columns, bool bias) {
         matrix(name + ".weight", rows, columns);
@@ -38,19 +38,19 @@ private:
 
 void addBlock(Builder& build, const EncoderOptions& o, const std::string& prefix) {
     const int dim = o.dim();
-    build.norm(prefix + "norm1", dim);
+    build.norm(prefix + "norm1", dim, o.norm);
     build.linear(prefix + "qkv", dim, 3 * dim, o.qkvBias);
     if (o.qkNorm) {
-        build.norm(prefix + "q_norm", o.headSize);
-        build.norm(prefix + "k_norm", o.headSize);
+        build.norm(prefix + "q_norm", o.headSize, o.innerNorm);
+        build.norm(prefix + "k_norm", o.headSize, o.innerNorm);
     }
-    if (o.attentionNorm) build.norm(prefix + "attn_norm", dim);
+    if (o.attentionNorm) build.norm(prefix + "attn_norm", dim, o.innerNorm);
     build.linear(prefix + "proj", dim, dim, true);
     if (o.layerScale) build.vector(prefix + "ls1", dim, 0.4, 0.2);
-    build.norm(prefix + "norm2", dim);
+    build.norm(prefix + "norm2", dim, o.norm);
     build.linear(prefix + "fc1", dim, o.hidden, true);
     if (o.gated) build.linear(prefix + "gate", dim, o.hidden, true);
-    if (o.mlpNorm) build.norm(prefix + "mlp_norm", o.hidden);
+    if (o.mlpNorm) build.norm(prefix + "mlp_norm", o.hidden, o.innerNorm);
     build.linear(prefix + "fc2", o.hidden, dim, true);
     if (o.layerScale) build.vector(prefix + "ls2", dim, 0.4, 0.2);
 }
@@ -98,12 +98,15 @@ EncoderCase makeEncoder(const EncoderOptions& o) {
     config.tapNorm = o.tapNorm.empty() ? std::vector<int>(config.taps.size(), o.finalNorm) : o.tapNorm;
     config.activation = activationFrom(o.activation);
     config.scale = o.scale;
+    config.norm.kind = config.finalNorm.kind = o.norm;
+    config.innerNorm.kind = o.innerNorm;
+    config.parallel = o.parallel;
     config.rotary = o.rope == "half" ? Rotary::Halves : Rotary::Interleaved;
     Builder build(made);
     for (int b = 0; b < o.blocks; ++b)
         addBlock(build, o, std::to_string(o.firstBlock + b) + ".");
     if (!o.rope.empty()) addRotary(build, o);
-    if (o.finalNorm) build.norm("norm", o.dim());
+    if (o.finalNorm) build.norm("norm", o.dim(), o.norm);
     return made;
 }
 

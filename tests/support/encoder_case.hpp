@@ -22,6 +22,8 @@ struct EncoderOptions {
     bool qkvBias = true, layerScale = false, qkNorm = false, attentionNorm = false, mlpNorm = false,
          gated = false;
     bool finalNorm = true;
+    NormKind norm = NormKind::Layer, innerNorm = NormKind::Layer;
+    bool parallel = false;
     float scale = 0;
     bool map = false, mapOutput = false;
     std::string chain;

@@ -162,6 +162,10 @@ void addEncoder(OnnxModel& model, const EncoderCase& encoder, std::vector<std::s
         .ints("taps", encoder.config.taps);
     model.ints("tap_norm", encoder.config.tapNorm);
     if (!o.rope.empty()) model.attribute("rope", o.rope);
+    const auto kind = [](NormKind norm) { return std::string(namesOf(norm).attribute); };
+    if (o.norm != NormKind::Layer) model.attribute("norm", kind(o.norm));
+    if (o.innerNorm != o.norm) model.attribute("inner_norm", kind(o.innerNorm));
+    if (o.parallel) model.attribute("parallel", 1);
     if (o.scale != 0) model.attribute("scale", o.scale);
     if (o.trailing != 0) model.attribute("trailing_tokens", o.trailing);
     if (o.mapOutput) model.attribute("map_output", 1);

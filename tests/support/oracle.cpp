@@ -31,7 +31,8 @@ std::vector<double> normed(const NamedWeights& weights, const std::string& name,
     const std::vector<double> scale = vectorOf(weights, name + ".weight"),
                               shift = vectorOf(weights, name + ".bias");
     if (scale.empty() && shift.empty()) return x;
-    const double mean = std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());
+    const double centre = std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());
+    const double mean = rule.kind == NormKind::Rms ? 0 : centre;
     double variance = 0;
     for (double v : x)
         variance += (v - mean) * (v - mean);
@@ -61,10 +62,11 @@ public:
     std::vector<Token> block(int number, std::vector<Token> x) const {
         const std::string prefix = std::to_string(number) + ".";
         const Rows attended = attention(prefix, x);
-        for (size_t t = 0; t < x.size(); ++t)
+        for (size_t t = 0; t < x.size(); ++t) {
+            const std::vector<double> before = x[t].value;
             add(x[t].value, attended[t], prefix + "ls1");
-        for (Token& token : x)
-            add(token.value, mlp(prefix, token.value), prefix + "ls2");
+            add(x[t].value, mlp(prefix, m_config.parallel ? before : x[t].value), prefix + "ls2");
+        }
         return x;
     }
 

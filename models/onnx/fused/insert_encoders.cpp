@@ -127,6 +127,7 @@ private:
         writeRule(m_node, "", usual, {});
         if (m_inner) writeRule(m_node, "inner_", *m_inner, usual);
         if (m_encoder.norm.present()) writeRule(m_node, "final_", m_encoder.norm.rule, usual);
+        if (first.parallel) a["parallel"] = Attribute::of(int64_t{1});
         a["activation"] = Attribute::of(first.mlp.activation);
         a["scale"] = Attribute::of(first.attention.scale);
         a["role"] = Attribute::of(std::string(m_encoder.decoder ? "decoder" : "backbone"));

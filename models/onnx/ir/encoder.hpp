@@ -49,8 +49,10 @@ struct Block {
     Attention attention;
     Mlp mlp;
     int input = -1;   ///< values of the graph
-    int middle = -1;  ///< between attention and MLP
+    int middle = -1;  ///< the sum of two: between attention and MLP unless they are parallel
     int output = -1;
+    int mlpBranch = -1;     ///< the MLP's term of the sum, if attention was matched with it
+    bool parallel = false;  ///< attention and MLP read the same tokens
     Layout layout = Layout::BatchFirst;
     int64_t tokens = 0;
     int64_t batch = 0;

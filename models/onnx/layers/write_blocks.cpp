@@ -22,7 +22,7 @@ public:
         for (size_t k = 0; k < m_encoder.blocks.size(); ++k) {
             if (std::count(m_schedule.begin(), m_schedule.end(), static_cast<int>(k))) x = merge(x);
             m_name = "block" + std::to_string(k);
-            x = mlp(attention(x, m_encoder.blocks[k].attention), m_encoder.blocks[k].mlp);
+            x = block(x, m_encoder.blocks[k]);
             while (tap < m_encoder.taps.size() && m_encoder.taps[tap].block == static_cast<int>(k))
                 leave(x, m_encoder.taps[tap++], stream);
         }
@@ -188,12 +188,17 @@ private:
         return add("Add", {x, linear(y, a.proj)});
     }
 
+    int block(int x, const Block& b) {
+        const int middle = attention(x, b.attention);
+        return add("Add", {middle, mlp(b.parallel ? x : middle, b.mlp)});
+    }
+
     int mlp(int x, const Mlp& m) {
         const int n = norm(x, m.norm);
         int y = m.gate.present() ? add("Mul", {activate(linear(n, m.gate), m.activation), linear(n, m.fc1)})
                                  : activate(linear(n, m.fc1), m.activation);
         if (m.inner.present()) y = norm(y, m.inner);
-        return add("Add", {x, linear(y, m.fc2)});
+        return linear(y, m.fc2);
     }
 
     int activate(int x, const std::string& name) {

@@ -240,6 +240,7 @@ std::string difference(const Block& a, const Block& b) {
          "the places of their norms"},
         {x.norm.rule == y.norm.rule && a.mlp.norm.rule == b.mlp.norm.rule,
          "the kind or epsilon of their norms"},
+        {a.parallel == b.parallel, "the order of attention and MLP"},
         {a.mlp.activation == b.mlp.activation, "the activation"},
         {sameValues(x.keyBias, y.keyBias), "a bias per token"},
         {x.rope.has_value() == y.rope.has_value() && (!x.rope || x.rope->interleaved == y.rope->interleaved),

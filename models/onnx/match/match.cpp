@@ -103,7 +103,7 @@ private:
                 const Block& next = encoder.blocks[k + 1];
                 const auto inside = [&](int n) {
                     const Node& node = graph().nodes[n];
-                    return node.outputs[0] == next.middle ||
+                    return node.outputs[0] == next.middle || node.outputs[0] == next.output ||
                            (m_rows.isNorm(&node) && feedsOnly(node.outputs[0], next));
                 };
                 outside.erase(std::remove_if(outside.begin(), outside.end(), inside), outside.end());
@@ -113,7 +113,7 @@ private:
         }
     }
 
-    // Whether only the block reads its first norm.
+    // Whether only the block reads one of its norms.
     bool feedsOnly(int normValue, const Block& block) const {
         List<int> open{normValue};
         std::set<int> seen;
@@ -124,7 +124,7 @@ private:
             if (m_rows.isOutput(value)) return false;
             for (int n : m_rows.usersOf(value)) {
                 const Node& user = graph().nodes[n];
-                if (user.outputs[0] == block.middle) continue;
+                if (user.outputs[0] == block.middle || user.outputs[0] == block.output) continue;
                 for (int out : user.outputs) {
                     if (out != kAbsent) open.push_back(out);
                 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "models/onnx/match/match_heads.hpp"
+#include "models/onnx/match/residual.hpp"
 
 namespace mpm::models {
 namespace {
@@ -353,9 +354,12 @@ private:
     }
 
     void closeResidual(const Node& linear, const List<int32_t>& streamRow) {
-        const int sum = residualAfter(linear.outputs[0]);
-        const Node& add = m_rows.graph().nodes[sum];
-        const int branchValue = add.inputs[0] == m_block.input ? add.inputs[1] : add.inputs[0];
+        const Residual residual = residualAfter(m_rows, linear.outputs[0], m_block.input);
+        const int branchValue = residual.branch;
+        if (branchValue == kAbsent) fail("its result is not added to the tokens it came from");
+        m_block.middle = residual.middle;
+        m_block.output = residual.output;
+        m_block.mlpBranch = residual.mlpBranch;
         if (shapeOf(branchValue) != shapeOf(m_block.input)) fail("its residual is broadcast");
         const RowMatcher::Branch branch = m_rows.linearBehind(branchValue);
         for (size_t r = 0; r < branch.rows.size(); ++r) {
@@ -363,20 +367,6 @@ private:
                 fail("its residual adds tokens to other tokens");
         }
         m_block.attention.proj = withBranch(m_block.attention.proj, branch.factor, branch.constant);
-        m_block.middle = add.outputs[0];
-    }
-
-    int residualAfter(int start) const {
-        const int found = m_rows.downstream(start, [&](int n) {
-            const Node& user = m_rows.graph().nodes[n];
-            const bool add = user.is("Add") && user.inputs.size() == 2;
-            if (add && (user.inputs[0] == m_block.input || user.inputs[1] == m_block.input))
-                return RowMatcher::Step::Found;
-            const bool follows = canFollow(m_rows.graph(), m_rows.inferred(), user, Follow::Affine);
-            return follows ? RowMatcher::Step::Follow : RowMatcher::Step::Skip;
-        });
-        if (found == kAbsent) fail("its result is not added to the tokens it came from");
-        return found;
     }
 
     const RowMatcher& m_rows;

@@ -45,6 +45,11 @@ public:
     MlpMatcher(const RowMatcher& rows, Block& block) : m_rows(rows), m_block(block) {}
 
     void run() {
+        if (m_block.mlpBranch != kAbsent) {
+            matchBranch(m_block.mlpBranch);
+            if (!m_block.parallel) fail("its MLP is beside attention, but reads other tokens");
+            return;
+        }
         for (int n : m_rows.usersOf(m_block.middle)) {
             const Node& node = m_rows.graph().nodes[n];
             if (!node.is("Add") || node.inputs.size() != 2) continue;
@@ -139,9 +144,9 @@ private:
             rows = normed.rows;
         }
         const Node& node = m_rows.graph().nodes[norm];
-        if (node.inputs[0] == m_block.input)
-            fail("attention and MLP read the same tokens (parallel blocks), which MpmEncoder cannot express");
-        if (node.inputs[0] != m_block.middle) fail("it does not read the tokens it is added to");
+        m_block.parallel = node.inputs[0] == m_block.input;
+        if (!m_block.parallel && node.inputs[0] != m_block.middle)
+            fail("it does not read the tokens it is added to");
         m_block.mlp.norm = m_rows.normOf(node);
         List<int32_t> result;
         for (int32_t row : m_rowOfHidden)

@@ -111,6 +111,7 @@ private:
         if (m_weights.count("rope.cos"))
             a.rope = Rope{weight("rope.cos"), weight("rope.sin"),
                           m_node.getString("rope", "interleaved") == "interleaved"};
+        block.parallel = m_node.getInt("parallel", 0) != 0;
         block.mlp.norm = norm(prefix + "norm2", "");
         block.mlp.fc1 = dense(prefix + "fc1");
         block.mlp.gate = dense(prefix + "gate", false);

@@ -80,6 +80,7 @@ typedef struct MpmCudaNormRule {
 /* Options that may differ between encoders with the same weights. */
 typedef struct MpmCudaOptions {
     int32_t special_tokens, activation, rotary_halves;
+    int32_t parallel; /* attention and MLP of a block read the same rows */
     MpmCudaNormRule norm, inner_norm, final_norm;
 } MpmCudaOptions;
 

@@ -33,6 +33,7 @@ MpmCudaOptions optionsOf(const EncoderConfig& config) {
     options.special_tokens = config.specialTokens;
     options.activation = codeOf(config.activation);
     options.rotary_halves = config.rotary == Rotary::Halves;
+    options.parallel = config.parallel;
     const auto plain = [](const NormRule& rule) {
         return MpmCudaNormRule{rule.epsilon, static_cast<int32_t>(rule.kind)};
     };

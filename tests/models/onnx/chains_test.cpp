@@ -242,31 +242,6 @@ TEST_F(Chains, TokensBehindFromTheStart) {
     EXPECT_EQ(run(out, {2}, output).images[0].map.total(), 48u);
 }
 
-// Blocks that MpmEncoder does not have are named as such.
-TEST_F(Chains, ReasonsNameTheBlocks) {
-    const auto reasonFor = [&](const std::function<int(SmallExport&, int x)>& block) -> std::string {
-        SmallExport model(1);
-        int x = model.embed();
-        for (int k = 0; k < 3; ++k)
-            x = block(model, x);
-        model.finish(x);
-        const std::string in = folder / "odd.onnx";
-        models::writeModel(model.graph(), in);
-        try {
-            models::convertModel(in, folder / "out.onnx", {});
-        } catch (const models::Refusal& refusal) {
-            return refusal.what();
-        }
-        return "converted";
-    };
-    const std::string parallel = reasonFor([](SmallExport& m, int x) {
-        const int y = m.norm(x);
-        const int middle = m.builder().node("Add", {x, m.attention(y)});
-        return m.builder().node("Add", {middle, m.mlp(y)});
-    });
-    EXPECT_NE(parallel.find("parallel blocks"), std::string::npos) << parallel;
-}
-
 TEST_F(Chains, DamagedChainIsRejected) {
     models::Graph graph = models::readModel(converted({{4, 3}, withQueries}));
     for (Node& node : graph.nodes)

@@ -260,6 +260,24 @@ class ParallelBlock(Block):
         return x + self.attn(self.norm1(x), stream) + self.mlp(self.norm2(x))
 
 
+class JoinedBlock(nn.Module):
+    """As in timm's ParallelScalingBlock: one product before, with the MLP's columns in front, and a sum of the two results."""
+
+    def __init__(self, hidden=96):
+        super().__init__()
+        self.hidden, self.norm = hidden, nn.LayerNorm(DIM)
+        self.inward = nn.Linear(DIM, hidden + 3 * DIM)
+        self.qn, self.kn = nn.LayerNorm(DIM // HEADS), nn.LayerNorm(DIM // HEADS)
+        self.proj, self.fc2 = nn.Linear(DIM, DIM), nn.Linear(hidden, DIM)
+
+    def forward(self, x, stream=None):
+        b, n, _ = x.shape
+        h, q, k, v = torch.split(self.inward(self.norm(x)), [self.hidden, DIM, DIM, DIM], -1)
+        q, k, v = (t.view(b, n, HEADS, DIM // HEADS).transpose(1, 2) for t in (q, k, v))
+        a = ((self.qn(q) * (DIM // HEADS) ** -0.5) @ self.kn(k).transpose(-2, -1)).softmax(-1)
+        return x + (self.proj((a @ v).transpose(1, 2).reshape(b, n, DIM)) + self.fc2(F.gelu(h)))
+
+
 class FourTaps(Vit):
     """DINOv3's linear head: four depths, resized, joined, normalised, one product."""
 
@@ -322,6 +340,11 @@ CASES = {
     "yolos": (Yolos, 17, "", 1),
     "yolos_dynamic": (Yolos, 14, "b", 2),
     "upernet": (Upernet, 17, "", 1),
+    "rms_norm": (RmsVit, 17, "", 1),
+    "rms_norm_heads": (lambda: RmsVit(qk=True), 14, "b", 2),
+    "parallel": (lambda: Vit(lambda: ParallelBlock(Attention(), Mlp())), 17, "", 1),
+    "parallel_two_norms": (lambda: Vit(lambda: ParallelBlock(Attention(), Mlp(), norms=2)), 14, "b", 2),
+    "parallel_joined": (lambda: Vit(JoinedBlock), 17, "b", 2),
     "four_taps": (FourTaps, 17, "b", 2),
 }
 
@@ -346,10 +369,6 @@ CASES["eomt_dinov3_dynamic"] = (lambda: dinov3_eomt(joined=2), 17, "b", 2)
 
 REFUSED = {
     "eomt_masked": (lambda: Eomt(blocks(style="hf", scale="div"), masked=True), "masked attention"),
-    "rms_norm": (RmsVit, "RMSNorm"),
-    "rms_norm_heads": (lambda: RmsVit(qk=True), "RMSNorm"),
-    "parallel": (lambda: Vit(lambda: ParallelBlock(Attention(), Mlp())), "parallel"),
-    "parallel_two_norms": (lambda: Vit(lambda: ParallelBlock(Attention(), Mlp(), norms=2)), "parallel"),
 }
 
 

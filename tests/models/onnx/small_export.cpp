@@ -119,12 +119,41 @@ int SmallExport::mlp(int x) {
     return linear(m_builder.node("Relu", {linear(x, kDim, kHidden)}), kHidden, kDim);
 }
 
-int SmallExport::rmsNorm(int x) {
-    const int mean = m_builder.node("ReduceMean", {m_builder.node("Mul", {x, x})});
-    m_builder.with("axes", Attribute::of(List<int64_t>{-1}));
-    const int root = m_builder.node("Sqrt", {m_builder.node("Add", {mean, m_builder.number(1e-6f)})});
-    return m_builder.node("Mul",
-                          {m_builder.node("Div", {x, root}), m_builder.constant(random({kDim}, 1.5f))});
+int SmallExport::swiGlu(int x) {
+    const auto product = [&](int from, int depth, int columns) {
+        const float scale = 1.7f / std::sqrt(static_cast<float>(depth));
+        return m_builder.node("MatMul", {from, m_builder.constant(random({depth, columns}, scale))});
+    };
+    const int gate = product(x, kDim, kHidden);
+    const int active = m_builder.node("Mul", {gate, m_builder.node("Sigmoid", {gate})});
+    return product(m_builder.node("Mul", {active, product(x, kDim, kHidden)}), kHidden, kDim);
+}
+
+// The square root of mean(x^2) + epsilon, or its inverse.
+int SmallExport::rootMeanSquare(int x, const char* op) {
+    const bool power = std::string(op) == "Pow";
+    const int square =
+        power ? m_builder.node("Pow", {x, m_builder.number(2)}) : m_builder.node("Mul", {x, x});
+    const int mean = m_builder.node("ReduceMean", {square});
+    m_builder.with("axes", Attribute::of(List<int64_t>{power ? 2 : -1}));
+    const int sum = m_builder.node("Add", {m_builder.number(1e-6f), mean});
+    return power ? m_builder.node("Pow", {sum, m_builder.number(-0.5f)}) : m_builder.node(op, {sum});
+}
+
+int SmallExport::rmsNorm(int x, int spelling) {
+    const int weight = m_builder.constant(random({kDim}, 1.5f));
+    if (spelling < 2) {
+        const int y =
+            m_builder.node(spelling == 0 ? "RMSNormalization" : "SimplifiedLayerNormalization", {x, weight});
+        m_builder.with("epsilon", Attribute::of(1e-6f)).with("axis", Attribute::of(int64_t{-1}));
+        return y;
+    }
+    if (spelling == 2)
+        return m_builder.node("Mul", {m_builder.node("Div", {x, rootMeanSquare(x, "Sqrt")}), weight});
+    int inverse = rootMeanSquare(x, spelling == 3 ? "Pow" : "Sqrt");
+    if (spelling == 4) inverse = m_builder.node("Reciprocal", {inverse});
+    if (spelling == 5) inverse = m_builder.node("Div", {m_builder.number(1), inverse});
+    return m_builder.node("Mul", {weight, m_builder.node("Mul", {x, inverse})});
 }
 
 void SmallExport::finish(int x) {

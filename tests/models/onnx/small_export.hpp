@@ -34,10 +34,14 @@ public:
 
     int attention(int x);
     int mlp(int x);
-    int rmsNorm(int x);
+    int swiGlu(int x);  ///< without biases
+    /// In one of kRmsSpellings ways.
+    int rmsNorm(int x, int spelling = 0);
+    static constexpr int kRmsSpellings = 6;
 
 private:
     static models::Tensor random(const models::Shape& shape, float scale, cv::RNG& rng);
+    int rootMeanSquare(int x, const char* op);
     int heads(int x, const models::List<int64_t>& order);
 
     models::GraphBuilder m_builder{17};
