@@ -69,10 +69,9 @@ double restGflops(const Graph& graph, const Shapes& shapes, double batch) {
             if (patch.size() != 2 || patch[0] < 1 || patch[1] < 1) continue;
             sum += 2.0 * image[0] * (image[2] / patch[0]) * (image[3] / patch[1]) * weight[0] * weight[1];
         }
-        if (node.op == "ConvTranspose") {
-            const Shape& weight = shapes.of(node.inputs[1]);
-            sum += 2.0 * static_cast<double>(shapes.at.values[node.inputs[0]].size()) * weight[1] *
-                   weight[2] * weight[3];
+        if (node.op == "ConvTranspose" || node.op == "MpmConvTranspose") {
+            const Shape &image = shapes.of(node.inputs[0]), &weight = shapes.of(node.inputs[1]);
+            sum += 2.0 * static_cast<double>(elementCount(weight)) * image[0] * image[2] * image[3];
         }
     }
     return sum / batch / 1e9;

@@ -3,6 +3,7 @@
 
 #include "mpm_layer/decoder/grid_sample.hpp"
 #include "mpm_layer/dnn/small_layer.hpp"
+#include "mpm_layer/kernels/common/buffer.hpp"
 
 namespace mpm::dnn {
 
@@ -28,6 +29,23 @@ protected:
 
 private:
     decoder::GridSampling m_sampling;
+};
+
+/// A transposed convolution whose windows touch but do not overlap, as a product and a shuffle.
+class ConvTransposeLayer : public SmallLayer {
+public:
+    explicit ConvTransposeLayer(const cv::dnn::LayerParams& params);
+    static cv::Ptr<cv::dnn::Layer> create(cv::dnn::LayerParams& params);
+    int64 getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
+
+protected:
+    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
+
+private:
+    const cv::Size m_window;
+    int m_rows = 0, m_depth = 0;
+    kernels::Buffer m_weights;  ///< rows of the weight, and zeros behind them: whole groups are read
 };
 
 class ShareLayer : public SmallLayer {

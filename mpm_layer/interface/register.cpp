@@ -45,6 +45,7 @@ const std::vector<dnn::Operator>& dnn::operators() {
         entry<RestoreLayer::create>("MpmRestore"),
         entry<EncoderLayer::create>("MpmEncoder"),
         entry<EmbedLayer::create>("MpmEmbed"),
+        entry<ConvTransposeLayer::create>("MpmConvTranspose"),
         entry<DeformableLayer::create>("MpmDeformable"),
         entry<LayerNormLayer::create>("MpmLayerNorm"),
         entry<MaskLabelsLayer::create>("MpmMaskLabels"),

@@ -100,6 +100,10 @@ TEST(HostileLayers, AnEpsilonIsFiniteAndNotNegative) {
     }
     expectRefusal([&] { make("MpmLayerNorm", with("epsilon", DictValue(cv::String("small")))); }, "epsilon");
     EXPECT_NO_THROW(make("MpmLayerNorm", with("epsilon", DictValue(0.0))));
+    for (const DictValue& kind : {DictValue(cv::String("batch")), DictValue(cv::String(""))})
+        expectRefusal([&] { make("MpmLayerNorm", with("norm", kind)); },
+                      "attribute norm must be layer or rms");
+    expectRefusal([&] { make("MpmLayerNorm", with("norm", DictValue(1))); }, "attribute norm must be");
     EXPECT_NO_THROW(make("MpmLayerNorm", with("epsilon", DictValue(1))));
 }
 

@@ -157,6 +157,53 @@ TEST(SmallLayers, LayerNormNormalisesTheLastAxis) {
     }
 }
 
+TEST(SmallLayers, RmsNormKeepsTheMean) {
+    const cv::Mat x = randomMat({2, 7, 19}, 8), w = randomMat({1, 19}, 9);
+    cv::dnn::LayerParams params;
+    params.set("epsilon", 1e-3f);
+    params.set("norm", "rms");
+    const cv::Mat y = run("MpmLayerNorm", params, x, {w});
+    for (int r = 0; r < 14; ++r) {
+        const cv::Mat row = x.reshape(1, 14).row(r);
+        const double root = std::sqrt(row.dot(row) / 19 + 1e-3);
+        for (int c = 0; c < 19; ++c)
+            EXPECT_NEAR(y.reshape(1, 14).at<float>(r, c), row.at<float>(c) / root * w.at<float>(c), 1e-5);
+    }
+}
+
+TEST(SmallLayers, ConvTransposePlacesAWindowForEachPixel) {
+    for (const cv::Size window : {cv::Size(2, 2), cv::Size(4, 4), cv::Size(3, 1), cv::Size(1, 2)}) {
+        for (const auto& [rows, columns] : {std::pair(1, 1), std::pair(5, 7), std::pair(40, 33)}) {
+            const int depth = 11, channels = 9, area = window.area();
+            const cv::Mat x = randomMat({2, depth, rows, columns}, rows),
+                          w = randomMat({channels * area, depth}, 5), b = randomMat({1, channels}, 6);
+            cv::dnn::LayerParams params;
+            const int sizes[] = {window.height, window.width};
+            params.set("window", cv::dnn::DictValue::arrayInt(sizes, 2));
+            const cv::Mat y = run("MpmConvTranspose", params, x, {w, b}),
+                          plain = run("MpmConvTranspose", params, x, {w});
+            ASSERT_EQ(y.size[2], rows * window.height);
+            ASSERT_EQ(y.size[3], columns * window.width);
+            for (int image = 0; image < 2; ++image) {
+                for (int c = 0; c < channels; ++c) {
+                    for (int py = 0; py < y.size[2]; ++py) {
+                        for (int px = 0; px < y.size[3]; ++px) {
+                            const int row =
+                                (c * window.height + py % window.height) * window.width + px % window.width;
+                            double sum = 0;
+                            for (int k = 0; k < depth; ++k)
+                                sum += w.at<float>(row, k) *
+                                       x.ptr<float>(image, k, py / window.height)[px / window.width];
+                            EXPECT_NEAR(plain.ptr<float>(image, c, py)[px], sum, 1e-4);
+                            EXPECT_NEAR(y.ptr<float>(image, c, py)[px], sum + b.at<float>(c), 1e-4);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
 TEST(SmallLayers, ArithmeticBroadcastsAndKnowsItsSides) {
     const cv::Mat x = randomMat({2, 3, 4}, 11), c = randomMat({1, 3, 1}, 12);
     cv::dnn::LayerParams params;

@@ -36,6 +36,16 @@ void linearShape(Call& c) {
     c.shape(0, Type::Float, shape);
 }
 
+void convTranspose(Call& c) {
+    const Shape& shape = c.input(0).shape();
+    const std::vector<int64_t> window = c.node.getInts("window");
+    if (shape.size() != 4 || window.size() != 2 || c.input(1).rank() != 2 || window[0] < 1 || window[1] < 1)
+        throw Refusal("its weight does not fit");
+    c.shape(0, Type::Float,
+            {shape[0], c.input(1).dim(0) / checkedProduct<int64_t>(window[0], window[1]),
+             checkedProduct<int64_t>(shape[2], window[0]), checkedProduct<int64_t>(shape[3], window[1])});
+}
+
 void resizeShape(Call& c) {
     Shape shape = c.input(0).shape();
     const std::vector<int64_t> size = c.node.getInts(c.node.has("crop") ? "crop" : "size");
@@ -100,6 +110,7 @@ void addOwn(OperatorTable& table) {
     table["mpm.MpmLayerNorm"] = asInput;
     table["mpm.MpmFunction"] = asInput;
     table["mpm.MpmEmbed"] = embed;
+    table["mpm.MpmConvTranspose"] = convTranspose;
     table["mpm.MpmLinear"] = linearShape;
     table["mpm.MpmMaskLabels"] = maskLabels;
     table["mpm.MpmResize"] = resizeShape;

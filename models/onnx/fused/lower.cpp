@@ -54,7 +54,7 @@ const std::map<std::string, Lowering::Method>& Lowering::methods() {
         m["Upsample"] = &Lowering::resize;
         m["GridSample"] = &Lowering::gridSample;
         m["Conv"] = &Lowering::convolution;
-        m["ConvTranspose"] = &Lowering::convolution;
+        m["ConvTranspose"] = &Lowering::convTranspose;
         m["Clip"] = &Lowering::clip;
         m["Pad"] = &Lowering::pad;
         for (const char* op : {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceL2"})
@@ -247,14 +247,6 @@ void Lowering::gridSample() {
     for (const char* name : {"mode", "padding_mode"})
         if (m_node->has(name)) node.attributes[name] = Attribute::of(m_node->getString(name, ""));
     if (m_node->getInt("align_corners", 0)) node.attributes["align_corners"] = Attribute::of(int64_t{1});
-}
-
-void Lowering::convolution() {
-    const Tensor& weight = known(1);
-    Node node = *m_node;
-    node.attributes["kernel_shape"] =
-        Attribute::of(List<int64_t>(weight.shape().begin() + 2, weight.shape().end()));
-    m_graph.nodes.push_back(node);
 }
 
 void Lowering::clip() {

@@ -68,6 +68,7 @@ private:
     void resize();
     void gridSample();
     void convolution();
+    void convTranspose();
 
     // OpenCV 4.6 does not accept absent inputs.
     void pad();

@@ -20,8 +20,8 @@ bool takesMap(const Node& encoder) {
 // Version 1 is complete: operators and attributes that it does not have are of version 2.
 bool isOfVersion2(const Node& node) {
     if (node.domain != "mpm") return false;
-    for (const char* op :
-         {"MpmDeformable", "MpmGridSample", "MpmMaskLabels", "MpmMaskedSoftmax", "MpmShare"}) {
+    for (const char* op : {"MpmConvTranspose", "MpmDeformable", "MpmGridSample", "MpmMaskLabels",
+                           "MpmMaskedSoftmax", "MpmShare"}) {
         if (node.op == op) return true;
     }
     static const std::map<std::string, std::set<std::string>> kAttributes{
