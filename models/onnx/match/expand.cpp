@@ -1,4 +1,4 @@
-#include "models/onnx/match/expand.hpp"
+#include "models/onnx/match/passes.hpp"
 
 #include "base/checked.hpp"
 #include "base/printable.hpp"

@@ -1,4 +1,4 @@
-#include "models/onnx/match/fuse_norms.hpp"
+#include "models/onnx/match/passes.hpp"
 
 #include <cmath>
 

@@ -3,8 +3,7 @@
 #include "base/checked.hpp"
 #include "models/onnx/ir/job.hpp"
 #include "models/onnx/ir/rewrite.hpp"
-#include "models/onnx/match/expand.hpp"
-#include "models/onnx/match/fuse_norms.hpp"
+#include "models/onnx/match/passes.hpp"
 
 namespace mpm::models {
 namespace {
@@ -184,6 +183,7 @@ void fold(Graph& graph, const Inferred& inferred, const Inferred* otherBatch) {
 void normalise(Graph& graph, const Inferred& inferred) {
     dropIdle(graph, inferred);
     expandComposites(graph, inferred);
+    fusePools(graph, inferred);
     fuseNorms(graph, inferred);
     LinearFuser(graph).run();
     graph.sort();

@@ -1,0 +1,195 @@
+#include "models/onnx/match/passes.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/checked.hpp"
+#include "models/onnx/ir/job.hpp"
+
+namespace mpm::models {
+namespace {
+
+// The nodes from an image to the one value of theirs that others read.
+struct Region {
+    int image = kAbsent, exit = kAbsent;
+    List<int> nodes;
+};
+
+class PoolFuser {
+    static constexpr int64_t kLargestWeight = 1 << 22, kProducts = 1 << 26;  // of a product; to compare with
+
+public:
+    PoolFuser(Graph& graph, const Inferred& inferred) : m_graph(graph), m_inferred(inferred) {}
+
+    void run() {
+        const size_t count = m_graph.nodes.size();
+        for (size_t n = 0; n < count; ++n)
+            if (m_graph.nodes[n].is("GatherND")) fuse(static_cast<int>(n));
+        m_graph.sort();
+        m_graph.prune();
+    }
+
+private:
+    static bool isLinear(const Node& node) {
+        static const std::set<std::string> ops{"Add",       "Cast",     "Concat",  "Div",       "Gather",
+                                               "Identity",  "Mul",      "Reshape", "Slice",     "Split",
+                                               "Squeeze",   "Sub",      "Where",   "Unsqueeze", "ReduceMean",
+                                               "ReduceSum", "Transpose"};
+        return node.domain.empty() && ops.count(node.op) != 0;
+    }
+
+    const Tensor& at(int value) const {
+        static const Tensor none;
+        return static_cast<size_t>(value) < m_inferred.values.size() ? m_inferred.values[value] : none;
+    }
+
+    static bool isMap(const Tensor& x) { return x.isFloat() && x.rank() == 4 && x.size() > 0; }
+
+    void fuse(int n) {
+        checkTime();
+        const Region region = regionFrom(n);
+        if (region.exit == kAbsent || !isMap(at(region.image)) || !isMap(at(region.exit))) return;
+        const Shape &from = at(region.image).shape(), &to = at(region.exit).shape();
+        if (from[0] != to[0] || from[1] != to[1]) return;
+        if (elementCount({from[2], from[3], to[2], to[3]}) > kLargestWeight) return;
+        const Tensor weight = weightOf(region);
+        if (isProduct(region, weight)) replace(region, weight);
+    }
+
+    Region regionFrom(int n) const {
+        Region region;
+        region.image = m_graph.nodes[n].inputs[0];
+        const Node* before = m_graph.nodeOf(region.image);
+        if (before && before->is("Transpose")) {
+            region.nodes.push_back(m_graph.values[region.image].producer);
+            region.image = before->inputs[0];
+        }
+        if (!at(m_graph.nodes[n].inputs[1]).known()) return region;
+        std::set<int> inside;
+        const auto join = [&](int node) {
+            region.nodes.push_back(node);
+            inside.insert(m_graph.nodes[node].outputs.begin(), m_graph.nodes[node].outputs.end());
+        };
+        join(n);
+        for (int k = n + 1; k < static_cast<int>(m_graph.nodes.size()); ++k)
+            if (isLinear(m_graph.nodes[k]) && follows(m_graph.nodes[k], inside)) join(k);
+        region.exit = exitOf(region, inside);
+        return region;
+    }
+
+    // Reads the region and, apart from it, constants.
+    bool follows(const Node& node, const std::set<int>& inside) const {
+        const auto isInside = [&](int value) { return inside.count(value) != 0; };
+        return std::any_of(node.inputs.begin(), node.inputs.end(), isInside) &&
+               std::all_of(node.inputs.begin(), node.inputs.end(), [&](int value) {
+                   return value == kAbsent || isInside(value) || at(value).known();
+               });
+    }
+
+    int exitOf(const Region& region, const std::set<int>& inside) const {
+        std::set<int> exits;
+        const std::set<int> nodes(region.nodes.begin(), region.nodes.end());
+        for (size_t k = 0; k < m_graph.nodes.size(); ++k) {
+            if (nodes.count(static_cast<int>(k))) continue;
+            for (int value : m_graph.nodes[k].inputs)
+                if (inside.count(value)) exits.insert(value);
+        }
+        for (const Port& port : m_graph.outputs)
+            if (inside.count(port.value)) exits.insert(port.value);
+        return exits.size() == 1 ? *exits.begin() : kAbsent;
+    }
+
+    Tensor evaluated(const Region& region, const Tensor& image) const {
+        Graph part;
+        part.opset = m_graph.opset;
+        part.values = m_graph.values;
+        for (int n : region.nodes) {
+            part.nodes.push_back(m_graph.nodes[n]);
+            for (int value : m_graph.nodes[n].inputs)
+                if (value != kAbsent && at(value).known()) part.values[value].constant = at(value);
+        }
+        Port in, out;
+        in.value = region.image;
+        out.value = region.exit;
+        part.inputs = {in};
+        part.outputs = {out};
+        return models::evaluate(part, {image})[0];
+    }
+
+    // Row k is the result for an image of which only pixel k is 1: as many pixels at a time as there are
+    // channels.
+    Tensor weightOf(const Region& region) const {
+        const Shape& shape = at(region.image).shape();
+        const int64_t pixels = elementCount({shape[2], shape[3]}),
+                      planes = elementCount({shape[0], shape[1]});
+        const int64_t columns = at(region.exit).size() / planes;
+        Tensor weight(Type::Float, {pixels, columns});
+        weight.allocate();
+        for (int64_t first = 0; first < pixels; first += planes) {
+            checkTime();
+            const int64_t count = std::min(planes, pixels - first);
+            Tensor image = Tensor::floats(shape);
+            for (int64_t k = 0; k < count; ++k)
+                image.writeF()[k * pixels + first + k] = 1;
+            const Tensor result = evaluated(region, image);
+            std::copy_n(result.f().data(), count * columns, weight.writeF().data() + first * columns);
+        }
+        return weight;
+    }
+
+    // Whether an image of other values gives what the weight says: channels do not mix, and nothing is added.
+    bool isProduct(const Region& region, const Tensor& weight) const {
+        const int64_t pixels = weight.dim(0), columns = weight.dim(1);
+        Tensor image = Tensor::floats(at(region.image).shape());
+        for (int64_t k = 0; k < image.size(); ++k)
+            image.writeF()[k] = static_cast<float>((k * 7919 + k / pixels) % 31 - 15) / 8.f;
+        const Tensor result = evaluated(region, image);
+        const int64_t step = 1 + checkedProduct<int64_t>(result.size(), pixels) / kProducts;
+        for (int64_t k = 0; k < result.size(); k += step) {
+            double sum = 0, size = 1;
+            for (int64_t p = 0; p < pixels; ++p) {
+                const double term =
+                    double{image.f()[k / columns * pixels + p]} * weight.f()[p * columns + k % columns];
+                sum += term;
+                size += std::abs(term);
+            }
+            if (!(std::abs(sum - result.f()[k]) <= 1e-5 * size)) return false;
+        }
+        return true;
+    }
+
+    void replace(const Region& region, const Tensor& weight) {
+        const Shape& to = at(region.exit).shape();
+        const auto constant = [&](const char* name, const Tensor& value) {
+            return m_graph.addConstant(name, value);
+        };
+        const int pixels = emit("Reshape", {region.image, constant("pixels", Tensor::vector({0, 0, -1}))});
+        const int pooled = emit("MatMul", {pixels, constant("pool", weight)});
+        const int unused = m_graph.addValue("unused");
+        for (Node& node : m_graph.nodes)
+            std::replace(node.outputs.begin(), node.outputs.end(), region.exit, unused);
+        emit("Reshape", {pooled, constant("size", Tensor::vector({0, 0, to[2], to[3]}))}, region.exit);
+    }
+
+    int emit(const std::string& op, const List<int>& inputs, int output = kAbsent) {
+        Node node;
+        node.op = op;
+        node.name = "pool." + op;
+        node.inputs = inputs;
+        node.outputs = {output == kAbsent ? m_graph.addValue(node.name) : output};
+        m_graph.nodes.push_back(node);
+        return node.outputs[0];
+    }
+
+    Graph& m_graph;
+    const Inferred& m_inferred;
+};
+
+}  // namespace
+
+void fusePools(Graph& graph, const Inferred& inferred) {
+    PoolFuser(graph, inferred).run();
+}
+
+}  // namespace mpm::models

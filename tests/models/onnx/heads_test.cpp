@@ -1,0 +1,219 @@
+// Parts of decoders that are rewritten: transposed convolutions and adaptive pooling, as exports have them.
+#include <functional>
+
+#include <gtest/gtest.h>
+#include <opencv2/dnn.hpp>
+
+#include <mpm/mpm.hpp>
+
+#include "models/onnx/convert.hpp"
+#include "models/onnx/eval/evaluate.hpp"
+#include "models/onnx/io/domain_version.hpp"
+#include "models/onnx/io/read.hpp"
+#include "models/onnx/io/write.hpp"
+#include "models/onnx/match/normalise.hpp"
+#include "small_export.hpp"
+#include "support/temp_folder.hpp"
+
+namespace {
+
+using namespace mpm;
+using models::Attribute;
+using models::GraphBuilder;
+using models::List;
+using models::Node;
+using models::Shape;
+using models::Tensor;
+using test::SmallExport;
+
+int withInts(GraphBuilder& g, const std::string& op, int x, const char* name, const List<int64_t>& values) {
+    const int y = g.node(op, {x});
+    g.with(name, Attribute::of(values));
+    return y;
+}
+
+// Of pixel `from` windows divide it into `to`: the first pixel of each, and one behind its last.
+int64_t startOf(int64_t i, int64_t from, int64_t to) {
+    return i * from / to;
+}
+int64_t endOf(int64_t i, int64_t from, int64_t to) {
+    return ((i + 1) * from + to - 1) / to;
+}
+int64_t widest(int64_t from, int64_t to) {
+    int64_t most = 0;
+    for (int64_t i = 0; i < to; ++i)
+        most = std::max(most, endOf(i, from, to) - startOf(i, from, to));
+    return most;
+}
+
+// As PyTorch decomposes adaptive_avg_pool2d: all pixels of all windows, those behind a window's end masked,
+// summed slice by slice and divided by the windows' sizes.
+int adaptivePool(GraphBuilder& g, int x, const Shape& map, int64_t rows, int64_t columns) {
+    const int64_t kh = widest(map[2], rows), kw = widest(map[3], columns);
+    Tensor pixels = Tensor::ints({rows, kh, columns, kw, 2});
+    Tensor outside = Tensor::ints({rows, kh, columns, kw}, 0, models::Type::Bool);
+    std::vector<float> sizes;
+    for (int64_t k = 0; k < outside.size(); ++k) {
+        const int64_t ox = k / kw % columns, oy = k / kw / columns / kh;
+        const int64_t py = startOf(oy, map[2], rows) + k / kw / columns % kh,
+                      px = startOf(ox, map[3], columns) + k % kw;
+        pixels.writeI()[2 * k] = std::min(py, map[2] - 1);
+        pixels.writeI()[2 * k + 1] = std::min(px, map[3] - 1);
+        outside.writeI()[k] = py >= endOf(oy, map[2], rows) || px >= endOf(ox, map[3], columns);
+    }
+    for (int64_t k = 0; k < rows * columns; ++k) {
+        const int64_t oy = k / columns, ox = k % columns;
+        sizes.push_back(static_cast<float>((endOf(oy, map[2], rows) - startOf(oy, map[2], rows)) *
+                                           (endOf(ox, map[3], columns) - startOf(ox, map[3], columns))));
+    }
+    const int gathered =
+        g.node("GatherND", {withInts(g, "Transpose", x, "perm", {2, 3, 0, 1}), g.constant(pixels)});
+    const int windows = withInts(g, "Transpose", gathered, "perm", {4, 5, 0, 1, 2, 3});
+    const int masked = g.node("Where", {g.constant(outside), g.number(0), windows});
+    int sum = models::kAbsent;
+    for (int64_t k = 0; k < kh * kw; ++k) {
+        const int row = g.node("Gather", {masked, g.constant(Tensor::ints({}, k / kw))});
+        g.with("axis", Attribute::of(int64_t{3}));
+        const int one = g.node("Gather", {row, g.constant(Tensor::ints({}, k % kw))});
+        g.with("axis", Attribute::of(int64_t{4}));
+        sum = sum == models::kAbsent ? one : g.node("Add", {sum, one});
+    }
+    return g.node("Div", {sum, g.constant(Tensor::floats({rows, columns}, sizes))});
+}
+
+Tensor noise(const Shape& shape) {
+    Tensor t = Tensor::floats(shape);
+    cv::RNG rng(5);
+    for (int64_t k = 0; k < t.size(); ++k)
+        t.writeF()[k] = rng.uniform(-2.f, 2.f);
+    return t;
+}
+
+TEST(Heads, AdaptivePoolIsOneProduct) {
+    for (const Shape& map : {Shape{2, 3, 7, 5}, Shape{1, 1, 9, 16}}) {
+        for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>(1, 1), {3, 2}, {6, 5}}) {
+            GraphBuilder g(18);
+            const int x = g.input("x", map);
+            const int relu = g.node("Relu", {adaptivePool(g, x, map, rows, columns)});
+            g.output(g.node("Neg", {relu}), "y", {map[0], map[1], rows, columns});
+            models::Graph graph = g.graph();
+            const Tensor image = noise(map), before = models::evaluate(graph, {image})[0];
+            models::normalise(graph, models::infer(graph, {Tensor(models::Type::Float, map)}));
+            for (const Node& node : graph.nodes)
+                EXPECT_FALSE(node.is("GatherND"));
+            const Tensor after = models::evaluate(graph, {image})[0];
+            ASSERT_EQ(after.shape(), before.shape());
+            for (int64_t k = 0; k < after.size(); ++k) {
+                const int64_t ox = k % columns, oy = k / columns % rows, plane = k / columns / rows;
+                double sum = 0, count = 0;
+                for (int64_t py = startOf(oy, map[2], rows); py < endOf(oy, map[2], rows); ++py) {
+                    for (int64_t px = startOf(ox, map[3], columns); px < endOf(ox, map[3], columns);
+                         ++px, ++count)
+                        sum += image.f()[(plane * map[2] + py) * map[3] + px];
+                }
+                EXPECT_NEAR(before.f()[k], -std::max(0.0, sum / count), 1e-5);
+                EXPECT_NEAR(after.f()[k], before.f()[k], 1e-5);
+            }
+        }
+    }
+}
+
+// Not linear, or of mixed channels: the nodes stay.
+TEST(Heads, OtherGathersStay) {
+    const Shape map{1, 2, 3, 3};
+    Tensor pixels = Tensor::ints({2, 2});
+    pixels.writeI()[0] = 2;
+    for (const bool shifted : {false, true}) {
+        GraphBuilder g(18);
+        const int x = g.input("x", map);
+        const int picked =
+            g.node("GatherND", {withInts(g, "Transpose", x, "perm", {2, 3, 0, 1}), g.constant(pixels)});
+        const int back =
+            g.node("Reshape", {withInts(g, "Transpose", picked, "perm", {1, 2, 0}), g.ints({1, 2, 1, 2})});
+        const int reversed = g.node("Gather", {back, g.ints({1, 0})});
+        g.with("axis", Attribute::of(int64_t{1}));
+        g.output(g.node("Relu", {shifted ? g.node("Add", {back, g.number(1)}) : reversed}), "y",
+                 {1, 2, 1, 2});
+        models::Graph graph = g.graph();
+        models::normalise(graph, models::infer(graph, {Tensor(models::Type::Float, map)}));
+        const auto isGather = [](const Node& node) { return node.is("GatherND"); };
+        EXPECT_TRUE(std::any_of(graph.nodes.begin(), graph.nodes.end(), isGather)) << shifted;
+    }
+}
+
+class HeadsInOpenCV : public testing::Test {
+protected:
+    using Head = std::function<int(SmallExport& model, int map)>;
+
+    /// What OpenCV computes equals the evaluation of the export; the nodes of the converted model.
+    List<Node> convert(const Head& head, const Shape& output) {
+        SmallExport model(1);
+        GraphBuilder& g = model.builder();
+        int x = model.embed();
+        for (int k = 0; k < 2; ++k)
+            x = model.block(x);
+        const int tokens = withInts(g, "Transpose", model.withoutFirst(model.norm(x)), "perm", {0, 2, 1});
+        const Shape map{1, SmallExport::kDim, SmallExport::kRows, SmallExport::kColumns};
+        g.output(head(model, g.node("Reshape", {tokens, g.ints({1, map[1], map[2], map[3]})})), "y", output);
+        const std::string in = folder / "export.onnx", out = folder / "converted.onnx";
+        models::writeModel(model.graph(), in);
+        models::ConvertOptions options;
+        options.blocks = std::vector<int>{};
+        models::convertModel(in, out, options);
+        const cv::Mat image = SmallExport::image(1);
+        Tensor blob = Tensor::floats({1, image.size[1], image.size[2], image.size[3]});
+        std::copy_n(image.ptr<float>(), image.total(), blob.writeF().data());
+        const Tensor expected = models::evaluate(models::readModel(in), {blob})[0];
+        registerLayers();
+        cv::dnn::Net net = cv::dnn::readNetFromONNX(out);
+        net.setInput(image);
+        const cv::Mat found = net.forward();
+        EXPECT_EQ(static_cast<int64_t>(found.total()), expected.size());
+        const cv::Mat wanted(1, static_cast<int>(expected.size()), CV_32F,
+                             const_cast<float*>(expected.f().data()));
+        EXPECT_LT(cv::norm(found.reshape(1, 1), wanted, cv::NORM_INF), 1e-4 * cv::norm(wanted, cv::NORM_INF));
+        const models::Graph graph = models::readModel(out);
+        return graph.nodes;
+    }
+
+    static int64_t count(const List<Node>& nodes, const std::string& op) {
+        return std::count_if(nodes.begin(), nodes.end(), [&](const Node& node) { return node.op == op; });
+    }
+
+    test::TempFolder folder;
+};
+
+TEST_F(HeadsInOpenCV, AdaptivePool) {
+    const Shape map{1, SmallExport::kDim, SmallExport::kRows, SmallExport::kColumns};
+    const List<Node> nodes =
+        convert([&](SmallExport& m,
+                    int x) { return m.builder().node("Relu", {adaptivePool(m.builder(), x, map, 4, 3)}); },
+                {1, SmallExport::kDim, 4, 3});
+    EXPECT_EQ(count(nodes, "MpmLinear"), 1);
+}
+
+TEST_F(HeadsInOpenCV, ConvTransposeOfTouchingWindows) {
+    for (const bool biased : {false, true}) {
+        for (const int64_t window : {2, 3}) {
+            for (const bool overlaps : {false, true}) {
+                const int64_t stride = overlaps ? 1 : window;
+                const auto head = [&](SmallExport& m, int x) {
+                    List<int> inputs{
+                        x, m.builder().constant(m.random({SmallExport::kDim, 5, window, window}, 0.3f))};
+                    if (biased) inputs.push_back(m.builder().constant(m.random({5}, 1)));
+                    const int y = m.builder().node("ConvTranspose", inputs);
+                    m.builder().with("strides", Attribute::of(List<int64_t>{stride, stride}));
+                    m.builder().with("kernel_shape", Attribute::of(List<int64_t>{window, window}));
+                    return y;
+                };
+                const auto size = [&](int64_t from) { return (from - 1) * stride + window; };
+                const List<Node> nodes =
+                    convert(head, {1, 5, size(SmallExport::kRows), size(SmallExport::kColumns)});
+                EXPECT_EQ(count(nodes, "MpmConvTranspose"), overlaps ? 0 : 1);
+                EXPECT_EQ(count(nodes, "ConvTranspose"), overlaps ? 1 : 0);
+            }
+        }
+    }
+}
+
+}  // namespace
