@@ -80,6 +80,7 @@ inline std::vector<EncoderOptions> allKinds() {
             o.taps = {0, 1, 2}, o.tapNorm = {0, 1, 1};
         }),
         options([](auto& o) { o.headSize = 32, o.hidden = 128, o.finalNorm = false; }),
+        options([](auto& o) { o.parallel = o.qkNorm = true, o.norm = o.innerNorm = NormKind::Rms; }),
     };
 }
 
