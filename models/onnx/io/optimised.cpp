@@ -1,5 +1,7 @@
 #include "models/onnx/io/optimised.hpp"
 
+#include "base/norm_rule.hpp"
+
 namespace mpm::models {
 namespace {
 
@@ -29,21 +31,22 @@ private:
             const float alpha = node.getFloat("alpha", 1.702f);
             replaceBy(n, "Swish", {node.inputs[0]}).attributes["alpha"] = Attribute::of(alpha);
         } else if (node.op == "SkipLayerNormalization") {
-            expandSkipNorm(n, node);
+            expandSkipNorm(n, node, NormKind::Layer, node.input(3), node.input(4));
+        } else if (node.op == "SkipSimplifiedLayerNormalization") {
+            expandSkipNorm(n, node, NormKind::Rms, kAbsent, node.input(3));
         }
     }
 
-    // Inputs: x, skip, weight, bias of the norm, bias of the sum. Outputs: result, mean, deviation, sum.
-    void expandSkipNorm(size_t n, const Node& node) {
+    // Inputs: x, skip, weight, the two biases. Outputs: result, mean, deviation, sum.
+    void expandSkipNorm(size_t n, const Node& node, NormKind kind, int normBias, int sumBias) {
         const auto isUsed = [&](size_t k) { return k < node.outputs.size() && node.outputs[k] != kAbsent; };
         if (node.input(1) == kAbsent || node.input(2) == kAbsent || isUsed(1) || isUsed(2)) return;
         int sum = add(n, node.inputs[0], node.inputs[1],
-                      node.input(4) == kAbsent && isUsed(3) ? node.outputs[3] : kAbsent);
-        if (node.input(4) != kAbsent)
-            sum = add(n, sum, node.inputs[4], isUsed(3) ? node.outputs[3] : kAbsent);
+                      sumBias == kAbsent && isUsed(3) ? node.outputs[3] : kAbsent);
+        if (sumBias != kAbsent) sum = add(n, sum, sumBias, isUsed(3) ? node.outputs[3] : kAbsent);
         List<int> inputs{sum, node.inputs[2]};
-        if (node.input(3) != kAbsent) inputs.push_back(node.inputs[3]);
-        Node& norm = replaceBy(n, "LayerNormalization", inputs);
+        if (normBias != kAbsent) inputs.push_back(normBias);
+        Node& norm = replaceBy(n, namesOf(kind).onnx, inputs);
         norm.outputs = {node.outputs[0]};
         norm.attributes["axis"] = Attribute::of(int64_t{-1});
         norm.attributes["epsilon"] = Attribute::of(node.getFloat("epsilon", 1e-12f));

@@ -116,6 +116,27 @@ TEST(Optimised, SkipLayerNormalizationIsTwoSumsAndANorm) {
         });
 }
 
+TEST(Optimised, SkipSimplifiedLayerNormalizationIsTwoSumsAndAnRmsNorm) {
+    const auto parameters = [](GraphBuilder& g) {
+        return std::vector<int>{g.constant(numbers({2, 3, 4}, 4)), g.constant(numbers({4}, 5)),
+                                g.constant(numbers({4}, 6))};
+    };
+    expectEqual(
+        [&](GraphBuilder& g, int x) {
+            const std::vector<int> p = parameters(g);
+            const int y = g.node("SkipSimplifiedLayerNormalization", {x, p[0], p[1], p[2]}, kRuntime);
+            g.with("epsilon", Attribute::of(1e-6f));
+            g.output(y, "y", {2, 3, 4});
+        },
+        [&](GraphBuilder& g, int x) {
+            const std::vector<int> p = parameters(g);
+            const int sum = g.node("Add", {g.node("Add", {x, p[0]}), p[2]});
+            const int mean = g.node("ReduceMean", {g.node("Mul", {sum, sum}), g.ints({-1})});
+            const int root = g.node("Sqrt", {g.node("Add", {mean, g.number(1e-6f)})});
+            g.output(g.node("Mul", {g.node("Div", {sum, root}), p[1]}), "y", {2, 3, 4});
+        });
+}
+
 // Selu, Celu and Softsign by their formulas.
 TEST(Spellings, ActivationsAreTheirFormulas) {
     using Formula = std::function<int(GraphBuilder&, int x)>;
