@@ -3,47 +3,17 @@
 # a scratch folder. Four shards: one runs undisturbed, one is requeued from outside, the program of one is killed, and one is
 # warned of its time limit. The joined result equals that of a whole run, except for the times.
 set -eu
-build=$(cd "$1" && pwd)
-tree=$(cd "$(dirname "$0")/../.." && pwd)
-for program in munged slurmctld slurmd sbatch; do
-    command -v $program >/dev/null || { echo "slurm: skipped: apt-get install slurmctld slurmd munge" && exit 77; }
-done
+. "$(dirname "$0")/common.sh"
+needs "slurmctld slurmd munge" munged slurmctld slurmd sbatch
 [ "$(id -u)" = 0 ] || { echo "slurm: skipped: slurmd needs root" && exit 77; }
 
-scratch=$(mktemp -d /tmp/mpm-slurm.XXXXXX)
-daemons=
-stop() {
-    for daemon in $daemons; do kill "$daemon" 2>/dev/null || true; done
-    wait
-    rm -rf "$scratch"
-}
-trap stop EXIT
-fail() {
-    echo "slurm: $1" >&2
-    tail -n 15 "$scratch"/log/* >&2 2>/dev/null || true
-    exit 1
-}
-# until_true SECONDS COMMAND...: waits for the command to succeed.
-until_true() {
-    left=$(($1 * 10))
-    shift
-    while ! "$@"; do
-        left=$((left - 1))
-        [ $left -gt 0 ] || return 1
-        sleep 0.1
-    done
-}
-
 start_slurm() {
-    mkdir -m 755 "$scratch/log" "$scratch/munge" "$scratch/state" "$scratch/spool"
+    mkdir "$scratch/munge" "$scratch/state" "$scratch/spool"
     mungekey --create --keyfile "$scratch/munge/key"
     # munge has its own socket, so that a munge of the machine is not involved. --force: files below /tmp.
-    munged --foreground --force --key-file="$scratch/munge/key" --socket="$scratch/munge/socket" \
-        --pid-file="$scratch/munge/pid" --seed-file="$scratch/munge/seed" >"$scratch/log/munged" 2>&1 &
-    daemons="$daemons $!"
-    ports=$(/usr/bin/python3 -c 'import socket
-sockets = [socket.create_server(("", 0)) for i in range(2)]
-print(*[s.getsockname()[1] for s in sockets])')
+    serve munged munged --foreground --force --key-file="$scratch/munge/key" --socket="$scratch/munge/socket" \
+        --pid-file="$scratch/munge/pid" --seed-file="$scratch/munge/seed"
+    ports=$(free_ports 2)
     # cred_expire: how long a requeued job waits, 120 s by default.
     cat >"$scratch/slurm.conf" <<EOF
 ClusterName=test
@@ -70,10 +40,8 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=10 State=UP
 EOF
     export SLURM_CONF="$scratch/slurm.conf"
     until_true 20 test -S "$scratch/munge/socket" || fail "munged did not start"
-    slurmctld -D -i >"$scratch/log/slurmctld" 2>&1 &
-    daemons="$daemons $!"
-    slurmd -D -N "$(hostname)" >"$scratch/log/slurmd" 2>&1 &
-    daemons="$daemons $!"
+    serve slurmctld slurmctld -D -i
+    serve slurmd slurmd -D -N "$(hostname)"
     until_true 60 idle || fail "the node did not become idle"
 }
 idle() { [ "$(sinfo --noheader --format=%t 2>/dev/null)" = idle ]; }

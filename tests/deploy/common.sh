@@ -1,0 +1,68 @@
+# Sourced by the tests of this folder: a scratch folder, servers that end with the test, waiting.
+build=$(cd "$1" && pwd)
+tree=$(cd "$(dirname "$0")/../.." && pwd)
+name=$(basename "$0" .sh)
+scratch=$(mktemp -d "/tmp/mpm-$name.XXXXXX")
+mkdir "$scratch/log"
+servers=
+stop() {
+    for server in $servers; do kill "$server" 2>/dev/null || true; done
+    wait
+    rm -rf "$scratch"
+}
+trap stop EXIT
+fail() {
+    echo "$name: $1" >&2
+    tail -n 15 "$scratch"/log/* >&2 2>/dev/null || true
+    exit 1
+}
+# needs PACKAGES PROGRAM...: skips the test without the programs, which are in the Debian packages.
+needs() {
+    packages=$1
+    shift
+    for program; do
+        command -v "$program" >/dev/null || { echo "$name: skipped: apt-get install $packages" && exit 77; }
+    done
+}
+# serve LOG COMMAND...: starts a server; its output is in log/LOG, its process in $served.
+serve() {
+    log=$1
+    shift
+    "$@" >"$scratch/log/$log" 2>&1 &
+    served=$!
+    servers="$servers $served"
+}
+# until_true SECONDS COMMAND...: waits for the command to succeed.
+until_true() {
+    left=$(($1 * 5))
+    shift
+    while ! "$@" >/dev/null 2>&1; do
+        left=$((left - 1))
+        [ $left -gt 0 ] || return 1
+        sleep 0.2
+    done
+}
+# free_ports N: ports that are free now.
+free_ports() {
+    /usr/bin/python3 -c 'import socket, sys
+sockets = [socket.create_server(("", 0)) for i in range(int(sys.argv[1]))]
+print(*[s.getsockname()[1] for s in sockets])' "$1"
+}
+# prepare_home: monitors started from here have settings and measurements of their own, and no display or bus.
+prepare_home() {
+    mkdir -m 700 "$scratch/home" "$scratch/run"
+    mkdir -p "$scratch/home/.config/mpm/monitor"
+    export HOME="$scratch/home" XDG_RUNTIME_DIR="$scratch/run"
+    unset XDG_CONFIG_HOME XDG_DATA_HOME DISPLAY WAYLAND_DISPLAY DBUS_SESSION_BUS_ADDRESS
+    profiles="$scratch/home/.config/mpm/monitor"
+}
+# value URL QUERY: the sum of a query's result in Prometheus; fails where there is none.
+value() {
+    curl -sfG "$1/api/v1/query" --data-urlencode "query=$2" | /usr/bin/python3 -c 'import json, sys
+reply = json.load(sys.stdin)
+assert reply["status"] == "success", reply
+result = reply["data"]["result"]
+print(sum(float(row["value"][1]) for row in result)) if result else sys.exit("no data")'
+}
+# at_least URL QUERY NUMBER
+at_least() { value "$1" "$2" | awk -v least="$3" '{ reached = $1 >= least } END { exit !reached }'; }
