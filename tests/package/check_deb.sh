@@ -3,6 +3,8 @@
 # their files name. The packages are kept in the folder KEEP if it is given.
 set -eu
 build=$(cd "$1" && pwd)
+tree=$(cd "$(dirname "$0")/../.." && pwd)
+. "$tree/tests/package/pack.sh"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 debs=${2:-$scratch/debs}
@@ -14,9 +16,7 @@ fail() {
     exit 1
 }
 
-(cd "$scratch" && cpack -G DEB -B "$debs" --config "$build/CPackConfig.cmake" >"$scratch/log" 2>&1) ||
-    fail "cpack: $(tail -n 20 "$scratch/log")"
-rm -rf "$debs/_CPack_Packages"
+pack "$build" "$debs" >"$scratch/log" 2>&1 || fail "$(cat "$scratch/log")"
 mkdir "$scratch/root"
 packages="libmpm0 libmpm-dev mpm mpm-monitor python3-mpm gstreamer1.0-mpm"
 for package in $packages; do
@@ -45,6 +45,23 @@ for file in bin/mpm-monitor lib/systemd/system/mpm-monitor@.service lib/systemd/
     share/applications/mpm-monitor.desktop; do
     grep -q " \./usr/$file$" "$scratch/mpm-monitor" || fail "mpm-monitor lacks /usr/$file"
 done
+
+# The bill of materials: every package with its digest, and everything that is named is described.
+/usr/bin/python3 - "$debs" $packages <<'EOF' || fail "the bill of materials is not right"
+import glob, hashlib, json, sys
+folder, names = sys.argv[1], set(sys.argv[2:])
+bill = json.load(open(glob.glob(folder + "/*.spdx.json")[0]))
+described = {package["SPDXID"]: package for package in bill["packages"]}
+assert len(described) == len(bill["packages"]) > 20, "a package is described twice, or hardly any"
+for package in bill["packages"]:
+    if package["name"] in names:
+        names.remove(package["name"])
+        content = open(folder + "/" + package["packageFileName"], "rb").read()
+        assert package["checksums"][0]["checksumValue"] == hashlib.sha256(content).hexdigest(), package["name"]
+assert not names, names
+for relation in bill["relationships"]:
+    assert relation["relatedSpdxElement"] in described, relation
+EOF
 
 # names FILE PATH: FILE of the packages names PATH, so they install it.
 names() {

@@ -1,0 +1,39 @@
+#!/bin/sh
+# same_bytes.sh BUILD [--rebuild [CPACK-COMPONENT...]]: packing twice gives the same bytes, whatever the folder, the time zone,
+# the locale and the umask. With --rebuild, the second time from a copy of the committed tree at another path, compiled anew
+# (half an hour on two cores; fewer components need fewer parts of it: runtime dev needs only the library).
+set -eu
+build=$(cd "$1" && pwd)
+tree=$(cd "$(dirname "$0")/../.." && pwd)
+shift
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+. "$tree/tests/package/pack.sh"
+
+rebuild() {
+    mkdir "$scratch/another tree"
+    git -C "$tree" archive HEAD | tar -x -C "$scratch/another tree"
+    parts=
+    for part in CLI GUI TORCH PYTHON GSTREAMER TESTS; do parts="$parts -DMPM_BUILD_$part=OFF"; done
+    [ $# -gt 0 ] || parts=-DMPM_BUILD_TESTS=OFF
+    # shellcheck disable=SC2086  # a list of words
+    (cd "$scratch/another tree" && cmake -S . -B folder -G Ninja -DCMAKE_BUILD_TYPE=Release $parts &&
+        CCACHE_DISABLE=1 cmake --build folder) >"$scratch/log" 2>&1 || { tail -n 20 "$scratch/log" >&2 && exit 1; }
+}
+
+second=$build
+if [ "${1:-}" = --rebuild ]; then
+    shift
+    rebuild "$@"
+    second="$scratch/another tree/folder"
+fi
+components=$(echo "$*" | tr ' ' ';')
+pack "$build" "$scratch/first" "$components"
+(umask 077 && export TZ=Asia/Tokyo LC_ALL=C && pack "$second" "$scratch/second" "$components")
+count=0
+for deb in "$scratch"/first/*.deb; do
+    cmp "$deb" "$scratch/second/${deb##*/}" || { echo "same_bytes: ${deb##*/} differs" >&2 && exit 1; }
+    count=$((count + 1))
+done
+[ $count -gt 0 ] || { echo "same_bytes: no packages" >&2 && exit 1; }
+echo "same_bytes: $count packages have the same bytes"
