@@ -248,6 +248,27 @@ class RmsVit(Vit):
         self.norm = RmsNorm(DIM)
 
 
+class Aimv2(RmsVit):
+    """The whole model as transformers has it: a norm between patches and positions, and a head that pools by attention."""
+
+    def __init__(self):
+        super().__init__()
+        self.patch_norm = RmsNorm(DIM, 1e-5)
+        self.query = nn.Parameter(torch.randn(1, 1, DIM))
+        self.k, self.v = nn.Linear(DIM, DIM, bias=False), nn.Linear(DIM, DIM, bias=False)
+        self.out = nn.Linear(DIM, DIM)
+
+    def embed(self, image):
+        return self.patch_norm(self.patch(image).flatten(2).transpose(1, 2)) + self.pos_embed
+
+    def decode(self, x, tapped, image):
+        b, n, _ = x.shape
+        k, v = (f(x).view(b, n, HEADS, -1).transpose(1, 2) for f in (self.k, self.v))
+        q = self.query.expand(b, -1, -1).reshape(b, 1, HEADS, -1).transpose(1, 2) * (DIM // HEADS) ** -0.5
+        pooled = ((q @ k.transpose(-2, -1)).softmax(-1) @ v).transpose(1, 2).reshape(b, 1, DIM)
+        return self.out(pooled.mean(1)), x
+
+
 class ParallelBlock(Block):
     """Attention and MLP read the same tokens; with one norm or with two."""
 
@@ -342,6 +363,8 @@ CASES = {
     "upernet": (Upernet, 17, "", 1),
     "rms_norm": (RmsVit, 17, "", 1),
     "rms_norm_heads": (lambda: RmsVit(qk=True), 14, "b", 2),
+    "aimv2": (Aimv2, 17, "", 1),
+    "aimv2_dynamic": (Aimv2, 14, "b", 2),
     "parallel": (lambda: Vit(lambda: ParallelBlock(Attention(), Mlp())), 17, "", 1),
     "parallel_two_norms": (lambda: Vit(lambda: ParallelBlock(Attention(), Mlp(), norms=2)), 14, "b", 2),
     "parallel_joined": (lambda: Vit(JoinedBlock), 17, "b", 2),
