@@ -173,7 +173,7 @@ TokenTable::TokenTable(std::string path, Form form, const RunDescription& run)
 /// The head is written with the first row: an empty result never replaces an earlier table.
 void TokenTable::write(std::string row) {
     if (!m_begun && m_form == Form::Csv)
-        row = "name," + pipeline::csvHead(m_run.stages, m_run.labels) + '\n' + row;
+        row = "name," + pipeline::csvHead(m_run.stages, m_run.labels, {m_run.reuse, false}) + '\n' + row;
     m_begun = true;
     if (m_file) return m_file->add(row);
     if (m_out == nullptr) {
@@ -190,7 +190,8 @@ void TokenTable::add(const FrameResult& result) {
     const pipeline::Measurement& m = result.measurement;
     if (m_form == Form::Csv) {
         const int classes = static_cast<int>(m_run.labels.size());
-        write(csvField(result.frame.name) + ',' + pipeline::csvLine(m, m_run.stages, classes) + '\n');
+        write(csvField(result.frame.name) + ',' +
+              pipeline::csvLine(m, m_run.stages, classes, {m_run.reuse, false}) + '\n');
     } else {
         nlohmann::ordered_json line = {{"name", result.frame.name},
                                        {"time", pipeline::timeText(m.time)},

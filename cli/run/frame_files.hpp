@@ -41,6 +41,7 @@ struct RunDescription {
     std::vector<std::string> labels;
     pipeline::Palette palette;
     int stages = 0;
+    bool reuse = false;
     std::string notice;  ///< written on every image: "random weights"
     double opacity = 0.55;
     pipeline::MergeMapStyle map;

@@ -210,6 +210,9 @@ void RunSession::analyse(pipeline::Frame frame, double captureMs, std::int64_t d
     m.encoderMs = seg.encoder.whole;
     m.mergeMs = seg.encoder.merge;
     m.dropped = dropped;
+    const ReuseReport& reuse = seg.tokens.reuse;
+    if (reuse.state != ReuseState::Off) m.recomputed = reuse.recomputed;
+    if (!reuse.ages.empty()) m.tokenAge = cv::mean(reuse.ages)[0];
     if (seg.labels.empty())
         result.featureColours = m_featureColours.colours(seg.features, seg.grid);
     else
@@ -241,6 +244,7 @@ void RunSession::start(const FrameResult& first) {
         m_description.labels.clear();  // names without classes would be columns without values
     }
     m_description.stages = static_cast<int>(first.measurement.stageTokens.size());
+    m_description.reuse = first.segmentation.tokens.reuse.state != ReuseState::Off;
     for (const mpm::Stage& stage : first.segmentation.tokens.stages)
         m_stageNames.push_back("after the merge before block " + std::to_string(stage.block));
     if (m_options.out.empty()) {

@@ -210,9 +210,10 @@ void TimelineView::paintLegend(QPainter& painter) const {
     std::vector<std::pair<QColor, QString>> entries;
     for (int i = 0; i + 1 < count && i < TimelineColumn::kStages; ++i)
         entries.emplace_back(theme.stages[i], tr("before block %1").arg(m_blocks[i]));
-    entries.emplace_back(
-        theme.kept,
-        count > 0 ? tr("tokens kept, after merging before block %1").arg(m_blocks.back()) : tr("all tokens"));
+    entries.emplace_back(theme.kept,
+                         count > 0 ? tr("tokens kept, after merging before block %1").arg(m_blocks.back())
+                         : m_reuse ? tr("tokens computed, with reuse")
+                                   : tr("all tokens"));
     double x = plot().left();
     for (size_t i = 0; i < entries.size(); ++i) {
         const auto& [colour, text] = entries[i];

@@ -70,9 +70,10 @@ void TimelineView::setPaused(bool paused) {
     moveOn();
 }
 
-void TimelineView::setStages(const std::vector<int>& blocks) {
-    if (blocks == m_blocks) return;
+void TimelineView::setStages(const std::vector<int>& blocks, bool reuse) {
+    if (blocks == m_blocks && reuse == m_reuse) return;
     m_blocks = blocks;
+    m_reuse = reuse;
     update();
 }
 

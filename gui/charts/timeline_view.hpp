@@ -29,7 +29,8 @@ public:
     Time to() const { return m_to; }
     void setRange(Time from, Time to);
     /// Names of the curves, by merge: "before block 2".
-    void setStages(const std::vector<int>& blocks);
+    /// `reuse`: the counts are of tokens computed, and nothing merges.
+    void setStages(const std::vector<int>& blocks, bool reuse = false);
     /// While paused it does not scroll: nothing new is measured.
     void setPaused(bool paused);
     /// The image of a moment, shown where the pointer is; null: none.
@@ -90,6 +91,7 @@ private:
 
     const TimelineData* m_data;
     std::vector<int> m_blocks;
+    bool m_reuse = false;
     Time m_from = 0, m_to = 60'000;
     Time m_length = 120'000;  // followed; 0: everything
     bool m_following = true;

@@ -33,6 +33,7 @@ pipeline::Measurement measurementOf(const Analysis& analysis, double drawMs, std
     if (!reuses) return m;
     m.setup = {m.setup.model, "reuse", {}};  // also where a suspended stream merges for a while
     m.recomputed = reuse.recomputed;
+    if (!reuse.ages.empty()) m.tokenAge = cv::mean(reuse.ages)[0];
     return m;
 }
 
@@ -68,8 +69,10 @@ void Engine::wire() {
     connect(m_channel.get(), &InferenceChannel::analysed, this, &Engine::onAnalysis);
     connect(m_channel.get(), &InferenceChannel::compared, this, [this] {
         if (auto found = m_channel->takeComparison();
-            found && !outdated((*found)->analysis->frame.generation))
+            found && !outdated((*found)->analysis->frame.generation)) {
+            if (!isBeforeChange(*(*found)->analysis)) m_saved.add(**found);
             m_render.show(*found);
+        }
     });
     connect(m_channel.get(), &InferenceChannel::nightSimulated, this, [this] {
         if (auto found = m_channel->takeNight(); found && !outdated((*found)->analysis->frame.generation))
@@ -89,6 +92,7 @@ void Engine::wire() {
     });
     connect(m_network, &SharedNetwork::modelLoading, this, &Engine::modelLoading);
     connect(m_network, &SharedNetwork::modelLoaded, this, &Engine::modelLoaded);
+    connect(m_network, &SharedNetwork::modelLoaded, this, [this] { m_saved.clear(); });
     connect(m_network, &SharedNetwork::modelFailed, this, &Engine::modelFailed);
     connect(m_network, &SharedNetwork::networkFailed, this, &Engine::networkFailed);
     connect(&m_recorder, &Worker::crashed, this, &Engine::crashed);
@@ -125,6 +129,7 @@ void Engine::openSource(const pipeline::Address& address, const QString& name, c
         m_capture->stop();
     }
     ++m_generation;
+    m_saved.clear();
     m_anyPhase = false;
     m_state = pipeline::SourceState::Connecting;
     m_dropped = m_droppedBefore = 0;
@@ -153,6 +158,10 @@ void Engine::openModel(const QString& model) {
 }
 
 void Engine::setRequest(const Request& request) {
+    if (request.schedule != m_request.schedule || request.reuse != m_request.reuse) {
+        m_saved.clear();
+        m_changedAt = Steady::now();
+    }
     m_request = request;
     m_channel->setRequest(request);
     if (!request.keepsImages) m_render.forget();
@@ -221,7 +230,8 @@ void Engine::onAnalysis() {
     const AnalysisPtr& analysis = *found;
     if (m_watched && !analysis->frame.pixels.empty()) m_render.show(analysis);
     const auto dropped = m_dropped - std::exchange(m_droppedBefore, m_dropped);
-    const pipeline::Measurement measurement = measurementOf(*analysis, m_render.drawMs(), dropped);
+    pipeline::Measurement measurement = measurementOf(*analysis, m_render.drawMs(), dropped);
+    if (!m_saved.stale()) measurement.savedMs = m_saved.savedMs();
     if (!analysis->repeat) m_recorder.add(measurement);
     emit measured(measurement, analysis);
 }

@@ -11,6 +11,7 @@
 #include "gui/engine/network.hpp"
 #include "gui/engine/recorder.hpp"
 #include "gui/engine/render_worker.hpp"
+#include "gui/engine/saved_time.hpp"
 
 namespace mpm::gui {
 
@@ -57,6 +58,8 @@ public:
     const SourceReport& report() const { return m_report; }
     const Request& request() const { return m_request; }
     bool paused() const { return m_paused; }
+    /// Of a frame that was captured before the schedule or reuse changed.
+    bool isBeforeChange(const Analysis& analysis) const { return analysis.frame.captured < m_changedAt; }
 
 signals:
     void framed(const mpm::gui::LiveFrame& frame);
@@ -90,6 +93,8 @@ private:
     InferenceChannelPtr m_channel;
     CaptureWorker* m_capture = nullptr;  // a child; older ones delete themselves when their thread has ended
     Request m_request;
+    SavedTime m_saved;
+    Steady::time_point m_changedAt;  // of schedule or reuse
     std::vector<pipeline::Polygon> m_masks;
     pipeline::Address m_address;
     QString m_sourceName, m_formerName;

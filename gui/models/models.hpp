@@ -1,11 +1,11 @@
 // The item models of one window: data for its panels and charts, without any widget.
 #pragma once
 
+#include "gui/engine/saved_time.hpp"
 #include "gui/models/alert_model.hpp"
 #include "gui/models/health_model.hpp"
 #include "gui/models/legend_model.hpp"
 #include "gui/models/region_model.hpp"
-#include "gui/models/saved_time.hpp"
 #include "gui/models/schedule_model.hpp"
 #include "gui/models/statistics_model.hpp"
 #include "gui/models/timeline_data.hpp"

@@ -77,7 +77,9 @@ QVariant StatisticsModel::headerData(int section, Qt::Orientation orientation, i
         const QString columns[] = {tr("Day"), tr("Night"), tr("Change, %")};
         return section >= 0 && section < Columns ? columns[section] : QVariant();
     }
-    const QString rows[] = {tr("Tokens kept"), tr("Merged away"), tr("Luminance"), tr("Network, ms"),
+    const bool reuse = m_setup.method == "reuse";
+    const QString rows[] = {reuse ? tr("Computed") : tr("Tokens kept"),
+                            reuse ? tr("Reused") : tr("Merged away"), tr("Luminance"), tr("Network, ms"),
                             tr("Frames")};
     return section >= 0 && section < Rows ? rows[section] : QVariant();
 }
@@ -91,6 +93,7 @@ void StatisticsModel::begin(const pipeline::Setup& setup) {
     m_setup = setup;
     m_sinceBegin.clear();
     m_waiting = true;
+    emit headerDataChanged(Qt::Vertical, Kept, Merged);
     changed();
 }
 

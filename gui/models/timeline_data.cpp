@@ -21,11 +21,6 @@ Time columnOf(Time time, Time from, Time to, int count) {
     return (time - from) * count / std::max<Time>(1, to - from);
 }
 
-/// With reuse all tokens are kept, and the count of interest is of those computed.
-int countOf(const pipeline::Measurement& m) {
-    return m.recomputed < 0 ? m.tokensKept() : static_cast<int>(std::lround(m.recomputed * m.tokensIn));
-}
-
 double latencyOf(const pipeline::Measurement& m) {
     return m.captureMs + m.networkMs + m.drawMs;
 }
@@ -64,9 +59,12 @@ void TimelineData::setHistory(const History& history) {
 }
 
 void TimelineData::keep(const pipeline::Measurement& m) {
-    Reading reading{m.time.count(),      float(m.luminance),
-                    float(latencyOf(m)), {},
-                    float(countOf(m)),   m.phase == pipeline::Phase::Night};
+    Reading reading{m.time.count(),
+                    float(m.luminance),
+                    float(latencyOf(m)),
+                    {},
+                    float(m.tokensComputed()),
+                    m.phase == pipeline::Phase::Night};
     for (int stage = 0; stage < TimelineColumn::kStages; ++stage)
         reading.stages[stage] =
             stage + 1 < static_cast<int>(m.stageTokens.size()) ? float(m.stageTokens[stage]) : -1.f;
@@ -96,14 +94,14 @@ void TimelineData::Level::add(const pipeline::Measurement& m) {
     if (at == buckets.end() || at->time.count() != begin) {
         pipeline::Bucket fresh;
         fresh.time = pipeline::Millis(begin);
-        fresh.tokensLeast = fresh.tokensMost = m.tokensKept();
+        fresh.tokensLeast = fresh.tokensMost = m.tokensComputed();
         at = buckets.insert(at, fresh);
     }
     const double weight = 1.0 / static_cast<double>(++at->count);
     at->nights += m.phase == pipeline::Phase::Night;
-    at->tokensMean += (m.tokensKept() - at->tokensMean) * weight;
-    at->tokensLeast = std::min(at->tokensLeast, m.tokensKept());
-    at->tokensMost = std::max(at->tokensMost, m.tokensKept());
+    at->tokensMean += (m.tokensComputed() - at->tokensMean) * weight;
+    at->tokensLeast = std::min(at->tokensLeast, m.tokensComputed());
+    at->tokensMost = std::max(at->tokensMost, m.tokensComputed());
     at->luminance += (m.luminance - at->luminance) * weight;
     at->latencyMs += (latencyOf(m) - at->latencyMs) * weight;
 }

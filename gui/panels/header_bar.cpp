@@ -122,7 +122,8 @@ void HeaderBar::showModel() {
 void HeaderBar::setAnalysis(const Analysis& analysis) {
     const int in = analysis.tokensIn(), kept = analysis.tokensKept();
     const ReuseReport& reuse = analysis.merged.tokens.reuse;
-    if (reuse.state != ReuseState::Off) {
+    setReuse(reuse);
+    if (m_reuses) {
         m_tokens->setText(tr("%1, %2 % computed").arg(in).arg(readable(100 * reuse.recomputed, 0)));
         return;
     }
@@ -133,6 +134,25 @@ void HeaderBar::setAnalysis(const Analysis& analysis) {
     m_times->setText(tr("%1 ms").arg(readable(analysis.networkMs(), 0)));
     setPlainToolTip(m_times, tr("Nothing merges: all tokens run"));
     setStale(false);
+}
+
+/// Each figure keeps its place, and its caption says what it counts now.
+void HeaderBar::setReuse(const ReuseReport& reuse) {
+    const bool on = reuse.state != ReuseState::Off;
+    if (on && !reuse.ages.empty())
+        setPlainToolTip(m_tokens,
+                        tr("Tokens are %1 frames old on average").arg(readable(cv::mean(reuse.ages)[0], 1)));
+    if (on == m_reuses) return;
+    m_reuses = on;
+    if (!on) setPlainToolTip(m_tokens, {});
+    setCaption(m_tokens, on ? tr("tokens, with reuse") : tr("tokens in → kept"));
+    setCaption(m_times, on ? tr("all tokens → reuse") : tr("all tokens → merged"));
+    setCaption(m_difference, on ? tr("tokens computed, night to day") : tr("tokens kept, night to day"));
+}
+
+void HeaderBar::setCaption(QLabel* figure, const QString& caption) {
+    figure->setAccessibleDescription(caption);
+    figure->parentWidget()->findChild<QLabel*>(QStringLiteral("muted"))->setText(caption);
 }
 
 /// Both times and their difference are of the same frames: they cannot contradict each other.

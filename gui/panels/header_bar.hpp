@@ -3,8 +3,8 @@
 
 #include <QFrame>
 
+#include "gui/engine/saved_time.hpp"
 #include "gui/models/health_model.hpp"
-#include "gui/models/saved_time.hpp"
 #include "pipeline/store/day_night_statistics.hpp"
 
 class QHBoxLayout;
@@ -37,9 +37,12 @@ protected:
 private:
     void showModel();
     QLabel* addFigure(const QString& caption);
+    void setReuse(const ReuseReport& reuse);
+    static void setCaption(QLabel* figure, const QString& caption);
     void hideFiguresThatDoNotFit();
 
     QString m_modelText;
+    bool m_reuses = false;
     bool m_modelWarning = false, m_streetModel = false, m_streetShown = true;
     QHBoxLayout* m_row;
     SourceBadge* m_badge;

@@ -54,6 +54,10 @@ public:
         gauge("mpm_tokens_kept", "Tokens left after the last merge");
     prometheus::Family<prometheus::Gauge>& recomputed =
         gauge("mpm_tokens_recomputed_share", "Share of tokens computed with reuse, 0 to 1; 1 without");
+    prometheus::Family<prometheus::Gauge>& age =
+        gauge("mpm_token_age_frames", "Mean age of the tokens in frames, with reuse");
+    prometheus::Family<prometheus::Gauge>& saved =
+        gauge("mpm_network_saved_seconds", "Time saved against all tokens, if compared lately");
     prometheus::Family<prometheus::Gauge>& luminance = gauge("mpm_luminance", "Median luminance, 0 to 1");
     prometheus::Family<prometheus::Gauge>& night = gauge("mpm_night", "1 by night, 0 by day");
     prometheus::Family<prometheus::Gauge>& share = gauge("mpm_class_share", "Share of the image, by class");
@@ -74,6 +78,16 @@ public:
                                                              .Name("mpm_network_seconds")
                                                              .Help("Time in the network, one frame")
                                                              .Register(*registry);
+
+    /// A value that is not known is not on the page.
+    static void set(prometheus::Family<prometheus::Gauge>& family, const prometheus::Labels& by,
+                    const std::optional<double>& value) {
+        prometheus::Gauge& gauge = family.Add(by);
+        if (value)
+            gauge.Set(*value);
+        else
+            family.Remove(&gauge);
+    }
 
 private:
     prometheus::Family<prometheus::Gauge>& gauge(const char* name, const char* help) {
@@ -163,6 +177,8 @@ void MetricsEndpoint::add(const QString& source, const pipeline::Measurement& m,
     m_families->tokensIn.Add(by).Set(m.tokensIn);
     m_families->tokensKept.Add(by).Set(m.tokensKept());
     m_families->recomputed.Add(by).Set(m.recomputed < 0 ? 1 : m.recomputed);
+    Families::set(m_families->age, by, m.tokenAge);
+    Families::set(m_families->saved, by, m.savedMs ? std::optional(*m.savedMs / 1000) : std::nullopt);
     m_families->luminance.Add(by).Set(m.luminance);
     m_families->night.Add(by).Set(m.phase == pipeline::Phase::Night ? 1 : 0);
     m_families->analysed.Add(by).Increment();

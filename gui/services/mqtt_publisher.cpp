@@ -27,14 +27,19 @@ QJsonObject stateOf(const pipeline::Measurement& m) {
     QJsonObject regions;
     for (const pipeline::RegionReading& region : m.regions)
         regions[QString::fromStdString(region.name)] = region.tokens;
+    const auto orNull = [](const std::optional<double>& value) {
+        return value ? QJsonValue(*value) : QJsonValue(QJsonValue::Null);
+    };
     return {{QStringLiteral("time"), QString::fromStdString(pipeline::timeText(m.time))},
             {QStringLiteral("frame"), qint64(m.frame)},
             {QStringLiteral("tokens_in"), m.tokensIn},
             {QStringLiteral("tokens_kept"), m.tokensKept()},
             {QStringLiteral("recomputed"), m.recomputed < 0 ? 1.0 : m.recomputed},
+            {QStringLiteral("token_age"), orNull(m.tokenAge)},
             {QStringLiteral("luminance"), m.luminance},
             {QStringLiteral("night"), m.phase == pipeline::Phase::Night},
             {QStringLiteral("network_ms"), m.networkMs},
+            {QStringLiteral("saved_ms"), orNull(m.savedMs)},
             {QStringLiteral("regions"), regions}};
 }
 
@@ -227,6 +232,10 @@ void MqttPublisher::announce(const QString& source) {
                    "{{ (value_json.luminance * 100) | round(1) }}", "%");
     announceSensor(source, "sensor", "network", tr("Network time"), "{{ value_json.network_ms | round(1) }}",
                    "ms");
+    announceSensor(source, "sensor", "computed", tr("Tokens computed"),
+                   "{{ (value_json.recomputed * 100) | round(1) }}", "%");
+    // A template that gives "None" means that the value is not known.
+    announceSensor(source, "sensor", "saved", tr("Time saved"), "{{ value_json.saved_ms }}", "ms");
     announceSensor(source, "sensor", "alert", tr("Last alert"), "{{ value_json.text }}", nullptr);
     announceSensor(source, "binary_sensor", "night", tr("Night"), "{{ 'ON' if value_json.night else 'OFF' }}",
                    nullptr);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gui/engine/render_worker.hpp"
-#include "gui/models/saved_time.hpp"
+#include "gui/engine/saved_time.hpp"
 #include "pipeline/watch/region.hpp"
 
 class QWidget;

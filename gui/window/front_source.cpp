@@ -78,6 +78,7 @@ void FrontSource::connectImages(QObject* link) {
         m_parts.models->health.setDraw(drawn.drawMs, m_parts.views->displayMs());
     });
     connect(m_engine, &Engine::compared, link, [this](const RenderedComparison& drawn) {
+        if (m_engine->isBeforeChange(*drawn.comparison->analysis)) return;
         SavedTime& saved = m_parts.models->saved;
         saved.add(*drawn.comparison);
         m_parts.views->setComparison(drawn, saved);
@@ -142,7 +143,8 @@ void FrontSource::onMeasured(const pipeline::Measurement& measurement, const Ana
     models.legend.setShares(analysis->shares);
     models.health.setAnalysis(measurement, *analysis);
     m_parts.header->setAnalysis(*analysis);
-    m_parts.timeline->view()->setStages(analysis->schedule);
+    m_parts.timeline->view()->setStages(analysis->schedule,
+                                        analysis->merged.tokens.reuse.state != ReuseState::Off);
     m_parts.views->setAnalysisCover({});
     models.regions.setReadings(analysis->regions, analysis->model->labels);
     m_parts.views->setRegions(session.services().settings().of(m_engine->sourceName()).regions,

@@ -32,17 +32,19 @@ std::string timeText(Millis time) {
     return text;
 }
 
-std::string csvHead(int stages, const std::vector<std::string>& classNames) {
+std::string csvHead(int stages, const std::vector<std::string>& classNames, CsvExtras extras) {
     std::string head = "time,frame,phase,luminance,tokens_in";
     for (int stage = 0; stage < stages; ++stage)
         head += ",tokens_stage_" + std::to_string(stage + 1);
     head += ",tokens_kept,capture_ms,network_ms,encoder_ms,merge_ms,draw_ms,dropped";
     for (const std::string& name : classNames)
         head += "," + columnName("share " + name);
+    if (extras.reuse) head += ",recomputed,token_age";
+    if (extras.saved) head += ",saved_ms";
     return head;
 }
 
-std::string csvLine(const Measurement& m, int stages, int classes) {
+std::string csvLine(const Measurement& m, int stages, int classes, CsvExtras extras) {
     std::string line = timeText(m.time) + "," + std::to_string(m.frame) +
                        (m.phase == Phase::Night ? ",night," : ",day,") + numberText(m.luminance) + "," +
                        std::to_string(m.tokensIn);
@@ -55,6 +57,13 @@ std::string csvLine(const Measurement& m, int stages, int classes) {
     line += "," + std::to_string(m.dropped);
     for (int id = 0; id < classes; ++id)
         line += "," + (id < int(m.classShares.size()) ? numberText(m.classShares[id]) : std::string());
+    const auto add = [&line](bool known, double value) {
+        line += ',';
+        if (known) line += numberText(value);
+    };
+    if (extras.reuse)
+        add(m.recomputed >= 0, m.recomputed), add(m.tokenAge.has_value(), m.tokenAge.value_or(0));
+    if (extras.saved) add(m.savedMs.has_value(), m.savedMs.value_or(0));
     return line;
 }
 

@@ -7,8 +7,8 @@ void DayNightStatistics::add(const Measurement& m) {
     m_any = true;
     m_last = m.phase;
     PhaseStatistics& phase = m.phase == Phase::Day ? m_day : m_night;
-    phase.kept.add(m.tokensKept());
-    phase.merged.add(m.tokensIn - m.tokensKept());
+    phase.kept.add(m.tokensComputed());
+    phase.merged.add(m.tokensIn - m.tokensComputed());
     phase.luminance.add(m.luminance);
     phase.latency.add(m.networkMs);
 }

@@ -27,7 +27,8 @@ private:
 };
 
 struct PhaseStatistics {
-    RunningMean kept, merged, luminance, latency;
+    RunningMean kept, merged;  ///< with reuse: tokens computed, and kept from the frames before
+    RunningMean luminance, latency;
 };
 
 class DayNightStatistics {

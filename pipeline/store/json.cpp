@@ -35,6 +35,8 @@ Json jsonOf(const Measurement& m, const std::vector<std::string>& classes) {
                  {"pass", m.pass},
                  {"shares", sharesOf(m.classShares, classes)}};
     if (m.recomputed >= 0) json["recomputed"] = m.recomputed;
+    if (m.tokenAge) json["token_age"] = *m.tokenAge;
+    if (m.savedMs) json["saved_ms"] = *m.savedMs;
     for (const RegionReading& region : m.regions)
         json["regions"][region.name] = {{"patches", region.patches},
                                         {"tokens", region.tokens},

@@ -96,8 +96,16 @@ ALTER TABLE reading ADD COLUMN recomputed REAL;
 PRAGMA user_version = 3;
 )sql";
 
-/// The columns of later schemas, as SQLite appends them to the table's statement.
-constexpr const char* kAppended = ",setupinteger,passintegernotnulldefault0,recomputedreal)";
+// Schema 4: with reuse the mean age of the tokens; the time saved against all tokens, where it was measured.
+const char* const kReuseSql = R"sql(
+ALTER TABLE reading ADD COLUMN token_age REAL;
+ALTER TABLE reading ADD COLUMN saved_ms REAL;
+PRAGMA user_version = 4;
+)sql";
+
+/// The columns of schemas 3 and 4, as SQLite appends them to the statement of the readings' table.
+constexpr const char* kAppended[] = {",setupinteger,passintegernotnulldefault0,recomputedreal",
+                                     ",token_agereal,saved_msreal"};
 
 constexpr std::int64_t kApplication = 0x4d504d73;  // "MPMs"; files of earlier versions have 0
 
@@ -119,21 +127,25 @@ const std::vector<std::string>& ourStatements() {
             const std::string statement = bare(text.substr(from, end - from));
             if (statement.rfind("create", 0) == 0) found.push_back(statement);
             if (statement.rfind("createtablereading(", 0) == 0)
-                found.back().replace(statement.size() - 1, 1, kAppended);
+                found.back().replace(statement.size() - 1, 1, std::string(kAppended[0]) + kAppended[1] + ")");
         }
         return found;
     }();
     return all;
 }
 
-/// The table of readings before schema 3.
+/// The table of readings before schema 3, or before schema 4.
 bool isOldReading(const std::string& sql) {
-    const std::string appended = kAppended;
     const std::vector<std::string>& ours = ourStatements();
-    return std::any_of(ours.begin(), ours.end(), [&](const std::string& statement) {
-        return statement.rfind("createtablereading(", 0) == 0 &&
-               statement.substr(0, statement.size() - appended.size()) + ")" == sql;
+    const auto now = std::find_if(ours.begin(), ours.end(), [](const std::string& statement) {
+        return statement.rfind("createtablereading(", 0) == 0;
     });
+    std::string older = now->substr(0, now->size() - 1);
+    for (const char* appended : {kAppended[1], kAppended[0]}) {
+        older.resize(older.size() - std::string(appended).size());
+        if (older + ")" == sql) return true;
+    }
+    return false;
 }
 
 /// Created by SQLite itself: for keys, and by ANALYZE.
@@ -172,6 +184,7 @@ void Store::Database::migrate() {
     if (found < 1) execute(kSchemaSql);
     if (found < 2) execute(kRegionsSql);
     if (found < 3) execute(kSetupSql);
+    if (found < 4) execute(kReuseSql);
     if (found < 1) execute(("PRAGMA application_id = " + std::to_string(kApplication)).c_str());
     checkSchema(true);
     transaction.commit();

@@ -26,8 +26,8 @@ std::int64_t floorTo(std::int64_t time, std::int64_t span) {
 constexpr const char* kInsertReading =
     "INSERT INTO reading(source, time, frame, tokens_in, stage_tokens, luminance, night, capture_ms, "
     "network_ms, "
-    "encoder_ms, merge_ms, draw_ms, dropped, class_shares, setup, pass, recomputed) "
-    "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+    "encoder_ms, merge_ms, draw_ms, dropped, class_shares, setup, pass, recomputed, token_age, saved_ms) "
+    "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 
 constexpr const char* kUpsertBucket =
     "INSERT INTO bucket VALUES(?1,?2,?3,1,?4,?5,?5*?5,?5,?5,?4*?5,?6,?7) ON CONFLICT DO UPDATE SET "
@@ -36,6 +36,17 @@ constexpr const char* kUpsertBucket =
     "tokens_least = min(tokens_least, ?5), tokens_most = max(tokens_most, ?5), "
     "night_tokens_sum = night_tokens_sum + ?4*?5, luminance_sum = luminance_sum + ?6, latency_sum = "
     "latency_sum + ?7";
+
+void bindOptional(Statement& statement, int at, const std::optional<double>& value) {
+    if (value)
+        statement.bind(at, *value);
+    else
+        statement.bindNull(at);
+}
+
+std::optional<double> optionalReal(const Statement& row, int column) {
+    return row.isNull(column) ? std::nullopt : std::optional(row.real(column));
+}
 
 void insertReading(Statement& insert, std::int64_t source, std::int64_t setup, const Measurement& m) {
     insert.bind(1, source)
@@ -52,16 +63,16 @@ void insertReading(Statement& insert, std::int64_t source, std::int64_t setup, c
         .bind(12, m.drawMs);
     insert.bind(13, m.dropped).bind(14, listText(m.classShares));
     insert.bind(15, setup).bind(16, std::int64_t{m.pass});
-    if (m.recomputed < 0)
-        insert.bindNull(17).run();
-    else
-        insert.bind(17, m.recomputed).run();
+    bindOptional(insert, 17, m.recomputed < 0 ? std::nullopt : std::optional(m.recomputed));
+    bindOptional(insert, 18, m.tokenAge);
+    bindOptional(insert, 19, m.savedMs);
+    insert.run();
 }
 
 void addToBucket(Statement& upsert, std::int64_t source, std::int64_t span, const Measurement& m) {
     const double latency = m.captureMs + m.networkMs + m.drawMs;
     upsert.bind(1, source).bind(2, span).bind(3, floorTo(m.time.count(), span));
-    upsert.bind(4, std::int64_t{m.phase == Phase::Night}).bind(5, std::int64_t{m.tokensKept()});
+    upsert.bind(4, std::int64_t{m.phase == Phase::Night}).bind(5, std::int64_t{m.tokensComputed()});
     upsert.bind(6, m.luminance).bind(7, latency).run();
 }
 
@@ -86,18 +97,17 @@ Measurement readMeasurement(const Statement& row) {
     m.dropped = row.integer(11);
     m.classShares = parseList<double>(row.text(12));
     m.pass = smallNumber(row.integer(14));
-    if (!row.isNull(15)) m.recomputed = row.real(15);
+    m.recomputed = optionalReal(row, 15).value_or(-1);
+    m.tokenAge = optionalReal(row, 16);
+    m.savedMs = optionalReal(row, 17);
     return m;
 }
 
 constexpr const char* kSelectReadings =
     "SELECT time, frame, tokens_in, stage_tokens, luminance, night, capture_ms, network_ms, encoder_ms, "
     "merge_ms, "
-    "draw_ms, dropped, class_shares, id, pass, recomputed FROM reading WHERE source = ? AND time >= ? AND "
-    "time < ? ORDER "
-    "BY "
-    "time, "
-    "id LIMIT ?";
+    "draw_ms, dropped, class_shares, id, pass, recomputed, token_age, saved_ms FROM reading WHERE source = ? "
+    "AND time >= ? AND time < ? ORDER BY time, id LIMIT ?";
 
 std::vector<RegionReading> readRegions(Statement& rows) {
     std::vector<RegionReading> found;
@@ -326,24 +336,26 @@ std::int64_t Store::exportCsv(std::ostream& out, std::int64_t source, Millis fro
     Statement widest = m_database->prepare(
         "SELECT coalesce(max(CASE WHEN json_valid(stage_tokens) THEN json_array_length(stage_tokens) END), "
         "0), "
-        "coalesce(max(CASE WHEN json_valid(class_shares) THEN json_array_length(class_shares) END), 0) "
-        "FROM reading WHERE source = ? AND time >= ? AND time < ?");
+        "coalesce(max(CASE WHEN json_valid(class_shares) THEN json_array_length(class_shares) END), 0), "
+        "count(recomputed) > 0, count(saved_ms) > 0 FROM reading WHERE source = ? AND time >= ? AND time < "
+        "?");
     widest.bind(1, source).bind(2, std::int64_t{from.count()}).bind(3, std::int64_t{to.count()}).step();
     const auto columns = [&](int column) {
         return static_cast<int>(std::min(widest.integer(column), kMostColumns));
     };
     const int stages = columns(0), shares = columns(1);
+    const CsvExtras extras{widest.integer(2) != 0, widest.integer(3) != 0};
     std::vector<std::string> names;
     for (int id = 0; id < shares; ++id)
         names.push_back(id < static_cast<int>(classes.size()) ? classes[static_cast<std::size_t>(id)]
                                                               : "class_" + std::to_string(id));
-    out << csvHead(stages, names) << '\n';
+    out << csvHead(stages, names, extras) << '\n';
     Statement rows = m_database->prepare(kSelectReadings);
     rows.bind(1, source).bind(2, std::int64_t{from.count()}).bind(3, std::int64_t{to.count()});
     rows.bind(4, std::int64_t{-1});
     std::int64_t written = 0;
     for (; rows.step(); ++written)
-        out << csvLine(readMeasurement(rows), stages, shares) << '\n';
+        out << csvLine(readMeasurement(rows), stages, shares, extras) << '\n';
     if (!out.flush())
         throw StoreError(StoreError::Kind::DiskFull, "the CSV could not be written: is the disk full?");
     return written;

@@ -1,7 +1,9 @@
 // Measurements over weeks, in SQLite. The schema is documented in docs/reference/store.md.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -48,18 +50,27 @@ struct Measurement {
     std::int64_t dropped = 0;         ///< frames of the source dropped since the measurement before
     std::vector<double> classShares;  ///< by class id, 0..1; may be empty
     std::vector<RegionReading> regions;
-    Setup setup;             ///< written, not read back
-    double recomputed = -1;  ///< share of tokens that were computed, with reuse; -1: without
-    int pass = 0;            ///< of a video that repeats: 0 is the first
+    Setup setup;                     ///< written, not read back
+    double recomputed = -1;          ///< share of tokens that were computed, with reuse; -1: without
+    int pass = 0;                    ///< of a video that repeats: 0 is the first
+    std::optional<double> tokenAge;  ///< with reuse: mean age of the tokens, in frames
+    std::optional<double> savedMs;   ///< against all tokens, where a comparison ran lately
 
     int tokensKept() const { return stageTokens.empty() ? tokensIn : stageTokens.back(); }
+    /// Tokens that the last block computed. With reuse all are kept, and those of frames before are not
+    /// computed again; a suspended stream merges.
+    int tokensComputed() const {
+        if (recomputed < 0) return tokensKept();
+        return std::min(tokensKept(), static_cast<int>(std::lround(recomputed * tokensIn)));
+    }
 };
 
 /// All measurements of one minute or one hour.
 struct Bucket {
     Millis time{0};  ///< beginning
     std::int64_t count = 0, nights = 0;
-    double tokensMean = 0, tokensSquares = 0;  ///< of the tokens kept; mean of the squares, for the spread
+    double tokensMean = 0,
+           tokensSquares = 0;  ///< of the tokens computed; mean of the squares, for the spread
     int tokensLeast = 0, tokensMost = 0;
     double dayTokens = 0, nightTokens = 0;  ///< means; 0 where there was no day or night
     double luminance = 0, latencyMs = 0;    ///< means
@@ -147,7 +158,7 @@ public:
     std::int64_t exportJson(std::ostream& out, std::int64_t source, Millis from, Millis to,
                             const std::vector<std::string>& classes = {}) const;
 
-    static constexpr int kSchema = 3;
+    static constexpr int kSchema = 4;
 
 private:
     class Database;
@@ -162,9 +173,15 @@ private:
     std::unique_ptr<Database> m_database;
 };
 
+/// Columns that only some measurements have; they are the last ones.
+struct CsvExtras {
+    bool reuse = false;  ///< recomputed, token_age
+    bool saved = false;  ///< saved_ms
+};
+
 /// The columns of exportCsv, and of `mpm run`'s tokens.csv: one line without its end.
-std::string csvHead(int stages, const std::vector<std::string>& classNames);
-std::string csvLine(const Measurement& measurement, int stages, int classes);
+std::string csvHead(int stages, const std::vector<std::string>& classNames, CsvExtras extras = {});
+std::string csvLine(const Measurement& measurement, int stages, int classes, CsvExtras extras = {});
 
 /// 2026-01-31T23:59:59.123Z; times before the year 0 and after 9999 stand as the nearest that is within.
 std::string timeText(Millis time);

@@ -5,7 +5,7 @@
 #include <QMessageBox>
 #include <QTest>
 
-#include "gui/models/saved_time.hpp"
+#include "gui/engine/saved_time.hpp"
 #include "gui/models/statistics_model.hpp"
 #include "gui/panels/header_bar.hpp"
 #include "gui/window_fixture.hpp"

@@ -22,6 +22,7 @@ private slots:
     void mqttComesBackWithTheBroker();
     void mqttPasswordComesFromTheKeychain();
     void metricsAreReadByCurl();
+    void reuseIsPublished();
     void aTakenPortIsSaid();
 
 private:
@@ -234,6 +235,57 @@ void PublishTest::metricsAreReadByCurl() {
         QStringLiteral("%1").arg(setup.services.metrics()->port(), 4, 16, QLatin1Char('0')).toUpper();
     QVERIFY(sockets.out.contains(QStringLiteral(" 0100007F:") + port));
     QVERIFY(!sockets.out.contains(QStringLiteral(" 00000000:") + port));
+}
+
+/// The share computed, the age of the tokens and the time saved, to the broker and to Prometheus.
+void PublishTest::reuseIsPublished() {
+    test::Broker broker(m_sandbox.path(QStringLiteral(".")));
+    QVERIFY2(broker.start(), qPrintable(broker.log()));
+    test::Subscriber subscriber(broker.port());
+    test::Setup setup(m_sandbox, QStringLiteral("reuse"));
+    WatchSettings watch;
+    watch.mqtt.on = watch.metrics.on = true;
+    watch.mqtt.host = QStringLiteral("127.0.0.1");
+    watch.mqtt.port = broker.port();
+    watch.metrics.port = 0;
+    setup.services.apply(watch);
+    const QString source = m_sandbox.film(1, 0);  // nothing moves
+    setup.open(source);
+    const QString topic = setup.services.mqtt()->topicOf(source) + QStringLiteral("/state");
+    QVERIFY(json(subscriber.payload(topic))[QStringLiteral("saved_ms")].isNull());
+    Request request = setup.engine.request();
+    request.reuse = request.compare = true;
+    setup.engine.setRequest(request);
+    QJsonObject state;
+    const auto published = [&] {
+        state = json(subscriber.payload(topic));
+        return state[QStringLiteral("recomputed")].toDouble(1) < 0.5 &&
+               state[QStringLiteral("saved_ms")].isDouble();
+    };
+    QVERIFY2(QTest::qWaitFor(published, test::patience(20'000)),
+             QJsonDocument(state).toJson(QJsonDocument::Compact));
+    QVERIFY(state[QStringLiteral("token_age")].toDouble() > 0);
+    const QString device =
+        QStringLiteral("mpm_reuse_") + topic.section(QLatin1Char('/'), 2).section(QLatin1Char('/'), 0, 0);
+    for (const char* sensor : {"computed", "saved"})
+        QVERIFY(
+            !subscriber
+                 .payload(
+                     QStringLiteral("homeassistant/sensor/%1/%2/config").arg(device, QLatin1String(sensor)))
+                 .isEmpty());
+    const QString url = QStringLiteral("http://127.0.0.1:%1/metrics").arg(setup.services.metrics()->port());
+    const test::Outcome page = test::runBeside(QStringLiteral("curl"), {QStringLiteral("-sSf"), url});
+    QVERIFY2(page.status == 0, qPrintable(page.err));
+    for (const char* name :
+         {"\nmpm_tokens_recomputed_share{", "\nmpm_token_age_frames{", "\nmpm_network_saved_seconds{"})
+        QVERIFY2(page.out.contains(QLatin1String(name)), name);
+    request.reuse = request.compare = false;
+    setup.engine.setRequest(request);
+    const auto gone = [&] {
+        return !test::runBeside(QStringLiteral("curl"), {QStringLiteral("-sSf"), url})
+                    .out.contains(QStringLiteral("mpm_token_age_frames{"));
+    };
+    QVERIFY(QTest::qWaitFor(gone, test::patience(20'000)));  // no old value stays on the page
 }
 
 void PublishTest::aTakenPortIsSaid() {

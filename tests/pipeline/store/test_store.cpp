@@ -183,6 +183,41 @@ TEST(Store, ExportsCsvWithOneColumnAStageAndClass) {
               "1970-01-02T00:00:00.123Z,86400,night,0.125,1024,780,600,600,1,70,60,2,3,4,0.25,0.75\n");
 }
 
+TEST(Store, ReuseIsKeptAndExported) {
+    TempFolder folder;
+    Store store(folder / "m.sqlite");
+    const auto id = store.source("s");
+    Measurement reused = reading(1000, 600);
+    reused.stageTokens.clear();
+    reused.recomputed = 0.125, reused.tokenAge = 7.5, reused.savedMs = -2.25;
+    reused.setup = {"street", "reuse", {}};
+    store.add(id, {reused, reading(2000, 600)});
+    const auto rows = store.measurements(id, Millis(0), Millis(10'000));
+    ASSERT_EQ(rows.size(), 2u);
+    EXPECT_EQ(rows[0].recomputed, 0.125);
+    EXPECT_EQ(rows[0].tokenAge, 7.5);
+    EXPECT_EQ(rows[0].savedMs, -2.25);
+    EXPECT_EQ(rows[0].tokensKept(), 1024);
+    EXPECT_EQ(rows[0].tokensComputed(), 128);
+    EXPECT_EQ(rows[1].recomputed, -1);
+    EXPECT_FALSE(rows[1].tokenAge || rows[1].savedMs);
+    EXPECT_EQ(rows[1].tokensComputed(), 600);
+    const auto minutes = store.buckets(id, Store::Span::Minute, Millis(0), Millis(60'000));
+    ASSERT_EQ(minutes.size(), 1u);
+    EXPECT_EQ(minutes[0].tokensLeast, 128) << "the timeline shows the tokens that were computed";
+    DayNightStatistics statistics;
+    store.addTo(statistics, id, reused.setup, Millis(0), Millis(10'000));
+    EXPECT_EQ(statistics.day().kept.mean(), 128);
+    std::ostringstream csv, json;
+    store.exportCsv(csv, id, Millis(0), Millis(10'000), {"road", "car"});
+    EXPECT_NE(csv.str().find("share car,recomputed,token_age,saved_ms\n"), std::string::npos) << csv.str();
+    EXPECT_NE(csv.str().find(",0.25,0.75,0.125,7.5,-2.25\n"), std::string::npos) << csv.str();
+    EXPECT_NE(csv.str().find(",0.25,0.75,,,\n"), std::string::npos) << csv.str();
+    store.exportJson(json, id, Millis(0), Millis(10'000));
+    EXPECT_NE(json.str().find("\"recomputed\":0.125,\"token_age\":7.5,\"saved_ms\":-2.25"), std::string::npos)
+        << json.str();
+}
+
 TEST(Store, RegionsGoWithTheirReading) {
     TempFolder folder;
     Store store(folder / "m.sqlite");

@@ -1,4 +1,5 @@
-// The time merging saves, from the last few comparisons: a single frame is noisy on a busy machine.
+// The time that merging or reuse saves, from the last few comparisons: a single frame is noisy on a busy
+// machine.
 #pragma once
 
 #include <deque>
