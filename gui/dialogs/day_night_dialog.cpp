@@ -1,5 +1,8 @@
 #include "gui/dialogs/day_night_dialog.hpp"
 
+#include <algorithm>
+#include <tuple>
+
 #include <QComboBox>
 #include <QDialogButtonBox>
 #include <QDoubleSpinBox>
@@ -7,6 +10,8 @@
 #include <QLabel>
 #include <QStackedWidget>
 #include <QTimeEdit>
+
+#include "gui/widgets/level_bar.hpp"
 
 namespace mpm::gui {
 
@@ -17,18 +22,33 @@ DayNightDialog::DayNightDialog(const Rule& rule, QWidget* parent)
     setWindowTitle(tr("Day and night"));
     auto* layout = new QVBoxLayout(this);
     auto* form = new QFormLayout;
-    m_by->addItems({tr("By the image's luminance"), tr("By the clock"), tr("By the sun"), tr("By hand")});
     form->addRow(tr("Tell day from night"), m_by);
     layout->addLayout(form);
-    for (QWidget* page : {luminancePage(rule), schedulePage(rule), sunPage(rule), handPage(rule)})
+    const auto add = [this](Rule::By by, const QString& name, QWidget* page) {
+        m_by->addItem(name, static_cast<int>(by));
         m_pages->addWidget(page);
+    };
+    m_hold = new QSpinBox;
+    m_hold->setRange(0, 3'600);
+    m_hold->setSuffix(tr(" s"));
+    m_hold->setValue(static_cast<int>(rule.hold.count()));
+    connect(m_hold, &QSpinBox::valueChanged, this, &DayNightDialog::emitRule);
+    add(Rule::By::Luminance, tr("By the image's luminance"), luminancePage(rule));
+    add(Rule::By::Infrared, tr("By infrared: colour disappears"), infraredPage(rule));
+    add(Rule::By::Schedule, tr("By the clock"), schedulePage(rule));
+    add(Rule::By::Sun, tr("By the sun"), sunPage(rule));
+    add(Rule::By::Hand, tr("By hand"), handPage(rule));
     layout->addWidget(m_pages);
+    m_holdRow = new QWidget;
+    auto* hold = new QFormLayout(m_holdRow);
+    hold->addRow(tr("Held for"), m_hold);
+    layout->addWidget(m_holdRow);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close);
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     layout->addWidget(buttons);
-    m_by->setCurrentIndex(static_cast<int>(rule.by));
-    m_pages->setCurrentIndex(m_by->currentIndex());
-    connect(m_by, &QComboBox::currentIndexChanged, m_pages, &QStackedWidget::setCurrentIndex);
+    m_by->setCurrentIndex(m_by->findData(static_cast<int>(rule.by)));
+    showPage();
+    connect(m_by, &QComboBox::currentIndexChanged, this, &DayNightDialog::showPage);
     connect(m_by, &QComboBox::currentIndexChanged, this, &DayNightDialog::emitRule);
 }
 
@@ -57,13 +77,39 @@ QWidget* DayNightDialog::luminancePage(const Rule& rule) {
     auto* form = new QFormLayout(page);
     m_dark = addNumber(form, tr("Night below"), rule.dark, 0, 1, 2);
     m_bright = addNumber(form, tr("Day above"), rule.bright, 0, 1, 2);
-    m_hold = new QSpinBox;
-    m_hold->setRange(0, 3'600);
-    m_hold->setSuffix(tr(" s"));
-    m_hold->setValue(static_cast<int>(rule.hold.count()));
-    form->addRow(tr("Held for"), m_hold);
-    connect(m_hold, &QSpinBox::valueChanged, this, &DayNightDialog::emitRule);
+    m_luminance = addLevel(form, tr("Luminance"), rule.dark, rule.bright);
     return page;
+}
+
+QWidget* DayNightDialog::infraredPage(const Rule& rule) {
+    auto* page = new QWidget;
+    auto* form = new QFormLayout(page);
+    m_grey = addNumber(form, tr("Night below"), rule.grey, 0, 1, 2);
+    m_coloured = addNumber(form, tr("Day above"), rule.coloured, 0, 1, 2);
+    m_saturation = addLevel(form, tr("Saturation"), rule.grey, rule.coloured);
+    return page;
+}
+
+LevelBar* DayNightDialog::addLevel(QFormLayout* form, const QString& name, double night, double day) {
+    auto* bar = new LevelBar(name);
+    bar->setThresholds(night, day);
+    form->addRow(name, bar);
+    return bar;
+}
+
+void DayNightDialog::showPage() {
+    m_pages->setCurrentIndex(m_by->currentIndex());
+    const Rule::By by = this->by();
+    m_holdRow->setVisible(by == Rule::By::Luminance || by == Rule::By::Infrared);
+}
+
+Rule::By DayNightDialog::by() const {
+    return static_cast<Rule::By>(m_by->currentData().toInt());
+}
+
+void DayNightDialog::showLevels(double luminance, double saturation) {
+    m_luminance->setLevel(luminance);
+    m_saturation->setLevel(saturation);
 }
 
 QWidget* DayNightDialog::schedulePage(const Rule& rule) {
@@ -94,15 +140,21 @@ QWidget* DayNightDialog::handPage(const Rule& rule) {
     return page;
 }
 
+/// In order and apart: a rule that makes no sense cannot be entered.
+std::pair<double, double> DayNightDialog::thresholds(const QDoubleSpinBox* one, const QDoubleSpinBox* other) {
+    constexpr double kApart = 0.005;
+    const double low = std::min({one->value(), other->value(), 1 - kApart});
+    return {low, std::max({one->value(), other->value(), low + kApart})};
+}
+
 Rule DayNightDialog::rule() const {
     const auto minutes = [](const QTimeEdit* edit) {
         return edit->time().hour() * 60 + edit->time().minute();
     };
     Rule rule;
-    rule.by = static_cast<Rule::By>(m_by->currentIndex());
-    // One threshold pushes the other along: a rule that makes no sense cannot be entered.
-    rule.dark = std::min(m_dark->value(), m_bright->value());
-    rule.bright = std::max(m_dark->value(), m_bright->value());
+    rule.by = by();
+    std::tie(rule.dark, rule.bright) = thresholds(m_dark, m_bright);
+    std::tie(rule.grey, rule.coloured) = thresholds(m_grey, m_coloured);
     rule.hold = std::chrono::seconds(m_hold->value());
     rule.dayFrom = minutes(m_dayFrom);
     rule.nightFrom = minutes(m_nightFrom);
@@ -114,7 +166,10 @@ Rule DayNightDialog::rule() const {
 }
 
 void DayNightDialog::emitRule() {
-    emit ruleChanged(rule());
+    const Rule now = rule();
+    m_luminance->setThresholds(now.dark, now.bright);
+    m_saturation->setThresholds(now.grey, now.coloured);
+    emit ruleChanged(now);
 }
 
 }  // namespace mpm::gui

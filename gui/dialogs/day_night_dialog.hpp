@@ -1,4 +1,4 @@
-// The rule for day and night: by luminance, by the clock, by the sun, or by hand.
+// The rule for day and night: by luminance, by infrared, by the clock, by the sun, or by hand.
 #pragma once
 
 #include <QDialog>
@@ -14,6 +14,8 @@ class QTimeEdit;
 
 namespace mpm::gui {
 
+class LevelBar;
+
 /// Every change applies to the next frame, without confirmation.
 class DayNightDialog : public QDialog {
     Q_OBJECT
@@ -21,25 +23,35 @@ public:
     explicit DayNightDialog(const pipeline::DayNightRule& rule, QWidget* parent = nullptr);
 
     pipeline::DayNightRule rule() const;
+    /// Of the newest frame, beside the thresholds.
+    void showLevels(double luminance, double saturation);
 
 signals:
     void ruleChanged(const pipeline::DayNightRule& rule);
 
 private:
     QWidget* luminancePage(const pipeline::DayNightRule& rule);
+    QWidget* infraredPage(const pipeline::DayNightRule& rule);
     QWidget* schedulePage(const pipeline::DayNightRule& rule);
     QWidget* sunPage(const pipeline::DayNightRule& rule);
     QWidget* handPage(const pipeline::DayNightRule& rule);
     QDoubleSpinBox* addNumber(QFormLayout* form, const QString& name, double value, double least, double most,
                               int digits);
     QTimeEdit* addTime(QFormLayout* form, const QString& name, int minutes);
+    static LevelBar* addLevel(QFormLayout* form, const QString& name, double night, double day);
+    static std::pair<double, double> thresholds(const QDoubleSpinBox* one, const QDoubleSpinBox* other);
+    pipeline::DayNightRule::By by() const;
+    void showPage();
     void emitRule();
 
     QComboBox *m_by, *m_hand = nullptr;
     QStackedWidget* m_pages;
     QDoubleSpinBox *m_dark = nullptr, *m_bright = nullptr, *m_latitude = nullptr, *m_longitude = nullptr,
                    *m_elevation = nullptr;
+    QDoubleSpinBox *m_grey = nullptr, *m_coloured = nullptr;
+    LevelBar *m_luminance = nullptr, *m_saturation = nullptr;
     QSpinBox* m_hold = nullptr;
+    QWidget* m_holdRow = nullptr;
     QTimeEdit *m_dayFrom = nullptr, *m_nightFrom = nullptr;
 };
 

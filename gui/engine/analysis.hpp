@@ -34,7 +34,7 @@ struct LiveFrame {
     cv::Mat pixels;                        ///< CV_8UC3
     std::vector<pipeline::Polygon> masks;  ///< blackened in it
     QImage image;                          ///< the same, ready to be painted
-    double luminance = 0;
+    double luminance = 0, saturation = 0;
     pipeline::Phase phase = pipeline::Phase::Day;
     double captureMs = 0;
 };

@@ -160,10 +160,11 @@ void CaptureWorker::deliver(pipeline::Frame frame) {
     pipeline::applyMasks(live.pixels, live.masks);
     live.image = toImage(live.pixels);
     live.luminance = pipeline::luminance(live.pixels);
+    live.saturation = pipeline::saturation(live.pixels);
     {
         const std::lock_guard<std::mutex> lock(m_mutex);
         const auto time = m_ruleOfScene ? pipeline::sceneTime(frame.seconds) : live.time;
-        live.phase = m_dayNight.update(live.luminance, time);
+        live.phase = m_dayNight.update(live.luminance, time, live.saturation);
     }
     live.captureMs = millisecondsSince(start);
     m_deliver(live);

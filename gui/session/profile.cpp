@@ -50,9 +50,11 @@ std::optional<pipeline::DayNightRule> ruleFrom(const QSettings& s) {
         const double read = s.value(QStringLiteral("daynight/") + QLatin1String(key), otherwise).toDouble();
         return std::isfinite(read) ? std::clamp(read, -1e9, 1e9) : otherwise;
     };
-    rule.by = static_cast<pipeline::DayNightRule::By>(std::clamp(int(number("by", 0)), 0, 3));
+    rule.by = static_cast<pipeline::DayNightRule::By>(std::clamp(int(number("by", 0)), 0, 4));
     rule.dark = number("dark", rule.dark);
     rule.bright = number("bright", rule.bright);
+    rule.grey = number("grey", rule.grey);
+    rule.coloured = number("coloured", rule.coloured);
     rule.hold = std::chrono::seconds(qint64(number("hold", double(rule.hold.count()))));
     rule.dayFrom = int(number("day_from", rule.dayFrom));
     rule.nightFrom = int(number("night_from", rule.nightFrom));
@@ -75,6 +77,8 @@ void addRule(QVariantMap& values, const pipeline::DayNightRule& rule) {
     set("by", double(int(rule.by)));
     set("dark", rule.dark);
     set("bright", rule.bright);
+    set("grey", rule.grey);
+    set("coloured", rule.coloured);
     set("hold", double(rule.hold.count()));
     set("day_from", rule.dayFrom);
     set("night_from", rule.nightFrom);

@@ -158,6 +158,9 @@ void addAnalysisMenu(MainWindow& window) {
         auto* dialog = new DayNightDialog(window.engine().rule(), &window);
         dialog->setAttribute(Qt::WA_DeleteOnClose);
         QObject::connect(dialog, &DayNightDialog::ruleChanged, &window, &MainWindow::setRule);
+        QObject::connect(&window.engine(), &Engine::framed, dialog, [dialog](const LiveFrame& frame) {
+            dialog->showLevels(frame.luminance, frame.saturation);
+        });
         dialog->open();
     });
     addIntervals(window, menu);

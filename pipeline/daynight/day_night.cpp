@@ -1,5 +1,6 @@
 #include "pipeline/daynight/day_night.hpp"
 
+#include <algorithm>
 #include <array>
 #include <ctime>
 
@@ -14,6 +15,8 @@ namespace {
 void checkRule(const DayNightRule& rule) {
     CV_Check(rule.dark, rule.dark >= 0 && rule.dark < rule.bright && rule.bright <= 1,
              "dark, bright: expected 0 <= dark < bright <= 1");
+    CV_Check(rule.grey, rule.grey >= 0 && rule.grey < rule.coloured && rule.coloured <= 1,
+             "grey, coloured: expected 0 <= grey < coloured <= 1");
     CV_Check(double(rule.hold.count()), rule.hold.count() >= 0, "hold: expected no negative time");
     CV_Check(rule.dayFrom, rule.dayFrom >= 0 && rule.dayFrom < 1440, "dayFrom: expected minutes of a day");
     CV_Check(rule.nightFrom, rule.nightFrom >= 0 && rule.nightFrom < 1440,
@@ -54,15 +57,39 @@ double luminance(const cv::Mat& image) {
     return median / 255.0;
 }
 
+double saturation(const cv::Mat& image) {
+    CV_Check(image.type(), image.type() == CV_8UC3 || image.type() == CV_8UC1,
+             "image: expected 8-bit BGR or grey");
+    CV_Check(image.total(), !image.empty(), "image: expected one that is not empty");
+    if (image.channels() == 1) return 0;
+    const int step = std::max(1, image.rows / 240);  // enough pixels, and cheap
+    std::array<std::size_t, 256> counts{};
+    std::size_t all = 0;
+    for (int y = 0; y < image.rows; y += step) {
+        const auto* row = image.ptr<cv::Vec3b>(y);
+        for (int x = 0; x < image.cols; x += step, ++all)
+            ++counts[std::max({row[x][0], row[x][1], row[x][2]}) -
+                     std::min({row[x][0], row[x][1], row[x][2]})];
+    }
+    std::size_t above = 0;
+    int level = 255;
+    while (level > 0 && above + counts[level] < all / 10 + 1)
+        above += counts[level--];
+    return level / 255.0;
+}
+
 DayNight::DayNight(const DayNightRule& rule) : m_rule(rule) {
     checkRule(rule);
 }
 
-Phase DayNight::update(double luminance, std::chrono::system_clock::time_point time) {
+Phase DayNight::update(double luminance, std::chrono::system_clock::time_point time, double saturation) {
     const Phase before = m_phase;
     switch (m_rule.by) {
         case DayNightRule::By::Luminance:
-            m_phase = byLuminance(luminance, time);
+            m_phase = byLevel(luminance, m_rule.dark, m_rule.bright, time);
+            break;
+        case DayNightRule::By::Infrared:
+            m_phase = byLevel(saturation, m_rule.grey, m_rule.coloured, time);
             break;
         case DayNightRule::By::Schedule:
             m_phase = bySchedule(m_rule, time);
@@ -81,10 +108,10 @@ Phase DayNight::update(double luminance, std::chrono::system_clock::time_point t
     return m_phase;
 }
 
-Phase DayNight::byLuminance(double luminance, std::chrono::system_clock::time_point time) {
+Phase DayNight::byLevel(double level, double low, double high, std::chrono::system_clock::time_point time) {
     // The first image decides at once; between the thresholds it is a dull day.
-    if (m_first) return luminance < m_rule.dark ? Phase::Night : Phase::Day;
-    const bool past = m_phase == Phase::Day ? luminance < m_rule.dark : luminance > m_rule.bright;
+    if (m_first) return level < low ? Phase::Night : Phase::Day;
+    const bool past = m_phase == Phase::Day ? level < low : level > high;
     if (!past) {
         m_leaving = false;
         return m_phase;

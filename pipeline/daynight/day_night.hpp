@@ -1,4 +1,5 @@
-// Day or night in front of the camera: by the image's luminance, by the clock, by the sun, or set by hand.
+// Day or night in front of the camera: by the image's luminance, by its colour, by the clock, by the sun, or
+// set by hand.
 #pragma once
 
 #include <chrono>
@@ -14,14 +15,22 @@ enum class Phase { Day, Night };
 /// stay dark.
 double luminance(const cv::Mat& image);
 
+/// Colour of an image, 0 grey to 1: distance of the largest from the smallest channel, in the most colourful
+/// tenth of the pixels the smallest one. A camera that switches to infrared sends grey images.
+double saturation(const cv::Mat& image);
+
 struct DayNightRule {
-    enum class By { Luminance, Schedule, Sun, Hand } by = By::Luminance;
+    enum class By { Luminance, Schedule, Sun, Hand, Infrared } by = By::Luminance;
 
     /// Luminance: night begins below `dark`, day above `bright`, each held for `hold`, so that a passing
     /// lorry or a lamp does not flip it.
     double dark = 0.185;
     double bright = 0.215;
     std::chrono::seconds hold{5};
+
+    /// Infrared: the same with the saturation; the light of the lamp does not count.
+    double grey = 0.04;
+    double coloured = 0.06;
 
     /// Schedule: minutes after local midnight.
     int dayFrom = 7 * 60;
@@ -40,14 +49,15 @@ public:
     /// Throws cv::Exception where a value makes no sense (dark above bright, hours or degrees out of range).
     explicit DayNight(const DayNightRule& rule = {});
 
-    /// The phase at `time`, given the luminance of the image taken then. Times need not rise.
-    Phase update(double luminance, std::chrono::system_clock::time_point time);
+    /// The phase at `time`, given luminance and saturation of the image taken then. Times need not rise.
+    Phase update(double luminance, std::chrono::system_clock::time_point time, double saturation = 1);
 
     Phase phase() const { return m_phase; }
     int flips() const { return m_flips; }  ///< changes since the first update
 
 private:
-    Phase byLuminance(double luminance, std::chrono::system_clock::time_point time);
+    /// Night below `low`, day above `high`, each held for a while.
+    Phase byLevel(double level, double low, double high, std::chrono::system_clock::time_point time);
 
     DayNightRule m_rule;
     Phase m_phase = Phase::Day;

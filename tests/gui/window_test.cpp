@@ -21,9 +21,21 @@
 #include "gui/views/overlay_view.hpp"
 #include "gui/views/split_view.hpp"
 #include "gui/views/view_controls.hpp"
+#include "gui/widgets/level_bar.hpp"
 #include "gui/window_fixture.hpp"
 
 using namespace mpm::gui;
+
+namespace {
+
+/// On the page of a level: night below, day above.
+QList<QDoubleSpinBox*> thresholdsOf(const DayNightDialog& dialog, const QString& level) {
+    for (const LevelBar* bar : dialog.findChildren<LevelBar*>())
+        if (bar->accessibleName() == level) return bar->parentWidget()->findChildren<QDoubleSpinBox*>();
+    return {};
+}
+
+}  // namespace
 
 class WindowTest : public QObject {
     Q_OBJECT
@@ -44,6 +56,7 @@ private slots:
     void shortcutSheetNamesEveryShortCut();
     void hundredScheduleChangesASecond();
     void dayAndNightFollowTheRule();
+    void levelsAreShownBesideTheThresholds();
     void commandLineIsNotKept();
     void droppedFilesAreOpened();
     void windowAnswersWhileTheNetworkIsBusy();
@@ -264,7 +277,7 @@ void WindowTest::dayAndNightFollowTheRule() {
     DayNightDialog dialog(m_is->window->engine().rule());
     connect(&dialog, &DayNightDialog::ruleChanged, m_is->window.get(), &MainWindow::setRule);
     const QList<QComboBox*> boxes = dialog.findChildren<QComboBox*>();
-    boxes[0]->setCurrentIndex(3);  // by hand
+    boxes[0]->setCurrentIndex(4);  // by hand
     boxes[1]->setCurrentIndex(1);
     using mpm::pipeline::Phase;
     QVERIFY(m_is->nextWhere([](const Analysis& a) { return a.frame.phase == Phase::Night; }));
@@ -278,6 +291,35 @@ void WindowTest::dayAndNightFollowTheRule() {
         [](const Analysis& a) { return a.frame.luminance > 0.3 && a.frame.phase == Phase::Day; }));
     QTRY_VERIFY(m_is->window->models().statistics.statistics().complete());
     QVERIFY(m_is->window->models().statistics.statistics().flips() >= 1);
+    boxes[0]->setCurrentIndex(1);  // by infrared: the dark images have hardly any colour
+    const auto thresholds = thresholdsOf(dialog, QStringLiteral("Saturation"));
+    thresholds[0]->setValue(0.1);
+    thresholds[1]->setValue(0.2);
+    QVERIFY(m_is->nextWhere(
+        [](const Analysis& a) { return a.frame.saturation < 0.1 && a.frame.phase == Phase::Night; }));
+    QVERIFY(m_is->nextWhere(
+        [](const Analysis& a) { return a.frame.saturation > 0.2 && a.frame.phase == Phase::Day; }));
+    thresholds[1]->setValue(0.1);  // equal: pushed apart, never an invalid rule
+    QVERIFY(dialog.rule().grey < dialog.rule().coloured);
+    QVERIFY(m_is->next());
+}
+
+void WindowTest::levelsAreShownBesideTheThresholds() {
+    m_is->open();
+    QTest::keyClick(m_is->window.get(), Qt::Key_N, Qt::ControlModifier);
+    auto* dialog = m_is->window->findChild<DayNightDialog*>();
+    QVERIFY(dialog != nullptr);
+    const QList<LevelBar*> bars = dialog->findChildren<LevelBar*>();
+    QCOMPARE(bars.size(), 2);
+    QTRY_VERIFY_WITH_TIMEOUT(bars[0]->level() > 0 && bars[1]->level() > 0, test::patience(10'000));
+    m_is->window->front().setPaused(true);
+    QVERIFY(m_is->settle());
+    for (LevelBar* bar : bars) {
+        bar->resize(220, 40);
+        const QImage before = bar->grab().toImage();
+        thresholdsOf(*dialog, bar->accessibleName())[1]->setValue(0.9);
+        QVERIFY(bar->grab().toImage() != before);
+    }
 }
 
 void WindowTest::commandLineIsNotKept() {

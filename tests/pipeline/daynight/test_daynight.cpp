@@ -27,6 +27,34 @@ TEST(Luminance, IsTheMedianSoThatLampsDoNotMakeADay) {
     EXPECT_THROW(luminance(cv::Mat(2, 2, CV_32F)), cv::Exception);
 }
 
+TEST(Saturation, IsThatOfTheMostColourfulTenth) {
+    EXPECT_EQ(saturation(cv::Mat(480, 640, CV_8U, cv::Scalar(90))), 0);
+    EXPECT_EQ(saturation(cv::Mat(480, 640, CV_8UC3, cv::Scalar(90, 90, 90))), 0);
+    cv::Mat street(480, 640, CV_8UC3, cv::Scalar(120, 118, 116));
+    EXPECT_NEAR(saturation(street), 4 / 255.0, 1e-12);
+    street.colRange(0, 80) = cv::Scalar(40, 90, 140);  // an eighth
+    EXPECT_NEAR(saturation(street), 100 / 255.0, 1e-12);
+    street.colRange(10, 80) = cv::Scalar(120, 118, 116);  // one red lamp is no day
+    EXPECT_NEAR(saturation(street), 4 / 255.0, 1e-12);
+    EXPECT_THROW(saturation(cv::Mat()), cv::Exception);
+    EXPECT_THROW(saturation(cv::Mat(2, 2, CV_32F)), cv::Exception);
+}
+
+// A lamp of infrared light makes the image bright and grey.
+TEST(DayNight, InfraredIsNight) {
+    DayNightRule rule;
+    rule.by = By::Infrared;
+    DayNight judge(rule);
+    EXPECT_EQ(judge.update(0.4, at(0), 0.3), Phase::Day);
+    EXPECT_EQ(judge.update(0.4, at(1), 0.01), Phase::Day);
+    EXPECT_EQ(judge.update(0.7, at(6), 0.01), Phase::Night) << "held for five seconds";
+    EXPECT_EQ(judge.update(0.9, at(20), 0.05), Phase::Night) << "between the thresholds";
+    EXPECT_EQ(judge.update(0.05, at(30), 0.2), Phase::Night);
+    EXPECT_EQ(judge.update(0.05, at(35), 0.2), Phase::Day);
+    rule.coloured = rule.grey;
+    EXPECT_THROW(DayNight{rule}, cv::Exception);
+}
+
 TEST(DayNight, FirstPictureDecidesAtOnce) {
     EXPECT_EQ(DayNight().update(0.05, at(0)), Phase::Night);
     EXPECT_EQ(DayNight().update(0.90, at(0)), Phase::Day);
