@@ -1,5 +1,8 @@
 #include "gui/dialogs/shortcut_sheet.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include <QDialog>
 #include <QGridLayout>
 #include <QLabel>
@@ -37,15 +40,38 @@ QGridLayout* addBlock(QBoxLayout* column, const QString& title) {
     grid->setVerticalSpacing(3);
     grid->setColumnStretch(1, 1);
     column->addLayout(grid);
-    column->addSpacing(8);
+    column->addSpacing(10);
     return grid;
 }
 
-void addMenu(QBoxLayout* column, const QMenu* menu) {
-    QGridLayout* grid = nullptr;
-    for (const QAction* action : menu->actions()) {
-        if (action->shortcut().isEmpty()) continue;
-        if (grid == nullptr) grid = addBlock(column, plain(menu->title()));
+/// Blocks side by side, each in the column that is shortest so far: the sheet must fit a low screen.
+class Columns {
+public:
+    QBoxLayout* next(int rows) {
+        const auto shortest = std::min_element(m_rows.begin(), m_rows.end());
+        *shortest += rows + 2;  // the title and the gap below
+        return m_columns[static_cast<std::size_t>(shortest - m_rows.begin())];
+    }
+    void addTo(QBoxLayout* layout) const {
+        for (QVBoxLayout* column : m_columns) {
+            column->addStretch(1);
+            layout->addLayout(column);
+        }
+    }
+
+private:
+    std::array<QVBoxLayout*, 3> m_columns{new QVBoxLayout, new QVBoxLayout, new QVBoxLayout};
+    std::array<int, 3> m_rows{};
+};
+
+void addMenu(Columns& columns, const QMenu* menu) {
+    const QList<QAction*> actions = menu->actions();
+    const auto has = [](const QAction* action) { return !action->shortcut().isEmpty(); };
+    const auto rows = std::count_if(actions.begin(), actions.end(), has);
+    if (rows == 0) return;
+    QGridLayout* grid = addBlock(columns.next(static_cast<int>(rows)), plain(menu->title()));
+    for (const QAction* action : actions) {
+        if (!has(action)) continue;
         addRow(grid, action->shortcut().toString(QKeySequence::NativeText), plain(action->text()));
     }
 }
@@ -59,20 +85,16 @@ QDialog* showShortcutSheet(QMainWindow& window) {
     auto* row = new QHBoxLayout(dialog);
     row->setContentsMargins(20, 16, 20, 16);
     row->setSpacing(32);
-    QVBoxLayout* columns[] = {new QVBoxLayout, new QVBoxLayout};
-    int at = 0;
+    Columns columns;
     for (const QAction* action : window.menuBar()->actions())
-        if (action->menu() != nullptr) addMenu(columns[at++ < 2 ? 0 : 1], action->menu());
-    QGridLayout* mouse = addBlock(columns[1], ShortcutSheet::tr("Mouse and focus"));
+        if (action->menu() != nullptr) addMenu(columns, action->menu());
+    QGridLayout* mouse = addBlock(columns.next(5), ShortcutSheet::tr("Mouse and focus"));
     addRow(mouse, ShortcutSheet::tr("Wheel"), ShortcutSheet::tr("zoom images, or the timeline"));
     addRow(mouse, ShortcutSheet::tr("Drag"), ShortcutSheet::tr("move images, the timeline, the split"));
     addRow(mouse, ShortcutSheet::tr("Double click"), ShortcutSheet::tr("one image large, and back"));
     addRow(mouse, ShortcutSheet::tr("Left, Right"), ShortcutSheet::tr("move the split or the timeline"));
     addRow(mouse, ShortcutSheet::tr("Space"), ShortcutSheet::tr("switch the block in focus"));
-    for (QVBoxLayout* column : columns) {
-        column->addStretch();
-        row->addLayout(column);
-    }
+    columns.addTo(row);
     dialog->open();
     return dialog;
 }

@@ -20,7 +20,7 @@ Theme makeLight() {
     t.text = rgb(0x1B2430), t.muted = rgb(0x586474), t.accent = rgb(0x0B66C3), t.onAccent = rgb(0xFFFFFF);
     t.good = rgb(0x0A7D55), t.warning = rgb(0x9A5B00), t.bad = rgb(0xBF2A1C);
     t.plot = rgb(0xFFFFFF), t.grid = rgb(0xE4E8ED), t.dayBand = rgb(0xFFF8E3), t.nightBand = rgb(0xDFE5F3);
-    t.kept = rgb(0x0B66C3), t.luminance = rgb(0xB36B00), t.latency = rgb(0x00795C);
+    t.kept = rgb(0x0B66C3), t.luminance = rgb(0xA66300), t.latency = rgb(0x00795C);
     t.stages = {rgb(0xC05A86), rgb(0x8A6FC9), rgb(0x5E8C31), rgb(0x7A7F87)};
     return t;
 }

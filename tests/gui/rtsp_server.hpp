@@ -16,8 +16,9 @@ public:
     explicit RtspServer(int port) : m_port(port) {}
     ~RtspServer() { kill(); }
 
-    bool start() {
-        m_process.start(QStringLiteral(MPM_RTSP_SERVER), {QString::number(m_port)});
+    /// `frames`: frames a second, width, height; empty: as the server has them.
+    bool start(const QStringList& frames = {}) {
+        m_process.start(QStringLiteral(MPM_RTSP_SERVER), QStringList{QString::number(m_port)} + frames);
         return m_process.waitForStarted() &&
                m_process.waitForReadyRead(patience(10'000));  // it prints "ready"
     }

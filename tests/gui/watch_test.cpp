@@ -21,6 +21,9 @@
 #include "gui/dialogs/watch_dialog.hpp"
 #include "gui/views/image_view.hpp"
 #include "gui/views/live_view.hpp"
+#include "gui/views/merge_view.hpp"
+#include "gui/views/overlay_view.hpp"
+#include "gui/views/split_view.hpp"
 #include "gui/views/view_controls.hpp"
 #include "gui/window_fixture.hpp"
 
@@ -35,6 +38,7 @@ private slots:
     void alertMadeInTheDialogIsRaised();
     void regionDrawnOnThePictureIsMeasured();
     void maskDrawnOnThePictureHides();
+    void maskedAreasHaveNoClassInAnyView();
     void measurementsOnlyShowsNoPicture();
     void damagedWatchFileShowsNothing();
     void exportsTablesAndPictures();
@@ -155,6 +159,55 @@ void WatchTest::maskDrawnOnThePictureHides() {
     m_is->open();  // from the first frame on
     QVERIFY(m_is->nextWhere([](const Analysis&) { return true; }));
     QVERIFY(hidden(*m_is->last));
+}
+
+/// On the screen, not only in the images behind it: a masked area is grey hatching on black, never a class.
+void WatchTest::maskedAreasHaveNoClassInAnyView() {
+    m_is->open();
+    QVERIFY(m_is->next());
+    WatchSettings watch = window().session().services().settings();
+    watch.sources[window().engine().sourceName()].masks = {{{0, 0}, {0.5, 0}, {0.5, 1}, {0, 1}}};
+    window().session().setWatch(watch);
+    QVERIFY(m_is->nextWhere([](const Analysis& a) { return !a.frame.masks.empty(); }));
+    window().views()->viewport()->setCursor(std::nullopt);
+    struct Colours {
+        int masked = 0, open = 0;  ///< pixels with a colour
+    };
+    const auto coloursOf = [](ImageView* view) {
+        const QImage shown = view->grab().toImage();
+        QRectF whole(QPointF(), QSizeF(view->image().size()).scaled(view->size(), Qt::KeepAspectRatio));
+        whole.moveCenter(QRectF(view->rect()).center());
+        Colours found;
+        // Plates with text are at the top, at the bottom, and beside the slider of the split view.
+        for (double y = 0.55; y < 0.78; y += 0.005)
+            for (double x = 0.02; x < 0.98; x += 0.01) {
+                if (std::abs(x - 0.5) < 0.06) continue;
+                const double scale = shown.devicePixelRatio();
+                const QColor at = shown.pixelColor(int((whole.x() + x * whole.width()) * scale),
+                                                   int((whole.y() + y * whole.height()) * scale));
+                const int most = std::max({at.red(), at.green(), at.blue()});
+                const bool coloured = most - std::min({at.red(), at.green(), at.blue()}) > 12 || most > 110;
+                (x < 0.5 ? found.masked : found.open) += coloured;
+            }
+        return found;
+    };
+    for (const char* key : {"overlay", "split", "merge"}) {
+        window().views()->showView(QLatin1String(key));
+        ImageView* view = window().views()->find<OverlayView>();
+        if (qstrcmp(key, "split") == 0) view = window().views()->find<SplitView>();
+        if (qstrcmp(key, "merge") == 0) view = window().views()->find<MergeView>();
+        Colours seen;
+        const auto right = [&] {
+            if (view->image().isNull()) return false;
+            seen = coloursOf(view);
+            return seen.masked == 0 && seen.open > 800;
+        };
+        QVERIFY2(QTest::qWaitFor(right, test::patience(15'000)),
+                 qPrintable(QStringLiteral("%1: %2 coloured pixels are masked, %3 are not")
+                                .arg(QLatin1String(key))
+                                .arg(seen.masked)
+                                .arg(seen.open)));
+    }
 }
 
 void WatchTest::measurementsOnlyShowsNoPicture() {

@@ -1,0 +1,191 @@
+// The files of the monitor after it ended in the middle of a write: killed, terminated, or with its whole
+// process group. MPM_KILL_ROUNDS sets how often each (10).
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+
+#include <QCoreApplication>
+#include <QDateTime>
+#include <QDir>
+#include <QDirIterator>
+#include <QImage>
+#include <QProcess>
+#include <QRandomGenerator>
+#include <QTest>
+
+#include "gui/services/thumbnails.hpp"
+#include "gui/session/profile.hpp"
+#include "gui/support.hpp"
+#include "pipeline/store/store.hpp"
+
+using namespace mpm::gui;
+using mpm::pipeline::Millis;
+
+namespace {
+
+constexpr int kBatch = 7;     // readings of one transaction
+constexpr int kRecent = 400;  // entries that make the settings a file of several blocks
+const QString kSource = QStringLiteral("camera");
+
+int rounds() {
+    const int asked = qEnvironmentVariableIntValue("MPM_KILL_ROUNDS");
+    return asked > 0 ? asked : 10;
+}
+
+ProfileState stateOf(int number) {
+    ProfileState state;
+    state.comparedHours = number % 1000;
+    for (int i = 0; i < kRecent; ++i)
+        state.recentSources << QStringLiteral("rtsp://camera-%1/stream").arg(number % 1000);
+    return state;
+}
+
+/// The child: writes all three as fast as it can, and prints what is on the disk for certain.
+int writeForEver(const QString& name) {
+    Profile profile(name);
+    QDir().mkpath(QFileInfo(profile.storePath()).path());
+    mpm::pipeline::Store store(profile.storePath().toStdString());
+    const auto source = store.source(kSource.toStdString());
+    Thumbnails thumbnails(profile.storePath().chopped(7) + QStringLiteral("-thumbnails"));
+    QImage image(640, 480, QImage::Format_RGB32);
+    const auto begin = int(store.count(source) / kBatch);
+    for (int number = begin + 1;; ++number) {
+        std::vector<mpm::pipeline::Measurement> readings(kBatch);
+        for (auto& reading : readings) {
+            reading.time = Millis(QDateTime::currentMSecsSinceEpoch());
+            reading.frame = number;
+        }
+        store.add(source, readings);
+        if (!profile.save(stateOf(number))) return 1;
+        image.fill(QColor::fromHsv(number * 7 % 360, 200, 200));
+        thumbnails.noteEvent(kSource);
+        thumbnails.add(kSource, image, QDateTime::currentMSecsSinceEpoch());
+        std::printf("%d\n", number);
+        std::fflush(stdout);
+    }
+}
+
+void endIt(const QProcess& process, const QByteArray& how) {
+    const auto id = static_cast<pid_t>(process.processId());
+    ::kill(how == "group" ? -id : id, how == "terminated" ? SIGTERM : SIGKILL);
+}
+
+/// In a process group of its own.
+void startAlone(QProcess& process, const QString& program, const QStringList& arguments) {
+    process.setChildProcessModifier([] { ::setpgid(0, 0); });
+    process.start(program, arguments);
+}
+
+void ways() {
+    QTest::addColumn<QByteArray>("how");
+    for (const char* how : {"killed", "terminated", "group"})
+        QTest::newRow(how) << QByteArray(how);
+}
+
+}  // namespace
+
+class KillTest : public QObject {
+    Q_OBJECT
+private slots:
+    void writerEndsInTheMiddle_data() { ways(); }
+    void writerEndsInTheMiddle();
+    void monitorEndsInTheMiddle_data() { ways(); }
+    void monitorEndsInTheMiddle();
+
+private:
+    QString data(const QString& name) const {
+        return m_sandbox.path(QStringLiteral("data/mpm/monitor/") + name);
+    }
+    int wholeThumbnails(const QString& folder);
+    test::Sandbox m_sandbox;
+};
+
+/// How many there are; -1: one of them is damaged.
+int KillTest::wholeThumbnails(const QString& folder) {
+    int count = 0;
+    for (QDirIterator all(folder, {QStringLiteral("*.jpg")}, QDir::Files, QDirIterator::Subdirectories);
+         all.hasNext(); ++count) {
+        QFile file(all.next());
+        // The decoder accepts an image without its end.
+        if (!file.open(QIODevice::ReadOnly) || QImage(file.fileName()).isNull()) return -1;
+        if (!file.readAll().endsWith("\xFF\xD9")) return -1;
+    }
+    return count;
+}
+
+void KillTest::writerEndsInTheMiddle() {
+    QFETCH(QByteArray, how);
+    const QString name = QStringLiteral("writer-") + QString::fromLatin1(how);
+    int thumbnails = 0;
+    for (int round = 0; round < rounds(); ++round) {
+        QProcess writer;
+        startAlone(writer, QCoreApplication::applicationFilePath(), {QStringLiteral("--write"), name});
+        QVERIFY(writer.waitForReadyRead(test::patience(20'000)));
+        QTest::qWait(QRandomGenerator::global()->bounded(20, 250));
+        endIt(writer, how);
+        QVERIFY(writer.waitForFinished(test::patience(10'000)));
+        QCOMPARE(writer.exitStatus(), QProcess::CrashExit);  // by the signal, not by itself
+        const int promised = writer.readAllStandardOutput().trimmed().split('\n').last().toInt();
+        QVERIFY(promised > 0);
+        mpm::pipeline::Store store(data(name + QStringLiteral(".sqlite")).toStdString());
+        store.check();
+        const auto rows = store.measurements(store.source(kSource.toStdString()), {}, Millis(1LL << 45));
+        const int batches = int(rows.size()) / kBatch;
+        QCOMPARE(rows.size() % kBatch, std::size_t(0));  // whole transactions
+        QVERIFY2(batches == promised || batches == promised + 1, qPrintable(QString::number(batches)));
+        // The settings are those of one moment: the last one promised, or the one after.
+        const ProfileState state = Profile(name).load();
+        QCOMPARE(state.recentSources.size(), kRecent);
+        QCOMPARE(state.recentSources, stateOf(state.comparedHours).recentSources);
+        QVERIFY(state.comparedHours == promised % 1000 || state.comparedHours == (promised + 1) % 1000);
+        const int kept = wholeThumbnails(data(name + QStringLiteral("-thumbnails")));
+        QVERIFY2(kept >= thumbnails, qPrintable(QStringLiteral("%1 after %2").arg(kept).arg(thumbnails)));
+        thumbnails = kept;
+    }
+    QVERIFY(thumbnails > rounds());
+}
+
+/// The program itself, with a window that is being changed by its user.
+void KillTest::monitorEndsInTheMiddle() {
+    QFETCH(QByteArray, how);
+    const QString name = QStringLiteral("monitor-") + QString::fromLatin1(how);
+    const QString store = data(name + QStringLiteral(".sqlite")), source = m_sandbox.film(8, 8);
+    std::int64_t count = 0;
+    for (int round = 0; round < rounds(); ++round) {
+        QProcess monitor;
+        const QString view = round % 2 == 0 ? QStringLiteral("split") : QStringLiteral("merge");
+        startAlone(monitor, QStringLiteral(MPM_MONITOR),
+                   {QStringLiteral("--profile"), name, QStringLiteral("--source"), source,
+                    QStringLiteral("--view"), view});
+        const auto counted = [&] {
+            if (!QFile::exists(store)) return false;
+            mpm::pipeline::Store kept(store.toStdString(), mpm::pipeline::Store::Access::ReadOnly);
+            return kept.count(kept.findSource(source.toStdString()).value_or(-1)) > count + 2;
+        };
+        QVERIFY(QTest::qWaitFor(counted, test::patience(60'000)));
+        QTest::qWait(QRandomGenerator::global()->bounded(0, 1'200));
+        endIt(monitor, how);
+        QVERIFY(monitor.waitForFinished(test::patience(30'000)));
+        if (how == "terminated") QCOMPARE(monitor.exitCode(), 0);
+        mpm::pipeline::Store kept(store.toStdString());
+        kept.check();
+        const auto now = kept.count(kept.source(source.toStdString()));
+        QVERIFY2(now > count + 2, qPrintable(QString::number(now)));
+        count = now;
+        QVERIFY(Profile(name).load().view == view);
+        QVERIFY(wholeThumbnails(data(name + QStringLiteral("-thumbnails"))) >= 1);
+    }
+    const QStringList damaged =
+        QDir(QFileInfo(store).path()).entryList({QStringLiteral("*.damaged-*"), QStringLiteral("*.v*")});
+    QVERIFY2(damaged.isEmpty(), qPrintable(damaged.join(QLatin1Char(' '))));
+}
+
+int main(int argc, char** argv) {
+    QCoreApplication application(argc, argv);
+    if (argc == 3 && qstrcmp(argv[1], "--write") == 0) return writeForEver(QString::fromLocal8Bit(argv[2]));
+    KillTest test;
+    return QTest::qExec(&test, argc, argv);
+}
+
+#include "kill_test.moc"

@@ -1,0 +1,123 @@
+// A camera for a long time: memory, the answer to input, and the cost of drawing. MPM_SOAK_MINUTES sets how
+// long (30); memory is compared with that after a third of the time, at most ten minutes. Times decide only
+// if MPM_QUIET_MACHINE is set, that is, if nothing else runs.
+#include <unistd.h>
+
+#include <QDirIterator>
+#include <QElapsedTimer>
+#include <QWheelEvent>
+
+#include "gui/broker.hpp"
+#include "gui/rtsp_server.hpp"
+#include "gui/views/overlay_view.hpp"
+#include "gui/window_fixture.hpp"
+
+using namespace mpm::gui;
+
+namespace {
+
+constexpr int kRate = 5;  // frames a second
+constexpr double kMostGrowth = 5, kMostDrawing = 8, kMostWait = 50;
+
+double minutes() {
+    const double asked = qEnvironmentVariable("MPM_SOAK_MINUTES").toDouble();
+    return asked > 0 ? asked : 30;
+}
+
+/// Resident memory in MiB.
+double resident() {
+    QFile file(QStringLiteral("/proc/self/statm"));
+    if (!file.open(QIODevice::ReadOnly)) return 0;
+    return file.readAll().split(' ').value(1).toDouble() * double(sysconf(_SC_PAGESIZE)) / (1 << 20);
+}
+
+/// Seconds of processor time of this program's threads of a name.
+double processorTime(const QByteArray& name) {
+    double ticks = 0;
+    for (QDirIterator all(QStringLiteral("/proc/self/task"), QDir::Dirs | QDir::NoDotAndDotDot);
+         all.hasNext();) {
+        QFile file(all.next() + QStringLiteral("/stat"));
+        if (!file.open(QIODevice::ReadOnly)) continue;
+        const QByteArray line = file.readAll();
+        if (line.mid(line.indexOf('(') + 1, line.lastIndexOf(')') - line.indexOf('(') - 1) != name) continue;
+        const QList<QByteArray> fields = line.mid(line.lastIndexOf(')') + 2).split(' ');
+        ticks += fields.value(11).toDouble() + fields.value(12).toDouble();
+    }
+    return ticks / double(sysconf(_SC_CLK_TCK));
+}
+
+}  // namespace
+
+class SoakTest : public QObject {
+    Q_OBJECT
+private slots:
+    void cameraForALongTime();
+
+private:
+    double waitForRepaint(ImageView* view);
+    test::WindowFixture m_is;
+};
+
+/// Milliseconds from a turn of the wheel to the repainted image.
+double SoakTest::waitForRepaint(ImageView* view) {
+    QElapsedTimer since;
+    double waited = -1;
+    const auto link = connect(view, &ImageView::painted, this, [&] {
+        if (waited < 0) waited = double(since.nsecsElapsed()) / 1e6;
+    });
+    static int turn = 0;
+    const QPointF at(view->width() / 2.0, view->height() / 2.0);
+    since.start();
+    QCoreApplication::postEvent(
+        view, new QWheelEvent(at, view->mapToGlobal(at), {}, {0, turn++ % 2 == 0 ? 120 : -120}, Qt::NoButton,
+                              Qt::NoModifier, Qt::NoScrollPhase, false));
+    const bool painted = QTest::qWaitFor([&] { return waited >= 0; }, 10'000);
+    disconnect(link);
+    return painted ? waited : 1e9;
+}
+
+void SoakTest::cameraForALongTime() {
+    test::RtspServer server(test::freePort());
+    QVERIFY(server.start({QString::number(kRate), QStringLiteral("640"), QStringLiteral("480")}));
+    Options options;
+    options.source = server.url();
+    m_is.open(options);
+    QVERIFY(m_is.next());
+    ImageView* view = m_is.window->views()->find<OverlayView>();
+    QTRY_VERIFY_WITH_TIMEOUT(!view->image().isNull(), test::patience(10'000));
+    std::vector<double> waits;
+    const double whole = 60 * minutes(), settled = std::min(600.0, whole / 3);
+    double least = 0, most = 0, renderAt = 0;
+    int frames = 0;
+    QElapsedTimer time;
+    time.start();
+    for (double passed = 0; passed < whole; passed = double(time.elapsed()) / 1000) {
+        waits.push_back(waitForRepaint(view));
+        QTest::qWait(500);
+        if (passed < settled) continue;
+        if (least == 0) {
+            least = resident(), renderAt = processorTime("render"), frames = m_is.count;
+            qInfo("after %.0f s: %.1f MiB, %d frames", passed, least, frames);
+        }
+        most = std::max(most, resident());
+    }
+    const double drawing = 100 * (processorTime("render") - renderAt) / (whole - settled);
+    std::sort(waits.begin(), waits.end());
+    const double p99 = waits[waits.size() * 99 / 100];
+    qInfo(
+        "%.1f minutes, %d frames: memory grew by %.1f MiB; input to repaint: median %.1f ms, p99 %.1f ms; "
+        "drawing %.1f %% of a core",
+        minutes(), m_is.count, most - least, waits[waits.size() / 2], p99, drawing);
+    QVERIFY(m_is.count - frames > (whole - settled) * kRate / 3);  // it was busy
+    QVERIFY(m_is.last->frame.generation == 1);
+    QDirIterator thumbnails(m_is.sandbox.path(QStringLiteral("data/mpm/monitor/default-thumbnails")),
+                            {QStringLiteral("*.jpg")}, QDir::Files, QDirIterator::Subdirectories);
+    QVERIFY(thumbnails.hasNext());
+    QVERIFY2(most - least < kMostGrowth, qPrintable(QString::number(most - least)));
+    if (!qEnvironmentVariableIsSet("MPM_QUIET_MACHINE")) return;
+    QVERIFY2(p99 <= kMostWait, qPrintable(QString::number(p99)));
+    QVERIFY2(drawing < kMostDrawing, qPrintable(QString::number(drawing)));
+}
+
+QTEST_MAIN(SoakTest)
+#include "soak_test.moc"
