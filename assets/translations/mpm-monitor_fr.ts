@@ -585,6 +585,18 @@
         <source>By the image&apos;s luminance</source>
         <translation>Par la luminance de l&apos;image</translation>
     </message>
+    <message>
+        <source>By infrared: colour disappears</source>
+        <translation>Par l'infrarouge : la couleur disparaît</translation>
+    </message>
+    <message>
+        <source>Luminance</source>
+        <translation>Luminance</translation>
+    </message>
+    <message>
+        <source>Saturation</source>
+        <translation>Saturation</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::Exports</name>
@@ -705,6 +717,22 @@
     <message>
         <source>Medians of the last %1 frames that ran both ways</source>
         <translation>Médianes des %1 dernières images calculées des deux façons</translation>
+    </message>
+    <message>
+        <source>Tokens are %1 frames old on average</source>
+        <translation>Les jetons ont %1 images en moyenne</translation>
+    </message>
+    <message>
+        <source>tokens, with reuse</source>
+        <translation>jetons, avec réemploi</translation>
+    </message>
+    <message>
+        <source>all tokens → reuse</source>
+        <translation>tous les jetons → réemploi</translation>
+    </message>
+    <message>
+        <source>tokens computed, night to day</source>
+        <translation>jetons calculés, nuit / jour</translation>
     </message>
 </context>
 <context>
@@ -977,6 +1005,29 @@
     </message>
 </context>
 <context>
+    <name>mpm::gui::LevelBar</name>
+    <message>
+        <source>waiting for a frame</source>
+        <translation>en attente d'une image</translation>
+    </message>
+    <message>
+        <source>night</source>
+        <translation>nuit</translation>
+    </message>
+    <message>
+        <source>day</source>
+        <translation>jour</translation>
+    </message>
+    <message>
+        <source>between</source>
+        <translation>entre les deux</translation>
+    </message>
+    <message>
+        <source>now %1: %2</source>
+        <translation>maintenant %1 : %2</translation>
+    </message>
+</context>
+<context>
     <name>mpm::gui::LiveView</name>
     <message>
         <source>Image</source>
@@ -1164,6 +1215,14 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
     <message>
         <source>Source</source>
         <translation>Source</translation>
+    </message>
+    <message>
+        <source>Tokens computed</source>
+        <translation>Jetons calculés</translation>
+    </message>
+    <message>
+        <source>Time saved</source>
+        <translation>Temps gagné</translation>
     </message>
 </context>
 <context>
@@ -2152,6 +2211,14 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
         <source>Frames</source>
         <translation>Images</translation>
     </message>
+    <message>
+        <source>Computed</source>
+        <translation>Calculés</translation>
+    </message>
+    <message>
+        <source>Reused</source>
+        <translation>Réemployés</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::StatisticsView</name>
@@ -2252,6 +2319,10 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
     <message>
         <source>day</source>
         <translation>jour</translation>
+    </message>
+    <message>
+        <source>tokens computed, with reuse</source>
+        <translation>jetons calculés, avec réemploi</translation>
     </message>
 </context>
 <context>
