@@ -49,7 +49,7 @@ private:
     // Returns true if it has written the node in another form.
     bool rewrite(Node& node) {
         if (node.domain == "mpm.internal" && node.op == "Linear") return writeLinear(node);
-        if (node.is(namesOf(NormKind::Rms).onnx)) return writeRmsNorm(node);
+        if (node.is(namesOf(NormKind::Rms).onnx) && node.input(1) != kAbsent) return writeRmsNorm(node);
         if (!isOriginal(node)) return false;
         const bool view =
             node.is("Squeeze") || node.is("Unsqueeze") || node.is("Flatten") || node.is("Reshape");

@@ -45,6 +45,7 @@ private:
 
     // d * d or d ^ 2
     bool isSquare(const Node& node) const {
+        if (node.inputs.size() != 2) return false;
         if (node.is("Pow")) return m_rewriter.scalar(node.inputs[1]) == 2;
         return node.is("Mul") && node.inputs[0] == node.inputs[1];
     }

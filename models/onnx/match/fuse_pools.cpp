@@ -17,7 +17,8 @@ struct Region {
 };
 
 class PoolFuser {
-    static constexpr int64_t kLargestWeight = 1 << 22, kProducts = 1 << 26;  // of a product; to compare with
+    // Of the product; to find its weight; to compare with.
+    static constexpr int64_t kLargestWeight = 1 << 22, kMostEvaluations = 256, kProducts = 1 << 26;
 
 public:
     PoolFuser(Graph& graph, const Inferred& inferred) : m_graph(graph), m_inferred(inferred) {}
@@ -48,11 +49,13 @@ private:
 
     void fuse(int n) {
         checkTime();
+        if (m_graph.nodes[n].outputs.empty() || !at(m_graph.nodes[n].outputs[0]).isFloat()) return;
         const Region region = regionFrom(n);
         if (region.exit == kAbsent || !isMap(at(region.image)) || !isMap(at(region.exit))) return;
         const Shape &from = at(region.image).shape(), &to = at(region.exit).shape();
         if (from[0] != to[0] || from[1] != to[1]) return;
         if (elementCount({from[2], from[3], to[2], to[3]}) > kLargestWeight) return;
+        if (elementCount({from[2], from[3]}) / elementCount({from[0], from[1]}) > kMostEvaluations) return;
         const Tensor weight = weightOf(region);
         if (isProduct(region, weight)) replace(region, weight);
     }
