@@ -1,7 +1,11 @@
 #!/bin/sh
-# check_library.sh PREFIX: the installed library has its soname, exports only its own interface, and its C header is C.
+# check_library.sh PREFIX: the installed library has its soname, exports only its interface and all of the release's, and its C
+# header is C.
 set -eu
 prefix=$1
+abi=$(dirname "$0")/../../mpm_layer/abi/0.1.0.abi
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
 library=$(find "$prefix" -name 'libmpm.so.0' | head -n 1)
 
 fail() {
@@ -11,15 +15,19 @@ fail() {
 
 [ -n "$library" ] || fail "no libmpm.so.0 under $prefix"
 objdump -p "$library" | grep -q 'SONAME *libmpm\.so\.0$' || fail "the soname is not libmpm.so.0"
-# Weak symbols are the standard library's templates, which every program shares.
+# The version script lets nothing else out: no templates of the standard library, which are weak symbols.
 strange=$(nm -DC --defined-only "$library" | awk '
-    $2 ~ /[TDBR]/ && $3 !~ /^(mpm::|mpm_|__bss_start$|_edata$|_end$)/ { print }')
+    $2 != "A" && $3 !~ /^(mpm::|mpm_)/ { print }
+    $2 != "A" && $0 !~ /@@MPM_0$/ { print }')
 [ -z "$strange" ] || fail "symbols that are not the interface:
 $strange"
+# Every function of the release is still there. The names of those with networks contain the version of OpenCV.
+nm -D --defined-only "$library" | sed 's/.* //; s/@@.*//' >"$scratch/functions"
+for function in $(sed -n "s/.*<elf-symbol name='\([^']*\)'.*/\1/p" "$abi" | grep -v 'cv3dnn'); do
+    grep -qx "$function" "$scratch/functions" || fail "$function of $(basename "$abi") is not exported any more"
+done
 ! objdump -p "$library" | grep 'NEEDED' | grep -iE 'qt|torch|highgui|protobuf|gomp' || fail "links what it must not"
 
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
 echo '#include <mpm/mpm.h>' >"$scratch/header.c"
 cc -std=c99 -Wall -Wextra -Werror -pedantic -I "$prefix/include" -c "$scratch/header.c" -o "$scratch/header.o"
 echo "check_library: $(nm -D --defined-only "$library" | grep -c ' T ') functions, all of the interface"

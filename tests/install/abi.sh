@@ -1,0 +1,49 @@
+#!/bin/sh
+# abi.sh BUILD LIBRARY INSTALLED OPENCV: the binary interface of libmpm is still that of the release, by abidiff: programs that
+# were linked with it run with this library. LIBRARY is the target mpm_abi of BUILD, which has the public functions with debug
+# information; INSTALLED is the library itself. New functions are allowed.
+#
+#   abi.sh BUILD LIBRARY INSTALLED OPENCV --write      writes the dump of a release, mpm_layer/abi/VERSION.abi
+set -eu
+library=$2 installed=$3
+abi=$(cd "$(dirname "$0")/../../mpm_layer/abi" && pwd)
+fail() {
+    echo "abi: $1" >&2
+    exit 1
+}
+command -v abidiff >/dev/null || { echo "abi: skipped: apt-get install abigail-tools" && exit 77; }
+# The dump was made on Debian 12: the names of functions with networks contain the version of OpenCV.
+case $4 in 4.6.*) ;; *) echo "abi: skipped: the dump is that of OpenCV 4.6, this is $4" && exit 77 ;; esac
+
+cmake --build "$1" --target mpm_abi >/dev/null
+[ "$(nm -D --defined-only "$library" | sed 's/.* //' | sort)" = "$(nm -D --defined-only "$installed" | sed 's/.* //' | sort)" ] ||
+    fail "MPM_PUBLIC_FILES of tests/install/CMakeLists.txt does not have the functions that the library exports"
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+abidw --suppressions "$abi/public.ini" --exported-interfaces-only --no-show-locs --no-parameter-names --no-elf-needed \
+    --no-corpus-path --no-comp-dir-path --no-architecture --out-file "$scratch/now.abi" "$library"
+if [ "${5:-}" = --write ]; then
+    version=$(sed -n 's/^project(mpm VERSION \([0-9.]*\).*/\1/p' "$abi/../../CMakeLists.txt")
+    cp "$scratch/now.abi" "$abi/$version.abi"
+    exit
+fi
+
+# The release with the highest version of this soname.
+release=$(ls "$abi"/0.*.abi | sort -V | tail -n 1)
+same() {
+    abidiff --no-added-syms "$1" "$scratch/now.abi" >"$scratch/report" 2>&1 &&
+        /usr/bin/python3 "$(dirname "$0")/abi_layout.py" "$1" "$scratch/now.abi" >>"$scratch/report" 2>&1
+}
+same "$release" || fail "differs from $(basename "$release"): raise the soname, or keep the old interface:
+$(cat "$scratch/report")"
+types=$(cat "$scratch/report")
+# A larger struct, an enumerator with another value, and a function that is gone are found.
+plant() { sed "$2" "$release" >"$scratch/$1.abi"; }
+plant larger "s/\(<class-decl name='ImageReport' size-in-bits='\)/\11/"
+plant value "s/\(<enumerator name='BF16' value='\)/\11/"
+plant renamed "s/mpm_set_reuse/mpm_set_reuse_once/g"
+for planted in larger value renamed; do
+    ! cmp -s "$release" "$scratch/$planted.abi" || fail "nothing was planted in $planted.abi"
+    ! same "$scratch/$planted.abi" || fail "$planted.abi was not found to differ"
+done
+echo "abi: the interface is that of $(basename "$release"): $(grep -c '<elf-symbol' "$release") functions, $types"
