@@ -18,7 +18,7 @@ namespace mpm {
 
 namespace {
 
-[[noreturn]] void fail(const std::string& path, const char* action, int reason) {
+[[noreturn]] void failTo(const std::string& path, const char* action, int reason) {
     CV_Error(cv::Error::StsError, path + ": cannot be " + action + " (" + std::strerror(reason) + ")");
 }
 
@@ -51,7 +51,7 @@ void tightenOwn(const std::string& path) {
 int openPrivate(const std::string& path, int flags) {
     const int file =
         open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, 0600);
-    if (file < 0) fail(path, "opened for writing", errno);  // a pipe that nobody reads, too
+    if (file < 0) failTo(path, "opened for writing", errno);  // a pipe that nobody reads, too
     struct stat there {};
     const bool ours = fstat(file, &there) == 0 && S_ISREG(there.st_mode) && there.st_uid == geteuid();
     if (ours && (there.st_mode & 0077) != 0) static_cast<void>(fchmod(file, there.st_mode & 07700));
@@ -65,7 +65,7 @@ void makePrivateFolders(const std::string& path) {
         if (folder.empty() || mkdir(folder.c_str(), 0700) == 0) continue;
         const int reason = errno;
         std::error_code error;
-        if (!fs::is_directory(folder, error)) fail(path, "made a folder", reason);
+        if (!fs::is_directory(folder, error)) failTo(path, "made a folder", reason);
     }
 }
 

@@ -24,7 +24,7 @@ namespace mpm::cli {
 
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kConvertExamples = R"(Examples:
   mpm convert vit_small.onnx small.onnx                 merge before blocks 2 and 5
   mpm convert vit_small.onnx small.onnx --blocks none   the same model, only faster
   mpm convert segmenter.onnx seg.onnx --output labels --labels classes.json
@@ -36,7 +36,7 @@ IN is an ONNX file as PyTorch exports it: ViT, DeiT, DINOv2, EVA-02, Segmenter a
 from 4.6 on and is only written once its results have been shown to equal those of IN.
 Exit status: 0 done, 1 failed, 2 wrong usage, 3 a model that cannot be converted.)";
 
-struct Options {
+struct ConvertOptions {
     std::string input, output, labels;
     models::ConvertOptions convert;
     bool sandbox = false;
@@ -51,19 +51,19 @@ cv::Scalar parseThree(const std::string& option, const std::string& text, bool p
     return {values[0], values[1], values[2]};
 }
 
-void chooseForm(const std::string& text, Options& o) {
+void chooseForm(const std::string& text, ConvertOptions& o) {
     if (text != "fused" && text != "layers")
         throw Error(kWrongUse, "--form: expected fused or layers, got \"" + text + "\"");
     o.convert.form = text == "fused" ? models::Form::Fused : models::Form::Layers;
 }
 
-void chooseOutput(const std::string& text, Options& o) {
+void chooseOutput(const std::string& text, ConvertOptions& o) {
     if (text != "logits" && text != "labels")
         throw Error(kWrongUse, "--output: expected logits or labels, got \"" + text + "\"");
     o.convert.labels = text == "labels";
 }
 
-void chooseDecoder(const std::string& text, Options& o) {
+void chooseDecoder(const std::string& text, ConvertOptions& o) {
     if (text != "merged" && text != "full")
         throw Error(kWrongUse, "--decoder: expected merged or full, got \"" + text + "\"");
     o.convert.decoder = text == "merged" ? models::Decoder::Merged : models::Decoder::Full;
@@ -79,7 +79,7 @@ std::vector<std::string> parseNames(const std::string& option, const std::string
     return names;
 }
 
-void chooseInputs(const std::vector<std::string>& texts, Options& o) {
+void chooseInputs(const std::vector<std::string>& texts, ConvertOptions& o) {
     for (const std::string& text : texts) {
         const size_t equals = text.find('=');
         if (equals == 0 || equals == std::string::npos || equals + 1 == text.size())
@@ -88,7 +88,7 @@ void chooseInputs(const std::vector<std::string>& texts, Options& o) {
     }
 }
 
-void addConvertOptions(CLI::App& verb, Options& o) {
+void addConvertOptions(CLI::App& verb, ConvertOptions& o) {
     verb.add_option("IN", o.input, "an ONNX export of a vision transformer")->required();
     verb.add_option("OUT", o.output, "the ONNX file to write")->required();
     addParsed(verb, "--blocks", "merge before these blocks (default: 2,5)", "LIST|none",
@@ -124,10 +124,10 @@ void addConvertOptions(CLI::App& verb, Options& o) {
     addParsed(verb, "--max-seconds", "likewise (default: 25, and 5 for each MiB)", "S",
               [&o](const std::string& text) { o.convert.maxSeconds = parseSeconds("--max-seconds", text); });
     addCommonOptions(verb, o.common, false);
-    verb.footer(kExamples);
+    verb.footer(kConvertExamples);
 }
 
-void checkInput(const Options& o) {
+void checkInput(const ConvertOptions& o) {
     std::error_code error;
     if (pipeline::isUnreadable(o.input))
         throw Error(kBadInput, o.input + ": permission denied; name a file that this program may read");
@@ -135,14 +135,14 @@ void checkInput(const Options& o) {
         throw Error(kBadInput, o.input + ": no such file; name the ONNX export of a ViT");
 }
 
-void checkOutput(const Options& o) {
+void checkOutput(const ConvertOptions& o) {
     std::error_code error;
     if (std::filesystem::equivalent(o.input, o.output, error))
         throw Error(kWrongUse, o.output + ": is the input itself; name another file to write to");
     checkWritable(o.output);
 }
 
-void readLabels(Options& o) {
+void readLabels(ConvertOptions& o) {
     if (o.labels.empty()) return;
     try {
         const pipeline::Classes classes = pipeline::readClasses(o.labels);
@@ -161,7 +161,7 @@ std::string listOf(const std::vector<int>& values) {
     return text;
 }
 
-void print(const Options& o, const models::Conversion& c) {
+void printConversion(const ConvertOptions& o, const models::Conversion& c) {
     for (const std::string& note : c.notes)
         warn(printable(note, 1000));
     std::cout << printableLines(describe(c));
@@ -182,7 +182,7 @@ void keepFreedMemory() {
 }
 
 /// For models from untrusted sources. Output that is not a file goes through the folder for temporary files.
-void enterSandboxFor(const Options& o) {
+void enterSandboxFor(const ConvertOptions& o) {
     namespace fs = std::filesystem;
     std::error_code error;
     const fs::path output = fs::weakly_canonical(fs::absolute(o.output), error);
@@ -193,7 +193,7 @@ void enterSandboxFor(const Options& o) {
         warn("--sandbox: without " + line);
 }
 
-int convertVerb(Options& o) {
+int convertVerb(ConvertOptions& o) {
     applyThreads(o.common);
     keepFreedMemory();
     checkInput(o);
@@ -201,7 +201,7 @@ int convertVerb(Options& o) {
     readLabels(o);
     if (o.sandbox) enterSandboxFor(o);
     try {
-        print(o, models::convertModel(o.input, o.output, o.convert));
+        printConversion(o, models::convertModel(o.input, o.output, o.convert));
     } catch (const models::Refusal& refusal) {
         throw Error(kBadInput, printable(o.input) + ": " + printable(oneLine(refusal.what()), 600));
     } catch (const BudgetError& error) {
@@ -218,7 +218,7 @@ int convertVerb(Options& o) {
 void addConvert(CLI::App& app, Action& action) {
     CLI::App* verb =
         app.add_subcommand("convert", "Convert a ViT export into a model for OpenCV, with merging");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<ConvertOptions>();
     addConvertOptions(*verb, *options);
     verb->callback([options, &action] { action = [options] { return convertVerb(*options); }; });
 }

@@ -18,7 +18,7 @@ namespace mpm::cli {
 
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kInfoExamples = R"(Examples:
   mpm info model.onnx          encoder, size, parameters, GFLOPs, schedule, labels
   mpm info export.onnx         whether 'mpm convert' understands it, and why not
   mpm info default --json      for programs
@@ -26,7 +26,7 @@ constexpr const char* kExamples = R"(Examples:
 
 Exit status: 0 done, 2 wrong usage, 3 not a model.)";
 
-struct Options {
+struct InfoOptions {
     std::string model;
     bool json = false;
     std::optional<Precision> precision;
@@ -49,7 +49,7 @@ json encoderJson(const models::Conversion& c) {
             {"taps", taps}};
 }
 
-json toJson(const Options& o, const models::Inspection& i, const ModelInfo& info) {
+json toJson(const InfoOptions& o, const models::Inspection& i, const ModelInfo& info) {
     json root{{"mpm", version()},         {"model", o.model},
               {"converted", i.converted}, {"convertible", i.convertible},
               {"inputs", i.inputs},       {"outputs", i.outputs},
@@ -79,7 +79,7 @@ json toJson(const Options& o, const models::Inspection& i, const ModelInfo& info
     return root;
 }
 
-std::string joined(const std::vector<std::string>& words, size_t most) {
+std::string joinedList(const std::vector<std::string>& words, size_t most) {
     std::string text;
     for (size_t k = 0; k < words.size() && k < most; ++k)
         text += (k ? ", " : "") + printable(words[k], 80);
@@ -97,7 +97,7 @@ std::vector<std::string> keptInF32(const std::string& path, Precision precision)
     return network.encoder().report().keptInF32;
 }
 
-void print(const models::Inspection& i, const ModelInfo& info) {
+void printInfo(const models::Inspection& i, const ModelInfo& info) {
     for (const std::string& port : i.inputs)
         std::cout << "input      " << printable(port) << '\n';
     for (const std::string& port : i.outputs)
@@ -113,12 +113,12 @@ void print(const models::Inspection& i, const ModelInfo& info) {
     std::cout << cv::format("mean, std  %g %g %g, %g %g %g\n", info.mean[0], info.mean[1], info.mean[2],
                             info.std[0], info.std[1], info.std[2]);
     if (!info.labels.empty())
-        std::cout << "labels     " << info.labels.size() << ": " << joined(info.labels, 8) << '\n';
+        std::cout << "labels     " << info.labels.size() << ": " << joinedList(info.labels, 8) << '\n';
     if (!info.sourceSha256.empty())
         std::cout << "source     sha256 " << printable(info.sourceSha256, 80) << '\n';
 }
 
-int infoVerb(const Options& o) {
+int infoVerb(const InfoOptions& o) {
     try {
         const std::string path = pipeline::findModel(o.model);
         const models::Inspection inspection = models::inspectModel(path);
@@ -132,10 +132,10 @@ int infoVerb(const Options& o) {
             std::cout << root.dump(2, ' ', false, json::error_handler_t::replace) << std::endl;
             return kDone;
         }
-        print(inspection, info);
+        printInfo(inspection, info);
         if (o.precision && inspection.converted)
             std::cout << pipeline::precisionName(*o.precision) << "         "
-                      << (kept.empty() ? "every layer" : "every layer but " + joined(kept, kept.size()))
+                      << (kept.empty() ? "every layer" : "every layer but " + joinedList(kept, kept.size()))
                       << '\n';
     } catch (const models::Refusal& refusal) {
         throw Error(kBadInput, printable(o.model) + ": " + printable(oneLine(refusal.what()), 600));
@@ -151,13 +151,13 @@ int infoVerb(const Options& o) {
 
 void addInfo(CLI::App& app, Action& action) {
     CLI::App* verb = app.add_subcommand("info", "Describe a model file");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<InfoOptions>();
     verb->add_option("MODEL", options->model, "an ONNX file, or default")->required();
     verb->add_flag("--json", options->json, "for programs");
     addParsed(
         *verb, "--precision", "also list the layers that would stay in f32", "f32|bf16|i8|auto|auto-fast",
         [options](const std::string& text) { options->precision = parsePrecision("--precision", text); });
-    verb->footer(kExamples);
+    verb->footer(kInfoExamples);
     verb->callback([options, &action] { action = [options] { return infoVerb(*options); }; });
 }
 

@@ -21,7 +21,7 @@ namespace mpm::cli {
 
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kBenchExamples = R"(Examples:
   mpm bench default                                      all tokens against the model's schedule, built-in images
   mpm bench model.onnx 'in/*.jpg' --compare none,mpm:5,mpm:2+5 --batch 1,8 --json bench.json
   mpm bench default clip.avi --compare none,mpm,reuse --rounds 100     (--reuse=refresh=60 sets its values)
@@ -80,7 +80,7 @@ pipeline::BenchRounds openRounds(const BenchOptions& options, const std::vector<
     return {std::move(networks), options.batches, cost, methods};
 }
 
-void print(pipeline::BenchRounds& rounds, const EvalScores& scores) {
+void printRounds(pipeline::BenchRounds& rounds, const EvalScores& scores) {
     std::cout << benchTable(rounds.rows()) << '\n' << blockTable(rounds.rows()) << '\n';
     const std::string batches = batchTable(rounds.rows());
     if (!batches.empty()) std::cout << batches << '\n';
@@ -103,7 +103,7 @@ int bench(const BenchOptions& options) {
     const int enough = clip ? options.warmUp + options.rounds : std::max(most, 16);
     rounds.run(readImages(options, static_cast<size_t>(enough)), options.warmUp, options.rounds,
                watchOnTerminal("round"));
-    print(rounds, scores);
+    printRounds(rounds, scores);
     if (options.json.empty()) return kDone;
     writeJson(options.json, pipeline::benchJson(pipeline::headOf(rounds.network()), rounds.rows()));
     return kDone;
@@ -137,7 +137,7 @@ void addBench(CLI::App& app, Action& action) {
     addCommonOptions(*verb, o->common);
     addMemoryOption(*verb, o->common);
     addReuseOption(*verb, o->common);
-    verb->footer(kExamples + ("\n\n" + methodsHelp()));
+    verb->footer(kBenchExamples + ("\n\n" + methodsHelp()));
     verb->callback([o, &action] { action = [o] { return bench(*o); }; });
 }
 

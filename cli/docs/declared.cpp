@@ -22,7 +22,7 @@ DeclaredOption optionOf(const CLI::Option& option) {
     return result;
 }
 
-DeclaredVerb verbOf(const CLI::App& app, const std::string& name) {
+DeclaredVerb declaredVerb(const CLI::App& app, const std::string& name) {
     DeclaredVerb verb{name, app.get_description(), app.get_footer(), {}, {}};
     for (const CLI::Option* option : app.get_options()) {
         if (option->get_group().empty()) continue;
@@ -50,9 +50,9 @@ std::string DeclaredOption::longName() const {
 }
 
 std::vector<DeclaredVerb> declared(const CLI::App& app) {
-    std::vector<DeclaredVerb> verbs = {verbOf(app, "")};
+    std::vector<DeclaredVerb> verbs = {declaredVerb(app, "")};
     for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
-        if (!verb->get_group().empty()) verbs.push_back(verbOf(*verb, verb->get_name()));
+        if (!verb->get_group().empty()) verbs.push_back(declaredVerb(*verb, verb->get_name()));
     return verbs;
 }
 

@@ -28,7 +28,7 @@ namespace mpm::cli {
 
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kEvalExamples = R"(Examples:
   mpm eval default --dataset camvid --root CamVid
   mpm eval model.onnx --dataset ade20k --root ADEChallengeData2016 --compare none,mpm:2+5,mpm:5 --json ade.json
   mpm eval model.onnx --dataset folder --root mine --split test --save-labels out
@@ -190,7 +190,7 @@ void addEval(CLI::App& app, Action& action) {
     auto o = std::make_shared<EvalOptions>();
     addMeasuring(*verb, *o);
     addWriting(*verb, *o);
-    verb->footer(kExamples + ("\n\n" + methodsHelp()));
+    verb->footer(kEvalExamples + ("\n\n" + methodsHelp()));
     verb->callback([o, &action] { action = [o] { return eval(*o); }; });
 }
 

@@ -11,7 +11,7 @@ namespace mpm::cli {
 
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kRunExamples = R"(Examples:
   mpm run default street.jpg --out out              labels, overlay, merge map and tokens.csv of one image
   mpm run model.onnx 'in/*.jpg' --out out --blocks none
   mpm run model.onnx clip.mp4 --every 1 --out out --save csv,timeline
@@ -73,7 +73,7 @@ void addRunOptions(CLI::App& verb, RunOptions& o) {
     addCommonOptions(verb, o.common);
     addReuseOption(verb, o.common);
     addMemoryOption(verb, o.common);
-    verb.footer(kExamples);
+    verb.footer(kRunExamples);
 }
 
 /// Sources are checked before the model is loaded, so that a misspelt one is reported at once.

@@ -8,6 +8,10 @@
 
 namespace mpm::gui {
 
+/// Milliseconds.
+inline constexpr std::int64_t kSecond = 1'000, kMinute = 60 * kSecond, kHour = 60 * kMinute,
+                              kDay = 24 * kHour;
+
 struct TimeMark {
     std::int64_t time;  ///< milliseconds since 1970
     QString text;

@@ -26,7 +26,7 @@ const Span& keptOf(const TimelineColumn& column) {
 const Span& luminanceOf(const TimelineColumn& column) {
     return column.luminance;
 }
-const Span& latencyOf(const TimelineColumn& column) {
+const Span& latencySpan(const TimelineColumn& column) {
     return column.latency;
 }
 
@@ -287,7 +287,7 @@ void TimelineView::paintEvent(QPaintEvent*) {
         return paintHover(painter, all);
     }
     paintLane(painter, all, lane[1], luminanceOf, theme.luminance, tr("Luminance"), QStringLiteral("1"));
-    paintLane(painter, all, lane[2], latencyOf, theme.latency, tr("Latency"),
+    paintLane(painter, all, lane[2], latencySpan, theme.latency, tr("Latency"),
               tr("%1 ms").arg(lane[2].most, 0, 'f', 0));
     paintMoment(painter);
     paintHover(painter, all);

@@ -6,6 +6,7 @@
 #include <QToolButton>
 
 #include "gui/charts/hour_view.hpp"
+#include "gui/charts/time_axis.hpp"
 #include "gui/charts/timeline_view.hpp"
 #include "gui/widgets/elided_label.hpp"
 #include "gui/widgets/plain_widgets.hpp"
@@ -14,7 +15,6 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr std::int64_t kMinute = 60'000, kHour = 60 * kMinute, kDay = 24 * kHour;
 constexpr std::int64_t kLengths[] = {kMinute, 10 * kMinute, kHour, kDay, 7 * kDay, 0};
 
 }  // namespace

@@ -9,8 +9,8 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr std::chrono::milliseconds kPoll{100};  // between two looks at a silent source
-constexpr double kSceneStart = 16;               // the built-in street: some day first, then dusk
+constexpr std::chrono::milliseconds kFramePoll{100};  // between two looks at a silent source
+constexpr double kSceneStart = 16;                    // the built-in street: some day first, then dusk
 constexpr std::chrono::milliseconds kReportEvery{
     500};  // between two reports of an unchanged state: its counters change
 
@@ -128,7 +128,7 @@ void CaptureWorker::work() {
         }
         control(reader);
         pipeline::Frame frame;
-        if (reader.take(frame, kPoll)) deliver(std::move(frame));
+        if (reader.take(frame, kFramePoll)) deliver(std::move(frame));
         report(reader.status());
         if (!reader.running()) break;
     }

@@ -7,7 +7,7 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr std::chrono::milliseconds kPoll{100};
+constexpr std::chrono::milliseconds kProbePoll{100};
 constexpr double kMeasured = 1.5;  // seconds until the rate is more than a guess
 
 pipeline::SourceProblem safe(const pipeline::Address& address, pipeline::SourceProblem problem) {
@@ -43,7 +43,7 @@ void Probe::work() {
     ProbeResult result;
     std::int64_t before = 0;
     for (pipeline::Frame frame; !stopping();) {
-        const bool came = reader.take(frame, kPoll);
+        const bool came = reader.take(frame, kProbePoll);
         const pipeline::SourceStatus status = reader.status();
         if (came) {
             if (!first) first = Steady::now(), before = status.frames;

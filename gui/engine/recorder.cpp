@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kGather{1'000};  // one transaction a second spares the SD card
 constexpr std::chrono::milliseconds kRetry{5'000};
-constexpr std::size_t kMostWaiting = 20'000;  // some hours of readings a second; older ones go first
+constexpr std::size_t kMostReadingsWaiting = 20'000;  // some hours of readings a second; older ones go first
 constexpr std::chrono::hours kRecent{3};
 constexpr std::chrono::milliseconds kPruneEvery = std::chrono::hours(1);
 constexpr int kMostAsides = 5;           // a failing disk must not fill with damaged files
@@ -60,7 +60,7 @@ void Recorder::add(pipeline::Measurement measurement) {
     if (readOnly()) return;
     const std::lock_guard<std::mutex> lock(m_mutex);
     auto& measurements = m_waiting.back().measurements;
-    if (measurements.size() >= kMostWaiting) measurements.erase(measurements.begin());
+    if (measurements.size() >= kMostReadingsWaiting) measurements.erase(measurements.begin());
     measurements.push_back(std::move(measurement));
 }
 
@@ -68,7 +68,7 @@ void Recorder::addEvent(pipeline::Event event) {
     if (readOnly()) return;
     const std::lock_guard<std::mutex> lock(m_mutex);
     auto& events = m_waiting.back().events;
-    if (events.size() < kMostWaiting) events.push_back(std::move(event));
+    if (events.size() < kMostReadingsWaiting) events.push_back(std::move(event));
 }
 
 void Recorder::loadHistory() {

@@ -10,7 +10,7 @@ using pipeline::RunningMean;
 namespace {
 
 const QString kNothing = QStringLiteral("–");
-constexpr std::size_t kMostWaiting = 20'000;
+constexpr std::size_t kMostFramesWaiting = 20'000;
 
 RunningMean PhaseStatistics::*memberOf(int row) {
     switch (row) {
@@ -111,7 +111,7 @@ void StatisticsModel::add(const pipeline::Measurement& measurement) {
     if (!(measurement.setup == m_setup) || measurement.pass > 0) return;
     m_statistics.add(measurement);
     if (m_waiting) m_sinceBegin.push_back(measurement);
-    if (m_sinceBegin.size() > kMostWaiting) {  // the store does not answer: these count alone
+    if (m_sinceBegin.size() > kMostFramesWaiting) {  // the store does not answer: these count alone
         m_sinceBegin.clear();
         m_waiting = false;
     }

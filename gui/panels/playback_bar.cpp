@@ -18,7 +18,7 @@ constexpr qint64 kSettles = 700;  // milliseconds until a report shows a positio
 constexpr double kSpeeds[] = {0.25, 0.5, 1, 2, 4, 8};
 
 /// "1:02:03", "2:03"
-QString clockText(double seconds) {
+QString positionText(double seconds) {
     const qint64 whole = qint64(seconds);
     const QString rest =
         QStringLiteral("%1:%2").arg(whole / 60 % 60, whole >= 3600 ? 2 : 1, 10, QLatin1Char('0'));
@@ -100,9 +100,9 @@ void PlaybackBar::setReport(const SourceReport& report, bool paused) {
 
 void PlaybackBar::showTime(qint64 frame) {
     const qint64 last = m_position->maximum();
-    m_time->setText(
-        m_rate > 0 ? tr("%1 / %2").arg(clockText(double(frame) / m_rate), clockText(double(last) / m_rate))
-                   : tr("%1 / %2").arg(frame).arg(last));
+    m_time->setText(m_rate > 0 ? tr("%1 / %2").arg(positionText(double(frame) / m_rate),
+                                                   positionText(double(last) / m_rate))
+                               : tr("%1 / %2").arg(frame).arg(last));
 }
 
 void PlaybackBar::add(const pipeline::Measurement& measurement) {

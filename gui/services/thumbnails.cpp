@@ -14,7 +14,7 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr std::size_t kMostWaiting = 30;  // a slow disk costs images, not memory
+constexpr std::size_t kMostImagesWaiting = 30;  // a slow disk costs images, not memory
 constexpr int kQuality = 80;
 
 }  // namespace
@@ -46,7 +46,7 @@ void Thumbnails::add(const QString& source, const QImage& image, qint64 time) {
     Kept& kept = m_sources[name];
     // A clock that was set back must not stop them for long.
     const bool due = kept.eventDue || !kept.last || time - *kept.last >= kEvery || time < *kept.last;
-    if (!m_settings.on || !due || m_tasks.size() >= kMostWaiting) return;
+    if (!m_settings.on || !due || m_tasks.size() >= kMostImagesWaiting) return;
     kept.eventDue = false;
     kept.last = time;
     m_tasks.push_back({name, image, time});

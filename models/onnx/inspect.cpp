@@ -11,7 +11,7 @@
 namespace mpm::models {
 namespace {
 
-std::string describe(const Port& port) {
+std::string describePort(const Port& port) {
     std::string text = port.name + (port.type == Type::Int    ? " int64 ["
                                     : port.type == Type::Bool ? " bool ["
                                                               : " f32 [");
@@ -39,9 +39,9 @@ Inspection inspect(const Graph& graph) {
     result.opset = graph.opset;
     result.producer = graph.producer;
     for (const Port& port : graph.inputs)
-        result.inputs.push_back(describe(port));
+        result.inputs.push_back(describePort(port));
     for (const Port& port : graph.outputs)
-        result.outputs.push_back(describe(port));
+        result.outputs.push_back(describePort(port));
     try {
         refusing([&] { analyse(graph, result); });
     } catch (const Refusal& refusal) {

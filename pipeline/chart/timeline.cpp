@@ -13,7 +13,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-const cv::Scalar kPaper(255, 255, 255), kInk(45, 40, 38), kFaint(130, 125, 120), kGrid(228, 226, 224);
+const cv::Scalar kPaper(255, 255, 255), kInk(45, 40, 38), kFaintInk(130, 125, 120), kGridInk(228, 226, 224);
 const cv::Scalar kDay(214, 240, 253), kNight(236, 218, 210), kLight(40, 150, 235);
 const std::vector<cv::Scalar> kCurves = {{191, 164, 120}, {170, 107, 43}, {96, 48, 12}, {60, 20, 90}};
 
@@ -48,7 +48,7 @@ void drawBands(cv::Mat& image, const Plot& plot, const std::vector<TimelinePoint
 void drawValueGrid(cv::Mat& image, const Plot& plot, double step, const TextStyle& style) {
     for (const double value : ticksBetween(plot.y.from(), plot.y.to(), step)) {
         const int y = int(std::lround(plot.y.pixel(value)));
-        cv::line(image, {plot.area.x, y}, {plot.area.br().x, y}, kGrid, 1);
+        cv::line(image, {plot.area.x, y}, {plot.area.br().x, y}, kGridInk, 1);
         const std::string text = tickText(value, step);
         drawText(image, text, {plot.area.x - 8 - textSize(text, style).width, y + int(style.height / 2)},
                  style);
@@ -57,13 +57,13 @@ void drawValueGrid(cv::Mat& image, const Plot& plot, double step, const TextStyl
 
 void drawTimeGrid(cv::Mat& image, const Plot& plot, const std::string& unit, bool names) {
     TextStyle style;
-    style.colour = kFaint;
+    style.colour = kFaintInk;
     const bool hours = unit == "h";
     const double range = plot.x.to() - plot.x.from();
     const double step = hours ? hourStep(range) : roundStep(range, 10);
     for (const double value : ticksBetween(plot.x.from(), plot.x.to(), step)) {
         const int x = int(std::lround(plot.x.pixel(value)));
-        cv::line(image, {x, plot.area.y}, {x, plot.area.br().y}, kGrid, 1);
+        cv::line(image, {x, plot.area.y}, {x, plot.area.br().y}, kGridInk, 1);
         if (!names) continue;
         const std::string text = hours ? hourText(value) : tickText(value, step) + " " + unit;
         const int wide = textSize(text, style).width, most = image.cols - wide - 2;
@@ -100,7 +100,7 @@ public:
         const cv::Rect swatch(m_at.x, middle - 6, 20, 12);
         if (patch) {
             cv::rectangle(m_image, swatch, colour, cv::FILLED);
-            cv::rectangle(m_image, swatch, kFaint, 1);
+            cv::rectangle(m_image, swatch, kFaintInk, 1);
         } else {
             cv::line(m_image, {m_at.x, middle}, {m_at.x + 20, middle}, colour, 3, cv::LINE_AA);
         }
@@ -116,7 +116,7 @@ private:
 void drawTokens(cv::Mat& image, const Plot& plot, const std::vector<TimelinePoint>& points,
                 const TimelineStyle& style) {
     TextStyle small;
-    small.colour = kFaint;
+    small.colour = kFaintInk;
     drawBands(image, plot, points);
     drawValueGrid(image, plot, roundStep(plot.y.to() - plot.y.from(), 6), small);
     drawTimeGrid(image, plot, style.unit, false);
@@ -131,13 +131,13 @@ void drawTokens(cv::Mat& image, const Plot& plot, const std::vector<TimelinePoin
         key.add(stage < style.stages.size() ? style.stages[stage] : "stage " + std::to_string(stage + 1),
                 colour, false);
     }
-    cv::rectangle(image, plot.area, kFaint, 1);
+    cv::rectangle(image, plot.area, kFaintInk, 1);
 }
 
 void drawLuminance(cv::Mat& image, const Plot& plot, const std::vector<TimelinePoint>& points,
                    const std::string& unit) {
     TextStyle small;
-    small.colour = kFaint;
+    small.colour = kFaintInk;
     drawBands(image, plot, points);
     drawValueGrid(image, plot, 0.5, small);
     drawTimeGrid(image, plot, unit, true);
@@ -145,7 +145,7 @@ void drawLuminance(cv::Mat& image, const Plot& plot, const std::vector<TimelineP
     for (const TimelinePoint& point : points)
         values.emplace_back(point.time, point.luminance);
     drawCurve(image, plot, values, kLight, 2);
-    cv::rectangle(image, plot.area, kFaint, 1);
+    cv::rectangle(image, plot.area, kFaintInk, 1);
     TextStyle name;
     name.colour = kInk;
     drawText(image, "luminance", {plot.area.x + 8, plot.area.y + 18}, name);
@@ -195,7 +195,7 @@ cv::Mat drawTimeline(const std::vector<TimelinePoint>& points, const TimelineSty
     cv::Mat image(style.size, CV_8UC3, kPaper);
     TextStyle title{15, kInk, 1.5}, plain{11, kInk, 1};
     drawText(image, style.title, {72, 34}, title);
-    const TextStyle faint{9, kFaint, 1};
+    const TextStyle faint{9, kFaintInk, 1};
     drawText(image, style.origin, {style.size.width - 28 - textSize(style.origin, faint).width, 34}, faint);
     if (points.empty()) {
         drawText(image, "nothing measured yet", {72, 70}, plain);

@@ -20,7 +20,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-constexpr std::chrono::seconds kPatience{60};  // a person may have to type the keychain's password
+constexpr std::chrono::seconds kPersonPatience{60};  // a person may have to type the keychain's password
 
 /// That of QtKeychain, so that what the monitor keeps is found. The name of the schema itself takes no part.
 const SecretSchema kSchema = {"org.qt.keychain",
@@ -45,7 +45,8 @@ public:
     explicit Deadline(GCancellable* job)
         : m_thread([this, job] {
               std::unique_lock<std::mutex> lock(m_mutex);
-              if (!m_changed.wait_for(lock, kPatience, [this] { return m_done; })) g_cancellable_cancel(job);
+              if (!m_changed.wait_for(lock, kPersonPatience, [this] { return m_done; }))
+                  g_cancellable_cancel(job);
           }) {}
     ~Deadline() {
         {

@@ -11,8 +11,8 @@ namespace mpm::pipeline {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::milliseconds kLook{100};        // how often the caller is asked
-constexpr std::chrono::milliseconds kPatience{1'000};  // for a read that nobody waits for
+constexpr std::chrono::milliseconds kLook{100};            // how often the caller is asked
+constexpr std::chrono::milliseconds kReadPatience{1'000};  // for a read that nobody waits for
 
 std::atomic<bool> g_leftBehind{false};
 
@@ -79,7 +79,7 @@ public:
         std::unique_lock<std::mutex> lock(m_mutex);
         m_quit = true;
         m_changed.notify_all();
-        return m_changed.wait_for(lock, kPatience, [this] { return m_over; });
+        return m_changed.wait_for(lock, kReadPatience, [this] { return m_over; });
     }
 
     Source& source() { return *m_source; }
@@ -110,7 +110,7 @@ void PatientSource::call(std::function<void()> work) {
     const auto start = Clock::now();
     while (!m_worker->wait(kLook)) {
         if (!m_giveUp(std::chrono::duration<double>(Clock::now() - start).count())) continue;
-        if (m_worker->wait(kPatience)) break;
+        if (m_worker->wait(kReadPatience)) break;
         throw LeftBehind(SourceProblem::Kind::NoFrameInTime, m_name);
     }
     m_worker->rethrow();

@@ -17,7 +17,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-bool isDigit(char c) {
+bool isNumeral(char c) {
     return std::isdigit(static_cast<unsigned char>(c)) != 0;
 }
 
@@ -25,15 +25,15 @@ bool isDigit(char c) {
 bool naturalLess(const std::string& a, const std::string& b) {
     size_t i = 0, j = 0;
     while (i < a.size() && j < b.size()) {
-        if (isDigit(a[i]) && isDigit(b[j])) {
+        if (isNumeral(a[i]) && isNumeral(b[j])) {
             while (i < a.size() && a[i] == '0')
                 ++i;
             while (j < b.size() && b[j] == '0')
                 ++j;
             size_t endA = i, endB = j;
-            while (endA < a.size() && isDigit(a[endA]))
+            while (endA < a.size() && isNumeral(a[endA]))
                 ++endA;
-            while (endB < b.size() && isDigit(b[endB]))
+            while (endB < b.size() && isNumeral(b[endB]))
                 ++endB;
             if (endA - i != endB - j) return endA - i < endB - j;
             if (const int order = a.compare(i, endA - i, b, j, endB - j)) return order < 0;

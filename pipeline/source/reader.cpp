@@ -19,8 +19,8 @@ using Steady = std::chrono::steady_clock;
 using System = std::chrono::system_clock;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kMostListed = 100;  // a status is copied ten times a second
-constexpr milliseconds kPatience{2'000};  // how long the destructor waits for a read to return
+constexpr std::size_t kMostListed = 100;      // a status is copied ten times a second
+constexpr milliseconds kStopPatience{2'000};  // how long the destructor waits for a read to return
 
 }  // namespace
 
@@ -336,7 +336,7 @@ Reader::Reader(const Address& source, const ReaderOptions& options, const Source
 
 Reader::~Reader() {
     m_worker->stop();
-    if (!m_worker->waitUntilDone(kPatience)) noteLeftBehind();
+    if (!m_worker->waitUntilDone(kStopPatience)) noteLeftBehind();
 }
 
 bool Reader::take(Frame& frame, milliseconds wait) {

@@ -36,7 +36,7 @@ Network open(const std::string& model, Precision precision) {
     return network;
 }
 
-std::string textOf(const pipeline::Json& json) {
+std::string jsonText(const pipeline::Json& json) {
     return json.dump(-1, ' ', false, pipeline::Json::error_handler_t::replace);
 }
 
@@ -109,7 +109,7 @@ std::string bench(const std::string& model, const py::object& images, const std:
         const pipeline::ModelCost cost = costOf(networks.of({}, batches.front()));
         pipeline::BenchRounds measuring(std::move(networks), batches, cost, methods);
         measuring.run(views.empty() ? streetImages() : views, warmUp, rounds, watcher);
-        return textOf(pipeline::benchJson(pipeline::headOf(measuring.network()), measuring.rows()));
+        return jsonText(pipeline::benchJson(pipeline::headOf(measuring.network()), measuring.rows()));
     });
 }
 
@@ -118,7 +118,7 @@ std::string evaluate(const std::string& model, const pipeline::EvalRequest& requ
     pipeline::EvalNetworks networks([&](Precision precision) { return open(model, precision); }, request);
     const Network& any = networks.any();
     pipeline::Evaluation evaluation(request, networks, costOf(any), models::sha256OfFile(any.name()));
-    return textOf(pipeline::evalJson(pipeline::EvalSummary(evaluation.run(watcher))));
+    return jsonText(pipeline::evalJson(pipeline::EvalSummary(evaluation.run(watcher))));
 }
 
 pipeline::EvalRequest requestOf(const std::string& dataset, const std::string& root, const std::string& split,
@@ -173,7 +173,7 @@ void bindMeasure(py::module_& module) {
     module.def(
         "join_json",
         [](const std::vector<std::string>& counts) {
-            return textOf(pipeline::evalJson(pipeline::EvalSummary(pipeline::joinCounts(counts))));
+            return jsonText(pipeline::evalJson(pipeline::EvalSummary(pipeline::joinCounts(counts))));
         },
         py::arg("counts"), py::call_guard<py::gil_scoped_release>(), "mpm.join() as JSON text.");
 }

@@ -10,8 +10,6 @@
 namespace mpm::street {
 namespace {
 
-constexpr float kPi = 3.14159265f;
-
 /// Sky colours by the sun's height (sine of its elevation).
 struct SkyKey {
     float height;

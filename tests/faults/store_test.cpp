@@ -15,7 +15,7 @@ namespace {
 
 using pipeline::Millis;
 
-constexpr int kFew = 26, kBefore = 2, kAfter = 5;
+constexpr int kFewPoints = 26, kBefore = 2, kAfter = 5;
 constexpr Millis kEnd{1LL << 45};
 
 int batchesIn(const fs::path& file) {
@@ -67,7 +67,7 @@ TEST(StoreFaults, WhatItSaidIsKeptIsThere) {
     };
     program.leaves = {"store.sqlite"};
     program.prefix = "store: ";
-    const int points = faultPoints(kFew);
+    const int points = faultPoints(kFewPoints);
     EXPECT_GE(tryFaults(program, points), points);
 }
 

@@ -19,8 +19,8 @@ using namespace kernels;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-const int kSizes[] = {1,  2,  3,  4,  5,  7,  8,  11,  12,  13,  15, 16,
-                      17, 31, 32, 33, 47, 48, 49, 191, 192, 193, 257};
+const int kI8Sizes[] = {1,  2,  3,  4,  5,  7,  8,  11,  12,  13,  15, 16,
+                        17, 31, 32, 33, 47, 48, 49, 191, 192, 193, 257};
 
 /// Rows as quads, with noise where nothing may be read into a result.
 struct Quads {
@@ -38,7 +38,7 @@ struct Quads {
 };
 
 /// The first `count` rows of `left` times `right`.
-cv::Mat multiplied(const cv::Mat& left, const cv::Mat& right, int count, const Epilogue& epilogue = {}) {
+cv::Mat multipliedI8(const cv::Mat& left, const cv::Mat& right, int count, const Epilogue& epilogue = {}) {
     const Quads rows(left);
     const PackedWeightsI8 weights(right.ptr<float>(), right.cols, left.cols, right.cols);
     cv::Mat output(count, right.cols, CV_32F, cv::Scalar(0));
@@ -48,12 +48,12 @@ cv::Mat multiplied(const cv::Mat& left, const cv::Mat& right, int count, const E
 }
 
 /// |x w - x' w'| for x' within half a step of x, w' within half a step of w, plus the rounding of f32.
-void checkProduct(int rows, int depth, int columns) {
+void checkI8Product(int rows, int depth, int columns) {
     const cv::Mat left = randomMatrix(rows, depth, 1), right = randomMatrix(depth, columns, 2);
     const cv::Mat bias = randomMatrix(1, columns, 3);
     Epilogue epilogue;
     epilogue.bias = bias.ptr<float>();
-    const cv::Mat output = multiplied(left, right, rows, epilogue);
+    const cv::Mat output = multipliedI8(left, right, rows, epilogue);
     const Quads quads(left);
     for (int r = 0; r < rows; ++r) {
         const double step = quads.scales[r];
@@ -73,12 +73,12 @@ void checkProduct(int rows, int depth, int columns) {
 }
 
 TEST(I8Product, IsWithinHalfAStepOfEachFactor) {
-    for (int size : kSizes) {
-        checkProduct(size, 33, 17);
-        checkProduct(5, size, 40);
-        checkProduct(13, 19, size);
+    for (int size : kI8Sizes) {
+        checkI8Product(size, 33, 17);
+        checkI8Product(5, size, 40);
+        checkI8Product(13, 19, size);
     }
-    checkProduct(50, 777, 100);
+    checkI8Product(50, 777, 100);
 }
 
 // If every value is a whole number of steps, nothing is lost: sums are exact at any length. With all bytes at
@@ -88,7 +88,7 @@ TEST(I8Product, SumsOfLargestBytesAreExact) {
         for (float sign : {1.0f, -1.0f}) {
             const cv::Mat left(7, depth, CV_32F, cv::Scalar(2.5)),
                 right(depth, 33, CV_32F, cv::Scalar(sign * 4));
-            const cv::Mat output = multiplied(left, right, 7);
+            const cv::Mat output = multipliedI8(left, right, 7);
             const double wanted = sign * 10.0 * depth;
             EXPECT_LT(cv::norm(output, cv::Mat(7, 33, CV_32F, cv::Scalar(wanted)), cv::NORM_INF),
                       2e-6 * std::abs(wanted))
@@ -99,22 +99,23 @@ TEST(I8Product, SumsOfLargestBytesAreExact) {
 
 TEST(I8Product, BitsDoNotDependOnTheRowsBeside) {
     const cv::Mat left = randomMatrix(26, 70, 1), right = randomMatrix(70, 45, 2);
-    const cv::Mat all = multiplied(left, right, 26);
+    const cv::Mat all = multipliedI8(left, right, 26);
     for (int count = 1; count < 26; ++count)
-        EXPECT_EQ(cv::norm(multiplied(left, right, count), all.rowRange(0, count), cv::NORM_INF), 0) << count;
+        EXPECT_EQ(cv::norm(multipliedI8(left, right, count), all.rowRange(0, count), cv::NORM_INF), 0)
+            << count;
 }
 
 TEST(I8Product, RowsOfAnythingStayByThemselves) {
     const int depth = 70;
     cv::Mat left = randomMatrix(8, depth, 1);
-    const cv::Mat right = randomMatrix(depth, 45, 2), clean = multiplied(left, right, 8);
+    const cv::Mat right = randomMatrix(depth, 45, 2), clean = multipliedI8(left, right, 8);
     left.row(1).setTo(0);
     left.at<float>(2, 5) = 1e30f;
     left.row(3) *= 1e-42;  // denormals
     left.at<float>(4, 69) = kNaN;
     left.at<float>(5, 0) = -kInf;
     left.row(6) *= 1e37;
-    const cv::Mat output = multiplied(left, right, 8);
+    const cv::Mat output = multipliedI8(left, right, 8);
     EXPECT_EQ(cv::norm(output.row(0), clean.row(0), cv::NORM_INF), 0);
     EXPECT_EQ(cv::norm(output.row(7), clean.row(7), cv::NORM_INF), 0);
     EXPECT_EQ(cv::countNonZero(output.row(1)), 0) << "zeros make zeros";

@@ -251,7 +251,7 @@ void expandTo(Call& c, const Shape& target) {
     copyStrided(x, c.make(0, x.type(), shape), 0, broadcastStrides(x.shape(), shape));
 }
 
-void tile(Call& c) {
+void repeat(Call& c) {
     const Tensor x = c.input(0);
     const List<int64_t> repeats = c.knownInput(1).toInts();
     if (static_cast<int>(repeats.size()) != x.rank())
@@ -380,7 +380,7 @@ void addMovement(OperatorTable& table) {
     table["Split"] = split;
     table["Concat"] = concat;
     table["Expand"] = [](Call& c) { expandTo(c, c.knownInput(1).toInts()); };
-    table["Tile"] = tile;
+    table["Tile"] = repeat;
     table["Pad"] = pad;
     table["DepthToSpace"] = depthToSpace;
     table["SpaceToDepth"] = spaceToDepth;

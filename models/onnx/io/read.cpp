@@ -27,7 +27,7 @@ constexpr int kDeepest = 16;             // functions in functions, branches in 
 constexpr int64_t kMostNodes = 250000;   // after inlining; a ViT-g has 5,000
 constexpr int64_t kMostNames = 4000000;  // that nodes, calls and attributes look up
 
-std::string shown(const std::string& name) {
+std::string quoted(const std::string& name) {
     return "'" + printable(name, 200) + "'";
 }
 
@@ -115,7 +115,7 @@ private:
         Port port;
         port.name = info.name();
         if (info.has_type() && !info.type().has_tensor_type()) {
-            throw Refusal(shown(info.name()) + " is not a tensor: inputs and outputs must be tensors");
+            throw Refusal(quoted(info.name()) + " is not a tensor: inputs and outputs must be tensors");
         }
         const auto& type = info.type().tensor_type();
         port.type = typeOf(type.elem_type());
@@ -141,7 +141,7 @@ private:
             for (const std::string& name : node.output()) {
                 if (name.empty()) continue;
                 if (!names.add(name, addValue(name)))
-                    throw Refusal("value " + shown(name) + " is produced twice: the file is damaged");
+                    throw Refusal("value " + quoted(name) + " is produced twice: the file is damaged");
             }
         }
     }
@@ -150,7 +150,7 @@ private:
         if (name.empty()) return kAbsent;
         const int* found = names.find(name);
         if (!found)
-            throw Refusal("value " + shown(name) + " is used but nothing produces it: the file is damaged");
+            throw Refusal("value " + quoted(name) + " is used but nothing produces it: the file is damaged");
         return *found;
     }
 
@@ -244,7 +244,7 @@ private:
             if (tensor.known()) m_graph.values[value].constant = tensor;
         }
         if (!m_graph.values[value].constant.known()) {
-            throw Refusal("Constant " + shown(proto.output(0)) +
+            throw Refusal("Constant " + quoted(proto.output(0)) +
                           " holds a kind of value that is not supported");
         }
     }
@@ -327,14 +327,14 @@ Graph parse(google::protobuf::io::ZeroCopyInputStream& stream, const std::string
 
 Graph read(const std::string& path, bool own) {
     const InputFile file(path);
-    if (file.size() == 0) throw Refusal(shown(path) + " is empty");
+    if (file.size() == 0) throw Refusal(quoted(path) + " is empty");
     if (file.size() >= INT_MAX) {
-        throw Refusal(shown(path) + " is larger than 2 GiB: keep its weights in an external data file");
+        throw Refusal(quoted(path) + " is larger than 2 GiB: keep its weights in an external data file");
     }
     if (!own) file.allow();
     google::protobuf::io::FileInputStream counted(file.descriptor());
     auto held = std::make_shared<Held>(bytesOfModel(counted), "the model");
-    if (lseek(file.descriptor(), 0, SEEK_SET) != 0) throw Refusal(shown(path) + " cannot be read");
+    if (lseek(file.descriptor(), 0, SEEK_SET) != 0) throw Refusal(quoted(path) + " cannot be read");
     google::protobuf::io::FileInputStream stream(file.descriptor());
     return parse(stream, path, std::move(held));
 }

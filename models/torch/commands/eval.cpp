@@ -15,14 +15,14 @@
 namespace mpm::models {
 namespace {
 
-struct Arguments {
+struct EvalArguments {
     std::string weights, root, dataset = "camvid", split = "val";
     ReducerSettings reducer;
     bool night = false;
     int threads = 0, frames = 200;
 };
 
-void print(const Evaluation& result, const pipeline::Classes& classes) {
+void printScores(const Evaluation& result, const pipeline::Classes& classes) {
     const auto iou = result.confusion.iou();
     for (int id = 0; id < classes.count(); ++id)
         std::printf("%-12s %.4f\n", printable(classes.names[id], 100).c_str(), iou[id]);
@@ -35,7 +35,7 @@ void print(const Evaluation& result, const pipeline::Classes& classes) {
     std::printf("\n");
 }
 
-void run(const Arguments& a) {
+void runEval(const EvalArguments& a) {
     if (a.threads > 0) torch::set_num_threads(a.threads);
     auto model = loadModel(a.weights);
     model->encoder->setReducer(a.reducer);
@@ -46,14 +46,14 @@ void run(const Arguments& a) {
         for (auto& sample : samples)
             sample.image = street::night(sample.image, {}, seedOf(sample.name));
     }
-    print(evaluate(model, samples, classes.ignored), classes);
+    printScores(evaluate(model, samples, classes.ignored), classes);
 }
 
 }  // namespace
 
 void addEval(CLI::App& app) {
     auto* verb = app.add_subcommand("eval", "mIoU of trained weights, by class");
-    auto a = std::make_shared<Arguments>();
+    auto a = std::make_shared<EvalArguments>();
     verb->add_option("weights", a->weights, "best.pt or checkpoint.pt")->required()->check(CLI::ExistingFile);
     verb->add_option("--data", a->root, "folder with the split")->check(CLI::ExistingDirectory);
     verb->add_option("--dataset", a->dataset, "camvid, folder, or scene: the built-in street")
@@ -63,7 +63,7 @@ void addEval(CLI::App& app) {
     addReducerOptions(*verb, a->reducer, "--blocks");
     verb->add_flag("--night", a->night, "apply the night simulation");
     verb->add_option("--threads", a->threads)->capture_default_str();
-    verb->callback([a] { run(*a); });
+    verb->callback([a] { runEval(*a); });
 }
 
 }  // namespace mpm::models

@@ -11,13 +11,13 @@
 namespace mpm::models {
 namespace {
 
-struct Arguments {
+struct ExportArguments {
     std::string weights, output, dataset = "camvid", root;
     bool fused = false;
     std::vector<int> blocks{2, 5};
 };
 
-void run(const Arguments& a) {
+void runExport(const ExportArguments& a) {
     auto model = loadModel(a.weights);
     const auto classes = classesOf(a.dataset, a.root);
     const double difference =
@@ -29,7 +29,7 @@ void run(const Arguments& a) {
 
 void addExport(CLI::App& app) {
     auto* verb = app.add_subcommand("export", "write trained weights as ONNX, checked against LibTorch");
-    auto a = std::make_shared<Arguments>();
+    auto a = std::make_shared<ExportArguments>();
     verb->add_option("weights", a->weights, "best.pt or checkpoint.pt")->required()->check(CLI::ExistingFile);
     verb->add_option("output", a->output, "ONNX file")->required();
     verb->add_option("--dataset", a->dataset,
@@ -42,7 +42,7 @@ void addExport(CLI::App& app) {
         ->delimiter(',')
         ->needs(fused)
         ->capture_default_str();
-    verb->callback([a] { run(*a); });
+    verb->callback([a] { runExport(*a); });
 }
 
 }  // namespace mpm::models

@@ -14,7 +14,7 @@
 namespace mpm::models {
 namespace {
 
-struct Arguments {
+struct ImportArguments {
     std::string input, output, variant, classesOf;
     std::vector<int> blocks;  ///< empty: those of 2 and 5 that the model has
     std::vector<int64_t> size;
@@ -22,7 +22,7 @@ struct Arguments {
     bool quiet = false;
 };
 
-void print(const ImportReport& report, bool quiet) {
+void printReport(const ImportReport& report, bool quiet) {
     for (const auto& [here, there] : report.used) {
         if (!quiet) std::printf("used      %s <- %s\n", nameOf(here).c_str(), nameOf(there).c_str());
     }
@@ -34,7 +34,7 @@ void print(const ImportReport& report, bool quiet) {
                 report.leftOver.size());
 }
 
-Imported importOf(const Arguments& a) {
+Imported importOf(const ImportArguments& a) {
     const NamedTensors tensors = readTensors(a.input);
     try {
         return importWeights(tensors, a.options);
@@ -44,7 +44,7 @@ Imported importOf(const Arguments& a) {
 }
 
 /// Names and colours for the ONNX file: of --classes-of, else of the data set of variant.yml.
-pipeline::Classes classesFor(const Arguments& a, int count) {
+pipeline::Classes classesFor(const ImportArguments& a, int count) {
     const std::string& dataset = a.classesOf.empty() ? a.options.variant.dataset : a.classesOf;
     if (const auto classes = pipeline::builtInClasses(dataset, count)) return *classes;
     if (!a.classesOf.empty()) return pipeline::readClasses(a.classesOf);
@@ -53,7 +53,7 @@ pipeline::Classes classesFor(const Arguments& a, int count) {
                     "ade20k, cityscapes, pascal-context, camvid, or a JSON file of names and colours)");
 }
 
-void writeOnnx(const Arguments& a, Imported& imported) {
+void writeOnnx(const ImportArguments& a, Imported& imported) {
     if (!imported.report.missing.empty())
         throw FileError(printable(a.input) + ": has no weights for " +
                         nameOf(imported.report.missing.front()) +
@@ -71,7 +71,7 @@ void writeOnnx(const Arguments& a, Imported& imported) {
     std::printf("%s: largest difference to LibTorch %.2e\n", printable(a.output).c_str(), difference);
 }
 
-void run(Arguments& a) {
+void runImport(ImportArguments& a) {
     if (a.size.size() == 2) {
         a.options.height = a.size[0];
         a.options.width = a.size[1];
@@ -85,7 +85,7 @@ void run(Arguments& a) {
     auto imported = importOf(a);
     const bool onnx = std::filesystem::path(a.output).extension() == ".onnx";
     if (!onnx) saveModel(a.output, imported.model);
-    print(imported.report, a.quiet);
+    printReport(imported.report, a.quiet);
     if (onnx) writeOnnx(a, imported);
 }
 
@@ -94,7 +94,7 @@ void run(Arguments& a) {
 void addImport(CLI::App& app) {
     auto* verb =
         app.add_subcommand("import", "weights of Segmenter, timm, DeiT (.pth, .safetensors) or JAX (.npz)");
-    auto a = std::make_shared<Arguments>();
+    auto a = std::make_shared<ImportArguments>();
     verb->add_option("input", a->input, "file of weights")->required()->check(CLI::ExistingFile);
     verb->add_option("output", a->output,
                      "an ONNX file for OpenCV, with merging (.onnx), or weights for mpm-models (.pt)")
@@ -115,7 +115,7 @@ void addImport(CLI::App& app) {
         "file (default: the data set of variant.yml)");
     verb->add_option("--blocks", a->blocks, "schedule of the ONNX file (default: 2,5)")->delimiter(',');
     verb->add_flag("--quiet", a->quiet, "print only missing and left-over tensors");
-    verb->callback([a] { run(*a); });
+    verb->callback([a] { runImport(*a); });
 }
 
 }  // namespace mpm::models

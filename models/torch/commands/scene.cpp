@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 namespace mpm::models {
 namespace {
 
-struct Arguments {
+struct SceneArguments {
     std::string root, split = "val";
     std::string clip;  ///< empty: one street a frame
     int frames = 200, seed = 1;
@@ -33,14 +33,14 @@ void write(const fs::path& path, const cv::Mat& image) {
 }
 
 // Frames of one street, as a fixed camera takes them one after the other.
-pipeline::Sample clipFrame(street::Clip& clip, const Arguments& a, int number) {
+pipeline::Sample clipFrame(street::Clip& clip, const SceneArguments& a, int number) {
     const street::StreetFrame seen = clip.frame(number);
     char name[32];
     std::snprintf(name, sizeof name, "%s%06d", a.clip.c_str(), number);
     return {seen.image, seen.labels, name};
 }
 
-void run(const Arguments& a) {
+void runScene(const SceneArguments& a) {
     std::optional<street::Clip> clip;
     if (!a.clip.empty())
         clip.emplace(cv::Size(a.size[1], a.size[0]), street::clipLight(a.clip), a.rate, a.seed);
@@ -67,7 +67,7 @@ void run(const Arguments& a) {
 void addScene(CLI::App& app) {
     auto* verb =
         app.add_subcommand("scene", "write frames of the built-in street as a data set (--dataset folder)");
-    auto a = std::make_shared<Arguments>();
+    auto a = std::make_shared<SceneArguments>();
     verb->add_option("folder", a->root, "folder for SPLIT/images, SPLIT/labels and classes.json")->required();
     verb->add_option("--split", a->split)->capture_default_str();
     verb->add_option("--frames", a->frames,
@@ -82,7 +82,7 @@ void addScene(CLI::App& app) {
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
     verb->add_option("--size", a->size, "height and width")->expected(2)->capture_default_str();
-    verb->callback([a] { run(*a); });
+    verb->callback([a] { runScene(*a); });
 }
 
 }  // namespace mpm::models

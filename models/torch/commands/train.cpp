@@ -10,7 +10,7 @@
 namespace mpm::models {
 namespace {
 
-struct Arguments {
+struct TrainArguments {
     TrainOptions options;
     std::string root, dataset = "camvid", variant = "vit-tiny/16", decoder = "mask", normalisation = "vit";
     std::vector<int> size{352, 480}, crop{256, 320};
@@ -19,7 +19,7 @@ struct Arguments {
     bool distilled = false;
 };
 
-void addModelOptions(CLI::App& verb, Arguments& a) {
+void addModelOptions(CLI::App& verb, TrainArguments& a) {
     verb.add_option("--variant", a.variant, "vit-tiny/16 ... vit-large/8")->capture_default_str();
     verb.add_option("--decoder", a.decoder, "mask or linear")->capture_default_str();
     verb.add_flag("--distilled", a.distilled, "with DeiT's distillation token");
@@ -32,7 +32,7 @@ void addModelOptions(CLI::App& verb, Arguments& a) {
     verb.add_option("--drop-path", a.dropPath, "stochastic depth of the last block")->capture_default_str();
 }
 
-void addDataOptions(CLI::App& verb, Arguments& a) {
+void addDataOptions(CLI::App& verb, TrainArguments& a) {
     auto& data = a.options.data;
     verb.add_option("--data", a.root, "folder with train/ and val/")
         ->required()
@@ -51,7 +51,7 @@ void addDataOptions(CLI::App& verb, Arguments& a) {
     verb.add_option("--seed", data.seed, "seed of weights and batches")->capture_default_str();
 }
 
-void addLoopOptions(CLI::App& verb, Arguments& a) {
+void addLoopOptions(CLI::App& verb, TrainArguments& a) {
     auto& o = a.options;
     verb.add_option("--out", o.out,
                     "folder for checkpoint, best weights and curve; a run found there continues")
@@ -103,7 +103,7 @@ void addLoopOptions(CLI::App& verb, Arguments& a) {
     verb.add_flag("!--full-precision", o.mixed, "no bf16 products");
 }
 
-void run(Arguments& a) {
+void runTrain(TrainArguments& a) {
     const auto classes = classesOf(a.dataset, a.root);
     auto& o = a.options;
     o.model = SegmenterOptions::variant(a.variant);
@@ -128,11 +128,11 @@ void run(Arguments& a) {
 
 void addTrain(CLI::App& app) {
     auto* verb = app.add_subcommand("train", "train a Segmenter, or continue a run that was stopped");
-    auto arguments = std::make_shared<Arguments>();
+    auto arguments = std::make_shared<TrainArguments>();
     addModelOptions(*verb, *arguments);
     addDataOptions(*verb, *arguments);
     addLoopOptions(*verb, *arguments);
-    verb->callback([arguments] { run(*arguments); });
+    verb->callback([arguments] { runTrain(*arguments); });
 }
 
 }  // namespace mpm::models

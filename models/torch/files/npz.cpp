@@ -40,7 +40,7 @@ std::vector<int64_t> shapeOf(const std::string& text, const std::string& name) {
     return shape;
 }
 
-Element elementOf(const std::string& descr, const std::string& name) {
+Element npyElement(const std::string& descr, const std::string& name) {
     static const std::map<std::string, Element> elements{
         {"'<f4'", Element::F32}, {"'<f8'", Element::F64}, {"'<f2'", Element::F16}, {"'<i8'", Element::I64},
         {"'<i4'", Element::I32}, {"'|u1'", Element::U8},  {"'|i1'", Element::I8},  {"'|b1'", Element::Bool}};
@@ -59,7 +59,7 @@ FileTensor readNpy(std::string_view bytes, const std::string& name) {
         length = length << 8 | static_cast<unsigned char>(bytes[8 + i - 1]);
     demand(length <= bytes.size() - start && length < 65536, name, ": its header is damaged");
     const std::string header(bytes.substr(start, length));
-    const auto element = elementOf(valueOf(header, "descr", name), name);
+    const auto element = npyElement(valueOf(header, "descr", name), name);
     const bool columnMajor = valueOf(header, "fortran_order", name) == "True";
     return denseTensor(bytes.substr(start + length), element, shapeOf(valueOf(header, "shape", name), name),
                        name, columnMajor);

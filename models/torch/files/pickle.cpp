@@ -11,11 +11,11 @@ using Kind = Pickled::Kind;
 
 // Values take far more memory than their bytes in the file, and two bytes can copy a stored value: these
 // limits keep the work in proportion to the file. Files of the largest models are far below them.
-constexpr size_t kMaxValues = 1000000, kMaxPlace = 1000, kMaxDimensions = 8;
+constexpr size_t kMaxValues = 1000000, kMaxPlace = 1000, kMaxShape = 8;
 
 std::vector<int64_t> integers(PickledPtr value) {
-    demand(value->kind == Kind::Sequence && value->items.size() <= kMaxDimensions,
-           "pickle: a tensor's shape must be a tuple of at most ", kMaxDimensions, " dimensions");
+    demand(value->kind == Kind::Sequence && value->items.size() <= kMaxShape,
+           "pickle: a tensor's shape must be a tuple of at most ", kMaxShape, " dimensions");
     std::vector<int64_t> numbers;
     for (const auto& item : value->items) {
         demand(item->kind == Kind::Int, "pickle: a tensor's shape must hold integers");

@@ -9,7 +9,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::uint64_t kMaxHeader = std::uint64_t{16} << 20;  // 100,000 tensors
-constexpr int kMaxDepth = 3;                                   // {"name": {"shape": [1]}}
+constexpr int kMaxHeaderDepth = 3;                             // {"name": {"shape": [1]}}
 
 struct Parts {
     Json header;
@@ -24,7 +24,7 @@ Parts partsOf(std::string_view bytes) {
     demand(length <= bytes.size() - 8, "safetensors: the header is longer than the file");
     demand(length <= kMaxHeader, "safetensors: the header is larger than allowed");
     const auto shallow = [](int depth, Json::parse_event_t, const Json&) {
-        demand(depth <= kMaxDepth, "safetensors: the header is nested too deeply");
+        demand(depth <= kMaxHeaderDepth, "safetensors: the header is nested too deeply");
         return true;
     };
     Parts parts{Json::parse(bytes.substr(8, length), shallow, false), bytes.substr(8 + length)};
@@ -32,7 +32,7 @@ Parts partsOf(std::string_view bytes) {
     return parts;
 }
 
-Element elementOf(const std::string& type, const std::string& name) {
+Element safetensorsElement(const std::string& type, const std::string& name) {
     static const std::map<std::string, Element> elements{
         {"F32", Element::F32}, {"F64", Element::F64},  {"F16", Element::F16}, {"BF16", Element::BF16},
         {"I64", Element::I64}, {"I32", Element::I32},  {"I16", Element::I16}, {"I8", Element::I8},
@@ -58,7 +58,7 @@ std::vector<Number> numbersAt(const Json& entry, const char* key, std::size_t mo
 }
 
 FileTensor tensorOf(const Json& entry, const std::string& name, std::string_view data) {
-    const auto element = elementOf(entry.at("dtype").get<std::string>(), name);
+    const auto element = safetensorsElement(entry.at("dtype").get<std::string>(), name);
     const auto range = numbersAt<std::uint64_t>(entry, "data_offsets", 2);
     demand(range.size() == 2 && range[0] <= range[1] && range[1] <= data.size(),
            "safetensors: ", nameOf(name), " lies outside the file");

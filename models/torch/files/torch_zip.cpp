@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kMaxPickle = std::uint64_t{32} << 20;  // of weights alone: the largest models' have 1
 
-Element elementOf(const std::string& storage) {
+Element storageElement(const std::string& storage) {
     static const std::map<std::string, Element> elements{
         {"torch FloatStorage", Element::F32}, {"torch DoubleStorage", Element::F64},
         {"torch HalfStorage", Element::F16},  {"torch BFloat16Storage", Element::BF16},
@@ -81,7 +81,7 @@ FileTensor TorchZip::tensor(const Pickled& value, const std::string& name) {
     demand(found != m_byName.end(), "the archive lacks ", nameOf(m_folder), "/data/", nameOf(value.key));
     const ZipMember& member = *found->second;
     demand(!member.deflated, nameOf(member.name), " is packed, which torch.save never does");
-    FileTensor tensor{elementOf(value.text), value.shape, value.stride, {}, nullptr};
+    FileTensor tensor{storageElement(value.text), value.shape, value.stride, {}, nullptr};
     const std::int64_t count = elementsOf(value.shape, name), last = lastOf(value, name);
     const std::size_t size = bytesOf(tensor.element);
     if (count == 0) return tensor;

@@ -62,7 +62,7 @@ Optimiser::State optimiserState(const CheckpointFile& file) {
 }
 
 /// Called before a model of these sizes is made, which could take far more memory than the file has bytes.
-void checkWeightCount(const SegmenterOptions& options, const CheckpointFile& file) {
+void checkTensorCount(const SegmenterOptions& options, const CheckpointFile& file) {
     const auto& vit = options.vit;
     const auto depth = vit.depth + (options.decoder == "mask" ? options.decoderDepth : 0);
     const auto blocks = checkedProduct<std::int64_t>(12, depth, vit.dim, vit.dim);
@@ -78,7 +78,7 @@ void checkWeightCount(const SegmenterOptions& options, const CheckpointFile& fil
 
 SegmenterOptions optionsOf(const CheckpointFile& file) {
     const auto options = SegmenterOptions::fromJson(file.options);
-    checkWeightCount(options, file);
+    checkTensorCount(options, file);
     return options;
 }
 

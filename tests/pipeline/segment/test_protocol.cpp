@@ -8,14 +8,14 @@
 namespace mpm::pipeline {
 namespace {
 
-RandomModel smallModel() {
+RandomModel tinyModel() {
     RandomModel model;
     model.size = {64, 48};
     model.dim = 32, model.depth = 6, model.heads = 2, model.classes = 4;
     return model;
 }
 
-cv::Mat picture(cv::Size size) {
+cv::Mat smoothImage(cv::Size size) {
     cv::Mat small(6, 8, CV_8UC3), large;
     cv::RNG(5).fill(small, cv::RNG::UNIFORM, 0, 256);
     cv::resize(small, large, size, 0, 0, cv::INTER_CUBIC);
@@ -46,19 +46,19 @@ TEST(Windows, ScaleKeepsTheShape) {
 }
 
 TEST(Protocol, OneWindowOfTheModelsSizeIsPlainSegmentation) {
-    Segmenter plain{Network(smallModel())};
-    Network network(smallModel());
+    Segmenter plain{Network(tinyModel())};
+    Network network(tinyModel());
     ProtocolSegmenter protocol(network, {}, 1);
-    const cv::Mat input = picture({64, 48});
+    const cv::Mat input = smoothImage({64, 48});
     const cv::Mat expected = plain.segment(input).labels, found = protocol.segment({input})[0].labels;
     EXPECT_LE(cv::countNonZero(expected != found), 3);  // near ties: one interpolation against two
 }
 
 // The protocol once more, window by window and without batches or planes shared.
 TEST(Protocol, EqualsAPlainWriting) {
-    Network network(smallModel());
+    Network network(tinyModel());
     const cv::Size size(150, 70);
-    const cv::Mat input = picture(size);
+    const cv::Mat input = smoothImage(size);
     Protocol how;
     how.shortSide = 60;
     how.stride = {40, 30};
@@ -96,8 +96,8 @@ TEST(Protocol, EqualsAPlainWriting) {
 }
 
 TEST(Protocol, SmallPicturesArePaddedAndCutBack) {
-    Network network(smallModel());
-    const ProtocolResult result = ProtocolSegmenter(network, {}, 1).segment({picture({30, 20})})[0];
+    Network network(tinyModel());
+    const ProtocolResult result = ProtocolSegmenter(network, {}, 1).segment({smoothImage({30, 20})})[0];
     EXPECT_EQ(result.labels.size(), cv::Size(30, 20));
     EXPECT_EQ(result.windows.size(), 1u);
 }

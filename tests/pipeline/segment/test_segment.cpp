@@ -20,7 +20,7 @@ RandomModel smallModel() {
 }
 
 /// Smooth shapes: enough for tokens to differ and to pair.
-cv::Mat picture(int seed, cv::Size size = {200, 150}) {
+cv::Mat shapesImage(int seed, cv::Size size = {200, 150}) {
     cv::Mat small(6, 8, CV_8UC3), large;
     cv::RNG random(seed);
     random.fill(small, cv::RNG::UNIFORM, 0, 256);
@@ -35,7 +35,7 @@ bool same(const cv::Mat& a, const cv::Mat& b) {
 TEST(Segmenter, LabelsHaveThePicturesSizeAndTheReportItsTokens) {
     Segmenter segmenter{Network(smallModel())};
     EXPECT_TRUE(segmenter.network().random());
-    const Segmentation result = segmenter.segment(picture(1), true);
+    const Segmentation result = segmenter.segment(shapesImage(1), true);
     EXPECT_EQ(result.labels.size(), cv::Size(200, 150));
     EXPECT_EQ(result.labels.type(), CV_8U);
     EXPECT_EQ(result.scores.size(), cv::Size(200, 150));
@@ -98,7 +98,7 @@ TEST(Features, CosineIsThatOfSeenTokens) {
 
 TEST(Segmenter, ABatchEqualsSingles) {
     Segmenter segmenter{Network(smallModel())};
-    const std::vector<cv::Mat> pictures = {picture(1), picture(2, {64, 64}), picture(3)};
+    const std::vector<cv::Mat> pictures = {shapesImage(1), shapesImage(2, {64, 64}), shapesImage(3)};
     const std::vector<Segmentation> together = segmenter.segment(pictures);
     for (size_t i = 0; i < pictures.size(); ++i) {
         const Segmentation alone = segmenter.segment(pictures[i]);
@@ -111,9 +111,9 @@ TEST(Segmenter, TheScheduleChangesWithTheNextFrame) {
     Segmenter segmenter{Network(smallModel())};
     for (int round = 0; round < 3; ++round) {
         segmenter.encoder().setSchedule({});
-        EXPECT_EQ(segmenter.segment(picture(round)).tokens.tokens.back(), 48);
+        EXPECT_EQ(segmenter.segment(shapesImage(round)).tokens.tokens.back(), 48);
         segmenter.encoder().setSchedule({1, 3});
-        const Segmentation merged = segmenter.segment(picture(round));
+        const Segmentation merged = segmenter.segment(shapesImage(round));
         EXPECT_EQ(merged.tokens.stages.size(), 2u);
         EXPECT_LT(merged.tokens.tokens.back(), 48);
     }
@@ -121,7 +121,7 @@ TEST(Segmenter, TheScheduleChangesWithTheNextFrame) {
 
 TEST(Segmenter, OneSeedIsOneNetwork) {
     Segmenter first{Network(smallModel())}, second{Network(smallModel())};
-    EXPECT_TRUE(same(first.segment(picture(1)).labels, second.segment(picture(1)).labels));
+    EXPECT_TRUE(same(first.segment(shapesImage(1)).labels, second.segment(shapesImage(1)).labels));
 }
 
 // The rounding of bf16 must not change labels: the shipped model on the built-in street by day and by night.

@@ -10,7 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::StreamServer;
 
-ReaderOptions quick() {
+ReaderOptions networkTimes() {
     ReaderOptions options;
     options.stallAfter = 150ms;
     options.offlineAfter = 400ms;
@@ -26,7 +26,7 @@ SourceOptions shortTimeouts() {
     return options;
 }
 
-bool comes(const Reader& reader, SourceState state) {
+bool arrives(const Reader& reader, SourceState state) {
     for (int i = 0; i < 2000; ++i, std::this_thread::sleep_for(5ms))
         if (reader.status().state == state) return true;
     return false;
@@ -39,32 +39,32 @@ void expectNoPassword(const Reader& reader) {
 TEST(Stream, GoesLiveGoesOfflineAndComesBack) {
     StreamServer server;
     server.start();
-    Reader reader(server.url(), quick(), shortTimeouts());
+    Reader reader(server.url(), networkTimes(), shortTimeouts());
     Frame frame;
     ASSERT_TRUE(reader.take(frame, 10s)) << reader.status().message();
     EXPECT_EQ(frame.image.size(), cv::Size(64, 48));
     EXPECT_EQ(reader.status().state, SourceState::Live);
     server.kill();
-    ASSERT_TRUE(comes(reader, SourceState::Offline));
+    ASSERT_TRUE(arrives(reader, SourceState::Offline));
     expectNoPassword(reader);
     while (reader.take(frame, 0ms)) {
     }
     EXPECT_FALSE(reader.take(frame, 300ms)) << "a stale frame was shown as new";
     server.start();
-    ASSERT_TRUE(comes(reader, SourceState::Live));
+    ASSERT_TRUE(arrives(reader, SourceState::Live));
     EXPECT_TRUE(reader.take(frame, 5s));
 }
 
 TEST(Stream, AStallIsSeenAndTheConnectionRenewed) {
     StreamServer server;
     server.start();
-    Reader reader(server.url(), quick(), shortTimeouts());
-    ASSERT_TRUE(comes(reader, SourceState::Live));
+    Reader reader(server.url(), networkTimes(), shortTimeouts());
+    ASSERT_TRUE(arrives(reader, SourceState::Live));
     server.stall(true);
-    ASSERT_TRUE(comes(reader, SourceState::Stalled));
+    ASSERT_TRUE(arrives(reader, SourceState::Stalled));
     const std::int64_t before = reader.status().frames;
     server.stall(false);
-    ASSERT_TRUE(comes(reader, SourceState::Live));
+    ASSERT_TRUE(arrives(reader, SourceState::Live));
     for (int i = 0; i < 400 && reader.status().frames == before; ++i)
         std::this_thread::sleep_for(5ms);
     EXPECT_GT(reader.status().frames, before);
@@ -74,7 +74,7 @@ TEST(Stream, AStallIsSeenAndTheConnectionRenewed) {
 TEST(Stream, KilledAndRestartedAgainAndAgain) {
     StreamServer server;
     server.start();
-    Reader reader(server.url(), quick(), shortTimeouts());
+    Reader reader(server.url(), networkTimes(), shortTimeouts());
     std::int64_t last = -1;
     Frame frame;
     for (int round = 0; round < 10; ++round) {

@@ -17,7 +17,7 @@ namespace {
 using test::TempFolder;
 using Kind = StoreError::Kind;
 
-Measurement reading(std::int64_t ms) {
+Measurement faultsReading(std::int64_t ms) {
     Measurement m;
     m.time = Millis(ms);
     m.tokensIn = 1024;
@@ -67,7 +67,7 @@ TEST(StoreFaults, DamagedInTheMiddle) {
         const auto id = store.source("s");
         std::vector<Measurement> many;
         for (int i = 0; i < 5000; ++i)
-            many.push_back(reading(i * 1000));
+            many.push_back(faultsReading(i * 1000));
         store.add(id, many);
     }
     {
@@ -112,7 +112,7 @@ TEST(StoreFaults, EarlierSchemasAreMigratedAndKeepTheirRows) {
         const std::string path = folder / "m.sqlite", copy = path + ".v" + std::to_string(schema);
         {
             Store store(path);
-            store.add(store.source("s"), {reading(1000)});
+            store.add(store.source("s"), {faultsReading(1000)});
         }
         sqlite3* raw = nullptr;
         ASSERT_EQ(sqlite3_open(path.c_str(), &raw), SQLITE_OK);
@@ -121,7 +121,7 @@ TEST(StoreFaults, EarlierSchemasAreMigratedAndKeepTheirRows) {
         Store store(path);
         const auto id = store.source("s");
         EXPECT_EQ(store.count(id), 1);
-        Measurement next = reading(2000);
+        Measurement next = faultsReading(2000);
         next.regions = {{"door", 4, 2, {}}};
         next.savedMs = 3;
         store.add(id, {next});
@@ -151,10 +151,10 @@ TEST(StoreFaults, LockedByAnotherProgram) {
     sqlite3* raw = nullptr;
     sqlite3_open(path.c_str(), &raw);
     ASSERT_EQ(sqlite3_exec(raw, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr), SQLITE_OK);
-    EXPECT_EQ(kindOf([&] { store.add(id, {reading(1)}); }), Kind::Locked);
+    EXPECT_EQ(kindOf([&] { store.add(id, {faultsReading(1)}); }), Kind::Locked);
     sqlite3_exec(raw, "COMMIT", nullptr, nullptr, nullptr);
     sqlite3_close(raw);
-    store.add(id, {reading(1)});
+    store.add(id, {faultsReading(1)});
     EXPECT_EQ(store.count(id), 1);
 }
 
@@ -172,7 +172,7 @@ TEST(StoreFaults, AFullDiskIsReportedAndLosesNothingCommitted) {
         int committed = 0;
         try {
             for (int i = 0; i < 10'000; ++i, ++committed)
-                store.add(id, {reading(i * 1000)});
+                store.add(id, {faultsReading(i * 1000)});
         } catch (const StoreError& error) {
             if (error.kind() != Kind::DiskFull || committed == 0) return 1;
             return store.count(id) == committed ? 0 : 2;
@@ -194,7 +194,7 @@ TEST(StoreFaults, WhatWasCommittedOutlivesAKill) {
         Store store(path);
         const auto id = store.source("s");
         for (std::int32_t i = 1;; ++i) {
-            store.add(id, {reading(i * 1000)});
+            store.add(id, {faultsReading(i * 1000)});
             if (write(acknowledged[1], &i, sizeof i) != sizeof i) _exit(1);
         }
     }
@@ -217,7 +217,7 @@ TEST(StoreFaults, TwoStoresOnOneFileGetOn) {
     Store writer(folder / "m.sqlite"), reader(folder / "m.sqlite");
     const auto id = writer.source("s");
     for (int i = 0; i < 50; ++i) {
-        writer.add(id, {reading(i * 1000)});
+        writer.add(id, {faultsReading(i * 1000)});
         EXPECT_EQ(reader.count(id), i + 1);
     }
 }

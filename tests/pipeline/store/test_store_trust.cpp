@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 using test::TempFolder;
 using Kind = StoreError::Kind;
 
-Measurement reading(std::int64_t ms) {
+Measurement trustReading(std::int64_t ms) {
     Measurement m;
     m.time = Millis(ms);
     m.tokensIn = 1024;
@@ -59,7 +59,7 @@ TEST(StoreTrust, OnlyTheOwnerMayReadIt) {
     const std::string path = folder / "m.sqlite";
     {
         Store store(path);
-        store.add(store.source("s"), {reading(1000)});
+        store.add(store.source("s"), {trustReading(1000)});
         for (const char* beside : {"", "-wal", "-shm"})
             EXPECT_EQ(modeOf(path + beside), 0600u) << beside;
     }
@@ -156,7 +156,7 @@ TEST(StoreTrust, AFormerNameGoesAndItsReadingsStay) {
     const std::string former = "http://camera/video?access_token=Geheim4711";
     {
         Store store(path);
-        store.add(store.source(former), {reading(1000)});
+        store.add(store.source(former), {trustReading(1000)});
     }
     {
         Store store(path);
@@ -172,7 +172,7 @@ TEST(StoreTrust, NumbersAndTimesOfAnotherFileDoNoHarm) {
     const std::string path = folder / "m.sqlite";
     {
         Store store(path);
-        store.add(store.source("s"), {reading(1000), reading(5000)});
+        store.add(store.source("s"), {trustReading(1000), trustReading(5000)});
     }
     execute(path,
             "UPDATE reading SET tokens_in = 9223372036854775807, stage_tokens = '[1e300,-1e300,1e999]', "
