@@ -20,8 +20,9 @@ std::vector<double> linear(const NamedWeights& weights, const std::string& name,
     std::vector<double> y = vectorOf(weights, name + ".bias");
     y.resize(w.size[1], 0.0);
     for (size_t k = 0; k < x.size(); ++k) {
+        const float* row = w.ptr<float>(static_cast<int>(k));
         for (int n = 0; n < w.size[1]; ++n)
-            y[n] += x[k] * w.at<float>(static_cast<int>(k), n);
+            y[n] += x[k] * row[n];
     }
     return y;
 }

@@ -28,14 +28,11 @@ inline cv::Mat randomTokens(int rows, int columns, unsigned seed, double noise =
     return tokens;
 }
 
+/// With OpenCV's generator: the weights of a ViT-B take a tenth of the time of std::normal_distribution.
 inline cv::Mat randomMatrix(int rows, int columns, unsigned seed, double deviation = 1.0) {
-    std::mt19937 random(seed);
-    std::normal_distribution<float> normal(0.0f, static_cast<float>(deviation));
+    cv::RNG random((seed + 1) * 0x9E3779B97F4A7C15u);
     cv::Mat m(rows, columns, CV_32F);
-    for (int r = 0; r < rows; ++r) {
-        for (int c = 0; c < columns; ++c)
-            m.at<float>(r, c) = normal(random);
-    }
+    random.fill(m, cv::RNG::NORMAL, 0.0, deviation);
     return m;
 }
 
