@@ -13,7 +13,7 @@ namespace {
 // Samples of a tile: enough to fill vectors, and few enough that their corners stay in a level-1 cache.
 constexpr int kTileSamples = 256, kMostTileQueries = 64;
 // Tiles that neighbours in a loop share: neighbouring queries sample the same part of a level.
-constexpr int kGrain = 4;
+constexpr int kQueryGrain = 4;
 
 }  // namespace
 
@@ -114,7 +114,7 @@ void Deformable::run(const Image& image) const {
             const int first = tile * m_tile;
             runTile(image, first, std::min(m_tile, m_shape.queries - first), Scratch::ofThread());
         },
-        kGrain);
+        kQueryGrain);
 }
 
 }  // namespace mpm::decoder

@@ -6,7 +6,7 @@
 namespace mpm {
 namespace {
 
-constexpr int kMostClasses = 8, kLeastTokens = 48;  // of a class, for a quantile worth the name
+constexpr int kMostNoiseClasses = 8, kLeastTokens = 48;  // of a class, for a quantile worth the name
 constexpr double kQuantile = 0.3;
 constexpr float kRise = 1.02f;  // the most in a frame
 
@@ -19,7 +19,7 @@ void NoiseEstimate::classify(const std::vector<float>& light) {
     std::iota(m_order.begin(), m_order.end(), 0);
     std::sort(m_order.begin(), m_order.end(),
               [&](int a, int b) { return light[a] < light[b] || (light[a] == light[b] && a < b); });
-    const int classes = std::clamp(tokens / kLeastTokens, 1, kMostClasses);
+    const int classes = std::clamp(tokens / kLeastTokens, 1, kMostNoiseClasses);
     for (int rank = 0; rank < tokens; ++rank)
         m_classes[m_order[rank]] = static_cast<int>(static_cast<long long>(rank) * classes / tokens);
 }

@@ -15,7 +15,7 @@ namespace {
 constexpr double kDefaultFloor = 0.05;
 constexpr int kFullBeforeSuspension = 4, kQuietBeforeResumption = 4;
 constexpr int kChangedForOneMore = 8;  // context goes stale as fast as the scene changes
-constexpr int kGrain = 64;             // tokens of a thread
+constexpr int kPixelGrain = 64;        // tokens of a thread
 
 float distance(const float* a, const float* b, int dim) {
     return std::sqrt(kernels::squaredDistance(a, b, dim) / static_cast<float>(dim));
@@ -49,7 +49,7 @@ bool StreamWatcher::measure(const FrameRows& frame, const Reuse& reuse) {
             const float* before = &m_previous[static_cast<size_t>(frame.special + t) * frame.dim];
             differences[t] = distance(frame.token(t), before, frame.dim);
         },
-        kGrain);
+        kPixelGrain);
     double squares = 0;
     for (float size : sizes)
         squares += static_cast<double>(size) * size;
@@ -102,7 +102,7 @@ std::vector<float> StreamWatcher::changesOf(const FrameRows& frame, const Reuse&
                 changes[t] = change;
             }
         },
-        kGrain);
+        kPixelGrain);
     return changes;
 }
 
