@@ -40,6 +40,21 @@ cv::Mat classBorders(const cv::Mat& labels) {
     return border;
 }
 
+/// Square of the score: half sure is a quarter of the colour, so that doubt is seen.
+void fadeUnsure(cv::Mat& overlay, const cv::Mat& image, const cv::Mat& scores) {
+    CV_CheckTypeEQ(scores.type(), CV_32F, "scores: expected CV_32F");
+    CV_Check(scores.cols, scores.size() == image.size(), "scores: expected the size of the image");
+    for (int y = 0; y < overlay.rows; ++y) {
+        auto* drawn = overlay.ptr<cv::Vec3b>(y);
+        const auto* below = image.ptr<cv::Vec3b>(y);
+        const auto* score = scores.ptr<float>(y);
+        for (int x = 0; x < overlay.cols; ++x)
+            for (int c = 0; c < 3; ++c)
+                drawn[x][c] = cv::saturate_cast<uchar>(
+                    below[x][c] + (float(drawn[x][c]) - float(below[x][c])) * score[x] * score[x]);
+    }
+}
+
 cv::Mat hiddenMask(const cv::Mat& labels, const std::vector<bool>& hidden) {
     cv::Mat table(1, labels.type() == CV_8U ? 256 : 65536, CV_8U, cv::Scalar(0));
     for (size_t id = 0; id < hidden.size() && id < size_t(table.cols); ++id)
@@ -68,7 +83,7 @@ cv::Mat colourLabels(const cv::Mat& labels, const Palette& palette) {
 }
 
 cv::Mat drawOverlay(const cv::Mat& image, const cv::Mat& labels, const Palette& palette,
-                    const OverlayStyle& style) {
+                    const OverlayStyle& style, const cv::Mat& scores) {
     CV_CheckTypeEQ(image.type(), CV_8UC3, "image: expected 8-bit BGR");
     CV_Check(labels.cols, labels.size() == image.size(), "labels: expected the size of the image");
     cv::Mat overlay;
@@ -78,6 +93,7 @@ cv::Mat drawOverlay(const cv::Mat& image, const cv::Mat& labels, const Palette& 
         overlay.convertTo(darker, -1, 0.35);
         darker.copyTo(overlay, classBorders(labels));
     }
+    if (style.confidence && !scores.empty()) fadeUnsure(overlay, image, scores);
     if (!style.hidden.empty()) image.copyTo(overlay, hiddenMask(labels, style.hidden));
     return overlay;
 }

@@ -11,15 +11,16 @@ namespace mpm::pipeline {
 struct OverlayStyle {
     double opacity = 0.55;     ///< of the colours: 0 the image alone, 1 the colours alone
     bool outlines = true;      ///< a line between classes, whose colours may be alike
+    bool confidence = false;   ///< colours fade where the label is not sure
     std::vector<bool> hidden;  ///< classes not to be shown, by id; may be shorter than the classes
 };
 
 /// labels: CV_8U or CV_16U ids. Ids past the palette are black. -> CV_8UC3, BGR.
 cv::Mat colourLabels(const cv::Mat& labels, const Palette& palette);
 
-/// image: CV_8UC3; labels of the same size.
+/// image: CV_8UC3; labels of the same size, and so are scores: CV_32F, 0..1, or empty.
 cv::Mat drawOverlay(const cv::Mat& image, const cv::Mat& labels, const Palette& palette,
-                    const OverlayStyle& style = {});
+                    const OverlayStyle& style = {}, const cv::Mat& scores = {});
 
 /// Pixels that nobody may see, in place: black with a pattern of lines, so that they belong to no class.
 /// seen: CV_8U of the image's size, 0 where a pixel is masked; empty: none is.

@@ -1,19 +1,14 @@
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
 #include <set>
-#include <thread>
 
 #include <opencv2/imgproc.hpp>
 
 #include "pipeline/chart/timeline.hpp"
 #include "pipeline/draw/feature_colours.hpp"
-#include "pipeline/draw/font.hpp"
 #include "pipeline/draw/labels.hpp"
 #include "pipeline/draw/merge_map.hpp"
 #include "pipeline/draw/panels.hpp"
-#include "pipeline/draw/text.hpp"
 #include "support/comma_locale.hpp"
 
 namespace mpm::pipeline {
@@ -254,77 +249,20 @@ TEST(MergeMap, RefusesWhatDoesNotFit) {
     EXPECT_THROW(drawMergeMap(picture, cv::Mat(1, 16, CV_32S, cv::Scalar(99)), {4, 4}), cv::Exception);
 }
 
-TEST(Text, IsCutAtTheEdgesAndChangesOnlyItsPlace) {
-    cv::Mat picture(60, 120, CV_8UC3, cv::Scalar(255, 255, 255));
-    drawText(picture, "far outside", {500, 500}, {});
-    drawText(picture, "", {10, 10}, {});
-    EXPECT_EQ(cv::norm(picture, cv::Mat(60, 120, CV_8UC3, cv::Scalar(255, 255, 255)), cv::NORM_INF), 0);
-    drawText(picture, "cut at the right edge", {60, 30}, {});
-    EXPECT_GT(cv::countNonZero(picture.reshape(1) != 255), 0);
-    EXPECT_EQ(cv::countNonZero(picture.rowRange(45, 60).clone().reshape(1) != 255), 0);
-    drawCaption(picture, "caption");
-}
-
-cv::Mat written(const std::string& text, const TextStyle& style = {}) {
-    cv::Mat image(60, 240, CV_8UC3, cv::Scalar::all(255));
-    drawText(image, text, {10, 40}, style);
-    return image;
-}
-
-TEST(Text, HasLettersOfOtherLanguages) {
-    const cv::Mat plain = written("e"), accented = written("é");
-    EXPECT_TRUE(same(plain.rowRange(34, 60).clone(), accented.rowRange(34, 60).clone())) << "the letter";
-    EXPECT_FALSE(same(plain.rowRange(0, 34).clone(), accented.rowRange(0, 34).clone())) << "the accent";
-    EXPECT_EQ(textSize("é", {}).width, textSize("e", {}).width);
-    EXPECT_FALSE(same(written("±"), written("−")));
-    EXPECT_GT(textSize("\xff", {}).width, 0) << "bytes that are not UTF-8";
-}
-
-TEST(Text, FillsItsSize) {
-    for (const double height : {8.0, 11.0, 20.0}) {
-        for (const double weight : {1.0, 1.6}) {
-            const TextStyle style{height, {0, 0, 0}, weight};
-            cv::Mat ink;
-            cv::inRange(written("Hill HIT", style), cv::Scalar::all(0), cv::Scalar::all(200), ink);
-            const cv::Rect box = cv::boundingRect(ink);
-            EXPECT_NEAR(box.height, height, 0.06 * height + 1);
-            EXPECT_NEAR(box.br().y, 40, 1) << "on its base line";
-            EXPECT_LE(box.width, textSize("Hill HIT", style).width);
-            EXPECT_GE(box.width, 0.85 * textSize("Hill HIT", style).width);
-        }
-    }
-    EXPECT_GT(textSize("bold", {11, {}, 1.6}).width, textSize("bold", {11, {}, 1}).width);
-    EXPECT_NEAR(textWidth("AVAVAV", {11, {}, 1}) * 4, textWidth("AVAVAV", {44, {}, 1}), 2) << "scales";
-}
-
-TEST(Text, SeveralThreadsDrawTheSame) {
-    const cv::Mat alone = written("threads");
-    std::vector<cv::Mat> drawn(8);
-    std::vector<std::thread> threads;
-    for (cv::Mat& image : drawn)
-        threads.emplace_back([&image] {
-            for (int i = 0; i < 20; ++i)
-                image = written("threads");
-        });
-    for (std::thread& thread : threads)
-        thread.join();
-    for (const cv::Mat& image : drawn)
-        EXPECT_TRUE(same(image, alone));
-}
-
-// In a process of its own: fonts are searched once.
-TEST(Text, IsDrawnWithoutAnyFontToo) {
-    GTEST_FLAG_SET(death_test_style, "threadsafe");
-    const auto drawWithoutFonts = [] {
-        const std::string file = testing::TempDir() + "mpm_no_fonts.conf";
-        std::ofstream(file) << "<fontconfig></fontconfig>";
-        setenv("FONTCONFIG_FILE", file.c_str(), 1);
-        const bool none = Font::sans(false) == nullptr && Font::sans(true) == nullptr;
-        const cv::Mat image = written("strokes");
-        std::exit(none && cv::countNonZero(image.reshape(1) != 255) > 100 ? 0 : 1);
-    };
-    EXPECT_EXIT(drawWithoutFonts(), testing::ExitedWithCode(0), "");
-    EXPECT_EQ(Font::open("/dev/null"), nullptr);
+TEST(Labels, ColoursFadeWhereTheLabelIsNotSure) {
+    const cv::Mat image(1, 3, CV_8UC3, cv::Scalar::all(100)), labels = cv::Mat::zeros(1, 3, CV_8U);
+    const cv::Mat scores = (cv::Mat_<float>(1, 3) << 1, 0.5, 0);
+    OverlayStyle style;
+    style.opacity = 1, style.outlines = false;
+    const Palette palette = {{200, 100, 0}};
+    EXPECT_TRUE(
+        same(drawOverlay(image, labels, palette, style, scores), drawOverlay(image, labels, palette, style)));
+    style.confidence = true;
+    const cv::Mat drawn = drawOverlay(image, labels, palette, style, scores);
+    EXPECT_EQ(drawn.at<cv::Vec3b>(0), cv::Vec3b(0, 100, 200));
+    EXPECT_EQ(drawn.at<cv::Vec3b>(1), cv::Vec3b(75, 100, 125));
+    EXPECT_EQ(drawn.at<cv::Vec3b>(2), cv::Vec3b(100, 100, 100));
+    EXPECT_THROW(drawOverlay(image, labels, palette, style, scores.colRange(0, 2)), cv::Exception);
 }
 
 std::vector<TimelinePoint> dayAndNight() {
