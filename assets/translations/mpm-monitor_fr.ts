@@ -327,6 +327,22 @@
         <source>Recordin&amp;gs…</source>
         <translation>Enre&amp;gistrements…</translation>
     </message>
+    <message>
+        <source>&amp;Recent models</source>
+        <translation>Modèles &amp;récents</translation>
+    </message>
+    <message>
+        <source>none yet</source>
+        <translation>aucun</translation>
+    </message>
+    <message>
+        <source>A&amp;bout the model…</source>
+        <translation>À propos du &amp;modèle…</translation>
+    </message>
+    <message>
+        <source>&amp;Fade unsure classes</source>
+        <translation>&amp;Estomper les classes incertaines</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::AlertCenter</name>
@@ -587,7 +603,7 @@
     </message>
     <message>
         <source>By infrared: colour disappears</source>
-        <translation>Par l'infrarouge : la couleur disparaît</translation>
+        <translation>Par l&apos;infrarouge : la couleur disparaît</translation>
     </message>
     <message>
         <source>Luminance</source>
@@ -992,6 +1008,10 @@
         <source>class %1</source>
         <translation>classe %1</translation>
     </message>
+    <message>
+        <source>Double click: another colour. F2: another name.</source>
+        <translation>Double-clic : une autre couleur. F2 : un autre nom.</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::LegendView</name>
@@ -1008,7 +1028,7 @@
     <name>mpm::gui::LevelBar</name>
     <message>
         <source>waiting for a frame</source>
-        <translation>en attente d'une image</translation>
+        <translation>en attente d&apos;une image</translation>
     </message>
     <message>
         <source>night</source>
@@ -1188,6 +1208,25 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
     <message>
         <source>it would become larger than the %1 allowed here</source>
         <translation>il deviendrait plus grand que les %1 permis ici</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::ModelDialog</name>
+    <message>
+        <source>About the model</source>
+        <translation>À propos du modèle</translation>
+    </message>
+    <message>
+        <source>Random weights: labels mean nothing</source>
+        <translation>Poids aléatoires : les étiquettes ne veulent rien dire</translation>
+    </message>
+    <message>
+        <source>Report of the model</source>
+        <translation>Rapport du modèle</translation>
+    </message>
+    <message>
+        <source>Reading the file…</source>
+        <translation>Lecture du fichier…</translation>
     </message>
 </context>
 <context>

@@ -54,7 +54,8 @@ std::shared_ptr<ModelFacts> factsOf(pipeline::Network& network, bool shipped) {
     facts->dim = network.encoder().dim();
     facts->input = network.info().size;
     for (const std::string& label : network.info().labels)
-        facts->labels.push_back(safeName(label));
+        facts->ownLabels.push_back(safeName(label));
+    facts->labels = facts->ownLabels;
     facts->palette = pipeline::completePalette(network.info().palette, int(facts->labels.size()));
     facts->schedule = network.info().schedule;
     return facts;

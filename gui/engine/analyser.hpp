@@ -19,6 +19,8 @@ public:
     NightPair simulateNight(const AnalysisPtr& analysis, const street::NightParameters& parameters);
 
     const ModelFactsPtr& facts() const { return m_facts; }
+    /// With other names of the classes.
+    void setFacts(const ModelFactsPtr& facts) { m_facts = facts; }
 
 private:
     void setReuse(bool on);

@@ -60,9 +60,10 @@ struct ModelFacts {
     bool classes = true;   ///< false: its output is features
     int blocks = 0, heads = 0, dim = 0;
     cv::Size input;
-    std::vector<std::string> labels;
-    pipeline::Palette palette;  ///< one colour for each label
-    std::vector<int> schedule;  ///< the model's own
+    std::vector<std::string> labels;     ///< names of the classes, as the user has them
+    std::vector<std::string> ownLabels;  ///< the model's
+    pipeline::Palette palette;           ///< one colour for each label
+    std::vector<int> schedule;           ///< the model's own
 };
 using ModelFactsPtr = std::shared_ptr<const ModelFacts>;
 

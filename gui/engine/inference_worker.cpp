@@ -62,11 +62,17 @@ void InferenceWorker::removeChannel(const InferenceChannelPtr& channel) {
 void InferenceWorker::setAnalyser(std::unique_ptr<Analyser> analyser) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     m_newAnalyser = std::move(analyser);
+    m_newFacts.reset();
     for (const InferenceChannelPtr& channel : m_channels) {
         channel->m_requestChanged = true;
         channel->m_changedAt = Steady::now();
     }
     m_changed.notify_all();
+}
+
+void InferenceWorker::setFacts(const ModelFactsPtr& facts) {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    m_newFacts = facts;
 }
 
 void InferenceWorker::wake() {
@@ -108,6 +114,7 @@ bool InferenceWorker::nextJob(Job& job) {
     std::unique_lock<std::mutex> lock(m_mutex);
     while (!stopping()) {
         if (m_newAnalyser) m_analyser = std::move(m_newAnalyser);
+        if (m_analyser && m_newFacts) m_analyser->setFacts(std::exchange(m_newFacts, nullptr));
         Steady::time_point next = Steady::time_point::max();
         if (m_analyser) {
             if (const InferenceChannelPtr channel = chooseChannel(next)) {

@@ -66,6 +66,8 @@ public:
     /// Returns at once; the result of a run in progress is dropped.
     void removeChannel(const InferenceChannelPtr& channel);
     void setAnalyser(std::unique_ptr<Analyser> analyser);
+    /// Of the model in use: with other names of its classes.
+    void setFacts(const ModelFactsPtr& facts);
 
 signals:
     /// The network cannot be used any more; the worker waits for another one.
@@ -94,6 +96,7 @@ private:
     std::condition_variable m_changed;
     std::vector<InferenceChannelPtr> m_channels;  // guarded by m_mutex
     std::unique_ptr<Analyser> m_newAnalyser;      // likewise
+    ModelFactsPtr m_newFacts;                     // likewise
     int m_streams = 0;                            // likewise; given so far
 
     std::unique_ptr<Analyser> m_analyser;  // of the thread alone

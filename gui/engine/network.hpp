@@ -2,6 +2,8 @@
 // it.
 #pragma once
 
+#include <map>
+
 #include "gui/engine/inference_worker.hpp"
 #include "gui/engine/model_loader.hpp"
 
@@ -15,6 +17,8 @@ public:
 
     /// Returns at once.
     void openModel(const QString& model);
+    /// Names of classes by model and id; empty ones are the model's own.
+    void setClassNames(const std::map<QString, QStringList>& names);
     /// Of the model in use; null before the first.
     const ModelFactsPtr& facts() const { return m_facts; }
     InferenceWorker& worker() { return m_worker; }
@@ -27,13 +31,16 @@ signals:
     /// The model before, if any, stays in use. `convertible`: mpm convert may make a usable one of the file.
     void modelFailed(const QString& model, const QString& message, bool convertible);
     void networkFailed(const QString& message);
+    void classesRenamed(const mpm::gui::ModelFactsPtr& facts);
 
 private:
     void onModel();
+    ModelFactsPtr renamed(const ModelFactsPtr& facts) const;
 
     InferenceWorker m_worker;
     ModelLoader m_loader;
     ModelFactsPtr m_facts;
+    std::map<QString, QStringList> m_names;
 };
 
 }  // namespace mpm::gui

@@ -37,9 +37,10 @@ QImage reuseMapOf(const Analysis& analysis, const cv::Mat& seen) {
 /// Masked pixels belong to no class.
 QImage RenderWorker::overlayOf(const cv::Mat& image, const pipeline::Segmentation& found,
                                const RenderStyle& style, const Analysis& analysis) {
-    cv::Mat drawn = found.labels.empty() ? m_features.overlay(image, found, analysis, style.overlay.opacity)
-                                         : pipeline::drawOverlay(image, found.labels,
-                                                                 paletteFor(style, analysis), style.overlay);
+    cv::Mat drawn = found.labels.empty()
+                        ? m_features.overlay(image, found, analysis, style.overlay.opacity)
+                        : pipeline::drawOverlay(image, found.labels, paletteFor(style, analysis),
+                                                style.overlay, found.scores);
     pipeline::drawMasked(drawn, pipeline::seenThrough(analysis.frame.masks, drawn.size()));
     return toImage(drawn);
 }

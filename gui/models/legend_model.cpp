@@ -30,8 +30,9 @@ QVariant LegendModel::data(const QModelIndex& index, int role) const {
         if (role == Qt::TextAlignmentRole) return int(Qt::AlignRight | Qt::AlignVCenter);
         return {};
     }
-    if (role == Qt::DisplayRole) return entry.name;
+    if (role == Qt::DisplayRole || role == Qt::EditRole) return entry.name;
     if (role == Qt::DecorationRole) return colour;
+    if (role == Qt::ToolTipRole) return tr("Double click: another colour. F2: another name.");
     if (role == Qt::CheckStateRole) return entry.shown ? Qt::Checked : Qt::Unchecked;
     return {};
 }
@@ -39,6 +40,10 @@ QVariant LegendModel::data(const QModelIndex& index, int role) const {
 bool LegendModel::setData(const QModelIndex& index, const QVariant& value, int role) {
     if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return false;
     Class& entry = m_classes[index.row()];
+    if (role == Qt::EditRole && index.column() == Name) {
+        emit renameWanted(index.row(), value.toString().trimmed());
+        return true;
+    }
     if (role == Qt::CheckStateRole && index.column() == Name) {
         entry.shown = value.toInt() == Qt::Checked;
     } else if (role == ColourRole && value.value<QColor>().isValid()) {
@@ -60,7 +65,15 @@ QVariant LegendModel::headerData(int section, Qt::Orientation orientation, int r
 Qt::ItemFlags LegendModel::flags(const QModelIndex& index) const {
     if (!index.isValid()) return Qt::NoItemFlags;
     const Qt::ItemFlags common = Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemNeverHasChildren;
-    return index.column() == Name ? common | Qt::ItemIsUserCheckable : common;
+    return index.column() == Name ? common | Qt::ItemIsUserCheckable | Qt::ItemIsEditable : common;
+}
+
+void LegendModel::setNames(const std::vector<std::string>& names) {
+    const std::size_t count = std::min(names.size(), m_classes.size());
+    if (count == 0) return;
+    for (std::size_t id = 0; id < count; ++id)
+        m_classes[id].name = QString::fromStdString(names[id]);
+    emit dataChanged(index(0, Name), index(static_cast<int>(count) - 1, Name), {Qt::DisplayRole});
 }
 
 void LegendModel::setClasses(const std::vector<std::string>& names, const pipeline::Palette& palette) {

@@ -25,6 +25,8 @@ public:
     QVariant headerData(int section, Qt::Orientation orientation, int role = Qt::DisplayRole) const override;
     Qt::ItemFlags flags(const QModelIndex& index) const override;
 
+    /// Other names of the same classes.
+    void setNames(const std::vector<std::string>& names);
     void setClasses(const std::vector<std::string>& names, const pipeline::Palette& palette);
     /// More shares than classes: the rest are called by their number. None: nothing is seen.
     void setShares(const std::vector<double>& shares);
@@ -38,6 +40,8 @@ public:
 signals:
     /// A colour or the visibility; not the shares.
     void styleChanged();
+    /// By hand; empty: its own name again.
+    void renameWanted(int id, const QString& name);
 
 private:
     static constexpr double kUnknown = -1;  ///< no pixel was visible

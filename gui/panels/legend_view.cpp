@@ -35,7 +35,7 @@ LegendView::LegendView(LegendModel* model, QWidget* parent) : QTreeView(parent) 
     setFrameShape(QFrame::NoFrame);
     setSelectionMode(QAbstractItemView::SingleSelection);
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    setEditTriggers(QAbstractItemView::NoEditTriggers);
+    setEditTriggers(QAbstractItemView::EditKeyPressed);
     setItemDelegateForColumn(LegendModel::Share, new ShareDelegate(this));
     header()->setStretchLastSection(true);
     header()->setSectionResizeMode(LegendModel::Name, QHeaderView::ResizeToContents);

@@ -42,6 +42,13 @@ QString configPath(const QString& name, const char* ending) {
     return folder + QStringLiteral("/mpm/monitor/") + name + QLatin1String(ending);
 }
 
+const QString kClassNames = QStringLiteral("class_names/");
+
+/// A key of the file for any name.
+QString keyOf(const QString& model) {
+    return QString::fromLatin1(model.toUtf8().toHex());
+}
+
 std::optional<pipeline::DayNightRule> ruleFrom(const QSettings& s) {
     if (!s.contains(QStringLiteral("daynight/by"))) return std::nullopt;
     pipeline::DayNightRule rule;
@@ -105,6 +112,7 @@ QVariantMap valuesOf(const ProfileState& state) {
     set("compared_hours", state.comparedHours);
     set("opacity", state.opacity);
     set("outlines", state.outlines);
+    set("confidence", state.confidence);
     set("map_colours", int(state.mapColours));
     set("safe_palette", state.safePalette);
     set("view", state.view);
@@ -115,7 +123,10 @@ QVariantMap valuesOf(const ProfileState& state) {
     set("window/time", state.timeSplit);
     set("hidden", state.hiddenClasses);
     set("folded", state.foldedSections);
+    set("recent_models", state.recentModels);
     set("recent_sources", state.recentSources);
+    for (const auto& [model, names] : state.classNames)
+        set(qPrintable(kClassNames + keyOf(model)), QStringList{model} + names);
     return values;
 }
 
@@ -180,6 +191,7 @@ ProfileState Profile::load() const {
     state.comparedHours = std::clamp(value("compared_hours", state.comparedHours).toInt(), 0, 24 * 366);
     state.opacity = value("opacity", state.opacity).toDouble();
     state.outlines = value("outlines", state.outlines).toBool();
+    state.confidence = value("confidence", state.confidence).toBool();
     state.mapColours =
         static_cast<pipeline::MergeMapStyle::Colours>(std::clamp(value("map_colours", 0).toInt(), 0, 2));
     state.safePalette = value("safe_palette", state.safePalette).toBool();
@@ -191,7 +203,15 @@ ProfileState Profile::load() const {
     state.timeSplit = value("window/time", {}).toByteArray();
     state.hiddenClasses = value("hidden", {}).toStringList();
     state.foldedSections = value("folded", {}).toStringList();
+    state.recentModels = value("recent_models", {}).toStringList();
     state.recentSources = value("recent_sources", {}).toStringList();
+    for (const QString& key : s.allKeys()) {
+        QStringList names = key.startsWith(kClassNames) ? s.value(key).toStringList() : QStringList();
+        if (names.size() > 1) {
+            const QString model = names.takeFirst();
+            state.classNames[model] = names;
+        }
+    }
     return state;
 }
 

@@ -1,6 +1,7 @@
 // The settings of the monitor, kept under a name.
 #pragma once
 
+#include <map>
 #include <memory>
 
 #include <QSettings>
@@ -20,6 +21,7 @@ struct ProfileState {
     int comparedHours = 24 * 7;                  ///< span of day against night; 0: everything kept
     double opacity = 0.55;
     bool outlines = true;
+    bool confidence = false;  ///< colours of classes fade where the network is not sure
     pipeline::MergeMapStyle::Colours mapColours = pipeline::MergeMapStyle::Colours::Mean;
     bool sidePanel = true;
     bool safePalette = false;  ///< colours of classes for colour-blind people
@@ -27,6 +29,9 @@ struct ProfileState {
     QString theme = QStringLiteral("system");  ///< or light, dark
     QByteArray geometry, sideSplit, timeSplit;
     QStringList hiddenClasses, foldedSections;
+    std::map<QString, QStringList>
+        classNames;             ///< by model: names given by hand, by id; empty ones are its own
+    QStringList recentModels;   ///< newest first
     QStringList recentSources;  ///< newest first, as settings name them: without passwords
 };
 

@@ -13,6 +13,7 @@ Session::Session(const Options& options)
       m_state(m_profile.load()),
       m_services(options.profile, m_profile.videosPath()),
       m_sources(m_profile, m_state, options.dayCycle, m_network, m_services) {
+    m_network.setClassNames(m_state.classNames);
     connect(&m_services, &Services::messagePosted, this, &Session::messagePosted);
     lockProfile();
 }

@@ -87,6 +87,24 @@ void addSources(MainWindow& window, QMenu* menu) {
               [open] { open(QStringLiteral("demo")); });
 }
 
+/// Filled when it opens: models come and go.
+void addRecentModels(MainWindow& window, QMenu* menu) {
+    QMenu* recent = menu->addMenu(Actions::tr("&Recent models"));
+    const auto fill = [&window, recent] {
+        recent->clear();
+        for (const QString& path : window.session().state().recentModels) {
+            constexpr int kWidest = 420;
+            QString text = recent->fontMetrics().elidedText(safeText(path), Qt::ElideMiddle, kWidest);
+            QAction* action = recent->addAction(text.replace(QLatin1Char('&'), QStringLiteral("&&")));
+            QObject::connect(action, &QAction::triggered, &window,
+                             [&window, path] { window.model().open(path); });
+        }
+        if (recent->isEmpty()) recent->addAction(Actions::tr("none yet"))->setEnabled(false);
+    };
+    QObject::connect(recent, &QMenu::aboutToShow, &window, fill);
+    fill();
+}
+
 void addFileMenu(MainWindow& window) {
     QMenu* menu = window.menuBar()->addMenu(Actions::tr("&File"));
     addSources(window, menu);
@@ -97,6 +115,8 @@ void addFileMenu(MainWindow& window) {
     });
     addAction(menu, Actions::tr("Shipped mo&del"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_M),
               [&window] { window.model().open(QStringLiteral("default")); });
+    addRecentModels(window, menu);
+    addAction(menu, Actions::tr("A&bout the model…"), {}, [&window] { window.model().describe(); });
     menu->addSeparator();
     addExports(window, menu);
     menu->addSeparator();

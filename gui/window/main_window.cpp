@@ -178,7 +178,7 @@ void MainWindow::sendRequest() {
     request.compareInterval =
         view.has(ViewEntry::ComparesSlowly) ? kSlowComparison : std::chrono::milliseconds(0);
     request.simulateNight = view.has(ViewEntry::NeedsNight);
-    request.scores = m_scores;
+    request.scores = m_scores || m_session.state().confidence;
     Request behind = request;
     behind.compare = behind.simulateNight = behind.scores = false;
     for (const auto& engine : m_session.sources().engines())
@@ -189,6 +189,7 @@ void MainWindow::sendStyle() {
     if (m_restoring) return;
     RenderStyle style;
     m_parts.views->fill(style);
+    style.overlay.confidence = m_session.state().confidence;
     style.overlay.hidden = m_models.legend.hidden();
     style.palette = m_models.legend.palette();
     for (const auto& engine : m_session.sources().engines())
@@ -208,6 +209,12 @@ void MainWindow::setSafePalette(bool safe) {
     m_model->setSafePalette(safe);
     // Lines separate classes whose colours may look alike.
     if (safe && m_model->loaded()) m_parts.views->controls().setOutlines(true);
+}
+
+void MainWindow::setConfidence(bool on) {
+    m_session.state().confidence = on;
+    sendRequest();
+    sendStyle();
 }
 
 void MainWindow::setInterval(int milliseconds) {

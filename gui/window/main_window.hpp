@@ -48,6 +48,8 @@ public:
     void step(int direction);
     /// Compute only the tokens that changed: for a fixed camera. The schedule is not used meanwhile.
     void setReuse(bool on);
+    /// Colours of classes fade where the network is not sure.
+    void setConfidence(bool on);
     void setRule(const pipeline::DayNightRule& rule);
     /// At the lower edge, for a while; `trouble` stays until the next message.
     void showMessage(const QString& text, bool trouble = false);

@@ -3,6 +3,7 @@
 #include <QFileInfo>
 #include <QPushButton>
 
+#include "gui/dialogs/model_dialog.hpp"
 #include "gui/panels/conversion_bar.hpp"
 #include "gui/panels/header_bar.hpp"
 #include "gui/panels/schedule_view.hpp"
@@ -35,7 +36,24 @@ ModelControl::ModelControl(const Parts& parts, QWidget* window) : m_parts(parts)
                     engine->noteEvent(QStringLiteral("schedule"), scheduleText(schedule));
                 emit changed();
             });
+    connect(&m_parts.models->legend, &LegendModel::renameWanted, this, &ModelControl::renameClass);
+    connect(&network, &SharedNetwork::classesRenamed, this, [this](const ModelFactsPtr& facts) {
+        m_facts = facts;
+        m_parts.models->legend.setNames(facts->labels);
+        m_parts.views->setModel(*facts);
+    });
     connectConverter();
+}
+
+/// Everywhere: in the panels, in exports and for Prometheus.
+void ModelControl::renameClass(int id, const QString& name) {
+    if (!m_facts || id >= static_cast<int>(m_facts->ownLabels.size())) return;
+    auto& all = m_parts.session->state().classNames;
+    QStringList& names = all[m_facts->name];
+    while (names.size() <= id)
+        names << QString();
+    names[id] = name;
+    m_parts.session->network().setClassNames(all);
 }
 
 void ModelControl::connectConverter() {
@@ -73,7 +91,10 @@ void ModelControl::onLoaded(const ModelFactsPtr& facts) {
     m_facts.reset();  // changes of the schedule that follow were not chosen by anybody
     adoptSchedule(*facts);
     m_facts = facts;
-    if (!m_wanted.isEmpty()) m_parts.session->state().model = std::exchange(m_wanted, QString());
+    if (!m_wanted.isEmpty()) {
+        m_parts.session->state().model = std::exchange(m_wanted, QString());
+        noteRecent(*facts);
+    }
     m_parts.models->saved.clear();
     m_parts.models->statistics.clear();
     showModel(*facts);
@@ -81,6 +102,26 @@ void ModelControl::onLoaded(const ModelFactsPtr& facts) {
         if (!first) engine->noteEvent(QStringLiteral("model"), facts->name);
     if (first) m_parts.views->setAnalysisCover({});
     emit changed();
+}
+
+void ModelControl::noteRecent(const ModelFacts& facts) {
+    constexpr int kMost = 8;
+    if (facts.shipped || facts.random) return;  // in the menu already
+    QStringList& recent = m_parts.session->state().recentModels;
+    const QString path = QFileInfo(facts.path).absoluteFilePath();
+    recent.removeAll(path);
+    recent.prepend(path);
+    while (recent.size() > kMost)
+        recent.removeLast();
+}
+
+void ModelControl::describe() {
+    if (!m_facts) return emit messagePosted(tr("No model"), true);
+    auto* dialog = new ModelDialog(*m_facts, m_window);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(&m_inspector, &ModelInspector::inspected, dialog, &ModelDialog::setReport);
+    if (!m_facts->random) m_inspector.inspect(m_facts->path);
+    dialog->open();
 }
 
 void ModelControl::adoptSchedule(const ModelFacts& facts) {

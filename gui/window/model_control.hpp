@@ -2,6 +2,7 @@
 #pragma once
 
 #include "gui/services/model_converter.hpp"
+#include "gui/services/model_inspector.hpp"
 #include "gui/window/parts.hpp"
 
 namespace mpm::gui {
@@ -16,6 +17,8 @@ public:
     void open(const QString& model);
     /// Converts a raw export and opens the result.
     void convert(const QString& file);
+    /// Describes the model in use, as `mpm info` does.
+    void describe();
     void cancelConversion() { m_converter.cancel(); }
     /// Colours for colour-blind people.
     void setSafePalette(bool safe);
@@ -32,6 +35,8 @@ private:
     void onLoaded(const ModelFactsPtr& facts);
     void adoptSchedule(const ModelFacts& facts);
     void showModel(const ModelFacts& facts);
+    void renameClass(int id, const QString& name);
+    void noteRecent(const ModelFacts& facts);
     void onFailed(const QString& model, const QString& message, bool convertible);
     bool offerConversion(const QString& model, const QString& message);
 
@@ -40,6 +45,7 @@ private:
     ModelFactsPtr m_facts;
     QString m_wanted;  // opened by hand, and not loaded yet
     ModelConverter m_converter;
+    ModelInspector m_inspector;
 };
 
 }  // namespace mpm::gui

@@ -39,6 +39,11 @@ void addOverlay(MainWindow& window, QMenu* menu) {
     ViewControls* controls = &window.views()->controls();
     addAction(menu, Actions::tr("Class &outlines"), QKeySequence(Qt::Key_O),
               [controls] { controls->setOutlines(!controls->outlines()); });
+    QAction* confidence =
+        addAction(menu, Actions::tr("&Fade unsure classes"), QKeySequence(Qt::Key_C), [] {});
+    confidence->setCheckable(true);
+    confidence->setChecked(window.session().state().confidence);
+    QObject::connect(confidence, &QAction::toggled, &window, &MainWindow::setConfidence);
     addAction(menu, Actions::tr("&Next merge stage"), QKeySequence(Qt::Key_S),
               [controls] { controls->stepStage(1); });
     addAction(menu, Actions::tr("&Previous merge stage"), QKeySequence(Qt::SHIFT | Qt::Key_S),

@@ -1,0 +1,26 @@
+// The model in use: its report as `mpm info` gives it.
+#pragma once
+
+#include <QDialog>
+
+#include "gui/engine/analysis.hpp"
+
+class QPlainTextEdit;
+
+namespace mpm::gui {
+
+class ModelDialog : public QDialog {
+    Q_OBJECT
+public:
+    explicit ModelDialog(const ModelFacts& facts, QWidget* parent = nullptr);
+
+    /// Of the file `path`; of another file it is ignored.
+    void setReport(const QString& path, const QString& report);
+    QString report() const;
+
+private:
+    const QString m_path;
+    QPlainTextEdit* m_report;
+};
+
+}  // namespace mpm::gui

@@ -1,0 +1,35 @@
+// Describes a model file in the background: a large one takes seconds.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+
+#include "gui/engine/worker.hpp"
+
+namespace mpm::gui {
+
+class ModelInspector : public Worker {
+    Q_OBJECT
+public:
+    explicit ModelInspector(QObject* parent = nullptr);
+    ~ModelInspector() override;
+
+    /// Returns at once; only the last one asked for counts.
+    void inspect(const QString& path);
+
+signals:
+    /// `report`: plain lines, or the reason why there are none.
+    void inspected(const QString& path, const QString& report);
+
+protected:
+    void work() override;
+    void wake() override;
+
+private:
+    std::mutex m_mutex;
+    std::condition_variable m_changed;
+    std::optional<QString> m_wanted;  // guarded by m_mutex
+};
+
+}  // namespace mpm::gui
