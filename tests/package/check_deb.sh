@@ -46,6 +46,14 @@ for file in bin/mpm-monitor lib/systemd/system/mpm-monitor@.service lib/systemd/
     grep -q " \./usr/$file$" "$scratch/mpm-monitor" || fail "mpm-monitor lacks /usr/$file"
 done
 
+# The manual page of the monitor is written by hand: it has every option.
+zcat "$scratch/root/usr/share/man/man1/mpm-monitor.1.gz" | tr -d '\\' >"$scratch/manual"
+for option in $(QT_QPA_PLATFORM=offscreen "$build/gui/mpm-monitor" --help | sed -n 's/^ *\(-., \)\{0,1\}\(--[a-z-]*\).*/\2/p'); do
+    grep -q -- "fB$option" "$scratch/manual" || fail "mpm-monitor(1) lacks $option"
+    options=$((${options:-0} + 1))
+done
+[ "${options:-0}" -ge 10 ] || fail "mpm-monitor --help lists hardly any options"
+
 # The bill of materials: every package with its digest, and everything that is named is described.
 /usr/bin/python3 - "$debs" $packages <<'EOF' || fail "the bill of materials is not right"
 import glob, hashlib, json, sys
