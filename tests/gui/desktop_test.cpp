@@ -127,9 +127,10 @@ void DesktopTest::unitsAreUnderstoodAndHardened() {
         const QString unit =
             QStringLiteral("%1/lib/systemd/%2/mpm-monitor@.service").arg(prefix.path(), manager);
         const QString runtime = QStringLiteral("XDG_RUNTIME_DIR=") + prefix.path();
-        const test::Outcome verified = test::run(
-            QStringLiteral("env"), {runtime, QStringLiteral("systemd-analyze"),
-                                    QStringLiteral("--") + manager, QStringLiteral("verify"), unit});
+        const test::Outcome verified =
+            test::run(QStringLiteral("env"),
+                      {runtime, QStringLiteral("systemd-analyze"), QStringLiteral("--") + manager,
+                       QStringLiteral("--man=no"), QStringLiteral("verify"), unit});
         // A misspelt setting is reported and ignored.
         QVERIFY2(verified.status == 0 && verified.out.isEmpty() && verified.err.isEmpty(),
                  qPrintable(verified.out + verified.err));

@@ -49,8 +49,8 @@ in_root gst-inspect-1.0 mpmsegment >/dev/null
 in_root gst-launch-1.0 -q videotestsrc num-buffers=1 ! videoconvert ! mpmsegment ! fakesink
 in_root env -u QT_QPA_PLATFORM HOME=/tmp timeout 120 xvfb-run -a mpm-monitor --source demo --screenshot /tmp/window.png --after 3
 in_root test -s /tmp/window.png
-in_root env XDG_RUNTIME_DIR=/run systemd-analyze --user verify /usr/lib/systemd/user/mpm-monitor@.service
-in_root systemd-analyze verify /usr/lib/systemd/system/mpm-monitor@.service
+in_root env XDG_RUNTIME_DIR=/run systemd-analyze --user --man=no verify /usr/lib/systemd/user/mpm-monitor@.service
+in_root systemd-analyze --man=no verify /usr/lib/systemd/system/mpm-monitor@.service
 in_root sh -c '! ldd /usr/bin/mpm /usr/bin/mpm-monitor /usr/lib/*/libmpm.so.0 | grep "not found"'
 in_root apt-get -q -y purge python3-mpm gstreamer1.0-mpm mpm-monitor mpm libmpm-dev libmpm0
 left=$(in_root sh -c 'find / -xdev \( -name "*mpm*" -o -path "*/share/mpm/*" \) ! -path "/proc/*" ! -path "/debs*" ! -path "*/python*" \
