@@ -40,7 +40,7 @@ QGridLayout* addBlock(QBoxLayout* column, const QString& title) {
     grid->setVerticalSpacing(3);
     grid->setColumnStretch(1, 1);
     column->addLayout(grid);
-    column->addSpacing(10);
+    column->addSpacing(14);
     return grid;
 }
 
@@ -54,6 +54,7 @@ public:
     }
     void addTo(QBoxLayout* layout) const {
         for (QVBoxLayout* column : m_columns) {
+            column->setSpacing(4);  // not that of the columns
             column->addStretch(1);
             layout->addLayout(column);
         }

@@ -35,6 +35,7 @@ SourceDialog::SourceDialog(const QString& title, Choices choices, QWidget* paren
     m_address->setAccessibleName(tr("Address of the source"));
     m_image->setFixedSize(kSnapshot);
     m_image->setAlignment(Qt::AlignCenter);
+    m_image->setFrameShape(QFrame::StyledPanel);
     m_image->setObjectName(QStringLiteral("muted"));
     m_image->setWordWrap(true);
     m_facts->setWordWrap(true);
