@@ -1,4 +1,6 @@
 // The program without a window, run from outside on a machine that has no display.
+#include <sqlite3.h>
+
 #include <csignal>
 
 #include <QSettings>
@@ -25,6 +27,7 @@ private slots:
     void damagedWatchFileIsNoReasonToShowWhatIsMasked();
     void commandIsRunByAnAlert();
     void profileInUseIsOnlyRead();
+    void profileOfAnEarlierVersionOpens();
 
 private:
     void start(QProcess& process, const QStringList& more) {
@@ -96,6 +99,56 @@ void HeadlessTest::usesTheProfileOfTheWindow() {
     QCOMPARE(rows.back().regions.size(), size_t(1));
     QVERIFY(rows.back().regions[0].tokens > 0 && rows.back().regions[0].tokens < rows.back().tokensKept());
     QVERIFY(store.count(store.source(watch.further[0].toStdString())) >= 1);  // one network, two sources
+}
+
+/// Settings with the keys of then, and a store of schema 2: migrated, with a copy beside it.
+void HeadlessTest::profileOfAnEarlierVersionOpens() {
+    const QString source = m_sandbox.film(8, 0), store = data("earlier.sqlite");
+    {
+        QSettings settings(config("earlier.ini"), QSettings::IniFormat);
+        const std::pair<const char*, QVariant> keys[] = {{"source", source},
+                                                         {"model", QStringLiteral("default")},
+                                                         {"schedule", QStringLiteral("3")},
+                                                         {"interval", 0},
+                                                         {"night/luminance", 0.35},
+                                                         {"daynight/by", 3},
+                                                         {"daynight/hand", 1},
+                                                         {"opacity", 0.4},
+                                                         {"view", QStringLiteral("split")}};
+        for (const auto& [key, value] : keys)
+            settings.setValue(QLatin1String(key), value);
+    }
+    QDir().mkpath(QFileInfo(store).path());
+    const mpm::pipeline::Millis then(QDateTime::currentMSecsSinceEpoch() - 3'600'000);
+    {
+        mpm::pipeline::Store kept(store.toStdString());
+        mpm::pipeline::Measurement reading;
+        reading.time = then;
+        kept.add(kept.source(source.toStdString()), {reading});
+    }
+    sqlite3* raw = nullptr;
+    QCOMPARE(sqlite3_open(store.toUtf8().constData(), &raw), SQLITE_OK);
+    QCOMPARE(
+        sqlite3_exec(raw,
+                     "ALTER TABLE reading DROP COLUMN saved_ms; ALTER TABLE reading DROP COLUMN token_age; "
+                     "ALTER TABLE reading DROP COLUMN recomputed; ALTER TABLE reading DROP COLUMN pass; "
+                     "ALTER TABLE reading DROP COLUMN setup; DROP TABLE setup; PRAGMA user_version = 2",
+                     nullptr, nullptr, nullptr),
+        SQLITE_OK);
+    sqlite3_close(raw);
+    QProcess process;
+    start(process, {QStringLiteral("--profile"), QStringLiteral("earlier"), QStringLiteral("--after"),
+                    QString::number(test::patience(4))});
+    const Outcome outcome = test::finish(process);
+    QVERIFY2(outcome.status == 0, qPrintable(outcome.err));
+    QVERIFY(QFile::exists(store + QStringLiteral(".v2")));
+    mpm::pipeline::Store kept(store.toStdString());
+    const auto rows =
+        kept.measurements(kept.source(source.toStdString()), {}, mpm::pipeline::Millis(1LL << 45));
+    QVERIFY(rows.size() >= 3);
+    QVERIFY(rows.front().time == then);
+    QCOMPARE(rows.back().stageTokens.size(), size_t(1));        // the schedule,
+    QVERIFY(rows.back().phase == mpm::pipeline::Phase::Night);  // and the rule of its settings
 }
 
 void HeadlessTest::badInputLeavesWith3() {

@@ -184,6 +184,7 @@ void WindowTest::csvHoldsWhatWasMeasured() {
     QCOMPARE(lines.size() - 1, exported[0][1].toInt());
     QVERIFY(lines.size() >= 3);
     QVERIFY(lines[0].startsWith("time,frame,phase,luminance,tokens_in"));
+    QVERIFY2(lines[0].contains(",share sky,share building,"), lines[0].constData());  // names, not numbers
     QVERIFY(lines[1].contains("," + QByteArray::number(m_is->last->tokensIn()) + ","));
 }
 
