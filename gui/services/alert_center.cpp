@@ -46,9 +46,9 @@ QString describeAlert(const pipeline::AlertRule& rule, double value) {
     const QString where = rule.region.empty()
                               ? QString()
                               : AlertCenter::tr(" in %1").arg(QString::fromStdString(safeName(rule.region)));
-    const QString said =
+    const QString sentence =
         rule.above ? AlertCenter::tr("%1%2 above %3: %4") : AlertCenter::tr("%1%2 below %3: %4");
-    return said.arg(what, where, numberText(rule, rule.threshold), numberText(rule, value));
+    return sentence.arg(what, where, numberText(rule, rule.threshold), numberText(rule, value));
 }
 
 void notifyDesktop(const QString& title, const QString& text) {

@@ -18,8 +18,8 @@ std::string& converterProgram() {
 
 /// Once is enough: it is the same for every model.
 void reportMissing(const std::vector<std::string>& missing) {
-    static std::atomic<bool> said{false};
-    if (missing.empty() || said.exchange(true)) return;
+    static std::atomic<bool> reported{false};
+    if (missing.empty() || reported.exchange(true)) return;
     for (const std::string& line : missing)
         std::fprintf(stderr, "mpm-monitor: models are converted without %s; resource limits hold\n",
                      line.c_str());

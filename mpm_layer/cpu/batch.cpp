@@ -14,15 +14,15 @@ Batch::Batch(const SessionInput& input, int special, int trailing)
       m_inputTokens(input.tokens.size[1] - special - trailing),
       m_rows(checkedProduct<int>(input.tokens.size[0], input.tokens.size[1])),
       m_images(input.tokens.size[0]) {
-    m_meaning.sizes.assign(m_rows, 1.0f);
-    m_meaning.positions.assign(m_rows, -1);
+    m_rowData.sizes.assign(m_rows, 1.0f);
+    m_rowData.positions.assign(m_rows, -1);
     const int rowsPerImage = input.tokens.size[1];
     for (int i = 0; i < images(); ++i) {
         m_images[i].first = i * rowsPerImage;
         m_images[i].tokens = m_inputTokens;
         m_images[i].composed = identityMap(m_inputTokens);
         for (int t = 0; t < m_inputTokens; ++t)
-            m_meaning.positions[i * rowsPerImage + special + t] = t;
+            m_rowData.positions[i * rowsPerImage + special + t] = t;
     }
     copyTokens(input.tokens);
     spreadKeyBias(input.keyBias);
@@ -41,8 +41,8 @@ Batch::Batch(const SessionInput& input, int special, int trailing,
         m_images[i].tokens = checkedCast<int>(chosen[i]->size());
         m_rows = checkedSum<int>(m_rows, special, m_images[i].tokens, trailing);
     }
-    m_meaning.sizes.assign(m_rows, 1.0f);
-    m_meaning.positions.assign(m_rows, -1);
+    m_rowData.sizes.assign(m_rows, 1.0f);
+    m_rowData.positions.assign(m_rows, -1);
     copyChosen(input, chosen);
 }
 
@@ -53,7 +53,7 @@ void Batch::copyChosen(const SessionInput& input, const std::vector<const std::v
         std::copy_n(from, static_cast<size_t>(m_special) * m_dim, row(m_images[i].first));
         for (int t = 0; t < m_images[i].tokens; ++t) {
             const int token = (*chosen[i])[t], to = m_images[i].first + m_special + t;
-            m_meaning.positions[to] = token;
+            m_rowData.positions[to] = token;
             std::copy_n(from + static_cast<size_t>(m_special + token) * m_dim, m_dim, row(to));
         }
         std::copy_n(from + static_cast<size_t>(m_special + m_inputTokens) * m_dim,
@@ -72,10 +72,10 @@ void Batch::spreadKeyBias(const cv::Mat& bias) {
     if (bias.empty()) return;
     const cv::Mat whole = bias.isContinuous() ? bias : bias.clone();
     const float* values = whole.ptr<float>();
-    m_meaning.keyBias.resize(m_rows);
+    m_rowData.keyBias.resize(m_rows);
     for (int r = 0; r < m_rows; ++r)
-        m_meaning.keyBias[r] = values[r % whole.total()];
-    m_givenKeyBias = m_meaning.keyBias;
+        m_rowData.keyBias[r] = values[r % whole.total()];
+    m_givenKeyBias = m_rowData.keyBias;
 }
 
 RowsView Batch::tokens(int image) const {
@@ -103,7 +103,7 @@ void Batch::apply(const std::vector<MergeMap>& maps, bool weighted, int block) {
     for (int i = 0; i < images(); ++i) {
         const Clusters clusters(maps[i]);
         mergeRows(i, clusters, weighted, first[i]);
-        mergeMeaning(i, clusters, first[i], merged);
+        mergeRowData(i, clusters, first[i], merged);
         Image& image = m_images[i];
         image.first = first[i];
         image.tokens = maps[i].clusters;
@@ -112,7 +112,7 @@ void Batch::apply(const std::vector<MergeMap>& maps, bool weighted, int block) {
         image.report.stages.push_back({block, toMat(maps[i]), maps[i].clusters});
     }
     std::swap(m_data, m_spare);
-    m_meaning = std::move(merged);
+    m_rowData = std::move(merged);
     m_rows = rows;
 }
 
@@ -124,24 +124,24 @@ void Batch::mergeRows(int image, const Clusters& clusters, bool weighted, int fi
     out += static_cast<size_t>(m_special) * m_dim;
     std::copy_n(row(from.first + m_special + from.tokens), static_cast<size_t>(m_trailing) * m_dim,
                 out + static_cast<size_t>(clusters.count()) * m_dim);
-    const float* sizes = weighted ? m_meaning.sizes.data() + from.first + m_special : nullptr;
+    const float* sizes = weighted ? m_rowData.sizes.data() + from.first + m_special : nullptr;
     parallelFor((clusters.count() + kGrain - 1) / kGrain, [&](int part) {
         const cv::Range range(part * kGrain, std::min((part + 1) * kGrain, clusters.count()));
         averageRows(tokens(image), clusters, range, sizes, out, m_dim);
     });
 }
 
-void Batch::mergeMeaning(int image, const Clusters& clusters, int first, Rows& merged) const {
+void Batch::mergeRowData(int image, const Clusters& clusters, int first, Rows& merged) const {
     const int special = m_images[image].first + m_special;
     for (int c = 0; c < clusters.count(); ++c) {
         const int* members = clusters.members(c);
         const int to = first + m_special + c;
         // Rows need not be in the order of their representatives: the lowest of all is the new one.
         float size = 0;
-        int position = m_meaning.positions[special + members[0]];
+        int position = m_rowData.positions[special + members[0]];
         for (int m = 0; m < clusters.size(c); ++m) {
-            size += m_meaning.sizes[special + members[m]];
-            position = std::min(position, m_meaning.positions[special + members[m]]);
+            size += m_rowData.sizes[special + members[m]];
+            position = std::min(position, m_rowData.positions[special + members[m]]);
         }
         merged.sizes[to] = size;
         merged.positions[to] = position;

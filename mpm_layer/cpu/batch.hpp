@@ -41,11 +41,11 @@ public:
     /// The image tokens of one image.
     RowsView tokens(int image) const;
 
-    bool hasKeyBias() const { return !m_meaning.keyBias.empty(); }
-    const float* keyBias() const { return m_meaning.keyBias.data(); }
-    const float* sizes() const { return m_meaning.sizes.data(); }
+    bool hasKeyBias() const { return !m_rowData.keyBias.empty(); }
+    const float* keyBias() const { return m_rowData.keyBias.data(); }
+    const float* sizes() const { return m_rowData.sizes.data(); }
     /// Raster position of a row's representative; -1 for special and trailing rows.
-    int position(int r) const { return m_meaning.positions[r]; }
+    int position(int r) const { return m_rowData.positions[r]; }
 
     /// Shortens the run: one map for each image.
     void apply(const std::vector<MergeMap>& maps, bool weighted, int block);
@@ -63,13 +63,13 @@ private:
     void copyTokens(const cv::Mat& tokens);
     void spreadKeyBias(const cv::Mat& bias);
     void mergeRows(int image, const Clusters& clusters, bool weighted, int first);
-    void mergeMeaning(int image, const Clusters& clusters, int first, Rows& merged) const;
+    void mergeRowData(int image, const Clusters& clusters, int first, Rows& merged) const;
     void meanKeyBias(const Image& image, int number, Rows& merged) const;
 
     int m_special, m_trailing, m_dim, m_inputTokens, m_rows;
     std::vector<Image> m_images;
     kernels::Buffer m_data, m_spare;
-    Rows m_meaning;
+    Rows m_rowData;
     std::vector<float> m_givenKeyBias;  ///< of each row that came in
 };
 

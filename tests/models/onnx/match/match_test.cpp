@@ -35,8 +35,8 @@ TEST_P(MatchesFixture, AsItWasBuilt) {
     models::fold(graph, models::infer(graph, {picture}));
     models::normalise(graph, models::infer(graph, {picture}));
     const models::Match match = models::findEncoders(graph, models::infer(graph, {picture}), true);
-    for (const std::string& complaint : match.reasons)
-        ADD_FAILURE() << complaint;
+    for (const std::string& reason : match.reasons)
+        ADD_FAILURE() << reason;
     ASSERT_EQ(match.encoders.size(), c.encoders);
     const models::EncoderSpec* encoder = match.backbone();
     ASSERT_NE(encoder, nullptr);
