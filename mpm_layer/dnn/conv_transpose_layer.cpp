@@ -112,10 +112,11 @@ void ConvTransposeLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv:
     // A tile of pixels is a right operand that stays in the nearest cache while all weights pass by it.
     const int tile = 4 * kernels::panelColumns(), all = checkedCast<int>(pixels),
               tiles = (all + tile - 1) / tile;
-    const int step = checkedProduct<int>(kernels::rowGroup(), area);
+    const int step = std::min(rows, checkedProduct<int>(kernels::rowGroup(), area));
     const Shuffle shuffle(m_window, x, bias, out[0]);
     parallelRanges(checkedProduct<int>(x.size[0], tiles), [&](const cv::Range& range) {
-        kernels::Buffer products(checkedProduct<size_t>(step, tile));
+        kernels::Buffer products(
+            checkedProduct<size_t>(step, std::min(tile, all)));  // at most the output's size
         for (int t = range.start; t < range.end; ++t) {
             const int image = t / tiles, first = t % tiles * tile, count = std::min(tile, all - first);
             const kernels::PackedWeights right(x.ptr<float>(image) + first, pixels, depth, count);
