@@ -158,6 +158,7 @@ void KillTest::monitorEndsInTheMiddle() {
         startAlone(monitor, QStringLiteral(MPM_MONITOR),
                    {QStringLiteral("--profile"), name, QStringLiteral("--source"), source,
                     QStringLiteral("--view"), view});
+        QVERIFY2(monitor.waitForStarted(), qPrintable(monitor.errorString()));
         const auto counted = [&] {
             if (!QFile::exists(store)) return false;
             mpm::pipeline::Store kept(store.toStdString(), mpm::pipeline::Store::Access::ReadOnly);
