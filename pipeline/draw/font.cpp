@@ -1,12 +1,12 @@
 #include "pipeline/draw/font.hpp"
 
-#include <fontconfig/fontconfig.h>
 #include <ft2build.h>
 #include FT_FREETYPE_H
 #include FT_OUTLINE_H
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <mutex>
 
 #include "base/printable.hpp"
@@ -18,27 +18,24 @@ namespace {
 constexpr char32_t kUnknown = 0xFFFD;  // for bytes that are not UTF-8
 constexpr FT_Int32 kLoad = FT_LOAD_TARGET_LIGHT | FT_LOAD_NO_BITMAP;
 
-/// The file of the best match; empty without fonts. A configuration of its own: the process may have others.
-std::string sansFile(bool bold) {
-    FcConfig* config = FcInitLoadConfigAndFonts();
-    if (config == nullptr) return {};
-    FcPattern* wanted = FcPatternCreate();
-    for (const char* family : {"DejaVu Sans", "sans-serif"})
-        FcPatternAddString(wanted, FC_FAMILY, reinterpret_cast<const FcChar8*>(family));
-    FcPatternAddInteger(wanted, FC_WEIGHT, bold ? FC_WEIGHT_BOLD : FC_WEIGHT_REGULAR);
-    FcPatternAddBool(wanted, FC_SCALABLE, FcTrue);
-    FcConfigSubstitute(config, wanted, FcMatchPattern);
-    FcDefaultSubstitute(wanted);
-    FcResult result = FcResultNoMatch;
-    FcPattern* found = FcFontMatch(config, wanted, &result);
-    FcChar8* name = nullptr;
-    std::string file;
-    if (found != nullptr && FcPatternGetString(found, FC_FILE, 0, &name) == FcResultMatch)
-        file = reinterpret_cast<const char*>(name);
-    if (found != nullptr) FcPatternDestroy(found);
-    FcPatternDestroy(wanted);
-    FcConfigDestroy(config);
-    return file;
+/// Where distributions keep sans-serif fonts. Not fontconfig: without memory its parser crashes.
+constexpr const char* kFiles[][2] = {
+    {"/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf",
+     "/usr/share/fonts/truetype/dejavu/DejaVuSans-Bold.ttf"},
+    {"/usr/share/fonts/dejavu-sans-fonts/DejaVuSans.ttf",
+     "/usr/share/fonts/dejavu-sans-fonts/DejaVuSans-Bold.ttf"},
+    {"/usr/share/fonts/TTF/DejaVuSans.ttf", "/usr/share/fonts/TTF/DejaVuSans-Bold.ttf"},
+    {"/usr/share/fonts/truetype/liberation/LiberationSans-Regular.ttf",
+     "/usr/share/fonts/truetype/liberation/LiberationSans-Bold.ttf"},
+    {"/usr/share/fonts/truetype/noto/NotoSans-Regular.ttf",
+     "/usr/share/fonts/truetype/noto/NotoSans-Bold.ttf"},
+};
+
+std::unique_ptr<Font> openSans(bool bold) {
+    if (const char* file = std::getenv("MPM_FONT")) return Font::open(file);
+    for (const auto& files : kFiles)
+        if (auto font = Font::open(files[bold ? 1 : 0])) return font;
+    return nullptr;
 }
 
 std::u32string codePoints(const std::string& text) {
@@ -121,7 +118,7 @@ std::unique_ptr<Font> Font::open(const std::string& file) {
 }
 
 const Font* Font::sans(bool bold) {
-    static const std::unique_ptr<Font> regular = open(sansFile(false)), heavy = open(sansFile(true));
+    static const std::unique_ptr<Font> regular = openSans(false), heavy = openSans(true);
     return (bold ? heavy : regular).get();
 }
 

@@ -11,7 +11,7 @@ namespace mpm::pipeline {
 /// One face of a font file. Several threads may use it.
 class Font {
 public:
-    /// The system's sans-serif font; null if no font is installed.
+    /// The file that MPM_FONT names, or a sans-serif font of the system; null if there is none.
     static const Font* sans(bool bold);
 
     /// Null if the file is not a scalable font.
