@@ -11,7 +11,7 @@
 namespace mpm::pipeline {
 namespace {
 
-bool same(const cv::Mat& a, const cv::Mat& b) {
+bool sameText(const cv::Mat& a, const cv::Mat& b) {
     return a.size() == b.size() && a.type() == b.type() && cv::norm(a, b, cv::NORM_INF) == 0;
 }
 
@@ -34,10 +34,10 @@ cv::Mat written(const std::string& text, const TextStyle& style = {}) {
 
 TEST(Text, HasLettersOfOtherLanguages) {
     const cv::Mat plain = written("e"), accented = written("é");
-    EXPECT_TRUE(same(plain.rowRange(34, 60).clone(), accented.rowRange(34, 60).clone())) << "the letter";
-    EXPECT_FALSE(same(plain.rowRange(0, 34).clone(), accented.rowRange(0, 34).clone())) << "the accent";
+    EXPECT_TRUE(sameText(plain.rowRange(34, 60).clone(), accented.rowRange(34, 60).clone())) << "the letter";
+    EXPECT_FALSE(sameText(plain.rowRange(0, 34).clone(), accented.rowRange(0, 34).clone())) << "the accent";
     EXPECT_EQ(textSize("é", {}).width, textSize("e", {}).width);
-    EXPECT_FALSE(same(written("±"), written("−")));
+    EXPECT_FALSE(sameText(written("±"), written("−")));
     EXPECT_GT(textSize("\xff", {}).width, 0) << "bytes that are not UTF-8";
 }
 
@@ -70,7 +70,7 @@ TEST(Text, SeveralThreadsDrawTheSame) {
     for (std::thread& thread : threads)
         thread.join();
     for (const cv::Mat& image : drawn)
-        EXPECT_TRUE(same(image, alone));
+        EXPECT_TRUE(sameText(image, alone));
 }
 
 // In a process of its own: fonts are searched once.
