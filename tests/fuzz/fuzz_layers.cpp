@@ -227,7 +227,12 @@ void inNetwork(Choices& c, const Operator& op, const std::vector<Dims>& inputs,
     const std::string bytes = model.bytes();
     cv::dnn::Net net = cv::dnn::readNetFromONNX(bytes.data(), bytes.size());
     std::vector<Shape> in, out;
-    net.getLayerShapes(toShape(inputs[0]), net.getLayerId(net.getLayerNames().back()), in, out);
+    const int last = net.getLayerId(net.getLayerNames().back());
+#if CV_VERSION_MAJOR >= 5
+    net.getLayerShapes(toShape(inputs[0]), CV_32F, last, in, out);
+#else
+    net.getLayerShapes(toShape(inputs[0]), last, in, out);
+#endif
     for (const Shape& one : out)
         if (!isSmall(sizesOf(one))) return;
     run(net, blob(c, inputs[0]));

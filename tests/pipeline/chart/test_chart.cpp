@@ -5,6 +5,9 @@
 #include <regex>
 
 #include <opencv2/imgproc.hpp>
+#if CV_VERSION_MAJOR >= 5
+#include <opencv2/geometry.hpp>
+#endif
 
 #include "pipeline/chart/axis.hpp"
 #include "pipeline/chart/canvas.hpp"

@@ -4,6 +4,9 @@
 #include <thread>
 
 #include <opencv2/imgproc.hpp>
+#if CV_VERSION_MAJOR >= 5
+#include <opencv2/geometry.hpp>
+#endif
 
 #include "pipeline/draw/font.hpp"
 #include "pipeline/draw/text.hpp"
