@@ -149,7 +149,7 @@ void addEncoder(OnnxModel& model, const EncoderCase& encoder, std::vector<std::s
     std::string names = o.map ? "tokens map" : "tokens";
     for (const auto& [name, value] : encoder.ordered) {
         const bool vector = value.dims == 2 && value.rows == 1;
-        const std::string constant = std::to_string(o.firstBlock) + "/" + name;
+        const std::string constant = outputs.front() + "/" + name;  // unique: OpenCV 5 insists
         model.constant(constant, value, vector ? Dims{value.cols} : Dims{});
         inputs.push_back(constant);
         names += " " + name;
