@@ -22,6 +22,8 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 abidw --suppressions "$abi/public.ini" --exported-interfaces-only --no-show-locs --no-parameter-names --no-elf-needed \
     --no-corpus-path --no-comp-dir-path --no-architecture --out-file "$scratch/now.abi" "$library"
+root=$(cd "$abi/../.." && pwd)
+sed -i "s|path='$root/|path='|" "$scratch/now.abi"  # of this machine
 if [ "${5:-}" = --write ]; then
     version=$(sed -n 's/^project(mpm VERSION \([0-9.]*\).*/\1/p' "$abi/../../CMakeLists.txt")
     cp "$scratch/now.abi" "$abi/$version.abi"
