@@ -19,14 +19,14 @@ bool sameText(const cv::Mat& a, const cv::Mat& b) {
 }
 
 TEST(Text, IsCutAtTheEdgesAndChangesOnlyItsPlace) {
-    cv::Mat picture(60, 120, CV_8UC3, cv::Scalar(255, 255, 255));
-    drawText(picture, "far outside", {500, 500}, {});
-    drawText(picture, "", {10, 10}, {});
-    EXPECT_EQ(cv::norm(picture, cv::Mat(60, 120, CV_8UC3, cv::Scalar(255, 255, 255)), cv::NORM_INF), 0);
-    drawText(picture, "cut at the right edge", {60, 30}, {});
-    EXPECT_GT(cv::countNonZero(picture.reshape(1) != 255), 0);
-    EXPECT_EQ(cv::countNonZero(picture.rowRange(45, 60).clone().reshape(1) != 255), 0);
-    drawCaption(picture, "caption");
+    cv::Mat image(60, 120, CV_8UC3, cv::Scalar(255, 255, 255));
+    drawText(image, "far outside", {500, 500}, {});
+    drawText(image, "", {10, 10}, {});
+    EXPECT_EQ(cv::norm(image, cv::Mat(60, 120, CV_8UC3, cv::Scalar(255, 255, 255)), cv::NORM_INF), 0);
+    drawText(image, "cut at the right edge", {60, 30}, {});
+    EXPECT_GT(cv::countNonZero(image.reshape(1) != 255), 0);
+    EXPECT_EQ(cv::countNonZero(image.rowRange(45, 60).clone().reshape(1) != 255), 0);
+    drawCaption(image, "caption");
 }
 
 cv::Mat written(const std::string& text, const TextStyle& style = {}) {

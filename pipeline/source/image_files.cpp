@@ -1,4 +1,4 @@
-#include "pipeline/source/pictures.hpp"
+#include "pipeline/source/image_files.hpp"
 
 #include <glob.h>
 
