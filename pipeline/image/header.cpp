@@ -4,6 +4,7 @@
 #include <string>
 
 #include "pipeline/image/jpeg.hpp"
+#include "pipeline/image/radiance.hpp"
 
 namespace mpm::pipeline {
 
@@ -69,16 +70,6 @@ std::optional<ImageHeader> pnm(const FileBytes& file) {
     return header;
 }
 
-/// "-Y 480 +X 640" behind an empty line.
-std::optional<ImageHeader> hdr(const FileBytes& file) {
-    const std::string text(reinterpret_cast<const char*>(file.data), std::min<std::size_t>(file.size, 8192));
-    const std::size_t blank = text.find("\n\n");
-    if (blank == std::string::npos) return std::nullopt;
-    Digits digits(file, blank + 2);
-    const std::int64_t height = digits.next(), width = digits.next();
-    return ImageHeader{ImageFormat::Hdr, width, height, 3, 4};
-}
-
 }  // namespace
 
 std::uint32_t FileBytes::big(std::size_t i, int bytes) const {
@@ -113,7 +104,7 @@ std::optional<ImageHeader> imageHeader(const FileBytes& file) {
     } else if (file.begins("GIF8", 4)) {
         header = ImageHeader{ImageFormat::Gif, file.little(6, 2), file.little(8, 2), 4, 1, 1};
     } else if (file.begins("#?R", 3)) {
-        header = hdr(file);
+        header = radianceHeader(file);
     } else if (file.begins("\x59\xa6\x6a\x95", 4)) {
         header = ImageHeader{ImageFormat::SunRaster, file.big(4, 4), file.big(8, 4), 3, 1, 1};
     } else {

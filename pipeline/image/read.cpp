@@ -13,6 +13,7 @@
 #include "base/checked.hpp"
 #include "base/read_file.hpp"
 #include "pipeline/image/jpeg.hpp"
+#include "pipeline/image/radiance.hpp"
 
 namespace mpm::pipeline {
 
@@ -49,11 +50,18 @@ void checkPng(const FileBytes& file, const ImageHeader& header) {
         throw ImageError(kCutOff);
 }
 
-cv::Mat decoded(const FileBytes& file, int flags) {
+/// Floating point as it is, or the eight bits of OpenCV's reader.
+cv::Mat radiance(const FileBytes& file, int flags) {
+    cv::Mat image = decodeRadiance(file);
+    if (flags != cv::IMREAD_UNCHANGED) image.convertTo(image, CV_8U, 255);
+    return image;
+}
+
+cv::Mat decoded(const FileBytes& file, ImageFormat format, int flags) {
     cv::Mat image;
     try {
         const cv::Mat bytes(1, checkedCast<int>(file.size), CV_8U, const_cast<unsigned char*>(file.data));
-        image = cv::imdecode(bytes, flags);
+        image = format == ImageFormat::Hdr ? radiance(file, flags) : cv::imdecode(bytes, flags);
     } catch (const cv::Exception& error) {
         if (error.code == cv::Error::StsNoMem) throw;
         image.release();  // reported below
@@ -100,9 +108,9 @@ cv::Mat decodeImage(const FileBytes& file, int flags) {
         // The decoder would print that the end marker is missing.
         std::vector<unsigned char> ended(file.data, file.data + file.size);
         ended.insert(ended.end(), {0xff, 0xd9});
-        return decoded({ended.data(), ended.size()}, flags);
+        return decoded({ended.data(), ended.size()}, header->format, flags);
     }
-    return decoded(file, flags);
+    return decoded(file, header->format, flags);
 }
 
 cv::Mat readImage(const std::string& path, int flags) {

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -93,6 +94,50 @@ TEST(ReadImage, OfAHundredMegapixelsIsAllowed) {
     // In fact, and not only in the sum.
     Bytes bytes = encoded(".png", cv::Mat(10'000, 10'000, CV_8UC1, cv::Scalar::all(7)));
     EXPECT_EQ(decodeImage({bytes.data(), bytes.size()}, cv::IMREAD_UNCHANGED).total(), 100'000'000U);
+}
+
+Bytes radianceFile(cv::Size size) {
+    cv::Mat image(size, CV_32FC3);
+    cv::randu(image, 0, 4);
+    image(cv::Rect(0, 0, size.width / 2, size.height)) = cv::Scalar(1, 0.5, 0);  // runs
+    return encoded(".hdr", image);
+}
+
+TEST(ReadImage, ReadsRadianceAsOpenCvDoes) {
+    for (const cv::Size size : {cv::Size(1, 1), {7, 5}, {8, 3}, {300, 41}})
+        for (const int flags : {int(cv::IMREAD_COLOR), int(cv::IMREAD_UNCHANGED)}) {
+            const Bytes bytes = radianceFile(size);
+            const cv::Mat expected = cv::imdecode(bytes, flags);
+            const cv::Mat image = decodeImage({bytes.data(), bytes.size()}, flags);
+            ASSERT_EQ(image.size(), size);
+            ASSERT_EQ(image.type(), expected.type());
+            EXPECT_EQ(cv::norm(image, expected, cv::NORM_INF), 0) << size;
+        }
+}
+
+std::ptrdiff_t openFiles() {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+}
+
+/// OpenCV's readers of some formats keep a file open when it is damaged: a thousand stopped the program.
+TEST(ReadImage, DamagedOnesLeaveNoFileOpen) {
+    const cv::Mat image = noise({128, 96});
+    std::vector<Bytes> files{radianceFile({128, 96})};
+    for (const char* ending : {".jpg", ".png", ".bmp", ".tif", ".webp", ".ppm", ".pam", ".jp2", ".ras"})
+        files.push_back(encoded(ending, image));
+    const std::ptrdiff_t before = openFiles();
+    cv::RNG random(7);
+    for (const Bytes& good : files)
+        for (int i = 0; i < 40; ++i) {
+            Bytes damaged = good;
+            for (int k = 0; k < 4; ++k)
+                damaged[static_cast<size_t>(random.uniform(12, int(good.size())))] =
+                    uchar(random.uniform(0, 256));
+            if (i % 2) damaged.resize(static_cast<size_t>(random.uniform(12, int(good.size()))));
+            told(damaged);
+            told(damaged, cv::IMREAD_UNCHANGED);
+        }
+    EXPECT_EQ(openFiles(), before);
 }
 
 TEST(ReadImage, ObeysTheLimitThatWasSet) {
