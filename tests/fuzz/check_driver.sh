@@ -34,6 +34,7 @@ finds 'took more than 1 s' 'endless' --rounds 1 --input-seconds 1
 finds 'took more than 0.1 s' 'asleep' --rounds 1 --input-seconds 0.1
 finds 'more than 200 MiB' 'large' --rounds 1 --mebibytes 200
 finds 'ended with status 7' 'exit' --rounds 1
+finds 'leaves files open' 'open' --rounds 1000
 
 # Only mutants of this seed crash: it needs mutation, and time.
 finds 'ended by Aborted' 'crash only when changed' --seconds 0.5 --state state

@@ -10,8 +10,8 @@ namespace mpm::fuzz {
 
 struct Job {
     std::uint64_t rounds = 0;
-    double seconds = 0;
-    double atMost = 0;  // seconds for the rounds; 0: no limit
+    double seconds = 0;  // of processor time: a busy machine takes longer, and tries as much
+    double atMost = 0;   // seconds for the rounds; 0: no limit
     std::string state;
     std::string findings = "findings";
     double inputSeconds = 30;  // of processor time, that one input may take
@@ -29,8 +29,8 @@ struct State {
     std::uint64_t position = 0;
     std::uint64_t runs = 0;
     std::uint64_t findings = 0;
-    double seconds = 0;
-    double peak = 0;  // MiB
+    double seconds = 0;  // of processor time
+    double peak = 0;     // MiB
     double slowest = 0;
     std::string slowestName = "-";
 

@@ -2,7 +2,8 @@
 // and nothing else.
 //   TARGET SEEDS...              replays the seeds (files or folders) in this process, as a debugger wants it
 //   TARGET --rounds N SEEDS...   the seeds and N mutants of each; --at-most S: as far as S seconds allow
-//   TARGET --seconds S --state FILE SEEDS...   mutants for S seconds, from the position in FILE
+//   TARGET --seconds S --state FILE SEEDS...   mutants for S seconds of processor time, from the position in
+//   FILE
 // The latter two run inputs in a separate process. When it dies, takes too long or too much memory, the
 // input is written to FOLDER/TARGET-HASH (--findings FOLDER) with the report beside it, and the next input is
 // run. Exit status 1 if there was such a finding.
@@ -94,6 +95,16 @@ std::string signature(const std::string& report, const std::string& otherwise) {
     return otherwise;
 }
 
+/// Of processor time, of those that have ended.
+double secondsOfWorkers() {
+    rusage usage{};
+    getrusage(RUSAGE_CHILDREN, &usage);
+    const auto seconds = [](const timeval& time) {
+        return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+    };
+    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
 class Supervisor {
 public:
     Supervisor(Job job, const char* program)
@@ -111,10 +122,14 @@ public:
     int run() {
         const std::uint64_t count = m_job.seeds.inputs.size();
         if (m_job.rounds > 0) runRounds((m_job.rounds + 1) * count);
-        if (m_job.seconds > 0)
-            stretch(m_state.position, std::numeric_limits<std::uint64_t>::max(), now() + m_job.seconds);
+        if (m_job.seconds > 0) {
+            Limits limits;
+            limits.seconds = m_job.seconds;
+            stretch(m_state.position, limits);
+        }
         std::printf(
-            "%s: %llu seeds, %llu runs in %.0f s, slowest %.2f s (%s), %.0f MiB at most, %llu findings\n",
+            "%s: %llu seeds, %llu runs in %.0f s of processor time, slowest %.2f s (%s), %.0f MiB at most, "
+            "%llu findings\n",
             m_name.c_str(), static_cast<unsigned long long>(count),
             static_cast<unsigned long long>(m_state.runs), m_state.seconds, m_state.slowest,
             m_state.slowestName.c_str(), m_state.peak, static_cast<unsigned long long>(m_found));
@@ -123,22 +138,28 @@ public:
 
 private:
     void runRounds(std::uint64_t end) {
-        const double limit = m_job.atMost > 0 ? m_job.atMost : std::numeric_limits<double>::infinity();
-        stretch(0, end, now() + limit);
+        Limits limits;
+        limits.end = end;
+        if (m_job.atMost > 0) limits.deadline = now() + m_job.atMost;
+        stretch(0, limits);
         if (m_progress->position < end)
             std::printf("%s: %llu mutants left out after %s s\n", m_name.c_str(),
-                        static_cast<unsigned long long>(end - m_progress->position), brief(limit).c_str());
+                        static_cast<unsigned long long>(end - m_progress->position),
+                        brief(m_job.atMost).c_str());
     }
 
     /// Workers one after another, each from where the last one ended.
-    void stretch(std::uint64_t from, std::uint64_t end, double deadline) {
+    void stretch(std::uint64_t from, Limits limits) {
         m_progress->position = from;
-        while (m_progress->position < end && now() < deadline && m_deaths < kDeathsAtMost) {
+        while (m_progress->position < limits.end && now() < limits.deadline && limits.seconds > 0 &&
+               m_deaths < kDeathsAtMost) {
             const Report report;
-            const double start = now();
+            const double start = secondsOfWorkers();
             const std::uint64_t before = m_progress->runs;
-            const std::string death = worker(report, end, deadline);
-            m_state.seconds += now() - start;
+            const std::string death = worker(report, limits);
+            const double spent = secondsOfWorkers() - start;
+            m_state.seconds += spent;
+            limits.seconds -= spent;
             m_state.runs += m_progress->runs - before;
             if (!death.empty()) note(death, report.text());
             if (!death.empty()) ++m_progress->position;
@@ -147,13 +168,13 @@ private:
     }
 
     /// How the worker died; empty where it did not.
-    std::string worker(const Report& report, std::uint64_t end, double deadline) {
+    std::string worker(const Report& report, const Limits& limits) {
         m_progress->started = 0;
         std::fflush(nullptr);
         const pid_t child = fork();
         if (child == 0) {
             report.takeStandardError();
-            _exit(work(m_job, *m_progress, end, deadline));
+            _exit(work(m_job, *m_progress, limits));
         }
         return watch(child, report);
     }
@@ -165,8 +186,8 @@ private:
         double aborted = 0;  // when it was asked for its stack
         for (int status = 0;;) {
             const timespec step{1, 0};
-            if (waitpid(child, &status, WNOHANG) == child) return describe(status, aborted != 0);
             sigtimedwait(&ended, nullptr, &step);
+            if (waitpid(child, &status, WNOHANG) == child) return describe(status, aborted != 0);
             report.trim();
             if (aborted != 0 && now() - aborted > kSecondsToReport) kill(child, SIGKILL);
             if (aborted != 0 || !isLate(child)) continue;
@@ -192,6 +213,8 @@ private:
                 return {};
             case Progress::kTooMuchMemory:
                 return "more than " + brief(m_job.mebibytes) + " MiB";
+            case Progress::kOpenFiles:
+                return "leaves files open, this input or those before it";
             case Progress::kLeak:
                 return "leaks memory, in this input or one before it";
             default:

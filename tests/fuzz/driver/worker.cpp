@@ -3,8 +3,11 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <limits>
 
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 extern "C" int __lsan_do_recoverable_leak_check() __attribute__((weak));
@@ -14,9 +17,17 @@ namespace mpm::fuzz {
 namespace {
 
 constexpr std::uint64_t kRunsBetweenLeakChecks = 20'000;  // each stops the process for some milliseconds
+constexpr int kMostOpenFiles = 32;                        // more than libraries keep open once they are used
 
 bool leaks() {
     return __lsan_do_recoverable_leak_check && __lsan_do_recoverable_leak_check() != 0;
+}
+
+/// The smallest free descriptor: it grows with each file that an input leaves open.
+int freeDescriptor() {
+    const int copy = fcntl(STDERR_FILENO, F_DUPFD, 0);
+    if (copy >= 0) close(copy);
+    return copy >= 0 ? copy : std::numeric_limits<int>::max();
 }
 
 }  // namespace
@@ -38,12 +49,13 @@ double peakMebibytes() {
     return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-int work(const Job& job, Progress& progress, std::uint64_t end, double deadline) {
-    for (std::uint64_t since = 0; progress.position < end; ++progress.position) {
+int work(const Job& job, Progress& progress, const Limits& limits) {
+    const int firstFree = freeDescriptor();
+    for (std::uint64_t since = 0; progress.position < limits.end; ++progress.position) {
         const Input input = inputAt(progress.position, job.seeds);
         const double start = now();
-        if (start >= deadline) break;
         const double startCpu = processorSeconds();
+        if (start >= limits.deadline || startCpu >= limits.seconds) break;
         progress.startedCpu = startCpu;
         progress.started = start;
         LLVMFuzzerTestOneInput(input.bytes.data(), input.bytes.size());
@@ -57,6 +69,7 @@ int work(const Job& job, Progress& progress, std::uint64_t end, double deadline)
             std::fprintf(stderr, "more than %.0f MiB\n", job.mebibytes);
             return Progress::kTooMuchMemory;
         }
+        if (freeDescriptor() - firstFree > kMostOpenFiles) return Progress::kOpenFiles;
         if (++since % kRunsBetweenLeakChecks == 0 && leaks()) return Progress::kLeak;
     }
     return leaks() ? Progress::kLeak : 0;

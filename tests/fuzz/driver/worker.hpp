@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
 
 #include "fuzz/driver/job.hpp"
 
@@ -19,7 +20,7 @@ struct Progress {
     std::atomic<double> peak{0};
 
     /// Exit statuses of a worker beside 0.
-    static constexpr int kTooMuchMemory = 90, kLeak = 91;
+    static constexpr int kTooMuchMemory = 90, kLeak = 91, kOpenFiles = 92;
 };
 
 /// Seconds of a clock that all processes share.
@@ -28,7 +29,14 @@ double now();
 double processorSeconds(int process = 0);
 double peakMebibytes();
 
-/// Runs inputs from progress.position on until `end` (a position) or `deadline`, then leaves with its status.
-int work(const Job& job, Progress& progress, std::uint64_t end, double deadline);
+/// Where a worker stops; whatever comes first.
+struct Limits {
+    std::uint64_t end = std::numeric_limits<std::uint64_t>::max();  ///< a position
+    double deadline = std::numeric_limits<double>::infinity();      ///< by now()
+    double seconds = std::numeric_limits<double>::infinity();       ///< of its processor time
+};
+
+/// Runs inputs from progress.position on, then leaves with its status.
+int work(const Job& job, Progress& progress, const Limits& limits);
 
 }  // namespace mpm::fuzz
