@@ -8,6 +8,7 @@
 #include <QTest>
 
 #include "gui/panels/conversion_bar.hpp"
+#include "gui/registry.hpp"
 #include "gui/services/model_converter.hpp"
 #include "gui/window_fixture.hpp"
 
@@ -138,5 +139,5 @@ void ConversionTest::windowClosesAtOnce() {
     QCOMPARE(converters(), 0);
 }
 
-QTEST_MAIN(ConversionTest)
+MPM_GUI_TEST(ConversionTest);
 #include "conversion_test.moc"

@@ -6,6 +6,7 @@
 #include <QJsonObject>
 #include <QSignalSpy>
 
+#include "gui/registry.hpp"
 #include "gui/window_fixture.hpp"
 #include "pipeline/segment/segmenter.hpp"
 
@@ -241,5 +242,5 @@ void CycleTest::camvidByDayAgainstSimulatedNight() {
     checkJson(is, rows);
 }
 
-QTEST_MAIN(CycleTest)
+MPM_GUI_TEST(CycleTest);
 #include "cycle_test.moc"

@@ -8,6 +8,7 @@
 #include <QTest>
 #include <QtEndian>
 
+#include "gui/registry.hpp"
 #include "gui/support.hpp"
 
 using namespace mpm::gui;
@@ -128,5 +129,5 @@ void DemoTest::everyViewIsAliveSoon() {
         QVERIFY2(started < 5'000, qPrintable(QString::number(started)));
 }
 
-QTEST_GUILESS_MAIN(DemoTest)
+MPM_CORE_TEST(DemoTest);
 #include "demo_test.moc"

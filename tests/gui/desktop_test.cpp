@@ -14,6 +14,7 @@
 #include <QTranslator>
 
 #include "gui/process.hpp"
+#include "gui/registry.hpp"
 #include "gui/text/translations.hpp"
 #include "gui/views/image_view.hpp"
 #include "gui/window/actions.hpp"
@@ -178,5 +179,5 @@ void DesktopTest::windowSpeaksFrench() {
             QVERIFY2(button->width() >= button->minimumSizeHint().width(), qPrintable(button->text()));
 }
 
-QTEST_MAIN(DesktopTest)
+MPM_GUI_TEST(DesktopTest);
 #include "desktop_test.moc"

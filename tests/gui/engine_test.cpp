@@ -3,6 +3,7 @@
 #include <QTest>
 
 #include "gui/engine/engine.hpp"
+#include "gui/registry.hpp"
 #include "gui/support.hpp"
 
 using namespace mpm::gui;
@@ -308,5 +309,5 @@ void EngineTest::closesAtAnyMoment() {
     }
 }
 
-QTEST_MAIN(EngineTest)
+MPM_GUI_TEST(EngineTest);
 #include "engine_test.moc"

@@ -6,6 +6,7 @@
 #include <QSignalSpy>
 
 #include "gui/broker.hpp"
+#include "gui/registry.hpp"
 #include "gui/rtsp_server.hpp"
 #include "gui/window_fixture.hpp"
 #include "pipeline/source/stream_server.hpp"
@@ -257,5 +258,5 @@ void FaultsTest::windowClosedInTheMiddleOfEverything() {
     }
 }
 
-QTEST_MAIN(FaultsTest)
+MPM_GUI_TEST(FaultsTest);
 #include "faults_test.moc"

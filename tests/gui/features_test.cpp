@@ -4,6 +4,7 @@
 
 #include "cli/small_model.hpp"
 #include "gui/panels/sidebar.hpp"
+#include "gui/registry.hpp"
 #include "gui/views/merge_view.hpp"
 #include "gui/views/overlay_view.hpp"
 #include "gui/views/split_view.hpp"
@@ -94,5 +95,5 @@ void FeaturesTest::coloursStayFromFrameToFrame() {
     QVERIFY(m_is->overlay == first);
 }
 
-QTEST_MAIN(FeaturesTest)
+MPM_GUI_TEST(FeaturesTest);
 #include "features_test.moc"

@@ -8,6 +8,7 @@
 #include "gui/engine/saved_time.hpp"
 #include "gui/models/statistics_model.hpp"
 #include "gui/panels/header_bar.hpp"
+#include "gui/registry.hpp"
 #include "gui/window_fixture.hpp"
 
 using namespace mpm::gui;
@@ -15,7 +16,7 @@ using Tester = QAbstractItemModelTester;
 
 namespace {
 
-mpm::pipeline::Measurement reading(qint64 ms, int kept, bool night) {
+mpm::pipeline::Measurement figuresReading(qint64 ms, int kept, bool night) {
     mpm::pipeline::Measurement m;
     m.time = mpm::pipeline::Millis(ms);
     m.tokensIn = 1024;
@@ -46,14 +47,14 @@ void FiguresTest::statisticsContinueThoseOfTheStore() {
     Tester tester(&model, Tester::FailureReportingMode::QtTest);
     const mpm::pipeline::Setup setup{"street", "mpm", {2, 5}};
     const auto own = [&](qint64 ms, int kept, bool night) {
-        mpm::pipeline::Measurement m = reading(ms, kept, night);
+        mpm::pipeline::Measurement m = figuresReading(ms, kept, night);
         m.setup = setup;
         return m;
     };
     model.begin(setup);
     model.add(own(10, 600, false));
     model.add(own(20, 660, true));
-    model.add(reading(21, 1, false));  // of another setup
+    model.add(figuresReading(21, 1, false));  // of another setup
     mpm::pipeline::Measurement repeated = own(22, 1, false);
     repeated.pass = 1;
     model.add(repeated);
@@ -153,5 +154,5 @@ void FiguresTest::headerFiguresAreOfTheSameFrames() {
     QVERIFY(isStale());
 }
 
-QTEST_MAIN(FiguresTest)
+MPM_GUI_TEST(FiguresTest);
 #include "figures_test.moc"

@@ -8,6 +8,7 @@
 #include <QTest>
 
 #include "gui/process.hpp"
+#include "gui/registry.hpp"
 #include "gui/services/watch_settings.hpp"
 #include "gui/session/session.hpp"
 #include "gui/support.hpp"
@@ -290,5 +291,5 @@ void HeadlessTest::profileInUseIsOnlyRead() {
     QVERIFY2(after.readOnlyReason().isEmpty(), qPrintable(after.readOnlyReason()));
 }
 
-QTEST_GUILESS_MAIN(HeadlessTest)
+MPM_CORE_TEST(HeadlessTest);
 #include "headless_test.moc"

@@ -13,6 +13,7 @@
 #include <QTextDocument>
 
 #include "gui/panels/header_bar.hpp"
+#include "gui/registry.hpp"
 #include "gui/window_fixture.hpp"
 
 using namespace mpm::gui;
@@ -189,5 +190,5 @@ void HostileTest::exportsHoldNoMarkup() {
     }
 }
 
-QTEST_MAIN(HostileTest)
+MPM_GUI_TEST(HostileTest);
 #include "hostile_test.moc"

@@ -14,6 +14,7 @@
 #include <QRandomGenerator>
 #include <QTest>
 
+#include "gui/registry.hpp"
 #include "gui/services/thumbnails.hpp"
 #include "gui/session/profile.hpp"
 #include "gui/support.hpp"
@@ -28,7 +29,7 @@ constexpr int kBatch = 7;     // readings of one transaction
 constexpr int kRecent = 400;  // entries that make the settings a file of several blocks
 const QString kSource = QStringLiteral("camera");
 
-int rounds() {
+int killRounds() {
     const int asked = qEnvironmentVariableIntValue("MPM_KILL_ROUNDS");
     return asked > 0 ? asked : 10;
 }
@@ -118,9 +119,10 @@ void KillTest::writerEndsInTheMiddle() {
     QFETCH(QByteArray, how);
     const QString name = QStringLiteral("writer-") + QString::fromLatin1(how);
     int thumbnails = 0;
-    for (int round = 0; round < rounds(); ++round) {
+    for (int round = 0; round < killRounds(); ++round) {
         QProcess writer;
-        startAlone(writer, QCoreApplication::applicationFilePath(), {QStringLiteral("--write"), name});
+        startAlone(writer, QCoreApplication::applicationFilePath(),
+                   {QStringLiteral("kill"), QStringLiteral("--write"), name});
         QVERIFY(writer.waitForReadyRead(test::patience(20'000)));
         QTest::qWait(QRandomGenerator::global()->bounded(20, 250));
         endIt(writer, how);
@@ -143,7 +145,7 @@ void KillTest::writerEndsInTheMiddle() {
         QVERIFY2(kept >= thumbnails, qPrintable(QStringLiteral("%1 after %2").arg(kept).arg(thumbnails)));
         thumbnails = kept;
     }
-    QVERIFY(thumbnails > rounds());
+    QVERIFY(thumbnails > killRounds());
 }
 
 /// The program itself, with a window that is being changed by its user.
@@ -152,7 +154,7 @@ void KillTest::monitorEndsInTheMiddle() {
     const QString name = QStringLiteral("monitor-") + QString::fromLatin1(how);
     const QString store = data(name + QStringLiteral(".sqlite")), source = m_sandbox.film(8, 8);
     std::int64_t count = 0;
-    for (int round = 0; round < rounds(); ++round) {
+    for (int round = 0; round < killRounds(); ++round) {
         QProcess monitor;
         const QString view = round % 2 == 0 ? QStringLiteral("split") : QStringLiteral("merge");
         startAlone(monitor, QStringLiteral(MPM_MONITOR),
@@ -182,11 +184,13 @@ void KillTest::monitorEndsInTheMiddle() {
     QVERIFY2(damaged.isEmpty(), qPrintable(damaged.join(QLatin1Char(' '))));
 }
 
-int main(int argc, char** argv) {
+static int runWriterOrTest(int argc, char** argv) {
     QCoreApplication application(argc, argv);
     if (argc == 3 && qstrcmp(argv[1], "--write") == 0) return writeForEver(QString::fromLocal8Bit(argv[2]));
     KillTest test;
     return QTest::qExec(&test, argc, argv);
 }
+
+MPM_TEST_REGISTER(KillTest, runWriterOrTest);
 
 #include "kill_test.moc"

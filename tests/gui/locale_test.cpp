@@ -19,6 +19,7 @@
 
 #include "gui/dialogs/alert_page.hpp"
 #include "gui/process.hpp"
+#include "gui/registry.hpp"
 #include "gui/services/metrics_endpoint.hpp"
 #include "gui/text/plain_numbers.hpp"
 #include "gui/window_fixture.hpp"
@@ -230,10 +231,10 @@ void LocaleTest::peopleReadTheirOwnNumbers() {
 }
 
 // The locale is set first: the application uses the one in the environment.
-int main(int argc, char** argv) {
+static int runWithCommas(int argc, char** argv) {
     const mpm::test::CommaLocale comma;
-    QApplication application(argc, argv);
-    LocaleTest test;
-    return QTest::qExec(&test, argc, argv);
+    return mpm::gui::test::runAll<QApplication, LocaleTest>(argc, argv);
 }
+
+MPM_TEST_REGISTER(LocaleTest, runWithCommas);
 #include "locale_test.moc"

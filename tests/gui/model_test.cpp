@@ -3,6 +3,7 @@
 #include <QTest>
 
 #include "gui/dialogs/model_dialog.hpp"
+#include "gui/registry.hpp"
 #include "gui/views/overlay_view.hpp"
 #include "gui/window_fixture.hpp"
 
@@ -100,5 +101,5 @@ void ModelTest::unsureClassesFade() {
     QTRY_VERIFY_WITH_TIMEOUT(m_is->overlay == plain, test::patience(10'000));
 }
 
-QTEST_MAIN(ModelTest)
+MPM_GUI_TEST(ModelTest);
 #include "model_test.moc"

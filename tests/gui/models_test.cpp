@@ -13,6 +13,7 @@
 #include "gui/models/schedule_model.hpp"
 #include "gui/models/statistics_model.hpp"
 #include "gui/models/timeline_data.hpp"
+#include "gui/registry.hpp"
 #include "gui/session/options.hpp"
 #include "gui/views/view_table.hpp"
 #include "gui/widgets/tile_area.hpp"
@@ -361,5 +362,5 @@ void ModelsTest::commandLine() {
     if (exit == 2) QVERIFY(!parsed.message.contains(QLatin1Char('\n')));
 }
 
-QTEST_GUILESS_MAIN(ModelsTest)
+MPM_CORE_TEST(ModelsTest);
 #include "models_test.moc"

@@ -6,6 +6,7 @@
 #include "gui/charts/hour_view.hpp"
 #include "gui/charts/timeline_panel.hpp"
 #include "gui/charts/timeline_view.hpp"
+#include "gui/registry.hpp"
 #include "gui/window_fixture.hpp"
 
 using namespace mpm::gui;
@@ -22,7 +23,7 @@ namespace {
 
 constexpr int kReadings = 30 * 24 * 3600;
 
-Measurement reading(qint64 time, int second) {
+Measurement monthReading(qint64 time, int second) {
     Measurement m;
     m.time = Millis(time);
     m.frame = second;
@@ -43,7 +44,7 @@ void fill(const QString& path, const QString& source) {
     const qint64 begin = QDateTime::currentMSecsSinceEpoch() - qint64(kReadings) * 1000;
     std::vector<Measurement> hour;
     for (int second = 0; second < kReadings; ++second) {
-        hour.push_back(reading(begin + qint64(second) * 1000, second));
+        hour.push_back(monthReading(begin + qint64(second) * 1000, second));
         if (hour.size() < 3600 * 6) continue;
         store.add(id, hour);
         hour.clear();
@@ -111,5 +112,5 @@ void MonthTest::startsPansAndStaysSmall() {
     QTRY_VERIFY_WITH_TIMEOUT(oldest() < before, 20'000);
 }
 
-QTEST_MAIN(MonthTest)
+MPM_GUI_TEST(MonthTest);
 #include "month_test.moc"

@@ -7,6 +7,7 @@
 #include "gui/cut_words.hpp"
 #include "gui/panels/header_bar.hpp"
 #include "gui/panels/sidebar.hpp"
+#include "gui/registry.hpp"
 #include "gui/text/source_text.hpp"
 #include "gui/text/translations.hpp"
 #include "gui/widgets/side_split.hpp"
@@ -175,5 +176,5 @@ void NarrowTest::sourcesSpeakFrench() {
     }
 }
 
-QTEST_MAIN(NarrowTest)
+MPM_GUI_TEST(NarrowTest);
 #include "narrow_test.moc"

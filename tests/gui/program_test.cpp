@@ -4,6 +4,7 @@
 #include <QTest>
 
 #include "gui/process.hpp"
+#include "gui/registry.hpp"
 #include "gui/support.hpp"
 
 using namespace mpm::gui;
@@ -125,5 +126,5 @@ void ProgramTest::loadsNeitherQt5NorTorch() {
         QVERIFY2(!outcome.out.contains(QLatin1String(library)), library);
 }
 
-QTEST_GUILESS_MAIN(ProgramTest)
+MPM_CORE_TEST(ProgramTest);
 #include "program_test.moc"

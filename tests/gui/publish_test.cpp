@@ -7,6 +7,7 @@
 
 #include "gui/broker.hpp"
 #include "gui/process.hpp"
+#include "gui/registry.hpp"
 #include "gui/services_fixture.hpp"
 
 using namespace mpm::gui;
@@ -300,5 +301,5 @@ void PublishTest::aTakenPortIsSaid() {
     QVERIFY(setup.services.metrics() == nullptr);
 }
 
-QTEST_GUILESS_MAIN(PublishTest)
+MPM_CORE_TEST(PublishTest);
 #include "publish_test.moc"

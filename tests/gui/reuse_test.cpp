@@ -4,6 +4,7 @@
 #include <QTest>
 
 #include "gui/panels/header_bar.hpp"
+#include "gui/registry.hpp"
 #include "gui/views/reuse_view.hpp"
 #include "gui/views/split_view.hpp"
 #include "gui/window_fixture.hpp"
@@ -61,5 +62,5 @@ void ReuseTest::stillSceneIsReused() {
     QVERIFY(with > 2 && std::size_t(with) < rows.size());
 }
 
-QTEST_MAIN(ReuseTest)
+MPM_GUI_TEST(ReuseTest);
 #include "reuse_test.moc"

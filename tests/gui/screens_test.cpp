@@ -9,6 +9,7 @@
 #include "gui/dialogs/day_night_dialog.hpp"
 #include "gui/dialogs/watch_dialog.hpp"
 #include "gui/panels/header_bar.hpp"
+#include "gui/registry.hpp"
 #include "gui/views/overlay_view.hpp"
 #include "gui/widgets/theme.hpp"
 #include "gui/window_fixture.hpp"
@@ -208,5 +209,5 @@ void ScreensTest::dialogsAreReadable() {
     }
 }
 
-QTEST_MAIN(ScreensTest)
+MPM_GUI_TEST(ScreensTest);
 #include "screens_test.moc"

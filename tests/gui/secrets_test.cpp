@@ -11,6 +11,7 @@
 
 #include "gui/broker.hpp"
 #include "gui/process.hpp"
+#include "gui/registry.hpp"
 #include "gui/secret_search.hpp"
 #include "gui/services_fixture.hpp"
 #include "gui/window/main_window.hpp"
@@ -335,5 +336,5 @@ void SecretsTest::passwordsInTheWatchFileMoveToTheKeychain() {
     }
 }
 
-QTEST_MAIN(SecretsTest)
+MPM_GUI_TEST(SecretsTest);
 #include "secrets_test.moc"

@@ -5,6 +5,7 @@
 
 #include <opencv2/videoio.hpp>
 
+#include "gui/registry.hpp"
 #include "gui/services_fixture.hpp"
 
 using namespace mpm::gui;
@@ -296,5 +297,5 @@ void ServicesTest::watchFileThatIsNotUnderstoodIsRefused() {
     }
 }
 
-QTEST_GUILESS_MAIN(ServicesTest)
+MPM_CORE_TEST(ServicesTest);
 #include "services_test.moc"

@@ -8,6 +8,7 @@
 #include <QWheelEvent>
 
 #include "gui/broker.hpp"
+#include "gui/registry.hpp"
 #include "gui/rtsp_server.hpp"
 #include "gui/views/overlay_view.hpp"
 #include "gui/window_fixture.hpp"
@@ -48,7 +49,7 @@ double processorTime(const QByteArray& name) {
 
 /// Drawing the images, and painting them with everything else that the window's thread does.
 double drawingTime() {
-    return processorTime("render") + processorTime("test_gui_soak");
+    return processorTime("render") + processorTime("test_gui");
 }
 
 }  // namespace
@@ -124,5 +125,5 @@ void SoakTest::cameraForALongTime() {
     QVERIFY2(drawing < kMostDrawing, qPrintable(QString::number(drawing)));
 }
 
-QTEST_MAIN(SoakTest)
+MPM_GUI_TEST(SoakTest);
 #include "soak_test.moc"

@@ -12,6 +12,7 @@
 #include "gui/dialogs/source_dialog.hpp"
 #include "gui/panels/header_bar.hpp"
 #include "gui/panels/playback_bar.hpp"
+#include "gui/registry.hpp"
 #include "gui/views/image_view.hpp"
 #include "gui/views/live_view.hpp"
 #include "gui/views/source_grid.hpp"
@@ -288,5 +289,5 @@ void SourcesTest::withoutAKeychainTheWatchFileKeepsItsPasswords() {
              QStringList{source});  // the source still opens at the next start
 }
 
-QTEST_MAIN(SourcesTest)
+MPM_GUI_TEST(SourcesTest);
 #include "sources_test.moc"

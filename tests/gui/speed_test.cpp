@@ -3,6 +3,7 @@
 #include <QElapsedTimer>
 #include <QWheelEvent>
 
+#include "gui/registry.hpp"
 #include "gui/views/live_view.hpp"
 #include "gui/views/merge_view.hpp"
 #include "gui/views/overlay_view.hpp"
@@ -209,5 +210,5 @@ void SpeedTest::glassToGlass() {
     QVERIFY(percentile(picture.ages, 0.5) < 2 * time);
 }
 
-QTEST_MAIN(SpeedTest)
+MPM_GUI_TEST(SpeedTest);
 #include "speed_test.moc"

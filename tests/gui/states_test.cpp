@@ -14,6 +14,7 @@
 #include "gui/cut_words.hpp"
 #include "gui/dialogs/watch_dialog.hpp"
 #include "gui/panels/header_bar.hpp"
+#include "gui/registry.hpp"
 #include "gui/views/image_view.hpp"
 #include "gui/views/live_view.hpp"
 #include "gui/views/overlay_view.hpp"
@@ -194,5 +195,5 @@ void StatesTest::sourceThatCannotBeUsed() {
     look(QStringLiteral("nothing-to-show"));
 }
 
-QTEST_MAIN(StatesTest)
+MPM_GUI_TEST(StatesTest);
 #include "states_test.moc"

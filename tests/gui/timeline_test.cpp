@@ -1,6 +1,7 @@
 // The timeline, used as by hand.
 #include "gui/charts/timeline_panel.hpp"
 #include "gui/charts/timeline_view.hpp"
+#include "gui/registry.hpp"
 #include "gui/window_fixture.hpp"
 
 using namespace mpm::gui;
@@ -112,5 +113,5 @@ void TimelineTest::showsGaps() {
     QVERIFY(at(0.2) && at(0.46) && at(0.7));
 }
 
-QTEST_MAIN(TimelineTest)
+MPM_GUI_TEST(TimelineTest);
 #include "timeline_test.moc"

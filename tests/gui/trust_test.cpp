@@ -10,6 +10,7 @@
 
 #include "gui/broker.hpp"
 #include "gui/process.hpp"
+#include "gui/registry.hpp"
 #include "gui/services_fixture.hpp"
 #include "gui/session/profile.hpp"
 
@@ -246,5 +247,5 @@ void TrustTest::linesOfTheLogAreLines() {
     QCOMPARE(wrong.err.count(QLatin1Char('\n')), 1);
 }
 
-QTEST_GUILESS_MAIN(TrustTest)
+MPM_CORE_TEST(TrustTest);
 #include "trust_test.moc"

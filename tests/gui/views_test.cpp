@@ -7,6 +7,7 @@
 #include "gui/charts/timeline_panel.hpp"
 #include "gui/charts/timeline_view.hpp"
 #include "gui/panels/header_bar.hpp"
+#include "gui/registry.hpp"
 #include "gui/views/live_view.hpp"
 #include "gui/views/merge_view.hpp"
 #include "gui/views/night_view.hpp"
@@ -351,5 +352,5 @@ void ViewsTest::demonstrationModelOnAnotherSource() {
     QTRY_VERIFY_WITH_TIMEOUT(!warned(), test::patience(10'000));
 }
 
-QTEST_MAIN(ViewsTest)
+MPM_GUI_TEST(ViewsTest);
 #include "views_test.moc"

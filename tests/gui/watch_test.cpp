@@ -19,6 +19,7 @@
 #include "gui/dialogs/alert_page.hpp"
 #include "gui/dialogs/region_page.hpp"
 #include "gui/dialogs/watch_dialog.hpp"
+#include "gui/registry.hpp"
 #include "gui/views/image_view.hpp"
 #include "gui/views/live_view.hpp"
 #include "gui/views/merge_view.hpp"
@@ -341,5 +342,5 @@ void WatchTest::coloursForColourBlindEyes() {
     QVERIFY(window().models().legend.palette() == safe);
 }
 
-QTEST_MAIN(WatchTest)
+MPM_GUI_TEST(WatchTest);
 #include "watch_test.moc"

@@ -15,6 +15,7 @@
 #include "gui/panels/header_bar.hpp"
 #include "gui/panels/schedule_view.hpp"
 #include "gui/panels/sidebar.hpp"
+#include "gui/registry.hpp"
 #include "gui/views/live_view.hpp"
 #include "gui/views/merge_view.hpp"
 #include "gui/views/night_view.hpp"
@@ -391,5 +392,5 @@ void WindowTest::drawingIsCheap() {
     QVERIFY2(shares[2] < 0.10, qPrintable(QString::number(shares[2])));
 }
 
-QTEST_MAIN(WindowTest)
+MPM_GUI_TEST(WindowTest);
 #include "window_test.moc"

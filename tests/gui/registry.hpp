@@ -1,0 +1,31 @@
+// The tests of the monitor are one program, because linking Qt and OpenCV takes longer than compiling a test.
+// Each class is chosen by its name and runs alone: `test_gui models [arguments of Qt Test]` runs ModelsTest.
+#pragma once
+
+#include <QApplication>
+#include <QTest>
+
+namespace mpm::gui::test {
+
+using Run = int (*)(int argc, char** argv);
+
+struct Registered {
+    /// `name` is that of the class; its end, "Test", is not part of the word on the command line.
+    Registered(const char* name, Run run);
+};
+
+template <typename Application, typename Test>
+int runAll(int argc, char** argv) {
+    Application application(argc, argv);
+    QCoreApplication::setAttribute(Qt::AA_Use96Dpi);
+    Test test;
+    return QTest::qExec(&test, argc, argv);
+}
+
+}  // namespace mpm::gui::test
+
+#define MPM_TEST_REGISTER(Test, run) const mpm::gui::test::Registered kRegistered##Test(#Test, run)
+/// With windows.
+#define MPM_GUI_TEST(Test) MPM_TEST_REGISTER(Test, (mpm::gui::test::runAll<QApplication, Test>))
+/// Without.
+#define MPM_CORE_TEST(Test) MPM_TEST_REGISTER(Test, (mpm::gui::test::runAll<QCoreApplication, Test>))
