@@ -15,8 +15,9 @@ size_t strideOf(int width) {
     return static_cast<size_t>(lines % 8 == 0 ? lines + 1 : lines) * 16;
 }
 
-void reserveZeros(kernels::Buffer& buffer, size_t count) {
-    std::fill_n(buffer.reserve(count), count, 0.0f);
+// With a tail of one cache line, since a kernel may read a whole vector at the end.
+size_t wholeLines(size_t floats) {
+    return (floats + 31) / 16 * 16;
 }
 
 int wholeValuePairs(int rows) {
@@ -32,39 +33,50 @@ TokenMemory::TokenMemory(const EncoderConfig& config, std::shared_ptr<const Pack
       m_dim(weights->dim()),
       m_valuesArePairs(takesValuePairs(m_encoder->precision)),
       m_valuesAreColumns(m_encoder->precision == Precision::BF16 &&
-                         kernels::takesValuesAsColumns(m_encoder->headSize)),
-      m_blocks(config.blocks),
-      m_outputs(config.taps.size()) {
+                         kernels::takesValuesAsColumns(m_encoder->headSize)) {
     const CpuEncoder& encoder = *m_encoder;
-    const size_t readable = checkedSum<int>(rows, std::max(kernels::rowGroup(), kernels::kKeysRead));
-    m_headStep = checkedProduct<size_t>(readable, encoder.headSize);
+    m_readableRows = checkedSum<int>(rows, std::max(kernels::rowGroup(), kernels::kKeysRead));
+    m_headStep = checkedProduct<size_t>(m_readableRows, encoder.headSize);
     m_keyStride =
         strideOf(encoder.heads * (encoder.precision == Precision::I8 ? kernels::quadsOf(encoder.headSize)
                                                                      : kernels::pairsOf(encoder.headSize)));
-    m_scaleStride = strideOf(checkedCast<int>(readable));
-    const int pairs = wholeValuePairs(rows);
-    m_valueStride = strideOf(m_valuesAreColumns ? pairs : encoder.inner);
-    for (Block& block : m_blocks) {
-        const bool inF32 = encoder.precision == Precision::F32;
-        reserveZeros(block.keys, inF32 ? checkedProduct<size_t>(encoder.heads, m_headStep)
-                                       : checkedProduct<size_t>(readable, m_keyStride));
-        if (encoder.precision == Precision::I8)
-            reserveZeros(block.keyScales, checkedProduct<size_t>(encoder.heads, m_scaleStride));
-        reserveZeros(block.values,
-                     !m_valuesArePairs
-                         ? checkedProduct<size_t>(encoder.heads, m_headStep)
-                         : checkedProduct<size_t>(m_valuesAreColumns ? encoder.inner : pairs, m_valueStride));
-    }
-    for (kernels::Buffer& output : m_outputs)
-        reserveZeros(output, checkedProduct<size_t>(rows, m_dim));
+    m_scaleStride = strideOf(m_readableRows);
+    m_valueStride = strideOf(m_valuesAreColumns ? wholeValuePairs(rows) : encoder.inner);
+    m_scalesAt = wholeLines(keysSize());
+    const bool scales = encoder.precision == Precision::I8;
+    m_valuesAt =
+        m_scalesAt + (scales ? wholeLines(checkedProduct<size_t>(encoder.heads, m_scaleStride)) : 0);
+    m_blockStep = m_valuesAt + wholeLines(valuesSize());
+    m_outputsAt = checkedProduct<size_t>(m_blockStep, config.blocks);
+    m_outputStep = wholeLines(checkedProduct<size_t>(rows, m_dim));
+    const auto all = checkedSum<size_t>(m_outputsAt, checkedProduct<size_t>(m_outputStep, config.taps.size()));
+    m_start = m_all.reserve(all);
+    std::fill_n(m_start, all, 0.0f);
+}
+
+size_t TokenMemory::keysSize() const {
+    return m_encoder->precision == Precision::F32
+               ? checkedProduct<size_t>(m_encoder->heads, m_headStep)
+               : checkedProduct<size_t>(m_readableRows, m_keyStride);
+}
+
+size_t TokenMemory::valuesSize() const {
+    if (!m_valuesArePairs) return checkedProduct<size_t>(m_encoder->heads, m_headStep);
+    const int rows = m_valuesAreColumns ? m_encoder->inner : wholeValuePairs(m_rows);
+    return checkedProduct<size_t>(rows, m_valueStride);
+}
+
+TokenMemory::Block TokenMemory::block(int index) const {
+    float* const start = m_start + m_blockStep * index;
+    return {start, start + m_scalesAt, start + m_valuesAt};
 }
 
 void TokenMemory::recall(int tap, float* to) const {
-    std::copy_n(m_outputs[tap].data(), static_cast<size_t>(m_rows) * m_dim, to);
+    std::copy_n(outputs(tap), static_cast<size_t>(m_rows) * m_dim, to);
 }
 
-void TokenMemory::keep(int block, const HeadRows& heads, int first, const int* rows, int count) {
-    Block& to = m_blocks[block];
+void TokenMemory::keep(int index, const HeadRows& heads, int first, const int* rows, int count) {
+    const Block to = block(index);
     for (int i = 0; i < count; ++i) {
         keepKey(to, heads, first + i, rows[i]);
         if (m_valuesArePairs) {
@@ -74,19 +86,19 @@ void TokenMemory::keep(int block, const HeadRows& heads, int first, const int* r
         for (int h = 0; h < m_encoder->heads; ++h)
             std::copy_n(
                 heads.at(HeadPart::Values, h, first + i), m_encoder->headSize,
-                to.values.data() + h * m_headStep + static_cast<size_t>(rows[i]) * m_encoder->headSize);
+                to.values + h * m_headStep + static_cast<size_t>(rows[i]) * m_encoder->headSize);
     }
 }
 
-void TokenMemory::keepKey(Block& block, const HeadRows& heads, int from, int to) {
+void TokenMemory::keepKey(const Block& block, const HeadRows& heads, int from, int to) {
     const int size = m_encoder->headSize;
-    auto* words = reinterpret_cast<std::uint32_t*>(block.keys.data()) + to * m_keyStride;
+    auto* words = reinterpret_cast<std::uint32_t*>(block.keys) + to * m_keyStride;
     for (int h = 0; h < m_encoder->heads; ++h) {
         const float* key = heads.at(HeadPart::Keys, h, from);
         if (m_encoder->precision == Precision::F32) {
-            std::copy_n(key, size, block.keys.data() + h * m_headStep + static_cast<size_t>(to) * size);
+            std::copy_n(key, size, block.keys + h * m_headStep + static_cast<size_t>(to) * size);
         } else if (m_encoder->precision == Precision::I8) {
-            block.keyScales.data()[h * m_scaleStride + to] =
+            block.keyScales[h * m_scaleStride + to] =
                 kernels::packQuads(key, size, words + h * kernels::quadsOf(size));
         } else {
             kernels::packPairs(key, size, words + h * kernels::pairsOf(size));
@@ -95,13 +107,13 @@ void TokenMemory::keepKey(Block& block, const HeadRows& heads, int from, int to)
 }
 
 // A token's values are every other half of the words they share with its neighbour's.
-void TokenMemory::keepValue(Block& block, const float* value, int to) {
+void TokenMemory::keepValue(const Block& block, const float* value, int to) {
     static thread_local std::vector<kernels::Bf16Pair> rounded;
     const int inner = m_encoder->inner;
     rounded.resize(inner);
     kernels::interleaveRows(value, nullptr, inner, rounded.data());
     const size_t pair = to / 2, half = to % 2;
-    auto* halves = reinterpret_cast<std::uint16_t*>(block.values.data()) + half;
+    auto* halves = reinterpret_cast<std::uint16_t*>(block.values) + half;
     const size_t start = m_valuesAreColumns ? pair : pair * m_valueStride;
     const size_t step = m_valuesAreColumns ? m_valueStride : 1;
     for (int c = 0; c < inner; ++c)
@@ -113,8 +125,8 @@ kernels::AttentionHead TokenMemory::head(const Block& block, int index, const He
     // If keys and values are f32, queries have the same stride: each head has memory of its own.
     const size_t step = index * m_headStep;
     return {queries.rows,
-            m_encoder->precision == Precision::F32 ? block.keys.data() + step : nullptr,
-            m_valuesArePairs ? nullptr : block.values.data() + step,
+            m_encoder->precision == Precision::F32 ? block.keys + step : nullptr,
+            m_valuesArePairs ? nullptr : block.values + step,
             queries.stride,
             m_rows,
             m_encoder->headSize,
@@ -123,12 +135,12 @@ kernels::AttentionHead TokenMemory::head(const Block& block, int index, const He
             queries.count};
 }
 
-void TokenMemory::attend(int block, int index, const HeadQueries& queries, int first, const float* keyBias,
+void TokenMemory::attend(int at, int index, const HeadQueries& queries, int first, const float* keyBias,
                          float* output, size_t outputStride) const {
-    const Block& from = m_blocks[block];
+    const Block from = block(at);
     const kernels::AttentionHead f32 = head(from, index, queries, keyBias);
-    const auto* keys = reinterpret_cast<const std::uint32_t*>(from.keys.data());
-    const auto* pairs = reinterpret_cast<const kernels::Bf16Pair*>(from.values.data());
+    const auto* keys = reinterpret_cast<const std::uint32_t*>(from.keys);
+    const auto* pairs = reinterpret_cast<const kernels::Bf16Pair*>(from.values);
     const int size = m_encoder->headSize;
     const size_t column = static_cast<size_t>(index) * size;
     if (m_encoder->precision == Precision::BF16) {
@@ -138,7 +150,7 @@ void TokenMemory::attend(int block, int index, const HeadQueries& queries, int f
                                  first, output, outputStride);
     } else if (m_encoder->precision == Precision::I8) {
         kernels::AttentionHeadI8 packed{f32, keys + index * kernels::quadsOf(size), m_keyStride,
-                                        from.keyScales.data() + index * m_scaleStride};
+                                        from.keyScales + index * m_scaleStride};
         if (m_valuesArePairs) {
             packed.values = pairs + column;
             packed.valueStride = m_valueStride;

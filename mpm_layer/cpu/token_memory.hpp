@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
 #include "mpm_layer/cpu/attention.hpp"
 #include "mpm_layer/cpu/packed_encoder.hpp"
@@ -22,7 +21,7 @@ public:
     TokenMemory(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights, int rows);
 
     void recall(int tap, float* to) const override;
-    float* output(int tap, int row) { return m_outputs[tap].data() + static_cast<size_t>(row) * m_dim; }
+    float* output(int tap, int row) { return outputs(tap) + static_cast<size_t>(row) * m_dim; }
 
     /// Keys and values of `count` rows, which are the rows of `heads` from `first` on. Different rows may be
     /// kept at the same time.
@@ -34,20 +33,28 @@ public:
 
 private:
     struct Block {
-        kernels::Buffer keys, keyScales, values;
+        float *keys, *keyScales, *values;
     };
 
-    void keepKey(Block& block, const HeadRows& heads, int from, int to);
-    void keepValue(Block& block, const float* value, int to);
+    size_t keysSize() const;
+    size_t valuesSize() const;
+    Block block(int index) const;
+    float* outputs(int tap) const { return m_start + m_outputsAt + m_outputStep * tap; }
+    void keepKey(const Block& block, const HeadRows& heads, int from, int to);
+    void keepValue(const Block& block, const float* value, int to);
     kernels::AttentionHead head(const Block& block, int index, const HeadQueries& queries,
                                 const float* keyBias) const;
 
     std::shared_ptr<const CpuEncoder> m_encoder;
     const int m_rows, m_dim;
     const bool m_valuesArePairs, m_valuesAreColumns;
+    int m_readableRows;
     size_t m_keyStride, m_scaleStride, m_valueStride, m_headStep;
-    std::vector<Block> m_blocks;
-    std::vector<kernels::Buffer> m_outputs;
+    // Keys, scales and values of each block, then the outputs. One allocation: many small ones leave the ends
+    // of large pages unused.
+    size_t m_scalesAt, m_valuesAt, m_blockStep, m_outputsAt, m_outputStep;
+    kernels::Buffer m_all;
+    float* m_start;
 };
 
 }  // namespace mpm::cpu
