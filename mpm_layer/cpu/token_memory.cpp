@@ -44,20 +44,19 @@ TokenMemory::TokenMemory(const EncoderConfig& config, std::shared_ptr<const Pack
     m_valueStride = strideOf(m_valuesAreColumns ? wholeValuePairs(rows) : encoder.inner);
     m_scalesAt = wholeLines(keysSize());
     const bool scales = encoder.precision == Precision::I8;
-    m_valuesAt =
-        m_scalesAt + (scales ? wholeLines(checkedProduct<size_t>(encoder.heads, m_scaleStride)) : 0);
+    m_valuesAt = m_scalesAt + (scales ? wholeLines(checkedProduct<size_t>(encoder.heads, m_scaleStride)) : 0);
     m_blockStep = m_valuesAt + wholeLines(valuesSize());
     m_outputsAt = checkedProduct<size_t>(m_blockStep, config.blocks);
     m_outputStep = wholeLines(checkedProduct<size_t>(rows, m_dim));
-    const auto all = checkedSum<size_t>(m_outputsAt, checkedProduct<size_t>(m_outputStep, config.taps.size()));
+    const auto all =
+        checkedSum<size_t>(m_outputsAt, checkedProduct<size_t>(m_outputStep, config.taps.size()));
     m_start = m_all.reserve(all);
     std::fill_n(m_start, all, 0.0f);
 }
 
 size_t TokenMemory::keysSize() const {
-    return m_encoder->precision == Precision::F32
-               ? checkedProduct<size_t>(m_encoder->heads, m_headStep)
-               : checkedProduct<size_t>(m_readableRows, m_keyStride);
+    return m_encoder->precision == Precision::F32 ? checkedProduct<size_t>(m_encoder->heads, m_headStep)
+                                                  : checkedProduct<size_t>(m_readableRows, m_keyStride);
 }
 
 size_t TokenMemory::valuesSize() const {
@@ -84,9 +83,8 @@ void TokenMemory::keep(int index, const HeadRows& heads, int first, const int* r
             continue;
         }
         for (int h = 0; h < m_encoder->heads; ++h)
-            std::copy_n(
-                heads.at(HeadPart::Values, h, first + i), m_encoder->headSize,
-                to.values + h * m_headStep + static_cast<size_t>(rows[i]) * m_encoder->headSize);
+            std::copy_n(heads.at(HeadPart::Values, h, first + i), m_encoder->headSize,
+                        to.values + h * m_headStep + static_cast<size_t>(rows[i]) * m_encoder->headSize);
     }
 }
 

@@ -12,21 +12,23 @@ constexpr float kRise = 1.02f;  // the most in a frame
 
 }  // namespace
 
-void NoiseEstimate::classify(const std::vector<float>& light) {
-    const int tokens = static_cast<int>(light.size());
+void NoiseEstimate::classify(const std::vector<float>& positions) {
+    const int tokens = static_cast<int>(positions.size());
     m_order.resize(tokens);
     m_classes.resize(tokens);
     std::iota(m_order.begin(), m_order.end(), 0);
-    std::sort(m_order.begin(), m_order.end(),
-              [&](int a, int b) { return light[a] < light[b] || (light[a] == light[b] && a < b); });
+    std::sort(m_order.begin(), m_order.end(), [&](int a, int b) {
+        return positions[a] < positions[b] || (positions[a] == positions[b] && a < b);
+    });
     const int classes = std::clamp(tokens / kLeastTokens, 1, kMostNoiseClasses);
     for (int rank = 0; rank < tokens; ++rank)
         m_classes[m_order[rank]] = static_cast<int>(static_cast<long long>(rank) * classes / tokens);
 }
 
-void NoiseEstimate::add(const std::vector<float>& light, const std::vector<float>& differences, float least) {
-    if (light.empty()) return;
-    classify(light);
+void NoiseEstimate::add(const std::vector<float>& positions, const std::vector<float>& differences,
+                        float least) {
+    if (positions.empty()) return;
+    classify(positions);
     const size_t classes = m_classes[m_order.back()] + 1;
     const bool first = m_noise.size() != classes;
     m_noise.resize(classes);

@@ -64,7 +64,7 @@ bool StreamWatcher::measure(const FrameRows& frame, const Reuse& reuse) {
     // A frame that came twice has no noise in it.
     if (known && !still) {
         const double sensitivity = std::max(reuse.sensitivity, 1e-6);
-        m_noise.add(m_light.positions(frame, m_sizes), m_differences,
+        m_noise.add(m_axis.positions(frame, m_sizes, m_differences), m_differences,
                     static_cast<float>(m_least / sensitivity));
     }
     m_previous.assign(frame.data, frame.data + static_cast<size_t>(frame.rows()) * frame.dim);

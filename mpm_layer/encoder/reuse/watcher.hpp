@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "mpm_layer/encoder/reuse/light_axis.hpp"
+#include "mpm_layer/encoder/reuse/noise_axis.hpp"
 #include "mpm_layer/encoder/reuse/noise.hpp"
 #include "mpm_layer/encoder/reuse/plan.hpp"
 
@@ -37,7 +37,7 @@ private:
     std::vector<float> m_reference;  ///< image tokens as they were last computed
     std::vector<float> m_previous;   ///< all rows of the frame before
     std::vector<int> m_ages;
-    LightAxis m_light;
+    NoiseAxis m_axis;
     NoiseEstimate m_noise;
     std::vector<float> m_sizes, m_differences;  ///< of this frame, to the one before
     float m_least = 0;                          ///< the smallest difference that counts
