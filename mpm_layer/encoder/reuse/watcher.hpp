@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "mpm_layer/encoder/reuse/noise_axis.hpp"
 #include "mpm_layer/encoder/reuse/noise.hpp"
+#include "mpm_layer/encoder/reuse/noise_axis.hpp"
 #include "mpm_layer/encoder/reuse/plan.hpp"
 
 namespace mpm {
