@@ -51,7 +51,8 @@ QString StatisticsModel::phaseText(const PhaseStatistics& phase, int row) const 
 }
 
 QString StatisticsModel::differenceText(int row) const {
-    if (row == Frames) return tr("%1 flips").arg(m_statistics.flips());
+    const int flips = m_statistics.flips();
+    if (row == Frames) return flips == 1 ? tr("1 flip") : tr("%1 flips").arg(flips);
     if (!m_statistics.complete()) return kNothing;
     const auto difference = m_statistics.difference(memberOf(row));
     const int digits = difference.spread < 10 ? 1 : 0;  // the panel is narrow, and more digits are noise

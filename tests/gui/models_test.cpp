@@ -136,6 +136,8 @@ void ModelsTest::statisticsTellNightFromDay() {
     QCOMPARE(found.night().kept.mean(), 660.0);
     QCOMPARE(found.difference(&mpm::pipeline::PhaseStatistics::kept).percent, 10.0);
     QCOMPARE(found.flips(), 1);
+    QCOMPARE(model.index(StatisticsModel::Frames, StatisticsModel::Difference).data().toString(),
+             QStringLiteral("1 flip"));
     QCOMPARE(model.index(StatisticsModel::Kept, StatisticsModel::Difference).data().toString(),
              QStringLiteral("+10.0 ± 1.8"));  // 10.54 tokens by day, none by night, of 600
     model.clear();
