@@ -185,6 +185,22 @@ void ScheduleView::setOwnSchedule(const std::vector<int>& schedule) {
                       (m_schedules[i] == schedule ? QStringLiteral(" *") : QString()));
 }
 
+void ScheduleView::setReuse(ReuseState state) {
+    if (state == ReuseState::Full) state = ReuseState::Partial;  // nothing merges in either
+    if (std::exchange(m_reuse, state) != state) showState();
+}
+
+QString ScheduleView::summary() const {
+    if (m_model->rowCount() == 0) return tr("No model yet");
+    const QString blocks = scheduleText(m_model->schedule());
+    if (m_reuse == ReuseState::Partial)
+        return tr("Reuse is on: no tokens merge. The schedule is used while too much changes.");
+    if (m_reuse == ReuseState::Suspended)
+        return tr("Too much changes for reuse. Merge before: %1. Tokens entering each block:").arg(blocks);
+    return m_model->tokensIn() == 0 ? tr("Merge before: %1").arg(blocks)
+                                    : tr("Merge before: %1. Tokens entering each block:").arg(blocks);
+}
+
 void ScheduleView::showState() {
     const std::vector<int> schedule = m_model->schedule();
     const int blocks = m_model->rowCount();
@@ -194,10 +210,7 @@ void ScheduleView::showState() {
         button->setChecked(blocks > 0 && m_schedules[i] == schedule);
     }
     const int in = m_model->tokensIn(), out = m_model->tokensBefore(blocks - 1);
-    m_summary->setText(blocks == 0 ? tr("No model yet")
-                       : in == 0
-                           ? tr("Merge before: %1").arg(scheduleText(schedule))
-                           : tr("Merge before: %1. Tokens entering each block:").arg(scheduleText(schedule)));
+    m_summary->setText(summary());
     setAccessibleDescription(tr("%1 tokens enter, %2 go on").arg(in).arg(out));
 }
 

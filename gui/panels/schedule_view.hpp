@@ -5,6 +5,8 @@
 #include <QStyledItemDelegate>
 #include <QWidget>
 
+#include <mpm/mpm.hpp>
+
 #include "gui/models/schedule_model.hpp"
 
 class QButtonGroup;
@@ -44,17 +46,21 @@ public:
 
     /// The schedule a model file names as its own.
     void setOwnSchedule(const std::vector<int>& schedule);
+    /// With reuse the schedule is used only while the stream is suspended.
+    void setReuse(ReuseState state);
     BlockList* list() const { return m_list; }
 
 private:
     void addPreset(const QString& text, const QString& tip, const std::vector<int>& schedule);
     void showState();
+    QString summary() const;
 
     ScheduleModel* m_model;
     BlockList* m_list;
     QButtonGroup* m_presets;
     QLabel* m_summary;
     std::vector<std::vector<int>> m_schedules;
+    ReuseState m_reuse = ReuseState::Off;
 };
 
 /// "none", "2, 5"

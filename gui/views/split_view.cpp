@@ -14,13 +14,18 @@ namespace mpm::gui {
 SplitView::SplitView(Viewport* viewport, QWidget* parent)
     : ImageView(tr("All tokens | merged"), viewport, parent) {
     setEmptyText(
-        tr("The same frame, once with all tokens and once merged, appears here while the schedule merges"));
+        tr("The same frame, once with all tokens and once merged, appears here while the schedule merges or "
+           "reuse is on"));
 }
 
 void SplitView::setRendered(const RenderedFrame& drawn, const RenderStyle&) {
     const Analysis& analysis = *drawn.analysis;
-    const bool reuses = analysis.merged.tokens.reuse.state != ReuseState::Off;
-    if (analysis.schedule.empty() && !reuses) clear();  // nothing to compare: the last comparison is stale
+    const ReuseState reuse = analysis.merged.tokens.reuse.state;
+    const bool reuses = reuse != ReuseState::Off;
+    // A suspended stream merges.
+    setTitle(reuses && reuse != ReuseState::Suspended ? tr("All tokens | reuse") : tr("All tokens | merged"));
+    if (std::exchange(m_reuses, reuses) != reuses || (analysis.schedule.empty() && !reuses))
+        clear();  // nothing to compare, or not with this: the last comparison is stale
 }
 
 void SplitView::setComparison(const RenderedComparison& drawn, const SavedTime& saved) {

@@ -44,6 +44,7 @@ private:
     QStringList m_feet;
     double m_position = 0.5;
     bool m_sliding = false;
+    bool m_reuses = false;  // on the right, instead of merging
 };
 
 }  // namespace mpm::gui
