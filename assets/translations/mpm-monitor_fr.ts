@@ -731,14 +731,6 @@
         <translation>%1 → %2 ms (%3)</translation>
     </message>
     <message>
-        <source>Medians of the last %1 frames that ran both ways</source>
-        <translation>Médianes des %1 dernières images calculées des deux façons</translation>
-    </message>
-    <message>
-        <source>Tokens are %1 frames old on average</source>
-        <translation>Les jetons ont %1 images en moyenne</translation>
-    </message>
-    <message>
         <source>tokens, with reuse</source>
         <translation>jetons, avec réemploi</translation>
     </message>
@@ -749,6 +741,22 @@
     <message>
         <source>tokens computed, night to day</source>
         <translation>jetons calculés, nuit / jour</translation>
+    </message>
+    <message>
+        <source>tokens, mean age %1 frames</source>
+        <translation>jetons, âge moyen %1 images</translation>
+    </message>
+    <message>
+        <source>%1 ms saved: medians of the last %2 frames that ran both ways</source>
+        <translation>%1 ms gagnées : médianes des %2 dernières images calculées des deux façons</translation>
+    </message>
+    <message>
+        <source>%1 ms lost: medians of the last %2 frames that ran both ways</source>
+        <translation>%1 ms perdues : médianes des %2 dernières images calculées des deux façons</translation>
+    </message>
+    <message>
+        <source>tokens, too many change for reuse</source>
+        <translation>jetons, trop changent pour le réemploi</translation>
     </message>
 </context>
 <context>
@@ -1786,6 +1794,14 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
         <source>%1 tokens enter, %2 go on</source>
         <translation>%1 jetons entrent, %2 continuent</translation>
     </message>
+    <message>
+        <source>Reuse is on: no tokens merge. The schedule is used while too much changes.</source>
+        <translation>Réemploi actif : aucun jeton n&apos;est fusionné. Le programme sert tant que trop de choses changent.</translation>
+    </message>
+    <message>
+        <source>Too much changes for reuse. Merge before: %1. Tokens entering each block:</source>
+        <translation>Trop de changements pour le réemploi. Fusion avant : %1. Jetons entrant dans chaque bloc :</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::Services</name>
@@ -2176,10 +2192,6 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
         <translation>Tous les jetons | fusionnés</translation>
     </message>
     <message>
-        <source>The same frame, once with all tokens and once merged, appears here while the schedule merges</source>
-        <translation>La même image, une fois avec tous les jetons et une fois fusionnée, apparaît ici tant que le programme fusionne</translation>
-    </message>
-    <message>
         <source>%1 tokens, %2 ms</source>
         <translation>%1 jetons, %2 ms</translation>
     </message>
@@ -2202,6 +2214,14 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
     <message>
         <source>cosine %1</source>
         <translation>cosinus %1</translation>
+    </message>
+    <message>
+        <source>The same frame, once with all tokens and once merged, appears here while the schedule merges or reuse is on</source>
+        <translation>La même image, une fois avec tous les jetons et une fois fusionnée, apparaît ici tant que le programme fusionne ou que le réemploi est actif</translation>
+    </message>
+    <message>
+        <source>All tokens | reuse</source>
+        <translation>Tous les jetons | réemploi</translation>
     </message>
 </context>
 <context>
@@ -2257,6 +2277,10 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
     <message>
         <source>Reused</source>
         <translation>Réemployés</translation>
+    </message>
+    <message>
+        <source>1 flip</source>
+        <translation>1 bascule</translation>
     </message>
 </context>
 <context>
@@ -2344,10 +2368,6 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
         <translation>%1 ms</translation>
     </message>
     <message>
-        <source>Timeline of tokens, luminance and latency</source>
-        <translation>Chronologie des jetons, de la luminance et de la latence</translation>
-    </message>
-    <message>
         <source>%1, %2: %3 of %4 tokens, luminance %5, %6 ms</source>
         <translation>%1, %2 : %3 jetons sur %4, luminance %5, %6 ms</translation>
     </message>
@@ -2362,6 +2382,26 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
     <message>
         <source>tokens computed, with reuse</source>
         <translation>jetons calculés, avec réemploi</translation>
+    </message>
+    <message>
+        <source>Time saved</source>
+        <translation>Temps gagné</translation>
+    </message>
+    <message>
+        <source>Timeline of tokens, luminance, latency and time saved</source>
+        <translation>Chronologie des jetons, de la luminance, de la latence et du temps gagné</translation>
+    </message>
+    <message>
+        <source>%1, %2: %3 % of the tokens computed, mean age %4 frames, luminance %5, %6 ms</source>
+        <translation>%1, %2 : %3 % des jetons calculés, âge moyen %4 images, luminance %5, %6 ms</translation>
+    </message>
+    <message>
+        <source>, %1 ms saved</source>
+        <translation>, %1 ms gagnées</translation>
+    </message>
+    <message>
+        <source>, %1 ms lost</source>
+        <translation>, %1 ms perdues</translation>
     </message>
 </context>
 <context>

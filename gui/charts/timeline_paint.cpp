@@ -29,6 +29,9 @@ const Span& luminanceOf(const TimelineColumn& column) {
 const Span& latencySpan(const TimelineColumn& column) {
     return column.latency;
 }
+const Span& savedOf(const TimelineColumn& column) {
+    return column.saved;
+}
 
 }  // namespace
 
@@ -49,29 +52,41 @@ int TimelineView::gapAllowed(const Columns& columns) const {
     return std::max({2, 3 * *middle, static_cast<int>(kJitter / perColumn)});
 }
 
-std::array<TimelineView::Lane, 3> TimelineView::lanes(const Columns& columns) const {
+void TimelineView::placeLanes(Lanes& lanes, bool saves) const {
     const QRectF area = plot();
     const double gap = 5;
     // On a low screen the tokens alone: three curves a few pixels high are unreadable.
     const bool low = area.height() < 85;
-    const double small = low ? 0 : std::max(18.0, (area.height() - 2 * gap) * 0.2);
-    const double tall = low ? area.height() : area.height() - 2 * (small + gap);
-    std::array<Lane, 3> lanes;
-    lanes[0].area = QRectF(area.left(), area.top(), area.width(), tall);
-    lanes[1].area = QRectF(area.left(), area.bottom() - 2 * small - (low ? 0 : gap), area.width(), small);
-    lanes[2].area = QRectF(area.left(), area.bottom() - small, area.width(), small);
-    double least = 1e9, latency = 1;
+    const double room = low ? 0 : area.height() - 2 * gap;
+    const double luminance = low ? 0 : std::max(18.0, room * 0.2);
+    const double times = low ? 0 : std::max(18.0, room * (saves ? 0.28 : 0.2));
+    const double timesTop = area.bottom() - times, luminanceTop = timesTop - luminance - (low ? 0 : gap);
+    lanes[2].area = QRectF(area.left(), timesTop, area.width(), times);
+    lanes[1].area = QRectF(area.left(), luminanceTop, area.width(), luminance);
+    lanes[0].area = QRectF(area.topLeft(), QPointF(area.right(), luminanceTop - (low ? 0 : gap)));
+}
+
+TimelineView::Lanes TimelineView::lanes(const Columns& columns) const {
+    double least = 1e9, longest = 1, lost = 0;
+    bool saves = false;
     for (const TimelineColumn& column : columns) {
         if (!column.any()) continue;
         least = std::min(least, column.kept.least);
-        latency = std::max(latency, column.latency.most);
+        longest = std::max(longest, column.latency.most);
+        if (!column.saved.any()) continue;
+        saves = true;
+        longest = std::max(longest, column.saved.most);
+        lost = std::min(lost, column.saved.least);
     }
+    Lanes lanes;
+    placeLanes(lanes, saves);
     lanes[0].most = std::max(1, m_data->tokensIn()) * 1.04;
     // Differences of some percent must be seen: the axis begins below the lowest count, at a round one.
     const double base = least < 1e9 ? least - 0.12 * (lanes[0].most - least) : 0;
     const double step = pipeline::roundStep(std::max(1e-9, lanes[0].most - base), kGridLines);
     lanes[0].least = std::max(0.0, std::floor(base / step) * step);
-    lanes[2].most = latency * 1.1;
+    lanes[2].least = lost * 1.1;
+    lanes[2].most = longest * 1.1;
     return lanes;
 }
 
@@ -97,12 +112,16 @@ void TimelineView::paintBands(QPainter& painter, const Columns& columns) const {
     close(last + 1);
 }
 
-void TimelineView::paintGrid(QPainter& painter, const std::array<Lane, 3>& lanes) const {
+void TimelineView::paintGrid(QPainter& painter, const Lanes& lanes) const {
     const Theme& theme = Theme::of(this);
     const QRectF area = plot();
     painter.setPen(theme.grid);
     for (const Lane& lane : lanes)
         painter.drawLine(lane.area.bottomLeft(), lane.area.bottomRight());
+    if (lanes[2].least < 0) {  // below this line, time is lost
+        const double none = lanes[2].y(0);
+        painter.drawLine(QPointF(area.left(), none), QPointF(area.right(), none));
+    }
     const double step = pipeline::roundStep(std::max(1e-9, lanes[0].most - lanes[0].least), kGridLines);
     for (const double value : pipeline::ticksBetween(lanes[0].least, lanes[0].most, step)) {
         if (m_data->tokensIn() <= 0) break;
@@ -170,20 +189,38 @@ void TimelineView::paintTokens(QPainter& painter, const Columns& columns, const 
     paintCurve(painter, columns, lane, QPen(theme.kept, 1.8), keptOf);
 }
 
-void TimelineView::paintLane(QPainter& painter, const Columns& columns, const Lane& lane, Pick pick,
-                             const QColor& colour, const QString& name, const QString& top) const {
+double TimelineView::paintLane(QPainter& painter, const Columns& columns, const Lane& lane, double left,
+                               Pick pick, const QColor& colour, const QString& name) const {
     paintCurve(painter, columns, lane, QPen(colour, 1.5), pick);
-    painter.setPen(Theme::of(this).muted);
-    painter.drawText(QRectF(0, lane.area.top() - 2, lane.area.left() - 6, 16),
-                     Qt::AlignRight | Qt::AlignVCenter, top);
     // On a plate: a curve that begins at the left edge must not cross its own name.
-    const QRectF plate(lane.area.left() + 2, lane.area.top() - 2,
-                       painter.fontMetrics().horizontalAdvance(name) + 6, painter.fontMetrics().height());
+    const QRectF plate(left, lane.area.top() - 2, painter.fontMetrics().horizontalAdvance(name) + 6,
+                       painter.fontMetrics().height());
     QColor ground = Theme::of(this).plot;
     ground.setAlpha(210);
     painter.fillRect(plate, ground);
     painter.setPen(colour);
     painter.drawText(plate, Qt::AlignCenter, name);
+    return plate.right();
+}
+
+void TimelineView::paintTop(QPainter& painter, const Lane& lane, const QString& text) const {
+    painter.setPen(Theme::of(this).muted);
+    painter.drawText(QRectF(0, lane.area.top() - 2, lane.area.left() - 6, 16),
+                     Qt::AlignRight | Qt::AlignVCenter, text);
+}
+
+/// Those below the tokens. Latency and time saved share one, as both are milliseconds.
+void TimelineView::paintLanes(QPainter& painter, const Columns& columns, const Lanes& lanes) const {
+    const Theme& theme = Theme::of(this);
+    const double left = plot().left() + 2;
+    paintTop(painter, lanes[1], QStringLiteral("1"));
+    paintLane(painter, columns, lanes[1], left, luminanceOf, theme.luminance, tr("Luminance"));
+    paintTop(painter, lanes[2], tr("%1 ms").arg(lanes[2].most, 0, 'f', 0));
+    const double next =
+        paintLane(painter, columns, lanes[2], left, latencySpan, theme.latency, tr("Latency"));
+    const auto saves = [](const TimelineColumn& column) { return column.saved.any(); };
+    if (std::any_of(columns.begin(), columns.end(), saves))
+        paintLane(painter, columns, lanes[2], next + 6, savedOf, theme.saved, tr("Time saved"));
 }
 
 void TimelineView::paintEvents(QPainter& painter) const {
@@ -282,13 +319,7 @@ void TimelineView::paintEvent(QPaintEvent*) {
     paintEvents(painter);
     painter.restore();
     paintLegend(painter);
-    if (lane[1].area.height() <= 0) {
-        paintMoment(painter);
-        return paintHover(painter, all);
-    }
-    paintLane(painter, all, lane[1], luminanceOf, theme.luminance, tr("Luminance"), QStringLiteral("1"));
-    paintLane(painter, all, lane[2], latencySpan, theme.latency, tr("Latency"),
-              tr("%1 ms").arg(lane[2].most, 0, 'f', 0));
+    if (lane[1].area.height() > 0) paintLanes(painter, all, lane);
     paintMoment(painter);
     paintHover(painter, all);
 }

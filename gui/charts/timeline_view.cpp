@@ -24,7 +24,7 @@ constexpr int kFrame = 100;  // milliseconds between two repaints while followin
 TimelineView::TimelineView(const TimelineData* data, QWidget* parent) : QWidget(parent), m_data(data) {
     setMouseTracking(true);
     setFocusPolicy(Qt::StrongFocus);
-    setAccessibleName(tr("Timeline of tokens, luminance and latency"));
+    setAccessibleName(tr("Timeline of tokens, luminance, latency and time saved"));
     connect(&m_clock, &QTimer::timeout, this, &TimelineView::moveOn);
     m_clock.start(kFrame);
     moveOn();
@@ -104,18 +104,28 @@ QString TimelineView::describe(int x) const {
     for (int distance = 0; distance <= reach; ++distance)
         for (const int column : {at - distance, at + distance}) {
             if (column < 0 || column >= static_cast<int>(all.size()) || !all[column].any()) continue;
-            const TimelineColumn& found = all[column];
-            const Time time = m_from + (m_to - m_from) * column / static_cast<Time>(all.size());
-            const QString clock = QDateTime::fromMSecsSinceEpoch(time).toString(
-                m_to - m_from > 86'400'000 ? QStringLiteral("d MMM HH:mm") : QStringLiteral("HH:mm:ss"));
-            return tr("%1, %2: %3 of %4 tokens, luminance %5, %6 ms")
-                .arg(clock, found.night() ? tr("night") : tr("day"))
-                .arg(found.kept.mean(), 0, 'f', 0)
-                .arg(m_data->tokensIn())
-                .arg(readable(found.luminance.mean(), 2))
-                .arg(found.latency.mean(), 0, 'f', 0);
+            return describe(all[column], m_from + (m_to - m_from) * column / static_cast<Time>(all.size()));
         }
     return {};
+}
+
+QString TimelineView::describe(const TimelineColumn& column, Time time) const {
+    const QString clock = QDateTime::fromMSecsSinceEpoch(time).toString(
+        m_to - m_from > 86'400'000 ? QStringLiteral("d MMM HH:mm") : QStringLiteral("HH:mm:ss"));
+    const QString phase = column.night() ? tr("night") : tr("day");
+    const double tokens = column.kept.mean(), in = std::max(1, m_data->tokensIn());
+    QString text =
+        column.age.any()
+            ? tr("%1, %2: %3 % of the tokens computed, mean age %4 frames, luminance %5, %6 ms")
+                  .arg(clock, phase, readable(100 * tokens / in, 0), readable(column.age.mean(), 1))
+            : tr("%1, %2: %3 of %4 tokens, luminance %5, %6 ms")
+                  .arg(clock, phase)
+                  .arg(tokens, 0, 'f', 0)
+                  .arg(m_data->tokensIn());
+    text = text.arg(readable(column.luminance.mean(), 2)).arg(column.latency.mean(), 0, 'f', 0);
+    if (!column.saved.any()) return text;
+    const double saved = column.saved.mean();
+    return text + (saved >= 0 ? tr(", %1 ms saved") : tr(", %1 ms lost")).arg(readable(std::abs(saved), 0));
 }
 
 void TimelineView::zoomAt(double factor, double x) {

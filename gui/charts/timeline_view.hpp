@@ -1,4 +1,4 @@
-// Tokens, luminance and latency over time, day and night as bands. Wheel zooms, drag pans, hover reads.
+// Tokens, luminance, latency and time saved; day and night as bands. Wheel zooms, drag pans, hover reads.
 #pragma once
 
 #include <functional>
@@ -67,19 +67,26 @@ private:
     using Pick = const Span& (*)(const TimelineColumn&);
 
     QRectF plot() const;
-    std::array<Lane, 3> lanes(const Columns& columns) const;
+    /// Of tokens, luminance and times; without height where it is not shown.
+    using Lanes = std::array<Lane, 3>;
+    void placeLanes(Lanes& lanes, bool saves) const;
+    Lanes lanes(const Columns& columns) const;
     Time timeAt(double x) const;
     double xOf(Time time) const;
+    QString describe(const TimelineColumn& column, Time time) const;
     Columns columns() const;
     int gapAllowed(const Columns& columns) const;
     void zoomAt(double factor, double x);
     void moveOn();
 
     void paintBands(QPainter& painter, const Columns& columns) const;
-    void paintGrid(QPainter& painter, const std::array<Lane, 3>& lanes) const;
+    void paintGrid(QPainter& painter, const Lanes& lanes) const;
     void paintTokens(QPainter& painter, const Columns& columns, const Lane& lane) const;
-    void paintLane(QPainter& painter, const Columns& columns, const Lane& lane, Pick pick,
-                   const QColor& colour, const QString& name, const QString& top) const;
+    void paintLanes(QPainter& painter, const Columns& columns, const Lanes& lanes) const;
+    /// A curve with its name, which begins at `left`. The right edge of the name.
+    double paintLane(QPainter& painter, const Columns& columns, const Lane& lane, double left, Pick pick,
+                     const QColor& colour, const QString& name) const;
+    void paintTop(QPainter& painter, const Lane& lane, const QString& text) const;
     template <typename Of>
     void paintCurve(QPainter& painter, const Columns& columns, const Lane& lane, const QPen& pen,
                     Of of) const;

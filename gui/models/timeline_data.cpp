@@ -62,6 +62,8 @@ void TimelineData::keep(const pipeline::Measurement& m) {
     Reading reading{m.time.count(),
                     float(m.luminance),
                     float(latencyOf(m)),
+                    m.tokenAge,
+                    m.savedMs,
                     {},
                     float(m.tokensComputed()),
                     m.phase == pipeline::Phase::Night};
@@ -104,6 +106,8 @@ void TimelineData::Level::add(const pipeline::Measurement& m) {
     at->tokensMost = std::max(at->tokensMost, m.tokensComputed());
     at->luminance += (m.luminance - at->luminance) * weight;
     at->latencyMs += (latencyOf(m) - at->latencyMs) * weight;
+    if (m.tokenAge) at->tokenAge += (*m.tokenAge - at->tokenAge) / static_cast<double>(++at->ages);
+    if (m.savedMs) at->savedMs += (*m.savedMs - at->savedMs) / static_cast<double>(++at->saves);
 }
 
 void TimelineData::Level::fill(std::vector<TimelineColumn>& columns, Time from, Time to) const {
@@ -119,6 +123,10 @@ void TimelineData::Level::fill(std::vector<TimelineColumn>& columns, Time from, 
         target.kept.add(at->tokensLeast, at->tokensMost, at->tokensMean, weight);
         target.luminance.add(at->luminance, at->luminance, at->luminance, weight);
         target.latency.add(at->latencyMs, at->latencyMs, at->latencyMs, weight);
+        if (at->ages > 0)
+            target.age.add(at->tokenAge, at->tokenAge, at->tokenAge, static_cast<double>(at->ages));
+        if (at->saves > 0)
+            target.saved.add(at->savedMs, at->savedMs, at->savedMs, static_cast<double>(at->saves));
         target.nights += static_cast<double>(at->nights);
     }
 }
@@ -134,6 +142,8 @@ void TimelineData::fillReadings(std::vector<TimelineColumn>& columns, Time from,
         target.kept.add(at->kept);
         target.luminance.add(at->luminance);
         target.latency.add(at->latency);
+        if (at->age) target.age.add(*at->age);
+        if (at->saved) target.saved.add(*at->saved);
         target.nights += at->night;
     }
 }

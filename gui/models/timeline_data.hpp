@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include <QObject>
@@ -34,6 +35,7 @@ struct TimelineColumn {
     std::array<Span, kStages> stages;  ///< tokens after each merge but the last, where the level knows them
     Span kept;                         ///< tokens after the last merge
     Span luminance, latency;
+    Span age, saved;    ///< of tokens with reuse, in frames; milliseconds, where a comparison ran
     double nights = 0;  ///< weight of the readings at night
 
     bool any() const { return kept.any(); }
@@ -72,6 +74,7 @@ private:
     struct Reading {
         Time time;
         float luminance, latency;
+        std::optional<float> age, saved;
         std::array<float, TimelineColumn::kStages> stages;  // below zero: no such stage
         float kept;
         bool night;

@@ -123,14 +123,14 @@ void HeaderBar::setAnalysis(const Analysis& analysis) {
     const int in = analysis.tokensIn(), kept = analysis.tokensKept();
     const ReuseReport& reuse = analysis.merged.tokens.reuse;
     setReuse(reuse);
-    if (m_reuses) {
+    if (m_reuses && reuse.state != ReuseState::Suspended) {
         m_tokens->setText(tr("%1, %2 % computed").arg(in).arg(readable(100 * reuse.recomputed, 0)));
         return;
     }
     m_tokens->setText(
         in == kept ? QString::number(in)
                    : tr("%1 → %2  (%3)").arg(in).arg(kept).arg(signedPercent(100.0 * (kept - in) / in)));
-    if (!analysis.schedule.empty()) return;
+    if (m_reuses || !analysis.schedule.empty()) return;
     m_times->setText(tr("%1 ms").arg(readable(analysis.networkMs(), 0)));
     setPlainToolTip(m_times, tr("Nothing merges: all tokens run"));
     setStale(false);
@@ -139,13 +139,15 @@ void HeaderBar::setAnalysis(const Analysis& analysis) {
 /// Each figure keeps its place, and its caption says what it counts now.
 void HeaderBar::setReuse(const ReuseReport& reuse) {
     const bool on = reuse.state != ReuseState::Off;
-    if (on && !reuse.ages.empty())
-        setPlainToolTip(m_tokens,
-                        tr("Tokens are %1 frames old on average").arg(readable(cv::mean(reuse.ages)[0], 1)));
+    if (on)
+        setCaption(m_tokens,
+                   reuse.state == ReuseState::Suspended ? tr("tokens, too many change for reuse")
+                   : reuse.ages.empty()
+                       ? tr("tokens, with reuse")
+                       : tr("tokens, mean age %1 frames").arg(readable(cv::mean(reuse.ages)[0], 0)));
     if (on == m_reuses) return;
     m_reuses = on;
-    if (!on) setPlainToolTip(m_tokens, {});
-    setCaption(m_tokens, on ? tr("tokens, with reuse") : tr("tokens in → kept"));
+    if (!on) setCaption(m_tokens, tr("tokens in → kept"));
     setCaption(m_times, on ? tr("all tokens → reuse") : tr("all tokens → merged"));
     setCaption(m_difference, on ? tr("tokens computed, night to day") : tr("tokens kept, night to day"));
 }
@@ -161,7 +163,11 @@ void HeaderBar::setSaved(const SavedTime& saved) {
     m_times->setText(tr("%1 → %2 ms (%3)")
                          .arg(readable(saved.wholeMs(), 0), readable(saved.mergedMs(), 0),
                               signedPercent(-saved.percent(), 0)));
-    setPlainToolTip(m_times, tr("Medians of the last %1 frames that ran both ways").arg(saved.count()));
+    const double ms = saved.savedMs();
+    setPlainToolTip(m_times, (ms >= 0 ? tr("%1 ms saved: medians of the last %2 frames that ran both ways")
+                                      : tr("%1 ms lost: medians of the last %2 frames that ran both ways"))
+                                 .arg(readable(std::abs(ms), 0))
+                                 .arg(saved.count()));
     setStale(false);
 }
 

@@ -17,7 +17,7 @@ struct Theme {
     QColor window, surface, raised, border, text, muted, accent, onAccent;
     QColor good, warning, bad;
     QColor plot, grid, dayBand, nightBand;
-    QColor kept, luminance, latency;
+    QColor kept, luminance, latency, saved;
     std::array<QColor, 4> stages;
     bool dark = false;
 

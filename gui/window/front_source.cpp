@@ -6,6 +6,8 @@
 #include "gui/charts/timeline_view.hpp"
 #include "gui/panels/header_bar.hpp"
 #include "gui/panels/playback_bar.hpp"
+#include "gui/panels/schedule_view.hpp"
+#include "gui/panels/sidebar.hpp"
 #include "gui/text/source_text.hpp"
 
 namespace mpm::gui {
@@ -143,8 +145,9 @@ void FrontSource::onMeasured(const pipeline::Measurement& measurement, const Ana
     models.legend.setShares(analysis->shares);
     models.health.setAnalysis(measurement, *analysis);
     m_parts.header->setAnalysis(*analysis);
-    m_parts.timeline->view()->setStages(analysis->schedule,
-                                        analysis->merged.tokens.reuse.state != ReuseState::Off);
+    const ReuseState reuse = analysis->merged.tokens.reuse.state;
+    m_parts.timeline->view()->setStages(analysis->schedule, reuse != ReuseState::Off);
+    m_parts.sidebar->schedule()->setReuse(reuse);
     m_parts.views->setAnalysisCover({});
     models.regions.setReadings(analysis->regions, analysis->model->labels);
     m_parts.views->setRegions(session.services().settings().of(m_engine->sourceName()).regions,

@@ -103,9 +103,25 @@ ALTER TABLE reading ADD COLUMN saved_ms REAL;
 PRAGMA user_version = 4;
 )sql";
 
-/// The columns of schemas 3 and 4, as SQLite appends them to the statement of the readings' table.
-constexpr const char* kAppended[] = {",setupinteger,passintegernotnulldefault0,recomputedreal",
-                                     ",token_agereal,saved_msreal"};
+// Schema 5: both for a minute and an hour, of the readings that have them.
+const char* const kBucketReuseSql = R"sql(
+ALTER TABLE bucket ADD COLUMN ages INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE bucket ADD COLUMN age_sum REAL NOT NULL DEFAULT 0;
+ALTER TABLE bucket ADD COLUMN saves INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE bucket ADD COLUMN saved_sum REAL NOT NULL DEFAULT 0;
+PRAGMA user_version = 5;
+)sql";
+
+/// The columns of schemas 3, 4 and 5, as SQLite adds them to the statement of a table.
+struct Added {
+    const char *table, *columns;
+};
+constexpr Added kAdded[] = {
+    {"createtablereading(", ",setupinteger,passintegernotnulldefault0,recomputedreal"},
+    {"createtablereading(", ",token_agereal,saved_msreal"},
+    {"createtablebucket(",
+     ",agesintegernotnulldefault0,age_sumrealnotnulldefault0,savesintegernotnulldefault0,saved_sumrealnotnull"
+     "default0"}};
 
 constexpr std::int64_t kApplication = 0x4d504d73;  // "MPMs"; files of earlier versions have 0
 
@@ -118,34 +134,36 @@ std::string bare(const std::string& sql) {
     return result;
 }
 
-/// Every statement that makes a table or an index of ours, in the present schema.
-const std::vector<std::string>& ourStatements() {
-    static const std::vector<std::string> all = [] {
-        std::vector<std::string> found;
-        const std::string text = std::string(kSchemaSql) + kRegionsSql + kSetupSql;
-        for (std::size_t from = 0, end; (end = text.find(';', from)) != std::string::npos; from = end + 1) {
-            const std::string statement = bare(text.substr(from, end - from));
-            if (statement.rfind("create", 0) == 0) found.push_back(statement);
-            if (statement.rfind("createtablereading(", 0) == 0)
-                found.back().replace(statement.size() - 1, 1, std::string(kAppended[0]) + kAppended[1] + ")");
+/// Statements that make a table or an index of ours: in the present schema, and in earlier ones.
+struct OurStatements {
+    std::vector<std::string> present, older;
+};
+
+OurStatements readOurStatements() {
+    OurStatements found;
+    const std::string text = std::string(kSchemaSql) + kRegionsSql + kSetupSql;
+    for (std::size_t from = 0, end; (end = text.find(';', from)) != std::string::npos; from = end + 1) {
+        std::string statement = bare(text.substr(from, end - from));
+        if (statement.rfind("create", 0) != 0) continue;
+        for (const Added& added : kAdded) {
+            if (statement.rfind(added.table, 0) != 0) continue;
+            found.older.push_back(statement);
+            // Before the key of the table, if the statement names it at its end.
+            const std::size_t key = statement.find(",primarykey(");
+            statement.insert(key != std::string::npos ? key : statement.size() - 1, added.columns);
         }
-        return found;
-    }();
+        found.present.push_back(statement);
+    }
+    return found;
+}
+
+const OurStatements& ourStatements() {
+    static const OurStatements all = readOurStatements();
     return all;
 }
 
-/// The table of readings before schema 3, or before schema 4.
-bool isOldReading(const std::string& sql) {
-    const std::vector<std::string>& ours = ourStatements();
-    const auto now = std::find_if(ours.begin(), ours.end(), [](const std::string& statement) {
-        return statement.rfind("createtablereading(", 0) == 0;
-    });
-    std::string older = now->substr(0, now->size() - 1);
-    for (const char* appended : {kAppended[1], kAppended[0]}) {
-        older.resize(older.size() - std::string(appended).size());
-        if (older + ")" == sql) return true;
-    }
-    return false;
+bool isOneOf(const std::vector<std::string>& statements, const std::string& sql) {
+    return std::find(statements.begin(), statements.end(), sql) != statements.end();
 }
 
 /// Created by SQLite itself: for keys, and by ANALYZE.
@@ -185,6 +203,7 @@ void Store::Database::migrate() {
     if (found < 2) execute(kRegionsSql);
     if (found < 3) execute(kSetupSql);
     if (found < 4) execute(kReuseSql);
+    if (found < 5) execute(kBucketReuseSql);
     if (found < 1) execute(("PRAGMA application_id = " + std::to_string(kApplication)).c_str());
     checkSchema(true);
     transaction.commit();
@@ -194,18 +213,18 @@ void Store::Database::migrate() {
 /// write beside.
 void Store::Database::checkSchema(bool complete) const {
     Statement rows = prepare("SELECT type, name, coalesce(sql, '') FROM sqlite_schema");
-    const std::vector<std::string>& ours = ourStatements();
+    const OurStatements& ours = ourStatements();
     std::size_t known = 0;
     while (rows.step()) {
         const std::string sql = bare(rows.text(2));
-        const bool our = std::find(ours.begin(), ours.end(), sql) != ours.end();
-        const bool older = !complete && isOldReading(sql);
+        const bool our = isOneOf(ours.present, sql);
+        const bool older = !complete && isOneOf(ours.older, sql);
         if (!our && !older && !isSqlites(rows.text(0), sql))
             throwDamaged(m_path, "it holds the " + rows.text(0) + " '" + printable(rows.text(1), 60) +
                                      "', which is none of this program's");
         known += our ? 1 : 0;
     }
-    if (complete && known != ours.size()) throwDamaged(m_path, "tables are missing");
+    if (complete && known != ours.present.size()) throwDamaged(m_path, "tables are missing");
 }
 
 }  // namespace mpm::pipeline

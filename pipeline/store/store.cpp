@@ -30,12 +30,15 @@ constexpr const char* kInsertReading =
     "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 
 constexpr const char* kUpsertBucket =
-    "INSERT INTO bucket VALUES(?1,?2,?3,1,?4,?5,?5*?5,?5,?5,?4*?5,?6,?7) ON CONFLICT DO UPDATE SET "
+    "INSERT INTO bucket VALUES(?1,?2,?3,1,?4,?5,?5*?5,?5,?5,?4*?5,?6,?7, ?8 IS NOT NULL, coalesce(?8, 0), "
+    "?9 IS NOT NULL, coalesce(?9, 0)) ON CONFLICT DO UPDATE SET "
     "count = count + 1, nights = nights + ?4, tokens_sum = tokens_sum + ?5, tokens_squares = tokens_squares "
     "+ ?5*?5, "
     "tokens_least = min(tokens_least, ?5), tokens_most = max(tokens_most, ?5), "
     "night_tokens_sum = night_tokens_sum + ?4*?5, luminance_sum = luminance_sum + ?6, latency_sum = "
-    "latency_sum + ?7";
+    "latency_sum + ?7, "
+    "ages = ages + (?8 IS NOT NULL), age_sum = age_sum + coalesce(?8, 0), "
+    "saves = saves + (?9 IS NOT NULL), saved_sum = saved_sum + coalesce(?9, 0)";
 
 void bindOptional(Statement& statement, int at, const std::optional<double>& value) {
     if (value)
@@ -73,7 +76,10 @@ void addToBucket(Statement& upsert, std::int64_t source, std::int64_t span, cons
     const double latency = m.captureMs + m.networkMs + m.drawMs;
     upsert.bind(1, source).bind(2, span).bind(3, floorTo(m.time.count(), span));
     upsert.bind(4, std::int64_t{m.phase == Phase::Night}).bind(5, std::int64_t{m.tokensComputed()});
-    upsert.bind(6, m.luminance).bind(7, latency).run();
+    upsert.bind(6, m.luminance).bind(7, latency);
+    bindOptional(upsert, 8, m.tokenAge);
+    bindOptional(upsert, 9, m.savedMs);
+    upsert.run();
 }
 
 /// A value in a file may exceed the type.
@@ -132,6 +138,10 @@ Bucket readBucket(const Statement& row) {
     b.nightTokens = nights > 0 ? row.real(7) / nights : 0;
     b.luminance = row.real(8) / count;
     b.latencyMs = row.real(9) / count;
+    b.ages = row.integer(10);
+    b.tokenAge = b.ages > 0 ? row.real(11) / static_cast<double>(b.ages) : 0;
+    b.saves = row.integer(12);
+    b.savedMs = b.saves > 0 ? row.real(13) / static_cast<double>(b.saves) : 0;
     return b;
 }
 
@@ -232,8 +242,8 @@ std::vector<Bucket> Store::buckets(std::int64_t source, Span span, Millis from, 
     Statement rows = m_database->prepare(
         "SELECT time, count, nights, tokens_sum, tokens_squares, tokens_least, tokens_most, "
         "night_tokens_sum, "
-        "luminance_sum, latency_sum FROM bucket WHERE source = ? AND span = ? AND time >= ? AND time < ? "
-        "ORDER BY time");
+        "luminance_sum, latency_sum, ages, age_sum, saves, saved_sum FROM bucket WHERE source = ? AND span = "
+        "? AND time >= ? AND time < ? ORDER BY time");
     rows.bind(1, source)
         .bind(2, spanMs(span))
         .bind(3, std::int64_t{from.count()})

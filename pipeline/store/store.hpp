@@ -74,6 +74,8 @@ struct Bucket {
     int tokensLeast = 0, tokensMost = 0;
     double dayTokens = 0, nightTokens = 0;  ///< means; 0 where there was no day or night
     double luminance = 0, latencyMs = 0;    ///< means
+    std::int64_t ages = 0, saves = 0;       ///< readings with an age of tokens, and with a time saved
+    double tokenAge = 0, savedMs = 0;       ///< their means
 };
 
 struct Event {
@@ -158,7 +160,7 @@ public:
     std::int64_t exportJson(std::ostream& out, std::int64_t source, Millis from, Millis to,
                             const std::vector<std::string>& classes = {}) const;
 
-    static constexpr int kSchema = 4;
+    static constexpr int kSchema = 5;
 
 private:
     class Database;

@@ -3,7 +3,10 @@
 #include <QSignalSpy>
 #include <QTest>
 
+#include "gui/charts/timeline_panel.hpp"
+#include "gui/charts/timeline_view.hpp"
 #include "gui/panels/header_bar.hpp"
+#include "gui/panels/schedule_view.hpp"
 #include "gui/registry.hpp"
 #include "gui/views/reuse_view.hpp"
 #include "gui/views/split_view.hpp"
@@ -43,16 +46,39 @@ void ReuseTest::stillSceneIsReused() {
         return false;
     };
     QTRY_VERIFY(headerHas("% computed"));
+    auto* schedule = window.findChild<ScheduleView*>();
+    const auto scheduleNames = [schedule](const char* words) {
+        for (const QLabel* label : schedule->findChildren<QLabel*>())
+            if (label->text().contains(QLatin1String(words))) return true;
+        return false;
+    };
+    QTRY_VERIFY(scheduleNames("no tokens merge"));
+    QTRY_VERIFY(headerHas("tokens, mean age "));
     // The comparison runs all tokens, and does not disturb the frames that are kept.
     window.views()->showView(QStringLiteral("split"));
     QTRY_VERIFY_WITH_TIMEOUT(!window.views()->find<SplitView>()->image().isNull(), test::patience(20'000));
+    QCOMPARE(window.views()->find<SplitView>()->accessibleName(), QStringLiteral("All tokens | reuse"));
     const AnalysisPtr beside = is.next();
     QVERIFY(beside && beside->merged.tokens.reuse.state == mpm::ReuseState::Partial);
+    const auto timelineHas = [&window](const char* words) {
+        const TimelineView* timeline = window.timeline()->view();
+        return timeline->describe(timeline->width() - 10).contains(QLatin1String(words));
+    };
+    QTRY_VERIFY_WITH_TIMEOUT(timelineHas("% of the tokens computed, mean age "), test::patience(10'000));
+    QTRY_VERIFY_WITH_TIMEOUT(timelineHas(" ms saved") || timelineHas(" ms lost"), test::patience(10'000));
+    const auto headerShowsTime = [&window] {
+        for (const QLabel* label : window.header()->findChildren<QLabel*>())
+            if (label->toolTip().contains(QLatin1String("frames that ran both ways"))) return true;
+        return false;
+    };
+    QTRY_VERIFY_WITH_TIMEOUT(headerShowsTime(), test::patience(10'000));
     const QString store = window.session().profile().storePath(), source = window.engine().sourceName();
     QTest::keyClick(&window, Qt::Key_U);
     QVERIFY(
         is.nextWhere([](const Analysis& a) { return a.merged.tokens.reuse.state == mpm::ReuseState::Off; }));
     QTRY_VERIFY_WITH_TIMEOUT(!headerHas("% computed"), test::patience(10'000));
+    QTRY_VERIFY(scheduleNames("Merge before"));
+    QTRY_COMPARE(window.views()->find<SplitView>()->accessibleName(), QStringLiteral("All tokens | merged"));
     is.window.reset();
     mpm::pipeline::Store kept(store.toStdString());
     const auto rows =

@@ -109,11 +109,12 @@ void ScreensTest::coloursOfTextAreReadable() {
         const std::vector<std::pair<const char*, QColor>> grounds = {
             {"window", t.window}, {"surface", t.surface}, {"plot", t.plot}};
         const std::vector<std::pair<const char*, QColor>> texts = {
-            {"text", t.text}, {"muted", t.muted},     {"accent", t.accent},       {"good", t.good},
-            {"bad", t.bad},   {"warning", t.warning}, {"luminance", t.luminance}, {"latency", t.latency}};
+            {"text", t.text},           {"muted", t.muted},     {"accent", t.accent},
+            {"good", t.good},           {"bad", t.bad},         {"warning", t.warning},
+            {"luminance", t.luminance}, {"latency", t.latency}, {"saved", t.saved}};
         for (const auto& [groundName, ground] : grounds)
             for (const auto& [textName, text] : texts) {
-                const bool lane = text == t.luminance || text == t.latency;
+                const bool lane = text == t.luminance || text == t.latency || text == t.saved;
                 if (lane && ground != t.plot) continue;
                 QVERIFY2(contrast(ground, text) >= kText,
                          qPrintable(QStringLiteral("%1 on %2, %3: %4")
@@ -126,7 +127,7 @@ void ScreensTest::coloursOfTextAreReadable() {
         // Curves and marks are no text: 3 is enough, on every ground they cross.
         for (const QColor& ground : {t.plot, t.dayBand, t.nightBand})
             for (const QColor& curve :
-                 {t.kept, t.luminance, t.latency, t.stages[0], t.stages[1], t.stages[2]})
+                 {t.kept, t.luminance, t.latency, t.saved, t.stages[0], t.stages[1], t.stages[2]})
                 QVERIFY2(contrast(ground, curve) >= kLargeText,
                          qPrintable(curve.name() + QStringLiteral(" on ") + ground.name()));
     }

@@ -2,9 +2,50 @@
 #include "gui/charts/timeline_panel.hpp"
 #include "gui/charts/timeline_view.hpp"
 #include "gui/registry.hpp"
+#include "gui/widgets/theme.hpp"
 #include "gui/window_fixture.hpp"
 
 using namespace mpm::gui;
+
+namespace {
+
+/// By column of the widget: whether it has a pixel of this colour.
+std::vector<bool> columnsWith(TimelineView& view, bool (*colour)(const QColor&), qint64 from, qint64 to) {
+    view.resize(800, 190);
+    view.setRange(from, to);
+    const QImage image = view.grab().toImage();
+    std::vector<bool> columns;
+    for (int x = 0; x < image.width(); ++x) {
+        bool any = false;
+        for (int y = 25; y < image.height() - 15; ++y)
+            any = any || colour(image.pixelColor(x, y));
+        columns.push_back(any);
+    }
+    return columns;
+}
+
+bool isKept(const QColor& at) {
+    const QColor curve = Theme::light().kept;
+    return std::abs(at.red() - curve.red()) + std::abs(at.green() - curve.green()) +
+               std::abs(at.blue() - curve.blue()) <
+           60;
+}
+
+/// Violet, which no other curve is, also where an edge is smoothed.
+bool isSaved(const QColor& at) {
+    return at.red() > at.green() + 25 && at.blue() > at.red() + 15;
+}
+
+/// 100 tokens of which half are kept.
+mpm::pipeline::Measurement readingAt(qint64 time) {
+    mpm::pipeline::Measurement m;
+    m.time = mpm::pipeline::Millis(time);
+    m.tokensIn = 100;
+    m.stageTokens = {50};
+    return m;
+}
+
+}  // namespace
 
 class TimelineTest : public QObject {
     Q_OBJECT
@@ -15,6 +56,8 @@ private slots:
     void readsAtThePointer();
     void standsStillWhilePaused();
     void showsGaps();
+    void showsTimeSaved();
+    void showsTimeSavedOfMinutes();
 
 private:
     std::unique_ptr<test::WindowFixture> m_is;
@@ -73,44 +116,77 @@ void TimelineTest::standsStillWhilePaused() {
 void TimelineTest::showsGaps() {
     TimelineData data;
     const auto add = [&data](qint64 from, qint64 to, qint64 step) {
-        for (qint64 time = from; time < to; time += step) {
-            mpm::pipeline::Measurement m;
-            m.time = mpm::pipeline::Millis(time);
-            m.tokensIn = 100;
-            m.stageTokens = {50};
-            data.add(m);
-        }
-    };
-    const auto columnsWithCurve = [](TimelineView& view, qint64 from, qint64 to) {
-        view.resize(800, 190);
-        view.setRange(from, to);
-        const QImage image = view.grab().toImage();
-        const QColor curve = Theme::of(&view).kept;
-        std::vector<bool> columns;
-        for (int x = 0; x < image.width(); ++x) {
-            bool any = false;
-            for (int y = 25; y < image.height() - 25; ++y) {
-                const QColor at = image.pixelColor(x, y);
-                any = any || std::abs(at.red() - curve.red()) + std::abs(at.green() - curve.green()) +
-                                     std::abs(at.blue() - curve.blue()) <
-                                 60;
-            }
-            columns.push_back(any);
-        }
-        return columns;
+        for (qint64 time = from; time < to; time += step)
+            data.add(readingAt(time));
     };
     TimelineView view(&data);
     add(1'000'000, 1'030'000, 200);
     add(1'038'000, 1'060'000, 200);
-    std::vector<bool> curve = columnsWithCurve(view, 1'000'000, 1'060'000);
+    std::vector<bool> curve = columnsWith(view, isKept, 1'000'000, 1'060'000);
     const auto at = [&](double share) { return curve[static_cast<std::size_t>(60 + share * 720)]; };
     QVERIFY(at(0.25) && at(0.8));
     QVERIFY(!at(0.57));
     // Readings that are seconds apart are joined all the same.
     data.clear();
     add(1'000'000, 1'060'000, 5'000);
-    curve = columnsWithCurve(view, 1'000'000, 1'060'000);
+    curve = columnsWith(view, isKept, 1'000'000, 1'060'000);
     QVERIFY(at(0.2) && at(0.46) && at(0.7));
+}
+
+/// With reuse: the curve of the time saved has gaps where no comparison ran, and the text names share, age
+/// and time.
+void TimelineTest::showsTimeSaved() {
+    TimelineData data;
+    TimelineView view(&data);
+    const auto add = [&data](qint64 from, qint64 to, std::optional<double> saved) {
+        for (qint64 time = from; time < to; time += 200) {
+            mpm::pipeline::Measurement m = readingAt(time);
+            m.stageTokens.clear();
+            m.recomputed = 0.25, m.tokenAge = 7.5, m.savedMs = saved;
+            data.add(m);
+        }
+    };
+    add(1'000'000, 1'060'000, {});
+    std::vector<bool> curve = columnsWith(view, isSaved, 1'000'000, 1'060'000);
+    QVERIFY(std::none_of(curve.begin(), curve.end(), [](bool any) { return any; }));  // and no name of it
+    data.clear();
+    add(1'000'000, 1'020'000, 30);
+    add(1'020'000, 1'040'000, {});
+    add(1'040'000, 1'060'000, -12);
+    curve = columnsWith(view, isSaved, 1'000'000, 1'060'000);
+    const auto x = [](double share) { return static_cast<std::size_t>(60 + share * 720); };
+    QVERIFY(curve[x(0.25)] && curve[x(0.8)]);
+    QVERIFY(!curve[x(0.5)]);
+    const QString text = view.describe(static_cast<int>(x(0.25)));
+    QVERIFY2(text.contains(QStringLiteral("25 % of the tokens computed, mean age 7.5 frames")) &&
+                 text.endsWith(QStringLiteral(", 30 ms saved")),
+             qPrintable(text));
+    QVERIFY(!view.describe(static_cast<int>(x(0.5))).contains(QStringLiteral("saved")));
+    QVERIFY(view.describe(static_cast<int>(x(0.8))).endsWith(QStringLiteral(", 12 ms lost")));
+}
+
+/// From the store, hours later, and from the minutes that are summed up while the window runs.
+void TimelineTest::showsTimeSavedOfMinutes() {
+    constexpr qint64 kStart = 36'000'000, kMinute = 60'000, kTo = kStart + 300 * kMinute;
+    History history;
+    for (qint64 minute = 0; minute < 200; ++minute) {
+        mpm::pipeline::Bucket bucket;
+        bucket.time = mpm::pipeline::Millis(kStart + minute * kMinute);
+        bucket.count = 10, bucket.tokensMean = 50;
+        bucket.saves = minute < 100 ? 10 : 0, bucket.savedMs = 20;
+        history.minutes.push_back(bucket);
+    }
+    TimelineData data;
+    data.setHistory(history);
+    mpm::pipeline::Measurement m = readingAt(kStart + 200 * kMinute);
+    m.savedMs = 40;
+    data.add(m);
+    data.add(readingAt(kStart + 200 * kMinute + 1));  // without a comparison
+    const auto columns = data.columns(kStart, kTo, 300);
+    QVERIFY(columns[50].saved.any() && !columns[150].saved.any());
+    QCOMPARE(columns[50].saved.mean(), 20.0);
+    QVERIFY(!columns[50].age.any());
+    QCOMPARE(columns[200].saved.mean(), 40.0);
 }
 
 MPM_GUI_TEST(TimelineTest);

@@ -205,6 +205,10 @@ TEST(Store, ReuseIsKeptAndExported) {
     const auto minutes = store.buckets(id, Store::Span::Minute, Millis(0), Millis(60'000));
     ASSERT_EQ(minutes.size(), 1u);
     EXPECT_EQ(minutes[0].tokensLeast, 128) << "the timeline shows the tokens that were computed";
+    EXPECT_EQ(minutes[0].ages, 1) << "of two readings one is with reuse";
+    EXPECT_EQ(minutes[0].tokenAge, 7.5);
+    EXPECT_EQ(minutes[0].saves, 1);
+    EXPECT_EQ(minutes[0].savedMs, -2.25);
     DayNightStatistics statistics;
     store.addTo(statistics, id, reused.setup, Millis(0), Millis(10'000));
     EXPECT_EQ(statistics.day().kept.mean(), 128);

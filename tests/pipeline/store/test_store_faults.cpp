@@ -96,7 +96,10 @@ TEST(StoreFaults, NewerSchemaIsRefusedAndKept) {
 
 /// The statements that make a file of an earlier schema from one of the present.
 std::string downgrade(int to) {
-    std::string sql = "ALTER TABLE reading DROP COLUMN saved_ms; ALTER TABLE reading DROP COLUMN token_age;";
+    std::string sql;
+    for (const char* column : {"saved_sum", "saves", "age_sum", "ages"})
+        sql += std::string("ALTER TABLE bucket DROP COLUMN ") + column + ";";
+    if (to < 4) sql += "ALTER TABLE reading DROP COLUMN saved_ms; ALTER TABLE reading DROP COLUMN token_age;";
     if (to < 3)
         sql +=
             "DROP TABLE setup; ALTER TABLE reading DROP COLUMN recomputed; ALTER TABLE reading DROP COLUMN "
@@ -128,6 +131,10 @@ TEST(StoreFaults, EarlierSchemasAreMigratedAndKeepTheirRows) {
         EXPECT_EQ(store.regionReadings(id, "door", Millis(0), Millis(9000)).size(), 1u);
         EXPECT_EQ(store.measurements(id, Millis(2000), Millis(9000)).at(0).savedMs, 3);
         EXPECT_FALSE(store.measurements(id, Millis(0), Millis(2000)).at(0).savedMs);
+        const Bucket minute = store.buckets(id, Store::Span::Minute, Millis(0), Millis(9000)).at(0);
+        EXPECT_EQ(minute.count, 2);
+        EXPECT_EQ(minute.saves, 1) << "the row of the earlier version has no time saved";
+        EXPECT_EQ(minute.savedMs, 3);
         // A copy of the file as it was is beside it, for its owner alone.
         struct stat there {};
         ASSERT_EQ(stat(copy.c_str(), &there), 0);
@@ -137,7 +144,8 @@ TEST(StoreFaults, EarlierSchemasAreMigratedAndKeepTheirRows) {
             return sqlite3_exec(raw, sql, nullptr, nullptr, nullptr) == SQLITE_OK;
         };
         EXPECT_EQ(can("SELECT count(*) FROM region"), schema >= 2);
-        EXPECT_FALSE(can("SELECT saved_ms FROM reading"));
+        EXPECT_EQ(can("SELECT saved_ms FROM reading"), schema >= 4);
+        EXPECT_FALSE(can("SELECT saved_sum FROM bucket"));
         EXPECT_TRUE(can("SELECT count(*) FROM reading"));
         sqlite3_close(raw);
     }
