@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <sstream>
 
+#include <mpm/read_net.hpp>
+
 #include "pipeline/draw/labels.hpp"
 #include "pipeline/draw/merge_map.hpp"
 #include "pipeline/segment/names.hpp"
+#include "pipeline/segment/reuse_values.hpp"
 
 namespace mpm::gst {
 
@@ -85,7 +88,9 @@ void Engine::applyEncoder(const Settings& settings) {
     property("blocks", [&] { encoder.setSchedule(blocks); });
     property("device", [&] { setDevice(encoder, settings.device); });
     property("precision", [&] { setPrecision(encoder, settings.precision); });
-    property("reuse", [&] { encoder.setReuse(mpm::reuseFrom(settings.reuse)); });
+    property("reuse", [&] {
+        encoder.setReuse(mpm::reuseFrom(settings.reuse, pipeline::reuseValues(m_segmenter.network())));
+    });
 }
 
 void Engine::applyAlert(const Settings& settings) {

@@ -2,10 +2,13 @@
 
 #include <mutex>
 
+#include <mpm/read_net.hpp>
+
 #include "cli/common/error.hpp"
 #include "cli/common/terminal.hpp"
 #include "pipeline/measure/error.hpp"
 #include "pipeline/segment/model_file.hpp"
+#include "pipeline/segment/reuse_values.hpp"
 
 namespace mpm::cli {
 
@@ -33,10 +36,10 @@ pipeline::Network load(const std::string& model, cv::Size size, bool mayBeRandom
     }
 }
 
-void applyReuse(Encoder& encoder, const CommonOptions& options) {
+void applyReuse(pipeline::Network& network, const CommonOptions& options) {
     if (!options.reuse) return;
     try {
-        encoder.setReuse(options.reuse);
+        network.encoder().setReuse(reuseFrom(options.reuseText, pipeline::reuseValues(network)));
     } catch (const cv::Exception& error) {
         throw Error(kWrongUse, "--reuse: " + error.err);
     }
@@ -51,7 +54,7 @@ pipeline::Network openNetwork(const std::string& model, const CommonOptions& opt
     network.encoder().setDevice(options.device.device, options.device.index);
     network.encoder().setPrecision(options.precision);
     if (options.batchIndependent) network.encoder().setBatchIndependent(true);
-    applyReuse(network.encoder(), options);
+    applyReuse(network, options);
     if (!options.blocks) return network;
     try {
         network.encoder().setSchedule(*options.blocks);

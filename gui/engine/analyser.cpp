@@ -7,6 +7,7 @@
 #include "gui/text/safe_text.hpp"
 #include "pipeline/draw/labels.hpp"
 #include "pipeline/segment/features.hpp"
+#include "pipeline/segment/reuse_values.hpp"
 
 namespace mpm::gui {
 
@@ -75,7 +76,8 @@ pipeline::Segmentation Analyser::run(const cv::Mat& image, const std::vector<int
 void Analyser::setReuse(bool on) {
     if (m_reuse == on || (on && m_reuseFailed)) return;
     try {
-        m_segmenter.encoder().setReuse(on ? std::optional(Reuse{}) : std::nullopt);
+        m_segmenter.encoder().setReuse(on ? std::optional(pipeline::reuseValues(m_segmenter.network()))
+                                          : std::nullopt);
         m_reuse = on;
     } catch (const cv::Exception&) {
         m_reuseFailed = true;

@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <sstream>
 
+#include <mpm/read_net.hpp>
+
 #include "base/printable.hpp"
 #include "mpm_layer/encoder/reuse/options.hpp"
 
@@ -65,13 +67,13 @@ void Settings::deviceFromEnvironment() {
                  [this](const std::string& text) { return deviceFrom(text, deviceIndex); });
 }
 
-void Settings::fallBackToEnvironment(bool withSchedule) {
+void Settings::fallBackToEnvironment(bool withSchedule, const Reuse& reuseOfFile) {
     if (withSchedule) scheduleFromEnvironment();
     deviceFromEnvironment();
     readVariable("MPM_PRECISION", precision, precisionFrom);
     readVariable("MPM_BATCH_INDEPENDENT", batchIndependent,
                  [](const std::string& text) { return switchFrom("batch independence", text); });
-    readVariable("MPM_REUSE", reuse, reuseFrom);
+    readVariable("MPM_REUSE", reuse, [&](const std::string& text) { return reuseFrom(text, reuseOfFile); });
 }
 
 Settings processSettings() {
@@ -166,6 +168,16 @@ std::vector<int> EncoderControl::scheduleOfFile() const {
     return m_segments.schedule();
 }
 
+void EncoderControl::setReuseOfFile(const Reuse& reuse) {
+    const std::lock_guard<std::mutex> lock(m_guard);
+    m_reuseOfFile = reuse;
+}
+
+Reuse EncoderControl::reuseOfFile() const {
+    const std::lock_guard<std::mutex> lock(m_guard);
+    return m_reuseOfFile;
+}
+
 void EncoderControl::setDim(int dim) {
     const std::lock_guard<std::mutex> lock(m_guard);
     m_dim = dim;
@@ -193,6 +205,7 @@ Settings EncoderControl::ownOrProcess() const {
     }
     if (!m_config.merges) process.schedule.reset();
     settings.fallBackTo(process);
+    if (!settings.reuse && process.reuseText) settings.reuse = reuseFrom(*process.reuseText, reuseOfFile());
     return settings;
 }
 
@@ -204,7 +217,7 @@ std::vector<int> EncoderControl::schedule() const {
 
 Settings EncoderControl::effective() const {
     Settings settings = ownOrProcess();
-    settings.fallBackToEnvironment(m_config.merges);
+    settings.fallBackToEnvironment(m_config.merges, reuseOfFile());
     if (!settings.schedule) settings.schedule = scheduleOfFile();
     if (!settings.device) settings.device = Device::Auto;
     if (!settings.precision) settings.precision = Precision::F32;

@@ -28,6 +28,7 @@ struct Settings {
     std::optional<Precision> precision;
     std::optional<bool> batchIndependent;
     std::optional<std::optional<Reuse>> reuse;     ///< set to nothing: off
+    std::optional<std::string> reuseText;          ///< the same, where values may be the model file's
     std::vector<int> streams;                      ///< of each image of a batch; empty: the image's index
     std::map<int, std::vector<MergeMap>> imposed;  ///< by stage
 
@@ -35,7 +36,7 @@ struct Settings {
     void fallBackTo(const Settings& lower);
     /// The same from the environment, read anew each time, so that a host may change it. A variable is read
     /// only if its entry is absent here: others may have any value.
-    void fallBackToEnvironment(bool withSchedule);
+    void fallBackToEnvironment(bool withSchedule, const Reuse& reuseOfFile);
     void scheduleFromEnvironment();
     void deviceFromEnvironment();
 };
@@ -75,6 +76,8 @@ public:
         const std::lock_guard<std::mutex> lock(m_guard);
         change(m_own);
     }
+    /// The values of the model file, which text starts from that turns reuse on.
+    void setReuseOfFile(const Reuse& reuse);
     /// The settings of the handle.
     Settings own() const;
     /// The handle's own settings over the process's over the environment's over the model's. A decoder has
@@ -93,11 +96,13 @@ public:
 private:
     Settings ownOrProcess() const;
     std::vector<int> scheduleOfFile() const;
+    Reuse reuseOfFile() const;
 
     const EncoderConfig m_config;
     mutable std::mutex m_guard;
     Segments m_segments;
     Settings m_own;
+    Reuse m_reuseOfFile;
     Report m_report;
     int m_dim = 0;
     std::weak_ptr<EncoderRunner> m_runner;

@@ -4,6 +4,8 @@
 
 #include <mpm/read_net.hpp>
 
+#include "mpm_layer/dnn/encoder_layer.hpp"
+
 namespace mpm {
 namespace {
 
@@ -32,10 +34,7 @@ private:
     static inline logging::LogLevel s_before = logging::LOG_LEVEL_WARNING;
 };
 
-}  // namespace
-
-cv::dnn::Net readNet(const std::string& path) {
-    registerLayers();
+cv::dnn::Net readQuietly(const std::string& path) {
     const Quiet quiet;
 #if CV_VERSION_MAJOR >= 5
     // The new engine, which `--form layers` needs; the classic one where the new one lacks an operator.
@@ -43,6 +42,21 @@ cv::dnn::Net readNet(const std::string& path) {
 #else
     return cv::dnn::readNetFromONNX(path);
 #endif
+}
+
+}  // namespace
+
+cv::dnn::Net readNet(const std::string& path) {
+    registerLayers();
+    cv::dnn::Net net = readQuietly(path);
+    for (const cv::String& name : net.getLayerNames()) {
+        const cv::Ptr<cv::dnn::Layer> layer = net.getLayer(net.getLayerId(name));
+        const auto* found = dynamic_cast<const dnn::EncoderLayer*>(layer.get());
+        if (!found || !found->control()->config().merges) continue;
+        found->control()->setReuseOfFile(reuseOf(path));  // OpenCV drops metadata
+        break;
+    }
+    return net;
 }
 
 }  // namespace mpm

@@ -84,9 +84,9 @@ int mpm_set_batch_independent(const char* independent) {
 
 int mpm_set_reuse(const char* reuse) {
     return guarded([&] {
-        std::optional<std::optional<mpm::Reuse>> value;
-        if (reuse) value = mpm::reuseFrom(reuse);
-        mpm::changeProcessSettings([&](mpm::Settings& s) { s.reuse = value; });
+        std::optional<std::string> value;
+        if (reuse) mpm::reuseFrom(value.emplace(reuse));  // rejects invalid text here
+        mpm::changeProcessSettings([&](mpm::Settings& s) { s.reuseText = value; });
         return 0;
     });
 }

@@ -5,9 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <opencv2/imgproc.hpp>
 
-#include <mpm/mpm.hpp>
+#include <mpm/read_net.hpp>
 
 #include "base/printable.hpp"
+#include "mpm_layer/encoder/reuse/options.hpp"
 #include "mpm_layer/kernels/common/limits.hpp"
 #include "mpm_layer/model/onnx_metadata.hpp"
 
@@ -91,6 +92,14 @@ void readPalette(const json& value, ModelInfo& info) {
     info.palette = palette;
 }
 
+Reuse toReuse(const json& value) {
+    try {
+        return reuseOfFile(value.get<std::string>());
+    } catch (const cv::Exception&) {
+        throw Unfit();
+    }
+}
+
 struct Property {
     void (*read)(const json& value, ModelInfo& info);
     const char* expected;
@@ -109,6 +118,9 @@ const std::map<std::string, Property>& knownProperties() {
          {[](const json& v, ModelInfo& info) { info.mean = toScalar(v); }, "three finite numbers"}},
         {"mpm.std", {readDeviation, "three positive numbers"}},
         {"mpm.schedule", {readSchedule, "whole numbers of at least 0, strictly increasing"}},
+        {"mpm.reuse",
+         {[](const json& v, ModelInfo&) { toReuse(v); },
+          "text with values for reuse, as \"refresh=60,full=0.3\""}},
         {"mpm.source_sha256",
          {[](const json& v, ModelInfo& info) { info.sourceSha256 = v.get<std::string>(); }, "text"}}};
     return kKnown;
@@ -165,6 +177,15 @@ ModelInfo modelInfo(const std::string& path) {
     for (const auto& [key, text] : metadata.properties)
         readProperty(path, key, text, info);
     return info;
+}
+
+Reuse reuseOf(const std::string& path) {
+    const OnnxMetadata metadata = readOnnxMetadata(path);
+    const auto found = metadata.properties.find("mpm.reuse");
+    if (found == metadata.properties.end()) return {};
+    ModelInfo info;
+    readProperty(path, found->first, found->second, info);  // rejects what is not as expected
+    return toReuse(json::parse(found->second));
 }
 
 cv::Mat blobFromImage(const cv::Mat& image, const ModelInfo& info) {

@@ -92,7 +92,7 @@ BenchRounds::BenchRounds(BenchNetworks networks, const std::vector<int>& batches
                                    "method \"" + method.text +
                                        "\" takes the frames of a clip one by one; "
                                        "use batch 1");
-            applyMethod(m_networks.of(method, batch).encoder(), method, m_schedule);  // before anything runs
+            applyMethod(m_networks.of(method, batch), method, m_schedule);  // before anything runs
             m_rows.push_back({});
             m_rows.back().method = method;
             m_rows.back().batch = batch;
@@ -108,7 +108,7 @@ cv::Mat BenchRounds::blobOf(const std::vector<cv::Mat>& images, int batch, int r
 
 cv::Mat BenchRounds::measure(BenchRow& row, const cv::Mat& blob, bool keep) {
     Network& network = m_networks.of(row.method, row.batch);
-    applyMethod(network.encoder(), row.method, m_schedule);
+    applyMethod(network, row.method, m_schedule);
     const Stopwatch watch;
     cv::Mat output = network.forward(blob);
     if (!keep) return {};

@@ -85,7 +85,7 @@ Evaluation::Evaluation(const EvalRequest& request, EvalNetworks& networks, const
     Protocol protocol = protocolFor(request.dataset, anyNetwork().info().size);
     for (const Setting& setting : m_settings) {
         protocol.frames = setting.method.reuses();
-        applyMethod(network(setting).encoder(), setting.method, m_schedule);  // rejected before anything runs
+        applyMethod(network(setting), setting.method, m_schedule);  // rejected before anything runs
         m_segmenters.emplace_back(network(setting), protocol, setting.batch);
     }
     m_head = head(modelSha256);
@@ -115,7 +115,7 @@ void Evaluation::checkReuse() const {
 /// The first forward of a network allocates; and a batch that it rejects is reported before images are read.
 void Evaluation::warmUp(const Setting& setting) {
     Network& net = network(setting);
-    applyMethod(net.encoder(), setting.method, m_schedule);
+    applyMethod(net, setting.method, m_schedule);
     const cv::Mat grey(net.info().size, CV_8UC3, cv::Scalar::all(128));
     net.forward(net.blob(std::vector<cv::Mat>(setting.batch, grey)));
     net.encoder().forget();  // the first frame counts
@@ -181,7 +181,7 @@ ImageCounts Evaluation::countsOf(const Setting& setting, const Sample& sample,
 
 GroupRow Evaluation::measure(size_t index, const std::vector<Sample>& samples, std::vector<cv::Mat>& labels) {
     const Setting& setting = m_settings[index];
-    applyMethod(network(setting).encoder(), setting.method, m_schedule);
+    applyMethod(network(setting), setting.method, m_schedule);
     std::vector<cv::Mat> images;
     for (const Sample& sample : samples)
         images.push_back(setting.night ? street::night(sample.image, *setting.night, seedOf(sample.name))

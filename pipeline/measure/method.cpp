@@ -3,7 +3,10 @@
 #include <charconv>
 #include <sstream>
 
+#include <mpm/read_net.hpp>
+
 #include "pipeline/measure/error.hpp"
+#include "pipeline/segment/reuse_values.hpp"
 
 namespace mpm::pipeline {
 
@@ -32,9 +35,10 @@ Method methodFrom(const std::string& text) {
     return {text.substr(0, colon), blocks, text};
 }
 
-mpm::Reuse reuseOf(const Method& method) {
+mpm::Reuse reuseOf(const Method& method, const mpm::Reuse& others = {}) {
     const size_t colon = method.name.find(':');
-    const auto reuse = mpm::reuseFrom(colon == std::string::npos ? "on" : method.name.substr(colon + 1));
+    const std::string values = colon == std::string::npos ? "on" : method.name.substr(colon + 1);
+    const auto reuse = mpm::reuseFrom(values, others);
     if (!reuse) reject("method \"" + method.text + "\": write reuse, or reuse:refresh=60");
     return *reuse;
 }
@@ -105,7 +109,8 @@ void checkMethods(const std::vector<Method>& methods) {
     }
 }
 
-void applyMethod(mpm::Encoder& encoder, const Method& method, const std::vector<int>& blocks) {
+void applyMethod(Network& network, const Method& method, const std::vector<int>& blocks) {
+    mpm::Encoder& encoder = network.encoder();
     try {
         if (method.name == "none") {
             encoder.setMethod("mpm");
@@ -114,7 +119,8 @@ void applyMethod(mpm::Encoder& encoder, const Method& method, const std::vector<
             return;
         }
         encoder.setMethod(method.reducer());
-        encoder.setReuse(method.reuses() ? std::make_optional(reuseOf(method)) : std::nullopt);
+        encoder.setReuse(method.reuses() ? std::make_optional(reuseOf(method, reuseValues(network)))
+                                         : std::nullopt);
         encoder.setSchedule(method.blocks.value_or(blocks));  // methods with blocks of their own ignore it
     } catch (const cv::Exception& error) {
         reject("method \"" + method.text + "\": " + error.err);

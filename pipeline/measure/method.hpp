@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <mpm/mpm.hpp>
+#include "pipeline/segment/network.hpp"
 
 namespace mpm::pipeline {
 
@@ -35,8 +35,9 @@ Method mutualPairsBefore(const std::vector<int>& blocks);
 void checkMethods(const std::vector<Method>& methods);
 
 /// Throws MeasureError with the encoder's message where it rejects the method. `blocks`: for a method without
-/// its own. A network that reuses runs no other method in between, which would make it forget.
-void applyMethod(mpm::Encoder& encoder, const Method& method, const std::vector<int>& blocks);
+/// its own. Values of `reuse` that the method does not have are those of the model file. A network that
+/// reuses runs no other method in between, which would make it forget.
+void applyMethod(Network& network, const Method& method, const std::vector<int>& blocks);
 
 /// Block numbers from 0, increasing, as "2,5"; empty where `text` is something else.
 std::optional<std::vector<int>> blocksFrom(const std::string& text, char separator = ',');

@@ -1,7 +1,10 @@
 // mpm.Model and mpm.Result.
 #include <pybind11/stl.h>
 
+#include <mpm/read_net.hpp>
+
 #include "pipeline/segment/names.hpp"
+#include "pipeline/segment/reuse_values.hpp"
 #include "python/src/arrays.hpp"
 #include "python/src/bindings.hpp"
 #include "python/src/segmenter.hpp"
@@ -92,8 +95,12 @@ void setReuse(Segmenter& model, const py::object& value) {
     if (!words && !py::isinstance<py::bool_>(value))
         throw py::type_error("reuse: expected True, False or text");
     const std::string text = words ? value.cast<std::string>() : value.cast<bool>() ? "on" : "off";
-    const std::optional<Reuse> reuse = mpm::reuseFrom(text);
-    change(model, [&](Encoder& encoder) { encoder.setReuse(reuse); });
+    {
+        const py::gil_scoped_release release;
+        model.with([&](pipeline::Network& network) {
+            network.encoder().setReuse(mpm::reuseFrom(text, pipeline::reuseValues(network)));
+        });
+    }
     model.reuse = text;
 }
 

@@ -22,12 +22,14 @@ protected:
     void SetUp() override { registerLayers(); }
 
     void TearDown() override {
-        for (const char* name : {"MPM_BLOCKS", "MPM_DEVICE", "MPM_PRECISION", "MPM_BATCH_INDEPENDENT"})
+        for (const char* name :
+             {"MPM_BLOCKS", "MPM_DEVICE", "MPM_PRECISION", "MPM_BATCH_INDEPENDENT", "MPM_REUSE"})
             unsetenv(name);
         mpm_set_blocks(nullptr);
         mpm_set_device(nullptr);
         mpm_set_precision(nullptr);
         mpm_set_batch_independent(nullptr);
+        mpm_set_reuse(nullptr);
     }
 
     cv::dnn::Net load(const OnnxModel& model) {

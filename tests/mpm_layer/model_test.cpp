@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <mpm/mpm.hpp>
+#include <mpm/read_net.hpp>
 
 #include "support/onnx_model.hpp"
 #include "support/refusal.hpp"
@@ -49,6 +49,9 @@ TEST(ModelInfo, NamesWhatCannotBe) {
              {"mpm.mean", {"[0.1, 0.2]", "[0, 0, 0, 0]", "[true, 0, 0]", "0.5", "[1e999, 0, 0]"}},
              {"mpm.std", {"[0, 1, 1]", "[-1, 1, 1]", "[1, 1]", "[\"a\", 1, 1]"}},
              {"mpm.labels", {"[1]", "\"a\"", "junk", ""}},
+             {"mpm.reuse",
+              {"\"on\"", "\"off\"", "\"\"", "\"refresh=-1\"", "\"full=2\"", "\"speed=1\"", "refresh=60",
+               "{\"refresh\": 60}", "[60]"}},
              {"mpm.source_sha256", {"abc", "7"}}}) {
         for (const std::string& value : values) {
             SCOPED_TRACE(value);

@@ -1,7 +1,10 @@
 // Reuse over time inside cv::dnn: the operators around an encoder that reuses compute only rows that changed.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
+
+#include <mpm/read_net.hpp>
 
 #include "dnn_fixture.hpp"
 
@@ -93,6 +96,45 @@ TEST_F(ReuseLayers, HaveTheBitsOfAllRowsComputedAnew) {
             if (f == 20) forward(again, image);
         }
     }
+}
+
+// The values of a file are those that the text which turns reuse on does not have; they never turn it on.
+TEST_F(ReuseLayers, TheModelFileHasTheDefaults) {
+    OnnxModel made = model(1);
+    made.metadata("mpm.reuse", "\"refresh=3,full=0.5\"");
+    const std::string path = m_folder.path() + "/model.onnx";
+    made.write(path);
+    EXPECT_EQ(reuseOf(path).refresh, 3);
+    EXPECT_EQ(reuseOf(path).full, 0.5);
+    EXPECT_EQ(reuseOf(path).sensitivity, Reuse().sensitivity);
+    EXPECT_EQ(reuseFrom("full=0.1", reuseOf(path))->refresh, 3);
+    EXPECT_EQ(reuseFrom("full=0.1", reuseOf(path))->full, 0.1);
+    EXPECT_FALSE(reuseFrom("off", reuseOf(path)));
+    cv::dnn::Net net = readNet(path);
+    mpm::encoder(net).setDevice(Device::Cpu);
+    const int sizes[] = {1, 3, kRows * kPatch, kColumns * kPatch};
+    cv::Mat image(4, sizes, CV_32F);
+    cv::randu(image, -1, 1);
+    // A still image: the tokens that `refresh` makes it compute, of 24.
+    const auto computed = [&] {
+        for (int f = 0; f < 2; ++f)
+            forward(net, image);
+        const ReuseReport reuse = mpm::encoder(net).report().images[0].reuse;
+        return reuse.state == ReuseState::Off ? -1 : static_cast<int>(std::lround(24 * reuse.recomputed));
+    };
+    EXPECT_EQ(computed(), -1);
+    setenv("MPM_REUSE", "on", 1);
+    EXPECT_EQ(computed(), 8);
+    setenv("MPM_REUSE", "refresh=4", 1);
+    EXPECT_EQ(computed(), 6);
+    EXPECT_EQ(mpm_set_reuse("on"), 0);
+    EXPECT_EQ(computed(), 8);
+    EXPECT_EQ(mpm_set_reuse("refresh=2"), 0);
+    EXPECT_EQ(computed(), 12);
+    mpm::encoder(net).setReuse(Reuse());
+    EXPECT_EQ(computed(), 1) << "the handle has values of its own";
+    mpm::encoder(net).setReuse(std::nullopt);
+    EXPECT_EQ(computed(), -1);
 }
 
 // Without reuse nothing is remembered, and a network without it beside one with it is not disturbed.

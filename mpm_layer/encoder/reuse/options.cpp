@@ -5,6 +5,8 @@
 #include <sstream>
 #include <tuple>
 
+#include <mpm/read_net.hpp>
+
 #include "base/printable.hpp"
 
 namespace mpm {
@@ -73,9 +75,18 @@ bool sameReuse(const Reuse& a, const Reuse& b) {
     return fieldsOf(a) == fieldsOf(b);
 }
 
+Reuse reuseOfFile(const std::string& text) {
+    if (text == "on" || text == "off") rejectText(text);
+    return *reuseFrom(text);
+}
+
 std::optional<Reuse> reuseFrom(const std::string& text) {
+    return reuseFrom(text, Reuse());
+}
+
+std::optional<Reuse> reuseFrom(const std::string& text, const Reuse& others) {
     if (text == "off") return std::nullopt;
-    Reuse reuse;
+    Reuse reuse = others;
     if (text == "on") return reuse;
     std::istringstream parts(text + ",");  // so that the last one, too, ends with a comma
     for (std::string part; std::getline(parts, part, ',');)

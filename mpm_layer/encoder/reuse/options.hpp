@@ -1,4 +1,4 @@
-// The options of reuse and their ranges; reuseFrom() of the public header reads them from text.
+// The options of reuse and their ranges; reuseFrom() of the public headers reads them from text.
 #pragma once
 
 #include <mpm/mpm.hpp>
@@ -7,6 +7,9 @@ namespace mpm {
 
 /// Throws with the name of a value that is out of its range.
 void checkReuse(const Reuse& reuse);
+
+/// Of a model file: values, as in reuseFrom(), but neither on nor off. Throws on anything else.
+Reuse reuseOfFile(const std::string& text);
 
 bool sameReuse(const Reuse& a, const Reuse& b);
 

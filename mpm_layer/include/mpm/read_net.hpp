@@ -1,4 +1,4 @@
-// Reading a network in one call. <mpm/mpm.hpp> has everything else.
+// Reading a network in one call, and the values for reuse in a model file. <mpm/mpm.hpp> has everything else.
 #pragma once
 
 #include <mpm/mpm.hpp>
@@ -7,8 +7,17 @@ namespace mpm {
 
 /// Registers the operators, selects OpenCV's engine, and reads the network without the warnings that OpenCV
 /// prints for operators of other domains.
+/// Its encoder knows the file's values for reuse: mpm_set_reuse() and MPM_REUSE start from them.
 /// @param path an ONNX file, converted or not
 /// @throws cv::Exception if the file cannot be read or has an operator that OpenCV does not support
 MPM_API cv::dnn::Net readNet(const std::string& path);
+
+/// The values for reuse in a model file's metadata `mpm.reuse`, and the defaults of those that it does not
+/// have. The metadata never turns reuse on: encoder.setReuse(reuseOf(path)) does.
+/// @throws cv::Exception if the file cannot be read or a value is out of its range
+MPM_API Reuse reuseOf(const std::string& path);
+
+/// As reuseFrom(text), but values that `text` does not have are those of `others`.
+MPM_API std::optional<Reuse> reuseFrom(const std::string& text, const Reuse& others);
 
 }  // namespace mpm
