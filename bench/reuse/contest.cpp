@@ -25,7 +25,7 @@ Contest::Contest(const std::string& model, const pipeline::ModelCost& cost, Prec
         Encoder& encoder = m_networks.back().encoder();
         encoder.setDevice(Device::Cpu);
         encoder.setPrecision(precision);
-        applyMethod(encoder, method, encoder.schedule());
+        applyMethod(m_networks.back(), method, encoder.schedule());
     }
 }
 

@@ -1,6 +1,6 @@
 // Reuse over time against its bars, and the memory of a stream.
 //   mpm_bench_reuse [--clips N] [--frames N] [--precision f32,bf16] [--only TEXT] [--video FILE] [--plot
-//   FILE.svg]
+//   FILE.svg] [--hour 18000]
 // Prints Markdown tables; exit status 1 if a bar is missed. Full forwards, merging and reuse run in turn on
 // every frame.
 #include <sys/wait.h>
@@ -17,6 +17,7 @@
 
 #include "bench/reuse/bars.hpp"
 #include "bench/reuse/contest.hpp"
+#include "bench/reuse/hour.hpp"
 #include "cli/common/model_cost.hpp"
 #include "pipeline/chart/figure.hpp"
 #include "pipeline/segment/names.hpp"
@@ -26,7 +27,7 @@ namespace {
 
 struct Options {
     std::string model = "default", only, video, plot, day, reuse = "reuse";
-    int clips = 10, frames = 100, threads = 2;
+    int clips = 10, frames = 100, threads = 2, hour = 0;
     std::vector<std::string> precisions{"f32", "bf16"};
 };
 
@@ -36,20 +37,13 @@ Precision precisionOf(const std::string& name) {
 
 constexpr const char* kShortHead = "| | precision | measured | bar | |\n|---|---|---|---|---|\n";
 
-// Megabytes of memory that the process uses.
-double residentMb() {
-    std::ifstream file("/proc/self/statm");
-    double whole = 0, resident = 0;
-    file >> whole >> resident;
-    return resident * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
-}
-
 class Bench {
 public:
     explicit Bench(const Options& options)
         : m_options(options), m_cost(cli::modelCost(pipeline::Network(options.model))) {}
 
     bool run() {
+        if (m_options.hour > 0) return hour();
         std::cout << kShortHead;
         for (const std::string& precision : m_options.precisions)
             if (wanted("memory")) measureMemory(precision);  // before any thread
@@ -231,6 +225,27 @@ private:
         return panel;
     }
 
+    // Loss stays near that of the first ten minutes, and memory where it was after them.
+    bool hour() {
+        constexpr int kEvery = 15;
+        constexpr double kMostMore = 0.3, kMostMb = 2;
+        std::cout << "| minutes | precision | loss | computed | memory | |\n|---|---|---|---|---|---|\n";
+        for (const std::string& precision : m_options.precisions) {
+            const std::vector<HourPart> parts =
+                watchHour(m_options.model, precisionOf(precision), m_options.reuse, m_options.hour, kEvery);
+            for (int i = 0; i < kHourParts; ++i) {
+                const bool reached = parts[i].loss - parts[0].loss <= kMostMore &&
+                                     parts[i].resident - parts[0].resident <= kMostMb;
+                m_missed += !reached;
+                std::cout << cv::format("| %d to %d | %s | %.2f | %.1f %% | %.1f MB | %s |\n", 10 * i,
+                                        10 * (i + 1), precision.c_str(), parts[i].loss,
+                                        100 * parts[i].computed, parts[i].resident,
+                                        reached ? "reached" : "missed");
+            }
+        }
+        return m_missed == 0;
+    }
+
     // The share of tokens that are computed, without the first frame, by hour of a day.
     void day() const {
         pipeline::PlotSeries computed, full;
@@ -273,6 +288,10 @@ int main(int argc, char** argv) {
     app.add_option("--video", options.video, "a fixed camera's video, as vtest.avi of opencv-doc");
     app.add_option("--plot", options.plot, "draw loss against time as SVG");
     app.add_option("--day", options.day, "draw the share of computed tokens by hour of a day as SVG");
+    app.add_option(
+           "--hour", options.hour,
+           "only this: so many frames at five a second, 18000 for an hour, through day, dusk and night")
+        ->check(CLI::Range(60, 1000000));
     app.add_option("--threads", options.threads)->check(CLI::Range(1, 1024));
     CLI11_PARSE(app, argc, argv);
     try {

@@ -1,0 +1,125 @@
+#include "bench/reuse/hour.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <future>
+
+#include "pipeline/measure/method.hpp"
+#include "pipeline/metric/confusion.hpp"
+#include "pipeline/segment/network.hpp"
+#include "pipeline/segment/segmenter.hpp"
+#include "street/clip.hpp"
+
+namespace mpm::bench {
+namespace {
+
+constexpr int kSeed = 7201, kFramesASecond = 5;
+constexpr double kFirstHour = 16, kHours = 8;                   // of the street's day
+constexpr double kDayEnds = 18.5, kDusk = 19.3, kNight = 20.5;  // by the clock of the street
+
+// Between two lights, as `share` of the way from the first.
+street::NightParameters between(const street::NightParameters& a, const street::NightParameters& b,
+                                double share) {
+    share = std::min(std::max(share, 0.0), 1.0);
+    const auto mix = [share](double from, double to) { return from * std::pow(to / from, share); };
+    return {mix(a.luminance, b.luminance), mix(a.photons, b.photons), mix(a.deviation, b.deviation)};
+}
+
+// Frames with the light of their time, drawn one ahead of the network.
+class Hour {
+public:
+    explicit Hour(int frames) : m_frames(frames), m_street(cv::Size(640, 480), kSeed) { drawNext(); }
+
+    street::StreetFrame next() {
+        street::StreetFrame shot = m_next.get();
+        if (++m_number < m_frames) drawNext();
+        return shot;
+    }
+
+private:
+    void drawNext() {
+        m_next = std::async(std::launch::async, [this, number = m_number] { return draw(number); });
+    }
+
+    street::StreetFrame draw(int number) {
+        const double hour = kFirstHour + kHours * number / m_frames;
+        const auto day = street::clipLight("day").noise, dusk = street::clipLight("dusk").noise,
+                   night = street::clipLight("night").noise;
+        street::StreetFrame shot = m_street.at(hour, static_cast<double>(number) / kFramesASecond);
+        const auto noise = hour < kDusk ? between(day, dusk, (hour - kDayEnds) / (kDusk - kDayEnds))
+                                        : between(dusk, night, (hour - kDusk) / (kNight - kDusk));
+        shot.image = street::night(shot.image, noise, static_cast<uint64_t>(number) + 1);
+        return shot;
+    }
+
+    const int m_frames;
+    int m_number = 0;
+    street::Street m_street;
+    std::future<street::StreetFrame> m_next;  // last: its end waits for the street's user
+};
+
+// A network that runs one method.
+class Watcher {
+public:
+    Watcher(const std::string& model, Precision precision, const std::string& method) : m_network(model) {
+        m_network.encoder().setDevice(Device::Cpu);
+        m_network.encoder().setPrecision(precision);
+        applyMethod(m_network, pipeline::methodsFrom(method).front(), m_network.encoder().schedule());
+    }
+
+    cv::Mat forward(const cv::Mat& blob) { return m_network.forward(blob); }
+    cv::Mat blob(const cv::Mat& image) const { return m_network.blob({image}); }
+    double recomputed() const {
+        const ReuseReport reuse = m_network.encoder().report().images.at(0).reuse;
+        return reuse.state == ReuseState::Suspended ? 1 : reuse.recomputed;
+    }
+    void score(const street::StreetFrame& shot, const cv::Mat& output) {
+        m_confusion.add(shot.labels, pipeline::labelsOf(output, 0, m_network.info().size));
+    }
+    double takeMiou() {
+        const double miou = m_confusion.miou();
+        m_confusion = pipeline::Confusion(11, 255);
+        return miou;
+    }
+
+private:
+    pipeline::Network m_network;
+    pipeline::Confusion m_confusion{11, 255};  // of the street's classes
+};
+
+}  // namespace
+
+double residentMb() {
+    std::ifstream file("/proc/self/statm");
+    double whole = 0, resident = 0;
+    file >> whole >> resident;
+    return resident * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
+}
+
+std::vector<HourPart> watchHour(const std::string& model, Precision precision, const std::string& reuse,
+                                int frames, int every) {
+    Watcher all(model, precision, "none"), reusing(model, precision, reuse);
+    std::vector<HourPart> parts;
+    Hour hour(frames);
+    for (int part = 0; part < kHourParts; ++part) {
+        HourPart now;
+        const int begin = frames * part / kHourParts, end = frames * (part + 1) / kHourParts;
+        for (int number = begin; number < end; ++number) {
+            const street::StreetFrame shot = hour.next();
+            const cv::Mat blob = reusing.blob(shot.image), output = reusing.forward(blob);
+            now.computed += reusing.recomputed() / (end - begin);
+            if ((number - begin) % every != 0) continue;
+            reusing.score(shot, output);
+            all.score(shot, all.forward(blob));
+        }
+        now.loss = 100 * (all.takeMiou() - reusing.takeMiou());
+        now.resident = residentMb();
+        parts.push_back(now);
+    }
+    return parts;
+}
+
+}  // namespace mpm::bench

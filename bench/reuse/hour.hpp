@@ -1,0 +1,28 @@
+// An hour of one street through day, dusk and night, which a stream that reuses sees without a break.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <mpm/mpm.hpp>
+
+namespace mpm::bench {
+
+/// Ten minutes of it.
+struct HourPart {
+    double loss = 0;      ///< points of mIoU, against all tokens on the same frames
+    double computed = 0;  ///< mean share of the tokens
+    double resident = 0;  ///< megabytes of the process at the end
+};
+
+constexpr int kHourParts = 6;
+
+/// `frames` at five a second: 18,000 are an hour; the light takes the same course in fewer. Every `every`-th
+/// is compared with all tokens.
+std::vector<HourPart> watchHour(const std::string& model, Precision precision, const std::string& reuse,
+                                int frames, int every);
+
+/// Megabytes of memory that the process uses.
+double residentMb();
+
+}  // namespace mpm::bench
