@@ -54,6 +54,12 @@ std::string lastLoaderError() {
     return text ? text : "no reason given by the loader";
 }
 
+/// Most machines have no such library. The loader's own text is not asked for then: glibc 2.41 crashes where
+/// it has no memory for it.
+std::string whyNotLoaded(const std::string& path) {
+    return path == kFile ? "none is beside libmpm, and the loader finds none" : lastLoaderError();
+}
+
 }  // namespace
 
 std::shared_ptr<const Library> Library::load() {
@@ -75,7 +81,7 @@ std::shared_ptr<const Library> Library::load() {
 std::shared_ptr<const Library> Library::open(const std::string& path) {
     // CUDA's runtime cannot be unloaded safely, so an opened library stays mapped.
     void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (!handle) refuse("library " + path + " cannot be loaded (" + lastLoaderError() + ")");
+    if (!handle) refuse("library " + path + " cannot be loaded (" + whyNotLoaded(path) + ")");
     std::unique_ptr<void, int (*)(void*)> closer(handle, dlclose);
     const auto function = reinterpret_cast<MpmCudaEntryFunction>(dlsym(handle, MPM_CUDA_ENTRY_NAME));
     if (!function) refuse("library " + path + " has no function " MPM_CUDA_ENTRY_NAME);
