@@ -2223,6 +2223,14 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
         <source>All tokens | reuse</source>
         <translation>Tous les jetons | réemploi</translation>
     </message>
+    <message>
+        <source>, mIoU %1 | %2 % (%3 frames)</source>
+        <translation>, mIoU %1 | %2 % (%3 images)</translation>
+    </message>
+    <message>
+        <source>{%1} | merged</source>
+        <translation>{%1} | fusionnés</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::StatisticsModel</name>
@@ -2515,6 +2523,30 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
     <message>
         <source>block %1</source>
         <translation>bloc %1</translation>
+    </message>
+    <message>
+        <source>Left: all tokens</source>
+        <translation>Gauche : tous les jetons</translation>
+    </message>
+    <message>
+        <source>Left: {5}</source>
+        <translation>Gauche : {5}</translation>
+    </message>
+    <message>
+        <source>Left: {2, 5}</source>
+        <translation>Gauche : {2, 5}</translation>
+    </message>
+    <message>
+        <source>Left: {2, 5, 8}</source>
+        <translation>Gauche : {2, 5, 8}</translation>
+    </message>
+    <message>
+        <source>Schedule on the left</source>
+        <translation>Programme à gauche</translation>
+    </message>
+    <message>
+        <source>Compare the schedule with all tokens, or with another schedule</source>
+        <translation>Comparer le programme avec tous les jetons, ou avec un autre programme</translation>
     </message>
 </context>
 <context>

@@ -31,6 +31,7 @@ double agreementOf(const cv::Mat& a, const cv::Mat& b, const cv::Mat& seen) {
 /// Labels are removed too: they show the scene as an image does.
 void discardImages(Analysis& analysis) {
     analysis.frame.pixels.release();
+    analysis.frame.truth = {};
     analysis.frame.image = {};
     analysis.merged.labels.release();
     analysis.merged.features.release();
@@ -115,11 +116,15 @@ Analysis Analyser::analyse(const LiveFrame& frame, const Request& request) {
     return analysis;
 }
 
-Comparison Analyser::compare(const AnalysisPtr& analysis) {
+Comparison Analyser::compare(const AnalysisPtr& analysis, const std::vector<int>& with) {
     Comparison comparison;
     comparison.analysis = analysis;
+    comparison.with = with;
+    std::vector<int> schedule;
+    for (int block : with)
+        if (block >= 0 && block < m_facts->blocks) schedule.push_back(block);
     useStream(kCompared, true);
-    comparison.whole = run(analysis->frame.pixels, {});
+    comparison.whole = run(analysis->frame.pixels, schedule);
     const auto seen = [&](cv::Size size) { return pipeline::seenThrough(analysis->frame.masks, size); };
     const pipeline::Segmentation& whole = comparison.whole;
     comparison.agreement =
@@ -127,7 +132,46 @@ Comparison Analyser::compare(const AnalysisPtr& analysis) {
             ? pipeline::meanCosine(analysis->merged.features, whole.features, seen(whole.grid))
             : agreementOf(analysis->merged.labels, whole.labels, seen(whole.labels.size()));
     comparison.savedMs = comparison.whole.totalMs() - analysis->merged.totalMs();
+    comparison.scores = score(comparison);
     return comparison;
+}
+
+bool Analyser::Scored::isFor(const Comparison& comparison, bool reuses) const {
+    const LiveFrame& frame = comparison.analysis->frame;
+    return whole && with == comparison.with && reuse == reuses &&
+           (reuse || schedule == comparison.analysis->schedule) && generation == frame.generation &&
+           stream == frame.stream;
+}
+
+/// Only where the ids of the labels are those of the model.
+std::optional<Scores> Analyser::score(const Comparison& comparison) {
+    const Analysis& analysis = *comparison.analysis;
+    const Truth& truth = analysis.frame.truth;
+    const pipeline::Segmentation &whole = comparison.whole, &merged = analysis.merged;
+    if (truth.labels.empty() || truth.classes != static_cast<int>(m_facts->labels.size()) ||
+        truth.labels.size() != whole.labels.size() || truth.labels.size() != merged.labels.size())
+        return std::nullopt;
+    if (!m_scored.isFor(comparison, m_reuse)) {
+        const pipeline::Confusion none(truth.classes, truth.ignored);
+        m_scored = {comparison.with,
+                    analysis.schedule,
+                    m_reuse,
+                    analysis.frame.generation,
+                    analysis.frame.stream,
+                    0,
+                    none,
+                    none};
+    }
+    if (!analysis.repeat) {
+        cv::Mat labels = truth.labels.clone();
+        const cv::Mat seen = pipeline::seenThrough(analysis.frame.masks, labels.size());
+        if (!seen.empty()) labels.setTo(truth.ignored, seen == 0);
+        m_scored.whole->add(labels, whole.labels);
+        m_scored.merged->add(labels, merged.labels);
+        ++m_scored.frames;
+    }
+    if (m_scored.frames == 0) return std::nullopt;
+    return Scores{m_scored.whole->miou(), m_scored.merged->miou(), m_scored.frames};
 }
 
 NightPair Analyser::simulateNight(const AnalysisPtr& analysis, const street::NightParameters& parameters) {

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "gui/engine/analysis.hpp"
+#include "pipeline/metric/confusion.hpp"
 #include "pipeline/segment/model_file.hpp"
 
 namespace mpm::gui {
@@ -15,7 +16,8 @@ public:
 
     /// Blocks the model does not have are left out of the schedule.
     Analysis analyse(const LiveFrame& frame, const Request& request);
-    Comparison compare(const AnalysisPtr& analysis);
+    /// With all tokens, or with another schedule.
+    Comparison compare(const AnalysisPtr& analysis, const std::vector<int>& with = {});
     NightPair simulateNight(const AnalysisPtr& analysis, const street::NightParameters& parameters);
 
     const ModelFactsPtr& facts() const { return m_facts; }
@@ -23,6 +25,16 @@ public:
     void setFacts(const ModelFactsPtr& facts) { m_facts = facts; }
 
 private:
+    /// Counts of the pixels so far, and the two sides they belong to.
+    struct Scored {
+        std::vector<int> with, schedule;
+        bool reuse = false;
+        int generation = -1, stream = -1, frames = 0;
+        std::optional<pipeline::Confusion> whole, merged;
+
+        bool isFor(const Comparison& comparison, bool reuses) const;
+    };
+    std::optional<Scores> score(const Comparison& comparison);
     void setReuse(bool on);
     /// Reuse remembers nothing of the runs beside those of the source.
     void useStream(int stream, bool fresh);
@@ -32,6 +44,7 @@ private:
     ModelFactsPtr m_facts;
     bool m_reuse = false, m_reuseFailed = false;
     std::map<int, int> m_generations;  // of each stream
+    Scored m_scored;
 };
 
 /// A converted model whose output cannot be shown: converting it once more does not help.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,12 @@ namespace mpm::gui {
 using Steady = std::chrono::steady_clock;
 using System = std::chrono::system_clock;
 
+/// Labels of a frame that somebody made, with the ids of their classes.
+struct Truth {
+    cv::Mat labels;  ///< CV_8U or CV_16U, of the frame's size; empty: none
+    int classes = 0, ignored = 255;
+};
+
 /// One frame of a source, as it was captured.
 struct LiveFrame {
     int generation = 0;  ///< counts the sources opened: frames of an older one are dropped
@@ -33,6 +40,7 @@ struct LiveFrame {
     Steady::time_point captured;
     cv::Mat pixels;                        ///< CV_8UC3
     std::vector<pipeline::Polygon> masks;  ///< blackened in it
+    Truth truth;                           ///< of a folder in a data set
     QImage image;                          ///< the same, ready to be painted
     double luminance = 0, saturation = 0;
     pipeline::Phase phase = pipeline::Phase::Day;
@@ -70,10 +78,11 @@ using ModelFactsPtr = std::shared_ptr<const ModelFacts>;
 /// How to process the next frame.
 struct Request {
     std::vector<int> schedule{2, 5};
-    bool reuse = false;          ///< compute only the tokens that changed; the schedule is not used then
-    bool compare = false;        ///< run all tokens too, on the same frame
-    bool simulateNight = false;  ///< run the same frame as a camera would see it at night
-    bool scores = false;         ///< ask for the probability of each label
+    bool reuse = false;            ///< compute only the tokens that changed; the schedule is not used then
+    bool compare = false;          ///< run `compareWith` too, on the same frame
+    std::vector<int> compareWith;  ///< a schedule, not with reuse; empty: all tokens
+    bool simulateNight = false;    ///< run the same frame as a camera would see it at night
+    bool scores = false;           ///< ask for the probability of each label
     street::NightParameters night;
     std::chrono::milliseconds interval{0};         ///< least time between two analysed frames
     std::chrono::milliseconds compareInterval{0};  ///< least time between two comparisons
@@ -100,13 +109,21 @@ struct Analysis {
 };
 using AnalysisPtr = std::shared_ptr<const Analysis>;
 
-/// The same frame with all its tokens.
+/// mIoU over the frames since schedule, reuse or model changed: of both sides of a comparison.
+struct Scores {
+    double whole = 0, merged = 0;
+    int frames = 0;
+};
+
+/// The same frame with all its tokens, or with another schedule.
 struct Comparison {
     AnalysisPtr analysis;
+    std::vector<int> with;  ///< the other schedule; empty: all tokens
     pipeline::Segmentation whole;
     /// Share of pixels with the same class; of a model without classes the mean cosine of the features.
     double agreement = 0;
-    double savedMs = 0;  ///< saved by merging on this frame; negative: lost
+    double savedMs = 0;            ///< saved by merging on this frame; negative: lost
+    std::optional<Scores> scores;  ///< of a source with labels
 };
 using ComparisonPtr = std::shared_ptr<const Comparison>;
 

@@ -119,6 +119,7 @@ void CaptureWorker::wake() {
 void CaptureWorker::work() {
     pipeline::SourceOptions sourceOptions;
     sourceOptions.scene = m_scene;
+    if (m_kind == pipeline::SourceKind::Pictures) m_truth = TruthFolder::beside(m_address.reveal());
     pipeline::Reader reader(m_address, readerOptions(), sourceOptions);
     while (!stopping()) {
         if (waitWhilePaused()) {
@@ -153,6 +154,7 @@ void CaptureWorker::deliver(pipeline::Frame frame) {
     live.time = frame.time;
     live.captured = start;
     live.pixels = std::move(frame.image);
+    if (m_truth) live.truth = m_truth->of(frame.name);
     {
         const std::lock_guard<std::mutex> lock(m_mutex);
         live.masks = m_masks;

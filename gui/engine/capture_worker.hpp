@@ -7,6 +7,7 @@
 
 #include "gui/engine/analysis.hpp"
 #include "gui/engine/mailbox.hpp"
+#include "gui/engine/truth.hpp"
 #include "gui/engine/worker.hpp"
 #include "pipeline/source/address.hpp"
 
@@ -61,6 +62,7 @@ private:
     const pipeline::Address m_address;
     const QString m_name;
     const pipeline::SourceKind m_kind;
+    std::unique_ptr<TruthFolder> m_truth;
     const pipeline::SceneOptions m_scene;
     const int m_generation;
     const Deliver m_deliver;

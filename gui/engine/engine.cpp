@@ -70,7 +70,7 @@ void Engine::wire() {
     connect(m_channel.get(), &InferenceChannel::compared, this, [this] {
         if (auto found = m_channel->takeComparison();
             found && !outdated((*found)->analysis->frame.generation)) {
-            if (!isBeforeChange(*(*found)->analysis)) m_saved.add(**found);
+            if (!isBeforeChange(*(*found)->analysis) && (*found)->with.empty()) m_saved.add(**found);
             m_render.show(*found);
         }
     });

@@ -160,7 +160,8 @@ void InferenceWorker::run(const Job& job) {
     const bool due = Steady::now() - channel.m_lastComparison >= job.request.compareInterval || job.repeat;
     if (job.request.compare && due && !overtaken(channel)) {
         channel.m_lastComparison = Steady::now();
-        auto comparison = std::make_shared<const Comparison>(m_analyser->compare(analysis));
+        auto comparison =
+            std::make_shared<const Comparison>(m_analyser->compare(analysis, job.request.compareWith));
         if (channel.m_comparisons.put(std::move(comparison)) == Mailbox<ComparisonPtr>::Put::First)
             emit channel.compared();
     }

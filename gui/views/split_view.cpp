@@ -11,6 +11,18 @@
 
 namespace mpm::gui {
 
+namespace {
+
+/// With reuse all tokens are kept, but those of frames before are not computed again.
+int computedTokens(const Analysis& analysis) {
+    const ReuseReport& reuse = analysis.merged.tokens.reuse;
+    const bool merges = reuse.state == ReuseState::Off || reuse.state == ReuseState::Suspended;
+    return merges ? analysis.tokensKept()
+                  : static_cast<int>(std::lround(reuse.recomputed * analysis.tokensIn()));
+}
+
+}  // namespace
+
 SplitView::SplitView(Viewport* viewport, QWidget* parent)
     : ImageView(tr("All tokens | merged"), viewport, parent) {
     setEmptyText(
@@ -22,21 +34,39 @@ void SplitView::setRendered(const RenderedFrame& drawn, const RenderStyle&) {
     const Analysis& analysis = *drawn.analysis;
     const ReuseState reuse = analysis.merged.tokens.reuse.state;
     const bool reuses = reuse != ReuseState::Off;
-    // A suspended stream merges.
-    setTitle(reuses && reuse != ReuseState::Suspended ? tr("All tokens | reuse") : tr("All tokens | merged"));
-    if (std::exchange(m_reuses, reuses) != reuses || (analysis.schedule.empty() && !reuses))
+    setTitle(title(reuses && reuse != ReuseState::Suspended));  // a suspended stream merges
+    const bool compares = reuses || !analysis.schedule.empty() || !m_other.empty();
+    if (std::exchange(m_reuses, reuses) != reuses || !compares)
         clear();  // nothing to compare, or not with this: the last comparison is stale
+}
+
+QString SplitView::title(bool reuses) const {
+    if (m_other.empty()) return reuses ? tr("All tokens | reuse") : tr("All tokens | merged");
+    QStringList blocks;
+    for (const int block : m_other)
+        blocks << QString::number(block);
+    return tr("{%1} | merged").arg(blocks.join(QStringLiteral(", ")));
+}
+
+void SplitView::setOther(const std::vector<int>& schedule) {
+    if (std::exchange(m_other, schedule) == schedule) return;
+    m_times.clear();
+    setTitle(title(m_reuses));
+    clear();
 }
 
 void SplitView::setComparison(const RenderedComparison& drawn, const SavedTime& saved) {
     const Comparison& comparison = *drawn.comparison;
     const Analysis& merged = *comparison.analysis;
+    if (comparison.with != m_other) return;  // chosen before
+    if (std::exchange(m_schedule, merged.schedule) != merged.schedule) m_times.clear();
+    m_times.add(comparison);
     m_whole = drawn.whole;
     m_left = sideTexts(gui::tokensKept(comparison.whole.tokens), comparison.whole.totalMs());
-    m_right = sideTexts(merged.tokensKept(), merged.networkMs());
+    m_right = sideTexts(computedTokens(merged), merged.networkMs());
     setImage(drawn.merged);
     // Of the last few frames, as in the header: not the difference of the two times shown here.
-    m_feet = feet(comparison, saved);
+    m_feet = feet(comparison, m_other.empty() ? saved : m_times);
     setFooter(m_feet.first());
 }
 
@@ -52,10 +82,18 @@ QStringList SplitView::feet(const Comparison& comparison, const SavedTime& saved
                 tr("cosine %1").arg(cosine), cosine};
     }
     const QString agree = readable(100 * comparison.agreement, 1);
+    QString score;
+    if (comparison.scores)
+        score = tr(", mIoU %1 | %2 % (%3 frames)")
+                    .arg(readable(100 * comparison.scores->whole, 1),
+                         readable(100 * comparison.scores->merged, 1))
+                    .arg(comparison.scores->frames);
     return {(gain ? tr("%1 % of pixels agree, %2 ms saved (median)")
                   : tr("%1 % of pixels agree, %2 ms lost (median)"))
-                .arg(agree, ms),
-            tr("%1 % of pixels agree").arg(agree), tr("%1 %").arg(agree)};
+                    .arg(agree, ms) +
+                score,
+            tr("%1 % of pixels agree").arg(agree) + score, tr("%1 % of pixels agree").arg(agree),
+            tr("%1 %").arg(agree)};
 }
 
 /// Likewise.

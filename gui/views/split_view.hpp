@@ -17,6 +17,8 @@ public:
     void setRegions(const std::vector<pipeline::Region>&,
                     const std::vector<pipeline::RegionReading>&) override {}
     void setCovers(const Covers& covers) override { coverAnalysis(covers, false); }
+    /// The schedule on the left; empty: all tokens.
+    void setOther(const std::vector<int>& schedule);
     void clear() override;
     double position() const { return m_position; }  ///< of the slider, 0..1 of the view
     void setPosition(double position);
@@ -34,6 +36,7 @@ private:
     /// The range of the slider: the part of the view that the image covers.
     QRectF track() const { return imageRect().intersected(QRectF(rect())); }
     QString fitting(const QStringList& words, double width) const;
+    QString title(bool reuses) const;
     static QStringList feet(const Comparison& comparison, const SavedTime& saved);
     static QStringList sideTexts(int tokens, double ms);
     double sliderX() const { return track().left() + m_position * track().width(); }
@@ -44,7 +47,9 @@ private:
     QStringList m_feet;
     double m_position = 0.5;
     bool m_sliding = false;
-    bool m_reuses = false;  // on the right, instead of merging
+    bool m_reuses = false;                 // on the right, instead of merging
+    std::vector<int> m_other, m_schedule;  // on the left and on the right
+    SavedTime m_times;                     // against the other schedule
 };
 
 }  // namespace mpm::gui

@@ -115,6 +115,7 @@ void ViewArea::showView(int index) {
     if (!tiles.empty()) m_tiles->setTiles(tiles);
     m_stack->setCurrentWidget(tiles.empty() ? m_views[static_cast<std::size_t>(index)]->widget() : m_tiles);
     m_controls->setStageVisible(entry().has(ViewEntry::HasStages));
+    m_controls->setOtherVisible(entry().has(ViewEntry::ChoosesOther));
     applyCovers();
     emit viewChanged(index);
 }

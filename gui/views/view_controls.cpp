@@ -17,6 +17,7 @@ ViewControls::ViewControls()
       m_stages(new QSlider(Qt::Horizontal)),
       m_stageText(plainLabel()),
       m_colours(new QComboBox),
+      m_other(new QComboBox),
       m_opacity(new QSlider(Qt::Horizontal)),
       m_outlines(new QCheckBox(tr("Outlines"))) {
     m_stages->setObjectName(QStringLiteral("stage"));
@@ -35,8 +36,12 @@ ViewControls::ViewControls()
     m_opacity->setAccessibleName(tr("Opacity of the colours"));
     m_outlines->setChecked(true);
     auto* opacityLabel = plainLabel(tr("Opacity"));
+    m_other->addItems({tr("Left: all tokens"), tr("Left: {5}"), tr("Left: {2, 5}"), tr("Left: {2, 5, 8}")});
+    m_other->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+    m_other->setAccessibleName(tr("Schedule on the left"));
+    setPlainToolTip(m_other, tr("Compare the schedule with all tokens, or with another schedule"));
     for (QWidget* widget : std::initializer_list<QWidget*>{m_stageLabel, m_stages, m_stageText, m_colours,
-                                                           opacityLabel, m_opacity, m_outlines})
+                                                           m_other, opacityLabel, m_opacity, m_outlines})
         addWidget(widget);
     addStretch();
     showStage();
@@ -45,6 +50,7 @@ ViewControls::ViewControls()
         emit changed();
     });
     connect(m_colours, &QComboBox::currentIndexChanged, this, &ViewControls::changed);
+    connect(m_other, &QComboBox::currentIndexChanged, this, &ViewControls::otherChanged);
     connect(m_opacity, &QSlider::valueChanged, this, &ViewControls::changed);
     connect(m_outlines, &QCheckBox::toggled, this, &ViewControls::changed);
 }
@@ -96,6 +102,23 @@ void ViewControls::setOutlines(bool outlines) {
 void ViewControls::setStageVisible(bool visible) {
     for (QWidget* widget : std::initializer_list<QWidget*>{m_stageLabel, m_stages, m_stageText, m_colours})
         widget->setVisible(visible);
+}
+
+std::vector<int> ViewControls::other() const {
+    static const std::vector<std::vector<int>> schedules = {{}, {5}, {2, 5}, {2, 5, 8}};
+    return schedules[static_cast<std::size_t>(std::max(0, m_other->currentIndex()))];
+}
+
+void ViewControls::setOther(int index) {
+    m_other->setCurrentIndex(index);
+}
+
+void ViewControls::setOtherEnabled(bool enabled) {
+    m_other->setEnabled(enabled);
+}
+
+void ViewControls::setOtherVisible(bool visible) {
+    m_other->setVisible(visible);
 }
 
 void ViewControls::setSchedule(const std::vector<int>& blocks) {

@@ -31,11 +31,17 @@ public:
     /// One merge on, or back.
     void stepStage(int steps);
     void setStageVisible(bool visible);
+    /// The schedule on the left of the split view; empty: all tokens.
+    std::vector<int> other() const;
+    void setOther(int index);
+    void setOtherEnabled(bool enabled);
+    void setOtherVisible(bool visible);
     /// One entry for each merge of the schedule that ran.
     void setSchedule(const std::vector<int>& blocks);
 
 signals:
     void changed();
+    void otherChanged();
 
 private:
     void showStage();
@@ -43,6 +49,7 @@ private:
     QSlider* m_stages;  // 0: no merge; else so many merges
     QLabel* m_stageText;
     QComboBox* m_colours;
+    QComboBox* m_other;
     QSlider* m_opacity;
     QCheckBox* m_outlines;
     std::vector<int> m_blocks;

@@ -11,7 +11,7 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr int kTrack = 12, kGap = 4;
+constexpr int kTrack = 12, kBelow = 4;
 
 }  // namespace
 
@@ -34,7 +34,7 @@ void LevelBar::setLevel(double level) {
 }
 
 QSize LevelBar::sizeHint() const {
-    return {220, kTrack + kGap + fontMetrics().height()};
+    return {220, kTrack + kBelow + fontMetrics().height()};
 }
 
 void LevelBar::paintEvent(QPaintEvent*) {
@@ -53,7 +53,7 @@ void LevelBar::paintEvent(QPaintEvent*) {
     painter.setPen(QPen(theme.muted, 1.5));
     for (const double threshold : {m_night, m_day})
         painter.drawLine(QPointF(at(threshold), track.top()), QPointF(at(threshold), track.bottom()));
-    const QRectF words(0, kTrack + kGap, width(), fontMetrics().height());
+    const QRectF words(0, kTrack + kBelow, width(), fontMetrics().height());
     painter.setPen(theme.text);
     if (m_level < 0) {
         painter.drawText(words, Qt::AlignCenter, tr("waiting for a frame"));

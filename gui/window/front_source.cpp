@@ -82,9 +82,10 @@ void FrontSource::connectImages(QObject* link) {
     connect(m_engine, &Engine::compared, link, [this](const RenderedComparison& drawn) {
         if (m_engine->isBeforeChange(*drawn.comparison->analysis)) return;
         SavedTime& saved = m_parts.models->saved;
-        saved.add(*drawn.comparison);
+        const bool whole = drawn.comparison->with.empty();
+        if (whole) saved.add(*drawn.comparison);
         m_parts.views->setComparison(drawn, saved);
-        m_parts.header->setSaved(saved);
+        if (whole) m_parts.header->setSaved(saved);
     });
     connect(m_engine, &Engine::nightSimulated, link,
             [this](const RenderedNight& drawn) { m_parts.views->setNight(drawn); });

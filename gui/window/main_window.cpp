@@ -15,6 +15,7 @@
 #include "gui/panels/playback_bar.hpp"
 #include "gui/panels/sidebar.hpp"
 #include "gui/views/night_view.hpp"
+#include "gui/views/split_view.hpp"
 #include "gui/views/view_controls.hpp"
 #include "gui/widgets/app_icon.hpp"
 #include "gui/widgets/plain_widgets.hpp"
@@ -139,6 +140,7 @@ void MainWindow::connectControls() {
         m_watch->updateDrawn();
         sendRequest();
     });
+    connect(&m_parts.views->controls(), &ViewControls::otherChanged, this, &MainWindow::sendRequest);
     connect(m_parts.views, &ViewArea::nightChanged, this, [this](const street::NightParameters& night) {
         m_session.state().request.night = night;
         sendRequest();
@@ -174,7 +176,13 @@ void MainWindow::sendRequest() {
     if (m_restoring) return;
     Request& request = m_session.state().request;
     const ViewEntry& view = m_parts.views->entry();
-    request.compare = view.has(ViewEntry::NeedsComparison) && (request.reuse || !request.schedule.empty());
+    m_parts.views->controls().setOtherEnabled(!request.reuse);  // reuse merges on neither side
+    request.compareWith = view.has(ViewEntry::ChoosesOther) && !request.reuse
+                              ? m_parts.views->controls().other()
+                              : std::vector<int>();
+    request.compare = view.has(ViewEntry::NeedsComparison) &&
+                      (request.reuse || !request.schedule.empty() || !request.compareWith.empty());
+    m_parts.views->find<SplitView>()->setOther(request.compareWith);
     request.compareInterval =
         view.has(ViewEntry::ComparesSlowly) ? kSlowComparison : std::chrono::milliseconds(0);
     request.simulateNight = view.has(ViewEntry::NeedsNight);

@@ -27,6 +27,7 @@ private slots:
     void hidingAClassChangesTheOverlay();
     void opacityAndOutlinesChangeTheOverlay();
     void splitSliderMoves();
+    void splitComparesSchedulesAndLabels();
     void viewsZoomTogether();
     void narrowRegionKeepsItsWords();
     void hoverDescribesACluster();
@@ -102,6 +103,47 @@ void ViewsTest::splitSliderMoves() {
     QTest::mouseMove(split, middle - QPoint(60, 0));
     QTest::mouseRelease(split, Qt::LeftButton, {}, middle - QPoint(60, 0));
     QVERIFY(split->position() < 0.47);
+}
+
+/// Images of a data set with labels: agreement, time and mIoU against all tokens, then against a schedule.
+void ViewsTest::splitComparesSchedulesAndLabels() {
+    const QString root = m_is->sandbox.path(QStringLiteral("set"));
+    for (const char* folder : {"/val/images", "/val/labels"})
+        QVERIFY(QDir().mkpath(root + QLatin1String(folder)));
+    QByteArray classes = "[";
+    for (int id = 0; id < 11; ++id)
+        classes += QByteArray(id > 0 ? "," : "") + "{\"name\":\"" + QByteArray::number(id) +
+                   "\",\"color\":[0,0," + QByteArray::number(id) + "]}";
+    QFile list(root + QStringLiteral("/classes.json"));
+    QVERIFY(list.open(QIODevice::WriteOnly) && list.write(classes + "]") > 0);
+    list.close();
+    const cv::Mat image(120, 160, CV_8UC3, cv::Scalar(90, 120, 150)), labels(120, 160, CV_8U, cv::Scalar(3));
+    for (const char* name : {"a", "b"}) {
+        const std::string file = std::string("/") + name + ".png";
+        QVERIFY(cv::imwrite(root.toStdString() + "/val/images" + file, image));
+        QVERIFY(cv::imwrite(root.toStdString() + "/val/labels" + file, labels));
+    }
+    Options options;
+    options.source = root + QStringLiteral("/val/images");
+    options.view = QStringLiteral("split");
+    m_is->open(options);
+    SplitView* split = m_is->window->views()->find<SplitView>();
+    const auto footerHas = [split](const char* words) {
+        return split->footer().contains(QLatin1String(words));
+    };
+    QTRY_VERIFY_WITH_TIMEOUT(footerHas(", mIoU "), test::patience(30'000));
+    QVERIFY2(footerHas("% of pixels agree") && footerHas("(median)"), qPrintable(split->footer()));
+    QCOMPARE(split->accessibleName(), QStringLiteral("All tokens | merged"));
+    QTRY_VERIFY_WITH_TIMEOUT(m_is->window->models().saved.any(), test::patience(10'000));
+    QSignalSpy compared(&m_is->window->engine(), &Engine::compared);
+    m_is->window->views()->controls().setOther(1);
+    QCOMPARE(split->accessibleName(), QStringLiteral("{5} | merged"));
+    QVERIFY(split->image().isNull());  // the last comparison was with all tokens
+    QTRY_VERIFY_WITH_TIMEOUT(!split->image().isNull() && footerHas(", mIoU "), test::patience(30'000));
+    const int times = m_is->window->models().saved.count();
+    const qsizetype before = compared.count();
+    QTRY_VERIFY_WITH_TIMEOUT(compared.count() > before, test::patience(30'000));
+    QCOMPARE(m_is->window->models().saved.count(), times);  // the header's times are against all tokens
 }
 
 void ViewsTest::viewsZoomTogether() {

@@ -1,0 +1,29 @@
+// Labels of a folder source, where its images lie in a data set: ROOT/SPLIT/images, with ROOT/SPLIT/labels
+// and ROOT/classes.json beside them, as `mpm eval --dataset folder` has them.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "gui/engine/analysis.hpp"
+#include "pipeline/dataset/dataset.hpp"
+
+namespace mpm::gui {
+
+class TruthFolder {
+public:
+    /// Null where the folder is not in such a data set.
+    static std::unique_ptr<TruthFolder> beside(const std::string& images);
+
+    /// Of the image of this stem; empty labels where they cannot be used.
+    Truth of(const std::string& stem) const;
+
+private:
+    explicit TruthFolder(pipeline::FolderDataset set);
+
+    pipeline::FolderDataset m_set;
+    std::map<std::string, std::size_t> m_indices;
+};
+
+}  // namespace mpm::gui
