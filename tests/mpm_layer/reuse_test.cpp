@@ -220,6 +220,43 @@ TEST(Reuse, NoiseIsEstimatedAndObjectsAreSeenThroughIt) {
     }
 }
 
+// Noise that grows with light, which few of a token's values tell: it is no change in the brightest tokens,
+// and as much change in the darkest ones is seen.
+TEST(Reuse, NoiseThatGrowsWithLightIsLearned) {
+    const EncoderOptions o = options([](auto& p) { p.heads = 3, p.headSize = 32, p.hidden = 64; });
+    constexpr int kMany = 400, kDark = 292, kBright = 281;
+    Reuse reuse;
+    reuse.refresh = 0;
+    Camera camera(makeEncoder(o), reuse);
+    cv::Mat scene = makeBatch(o, 1, kMany, 5);
+    std::mt19937 random(3);
+    std::normal_distribution<float> normal(0, 1);
+    const auto lightOf = [](int t) { return static_cast<float>(t * 37 % kMany) / kMany; };
+    for (int t = 0; t < kMany; ++t)
+        for (int d = 0; d < o.dim(); ++d)
+            scene.ptr<float>(0, o.special + t)[d] += 0.6f * lightOf(t) * static_cast<float>(d % 2 ? 1 : -1);
+    const auto shot = [&] {
+        cv::Mat frame = scene.clone();
+        for (int t = 0; t < kMany; ++t)
+            for (int d = 0; d < o.dim(); ++d)
+                frame.ptr<float>(0, o.special + t)[d] += (0.1f + 0.2f * lightOf(t)) * normal(random);
+        return frame;
+    };
+    double sum = 0;
+    for (int f = 0; f < 40; ++f) {
+        camera.see(shot());
+        if (f >= 2) sum += camera.reuse().recomputed / 38;
+    }
+    EXPECT_LT(sum, 0.005);
+    cv::Mat frame = shot();
+    for (int t : {kDark, kBright})
+        for (int d = 0; d < o.dim(); ++d)
+            frame.ptr<float>(0, o.special + t)[d] += 0.25f * normal(random);
+    camera.see(frame);
+    EXPECT_EQ(camera.reuse().reasons.at<uchar>(kDark), static_cast<uchar>(ReuseReason::Changed));
+    EXPECT_EQ(camera.reuse().reasons.at<uchar>(kBright), static_cast<uchar>(ReuseReason::Kept));
+}
+
 TEST(Reuse, MistakesOfTheCallerAreErrors) {
     const EncoderOptions o = options();
     const EncoderCase encoder = makeEncoder(o);
