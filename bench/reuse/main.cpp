@@ -228,7 +228,7 @@ private:
     // Loss stays near that of the first ten minutes, and memory where it was after them.
     bool hour() {
         constexpr int kEvery = 15;
-        constexpr double kMostMore = 0.3, kMostMb = 2;
+        constexpr double kMostMore = 0.3, kMostMb = 8;
         std::cout << "| minutes | precision | loss | computed | memory | |\n|---|---|---|---|---|---|\n";
         for (const std::string& precision : m_options.precisions) {
             const std::vector<HourPart> parts =
