@@ -16,7 +16,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     if (text.rfind("asleep", 0) == 0) std::this_thread::sleep_for(std::chrono::hours(1));
     if (text.rfind("large", 0) == 0) kept.emplace_back(std::size_t{300} << 20, 'x');
-    if (text.rfind("open", 0) == 0) if (dup(STDERR_FILENO) < 0) std::abort();
+    if (text.rfind("open", 0) == 0)
+        if (dup(STDERR_FILENO) < 0) std::abort();
     if (text.rfind("exit", 0) == 0) std::exit(7);
     return 0;
 }
