@@ -36,6 +36,7 @@ namespace mpm::fuzz {
 namespace {
 
 constexpr std::size_t kReportBytes = 64 * 1024;
+constexpr double kMostWaiting = 4;       // times the processor time: some targets wait for a network
 constexpr double kSecondsToReport = 30;  // a sanitizer looks up names
 constexpr std::uint64_t kDeathsAtMost =
     200;  // so many times the same: the rest of the time would show no more
@@ -125,6 +126,7 @@ public:
         if (m_job.seconds > 0) {
             Limits limits;
             limits.seconds = m_job.seconds;
+            limits.deadline = now() + kMostWaiting * m_job.seconds;
             stretch(m_state.position, limits);
         }
         std::printf(
