@@ -17,7 +17,8 @@ using Time = TimelineData::Time;
 
 constexpr Time kShortest = 2'000, kLongest = 400LL * 24 * 3'600'000;
 constexpr Time kYoungest = 60'000;
-constexpr int kFrame = 100;  // milliseconds between two repaints while following
+constexpr int kFrame = 100;            // milliseconds between two repaints while following, at least
+constexpr Time kLongestFrame = 1'000;  // an event is shown soon, however long the range is
 
 }  // namespace
 
@@ -25,7 +26,7 @@ TimelineView::TimelineView(const TimelineData* data, QWidget* parent) : QWidget(
     setMouseTracking(true);
     setFocusPolicy(Qt::StrongFocus);
     setAccessibleName(tr("Timeline of tokens, luminance, latency and time saved"));
-    connect(&m_clock, &QTimer::timeout, this, &TimelineView::moveOn);
+    connect(&m_clock, &QTimer::timeout, this, &TimelineView::moveOnByPixels);
     m_clock.start(kFrame);
     moveOn();
 }
@@ -38,6 +39,13 @@ void TimelineView::moveOn() {
     m_to = now;
     m_from = now - (m_length > 0 ? std::min(m_length, whole) : whole);
     update();
+}
+
+/// A step of less than a pixel shows nothing new, and painting ten minutes takes milliseconds.
+void TimelineView::moveOnByPixels() {
+    if (m_pausedAt) return;
+    const Time pixel = (m_to - m_from) / std::max<Time>(1, static_cast<Time>(plot().width()));
+    if (std::abs(QDateTime::currentMSecsSinceEpoch() - m_to) >= std::min(pixel, kLongestFrame)) moveOn();
 }
 
 void TimelineView::follow(Time length) {

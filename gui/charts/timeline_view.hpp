@@ -78,6 +78,7 @@ private:
     int gapAllowed(const Columns& columns) const;
     void zoomAt(double factor, double x);
     void moveOn();
+    void moveOnByPixels();
 
     void paintBands(QPainter& painter, const Columns& columns) const;
     void paintGrid(QPainter& painter, const Lanes& lanes) const;

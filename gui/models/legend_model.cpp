@@ -101,7 +101,7 @@ void LegendModel::setShares(const std::vector<double>& shares) {
     if (m_classes.empty()) return;
     for (size_t id = 0; id < m_classes.size(); ++id)
         m_classes[id].share = shares.empty() ? kUnknown : id < shares.size() ? shares[id] : 0;
-    emit dataChanged(index(0, 0), index(rowCount() - 1, Columns - 1), {Qt::DisplayRole, ShareRole});
+    emit dataChanged(index(0, Share), index(rowCount() - 1, Share), {Qt::DisplayRole, ShareRole});
 }
 
 void LegendModel::setHidden(const std::vector<bool>& hidden) {

@@ -8,6 +8,18 @@
 
 namespace mpm::gui {
 
+void NameDelegate::initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const {
+    QStyledItemDelegate::initStyleOption(option, index);
+    const QColor colour = index.data(LegendModel::ColourRole).value<QColor>();
+    QIcon& icon = m_icons[colour.rgb()];
+    if (icon.isNull()) {
+        QPixmap plain(option->decorationSize);
+        plain.fill(colour);
+        icon = QIcon(plain);
+    }
+    option->icon = icon;
+}
+
 void ShareDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
                           const QModelIndex& index) const {
     const Theme& theme = Theme::of(option.widget);
@@ -36,6 +48,7 @@ LegendView::LegendView(LegendModel* model, QWidget* parent) : QTreeView(parent) 
     setSelectionMode(QAbstractItemView::SingleSelection);
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     setEditTriggers(QAbstractItemView::EditKeyPressed);
+    setItemDelegateForColumn(LegendModel::Name, new NameDelegate(this));
     setItemDelegateForColumn(LegendModel::Share, new ShareDelegate(this));
     header()->setStretchLastSection(true);
     header()->setSectionResizeMode(LegendModel::Name, QHeaderView::ResizeToContents);

@@ -1,12 +1,28 @@
 // The legend as a table: tick to show, double click the name to choose another colour.
 #pragma once
 
+#include <QHash>
+#include <QIcon>
 #include <QStyledItemDelegate>
 #include <QTreeView>
 
 #include "gui/models/legend_model.hpp"
 
 namespace mpm::gui {
+
+/// Paints the colours from icons that it keeps. Qt makes a new one for each painting, and keeps those: ten
+/// megabytes.
+class NameDelegate : public QStyledItemDelegate {
+    Q_OBJECT
+public:
+    using QStyledItemDelegate::QStyledItemDelegate;
+
+protected:
+    void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override;
+
+private:
+    mutable QHash<QRgb, QIcon> m_icons;
+};
 
 /// Paints a share as a bar of the class's colour behind its number.
 class ShareDelegate : public QStyledItemDelegate {
