@@ -131,6 +131,8 @@ void HeadlessTest::profileOfAnEarlierVersionOpens() {
     QCOMPARE(sqlite3_open(store.toUtf8().constData(), &raw), SQLITE_OK);
     QCOMPARE(
         sqlite3_exec(raw,
+                     "ALTER TABLE bucket DROP COLUMN saved_sum; ALTER TABLE bucket DROP COLUMN saves; "
+                     "ALTER TABLE bucket DROP COLUMN age_sum; ALTER TABLE bucket DROP COLUMN ages; "
                      "ALTER TABLE reading DROP COLUMN saved_ms; ALTER TABLE reading DROP COLUMN token_age; "
                      "ALTER TABLE reading DROP COLUMN recomputed; ALTER TABLE reading DROP COLUMN pass; "
                      "ALTER TABLE reading DROP COLUMN setup; DROP TABLE setup; PRAGMA user_version = 2",
