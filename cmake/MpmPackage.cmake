@@ -28,6 +28,7 @@ set(CPACK_COMPONENT_DEV_DEPENDS runtime)
 set(CPACK_COMPONENT_DEV_DESCRIPTION "Mutual Pair Merging layers: headers, static library, CMake package")
 set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME mpm)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION graphics)
+set(CPACK_DEBIAN_TOOLS_PACKAGE_RECOMMENDS "fonts-dejavu-core")  # text on images and plots
 set(CPACK_COMPONENT_TOOLS_DESCRIPTION "Segment images and videos with merged vision transformers")
 
 set(components RUNTIME DEV TOOLS)
@@ -54,6 +55,8 @@ if(TARGET mpm_python)
   set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS
     "python3 (>= ${MPM_PYTHON_VERSION}~), python3 (<< ${MPM_NEXT_PYTHON_VERSION}), python3-numpy")
   set(CPACK_DEBIAN_PYTHON_PACKAGE_RECOMMENDS "python3-opencv, mpm")
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA
+    "${PROJECT_SOURCE_DIR}/assets/debian/python/postinst;${PROJECT_SOURCE_DIR}/assets/debian/python/prerm")
   set(CPACK_COMPONENT_PYTHON_DESCRIPTION "Segment images with merged vision transformers from Python")
 endif()
 if(TARGET mpm_gstreamer)
