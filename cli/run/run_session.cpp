@@ -123,7 +123,7 @@ void RunSession::runSource(const pipeline::Address& address) {
 /// Several sources continue past one that cannot be read, as a folder continues past an image.
 void RunSession::leaveOut(const pipeline::SourceError& error) {
     warn(error.what());
-    ++(m_kind == pipeline::SourceKind::Pictures ? m_bad : m_broken);
+    ++(m_kind == pipeline::SourceKind::ImageFiles ? m_bad : m_broken);
 }
 
 void RunSession::runEveryFrame(pipeline::Source& source) {
@@ -188,7 +188,7 @@ bool RunSession::over(double seconds) const {
 void RunSession::analyse(pipeline::Frame frame, double captureMs, std::int64_t dropped) {
     if (m_options.night) {
         // The same image gets the same noise on every run.
-        const bool file = m_kind == pipeline::SourceKind::Pictures;
+        const bool file = m_kind == pipeline::SourceKind::ImageFiles;
         const std::uint64_t seed = file ? seedOf(frame.name) : static_cast<std::uint64_t>(frame.number);
         frame.image = street::night(frame.image, *m_options.night, seed);
     }

@@ -75,7 +75,7 @@ private:
     std::vector<pipeline::TimelinePoint> m_timeline;
     std::vector<std::string> m_stageNames;
     std::set<std::string> m_names;  ///< already used: no frame overwrites the files of another
-    pipeline::SourceKind m_kind = pipeline::SourceKind::Pictures;  ///< of the present source
+    pipeline::SourceKind m_kind = pipeline::SourceKind::ImageFiles;  ///< of the present source
     double m_nextDue = 0, m_networkMs = 0;
     std::int64_t m_frames = 0, m_bad = 0, m_broken = 0;  ///< m_bad: images, m_broken: other sources
     int m_tokensIn = 0;

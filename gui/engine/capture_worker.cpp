@@ -119,7 +119,7 @@ void CaptureWorker::wake() {
 void CaptureWorker::work() {
     pipeline::SourceOptions sourceOptions;
     sourceOptions.scene = m_scene;
-    if (m_kind == pipeline::SourceKind::Pictures) m_truth = TruthFolder::beside(m_address.reveal());
+    if (m_kind == pipeline::SourceKind::ImageFiles) m_truth = TruthFolder::beside(m_address.reveal());
     pipeline::Reader reader(m_address, readerOptions(), sourceOptions);
     while (!stopping()) {
         if (waitWhilePaused()) {

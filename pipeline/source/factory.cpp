@@ -44,10 +44,10 @@ SourceKind kindOf(const Address& address) {
     if (isNumber(text)) return SourceKind::Camera;
     if (text.rfind("gst:", 0) == 0) return SourceKind::Pipeline;
     if (text.find("://") != std::string::npos) return SourceKind::Stream;
-    if (fs::is_directory(text, error)) return SourceKind::Pictures;
-    if (fs::exists(text, error)) return looksLikePicture(text) ? SourceKind::Pictures : SourceKind::Video;
+    if (fs::is_directory(text, error)) return SourceKind::ImageFiles;
+    if (fs::exists(text, error)) return looksLikePicture(text) ? SourceKind::ImageFiles : SourceKind::Video;
     if (isUnreadable(text)) throw SourceError(SourceProblem::Kind::PermissionDenied, address.shown());
-    if (isGlob(text) && !picturePaths(text).empty()) return SourceKind::Pictures;
+    if (isGlob(text) && !picturePaths(text).empty()) return SourceKind::ImageFiles;
     throw SourceError(SourceProblem::Kind::NoSuchSource, address.shown());
 }
 
@@ -63,7 +63,7 @@ std::unique_ptr<Source> makeSource(const Address& address, const SourceOptions& 
     switch (kind) {
         case SourceKind::Scene:
             return std::make_unique<SceneSource>(options.scene);
-        case SourceKind::Pictures:
+        case SourceKind::ImageFiles:
             return std::make_unique<PictureSource>(source);
         default:
             return std::make_unique<CaptureSource>(kind, source, options);

@@ -1,4 +1,4 @@
-// Pictures on disk as a source: one file, a folder, or a glob.
+// Images on disk as a source: one file, a folder, or a glob.
 #pragma once
 
 #include "pipeline/source/source.hpp"

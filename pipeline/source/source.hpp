@@ -55,7 +55,7 @@ struct SourceOptions {
     SceneOptions scene;
 };
 
-enum class SourceKind { Camera, Stream, Pipeline, Video, Pictures, Scene };
+enum class SourceKind { Camera, Stream, Pipeline, Video, ImageFiles, Scene };
 
 /// What `address` names, by its form and by what lies on the disk: a camera index, a video file, an RTSP/HTTP
 /// URL, `gst:` and a pipeline, an image, a folder or glob, or `demo`; or what env: or secret: stands for.

@@ -55,9 +55,9 @@ TEST(SourceKind, FollowsTheForm) {
     EXPECT_EQ(sourceKind("0"), SourceKind::Camera);
     EXPECT_EQ(sourceKind("rtsp://host/stream"), SourceKind::Stream);
     EXPECT_EQ(sourceKind("gst:videotestsrc ! appsink"), SourceKind::Pipeline);
-    EXPECT_EQ(sourceKind(folder.path()), SourceKind::Pictures);
-    EXPECT_EQ(sourceKind(folder / "a.png"), SourceKind::Pictures);
-    EXPECT_EQ(sourceKind(folder / "*.png"), SourceKind::Pictures);
+    EXPECT_EQ(sourceKind(folder.path()), SourceKind::ImageFiles);
+    EXPECT_EQ(sourceKind(folder / "a.png"), SourceKind::ImageFiles);
+    EXPECT_EQ(sourceKind(folder / "*.png"), SourceKind::ImageFiles);
     EXPECT_EQ(sourceKind(folder / "clip.avi"), SourceKind::Video);
     EXPECT_THROW(sourceKind(folder / "missing.png"), SourceError);
     EXPECT_THROW(sourceKind(folder / "*.jpg"), SourceError);
