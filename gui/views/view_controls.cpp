@@ -36,6 +36,7 @@ ViewControls::ViewControls()
     m_opacity->setAccessibleName(tr("Opacity of the colours"));
     m_outlines->setChecked(true);
     auto* opacityLabel = plainLabel(tr("Opacity"));
+    m_others = {{}, {5}, {2, 5}, {2, 5, 8}};
     m_other->addItems({tr("Left: all tokens"), tr("Left: {5}"), tr("Left: {2, 5}"), tr("Left: {2, 5, 8}")});
     m_other->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     m_other->setAccessibleName(tr("Schedule on the left"));
@@ -105,8 +106,7 @@ void ViewControls::setStageVisible(bool visible) {
 }
 
 std::vector<int> ViewControls::other() const {
-    static const std::vector<std::vector<int>> schedules = {{}, {5}, {2, 5}, {2, 5, 8}};
-    return schedules[static_cast<std::size_t>(std::max(0, m_other->currentIndex()))];
+    return m_others[static_cast<std::size_t>(std::max(0, m_other->currentIndex()))];
 }
 
 void ViewControls::setOther(int index) {

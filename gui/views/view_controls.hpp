@@ -53,6 +53,7 @@ private:
     QSlider* m_opacity;
     QCheckBox* m_outlines;
     std::vector<int> m_blocks;
+    std::vector<std::vector<int>> m_others;  // schedules of m_other, entry by entry
 };
 
 }  // namespace mpm::gui
