@@ -378,6 +378,18 @@ void ViewsTest::exportsSuggestAName() {
     const QString name = QFileInfo(dialog->selectedFiles().first()).fileName();
     QVERIFY2(name.startsWith(QStringLiteral("mpm-measurements-")) && name.endsWith(QStringLiteral(".csv")),
              qPrintable(name));
+    int buttons = 0;
+    for (QToolButton* button : dialog->findChildren<QToolButton*>()) {
+        if (!button->isVisible() || button->icon().isNull()) continue;
+        const QImage image = button->grab().toImage();
+        int ink = 0;  // of the icon, without the frame
+        for (int y = 4; y < image.height() - 4; ++y)
+            for (int x = 4; x < image.width() - 4; ++x)
+                ink += image.pixel(x, y) != image.pixel(4, 4);
+        QVERIFY2(ink > 20, qPrintable(button->objectName() + QStringLiteral(": %1").arg(ink)));
+        ++buttons;
+    }
+    QVERIFY(buttons >= 3);
     dialog->close();
 }
 
