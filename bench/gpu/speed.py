@@ -75,7 +75,7 @@ def against_peers(table, options, size, precision, x):
 
 
 def ragged(table, encoder, label, x, counts):
-    """The same sum of tokens, as the pictures have them and in equal parts, by maps from outside in both cases."""
+    """The same sum of tokens, as the images have them and in equal parts, by maps from outside in both cases."""
     images, tokens = x.shape[0], x.shape[1] - 1
     least, more = divmod(sum(counts), images)
     equal = [least + (i < more) for i in range(images)]
@@ -85,7 +85,7 @@ def ragged(table, encoder, label, x, counts):
 
 
 def latency(table, options, size):
-    """One picture."""
+    """One image."""
     dim, heads, blocks = SIZES[size]
     weights, x = random_weights(dim, blocks), tokens_of(size, 1, options.tokens)
     encoder = Encoder(options.library, weights, heads, blocks, "bf16")
@@ -94,7 +94,7 @@ def latency(table, options, size):
         peer = median_ms(graphed(vit, x.bfloat16()))
     for name, schedule in (("all tokens", ()), ("merged", SCHEDULE)):
         own = ours_ms(encoder, x, schedule)
-        table.add(f"{size} bf16, one picture, {name}: PyTorch's CUDA graph over ours", peer / own, 1.0,
+        table.add(f"{size} bf16, one image, {name}: PyTorch's CUDA graph over ours", peer / own, 1.0,
                   detail=f"ours {own:.3f} ms, PyTorch {peer:.3f} ms")
     encoder.close()
 
@@ -109,7 +109,7 @@ def ways_to_queue(table, options, size):
                 "graphs, counts unread": dict(graphs="always", read_counts=False)}
         times = {name: ours_ms(encoder, x, SCHEDULE, **way) for name, way in ways.items()}
         best = min(times, key=times.get)
-        table.add(f"{size} bf16, {images} pictures merged: kernels' time over graphs'", times["kernels"] / times["graphs"],
+        table.add(f"{size} bf16, {images} images merged: kernels' time over graphs'", times["kernels"] / times["graphs"],
                   detail=", ".join(f"{k} {v:.3f} ms" for k, v in times.items()) +
                   f"; cheapest: {best}; {x.numel() / 2 ** 20:.1f} Mi values (graphs by default up to 4)")
     encoder.close()
@@ -167,7 +167,7 @@ def pipelined(table, options, size):
 
     one, two = rate(1), rate(2)
     table.add(f"{size} bf16 through host memory: two batches at a time over one", two / one,
-              detail=f"{one:.0f} and {two:.0f} pictures a second")
+              detail=f"{one:.0f} and {two:.0f} images a second")
     encoder.close()
 
 

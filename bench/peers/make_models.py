@@ -52,8 +52,8 @@ class Backbone(nn.Module):
         self.blocks = nn.ModuleList(Block(dim) for _ in range(12))
         self.norm = nn.LayerNorm(dim, eps=1e-6)
 
-    def forward(self, picture):
-        x = self.patch(picture).flatten(2).transpose(1, 2)
+    def forward(self, image):
+        x = self.patch(image).flatten(2).transpose(1, 2)
         x = torch.cat([self.cls.expand(x.shape[0], -1, -1), x], dim=1) + self.pos
         for block in self.blocks:
             x = block(x)
@@ -61,7 +61,7 @@ class Backbone(nn.Module):
 
 
 class Segmenter(nn.Module):
-    """Backbone, Mask Transformer, masks enlarged to the picture."""
+    """Backbone, Mask Transformer, masks enlarged to the image."""
 
     def __init__(self, dim):
         super().__init__()
@@ -72,8 +72,8 @@ class Segmenter(nn.Module):
         self.patches, self.classes = nn.Parameter(torch.randn(dim, dim) * dim ** -0.5), nn.Parameter(
             torch.randn(dim, dim) * dim ** -0.5)
 
-    def forward(self, picture):
-        x = self.decode(self.backbone(picture)[:, 1:])
+    def forward(self, image):
+        x = self.decode(self.backbone(image)[:, 1:])
         x = torch.cat([x, self.cls.expand(x.shape[0], -1, -1)], dim=1)
         for block in self.blocks:
             x = block(x)

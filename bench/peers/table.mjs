@@ -151,7 +151,7 @@ function int8() {
 
 function gainKept() {
   table("What merging keeps: the encoder's speed-up over all tokens, divided by the ratio of the operations", "model",
-        "precision", "batch", "tokens left", "GFLOPs", "encoder, ms a picture", "speed-up", "kept",
+        "precision", "batch", "tokens left", "GFLOPs", "encoder, ms an image", "speed-up", "kept",
         "merge and restore, % of the encoder");
   results.gain = [];
   const cases = [["vit-t", 1], ["vit-s", 1], ["vit-b", 1], ["vit-t", 8], ["vit-s", 8], ["vit-b-8", 1]];

@@ -45,9 +45,9 @@ SourceKind kindOf(const Address& address) {
     if (text.rfind("gst:", 0) == 0) return SourceKind::Pipeline;
     if (text.find("://") != std::string::npos) return SourceKind::Stream;
     if (fs::is_directory(text, error)) return SourceKind::ImageFiles;
-    if (fs::exists(text, error)) return looksLikePicture(text) ? SourceKind::ImageFiles : SourceKind::Video;
+    if (fs::exists(text, error)) return hasImageExtension(text) ? SourceKind::ImageFiles : SourceKind::Video;
     if (isUnreadable(text)) throw SourceError(SourceProblem::Kind::PermissionDenied, address.shown());
-    if (isGlob(text) && !picturePaths(text).empty()) return SourceKind::ImageFiles;
+    if (isGlob(text) && !imagePaths(text).empty()) return SourceKind::ImageFiles;
     throw SourceError(SourceProblem::Kind::NoSuchSource, address.shown());
 }
 
@@ -64,7 +64,7 @@ std::unique_ptr<Source> makeSource(const Address& address, const SourceOptions& 
         case SourceKind::Scene:
             return std::make_unique<SceneSource>(options.scene);
         case SourceKind::ImageFiles:
-            return std::make_unique<PictureSource>(source);
+            return std::make_unique<ImageFilesSource>(source);
         default:
             return std::make_unique<CaptureSource>(kind, source, options);
     }

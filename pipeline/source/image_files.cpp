@@ -59,7 +59,7 @@ std::vector<std::string> matches(const std::string& pattern) {
 
 }  // namespace
 
-bool looksLikePicture(const std::string& path) {
+bool hasImageExtension(const std::string& path) {
     static const std::set<std::string> endings = {".jpg",  ".jpeg", ".png", ".bmp", ".tif", ".tiff",
                                                   ".webp", ".ppm",  ".pgm", ".pnm", ".jp2"};
     std::string ending = fs::path(path).extension().string();
@@ -68,39 +68,40 @@ bool looksLikePicture(const std::string& path) {
     return endings.count(ending) > 0;
 }
 
-std::vector<std::string> picturePaths(const std::string& text) {
+std::vector<std::string> imagePaths(const std::string& text) {
     std::vector<std::string> paths;
     std::error_code error;
     if (fs::is_directory(text, error)) {
         for (const auto& entry : fs::directory_iterator(text, error))
-            if (entry.is_regular_file(error) && looksLikePicture(entry.path())) paths.push_back(entry.path());
+            if (entry.is_regular_file(error) && hasImageExtension(entry.path()))
+                paths.push_back(entry.path());
     } else if (fs::exists(text, error)) {
         return {text};
     } else {
         paths = matches(text);
-        const auto unwanted = [](const std::string& path) { return !looksLikePicture(path); };
+        const auto unwanted = [](const std::string& path) { return !hasImageExtension(path); };
         paths.erase(std::remove_if(paths.begin(), paths.end(), unwanted), paths.end());
     }
     std::sort(paths.begin(), paths.end(), naturalLess);
     return paths;
 }
 
-PictureSource::PictureSource(Address address) : m_address(std::move(address)) {}
+ImageFilesSource::ImageFilesSource(Address address) : m_address(std::move(address)) {}
 
 /// Of a source that stands elsewhere only the file's own name.
-std::string PictureSource::shownPath(const std::string& path) const {
+std::string ImageFilesSource::shownPath(const std::string& path) const {
     return m_address.isNamed() ? name() + ", " + fs::path(path).filename().string() : path;
 }
 
-void PictureSource::open() {
-    m_paths = picturePaths(m_address.reveal());
+void ImageFilesSource::open() {
+    m_paths = imagePaths(m_address.reveal());
     if (m_paths.empty() && isUnreadable(m_address.reveal()))
         throw SourceError(SourceProblem::Kind::PermissionDenied, name());
     if (m_paths.empty()) throw SourceError(SourceProblem::Kind::NoImages, name());
     m_stems.clear();
     for (const std::string& path : m_paths)
         m_stems.push_back(fs::path(path).stem().string());
-    // Two pictures of one stem (a.jpg, a.png; or two folders of a glob) would write over each other's
+    // Two images of one stem (a.jpg, a.png; or two folders of a glob) would write over each other's
     // results.
     std::set<std::string> taken;
     for (std::string& stem : m_stems) {
@@ -112,7 +113,7 @@ void PictureSource::open() {
     m_next = 0;
 }
 
-bool PictureSource::next(Frame& frame) {
+bool ImageFilesSource::next(Frame& frame) {
     if (m_next >= m_paths.size()) return false;
     const size_t index = m_next++;
     const std::string& path = m_paths[index];

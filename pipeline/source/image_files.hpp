@@ -5,9 +5,9 @@
 
 namespace mpm::pipeline {
 
-class PictureSource : public Source {
+class ImageFilesSource : public Source {
 public:
-    explicit PictureSource(Address address);
+    explicit ImageFilesSource(Address address);
 
     void open() override;
     bool next(Frame& frame) override;
@@ -24,7 +24,7 @@ private:
     size_t m_next = 0;
 };
 
-/// Whether the name of `path` is one OpenCV reads pictures from.
-bool looksLikePicture(const std::string& path);
+/// Whether the name of `path` is one OpenCV reads images from.
+bool hasImageExtension(const std::string& path);
 
 }  // namespace mpm::pipeline

@@ -159,7 +159,7 @@ private:
     bool pump(Source& source) {
         const bool live = source.live();
         setLive(live);
-        const double rate = source.rate() > 0 ? source.rate() : m_options.pictureRate;
+        const double rate = source.rate() > 0 ? source.rate() : m_options.imageRate;
         describe(source);
         auto due = Steady::now();
         bool any = false;

@@ -53,7 +53,7 @@ struct ReaderOptions {
     bool loop = false;       ///< begin again at the end of a file or folder
     bool everyFrame =
         false;  ///< wait until a frame is taken instead of dropping it; for sources that are not live
-    double pictureRate = 1;  ///< frames a second of sources that know none (folders)
+    double imageRate = 1;  ///< frames a second of sources that know none (folders)
 };
 
 class Reader {

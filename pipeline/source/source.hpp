@@ -69,6 +69,6 @@ std::unique_ptr<Source> makeSource(const Address& address, const SourceOptions& 
 bool isUnreadable(const std::string& path);
 
 /// The images of a folder (by natural order) or of a glob; one path for a file.
-std::vector<std::string> picturePaths(const std::string& text);
+std::vector<std::string> imagePaths(const std::string& text);
 
 }  // namespace mpm::pipeline

@@ -54,17 +54,17 @@ std::string withoutTimes(nlohmann::json report) {
     return report.dump();
 }
 
-EvalSet::EvalSet(int pictures) {
+EvalSet::EvalSet(int images) {
     writeSmallModel(path("model.onnx"));
     for (const char* folder : {"val/images", "val/labels"})
         fs::create_directories(path(folder));
     std::ofstream(path("classes.json"))
         << R"([{"name":"a","color":[1,2,3]},{"name":"b","color":[4,5,6]},{"name":"c","color":[7,8,9]}])";
     const std::vector<cv::Size> sizes = {{48, 32}, {96, 64}, {70, 31}, {33, 90}, {48, 33}};
-    for (int i = 0; i < pictures; ++i) {
+    for (int i = 0; i < images; ++i) {
         const std::string file = cv::format("/p%03d.png", i);
         const cv::Size size = sizes[static_cast<size_t>(i) % sizes.size()];
-        cv::imwrite(path("val/images" + file), testPicture(i, size));
+        cv::imwrite(path("val/images" + file), testImage(i, size));
         cv::imwrite(path("val/labels" + file), blobs(i, size, 3, 255));
     }
 }

@@ -24,7 +24,7 @@ std::string withoutTimes(nlohmann::json report);
 /// ROOT/val of so many images in the layout `folder` with three classes, and a model for it.
 class EvalSet {
 public:
-    explicit EvalSet(int pictures);
+    explicit EvalSet(int images);
 
     std::string path(const std::string& name) const { return m_folder / name; }
     /// `mpm eval` on it with these options.

@@ -87,7 +87,7 @@ void writeSmallModel(const std::string& path, const SmallModel& small) {
     model.write(path);
 }
 
-cv::Mat testPicture(int seed, cv::Size size) {
+cv::Mat testImage(int seed, cv::Size size) {
     cv::Mat small(5, 7, CV_8UC3), large;
     cv::RNG random(seed + 100);
     random.fill(small, cv::RNG::UNIFORM, 0, 256);

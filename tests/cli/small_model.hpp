@@ -20,6 +20,6 @@ struct SmallModel {
 void writeSmallModel(const std::string& path, const SmallModel& model = {});
 
 /// Smooth coloured shapes.
-cv::Mat testPicture(int seed, cv::Size size = {96, 64});
+cv::Mat testImage(int seed, cv::Size size = {96, 64});
 
 }  // namespace mpm::test

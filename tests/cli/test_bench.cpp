@@ -19,7 +19,7 @@ protected:
     void SetUp() override {
         writeSmallModel(m_folder / "model.onnx");
         for (int i = 0; i < 4; ++i)
-            cv::imwrite(m_folder / ("p" + std::to_string(i) + ".png"), testPicture(i));
+            cv::imwrite(m_folder / ("p" + std::to_string(i) + ".png"), testImage(i));
     }
 
     nlohmann::json bench(const std::vector<std::string>& more) const {
@@ -102,8 +102,8 @@ TEST_F(Bench, PaddingComputesMoreRowsThanThereAre) {
     writeSmallModel(m_folder / "model.onnx", model);
     const auto rows = bench({"--compare", "none,mpm,tome:r=2", "--batch", "4"})["results"];
     EXPECT_TRUE(rows[0]["padded"].is_null()) << "all tokens have one length";
-    EXPECT_TRUE(rows[2]["padded"].is_null()) << "ToMe leaves every picture the same count";
-    ASSERT_LT(rows[1]["tokens_kept"]["least"], rows[1]["tokens_kept"]["most"]) << "the pictures are alike";
+    EXPECT_TRUE(rows[2]["padded"].is_null()) << "ToMe leaves every image the same count";
+    ASSERT_LT(rows[1]["tokens_kept"]["least"], rows[1]["tokens_kept"]["most"]) << "the images are alike";
     EXPECT_GT(rows[1]["padded"]["rows"], 1.0);
     EXPECT_LT(rows[1]["padded"]["rows"], 2.0);
     EXPECT_GT(rows[1]["padded"]["ms"], 0.0);

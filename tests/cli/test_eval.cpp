@@ -65,10 +65,10 @@ void expectScores(const nlohmann::json& row, const Scores& scores) {
 class Eval : public ::testing::Test {
 protected:
     /// An image and its labels, at the paths of a layout.
-    void add(const std::string& picture, const std::string& labels, const cv::Mat& ids, int seed) {
-        for (const std::string& name : {picture, labels})
+    void add(const std::string& image, const std::string& labels, const cv::Mat& ids, int seed) {
+        for (const std::string& name : {image, labels})
             fs::create_directories(fs::path(m_folder / name).parent_path());
-        cv::imwrite(m_folder / picture, testPicture(seed, ids.size()));
+        cv::imwrite(m_folder / image, testImage(seed, ids.size()));
         cv::imwrite(m_folder / labels, ids);
     }
 
@@ -168,7 +168,7 @@ TEST_F(Eval, BatchesGiveTheSameFigures) {
             EXPECT_EQ(one["results"][row][key], two["results"][row][key]) << key;
 }
 
-TEST_F(Eval, NightChangesThePicturesTheSameWayEveryTime) {
+TEST_F(Eval, NightChangesTheImagesTheSameWayEveryTime) {
     model(11);
     for (int i = 0; i < 2; ++i) {
         const std::string stem = "p" + std::to_string(i);

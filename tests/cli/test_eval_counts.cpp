@@ -110,7 +110,7 @@ TEST(EvalCounts, WhatDoesNotBelongTogetherIsRefused) {
     refused(2, mpmProgram({"eval", set.path("model.onnx"), "--join", first}), "--join");
 }
 
-TEST(EvalCounts, DayAndNightAreOfTheSamePictures) {
+TEST(EvalCounts, DayAndNightAreOfTheSameImages) {
     const EvalSet set(3);
     ASSERT_EQ(set.eval({"--night", "0.35,250,0.01", "--night", "0.1,50,0.05", "--paired", "--json",
                         set.path("e.json"), "--csv", set.path("e.csv")})

@@ -26,7 +26,7 @@ protected:
         writeSmallModel(m_folder / "model.onnx");
         fs::create_directory(m_folder / "in");
         for (int i = 0; i < 3; ++i)
-            cv::imwrite(m_folder / ("in/p" + std::to_string(i) + ".png"), testPicture(i));
+            cv::imwrite(m_folder / ("in/p" + std::to_string(i) + ".png"), testImage(i));
     }
 
     Outcome run(std::vector<std::string> words) const {
@@ -38,7 +38,7 @@ protected:
         const std::string path = m_folder / "clip.avi";
         cv::VideoWriter writer(path, cv::VideoWriter::fourcc('M', 'J', 'P', 'G'), 10, {96, 64});
         for (int i = 0; i < frames; ++i)
-            writer << testPicture(i);
+            writer << testImage(i);
         return path;
     }
 
@@ -202,8 +202,8 @@ TEST_F(Run, StrideEveryAndDurationThinOut) {
 }
 
 // Windows side by side give the same labels as each alone, and the table counts the tokens of all.
-TEST_F(Run, WindowsSeeALargePicturePieceByPiece) {
-    const cv::Mat large = testPicture(4, {96, 64});
+TEST_F(Run, WindowsSeeALargeImagePieceByPiece) {
+    const cv::Mat large = testImage(4, {96, 64});
     cv::imwrite(m_folder / "large.png", large);
     fs::create_directory(m_folder / "pieces");
     for (int i = 0; i < 4; ++i)
@@ -230,7 +230,7 @@ TEST_F(Run, WindowsSeeALargePicturePieceByPiece) {
     EXPECT_LT(std::stoi(rows[1][8]), 96);
     // Overlapping windows, and an image smaller than the model.
     EXPECT_EQ(run({m_folder / "large.png", "--window", "20x20"}).status, 0);
-    cv::imwrite(m_folder / "small.png", testPicture(2, {20, 17}));
+    cv::imwrite(m_folder / "small.png", testImage(2, {20, 17}));
     ASSERT_EQ(run({m_folder / "small.png", "--window", "16x16", "--out", m_folder / "tiny"}).status, 0);
     EXPECT_EQ(cv::imread(m_folder / "tiny/small.map.png").size(), cv::Size(20, 17));
 }
@@ -260,7 +260,7 @@ TEST_F(Run, ABadSourceOfSeveralIsLeftOutAsInAFolder) {
 }
 
 TEST_F(Run, AJpegThatIsCutOffIsRefusedInOneLine) {
-    cv::imwrite(m_folder / "cut.jpg", testPicture(1, {320, 240}));
+    cv::imwrite(m_folder / "cut.jpg", testImage(1, {320, 240}));
     fs::resize_file(m_folder / "cut.jpg", fs::file_size(m_folder / "cut.jpg") / 2);
     const Outcome outcome = run({m_folder / "cut.jpg"});
     EXPECT_EQ(outcome.status, 3);
@@ -289,7 +289,7 @@ TEST_F(Run, ACutOffVideoFailsAndKeepsWhatItGave) {
 
 TEST_F(Run, SourcesOfOneStemDoNotOverwriteEachOther) {
     fs::create_directory(m_folder / "more");
-    cv::imwrite(m_folder / "more/p0.png", testPicture(9));
+    cv::imwrite(m_folder / "more/p0.png", testImage(9));
     ASSERT_EQ(run({m_folder / "in", m_folder / "more", "--out", m_folder / "out", "--save", "labels"}).status,
               0);
     EXPECT_EQ(files("out").size(), 4u);
@@ -318,16 +318,16 @@ TEST_F(Run, CtrlCLeavesWholeFiles) {
     process.signal(SIGINT);
     const Outcome outcome = process.wait();
     EXPECT_EQ(outcome.status, 0) << outcome.err;
-    size_t pictures = 0;
+    size_t images = 0;
     for (const auto& entry : fs::directory_iterator(m_folder / "out")) {
         if (entry.path().extension() != ".png") continue;
         EXPECT_NE(entry.path().filename().string()[0], '.') << "a half-written file was left";
         EXPECT_FALSE(cv::imread(entry.path().string(), cv::IMREAD_UNCHANGED).empty()) << entry.path();
-        ++pictures;
+        ++images;
     }
     const auto rows = table(textOf(m_folder / "out/tokens.csv"));
     EXPECT_LT(rows.size(), 3001u);
-    EXPECT_EQ(pictures, 3 * (rows.size() - 1));
+    EXPECT_EQ(images, 3 * (rows.size() - 1));
     for (const auto& row : rows)
         EXPECT_EQ(row.size(), rows[0].size());
 }

@@ -54,7 +54,7 @@ protected:
         cv::VideoWriter writer(m_folder / "clip.avi", cv::VideoWriter::fourcc('M', 'J', 'P', 'G'), 25,
                                {96, 64});
         for (int i = 0; i < kClip; ++i)
-            writer << testPicture(i);
+            writer << testImage(i);
     }
 
     /// The clip again and again.

@@ -109,8 +109,8 @@ protected:
         fs::create_directory(m_folder / "in");
     }
 
-    void picture(const std::string& name) const {
-        cv::imwrite(m_folder / "plain.png", testPicture(1));
+    void image(const std::string& name) const {
+        cv::imwrite(m_folder / "plain.png", testImage(1));
         fs::copy_file(m_folder / "plain.png", m_folder / ("in/" + name));
     }
     std::string write(const std::string& name, const std::string& text) const {
@@ -156,7 +156,7 @@ TEST_F(Trust, SaysNoSecretOfASource) {
 }
 
 TEST_F(Trust, TakesSourcesFromElsewhere) {
-    picture("a.png");
+    image("a.png");
     setenv("MPM_TEST_SOURCE", (m_folder / "in").c_str(), 1);
     const std::string file = write("list", "env:MPM_TEST_SOURCE\n# no more");
     for (const std::vector<std::string>& words :
@@ -182,7 +182,7 @@ TEST_F(Trust, TakesSourcesFromElsewhere) {
 }
 
 TEST_F(Trust, NamesTheBudgetThatWasExceeded) {
-    picture("a.png");
+    image("a.png");
     const Outcome small = run({m_folder / "in/a.png", "--max-memory", "30000"});
     EXPECT_EQ(small.status, 3) << small.err;
     EXPECT_TRUE(small.says("--max-memory 30000")) << small.err;
@@ -203,7 +203,7 @@ TEST_F(Trust, NamesTheBudgetThatWasExceeded) {
 TEST_F(Trust, PrintsNoControlCharacters) {
     const std::string name = "a\x1b]0;owned\x07\n\x1b[2Jmpm: done.png";
     write("in/" + name, "no image");
-    picture("good.png");
+    image("good.png");
     const Outcome outcome = run({m_folder / "in"});
     EXPECT_EQ(outcome.status, 1) << outcome.err;
     EXPECT_EQ((outcome.err + outcome.out).find('\x1b'), std::string::npos);
@@ -217,7 +217,7 @@ TEST_F(Trust, WritesTablesOfAnyFileName) {
     const std::string latin = "caf\xe9", formula = "=cmd|calc", broken = "two\nlines",
                       quoted = "say \"x\", y";
     for (const std::string& stem : {latin, formula, broken, quoted})
-        picture(stem + ".png");
+        image(stem + ".png");
     const Outcome outcome = run({m_folder / "in", "--out", m_folder / "out", "--save", "csv,jsonl,labels"});
     ASSERT_EQ(outcome.status, 0) << outcome.err;
     std::istringstream csv(textOf(m_folder / "out/tokens.csv"));
@@ -239,7 +239,7 @@ TEST_F(Trust, WritesTablesOfAnyFileName) {
 }
 
 TEST_F(Trust, WritesPrivateFiles) {
-    picture("a.png");
+    image("a.png");
     ASSERT_EQ(
         run({m_folder / "in", "--out", m_folder / "new/out", "--save", "csv,jsonl,labels,timeline"}).status,
         0);
@@ -255,11 +255,11 @@ TEST_F(Trust, WritesPrivateFiles) {
 }
 
 TEST_F(Trust, EndsWhateverItWaitsFor) {
-    const std::string picture = m_folder / "x.jpg", clip = m_folder / "x.avi";
-    ASSERT_EQ(mkfifo(picture.c_str(), 0600), 0);
+    const std::string image = m_folder / "x.jpg", clip = m_folder / "x.avi";
+    ASSERT_EQ(mkfifo(image.c_str(), 0600), 0);
     ASSERT_EQ(mkfifo(clip.c_str(), 0600), 0);
     const auto start = Clock::now();
-    const Outcome pipe = run({picture});
+    const Outcome pipe = run({image});
     EXPECT_EQ(pipe.status, 3) << pipe.err;
     EXPECT_TRUE(pipe.says("not a regular file")) << pipe.err;
     EXPECT_LT(secondsSince(start), 10);

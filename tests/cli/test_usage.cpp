@@ -23,7 +23,7 @@ protected:
         bare.metadata = false;
         writeSmallModel(path("features.onnx"), features);
         writeSmallModel(path("bare.onnx"), bare);
-        cv::imwrite(path("image.png"), testPicture(1));
+        cv::imwrite(path("image.png"), testImage(1));
         std::ofstream(path("broken.png")) << "\x89PNG\r\n cut";
         std::ofstream(path("notes.txt")) << "no model, no video";
         std::ofstream(path("empty.onnx"));

@@ -24,7 +24,7 @@ class Written : public ::testing::Test {
 protected:
     void SetUp() override {
         writeSmallModel(in("model.onnx"));
-        cv::imwrite(in("p.png"), testPicture(1));
+        cv::imwrite(in("p.png"), testImage(1));
     }
 
     std::string in(const std::string& name) const { return m_folder / name; }

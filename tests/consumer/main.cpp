@@ -17,10 +17,10 @@ int fail(const std::string& what) {
 }
 
 cv::Mat noise(int rows, int cols, int type) {
-    cv::Mat picture(rows, cols, type);
+    cv::Mat image(rows, cols, type);
     cv::RNG random(7);
-    random.fill(picture, cv::RNG::UNIFORM, 0, 256);
-    return picture;
+    random.fill(image, cv::RNG::UNIFORM, 0, 256);
+    return image;
 }
 
 /// Each half of the method separately: merged tokens are restored to as many tokens as before.
@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
         const mpm::Report report = encoder.report();
         if (out.empty() || !cv::checkRange(out.reshape(1, 1)))
             return fail("the output is empty or not finite");
-        if (report.images.size() != 1) return fail("the report is not of one picture");
+        if (report.images.size() != 1) return fail("the report is not of one image");
         const std::vector<int>& tokens = report.images[0].tokens;
         if (int(tokens.size()) != encoder.blocks()) return fail("the report does not count every block");
         if ((tokens.back() < tokens.front()) == schedule.empty())

@@ -64,7 +64,7 @@ protected:
     CliFaults() {
         writeSmallModel(in("model.onnx"));
         for (const int seed : {1, 2})
-            cv::imwrite(in("p" + std::to_string(seed) + ".png"), testPicture(seed));
+            cv::imwrite(in("p" + std::to_string(seed) + ".png"), testImage(seed));
     }
     std::string in(const std::string& name) const { return m_inputs / name; }
     static std::vector<std::string> mpm(std::vector<std::string> words) {

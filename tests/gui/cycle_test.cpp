@@ -196,23 +196,23 @@ void CycleTest::streetThroughDayAndNight() {
 void CycleTest::camvidByDayAgainstSimulatedNight() {
     const QDir camvid(QStringLiteral(MPM_SHARED_DIR "/camvid/val/images"));
     const QFileInfoList files = camvid.entryInfoList({QStringLiteral("*.jpg"), QStringLiteral("*.png")});
-    if (files.isEmpty()) QSKIP("no CamVid pictures beside this tree");
+    if (files.isEmpty()) QSKIP("no CamVid images beside this tree");
     test::WindowFixture is;
     const QString folder = is.sandbox.path(QStringLiteral("camvid"));
     QDir().mkpath(folder);
-    std::vector<cv::Mat> pictures;
+    std::vector<cv::Mat> images;
     for (qsizetype i = 0; i < files.size(); i += 5)
-        pictures.push_back(cv::imread(files[i].filePath().toStdString()));
-    const std::size_t days = pictures.size();
+        images.push_back(cv::imread(files[i].filePath().toStdString()));
+    const std::size_t days = images.size();
     double darkest = 1, brightest = 0;
     for (std::size_t i = 0; i < days; ++i) {
-        pictures.push_back(mpm::street::night(pictures[i], {}, i));
-        darkest = std::min(darkest, mpm::pipeline::luminance(pictures[i]));
-        brightest = std::max(brightest, mpm::pipeline::luminance(pictures.back()));
+        images.push_back(mpm::street::night(images[i], {}, i));
+        darkest = std::min(darkest, mpm::pipeline::luminance(images[i]));
+        brightest = std::max(brightest, mpm::pipeline::luminance(images.back()));
     }
-    for (std::size_t i = 0; i < pictures.size(); ++i)
+    for (std::size_t i = 0; i < images.size(); ++i)
         cv::imwrite(QStringLiteral("%1/%2.png").arg(folder).arg(i, 3, 10, QLatin1Char('0')).toStdString(),
-                    pictures[i]);
+                    images[i]);
     Options options;
     options.source = folder;
     is.open(options);
@@ -222,20 +222,20 @@ void CycleTest::camvidByDayAgainstSimulatedNight() {
     rule.bright = darkest - (darkest - brightest) / 3;
     rule.hold = std::chrono::seconds(0);
     is.window->setRule(rule);
-    const auto once = std::int64_t(pictures.size());
+    const auto once = std::int64_t(images.size());
     QTRY_VERIFY_WITH_TIMEOUT(is.last && is.last->frame.number >= once - 1, 300'000);
     const Rows rows = stop(is);
-    QVERIFY(rows.size() > pictures.size() / 2);
+    QVERIFY(rows.size() > images.size() / 2);
     // The recorded count equals the count of another network on the same image.
     mpm::pipeline::Segmenter segmenter{mpm::pipeline::Network("default")};
     segmenter.encoder().setSchedule(is.last->schedule);
     for (std::size_t i = 0; i < rows.size(); ++i) {
-        const std::size_t picture = std::size_t(rows[i].frame) % pictures.size();
-        QCOMPARE(rows[i].phase == Phase::Night, picture >= days);
+        const std::size_t image = std::size_t(rows[i].frame) % images.size();
+        QCOMPARE(rows[i].phase == Phase::Night, image >= days);
         if (rows[i].stageTokens.size() != is.last->schedule.size())
             continue;  // before the schedule of the model
         if (i % 4 != 0) continue;
-        QCOMPARE(rows[i].tokensKept(), tokensKept(segmenter.segment(pictures[picture]).tokens));
+        QCOMPARE(rows[i].tokensKept(), tokensKept(segmenter.segment(images[image]).tokens));
     }
     checkPanel(is, rows);
     checkCsv(is, rows);

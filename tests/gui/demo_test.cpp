@@ -71,7 +71,7 @@ std::array<QRect, 4> views() {
 }
 
 /// An image, not a plate with text: many colours, none of them everywhere.
-bool looksLikeAPicture(const QImage& image) {
+bool looksLikeAnImage(const QImage& image) {
     std::map<QRgb, int> colours;
     for (int y = 0; y < image.height(); y += 2)
         for (int x = 0; x < image.width(); x += 2)
@@ -109,7 +109,7 @@ void DemoTest::everyViewIsAliveSoon() {
     timer.start();
     program.start(command.takeFirst(), command);
     QVERIFY(program.waitForStarted());
-    const auto alive = [&](int view) { return looksLikeAPicture(screen.look().copy(views()[view])); };
+    const auto alive = [&](int view) { return looksLikeAnImage(screen.look().copy(views()[view])); };
     QVERIFY2(QTest::qWaitFor([&] { return alive(0) && alive(1) && alive(2) && alive(3); }, 60'000),
              "a view stays empty");
     const qint64 started = timer.elapsed();

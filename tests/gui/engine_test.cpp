@@ -14,7 +14,7 @@ private slots:
     void mailboxKeepsTheNewest();
     void messagesAreHeardInOrder();
     void whatEndsAThreadIsSaid();
-    void picturesAreAnalysedAndKept();
+    void imagesAreAnalysedAndKept();
     void scheduleChangesTheNextFrame();
     void comparisonIsOfTheSameFrame();
     void nightMergesLess();
@@ -118,9 +118,9 @@ void EngineTest::whatEndsAThreadIsSaid() {
     QCOMPARE(heard.size(), size_t(3));  // earlier messages arrive first
 }
 
-void EngineTest::picturesAreAnalysedAndKept() {
+void EngineTest::imagesAreAnalysedAndKept() {
     const QString path = store();
-    const QString source = m_sandbox.pictures(3, 0);
+    const QString source = m_sandbox.images(3, 0);
     size_t seen = 0;
     {
         Engine engine(path);

@@ -136,7 +136,7 @@ void FaultsTest::sourceThatFailsInTheMiddle() {
 void FaultsTest::storeThatIsLockedLosesNothing() {
     const QString path = store();
     qint64 measured = 0;
-    QString source = m_sandbox.pictures(3, 0);
+    QString source = m_sandbox.images(3, 0);
     {
         Engine engine(path);
         QSignalSpy failing(&engine.recorder(), &Recorder::failing),
@@ -163,7 +163,7 @@ void FaultsTest::storeThatIsLockedLosesNothing() {
 /// A limit on the size of files makes any disk a full one.
 void FaultsTest::diskThatIsFullLosesNothingCommitted() {
     QProcess process;
-    const QString source = m_sandbox.pictures(3, 0);
+    const QString source = m_sandbox.images(3, 0);
     // 400 blocks of 512 bytes: room for the tables and some readings. A write past it fails as on a full
     // disk.
     process.start(QStringLiteral("sh"),

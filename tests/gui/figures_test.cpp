@@ -80,7 +80,7 @@ void FiguresTest::statisticsContinueThoseOfTheStore() {
 /// moment.
 void FiguresTest::dayAndNightComeFromTheStore() {
     Options options;
-    options.source = m_is->sandbox.pictures(3, 0);  // read again and again, as images that may have changed
+    options.source = m_is->sandbox.images(3, 0);  // read again and again, as images that may have changed
     m_is->open(options);
     QVERIFY(m_is->nextWhere([this](const Analysis&) { return m_is->count >= 5; }));
     const int first = m_is->count;

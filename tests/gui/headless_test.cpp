@@ -24,7 +24,7 @@ private slots:
     void measuresUntilItIsToldToEnd();
     void usesTheProfileOfTheWindow();
     void badInputLeavesWith3();
-    void unreadablePicturesAreNamedOnce();
+    void unreadableImagesAreNamedOnce();
     void damagedWatchFileIsNoReasonToShowWhatIsMasked();
     void commandIsRunByAnAlert();
     void profileInUseIsOnlyRead();
@@ -86,7 +86,7 @@ void HeadlessTest::usesTheProfileOfTheWindow() {
     }
     WatchSettings watch;
     watch.sources[source].regions = {{"left", {{0, 0}, {0.5, 0}, {0.5, 1}, {0, 1}}}};
-    watch.further = {m_sandbox.pictures(1, 0) + QStringLiteral("/000.png")};
+    watch.further = {m_sandbox.images(1, 0) + QStringLiteral("/000.png")};
     writeWatchSettings(config("shared.watch.json"), watch);
     QProcess process;
     start(process, {QStringLiteral("--profile"), QStringLiteral("shared"), QStringLiteral("--after"),
@@ -156,7 +156,7 @@ void HeadlessTest::profileOfAnEarlierVersionOpens() {
 
 void HeadlessTest::badInputLeavesWith3() {
     const QStringList wrong[] = {{QStringLiteral("--source"), QStringLiteral("/nowhere.mp4")},
-                                 {QStringLiteral("--source"), m_sandbox.pictures(1, 0),
+                                 {QStringLiteral("--source"), m_sandbox.images(1, 0),
                                   QStringLiteral("--model"), QStringLiteral("/nowhere.onnx")}};
     for (const QStringList& arguments : wrong) {
         QProcess process;
@@ -180,12 +180,12 @@ void HeadlessTest::badInputLeavesWith3() {
     QCOMPARE(test::finish(process).status, 2);
 }
 
-void HeadlessTest::unreadablePicturesAreNamedOnce() {
-    const QString folder = m_sandbox.pictures(2, 0);
+void HeadlessTest::unreadableImagesAreNamedOnce() {
+    const QString folder = m_sandbox.images(2, 0);
     for (const char* name : {"a.png", "b.png"}) {
         QFile damaged(folder + QLatin1Char('/') + QLatin1String(name));
         QVERIFY(damaged.open(QIODevice::WriteOnly));
-        damaged.write("no picture");
+        damaged.write("no image");
     }
     QProcess process;  // long enough for a second round through the folder
     start(process, {QStringLiteral("--source"), folder, QStringLiteral("--after"),

@@ -64,7 +64,7 @@ double residentMegabytes() {
 
 void MonthTest::startsPansAndStaysSmall() {
     test::WindowFixture is;
-    const QString source = is.sandbox.pictures(2, 0);
+    const QString source = is.sandbox.images(2, 0);
     const QString path = Profile(QStringLiteral("default")).storePath();
     QDir().mkpath(QFileInfo(path).absolutePath());
     fill(path, source);

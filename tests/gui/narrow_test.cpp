@@ -22,7 +22,7 @@ private slots:
     void cleanup() { m_is.reset(); }
     void fits_data();
     void fits();
-    void panelTakesThePlaceOfThePictures();
+    void panelTakesThePlaceOfTheImages();
     void panelHiddenByHandStaysHidden();
     void firstWindowIsNoLargerThanTheScreen();
     void longNamesEndInAnEllipsis();
@@ -79,7 +79,7 @@ void NarrowTest::fits() {
     }
 }
 
-void NarrowTest::panelTakesThePlaceOfThePictures() {
+void NarrowTest::panelTakesThePlaceOfTheImages() {
     open({800, 480});
     QVERIFY(!window().sidebar()->isVisible());
     QTest::keyClick(&window(), Qt::Key_F9);
@@ -117,10 +117,10 @@ void NarrowTest::firstWindowIsNoLargerThanTheScreen() {
 void NarrowTest::longNamesEndInAnEllipsis() {
     open({1024, 768});
     window().header()->setModel(QString(400, QLatin1Char('i')), true);
-    const auto picture = [this] { return window().header()->grab().toImage(); };
-    const QImage dotted = picture();
+    const auto image = [this] { return window().header()->grab().toImage(); };
+    const QImage dotted = image();
     window().header()->setModel(QString(500, QLatin1Char('i')), true);
-    QCOMPARE(picture(), dotted);
+    QCOMPARE(image(), dotted);
     QCOMPARE(window().size(), QSize(1024, 768));
     QVERIFY(!window().header()->findChildren<ElidedLabel*>().isEmpty());
 }

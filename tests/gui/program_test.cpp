@@ -78,7 +78,7 @@ void ProgramTest::noDisplayIsSaidInOneLine() {
 void ProgramTest::screenshotIsWritten() {
     const QString file = m_sandbox.path(QStringLiteral("shot.png"));
     const Outcome outcome =
-        run(kMonitor, {QStringLiteral("--source"), m_sandbox.pictures(2, 2), QStringLiteral("--window"),
+        run(kMonitor, {QStringLiteral("--source"), m_sandbox.images(2, 2), QStringLiteral("--window"),
                        QStringLiteral("1280x720"), QStringLiteral("--screenshot"), file,
                        QStringLiteral("--after"), QStringLiteral("2")});
     QVERIFY2(outcome.status == 0, qPrintable(outcome.err));
@@ -98,7 +98,7 @@ void ProgramTest::screenshotOfErrors() {
 
 void ProgramTest::screenshotThatCannotBeWrittenLeavesWith1() {
     const Outcome outcome = run(
-        kMonitor, {QStringLiteral("--source"), m_sandbox.pictures(1, 0), QStringLiteral("--screenshot"),
+        kMonitor, {QStringLiteral("--source"), m_sandbox.images(1, 0), QStringLiteral("--screenshot"),
                    QStringLiteral("/nowhere/shot.png"), QStringLiteral("--after"), QStringLiteral("0.2")});
     QCOMPARE(outcome.status, 1);
     QVERIFY(outcome.err.contains(QStringLiteral("/nowhere/shot.png")));

@@ -33,7 +33,7 @@ private slots:
     void commandThatCannotBeStartedIsSaid();
     void masksComeBeforeEverything();
     void masksHaveNoShare();
-    void measurementsOnlyKeepsNoPicture();
+    void measurementsOnlyKeepsNoImage();
     void recordsByHand();
     void recordingsOfLargeFramesAreNotShort();
     void settingsGoThroughTheFile();
@@ -139,16 +139,16 @@ void ServicesTest::masksComeBeforeEverything() {
     setup.open(source);
     QTRY_VERIFY_WITH_TIMEOUT(seen.size() >= 3 && shown.size() >= 4, test::patience(30'000));
     setup.engine.disconnect(this);
-    for (const cv::Mat& picture : seen) {
-        QCOMPARE(cv::countNonZero(picture(cv::Rect(0, 0, 78, 120)).reshape(1)), 0);
-        QVERIFY(cv::countNonZero(picture(cv::Rect(84, 0, 70, 120)).reshape(1)) > 0);
+    for (const cv::Mat& image : seen) {
+        QCOMPARE(cv::countNonZero(image(cv::Rect(0, 0, 78, 120)).reshape(1)), 0);
+        QVERIFY(cv::countNonZero(image(cv::Rect(84, 0, 70, 120)).reshape(1)) > 0);
     }
     for (const QImage& image : shown)
         for (const QPoint at : {QPoint(0, 0), QPoint(70, 60), QPoint(10, 119)})
             QCOMPARE(image.pixelColor(at), QColor(Qt::black));
 }
 
-void ServicesTest::measurementsOnlyKeepsNoPicture() {
+void ServicesTest::measurementsOnlyKeepsNoImage() {
     test::Setup setup(m_sandbox, QStringLiteral("blind"));
     WatchSettings watch;
     watch.keepsImages = false;

@@ -46,7 +46,7 @@ void SourcesTest::sourcesSideBySide() {
     auto* tabs = window().findChild<QTabBar*>();
     QVERIFY(!tabs->isVisible());
     const QString first = window().engine().sourceName();
-    const QString second = m_is->sandbox.pictures(1, 0) + QStringLiteral("/000.png");
+    const QString second = m_is->sandbox.images(1, 0) + QStringLiteral("/000.png");
     window().sources().add(second);
     QCOMPARE(tabs->count(), 2);
     QVERIFY(tabs->isVisible());

@@ -34,18 +34,18 @@ std::uint32_t checked(std::uint32_t time) {
 }
 
 /// Black and white blocks along the upper edge: they outlive JPEG and colour conversion.
-void stamp(cv::Mat& picture, std::uint32_t time) {
+void stamp(cv::Mat& image, std::uint32_t time) {
     const std::uint32_t code = checked(time);
     for (int bit = 0; bit < kBits; ++bit)
-        picture(cv::Rect(bit * kBlock, 0, kBlock, kBlock)).setTo(cv::Scalar::all(code >> bit & 1 ? 255 : 0));
+        image(cv::Rect(bit * kBlock, 0, kBlock, kBlock)).setTo(cv::Scalar::all(code >> bit & 1 ? 255 : 0));
 }
 
 /// Empty: no stamp that checks.
-std::optional<std::uint32_t> read(const QImage& picture) {
-    if (picture.width() < kBits * kBlock) return std::nullopt;
+std::optional<std::uint32_t> read(const QImage& image) {
+    if (image.width() < kBits * kBlock) return std::nullopt;
     std::uint32_t code = 0;
     for (int bit = 0; bit < kBits; ++bit)
-        if (qGray(picture.pixel(bit * kBlock + kBlock / 2, kBlock / 2)) > 127) code |= 1U << bit;
+        if (qGray(image.pixel(bit * kBlock + kBlock / 2, kBlock / 2)) > 127) code |= 1U << bit;
     return checked(code >> 8) == code ? std::optional(code >> 8) : std::nullopt;
 }
 
@@ -61,10 +61,10 @@ public:
     StampedCamera() : m_street(mpm::street::Street({640, 480}, 11, 1).at(14, 0).image) {
         m_server.setFilm(
             [this] {
-                cv::Mat picture = m_street.clone();
+                cv::Mat image = m_street.clone();
                 std::vector<unsigned char> jpeg;
-                stamp(picture, now());
-                cv::imencode(".jpg", picture, jpeg);
+                stamp(image, now());
+                cv::imencode(".jpg", image, jpeg);
                 return jpeg;
             },
             kPause);
@@ -84,10 +84,10 @@ struct Shown {
     bool rising = true;
     int unread = 0;
 
-    void see(const QImage& picture) {
-        const auto time = read(picture);
+    void see(const QImage& image) {
+        const auto time = read(image);
         if (!time) {
-            unread += !picture.isNull();
+            unread += !image.isNull();
             return;
         }
         if (*time == last) return;  // painted once more
@@ -182,7 +182,7 @@ void SpeedTest::glassToGlass() {
     views->showView(QStringLiteral("overlay"));
     QVERIFY(m_is->next());
     QVERIFY(m_is->next());
-    Shown overlay, picture;
+    Shown overlay, live;
     QImage analysed;  // the source of the overlay on the screen
     std::vector<double> network;
     connect(&m_is->window->engine(), &Engine::rendered, this, [&](const RenderedFrame& drawn) {
@@ -191,23 +191,23 @@ void SpeedTest::glassToGlass() {
     });
     connect(views->find<OverlayView>(), &ImageView::painted, this, [&] { overlay.see(analysed); });
     connect(views->find<LiveView>(), &ImageView::painted, this,
-            [&] { picture.see(views->find<LiveView>()->image()); });
+            [&] { live.see(views->find<LiveView>()->image()); });
     QTRY_VERIFY_WITH_TIMEOUT(overlay.ages.size() >= 100, 120'000);
     // One view at a time is painted: now the image alone, while the network continues.
     views->showView(QStringLiteral("picture"));
-    QTRY_VERIFY_WITH_TIMEOUT(picture.ages.size() >= 200, 60'000);
+    QTRY_VERIFY_WITH_TIMEOUT(live.ages.size() >= 200, 60'000);
     m_is->window->engine().disconnect(this);
-    QVERIFY2(overlay.rising && picture.rising, "an older frame was shown after a newer one");
-    QCOMPARE(overlay.unread + picture.unread, 0);
+    QVERIFY2(overlay.rising && live.rising, "an older frame was shown after a newer one");
+    QCOMPARE(overlay.unread + live.unread, 0);
     const double time = percentile(network, 0.5);
     qInfo(
-        "network %.0f ms; from the camera to the overlay: median %.0f ms, p95 %.0f ms; to the picture: "
+        "network %.0f ms; from the camera to the overlay: median %.0f ms, p95 %.0f ms; to the image: "
         "median %.0f ms, p99 %.0f ms",
-        time, percentile(overlay.ages, 0.5), percentile(overlay.ages, 0.95), percentile(picture.ages, 0.5),
-        percentile(picture.ages, 0.99));
+        time, percentile(overlay.ages, 0.5), percentile(overlay.ages, 0.95), percentile(live.ages, 0.5),
+        percentile(live.ages, 0.99));
     if (!quiet()) return;
     QVERIFY(percentile(overlay.ages, 0.5) < 2 * time);
-    QVERIFY(percentile(picture.ages, 0.5) < 2 * time);
+    QVERIFY(percentile(live.ages, 0.5) < 2 * time);
 }
 
 MPM_GUI_TEST(SpeedTest);

@@ -23,12 +23,12 @@ public:
     QString path(const QString& name) const { return m_folder.filePath(name); }
 
     /// A folder of images: bright ones, then dark ones.
-    QString pictures(int bright, int dark) const {
+    QString images(int bright, int dark) const {
         const QString folder = path(QStringLiteral("pictures"));
         QDir().mkpath(folder);
         for (int i = 0; i < bright + dark; ++i)
             cv::imwrite(QStringLiteral("%1/%2.png").arg(folder).arg(i, 3, 10, QLatin1Char('0')).toStdString(),
-                        picture(i, i < bright));
+                        image(i, i < bright));
         return folder;
     }
 
@@ -38,19 +38,19 @@ public:
         cv::VideoWriter writer(file.toStdString(), cv::CAP_OPENCV_MJPEG,
                                cv::VideoWriter::fourcc('M', 'J', 'P', 'G'), kFilmRate, {160, 120});
         for (int i = 0; i < bright + dark; ++i)
-            writer.write(picture(i % 4, i < bright));
+            writer.write(image(i % 4, i < bright));
         return file;
     }
 
 private:
     static constexpr double kFilmRate = 8;
 
-    static cv::Mat picture(int i, bool bright) {
+    static cv::Mat image(int i, bool bright) {
         const double light = bright ? 1.0 : 0.1;
-        cv::Mat picture(120, 160, CV_8UC3, cv::Scalar(200, 210, 190) * light);
-        cv::rectangle(picture, {10 + 4 * i, 30, 50, 60}, cv::Scalar(30, 60, 160) * light, cv::FILLED);
-        cv::circle(picture, {110, 60 + 2 * i}, 25, cv::Scalar(40, 140, 40) * light, cv::FILLED);
-        return picture;
+        cv::Mat image(120, 160, CV_8UC3, cv::Scalar(200, 210, 190) * light);
+        cv::rectangle(image, {10 + 4 * i, 30, 50, 60}, cv::Scalar(30, 60, 160) * light, cv::FILLED);
+        cv::circle(image, {110, 60 + 2 * i}, 25, cv::Scalar(40, 140, 40) * light, cv::FILLED);
+        return image;
     }
 
     QTemporaryDir m_folder;

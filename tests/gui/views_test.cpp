@@ -1,11 +1,7 @@
 // Views, used as by hand.
 #include <QComboBox>
-#include <QFileDialog>
-#include <QMenuBar>
 #include <QSlider>
 
-#include "gui/charts/timeline_panel.hpp"
-#include "gui/charts/timeline_view.hpp"
 #include "gui/panels/header_bar.hpp"
 #include "gui/registry.hpp"
 #include "gui/views/live_view.hpp"
@@ -35,13 +31,8 @@ private slots:
     void mergeMapHasThreeColourings();
     void nightSlidersChangeTheNextPair();
     void photonsStayAsTheyWereGiven();
-    void thinPictureHasNoEmptyPlates();
+    void thinImageHasNoEmptyPlates();
     void keysSwitchViews();
-    void lightAndDark();
-    void chosenMenuEntryIsVisible();
-    void keyboardFocusIsVisible();
-    void exportsSuggestAName();
-    void demonstrationModelOnAnotherSource();
 
 private:
     std::unique_ptr<test::WindowFixture> m_is;
@@ -149,12 +140,12 @@ void ViewsTest::splitComparesSchedulesAndLabels() {
 void ViewsTest::viewsZoomTogether() {
     m_is->open();
     QVERIFY(m_is->next());
-    ImageView* picture = m_is->window->views()->find<LiveView>();
+    ImageView* view = m_is->window->views()->find<LiveView>();
     const QImage before = m_is->window->views()->find<OverlayView>()->grab().toImage();
-    const QPointF centre = picture->rect().center();
-    QWheelEvent wheel(centre, picture->mapToGlobal(centre), {}, {0, 480}, Qt::NoButton, Qt::NoModifier,
+    const QPointF centre = view->rect().center();
+    QWheelEvent wheel(centre, view->mapToGlobal(centre), {}, {0, 480}, Qt::NoButton, Qt::NoModifier,
                       Qt::NoScrollPhase, false);
-    QCoreApplication::sendEvent(picture, &wheel);
+    QCoreApplication::sendEvent(view, &wheel);
     QVERIFY(m_is->window->views()->viewport()->zoom() > 1.5);
     QVERIFY(m_is->window->views()->find<OverlayView>()->grab().toImage() != before);
     QTest::keyClick(m_is->window.get(), Qt::Key_0, Qt::ControlModifier);
@@ -267,7 +258,7 @@ void ViewsTest::photonsStayAsTheyWereGiven() {
     QCOMPARE(view.parameters().photons, 333.0);
 }
 
-void ViewsTest::thinPictureHasNoEmptyPlates() {
+void ViewsTest::thinImageHasNoEmptyPlates() {
     Viewport viewport;
     ImageView view(QStringLiteral("Title"), &viewport);
     view.resize(400, 300);
@@ -315,95 +306,6 @@ void ViewsTest::keysSwitchViews() {
     QCOMPARE(m_is->window->views()->shown(), int(viewKeys().indexOf(QStringLiteral("overlay"))));
     QTest::mouseDClick(m_is->window->views()->find<OverlayView>(), Qt::LeftButton);
     QCOMPARE(m_is->window->views()->shown(), int(viewKeys().indexOf(QStringLiteral("overview"))));
-}
-
-void ViewsTest::lightAndDark() {
-    m_is->open();
-    QVERIFY(m_is->next());
-    m_is->window->setAppearance(Appearance::Light);
-    QVERIFY(!Theme::of(m_is->window.get()).dark);
-    const QImage light = m_is->window->timeline()->grab().toImage();
-    QTest::keyClick(m_is->window.get(), Qt::Key_T, Qt::ControlModifier);
-    QVERIFY(Theme::of(m_is->window.get()).dark);
-    QVERIFY(m_is->window->timeline()->grab().toImage().pixelColor(3, 20).lightness() <
-            light.pixelColor(3, 20).lightness());
-}
-
-void ViewsTest::chosenMenuEntryIsVisible() {
-    m_is->open();
-    for (const Appearance appearance : {Appearance::Light, Appearance::Dark}) {
-        m_is->window->setAppearance(appearance);
-        QMenu* menu = m_is->window->menuBar()->actions().first()->menu();
-        menu->popup(m_is->window->mapToGlobal(QPoint(0, 20)));
-        QAction* chosen = menu->actions().at(1);
-        menu->setActiveAction(chosen);
-        const QImage image = menu->grab().toImage();
-        const auto ground = [&](QAction* action) {
-            return image.pixelColor(menu->actionGeometry(action).topLeft() + QPoint(4, 4));
-        };
-        const int difference =
-            std::abs(ground(chosen).lightness() - ground(menu->actions().at(2)).lightness());
-        QVERIFY2(difference > 40, qPrintable(QString::number(difference)));
-        menu->close();
-    }
-}
-
-void ViewsTest::keyboardFocusIsVisible() {
-    m_is->open();
-    QVERIFY(m_is->next());
-    m_is->window->front().setPaused(true);
-    const std::vector<QWidget*> targets{m_is->window->views()->find<LiveView>(),
-                                        m_is->window->timeline()->view()};
-    for (QWidget* target : targets) {
-        for (int i = 0; i < 60 && !target->hasFocus(); ++i)
-            QTest::keyClick(
-                QApplication::focusWidget() != nullptr ? QApplication::focusWidget() : m_is->window.get(),
-                Qt::Key_Tab);
-        QVERIFY(target->hasFocus());
-        const QColor frame = target->grab().toImage().pixelColor(target->width() / 2, 1);
-        const QColor accent = Theme::of(target).accent;
-        QVERIFY2(std::abs(frame.lightness() - accent.lightness()) < 12, qPrintable(frame.name()));
-        target->clearFocus();
-        QVERIFY(target->grab().toImage().pixelColor(target->width() / 2, 1) != frame);
-        target->setFocus();
-    }
-}
-
-void ViewsTest::exportsSuggestAName() {
-    m_is->open();
-    QTest::keyClick(m_is->window.get(), Qt::Key_E, Qt::ControlModifier);
-    QFileDialog* dialog = nullptr;
-    QTRY_VERIFY((dialog = m_is->window->findChild<QFileDialog*>()) != nullptr);
-    QCOMPARE(dialog->selectedFiles().size(), 1);
-    const QString name = QFileInfo(dialog->selectedFiles().first()).fileName();
-    QVERIFY2(name.startsWith(QStringLiteral("mpm-measurements-")) && name.endsWith(QStringLiteral(".csv")),
-             qPrintable(name));
-    int buttons = 0;
-    for (QToolButton* button : dialog->findChildren<QToolButton*>()) {
-        if (!button->isVisible() || button->icon().isNull()) continue;
-        const QImage image = button->grab().toImage();
-        int ink = 0;  // of the icon, without the frame
-        for (int y = 4; y < image.height() - 4; ++y)
-            for (int x = 4; x < image.width() - 4; ++x)
-                ink += image.pixel(x, y) != image.pixel(4, 4);
-        QVERIFY2(ink > 20, qPrintable(button->objectName() + QStringLiteral(": %1").arg(ink)));
-        ++buttons;
-    }
-    QVERIFY(buttons >= 3);
-    dialog->close();
-}
-
-void ViewsTest::demonstrationModelOnAnotherSource() {
-    const auto warned = [this] {
-        for (const QLabel* label : m_is->window->header()->findChildren<QLabel*>())
-            if (label->text().contains(QStringLiteral("trained on the built-in street only"))) return true;
-        return false;
-    };
-    m_is->open();
-    QVERIFY(m_is->next());
-    QVERIFY(warned());
-    m_is->window->sources().open(QStringLiteral("demo"));
-    QTRY_VERIFY_WITH_TIMEOUT(!warned(), test::patience(10'000));
 }
 
 MPM_GUI_TEST(ViewsTest);

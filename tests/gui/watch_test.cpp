@@ -37,12 +37,12 @@ private slots:
     void init() { m_is = std::make_unique<test::WindowFixture>(); }
     void cleanup() { m_is.reset(); }
     void alertMadeInTheDialogIsRaised();
-    void regionDrawnOnThePictureIsMeasured();
-    void maskDrawnOnThePictureHides();
+    void regionDrawnOnTheImageIsMeasured();
+    void maskDrawnOnTheImageHides();
     void maskedAreasHaveNoClassInAnyView();
-    void measurementsOnlyShowsNoPicture();
+    void measurementsOnlyShowsNoImage();
     void damagedWatchFileShowsNothing();
-    void exportsTablesAndPictures();
+    void exportsTablesAndImages();
     void heatMapOfHours();
     void coloursForColourBlindEyes();
 
@@ -96,7 +96,7 @@ void WatchTest::alertMadeInTheDialogIsRaised() {
         std::any_of(events.begin(), events.end(), [](const auto& event) { return event.kind == "alert"; }));
 }
 
-void WatchTest::regionDrawnOnThePictureIsMeasured() {
+void WatchTest::regionDrawnOnTheImageIsMeasured() {
     m_is->open();
     QVERIFY(m_is->next());
     window().views()->showView(QStringLiteral("picture"));
@@ -143,7 +143,7 @@ void WatchTest::regionDrawnOnThePictureIsMeasured() {
         m_is->nextWhere([](const Analysis& a) { return !a.regions.empty() && a.regions[0].name == "door"; }));
 }
 
-void WatchTest::maskDrawnOnThePictureHides() {
+void WatchTest::maskDrawnOnTheImageHides() {
     m_is->open();
     QVERIFY(m_is->next());
     QTest::keyClick(m_is->window.get(), Qt::Key_G, Qt::ShiftModifier);
@@ -211,7 +211,7 @@ void WatchTest::maskedAreasHaveNoClassInAnyView() {
     }
 }
 
-void WatchTest::measurementsOnlyShowsNoPicture() {
+void WatchTest::measurementsOnlyShowsNoImage() {
     m_is->open();
     QVERIFY(m_is->next());
     auto* dialog = openDialog<WatchDialog>(Qt::Key_G, Qt::ControlModifier);
@@ -246,7 +246,7 @@ void WatchTest::damagedWatchFileShowsNothing() {
     QCOMPARE(file.readAll(), QByteArray("{\"sources\": {"));
 }
 
-void WatchTest::exportsTablesAndPictures() {
+void WatchTest::exportsTablesAndImages() {
     m_is->open();
     QVERIFY(m_is->next());
     QVERIFY(m_is->next());

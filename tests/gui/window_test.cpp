@@ -49,7 +49,7 @@ private slots:
     void pauseStopsTheFrames();
     void missingSourceIsSaidInTheWindow();
     void badModelIsSaidInTheWindow();
-    void unreadablePictureIsSaidInTheWindow();
+    void unreadableImageIsSaidInTheWindow();
     void csvHoldsWhatWasMeasured();
     void settingsComeBack();
     void settingsAreWrittenSoon();
@@ -142,12 +142,12 @@ void WindowTest::missingSourceIsSaidInTheWindow() {
     QTRY_VERIFY(m_is->window->views()->find<LiveView>()->cover().isEmpty());
 }
 
-void WindowTest::unreadablePictureIsSaidInTheWindow() {
+void WindowTest::unreadableImageIsSaidInTheWindow() {
     Options options;
-    options.source = m_is->sandbox.pictures(3, 0);
+    options.source = m_is->sandbox.images(3, 0);
     QFile damaged(*options.source + QStringLiteral("/001.png"));
     QVERIFY(damaged.open(QIODevice::WriteOnly));
-    damaged.write("no picture");
+    damaged.write("no image");
     damaged.close();
     m_is->open(options);
     QTRY_VERIFY_WITH_TIMEOUT(m_is->window->message().contains(QStringLiteral("/001.png")),
@@ -273,7 +273,7 @@ void WindowTest::hundredScheduleChangesASecond() {
 
 void WindowTest::dayAndNightFollowTheRule() {
     Options options;
-    options.source = m_is->sandbox.pictures(4, 4);  // repetitions of a video would not be counted
+    options.source = m_is->sandbox.images(4, 4);  // repetitions of a video would not be counted
     m_is->open(options);
     QVERIFY(m_is->next());
     DayNightDialog dialog(m_is->window->engine().rule());
@@ -331,7 +331,7 @@ void WindowTest::commandLineIsNotKept() {
     const auto kept = [] { return Profile(QStringLiteral("default")).load(); };
     QCOMPARE(kept().source, QStringLiteral("demo"));
     QCOMPARE(kept().model, QStringLiteral("default"));
-    const QString folder = m_is->sandbox.pictures(1, 1);
+    const QString folder = m_is->sandbox.images(1, 1);
     m_is->window->sources().open(folder);
     m_is->window->show();
     m_is->window->close();

@@ -51,7 +51,7 @@ check(numpy.array_equal(forward(b"none"), everything), "the schedule cannot be t
 # Wrong values are rejected at once, or at the next forward if they depend on the network; never with a crash.
 check(mpm.mpm_set_blocks(b"two") == -1 and mpm.mpm_last_error(), "'two' is taken for a block")
 check(mpm.mpm_set_device(b"abacus") == -1 and mpm.mpm_last_error(), "'abacus' is taken for a device")
-check(mpm.mpm_report_map(5, None, 0) == -1, "a sixth picture has a map")
+check(mpm.mpm_report_map(5, None, 0) == -1, "a sixth image has a map")
 try:
     forward(b"99")
     check(False, "a model of three blocks merges before block 99")

@@ -300,7 +300,7 @@ TEST_F(DnnTest, ANetReusedEqualsAFreshOne) {
     for (unsigned seed = 0; seed < 12; ++seed) {
         const cv::Mat batch = makeBatch(o, 1, 40, seed);
         cv::dnn::Net fresh = load(model);
-        EXPECT_TRUE(sameBits(forward(reused, batch), forward(fresh, batch))) << "picture " << seed;
+        EXPECT_TRUE(sameBits(forward(reused, batch), forward(fresh, batch))) << "image " << seed;
     }
 }
 

@@ -79,19 +79,19 @@ TEST(ModelInfo, RejectsLaterVersionsOfTheDomain) {
 TEST(BlobFromImage, NormalisesByWhatCanBe) {
     constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
     constexpr double kInf = std::numeric_limits<double>::infinity();
-    const cv::Mat picture(4, 4, CV_8UC3, cv::Scalar(0, 0, 255));
+    const cv::Mat image(4, 4, CV_8UC3, cv::Scalar(0, 0, 255));
     ModelInfo good;
     good.size = cv::Size(4, 4);
-    EXPECT_FLOAT_EQ(blobFromImage(picture, good).ptr<float>()[0], 1.0f);
+    EXPECT_FLOAT_EQ(blobFromImage(image, good).ptr<float>()[0], 1.0f);
     for (double bad : {0.0, -0.5, kNaN, kInf}) {
         ModelInfo info = good;
         info.std[1] = bad;
-        expectRefusal([&] { blobFromImage(picture, info); }, "info.std");
+        expectRefusal([&] { blobFromImage(image, info); }, "info.std");
     }
     for (double bad : {kNaN, kInf, -kInf}) {
         ModelInfo info = good;
         info.mean[2] = bad;
-        expectRefusal([&] { blobFromImage(picture, info); }, "info.mean");
+        expectRefusal([&] { blobFromImage(image, info); }, "info.mean");
     }
 }
 

@@ -116,7 +116,7 @@ TEST(Algm, MergesWindowsThatAreAlike) {
     EXPECT_THROW(makeReducer("algm")->reduce({contextOf(tokens, 1, 0, 0, {})}), cv::Exception);
 }
 
-TEST(Algm, ThresholdOfTheSecondStageFollowsThePicture) {
+TEST(Algm, ThresholdOfTheSecondStageFollowsTheImage) {
     for (unsigned seed = 0; seed < 20; ++seed) {
         const cv::Mat tokens = randomTokens(90, 24, seed);
         const MergeMap map = makeReducer("algm")->reduce({contextOf(tokens, 1, 4, 1, {})}).front();
@@ -137,7 +137,7 @@ TEST(Algm, ThresholdOfTheSecondStageFollowsThePicture) {
         const double least = mean + std::sqrt(variance) / 5;
         const int edges =
             static_cast<int>(std::count_if(best.begin(), best.end(), [&](double b) { return b >= least; }));
-        EXPECT_EQ(map.ids, plainBipartite(rows, 1, edges)) << "picture " << seed;
+        EXPECT_EQ(map.ids, plainBipartite(rows, 1, edges)) << "image " << seed;
     }
 }
 

@@ -102,17 +102,17 @@ TEST(SmallLayers, EmbedRefusesAnotherNumberOfPatchesThanItsModelTakes) {
     EXPECT_THROW(run("MpmEmbed", params, randomMat({1, 11, 5}, 3), {table}), cv::Exception);
 }
 
-TEST(SmallLayers, EmbedMultipliesPatchesOfAPicture) {
+TEST(SmallLayers, EmbedMultipliesPatchesOfAImage) {
     // Columns and rows of the image beyond the last whole patch are ignored, as in a convolution.
     for (const cv::Size patch : {cv::Size(2, 3), cv::Size(1, 1), cv::Size(7, 5)}) {
-        const cv::Mat picture = randomMat({2, 3, 20, 29}, 3);
+        const cv::Mat image = randomMat({2, 3, 20, 29}, 3);
         const int rows = 20 / patch.height, columns = 29 / patch.width, tokens = rows * columns;
         const cv::Mat weight = randomMat({3 * patch.area(), 5}, 5), table = randomMat({tokens + 3, 5}, 4);
         cv::dnn::LayerParams params;
         const int sizes[] = {patch.height, patch.width};
         params.set("first", 2);
         params.set("patch", cv::dnn::DictValue::arrayInt(sizes, 2));
-        const cv::Mat y = run("MpmEmbed", params, picture, {table, weight});
+        const cv::Mat y = run("MpmEmbed", params, image, {table, weight});
         for (int b = 0; b < 2; ++b) {
             for (int t = 0; t < tokens + 3; ++t) {
                 const int p = t - 2;
@@ -122,7 +122,7 @@ TEST(SmallLayers, EmbedMultipliesPatchesOfAPicture) {
                         const int c = k / patch.area(), at = k % patch.area();
                         const int row = p / columns * patch.height + at / patch.width;
                         const int column = p % columns * patch.width + at % patch.width;
-                        expected += picture.ptr<float>(b, c, row)[column] * weight.at<float>(k, d);
+                        expected += image.ptr<float>(b, c, row)[column] * weight.at<float>(k, d);
                     }
                     ASSERT_NEAR(y.ptr<float>(b, t)[d], expected, 1e-4) << patch << ", row " << t;
                 }
@@ -242,15 +242,14 @@ TEST(SmallLayers, RefuseWhatDoesNotFit) {
     cv::dnn::LayerParams patch;
     const int sizes[] = {2, 2};
     patch.set("patch", cv::dnn::DictValue::arrayInt(sizes, 2));
-    const cv::Mat picture = randomMat({1, 3, 4, 4}, 1), table = randomMat({4, 5}, 2);
-    EXPECT_NO_THROW(run("MpmEmbed", patch, picture, {table, randomMat({12, 5}, 3)}));
-    EXPECT_THROW(run("MpmEmbed", patch, picture, {table, randomMat({11, 5}, 3)}), cv::Exception);
-    EXPECT_THROW(run("MpmEmbed", patch, picture, {table, randomMat({12, 4}, 3)}), cv::Exception);
-    EXPECT_THROW(run("MpmEmbed", patch, picture, {randomMat({3, 5}, 2), randomMat({12, 5}, 3)}),
-                 cv::Exception);
-    EXPECT_THROW(run("MpmEmbed", patch, picture, {table}), cv::Exception);
+    const cv::Mat image = randomMat({1, 3, 4, 4}, 1), table = randomMat({4, 5}, 2);
+    EXPECT_NO_THROW(run("MpmEmbed", patch, image, {table, randomMat({12, 5}, 3)}));
+    EXPECT_THROW(run("MpmEmbed", patch, image, {table, randomMat({11, 5}, 3)}), cv::Exception);
+    EXPECT_THROW(run("MpmEmbed", patch, image, {table, randomMat({12, 4}, 3)}), cv::Exception);
+    EXPECT_THROW(run("MpmEmbed", patch, image, {randomMat({3, 5}, 2), randomMat({12, 5}, 3)}), cv::Exception);
+    EXPECT_THROW(run("MpmEmbed", patch, image, {table}), cv::Exception);
     patch.set("patch", 2);
-    EXPECT_THROW(run("MpmEmbed", patch, picture, {table, randomMat({12, 5}, 3)}), cv::Exception);
+    EXPECT_THROW(run("MpmEmbed", patch, image, {table, randomMat({12, 5}, 3)}), cv::Exception);
     cv::dnn::LayerParams params;
     params.set("function", "sine");
     EXPECT_THROW(run("MpmFunction", params, randomMat({1, 2}, 1)), cv::Exception);

@@ -78,7 +78,7 @@ protected:
         for (size_t b = 0; b < report.images.size(); ++b) {
             const cv::Mat map = test::readNpy(base + ".s2_5.map" + std::to_string(b) + ".npy").mat();
             EXPECT_EQ(cv::norm(report.images[b].map.reshape(1, 1), map.reshape(1, 1), cv::NORM_INF), 0)
-                << "map of picture " << b;
+                << "map of image " << b;
         }
     }
 
@@ -102,11 +102,11 @@ protected:
             compare(outputs[k], base + ".s2_5.output" + std::to_string(k) + ".npy", input.size[0]);
     }
 
-    // `pictures`: number of images in the reference; `found` may hold the first of them only.
-    static void compare(const cv::Mat& found, const std::string& path, int pictures = 1) {
+    // `images`: number of images in the reference; `found` may hold the first of them only.
+    static void compare(const cv::Mat& found, const std::string& path, int images = 1) {
         const test::Npy file = test::readNpy(path);
         const cv::Mat all = file.mat().reshape(1, 1);
-        const bool first = pictures > 1 && found.total() * pictures == all.total();
+        const bool first = images > 1 && found.total() * images == all.total();
         const cv::Mat expected = first ? all.colRange(0, static_cast<int>(found.total())) : all;
         ASSERT_EQ(found.total(), expected.total()) << path;
         const double largest = cv::norm(expected, cv::NORM_INF);

@@ -21,9 +21,9 @@ function readNpy(file) {
 const [model, inputFile, ...references] = process.argv.slice(2);
 const input = readNpy(inputFile);
 const shape = [1, ...input.shape.slice(1)];
-const picture = input.values.slice(0, shape.reduce((a, b) => a * b, 1));
+const image = input.values.slice(0, shape.reduce((a, b) => a * b, 1));
 const session = await ort.InferenceSession.create(model, { logSeverityLevel: 3 });
-const found = await session.run({ [session.inputNames[0]]: new ort.Tensor("float32", picture, shape) });
+const found = await session.run({ [session.inputNames[0]]: new ort.Tensor("float32", image, shape) });
 let worst = 0;
 references.forEach((file, k) => {
   const expected = readNpy(file).values;

@@ -50,7 +50,7 @@ class Tokens:
     def rows(self):
         return self.x[:, 0] if self.length_first else self.x[0]
 
-    def picture(self, rows):
+    def image(self, rows):
         return rows[:, None] if self.length_first else rows[None]
 
     def before(self, block):
@@ -60,7 +60,7 @@ class Tokens:
         ids = pair_up(rows)
         count = int(ids.max()) + 1
         mean = torch.zeros(count, rows.shape[1]).index_add_(0, ids, rows) / torch.bincount(ids)[:, None]
-        self.x = self.picture(torch.cat([self.rows()[:self.special], mean]))
+        self.x = self.image(torch.cat([self.rows()[:self.special], mean]))
         first = torch.stack([(ids == k).nonzero()[0, 0] for k in range(count)])
         self.lead = first if self.lead is None else self.lead[first]
         self.map = ids if self.map is None else ids[self.map]
@@ -68,7 +68,7 @@ class Tokens:
     def restored(self):
         if self.map is None:
             return self.x
-        return self.picture(torch.cat([self.rows()[:self.special], self.rows()[self.special:][self.map]]))
+        return self.image(torch.cat([self.rows()[:self.special], self.rows()[self.special:][self.map]]))
 
 
 # ---- attention in every dress ----
@@ -348,7 +348,7 @@ class Vit(nn.Module):
 
 
 class Padded(Vit):
-    """A picture that is no multiple of the patch: padded on its way in, cut on its way out, as Segmenter does."""
+    """An image that is no multiple of the patch: padded on its way in, cut on its way out, as Segmenter does."""
 
     def run(self, image, schedule=()):
         h, w = image.shape[2:]
@@ -358,7 +358,7 @@ class Padded(Vit):
 
 
 class Swapped(Vit):
-    """Blue first, as OpenCV reads pictures."""
+    """Blue first, as OpenCV reads images."""
 
     def __init__(self, flip):
         super().__init__(blocks())

@@ -123,12 +123,12 @@ TEST(Plot, TextFitsItsPlace) {
 }
 
 TEST(Plot, SeriesOfOneNameShareAColour) {
-    const cv::Mat picture = toImage(figure());
-    EXPECT_EQ(picture.cols, 2 * 2 * 460);
+    const cv::Mat image = toImage(figure());
+    EXPECT_EQ(image.cols, 2 * 2 * 460);
     const cv::Scalar second(0, 94, 213);  // the second colour, BGR
     cv::Mat left, right;
-    cv::inRange(picture.colRange(0, 920), second, second, left);
-    cv::inRange(picture.colRange(920, 1840), second, second, right);
+    cv::inRange(image.colRange(0, 920), second, second, left);
+    cv::inRange(image.colRange(920, 1840), second, second, right);
     EXPECT_GT(cv::countNonZero(left), 50);
     EXPECT_GT(cv::countNonZero(right), 1000) << "a bar";
 }

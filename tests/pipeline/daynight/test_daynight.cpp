@@ -55,7 +55,7 @@ TEST(DayNight, InfraredIsNight) {
     EXPECT_THROW(DayNight{rule}, cv::Exception);
 }
 
-TEST(DayNight, FirstPictureDecidesAtOnce) {
+TEST(DayNight, FirstImageDecidesAtOnce) {
     EXPECT_EQ(DayNight().update(0.05, at(0)), Phase::Night);
     EXPECT_EQ(DayNight().update(0.90, at(0)), Phase::Day);
 }

@@ -15,9 +15,9 @@ namespace mpm::pipeline {
 namespace {
 
 cv::Mat noise(cv::Size size) {
-    cv::Mat picture(size, CV_8UC3);
-    cv::RNG(7).fill(picture, cv::RNG::UNIFORM, 0, 256);
-    return picture;
+    cv::Mat image(size, CV_8UC3);
+    cv::RNG(7).fill(image, cv::RNG::UNIFORM, 0, 256);
+    return image;
 }
 
 bool same(const cv::Mat& a, const cv::Mat& b) {
@@ -62,27 +62,27 @@ TEST(Labels, TakeTheirColourAndUnknownOnesAreBlack) {
     EXPECT_THROW(colourLabels(cv::Mat(2, 2, CV_32F), palette), cv::Exception);
 }
 
-TEST(Overlay, OpacityRunsFromPictureToColours) {
-    const cv::Mat picture = noise({40, 30}), labels(30, 40, CV_8U, cv::Scalar(1));
+TEST(Overlay, OpacityRunsFromImageToColours) {
+    const cv::Mat image = noise({40, 30}), labels(30, 40, CV_8U, cv::Scalar(1));
     const Palette palette = defaultPalette(2);
     OverlayStyle style;
     style.opacity = 0;
-    EXPECT_TRUE(same(drawOverlay(picture, labels, palette, style), picture));
+    EXPECT_TRUE(same(drawOverlay(image, labels, palette, style), image));
     style.opacity = 1;
-    EXPECT_TRUE(same(drawOverlay(picture, labels, palette, style), colourLabels(labels, palette)));
+    EXPECT_TRUE(same(drawOverlay(image, labels, palette, style), colourLabels(labels, palette)));
     style.hidden = {false, true};
-    EXPECT_TRUE(same(drawOverlay(picture, labels, palette, style), picture));
+    EXPECT_TRUE(same(drawOverlay(image, labels, palette, style), image));
 }
 
 TEST(Overlay, OutlinesLieOnBordersOnly) {
-    const cv::Mat picture = noise({40, 30});
+    const cv::Mat image = noise({40, 30});
     cv::Mat labels(30, 40, CV_8U, cv::Scalar(0));
     labels.colRange(20, 40) = 1;
     OverlayStyle with, without;
     without.outlines = false;
     cv::Mat differs;
-    cv::absdiff(drawOverlay(picture, labels, defaultPalette(2), with),
-                drawOverlay(picture, labels, defaultPalette(2), without), differs);
+    cv::absdiff(drawOverlay(image, labels, defaultPalette(2), with),
+                drawOverlay(image, labels, defaultPalette(2), without), differs);
     for (int x = 0; x < 40; ++x)
         EXPECT_EQ(cv::norm(differs.col(x), cv::NORM_INF) > 0, x == 19) << x;
 }
@@ -234,7 +234,7 @@ TEST(FeatureColours, NarrowFeaturesHaveFewerColours) {
     }
 }
 
-TEST(MergeMap, CoversPicturesThatAreNoMultipleOfTheGrid) {
+TEST(MergeMap, CoversImagesThatAreNoMultipleOfTheGrid) {
     for (const cv::Size size : {cv::Size(33, 25), cv::Size(7, 5), cv::Size(641, 479)}) {
         const cv::Mat drawn = drawMergeMap(noise(size), randomMap({32, 24}, 3), {32, 24});
         EXPECT_EQ(drawn.size(), size);
@@ -242,11 +242,11 @@ TEST(MergeMap, CoversPicturesThatAreNoMultipleOfTheGrid) {
 }
 
 TEST(MergeMap, RefusesWhatDoesNotFit) {
-    const cv::Mat picture = noise({32, 32});
-    EXPECT_THROW(drawMergeMap(picture, randomMap({4, 4}, 1), {5, 4}), cv::Exception);
-    EXPECT_THROW(drawMergeMap(picture, cv::Mat(1, 16, CV_32F), {4, 4}), cv::Exception);
-    EXPECT_THROW(drawMergeMap(picture, cv::Mat(1, 16, CV_32S, cv::Scalar(-1)), {4, 4}), cv::Exception);
-    EXPECT_THROW(drawMergeMap(picture, cv::Mat(1, 16, CV_32S, cv::Scalar(99)), {4, 4}), cv::Exception);
+    const cv::Mat image = noise({32, 32});
+    EXPECT_THROW(drawMergeMap(image, randomMap({4, 4}, 1), {5, 4}), cv::Exception);
+    EXPECT_THROW(drawMergeMap(image, cv::Mat(1, 16, CV_32F), {4, 4}), cv::Exception);
+    EXPECT_THROW(drawMergeMap(image, cv::Mat(1, 16, CV_32S, cv::Scalar(-1)), {4, 4}), cv::Exception);
+    EXPECT_THROW(drawMergeMap(image, cv::Mat(1, 16, CV_32S, cv::Scalar(99)), {4, 4}), cv::Exception);
 }
 
 TEST(Labels, ColoursFadeWhereTheLabelIsNotSure) {

@@ -22,7 +22,7 @@ cv::Mat smoothImage(cv::Size size) {
     return large;
 }
 
-TEST(Windows, CoverThePictureAndEndAtItsBorder) {
+TEST(Windows, CoverTheImageAndEndAtItsBorder) {
     EXPECT_EQ(slidingWindows({512, 512}, {512, 512}, {512, 512}).size(), 1u);
     EXPECT_EQ(slidingWindows({683, 512}, {512, 512}, {512, 512}),
               (std::vector<cv::Rect>{{0, 0, 512, 512}, {171, 0, 512, 512}}));
@@ -95,7 +95,7 @@ TEST(Protocol, EqualsAPlainWriting) {
     }
 }
 
-TEST(Protocol, SmallPicturesArePaddedAndCutBack) {
+TEST(Protocol, SmallImagesArePaddedAndCutBack) {
     Network network(tinyModel());
     const ProtocolResult result = ProtocolSegmenter(network, {}, 1).segment({smoothImage({30, 20})})[0];
     EXPECT_EQ(result.labels.size(), cv::Size(30, 20));

@@ -32,7 +32,7 @@ bool same(const cv::Mat& a, const cv::Mat& b) {
     return a.size() == b.size() && a.type() == b.type() && cv::norm(a, b, cv::NORM_INF) == 0;
 }
 
-TEST(Segmenter, LabelsHaveThePicturesSizeAndTheReportItsTokens) {
+TEST(Segmenter, LabelsHaveTheImagesSizeAndTheReportItsTokens) {
     Segmenter segmenter{Network(smallModel())};
     EXPECT_TRUE(segmenter.network().random());
     const Segmentation result = segmenter.segment(shapesImage(1), true);
@@ -98,10 +98,10 @@ TEST(Features, CosineIsThatOfSeenTokens) {
 
 TEST(Segmenter, ABatchEqualsSingles) {
     Segmenter segmenter{Network(smallModel())};
-    const std::vector<cv::Mat> pictures = {shapesImage(1), shapesImage(2, {64, 64}), shapesImage(3)};
-    const std::vector<Segmentation> together = segmenter.segment(pictures);
-    for (size_t i = 0; i < pictures.size(); ++i) {
-        const Segmentation alone = segmenter.segment(pictures[i]);
+    const std::vector<cv::Mat> images = {shapesImage(1), shapesImage(2, {64, 64}), shapesImage(3)};
+    const std::vector<Segmentation> together = segmenter.segment(images);
+    for (size_t i = 0; i < images.size(); ++i) {
+        const Segmentation alone = segmenter.segment(images[i]);
         EXPECT_TRUE(same(together[i].labels, alone.labels)) << i;
         EXPECT_TRUE(same(together[i].tokens.map, alone.tokens.map)) << i;
     }

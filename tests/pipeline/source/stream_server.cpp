@@ -33,8 +33,8 @@ bool sendText(int connection, const std::string& text) {
 }  // namespace
 
 StreamServer::StreamServer() {
-    cv::Mat picture(48, 64, CV_8UC3, cv::Scalar(40, 90, 200));
-    cv::imencode(".jpg", picture, m_picture);
+    cv::Mat image(48, 64, CV_8UC3, cv::Scalar(40, 90, 200));
+    cv::imencode(".jpg", image, m_image);
 }
 
 StreamServer::~StreamServer() {
@@ -93,11 +93,11 @@ void StreamServer::feed(int connection) {
     while (m_running) {
         std::this_thread::sleep_for(m_pause);
         if (m_stalled) continue;
-        if (m_film) m_picture = m_film();
+        if (m_film) m_image = m_film();
         const std::string head =
-            "--frame\r\nContent-Type: image/jpeg\r\nContent-Length: " + std::to_string(m_picture.size()) +
+            "--frame\r\nContent-Type: image/jpeg\r\nContent-Length: " + std::to_string(m_image.size()) +
             "\r\n\r\n";
-        if (!sendText(connection, head) || !sendAll(connection, m_picture.data(), m_picture.size())) return;
+        if (!sendText(connection, head) || !sendAll(connection, m_image.data(), m_image.size())) return;
         if (!sendText(connection, "\r\n")) return;
     }
 }

@@ -91,7 +91,7 @@ TEST(Reader, ComesBackFiftyTimes) {
     EXPECT_GE(behaviour->opened, 50);
 }
 
-TEST(Reader, TellsAStallFromALivePicture) {
+TEST(Reader, TellsAStallFromALiveImage) {
     auto behaviour = std::make_shared<Behaviour>();
     Reader reader(maker(behaviour), quick());
     ASSERT_TRUE(comes(reader, SourceState::Live));

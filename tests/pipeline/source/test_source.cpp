@@ -23,9 +23,9 @@ using test::TempFolder;
 using namespace std::chrono_literals;
 
 cv::Mat numbered(int number) {
-    cv::Mat picture(48, 64, CV_8UC3, cv::Scalar(0, 0, 0));
-    cv::rectangle(picture, {number, 10, 8, 20}, cv::Scalar(255, 255, 255), cv::FILLED);
-    return picture;
+    cv::Mat image(48, 64, CV_8UC3, cv::Scalar(0, 0, 0));
+    cv::rectangle(image, {number, 10, 8, 20}, cv::Scalar(255, 255, 255), cv::FILLED);
+    return image;
 }
 
 std::string writeClip(const TempFolder& folder, int frames) {
@@ -64,11 +64,11 @@ TEST(SourceKind, FollowsTheForm) {
     EXPECT_THROW(sourceKind(""), SourceError);
 }
 
-TEST(Pictures, ComeInNaturalOrderAndOnlyPictures) {
+TEST(ImageFiles, ComeInNaturalOrderAndOnlyImages) {
     TempFolder folder;
     for (int number : {10, 9, 1, 100})
         cv::imwrite(folder / ("frame" + std::to_string(number) + ".png"), numbered(number % 50));
-    writeText(folder / "notes.txt", "no picture");
+    writeText(folder / "notes.txt", "no image");
     const auto source = makeSource(folder.path());
     source->open();
     EXPECT_EQ(source->length(), 4);
@@ -79,15 +79,15 @@ TEST(Pictures, ComeInNaturalOrderAndOnlyPictures) {
     EXPECT_EQ(names, (std::vector<std::string>{"frame1", "frame9", "frame10", "frame100"}));
 }
 
-TEST(Pictures, LettersBeyondAsciiComeAfterThoseOfIt) {
+TEST(ImageFiles, LettersBeyondAsciiComeAfterThoseOfIt) {
     TempFolder folder;
     for (const char* name : {"\u00e4.png", "-.png", "z.png"})
         cv::imwrite(folder / name, numbered(1));
-    const std::vector<std::string> paths = picturePaths(folder.path());
+    const std::vector<std::string> paths = imagePaths(folder.path());
     EXPECT_EQ(paths, (std::vector<std::string>{folder / "-.png", folder / "z.png", folder / "\u00e4.png"}));
 }
 
-TEST(Pictures, SameStemsGetNamesOfTheirOwn) {
+TEST(ImageFiles, SameStemsGetNamesOfTheirOwn) {
     TempFolder folder;
     cv::imwrite(folder / "a.png", numbered(1));
     cv::imwrite(folder / "a.bmp", numbered(2));
@@ -98,7 +98,7 @@ TEST(Pictures, SameStemsGetNamesOfTheirOwn) {
     EXPECT_NE(frames[0].name, frames[1].name);
 }
 
-TEST(Pictures, ADamagedOneIsNamedAndTheNextOneFollows) {
+TEST(ImageFiles, ADamagedOneIsNamedAndTheNextOneFollows) {
     TempFolder folder;
     cv::imwrite(folder / "a.png", numbered(1));
     writeText(folder / "b.png", "\x89PNG cut off");
@@ -109,7 +109,7 @@ TEST(Pictures, ADamagedOneIsNamedAndTheNextOneFollows) {
     ASSERT_TRUE(source->next(frame));
     try {
         source->next(frame);
-        FAIL() << "a damaged picture was read";
+        FAIL() << "a damaged image was read";
     } catch (const BadImage& error) {
         EXPECT_NE(std::string(error.what()).find("b.png"), std::string::npos);
     }
@@ -137,7 +137,7 @@ bool isRead(const std::string& path, const std::vector<char>& bytes) {
     }
 }
 
-TEST(Pictures, AJpegThatIsCutOffIsDamagedAndOneWithoutItsEndMarkerIsNot) {
+TEST(ImageFiles, AJpegThatIsCutOffIsDamagedAndOneWithoutItsEndMarkerIsNot) {
     TempFolder folder;
     cv::Mat noise(120, 161, CV_8UC3);
     cv::randu(noise, 0, 256);
@@ -162,7 +162,7 @@ TEST(Pictures, AJpegThatIsCutOffIsDamagedAndOneWithoutItsEndMarkerIsNot) {
 }
 
 // The end of a preview inside a segment is not the end of the image.
-TEST(Pictures, TheEndOfAPreviewIsNotThePicturesEnd) {
+TEST(ImageFiles, TheEndOfAPreviewIsNotTheImagesEnd) {
     TempFolder folder;
     cv::Mat noise(120, 160, CV_8UC3);
     cv::randu(noise, 0, 256);
@@ -193,7 +193,7 @@ std::string toldAbout(const std::string& text) {
     return told;
 }
 
-TEST(Pictures, WhatMayNotBeReadIsCalledThat) {
+TEST(ImageFiles, WhatMayNotBeReadIsCalledThat) {
     TempFolder folder;
     fs::permissions(folder.path(), fs::perms(0755));
     fs::create_directory(folder / "in");
@@ -211,7 +211,7 @@ TEST(Pictures, WhatMayNotBeReadIsCalledThat) {
     fs::permissions(folder / "in", fs::perms(0755));
 }
 
-TEST(Pictures, AnEmptyFolderIsAnError) {
+TEST(ImageFiles, AnEmptyFolderIsAnError) {
     TempFolder folder;
     const auto source = makeSource(folder.path());
     EXPECT_THROW(source->open(), SourceError);

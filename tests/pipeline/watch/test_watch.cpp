@@ -39,7 +39,7 @@ TEST(Region, SixteenBitIdsAndIdsPastTheClasses) {
     EXPECT_DOUBLE_EQ(reading.classShares[0] + reading.classShares[1], 0);
 }
 
-TEST(Region, OutsideThePictureHoldsNothing) {
+TEST(Region, OutsideTheImageHoldsNothing) {
     const cv::Mat labels(8, 8, CV_8U, cv::Scalar(0));
     const RegionReading reading =
         readRegion({"far", {{2, 2}, {3, 2}, {3, 3}}}, labels, identity(4), {2, 2}, 1);
@@ -70,12 +70,12 @@ TEST(Region, EvenOddRule) {
 }
 
 TEST(Mask, BlackensInsideOnly) {
-    cv::Mat picture(20, 20, CV_8UC3, cv::Scalar(9, 9, 9));
-    applyMasks(picture, {kLeftHalf, {{0.9, 0.9}, {1, 1}}});
-    EXPECT_EQ(picture.at<cv::Vec3b>(10, 4), cv::Vec3b(0, 0, 0));
-    EXPECT_EQ(picture.at<cv::Vec3b>(0, 0), cv::Vec3b(0, 0, 0));
-    EXPECT_EQ(picture.at<cv::Vec3b>(10, 14), cv::Vec3b(9, 9, 9));
-    EXPECT_EQ(picture.at<cv::Vec3b>(19, 19), cv::Vec3b(9, 9, 9));  // two corners cover nothing
+    cv::Mat image(20, 20, CV_8UC3, cv::Scalar(9, 9, 9));
+    applyMasks(image, {kLeftHalf, {{0.9, 0.9}, {1, 1}}});
+    EXPECT_EQ(image.at<cv::Vec3b>(10, 4), cv::Vec3b(0, 0, 0));
+    EXPECT_EQ(image.at<cv::Vec3b>(0, 0), cv::Vec3b(0, 0, 0));
+    EXPECT_EQ(image.at<cv::Vec3b>(10, 14), cv::Vec3b(9, 9, 9));
+    EXPECT_EQ(image.at<cv::Vec3b>(19, 19), cv::Vec3b(9, 9, 9));  // two corners cover nothing
 }
 
 AlertRule tokensAbove(double threshold) {

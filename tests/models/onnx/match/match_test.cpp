@@ -31,10 +31,10 @@ TEST_P(MatchesFixture, AsItWasBuilt) {
     if (!test::fileExists(base + ".onnx")) GTEST_SKIP() << base << ".onnx is not here";
     models::Graph graph = models::readModel(base + ".onnx");
     const test::Npy input = test::readNpy(base + ".input.npy");
-    const models::Tensor picture(models::Type::Float, models::Shape(input.shape.begin(), input.shape.end()));
-    models::fold(graph, models::infer(graph, {picture}));
-    models::normalise(graph, models::infer(graph, {picture}));
-    const models::Match match = models::findEncoders(graph, models::infer(graph, {picture}), true);
+    const models::Tensor image(models::Type::Float, models::Shape(input.shape.begin(), input.shape.end()));
+    models::fold(graph, models::infer(graph, {image}));
+    models::normalise(graph, models::infer(graph, {image}));
+    const models::Match match = models::findEncoders(graph, models::infer(graph, {image}), true);
     for (const std::string& reason : match.reasons)
         ADD_FAILURE() << reason;
     ASSERT_EQ(match.encoders.size(), c.encoders);
