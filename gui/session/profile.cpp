@@ -1,5 +1,7 @@
 #include "gui/session/profile.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -145,6 +147,20 @@ bool isSame(const QSettings& one, const QSettings& other) {
            });
 }
 
+/// When memory runs out in the middle of `sync`, QSettings leaves its lock file behind, and its destructor,
+/// which writes once more, would wait for that lock forever. So the file is removed before that destructor
+/// runs.
+class LockRemover {
+public:
+    explicit LockRemover(const std::string& settings) : m_lock(settings + ".lock") {}
+    LockRemover(const LockRemover&) = delete;
+    LockRemover& operator=(const LockRemover&) = delete;
+    ~LockRemover() { ::unlink(m_lock.c_str()); }
+
+private:
+    const std::string m_lock;
+};
+
 }  // namespace
 
 Profile::Profile(const QString& name)
@@ -225,6 +241,7 @@ bool Profile::save(const ProfileState& state) {
         PendingFile file(m_settings->fileName().toStdString());
         const ScratchFile draft(file.folder());
         QSettings settings(QString::fromStdString(draft.path()), QSettings::IniFormat);
+        const LockRemover lock(draft.path());
         for (const QString& name : m_settings->allKeys())
             settings.setValue(name, m_settings->value(name));
         for (auto at = values.begin(); at != values.end(); ++at)

@@ -44,7 +44,6 @@ TEST(SettingsFaults, TheOldOnesOrTheNewOnes) {
         "settings", {fs::read_symlink("/proc/self/exe").string(), "new"}, {{kWatch}, {kProfile}}};
     program.environment = {"XDG_CONFIG_HOME=@/config"};
     program.prefix = "settings: ";
-    program.leaves = {"config/mpm/monitor/x.ini.lock"};  // Qt recognises a stale lock by the process in it
     test::Faulty before = program;
     before.command[1] = "before";
     const test::TempFolder first;
