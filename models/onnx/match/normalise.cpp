@@ -186,6 +186,7 @@ void normalise(Graph& graph, const Inferred& inferred) {
     fusePools(graph, inferred);
     fuseNorms(graph, inferred);
     LinearFuser(graph).run();
+    splitScales(graph);
     graph.sort();
 }
 

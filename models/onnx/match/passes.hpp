@@ -17,4 +17,8 @@ void fusePools(Graph& graph, const Inferred& inferred);
 /// Norms that an export has written step by step become one node.
 void fuseNorms(Graph& graph, const Inferred& inferred);
 
+/// g * (a + b) of two products, as parallel blocks have it, becomes g * a + g * b: then each has a scale of its
+/// own, which the weights take in.
+void splitScales(Graph& graph);
+
 }  // namespace mpm::models

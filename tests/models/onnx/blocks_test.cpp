@@ -147,6 +147,22 @@ TEST_F(Blocks, ParallelInEveryOrder) {
     }
 }
 
+// As timm's ParallelScalingBlock has it: x + g * (attention + mlp).
+TEST_F(Blocks, ParallelWithOneScaleForBoth) {
+    for (const bool scaleFirst : {false, true}) {
+        const auto block = [&](SmallExport& m, int x) {
+            const int y = m.norm(x), sum = m.builder().node("Add", {m.attention(y), m.mlp(y)});
+            const int scale = m.builder().constant(m.random({SmallExport::kDim}, 1.5f));
+            const int scaled = m.builder().node(
+                "Mul", scaleFirst ? models::List<int>{scale, sum} : models::List<int>{sum, scale});
+            return m.builder().node("Add", {x, scaled});
+        };
+        const Node encoder = convert(nothing, block);
+        EXPECT_EQ(encoder.getInt("blocks", 0), 4);
+        EXPECT_EQ(encoder.getInt("parallel", 0), 1);
+    }
+}
+
 // An output after every block: the tokens of the block before must not be mistaken for its inner values.
 TEST_F(Blocks, ParallelWithTaps) {
     SmallExport model(1);

@@ -284,9 +284,10 @@ class ParallelBlock(Block):
 class JoinedBlock(nn.Module):
     """As in timm's ParallelScalingBlock: one product before, with the MLP's columns in front, and a sum of the two results."""
 
-    def __init__(self, hidden=96):
+    def __init__(self, hidden=96, scaled=False):
         super().__init__()
         self.hidden, self.norm = hidden, nn.LayerNorm(DIM)
+        self.scale = nn.Parameter(torch.randn(DIM)) if scaled else 1
         self.inward = nn.Linear(DIM, hidden + 3 * DIM)
         self.qn, self.kn = nn.LayerNorm(DIM // HEADS), nn.LayerNorm(DIM // HEADS)
         self.proj, self.fc2 = nn.Linear(DIM, DIM), nn.Linear(hidden, DIM)
@@ -296,7 +297,7 @@ class JoinedBlock(nn.Module):
         h, q, k, v = torch.split(self.inward(self.norm(x)), [self.hidden, DIM, DIM, DIM], -1)
         q, k, v = (t.view(b, n, HEADS, DIM // HEADS).transpose(1, 2) for t in (q, k, v))
         a = ((self.qn(q) * (DIM // HEADS) ** -0.5) @ self.kn(k).transpose(-2, -1)).softmax(-1)
-        return x + (self.proj((a @ v).transpose(1, 2).reshape(b, n, DIM)) + self.fc2(F.gelu(h)))
+        return x + self.scale * (self.proj((a @ v).transpose(1, 2).reshape(b, n, DIM)) + self.fc2(F.gelu(h)))
 
 
 class FourTaps(Vit):
@@ -368,6 +369,7 @@ CASES = {
     "parallel": (lambda: Vit(lambda: ParallelBlock(Attention(), Mlp())), 17, "", 1),
     "parallel_two_norms": (lambda: Vit(lambda: ParallelBlock(Attention(), Mlp(), norms=2)), 14, "b", 2),
     "parallel_joined": (lambda: Vit(JoinedBlock), 17, "b", 2),
+    "parallel_scaled": (lambda: Vit(lambda: JoinedBlock(scaled=True)), 17, "b", 2),
     "four_taps": (FourTaps, 17, "b", 2),
 }
 
