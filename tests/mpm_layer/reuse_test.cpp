@@ -164,6 +164,16 @@ TEST(Reuse, FramesThatAreNotFiniteLeaveTheMemoryAlone) {
     }
 }
 
+TEST(Reuse, AnEncoderWithoutImageTokensComputesItsOthers) {
+    const EncoderOptions o = options([](auto& p) { p.imageTokens = 0, p.special = 3, p.schedule = {}; });
+    const EncoderCase encoder = makeEncoder(o);
+    Camera camera(encoder, Reuse());
+    for (const unsigned seed : {5u, 6u, 7u}) {
+        const cv::Mat frame = makeBatch(o, 1, 0, seed);
+        expectSame(camera.see(frame), unmerged(encoder, frame), "frame");
+    }
+}
+
 TEST(Reuse, TheBudgetTakesTheLargestChangesAndPostponesTheRest) {
     const EncoderOptions o = options();
     const EncoderCase encoder = makeEncoder(o);
@@ -220,8 +230,8 @@ TEST(Reuse, NoiseIsEstimatedAndObjectsAreSeenThroughIt) {
     }
 }
 
-// Noise that grows with light, which few of a token's values tell: it is no change in the brightest tokens,
-// and as much change in the darkest ones is seen.
+// Noise that grows with light, which no single value of a token shows: it is no change in the brightest
+// tokens, and as much change in the darkest ones is seen.
 TEST(Reuse, NoiseThatGrowsWithLightIsLearned) {
     const EncoderOptions o = options([](auto& p) { p.heads = 3, p.headSize = 32, p.hidden = 64; });
     constexpr int kMany = 400, kDark = 292, kBright = 281;

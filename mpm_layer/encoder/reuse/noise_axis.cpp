@@ -79,8 +79,8 @@ Sample sampleOf(const FrameRows& frame, const std::vector<float>& differences, i
     return sample;
 }
 
-// Least squares by conjugate gradients, from `axis` on. A large change costs as much as a mean direction of
-// the sample explains, so that few tokens of one frame teach little.
+// Least squares by conjugate gradients, from `axis` on. The change is damped by the mean variance of the
+// sample, so a single frame moves the axis only a little.
 void improve(Sample& sample, int steps, std::vector<float>& axis) {
     const int dim = sample.dim, count = sample.count();
     std::vector<float>& rest = sample.wanted;
@@ -125,7 +125,8 @@ float NoiseAxis::positionOf(const float* token, float size) const {
 void NoiseAxis::learn(const FrameRows& frame, const std::vector<float>& differences) {
     const bool first = m_frames == 0;
     const int stride = first ? 1 : std::max(1, frame.tokens / kSample);
-    Sample sample = sampleOf(frame, differences, m_frames % stride, stride);
+    if (frame.tokens == 0) return;
+    Sample sample = sampleOf(frame, differences, static_cast<int>(m_frames % stride), stride);
     if (sample.count() == 0) return;
     improve(sample, first ? kStepsAtFirst : kSteps, m_axis);
     ++m_frames;

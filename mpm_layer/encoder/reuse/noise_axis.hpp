@@ -22,7 +22,7 @@ private:
     float positionOf(const float* token, float size) const;
 
     std::vector<float> m_axis;
-    int m_frames = 0;  ///< learned from
+    unsigned m_frames = 0;  ///< learned from
 };
 
 }  // namespace mpm
