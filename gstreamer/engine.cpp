@@ -8,7 +8,6 @@
 #include "pipeline/draw/labels.hpp"
 #include "pipeline/draw/merge_map.hpp"
 #include "pipeline/segment/names.hpp"
-#include "pipeline/segment/reuse_values.hpp"
 
 namespace mpm::gst {
 
@@ -88,9 +87,8 @@ void Engine::applyEncoder(const Settings& settings) {
     property("blocks", [&] { encoder.setSchedule(blocks); });
     property("device", [&] { setDevice(encoder, settings.device); });
     property("precision", [&] { setPrecision(encoder, settings.precision); });
-    property("reuse", [&] {
-        encoder.setReuse(mpm::reuseFrom(settings.reuse, pipeline::reuseValues(m_segmenter.network())));
-    });
+    property("reuse",
+             [&] { encoder.setReuse(mpm::reuseFrom(settings.reuse, m_segmenter.network().reuse())); });
 }
 
 void Engine::applyAlert(const Settings& settings) {
@@ -133,6 +131,7 @@ void Engine::draw(const cv::Mat& image, const pipeline::Segmentation& found, cv:
 
 void Engine::addShares(const pipeline::Segmentation& found, FrameFigures& figures) {
     if (found.labels.empty()) return;
+    figures.labels = found.labels;
     figures.classes = m_segmenter.info().labels;
     figures.shares = pipeline::classShares(found.labels, static_cast<int>(figures.classes.size()));
     pipeline::AlertInput input;

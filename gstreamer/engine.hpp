@@ -38,6 +38,7 @@ struct FrameFigures {
     double totalMs = 0, networkMs = 0, mergeMs = 0, restoreMs = 0, recomputed = 1;
     std::vector<std::string> classes;
     std::vector<double> shares;  ///< of the image, by class
+    cv::Mat labels;              ///< class ids, CV_8U or CV_16U; empty if the model has no classes
     std::vector<pipeline::Alert> alerts;
 };
 

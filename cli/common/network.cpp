@@ -8,7 +8,6 @@
 #include "cli/common/terminal.hpp"
 #include "pipeline/measure/error.hpp"
 #include "pipeline/segment/model_file.hpp"
-#include "pipeline/segment/reuse_values.hpp"
 
 namespace mpm::cli {
 
@@ -39,7 +38,7 @@ pipeline::Network load(const std::string& model, cv::Size size, bool mayBeRandom
 void applyReuse(pipeline::Network& network, const CommonOptions& options) {
     if (!options.reuse) return;
     try {
-        network.encoder().setReuse(reuseFrom(options.reuseText, pipeline::reuseValues(network)));
+        network.encoder().setReuse(reuseFrom(options.reuseText, network.reuse()));
     } catch (const cv::Exception& error) {
         throw Error(kWrongUse, "--reuse: " + error.err);
     }

@@ -7,7 +7,6 @@
 #include "gui/text/safe_text.hpp"
 #include "pipeline/draw/labels.hpp"
 #include "pipeline/segment/features.hpp"
-#include "pipeline/segment/reuse_values.hpp"
 
 namespace mpm::gui {
 
@@ -77,8 +76,7 @@ pipeline::Segmentation Analyser::run(const cv::Mat& image, const std::vector<int
 void Analyser::setReuse(bool on) {
     if (m_reuse == on || (on && m_reuseFailed)) return;
     try {
-        m_segmenter.encoder().setReuse(on ? std::optional(pipeline::reuseValues(m_segmenter.network()))
-                                          : std::nullopt);
+        m_segmenter.encoder().setReuse(on ? std::optional(m_segmenter.network().reuse()) : std::nullopt);
         m_reuse = on;
     } catch (const cv::Exception&) {
         m_reuseFailed = true;

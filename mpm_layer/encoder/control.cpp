@@ -50,7 +50,6 @@ void Settings::fallBackTo(const Settings& lower) {
     if (!method) method = lower.method;
     if (!precision) precision = lower.precision;
     if (!batchIndependent) batchIndependent = lower.batchIndependent;
-    if (!reuse) reuse = lower.reuse;
     if (!device) {
         device = lower.device;
         deviceIndex = lower.deviceIndex;

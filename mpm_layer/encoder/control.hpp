@@ -28,7 +28,7 @@ struct Settings {
     std::optional<Precision> precision;
     std::optional<bool> batchIndependent;
     std::optional<std::optional<Reuse>> reuse;     ///< set to nothing: off
-    std::optional<std::string> reuseText;          ///< the same, where values may be the model file's
+    std::optional<std::string> reuseText;          ///< as text; values it leaves out are the model file's
     std::vector<int> streams;                      ///< of each image of a batch; empty: the image's index
     std::map<int, std::vector<MergeMap>> imposed;  ///< by stage
 
@@ -76,7 +76,7 @@ public:
         const std::lock_guard<std::mutex> lock(m_guard);
         change(m_own);
     }
-    /// The values of the model file, which text starts from that turns reuse on.
+    /// Values from the model file. Text that turns reuse on starts from them.
     void setReuseOfFile(const Reuse& reuse);
     /// The settings of the handle.
     Settings own() const;

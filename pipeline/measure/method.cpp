@@ -6,7 +6,6 @@
 #include <mpm/read_net.hpp>
 
 #include "pipeline/measure/error.hpp"
-#include "pipeline/segment/reuse_values.hpp"
 
 namespace mpm::pipeline {
 
@@ -119,7 +118,7 @@ void applyMethod(Network& network, const Method& method, const std::vector<int>&
             return;
         }
         encoder.setMethod(method.reducer());
-        encoder.setReuse(method.reuses() ? std::make_optional(reuseOf(method, reuseValues(network)))
+        encoder.setReuse(method.reuses() ? std::make_optional(reuseOf(method, network.reuse()))
                                          : std::nullopt);
         encoder.setSchedule(method.blocks.value_or(blocks));  // methods with blocks of their own ignore it
     } catch (const cv::Exception& error) {

@@ -35,9 +35,10 @@ cv::dnn::Net readNet(const std::string& path) {
     }
 }
 
-mpm::ModelInfo readInfo(const std::string& path) {
+template <typename Read>
+auto readMetadata(const std::string& path, const Read& read) {
     try {
-        return mpm::modelInfo(path);
+        return read(path);
     } catch (const cv::Exception& error) {
         // The layer names itself and the path, and so does the caller.
         std::string said = error.err;
@@ -65,10 +66,11 @@ mpm::Encoder findEncoder(cv::dnn::Net& net, const std::string& name) {
 
 }  // namespace
 
-Network::Network(cv::dnn::Net net, mpm::ModelInfo info, std::string name, bool random)
+Network::Network(cv::dnn::Net net, mpm::ModelInfo info, mpm::Reuse reuse, std::string name, bool random)
     : m_net(std::move(net)),
       m_encoder(findEncoder(m_net, name)),
       m_info(std::move(info)),
+      m_reuse(reuse),
       m_name(std::move(name)),
       m_random(random) {}
 
@@ -86,7 +88,9 @@ static void checkInputSize(const std::string& path, cv::Size size) {
 Network::Network(const std::string& model, cv::Size size)
     : Network([&] {
           const std::string path = findModel(model);
-          mpm::ModelInfo info = readInfo(path);  // first: its messages about damage are better
+          // First: these messages about damage are better.
+          mpm::ModelInfo info = readMetadata(path, mpm::modelInfo);
+          const mpm::Reuse reuse = readMetadata(path, mpm::reuseOf);
           if (info.size.empty()) info.size = size;
           if (info.size.empty())
               throw ModelError(path + ": the model leaves its input size open; give one with --size HxW");
@@ -96,11 +100,11 @@ Network::Network(const std::string& model, cv::Size size)
                                std::to_string(info.size.width) + ", not " + std::to_string(size.height) +
                                "x" + std::to_string(size.width) +
                                "; for another size convert it with --size");
-          return Network(readNet(path), std::move(info), path, false);
+          return Network(readNet(path), std::move(info), reuse, path, false);
       }()) {}
 
 Network::Network(const RandomModel& model)
-    : Network(makeRandomNet(model), randomModelInfo(model), "random weights", true) {}
+    : Network(makeRandomNet(model), randomModelInfo(model), {}, "random weights", true) {}
 
 cv::Mat Network::blob(const std::vector<cv::Mat>& images) const {
     CV_Check(images.size(), !images.empty(), "images: expected at least one");

@@ -47,17 +47,20 @@ public:
     mpm::Encoder& encoder() { return m_encoder; }
     const mpm::Encoder& encoder() const { return m_encoder; }
     const mpm::ModelInfo& info() const { return m_info; }
+    /// Values for reuse over time, of the file's metadata `mpm.reuse`; the defaults without them.
+    const mpm::Reuse& reuse() const { return m_reuse; }
     const std::string& name() const { return m_name; }  ///< the path, or "random weights"
     bool random() const { return m_random; }
     cv::dnn::Net& net() { return m_net; }
 
 private:
     cv::Mat run();
-    Network(cv::dnn::Net net, mpm::ModelInfo info, std::string name, bool random);
+    Network(cv::dnn::Net net, mpm::ModelInfo info, mpm::Reuse reuse, std::string name, bool random);
 
     cv::dnn::Net m_net;
     mpm::Encoder m_encoder;
     mpm::ModelInfo m_info;
+    mpm::Reuse m_reuse;
     std::string m_name;
     bool m_random;
     std::string m_output;    ///< a layer's; empty: the last output of the network

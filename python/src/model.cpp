@@ -4,7 +4,6 @@
 #include <mpm/read_net.hpp>
 
 #include "pipeline/segment/names.hpp"
-#include "pipeline/segment/reuse_values.hpp"
 #include "python/src/arrays.hpp"
 #include "python/src/bindings.hpp"
 #include "python/src/segmenter.hpp"
@@ -98,7 +97,7 @@ void setReuse(Segmenter& model, const py::object& value) {
     {
         const py::gil_scoped_release release;
         model.with([&](pipeline::Network& network) {
-            network.encoder().setReuse(mpm::reuseFrom(text, pipeline::reuseValues(network)));
+            network.encoder().setReuse(mpm::reuseFrom(text, network.reuse()));
         });
     }
     model.reuse = text;
