@@ -6,6 +6,9 @@
 #include "base/stopwatch.hpp"
 #include "gstreamer/engine.hpp"
 #include "gstreamer/metadata.hpp"
+#ifdef MPM_GST_ANALYTICS
+#include "gstreamer/analytics.hpp"
+#endif
 #include "pipeline/segment/model_file.hpp"
 
 GST_DEBUG_CATEGORY_STATIC(mpm_segment_debug);
@@ -255,7 +258,12 @@ static GstFlowReturn transformFrame(GstVideoFilter* filter, GstVideoFrame* in, G
 static GstFlowReturn transformBuffer(GstBaseTransform* transform, GstBuffer* in, GstBuffer* out) {
     const GstFlowReturn flow =
         GST_BASE_TRANSFORM_CLASS(mpm_segment_parent_class)->transform(transform, in, out);
-    if (flow == GST_FLOW_OK) mpm::gst::addMeta(out, MPM_SEGMENT(transform)->state->figures);
+    if (flow != GST_FLOW_OK) return flow;
+    const mpm::gst::FrameFigures& figures = MPM_SEGMENT(transform)->state->figures;
+    mpm::gst::addMeta(out, figures);
+#ifdef MPM_GST_ANALYTICS
+    mpm::gst::addAnalytics(out, figures);
+#endif
     return flow;
 }
 

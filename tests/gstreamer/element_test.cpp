@@ -1,12 +1,16 @@
 // The element mpmsegment under GstHarness: caps, metadata, properties while it plays, QoS, and errors on the
 // bus.
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <vector>
 
 #include <gst/check/gstharness.h>
 #include <gst/gst.h>
 #include <gtest/gtest.h>
+#ifdef MPM_GST_ANALYTICS
+#include <gst/analytics/analytics.h>
+#endif
 
 namespace {
 
@@ -193,6 +197,44 @@ TEST(MpmSegment, LateFramesAreDroppedAndCounted) {
     EXPECT_EQ(gst_harness_buffers_in_queue(harness.get()), 1u);
 }
 
+#ifdef MPM_GST_ANALYTICS
+/// The mask equals the labels that the buffer itself holds, and each region has the name of its class.
+void expectAnalytics(GstBuffer* out, const GValue* names) {
+    GstAnalyticsRelationMeta* meta = gst_buffer_get_analytics_relation_meta(out);
+    ASSERT_NE(meta, nullptr);
+    gpointer state = nullptr;
+    GstAnalyticsMtd found, regions;
+    ASSERT_TRUE(gst_analytics_relation_meta_iterate(meta, &state,
+                                                    gst_analytics_segmentation_mtd_get_mtd_type(), &regions));
+    gint x = -1, y = -1;
+    guint width = 0, height = 0;
+    GstBuffer* mask = gst_analytics_segmentation_mtd_get_mask(&regions, &x, &y, &width, &height);
+    ASSERT_NE(mask, nullptr);
+    EXPECT_TRUE(x == 0 && y == 0 && width == 64 && height == 48);
+    GstMapInfo labels, copied;
+    ASSERT_TRUE(gst_buffer_map(out, &labels, GST_MAP_READ) && gst_buffer_map(mask, &copied, GST_MAP_READ));
+    ASSERT_EQ(labels.size, copied.size);
+    EXPECT_EQ(std::memcmp(labels.data, copied.data, labels.size), 0);
+    const gsize count = gst_analytics_segmentation_mtd_get_region_count(&regions);
+    EXPECT_EQ(count, gst_value_array_get_size(names));
+    for (gsize i = 0; i < count; ++i)
+        EXPECT_NE(std::memchr(labels.data,
+                              static_cast<int>(gst_analytics_segmentation_mtd_get_region_id(&regions, i)),
+                              labels.size),
+                  nullptr);
+    gst_buffer_unmap(out, &labels);
+    gst_buffer_unmap(mask, &copied);
+    gst_buffer_unref(mask);
+    state = nullptr;
+    ASSERT_TRUE(
+        gst_analytics_relation_meta_get_direct_related(meta, regions.id, GST_ANALYTICS_REL_TYPE_N_TO_N,
+                                                       gst_analytics_cls_mtd_get_mtd_type(), &state, &found));
+    for (guint i = 0; i < gst_value_array_get_size(names); ++i)
+        EXPECT_STREQ(g_quark_to_string(gst_analytics_cls_mtd_get_quark(&found, i)),
+                     g_value_get_string(gst_value_array_get_value(names, i)));
+}
+#endif
+
 TEST(MpmSegment, LabelsAndAlertsOfTheShippedModel) {
     Harness harness("model=default output=labels");
     harness.caps();
@@ -210,6 +252,9 @@ TEST(MpmSegment, LabelsAndAlertsOfTheShippedModel) {
         sum += g_value_get_double(gst_value_array_get_value(shares, i));
     EXPECT_NEAR(sum, 1, 1e-6);
     const std::string seen = g_value_get_string(gst_value_array_get_value(names, 0));
+#ifdef MPM_GST_ANALYTICS
+    expectAnalytics(out, names);
+#endif
     gst_buffer_unref(out);
 
     EXPECT_EQ(harness.messages(GST_MESSAGE_ELEMENT), 0);
