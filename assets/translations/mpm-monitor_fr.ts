@@ -1725,7 +1725,7 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
         <translation>Les jetons recalculés apparaissent ici tant que le réemploi est actif (menu Analyse)</translation>
     </message>
     <message>
-        <source>suspended: too much changes</source>
+        <source>suspended: too many tokens change</source>
         <translation>suspendu : trop de changements</translation>
     </message>
     <message>
@@ -1795,11 +1795,11 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
         <translation>%1 jetons entrent, %2 continuent</translation>
     </message>
     <message>
-        <source>Reuse is on: no tokens merge. The schedule is used while too much changes.</source>
+        <source>Reuse is on: no tokens merge. The schedule is used while too many tokens change.</source>
         <translation>Réemploi actif : aucun jeton n&apos;est fusionné. Le programme sert tant que trop de choses changent.</translation>
     </message>
     <message>
-        <source>Too much changes for reuse. Merge before: %1. Tokens entering each block:</source>
+        <source>Too many tokens change for reuse. Merge before: %1. Tokens entering each block:</source>
         <translation>Trop de changements pour le réemploi. Fusion avant : %1. Jetons entrant dans chaque bloc :</translation>
     </message>
 </context>
@@ -2230,6 +2230,14 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
     <message>
         <source>{%1} | merged</source>
         <translation>{%1} | fusionnés</translation>
+    </message>
+    <message>
+        <source>{%1} | reuse</source>
+        <translation>{%1} | réemploi</translation>
+    </message>
+    <message>
+        <source>{%1} | all tokens</source>
+        <translation>{%1} | tous les jetons</translation>
     </message>
 </context>
 <context>

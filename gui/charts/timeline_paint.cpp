@@ -118,7 +118,7 @@ void TimelineView::paintGrid(QPainter& painter, const Lanes& lanes) const {
     painter.setPen(theme.grid);
     for (const Lane& lane : lanes)
         painter.drawLine(lane.area.bottomLeft(), lane.area.bottomRight());
-    if (lanes[2].least < 0) {  // below this line, time is lost
+    if (lanes[2].least < 0 && lanes[2].area.height() > 0) {  // below this line, time is lost
         const double none = lanes[2].y(0);
         painter.drawLine(QPointF(area.left(), none), QPointF(area.right(), none));
     }

@@ -109,7 +109,8 @@ struct Analysis {
 };
 using AnalysisPtr = std::shared_ptr<const Analysis>;
 
-/// mIoU over the frames since schedule, reuse or model changed: of both sides of a comparison.
+/// mIoU of both sides of a comparison, over the frames since the source, the model, reuse or one of the
+/// schedules changed.
 struct Scores {
     double whole = 0, merged = 0;
     int frames = 0;

@@ -154,7 +154,6 @@ void CaptureWorker::deliver(pipeline::Frame frame) {
     live.time = frame.time;
     live.captured = start;
     live.pixels = std::move(frame.image);
-    if (m_truth) live.truth = m_truth->of(frame.name);
     {
         const std::lock_guard<std::mutex> lock(m_mutex);
         live.masks = m_masks;
@@ -169,6 +168,7 @@ void CaptureWorker::deliver(pipeline::Frame frame) {
         live.phase = m_dayNight.update(live.luminance, time, live.saturation);
     }
     live.captureMs = millisecondsSince(start);
+    if (m_truth) live.truth = m_truth->of(frame.name);
     m_deliver(live);
     if (m_outbox.put(std::move(live)) == Mailbox<LiveFrame>::Put::First) emit frameReady();
 }

@@ -220,6 +220,7 @@ void Engine::onFrame() {
     if (!m_request.keepsImages) {
         shown.pixels.release();
         shown.image = {};
+        shown.truth = {};
     }
     emit framed(shown);
 }

@@ -30,7 +30,7 @@ Truth TruthFolder::of(const std::string& stem) const {
     const auto found = m_indices.find(stem);
     if (found == m_indices.end()) return {};
     try {
-        return {m_set.at(found->second).labels, m_set.classes().count(), m_set.classes().ignored};
+        return {m_set.labelsAt(found->second), m_set.classes().count(), m_set.classes().ignored};
     } catch (const std::exception&) {
         return {};
     }

@@ -194,9 +194,10 @@ QString ScheduleView::summary() const {
     if (m_model->rowCount() == 0) return tr("No model yet");
     const QString blocks = scheduleText(m_model->schedule());
     if (m_reuse == ReuseState::Partial)
-        return tr("Reuse is on: no tokens merge. The schedule is used while too much changes.");
+        return tr("Reuse is on: no tokens merge. The schedule is used while too many tokens change.");
     if (m_reuse == ReuseState::Suspended)
-        return tr("Too much changes for reuse. Merge before: %1. Tokens entering each block:").arg(blocks);
+        return tr("Too many tokens change for reuse. Merge before: %1. Tokens entering each block:")
+            .arg(blocks);
     return m_model->tokensIn() == 0 ? tr("Merge before: %1").arg(blocks)
                                     : tr("Merge before: %1. Tokens entering each block:").arg(blocks);
 }

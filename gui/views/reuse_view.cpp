@@ -37,7 +37,7 @@ void ReuseView::setRendered(const RenderedFrame& drawn, const RenderStyle&) {
     m_analysis = drawn.analysis;
     setImage(drawn.reuse);
     if (reuse.state == ReuseState::Suspended) {
-        setNote(tr("suspended: too much changes"));
+        setNote(tr("suspended: too many tokens change"));
         return setFooter({});
     }
     setNote((reuse.state == ReuseState::Full ? tr("%1 % computed, full forward") : tr("%1 % computed again"))

@@ -34,24 +34,30 @@ void SplitView::setRendered(const RenderedFrame& drawn, const RenderStyle&) {
     const Analysis& analysis = *drawn.analysis;
     const ReuseState reuse = analysis.merged.tokens.reuse.state;
     const bool reuses = reuse != ReuseState::Off;
-    setTitle(title(reuses && reuse != ReuseState::Suspended));  // a suspended stream merges
+    m_shows = reuses && reuse != ReuseState::Suspended ? Shows::Reuse  // a suspended stream merges
+              : analysis.schedule.empty()              ? Shows::AllTokens
+                                                       : Shows::Merged;
+    setTitle(title());
     const bool compares = reuses || !analysis.schedule.empty() || !m_other.empty();
     if (std::exchange(m_reuses, reuses) != reuses || !compares)
         clear();  // nothing to compare, or not with this: the last comparison is stale
 }
 
-QString SplitView::title(bool reuses) const {
-    if (m_other.empty()) return reuses ? tr("All tokens | reuse") : tr("All tokens | merged");
+QString SplitView::title() const {
+    if (m_other.empty())
+        return m_shows == Shows::Reuse ? tr("All tokens | reuse") : tr("All tokens | merged");
     QStringList blocks;
     for (const int block : m_other)
         blocks << QString::number(block);
-    return tr("{%1} | merged").arg(blocks.join(QStringLiteral(", ")));
+    const QString words = m_shows == Shows::Reuse    ? tr("{%1} | reuse")
+                          : m_shows == Shows::Merged ? tr("{%1} | merged")
+                                                     : tr("{%1} | all tokens");
+    return words.arg(blocks.join(QStringLiteral(", ")));
 }
 
 void SplitView::setOther(const std::vector<int>& schedule) {
     if (std::exchange(m_other, schedule) == schedule) return;
-    m_times.clear();
-    setTitle(title(m_reuses));
+    setTitle(title());
     clear();
 }
 
@@ -59,7 +65,9 @@ void SplitView::setComparison(const RenderedComparison& drawn, const SavedTime& 
     const Comparison& comparison = *drawn.comparison;
     const Analysis& merged = *comparison.analysis;
     if (comparison.with != m_other) return;  // chosen before
-    if (std::exchange(m_schedule, merged.schedule) != merged.schedule) m_times.clear();
+    const bool sameModel = std::exchange(m_model, merged.model) == merged.model;
+    const bool sameSchedule = std::exchange(m_schedule, merged.schedule) == merged.schedule;
+    if (!sameModel || !sameSchedule) m_times.clear();
     m_times.add(comparison);
     m_whole = drawn.whole;
     m_left = sideTexts(gui::tokensKept(comparison.whole.tokens), comparison.whole.totalMs());
@@ -105,6 +113,7 @@ QStringList SplitView::sideTexts(int tokens, double ms) {
 
 void SplitView::clear() {
     m_whole = {};
+    m_times.clear();
     setImage({});
     m_feet.clear();
     setFooter({});

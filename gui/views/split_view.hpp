@@ -33,10 +33,12 @@ protected:
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
+    enum class Shows { AllTokens, Merged, Reuse };  // on the right
+
     /// The range of the slider: the part of the view that the image covers.
     QRectF track() const { return imageRect().intersected(QRectF(rect())); }
     QString fitting(const QStringList& words, double width) const;
-    QString title(bool reuses) const;
+    QString title() const;
     static QStringList feet(const Comparison& comparison, const SavedTime& saved);
     static QStringList sideTexts(int tokens, double ms);
     double sliderX() const { return track().left() + m_position * track().width(); }
@@ -47,8 +49,10 @@ private:
     QStringList m_feet;
     double m_position = 0.5;
     bool m_sliding = false;
-    bool m_reuses = false;                 // on the right, instead of merging
+    bool m_reuses = false;
+    Shows m_shows = Shows::Merged;
     std::vector<int> m_other, m_schedule;  // on the left and on the right
+    ModelFactsPtr m_model;                 // of the times
     SavedTime m_times;                     // against the other schedule
 };
 

@@ -25,8 +25,8 @@ struct ViewEntry {
         ComparesSlowly = 8,    ///< once a second is enough
         NeedsNight = 16,       ///< the frame with night simulated
         NeedsAllSources = 32,  ///< images of every source, not only of the one in front
-        ChoosesOther = 128,    ///< another schedule may be on its left side
         ShowsFrame = 64,       ///< shows the frame itself: regions may be drawn on it
+        ChoosesOther = 128,    ///< another schedule may be on its left side
     };
 
     const char* key;     ///< in settings and on the command line

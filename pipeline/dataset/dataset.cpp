@@ -75,17 +75,20 @@ static void checkIds(const cv::Mat& labels, const Classes& classes, const std::s
 
 Sample FolderDataset::at(size_t index) const {
     const Entry& entry = m_entries.at(index);
-    Sample sample{imageAt(entry.image, cv::IMREAD_COLOR), imageAt(entry.labels, cv::IMREAD_UNCHANGED),
-                  entry.name};
-    if (sample.labels.empty() || (sample.labels.type() != CV_8UC1 && sample.labels.type() != CV_16UC1)) {
-        CV_Error(cv::Error::StsParseError,
-                 entry.labels + " must be an image of one 8- or 16-bit channel of ids");
-    }
+    Sample sample{imageAt(entry.image, cv::IMREAD_COLOR), labelsAt(index), entry.name};
     if (sample.labels.size() != sample.image.size()) {
         CV_Error(cv::Error::StsUnmatchedSizes, entry.labels + " is not of its image's size");
     }
-    checkIds(sample.labels, m_classes, entry.labels);
     return sample;
+}
+
+cv::Mat FolderDataset::labelsAt(size_t index) const {
+    const std::string& path = m_entries.at(index).labels;
+    cv::Mat labels = imageAt(path, cv::IMREAD_UNCHANGED);
+    if (labels.empty() || (labels.type() != CV_8UC1 && labels.type() != CV_16UC1))
+        CV_Error(cv::Error::StsParseError, path + " must be an image of one 8- or 16-bit channel of ids");
+    checkIds(labels, m_classes, path);
+    return labels;
 }
 
 }  // namespace mpm::pipeline

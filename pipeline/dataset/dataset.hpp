@@ -32,6 +32,8 @@ public:
 
     /// Reads one pair; throws cv::Exception where it is damaged, sizes differ or an id has no class.
     Sample at(size_t index) const;
+    /// Without the image, whose size they may not have.
+    cv::Mat labelsAt(size_t index) const;
 
 private:
     struct Entry {

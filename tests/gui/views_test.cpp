@@ -11,6 +11,8 @@
 #include "gui/views/split_view.hpp"
 #include "gui/views/view_controls.hpp"
 #include "gui/window_fixture.hpp"
+#include "pipeline/metric/confusion.hpp"
+#include "street/street.hpp"
 
 using namespace mpm::gui;
 
@@ -108,7 +110,8 @@ void ViewsTest::splitComparesSchedulesAndLabels() {
     QFile list(root + QStringLiteral("/classes.json"));
     QVERIFY(list.open(QIODevice::WriteOnly) && list.write(classes + "]") > 0);
     list.close();
-    const cv::Mat image(120, 160, CV_8UC3, cv::Scalar(90, 120, 150)), labels(120, 160, CV_8U, cv::Scalar(3));
+    const cv::Mat image = mpm::street::Street({160, 120}, 5, 1).at(12, 3).image,
+                  labels(120, 160, CV_8U, cv::Scalar(3));
     for (const char* name : {"a", "b"}) {
         const std::string file = std::string("/") + name + ".png";
         QVERIFY(cv::imwrite(root.toStdString() + "/val/images" + file, image));
@@ -119,11 +122,28 @@ void ViewsTest::splitComparesSchedulesAndLabels() {
     options.view = QStringLiteral("split");
     m_is->open(options);
     SplitView* split = m_is->window->views()->find<SplitView>();
+    std::optional<Scores> scores, expected;
+    std::vector<int> framesOfOther;
+    const auto add = [&](const RenderedComparison& drawn) {
+        // Both images are the same, so each frame has the mIoU of all.
+        mpm::pipeline::Confusion whole(11, 255), merged(11, 255);
+        whole.add(labels, drawn.comparison->whole.labels);
+        merged.add(labels, drawn.comparison->analysis->merged.labels);
+        scores = drawn.comparison->scores;
+        expected = Scores{whole.miou(), merged.miou(), 0};
+        if (scores && !drawn.comparison->with.empty()) framesOfOther.push_back(scores->frames);
+    };
+    const auto scoresAreRight = [&] {
+        return scores && std::abs(scores->whole - expected->whole) < 1e-9 &&
+               std::abs(scores->merged - expected->merged) < 1e-9;
+    };
+    connect(&m_is->window->engine(), &Engine::compared, this, add);
     const auto footerHas = [split](const char* words) {
         return split->footer().contains(QLatin1String(words));
     };
     QTRY_VERIFY_WITH_TIMEOUT(footerHas(", mIoU "), test::patience(30'000));
     QVERIFY2(footerHas("% of pixels agree") && footerHas("(median)"), qPrintable(split->footer()));
+    QVERIFY(scoresAreRight() && scores->frames >= 1);
     QCOMPARE(split->accessibleName(), QStringLiteral("All tokens | merged"));
     QTRY_VERIFY_WITH_TIMEOUT(m_is->window->models().saved.any(), test::patience(10'000));
     QSignalSpy compared(&m_is->window->engine(), &Engine::compared);
@@ -131,6 +151,8 @@ void ViewsTest::splitComparesSchedulesAndLabels() {
     QCOMPARE(split->accessibleName(), QStringLiteral("{5} | merged"));
     QVERIFY(split->image().isNull());  // the last comparison was with all tokens
     QTRY_VERIFY_WITH_TIMEOUT(!split->image().isNull() && footerHas(", mIoU "), test::patience(30'000));
+    QVERIFY(scoresAreRight());
+    QCOMPARE(framesOfOther.front(), 1);  // frames against another schedule are counted from the start
     const int times = m_is->window->models().saved.count();
     const qsizetype before = compared.count();
     QTRY_VERIFY_WITH_TIMEOUT(compared.count() > before, test::patience(30'000));
