@@ -95,6 +95,11 @@ void addVerbs(CLI::App& app, Action& action) {
 int run(int argc, char** argv) {
     CLI::App app{"Mutual Pair Merging: faster vision transformers in OpenCV. 'mpm VERB --help' has examples.",
                  "mpm"};
+#if CLI11_VERSION_MAJOR * 100 + CLI11_VERSION_MINOR >= 205
+    // These versions would join the lines of examples, and set long options far apart from short ones.
+    app.get_formatter()->enable_footer_formatting(false);
+    app.get_formatter()->long_option_alignment_ratio(0.2F);
+#endif
     Action action;
     addVerbs(app, action);
     try {

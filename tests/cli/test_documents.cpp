@@ -43,7 +43,7 @@ std::set<std::string> matches(const std::string& text, const std::string& patter
 const std::set<std::string>& options(const std::string& verb) {
     static std::map<std::string, std::set<std::string>> known;
     std::set<std::string>& found = known[verb];
-    if (found.empty()) found = matches(mpmProgram({verb, "--help"}).out, "\n  (?:-h,)?(--[a-z-]+)");
+    if (found.empty()) found = matches(mpmProgram({verb, "--help"}).out, "\n {2,6}(?:-h, ?)?(--[a-z-]+)");
     return found;
 }
 

@@ -45,6 +45,9 @@ struct Excused {
 const Excused kExcused[] = {
     {"libgdal.so", "GDAL, which OpenCV makes ready for its first image, uses memory that it did not get"},
     {"libdnnl.so", "oneDNN, which multiplies for LibTorch, uses memory that it did not get"},
+#ifdef MPM_FREETYPE_GIVES_UP
+    {"libfreetype.so", "FreeType's hinting uses memory that it did not get"},
+#endif
     {"libQt6Core.so", "Qt's texts and lists use memory that they did not get"},
     {"__cxa_thread_atexit", "glibc ends the program where it cannot note the end of a thread's variable"},
     {"json_value::destroy", "nlohmann's JSON takes memory in its destructor, which may not throw"},
