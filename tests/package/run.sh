@@ -4,8 +4,9 @@
 #
 #   tests/package/run.sh [BUILD] [SUITE]      default: build/release bookworm
 #
-# BUILD must have been built on SUITE. Needs root, debootstrap and a package mirror; the system is under build/roots or
-# $MPM_ROOTS while this runs, and is kept as an archive there.
+# BUILD must have been built on SUITE, or is a folder with packages that were (check_deb.sh BUILD FOLDER). Needs root,
+# debootstrap and a package mirror; the system is under build/roots or $MPM_ROOTS while this runs, and is kept as an archive
+# there.
 set -eu
 tree=$(cd "$(dirname "$0")/../.." && pwd)
 build=$(cd "${1:-$tree/build/release}" && pwd)
@@ -31,7 +32,12 @@ in_root() {
         DEBIAN_FRONTEND=noninteractive QT_QPA_PLATFORM=offscreen "$@"
 }
 
-sh "$tree/tests/package/check_deb.sh" "$build" "$root/debs"
+if ls "$build"/*.deb >/dev/null 2>&1; then
+    mkdir "$root/debs"
+    cp "$build"/*.deb "$root/debs"
+else
+    sh "$tree/tests/package/check_deb.sh" "$build" "$root/debs"
+fi
 in_root apt-get -q update
 in_root sh -c 'apt-get -q -y --no-install-recommends install /debs/*.deb systemd systemd-sysv'
 for program in mpm mpm-monitor; do
