@@ -23,7 +23,7 @@ constexpr double kDayEnds = 18.5, kDusk = 19.3, kNight = 20.5;  // by the clock 
 // Between two lights, as `share` of the way from the first.
 street::NightParameters between(const street::NightParameters& a, const street::NightParameters& b,
                                 double share) {
-    share = std::min(std::max(share, 0.0), 1.0);
+    share = std::clamp(share, 0.0, 1.0);
     const auto mix = [share](double from, double to) { return from * std::pow(to / from, share); };
     return {mix(a.luminance, b.luminance), mix(a.photons, b.photons), mix(a.deviation, b.deviation)};
 }

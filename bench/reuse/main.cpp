@@ -1,6 +1,6 @@
 // Reuse over time against its bars, and the memory of a stream.
 //   mpm_bench_reuse [--clips N] [--frames N] [--precision f32,bf16] [--only TEXT] [--video FILE] [--plot
-//   FILE.svg] [--hour 18000]
+//   FILE.svg] [--hour N]
 // Prints Markdown tables; exit status 1 if a bar is missed. Full forwards, merging and reuse run in turn on
 // every frame.
 #include <sys/wait.h>
@@ -290,7 +290,7 @@ int main(int argc, char** argv) {
     app.add_option("--day", options.day, "draw the share of computed tokens by hour of a day as SVG");
     app.add_option(
            "--hour", options.hour,
-           "only this: so many frames at five a second, 18000 for an hour, through day, dusk and night")
+           "run only this: number of frames, five a second (18000: an hour), through day, dusk and night")
         ->check(CLI::Range(60, 1000000));
     app.add_option("--threads", options.threads)->check(CLI::Range(1, 1024));
     CLI11_PARSE(app, argc, argv);

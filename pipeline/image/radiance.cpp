@@ -109,12 +109,12 @@ private:
 std::optional<ImageHeader> radianceHeader(const FileBytes& file) {
     const auto layout = layoutOf(file);
     if (!layout) return std::nullopt;
-    return ImageHeader{ImageFormat::Hdr, layout->width, layout->height, 3, 4};
+    return ImageHeader{ImageFormat::Hdr, layout->width, layout->height, 3, 4, 4};
 }
 
 cv::Mat decodeRadiance(const FileBytes& file) {
     const auto layout = layoutOf(file);
-    // Each row takes four bytes at least: a short file reserves no memory.
+    // Each row takes four bytes at least.
     if (!layout || layout->height > static_cast<std::int64_t>(file.size / 4)) return {};
     cv::Mat image(checkedCast<int>(layout->height), checkedCast<int>(layout->width), CV_32FC3);
     Rows rows(file, *layout);

@@ -102,7 +102,7 @@ TEST(SmallLayers, EmbedRefusesAnotherNumberOfPatchesThanItsModelTakes) {
     EXPECT_THROW(run("MpmEmbed", params, randomMat({1, 11, 5}, 3), {table}), cv::Exception);
 }
 
-TEST(SmallLayers, EmbedMultipliesPatchesOfAImage) {
+TEST(SmallLayers, EmbedMultipliesPatchesOfAnImage) {
     // Columns and rows of the image beyond the last whole patch are ignored, as in a convolution.
     for (const cv::Size patch : {cv::Size(2, 3), cv::Size(1, 1), cv::Size(7, 5)}) {
         const cv::Mat image = randomMat({2, 3, 20, 29}, 3);

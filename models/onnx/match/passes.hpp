@@ -17,8 +17,8 @@ void fusePools(Graph& graph, const Inferred& inferred);
 /// Norms that an export has written step by step become one node.
 void fuseNorms(Graph& graph, const Inferred& inferred);
 
-/// g * (a + b) of two products, as parallel blocks have it, becomes g * a + g * b: then each has a scale of its
-/// own, which the weights take in.
+/// g * (a + b) of two products becomes g * a + g * b, so that each branch of a parallel block has a scale of
+/// its own, which its weights take in. Elsewhere it costs one multiplication.
 void splitScales(Graph& graph);
 
 }  // namespace mpm::models

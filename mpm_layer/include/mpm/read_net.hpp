@@ -9,7 +9,8 @@ namespace mpm {
 /// prints for operators of other domains.
 /// Its encoder knows the file's values for reuse: mpm_set_reuse() and MPM_REUSE start from them.
 /// @param path an ONNX file, converted or not
-/// @throws cv::Exception if the file cannot be read or has an operator that OpenCV does not support
+/// @throws cv::Exception if the file cannot be read, has an operator that OpenCV does not support, or has
+/// values for reuse that are not valid
 MPM_API cv::dnn::Net readNet(const std::string& path);
 
 /// The values for reuse in a model file's metadata `mpm.reuse`, and the defaults of those that it does not

@@ -119,7 +119,7 @@ std::ptrdiff_t openFiles() {
     return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
 }
 
-/// OpenCV's readers of some formats keep a file open when it is damaged: a thousand stopped the program.
+/// OpenCV's reader of Radiance images keeps a file open when it is damaged: a thousand stopped the program.
 TEST(ReadImage, DamagedOnesLeaveNoFileOpen) {
     const cv::Mat image = noise({128, 96});
     std::vector<Bytes> files{radianceFile({128, 96})};
