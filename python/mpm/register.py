@@ -77,7 +77,7 @@ def register(native: bool = False) -> None:
     linked into it or not. native: the C++ layers instead, for a cv2 that uses the same OpenCV libraries as
     this package, as Debian's does. May be called often.
     """
-    import cv2  # type: ignore[import]
+    import cv2  # type: ignore  # in newer versions of mypy the code has another name
 
     with _guard:
         if native:
