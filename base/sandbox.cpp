@@ -9,10 +9,11 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <thread>
 
 #include <opencv2/core.hpp>
+
+#include "base/memory_use.hpp"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kSanitized = true;  // shadow memory takes terabytes of address space
@@ -41,13 +42,6 @@ void limit(decltype(RLIMIT_AS) kind, const char* name, rlim_t wanted, rlim_t res
                  std::string("the limit ") + name + " cannot be set (" + std::strerror(errno) + ")");
 }
 
-/// Bytes of address space that the process has.
-std::int64_t presentSize() {
-    std::int64_t pages = 0;
-    std::ifstream("/proc/self/statm") >> pages;
-    return pages * sysconf(_SC_PAGESIZE);
-}
-
 void setLimits(const Sandbox& sandbox) {
     limit(RLIMIT_CORE, "RLIMIT_CORE", 0);
     limit(RLIMIT_NOFILE, "RLIMIT_NOFILE", kDescriptors);
@@ -58,7 +52,7 @@ void setLimits(const Sandbox& sandbox) {
     if (sandbox.memory <= 0 || kSanitized) return;
     const auto threads = static_cast<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()));
     limit(RLIMIT_AS, "RLIMIT_AS",
-          static_cast<rlim_t>(presentSize()) + static_cast<rlim_t>(threads * kThreadBytes) +
+          static_cast<rlim_t>(memoryUse().addressSpace) + static_cast<rlim_t>(threads * kThreadBytes) +
               static_cast<rlim_t>(sandbox.memory));
 }
 

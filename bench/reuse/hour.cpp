@@ -1,12 +1,10 @@
 #include "bench/reuse/hour.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <future>
 
+#include "base/memory_use.hpp"
 #include "pipeline/measure/method.hpp"
 #include "pipeline/metric/confusion.hpp"
 #include "pipeline/segment/network.hpp"
@@ -93,10 +91,7 @@ private:
 }  // namespace
 
 double residentMb() {
-    std::ifstream file("/proc/self/statm");
-    double whole = 0, resident = 0;
-    file >> whole >> resident;
-    return resident * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
+    return static_cast<double>(memoryUse().resident) / 1e6;
 }
 
 std::vector<HourPart> watchHour(const std::string& model, Precision precision, const std::string& reuse,

@@ -1,8 +1,8 @@
 // A month at one reading a second in the store: how the window starts on it and pans in it, and its cost.
 #include <QElapsedTimer>
-#include <QFile>
 #include <QSignalSpy>
 
+#include "base/memory_use.hpp"
 #include "gui/charts/hour_view.hpp"
 #include "gui/charts/timeline_panel.hpp"
 #include "gui/charts/timeline_view.hpp"
@@ -53,11 +53,7 @@ void fill(const QString& path, const QString& source) {
 
 /// Megabytes in memory, of this process.
 double residentMegabytes() {
-    QFile file(QStringLiteral("/proc/self/status"));
-    if (!file.open(QIODevice::ReadOnly)) return 1e9;
-    for (const QByteArray& line : file.readAll().split('\n'))
-        if (line.startsWith("VmRSS:")) return line.mid(6).trimmed().split(' ').first().toDouble() / 1024;
-    return 1e9;
+    return double(mpm::memoryUse().resident) / (1 << 20);
 }
 
 }  // namespace

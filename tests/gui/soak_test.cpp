@@ -7,6 +7,7 @@
 #include <QElapsedTimer>
 #include <QWheelEvent>
 
+#include "base/memory_use.hpp"
 #include "gui/broker.hpp"
 #include "gui/registry.hpp"
 #include "gui/rtsp_server.hpp"
@@ -27,9 +28,7 @@ double minutes() {
 
 /// Resident memory in MiB.
 double resident() {
-    QFile file(QStringLiteral("/proc/self/statm"));
-    if (!file.open(QIODevice::ReadOnly)) return 0;
-    return file.readAll().split(' ').value(1).toDouble() * double(sysconf(_SC_PAGESIZE)) / (1 << 20);
+    return double(mpm::memoryUse().resident) / (1 << 20);
 }
 
 /// Seconds of processor time of this program's threads of a name.

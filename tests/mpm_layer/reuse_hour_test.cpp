@@ -1,10 +1,8 @@
 // An hour of a fixed camera at 5 frames a second, while it grows dark: memory stays flat, and nothing goes
 // stale.
-#include <unistd.h>
-
 #include <cmath>
-#include <fstream>
 
+#include "base/memory_use.hpp"
 #include "mpm_layer/kernels/common/buffer.hpp"
 #include "mpm_layer/reuse_suite.hpp"
 
@@ -14,10 +12,7 @@ namespace {
 constexpr int kFrames = 18000, kMany = 300, kDim = 96;
 
 double residentMb() {
-    std::ifstream file("/proc/self/statm");
-    double whole = 0, pages = 0;
-    file >> whole >> pages;
-    return pages * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
+    return static_cast<double>(memoryUse().resident) / 1e6;
 }
 
 // Light fades over the hour, and something walks through the image now and then.

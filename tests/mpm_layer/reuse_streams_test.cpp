@@ -1,8 +1,5 @@
 // Streams of reuse over time: batches of several, decoders and chains behind, memory.
-#include <unistd.h>
-
-#include <fstream>
-
+#include "base/memory_use.hpp"
 #include "mpm_layer/encoder/chain.hpp"
 #include "mpm_layer/kernels/common/buffer.hpp"
 #include "mpm_layer/reuse_suite.hpp"
@@ -189,10 +186,7 @@ TEST(Reuse, AChainComputesTheBitsOfOneEncoder) {
 
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 double residentMb() {
-    std::ifstream file("/proc/self/statm");
-    double whole = 0, pages = 0;
-    file >> whole >> pages;
-    return pages * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
+    return static_cast<double>(memoryUse().resident) / 1e6;
 }
 
 // As the shipped model: 1,200 tokens of a ViT-Tiny with 12 blocks, and 2 blocks of a mask decoder behind it.
