@@ -17,16 +17,20 @@ bool sameBits(const cv::Mat& a, const cv::Mat& b) {
 
 }  // namespace
 
+pipeline::Network networkFor(const std::string& model, Precision precision, const pipeline::Method& method) {
+    pipeline::Network network(model);
+    Encoder& encoder = network.encoder();
+    encoder.setDevice(Device::Cpu);
+    encoder.setPrecision(precision);
+    applyMethod(network, method, encoder.schedule());
+    return network;
+}
+
 Contest::Contest(const std::string& model, const pipeline::ModelCost& cost, Precision precision,
                  const std::string& methods)
     : m_flops(cost), m_methods(pipeline::methodsFrom(methods)), m_scores(m_methods.size()) {
-    for (const pipeline::Method& method : m_methods) {
-        m_networks.emplace_back(model);
-        Encoder& encoder = m_networks.back().encoder();
-        encoder.setDevice(Device::Cpu);
-        encoder.setPrecision(precision);
-        applyMethod(m_networks.back(), method, encoder.schedule());
-    }
+    for (const pipeline::Method& method : m_methods)
+        m_networks.push_back(networkFor(model, precision, method));
 }
 
 void Contest::reset() {

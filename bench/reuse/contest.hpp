@@ -27,6 +27,9 @@ struct Score {
 
 class MotionGate;
 
+/// A network on the CPU that runs a method.
+pipeline::Network networkFor(const std::string& model, Precision precision, const pipeline::Method& method);
+
 class Contest {
 public:
     /// Methods as of --compare. The first, "none", is what the others are compared with.

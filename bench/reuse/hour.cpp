@@ -5,6 +5,7 @@
 #include <future>
 
 #include "base/memory_use.hpp"
+#include "bench/reuse/contest.hpp"
 #include "pipeline/measure/method.hpp"
 #include "pipeline/metric/confusion.hpp"
 #include "pipeline/segment/network.hpp"
@@ -62,11 +63,8 @@ private:
 // A network that runs one method.
 class Watcher {
 public:
-    Watcher(const std::string& model, Precision precision, const std::string& method) : m_network(model) {
-        m_network.encoder().setDevice(Device::Cpu);
-        m_network.encoder().setPrecision(precision);
-        applyMethod(m_network, pipeline::methodsFrom(method).front(), m_network.encoder().schedule());
-    }
+    Watcher(const std::string& model, Precision precision, const std::string& method)
+        : m_network(networkFor(model, precision, pipeline::methodsFrom(method).front())) {}
 
     cv::Mat forward(const cv::Mat& blob) { return m_network.forward(blob); }
     cv::Mat blob(const cv::Mat& image) const { return m_network.blob({image}); }

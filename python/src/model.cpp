@@ -61,11 +61,11 @@ py::object overlay(PyResult& self) {
     return self.drawn;
 }
 
-/// Changes the encoder when no thread uses it.
+/// Changes the network's encoder when no thread uses it.
 template <class Body>
 void change(Segmenter& model, const Body& body) {
     const py::gil_scoped_release release;
-    model.with([&](pipeline::Network& network) { body(network.encoder()); });
+    model.with([&](pipeline::Network& network) { body(network, network.encoder()); });
 }
 
 void setPrecision(Segmenter& model, const std::string& name) {
@@ -73,7 +73,7 @@ void setPrecision(Segmenter& model, const std::string& name) {
     if (!precision)
         throw py::value_error("precision: expected f32, tf32, bf16, f16, i8, auto or auto-fast, got '" +
                               name + "'");
-    change(model, [&](Encoder& encoder) { encoder.setPrecision(*precision); });
+    change(model, [&](const pipeline::Network&, Encoder& encoder) { encoder.setPrecision(*precision); });
     model.precision = name;
 }
 
@@ -85,7 +85,9 @@ void setDevice(Segmenter& model, const std::string& name) {
     if (name != "cpu" && name != "auto" && name != "cuda" && !numbered)
         throw py::value_error("device: expected cpu, cuda, cuda:N or auto, got '" + name + "'");
     const Device device = cuda ? Device::Cuda : name == "cpu" ? Device::Cpu : Device::Auto;
-    change(model, [&](Encoder& encoder) { encoder.setDevice(device, numbered ? std::stoi(number) : 0); });
+    change(model, [&](const pipeline::Network&, Encoder& encoder) {
+        encoder.setDevice(device, numbered ? std::stoi(number) : 0);
+    });
     model.device = name;
 }
 
@@ -94,12 +96,9 @@ void setReuse(Segmenter& model, const py::object& value) {
     if (!words && !py::isinstance<py::bool_>(value))
         throw py::type_error("reuse: expected True, False or text");
     const std::string text = words ? value.cast<std::string>() : value.cast<bool>() ? "on" : "off";
-    {
-        const py::gil_scoped_release release;
-        model.with([&](pipeline::Network& network) {
-            network.encoder().setReuse(mpm::reuseFrom(text, network.reuse()));
-        });
-    }
+    change(model, [&](const pipeline::Network& network, Encoder& encoder) {
+        encoder.setReuse(mpm::reuseFrom(text, network.reuse()));
+    });
     model.reuse = text;
 }
 
@@ -110,7 +109,7 @@ py::object getReuse(const Segmenter& model) {
 
 py::tuple getBlocks(Segmenter& model) {
     std::vector<int> blocks;
-    change(model, [&](Encoder& encoder) { blocks = encoder.schedule(); });
+    change(model, [&](const pipeline::Network&, Encoder& encoder) { blocks = encoder.schedule(); });
     return py::tuple(py::cast(blocks));
 }
 
@@ -174,7 +173,7 @@ void bindModel(py::module_& module) {
         .def_property(
             "blocks", &getBlocks,
             [](Segmenter& m, const std::vector<int>& blocks) {
-                change(m, [&](Encoder& encoder) { encoder.setSchedule(blocks); });
+                change(m, [&](const pipeline::Network&, Encoder& encoder) { encoder.setSchedule(blocks); });
             },
             "The blocks before which tokens merge, counted from 0; () runs all tokens.")
         .def_property(
@@ -185,7 +184,10 @@ void bindModel(py::module_& module) {
         .def_property("reuse", &getReuse, &setReuse,
                       "Reuse over time: True, False, or values such as 'refresh=30,full=0.25'.")
         .def(
-            "forget", [](Segmenter& m) { change(m, [](Encoder& encoder) { encoder.forget(); }); },
+            "forget",
+            [](Segmenter& m) {
+                change(m, [](const pipeline::Network&, Encoder& encoder) { encoder.forget(); });
+            },
             "With reuse, the next call computes all tokens.")
         .def_property_readonly(
             "size", [](const Segmenter& m) { return sizeFrom(m.info().size); },
