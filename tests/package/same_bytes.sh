@@ -16,8 +16,9 @@ rebuild() {
     parts=
     for part in CLI GUI TORCH PYTHON GSTREAMER TESTS; do parts="$parts -DMPM_BUILD_$part=OFF"; done
     [ $# -gt 0 ] || parts=-DMPM_BUILD_TESTS=OFF
+    unity=$(sed -n 's/^CMAKE_UNITY_BUILD:[A-Z]*=//p' "$build/CMakeCache.txt")  # joined sources give other bytes
     # shellcheck disable=SC2086  # a list of words
-    (cd "$scratch/another tree" && cmake -S . -B folder -G Ninja -DCMAKE_BUILD_TYPE=Release $parts &&
+    (cd "$scratch/another tree" && cmake -S . -B folder -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD="${unity:-OFF}" $parts &&
         CCACHE_DISABLE=1 cmake --build folder) >"$scratch/log" 2>&1 || { tail -n 20 "$scratch/log" >&2 && exit 1; }
 }
 
