@@ -1,7 +1,5 @@
 #include "gstreamer/analytics.hpp"
 
-#include <cstring>
-
 #include <gst/analytics/analytics.h>
 #include <gst/video/video.h>
 
@@ -23,9 +21,9 @@ GstBuffer* maskOf(const cv::Mat& labels) {
         gst_buffer_unref(mask);
         return nullptr;
     }
-    for (int row = 0; row < labels.rows; ++row)
-        std::memcpy(memory.data + static_cast<gsize>(GST_VIDEO_INFO_PLANE_STRIDE(&info, 0)) * row,
-                    labels.ptr(row), labels.cols * labels.elemSize());
+    cv::Mat copy(labels.size(), labels.type(), memory.data,
+                 static_cast<size_t>(GST_VIDEO_INFO_PLANE_STRIDE(&info, 0)));
+    labels.copyTo(copy);
     gst_buffer_unmap(mask, &memory);
     gst_buffer_add_video_meta_full(mask, GST_VIDEO_FRAME_FLAG_NONE, format, columns, rows, 1, info.offset,
                                    info.stride);
