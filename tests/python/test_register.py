@@ -158,6 +158,18 @@ class Operators(unittest.TestCase):
         result, = product.run([tokens])
         self.assertTrue(numpy.allclose(result, tokens @ weights, atol=1e-4))
 
+    def test_results_in_use_stay_as_they_are(self):
+        product = mpm._mpm.Operator("MpmMatMul", {}, [numpy.eye(8, dtype=numpy.float32)])
+        tokens = [numpy.full((1, 6, 8), k, numpy.float32) for k in range(3)]
+        first, = product.run([tokens[1]])
+        view = product.run([tokens[2]])[0].ravel()[3:5]
+        product.run([tokens[0]])
+        product.run([tokens[0]])
+        self.assertTrue((first == 1).all())
+        self.assertTrue((view == 2).all())
+        self.assertTrue(numpy.array_equal(product.run(product.run([tokens[2]]))[0], tokens[2]))
+        self.assertEqual(product.run([tokens[0][:, :4]])[0].shape, (1, 4, 8))
+
     def test_wrong_use_is_an_exception(self):
         operator = mpm._mpm.Operator
         tokens = numpy.zeros((1, 5, 8), numpy.float32)
