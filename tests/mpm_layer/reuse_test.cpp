@@ -198,6 +198,48 @@ TEST(Reuse, TheBudgetTakesTheLargestChangesAndPostponesTheRest) {
     EXPECT_EQ(reasonsAfter(), (std::vector<ReuseReason>(5, kKept)));
 }
 
+// Two tokens that stop changing, one of them a while before: each keeps the context of what moved beside it.
+TEST(Reuse, TokensThatStopChangingAreComputedAgainSoonAndThenRarely) {
+    const EncoderOptions o = options();
+    Camera camera(makeEncoder(o), exactly(60, 0.9));
+    cv::Mat frame = makeBatch(o, 1, kTokens, 5);
+    for (int f = 0; f < 20; ++f)
+        camera.see(frame);
+    std::vector<int> again(kTokens);  // frames in which a token is refreshed, after the movement
+    for (int f = 0; f < 30; ++f) {
+        // Four tokens move for six frames; others then take turns, so that each frame has one that stops.
+        frame =
+            changed(frame, o.special, f < 6 ? std::vector<int>{50, 51, 52, 53} : std::vector<int>{}, 100 + f);
+        frame = changed(frame, o.special, {f % 2, 2 + f % 2}, 200 + f);
+        camera.see(frame);
+        for (int t = 0; t < kTokens; ++t)
+            again[t] +=
+                f >= 6 && camera.reuse().reasons.at<uchar>(t) == static_cast<uchar>(ReuseReason::Refreshed);
+    }
+    for (const int moved : {50, 51, 52, 53}) {
+        EXPECT_GE(again[moved], 2) << moved;
+        EXPECT_LE(again[moved], 8) << moved;
+    }
+    EXPECT_GE(*std::min_element(again.begin() + 50, again.begin() + 54),
+              *std::max_element(again.begin() + 10, again.begin() + 50));
+}
+
+TEST(Reuse, AfterMuchChangedHalfOfTheRestIsComputedAgain) {
+    const EncoderOptions o = options();
+    Camera camera(makeEncoder(o), exactly(60, 0.5));
+    cv::Mat frame = makeBatch(o, 1, kTokens, 5);
+    camera.see(frame);
+    camera.see(frame);
+    EXPECT_EQ(camera.reuse().recomputed, 1.0 / kTokens);  // the first frame was no change
+    std::vector<int> most(kTokens - 10);
+    std::iota(most.begin(), most.end(), 0);
+    frame = changed(frame, o.special, most, 7);
+    camera.see(frame);
+    EXPECT_EQ(camera.state(), ReuseState::Full);
+    camera.see(frame);
+    EXPECT_EQ(camera.reuse().recomputed, (1.0 + kTokens / 2) / kTokens);
+}
+
 // Noise that is the same everywhere is no change; a token that differs by more is.
 TEST(Reuse, NoiseIsEstimatedAndObjectsAreSeenThroughIt) {
     const EncoderOptions o =

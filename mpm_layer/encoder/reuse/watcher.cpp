@@ -14,8 +14,8 @@ namespace {
 
 constexpr double kDefaultFloor = 0.05;
 constexpr int kFullBeforeSuspension = 4, kQuietBeforeResumption = 4;
-constexpr int kChangedForOneMore = 8;  // context goes stale as fast as the scene changes
-constexpr int kPixelGrain = 64;        // tokens of a thread
+constexpr int kStoppedForOneMore = 2;
+constexpr int kPixelGrain = 64;  // tokens of a thread
 
 float distance(const float* a, const float* b, int dim) {
     return std::sqrt(kernels::squaredDistance(a, b, dim) / static_cast<float>(dim));
@@ -125,6 +125,7 @@ FramePlan StreamWatcher::next(const FrameRows& frame, const Reuse& reuse, int bl
         m_fullInARow = m_stillFrames = 0;
         m_reference.resize(static_cast<size_t>(frame.tokens) * frame.dim);
         m_ages.assign(frame.tokens, 0);
+        m_still.assign(frame.tokens, 0);
         return planFull(frame, std::vector<float>(frame.tokens, 1.0f));
     }
     const std::vector<float> changes = changesOf(frame, reuse);
@@ -156,19 +157,24 @@ FramePlan StreamWatcher::planFull(const FrameRows& frame, const std::vector<floa
     return plan;
 }
 
-// The oldest tokens: as many as bring each one's turn within `refresh` frames, and some more where much
-// changed.
+// As many of the oldest tokens as bring each one's turn within `refresh` frames, and some more where things
+// move.
 FramePlan StreamWatcher::planPartial(const FrameRows& frame, const Reuse& reuse,
                                      const std::vector<float>& changes) {
     FramePlan plan;
     plan.state = ReuseState::Partial;
     plan.reasons.assign(frame.tokens, ReuseReason::Kept);
-    if (reuse.refresh > 0) markOldest((frame.tokens + reuse.refresh - 1) / reuse.refresh, plan);
+    if (reuse.refresh > 0) {
+        refresh((frame.tokens + reuse.refresh - 1) / reuse.refresh, plan,
+                [this](int t) { return static_cast<double>(m_ages[t]); });
+    }
     const int computed = markChanged(reuse, changes, plan);
     if (reuse.refresh > 0) {
-        const int changed = frame.tokens - static_cast<int>(std::count(changes.begin(), changes.end(), 0.0f));
+        int stopped = 0;
+        for (int t = 0; t < frame.tokens; ++t)
+            stopped += m_still[t] == 0 && changes[t] == 0;
         const int left = std::max(0, shareOf(reuse.budget, frame.tokens) - computed);
-        markOldest(std::min(changed / kChangedForOneMore, left), plan);
+        refresh(std::min(stopped / kStoppedForOneMore, left), plan, [this](int t) { return staleness(t); });
     }
     for (int t = 0; t < frame.tokens; ++t) {
         const bool again =
@@ -178,15 +184,30 @@ FramePlan StreamWatcher::planPartial(const FrameRows& frame, const Reuse& reuse,
     return plan;
 }
 
-void StreamWatcher::markOldest(int count, FramePlan& plan) const {
+// How far the surroundings of a token have moved since it was computed. What made it change is taken to move
+// away steadily, and its influence to fall with the distance. So a token that stops is computed again soon,
+// then ever more rarely.
+double StreamWatcher::staleness(int token) const {
+    const double now = m_still[token] + 1.0;
+    const double then =
+        std::max(1.0, now - m_ages[token]);  // one that moved and was postponed has no better time
+    return 1 / then - 1 / now;
+}
+
+// As many of the kept tokens as `count`, the highest scores first.
+template <class Score>
+void StreamWatcher::refresh(int count, FramePlan& plan, const Score& scoreOf) const {
     std::vector<int> order;
-    for (int t = 0; t < static_cast<int>(m_ages.size()); ++t)
+    std::vector<double> scores(m_ages.size());
+    for (int t = 0; t < static_cast<int>(m_ages.size()); ++t) {
+        scores[t] = scoreOf(t);
         if (plan.reasons[t] == ReuseReason::Kept) order.push_back(t);
+    }
     count = std::min(count, static_cast<int>(order.size()));
-    const auto older = [&](int a, int b) {
-        return m_ages[a] > m_ages[b] || (m_ages[a] == m_ages[b] && a < b);
+    const auto before = [&](int a, int b) {
+        return scores[a] > scores[b] || (scores[a] == scores[b] && a < b);
     };
-    std::nth_element(order.begin(), order.begin() + count, order.end(), older);
+    std::nth_element(order.begin(), order.begin() + count, order.end(), before);
     for (int i = 0; i < count; ++i)
         plan.reasons[order[i]] = ReuseReason::Refreshed;
 }
@@ -215,8 +236,15 @@ int StreamWatcher::markChanged(const Reuse& reuse, const std::vector<float>& cha
 
 // The tokens that are computed become the new reference.
 void StreamWatcher::finishPlan(const FrameRows& frame, FramePlan& plan) {
-    for (int& age : m_ages)
-        age = std::min(age, std::numeric_limits<int>::max() - 1) + 1;
+    constexpr int kMost = std::numeric_limits<int>::max();
+    for (int t = 0; t < frame.tokens; ++t) {
+        m_ages[t] = std::min(m_ages[t], kMost - 1) + 1;
+        const ReuseReason why = plan.reasons[t];
+        const bool moved = plan.state == ReuseState::Full
+                               ? m_fullInARow > 0
+                               : why == ReuseReason::Changed || why == ReuseReason::Postponed;
+        m_still[t] = moved ? 0 : std::min(m_still[t], kMost - 1) + 1;
+    }
     for (int t : plan.tokens) {
         m_ages[t] = 0;
         std::copy_n(frame.token(t), frame.dim, &m_reference[static_cast<size_t>(t) * frame.dim]);

@@ -24,8 +24,9 @@ private:
     std::vector<float> changesOf(const FrameRows& frame, const Reuse& reuse) const;
     FramePlan planFull(const FrameRows& frame, const std::vector<float>& changes);
     FramePlan planPartial(const FrameRows& frame, const Reuse& reuse, const std::vector<float>& changes);
-    /// As many of the kept tokens as `count`.
-    void markOldest(int count, FramePlan& plan) const;
+    double staleness(int token) const;
+    template <class Score>
+    void refresh(int count, FramePlan& plan, const Score& scoreOf) const;
     /// How many are computed.
     int markChanged(const Reuse& reuse, const std::vector<float>& changes, FramePlan& plan) const;
     void finishPlan(const FrameRows& frame, FramePlan& plan);
@@ -36,7 +37,8 @@ private:
     int m_stillFrames = 0;           ///< whose input was equal to the bit
     std::vector<float> m_reference;  ///< image tokens as they were last computed
     std::vector<float> m_previous;   ///< all rows of the frame before
-    std::vector<int> m_ages;
+    std::vector<int> m_ages;         ///< frames since each image token was computed
+    std::vector<int> m_still;        ///< frames since it changed
     NoiseAxis m_axis;
     NoiseEstimate m_noise;
     std::vector<float> m_sizes, m_differences;  ///< of this frame, to the one before
