@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs the commands of docs/guide against the built programs, in a scratch folder.
-#   tests/guide.sh BUILD [--long]    blocks that begin with ```sh run; with --long also ```sh run long
+#   tests/guide.sh BUILD [--long]    blocks that begin with ```sh run, and the time of each; with --long also ```sh run long
 #   tests/guide.sh --self-test       checks that a failing command is found
 # A block with "file NAME" in its first line is written to NAME. Pages share the folder, in this order:
 pages="start train convert eomt evaluate monitor program python gstreamer"
@@ -26,11 +26,14 @@ run_pages() {
         extract "$guide/$page.md" "$long"
         for block in blocks/*.sh; do
             [ -e "$block" ] || continue
+            begin=$(date +%s%N)
             sh -eu "$block" >output 2>&1 </dev/null || {
                 echo "guide: $page.md, $(sed -n '1s/# //p' "$block"): a command failed:" >&2
                 cat "$block" output >&2
                 return 1
             }
+            tenths=$((($(date +%s%N) - begin) / 100000000))
+            echo "$page.md, $(sed -n '1s/# //p' "$block"): $((tenths / 10)).$((tenths % 10)) s"
             count=$((count + 1))
         done
     done
@@ -43,7 +46,7 @@ self_test() {
     printf '%s\n' '```sh run' 'cat words' '```' '```text file words' 'some words' '```' '    false' '```' 'false' '```' >right.md
     printf '%s\n' '```sh run' 'true' 'false' 'true' '```' >wrong.md
     printf '%s\n' '```sh run long' 'false' '```' >long.md
-    run_pages . "" right long
+    run_pages . "" right long | grep -q '^right.md, line 1: [0-9]*\.[0-9] s$' || { echo "guide: no times" >&2 && exit 1; }
     for page in wrong missing; do
         ! run_pages . "" $page 2>/dev/null || { echo "guide: $page.md did not fail" >&2 && exit 1; }
     done
