@@ -189,8 +189,7 @@ FramePlan StreamWatcher::planPartial(const FrameRows& frame, const Reuse& reuse,
 // then ever more rarely.
 double StreamWatcher::staleness(int token) const {
     const double now = m_still[token] + 1.0;
-    const double then =
-        std::max(1.0, now - m_ages[token]);  // one that moved and was postponed has no better time
+    const double then = std::max(1.0, now - m_ages[token]);  // a token that was postponed is older than still
     return 1 / then - 1 / now;
 }
 
