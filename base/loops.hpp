@@ -1,7 +1,9 @@
 // Loops on OpenCV's thread pool, the only one in the process that this project uses.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
 
 #include <opencv2/core/utility.hpp>
 
@@ -44,6 +46,16 @@ void parallelFor(int count, const Body& body, int grain = 0) {
             body(i);
     };
     parallelRanges(count, each, grain);
+}
+
+/// Copies many values, in parallel.
+template <class Value>
+void parallelCopy(const Value* from, size_t count, Value* to) {
+    constexpr size_t kChunk = 1 << 14;
+    parallelFor(static_cast<int>((count + kChunk - 1) / kChunk), [&](int k) {
+        const size_t first = static_cast<size_t>(k) * kChunk;
+        std::copy_n(from + first, std::min(kChunk, count - first), to + first);
+    });
 }
 
 }  // namespace mpm

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <numeric>
 
 #include "base/checked.hpp"
 #include "base/loops.hpp"
@@ -32,55 +33,10 @@ int patchesOf(int rows, int columns, cv::Size patch) {
     return checkedProduct<int>(rows / patch.height, columns / patch.width);
 }
 
-// The patches of a batch of images.
-class PatchGrid {
-public:
-    PatchGrid(const cv::Mat& input, cv::Size patch)
-        : m_input(input),
-          m_patch(patch),
-          m_columns(input.size[3] / patch.width),
-          m_tokens(patchesOf(input.size[2], input.size[3], patch)) {}
-
-    int tokens() const { return m_tokens; }
-
-    /// Channel by channel, row by row, the order of the weights of a convolution.
-    void gather(int image, int token, float* to) const {
-        eachRow(image, token, [&](const float* from, int row) {
-            std::copy_n(from, m_patch.width, to + static_cast<size_t>(row) * m_patch.width);
-            return true;
-        });
-    }
-    /// Whether gather() would write these bits.
-    bool equals(int image, int token, const float* patch) const {
-        return eachRow(image, token, [&](const float* from, int row) {
-            return std::memcmp(from, patch + static_cast<size_t>(row) * m_patch.width,
-                               m_patch.width * sizeof(float)) == 0;
-        });
-    }
-
-private:
-    /// Stops where visit(pixels, row) returns false.
-    template <class Visit>
-    bool eachRow(int image, int token, const Visit& visit) const {
-        const int top = token / m_columns * m_patch.height;  // fits: a row of the image
-        const int left = token % m_columns * m_patch.width;  // fits: a column of it
-        for (int c = 0, row = 0; c < m_input.size[1]; ++c) {
-            for (int y = 0; y < m_patch.height; ++y, ++row) {
-                if (!visit(m_input.ptr<float>(image, c, top + y) + left, row)) return false;
-            }
-        }
-        return true;
-    }
-
-    const cv::Mat& m_input;
-    const cv::Size m_patch;
-    const int m_columns, m_tokens;
-};
-
 // The same for every image.
 void layTable(const cv::Mat& table, cv::Mat& out) {
     for (int b = 0; b < out.size[0]; ++b)
-        std::copy_n(table.ptr<float>(), table.total(), out.ptr<float>() + b * table.total());
+        parallelCopy(table.ptr<float>(), table.total(), out.ptr<float>() + b * table.total());
 }
 
 kernels::Epilogue onTable() {
@@ -91,11 +47,84 @@ kernels::Epilogue onTable() {
 
 }  // namespace
 
+// The patches of a batch of images.
+class PatchGrid {
+public:
+    PatchGrid(const cv::Mat& images, cv::Size patch)
+        : m_images(images),
+          m_patch(patch),
+          m_columns(images.size[3] / patch.width),
+          m_tokens(patchesOf(images.size[2], images.size[3], patch)) {}
+
+    int tokens() const { return m_tokens; }
+    int columns() const { return m_columns; }
+
+    /// Channel by channel, row by row, the order of the weights of a convolution.
+    void gather(int image, int token, float* to) const {
+        eachRow(image, token, [&](const float* from) {
+            to = std::copy_n(from, m_patch.width, to);
+            return true;
+        });
+    }
+    /// Whether a token has the same bits in `other` images of the same size.
+    bool samePatch(const PatchGrid& other, int image, int token) const {
+        const std::ptrdiff_t apart = other.m_images.ptr<float>() - m_images.ptr<float>();
+        return eachRow(image, token, [&](const float* row) {
+            return std::memcmp(row, row + apart, m_patch.width * sizeof(float)) == 0;
+        });
+    }
+    /// Whether tokens first..end-1, whole rows of patches, have the same bits.
+    bool sameRows(const PatchGrid& other, int image, int first, int end) const {
+        return eachBand(image, first, end, [&](size_t at, size_t count) {
+            return std::memcmp(m_images.ptr<float>() + at, other.m_images.ptr<float>() + at,
+                               count * sizeof(float)) == 0;
+        });
+    }
+    void copyRows(const PatchGrid& from, int image, int first, int end) {
+        eachBand(image, first, end, [&](size_t at, size_t count) {
+            std::copy_n(from.m_images.ptr<float>() + at, count, m_images.ptr<float>() + at);
+            return true;
+        });
+    }
+
+private:
+    /// Stops where visit(pixels) of a row of a patch returns false.
+    template <class Visit>
+    bool eachRow(int image, int token, const Visit& visit) const {
+        const int top = token / m_columns * m_patch.height;  // fits: a row of the image
+        const int left = token % m_columns * m_patch.width;  // fits: a column of it
+        for (int c = 0; c < m_images.size[1]; ++c) {
+            for (int y = 0; y < m_patch.height; ++y) {
+                if (!visit(m_images.ptr<float>(image, c, top + y) + left)) return false;
+            }
+        }
+        return true;
+    }
+    /// visit(offset, count) for the pixels of each channel.
+    template <class Visit>
+    bool eachBand(int image, int first, int end, const Visit& visit) const {
+        const int top = first / m_columns * m_patch.height;             // fits: a row of the image
+        const int height = (end - first) / m_columns * m_patch.height;  // fits: as many of its rows
+        for (int c = 0; c < m_images.size[1]; ++c) {
+            const float* const pixels = m_images.ptr<float>(image, c, top);
+            if (!visit(pixels - m_images.ptr<float>(), static_cast<size_t>(height) * m_images.size[3]))
+                return false;
+        }
+        return true;
+    }
+
+    cv::Mat m_images;
+    cv::Size m_patch;
+    int m_columns, m_tokens;
+};
+
 EmbedLayer::EmbedLayer(const cv::dnn::LayerParams& params)
     : SmallLayer(params),
       m_first(wholeAttribute(params, "first", 0, 0, kMostSpecialTokens)),
       m_patches(wholeAttribute(params, "patches", -1, -1, std::numeric_limits<int>::max())),
-      m_patch(patchOf(params)) {}
+      m_patch(patchOf(params)) {
+    if (projects()) m_backbone.emplace();
+}
 
 cv::Ptr<cv::dnn::Layer> EmbedLayer::create(cv::dnn::LayerParams& params) {
     return cv::Ptr<cv::dnn::Layer>(new EmbedLayer(params));
@@ -161,75 +190,77 @@ void EmbedLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& o
     const bool again = projects() && isConstant(in, 1) && isConstant(in, 2) && tokensAreWatched(out[0].data);
     if (packed || !again) m_tokens.release();
     if (again) return projectAgain(x, table, out[0]);
-    m_patchRows = kernels::Buffer();
+    m_images.release();
     layTable(table, out[0]);
-    if (projects()) {
-        project(x, out[0]);
-    } else {
-        lay(x, out[0]);
-    }
+    if (!projects()) return lay(x, out[0]);
+    const PatchGrid grid(x, m_patch);
+    eachRowOfPatches(grid, x.size[0], [&](int image, int first, int end) {
+        std::vector<int> all(end - first);
+        std::iota(all.begin(), all.end(), first);
+        project(grid, image, all, table, out[0]);
+    });
 }
 
 bool EmbedLayer::pack(const cv::Mat& weight, bool constant) {
+    const bool pairs = m_backbone->precision() == Precision::BF16;
+    const Precision precision = pairs ? Precision::BF16 : Precision::F32;
     const int depth = weight.size[0], dim = weight.size[1];
-    if (m_weights.depth() == depth && m_weights.columns() == dim && constant) return false;
-    m_weights = kernels::PackedWeights(weight.ptr<float>(), dim, depth, dim);
+    const bool same = m_depth == depth && m_weights.columns() == dim && m_weights.precision() == precision;
+    if (same && constant) return false;
+    NamedWeights weights;
+    weights.add("patch.weight", weight);
+    m_weights = cpu::Linear(weights, "patch", depth, dim, precision);
+    m_depth = depth;
     return true;
 }
 
-void EmbedLayer::project(const cv::Mat& input, cv::Mat& out) const {
-    const int depth = m_weights.depth(), dim = m_weights.columns(), rows = out.size[1];
-    const PatchGrid grid(input, m_patch);
-    const int group = kernels::rowGroup(), chunk = (48 + group - 1) / group * group;
+// visit(image, first, end) for tokens of whole rows of patches, in parallel.
+template <class Visit>
+void EmbedLayer::eachRowOfPatches(const PatchGrid& grid, int images, const Visit& visit) const {
+    if (grid.tokens() == 0) return;
+    constexpr int kPatches = 48;  // few enough that they stay in a cache with their results
+    const int chunk = std::max(1, kPatches / grid.columns()) * grid.columns();  // fits: a row, or few patches
     const int chunks = (grid.tokens() + chunk - 1) / chunk;
-    const size_t stride = kernels::paddedStride(depth);
-    // Each chunk has a token of the output.
-    parallelRanges(checkedProduct<int>(input.size[0], chunks), [&](const cv::Range& range) {
-        kernels::Buffer patches(kernels::paddedSize(chunk, stride));
-        for (int k = range.start; k < range.end; ++k) {
-            const int b = k / chunks, begin = k % chunks * chunk;
-            const int count = std::min(chunk, grid.tokens() - begin);
-            for (int t = 0; t < count; ++t)
-                grid.gather(b, begin + t, patches.data() + t * stride);
-            float* to = out.ptr<float>() + (static_cast<size_t>(b) * rows + m_first + begin) * dim;
-            kernels::product(patches.data(), stride, count, m_weights, onTable(), to, dim);
-        }
+    parallelFor(checkedProduct<int>(images, chunks), [&](int k) {
+        const int first = k % chunks * chunk;  // fits: a token
+        visit(k / chunks, first, std::min(first + chunk, grid.tokens()));
     });
 }
 
+// The patches of some tokens, multiplied and added to the table's rows.
+void EmbedLayer::project(const PatchGrid& grid, int image, const std::vector<int>& tokens,
+                         const cv::Mat& table, cv::Mat& out) const {
+    static thread_local kernels::Buffer memory, scratch;
+    const int dim = m_weights.columns(), count = static_cast<int>(tokens.size());
+    cpu::LeftRows patches(memory, m_weights.precision(), count, m_depth);
+    float* const sums = scratch.reserve(checkedProduct<size_t>(count, dim));
+    for (int r = 0; r < count; ++r) {
+        patches.fill(r, [&](float* to) { grid.gather(image, tokens[r], to); });
+        std::copy_n(table.ptr<float>(m_first + tokens[r]), dim, sums + static_cast<size_t>(r) * dim);
+    }
+    m_weights.apply(patches, onTable(), sums, dim);
+    for (int r = 0; r < count; ++r)
+        std::copy_n(sums + static_cast<size_t>(r) * dim, dim, out.ptr<float>(image, m_first + tokens[r]));
+}
+
 void EmbedLayer::projectAgain(const cv::Mat& input, const cv::Mat& table, cv::Mat& out) {
-    const int depth = m_weights.depth(), dim = m_weights.columns(), rows = out.size[1];
-    const PatchGrid grid(input, m_patch);
-    // The unit of products: few patches around one that changed.
-    const int chunk = kernels::rowGroup(), chunks = (grid.tokens() + chunk - 1) / chunk;
-    const size_t stride = kernels::paddedStride(depth), step = kernels::paddedSize(chunk, stride);
-    const std::vector<int> sizes(input.size.p, input.size.p + input.dims);
-    const bool known = !m_tokens.empty() && m_inputSizes == sizes;
+    const bool known = !m_tokens.empty() && m_images.size == input.size;
     if (!known) {
-        m_inputSizes = sizes;
-        m_patchRows.reserve(checkedProduct<size_t>(input.size[0], chunks, step));
+        m_images.create(input.dims, input.size.p, CV_32F);
         m_tokens.create(out.dims, out.size.p, CV_32F);
         layTable(table, m_tokens);
     }
-    parallelRanges(checkedProduct<int>(input.size[0], chunks), [&](const cv::Range& range) {
-        for (int k = range.start; k < range.end; ++k) {
-            const int b = k / chunks, begin = k % chunks * chunk;
-            const int count = std::min(chunk, grid.tokens() - begin);
-            float* const patches = m_patchRows.data() + k * step;
-            bool changed = !known;
-            for (int t = 0; t < count; ++t) {
-                if (known && grid.equals(b, begin + t, patches + t * stride)) continue;
-                grid.gather(b, begin + t, patches + t * stride);
-                changed = true;
-            }
-            if (!changed) continue;
-            const size_t at = static_cast<size_t>(m_first + begin) * dim;
-            float* const to = m_tokens.ptr<float>() + static_cast<size_t>(b) * rows * dim + at;
-            std::copy_n(table.ptr<float>() + at, static_cast<size_t>(count) * dim, to);
-            kernels::product(patches, stride, count, m_weights, onTable(), to, dim);
-        }
+    const PatchGrid grid(input, m_patch);
+    PatchGrid before(m_images, m_patch);
+    eachRowOfPatches(grid, input.size[0], [&](int image, int first, int end) {
+        if (known && grid.sameRows(before, image, first, end)) return;
+        std::vector<int> changed;
+        for (int t = first; t < end; ++t)
+            if (!known || !grid.samePatch(before, image, t)) changed.push_back(t);
+        if (!changed.empty()) project(grid, image, changed, table, m_tokens);
+        before.copyRows(grid, image, first, end);
     });
-    std::copy_n(m_tokens.ptr<float>(), m_tokens.total(), out.ptr<float>());
+    parallelCopy(m_tokens.ptr<float>(), m_tokens.total(), out.ptr<float>());
 }
 
 void EmbedLayer::lay(const cv::Mat& x, cv::Mat& out) const {

@@ -1,11 +1,16 @@
 // MpmEmbed: patches, or an image, to the tokens that enter an encoder.
 #pragma once
 
+#include <optional>
+#include <vector>
+
+#include "mpm_layer/cpu/linear.hpp"
 #include "mpm_layer/dnn/small_layer.hpp"
-#include "mpm_layer/kernels/common/buffer.hpp"
-#include "mpm_layer/kernels/product/product.hpp"
+#include "mpm_layer/encoder/chain.hpp"
 
 namespace mpm::dnn {
+
+class PatchGrid;
 
 class EmbedLayer : public SmallLayer {
 public:
@@ -20,9 +25,11 @@ protected:
 private:
     bool projects() const { return !m_patch.empty(); }
     std::vector<Shape> projectedShapes(const std::vector<Shape>& in) const;
-    /// Both add to the table, which `out` holds already.
-    void project(const cv::Mat& input, cv::Mat& out) const;
-    /// The same where an encoder reuses `out`: patches of the same bits are not multiplied again.
+    template <class Visit>
+    void eachRowOfPatches(const PatchGrid& grid, int images, const Visit& visit) const;
+    void project(const PatchGrid& grid, int image, const std::vector<int>& tokens, const cv::Mat& table,
+                 cv::Mat& out) const;
+    /// Where an encoder reuses `out`: patches of the same bits are not multiplied again.
     void projectAgain(const cv::Mat& input, const cv::Mat& table, cv::Mat& out);
     /// The weights of the next products. False if they are those of the forward before.
     bool pack(const cv::Mat& weight, bool constant);
@@ -33,10 +40,10 @@ private:
     int m_first;       ///< row of the first patch
     int m_patches;     ///< how many there must be; negative where the model leaves it open
     cv::Size m_patch;  ///< of an image; empty if the input is patches
-    kernels::PackedWeights m_weights;
-    kernels::Buffer m_patchRows;  ///< of the forward before, for projectAgain()
-    cv::Mat m_tokens;             ///< their tokens; empty where there are none
-    std::vector<int> m_inputSizes;
+    std::optional<BackboneBehind> m_backbone;  ///< of products: they are in its precision
+    cpu::Linear m_weights;
+    int m_depth = 0;             ///< of the weights
+    cv::Mat m_images, m_tokens;  ///< of the forward before, for projectAgain(); empty where there are none
 };
 
 }  // namespace mpm::dnn

@@ -5,6 +5,7 @@
 
 #include "base/printable.hpp"
 #include "mpm_layer/encoder/control.hpp"
+#include "mpm_layer/encoder/runner.hpp"
 #include "mpm_layer/merge/merge_map.hpp"
 
 namespace mpm {
@@ -66,15 +67,31 @@ std::shared_ptr<EncoderControl> controlOfChain(const EncoderConfig& config) {
     return control;
 }
 
+// Of the operator that waits for its backbone.
+thread_local std::weak_ptr<std::weak_ptr<const EncoderControl>> t_waiting;
+
 }  // namespace
+
+BackboneBehind::BackboneBehind() : m_control(std::make_shared<std::weak_ptr<const EncoderControl>>()) {
+    t_waiting = m_control;
+}
+
+Precision BackboneBehind::precision() const {
+    const std::shared_ptr<const EncoderControl> control = m_control->lock();
+    const std::shared_ptr<EncoderRunner> runner = control ? control->runner() : nullptr;
+    return runner ? runner->precisionOnProcessor() : Precision::F32;
+}
 
 std::shared_ptr<EncoderControl> makeControl(const EncoderConfig& config) {
     static thread_local std::weak_ptr<EncoderControl> backbone;  // the one read last
     std::shared_ptr<EncoderControl> control = controlOfChain(config);
-    if (config.merges)
-        backbone = control;
-    else
+    if (!config.merges) {
         control->follow(backbone);
+        return control;
+    }
+    backbone = control;
+    if (const auto waiting = t_waiting.lock()) *waiting = control;
+    t_waiting.reset();
     return control;
 }
 

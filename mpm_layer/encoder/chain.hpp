@@ -45,6 +45,18 @@ class EncoderControl;
 /// it, else one of its own. That of a decoder follows the backbone that the thread has read last.
 std::shared_ptr<EncoderControl> makeControl(const EncoderConfig& config);
 
+/// Held by an operator in front of an encoder, so that it multiplies alike: the backbone that the calling
+/// thread reads next.
+class BackboneBehind {
+public:
+    BackboneBehind();
+    /// F32 unless the backbone runs on the processor in another precision.
+    Precision precision() const;
+
+private:
+    std::shared_ptr<std::weak_ptr<const EncoderControl>> m_control;
+};
+
 /// Ids by representative, from left to right, in every stage. The rows of algm's clusters and of imposed maps
 /// have another order.
 void numberByRepresentative(ImageReport& image);

@@ -127,7 +127,7 @@ void EncoderRunner::setWeights(NamedWeights weights) {
     m_packed.reset();
 }
 
-void EncoderRunner::prepare(const Settings& settings) {
+Precision EncoderRunner::choose(const Settings& settings) {
     // Rows behind the image tokens have no kernels on a GPU yet; whoever asks for one by name is told so.
     const bool onProcessor = *settings.device == Device::Auto && m_config.trailingTokens > 0;
     const Device wanted = onProcessor ? Device::Cpu : *settings.device;
@@ -137,7 +137,16 @@ void EncoderRunner::prepare(const Settings& settings) {
         m_wantedIndex = settings.deviceIndex;
         m_packed.reset();
     }
-    const Precision precision = m_backend->resolve(*settings.precision);
+    return m_backend->resolve(*settings.precision);
+}
+
+Precision EncoderRunner::precisionOnProcessor() {
+    const Precision precision = choose(m_control->effective());
+    return m_backend->device() == Device::Cpu ? precision : Precision::F32;
+}
+
+void EncoderRunner::prepare(const Settings& settings) {
+    const Precision precision = choose(settings);
     if (m_packed && m_packedPrecision == precision) return;
     m_packed = packShared(*m_backend, m_wantedIndex, m_config, m_weights, precision);
     m_packedPrecision = precision;

@@ -32,10 +32,15 @@ public:
     void runOnDevice(const float* tokens, int images, int rows, const std::vector<float*>& outputs,
                      void* stream);
 
+    /// As the settings are now; F32 where the encoder runs elsewhere.
+    Precision precisionOnProcessor();
+
     void forget() { m_reuse.forget(); }
     void forget(int stream) { m_reuse.forget(stream); }
 
 private:
+    /// Chooses the backend. Gives the precision that it computes in.
+    Precision choose(const Settings& settings);
     void prepare(const Settings& settings);
     void check(const SessionInput& input, size_t outputs) const;
     std::vector<cv::Mat> run(const SessionInput& input, const Settings& settings,

@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include <mpm/read_net.hpp>
 
 #include "dnn_fixture.hpp"
+#include "mpm_layer/kernels/product/bf16.hpp"
 
 namespace mpm::test {
 namespace {
@@ -69,12 +71,38 @@ TEST_F(ReuseLayers, ADecoderMultipliesAsTheHandleSays) {
     EXPECT_GT(cv::norm(byHandle, exact, cv::NORM_INF), 0);
 }
 
+// An image that is rounded before it comes gives the same bits only where it is rounded anyway.
+TEST_F(ReuseLayers, PatchesAreMultipliedInThePrecisionOfTheBackboneBehindThem) {
+    if (!kernels::hasBf16()) GTEST_SKIP() << "no bf16 here";
+    const OnnxModel made = model(1);
+    cv::dnn::Net rounding = load(made), exact = load(made);
+    mpm::encoder(rounding).setDevice(Device::Cpu);
+    mpm::encoder(rounding).setPrecision(Precision::BF16);
+    const int sizes[] = {1, 3, kRows * kPatch, kColumns * kPatch};
+    cv::Mat image(4, sizes, CV_32F);
+    cv::randu(image, -1, 1);
+    cv::Mat rounded = image.clone();
+    for (size_t i = 0; i < rounded.total(); ++i) {
+        kernels::Bf16Pair pair;
+        kernels::packPairs(image.ptr<float>() + i, 1, &pair);
+        const std::uint32_t bits = pair << 16;
+        std::memcpy(rounded.ptr<float>() + i, &bits, sizeof bits);
+    }
+    EXPECT_TRUE(sameBits(forward(rounding, image).clone(), forward(rounding, rounded)));
+    EXPECT_FALSE(sameBits(forward(exact, image).clone(), forward(exact, rounded)));
+    mpm::encoder(rounding).setPrecision(Precision::F32);
+    EXPECT_TRUE(sameBits(forward(rounding, image).clone(), forward(exact, image)));
+}
+
 TEST_F(ReuseLayers, HaveTheBitsOfAllRowsComputedAnew) {
-    for (int batch : {1, 3}) {
+    for (int run = 0; run < 4; ++run) {
+        const int batch = run % 2 ? 3 : 1;
         const OnnxModel made = model(batch);
         cv::dnn::Net again = load(made), plain = load(made);
         Encoder reusing = mpm::encoder(again), whole = mpm::encoder(plain);
         reusing.setDevice(Device::Cpu);
+        for (Encoder* encoder : {&reusing, &whole})
+            encoder->setPrecision(run < 2 ? Precision::F32 : Precision::Auto);
         reusing.setReuse(everyToken());
         whole.setSchedule({});
         const int sizes[] = {batch, 3, kRows * kPatch, kColumns * kPatch};
