@@ -5,6 +5,7 @@
 #include "base/checked.hpp"
 #include "base/loops.hpp"
 #include "mpm_layer/dnn/attributes.hpp"
+#include "mpm_layer/dnn/row_products.hpp"
 #include "mpm_layer/kernels/product/product.hpp"
 
 namespace mpm::dnn {
@@ -93,6 +94,11 @@ void MatMulLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& 
     const int rows = a.size[a.dims - 2], depth = a.size[a.dims - 1], columns = b.size[b.dims - 1];
     const size_t sizeA = static_cast<size_t>(rows) * depth, sizeB = static_cast<size_t>(depth) * columns;
     const size_t sizeC = static_cast<size_t>(rows) * columns, padded = kernels::paddedSize(rows, depth);
+    if (batches.count() == 1) {
+        const kernels::PackedWeights right(b.ptr<float>(), columns, depth, columns);
+        multiplyRows(a.ptr<float>(), rows, nullptr, right, {}, out[0].ptr<float>());
+        return;
+    }
     parallelRanges(checkedCast<int>(batches.count()), [&](const cv::Range& range) {
         kernels::Buffer left(padded);  // whole row groups are read
         std::fill_n(left.data(), padded, 0.f);

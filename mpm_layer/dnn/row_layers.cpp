@@ -5,6 +5,7 @@
 #include "base/checked.hpp"
 #include "base/loops.hpp"
 #include "mpm_layer/dnn/attributes.hpp"
+#include "mpm_layer/dnn/row_products.hpp"
 #include "mpm_layer/encoder/reuse/lead_frame.hpp"
 #include "mpm_layer/kernels/tokens/rows.hpp"
 
@@ -14,11 +15,6 @@ namespace {
 // A vector has lost its rank on OpenCV 4.x, never its length.
 size_t lengthOf(const std::vector<int>& sizes) {
     return checkedTotal<size_t>(sizes);
-}
-
-// The n-th of some rows, or of all.
-size_t rowAt(const std::vector<int>* some, int n) {
-    return static_cast<size_t>(some ? (*some)[static_cast<size_t>(n)] : n);
 }
 
 }  // namespace
@@ -98,46 +94,18 @@ void LinearLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& 
         const cv::Mat bias = operand(in, 2);
         m_bias.assign(bias.ptr<float>(), bias.ptr<float>() + columns);
     }
+    const int rows = static_cast<int>(x.total() / depth);
+    kernels::Epilogue epilogue;
+    epilogue.bias = m_bias.empty() ? nullptr : m_bias.data();
     const bool reuses = leadFrame() != nullptr && isConstant(in, 1) && isConstant(in, 2);
     if (packs || !reuses) m_memory.clear();
     if (reuses) {
         const std::vector<int> differ = m_memory.update(x, depth, columns);
-        multiply(x, &differ, m_memory.results());
-        std::copy_n(m_memory.results(), out[0].total(), out[0].ptr<float>());
+        multiplyRows(x.ptr<float>(), rows, &differ, m_weights, epilogue, m_memory.results());
+        parallelCopy(m_memory.results(), out[0].total(), out[0].ptr<float>());
     } else {
-        multiply(x, nullptr, out[0].ptr<float>());
+        multiplyRows(x.ptr<float>(), rows, nullptr, m_weights, epilogue, out[0].ptr<float>());
     }
-}
-
-// `some`: only these rows.
-void LinearLayer::multiply(const cv::Mat& x, const std::vector<int>* some, float* out) const {
-    const int depth = m_weights.depth(), columns = m_weights.columns();
-    kernels::Epilogue epilogue;
-    epilogue.bias = m_bias.empty() ? nullptr : m_bias.data();
-    const int all = static_cast<int>(x.total() / depth), rows = some ? static_cast<int>(some->size()) : all;
-    const bool scattered = rows < all;
-    const int group = kernels::rowGroup(), chunk = (64 + group - 1) / group * group;
-    parallelRanges((rows + chunk - 1) / chunk, [&](const cv::Range& range) {
-        kernels::Buffer padded, results;
-        for (int k = range.start; k < range.end; ++k) {
-            const int begin = k * chunk, count = std::min(chunk, rows - begin);
-            const float* from = x.ptr<float>() + static_cast<size_t>(begin) * depth;
-            float* to = out + static_cast<size_t>(begin) * columns;
-            if (scattered || count % group != 0) {  // whole groups are read
-                float* copy = padded.reserve(kernels::paddedSize(count, depth));
-                std::fill_n(copy, kernels::paddedSize(count, depth), 0.f);
-                for (int r = 0; r < count; ++r)
-                    std::copy_n(x.ptr<float>() + rowAt(scattered ? some : nullptr, begin + r) * depth, depth,
-                                copy + static_cast<size_t>(r) * depth);
-                from = copy;
-            }
-            if (scattered) to = results.reserve(static_cast<size_t>(count) * columns);
-            kernels::product(from, depth, count, m_weights, epilogue, to, columns);
-            for (int r = 0; scattered && r < count; ++r)
-                std::copy_n(to + static_cast<size_t>(r) * columns, columns,
-                            out + rowAt(some, begin + r) * columns);
-        }
-    });
 }
 
 }  // namespace mpm::dnn

@@ -32,8 +32,6 @@ protected:
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
-    void multiply(const cv::Mat& x, const std::vector<int>* some, float* out) const;
-
     kernels::PackedWeights m_weights;
     std::vector<float> m_bias;
     RowMemory m_memory;  ///< where an encoder before it reuses
