@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/checked.hpp"
+#include "base/loops.hpp"
 
 namespace mpm::cpu {
 namespace {
@@ -71,7 +72,7 @@ TokenMemory::Block TokenMemory::block(int index) const {
 }
 
 void TokenMemory::recall(int tap, float* to) const {
-    std::copy_n(outputs(tap), static_cast<size_t>(m_rows) * m_dim, to);
+    parallelCopy(outputs(tap), static_cast<size_t>(m_rows) * m_dim, to);
 }
 
 void TokenMemory::keep(int index, const HeadRows& heads, int first, const int* rows, int count) {

@@ -1,21 +1,38 @@
 #include "mpm_layer/encoder/reuse/follower.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <numeric>
 
+#include "base/loops.hpp"
 #include "mpm_layer/kernels/tokens/rows.hpp"
 
 namespace mpm {
+namespace {
+
+constexpr int kGrainOfFollowed = 64;  // rows of a thread
+
+// The size of each row is finite only where all its values are.
+bool finite(const FrameRows& frame) {
+    std::atomic<bool> all{true};
+    parallelFor(
+        frame.rows(),
+        [&](int r) {
+            if (!std::isfinite(kernels::squaredDistance(frame.row(r), nullptr, frame.dim))) all = false;
+        },
+        kGrainOfFollowed);
+    return all;
+}
+
+}  // namespace
 
 FramePlan StreamFollower::next(const FrameRows& frame, const FramePlan& lead) {
     FramePlan plan;
     plan.state = lead.state;
     const size_t values = static_cast<size_t>(frame.rows()) * frame.dim;
-    float squares = 0;
-    for (int r = 0; r < frame.rows(); ++r)
-        squares += kernels::squaredDistance(frame.row(r), nullptr, frame.dim);
-    if (!lead.remembers || !std::isfinite(squares)) {
+    if (!lead.remembers || !finite(frame)) {
         plan.remembers = false;
         restart();
         return plan;
@@ -29,7 +46,8 @@ FramePlan StreamFollower::next(const FrameRows& frame, const FramePlan& lead) {
         plan.tokens.resize(frame.tokens);
         std::iota(plan.tokens.begin(), plan.tokens.end(), 0);
     }
-    m_previous.assign(frame.data, frame.data + values);
+    m_previous.resize(values);
+    parallelCopy(frame.data, values, m_previous.data());
     return plan;
 }
 
@@ -42,16 +60,16 @@ FramePlan StreamFollower::planPartial(const FrameRows& frame, const FramePlan& l
     FramePlan plan;
     plan.state = ReuseState::Partial;
     const int leading = static_cast<int>(lead.reasons.size());
-    bool stirs = !lead.idle;
-    for (int r = 0; r < frame.rows() && !stirs; ++r)
-        stirs = changed(frame, r);
-    plan.idle = !stirs;
+    std::vector<char> differs(frame.rows());
+    parallelFor(
+        frame.rows(), [&](int r) { differs[r] = changed(frame, r); }, kGrainOfFollowed);
+    plan.idle = lead.idle && std::count(differs.begin(), differs.end(), 1) == 0;
     if (plan.idle) return plan;
     size_t next = 0;
     for (int t = 0; t < frame.tokens; ++t) {
         const bool led = next < lead.tokens.size() && lead.tokens[next] == t;
         if (led) ++next;
-        if (led || t >= leading || changed(frame, frame.special + t)) plan.tokens.push_back(t);
+        if (led || t >= leading || differs[frame.special + t]) plan.tokens.push_back(t);
     }
     return plan;
 }

@@ -4,7 +4,14 @@
 #include <cstring>
 #include <numeric>
 
+#include "base/loops.hpp"
+
 namespace mpm {
+namespace {
+
+constexpr int kGrainOfRows = 64;  // rows of a thread
+
+}  // namespace
 
 std::vector<int> RowMemory::update(const cv::Mat& input, int width, int resultWidth) {
     const size_t rows = input.total() / width, results = rows * resultWidth;
@@ -18,12 +25,19 @@ std::vector<int> RowMemory::update(const cv::Mat& input, int width, int resultWi
         std::iota(differ.begin(), differ.end(), 0);
         return differ;
     }
-    for (size_t r = 0; r < rows; ++r) {
-        float* before = &m_rows[r * width];
-        if (std::memcmp(before, now + r * width, width * sizeof(float)) == 0) continue;
-        std::copy_n(now + r * width, width, before);
-        differ.push_back(static_cast<int>(r));
-    }
+    std::vector<char> differs(rows);
+    parallelFor(
+        static_cast<int>(rows),
+        [&](int r) {
+            const float* const row = now + static_cast<size_t>(r) * width;
+            float* const before = &m_rows[static_cast<size_t>(r) * width];
+            if (std::memcmp(before, row, width * sizeof(float)) == 0) return;
+            std::copy_n(row, width, before);
+            differs[r] = 1;
+        },
+        kGrainOfRows);
+    for (size_t r = 0; r < rows; ++r)
+        if (differs[r]) differ.push_back(static_cast<int>(r));
     return differ;
 }
 
