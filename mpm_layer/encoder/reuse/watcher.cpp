@@ -1,8 +1,10 @@
 #include "mpm_layer/encoder/reuse/watcher.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <numeric>
 
@@ -12,13 +14,24 @@
 namespace mpm {
 namespace {
 
-constexpr double kDefaultFloor = 0.05;
+constexpr double kDefaultFloor = 0.15;
 constexpr int kFullBeforeSuspension = 4, kQuietBeforeResumption = 4;
 constexpr int kStoppedForOneMore = 2;
 constexpr int kPixelGrain = 64;  // tokens of a thread
 
 float distance(const float* a, const float* b, int dim) {
     return std::sqrt(kernels::squaredDistance(a, b, dim) / static_cast<float>(dim));
+}
+
+bool sameBits(const float* a, const float* b, size_t count) {
+    constexpr size_t kChunk = 1 << 14;
+    std::atomic<bool> same{true};
+    parallelFor(static_cast<int>((count + kChunk - 1) / kChunk), [&](int k) {
+        const size_t first = static_cast<size_t>(k) * kChunk;
+        const size_t bytes = std::min(kChunk, count - first) * sizeof(float);
+        if (same && std::memcmp(a + first, b + first, bytes) != 0) same = false;
+    });
+    return same;
 }
 
 int shareOf(double share, int tokens) {
@@ -36,6 +49,13 @@ void StreamWatcher::restart() {
 // Sizes, differences to the frame before, and the noise. False where a row is not finite.
 bool StreamWatcher::measure(const FrameRows& frame, const Reuse& reuse) {
     const bool known = m_previous.size() == static_cast<size_t>(frame.rows()) * frame.dim;
+    if (known && sameBits(m_previous.data(), frame.data, m_previous.size())) {
+        // Nothing to learn: a frame that came twice has no noise in it.
+        m_differences.assign(frame.tokens, 0.0f);
+        ++m_stillFrames;
+        return true;
+    }
+    m_stillFrames = 0;
     std::vector<float> sizes(frame.tokens), differences(known ? frame.tokens : 0);
     float outside = 0;  // the sum stays finite only where all rows are
     for (int r = 0; r < frame.rows(); ++r)
@@ -58,16 +78,13 @@ bool StreamWatcher::measure(const FrameRows& frame, const Reuse& reuse) {
     m_least = static_cast<float>(floor * std::sqrt(squares / std::max(1, frame.tokens)));
     m_sizes.swap(sizes);
     m_differences.swap(differences);
-    const bool still =
-        known && std::memcmp(m_previous.data(), frame.data, m_previous.size() * sizeof(float)) == 0;
-    m_stillFrames = still ? m_stillFrames + 1 : 0;
-    // A frame that came twice has no noise in it.
-    if (known && !still) {
+    if (known) {
         const double sensitivity = std::max(reuse.sensitivity, 1e-6);
         m_noise.add(m_axis.positions(frame, m_sizes, m_differences), m_differences,
                     static_cast<float>(m_least / sensitivity));
     }
-    m_previous.assign(frame.data, frame.data + static_cast<size_t>(frame.rows()) * frame.dim);
+    m_previous.resize(static_cast<size_t>(frame.rows()) * frame.dim);
+    parallelCopy(frame.data, m_previous.size(), m_previous.data());
     return true;
 }
 
@@ -157,16 +174,14 @@ FramePlan StreamWatcher::planFull(const FrameRows& frame, const std::vector<floa
     return plan;
 }
 
-// As many of the oldest tokens as bring each one's turn within `refresh` frames, and some more where things
-// move.
+// Some of the oldest tokens, and some more where things move.
 FramePlan StreamWatcher::planPartial(const FrameRows& frame, const Reuse& reuse,
                                      const std::vector<float>& changes) {
     FramePlan plan;
     plan.state = ReuseState::Partial;
     plan.reasons.assign(frame.tokens, ReuseReason::Kept);
     if (reuse.refresh > 0) {
-        refresh((frame.tokens + reuse.refresh - 1) / reuse.refresh, plan,
-                [this](int t) { return static_cast<double>(m_ages[t]); });
+        refresh(due(reuse), plan, [this](int t) { return static_cast<double>(m_ages[t]); });
     }
     const int computed = markChanged(reuse, changes, plan);
     if (reuse.refresh > 0) {
@@ -182,6 +197,23 @@ FramePlan StreamWatcher::planPartial(const FrameRows& frame, const Reuse& reuse,
         if (again) plan.tokens.push_back(t);
     }
     return plan;
+}
+
+// How many of the oldest tokens to compute now, so that all get their turn within `refresh` frames without
+// haste: tokens of each age and above are spread over the frames that are left to them. Young ones that were
+// computed because they changed do not count yet, since many will change again before they are old. Where the
+// budget has no room for twice as many, the same number is due in every frame.
+int StreamWatcher::due(const Reuse& reuse) const {
+    const int tokens = static_cast<int>(m_ages.size()), evenly = (tokens + reuse.refresh - 1) / reuse.refresh;
+    if (shareOf(reuse.budget, tokens) < 2 * evenly) return evenly;
+    std::vector<int> ages;  // the oldest first
+    for (int t = 0; t < tokens; ++t)
+        if (m_ages[t] >= reuse.refresh / 2 || m_still[t] > m_ages[t]) ages.push_back(m_ages[t]);
+    std::sort(ages.begin(), ages.end(), std::greater<int>());
+    int most = 0;
+    for (int n = 0; n < static_cast<int>(ages.size()); ++n)
+        most = std::max(most, n / std::max(1, reuse.refresh - ages[n]) + 1);
+    return most;
 }
 
 // How far the surroundings of a token have moved since it was computed. What made it change is taken to move

@@ -24,6 +24,7 @@ private:
     std::vector<float> changesOf(const FrameRows& frame, const Reuse& reuse) const;
     FramePlan planFull(const FrameRows& frame, const std::vector<float>& changes);
     FramePlan planPartial(const FrameRows& frame, const Reuse& reuse, const std::vector<float>& changes);
+    int due(const Reuse& reuse) const;
     double staleness(int token) const;
     template <class Score>
     void refresh(int count, FramePlan& plan, const Score& scoreOf) const;
