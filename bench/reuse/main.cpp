@@ -1,6 +1,6 @@
 // Reuse over time against its bars, and the memory of a stream.
 //   mpm_bench_reuse [--clips N] [--frames N] [--precision f32,bf16] [--only TEXT] [--video FILE] [--plot
-//   FILE.svg] [--hour N]
+//   FILE.svg] [--hour N] [--peer COMMAND]
 // Prints Markdown tables; exit status 1 if a bar is missed. Full forwards, merging and reuse run in turn on
 // every frame.
 #include <sys/wait.h>
@@ -18,6 +18,7 @@
 #include "bench/reuse/bars.hpp"
 #include "bench/reuse/contest.hpp"
 #include "bench/reuse/hour.hpp"
+#include "bench/reuse/peer.hpp"
 #include "cli/common/model_cost.hpp"
 #include "pipeline/chart/figure.hpp"
 #include "pipeline/segment/names.hpp"
@@ -26,7 +27,7 @@ namespace mpm::bench {
 namespace {
 
 struct Options {
-    std::string model = "default", only, video, plot, day, reuse = "reuse";
+    std::string model = "default", only, video, plot, day, reuse = "reuse", peer;
     int clips = 10, frames = 100, threads = 2, hour = 0;
     std::vector<std::string> precisions{"f32", "bf16"};
 };
@@ -56,6 +57,7 @@ public:
         for (const std::string& precision : m_options.precisions) {
             if (wanted("equal")) measureEqual(precision);
             if (wanted("new")) measureNew(precision);
+            if (wanted("peer") && !m_options.peer.empty()) measurePeer(precision);
         }
         if (!m_options.plot.empty()) plot();
         if (!m_options.day.empty()) day();
@@ -139,6 +141,18 @@ private:
         both.run(everyFrameNew(7101, 100));
         const double slower = 100 * (both.scores()[1].ms / both.scores()[0].ms - 1);
         line("every frame new", precision, cv::format("%.1f %% slower than MPM", slower), "5 %", slower <= 5);
+    }
+
+    // On the video: the peer before and after it.
+    void measurePeer(const std::string& precision) {
+        Contest reuse = contest(precision, m_options.reuse);
+        const double before = peerMs(m_options.peer);
+        reuse.run(video(m_options.video, m_options.frames));
+        const double peer = (before + peerMs(m_options.peer)) / 2, ms = reuse.scores()[0].meanMs();
+        const double bar = precision == "f32" ? 6 : 10;
+        line("video, against the peer's " + cv::format("%.1f ms", peer), precision,
+             cv::format("%.1f ms a frame, %.2f times as fast", ms, peer / ms), cv::format("%g", bar),
+             peer / ms >= bar);
     }
 
     // Of one stream more. In a process of its own: memory of networks before would be used again.
@@ -292,6 +306,10 @@ int main(int argc, char** argv) {
            "--hour", options.hour,
            "run only this: number of frames, five a second (18000: an hour), through day, dusk and night")
         ->check(CLI::Range(60, 1000000));
+    app.add_option("--peer", options.peer,
+                   "a command that times all tokens of the model elsewhere, as \"node "
+                   "bench/peers/onnxruntime.mjs model.onnx 2 10\"; needs --video")
+        ->needs("--video");
     app.add_option("--threads", options.threads)->check(CLI::Range(1, 1024));
     CLI11_PARSE(app, argc, argv);
     try {

@@ -1,0 +1,25 @@
+#include "bench/reuse/peer.hpp"
+
+#include <cstdio>
+#include <memory>
+#include <stdexcept>
+
+#include <nlohmann/json.hpp>
+
+namespace mpm::bench {
+
+double peerMs(const std::string& command) {
+    const auto close = [](std::FILE* pipe) { pclose(pipe); };
+    const std::unique_ptr<std::FILE, decltype(close)> pipe(popen(command.c_str(), "r"), close);
+    std::string text;
+    char part[4096];
+    while (pipe && std::fgets(part, sizeof part, pipe.get()))
+        text += part;
+    const auto result = nlohmann::json::parse(text, nullptr, false);
+    const auto median = nlohmann::json::json_pointer("/ms/median");
+    if (result.is_discarded() || !result.contains(median))
+        throw std::runtime_error("the peer printed no JSON with ms.median: " + command);
+    return result.at(median).get<double>();
+}
+
+}  // namespace mpm::bench

@@ -1,0 +1,12 @@
+// Another program that runs the same model, as a standard export, with all tokens.
+#pragma once
+
+#include <string>
+
+namespace mpm::bench {
+
+/// Runs a command that prints one line of JSON with ms.median, as bench/peers/onnxruntime.mjs does. Throws
+/// where it does not.
+double peerMs(const std::string& command);
+
+}  // namespace mpm::bench
