@@ -128,6 +128,20 @@ TEST(I8Product, RowsOfAnythingStayByThemselves) {
     }
 }
 
+TEST(I8Weights, TakeAtMostThreeTenthsOfTheMemoryOfF32) {
+    for (const int dim : {192, 384, 768, 1024}) {
+        size_t bytes = 0, bytesInF32 = 0;
+        for (const auto& [depth, columns] :
+             std::vector<std::pair<int, int>>{{dim, 3 * dim}, {dim, dim}, {dim, 4 * dim}, {4 * dim, dim}}) {
+            const cv::Mat weights = randomMatrix(depth, columns, 1);
+            bytes += kernels::PackedWeightsI8(weights.ptr<float>(), columns, depth, columns).bytes();
+            bytesInF32 += kernels::PackedWeights(weights.ptr<float>(), columns, depth, columns).bytes();
+        }
+        EXPECT_GE(bytesInF32, 12 * dim * dim * sizeof(float));
+        EXPECT_LE(bytes, 0.3 * bytesInF32) << dim;
+    }
+}
+
 TEST(I8Weights, WhatQuantisingLosesIsKnown) {
     const cv::Mat normal = randomMatrix(192, 192, 3);
     const double usual = lossOfI8(normal.ptr<float>(), 192, 192, 192);

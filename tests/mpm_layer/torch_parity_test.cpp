@@ -210,9 +210,9 @@ struct Ran {
 };
 
 Ran run(const EncoderCase& encoder, const cv::Mat& batch, const cv::Mat& bias,
-        const std::map<int, std::vector<MergeMap>>& imposed = {}) {
+        const std::map<int, std::vector<MergeMap>>& imposed = {}, Precision precision = Precision::F32) {
     const auto control = std::make_shared<EncoderControl>(encoder.config);
-    control->change([&](Settings& s) { s.imposed = imposed; });
+    control->change([&](Settings& s) { s.imposed = imposed, s.precision = precision; });
     EncoderRunner runner(control);
     runner.setWeights(encoder.weights);
     Ran ran;
@@ -356,6 +356,44 @@ TEST(TorchParity, ImposedMaps) {
     const auto expected = TorchEncoder(encoder).run(tensorOf(imageOf(batch, 0)), {}, {{0, map.ids}});
     const Ran ran = run(encoder, batch, cv::Mat(), {{0, {map}}});
     EXPECT_LT(relativeError(imageOf(ran.outputs[0], 0), matOf(expected.taps[0])), 1e-4);
+}
+
+void expectInt8(const EncoderCase& encoder, const cv::Mat& batch, const std::vector<std::string>& keptInF32) {
+    torch::NoGradGuard guard;
+    const auto expected = TorchEncoder(encoder).run(tensorOf(imageOf(batch, 0)), {}, {});
+    std::map<int, std::vector<MergeMap>> imposed;
+    for (size_t s = 0; s < expected.merges.size(); ++s)
+        imposed[static_cast<int>(s)] = {{expected.merges[s].map, expected.merges[s].clusters}};
+    const Ran ran = run(encoder, batch, cv::Mat(), imposed, Precision::I8);
+    EXPECT_EQ(ran.report.keptInF32, keptInF32);
+    const double error = relativeError(imageOf(ran.outputs[0], 0), matOf(expected.taps[0]));
+    EXPECT_LT(error, 0.05);
+    EXPECT_GT(error, 0) << "f32 ran";
+}
+
+TEST(TorchParity, Int8OfRandomAndStructuredModels) {
+    EncoderOptions o;
+    o.headSize = 64, o.hidden = 4 * o.dim(), o.blocks = 12, o.imageTokens = 196;
+    for (const std::vector<int>& schedule : {std::vector<int>{}, {2, 5}}) {
+        o.schedule = schedule;
+        EncoderCase encoder = makeEncoder(o);
+        cv::Mat batch = makeBatch(o, 1, o.imageTokens, 11);
+        expectInt8(encoder, batch, {});
+        // As in an image: tokens of few kinds, a little noise.
+        for (int t = 0; t < o.imageTokens; ++t)
+            for (int d = 0; d < o.dim(); ++d)
+                batch.ptr<float>(0, o.special + t)[d] =
+                    batch.ptr<float>(0, o.special + t % 9)[d] + 0.05f * batch.ptr<float>(0, o.special + t)[d];
+        expectInt8(encoder, batch, {});
+        // A weight's row that is a thousand times as large as the others.
+        cv::Mat weight = encoder.weights.raw("3.fc1.weight").clone();
+        weight.row(7) *= 1000;
+        encoder.weights.add("3.fc1.weight", weight);
+        cv::Mat norm = encoder.weights.raw("3.norm2.weight").clone();
+        norm.at<float>(7) *= 1e-3f;
+        encoder.weights.add("3.norm2.weight", norm);
+        expectInt8(encoder, batch, {"3.fc1"});
+    }
 }
 
 }  // namespace

@@ -154,6 +154,12 @@ float packQuads(const float* row, int width, I8Quad* quads) {
     return HWY_DYNAMIC_DISPATCH(PackQuads)(row, width, quads);
 }
 
+size_t PackedWeightsI8::bytes() const {
+    const int width = panelColumns(), panels = (m_columns + width - 1) / width;
+    return static_cast<size_t>(panels) * width * quadsOf(m_depth) * sizeof(I8Quad) +
+           m_scales.size() * sizeof(float) + m_offsets.size() * sizeof(std::int32_t);
+}
+
 PackedWeightsI8::PackedWeightsI8(const float* weights, size_t stride, int depth, int columns)
     : m_depth(depth), m_columns(columns) {
     const int width = panelColumns(), panels = (columns + width - 1) / width, quads = quadsOf(depth);

@@ -35,6 +35,7 @@ public:
     int depth() const { return m_depth; }
     int columns() const { return m_columns; }
     bool empty() const { return m_columns == 0; }
+    size_t bytes() const;  ///< in use
     const I8Quad* panel(int index) const;
     const float* scales() const { return m_scales.data(); }
     /// To be added to the sums of each column: left operands are bytes above zero on most processors, and

@@ -64,8 +64,12 @@ int panelColumns() {
 void PackedWeights::reshape(int depth, int columns) {
     m_depth = depth;
     m_columns = columns;
-    const int width = panelColumns(), panels = (columns + width - 1) / width;
-    m_data.reserve(static_cast<size_t>(panels) * width * depth);
+    m_data.reserve(bytes() / sizeof(float));
+}
+
+size_t PackedWeights::bytes() const {
+    const int width = panelColumns(), panels = (m_columns + width - 1) / width;
+    return static_cast<size_t>(panels) * width * m_depth * sizeof(float);
 }
 
 PackedWeights::PackedWeights(const float* weights, size_t stride, int depth, int columns) {

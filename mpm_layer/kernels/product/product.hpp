@@ -38,6 +38,7 @@ public:
     int depth() const { return m_depth; }
     int columns() const { return m_columns; }
     bool empty() const { return m_columns == 0; }
+    size_t bytes() const;  ///< in use
     const float* panel(int index) const;
 
     /// For operands that change: room for another one, whose panels the caller fills. Keeps its memory.
