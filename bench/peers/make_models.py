@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Vision transformers with random weights as PyTorch exports them, for timing beside other runtimes.
 
-    make_models.py OUT_DIR NAME...        NAME: vit-t, vit-s, vit-b, vit-b-8 (features), segmenter-t (150 classes)
+    make_models.py OUT_DIR NAME...        NAME: vit-t, vit-s, vit-b, vit-b-8 (features), segmenter-t (150 classes),
+                                      eomt-s (640x640, 200 queries), eomt-l (100 queries)
 
-512x512, patches of 16 (8 where the name says so), batch 1. Needs torch (Debian: python3-torch).
+512x512 if nothing else is said, patches of 16 (8 where the name says so), batch 1. Needs torch (Debian: python3-torch).
 """
 import os
 import sys
@@ -13,7 +14,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 SIZE, PATCH, CLASSES = 512, 16, 150
-DIMS = {"t": 192, "s": 384, "b": 768}
+DIMS = {"t": 192, "s": 384, "b": 768, "l": 1024}
 
 
 class Attention(nn.Module):
@@ -41,20 +42,23 @@ class Block(nn.Module):
 
 
 class Backbone(nn.Module):
-    def __init__(self, dim, patch=PATCH):
+    def __init__(self, dim, patch=PATCH, size=SIZE, depth=12):
         super().__init__()
         self.patch = nn.Conv2d(3, dim, patch, patch)
         # Patches of like colour give like tokens, as trained filters do: about three quarters stay at each merge.
         with torch.no_grad():
             self.patch.weight.copy_((torch.randn(dim, 3, 1, 1) * 0.05).expand_as(self.patch.weight))
         self.cls = nn.Parameter(torch.randn(1, 1, dim) * 0.02)
-        self.pos = nn.Parameter(torch.randn(1, (SIZE // patch) ** 2 + 1, dim) * 0.05)
-        self.blocks = nn.ModuleList(Block(dim) for _ in range(12))
+        self.pos = nn.Parameter(torch.randn(1, (size // patch) ** 2 + 1, dim) * 0.05)
+        self.blocks = nn.ModuleList(Block(dim) for _ in range(depth))
         self.norm = nn.LayerNorm(dim, eps=1e-6)
 
-    def forward(self, image):
+    def embed(self, image):
         x = self.patch(image).flatten(2).transpose(1, 2)
-        x = torch.cat([self.cls.expand(x.shape[0], -1, -1), x], dim=1) + self.pos
+        return torch.cat([self.cls.expand(x.shape[0], -1, -1), x], dim=1) + self.pos
+
+    def forward(self, image):
+        x = self.embed(image)
         for block in self.blocks:
             x = block(x)
         return self.norm(x)
@@ -85,6 +89,50 @@ class Segmenter(nn.Module):
         return F.interpolate(masks, size=(SIZE, SIZE), mode="bilinear", align_corners=False)
 
 
+class ScaleBlock(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.larger = nn.ConvTranspose2d(dim, dim, 2, 2)
+        self.mix = nn.Conv2d(dim, dim, 3, padding=1, groups=dim, bias=False)
+        self.norm = nn.LayerNorm(dim, eps=1e-6)
+
+    def forward(self, x):
+        return self.norm(self.mix(F.gelu(self.larger(x))).permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+
+
+class Eomt(nn.Module):
+    """Queries join the tokens before the last blocks; masks at a quarter of the image's size, classes."""
+
+    def __init__(self, width):
+        super().__init__()
+        dim, self.large = DIMS[width], width == "l"
+        self.size, self.queries, self.joined = (SIZE, 100, 4) if self.large else (640, 200, 3)
+        self.backbone = Backbone(dim, size=self.size, depth=24 if self.large else 12)
+        self.query = nn.Parameter(torch.randn(1, self.queries, dim) * 0.02)
+        self.classes = nn.Linear(dim, CLASSES + 1)
+        self.masks = nn.Sequential(nn.Linear(dim, dim), nn.GELU(), nn.Linear(dim, dim), nn.GELU(), nn.Linear(dim, dim))
+        self.upscale = nn.Sequential(ScaleBlock(dim), ScaleBlock(dim))
+
+    def forward(self, image):
+        x = self.backbone.embed(image)
+        blocks = self.backbone.blocks
+        for k, block in enumerate(blocks):
+            if k == len(blocks) - self.joined:
+                x = torch.cat([self.query.expand(x.shape[0], -1, -1), x], dim=1)
+            x = block(x)
+        x = self.backbone.norm(x)
+        queries, side = x[:, :self.queries], self.size // PATCH
+        image = x[:, self.queries + 1:].transpose(1, 2).reshape(x.shape[0], -1, side, side)
+        return torch.einsum("bqc,bchw->bqhw", self.masks(queries), self.upscale(image)), self.classes(queries)
+
+
+def made(name):
+    kind, width, *patch = name.split("-")
+    if kind == "eomt":
+        return Eomt(width), ["masks", "classes"]
+    return (Segmenter if kind == "segmenter" else Backbone)(DIMS[width], *map(int, patch)), ["output"]
+
+
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
@@ -92,11 +140,11 @@ def main():
     os.makedirs(out, exist_ok=True)
     for name in names:
         torch.manual_seed(0)
-        kind, width, *patch = name.split("-")
-        model = (Segmenter if kind == "segmenter" else Backbone)(DIMS[width], *map(int, patch)).eval()
+        model, outputs = made(name)
+        size = getattr(model, "size", SIZE)
         with torch.no_grad():
-            torch.onnx.export(model, torch.randn(1, 3, SIZE, SIZE), os.path.join(out, name + ".onnx"), opset_version=17,
-                              input_names=["input"], output_names=["output"])
+            torch.onnx.export(model.eval(), torch.randn(1, 3, size, size), os.path.join(out, name + ".onnx"), opset_version=17,
+                              input_names=["input"], output_names=outputs)
         print(name)
 
 
