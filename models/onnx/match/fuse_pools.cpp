@@ -19,6 +19,7 @@ struct Region {
 class PoolFuser {
     // Of the product; to find its weight; to compare with.
     static constexpr int64_t kLargestWeight = 1 << 22, kMostEvaluations = 256, kProducts = 1 << 26;
+    static constexpr int kLongestChain = 12;  // from the image to the first operator that starts a region
 
 public:
     PoolFuser(Graph& graph, const Inferred& inferred) : m_graph(graph), m_inferred(inferred) {}
@@ -26,17 +27,17 @@ public:
     void run() {
         const size_t count = m_graph.nodes.size();
         for (size_t n = 0; n < count; ++n)
-            if (m_graph.nodes[n].is("GatherND")) fuse(static_cast<int>(n));
+            fuse(static_cast<int>(n));
         m_graph.sort();
         m_graph.prune();
     }
 
 private:
     static bool isLinear(const Node& node) {
-        static const std::set<std::string> ops{"Add",       "Cast",     "Concat",  "Div",       "Gather",
-                                               "Identity",  "Mul",      "Reshape", "Slice",     "Split",
-                                               "Squeeze",   "Sub",      "Where",   "Unsqueeze", "ReduceMean",
-                                               "ReduceSum", "Transpose"};
+        static const std::set<std::string> ops{"Add",       "Cast",       "Concat",    "Div",      "Flatten",
+                                               "Gather",    "GatherND",   "Identity",  "Mul",      "Reshape",
+                                               "Slice",     "Split",      "Squeeze",   "Sub",      "Where",
+                                               "Unsqueeze", "ReduceMean", "ReduceSum", "Transpose"};
         return node.domain.empty() && ops.count(node.op) != 0;
     }
 
@@ -47,47 +48,75 @@ private:
 
     static bool isMap(const Tensor& x) { return x.isFloat() && x.rank() == 4 && x.size() > 0; }
 
-    void fuse(int n) {
-        checkTime();
-        if (m_graph.nodes[n].outputs.empty() || !at(m_graph.nodes[n].outputs[0]).isFloat()) return;
-        const Region region = regionFrom(n);
-        if (region.exit == kAbsent || !isMap(at(region.image)) || !isMap(at(region.exit))) return;
-        const Shape &from = at(region.image).shape(), &to = at(region.exit).shape();
-        if (from[0] != to[0] || from[1] != to[1]) return;
-        if (elementCount({from[2], from[3], to[2], to[3]}) > kLargestWeight) return;
-        if (elementCount({from[2], from[3]}) / elementCount({from[0], from[1]}) > kMostEvaluations) return;
-        const Tensor weight = weightOf(region);
-        if (isProduct(region, weight)) replace(region, weight);
+    bool known(int value) const { return value == kAbsent || at(value).known(); }
+
+    // Pixels of known places, or a choice of known elements.
+    bool isStart(const Node& node) const {
+        if (node.outputs.empty() || !at(node.outputs[0]).isFloat()) return false;
+        if (node.is("GatherND")) return known(node.input(1));
+        if (node.is("Gather")) return known(node.input(1)) && at(node.input(1)).rank() > 1;
+        return node.is("Where") && known(node.input(0)) && known(node.input(1)) != known(node.input(2));
     }
 
-    Region regionFrom(int n) const {
-        Region region;
-        region.image = m_graph.nodes[n].inputs[0];
-        const Node* before = m_graph.nodeOf(region.image);
-        if (before && before->is("Transpose")) {
-            region.nodes.push_back(m_graph.values[region.image].producer);
-            region.image = before->inputs[0];
+    // Maps in front of the node are tried as the image, the nearest first.
+    void fuse(int n) {
+        checkTime();
+        if (!isStart(m_graph.nodes[n])) return;
+        List<int> chain{n};
+        for (int step = 0; step < kLongestChain; ++step) {
+            const int image = onlyInput(m_graph.nodes[chain.back()]);
+            if (image == kAbsent) return;
+            if (isMap(at(image)) && fuse({image, kAbsent, {chain.rbegin(), chain.rend()}})) return;
+            const int before = m_graph.values[image].producer;
+            if (before < 0 || !isLinear(m_graph.nodes[before])) return;
+            chain.push_back(before);
         }
-        if (!at(m_graph.nodes[n].inputs[1]).known()) return region;
+    }
+
+    bool fuse(Region region) {
+        complete(region);
+        if (region.exit == kAbsent || !isMap(at(region.exit))) return false;
+        const Shape &from = at(region.image).shape(), &to = at(region.exit).shape();
+        if (from[0] != to[0] || from[1] != to[1]) return false;
+        if (elementCount({from[2], from[3], to[2], to[3]}) > kLargestWeight) return false;
+        if (elementCount({from[2], from[3]}) / elementCount({from[0], from[1]}) > kMostEvaluations)
+            return false;
+        const Tensor weight = weightOf(region);
+        if (!isProduct(region, weight)) return false;
+        replace(region, weight);
+        return true;
+    }
+
+    int onlyInput(const Node& node) const {
+        int found = kAbsent;
+        for (int value : node.inputs) {
+            if (known(value)) continue;
+            if (found != kAbsent) return kAbsent;
+            found = value;
+        }
+        return found;
+    }
+
+    // Adds the nodes behind and the exit to a region of its first nodes.
+    void complete(Region& region) const {
         std::set<int> inside;
-        const auto join = [&](int node) {
-            region.nodes.push_back(node);
+        for (int node : region.nodes)
             inside.insert(m_graph.nodes[node].outputs.begin(), m_graph.nodes[node].outputs.end());
-        };
-        join(n);
-        for (int k = n + 1; k < static_cast<int>(m_graph.nodes.size()); ++k)
-            if (isLinear(m_graph.nodes[k]) && follows(m_graph.nodes[k], inside)) join(k);
+        for (int k = region.nodes.back() + 1; k < static_cast<int>(m_graph.nodes.size()); ++k) {
+            const Node& node = m_graph.nodes[k];
+            if (!isLinear(node) || !follows(node, inside)) continue;
+            region.nodes.push_back(k);
+            inside.insert(node.outputs.begin(), node.outputs.end());
+        }
         region.exit = exitOf(region, inside);
-        return region;
     }
 
     // Reads the region and, apart from it, constants.
     bool follows(const Node& node, const std::set<int>& inside) const {
         const auto isInside = [&](int value) { return inside.count(value) != 0; };
         return std::any_of(node.inputs.begin(), node.inputs.end(), isInside) &&
-               std::all_of(node.inputs.begin(), node.inputs.end(), [&](int value) {
-                   return value == kAbsent || isInside(value) || at(value).known();
-               });
+               std::all_of(node.inputs.begin(), node.inputs.end(),
+                           [&](int value) { return isInside(value) || known(value); });
     }
 
     int exitOf(const Region& region, const std::set<int>& inside) const {

@@ -9,9 +9,10 @@ namespace mpm::models {
 /// as they are.
 void expandComposites(Graph& graph, const Inferred& inferred);
 
-/// Adaptive pooling whose windows differ in size is exported as a GatherND of all pixels of all windows, with
-/// masks and sums behind it. Each channel of the result is the same linear function of its channel of the
-/// image, which is found by evaluating those nodes on single pixels: [B, C, H * W] times a constant.
+/// Adaptive pooling whose windows differ in size is exported as a Gather or GatherND of all pixels of all
+/// windows, with masks and sums behind it. Each channel of the result is the same linear function of its
+/// channel of the image, which is found by evaluating those nodes on single pixels: [B, C, H * W] times a
+/// constant.
 void fusePools(Graph& graph, const Inferred& inferred);
 
 /// Norms that an export has written step by step become one node.

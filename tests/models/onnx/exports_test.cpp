@@ -52,6 +52,9 @@ protected:
         models::ConvertOptions chosen;
         std::ifstream size(base + ".size");
         if (size) size >> chosen.size.height >> chosen.size.width;
+        std::string decoder;
+        if (std::ifstream(base + ".decoder") >> decoder)
+            chosen.decoder = decoder == "merged" ? models::Decoder::Merged : models::Decoder::Full;
         return chosen;
     }
 

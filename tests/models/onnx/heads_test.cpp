@@ -46,9 +46,28 @@ int64_t widest(int64_t from, int64_t to) {
     return most;
 }
 
+// Pixels [..., B, C] of a map by row and column: the dynamo exporter's form, and that of the TorchScript
+// exporter, which joins both axes.
+int pixelsAt(GraphBuilder& g, int x, const Shape& map, const Tensor& at, bool joined) {
+    const int last = withInts(g, "Transpose", x, "perm", {2, 3, 0, 1});
+    if (!joined) return g.node("GatherND", {last, g.constant(at)});
+    Shape shape(at.shape().begin(), at.shape().end() - 1);
+    Tensor index = Tensor::ints(shape);
+    for (int64_t k = 0; k < index.size(); ++k)
+        index.writeI()[k] = at.i()[2 * k] * map[3] + at.i()[2 * k + 1];
+    const int flat = g.node("Flatten", {last});
+    g.with("axis", Attribute::of(int64_t{2}));
+    const int picked = g.node("Gather", {flat, g.constant(index)});
+    List<int64_t> to(shape.begin(), shape.end());
+    to.push_back(map[0]);
+    to.push_back(map[1]);
+    return g.node("Reshape", {picked, g.ints(to)});
+}
+
 // As PyTorch decomposes adaptive_avg_pool2d: all pixels of all windows, those behind a window's end masked,
 // summed slice by slice and divided by the windows' sizes.
-int adaptivePool(GraphBuilder& g, int x, const Shape& map, int64_t rows, int64_t columns) {
+int adaptivePool(GraphBuilder& g, int x, const Shape& map, int64_t rows, int64_t columns,
+                 bool joined = false) {
     const int64_t kh = widest(map[2], rows), kw = widest(map[3], columns);
     Tensor pixels = Tensor::ints({rows, kh, columns, kw, 2});
     Tensor outside = Tensor::ints({rows, kh, columns, kw}, 0, models::Type::Bool);
@@ -66,9 +85,8 @@ int adaptivePool(GraphBuilder& g, int x, const Shape& map, int64_t rows, int64_t
         sizes.push_back(static_cast<float>((endOf(oy, map[2], rows) - startOf(oy, map[2], rows)) *
                                            (endOf(ox, map[3], columns) - startOf(ox, map[3], columns))));
     }
-    const int gathered =
-        g.node("GatherND", {withInts(g, "Transpose", x, "perm", {2, 3, 0, 1}), g.constant(pixels)});
-    const int windows = withInts(g, "Transpose", gathered, "perm", {4, 5, 0, 1, 2, 3});
+    const int windows =
+        withInts(g, "Transpose", pixelsAt(g, x, map, pixels, joined), "perm", {4, 5, 0, 1, 2, 3});
     const int masked = g.node("Where", {g.constant(outside), g.number(0), windows});
     int sum = models::kAbsent;
     for (int64_t k = 0; k < kh * kw; ++k) {
@@ -89,31 +107,35 @@ Tensor noise(const Shape& shape) {
     return t;
 }
 
+void comparePool(const Shape& map, int64_t rows, int64_t columns, bool joined) {
+    GraphBuilder g(18);
+    const int x = g.input("x", map);
+    const int relu = g.node("Relu", {adaptivePool(g, x, map, rows, columns, joined)});
+    g.output(g.node("Neg", {relu}), "y", {map[0], map[1], rows, columns});
+    models::Graph graph = g.graph();
+    const Tensor image = noise(map), before = models::evaluate(graph, {image})[0];
+    models::normalise(graph, models::infer(graph, {Tensor(models::Type::Float, map)}));
+    for (const Node& node : graph.nodes)
+        EXPECT_FALSE(node.is("GatherND") || node.is("Where") || node.is("Gather"));
+    const Tensor after = models::evaluate(graph, {image})[0];
+    ASSERT_EQ(after.shape(), before.shape());
+    for (int64_t k = 0; k < after.size(); ++k) {
+        const int64_t ox = k % columns, oy = k / columns % rows, plane = k / columns / rows;
+        double sum = 0, count = 0;
+        for (int64_t py = startOf(oy, map[2], rows); py < endOf(oy, map[2], rows); ++py) {
+            for (int64_t px = startOf(ox, map[3], columns); px < endOf(ox, map[3], columns); ++px, ++count)
+                sum += image.f()[(plane * map[2] + py) * map[3] + px];
+        }
+        EXPECT_NEAR(before.f()[k], -std::max(0.0, sum / count), 1e-5);
+        EXPECT_NEAR(after.f()[k], before.f()[k], 1e-5);
+    }
+}
+
 TEST(Heads, AdaptivePoolIsOneProduct) {
     for (const Shape& map : {Shape{2, 3, 7, 5}, Shape{1, 1, 9, 16}}) {
         for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>(1, 1), {3, 2}, {6, 5}}) {
-            GraphBuilder g(18);
-            const int x = g.input("x", map);
-            const int relu = g.node("Relu", {adaptivePool(g, x, map, rows, columns)});
-            g.output(g.node("Neg", {relu}), "y", {map[0], map[1], rows, columns});
-            models::Graph graph = g.graph();
-            const Tensor image = noise(map), before = models::evaluate(graph, {image})[0];
-            models::normalise(graph, models::infer(graph, {Tensor(models::Type::Float, map)}));
-            for (const Node& node : graph.nodes)
-                EXPECT_FALSE(node.is("GatherND"));
-            const Tensor after = models::evaluate(graph, {image})[0];
-            ASSERT_EQ(after.shape(), before.shape());
-            for (int64_t k = 0; k < after.size(); ++k) {
-                const int64_t ox = k % columns, oy = k / columns % rows, plane = k / columns / rows;
-                double sum = 0, count = 0;
-                for (int64_t py = startOf(oy, map[2], rows); py < endOf(oy, map[2], rows); ++py) {
-                    for (int64_t px = startOf(ox, map[3], columns); px < endOf(ox, map[3], columns);
-                         ++px, ++count)
-                        sum += image.f()[(plane * map[2] + py) * map[3] + px];
-                }
-                EXPECT_NEAR(before.f()[k], -std::max(0.0, sum / count), 1e-5);
-                EXPECT_NEAR(after.f()[k], before.f()[k], 1e-5);
-            }
+            for (const bool joined : {false, true})
+                comparePool(map, rows, columns, joined);
         }
     }
 }

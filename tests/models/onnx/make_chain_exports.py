@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Models whose blocks come in several groups, and newer blocks and heads: EoMT, PMT, adapters, AIMv2, YOLOS and others.
+"""Models whose blocks come in several groups, and newer blocks: EoMT, adapters, AIMv2, YOLOS and others.
 
     make_chain_exports.py OUT_DIR [NAME...]
 
@@ -7,7 +7,6 @@ writes what make_exports.py writes, with the same references: the merge map is c
 merged token gets the mean of what is added to its members. Masked attention is written as NAME.refused.
 Needs torch, numpy and onnx, like make_exports.py.
 """
-import math
 import os
 import sys
 
@@ -300,44 +299,6 @@ class JoinedBlock(nn.Module):
         return x + self.scale * (self.proj((a @ v).transpose(1, 2).reshape(b, n, DIM)) + self.fc2(F.gelu(h)))
 
 
-class FourTaps(Vit):
-    """DINOv3's linear head: four depths, resized, joined, normalised, one product."""
-
-    def __init__(self):
-        super().__init__(blocks(layer_scale=True), special=5, pos="cls", taps=(1, 3, 4, 6))
-        self.bn, self.conv = nn.BatchNorm2d(4 * DIM), nn.Conv2d(4 * DIM, CLASSES, 1)
-
-    def decode(self, x, tapped, image):
-        maps = [self.norm(t)[:, self.special:].transpose(1, 2).reshape(x.shape[0], DIM, *self.grid) for t in tapped]
-        maps = [F.interpolate(m, size=(16, 24), mode="bilinear") for m in maps]
-        return F.interpolate(self.conv(self.bn(torch.cat(maps, 1))), size=image.shape[2:], mode="bilinear")
-
-
-class Upernet(Vit):
-    """mmseg's pyramid pooling over the last of four depths."""
-
-    def __init__(self):
-        super().__init__(blocks(), taps=(1, 3, 4, 6))
-        self.pooled = nn.ModuleList([nn.Conv2d(DIM, 16, 1) for _ in (1, 2, 3, 6)])
-        self.lateral = nn.ModuleList([nn.Conv2d(DIM, 16, 1) for _ in range(3)])
-        self.bottleneck = nn.Conv2d(DIM + 64, 16, 3, padding=1)
-        self.up = nn.ConvTranspose2d(DIM, DIM, 2, 2)
-        self.out = nn.Conv2d(64, CLASSES, 1)
-
-    def decode(self, x, tapped, image):
-        maps = [t[:, 1:].transpose(1, 2).reshape(x.shape[0], DIM, *self.grid) for t in tapped]
-        maps = [self.up(maps[0]), maps[1], maps[2], F.max_pool2d(maps[3], 2)]
-        size = maps[3].shape[2:]
-        pooled = [F.interpolate(F.relu(c(F.adaptive_avg_pool2d(maps[3], s))), size=size, mode="bilinear")
-                  for c, s in zip(self.pooled, (1, 2, 1, 2))]
-        top = F.relu(self.bottleneck(torch.cat([maps[3], *pooled], 1)))
-        all_maps = [c(m) for c, m in zip(self.lateral, maps)] + [top]
-        for k in (2, 1, 0):
-            all_maps[k] = all_maps[k] + F.interpolate(all_maps[k + 1], size=all_maps[k].shape[2:], mode="bilinear")
-        joined = torch.cat([F.interpolate(m, size=maps[0].shape[2:], mode="bilinear") for m in all_maps], 1)
-        return F.interpolate(self.out(joined), size=image.shape[2:], mode="bilinear")
-
-
 ROPE = {"style": "hf", "layer_scale": True}
 
 CASES = {
@@ -361,7 +322,6 @@ CASES = {
     "tokens_behind": (Behind, 17, "b", 2),
     "yolos": (Yolos, 17, "", 1),
     "yolos_dynamic": (Yolos, 14, "b", 2),
-    "upernet": (Upernet, 17, "", 1),
     "rms_norm": (RmsVit, 17, "", 1),
     "rms_norm_heads": (lambda: RmsVit(qk=True), 14, "b", 2),
     "aimv2": (Aimv2, 17, "", 1),
@@ -370,7 +330,6 @@ CASES = {
     "parallel_two_norms": (lambda: Vit(lambda: ParallelBlock(Attention(), Mlp(), norms=2)), 14, "b", 2),
     "parallel_joined": (lambda: Vit(JoinedBlock), 17, "b", 2),
     "parallel_scaled": (lambda: Vit(lambda: JoinedBlock(scaled=True)), 17, "b", 2),
-    "four_taps": (FourTaps, 17, "b", 2),
 }
 
 

@@ -552,11 +552,16 @@ def spread(model):
                 p.add_(0.1 * torch.randn_like(p))
             elif "pos" not in name and "cls" not in name and "token" not in name:
                 p.mul_(1.5)
+        for module in model.modules():
+            if isinstance(module, nn.modules.batchnorm._BatchNorm):
+                module.running_mean.normal_(0, 0.2)
+                module.running_var.uniform_(0.5, 1.5)
 
 
 def export(model, image, path, opset, dynamic):
     extra = {"masks": torch.tensor(False)} if isinstance(model, Masked) else {}
-    model.train()  # keeps nn.MultiheadAttention off its fused path; there is no dropout
+    for module in model.modules():  # training keeps nn.MultiheadAttention off its fused path, but is wrong for batch norms
+        module.training = isinstance(module, nn.MultiheadAttention)
     names = {"image": {0: "batch"}} if dynamic else None
     legacy = {"dynamo": False} if "dynamo" in inspect.signature(torch.onnx.export).parameters else {}
     torch.onnx.export(model, (image, *extra.values()), path, opset_version=opset, input_names=["image", *extra], dynamic_axes=names,
@@ -573,7 +578,7 @@ def make(name, out):
     torch.manual_seed(len(name) * 1000 + sum(map(ord, name)))
     model = build().eval()
     spread(model)
-    size = (64, 64) if name.startswith("torchvision") else (60, 90) if name.startswith("padded") else SIZE
+    size = (64, 64) if name.startswith("torchvision") else (60, 90) if name.startswith("padded") else getattr(model, "size", SIZE)
     image = torch.rand(batch, 3, *size) * 2 - 1
     base = os.path.join(out, name)
     export(model, image, base + ".onnx", opset, dynamic)
@@ -583,6 +588,8 @@ def make(name, out):
             runs = [model.run(image[k:k + 1], schedule) for k in range(batch)]
             for k in range(len(as_tuple(runs[0][0]))):
                 y = torch.cat([as_tuple(r[0])[k] for r in runs])
+                if float(y.std()) < 1e-3 * float(y.abs().max()) or not bool(y.any()):
+                    raise ValueError(f"output {k} is the same everywhere: it would hide mistakes")
                 np.save(f"{base}.s{label}.output{k}.npy", y.numpy())
             if schedule:
                 for k, r in enumerate(runs):
@@ -798,6 +805,22 @@ def make_resized(out):
                 y, ids = model.run(image, schedule)
                 np.save(f"{base}.s{label}.output0.npy", y.numpy())
             np.save(f"{base}.s2_5.map0.npy", ids.numpy())
+
+
+def make_only(cases, decoders):
+    """The cases of another generator; `decoders`: the value of --decoder that a case is tested with."""
+    out, *wanted = sys.argv[1:]
+    os.makedirs(out, exist_ok=True)
+    CASES.clear()
+    CASES.update(cases)
+    for name in cases:
+        if wanted and name not in wanted:
+            continue
+        make(name, out)
+        if name in decoders:
+            with open(os.path.join(out, name + ".decoder"), "w") as file:
+                file.write(decoders[name])
+        print("made", name)
 
 
 def main():
