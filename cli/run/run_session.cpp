@@ -230,6 +230,9 @@ std::string RunSession::uniqueName(const std::string& name) {
 /// Before anything is written: only the first forward shows that a model has no classes.
 void RunSession::checkSave(const pipeline::Segmentation& first) const {
     if (!first.labels.empty() || !m_options.save || !m_options.save->labels) return;
+    if (m_segmenter.network().hasQueries())
+        throw Error(kWrongUse,
+                    "--save labels: " + m_segmenter.network().name() + ": " + pipeline::kQueriesAdvice);
     throw Error(kWrongUse, "--save labels: " + m_segmenter.network().name() +
                                " has no classes, its output is features; leave labels out (overlay shows the "
                                "first three principal components)");
@@ -238,6 +241,8 @@ void RunSession::checkSave(const pipeline::Segmentation& first) const {
 /// Tables are opened with the first result: the number of stages is not known before.
 void RunSession::start(const FrameResult& first) {
     checkSave(first.segmentation);
+    if (m_segmenter.network().hasQueries())
+        warn(m_segmenter.network().name() + ": " + pipeline::kQueriesAdvice);
     m_started = true;
     if (first.segmentation.labels.empty()) {
         m_save.labels = false;

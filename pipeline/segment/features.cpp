@@ -23,8 +23,19 @@ bool isPlanes(const cv::Mat& output, const OutputFacts& facts) {
 
 }  // namespace
 
+bool hasIds(const cv::Mat& output) {
+    if (output.dims != 4 || output.size[1] != 1) return false;
+    if (output.type() != CV_32F) return true;
+    if (!cv::checkRange(output, true, nullptr, 0, 65536)) return false;
+    cv::Mat ids, whole;
+    output.convertTo(ids, CV_16U);
+    ids.convertTo(whole, CV_32F);
+    return cv::norm(output, whole, cv::NORM_INF) == 0;
+}
+
 OutputKind outputKind(const cv::Mat& output, const OutputFacts& facts) {
-    if (output.dims == 4 && output.size[1] == 1) return OutputKind::Labels;
+    if (output.dims == 4 && output.size[1] == 1)
+        return hasIds(output) ? OutputKind::Labels : OutputKind::Unknown;
     if (output.type() != CV_32F || facts.tokens < 1) return OutputKind::Unknown;
     if (isRows(output, facts) || isPlanes(output, facts)) return OutputKind::Features;
     return output.dims == 4 ? OutputKind::Logits : OutputKind::Unknown;

@@ -15,9 +15,13 @@ struct OutputFacts {
     bool labels = false;  ///< the model file names classes
 };
 
-/// Labels are Bx1xHxW; logits BxCxHxW. Features are BxRxD with a row for each image token, special tokens in
-/// front and others behind allowed; or BxDxhxw with a place for each token, if the model names no classes and
-/// D is the encoder's width or at least 192.
+/// Whether an output Bx1xHxW has ids of classes: whole numbers from 0 to 65535. Depth and the like has
+/// others.
+bool hasIds(const cv::Mat& output);
+
+/// Labels are Bx1xHxW of ids; logits BxCxHxW. Features are BxRxD with a row for each image token, special
+/// tokens in front and others behind allowed; or BxDxhxw with a place for each token, if the model names no
+/// classes and D is the encoder's width or at least 192.
 OutputKind outputKind(const cv::Mat& output, const OutputFacts& facts);
 
 /// CV_32F, one row for each image token, of one image of the batch. `output`: of kind Features.

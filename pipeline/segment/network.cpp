@@ -121,6 +121,15 @@ cv::Mat Network::blob(const std::vector<cv::Mat>& images) const {
     return batch;
 }
 
+// Masks [B, Q, h, w] and classes [B, Q, C] of as many queries.
+static bool areQueries(const std::vector<cv::Mat>& outputs) {
+    for (const cv::Mat& masks : outputs)
+        for (const cv::Mat& classes : outputs)
+            if (masks.dims == 4 && classes.dims == 3 && masks.size[1] > 1 && masks.size[1] == classes.size[1])
+                return true;
+    return false;
+}
+
 // Of several outputs the labels, wherever they are; else the last one. Decided at the first forward.
 cv::Mat Network::run() {
     if (m_decided || !m_output.empty()) return m_output.empty() ? m_net.forward() : m_net.forward(m_output);
@@ -134,6 +143,7 @@ cv::Mat Network::run() {
         m_output = names[k];
         return outputs[k];
     }
+    m_queries = areQueries(outputs);
     return m_net.forward();
 }
 
@@ -144,11 +154,13 @@ OutputFacts Network::outputFacts() const {
 }
 
 OutputKind Network::kindOf(const cv::Mat& output) const {
+    if (m_queries && m_output.empty()) return OutputKind::Unknown;
     return outputKind(output, outputFacts());
 }
 
 bool Network::useFeatures(const cv::Mat& blob) {
-    std::vector<cv::String> candidates = m_net.getUnconnectedOutLayersNames();
+    std::vector<cv::String> candidates;
+    if (!m_queries) candidates = m_net.getUnconnectedOutLayersNames();
     const std::vector<cv::String> layers = m_net.getLayerNames();
     for (auto name = layers.rbegin(); name != layers.rend(); ++name) {
         const cv::String type = m_net.getLayer(m_net.getLayerId(*name))->type;

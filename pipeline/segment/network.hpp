@@ -17,6 +17,10 @@ struct RandomModel {
     std::uint64_t seed = 1;
 };
 
+/// For models whose outputs are masks and classes of queries.
+constexpr const char* kQueriesAdvice =
+    "the model gives masks and classes of queries, no labels; convert it with --output labels";
+
 /// Move-only, and like the cv::dnn::Net in it for one thread at a time.
 class Network {
 public:
@@ -40,6 +44,10 @@ public:
     /// Where the first output is of unknown kind: looks for features among the other outputs and behind the
     /// encoders, and gives them from then on. False where there are none.
     bool useFeatures(const cv::Mat& blob);
+
+    /// After a forward: whether the outputs are masks and classes of queries (MaskFormer, EoMT), which have
+    /// no labels before `mpm convert --output labels`.
+    bool hasQueries() const { return m_queries; }
 
     /// One blob of several images.
     cv::Mat blob(const std::vector<cv::Mat>& images) const;
@@ -65,6 +73,7 @@ private:
     bool m_random;
     std::string m_output;    ///< a layer's; empty: the last output of the network
     bool m_decided = false;  ///< which of several outputs is used
+    bool m_queries = false;
 };
 
 }  // namespace mpm::pipeline

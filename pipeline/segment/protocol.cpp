@@ -127,10 +127,10 @@ void ProtocolSegmenter::forward(const std::vector<Window>& windows, std::vector<
     m_times.images += static_cast<std::int64_t>(windows.size());
     const OutputKind kind = m_network.kindOf(output);
     if (kind != OutputKind::Logits && kind != OutputKind::Labels)
-        throw ModelError(
-            "the model has no classes: its output is neither logits (BxCxHxW) nor labels (Bx1xHxW); 'mpm "
-            "run' "
-            "without --window shows its features");
+        throw ModelError(m_network.hasQueries()
+                             ? kQueriesAdvice
+                             : "the model has no classes: its output is neither logits (BxCxHxW) nor labels "
+                               "(Bx1xHxW); 'mpm run' without --window shows its features");
     const mpm::Report report = m_network.encoder().report();
     m_times.encoder += report.times.whole;
     m_times.merge += report.times.merge;

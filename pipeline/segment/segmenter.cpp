@@ -32,7 +32,7 @@ cv::Mat toIds(const cv::Mat& image, int rows, int cols) {
 }  // namespace
 
 cv::Mat labelsOf(const cv::Mat& output, int index, cv::Size input, cv::Mat* scores) {
-    const bool labels = output.dims == 4 && output.size[1] == 1;
+    const bool labels = hasIds(output);
     const bool logits = output.dims == 4 && output.size[1] > 1 && output.type() == CV_32F;
     if (labels) return toIds(imageOf(output, index), output.size[2], output.size[3]);
     if (!logits)

@@ -25,7 +25,8 @@ cv::Mat featuresOf(const cv::Mat& output, int index) {
 }
 
 bool isSegmentation(const cv::Mat& output) {
-    return output.dims == 4 && (output.size[1] == 1 || output.type() == CV_32F);
+    if (output.dims != 4) return false;
+    return output.size[1] == 1 ? pipeline::hasIds(output) : output.type() == CV_32F;
 }
 
 }  // namespace

@@ -31,6 +31,49 @@ void addEncoder(OnnxModel& model, const EncoderCase& encoder, const SmallModel& 
     model.ints("schedule", {2, 5}).ints("grid", {small.rows, small.cols});
 }
 
+// Two segments of a chain; the queries are in front of the tokens in the second.
+void addJoinedEncoder(OnnxModel& model, EncoderOptions options, const SmallModel& small) {
+    options.schedule = {2, 5};
+    std::vector<EncoderCase> segments = cutEncoder(makeEncoder(options), {4});
+    segments[1].options.special = small.queries;
+    addEncoder(model, segments[0], {"tokens"}, {"front", "map"});
+    model.ints("grid", {small.rows, small.cols});
+    model.constant("queries", randomWeights({1, small.queries, options.dim()}, 1, 9));
+    model.node("Concat", {"queries", "front"}, {"joined"}).attribute("axis", 1);
+    addEncoder(model, segments[1], {"joined", "map"}, {"features"});
+    model.ints("grid", {small.rows, small.cols});
+}
+
+// Rows of the features from `first` on, and before `end`.
+void addRows(OnnxModel& model, int first, int end, const std::string& name) {
+    model.constant(name + "/first", std::vector<long long>{first});
+    model.constant(name + "/end", std::vector<long long>{end});
+    model.constant(name + "/axis", std::vector<long long>{1});
+    model.node("Slice", {"features", name + "/first", name + "/end", name + "/axis"}, {name});
+}
+
+void addMasks(OnnxModel& model, int dim, const SmallModel& small) {
+    const int tokens = small.rows * small.cols;
+    addRows(model, 0, small.queries, "query rows");
+    addRows(model, small.queries, small.queries + tokens, "image rows");
+    model.constant("class head", randomWeights({dim, small.classes + 1}, 0.5, 8));
+    model.node("MatMul", {"query rows", "class head"}, {"classes"});
+    model.constant("mask head", randomWeights({dim, small.queries}, 0.5, 10));
+    model.node("MatMul", {"image rows", "mask head"}, {"mask rows"});
+    model.node("Transpose", {"mask rows"}, {"mask planes"}).ints("perm", {0, 2, 1});
+    model.constant("mask shape", std::vector<long long>{small.batch, small.queries, small.rows, small.cols});
+    model.node("Reshape", {"mask planes", "mask shape"}, {"masks"});
+    if (small.labels) {
+        model.node("MpmMaskLabels", {"masks", "classes"}, {"labels"}, "mpm");
+        model.ints("size", {small.rows * kPatch, small.cols * kPatch});
+        model.output("labels", {small.batch, 1, small.rows * kPatch, small.cols * kPatch},
+                     CV_VERSION_MAJOR >= 5);
+    } else {
+        model.output("classes", {small.batch, small.queries, small.classes + 1});
+        model.output("masks", {small.batch, small.queries, small.rows, small.cols});
+    }
+}
+
 void addMetadata(OnnxModel& model, const SmallModel& small) {
     std::string labels, palette;
     for (int id = 0; id < small.classes; ++id) {
@@ -43,13 +86,24 @@ void addMetadata(OnnxModel& model, const SmallModel& small) {
     model.metadata("mpm.schedule", "[2,5]");
 }
 
-void addLabels(OnnxModel& model, const SmallModel& small) {
+void addPixels(OnnxModel& model, const SmallModel& small) {
     const int rows = small.rows * kPatch, columns = small.cols * kPatch;
     model.node("MpmResize", {"logits"}, {"stretched"}, "mpm");
-    model.ints("size", {rows, columns}).attribute("argmax", 1);
+    model.ints("size", {rows, columns}).attribute("argmax", small.labels ? 1 : 0);
     model.constant("plain", std::vector<long long>{small.batch, rows, columns});
-    model.node("Reshape", {"stretched", "plain"}, {"labels"});
-    model.output("labels", {small.batch, rows, columns});
+    model.node("Reshape", {"stretched", "plain"}, {"pixels"});
+    model.output("pixels", {small.batch, rows, columns});
+}
+
+void addLogits(OnnxModel& model, int dim, const SmallModel& small) {
+    const int classes = small.depth ? 1 : small.classes;
+    model.constant("head", randomWeights({dim, classes}, 0.5, 8));
+    model.node("MatMul", {"features", "head"}, {"scores"});
+    model.node("Transpose", {"scores"}, {"planes"}).ints("perm", {0, 2, 1});
+    model.constant("logits_shape", std::vector<long long>{small.batch, classes, small.rows, small.cols});
+    model.node("Reshape", {"planes", "logits_shape"}, {"logits"});
+    if (small.labels || small.depth) return addPixels(model, small);
+    model.output("logits", {small.batch, classes, small.rows, small.cols});
 }
 
 }  // namespace
@@ -60,6 +114,7 @@ void writeSmallModel(const std::string& path, const SmallModel& small) {
     options.imageTokens = small.rows * small.cols;
     const int dim = options.dim(), tokens = small.rows * small.cols;
     OnnxModel model;
+    if (small.queries > 0) model.domainVersion(2);
     model.input("picture", {small.batch, 3, small.rows * kPatch, small.cols * kPatch});
     model.constant("embed", randomWeights({dim, 3, kPatch, kPatch}, 0.2, 7));
     model.node("Conv", {"picture", "embed"}, {"patches"});
@@ -67,22 +122,16 @@ void writeSmallModel(const std::string& path, const SmallModel& small) {
     model.constant("columns_shape", std::vector<long long>{small.batch, dim, tokens});
     model.node("Reshape", {"patches", "columns_shape"}, {"columns"});
     model.node("Transpose", {"columns"}, {"tokens"}).ints("perm", {0, 2, 1});
-    addEncoder(model, makeEncoder(options), small);
-    if (small.features) {
+    if (small.queries > 0)
+        addJoinedEncoder(model, options, small);
+    else
+        addEncoder(model, makeEncoder(options), small);
+    if (small.features)
         model.output("features", {small.batch, tokens, dim});
-    } else {
-        model.constant("head", randomWeights({dim, small.classes}, 0.5, 8));
-        model.node("MatMul", {"features", "head"}, {"scores"});
-        model.node("Transpose", {"scores"}, {"planes"}).ints("perm", {0, 2, 1});
-        model.constant("logits_shape",
-                       std::vector<long long>{small.batch, small.classes, small.rows, small.cols});
-        model.node("Reshape", {"planes", "logits_shape"}, {"logits"});
-        if (small.labels) {
-            addLabels(model, small);
-        } else {
-            model.output("logits", {small.batch, small.classes, small.rows, small.cols});
-        }
-    }
+    else if (small.queries > 0)
+        addMasks(model, dim, small);
+    else
+        addLogits(model, dim, small);
     if (small.metadata) addMetadata(model, small);
     model.write(path);
 }

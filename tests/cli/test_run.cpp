@@ -96,6 +96,26 @@ TEST_F(Run, AModelWithoutClassesIsShownByItsFeatures) {
     EXPECT_TRUE(files("no").empty());
 }
 
+// Values that are no ids, and masks of queries: neither is shown as classes.
+TEST_F(Run, DepthAndMasksOfQueriesAreNoLabels) {
+    SmallModel depth, queries;
+    depth.depth = true;
+    queries.queries = 5;
+    for (const SmallModel& made : {depth, queries}) {
+        const std::string out = made.depth ? "depth" : "queries";
+        writeSmallModel(m_folder / "model.onnx", made);
+        const Outcome outcome = run({m_folder / "in/p0.png", "--out", m_folder / out});
+        ASSERT_EQ(outcome.status, 0) << outcome.err;
+        EXPECT_EQ(files(out), (std::set<std::string>{"p0.map.png", "p0.overlay.png", "tokens.csv"}));
+        EXPECT_EQ(outcome.says("--output labels"), !made.depth) << outcome.err;
+        EXPECT_EQ(run({m_folder / "in/p0.png", "--out", m_folder / "no", "--save", "labels"}).status, 2);
+    }
+    queries.labels = true;
+    writeSmallModel(m_folder / "model.onnx", queries);
+    ASSERT_EQ(run({m_folder / "in/p0.png", "--out", m_folder / "labels"}).status, 0);
+    EXPECT_EQ(files("labels").count("p0.labels.png"), 1u);
+}
+
 TEST_F(Run, MergeMapsOfEveryStageInThreeColourings) {
     std::vector<cv::Mat> drawn;
     for (const std::string how : {"mean", "size", "distinct"}) {

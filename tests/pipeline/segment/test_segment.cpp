@@ -68,6 +68,27 @@ TEST(Features, AreRecognisedByTheirShape) {
     EXPECT_EQ(kind({2, 1, 96, 128}, facts), OutputKind::Labels);
 }
 
+TEST(Features, OnePlaneOfWholeNumbersIsLabels) {
+    const OutputFacts facts{48, 1, 64, false};
+    const int shape[] = {2, 1, 12, 16};
+    for (const auto& [value, ids] : std::vector<std::pair<float, bool>>{{0.f, true},
+                                                                        {7.f, true},
+                                                                        {65535.f, true},
+                                                                        {65536.f, false},
+                                                                        {-1.f, false},
+                                                                        {0.5f, false},
+                                                                        {1e30f, false},
+                                                                        {NAN, false}}) {
+        cv::Mat output(4, shape, CV_32F, cv::Scalar(3));
+        output.ptr<float>(1)[5] = value;
+        EXPECT_EQ(outputKind(output, facts), ids ? OutputKind::Labels : OutputKind::Unknown) << value;
+        if (!ids) {
+            EXPECT_THROW(labelsOf(output, 1, {16, 12}), ModelError) << value;
+        }
+    }
+    EXPECT_EQ(outputKind(cv::Mat(4, shape, CV_32S, cv::Scalar(3)), facts), OutputKind::Labels);
+}
+
 TEST(Features, AreTheRowsOfTheImageTokens) {
     const OutputFacts facts{6, 1, 4, false};
     const int rows[] = {2, 7, 4}, planes[] = {2, 4, 2, 3};
