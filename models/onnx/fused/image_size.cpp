@@ -95,9 +95,17 @@ private:
             inputs.push_back(in == kAbsent            ? Tensor()
                              : m_graph.isConstant(in) ? m_graph.constant(in)
                                                       : inferred.values[in]);
-        const List<Tensor> outputs = evaluateNode(m_graph, node, inputs);
+        const List<Tensor> outputs = evaluated(node, inputs);
         for (size_t k = 0; k < node.outputs.size(); ++k) {
             if (node.outputs[k] != kAbsent) inferred.values[node.outputs[k]] = outputs[k];
+        }
+    }
+
+    List<Tensor> evaluated(const Node& node, const List<Tensor>& inputs) const {
+        try {
+            return evaluateNode(m_graph, node, inputs);
+        } catch (const Refusal& refusal) {  // what was right at the export's size
+            throw Refusal(std::string("the model holds its size (") + refusal.what() + ")" + kHint);
         }
     }
 

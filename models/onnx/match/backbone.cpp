@@ -208,12 +208,31 @@ private:
                 encoder.gridColumns = shape[3];
                 return;
             }
+            if (cutsImage(value, encoder)) return;
             const Node* node = graph().nodeOf(value);
             for (size_t k = 0; node && k < node->inputs.size(); ++k) {
                 const int in = node->inputs[k];
                 if (in != kAbsent && !m_rows.inferred().values[in].known()) open.push_back(in);
             }
         }
+    }
+
+    // An image cut into patches without a convolution: both of its axes split, as in [B, C, rows, height,
+    // columns, width].
+    bool cutsImage(int value, EncoderSpec& encoder) const {
+        const Node* node = graph().nodeOf(value);
+        if (!node || !node->is("Reshape")) return false;
+        const Shape &image = m_rows.shapeOf(node->inputs[0]), &cut = m_rows.shapeOf(value);
+        if (image.size() != 4 || cut.size() != 6) return false;
+        for (size_t axis = 1; axis < 3; ++axis) {
+            const bool split = elementCount({cut[axis], cut[axis + 1]}) == image[axis] &&
+                               elementCount({cut[axis + 2], cut[axis + 3]}) == image[axis + 1];
+            if (!split || elementCount({cut[axis], cut[axis + 2]}) != encoder.imageTokens()) continue;
+            encoder.gridRows = cut[axis];
+            encoder.gridColumns = cut[axis + 2];
+            return true;
+        }
+        return false;
     }
 
     const RowMatcher& m_rows;

@@ -62,6 +62,10 @@ protected:
         const std::string converted = (folder / "converted.onnx").string();
         const models::Conversion conversion = models::convertModel(model, converted, options());
         // Constants that were rounded to half precision are recognised.
+        cv::Size grid;
+        if (std::ifstream(base + ".grid") >> grid.height >> grid.width) {
+            EXPECT_EQ(conversion.grid, grid);
+        }
         EXPECT_LT(conversion.error, GetParam() == "rounded_gelu" ? 1e-4 : 1e-5);
         std::vector<cv::String> names;  // OpenCV lists them in an order of its own
         for (const models::Port& port : models::readModel(converted).outputs)

@@ -583,6 +583,10 @@ def make(name, out):
     base = os.path.join(out, name)
     export(model, image, base + ".onnx", opset, dynamic)
     np.save(base + ".input.npy", image.numpy())
+    grid = getattr(model, "grid", None)
+    if grid is not None:
+        with open(base + ".grid", "w") as file:
+            file.write("%d %d" % (grid() if callable(grid) else grid))
     with torch.no_grad():
         for label, schedule in (("none", ()), ("2_5", (2, 5))):
             runs = [model.run(image[k:k + 1], schedule) for k in range(batch)]
