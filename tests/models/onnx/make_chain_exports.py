@@ -351,6 +351,15 @@ def dinov3_eomt(**options):
 CASES["eomt_dinov3"] = (dinov3_eomt, 17, "", 1)
 CASES["eomt_dinov3_dynamic"] = (lambda: dinov3_eomt(joined=2), 17, "b", 2)
 
+# Weights, constants, inputs and outputs in half precision; references in f32 with the rounded weights.
+HALF = {
+    "eomt_half": CASES["eomt"],
+    "eomt_half_dynamic": CASES["eomt_dynamic"],
+    "eomt_half_dinov3": CASES["eomt_dinov3"],
+    "eomt_half_full": CASES["eomt_full"],
+}
+CASES.update(HALF)
+
 REFUSED = {
     "eomt_masked": (lambda: Eomt(blocks(style="hf", scale="div"), masked=True), "masked attention"),
 }
@@ -362,7 +371,7 @@ def main():
     make_exports.CASES = CASES
     for name in CASES:
         if not wanted or name in wanted:
-            make_exports.make(name, out)
+            make_exports.make(name, out, half=name in HALF)
             print("made", name)
     for name, (build, word) in REFUSED.items():
         if wanted and name not in wanted:

@@ -573,15 +573,19 @@ def as_tuple(y):
     return y if isinstance(y, tuple) else (y,)
 
 
-def make(name, out):
+def make(name, out, half=False):
     build, opset, dynamic, batch = CASES[name]
     torch.manual_seed(len(name) * 1000 + sum(map(ord, name)))
     model = build().eval()
     spread(model)
+    if half:
+        round_to_half(model)
     size = (64, 64) if name.startswith("torchvision") else (60, 90) if name.startswith("padded") else getattr(model, "size", SIZE)
     image = torch.rand(batch, 3, *size) * 2 - 1
     base = os.path.join(out, name)
     export(model, image, base + ".onnx", opset, dynamic)
+    if half:
+        halve(base + ".onnx")
     np.save(base + ".input.npy", image.numpy())
     grid = getattr(model, "grid", None)
     if grid is not None:
@@ -673,18 +677,9 @@ def references(model, image, base):
         np.save(f"{base}.s2_5.map0.npy", ids.numpy())
 
 
-def make_all_half(out):
-    """Everything in half precision, the root of 2 in GELU included; references with rounded weights and an exact GELU."""
-    torch.manual_seed(10)
-    model = Vit(blocks()).eval()
-    spread(model)
-    for p in model.parameters():
-        p.data = p.data.half().float()
-    base = os.path.join(out, "half_all")
-    image = torch.rand(1, 3, *SIZE) * 2 - 1
-    export(model, image, base + ".onnx", 17, "")
-    proto = onnx.load(base + ".onnx")
-    half = onnx.TensorProto.FLOAT16
+def halve(path):
+    """Everything of an export in half precision: weights, constants, inputs and outputs."""
+    proto, half = onnx.load(path), onnx.TensorProto.FLOAT16
 
     def shrink(tensor):
         if tensor.data_type == onnx.TensorProto.FLOAT:
@@ -700,7 +695,25 @@ def make_all_half(out):
                 attribute.i = half
     for port in [*proto.graph.input, *proto.graph.output]:
         port.type.tensor_type.elem_type = half
-    onnx.save(proto, base + ".onnx")
+    onnx.save(proto, path)
+
+
+def round_to_half(model):
+    for values in [*model.parameters(), *model.buffers()]:
+        if values.is_floating_point():
+            values.data = values.data.half().float()
+
+
+def make_all_half(out):
+    """Everything in half precision, the root of 2 in GELU included; references with rounded weights and an exact GELU."""
+    torch.manual_seed(10)
+    model = Vit(blocks()).eval()
+    spread(model)
+    round_to_half(model)
+    base = os.path.join(out, "half_all")
+    image = torch.rand(1, 3, *SIZE) * 2 - 1
+    export(model, image, base + ".onnx", 17, "")
+    halve(base + ".onnx")
     references(model, image, base)
 
 
