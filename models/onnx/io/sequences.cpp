@@ -13,6 +13,7 @@ public:
     void run() {
         const size_t count = m_graph.nodes.size();
         for (size_t n = 0; n < count; ++n) {
+            if (m_graph.nodes[n].is("ConcatFromSequence")) join(n);
             if (!m_graph.nodes[n].is("SequenceAt")) continue;
             checkTime();
             const Node node = m_graph.nodes[n];
@@ -22,6 +23,36 @@ public:
     }
 
 private:
+    // As torch.stack is written: a new axis for each part, along which they are joined.
+    void join(size_t n) {
+        const Node node = m_graph.nodes[n];
+        const Node* list = node.inputs.empty() ? nullptr : m_graph.nodeOf(node.inputs[0]);
+        if (!list || !list->is("SequenceConstruct") || !node.has("axis")) return;
+        checkTime();
+        const int64_t axis = node.getInt("axis", 0);
+        List<int> parts = list->inputs;
+        if (node.getInt("new_axis", 0) != 0) {
+            const int axes = ints({axis});
+            for (int& part : parts)
+                part = unsqueezed(part, axis, axes);
+        }
+        replaceBy(n, "Concat", parts);
+        m_graph.nodes[n].attributes["axis"] = Attribute::of(axis);
+    }
+
+    int unsqueezed(int value, int64_t axis, int axes) {
+        Node node;
+        node.op = "Unsqueeze";
+        node.inputs = {value};
+        if (m_graph.opset >= 13)
+            node.inputs.push_back(axes);
+        else
+            node.attributes["axes"] = Attribute::of(List<int64_t>{axis});
+        node.outputs = {m_graph.addValue("part")};
+        m_graph.nodes.push_back(node);
+        return node.outputs[0];
+    }
+
     void resolve(size_t n, const Node& at) {
         const Node* list = m_graph.nodeOf(at.inputs[0]);
         const List<int64_t> index = m_graph.constant(at.inputs[1]).toInts();

@@ -1,4 +1,4 @@
-// Lists of tensors, which exporters write for chunk and unbind. They are resolved while reading, so that no
+// Lists of tensors, which exporters write for chunk, unbind and stack. They are resolved while reading, so that no
 // later pass sees one.
 #pragma once
 
@@ -6,7 +6,8 @@
 
 namespace mpm::models {
 
-/// SequenceAt of a SplitToSequence or a SequenceConstruct becomes a slice, a gather or the tensor itself.
+/// SequenceAt of a SplitToSequence or a SequenceConstruct becomes a slice, a gather or the tensor itself;
+/// ConcatFromSequence of a SequenceConstruct becomes a concatenation.
 /// Other sequences fail when they are evaluated. The graph is sorted.
 void resolveSequences(Graph& graph);
 

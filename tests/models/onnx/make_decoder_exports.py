@@ -7,6 +7,13 @@ make_exports.py, whose tests read them.
 The decoders are written from their published equations, without the original code: deformable attention by grid_sample,
 cross-attention masked by the masks of the layer before. Sampling offsets are not zero, as they would hide mistakes.
 """
+import os
+import sys
+
+import numpy as np
+import onnx
+import onnx.helper
+import onnx.numpy_helper
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -261,6 +268,55 @@ class Mask2Former(PixelDecoded):
         return classes, masks
 
 
+def as_dynamo(path):
+    """Rewrites an export as the dynamo exporter of PyTorch 2 writes it before its optimiser: opset 20, where GridSample's mode
+    is linear and reductions have their axes as an input; sequences for splits and stacks."""
+    proto = onnx.load(path)
+    nodes, made = proto.graph.node, {o: n for n in proto.graph.node for o in n.output}
+    constants = []
+
+    def attribute(node, name):
+        return next((onnx.helper.get_attribute_value(a) for a in node.attribute if a.name == name), None)
+
+    def constant(value, name):
+        constants.append(onnx.numpy_helper.from_array(np.array(value), name))
+        return name
+
+    def stacked(node):
+        parts = [made.get(value) for value in node.input]
+        axes = [None if part is None or part.op_type != "Unsqueeze" else onnx.numpy_helper.to_array(attribute(made[part.input[1]], "value"))
+                for part in parts if part is None or part.op_type != "Unsqueeze" or part.input[1] in made]
+        same = len(axes) == len(parts) and all(a is not None and a.tolist() == axes[0].tolist() and a.size == 1 for a in axes)
+        return (parts, int(axes[0].item())) if same else None
+
+    for node in list(nodes):
+        at = list(nodes).index(node)
+        if node.op_type == "GridSample":
+            mode = next(a for a in node.attribute if a.name == "mode")
+            mode.s = b"linear"
+        elif node.op_type in ("ReduceMean", "ReduceMax", "ReduceL2") and attribute(node, "axes") is not None:
+            axes = attribute(node, "axes")
+            del node.attribute[next(k for k, a in enumerate(node.attribute) if a.name == "axes")]
+            node.input.append(constant(axes, node.output[0] + ".axes"))
+        elif node.op_type == "Concat" and stacked(node):
+            parts, axis = stacked(node)
+            listed = node.output[0] + ".list"
+            nodes.remove(node)
+            nodes.insert(at, onnx.helper.make_node("ConcatFromSequence", [listed], list(node.output), axis=axis, new_axis=1))
+            nodes.insert(at, onnx.helper.make_node("SequenceConstruct", [part.input[0] for part in parts], [listed]))
+        elif node.op_type == "Split":
+            listed = node.output[0] + ".list"
+            picks = [onnx.helper.make_node("SequenceAt", [listed, constant(k, f"{piece}.at")], [piece])
+                     for k, piece in enumerate(node.output)]
+            nodes.remove(node)
+            for pick in reversed(picks):
+                nodes.insert(at, pick)
+            nodes.insert(at, onnx.helper.make_node("SplitToSequence", list(node.input), [listed], axis=attribute(node, "axis")))
+    proto.graph.initializer.extend(constants)
+    proto.opset_import[0].version = 20
+    onnx.save(proto, path)
+
+
 CASES = {
     # name: (model, opset, dynamic axes, batch)
     "adapter": (lambda: Adapter(blocks()), 16, "", 1),
@@ -275,12 +331,19 @@ CASES = {
     "mask2former_batch": (lambda: Mask2Former(blocks()), 17, "", 2),
     "mask2former_dynamic": (lambda: Mask2Former(blocks()), 16, "b", 2),
     "injected_dynamic": (lambda: Injected(blocks()), 16, "b", 2),
+    "adapter_dynamo": (lambda: Adapter(blocks()), 17, "b", 2),
+    "injected_dynamo": (lambda: Injected(blocks()), 17, "", 1),
+    "injected_dynamo_batch": (lambda: Injected(blocks(layer_scale=True), style="loop"), 17, "", 2),
+    "mask2former_dynamo": (lambda: Mask2Former(blocks(), guard="arithmetic"), 17, "", 1),
+    "mask2former_dynamo_batch": (lambda: Mask2Former(blocks(), guard="arithmetic"), 17, "b", 2),
     "mask2former_arithmetic": (lambda: Mask2Former(blocks(), guard="arithmetic"), 17, "", 1),
 }
 
 if __name__ == "__main__":
-    make_exports.CASES, make_exports.REFUSED = CASES, {}
-    for name in ("variants", "make_resized", "make_attention_operator", "make_half", "make_all_half", "make_optimised",
-                 "make_unbound", "make_quantised"):
-        setattr(make_exports, name, lambda out: None)
-    make_exports.main()
+    if sys.argv[1] == "--opset":
+        CASES = {name: (build, int(sys.argv[2]), dynamic, batch) for name, (build, _, dynamic, batch) in CASES.items()}
+        del sys.argv[1:3]
+    make_exports.make_only(CASES, {})
+    for name in CASES:
+        if "dynamo" in name and (len(sys.argv) == 2 or name in sys.argv[2:]):
+            as_dynamo(os.path.join(sys.argv[1], name + ".onnx"))
