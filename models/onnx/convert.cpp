@@ -190,7 +190,7 @@ private:
         if (fusedAlready) checkFused(original, m_options);
         // Standard operators cannot average by a map, so that the layers form merges in one segment only.
         State state = understand(original, bindings.own, m_options.form == Form::Fused);
-        if (!fusedAlready && m_options.decoder == Decoder::Merged) mergeDecoders(state, m_conversion.notes);
+        chooseDecoders(state, fusedAlready);
         const int blocks = state.match.blocks();
         const bool keeps = !m_options.blocks && (fusedAlready || isLayers(original));
         m_conversion.schedule = keeps ? scheduleOf(original) : scheduleFor(m_options, blocks);
@@ -204,6 +204,25 @@ private:
             state = writeOtherSize(std::move(state), *bindings.wanted, digest.get());
         }
         prepareProof(original, bindings.own, state.graph);
+    }
+
+    void chooseDecoders(State& state, bool fusedAlready) {
+        if (!m_options.decoder) return;
+        if (m_options.decoder == Decoder::Full) {
+            if (fusedAlready && followsMap(state))
+                throw Refusal(
+                    "the model is converted already and its decoder computes merged tokens: convert the "
+                    "original export instead");
+            return;
+        }
+        try {
+            mergeDecoders(state, m_conversion.notes);
+        } catch (const Refusal& refusal) {
+            if (!fusedAlready) throw;
+            throw Refusal("the model is converted already, and its decoder cannot be understood (" +
+                          std::string(refusal.what()) + "): convert the original export instead");
+        }
+        if (fusedAlready) connectMaps(state);
     }
 
     void writeFusedAgain(State& state, const std::string& digest) {

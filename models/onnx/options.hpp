@@ -23,9 +23,9 @@ struct ConvertOptions {
     std::optional<std::vector<int>>
         blocks;  ///< merge before these; absent: those of 2 and 5 that the model has
     Form form = Form::Fused;
-    cv::Size size;  ///< empty: the export's own
-    int batch = 0;  ///< 0: the export's own
-    Decoder decoder = Decoder::Full;
+    cv::Size size;                           ///< empty: the export's own
+    int batch = 0;                           ///< 0: the export's own
+    std::optional<Decoder> decoder;          ///< absent: full, or as it is in a converted model
     std::vector<std::string> outputs;        ///< names of those to keep; empty: all
     std::map<std::string, std::string> set;  ///< values of scalar inputs, which are none afterwards
     bool labels = false;                     ///< class ids at image size instead of scores

@@ -1,7 +1,9 @@
-// Shapes of the operators of domain mpm, to inspect converted models. OpenCV computes their values.
+// Shapes of the operators of domain mpm, to inspect converted models. OpenCV computes their values, but for
+// those of the operators that are between an encoder and a decoder.
 #include <algorithm>
 
 #include "models/onnx/eval/call.hpp"
+#include "models/onnx/eval/gemm.hpp"
 
 namespace mpm::models {
 namespace {
@@ -25,15 +27,36 @@ void asInput(Call& c) {
 void embed(Call& c) {
     const Shape& table = c.input(1).shape();
     if (table.size() != 2 || c.input(0).rank() < 1) throw Refusal("its table is not a matrix");
-    c.shape(0, Type::Float, {c.input(0).shape()[0], table[0], table[1]});
+    const Shape& rows = c.input(0).shape();
+    const Shape out{rows[0], table[0], table[1]};
+    const int64_t first = c.node.getInt("first", 0);
+    const bool plain = rows.size() == 3 && !c.node.has("patch") && rows[2] == table[1] && first >= 0 &&
+                       rows[1] <= table[0] && first <= table[0] - rows[1];
+    if (!plain || !c.known()) return c.shape(0, Type::Float, out);
+    const Tensor x = c.input(0), embedding = c.input(1);
+    Tensor& y = c.make(0, Type::Float, out);
+    const int64_t whole = elementCount(table), part = elementCount({rows[1], rows[2]});
+    for (int64_t image = 0; image < rows[0]; ++image) {
+        float* to = y.writeF() + image * whole;
+        std::copy_n(embedding.f() + 0, whole, to);
+        for (int64_t k = 0; k < part; ++k)
+            to[first * table[1] + k] += x.f()[image * part + k];
+    }
 }
 
 void linearShape(Call& c) {
     Shape shape = c.input(0).shape();
     if (shape.empty() || c.input(1).rank() != 2 || shape.back() != c.input(1).dim(0))
         throw Refusal("its weight does not fit");
-    shape.back() = c.input(1).dim(1);
-    c.shape(0, Type::Float, shape);
+    const int64_t depth = shape.back(), width = shape.back() = c.input(1).dim(1);
+    if (!c.known() || depth < 1) return c.shape(0, Type::Float, shape);
+    const Tensor x = c.input(0), weight = c.input(1), bias = c.has(2) ? c.input(2) : Tensor();
+    if (bias.known() && bias.size() != width) throw Refusal("its bias does not fit");
+    Tensor& y = c.make(0, Type::Float, shape);
+    const int64_t rows = x.size() / depth;
+    gemm(rows, width, depth, x.f() + 0, weight.f() + 0, y.writeF() + 0);
+    for (int64_t k = 0; bias.known() && k < y.size(); ++k)
+        y.writeF()[k] += bias.f()[k % width];
 }
 
 void convTranspose(Call& c) {

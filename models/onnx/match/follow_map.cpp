@@ -128,10 +128,15 @@ private:
 
 }  // namespace
 
+bool followsMap(const State& state) {
+    const List<EncoderSpec>& all = state.match.encoders;
+    return std::any_of(all.begin(), all.end(), [](const EncoderSpec& e) { return e.decoder && e.takesMap; });
+}
+
 void mergeDecoders(State& state, std::vector<std::string>& notes) {
     const EncoderSpec* last = state.match.segments().back();
     for (EncoderSpec& decoder : state.match.encoders) {
-        if (!decoder.decoder) continue;
+        if (!decoder.decoder || decoder.takesMap) continue;
         const auto rows = RowFollower(state, *last, decoder).find();
         if (!rows) {
             notes.push_back(
@@ -142,11 +147,32 @@ void mergeDecoders(State& state, std::vector<std::string>& notes) {
         decoder.trailing = rows->trailing;
         decoder.takesMap = true;
     }
-    for (EncoderSpec& encoder : state.match.encoders) {
-        const bool follows = std::any_of(state.match.encoders.begin(), state.match.encoders.end(),
-                                         [](const EncoderSpec& e) { return e.decoder && e.takesMap; });
+    const bool follows = followsMap(state);
+    for (EncoderSpec& encoder : state.match.encoders)
         if (&encoder == last && follows) encoder.givesMap = true;
+}
+
+void connectMaps(State& state) {
+    int map = kAbsent;
+    auto encoder = state.match.encoders.begin();
+    for (Node& node : state.graph.nodes) {
+        if (node.domain != "mpm" || node.op != "MpmEncoder") continue;
+        const EncoderSpec& spec = *encoder++;
+        const bool had = node.getInt("map_output", 0) != 0;
+        if (spec.givesMap && !had) {
+            node.attributes["map_output"] = Attribute::of(int64_t{1});
+            node.outputs.push_back(state.graph.addValue("map"));
+        }
+        if (spec.givesMap) map = node.outputs.back();
+        const std::string names = node.getString("inputs", "");
+        if (!spec.takesMap || !spec.decoder || names.rfind("tokens map", 0) == 0) continue;
+        node.inputs.insert(node.inputs.begin() + 1, map);
+        node.attributes["inputs"] = Attribute::of("tokens map" + names.substr(std::string("tokens").size()));
+        node.attributes["special_tokens"] = Attribute::of(static_cast<int64_t>(spec.special));
+        if (spec.trailing > 0)
+            node.attributes["trailing_tokens"] = Attribute::of(static_cast<int64_t>(spec.trailing));
     }
+    state.graph.sort();
 }
 
 }  // namespace mpm::models

@@ -9,4 +9,10 @@ namespace mpm::models {
 /// decoder that cannot.
 void mergeDecoders(State& state, std::vector<std::string>& notes);
 
+/// Whether a decoder has it.
+bool followsMap(const State& state);
+
+/// In a graph of the fused form: gives the decoders chosen by mergeDecoders() the map.
+void connectMaps(State& state);
+
 }  // namespace mpm::models

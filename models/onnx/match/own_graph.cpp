@@ -63,10 +63,12 @@ public:
             throw Refusal("an MpmEncoder with " + std::to_string(blocks) + " blocks: the file is damaged");
         for (int64_t k = 0; k < blocks; ++k)
             encoder.blocks.push_back(readBlock(std::to_string(encoder.firstBlock + k) + "."));
+        encoder.blocks[0].input = m_node.inputs[0];
         List<int64_t> taps = m_node.getInts("taps");
         if (taps.empty()) taps = {encoder.firstBlock + blocks - 1};
-        for (int64_t tap : taps)
-            encoder.taps.push_back({checkedCast<int>(tap), false, kAbsent});
+        for (size_t k = 0; k < taps.size(); ++k)
+            encoder.taps.push_back(
+                {checkedCast<int>(taps[k]), false, k < m_node.outputs.size() ? m_node.outputs[k] : kAbsent});
         encoder.norm = norm("norm", "final_");
         return encoder;
     }

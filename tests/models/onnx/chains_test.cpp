@@ -211,6 +211,35 @@ TEST_F(Chains, DecoderFollowsTheMap) {
     EXPECT_GT(cv::norm(full, merged, cv::NORM_INF), 0);
 }
 
+// A converted model is converted again: its decoder follows the map as that of the export does.
+TEST_F(Chains, DecoderOfAConvertedModelFollowsTheMap) {
+    const Between projected = [](SmallExport& model, int x) {
+        const int y = model.linear(model.norm(x), SmallExport::kDim, SmallExport::kDim);
+        return model.joined({model.withoutFirst(y), model.queries(3)});
+    };
+    for (const int batch : {1, 2}) {
+        ConvertOptions options;
+        const std::string plain = converted({{5, 2}, projected, batch}, options),
+                          again = folder / "again.onnx";
+        options.decoder = models::Decoder::Merged;
+        cv::Mat expected, found;
+        run(converted({{5, 2}, projected, batch}, options), {2}, expected);
+        const models::Conversion conversion = models::convertModel(plain, again, options);
+        EXPECT_EQ(conversion.decoder, "2 transformer blocks on merged tokens");
+        EXPECT_LT(conversion.gflopsMerged, conversion.gflops);
+        EXPECT_GT(conversion.gflopsMerged, 0);
+        EXPECT_EQ(models::domainVersion(models::readModel(again)), 2);
+        run(again, {2}, found);
+        EXPECT_EQ(cv::norm(expected, found, cv::NORM_INF), 0);
+        models::convertModel(again, folder / "third.onnx", options);  // nothing to change
+        options.decoder = models::Decoder::Full;
+        EXPECT_THROW(models::convertModel(again, folder / "full.onnx", options), models::Refusal);
+        options.decoder.reset();
+        models::convertModel(again, folder / "kept.onnx", options);
+        EXPECT_EQ(encodersIn(folder / "kept.onnx")[1].getInt("trailing_tokens", 0), 3);
+    }
+}
+
 // A decoder whose rows mix tokens computes all of them.
 TEST_F(Chains, DecoderOfMixedTokensIsFull) {
     const Between mixed = [](SmallExport& model, int x) {
