@@ -206,7 +206,8 @@ void summarise(const State& state, Conversion& c) {
     c.gflops =
         restGflops(graph, state.shapes, static_cast<double>(state.shapes.of(graph.inputs[0].value)[0]));
     for (const EncoderSpec& encoder : state.match.encoders) {
-        const bool fused = encoder.output() < 0;  // read from an MpmEncoder: the graph holds no products of it
+        const bool fused =
+            encoder.output() < 0;  // read from an MpmEncoder: the graph holds no products of it
         if (fused) c.gflops += encoderGflops(encoder, tokensAt(encoder, {}));
     }
     double behind = c.gflops;
