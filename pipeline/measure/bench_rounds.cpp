@@ -170,7 +170,8 @@ void BenchRounds::measureRound(const cv::Mat& blob, int batch, bool keep) {
     for (size_t i = 0; i < m_rows.size(); ++i) {
         if (m_rows[i].batch != batch) continue;
         const cv::Mat output = measure(m_rows[i], blob, keep);
-        if (clip && batch == 1 && output.dims == 4)
+        const OutputKind kind = m_networks.of(m_rows[i].method, batch).kindOf(output);
+        if (clip && batch == 1 && (kind == OutputKind::Labels || kind == OutputKind::Logits))
             labels[i] = labelsOf(output, 0, {blob.size[3], blob.size[2]});
     }
     for (size_t i = 0; i < m_rows.size(); ++i) {

@@ -138,6 +138,31 @@ TEST_F(Bench, ALossBudgetChoosesSchedules) {
     EXPECT_EQ(mpmProgram({"bench", m_folder / "model.onnx", "--loss", "1"}).status, 2);
 }
 
+TEST_F(Bench, ReuseWithoutClassesIsMeasured) {
+    SmallModel depth;
+    depth.depth = true;
+    writeSmallModel(m_folder / "model.onnx", depth);
+    EXPECT_EQ(bench({"--compare", "none,reuse", "--batch", "1"})["results"].size(), 2u);
+}
+
+TEST_F(Bench, BlocksOfAChainAreListed) {
+    SmallModel chain;
+    chain.queries = 5;
+    chain.labels = true;
+    writeSmallModel(m_folder / "model.onnx", chain);
+    const auto json = bench({"--compare", "none,mpm,mpm:4", "--batch", "1"});
+    const std::vector<double> all = json["results"][0]["tokens"], merged = json["results"][1]["tokens"],
+                              late = json["results"][2]["tokens"];
+    ASSERT_EQ(all.size(), 6u);  // of both segments, without the queries
+    EXPECT_EQ(all[5], 24);
+    ASSERT_EQ(merged.size(), 6u);
+    EXPECT_LT(merged[2], merged[1]);
+    EXPECT_EQ(merged[4], merged[2]);
+    EXPECT_LT(merged[5], merged[4]);
+    EXPECT_EQ(late[3], 24);
+    EXPECT_LT(late[4], 24);
+}
+
 TEST_F(Bench, OneRoundHasNoSpreadAndNoVerdict) {
     const Outcome outcome = mpmProgram({"bench", m_folder / "model.onnx", m_folder / "*.png", "--rounds", "1",
                                         "--json", m_folder / "b.json"});
