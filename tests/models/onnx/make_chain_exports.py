@@ -211,15 +211,17 @@ class Yolos(Vit):
         self.boxes = nn.Linear(DIM, 4)
 
     def run(self, image, schedule=()):
-        stream = Tokens(self.embed(image), self.special, schedule)
-        behind = self.detection.expand(image.shape[0], -1, -1)
+        stream, count = Tokens(self.embed(image), self.special, schedule), self.detection.shape[1]
+        x = torch.cat([stream.x, self.detection.expand(image.shape[0], -1, -1)], 1)
         for k, block in enumerate(self.blocks):
-            stream.before(k)
-            rows = stream.x.shape[1]
-            x = block(torch.cat([stream.x, behind], 1))
-            stream.x, behind = x[:, :rows], x[:, rows:]
-        x = self.norm(torch.cat([stream.restored(), behind], 1))
-        return (x, self.boxes(x[:, -4:]).sigmoid()), stream.map
+            if k in schedule:
+                stream.x = x[:, :-count]
+                stream.before(k)
+                x = torch.cat([stream.x, x[:, -count:]], 1)
+            x = block(x)
+        stream.x = x[:, :-count]
+        x = self.norm(torch.cat([stream.restored(), x[:, -count:]], 1) if schedule else x)
+        return (x, self.boxes(x[:, -count:]).sigmoid()), stream.map
 
 
 class RmsNorm(nn.Module):
