@@ -12,6 +12,7 @@ void addEval(CLI::App& app);
 void addExport(CLI::App& app);
 void addImport(CLI::App& app);
 void addMean(CLI::App& app);
+void addPolicy(CLI::App& app);
 void addScene(CLI::App& app);
 
 }  // namespace mpm::models

@@ -8,6 +8,7 @@
 #include "models/torch/commands/commands.hpp"
 #include "models/torch/commands/reducer_options.hpp"
 #include "models/torch/data/datasets.hpp"
+#include "models/torch/model/sharing.hpp"
 #include "models/torch/train/checkpoint.hpp"
 #include "models/torch/train/evaluate.hpp"
 #include "street/night.hpp"
@@ -16,7 +17,8 @@ namespace mpm::models {
 namespace {
 
 struct EvalArguments {
-    std::string weights, root, dataset = "camvid", split = "val";
+    std::string weights, root, dataset = "camvid", split = "val", policy;
+    int64_t shared = 0;
     ReducerSettings reducer;
     bool night = false;
     int threads = 0, frames = 200;
@@ -39,6 +41,8 @@ void runEval(const EvalArguments& a) {
     if (a.threads > 0) torch::set_num_threads(a.threads);
     auto model = loadModel(a.weights);
     model->encoder->setReducer(a.reducer);
+    if (!a.policy.empty())
+        model->setSharing(std::make_shared<Sharing>(Sharing{loadPolicy(a.policy), a.shared}));
     const auto classes = classesOf(a.dataset, a.root);
     auto samples =
         a.dataset == "scene" ? sceneFrames(a.frames, {640, 480}) : readAll(a.root, a.split, classes);
@@ -61,6 +65,11 @@ void addEval(CLI::App& app) {
     verb->add_option("--split", a->split)->capture_default_str();
     verb->add_option("--frames", a->frames, "frames of the built-in street")->capture_default_str();
     addReducerOptions(*verb, a->reducer, "--blocks");
+    auto* policy = verb->add_option("--policy", a->policy, "policy by which superpatches share a token")
+                       ->check(CLI::ExistingFile);
+    verb->add_option("--share", a->shared, "superpatches that share a token")
+        ->check(CLI::NonNegativeNumber)
+        ->needs(policy);
     verb->add_flag("--night", a->night, "apply the night simulation");
     verb->add_option("--threads", a->threads)->capture_default_str();
     verb->callback([a] { runEval(*a); });

@@ -34,7 +34,12 @@ void printReport(const ImportReport& report, bool quiet) {
                 report.leftOver.size());
 }
 
+bool isOnnx(const std::string& path) {
+    return std::filesystem::path(path).extension() == ".onnx";
+}
+
 Imported importOf(const ImportArguments& a) {
+    if (isOnnx(a.input)) return importOwnOnnx(a.input);
     const NamedTensors tensors = readTensors(a.input);
     try {
         return importWeights(tensors, a.options);
@@ -83,7 +88,7 @@ void runImport(ImportArguments& a) {
         std::printf("sizes     from %s\n", printable(file).c_str());
     }
     auto imported = importOf(a);
-    const bool onnx = std::filesystem::path(a.output).extension() == ".onnx";
+    const bool onnx = isOnnx(a.output);
     if (!onnx) saveModel(a.output, imported.model);
     printReport(imported.report, a.quiet);
     if (onnx) writeOnnx(a, imported);
@@ -93,7 +98,9 @@ void runImport(ImportArguments& a) {
 
 void addImport(CLI::App& app) {
     auto* verb =
-        app.add_subcommand("import", "weights of Segmenter, timm, DeiT (.pth, .safetensors) or JAX (.npz)");
+        app.add_subcommand("import",
+                           "weights of Segmenter, timm, DeiT (.pth, .safetensors), JAX (.npz), or of 'export "
+                           "--fused' (.onnx)");
     auto a = std::make_shared<ImportArguments>();
     verb->add_option("input", a->input, "file of weights")->required()->check(CLI::ExistingFile);
     verb->add_option("output", a->output,

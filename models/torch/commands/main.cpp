@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
     mpm::models::addExport(app);
     mpm::models::addImport(app);
     mpm::models::addMean(app);
+    mpm::models::addPolicy(app);
     mpm::models::addScene(app);
     try {
         app.parse(argc, argv);

@@ -79,6 +79,15 @@ void addLoopOptions(CLI::App& verb, TrainArguments& a) {
     verb.add_option("--neighbour-share", o.neighbourShare, "weight of this loss beside the labels")
         ->needs(neighbours)
         ->capture_default_str();
+    auto* policy = verb.add_option("--policy", o.policy,
+                                   "policy (of 'mpm-models policy') by which superpatches share a token")
+                       ->check(CLI::ExistingFile);
+    auto* share = verb.add_option("--share", o.shared,
+                                  "superpatches of 2x2 patches that share a token, at the model's size; the "
+                                  "same share of them in crops")
+                      ->check(CLI::NonNegativeNumber)
+                      ->needs(policy);
+    policy->needs(share);
     verb.add_option("--rate", o.optimiser.rate, "highest learning rate of AdamW")->capture_default_str();
     verb.add_option("--matrix-rate", o.optimiser.matrixRate,
                     "learning rate of Muon, for matrices inside blocks; 0: AdamW for these too")

@@ -33,7 +33,7 @@ double difference(Segmenter& model, cv::dnn::Net& net, const torch::Tensor& imag
     return cv::norm(logits, blobOf(expected), cv::NORM_INF);
 }
 
-void demand(double difference, const std::string& what) {
+void demandClose(double difference, const std::string& what) {
     TORCH_CHECK(difference <= kTolerance, what, " would differ from LibTorch by ", difference, ", more than ",
                 kTolerance, ": not written");
 }
@@ -50,7 +50,7 @@ double fusedDifference(Segmenter& model, const std::vector<int>& blocks, const s
         model->encoder->setReducer({"mpm", {schedule.begin(), schedule.end()}});
         encoder.setSchedule(schedule);
         const double error = difference(model, net, image);
-        demand(error, name + " with " + std::to_string(schedule.size()) + " merges");
+        demandClose(error, name + " with " + std::to_string(schedule.size()) + " merges");
         largest = std::max(largest, error);
     }
     model->encoder->setReducer({});
@@ -70,7 +70,7 @@ double exportStandard(Segmenter& model, const pipeline::Classes& classes, const 
     PendingFile draft(path);
     exportOnnx(model, classes, draft.path());
     const double error = exportDifference(model, draft.path(), 1);
-    demand(error, path);
+    demandClose(error, path);
     draft.keep();
     return error;
 }

@@ -4,10 +4,6 @@
 
 namespace mpm::models {
 
-static torch::Tensor toGrid(const torch::Tensor& masks, int64_t gridHeight) {
-    return masks.transpose(1, 2).reshape({masks.size(0), masks.size(2), gridHeight, -1});
-}
-
 MaskTransformerImpl::MaskTransformerImpl(int64_t classes, int64_t encoderDim, int64_t dim, int64_t depth,
                                          int64_t heads, double dropPath)
     : m_classes(classes) {
@@ -23,7 +19,7 @@ MaskTransformerImpl::MaskTransformerImpl(int64_t classes, int64_t encoderDim, in
     maskNorm = register_module("mask_norm", torch::nn::LayerNorm(torch::nn::LayerNormOptions({classes})));
 }
 
-torch::Tensor MaskTransformerImpl::forward(const torch::Tensor& tokens, int64_t gridHeight) {
+torch::Tensor MaskTransformerImpl::forward(const torch::Tensor& tokens) {
     const auto patches = tokens.size(1);
     const auto projected = mixedLinear(tokens, projDec->weight, projDec->bias).to(torch::kFloat32);
     auto x = torch::cat({projected, clsEmb.expand({tokens.size(0), -1, -1})}, 1);
@@ -34,15 +30,15 @@ torch::Tensor MaskTransformerImpl::forward(const torch::Tensor& tokens, int64_t 
     auto classes = torch::matmul(x.narrow(1, patches, m_classes), projClasses);
     image = image / image.norm(2, -1, true);
     classes = classes / classes.norm(2, -1, true);
-    return toGrid(maskNorm(torch::matmul(image, classes.transpose(1, 2))), gridHeight);
+    return maskNorm(torch::matmul(image, classes.transpose(1, 2)));
 }
 
 LinearDecoderImpl::LinearDecoderImpl(int64_t classes, int64_t encoderDim) {
     head = register_module("head", torch::nn::Linear(encoderDim, classes));
 }
 
-torch::Tensor LinearDecoderImpl::forward(const torch::Tensor& tokens, int64_t gridHeight) {
-    return toGrid(mixedLinear(tokens, head->weight, head->bias).to(torch::kFloat32), gridHeight);
+torch::Tensor LinearDecoderImpl::forward(const torch::Tensor& tokens) {
+    return mixedLinear(tokens, head->weight, head->bias).to(torch::kFloat32);
 }
 
 }  // namespace mpm::models

@@ -1,4 +1,4 @@
-// Segmenter's two decoders: from tokens to a mask per class at patch resolution.
+// Segmenter's two decoders: from tokens to a score for each class.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -11,17 +11,17 @@
 
 namespace mpm::models {
 
-/// tokens [B, N, D] of a grid -> masks [B, classes, gridHeight, gridWidth].
+/// tokens [B, K, D] -> scores [B, K, classes].
 class DecoderImpl : public torch::nn::Module {
 public:
-    virtual torch::Tensor forward(const torch::Tensor& tokens, int64_t gridHeight) = 0;
+    virtual torch::Tensor forward(const torch::Tensor& tokens) = 0;
 };
 
 class MaskTransformerImpl : public DecoderImpl {
 public:
     MaskTransformerImpl(int64_t classes, int64_t encoderDim, int64_t dim, int64_t depth, int64_t heads,
                         double dropPath);
-    torch::Tensor forward(const torch::Tensor& tokens, int64_t gridHeight) override;
+    torch::Tensor forward(const torch::Tensor& tokens) override;
 
     torch::nn::Linear projDec{nullptr};
     torch::Tensor clsEmb, projPatch, projClasses;
@@ -35,7 +35,7 @@ private:
 class LinearDecoderImpl : public DecoderImpl {
 public:
     LinearDecoderImpl(int64_t classes, int64_t encoderDim);
-    torch::Tensor forward(const torch::Tensor& tokens, int64_t gridHeight) override;
+    torch::Tensor forward(const torch::Tensor& tokens) override;
 
     torch::nn::Linear head{nullptr};
 };

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/torch/files/file_error.hpp"
+#include "models/torch/model/sharing.hpp"
 
 namespace F = torch::nn::functional;
 
@@ -131,10 +132,37 @@ SegmenterImpl::SegmenterImpl(const SegmenterOptions& options) : m_options(option
 }
 
 torch::Tensor SegmenterImpl::masks(const torch::Tensor& images, TokenTaps* taps) {
+    if (!is_training()) m_sharedMap = torch::Tensor();
     const auto special = m_options.vit.specialTokens();
-    const auto tokens = encoder(images, taps);
-    return decoder->forward(tokens.narrow(1, special, tokens.size(1) - special),
-                            images.size(2) / m_options.vit.patch);
+    const auto scores = m_sharing && m_sharing->shared > 0
+                            ? sharedScores(images)
+                            : decoder->forward(encoder(images, taps).slice(1, special));
+    return scores.transpose(1, 2).reshape(
+        {scores.size(0), scores.size(2), images.size(2) / m_options.vit.patch, -1});
+}
+
+void SegmenterImpl::setSharing(std::shared_ptr<Sharing> sharing) {
+    const auto& vit = m_options.vit;
+    TORCH_CHECK(!sharing || (2 * vit.patch == kSuperpatch && vit.height % kSuperpatch == 0 &&
+                             vit.width % kSuperpatch == 0),
+                "sharing needs patches of 16x16 and a size of multiples of 32");
+    m_sharing = std::move(sharing);
+}
+
+/// Class scores of each patch: encoder and decoder compute the shared tokens, the scores are copied.
+torch::Tensor SegmenterImpl::sharedScores(const torch::Tensor& images) {
+    const auto& vit = m_options.vit;
+    const auto logits = [&] {
+        const torch::NoGradGuard constant;
+        return m_sharing->policy(images);
+    }();
+    const auto scores = (logits.select(1, 1) - logits.select(1, 0)).flatten(1);
+    const auto count = m_sharing->countOn(scores.size(1), vit.patches() / 4);
+    const auto shared =
+        shareTokens(highestScores(scores, count), images.size(2) / vit.patch, images.size(3) / vit.patch);
+    if (!is_training()) m_sharedMap = shared.map;
+    const auto rows = decoder->forward(encoder->forwardShared(images, shared).slice(1, vit.specialTokens()));
+    return rows.gather(1, shared.map.unsqueeze(2).expand({-1, -1, rows.size(2)}));
 }
 
 torch::Tensor SegmenterImpl::forward(const torch::Tensor& images) {

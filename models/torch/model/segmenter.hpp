@@ -14,9 +14,15 @@ namespace mpm::models {
 struct Normalisation {
     std::array<double, 3> mean{0.5, 0.5, 0.5}, deviation{0.5, 0.5, 0.5};
 
+    bool operator==(const Normalisation& other) const {
+        return mean == other.mean && deviation == other.deviation;
+    }
+
     /// vit (0.5 throughout) or deit (those of ImageNet), as Segmenter names them.
     static Normalisation named(const std::string& name);
 };
+
+struct Sharing;
 
 struct SegmenterOptions {
     VitOptions vit;
@@ -42,12 +48,22 @@ public:
     /// images [B, 3, H, W] -> logits [B, classes, H, W], masks enlarged bilinearly
     torch::Tensor forward(const torch::Tensor& images);
 
+    /// Superpatches that share from now on, those with the highest scores of the policy. No parameter of the
+    /// model; nullptr: none.
+    void setSharing(std::shared_ptr<Sharing> sharing);
+    /// int64 [B, N]: the token of each patch in the last forward outside of training; undefined if none share.
+    const torch::Tensor& sharedMap() const { return m_sharedMap; }
+
     const SegmenterOptions& options() const { return m_options; }
     VisionTransformer encoder{nullptr};
     std::shared_ptr<DecoderImpl> decoder;
 
 private:
+    torch::Tensor sharedScores(const torch::Tensor& images);
+
     SegmenterOptions m_options;
+    std::shared_ptr<Sharing> m_sharing;
+    torch::Tensor m_sharedMap;
 };
 TORCH_MODULE(Segmenter);
 

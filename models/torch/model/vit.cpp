@@ -5,6 +5,7 @@
 #include <torch/nn/functional/upsampling.h>
 
 #include "models/torch/model/compute.hpp"
+#include "models/torch/model/sharing.hpp"
 
 namespace F = torch::nn::functional;
 
@@ -201,6 +202,20 @@ torch::Tensor VisionTransformerImpl::forward(const torch::Tensor& images, TokenT
     }
     if (!is_training()) m_traces = std::move(traces);  // parts of a training step share this module
     return norm(torch::cat(restored, 0));
+}
+
+torch::Tensor VisionTransformerImpl::forwardShared(const torch::Tensor& images, const SharedTokens& shared) {
+    TORCH_CHECK(!m_reducer.reduces(), "tokens are shared or merged, not both");
+    const auto special = m_options.specialTokens(), dim = m_options.dim;
+    const auto rows = images.size(2) / m_options.patch, columns = images.size(3) / m_options.patch;
+    const auto fine = embed(images);
+    const auto positions = positionsFor(rows, columns).slice(1, special);
+    const auto coarse =
+        patchEmbed(torch::avg_pool2d(images, {2, 2})) + superpatchMeans(positions, rows, columns);
+    const auto all = torch::cat({fine.slice(1, special), coarse}, 1);
+    const auto index = shared.rows.unsqueeze(2).expand({-1, -1, dim});
+    if (!is_training()) m_traces.clear();
+    return norm(runWhole(torch::cat({fine.narrow(1, 0, special), all.gather(1, index)}, 1), nullptr));
 }
 
 torch::Tensor resizePositions(const torch::Tensor& positions, int64_t special, int64_t fromHeight,

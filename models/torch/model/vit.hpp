@@ -42,6 +42,8 @@ struct TokenTaps {
     bool wants(int64_t block) const;
 };
 
+struct SharedTokens;
+
 class VitAttentionImpl : public torch::nn::Module {
 public:
     VitAttentionImpl(int64_t dim, int64_t heads);
@@ -101,6 +103,10 @@ public:
     /// images [B, 3, H, W], H and W multiples of the patch -> tokens [B, special + N, D], always
     /// restored.
     torch::Tensor forward(const torch::Tensor& images, TokenTaps* taps = nullptr);
+
+    /// Tokens [B, special + K, D], not restored: superpatches that share have the token of their half-size
+    /// image, with the mean of their positions. Not with a reducer.
+    torch::Tensor forwardShared(const torch::Tensor& images, const SharedTokens& shared);
 
     void setReducer(const ReducerSettings& settings) { m_reducer = settings; }
     /// Of each image of the last forward that merged outside of training.

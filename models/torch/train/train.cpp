@@ -15,6 +15,7 @@
 #include "base/stopwatch.hpp"
 #include "models/torch/model/compute.hpp"
 #include "models/torch/model/initialise.hpp"
+#include "models/torch/model/sharing.hpp"
 #include "models/torch/train/checkpoint.hpp"
 #include "models/torch/train/evaluate.hpp"
 #include "models/torch/train/loss.hpp"
@@ -35,6 +36,7 @@ private:
         return (std::filesystem::path(m_options.out) / name).string();
     }
     void loadTeacher();
+    void loadPolicyOf();
     torch::Tensor neighboursOf(const TokenTaps& taps, const torch::Tensor& labels,
                                const torch::Tensor& masks) const;
     torch::Tensor lossOf(const Batch& batch);
@@ -95,6 +97,7 @@ Trainer::Trainer(const TrainOptions& options, const TrainData& data)
     m_mean->to(m_device);
     m_mean->eval();
     if (!options.teacher.empty()) loadTeacher();
+    if (!options.policy.empty()) loadPolicyOf();
     for (const auto block : options.neighbourBlocks)
         TORCH_CHECK(block < options.model.vit.depth, "--neighbours ", block, ": the encoder has ",
                     options.model.vit.depth, " blocks, from 0");
@@ -116,6 +119,21 @@ void Trainer::loadTeacher() {
                 m_teacher->options().classes, " classes, the data ", m_options.model.classes);
     m_teacher->to(m_device);
     m_teacher->eval();
+}
+
+void Trainer::loadPolicyOf() {
+    const auto sharing = std::make_shared<Sharing>(Sharing{loadPolicy(m_options.policy), m_options.shared});
+    TORCH_CHECK(m_options.neighbourBlocks.empty() && !m_options.reducer.reduces(),
+                "sharing is trained alone, without merging and without --neighbours");
+    TORCH_CHECK(sharing->policy->normalisation() == m_options.model.normalisation, m_options.policy,
+                " was trained with another normalisation than the model");
+    const auto& augmented = m_options.data.augment;
+    TORCH_CHECK(augmented.height % kSuperpatch == 0 && augmented.width % kSuperpatch == 0,
+                "sharing needs crops of multiples of ", kSuperpatch);
+    sharing->countOn(1, m_options.model.vit.patches() / 4);  // checks the number
+    sharing->policy->to(m_device);
+    m_model->setSharing(sharing);
+    m_mean->setSharing(sharing);
 }
 
 /// Mean over images and blocks; a merged row has the classes of its patches.

@@ -22,6 +22,8 @@ struct TrainOptions {
     double teacherShare = 1;  ///< of that beside the labels
     std::vector<int64_t> neighbourBlocks;  ///< whose tokens learn to be nearest to tokens of the same classes
     double neighbourShare = 0.3;           ///< of that beside the labels
+    std::string policy;  ///< file of the policy by which tokens are shared; empty: none
+    int64_t shared = 0;  ///< superpatches of an image of the model's size that share, in validation too
     OptimiserOptions optimiser;
     ReducerSettings reducer;   ///< reduces tokens while training; validation keeps all of them
     double meanDecay = 0.998;  ///< of the running mean of the weights

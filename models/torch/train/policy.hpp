@@ -1,0 +1,41 @@
+// Trains the policy of token sharing.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/torch/data/batches.hpp"
+#include "models/torch/model/policy.hpp"
+
+namespace mpm::models {
+
+struct PolicyTrainOptions {
+    BatchSource::Options data;
+    std::string out;  ///< the policy with the best recall on the validation images
+    int64_t steps = 1500, warmUp = 50;
+    double minutes = 0;  ///< the training ends then, and the rate follows time instead of steps; 0: steps
+    double rate = 2e-3, decay = 1e-3;  ///< of AdamW
+    double meanDecay = 0.99;           ///< of the running mean of the weights
+    bool ignoredBorder = false;        ///< of the data set, see policyLabels()
+    int64_t shared = 120;              ///< superpatches, at which recall is measured
+    int height = 480, width = 640;     ///< to which validation images are stretched
+    int64_t validateEvery = 250;       ///< steps
+    bool quiet = false;
+};
+
+/// How well a policy finds superpatches of one class.
+struct PolicyScore {
+    double accuracy = 0;   ///< share of all superpatches with a label
+    double precision = 0;  ///< of the `shared` highest-scoring: share that have one class
+    double recall = 0;     ///< of those that could be right: min(shared, superpatches of one class)
+};
+
+/// Each image stretched to height x width, and labels likewise; `shared` as many as the image has at most.
+PolicyScore scorePolicy(PolicyNet& policy, const std::vector<pipeline::Sample>& samples, int ignored,
+                        const PolicyTrainOptions& options);
+
+/// Returns the score of the file that it leaves.
+PolicyScore trainPolicy(const PolicyTrainOptions& options, const std::vector<pipeline::Sample>& train,
+                        const std::vector<pipeline::Sample>& validation, int ignored);
+
+}  // namespace mpm::models
