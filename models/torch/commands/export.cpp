@@ -12,7 +12,8 @@ namespace mpm::models {
 namespace {
 
 struct ExportArguments {
-    std::string weights, output, dataset = "camvid", root;
+    std::string weights, output, dataset = "camvid", root, policy;
+    int64_t shared = 0;
     bool fused = false;
     std::vector<int> blocks{2, 5};
 };
@@ -20,8 +21,14 @@ struct ExportArguments {
 void runExport(const ExportArguments& a) {
     auto model = loadModel(a.weights);
     const auto classes = classesOf(a.dataset, a.root);
-    const double difference =
-        a.fused ? exportFused(model, classes, a.blocks, a.output) : exportStandard(model, classes, a.output);
+    const auto written = [&] {
+        if (!a.policy.empty())
+            return exportSharing(model, std::make_shared<Sharing>(Sharing{loadPolicy(a.policy), a.shared}),
+                                 classes, a.output);
+        return a.fused ? exportFused(model, classes, a.blocks, a.output)
+                       : exportStandard(model, classes, a.output);
+    };
+    const double difference = written();
     std::fprintf(stderr, "%s: largest difference to LibTorch %.2e\n", a.output.c_str(), difference);
 }
 
@@ -42,6 +49,14 @@ void addExport(CLI::App& app) {
         ->delimiter(',')
         ->needs(fused)
         ->capture_default_str();
+    auto* policy = verb->add_option("--policy", a->policy,
+                                    "with this policy in the file: superpatches share a token (fused form)")
+                       ->check(CLI::ExistingFile)
+                       ->excludes("--blocks");
+    auto* share = verb->add_option("--share", a->shared, "superpatches of 2x2 patches that share a token")
+                      ->check(CLI::NonNegativeNumber)
+                      ->needs(policy);
+    policy->needs(share);
     verb->callback([a] { runExport(*a); });
 }
 

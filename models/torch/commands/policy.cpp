@@ -32,8 +32,8 @@ void runPolicy(PolicyArguments& a) {
     o.data.augment.modelHeight = o.height;
     o.data.augment.scaleLow = a.scale[0];
     o.data.augment.scaleHigh = a.scale[1];
-    const auto score = trainPolicy(o, readAll(a.root, "train", classes), readAll(a.root, "val", classes),
-                                   classes.ignored);
+    const auto score =
+        trainPolicy(o, readAll(a.root, "train", classes), readAll(a.root, "val", classes), classes.ignored);
     std::printf("%s: accuracy %.4f, precision %.4f and recall %.4f at %lld of %lld superpatches\n",
                 o.out.c_str(), score.accuracy, score.precision, score.recall,
                 static_cast<long long>(o.shared),

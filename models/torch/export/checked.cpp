@@ -1,9 +1,14 @@
 #include <mpm/read_net.hpp>
+#include <mpm/sharing.hpp>
 #include <opencv2/dnn.hpp>
 
 #include "base/pending_file.hpp"
 #include "models/onnx/convert.hpp"
+#include "models/onnx/io/read.hpp"
+#include "models/onnx/io/write.hpp"
+#include "models/onnx/ir/job.hpp"
 #include "models/torch/export/onnx.hpp"
+#include "models/torch/export/share.hpp"
 
 namespace mpm::models {
 namespace {
@@ -14,7 +19,8 @@ cv::Mat blobOf(const torch::Tensor& tensor) {
     std::vector<int> shape;
     for (int64_t dim : tensor.sizes())
         shape.push_back(static_cast<int>(dim));
-    return cv::Mat(shape, CV_32F, tensor.data_ptr()).clone();
+    const bool whole = tensor.scalar_type() == torch::kInt32;
+    return cv::Mat(shape, whole ? CV_32S : CV_32F, tensor.data_ptr()).clone();
 }
 
 torch::Tensor randomImage(const VitOptions& vit, uint64_t seed) {
@@ -57,6 +63,57 @@ double fusedDifference(Segmenter& model, const std::vector<int>& blocks, const s
     return largest;
 }
 
+/// How far below the last score that LibTorch lets share those are that the file lets share instead. Scores
+/// differ in rounding.
+double choiceDifference(const torch::Tensor& scores, const cv::Mat& map, int64_t shared, cv::Size grid) {
+    const auto known = scores.flatten();
+    if (shared == 0 || shared == known.numel()) return 0;
+    const auto last = std::get<0>(known.sort(/*dim=*/0, /*descending=*/true))[shared - 1].item<float>();
+    double largest = 0;
+    for (int64_t k = 0; k < known.numel(); ++k) {
+        const int patch =
+            static_cast<int>(k) / grid.width * 4 * grid.width + static_cast<int>(k) % grid.width * 2;
+        const bool shares = map.at<int>(patch) == map.at<int>(patch + 1);
+        const double score = known[k].item<float>();
+        if (shares != (score >= last)) largest = std::max(largest, std::abs(score - last));
+    }
+    return largest;
+}
+
+/// First with the file's policy; then with LibTorch's scores, for which tokens and maps are equal.
+double sharingDifference(Segmenter& model, const std::shared_ptr<Sharing>& sharing, const std::string& draft,
+                         const std::string& name) {
+    torch::NoGradGuard noGrad;
+    cv::dnn::Net net = readNet(draft);
+    Encoder encoder = mpm::encoder(net);
+    auto control = mpm::sharing(net);
+    const auto image = randomImage(model->options().vit, 1);
+    const auto logits = sharing->policy(image);
+    const auto scores = (logits.select(1, 1) - logits.select(1, 0)).contiguous();
+    net.setInput(blobOf(image));
+    net.forward();
+    double largest =
+        choiceDifference(scores, encoder.report().images.at(0).map, sharing->shared, control->grid());
+    demandClose(largest, name + "'s policy");
+    control->setScores({cv::Mat(control->grid(), CV_32F, scores.data_ptr())});
+    const auto all = static_cast<int64_t>(control->grid().area());
+    for (const int64_t shared : {int64_t{0}, sharing->shared, all}) {
+        model->setSharing(std::make_shared<Sharing>(Sharing{sharing->policy, shared}));
+        control->setShared(static_cast<int>(shared));
+        const double error = difference(model, net, image);
+        const std::string what = name + " with " + std::to_string(shared) + " shared superpatches";
+        demandClose(error, what);
+        const auto map = model->sharedMap();
+        TORCH_CHECK(shared == 0 ||
+                        cv::norm(encoder.report().images.at(0).map,
+                                 blobOf(map.to(torch::kInt32).contiguous()).reshape(1, 1), cv::NORM_INF) == 0,
+                    what, " would share other patches than LibTorch: not written");
+        largest = std::max(largest, error);
+    }
+    model->setSharing(nullptr);
+    return largest;
+}
+
 }  // namespace
 
 double exportDifference(Segmenter& model, const std::string& path, uint64_t seed) {
@@ -86,6 +143,25 @@ double exportFused(Segmenter& model, const pipeline::Classes& classes, const std
     convertModel(plain.path(), fused.path(), options);
     const double error = fusedDifference(model, blocks, fused.path(), path);
     fused.keep();
+    return error;
+}
+
+double exportSharing(Segmenter& model, const std::shared_ptr<Sharing>& sharing,
+                     const pipeline::Classes& classes, const std::string& path) {
+    const auto& vit = model->options().vit;
+    model->setSharing(sharing);  // checks that the sizes allow it
+    model->setSharing(nullptr);
+    const PendingFile plain(path);  // never kept
+    PendingFile shared(path);
+    exportFused(model, classes, {}, plain.path());
+    {
+        const Job job({});
+        Graph graph = readOwnModel(plain.path());
+        addSharing(graph, *sharing, vit.gridHeight(), vit.gridWidth());
+        writeModel(graph, shared.path(), path);
+    }
+    const double error = sharingDifference(model, sharing, shared.path(), path);
+    shared.keep();
     return error;
 }
 

@@ -5,24 +5,12 @@
 #include "base/pending_file.hpp"
 #include "models/onnx/io/write.hpp"
 #include "models/onnx/ir/graph_builder.hpp"
+#include "models/torch/export/tensors.hpp"
 
 namespace mpm::models {
 namespace {
 
 using Ints = List<int64_t>;
-
-// f32 or i64.
-Tensor tensorOf(const torch::Tensor& tensor) {
-    const auto data = tensor.detach().to(torch::kCPU).contiguous();
-    const Shape shape(data.sizes().begin(), data.sizes().end());
-    if (data.scalar_type() == torch::kInt64) {
-        const auto* from = data.data_ptr<int64_t>();
-        return Tensor::vector(Ints(from, from + data.numel())).reshaped(shape);
-    }
-    TORCH_CHECK(data.scalar_type() == torch::kFloat32, "constants are f32 or i64");
-    const auto* from = data.data_ptr<float>();
-    return Tensor::floats(shape, List<float>(from, from + data.numel()));
-}
 
 // Values of the graph are numbers, parameters of the model have names.
 class Exporter {
@@ -235,6 +223,18 @@ void describe(GraphBuilder& graph, const SegmenterOptions& options, const pipeli
 }
 
 }  // namespace
+
+Tensor tensorOf(const torch::Tensor& tensor) {
+    const auto data = tensor.detach().to(torch::kCPU).contiguous();
+    const Shape shape(data.sizes().begin(), data.sizes().end());
+    if (data.scalar_type() == torch::kInt64) {
+        const auto* from = data.data_ptr<int64_t>();
+        return Tensor::vector(Ints(from, from + data.numel())).reshaped(shape);
+    }
+    TORCH_CHECK(data.scalar_type() == torch::kFloat32, "constants are f32 or i64");
+    const auto* from = data.data_ptr<float>();
+    return Tensor::floats(shape, List<float>(from, from + data.numel()));
+}
 
 void exportOnnx(Segmenter& model, const pipeline::Classes& classes, const std::string& path, Norms norms) {
     TORCH_CHECK(classes.count() == model->options().classes, "the model has ", model->options().classes,

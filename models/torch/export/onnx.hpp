@@ -4,6 +4,7 @@
 #include <string>
 
 #include "models/torch/model/segmenter.hpp"
+#include "models/torch/model/sharing.hpp"
 #include "pipeline/dataset/classes.hpp"
 
 namespace mpm::models {
@@ -29,5 +30,10 @@ double exportStandard(Segmenter& model, const pipeline::Classes& classes, const 
 /// without merging.
 double exportFused(Segmenter& model, const pipeline::Classes& classes, const std::vector<int>& blocks,
                    const std::string& path);
+
+/// The fused form with the policy and `sharing.shared` superpatches that share, without merging by default.
+/// Compared at no sharing, at `shared` and with all superpatches, maps included.
+double exportSharing(Segmenter& model, const std::shared_ptr<Sharing>& sharing,
+                     const pipeline::Classes& classes, const std::string& path);
 
 }  // namespace mpm::models

@@ -86,8 +86,9 @@ void OwnOnnx::embedding() {
 
 /// "3.qkv.weight" -> "encoder.blocks.3.attn.qkv.weight"; products are y = x W in the file.
 void OwnOnnx::blocks(const Node& encoder, const std::string& prefix, const std::string& norm) {
-    demand(std::abs(encoder.getFloat("epsilon", 1e-6f) - 1e-5f) < 1e-9f && encoder.getInt("first_block", 0) == 0,
-           kNotOurs);
+    demand(
+        std::abs(encoder.getFloat("epsilon", 1e-6f) - 1e-5f) < 1e-9f && encoder.getInt("first_block", 0) == 0,
+        kNotOurs);
     std::istringstream names(encoder.getString("inputs", ""));
     size_t input = 0;
     for (std::string name; names >> name; ++input) {
@@ -102,7 +103,10 @@ void OwnOnnx::blocks(const Node& encoder, const std::string& prefix, const std::
         const std::string layer = part == std::string::npos ? "" : name.substr(number + 1, part - number - 1);
         const bool attends = layer == "qkv" || layer == "proj", narrows = layer == "fc1" || layer == "fc2";
         demand(attends || narrows || layer == "norm1" || layer == "norm2", kNotOurs);
-        m_tensors[prefix + "blocks." + name.substr(0, number) + (attends ? ".attn" : narrows ? ".mlp" : "") +
+        m_tensors[prefix + "blocks." + name.substr(0, number) +
+                  (attends   ? ".attn"
+                   : narrows ? ".mlp"
+                             : "") +
                   name.substr(number)] = value;
     }
 }

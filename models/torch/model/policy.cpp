@@ -16,7 +16,7 @@ struct BlockSpec {
     int64_t in, out, expansion, kernel, stride;
 };
 constexpr BlockSpec kBlocks[] = {
-    {12, 24, 2, 3, 2}, {24, 32, 4, 3, 2}, {32, 32, 4, 3, 1},  {32, 64, 4, 5, 2},
+    {12, 24, 2, 3, 2}, {24, 32, 4, 3, 2},  {32, 32, 4, 3, 1},   {32, 64, 4, 5, 2},
     {64, 64, 3, 5, 1}, {64, 112, 4, 5, 2}, {112, 112, 3, 5, 1},
 };
 
@@ -67,8 +67,8 @@ PolicyNetImpl::PolicyNetImpl(const Normalisation& normalisation) : m_normalisati
     blocks = register_module("blocks", torch::nn::ModuleList());
     for (const auto& [in, out, expansion, kernel, stride] : kBlocks)
         blocks->push_back(InvertedResidual(in, out, expansion, kernel, stride));
-    head = register_module(
-        "head", torch::nn::Conv2d(torch::nn::Conv2dOptions(std::end(kBlocks)[-1].out, 2, 1)));
+    head =
+        register_module("head", torch::nn::Conv2d(torch::nn::Conv2dOptions(std::end(kBlocks)[-1].out, 2, 1)));
 }
 
 torch::Tensor PolicyNetImpl::forward(const torch::Tensor& images) {

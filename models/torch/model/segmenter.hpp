@@ -51,7 +51,8 @@ public:
     /// Superpatches that share from now on, those with the highest scores of the policy. No parameter of the
     /// model; nullptr: none.
     void setSharing(std::shared_ptr<Sharing> sharing);
-    /// int64 [B, N]: the token of each patch in the last forward outside of training; undefined if none share.
+    /// int64 [B, N]: the token of each patch in the last forward outside of training; undefined if none
+    /// share.
     const torch::Tensor& sharedMap() const { return m_sharedMap; }
 
     const SegmenterOptions& options() const { return m_options; }

@@ -16,9 +16,9 @@ int64_t Sharing::countOn(int64_t superpatches, int64_t ofModel) const {
 
 torch::Tensor highestScores(const torch::Tensor& scores, int64_t count) {
     const torch::NoGradGuard noGrad;
-    const auto known = scores.nan_to_num(-std::numeric_limits<double>::infinity(),
-                                         std::numeric_limits<double>::infinity(),
-                                         -std::numeric_limits<double>::infinity());
+    const auto known =
+        scores.nan_to_num(-std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity(),
+                          -std::numeric_limits<double>::infinity());
     const auto order = std::get<1>(known.sort(/*stable=*/true, /*dim=*/1, /*descending=*/true));
     return std::get<0>(order.narrow(1, 0, count).sort(1));
 }

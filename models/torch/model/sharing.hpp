@@ -18,8 +18,9 @@ struct Sharing {
 
 /// Which token each patch of a batch has.
 struct SharedTokens {
-    torch::Tensor rows;  ///< int64 [B, K]: of each token, its row among N patches followed by N/4 superpatches
-    torch::Tensor map;   ///< int64 [B, N]: the token of each patch; tokens count in raster order
+    torch::Tensor
+        rows;           ///< int64 [B, K]: of each token, its row among N patches followed by N/4 superpatches
+    torch::Tensor map;  ///< int64 [B, N]: the token of each patch; tokens count in raster order
 };
 
 /// The `count` highest scores of each row of [B, P], as indices in rising order; the lowest index wins ties.

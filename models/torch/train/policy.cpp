@@ -4,10 +4,10 @@
 #include <cmath>
 #include <cstdio>
 
-#include <opencv2/imgproc.hpp>
 #include <torch/nn/functional/loss.h>
 #include <torch/nn/utils/clip_grad.h>
 #include <torch/optim/adamw.h>
+#include <opencv2/imgproc.hpp>
 
 #include "base/stopwatch.hpp"
 #include "models/torch/data/policy_labels.hpp"
@@ -81,7 +81,8 @@ private:
 void PolicyTrainer::validate(int64_t step, double loss) {
     const PolicyScore score = scorePolicy(m_mean, m_validation, m_ignored, m_options);
     if (!m_options.quiet)
-        std::fprintf(stderr, "step %lld  %.0f s  loss %.4f  accuracy %.4f  precision %.4f  recall %.4f at %lld\n",
+        std::fprintf(stderr,
+                     "step %lld  %.0f s  loss %.4f  accuracy %.4f  precision %.4f  recall %.4f at %lld\n",
                      static_cast<long long>(step), m_watch.seconds(), loss, score.accuracy, score.precision,
                      score.recall, static_cast<long long>(m_options.shared));
     if (score.recall < m_best.recall) return;

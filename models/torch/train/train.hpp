@@ -22,7 +22,7 @@ struct TrainOptions {
     double teacherShare = 1;  ///< of that beside the labels
     std::vector<int64_t> neighbourBlocks;  ///< whose tokens learn to be nearest to tokens of the same classes
     double neighbourShare = 0.3;           ///< of that beside the labels
-    std::string policy;  ///< file of the policy by which tokens are shared; empty: none
+    std::string policy;                    ///< file of the policy by which tokens are shared; empty: none
     int64_t shared = 0;  ///< superpatches of an image of the model's size that share, in validation too
     OptimiserOptions optimiser;
     ReducerSettings reducer;   ///< reduces tokens while training; validation keeps all of them
