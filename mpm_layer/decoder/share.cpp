@@ -7,13 +7,17 @@
 
 namespace mpm::decoder {
 
-std::vector<int> sharedSuperpatches(const float* policy, int superpatches, int count) {
+std::vector<float> policyScores(const float* policy, int superpatches) {
     std::vector<float> scores(superpatches);
-    for (int i = 0; i < superpatches; ++i) {
-        const float score = policy[superpatches + i] - policy[i];
-        scores[i] = std::isnan(score) ? -std::numeric_limits<float>::infinity() : score;
-    }
-    std::vector<int> order(superpatches);
+    for (int i = 0; i < superpatches; ++i)
+        scores[i] = policy[superpatches + i] - policy[i];
+    return scores;
+}
+
+std::vector<int> sharedSuperpatches(std::vector<float> scores, int count) {
+    for (float& score : scores)
+        if (std::isnan(score)) score = -std::numeric_limits<float>::infinity();
+    std::vector<int> order(scores.size());
     std::iota(order.begin(), order.end(), 0);
     std::partial_sort(order.begin(), order.begin() + count, order.end(),
                       [&](int a, int b) { return scores[a] != scores[b] ? scores[a] > scores[b] : a < b; });

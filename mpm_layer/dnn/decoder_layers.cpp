@@ -115,7 +115,8 @@ ShareLayer::ShareLayer(const cv::dnn::LayerParams& params)
     const auto superpatches = checkedProduct<int>(m_rows / 2, m_columns / 2);
     checkedProduct<int>(superpatches, 4);
     if (!params.has("shared")) rejectAttribute(params, "shared", "given");
-    m_shared = wholeAttribute(params, "shared", 0, 0, superpatches);
+    m_control = std::make_shared<SharingControl>(cv::Size(m_columns / 2, m_rows / 2),
+                                                 wholeAttribute(params, "shared", 0, 0, superpatches));
 }
 
 cv::Ptr<cv::dnn::Layer> ShareLayer::create(cv::dnn::LayerParams& params) {
@@ -145,10 +146,14 @@ void ShareLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& o
     const cv::Mat policy = operand(in, 0), fine = operand(in, 1), coarse = operand(in, 2);
     const int patches = checkedProduct<int>(m_rows, m_columns), across = m_columns / 2;
     const size_t dim = fine.size[2], rows = fine.size[1];
+    const std::vector<cv::Mat> scores = m_control->scores(fine.size[0]);
+    const int count = m_control->shared();
     std::copy_n(fine.ptr<float>(), fine.total(), out[0].ptr<float>());
     for (int i = 0; i < fine.size[0]; ++i) {
-        const std::vector<int> shared =
-            decoder::sharedSuperpatches(policy.ptr<float>(i), patches / 4, m_shared);
+        const std::vector<int> shared = decoder::sharedSuperpatches(
+            scores.empty() ? decoder::policyScores(policy.ptr<float>(i), patches / 4)
+                           : std::vector<float>(scores[i].begin<float>(), scores[i].end<float>()),
+            count);
         float* const tokens = out[0].ptr<float>() + (i * rows + m_special) * dim;
         for (const int superpatch : shared) {
             const float* token = coarse.ptr<float>(i) + superpatch * dim;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "mpm_layer/decoder/grid_sample.hpp"
+#include "mpm_layer/decoder/share_control.hpp"
 #include "mpm_layer/dnn/small_layer.hpp"
 #include "mpm_layer/kernels/common/buffer.hpp"
 
@@ -52,6 +53,7 @@ class ShareLayer : public SmallLayer {
 public:
     explicit ShareLayer(const cv::dnn::LayerParams& params);
     static cv::Ptr<cv::dnn::Layer> create(cv::dnn::LayerParams& params);
+    const std::shared_ptr<SharingControl>& control() const { return m_control; }
 
 protected:
     std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
@@ -59,7 +61,8 @@ protected:
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
-    int m_special, m_shared, m_rows, m_columns;
+    int m_special, m_rows, m_columns;
+    std::shared_ptr<SharingControl> m_control;
 };
 
 }  // namespace mpm::dnn

@@ -4,6 +4,7 @@
 #include <opencv2/dnn/layer.details.hpp>
 
 #include <mpm/mpm.hpp>
+#include <mpm/sharing.hpp>
 
 #include "mpm_layer/dnn/decoder_layers.hpp"
 #include "mpm_layer/dnn/deformable_layer.hpp"
@@ -84,6 +85,15 @@ Encoder encoder(cv::dnn::Net& net) {
     CV_Error(
         cv::Error::StsObjectNotFound,
         "mpm: net has no MpmEncoder that merges; convert the model first (mpm convert IN.onnx OUT.onnx)");
+}
+
+std::optional<Sharing> sharing(cv::dnn::Net& net) {
+    for (const cv::String& name : net.getLayerNames()) {
+        const cv::Ptr<cv::dnn::Layer> layer = net.getLayer(net.getLayerId(name));
+        if (const auto* found = dynamic_cast<const dnn::ShareLayer*>(layer.get()))
+            return Sharing(found->control());
+    }
+    return std::nullopt;
 }
 
 }  // namespace mpm

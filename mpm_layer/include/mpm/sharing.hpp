@@ -1,0 +1,45 @@
+// Content-aware token sharing (CTS) in a network: which superpatches of 2x2 patches share a token.
+// <mpm/mpm.hpp> has everything else.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <mpm/mpm.hpp>
+
+namespace mpm {
+
+class SharingControl;
+
+/// Handle of the MpmShare inside a network. Cheap to copy. Settings take effect at the next forward, and stay
+/// until they are changed. A network and its handles belong to one thread at a time.
+class MPM_API Sharing {
+public:
+    /// For mpm::sharing(). @throws cv::Exception if `control` is null
+    explicit Sharing(std::shared_ptr<SharingControl> control);
+
+    cv::Size grid() const;  ///< columns and rows of superpatches; all of them: grid().area()
+    int shared() const;     ///< superpatches that share at the next forward; at first those of the model file
+
+    /// @param count superpatches that share a token, 0..grid().area(); 0 runs all tokens
+    /// @throws cv::Exception if `count` is out of its range
+    void setShared(int count);
+
+    /// Replaces the scores of the policy network; the highest share, the lowest index wins ties, NaN is last.
+    /// @param scores one for each image of the batch, or one for all: CV_32F of grid(); {}: the policy's
+    /// again
+    /// @throws cv::Exception if one has another size or type; the next forward throws if their number does
+    /// not
+    ///     fit
+    void setScores(const std::vector<cv::Mat>& scores);
+
+private:
+    std::shared_ptr<SharingControl> m_control;
+};
+
+/// @param net a network; call registerLayers() before reading it
+/// @return the handle of its first MpmShare; std::nullopt if it has none
+MPM_API std::optional<Sharing> sharing(cv::dnn::Net& net);
+
+}  // namespace mpm
