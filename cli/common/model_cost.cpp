@@ -22,7 +22,10 @@ pipeline::ModelCost randomCost(const pipeline::Network& network) {
 pipeline::ModelCost modelCost(const pipeline::Network& network) {
     if (network.random()) return randomCost(network);
     try {
-        return pipeline::costFrom(models::inspectModel(network.name()).found, network.info().size);
+        pipeline::ModelCost cost =
+            pipeline::costFrom(models::inspectModel(network.name()).found, network.info().size);
+        cost.mapGiven = network.shares();
+        return cost;
     } catch (const models::Refusal& refusal) {
         throw Error(kBadInput, network.name() + ": " + refusal.what());
     }

@@ -96,6 +96,9 @@ std::string methodsHelp() {
     return text +
            "  reuse       the frames of a clip in order, of each only the tokens that changed; values of "
            "--reuse\n"
+           "  cts         four patches of one class share a token, in models with a policy; shared= (that of "
+           "the "
+           "file), policy=learned (random, oracle)\n"
            "A schedule may follow: mpm:2+5 merges before blocks 2 and 5.";
 }
 

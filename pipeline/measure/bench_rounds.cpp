@@ -9,6 +9,7 @@
 
 #include "base/stopwatch.hpp"
 #include "pipeline/measure/error.hpp"
+#include "pipeline/measure/share_method.hpp"
 #include "pipeline/segment/segmenter.hpp"
 
 namespace mpm::pipeline {
@@ -92,6 +93,9 @@ BenchRounds::BenchRounds(BenchNetworks networks, const std::vector<int>& batches
                                    "method \"" + method.text +
                                        "\" takes the frames of a clip one by one; "
                                        "use batch 1");
+            if (method.shares() && shareMethodOf(method).policy == ShareMethod::Policy::Oracle)
+                throw MeasureError(MeasureError::Kind::Settings,
+                                   "method \"" + method.text + "\" needs labels; measure it with 'mpm eval'");
             applyMethod(m_networks.of(method, batch), method, m_schedule);  // before anything runs
             m_rows.push_back({});
             m_rows.back().method = method;
@@ -109,6 +113,8 @@ cv::Mat BenchRounds::blobOf(const std::vector<cv::Mat>& images, int batch, int r
 cv::Mat BenchRounds::measure(BenchRow& row, const cv::Mat& blob, bool keep) {
     Network& network = m_networks.of(row.method, row.batch);
     applyMethod(network, row.method, m_schedule);
+    if (row.method.shares() && shareMethodOf(row.method).policy == ShareMethod::Policy::Random)
+        network.sharing()->setScores({randomScores(network.sharing()->grid(), 1)});
     const Stopwatch watch;
     cv::Mat output = network.forward(blob);
     if (!keep) return {};
@@ -127,7 +133,7 @@ cv::Mat BenchRounds::measure(BenchRow& row, const cv::Mat& blob, bool keep) {
 
 void BenchRounds::count(BenchRow& row, const mpm::Report& report) {
     for (const mpm::ImageReport& image : report.images) {
-        row.tokens.add(image);
+        row.tokens.add(image, m_flops.cost().mapGiven);
         row.kept.push_back(tokensKept(image));
         row.reuse.add(image.reuse);
         row.operations.push_back(m_flops.image(image, row.method.reducer()));

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 
+#include <opencv2/imgproc.hpp>
+
 #include "base/random.hpp"
 #include "pipeline/measure/counts_file.hpp"
 #include "pipeline/measure/error.hpp"
+#include "pipeline/measure/share_method.hpp"
 #include "pipeline/measure/token_means.hpp"
 #include "pipeline/segment/model_file.hpp"
 #include "pipeline/segment/names.hpp"
@@ -54,6 +57,21 @@ SettingHead headOf(const Setting& setting) {
             nightOf(setting)};
 }
 
+/// The method of the model itself where none is named.
+EvalRequest withMethods(EvalRequest request, const Network& network) {
+    if (request.methods.empty() && network.shares()) request.methods = methodsFrom("cts");
+    return request;
+}
+
+/// Labels of a window, as its image is scaled; `ignored` outside of the image.
+cv::Mat labelsIn(const WindowPlace& window, const cv::Mat& labels, int ignored) {
+    cv::Mat scaled, found(window.place.size(), labels.type(), cv::Scalar(ignored));
+    cv::resize(labels, scaled, window.scaled, 0, 0, cv::INTER_NEAREST);
+    const cv::Rect seen = window.place & cv::Rect({0, 0}, window.scaled);
+    scaled(seen).copyTo(found(cv::Rect({0, 0}, seen.size())));
+    return found;
+}
+
 }  // namespace
 
 Network& EvalNetworks::of(const Setting& setting) {
@@ -74,12 +92,12 @@ EvalNetworks::EvalNetworks(Open open, const EvalRequest& request) : m_open(std::
 
 Evaluation::Evaluation(const EvalRequest& request, EvalNetworks& networks, const ModelCost& cost,
                        const std::string& modelSha256)
-    : m_request(request),
+    : m_request(withMethods(request, networks.any())),
       m_networks(networks),
       m_set(openSet(request, anyNetwork().info().labels.size())),
       m_flops(cost),
       m_schedule(anyNetwork().encoder().schedule()),
-      m_settings(settingsOf(request, anyNetwork().encoder().blocks())) {
+      m_settings(settingsOf(m_request, anyNetwork().encoder().blocks())) {
     checkClasses();
     checkReuse();
     Protocol protocol = protocolFor(request.dataset, anyNetwork().info().size);
@@ -179,6 +197,28 @@ ImageCounts Evaluation::countsOf(const Setting& setting, const Sample& sample,
     return counts;
 }
 
+ProtocolSegmenter::Prepare Evaluation::givenScores(const Setting& setting,
+                                                   const std::vector<Sample>& samples) {
+    using Policy = ShareMethod::Policy;
+    if (!setting.method.shares()) return {};
+    const Policy policy = shareMethodOf(setting.method).policy;
+    if (policy == Policy::Learned) return {};
+    return [this, &setting, &samples, policy](const std::vector<WindowPlace>& windows) {
+        mpm::Sharing& sharing = *network(setting).sharing();
+        std::vector<cv::Mat> scores;
+        for (const WindowPlace& window : windows) {
+            const Sample& sample = samples[window.image];
+            const std::uint64_t seed =
+                mixSeed(seedOf(sample.name), static_cast<std::uint64_t>(window.number));
+            scores.push_back(
+                policy == Policy::Random
+                    ? randomScores(sharing.grid(), seed)
+                    : oracleScores(labelsIn(window, sample.labels, m_set.ignored()), sharing.grid(), seed));
+        }
+        sharing.setScores(scores);
+    };
+}
+
 GroupRow Evaluation::measure(size_t index, const std::vector<Sample>& samples, std::vector<cv::Mat>& labels) {
     const Setting& setting = m_settings[index];
     applyMethod(network(setting), setting.method, m_schedule);
@@ -186,13 +226,13 @@ GroupRow Evaluation::measure(size_t index, const std::vector<Sample>& samples, s
     for (const Sample& sample : samples)
         images.push_back(setting.night ? street::night(sample.image, *setting.night, seedOf(sample.name))
                                        : sample.image);
-    const std::vector<ProtocolResult> results = m_segmenters[index].segment(images);
+    const std::vector<ProtocolResult> results =
+        m_segmenters[index].segment(images, givenScores(setting, samples));
     const mpm::Report report = network(setting).encoder().report();
     GroupRow row;
     row.device = deviceName(report.device);
     row.precision = precisionName(report.precision);
-    for (const mpm::Stage& stage : report.images.front().stages)
-        row.schedule.push_back(stage.block);
+    row.schedule = scheduleOf(report.images.front(), anyNetwork().shares());
     row.times = m_segmenters[index].takeTimes();
     for (size_t i = 0; i < samples.size(); ++i) {
         row.images.push_back(countsOf(setting, samples[i], results[i]));

@@ -64,6 +64,8 @@ private:
     std::vector<size_t> missingGroups(const std::vector<Group>& done) const;
     Group measure(size_t index, const Watcher& watcher, const LabelsSink& labels);
     std::vector<Sample> read(Group& group, const Watcher& watcher) const;
+    /// Of token sharing with another policy than the model's; empty with all else.
+    ProtocolSegmenter::Prepare givenScores(const Setting& setting, const std::vector<Sample>& samples);
     GroupRow measure(size_t setting, const std::vector<Sample>& samples, std::vector<cv::Mat>& labels);
     void compareWithAllTokens(Group& group, const std::vector<std::vector<cv::Mat>>& labels) const;
     ImageCounts countsOf(const Setting& setting, const Sample& sample, const ProtocolResult& result) const;

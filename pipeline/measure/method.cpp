@@ -6,6 +6,7 @@
 #include <mpm/read_net.hpp>
 
 #include "pipeline/measure/error.hpp"
+#include "pipeline/measure/share_method.hpp"
 
 namespace mpm::pipeline {
 
@@ -101,6 +102,10 @@ void checkMethods(const std::vector<Method>& methods) {
                 reuseOf(method);
                 continue;
             }
+            if (method.shares()) {
+                shareMethodOf(method);
+                continue;
+            }
             mpm::matchingCost(method.name, {});
         } catch (const cv::Exception& error) {
             reject("method \"" + method.text + "\": " + error.err);
@@ -110,8 +115,9 @@ void checkMethods(const std::vector<Method>& methods) {
 
 void applyMethod(Network& network, const Method& method, const std::vector<int>& blocks) {
     mpm::Encoder& encoder = network.encoder();
+    applySharing(network, method);
     try {
-        if (method.name == "none") {
+        if (method.name == "none" || method.shares()) {
             encoder.setMethod("mpm");
             encoder.setReuse(std::nullopt);
             encoder.setSchedule({});

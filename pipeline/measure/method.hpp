@@ -16,8 +16,10 @@ struct Method {
 
     /// Reuse over time of the model's own method: "reuse" or "reuse:refresh=60".
     bool reuses() const { return shortName() == "reuse"; }
+    /// Token sharing (CTS) by the model's policy, or another one: see share_method.hpp.
+    bool shares() const { return shortName() == "cts"; }
     /// As Encoder::setMethod takes it.
-    std::string reducer() const { return reuses() ? "mpm" : name; }
+    std::string reducer() const { return reuses() ? "mpm" : shares() ? "none" : name; }
     std::string shortName() const { return name.substr(0, name.find(':')); }
 };
 

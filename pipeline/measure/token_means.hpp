@@ -9,7 +9,8 @@ namespace mpm::pipeline {
 
 class TokenMeans {
 public:
-    void add(const mpm::ImageReport& report);
+    /// `mapGiven`: the first stage came with the tokens and is none of the schedule.
+    void add(const mpm::ImageReport& report, bool mapGiven);
     std::vector<double> means() const;
     std::vector<int> schedule() const { return m_schedule; }  ///< blocks of the first image's stages
 
@@ -18,6 +19,9 @@ private:
     std::vector<int> m_schedule;
     int m_images = 0;
 };
+
+/// Blocks before which the method merged.
+std::vector<int> scheduleOf(const mpm::ImageReport& report, bool mapGiven);
 
 /// Image tokens left after the last merge.
 int tokensKept(const mpm::ImageReport& report);

@@ -49,7 +49,8 @@ std::vector<double> FlopsCounter::blocks(const mpm::ImageReport& report, const s
         for (const mpm::Stage& stage : report.stages) {
             if (stage.block != static_cast<int>(index)) continue;
             later = std::min(entering, double(stage.tokens));
-            merged += merging(static_cast<double>(stage.map.total()), method);
+            if (!m_cost.mapGiven || &stage != &report.stages.front())
+                merged += merging(static_cast<double>(stage.map.total()), method);
         }
         sums.push_back(block(index, entering, later) + merged);
     }

@@ -27,7 +27,8 @@ struct ModelCost {
     int heads = 1;
     std::vector<int> otherTokens;  ///< by block: tokens that are not of the image; none if empty
     std::vector<DecoderCost> decoders;
-    double around = 0;  ///< operations outside of all blocks: embedding, head
+    bool mapGiven = false;  ///< the tokens come with a map, the first stage: nothing was matched for it
+    double around = 0;      ///< operations outside of all blocks: embedding, head
 };
 
 /// Of a network with random weights.

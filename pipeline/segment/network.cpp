@@ -69,6 +69,8 @@ mpm::Encoder findEncoder(cv::dnn::Net& net, const std::string& name) {
 Network::Network(cv::dnn::Net net, mpm::ModelInfo info, mpm::Reuse reuse, std::string name, bool random)
     : m_net(std::move(net)),
       m_encoder(findEncoder(m_net, name)),
+      m_sharing(mpm::sharing(m_net)),
+      m_sharedOfFile(m_sharing ? m_sharing->shared() : 0),
       m_info(std::move(info)),
       m_reuse(reuse),
       m_name(std::move(name)),

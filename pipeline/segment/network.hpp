@@ -1,10 +1,12 @@
 // A model in memory: the network, the handle of its encoder, and the metadata of its file.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <mpm/mpm.hpp>
+#include <mpm/sharing.hpp>
 
 #include "pipeline/segment/features.hpp"
 
@@ -54,6 +56,10 @@ public:
 
     mpm::Encoder& encoder() { return m_encoder; }
     const mpm::Encoder& encoder() const { return m_encoder; }
+    /// Null where the model shares no tokens.
+    mpm::Sharing* sharing() { return m_sharing ? &*m_sharing : nullptr; }
+    bool shares() const { return m_sharing.has_value(); }
+    int sharedOfFile() const { return m_sharedOfFile; }  ///< superpatches; 0 where the model shares none
     const mpm::ModelInfo& info() const { return m_info; }
     /// Values for reuse over time, of the file's metadata `mpm.reuse`; the defaults without them.
     const mpm::Reuse& reuse() const { return m_reuse; }
@@ -67,6 +73,8 @@ private:
 
     cv::dnn::Net m_net;
     mpm::Encoder m_encoder;
+    std::optional<mpm::Sharing> m_sharing;
+    int m_sharedOfFile;
     mpm::ModelInfo m_info;
     mpm::Reuse m_reuse;
     std::string m_name;

@@ -110,7 +110,7 @@ ProtocolSegmenter::ProtocolSegmenter(Network& network, const Protocol& protocol,
 }
 
 void ProtocolSegmenter::forward(const std::vector<Window>& windows, std::vector<Canvas>& canvases,
-                                std::vector<ProtocolResult>& results) {
+                                std::vector<ProtocolResult>& results, const Prepare& prepare) {
     std::vector<cv::Mat> pixels;
     for (const Window& window : windows)
         pixels.push_back(window.pixels);
@@ -121,6 +121,14 @@ void ProtocolSegmenter::forward(const std::vector<Window>& windows, std::vector<
     for (size_t i = 0; i < windows.size(); ++i)
         blankPadding(blob, static_cast<int>(i), windows[i].seen);
     if (m_protocol.frames) m_network.encoder().setStreams({windows.front().number});
+    if (prepare) {
+        std::vector<WindowPlace> places;
+        for (size_t i = 0; i < pixels.size(); ++i) {
+            const Window& window = windows[std::min(i, windows.size() - 1)];
+            places.push_back({window.image, window.number, window.place, canvases[window.image].size});
+        }
+        prepare(places);
+    }
     const Stopwatch watch;
     const cv::Mat output = m_network.forward(blob);
     m_times.network += watch.milliseconds();
@@ -153,7 +161,8 @@ void ProtocolSegmenter::forward(const std::vector<Window>& windows, std::vector<
     }
 }
 
-std::vector<ProtocolResult> ProtocolSegmenter::segment(const std::vector<cv::Mat>& images) {
+std::vector<ProtocolResult> ProtocolSegmenter::segment(const std::vector<cv::Mat>& images,
+                                                       const Prepare& prepare) {
     std::vector<ProtocolResult> results(images.size());
     std::vector<Canvas> canvases(images.size());
     std::vector<Window> waiting;
@@ -168,11 +177,11 @@ std::vector<ProtocolResult> ProtocolSegmenter::segment(const std::vector<cv::Mat
             const cv::Size seen = (place & cv::Rect({0, 0}, scaled.size())).size();
             waiting.push_back({i, number++, place, cut(scaled, place), seen});
             if (static_cast<int>(waiting.size()) < m_batch) continue;
-            forward(waiting, canvases, results);
+            forward(waiting, canvases, results, prepare);
             waiting.clear();
         }
     }
-    if (!waiting.empty()) forward(waiting, canvases, results);
+    if (!waiting.empty()) forward(waiting, canvases, results, prepare);
     for (size_t i = 0; i < images.size(); ++i) {
         if (canvases[i].labels.empty())
             results[i].labels = canvases[i].ids(images[i].size());

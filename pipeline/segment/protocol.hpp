@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,14 @@ std::vector<cv::Rect> slidingWindows(cv::Size image, cv::Size window, cv::Size s
 /// `image` scaled so that its shorter side is `shortSide`.
 cv::Size scaledSize(cv::Size image, int shortSide);
 
+/// A window of one image of those that are segmented, in an image of the size `scaled`.
+struct WindowPlace {
+    size_t image;
+    int number;  ///< within the image
+    cv::Rect place;
+    cv::Size scaled;
+};
+
 struct ProtocolResult {
     cv::Mat labels;                         ///< CV_8U or CV_16U, of the image's own size
     std::vector<mpm::ImageReport> windows;  ///< one each
@@ -42,7 +51,9 @@ public:
 
     /// Windows of all the images go through the network `batch` at a time; the last one is repeated to fill
     /// up the last batch.
-    std::vector<ProtocolResult> segment(const std::vector<cv::Mat>& images);
+    /// `prepare` is called before each forward, with a window for each image of its batch.
+    using Prepare = std::function<void(const std::vector<WindowPlace>&)>;
+    std::vector<ProtocolResult> segment(const std::vector<cv::Mat>& images, const Prepare& prepare = {});
 
     /// Since the last call.
     ProtocolTimes takeTimes() { return std::exchange(m_times, {}); }
@@ -51,7 +62,7 @@ private:
     struct Window;
     struct Canvas;
     void forward(const std::vector<Window>& windows, std::vector<Canvas>& canvases,
-                 std::vector<ProtocolResult>& results);
+                 std::vector<ProtocolResult>& results, const Prepare& prepare);
 
     Network& m_network;
     Protocol m_protocol;
