@@ -14,6 +14,7 @@ namespace {
 struct ExportArguments {
     std::string weights, output, dataset = "camvid", root, policy;
     int64_t shared = 0;
+    int batch = 1;
     bool fused = false;
     std::vector<int> blocks{2, 5};
 };
@@ -24,7 +25,7 @@ void runExport(const ExportArguments& a) {
     const auto written = [&] {
         if (!a.policy.empty())
             return exportSharing(model, std::make_shared<Sharing>(Sharing{loadPolicy(a.policy), a.shared}),
-                                 classes, a.output);
+                                 classes, a.output, a.batch);
         return a.fused ? exportFused(model, classes, a.blocks, a.output)
                        : exportStandard(model, classes, a.output);
     };
@@ -57,6 +58,10 @@ void addExport(CLI::App& app) {
                       ->check(CLI::NonNegativeNumber)
                       ->needs(policy);
     policy->needs(share);
+    verb->add_option("--batch", a->batch, "images in a batch")
+        ->check(CLI::Range(1, 1024))
+        ->needs(policy)
+        ->capture_default_str();
     verb->callback([a] { runExport(*a); });
 }
 

@@ -75,7 +75,10 @@ void addPolicy(CLI::App& app) {
     verb->add_option("--streets", o.data.streets, "different built-in streets")->capture_default_str();
     verb->add_option("--batch", o.data.batch, "images in a batch")->capture_default_str();
     verb->add_option("--seed", o.data.seed, "seed of weights and batches")->capture_default_str();
-    verb->add_option("--steps", o.steps, "most steps")->capture_default_str();
+    verb->add_option("--from", o.from, "a policy to start from")->check(CLI::ExistingFile);
+    verb->add_option("--steps", o.steps, "most steps; with 0 and --from the policy is only measured")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
     verb->add_option("--minutes", o.minutes, "stop after this time; the learning rate follows it")
         ->capture_default_str();
     verb->add_option("--warm-up", o.warmUp, "steps in which the learning rate rises linearly")

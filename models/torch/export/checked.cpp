@@ -19,13 +19,12 @@ cv::Mat blobOf(const torch::Tensor& tensor) {
     std::vector<int> shape;
     for (int64_t dim : tensor.sizes())
         shape.push_back(static_cast<int>(dim));
-    const bool whole = tensor.scalar_type() == torch::kInt32;
-    return cv::Mat(shape, whole ? CV_32S : CV_32F, tensor.data_ptr()).clone();
+    return cv::Mat(shape, CV_32F, tensor.data_ptr()).clone();
 }
 
-torch::Tensor randomImage(const VitOptions& vit, uint64_t seed) {
+torch::Tensor randomImages(const VitOptions& vit, uint64_t seed, int64_t batch = 1) {
     torch::manual_seed(seed);
-    return torch::rand({1, 3, vit.height, vit.width}) * 2 - 1;
+    return torch::rand({batch, 3, vit.height, vit.width}) * 2 - 1;
 }
 
 double difference(Segmenter& model, cv::dnn::Net& net, const torch::Tensor& image) {
@@ -50,7 +49,7 @@ double fusedDifference(Segmenter& model, const std::vector<int>& blocks, const s
     torch::NoGradGuard noGrad;
     cv::dnn::Net net = readNet(draft);
     Encoder encoder = mpm::encoder(net);
-    const auto image = randomImage(model->options().vit, 1);
+    const auto image = randomImages(model->options().vit, 1);
     double largest = 0;
     for (const auto& schedule : {std::vector<int>{}, blocks}) {
         model->encoder->setReducer({"mpm", {schedule.begin(), schedule.end()}});
@@ -80,34 +79,47 @@ double choiceDifference(const torch::Tensor& scores, const cv::Mat& map, int64_t
     return largest;
 }
 
+/// LibTorch's maps and the file's, image by image.
+bool equalMaps(const torch::Tensor& maps, const Report& report) {
+    const auto rows = maps.to(torch::kInt32).contiguous();
+    for (int64_t b = 0; b < rows.size(0); ++b) {
+        const cv::Mat wanted(1, static_cast<int>(rows.size(1)), CV_32S, rows[b].data_ptr());
+        if (cv::norm(report.images.at(static_cast<size_t>(b)).map, wanted, cv::NORM_INF) != 0) return false;
+    }
+    return true;
+}
+
 /// First with the file's policy; then with LibTorch's scores, for which tokens and maps are equal.
 double sharingDifference(Segmenter& model, const std::shared_ptr<Sharing>& sharing, const std::string& draft,
-                         const std::string& name) {
+                         const std::string& name, int64_t batch) {
     torch::NoGradGuard noGrad;
     cv::dnn::Net net = readNet(draft);
     Encoder encoder = mpm::encoder(net);
     auto control = mpm::sharing(net);
-    const auto image = randomImage(model->options().vit, 1);
-    const auto logits = sharing->policy(image);
+    const auto images = randomImages(model->options().vit, 1, batch);
+    const auto logits = sharing->policy(images);
     const auto scores = (logits.select(1, 1) - logits.select(1, 0)).contiguous();
-    net.setInput(blobOf(image));
+    net.setInput(blobOf(images));
     net.forward();
-    double largest =
-        choiceDifference(scores, encoder.report().images.at(0).map, sharing->shared, control->grid());
+    const Report own = encoder.report();
+    std::vector<cv::Mat> given;
+    double largest = 0;
+    for (int64_t b = 0; b < batch; ++b) {
+        given.emplace_back(control->grid(), CV_32F, scores[b].data_ptr());
+        largest = std::max(largest, choiceDifference(scores[b], own.images.at(static_cast<size_t>(b)).map,
+                                                     sharing->shared, control->grid()));
+    }
     demandClose(largest, name + "'s policy");
-    control->setScores({cv::Mat(control->grid(), CV_32F, scores.data_ptr())});
+    control->setScores(given);
     const auto all = static_cast<int64_t>(control->grid().area());
     for (const int64_t shared : {int64_t{0}, sharing->shared, all}) {
         model->setSharing(std::make_shared<Sharing>(Sharing{sharing->policy, shared}));
         control->setShared(static_cast<int>(shared));
-        const double error = difference(model, net, image);
+        const double error = difference(model, net, images);
         const std::string what = name + " with " + std::to_string(shared) + " shared superpatches";
         demandClose(error, what);
-        const auto map = model->sharedMap();
-        TORCH_CHECK(shared == 0 ||
-                        cv::norm(encoder.report().images.at(0).map,
-                                 blobOf(map.to(torch::kInt32).contiguous()).reshape(1, 1), cv::NORM_INF) == 0,
-                    what, " would share other patches than LibTorch: not written");
+        TORCH_CHECK(shared == 0 || equalMaps(model->sharedMap(), encoder.report()), what,
+                    " would share other patches than LibTorch: not written");
         largest = std::max(largest, error);
     }
     model->setSharing(nullptr);
@@ -120,7 +132,7 @@ double exportDifference(Segmenter& model, const std::string& path, uint64_t seed
     torch::NoGradGuard noGrad;
     model->eval();
     cv::dnn::Net net = readNet(path);
-    return difference(model, net, randomImage(model->options().vit, seed));
+    return difference(model, net, randomImages(model->options().vit, seed));
 }
 
 double exportStandard(Segmenter& model, const pipeline::Classes& classes, const std::string& path) {
@@ -147,20 +159,26 @@ double exportFused(Segmenter& model, const pipeline::Classes& classes, const std
 }
 
 double exportSharing(Segmenter& model, const std::shared_ptr<Sharing>& sharing,
-                     const pipeline::Classes& classes, const std::string& path) {
+                     const pipeline::Classes& classes, const std::string& path, int batch) {
     const auto& vit = model->options().vit;
+    model->eval();
     model->setSharing(sharing);  // checks that the sizes allow it
     model->setSharing(nullptr);
-    const PendingFile plain(path);  // never kept
+    sharing->countOn(1, vit.patches() / 4);
+    const PendingFile plain(path), fused(path);  // never kept
     PendingFile shared(path);
-    exportFused(model, classes, {}, plain.path());
+    exportOnnx(model, classes, plain.path(), Norms::Written);
+    ConvertOptions options;
+    options.batch = batch;
+    options.blocks = List<int>();
+    convertModel(plain.path(), fused.path(), options);
     {
         const Job job({});
-        Graph graph = readOwnModel(plain.path());
+        Graph graph = readOwnModel(fused.path());
         addSharing(graph, *sharing, vit.gridHeight(), vit.gridWidth());
         writeModel(graph, shared.path(), path);
     }
-    const double error = sharingDifference(model, sharing, shared.path(), path);
+    const double error = sharingDifference(model, sharing, shared.path(), path, batch);
     shared.keep();
     return error;
 }

@@ -34,6 +34,6 @@ double exportFused(Segmenter& model, const pipeline::Classes& classes, const std
 /// The fused form with the policy and `sharing.shared` superpatches that share, without merging by default.
 /// Compared at no sharing, at `shared` and with all superpatches, maps included.
 double exportSharing(Segmenter& model, const std::shared_ptr<Sharing>& sharing,
-                     const pipeline::Classes& classes, const std::string& path);
+                     const pipeline::Classes& classes, const std::string& path, int batch = 1);
 
 }  // namespace mpm::models

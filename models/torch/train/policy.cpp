@@ -54,6 +54,10 @@ public:
           m_source(train, ignored, options.data),
           m_policy((torch::manual_seed(options.data.seed), PolicyNet(options.data.normalisation))),
           m_mean(options.data.normalisation) {
+        if (!options.from.empty()) {
+            m_policy = loadPolicy(options.from);
+            m_mean = loadPolicy(options.from);
+        }
         m_mean->eval();
         for (const auto& weight : m_policy->parameters())
             (weight.dim() > 1 ? m_decaying : m_rest).push_back(weight);
@@ -97,6 +101,7 @@ PolicyScore PolicyTrainer::run() {
     groups.emplace_back(m_rest, std::make_unique<Options>(Options().weight_decay(0)));
     torch::optim::AdamW adam(groups, Options(m_options.rate));
     double smooth = 0;
+    if (m_options.steps == 0) validate(0, 0);
     for (int64_t step = 0; step < m_options.steps && way(step) < 1;) {
         m_policy->train();
         adam.zero_grad();

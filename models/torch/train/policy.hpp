@@ -11,8 +11,9 @@ namespace mpm::models {
 
 struct PolicyTrainOptions {
     BatchSource::Options data;
-    std::string out;  ///< the policy with the best recall on the validation images
-    int64_t steps = 1500, warmUp = 50;
+    std::string out;                    ///< the policy with the best recall on the validation images
+    std::string from;                   ///< a policy to start from; empty: none
+    int64_t steps = 1500, warmUp = 50;  ///< without steps, the policy is only measured
     double minutes = 0;  ///< the training ends then, and the rate follows time instead of steps; 0: steps
     double rate = 2e-3, decay = 1e-3;  ///< of AdamW
     double meanDecay = 0.99;           ///< of the running mean of the weights

@@ -6,6 +6,7 @@
 #include "pipeline/measure/counts_json.hpp"
 #include "pipeline/measure/error.hpp"
 #include "pipeline/measure/published.hpp"
+#include "pipeline/measure/share_method.hpp"
 
 namespace mpm::pipeline {
 namespace {
@@ -59,6 +60,76 @@ TEST(Method, ReuseIsAddedOrGetsItsValues) {
     EXPECT_EQ(texts("none", "refresh=9"), "none reuse:refresh=9 ");
     EXPECT_EQ(texts("reuse,none", "refresh=9,full=0.5"), "reuse:refresh=9,full=0.5 none ");
     EXPECT_EQ(texts("reuse:refresh=4,reuse", "full=0.5"), "reuse:refresh=4 reuse:full=0.5 ");
+}
+
+TEST(Method, SharingIsRead) {
+    const auto methods = methodsFrom("none,cts,cts:shared=120,policy=random,cts:policy=oracle,mpm:2");
+    ASSERT_EQ(methods.size(), 5u);
+    EXPECT_FALSE(methods[0].shares());
+    EXPECT_TRUE(methods[1].shares());
+    EXPECT_EQ(methods[2].reducer(), "none");
+    EXPECT_FALSE(shareMethodOf(methods[1]).shared);
+    EXPECT_EQ(shareMethodOf(methods[1]).policy, ShareMethod::Policy::Learned);
+    EXPECT_EQ(shareMethodOf(methods[2]).shared, 120);
+    EXPECT_EQ(shareMethodOf(methods[2]).policy, ShareMethod::Policy::Random);
+    EXPECT_EQ(shareMethodOf(methods[3]).policy, ShareMethod::Policy::Oracle);
+    EXPECT_NO_THROW(checkMethods(methods));
+    for (const char* wrong :
+         {"cts:shared=-1", "cts:shared=", "cts:shared=2x", "cts:policy=best", "cts:r=3", "cts:2"})
+        expectSettingsError([&] { checkMethods(methodsFrom(wrong)); }, "write cts");
+}
+
+TEST(Method, SharingNeedsAPolicyInTheModel) {
+    Network network(smallModel());
+    EXPECT_NO_THROW(applyMethod(network, methodsFrom("none")[0], {}));
+    try {
+        applyMethod(network, methodsFrom("cts:shared=2")[0], {});
+        ADD_FAILURE() << "no error";
+    } catch (const MeasureError& error) {
+        EXPECT_EQ(error.kind(), MeasureError::Kind::Input);
+        EXPECT_NE(std::string(error.what()).find("no policy"), std::string::npos) << error.what();
+    }
+    expectSettingsError(
+        [] { BenchRounds(smallNetworks(), {1}, costOf(smallModel()), methodsFrom("cts:policy=oracle")); },
+        "needs labels");
+}
+
+// The order of superpatches is that of their most frequent labels; equal ones are in random order.
+TEST(ShareScores, OracleCountsLabels) {
+    cv::Mat labels(8, 12, CV_8U, cv::Scalar(3));
+    for (int k = 0; k < 6; ++k)  // superpatch k has k pixels of another label, of 16
+        for (int i = 0; i < k; ++i)
+            labels.at<uchar>(k / 3 * 4 + i / 4, k % 3 * 4 + i % 4) = static_cast<uchar>(i);
+    const cv::Mat scores = oracleScores(labels, {3, 2}, 5);
+    for (int k = 0; k < 6; ++k) {
+        const int most = k == 4   ? 13
+                         : k == 5 ? 12
+                                  : 16 - k;  // label 3 is among the others from the fourth on
+        EXPECT_GE(scores.at<float>(k / 3, k % 3), most / 16.0F) << k;
+        EXPECT_LT(scores.at<float>(k / 3, k % 3), (most + 0.6F) / 16) << k;
+    }
+    labels.setTo(7);
+    const cv::Mat one = oracleScores(labels, {3, 2}, 1), other = oracleScores(labels, {3, 2}, 2);
+    EXPECT_NE(cv::norm(one, other, cv::NORM_INF), 0);
+    EXPECT_EQ(cv::norm(one, oracleScores(labels, {3, 2}, 1), cv::NORM_INF), 0);
+    EXPECT_THROW(oracleScores(labels, {5, 2}, 1), cv::Exception);
+    EXPECT_NE(cv::norm(randomScores({3, 2}, 1), randomScores({3, 2}, 2), cv::NORM_INF), 0);
+}
+
+TEST(Flops, AGivenMapCostsNoMatching) {
+    ModelCost cost;
+    cost.attentionWeights = {100}, cost.mlpWeights = {200};
+    cost.width = cost.attentionWidth = 8;
+    mpm::ImageReport report;
+    report.map = cv::Mat(1, 10, CV_32S, cv::Scalar(0));
+    report.tokens = {7};
+    report.stages = {{0, report.map, 7}};
+    const double block = 2 * 7 * 300 + 4 * 7 * 7 * 8;
+    EXPECT_GT(FlopsCounter(cost).image(report), block);
+    cost.mapGiven = true;
+    EXPECT_EQ(FlopsCounter(cost).image(report), block);
+    EXPECT_TRUE(scheduleOf(report, true).empty());
+    EXPECT_EQ(scheduleOf(report, false), (std::vector<int>{0}));
 }
 
 TEST(Flops, DecodersFollowReuse) {
