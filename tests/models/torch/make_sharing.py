@@ -41,7 +41,8 @@ def policy_weights(seed, equal):
         layer_weights(state, f"policy.blocks.{i}.expand", wide, inside, 1, g)
         layer_weights(state, f"policy.blocks.{i}.depthwise", wide, 1, kernel, g)
         layer_weights(state, f"policy.blocks.{i}.project", out, wide, 1, g)
-    state["policy.head.weight"] = torch.zeros(2, 112, 1, 1) if equal else torch.randn(2, 112, 1, 1, generator=g)
+    # Small: of certain scores the softmax would be equal where its logits are not.
+    state["policy.head.weight"] = torch.zeros(2, 112, 1, 1) if equal else 0.02 * torch.randn(2, 112, 1, 1, generator=g)
     state["policy.head.bias"] = torch.zeros(2) if equal else torch.randn(2, generator=g)
     return state
 
@@ -60,7 +61,7 @@ def policy_scores(state, images):
         y = layer(y, f"policy.blocks.{i}.project", 1, 1, 1, False)
         x = x + y if inside == out and stride == 1 else y
     x = F.conv2d(x, state["policy.head.weight"], state["policy.head.bias"])
-    return F.softmax(x, 1)[:, 1]
+    return F.softmax(x.double(), 1)[:, 1]
 
 
 def chosen(scores, count):

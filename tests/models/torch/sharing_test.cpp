@@ -186,6 +186,7 @@ TEST(Sharing, TrainsTheWeightsAndNotTheChoice) {
     o.steps = 3;
     o.out = folder.path() + "/run";
     o.mixed = false;
+    o.parts = o.workers = 1;
     o.quiet = true;
     const auto samples = streets(2);
     const auto rows = train(o, {samples, samples, 255});
@@ -222,7 +223,7 @@ protected:
         options.sourceGridHeight = 8;
         m_model = importWeights(readTensors(folder() + "/checkpoint.pth"), options).model;
     }
-    const std::string& folder() const { return m_folder.path(); }
+    std::string folder() const { return m_folder.path(); }
     std::string policy(const char* name) const { return folder() + "/" + name + ".pt"; }
     torch::Tensor expected(const char* name, int64_t shared, const char* what) const {
         return m_expected.at(std::string(name) + "_" + std::to_string(shared) + "_" + what);
