@@ -1,7 +1,5 @@
 #include "mpm_layer/decoder/share_control.hpp"
 
-#include <mpm/sharing.hpp>
-
 namespace mpm {
 
 int SharingControl::shared() const {
@@ -41,26 +39,6 @@ std::vector<cv::Mat> SharingControl::scores(int images) const {
                             static_cast<int>(m_scores.size()), images));
     }
     return m_scores.size() == 1 ? std::vector<cv::Mat>(images, m_scores.front()) : m_scores;
-}
-
-Sharing::Sharing(std::shared_ptr<SharingControl> control) : m_control(std::move(control)) {
-    if (!m_control) CV_Error(cv::Error::StsNullPtr, "mpm: a Sharing needs a control; use mpm::sharing(net)");
-}
-
-cv::Size Sharing::grid() const {
-    return m_control->grid();
-}
-
-int Sharing::shared() const {
-    return m_control->shared();
-}
-
-void Sharing::setShared(int count) {
-    m_control->setShared(count);
-}
-
-void Sharing::setScores(const std::vector<cv::Mat>& scores) {
-    m_control->setScores(scores);
 }
 
 }  // namespace mpm

@@ -9,7 +9,6 @@
 
 #include "base/stopwatch.hpp"
 #include "pipeline/measure/error.hpp"
-#include "pipeline/measure/share_method.hpp"
 #include "pipeline/segment/segmenter.hpp"
 
 namespace mpm::pipeline {

@@ -7,7 +7,6 @@
 #include "base/random.hpp"
 #include "pipeline/measure/counts_file.hpp"
 #include "pipeline/measure/error.hpp"
-#include "pipeline/measure/share_method.hpp"
 #include "pipeline/measure/token_means.hpp"
 #include "pipeline/segment/model_file.hpp"
 #include "pipeline/segment/names.hpp"

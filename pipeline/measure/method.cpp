@@ -6,7 +6,6 @@
 #include <mpm/read_net.hpp>
 
 #include "pipeline/measure/error.hpp"
-#include "pipeline/measure/share_method.hpp"
 
 namespace mpm::pipeline {
 

@@ -1,6 +1,7 @@
 // Methods to compare: a reducer with its parameters, or mutual pairs with a schedule of their own.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,7 +17,7 @@ struct Method {
 
     /// Reuse over time of the model's own method: "reuse" or "reuse:refresh=60".
     bool reuses() const { return shortName() == "reuse"; }
-    /// Token sharing (CTS) by the model's policy, or another one: see share_method.hpp.
+    /// Token sharing (CTS) by the model's policy, or another one: see ShareMethod.
     bool shares() const { return shortName() == "cts"; }
     /// As Encoder::setMethod takes it.
     std::string reducer() const { return reuses() ? "mpm" : shares() ? "none" : name; }
@@ -43,5 +44,27 @@ void applyMethod(Network& network, const Method& method, const std::vector<int>&
 
 /// Block numbers from 0, increasing, as "2,5"; empty where `text` is something else.
 std::optional<std::vector<int>> blocksFrom(const std::string& text, char separator = ',');
+
+/// "cts", "cts:shared=120" or "cts:shared=120,policy=random".
+struct ShareMethod {
+    enum class Policy { Learned, Random, Oracle };
+
+    std::optional<int> shared;  ///< superpatches; of the model file where it is not given
+    Policy policy = Policy::Learned;
+};
+
+/// Throws MeasureError on a parameter that does not exist.
+ShareMethod shareMethodOf(const Method& method);
+
+/// Superpatches that share in `network` from now on: none with another method. Throws MeasureError where the
+/// method shares but the model has no policy, or not as many superpatches.
+void applySharing(Network& network, const Method& method);
+
+/// Scores of superpatches (CV_32F of the size `grid`) by chance.
+cv::Mat randomScores(cv::Size grid, std::uint64_t seed);
+
+/// Scores by labels (CV_8U or CV_16U): the share of the most frequent one in each superpatch. So those with
+/// one label are first, in random order.
+cv::Mat oracleScores(const cv::Mat& labels, cv::Size grid, std::uint64_t seed);
 
 }  // namespace mpm::pipeline

@@ -1,4 +1,4 @@
-#include "pipeline/measure/share_method.hpp"
+#include "pipeline/measure/method.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -6,6 +6,7 @@
 
 #include "models/torch/commands/commands.hpp"
 #include "models/torch/export/onnx.hpp"
+#include "models/torch/export/read_back.hpp"
 #include "models/torch/files/file_error.hpp"
 #include "models/torch/import/weights.hpp"
 #include "models/torch/train/checkpoint.hpp"
@@ -39,10 +40,24 @@ bool isOnnx(const std::string& path) {
 }
 
 Imported importOf(const ImportArguments& a) {
-    if (isOnnx(a.input)) return importOwnOnnx(a.input);
-    const NamedTensors tensors = readTensors(a.input);
+    ImportOptions options = a.options;
+    NamedTensors tensors;
+    if (isOnnx(a.input)) {
+        auto exported = readExported(a.input);
+        tensors = std::move(exported.tensors);
+        options.variant.heads = exported.heads;
+        options.variant.height = exported.height;
+        options.variant.width = exported.width;
+        options.variant.normalisation = exported.normalisation;
+        if (!options.height) {
+            options.height = exported.height;
+            options.width = exported.width;
+        }
+    } else {
+        tensors = readTensors(a.input);
+    }
     try {
-        return importWeights(tensors, a.options);
+        return importWeights(tensors, options);
     } catch (const c10::Error& problem) {
         throw FileError(printable(a.input) + ": " + printable(problem.what_without_backtrace()));
     }

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/checked.hpp"
 #include "models/torch/commands/commands.hpp"
 #include "models/torch/data/datasets.hpp"
 #include "models/torch/train/policy.hpp"
@@ -34,10 +35,10 @@ void runPolicy(PolicyArguments& a) {
     o.data.augment.scaleHigh = a.scale[1];
     const auto score =
         trainPolicy(o, readAll(a.root, "train", classes), readAll(a.root, "val", classes), classes.ignored);
-    std::printf("%s: accuracy %.4f, precision %.4f and recall %.4f at %lld of %lld superpatches\n",
-                o.out.c_str(), score.accuracy, score.precision, score.recall,
-                static_cast<long long>(o.shared),
-                static_cast<long long>(o.height / kSuperpatch * (o.width / kSuperpatch)));
+    std::printf(
+        "%s: accuracy %.4f, precision %.4f and recall %.4f at %lld of %lld superpatches\n", o.out.c_str(),
+        score.accuracy, score.precision, score.recall, static_cast<long long>(o.shared),
+        static_cast<long long>(checkedProduct<int64_t>(o.height / kSuperpatch, o.width / kSuperpatch)));
 }
 
 }  // namespace

@@ -34,10 +34,6 @@ struct Imported {
 /// resized to its grid. Throws if the backbone is incomplete or a tensor has the wrong shape.
 Imported importWeights(const NamedTensors& tensors, const ImportOptions& options);
 
-/// A model that `mpm-models export --fused` wrote, with its size, normalisation and number of heads; sharing
-/// is left out. Throws FileError where the file is another one.
-Imported importOwnOnnx(const std::string& path);
-
 /// JAX's names and layouts (Transformer/encoderblock_0/...) as PyTorch's.
 NamedTensors fromJax(const NamedTensors& tensors);
 

@@ -10,6 +10,7 @@
 
 #include "models/torch/data/policy_labels.hpp"
 #include "models/torch/export/onnx.hpp"
+#include "models/torch/export/read_back.hpp"
 #include "models/torch/files/file_error.hpp"
 #include "models/torch/import/weights.hpp"
 #include "models/torch/train/checkpoint.hpp"
@@ -318,13 +319,23 @@ TEST_F(SharingReference, GivenScoresReplaceThePolicy) {
     EXPECT_THROW(net.forward(), cv::Exception);
 }
 
+Imported readBack(const std::string& path) {
+    const auto exported = readExported(path);
+    ImportOptions options;
+    options.height = options.variant.height = exported.height;
+    options.width = options.variant.width = exported.width;
+    options.variant.heads = exported.heads;
+    options.normalisation = exported.normalisation;
+    return importWeights(exported.tensors, options);
+}
+
 // What the converter wrote is read back: with sharing, and of both decoders.
 TEST_F(SharingReference, WeightsComeBackFromTheFile) {
     torch::NoGradGuard noGrad;
     const std::string path = folder() + "/again.onnx";
     exportSharing(m_model, sharingOf(policy("policy"), 7), classes(), path);
     const auto image = m_expected.at("images").narrow(0, 0, 1);
-    auto imported = importOwnOnnx(path);
+    auto imported = readBack(path);
     EXPECT_TRUE(imported.report.missing.empty() && imported.report.leftOver.empty());
     EXPECT_TRUE(torch::allclose(imported.model->forward(image), m_model->forward(image), 1e-5, 1e-5));
 
@@ -336,11 +347,11 @@ TEST_F(SharingReference, WeightsComeBackFromTheFile) {
     auto linear = smallModel(options, 4);
     exportFused(linear, classes(), {1}, path);
     const auto other = torch::randn({1, 3, 64, 96});
-    auto again = importOwnOnnx(path).model;
+    auto again = readBack(path).model;
     EXPECT_EQ(again->options().toJson(), linear->options().toJson());
     EXPECT_TRUE(torch::allclose(again->forward(other), linear->forward(other), 1e-5, 1e-5));
     exportStandard(linear, classes(), path);
-    EXPECT_THROW(importOwnOnnx(path), FileError);
+    EXPECT_THROW(readExported(path), FileError);
 }
 
 }  // namespace

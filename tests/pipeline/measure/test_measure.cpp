@@ -6,7 +6,6 @@
 #include "pipeline/measure/counts_json.hpp"
 #include "pipeline/measure/error.hpp"
 #include "pipeline/measure/published.hpp"
-#include "pipeline/measure/share_method.hpp"
 
 namespace mpm::pipeline {
 namespace {

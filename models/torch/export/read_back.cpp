@@ -1,4 +1,5 @@
-// Weights out of the fused form that `mpm-models export` writes, to train on from a model in that form only.
+#include "models/torch/export/read_back.hpp"
+
 #include <mpm/mpm.hpp>
 
 #include "base/printable.hpp"
@@ -6,7 +7,7 @@
 #include "models/onnx/ir/job.hpp"
 #include "models/onnx/ir/refusal.hpp"
 #include "models/torch/files/file_error.hpp"
-#include "models/torch/import/weights.hpp"
+#include "models/torch/model/segmenter.hpp"
 
 namespace mpm::models {
 namespace {
@@ -138,18 +139,13 @@ std::string normalisationOf(const mpm::ModelInfo& info) {
 
 }  // namespace
 
-Imported importOwnOnnx(const std::string& path) {
+ExportedWeights readExported(const std::string& path) {
     try {
         const Job job({});
         const mpm::ModelInfo info = mpm::modelInfo(path);
         const Graph graph = refusing([&] { return readOwnModel(path); });
         OwnOnnx file(graph);
-        ImportOptions options;
-        options.variant.heads = file.heads();
-        options.height = options.variant.height = info.size.height;
-        options.width = options.variant.width = info.size.width;
-        options.normalisation = normalisationOf(info);
-        return importWeights(file.tensors(), options);
+        return {file.tensors(), file.heads(), info.size.height, info.size.width, normalisationOf(info)};
     } catch (const Refusal& refusal) {
         throw FileError(printable(path) + ": " + printable(refusal.what()));
     } catch (const FileError& error) {
