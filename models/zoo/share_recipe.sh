@@ -11,7 +11,8 @@ mkdir -p "$out"
     --rate 3e-3 --validate-every 100 --scene 0.35 --streets 120 --scale 0.75 1.3
 "$models" import "$here/street-vit-tiny.onnx" "$out/street.pt" --quiet
 OMP_NUM_THREADS=1 "$models" train --data "$camvid" --out "$out/run" --size 480 640 --from "$out/street.pt" \
-    --policy "$out/policy.pt" --share "$shared" --seed 21 --minutes 22 --steps 100000 --batch 4 --crop 320 416 --scale 0.6 1.4 \
-    --scene 0.5 --streets 60 --rate 1e-4 --matrix-rate 4e-4 --warm-up 10 --mean-decay 0.99 --class-power 0.1 --class-limit 3 \
-    --validate-every 100000 --checkpoint-every 50
-"$models" export "$out/run/best.pt" "$out/street-share.onnx" --policy "$out/policy.pt" --share "$shared"
+    --policy "$out/policy.pt" --share "$shared" --seed 22 --minutes 12 --steps 100000 --batch 4 --crop 320 416 --scale 0.6 1.4 \
+    --scene 0.7 --streets 60 --rate 4e-5 --matrix-rate 1.6e-4 --warm-up 10 --mean-decay 0.99 --class-power 0.1 --class-limit 3 \
+    --validate-every 100000 --checkpoint-every 1000
+"$models" mean "$out/street.pt" "$out/run/best.pt" --out "$out/share.pt"
+"$models" export "$out/share.pt" "$out/street-share.onnx" --policy "$out/policy.pt" --share "$shared"
