@@ -4,8 +4,8 @@
 
 #include "base/checked.hpp"
 #include "base/loops.hpp"
+#include "mpm_layer/decoder/row_products.hpp"
 #include "mpm_layer/dnn/attributes.hpp"
-#include "mpm_layer/dnn/row_products.hpp"
 #include "mpm_layer/kernels/product/product.hpp"
 
 namespace mpm::dnn {
@@ -96,7 +96,7 @@ void MatMulLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& 
     const size_t sizeC = static_cast<size_t>(rows) * columns, padded = kernels::paddedSize(rows, depth);
     if (batches.count() == 1) {
         const kernels::PackedWeights right(b.ptr<float>(), columns, depth, columns);
-        multiplyRows(a.ptr<float>(), rows, nullptr, right, {}, out[0].ptr<float>());
+        decoder::multiplyRows(a.ptr<float>(), rows, nullptr, right, {}, out[0].ptr<float>());
         return;
     }
     parallelRanges(checkedCast<int>(batches.count()), [&](const cv::Range& range) {

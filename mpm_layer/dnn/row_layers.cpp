@@ -4,8 +4,8 @@
 
 #include "base/checked.hpp"
 #include "base/loops.hpp"
+#include "mpm_layer/decoder/row_products.hpp"
 #include "mpm_layer/dnn/attributes.hpp"
-#include "mpm_layer/dnn/row_products.hpp"
 #include "mpm_layer/encoder/reuse/lead_frame.hpp"
 #include "mpm_layer/kernels/tokens/rows.hpp"
 
@@ -101,10 +101,10 @@ void LinearLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& 
     if (packs || !reuses) m_memory.clear();
     if (reuses) {
         const std::vector<int> differ = m_memory.update(x, depth, columns);
-        multiplyRows(x.ptr<float>(), rows, &differ, m_weights, epilogue, m_memory.results());
+        decoder::multiplyRows(x.ptr<float>(), rows, &differ, m_weights, epilogue, m_memory.results());
         parallelCopy(m_memory.results(), out[0].total(), out[0].ptr<float>());
     } else {
-        multiplyRows(x.ptr<float>(), rows, nullptr, m_weights, epilogue, out[0].ptr<float>());
+        decoder::multiplyRows(x.ptr<float>(), rows, nullptr, m_weights, epilogue, out[0].ptr<float>());
     }
 }
 

@@ -20,5 +20,6 @@ instructions_of() {
 for blocks in none 2,5; do
     one=$(instructions_of $blocks "$image")
     three=$(instructions_of $blocks "$image" "$image" "$image")
+    [ -n "$one" ] && [ -n "$three" ] || { echo "count: $build/cli/mpm does not run" >&2; exit 1; }
     echo "$precision, blocks $blocks: $(((three - one) / 2000000)) million instructions an image"
 done

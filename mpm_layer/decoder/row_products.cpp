@@ -1,11 +1,11 @@
-#include "mpm_layer/dnn/row_products.hpp"
+#include "mpm_layer/decoder/row_products.hpp"
 
 #include <algorithm>
 
 #include "base/loops.hpp"
 #include "mpm_layer/kernels/common/buffer.hpp"
 
-namespace mpm::dnn {
+namespace mpm::decoder {
 namespace {
 
 // The n-th of some rows, or of all.
@@ -44,4 +44,4 @@ void multiplyRows(const float* rows, int all, const std::vector<int>* some,
     });
 }
 
-}  // namespace mpm::dnn
+}  // namespace mpm::decoder
