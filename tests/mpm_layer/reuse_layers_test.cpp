@@ -143,26 +143,32 @@ TEST_F(ReuseLayers, TheModelFileHasTheDefaults) {
     const int sizes[] = {1, 3, kRows * kPatch, kColumns * kPatch};
     cv::Mat image(4, sizes, CV_32F);
     cv::randu(image, -1, 1);
-    // A still image: the tokens that `refresh` makes it compute, of 24.
-    const auto computed = [&] {
-        for (int f = 0; f < 2; ++f)
+    // A still image: the largest age that `refresh` allows in eight frames.
+    const auto oldest = [&] {
+        double most = -1;
+        for (int f = 0; f < 8; ++f) {
             forward(net, image);
-        const ReuseReport reuse = mpm::encoder(net).report().images[0].reuse;
-        return reuse.state == ReuseState::Off ? -1 : static_cast<int>(std::lround(24 * reuse.recomputed));
+            const ReuseReport reuse = mpm::encoder(net).report().images[0].reuse;
+            double age = 0;
+            if (reuse.state == ReuseState::Off) continue;
+            cv::minMaxLoc(reuse.ages, nullptr, &age);
+            most = std::max(most, age);
+        }
+        return most;
     };
-    EXPECT_EQ(computed(), -1);
+    EXPECT_EQ(oldest(), -1);
     setenv("MPM_REUSE", "on", 1);
-    EXPECT_EQ(computed(), 8);
+    EXPECT_EQ(oldest(), 2);
     setenv("MPM_REUSE", "refresh=4", 1);
-    EXPECT_EQ(computed(), 6);
+    EXPECT_EQ(oldest(), 3);
     EXPECT_EQ(mpm_set_reuse("on"), 0);
-    EXPECT_EQ(computed(), 8);
+    EXPECT_EQ(oldest(), 2);
     EXPECT_EQ(mpm_set_reuse("refresh=2"), 0);
-    EXPECT_EQ(computed(), 12);
+    EXPECT_EQ(oldest(), 1);
     mpm::encoder(net).setReuse(Reuse());
-    EXPECT_EQ(computed(), 1) << "the handle has values of its own";
+    EXPECT_EQ(oldest(), 7) << "the handle has values of its own";
     mpm::encoder(net).setReuse(std::nullopt);
-    EXPECT_EQ(computed(), -1);
+    EXPECT_EQ(oldest(), -1);
 }
 
 // Without reuse nothing is remembered, and a network without it beside one with it is not disturbed.

@@ -76,7 +76,7 @@ TEST(Reuse, ADecoderFollowsTheEncoderBeforeIt) {
         frame = changed(frame, o.special, {2 * i, 30}, 50 + i);
         see();
         EXPECT_EQ(second.reuse().state, ReuseState::Partial);
-        EXPECT_LT(second.reuse().recomputed, 0.4);
+        EXPECT_LT(second.reuse().recomputed, 0.6) << "half of the tokens are due every other frame";
     }
     cv::Mat seen;
     for (int i = 0; i < (o.blocks + after.blocks + 1) * refresh; ++i) {

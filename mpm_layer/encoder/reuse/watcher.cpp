@@ -14,7 +14,7 @@
 namespace mpm {
 namespace {
 
-constexpr double kDefaultFloor = 0.15;
+constexpr double kDefaultFloor = 0.12;
 constexpr int kFullBeforeSuspension = 4, kQuietBeforeResumption = 4;
 constexpr int kStoppedForOneMore = 2;
 constexpr int kPixelGrain = 64;  // tokens of a thread
@@ -200,15 +200,15 @@ FramePlan StreamWatcher::planPartial(const FrameRows& frame, const Reuse& reuse,
 }
 
 // How many of the oldest tokens to compute now, so that all get their turn within `refresh` frames without
-// haste: tokens of each age and above are spread over the frames that are left to them. Young ones that were
-// computed because they changed do not count yet, since many will change again before they are old. Where the
-// budget has no room for twice as many, the same number is due in every frame.
+// haste: tokens of each age and above are spread over the frames that are left to them. Those of less than
+// half that age do not count yet, since many will change before they are old. Where the budget has no room
+// for twice as many, the same number is due in every frame.
 int StreamWatcher::due(const Reuse& reuse) const {
     const int tokens = static_cast<int>(m_ages.size()), evenly = (tokens + reuse.refresh - 1) / reuse.refresh;
     if (shareOf(reuse.budget, tokens) < 2 * evenly) return evenly;
     std::vector<int> ages;  // the oldest first
-    for (int t = 0; t < tokens; ++t)
-        if (m_ages[t] >= reuse.refresh / 2 || m_still[t] > m_ages[t]) ages.push_back(m_ages[t]);
+    for (const int age : m_ages)
+        if (age >= reuse.refresh / 2) ages.push_back(age);
     std::sort(ages.begin(), ages.end(), std::greater<int>());
     int most = 0;
     for (int n = 0; n < static_cast<int>(ages.size()); ++n)
