@@ -68,9 +68,9 @@ public:
     }
     /// Whether a token has the same bits in `other` images of the same size.
     bool samePatch(const PatchGrid& other, int image, int token) const {
-        const std::ptrdiff_t apart = other.m_images.ptr<float>() - m_images.ptr<float>();
         return eachRow(image, token, [&](const float* row) {
-            return std::memcmp(row, row + apart, m_patch.width * sizeof(float)) == 0;
+            const float* const others = other.m_images.ptr<float>() + (row - m_images.ptr<float>());
+            return std::memcmp(row, others, m_patch.width * sizeof(float)) == 0;
         });
     }
     /// Whether tokens first..end-1, whole rows of patches, have the same bits.

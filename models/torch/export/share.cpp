@@ -1,4 +1,5 @@
 #include "models/torch/export/share.hpp"
+#include "base/checked.hpp"
 
 #include "models/torch/export/tensors.hpp"
 
@@ -93,7 +94,8 @@ int SharingWriter::coarseTokens(int image, const Node& embed, int64_t special) {
         m_graph.addConstant("embed.coarse.table", tensorOf(superpatchMeans(positions, m_rows, m_columns)[0]));
     const int64_t side = patch.ints[0] / 2;
     Node& half = add("MpmResize", "mpm", {image}, {"embed.half"});
-    half.attributes["size"] = Attribute::of(List<int64_t>{m_rows * side, m_columns * side});
+    half.attributes["size"] = Attribute::of(
+        List<int64_t>{checkedProduct<int64_t>(m_rows, side), checkedProduct<int64_t>(m_columns, side)});
     const int halved = only(half);
     Node& coarse = add("MpmEmbed", "mpm", {halved, means, weight}, {"embed.coarse"});
     coarse.attributes["first"] = Attribute::of(int64_t{0});
@@ -137,7 +139,8 @@ void SharingWriter::run() {
         follow(second, second.inputs[0], m_graph.nodes[encoder].outputs.back());
         // Its rows behind the patches are the class embeddings.
         const int64_t rows = m_graph.constant(m_graph.nodes.at(queries).input(1)).dim(0);
-        second.attributes["trailing_tokens"] = Attribute::of(rows - m_rows * m_columns);
+        second.attributes["trailing_tokens"] =
+            Attribute::of(rows - checkedProduct<int64_t>(m_rows, m_columns));
     }
     m_graph.sort();
 }

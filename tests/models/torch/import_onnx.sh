@@ -9,23 +9,8 @@ trap 'rm -rf "$scratch"' EXIT
 /usr/bin/python3 -B "$here/make_weights.py" "$scratch"
 cd "$scratch"
 
-fail() {
-    echo "import_onnx: $1" >&2
-    exit 1
-}
-
-# fails STATUS WORDS COMMAND...: the command fails with this status and one line that has the words.
-fails() {
-    status=$1 words=$2
-    shift 2
-    got=0
-    "$@" >out 2>error </dev/null || got=$?
-    [ $got = "$status" ] || fail "status $got, not $status: $* ($(cat error))"
-    [ "$(grep -c '' error)" = 1 ] || fail "not one line: $(cat error)"
-    grep -q "$words" error || fail "no '$words' in: $(cat error)"
-    checked=$((checked + 1))
-}
-checked=0
+name=import_onnx
+. "$here/expect.sh"
 
 "$models" import ade20k/checkpoint.pth ade.onnx --quiet >out 2>error || fail "ADE20K: $(cat out error)"
 [ ! -s error ] || fail "warnings: $(head -n 3 error)"

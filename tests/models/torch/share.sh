@@ -2,28 +2,14 @@
 # share.sh MPM-MODELS MPM: token sharing from training to measuring with the programs themselves, on frames of the built-in street.
 set -eu
 models=$1 mpm=$2
+here=$(cd "$(dirname "$0")" && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
 export OMP_NUM_THREADS=1
 
-fail() {
-    echo "share: $1" >&2
-    exit 1
-}
-
-# fails STATUS WORDS COMMAND...: the command fails with this status and one line that has the words.
-fails() {
-    status=$1 words=$2
-    shift 2
-    got=0
-    "$@" >out 2>error </dev/null || got=$?
-    [ $got = "$status" ] || fail "status $got, not $status: $* ($(cat error))"
-    [ "$(grep -c '' error)" = 1 ] || fail "not one line: $(cat error)"
-    grep -q "$words" error || fail "no '$words' in: $(cat error)"
-    checked=$((checked + 1))
-}
-checked=0
+name=share
+. "$here/expect.sh"
 
 for split in train val; do "$models" scene street --split $split --frames 2 --size 64 96 >/dev/null; done
 folder="--data street --dataset folder"
