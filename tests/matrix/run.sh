@@ -44,13 +44,24 @@ make_root() {
     in_root "$root" apt-get -q -y --no-install-recommends $from install libopencv-dev python3-opencv
 }
 
-# bring_tree ROOT: the sources (with their times, for ninja) and the fixtures beside them, as the tests expect them. The
-# mounts are gone with this process's namespace.
+# bring_tree ROOT: the sources and the fixtures beside them, as the tests expect them. A file that differs gets the time
+# of now, not its own: it may be older than what was built from the one before. The mounts are gone with this process's
+# namespace.
 bring_tree() {
-    rm -rf "$1/src/mpm"
-    mkdir -p "$1/src/mpm" "$1/src/shared" "$1/build" "$1/ccache"
+    rm -rf "$1/src/new"
+    mkdir -p "$1/src/new" "$1/src/mpm" "$1/src/shared" "$1/build" "$1/ccache"
     git -C "$tree" ls-files -z --cached --others --exclude-standard |
-        tar -C "$tree" --null --ignore-failed-read -T - -c | tar -C "$1/src/mpm" -x
+        tar -C "$tree" --null --ignore-failed-read -T - -c | tar -C "$1/src/new" -x
+    (cd "$1/src/mpm" && find . -type f) | while IFS= read -r file; do
+        [ -e "$1/src/new/$file" ] || rm "$1/src/mpm/$file"
+    done
+    (cd "$1/src/new" && find . -type f) | while IFS= read -r file; do
+        cmp -s "$1/src/new/$file" "$1/src/mpm/$file" && continue
+        mkdir -p "$(dirname "$1/src/mpm/$file")"
+        cp "$1/src/new/$file" "$1/src/mpm/$file"
+        [ ! -x "$1/src/new/$file" ] || chmod +x "$1/src/mpm/$file"
+    done
+    rm -rf "$1/src/new"
     [ ! -d "$tree/../shared" ] || mount --bind "$tree/../shared" "$1/src/shared"
     if [ -n "${MPM_EXPORTS_DIR:-}" ]; then
         mkdir -p "$1/src/exports"
