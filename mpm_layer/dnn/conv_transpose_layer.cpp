@@ -3,10 +3,12 @@
 
 #include "base/checked.hpp"
 #include "base/loops.hpp"
+#include "mpm_layer/cpu/column_products.hpp"
 #include "mpm_layer/dnn/attributes.hpp"
 #include "mpm_layer/dnn/decoder_layers.hpp"
+#include "mpm_layer/encoder/config.hpp"
 #include "mpm_layer/kernels/common/limits.hpp"
-#include "mpm_layer/kernels/product/product.hpp"
+#include "mpm_layer/kernels/tokens/activations.hpp"
 
 namespace mpm::dnn {
 namespace {
@@ -17,30 +19,46 @@ cv::Size windowOf(const cv::dnn::LayerParams& params) {
     return {window[1], window[0]};
 }
 
-// Places the products of neighbouring pixels: row (channel, i, j) of `products`, column p, is pixel (i, j) of
-// the window of input pixel first + p.
+kernels::Activation activationOf(const cv::dnn::LayerParams& params) {
+    const std::string name = textAttribute(params, "activation", "none");
+    return name == "none" ? kernels::Activation::None : activationFrom(name);
+}
+
+// Places the products of neighbouring pixels: row (channel, i, j) of a piece, column p, is pixel (i, j) of
+// the window of input pixel p.
 class Shuffle {
 public:
-    Shuffle(cv::Size window, const cv::Mat& input, const cv::Mat& bias, cv::Mat& out)
-        : m_window(window), m_width(input.size[3]), m_bias(bias), m_out(out) {}
+    Shuffle(cv::Size window, const cv::Mat& input, const cv::Mat& bias, kernels::Activation activation,
+            cv::Mat& out)
+        : m_window(window), m_width(input.size[3]), m_bias(bias), m_activation(activation), m_out(out) {}
 
-    void place(int image, int channel, int first, int count, const float* products) const {
+    void place(int image, const cpu::ProductPiece& piece, const float* products) const {
+        const int area = m_window.area();
+        for (int k = 0; k < piece.rows; k += area)
+            placeChannel(image, (piece.row + k) / area, piece,
+                         products + static_cast<size_t>(k) * piece.columns);
+    }
+
+private:
+    void placeChannel(int image, int channel, const cpu::ProductPiece& piece, const float* products) const {
         const float bias = m_bias.empty() ? 0 : m_bias.ptr<float>()[channel];
         const size_t width = static_cast<size_t>(m_width) * m_window.width;
         float* const plane = m_out.ptr<float>(image, channel);
-        for (int p = 0; p < count;) {
-            const int y = (first + p) / m_width, x = (first + p) % m_width;
-            const int run = std::min(count - p, m_width - x);
+        for (int p = 0; p < piece.columns;) {
+            const int y = (piece.column + p) / m_width, x = (piece.column + p) % m_width;
+            const int run = std::min(piece.columns - p, m_width - x);
             for (int i = 0; i < m_window.height; ++i) {
-                float* const row = plane + (static_cast<size_t>(y) * m_window.height + i) * width;
-                const float* const from = products + static_cast<size_t>(i) * m_window.width * count + p;
-                spread(from, count, run, bias, row + static_cast<size_t>(x) * m_window.width);
+                float* const to = plane + (static_cast<size_t>(y) * m_window.height + i) * width +
+                                  static_cast<size_t>(x) * m_window.width;
+                spread(products + static_cast<size_t>(i) * m_window.width * piece.columns + p, piece.columns,
+                       run, bias, to);
+                if (m_activation != kernels::Activation::None)
+                    kernels::activate(m_activation, to, static_cast<size_t>(run) * m_window.width, to);
             }
             p += run;
         }
     }
 
-private:
     void spread(const float* from, int stride, int run, float bias, float* to) const {
         if (m_window.width == 2) {
             for (int k = 0; k < run; ++k) {
@@ -59,13 +77,17 @@ private:
     const cv::Size m_window;
     const int m_width;
     const cv::Mat& m_bias;
+    const kernels::Activation m_activation;
     cv::Mat& m_out;
 };
 
 }  // namespace
 
 ConvTransposeLayer::ConvTransposeLayer(const cv::dnn::LayerParams& params)
-    : SmallLayer(params), m_window(windowOf(params)) {}
+    : SmallLayer(params),
+      m_window(windowOf(params)),
+      m_activation(activationOf(params)),
+      m_backbone(NearbyBackbone::before()) {}
 
 cv::Ptr<cv::dnn::Layer> ConvTransposeLayer::create(cv::dnn::LayerParams& params) {
     return cv::Ptr<cv::dnn::Layer>(new ConvTransposeLayer(params));
@@ -97,38 +119,32 @@ int64 ConvTransposeLayer::getFLOPS(const std::vector<Shape>& in, const std::vect
     return weight.empty() ? 0 : checkedProduct<int64>(2, checkedTotal<int64>(x), weight[0]);
 }
 
+void ConvTransposeLayer::pack(const cv::Mat& weight, bool constant) {
+    const Precision precision = m_backbone.precision() == Precision::BF16 ? Precision::BF16 : Precision::F32;
+    const int rows = weight.size[0], depth = weight.size[1];
+    const bool same =
+        m_rows && m_rows->count() == rows && m_depth == depth && m_rows->precision() == precision;
+    if (same && constant) return;
+    m_rows.emplace(m_memory, precision, rows, depth);
+    m_depth = depth;
+    for (int r = 0; r < rows; ++r)
+        m_rows->fill(r, [&](float* to) { std::copy_n(weight.ptr<float>(r), depth, to); });
+}
+
 void ConvTransposeLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
     const cv::Mat x = operand(in, 0), weight = operand(in, 1);
     const cv::Mat bias = operands(in.size()) > 2 ? operand(in, 2) : cv::Mat();
-    const int rows = weight.size[0], depth = weight.size[1], area = m_window.area();
-    const size_t padded = kernels::paddedSize(rows, depth),
-                 pixels = static_cast<size_t>(x.size[2]) * x.size[3];
-    if (m_rows != rows || m_depth != depth || !isConstant(in, 1)) {
-        m_rows = rows;
-        m_depth = depth;
-        std::fill_n(m_weights.reserve(padded), padded, 0.f);
-        std::copy_n(weight.ptr<float>(), weight.total(), m_weights.data());
-    }
-    // A tile of pixels is a right operand that stays in the nearest cache while all weights pass by it.
-    const int tile = 4 * kernels::panelColumns(), all = checkedCast<int>(pixels),
-              tiles = (all + tile - 1) / tile;
-    const int step = std::min(rows, checkedProduct<int>(kernels::rowGroup(), area));
-    const Shuffle shuffle(m_window, x, bias, out[0]);
-    parallelRanges(checkedProduct<int>(x.size[0], tiles), [&](const cv::Range& range) {
-        kernels::Buffer products(
-            checkedProduct<size_t>(step, std::min(tile, all)));  // at most the output's size
-        for (int t = range.start; t < range.end; ++t) {
-            const int image = t / tiles, first = t % tiles * tile, count = std::min(tile, all - first);
-            const kernels::PackedWeights right(x.ptr<float>(image) + first, pixels, depth, count);
-            for (int row = 0; row < rows; row += step) {
-                const int here = std::min(step, rows - row);
-                kernels::product(m_weights.data() + static_cast<size_t>(row) * depth, depth, here, right, {},
-                                 products.data(), count);
-                for (int k = 0; k < here; k += area)
-                    shuffle.place(image, (row + k) / area, first, count,
-                                  products.data() + static_cast<size_t>(k) * count);
-            }
-        }
+    pack(weight, isConstant(in, 1));
+    const int pixels = checkedProduct<int>(x.size[2], x.size[3]),
+              tiles = (pixels + cpu::tileColumns() - 1) / cpu::tileColumns();
+    const Shuffle shuffle(m_window, x, bias, m_activation, out[0]);
+    parallelFor(checkedProduct<int>(x.size[0], tiles), [&](int t) {
+        const int image = t / tiles;
+        const cpu::ColumnOperand columns{x.ptr<float>(image), static_cast<size_t>(pixels), m_depth, pixels};
+        cpu::multiplyTile(*m_rows, columns, t % tiles * cpu::tileColumns(), m_window.area(),
+                          [&](const cpu::ProductPiece& piece, const float* products) {
+                              shuffle.place(image, piece, products);
+                          });
     });
 }
 

@@ -1,9 +1,13 @@
 // Small operators of mask decoders and of token sharing.
 #pragma once
 
+#include <optional>
+
+#include "mpm_layer/cpu/linear.hpp"
 #include "mpm_layer/decoder/grid_sample.hpp"
 #include "mpm_layer/decoder/share_control.hpp"
 #include "mpm_layer/dnn/small_layer.hpp"
+#include "mpm_layer/encoder/chain.hpp"
 #include "mpm_layer/kernels/common/buffer.hpp"
 
 namespace mpm::dnn {
@@ -44,9 +48,14 @@ protected:
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
+    void pack(const cv::Mat& weight, bool constant);
+
     const cv::Size m_window;
-    int m_rows = 0, m_depth = 0;
-    kernels::Buffer m_weights;  ///< rows of the weight, and zeros behind them: whole groups are read
+    const kernels::Activation m_activation;
+    const NearbyBackbone m_backbone;      ///< products are in its precision
+    std::optional<cpu::LeftRows> m_rows;  ///< of the weight
+    kernels::Buffer m_memory;             ///< theirs
+    int m_depth = 0;
 };
 
 class ShareLayer : public SmallLayer {

@@ -8,15 +8,12 @@
 #include "base/loops.hpp"
 #include "base/printable.hpp"
 #include "mpm_layer/dnn/attributes.hpp"
+#include "mpm_layer/kernels/tokens/activations.hpp"
 
 namespace mpm::dnn {
 namespace {
 
 constexpr int kChunk = 1 << 14;
-
-float sigmoid(float x) {
-    return 1 / (1 + std::exp(-x));
-}
 
 const std::map<std::string, float (*)(float)>& functions() {
     using F = float (*)(float);
@@ -25,19 +22,23 @@ const std::map<std::string, float (*)(float)>& functions() {
         {"cos", [](float x) { return std::cos(x); }},
         {"erf", [](float x) { return std::erf(x); }},
         {"exp", [](float x) { return std::exp(x); }},
-        {"gelu", [](float x) { return 0.5f * x * (1 + std::erf(x * 0.70710678f)); }},
-        {"gelu_tanh",
-         [](float x) { return 0.5f * x * (1 + std::tanh(0.79788456f * (x + 0.044715f * x * x * x))); }},
         {"log", [](float x) { return std::log(x); }},
         {"neg", [](float x) { return -x; }},
         {"reciprocal", [](float x) { return 1 / x; }},
         {"relu", [](float x) { return std::max(0.f, x); }},
-        {"sigmoid", sigmoid},
-        {"silu", [](float x) { return x * sigmoid(x); }},
+        {"sigmoid", [](float x) { return 1 / (1 + std::exp(-x)); }},
         {"sin", [](float x) { return std::sin(x); }},
         {"softplus", [](float x) { return x > 20 ? x : std::log1p(std::exp(x)); }},
         {"sqrt", [](float x) { return std::sqrt(x); }},
         {"tanh", [](float x) { return std::tanh(x); }}};
+    return all;
+}
+
+// Those that products apply too.
+const std::map<std::string, kernels::Activation>& activations() {
+    using kernels::Activation;
+    static const std::map<std::string, Activation> all{
+        {"gelu", Activation::Gelu}, {"gelu_tanh", Activation::GeluTanh}, {"silu", Activation::Silu}};
     return all;
 }
 
@@ -135,13 +136,18 @@ void ArithmeticLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Ma
     if (m_operation == "max") combine(o, to, [](float x, float y) { return std::max(x, y); });
 }
 
-FunctionLayer::FunctionLayer(const cv::dnn::LayerParams& params) : SmallLayer(params), m_function(nullptr) {
+FunctionLayer::FunctionLayer(const cv::dnn::LayerParams& params) : SmallLayer(params) {
     const std::string name = textAttribute(params, "function", "");
-    const auto found = functions().find(name);
-    if (found == functions().end())
+    const auto activation = activations().find(name);
+    const auto function = functions().find(name);
+    if (activation != activations().end()) {
+        m_activation = activation->second;
+    } else if (function != functions().end()) {
+        m_function = function->second;
+    } else {
         CV_Error(cv::Error::StsBadArg,
                  "mpm: function '" + printable(name, 80) + "' is not known; see docs/reference/operators.md");
-    m_function = found->second;
+    }
 }
 
 cv::Ptr<cv::dnn::Layer> FunctionLayer::create(cv::dnn::LayerParams& params) {
@@ -160,8 +166,10 @@ void FunctionLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>
     float* to = out[0].ptr<float>();
     const int chunks = static_cast<int>((count + kChunk - 1) / kChunk);
     parallelRanges(chunks, [&](const cv::Range& range) {
-        const size_t end = std::min(count, static_cast<size_t>(range.end) * kChunk);
-        for (size_t k = static_cast<size_t>(range.start) * kChunk; k < end; ++k)
+        const size_t begin = static_cast<size_t>(range.start) * kChunk,
+                     end = std::min(count, static_cast<size_t>(range.end) * kChunk);
+        if (!m_function) return kernels::activate(m_activation, from + begin, end - begin, to + begin);
+        for (size_t k = begin; k < end; ++k)
             to[k] = m_function(from[k]);
     });
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "mpm_layer/dnn/small_layer.hpp"
+#include "mpm_layer/kernels/product/product.hpp"
 
 namespace mpm::dnn {
 
@@ -32,7 +33,8 @@ protected:
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
-    float (*m_function)(float);
+    float (*m_function)(float) = nullptr;  ///< null: the activation
+    kernels::Activation m_activation = kernels::Activation::None;
 };
 
 }  // namespace mpm::dnn

@@ -123,7 +123,7 @@ EmbedLayer::EmbedLayer(const cv::dnn::LayerParams& params)
       m_first(wholeAttribute(params, "first", 0, 0, kMostSpecialTokens)),
       m_patches(wholeAttribute(params, "patches", -1, -1, std::numeric_limits<int>::max())),
       m_patch(patchOf(params)) {
-    if (projects()) m_backbone.emplace();
+    if (projects()) m_backbone = NearbyBackbone::behind();
 }
 
 cv::Ptr<cv::dnn::Layer> EmbedLayer::create(cv::dnn::LayerParams& params) {

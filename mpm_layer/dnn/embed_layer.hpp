@@ -40,7 +40,7 @@ private:
     int m_first;       ///< row of the first patch
     int m_patches;     ///< how many there must be; negative where the model leaves it open
     cv::Size m_patch;  ///< of an image; empty if the input is patches
-    std::optional<BackboneBehind> m_backbone;  ///< of products: they are in its precision
+    std::optional<NearbyBackbone> m_backbone;  ///< of products: they are in its precision
     cpu::Linear m_weights;
     int m_depth = 0;             ///< of the weights
     cv::Mat m_images, m_tokens;  ///< of the forward before, for projectAgain(); empty where there are none

@@ -4,6 +4,7 @@
 
 #include "base/checked.hpp"
 #include "base/loops.hpp"
+#include "mpm_layer/cpu/column_products.hpp"
 #include "mpm_layer/decoder/row_products.hpp"
 #include "mpm_layer/dnn/attributes.hpp"
 #include "mpm_layer/kernels/product/product.hpp"
@@ -58,10 +59,30 @@ private:
     std::vector<int> m_extentA, m_extentB;
 };
 
+// Few rows with many columns, such as masks of queries with pixels: threads divide the columns.
+void multiplyColumns(const float* a, int rows, const cv::Mat& b, Precision precision, float* out) {
+    const int depth = b.size[b.dims - 2], columns = b.size[b.dims - 1];
+    kernels::Buffer memory;
+    cpu::LeftRows left(memory, precision, rows, depth);
+    for (int r = 0; r < rows; ++r)
+        left.fill(r, [&](float* to) { std::copy_n(a + static_cast<size_t>(r) * depth, depth, to); });
+    const cpu::ColumnOperand right{b.ptr<float>(), static_cast<size_t>(columns), depth, columns};
+    parallelFor((columns + cpu::tileColumns() - 1) / cpu::tileColumns(), [&](int tile) {
+        const auto store = [&](const cpu::ProductPiece& piece, const float* products) {
+            for (int r = 0; r < piece.rows; ++r)
+                std::copy_n(products + static_cast<size_t>(r) * piece.columns, piece.columns,
+                            out + static_cast<size_t>(piece.row + r) * columns + piece.column);
+        };
+        cpu::multiplyTile(left, right, tile * cpu::tileColumns(), 1, store);
+    });
+}
+
 }  // namespace
 
 MatMulLayer::MatMulLayer(const cv::dnn::LayerParams& params)
-    : SmallLayer(params), m_reversed(switchAttribute(params, "reversed")) {}
+    : SmallLayer(params),
+      m_reversed(switchAttribute(params, "reversed")),
+      m_backbone(NearbyBackbone::before()) {}
 
 cv::Ptr<cv::dnn::Layer> MatMulLayer::create(cv::dnn::LayerParams& params) {
     return cv::Ptr<cv::dnn::Layer>(new MatMulLayer(params));
@@ -95,6 +116,10 @@ void MatMulLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& 
     const size_t sizeA = static_cast<size_t>(rows) * depth, sizeB = static_cast<size_t>(depth) * columns;
     const size_t sizeC = static_cast<size_t>(rows) * columns, padded = kernels::paddedSize(rows, depth);
     if (batches.count() == 1) {
+        const bool pairs = m_backbone.precision() == Precision::BF16;
+        if (columns > rows)
+            return multiplyColumns(a.ptr<float>(), rows, b, pairs ? Precision::BF16 : Precision::F32,
+                                   out[0].ptr<float>());
         const kernels::PackedWeights right(b.ptr<float>(), columns, depth, columns);
         decoder::multiplyRows(a.ptr<float>(), rows, nullptr, right, {}, out[0].ptr<float>());
         return;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "mpm_layer/dnn/small_layer.hpp"
+#include "mpm_layer/encoder/chain.hpp"
 
 namespace mpm::dnn {
 
@@ -16,7 +17,8 @@ protected:
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
-    bool m_reversed;  ///< the second operand is the left one
+    bool m_reversed;                  ///< the second operand is the left one
+    const NearbyBackbone m_backbone;  ///< few rows by many columns are multiplied in its precision
 };
 
 }  // namespace mpm::dnn

@@ -7,6 +7,7 @@
 #include "mpm_layer/decoder/row_products.hpp"
 #include "mpm_layer/dnn/attributes.hpp"
 #include "mpm_layer/encoder/reuse/lead_frame.hpp"
+#include "mpm_layer/kernels/tokens/columns.hpp"
 #include "mpm_layer/kernels/tokens/rows.hpp"
 
 namespace mpm::dnn {
@@ -20,7 +21,11 @@ size_t lengthOf(const std::vector<int>& sizes) {
 }  // namespace
 
 LayerNormLayer::LayerNormLayer(const cv::dnn::LayerParams& params)
-    : SmallLayer(params), m_rule(normAttributes(params, "", {1e-5f})) {}
+    : SmallLayer(params), m_rule(normAttributes(params, "", {1e-5f})) {
+    const int axis = wholeAttribute(params, "axis", -1, -1, 1);
+    if (axis == 0) rejectAttribute(params, "axis", "-1 (the last axis) or 1 (the channels of images)");
+    m_channelsFirst = axis == 1;
+}
 
 cv::Ptr<cv::dnn::Layer> LayerNormLayer::create(cv::dnn::LayerParams& params) {
     return cv::Ptr<cv::dnn::Layer>(new LayerNormLayer(params));
@@ -29,14 +34,18 @@ cv::Ptr<cv::dnn::Layer> LayerNormLayer::create(cv::dnn::LayerParams& params) {
 std::vector<Shape> LayerNormLayer::outputShapes(const std::vector<Shape>& in) const {
     checkOperands(in.size(), 2, 3);
     const std::vector<int> x = operandShape(in, 0);
-    if (x.empty() || x.back() < 1)
-        CV_Error(cv::Error::StsBadArg,
-                 "mpm: MpmLayerNorm needs rows of at least one element, got " + textOf(in[0]));
+    if (m_channelsFirst ? x.size() != 4 || x[1] < 1 : x.empty() || x.back() < 1) {
+        CV_Error(cv::Error::StsBadArg, "mpm: MpmLayerNorm needs " +
+                                           std::string(m_channelsFirst ? "images [B, C, rows, columns]"
+                                                                       : "rows of at least one element") +
+                                           ", got " + textOf(in[0]));
+    }
+    const int width = m_channelsFirst ? x[1] : x.back();
     for (size_t k = 1; k < operands(in.size()); ++k) {
-        if (lengthOf(operandShape(in, k)) != static_cast<size_t>(x.back())) {
-            CV_Error(
-                cv::Error::StsUnmatchedSizes,
-                "mpm: MpmLayerNorm's weight and bias must be as long as the last axis of " + textOf(in[0]));
+        if (lengthOf(operandShape(in, k)) != static_cast<size_t>(width)) {
+            CV_Error(cv::Error::StsUnmatchedSizes,
+                     "mpm: MpmLayerNorm's weight and bias must be as long as the " +
+                         std::string(m_channelsFirst ? "channels" : "last axis") + " of " + textOf(in[0]));
         }
     }
     return {in[0]};
@@ -45,15 +54,29 @@ std::vector<Shape> LayerNormLayer::outputShapes(const std::vector<Shape>& in) co
 void LayerNormLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
     const cv::Mat x = operand(in, 0), weight = operand(in, 1);
     const cv::Mat bias = operands(in.size()) > 2 ? operand(in, 2) : cv::Mat();
+    const float* const shift = bias.empty() ? nullptr : bias.ptr<float>();
+    if (m_channelsFirst) return normalisePixels(x, weight.ptr<float>(), shift, out[0]);
     const int width = x.size[x.dims - 1];
     const int rows = static_cast<int>(x.total() / width);
     parallelRanges(rows, [&](const cv::Range& range) {
         for (int r = range.start; r < range.end; ++r) {
             const size_t at = static_cast<size_t>(r) * width;
-            kernels::normaliseRow(x.ptr<float>() + at, width, weight.ptr<float>(),
-                                  bias.empty() ? nullptr : bias.ptr<float>(), m_rule,
+            kernels::normaliseRow(x.ptr<float>() + at, width, weight.ptr<float>(), shift, m_rule,
                                   out[0].ptr<float>() + at);
         }
+    });
+}
+
+void LayerNormLayer::normalisePixels(const cv::Mat& x, const float* weight, const float* bias,
+                                     cv::Mat& out) const {
+    constexpr int kTile = 256;  // pixels that are worth a turn of a thread
+    const int channels = x.size[1], pixels = checkedProduct<int>(x.size[2], x.size[3]),
+              tiles = (pixels + kTile - 1) / kTile;
+    parallelFor(checkedProduct<int>(x.size[0], tiles), [&](int t) {
+        const int image = t / tiles, first = t % tiles * kTile;
+        kernels::normaliseColumns(x.ptr<float>(image) + first, pixels, channels,
+                                  std::min(kTile, pixels - first), weight, bias, m_rule,
+                                  out.ptr<float>(image) + first);
     });
 }
 

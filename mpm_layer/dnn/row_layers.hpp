@@ -1,4 +1,5 @@
-// MpmLayerNorm and MpmLinear: work on the rows of the last axis, for any number of other axes.
+// MpmLayerNorm and MpmLinear: work on the rows of the last axis, for any number of other axes; a norm also on
+// the channels of images.
 #pragma once
 
 #include "base/norm_rule.hpp"
@@ -18,7 +19,10 @@ protected:
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
+    void normalisePixels(const cv::Mat& x, const float* weight, const float* bias, cv::Mat& out) const;
+
     NormRule m_rule;
+    bool m_channelsFirst;  ///< over the channels of images, not over the last axis
 };
 
 class LinearLayer : public SmallLayer {

@@ -67,29 +67,35 @@ std::shared_ptr<EncoderControl> controlOfChain(const EncoderConfig& config) {
     return control;
 }
 
-// Of the operator that waits for its backbone.
+// The backbone read last, and the operator that waits for the next one.
+thread_local std::weak_ptr<EncoderControl> t_backbone;
 thread_local std::weak_ptr<std::weak_ptr<const EncoderControl>> t_waiting;
 
 }  // namespace
 
-BackboneBehind::BackboneBehind() : m_control(std::make_shared<std::weak_ptr<const EncoderControl>>()) {
-    t_waiting = m_control;
+NearbyBackbone NearbyBackbone::behind() {
+    NearbyBackbone next{Control()};
+    t_waiting = next.m_control;
+    return next;
 }
 
-Precision BackboneBehind::precision() const {
+NearbyBackbone NearbyBackbone::before() {
+    return NearbyBackbone(t_backbone);
+}
+
+Precision NearbyBackbone::precision() const {
     const std::shared_ptr<const EncoderControl> control = m_control->lock();
     const std::shared_ptr<EncoderRunner> runner = control ? control->runner() : nullptr;
     return runner ? runner->precisionOnProcessor() : Precision::F32;
 }
 
 std::shared_ptr<EncoderControl> makeControl(const EncoderConfig& config) {
-    static thread_local std::weak_ptr<EncoderControl> backbone;  // the one read last
     std::shared_ptr<EncoderControl> control = controlOfChain(config);
     if (!config.merges) {
-        control->follow(backbone);
+        control->follow(t_backbone);
         return control;
     }
-    backbone = control;
+    t_backbone = control;
     if (const auto waiting = t_waiting.lock()) *waiting = control;
     t_waiting.reset();
     return control;

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <mpm/mpm.hpp>
@@ -45,16 +46,22 @@ class EncoderControl;
 /// it, else one of its own. That of a decoder follows the backbone that the thread has read last.
 std::shared_ptr<EncoderControl> makeControl(const EncoderConfig& config);
 
-/// Held by an operator in front of an encoder, so that it multiplies alike: the backbone that the calling
-/// thread reads next.
-class BackboneBehind {
+/// Held by an operator beside an encoder, so that it multiplies alike.
+class NearbyBackbone {
 public:
-    BackboneBehind();
+    /// The one that the calling thread reads next.
+    static NearbyBackbone behind();
+    /// The one that the calling thread has read last.
+    static NearbyBackbone before();
+
     /// F32 unless the backbone runs on the processor in another precision.
     Precision precision() const;
 
 private:
-    std::shared_ptr<std::weak_ptr<const EncoderControl>> m_control;
+    using Control = std::weak_ptr<const EncoderControl>;
+    explicit NearbyBackbone(Control control) : m_control(std::make_shared<Control>(std::move(control))) {}
+
+    std::shared_ptr<Control> m_control;
 };
 
 /// Ids by representative, from left to right, in every stage. The rows of algm's clusters and of imposed maps

@@ -105,6 +105,8 @@ TEST(HostileLayers, AnEpsilonIsFiniteAndNotNegative) {
                       "attribute norm must be layer or rms");
     expectRefusal([&] { make("MpmLayerNorm", with("norm", DictValue(1))); }, "attribute norm must be");
     EXPECT_NO_THROW(make("MpmLayerNorm", with("epsilon", DictValue(1))));
+    for (const int axis : {-2, 0, 2, 1 << 30})
+        expectRefusal([&] { make("MpmLayerNorm", with("axis", DictValue(axis))); }, "attribute axis must be");
 }
 
 TEST(HostileLayers, TextsAreTextsAndLongOnesAreCut) {
@@ -132,6 +134,9 @@ TEST(HostileLayers, RowsWithoutElements) {
     linear.blobs = {mat({0, 4})};
     expectRefusal([&] { shapesFor(make("MpmLayerNorm", norm), {{3, 0}}); }, "at least one element");
     expectRefusal([&] { shapesFor(make("MpmLinear", linear), {{3, 0}}); }, "MpmLinear's weight");
+    norm.set("axis", 1);
+    for (const Sizes& sizes : {Sizes{3, 0}, Sizes{1, 0, 2, 2}, Sizes{2, 3, 4}})
+        expectRefusal([&] { shapesFor(make("MpmLayerNorm", norm), {sizes}); }, "images [B, C, rows");
 }
 
 // OpenCV 4.x makes a column of a vector: an operator then sees [3, 1], where the output was allocated by [3].

@@ -1,5 +1,7 @@
 // The operators around an encoder, each against a few lines of scalar code.
 #include <cmath>
+#include <map>
+#include <tuple>
 
 #include <gtest/gtest.h>
 #include <opencv2/dnn.hpp>
@@ -157,6 +159,26 @@ TEST(SmallLayers, LayerNormNormalisesTheLastAxis) {
     }
 }
 
+TEST(SmallLayers, LayerNormOfImagesNormalisesTheirChannels) {
+    for (const auto& [channels, rows, columns] : {std::tuple(19, 1, 1), std::tuple(5, 40, 33)}) {
+        for (const char* kind : {"layer", "rms"}) {
+            const cv::Mat x = randomMat({2, channels, rows, columns}, 8), w = randomMat({1, channels}, 9),
+                          b = randomMat({1, channels}, 10);
+            cv::dnn::LayerParams params;
+            params.set("epsilon", 1e-3f);
+            params.set("norm", kind);
+            // As between two transposes.
+            cv::Mat turned, back;
+            cv::transposeND(x, {0, 2, 3, 1}, turned);
+            cv::transposeND(run("MpmLayerNorm", params, turned, {w, b}), {0, 3, 1, 2}, back);
+            params.set("axis", 1);
+            const cv::Mat y = run("MpmLayerNorm", params, x, {w, b});
+            EXPECT_EQ(y.size, x.size);
+            EXPECT_LT(difference(y, back), 1e-5);
+        }
+    }
+}
+
 TEST(SmallLayers, RmsNormKeepsTheMean) {
     const cv::Mat x = randomMat({2, 7, 19}, 8), w = randomMat({1, 19}, 9);
     cv::dnn::LayerParams params;
@@ -204,6 +226,25 @@ TEST(SmallLayers, ConvTransposePlacesAWindowForEachPixel) {
     }
 }
 
+TEST(SmallLayers, ConvTransposeAppliesItsActivation) {
+    const cv::Mat x = randomMat({1, 11, 5, 41}, 1), w = randomMat({9 * 4, 11}, 5), b = randomMat({1, 9}, 6);
+    cv::dnn::LayerParams params, function;
+    const int sizes[] = {2, 2};
+    params.set("window", cv::dnn::DictValue::arrayInt(sizes, 2));
+    const cv::Mat plain = run("MpmConvTranspose", params, x, {w, b});
+    for (const char* name : {"gelu", "gelu_tanh", "silu"}) {
+        function.set("function", name);
+        params.set("activation", name);
+        EXPECT_EQ(difference(run("MpmConvTranspose", params, x, {w, b}), run("MpmFunction", function, plain)),
+                  0)
+            << name;
+    }
+    params.set("activation", "none");
+    EXPECT_EQ(difference(run("MpmConvTranspose", params, x, {w, b}), plain), 0);
+    params.set("activation", "sine");
+    EXPECT_THROW(run("MpmConvTranspose", params, x, {w, b}), cv::Exception);
+}
+
 TEST(SmallLayers, ArithmeticBroadcastsAndKnowsItsSides) {
     const cv::Mat x = randomMat({2, 3, 4}, 11), c = randomMat({1, 3, 1}, 12);
     cv::dnn::LayerParams params;
@@ -224,14 +265,32 @@ TEST(SmallLayers, MatMulRepeatsTheSmallerOperand) {
     }
 }
 
+TEST(SmallLayers, MatMulOfFewRowsWithManyColumns) {
+    for (const int rows : {1, 7, 33, 100}) {
+        const cv::Mat x = randomMat({1, rows, 19}, 13), c = randomMat({1, 19, 301}, 14);
+        const cv::Mat y = run("MpmMatMul", {}, x, {c});
+        EXPECT_LT(difference(y, x.reshape(1, rows) * c.reshape(1, 19)), 1e-4);
+    }
+}
+
 TEST(SmallLayers, FunctionsAreWhatTheyAreCalled) {
-    const cv::Mat x = randomMat({1, 50}, 15);
-    cv::dnn::LayerParams params;
-    params.set("function", "gelu");
-    const cv::Mat y = run("MpmFunction", params, x);
-    for (int k = 0; k < 50; ++k) {
-        const double v = x.ptr<float>()[k];
-        EXPECT_NEAR(y.ptr<float>()[k], 0.5 * v * (1 + std::erf(v / std::sqrt(2.0))), 1e-6);
+    const std::map<std::string, double (*)(double)> plain{
+        {"gelu", [](double v) { return 0.5 * v * (1 + std::erf(v / std::sqrt(2.0))); }},
+        {"gelu_tanh",
+         [](double v) {
+             return 0.5 * v * (1 + std::tanh(std::sqrt(2 / CV_PI) * (v + 0.044715 * v * v * v)));
+         }},
+        {"silu", [](double v) { return v / (1 + std::exp(-v)); }},
+        {"sigmoid", [](double v) { return 1 / (1 + std::exp(-v)); }},
+        {"erf", [](double v) { return std::erf(v); }}};
+    cv::Mat x = randomMat({1, 50}, 15);
+    x.at<float>(0) = 40, x.at<float>(1) = -40, x.at<float>(2) = 0;
+    for (const auto& [name, function] : plain) {
+        cv::dnn::LayerParams params;
+        params.set("function", name);
+        const cv::Mat y = run("MpmFunction", params, x);
+        for (int k = 0; k < 50; ++k)
+            EXPECT_NEAR(y.ptr<float>()[k], function(x.ptr<float>()[k]), 1e-6) << name;
     }
 }
 

@@ -1,6 +1,7 @@
 #include "models/onnx/fused/fuse.hpp"
 
 #include "models/onnx/fused/insert.hpp"
+#include "models/onnx/fused/join.hpp"
 #include "models/onnx/fused/lower.hpp"
 #include "models/onnx/match/own_graph.hpp"
 
@@ -15,7 +16,9 @@ void finishFused(State& state) {
     constexpr int kOpset = 13;  // every OpenCV from 4.6 on reads it
     fusePatchProjections(state);
     declarePorts(state.graph, state.shapes, state.binding);
+    joinActivations(state.graph, state.shapes);
     lower(state);
+    joinLayers(state.graph);
     state.graph.opset = kOpset;
 }
 

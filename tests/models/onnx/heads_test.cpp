@@ -238,4 +238,58 @@ TEST_F(HeadsInOpenCV, ConvTransposeOfTouchingWindows) {
     }
 }
 
+// x -> activation, operator by operator.
+int spelledActivation(SmallExport& m, const std::string& spelling, int x) {
+    const auto node = [&](const char* op, const List<int>& inputs) { return m.builder().node(op, inputs); };
+    const auto number = [&](float value) { return m.builder().constant(Tensor::floats({}, value)); };
+    if (spelling == "silu") return node("Mul", {x, node("Sigmoid", {x})});
+    if (spelling == "tanh") {
+        const int cube = node("Mul", {number(0.044715f), node("Pow", {x, number(3)})});
+        const int inner = node("Mul", {node("Add", {x, cube}), number(0.797884561f)});
+        return node("Mul", {node("Mul", {number(0.5f), x}), node("Add", {node("Tanh", {inner}), number(1)})});
+    }
+    if (spelling == "half precision") {
+        const int curve = node("Erf", {node("Mul", {x, number(0.70703125f)})});
+        return node("Mul", {node("Mul", {x, node("Add", {number(1), curve})}), number(0.5f)});
+    }
+    const int curve = node("Erf", {node("Div", {x, number(std::sqrt(2.f))})});
+    const int gelu = node("Mul", {x, node("Mul", {node("Add", {curve, number(1)}), number(0.5f)})});
+    return spelling == "with a residual" ? node("Add", {gelu, x}) : gelu;
+}
+
+// A head's upscaling: transposed convolution, activation and a norm of the channels.
+int upscaling(SmallExport& m, const std::string& spelling, int x) {
+    GraphBuilder& b = m.builder();
+    const int wide = b.node("ConvTranspose", {x, b.constant(m.random({SmallExport::kDim, 6, 2, 2}, 0.3f))});
+    b.with("strides", Attribute::of(List<int64_t>{2, 2}));
+    const int last = b.node("Transpose", {spelledActivation(m, spelling, wide)});
+    b.with("perm", Attribute::of(List<int64_t>{0, 2, 3, 1}));
+    const int normal =
+        b.node("LayerNormalization", {last, b.constant(m.random({6}, 1)), b.constant(m.random({6}, 1))});
+    b.with("epsilon", Attribute::of(1e-6f));
+    const int first = b.node("Transpose", {normal});
+    b.with("perm", Attribute::of(List<int64_t>{0, 3, 1, 2}));
+    return first;
+}
+
+TEST_F(HeadsInOpenCV, ActivationsAndNormsAreJoined) {
+    const Shape pixels{1, 6, 2 * SmallExport::kRows, 2 * SmallExport::kColumns};
+    for (const std::string spelling : {"erf", "half precision", "tanh", "silu", "with a residual"}) {
+        SCOPED_TRACE(spelling);
+        const List<Node> nodes =
+            convert([&](SmallExport& m, int x) { return upscaling(m, spelling, x); }, pixels);
+        EXPECT_EQ(count(nodes, "Transpose"), 1);  // of the tokens to a map, in front of the head
+        EXPECT_EQ(count(nodes, "MpmLayerNorm"), 1);
+        EXPECT_EQ(count(nodes, "MpmFunction"),
+                  spelling == "with a residual" || spelling == "half precision" ? 1 : 0);
+        const auto convolution = std::find_if(nodes.begin(), nodes.end(),
+                                              [](const Node& n) { return n.op == "MpmConvTranspose"; });
+        ASSERT_NE(convolution, nodes.end());
+        const bool apart = spelling != "erf" && spelling != "tanh";
+        EXPECT_EQ(convolution->getString("activation", "none"), apart                ? "none"
+                                                                : spelling == "tanh" ? "gelu_tanh"
+                                                                                     : "gelu");
+    }
+}
+
 }  // namespace

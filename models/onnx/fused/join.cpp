@@ -1,0 +1,203 @@
+#include "models/onnx/fused/join.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+
+#include "models/onnx/eval/evaluate.hpp"
+#include "models/onnx/ir/job.hpp"
+#include "models/onnx/ir/rewrite.hpp"
+
+namespace mpm::models {
+namespace {
+
+bool isOneOf(const std::string& text, std::initializer_list<const char*> words) {
+    return std::any_of(words.begin(), words.end(), [&](const char* word) { return text == word; });
+}
+
+// Inputs at which activations differ, and what GELU gives there.
+const List<float>& probes() {
+    static const List<float> all{-3.7f, -2.2f, -1.3f, -0.6f, -0.1f, 0.f, 0.3f, 0.9f, 1.4f, 2.1f, 2.9f, 4.2f};
+    return all;
+}
+
+float geluOf(float x, bool tanh) {
+    constexpr float kRootOf2ByPi = 0.797884561f;
+    return 0.5f * x *
+           (1 +
+            (tanh ? std::tanh(kRootOf2ByPi * (x + 0.044715f * x * x * x)) : std::erf(x / std::sqrt(2.f))));
+}
+
+// Nodes that compute each element from the same element of one value.
+class Activations {
+public:
+    Activations(Graph& graph, const Shapes& shapes) : m_graph(graph), m_shapes(shapes), m_rewriter(graph) {}
+
+    void join() {
+        for (size_t n = 0; n < m_graph.nodes.size(); ++n) {
+            if (!m_graph.nodes[n].is("Erf") && !m_graph.nodes[n].is("Tanh")) continue;
+            checkTime();
+            joinAround(static_cast<int>(n));
+        }
+    }
+
+private:
+    static constexpr int kSteps = 6;  // from the curve back to the input, and on to the result
+
+    bool byElement(const Node& node) const {
+        return node.domain.empty() && node.outputs.size() == 1 &&
+               isOneOf(node.op, {"Add", "Div", "Erf", "Mul", "Neg", "Pow", "Sub", "Tanh"});
+    }
+
+    void joinAround(int curve) {
+        const bool tanh = m_graph.nodes[curve].is("Tanh");
+        for (const int input : reached(m_graph.nodes[curve].inputs[0], false)) {
+            for (const int output : reached(m_graph.nodes[curve].outputs[0], true)) {
+                if (!known(input) || !known(output) || m_shapes.of(input) != m_shapes.of(output)) continue;
+                if (!isGelu(input, output, tanh)) continue;
+                Node& last = m_graph.nodes[m_graph.values[output].producer];
+                last.op = "Gelu";
+                last.inputs = {input};
+                last.attributes.clear();
+                if (tanh) last.attributes["approximate"] = Attribute::of(std::string("tanh"));
+                m_rewriter.refresh();
+                return;
+            }
+        }
+    }
+
+    // Values a few steps before or behind one.
+    List<int> reached(int value, bool forwards) const {
+        List<int> all{value}, edge{value};
+        for (int step = 0; step < kSteps; ++step) {
+            List<int> next;
+            for (const int v : edge) {
+                for (const int found : forwards ? after(v) : before(v)) {
+                    if (std::find(all.begin(), all.end(), found) != all.end()) continue;
+                    all.push_back(found);
+                    next.push_back(found);
+                }
+            }
+            edge = next;
+        }
+        return all;
+    }
+
+    List<int> before(int value) const {
+        const Node* node = m_graph.nodeOf(value);
+        List<int> found;
+        if (!node || !byElement(*node)) return found;
+        for (const int in : node->inputs)
+            if (in != kAbsent && !m_graph.isConstant(in)) found.push_back(in);
+        return found;
+    }
+
+    List<int> after(int value) const {
+        List<int> found;
+        for (const int n : m_rewriter.usersOf(value))
+            if (byElement(m_graph.nodes[n])) found.push_back(m_graph.nodes[n].outputs[0]);
+        return found;
+    }
+
+    bool known(int value) const { return value < static_cast<int>(m_shapes.at.values.size()); }
+
+    bool isGelu(int input, int output, bool tanh) const {
+        const auto count = static_cast<int64_t>(probes().size());
+        std::map<int, Tensor> values{{input, Tensor::floats({count}, probes())}};
+        const std::optional<Tensor> result = valueOf(output, values, 3 * kSteps);
+        if (!result || result->size() != count) return false;
+        for (int64_t k = 0; k < count; ++k) {
+            const float expected = geluOf(probes()[k], tanh);
+            // Closer than constants that were rounded to half precision: those stay as they are.
+            if (!(std::abs(result->f()[k] - expected) <= 1e-5f * std::max(1.f, std::abs(expected))))
+                return false;
+        }
+        return true;
+    }
+
+    std::optional<Tensor> valueOf(int value, std::map<int, Tensor>& values, int depth) const {
+        const auto found = values.find(value);
+        if (found != values.end()) return found->second;
+        const double number = m_rewriter.scalar(value);
+        if (!std::isnan(number)) return Tensor::floats({1}, static_cast<float>(number));
+        const Node* node = m_graph.nodeOf(value);
+        if (!node || !byElement(*node) || depth == 0) return std::nullopt;
+        List<Tensor> inputs;
+        for (const int in : node->inputs) {
+            const std::optional<Tensor> operand = valueOf(in, values, depth - 1);
+            if (!operand) return std::nullopt;
+            inputs.push_back(*operand);
+        }
+        return values[value] = evaluateNode(m_graph, *node, inputs).at(0);
+    }
+
+    Graph& m_graph;
+    const Shapes& m_shapes;
+    Rewriter m_rewriter;
+};
+
+class Layers {
+public:
+    explicit Layers(Graph& graph) : m_graph(graph), m_rewriter(graph) {}
+
+    void join() {
+        for (Node& node : m_graph.nodes) {
+            if (node.domain != "mpm") continue;
+            if (node.op == "MpmLayerNorm") joinTransposes(node);
+            if (node.op == "MpmConvTranspose") joinActivation(node);
+        }
+        m_graph.prune();
+    }
+
+private:
+    // The node that alone reads what this one gives.
+    Node* next(const Node& node) {
+        const int user = m_rewriter.soleUser(node.outputs[0]);
+        return user == kAbsent ? nullptr : &m_graph.nodes[user];
+    }
+
+    // `node` gives the result of the one behind it, which nobody needs any more.
+    void takeOver(Node& node, Node& behind) {
+        std::swap(node.outputs, behind.outputs);
+        m_graph.values[node.outputs[0]].producer = m_graph.values[behind.outputs[0]].producer;
+        behind.inputs.clear();
+        m_rewriter.refresh();
+    }
+
+    void joinTransposes(Node& norm) {
+        const Node* before = m_graph.nodeOf(norm.inputs[0]);
+        Node* behind = next(norm);
+        const auto turns = [](const Node* node, const List<int64_t>& order) {
+            return node && node->is("Transpose") && node->getInts("perm") == order;
+        };
+        if (!turns(before, {0, 2, 3, 1}) || !turns(behind, {0, 3, 1, 2})) return;
+        norm.inputs[0] = before->inputs[0];
+        norm.attributes["axis"] = Attribute::of(int64_t{1});
+        takeOver(norm, *behind);
+    }
+
+    void joinActivation(Node& convolution) {
+        Node* behind = next(convolution);
+        if (!behind || behind->domain != "mpm" || behind->op != "MpmFunction") return;
+        const std::string function = behind->getString("function", "");
+        if (!isOneOf(function, {"gelu", "gelu_tanh", "silu"})) return;
+        convolution.attributes["activation"] = Attribute::of(function);
+        takeOver(convolution, *behind);
+    }
+
+    Graph& m_graph;
+    Rewriter m_rewriter;
+};
+
+}  // namespace
+
+void joinActivations(Graph& graph, const Shapes& shapes) {
+    Activations(graph, shapes).join();
+}
+
+void joinLayers(Graph& graph) {
+    Layers(graph).join();
+}
+
+}  // namespace mpm::models
