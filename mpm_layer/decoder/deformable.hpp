@@ -31,15 +31,20 @@ public:
     void run(const Image& image) const;
 
 private:
-    /// A thread's memory: where the queries of a tile sample from, and what the kernel needs.
-    struct Scratch;
+    /// Of all queries' samples: the places that offsets are added to.
+    struct Places {
+        kernels::Buffer x, y;
+    };
 
-    void place(const float* reference, int queries, Scratch& scratch) const;
-    void runTile(const Image& image, int first, int queries, Scratch& scratch) const;
+    void place(const float* reference, Places& places) const;
+    /// The values of one head, position after position.
+    void gather(const float* values, int head, float* to) const;
+    void runTile(const Image& image, const Places& places, const float* values, int head, int first) const;
 
     const DeformableShape m_shape;
-    int m_samples;  ///< of a query and head
-    int m_tile;     ///< queries of a tile
+    int m_samples;    ///< of a query and head
+    int m_tile;       ///< queries of a tile
+    int m_positions;  ///< of all levels
     // Of every sample of a tile: its level.
     std::vector<float> m_columns, m_rows;
     std::vector<std::int32_t> m_pitch, m_start;
