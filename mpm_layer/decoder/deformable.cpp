@@ -72,8 +72,8 @@ void Deformable::place(const float* reference, Places& places) const {
 }
 
 void Deformable::gather(const float* values, int head, float* to) const {
-    constexpr int kGrain = 512,
-                  kAhead = 16;  // positions that are worth a turn of a thread, or are fetched early
+    constexpr int kGrain = 512;  // positions that are worth a turn of a thread
+    constexpr int kAhead = 16;   // a head's part of the next position is too far away to be fetched by itself
     const size_t size = m_shape.headSize, width = m_shape.heads * size;
     const float* const from = values + head * size;
     const auto copy = [&](int i) {
