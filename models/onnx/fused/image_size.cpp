@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <sstream>
 #include <utility>
 
 #include "base/checked.hpp"
+#include "models/onnx/fused/rotary_size.hpp"
 #include "models/onnx/match/own_graph.hpp"
 
 namespace mpm::models {
@@ -12,13 +15,8 @@ namespace {
 
 constexpr const char* kHint = ": export the model at that size instead";
 
-struct Grid {
-    int64_t rows = 0, columns = 0;
-    int64_t count() const { return elementCount({rows, columns}); }
-};
-
 // Resizes position embeddings [rows * columns, width] to another grid.
-Tensor resizedPositions(const Tensor& table, const Grid& from, const Grid& to, bool bicubic) {
+Tensor resizedPositions(const Tensor& table, const PatchGrid& from, const PatchGrid& to, bool bicubic) {
     const int64_t width = table.dim(1);
     Graph graph;
     graph.opset = 18;
@@ -37,8 +35,12 @@ Tensor resizedPositions(const Tensor& table, const Grid& from, const Grid& to, b
 
 class SizeChange {
 public:
-    SizeChange(State& state, const Binding& to)
-        : m_graph(state.graph), m_old(state.shapes), m_fromSize(state.binding.size), m_to(to) {
+    SizeChange(State& state, const Binding& to, std::vector<std::string>& notes)
+        : m_graph(state.graph),
+          m_old(state.shapes),
+          m_fromSize(state.binding.size),
+          m_to(to),
+          m_notes(notes) {
         const EncoderSpec& backbone = *state.match.backbone();
         m_from = {backbone.gridRows, backbone.gridColumns};
         if (m_from.count() == 0) throw Refusal("the grid of the patches is not known" + std::string(kHint));
@@ -76,7 +78,6 @@ public:
 
 private:
     static void checkPositions(const Attention& attention) {
-        if (attention.rope) throw Refusal("rotary positions are baked into the export" + std::string(kHint));
         if (attention.keyBias.known())
             throw Refusal("a bias per token is baked into the export" + std::string(kHint));
     }
@@ -186,6 +187,33 @@ private:
     void patchEncoder(Node& node) {
         if (node.has("grid"))
             node.attributes["grid"] = Attribute::of(List<int64_t>{m_grid.rows, m_grid.columns});
+        std::istringstream text(node.getString("inputs", ""));
+        const List<std::string> names{std::istream_iterator<std::string>(text), {}};
+        const std::string cos = "rope.cos";
+        for (size_t k = 0; k < names.size(); ++k) {
+            if (names[k].size() < cos.size() || names[k].substr(names[k].size() - cos.size()) != cos)
+                continue;
+            const std::string sin = names[k].substr(0, names[k].size() - cos.size()) + "rope.sin";
+            const auto found = std::find(names.begin(), names.end(), sin);
+            if (found == names.end()) throw Refusal(m_graph.describe(node) + " lacks " + sin);
+            patchRope(node, node.inputs[k], node.inputs[found - names.begin()]);
+        }
+    }
+
+    void patchRope(const Node& node, int& cos, int& sin) {
+        const auto byHead = [](const Tensor& table) {
+            return table.rank() == 2 ? table.reshaped({1, table.dim(0), table.dim(1)}) : table;
+        };
+        const Shape shape = m_graph.constant(cos).shape();
+        const Rope old{byHead(m_graph.constant(cos)), byHead(m_graph.constant(sin)),
+                       node.getString("rope", "interleaved") == "interleaved"};
+        const ResizedRope resized = resizedRope(old, m_from, m_grid);
+        Shape now = resized.rope.cos.shape();
+        if (shape.size() == 2) now = {now[1], now[2]};
+        cos = m_graph.addConstant("rope.cos", resized.rope.cos.reshaped(now));
+        sin = m_graph.addConstant("rope.sin", resized.rope.sin.reshaped(now));
+        const bool known = std::find(m_notes.begin(), m_notes.end(), resized.note) != m_notes.end();
+        if (!resized.note.empty() && !known) m_notes.push_back(resized.note);
     }
 
     // Compares groups of axes that hold the same elements on both sides: an axis that was split into the old
@@ -221,8 +249,8 @@ private:
         const int64_t finer = part.size() == 2 ? part[0] / m_from.rows : 0;
         const bool grid = finer >= 1 && part[0] == checkedProduct<int64_t>(finer, m_from.rows) &&
                           part[1] == checkedProduct<int64_t>(finer, m_from.columns);
-        const Grid wanted{checkedProduct<int64_t>(finer, m_grid.rows),
-                          checkedProduct<int64_t>(finer, m_grid.columns)};
+        const PatchGrid wanted{checkedProduct<int64_t>(finer, m_grid.rows),
+                               checkedProduct<int64_t>(finer, m_grid.columns)};
         const bool same = before == now;
         // The grid itself first, as another grid may have the same number of patches.
         if (grid && (finer == 1 || !same) && now == wanted.count()) {
@@ -278,14 +306,15 @@ private:
     const Shapes& m_old;
     const cv::Size m_fromSize;
     const Binding& m_to;
-    Grid m_from, m_grid;
+    std::vector<std::string>& m_notes;
+    PatchGrid m_from, m_grid;
     Shapes m_new;
 };
 
 }  // namespace
 
-void changeImageSize(State& state, const Binding& to) {
-    state.shapes = SizeChange(state, to).run();
+void changeImageSize(State& state, const Binding& to, std::vector<std::string>& notes) {
+    state.shapes = SizeChange(state, to, notes).run();
     state.binding = to;
     state.match = encodersOf(state.graph, state.shapes.at);
 }
