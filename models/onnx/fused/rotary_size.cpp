@@ -307,14 +307,8 @@ bool sameAngles(const Rope& a, const Rope& b) {
     return true;
 }
 
-}  // namespace
-
-ResizedRope resizedRope(const Rope& rope, const PatchGrid& from, const PatchGrid& to) {
-    if (rope.cos.rank() != 3 || rope.cos.dim(1) != from.count() || rope.cos.shape() != rope.sin.shape())
-        refuseRope("its tables have " + toString(rope.cos.shape()) + " values, not those of the patches");
-    if (rope.cos.dim(2) < 2 || rope.cos.dim(2) % 2) refuseRope("a head has an odd number of components");
-    if (from.rows < 2 || from.columns < 2)
-        refuseRope("a grid of one row or column does not show their formula");
+// The rows of the image, at the size of another grid; nothing if no known formula gives them.
+std::optional<ResizedRope> resizedImage(const Rope& rope, const PatchGrid& from, const PatchGrid& to) {
     const RopeReader reader(rope, from);
     std::optional<RopeFormula> chosen;
     ResizedRope result;
@@ -337,8 +331,57 @@ ResizedRope resizedRope(const Rope& rope, const PatchGrid& from, const PatchGrid
                 "model at that size instead";
         }
     }
-    if (!chosen) refuseRope("its tables follow no known formula");
+    if (!chosen) return std::nullopt;
     return result;
+}
+
+bool isStill(const Rope& rope, int64_t row) {
+    for (int64_t head = 0; head < rope.cos.dim(0); ++head) {
+        for (int64_t c = 0; c < rope.cos.dim(2); ++c) {
+            const int64_t k = (head * rope.cos.dim(1) + row) * rope.cos.dim(2) + c;
+            if (rope.cos.f()[k] != 1 || rope.sin.f()[k] != 0) return false;
+        }
+    }
+    return true;
+}
+
+// `count` rows of every head, from `first` on, with rows of `edge` in front of and behind them.
+Tensor rowsOf(const Tensor& table, int64_t first, int64_t count, int64_t front, int64_t back, float edge) {
+    const int64_t size = table.dim(2), rows = front + count + back;
+    Tensor result = Tensor::floats({table.dim(0), rows, size}, edge);
+    for (int64_t head = 0; head < table.dim(0); ++head)
+        std::copy_n(table.f() + (head * table.dim(1) + first) * size, count * size,
+                    result.writeF() + (head * rows + front) * size);
+    return result;
+}
+
+}  // namespace
+
+ResizedRope resizedRope(const Rope& rope, const PatchGrid& from, const PatchGrid& to) {
+    const int64_t rows = rope.cos.rank() == 3 ? rope.cos.dim(1) : 0, count = from.count();
+    if (rows < count || rope.cos.shape() != rope.sin.shape())
+        refuseRope(cv::format("its tables have %d rows for %d patches", static_cast<int>(rows),
+                              static_cast<int>(count)));
+    if (rope.cos.dim(2) < 2 || rope.cos.dim(2) % 2) refuseRope("a head has an odd number of components");
+    if (from.rows < 2 || from.columns < 2)
+        refuseRope("a grid of one row or column does not show their formula");
+    // Other tokens are in front of those of the image, behind them, or both.
+    int64_t lead = 0, trail = 0;
+    while (lead < rows - count && isStill(rope, lead))
+        ++lead;
+    while (trail < rows - count && isStill(rope, rows - 1 - trail))
+        ++trail;
+    for (int64_t front = rows - count - trail; front <= lead; ++front) {
+        const int64_t back = rows - count - front;
+        const auto cut = [&](const Tensor& table) { return rowsOf(table, front, count, 0, 0, 0); };
+        auto resized = resizedImage({cut(rope.cos), cut(rope.sin), rope.interleaved}, from, to);
+        if (!resized) continue;
+        Rope& image = resized->rope;
+        image.cos = rowsOf(image.cos, 0, to.count(), front, back, 1);
+        image.sin = rowsOf(image.sin, 0, to.count(), front, back, 0);
+        return *resized;
+    }
+    refuseRope("its tables follow no known formula");
 }
 
 }  // namespace mpm::models

@@ -19,9 +19,9 @@ struct ResizedRope {
     std::string note;  ///< for the user, if the values leave a choice; else empty
 };
 
-/// `rope` holds the image tokens only: [heads or 1, rows * columns, head size]. The formula must give its
-/// values on `from` (to 1e-5, or to the rounding of f16). Throws Refusal if no known formula does, or if
-/// several do that differ on `to`.
+/// `rope` holds the rows of the image, row-major, [heads or 1, rows * columns, head size]; in front of and
+/// behind them may be rows of angle 0, which stay. The formula must give its values on `from` (to 1e-5, or to
+/// the rounding of f16). Throws Refusal if no known formula does, or if several do that differ on `to`.
 ResizedRope resizedRope(const Rope& rope, const PatchGrid& from, const PatchGrid& to);
 
 }  // namespace mpm::models

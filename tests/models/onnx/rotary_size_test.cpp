@@ -290,6 +290,34 @@ TEST(RotarySize, TablesOfEachHead) {
     EXPECT_LT(distance(resized, joined({10, 9})), 1e-5);
 }
 
+// Of a decoder, whose queries are not told from the tokens of the image.
+TEST(RotarySize, RowsWithoutAPositionStay) {
+    const auto around = [](const Rope& rope, int64_t front, int64_t back) {
+        const auto added = [&](const Tensor& table, float still) {
+            List<float> values(front * kHeadSize, still);
+            const std::vector<float> image = table.toFloats();
+            values.insert(values.end(), image.begin(), image.end());
+            values.resize(values.size() + back * kHeadSize, still);
+            return Tensor::floats({1, front + table.dim(1) + back, kHeadSize}, values);
+        };
+        return Rope{added(rope.cos, 1), added(rope.sin, 0), rope.interleaved};
+    };
+    const Rotary index{"index", byIndex};
+    for (const Rotary& r : {kDinov3, index}) {
+        for (const auto& [front, back] : {std::pair(5, 0), std::pair(0, 3), std::pair(2, 4)}) {
+            const Rope old = around(ropeOn(r, kWide), front, back);
+            const Rope resized = models::resizedRope(old, gridOf(kWide), {9, 10}).rope,
+                       expected = around(ropeOn(r, {10, 9}), front, back);
+            ASSERT_EQ(resized.cos.shape(), expected.cos.shape());
+            EXPECT_LT(distance(resized, expected), 1e-5);
+            Rope turned = old;  // a query with a position
+            const int64_t row = front > 0 ? 0 : old.cos.dim(1) - 1;
+            turned.sin.writeF()[row * kHeadSize] = 0.1f;
+            EXPECT_THROW(models::resizedRope(turned, gridOf(kWide), {9, 10}), models::Refusal);
+        }
+    }
+}
+
 TEST(RotarySize, TablesThatDoNotFitAreRejected) {
     const Rope rope = ropeOn(kDinov3, {8, 6});
     EXPECT_THROW(models::resizedRope(rope, {6, 9}, {9, 10}), models::Refusal);
