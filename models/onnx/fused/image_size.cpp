@@ -162,7 +162,7 @@ private:
         const auto [before, behind] = othersIn(node.inputs[0]);
         const int64_t first = checkedSum<int64_t>(node.getInt("first", 0), before);
         const int64_t patches = rowsRead(node) - before - behind;
-        if (patches != m_from.count()) return;
+        if (patches != m_from.count()) return patchConstantRows(node, table);
         if (first < 0 || first > table.dim(0) - patches)
             throw Refusal(m_graph.describe(node) + " has a table that does not fit: the file is damaged");
         const List<float> all = table.toFloats();
@@ -176,6 +176,30 @@ private:
         const int64_t rows = static_cast<int64_t>(values.size()) / width;
         node.inputs[1] = m_graph.addConstant("embed.table", Tensor::floats({rows, width}, values));
         if (node.has("patches")) node.attributes["patches"] = Attribute::of(m_grid.count() + before + behind);
+    }
+
+    // Rows for tokens of which only some are patches: as many as there are now, if they are all the same.
+    void patchConstantRows(Node& node, const Tensor& table) {
+        const Shape& shape = newShape(node.inputs[0]);
+        const int64_t first = node.getInt("first", 0), width = table.dim(1), before = rowsRead(node),
+                      now = shape.size() == 3 ? shape[1] : before;
+        if (now == before) return;
+        if (first < 0 || before < 1 || first > table.dim(0) - before)
+            throw Refusal(m_graph.describe(node) + " has a table that does not fit: the file is damaged");
+        const List<float> all = table.toFloats();
+        const auto at = [&](int64_t row) { return all.begin() + row * width; };
+        List<float> values(all.begin(), at(first));
+        for (int64_t row = first; row < first + before; ++row) {
+            if (!std::equal(at(first), at(first + 1), at(row)))
+                throw Refusal(m_graph.describe(node) + " has positions of more tokens than the patches" +
+                              kHint);
+        }
+        for (int64_t row = 0; row < now; ++row)
+            values.insert(values.end(), at(first), at(first + 1));
+        values.insert(values.end(), at(first + before), all.end());
+        const int64_t rows = static_cast<int64_t>(values.size()) / width;
+        node.inputs[1] = m_graph.addConstant("embed.table", Tensor::floats({rows, width}, values));
+        if (node.has("patches")) node.attributes["patches"] = Attribute::of(now);
     }
 
     // Whether the output has scores for every pixel, like Segmenter's.

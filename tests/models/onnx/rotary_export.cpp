@@ -67,11 +67,16 @@ struct Tables {
 
 class Rotation {
 public:
-    Rotation(SmallExport& model, const Rotary& r, cv::Size grid)
-        : m_g(model.builder()), m_r(r), m_grid(grid), m_special(r.withSpecial ? 0 : 1) {}
+    /// `front` tokens before those of the image are not rotated.
+    Rotation(SmallExport& model, const Rotary& r, cv::Size grid, int64_t front = 1)
+        : m_g(model.builder()),
+          m_r(r),
+          m_grid(grid),
+          m_still(r.withSpecial ? front : 0),
+          m_special(front - m_still) {}
 
     Tables constants(const Edit& edit) {
-        List<float> pairs(m_r.withSpecial ? kHeadSize / 2 : 0, 0.f);
+        List<float> pairs(m_still * kHeadSize / 2, 0.f);
         const List<float> image = anglesOf(m_r, m_grid);
         pairs.insert(pairs.end(), image.begin(), image.end());
         const Tensor angles = spread(m_r, pairs);
@@ -137,13 +142,14 @@ private:
         const int odd = m_g.node("Neg", {slice(x, 3, 1, INT32_MAX, 2)}), even = slice(x, 3, 0, INT32_MAX, 2);
         const int pairs = join(
             {m_g.node("Unsqueeze", {odd, m_g.ints({4})}), m_g.node("Unsqueeze", {even, m_g.ints({4})})}, 4);
-        const int64_t tokens = m_grid.area() + 1 - m_special;
+        const int64_t tokens = m_grid.area() + m_still;
         return m_g.node("Reshape", {pairs, m_g.ints({1, SmallExport::kHeads, tokens, kHeadSize})});
     }
 
     models::GraphBuilder& m_g;
     const Rotary& m_r;
     const cv::Size m_grid;
+    const int64_t m_still;    // rows of angle 0 in the tables
     const int64_t m_special;  // rows in front of those of the tables
 };
 
@@ -182,9 +188,9 @@ Rope ropeOn(const Rotary& r, cv::Size grid) {
             r.interleaved};
 }
 
-models::Graph rotaryExport(const List<Rotary>& byBlock, cv::Size grid, const Edit& edit) {
-    SmallExport model(1, grid);
-    int x = model.features();
+namespace {
+
+int blocks(SmallExport& model, const List<Rotary>& byBlock, cv::Size grid, const Edit& edit, int x) {
     for (int k = 0; k < 4; ++k) {
         const Rotary& r = byBlock[k % static_cast<int>(byBlock.size())];
         Rotation rotation(model, r, grid);
@@ -192,7 +198,29 @@ models::Graph rotaryExport(const List<Rotary>& byBlock, cv::Size grid, const Edi
         model.rotate([&](int heads) { return rotation.apply(heads, tables); });
         x = model.block(x);
     }
-    model.finish(x);
+    return x;
+}
+
+}  // namespace
+
+models::Graph rotaryExport(const List<Rotary>& byBlock, cv::Size grid, const Edit& edit) {
+    SmallExport model(1, grid);
+    model.finish(blocks(model, byBlock, grid, edit, model.features()));
+    return model.graph();
+}
+
+models::Graph decodedExport(const Rotary& r, cv::Size grid) {
+    constexpr int kQueries = 3;
+    SmallExport model(1, grid);
+    const int x = model.norm(blocks(model, {r}, grid, {}, model.features()));
+    int y = model.linear(x, SmallExport::kDim, SmallExport::kDim);
+    y = model.joined({model.queries(kQueries), y});
+    Rotation rotation(model, r, grid, kQueries + 1);
+    const Tables tables = rotation.constants({});
+    model.rotate([&](int heads) { return rotation.apply(heads, tables); });
+    for (int k = 0; k < 2; ++k)
+        y = model.block(y);
+    model.finish(y);
     return model.graph();
 }
 

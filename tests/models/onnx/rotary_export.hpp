@@ -43,4 +43,7 @@ using Edit = std::function<void(models::Tensor& cos, models::Tensor& sin)>;
 /// A class token and the patches without other positions, in four rotary blocks; `edit` may change tables.
 models::Graph rotaryExport(const models::List<Rotary>& byBlock, cv::Size grid, const Edit& edit = {});
 
+/// The same, whose normed tokens a linear layer and two more blocks decode, behind queries.
+models::Graph decodedExport(const Rotary& r, cv::Size grid);
+
 }  // namespace mpm::test::rotary

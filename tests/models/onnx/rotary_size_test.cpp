@@ -213,8 +213,12 @@ TEST(RotarySize, OtherTablesAreRejected) {
     expectUnknown(reasonAgainst({kDinov3}, kWide, {10, 9}, random));
     for (const Rotary& r : {kDinov3, kEva02, kPerception}) {
         for (const int64_t at : {kHeadSize + 1, 17 * kHeadSize + 3, 48 * kHeadSize - 1}) {
-            const Edit altered = [&](Tensor& cos, Tensor&) { cos.writeF()[at] += 5e-5f; };
-            expectUnknown(reasonAgainst({r}, kWide, {10, 9}, altered));
+            for (const bool sine : {false, true}) {
+                const Edit altered = [&](Tensor& cos, Tensor& sin) {
+                    (sine ? sin : cos).writeF()[at] += 5e-5f;
+                };
+                expectUnknown(reasonAgainst({r}, kWide, {10, 9}, altered));
+            }
         }
     }
     expectUnknown(reasonAgainst({{"other frequencies", byIndex, 0.9f}}, kWide, {10, 9}));
@@ -271,6 +275,17 @@ TEST(RotarySize, TablesInHalfPrecision) {
     }
 }
 
+// Angles of many turns, as f32 rounds them.
+TEST(RotarySize, LargeGrids) {
+    for (const Rotary& r : {kDinov3, kEva02, kPerception}) {
+        SCOPED_TRACE(r.name);
+        for (const cv::Size& to : {cv::Size(64, 200), cv::Size(14, 14)}) {
+            const Rope resized = models::resizedRope(ropeOn(r, {120, 100}), {100, 120}, gridOf(to)).rope;
+            EXPECT_LT(distance(resized, ropeOn(r, to)), 3e-5);
+        }
+    }
+}
+
 TEST(RotarySize, TablesOfEachHead) {
     const auto joined = [](cv::Size grid) {
         Rotary other = kDinov3;
@@ -288,6 +303,27 @@ TEST(RotarySize, TablesOfEachHead) {
     const Rope resized = models::resizedRope(joined(kWide), gridOf(kWide), {9, 10}).rope;
     EXPECT_EQ(resized.cos.shape(), (Shape{2, 90, kHeadSize}));
     EXPECT_LT(distance(resized, joined({10, 9})), 1e-5);
+}
+
+TEST(RotarySize, DecoderWithQueries) {
+    for (const bool withSpecial : {false, true}) {
+        for (const cv::Size& to : kOthers) {
+            SCOPED_TRACE(cv::format("%dx%d", to.height, to.width));
+            const test::TempFolder folder;
+            Rotary r = kDinov3;
+            r.withSpecial = withSpecial;
+            models::writeModel(decodedExport(r, kWide), folder / "export.onnx");
+            models::writeModel(decodedExport(r, to), folder / "there.onnx");
+            convertTo(folder / "export.onnx", folder / "resized.onnx", to);
+            models::convertModel(folder / "there.onnx", folder / "own.onnx", {});
+            EXPECT_LT(distance(forwardAt(folder / "resized.onnx", to, {}).output,
+                               evaluatedAt(folder / "there.onnx", to)),
+                      1e-4);
+            EXPECT_LT(distance(forwardAt(folder / "resized.onnx", to, {1, 3}).output,
+                               forwardAt(folder / "own.onnx", to, {1, 3}).output),
+                      1e-4);
+        }
+    }
 }
 
 // Of a decoder, whose queries are not told from the tokens of the image.
