@@ -254,7 +254,7 @@ private:
     State writeOtherSize(State own, const Binding& wanted, const std::string& digest) {
         fuse(own, m_conversion.schedule);
         State state = own;
-        changeImageSize(state, wanted);
+        changeImageSize(state, wanted, m_conversion.notes);
         summarise(state, m_conversion);
         finishFused(state);
         save(state.graph, digest, m_file.path());

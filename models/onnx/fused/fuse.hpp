@@ -9,9 +9,10 @@ namespace mpm::models {
 void fuse(State& state, const List<int>& schedule);
 
 /// After fuse(): the same model for other inputs. Position embeddings are resized (bicubic with antialiasing
-/// as timm does, bilinear before a segmentation head, as Segmenter does), constants of the size follow.
-/// Throws Refusal if something cannot follow.
-void changeImageSize(State& state, const Binding& to);
+/// as timm does, bilinear before a segmentation head, as Segmenter does), rotary tables of a known formula
+/// are computed again, constants of the size follow. `notes` gets the assumptions. Throws Refusal if
+/// something cannot follow.
+void changeImageSize(State& state, const Binding& to, std::vector<std::string>& notes);
 
 /// The last step: declares inputs and outputs, and writes the rest of the graph in operators of OpenCV 4.6 or
 /// domain mpm. Throws Refusal that names the node if an operator has no equivalent.

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <sstream>
 #include <utility>
 
 #include "base/checked.hpp"
+#include "models/onnx/fused/rotary_size.hpp"
 #include "models/onnx/match/own_graph.hpp"
 
 namespace mpm::models {
@@ -12,13 +15,8 @@ namespace {
 
 constexpr const char* kHint = ": export the model at that size instead";
 
-struct Grid {
-    int64_t rows = 0, columns = 0;
-    int64_t count() const { return elementCount({rows, columns}); }
-};
-
 // Resizes position embeddings [rows * columns, width] to another grid.
-Tensor resizedPositions(const Tensor& table, const Grid& from, const Grid& to, bool bicubic) {
+Tensor resizedPositions(const Tensor& table, const PatchGrid& from, const PatchGrid& to, bool bicubic) {
     const int64_t width = table.dim(1);
     Graph graph;
     graph.opset = 18;
@@ -37,8 +35,12 @@ Tensor resizedPositions(const Tensor& table, const Grid& from, const Grid& to, b
 
 class SizeChange {
 public:
-    SizeChange(State& state, const Binding& to)
-        : m_graph(state.graph), m_old(state.shapes), m_fromSize(state.binding.size), m_to(to) {
+    SizeChange(State& state, const Binding& to, std::vector<std::string>& notes)
+        : m_graph(state.graph),
+          m_old(state.shapes),
+          m_fromSize(state.binding.size),
+          m_to(to),
+          m_notes(notes) {
         const EncoderSpec& backbone = *state.match.backbone();
         m_from = {backbone.gridRows, backbone.gridColumns};
         if (m_from.count() == 0) throw Refusal("the grid of the patches is not known" + std::string(kHint));
@@ -76,7 +78,6 @@ public:
 
 private:
     static void checkPositions(const Attention& attention) {
-        if (attention.rope) throw Refusal("rotary positions are baked into the export" + std::string(kHint));
         if (attention.keyBias.known())
             throw Refusal("a bias per token is baked into the export" + std::string(kHint));
     }
@@ -161,7 +162,7 @@ private:
         const auto [before, behind] = othersIn(node.inputs[0]);
         const int64_t first = checkedSum<int64_t>(node.getInt("first", 0), before);
         const int64_t patches = rowsRead(node) - before - behind;
-        if (patches != m_from.count()) return;
+        if (patches != m_from.count()) return patchConstantRows(node, table);
         if (first < 0 || first > table.dim(0) - patches)
             throw Refusal(m_graph.describe(node) + " has a table that does not fit: the file is damaged");
         const List<float> all = table.toFloats();
@@ -177,6 +178,30 @@ private:
         if (node.has("patches")) node.attributes["patches"] = Attribute::of(m_grid.count() + before + behind);
     }
 
+    // Rows for tokens of which only some are patches: as many as there are now, if they are all the same.
+    void patchConstantRows(Node& node, const Tensor& table) {
+        const Shape& shape = newShape(node.inputs[0]);
+        const int64_t first = node.getInt("first", 0), width = table.dim(1), before = rowsRead(node),
+                      now = shape.size() == 3 ? shape[1] : before;
+        if (now == before) return;
+        if (first < 0 || before < 1 || first > table.dim(0) - before)
+            throw Refusal(m_graph.describe(node) + " has a table that does not fit: the file is damaged");
+        const List<float> all = table.toFloats();
+        const auto at = [&](int64_t row) { return all.begin() + row * width; };
+        List<float> values(all.begin(), at(first));
+        for (int64_t row = first; row < first + before; ++row) {
+            if (!std::equal(at(first), at(first + 1), at(row)))
+                throw Refusal(m_graph.describe(node) + " has positions of more tokens than the patches" +
+                              kHint);
+        }
+        for (int64_t row = 0; row < now; ++row)
+            values.insert(values.end(), at(first), at(first + 1));
+        values.insert(values.end(), at(first + before), all.end());
+        const int64_t rows = static_cast<int64_t>(values.size()) / width;
+        node.inputs[1] = m_graph.addConstant("embed.table", Tensor::floats({rows, width}, values));
+        if (node.has("patches")) node.attributes["patches"] = Attribute::of(now);
+    }
+
     // Whether the output has scores for every pixel, like Segmenter's.
     bool segments() const {
         const Shape& out = m_old.of(m_graph.outputs[0].value);
@@ -186,6 +211,33 @@ private:
     void patchEncoder(Node& node) {
         if (node.has("grid"))
             node.attributes["grid"] = Attribute::of(List<int64_t>{m_grid.rows, m_grid.columns});
+        std::istringstream text(node.getString("inputs", ""));
+        const List<std::string> names{std::istream_iterator<std::string>(text), {}};
+        const std::string cos = "rope.cos";
+        for (size_t k = 0; k < names.size(); ++k) {
+            if (names[k].size() < cos.size() || names[k].substr(names[k].size() - cos.size()) != cos)
+                continue;
+            const std::string sin = names[k].substr(0, names[k].size() - cos.size()) + "rope.sin";
+            const auto found = std::find(names.begin(), names.end(), sin);
+            if (found == names.end()) throw Refusal(m_graph.describe(node) + " lacks " + sin);
+            patchRope(node, node.inputs[k], node.inputs[found - names.begin()]);
+        }
+    }
+
+    void patchRope(const Node& node, int& cos, int& sin) {
+        const auto byHead = [](const Tensor& table) {
+            return table.rank() == 2 ? table.reshaped({1, table.dim(0), table.dim(1)}) : table;
+        };
+        const Shape shape = m_graph.constant(cos).shape();
+        const Rope old{byHead(m_graph.constant(cos)), byHead(m_graph.constant(sin)),
+                       node.getString("rope", "interleaved") == "interleaved"};
+        const ResizedRope resized = resizedRope(old, m_from, m_grid);
+        Shape now = resized.rope.cos.shape();
+        if (shape.size() == 2) now = {now[1], now[2]};
+        cos = m_graph.addConstant("rope.cos", resized.rope.cos.reshaped(now));
+        sin = m_graph.addConstant("rope.sin", resized.rope.sin.reshaped(now));
+        const bool known = std::find(m_notes.begin(), m_notes.end(), resized.note) != m_notes.end();
+        if (!resized.note.empty() && !known) m_notes.push_back(resized.note);
     }
 
     // Compares groups of axes that hold the same elements on both sides: an axis that was split into the old
@@ -221,8 +273,8 @@ private:
         const int64_t finer = part.size() == 2 ? part[0] / m_from.rows : 0;
         const bool grid = finer >= 1 && part[0] == checkedProduct<int64_t>(finer, m_from.rows) &&
                           part[1] == checkedProduct<int64_t>(finer, m_from.columns);
-        const Grid wanted{checkedProduct<int64_t>(finer, m_grid.rows),
-                          checkedProduct<int64_t>(finer, m_grid.columns)};
+        const PatchGrid wanted{checkedProduct<int64_t>(finer, m_grid.rows),
+                               checkedProduct<int64_t>(finer, m_grid.columns)};
         const bool same = before == now;
         // The grid itself first, as another grid may have the same number of patches.
         if (grid && (finer == 1 || !same) && now == wanted.count()) {
@@ -278,14 +330,15 @@ private:
     const Shapes& m_old;
     const cv::Size m_fromSize;
     const Binding& m_to;
-    Grid m_from, m_grid;
+    std::vector<std::string>& m_notes;
+    PatchGrid m_from, m_grid;
     Shapes m_new;
 };
 
 }  // namespace
 
-void changeImageSize(State& state, const Binding& to) {
-    state.shapes = SizeChange(state, to).run();
+void changeImageSize(State& state, const Binding& to, std::vector<std::string>& notes) {
+    state.shapes = SizeChange(state, to, notes).run();
     state.binding = to;
     state.match = encodersOf(state.graph, state.shapes.at);
 }

@@ -9,11 +9,13 @@ using models::List;
 using models::Shape;
 using models::Tensor;
 
-SmallExport::SmallExport(int batch)
-    : m_batch(batch), m_image(m_builder.input("image", {batch, 3, kRows * kPatch, kColumns * kPatch})) {}
+SmallExport::SmallExport(int batch, cv::Size grid)
+    : m_batch(batch),
+      m_image(m_builder.input("image", {batch, 3, grid.height * kPatch, grid.width * kPatch})),
+      m_tokens(1 + grid.area()) {}
 
-cv::Mat SmallExport::image(int batch) {
-    const int shape[] = {batch, 3, kRows * kPatch, kColumns * kPatch};
+cv::Mat SmallExport::image(int batch, cv::Size grid) {
+    const int shape[] = {batch, 3, grid.height * kPatch, grid.width * kPatch};
     cv::Mat x(4, shape, CV_32F);
     cv::RNG rng(11);
     rng.fill(x, cv::RNG::UNIFORM, -1.5, 1.5);
@@ -98,8 +100,14 @@ int SmallExport::heads(int x, const List<int64_t>& order) {
 }
 
 int SmallExport::attention(int x) {
-    const int q = heads(linear(x, kDim, kDim), {0, 2, 1, 3}), k = heads(linear(x, kDim, kDim), {0, 2, 3, 1}),
-              v = heads(linear(x, kDim, kDim), {0, 2, 1, 3});
+    int q = heads(linear(x, kDim, kDim), {0, 2, 1, 3});
+    int k = heads(linear(x, kDim, kDim), m_rotation ? List<int64_t>{0, 2, 1, 3} : List<int64_t>{0, 2, 3, 1});
+    const int v = heads(linear(x, kDim, kDim), {0, 2, 1, 3});
+    if (m_rotation) {
+        q = m_rotation(q);
+        k = m_builder.node("Transpose", {m_rotation(k)});
+        m_builder.with("perm", Attribute::of(List<int64_t>{0, 1, 3, 2}));
+    }
     const float scale = 1 / std::sqrt(static_cast<float>(kDim / kHeads));
     const int scores = m_builder.node("Mul", {m_builder.node("MatMul", {q, k}), m_builder.number(scale)});
     const int weights = m_builder.node("Softmax", {scores});

@@ -1,6 +1,8 @@
 // A small vision transformer in the operators of an export, put together block by block.
 #pragma once
 
+#include <functional>
+
 #include <opencv2/core.hpp>
 
 #include "models/onnx/ir/graph_builder.hpp"
@@ -11,11 +13,12 @@ class SmallExport {
 public:
     static constexpr int kRows = 6, kColumns = 8, kPatch = 8, kDim = 32, kHeads = 2, kHidden = 48;
 
-    explicit SmallExport(int batch);
+    /// `grid` has columns x rows of patches.
+    explicit SmallExport(int batch, cv::Size grid = {kColumns, kRows});
 
     models::GraphBuilder& builder() { return m_builder; }
     const models::Graph& graph() const { return m_builder.graph(); }
-    static cv::Mat image(int batch);
+    static cv::Mat image(int batch, cv::Size grid = {kColumns, kRows});
 
     int embed();                                 ///< a class token and the patches of the image
     int block(int x);                            ///< attention and MLP
@@ -31,6 +34,9 @@ public:
     int linear(int x, int from, int to);
     models::Tensor random(const models::Shape& shape, float scale) { return random(shape, scale, m_rng); }
     int tokens() const { return m_tokens; }
+
+    /// Applied to queries and keys [B, heads, T, head size] of every attention from now on.
+    void rotate(std::function<int(int heads)> rotation) { m_rotation = std::move(rotation); }
 
     int attention(int x);
     int mlp(int x);
@@ -49,7 +55,8 @@ private:
     cv::RNG m_featureRng{8};  // features leave the weights of the blocks as they are
     int m_batch;
     int m_image;
-    int m_tokens = 1 + kRows * kColumns;
+    int m_tokens;
+    std::function<int(int)> m_rotation;
 };
 
 }  // namespace mpm::test
