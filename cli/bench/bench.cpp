@@ -81,7 +81,9 @@ pipeline::BenchRounds openRounds(const BenchOptions& options, const std::vector<
 }
 
 void printRounds(pipeline::BenchRounds& rounds, const EvalScores& scores) {
-    std::cout << benchTable(rounds.rows()) << '\n' << blockTable(rounds.rows()) << '\n';
+    std::cout << benchTable(rounds.rows()) << '\n'
+              << blockTable(rounds.rows()) << '\n'
+              << partTable(rounds.rows()) << '\n';
     const std::string batches = batchTable(rounds.rows());
     if (!batches.empty()) std::cout << batches << '\n';
     std::cout << verdict(rounds.rows(), rounds.network().info().size, scores);
