@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "base/statistics.hpp"
-#include "pipeline/measure/layer_parts.hpp"
 #include "pipeline/measure/method.hpp"
 #include "pipeline/measure/reuse_counts.hpp"
 #include "pipeline/measure/token_means.hpp"
 #include "pipeline/measure/watcher.hpp"
 #include "pipeline/segment/flops.hpp"
+#include "pipeline/segment/layer_parts.hpp"
 
 namespace mpm::pipeline {
 

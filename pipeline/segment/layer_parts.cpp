@@ -1,4 +1,4 @@
-#include "pipeline/measure/layer_parts.hpp"
+#include "pipeline/segment/layer_parts.hpp"
 
 #include <algorithm>
 #include <limits>

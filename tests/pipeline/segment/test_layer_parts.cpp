@@ -1,10 +1,14 @@
 // Time by part: layers are told apart by which of them the encoder's segments need, and which need them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+
 #include <mpm/layers.hpp>
 #include <mpm/read_net.hpp>
 
-#include "pipeline/measure/bench_rounds.hpp"
+#include "pipeline/segment/layer_parts.hpp"
 #include "support/onnx_model.hpp"
 #include "support/temp_folder.hpp"
 
@@ -134,33 +138,6 @@ TEST_F(LayerPartsTest, LayersBehindTheOutputDoNotCount) {
     const Names names = LayerParts(net, first).names();
     EXPECT_EQ(std::count(names.begin(), names.end(), "decoder blocks"), 0);
     EXPECT_EQ(std::count(names.begin(), names.end(), "encoder, segment 2"), 0);
-}
-
-TEST_F(LayerPartsTest, EveryRoundOfABenchIsTheSumOfItsParts) {
-    RandomModel model;
-    model.size = {64, 64};
-    model.dim = 64, model.depth = 3, model.heads = 1, model.classes = 2;
-    BenchRounds rounds(BenchNetworks([&] { return Network(model); }), {1, 2}, costOf(model),
-                       methodsFrom("none,mpm:0+1"));
-    rounds.run({2, cv::Mat(64, 64, CV_8UC3, cv::Scalar(90, 120, 150))}, 1, 3);
-    ASSERT_EQ(rounds.rows().size(), 4u);
-    for (const BenchRow& row : rounds.rows()) {
-        Names names;
-        for (const PartTimes& part : row.parts) {
-            names.push_back(part.name);
-            ASSERT_EQ(part.times.size(), 3u) << part.name;
-        }
-        EXPECT_EQ(names, (Names{"patch embedding", "encoder", "behind the encoder", "outside the layers"}));
-        for (size_t round = 0; round < row.forwards.size(); ++round) {
-            double sum = 0;
-            for (const PartTimes& part : row.parts) {
-                EXPECT_GE(part.times[round], 0) << part.name;
-                sum += part.times[round];
-            }
-            EXPECT_NEAR(sum, row.forwards[round], 1e-6 * sum);
-            EXPECT_GE(row.parts.at(1).times[round], row.encoders[round]);
-        }
-    }
 }
 
 }  // namespace
