@@ -120,6 +120,16 @@ TEST_F(LayerPartsTest, TimesBelongToTheirLayers) {
     }
 }
 
+TEST_F(LayerPartsTest, NeedAnEncoderThatMerges) {
+    OnnxModel model;
+    model.input("tokens", {1, 41, 24});
+    model.constant("c", cv::Mat(41, 24, CV_32F, cv::Scalar(0.1)), {1, 41, 24});
+    addSum(model, "tokens", "c", "output");
+    model.output("output", {1, 41, 24});
+    cv::dnn::Net net = load(model);
+    EXPECT_THROW(encoderLayers(net), cv::Exception);
+}
+
 TEST_F(LayerPartsTest, LayersBehindTheOutputDoNotCount) {
     cv::dnn::Net net = load(adapterModel(true));
     net.setInput(tokens());
