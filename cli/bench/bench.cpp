@@ -29,7 +29,9 @@ constexpr const char* kBenchExamples = R"(Examples:
   mpm bench model.onnx --device cpu --threads 2 --precision bf16
 
 Every round runs each method at each batch size once, on the same images, so that a machine that slows down slows all of
-them. Times are milliseconds an image, of the whole forward, image blob to output. The table goes to standard output.)";
+them. Times are milliseconds an image, of the whole forward, image blob to output. Further tables have the operations of
+each block and the time of each part: patch embedding, encoder (each segment of a chain, and what is between them),
+decoder blocks, layers behind the encoder. The tables go to standard output.)";
 
 struct BenchOptions {
     CommonOptions common;
@@ -81,7 +83,9 @@ pipeline::BenchRounds openRounds(const BenchOptions& options, const std::vector<
 }
 
 void printRounds(pipeline::BenchRounds& rounds, const EvalScores& scores) {
-    std::cout << benchTable(rounds.rows()) << '\n' << blockTable(rounds.rows()) << '\n';
+    std::cout << benchTable(rounds.rows()) << '\n'
+              << blockTable(rounds.rows()) << '\n'
+              << partTable(rounds.rows()) << '\n';
     const std::string batches = batchTable(rounds.rows());
     if (!batches.empty()) std::cout << batches << '\n';
     std::cout << verdict(rounds.rows(), rounds.network().info().size, scores);

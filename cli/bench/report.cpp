@@ -66,6 +66,24 @@ std::string blockTable(const std::vector<BenchRow>& rows) {
     return markdownTable(cells);
 }
 
+std::string partTable(const std::vector<BenchRow>& rows) {
+    const BenchRow& first = rows.front();
+    if (first.parts.empty()) return "No times by part: this engine of OpenCV measures no layers.\n";
+    Cells cells = {{"part"}};
+    for (const pipeline::PartTimes& part : first.parts)
+        cells.push_back({part.name});
+    cells.push_back({"whole forward"});
+    for (const BenchRow& row : rows) {
+        if (row.batch != first.batch || row.parts.size() != first.parts.size()) continue;
+        const bool frames = row.method.reuses();  // they differ on purpose, so their mean counts
+        cells[0].push_back(row.method.text + " ms");
+        for (size_t part = 0; part < row.parts.size(); ++part)
+            cells[part + 1].push_back(fixedCell(frames ? row.parts[part].meanMs() : row.parts[part].ms(), 2));
+        cells.back().push_back(fixedCell(frames ? row.meanMs() : row.ms(0.5), 2));
+    }
+    return markdownTable(cells);
+}
+
 std::string batchTable(const std::vector<BenchRow>& rows) {
     Cells cells = {{"method", "batch", "tokens left: least", "mean", "most", "+-", "rows if padded",
                     "packed ms", "padded ms", "packing gains"}};

@@ -12,6 +12,8 @@ namespace mpm::cli {
 std::string benchTable(const std::vector<pipeline::BenchRow>& rows);
 std::string blockTable(
     const std::vector<pipeline::BenchRow>& rows);  ///< of the first batch size, block by block
+std::string partTable(
+    const std::vector<pipeline::BenchRow>& rows);  ///< of the first batch size; a line where none is measured
 std::string batchTable(
     const std::vector<pipeline::BenchRow>& rows);  ///< empty where no batch is larger than one
 

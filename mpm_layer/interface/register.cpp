@@ -3,6 +3,7 @@
 
 #include <opencv2/dnn/layer.details.hpp>
 
+#include <mpm/layers.hpp>
 #include <mpm/mpm.hpp>
 #include <mpm/sharing.hpp>
 
@@ -85,6 +86,21 @@ Encoder encoder(cv::dnn::Net& net) {
     CV_Error(
         cv::Error::StsObjectNotFound,
         "mpm: net has no MpmEncoder that merges; convert the model first (mpm convert IN.onnx OUT.onnx)");
+}
+
+EncoderLayers encoderLayers(cv::dnn::Net& net) {
+    encoder(net);  // throws where there is none, or one that was refused
+    EncoderLayers ids;
+    std::shared_ptr<EncoderControl> chain;
+    for (const cv::String& name : net.getLayerNames()) {
+        const int id = net.getLayerId(name);
+        const cv::Ptr<cv::dnn::Layer> layer = net.getLayer(id);
+        const auto* found = dynamic_cast<const dnn::EncoderLayer*>(layer.get());
+        if (!found) continue;
+        if (!chain && found->control()->config().merges) chain = found->control();
+        (found->control() == chain ? ids.segments : ids.others).push_back(id);
+    }
+    return ids;
 }
 
 std::optional<Sharing> sharing(cv::dnn::Net& net) {

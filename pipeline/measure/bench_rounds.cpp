@@ -118,6 +118,7 @@ cv::Mat BenchRounds::measure(BenchRow& row, const cv::Mat& blob, bool keep) {
     cv::Mat output = network.forward(blob);
     if (!keep) return {};
     const double ms = watch.milliseconds();
+    measureParts(row, network, ms);
     const mpm::Report report = network.encoder().report();
     row.device = report.device;
     row.precision = report.precision;
@@ -128,6 +129,23 @@ cv::Mat BenchRounds::measure(BenchRow& row, const cv::Mat& blob, bool keep) {
     count(row, report);
     measurePadded(row, blob, report);
     return output;
+}
+
+void BenchRounds::measureParts(BenchRow& row, Network& network, double ms) {
+    auto known = m_parts.find(&network);
+    if (known == m_parts.end())
+        known = m_parts.emplace(&network, LayerParts(network.net(), network.outputLayer())).first;
+    const std::vector<double> times = known->second.times(network.net());
+    const double inside = std::accumulate(times.begin(), times.end(), 0.0);
+    if (times.empty() || inside > ms) return;  // not of this forward
+    if (row.parts.empty()) {
+        for (const std::string& name : known->second.names())
+            row.parts.push_back({name, {}});
+        row.parts.push_back({"outside the layers", {}});
+    }
+    for (size_t part = 0; part < times.size(); ++part)
+        row.parts[part].times.push_back(times[part] / row.batch);
+    row.parts.back().times.push_back((ms - inside) / row.batch);
 }
 
 void BenchRounds::count(BenchRow& row, const mpm::Report& report) {

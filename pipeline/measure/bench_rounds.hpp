@@ -13,8 +13,18 @@
 #include "pipeline/measure/token_means.hpp"
 #include "pipeline/measure/watcher.hpp"
 #include "pipeline/segment/flops.hpp"
+#include "pipeline/segment/layer_parts.hpp"
 
 namespace mpm::pipeline {
+
+/// A part of the network, see LayerParts.
+struct PartTimes {
+    std::string name;
+    std::vector<double> times;  ///< ms an image, one entry a round
+
+    double ms() const { return quantile(times, 0.5); }
+    double meanMs() const { return mean(times); }
+};
 
 /// One method at one batch size. Times are milliseconds an image.
 struct BenchRow {
@@ -24,8 +34,10 @@ struct BenchRow {
     Precision precision = Precision::F32;
     TokenMeans tokens;
     std::vector<double> forwards, encoders, merges, restores;  ///< one entry a round
-    std::vector<double> operations, kept;                      ///< one entry an image
-    std::vector<double> blockOperations;                       ///< by block, summed over images
+    /// All of the network, and what is outside its layers. None where the engine measures no layers.
+    std::vector<PartTimes> parts;
+    std::vector<double> operations, kept;  ///< one entry an image
+    std::vector<double> blockOperations;   ///< by block, summed over images
     ReuseCounts reuse;
     std::vector<double> agreement;  ///< of a clip's labels with those of all tokens, one entry a frame
     std::vector<double> padded;  ///< ms an image as if padded to the longest; one a round with ragged counts
@@ -86,10 +98,12 @@ private:
     cv::Mat measure(BenchRow& row, const cv::Mat& blob, bool keep);
     void measureRound(const cv::Mat& blob, int batch, bool keep);
     void measurePadded(BenchRow& row, const cv::Mat& blob, const mpm::Report& packed);
+    void measureParts(BenchRow& row, Network& network, double ms);
     void count(BenchRow& row, const mpm::Report& report);
     cv::Mat blobOf(const std::vector<cv::Mat>& images, int batch, int round);
 
     BenchNetworks m_networks;
+    std::map<const Network*, LayerParts> m_parts;
     std::vector<int> m_batches;
     std::vector<int> m_schedule;  ///< the model's own
     std::vector<BenchRow> m_rows;

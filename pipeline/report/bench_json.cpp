@@ -12,6 +12,14 @@ Json paddedJson(const BenchRow& row) {
     return {{"ms", row.paddedMs()}, {"rows", row.paddedRows()}};
 }
 
+Json partsJson(const BenchRow& row) {
+    if (row.parts.empty()) return nullptr;
+    Json parts = Json::array();
+    for (const PartTimes& part : row.parts)
+        parts.push_back({{"part", part.name}, {"ms", part.ms()}, {"mean_ms", part.meanMs()}});
+    return parts;
+}
+
 }  // namespace
 
 Json toJson(const BenchRow& row) {
@@ -34,6 +42,7 @@ Json toJson(const BenchRow& row) {
             {"encoder_ms", row.encoderMs()},
             {"merge_ms", row.mergeMs()},
             {"restore_ms", row.restoreMs()},
+            {"parts", partsJson(row)},
             {"padded", paddedJson(row)},
             {"images_per_second", row.imagesPerSecond()},
             {"stderr", finite(row.standardError())},

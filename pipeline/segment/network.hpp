@@ -66,6 +66,7 @@ public:
     const std::string& name() const { return m_name; }  ///< the path, or "random weights"
     bool random() const { return m_random; }
     cv::dnn::Net& net() { return m_net; }
+    const std::string& outputLayer() const { return m_output; }  ///< where forwards end; empty: at the last
 
 private:
     cv::Mat run();

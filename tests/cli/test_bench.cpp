@@ -163,6 +163,31 @@ TEST_F(Bench, BlocksOfAChainAreListed) {
     EXPECT_LT(late[4], 24);
 }
 
+TEST_F(Bench, TimesByPartAreThoseOfTheWhole) {
+    SmallModel chain;
+    chain.queries = 5;
+    chain.labels = true;
+    writeSmallModel(m_folder / "model.onnx", chain);
+    const auto json = bench({"--compare", "none,mpm", "--batch", "1"});
+    for (const auto& row : json["results"]) {
+        std::vector<std::string> names;
+        double means = 0;
+        for (const auto& part : row["parts"]) {
+            names.push_back(part["part"]);
+            EXPECT_GE(part["ms"], 0.0);
+            means += part["mean_ms"].get<double>();
+        }
+        for (const char* name : {"patch embedding", "encoder, segment 1", "between segments 1 and 2",
+                                 "encoder, segment 2", "behind the encoder", "outside the layers"})
+            EXPECT_EQ(std::count(names.begin(), names.end(), name), 1) << name;
+        EXPECT_NEAR(means, row["mean_ms"].get<double>(), 1e-6 * means);
+    }
+    const Outcome outcome =
+        mpmProgram({"bench", m_folder / "model.onnx", m_folder / "*.png", "--rounds", "2"});
+    EXPECT_TRUE(outcome.out.find("| part ") != std::string::npos) << outcome.out;
+    EXPECT_TRUE(outcome.out.find("between segments 1 and 2") != std::string::npos) << outcome.out;
+}
+
 TEST_F(Bench, OneRoundHasNoSpreadAndNoVerdict) {
     const Outcome outcome = mpmProgram({"bench", m_folder / "model.onnx", m_folder / "*.png", "--rounds", "1",
                                         "--json", m_folder / "b.json"});

@@ -203,6 +203,30 @@ TEST(BenchRounds, MeasuresEachMethodAtEachBatch) {
     }
 }
 
+TEST(BenchRounds, EveryRoundIsTheSumOfItsParts) {
+    BenchRounds rounds(smallNetworks(), {1, 2}, costOf(smallModel()), methodsFrom("none,mpm:0+1"));
+    rounds.run({2, cv::Mat(64, 64, CV_8UC3, cv::Scalar(90, 120, 150))}, 1, 3);
+    ASSERT_EQ(rounds.rows().size(), 4u);
+    for (const BenchRow& row : rounds.rows()) {
+        std::vector<std::string> names;
+        for (const PartTimes& part : row.parts) {
+            names.push_back(part.name);
+            ASSERT_EQ(part.times.size(), 3u) << part.name;
+        }
+        EXPECT_EQ(names, (std::vector<std::string>{"patch embedding", "encoder", "behind the encoder",
+                                                   "outside the layers"}));
+        for (size_t round = 0; round < row.forwards.size(); ++round) {
+            double sum = 0;
+            for (const PartTimes& part : row.parts) {
+                EXPECT_GE(part.times[round], 0) << part.name;
+                sum += part.times[round];
+            }
+            EXPECT_NEAR(sum, row.forwards[round], 1e-6 * sum);
+            EXPECT_GE(row.parts.at(1).times[round], row.encoders[round]);
+        }
+    }
+}
+
 TEST(BenchRounds, StopsWhenItIsAskedTo) {
     BenchRounds rounds(smallNetworks(), {1}, costOf(smallModel()), methodsFrom("none"));
     Watcher watcher;

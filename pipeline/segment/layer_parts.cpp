@@ -1,0 +1,195 @@
+#include "pipeline/segment/layer_parts.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include <opencv2/core/version.hpp>
+
+#include <mpm/layers.hpp>
+
+namespace mpm::pipeline {
+
+namespace {
+
+struct FlowNode {
+    int id;
+    size_t timing;                ///< its place among the engine's times
+    std::vector<size_t> inputs;   ///< nodes in front of this one
+    std::vector<size_t> readers;  ///< nodes behind this one
+    bool live = false;            ///< depends on the image; other nodes are constants
+};
+
+using FlowNodes = std::vector<FlowNode>;
+
+/// The classic engine numbers layers from 1, its input is 0; the new engine numbers the layers only.
+bool classicEngine(cv::dnn::Net& net, const std::vector<cv::String>& names) {
+    return names.empty() || net.getLayerId(names.front()) > 0;
+}
+
+void addInput(FlowNodes& nodes, size_t node, size_t input) {
+    if (input >= node) return;  // engines run layers in their order
+    nodes[node].inputs.push_back(input);
+    nodes[input].readers.push_back(node);
+    nodes[node].live = nodes[node].live || nodes[input].live;
+}
+
+FlowNodes classicNodes(cv::dnn::Net& net, const std::vector<cv::String>& names, int last) {
+    FlowNodes nodes;
+    std::map<const cv::dnn::Layer*, size_t> places;
+    for (const cv::String& name : names) {
+        const int id = net.getLayerId(name);
+        if (id > last) break;  // it keeps the time of an earlier forward
+        nodes.push_back({id, static_cast<size_t>(id - 1), {}, {}});
+        const size_t node = nodes.size() - 1;
+        for (const cv::Ptr<cv::dnn::Layer>& input : net.getLayerInputs(id)) {
+            const auto found = places.find(input.get());
+            if (found == places.end())
+                nodes[node].live = true;  // the network's input
+            else
+                addInput(nodes, node, found->second);
+        }
+        places[net.getLayer(id).get()] = node;
+    }
+    return nodes;
+}
+
+#if CV_VERSION_MAJOR >= 5
+FlowNodes newNodes(cv::dnn::Net& net, size_t count) {
+    FlowNodes nodes;
+    std::map<int, size_t> makers;
+    for (size_t node = 0; node < count; ++node) {
+        const cv::Ptr<cv::dnn::Layer> layer = net.getLayer(static_cast<int>(node));
+        nodes.push_back({static_cast<int>(node), node, {}, {}});
+        for (const cv::dnn::Arg& input : layer->inputs) {
+            const auto found = makers.find(input.idx);
+            if (found != makers.end())
+                addInput(nodes, node, found->second);
+            else if (net.argKind(input) == cv::dnn::DNN_ARG_INPUT)
+                nodes[node].live = true;
+        }
+        for (const cv::dnn::Arg& output : layer->outputs)
+            makers[output.idx] = node;
+    }
+    return nodes;
+}
+#endif
+
+FlowNodes nodesOf(cv::dnn::Net& net, const std::string& output) {
+    const std::vector<cv::String> names = net.getLayerNames();
+    if (classicEngine(net, names)) {
+        const int last = output.empty() ? -1 : net.getLayerId(output);
+        return classicNodes(net, names, last < 0 ? std::numeric_limits<int>::max() : last);
+    }
+#if CV_VERSION_MAJOR >= 5
+    return newNodes(net, names.size());
+#else
+    return {};
+#endif
+}
+
+/// Gives each node the name of its part.
+class PartNames {
+public:
+    PartNames(const FlowNodes& nodes, const EncoderLayers& encoders)
+        : m_nodes(nodes),
+          m_segment(nodes.size()),
+          m_latest(nodes.size()),
+          m_other(nodes.size()),
+          m_leads(nodes.size()),
+          m_firstOnly(nodes.size()),
+          m_joins(nodes.size()),
+          m_single(encoders.segments.size() == 1) {
+        for (size_t i = 0; i < nodes.size(); ++i) {
+            const auto at = std::find(encoders.segments.begin(), encoders.segments.end(), nodes[i].id);
+            if (at != encoders.segments.end())
+                m_segment[i] = static_cast<int>(at - encoders.segments.begin()) + 1;
+            m_other[i] = std::count(encoders.others.begin(), encoders.others.end(), nodes[i].id) > 0;
+        }
+        lookBack();
+        lookAhead();
+        findJoins();
+    }
+
+    std::string of(size_t i) const {
+        if (m_segment[i] > 0)
+            return m_single ? "encoder" : "encoder, segment " + std::to_string(m_segment[i]);
+        if (m_other[i]) return "decoder blocks";
+        if (m_latest[i] > 0 && m_leads[i])
+            return "between segments " + std::to_string(m_latest[i]) + " and " +
+                   std::to_string(m_latest[i] + 1);
+        if (m_latest[i] > 0) return "behind the encoder";
+        if (!m_firstOnly[i]) return "beside the patch embedding";
+        if (m_joins[i]) return "into the encoder";
+        return "patch embedding";
+    }
+
+private:
+    /// The latest segment that each node needs.
+    void lookBack() {
+        for (size_t i = 0; i < m_nodes.size(); ++i) {
+            m_latest[i] = m_segment[i];
+            for (const size_t input : m_nodes[i].inputs)
+                m_latest[i] = std::max(m_latest[i], m_latest[input]);
+        }
+    }
+
+    /// Whether a segment needs each node, and whether nothing but the first one does.
+    void lookAhead() {
+        for (size_t i = m_nodes.size(); i-- > 0;) {
+            m_firstOnly[i] = !m_nodes[i].readers.empty();
+            for (const size_t reader : m_nodes[i].readers) {
+                m_leads[i] = m_leads[i] || m_segment[reader] > 0 || m_leads[reader];
+                m_firstOnly[i] = m_firstOnly[i] &&
+                                 (m_segment[reader] == 1 || (m_segment[reader] == 0 && m_firstOnly[reader]));
+            }
+        }
+    }
+
+    /// Which nodes of the first segment alone need something that others need too: the first injector of an
+    /// adapter.
+    void findJoins() {
+        for (size_t i = 0; i < m_nodes.size(); ++i)
+            for (const size_t input : m_nodes[i].inputs)
+                m_joins[i] = m_joins[i] || (m_nodes[input].live && (m_joins[input] || !m_firstOnly[input]));
+    }
+
+    const FlowNodes& m_nodes;
+    std::vector<int> m_segment, m_latest;  ///< from 1; 0: none
+    std::vector<bool> m_other, m_leads, m_firstOnly, m_joins;
+    bool m_single;
+};
+
+}  // namespace
+
+LayerParts::LayerParts(cv::dnn::Net& net, const std::string& output) {
+    FlowNodes nodes;
+    try {
+        nodes = nodesOf(net, output);
+    } catch (const cv::Exception&) {
+        return;  // an engine without inputs of layers
+    }
+    const PartNames parts(nodes, encoderLayers(net));
+    for (size_t i = 0; i < nodes.size(); ++i) {
+        if (!nodes[i].live) continue;
+        const std::string name = parts.of(i);
+        const auto found = std::find(m_names.begin(), m_names.end(), name);
+        m_entries.push_back({nodes[i].timing, static_cast<size_t>(found - m_names.begin())});
+        if (found == m_names.end()) m_names.push_back(name);
+    }
+}
+
+std::vector<double> LayerParts::times(cv::dnn::Net& net) const {
+    std::vector<double> ticks, sums(m_names.size(), 0.0);
+    net.getPerfProfile(ticks);
+    double whole = 0;
+    for (const Entry& entry : m_entries) {
+        if (entry.timing >= ticks.size()) return {};
+        const double ms = 1e3 * ticks[entry.timing] / cv::getTickFrequency();
+        sums[entry.part] += ms;
+        whole += ms;
+    }
+    return whole > 0 ? sums : std::vector<double>();
+}
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,154 @@
+// Time by part: layers are told apart by which of them the encoder's segments need, and which need them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+
+#include <mpm/layers.hpp>
+#include <mpm/read_net.hpp>
+
+#include "pipeline/segment/layer_parts.hpp"
+#include "support/onnx_model.hpp"
+#include "support/temp_folder.hpp"
+
+namespace mpm::pipeline {
+namespace {
+
+using test::EncoderCase;
+using test::OnnxModel;
+
+using Names = std::vector<std::string>;
+
+double sumOf(const std::vector<double>& values) {
+    return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+void addSum(OnnxModel& model, const std::string& a, const std::string& b, const std::string& sum) {
+    model.node("MpmArithmetic", {a, b}, {sum}, "mpm");
+    model.attribute("operation", std::string("add"));
+}
+
+test::EncoderOptions fourBlocks() {
+    test::EncoderOptions o;
+    o.blocks = 4, o.schedule = {1, 3}, o.imageTokens = 40;
+    return o;
+}
+
+/// As an adapter: `side` is added in front of the first segment, between both and behind; a decoder's blocks
+/// follow; what is collected behind the first segment leads to no other segment.
+OnnxModel adapterModel(bool withSide) {
+    const EncoderCase whole = test::makeEncoder(fourBlocks());
+    const std::vector<EncoderCase> segments = test::cutEncoder(whole, {2});
+    test::EncoderOptions ofDecoder = fourBlocks();
+    ofDecoder.blocks = 1, ofDecoder.schedule = {};
+    const test::Dims dims = {1, 41, whole.options.dim()};
+    OnnxModel model;
+    model.input("tokens", dims);
+    model.constant("c", cv::Mat(41, whole.options.dim(), CV_32F, cv::Scalar(0.1)), dims);
+    if (withSide) addSum(model, "tokens", "c", "side");
+    addSum(model, "tokens", "c", "patches");
+    if (withSide) addSum(model, "patches", "side", "injected");
+    test::addEncoder(model, segments[0], {withSide ? "injected" : "patches"}, {"x0", "map0"});
+    addSum(model, "x0", "c", "collected");
+    addSum(model, "x0", withSide ? "side" : "c", "between");
+    test::addEncoder(model, segments[1], {"between", "map0"}, {"x1"});
+    test::addEncoder(model, test::makeEncoder(ofDecoder), {"x1"}, {"decoded"});
+    model.attribute("role", std::string("decoder"));
+    addSum(model, "decoded", withSide ? "side" : "c", "last");
+    addSum(model, "last", "collected", "output");
+    model.output("output", dims);
+    return model;
+}
+
+class LayerPartsTest : public testing::Test {
+protected:
+    cv::dnn::Net load(const OnnxModel& model) const {
+        model.write(m_folder / "model.onnx");
+        return readNet(m_folder / "model.onnx");
+    }
+
+    cv::Mat tokens() const { return test::makeBatch(fourBlocks(), 1, 40, 1); }
+
+    test::TempFolder m_folder;
+};
+
+TEST_F(LayerPartsTest, FollowTheDataFlow) {
+    cv::dnn::Net net = load(adapterModel(true));
+    net.setInput(tokens());
+    net.forward();
+    const Names expected = {
+        "beside the patch embedding", "patch embedding",    "into the encoder", "encoder, segment 1",
+        "between segments 1 and 2",   "encoder, segment 2", "decoder blocks",   "behind the encoder"};
+    Names names = LayerParts(net, "").names();
+    EXPECT_TRUE(std::is_permutation(names.begin(), names.end(), expected.begin(), expected.end()))
+        << testing::PrintToString(names);
+}
+
+TEST_F(LayerPartsTest, WithoutASideBranchAllInFrontIsTheEmbedding) {
+    cv::dnn::Net net = load(adapterModel(false));
+    net.setInput(tokens());
+    net.forward();
+    const Names expected = {"patch embedding",    "encoder, segment 1", "between segments 1 and 2",
+                            "encoder, segment 2", "decoder blocks",     "behind the encoder"};
+    Names names = LayerParts(net, "").names();
+    EXPECT_TRUE(std::is_permutation(names.begin(), names.end(), expected.begin(), expected.end()))
+        << testing::PrintToString(names);
+}
+
+// The encoder's own clock runs inside its layers: times of other layers in their place would be smaller.
+TEST_F(LayerPartsTest, TimesBelongToTheirLayers) {
+    cv::dnn::Net net = load(adapterModel(true));
+    Encoder encoder = mpm::encoder(net);
+    net.setInput(tokens());
+    net.forward();
+    const LayerParts parts(net, "");
+    for (int i = 0; i < 5; ++i) {
+        net.setInput(tokens());
+        const auto start = std::chrono::steady_clock::now();
+        net.forward();
+        const std::chrono::duration<double, std::milli> whole = std::chrono::steady_clock::now() - start;
+        const std::vector<double> times = parts.times(net);
+        ASSERT_EQ(times.size(), parts.names().size()) << "this engine measures no layers";
+        double segments = 0;
+        for (size_t part = 0; part < times.size(); ++part) {
+            EXPECT_GT(times[part], 0) << parts.names()[part];
+            if (parts.names()[part].rfind("encoder", 0) == 0) segments += times[part];
+        }
+        EXPECT_GE(segments, encoder.report().times.whole);
+        EXPECT_LE(sumOf(times), whole.count());
+    }
+}
+
+TEST_F(LayerPartsTest, NeedAnEncoderThatMerges) {
+    OnnxModel model;
+    model.input("tokens", {1, 41, 24});
+    model.constant("c", cv::Mat(41, 24, CV_32F, cv::Scalar(0.1)), {1, 41, 24});
+    addSum(model, "tokens", "c", "output");
+    model.output("output", {1, 41, 24});
+    cv::dnn::Net net = load(model);
+    EXPECT_THROW(encoderLayers(net), cv::Exception);
+}
+
+TEST_F(LayerPartsTest, LayersBehindTheOutputDoNotCount) {
+    cv::dnn::Net net = load(adapterModel(true));
+    net.setInput(tokens());
+    net.forward();
+    const EncoderLayers layers = encoderLayers(net);
+    ASSERT_EQ(layers.segments.size(), 2u);
+    ASSERT_EQ(layers.others.size(), 1u);
+    if (layers.segments[0] == 0) GTEST_SKIP() << "an engine that always runs all layers";
+    const cv::String first = net.getLayer(layers.segments[0])->name;
+    try {
+        net.setInput(tokens());
+        net.forward(first);
+    } catch (const cv::Exception&) {
+        GTEST_SKIP() << "an engine that keeps no results of inner layers";
+    }
+    const Names names = LayerParts(net, first).names();
+    EXPECT_EQ(std::count(names.begin(), names.end(), "decoder blocks"), 0);
+    EXPECT_EQ(std::count(names.begin(), names.end(), "encoder, segment 2"), 0);
+}
+
+}  // namespace
+}  // namespace mpm::pipeline
