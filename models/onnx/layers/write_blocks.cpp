@@ -16,6 +16,10 @@ public:
     void run(const Shape& stream) {
         if (m_encoder.blocks[0].attention.keyBias.known())
             throw Refusal("the layers form does not support a bias per key: use --form fused");
+        if (m_encoder.blocks[0].attention.rope && m_encoder.trailing > 0)
+            throw Refusal(
+                "the layers form does not support rotary positions with tokens behind those of the "
+                "image: use --form fused");
         int x = enter(m_encoder.input(), stream);
         startRope();
         size_t tap = 0;
@@ -83,19 +87,40 @@ private:
 
     void leave(int x, const Tap& tap, const Shape& stream) {
         m_name = "tap" + std::to_string(tap.block);
+        const int behind = m_maps.empty() ? kAbsent : trailingRows(x);
+        x = m_maps.empty() ? x : imageRows(x);
         for (size_t k = m_maps.size(); k-- > 0;) {
             x = add("MpmRestore", {x, m_maps[k]}, kAbsent, "mpm");
             last().attributes["special_tokens"] = Attribute::of(static_cast<int64_t>(m_encoder.special));
         }
+        x = join(x, behind);
         if (tap.normed) x = norm(x, m_encoder.norm);
         if (stream.size() == 3 && m_encoder.blocks[0].layout == Layout::TokensFirst)
             x = transpose(x, {1, 0, 2});
         reshape(x, {stream.begin(), stream.end()}, tap.value);
     }
 
+    int slice(int x, int64_t first, int64_t end) {
+        const auto one = [this](int64_t value) { return constant(Tensor::vector({value})); };
+        return add("Slice", {x, one(first), one(end), one(1)});
+    }
+
+    // Tokens behind those of the image never merge: absent if there are none.
+    int trailingRows(int x) {
+        return m_encoder.trailing > 0 ? slice(x, -m_encoder.trailing, m_encoder.tokens) : kAbsent;
+    }
+    int imageRows(int x) { return m_encoder.trailing > 0 ? slice(x, 0, -m_encoder.trailing) : x; }
+    int join(int x, int behind) {
+        if (behind == kAbsent) return x;
+        const int y = add("Concat", {x, behind});
+        last().attributes["axis"] = Attribute::of(int64_t{1});
+        return y;
+    }
+
     int merge(int x) {
         m_name = "merge" + std::to_string(m_maps.size());
-        const int y = add("MpmMerge", {x}, kAbsent, "mpm");
+        const int behind = trailingRows(x);
+        const int y = add("MpmMerge", {imageRows(x)}, kAbsent, "mpm");
         const int map = m_graph.addValue(m_name + "/map");
         last().outputs.push_back(map);
         last().outputs.push_back(
@@ -103,7 +128,7 @@ private:
         last().attributes["special_tokens"] = Attribute::of(static_cast<int64_t>(m_encoder.special));
         m_maps.push_back(map);
         if (m_cos != kAbsent) keepRepresentatives(map);
-        return y;
+        return join(y, behind);
     }
 
     // A pair keeps the angle of its first token: the first one with its id.
