@@ -14,9 +14,10 @@
 namespace mpm {
 namespace {
 
-constexpr double kDefaultFloor = 0.12;
+constexpr double kDefaultFloor = 0.14;
 constexpr int kFullBeforeSuspension = 4, kQuietBeforeResumption = 4;
-constexpr int kStoppedForOneMore = 2;
+// After a frame that was computed as a whole all tokens stop at once, and most of them had not moved.
+constexpr int kStoppedForOneMoreAfterFull = 2;
 constexpr int kPixelGrain = 64;  // tokens of a thread
 
 float distance(const float* a, const float* b, int dim) {
@@ -151,8 +152,9 @@ FramePlan StreamWatcher::next(const FrameRows& frame, const Reuse& reuse, int bl
         m_suspended = ++m_fullInARow >= kFullBeforeSuspension;
         return planFull(frame, changes);
     }
+    const bool afterFull = m_fullInARow > 0;
     m_fullInARow = 0;
-    FramePlan plan = planPartial(frame, reuse, changes);
+    FramePlan plan = planPartial(frame, reuse, changes, afterFull);
     const long long settled = (blocks + 1LL) * reuse.refresh;
     if (reuse.refresh > 0 && m_stillFrames > settled) {
         plan.idle = true;
@@ -176,7 +178,7 @@ FramePlan StreamWatcher::planFull(const FrameRows& frame, const std::vector<floa
 
 // Some of the oldest tokens, and some more where things move.
 FramePlan StreamWatcher::planPartial(const FrameRows& frame, const Reuse& reuse,
-                                     const std::vector<float>& changes) {
+                                     const std::vector<float>& changes, bool afterFull) {
     FramePlan plan;
     plan.state = ReuseState::Partial;
     plan.reasons.assign(frame.tokens, ReuseReason::Kept);
@@ -189,7 +191,8 @@ FramePlan StreamWatcher::planPartial(const FrameRows& frame, const Reuse& reuse,
         for (int t = 0; t < frame.tokens; ++t)
             stopped += m_still[t] == 0 && changes[t] == 0;
         const int left = std::max(0, shareOf(reuse.budget, frame.tokens) - computed);
-        refresh(std::min(stopped / kStoppedForOneMore, left), plan, [this](int t) { return staleness(t); });
+        const int more = afterFull ? stopped / kStoppedForOneMoreAfterFull : stopped;
+        refresh(std::min(more, left), plan, [this](int t) { return staleness(t); });
     }
     for (int t = 0; t < frame.tokens; ++t) {
         const bool again =

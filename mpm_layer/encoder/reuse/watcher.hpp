@@ -23,7 +23,8 @@ private:
     bool watchSuspended(const FrameRows& frame, const Reuse& reuse);
     std::vector<float> changesOf(const FrameRows& frame, const Reuse& reuse) const;
     FramePlan planFull(const FrameRows& frame, const std::vector<float>& changes);
-    FramePlan planPartial(const FrameRows& frame, const Reuse& reuse, const std::vector<float>& changes);
+    FramePlan planPartial(const FrameRows& frame, const Reuse& reuse, const std::vector<float>& changes,
+                          bool afterFull);
     int due(const Reuse& reuse) const;
     double staleness(int token) const;
     template <class Score>
