@@ -7,6 +7,7 @@
 
 #include "models/onnx/eval/evaluate.hpp"
 #include "models/onnx/ir/job.hpp"
+#include "models/onnx/ir/refusal.hpp"
 #include "models/onnx/ir/rewrite.hpp"
 
 namespace mpm::models {
@@ -129,7 +130,11 @@ private:
             if (!operand) return std::nullopt;
             inputs.push_back(*operand);
         }
-        return values[value] = evaluateNode(m_graph, *node, inputs).at(0);
+        try {
+            return values[value] = evaluateNode(m_graph, *node, inputs).at(0);
+        } catch (const Refusal&) {  // not a function of single numbers
+            return std::nullopt;
+        }
     }
 
     Graph& m_graph;
