@@ -6,6 +6,7 @@
 #include <set>
 
 #include "models/onnx/eval/evaluate.hpp"
+#include "models/onnx/ir/activation.hpp"
 #include "models/onnx/ir/job.hpp"
 #include "models/onnx/ir/refusal.hpp"
 #include "models/onnx/ir/rewrite.hpp"
@@ -17,17 +18,11 @@ bool isOneOf(const std::string& text, std::initializer_list<const char*> words) 
     return std::any_of(words.begin(), words.end(), [&](const char* word) { return text == word; });
 }
 
-// Inputs at which activations differ, and what GELU gives there.
-const List<float>& probes() {
-    static const List<float> all{-3.7f, -2.2f, -1.3f, -0.6f, -0.1f, 0.f, 0.3f, 0.9f, 1.4f, 2.1f, 2.9f, 4.2f};
-    return all;
-}
-
 float geluOf(float x, bool tanh) {
-    constexpr float kRootOf2ByPi = 0.797884561f;
-    return 0.5f * x *
-           (1 +
-            (tanh ? std::tanh(kRootOf2ByPi * (x + 0.044715f * x * x * x)) : std::erf(x / std::sqrt(2.f))));
+    const std::string wanted = tanh ? "gelu_tanh" : "gelu";
+    for (const auto& [name, f] : activations())
+        if (name == wanted) return f(x);
+    return x;
 }
 
 // Nodes that compute each element from the same element of one value.
@@ -104,12 +99,12 @@ private:
     bool known(int value) const { return value < static_cast<int>(m_shapes.at.values.size()); }
 
     bool isGelu(int input, int output, bool tanh) const {
-        const auto count = static_cast<int64_t>(probes().size());
-        std::map<int, Tensor> values{{input, Tensor::floats({count}, probes())}};
+        const auto count = static_cast<int64_t>(activationProbes().size());
+        std::map<int, Tensor> values{{input, Tensor::floats({count}, activationProbes())}};
         const std::optional<Tensor> result = valueOf(output, values, 3 * kSteps);
         if (!result || result->size() != count) return false;
         for (int64_t k = 0; k < count; ++k) {
-            const float expected = geluOf(probes()[k], tanh);
+            const float expected = geluOf(activationProbes()[k], tanh);
             // Closer than constants that were rounded to half precision: those stay as they are.
             if (!(std::abs(result->f()[k] - expected) <= 1e-5f * std::max(1.f, std::abs(expected))))
                 return false;

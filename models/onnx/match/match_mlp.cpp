@@ -4,41 +4,10 @@
 #include <cmath>
 #include <set>
 
+#include "models/onnx/ir/activation.hpp"
+
 namespace mpm::models {
 namespace {
-
-using Function = float (*)(float);
-
-float sigmoid(float x) {
-    return 1 / (1 + std::exp(-x));
-}
-float gelu(float x) {
-    return 0.5f * x * (1 + std::erf(x / std::sqrt(2.f)));
-}
-float geluTanh(float x) {
-    return 0.5f * x * (1 + std::tanh(std::sqrt(2 / 3.14159265f) * (x + 0.044715f * x * x * x)));
-}
-float geluQuick(float x) {
-    return x * sigmoid(1.702f * x);
-}
-float silu(float x) {
-    return x * sigmoid(x);
-}
-float relu(float x) {
-    return std::max(0.f, x);
-}
-
-const List<std::pair<const char*, Function>>& activations() {
-    static const List<std::pair<const char*, Function>> all{
-        {"gelu", gelu}, {"gelu_tanh", geluTanh}, {"gelu_quick", geluQuick}, {"silu", silu}, {"relu", relu}};
-    return all;
-}
-
-// Inputs at which the activations differ.
-const List<float>& probes() {
-    static const List<float> all{-3.7f, -2.2f, -1.3f, -0.6f, -0.1f, 0.f, 0.3f, 0.9f, 1.4f, 2.1f, 2.9f, 4.2f};
-    return all;
-}
 
 class MlpMatcher {
 public:
@@ -186,13 +155,14 @@ private:
     // of 2, move one by 3e-5.
     void identify(const Trace& traced) {
         const List<float> result = runProbes(traced);
-        const size_t count = probes().size();
+        const size_t count = activationProbes().size();
         const size_t pairs = m_gated ? count * count : count;
         for (const auto& [name, f] : activations()) {
             for (int gate = 0; gate < (m_gated ? 2 : 1); ++gate) {
                 bool fits = true;
                 for (size_t k = 0; k < result.size(); ++k) {
-                    const float x[2] = {probes()[k % pairs % count], probes()[k % pairs / count]};
+                    const float x[2] = {activationProbes()[k % pairs % count],
+                                        activationProbes()[k % pairs / count]};
                     const float expected = m_gated ? f(x[gate]) * x[1 - gate] : f(x[0]);
                     fits &= std::abs(result[k] - expected) <= 1e-4f * std::max(1.f, std::abs(expected));
                 }
@@ -213,14 +183,14 @@ private:
         for (int source : traced.sources)
             values[source] = Tensor::floats(m_rows.shapeOf(source));
         const int64_t width = m_rows.shapeOf(m_hidden).back();
-        const size_t count = probes().size();
+        const size_t count = activationProbes().size();
         const size_t pairs = m_gated ? count * count : count;
         for (size_t k = 0; k < traced.terms.size(); ++k) {
             for (int slot = 0; slot < (m_gated ? 2 : 1); ++slot) {
                 const Column& column = m_columns[slot][k % width];
                 Tensor& to = values[traced.sources[column.source]];
                 const int64_t at = m_rowOfHidden[k / width] * to.shape().back() + column.column;
-                to.writeF()[at] = probes()[slot == 0 ? k % pairs % count : k % pairs / count];
+                to.writeF()[at] = activationProbes()[slot == 0 ? k % pairs % count : k % pairs / count];
             }
         }
         return evaluateFrom(graph, values);
