@@ -25,11 +25,7 @@ private:
         mpm::test::SmallModel small;
         small.queries = 5;
         small.labels = labels;
-        const QString model = m_is->sandbox.path(QStringLiteral("chain.onnx"));
-        mpm::test::writeSmallModel(model.toStdString(), small);
-        Options options;
-        options.model = model;
-        return options;
+        return m_is->withModel(small);
     }
     MainWindow& window() { return *m_is->window; }
     std::unique_ptr<test::WindowFixture> m_is;

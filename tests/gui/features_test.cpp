@@ -25,11 +25,7 @@ private:
     Options withBackbone() {
         mpm::test::SmallModel small;
         small.features = true;
-        const QString model = m_is->sandbox.path(QStringLiteral("backbone.onnx"));
-        mpm::test::writeSmallModel(model.toStdString(), small);
-        Options options;
-        options.model = model;
-        return options;
+        return m_is->withModel(small);
     }
     MainWindow& window() { return *m_is->window; }
     std::unique_ptr<test::WindowFixture> m_is;

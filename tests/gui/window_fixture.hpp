@@ -6,6 +6,7 @@
 #include <QPushButton>
 #include <QTest>
 
+#include "cli/small_model.hpp"
 #include "gui/support.hpp"
 #include "gui/window/main_window.hpp"
 
@@ -43,6 +44,14 @@ public:
         QVERIFY(QTest::qWaitForWindowExposed(window.get()));
         window->activateWindow();  // without a window manager, an X server gives no window the keyboard
         QVERIFY(QTest::qWaitForWindowActive(window.get()));
+    }
+
+    /// A file with this model, to open.
+    Options withModel(const mpm::test::SmallModel& small) const {
+        Options options;
+        options.model = sandbox.path(QStringLiteral("model.onnx"));
+        mpm::test::writeSmallModel(options.model->toStdString(), small);
+        return options;
     }
 
     /// The first analysis that fulfils a condition; null after half a minute without.
