@@ -43,8 +43,8 @@ splice() {
     awk -v name="$1" -v file="table-$1" '
         $0 == "<!-- " name " -->" { print; while ((getline line < file) > 0) print line; inside = 1 }
         $0 == "<!-- end -->" { inside = 0 }
-        !inside' "$docs/reference/evaluation.md" >document
-    cat document >"$docs/reference/evaluation.md"
+        !inside' "$docs/evaluation.md" >document
+    cat document >"$docs/evaluation.md"
 }
 
 evaluate grid none,mpm,mpm:5,tome:r=20,tome:r=40,tome:r=60,tome:r=80,algm:tau=.8,algm:tau=.88,algm:tau=.94,algm:tau=.97 \

@@ -1,12 +1,12 @@
 #!/bin/sh
 # Trains and exports the shipped weights: eight runs on two CPU cores, about five hours, and the mean of the last three.
-#   models/zoo/recipe.sh MPM_MODELS CAMVID OUT
+#   models/zoo/recipe.sh MPM_MODELS MPM CAMVID OUT
 # A run that was stopped continues when the script is started again. The learning rates of the third run and from the fifth on
 # fall with time (--minutes), so that these runs end in time on any machine. The shipped weights differ in two points: their third
 # run raised its share of built-in streets from 0.45 over 0.68 to 0.75, with crops of 320x416 in its last quarter; and their fourth
 # was stopped at step 400, when its rate had fallen by half.
 set -eu
-models=$(realpath "$1") camvid=$(realpath "$2") out=$3
+models=$(realpath "$1") mpm=$(realpath "$2") camvid=$(realpath "$3") out=$4
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$out"
 export OMP_NUM_THREADS=1
@@ -44,4 +44,5 @@ export OMP_NUM_THREADS=1
 gentle 8 "$out/6and7.pt" --seed 14 --minutes 10 --batch 4 --scene 0.9 --streets 480 --rate 1e-4 --matrix-rate 4e-4 \
     --mean-decay 0.99 --neighbour-share 1
 "$models" mean "$out/6/best.pt" "$out/7/best.pt" "$out/8/best.pt" --out "$out/street.pt"
-"$models" export "$out/street.pt" "$here/street-vit-tiny.onnx" --fused
+"$models" export "$out/street.pt" "$out/street.onnx" --fused
+"$mpm" convert "$out/street.onnx" "$here/street-vit-tiny.onnx" --decoder merged
