@@ -14,32 +14,46 @@ namespace {
 constexpr int kTileSamples = 256, kMostTileQueries = 64;
 // Tiles that stay together in a loop: neighbouring queries sample the same part of a level.
 constexpr int kQueryGrain = 16;
+// Elements of the heads that are packed together.
+constexpr size_t kTogether = size_t{400} << 10;
 
 }  // namespace
 
 Deformable::Deformable(const DeformableShape& shape)
     : m_shape(shape),
       m_samples(checkedProduct<int>(shape.levels.size(), shape.points)),
-      m_tile(std::clamp(kTileSamples / m_samples, 1, kMostTileQueries)),
-      m_positions(0) {
+      m_tile(std::clamp(kTileSamples / m_samples, 1, kMostTileQueries)) {
     const size_t room = kernels::deformableRoom(checkedProduct<size_t>(m_tile, m_samples));
     for (std::vector<float>* sizes : {&m_columns, &m_rows})
         sizes->reserve(room);
-    for (int q = 0; q < m_tile; ++q) {
-        m_positions = 0;
-        for (const cv::Size& level : shape.levels) {
-            m_columns.insert(m_columns.end(), shape.points, static_cast<float>(level.width));
-            m_rows.insert(m_rows.end(), shape.points, static_cast<float>(level.height));
-            m_pitch.insert(m_pitch.end(), shape.points, checkedProduct<int>(level.width, shape.headSize));
-            m_start.insert(m_start.end(), shape.points, checkedProduct<int>(m_positions, shape.headSize));
-            m_positions = checkedSum<int>(m_positions, checkedProduct<int>(level.width, level.height));
-        }
-    }
+    for (const cv::Size& level : shape.levels)
+        addLevel(level);
     checkedProduct<int>(m_positions, shape.heads, shape.headSize);
+    // The levels of the first query are there; the others have the same.
+    for (int i = m_samples; i < m_tile * m_samples; ++i) {
+        m_columns.push_back(m_columns[i - m_samples]);
+        m_rows.push_back(m_rows[i - m_samples]);
+        m_pitch.push_back(m_pitch[i - m_samples]);
+        m_start.push_back(m_start[i - m_samples]);
+    }
     m_columns.resize(room);
     m_rows.resize(room);
     m_pitch.resize(room);
     m_start.resize(room);
+}
+
+void Deformable::addLevel(const cv::Size& level) {
+    const int pitch = checkedProduct<int>(checkedSum<int>(level.width, 1), m_shape.headSize),
+              start = checkedSum<int>(m_packed, pitch, m_shape.headSize);
+    m_columns.insert(m_columns.end(), m_shape.points, static_cast<float>(level.width));
+    m_rows.insert(m_rows.end(), m_shape.points, static_cast<float>(level.height));
+    m_pitch.insert(m_pitch.end(), m_shape.points, pitch);
+    m_start.insert(m_start.end(), m_shape.points, start);
+    m_packed = checkedSum<int>(m_packed, checkedProduct<int>(checkedSum<int>(level.height, 3), pitch));
+    for (int y = 0; y < level.height; ++y)
+        m_lines.push_back(
+            {m_positions + y * level.width, level.width, start + static_cast<size_t>(y) * pitch});
+    m_positions = checkedSum<int>(m_positions, checkedProduct<int>(level.width, level.height));
 }
 
 void Deformable::place(const float* reference, Places& places) const {
@@ -71,16 +85,18 @@ void Deformable::place(const float* reference, Places& places) const {
     });
 }
 
-void Deformable::gather(const float* values, int head, float* to) const {
-    constexpr int kGrain = 512;  // positions that are worth a turn of a thread
-    constexpr int kAhead = 16;   // a head's part of the next position is too far away to be fetched by itself
+void Deformable::pack(const float* values, int head, int count, float* to) const {
+    constexpr int kGrain = 8;  // lines that are worth a turn of a thread
     const size_t size = m_shape.headSize, width = m_shape.heads * size;
-    const float* const from = values + head * size;
     const auto copy = [&](int i) {
-        __builtin_prefetch(from + std::min(i + kAhead, m_positions - 1) * width);
-        std::copy_n(from + i * width, size, to + i * size);
+        const Line& line = m_lines[i];
+        const float* const from = values + line.first * width + head * size;
+        for (int k = 0; k < count; ++k) {
+            kernels::packPositions(from + k * size, width, m_shape.headSize, line.count,
+                                   to + static_cast<size_t>(k) * m_packed + line.packed);
+        }
     };
-    parallelFor(m_positions, copy, kGrain);
+    parallelFor(static_cast<int>(m_lines.size()), copy, kGrain);
 }
 
 void Deformable::runTile(const Image& image, const Places& places, const float* values, int index,
@@ -93,10 +109,10 @@ void Deformable::runTile(const Image& image, const Places& places, const float* 
                  sample = first * samples + static_cast<size_t>(index) * m_samples;
     kernels::DeformableHead head;
     head.values = values;
-    head.step = m_shape.headSize;
     head.channels = m_shape.headSize;
     head.samples = m_samples;
     head.queries = std::min(m_tile, m_shape.queries - first);
+    head.next = std::min(head.queries, m_shape.queries - first - head.queries);
     head.logits = image.logits + sample;
     head.logitStride = samples;
     head.offsets = image.offsets + 2 * sample;
@@ -117,17 +133,23 @@ void Deformable::run(const Image& image) const {
     const int tiles = (m_shape.queries - 1) / m_tile + 1;
     Places places;
     place(image.reference, places);
-    // One head after the other: its values fit a level-2 cache where those of all heads do not, but only side
-    // by side. In the image they are a power of two apart, and would share a part of the cache's sets.
+    // Few heads at a time: what neighbouring queries sample of them fits a level-2 cache where that of all
+    // heads does not, but only side by side. In the image their values are a power of two apart, and would
+    // share a part of the cache's sets.
+    const int heads = m_shape.heads,
+              together = static_cast<int>(std::clamp<size_t>(kTogether / m_packed, 1, heads));
     kernels::Buffer memory;
-    float* const values =
-        m_shape.heads > 1 ? memory.reserve(checkedProduct<size_t>(m_positions, m_shape.headSize)) : nullptr;
-    for (int head = 0; head < m_shape.heads; ++head) {
-        if (values) gather(image.values, head, values);
-        parallelFor(
-            tiles,
-            [&](int tile) { runTile(image, places, values ? values : image.values, head, tile * m_tile); },
-            kQueryGrain);
+    const size_t room = checkedProduct<size_t>(together, m_packed);
+    float* const values = memory.reserve(room);
+    std::fill_n(values, room, 0.0f);
+    for (int head = 0; head < heads; head += together) {
+        const int count = std::min(together, heads - head);
+        pack(image.values, head, count, values);
+        const auto run = [&](int tile) {
+            for (int k = 0; k < count; ++k)
+                runTile(image, places, values + static_cast<size_t>(k) * m_packed, head + k, tile * m_tile);
+        };
+        parallelFor(tiles, run, kQueryGrain);
     }
 }
 

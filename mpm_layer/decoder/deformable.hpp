@@ -37,14 +37,23 @@ private:
     };
 
     void place(const float* reference, Places& places) const;
-    /// The values of one head, position after position.
-    void gather(const float* values, int head, float* to) const;
+    /// Positions side by side in an image's values, and where a head's are packed.
+    struct Line {
+        int first, count;
+        size_t packed;
+    };
+
+    void addLevel(const cv::Size& level);
+    /// The values of some heads, each with the zeros that kernels::DeformableHead needs. Those are in `to`.
+    void pack(const float* values, int head, int count, float* to) const;
     void runTile(const Image& image, const Places& places, const float* values, int head, int first) const;
 
     const DeformableShape m_shape;
-    int m_samples;    ///< of a query and head
-    int m_tile;       ///< queries of a tile
-    int m_positions;  ///< of all levels
+    int m_samples;        ///< of a query and head
+    int m_tile;           ///< queries of a tile
+    int m_positions = 0;  ///< of all levels
+    int m_packed = 0;     ///< elements of a head, with zeros around the levels
+    std::vector<Line> m_lines;
     // Of every sample of a tile: its level.
     std::vector<float> m_columns, m_rows;
     std::vector<std::int32_t> m_pitch, m_start;

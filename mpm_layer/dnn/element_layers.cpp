@@ -7,13 +7,14 @@
 #include "base/checked.hpp"
 #include "base/loops.hpp"
 #include "base/printable.hpp"
+#include "mpm_layer/decoder/transpose.hpp"
 #include "mpm_layer/dnn/attributes.hpp"
 #include "mpm_layer/kernels/tokens/activations.hpp"
 
 namespace mpm::dnn {
 namespace {
 
-constexpr int kChunk = 1 << 14;
+constexpr int kChunk = 1 << 14, kMostAxes = 32;
 
 const std::map<std::string, float (*)(float)>& functions() {
     using F = float (*)(float);
@@ -172,6 +173,23 @@ void FunctionLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>
         for (size_t k = begin; k < end; ++k)
             to[k] = m_function(from[k]);
     });
+}
+
+TransposeLayer::TransposeLayer(const cv::dnn::LayerParams& params)
+    : SmallLayer(params), m_order(wholeAttributes(params, "perm", 0, kMostAxes - 1)) {}
+
+cv::Ptr<cv::dnn::Layer> TransposeLayer::create(cv::dnn::LayerParams& params) {
+    return cv::Ptr<cv::dnn::Layer>(new TransposeLayer(params));
+}
+
+std::vector<Shape> TransposeLayer::outputShapes(const std::vector<Shape>& in) const {
+    checkOperands(in.size(), 1, 1);
+    return {toShape(decoder::Transpose(operandShape(in, 0), m_order).sizes())};
+}
+
+void TransposeLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
+    const cv::Mat x = operand(in, 0);
+    decoder::Transpose(sizesOf(shapeOf(x)), m_order).run(x.ptr<float>(), out[0].ptr<float>());
 }
 
 }  // namespace mpm::dnn

@@ -1,4 +1,5 @@
-// MpmArithmetic and MpmFunction: element by element, with numpy's broadcasting.
+// MpmArithmetic and MpmFunction: element by element, with numpy's broadcasting. MpmTranspose: in another
+// order.
 #pragma once
 
 #include <functional>
@@ -35,6 +36,19 @@ protected:
 private:
     float (*m_function)(float) = nullptr;  ///< null: the activation
     kernels::Activation m_activation = kernels::Activation::None;
+};
+
+class TransposeLayer : public SmallLayer {
+public:
+    explicit TransposeLayer(const cv::dnn::LayerParams& params);
+    static cv::Ptr<cv::dnn::Layer> create(cv::dnn::LayerParams& params);
+
+protected:
+    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
+
+private:
+    const std::vector<int> m_order;
 };
 
 }  // namespace mpm::dnn

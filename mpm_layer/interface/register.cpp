@@ -55,6 +55,7 @@ const std::vector<dnn::Operator>& dnn::operators() {
         entry<LinearLayer::create>("MpmLinear"),
         entry<ArithmeticLayer::create>("MpmArithmetic"),
         entry<FunctionLayer::create>("MpmFunction"),
+        entry<TransposeLayer::create>("MpmTranspose"),
         entry<ResizeLayer::create>("MpmResize"),
         entry<GridSampleLayer::create>("MpmGridSample"),
         entry<MaskedSoftmaxLayer::create>("MpmMaskedSoftmax"),

@@ -54,6 +54,7 @@ const std::vector<Operator>& operators() {
         {"MpmArithmetic", {{"operation", Kind::Text}, {"reversed", Kind::Whole}}},
         {"MpmFunction", {{"function", Kind::Text}}},
         {"MpmMaskedSoftmax", {}},
+        {"MpmTranspose", {{"perm", Kind::List}}},
         {"MpmGridSample",
          {{"mode", Kind::Text}, {"padding_mode", Kind::Text}, {"align_corners", Kind::Whole}}},
         {"MpmShare", {{"shared", Kind::Whole}, {"grid", Kind::List}, {"special_tokens", Kind::Whole}}},

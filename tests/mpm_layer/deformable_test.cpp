@@ -217,11 +217,12 @@ TEST(Deformable, HeadsOfEveryWidth) {
     }
 }
 
+// Two of the heads are packed together, then the last one.
 TEST(Deformable, OnTheLargestMapOfTheCheck) {
     Problem p;
     p.queries = 97 * 53;
-    p.heads = 2;
-    p.headSize = 16;
+    p.heads = 3;
+    p.headSize = 26;
     p.points = 4;
     p.levels = {{97, 53}, {49, 27}, {1, 1}};
     const Inputs in = inputsOf(p, 5, 3);
@@ -246,6 +247,35 @@ TEST(Deformable, PlacesFarOutsideCountAsZero) {
             for (int k = 0; k < p.queries * p.points; ++k)
                 in.offsets.ptr<float>()[2 * k + axis] = far == -1.0f ? -9.0f : far;
             EXPECT_EQ(cv::countNonZero(run(p, in).reshape(1, 1)), 0);
+        }
+    }
+}
+
+// Beyond a border there are zeros, not the pixels of the other side or of another level.
+TEST(Deformable, NothingIsReadBeyondABorder) {
+    Problem p;
+    p.queries = 4;
+    p.headSize = 5;
+    p.levels = {{5, 4}, {3, 6}};
+    for (const bool column : {false, true}) {
+        for (const bool last : {false, true}) {
+            SCOPED_TRACE(cv::format("column %d, last %d", column, last));
+            Inputs in = inputsOf(p, 3, 0);
+            in.reference.setTo(0.5);
+            int position = 0, k = 0;
+            for (const cv::Size& level : p.levels) {
+                const int across = column ? level.width : level.height, edge = last ? across - 1 : 0;
+                for (int y = 0; y < level.height; ++y)
+                    for (int x = 0; x < level.width; ++x, ++position)
+                        if ((column ? x : y) != edge)
+                            std::fill_n(in.value.ptr<float>() + position * p.headSize, p.headSize, kInfinity);
+                // A quarter of a pixel beyond the last one's centre.
+                for (int q = 0; q < p.queries; ++q)
+                    in.offsets.ptr<float>()[2 * (q * p.samples() + k) + (column ? 0 : 1)] =
+                        edge + (last ? 0.25f : -0.25f) + 0.5f - 0.5f * across;
+                ++k;
+            }
+            EXPECT_LE(relativeError(run(p, in), plain(p, in)), kTolerance);
         }
     }
 }

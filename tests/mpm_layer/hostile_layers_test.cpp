@@ -139,6 +139,28 @@ TEST(HostileLayers, RowsWithoutElements) {
         expectRefusal([&] { shapesFor(make("MpmLayerNorm", norm), {sizes}); }, "images [B, C, rows");
 }
 
+TEST(HostileLayers, AnOrderNamesEveryAxisOnce) {
+    for (const Sizes& order : {Sizes{0, 0}, Sizes{0, 2}, Sizes{1}, Sizes{1, 0, 2}, Sizes{}}) {
+        expectRefusal(
+            [&] {
+                shapesFor(make("MpmTranspose", with("perm", listOf(order))), {{2, 3}});
+            },
+            "perm must name each of 2 axes once");
+    }
+    expectRefusal([&] { shapesFor(make("MpmTranspose"), {{2, 3}}); }, "perm must name");
+    for (const int axis : {-1, 32, kLargest})
+        expectRefusal(
+            [&] {
+                make("MpmTranspose", with("perm", listOf({axis, 0})));
+            },
+            "attribute perm must be");
+    expectRefusal([&] { make("MpmTranspose", with("perm", DictValue(cv::String("0 1")))); }, "perm");
+    const cv::Ptr<Layer> layer = make("MpmTranspose", with("perm", listOf({1, 0})));
+    expectRefusal([&] { shapesFor(layer, {}); }, "MpmTranspose");
+    expectRefusal([&] { shapesFor(layer, {{2, 3}, {2, 3}}); }, "MpmTranspose");
+    EXPECT_EQ(shapesFor(layer, {{0, 3}})[0], toShape({3, 0}));
+}
+
 // OpenCV 4.x makes a column of a vector: an operator then sees [3, 1], where the output was allocated by [3].
 TEST(HostileLayers, OutputsAreNeverOverrun) {
     const cv::Ptr<Layer> layer = make("MpmArithmetic");

@@ -1,6 +1,8 @@
 // The operators around an encoder, each against a few lines of scalar code.
+#include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include <gtest/gtest.h>
@@ -291,6 +293,56 @@ TEST(SmallLayers, FunctionsAreWhatTheyAreCalled) {
         const cv::Mat y = run("MpmFunction", params, x);
         for (int k = 0; k < 50; ++k)
             EXPECT_NEAR(y.ptr<float>()[k], function(x.ptr<float>()[k]), 1e-6) << name;
+    }
+}
+
+cv::dnn::LayerParams inOrder(const std::vector<int>& order) {
+    cv::dnn::LayerParams params;
+    params.set("perm", cv::dnn::DictValue::arrayInt(order.data(), static_cast<int>(order.size())));
+    return params;
+}
+
+// Around lines of 16 elements, with axes of one entry, and axes that stay neighbours.
+TEST(SmallLayers, TransposeMovesEveryElement) {
+    for (const std::vector<int>& sizes : {std::vector<int>{5, 7},
+                                          {16, 33},
+                                          {130, 48},
+                                          {1, 17, 15},
+                                          {2, 33, 16},
+                                          {3, 1, 40, 6},
+                                          {4, 20, 2, 9},
+                                          {2, 3, 5, 4, 17}}) {
+        const cv::Mat x = randomMat(sizes, 7);
+        std::vector<int> order(sizes.size());
+        std::iota(order.begin(), order.end(), 0);
+        do {
+            const cv::Mat y = run("MpmTranspose", inOrder(order), x);
+            ASSERT_EQ(y.dims, x.dims);
+            std::vector<int> at(sizes.size());
+            int wrong = 0;
+            for (size_t k = 0; k < y.total(); ++k) {
+                size_t rest = k;
+                for (size_t axis = order.size(); axis-- > 0; rest /= y.size[static_cast<int>(axis)])
+                    at[order[axis]] = static_cast<int>(rest % y.size[static_cast<int>(axis)]);
+                wrong += y.ptr<float>()[k] != x.at<float>(at.data());
+            }
+            ASSERT_EQ(wrong, 0) << cv::Mat(order).t() << " of " << cv::Mat(sizes).t();
+        } while (std::next_permutation(order.begin(), order.end()));
+    }
+}
+
+TEST(SmallLayers, TransposeInParallel) {
+    const cv::Mat x = randomMat({3, 300, 8, 32}, 7), rows = x.reshape(1, 300 * 3);
+    const cv::Mat heads = run("MpmTranspose", inOrder({0, 2, 1, 3}), x),
+                  keys = run("MpmTranspose", inOrder({0, 2, 3, 1}), x);
+    for (int b = 0; b < 3; ++b) {
+        for (int n = 0; n < 300; ++n) {
+            for (int k = 0; k < 256; ++k) {
+                const float expected = rows.at<float>(b * 300 + n, k);
+                ASSERT_EQ(heads.ptr<float>(b, k / 32)[n * 32 + k % 32], expected);
+                ASSERT_EQ(keys.ptr<float>(b)[k * 300 + n], expected);
+            }
+        }
     }
 }
 

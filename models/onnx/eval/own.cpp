@@ -137,6 +137,7 @@ void addOwn(OperatorTable& table) {
     table["mpm.MpmLinear"] = linearShape;
     table["mpm.MpmMaskLabels"] = maskLabels;
     table["mpm.MpmResize"] = resizeShape;
+    table["mpm.MpmTranspose"] = table.at("Transpose");
     table["mpm.MpmShare"] = shareShape;
     table["mpm.MpmMerge"] = merge;
     table["mpm.MpmRestore"] = restore;

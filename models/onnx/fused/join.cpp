@@ -169,7 +169,8 @@ private:
         const Node* before = m_graph.nodeOf(norm.inputs[0]);
         Node* behind = next(norm);
         const auto turns = [](const Node* node, const List<int64_t>& order) {
-            return node && node->is("Transpose") && node->getInts("perm") == order;
+            return node && (node->op == "Transpose" || node->op == "MpmTranspose") &&
+                   node->getInts("perm") == order;
         };
         if (!turns(before, {0, 2, 3, 1}) || !turns(behind, {0, 3, 1, 2})) return;
         norm.inputs[0] = before->inputs[0];

@@ -21,13 +21,30 @@ void Lowering::emitReshape(int from, int to, const Shape& source) {
     emit("Reshape", "", {from, ints(target)}, to);
 }
 
+bool Lowering::keepsElements(const List<int64_t>& order) const {
+    const Shape& shape = shapeOf(in(0));
+    int64_t last = -1;
+    for (const int64_t axis : order) {
+        if (axis < 0 || axis >= static_cast<int64_t>(shape.size())) return false;
+        if (shape[axis] == 1 && !m_shapes.isBatch(in(0), axis)) continue;
+        if (axis < last) return false;
+        last = axis;
+    }
+    return true;
+}
+
 void Lowering::transpose() {
+    constexpr int64_t kSmall = 1 << 14;  // elements that OpenCV's own moves in microseconds
     List<int64_t> order = m_node->getInts("perm");
     if (order.empty() && m_node->outputs[0] < static_cast<int>(m_shapes.at.values.size())) {
         for (size_t k = shapeOf(in(0)).size(); k-- > 0;)
             order.push_back(static_cast<int64_t>(k));
     }
-    emit("Transpose", "", {in(0)}, out()).attributes["perm"] = Attribute::of(order);
+    const bool known = std::max(in(0), out()) < static_cast<int>(m_shapes.at.values.size());
+    if (known && keepsElements(order)) return pass();
+    const bool own = known && m_shapes.at.values[in(0)].isFloat() && elementCount(shapeOf(in(0))) >= kSmall;
+    emit(own ? "MpmTranspose" : "Transpose", own ? "mpm" : "", {in(0)}, out()).attributes["perm"] =
+        Attribute::of(order);
 }
 
 void Lowering::emitSlice(int from, int to, int64_t axis, int64_t start, int64_t end) {

@@ -50,6 +50,8 @@ private:
     void function();
     void linear() { emit("MpmLinear", "mpm", m_node->inputs, out()); }
     void layerNorm();
+    // Whether the order of the elements stays: only axes of one entry move.
+    bool keepsElements(const List<int64_t>& order) const;
     void transpose();
     void emitSlice(int from, int to, int64_t axis, int64_t start, int64_t end);
     void emitPicked(int to, int64_t axis, const List<int64_t>& index);

@@ -61,7 +61,7 @@ private:
 
     // The first `count` classes of [B, Q, count + 1] in front of the queries.
     bool findClasses(const Node* turned, int64_t count) {
-        const Node* cut = is(turned, "Transpose") ? before(turned, 0) : nullptr;
+        const Node* cut = is(turned, "Transpose") || is(turned, "MpmTranspose") ? before(turned, 0) : nullptr;
         if (!is(cut, "Slice") || turned->getInts("perm") != List<int64_t>{0, 2, 1}) return false;
         const Node* softmax = before(cut, 0);
         if (!is(softmax, "Softmax") || softmax->getInt("axis", -1) != 2) return false;

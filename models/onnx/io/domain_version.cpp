@@ -21,7 +21,7 @@ bool takesMap(const Node& encoder) {
 bool isOfVersion2(const Node& node) {
     if (node.domain != "mpm") return false;
     for (const char* op : {"MpmConvTranspose", "MpmDeformable", "MpmGridSample", "MpmMaskLabels",
-                           "MpmMaskedSoftmax", "MpmShare"}) {
+                           "MpmMaskedSoftmax", "MpmShare", "MpmTranspose"}) {
         if (node.op == op) return true;
     }
     static const std::map<std::string, std::set<std::string>> kAttributes{

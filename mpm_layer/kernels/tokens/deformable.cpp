@@ -18,18 +18,18 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// Per sample: four corners, as elements from DeformableHead::values and as weights. A sample that is outside
-// has no corners: its first one is negative.
+// Per sample: the first of its four corners, as an element from DeformableHead::values, and their weights.
 struct Samples {
-    Samples(float* scratch, size_t room) : offsets(scratch), strengths(scratch + 2 * room) {
-        for (int k = 0; k < 4; ++k) {
+    Samples(float* scratch, size_t room)
+        : offsets(scratch),
+          strengths(scratch + 2 * room),
+          at(reinterpret_cast<std::int32_t*>(scratch + 7 * room)) {
+        for (int k = 0; k < 4; ++k)
             weight[k] = scratch + (3 + k) * room;
-            at[k] = reinterpret_cast<std::int32_t*>(scratch + (7 + k) * room);
-        }
     }
     float *offsets, *strengths;
     float* weight[4];
-    std::int32_t* at[4];
+    std::int32_t* at;
 };
 
 constexpr float kLog2OfE = 1.44269504f;
@@ -76,23 +76,7 @@ HWY_INLINE void softmax(const float* logits, int count, float* to) {
         hn::StoreU(hn::Mul(hn::LoadU(d, to + i), share), d, to + i);
 }
 
-// Two neighbours along one axis: their places, kept inside, and their weights, 0 outside.
-struct Neighbours {
-    Float low, high, lowWeight, highWeight;
-
-    HWY_INLINE Neighbours(Float place, Float size) {
-        const FloatTag d;
-        const Float one = hn::Set(d, 1.0f), zero = hn::Zero(d);
-        const Float first = hn::Floor(place), second = hn::Add(first, one);
-        const Float part = hn::Sub(place, first);
-        low = hn::Max(first, zero);
-        high = hn::Min(second, hn::Sub(size, one));
-        lowWeight = hn::IfThenElseZero(hn::Ge(first, zero), hn::Sub(one, part));
-        highWeight = hn::IfThenElseZero(hn::Lt(second, size), part);
-    }
-};
-
-// Comparisons with NaN fail: such a sample is outside.
+// Comparisons with NaN fail: such a sample is outside. Its corners are the zeros below the map.
 HWY_INLINE void locate(const DeformableHead& head, size_t i, const Samples& to) {
     const FloatTag d;
     const hn::RebindToSigned<FloatTag> di;
@@ -101,37 +85,31 @@ HWY_INLINE void locate(const DeformableHead& head, size_t i, const Samples& to) 
     x = hn::Add(x, hn::LoadU(d, head.x + i));
     y = hn::Add(y, hn::LoadU(d, head.y + i));
     const Float columns = hn::LoadU(d, head.columns + i), rows = hn::LoadU(d, head.rows + i);
-    const Float before = hn::Set(d, -1.0f);
+    const Float before = hn::Set(d, -1.0f), one = hn::Set(d, 1.0f);
     const auto inside =
         hn::And(hn::And(hn::Gt(x, before), hn::Lt(x, columns)), hn::And(hn::Gt(y, before), hn::Lt(y, rows)));
-    const Neighbours across(hn::IfThenElseZero(inside, x), columns);
-    const Neighbours down(hn::IfThenElseZero(inside, y), rows);
-    const auto step = hn::Set(di, head.step), pitch = hn::LoadU(di, head.pitch + i),
-               start = hn::LoadU(di, head.start + i);
-    const auto left = hn::Mul(hn::ConvertTo(di, across.low), step),
-               right = hn::Mul(hn::ConvertTo(di, across.high), step);
-    const auto upper = hn::Add(hn::Mul(hn::ConvertTo(di, down.low), pitch), start),
-               lower = hn::Add(hn::Mul(hn::ConvertTo(di, down.high), pitch), start);
-    const auto first = hn::IfThenElse(hn::RebindMask(di, inside), hn::Add(upper, left), hn::Set(di, -1));
-    hn::StoreU(first, di, to.at[0] + i);
-    hn::StoreU(hn::Add(upper, right), di, to.at[1] + i);
-    hn::StoreU(hn::Add(lower, left), di, to.at[2] + i);
-    hn::StoreU(hn::Add(lower, right), di, to.at[3] + i);
-    const Float strength = hn::LoadU(d, to.strengths + i);
-    const Float above = hn::Mul(strength, down.lowWeight), below = hn::Mul(strength, down.highWeight);
-    hn::StoreU(hn::Mul(above, across.lowWeight), d, to.weight[0] + i);
-    hn::StoreU(hn::Mul(above, across.highWeight), d, to.weight[1] + i);
-    hn::StoreU(hn::Mul(below, across.lowWeight), d, to.weight[2] + i);
-    hn::StoreU(hn::Mul(below, across.highWeight), d, to.weight[3] + i);
+    x = hn::IfThenElse(inside, x, before);
+    y = hn::IfThenElse(inside, y, rows);
+    const Float left = hn::Floor(x), upper = hn::Floor(y);
+    const auto row = hn::Add(hn::Mul(hn::ConvertTo(di, upper), hn::LoadU(di, head.pitch + i)),
+                             hn::LoadU(di, head.start + i));
+    hn::StoreU(hn::Add(row, hn::Mul(hn::ConvertTo(di, left), hn::Set(di, head.channels))), di, to.at + i);
+    const Float across = hn::Sub(x, left), down = hn::Sub(y, upper),
+                strength = hn::LoadU(d, to.strengths + i);
+    const Float above = hn::Mul(strength, hn::Sub(one, down)), below = hn::Mul(strength, down);
+    hn::StoreU(hn::Mul(above, hn::Sub(one, across)), d, to.weight[0] + i);
+    hn::StoreU(hn::Mul(above, across), d, to.weight[1] + i);
+    hn::StoreU(hn::Mul(below, hn::Sub(one, across)), d, to.weight[2] + i);
+    hn::StoreU(hn::Mul(below, across), d, to.weight[3] + i);
 }
 
-// V vectors of channels; the last one may be only a part, of `count` elements. A corner has a sum of its own:
-// one chain of additions would be too slow to wait for.
+// V vectors of channels from channel `c` on; the last one may be only a part, of `count` elements. A corner
+// has a sum of its own: one chain of additions would be too slow to wait for.
 template <int V, bool kPart>
-HWY_INLINE void addSamples(const float* values, const Samples& samples, int first, int end, int count,
-                           float* out) {
+HWY_INLINE void addSamples(const DeformableHead& head, const Samples& samples, int first, int c, float* out) {
     const FloatTag d;
-    const int lanes = static_cast<int>(hn::Lanes(d));
+    const int lanes = static_cast<int>(hn::Lanes(d)), count = head.channels - c;
+    const float* const values = head.values + c;
     Float sum[4][V];
 #pragma GCC unroll 4
     for (int k = 0; k < 4; ++k) {
@@ -139,15 +117,16 @@ HWY_INLINE void addSamples(const float* values, const Samples& samples, int firs
         for (int v = 0; v < V; ++v)
             sum[k][v] = hn::Zero(d);
     }
-    for (int i = first; i < end; ++i) {
-        if (samples.at[0][i] < 0) continue;
+    for (int i = 0; i < head.samples; ++i) {
+        const float* const upper = values + samples.at[first + i];
+        const float* const lower = upper + head.pitch[i];
+        const float* const corner[4] = {upper, upper + head.channels, lower, lower + head.channels};
 #pragma GCC unroll 4
         for (int k = 0; k < 4; ++k) {
-            const float* from = values + samples.at[k][i];
-            const Float weight = hn::Set(d, samples.weight[k][i]);
+            const Float weight = hn::Set(d, samples.weight[k][first + i]);
 #pragma GCC unroll 2
             for (int v = 0; v < V; ++v) {
-                const Float x = kPart ? loadFew(from, count) : hn::LoadU(d, from + v * lanes);
+                const Float x = kPart ? loadFew(corner[k], count) : hn::LoadU(d, corner[k] + v * lanes);
                 sum[k][v] = hn::MulAdd(weight, x, sum[k][v]);
             }
         }
@@ -155,19 +134,33 @@ HWY_INLINE void addSamples(const float* values, const Samples& samples, int firs
 #pragma GCC unroll 2
     for (int v = 0; v < V; ++v) {
         const Float all = hn::Add(hn::Add(sum[0][v], sum[1][v]), hn::Add(sum[2][v], sum[3][v]));
-        storePart(all, out + v * lanes, kPart ? count : lanes);
+        storePart(all, out + c + v * lanes, kPart ? count : lanes);
     }
 }
 
 HWY_INLINE void addQuery(const DeformableHead& head, const Samples& samples, int first, float* out) {
-    const int lanes = static_cast<int>(hn::Lanes(FloatTag())), end = first + head.samples;
+    const int lanes = static_cast<int>(hn::Lanes(FloatTag()));
     int c = 0;
     for (; head.channels - c >= 2 * lanes; c += 2 * lanes)
-        addSamples<2, false>(head.values + c, samples, first, end, 0, out + c);
+        addSamples<2, false>(head, samples, first, c, out);
     for (; head.channels - c >= lanes; c += lanes)
-        addSamples<1, false>(head.values + c, samples, first, end, 0, out + c);
-    if (c < head.channels)
-        addSamples<1, true>(head.values + c, samples, first, end, head.channels - c, out + c);
+        addSamples<1, false>(head, samples, first, c, out);
+    if (c < head.channels) addSamples<1, true>(head, samples, first, c, out);
+}
+
+template <int kWrite>
+HWY_INLINE void fetch(const float* from, int count) {
+    constexpr int kLine = static_cast<int>(kAlignment / sizeof(float));
+    for (int i = 0; i < count; i += kLine)
+        __builtin_prefetch(from + i, kWrite);
+    __builtin_prefetch(from + count - 1, kWrite);
+}
+
+// A head's part of a query is short, and the next one is too far away to be fetched by itself.
+HWY_INLINE void fetchQuery(const DeformableHead& head, int q) {
+    fetch<0>(head.logits + q * head.logitStride, head.samples);
+    fetch<0>(head.offsets + q * head.offsetStride, 2 * head.samples);
+    fetch<1>(head.out + q * head.outStride, head.channels);
 }
 
 void RunDeformableHead(const DeformableHead& head, float* scratch) {
@@ -180,8 +173,23 @@ void RunDeformableHead(const DeformableHead& head, float* scratch) {
     }
     for (int i = 0; i < count; i += lanes)
         locate(head, i, samples);
-    for (int q = 0; q < head.queries; ++q)
+    for (int q = 0; q < head.queries; ++q) {
+        if (q < head.next) fetchQuery(head, head.queries + q);
         addQuery(head, samples, q * head.samples, head.out + q * head.outStride);
+    }
+}
+
+void PackPositions(const float* from, size_t stride, int channels, int count, float* to) {
+    constexpr int kAhead = 16;
+    const FloatTag d;
+    const int lanes = static_cast<int>(hn::Lanes(d));
+    for (int i = 0; i < count; ++i, from += stride, to += channels) {
+        if (i + kAhead < count) fetch<0>(from + kAhead * stride, channels);
+        int c = 0;
+        for (; channels - c >= lanes; c += lanes)
+            hn::StoreU(hn::LoadU(d, from + c), d, to + c);
+        if (c < channels) storePart(loadFew(from + c, channels - c), to + c, channels - c);
+    }
 }
 
 }  // namespace HWY_NAMESPACE
@@ -192,6 +200,7 @@ HWY_AFTER_NAMESPACE();
 namespace mpm::kernels {
 
 HWY_EXPORT(RunDeformableHead);
+HWY_EXPORT(PackPositions);
 
 // Whole vectors of the widest instruction set are read and written, and one more behind a query's last one.
 size_t deformableRoom(size_t samples) {
@@ -200,11 +209,15 @@ size_t deformableRoom(size_t samples) {
 }
 
 size_t deformableScratch(size_t samples) {
-    return 11 * deformableRoom(samples);
+    return 8 * deformableRoom(samples);
 }
 
 void deformableHead(const DeformableHead& head, float* scratch) {
     HWY_DYNAMIC_DISPATCH(RunDeformableHead)(head, scratch);
+}
+
+void packPositions(const float* from, size_t stride, int channels, int count, float* to) {
+    HWY_DYNAMIC_DISPATCH(PackPositions)(from, stride, channels, count, to);
 }
 
 }  // namespace mpm::kernels

@@ -238,6 +238,23 @@ TEST_F(HeadsInOpenCV, ConvTransposeOfTouchingWindows) {
     }
 }
 
+// Large ones are our own operator; where only axes of one entry move, nothing does.
+TEST_F(HeadsInOpenCV, TransposesOfLargeMaps) {
+    const auto head = [&](SmallExport& m, int x) {
+        GraphBuilder& g = m.builder();
+        const int window = g.constant(m.random({SmallExport::kDim, SmallExport::kDim, 4, 4}, 0.3f));
+        const int large = g.node("ConvTranspose", {x, window});
+        g.with("strides", Attribute::of(List<int64_t>{4, 4}));
+        const int rows = withInts(g, "Transpose", large, "perm", {0, 2, 3, 1});
+        const int moved = withInts(g, "Transpose", g.node("Sigmoid", {rows}), "perm", {1, 0, 2, 3});
+        return withInts(g, "Transpose", g.node("Sigmoid", {moved}), "perm", {3, 1, 0, 2});
+    };
+    const List<Node> nodes =
+        convert(head, {SmallExport::kDim, 1, 4 * SmallExport::kRows, 4 * SmallExport::kColumns});
+    EXPECT_EQ(count(nodes, "MpmTranspose"), 2);
+    EXPECT_EQ(count(nodes, "Transpose"), 1);  // of the tokens to a map, in front of the head
+}
+
 // x -> activation, operator by operator.
 int spelledActivation(SmallExport& m, const std::string& spelling, int x) {
     const auto node = [&](const char* op, const List<int>& inputs) { return m.builder().node(op, inputs); };
