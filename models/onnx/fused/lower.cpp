@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/checked.hpp"
+#include "models/onnx/ir/domain_version.hpp"
 #include "models/onnx/ir/job.hpp"
 #include "models/onnx/ir/norm.hpp"
 
@@ -11,14 +12,20 @@
 
 namespace mpm::models {
 
-void Lowering::run() {
+void Lowering::rewrite(Method write) {
     List<Node> old;
     old.swap(m_graph.nodes);
     for (Node& node : old) {
         m_node = &node;
         checkTime();
-        lowerNode();
+        (this->*write)();
     }
+}
+
+void Lowering::run() {
+    rewrite(&Lowering::lowerNode);
+    // Models that version 1 of the domain is enough for stay what they are.
+    if (domainVersion(m_graph) > 1) rewrite(&Lowering::ownTranspose);
     for (Node& node : m_graph.nodes) {
         if (node.domain == "mpm.internal") node.domain.clear();
     }

@@ -34,17 +34,25 @@ bool Lowering::keepsElements(const List<int64_t>& order) const {
 }
 
 void Lowering::transpose() {
-    constexpr int64_t kSmall = 1 << 14;  // elements that OpenCV's own moves in microseconds
     List<int64_t> order = m_node->getInts("perm");
     if (order.empty() && m_node->outputs[0] < static_cast<int>(m_shapes.at.values.size())) {
         for (size_t k = shapeOf(in(0)).size(); k-- > 0;)
             order.push_back(static_cast<int64_t>(k));
     }
-    const bool known = std::max(in(0), out()) < static_cast<int>(m_shapes.at.values.size());
-    if (known && keepsElements(order)) return pass();
-    const bool own = known && m_shapes.at.values[in(0)].isFloat() && elementCount(shapeOf(in(0))) >= kSmall;
-    emit(own ? "MpmTranspose" : "Transpose", own ? "mpm" : "", {in(0)}, out()).attributes["perm"] =
-        Attribute::of(order);
+    emit("Transpose", "", {in(0)}, out()).attributes["perm"] = Attribute::of(order);
+}
+
+void Lowering::ownTranspose() {
+    constexpr int64_t kSmall = 1 << 14;  // elements that OpenCV's own moves in microseconds
+    const bool known =
+        m_node->is("Transpose") && std::max(in(0), out()) < static_cast<int>(m_shapes.at.values.size());
+    if (!known) return keep();
+    if (keepsElements(m_node->getInts("perm"))) return pass();
+    if (m_shapes.at.values[in(0)].isFloat() && elementCount(shapeOf(in(0))) >= kSmall) {
+        m_node->op = "MpmTranspose";
+        m_node->domain = "mpm";
+    }
+    keep();
 }
 
 void Lowering::emitSlice(int from, int to, int64_t axis, int64_t start, int64_t end) {

@@ -17,6 +17,8 @@ private:
     using Method = void (Lowering::*)();
 
     static const std::map<std::string, Method>& methods();
+    // Gives every node to `write`, which writes what takes its place.
+    void rewrite(Method write);
     void lowerNode();
 
     // Values that follow from the batch size alone are only read by nodes whose shapes hold the same.
@@ -53,6 +55,8 @@ private:
     // Whether the order of the elements stays: only axes of one entry move.
     bool keepsElements(const List<int64_t>& order) const;
     void transpose();
+    // A transpose of a lowered graph by the operator of version 2, or as a Reshape.
+    void ownTranspose();
     void emitSlice(int from, int to, int64_t axis, int64_t start, int64_t end);
     void emitPicked(int to, int64_t axis, const List<int64_t>& index);
     List<int64_t> listOf(size_t input, const char* attribute) const;

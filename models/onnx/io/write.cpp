@@ -10,8 +10,8 @@
 #include <opencv2/core.hpp>
 
 #include "base/checked.hpp"
-#include "models/onnx/io/domain_version.hpp"
 #include "models/onnx/io/function_bodies.hpp"
+#include "models/onnx/ir/domain_version.hpp"
 #include "models/onnx/ir/job.hpp"
 
 namespace mpm::models {

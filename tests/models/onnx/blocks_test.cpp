@@ -9,9 +9,9 @@
 #include "models/onnx/convert.hpp"
 #include "models/onnx/eval/evaluate.hpp"
 #include "models/onnx/inspect.hpp"
-#include "models/onnx/io/domain_version.hpp"
 #include "models/onnx/io/read.hpp"
 #include "models/onnx/io/write.hpp"
+#include "models/onnx/ir/domain_version.hpp"
 #include "small_export.hpp"
 #include "support/temp_folder.hpp"
 

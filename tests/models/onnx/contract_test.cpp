@@ -12,9 +12,9 @@
 
 #include "models/onnx/convert.hpp"
 #include "models/onnx/inspect.hpp"
-#include "models/onnx/io/domain_version.hpp"
 #include "models/onnx/io/read.hpp"
 #include "models/onnx/io/write.hpp"
+#include "models/onnx/ir/domain_version.hpp"
 #include "models/onnx/match/own_graph.hpp"
 #include "support/npy.hpp"
 #include "support/shared.hpp"
