@@ -34,6 +34,33 @@ struct Logits {
     const float* row(int c, int y) const { return data + (std::size_t(c) * rows + y) * cols; }
 };
 
+// The loops over a line are by far the most work here: on plain pointers, since each access of a vector is
+// checked.
+
+/// to = above + (below - above) * weight
+void mix(const float* above, const float* below, float weight, int count, float* to) {
+    for (int x = 0; x < count; ++x)
+        to[x] = above[x] + (below[x] - above[x]) * weight;
+}
+
+void mixNeighbours(const float* from, const Taps& taps, float* to) {
+    const int *low = taps.low.data(), *high = taps.high.data();
+    const float* weight = taps.weight.data();
+    const size_t count = taps.low.size();
+    for (size_t x = 0; x < count; ++x) {
+        const float left = from[low[x]];
+        to[x] = left + (from[high[x]] - left) * weight[x];
+    }
+}
+
+/// The larger of both in `best`, and in `id` whose it is; the earlier one of equals.
+void keepLarger(const float* values, int own, size_t count, float* best, int* id) {
+    for (size_t x = 0; x < count; ++x) {
+        id[x] = values[x] > best[x] ? own : id[x];
+        best[x] = std::max(values[x], best[x]);
+    }
+}
+
 /// One line of the result at a time: every class is stretched into `line` and compared with the best so far.
 class LineMaker {
 public:
@@ -48,10 +75,7 @@ public:
         std::fill(m_id.begin(), m_id.end(), 0);
         for (int c = 0; c < m_logits.classes; ++c) {
             stretch(c, y);
-            for (size_t x = 0; x < m_line.size(); ++x) {
-                m_id[x] = m_line[x] > m_best[x] ? c : m_id[x];
-                m_best[x] = std::max(m_line[x], m_best[x]);
-            }
+            keepLarger(m_line.data(), c, m_line.size(), m_best.data(), m_id.data());
         }
         if (m_scores) sumExponentials(y);
     }
@@ -61,15 +85,9 @@ public:
 
 private:
     void stretch(int c, int y) {
-        const float* above = m_logits.row(c, m_down.low[y]);
-        const float* below = m_logits.row(c, m_down.high[y]);
-        const float t = m_down.weight[y];
-        for (int x = 0; x < m_logits.cols; ++x)
-            m_between[x] = above[x] + (below[x] - above[x]) * t;
-        for (size_t x = 0; x < m_line.size(); ++x) {
-            const float left = m_between[m_across.low[x]];
-            m_line[x] = left + (m_between[m_across.high[x]] - left) * m_across.weight[x];
-        }
+        mix(m_logits.row(c, m_down.low[y]), m_logits.row(c, m_down.high[y]), m_down.weight[y], m_logits.cols,
+            m_between.data());
+        mixNeighbours(m_between.data(), m_across, m_line.data());
     }
 
     void sumExponentials(int y) {

@@ -1,6 +1,8 @@
 #!/bin/sh
 # Instructions of one image on 64-bit Arm, one thread: half the difference between three images and one.
-#   count.sh BUILD_FOLDER SYSROOT [PRECISION [MODEL]]     f32 or i8; qemu's processor has `sdot`
+#   count.sh BUILD_FOLDER SYSROOT [PRECISION [MODEL]]     f32 or i8
+#
+# QEMU_CPU selects the processor: cortex-a76 has `sdot`, cortex-a72 has not; qemu's own, max, has `smmla` too.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 build=$1 sysroot=$2 precision=${3:-f32} model=${4:-$here/../../models/zoo/street-vit-tiny.onnx}
@@ -21,5 +23,5 @@ for blocks in none 2,5; do
     one=$(instructions_of $blocks "$image")
     three=$(instructions_of $blocks "$image" "$image" "$image")
     [ -n "$one" ] && [ -n "$three" ] || { echo "count: $build/cli/mpm does not run" >&2; exit 1; }
-    echo "$precision, blocks $blocks: $(((three - one) / 2000000)) million instructions an image"
+    echo "$precision, ${QEMU_CPU:-max}, blocks $blocks: $(((three - one) / 2000000)) million instructions an image"
 done

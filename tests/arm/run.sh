@@ -61,8 +61,9 @@ case $verb in
 test) ctest --test-dir "$build" --output-on-failure --no-label-summary -LE '^(long|gpu)$' --timeout 3600 \
     -E '^(test_cli|install_|check_)' "$@" ;;
 count)
-    for precision in f32 i8; do
-        sh "$tree/tests/arm/count.sh" "$build" "$sysroot" $precision
+    sh "$tree/tests/arm/count.sh" "$build" "$sysroot" f32
+    for cpu in cortex-a76 max; do
+        QEMU_CPU=$cpu sh "$tree/tests/arm/count.sh" "$build" "$sysroot" i8
     done
     ;;
 *) echo "arm: '$verb' is not known: test or count" >&2; exit 2 ;;

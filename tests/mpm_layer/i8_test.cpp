@@ -81,6 +81,47 @@ TEST(I8Product, IsWithinHalfAStepOfEachFactor) {
     checkI8Product(50, 777, 100);
 }
 
+/// -1, 0 or 1: whole steps, however many of them a row has.
+cv::Mat randomSigns(int rows, int columns, unsigned seed) {
+    cv::Mat signs = randomMatrix(rows, columns, seed);
+    for (int r = 0; r < rows; ++r) {
+        for (int c = 0; c < columns; ++c) {
+            float& v = signs.at<float>(r, c);
+            v = std::abs(v) < 0.4f ? 0.0f : std::copysign(1.0f, v);
+        }
+    }
+    return signs;
+}
+
+/// Against whole numbers: a byte in the wrong place cannot hide in the rounding.
+void checkWholeSteps(int rows, int depth, int columns) {
+    const cv::Mat left = randomSigns(rows, depth, 1);
+    cv::Mat right = randomMatrix(depth, columns, 2, 40.0);
+    for (int n = 0; n < columns; ++n) {
+        for (int k = 0; k < depth; ++k)
+            right.at<float>(k, n) = std::clamp(std::round(right.at<float>(k, n)), -127.0f, 127.0f);
+        right.at<float>(n % depth, n) = n % 2 == 0 ? 127.0f : -127.0f;  // a step is 1
+    }
+    const cv::Mat output = multipliedI8(left, right, rows);
+    for (int r = 0; r < rows; ++r) {
+        for (int n = 0; n < columns; ++n) {
+            double sum = 0;
+            for (int k = 0; k < depth; ++k)
+                sum += static_cast<double>(left.at<float>(r, k)) * right.at<float>(k, n);
+            ASSERT_NEAR(output.at<float>(r, n), sum, 1e-6 * std::abs(sum) + 1e-6)
+                << rows << "x" << depth << "x" << columns << " at " << r << ", " << n;
+        }
+    }
+}
+
+TEST(I8Product, WholeStepsLoseNothing) {
+    for (int size : kI8Sizes) {
+        checkWholeSteps(size, 37, 18);
+        checkWholeSteps(7, size, 41);
+        checkWholeSteps(14, 22, size);
+    }
+}
+
 // If every value is a whole number of steps, nothing is lost: sums are exact at any length. With all bytes at
 // their limits, 16-bit sums would saturate.
 TEST(I8Product, SumsOfLargestBytesAreExact) {
@@ -222,6 +263,22 @@ TEST(I8Attention, IsNearF32) {
                     cv::norm(attended(q, k, v, bias, pairs), attendedInF32(q, k, v, bias), cv::NORM_INF);
                 ASSERT_LT(error, 0.08) << tokens << " tokens, head of " << size;
             }
+        }
+    }
+}
+
+// Queries and keys of whole steps: scores are those of f32, so that all that is left is the error of the
+// weights.
+TEST(I8Attention, ScoresOfWholeStepsGiveTheWeightsOfF32) {
+    for (int tokens : {13, 100, 250}) {
+        for (int size : {5, 24, 64}) {
+            const cv::Mat q = randomSigns(tokens, size, 1) * 2.5, k = randomSigns(tokens, size, 2) * 1.5,
+                          v = randomMatrix(tokens, size, 3);
+            const cv::Mat bias = tokens % 2 == 0 ? randomMatrix(1, tokens, 9) : cv::Mat();
+            const cv::Mat wanted = attendedInF32(q, k, v, bias);
+            EXPECT_LT(cv::norm(attended(q, k, v, bias, false), wanted, cv::NORM_INF), 1e-3) << tokens;
+            for (bool pairs : ways())
+                EXPECT_LT(cv::norm(attended(q, k, v, bias, pairs), wanted, cv::NORM_INF), 2e-2) << tokens;
         }
     }
 }

@@ -13,6 +13,7 @@
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/attention/attention-inl.h"
+#include "mpm_layer/kernels/attention/stored_scores-inl.h"
 #include "mpm_layer/kernels/attention/values-inl.h"
 #include "mpm_layer/kernels/product/microkernel-inl.h"
 
@@ -39,14 +40,32 @@ HWY_INLINE void attend(const AttentionHead& head, int first, float* output, size
     Panel<V> panel(queries + size);
     packQueries(head, first, queries);
     std::fill(panel.output, panel.output + size, 0.0f);
+#if HWY_TARGET == HWY_NEON
+    HWY_ALIGN float scores[kGroup * 8];
+    attendStored<Exact>(
+        head, kKeyBlock, weights, panel,
+        [&](int key) HWY_ATTR {
+            Block<kGroup, V> block;
+            startScores(head, key, std::min(kGroup, head.tokens - key), block);
+            multiplyAdd(head.headSize, head.keys + key * head.stride, head.stride, queries, block);
+            storeBlock(block, scores, 8);
+        },
+        [&](int, int r, Float(&row)[V]) HWY_ATTR {
+#pragma GCC unroll 2
+            for (int v = 0; v < V; ++v)
+                row[v] = hn::Load(FloatTag(), scores + 8 * r + 4 * v);
+        },
+        [&](int key, int count) HWY_ATTR { addValues<V>(head, key, count, weights, panel.output); });
+#else
     attendKeys(
         head, kKeyBlock, panel,
         [&](int key, Block<kGroup, V>& block) HWY_ATTR {
-            multiplyAdd<kGroup>(head.headSize, head.keys + key * head.stride, head.stride, 1, queries, block);
+            multiplyAdd(head.headSize, head.keys + key * head.stride, head.stride, queries, block);
         },
         [&](const Block<kGroup, V>& block, int at)
             HWY_ATTR { weighScores(block, panel, weights + at * width); },
         [&](int key, int count) HWY_ATTR { addValues<V>(head, key, count, weights, panel.output); });
+#endif
     writeOutput(head, first, panel, output, outputStride);
 }
 

@@ -12,6 +12,7 @@
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/attention/attention-inl.h"
+#include "mpm_layer/kernels/attention/stored_scores-inl.h"
 #include "mpm_layer/kernels/attention/value_pairs-inl.h"
 #include "mpm_layer/kernels/attention/values-inl.h"
 #include "mpm_layer/kernels/product/quads-inl.h"
@@ -52,13 +53,35 @@ HWY_INLINE QueryQuads packQueryQuads(const AttentionHead& head, int first, int o
         packed.scales[q] = finite ? step.scale * head.scale * kLog2E : largest;
         const auto* bytes = reinterpret_cast<const std::int8_t*>(to);
         int sum = 0;
-        for (int k = 0; k < head.headSize; ++k)
+        for (int k = 0; k < head.headSize && offset != 0; ++k)
             sum += bytes[k];
         packed.offsets[q] = -offset * sum;
     }
     packColumns(rows, quads, present, quads, packed.quads);
     return packed;
 }
+
+#if HWY_TARGET == HWY_NEON
+
+/// The scores of key `key + r` from the sums of a group that begins at `key`.
+template <int V>
+HWY_INLINE void readScores(const AttentionHeadI8& head, const std::int32_t* sums, const QueryQuads& queries,
+                           int key, int r, Float (&scores)[V]) {
+    const FloatTag d;
+    const Float keyStep = hn::Set(d, head.keyScales[key + r]);
+#pragma GCC unroll 2
+    for (int v = 0; v < V; ++v) {
+        const Float step = hn::Mul(keyStep, hn::Load(d, queries.scales + 4 * v));
+        scores[v] = hn::Mul(hn::ConvertTo(d, hn::Load(IntTag(), sums + 8 * r + 4 * v)), step);
+    }
+    if (!head.f32.keyBias) return;
+    const Float bias = hn::Set(d, head.f32.keyBias[key + r] * kLog2E);
+#pragma GCC unroll 2
+    for (int v = 0; v < V; ++v)
+        scores[v] = hn::Add(scores[v], bias);
+}
+
+#endif
 
 /// Scores of a group of keys, from `key` on.
 template <class Dot, int V>
@@ -119,12 +142,24 @@ HWY_INLINE void attendToFloats(const AttentionHeadI8& head, int first, float* ou
     const QueryQuads queries =
         packQueryQuads(f32, first, Dot::kOffset, reinterpret_cast<I8Quad*>(weights), memory + out);
     std::fill(panel.output, panel.output + out, 0.0f);
+#if HWY_TARGET == HWY_NEON
+    HWY_ALIGN std::int32_t sums[kGroup * 8];
+    attendStored<Coarse>(
+        f32, kKeyBlock, weights, panel,
+        [&](int key) HWY_ATTR {
+            storeQuadSums<Dot, kGroup, V>(quadsOf(f32.headSize), head.keys + key * head.keyStride,
+                                          head.keyStride, queries.quads, sums);
+        },
+        [&](int key, int r, Float(&scores)[V]) HWY_ATTR { readScores(head, sums, queries, key, r, scores); },
+        [&](int key, int count) HWY_ATTR { addValues<V>(f32, key, count, weights, panel.output); });
+#else
     attendKeys(
         f32, kKeyBlock, panel,
         [&](int key, Block<kGroup, V>& block) HWY_ATTR { scoreQuads<Dot>(head, key, queries, block); },
         [&](const Block<kGroup, V>& block, int at)
             HWY_ATTR { weighScores(block, panel, weights + at * width); },
         [&](int key, int count) HWY_ATTR { addValues<V>(f32, key, count, weights, panel.output); });
+#endif
     writeOutput(f32, first, panel, output, outputStride);
 }
 

@@ -41,7 +41,7 @@ HWY_INLINE void addValues(const AttentionHead& head, int start, int count, int c
     const size_t width = panelWidth();
     Block<R, V> block;
     loadBlock(output + column * width, width, block);
-    multiplyAdd<R>(count, head.values + start * head.stride + column, 1, head.stride, weights, block);
+    multiplyAddBeside(count, head.values + start * head.stride + column, head.stride, weights, block);
     storeBlock(block, output + column * width, width);
 }
 

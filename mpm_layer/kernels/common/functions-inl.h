@@ -135,6 +135,23 @@ HWY_INLINE Float normalCoarse(Float x) {
 
 #else
 
+#if HWY_TARGET == HWY_NEON
+
+/// 2^x for x <= 127, relative error below 1.1e-4: for weights of scores in int8. Exactly 1 at 0, 0 at minus
+/// infinity.
+HWY_INLINE Float exp2Coarse(Float x) {
+    static constexpr float kTerms[] = {1.0f, 0.693282902f, 0.242210969f, 0.0550089329f};
+    const FloatTag d;
+    const hn::RebindToSigned<FloatTag> di;
+    // A sum with 1.5 * 2^23 is rounded to a whole number, in its low bits.
+    const Float magic = hn::Set(d, 12582912.0f), sum = hn::Add(hn::Max(x, hn::Set(d, -127.0f)), magic);
+    const Float rest = hn::Sub(hn::Max(x, hn::Set(d, -127.0f)), hn::Sub(sum, magic));
+    const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, sum));
+    return hn::BitCast(d, hn::Add(hn::BitCast(di, horner(rest, kTerms)), exponent));
+}
+
+#endif
+
 /// The normal distribution, absolute error below 1e-7, by the error function: an odd rational of degree 13
 /// over 8, clamped where f32 has reached 1.
 HWY_INLINE Float normal(Float x) {

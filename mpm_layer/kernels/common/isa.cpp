@@ -47,6 +47,15 @@ bool hasSdot() {
 #endif
 }
 
+bool hasSmmla() {
+#if defined(__aarch64__) && defined(__linux__)
+    constexpr unsigned long kByteMatrices = 1UL << 13;  // HWCAP2_I8MM
+    return (getauxval(AT_HWCAP2) & kByteMatrices) != 0;
+#else
+    return false;
+#endif
+}
+
 void checkInstructionSetLimit() {
     const std::string most = limit();
     if (most.empty() || most == "avx512" || most == "avx-vnni" || most == "avx2" || most == "sse4") return;

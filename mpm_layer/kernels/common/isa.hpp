@@ -10,6 +10,8 @@ bool allowsAmx();
 bool allowsVnni();
 /// Whether a 64-bit Arm processor sums up four products of bytes at once.
 bool hasSdot();
+/// Whether it multiplies two rows of bytes by two columns at once.
+bool hasSmmla();
 /// Throws cv::Exception where MPM_MAX_CPU_ISA names nothing known.
 void checkInstructionSetLimit();
 

@@ -86,6 +86,7 @@ HWY_INLINE void activate(Activation activation, Block<kGroup>& block) {
 /// The two vectors of a block's row that begins at `from`; of `columns` columns, those that are not there are
 /// zero.
 struct ColumnPair {
+    HWY_INLINE ColumnPair() : left(hn::Zero(FloatTag())), right(left) {}
     HWY_INLINE ColumnPair(const float* from, int columns) {
         const int lanes = static_cast<int>(hn::Lanes(FloatTag()));
         left = loadPart(from, columns);
@@ -145,7 +146,6 @@ struct FloatTarget {
         }
     }
 
-private:
     static HWY_INLINE void store(Float (&sums)[2], bool add, float* to, int columns) {
         const int lanes = static_cast<int>(hn::Lanes(FloatTag()));
         if (add) {

@@ -10,7 +10,7 @@
 // Highway's per-target headers come after foreach_target.
 #include <hwy/highway.h>
 
-#include "mpm_layer/kernels/product/epilogue-inl.h"
+#include "mpm_layer/kernels/product/epilogue_rows-inl.h"
 #include "mpm_layer/kernels/product/quads-inl.h"
 
 MPM_BEFORE_NAMESPACE_I8();
@@ -39,6 +39,43 @@ float PackQuads(const float* row, int width, I8Quad* quads) {
     });
 }
 
+/// A group of rows and a panel of weights, which begins at `column`.
+struct GroupI8 {
+    const I8Quad* rows;
+    size_t rowStride;
+    const float* rowScales;
+    int row, present, panel, column;
+};
+
+#if HWY_TARGET == HWY_NEON
+
+template <class Dot, class Ahead>
+HWY_INLINE void multiplyGroup(const GroupI8& group, const PackedWeightsI8& weights, const Ahead& ahead,
+                              const Epilogue& epilogue, const FloatTarget& target) {
+    const FloatTag d;
+    const IntTag di;
+    const int quads = quadsOf(weights.depth());
+    HWY_ALIGN std::int32_t sums[kGroup * 8];
+    if (group.present > kHalfGroup) {
+        storeQuadSums<Dot, kGroup, 2>(quads, group.rows, group.rowStride, weights.panel(group.panel), sums,
+                                      ahead);
+    } else {
+        storeQuadSums<Dot, kHalfGroup, 2>(quads, group.rows, group.rowStride, weights.panel(group.panel),
+                                          sums, ahead);
+    }
+    const Float left = hn::LoadU(d, weights.scales() + group.column);
+    const Float right = hn::LoadU(d, weights.scales() + group.column + 4);
+    const auto read = [&](int r, Float(&row)[2]) HWY_ATTR {
+        const Float step = hn::Set(d, group.rowScales[r]);
+        row[0] = hn::Mul(hn::ConvertTo(d, hn::Load(di, sums + 8 * r)), hn::Mul(step, left));
+        row[1] = hn::Mul(hn::ConvertTo(d, hn::Load(di, sums + 8 * r + 4)), hn::Mul(step, right));
+    };
+    finishStored(read, epilogue, group.row, group.present, group.column, weights.columns() - group.column,
+                 target);
+}
+
+#else
+
 /// Sums as f32: each is worth its row's step times its column's.
 template <int R>
 HWY_INLINE void scaleSums(const IntBlock<R>& sums, const float* rowScales, int rows,
@@ -60,14 +97,29 @@ HWY_INLINE void scaleSums(const IntBlock<R>& sums, const float* rowScales, int r
 }
 
 template <class Dot, int R, class Ahead>
-HWY_INLINE void multiplyGroup(const I8Quad* rows, size_t rowStride, const float* rowScales, int present,
-                              const PackedWeightsI8& weights, int panel, const Ahead& ahead,
-                              Block<kGroup>& block) {
+HWY_INLINE void multiplyRows(const GroupI8& group, const PackedWeightsI8& weights, const Ahead& ahead,
+                             Block<kGroup>& block) {
     IntBlock<R> sums;
     clearBlock(sums);
-    multiplyAddQuads<Dot>(quadsOf(weights.depth()), rows, rowStride, weights.panel(panel), sums, ahead);
-    scaleSums(sums, rowScales, present, weights, panel * static_cast<int>(panelWidth()), block);
+    multiplyAddQuads<Dot>(quadsOf(weights.depth()), group.rows, group.rowStride, weights.panel(group.panel),
+                          sums, ahead);
+    scaleSums(sums, group.rowScales, group.present, weights, group.column, block);
 }
+
+template <class Dot, class Ahead>
+HWY_INLINE void multiplyGroup(const GroupI8& group, const PackedWeightsI8& weights, const Ahead& ahead,
+                              const Epilogue& epilogue, const FloatTarget& target) {
+    Block<kGroup> block;
+    if (group.present > kHalfGroup) {
+        multiplyRows<Dot, kGroup>(group, weights, ahead, block);
+    } else {
+        clearBlock(block);
+        multiplyRows<Dot, kHalfGroup>(group, weights, ahead, block);
+    }
+    target.finish(block, epilogue, group.row, group.present, group.column, weights.columns() - group.column);
+}
+
+#endif
 
 template <class Dot>
 HWY_NOINLINE void multiplyI8(const I8Quad* rows, size_t rowStride, const float* rowScales, int count,
@@ -79,19 +131,10 @@ HWY_NOINLINE void multiplyI8(const I8Quad* rows, size_t rowStride, const float* 
     for (int column = 0, p = 0; column < weights.columns(); column += width, ++p) {
         const I8Quad* next = weights.panel(p) + static_cast<size_t>(quads) * width;
         for (int row = 0; row < count; row += kGroup, next += share) {
-            const I8Quad* group = rows + row * rowStride;
             const PanelAhead ahead(next, share * sizeof(I8Quad), quads);
             const int present = std::min(kGroup, count - row);
-            Block<kGroup> block;
-            if (present > kHalfGroup) {
-                multiplyGroup<Dot, kGroup>(group, rowStride, rowScales + row, present, weights, p, ahead,
-                                           block);
-            } else {
-                clearBlock(block);
-                multiplyGroup<Dot, kHalfGroup>(group, rowStride, rowScales + row, present, weights, p, ahead,
-                                               block);
-            }
-            target.finish(block, epilogue, row, present, column, weights.columns() - column);
+            const GroupI8 group{rows + row * rowStride, rowStride, rowScales + row, row, present, p, column};
+            multiplyGroup<Dot>(group, weights, ahead, epilogue, target);
         }
     }
 }

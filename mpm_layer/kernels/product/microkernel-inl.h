@@ -18,6 +18,7 @@
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/common/lanes-inl.h"
+#include "mpm_layer/kernels/product/lanes_neon-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
@@ -77,7 +78,7 @@ struct Block {
 };
 
 struct NothingAhead {
-    HWY_INLINE void step() const {}
+    HWY_INLINE void step(int = 1) const {}
 };
 
 /// Prefetches the next panel of weights, one piece per step. Its first rows need the whole panel at once, so
@@ -86,9 +87,9 @@ struct PanelAhead {
     HWY_INLINE PanelAhead(const void* next, size_t bytes, int steps)
         : at(static_cast<const char*>(next)), piece(bytes / steps) {}
 
-    HWY_INLINE void step() {
+    HWY_INLINE void step(int pieces = 1) {
         __builtin_prefetch(at, 0, 2);
-        at += piece;
+        at += pieces * piece;
     }
 
     const char* at;
@@ -98,8 +99,8 @@ struct PanelAhead {
 /// Adds rows * panel. Element (r, k) of the left operand is rows[r * rowStep + k * depthStep]. `ahead`
 /// fetches a piece at each step.
 template <int R, int V, class Ahead = NothingAhead>
-HWY_INLINE void multiplyAdd(int depth, const float* HWY_RESTRICT rows, size_t rowStep, size_t depthStep,
-                            const float* HWY_RESTRICT panel, Block<R, V>& block, Ahead ahead = {}) {
+HWY_INLINE void multiplyAddSteps(int depth, const float* HWY_RESTRICT rows, size_t rowStep, size_t depthStep,
+                                 const float* HWY_RESTRICT panel, Block<R, V>& block, Ahead ahead = {}) {
     const FloatTag d;
     const size_t lanes = hn::Lanes(d);
     // x86 addresses base + {0, 1, 2} * step without another register: one base serves three rows.
@@ -125,6 +126,27 @@ HWY_INLINE void multiplyAdd(int depth, const float* HWY_RESTRICT rows, size_t ro
         for (int i = 0; i < kBases; ++i)
             base[i] += depthStep;
     }
+}
+
+/// Element (r, k) is rows[r * rowStep + k].
+template <int R, int V, class Ahead = NothingAhead>
+HWY_INLINE void multiplyAdd(int depth, const float* HWY_RESTRICT rows, size_t rowStep,
+                            const float* HWY_RESTRICT panel, Block<R, V>& block, Ahead ahead = {}) {
+#if HWY_TARGET == HWY_NEON
+    const int done = addDepthsByLane(depth, rows, rowStep, panel, block.sum, ahead);
+    depth -= done, rows += done, panel += done * panelWidth();
+#endif
+    multiplyAddSteps(depth, rows, rowStep, 1, panel, block, ahead);
+}
+
+/// Rows side by side: element (r, k) is rows[r + k * depthStep].
+template <int R, int V>
+HWY_INLINE void multiplyAddBeside(int depth, const float* HWY_RESTRICT rows, size_t depthStep,
+                                  const float* HWY_RESTRICT panel, Block<R, V>& block) {
+#if HWY_TARGET == HWY_NEON
+    if constexpr (R % 4 == 0) return addRowsByLane(depth, rows, depthStep, panel, block.sum);
+#endif
+    multiplyAddSteps(depth, rows, 1, depthStep, panel, block);
 }
 
 template <int R, int V>
@@ -190,11 +212,11 @@ HWY_INLINE void multiplyPanel(int count, int depth, const float* HWY_RESTRICT ro
         Block<kGroup> block;
         if (count - row > kHalfGroup) {
             clearBlock(block);
-            multiplyAdd<kGroup>(depth, group, rowStep, 1, panel, block, ahead);
+            multiplyAdd<kGroup>(depth, group, rowStep, panel, block, ahead);
         } else {
             Block<kHalfGroup> half;
             clearBlock(half);
-            multiplyAdd<kHalfGroup>(depth, group, rowStep, 1, panel, half, ahead);
+            multiplyAdd<kHalfGroup>(depth, group, rowStep, panel, half, ahead);
             widen(half, block);
         }
         done(row, block);

@@ -10,7 +10,7 @@
 // Highway's per-target headers come after foreach_target.
 #include <hwy/highway.h>
 
-#include "mpm_layer/kernels/product/epilogue-inl.h"
+#include "mpm_layer/kernels/product/epilogue_rows-inl.h"
 #include "mpm_layer/kernels/product/microkernel-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -31,8 +31,8 @@ void Product(const float* rows, size_t rowStride, int count, const PackedWeights
     for (int column = 0, p = 0; column < weights.columns(); column += width, ++p) {
         multiplyPanel(count, weights.depth(), rows, rowStride, weights.panel(p),
                       [&](int row, Block<kGroup>& block) HWY_ATTR {
-                          target.finish(block, epilogue, row, std::min(kGroup, count - row), column,
-                                        weights.columns() - column);
+                          finishBlock(target, block, epilogue, row, std::min(kGroup, count - row), column,
+                                      weights.columns() - column);
                       });
     }
 }

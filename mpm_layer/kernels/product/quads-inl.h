@@ -3,7 +3,7 @@
 // The operands of the instructions differ. x86 takes unsigned bytes of the left operand and signed ones
 // of the right: left bytes are stored with an offset, and sums start at minus the sum of the offsets. Without
 // VNNI two products are summed in 16 bits first, which 7-bit left operands keep from saturating. Arm takes
-// signed bytes of both.
+// signed bytes of both (dots_neon-inl.h).
 
 #if defined(MPM_KERNELS_QUADS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_QUADS_INL_H_
@@ -20,6 +20,7 @@
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/common/isa.hpp"
+#include "mpm_layer/kernels/product/dots_neon-inl.h"
 #include "mpm_layer/kernels/product/i8.hpp"
 #include "mpm_layer/kernels/product/microkernel-inl.h"
 #include "mpm_layer/kernels/product/pairs-inl.h"
@@ -139,48 +140,7 @@ struct DotPlain {
     }
 };
 
-#elif HWY_TARGET == HWY_NEON
-
-/// `sdot`, where the processor has it. In assembler: if the compiler were allowed to use it, it would do so
-/// on processors without it, too.
-struct DotSdot {
-    static constexpr int kOffset = 0, kLevels = 127;
-    static constexpr bool kByLane = true;
-
-    static HWY_INLINE Int add(Int sum, Int left, Int right) {
-        asm(".arch armv8.2-a+crypto+dotprod\n\tsdot %0.4s, %1.16b, %2.16b"
-            : "+w"(sum.raw)
-            : "w"(left.raw), "w"(right.raw));
-        return sum;
-    }
-
-    static HWY_INLINE int32x2_t twoQuads(const I8Quad* quads) {
-        return vld1_s32(reinterpret_cast<const std::int32_t*>(quads));
-    }
-
-    template <int Lane>
-    static HWY_INLINE Int addLane(Int sum, int32x2_t left, Int right) {
-        asm(".arch armv8.2-a+crypto+dotprod\n\tsdot %0.4s, %1.16b, %2.4b[%3]"
-            : "+w"(sum.raw)
-            : "w"(right.raw), "w"(left), "i"(Lane));
-        return sum;
-    }
-};
-
-/// Signed bytes on both sides; two products fit into 16 bits, since no byte is -128.
-struct DotPlain {
-    static constexpr int kOffset = 0, kLevels = 127;
-    static constexpr bool kByLane = false;
-
-    static HWY_INLINE Int add(Int sum, Int left, Int right) {
-        const int8x16_t l = vreinterpretq_s8_s32(left.raw), r = vreinterpretq_s8_s32(right.raw);
-        const int16x8_t low = vmull_s8(vget_low_s8(l), vget_low_s8(r));
-        const int16x8_t high = vmull_high_s8(l, r);
-        return Int{vpadalq_s16(sum.raw, vpaddq_s16(low, high))};
-    }
-};
-
-#else
+#elif HWY_TARGET != HWY_NEON  // whose own are in dots_neon-inl.h
 
 /// Byte by byte, in vectors of any kind.
 struct DotPlain {
@@ -207,7 +167,8 @@ HWY_INLINE auto withDot(const Run& run) {
     static const bool vnni = hasDot();
     if (vnni) return run(DotVnni());
 #elif HWY_TARGET == HWY_NEON
-    static const bool sdot = hasDot();
+    static const bool sdot = hasDot(), smmla = sdot && hasSmmla();
+    if (smmla) return run(DotSmmla());
     if (sdot) return run(DotSdot());
 #endif
     return run(DotPlain());
@@ -248,11 +209,13 @@ HWY_INLINE void multiplyAddQuads(int quads, const I8Quad* HWY_RESTRICT rows, siz
         base[i] = rows + 3 * i * rowStep;
     int k = 0;
     if constexpr (Dot::kByLane) {
-        for (; k + 2 <= quads; k += 2, panel += 4 * lanes) {
-            ahead.step();
-            ahead.step();
+        for (; k + 4 <= quads; k += 4, panel += 8 * lanes) {
+            ahead.step(4);
             multiplyAddTwoQuads<Dot>(k, base, rowStep, panel, block);
+            multiplyAddTwoQuads<Dot>(k + 2, base, rowStep, panel + 4 * lanes, block);
         }
+        for (; k + 2 <= quads; k += 2, panel += 4 * lanes)
+            multiplyAddTwoQuads<Dot>(k, base, rowStep, panel, block);
     }
     for (; k < quads; ++k) {
         Int columns[V];
@@ -282,6 +245,31 @@ HWY_INLINE void clearBlock(IntBlock<R, V>& block) {
     }
 }
 
+#if HWY_TARGET == HWY_NEON
+
+/// Sums of R rows and V vectors of a panel's columns, stored [R][panelWidth()].
+template <class Dot, int R, int V, class Ahead = NothingAhead>
+HWY_INLINE void storeQuadSums(int quads, const I8Quad* HWY_RESTRICT rows, size_t rowStep,
+                              const I8Quad* HWY_RESTRICT panel, std::int32_t* HWY_RESTRICT sums,
+                              Ahead ahead = {}) {
+    if constexpr (Dot::kTwoRows) {
+        storeSquares<R, V>(quads, rows, rowStep, panel, sums, ahead);
+    } else {
+        const IntTag d;
+        IntBlock<R, V> block;
+        clearBlock(block);
+        multiplyAddQuads<Dot>(quads, rows, rowStep, panel, block, ahead);
+#pragma GCC unroll 16
+        for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+            for (int v = 0; v < V; ++v)
+                hn::StoreU(block.at(r, v), d, sums + r * panelWidth() + v * hn::Lanes(d));
+        }
+    }
+}
+
+#endif
+
 /// 1 / scale and scale, for values of at most `largest`: never infinite, however small the values are.
 struct Step {
     HWY_INLINE Step(float largest, int levels) {
@@ -292,6 +280,8 @@ struct Step {
 
     float inverse, scale;
 };
+
+#if HWY_TARGET != HWY_NEON
 
 /// The largest absolute value of a row, or NaN where a value is not finite.
 HWY_INLINE float largestOf(const float* row, int width) {
@@ -333,6 +323,8 @@ HWY_INLINE void roundToQuads(const float* row, int width, float inverse, int off
     hn::Store(bytes(loadPart(row + k, width - k)), d8, last);  // missing lanes are zero: the offset
     std::copy_n(last, quadsOf(width - k) * 4, to + k);
 }
+
+#endif
 
 }  // namespace HWY_NAMESPACE
 }  // namespace mpm::kernels

@@ -19,10 +19,10 @@ namespace HWY_NAMESPACE {
 template <class Body>
 HWY_INLINE void forEachVector(const float* row, int width, const Body& body) {
     const int lanes = static_cast<int>(hn::Lanes(FloatTag()));
-    for (int i = 0; i < width; i += lanes) {
-        const int count = std::min(lanes, width - i);
-        body(loadPart(row + i, count), i, count);
-    }
+    int i = 0;
+    for (; i + lanes <= width; i += lanes)
+        body(hn::LoadU(FloatTag(), row + i), i, lanes);
+    if (i < width) body(loadPart(row + i, width - i), i, width - i);
 }
 
 HWY_INLINE float sumOf(Float v) {

@@ -1,0 +1,96 @@
+// An epilogue row by row, on sums that were stored before. GCC 12 for Arm keeps a whole block in registers
+// through an unrolled epilogue no better than through an unrolled softmax: it moves it to memory and back
+// several times. Stored once and taken up in a loop, it takes half of the instructions.
+
+#if defined(MPM_KERNELS_EPILOGUE_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MPM_KERNELS_EPILOGUE_ROWS_INL_H_
+#undef MPM_KERNELS_EPILOGUE_ROWS_INL_H_
+#else
+#define MPM_KERNELS_EPILOGUE_ROWS_INL_H_
+#endif
+
+#include "mpm_layer/kernels/product/epilogue-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace mpm::kernels {
+namespace HWY_NAMESPACE {
+
+struct Unchanged {
+    static HWY_INLINE Float of(Float x) { return x; }
+};
+
+/// As FloatTarget::finish; read(r, sums) gives the two vectors of row r. kWhole: all columns are there.
+template <class Function, bool kWhole, class Read>
+HWY_NOINLINE void finishRows(const Read& read, const Epilogue& e, int row, int rows, int column, int columns,
+                             const FloatTarget& target) {
+    if (kWhole) columns = static_cast<int>(panelWidth());
+    ColumnPair bias, scale;
+    if (e.bias) bias = ColumnPair(e.bias + column, columns);
+    if (e.scale) scale = ColumnPair(e.scale + column, columns);
+    const float* gate = e.gate ? e.gate + row * e.gateStride + column : nullptr;
+    float* to = target.output + row * target.stride + column;
+    for (int r = 0; r < rows; ++r, to += target.stride) {
+        Float sums[2];
+        read(r, sums);
+        if (e.bias) {
+            sums[0] = hn::Add(sums[0], bias.left);
+            sums[1] = hn::Add(sums[1], bias.right);
+        }
+        sums[0] = Function::of(sums[0]);
+        sums[1] = Function::of(sums[1]);
+        if (gate) multiplyRow(ColumnPair(gate + r * e.gateStride, columns), sums);
+        if (e.scale) multiplyRow(scale, sums);
+        FloatTarget::store(sums, e.add, to, columns);
+    }
+}
+
+template <class Function, class Read>
+HWY_INLINE void finishRowsBy(const Read& read, const Epilogue& e, int row, int rows, int column, int columns,
+                             const FloatTarget& target) {
+    if (columns >= static_cast<int>(panelWidth())) {
+        finishRows<Function, true>(read, e, row, rows, column, columns, target);
+    } else {
+        finishRows<Function, false>(read, e, row, rows, column, columns, target);
+    }
+}
+
+template <class Read>
+HWY_INLINE void finishStored(const Read& read, const Epilogue& e, int row, int rows, int column, int columns,
+                             const FloatTarget& target) {
+    switch (e.activation) {
+        case Activation::None:
+            return finishRowsBy<Unchanged>(read, e, row, rows, column, columns, target);
+        case Activation::Gelu:
+            return finishRowsBy<Gelu>(read, e, row, rows, column, columns, target);
+        case Activation::GeluTanh:
+            return finishRowsBy<GeluTanh>(read, e, row, rows, column, columns, target);
+        case Activation::GeluQuick:
+            return finishRowsBy<GeluQuick>(read, e, row, rows, column, columns, target);
+        case Activation::Silu:
+            return finishRowsBy<Silu>(read, e, row, rows, column, columns, target);
+        case Activation::Relu:
+            return finishRowsBy<Relu>(read, e, row, rows, column, columns, target);
+    }
+}
+
+/// FloatTarget::finish in the better way of this instruction set.
+HWY_INLINE void finishBlock(const FloatTarget& target, Block<kGroup>& block, const Epilogue& epilogue,
+                            int row, int rows, int column, int columns) {
+#if HWY_TARGET == HWY_NEON
+    HWY_ALIGN float stored[kGroup * 8];
+    storeBlock(block, stored, 8);
+    const auto read = [&stored](int r, Float(&sums)[2]) HWY_ATTR {
+        sums[0] = hn::Load(FloatTag(), stored + 8 * r);
+        sums[1] = hn::Load(FloatTag(), stored + 8 * r + 4);
+    };
+    finishStored(read, epilogue, row, rows, column, columns, target);
+#else
+    target.finish(block, epilogue, row, rows, column, columns);
+#endif
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace mpm::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
