@@ -5,9 +5,9 @@
 #include "mpm_layer/kernels/attention/attention.hpp"
 #include "mpm_layer/kernels/attention/bf16_attention.hpp"
 #include "mpm_layer/kernels/attention/i8_attention.hpp"
-#include "mpm_layer/kernels/tokens/nearest.hpp"
 #include "mpm_layer/kernels/tokens/rows.hpp"
 #include "mpm_layer/merge/merge_map.hpp"
+#include "mpm_layer/merge/nearest.hpp"
 
 namespace {
 
@@ -203,23 +203,11 @@ BENCHMARK(attentionI8Bench)
 
 void nearestBench(benchmark::State& state) {
     const int tokens = static_cast<int>(state.range(0)), width = static_cast<int>(state.range(1));
-    const size_t stride = paddedStride(width);
-    Buffer rows(paddedSize(tokens, stride)), panels(panelsSize(tokens, width));
     const std::vector<float> values = noise(static_cast<size_t>(tokens) * width);
-    for (int i = 0; i < tokens; ++i)
-        unitRow(&values[static_cast<size_t>(i) * width], width, rows.data() + i * stride);
-    for (int first = 0; first < tokens; first += panelColumns())
-        packPanel(rows.data() + first * stride, stride, std::min(panelColumns(), tokens - first), width,
-                  first / panelColumns(), panels.data());
-    const int chunk = rowGroup() * 4;
-    for (auto _ : state) {
-        Best best(tokens);
-        for (int first = 0; first < tokens; first += chunk) {
-            nearestChunk({rows.data(), stride, panels.data(), tokens, width}, first,
-                         std::min(chunk, tokens - first), best);
-        }
-        benchmark::DoNotOptimize(best.index.data());
-    }
+    const mpm::RowsView rows{values.data(), static_cast<size_t>(width), tokens, width};
+    cv::setNumThreads(1);
+    for (auto _ : state)
+        benchmark::DoNotOptimize(mpm::nearestNeighbours({rows}));
     count(state, static_cast<double>(tokens) * (tokens - 1) * width);
 }
 BENCHMARK(nearestBench)

@@ -158,7 +158,7 @@ function gainKept() {
   for (const [name, batch] of cases) {
     const heavy = name.startsWith("vit-b");
     const model = batch > 1 ? converted(name, "--batch", `${batch}`) : converted(name);
-    for (const precision of precisions) {
+    for (const precision of [...precisions, "i8"]) {
       const runs = Array.from({ length: name === "vit-b-8" ? Math.min(rounds, 2) : rounds }, () =>
         bench(model, precision, { batch, count: name === "vit-b-8" ? 2 : heavy || batch > 1 ? 4 : 10 }));
       results.gain.push({ name, batch, precision, runs });

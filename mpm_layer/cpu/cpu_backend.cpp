@@ -9,6 +9,7 @@
 #include "mpm_layer/kernels/product/bf16.hpp"
 #include "mpm_layer/kernels/product/i8.hpp"
 #include "mpm_layer/merge/mutual_pairs.hpp"
+#include "mpm_layer/merge/nearest.hpp"
 
 namespace mpm {
 namespace {

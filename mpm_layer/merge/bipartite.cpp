@@ -34,11 +34,14 @@ Matching matchAlternating(const RowsView& metric, int special) {
 
     const UnitRows sources(everyOther(metric, firstSource)), targets(everyOther(metric, firstTarget));
     if (targets.count() == 0) return matching;
+    const kernels::Buffer panels =
+        packColumns(targets.rows(), targets.stride(), targets.count(), targets.width());
+    const kernels::SimilarColumns columns{panels.data(), targets.count(), targets.width()};
     kernels::Best best(sources.count());
     const int chunk = similarityChunk(), chunks = (sources.count() + chunk - 1) / chunk;
     parallelFor(chunks, [&](int c) {
         kernels::nearestColumns(sources.rows(), sources.stride(), c * chunk,
-                                std::min(chunk, sources.count() - c * chunk), targets.operands(), best);
+                                std::min(chunk, sources.count() - c * chunk), columns, best);
     });
     for (int i = 0; i < sources.count(); ++i) {
         matching.similarity[sources.original(i)] = best.value[i];

@@ -5,6 +5,7 @@
 #include "base/loops.hpp"
 #include "mpm_layer/kernels/tokens/candidates.hpp"
 #include "mpm_layer/merge/mutual_pairs.hpp"
+#include "mpm_layer/merge/nearest.hpp"
 #include "mpm_layer/merge/registry.hpp"
 #include "mpm_layer/merge/similarity.hpp"
 

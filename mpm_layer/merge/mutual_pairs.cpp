@@ -1,12 +1,9 @@
 #include "mpm_layer/merge/mutual_pairs.hpp"
 
 #include <algorithm>
-#include <mutex>
 
-#include "base/loops.hpp"
-#include "mpm_layer/kernels/tokens/nearest.hpp"
+#include "mpm_layer/merge/nearest.hpp"
 #include "mpm_layer/merge/registry.hpp"
-#include "mpm_layer/merge/similarity.hpp"
 
 namespace mpm {
 namespace {
@@ -33,53 +30,7 @@ private:
     bool m_weighted, m_proportional;
 };
 
-int chunksOf(const UnitRows& rows) {
-    return (rows.count() + similarityChunk() - 1) / similarityChunk();
-}
-
-std::vector<int> inViewOrder(const UnitRows& rows, const kernels::Best& best, int tokens) {
-    std::vector<int> nearest(tokens, -1);
-    if (rows.count() < 2) return nearest;
-    for (int i = 0; i < rows.count(); ++i)
-        nearest[rows.original(i)] = rows.original(best.index[i]);
-    return nearest;
-}
-
 }  // namespace
-
-std::vector<std::vector<int>> nearestNeighbours(const std::vector<RowsView>& images) {
-    struct Task {
-        size_t image;
-        int first;
-    };
-    std::vector<UnitRows> rows;
-    rows.reserve(images.size());
-    std::vector<kernels::Best> bests;
-    std::vector<Task> tasks;
-    for (const RowsView& image : images) {
-        rows.emplace_back(image);
-        bests.emplace_back(rows.back().count());
-        for (int c = 0; c < chunksOf(rows.back()); ++c)
-            tasks.push_back({rows.size() - 1, c * similarityChunk()});
-    }
-    std::vector<std::mutex> guards(images.size());
-    const int count = static_cast<int>(tasks.size());
-    parallelFor(
-        count,
-        [&](int t) {
-            const UnitRows& image = rows[tasks[t].image];
-            kernels::Best own(image.count());
-            kernels::nearestChunk(image.operands(), tasks[t].first,
-                                  std::min(similarityChunk(), image.count() - tasks[t].first), own);
-            const std::lock_guard<std::mutex> lock(guards[tasks[t].image]);
-            bests[tasks[t].image].merge(own);
-        },
-        1);
-    std::vector<std::vector<int>> nearest;
-    for (size_t i = 0; i < images.size(); ++i)
-        nearest.push_back(inViewOrder(rows[i], bests[i], images[i].count));
-    return nearest;
-}
 
 MergeMap pairUp(const std::vector<int>& nearest) {
     MergeMap map;

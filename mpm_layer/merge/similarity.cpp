@@ -14,24 +14,14 @@ int similarityChunk() {
 
 UnitRows::UnitRows(const RowsView& rows) : m_width(rows.width), m_stride(kernels::paddedStride(rows.width)) {
     m_rows.reserve(kernels::paddedSize(rows.count, m_stride));
-    m_panels.reserve(kernels::panelsSize(rows.count, m_width));
-    const std::vector<char> finite = normalise(rows);
+    std::vector<char> finite(rows.count);
+    parallelFor(rows.count, [&](int i) {
+        finite[i] = kernels::unitRow(rows.row(i), rows.width, m_rows.data() + i * m_stride);
+    });
     for (int i = 0; i < rows.count; ++i) {
         if (finite[i]) m_original.push_back(i);
     }
     if (count() < rows.count) closeGaps();
-}
-
-// A panel's rows are packed while they are near.
-std::vector<char> UnitRows::normalise(const RowsView& rows) {
-    const int columns = kernels::panelColumns();
-    std::vector<char> finite(rows.count);
-    parallelFor((rows.count + columns - 1) / columns, [&](int panel) {
-        for (int i = panel * columns; i < std::min(rows.count, (panel + 1) * columns); ++i)
-            finite[i] = kernels::unitRow(rows.row(i), rows.width, m_rows.data() + i * m_stride);
-        pack(panel, rows.count);
-    });
-    return finite;
 }
 
 void UnitRows::closeGaps() {
@@ -40,14 +30,17 @@ void UnitRows::closeGaps() {
         const float* from = m_rows.data() + m_original[i] * m_stride;
         std::copy_n(from, m_width, m_rows.data() + i * m_stride);
     }
-    const int columns = kernels::panelColumns();
-    parallelFor((count() + columns - 1) / columns, [&](int panel) { pack(panel, count()); });
 }
 
-void UnitRows::pack(int panel, int rows) {
-    const int columns = kernels::panelColumns(), first = panel * columns;
-    kernels::packPanel(m_rows.data() + first * m_stride, m_stride, std::min(columns, rows - first), m_width,
-                       panel, m_panels.data());
+kernels::Buffer packColumns(const float* rows, size_t stride, int count, int width) {
+    kernels::Buffer panels(kernels::panelsSize(count, width));
+    const int columns = kernels::panelColumns();
+    parallelFor((count + columns - 1) / columns, [&](int panel) {
+        const int first = panel * columns;
+        kernels::packPanel(rows + first * stride, stride, std::min(columns, count - first), width, panel,
+                           panels.data());
+    });
+    return panels;
 }
 
 }  // namespace mpm

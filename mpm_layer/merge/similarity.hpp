@@ -1,4 +1,4 @@
-// Rows as unit vectors, in the two forms that the similarity kernels take.
+// Rows as unit vectors, and as the columns that the similarity kernels take.
 #pragma once
 
 #include <vector>
@@ -16,24 +16,24 @@ public:
     explicit UnitRows(const RowsView& rows);
 
     int count() const { return static_cast<int>(m_original.size()); }
+    int width() const { return m_width; }
     /// Index in the view of the i-th row kept.
     int original(int i) const { return m_original[i]; }
     const float* rows() const { return m_rows.data(); }
+    const float* row(int i) const { return m_rows.data() + i * m_stride; }
     size_t stride() const { return m_stride; }
-    kernels::SimilarityOperands operands() const {
-        return {m_rows.data(), m_stride, m_panels.data(), count(), m_width};
-    }
 
 private:
-    std::vector<char> normalise(const RowsView& rows);
     void closeGaps();
-    void pack(int panel, int rows);
 
     int m_width;
     size_t m_stride;
-    kernels::Buffer m_rows, m_panels;
+    kernels::Buffer m_rows;
     std::vector<int> m_original;
 };
+
+/// Rows of floats, or of other 32-bit cells, as columns of panels.
+kernels::Buffer packColumns(const float* rows, size_t stride, int count, int width);
 
 /// Rows of one task: enough to read each panel from the cache several times, few enough to share the work
 /// out.

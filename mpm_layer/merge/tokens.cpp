@@ -6,6 +6,7 @@
 #include "base/checked.hpp"
 #include "mpm_layer/kernels/common/limits.hpp"
 #include "mpm_layer/merge/mutual_pairs.hpp"
+#include "mpm_layer/merge/nearest.hpp"
 
 namespace mpm {
 namespace {

@@ -256,7 +256,7 @@ TEST(Nearest, ColumnsEqualScalarLoops) {
                           p, panels.data());
             }
             Best best(rows);
-            nearestColumns(operand.data(), stride, 0, rows, {nullptr, 0, panels.data(), count, 20}, best);
+            nearestColumns(operand.data(), stride, 0, rows, {panels.data(), count, 20}, best);
             for (int r = 0; r < rows; ++r) {
                 int wanted = 0;
                 for (int i = 1; i < count; ++i) {

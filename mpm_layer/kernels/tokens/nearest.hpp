@@ -1,5 +1,4 @@
-// The most similar other row of every row, on the upper triangle only: each product serves its row and its
-// column.
+// The most similar column of each row, in f32: for methods that match one set of tokens with another.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +8,8 @@
 
 namespace mpm::kernels {
 
-/// Unit rows in the two forms that the triangle is computed from.
-struct SimilarityOperands {
-    const float* rows;  ///< [count][stride], whole row groups readable
-    size_t stride;
+/// Unit rows as columns.
+struct SimilarColumns {
     const float* panels;  ///< [panel][k][panelColumns()], missing columns zero
     int count;
     int width;  ///< of a row
@@ -23,20 +20,16 @@ void packPanel(const float* rows, size_t stride, int present, int width, int ind
 /// Floats that the panels of `count` rows take.
 size_t panelsSize(int count, int width);
 
-/// Best partner found so far of every row; the lowest index wins ties, so bests merge in any order.
+/// Best partner found so far of every row; the lowest index wins ties.
 struct Best {
     explicit Best(int count);
-    void merge(const Best& other);
 
     std::vector<float> value;
     std::vector<int> index;
 };
 
-/// The most similar column of rows first..first+rows: for methods that match one set of tokens with another.
-void nearestColumns(const float* rows, size_t stride, int first, int count, const SimilarityOperands& columns,
+/// The most similar column of rows first..first+count.
+void nearestColumns(const float* rows, size_t stride, int first, int count, const SimilarColumns& columns,
                     Best& best);
-
-/// Similarities of rows first..first+rows with all later rows; updates the best of both ends.
-void nearestChunk(const SimilarityOperands& operands, int first, int rows, Best& best);
 
 }  // namespace mpm::kernels

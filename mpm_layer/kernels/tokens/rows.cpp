@@ -72,7 +72,23 @@ float SquaredDistance(const float* a, const float* b, int width) {
     return sumOf(hn::Add(even, odd));
 }
 
+/// Where squares neither overflow nor vanish, x / |x| needs no scaling: the bits are the same.
+HWY_INLINE bool unitRowAsItIs(const float* in, int width, float* out) {
+    constexpr float kLeast = 1e-20f, kMost = 1e20f;
+    const FloatTag d;
+    Float squares = hn::Zero(d);
+    forEachVector(in, width, [&](Float v, int, int) HWY_ATTR { squares = hn::MulAdd(v, v, squares); });
+    const float sum = sumOf(squares);
+    if (!(sum >= kLeast && sum <= kMost)) return false;  // or NaN
+    const Float inverse = hn::Set(d, 1.0f / std::sqrt(sum));
+    forEachVector(in, width, [&](Float v, int i, int count) HWY_ATTR {
+        storePart(hn::Mul(v, inverse), out + i, count);
+    });
+    return true;
+}
+
 bool UnitRow(const float* in, int width, float* out) {
+    if (unitRowAsItIs(in, width, out)) return true;
     const FloatTag d;
     Float peak = hn::Zero(d), poison = hn::Zero(d);
     forEachVector(in, width, [&](Float v, int, int) HWY_ATTR {

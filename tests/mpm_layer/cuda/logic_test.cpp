@@ -17,6 +17,7 @@
 #include "mpm_layer/cuda/logic/triangle.hpp"
 #include "mpm_layer/kernels/tokens/rows.hpp"
 #include "mpm_layer/merge/mutual_pairs.hpp"
+#include "mpm_layer/merge/nearest.hpp"
 #include "support/random.hpp"
 
 namespace mpm::test {

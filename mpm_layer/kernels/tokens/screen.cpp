@@ -1,0 +1,276 @@
+#include "mpm_layer/kernels/tokens/screen.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "mpm_layer/kernels/common/buffer.hpp"
+#include "mpm_layer/kernels/product/product.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "mpm_layer/kernels/tokens/screen.cpp"
+#include <hwy/foreach_target.h>
+// Highway's per-target headers come after foreach_target.
+#include <hwy/highway.h>
+
+#include "mpm_layer/kernels/tokens/panel_columns-inl.h"
+#include "mpm_layer/kernels/tokens/screen_operands-inl.h"
+
+MPM_BEFORE_NAMESPACE_I8();
+namespace mpm::kernels {
+namespace HWY_NAMESPACE {
+
+/// Leads lane by lane, kept in memory as [value][index][second].
+struct LaneLeads {
+    Float value, second;
+    Index index;
+
+    HWY_INLINE explicit LaneLeads(const float* from, size_t apart)
+        : value(hn::Load(FloatTag(), from)),
+          second(hn::Load(FloatTag(), from + 2 * apart)),
+          index(hn::Load(IndexTag(), reinterpret_cast<const int*>(from + apart))) {}
+
+    HWY_INLINE void keep(Float its, Index where) {
+        second = hn::Max(second, hn::Min(its, value));
+        const auto larger = hn::RebindMask(IndexTag(), hn::Gt(its, value));
+        index = hn::IfThenElse(larger, where, index);
+        value = hn::Max(value, its);
+    }
+
+    HWY_INLINE void keepBoth(Float left, Float right, const Columns& columns) {
+        const auto fromRight = hn::RebindMask(IndexTag(), hn::Gt(right, left));
+        second = hn::Max(second, hn::Min(left, right));
+        keep(hn::Max(left, right), hn::IfThenElse(fromRight, columns.right, columns.left));
+    }
+
+    HWY_INLINE void store(float* to, size_t apart) const {
+        hn::Store(value, FloatTag(), to);
+        hn::Store(index, IndexTag(), reinterpret_cast<int*>(to + apart));
+        hn::Store(second, FloatTag(), to + 2 * apart);
+    }
+};
+
+/// Steps and shifts of a panel's columns.
+struct ColumnTerms {
+    Float leftStep, rightStep, leftShift, rightShift;
+
+    HWY_INLINE ColumnTerms(const Screen& screen, int column) {
+        const FloatTag d;
+        const size_t lanes = hn::Lanes(d);
+        leftStep = hn::LoadU(d, screen.steps + column);
+        rightStep = hn::LoadU(d, screen.steps + column + lanes);
+        leftShift = hn::LoadU(d, screen.shifts + column);
+        rightShift = hn::LoadU(d, screen.shifts + column + lanes);
+    }
+};
+
+/// U of a row's two vectors of sums.
+template <class Operand>
+HWY_INLINE void upper(const float* sums, float step, float shift, const ColumnTerms& columns, Float& left,
+                      Float& right) {
+    const FloatTag d;
+    const Float s = hn::Set(d, step), r = hn::Set(d, shift);
+    left = hn::MulAdd(Operand::load(sums), hn::Mul(s, columns.leftStep), hn::Add(r, columns.leftShift));
+    right = hn::MulAdd(Operand::load(sums + hn::Lanes(d)), hn::Mul(s, columns.rightStep),
+                       hn::Add(r, columns.rightShift));
+}
+
+/// The sums of row group `first`, `rows` of them existing, with a panel. Only pairs above the diagonal
+/// count. The columns' leads stay in registers over the rows.
+template <class Operand>
+HWY_INLINE void follow(const Screen& screen, const float* sums, int first, int rows, const Columns& columns,
+                       float* rowLeads, size_t rowCells, float* columnLeads) {
+    const size_t lanes = hn::Lanes(FloatTag()), width = 2 * lanes;
+    const bool masked = !columns.whole || columns.first < first + kGroup;
+    const ColumnTerms terms(screen, columns.first);
+    LaneLeads leftLeads(columnLeads, width), rightLeads(columnLeads + lanes, width);
+    for (int r = 0; r < rows; ++r, sums += width, rowLeads += lanes) {
+        Float left, right;
+        upper<Operand>(sums, screen.steps[first + r], screen.shifts[first + r], terms, left, right);
+        if (masked) {
+            left = between(left, columns.left, first + r, columns.limit);
+            right = between(right, columns.right, first + r, columns.limit);
+        }
+        const Index row = hn::Set(IndexTag(), first + r);
+        leftLeads.keep(left, row);
+        rightLeads.keep(right, row);
+        LaneLeads own(rowLeads, rowCells);
+        own.keepBoth(left, right, columns);
+        own.store(rowLeads, rowCells);
+    }
+    leftLeads.store(columnLeads, width);
+    rightLeads.store(columnLeads + lanes, width);
+}
+
+HWY_INLINE void forget(float* leads, size_t cells) {
+    std::fill(leads, leads + cells, kNever);
+    std::fill(leads + 2 * cells, leads + 3 * cells, kNever);
+}
+
+HWY_INLINE void keep(Leads& leads, int row, const float* from, size_t apart) {
+    if (*from != kNever) leads.keep(row, *from, *reinterpret_cast<const int*>(from + apart), from[2 * apart]);
+}
+
+template <class Operand>
+HWY_INLINE void screenAll(const Screen& screen, int first, int rows, Leads& leads) {
+    static thread_local Buffer scratch;
+    const size_t width = panelWidth(), lanes = width / 2, rowCells = rows * lanes;
+    float* rowLeads = scratch.reserve(3 * rowCells + (3 + kGroup) * width);
+    float *columnLeads = rowLeads + 3 * rowCells, *sums = columnLeads + 3 * width;
+    forget(rowLeads, rowCells);
+    for (int column = first / width * width; column < screen.count; column += width) {
+        forget(columnLeads, width);
+        const Columns columns(column, screen.count);
+        const float* panel = screen.panels + static_cast<size_t>(column) * screen.depth;
+        const int useful = std::min(rows, column + static_cast<int>(width) - first);
+        const size_t piece = screen.depth * width / ((useful + kGroup - 1) / kGroup);
+        const float* next = panel + screen.depth * width;
+        for (int row = 0; row < useful; row += kGroup, next += piece) {
+            Operand::multiply(screen.depth, screen.cells + (first + row) * screen.stride, screen.stride,
+                              panel, screen.margin, sums,
+                              PanelAhead(next, piece * sizeof(float), screen.depth));
+            follow<Operand>(screen, sums, first + row, std::min(kGroup, rows - row), columns,
+                            rowLeads + row * lanes, rowCells, columnLeads);
+        }
+        for (size_t c = 0; c < width && column + static_cast<int>(c) < screen.count; ++c)
+            keep(leads, column + static_cast<int>(c), columnLeads + c, width);
+    }
+    for (size_t at = 0; at < rowCells; ++at)
+        keep(leads, first + static_cast<int>(at / lanes), rowLeads + at, rowCells);
+}
+
+void ScreenChunk(const Screen& screen, int first, int rows, Leads& leads) {
+    withOperand(screen.words,
+                [&](auto operand) HWY_ATTR { screenAll<decltype(operand)>(screen, first, rows, leads); });
+}
+
+// Sums in sixteen chains, added in pairs: the same order for vectors of any length. Fused or not, each
+// product of two f32 is exact in f64.
+HWY_INLINE double dotInDoubles(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, int width) {
+    constexpr int kSums = 16;
+    double sums[kSums] = {};
+    int k = 0;
+    for (; k + kSums <= width; k += kSums) {
+        for (int s = 0; s < kSums; ++s)
+            sums[s] += static_cast<double>(a[k + s]) * static_cast<double>(b[k + s]);
+    }
+    for (int s = 0; k < width; ++k, ++s)
+        sums[s] += static_cast<double>(a[k]) * static_cast<double>(b[k]);
+    for (int half = kSums / 2; half > 0; half /= 2) {
+        for (int s = 0; s < half; ++s)
+            sums[s] += sums[s + half];
+    }
+    return sums[0];
+}
+
+double ExactDot(const float* a, const float* b, int width) {
+    return dotInDoubles(a, b, width);
+}
+
+/// The best of a row's candidates, which come in ascending order.
+struct Decision {
+    double value = -std::numeric_limits<double>::infinity();
+    int index = -1;
+
+    HWY_INLINE void consider(int row, int candidate, const float* unit, size_t stride, int width) {
+        const float* its = unit + candidate * stride;
+        // Copies of the best one are as similar as it is, and later.
+        if (index >= 0 && std::memcmp(its, unit + index * stride, width * sizeof(float)) == 0) return;
+        const double similarity = dotInDoubles(unit + row * stride, its, width);
+        if (!(similarity > value)) return;
+        value = similarity;
+        index = candidate;
+    }
+};
+
+/// One row group of doubtful rows, gathered.
+template <class Operand>
+HWY_INLINE void decideGroup(const Screen& screen, const DoubtfulRows& doubtful, float* cells, float* sums,
+                            int* nearest) {
+    const FloatTag d;
+    const size_t width = panelWidth(), lanes = width / 2;
+    for (int r = 0; r < kGroup; ++r)
+        std::copy_n(screen.cells + doubtful.rows[std::min(r, doubtful.count - 1)] * screen.stride,
+                    screen.depth, cells + r * screen.stride);
+    Decision decisions[kGroup];
+    for (int column = 0; column < screen.count; column += width) {
+        const float* panel = screen.panels + static_cast<size_t>(column) * screen.depth;
+        const size_t whole = screen.depth * width;
+        Operand::multiply(screen.depth, cells, screen.stride, panel, screen.margin, sums,
+                          PanelAhead(panel + whole, whole * sizeof(float), screen.depth));
+        const ColumnTerms terms(screen, column);
+        for (int r = 0; r < doubtful.count; ++r) {
+            const int row = doubtful.rows[r];
+            Float left, right;
+            upper<Operand>(sums + r * width, screen.steps[row], screen.shifts[row], terms, left, right);
+            const Float least = hn::Set(d, doubtful.least[r]);
+            if (hn::AllFalse(d, hn::Ge(hn::Max(left, right), least))) continue;
+            HWY_ALIGN float values[2 * HWY_MAX_BYTES / sizeof(float)];
+            hn::Store(left, d, values);
+            hn::Store(right, d, values + lanes);
+            for (int c = 0; c < static_cast<int>(width) && column + c < screen.count; ++c) {
+                if (values[c] >= doubtful.least[r] && column + c != row)
+                    decisions[r].consider(row, column + c, doubtful.unit, doubtful.stride, doubtful.width);
+            }
+        }
+    }
+    for (int r = 0; r < doubtful.count; ++r)
+        nearest[r] = decisions[r].index;
+}
+
+void DecideRows(const Screen& screen, const DoubtfulRows& all, int* nearest) {
+    static thread_local Buffer scratch;
+    float* cells = scratch.reserve(kGroup * (screen.stride + panelWidth()));
+    float* sums = cells + kGroup * screen.stride;
+    for (int first = 0; first < all.count; first += kGroup) {
+        DoubtfulRows group = all;
+        group.rows += first, group.least += first;
+        group.count = std::min(kGroup, all.count - first);
+        withOperand(screen.words, [&](auto operand) HWY_ATTR {
+            decideGroup<decltype(operand)>(screen, group, cells, sums, nearest + first);
+        });
+    }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace mpm::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace mpm::kernels {
+
+HWY_EXPORT(ScreenChunk);
+HWY_EXPORT(DecideRows);
+HWY_EXPORT(ExactDot);
+
+Leads::Leads(int count)
+    : value(count, -std::numeric_limits<float>::infinity()),
+      index(count, -1),
+      second(count, -std::numeric_limits<float>::infinity()) {}
+
+void Leads::keep(int row, float its, int column, float next) {
+    second[row] = std::max({second[row], next, std::min(its, value[row])});
+    if (!(its > value[row])) return;
+    value[row] = its;
+    index[row] = column;
+}
+
+void Leads::merge(const Leads& other, int first) {
+    for (int i = first; i < static_cast<int>(value.size()); ++i)
+        keep(i, other.value[i], other.index[i], other.second[i]);
+}
+
+void screenChunk(const Screen& screen, int first, int rows, Leads& leads) {
+    HWY_DYNAMIC_DISPATCH(ScreenChunk)(screen, first, rows, leads);
+}
+
+void decideRows(const Screen& screen, const DoubtfulRows& rows, int* nearest) {
+    HWY_DYNAMIC_DISPATCH(DecideRows)(screen, rows, nearest);
+}
+
+double exactDot(const float* a, const float* b, int width) {
+    return HWY_DYNAMIC_DISPATCH(ExactDot)(a, b, width);
+}
+
+}  // namespace mpm::kernels
+#endif

@@ -1,0 +1,130 @@
+// The two operands of the screen: 16-bit words with 32-bit sums on x86, which multiplies twice as many of
+// them as of floats, else floats. Each multiplies a row group by a panel and stores sums that begin at the
+// margin.
+
+#if defined(MPM_KERNELS_SCREEN_OPERANDS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MPM_KERNELS_SCREEN_OPERANDS_INL_H_
+#undef MPM_KERNELS_SCREEN_OPERANDS_INL_H_
+#else
+#define MPM_KERNELS_SCREEN_OPERANDS_INL_H_
+#endif
+
+#include <cstdint>
+
+#include <hwy/highway.h>
+
+#include "mpm_layer/kernels/product/microkernel-inl.h"
+#include "mpm_layer/kernels/product/quads-inl.h"
+
+#undef MPM_SCREENS_WORDS
+
+MPM_BEFORE_NAMESPACE_I8();
+namespace mpm::kernels {
+namespace HWY_NAMESPACE {
+
+struct FloatOperand {
+    static HWY_NOINLINE void multiply(int depth, const float* rows, size_t stride, const float* panel,
+                                      float margin, float* sums, PanelAhead ahead) {
+        const Float start = hn::Set(FloatTag(), margin);
+        Block<kGroup> block;
+#pragma GCC unroll 16
+        for (int r = 0; r < kGroup; ++r)
+            block.sum[r][0] = block.sum[r][1] = start;
+        multiplyAdd<kGroup>(depth, rows, stride, panel, block, ahead);
+        storeBlock(block, sums, panelWidth());
+    }
+
+    static HWY_INLINE Float load(const float* sums) {
+        return hn::Load(FloatTag(), sums);
+    }
+};
+
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
+#define MPM_SCREENS_WORDS 1
+
+/// sum + both products of each lane.
+struct WordsPlain {
+    static HWY_INLINE Int add(Int sum, Int left, Int right) {
+#if HWY_TARGET <= HWY_AVX3
+        return Int{_mm512_add_epi32(sum.raw, _mm512_madd_epi16(left.raw, right.raw))};
+#elif HWY_TARGET == HWY_AVX2
+        return Int{_mm256_add_epi32(sum.raw, _mm256_madd_epi16(left.raw, right.raw))};
+#else
+        return Int{_mm_add_epi32(sum.raw, _mm_madd_epi16(left.raw, right.raw))};
+#endif
+    }
+};
+
+#if MPM_HAS_VNNI
+struct WordsVnni {
+    static HWY_INLINE Int add(Int sum, Int left, Int right) {
+#if HWY_TARGET <= HWY_AVX3
+        return Int{_mm512_dpwssd_epi32(sum.raw, left.raw, right.raw)};
+#else
+        return Int{_mm256_dpwssd_avx_epi32(sum.raw, left.raw, right.raw)};
+#endif
+    }
+};
+#endif
+
+template <class Words>
+struct WordOperand {
+    static HWY_NOINLINE void multiply(int depth, const float* rows, size_t stride, const float* panel,
+                                      float margin, float* sums, PanelAhead ahead) {
+        const IntTag d;
+        const size_t lanes = hn::Lanes(d);
+        const Sum start = asSum(hn::Set(d, static_cast<std::int32_t>(margin)));
+        const auto* cells = reinterpret_cast<const std::int32_t*>(rows);
+        const auto* columns = reinterpret_cast<const std::int32_t*>(panel);
+        IntBlock<kGroup> block;
+#pragma GCC unroll 16
+        for (int r = 0; r < kGroup; ++r)
+            block.sum[r][0] = block.sum[r][1] = start;
+        const std::int32_t* base[kGroup / 3];
+        for (int i = 0; i < kGroup / 3; ++i)
+            base[i] = cells + 3 * i * stride;
+        for (int k = 0; k < depth; ++k, columns += 2 * lanes) {
+            const Int left = hn::Load(d, columns), right = hn::Load(d, columns + lanes);
+            ahead.step();
+#pragma GCC unroll 16
+            for (int r = 0; r < kGroup; ++r) {
+                const Int row = hn::Set(d, base[r / 3][(r % 3) * stride + k]);
+                block.sum[r][0] = asSum(Words::add(block.at(r, 0), row, left));
+                block.sum[r][1] = asSum(Words::add(block.at(r, 1), row, right));
+            }
+        }
+        auto* to = reinterpret_cast<std::int32_t*>(sums);
+#pragma GCC unroll 16
+        for (int r = 0; r < kGroup; ++r, to += 2 * lanes) {
+            hn::Store(block.at(r, 0), d, to);
+            hn::Store(block.at(r, 1), d, to + lanes);
+        }
+    }
+
+    static HWY_INLINE Float load(const float* sums) {
+        return hn::ConvertTo(FloatTag(), hn::Load(IntTag(), reinterpret_cast<const std::int32_t*>(sums)));
+    }
+};
+
+#else
+#define MPM_SCREENS_WORDS 0
+#endif
+
+/// run(Operand()).
+template <class Run>
+HWY_INLINE void withOperand([[maybe_unused]] bool words, const Run& run) {
+#if MPM_HAS_VNNI
+    static const bool vnni = hasDot();
+    if (words && vnni) return run(WordOperand<WordsVnni>());
+#endif
+#if MPM_SCREENS_WORDS
+    if (words) return run(WordOperand<WordsPlain>());
+#endif
+    run(FloatOperand());
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace mpm::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

@@ -1,0 +1,21 @@
+// The most similar other token of every token.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "mpm_layer/merge/merge_map.hpp"
+
+namespace mpm {
+
+/// By cosine, the lowest index on ties; -1 for a token that has none (not finite, or alone). Each image on
+/// its own; images and tiles are divided among OpenCV's threads.
+std::vector<std::vector<int>> nearestNeighbours(const std::vector<RowsView>& images);
+
+/// Rows of all calls in this process, and those of them that the screen left to products in f64.
+struct NearestCounts {
+    std::int64_t rows = 0, decided = 0;
+};
+NearestCounts nearestCounts();
+
+}  // namespace mpm
