@@ -19,6 +19,12 @@ bool takesValuePairs(Precision precision) {
     return precision == Precision::BF16 || (precision == Precision::I8 && kernels::hasBf16());
 }
 
+bool takesValuesAsColumns(Precision precision, int headSize) {
+    return precision == Precision::I8
+               ? kernels::takesI8ValuesAsColumns(headSize)
+               : precision == Precision::BF16 && kernels::takesValuesAsColumns(headSize);
+}
+
 HeadRows::HeadRows(kernels::Buffer& memory, const CpuEncoder& encoder, int rows)
     : m_together(!takesValuePairs(encoder.precision)), m_heads(encoder.heads), m_size(encoder.headSize) {
     const int readable = rows + kernels::rowGroup();  // whole groups of keys are read
@@ -87,16 +93,17 @@ kernels::AttentionHead Attention::head(int image, int index) const {
             m_keyBias ? m_keyBias + first : nullptr};
 }
 
+size_t Attention::valuesAt(int image, int index) const {
+    const size_t pair = m_firstPair[image], column = checkedProduct<size_t>(index, m_encoder.headSize);
+    return m_valuesAreColumns ? column * m_valueStride + pair : pair * m_valueStride + column;
+}
+
 kernels::AttentionHeadBf16 Attention::headBf16(int image, int index) const {
     const auto* keys = reinterpret_cast<const kernels::Bf16Pair*>(m_scratch.keys.data());
     const auto* values = reinterpret_cast<const kernels::Bf16Pair*>(m_scratch.values.data());
-    const int pair = m_firstPair[image], column = index * m_encoder.headSize;
-    return {head(image, index),
-            keys + m_batch.image(image).first * m_keyStride + index * wordsPerKey(),
-            m_keyStride,
-            values + (m_valuesAreColumns ? column * m_valueStride + pair : pair * m_valueStride + column),
-            m_valueStride,
-            m_valuesAreColumns};
+    return {head(image, index), keys + m_batch.image(image).first * m_keyStride + index * wordsPerKey(),
+            m_keyStride,        values + valuesAt(image, index),
+            m_valueStride,      m_valuesAreColumns};
 }
 
 kernels::AttentionHeadI8 Attention::headI8(int image, int index) const {
@@ -106,8 +113,9 @@ kernels::AttentionHeadI8 Attention::headI8(int image, int index) const {
                                     m_keyStride, m_scratch.keyScales.data() + index * scaleStride() + first};
     if (m_valuesArePairs) {
         const auto* values = reinterpret_cast<const kernels::Bf16Pair*>(m_scratch.values.data());
-        packed.values = values + m_firstPair[image] * m_valueStride + index * m_encoder.headSize;
+        packed.values = values + valuesAt(image, index);
         packed.valueStride = m_valueStride;
+        packed.valuesAreColumns = m_valuesAreColumns;
     }
     return packed;
 }
@@ -116,7 +124,7 @@ void Attention::pack() {
     std::vector<Task> tasks;
     int pairs = 0;
     m_valuesArePairs = takesValuePairs(m_encoder.precision);
-    m_valuesAreColumns = !inI8() && kernels::takesValuesAsColumns(m_encoder.headSize);
+    m_valuesAreColumns = takesValuesAsColumns(m_encoder.precision, m_encoder.headSize);
     for (int i = 0; i < m_batch.images(); ++i) {
         m_firstPair.push_back(pairs);
         const int own = kernels::pairsOf(tokensOf(i));

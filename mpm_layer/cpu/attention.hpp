@@ -17,6 +17,8 @@ enum class HeadPart { Queries, Keys, Values };
 
 /// Whether attention takes values as bf16 pairs: int8 does, too, where the processor has them.
 bool takesValuePairs(Precision precision);
+/// Whether those pairs are columns, for products in tiles.
+bool takesValuesAsColumns(Precision precision, int headSize);
 
 /// Queries, keys and values of a batch's rows.
 ///
@@ -87,6 +89,7 @@ private:
     kernels::AttentionHead head(int image, int index) const;
     kernels::AttentionHeadBf16 headBf16(int image, int index) const;
     kernels::AttentionHeadI8 headI8(int image, int index) const;
+    size_t valuesAt(int image, int index) const;
 
     const CpuEncoder& m_encoder;
     const Batch& m_batch;

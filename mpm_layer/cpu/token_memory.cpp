@@ -33,8 +33,7 @@ TokenMemory::TokenMemory(const EncoderConfig& config, std::shared_ptr<const Pack
       m_rows(rows),
       m_dim(weights->dim()),
       m_valuesArePairs(takesValuePairs(m_encoder->precision)),
-      m_valuesAreColumns(m_encoder->precision == Precision::BF16 &&
-                         kernels::takesValuesAsColumns(m_encoder->headSize)) {
+      m_valuesAreColumns(takesValuesAsColumns(m_encoder->precision, m_encoder->headSize)) {
     const CpuEncoder& encoder = *m_encoder;
     m_readableRows = checkedSum<int>(rows, std::max(kernels::rowGroup(), kernels::kKeysRead));
     m_headStep = checkedProduct<size_t>(m_readableRows, encoder.headSize);
@@ -142,17 +141,18 @@ void TokenMemory::attend(int at, int index, const HeadQueries& queries, int firs
     const auto* pairs = reinterpret_cast<const kernels::Bf16Pair*>(from.values);
     const int size = m_encoder->headSize;
     const size_t column = static_cast<size_t>(index) * size;
+    const size_t values = m_valuesAreColumns ? column * m_valueStride : column;
     if (m_encoder->precision == Precision::BF16) {
-        kernels::attendPanelBf16({f32, keys + index * kernels::pairsOf(size), m_keyStride,
-                                  pairs + (m_valuesAreColumns ? column * m_valueStride : column),
+        kernels::attendPanelBf16({f32, keys + index * kernels::pairsOf(size), m_keyStride, pairs + values,
                                   m_valueStride, m_valuesAreColumns},
                                  first, output, outputStride);
     } else if (m_encoder->precision == Precision::I8) {
         kernels::AttentionHeadI8 packed{f32, keys + index * kernels::quadsOf(size), m_keyStride,
                                         from.keyScales + index * m_scaleStride};
         if (m_valuesArePairs) {
-            packed.values = pairs + column;
+            packed.values = pairs + values;
             packed.valueStride = m_valueStride;
+            packed.valuesAreColumns = m_valuesAreColumns;
         }
         kernels::attendPanelI8(packed, first, output, outputStride);
     } else {

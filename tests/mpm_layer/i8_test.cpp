@@ -213,14 +213,17 @@ cv::Mat attended(const cv::Mat& q, const cv::Mat& k, const cv::Mat& v, const cv:
         keys.quads.data(),
         keys.stride,
         keys.scales.data()};
-    std::vector<Bf16Pair> values(static_cast<size_t>(pairsOf(tokens) + kValuePairs) * size);
+    const int room = pairsOf(tokens) + kValuePairs;
+    std::vector<Bf16Pair> values(static_cast<size_t>(room) * size);
     if (pairs) {
+        head.valuesAreColumns = takesI8ValuesAsColumns(size);
+        head.valueStride = head.valuesAreColumns ? room : size;
         for (int p = 0; p < pairsOf(tokens); p += kValuePairs) {
-            packValues(v.ptr<float>(2 * p), v.step1(), std::min(2 * kValuePairs, tokens - 2 * p), size, false,
-                       &values[static_cast<size_t>(p) * size], size);
+            packValues(v.ptr<float>(2 * p), v.step1(), std::min(2 * kValuePairs, tokens - 2 * p), size,
+                       head.valuesAreColumns,
+                       &values[head.valuesAreColumns ? p : static_cast<size_t>(p) * size], head.valueStride);
         }
         head.values = values.data();
-        head.valueStride = size;
     }
     cv::Mat output(tokens, size, CV_32F);
     for (int first = 0; first < tokens; first += queryPanel())

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <limits>
 
 #include "mpm_layer/kernels/attention/bf16_attention.hpp"
 #include "mpm_layer/kernels/common/buffer.hpp"
@@ -12,6 +11,7 @@
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/attention/attention-inl.h"
+#include "mpm_layer/kernels/attention/attention_tiles-inl.h"
 #include "mpm_layer/kernels/attention/value_pairs-inl.h"
 #include "mpm_layer/kernels/product/microkernel-inl.h"
 #include "mpm_layer/kernels/product/pairs-inl.h"
@@ -46,62 +46,13 @@ bool TakesValuesAsColumns(int headSize) {
 
 #if MPM_HAS_TILES
 
-// Keys whose scores are looked at together: sums of tiles are grouped by 32 keys, and which keys are grouped
-// must not depend on the queries beside one.
-constexpr int kKeyChunk = 96;
-static_assert(kKeyChunk % kGroup == 0 && kKeyChunk % (2 * kTileRows) == 0 && kKeyBlockBf16 % kKeyChunk == 0);
-
-/// Scores [kKeyChunk][32] of `present` keys from `key`, whole groups of them; returns their maxima.
-HWY_INLINE void scoreTiles(const AttentionHeadBf16& head, int key, int present, const Bf16Pair* queries,
-                           float* scores, Float (&highest)[2]) {
-    constexpr int kRows = 2 * kTileRows;
-    const size_t width = panelWidth();
-    for (int row = 0; row < present; row += kRows) {
-        multiplyTiles(pairsOf(head.f32.headSize), head.keys + (key + row) * head.keyStride, head.keyStride,
-                      queries, true, scores + row * width, width);
-    }
-    highest[0] = highest[1] = hn::Set(FloatTag(), -std::numeric_limits<float>::infinity());
-    for (int at = 0; at < present; at += kGroup) {
-        const int here = std::min(kGroup, present - at);
-        Block<kGroup> block, bias;
-        loadBlock(scores + at * width, width, block);
-        if (head.f32.keyBias) {
-            startScores(head.f32, key + at, here, bias);
-#pragma GCC unroll 16
-            for (int r = 0; r < kGroup; ++r) {
-                block.sum[r][0] = hn::Add(block.sum[r][0], bias.sum[r][0]);
-                block.sum[r][1] = hn::Add(block.sum[r][1], bias.sum[r][1]);
-            }
-        }
-        if (here < kGroup) hideMissing(here, block);
-        if (head.f32.keyBias || here < kGroup) storeBlock(block, scores + at * width, width);
-        highest[0] = hn::Max(highest[0], highestScore(block, 0));
-        highest[1] = hn::Max(highest[1], highestScore(block, 1));
-    }
-}
-
-/// Adds the values of `count` keys from `start`, whose weights are in whole tiles.
-HWY_INLINE void addValueTiles(const AttentionHeadBf16& head, int start, int count, Bf16Pair* weights,
-                              float* output) {
-    const size_t width = panelWidth();
-    const int pairs = pairsOf(count), whole = (pairs + kTilePairs - 1) / kTilePairs * kTilePairs;
-    // Groups end where tiles need not.
-    std::fill(weights + pairs * width, weights + whole * width, 0u);
-    finishWrites();
-    for (int column = 0; column < head.f32.headSize; column += 2 * kTileRows) {
-        multiplyTiles(whole, head.values + column * head.valueStride + start / 2, head.valueStride, weights,
-                      false, output + column * width, width);
-    }
-}
-
 HWY_NOINLINE void attendPanelTiles(const AttentionHeadBf16& head, int first, float* output,
                                    size_t outputStride) {
     static thread_local Buffer scratch;
     const AttentionHead& f32 = head.f32;
     const size_t width = panelWidth(), out = static_cast<size_t>(f32.headSize) * width,
                  query = pairsOf(f32.headSize) * width;
-    float* memory = scratch.reserve(out + kKeyChunk * width + query +
-                                    std::max((kKeyBlockBf16 / 2 + kTilePairs) * width, query));
+    float* memory = scratch.reserve(out + kKeyChunk * width + query + std::max(tileWeights(), query));
     float* scores = memory + out;
     auto* queries = reinterpret_cast<Bf16Pair*>(scores + kKeyChunk * width);
     Bf16Pair* weights = queries + query;
@@ -110,25 +61,14 @@ HWY_NOINLINE void attendPanelTiles(const AttentionHeadBf16& head, int first, flo
     std::fill(panel.output, panel.output + out, 0.0f);
     const TileScope tiles;
     finishWrites();
-    int waiting = 0;
-    for (int key = 0; key < f32.tokens; key += kKeyChunk) {
-        const int present = std::min(kKeyChunk, f32.tokens - key);
-        Float highest[2];
-        scoreTiles(head, key, present, queries, scores, highest);
-        const bool higher = exceeds(highest, panel);
-        if (waiting > 0 && (higher || waiting == kKeyBlockBf16)) {
-            addValueTiles(head, key - waiting, waiting, weights, panel.output);
-            waiting = 0;
-        }
-        if (higher) raisePeaks(highest, f32.headSize, panel);
-        for (int at = 0; at < present; at += kGroup) {
-            Block<kGroup> block;
-            loadBlock(scores + at * width, width, block);
-            weighScorePairs(block, panel, weights + (waiting + at) / 2 * width);
-        }
-        waiting += present;
-    }
-    addValueTiles(head, f32.tokens - waiting, waiting, weights, panel.output);
+    attendTiles(
+        f32, {head.values, head.valueStride, f32.headSize},
+        [&](int key, int present, float* to) HWY_ATTR {
+            for (int row = 0; row < present; row += 2 * kTileRows)
+                multiplyTiles<PairTiles>(pairsOf(f32.headSize), head.keys + (key + row) * head.keyStride,
+                                         head.keyStride, queries, true, to + row * width, width);
+        },
+        scores, weights, panel);
     writeOutput(f32, first, panel, output, outputStride);
 }
 

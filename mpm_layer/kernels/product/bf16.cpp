@@ -103,10 +103,6 @@ HWY_INLINE void multiplyBf16(const Bf16Pair* rows, size_t rowStride, int count,
 
 #if MPM_HAS_TILES
 
-// Pairs of one pass: a panel (192 x 32 x 4 = 24 KiB) stays in the level-1 cache, since tiles want it faster
-// than the next one gives.
-constexpr int kPairBlock = 192;
-
 /// As multiplyBf16, where tiles fit the depth.
 template <class Target>
 HWY_INLINE void multiplyBf16Tiles(const Bf16Pair* rows, size_t rowStride, int count,
@@ -114,24 +110,12 @@ HWY_INLINE void multiplyBf16Tiles(const Bf16Pair* rows, size_t rowStride, int co
                                   const Target& target) {
     static thread_local Buffer scratch;
     const int width = static_cast<int>(panelWidth()), groups = (count + kGroup - 1) / kGroup;
-    constexpr int kRows = 2 * kTileRows;
-    const int pairs = pairsOf(weights.depth()), blocks = (count + kRows - 1) / kRows;
-    float* sums = scratch.reserve(static_cast<size_t>(std::max(blocks * kRows, groups * kGroup)) * width);
+    float* sums = scratch.reserve(tileSums(count));
     const TileScope tiles;
     finishWrites();
     for (int column = 0, p = 0; column < weights.columns(); column += width, ++p) {
-        for (int start = 0; start < pairs; start += kPairBlock) {
-            const int depth = std::min(kPairBlock, pairs - start);
-            const Bf16Pair* own = weights.panel(p) + static_cast<size_t>(start) * width;
-            const size_t share = static_cast<size_t>(depth) * width * sizeof(Bf16Pair) / blocks;
-            for (int b = 0; b < blocks; ++b) {
-                const Bf16Pair* next = own + depth * width;  // fits: a block of pairs and a panel's columns
-                const LinesAhead ahead(reinterpret_cast<const char*>(next) + b * share, share,
-                                       depth / kTilePairs);
-                multiplyTiles(depth, rows + static_cast<size_t>(b) * kRows * rowStride + start, rowStride,
-                              own, start == 0, sums + static_cast<size_t>(b) * kRows * width, width, ahead);
-            }
-        }
+        multiplyPanelTiles<PairTiles>(count, pairsOf(weights.depth()), rows, rowStride, weights.panel(p),
+                                      sums);
         for (int g = 0; g < groups; ++g) {
             Block<kGroup> block;
             loadBlock(sums + static_cast<size_t>(g) * kGroup * width, width, block);
@@ -149,7 +133,7 @@ template <class Target>
 HWY_INLINE void multiply(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
                          const Epilogue& epilogue, const Target& target) {
 #if MPM_HAS_TILES
-    if (hasTiles() && weights.depth() % (2 * kTilePairs) == 0)
+    if (hasTiles() && weights.depth() % (2 * kTileCells) == 0)
         return multiplyBf16Tiles(rows, rowStride, count, weights, epilogue, target);
 #endif
     multiplyBf16(rows, rowStride, count, weights, epilogue, target);

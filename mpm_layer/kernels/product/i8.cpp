@@ -139,8 +139,41 @@ HWY_NOINLINE void multiplyI8(const I8Quad* rows, size_t rowStride, const float* 
     }
 }
 
+#if MPM_HAS_TILES
+
+/// As multiplyI8, where tiles fit the depth; sums of integers are exact, so the bits are the same.
+HWY_NOINLINE void multiplyI8Tiles(const I8Quad* rows, size_t rowStride, const float* rowScales, int count,
+                                  const PackedWeightsI8& weights, const Epilogue& epilogue,
+                                  const FloatTarget& target) {
+    static thread_local Buffer scratch;
+    const int width = static_cast<int>(panelWidth());
+    auto* sums = reinterpret_cast<std::int32_t*>(scratch.reserve(tileSums(count)));
+    const TileScope tiles;
+    finishWrites();
+    for (int column = 0, p = 0; column < weights.columns(); column += width, ++p) {
+        multiplyPanelTiles<QuadTiles>(count, quadsOf(weights.depth()), rows, rowStride, weights.panel(p),
+                                      sums);
+        for (int row = 0; row < count; row += kGroup) {
+            const int present = std::min(kGroup, count - row);
+            IntBlock<kGroup> integers;
+            loadBlock(sums + static_cast<size_t>(row) * width, integers);
+            Block<kGroup> block;
+            scaleSums(integers, rowScales + row, present, weights, column, block);
+            target.finish(block, epilogue, row, present, column, weights.columns() - column);
+        }
+    }
+}
+
+#endif
+
 void ProductI8(const I8Quad* rows, size_t rowStride, const float* rowScales, int count,
                const PackedWeightsI8& weights, const Epilogue& epilogue, float* output, size_t outputStride) {
+#if MPM_HAS_TILES
+    if (takesQuadTiles(quadsOf(weights.depth()))) {
+        const FloatTarget target{output, outputStride};
+        return multiplyI8Tiles(rows, rowStride, rowScales, count, weights, epilogue, target);
+    }
+#endif
     withDot([&](auto dot) HWY_ATTR {
         multiplyI8<decltype(dot)>(rows, rowStride, rowScales, count, weights, epilogue,
                                   FloatTarget{output, outputStride});

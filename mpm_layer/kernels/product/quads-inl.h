@@ -270,6 +270,27 @@ HWY_INLINE void storeQuadSums(int quads, const I8Quad* HWY_RESTRICT rows, size_t
 
 #endif
 
+#if MPM_HAS_TILES
+
+/// Whether rows of so many quads are multiplied in tiles.
+inline bool takesQuadTiles(int quads) {
+    static const bool may = hasTiles() && hasDot();
+    return may && quads % kTileCells == 0;
+}
+
+/// Sums [R][panelWidth()] in memory.
+template <int R>
+HWY_INLINE void loadBlock(const std::int32_t* sums, IntBlock<R>& block) {
+    const IntTag d;
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+        block.sum[r][0] = asSum(hn::Load(d, sums + r * panelWidth()));
+        block.sum[r][1] = asSum(hn::Load(d, sums + r * panelWidth() + hn::Lanes(d)));
+    }
+}
+
+#endif
+
 /// 1 / scale and scale, for values of at most `largest`: never infinite, however small the values are.
 struct Step {
     HWY_INLINE Step(float largest, int levels) {

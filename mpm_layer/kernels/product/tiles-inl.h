@@ -1,6 +1,6 @@
-// Products of bf16 pairs in AMX tiles, eight registers of 16 rows of 64 bytes. The panels of weights are as
-// those of AVX-512 BF16: 16 of their rows are the right operand of a tile. Every element is one
-// chain of sums in ascending k here too, whatever rows are beside it.
+// Products in AMX tiles, eight registers of 16 rows of 64 bytes, of cells of 32 bits: pairs of bf16 or quads
+// of bytes. The panels of weights are as those of AVX-512 BF16 and VNNI: 16 of their rows are the right
+// operand of a tile. Every element is one chain of sums in ascending k here too, whatever rows are beside it.
 
 #if defined(MPM_KERNELS_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_TILES_INL_H_
@@ -29,21 +29,22 @@
 #if HWY_TARGET <= HWY_AVX3 && defined(__linux__) && defined(__GNUC__) && \
     (__GNUC__ >= 11 || defined(__clang__))
 #define MPM_HAS_TILES 1
-#define MPM_TILES_TARGET ",amx-tile,amx-bf16"
+#define MPM_TILES_TARGET ",amx-tile,amx-bf16,amx-int8"
 
 HWY_PUSH_ATTRIBUTES(HWY_TARGET_STR MPM_TILES_TARGET)
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-constexpr int kTileRows = 16, kTilePairs = 16;
+constexpr int kTileRows = 16, kTileCells = 16;
 constexpr size_t kTileStride = 32 * sizeof(float);  // a panel's two vectors of columns, in bytes
 
-/// Whether the processor has the tiles and the system lets this process use them.
+/// Whether the processor has the tiles, with products of bf16 and of bytes, and the system lets this process
+/// use them.
 inline bool mayUseTiles() {
-    constexpr unsigned kBf16 = 1u << 22, kTile = 1u << 24;
+    constexpr unsigned kBf16 = 1u << 22, kTile = 1u << 24, kInt8 = 1u << 25, kAll = kBf16 | kTile | kInt8;
     constexpr long kRequestPermission = 0x1023, kTileData = 18;
     unsigned a = 0, b = 0, c = 0, d = 0;
-    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & (kBf16 | kTile)) != (kBf16 | kTile)) return false;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & kAll) != kAll) return false;
     return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
@@ -67,13 +68,33 @@ HWY_INLINE void finishWrites() {
     __asm__ volatile("" ::: "memory");
 }
 
-/// sums [32][32] = (or, without `fresh`, +=) the product of 32 rows with a panel, `pairs` deep, a multiple of
-/// kTilePairs. Strides in pairs; `ahead` fetches a piece at each step.
-template <class Ahead = NothingAhead>
-HWY_INLINE void multiplyTiles(int pairs, const Bf16Pair* rows, size_t rowStride, const Bf16Pair* panel,
-                              bool fresh, float* sums, size_t sumStride, Ahead ahead = {}) {
-    const size_t sumBytes = sumStride * sizeof(float), rowBytes = rowStride * sizeof(Bf16Pair);
-    float* const lower = sums + kTileRows * sumStride;
+// Sums are in tiles 0 to 3, the rows in 4 and 5, the panel in 6 and 7. The intrinsics take numbers only.
+
+/// bf16, with sums in f32.
+struct PairTiles {
+    static HWY_INLINE void addUpperLeft() { _tile_dpbf16ps(0, 4, 6); }
+    static HWY_INLINE void addUpperRight() { _tile_dpbf16ps(1, 4, 7); }
+    static HWY_INLINE void addLowerLeft() { _tile_dpbf16ps(2, 5, 6); }
+    static HWY_INLINE void addLowerRight() { _tile_dpbf16ps(3, 5, 7); }
+};
+
+/// Bytes, of rows without sign and of panels with one, with sums in 32 bits: the operands of VNNI.
+struct QuadTiles {
+    static HWY_INLINE void addUpperLeft() { _tile_dpbusd(0, 4, 6); }
+    static HWY_INLINE void addUpperRight() { _tile_dpbusd(1, 4, 7); }
+    static HWY_INLINE void addLowerLeft() { _tile_dpbusd(2, 5, 6); }
+    static HWY_INLINE void addLowerRight() { _tile_dpbusd(3, 5, 7); }
+};
+
+/// sums [32][32] = (or, without `fresh`, +=) the product of 32 rows with a panel, `cells` deep, a multiple of
+/// kTileCells. Strides in cells; `ahead` fetches a piece at each step.
+template <class Tiles, class Sum, class Ahead = NothingAhead>
+HWY_INLINE void multiplyTiles(int cells, const std::uint32_t* rows, size_t rowStride,
+                              const std::uint32_t* panel, bool fresh, Sum* sums, size_t sumStride,
+                              Ahead ahead = {}) {
+    static_assert(sizeof(Sum) == 4, "sums have 32 bits");
+    const size_t sumBytes = sumStride * sizeof(Sum), rowBytes = rowStride * sizeof(std::uint32_t);
+    Sum* const lower = sums + kTileRows * sumStride;
     if (fresh) {
         _tile_zero(0);
         _tile_zero(1);
@@ -85,16 +106,16 @@ HWY_INLINE void multiplyTiles(int pairs, const Bf16Pair* rows, size_t rowStride,
         _tile_loadd(2, lower, sumBytes);
         _tile_loadd(3, lower + 16, sumBytes);
     }
-    for (int k = 0; k < pairs; k += kTilePairs, panel += 32 * kTilePairs) {
+    for (int k = 0; k < cells; k += kTileCells, panel += 32 * kTileCells) {
         _tile_loadd(4, rows + k, rowBytes);
         _tile_loadd(6, panel, kTileStride);
         _tile_loadd(7, panel + 16, kTileStride);
-        _tile_dpbf16ps(0, 4, 6);
+        Tiles::addUpperLeft();
         _tile_loadd(5, rows + kTileRows * rowStride + k, rowBytes);
-        _tile_dpbf16ps(1, 4, 7);
+        Tiles::addUpperRight();
         ahead.step();
-        _tile_dpbf16ps(2, 5, 6);
-        _tile_dpbf16ps(3, 5, 7);
+        Tiles::addLowerLeft();
+        Tiles::addLowerRight();
     }
     _tile_stored(0, sums, sumBytes);
     _tile_stored(1, sums + 16, sumBytes);
@@ -115,6 +136,38 @@ struct LinesAhead {
     const char* at;
     int lines;
 };
+
+// Cells of one pass: a panel (192 x 32 x 4 = 24 KiB) stays in the level-1 cache, since tiles want it faster
+// than the next one gives.
+constexpr int kCellBlock = 192;
+
+/// All sums of `count` rows with a panel, `cells` deep: sums [rows][32], of whole tiles of rows.
+template <class Tiles, class Sum>
+HWY_INLINE void multiplyPanelTiles(int count, int cells, const std::uint32_t* rows, size_t rowStride,
+                                   const std::uint32_t* panel, Sum* sums) {
+    constexpr int kRows = 2 * kTileRows, kWidth = 32;
+    const int blocks = (count + kRows - 1) / kRows;
+    for (int start = 0; start < cells; start += kCellBlock) {
+        const int depth = std::min(kCellBlock, cells - start);
+        const std::uint32_t* own = panel + static_cast<size_t>(start) * kWidth;
+        const std::uint32_t* next = own + depth * kWidth;  // fits: a block of cells and a panel's columns
+        const size_t share = static_cast<size_t>(depth) * kWidth * sizeof(std::uint32_t) / blocks;
+        for (int b = 0; b < blocks; ++b) {
+            const LinesAhead ahead(reinterpret_cast<const char*>(next) + b * share, share,
+                                   depth / kTileCells);
+            multiplyTiles<Tiles>(depth, rows + static_cast<size_t>(b) * kRows * rowStride + start, rowStride,
+                                 own, start == 0, sums + static_cast<size_t>(b) * kRows * kWidth, kWidth,
+                                 ahead);
+        }
+    }
+}
+
+/// Sums that multiplyPanelTiles writes for `count` rows, and whole row groups of them.
+HWY_INLINE size_t tileSums(int count) {
+    constexpr size_t kRows = 2 * kTileRows, kWidth = 32;
+    const size_t groups = (count + kGroup - 1) / kGroup, blocks = (count + kRows - 1) / kRows;
+    return std::max(blocks * kRows, groups * kGroup) * kWidth;
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace mpm::kernels

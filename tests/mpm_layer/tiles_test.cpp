@@ -1,0 +1,55 @@
+// Which products are made in AMX tiles. The other suites of this program check what the tiles compute.
+#include "support/tiles/emulated_tiles.hpp"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "mpm_layer/kernels/attention/i8_attention.hpp"
+#include "mpm_layer/kernels/product/bf16.hpp"
+#include "mpm_layer/kernels/product/i8.hpp"
+#include "support/random.hpp"
+
+namespace mpm::test {
+namespace {
+
+using namespace kernels;
+using emulated_tiles::g_pairProducts;
+using emulated_tiles::g_quadProducts;
+
+/// Tiles multiplied for a product of 40 rows with 70 columns.
+long tilesInI8(int depth) {
+    const cv::Mat left = randomMatrix(40, depth, 1), right = randomMatrix(depth, 70, 2);
+    const size_t stride = paddedStride(quadsOf(depth));
+    std::vector<I8Quad> rows(paddedSize(40, stride));
+    std::vector<float> scales(40);
+    for (int r = 0; r < 40; ++r)
+        scales[r] = packQuads(left.ptr<float>(r), depth, rows.data() + r * stride);
+    cv::Mat output(40, 70, CV_32F);
+    const long before = g_quadProducts;
+    productI8(rows.data(), stride, scales.data(), 40, {right.ptr<float>(), 70, depth, 70}, {},
+              output.ptr<float>(), 70);
+    return g_quadProducts - before;
+}
+
+TEST(Tiles, MultiplyBytesWhereTheDepthIsWhole) {
+    if (!hasI8() || !hasBf16()) GTEST_SKIP() << "tiles are used where VNNI and bf16 are";
+    // Two blocks of 32 rows, three panels of columns, four products of tiles for each 64 of the depth.
+    EXPECT_EQ(tilesInI8(192), 2 * 3 * 4 * 3);
+    EXPECT_EQ(tilesInI8(64), 2 * 3 * 4);
+    EXPECT_EQ(tilesInI8(61), 2 * 3 * 4) << "the last quad is filled up";
+    EXPECT_EQ(tilesInI8(60), 0);
+    EXPECT_EQ(tilesInI8(1024), 2 * 3 * 4 * 16) << "more than one pass";
+}
+
+TEST(Tiles, AttentionTakesValuesAsColumns) {
+    if (!hasI8() || !hasBf16()) GTEST_SKIP() << "tiles are used where VNNI and bf16 are";
+    EXPECT_TRUE(takesI8ValuesAsColumns(64));
+    EXPECT_TRUE(takesI8ValuesAsColumns(128));
+    EXPECT_FALSE(takesI8ValuesAsColumns(32)) << "half a tile of quads";
+    EXPECT_TRUE(takesValuesAsColumns(32));
+    EXPECT_FALSE(takesValuesAsColumns(80));
+}
+
+}  // namespace
+}  // namespace mpm::test
