@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <mutex>
 #include <utility>
@@ -13,51 +12,36 @@
 #include "mpm_layer/kernels/tokens/nearest.hpp"
 #include "mpm_layer/kernels/tokens/rows.hpp"
 #include "mpm_layer/kernels/tokens/screen.hpp"
-#include "mpm_layer/merge/similarity.hpp"
+#include "mpm_layer/merge/frame.hpp"
 
 namespace mpm {
 namespace {
 
 std::atomic<std::int64_t> g_rows{0}, g_decided{0};
 
-/// Near the mean of an image's unit rows: that of some of them. The nearer it is, the less remains of each.
-std::vector<float> meanOf(const RowsView& rows) {
-    constexpr int kSample = 64;
-    std::vector<float> mean(rows.width), unit(rows.width);
-    const int step = std::max(1, rows.count / kSample);
-    int counted = 0;
-    for (int i = 0; i < rows.count; i += step) {
-        if (!kernels::unitRow(rows.row(i), rows.width, unit.data())) continue;
-        if (std::all_of(unit.begin(), unit.end(), [](float v) { return v == 0; })) continue;
-        ++counted;
-        std::transform(mean.begin(), mean.end(), unit.begin(), mean.begin(), std::plus<>());
-    }
-    for (float& v : mean)
-        v /= static_cast<float>(std::max(counted, 1));
-    return mean;
-}
-
 /// The unit rows of one image, and their cells for the screen (kernels/tokens/screen.hpp). A row that is not
 /// finite is less similar to any other than all that are.
 class ScreenedRows {
 public:
     explicit ScreenedRows(const RowsView& rows)
-        : m_count(rows.count),
+        : m_rows(rows),
+          m_count(rows.count),
           m_width(rows.width),
           m_words(kernels::screensWords(m_width)),
           m_depth(kernels::screenCells(m_width, m_words)),
-          m_unitStride(kernels::paddedStride(m_width)),
           m_stride(kernels::paddedStride(m_depth)) {
         const int columns = kernels::panelColumns(), panels = (m_count + columns - 1) / columns;
-        m_unit.reserve(kernels::paddedSize(m_count, m_unitStride));
         m_cells.reserve(kernels::paddedSize(m_count, m_stride));
         m_panels.reserve(kernels::panelsSize(m_count, m_depth));
         m_steps.resize(static_cast<size_t>(panels) * columns);
         m_shifts.resize(m_steps.size());
-        const std::vector<float> mean = meanOf(rows);
+        m_slacks.resize(m_steps.size());
+        m_places.resize(kernels::kDirections * m_steps.size());
+        const Frame frame(rows);
         std::vector<kernels::CentredRow> largest(panels);
         // A panel's rows are packed while they are near.
-        parallelFor(panels, [&](int panel) { largest[panel] = centre(rows, mean, panel); });
+        const kernels::ScreenFrame view = frame.view();
+        parallelFor(panels, [&](int panel) { largest[panel] = centre(view, panel); });
         float reach = 0, error = 0;
         for (const kernels::CentredRow& one : largest) {
             reach = std::max(reach, one.reach);
@@ -68,42 +52,59 @@ public:
 
     int count() const { return m_count; }
     kernels::Screen screen() const {
-        return {m_cells.data(),  m_stride, m_panels.data(), m_depth, m_steps.data(),
-                m_shifts.data(), m_margin, m_words,         m_count};
+        return {m_cells.data(),  m_stride,       m_panels.data(), m_depth, m_steps.data(), m_shifts.data(),
+                m_places.data(), m_steps.size(), m_margin,        m_words, m_count};
     }
     kernels::DoubtfulRows doubtful(const std::vector<int>& rows, const std::vector<float>& least) const {
-        return {m_unit.data(), m_unitStride, m_width,
-                rows.data(),   least.data(), static_cast<int>(rows.size())};
+        const auto count = static_cast<int>(rows.size());
+        if (m_lengths.empty())
+            return {m_rows.data, m_rows.stride, m_width, nullptr, rows.data(), least.data(), count};
+        return {m_unit.data(), m_unitStride, m_width, m_lengths.data(), rows.data(), least.data(), count};
+    }
+    /// Pays where many rows are doubtful.
+    void normaliseAll() {
+        m_unitStride = kernels::paddedStride(m_width);
+        m_unit.reserve(m_count * m_unitStride);
+        m_lengths.resize(m_count);
+        parallelFor(m_count, [&](int i) {
+            float* unit = m_unit.data() + i * m_unitStride;
+            kernels::unitRow(m_rows.row(i), m_width, unit);
+            m_lengths[i] = std::sqrt(kernels::exactDot(unit, unit, m_width));
+        });
     }
 
     /// U of a row's lead, less all errors: columns whose U is below are less similar.
     double surely(int row, const kernels::Leads& leads) const {
         const int other = leads.index[row];
-        const double twice = 2.0 * m_margin * m_steps[row] * m_steps[other];
-        const double slack = 4 * kernels::kShiftSlack * (std::abs(m_shifts[row]) + std::abs(m_shifts[other]));
-        // Of the products in f64 that decide, and of those that the shifts are made of.
-        const double exact = (m_width + 16) * 0x1p-49;
-        return leads.value[row] - 1.01 * (twice + slack) - exact;
+        double away = 0;
+        for (size_t at = 0; at < m_places.size(); at += m_steps.size())
+            away += std::pow(static_cast<double>(m_places[at + row]) - m_places[at + other], 2);
+        const double above = 2.0 * m_margin * m_steps[row] * m_steps[other] +
+                             3.0 * (m_slacks[row] + m_slacks[other]) + 5 * kernels::kTilt * away;
+        // Of cosines in f64, and of unit rows that are not quite as long.
+        const double unit = (m_width + 16) * 0x1p-24, exact = unit * 0x1p-25 + unit * unit;
+        return leads.value[row] - 1.01 * above - exact;
     }
 
 private:
     /// The rows of one panel; returns the largest reach and error.
-    kernels::CentredRow centre(const RowsView& rows, const std::vector<float>& mean, int panel) {
+    kernels::CentredRow centre(const kernels::ScreenFrame& frame, int panel) {
         const int columns = kernels::panelColumns(), first = panel * columns;
         const int present = std::min(columns, m_count - first);
-        const double meanSquare = kernels::exactDot(mean.data(), mean.data(), m_width);
         kernels::CentredRow largest{};
         for (int i = first; i < first + present; ++i) {
-            float *unit = m_unit.data() + i * m_unitStride, *cells = m_cells.data() + i * m_stride;
-            if (!kernels::unitRow(rows.row(i), m_width, unit)) {
+            float* cells = m_cells.data() + i * m_stride;
+            kernels::CentredRow row{};
+            if (!kernels::centreRow(m_rows.row(i), frame, m_width, m_words, cells, row)) {
                 std::fill_n(cells, m_depth, 0.0f);
                 m_shifts[i] = -std::numeric_limits<float>::infinity();
                 continue;
             }
-            const kernels::CentredRow row =
-                kernels::centreRow(unit, mean.data(), meanSquare, m_width, m_words, cells);
             m_steps[i] = row.step;
             m_shifts[i] = row.shift;
+            m_slacks[i] = row.slack;
+            for (int l = 0; l < kernels::kDirections; ++l)
+                m_places[l * m_steps.size() + i] = row.place[l];
             largest.reach = std::max(largest.reach, row.reach);
             largest.error = std::max(largest.error, row.error);
         }
@@ -112,12 +113,15 @@ private:
         return largest;
     }
 
+    RowsView m_rows;
     int m_count, m_width;
     bool m_words;
     int m_depth;
-    size_t m_unitStride, m_stride;
-    kernels::Buffer m_unit, m_cells, m_panels;
-    std::vector<float> m_steps, m_shifts;  // of whole panels
+    size_t m_stride, m_unitStride = 0;
+    kernels::Buffer m_cells, m_panels;
+    kernels::Buffer m_unit;                                    // only where it pays
+    std::vector<double> m_lengths;                             // theirs
+    std::vector<float> m_steps, m_shifts, m_slacks, m_places;  // of whole panels
     float m_margin = 0;
 };
 
@@ -126,26 +130,32 @@ float roundDown(double value) {
     return rounded <= value ? rounded : std::nextafter(rounded, -std::numeric_limits<float>::infinity());
 }
 
+/// Rows of one task: the more, the less is done twice where tasks meet; few enough to share the work out.
+int rowsOfTask(int count) {
+    const int groups = count / kernels::rowGroup() / (6 * std::max(1, cv::getNumThreads()));
+    return std::clamp(groups, 4, 8) * kernels::rowGroup();
+}
+
 std::vector<kernels::Leads> screenAll(const std::vector<ScreenedRows>& images) {
     struct Task {
-        int image, first;
+        int image, first, rows;
     };
     std::vector<Task> tasks;
     std::vector<kernels::Leads> leads;
-    const int chunk = similarityChunk();
     for (const ScreenedRows& image : images) {
         leads.emplace_back(image.count());
-        for (int first = 0; first < image.count(); first += chunk)
-            tasks.push_back({static_cast<int>(leads.size()) - 1, first});
+        const int rows = rowsOfTask(image.count());
+        for (int first = 0; first < image.count(); first += rows)
+            tasks.push_back(
+                {static_cast<int>(leads.size()) - 1, first, std::min(rows, image.count() - first)});
     }
     std::vector<std::mutex> guards(images.size());
     parallelFor(
         static_cast<int>(tasks.size()),
         [&](int t) {
-            const auto [image, first] = tasks[t];
-            const int count = images[image].count();
-            kernels::Leads own(count);
-            kernels::screenChunk(images[image].screen(), first, std::min(chunk, count - first), own);
+            const auto [image, first, rows] = tasks[t];
+            kernels::Leads own(images[image].count());
+            kernels::screenChunk(images[image].screen(), first, rows, own);
             const std::lock_guard<std::mutex> lock(guards[image]);
             leads[image].merge(own, first);
         },
@@ -154,7 +164,7 @@ std::vector<kernels::Leads> screenAll(const std::vector<ScreenedRows>& images) {
 }
 
 /// Doubtful rows, image by image: their leads are replaced by what products in f64 say.
-void decide(const std::vector<ScreenedRows>& images, std::vector<kernels::Leads>& leads) {
+void decide(std::vector<ScreenedRows>& images, std::vector<kernels::Leads>& leads) {
     struct Task {
         int image;
         std::vector<int> rows;
@@ -163,6 +173,7 @@ void decide(const std::vector<ScreenedRows>& images, std::vector<kernels::Leads>
     std::vector<Task> tasks;
     for (int i = 0; i < static_cast<int>(images.size()); ++i) {
         Task* task = nullptr;
+        int doubtful = 0;
         for (int row = 0; row < images[i].count(); ++row) {
             if (leads[i].index[row] < 0) continue;  // it has no other, or is not finite
             const double surely = images[i].surely(row, leads[i]);
@@ -171,8 +182,10 @@ void decide(const std::vector<ScreenedRows>& images, std::vector<kernels::Leads>
                 task = &tasks.emplace_back(Task{i, {}, {}});
             task->rows.push_back(row);
             task->least.push_back(roundDown(surely));
-            ++g_decided;
+            ++doubtful;
         }
+        if (doubtful > images[i].count() / 8) images[i].normaliseAll();
+        g_decided += doubtful;
         g_rows += images[i].count();
     }
     parallelFor(static_cast<int>(tasks.size()), [&](int t) {

@@ -2,10 +2,8 @@
 // bound.
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <random>
-#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -16,6 +14,7 @@
 #include "mpm_layer/kernels/tokens/nearest.hpp"
 #include "mpm_layer/kernels/tokens/rows.hpp"
 #include "mpm_layer/kernels/tokens/screen.hpp"
+#include "mpm_layer/merge/frame.hpp"
 #include "mpm_layer/merge/nearest.hpp"
 #include "support/random.hpp"
 
@@ -35,13 +34,17 @@ std::vector<std::vector<float>> unitRows(const cv::Mat& tokens) {
     return units;
 }
 
-int reference(const std::vector<std::vector<float>>& units, int row) {
+double lengthOf(const std::vector<float>& row) {
+    return std::sqrt(kernels::exactDot(row.data(), row.data(), static_cast<int>(row.size())));
+}
+
+int reference(const std::vector<std::vector<float>>& units, const std::vector<double>& lengths, int row) {
     int best = -1;
     double value = -2;
     for (int j = 0; j < static_cast<int>(units.size()) && !units[row].empty(); ++j) {
         if (j == row || units[j].empty()) continue;
-        const double its =
-            kernels::exactDot(units[row].data(), units[j].data(), static_cast<int>(units[j].size()));
+        const double its = kernels::cosineOf(units[row].data(), units[j].data(),
+                                             static_cast<int>(units[j].size()), lengths[row], lengths[j]);
         if (!(its > value)) continue;
         value = its;
         best = j;
@@ -52,8 +55,10 @@ int reference(const std::vector<std::vector<float>>& units, int row) {
 void checkEveryRow(const cv::Mat& tokens, int step = 1) {
     const std::vector<int> nearest = nearestNeighbours({viewOf(tokens)})[0];
     const auto units = unitRows(tokens);
+    std::vector<double> lengths(units.size());
+    std::transform(units.begin(), units.end(), lengths.begin(), lengthOf);
     for (int i = 0; i < tokens.rows; i += step)
-        ASSERT_EQ(nearest[i], reference(units, i))
+        ASSERT_EQ(nearest[i], reference(units, lengths, i))
             << "row " << i << " of " << tokens.rows << " x " << tokens.cols;
 }
 
@@ -146,69 +151,92 @@ TEST(Nearest, OneHugeElement) {
 
 /// U of two rows, with margin and all, beside the similarity that it bounds.
 struct Pair {
-    Pair(const cv::Mat& rows, const std::vector<float>& mean, bool words) {
+    Pair(const cv::Mat& rows, const kernels::ScreenFrame& frame, bool words) {
         const int width = rows.cols, depth = kernels::screenCells(width, words);
-        const size_t stride = kernels::paddedStride(depth);
+        const size_t stride = kernels::paddedStride(depth), apart = kernels::panelColumns();
         kernels::Buffer cells(kernels::paddedSize(2, stride)), panels(kernels::panelsSize(2, depth));
         std::vector<float> unit[2] = {std::vector<float>(width), std::vector<float>(width)};
-        std::vector<float> steps(kernels::panelColumns()), shifts(steps.size());
-        double reach = 0, error = 0;
-        const double meanSquare = kernels::exactDot(mean.data(), mean.data(), width);
+        std::vector<float> steps(apart), shifts(apart), places(kernels::kDirections * apart);
+        double reach = 0, error = 0, slack = 0, away = 0;
         for (int i = 0; i < 2; ++i) {
+            kernels::CentredRow row{};
             kernels::unitRow(rows.ptr<float>(i), width, unit[i].data());
-            const auto row = kernels::centreRow(unit[i].data(), mean.data(), meanSquare, width, words,
-                                                cells.data() + i * stride);
+            EXPECT_TRUE(
+                kernels::centreRow(rows.ptr<float>(i), frame, width, words, cells.data() + i * stride, row));
             steps[i] = row.step, shifts[i] = row.shift;
+            slack += row.slack;
+            for (int l = 0; l < kernels::kDirections; ++l)
+                places[l * apart + i] = row.place[l];
             reach = std::max<double>(reach, row.reach);
             error = std::max<double>(error, row.error);
         }
+        for (size_t at = 0; at < places.size(); at += apart)
+            away += std::pow(static_cast<double>(places[at]) - places[at + 1], 2);
         kernels::packPanel(cells.data(), stride, 2, depth, 0, panels.data());
         const float margin = kernels::screenMargin(reach, error, width, words);
         kernels::Leads leads(2);
-        kernels::screenChunk(
-            {cells.data(), stride, panels.data(), depth, steps.data(), shifts.data(), margin, words, 2}, 0, 2,
-            leads);
+        kernels::screenChunk({cells.data(), stride, panels.data(), depth, steps.data(), shifts.data(),
+                              places.data(), apart, margin, words, 2},
+                             0, 2, leads);
         upper = leads.value[0];
         EXPECT_EQ(leads.value[1], upper);
-        room = 2.0 * margin * steps[0] * steps[1] +
-               4 * kernels::kShiftSlack * (std::abs(shifts[0]) + std::abs(shifts[1]));
-        similarity = -meanSquare;
-        for (int k = 0; k < width; ++k)
-            similarity += static_cast<long double>(unit[0][k]) * unit[1][k];
+        room = 2.0 * margin * steps[0] * steps[1] + 3 * slack + 5 * kernels::kTilt * away;
+        long double product = 0, squares[2] = {0, 0};
+        for (int k = 0; k < width; ++k) {
+            product += static_cast<long double>(unit[0][k]) * unit[1][k];
+            for (int i = 0; i < 2; ++i)
+                squares[i] += static_cast<long double>(unit[i][k]) * unit[i][k];
+        }
+        similarity = product / std::sqrt(squares[0] * squares[1]) - 1;
     }
 
     double upper, room;
     long double similarity;
 };
 
-TEST(Screen, NeverBelowTheSimilarityAndNeverMuchAbove) {
-    std::mt19937 random(15);
+/// Rows around a point, spread in a few directions, and less in all others; now and then something else.
+cv::Mat spreadRows(int count, int width, int round) {
+    std::mt19937 random(round);
     const auto uniform = [&](double low, double high) {
         return std::uniform_real_distribution<double>(low, high)(random);
     };
+    const int directions = std::uniform_int_distribution<int>(0, 6)(random);
+    const double wide = std::pow(10, uniform(-6, 1)), narrow = wide * std::pow(10, uniform(-4, 0));
+    cv::Mat rows = randomMatrix(count, width, 4 * round, narrow);
+    rows += cv::repeat(randomMatrix(1, width, 4 * round + 1), count, 1);
+    if (directions > 0)
+        rows += randomMatrix(count, directions, 4 * round + 2, wide) *
+                randomMatrix(directions, width, 4 * round + 3);
+    if (round % 3 == 0) rows.row(1) *= uniform(-2, 2);
+    if (round % 5 == 0) rows.at<float>(0, round % width) += static_cast<float>(100 * wide);
+    if (round % 7 == 0) rows.row(0).copyTo(rows.row(1));
+    return rows;
+}
+
+TEST(Screen, NeverBelowTheSimilarityAndNeverMuchAbove) {
     double nearest = 1;
-    for (int round = 0; round < 4000; ++round) {
-        const int width = std::uniform_int_distribution<int>(1, round % 50 == 0 ? 3000 : 200)(random);
-        const double spread = std::pow(10, uniform(-9, 1)), offset = std::pow(10, uniform(-9, 0));
-        cv::Mat rows = randomMatrix(2, width, 2 * round, spread), mean;
-        rows += cv::repeat(randomMatrix(1, width, 2 * round + 1), 2, 1);
-        if (round % 3 == 0) rows.row(1) *= uniform(-2, 2);
-        if (round % 5 == 0) rows.at<float>(0, round % width) += static_cast<float>(100 * spread);
-        if (round % 7 == 0) rows.row(0).copyTo(rows.row(1));
-        cv::Mat unit = rows.row(0) / std::max(cv::norm(rows.row(0)), 1e-30);
-        unit += randomMatrix(1, width, 3 * round, offset);
+    for (int round = 0; round < 3000; ++round) {
+        const int width = round % 50 == 0 ? 40 * (round / 50) + 1 : round % 200 + 1;
+        const cv::Mat rows = spreadRows(30, width, round);
+        // The frame of other rows: any frame gives a bound that holds.
+        const Frame frame(viewOf(rows.rowRange(round % 2 == 0 ? 2 : 20, 30)));
         for (const bool words : {false, true}) {
             if (words && !kernels::screensWords(width)) continue;
-            const Pair pair(rows, std::vector<float>(unit.begin<float>(), unit.end<float>()), words);
-            const double exact = width * 1e-15;
-            ASSERT_GE(pair.upper, static_cast<double>(pair.similarity) - exact) << "round " << round;
+            const Pair pair(rows.rowRange(0, 2), frame.view(), words);
+            const double exact = std::pow((width + 16) * 0x1p-24, 2);
+            ASSERT_GE(pair.upper, static_cast<double>(pair.similarity) - exact)
+                << "round " << round << ", width " << width;
             ASSERT_LE(pair.upper, static_cast<double>(pair.similarity) + pair.room + exact)
-                << "round " << round;
-            if (pair.room > 0)
-                nearest = std::min(nearest, static_cast<double>(pair.upper - pair.similarity) / pair.room);
+                << "round " << round << ", width " << width;
+            nearest = std::min(nearest, static_cast<double>(pair.upper - pair.similarity) / pair.room);
         }
     }
     EXPECT_LT(nearest, 0.5) << "the bound is tight enough to be of use";
+}
+
+TEST(Nearest, RowsSpreadInFewDirections) {
+    for (int round = 0; round < 60; ++round)
+        checkEveryRow(spreadRows(200, 64 + round % 5, 10000 + round));
 }
 
 TEST(Screen, DecidesFewRowsExactly) {
@@ -218,8 +246,16 @@ TEST(Screen, DecidesFewRowsExactly) {
     const NearestCounts after = nearestCounts();
     EXPECT_EQ(after.rows - before.rows, 1024);
     EXPECT_LT(after.decided - before.decided, 100);
+    // Like those of an image by their colours: a few directions tell them apart, and the nearest are within
+    // 1e-6.
+    const cv::Mat colours = randomTokens(1024, 3, 17) * randomMatrix(3, 192, 18) +
+                            cv::repeat(randomMatrix(1, 192, 19, 3), 1024, 1) +
+                            randomMatrix(1024, 192, 20, 1e-3);
+    nearestNeighbours({viewOf(colours)});
+    EXPECT_LT(nearestCounts().decided - after.decided, 200);
+    const NearestCounts last = nearestCounts();
     nearestNeighbours({viewOf(cv::Mat(64, 192, CV_32F, cv::Scalar(1)))});
-    EXPECT_EQ(nearestCounts().decided - after.decided, 64) << "copies are always decided exactly";
+    EXPECT_EQ(nearestCounts().decided - last.decided, 64) << "copies are always decided exactly";
 }
 
 }  // namespace

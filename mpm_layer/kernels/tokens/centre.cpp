@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "mpm_layer/kernels/common/buffer.hpp"
+#include "mpm_layer/kernels/tokens/rows.hpp"
 #include "mpm_layer/kernels/tokens/screen.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -18,74 +19,173 @@ MPM_BEFORE_NAMESPACE_I8();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// Rows of words have at most this length, so that |c|^2 + K stays below 2^31: see screenMargin.
+// Rows of words have at most this length, so that |q|^2 + K stays below 2^31: see screenMargin.
 constexpr float kWordReach = 45000.0f, kLargestWord = 32767.0f;
 constexpr int kMostWords = 1 << 16;
+// Steps are no finer than what is known of a row: h in these parts of a step, for words and for floats.
+constexpr float kWordHaze = 4.0f, kFloatHaze = 1e-5f;
 // Of tighter rows f32 holds hardly a difference. Squares of their steps must not vanish.
 constexpr float kTightest = 1e-8f;
+constexpr float kRounding = 0x1p-24f;
 
 HWY_INLINE float sumOf(Float v) {
     return hn::GetLane(hn::SumOfLanes(FloatTag(), v));
 }
 
-/// body(difference, index, count) over the vectors of unit - mean; lanes that do not exist are zero.
-template <class Body>
-HWY_INLINE void forEachDifference(const float* unit, const float* mean, int width, const Body& body) {
-    const int lanes = static_cast<int>(hn::Lanes(FloatTag()));
-    int i = 0;
-    for (; i + lanes <= width; i += lanes)
-        body(hn::Sub(hn::LoadU(FloatTag(), unit + i), hn::LoadU(FloatTag(), mean + i)), i, lanes);
-    const int last = width - i;
-    if (last > 0) body(hn::Sub(loadPart(unit + i, last), loadPart(mean + i, last)), i, last);
+/// A row in the frame.
+struct Placed {
+    float place[kDirections];  // a
+    float distance;            // |u - m|
+    float left;                // |e|
+    float peak;                // its largest element
+    float tilt;                // |B'e|, of e as computed
+    bool zero = false;         // the row is
+};
+
+/// Squares and products with the directions, of a row as it is. The directions have zeros behind them.
+HWY_INLINE float project(const float* in, const ScreenFrame& frame, int width, float (&along)[kDirections]) {
+    const FloatTag d;
+    const float* to = frame.directions;
+    const size_t next = frame.stride;
+    Float squares = hn::Zero(d), s0 = squares, s1 = squares, s2 = squares, s3 = squares;
+    const int lanes = static_cast<int>(hn::Lanes(d));
+    for (int i = 0; i < width; i += lanes) {
+        const Float v = i + lanes <= width ? hn::LoadU(d, in + i) : loadPart(in + i, width - i);
+        squares = hn::MulAdd(v, v, squares);
+        s0 = hn::MulAdd(v, hn::Load(d, to + i), s0);
+        s1 = hn::MulAdd(v, hn::Load(d, to + next + i), s1);
+        s2 = hn::MulAdd(v, hn::Load(d, to + 2 * next + i), s2);
+        s3 = hn::MulAdd(v, hn::Load(d, to + 3 * next + i), s3);
+    }
+    along[0] = sumOf(s0), along[1] = sumOf(s1), along[2] = sumOf(s2), along[3] = sumOf(s3);
+    return sumOf(squares);
 }
 
-/// d as words, and the sum of the squares of what rounding leaves.
-HWY_INLINE float roundToWords(const float* unit, const float* mean, int width, float step, float* cells) {
+// Compiled with -ffp-contract=off: here the unit row must be the rounded one, as everywhere else.
+/// What its place in the frame leaves of a unit row, in * inverse: e, whole vectors of it, zeros behind.
+HWY_INLINE void subtract(const float* in, float inverse, const ScreenFrame& frame, int width, float* rest,
+                         Placed& placed) {
+    const FloatTag d;
+    const float *origin = frame.origin, *to = frame.directions;
+    const size_t next = frame.stride;
+    const Float a0 = hn::Set(d, placed.place[0]), a1 = hn::Set(d, placed.place[1]);
+    const Float a2 = hn::Set(d, placed.place[2]), a3 = hn::Set(d, placed.place[3]);
+    const Float by = hn::Set(d, inverse);
+    Float far = hn::Zero(d), near = far, peak = far, s0 = far, s1 = far, s2 = far, s3 = far;
+    const int lanes = static_cast<int>(hn::Lanes(d));
+    for (int i = 0; i < width; i += lanes) {
+        const Float u = hn::Mul(i + lanes <= width ? hn::LoadU(d, in + i) : loadPart(in + i, width - i), by);
+        const Float b0 = hn::Load(d, to + i), b1 = hn::Load(d, to + next + i);
+        const Float b2 = hn::Load(d, to + 2 * next + i), b3 = hn::Load(d, to + 3 * next + i);
+        Float v = hn::Sub(u, hn::Load(d, origin + i));
+        far = hn::MulAdd(v, v, far);
+        v = hn::NegMulAdd(a3, b3, hn::NegMulAdd(a2, b2, hn::NegMulAdd(a1, b1, hn::NegMulAdd(a0, b0, v))));
+        hn::Store(v, d, rest + i);
+        near = hn::MulAdd(v, v, near);
+        peak = hn::Max(peak, hn::Abs(v));
+        s0 = hn::MulAdd(v, b0, s0);
+        s1 = hn::MulAdd(v, b1, s1);
+        s2 = hn::MulAdd(v, b2, s2);
+        s3 = hn::MulAdd(v, b3, s3);
+    }
+    placed.distance = std::sqrt(sumOf(far));
+    placed.left = std::sqrt(sumOf(near));
+    placed.peak = hn::GetLane(hn::MaxOfLanes(d, peak));
+    const float t0 = sumOf(s0), t1 = sumOf(s1), t2 = sumOf(s2), t3 = sumOf(s3);
+    placed.tilt = std::sqrt(t0 * t0 + t1 * t1 + t2 * t2 + t3 * t3);
+}
+
+/// False where an element is not finite.
+HWY_INLINE bool placeRow(const float* in, const ScreenFrame& frame, int width, float* rest, Placed& placed) {
+    static_assert(kDirections == 4, "written out: arrays of vectors would be kept in memory");
+    // As unitRow: where squares neither overflow nor vanish, x / |x| needs no scaling.
+    constexpr float kLeast = 1e-20f, kMost = 1e20f;
+    float along[kDirections];
+    float squares = project(in, frame, width, along), inverse = 1.0f / std::sqrt(squares);
+    if (!(squares >= kLeast && squares <= kMost)) {
+        if (!unitRow(in, width, rest)) return false;
+        in = rest;  // each vector is read before it is written
+        inverse = 1;
+        placed.zero = project(in, frame, width, along) == 0;
+    }
+    for (int l = 0; l < kDirections; ++l)
+        placed.place[l] = (along[l] * inverse - frame.offsets[l]) * static_cast<float>(0.5 / (1 + 2 * kTilt));
+    subtract(in, inverse, frame, width, rest, placed);
+    return true;
+}
+
+/// How much of e its computation may have rounded away. Each step rounds what it leaves: u - m, then what
+/// each direction leaves of it, whose squares are smaller by 2 a^2.
+HWY_INLINE float hazeOf(const Placed& placed) {
+    const float all = placed.distance * placed.distance;
+    float left = all * 1.001f, sum = 0;
+    for (int l = 0; l < kDirections; ++l) {
+        left -= 1.999f * placed.place[l] * placed.place[l];
+        sum += std::max(left, 0.0f) + 0.001f * all;
+    }
+    // sqrt(x) + sqrt(y) + ... <= sqrt(n (x + y + ...)). Without fused products, these round, too.
+    const float fused = placed.distance + std::sqrt(kDirections * sum);
+    return 1.01f * kRounding * (fused + (HWY_NATIVE_FMA ? 0 : kDirections * placed.distance));
+}
+
+/// e as words; returns the sum of the squares of what rounding leaves.
+HWY_INLINE float roundToWords(const float* rest, int width, float step, float* cells) {
     const FloatTag d;
     const hn::Rebind<std::int16_t, FloatTag> words;
     const Float by = hn::Set(d, 1.0f / step), size = hn::Set(d, step);
     auto* to = reinterpret_cast<std::int16_t*>(cells);
     Float left = hn::Zero(d);
     const int lanes = static_cast<int>(hn::Lanes(d));
-    forEachDifference(unit, mean, width, [&](Float v, int i, int count) HWY_ATTR {
+    for (int i = 0; i < width; i += lanes) {
+        const Float v = hn::Load(d, rest + i);
         const auto rounded = hn::NearestInt(hn::Mul(v, by));
-        const Float rest = hn::NegMulAdd(hn::ConvertTo(d, rounded), size, v);
-        left = hn::MulAdd(rest, rest, left);
-        if (count == lanes) {
+        const Float off = hn::NegMulAdd(hn::ConvertTo(d, rounded), size, v);
+        left = hn::MulAdd(off, off, left);
+        if (i + lanes <= width) {
             hn::StoreU(hn::DemoteTo(words, rounded), words, to + i);
         } else {
             HWY_ALIGN std::int16_t last[HWY_MAX_BYTES / sizeof(std::int16_t)];
             hn::Store(hn::DemoteTo(words, rounded), words, last);
-            std::copy_n(last, (count + 1) / 2 * 2, to + i);
+            std::copy_n(last, (width - i + 1) / 2 * 2, to + i);
         }
-    });
+    }
     return sumOf(left);
 }
 
-void CentreCells(const float* unit, const float* mean, int width, bool words, float* cells,
-                 CentredRow& result) {
+bool CentreCells(const float* in, const ScreenFrame& frame, int width, bool words, float* cells,
+                 CentredRow& row) {
+    static thread_local Buffer scratch;
     const FloatTag d;
-    Float squares = hn::Zero(d), peak = hn::Zero(d);
-    forEachDifference(unit, mean, width, [&](Float v, int, int) HWY_ATTR {
-        squares = hn::MulAdd(v, v, squares);
-        peak = hn::Max(peak, hn::Abs(v));
-    });
-    // Sums of f32 are larger or smaller by at most this factor.
-    const float slack = 1.0f + static_cast<float>(width + 4) * 0x1p-22f;
-    const float norm = std::max(std::sqrt(sumOf(squares)) * slack, kTightest);
+    const int lanes = static_cast<int>(hn::Lanes(d));
+    float* rest = scratch.reserve(width);
+    Placed placed;
+    if (!placeRow(in, frame, width, rest, placed)) return false;
+    std::copy_n(placed.place, kDirections, row.place);
+    // How much sums of f32 over a row may be off, relatively: each lane adds its part of them, one by one.
+    const float off = static_cast<float>(width / lanes + 9) * kRounding;
+    const float norm = placed.left * (1 + off), haze = hazeOf(placed) * (1 + off);
+    const float reach = std::max(norm, kTightest);
     if (words) {
-        result.step = std::max(norm / kWordReach, hn::GetLane(hn::MaxOfLanes(d, peak)) / kLargestWord);
-        result.error =
-            std::sqrt(roundToWords(unit, mean, width, result.step, cells)) * slack * 1.001f / result.step;
+        row.step = std::max({reach / kWordReach, placed.peak / kLargestWord, haze / kWordHaze});
+        const float rounded = std::sqrt(roundToWords(rest, width, row.step, cells)) * (1 + off);
+        row.error = (rounded + haze) * 1.001f / row.step;
     } else {
-        result.step = std::ldexp(1.0f, std::ilogb(norm) + 1);
-        result.error = 0;
-        const Float by = hn::Set(d, 1.0f / result.step);
-        forEachDifference(unit, mean, width, [&](Float v, int i, int count) HWY_ATTR {
-            storePart(hn::Mul(v, by), cells + i, count);
-        });
+        row.step = std::ldexp(1.0f, std::ilogb(std::max(reach, haze / kFloatHaze)) + 1);
+        row.error = haze * 1.001f / row.step;
+        const Float by = hn::Set(d, 1.0f / row.step);
+        for (int i = 0; i < width; i += lanes)
+            storePart(hn::Mul(hn::Load(d, rest + i), by), cells + i, std::min(lanes, width - i));
     }
-    result.reach = norm / result.step * 1.001f;
+    row.reach = norm / row.step * 1.001f;
+    // |B'e|: what was computed, its rounding, and that e is known to within `haze`. Directions are shorter
+    // than 1.5.
+    const float tilt = placed.tilt + 3 * off * norm + 1.5f * haze;
+    const float shift = -0.5f * placed.left * placed.left - (placed.zero ? 0.5f : 0.0f);
+    // U rounds the sum of both shifts a few times.
+    row.slack = 1.0001f * (tilt * tilt * static_cast<float>(1 / kTilt) + norm * haze + haze * haze +
+                           norm * norm * 2 * off + std::abs(shift) * 0x1p-21f);
+    row.shift = shift + row.slack;
+    return true;
 }
 
 bool ScreensWords(int width) {
@@ -110,21 +210,16 @@ int screenCells(int width, bool words) {
     return words ? (width + 1) / 2 : width;
 }
 
-CentredRow centreRow(const float* unit, const float* mean, double meanSquare, int width, bool words,
-                     float* cells) {
-    CentredRow row{};
-    HWY_DYNAMIC_DISPATCH(CentreCells)(unit, mean, width, words, cells, row);
-    const double shift = exactDot(mean, unit, width) - meanSquare;
-    row.shift = static_cast<float>(shift + kShiftSlack * std::abs(shift));
-    return row;
+bool centreRow(const float* in, const ScreenFrame& frame, int width, bool words, float* cells,
+               CentredRow& row) {
+    return HWY_DYNAMIC_DISPATCH(CentreCells)(in, frame, width, words, cells, row);
 }
 
 float screenMargin(double reach, double error, int width, bool words) {
     const double largest = reach + error;
-    // That u - m is rounded, and the rounding of U, are below 2^-21 of the largest product each.
-    const double rounding = 0x1p-20 * largest * largest;
-    if (words) return static_cast<float>(std::ceil(2 * largest * error + error * error + rounding) + 64);
-    return static_cast<float>((width + 8) * 0x1.2p-24 * largest * largest + rounding);
+    const double all = 2 * largest * error + error * error + 0x1p-20 * largest * largest;
+    if (words) return static_cast<float>(std::ceil(all) + 64);
+    return static_cast<float>(all + (width + 8) * 0x1.2p-24 * largest * largest);
 }
 
 }  // namespace mpm::kernels

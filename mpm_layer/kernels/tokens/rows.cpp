@@ -72,6 +72,21 @@ float SquaredDistance(const float* a, const float* b, int width) {
     return sumOf(hn::Add(even, odd));
 }
 
+float DotRows(const float* a, const float* b, int width) {
+    Float sum = hn::Zero(FloatTag());
+    forEachVector(a, width, [&](Float v, int i, int count) HWY_ATTR {
+        sum = hn::MulAdd(v, loadPart(b + i, count), sum);
+    });
+    return sumOf(sum);
+}
+
+void AddScaledRow(float factor, const float* from, int width, float* to) {
+    const Float by = hn::Set(FloatTag(), factor);
+    forEachVector(from, width, [&](Float v, int i, int count) HWY_ATTR {
+        storePart(hn::MulAdd(v, by, loadPart(to + i, count)), to + i, count);
+    });
+}
+
 /// Where squares neither overflow nor vanish, x / |x| needs no scaling: the bits are the same.
 HWY_INLINE bool unitRowAsItIs(const float* in, int width, float* out) {
     constexpr float kLeast = 1e-20f, kMost = 1e20f;
@@ -128,11 +143,21 @@ namespace mpm::kernels {
 
 HWY_EXPORT(NormaliseRow);
 HWY_EXPORT(SquaredDistance);
+HWY_EXPORT(DotRows);
+HWY_EXPORT(AddScaledRow);
 HWY_EXPORT(UnitRow);
 
 void normaliseRow(const float* in, int width, const float* weight, const float* bias, const NormRule& rule,
                   float* out) {
     HWY_DYNAMIC_DISPATCH(NormaliseRow)(in, width, weight, bias, rule, out);
+}
+
+float dotRows(const float* a, const float* b, int width) {
+    return HWY_DYNAMIC_DISPATCH(DotRows)(a, b, width);
+}
+
+void addScaledRow(float factor, const float* from, int width, float* to) {
+    HWY_DYNAMIC_DISPATCH(AddScaledRow)(factor, from, width, to);
 }
 
 float squaredDistance(const float* a, const float* b, int width) {

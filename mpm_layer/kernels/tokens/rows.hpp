@@ -23,6 +23,10 @@ void meanRow(const float* rows, size_t stride, const int* indices, int count, in
 void weightedMeanRow(const float* rows, size_t stride, const int* indices, const float* weights, int count,
                      int width, float* out);
 
+float dotRows(const float* a, const float* b, int width);
+/// to += factor * from
+void addScaledRow(float factor, const float* from, int width, float* to);
+
 /// Sum of (a - b)^2; `b` may be null: zeros.
 float squaredDistance(const float* a, const float* b, int width);
 

@@ -1,11 +1,13 @@
 #include "mpm_layer/kernels/tokens/screen.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
 #include "mpm_layer/kernels/common/buffer.hpp"
 #include "mpm_layer/kernels/product/product.hpp"
+#include "mpm_layer/kernels/tokens/rows.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpm_layer/kernels/tokens/screen.cpp"
@@ -32,9 +34,9 @@ struct LaneLeads {
 
     HWY_INLINE void keep(Float its, Index where) {
         second = hn::Max(second, hn::Min(its, value));
-        const auto larger = hn::RebindMask(IndexTag(), hn::Gt(its, value));
-        index = hn::IfThenElse(larger, where, index);
-        value = hn::Max(value, its);
+        const auto larger = hn::Gt(its, value);
+        index = hn::IfThenElse(hn::RebindMask(IndexTag(), larger), where, index);
+        value = hn::IfThenElse(larger, its, value);
     }
 
     HWY_INLINE void keepBoth(Float left, Float right, const Columns& columns) {
@@ -50,29 +52,42 @@ struct LaneLeads {
     }
 };
 
-/// Steps and shifts of a panel's columns.
+/// Steps, shifts and places of one vector of columns.
 struct ColumnTerms {
-    Float leftStep, rightStep, leftShift, rightShift;
+    Float step, shift, place[kDirections];
 
-    HWY_INLINE ColumnTerms(const Screen& screen, int column) {
+    HWY_INLINE ColumnTerms(const Screen& screen, size_t column) {
         const FloatTag d;
-        const size_t lanes = hn::Lanes(d);
-        leftStep = hn::LoadU(d, screen.steps + column);
-        rightStep = hn::LoadU(d, screen.steps + column + lanes);
-        leftShift = hn::LoadU(d, screen.shifts + column);
-        rightShift = hn::LoadU(d, screen.shifts + column + lanes);
+        step = hn::LoadU(d, screen.steps + column);
+        shift = hn::LoadU(d, screen.shifts + column);
+#pragma GCC unroll 4
+        for (int l = 0; l < kDirections; ++l)
+            place[l] = hn::LoadU(d, screen.places + l * screen.apart + column);
     }
 };
 
-/// U of a row's two vectors of sums.
+/// Those of a row.
+struct RowTerms {
+    float step, shift, place[kDirections];
+
+    HWY_INLINE RowTerms(const Screen& screen, int row) : step(screen.steps[row]), shift(screen.shifts[row]) {
+#pragma GCC unroll 4
+        for (int l = 0; l < kDirections; ++l)
+            place[l] = screen.places[l * screen.apart + row];
+    }
+};
+
+/// U of a row's sums with one vector of columns.
 template <class Operand>
-HWY_INLINE void upper(const float* sums, float step, float shift, const ColumnTerms& columns, Float& left,
-                      Float& right) {
+HWY_INLINE Float upper(const float* sums, const RowTerms& row, const ColumnTerms& columns) {
     const FloatTag d;
-    const Float s = hn::Set(d, step), r = hn::Set(d, shift);
-    left = hn::MulAdd(Operand::load(sums), hn::Mul(s, columns.leftStep), hn::Add(r, columns.leftShift));
-    right = hn::MulAdd(Operand::load(sums + hn::Lanes(d)), hn::Mul(s, columns.rightStep),
-                       hn::Add(r, columns.rightShift));
+    Float sum = hn::Add(hn::Set(d, row.shift), columns.shift);
+#pragma GCC unroll 4
+    for (int l = 0; l < kDirections; ++l) {
+        const Float away = hn::Sub(hn::Set(d, row.place[l]), columns.place[l]);
+        sum = hn::NegMulAdd(away, away, sum);
+    }
+    return hn::MulAdd(Operand::load(sums), hn::Mul(hn::Set(d, row.step), columns.step), sum);
 }
 
 /// The sums of row group `first`, `rows` of them existing, with a panel. Only pairs above the diagonal
@@ -82,11 +97,12 @@ HWY_INLINE void follow(const Screen& screen, const float* sums, int first, int r
                        float* rowLeads, size_t rowCells, float* columnLeads) {
     const size_t lanes = hn::Lanes(FloatTag()), width = 2 * lanes;
     const bool masked = !columns.whole || columns.first < first + kGroup;
-    const ColumnTerms terms(screen, columns.first);
+    const ColumnTerms leftTerms(screen, columns.first), rightTerms(screen, columns.first + lanes);
     LaneLeads leftLeads(columnLeads, width), rightLeads(columnLeads + lanes, width);
     for (int r = 0; r < rows; ++r, sums += width, rowLeads += lanes) {
-        Float left, right;
-        upper<Operand>(sums, screen.steps[first + r], screen.shifts[first + r], terms, left, right);
+        const RowTerms terms(screen, first + r);
+        Float left = upper<Operand>(sums, terms, leftTerms);
+        Float right = upper<Operand>(sums + lanes, terms, rightTerms);
         if (masked) {
             left = between(left, columns.left, first + r, columns.limit);
             right = between(right, columns.right, first + r, columns.limit);
@@ -167,50 +183,69 @@ double ExactDot(const float* a, const float* b, int width) {
     return dotInDoubles(a, b, width);
 }
 
+HWY_INLINE double cosine(const float* a, const float* b, int width, double lengthOfA, double lengthOfB) {
+    if (lengthOfA == 0 || lengthOfB == 0) return 0;
+    if (std::memcmp(a, b, width * sizeof(float)) == 0) return 1;
+    return std::min(1.0, dotInDoubles(a, b, width) / (lengthOfA * lengthOfB));
+}
+
+double CosineOf(const float* a, const float* b, int width, double lengthOfA, double lengthOfB) {
+    return cosine(a, b, width, lengthOfA, lengthOfB);
+}
+
 /// The best of a row's candidates, which come in ascending order.
 struct Decision {
     double value = -std::numeric_limits<double>::infinity();
     int index = -1;
 
-    HWY_INLINE void consider(int row, int candidate, const float* unit, size_t stride, int width) {
-        const float* its = unit + candidate * stride;
-        // Copies of the best one are as similar as it is, and later.
-        if (index >= 0 && std::memcmp(its, unit + index * stride, width * sizeof(float)) == 0) return;
-        const double similarity = dotInDoubles(unit + row * stride, its, width);
-        if (!(similarity > value)) return;
-        value = similarity;
+    HWY_INLINE void keep(double its, int candidate) {
+        if (!(its > value)) return;
+        value = its;
         index = candidate;
     }
 };
 
+/// `room` is for two unit rows.
+HWY_INLINE double similarity(const DoubtfulRows& rows, int one, int other, float* room) {
+    const float *a = rows.all + one * rows.stride, *b = rows.all + other * rows.stride;
+    if (rows.lengths) return cosine(a, b, rows.width, rows.lengths[one], rows.lengths[other]);
+    float* second = room + rows.width;
+    unitRow(a, rows.width, room);
+    unitRow(b, rows.width, second);
+    return cosine(room, second, rows.width, std::sqrt(dotInDoubles(room, room, rows.width)),
+                  std::sqrt(dotInDoubles(second, second, rows.width)));
+}
+
 /// One row group of doubtful rows, gathered.
 template <class Operand>
-HWY_INLINE void decideGroup(const Screen& screen, const DoubtfulRows& doubtful, float* cells, float* sums,
-                            int* nearest) {
+HWY_INLINE void decideGroup(const Screen& screen, const DoubtfulRows& doubtful, float* cells, int* nearest) {
     const FloatTag d;
     const size_t width = panelWidth(), lanes = width / 2;
     for (int r = 0; r < kGroup; ++r)
         std::copy_n(screen.cells + doubtful.rows[std::min(r, doubtful.count - 1)] * screen.stride,
                     screen.depth, cells + r * screen.stride);
+    float *sums = cells + kGroup * screen.stride, *room = sums + kGroup * width;
     Decision decisions[kGroup];
     for (int column = 0; column < screen.count; column += width) {
         const float* panel = screen.panels + static_cast<size_t>(column) * screen.depth;
         const size_t whole = screen.depth * width;
         Operand::multiply(screen.depth, cells, screen.stride, panel, screen.margin, sums,
                           PanelAhead(panel + whole, whole * sizeof(float), screen.depth));
-        const ColumnTerms terms(screen, column);
+        const ColumnTerms leftTerms(screen, column), rightTerms(screen, column + lanes);
         for (int r = 0; r < doubtful.count; ++r) {
             const int row = doubtful.rows[r];
-            Float left, right;
-            upper<Operand>(sums + r * width, screen.steps[row], screen.shifts[row], terms, left, right);
+            const RowTerms terms(screen, row);
+            const Float left = upper<Operand>(sums + r * width, terms, leftTerms);
+            const Float right = upper<Operand>(sums + r * width + lanes, terms, rightTerms);
             const Float least = hn::Set(d, doubtful.least[r]);
             if (hn::AllFalse(d, hn::Ge(hn::Max(left, right), least))) continue;
             HWY_ALIGN float values[2 * HWY_MAX_BYTES / sizeof(float)];
             hn::Store(left, d, values);
             hn::Store(right, d, values + lanes);
             for (int c = 0; c < static_cast<int>(width) && column + c < screen.count; ++c) {
-                if (values[c] >= doubtful.least[r] && column + c != row)
-                    decisions[r].consider(row, column + c, doubtful.unit, doubtful.stride, doubtful.width);
+                // Nothing that comes later beats a cosine of 1.
+                if (values[c] >= doubtful.least[r] && column + c != row && decisions[r].value < 1)
+                    decisions[r].keep(similarity(doubtful, row, column + c, room), column + c);
             }
         }
     }
@@ -220,14 +255,13 @@ HWY_INLINE void decideGroup(const Screen& screen, const DoubtfulRows& doubtful, 
 
 void DecideRows(const Screen& screen, const DoubtfulRows& all, int* nearest) {
     static thread_local Buffer scratch;
-    float* cells = scratch.reserve(kGroup * (screen.stride + panelWidth()));
-    float* sums = cells + kGroup * screen.stride;
+    float* cells = scratch.reserve(kGroup * (screen.stride + panelWidth()) + 2 * all.width);
     for (int first = 0; first < all.count; first += kGroup) {
         DoubtfulRows group = all;
         group.rows += first, group.least += first;
         group.count = std::min(kGroup, all.count - first);
         withOperand(screen.words, [&](auto operand) HWY_ATTR {
-            decideGroup<decltype(operand)>(screen, group, cells, sums, nearest + first);
+            decideGroup<decltype(operand)>(screen, group, cells, nearest + first);
         });
     }
 }
@@ -242,6 +276,7 @@ namespace mpm::kernels {
 HWY_EXPORT(ScreenChunk);
 HWY_EXPORT(DecideRows);
 HWY_EXPORT(ExactDot);
+HWY_EXPORT(CosineOf);
 
 Leads::Leads(int count)
     : value(count, -std::numeric_limits<float>::infinity()),
@@ -270,6 +305,10 @@ void decideRows(const Screen& screen, const DoubtfulRows& rows, int* nearest) {
 
 double exactDot(const float* a, const float* b, int width) {
     return HWY_DYNAMIC_DISPATCH(ExactDot)(a, b, width);
+}
+
+double cosineOf(const float* a, const float* b, int width, double lengthOfA, double lengthOfB) {
+    return HWY_DYNAMIC_DISPATCH(CosineOf)(a, b, width, lengthOfA, lengthOfB);
 }
 
 }  // namespace mpm::kernels

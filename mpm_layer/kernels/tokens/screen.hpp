@@ -1,22 +1,36 @@
 // The most similar other row of every unit row, exactly: a screen of few bits finds it wherever the next best
 // is further away than all errors together, and products in f64 decide between those that remain.
 //
-// **What is computed.** The similarity of rows i and j is their product in f64 (exactDot): products of two
-// f32 are exact there, so its bits are the same on every processor. The lowest index wins ties.
+// **What is computed.** The cosine of two f32 unit rows in f64 (cosineOf), where products of two f32 are
+// exact: its bits are the same on every processor. The lowest index wins ties.
 //
-// **The screen.** Tokens of one image resemble each other, so similarities differ in their last digits only.
-// With a row u_i = m + d_i, m near the mean of all rows,
-//     u_i.u_j - m.m = d_i.d_j + r_i + r_j,    r_i = m.u_i - m.m.
-// The r are computed in f64. Only d_i.d_j is approximated, and its error shrinks with the spread of the rows.
+// **The screen.** Tokens of one image resemble each other, so similarities differ in their last digits only,
+// and what tells tokens apart is mostly in a few directions (colours). A frame is a point m near all rows and
+// kDirections directions, the columns of B. A row is
+//     u_i = m + B a_i + e_i,      cosine_ij - 1 = -|u_i - u_j|^2 / 2.
+// With a_i near the best choice, e_i is small and nearly at right angles to B: c_i = B'e_i is nearly 0. So
+//     cosine_ij - 1 = r_i + r_j - (a_i-a_j)'B'B(a_i-a_j) / 2 - (a_i-a_j).(c_i-c_j) + e_i.e_j,
+//     r_i = -|e_i|^2 / 2      (1/2 less for a row of zeros, whose cosine is 0).
+// Near rows have near places a, so that the first three terms are small and f32 gives them exactly enough.
+// Only e_i.e_j is approximated, with an error that shrinks with the distance of the rows to the frame.
 //
-// **Its bound.** A row's cells c_i are d_i / s_i, rounded; s_i is its step. With e_i = |d_i / s_i - c_i|,
-//     |d_i.d_j - s_i s_j c_i.c_j| <= s_i s_j (|c_i| e_j + |c_j| e_i + e_i e_j) <= s_i s_j K,
-// where K takes the largest |c| and e of all rows (screenMargin). In words c_i.c_j is exact; in floats each
-// of its D steps rounds. K also covers that u - m is rounded, and the rounding of
-//     U_ij = s_i s_j (c_i.c_j + K) + r_i + r_j
-// relative to its first term; that relative to r_i and r_j is covered by making these larger by
-// kShiftSlack. So U_ij is never below the similarity, and exceeds it by at most
-//     2 K s_i s_j + 4 kShiftSlack (|r_i| + |r_j|).
+// **Its bound.**
+// - A row's cells q_i are e_i / s_i, rounded; s_i is its step. With x_i >= |e_i / s_i - q_i|,
+//       |e_i.e_j - s_i s_j q_i.q_j| <= s_i s_j (|q_i| x_j + |q_j| x_i + x_i x_j) <= s_i s_j K,
+//   where K takes the largest |q| and x of all rows (screenMargin). In words q_i.q_j is exact; in floats each
+//   of its steps rounds, which K covers, too, and the rounding of the sum U relative to this term.
+//   e_i itself is known to within h_i, as subtracting m and B a_i rounds: x_i >= h_i / s_i + ...
+// - The directions are scaled so that |a|^2 (1 + t) <= a'B'Ba / 2 <= |a|^2 (1 + 3t) for t = kTilt. Then
+//       |(a_i-a_j).(c_i-c_j)| <= 3/4 t |a_i-a_j|^2 + (g_i^2 + g_j^2) / t,      g_i >= |c_i|,
+//   and the last quarter of t |a_i-a_j|^2 is more than f32 rounds.
+// - slack_i = g_i^2 / t + the error of r_i, which is below |e_i| h_i + h_i^2 + the rounding of sums.
+// - Unit rows are as long as f32 allows: that moves a cosine by less than 2^-24 (D + 16) of its distance from
+// 1, which
+//   these leave room for, and by the square of that.
+// So
+//     U_ij = (r_i + slack_i) + (r_j + slack_j) - |a_i-a_j|^2 + s_i s_j (q_i.q_j + K)
+// is never below the cosine less 1, and exceeds it by at most
+//     2 K s_i s_j + 3 (slack_i + slack_j) + 5 t |a_i-a_j|^2.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +38,16 @@
 
 namespace mpm::kernels {
 
-constexpr double kShiftSlack = 1.0 / (1 << 21);
+constexpr int kDirections = 4;
+constexpr double kTilt = 1.0 / (1 << 14);
+
+/// m, and B as rows, `stride` apart; directions that are zero are not used. Rows have zeros behind them.
+struct ScreenFrame {
+    const float* origin;
+    const float* directions;
+    size_t stride;
+    float offsets[kDirections];  ///< of the directions, their products with m
+};
 
 /// Whether the screen multiplies 16-bit words, two in a cell, instead of floats.
 bool screensWords(int width);
@@ -33,19 +56,22 @@ int screenCells(int width, bool words);
 
 struct CentredRow {
     float step;   ///< s
-    float shift;  ///< r
-    float reach;  ///< |d| / s, or more
-    float error;  ///< e, or more
+    float shift;  ///< r + slack
+    float slack;
+    float reach;               ///< |e| / s, or more
+    float error;               ///< x
+    float place[kDirections];  ///< a
 };
 
-/// The cells of a unit row; `meanSquare` is exactDot of the mean with itself.
-CentredRow centreRow(const float* unit, const float* mean, double meanSquare, int width, bool words,
-                     float* cells);
+/// Places a row, normalised as unitRow does it, in the frame and writes its cells. False where an element is
+/// not finite.
+bool centreRow(const float* in, const ScreenFrame& frame, int width, bool words, float* cells,
+               CentredRow& row);
 
 /// K, for the largest reach and error of all rows.
 float screenMargin(double reach, double error, int width, bool words);
 
-/// Rows and columns of the screen; steps and shifts of whole panels are readable.
+/// Rows and columns of the screen. Steps, shifts and places of whole panels are readable.
 struct Screen {
     const float* cells;  ///< [count][stride], whole row groups readable
     size_t stride;
@@ -53,6 +79,8 @@ struct Screen {
     int depth;            ///< cells of a row
     const float* steps;
     const float* shifts;
+    const float* places;  ///< [kDirections][apart]
+    size_t apart;
     float margin;
     bool words;
     int count;
@@ -74,18 +102,23 @@ void screenChunk(const Screen& screen, int first, int rows, Leads& leads);
 
 /// Some rows of a screen. Columns whose U is below a row's `least` are less similar than another one.
 struct DoubtfulRows {
-    const float* unit;  ///< all unit rows themselves
+    const float* all;  ///< all rows of the image
     size_t stride;
     int width;
+    const double* lengths;  ///< if these are unit rows already; else null: each is normalised when needed
     const int* rows;
     const float* least;
     int count;
 };
 
-/// The most similar other row of each doubtful row, by exactDot of the columns that are left.
+/// The most similar other row of each doubtful row, by cosineOf the columns that are left.
 void decideRows(const Screen& screen, const DoubtfulRows& rows, int* nearest);
 
 /// The product of two rows in f64; its bits do not depend on the processor.
 double exactDot(const float* a, const float* b, int width);
+
+/// The cosine of two unit rows in f64, from their lengths in f64: at most 1, and 1 for equal rows; 0 if one
+/// is zero.
+double cosineOf(const float* a, const float* b, int width, double lengthOfA, double lengthOfB);
 
 }  // namespace mpm::kernels
