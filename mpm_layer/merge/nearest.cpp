@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
-#include <utility>
 
 #include "base/loops.hpp"
 #include "mpm_layer/kernels/product/product.hpp"
@@ -74,8 +73,8 @@ public:
     }
 
     /// U of a row's lead, less all errors: columns whose U is below are less similar.
-    double surely(int row, const kernels::Leads& leads) const {
-        const int other = leads.index[row];
+    double surely(int row, const kernels::Leads::Row& lead) const {
+        const int other = lead.index;
         double away = 0;
         for (size_t at = 0; at < m_places.size(); at += m_steps.size())
             away += std::pow(static_cast<double>(m_places[at + row]) - m_places[at + other], 2);
@@ -83,7 +82,7 @@ public:
                              3.0 * (m_slacks[row] + m_slacks[other]) + 5 * kernels::kTilt * away;
         // Of cosines in f64, and of unit rows that are not quite as long.
         const double unit = (m_width + 16) * 0x1p-24, exact = unit * 0x1p-25 + unit * unit;
-        return leads.value[row] - 1.01 * above - exact;
+        return lead.value - 1.01 * above - exact;
     }
 
 private:
@@ -163,38 +162,58 @@ std::vector<kernels::Leads> screenAll(const std::vector<ScreenedRows>& images) {
     return leads;
 }
 
-/// Doubtful rows, image by image: their leads are replaced by what products in f64 say.
-void decide(std::vector<ScreenedRows>& images, std::vector<kernels::Leads>& leads) {
-    struct Task {
-        int image;
-        std::vector<int> rows;
-        std::vector<float> least;
-    };
-    std::vector<Task> tasks;
+/// Doubtful rows of one image.
+struct Doubt {
+    int image;
+    std::vector<int> rows;
+    std::vector<float> least;
+    bool betweenTwo;  ///< only the first two columns can be the most similar one
+};
+
+/// Those of all images, in tasks.
+std::vector<Doubt> findDoubts(std::vector<ScreenedRows>& images, const std::vector<kernels::Leads>& leads) {
+    std::vector<Doubt> doubts;
     for (int i = 0; i < static_cast<int>(images.size()); ++i) {
-        Task* task = nullptr;
-        int doubtful = 0;
+        Doubt own[] = {{i, {}, {}, false}, {i, {}, {}, true}};
+        int count = 0;
         for (int row = 0; row < images[i].count(); ++row) {
-            if (leads[i].index[row] < 0) continue;  // it has no other, or is not finite
-            const double surely = images[i].surely(row, leads[i]);
-            if (surely > leads[i].second[row]) continue;
-            if (!task || static_cast<int>(task->rows.size()) == kernels::rowGroup())
-                task = &tasks.emplace_back(Task{i, {}, {}});
-            task->rows.push_back(row);
-            task->least.push_back(roundDown(surely));
-            ++doubtful;
+            const kernels::Leads::Row& lead = leads[i].rows[row];
+            if (lead.index < 0) continue;  // it has no other, or is not finite
+            const double surely = images[i].surely(row, lead);
+            if (surely > lead.second && surely > lead.rest) continue;
+            Doubt& doubt = own[surely > lead.rest];
+            doubt.rows.push_back(row);
+            doubt.least.push_back(roundDown(surely));
+            ++count;
+            if (static_cast<int>(doubt.rows.size()) < kernels::rowGroup()) continue;
+            doubts.push_back(doubt);
+            doubt.rows.clear(), doubt.least.clear();
         }
-        if (doubtful > images[i].count() / 8) images[i].normaliseAll();
-        g_decided += doubtful;
+        for (const Doubt& rest : own) {
+            if (!rest.rows.empty()) doubts.push_back(rest);
+        }
+        if (count > images[i].count() / 8) images[i].normaliseAll();
+        g_decided += count;
         g_rows += images[i].count();
     }
-    parallelFor(static_cast<int>(tasks.size()), [&](int t) {
-        const Task& task = tasks[t];
-        std::vector<int> nearest(task.rows.size());
-        kernels::decideRows(images[task.image].screen(), images[task.image].doubtful(task.rows, task.least),
-                            nearest.data());
-        for (size_t k = 0; k < nearest.size(); ++k)
-            leads[task.image].index[task.rows[k]] = nearest[k];
+    return doubts;
+}
+
+/// The leads of doubtful rows are replaced by what cosines in f64 say.
+void decide(std::vector<ScreenedRows>& images, std::vector<kernels::Leads>& leads) {
+    const std::vector<Doubt> doubts = findDoubts(images, leads);
+    parallelFor(static_cast<int>(doubts.size()), [&](int t) {
+        const Doubt& doubt = doubts[t];
+        std::vector<kernels::Leads::Row>& own = leads[doubt.image].rows;
+        const kernels::DoubtfulRows rows = images[doubt.image].doubtful(doubt.rows, doubt.least);
+        std::vector<int> nearest(doubt.rows.size());
+        if (!doubt.betweenTwo) kernels::decideRows(images[doubt.image].screen(), rows, nearest.data());
+        for (size_t k = 0; k < nearest.size(); ++k) {
+            kernels::Leads::Row& lead = own[doubt.rows[k]];
+            lead.index = doubt.betweenTwo
+                             ? kernels::decideBetween(rows, doubt.rows[k], lead.index, lead.secondIndex)
+                             : nearest[k];
+        }
     });
 }
 
@@ -208,8 +227,11 @@ std::vector<std::vector<int>> nearestNeighbours(const std::vector<RowsView>& ima
     std::vector<kernels::Leads> leads = screenAll(screened);
     decide(screened, leads);
     std::vector<std::vector<int>> nearest;
-    for (kernels::Leads& image : leads)
-        nearest.push_back(std::move(image.index));
+    for (const kernels::Leads& image : leads) {
+        nearest.emplace_back();
+        for (const kernels::Leads::Row& row : image.rows)
+            nearest.back().push_back(row.index);
+    }
     return nearest;
 }
 

@@ -178,8 +178,8 @@ struct Pair {
         kernels::screenChunk({cells.data(), stride, panels.data(), depth, steps.data(), shifts.data(),
                               places.data(), apart, margin, words, 2},
                              0, 2, leads);
-        upper = leads.value[0];
-        EXPECT_EQ(leads.value[1], upper);
+        upper = leads.rows[0].value;
+        EXPECT_EQ(leads.rows[1].value, upper);
         room = 2.0 * margin * steps[0] * steps[1] + 3 * slack + 5 * kernels::kTilt * away;
         long double product = 0, squares[2] = {0, 0};
         for (int k = 0; k < width; ++k) {

@@ -124,7 +124,9 @@ HWY_INLINE void forget(float* leads, size_t cells) {
 }
 
 HWY_INLINE void keep(Leads& leads, int row, const float* from, size_t apart) {
-    if (*from != kNever) leads.keep(row, *from, *reinterpret_cast<const int*>(from + apart), from[2 * apart]);
+    if (*from == kNever) return;
+    leads.keep(row, *from, *reinterpret_cast<const int*>(from + apart));
+    leads.rows[row].rest = std::max(leads.rows[row].rest, from[2 * apart]);
 }
 
 template <class Operand>
@@ -253,6 +255,15 @@ HWY_INLINE void decideGroup(const Screen& screen, const DoubtfulRows& doubtful, 
         nearest[r] = decisions[r].index;
 }
 
+int DecideBetween(const DoubtfulRows& rows, int row, int one, int other) {
+    static thread_local Buffer scratch;
+    float* room = scratch.reserve(2 * rows.width);
+    Decision decision;
+    decision.keep(similarity(rows, row, std::min(one, other), room), std::min(one, other));
+    decision.keep(similarity(rows, row, std::max(one, other), room), std::max(one, other));
+    return decision.index;
+}
+
 void DecideRows(const Screen& screen, const DoubtfulRows& all, int* nearest) {
     static thread_local Buffer scratch;
     float* cells = scratch.reserve(kGroup * (screen.stride + panelWidth()) + 2 * all.width);
@@ -275,24 +286,40 @@ namespace mpm::kernels {
 
 HWY_EXPORT(ScreenChunk);
 HWY_EXPORT(DecideRows);
+HWY_EXPORT(DecideBetween);
 HWY_EXPORT(ExactDot);
 HWY_EXPORT(CosineOf);
 
-Leads::Leads(int count)
-    : value(count, -std::numeric_limits<float>::infinity()),
-      index(count, -1),
-      second(count, -std::numeric_limits<float>::infinity()) {}
+Leads::Leads(int count) {
+    constexpr float kNone = -std::numeric_limits<float>::infinity();
+    rows.resize(count, {kNone, kNone, kNone, -1, -1});
+}
 
-void Leads::keep(int row, float its, int column, float next) {
-    second[row] = std::max({second[row], next, std::min(its, value[row])});
-    if (!(its > value[row])) return;
-    value[row] = its;
-    index[row] = column;
+void Leads::keep(int row, float its, int column) {
+    Row& own = rows[row];
+    if (!(its > own.second)) {
+        own.rest = std::max(own.rest, its);
+        return;
+    }
+    own.rest = std::max(own.rest, own.second);
+    if (its > own.value) {
+        own.second = own.value;
+        own.secondIndex = own.index;
+        own.value = its;
+        own.index = column;
+    } else {
+        own.second = its;
+        own.secondIndex = column;
+    }
 }
 
 void Leads::merge(const Leads& other, int first) {
-    for (int i = first; i < static_cast<int>(value.size()); ++i)
-        keep(i, other.value[i], other.index[i], other.second[i]);
+    for (int i = first; i < static_cast<int>(rows.size()); ++i) {
+        const Row& its = other.rows[i];
+        keep(i, its.value, its.index);
+        keep(i, its.second, its.secondIndex);
+        rows[i].rest = std::max(rows[i].rest, its.rest);
+    }
 }
 
 void screenChunk(const Screen& screen, int first, int rows, Leads& leads) {
@@ -301,6 +328,10 @@ void screenChunk(const Screen& screen, int first, int rows, Leads& leads) {
 
 void decideRows(const Screen& screen, const DoubtfulRows& rows, int* nearest) {
     HWY_DYNAMIC_DISPATCH(DecideRows)(screen, rows, nearest);
+}
+
+int decideBetween(const DoubtfulRows& rows, int row, int one, int other) {
+    return HWY_DYNAMIC_DISPATCH(DecideBetween)(rows, row, one, other);
 }
 
 double exactDot(const float* a, const float* b, int width) {

@@ -86,15 +86,17 @@ struct Screen {
     int count;
 };
 
-/// The highest U of every row found so far, whose it is, and the next highest.
+/// The two highest U of every row found so far, whose they are, and one that no other exceeds.
 struct Leads {
     explicit Leads(int count);
-    void keep(int row, float its, int column, float next);
+    void keep(int row, float its, int column);
     void merge(const Leads& other, int first);  ///< rows from `first` on
 
-    std::vector<float> value;
-    std::vector<int> index;
-    std::vector<float> second;
+    struct Row {
+        float value, second, rest;
+        int index, secondIndex;
+    };
+    std::vector<Row> rows;
 };
 
 /// U of rows first..first+rows with all later rows; updates the leads of both ends.
@@ -113,6 +115,9 @@ struct DoubtfulRows {
 
 /// The most similar other row of each doubtful row, by cosineOf the columns that are left.
 void decideRows(const Screen& screen, const DoubtfulRows& rows, int* nearest);
+
+/// The more similar one of two columns, likewise.
+int decideBetween(const DoubtfulRows& rows, int row, int one, int other);
 
 /// The product of two rows in f64; its bits do not depend on the processor.
 double exactDot(const float* a, const float* b, int width);
