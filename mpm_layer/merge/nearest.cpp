@@ -11,7 +11,7 @@
 #include "mpm_layer/kernels/tokens/nearest.hpp"
 #include "mpm_layer/kernels/tokens/rows.hpp"
 #include "mpm_layer/kernels/tokens/screen.hpp"
-#include "mpm_layer/merge/frame.hpp"
+#include "mpm_layer/merge/basis.hpp"
 
 namespace mpm {
 namespace {
@@ -36,10 +36,10 @@ public:
         m_shifts.resize(m_steps.size());
         m_slacks.resize(m_steps.size());
         m_places.resize(kernels::kDirections * m_steps.size());
-        const Frame frame(rows);
+        const Basis basis(rows);
         std::vector<kernels::CentredRow> largest(panels);
         // A panel's rows are packed while they are near.
-        const kernels::ScreenFrame view = frame.view();
+        const kernels::ScreenBasis view = basis.view();
         parallelFor(panels, [&](int panel) { largest[panel] = centre(view, panel); });
         float reach = 0, error = 0;
         for (const kernels::CentredRow& one : largest) {
@@ -87,14 +87,14 @@ public:
 
 private:
     /// The rows of one panel; returns the largest reach and error.
-    kernels::CentredRow centre(const kernels::ScreenFrame& frame, int panel) {
+    kernels::CentredRow centre(const kernels::ScreenBasis& basis, int panel) {
         const int columns = kernels::panelColumns(), first = panel * columns;
         const int present = std::min(columns, m_count - first);
         kernels::CentredRow largest{};
         for (int i = first; i < first + present; ++i) {
             float* cells = m_cells.data() + i * m_stride;
             kernels::CentredRow row{};
-            if (!kernels::centreRow(m_rows.row(i), frame, m_width, m_words, cells, row)) {
+            if (!kernels::centreRow(m_rows.row(i), basis, m_width, m_words, cells, row)) {
                 std::fill_n(cells, m_depth, 0.0f);
                 m_shifts[i] = -std::numeric_limits<float>::infinity();
                 continue;

@@ -14,7 +14,7 @@
 #include "mpm_layer/kernels/tokens/nearest.hpp"
 #include "mpm_layer/kernels/tokens/rows.hpp"
 #include "mpm_layer/kernels/tokens/screen.hpp"
-#include "mpm_layer/merge/frame.hpp"
+#include "mpm_layer/merge/basis.hpp"
 #include "mpm_layer/merge/nearest.hpp"
 #include "support/random.hpp"
 
@@ -151,7 +151,7 @@ TEST(Nearest, OneHugeElement) {
 
 /// U of two rows, with margin and all, beside the similarity that it bounds.
 struct Pair {
-    Pair(const cv::Mat& rows, const kernels::ScreenFrame& frame, bool words) {
+    Pair(const cv::Mat& rows, const kernels::ScreenBasis& basis, bool words) {
         const int width = rows.cols, depth = kernels::screenCells(width, words);
         const size_t stride = kernels::paddedStride(depth), apart = kernels::panelColumns();
         kernels::Buffer cells(kernels::paddedSize(2, stride)), panels(kernels::panelsSize(2, depth));
@@ -162,7 +162,7 @@ struct Pair {
             kernels::CentredRow row{};
             kernels::unitRow(rows.ptr<float>(i), width, unit[i].data());
             EXPECT_TRUE(
-                kernels::centreRow(rows.ptr<float>(i), frame, width, words, cells.data() + i * stride, row));
+                kernels::centreRow(rows.ptr<float>(i), basis, width, words, cells.data() + i * stride, row));
             steps[i] = row.step, shifts[i] = row.shift;
             slack += row.slack;
             for (int l = 0; l < kernels::kDirections; ++l)
@@ -218,11 +218,11 @@ TEST(Screen, NeverBelowTheSimilarityAndNeverMuchAbove) {
     for (int round = 0; round < 3000; ++round) {
         const int width = round % 50 == 0 ? 40 * (round / 50) + 1 : round % 200 + 1;
         const cv::Mat rows = spreadRows(30, width, round);
-        // The frame of other rows: any frame gives a bound that holds.
-        const Frame frame(viewOf(rows.rowRange(round % 2 == 0 ? 2 : 20, 30)));
+        // The basis of other rows: any basis gives a bound that holds.
+        const Basis basis(viewOf(rows.rowRange(round % 2 == 0 ? 2 : 20, 30)));
         for (const bool words : {false, true}) {
             if (words && !kernels::screensWords(width)) continue;
-            const Pair pair(rows.rowRange(0, 2), frame.view(), words);
+            const Pair pair(rows.rowRange(0, 2), basis.view(), words);
             const double exact = std::pow((width + 16) * 0x1p-24, 2);
             ASSERT_GE(pair.upper, static_cast<double>(pair.similarity) - exact)
                 << "round " << round << ", width " << width;

@@ -32,7 +32,7 @@ HWY_INLINE float sumOf(Float v) {
     return hn::GetLane(hn::SumOfLanes(FloatTag(), v));
 }
 
-/// A row in the frame.
+/// A row in the basis.
 struct Placed {
     float place[kDirections];  // a
     float distance;            // |u - m|
@@ -43,10 +43,10 @@ struct Placed {
 };
 
 /// Squares and products with the directions, of a row as it is. The directions have zeros behind them.
-HWY_INLINE float project(const float* in, const ScreenFrame& frame, int width, float (&along)[kDirections]) {
+HWY_INLINE float project(const float* in, const ScreenBasis& basis, int width, float (&along)[kDirections]) {
     const FloatTag d;
-    const float* to = frame.directions;
-    const size_t next = frame.stride;
+    const float* to = basis.directions;
+    const size_t next = basis.stride;
     Float squares = hn::Zero(d), s0 = squares, s1 = squares, s2 = squares, s3 = squares;
     const int lanes = static_cast<int>(hn::Lanes(d));
     for (int i = 0; i < width; i += lanes) {
@@ -62,12 +62,12 @@ HWY_INLINE float project(const float* in, const ScreenFrame& frame, int width, f
 }
 
 // Compiled with -ffp-contract=off: here the unit row must be the rounded one, as everywhere else.
-/// What its place in the frame leaves of a unit row, in * inverse: e, whole vectors of it, zeros behind.
-HWY_INLINE void subtract(const float* in, float inverse, const ScreenFrame& frame, int width, float* rest,
+/// What its place in the basis leaves of a unit row, in * inverse: e, whole vectors of it, zeros behind.
+HWY_INLINE void subtract(const float* in, float inverse, const ScreenBasis& basis, int width, float* rest,
                          Placed& placed) {
     const FloatTag d;
-    const float *origin = frame.origin, *to = frame.directions;
-    const size_t next = frame.stride;
+    const float *origin = basis.origin, *to = basis.directions;
+    const size_t next = basis.stride;
     const Float a0 = hn::Set(d, placed.place[0]), a1 = hn::Set(d, placed.place[1]);
     const Float a2 = hn::Set(d, placed.place[2]), a3 = hn::Set(d, placed.place[3]);
     const Float by = hn::Set(d, inverse);
@@ -96,21 +96,21 @@ HWY_INLINE void subtract(const float* in, float inverse, const ScreenFrame& fram
 }
 
 /// False where an element is not finite.
-HWY_INLINE bool placeRow(const float* in, const ScreenFrame& frame, int width, float* rest, Placed& placed) {
+HWY_INLINE bool placeRow(const float* in, const ScreenBasis& basis, int width, float* rest, Placed& placed) {
     static_assert(kDirections == 4, "written out: arrays of vectors would be kept in memory");
     // As unitRow: where squares neither overflow nor vanish, x / |x| needs no scaling.
     constexpr float kLeast = 1e-20f, kMost = 1e20f;
     float along[kDirections];
-    float squares = project(in, frame, width, along), inverse = 1.0f / std::sqrt(squares);
+    float squares = project(in, basis, width, along), inverse = 1.0f / std::sqrt(squares);
     if (!(squares >= kLeast && squares <= kMost)) {
         if (!unitRow(in, width, rest)) return false;
         in = rest;  // each vector is read before it is written
         inverse = 1;
-        placed.zero = project(in, frame, width, along) == 0;
+        placed.zero = project(in, basis, width, along) == 0;
     }
     for (int l = 0; l < kDirections; ++l)
-        placed.place[l] = (along[l] * inverse - frame.offsets[l]) * static_cast<float>(0.5 / (1 + 2 * kTilt));
-    subtract(in, inverse, frame, width, rest, placed);
+        placed.place[l] = (along[l] * inverse - basis.offsets[l]) * static_cast<float>(0.5 / (1 + 2 * kTilt));
+    subtract(in, inverse, basis, width, rest, placed);
     return true;
 }
 
@@ -152,14 +152,14 @@ HWY_INLINE float roundToWords(const float* rest, int width, float step, float* c
     return sumOf(left);
 }
 
-bool CentreCells(const float* in, const ScreenFrame& frame, int width, bool words, float* cells,
+bool CentreCells(const float* in, const ScreenBasis& basis, int width, bool words, float* cells,
                  CentredRow& row) {
     static thread_local Buffer scratch;
     const FloatTag d;
     const int lanes = static_cast<int>(hn::Lanes(d));
     float* rest = scratch.reserve(width);
     Placed placed;
-    if (!placeRow(in, frame, width, rest, placed)) return false;
+    if (!placeRow(in, basis, width, rest, placed)) return false;
     std::copy_n(placed.place, kDirections, row.place);
     // How much sums of f32 over a row may be off, relatively: each lane adds its part of them, one by one.
     const float off = static_cast<float>(width / lanes + 9) * kRounding;
@@ -210,9 +210,9 @@ int screenCells(int width, bool words) {
     return words ? (width + 1) / 2 : width;
 }
 
-bool centreRow(const float* in, const ScreenFrame& frame, int width, bool words, float* cells,
+bool centreRow(const float* in, const ScreenBasis& basis, int width, bool words, float* cells,
                CentredRow& row) {
-    return HWY_DYNAMIC_DISPATCH(CentreCells)(in, frame, width, words, cells, row);
+    return HWY_DYNAMIC_DISPATCH(CentreCells)(in, basis, width, words, cells, row);
 }
 
 float screenMargin(double reach, double error, int width, bool words) {

@@ -5,14 +5,14 @@
 // exact: its bits are the same on every processor. The lowest index wins ties.
 //
 // **The screen.** Tokens of one image resemble each other, so similarities differ in their last digits only,
-// and what tells tokens apart is mostly in a few directions (colours). A frame is a point m near all rows and
+// and what tells tokens apart is mostly in a few directions (colours). A basis is a point m near all rows and
 // kDirections directions, the columns of B. A row is
 //     u_i = m + B a_i + e_i,      cosine_ij - 1 = -|u_i - u_j|^2 / 2.
 // With a_i near the best choice, e_i is small and nearly at right angles to B: c_i = B'e_i is nearly 0. So
 //     cosine_ij - 1 = r_i + r_j - (a_i-a_j)'B'B(a_i-a_j) / 2 - (a_i-a_j).(c_i-c_j) + e_i.e_j,
 //     r_i = -|e_i|^2 / 2      (1/2 less for a row of zeros, whose cosine is 0).
 // Near rows have near places a, so that the first three terms are small and f32 gives them exactly enough.
-// Only e_i.e_j is approximated, with an error that shrinks with the distance of the rows to the frame.
+// Only e_i.e_j is approximated, with an error that shrinks with the distance of the rows to the basis.
 //
 // **Its bound.**
 // - A row's cells q_i are e_i / s_i, rounded; s_i is its step. With x_i >= |e_i / s_i - q_i|,
@@ -42,7 +42,7 @@ constexpr int kDirections = 4;
 constexpr double kTilt = 1.0 / (1 << 14);
 
 /// m, and B as rows, `stride` apart; directions that are zero are not used. Rows have zeros behind them.
-struct ScreenFrame {
+struct ScreenBasis {
     const float* origin;
     const float* directions;
     size_t stride;
@@ -63,9 +63,9 @@ struct CentredRow {
     float place[kDirections];  ///< a
 };
 
-/// Places a row, normalised as unitRow does it, in the frame and writes its cells. False where an element is
+/// Places a row, normalised as unitRow does it, in the basis and writes its cells. False where an element is
 /// not finite.
-bool centreRow(const float* in, const ScreenFrame& frame, int width, bool words, float* cells,
+bool centreRow(const float* in, const ScreenBasis& basis, int width, bool words, float* cells,
                CentredRow& row);
 
 /// K, for the largest reach and error of all rows.

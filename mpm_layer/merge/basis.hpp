@@ -1,4 +1,4 @@
-// A frame for the screen of an image's rows (kernels/tokens/screen.hpp): a point near them, and the
+// A basis for the screen of an image's rows (kernels/tokens/screen.hpp): a point near them, and the
 // directions in which they differ most.
 #pragma once
 
@@ -8,12 +8,12 @@
 
 namespace mpm {
 
-/// Found from some of the rows. Any frame gives right results; a good one leaves little to decide.
-class Frame {
+/// Found from some of the rows. Any basis gives right results; a good one leaves little to decide.
+class Basis {
 public:
-    explicit Frame(const RowsView& rows);
+    explicit Basis(const RowsView& rows);
 
-    kernels::ScreenFrame view() const;
+    kernels::ScreenBasis view() const;
 
 private:
     struct Sample;

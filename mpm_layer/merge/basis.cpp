@@ -1,4 +1,4 @@
-#include "mpm_layer/merge/frame.hpp"
+#include "mpm_layer/merge/basis.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,7 @@ constexpr float kScale = 1.41429988f;  // sqrt(2 (1 + 2 kTilt))
 }  // namespace
 
 /// Unit rows evenly spread over the image.
-struct Frame::Sample {
+struct Basis::Sample {
     Sample(const RowsView& rows, size_t stride) : stride(stride), data(kSample * stride) {
         for (int n = 0; n < std::min(kSample, rows.count); ++n) {
             float* to = row(count);
@@ -34,7 +34,7 @@ struct Frame::Sample {
     int count = 0;
 };
 
-Frame::Frame(const RowsView& rows) : m_width(rows.width), m_stride(kernels::paddedStride(rows.width)) {
+Basis::Basis(const RowsView& rows) : m_width(rows.width), m_stride(kernels::paddedStride(rows.width)) {
     std::fill_n(m_data.reserve((1 + kernels::kDirections) * m_stride), (1 + kernels::kDirections) * m_stride,
                 0.0f);
     Sample sample(rows, m_stride);
@@ -44,15 +44,15 @@ Frame::Frame(const RowsView& rows) : m_width(rows.width), m_stride(kernels::padd
     if (!isTrue()) std::fill_n(direction(0), kernels::kDirections * m_stride, 0.0f);
 }
 
-kernels::ScreenFrame Frame::view() const {
-    kernels::ScreenFrame frame{m_data.data(), direction(0), m_stride, {}};
+kernels::ScreenBasis Basis::view() const {
+    kernels::ScreenBasis basis{m_data.data(), direction(0), m_stride, {}};
     for (int l = 0; l < kernels::kDirections; ++l)
-        frame.offsets[l] = static_cast<float>(kernels::exactDot(m_data.data(), direction(l), m_width));
-    return frame;
+        basis.offsets[l] = static_cast<float>(kernels::exactDot(m_data.data(), direction(l), m_width));
+    return basis;
 }
 
 /// The sample's mean is the origin; what remains of its rows is their distance from it.
-void Frame::centre(Sample& sample) {
+void Basis::centre(Sample& sample) {
     float* origin = m_data.data();
     for (int i = 0; i < sample.count; ++i)
         kernels::addScaledRow(1.0f / static_cast<float>(sample.count), sample.row(i), m_width, origin);
@@ -62,7 +62,7 @@ void Frame::centre(Sample& sample) {
 
 /// One direction after the other: near the one in which the sample is widest, by one step of the power method
 /// from the row which is furthest from all before.
-void Frame::turn(Sample& sample) {
+void Basis::turn(Sample& sample) {
     std::vector<float> squares(sample.count);
     for (int i = 0; i < sample.count; ++i)
         squares[i] = kernels::dotRows(sample.row(i), sample.row(i), m_width);
@@ -93,7 +93,7 @@ void Frame::turn(Sample& sample) {
 
 /// Whether the directions are as long, and as much at right angles, as the screen's bound takes for granted:
 /// a'B'Ba / 2 differs from |a|^2 (1 + 2 kTilt) by at most kTilt |a|^2.
-bool Frame::isTrue() const {
+bool Basis::isTrue() const {
     double off = 0;
     for (int l = 0; l < kernels::kDirections; ++l) {
         for (int k = 0; k < kernels::kDirections; ++k) {
