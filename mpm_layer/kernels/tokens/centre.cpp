@@ -168,7 +168,7 @@ bool CentreCells(const float* in, const ScreenBasis& basis, int width, bool word
     if (words) {
         row.step = std::max({reach / kWordReach, placed.peak / kLargestWord, haze / kWordHaze});
         const float rounded = std::sqrt(roundToWords(rest, width, row.step, cells)) * (1 + off);
-        row.error = (rounded + haze) * 1.001f / row.step;
+        row.error = (rounded + 2 * kRounding * norm + haze) * 1.001f / row.step;
     } else {
         row.step = std::ldexp(1.0f, std::ilogb(std::max(reach, haze / kFloatHaze)) + 1);
         row.error = haze * 1.001f / row.step;

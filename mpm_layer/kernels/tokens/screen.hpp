@@ -1,5 +1,5 @@
 // The most similar other row of every unit row, exactly: a screen of few bits finds it wherever the next best
-// is further away than all errors together, and products in f64 decide between those that remain.
+// is further away than all errors together, and cosines in f64 decide between those that remain.
 //
 // **What is computed.** The cosine of two f32 unit rows in f64 (cosineOf), where products of two f32 are
 // exact: its bits are the same on every processor. The lowest index wins ties.
@@ -25,8 +25,7 @@
 //   and the last quarter of t |a_i-a_j|^2 is more than f32 rounds.
 // - slack_i = g_i^2 / t + the error of r_i, which is below |e_i| h_i + h_i^2 + the rounding of sums.
 // - Unit rows are as long as f32 allows: that moves a cosine by less than 2^-24 (D + 16) of its distance from
-// 1, which
-//   these leave room for, and by the square of that.
+//   1, for which these bounds leave room, and by the square of that.
 // So
 //     U_ij = (r_i + slack_i) + (r_j + slack_j) - |a_i-a_j|^2 + s_i s_j (q_i.q_j + K)
 // is never below the cosine less 1, and exceeds it by at most
