@@ -32,7 +32,7 @@ private:
     std::vector<int> m_original;
 };
 
-/// Rows of floats, or of other 32-bit cells, as columns of panels.
+/// Rows as columns of panels.
 kernels::Buffer packColumns(const float* rows, size_t stride, int count, int width);
 
 /// Rows of one task: enough to read each panel from the cache several times, few enough to share the work

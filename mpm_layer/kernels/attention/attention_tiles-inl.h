@@ -70,11 +70,25 @@ HWY_INLINE void addValueTiles(const ValuePairs& values, int start, int count, Bf
     }
 }
 
+/// Products of `present` keys from `key` with a panel of queries: sums [kKeyChunk][32]. Strides and depth in
+/// cells.
+template <class Tiles, class Sum>
+HWY_INLINE void multiplyKeys(int depth, const std::uint32_t* keys, size_t stride, int key, int present,
+                             const std::uint32_t* queries, Sum* sums) {
+    const size_t width = panelWidth();
+    for (int row = 0; row < present; row += 2 * kTileRows)
+        multiplyTiles<Tiles>(depth, keys + (key + row) * stride, stride, queries, true, sums + row * width,
+                             width);
+}
+
 /// All keys of a head for one panel of queries. score(key, present, scores) fills scores [kKeyChunk][32].
 template <class Score>
 HWY_INLINE void attendTiles(const AttentionHead& head, const ValuePairs& values, const Score& score,
                             float* scores, Bf16Pair* weights, Panel<2>& panel) {
     const size_t width = panelWidth();
+    std::fill(panel.output, panel.output + head.headSize * width, 0.0f);
+    const TileScope tiles;
+    finishWrites();
     int waiting = 0;
     for (int key = 0; key < head.tokens; key += kKeyChunk) {
         const int present = std::min(kKeyChunk, head.tokens - key);

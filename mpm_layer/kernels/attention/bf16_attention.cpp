@@ -58,15 +58,11 @@ HWY_NOINLINE void attendPanelTiles(const AttentionHeadBf16& head, int first, flo
     Bf16Pair* weights = queries + query;
     Panel<2> panel(memory);
     packQueryPairs(f32, first, weights, queries);  // the weights come later
-    std::fill(panel.output, panel.output + out, 0.0f);
-    const TileScope tiles;
-    finishWrites();
     attendTiles(
         f32, {head.values, head.valueStride, f32.headSize},
         [&](int key, int present, float* to) HWY_ATTR {
-            for (int row = 0; row < present; row += 2 * kTileRows)
-                multiplyTiles<PairTiles>(pairsOf(f32.headSize), head.keys + (key + row) * head.keyStride,
-                                         head.keyStride, queries, true, to + row * width, width);
+            multiplyKeys<PairTiles>(pairsOf(f32.headSize), head.keys, head.keyStride, key, present, queries,
+                                    to);
         },
         scores, weights, panel);
     writeOutput(f32, first, panel, output, outputStride);

@@ -195,15 +195,10 @@ HWY_NOINLINE void attendQuadTiles(const AttentionHeadI8& head, int first, float*
     auto* weights = reinterpret_cast<Bf16Pair*>(query + room);
     Panel<2> panel(memory);
     const QueryQuads queries = packQueryQuads(f32, first, DotVnni::kOffset, weights, query);
-    std::fill(panel.output, panel.output + out, 0.0f);
-    const TileScope tiles;
-    finishWrites();
     attendTiles(
         f32, {head.values, head.valueStride, f32.headSize},
         [&](int key, int present, float* to) HWY_ATTR {
-            for (int row = 0; row < present; row += 2 * kTileRows)
-                multiplyTiles<QuadTiles>(quads, head.keys + (key + row) * head.keyStride, head.keyStride,
-                                         queries.quads, true, to + row * width, width);
+            multiplyKeys<QuadTiles>(quads, head.keys, head.keyStride, key, present, queries.quads, to);
             finishWrites();
             scaleScores(head, key, present, queries, to);
         },

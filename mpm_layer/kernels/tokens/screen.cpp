@@ -132,7 +132,7 @@ HWY_INLINE void keep(Leads& leads, int row, const float* from, size_t apart) {
 template <class Operand>
 HWY_INLINE void screenAll(const Screen& screen, int first, int rows, Leads& leads) {
     static thread_local Buffer scratch;
-    const size_t width = panelWidth(), lanes = width / 2, rowCells = rows * lanes;
+    const size_t width = panelWidth(), lanes = width / 2, rowCells = static_cast<size_t>(rows) * lanes;
     float* rowLeads = scratch.reserve(3 * rowCells + (3 + kGroup) * width);
     float *columnLeads = rowLeads + 3 * rowCells, *sums = columnLeads + 3 * width;
     forget(rowLeads, rowCells);
