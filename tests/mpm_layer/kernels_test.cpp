@@ -243,6 +243,24 @@ TEST(Rows, LayerNormAndUnitRow) {
     }
 }
 
+TEST(Nearest, PanelsHoldRowsAsColumns) {
+    const int columns = panelColumns();
+    for (int width : {1, 3, 4, 7, 32, 34}) {
+        const cv::Mat rows = randomMatrix(columns, width + 3, width);
+        for (int present = 1; present <= columns; ++present) {
+            Buffer panel(panelsSize(columns, width));
+            std::fill_n(panel.data(), panelsSize(columns, width), 7.0f);
+            packPanel(rows.ptr<float>(), rows.step1(), present, width, 0, panel.data());
+            for (int k = 0; k < width; ++k) {
+                for (int q = 0; q < columns; ++q) {
+                    ASSERT_EQ(panel.data()[k * columns + q], q < present ? rows.at<float>(q, k) : 0)
+                        << present << " of width " << width << ": " << q << ", " << k;
+                }
+            }
+        }
+    }
+}
+
 TEST(Nearest, ColumnsEqualScalarLoops) {
     for (int count : {1, 2, 31, 32, 33, 70}) {
         for (int rows : {1, 12, 13, 50}) {

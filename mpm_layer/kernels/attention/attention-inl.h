@@ -145,22 +145,20 @@ HWY_INLINE void attendKeys(const AttentionHead& head, int room, Panel<V>& panel,
 
 /// Writes one half of `count` rows as columns: element (k, q), finished, is output[q * stride + k].
 template <class Finish>
-HWY_INLINE void storeColumns(const float* rows, int count, int columns, const Finish& finish, float* output,
+HWY_INLINE void writeColumns(const float* rows, int count, int columns, const Finish& finish, float* output,
                              size_t stride) {
     const FloatTag d;
     const size_t width = panelWidth();
-    HWY_ALIGN float pieces[kPiece * HWY_MAX_BYTES / sizeof(float)];
     const auto row = [&](int k) { return finish(hn::Load(d, rows + k * width)); };
     int k = 0;
-    for (; k + kPiece <= count; k += kPiece) {
-        hn::StoreInterleaved4(row(k), row(k + 1), row(k + 2), row(k + 3), d, pieces);
-        for (int q = 0; q < columns; ++q)
-            std::copy_n(pieces + q * kPiece, kPiece, output + q * stride + k);
+    for (; k + kSquare <= count; k += kSquare) {
+        storeColumns(d, row(k), row(k + 1), row(k + 2), row(k + 3), output + k, stride, columns - 1);
     }
+    HWY_ALIGN float last[HWY_MAX_BYTES / sizeof(float)];
     for (; k < count; ++k) {
-        hn::Store(row(k), d, pieces);
+        hn::Store(row(k), d, last);
         for (int q = 0; q < columns; ++q)
-            output[q * stride + k] = pieces[q];
+            output[q * stride + k] = last[q];
     }
 }
 
@@ -171,7 +169,7 @@ HWY_INLINE void writeOutput(const AttentionHead& head, int first, const Panel<V>
     for (int v = 0; v < V; ++v) {
         const int present = std::min(lanes, head.queriesFrom(first + v * lanes));
         const Float inverse = hn::Div(hn::Set(FloatTag(), 1.0f), panel.total[v]);
-        storeColumns(
+        writeColumns(
             panel.output + v * lanes, head.headSize, present,
             [&](Float sum) { return hn::Mul(sum, inverse); }, output + v * lanes * stride, stride);
     }

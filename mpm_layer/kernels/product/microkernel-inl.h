@@ -18,6 +18,7 @@
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/common/lanes-inl.h"
+#include "mpm_layer/kernels/common/transpose-inl.h"
 #include "mpm_layer/kernels/product/lanes_neon-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -36,33 +37,27 @@ HWY_INLINE size_t panelWidth() {
     return 2 * hn::Lanes(FloatTag());
 }
 
-// Rows become columns, and columns rows, by pieces of four: as many as Highway (un)interleaves at once.
-constexpr int kPiece = 4;
-
 /// Lays `present` rows of `count` elements as the columns of a panel; columns that are not there are zero.
 template <class T>
 HWY_INLINE void packColumns(const T* rows, size_t stride, int present, int count, T* panel) {
     const hn::ScalableTag<T> d;
     const int width = static_cast<int>(panelWidth()), lanes = width / 2;
-    HWY_ALIGN T pieces[kPiece * HWY_MAX_BYTES / sizeof(T)];
-    for (int first = 0; first < width; first += lanes) {
+    for (int first = 0; first < width; first += lanes, rows += lanes * stride, panel += lanes) {
         const int here = std::clamp(present - first, 0, lanes);
-        std::fill(pieces + here * kPiece, pieces + lanes * kPiece, T(0));
-        int k = 0;
-        for (; k + kPiece <= count; k += kPiece) {
-            for (int q = 0; q < here; ++q)
-                std::copy_n(rows + (first + q) * stride + k, kPiece, pieces + q * kPiece);
+        const auto exists = hn::FirstN(d, here);
+        int k = here > 0 ? 0 : count;
+        for (; k + kSquare <= count; k += kSquare) {
             hn::Vec<decltype(d)> v0, v1, v2, v3;
-            hn::LoadInterleaved4(d, pieces, v0, v1, v2, v3);
-            T* to = panel + k * width + first;
-            hn::Store(v0, d, to);
-            hn::Store(v1, d, to + width);
-            hn::Store(v2, d, to + 2 * width);
-            hn::Store(v3, d, to + 3 * width);
+            loadColumns(d, rows + k, stride, here - 1, v0, v1, v2, v3);
+            T* to = panel + static_cast<size_t>(k) * width;
+            hn::Store(hn::IfThenElseZero(exists, v0), d, to);
+            hn::Store(hn::IfThenElseZero(exists, v1), d, to + width);
+            hn::Store(hn::IfThenElseZero(exists, v2), d, to + 2 * width);
+            hn::Store(hn::IfThenElseZero(exists, v3), d, to + 3 * width);
         }
-        for (; k < count; ++k) {
+        for (k = here > 0 ? k : 0; k < count; ++k) {
             for (int q = 0; q < lanes; ++q)
-                panel[k * width + first + q] = q < here ? rows[(first + q) * stride + k] : T(0);
+                panel[static_cast<size_t>(k) * width + q] = q < here ? rows[q * stride + k] : T(0);
         }
     }
 }
