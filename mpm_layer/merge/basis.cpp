@@ -10,17 +10,19 @@
 namespace mpm {
 namespace {
 
-constexpr int kSample = 64;
+constexpr int kSample = 32;
+constexpr double kGolden = 0.6180339887;
 constexpr float kScale = 1.41429988f;  // sqrt(2 (1 + 2 kTilt))
 
 }  // namespace
 
-/// Unit rows evenly spread over the image.
+/// Unit rows from all over the image, one from each of kSample parts. Where in its part varies: else a grid
+/// of tokens would give rows of few columns.
 struct Basis::Sample {
     Sample(const RowsView& rows, size_t stride) : stride(stride), data(kSample * stride) {
         for (int n = 0; n < std::min(kSample, rows.count); ++n) {
             float* to = row(count);
-            const auto at = static_cast<size_t>(n) * rows.count / std::min(kSample, rows.count);
+            const double at = (n + std::fmod(n * kGolden, 1.0)) * rows.count / std::min(kSample, rows.count);
             if (!kernels::unitRow(rows.row(static_cast<int>(at)), rows.width, to)) continue;
             // Rows of zeros are no reason to move the origin away from all others.
             count += std::any_of(to, to + rows.width, [](float v) { return v != 0; });

@@ -54,11 +54,15 @@ public:
         return {m_cells.data(),  m_stride,       m_panels.data(), m_depth, m_steps.data(), m_shifts.data(),
                 m_places.data(), m_steps.size(), m_margin,        m_words, m_count};
     }
-    kernels::DoubtfulRows doubtful(const std::vector<int>& rows, const std::vector<float>& least) const {
-        const auto count = static_cast<int>(rows.size());
-        if (m_lengths.empty())
-            return {m_rows.data, m_rows.stride, m_width, nullptr, rows.data(), least.data(), count};
-        return {m_unit.data(), m_unitStride, m_width, m_lengths.data(), rows.data(), least.data(), count};
+    /// The most similar column of each row among those whose U is not below the row's `least`.
+    void decideRows(const std::vector<int>& rows, const std::vector<float>& least,
+                    std::vector<int>& nearest) const {
+        kernels::decideRows(screen(), exactRows(), {rows.data(), least.data(), static_cast<int>(rows.size())},
+                            nearest.data());
+    }
+    /// The more similar one of two columns.
+    int nearer(int row, int one, int other) const {
+        return kernels::decideBetween(exactRows(), row, one, other);
     }
     /// Pays where many rows are doubtful.
     void normaliseAll() {
@@ -86,26 +90,26 @@ public:
     }
 
 private:
+    kernels::ExactRows exactRows() const {
+        if (m_lengths.empty()) return {m_rows.data, m_rows.stride, m_width, nullptr};
+        return {m_unit.data(), m_unitStride, m_width, m_lengths.data()};
+    }
     /// The rows of one panel; returns the largest reach and error.
     kernels::CentredRow centre(const kernels::ScreenBasis& basis, int panel) {
         const int columns = kernels::panelColumns(), first = panel * columns;
         const int present = std::min(columns, m_count - first);
+        std::vector<kernels::CentredRow> rows(present);
+        kernels::centreRows({m_rows.row(first), m_rows.stride, present, m_width, m_stride}, basis, m_words,
+                            m_cells.data() + first * m_stride, rows.data());
         kernels::CentredRow largest{};
-        for (int i = first; i < first + present; ++i) {
-            float* cells = m_cells.data() + i * m_stride;
-            kernels::CentredRow row{};
-            if (!kernels::centreRow(m_rows.row(i), basis, m_width, m_words, cells, row)) {
-                std::fill_n(cells, m_depth, 0.0f);
-                m_shifts[i] = -std::numeric_limits<float>::infinity();
-                continue;
-            }
-            m_steps[i] = row.step;
-            m_shifts[i] = row.shift;
-            m_slacks[i] = row.slack;
+        for (int i = 0; i < present; ++i) {
+            m_steps[first + i] = rows[i].step;
+            m_shifts[first + i] = rows[i].shift;
+            m_slacks[first + i] = rows[i].slack;
             for (int l = 0; l < kernels::kDirections; ++l)
-                m_places[l * m_steps.size() + i] = row.place[l];
-            largest.reach = std::max(largest.reach, row.reach);
-            largest.error = std::max(largest.error, row.error);
+                m_places[l * m_steps.size() + first + i] = rows[i].place[l];
+            largest.reach = std::max(largest.reach, rows[i].reach);
+            largest.error = std::max(largest.error, rows[i].error);
         }
         kernels::packPanel(m_cells.data() + first * m_stride, m_stride, present, m_depth, panel,
                            m_panels.data());
@@ -162,59 +166,83 @@ std::vector<kernels::Leads> screenAll(const std::vector<ScreenedRows>& images) {
     return leads;
 }
 
-/// Doubtful rows of one image.
+/// Rows of one image whose leads do not tell which column is the most similar one: none below `least` is.
 struct Doubt {
     int image;
     std::vector<int> rows;
     std::vector<float> least;
-    bool betweenTwo;  ///< only the first two columns can be the most similar one
 };
 
-/// Those of all images, in tasks.
-std::vector<Doubt> findDoubts(std::vector<ScreenedRows>& images, const std::vector<kernels::Leads>& leads) {
-    std::vector<Doubt> doubts;
+/// Decides where two columns are left. Returns the rows with more, in parts of an image.
+std::vector<Doubt> decideBetweenTwo(const std::vector<ScreenedRows>& images,
+                                    std::vector<kernels::Leads>& leads) {
+    constexpr int kRows = 64;
+    std::vector<Doubt> parts;
+    std::vector<int> firstRows;
     for (int i = 0; i < static_cast<int>(images.size()); ++i) {
-        Doubt own[] = {{i, {}, {}, false}, {i, {}, {}, true}};
-        int count = 0;
-        for (int row = 0; row < images[i].count(); ++row) {
-            const kernels::Leads::Row& lead = leads[i].rows[row];
-            if (lead.index < 0) continue;  // it has no other, or is not finite
-            const double surely = images[i].surely(row, lead);
-            if (surely > lead.second && surely > lead.rest) continue;
-            Doubt& doubt = own[surely > lead.rest];
-            doubt.rows.push_back(row);
-            doubt.least.push_back(roundDown(surely));
-            ++count;
-            if (static_cast<int>(doubt.rows.size()) < kernels::rowGroup()) continue;
-            doubts.push_back(doubt);
-            doubt.rows.clear(), doubt.least.clear();
+        for (int first = 0; first < images[i].count(); first += kRows) {
+            parts.push_back({i, {}, {}});
+            firstRows.push_back(first);
         }
-        for (const Doubt& rest : own) {
-            if (!rest.rows.empty()) doubts.push_back(rest);
-        }
-        if (count > images[i].count() / 8) images[i].normaliseAll();
-        g_decided += count;
-        g_rows += images[i].count();
     }
-    return doubts;
+    parallelFor(static_cast<int>(parts.size()), [&](int t) {
+        const ScreenedRows& image = images[parts[t].image];
+        kernels::Leads& own = leads[parts[t].image];
+        int decided = 0;
+        for (int row = firstRows[t]; row < std::min(firstRows[t] + kRows, image.count()); ++row) {
+            const kernels::Leads::Row lead = own.row(row);
+            if (lead.index < 0) continue;  // it has no other, or is not finite
+            const double surely = image.surely(row, lead);
+            if (surely > std::max(lead.second, lead.rest)) continue;
+            ++decided;
+            if (surely > lead.rest) {
+                own.index[row] = image.nearer(row, lead.index, lead.secondIndex);
+            } else {
+                parts[t].rows.push_back(row);
+                parts[t].least.push_back(roundDown(surely));
+            }
+        }
+        g_decided += decided;
+    });
+    return parts;
+}
+
+/// Puts the rows of each image together and divides them into tasks.
+std::vector<Doubt> tasksOf(const std::vector<Doubt>& parts) {
+    const auto most = static_cast<size_t>(kernels::decidedTogether());
+    std::vector<Doubt> tasks;
+    for (const Doubt& part : parts) {
+        for (size_t k = 0; k < part.rows.size(); ++k) {
+            if (tasks.empty() || tasks.back().image != part.image || tasks.back().rows.size() == most)
+                tasks.push_back({part.image, {}, {}});
+            tasks.back().rows.push_back(part.rows[k]);
+            tasks.back().least.push_back(part.least[k]);
+        }
+    }
+    return tasks;
 }
 
 /// The leads of doubtful rows are replaced by what cosines in f64 say.
 void decide(std::vector<ScreenedRows>& images, std::vector<kernels::Leads>& leads) {
-    const std::vector<Doubt> doubts = findDoubts(images, leads);
-    parallelFor(static_cast<int>(doubts.size()), [&](int t) {
-        const Doubt& doubt = doubts[t];
-        std::vector<kernels::Leads::Row>& own = leads[doubt.image].rows;
-        const kernels::DoubtfulRows rows = images[doubt.image].doubtful(doubt.rows, doubt.least);
-        std::vector<int> nearest(doubt.rows.size());
-        if (!doubt.betweenTwo) kernels::decideRows(images[doubt.image].screen(), rows, nearest.data());
-        for (size_t k = 0; k < nearest.size(); ++k) {
-            kernels::Leads::Row& lead = own[doubt.rows[k]];
-            lead.index = doubt.betweenTwo
-                             ? kernels::decideBetween(rows, doubt.rows[k], lead.index, lead.secondIndex)
-                             : nearest[k];
-        }
-    });
+    const std::vector<Doubt> parts = decideBetweenTwo(images, leads);
+    std::vector<int> counts(images.size(), 0);
+    for (const Doubt& part : parts)
+        counts[part.image] += static_cast<int>(part.rows.size());
+    for (size_t i = 0; i < images.size(); ++i) {
+        if (counts[i] > images[i].count() / 8) images[i].normaliseAll();
+        g_rows += images[i].count();
+    }
+    const std::vector<Doubt> tasks = tasksOf(parts);
+    parallelFor(
+        static_cast<int>(tasks.size()),
+        [&](int t) {
+            const Doubt& task = tasks[t];
+            std::vector<int> nearest(task.rows.size());
+            images[task.image].decideRows(task.rows, task.least, nearest);
+            for (size_t k = 0; k < nearest.size(); ++k)
+                leads[task.image].index[task.rows[k]] = nearest[k];
+        },
+        1);
 }
 
 }  // namespace
@@ -227,11 +255,8 @@ std::vector<std::vector<int>> nearestNeighbours(const std::vector<RowsView>& ima
     std::vector<kernels::Leads> leads = screenAll(screened);
     decide(screened, leads);
     std::vector<std::vector<int>> nearest;
-    for (const kernels::Leads& image : leads) {
-        nearest.emplace_back();
-        for (const kernels::Leads::Row& row : image.rows)
-            nearest.back().push_back(row.index);
-    }
+    for (const kernels::Leads& image : leads)
+        nearest.emplace_back(image.index, image.index + image.count());
     return nearest;
 }
 

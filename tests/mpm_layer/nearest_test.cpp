@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -161,8 +162,8 @@ struct Pair {
         for (int i = 0; i < 2; ++i) {
             kernels::CentredRow row{};
             kernels::unitRow(rows.ptr<float>(i), width, unit[i].data());
-            EXPECT_TRUE(
-                kernels::centreRow(rows.ptr<float>(i), basis, width, words, cells.data() + i * stride, row));
+            kernels::centreRows({rows.ptr<float>(i), rows.step1(), 1, width, stride}, basis, words,
+                                cells.data() + i * stride, &row);
             steps[i] = row.step, shifts[i] = row.shift;
             slack += row.slack;
             for (int l = 0; l < kernels::kDirections; ++l)
@@ -178,8 +179,8 @@ struct Pair {
         kernels::screenChunk({cells.data(), stride, panels.data(), depth, steps.data(), shifts.data(),
                               places.data(), apart, margin, words, 2},
                              0, 2, leads);
-        upper = leads.rows[0].value;
-        EXPECT_EQ(leads.rows[1].value, upper);
+        upper = leads.row(0).value;
+        EXPECT_EQ(leads.row(1).value, upper);
         room = 2.0 * margin * steps[0] * steps[1] + 3 * slack + 5 * kernels::kTilt * away;
         long double product = 0, squares[2] = {0, 0};
         for (int k = 0; k < width; ++k) {
@@ -211,6 +212,41 @@ cv::Mat spreadRows(int count, int width, int round) {
     if (round % 5 == 0) rows.at<float>(0, round % width) += static_cast<float>(100 * wide);
     if (round % 7 == 0) rows.row(0).copyTo(rows.row(1));
     return rows;
+}
+
+TEST(Screen, LeadsOfPartsAreThoseOfTheWhole) {
+    std::mt19937 random(1);
+    for (int count : {1, 5, 16, 33}) {
+        std::vector<std::vector<std::pair<float, int>>> found(count);  // by row: value, column
+        kernels::Leads leads(count);
+        for (int part = 0; part < 6; ++part) {
+            const int first = static_cast<int>(random() % count);
+            kernels::Leads own(count);
+            for (int i = first; i < count; ++i) {
+                if (random() % 4 == 0) continue;  // nothing was found
+                std::vector<std::pair<float, int>> its;
+                for (int n = 0; n < 3; ++n)
+                    its.emplace_back(-static_cast<float>(random() % 1000000), 3 * part + n);
+                found[i].insert(found[i].end(), its.begin(), its.end());
+                std::sort(its.rbegin(), its.rend());
+                own.value[i] = its[0].first, own.index[i] = its[0].second;
+                own.second[i] = its[1].first, own.secondIndex[i] = its[1].second;
+                own.rest[i] = its[2].first;
+            }
+            leads.merge(own, first);
+        }
+        for (int i = 0; i < count; ++i) {
+            std::sort(found[i].rbegin(), found[i].rend());
+            const kernels::Leads::Row lead = leads.row(i);
+            if (found[i].empty()) {
+                EXPECT_EQ(lead.index, -1);
+                continue;
+            }
+            EXPECT_EQ(std::make_pair(lead.value, lead.index), found[i][0]);
+            EXPECT_EQ(std::make_pair(lead.second, lead.secondIndex), found[i][1]);
+            EXPECT_EQ(lead.rest, found[i][2].first);
+        }
+    }
 }
 
 TEST(Screen, NeverBelowTheSimilarityAndNeverMuchAbove) {

@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "mpm_layer/kernels/common/buffer.hpp"
+#include "mpm_layer/kernels/product/product.hpp"
 #include "mpm_layer/kernels/tokens/rows.hpp"
 #include "mpm_layer/kernels/tokens/screen.hpp"
 
@@ -32,14 +34,19 @@ HWY_INLINE float sumOf(Float v) {
     return hn::GetLane(hn::SumOfLanes(FloatTag(), v));
 }
 
+// Rows are centred in steps, several rows in each: square roots of one row then do not wait for another's.
+constexpr int kTogether = 16;
+
 /// A row in the basis.
 struct Placed {
+    const float* from;         // the row; a unit row if its inverse is 1
+    float inverse;             // of its length
     float place[kDirections];  // a
-    float distance;            // |u - m|
-    float left;                // |e|
-    float peak;                // its largest element
-    float tilt;                // |B'e|, of e as computed
-    bool zero = false;         // the row is
+    float far, near;           // |u - m|^2, |e|^2
+    float peak;                // the largest element of e
+    float tilt;                // |B'e|^2, of e as computed
+    float norm, haze;          // |e|, and how far from e it may be, or more
+    bool finite, zero;         // the row is; else it is taken for one of zeros
 };
 
 /// Squares and products with the directions, of a row as it is. The directions have zeros behind them.
@@ -88,44 +95,46 @@ HWY_INLINE void subtract(const float* in, float inverse, const ScreenBasis& basi
         s2 = hn::MulAdd(v, b2, s2);
         s3 = hn::MulAdd(v, b3, s3);
     }
-    placed.distance = std::sqrt(sumOf(far));
-    placed.left = std::sqrt(sumOf(near));
+    placed.far = sumOf(far);
+    placed.near = sumOf(near);
     placed.peak = hn::GetLane(hn::MaxOfLanes(d, peak));
     const float t0 = sumOf(s0), t1 = sumOf(s1), t2 = sumOf(s2), t3 = sumOf(s3);
-    placed.tilt = std::sqrt(t0 * t0 + t1 * t1 + t2 * t2 + t3 * t3);
+    placed.tilt = t0 * t0 + t1 * t1 + t2 * t2 + t3 * t3;
 }
 
-/// False where an element is not finite.
-HWY_INLINE bool placeRow(const float* in, const ScreenBasis& basis, int width, float* rest, Placed& placed) {
+HWY_INLINE void placeRow(const float* in, const ScreenBasis& basis, int width, float* rest, Placed& placed) {
     static_assert(kDirections == 4, "written out: arrays of vectors would be kept in memory");
     // As unitRow: where squares neither overflow nor vanish, x / |x| needs no scaling.
     constexpr float kLeast = 1e-20f, kMost = 1e20f;
     float along[kDirections];
-    float squares = project(in, basis, width, along), inverse = 1.0f / std::sqrt(squares);
+    const float squares = project(in, basis, width, along);
+    placed.from = in;
+    placed.inverse = 1.0f / std::sqrt(squares);
+    placed.finite = true;
+    placed.zero = false;
     if (!(squares >= kLeast && squares <= kMost)) {
-        if (!unitRow(in, width, rest)) return false;
-        in = rest;  // each vector is read before it is written
-        inverse = 1;
-        placed.zero = project(in, basis, width, along) == 0;
+        placed.finite = unitRow(in, width, rest);
+        if (!placed.finite) std::fill_n(rest, width, 0.0f);
+        placed.from = rest;  // each vector is read before it is written
+        placed.inverse = 1;
+        placed.zero = project(rest, basis, width, along) == 0;
     }
     for (int l = 0; l < kDirections; ++l)
-        placed.place[l] = (along[l] * inverse - basis.offsets[l]) * static_cast<float>(0.5 / (1 + 2 * kTilt));
-    subtract(in, inverse, basis, width, rest, placed);
-    return true;
+        placed.place[l] =
+            (along[l] * placed.inverse - basis.offsets[l]) * static_cast<float>(0.5 / (1 + 2 * kTilt));
 }
 
 /// How much of e its computation may have rounded away. Each step rounds what it leaves: u - m, then what
 /// each direction leaves of it, whose squares are smaller by 2 a^2.
 HWY_INLINE float hazeOf(const Placed& placed) {
-    const float all = placed.distance * placed.distance;
-    float left = all * 1.001f, sum = 0;
+    float left = placed.far * 1.001f, sum = 0;
     for (int l = 0; l < kDirections; ++l) {
         left -= 1.999f * placed.place[l] * placed.place[l];
-        sum += std::max(left, 0.0f) + 0.001f * all;
+        sum += std::max(left, 0.0f) + 0.001f * placed.far;
     }
     // sqrt(x) + sqrt(y) + ... <= sqrt(n (x + y + ...)). Without fused products, these round, too.
-    const float fused = placed.distance + std::sqrt(kDirections * sum);
-    return 1.01f * kRounding * (fused + (HWY_NATIVE_FMA ? 0 : kDirections * placed.distance));
+    const float distance = std::sqrt(placed.far), fused = distance + std::sqrt(kDirections * sum);
+    return 1.01f * kRounding * (fused + (HWY_NATIVE_FMA ? 0 : kDirections * distance));
 }
 
 /// e as words; returns the sum of the squares of what rounding leaves.
@@ -152,40 +161,81 @@ HWY_INLINE float roundToWords(const float* rest, int width, float step, float* c
     return sumOf(left);
 }
 
-bool CentreCells(const float* in, const ScreenBasis& basis, int width, bool words, float* cells,
-                 CentredRow& row) {
-    static thread_local Buffer scratch;
+HWY_INLINE void scaleRow(const float* rest, int width, float step, float* cells) {
     const FloatTag d;
+    const Float by = hn::Set(d, 1.0f / step);
     const int lanes = static_cast<int>(hn::Lanes(d));
-    float* rest = scratch.reserve(width);
-    Placed placed;
-    if (!placeRow(in, basis, width, rest, placed)) return false;
+    for (int i = 0; i < width; i += lanes)
+        storePart(hn::Mul(hn::Load(d, rest + i), by), cells + i, std::min(lanes, width - i));
+}
+
+/// `off` is how much sums of f32 over a row may be off, relatively.
+HWY_INLINE float chooseStep(Placed& placed, bool words, float off) {
+    placed.norm = std::sqrt(placed.near) * (1 + off);
+    placed.haze = hazeOf(placed) * (1 + off);
+    const float reach = std::max(placed.norm, kTightest);
+    if (!words) return std::ldexp(1.0f, std::ilogb(std::max(reach, placed.haze / kFloatHaze)) + 1);
+    return std::max({reach / kWordReach, placed.peak / kLargestWord, placed.haze / kWordHaze});
+}
+
+/// `rounded` is the sum of the squares of what rounding left.
+HWY_INLINE void finishRow(const Placed& placed, bool words, float off, float rounded, CentredRow& row) {
+    const float norm = placed.norm, haze = placed.haze;
     std::copy_n(placed.place, kDirections, row.place);
-    // How much sums of f32 over a row may be off, relatively: each lane adds its part of them, one by one.
-    const float off = static_cast<float>(width / lanes + 9) * kRounding;
-    const float norm = placed.left * (1 + off), haze = hazeOf(placed) * (1 + off);
-    const float reach = std::max(norm, kTightest);
-    if (words) {
-        row.step = std::max({reach / kWordReach, placed.peak / kLargestWord, haze / kWordHaze});
-        const float rounded = std::sqrt(roundToWords(rest, width, row.step, cells)) * (1 + off);
-        row.error = (rounded + 2 * kRounding * norm + haze) * 1.001f / row.step;
-    } else {
-        row.step = std::ldexp(1.0f, std::ilogb(std::max(reach, haze / kFloatHaze)) + 1);
-        row.error = haze * 1.001f / row.step;
-        const Float by = hn::Set(d, 1.0f / row.step);
-        for (int i = 0; i < width; i += lanes)
-            storePart(hn::Mul(hn::Load(d, rest + i), by), cells + i, std::min(lanes, width - i));
-    }
+    row.error = words ? std::sqrt(rounded) * (1 + off) + 2 * kRounding * norm + haze : haze;
+    row.error *= 1.001f / row.step;
     row.reach = norm / row.step * 1.001f;
     // |B'e|: what was computed, its rounding, and that e is known to within `haze`. Directions are shorter
     // than 1.5.
-    const float tilt = placed.tilt + 3 * off * norm + 1.5f * haze;
-    const float shift = -0.5f * placed.left * placed.left - (placed.zero ? 0.5f : 0.0f);
+    const float tilt = std::sqrt(placed.tilt) + 3 * off * norm + 1.5f * haze;
+    const float shift = -0.5f * placed.near - (placed.zero ? 0.5f : 0.0f);
     // U rounds the sum of both shifts a few times.
     row.slack = 1.0001f * (tilt * tilt * static_cast<float>(1 / kTilt) + norm * haze + haze * haze +
                            norm * norm * 2 * off + std::abs(shift) * 0x1p-21f);
     row.shift = shift + row.slack;
-    return true;
+}
+
+/// At most kTogether rows.
+HWY_INLINE void centreGroup(const RowsToCentre& rows, const ScreenBasis& basis, bool words, float* rest,
+                            size_t stride, float* cells, CentredRow* centred) {
+    const int width = rows.width;
+    // Each lane adds its part of a sum one by one.
+    const float off = static_cast<float>(width / static_cast<int>(hn::Lanes(FloatTag())) + 9) * kRounding;
+    Placed placed[kTogether];
+    for (int r = 0; r < rows.count; ++r)
+        placeRow(rows.data + r * rows.stride, basis, width, rest + r * stride, placed[r]);
+    for (int r = 0; r < rows.count; ++r)
+        subtract(placed[r].from, placed[r].inverse, basis, width, rest + r * stride, placed[r]);
+    for (int r = 0; r < rows.count; ++r)
+        centred[r].step = chooseStep(placed[r], words, off);
+    float rounded[kTogether] = {};
+    for (int r = 0; r < rows.count; ++r) {
+        if (words)
+            rounded[r] = roundToWords(rest + r * stride, width, centred[r].step, cells + r * rows.cellStride);
+        else
+            scaleRow(rest + r * stride, width, centred[r].step, cells + r * rows.cellStride);
+    }
+    for (int r = 0; r < rows.count; ++r)
+        finishRow(placed[r], words, off, rounded[r], centred[r]);
+    for (int r = 0; r < rows.count; ++r) {
+        if (placed[r].finite) continue;
+        std::fill_n(cells + r * rows.cellStride, screenCells(width, words), 0.0f);
+        centred[r] = {};
+        centred[r].shift = -std::numeric_limits<float>::infinity();
+    }
+}
+
+void CentreRows(const RowsToCentre& rows, const ScreenBasis& basis, bool words, float* cells,
+                CentredRow* centred) {
+    static thread_local Buffer scratch;
+    const size_t stride = paddedStride(rows.width);
+    float* rest = scratch.reserve(kTogether * stride);
+    for (int first = 0; first < rows.count; first += kTogether) {
+        RowsToCentre group = rows;
+        group.data += first * rows.stride;
+        group.count = std::min(kTogether, rows.count - first);
+        centreGroup(group, basis, words, rest, stride, cells + first * rows.cellStride, centred + first);
+    }
 }
 
 bool ScreensWords(int width) {
@@ -199,20 +249,16 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace mpm::kernels {
 
-HWY_EXPORT(CentreCells);
+HWY_EXPORT(CentreRows);
 HWY_EXPORT(ScreensWords);
 
 bool screensWords(int width) {
     return HWY_DYNAMIC_DISPATCH(ScreensWords)(width);
 }
 
-int screenCells(int width, bool words) {
-    return words ? (width + 1) / 2 : width;
-}
-
-bool centreRow(const float* in, const ScreenBasis& basis, int width, bool words, float* cells,
-               CentredRow& row) {
-    return HWY_DYNAMIC_DISPATCH(CentreCells)(in, basis, width, words, cells, row);
+void centreRows(const RowsToCentre& rows, const ScreenBasis& basis, bool words, float* cells,
+                CentredRow* centred) {
+    HWY_DYNAMIC_DISPATCH(CentreRows)(rows, basis, words, cells, centred);
 }
 
 float screenMargin(double reach, double error, int width, bool words) {

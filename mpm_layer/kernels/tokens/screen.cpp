@@ -15,7 +15,7 @@
 // Highway's per-target headers come after foreach_target.
 #include <hwy/highway.h>
 
-#include "mpm_layer/kernels/tokens/panel_columns-inl.h"
+#include "mpm_layer/kernels/tokens/leads-inl.h"
 #include "mpm_layer/kernels/tokens/screen_operands-inl.h"
 
 MPM_BEFORE_NAMESPACE_I8();
@@ -26,6 +26,8 @@ namespace HWY_NAMESPACE {
 struct LaneLeads {
     Float value, second;
     Index index;
+
+    HWY_INLINE LaneLeads() : value(hn::Set(FloatTag(), kNever)), second(value), index(hn::Zero(IndexTag())) {}
 
     HWY_INLINE explicit LaneLeads(const float* from, size_t apart)
         : value(hn::Load(FloatTag(), from)),
@@ -43,6 +45,13 @@ struct LaneLeads {
         const auto fromRight = hn::RebindMask(IndexTag(), hn::Gt(right, left));
         second = hn::Max(second, hn::Min(left, right));
         keep(hn::Max(left, right), hn::IfThenElse(fromRight, columns.right, columns.left));
+    }
+
+    HWY_INLINE void keepIn(Leads& leads, size_t first) const {
+        LeadVectors all(leads, first);
+        all.keep(value, index);
+        all.keepRest(second);
+        all.store(leads, first);
     }
 
     HWY_INLINE void store(float* to, size_t apart) const {
@@ -94,11 +103,11 @@ HWY_INLINE Float upper(const float* sums, const RowTerms& row, const ColumnTerms
 /// count. The columns' leads stay in registers over the rows.
 template <class Operand>
 HWY_INLINE void follow(const Screen& screen, const float* sums, int first, int rows, const Columns& columns,
-                       float* rowLeads, size_t rowCells, float* columnLeads) {
+                       float* rowLeads, size_t rowCells, Leads& leads) {
     const size_t lanes = hn::Lanes(FloatTag()), width = 2 * lanes;
     const bool masked = !columns.whole || columns.first < first + kGroup;
     const ColumnTerms leftTerms(screen, columns.first), rightTerms(screen, columns.first + lanes);
-    LaneLeads leftLeads(columnLeads, width), rightLeads(columnLeads + lanes, width);
+    LaneLeads leftLeads, rightLeads;
     for (int r = 0; r < rows; ++r, sums += width, rowLeads += lanes) {
         const RowTerms terms(screen, first + r);
         Float left = upper<Operand>(sums, terms, leftTerms);
@@ -114,8 +123,8 @@ HWY_INLINE void follow(const Screen& screen, const float* sums, int first, int r
         own.keepBoth(left, right, columns);
         own.store(rowLeads, rowCells);
     }
-    leftLeads.store(columnLeads, width);
-    rightLeads.store(columnLeads + lanes, width);
+    leftLeads.keepIn(leads, columns.first);
+    rightLeads.keepIn(leads, columns.first + lanes);
 }
 
 HWY_INLINE void forget(float* leads, size_t cells) {
@@ -123,38 +132,55 @@ HWY_INLINE void forget(float* leads, size_t cells) {
     std::fill(leads + 2 * cells, leads + 3 * cells, kNever);
 }
 
-HWY_INLINE void keep(Leads& leads, int row, const float* from, size_t apart) {
-    if (*from == kNever) return;
-    leads.keep(row, *from, *reinterpret_cast<const int*>(from + apart));
-    leads.rows[row].rest = std::max(leads.rows[row].rest, from[2 * apart]);
+/// Takes the best of a row's lanes out of them. Returns its value.
+HWY_INLINE float takeBest(Float& value, const int* indices, int& index) {
+    const FloatTag d;
+    const Float best = hn::MaxOfLanes(d, value);
+    const auto lane = static_cast<int>(hn::FindKnownFirstTrue(d, hn::Eq(value, best)));
+    const auto taken = hn::Eq(hn::Iota(IndexTag(), 0), hn::Set(IndexTag(), lane));
+    value = hn::IfThenElse(hn::RebindMask(d, taken), hn::Set(d, kNever), value);
+    index = indices[lane];
+    return hn::GetLane(best);
+}
+
+/// Rows `first` on, whose leads were kept lane by lane.
+HWY_INLINE void keepRows(const float* rowLeads, int rows, size_t apart, Leads& leads, int first) {
+    const FloatTag d;
+    const size_t lanes = hn::Lanes(d);
+    Leads found(rows);
+    for (int r = 0; r < rows; ++r, rowLeads += lanes) {
+        const auto* indices = reinterpret_cast<const int*>(rowLeads + apart);
+        Float values = hn::Load(d, rowLeads);
+        found.value[r] = takeBest(values, indices, found.index[r]);
+        found.second[r] = takeBest(values, indices, found.secondIndex[r]);
+        const Float others = hn::Max(values, hn::Load(d, rowLeads + 2 * apart));
+        found.rest[r] = hn::GetLane(hn::MaxOfLanes(d, others));
+    }
+    keepLeads(found, 0, leads, first, rows);
 }
 
 template <class Operand>
 HWY_INLINE void screenAll(const Screen& screen, int first, int rows, Leads& leads) {
     static thread_local Buffer scratch;
     const size_t width = panelWidth(), lanes = width / 2, rowCells = static_cast<size_t>(rows) * lanes;
-    float* rowLeads = scratch.reserve(3 * rowCells + (3 + kGroup) * width);
-    float *columnLeads = rowLeads + 3 * rowCells, *sums = columnLeads + 3 * width;
+    float* rowLeads = scratch.reserve(3 * rowCells + kGroup * width);
+    float* sums = rowLeads + 3 * rowCells;
     forget(rowLeads, rowCells);
     for (int column = first / width * width; column < screen.count; column += width) {
-        forget(columnLeads, width);
         const Columns columns(column, screen.count);
         const float* panel = screen.panels + static_cast<size_t>(column) * screen.depth;
         const int useful = std::min(rows, column + static_cast<int>(width) - first);
         const size_t piece = screen.depth * width / ((useful + kGroup - 1) / kGroup);
         const float* next = panel + screen.depth * width;
         for (int row = 0; row < useful; row += kGroup, next += piece) {
-            Operand::multiply(screen.depth, screen.cells + (first + row) * screen.stride, screen.stride,
-                              panel, screen.margin, sums,
-                              PanelAhead(next, piece * sizeof(float), screen.depth));
+            Operand::template multiply<kGroup>(screen.depth, screen.cells + (first + row) * screen.stride,
+                                               screen.stride, panel, screen.margin, sums,
+                                               PanelAhead(next, piece * sizeof(float), screen.depth));
             follow<Operand>(screen, sums, first + row, std::min(kGroup, rows - row), columns,
-                            rowLeads + row * lanes, rowCells, columnLeads);
+                            rowLeads + row * lanes, rowCells, leads);
         }
-        for (size_t c = 0; c < width && column + static_cast<int>(c) < screen.count; ++c)
-            keep(leads, column + static_cast<int>(c), columnLeads + c, width);
     }
-    for (size_t at = 0; at < rowCells; ++at)
-        keep(leads, first + static_cast<int>(at / lanes), rowLeads + at, rowCells);
+    keepRows(rowLeads, rows, rowCells, leads, first);
 }
 
 void ScreenChunk(const Screen& screen, int first, int rows, Leads& leads) {
@@ -208,8 +234,8 @@ struct Decision {
 };
 
 /// `room` is for two unit rows.
-HWY_INLINE double similarity(const DoubtfulRows& rows, int one, int other, float* room) {
-    const float *a = rows.all + one * rows.stride, *b = rows.all + other * rows.stride;
+HWY_INLINE double similarity(const ExactRows& rows, int one, int other, float* room) {
+    const float *a = rows.data + one * rows.stride, *b = rows.data + other * rows.stride;
     if (rows.lengths) return cosine(a, b, rows.width, rows.lengths[one], rows.lengths[other]);
     float* second = room + rows.width;
     unitRow(a, rows.width, room);
@@ -218,21 +244,29 @@ HWY_INLINE double similarity(const DoubtfulRows& rows, int one, int other, float
                   std::sqrt(dotInDoubles(second, second, rows.width)));
 }
 
-/// One row group of doubtful rows, gathered.
+// Fewer than in the screen: doubtful rows are few, and threads share them.
+constexpr int kDecided = kGroup / 3;
+
+int DecidedTogether() {
+    return kDecided;
+}
+
+/// At most kDecided rows, whose cells are gathered.
 template <class Operand>
-HWY_INLINE void decideGroup(const Screen& screen, const DoubtfulRows& doubtful, float* cells, int* nearest) {
+HWY_INLINE void decideGroup(const Screen& screen, const ExactRows& exact, const DoubtfulRows& doubtful,
+                            float* cells, int* nearest) {
     const FloatTag d;
     const size_t width = panelWidth(), lanes = width / 2;
-    for (int r = 0; r < kGroup; ++r)
+    for (int r = 0; r < kDecided; ++r)
         std::copy_n(screen.cells + doubtful.rows[std::min(r, doubtful.count - 1)] * screen.stride,
                     screen.depth, cells + r * screen.stride);
-    float *sums = cells + kGroup * screen.stride, *room = sums + kGroup * width;
-    Decision decisions[kGroup];
+    float *sums = cells + kDecided * screen.stride, *room = sums + kDecided * width;
+    Decision decisions[kDecided];
     for (int column = 0; column < screen.count; column += width) {
         const float* panel = screen.panels + static_cast<size_t>(column) * screen.depth;
         const size_t whole = screen.depth * width;
-        Operand::multiply(screen.depth, cells, screen.stride, panel, screen.margin, sums,
-                          PanelAhead(panel + whole, whole * sizeof(float), screen.depth));
+        Operand::template multiply<kDecided>(screen.depth, cells, screen.stride, panel, screen.margin, sums,
+                                             PanelAhead(panel + whole, whole * sizeof(float), screen.depth));
         const ColumnTerms leftTerms(screen, column), rightTerms(screen, column + lanes);
         for (int r = 0; r < doubtful.count; ++r) {
             const int row = doubtful.rows[r];
@@ -247,7 +281,7 @@ HWY_INLINE void decideGroup(const Screen& screen, const DoubtfulRows& doubtful, 
             for (int c = 0; c < static_cast<int>(width) && column + c < screen.count; ++c) {
                 // Nothing that comes later beats a cosine of 1.
                 if (values[c] >= doubtful.least[r] && column + c != row && decisions[r].value < 1)
-                    decisions[r].keep(similarity(doubtful, row, column + c, room), column + c);
+                    decisions[r].keep(similarity(exact, row, column + c, room), column + c);
             }
         }
     }
@@ -255,7 +289,7 @@ HWY_INLINE void decideGroup(const Screen& screen, const DoubtfulRows& doubtful, 
         nearest[r] = decisions[r].index;
 }
 
-int DecideBetween(const DoubtfulRows& rows, int row, int one, int other) {
+int DecideBetween(const ExactRows& rows, int row, int one, int other) {
     static thread_local Buffer scratch;
     float* room = scratch.reserve(2 * rows.width);
     Decision decision;
@@ -264,15 +298,13 @@ int DecideBetween(const DoubtfulRows& rows, int row, int one, int other) {
     return decision.index;
 }
 
-void DecideRows(const Screen& screen, const DoubtfulRows& all, int* nearest) {
+void DecideRows(const Screen& screen, const ExactRows& exact, const DoubtfulRows& all, int* nearest) {
     static thread_local Buffer scratch;
-    float* cells = scratch.reserve(kGroup * (screen.stride + panelWidth()) + 2 * all.width);
-    for (int first = 0; first < all.count; first += kGroup) {
-        DoubtfulRows group = all;
-        group.rows += first, group.least += first;
-        group.count = std::min(kGroup, all.count - first);
+    float* cells = scratch.reserve(kDecided * (screen.stride + panelWidth()) + 2 * exact.width);
+    for (int first = 0; first < all.count; first += kDecided) {
+        const DoubtfulRows group{all.rows + first, all.least + first, std::min(kDecided, all.count - first)};
         withOperand(screen.words, [&](auto operand) HWY_ATTR {
-            decideGroup<decltype(operand)>(screen, group, cells, nearest + first);
+            decideGroup<decltype(operand)>(screen, exact, group, cells, nearest + first);
         });
     }
 }
@@ -285,52 +317,25 @@ HWY_AFTER_NAMESPACE();
 namespace mpm::kernels {
 
 HWY_EXPORT(ScreenChunk);
+HWY_EXPORT(DecidedTogether);
 HWY_EXPORT(DecideRows);
 HWY_EXPORT(DecideBetween);
 HWY_EXPORT(ExactDot);
 HWY_EXPORT(CosineOf);
 
-Leads::Leads(int count) {
-    constexpr float kNone = -std::numeric_limits<float>::infinity();
-    rows.resize(count, {kNone, kNone, kNone, -1, -1});
-}
-
-void Leads::keep(int row, float its, int column) {
-    Row& own = rows[row];
-    if (!(its > own.second)) {
-        own.rest = std::max(own.rest, its);
-        return;
-    }
-    own.rest = std::max(own.rest, own.second);
-    if (its > own.value) {
-        own.second = own.value;
-        own.secondIndex = own.index;
-        own.value = its;
-        own.index = column;
-    } else {
-        own.second = its;
-        own.secondIndex = column;
-    }
-}
-
-void Leads::merge(const Leads& other, int first) {
-    for (int i = first; i < static_cast<int>(rows.size()); ++i) {
-        const Row& its = other.rows[i];
-        keep(i, its.value, its.index);
-        keep(i, its.second, its.secondIndex);
-        rows[i].rest = std::max(rows[i].rest, its.rest);
-    }
-}
-
 void screenChunk(const Screen& screen, int first, int rows, Leads& leads) {
     HWY_DYNAMIC_DISPATCH(ScreenChunk)(screen, first, rows, leads);
 }
 
-void decideRows(const Screen& screen, const DoubtfulRows& rows, int* nearest) {
-    HWY_DYNAMIC_DISPATCH(DecideRows)(screen, rows, nearest);
+int decidedTogether() {
+    return HWY_DYNAMIC_DISPATCH(DecidedTogether)();
 }
 
-int decideBetween(const DoubtfulRows& rows, int row, int one, int other) {
+void decideRows(const Screen& screen, const ExactRows& exact, const DoubtfulRows& rows, int* nearest) {
+    HWY_DYNAMIC_DISPATCH(DecideRows)(screen, exact, rows, nearest);
+}
+
+int decideBetween(const ExactRows& rows, int row, int one, int other) {
     return HWY_DYNAMIC_DISPATCH(DecideBetween)(rows, row, one, other);
 }
 

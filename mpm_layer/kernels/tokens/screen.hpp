@@ -33,7 +33,8 @@
 #pragma once
 
 #include <cstddef>
-#include <vector>
+
+#include "mpm_layer/kernels/tokens/leads.hpp"
 
 namespace mpm::kernels {
 
@@ -51,7 +52,9 @@ struct ScreenBasis {
 /// Whether the screen multiplies 16-bit words, two in a cell, instead of floats.
 bool screensWords(int width);
 /// Cells of 32 bits that a row takes.
-int screenCells(int width, bool words);
+inline int screenCells(int width, bool words) {
+    return words ? (width + 1) / 2 : width;
+}
 
 struct CentredRow {
     float step;   ///< s
@@ -62,10 +65,17 @@ struct CentredRow {
     float place[kDirections];  ///< a
 };
 
-/// Places a row, normalised as unitRow does it, in the basis and writes its cells. False where an element is
-/// not finite.
-bool centreRow(const float* in, const ScreenBasis& basis, int width, bool words, float* cells,
-               CentredRow& row);
+struct RowsToCentre {
+    const float* data;
+    size_t stride;
+    int count, width;
+    size_t cellStride;
+};
+
+/// Places rows, normalised as unitRow does it, in the basis and writes their cells. Rows with an element that
+/// is not finite get cells of zeros and the lowest shift, -infinity.
+void centreRows(const RowsToCentre& rows, const ScreenBasis& basis, bool words, float* cells,
+                CentredRow* centred);
 
 /// K, for the largest reach and error of all rows.
 float screenMargin(double reach, double error, int width, bool words);
@@ -85,38 +95,32 @@ struct Screen {
     int count;
 };
 
-/// The two highest U of every row found so far, whose they are, and one that no other exceeds.
-struct Leads {
-    explicit Leads(int count);
-    void keep(int row, float its, int column);
-    void merge(const Leads& other, int first);  ///< rows from `first` on
-
-    struct Row {
-        float value, second, rest;
-        int index, secondIndex;
-    };
-    std::vector<Row> rows;
-};
-
 /// U of rows first..first+rows with all later rows; updates the leads of both ends.
 void screenChunk(const Screen& screen, int first, int rows, Leads& leads);
 
-/// Some rows of a screen. Columns whose U is below a row's `least` are less similar than another one.
-struct DoubtfulRows {
-    const float* all;  ///< all rows of the image
+/// All rows of an image, for cosines in f64.
+struct ExactRows {
+    const float* data;
     size_t stride;
     int width;
     const double* lengths;  ///< if these are unit rows already; else null: each is normalised when needed
+};
+
+/// Some rows of a screen. Columns whose U is below a row's `least` are less similar than another one.
+struct DoubtfulRows {
     const int* rows;
     const float* least;
     int count;
 };
 
+/// So many at once take no longer than one.
+int decidedTogether();
+
 /// The most similar other row of each doubtful row, by cosineOf the columns that are left.
-void decideRows(const Screen& screen, const DoubtfulRows& rows, int* nearest);
+void decideRows(const Screen& screen, const ExactRows& exact, const DoubtfulRows& rows, int* nearest);
 
 /// The more similar one of two columns, likewise.
-int decideBetween(const DoubtfulRows& rows, int row, int one, int other);
+int decideBetween(const ExactRows& rows, int row, int one, int other);
 
 /// The product of two rows in f64; its bits do not depend on the processor.
 double exactDot(const float* a, const float* b, int width);

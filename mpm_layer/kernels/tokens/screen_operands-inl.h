@@ -23,14 +23,15 @@ namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
 struct FloatOperand {
+    template <int R>
     static HWY_NOINLINE void multiply(int depth, const float* rows, size_t stride, const float* panel,
                                       float margin, float* sums, PanelAhead ahead) {
         const Float start = hn::Set(FloatTag(), margin);
-        Block<kGroup> block;
+        Block<R> block;
 #pragma GCC unroll 16
-        for (int r = 0; r < kGroup; ++r)
+        for (int r = 0; r < R; ++r)
             block.sum[r][0] = block.sum[r][1] = start;
-        multiplyAdd<kGroup>(depth, rows, stride, panel, block, ahead);
+        multiplyAdd<R>(depth, rows, stride, panel, block, ahead);
         storeBlock(block, sums, panelWidth());
     }
 
@@ -69,6 +70,7 @@ struct WordsVnni {
 
 template <class Words>
 struct WordOperand {
+    template <int R>
     static HWY_NOINLINE void multiply(int depth, const float* rows, size_t stride, const float* panel,
                                       float margin, float* sums, PanelAhead ahead) {
         const IntTag d;
@@ -76,18 +78,19 @@ struct WordOperand {
         const Sum start = asSum(hn::Set(d, static_cast<std::int32_t>(margin)));
         const auto* cells = reinterpret_cast<const std::int32_t*>(rows);
         const auto* columns = reinterpret_cast<const std::int32_t*>(panel);
-        IntBlock<kGroup> block;
+        IntBlock<R> block;
 #pragma GCC unroll 16
-        for (int r = 0; r < kGroup; ++r)
+        for (int r = 0; r < R; ++r)
             block.sum[r][0] = block.sum[r][1] = start;
-        const std::int32_t* base[kGroup / 3];
-        for (int i = 0; i < kGroup / 3; ++i)
+        constexpr int kBases = (R + 2) / 3;
+        const std::int32_t* base[kBases];
+        for (int i = 0; i < kBases; ++i)
             base[i] = cells + 3 * i * stride;
         for (int k = 0; k < depth; ++k, columns += 2 * lanes) {
             const Int left = hn::Load(d, columns), right = hn::Load(d, columns + lanes);
             ahead.step();
 #pragma GCC unroll 16
-            for (int r = 0; r < kGroup; ++r) {
+            for (int r = 0; r < R; ++r) {
                 const Int row = hn::Set(d, base[r / 3][(r % 3) * stride + k]);
                 block.sum[r][0] = asSum(Words::add(block.at(r, 0), row, left));
                 block.sum[r][1] = asSum(Words::add(block.at(r, 1), row, right));
@@ -95,7 +98,7 @@ struct WordOperand {
         }
         auto* to = reinterpret_cast<std::int32_t*>(sums);
 #pragma GCC unroll 16
-        for (int r = 0; r < kGroup; ++r, to += 2 * lanes) {
+        for (int r = 0; r < R; ++r, to += 2 * lanes) {
             hn::Store(block.at(r, 0), d, to);
             hn::Store(block.at(r, 1), d, to + lanes);
         }

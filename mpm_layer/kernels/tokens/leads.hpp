@@ -1,0 +1,36 @@
+// The best columns of every row in a screen of similarities (kernels/tokens/screen.hpp).
+#pragma once
+
+#include <cstddef>
+
+#include "mpm_layer/kernels/common/buffer.hpp"
+
+namespace mpm::kernels {
+
+/// The two highest values of every row found so far, whose they are, and one that no other exceeds.
+class Leads {
+public:
+    struct Row {
+        float value, second, rest;
+        int index, secondIndex;  ///< -1 while there is none
+    };
+
+    explicit Leads(int count);
+
+    /// Takes over what the other one has found for rows from `first` on.
+    void merge(const Leads& other, int first);
+
+    int count() const { return m_count; }
+    Row row(int i) const { return {value[i], second[i], rest[i], index[i], secondIndex[i]}; }
+
+private:
+    int m_count;
+    Buffer m_data;
+
+public:
+    // With room behind the last row: for two vectors that begin there.
+    float *value, *second, *rest;
+    int *index, *secondIndex;
+};
+
+}  // namespace mpm::kernels
