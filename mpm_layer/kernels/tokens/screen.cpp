@@ -99,13 +99,16 @@ HWY_INLINE Float upper(const float* sums, const RowTerms& row, const ColumnTerms
     return hn::MulAdd(Operand::load(sums), hn::Mul(hn::Set(d, row.step), columns.step), sum);
 }
 
-/// The sums of row group `first`, `rows` of them existing, with a panel. Only pairs above the diagonal
-/// count. The columns' leads stay in registers over the rows.
+// Several groups: what is done once for a panel's columns then takes less of the time.
+constexpr int kFollowed = 3 * kGroup;
+
+/// The sums of `rows` rows from `first` on with a panel. Only pairs above the diagonal count. The columns'
+/// leads stay in registers over the rows.
 template <class Operand>
 HWY_INLINE void follow(const Screen& screen, const float* sums, int first, int rows, const Columns& columns,
                        float* rowLeads, size_t rowCells, Leads& leads) {
     const size_t lanes = hn::Lanes(FloatTag()), width = 2 * lanes;
-    const bool masked = !columns.whole || columns.first < first + kGroup;
+    const bool masked = !columns.whole || columns.first < first + rows;
     const ColumnTerms leftTerms(screen, columns.first), rightTerms(screen, columns.first + lanes);
     LaneLeads leftLeads, rightLeads;
     for (int r = 0; r < rows; ++r, sums += width, rowLeads += lanes) {
@@ -163,7 +166,7 @@ template <class Operand>
 HWY_INLINE void screenAll(const Screen& screen, int first, int rows, Leads& leads) {
     static thread_local Buffer scratch;
     const size_t width = panelWidth(), lanes = width / 2, rowCells = static_cast<size_t>(rows) * lanes;
-    float* rowLeads = scratch.reserve(3 * rowCells + kGroup * width);
+    float* rowLeads = scratch.reserve(3 * rowCells + kFollowed * width);
     float* sums = rowLeads + 3 * rowCells;
     forget(rowLeads, rowCells);
     for (int column = first / width * width; column < screen.count; column += width) {
@@ -172,12 +175,15 @@ HWY_INLINE void screenAll(const Screen& screen, int first, int rows, Leads& lead
         const int useful = std::min(rows, column + static_cast<int>(width) - first);
         const size_t piece = screen.depth * width / ((useful + kGroup - 1) / kGroup);
         const float* next = panel + screen.depth * width;
-        for (int row = 0; row < useful; row += kGroup, next += piece) {
-            Operand::template multiply<kGroup>(screen.depth, screen.cells + (first + row) * screen.stride,
-                                               screen.stride, panel, screen.margin, sums,
-                                               PanelAhead(next, piece * sizeof(float), screen.depth));
-            follow<Operand>(screen, sums, first + row, std::min(kGroup, rows - row), columns,
-                            rowLeads + row * lanes, rowCells, leads);
+        for (int row = 0; row < useful; row += kFollowed) {
+            const int here = std::min(kFollowed, useful - row);
+            for (int r = 0; r < here; r += kGroup, next += piece) {
+                Operand::template multiply<kGroup>(
+                    screen.depth, screen.cells + (first + row + r) * screen.stride, screen.stride, panel,
+                    screen.margin, sums + r * width, PanelAhead(next, piece * sizeof(float), screen.depth));
+            }
+            follow<Operand>(screen, sums, first + row, here, columns, rowLeads + row * lanes, rowCells,
+                            leads);
         }
     }
     keepRows(rowLeads, rows, rowCells, leads, first);
