@@ -2,136 +2,17 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
-#include <limits>
 #include <mutex>
 
 #include "base/loops.hpp"
 #include "mpm_layer/kernels/product/product.hpp"
-#include "mpm_layer/kernels/tokens/nearest.hpp"
-#include "mpm_layer/kernels/tokens/rows.hpp"
 #include "mpm_layer/kernels/tokens/screen.hpp"
-#include "mpm_layer/merge/basis.hpp"
+#include "mpm_layer/merge/screened_rows.hpp"
 
 namespace mpm {
 namespace {
 
 std::atomic<std::int64_t> g_rows{0}, g_decided{0};
-
-/// The unit rows of one image, and their cells for the screen (kernels/tokens/screen.hpp). A row that is not
-/// finite is less similar to any other than all that are.
-class ScreenedRows {
-public:
-    explicit ScreenedRows(const RowsView& rows)
-        : m_rows(rows),
-          m_count(rows.count),
-          m_width(rows.width),
-          m_words(kernels::screensWords(m_width)),
-          m_depth(kernels::screenCells(m_width, m_words)),
-          m_stride(kernels::paddedStride(m_depth)) {
-        const int columns = kernels::panelColumns(), panels = (m_count + columns - 1) / columns;
-        m_cells.reserve(kernels::paddedSize(m_count, m_stride));
-        m_panels.reserve(kernels::panelsSize(m_count, m_depth));
-        m_steps.resize(static_cast<size_t>(panels) * columns);
-        m_shifts.resize(m_steps.size());
-        m_slacks.resize(m_steps.size());
-        m_places.resize(kernels::kDirections * m_steps.size());
-        const Basis basis(rows);
-        std::vector<kernels::CentredRow> largest(panels);
-        // A panel's rows are packed while they are near.
-        const kernels::ScreenBasis view = basis.view();
-        parallelFor(panels, [&](int panel) { largest[panel] = centre(view, panel); });
-        float reach = 0, error = 0;
-        for (const kernels::CentredRow& one : largest) {
-            reach = std::max(reach, one.reach);
-            error = std::max(error, one.error);
-        }
-        m_margin = kernels::screenMargin(reach, error, m_width, m_words);
-    }
-
-    int count() const { return m_count; }
-    kernels::Screen screen() const {
-        return {m_cells.data(),  m_stride,       m_panels.data(), m_depth, m_steps.data(), m_shifts.data(),
-                m_places.data(), m_steps.size(), m_margin,        m_words, m_count};
-    }
-    /// The most similar column of each row among those whose U is not below the row's `least`.
-    void decideRows(const std::vector<int>& rows, const std::vector<float>& least,
-                    std::vector<int>& nearest) const {
-        kernels::decideRows(screen(), exactRows(), {rows.data(), least.data(), static_cast<int>(rows.size())},
-                            nearest.data());
-    }
-    /// The more similar one of two columns.
-    int nearer(int row, int one, int other) const {
-        return kernels::decideBetween(exactRows(), row, one, other);
-    }
-    /// Pays where many rows are doubtful.
-    void normaliseAll() {
-        m_unitStride = kernels::paddedStride(m_width);
-        m_unit.reserve(m_count * m_unitStride);
-        m_lengths.resize(m_count);
-        parallelFor(m_count, [&](int i) {
-            float* unit = m_unit.data() + i * m_unitStride;
-            kernels::unitRow(m_rows.row(i), m_width, unit);
-            m_lengths[i] = std::sqrt(kernels::exactDot(unit, unit, m_width));
-        });
-    }
-
-    /// U of a row's lead, less all errors: columns whose U is below are less similar.
-    double surely(int row, const kernels::Leads::Row& lead) const {
-        const int other = lead.index;
-        double away = 0;
-        for (size_t at = 0; at < m_places.size(); at += m_steps.size())
-            away += std::pow(static_cast<double>(m_places[at + row]) - m_places[at + other], 2);
-        const double above = 2.0 * m_margin * m_steps[row] * m_steps[other] +
-                             3.0 * (m_slacks[row] + m_slacks[other]) + 5 * kernels::kTilt * away;
-        // Of cosines in f64, and of unit rows that are not quite as long.
-        const double unit = (m_width + 16) * 0x1p-24, exact = unit * 0x1p-25 + unit * unit;
-        return lead.value - 1.01 * above - exact;
-    }
-
-private:
-    kernels::ExactRows exactRows() const {
-        if (m_lengths.empty()) return {m_rows.data, m_rows.stride, m_width, nullptr};
-        return {m_unit.data(), m_unitStride, m_width, m_lengths.data()};
-    }
-    /// The rows of one panel; returns the largest reach and error.
-    kernels::CentredRow centre(const kernels::ScreenBasis& basis, int panel) {
-        const int columns = kernels::panelColumns(), first = panel * columns;
-        const int present = std::min(columns, m_count - first);
-        std::vector<kernels::CentredRow> rows(present);
-        kernels::centreRows({m_rows.row(first), m_rows.stride, present, m_width, m_stride}, basis, m_words,
-                            m_cells.data() + first * m_stride, rows.data());
-        kernels::CentredRow largest{};
-        for (int i = 0; i < present; ++i) {
-            m_steps[first + i] = rows[i].step;
-            m_shifts[first + i] = rows[i].shift;
-            m_slacks[first + i] = rows[i].slack;
-            for (int l = 0; l < kernels::kDirections; ++l)
-                m_places[l * m_steps.size() + first + i] = rows[i].place[l];
-            largest.reach = std::max(largest.reach, rows[i].reach);
-            largest.error = std::max(largest.error, rows[i].error);
-        }
-        kernels::packPanel(m_cells.data() + first * m_stride, m_stride, present, m_depth, panel,
-                           m_panels.data());
-        return largest;
-    }
-
-    RowsView m_rows;
-    int m_count, m_width;
-    bool m_words;
-    int m_depth;
-    size_t m_stride, m_unitStride = 0;
-    kernels::Buffer m_cells, m_panels;
-    kernels::Buffer m_unit;                                    // only where it pays
-    std::vector<double> m_lengths;                             // theirs
-    std::vector<float> m_steps, m_shifts, m_slacks, m_places;  // of whole panels
-    float m_margin = 0;
-};
-
-float roundDown(double value) {
-    const float rounded = static_cast<float>(value);
-    return rounded <= value ? rounded : std::nextafter(rounded, -std::numeric_limits<float>::infinity());
-}
 
 /// Rows of one task: the more, the less is done twice where tasks meet; few enough to share the work out.
 int rowsOfTask(int count) {
@@ -139,18 +20,18 @@ int rowsOfTask(int count) {
     return std::clamp(groups, 4, 8) * kernels::rowGroup();
 }
 
-std::vector<kernels::Leads> screenAll(const std::vector<ScreenedRows>& images) {
+/// screen(image, its rows, first, count, leads) for all tasks; what it finds is merged into the leads.
+template <class Screen>
+void screenAll(const std::vector<ScreenedRows>& images, std::vector<kernels::Leads>& leads,
+               const Screen& screen) {
     struct Task {
         int image, first, rows;
     };
     std::vector<Task> tasks;
-    std::vector<kernels::Leads> leads;
-    for (const ScreenedRows& image : images) {
-        leads.emplace_back(image.count());
-        const int rows = rowsOfTask(image.count());
-        for (int first = 0; first < image.count(); first += rows)
-            tasks.push_back(
-                {static_cast<int>(leads.size()) - 1, first, std::min(rows, image.count() - first)});
+    for (int image = 0; image < static_cast<int>(images.size()); ++image) {
+        const int count = images[image].count(), rows = rowsOfTask(count);
+        for (int first = 0; first < count; first += rows)
+            tasks.push_back({image, first, std::min(rows, count - first)});
     }
     std::vector<std::mutex> guards(images.size());
     parallelFor(
@@ -158,11 +39,26 @@ std::vector<kernels::Leads> screenAll(const std::vector<ScreenedRows>& images) {
         [&](int t) {
             const auto [image, first, rows] = tasks[t];
             kernels::Leads own(images[image].count());
-            kernels::screenChunk(images[image].screen(), first, rows, own);
+            screen(images[image], first, rows, own);
             const std::lock_guard<std::mutex> lock(guards[image]);
             leads[image].merge(own, first);
         },
         1);
+}
+
+/// First near rows, which tend to be the most similar ones; then those far ones that may be more similar.
+std::vector<kernels::Leads> findLeads(std::vector<ScreenedRows>& images) {
+    std::vector<kernels::Leads> leads;
+    for (const ScreenedRows& image : images)
+        leads.emplace_back(image.count());
+    screenAll(images, leads, [](const ScreenedRows& image, int first, int rows, kernels::Leads& own) {
+        kernels::screenNear(image.screen(), first, rows, own);
+    });
+    for (size_t i = 0; i < images.size(); ++i)
+        images[i].setBars(leads[i]);
+    screenAll(images, leads, [](const ScreenedRows& image, int first, int rows, kernels::Leads& own) {
+        kernels::screenFar(image.screen(), image.bars(), first, rows, own);
+    });
     return leads;
 }
 
@@ -192,14 +88,14 @@ std::vector<Doubt> decideBetweenTwo(const std::vector<ScreenedRows>& images,
         for (int row = firstRows[t]; row < std::min(firstRows[t] + kRows, image.count()); ++row) {
             const kernels::Leads::Row lead = own.row(row);
             if (lead.index < 0) continue;  // it has no other, or is not finite
-            const double surely = image.surely(row, lead);
+            const float surely = image.surely(row, lead);
             if (surely > std::max(lead.second, lead.rest)) continue;
             ++decided;
             if (surely > lead.rest) {
                 own.index[row] = image.nearer(row, lead.index, lead.secondIndex);
             } else {
                 parts[t].rows.push_back(row);
-                parts[t].least.push_back(roundDown(surely));
+                parts[t].least.push_back(surely);
             }
         }
         g_decided += decided;
@@ -252,11 +148,16 @@ std::vector<std::vector<int>> nearestNeighbours(const std::vector<RowsView>& ima
     screened.reserve(images.size());
     for (const RowsView& image : images)
         screened.emplace_back(image);
-    std::vector<kernels::Leads> leads = screenAll(screened);
+    std::vector<kernels::Leads> leads = findLeads(screened);
     decide(screened, leads);
     std::vector<std::vector<int>> nearest;
-    for (const kernels::Leads& image : leads)
-        nearest.emplace_back(image.index, image.index + image.count());
+    for (size_t i = 0; i < screened.size(); ++i) {
+        nearest.emplace_back(screened[i].count());
+        for (int row = 0; row < screened[i].count(); ++row) {
+            const int lead = leads[i].index[row];
+            nearest[i][screened[i].token(row)] = lead < 0 ? -1 : screened[i].token(lead);
+        }
+    }
     return nearest;
 }
 

@@ -157,17 +157,22 @@ struct Pair {
         const size_t stride = kernels::paddedStride(depth), apart = kernels::panelColumns();
         kernels::Buffer cells(kernels::paddedSize(2, stride)), panels(kernels::panelsSize(2, depth));
         std::vector<float> unit[2] = {std::vector<float>(width), std::vector<float>(width)};
-        std::vector<float> steps(apart), shifts(apart), places(kernels::kDirections * apart);
+        std::vector<float> steps(apart), shifts(apart, -std::numeric_limits<float>::infinity()), norms(apart),
+            places(kernels::kDirections * apart);
+        const kernels::TokenRows tokens{rows.ptr<float>(), rows.step1(), width};
+        kernels::PlacedRow placed[2];
+        kernels::CentredRow centred[2];
+        const int order[] = {0, 1};
+        kernels::placeRows(tokens, 0, 2, basis, placed);
+        kernels::centreRows(tokens, placed, order, 2, basis, words, cells.data(), stride, centred);
         double reach = 0, error = 0, slack = 0, away = 0;
         for (int i = 0; i < 2; ++i) {
-            kernels::CentredRow row{};
+            const kernels::CentredRow& row = centred[i];
             kernels::unitRow(rows.ptr<float>(i), width, unit[i].data());
-            kernels::centreRows({rows.ptr<float>(i), rows.step1(), 1, width, stride}, basis, words,
-                                cells.data() + i * stride, &row);
-            steps[i] = row.step, shifts[i] = row.shift;
+            steps[i] = row.step, shifts[i] = row.shift, norms[i] = row.norm;
             slack += row.slack;
             for (int l = 0; l < kernels::kDirections; ++l)
-                places[l * apart + i] = row.place[l];
+                places[l * apart + i] = placed[i].place[l];
             reach = std::max<double>(reach, row.reach);
             error = std::max<double>(error, row.error);
         }
@@ -176,9 +181,10 @@ struct Pair {
         kernels::packPanel(cells.data(), stride, 2, depth, 0, panels.data());
         const float margin = kernels::screenMargin(reach, error, width, words);
         kernels::Leads leads(2);
-        kernels::screenChunk({cells.data(), stride, panels.data(), depth, steps.data(), shifts.data(),
-                              places.data(), apart, margin, words, 2},
-                             0, 2, leads);
+        kernels::screenNear({cells.data(), stride, panels.data(), depth, steps.data(), shifts.data(),
+                             norms.data(), places.data(), apart, margin, words, 2},
+                            0, 2, leads);
+        far = static_cast<double>(shifts[0]) + shifts[1] - away + static_cast<double>(norms[0]) * norms[1];
         upper = leads.row(0).value;
         EXPECT_EQ(leads.row(1).value, upper);
         room = 2.0 * margin * steps[0] * steps[1] + 3 * slack + 5 * kernels::kTilt * away;
@@ -191,7 +197,7 @@ struct Pair {
         similarity = product / std::sqrt(squares[0] * squares[1]) - 1;
     }
 
-    double upper, room;
+    double upper, far, room;
     long double similarity;
 };
 
@@ -261,6 +267,8 @@ TEST(Screen, NeverBelowTheSimilarityAndNeverMuchAbove) {
             const Pair pair(rows.rowRange(0, 2), basis.view(), words);
             const double exact = std::pow((width + 16) * 0x1p-24, 2);
             ASSERT_GE(pair.upper, static_cast<double>(pair.similarity) - exact)
+                << "round " << round << ", width " << width;
+            ASSERT_GE(pair.far, static_cast<double>(pair.similarity) - exact)
                 << "round " << round << ", width " << width;
             ASSERT_LE(pair.upper, static_cast<double>(pair.similarity) + pair.room + exact)
                 << "round " << round << ", width " << width;

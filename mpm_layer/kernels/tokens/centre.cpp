@@ -37,16 +37,12 @@ HWY_INLINE float sumOf(Float v) {
 // Rows are centred in steps, several rows in each: square roots of one row then do not wait for another's.
 constexpr int kTogether = 16;
 
-/// A row in the basis.
-struct Placed {
-    const float* from;         // the row; a unit row if its inverse is 1
-    float inverse;             // of its length
-    float place[kDirections];  // a
-    float far, near;           // |u - m|^2, |e|^2
-    float peak;                // the largest element of e
-    float tilt;                // |B'e|^2, of e as computed
-    float norm, haze;          // |e|, and how far from e it may be, or more
-    bool finite, zero;         // the row is; else it is taken for one of zeros
+/// What its place leaves of a row: e.
+struct Rest {
+    float far, near;   // |u - m|^2, |e|^2
+    float peak;        // the largest element of e
+    float tilt;        // |B'e|^2, of e as computed
+    float norm, haze;  // |e|, and how far from e it may be, or more
 };
 
 /// Squares and products with the directions, of a row as it is. The directions have zeros behind them.
@@ -70,14 +66,14 @@ HWY_INLINE float project(const float* in, const ScreenBasis& basis, int width, f
 
 // Compiled with -ffp-contract=off: here the unit row must be the rounded one, as everywhere else.
 /// What its place in the basis leaves of a unit row, in * inverse: e, whole vectors of it, zeros behind.
-HWY_INLINE void subtract(const float* in, float inverse, const ScreenBasis& basis, int width, float* rest,
-                         Placed& placed) {
+HWY_INLINE void subtract(const float* in, const PlacedRow& placed, const ScreenBasis& basis, int width,
+                         float* out, Rest& rest) {
     const FloatTag d;
     const float *origin = basis.origin, *to = basis.directions;
     const size_t next = basis.stride;
     const Float a0 = hn::Set(d, placed.place[0]), a1 = hn::Set(d, placed.place[1]);
     const Float a2 = hn::Set(d, placed.place[2]), a3 = hn::Set(d, placed.place[3]);
-    const Float by = hn::Set(d, inverse);
+    const Float by = hn::Set(d, placed.inverse);
     Float far = hn::Zero(d), near = far, peak = far, s0 = far, s1 = far, s2 = far, s3 = far;
     const int lanes = static_cast<int>(hn::Lanes(d));
     for (int i = 0; i < width; i += lanes) {
@@ -87,7 +83,7 @@ HWY_INLINE void subtract(const float* in, float inverse, const ScreenBasis& basi
         Float v = hn::Sub(u, hn::Load(d, origin + i));
         far = hn::MulAdd(v, v, far);
         v = hn::NegMulAdd(a3, b3, hn::NegMulAdd(a2, b2, hn::NegMulAdd(a1, b1, hn::NegMulAdd(a0, b0, v))));
-        hn::Store(v, d, rest + i);
+        hn::Store(v, d, out + i);
         near = hn::MulAdd(v, v, near);
         peak = hn::Max(peak, hn::Abs(v));
         s0 = hn::MulAdd(v, b0, s0);
@@ -95,45 +91,52 @@ HWY_INLINE void subtract(const float* in, float inverse, const ScreenBasis& basi
         s2 = hn::MulAdd(v, b2, s2);
         s3 = hn::MulAdd(v, b3, s3);
     }
-    placed.far = sumOf(far);
-    placed.near = sumOf(near);
-    placed.peak = hn::GetLane(hn::MaxOfLanes(d, peak));
+    rest.far = sumOf(far);
+    rest.near = sumOf(near);
+    rest.peak = hn::GetLane(hn::MaxOfLanes(d, peak));
     const float t0 = sumOf(s0), t1 = sumOf(s1), t2 = sumOf(s2), t3 = sumOf(s3);
-    placed.tilt = t0 * t0 + t1 * t1 + t2 * t2 + t3 * t3;
+    rest.tilt = t0 * t0 + t1 * t1 + t2 * t2 + t3 * t3;
 }
 
-HWY_INLINE void placeRow(const float* in, const ScreenBasis& basis, int width, float* rest, Placed& placed) {
+HWY_INLINE PlacedRow placedRow(const float* in, const ScreenBasis& basis, int width, float* room) {
     static_assert(kDirections == 4, "written out: arrays of vectors would be kept in memory");
     // As unitRow: where squares neither overflow nor vanish, x / |x| needs no scaling.
     constexpr float kLeast = 1e-20f, kMost = 1e20f;
     float along[kDirections];
     const float squares = project(in, basis, width, along);
-    placed.from = in;
-    placed.inverse = 1.0f / std::sqrt(squares);
+    PlacedRow placed;
     placed.finite = true;
     placed.zero = false;
-    if (!(squares >= kLeast && squares <= kMost)) {
-        placed.finite = unitRow(in, width, rest);
-        if (!placed.finite) std::fill_n(rest, width, 0.0f);
-        placed.from = rest;  // each vector is read before it is written
-        placed.inverse = 1;
-        placed.zero = project(rest, basis, width, along) == 0;
+    placed.plain = squares >= kLeast && squares <= kMost;
+    placed.inverse = placed.plain ? 1.0f / std::sqrt(squares) : 1.0f;
+    if (!placed.plain) {
+        placed.finite = unitRow(in, width, room);
+        if (!placed.finite) std::fill_n(room, width, 0.0f);
+        placed.zero = project(room, basis, width, along) == 0;
     }
     for (int l = 0; l < kDirections; ++l)
         placed.place[l] =
             (along[l] * placed.inverse - basis.offsets[l]) * static_cast<float>(0.5 / (1 + 2 * kTilt));
+    return placed;
+}
+
+void PlaceRows(const TokenRows& rows, int first, int count, const ScreenBasis& basis, PlacedRow* placed) {
+    static thread_local Buffer scratch;
+    float* room = scratch.reserve(rows.width);
+    for (int i = first; i < first + count; ++i)
+        placed[i] = placedRow(rows.data + i * rows.stride, basis, rows.width, room);
 }
 
 /// How much of e its computation may have rounded away. Each step rounds what it leaves: u - m, then what
 /// each direction leaves of it, whose squares are smaller by 2 a^2.
-HWY_INLINE float hazeOf(const Placed& placed) {
-    float left = placed.far * 1.001f, sum = 0;
+HWY_INLINE float hazeOf(const PlacedRow& placed, const Rest& rest) {
+    float left = rest.far * 1.001f, sum = 0;
     for (int l = 0; l < kDirections; ++l) {
         left -= 1.999f * placed.place[l] * placed.place[l];
-        sum += std::max(left, 0.0f) + 0.001f * placed.far;
+        sum += std::max(left, 0.0f) + 0.001f * rest.far;
     }
     // sqrt(x) + sqrt(y) + ... <= sqrt(n (x + y + ...)). Without fused products, these round, too.
-    const float distance = std::sqrt(placed.far), fused = distance + std::sqrt(kDirections * sum);
+    const float distance = std::sqrt(rest.far), fused = distance + std::sqrt(kDirections * sum);
     return 1.01f * kRounding * (fused + (HWY_NATIVE_FMA ? 0 : kDirections * distance));
 }
 
@@ -170,72 +173,85 @@ HWY_INLINE void scaleRow(const float* rest, int width, float step, float* cells)
 }
 
 /// `off` is how much sums of f32 over a row may be off, relatively.
-HWY_INLINE float chooseStep(Placed& placed, bool words, float off) {
-    placed.norm = std::sqrt(placed.near) * (1 + off);
-    placed.haze = hazeOf(placed) * (1 + off);
-    const float reach = std::max(placed.norm, kTightest);
-    if (!words) return std::ldexp(1.0f, std::ilogb(std::max(reach, placed.haze / kFloatHaze)) + 1);
-    return std::max({reach / kWordReach, placed.peak / kLargestWord, placed.haze / kWordHaze});
+HWY_INLINE float chooseStep(const PlacedRow& placed, bool words, float off, Rest& rest) {
+    rest.norm = std::sqrt(rest.near) * (1 + off);
+    rest.haze = hazeOf(placed, rest) * (1 + off);
+    const float reach = std::max(rest.norm, kTightest);
+    if (!words) return std::ldexp(1.0f, std::ilogb(std::max(reach, rest.haze / kFloatHaze)) + 1);
+    return std::max({reach / kWordReach, rest.peak / kLargestWord, rest.haze / kWordHaze});
 }
 
 /// `rounded` is the sum of the squares of what rounding left.
-HWY_INLINE void finishRow(const Placed& placed, bool words, float off, float rounded, CentredRow& row) {
-    const float norm = placed.norm, haze = placed.haze;
-    std::copy_n(placed.place, kDirections, row.place);
+HWY_INLINE void finishRow(const PlacedRow& placed, const Rest& rest, bool words, float off, float rounded,
+                          CentredRow& row) {
+    const float norm = rest.norm, haze = rest.haze;
     row.error = words ? std::sqrt(rounded) * (1 + off) + 2 * kRounding * norm + haze : haze;
     row.error *= 1.001f / row.step;
     row.reach = norm / row.step * 1.001f;
+    row.norm = (norm + haze) * 1.00001f;
     // |B'e|: what was computed, its rounding, and that e is known to within `haze`. Directions are shorter
     // than 1.5.
-    const float tilt = std::sqrt(placed.tilt) + 3 * off * norm + 1.5f * haze;
-    const float shift = -0.5f * placed.near - (placed.zero ? 0.5f : 0.0f);
+    const float tilt = std::sqrt(rest.tilt) + 3 * off * norm + 1.5f * haze;
+    const float shift = -0.5f * rest.near - (placed.zero ? 0.5f : 0.0f);
     // U rounds the sum of both shifts a few times.
     row.slack = 1.0001f * (tilt * tilt * static_cast<float>(1 / kTilt) + norm * haze + haze * haze +
                            norm * norm * 2 * off + std::abs(shift) * 0x1p-21f);
     row.shift = shift + row.slack;
 }
 
+/// Rows in memory of a group, `stride` apart.
+struct Group {
+    float* rests;
+    size_t restStride;
+    float* cells;
+    size_t stride;
+};
+
 /// At most kTogether rows.
-HWY_INLINE void centreGroup(const RowsToCentre& rows, const ScreenBasis& basis, bool words, float* rest,
-                            size_t stride, float* cells, CentredRow* centred) {
+HWY_INLINE void centreGroup(const TokenRows& rows, const PlacedRow* all, const int* tokens, int count,
+                            const ScreenBasis& basis, bool words, const Group& to, CentredRow* centred) {
     const int width = rows.width;
     // Each lane adds its part of a sum one by one.
     const float off = static_cast<float>(width / static_cast<int>(hn::Lanes(FloatTag())) + 9) * kRounding;
-    Placed placed[kTogether];
-    for (int r = 0; r < rows.count; ++r)
-        placeRow(rows.data + r * rows.stride, basis, width, rest + r * stride, placed[r]);
-    for (int r = 0; r < rows.count; ++r)
-        subtract(placed[r].from, placed[r].inverse, basis, width, rest + r * stride, placed[r]);
-    for (int r = 0; r < rows.count; ++r)
-        centred[r].step = chooseStep(placed[r], words, off);
+    Rest rest[kTogether];
     float rounded[kTogether] = {};
-    for (int r = 0; r < rows.count; ++r) {
-        if (words)
-            rounded[r] = roundToWords(rest + r * stride, width, centred[r].step, cells + r * rows.cellStride);
-        else
-            scaleRow(rest + r * stride, width, centred[r].step, cells + r * rows.cellStride);
+    for (int r = 0; r < count; ++r) {
+        const PlacedRow& placed = all[tokens[r]];
+        const float* from = rows.data + tokens[r] * rows.stride;
+        float* out = to.rests + r * to.restStride;
+        if (!placed.plain) {
+            if (!unitRow(from, width, out)) std::fill_n(out, width, 0.0f);
+            from = out;  // each vector is read before it is written
+        }
+        subtract(from, placed, basis, width, out, rest[r]);
     }
-    for (int r = 0; r < rows.count; ++r)
-        finishRow(placed[r], words, off, rounded[r], centred[r]);
-    for (int r = 0; r < rows.count; ++r) {
-        if (placed[r].finite) continue;
-        std::fill_n(cells + r * rows.cellStride, screenCells(width, words), 0.0f);
+    for (int r = 0; r < count; ++r)
+        centred[r].step = chooseStep(all[tokens[r]], words, off, rest[r]);
+    for (int r = 0; r < count; ++r) {
+        const float* from = to.rests + r * to.restStride;
+        if (words)
+            rounded[r] = roundToWords(from, width, centred[r].step, to.cells + r * to.stride);
+        else
+            scaleRow(from, width, centred[r].step, to.cells + r * to.stride);
+    }
+    for (int r = 0; r < count; ++r)
+        finishRow(all[tokens[r]], rest[r], words, off, rounded[r], centred[r]);
+    for (int r = 0; r < count; ++r) {
+        if (all[tokens[r]].finite) continue;
+        std::fill_n(to.cells + r * to.stride, screenCells(width, words), 0.0f);
         centred[r] = {};
         centred[r].shift = -std::numeric_limits<float>::infinity();
     }
 }
 
-void CentreRows(const RowsToCentre& rows, const ScreenBasis& basis, bool words, float* cells,
-                CentredRow* centred) {
+void CentreRows(const TokenRows& rows, const PlacedRow* placed, const int* tokens, int count,
+                const ScreenBasis& basis, bool words, float* cells, size_t stride, CentredRow* centred) {
     static thread_local Buffer scratch;
-    const size_t stride = paddedStride(rows.width);
-    float* rest = scratch.reserve(kTogether * stride);
-    for (int first = 0; first < rows.count; first += kTogether) {
-        RowsToCentre group = rows;
-        group.data += first * rows.stride;
-        group.count = std::min(kTogether, rows.count - first);
-        centreGroup(group, basis, words, rest, stride, cells + first * rows.cellStride, centred + first);
-    }
+    const size_t restStride = paddedStride(rows.width);
+    float* rests = scratch.reserve(kTogether * restStride);
+    for (int first = 0; first < count; first += kTogether)
+        centreGroup(rows, placed, tokens + first, std::min(kTogether, count - first), basis, words,
+                    {rests, restStride, cells + first * stride, stride}, centred + first);
 }
 
 bool ScreensWords(int width) {
@@ -249,6 +265,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace mpm::kernels {
 
+HWY_EXPORT(PlaceRows);
 HWY_EXPORT(CentreRows);
 HWY_EXPORT(ScreensWords);
 
@@ -256,9 +273,13 @@ bool screensWords(int width) {
     return HWY_DYNAMIC_DISPATCH(ScreensWords)(width);
 }
 
-void centreRows(const RowsToCentre& rows, const ScreenBasis& basis, bool words, float* cells,
-                CentredRow* centred) {
-    HWY_DYNAMIC_DISPATCH(CentreRows)(rows, basis, words, cells, centred);
+void placeRows(const TokenRows& rows, int first, int count, const ScreenBasis& basis, PlacedRow* placed) {
+    HWY_DYNAMIC_DISPATCH(PlaceRows)(rows, first, count, basis, placed);
+}
+
+void centreRows(const TokenRows& rows, const PlacedRow* placed, const int* tokens, int count,
+                const ScreenBasis& basis, bool words, float* cells, size_t stride, CentredRow* centred) {
+    HWY_DYNAMIC_DISPATCH(CentreRows)(rows, placed, tokens, count, basis, words, cells, stride, centred);
 }
 
 float screenMargin(double reach, double error, int width, bool words) {

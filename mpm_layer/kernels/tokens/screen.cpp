@@ -1,13 +1,11 @@
 #include "mpm_layer/kernels/tokens/screen.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <limits>
+#include <vector>
 
 #include "mpm_layer/kernels/common/buffer.hpp"
 #include "mpm_layer/kernels/product/product.hpp"
-#include "mpm_layer/kernels/tokens/rows.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpm_layer/kernels/tokens/screen.cpp"
@@ -17,6 +15,7 @@
 
 #include "mpm_layer/kernels/tokens/leads-inl.h"
 #include "mpm_layer/kernels/tokens/screen_operands-inl.h"
+#include "mpm_layer/kernels/tokens/screen_terms-inl.h"
 
 MPM_BEFORE_NAMESPACE_I8();
 namespace mpm::kernels {
@@ -61,60 +60,22 @@ struct LaneLeads {
     }
 };
 
-/// Steps, shifts and places of one vector of columns.
-struct ColumnTerms {
-    Float step, shift, place[kDirections];
-
-    HWY_INLINE ColumnTerms(const Screen& screen, size_t column) {
-        const FloatTag d;
-        step = hn::LoadU(d, screen.steps + column);
-        shift = hn::LoadU(d, screen.shifts + column);
-#pragma GCC unroll 4
-        for (int l = 0; l < kDirections; ++l)
-            place[l] = hn::LoadU(d, screen.places + l * screen.apart + column);
-    }
-};
-
-/// Those of a row.
-struct RowTerms {
-    float step, shift, place[kDirections];
-
-    HWY_INLINE RowTerms(const Screen& screen, int row) : step(screen.steps[row]), shift(screen.shifts[row]) {
-#pragma GCC unroll 4
-        for (int l = 0; l < kDirections; ++l)
-            place[l] = screen.places[l * screen.apart + row];
-    }
-};
-
-/// U of a row's sums with one vector of columns.
-template <class Operand>
-HWY_INLINE Float upper(const float* sums, const RowTerms& row, const ColumnTerms& columns) {
-    const FloatTag d;
-    Float sum = hn::Add(hn::Set(d, row.shift), columns.shift);
-#pragma GCC unroll 4
-    for (int l = 0; l < kDirections; ++l) {
-        const Float away = hn::Sub(hn::Set(d, row.place[l]), columns.place[l]);
-        sum = hn::NegMulAdd(away, away, sum);
-    }
-    return hn::MulAdd(Operand::load(sums), hn::Mul(hn::Set(d, row.step), columns.step), sum);
-}
-
 // Several groups: what is done once for a panel's columns then takes less of the time.
 constexpr int kFollowed = 3 * kGroup;
 
 /// The sums of `rows` rows from `first` on with a panel. Only pairs above the diagonal count. The columns'
 /// leads stay in registers over the rows.
 template <class Operand>
-HWY_INLINE void follow(const Screen& screen, const float* sums, int first, int rows, const Columns& columns,
-                       float* rowLeads, size_t rowCells, Leads& leads) {
+HWY_INLINE void findLeads(const Screen& screen, const float* sums, int first, int rows,
+                          const Columns& columns, float* rowLeads, size_t rowCells, Leads& leads) {
     const size_t lanes = hn::Lanes(FloatTag()), width = 2 * lanes;
     const bool masked = !columns.whole || columns.first < first + rows;
     const ColumnTerms leftTerms(screen, columns.first), rightTerms(screen, columns.first + lanes);
     LaneLeads leftLeads, rightLeads;
     for (int r = 0; r < rows; ++r, sums += width, rowLeads += lanes) {
         const RowTerms terms(screen, first + r);
-        Float left = upper<Operand>(sums, terms, leftTerms);
-        Float right = upper<Operand>(sums + lanes, terms, rightTerms);
+        Float left = terms.upper(Operand::load(sums), leftTerms);
+        Float right = terms.upper(Operand::load(sums + lanes), rightTerms);
         if (masked) {
             left = between(left, columns.left, first + r, columns.limit);
             right = between(right, columns.right, first + r, columns.limit);
@@ -162,157 +123,142 @@ HWY_INLINE void keepRows(const float* rowLeads, int rows, size_t apart, Leads& l
     keepLeads(found, 0, leads, first, rows);
 }
 
+/// Rows first..first+rows of a screen with later columns. Their leads are kept lane by lane until the end.
 template <class Operand>
-HWY_INLINE void screenAll(const Screen& screen, int first, int rows, Leads& leads) {
-    static thread_local Buffer scratch;
-    const size_t width = panelWidth(), lanes = width / 2, rowCells = static_cast<size_t>(rows) * lanes;
-    float* rowLeads = scratch.reserve(3 * rowCells + kFollowed * width);
-    float* sums = rowLeads + 3 * rowCells;
-    forget(rowLeads, rowCells);
-    for (int column = first / width * width; column < screen.count; column += width) {
-        const Columns columns(column, screen.count);
-        const float* panel = screen.panels + static_cast<size_t>(column) * screen.depth;
-        const int useful = std::min(rows, column + static_cast<int>(width) - first);
-        const size_t piece = screen.depth * width / ((useful + kGroup - 1) / kGroup);
-        const float* next = panel + screen.depth * width;
-        for (int row = 0; row < useful; row += kFollowed) {
-            const int here = std::min(kFollowed, useful - row);
-            for (int r = 0; r < here; r += kGroup, next += piece) {
+class Sweep {
+public:
+    HWY_INLINE Sweep(const Screen& screen, int first, int rows, Leads& leads)
+        : m_screen(screen), m_first(first), m_rows(rows), m_leads(leads) {
+        static thread_local Buffer scratch;
+        const size_t width = panelWidth();
+        m_apart = rows * width / 2;
+        m_rowLeads = scratch.reserve(3 * m_apart + kFollowed * width);
+        m_sums = m_rowLeads + 3 * m_apart;
+        forget(m_rowLeads, m_apart);
+    }
+
+    /// A panel with those groups of rows from..to that `matters`.
+    template <class Matters>
+    HWY_INLINE void follow(int column, int from, int to, const Matters& matters) {
+        const size_t width = panelWidth(), panelSize = m_screen.depth * width;
+        const float* panel = m_screen.panels + static_cast<size_t>(column) * m_screen.depth;
+        const size_t piece = panelSize / ((to - from + kGroup - 1) / kGroup);
+        const float* next = panel + panelSize;
+        int waiting = 0;  // rows before `row` that are multiplied
+        for (int row = from; row < to; row += kGroup) {
+            const int here = std::min(kGroup, to - row);
+            if (matters(m_first + row, here)) {
                 Operand::template multiply<kGroup>(
-                    screen.depth, screen.cells + (first + row + r) * screen.stride, screen.stride, panel,
-                    screen.margin, sums + r * width, PanelAhead(next, piece * sizeof(float), screen.depth));
+                    m_screen.depth, m_screen.cells + (m_first + row) * m_screen.stride, m_screen.stride,
+                    panel, m_screen.margin, m_sums + waiting * width,
+                    PanelAhead(next, piece * sizeof(float), m_screen.depth));
+                next += piece;
+                waiting += here;
+                if (waiting + kGroup <= kFollowed && row + kGroup < to) continue;
+                look(column, row + here - waiting, waiting);
+            } else {
+                look(column, row - waiting, waiting);
             }
-            follow<Operand>(screen, sums, first + row, here, columns, rowLeads + row * lanes, rowCells,
-                            leads);
+            waiting = 0;
         }
     }
-    keepRows(rowLeads, rows, rowCells, leads, first);
-}
 
-void ScreenChunk(const Screen& screen, int first, int rows, Leads& leads) {
-    withOperand(screen.words,
-                [&](auto operand) HWY_ATTR { screenAll<decltype(operand)>(screen, first, rows, leads); });
-}
+    HWY_INLINE void finish() { keepRows(m_rowLeads, m_rows, m_apart, m_leads, m_first); }
 
-// Sums in sixteen chains, added in pairs: the same order for vectors of any length. Fused or not, each
-// product of two f32 is exact in f64.
-HWY_INLINE double dotInDoubles(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, int width) {
-    constexpr int kSums = 16;
-    double sums[kSums] = {};
-    int k = 0;
-    for (; k + kSums <= width; k += kSums) {
-        for (int s = 0; s < kSums; ++s)
-            sums[s] += static_cast<double>(a[k + s]) * static_cast<double>(b[k + s]);
+private:
+    HWY_INLINE void look(int column, int row, int rows) {
+        if (rows == 0) return;
+        findLeads<Operand>(m_screen, m_sums, m_first + row, rows, Columns(column, m_screen.count),
+                           m_rowLeads + row * panelWidth() / 2, m_apart, m_leads);
     }
-    for (int s = 0; k < width; ++k, ++s)
-        sums[s] += static_cast<double>(a[k]) * static_cast<double>(b[k]);
-    for (int half = kSums / 2; half > 0; half /= 2) {
-        for (int s = 0; s < half; ++s)
-            sums[s] += sums[s + half];
-    }
-    return sums[0];
-}
 
-double ExactDot(const float* a, const float* b, int width) {
-    return dotInDoubles(a, b, width);
-}
-
-HWY_INLINE double cosine(const float* a, const float* b, int width, double lengthOfA, double lengthOfB) {
-    if (lengthOfA == 0 || lengthOfB == 0) return 0;
-    if (std::memcmp(a, b, width * sizeof(float)) == 0) return 1;
-    return std::min(1.0, dotInDoubles(a, b, width) / (lengthOfA * lengthOfB));
-}
-
-double CosineOf(const float* a, const float* b, int width, double lengthOfA, double lengthOfB) {
-    return cosine(a, b, width, lengthOfA, lengthOfB);
-}
-
-/// The best of a row's candidates, which come in ascending order.
-struct Decision {
-    double value = -std::numeric_limits<double>::infinity();
-    int index = -1;
-
-    HWY_INLINE void keep(double its, int candidate) {
-        if (!(its > value)) return;
-        value = its;
-        index = candidate;
-    }
+    const Screen& m_screen;
+    int m_first, m_rows;
+    Leads& m_leads;
+    size_t m_apart;
+    float *m_rowLeads, *m_sums;
 };
 
-/// `room` is for two unit rows.
-HWY_INLINE double similarity(const ExactRows& rows, int one, int other, float* room) {
-    const float *a = rows.data + one * rows.stride, *b = rows.data + other * rows.stride;
-    if (rows.lengths) return cosine(a, b, rows.width, rows.lengths[one], rows.lengths[other]);
-    float* second = room + rows.width;
-    unitRow(a, rows.width, room);
-    unitRow(b, rows.width, second);
-    return cosine(room, second, rows.width, std::sqrt(dotInDoubles(room, room, rows.width)),
-                  std::sqrt(dotInDoubles(second, second, rows.width)));
-}
+struct Always {
+    HWY_INLINE bool operator()(int, int) const { return true; }
+};
 
-// Fewer than in the screen: doubtful rows are few, and threads share them.
-constexpr int kDecided = kGroup / 3;
+/// Whether one of a group's rows and one of a panel's columns may be the most similar one of the other.
+class MayLead {
+public:
+    HWY_INLINE MayLead(const Screen& screen, const FarBars& bars, int first, int rows)
+        : m_screen(screen), m_bars(bars), m_first(first) {
+        for (int r = 0; r < rows; r += kGroup)
+            m_groups.push_back(extentOf(screen, bars.least, first + r, std::min(kGroup, rows - r)));
+    }
 
-int DecidedTogether() {
-    return kDecided;
-}
+    HWY_INLINE void setPanel(int column) { m_column = column; }
 
-/// At most kDecided rows, whose cells are gathered.
-template <class Operand>
-HWY_INLINE void decideGroup(const Screen& screen, const ExactRows& exact, const DoubtfulRows& doubtful,
-                            float* cells, int* nearest) {
-    const FloatTag d;
-    const size_t width = panelWidth(), lanes = width / 2;
-    for (int r = 0; r < kDecided; ++r)
-        std::copy_n(screen.cells + doubtful.rows[std::min(r, doubtful.count - 1)] * screen.stride,
-                    screen.depth, cells + r * screen.stride);
-    float *sums = cells + kDecided * screen.stride, *room = sums + kDecided * width;
-    Decision decisions[kDecided];
-    for (int column = 0; column < screen.count; column += width) {
-        const float* panel = screen.panels + static_cast<size_t>(column) * screen.depth;
-        const size_t whole = screen.depth * width;
-        Operand::template multiply<kDecided>(screen.depth, cells, screen.stride, panel, screen.margin, sums,
-                                             PanelAhead(panel + whole, whole * sizeof(float), screen.depth));
-        const ColumnTerms leftTerms(screen, column), rightTerms(screen, column + lanes);
-        for (int r = 0; r < doubtful.count; ++r) {
-            const int row = doubtful.rows[r];
-            const RowTerms terms(screen, row);
-            const Float left = upper<Operand>(sums + r * width, terms, leftTerms);
-            const Float right = upper<Operand>(sums + r * width + lanes, terms, rightTerms);
-            const Float least = hn::Set(d, doubtful.least[r]);
-            if (hn::AllFalse(d, hn::Ge(hn::Max(left, right), least))) continue;
-            HWY_ALIGN float values[2 * HWY_MAX_BYTES / sizeof(float)];
-            hn::Store(left, d, values);
-            hn::Store(right, d, values + lanes);
-            for (int c = 0; c < static_cast<int>(width) && column + c < screen.count; ++c) {
-                // Nothing that comes later beats a cosine of 1.
-                if (values[c] >= doubtful.least[r] && column + c != row && decisions[r].value < 1)
-                    decisions[r].keep(similarity(exact, row, column + c, room), column + c);
-            }
+    HWY_INLINE bool operator()(int first, int rows) const {
+        const Extent& panel = m_bars.panels[m_column / static_cast<int>(panelWidth())];
+        if (panel.isFarFrom(m_groups[(first - m_first) / kGroup])) return false;
+        const FloatTag d;
+        const size_t right = m_column + hn::Lanes(d);
+        const ColumnTerms leftTerms(m_screen, m_column), rightTerms(m_screen, right);
+        const Float leftLeast = hn::LoadU(d, m_bars.least + m_column);
+        const Float rightLeast = hn::LoadU(d, m_bars.least + right);
+        for (int row = first; row < first + rows; ++row) {
+            const RowTerms terms(m_screen, row);
+            const Float least = hn::Set(d, m_bars.least[row]);
+            const auto leftMay = hn::Ge(terms.farUpper(leftTerms), hn::Min(least, leftLeast));
+            const auto rightMay = hn::Ge(terms.farUpper(rightTerms), hn::Min(least, rightLeast));
+            if (!hn::AllFalse(d, hn::Or(leftMay, rightMay))) return true;
         }
+        return false;
     }
-    for (int r = 0; r < doubtful.count; ++r)
-        nearest[r] = decisions[r].index;
+
+private:
+    const Screen& m_screen;
+    const FarBars& m_bars;
+    int m_first, m_column = 0;
+    std::vector<Extent> m_groups;
+};
+
+/// How many rows of a task, whole groups, are more than a panel before the one at `column`.
+HWY_INLINE int farRows(int first, int rows, int column) {
+    const int before = column - static_cast<int>(panelWidth()) - first;
+    return std::clamp(before / kGroup * kGroup, 0, rows);
 }
 
-int DecideBetween(const ExactRows& rows, int row, int one, int other) {
-    static thread_local Buffer scratch;
-    float* room = scratch.reserve(2 * rows.width);
-    Decision decision;
-    decision.keep(similarity(rows, row, std::min(one, other), room), std::min(one, other));
-    decision.keep(similarity(rows, row, std::max(one, other), room), std::max(one, other));
-    return decision.index;
+template <class Operand>
+HWY_INLINE void screenNear(const Screen& screen, int first, int rows, Leads& leads) {
+    const int width = static_cast<int>(panelWidth());
+    Sweep<Operand> sweep(screen, first, rows, leads);
+    for (int column = first / width * width; column < screen.count; column += width) {
+        const int from = farRows(first, rows, column), to = std::min(rows, column + width - first);
+        if (from == rows) break;
+        sweep.follow(column, from, to, Always());
+    }
+    sweep.finish();
 }
 
-void DecideRows(const Screen& screen, const ExactRows& exact, const DoubtfulRows& all, int* nearest) {
-    static thread_local Buffer scratch;
-    float* cells = scratch.reserve(kDecided * (screen.stride + panelWidth()) + 2 * exact.width);
-    for (int first = 0; first < all.count; first += kDecided) {
-        const DoubtfulRows group{all.rows + first, all.least + first, std::min(kDecided, all.count - first)};
-        withOperand(screen.words, [&](auto operand) HWY_ATTR {
-            decideGroup<decltype(operand)>(screen, exact, group, cells, nearest + first);
-        });
+template <class Operand>
+HWY_INLINE void screenFar(const Screen& screen, const FarBars& bars, int first, int rows, Leads& leads) {
+    const int width = static_cast<int>(panelWidth());
+    Sweep<Operand> sweep(screen, first, rows, leads);
+    MayLead mayLead(screen, bars, first, rows);
+    for (int column = first / width * width; column < screen.count; column += width) {
+        mayLead.setPanel(column);
+        const int to = farRows(first, rows, column);
+        if (to > 0) sweep.follow(column, 0, to, mayLead);
     }
+    sweep.finish();
+}
+
+void ScreenNear(const Screen& screen, int first, int rows, Leads& leads) {
+    withOperand(screen.words,
+                [&](auto operand) HWY_ATTR { screenNear<decltype(operand)>(screen, first, rows, leads); });
+}
+
+void ScreenFar(const Screen& screen, const FarBars& bars, int first, int rows, Leads& leads) {
+    withOperand(screen.words, [&](auto operand) HWY_ATTR {
+        screenFar<decltype(operand)>(screen, bars, first, rows, leads);
+    });
 }
 
 }  // namespace HWY_NAMESPACE
@@ -322,35 +268,33 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace mpm::kernels {
 
-HWY_EXPORT(ScreenChunk);
-HWY_EXPORT(DecidedTogether);
-HWY_EXPORT(DecideRows);
-HWY_EXPORT(DecideBetween);
-HWY_EXPORT(ExactDot);
-HWY_EXPORT(CosineOf);
+HWY_EXPORT(ScreenNear);
+HWY_EXPORT(ScreenFar);
 
-void screenChunk(const Screen& screen, int first, int rows, Leads& leads) {
-    HWY_DYNAMIC_DISPATCH(ScreenChunk)(screen, first, rows, leads);
+Extent extentOf(const Screen& screen, const float* least, int first, int rows) {
+    constexpr double kNone = std::numeric_limits<double>::infinity();
+    Extent extent{kNone, -kNone, -kNone, kNone};
+    for (int i = first; i < first + rows; ++i) {
+        const double place = screen.places[i], norm = screen.norms[i];
+        extent.low = std::min(extent.low, place);
+        extent.high = std::max(extent.high, place);
+        extent.most = std::max(extent.most, screen.shifts[i] + norm * norm / 2);
+        extent.least = std::min<double>(extent.least, least[i]);
+    }
+    return extent;
 }
 
-int decidedTogether() {
-    return HWY_DYNAMIC_DISPATCH(DecidedTogether)();
+bool Extent::isFarFrom(const Extent& other) const {
+    const double gap = std::max({0.0, low - other.high, other.low - high});
+    return most + other.most - gap * gap < std::min(least, other.least);
 }
 
-void decideRows(const Screen& screen, const ExactRows& exact, const DoubtfulRows& rows, int* nearest) {
-    HWY_DYNAMIC_DISPATCH(DecideRows)(screen, exact, rows, nearest);
+void screenNear(const Screen& screen, int first, int rows, Leads& leads) {
+    HWY_DYNAMIC_DISPATCH(ScreenNear)(screen, first, rows, leads);
 }
 
-int decideBetween(const ExactRows& rows, int row, int one, int other) {
-    return HWY_DYNAMIC_DISPATCH(DecideBetween)(rows, row, one, other);
-}
-
-double exactDot(const float* a, const float* b, int width) {
-    return HWY_DYNAMIC_DISPATCH(ExactDot)(a, b, width);
-}
-
-double cosineOf(const float* a, const float* b, int width, double lengthOfA, double lengthOfB) {
-    return HWY_DYNAMIC_DISPATCH(CosineOf)(a, b, width, lengthOfA, lengthOfB);
+void screenFar(const Screen& screen, const FarBars& bars, int first, int rows, Leads& leads) {
+    HWY_DYNAMIC_DISPATCH(ScreenFar)(screen, bars, first, rows, leads);
 }
 
 }  // namespace mpm::kernels

@@ -30,6 +30,13 @@
 //     U_ij = (r_i + slack_i) + (r_j + slack_j) - |a_i-a_j|^2 + s_i s_j (q_i.q_j + K)
 // is never below the cosine less 1, and exceeds it by at most
 //     2 K s_i s_j + 3 (slack_i + slack_j) + 5 t |a_i-a_j|^2.
+//
+// **Far rows.** As e_i.e_j <= |e_i| |e_j|, with l_i >= |e_i|
+//     F_ij = (r_i + slack_i) + (r_j + slack_j) - |a_i-a_j|^2 + l_i l_j
+// is never below the cosine less 1, either. Rows are in the order of their places in the first direction, so
+// neighbours tend to be similar: the screen begins with near rows. What these leads surely have at least is
+// more than most F of other rows, which then need no product. For whole panels,
+//     F_ij <= z_i + z_j - (a_i-a_j)^2 of the first direction alone, z_i = r_i + slack_i + l_i^2 / 2.
 #pragma once
 
 #include <cstddef>
@@ -56,31 +63,41 @@ inline int screenCells(int width, bool words) {
     return words ? (width + 1) / 2 : width;
 }
 
+/// Rows as they are: [count][stride].
+struct TokenRows {
+    const float* data;
+    size_t stride;
+    int width;
+};
+
+struct PlacedRow {
+    float place[kDirections];  ///< a
+    float inverse;             ///< of its length; a row that is not plain is normalised first
+    bool finite, zero, plain;
+};
+
+/// Places rows first..first+count, normalised as unitRow does it, in the basis.
+void placeRows(const TokenRows& rows, int first, int count, const ScreenBasis& basis, PlacedRow* placed);
+
 struct CentredRow {
     float step;   ///< s
     float shift;  ///< r + slack
     float slack;
-    float reach;               ///< |e| / s, or more
-    float error;               ///< x
-    float place[kDirections];  ///< a
+    float norm;   ///< l
+    float reach;  ///< |e| / s, or more
+    float error;  ///< x
 };
 
-struct RowsToCentre {
-    const float* data;
-    size_t stride;
-    int count, width;
-    size_t cellStride;
-};
-
-/// Places rows, normalised as unitRow does it, in the basis and writes their cells. Rows with an element that
-/// is not finite get cells of zeros and the lowest shift, -infinity.
-void centreRows(const RowsToCentre& rows, const ScreenBasis& basis, bool words, float* cells,
-                CentredRow* centred);
+/// Writes the cells of the rows whose numbers are in `tokens`, `stride` apart. Rows with an element that is
+/// not finite get cells of zeros and the lowest shift, -infinity.
+void centreRows(const TokenRows& rows, const PlacedRow* placed, const int* tokens, int count,
+                const ScreenBasis& basis, bool words, float* cells, size_t stride, CentredRow* centred);
 
 /// K, for the largest reach and error of all rows.
 float screenMargin(double reach, double error, int width, bool words);
 
-/// Rows and columns of the screen. Steps, shifts and places of whole panels are readable.
+/// Rows and columns of the screen. What there is for each row is readable for whole panels; shifts of rows
+/// that do not exist are -infinity.
 struct Screen {
     const float* cells;  ///< [count][stride], whole row groups readable
     size_t stride;
@@ -88,6 +105,7 @@ struct Screen {
     int depth;            ///< cells of a row
     const float* steps;
     const float* shifts;
+    const float* norms;
     const float* places;  ///< [kDirections][apart]
     size_t apart;
     float margin;
@@ -95,8 +113,30 @@ struct Screen {
     int count;
 };
 
-/// U of rows first..first+rows with all later rows; updates the leads of both ends.
-void screenChunk(const Screen& screen, int first, int rows, Leads& leads);
+/// Some rows that are near each other.
+struct Extent {
+    double low, high;  ///< of their places in the first direction
+    double most;       ///< of their z
+    double least;      ///< of what their leads surely have
+
+    /// Whether no row of one can be the most similar one of any of the other.
+    bool isFarFrom(const Extent& other) const;
+};
+
+/// What the leads of rows surely have at least, less 1; +infinity where there is no row.
+struct FarBars {
+    const float* least;    ///< readable for whole panels
+    const Extent* panels;  ///< of each panel
+};
+
+Extent extentOf(const Screen& screen, const float* least, int first, int rows);
+
+/// U of rows first..first+rows, whole row groups but for the last, with the later rows that are in the same
+/// or the next panel; updates the leads of both ends.
+void screenNear(const Screen& screen, int first, int rows, Leads& leads);
+
+/// With all others, as far as they can lead.
+void screenFar(const Screen& screen, const FarBars& bars, int first, int rows, Leads& leads);
 
 /// All rows of an image, for cosines in f64.
 struct ExactRows {
@@ -104,6 +144,7 @@ struct ExactRows {
     size_t stride;
     int width;
     const double* lengths;  ///< if these are unit rows already; else null: each is normalised when needed
+    const int* tokens;      ///< of the screen's rows
 };
 
 /// Some rows of a screen. Columns whose U is below a row's `least` are less similar than another one.

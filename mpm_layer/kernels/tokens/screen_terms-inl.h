@@ -1,0 +1,71 @@
+// The bounds U of kernels/tokens/screen.hpp, of a row with a vector of columns.
+
+#if defined(MPM_KERNELS_SCREEN_TERMS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MPM_KERNELS_SCREEN_TERMS_INL_H_
+#undef MPM_KERNELS_SCREEN_TERMS_INL_H_
+#else
+#define MPM_KERNELS_SCREEN_TERMS_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include "mpm_layer/kernels/common/lanes-inl.h"
+#include "mpm_layer/kernels/tokens/screen.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace mpm::kernels {
+namespace HWY_NAMESPACE {
+
+/// Steps, shifts, norms and places of one vector of columns.
+struct ColumnTerms {
+    Float step, shift, norm, place[kDirections];
+
+    HWY_INLINE ColumnTerms(const Screen& screen, size_t column) {
+        const FloatTag d;
+        step = hn::LoadU(d, screen.steps + column);
+        shift = hn::LoadU(d, screen.shifts + column);
+        norm = hn::LoadU(d, screen.norms + column);
+#pragma GCC unroll 4
+        for (int l = 0; l < kDirections; ++l)
+            place[l] = hn::LoadU(d, screen.places + l * screen.apart + column);
+    }
+};
+
+/// Those of a row.
+struct RowTerms {
+    float step, shift, norm, place[kDirections];
+
+    HWY_INLINE RowTerms(const Screen& screen, int row)
+        : step(screen.steps[row]), shift(screen.shifts[row]), norm(screen.norms[row]) {
+#pragma GCC unroll 4
+        for (int l = 0; l < kDirections; ++l)
+            place[l] = screen.places[l * screen.apart + row];
+    }
+
+    /// U without its last term.
+    HWY_INLINE Float apart(const ColumnTerms& columns) const {
+        const FloatTag d;
+        Float sum = hn::Add(hn::Set(d, shift), columns.shift);
+#pragma GCC unroll 4
+        for (int l = 0; l < kDirections; ++l) {
+            const Float away = hn::Sub(hn::Set(d, place[l]), columns.place[l]);
+            sum = hn::NegMulAdd(away, away, sum);
+        }
+        return sum;
+    }
+
+    HWY_INLINE Float upper(Float sums, const ColumnTerms& columns) const {
+        return hn::MulAdd(sums, hn::Mul(hn::Set(FloatTag(), step), columns.step), apart(columns));
+    }
+
+    /// At least the similarity, too, but without the product.
+    HWY_INLINE Float farUpper(const ColumnTerms& columns) const {
+        return hn::MulAdd(hn::Set(FloatTag(), norm), columns.norm, apart(columns));
+    }
+};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace mpm::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

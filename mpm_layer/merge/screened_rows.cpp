@@ -1,0 +1,172 @@
+#include "mpm_layer/merge/screened_rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/loops.hpp"
+#include "mpm_layer/kernels/product/product.hpp"
+#include "mpm_layer/kernels/tokens/nearest.hpp"
+#include "mpm_layer/kernels/tokens/rows.hpp"
+
+namespace mpm {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+float roundDown(double value) {
+    const float rounded = static_cast<float>(value);
+    return rounded <= value ? rounded : std::nextafter(rounded, -kInfinity);
+}
+
+kernels::TokenRows tokenRows(const RowsView& view) {
+    return {view.data, view.stride, view.width};
+}
+
+}  // namespace
+
+ScreenedRows::ScreenedRows(const RowsView& tokens)
+    : m_view(tokens),
+      m_count(tokens.count),
+      m_width(tokens.width),
+      m_words(kernels::screensWords(m_width)),
+      m_depth(kernels::screenCells(m_width, m_words)),
+      m_panelCount((m_count + kernels::panelColumns() - 1) / kernels::panelColumns()),
+      m_stride(kernels::paddedStride(m_depth)) {
+    m_cells.reserve(kernels::paddedSize(m_count, m_stride));
+    m_panels.reserve(kernels::panelsSize(m_count, m_depth));
+    const size_t whole = static_cast<size_t>(m_panelCount) * kernels::panelColumns();
+    m_steps.resize(whole);
+    m_shifts.resize(whole, -kInfinity);
+    m_slacks.resize(whole);
+    m_norms.resize(whole);
+    m_places.resize(kernels::kDirections * whole);
+    const Basis basis(tokens);
+    const kernels::ScreenBasis view = basis.view();
+    std::vector<kernels::PlacedRow> placed(m_count);
+    parallelFor(m_panelCount, [&](int panel) {
+        kernels::placeRows(tokenRows(m_view), panel * kernels::panelColumns(), rowsOf(panel), view,
+                           placed.data());
+    });
+    sortTokens(placed);
+    std::vector<kernels::CentredRow> largest(m_panelCount);
+    parallelFor(m_panelCount, [&](int panel) { largest[panel] = centrePanel(placed, view, panel); });
+    float reach = 0, error = 0;
+    for (const kernels::CentredRow& one : largest) {
+        reach = std::max(reach, one.reach);
+        error = std::max(error, one.error);
+    }
+    m_margin = kernels::screenMargin(reach, error, m_width, m_words);
+}
+
+/// By their first places, sorted into many equal parts of the range. Tokens of one part stay as they were.
+void ScreenedRows::sortTokens(const std::vector<kernels::PlacedRow>& placed) {
+    const auto before = [](const kernels::PlacedRow& a, const kernels::PlacedRow& b) {
+        return a.place[0] < b.place[0];
+    };
+    m_tokens.resize(m_count);
+    if (m_count == 0) return;
+    const auto [lowest, highest] = std::minmax_element(placed.begin(), placed.end(), before);
+    const float low = lowest->place[0], range = highest->place[0] - low;
+    const int parts = 2 * m_count;
+    const float scale = range > 0 ? static_cast<float>(parts - 1) / range : 0.0f;
+    const auto partOf = [&](int token) {
+        return std::clamp(static_cast<int>((placed[token].place[0] - low) * scale), 0, parts - 1);
+    };
+    std::vector<int> next(parts + 1, 0);
+    for (int token = 0; token < m_count; ++token)
+        ++next[partOf(token) + 1];
+    for (int part = 0; part < parts; ++part)
+        next[part + 1] += next[part];
+    for (int token = 0; token < m_count; ++token)
+        m_tokens[next[partOf(token)]++] = token;
+}
+
+int ScreenedRows::rowsOf(int panel) const {
+    const int columns = kernels::panelColumns();
+    return std::min(columns, m_count - panel * columns);
+}
+
+/// Returns the largest reach and error. A panel's rows are packed while they are near.
+kernels::CentredRow ScreenedRows::centrePanel(const std::vector<kernels::PlacedRow>& placed,
+                                              const kernels::ScreenBasis& basis, int panel) {
+    const int first = panel * kernels::panelColumns(), present = rowsOf(panel);
+    std::vector<kernels::CentredRow> rows(present);
+    float* cells = m_cells.data() + first * m_stride;
+    kernels::centreRows(tokenRows(m_view), placed.data(), &m_tokens[first], present, basis, m_words, cells,
+                        m_stride, rows.data());
+    kernels::CentredRow largest{};
+    for (int i = 0; i < present; ++i) {
+        m_steps[first + i] = rows[i].step;
+        m_shifts[first + i] = rows[i].shift;
+        m_slacks[first + i] = rows[i].slack;
+        m_norms[first + i] = rows[i].norm;
+        for (int l = 0; l < kernels::kDirections; ++l)
+            m_places[l * m_steps.size() + first + i] = placed[m_tokens[first + i]].place[l];
+        largest.reach = std::max(largest.reach, rows[i].reach);
+        largest.error = std::max(largest.error, rows[i].error);
+    }
+    kernels::packPanel(cells, m_stride, present, m_depth, panel, m_panels.data());
+    return largest;
+}
+
+kernels::Screen ScreenedRows::screen() const {
+    return {m_cells.data(), m_stride,        m_panels.data(), m_depth,  m_steps.data(), m_shifts.data(),
+            m_norms.data(), m_places.data(), m_steps.size(),  m_margin, m_words,        m_count};
+}
+
+float ScreenedRows::surely(int row, const kernels::Leads::Row& lead) const {
+    const int other = lead.index;
+    double away = 0;
+    for (size_t at = 0; at < m_places.size(); at += m_steps.size())
+        away += std::pow(static_cast<double>(m_places[at + row]) - m_places[at + other], 2);
+    const double above = 2.0 * m_margin * m_steps[row] * m_steps[other] +
+                         3.0 * (m_slacks[row] + m_slacks[other]) + 5 * kernels::kTilt * away;
+    // Of cosines in f64, and of unit rows that are not quite as long.
+    const double unit = (m_width + 16) * 0x1p-24, exact = unit * 0x1p-25 + unit * unit;
+    return roundDown(lead.value - 1.01 * above - exact);
+}
+
+void ScreenedRows::setBars(const kernels::Leads& leads) {
+    m_bars.resize(m_steps.size(), kInfinity);
+    m_extents.resize(m_panelCount);
+    parallelFor(m_panelCount, [&](int panel) {
+        const int first = panel * kernels::panelColumns();
+        for (int row = first; row < first + rowsOf(panel); ++row) {
+            const kernels::Leads::Row lead = leads.row(row);
+            if (lead.index >= 0)
+                m_bars[row] = surely(row, lead);
+            else if (m_shifts[row] > -kInfinity)  // else it is not finite and leads nowhere
+                m_bars[row] = -kInfinity;
+        }
+        m_extents[panel] = kernels::extentOf(screen(), m_bars.data(), first, rowsOf(panel));
+    });
+}
+
+void ScreenedRows::decideRows(const std::vector<int>& rows, const std::vector<float>& least,
+                              std::vector<int>& nearest) const {
+    kernels::decideRows(screen(), exactRows(), {rows.data(), least.data(), static_cast<int>(rows.size())},
+                        nearest.data());
+}
+
+int ScreenedRows::nearer(int row, int one, int other) const {
+    return kernels::decideBetween(exactRows(), row, one, other);
+}
+
+kernels::ExactRows ScreenedRows::exactRows() const {
+    if (m_lengths.empty()) return {m_view.data, m_view.stride, m_width, nullptr, m_tokens.data()};
+    return {m_unit.data(), m_unitStride, m_width, m_lengths.data(), m_tokens.data()};
+}
+
+void ScreenedRows::normaliseAll() {
+    m_unitStride = kernels::paddedStride(m_width);
+    m_unit.reserve(m_count * m_unitStride);
+    m_lengths.resize(m_count);
+    parallelFor(m_count, [&](int token) {
+        float* unit = m_unit.data() + token * m_unitStride;
+        kernels::unitRow(m_view.row(token), m_width, unit);
+        m_lengths[token] = std::sqrt(kernels::exactDot(unit, unit, m_width));
+    });
+}
+
+}  // namespace mpm

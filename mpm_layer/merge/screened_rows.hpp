@@ -1,0 +1,58 @@
+// The tokens of one image as rows of a screen (kernels/tokens/screen.hpp), in the order of their places in
+// the basis's first direction. Rows are counted in this order.
+#pragma once
+
+#include <vector>
+
+#include "mpm_layer/kernels/tokens/screen.hpp"
+#include "mpm_layer/merge/basis.hpp"
+#include "mpm_layer/merge/reducer.hpp"
+
+namespace mpm {
+
+class ScreenedRows {
+public:
+    explicit ScreenedRows(const RowsView& tokens);
+
+    int count() const { return m_count; }
+    int token(int row) const { return m_tokens[row]; }
+    kernels::Screen screen() const;
+
+    /// Less than the similarity of a row and its lead, less 1: columns whose U is below are less similar.
+    float surely(int row, const kernels::Leads::Row& lead) const;
+
+    /// Takes what the leads so far surely have as bars for far rows.
+    void setBars(const kernels::Leads& leads);
+    kernels::FarBars bars() const { return {m_bars.data(), m_extents.data()}; }
+
+    /// The most similar column of each row among those whose U is not below the row's `least`.
+    void decideRows(const std::vector<int>& rows, const std::vector<float>& least,
+                    std::vector<int>& nearest) const;
+    /// The more similar one of two columns.
+    int nearer(int row, int one, int other) const;
+    /// Pays where many rows are decided.
+    void normaliseAll();
+
+private:
+    void sortTokens(const std::vector<kernels::PlacedRow>& placed);
+    kernels::CentredRow centrePanel(const std::vector<kernels::PlacedRow>& placed,
+                                    const kernels::ScreenBasis& basis, int panel);
+    int rowsOf(int panel) const;
+    kernels::ExactRows exactRows() const;
+
+    RowsView m_view;
+    int m_count, m_width;
+    bool m_words;
+    int m_depth, m_panelCount;
+    size_t m_stride, m_unitStride = 0;
+    std::vector<int> m_tokens;
+    kernels::Buffer m_cells, m_panels;
+    // Of whole panels.
+    std::vector<float> m_steps, m_shifts, m_slacks, m_norms, m_places, m_bars;
+    std::vector<kernels::Extent> m_extents;  // of each panel
+    kernels::Buffer m_unit;                  // by token, only where it pays
+    std::vector<double> m_lengths;           // theirs
+    float m_margin = 0;
+};
+
+}  // namespace mpm
