@@ -118,7 +118,12 @@ public:
 
     void give(float* block, size_t bytes) {
         const std::lock_guard<std::mutex> lock(m_guard);
-        m_free.emplace(bytes, block);
+        try {
+            m_free.emplace(bytes, block);
+        } catch (const std::bad_alloc&) {  // a destructor called: it must not throw
+            m_regions.give(block, bytes);
+            return;
+        }
         m_idle += bytes;
         while (m_idle > kMostIdle) {
             const auto largest = std::prev(m_free.end());
