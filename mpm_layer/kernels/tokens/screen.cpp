@@ -131,7 +131,7 @@ public:
         : m_screen(screen), m_first(first), m_rows(rows), m_leads(leads) {
         static thread_local Buffer scratch;
         const size_t width = panelWidth();
-        m_apart = rows * width / 2;
+        m_apart = static_cast<size_t>(rows) * (width / 2);
         m_rowLeads = scratch.reserve(3 * m_apart + kFollowed * width);
         m_sums = m_rowLeads + 3 * m_apart;
         forget(m_rowLeads, m_apart);
