@@ -73,7 +73,8 @@ function table(title, ...heads) {
   row(...heads);
   row(...heads.map(() => "---"));
 }
-const hasBf16 = /avx512_bf16|amx_bf16|\bbf16\b/.test(fs.readFileSync("/proc/cpuinfo", "utf8"));
+const cpuinfo = fs.readFileSync("/proc/cpuinfo", "utf8");
+const hasBf16 = /avx512_bf16|amx_bf16|\bbf16\b/.test(cpuinfo), hasAvx512Bf16 = cpuinfo.includes("avx512_bf16");
 const precisions = hasBf16 ? ["f32", "bf16"] : ["f32"];
 
 /** The kept gain of merging: speed-up of the encoder over the ratio of the operations. */
@@ -127,16 +128,19 @@ function besideDynamicInt8() {
 function int8() {
   installPeer();
   besideDynamicInt8();
-  table("int8, whole forward, 512x512, batch 1: ms, and how many times as fast as ONNX Runtime in f32 with all tokens",
-        "model", "ONNX Runtime", "all tokens", "merged");
   results.int8 = [];
-  for (const name of ["vit-t", "vit-s", "vit-b"]) {
-    const runs = Array.from({ length: rounds }, () => ({ theirs: peer(name), ours: bench(converted(name), "i8") }));
-    results.int8.push({ name, runs });
-    row(name, median(runs.map((run) => run.theirs)).toFixed(1), ...[0, 1].map((way) =>
-      `${median(runs.map((run) => run.ours[way].ms.median)).toFixed(1)}, x ${range(runs.map((run) => run.theirs / run.ours[way].ms.median), 2)}`));
+  for (const isa of hasAvx512Bf16 ? ["", "avx512-vnni"] : [""]) {
+    table(`int8, whole forward, 512x512, batch 1${isa && `, MPM_MAX_CPU_ISA=${isa}`}: ms, and how many times as fast as ` +
+          "ONNX Runtime in f32 with all tokens", "model", "ONNX Runtime", "all tokens", "merged");
+    const env = isa ? { MPM_MAX_CPU_ISA: isa } : {};
+    for (const name of ["vit-t", "vit-s", "vit-b"]) {
+      const runs = Array.from({ length: rounds }, () => ({ theirs: peer(name), ours: bench(converted(name), "i8", { env }) }));
+      results.int8.push({ name, isa, runs });
+      row(name, median(runs.map((run) => run.theirs)).toFixed(1), ...[0, 1].map((way) =>
+        `${median(runs.map((run) => run.ours[way].ms.median)).toFixed(1)}, x ${range(runs.map((run) => run.theirs / run.ours[way].ms.median), 2)}`));
+    }
   }
-  for (const isa of ["avx-vnni", "avx2"]) {
+  for (const isa of cpuinfo.includes("avx_vnni") ? ["avx-vnni", "avx2"] : ["avx2"]) {
     table(`int8 beside our f32, both with MPM_MAX_CPU_ISA=${isa}: ms, all tokens`, "model", "f32", "i8", "times as fast");
     for (const name of ["vit-t", "vit-s", "vit-b"]) {
       const env = { MPM_MAX_CPU_ISA: isa }, count = name === "vit-b" ? 4 : 10;

@@ -87,6 +87,12 @@ TEST(Encoder, AnUnknownInstructionSetIsRejected) {
     EXPECT_NO_THROW(makeBackend(Device::Cpu, 0));
 }
 
+TEST(Encoder, ALimitBelowBf16LeavesItOut) {
+    const char* limit = std::getenv("MPM_MAX_CPU_ISA");
+    if (!limit || !*limit || std::string(limit) == "avx512") GTEST_SKIP();
+    EXPECT_FALSE(kernels::hasBf16());
+}
+
 TEST(Encoder, Int8LeavesALayerThatWouldLoseTooMuchInF32) {
     const EncoderOptions o = with([](auto&) {});
     EncoderCase encoder = makeEncoder(o);

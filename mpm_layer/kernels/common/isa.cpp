@@ -1,7 +1,9 @@
-// An upper limit on the instruction set: MPM_MAX_CPU_ISA=avx512 (without AMX), avx-vnni, avx2 or sse4 makes a
-// wide machine compute as a narrower one does, to compare results between machines and to test the narrower
-// kernels.
+// An upper limit on the instruction set: MPM_MAX_CPU_ISA makes a wide machine compute as a narrower one does,
+// to compare results between machines and to test the narrower kernels.
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <string>
 
 #include <hwy/highway.h>
@@ -16,26 +18,60 @@
 
 namespace mpm::kernels {
 
-static std::string limit() {
-    const char* wanted = std::getenv("MPM_MAX_CPU_ISA");
-    return wanted ? wanted : "";
+namespace {
+
+struct Limit {
+    const char* name;
+    std::int64_t better;  // Highway's targets above it: a better one is a lower bit among x86's
+    bool amx, bf16, vnni;
+};
+
+constexpr Limit kNone{"", 0, true, true, true};
+constexpr Limit kLimits[] = {
+    {"avx512", 0, false, true, true},        // Zen 4, Cooper Lake
+    {"avx512-vnni", 0, false, false, true},  // Cascade Lake, Ice Lake
+    {"avx512-bw", 0, false, false, false},   // Skylake-X
+    {"avx-vnni", HWY_AVX2 - 1, false, false, true},
+    {"avx2", HWY_AVX2 - 1, false, false, false},
+    {"sse4", HWY_SSE4 - 1, false, false, false},
+};
+
+std::string wanted() {
+    const char* name = std::getenv("MPM_MAX_CPU_ISA");
+    return name ? name : "";
 }
 
+/// The limit of this name, or null.
+const Limit* find(const std::string& name) {
+    if (name.empty()) return &kNone;
+    const auto* found = std::find_if(std::begin(kLimits), std::end(kLimits),
+                                     [&](const Limit& one) { return one.name == name; });
+    return found == std::end(kLimits) ? nullptr : found;
+}
+
+/// An unknown name limits nothing here: checkInstructionSetLimit rejects it before anything is computed.
+const Limit& limit() {
+    const Limit* found = find(wanted());
+    return found ? *found : kNone;
+}
+
+}  // namespace
+
 bool limitInstructionSet() {
-    const std::string most = limit();
-    // Among x86's, a better target is a lower bit: new ones of a later Highway are below, too.
-    if (most == "avx2" || most == "avx-vnni") hwy::DisableTargets(HWY_AVX2 - 1);
-    if (most == "sse4") hwy::DisableTargets(HWY_SSE4 - 1);
-    return !most.empty();
+    if (limit().better) hwy::DisableTargets(limit().better);
+    return !wanted().empty();
 }
 
 bool allowsAmx() {
-    return limit().empty();
+    return limit().amx;
+}
+
+bool allowsBf16() {
+    return limit().bf16;
 }
 
 bool allowsVnni() {
-    const std::string most = limit();
-    return most.empty() || most == "avx512" || most == "avx-vnni";
+    return limit().vnni;
 }
 
 bool hasSdot() {
@@ -57,10 +93,12 @@ bool hasSmmla() {
 }
 
 void checkInstructionSetLimit() {
-    const std::string most = limit();
-    if (most.empty() || most == "avx512" || most == "avx-vnni" || most == "avx2" || most == "sse4") return;
-    CV_Error(cv::Error::StsBadArg, "mpm: MPM_MAX_CPU_ISA='" + printable(most, 40) +
-                                       "' is not known; expected avx512, avx-vnni, avx2 or sse4");
+    if (find(wanted())) return;
+    std::string known;
+    for (const Limit& one : kLimits)
+        known += (known.empty() ? "" : ", ") + std::string(one.name);
+    CV_Error(cv::Error::StsBadArg,
+             "mpm: MPM_MAX_CPU_ISA='" + printable(wanted(), 40) + "' is not known; expected one of " + known);
 }
 
 }  // namespace mpm::kernels

@@ -6,6 +6,8 @@ namespace mpm::kernels {
 bool limitInstructionSet();
 /// Whether that leaves room for AMX.
 bool allowsAmx();
+/// Whether that leaves room for instructions that multiply bf16.
+bool allowsBf16();
 /// Whether that leaves room for instructions that multiply bytes.
 bool allowsVnni();
 /// Whether a 64-bit Arm processor sums up four products of bytes at once.

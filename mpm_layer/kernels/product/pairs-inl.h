@@ -38,7 +38,7 @@ namespace HWY_NAMESPACE {
 #if MPM_HAS_BF16
 
 inline bool hasPairs() {
-    return __builtin_cpu_supports("avx512bf16");
+    return __builtin_cpu_supports("avx512bf16") && allowsBf16();
 }
 
 inline bool hasTiles() {
