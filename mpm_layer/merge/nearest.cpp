@@ -83,12 +83,13 @@ std::vector<Doubt> decideBetweenTwo(const std::vector<ScreenedRows>& images,
     }
     parallelFor(static_cast<int>(parts.size()), [&](int t) {
         const ScreenedRows& image = images[parts[t].image];
+        const float* bars = image.bars().least;
         kernels::Leads& own = leads[parts[t].image];
         int decided = 0;
         for (int row = firstRows[t]; row < std::min(firstRows[t] + kRows, image.count()); ++row) {
             const kernels::Leads::Row lead = own.row(row);
             if (lead.index < 0) continue;  // it has no other, or is not finite
-            const float surely = image.surely(row, lead);
+            const float surely = bars[row];
             if (surely > std::max(lead.second, lead.rest)) continue;
             ++decided;
             if (surely > lead.rest) {
@@ -120,6 +121,8 @@ std::vector<Doubt> tasksOf(const std::vector<Doubt>& parts) {
 
 /// The leads of doubtful rows are replaced by what cosines in f64 say.
 void decide(std::vector<ScreenedRows>& images, std::vector<kernels::Leads>& leads) {
+    for (size_t i = 0; i < images.size(); ++i)
+        images[i].setBars(leads[i]);
     const std::vector<Doubt> parts = decideBetweenTwo(images, leads);
     std::vector<int> counts(images.size(), 0);
     for (const Doubt& part : parts)

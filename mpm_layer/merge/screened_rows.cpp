@@ -14,11 +14,6 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-float roundDown(double value) {
-    const float rounded = static_cast<float>(value);
-    return rounded <= value ? rounded : std::nextafter(rounded, -kInfinity);
-}
-
 kernels::TokenRows tokenRows(const RowsView& view) {
     return {view.data, view.stride, view.width};
 }
@@ -111,36 +106,24 @@ kernels::CentredRow ScreenedRows::centrePanel(const std::vector<kernels::PlacedR
 }
 
 kernels::Screen ScreenedRows::screen() const {
-    return {m_cells.data(), m_stride,        m_panels.data(), m_depth,  m_steps.data(), m_shifts.data(),
-            m_norms.data(), m_places.data(), m_steps.size(),  m_margin, m_words,        m_count};
-}
-
-float ScreenedRows::surely(int row, const kernels::Leads::Row& lead) const {
-    const int other = lead.index;
-    double away = 0;
-    for (size_t at = 0; at < m_places.size(); at += m_steps.size())
-        away += std::pow(static_cast<double>(m_places[at + row]) - m_places[at + other], 2);
-    const double above = 2.0 * m_margin * m_steps[row] * m_steps[other] +
-                         3.0 * (m_slacks[row] + m_slacks[other]) + 5 * kernels::kTilt * away;
-    // Of cosines in f64, and of unit rows that are not quite as long.
-    const double unit = (m_width + 16) * 0x1p-24, exact = unit * 0x1p-25 + unit * unit;
-    return roundDown(lead.value - 1.01 * above - exact);
+    return {m_cells.data(),  m_stride,        m_panels.data(), m_depth,         m_steps.data(),
+            m_shifts.data(), m_slacks.data(), m_norms.data(),  m_places.data(), m_steps.size(),
+            m_margin,        m_words,         m_count,         m_width};
 }
 
 void ScreenedRows::setBars(const kernels::Leads& leads) {
-    m_bars.resize(m_steps.size(), kInfinity);
+    constexpr int kGrain = 64;  // less would take longer to share out than to do
+    m_bars.resize(m_steps.size());
     m_extents.resize(m_panelCount);
-    parallelFor(m_panelCount, [&](int panel) {
-        const int first = panel * kernels::panelColumns();
-        for (int row = first; row < first + rowsOf(panel); ++row) {
-            const kernels::Leads::Row lead = leads.row(row);
-            if (lead.index >= 0)
-                m_bars[row] = surely(row, lead);
-            else if (m_shifts[row] > -kInfinity)  // else it is not finite and leads nowhere
-                m_bars[row] = -kInfinity;
-        }
-        m_extents[panel] = kernels::extentOf(screen(), m_bars.data(), first, rowsOf(panel));
-    });
+    const kernels::Screen rows = screen();
+    parallelFor(
+        m_panelCount,
+        [&](int panel) {
+            const int first = panel * kernels::panelColumns();
+            kernels::setBars(rows, leads, first, m_bars.data());
+            m_extents[panel] = kernels::extentOf(rows, m_bars.data(), first, rowsOf(panel));
+        },
+        kGrain);
 }
 
 void ScreenedRows::decideRows(const std::vector<int>& rows, const std::vector<float>& least,

@@ -18,10 +18,7 @@ public:
     int token(int row) const { return m_tokens[row]; }
     kernels::Screen screen() const;
 
-    /// Less than the similarity of a row and its lead, less 1: columns whose U is below are less similar.
-    float surely(int row, const kernels::Leads::Row& lead) const;
-
-    /// Takes what the leads so far surely have as bars for far rows.
+    /// Takes what the leads so far surely have as bars for other rows.
     void setBars(const kernels::Leads& leads);
     kernels::FarBars bars() const { return {m_bars.data(), m_extents.data()}; }
 

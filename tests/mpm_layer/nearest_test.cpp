@@ -157,8 +157,8 @@ struct Pair {
         const size_t stride = kernels::paddedStride(depth), apart = kernels::panelColumns();
         kernels::Buffer cells(kernels::paddedSize(2, stride)), panels(kernels::panelsSize(2, depth));
         std::vector<float> unit[2] = {std::vector<float>(width), std::vector<float>(width)};
-        std::vector<float> steps(apart), shifts(apart, -std::numeric_limits<float>::infinity()), norms(apart),
-            places(kernels::kDirections * apart);
+        std::vector<float> steps(apart), shifts(apart, -std::numeric_limits<float>::infinity()),
+            slacks(apart), norms(apart), places(kernels::kDirections * apart), bars(apart);
         const kernels::TokenRows tokens{rows.ptr<float>(), rows.step1(), width};
         kernels::PlacedRow placed[2];
         kernels::CentredRow centred[2];
@@ -169,7 +169,7 @@ struct Pair {
         for (int i = 0; i < 2; ++i) {
             const kernels::CentredRow& row = centred[i];
             kernels::unitRow(rows.ptr<float>(i), width, unit[i].data());
-            steps[i] = row.step, shifts[i] = row.shift, norms[i] = row.norm;
+            steps[i] = row.step, shifts[i] = row.shift, slacks[i] = row.slack, norms[i] = row.norm;
             slack += row.slack;
             for (int l = 0; l < kernels::kDirections; ++l)
                 places[l * apart + i] = placed[i].place[l];
@@ -181,9 +181,27 @@ struct Pair {
         kernels::packPanel(cells.data(), stride, 2, depth, 0, panels.data());
         const float margin = kernels::screenMargin(reach, error, width, words);
         kernels::Leads leads(2);
-        kernels::screenNear({cells.data(), stride, panels.data(), depth, steps.data(), shifts.data(),
-                             norms.data(), places.data(), apart, margin, words, 2},
-                            0, 2, leads);
+        const kernels::Screen screen{cells.data(),
+                                     stride,
+                                     panels.data(),
+                                     depth,
+                                     steps.data(),
+                                     shifts.data(),
+                                     slacks.data(),
+                                     norms.data(),
+                                     places.data(),
+                                     apart,
+                                     margin,
+                                     words,
+                                     2,
+                                     width};
+        kernels::setBars(screen, leads, 0, bars.data());
+        EXPECT_EQ(bars[0], -std::numeric_limits<float>::infinity());
+        kernels::screenNear(screen, 0, 2, leads);
+        kernels::setBars(screen, leads, 0, bars.data());
+        EXPECT_EQ(bars[2], std::numeric_limits<float>::infinity());
+        EXPECT_EQ(bars[1], bars[0]);
+        bar = bars[0];
         far = static_cast<double>(shifts[0]) + shifts[1] - away + static_cast<double>(norms[0]) * norms[1];
         upper = leads.row(0).value;
         EXPECT_EQ(leads.row(1).value, upper);
@@ -197,7 +215,7 @@ struct Pair {
         similarity = product / std::sqrt(squares[0] * squares[1]) - 1;
     }
 
-    double upper, far, room;
+    double upper, far, room, bar;
     long double similarity;
 };
 
@@ -271,6 +289,10 @@ TEST(Screen, NeverBelowTheSimilarityAndNeverMuchAbove) {
             ASSERT_GE(pair.far, static_cast<double>(pair.similarity) - exact)
                 << "round " << round << ", width " << width;
             ASSERT_LE(pair.upper, static_cast<double>(pair.similarity) + pair.room + exact)
+                << "round " << round << ", width " << width;
+            ASSERT_LE(pair.bar, static_cast<double>(pair.similarity))
+                << "round " << round << ", width " << width;
+            ASSERT_GE(pair.bar, pair.upper - 1.03 * pair.room - 2 * exact - 1e-6 * std::abs(pair.upper))
                 << "round " << round << ", width " << width;
             nearest = std::min(nearest, static_cast<double>(pair.upper - pair.similarity) / pair.room);
         }

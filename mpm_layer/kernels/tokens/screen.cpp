@@ -1,7 +1,6 @@
 #include "mpm_layer/kernels/tokens/screen.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <vector>
 
 #include "mpm_layer/kernels/common/buffer.hpp"
@@ -270,24 +269,6 @@ namespace mpm::kernels {
 
 HWY_EXPORT(ScreenNear);
 HWY_EXPORT(ScreenFar);
-
-Extent extentOf(const Screen& screen, const float* least, int first, int rows) {
-    constexpr double kNone = std::numeric_limits<double>::infinity();
-    Extent extent{kNone, -kNone, -kNone, kNone};
-    for (int i = first; i < first + rows; ++i) {
-        const double place = screen.places[i], norm = screen.norms[i];
-        extent.low = std::min(extent.low, place);
-        extent.high = std::max(extent.high, place);
-        extent.most = std::max(extent.most, screen.shifts[i] + norm * norm / 2);
-        extent.least = std::min<double>(extent.least, least[i]);
-    }
-    return extent;
-}
-
-bool Extent::isFarFrom(const Extent& other) const {
-    const double gap = std::max({0.0, low - other.high, other.low - high});
-    return most + other.most - gap * gap < std::min(least, other.least);
-}
 
 void screenNear(const Screen& screen, int first, int rows, Leads& leads) {
     HWY_DYNAMIC_DISPATCH(ScreenNear)(screen, first, rows, leads);

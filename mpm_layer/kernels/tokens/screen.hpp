@@ -105,12 +105,13 @@ struct Screen {
     int depth;            ///< cells of a row
     const float* steps;
     const float* shifts;
+    const float* slacks;
     const float* norms;
     const float* places;  ///< [kDirections][apart]
     size_t apart;
     float margin;
     bool words;
-    int count;
+    int count, width;
 };
 
 /// Some rows that are near each other.
@@ -128,6 +129,10 @@ struct FarBars {
     const float* least;    ///< readable for whole panels
     const Extent* panels;  ///< of each panel
 };
+
+/// Less than the similarity of each row of a panel and its lead, less 1: columns whose U is below are less
+/// similar. -infinity where there is no lead, +infinity where there is no row or it is not finite.
+void setBars(const Screen& screen, const Leads& leads, int first, float* bars);
 
 Extent extentOf(const Screen& screen, const float* least, int first, int rows);
 

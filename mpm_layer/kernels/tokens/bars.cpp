@@ -1,0 +1,89 @@
+// What the leads of a screen surely have at least, and which rows cannot have more: see screen.hpp.
+#include <algorithm>
+#include <limits>
+
+#include "mpm_layer/kernels/product/product.hpp"
+#include "mpm_layer/kernels/tokens/screen.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "mpm_layer/kernels/tokens/bars.cpp"
+#include <hwy/foreach_target.h>
+// Highway's per-target headers come after foreach_target.
+#include <hwy/highway.h>
+
+#include "mpm_layer/kernels/product/microkernel-inl.h"
+#include "mpm_layer/kernels/tokens/leads-inl.h"
+#include "mpm_layer/kernels/tokens/screen_terms-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace mpm::kernels {
+namespace HWY_NAMESPACE {
+
+/// Of one vector of rows. The sum of all errors is taken 2 % too large, which is more than f32 rounds.
+HWY_INLINE Float barsOf(const Screen& screen, const LeadVectors& leads, size_t row) {
+    const FloatTag d;
+    const Index other = hn::Max(leads.index, hn::Zero(IndexTag()));
+    Float away = hn::Zero(d);
+    for (int l = 0; l < kDirections; ++l) {
+        const float* places = screen.places + l * screen.apart;
+        const Float by = hn::Sub(hn::LoadU(d, places + row), hn::GatherIndex(d, places, other));
+        away = hn::MulAdd(by, by, away);
+    }
+    const Float steps = hn::Mul(hn::LoadU(d, screen.steps + row), hn::GatherIndex(d, screen.steps, other));
+    const Float slacks = hn::Add(hn::LoadU(d, screen.slacks + row), hn::GatherIndex(d, screen.slacks, other));
+    Float above = hn::Mul(hn::Set(d, 2 * screen.margin), steps);
+    above = hn::MulAdd(hn::Set(d, 3.0f), slacks, above);
+    above = hn::MulAdd(hn::Set(d, static_cast<float>(5 * kTilt)), away, above);
+    // Of cosines in f64, and of unit rows that are not quite as long.
+    const double unit = (screen.width + 16) * 0x1p-24, exact = unit * 0x1p-25 + unit * unit;
+    above = hn::MulAdd(above, hn::Set(d, 1.02f), hn::Set(d, static_cast<float>(1.01 * exact)));
+    const Float bar = hn::Sub(leads.value, above);
+    return hn::NegMulAdd(hn::Abs(bar), hn::Set(d, 0x1p-22f), bar);
+}
+
+void SetBars(const Screen& screen, const Leads& leads, int first, float* bars) {
+    const FloatTag d;
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    const size_t lanes = hn::Lanes(d), from = first;
+    for (size_t row = from; row < from + panelWidth(); row += lanes) {
+        const LeadVectors own(leads, row);
+        const auto none = hn::RebindMask(d, hn::Lt(own.index, hn::Zero(IndexTag())));
+        const auto noRow = hn::Eq(hn::LoadU(d, screen.shifts + row), hn::Set(d, -kInfinity));
+        const Float bar = hn::IfThenElse(none, hn::Set(d, -kInfinity), barsOf(screen, own, row));
+        hn::StoreU(hn::IfThenElse(noRow, hn::Set(d, kInfinity), bar), d, bars + row);
+    }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace mpm::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace mpm::kernels {
+
+HWY_EXPORT(SetBars);
+
+void setBars(const Screen& screen, const Leads& leads, int first, float* bars) {
+    HWY_DYNAMIC_DISPATCH(SetBars)(screen, leads, first, bars);
+}
+
+Extent extentOf(const Screen& screen, const float* least, int first, int rows) {
+    constexpr double kNone = std::numeric_limits<double>::infinity();
+    Extent extent{kNone, -kNone, -kNone, kNone};
+    for (int i = first; i < first + rows; ++i) {
+        const double place = screen.places[i], norm = screen.norms[i];
+        extent.low = std::min(extent.low, place);
+        extent.high = std::max(extent.high, place);
+        extent.most = std::max(extent.most, screen.shifts[i] + norm * norm / 2);
+        extent.least = std::min<double>(extent.least, least[i]);
+    }
+    return extent;
+}
+
+bool Extent::isFarFrom(const Extent& other) const {
+    const double gap = std::max({0.0, low - other.high, other.low - high});
+    return most + other.most - gap * gap < std::min(least, other.least);
+}
+
+}  // namespace mpm::kernels
+#endif
