@@ -124,7 +124,7 @@ function besideDynamicInt8() {
               `ours ${median(runs.map((run) => run.ours)).toFixed(2)}, x ${range(runs.map((run) => run.theirs / run.ours), 2)}`);
 }
 
-/** i8 beside ONNX Runtime in f32, and beside our own f32 on narrower instruction sets. */
+/** i8 beside ONNX Runtime in f32, beside our own bf16 on AMX, and beside our own f32 on narrower instruction sets. */
 function int8() {
   installPeer();
   besideDynamicInt8();
@@ -140,15 +140,18 @@ function int8() {
         `${median(runs.map((run) => run.ours[way].ms.median)).toFixed(1)}, x ${range(runs.map((run) => run.theirs / run.ours[way].ms.median), 2)}`));
     }
   }
-  for (const isa of cpuinfo.includes("avx_vnni") ? ["avx-vnni", "avx2"] : ["avx2"]) {
-    table(`int8 beside our f32, both with MPM_MAX_CPU_ISA=${isa}: ms, all tokens`, "model", "f32", "i8", "times as fast");
+  const rivals = [{ rival: "f32", isa: "avx2" }];
+  if (cpuinfo.includes("avx_vnni")) rivals.unshift({ rival: "f32", isa: "avx-vnni" });
+  if (cpuinfo.includes("amx_int8")) rivals.unshift({ rival: "bf16", isa: "" });
+  for (const { rival, isa } of rivals) {
+    table(`int8 beside our ${rival}${isa && `, both with MPM_MAX_CPU_ISA=${isa}`}: ms, all tokens`, "model", rival, "i8", "times as fast");
     for (const name of ["vit-t", "vit-s", "vit-b"]) {
-      const env = { MPM_MAX_CPU_ISA: isa }, count = name === "vit-b" ? 4 : 10;
+      const env = isa ? { MPM_MAX_CPU_ISA: isa } : {}, count = name === "vit-b" ? 4 : 10;
       const runs = Array.from({ length: rounds }, () =>
-        ["f32", "i8"].map((precision) => bench(converted(name), precision, { env, count })[0].ms.median));
-      results.int8.push({ name, isa, runs });
-      row(name, median(runs.map(([f32]) => f32)).toFixed(1), median(runs.map(([, i8]) => i8)).toFixed(1),
-          range(runs.map(([f32, i8]) => f32 / i8), 2));
+        [rival, "i8"].map((precision) => bench(converted(name), precision, { env, count })[0].ms.median));
+      results.int8.push({ name, rival, isa, runs });
+      row(name, median(runs.map(([other]) => other)).toFixed(1), median(runs.map(([, i8]) => i8)).toFixed(1),
+          range(runs.map(([other, i8]) => other / i8), 2));
     }
   }
 }
