@@ -74,7 +74,12 @@ function(mpm_add_test name label)
   target_compile_definitions(${name} PRIVATE
     MPM_SHARED_DIR="${PROJECT_SOURCE_DIR}/../shared" MPM_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 600)
+  # An emulated processor takes ten times as long.
+  set(seconds 600)
+  if(CMAKE_CROSSCOMPILING)
+    set(seconds 3600)
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${seconds})
   if(MPM_TESTS_NEVER_SKIP)
     set_tests_properties(${name} PROPERTIES FAIL_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
   endif()
