@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the layers, the converter, the pipeline and the command line for 64-bit Arm and runs their tests under qemu; counts
 # the instructions of one image. Left out are tests that start a built program, which only qemu can, those of the sandbox,
-# whose system calls qemu does not have, and one that must be fast.
+# whose system calls qemu does not have, one that must be fast, and those of models of real size, which take an hour.
 #
 #   tests/arm/run.sh [test|count] [CTEST-OPTION...]       e.g. tests/arm/run.sh test -R mpm_layer
 #
@@ -53,7 +53,8 @@ configure() {
 }
 
 programs='^(test_cli|test_faults|mpm_test_contained|install_|check_|fuzz_driver_catches)'
-cases='ChildProcess.*:SandboxTest.*:Text.IsDrawnWithoutAnyFontToo:HostileModels.ManyReferencesToOneLargeFunctionAreCounted'
+cases='ChildProcess.*:SandboxTest.*:Text.IsDrawnWithoutAnyFontToo:*RealWidths*'
+cases=$cases:HostileModels.ManyReferencesToOneLargeFunctionAreCounted
 
 verb=${1:-test}
 [ $# -eq 0 ] || shift
