@@ -1,5 +1,6 @@
 // mpm doctor: the abilities of this machine, as text for a bug report.
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 
@@ -33,6 +34,11 @@ std::string buildLine(const std::string& key) {
         return value == std::string::npos ? "" : text.substr(value);
     }
     return "unknown";
+}
+
+std::string limitOfFeatures() {
+    const char* limit = std::getenv("MPM_MAX_CPU_ISA");
+    return limit && *limit ? std::string(", limited by MPM_MAX_CPU_ISA=") + limit : "";
 }
 
 pipeline::Network smallNetwork() {
@@ -88,7 +94,7 @@ int doctor(const CommonOptions& options) {
     line("DNN engine",
          cv::getVersionMajor() >= 5 ? "5.x (new engine, classic where it cannot)" : "4.x (fixed shapes)");
     line("CPU", pipeline::cpuName());
-    line("CPU features", pipeline::cpuFeatures());
+    line("CPU features", pipeline::cpuFeatures() + limitOfFeatures());
     line("CPU threads", cv::format("%d of %d, pool: %s", cv::getNumThreads(), cv::getNumberOfCPUs(),
                                    buildLine("Parallel framework:").c_str()));
     for (Precision precision : {Precision::F32, Precision::BF16, Precision::F16, Precision::I8})

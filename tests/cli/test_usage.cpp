@@ -223,11 +223,18 @@ TEST_F(Usage, PasswordsAreNotRepeated) {
 }
 
 TEST_F(Usage, DoctorTellsWhatCanBePasted) {
+    unsetenv("MPM_MAX_CPU_ISA");
     const Outcome outcome = mpmProgram({"doctor"});
     EXPECT_EQ(outcome.status, 0);
     for (const char* word :
          {"OpenCV", "CPU features", "CPU threads", "cuda", "shipped model", "cameras", "resource limits"})
         EXPECT_NE(outcome.out.find(word), std::string::npos) << word;
+    EXPECT_EQ(outcome.out.find("limited by"), std::string::npos);
+    setenv("MPM_MAX_CPU_ISA", "avx9", 1);
+    const Outcome limited = mpmProgram({"doctor"});
+    unsetenv("MPM_MAX_CPU_ISA");
+    EXPECT_NE(limited.out.find("limited by MPM_MAX_CPU_ISA=avx9"), std::string::npos);
+    EXPECT_NE(limited.out.find("'avx9' is not known"), std::string::npos);
 }
 
 }  // namespace
