@@ -54,10 +54,12 @@ std::vector<kernels::Leads> findLeads(std::vector<ScreenedRows>& images) {
     screenAll(images, leads, [](const ScreenedRows& image, int first, int rows, kernels::Leads& own) {
         kernels::screenNear(image.screen(), first, rows, own);
     });
-    for (size_t i = 0; i < images.size(); ++i)
+    for (size_t i = 0; i < images.size(); ++i) {
         images[i].setBars(leads[i]);
+        images[i].setExtents();
+    }
     screenAll(images, leads, [](const ScreenedRows& image, int first, int rows, kernels::Leads& own) {
-        kernels::screenFar(image.screen(), image.bars(), first, rows, own);
+        kernels::screenFar(image.screen(), image.farBars(), first, rows, own);
     });
     return leads;
 }
@@ -83,13 +85,12 @@ std::vector<Doubt> decideBetweenTwo(const std::vector<ScreenedRows>& images,
     }
     parallelFor(static_cast<int>(parts.size()), [&](int t) {
         const ScreenedRows& image = images[parts[t].image];
-        const float* bars = image.bars().least;
         kernels::Leads& own = leads[parts[t].image];
         int decided = 0;
         for (int row = firstRows[t]; row < std::min(firstRows[t] + kRows, image.count()); ++row) {
             const kernels::Leads::Row lead = own.row(row);
             if (lead.index < 0) continue;  // it has no other, or is not finite
-            const float surely = bars[row];
+            const float surely = image.bar(row);
             if (surely > std::max(lead.second, lead.rest)) continue;
             ++decided;
             if (surely > lead.rest) {

@@ -114,16 +114,19 @@ kernels::Screen ScreenedRows::screen() const {
 void ScreenedRows::setBars(const kernels::Leads& leads) {
     constexpr int kGrain = 64;  // less would take longer to share out than to do
     m_bars.resize(m_steps.size());
-    m_extents.resize(m_panelCount);
     const kernels::Screen rows = screen();
     parallelFor(
         m_panelCount,
-        [&](int panel) {
-            const int first = panel * kernels::panelColumns();
-            kernels::setBars(rows, leads, first, m_bars.data());
-            m_extents[panel] = kernels::extentOf(rows, m_bars.data(), first, rowsOf(panel));
-        },
+        [&](int panel) { kernels::setBars(rows, leads, panel * kernels::panelColumns(), m_bars.data()); },
         kGrain);
+}
+
+void ScreenedRows::setExtents() {
+    const kernels::Screen rows = screen();
+    m_extents.clear();
+    for (int panel = 0; panel < m_panelCount; ++panel)
+        m_extents.push_back(
+            kernels::extentOf(rows, m_bars.data(), panel * kernels::panelColumns(), rowsOf(panel)));
 }
 
 void ScreenedRows::decideRows(const std::vector<int>& rows, const std::vector<float>& least,

@@ -20,7 +20,10 @@ public:
 
     /// Takes what the leads so far surely have as bars for other rows.
     void setBars(const kernels::Leads& leads);
-    kernels::FarBars bars() const { return {m_bars.data(), m_extents.data()}; }
+    float bar(int row) const { return m_bars[row]; }
+    /// Of the bars, for screenFar.
+    void setExtents();
+    kernels::FarBars farBars() const { return {m_bars.data(), m_extents.data()}; }
 
     /// The most similar column of each row among those whose U is not below the row's `least`.
     void decideRows(const std::vector<int>& rows, const std::vector<float>& least,
