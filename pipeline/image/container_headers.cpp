@@ -1,4 +1,4 @@
-// TIFF, WebP, JPEG 2000 and AVIF: the size is somewhere inside.
+// The size of TIFF and WebP images, which is somewhere inside the file.
 #include <algorithm>
 
 #include "pipeline/image/header.hpp"
@@ -62,7 +62,7 @@ private:
         return high << 32 | low;
     }
 
-    /// Bits of each channel; where there are several they stand elsewhere, and 64 is assumed.
+    /// Bits of each channel. Several values are stored elsewhere in the file; the first of them counts.
     int bytesOf(std::uint64_t at, bool large, std::int64_t value) const {
         const std::uint64_t count = large ? wide(at + 4) : number(at + 4, 4);
         if (count > (large ? 4U : 2U)) {
@@ -92,29 +92,6 @@ std::optional<ImageHeader> webp(const FileBytes& file) {
     return header;
 }
 
-/// The codestream's own size counts, wherever it begins: start of codestream, then SIZ.
-std::optional<ImageHeader> jpeg2000(const FileBytes& file) {
-    for (std::size_t at = 0; at + 42 < file.size; ++at) {
-        if (file.at(at) != 0xFF || !file.begins("\xff\x4f\xff\x51", 4, at)) continue;
-        const std::int64_t width = std::int64_t{file.big(at + 8, 4)} - file.big(at + 16, 4);
-        const std::int64_t height = std::int64_t{file.big(at + 12, 4)} - file.big(at + 20, 4);
-        const int channels = static_cast<int>(file.big(at + 40, 2));
-        return ImageHeader{ImageFormat::Jpeg2000, width, height, channels, file.at(at + 42) > 7 ? 2 : 1, 8};
-    }
-    return std::nullopt;
-}
-
-/// The largest of all images described within: one of them is shown.
-std::optional<ImageHeader> avif(const FileBytes& file) {
-    ImageHeader header{ImageFormat::Avif, 0, 0, 4, 2, 4};
-    for (std::size_t at = 0; at + 16 <= std::min<std::size_t>(file.size, 1 << 20); ++at) {
-        if (file.at(at) != 'i' || !file.begins("ispe", 4, at)) continue;
-        header.width = std::max<std::int64_t>(header.width, file.big(at + 8, 4));
-        header.height = std::max<std::int64_t>(header.height, file.big(at + 12, 4));
-    }
-    return header;
-}
-
 }  // namespace
 
 std::optional<ImageHeader> containerHeader(const FileBytes& file) {
@@ -122,8 +99,6 @@ std::optional<ImageHeader> containerHeader(const FileBytes& file) {
         file.begins("MM\0+", 4))
         return Tiff(file).header();
     if (file.begins("RIFF", 4) && file.begins("WEBP", 4, 8)) return webp(file);
-    if (file.begins("jP  ", 4, 4) || file.begins("\xff\x4f\xff\x51", 4)) return jpeg2000(file);
-    if (file.begins("ftyp", 4, 4)) return avif(file);
     return std::nullopt;
 }
 

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "pipeline/image/jpeg.hpp"
-#include "pipeline/image/radiance.hpp"
 
 namespace mpm::pipeline {
 
@@ -60,11 +59,6 @@ std::optional<ImageHeader> pnm(const FileBytes& file) {
     const char kind = static_cast<char>(file.at(1));
     Digits digits(file, 2);
     ImageHeader header{ImageFormat::Pnm, digits.next(), digits.next(), 3, 1};
-    if (kind == 'f' || kind == 'F') {
-        header.depth = 4;
-        return header;
-    }
-    if (kind == '7') header.channels = static_cast<int>(std::min<std::int64_t>(digits.next(), 1024));
     const std::int64_t largest = kind == '1' || kind == '4' ? 1 : digits.next();
     if (largest > 255) header.depth = 2;
     return header;
@@ -99,14 +93,8 @@ std::optional<ImageHeader> imageHeader(const FileBytes& file) {
         header = png(file);
     } else if (file.begins("BM", 2)) {
         header = bmp(file);
-    } else if (file.at(0) == 'P' && std::memchr("1234567fF", file.at(1), 9) != nullptr) {
+    } else if (file.at(0) == 'P' && std::memchr("123456", file.at(1), 6) != nullptr) {
         header = pnm(file);
-    } else if (file.begins("GIF8", 4)) {
-        header = ImageHeader{ImageFormat::Gif, file.little(6, 2), file.little(8, 2), 4, 1, 1};
-    } else if (file.begins("#?R", 3)) {
-        header = radianceHeader(file);
-    } else if (file.begins("\x59\xa6\x6a\x95", 4)) {
-        header = ImageHeader{ImageFormat::SunRaster, file.big(4, 4), file.big(8, 4), 3, 1, 1};
     } else {
         header = containerHeader(file);
     }

@@ -17,7 +17,7 @@ struct FileBytes {
     bool begins(const char* text, std::size_t length, std::size_t from = 0) const;
 };
 
-enum class ImageFormat { Jpeg, Png, Bmp, Tiff, WebP, Pnm, Jpeg2000, Gif, Avif, Hdr, SunRaster };
+enum class ImageFormat { Jpeg, Png, Bmp, Tiff, WebP, Pnm };
 
 struct ImageHeader {
     ImageFormat format = ImageFormat::Jpeg;
@@ -27,10 +27,10 @@ struct ImageHeader {
     int extraDepth = 0;  ///< bytes a channel of each pixel that the decoder needs beside its result
 };
 
-/// Of an image in any format that OpenCV reads; nothing where these bytes are none of them or say no size.
+/// Reads the header of an image; nothing if the format is another one or the size is missing.
 std::optional<ImageHeader> imageHeader(const FileBytes& file);
 
-/// Of formats made of boxes and directories: TIFF, WebP, JPEG 2000, AVIF.
+/// Reads the header of a TIFF or WebP image.
 std::optional<ImageHeader> containerHeader(const FileBytes& file);
 
 }  // namespace mpm::pipeline

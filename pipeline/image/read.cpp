@@ -13,7 +13,6 @@
 #include "base/checked.hpp"
 #include "base/read_file.hpp"
 #include "pipeline/image/jpeg.hpp"
-#include "pipeline/image/radiance.hpp"
 
 namespace mpm::pipeline {
 
@@ -21,7 +20,8 @@ namespace {
 
 constexpr int kMostScans = 100;      // a usual progressive image has ten
 constexpr int kMostDeflated = 1032;  // bytes that one byte of deflate becomes at most
-constexpr const char* kUnknown = "not an image that can be read (missing, damaged or unknown)";
+constexpr const char* kUnknown =
+    "not an image that can be read (missing, damaged, or no JPEG, PNG, PNM, BMP, TIFF or WebP)";
 constexpr const char* kCutOff = "damaged, the image is cut off before its end";
 
 std::atomic<std::int64_t> g_maxBytes{kDefaultImageBytes};
@@ -50,18 +50,11 @@ void checkPng(const FileBytes& file, const ImageHeader& header) {
         throw ImageError(kCutOff);
 }
 
-/// Floating point as it is, or the eight bits of OpenCV's reader.
-cv::Mat radiance(const FileBytes& file, int flags) {
-    cv::Mat image = decodeRadiance(file);
-    if (flags != cv::IMREAD_UNCHANGED) image.convertTo(image, CV_8U, 255);
-    return image;
-}
-
-cv::Mat decoded(const FileBytes& file, ImageFormat format, int flags) {
+cv::Mat decoded(const FileBytes& file, int flags) {
     cv::Mat image;
     try {
         const cv::Mat bytes(1, checkedCast<int>(file.size), CV_8U, const_cast<unsigned char*>(file.data));
-        image = format == ImageFormat::Hdr ? radiance(file, flags) : cv::imdecode(bytes, flags);
+        image = cv::imdecode(bytes, flags);
     } catch (const cv::Exception& error) {
         if (error.code == cv::Error::StsNoMem) throw;
         image.release();  // reported below
@@ -108,9 +101,9 @@ cv::Mat decodeImage(const FileBytes& file, int flags) {
         // The decoder would print that the end marker is missing.
         std::vector<unsigned char> ended(file.data, file.data + file.size);
         ended.insert(ended.end(), {0xff, 0xd9});
-        return decoded({ended.data(), ended.size()}, header->format, flags);
+        return decoded({ended.data(), ended.size()}, flags);
     }
-    return decoded(file, header->format, flags);
+    return decoded(file, flags);
 }
 
 cv::Mat readImage(const std::string& path, int flags) {

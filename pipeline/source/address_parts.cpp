@@ -191,9 +191,9 @@ size_t firstParameter(const std::string& text) {
 }
 
 bool isMediaName(const std::string& text) {
-    constexpr std::array<std::string_view, 19> kEndings = {
-        ".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".pnm",
-        ".jp2", ".mp4",  ".avi", ".mkv", ".mov", ".webm", ".m4v",  ".ts",  ".mpg"};
+    constexpr std::array<std::string_view, 18> kEndings = {".jpg",  ".jpeg", ".png",  ".bmp", ".tif", ".tiff",
+                                                           ".webp", ".ppm",  ".pgm",  ".pnm", ".mp4", ".avi",
+                                                           ".mkv",  ".mov",  ".webm", ".m4v", ".ts",  ".mpg"};
     const std::string low = lowered(text);
     return std::any_of(kEndings.begin(), kEndings.end(), [&](std::string_view ending) {
         return low.size() > ending.size() &&

@@ -60,8 +60,8 @@ std::vector<std::string> matches(const std::string& pattern) {
 }  // namespace
 
 bool hasImageExtension(const std::string& path) {
-    static const std::set<std::string> endings = {".jpg",  ".jpeg", ".png", ".bmp", ".tif", ".tiff",
-                                                  ".webp", ".ppm",  ".pgm", ".pnm", ".jp2"};
+    static const std::set<std::string> endings = {".jpg",  ".jpeg", ".png", ".bmp", ".tif",
+                                                  ".tiff", ".webp", ".ppm", ".pgm", ".pnm"};
     std::string ending = fs::path(path).extension().string();
     std::transform(ending.begin(), ending.end(), ending.begin(),
                    [](unsigned char c) { return std::tolower(c); });

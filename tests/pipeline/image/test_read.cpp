@@ -96,34 +96,19 @@ TEST(ReadImage, OfAHundredMegapixelsIsAllowed) {
     EXPECT_EQ(decodeImage({bytes.data(), bytes.size()}, cv::IMREAD_UNCHANGED).total(), 100'000'000U);
 }
 
-Bytes radianceFile(cv::Size size) {
-    cv::Mat image(size, CV_32FC3);
-    cv::randu(image, 0, 4);
-    image(cv::Rect(0, 0, size.width / 2, size.height)) = cv::Scalar(1, 0.5, 0);  // runs
-    return encoded(".hdr", image);
-}
-
-TEST(ReadImage, ReadsRadianceAsOpenCvDoes) {
-    for (const cv::Size size : {cv::Size(1, 1), {7, 5}, {8, 3}, {300, 41}})
-        for (const int flags : {int(cv::IMREAD_COLOR), int(cv::IMREAD_UNCHANGED)}) {
-            const Bytes bytes = radianceFile(size);
-            const cv::Mat expected = cv::imdecode(bytes, flags);
-            const cv::Mat image = decodeImage({bytes.data(), bytes.size()}, flags);
-            ASSERT_EQ(image.size(), size);
-            ASSERT_EQ(image.type(), expected.type());
-            EXPECT_EQ(cv::norm(image, expected, cv::NORM_INF), 0) << size;
-        }
-}
-
 std::ptrdiff_t openFiles() {
     return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
 }
 
-/// OpenCV's reader of Radiance images keeps a file open when it is damaged: a thousand stopped the program.
+TEST(ReadImage, NamesTheFormatsItReads) {
+    const std::string text = told(encoded(".jp2", noise({16, 16})));
+    EXPECT_NE(text.find("JPEG, PNG, PNM, BMP, TIFF or WebP"), std::string::npos) << text;
+}
+
 TEST(ReadImage, DamagedOnesLeaveNoFileOpen) {
     const cv::Mat image = noise({128, 96});
-    std::vector<Bytes> files{radianceFile({128, 96})};
-    for (const char* ending : {".jpg", ".png", ".bmp", ".tif", ".webp", ".ppm", ".pam", ".jp2", ".ras"})
+    std::vector<Bytes> files;
+    for (const char* ending : {".jpg", ".png", ".bmp", ".tif", ".webp", ".ppm"})
         files.push_back(encoded(ending, image));
     const std::ptrdiff_t before = openFiles();
     cv::RNG random(7);
@@ -153,7 +138,7 @@ TEST(ReadImage, ObeysTheLimitThatWasSet) {
 
 TEST(ReadImage, GivesWhatOpenCvGives) {
     TempFolder folder;
-    for (const char* ending : {".jpg", ".png", ".bmp", ".tif", ".webp", ".ppm", ".jp2"}) {
+    for (const char* ending : {".jpg", ".png", ".bmp", ".tif", ".webp", ".ppm"}) {
         const std::string path = folder / ("a" + std::string(ending));
         ASSERT_TRUE(cv::imwrite(path, noise({61, 43})));
         for (const int flags : {int(cv::IMREAD_COLOR), int(cv::IMREAD_UNCHANGED)})
