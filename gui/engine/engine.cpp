@@ -117,11 +117,7 @@ QString nameOf(const pipeline::Address& address, const QString& key,
     return key.startsWith(safeText(address.shown())) ? key : nameFor(address, all, self);
 }
 
-QString formerNameOf(const pipeline::Address& address) {
-    return QString::fromStdString(address.formerlyShown());
-}
-
-void Engine::openSource(const pipeline::Address& address, const QString& name, const QString& former) {
+void Engine::openSource(const pipeline::Address& address, const QString& name) {
     if (m_capture != nullptr) {
         // A driver may hang: the old worker ends later, by itself.
         m_capture->disconnect(this);
@@ -137,9 +133,8 @@ void Engine::openSource(const pipeline::Address& address, const QString& name, c
     m_channel->forgetFrames(m_generation);
     m_address = address;
     m_sourceName = name.isEmpty() ? safeText(address.shown()) : name;
-    m_formerName = former.isEmpty() ? formerNameOf(address) : former;
     m_report = {};
-    m_recorder.setSource(m_sourceName, m_formerName);
+    m_recorder.setSource(m_sourceName);
     // Captures the channel, not this: a thread that hangs in a driver may outlive the engine.
     const auto deliver = [channel = m_channel](const LiveFrame& frame) { channel->submit(frame); };
     m_capture = new CaptureWorker(address, m_sourceName, m_generation, deliver, m_scene);

@@ -26,9 +26,8 @@ public:
     /// Stops every worker; waits until a read or a run of the network in progress ends.
     ~Engine() override;
 
-    /// `name`: shown, stored and sent; by default the address without its secrets. `former`: the name under
-    /// which an earlier version kept its measurements.
-    void openSource(const pipeline::Address& address, const QString& name = {}, const QString& former = {});
+    /// `name`: shown, stored and sent; by default the address without its secrets.
+    void openSource(const pipeline::Address& address, const QString& name = {});
     void openSource(const QString& source) { openSource(pipeline::Address(source.toStdString())); }
     /// Frames in which a day of the built-in street passes; 0: its own pace. For sources opened from now on.
     void setDayCycle(int frames) { m_scene = CaptureWorker::sceneOptions(frames); }
@@ -53,7 +52,6 @@ public:
     SharedNetwork& network() { return *m_network; }
     /// Without passwords. Empty before the first source.
     const QString& sourceName() const { return m_sourceName; }
-    const QString& formerName() const { return m_formerName; }
     const pipeline::Address& address() const { return m_address; }
     const SourceReport& report() const { return m_report; }
     const Request& request() const { return m_request; }
@@ -97,7 +95,7 @@ private:
     Steady::time_point m_changedAt;  // of schedule or reuse
     std::vector<pipeline::Polygon> m_masks;
     pipeline::Address m_address;
-    QString m_sourceName, m_formerName;
+    QString m_sourceName;
     SourceReport m_report;
     pipeline::SceneOptions m_scene = CaptureWorker::sceneOptions(0);
     bool m_watched = true;
@@ -121,8 +119,5 @@ QString nameFor(const pipeline::Address& address, const std::vector<std::unique_
 /// parts that must not be shown.
 QString nameOf(const pipeline::Address& address, const QString& key,
                const std::vector<std::unique_ptr<Engine>>& all, const Engine& self);
-
-/// The name of the source in an earlier version.
-QString formerNameOf(const pipeline::Address& address);
 
 }  // namespace mpm::gui

@@ -47,11 +47,10 @@ Recorder::~Recorder() {
     finish();
 }
 
-void Recorder::setSource(const QString& source, const QString& former) {
+void Recorder::setSource(const QString& source) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     m_waiting.emplace_back();
     m_waiting.back().source = source;
-    m_waiting.back().former = former;
     m_hurry = true;
     m_changed.notify_all();
 }
@@ -104,7 +103,6 @@ std::deque<Recorder::Batch> Recorder::waitForBatches() {
     m_hurry = false;
     std::deque<Batch> batches(1);
     batches.front().source = m_waiting.back().source;
-    batches.front().former = m_waiting.back().former;
     std::swap(batches, m_waiting);
     return batches;
 }
@@ -167,11 +165,13 @@ void Recorder::fail(std::deque<Batch> batches, const std::exception& error) {
     post([this, forGood, message = safeText(error.what(), 1000)] { emit failing(message, forGood); });
 }
 
-/// The damaged file is kept beside a new one, so that neither old nor new measurements are lost. False where
-/// `error` is no damage.
+/// Keeps a damaged file, or one of an unreleased version, beside a new one, so that neither old nor new
+/// measurements are lost. False if `error` is another one.
 bool Recorder::setAside(const std::exception& error) {
     const auto* store = dynamic_cast<const pipeline::StoreError*>(&error);
-    if (readOnly() || store == nullptr || store->kind() != pipeline::StoreError::Kind::Damaged) return false;
+    using Kind = pipeline::StoreError::Kind;
+    if (readOnly() || store == nullptr) return false;
+    if (store->kind() != Kind::Damaged && store->kind() != Kind::OlderSchema) return false;
     if (m_asides++ >= kMostAsides) return false;
     try {
         const std::string aside = pipeline::Store::setAside(m_path.toStdString());
@@ -196,8 +196,7 @@ void Recorder::open() {
 
 /// Removes written data from the batch at once: a later failure must not write it twice.
 void Recorder::write(Batch& batch) {
-    if (!batch.source.isEmpty() && (m_source < 0 || batch.source != m_sourceName))
-        switchTo(batch.source, batch.former);
+    if (!batch.source.isEmpty() && (m_source < 0 || batch.source != m_sourceName)) switchTo(batch.source);
     if (m_source >= 0 && !batch.measurements.empty()) m_store->add(m_source, batch.measurements);
     batch.measurements.clear();
     for (; m_source >= 0 && !batch.events.empty(); batch.events.erase(batch.events.begin()))
@@ -246,9 +245,9 @@ void Recorder::continueComparison() {
     m_comparing.reset();
 }
 
-void Recorder::switchTo(const QString& source, const QString& former) {
+void Recorder::switchTo(const QString& source) {
     m_source = readOnly() ? m_store->findSource(source.toStdString()).value_or(-1)
-                          : m_store->source(source.toStdString(), former.toStdString());
+                          : m_store->source(source.toStdString());
     if (source == std::exchange(m_sourceName, source)) return;  // only the connection was new
     m_comparing.reset();
     if (m_source >= 0) sendHistory();

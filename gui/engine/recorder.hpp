@@ -40,8 +40,8 @@ public:
     /// Writes what is still waiting, then ends.
     ~Recorder() override;
 
-    /// All return at once. `source` must hold no password. `former`: as an earlier version may have kept it.
-    void setSource(const QString& source, const QString& former = {});
+    /// All return at once. `source` must hold no password.
+    void setSource(const QString& source);
     void add(pipeline::Measurement measurement);
     void addEvent(pipeline::Event event);
     /// As JSON where the file's name ends in .json, as CSV otherwise. `classes`: names by id.
@@ -82,7 +82,7 @@ private:
     };
     /// Work that waits for one source, in order of arrival.
     struct Batch {
-        QString source, former;
+        QString source;
         std::vector<pipeline::Measurement> measurements;
         std::vector<pipeline::Event> events;
         std::optional<Export> wanted;
@@ -97,7 +97,7 @@ private:
     void fail(std::deque<Batch> batches, const std::exception& error);
     bool setAside(const std::exception& error);
     void open();
-    void switchTo(const QString& source, const QString& former);
+    void switchTo(const QString& source);
     void sendHistory();
     void exportNow(const Export& wanted);
     void prune();

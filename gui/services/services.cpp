@@ -154,18 +154,8 @@ void Services::connectVideo(VideoRecorder& video) {
 }
 
 void Services::sourceOpened(Engine& engine) {
-    adopt(engine);
     engine.setMasks(m_settings.of(engine.sourceName()).masks);
     engine.setRequest(requestFor(engine, engine.request()));
-}
-
-/// Settings of a source under its name in an earlier version apply to the new name: its masks above all.
-void Services::adopt(const Engine& engine) {
-    const auto former = m_settings.sources.find(engine.formerName());
-    const QString& name = engine.sourceName();
-    if (former == m_settings.sources.end() || former->first == name) return;
-    if (m_settings.of(name).empty()) m_settings.sources[name] = former->second;
-    m_settings.sources.erase(former);
 }
 
 Request Services::requestFor(const Engine& engine, Request request) const {

@@ -64,7 +64,6 @@ private:
         std::vector<QMetaObject::Connection> connections;
         bool byHand = false;
     };
-    void adopt(const Engine& engine);
     void applyMqtt(const MqttSettings& settings);
     void startMqtt(const QString& password);
     void applyMetrics(const MetricsSettings& settings);

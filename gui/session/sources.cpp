@@ -60,7 +60,7 @@ void Sources::open(Engine& engine, const QString& source) {
 void Sources::start(Engine& engine, const QString& source, const QString& key) {
     try {
         const pipeline::Address address = addressOf(source);
-        engine.openSource(address, nameOf(address, key, m_engines, engine), key);
+        engine.openSource(address, nameOf(address, key, m_engines, engine));
     } catch (const pipeline::SourceError& error) {
         return reject(engine, safeText(pipeline::Address(source.toStdString()).shown()), error.problem());
     }

@@ -37,10 +37,6 @@ public:
     /// piece that shown() leaves out; then as redacted().
     std::string redact(std::string message) const;
 
-    /// As earlier versions showed and stored it: the passwords that they recognised as "***", everything else
-    /// as it is, other secrets included. Only to find what they stored; never to be shown.
-    std::string formerlyShown() const;
-
     bool operator==(const Address& other) const { return m_text == other.m_text && m_shown == other.m_shown; }
     bool operator!=(const Address& other) const { return !(*this == other); }
 

@@ -160,8 +160,7 @@ void Store::check() const {
     throwDamaged(m_database->path(), rows.text(0));
 }
 
-std::int64_t Store::source(const std::string& name, const std::string& formerName) {
-    if (!formerName.empty() && formerName != name) rename(formerName, name);
+std::int64_t Store::source(const std::string& name) {
     if (const auto known = findSource(name)) return *known;
     m_database->prepare("INSERT INTO source(name) VALUES(?) ON CONFLICT DO NOTHING").bind(1, name).run();
     return findSource(name).value();
@@ -170,15 +169,6 @@ std::int64_t Store::source(const std::string& name, const std::string& formerNam
 std::optional<std::int64_t> Store::findSource(const std::string& name) const {
     Statement find = m_database->prepare("SELECT id FROM source WHERE name = ?");
     return find.bind(1, name).step() ? std::optional(find.integer(0)) : std::nullopt;
-}
-
-/// Nothing of the former name, which may hold a password, stays in the file.
-void Store::rename(const std::string& from, const std::string& to) {
-    if (!findSource(from) || findSource(to)) return;
-    m_database->execute("PRAGMA secure_delete = ON");
-    m_database->prepare("UPDATE source SET name = ? WHERE name = ?").bind(1, to).bind(2, from).run();
-    m_database->execute("PRAGMA wal_checkpoint(TRUNCATE)");
-    m_database->execute("PRAGMA secure_delete = OFF");
 }
 
 void Store::add(std::int64_t source, const std::vector<Measurement>& measurements) {

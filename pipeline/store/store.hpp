@@ -21,7 +21,7 @@ using Millis = std::chrono::milliseconds;  ///< since 1970-01-01 00:00 UTC, wher
 
 class StoreError : public std::runtime_error {
 public:
-    enum class Kind { CannotOpen, Damaged, NewerSchema, Locked, DiskFull, Other };
+    enum class Kind { CannotOpen, Damaged, NewerSchema, OlderSchema, Locked, DiskFull, Other };
     StoreError(Kind kind, const std::string& text) : std::runtime_error(text), m_kind(kind) {}
     Kind kind() const { return m_kind; }
 
@@ -113,13 +113,13 @@ public:
     void check() const;
     /// Whether the file was moved, removed or replaced since it was opened: what is added now is not in it.
     bool moved() const;
-    /// Renames a damaged file to FILE.damaged-TIME, with its log, so that a new one can be made in its place.
-    /// The new name; empty where the file turns out to be good. Throws StoreError where it cannot be renamed.
+    /// Renames a damaged file to FILE.damaged-TIME, and one of an unreleased version to FILE.old-TIME, with
+    /// its log, so that a new file can be made. Returns the new name, empty if the file turns out to be good.
+    /// Throws StoreError if the file cannot be renamed.
     static std::string setAside(const std::string& path);
 
-    /// The id of a source by its name (which must hold no password), made when new. A source kept under
-    /// `formerName`, as an earlier version called it, gets the new name.
-    std::int64_t source(const std::string& name, const std::string& formerName = {});
+    /// The id of a source by its name (which must hold no password), made when new.
+    std::int64_t source(const std::string& name);
 
     /// The id of a source that is there; absent otherwise.
     std::optional<std::int64_t> findSource(const std::string& name) const;
@@ -160,7 +160,7 @@ public:
     std::int64_t exportJson(std::ostream& out, std::int64_t source, Millis from, Millis to,
                             const std::vector<std::string>& classes = {}) const;
 
-    static constexpr int kSchema = 5;
+    static constexpr int kFirstSchema = 5, kSchema = 5;  ///< of the first release, of this version
 
 private:
     class Database;
@@ -171,7 +171,6 @@ private:
     std::int64_t region(std::int64_t source, const std::string& name);
     std::optional<std::int64_t> findSetup(const Setup& setup) const;
     std::int64_t setupId(const Setup& setup);
-    void rename(const std::string& from, const std::string& to);
     std::unique_ptr<Database> m_database;
 };
 

@@ -34,17 +34,17 @@ FileId idOf(const struct stat& there) {
     return {static_cast<std::uint64_t>(there.st_dev), static_cast<std::uint64_t>(there.st_ino)};
 }
 
-/// A name that is not taken: FILE.damaged-20260131-235959, with a number where there are several a second.
-std::string asideName(const std::string& path) {
+/// A name that is not taken: FILE.damaged-20260131-235959, with a number if there are several in a second.
+std::string asideName(const std::string& path, const char* why) {
     const std::time_t now = std::time(nullptr);
     std::tm utc{};
     gmtime_r(&now, &utc);
     char time[32];
     std::strftime(time, sizeof time, "%Y%m%d-%H%M%S", &utc);
-    std::string name = path + ".damaged-" + time;
+    std::string name = path + why + time;
     struct stat there {};
     for (int i = 2; statusOf(name, there); ++i)
-        name = path + ".damaged-" + time + "-" + std::to_string(i);
+        name = path + why + time + "-" + std::to_string(i);
     return name;
 }
 
@@ -90,15 +90,19 @@ bool Store::moved() const {
 }
 
 std::string Store::setAside(const std::string& path) {
+    const char* why = ".damaged-";
     static std::mutex mutex;  // several stores of this program may find the same damage at once
     const std::lock_guard<std::mutex> lock(mutex);
     try {
         Store(path).check();
         return {};  // another one has replaced it already
     } catch (const StoreError& error) {
-        if (error.kind() != StoreError::Kind::Damaged) throw;
+        if (error.kind() == StoreError::Kind::OlderSchema)
+            why = ".old-";
+        else if (error.kind() != StoreError::Kind::Damaged)
+            throw;
     }
-    const std::string file = withoutLinks(path), aside = asideName(file);
+    const std::string file = withoutLinks(path), aside = asideName(file, why);
     // The log first: beside a new file it would be taken for the new file's.
     for (const char* beside : kBeside) {
         struct stat there {};

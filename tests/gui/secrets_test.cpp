@@ -46,7 +46,6 @@ private slots:
     void everyFormThroughTheWindow();
     void aStreamThatRuns();
     void theProgramsFromOutside();
-    void anEarlierVersionsNamesGo();
     void passwordsInTheWatchFileMoveToTheKeychain();
 
 private:
@@ -279,32 +278,6 @@ void SecretsTest::theProgramsFromOutside() {
 }
 
 /// Masks and measurements kept under a name that held a token count for the name that does not.
-void SecretsTest::anEarlierVersionsNamesGo() {
-    const QString whole = QStringLiteral("http://camera.invalid/video?access_token=Zq9token");
-    const QString store = path("earlier.sqlite");
-    {
-        mpm::pipeline::Store before(store.toStdString());
-        mpm::pipeline::Measurement measurement;
-        measurement.time = std::chrono::duration_cast<mpm::pipeline::Millis>(
-            std::chrono::system_clock::now().time_since_epoch());  // old readings are deleted
-        before.add(before.source(whole.toStdString()), {measurement});
-    }
-    Services services(QStringLiteral("earlier"), path("videos"));
-    WatchSettings watch;
-    watch.sources[whole].masks = {{{0, 0}, {1, 0}, {1, 1}}};
-    services.apply(watch);
-    {
-        Engine engine(store);
-        services.attach(engine);
-        engine.openSource(whole);
-        services.sourceOpened(engine);
-        QCOMPARE(engine.sourceName(), QStringLiteral("http://camera.invalid/video"));
-        QCOMPARE(services.settings().of(engine.sourceName()).masks.size(), size_t(1));
-        QVERIFY(!watchText(services.settings()).contains("Zq9"));
-    }
-    mpm::pipeline::Store kept(store.toStdString());
-    QCOMPARE(kept.count(kept.source("http://camera.invalid/video")), std::int64_t(1));
-}
 
 /// Two cameras of one recorder, as an earlier version wrote them: they look the same without their passwords.
 void SecretsTest::passwordsInTheWatchFileMoveToTheKeychain() {

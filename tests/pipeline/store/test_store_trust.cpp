@@ -150,23 +150,6 @@ TEST(StoreTrust, ADamagedFileIsSetAsideOnce) {
     EXPECT_FALSE(another.moved());
 }
 
-TEST(StoreTrust, AFormerNameGoesAndItsReadingsStay) {
-    TempFolder folder;
-    const std::string path = folder / "m.sqlite";
-    const std::string former = "http://camera/video?access_token=Geheim4711";
-    {
-        Store store(path);
-        store.add(store.source(former), {trustReading(1000)});
-    }
-    {
-        Store store(path);
-        EXPECT_EQ(store.count(store.source("http://camera/video", former)), 1);
-        EXPECT_EQ(store.count(store.source("http://camera/video", former)), 1);
-    }
-    for (const auto& entry : fs::directory_iterator(folder.path()))
-        EXPECT_EQ(contentOf(entry.path()).find("Geheim4711"), std::string::npos) << entry.path();
-}
-
 TEST(StoreTrust, NumbersAndTimesOfAnotherFileDoNoHarm) {
     TempFolder folder;
     const std::string path = folder / "m.sqlite";
