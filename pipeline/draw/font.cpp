@@ -18,7 +18,7 @@ namespace {
 constexpr char32_t kUnknown = 0xFFFD;  // for bytes that are not UTF-8
 constexpr FT_Int32 kLoad = FT_LOAD_TARGET_LIGHT | FT_LOAD_NO_BITMAP;
 
-/// Where distributions keep sans-serif fonts. Not fontconfig: without memory its parser crashes.
+/// Folders of sans-serif fonts in distributions. Fontconfig is not used: its parser crashes without memory.
 constexpr const char* kFiles[][2] = {
     {"/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf",
      "/usr/share/fonts/truetype/dejavu/DejaVuSans-Bold.ttf"},
@@ -48,7 +48,7 @@ std::u32string codePoints(const std::string& text) {
     return points;
 }
 
-/// Adds a glyph's bitmap; where glyphs overlap, the larger coverage counts.
+/// Adds a glyph's bitmap; if glyphs overlap, the larger coverage counts.
 void add(cv::Mat& mask, const FT_Bitmap& bitmap, cv::Point at) {
     for (int row = 0; row < static_cast<int>(bitmap.rows); ++row) {
         const int y = at.y + row;
@@ -86,7 +86,7 @@ struct Font::Face {
         return capital > 0;
     }
 
-    /// Calls `each` with every glyph, loaded, and its place in 64ths of a pixel; returns the end of the line.
+    /// Calls `each` with every loaded glyph and the place in 64ths of a pixel; returns the end of the line.
     template <typename Each>
     FT_Pos layOut(const std::string& text, double height, Each each) {
         const auto size = static_cast<FT_F26Dot6>(std::lround(64 * std::max(1.0, height / capital)));

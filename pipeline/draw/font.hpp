@@ -8,7 +8,7 @@
 
 namespace mpm::pipeline {
 
-/// One face of a font file. Several threads may use it.
+/// A face of a font file. Several threads may use it.
 class Font {
 public:
     /// The file that MPM_FONT names, or a sans-serif font of the system; null if there is none.

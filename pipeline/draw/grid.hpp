@@ -1,4 +1,4 @@
-// Where the patches of a grid lie on an image of any size.
+// The place of each patch of a grid on an image of any size.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace mpm::pipeline {
 
-/// Pixel where cell `index` of `cells` begins.
+/// The first pixel of cell `index` of `cells`.
 inline int cellEdge(int index, int cells, int pixels) {
     return static_cast<int>(std::int64_t(index) * pixels / cells);
 }

@@ -22,7 +22,7 @@ int labelAt(const cv::Mat& labels, int y, int x) {
     return labels.type() == CV_8U ? labels.at<uchar>(y, x) : labels.at<ushort>(y, x);
 }
 
-/// 255 where the pixel to the right or below is of another class.
+/// 255 if the pixel to the right or below is of another class.
 cv::Mat classBorders(const cv::Mat& labels) {
     cv::Mat border = cv::Mat::zeros(labels.size(), CV_8U);
     cv::Mat differs;

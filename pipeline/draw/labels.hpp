@@ -11,7 +11,7 @@ namespace mpm::pipeline {
 struct OverlayStyle {
     double opacity = 0.55;     ///< of the colours: 0 the image alone, 1 the colours alone
     bool outlines = true;      ///< a line between classes, whose colours may be alike
-    bool confidence = false;   ///< colours fade where the label is not sure
+    bool confidence = false;   ///< colours of uncertain labels fade
     std::vector<bool> hidden;  ///< classes not to be shown, by id; may be shorter than the classes
 };
 
@@ -23,11 +23,11 @@ cv::Mat drawOverlay(const cv::Mat& image, const cv::Mat& labels, const Palette& 
                     const OverlayStyle& style = {}, const cv::Mat& scores = {});
 
 /// Pixels that nobody may see, in place: black with a pattern of lines, so that they belong to no class.
-/// seen: CV_8U of the image's size, 0 where a pixel is masked; empty: none is.
+/// seen: CV_8U of the image's size, 0 for a masked pixel; empty: none is masked.
 void drawMasked(cv::Mat& image, const cv::Mat& seen);
 
 /// Share of the image each class covers, 0 to 1; ids from `classes` on are left out. seen: CV_8U of the
-/// same size, 0 where a pixel does not count; empty: all do. Where none does there are no shares.
+/// same size, 0 for a pixel that does not count; empty: all count. If none counts, there are no shares.
 std::vector<double> classShares(const cv::Mat& labels, int classes, const cv::Mat& seen = {});
 
 /// The largest shares as a column of swatches with names, as many as `size` holds.

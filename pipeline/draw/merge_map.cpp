@@ -80,7 +80,7 @@ void drawOutlines(cv::Mat& image, const int* map, const std::vector<int>& sizes,
         }
 }
 
-/// RGB: from a light blue for two patches to a deep one; every doubling is one step of six.
+/// RGB: from a light blue for two patches to a deep one; every doubling is a step of six.
 cv::Vec3b sizeColour(int size) {
     const double share = std::min(1.0, std::log2(double(size)) / 6);
     const cv::Vec3d low(255, 237, 160), high(189, 0, 38);
@@ -135,7 +135,7 @@ Palette clusterColours(const cv::Mat& map, cv::Size grid) {
         std::array<int, kColours> used{};
         for (int other : touching[id])
             if (chosen[other] >= 0) ++used[chosen[other]];
-        // Where to begin depends on the first member alone: 7 and 5 walk all twelve colours along rows and
+        // The first colour depends on the first member alone: 7 and 5 walk all twelve colours along rows and
         // columns.
         const int start = (i % grid.width * 7 + i / grid.width * 5) % kColours;
         int best = start;

@@ -9,7 +9,7 @@ namespace mpm::pipeline {
 
 struct MergeMapStyle {
     enum class Colours {
-        Mean,     ///< every cluster in the mean colour of its own patches
+        Mean,     ///< every cluster in the mean colour of the cluster's patches
         Size,     ///< one hue, stronger for larger clusters; single patches grey
         Distinct  ///< clusters that touch in different colours; single patches grey
     } colours = Colours::Mean;
@@ -25,11 +25,11 @@ cv::Mat drawMergeMap(const cv::Mat& image, const cv::Mat& map, cv::Size grid,
 Palette clusterColours(const cv::Mat& image, const cv::Mat& map, cv::Size grid,
                        MergeMapStyle::Colours colours);
 
-/// The map before any merge: every token is its own cluster.
+/// The map before any merge: every token is a cluster.
 cv::Mat identityMap(int tokens);
 
-/// Colour of each cluster; grey for clusters of one. Deterministic, and clusters that touch differ wherever
-/// the dozen colours allow; a cluster keeps its colour from frame to frame while its first member stays.
+/// Colour of each cluster; grey for single tokens. Deterministic, and clusters that touch differ if
+/// the dozen colours allow; a cluster keeps the colour from frame to frame while the first member stays.
 Palette clusterColours(const cv::Mat& map, cv::Size grid);
 
 /// How many tokens each cluster holds.

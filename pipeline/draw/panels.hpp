@@ -1,4 +1,4 @@
-// Several images of one frame beside one another, each with its title.
+// Several images of a frame side by side, each with a title.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct Panel {
     cv::Mat image;  ///< CV_8UC3
 };
 
-/// Scaled to the height of the first, on white, titles above; `footer` below, where not empty.
+/// Scaled to the height of the first, on white, titles above; `footer` below, if not empty.
 cv::Mat drawPanels(const std::vector<Panel>& panels, const std::string& footer = {});
 
 }  // namespace mpm::pipeline

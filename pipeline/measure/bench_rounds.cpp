@@ -59,7 +59,7 @@ double BenchRow::imagesPerSecond() const {
 }
 
 double BenchRow::standardError() const {
-    if (forwards.size() < 2) return std::numeric_limits<double>::quiet_NaN();  // one round has no spread
+    if (forwards.size() < 2) return std::numeric_limits<double>::quiet_NaN();  // a single round has no spread
     return deviation(rates(*this)) / std::sqrt(static_cast<double>(forwards.size()));
 }
 
@@ -185,7 +185,7 @@ void BenchRounds::measurePadded(BenchRow& row, const cv::Mat& blob, const mpm::R
     row.paddedShare.push_back(row.batch * std::accumulate(all.begin(), all.end(), 0.0) / rows);
 }
 
-/// Every method on one batch of images. Labels are compared where frames follow each other.
+/// Every method on a batch of images. Labels are compared if frames follow each other.
 void BenchRounds::measureRound(const cv::Mat& blob, int batch, bool keep) {
     const bool clip =
         std::any_of(m_rows.begin(), m_rows.end(), [](const BenchRow& row) { return row.method.reuses(); });

@@ -20,27 +20,27 @@ namespace mpm::pipeline {
 /// A part of the network, see LayerParts.
 struct PartTimes {
     std::string name;
-    std::vector<double> times;  ///< ms an image, one entry a round
+    std::vector<double> times;  ///< ms an image, by round
 
     double ms() const { return quantile(times, 0.5); }
     double meanMs() const { return mean(times); }
 };
 
-/// One method at one batch size. Times are milliseconds an image.
+/// A method at a batch size. Times are milliseconds an image.
 struct BenchRow {
     Method method;
     int batch = 1;
     Device device = Device::Cpu;
     Precision precision = Precision::F32;
     TokenMeans tokens;
-    std::vector<double> forwards, encoders, merges, restores;  ///< one entry a round
-    /// All of the network, and what is outside its layers. None where the engine measures no layers.
+    std::vector<double> forwards, encoders, merges, restores;  ///< by round
+    /// All of the network, and the time outside of layers. Empty if the engine measures no layers.
     std::vector<PartTimes> parts;
-    std::vector<double> operations, kept;  ///< one entry an image
+    std::vector<double> operations, kept;  ///< by image
     std::vector<double> blockOperations;   ///< by block, summed over images
     ReuseCounts reuse;
-    std::vector<double> agreement;  ///< of a clip's labels with those of all tokens, one entry a frame
-    std::vector<double> padded;  ///< ms an image as if padded to the longest; one a round with ragged counts
+    std::vector<double> agreement;  ///< of a clip's labels with those of all tokens, by frame
+    std::vector<double> padded;     ///< ms an image as if padded to the longest; by round with ragged counts
     std::vector<double> paddedShare;  ///< rows with padding over rows without, likewise
 
     double ms(double share) const { return quantile(forwards, share); }
@@ -62,11 +62,11 @@ struct BenchRow {
 /// of others the median.
 double speedOf(const BenchRow& row, const BenchRow& base);
 
-/// The row of all tokens ("none") at the batch size of `row`; null where that was not measured.
+/// The row of all tokens ("none") at the batch size of `row`; null if that was not measured.
 const BenchRow* baseOf(const std::vector<BenchRow>& rows, const BenchRow& row);
 
 /// Networks by batch size, since OpenCV reallocates a network whose batch changes, in the middle of a round;
-/// and one of its own for each method that reuses, since it remembers.
+/// and a separate network for each method that reuses, since it remembers.
 class BenchNetworks {
 public:
     explicit BenchNetworks(std::function<Network()> open) : m_open(std::move(open)) {}
@@ -86,7 +86,7 @@ public:
     BenchRounds(BenchNetworks networks, const std::vector<int>& batches, const ModelCost& cost,
                 const std::vector<Method>& methods);
 
-    /// A round runs each method at each batch size once, on the same images. Throws MeasureError where it was
+    /// A round runs each method at each batch size once, on the same images. Throws MeasureError if it was
     /// stopped.
     void run(const std::vector<cv::Mat>& images, int warmUp, int rounds, const Watcher& watcher = {});
 
@@ -105,7 +105,7 @@ private:
     BenchNetworks m_networks;
     std::map<const Network*, LayerParts> m_parts;
     std::vector<int> m_batches;
-    std::vector<int> m_schedule;  ///< the model's own
+    std::vector<int> m_schedule;  ///< of the model file
     std::vector<BenchRow> m_rows;
     FlopsCounter m_flops;
 };

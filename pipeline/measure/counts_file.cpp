@@ -15,7 +15,7 @@ namespace mpm::pipeline {
 namespace {
 
 struct Contents {
-    Json head;  ///< null where the file has none yet
+    Json head;  ///< null if the file has none yet
     EvalCounts counts;
     std::uintmax_t wholeBytes = 0;  ///< up to the end of the last whole line
 };
@@ -25,7 +25,7 @@ using Kind = MeasureError::Kind;
 /// Entries of the head that belong to the machine, not to the evaluation.
 const std::set<std::string> kOfTheMachine = {"cpu", "cpu_features", "threads", "model", "shard"};
 
-/// The first entry that differs; empty where both are of one evaluation.
+/// The first entry that differs; empty if both are of the same evaluation.
 std::string difference(const Json& one, const Json& other, bool shardToo) {
     for (const Json* head : {&one, &other})
         for (const auto& [key, value] : head->items()) {
@@ -45,7 +45,7 @@ bool isPossible(const Shard& shard) {
     return shard.index >= 1 && shard.index <= shard.count;
 }
 
-/// Reads up to the last whole line; a kill leaves a torn one at the end.
+/// Reads up to the last whole line; a kill leaves a torn line at the end.
 Contents readContents(const std::string& path) {
     Contents contents;
     std::ifstream file(path, std::ios::binary);

@@ -14,7 +14,7 @@ namespace mpm::pipeline {
 
 class CountsFile {
 public:
-    /// Continues a file that is there. Throws MeasureError where the file was made with other settings
+    /// Continues an existing file. Throws MeasureError if the file was made with other settings
     /// (Settings), is no such file (Input) or cannot be read (Failed).
     CountsFile(const std::string& path, const EvalHead& head);
 
@@ -30,7 +30,7 @@ private:
     Clock::time_point m_synced = Clock::now();
 };
 
-/// All shards of one evaluation as one. Throws MeasureError where a file is damaged or not finished, a shard
+/// Joins all shards of an evaluation. Throws MeasureError if a file is damaged or not finished, a shard
 /// is missing or there twice, or they are of different evaluations.
 EvalCounts joinCounts(const std::vector<std::string>& paths);
 

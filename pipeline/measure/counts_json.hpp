@@ -9,7 +9,7 @@ namespace mpm::pipeline {
 
 using Json = nlohmann::ordered_json;
 
-/// A number, or null where it is not finite: JSON has neither NaN nor infinity.
+/// A number, or null if it is not finite: JSON has neither NaN nor infinity.
 Json finite(double value);
 
 Json toJson(const MeasureHead& head);

@@ -17,7 +17,7 @@
 
 namespace mpm::pipeline {
 
-/// One image under one setting.
+/// An image under a setting.
 struct ImageCounts {
     SplitConfusion classes;
     ObjectCounts objects;
@@ -26,11 +26,11 @@ struct ImageCounts {
     double operations = 0;
     std::vector<DistanceCounts> joins;  ///< by stage
     ReuseCounts reuse;
-    /// Share of the pixels with the same label as under all tokens; NaN where that was not measured.
+    /// Share of the pixels with the same label as under all tokens; NaN if that was not measured.
     double agreement = std::numeric_limits<double>::quiet_NaN();
 };
 
-/// One setting on one group of images.
+/// A setting on a group of images.
 struct GroupRow {
     std::string device, precision;
     std::vector<int> schedule;
@@ -42,7 +42,7 @@ struct GroupRow {
 struct Group {
     size_t index = 0;
     std::vector<std::string> names, leftOut;
-    std::vector<GroupRow> rows;  ///< one a setting
+    std::vector<GroupRow> rows;  ///< by setting
 };
 
 /// A setting as reports name it.
@@ -62,7 +62,7 @@ struct EvalHead {
     std::uint64_t imagesHash = 0;  ///< of their names
     size_t group = 1, groups = 0;  ///< images in a group; groups of all shards
     Shard shard;
-    std::vector<std::string> classes;  ///< names; empty where the data set has none
+    std::vector<std::string> classes;  ///< names; empty if the data set has none
     int classCount = 0, ignored = 255;
     int bandRadius = 0;  ///< half the width of the band along boundaries, in pixels of the labels
     std::vector<SettingHead> settings;

@@ -17,7 +17,7 @@ struct Shard {
 
 struct EvalRequest {
     std::string dataset, root, split = "val";
-    std::vector<Method> methods;  ///< empty: the model's own; "singles" and "pairs" are sweeps
+    std::vector<Method> methods;  ///< empty: the model's; "singles" and "pairs" are sweeps
     std::vector<Precision> precisions{Precision::F32};
     std::vector<int> batches{1};
     std::vector<street::NightParameters> nights;
@@ -27,7 +27,7 @@ struct EvalRequest {
     std::string countsFile;  ///< written while measuring and continued; empty: none
 };
 
-/// One row of the result before it is measured.
+/// A row of the result before it is measured.
 struct Setting {
     Method method;
     Precision precision = Precision::F32;

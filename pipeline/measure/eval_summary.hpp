@@ -1,4 +1,4 @@
-// The figures of an evaluation: one row a setting.
+// The figures of an evaluation: a row for each setting.
 #pragma once
 
 #include <optional>
@@ -21,12 +21,12 @@ struct EvalRow {
     ObjectCounts objects;
     std::vector<DistanceCounts> joins;
     std::vector<double> tokens;  ///< mean entering each block, over windows
-    std::vector<double> operations, entering, kept, imageMiou, imageAacc;  ///< one entry an image
-    std::vector<double> rates;                                 ///< images a second, one entry a group
-    double ms = 0, encoderMs = 0, mergeMs = 0, restoreMs = 0;  ///< means an image
+    std::vector<double> operations, entering, kept, imageMiou, imageAacc;  ///< by image
+    std::vector<double> rates;                                             ///< images a second, by group
+    double ms = 0, encoderMs = 0, mergeMs = 0, restoreMs = 0;              ///< means an image
     double windowsPerSecond = 0;
     ReuseCounts reuse;
-    std::vector<double> agreement;  ///< with all tokens, one entry an image where that was measured
+    std::vector<double> agreement;  ///< with all tokens, by image; empty if that was not measured
 
     int images() const { return static_cast<int>(operations.size()); }
     double gflops() const;
@@ -39,9 +39,9 @@ struct EvalRow {
 struct EvalSummary {
     explicit EvalSummary(const EvalCounts& counts);
 
-    /// All tokens under the same light, precision and batch; null where that was not measured.
+    /// All tokens under the same light, precision and batch; null if that was not measured.
     const EvalRow* baseOf(const EvalRow& row) const;
-    double loss(const EvalRow& row) const;  ///< of mIoU against the base; NaN without one
+    double loss(const EvalRow& row) const;  ///< of mIoU against the base; NaN without a base
 
     EvalHead head;
     std::vector<EvalRow> rows;
@@ -49,12 +49,11 @@ struct EvalSummary {
     bool severalPrecisions = false, severalBatches = false, severalLights = false;
 };
 
-/// One method by day and under one night, over the same images.
+/// A method by day and under a night, over the same images.
 struct DayNightPair {
     const EvalRow* day;
     const EvalRow* night;
-    double change =
-        0;  ///< of the tokens merged away, night against day, mean over images; NaN where none merge
+    double change = 0;  ///< of the tokens merged away, night against day, mean over images; NaN if none merge
     double standardError = 0;
 };
 std::vector<DayNightPair> pairsOf(const EvalSummary& summary);

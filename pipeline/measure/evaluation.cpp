@@ -56,13 +56,13 @@ SettingHead headOf(const Setting& setting) {
             nightOf(setting)};
 }
 
-/// The method of the model itself where none is named.
+/// The method of the model itself, if none is named.
 EvalRequest withMethods(EvalRequest request, const Network& network) {
     if (request.methods.empty() && network.shares()) request.methods = methodsFrom("cts");
     return request;
 }
 
-/// Labels of a window, as its image is scaled; `ignored` outside of the image.
+/// Labels of a window of the scaled image; `ignored` outside of the image.
 cv::Mat labelsIn(const WindowPlace& window, const cv::Mat& labels, int ignored) {
     cv::Mat scaled, found(window.place.size(), labels.type(), cv::Scalar(ignored));
     cv::resize(labels, scaled, window.scaled, 0, 0, cv::INTER_NEAREST);

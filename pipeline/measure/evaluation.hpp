@@ -17,8 +17,8 @@
 
 namespace mpm::pipeline {
 
-/// Networks by precision and batch: each keeps its own, so that OpenCV reallocates nothing in between. A
-/// setting that reuses has one to itself, since it remembers.
+/// Networks by precision and batch, so that OpenCV reallocates nothing in between. A
+/// setting that reuses has a separate network, since it remembers.
 class EvalNetworks {
 public:
     using Open = std::function<Network(Precision)>;
@@ -42,7 +42,7 @@ public:
     using LabelsSink =
         std::function<void(const Setting& setting, const std::string& name, const cv::Mat& labels)>;
 
-    /// `networks` must outlive this. Throws MeasureError where model and data set do not fit, the data set
+    /// `networks` must outlive this. Throws MeasureError if model and data set do not fit, the data set
     /// cannot be used, the encoder rejects a method, or frames that follow each other cannot be reused: in
     /// batches, in shards.
     Evaluation(const EvalRequest& request, EvalNetworks& networks, const ModelCost& cost,
@@ -50,7 +50,7 @@ public:
 
     const std::vector<Setting>& settings() const { return m_settings; }
 
-    /// All groups of the shard, those of an earlier run included. Throws MeasureError, also where it was
+    /// All groups of the shard, those of an earlier run included. Throws MeasureError, also if it was
     /// stopped.
     EvalCounts run(const Watcher& watcher = {}, const LabelsSink& labels = {});
 
@@ -74,9 +74,9 @@ private:
     EvalNetworks& m_networks;
     LabelledSet m_set;
     FlopsCounter m_flops;
-    std::vector<int> m_schedule;  ///< the model's own
+    std::vector<int> m_schedule;  ///< of the model file
     std::vector<Setting> m_settings;
-    std::vector<ProtocolSegmenter> m_segmenters;  ///< one a setting
+    std::vector<ProtocolSegmenter> m_segmenters;  ///< by setting
     EvalHead m_head;
 };
 

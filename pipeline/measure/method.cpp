@@ -61,7 +61,7 @@ std::optional<std::vector<int>> blocksFrom(const std::string& text, char separat
 std::vector<Method> methodsFrom(const std::string& text) {
     std::vector<Method> methods;
     for (const std::string& entry : entriesOf(text)) {
-        // An entry without a name continues the one before: tome:r=13,schedule=falling.
+        // An entry without a name continues the previous entry: tome:r=13,schedule=falling.
         const bool parameter = entry.find('=') != std::string::npos && entry.find(':') == std::string::npos;
         if (parameter && !methods.empty() && methods.back().name.find('=') != std::string::npos) {
             methods.back().name += "," + entry;
@@ -125,7 +125,7 @@ void applyMethod(Network& network, const Method& method, const std::vector<int>&
         encoder.setMethod(method.reducer());
         encoder.setReuse(method.reuses() ? std::make_optional(reuseOf(method, network.reuse()))
                                          : std::nullopt);
-        encoder.setSchedule(method.blocks.value_or(blocks));  // methods with blocks of their own ignore it
+        encoder.setSchedule(method.blocks.value_or(blocks));  // methods that name blocks ignore it
     } catch (const cv::Exception& error) {
         reject("method \"" + method.text + "\": " + error.err);
     }

@@ -1,4 +1,4 @@
-// Methods to compare: a reducer with its parameters, or mutual pairs with a schedule of their own.
+// Methods to compare: a reducer with its parameters, or mutual pairs with a schedule.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Method {
 
     /// Reuse over time of the model's own method: "reuse" or "reuse:refresh=60".
     bool reuses() const { return shortName() == "reuse"; }
-    /// Token sharing (CTS) by the model's policy, or another one: see ShareMethod.
+    /// Token sharing (CTS) by the model's policy, or another policy: see ShareMethod.
     bool shares() const { return shortName() == "cts"; }
     /// As Encoder::setMethod takes it.
     std::string reducer() const { return reuses() ? "mpm" : shares() ? "none" : name; }
@@ -27,7 +27,7 @@ struct Method {
 /// "none,mpm:2+5,tome:r=13,schedule=falling". Throws MeasureError; parameters are not checked yet.
 std::vector<Method> methodsFrom(const std::string& text);
 
-/// The methods with reuse among them: added where none reuses; else those without values of their own take
+/// The methods with reuse among them: added if none reuses; else methods without values take
 /// `values`, "on" or "refresh=60".
 std::vector<Method> withReuse(std::vector<Method> methods, const std::string& values);
 
@@ -37,34 +37,34 @@ Method mutualPairsBefore(const std::vector<int>& blocks);
 /// Throws MeasureError on a method or parameter that does not exist; needs no model.
 void checkMethods(const std::vector<Method>& methods);
 
-/// Throws MeasureError with the encoder's message where it rejects the method. `blocks`: for a method without
-/// its own. Values of `reuse` that the method does not have are those of the model file. A network that
-/// reuses runs no other method in between, which would make it forget.
+/// Throws MeasureError with the encoder's message if the encoder rejects the method. `blocks`: for a method
+/// that names none. Values of `reuse` that the method does not have are those of the model file. A network
+/// that reuses runs no other method in between, which would make it forget.
 void applyMethod(Network& network, const Method& method, const std::vector<int>& blocks);
 
-/// Block numbers from 0, increasing, as "2,5"; empty where `text` is something else.
+/// Block numbers from 0, increasing, as "2,5"; empty if `text` is something else.
 std::optional<std::vector<int>> blocksFrom(const std::string& text, char separator = ',');
 
 /// "cts", "cts:shared=120" or "cts:shared=120,policy=random".
 struct ShareMethod {
     enum class Policy { Learned, Random, Oracle };
 
-    std::optional<int> shared;  ///< superpatches; of the model file where it is not given
+    std::optional<int> shared;  ///< superpatches; of the model file if it is not given
     Policy policy = Policy::Learned;
 };
 
 /// Throws MeasureError on a parameter that does not exist.
 ShareMethod shareMethodOf(const Method& method);
 
-/// Superpatches that share in `network` from now on: none with another method. Throws MeasureError where the
+/// Superpatches that share in `network` from now on: none with another method. Throws MeasureError if the
 /// method shares but the model has no policy, or not as many superpatches.
 void applySharing(Network& network, const Method& method);
 
 /// Scores of superpatches (CV_32F of the size `grid`) by chance.
 cv::Mat randomScores(cv::Size grid, std::uint64_t seed);
 
-/// Scores by labels (CV_8U or CV_16U): the share of the most frequent one in each superpatch. So those with
-/// one label are first, in random order.
+/// Scores by labels (CV_8U or CV_16U): the share of the most frequent label in each superpatch. So
+/// superpatches with a single label are first, in random order.
 cv::Mat oracleScores(const cv::Mat& labels, cv::Size grid, std::uint64_t seed);
 
 }  // namespace mpm::pipeline

@@ -13,7 +13,7 @@ namespace {
 
 PublishedFigures figuresFrom(const std::string& line) {
     std::istringstream cells(line);
-    // The text is our own: it has no quoted fields, and the classic locale reads its numbers.
+    // The text is part of the program: it has no quoted fields, and the classic locale reads its numbers.
     cells.imbue(std::locale::classic());
     PublishedFigures figures;
     char comma = 0;

@@ -7,7 +7,7 @@ namespace mpm::pipeline {
 
 /// Reuse over time in forwards of single images.
 struct ReuseCounts {
-    int forwards = 0, full = 0, suspended = 0;  ///< forwards: 0 where nothing reuses
+    int forwards = 0, full = 0, suspended = 0;  ///< forwards: 0 if nothing reuses
     double recomputed = 0;                      ///< shares of the tokens, summed
 
     void add(const mpm::ReuseReport& report);
@@ -18,7 +18,7 @@ struct ReuseCounts {
     double suspendedShare() const { return static_cast<double>(suspended) / forwards; }
 };
 
-/// Share of the pixels that have the same label; CV_8U or CV_16U, of one size.
+/// Share of the pixels that have the same label; CV_8U or CV_16U, of the same size.
 double shareOfEqual(const cv::Mat& labels, const cv::Mat& others);
 
 }  // namespace mpm::pipeline

@@ -1,4 +1,4 @@
-// Each method's setting as one would choose it by day, and how it does by night.
+// Each method's setting as a user would choose it by day, and the result by night.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace mpm::pipeline {
 
-/// One method family, tuned: the fewest operations at which mIoU by day falls by no more than the budget.
+/// A method family, tuned: the fewest operations at which mIoU by day falls by no more than the budget.
 struct Tuned {
     const EvalRow* day;    ///< the chosen setting
     const EvalRow* night;  ///< the same setting by night
@@ -18,7 +18,7 @@ struct Tuned {
 constexpr double kTuningBudget = 0.005;  ///< mIoU, 0 to 1
 
 /// Families (mpm, tome, algm, ...) measured by day and by night; a family without a setting within the budget
-/// takes the one that loses least. Of several nights, the first. Empty where no family has several settings.
+/// takes the setting that loses least. Of several nights, the first. Empty if no family has several settings.
 std::vector<Tuned> tunedByDay(const EvalSummary& summary, double budget = kTuningBudget);
 
 }  // namespace mpm::pipeline

@@ -1,4 +1,4 @@
-// How a long measurement reports to its caller, and how the caller stops it.
+// How a long measurement reports to the caller, and how the caller stops it.
 #pragma once
 
 #include <cstdint>

@@ -11,8 +11,8 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// Where each of `size` pixels lies among `from`: the lower neighbour, the upper one, and the upper one's
-/// weight.
+/// The place of each of `size` pixels among `from`: the lower neighbour, the upper neighbour, and the weight
+/// of the upper one.
 struct Taps {
     std::vector<int> low, high;
     std::vector<float> weight;
@@ -27,7 +27,7 @@ struct Taps {
     }
 };
 
-/// Rows of logits one below the other, C of them: class c, row y.
+/// C rows of logits, below each other: class c, row y.
 struct Logits {
     const float* data;
     int classes, rows, cols;
@@ -53,7 +53,7 @@ void mixNeighbours(const float* from, const Taps& taps, float* to) {
     }
 }
 
-/// The larger of both in `best`, and in `id` whose it is; the earlier one of equals.
+/// The larger of both in `best`, and the class of it in `id`; the earlier class of equals.
 void keepLarger(const float* values, int own, size_t count, float* best, int* id) {
     for (size_t x = 0; x < count; ++x) {
         id[x] = values[x] > best[x] ? own : id[x];
@@ -61,7 +61,7 @@ void keepLarger(const float* values, int own, size_t count, float* best, int* id
     }
 }
 
-/// One line of the result at a time: every class is stretched into `line` and compared with the best so far.
+/// A line of the result at a time: every class is stretched into `line` and compared with the best so far.
 class LineMaker {
 public:
     LineMaker(const Logits& logits, const Taps& across, const Taps& down, bool scores)

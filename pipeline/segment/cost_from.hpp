@@ -9,7 +9,7 @@ namespace mpm::pipeline {
 template <class Found>
 DecoderCost decoderCostFrom(const Found& found, double imageTokens, double larger) {
     DecoderCost cost;
-    // One on another grid than the backbone's does not follow it.
+    // A decoder on another grid than the backbone's does not follow it.
     cost.tokens = found.rows < imageTokens ? 0 : larger * imageTokens;
     cost.others = found.rows < imageTokens ? larger * found.rows : found.rows - imageTokens;
     cost.width = found.width;
@@ -27,7 +27,7 @@ ModelCost costFrom(const Found& found, cv::Size input) {
     cost.mlpWeights = found.mlpWeights;
     cost.width = found.dim, cost.attentionWidth = found.attentionWidth, cost.heads = found.heads;
     cost.otherTokens = found.otherTokens;
-    // A model that leaves its size open was counted at a size of the reader's choice.
+    // A model without a fixed size was counted at a size of the reader's choice.
     const double pixels = found.size.area() > 0 ? found.size.area() : 1;
     const double larger = input.area() / pixels;
     cost.around = found.gflopsAround * 1e9 * larger;

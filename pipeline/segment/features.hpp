@@ -7,7 +7,7 @@ namespace mpm::pipeline {
 
 enum class OutputKind { Labels, Logits, Features, Unknown };
 
-/// What decides between logits and features, of a model and of one image.
+/// What decides between logits and features, of a model and of an image.
 struct OutputFacts {
     int tokens = 0;       ///< image tokens
     int special = 0;      ///< rows in front of them
@@ -24,11 +24,11 @@ bool hasIds(const cv::Mat& output);
 /// classes and D is the encoder's width or at least 192.
 OutputKind outputKind(const cv::Mat& output, const OutputFacts& facts);
 
-/// CV_32F, one row for each image token, of one image of the batch. `output`: of kind Features.
+/// CV_32F, one row for each image token, of an image of the batch. `output`: of kind Features.
 cv::Mat featuresOf(const cv::Mat& output, int index, const OutputFacts& facts);
 
-/// Mean cosine between the rows of `a` and `b`, CV_32F of one size. seen: CV_8U with one entry for each row,
-/// 0 where it does not count; empty: all do. 0 where none does.
+/// Mean cosine between the rows of `a` and `b`, CV_32F of the same size. seen: CV_8U with an entry for each
+/// row, 0 if the row does not count; empty: all count. 0 if none counts.
 double meanCosine(const cv::Mat& a, const cv::Mat& b, const cv::Mat& seen = {});
 
 }  // namespace mpm::pipeline

@@ -1,4 +1,4 @@
-// Operations of the whole network for one image, with its true token counts.
+// Operations of the whole network for an image, with the true token counts.
 #pragma once
 
 #include <string>
@@ -40,18 +40,18 @@ class FlopsCounter {
 public:
     explicit FlopsCounter(ModelCost cost) : m_cost(std::move(cost)) {}
 
-    /// Operations of one image; NaN where cost and report differ in their number of blocks. `method` is a
+    /// Operations of an image; NaN if cost and report differ in the number of blocks. `method` is a
     /// name of Encoder::setMethod.
     double image(const mpm::ImageReport& report, const std::string& method = "mpm") const;
 
-    /// The same by block of the backbone, each with its merge.
+    /// The same by block of the backbone, each with the merge before it.
     std::vector<double> blocks(const mpm::ImageReport& report, const std::string& method = "mpm") const;
 
-    /// Of one block with so many image tokens in its attention and in its MLP. `attended`: to which they
-    /// attend; those of the attention itself where negative.
+    /// Of a block with so many image tokens in its attention and in its MLP. `attended`: to which they
+    /// attend; those of the attention itself if negative.
     double block(size_t index, double attention, double mlp, double attended = -1) const;
 
-    /// Of the decoders, where this share of the image tokens is computed.
+    /// Of the decoders, if this share of the image tokens is computed.
     /// `share` of the rows computed, `left` of the image tokens after merging.
     double decoders(double share, double left) const;
 

@@ -14,15 +14,15 @@ namespace {
 
 struct FlowNode {
     int id;
-    size_t timing;                ///< its place among the engine's times
-    std::vector<size_t> inputs;   ///< nodes in front of this one
-    std::vector<size_t> readers;  ///< nodes behind this one
+    size_t timing;                ///< the place among the engine's times
+    std::vector<size_t> inputs;   ///< nodes in front of this node
+    std::vector<size_t> readers;  ///< nodes behind this node
     bool live = false;            ///< depends on the image; other nodes are constants
 };
 
 using FlowNodes = std::vector<FlowNode>;
 
-/// The classic engine numbers layers from 1, its input is 0; the new engine numbers the layers only.
+/// The classic engine numbers layers from 1, the input is 0; the new engine numbers the layers only.
 bool classicEngine(cv::dnn::Net& net, const std::vector<cv::String>& names) {
     return names.empty() || net.getLayerId(names.front()) > 0;
 }
@@ -88,7 +88,7 @@ FlowNodes nodesOf(cv::dnn::Net& net, const std::string& output) {
 #endif
 }
 
-/// Gives each node the name of its part.
+/// Gives each node the name of a part.
 class PartNames {
 public:
     PartNames(const FlowNodes& nodes, const EncoderLayers& encoders)
@@ -134,7 +134,7 @@ private:
         }
     }
 
-    /// Whether a segment needs each node, and whether nothing but the first one does.
+    /// Whether a segment needs each node, and whether only the first segment does.
     void lookAhead() {
         for (size_t i = m_nodes.size(); i-- > 0;) {
             m_firstOnly[i] = !m_nodes[i].readers.empty();

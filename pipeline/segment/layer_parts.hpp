@@ -1,4 +1,4 @@
-// Where the time of a network goes: its layers in parts, by their place around the encoder.
+// The time of a network by part: layers grouped by their place around the encoder.
 #pragma once
 
 #include <string>
@@ -8,25 +8,25 @@
 
 namespace mpm::pipeline {
 
-/// Layers belong together by data flow: whether they need a segment of the encoder, and whether one needs
-/// them. Names play no role.
+/// Layers belong together by data flow: whether they need a segment of the encoder, and whether a segment
+/// needs them. Names play no role.
 class LayerParts {
 public:
     /// @param net has run before, since an engine may change its layers at the first forward
-    /// @param output the layer at which forwards end; empty: at the last one
+    /// @param output the layer at which forwards end; empty: at the last layer
     LayerParts(cv::dnn::Net& net, const std::string& output);
 
-    /// Only parts that have layers, in the order in which they begin. Empty where the engine does not show
+    /// Only parts that have layers, in the order in which they begin. Empty if the engine does not show
     /// which layers read each other.
     const std::vector<std::string>& names() const { return m_names; }
 
-    /// Milliseconds of each part in the last forward of the same network. Empty where the engine measured no
+    /// Milliseconds of each part in the last forward of the same network. Empty if the engine measured no
     /// layers.
     std::vector<double> times(cv::dnn::Net& net) const;
 
 private:
     struct Entry {
-        size_t timing;  ///< its place among the engine's times
+        size_t timing;  ///< the place among the engine's times
         size_t part;
     };
 

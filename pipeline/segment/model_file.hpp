@@ -1,4 +1,4 @@
-// Where model files lie.
+// The places of model files.
 #pragma once
 
 #include <stdexcept>
@@ -7,7 +7,7 @@
 
 namespace mpm::pipeline {
 
-/// A model that cannot be used: missing, damaged or incomplete. One line with the fault, its place and the
+/// A model that cannot be used: missing, damaged or incomplete. The message is a line with fault, place and
 /// remedy.
 class ModelError : public std::runtime_error {
 public:
@@ -18,7 +18,7 @@ public:
 /// folder, the program's folder, models/zoo of the source tree it was built from.
 std::vector<std::string> modelFolders();
 
-/// The file MODEL names: a path, or `default` for the shipped model. Throws ModelError where there is none.
+/// The file MODEL names: a path, or `default` for the shipped model. Throws ModelError if there is none.
 std::string findModel(const std::string& model);
 
 /// Whether there is a shipped model.

@@ -132,7 +132,7 @@ static bool areQueries(const std::vector<cv::Mat>& outputs) {
     return false;
 }
 
-// Of several outputs the labels, wherever they are; else the last one. Decided at the first forward.
+// Of several outputs the labels; else the last output. Decided at the first forward.
 cv::Mat Network::run() {
     if (m_decided || !m_output.empty()) return m_output.empty() ? m_net.forward() : m_net.forward(m_output);
     m_decided = true;
@@ -193,7 +193,7 @@ cv::Mat Network::forward(const cv::Mat& blob) {
         return withChannels(run(), blob);
     } catch (const cv::Exception& error) {
         if (error.err.rfind("mpm:", 0) == 0)
-            throw;  // it names the fault; OpenCV's own messages name a line of its source
+            throw;  // it names the fault; OpenCV's messages name a line of OpenCV's source
         const std::string batch = std::to_string(blob.size[0]);
         throw cv::Exception(error.code,
                             m_name + ": cannot run with batch " + batch + " (" + error.err +

@@ -1,4 +1,4 @@
-// A model in memory: the network, the handle of its encoder, and the metadata of its file.
+// A model in memory: the network, the handle of the encoder, and the metadata of the file.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace mpm::pipeline {
 
-/// A network without training, for the demo and for measuring where no model is at hand.
+/// A network without training, for the demo and for measuring without a model.
 struct RandomModel {
     cv::Size size{512, 512};  ///< multiples of 16
     int dim = 192, depth = 12, heads = 3, classes = 8;
@@ -26,7 +26,7 @@ constexpr const char* kQueriesAdvice =
 /// Move-only, and like the cv::dnn::Net in it for one thread at a time.
 class Network {
 public:
-    /// MODEL is a path or `default`. `size` replaces the model's own where it leaves the size open.
+    /// MODEL is a path or `default`. `size` is used if the model leaves the size open.
     /// Throws ModelError.
     explicit Network(const std::string& model, cv::Size size = {});
 
@@ -35,38 +35,40 @@ public:
     Network(Network&&) = default;
     Network& operator=(Network&&) = default;
 
-    /// blob: Bx3xHxW of blobFromImage(); its batch may differ from call to call where the model leaves it
+    /// blob: Bx3xHxW of blobFromImage(); the batch may differ from call to call if the model leaves it
     /// open.
     cv::Mat forward(const cv::Mat& blob);
 
-    /// After a forward: what its output is.
+    /// After a forward: the kind of the output.
     OutputKind kindOf(const cv::Mat& output) const;
     OutputFacts outputFacts() const;
 
-    /// Where the first output is of unknown kind: looks for features among the other outputs and behind the
-    /// encoders, and gives them from then on. False where there are none.
+    /// If the first output is of unknown kind: looks for features among the other outputs and behind the
+    /// encoders, and gives them from then on. False if there are none.
     bool useFeatures(const cv::Mat& blob);
 
     /// After a forward: whether the outputs are masks and classes of queries (MaskFormer, EoMT), which have
     /// no labels before `mpm convert --output labels`.
     bool hasQueries() const { return m_queries; }
 
-    /// One blob of several images.
+    /// A blob of several images.
     cv::Mat blob(const std::vector<cv::Mat>& images) const;
 
     mpm::Encoder& encoder() { return m_encoder; }
     const mpm::Encoder& encoder() const { return m_encoder; }
-    /// Null where the model shares no tokens.
+    /// Null if the model shares no tokens.
     mpm::Sharing* sharing() { return m_sharing ? &*m_sharing : nullptr; }
     bool shares() const { return m_sharing.has_value(); }
-    int sharedOfFile() const { return m_sharedOfFile; }  ///< superpatches; 0 where the model shares none
+    int sharedOfFile() const { return m_sharedOfFile; }  ///< superpatches; 0 if the model shares none
     const mpm::ModelInfo& info() const { return m_info; }
     /// Values for reuse over time, of the file's metadata `mpm.reuse`; the defaults without them.
     const mpm::Reuse& reuse() const { return m_reuse; }
     const std::string& name() const { return m_name; }  ///< the path, or "random weights"
     bool random() const { return m_random; }
     cv::dnn::Net& net() { return m_net; }
-    const std::string& outputLayer() const { return m_output; }  ///< where forwards end; empty: at the last
+    const std::string& outputLayer() const {
+        return m_output;
+    }  ///< the layer at which forwards end; empty: the last
 
 private:
     cv::Mat run();

@@ -42,7 +42,7 @@ void blankPadding(cv::Mat& blob, int image, cv::Size seen) {
 
 }  // namespace
 
-/// One window of one image of the batch.
+/// A window of an image of the batch.
 struct ProtocolSegmenter::Window {
     size_t image;
     int number;  ///< within the image

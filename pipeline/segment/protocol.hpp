@@ -14,19 +14,19 @@ namespace mpm::pipeline {
 struct Protocol {
     int shortSide = 0;  ///< images are scaled to it, keeping their shape; 0: as they are
     cv::Size stride;    ///< of the window, which is the model's input; empty: the window itself
-    /// The images are frames of one camera, for an encoder that reuses: each window is a stream. Takes
+    /// The images are frames of a camera, for an encoder that reuses: each window is a stream. Takes
     /// batch 1.
     bool frames = false;
 };
 
 /// Windows that cover `image`: a stride apart, the last of a row or column moved back to end at the border.
-/// A window larger than the image begins at 0 and reaches over its end.
+/// A window larger than the image begins at 0 and reaches past the border.
 std::vector<cv::Rect> slidingWindows(cv::Size image, cv::Size window, cv::Size stride);
 
-/// `image` scaled so that its shorter side is `shortSide`.
+/// `image` scaled so that the shorter side is `shortSide`.
 cv::Size scaledSize(cv::Size image, int shortSide);
 
-/// A window of one image of those that are segmented, in an image of the size `scaled`.
+/// A window of one of the segmented images, in an image of the size `scaled`.
 struct WindowPlace {
     size_t image;
     int number;  ///< within the image
@@ -35,11 +35,11 @@ struct WindowPlace {
 };
 
 struct ProtocolResult {
-    cv::Mat labels;                         ///< CV_8U or CV_16U, of the image's own size
-    std::vector<mpm::ImageReport> windows;  ///< one each
+    cv::Mat labels;                         ///< CV_8U or CV_16U, of the image's size
+    std::vector<mpm::ImageReport> windows;  ///< one for each window
 };
 
-/// Milliseconds of the network, and of its encoder, over so many images.
+/// Milliseconds of the network and of the encoder, over so many images.
 struct ProtocolTimes {
     std::int64_t images = 0;
     double network = 0, encoder = 0, merge = 0, restore = 0;
@@ -49,9 +49,9 @@ class ProtocolSegmenter {
 public:
     ProtocolSegmenter(Network& network, const Protocol& protocol, int batch);
 
-    /// Windows of all the images go through the network `batch` at a time; the last one is repeated to fill
-    /// up the last batch.
-    /// `prepare` is called before each forward, with a window for each image of its batch.
+    /// Windows of all the images go through the network `batch` at a time; the last window is repeated to
+    /// fill up the last batch. `prepare` is called before each forward, with a window for each image of the
+    /// batch.
     using Prepare = std::function<void(const std::vector<WindowPlace>&)>;
     std::vector<ProtocolResult> segment(const std::vector<cv::Mat>& images, const Prepare& prepare = {});
 

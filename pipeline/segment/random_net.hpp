@@ -5,7 +5,7 @@
 
 namespace mpm::pipeline {
 
-/// Patch embedding, position embedding, MpmEncoder, linear head: logits of one value per class and patch.
+/// Patch embedding, position embedding, MpmEncoder, linear head: logits, a value for each class and patch.
 cv::dnn::Net makeRandomNet(const RandomModel& model);
 
 mpm::ModelInfo randomModelInfo(const RandomModel& model);

@@ -12,14 +12,14 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// One image of a batch, as a view.
+/// An image of a batch, as a view.
 cv::Mat imageOf(const cv::Mat& output, int index) {
     std::vector<cv::Range> ranges(output.dims, cv::Range::all());
     ranges[0] = cv::Range(index, index + 1);
     return output(ranges);
 }
 
-/// Ids as numbers of any type -> CV_8U, or CV_16U where one is past 255.
+/// Ids as numbers of any type -> CV_8U, or CV_16U if an id is above 255.
 cv::Mat toIds(const cv::Mat& image, int rows, int cols) {
     const cv::Mat plane(rows, cols, image.type(), image.data);
     double most = 0;

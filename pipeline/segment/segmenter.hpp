@@ -7,10 +7,10 @@
 
 namespace mpm::pipeline {
 
-/// Where the model's input lay on an image seen piece by piece. It may reach over the image's end.
+/// The place of the model's input on an image seen piece by piece. It may reach past the image's border.
 struct SegmentedWindow {
     cv::Rect place;
-    cv::Mat map;    ///< CV_32S 1xN: final cluster of each of its image tokens
+    cv::Mat map;    ///< CV_32S 1xN: final cluster of each image token
     cv::Size grid;  ///< image tokens across and down
 };
 
@@ -19,8 +19,8 @@ struct Segmentation {
     cv::Mat features;         ///< CV_32F, a row for each image token; only if the model has no classes
     cv::Mat scores;           ///< CV_32F, probability of the label; empty if not requested or unknown
     mpm::ImageReport tokens;  ///< of this image
-    cv::Size grid;            ///< image tokens across and down; empty where there are several windows
-    std::vector<SegmentedWindow> windows;  ///< empty where the image was seen as a whole
+    cv::Size grid;            ///< image tokens across and down; empty if there are several windows
+    std::vector<SegmentedWindow> windows;  ///< empty if the image was seen as a whole
     mpm::Times encoder;                    ///< of the whole batch
     mpm::Device device = mpm::Device::Cpu;
     mpm::Precision precision = mpm::Precision::F32;
@@ -33,8 +33,8 @@ struct Segmentation {
 
 class Segmenter {
 public:
-    /// Throws ModelError where the network cannot segment (its output is neither logits nor labels) at first
-    /// use.
+    /// Throws ModelError at first use if the network cannot segment (the output is neither logits nor
+    /// labels).
     explicit Segmenter(Network network) : m_network(std::move(network)) {}
 
     Segmentation segment(const cv::Mat& image, bool scores = false);
@@ -54,7 +54,7 @@ private:
 cv::Mat labelsOf(const cv::Mat& output, int index, cv::Size input, cv::Mat* scores = nullptr);
 
 /// Tokens across and down for `tokens` patches of a network input of `input` pixels: of the ways to make a
-/// rectangle of them, the one closest to the input's shape.
+/// rectangle of them, the way closest to the input's shape.
 cv::Size tokenGrid(int tokens, cv::Size input);
 
 }  // namespace mpm::pipeline

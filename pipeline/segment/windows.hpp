@@ -9,7 +9,7 @@ namespace mpm::pipeline {
 class WindowSegmenter {
 public:
     /// The model's input slides over the image, `stride` pixels down and across at a time; logits are
-    /// averaged where windows overlap. The network must outlive it.
+    /// averaged if windows overlap. The network must outlive it.
     WindowSegmenter(Network& network, cv::Size stride);
 
     /// Tokens, stages and times are those of all windows together; each is in `windows` too.

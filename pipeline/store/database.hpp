@@ -46,11 +46,11 @@ struct FileId {
     bool operator==(const FileId& other) const { return device == other.device && number == other.number; }
 };
 
-/// The file at `path` made ready for SQLite: a regular one that only its owner may read, created where it is
-/// not there. Throws StoreError.
+/// Makes the file at `path` ready for SQLite: a regular file that only the owner may read, created if it is
+/// missing. Throws StoreError.
 FileId prepareFile(const std::string& path);
 
-/// `path` with every link in its folders resolved: SQLite refuses those.
+/// `path` with every link in the folders resolved: SQLite rejects links.
 std::string withoutLinks(const std::string& path);
 
 class Store::Database {

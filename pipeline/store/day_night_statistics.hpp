@@ -41,7 +41,7 @@ public:
     bool complete() const { return m_day.kept.count() > 0 && m_night.kept.count() > 0; }
 
     struct Difference {
-        double percent = 0, spread = 0;  ///< spread: one standard deviation of single frames
+        double percent = 0, spread = 0;  ///< spread: a standard deviation of single frames
     };
     /// Night against day, in percent of the day's mean.
     Difference difference(RunningMean PhaseStatistics::*of) const;

@@ -72,7 +72,7 @@ std::int64_t Store::exportJson(std::ostream& out, std::int64_t source, Millis fr
     std::int64_t written = 0;
     DayNightStatistics statistics;
     out << "{\"schema\": 1, \"readings\": [";
-    // From reading to reading: a clock that was wrong once may have left one in the year 1.
+    // From reading to reading: a clock that was wrong once may have left a reading in the year 1.
     for (auto at = firstReading(source, from, to); at; at = firstReading(source, *at + kSlice, to)) {
         for (const Measurement& measurement : measurements(source, *at, std::min(*at + kSlice, to))) {
             statistics.add(measurement);

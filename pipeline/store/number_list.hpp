@@ -1,4 +1,4 @@
-// Short lists of numbers as JSON text, [1,2,3]: SQLite's own json functions read them, and so does everybody.
+// Short lists of numbers as JSON text, [1,2,3]: SQLite's json functions read them, and other tools do, too.
 #pragma once
 
 #include <limits>
@@ -20,7 +20,7 @@ std::string listText(const std::vector<T>& values) {
     return text + "]";
 }
 
-/// The nearest value of the type, where a list from elsewhere exceeds it.
+/// The nearest value of the type if a list from elsewhere exceeds it.
 template <typename T>
 T listNumber(double value) {
     if constexpr (std::is_integral_v<T>) {

@@ -17,7 +17,7 @@
 
 namespace mpm::pipeline {
 
-using Millis = std::chrono::milliseconds;  ///< since 1970-01-01 00:00 UTC, where it is a time
+using Millis = std::chrono::milliseconds;  ///< since 1970-01-01 00:00 UTC, if it is a time
 
 class StoreError : public std::runtime_error {
 public:
@@ -29,7 +29,7 @@ private:
     Kind m_kind;
 };
 
-/// What a reading was made with. Only readings of one setup can be compared.
+/// Model, method and schedule of a reading. Only readings of the same setup can be compared.
 struct Setup {
     std::string model, method;
     std::vector<int> schedule;  ///< blocks before which tokens merge
@@ -54,7 +54,7 @@ struct Measurement {
     double recomputed = -1;          ///< share of tokens that were computed, with reuse; -1: without
     int pass = 0;                    ///< of a video that repeats: 0 is the first
     std::optional<double> tokenAge;  ///< with reuse: mean age of the tokens, in frames
-    std::optional<double> savedMs;   ///< against all tokens, where a comparison ran lately
+    std::optional<double> savedMs;   ///< against all tokens, if a comparison ran lately
 
     int tokensKept() const { return stageTokens.empty() ? tokensIn : stageTokens.back(); }
     /// Tokens that the last block computed. With reuse all are kept, and those of frames before are not
@@ -65,14 +65,14 @@ struct Measurement {
     }
 };
 
-/// All measurements of one minute or one hour.
+/// All measurements of a minute or an hour.
 struct Bucket {
     Millis time{0};  ///< beginning
     std::int64_t count = 0, nights = 0;
     double tokensMean = 0,
            tokensSquares = 0;  ///< of the tokens computed; mean of the squares, for the spread
     int tokensLeast = 0, tokensMost = 0;
-    double dayTokens = 0, nightTokens = 0;  ///< means; 0 where there was no day or night
+    double dayTokens = 0, nightTokens = 0;  ///< means; 0 if there was no day or night
     double luminance = 0, latencyMs = 0;    ///< means
     std::int64_t ages = 0, saves = 0;       ///< readings with an age of tokens, and with a time saved
     double tokenAge = 0, savedMs = 0;       ///< their means
@@ -93,8 +93,8 @@ struct Retention {
 
 class DayNightStatistics;
 
-/// One file, one connection, one thread at a time; several stores on one file (other threads, other programs)
-/// get on with each other. Every call throws StoreError.
+/// A file, a connection, a thread at a time; several stores may use a file (other threads, other programs).
+/// Every call throws StoreError.
 class Store {
 public:
     enum class Span { Minute, Hour };
@@ -102,14 +102,14 @@ public:
     /// Whether this connection may change the file.
     enum class Access { ReadWrite, ReadOnly };
 
-    /// Opens or makes the file, which only its owner may read. A damaged one, and one that holds anything but
-    /// this program's tables, is left as it is and reported; so is a symbolic link.
+    /// Opens or creates the file, which only the owner may read. Rejects a damaged file, a file with anything
+    /// but this program's tables, and a symbolic link, and leaves it as it is.
     explicit Store(const std::string& path, Access access = Access::ReadWrite);
     ~Store();
     Store(Store&&) noexcept;
     Store& operator=(Store&&) noexcept;
 
-    /// Looks at every page. Throws StoreError with Kind::Damaged where something is wrong.
+    /// Checks every page. Throws StoreError with Kind::Damaged if something is wrong.
     void check() const;
     /// Whether the file was moved, removed or replaced since it was opened: what is added now is not in it.
     bool moved() const;
@@ -133,26 +133,26 @@ public:
                                           std::int64_t limit = -1) const;
     std::vector<Bucket> buckets(std::int64_t source, Span span, Millis from, Millis to) const;
     std::vector<Event> events(std::int64_t source, Millis from, Millis to) const;
-    /// Adds the readings in [from, to) of one setup, without the repetitions of a video.
+    /// Adds the readings in [from, to) of a setup, without the repetitions of a video.
     void addTo(DayNightStatistics& statistics, std::int64_t source, const Setup& setup, Millis from,
                Millis to) const;
     /// The times of the first and the last reading in [from, to).
     std::optional<std::pair<Millis, Millis>> readingsIn(std::int64_t source, Millis from, Millis to) const;
-    /// Of one region, rising in time.
+    /// Of a region, rising in time.
     std::vector<std::pair<Millis, RegionReading>> regionReadings(std::int64_t source,
                                                                  const std::string& region, Millis from,
                                                                  Millis to) const;
     std::int64_t count(std::int64_t source) const;
 
-    /// First and last time of a source's buckets; equal where it has none.
+    /// First and last time of a source's buckets; equal if there are none.
     std::pair<Millis, Millis> extent(std::int64_t source) const;
 
     /// Deletes what is older than allowed at `now`; minutes and hours outlive the readings they were made
-    /// from. At most `most` readings go in one call, so that no writer waits long: true where some are left.
+    /// from. At most `most` readings go in one call, so that no writer waits long: true if some are left.
     bool apply(const Retention& retention, Millis now, std::int64_t most = INT64_MAX);
 
     /// The measurements in [from, to) as CSV with a head line; returns how many. `classes`: names by id; a
-    /// class without one is called class_ID.
+    /// class without a name is called class_ID.
     std::int64_t exportCsv(std::ostream& out, std::int64_t source, Millis from, Millis to,
                            const std::vector<std::string>& classes = {}) const;
 
@@ -174,13 +174,13 @@ private:
     std::unique_ptr<Database> m_database;
 };
 
-/// Columns that only some measurements have; they are the last ones.
+/// Columns that only some measurements have; they are the last columns.
 struct CsvExtras {
     bool reuse = false;  ///< recomputed, token_age
     bool saved = false;  ///< saved_ms
 };
 
-/// The columns of exportCsv, and of `mpm run`'s tokens.csv: one line without its end.
+/// The columns of exportCsv, and of `mpm run`'s tokens.csv: a line without the line break.
 std::string csvHead(int stages, const std::vector<std::string>& classNames, CsvExtras extras = {});
 std::string csvLine(const Measurement& measurement, int stages, int classes, CsvExtras extras = {});
 

@@ -1,4 +1,4 @@
-// The store as a file: private, never a link, set aside where it is damaged.
+// The store as a file: private, never a link, renamed if it is damaged.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -65,8 +65,8 @@ std::string withoutLinks(const std::string& path) {
 }
 
 FileId prepareFile(const std::string& path) {
-    // Only a file that is made here is opened and closed: closing one that SQLite has open would drop its
-    // locks.
+    // Only a file that is made here is opened and closed: closing a file that SQLite has open would drop
+    // SQLite's locks.
     const int made = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (made >= 0) close(made);
     if (made < 0 && errno != EEXIST) refuse(path, std::strerror(errno));
@@ -95,7 +95,7 @@ std::string Store::setAside(const std::string& path) {
     const std::lock_guard<std::mutex> lock(mutex);
     try {
         Store(path).check();
-        return {};  // another one has replaced it already
+        return {};  // another store has replaced it already
     } catch (const StoreError& error) {
         if (error.kind() == StoreError::Kind::OlderSchema)
             why = ".old-";
