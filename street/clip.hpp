@@ -1,4 +1,4 @@
-// A clip of one street, as a fixed camera takes it, with the noise of its sensor.
+// A clip of a street, as a fixed camera takes it, with the sensor's noise.
 #pragma once
 
 #include <string>

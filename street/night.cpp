@@ -9,7 +9,8 @@
 namespace mpm::street {
 namespace {
 
-/// Inverse of a Poisson distribution's cumulative sum, so that a sample costs one number and a short search.
+/// Inverse of a Poisson distribution's cumulative sum, so that a sample costs a random number and a short
+/// search.
 struct PoissonTable {
     int first = 0;  ///< events of cumulative[0]
     std::vector<double> cumulative;

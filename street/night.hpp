@@ -9,7 +9,7 @@ namespace mpm::street {
 
 struct NightParameters {
     double luminance = 0.35;  ///< values of 0..1 are multiplied by it
-    double photons = 250;     ///< photons counted where the value is 1
+    double photons = 250;     ///< photons counted at the value 1
     double deviation = 0.01;  ///< of the Gaussian noise, on values of 0..1
 };
 

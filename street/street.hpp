@@ -10,7 +10,7 @@ namespace mpm::street {
 
 struct StreetFrame {
     cv::Mat image;   ///< CV_8UC3, BGR
-    cv::Mat labels;  ///< CV_8U, CamVid's ids; every pixel has one
+    cv::Mat labels;  ///< CV_8U, CamVid's ids; every pixel has a label
     double hour = 12;
 };
 

@@ -21,7 +21,7 @@ struct Bar {
 
 const std::vector<Bar>& bars();
 
-/// One clip for each street. Empty where the clip cannot be made here.
+/// One clip for each street. Empty if the clip cannot be made here.
 std::optional<Clip> clipOf(const Bar& bar, int street, int frames, const std::string& video);
 
 }  // namespace mpm::bench

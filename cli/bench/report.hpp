@@ -15,7 +15,7 @@ std::string blockTable(
 std::string partTable(
     const std::vector<pipeline::BenchRow>& rows);  ///< of the first batch size; a line where none is measured
 std::string batchTable(
-    const std::vector<pipeline::BenchRow>& rows);  ///< empty where no batch is larger than one
+    const std::vector<pipeline::BenchRow>& rows);  ///< empty if no batch is larger than one
 
 /// `scores`: losses of accuracy, where they were measured.
 std::string verdict(const std::vector<pipeline::BenchRow>& rows, cv::Size size, const EvalScores& scores);

@@ -10,7 +10,7 @@
 
 namespace mpm::cli {
 
-/// Throws Error where `path` cannot be written to (kFailed) or is a folder (kWrongUse). Called before an hour
+/// Throws Error if `path` cannot be written to (kFailed) or is a folder (kWrongUse). Called before an hour
 /// of measuring rather than after it.
 void checkWritable(const std::string& path);
 

@@ -42,7 +42,7 @@ struct CommonOptions {
     std::optional<int> threads;              ///< absent: OpenCV's choice
     std::int64_t maxMemory = 0;              ///< bytes; 0: the defaults
     std::optional<Reuse> reuse;              ///< absent: every frame is computed from nothing
-    std::string reuseText;                   ///< the same as it was written; empty where it was not
+    std::string reuseText;                   ///< the same as it was written; empty if it was not
 };
 
 /// `--device`, `--batch-independent`, `--threads`, `--max-memory`, `--blocks` where `withBlocks`, and

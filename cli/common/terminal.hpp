@@ -24,7 +24,7 @@ void warn(const std::string& text);
 void catchStopSignals();
 bool stopRequested();
 
-/// A line on standard error that is rewritten a few times a second; none where standard error is not a
+/// A line on standard error that is rewritten a few times a second; none if standard error is not a
 /// terminal.
 class Progress {
 public:

@@ -13,11 +13,11 @@ std::string classTable(const pipeline::EvalSummary& summary);
 std::string regionTable(
     const pipeline::EvalSummary& summary);  ///< along boundaries and inside, by size of object
 std::string pairTable(
-    const pipeline::EvalSummary& summary);  ///< day against night; empty where not both were measured
-/// Methods tuned by day; empty where none has several settings by day and by night.
+    const pipeline::EvalSummary& summary);  ///< day against night; empty if not both were measured
+/// Methods tuned by day; empty if none has several settings by day and by night.
 std::string tuningTable(const pipeline::EvalSummary& summary);
 
-/// A sentence a row that reuses, against all tokens; empty where none does.
+/// A sentence a row that reuses, against all tokens; empty if none does.
 std::string reuseSummary(const pipeline::EvalSummary& summary);
 
 std::string evalCsv(const pipeline::EvalSummary& summary);

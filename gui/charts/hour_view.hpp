@@ -15,7 +15,7 @@ public:
     explicit HourView(const TimelineData* data, QWidget* parent = nullptr);
 
     const HourMap& map() const { return m_map; }
-    /// The text for a position; empty where nothing was measured.
+    /// The text for a position; empty if nothing was measured.
     QString describe(QPointF at) const;
     QSize sizeHint() const override { return {800, 190}; }
     QSize minimumSizeHint() const override { return {300, 80}; }

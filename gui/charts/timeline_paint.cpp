@@ -81,7 +81,7 @@ TimelineView::Lanes TimelineView::lanes(const Columns& columns) const {
     Lanes lanes;
     placeLanes(lanes, saves);
     lanes[0].most = std::max(1, m_data->tokensIn()) * 1.04;
-    // Differences of some percent must be seen: the axis begins below the lowest count, at a round one.
+    // Differences of some percent must be seen: the axis begins at a round count below the lowest.
     const double base = least < 1e9 ? least - 0.12 * (lanes[0].most - least) : 0;
     const double step = pipeline::roundStep(std::max(1e-9, lanes[0].most - base), kGridLines);
     lanes[0].least = std::max(0.0, std::floor(base / step) * step);
@@ -128,7 +128,7 @@ void TimelineView::paintGrid(QPainter& painter, const Lanes& lanes) const {
         const double y = lanes[0].y(value);
         painter.setPen(theme.grid);
         painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y));
-        if (y > lanes[0].area.bottom() - 8) continue;  // the lane below has its own text there
+        if (y > lanes[0].area.bottom() - 8) continue;  // the lane below has text there
         painter.setPen(theme.muted);
         painter.drawText(QRectF(0, y - 10, area.left() - 6, 20), Qt::AlignRight | Qt::AlignVCenter,
                          QString::fromStdString(pipeline::tickText(value, step)));
@@ -192,7 +192,7 @@ void TimelineView::paintTokens(QPainter& painter, const Columns& columns, const 
 double TimelineView::paintLane(QPainter& painter, const Columns& columns, const Lane& lane, double left,
                                Pick pick, const QColor& colour, const QString& name) const {
     paintCurve(painter, columns, lane, QPen(colour, 1.5), pick);
-    // On a plate: a curve that begins at the left edge must not cross its own name.
+    // On a plate: a curve that begins at the left edge must not cross the curve's name.
     const QRectF plate(left, lane.area.top() - 2, painter.fontMetrics().horizontalAdvance(name) + 6,
                        painter.fontMetrics().height());
     QColor ground = Theme::of(this).plot;
@@ -209,7 +209,7 @@ void TimelineView::paintTop(QPainter& painter, const Lane& lane, const QString& 
                      Qt::AlignRight | Qt::AlignVCenter, text);
 }
 
-/// Those below the tokens. Latency and time saved share one, as both are milliseconds.
+/// The lanes below the tokens. Latency and time saved share a lane, as both are milliseconds.
 void TimelineView::paintLanes(QPainter& painter, const Columns& columns, const Lanes& lanes) const {
     const Theme& theme = Theme::of(this);
     const double left = plot().left() + 2;
@@ -275,7 +275,7 @@ void TimelineView::paintHover(QPainter& painter, const Columns&) const {
     paintPlateBeside(painter, area.adjusted(0, fontMetrics().height(), 0, 0), m_hover, text);
 }
 
-/// On the side of the pointer that has more room, beside its text.
+/// On the side of the pointer that has more room, beside the text.
 void TimelineView::paintMoment(QPainter& painter) const {
     const QRectF area = plot();
     if (!m_images || m_hover < area.left() || m_hover > area.right()) return;

@@ -1,4 +1,4 @@
-// The timeline with its ranges and its export.
+// The timeline with ranges and export.
 #pragma once
 
 #include <QFrame>

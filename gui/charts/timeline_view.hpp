@@ -33,11 +33,11 @@ public:
     void setStages(const std::vector<int>& blocks, bool reuse = false);
     /// While paused it does not scroll: nothing new is measured.
     void setPaused(bool paused);
-    /// The image of a moment, shown where the pointer is; null: none.
+    /// The image of a moment, shown at the pointer; null: none.
     void setImages(std::function<QImage(Time)> images) { m_images = std::move(images); }
     /// Shows the time around a moment, as if the pointer were there.
     void showMoment(Time time);
-    /// The readings at a position; empty where nothing was measured.
+    /// The readings at a position; empty if nothing was measured.
     QString describe(int x) const;
 
     QSize sizeHint() const override { return {800, 190}; }
@@ -67,7 +67,7 @@ private:
     using Pick = const Span& (*)(const TimelineColumn&);
 
     QRectF plot() const;
-    /// Of tokens, luminance and times; without height where it is not shown.
+    /// Of tokens, luminance and times; without height if it is not shown.
     using Lanes = std::array<Lane, 3>;
     void placeLanes(Lanes& lanes, bool saves) const;
     Lanes lanes(const Columns& columns) const;
@@ -84,7 +84,7 @@ private:
     void paintGrid(QPainter& painter, const Lanes& lanes) const;
     void paintTokens(QPainter& painter, const Columns& columns, const Lane& lane) const;
     void paintLanes(QPainter& painter, const Columns& columns, const Lanes& lanes) const;
-    /// A curve with its name, which begins at `left`. The right edge of the name.
+    /// A curve and the name at `left`. Returns the right edge of the name.
     double paintLane(QPainter& painter, const Columns& columns, const Lane& lane, double left, Pick pick,
                      const QColor& colour, const QString& name) const;
     void paintTop(QPainter& painter, const Lane& lane, const QString& text) const;

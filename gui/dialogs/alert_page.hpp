@@ -1,4 +1,4 @@
-// The list of alert rules and a form for the one chosen.
+// The list of alert rules and a form for the chosen rule.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// The model in use: its report as `mpm info` gives it.
+// The model in use: the report of `mpm info`.
 #pragma once
 
 #include <QDialog>

@@ -1,4 +1,4 @@
-// Regions and masks of one source as tables: drawn on the image, or typed in.
+// Regions and masks of a source as tables: drawn on the image, or typed in.
 #pragma once
 
 #include <QWidget>
@@ -41,7 +41,7 @@ private:
     QSpinBox *m_megabytes, *m_days;
 };
 
-/// "0.10 0.20, 0.30 0.20, ..." and back; empty where it is no shape.
+/// "0.10 0.20, 0.30 0.20, ..." and back; empty if it is no shape.
 QString shapeText(const pipeline::Polygon& shape);
 pipeline::Polygon shapeFrom(const QString& text);
 

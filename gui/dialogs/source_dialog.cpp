@@ -71,7 +71,7 @@ SourceDialog::SourceDialog(const QString& title, Choices choices, QWidget* paren
     connect(m_test, &QPushButton::clicked, this, &SourceDialog::test);
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     connect(buttons, &QDialogButtonBox::accepted, this, [this] {
-        endTest();  // some cameras serve one client at a time
+        endTest();  // some cameras serve a single client
         accept();
         emit chosen(source());
     });

@@ -1,4 +1,4 @@
-// Which source to open: cameras by name, recent ones, an address; tried before it is opened.
+// Which source to open: cameras by name, recent sources, an address; tried before it is opened.
 #pragma once
 
 #include <functional>

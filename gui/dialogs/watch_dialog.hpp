@@ -18,7 +18,7 @@ class WatchDialog : public QDialog {
 public:
     enum Page { Alerts, Regions, Publish };
 
-    /// `source`: the one in front, whose regions and masks are shown; `labels`: the model's classes.
+    /// `source`: the source in front, whose regions and masks are shown; `labels`: the model's classes.
     WatchDialog(const WatchSettings& settings, const QString& source, const QStringList& labels,
                 QWidget* parent = nullptr);
 

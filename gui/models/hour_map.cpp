@@ -25,7 +25,7 @@ HourMap::HourMap(const std::vector<pipeline::Bucket>& hours) {
         if (day < 0 || day > 5'000 || bucket.count == 0) continue;  // the clock jumped by years
         if (day >= days()) m_days.resize(static_cast<std::size_t>(day) + 1);
         Cell& cell = m_days[static_cast<std::size_t>(day)][static_cast<std::size_t>(time.time().hour())];
-        // At the end of summer time one hour occurs twice.
+        // At the end of summer time an hour occurs twice.
         const auto count = cell.count + bucket.count;
         cell.mean += (bucket.tokensMean - cell.mean) * double(bucket.count) / double(count);
         cell.count = count;

@@ -1,4 +1,4 @@
-// Token counts by hour of the day and date, and how far each is from the usual count of its hour.
+// Token counts by hour of the day and date, and the distance of each from the usual count of the hour.
 #pragma once
 
 #include <QDate>
@@ -12,7 +12,7 @@ public:
     struct Cell {
         double mean = 0;         ///< tokens kept
         std::int64_t count = 0;  ///< readings; 0: nothing was measured
-        double usual = 0;        ///< median of the same hour on other days; 0 where there are too few
+        double usual = 0;        ///< median of the same hour on other days; 0 if there are too few
         double deviation = 0;    ///< from it, in typical deviations of that hour
         bool outlier = false;
     };

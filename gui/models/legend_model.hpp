@@ -40,7 +40,7 @@ public:
 signals:
     /// A colour or the visibility; not the shares.
     void styleChanged();
-    /// By hand; empty: its own name again.
+    /// By hand; empty: the model's name again.
     void renameWanted(int id, const QString& name);
 
 private:

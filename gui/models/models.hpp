@@ -1,4 +1,4 @@
-// The item models of one window: data for its panels and charts, without any widget.
+// The item models of a window: data for panels and charts, without any widget.
 #pragma once
 
 #include "gui/engine/saved_time.hpp"

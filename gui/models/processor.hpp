@@ -17,7 +17,7 @@ public:
         bool known() const { return celsius || throttleKnown; }
     };
 
-    /// `root`: where /sys is.
+    /// `root`: the folder of /sys.
     explicit Processor(std::string root = "/sys") : m_root(std::move(root)) {}
     State read();
 

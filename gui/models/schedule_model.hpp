@@ -1,4 +1,5 @@
-// The encoder's blocks as rows: a check mark where tokens merge before one, and how many tokens enter it.
+// The encoder's blocks as rows: a check mark if tokens merge before the block, and the number of tokens that
+// enter it.
 #pragma once
 
 #include <vector>
@@ -19,7 +20,7 @@ public:
     bool setData(const QModelIndex& index, const QVariant& value, int role = Qt::EditRole) override;
     Qt::ItemFlags flags(const QModelIndex& index) const override;
 
-    /// A model of so many blocks; marks past its end are forgotten.
+    /// A model of so many blocks; marks past the last block are forgotten.
     void setBlocks(int blocks);
     /// Blocks the model does not have are left out.
     void setSchedule(const std::vector<int>& schedule);
@@ -28,7 +29,7 @@ public:
 
     std::vector<int> schedule() const;
     int tokensIn() const { return m_tokens.empty() ? 0 : m_tokens.front(); }
-    int tokensBefore(int block) const;  ///< entering it; 0 where nothing ran yet
+    int tokensBefore(int block) const;  ///< entering it; 0 if nothing ran yet
 
 signals:
     void scheduleChanged(const std::vector<int>& schedule);

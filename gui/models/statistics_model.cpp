@@ -46,7 +46,7 @@ QString StatisticsModel::phaseText(const PhaseStatistics& phase, int row) const 
     if (phase.kept.count() == 0) return kNothing;
     const RunningMean& values = phase.*memberOf(row);
     if (row == Luminance) return readable(values.mean(), 2);
-    if (values.count() == 1) return readable(values.mean(), 0);  // one reading has no spread
+    if (values.count() == 1) return readable(values.mean(), 0);  // a single reading has no spread
     return tr("%1 ± %2").arg(values.mean(), 0, 'f', 0).arg(values.deviation(), 0, 'f', 0);
 }
 

@@ -20,7 +20,7 @@ public:
     QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
     QVariant headerData(int section, Qt::Orientation orientation, int role = Qt::DisplayRole) const override;
 
-    /// Begins anew with one setup: the readings in the store come with setStored(), later ones with add().
+    /// Begins anew with a setup: the readings in the store come with setStored(), later readings with add().
     void begin(const pipeline::Setup& setup);
     const pipeline::Setup& setup() const { return m_setup; }
     void setStored(const StoredComparison& stored);
@@ -37,7 +37,7 @@ private:
 
     pipeline::DayNightStatistics m_statistics;
     pipeline::Setup m_setup;
-    std::vector<pipeline::Measurement> m_sinceBegin;  // until the stored ones are there
+    std::vector<pipeline::Measurement> m_sinceBegin;  // until the stored readings are there
     bool m_waiting = false;
 };
 

@@ -175,7 +175,7 @@ bool TimelineData::empty() const {
 }
 
 Time TimelineData::first() const {
-    // A bucket begins at its round time; where a finer level knows better when inside it, that counts.
+    // A bucket begins at a round time; if a finer level has the exact time inside the bucket, that counts.
     Time first = m_readings.empty() ? INT64_MAX : m_readings.front().time;
     for (const Level* level : {&m_minutes, &m_hours})
         if (!level->buckets.empty() && level->buckets.front().time.count() + level->span <= first)

@@ -14,7 +14,7 @@
 
 namespace mpm::gui {
 
-/// Lowest, highest and mean of the readings in one column.
+/// Lowest, highest and mean of the readings in a column.
 struct Span {
     double least = 0, most = 0, sum = 0;
     double count = 0;
@@ -32,10 +32,10 @@ struct Span {
 
 struct TimelineColumn {
     static constexpr int kStages = 4;  ///< curves before the last: more look alike
-    std::array<Span, kStages> stages;  ///< tokens after each merge but the last, where the level knows them
+    std::array<Span, kStages> stages;  ///< tokens after each merge but the last, if the level has them
     Span kept;                         ///< tokens after the last merge
     Span luminance, latency;
-    Span age, saved;    ///< of tokens with reuse, in frames; milliseconds, where a comparison ran
+    Span age, saved;    ///< of tokens with reuse, in frames; milliseconds, if a comparison ran
     double nights = 0;  ///< weight of the readings at night
 
     bool any() const { return kept.any(); }
@@ -64,7 +64,7 @@ public:
     std::vector<pipeline::Event> events(Time from, Time to) const;
     std::vector<pipeline::Bucket> hours() const { return {m_hours.buckets.begin(), m_hours.buckets.end()}; }
 
-    /// Readings kept in memory; older ones are seen by the minute.
+    /// Readings kept in memory; older readings are shown by the minute.
     static constexpr std::size_t kMostReadings = 40'000;
 
 signals:

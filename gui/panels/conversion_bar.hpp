@@ -1,4 +1,4 @@
-// At the lower edge while a model is converted: which one, for how long, and a way out.
+// At the lower edge while a model is converted: its name, the time so far, and a button to cancel.
 #pragma once
 
 #include <QElapsedTimer>

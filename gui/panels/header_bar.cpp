@@ -136,7 +136,7 @@ void HeaderBar::setAnalysis(const Analysis& analysis) {
     setStale(false);
 }
 
-/// Each figure keeps its place, and its caption says what it counts now.
+/// Each figure keeps its place; the caption names what the figure counts now.
 void HeaderBar::setReuse(const ReuseReport& reuse) {
     const bool on = reuse.state != ReuseState::Off;
     if (on)

@@ -1,4 +1,4 @@
-// The most important facts at a glance: source and its state, model, effect of merging.
+// The most important facts at a glance: source and state, model, effect of merging.
 #pragma once
 
 #include <QFrame>

@@ -10,7 +10,7 @@
 
 namespace mpm::gui {
 
-/// Paints the colours from icons that it keeps. Qt makes a new one for each painting, and keeps those: ten
+/// Paints the colours from stored icons. Qt makes a new icon for each painting, and keeps all of them: ten
 /// megabytes.
 class NameDelegate : public QStyledItemDelegate {
     Q_OBJECT
@@ -24,7 +24,7 @@ private:
     mutable QHash<QRgb, QIcon> m_icons;
 };
 
-/// Paints a share as a bar of the class's colour behind its number.
+/// Paints a share as a bar of the class's colour behind the number.
 class ShareDelegate : public QStyledItemDelegate {
     Q_OBJECT
 public:

@@ -25,7 +25,7 @@ void toggle(QAbstractItemModel* model, const QModelIndex& index) {
     model->setData(index, checked(index) ? Qt::Unchecked : Qt::Checked, Qt::CheckStateRole);
 }
 
-/// How many tokens enter, as a height; written where the number changed.
+/// How many tokens enter, as a height; written if the number changed.
 void paintBar(QPainter& painter, const QRectF& area, const QModelIndex& index, const Theme& theme) {
     const int tokens = index.data(ScheduleModel::TokensRole).toInt();
     const int all = index.data(ScheduleModel::TokensInRole).toInt();

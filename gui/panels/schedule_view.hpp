@@ -27,7 +27,7 @@ public:
                      const QModelIndex& index) override;
 };
 
-/// The list, as wide as its view.
+/// The list, as wide as the view.
 class BlockList : public QListView {
     Q_OBJECT
 public:
@@ -44,7 +44,7 @@ class ScheduleView : public QWidget {
 public:
     explicit ScheduleView(ScheduleModel* model, QWidget* parent = nullptr);
 
-    /// The schedule a model file names as its own.
+    /// The schedule of the model file.
     void setOwnSchedule(const std::vector<int>& schedule);
     /// With reuse the schedule is used only while the stream is suspended.
     void setReuse(ReuseState state);

@@ -9,7 +9,7 @@ namespace mpm::gui {
 
 namespace {
 
-/// A table that looks like text in a panel: as high as its rows, as wide as the panel, never scrolled
+/// A table that looks like text in a panel: as high as the rows, as wide as the panel, never scrolled
 /// sideways.
 void makePlain(QTableView& table) {
     table.setFrameShape(QFrame::NoFrame);

@@ -23,13 +23,13 @@ public:
     QString view;      ///< a view's key; empty: as in the profile
     QString theme;     ///< system, light, dark; empty: likewise
     QSize size;        ///< of the window; empty: likewise
-    int dayCycle = 0;  ///< frames in which a day of the built-in street passes; 0: its own pace
+    int dayCycle = 0;  ///< frames in which a day of the built-in street passes; 0: the usual pace
 };
 
 struct ParsedOptions {
     Options options;
     int exit = -1;    ///< 0 or 2: leave with this status
-    QString message;  ///< help, version, or an error: one line
+    QString message;  ///< help, version, or an error: a line
 };
 
 /// `arguments`: the program's name first. `views`: the keys that --view accepts.

@@ -147,7 +147,7 @@ bool isSame(const QSettings& one, const QSettings& other) {
            });
 }
 
-/// When memory runs out in the middle of `sync`, QSettings leaves its lock file behind, and its destructor,
+/// When memory runs out in the middle of `sync`, QSettings leaves the lock file behind, and the destructor,
 /// which writes once more, would wait for that lock forever. So the file is removed before that destructor
 /// runs.
 class LockRemover {

@@ -16,12 +16,12 @@ struct ProfileState {
     QString source = QStringLiteral("demo");
     QString model = QStringLiteral("default");
     Request request;
-    bool ownSchedule = true;                     ///< nobody chose a schedule: the model's own is used
+    bool ownSchedule = true;                     ///< nobody chose a schedule: that of the model is used
     std::optional<pipeline::DayNightRule> rule;  ///< absent: the default of the source
     int comparedHours = 24 * 7;                  ///< span of day against night; 0: everything kept
     double opacity = 0.55;
     bool outlines = true;
-    bool confidence = false;  ///< colours of classes fade where the network is not sure
+    bool confidence = false;  ///< colours of classes fade if the network is not sure
     pipeline::MergeMapStyle::Colours mapColours = pipeline::MergeMapStyle::Colours::Mean;
     bool sidePanel = true;
     bool safePalette = false;  ///< colours of classes for colour-blind people
@@ -30,7 +30,7 @@ struct ProfileState {
     QByteArray geometry, sideSplit, timeSplit;
     QStringList hiddenClasses, foldedSections;
     std::map<QString, QStringList>
-        classNames;             ///< by model: names given by hand, by id; empty ones are its own
+        classNames;             ///< by model: names given by hand, by id; empty: the model's name
     QStringList recentModels;   ///< newest first
     QStringList recentSources;  ///< newest first, as settings name them: without passwords
 };
@@ -40,8 +40,8 @@ public:
     explicit Profile(const QString& name);
 
     ProfileState load() const;
-    /// Writes the file where the state has changed since the last call. A source with a password is never
-    /// written. False: the file cannot be written, and is as it was.
+    /// Writes the file if the state has changed since the last call. A source with a password is never
+    /// written. False: the file cannot be written, and is unchanged.
     bool save(const ProfileState& state);
 
     QString name() const { return m_name; }

@@ -18,7 +18,7 @@ Session::Session(const Options& options)
     lockProfile();
 }
 
-/// The system ends the lock of a program that was killed: its process is not there any more.
+/// The system ends the lock of a program that was killed: the process does not exist any more.
 void Session::lockProfile() {
     try {
         makePrivateFolders(QFileInfo(m_profile.lockPath()).absolutePath().toStdString());
@@ -68,7 +68,7 @@ void Session::setWatch(const WatchSettings& settings) {
     applyWatch(settings);
     emit watchChanged();
     if (m_watchDamaged) return;         // to be repaired by hand, not overwritten
-    if (!m_readOnly.isEmpty()) return;  // another program has its own
+    if (!m_readOnly.isEmpty()) return;  // another program writes the profile
     try {
         writeWatchSettings(m_profile.watchPath(), settings);
     } catch (const WatchError& error) {
@@ -86,7 +86,7 @@ void Session::moveSecrets() {
 void Session::keepFurther(const QString& source) {
     const QStringList& further = m_services.settings().further;
     const QString shown = safeText(pipeline::Address(source.toStdString()).shown());
-    // Cameras of one recorder may look the same: each keeps an entry of its own.
+    // Cameras of a recorder may look the same: each keeps a separate entry.
     QString name = shown;
     for (int i = 1; further.contains(storedAs(name)) || m_movedSecrets.contains(name); ++i)
         name = shown + QStringLiteral(" (%1)").arg(i + 1);

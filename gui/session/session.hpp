@@ -1,4 +1,4 @@
-// One run of the monitor, with a window or without: profile, network, services and sources.
+// A run of the monitor, with a window or without: profile, network, services and sources.
 #pragma once
 
 #include <memory>
@@ -25,21 +25,21 @@ public:
     Services& services() { return m_services; }
     Sources& sources() { return m_sources; }
 
-    /// Reads the profile's watch file and applies it. Throws WatchError where the file is damaged: its masks
-    /// are unknown then, and the file is left as it is from then on.
+    /// Reads the profile's watch file and applies it. Throws WatchError if the file is damaged: its masks
+    /// are unknown, and the file is not written from then on.
     void readWatch();
     bool watchDamaged() const { return m_watchDamaged; }
     /// Takes effect at once and is written to the profile.
     void setWatch(const WatchSettings& settings);
     /// Loads the model and opens the sources that the command line or the profile name.
     void start();
-    /// Writes the profile where something changed. A failure is reported once, until writing works again.
+    /// Writes the profile if something changed. A failure is reported once, until writing works again.
     void save();
 
     /// By hand: they return at the next start. `engine` may be any of the sources'.
     void openSource(Engine& engine, const QString& source);
     Engine& addSource(const QString& source);
-    /// The last one stays.
+    /// The last source stays.
     void closeSource(int index);
 
 signals:
@@ -65,7 +65,7 @@ private:
     Services m_services;
     bool m_watchDamaged = false, m_saveFailed = false;
     QStringList m_movedSecrets;  // names given to passwords of the watch file
-    Sources m_sources;           // last: its workers end before the parts they use
+    Sources m_sources;           // last: the workers end before the parts that they use
 };
 
 }  // namespace mpm::gui

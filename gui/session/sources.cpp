@@ -56,7 +56,7 @@ void Sources::open(Engine& engine, const QString& source) {
     });
 }
 
-/// `key`: of the keychain, empty where the address did not come from there.
+/// `key`: of the keychain, empty if the address did not come from there.
 void Sources::start(Engine& engine, const QString& source, const QString& key) {
     try {
         const pipeline::Address address = addressOf(source);

@@ -13,7 +13,7 @@ namespace mpm::gui {
 class Sources : public QObject {
     Q_OBJECT
 public:
-    /// `dayCycle`: frames in which a day of the built-in street passes; 0: its own pace. All must outlive
+    /// `dayCycle`: frames in which a day of the built-in street passes; 0: the usual pace. All must outlive
     /// this.
     Sources(const Profile& profile, const ProfileState& state, int dayCycle, SharedNetwork& network,
             Services& services);
@@ -31,7 +31,7 @@ public:
     Engine& add();
     void remove(int index);
     /// `source`: as the settings or the command line name it. Answers with opened() or rejected(), later
-    /// where the keychain must be asked.
+    /// if the keychain must be asked.
     void open(Engine& engine, const QString& source);
     /// As the settings name the engine's source.
     QString storedName(const Engine& engine) const;

@@ -5,7 +5,7 @@
 
 namespace mpm::gui {
 
-/// "0,5" where the locale says so, and never a separator between thousands: token counts have none either.
+/// "0,5" if the locale has a comma, and never a separator between thousands: token counts have none either.
 inline QString readable(double value, int digits) {
     QLocale locale;
     locale.setNumberOptions(QLocale::OmitGroupSeparator);

@@ -5,8 +5,8 @@
 
 namespace mpm::gui {
 
-/// Call it right after the application is made: its constructor sets the C library to the user's locale, in
-/// which printf and strtod may use 0,5. Our own files do not depend on it, but code in GStreamer, FFmpeg and
+/// Call it right after the application is made: the constructor sets the C library to the user's locale, in
+/// which printf and strtod may use 0,5. Our files do not depend on it, but code in GStreamer, FFmpeg and
 /// OpenCV does. Text for the user follows QLocale, which this does not change.
 inline void setNumericLocale() {
     std::setlocale(LC_NUMERIC, "C");

@@ -10,7 +10,7 @@ class QWidget;
 
 namespace mpm::gui {
 
-/// For a tool tip, which Qt shows as HTML where it looks like HTML.
+/// For a tool tip, which Qt shows as HTML if it looks like HTML.
 QString plainToolTip(const QString& text);
 
 }  // namespace mpm::gui

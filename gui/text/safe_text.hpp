@@ -1,5 +1,5 @@
 // Text from models, sources and files, made safe to show, log and send: one line, no control characters,
-// limited length. Applied where text enters the program: there are fewer places than where it leaves.
+// limited length. Applied as text enters the program: it leaves in more places.
 #pragma once
 
 #include <string>

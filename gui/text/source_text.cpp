@@ -78,7 +78,7 @@ QString nameText(Kind kind) {
 
 QString sourceProblemText(const pipeline::SourceProblem& problem) {
     QString text = openingText(problem.kind) + readingText(problem.kind) + nameText(problem.kind);
-    if (text.isEmpty()) return QString::fromStdString(problem.message());  // a library's own words
+    if (text.isEmpty()) return QString::fromStdString(problem.message());  // the words of a library
     QStringList arguments;
     for (const std::string& argument : problem.arguments)
         arguments << QString::fromStdString(argument);

@@ -13,7 +13,7 @@ struct SourceText {
     Q_DECLARE_TR_FUNCTIONS(mpm::gui::SourceText)
 };
 
-/// "SOURCE: sentence"; empty where there is no problem.
+/// "SOURCE: sentence"; empty if there is no problem.
 QString sourceProblemText(const pipeline::SourceProblem& problem);
 
 }  // namespace mpm::gui

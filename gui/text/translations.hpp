@@ -1,4 +1,4 @@
-// The text of the window in the language of the desktop, where there is a translation.
+// The text of the window in the language of the desktop, if there is a translation.
 #pragma once
 
 class QCoreApplication;
@@ -6,7 +6,7 @@ class QLocale;
 
 namespace mpm::gui {
 
-/// Ours and Qt's own (the latter where the system has them). English needs none. Once a program.
+/// Ours and Qt's (the latter if the system has them). English needs none. Once a program.
 void installTranslations(QCoreApplication& application, const QLocale& locale);
 
 }  // namespace mpm::gui

@@ -26,7 +26,7 @@ void drawLine(QPainter& painter, const QPolygonF& polygon, bool closed, const QC
     }
 }
 
-/// The text of a narrow region extends beyond its sides, but not beyond the view.
+/// The text of a narrow region extends beyond the region, but not beyond the view.
 QRectF roomForText(const QRectF& region, const QString& words, const QFont& font, const QRectF& view) {
     const double wanted = QFontMetricsF(font).horizontalAdvance(words) + 26;
     if (region.width() >= wanted) return region;
@@ -57,7 +57,7 @@ void ImageView::endShape(bool done) {
     const auto then = std::exchange(m_shapeDone, nullptr);
     unsetCursor();
     update();
-    // A double click's first half set its corner already.
+    // A double click's first half set the corner already.
     if (done && m_shape.size() >= 3) then(m_shape);
 }
 

@@ -71,7 +71,7 @@ QRectF ImageView::imageRect() const {
     const QSizeF size = m_image.isNull() ? QSizeF(4, 3) : QSizeF(m_image.size());
     const double scale = std::min(width() / size.width(), height() / size.height()) * m_viewport->zoom();
     const QSizeF shown = size * scale;
-    // An image smaller than the view in one direction is centred in it.
+    // An image smaller than the view in a direction is centred in it.
     const auto place = [&](double whole, double view, double centre) {
         return whole <= view ? (view - whole) / 2 : std::clamp(view / 2 - centre * whole, view - whole, 0.0);
     };

@@ -1,4 +1,5 @@
-// The base of most views: one image, zoomed and moved together with the others, with short texts on it.
+// The base of most views: an image with short texts, zoomed and moved together with the images of other
+// views.
 #pragma once
 
 #include <functional>
@@ -30,14 +31,14 @@ public:
     void setCover(const Cover& cover);
     /// The headline of the cover; empty: none.
     const QString& cover() const { return m_cover.headline; }
-    /// Outlined on the image, with the readings of each where they are known.
+    /// Outlined on the image, with the readings of each if they are known.
     void setRegions(const std::vector<pipeline::Region>& regions,
                     const std::vector<pipeline::RegionReading>& readings) override;
     /// Lets the user click the corners of a shape; `then` gets it when it is complete, not when it is
     /// cancelled.
     void drawShape(std::function<void(const pipeline::Polygon&)> then);
     bool drawing() const { return static_cast<bool>(m_shapeDone); }
-    /// Shown where there is no image yet.
+    /// Shown if there is no image yet.
     void setEmptyText(const QString& text);
 
     QWidget* widget() override { return this; }
@@ -66,8 +67,8 @@ protected:
     bool zoomed() const { return m_viewport->zoom() > 1; }
     Viewport* viewport() const { return m_viewport; }
 
-    /// Of an image that comes from the network. In the overview one view gives the reason (`explains`); the
-    /// others are only covered where they show an image.
+    /// Of an image that comes from the network. In the overview a single view gives the reason (`explains`);
+    /// the others are only covered if they show an image.
     void coverAnalysis(const Covers& covers, bool explains);
 
     virtual void paintImage(QPainter& painter, const QRectF& rect);

@@ -1,4 +1,4 @@
-// The frame as the camera delivers it, with its regions.
+// The frame as the camera delivers it, with the regions.
 #pragma once
 
 #include "gui/views/image_view.hpp"

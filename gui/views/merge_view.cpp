@@ -97,8 +97,8 @@ void MergeView::paintImage(QPainter& painter, const QRectF& whole) {
     painter.restore();
 }
 
-/// A line between two clusters; in mean colours between two single patches too, so that one sees what was
-/// kept apart. Dark on light patches, light on dark ones.
+/// A line between two clusters; in mean colours between two single patches too, to show what was
+/// kept apart. Dark on light patches, light on dark patches.
 void MergeView::paintOutlines(QPainter& painter, const QRectF& whole) const {
     const cv::Size grid = m_analysis->merged.grid;
     if (whole.width() / grid.width < 4) return;  // a net of lines would hide the colours
@@ -147,7 +147,7 @@ void MergeView::paintMarks(QPainter& painter, const QRectF& whole) {
     QPainterPath path;
     for (int patch : members)
         path.addRect(patchRect(patch, whole));
-    path = path.simplified();  // one outline around neighbours
+    path = path.simplified();  // a single outline around neighbours
     painter.setBrush(QColor(255, 255, 255, 60));
     painter.setPen(QPen(QColor(0, 0, 0, 200), 4));
     painter.drawPath(path);

@@ -1,4 +1,4 @@
-// The patches that were merged. Pointing at one shows its whole cluster and its class.
+// The patches that were merged. Pointing at a patch shows the whole cluster and the class.
 #pragma once
 
 #include <vector>

@@ -14,7 +14,7 @@ public:
     void setCovers(const Covers& covers) override { coverAnalysis(covers, true); }
     void clear() override;
 
-    /// Why the token under a point (0..1) was computed or kept, and its age.
+    /// Why the token under a point (0..1) was computed or kept, and the token's age.
     QString describe(QPointF at) const;
 
 protected:

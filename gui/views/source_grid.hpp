@@ -1,4 +1,4 @@
-// A tile for each source, with its newest overlay.
+// A tile for each source, with the newest overlay.
 #pragma once
 
 #include <utility>
@@ -21,10 +21,10 @@ public:
 
     void add(const Engine* engine);
     void remove(const Engine* engine);
-    /// Null where the engine has no tile.
+    /// Null if the engine has no tile.
     ImageView* tileOf(const Engine* engine) const;
     void setTile(const Engine* engine, const RenderedFrame& drawn);
-    /// `cover`: replaces the one that the report asks for.
+    /// `cover`: replaces the cover that the report asks for.
     void setState(const Engine* engine, const SourceReport& report, bool paused, const Cover& cover);
 
     QWidget* widget() override { return this; }

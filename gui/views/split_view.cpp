@@ -78,7 +78,7 @@ void SplitView::setComparison(const RenderedComparison& drawn, const SavedTime& 
     setFooter(m_feet.first());
 }
 
-/// Long text first, then shorter ones.
+/// Long text first, then shorter text.
 QStringList SplitView::feet(const Comparison& comparison, const SavedTime& saved) {
     const QString ms = readable(std::abs(saved.savedMs()), 0);
     const bool gain = saved.savedMs() >= 0;
@@ -155,7 +155,7 @@ void SplitView::paintMarks(QPainter& painter, const QRectF&) {
     const QRectF row(visible.left(), middle.y() - 40, visible.width(), 26);
     const QRectF left(row.left(), row.top(), x - row.left() - 6, row.height());
     const QRectF right(x + 6, row.top(), row.right() - x - 6, row.height());
-    // Both sides use the same form, even where one is a digit shorter.
+    // Both sides use the same form, even if one is a digit shorter.
     const bool both = !m_left.isEmpty() && !fitting({m_left[0]}, left.width()).isEmpty() &&
                       !fitting({m_right[0]}, right.width()).isEmpty();
     paintPlate(painter, left, Qt::AlignRight | Qt::AlignVCenter,
@@ -164,7 +164,7 @@ void SplitView::paintMarks(QPainter& painter, const QRectF&) {
                both ? m_right[0] : fitting(m_right.mid(1), right.width()));
 }
 
-/// The longest that fits, nothing where there is no room at all.
+/// The longest text that fits; none if there is no room.
 QString SplitView::fitting(const QStringList& words, double width) const {
     const QFontMetricsF metrics(scaled(font(), 0.88));
     for (const QString& candidate : words)

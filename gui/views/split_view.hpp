@@ -1,4 +1,4 @@
-// All tokens on the left of a slider, merged on its right, on the very same frame.
+// All tokens on the left of a slider, merged tokens on the right, on the same frame.
 #pragma once
 
 #include "gui/engine/render_worker.hpp"

@@ -1,5 +1,5 @@
-// One way to look at the source in front. Its row in the table of views (view_table.hpp) names the data it
-// needs.
+// A way to look at the source in front. The row in the table of views (view_table.hpp) names the data that
+// the view needs.
 #pragma once
 
 #include <vector>
@@ -36,7 +36,7 @@ public:
 
     virtual QWidget* widget() = 0;
     virtual void setFrame(const LiveFrame&) {}
-    /// `style` is the one in force now; the frame may have been drawn in an earlier one.
+    /// `style` is the present style; the frame may have been drawn in an earlier style.
     virtual void setRendered(const RenderedFrame&, const RenderStyle&) {}
     virtual void setComparison(const RenderedComparison&, const SavedTime&) {}
     virtual void setNight(const RenderedNight&) {}

@@ -1,5 +1,5 @@
-// The views of the table with the buttons that choose one, the controls, and covers for images that are not
-// live.
+// The views of the table with the buttons that choose a view, the controls, and covers for images that are
+// not live.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ class ViewArea : public QWidget {
 public:
     explicit ViewArea(QWidget* parent = nullptr);
 
-    /// The wider of the two rows of controls: where both do not fit, one is placed above the other.
+    /// The wider of the two rows of controls: if both do not fit, one is placed above the other.
     QSize minimumSizeHint() const override;
 
     /// `index`: a row of the table of views. An unknown key changes nothing.
@@ -34,7 +34,7 @@ public:
     int shown() const { return m_shown; }
     const ViewEntry& entry() const { return viewTable()[static_cast<std::size_t>(m_shown)]; }
     QWidget* shownWidget() const;
-    /// The view of this type; null where the table has none.
+    /// The view of this type; null if the table has none.
     template <typename T>
     T* find() const {
         for (View* view : m_views)
@@ -57,7 +57,7 @@ public:
     enum class ImagesHidden { No, Chosen, WatchFileDamaged };
     void setImagesHidden(ImagesHidden hidden);
 
-    /// The grid of all sources: one tile each.
+    /// The grid of all sources: a tile for each.
     void addTile(const Engine* engine);
     void removeTile(const Engine* engine);
     void setTile(const Engine* engine, const RenderedFrame& drawn);
@@ -96,7 +96,7 @@ private:
     ViewControls* m_controls;
     QButtonGroup* m_buttons;
     QStackedLayout* m_stack;
-    TileArea* m_tiles;  // the first page: the overview, or one of its views alone
+    TileArea* m_tiles;  // the first page: the overview, or a single view
     Cover m_sourceCover, m_analysisCover, m_hiddenCover;
 };
 

@@ -28,7 +28,7 @@ public:
     void setMapColours(MapColours colours);
     /// Of the merge map: the index of a merge, kLastStage or kUnmerged.
     int stage() const;
-    /// One merge on, or back.
+    /// A merge on, or back.
     void stepStage(int steps);
     void setStageVisible(bool visible);
     /// The schedule on the left of the split view; empty: all tokens.
@@ -36,7 +36,7 @@ public:
     void setOther(int index);
     void setOtherEnabled(bool enabled);
     void setOtherVisible(bool visible);
-    /// One entry for each merge of the schedule that ran.
+    /// An entry for each merge of the schedule that ran.
     void setSchedule(const std::vector<int>& blocks);
 
 signals:

@@ -17,21 +17,21 @@ struct ViewTable {
 };
 
 struct ViewEntry {
-    /// What a view needs while it is shown, and where it is shown.
+    /// The data that a view needs while it is shown, and the view's place.
     enum Flag : unsigned {
-        InOverview = 1,        ///< a tile of the overview; otherwise a page of its own
+        InOverview = 1,        ///< a tile of the overview; otherwise a separate page
         HasStages = 2,         ///< shows merge maps: the control for the stage is visible
-        NeedsComparison = 4,   ///< the frame with all its tokens too
+        NeedsComparison = 4,   ///< the frame with all tokens too
         ComparesSlowly = 8,    ///< once a second is enough
         NeedsNight = 16,       ///< the frame with night simulated
-        NeedsAllSources = 32,  ///< images of every source, not only of the one in front
+        NeedsAllSources = 32,  ///< images of every source, not only of the source in front
         ShowsFrame = 64,       ///< shows the frame itself: regions may be drawn on it
-        ChoosesOther = 128,    ///< another schedule may be on its left side
+        ChoosesOther = 128,    ///< another schedule may be on the left side
     };
 
     const char* key;     ///< in settings and on the command line
     QString (*title)();  ///< translated
-    /// The widget belongs to its parent. Null: the overview, which shows the views marked InOverview.
+    /// The widget belongs to the parent. Null: the overview, which shows the views marked InOverview.
     View* (*make)(Viewport* viewport);
     unsigned flags;
 

@@ -1,4 +1,4 @@
-// A line of text that ends in an ellipsis where there is no room for all of it.
+// A line of text that ends in an ellipsis if there is no room for all of it.
 #pragma once
 
 #include <QLabel>

@@ -10,7 +10,7 @@ namespace mpm::gui {
 class EmptyHint : public QLabel {
     Q_OBJECT
 public:
-    /// Belongs to the view, which must have its model.
+    /// Belongs to the view, which must have a model.
     EmptyHint(const QString& text, QAbstractItemView* view);
 
 protected:

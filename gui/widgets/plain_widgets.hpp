@@ -25,7 +25,7 @@ inline QMessageBox* plainBox(QMessageBox::Icon icon, const QString& title, const
     auto* box = new QMessageBox(icon, title, {}, buttons, parent);
     box->setTextFormat(Qt::PlainText);
     box->setText(text);
-    box->setInformativeText(plainToolTip(more));  // has no format of its own
+    box->setInformativeText(plainToolTip(more));  // has no property for its format
     box->setAttribute(Qt::WA_DeleteOnClose);
     return box;
 }

@@ -12,7 +12,7 @@ QRectF paintPlate(QPainter& painter, const QRectF& area, Qt::Alignment at, const
 /// Likewise at the top, beside the position `x`, on the side with more room.
 void paintPlateBeside(QPainter& painter, const QRectF& area, double x, const QString& text);
 
-/// Around the whole widget, where the keyboard gave it the focus.
+/// Around the whole widget, if the keyboard gave it the focus.
 void paintFocusFrame(QPainter& painter, const QWidget& widget);
 
 }  // namespace mpm::gui

@@ -31,7 +31,7 @@ QSize SideSplit::minimumSizeHint() const {
 bool SideSplit::event(QEvent* event) {
     const bool handled = QSplitter::event(event);
     if (event->type() != QEvent::Resize && event->type() != QEvent::LayoutRequest) return handled;
-    // Before it is shown its size is arbitrary.
+    // The size is arbitrary until the widget is shown.
     const int need = m_content->minimumSizeHint().width() + handleWidth() +
                      std::max(m_panel->minimumWidth(), m_panel->minimumSizeHint().width());
     m_narrow = isVisible() && width() < need;
@@ -44,7 +44,7 @@ void SideSplit::arrange() {
     const bool panel = m_narrow ? m_instead : m_wanted;
     const bool content = !m_narrow || !m_instead;
     const bool changed = panel != panelShown();
-    // setVisible() causes another layout request even where nothing changes: without this test the loop would
+    // setVisible() causes another layout request even if nothing changes: without this test the loop would
     // never end.
     if (content == m_content->isHidden()) m_content->setVisible(content);
     if (!changed) return;

@@ -1,4 +1,4 @@
-// The side panel beside the images, or, where a screen has no room for both, one of the two.
+// The side panel beside the images, or one of the two, if a screen has no room for both.
 #pragma once
 
 #include <QSplitter>

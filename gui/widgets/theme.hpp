@@ -23,7 +23,7 @@ struct Theme {
 
     static const Theme& light();
     static const Theme& darkOne();
-    /// The one a widget is shown in.
+    /// The theme of a widget.
     static const Theme& of(const QWidget* widget);
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 QStringList g_held;  // a handler is a bare function
 
-/// Qt's warnings before it aborts are replaced by one shorter line; otherwise they are passed on.
+/// Qt's warnings before it aborts are replaced by a shorter line; otherwise they are passed on.
 void holdBack(QtMsgType type, const QMessageLogContext&, const QString& text) {
     if (type != QtFatalMsg) {
         g_held << text;

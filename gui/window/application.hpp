@@ -7,8 +7,8 @@
 
 namespace mpm::gui {
 
-/// Where there is no display: one line on stderr, and the program ends with status 1. Qt itself would abort
-/// it, with a page about its plugins and a core dump.
+/// If there is no display: a line on stderr, and the program ends with status 1. Qt would abort
+/// it, with a page about plugins and a core dump.
 std::unique_ptr<QApplication> makeApplication(int& argc, char** argv);
 
 }  // namespace mpm::gui

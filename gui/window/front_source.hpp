@@ -1,4 +1,4 @@
-// The source in front: its engine's signals go to the models and widgets of the window.
+// The source in front: the signals of the engine go to the models and widgets of the window.
 #pragma once
 
 #include <memory>

@@ -156,7 +156,7 @@ void MainWindow::restore() {
     setAppearance(appearanceFrom(options.theme.isEmpty() ? state.theme : options.theme));
     resize(1440, 900);
     if (!state.geometry.isEmpty()) restoreGeometry(state.geometry);
-    // The size may have been kept on a larger screen, and Qt accepts one that is a little too large.
+    // The size may have been kept on a larger screen, and Qt accepts a size that is a little too large.
     resize(size().boundedTo(screen()->availableSize()));
     if (!options.size.isEmpty()) resize(options.size);
     m_sideSplit->restoreState(state.sideSplit);

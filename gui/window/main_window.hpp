@@ -44,11 +44,11 @@ public:
     void setSafePalette(bool safe);
     /// Least time between two analysed frames.
     void setInterval(int milliseconds);
-    /// Of a video: pauses, and shows the next frame or the one before.
+    /// Of a video: pauses, and shows the next frame or the previous one.
     void step(int direction);
     /// Compute only the tokens that changed: for a fixed camera. The schedule is not used meanwhile.
     void setReuse(bool on);
-    /// Colours of classes fade where the network is not sure.
+    /// Colours of classes fade if the network is not sure.
     void setConfidence(bool on);
     void setRule(const pipeline::DayNightRule& rule);
     /// At the lower edge, for a while; `trouble` stays until the next message.
@@ -79,7 +79,7 @@ private:
     SourceTabs* m_tabs = nullptr;
     SideSplit* m_sideSplit = nullptr;
     QSplitter* m_timeSplit = nullptr;
-    QString m_message;  // whole; the lower edge may have room for its beginning only
+    QString m_message;  // whole; the lower edge may have room for the beginning only
     bool m_scores = false, m_restoring = true;
     QTimer m_second;
 };

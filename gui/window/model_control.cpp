@@ -168,7 +168,7 @@ void ModelControl::onFailed(const QString& model, const QString& message, bool c
     emit messagePosted(words, true);
 }
 
-/// A raw export is no model of ours yet, but may become one.
+/// A raw export is no model yet; a conversion may make it one.
 bool ModelControl::offerConversion(const QString& model, const QString& message) {
     if (!QFileInfo(model).isFile() || !m_window->isVisible()) return false;
     QMessageBox* box =

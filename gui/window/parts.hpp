@@ -1,4 +1,4 @@
-// What the controllers of a window share: its session, models and widgets. All belong to the window.
+// Shared by the controllers of a window: session, models and widgets. All belong to the window.
 #pragma once
 
 #include "gui/models/models.hpp"

@@ -11,7 +11,7 @@ SourceTabs::SourceTabs(const Parts& parts, FrontSource* front) : m_parts(parts),
     setExpanding(false);
     setElideMode(Qt::ElideMiddle);
     setAccessibleName(tr("Sources"));
-    hide();  // one source needs none
+    hide();  // a single source needs no tabs
     connect(this, &QTabBar::currentChanged, this, &SourceTabs::select);
     connect(this, &QTabBar::tabCloseRequested, this, &SourceTabs::close);
     Sources& sources = m_parts.session->sources();
@@ -32,7 +32,7 @@ SourceTabs::SourceTabs(const Parts& parts, FrontSource* front) : m_parts(parts),
     });
 }
 
-/// A tile of the grid shows the newest overlay of its source, and marks one that is not current.
+/// A tile of the grid shows the newest overlay of the source, and marks a stale overlay.
 void SourceTabs::addTab(Engine& engine) {
     const QSignalBlocker block(this);
     QTabBar::addTab(QString());

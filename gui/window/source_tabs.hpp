@@ -1,4 +1,4 @@
-// A tab for each source; one is in front.
+// A tab for each source; one source is in front.
 #pragma once
 
 #include <QTabBar>

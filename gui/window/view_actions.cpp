@@ -1,4 +1,4 @@
-// The menu of views: which one, zoom, colours and panels.
+// The menu of views: the view, zoom, colours and panels.
 #include <QActionGroup>
 #include <QMenuBar>
 

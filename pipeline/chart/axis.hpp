@@ -12,17 +12,17 @@ double roundStep(double range, int parts);
 /// Multiples of `step` from `from` to `to`.
 std::vector<double> ticksBetween(double from, double to, double step);
 
-/// A tick with as many digits as its step needs.
+/// A tick with as many digits as the step needs.
 std::string tickText(double tick, double step);
 
 /// The step for hours of the day, and such a tick as "06:30".
 double hourStep(double range);
 std::string hourText(double hours);
 
-/// One axis: maps values to pixels.
+/// An axis: maps values to pixels.
 class Axis {
 public:
-    /// An empty range is widened around its value. startPixel may be past endPixel (a vertical axis).
+    /// An empty range is widened around the value. startPixel may be past endPixel (a vertical axis).
     Axis(double from, double to, double startPixel, double endPixel);
 
     double pixel(double value) const;

@@ -29,7 +29,7 @@ cv::Scalar bgrOf(const Ink& ink) {
     return {double(ink.colour[2]), double(ink.colour[1]), double(ink.colour[0])};
 }
 
-/// The pieces of a line that are drawn where it is dashed.
+/// The drawn pieces of a dashed line.
 std::vector<std::vector<cv::Point2d>> dashes(const std::vector<cv::Point2d>& points) {
     constexpr double kOn = 5, kOff = 4;
     std::vector<std::vector<cv::Point2d>> pieces;

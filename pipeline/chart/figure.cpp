@@ -76,7 +76,7 @@ struct Range {
     }
 };
 
-/// One panel within its rectangle.
+/// A panel within a rectangle.
 class PanelDrawing {
 public:
     PanelDrawing(Canvas& canvas, const PlotPanel& panel, const Colours& colours, const cv::Rect2d& area)
@@ -190,7 +190,7 @@ private:
         }
     }
 
-    /// In a free place beside the point; left out where there is none.
+    /// In a free place beside the point; left out if there is none.
     void label(const PlotPoint& point, const Ink& ink) {
         const cv::Point2d at = place(point);
         const double width = textWidth(point.label, kLabel), height = kLabel;

@@ -10,13 +10,13 @@ namespace mpm::pipeline {
 
 struct PlotPoint {
     double x = 0, y = 0;
-    double xError = 0, yError = 0;  ///< standard errors; drawn where they can be seen
-    std::string label;              ///< beside the point, where there is room
+    double xError = 0, yError = 0;  ///< standard errors; drawn if they can be seen
+    std::string label;              ///< beside the point, if there is room
 };
 
 struct PlotSeries {
-    std::string name;      ///< series of one name share a colour across panels
-    std::string colourOf;  ///< the name whose colour it has instead; empty: its own
+    std::string name;      ///< series of the same name share a colour across panels
+    std::string colourOf;  ///< the name whose colour the series has instead; empty: that of `name`
     std::vector<PlotPoint> points;
     bool line = true, markers = true, dashed = false;
     double radius = 4;  ///< of the markers
@@ -26,17 +26,17 @@ struct PlotSeries {
 struct PlotPanel {
     std::string title, xLabel, yLabel;
     std::vector<PlotSeries> series;
-    std::vector<std::string> categories;  ///< not empty: bars, a point's x being its category's number
+    std::vector<std::string> categories;  ///< not empty: bars, a point's x is the number of the category
     bool fromZero = false;                ///< the vertical axis begins at 0
-    double xFrom = 0, xTo = 0;            ///< where they differ: the horizontal axis; else as the points need
+    double xFrom = 0, xTo = 0;            ///< if they differ: the horizontal axis; else as the points need
 };
 
 struct Figure {
     std::string title;
     std::vector<PlotPanel> panels;  ///< side by side
     cv::Size panel{460, 330};
-    /// Names in the order of their colours. Figures of one report share it, so that a name keeps its colour;
-    /// others follow as they come.
+    /// Names in the order of their colours. Figures of a report share the list, so that a name keeps the
+    /// colour; other names follow as they come.
     std::vector<std::string> colours = {};
     std::string origin = {};  ///< below the plots: model, data and date
 };

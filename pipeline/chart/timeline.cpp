@@ -17,7 +17,7 @@ const cv::Scalar kPaper(255, 255, 255), kInk(45, 40, 38), kFaintInk(130, 125, 12
 const cv::Scalar kDay(214, 240, 253), kNight(236, 218, 210), kLight(40, 150, 235);
 const std::vector<cv::Scalar> kCurves = {{191, 164, 120}, {170, 107, 43}, {96, 48, 12}, {60, 20, 90}};
 
-/// One plot: a rectangle of the image and its axes.
+/// A plot: a rectangle of the image with axes.
 struct Plot {
     Plot(const cv::Rect& rectangle, double left, double right, double bottom, double top)
         : area(rectangle),
@@ -87,7 +87,7 @@ std::vector<cv::Point2d> curve(const std::vector<TimelinePoint>& points, size_t 
     return values;
 }
 
-/// Entries from right to left along the line of the title: a stroke of the colour and its name.
+/// Entries from right to left along the line of the title: a stroke of the colour and the name.
 class Key {
 public:
     Key(cv::Mat& image, cv::Point rightEnd) : m_image(image), m_at(rightEnd) {}

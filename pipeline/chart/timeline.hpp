@@ -32,7 +32,7 @@ struct DayNightSummary {
     double dayMean = 0, daySpread = 0, nightMean = 0, nightSpread = 0;
     int days = 0, nights = 0;  ///< points
 
-    /// Tokens more (or less) by night, in percent of the day's; 0 where one of them has no point.
+    /// Tokens more (or less) by night, in percent of the day's; 0 if day or night has no point.
     double difference() const { return days > 0 && nights > 0 ? 100 * (nightMean - dayMean) / dayMean : 0; }
 };
 DayNightSummary summarise(const std::vector<TimelinePoint>& points);

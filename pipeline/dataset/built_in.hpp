@@ -9,7 +9,7 @@
 namespace mpm::pipeline {
 
 /// camvid, ade20k, cityscapes or pascal-context, also as Segmenter spells them ("pascal_context"). Pascal
-/// Context, which has no colours of its own, takes the first ones of ADE20K. `count`: of a model's classes;
+/// Context, which has no colours, takes the first colours of ADE20K. `count`: of a model's classes;
 /// 59 gives Pascal Context without the background. Empty for another name.
 std::optional<Classes> builtInClasses(std::string dataset, int count = 0);
 

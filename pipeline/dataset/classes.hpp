@@ -19,7 +19,7 @@ struct Classes {
 /// The 11 classes of CamVid in the order of SegNet's tutorial; id 11 is unlabelled.
 Classes camvidClasses();
 
-/// A JSON list of {"name": text, "color": [r, g, b]}, the ids in its order.
+/// A JSON list of {"name": text, "color": [r, g, b]}, the ids in this order.
 Classes readClasses(const std::string& path);
 
 /// The same of a file's text; errors name `path`.

@@ -18,7 +18,7 @@ struct Sample {
 
 class FolderDataset {
 public:
-    /// Lists the split and throws cv::Exception where a folder is missing, empty, or an image has no labels.
+    /// Lists the split and throws cv::Exception if a folder is missing, empty, or an image has no labels.
     FolderDataset(const std::string& root, const std::string& split, Classes classes);
 
     /// Classes of ROOT/classes.json, 255 being ignored.
@@ -30,7 +30,7 @@ public:
     const std::string& imagePath(size_t index) const { return m_entries.at(index).image; }
     const std::string& labelsPath(size_t index) const { return m_entries.at(index).labels; }
 
-    /// Reads one pair; throws cv::Exception where it is damaged, sizes differ or an id has no class.
+    /// Reads a pair; throws cv::Exception if it is damaged, sizes differ or an id has no class.
     Sample at(size_t index) const;
     /// Without the image, whose size they may not have.
     cv::Mat labelsAt(size_t index) const;

@@ -1,4 +1,4 @@
-// Data sets as their authors publish them, for measuring: images with their labels in one numbering.
+// Data sets as their authors publish them, for measuring: images with labels in a single numbering.
 #pragma once
 
 #include <string>
@@ -15,26 +15,24 @@ Layout layoutFrom(const std::string& name);
 
 /// Sizes of mmsegmentation's single-scale protocol.
 struct LayoutProtocol {
-    int shortSide = 0;  ///< 0: images as they are; -1: the model's own short side
+    int shortSide = 0;  ///< 0: images as they are; -1: the model's short side
     int stride = 0;     ///< of the sliding window; 0: the window itself
 };
 LayoutProtocol protocolOf(Layout layout);
 
 class LabelledSet {
 public:
-    /// Lists a split; `modelClasses` decides where a layout has several numberings (Pascal Context with 59 or
-    /// 60 classes). Throws cv::Exception where nothing is there.
+    /// Lists a split; `modelClasses` decides if a layout has several numberings (Pascal Context with 59 or
+    /// 60 classes). Throws cv::Exception if nothing is there.
     LabelledSet(Layout layout, const std::string& root, const std::string& split, int modelClasses);
 
     size_t size() const { return m_entries.size(); }
     int classes() const { return m_classes; }
     int ignored() const { return m_ignored; }
-    const std::vector<std::string>& classNames() const {
-        return m_names;
-    }  ///< empty where the layout has none
+    const std::vector<std::string>& classNames() const { return m_names; }  ///< empty if the layout has none
     const std::string& name(size_t index) const { return m_entries.at(index).name; }
 
-    /// Throws cv::Exception where an image or its labels cannot be used.
+    /// Throws cv::Exception if an image or its labels cannot be used.
     Sample at(size_t index) const;
 
 private:

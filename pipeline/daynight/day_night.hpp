@@ -11,12 +11,12 @@ namespace mpm::pipeline {
 enum class Phase { Day, Night };
 
 /// Median luminance of an image (CV_8UC1 or CV_8UC3, BGR), 0 black to 1 white. The median, because lamps,
-/// headlights and a lit facade lift the mean of a night image to that of a dull day; most of its pixels
+/// headlights and a lit facade lift the mean of a night image to that of a dull day; most pixels
 /// stay dark.
 double luminance(const cv::Mat& image);
 
 /// Colour of an image, 0 grey to 1: distance of the largest from the smallest channel, in the most colourful
-/// tenth of the pixels the smallest one. A camera that switches to infrared sends grey images.
+/// tenth of the pixels the smallest distance. A camera that switches to infrared sends grey images.
 double saturation(const cv::Mat& image);
 
 struct DayNightRule {
@@ -46,7 +46,7 @@ struct DayNightRule {
 
 class DayNight {
 public:
-    /// Throws cv::Exception where a value makes no sense (dark above bright, hours or degrees out of range).
+    /// Throws cv::Exception if a value makes no sense (dark above bright, hours or degrees out of range).
     explicit DayNight(const DayNightRule& rule = {});
 
     /// The phase at `time`, given luminance and saturation of the image taken then. Times need not rise.

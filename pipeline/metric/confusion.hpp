@@ -12,11 +12,11 @@ class Confusion {
 public:
     Confusion(int classes, int ignored);
 
-    /// Counts one image: CV_8U or CV_16U ids of equal size; pixels whose truth is the ignored id do not
+    /// Counts an image: CV_8U or CV_16U ids of equal size; pixels whose truth is the ignored id do not
     /// count. A predicted id that is no class counts as a miss of the truth's class.
     void add(const cv::Mat& truth, const cv::Mat& prediction);
 
-    /// One count of another confusion. Throws cv::Exception on a cell that does not exist.
+    /// A count of another confusion. Throws cv::Exception on a cell that does not exist.
     struct Cell {
         int truth = 0, predicted = 0;
         int64_t count = 0;
@@ -36,7 +36,7 @@ public:
     /// Recall by class; NaN for a class that is not present.
     std::vector<double> accuracy() const;
 
-    double miou() const;  ///< mean over the classes that have one, as mmsegmentation takes it
+    double miou() const;  ///< mean over the classes that have an IoU, as in mmsegmentation
     double macc() const;
     double aacc() const;  ///< share of pixels that are right
 

@@ -28,7 +28,7 @@ void count(DistanceCounts& counts, double distance) {
     ++counts[bin];
 }
 
-/// Counts the joins of one stage and moves the places to the clusters it leaves.
+/// Counts the joins of a stage and moves the places to the clusters that are left.
 DistanceCounts join(Places& places, const cv::Mat& map) {
     const int* ids = map.ptr<int>();
     const int tokens = static_cast<int>(map.total());

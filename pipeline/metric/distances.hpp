@@ -12,8 +12,9 @@ namespace mpm::pipeline {
 /// eight neighbours are at 1).
 using DistanceCounts = std::vector<int64_t>;
 
-/// One entry a stage. `stages`: the maps in order, CV_32S 1xK each, the first of them of the whole grid. A
-/// token's place is the middle of its patches; in a larger cluster, each member counts against the first.
+/// An entry for each stage. `stages`: the maps in order, CV_32S 1xK each, the first of them of the whole
+/// grid. A token's place is the middle of its patches; in a larger cluster, each member counts against the
+/// first.
 std::vector<DistanceCounts> joinDistances(const std::vector<cv::Mat>& stages, cv::Size grid);
 
 /// The same for two random patches, as shares: the distribution without any locality.

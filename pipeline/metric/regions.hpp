@@ -1,4 +1,4 @@
-// Where in an image accuracy goes: along the boundaries of classes or inside, on small objects or large.
+// The places at which accuracy is lost: along the boundaries of classes or inside, on small objects or large.
 #pragma once
 
 #include <array>
@@ -10,11 +10,11 @@
 
 namespace mpm::pipeline {
 
-/// 255 where a pixel of another id lies within `radius` pixels (a square), else 0. labels: CV_8UC1 or
+/// 255 if a pixel of another id lies within `radius` pixels (a square), else 0. labels: CV_8UC1 or
 /// CV_16UC1. The ignored id makes no boundary.
 cv::Mat boundaryBand(const cv::Mat& labels, int ignored, int radius);
 
-/// One prediction, counted apart: the band along boundaries and all the rest. Their sum is the whole image.
+/// A prediction, counted separately in the band along boundaries and in the rest. The sum is the whole image.
 struct SplitConfusion {
     Confusion band, interior;
 
@@ -24,7 +24,7 @@ struct SplitConfusion {
     Confusion whole() const;
 };
 
-/// Pixels of connected regions of one class by the size of the region: up to 32x32, up to 96x96 pixels,
+/// Pixels of connected regions of a class by the size of the region: up to 32x32, up to 96x96 pixels,
 /// larger.
 struct ObjectCounts {
     static constexpr int kSizes = 3;
@@ -32,7 +32,7 @@ struct ObjectCounts {
 
     void add(const cv::Mat& truth, const cv::Mat& prediction, int ignored);
     ObjectCounts& operator+=(const ObjectCounts& other);
-    double recall(int size) const;  ///< NaN where there are none
+    double recall(int size) const;  ///< NaN if there are none
 };
 
 }  // namespace mpm::pipeline

@@ -8,10 +8,10 @@
 
 namespace mpm::pipeline {
 
-/// Null where nothing reused.
+/// Null if nothing reused.
 Json reuseJson(const ReuseCounts& reuse);
 
-/// Mean and worst frame; null where there is none.
+/// Mean and worst frame; null if there is none.
 Json agreementJson(const std::vector<double>& agreement);
 
 }  // namespace mpm::pipeline

@@ -20,14 +20,14 @@ struct AlertRule {
     bool above = true;     ///< or below
     double threshold = 0;  ///< tokens kept; share and luminance 0..1; SourceDown has none
     std::chrono::milliseconds hold{0};
-    std::chrono::milliseconds coolDown{60'000};  ///< from one alert to the next of the same rule
+    std::chrono::milliseconds coolDown{60'000};  ///< between two alerts of the same rule
 
     bool desktop = true;  ///< a notification of the desktop
     bool record = false;  ///< a video around it
     std::string command;  ///< program and arguments, run without a shell; empty: none
 };
 
-/// Values that rules are checked against. An absent value leaves its rules unchanged.
+/// Values that rules are checked against. An absent value leaves the rules on it unchanged.
 struct AlertInput {
     std::optional<int> tokens;
     std::optional<double> luminance;
@@ -42,16 +42,16 @@ struct Alert {
     double value = 0;
 };
 
-/// The state of one list of rules for one source. `now` is a clock that never jumps.
+/// The state of a list of rules for a source. `now` is a clock that never jumps.
 class AlertWatch {
 public:
     using Clock = std::chrono::steady_clock;
 
-    /// Throws cv::Exception where a rule makes no sense. Rules that stay the same keep their state.
+    /// Throws cv::Exception if a rule makes no sense. Rules that stay the same keep their state.
     void setRules(const std::vector<AlertRule>& rules);
     const std::vector<AlertRule>& rules() const { return m_rules; }
 
-    /// Rules whose condition has now held long enough. One alert an episode: a condition that persists is
+    /// Rules whose condition has now held long enough. A condition that persists is
     /// reported once.
     std::vector<Alert> update(const AlertInput& input, Clock::time_point now);
 
@@ -65,7 +65,7 @@ private:
     std::vector<State> m_states;
 };
 
-/// The value a rule looks at, where the input has it.
+/// The value that a rule checks, if the input has it.
 std::optional<double> valueFor(const AlertRule& rule, const AlertInput& input);
 
 bool operator==(const AlertRule& a, const AlertRule& b);

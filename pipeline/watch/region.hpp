@@ -1,4 +1,4 @@
-// Parts of an image: polygons with statistics of their own, and masks that nobody looks behind.
+// Parts of an image: polygons with statistics, and masks that hide what is behind them.
 #pragma once
 
 #include <string>
@@ -16,16 +16,16 @@ struct Region {
     Polygon outline;  ///< at least three corners
 };
 
-/// Measurements of one image inside a region.
+/// Measurements of an image inside a region.
 struct RegionReading {
     std::string name;
-    int patches = 0;  ///< image tokens whose middle lies inside
-    int tokens = 0;   ///< kept tokens with at least one of these patches
+    int patches = 0;  ///< image tokens whose middle is inside
+    int tokens = 0;   ///< kept tokens with at least one patch inside
     std::vector<double>
         classShares;  ///< of the region's pixels that are seen, by class id; empty: it has none
 };
 
-/// Whether a point lies inside, by the even-odd rule.
+/// Whether a point is inside, by the even-odd rule.
 bool contains(const Polygon& outline, cv::Point2d point);
 
 /// labels: CV_8U or CV_16U ids, or empty: no shares; map: CV_32S, cluster of each image token (row by row
@@ -34,7 +34,7 @@ bool contains(const Polygon& outline, cv::Point2d point);
 RegionReading readRegion(const Region& region, const cv::Mat& labels, const cv::Mat& map, cv::Size grid,
                          int classes, const cv::Mat& seen = {});
 
-/// CV_8U, 0 under a mask and 255 elsewhere; empty where there are no masks.
+/// CV_8U, 0 under a mask and 255 elsewhere; empty if there are no masks.
 cv::Mat seenThrough(const std::vector<Polygon>& masks, cv::Size size);
 
 /// Blackens the polygons in an image, in place. A mask with fewer than three corners covers nothing.

@@ -28,9 +28,9 @@ enum StreetClass : uchar {
 };
 
 struct House {
-    float side = 1;              ///< -1 left of the road, 1 right, 0 across its end
-    float front = 8, back = 18;  ///< |x| of the two long faces (z where side is 0)
-    float near = 10, far = 20;   ///< along the street (x where side is 0)
+    float side = 1;              ///< -1 left of the road, 1 right, 0 across the end
+    float front = 8, back = 18;  ///< |x| of the two long faces (z if side is 0)
+    float near = 10, far = 20;   ///< along the street (x if side is 0)
     float eaves = 8, ridge = 11;
     cv::Vec3f wall, trim, roof, door;  ///< colours, RGB 0..1
     float floorHeight = 3, bay = 2.4f, windowWidth = 0.5f, windowHeight = 0.55f;

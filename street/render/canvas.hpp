@@ -32,7 +32,7 @@ cv::Mat lampMap(const Layout& layout, const Gbuffer& buffer, int step);
 Backdrop lightStreet(const Stage& stage, const Gbuffer& buffer, const Sky& sky, const cv::Mat& lamps,
                      int samples, const std::vector<Actor>& parked);
 
-/// Paints one actor over a frame that began as a copy of the backdrop.
+/// Paints an actor over a frame that began as a copy of the backdrop.
 void paintActor(const Stage& stage, const Backdrop& backdrop, const Actor& actor, cv::Mat& image,
                 cv::Mat& labels);
 

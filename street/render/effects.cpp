@@ -16,7 +16,7 @@ bool isGround(uchar label) {
     return label == kRoad || label == kPavement;
 }
 
-/// Projects to pixels of a frame; false where a point is behind the eye.
+/// Projects to pixels of a frame; false if a point is behind the eye.
 bool toFrame(const Stage& stage, const std::vector<cv::Vec3f>& points, int samples,
              std::vector<cv::Point>& pixels) {
     for (const auto& point : points) {
@@ -29,7 +29,7 @@ bool toFrame(const Stage& stage, const std::vector<cv::Vec3f>& points, int sampl
     return true;
 }
 
-/// A soft mask (CV_8U) of the polygon's hull and where it lies.
+/// A soft mask (CV_8U) of the polygon's hull, and its place.
 cv::Mat softMask(std::vector<cv::Point> pixels, int blur, cv::Size size, cv::Rect& area) {
     std::vector<cv::Point> hull;
     cv::convexHull(pixels, hull);
@@ -45,7 +45,8 @@ cv::Mat softMask(std::vector<cv::Point> pixels, int blur, cv::Size size, cv::Rec
     return mask;
 }
 
-/// Multiplies ground pixels by `rest` where the mask is full; `sunOnly` weighs by the sun that arrived.
+/// Multiplies ground pixels by `rest` as far as the mask covers them; `sunOnly` weighs by the sun that
+/// arrived.
 void darken(const Backdrop& backdrop, const cv::Mat& mask, cv::Rect area, float rest, bool sunOnly,
             cv::Mat& image) {
     for (int y = 0; y < area.height; ++y) {

@@ -39,7 +39,7 @@ public:
     /// Flat convex polygon, both sides visible.
     void polygon(const std::vector<cv::Vec3f>& world, const Surface& surface);
 
-    /// Upright post, rounded by its normals.
+    /// Upright post, rounded by the normals.
     void post(const cv::Vec3f& foot, const cv::Vec3f& top, float radiusFoot, float radiusTop,
               Surface surface);
 
@@ -58,7 +58,7 @@ public:
         write(x, y, surface);
     }
 
-    cv::Mat depth;   ///< CV_32F, along the view; infinite where there is sky
+    cv::Mat depth;   ///< CV_32F, along the view; infinite for the sky
     cv::Mat colour;  ///< CV_8UC3, RGB
     cv::Mat normal;  ///< CV_8SC3, times 127
     cv::Mat label;   ///< CV_8U

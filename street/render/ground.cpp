@@ -9,7 +9,7 @@ float fade(float size, float metresPerPixel) {
     return std::max(0.0f, std::min(1.0f, size / metresPerPixel - 0.7f));
 }
 
-/// 0..1: how much paint lies on the road at (x, z).
+/// 0..1: how much paint is on the road at (x, z).
 float paintAt(const Layout& layout, float x, float z) {
     const float edge = layout.roadHalf - 0.35f - std::abs(x);
     if (layout.crossing && std::abs(z - layout.crossingZ) < 1.6f && edge > -0.1f) {
@@ -102,7 +102,7 @@ void layGround(Gbuffer& buffer, const Layout& layout) {
             t = raised;
             return pavementAt(layout, raisedX, eye[2] + ray[2] * raised, raised / focal * stretch);
         }
-        // The ray passes over the kerb's top and ends on its face.
+        // The ray passes over the kerb's top and ends on the kerb's face.
         const float side = x > 0 ? layout.roadHalf : -layout.roadHalf;
         t = (side - eye[0]) / ray[0];
         Surface face;

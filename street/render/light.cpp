@@ -10,7 +10,7 @@
 namespace mpm::street {
 namespace {
 
-/// Sky colours by the sun's height (sine of its elevation).
+/// Sky colours by the sun's height (sine of the elevation).
 struct SkyKey {
     float height;
     cv::Vec3f above, low, sun;

@@ -26,13 +26,13 @@ struct Light {
 
     Light(const Layout& layout, double hour);
 
-    /// Ambient light on a surface, without its shadow.
+    /// Ambient light on a surface, without shadow.
     cv::Vec3f ambient(const cv::Vec3f& normal) const;
 
     /// Linear light to an 8-bit BGR pixel.
     cv::Vec3b toPixel(const cv::Vec3f& linear) const;
 
-    /// Own light of a surface that carries a Glow.
+    /// Light of a surface that carries a Glow.
     cv::Vec3f glow(uchar kind) const;
 };
 

@@ -7,7 +7,7 @@ namespace {
 
 enum Face { kFront, kGable, kRoof };
 
-/// 1 where details of `size` metres are wide enough to be seen, 0 where they are smaller than a pixel.
+/// 1 if details of `size` metres are wide enough to be seen, 0 if they are smaller than a pixel.
 float visible(float size, float metresPerPixel) {
     return std::max(0.0f, std::min(1.0f, size / metresPerPixel - 1.0f));
 }
@@ -62,7 +62,7 @@ Surface glass(const House& house, const Cell& cell) {
     return surface;
 }
 
-/// Glass, frame, sill and surround of one window; false where the wall shows.
+/// Glass, frame, sill and surround of a window; false if the wall shows.
 bool windowAt(const House& house, const Cell& cell, float footprint, Surface& surface) {
     const float dx = std::abs(cell.x - 0.5f) * cell.width, dy = (cell.y - 0.54f) * cell.height;
     const float halfWidth = 0.5f * house.windowWidth * cell.width,

@@ -1,4 +1,4 @@
-// Painting of one actor at the fine resolution.
+// Painting of an actor at the fine resolution.
 #pragma once
 
 #include "street/render/canvas.hpp"
@@ -6,9 +6,9 @@
 namespace mpm::street {
 
 struct Sprite {
-    cv::Rect area;   ///< on the fine maps; empty where nothing shows
+    cv::Rect area;   ///< on the fine maps; empty if nothing shows
     cv::Mat colour;  ///< CV_8UC3 BGR
-    cv::Mat depth;   ///< CV_32F, infinite where the actor is not
+    cv::Mat depth;   ///< CV_32F, infinite outside of the actor
 };
 
 /// The actor alone, lit, on a grid of fine pixels whose corner is a multiple of `align`.

@@ -29,7 +29,7 @@ struct CheckpointFile {
     FileTensors tensors;
 };
 
-/// Throws FileError where the bytes are no checkpoint; they must outlive the tensors.
+/// Throws FileError if the bytes are no checkpoint; they must outlive the tensors.
 CheckpointFile parseCheckpoint(std::string_view bytes);
 
 /// A tensor to write: dense, in row-major order.
@@ -40,7 +40,7 @@ struct DenseTensor {
     std::string_view bytes;
 };
 
-/// `progress` may be null. Throws cv::Exception where it cannot be written.
+/// `progress` may be null. Throws cv::Exception if it cannot be written.
 void writeCheckpoint(PendingFile& file, const std::string& options, const Progress* progress,
                      const std::vector<DenseTensor>& tensors);
 

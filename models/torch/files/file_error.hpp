@@ -23,7 +23,7 @@ inline std::string nameOf(std::string_view name) {
     return printable(name, 100);
 }
 
-/// Throws FileError with the parts as its message where `good` does not hold.
+/// Throws FileError with the parts as its message if `good` does not hold.
 template <class... Parts>
 void demand(bool good, const Parts&... parts) {
     if (good) return;

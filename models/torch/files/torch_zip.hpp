@@ -14,7 +14,7 @@ namespace mpm::models {
 
 class TorchZip {
 public:
-    /// Throws FileError where the bytes are no such archive; they must outlive this.
+    /// Throws FileError if the bytes are no such archive; they must outlive this.
     explicit TorchZip(std::string_view bytes);
 
     const Pickled& root() const { return *m_pickle.root; }

@@ -22,7 +22,7 @@ struct ImportOptions {
     int64_t sourceGridHeight = 0;   ///< rows of the file's grid; 0: square
     int64_t classes = 11;           ///< where the file has no decoder
     std::string normalisation;      ///< vit or deit; empty: that of variant.yml, else vit
-    Variant variant;                ///< of the variant.yml beside the file, where there is one
+    Variant variant;                ///< of the variant.yml beside the file, if there is one
 };
 
 struct Imported {
