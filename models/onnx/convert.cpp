@@ -194,6 +194,7 @@ private:
         const int blocks = state.match.blocks();
         const bool keeps = !m_options.blocks && (fusedAlready || isLayers(original));
         m_conversion.schedule = keeps ? scheduleOf(original) : scheduleFor(m_options, blocks);
+        if (!fusedAlready) warnAboutMerging(state.match);
         if (fusedAlready) {
             writeFusedAgain(state, digest.get());
         } else if (m_options.form == Form::Layers) {
@@ -204,6 +205,22 @@ private:
             state = writeOtherSize(std::move(state), *bindings.wanted, digest.get());
         }
         prepareProof(original, bindings.own, state.graph);
+    }
+
+    // Blocks that the converter did not recognise would otherwise cost their time without a word.
+    void warnAboutMerging(const Match& match) {
+        const List<std::string>& outside = match.outside;
+        if (!m_options.blocks && m_conversion.schedule.empty()) {
+            const int blocks = match.blocks();
+            m_conversion.notes.push_back(
+                "nothing merges: merging begins before block 2, counted from 0, and the "
+                "encoder has " +
+                std::to_string(blocks) + (blocks == 1 ? " block" : " blocks"));
+        }
+        if (outside.empty()) return;
+        m_conversion.notes.push_back("attention at " + std::to_string(outside.size()) +
+                                     (outside.size() == 1 ? " place" : " places") +
+                                     " outside of the encoder never merges: " + outside.front());
     }
 
     void chooseDecoders(State& state, bool fusedAlready) {

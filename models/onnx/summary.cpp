@@ -109,8 +109,12 @@ std::string decoderOf(const State& state) {
         blocks += static_cast<int>(encoder.blocks.size());
         merged |= encoder.takesMap;
     }
+    std::string parts;
     if (blocks > 0)
-        return std::to_string(blocks) + " transformer blocks" + (merged ? " on merged tokens" : "");
+        parts = std::to_string(blocks) + " transformer blocks" + (merged ? " on merged tokens" : "");
+    if (const size_t outside = state.match.outside.size())
+        parts += (parts.empty() ? "" : ", ") + ("attention in no block (" + std::to_string(outside)) + ")";
+    if (!parts.empty()) return parts;
     return state.shapes.of(state.graph.outputs[0].value).size() == 4 ? "linear or convolutional" : "none";
 }
 

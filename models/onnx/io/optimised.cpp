@@ -1,5 +1,7 @@
 #include "models/onnx/io/optimised.hpp"
 
+#include <utility>
+
 #include "base/norm_rule.hpp"
 
 namespace mpm::models {
@@ -41,15 +43,23 @@ private:
     void expandSkipNorm(size_t n, const Node& node, NormKind kind, int normBias, int sumBias) {
         const auto isUsed = [&](size_t k) { return k < node.outputs.size() && node.outputs[k] != kAbsent; };
         if (node.input(1) == kAbsent || node.input(2) == kAbsent || isUsed(1) || isUsed(2)) return;
-        int sum = add(n, node.inputs[0], node.inputs[1],
-                      sumBias == kAbsent && isUsed(3) ? node.outputs[3] : kAbsent);
-        if (sumBias != kAbsent) sum = add(n, sum, sumBias, isUsed(3) ? node.outputs[3] : kAbsent);
+        int x = node.inputs[0], skip = node.inputs[1];
+        if (sumBias != kAbsent) {  // of the product in front
+            if (!isProduct(x) && isProduct(skip)) std::swap(x, skip);
+            x = add(n, x, sumBias);
+        }
+        const int sum = add(n, x, skip, isUsed(3) ? node.outputs[3] : kAbsent);
         List<int> inputs{sum, node.inputs[2]};
         if (normBias != kAbsent) inputs.push_back(normBias);
         Node& norm = replaceBy(n, namesOf(kind).onnx, inputs);
         norm.outputs = {node.outputs[0]};
         norm.attributes["axis"] = Attribute::of(int64_t{-1});
         norm.attributes["epsilon"] = Attribute::of(node.getFloat("epsilon", 1e-12f));
+    }
+
+    bool isProduct(int value) const {
+        const Node* node = m_graph.nodeOf(value);
+        return node && (node->op == "MatMul" || node->op == "FusedMatMul" || node->op == "Gemm");
     }
 
     int add(size_t n, int a, int b, int output = kAbsent) {

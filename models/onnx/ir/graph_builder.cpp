@@ -1,5 +1,7 @@
 #include "models/onnx/ir/graph_builder.hpp"
 
+#include <algorithm>
+
 namespace mpm::models {
 namespace {
 
@@ -26,6 +28,15 @@ int GraphBuilder::node(const std::string& op, const List<int>& inputs, const std
     return value;
 }
 
+int GraphBuilder::outputOf(size_t k) {
+    Node& node = m_graph.nodes.back();
+    const int value = m_graph.addValue(m_graph.values[node.outputs[0]].name + "_" + std::to_string(k));
+    m_graph.values[value].producer = static_cast<int>(m_graph.nodes.size()) - 1;
+    node.outputs.resize(std::max(node.outputs.size(), k + 1), kAbsent);
+    node.outputs[k] = value;
+    return value;
+}
+
 GraphBuilder& GraphBuilder::with(const std::string& name, const Attribute& attribute) {
     m_graph.nodes.back().attributes[name] = attribute;
     return *this;
@@ -43,6 +54,11 @@ int GraphBuilder::input(const std::string& name, const Shape& shape) {
 
 void GraphBuilder::output(int value, const std::string& name, const Shape& shape) {
     m_graph.outputs.push_back(portOf(value, name, shape));
+}
+
+void GraphBuilder::integers(int value, const std::string& name, const Shape& shape) {
+    output(value, name, shape);
+    m_graph.outputs.back().type = Type::Int;
 }
 
 }  // namespace mpm::models

@@ -11,6 +11,8 @@ public:
 
     /// Adds a node with one output and returns the output.
     int node(const std::string& op, const List<int>& inputs, const std::string& domain = {});
+    /// Adds output `k` to the node added last; those in between are left out.
+    int outputOf(size_t k);
     /// Sets an attribute of the node added last.
     GraphBuilder& with(const std::string& name, const Attribute& attribute);
 
@@ -21,6 +23,7 @@ public:
     /// An f32 input or output of the graph.
     int input(const std::string& name, const Shape& shape);
     void output(int value, const std::string& name, const Shape& shape);
+    void integers(int value, const std::string& name, const Shape& shape);  ///< an output of int64
     void metadata(const std::string& key, const std::string& value) { m_graph.metadata[key] = value; }
 
     const Graph& graph() const { return m_graph; }

@@ -9,18 +9,6 @@
 namespace mpm::models {
 namespace {
 
-// Whether the probabilities weigh rows in a product, as attention does; deformable attention does not.
-bool isAttention(const RowMatcher& rows, int probabilities) {
-    const auto visit = [&](int n) {
-        const Node& node = rows.graph().nodes[n];
-        if (node.is("MatMul")) return RowMatcher::Step::Found;
-        for (const char* op : {"Reshape", "Transpose", "Squeeze", "Unsqueeze", "Where", "Identity", "Cast"})
-            if (node.is(op)) return RowMatcher::Step::Follow;
-        return RowMatcher::Step::Skip;
-    };
-    return rows.downstream(probabilities, visit) != kAbsent;
-}
-
 class BackboneChooser {
 public:
     BackboneChooser(const RowMatcher& rows, const List<Unmatched>& unmatched, List<EncoderSpec>& encoders)
@@ -242,6 +230,18 @@ private:
 };
 
 }  // namespace
+
+bool isAttention(const RowMatcher& rows, int probabilities) {
+    const auto visit = [&](int n) {
+        const Node& node = rows.graph().nodes[n];
+        if (node.op == "MatMul" || node.op == "MpmMatMul") return RowMatcher::Step::Found;
+        for (const char* op :
+             {"Reshape", "Transpose", "MpmTranspose", "Squeeze", "Unsqueeze", "Where", "Identity", "Cast"})
+            if (node.op == op) return RowMatcher::Step::Follow;
+        return RowMatcher::Step::Skip;
+    };
+    return rows.downstream(probabilities, visit) != kAbsent;
+}
 
 bool sameValues(const Tensor& a, const Tensor& b) {
     return a.known() == b.known() && (!a.known() || a.equals(b));

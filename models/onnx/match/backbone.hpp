@@ -10,6 +10,9 @@ namespace mpm::models {
 void chooseBackbone(const RowMatcher& rows, const List<Unmatched>& unmatched, bool chains,
                     List<EncoderSpec>& encoders);
 
+/// Whether the probabilities weigh rows in a product, as attention does; deformable attention does not.
+bool isAttention(const RowMatcher& rows, int probabilities);
+
 /// Why one operator, which has one of each of these for all its blocks, cannot hold both blocks; empty if it
 /// can.
 std::string difference(const Block& a, const Block& b);

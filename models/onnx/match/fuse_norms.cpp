@@ -1,5 +1,6 @@
 #include "models/onnx/match/passes.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "models/onnx/ir/job.hpp"
@@ -35,12 +36,12 @@ private:
         return axes.size() == 1 && (axes[0] == -1 || axes[0] == rank - 1) && node.getInt("keepdims", 1) == 1;
     }
 
-    // A node of this kind that reads `value`, which may have other readers.
-    int userOf(int value, const char* op) const {
-        for (int n : m_rewriter.usersOf(value)) {
-            if (m_graph.nodes[n].is(op)) return n;
-        }
-        return kAbsent;
+    // Nodes of this kind that read `value`, which may have other readers.
+    List<int> usersOf(int value, const char* op) const {
+        List<int> users = m_rewriter.usersOf(value);
+        const auto differs = [&](int n) { return !m_graph.nodes[n].is(op); };
+        users.erase(std::remove_if(users.begin(), users.end(), differs), users.end());
+        return users;
     }
 
     // d * d or d ^ 2
@@ -55,26 +56,22 @@ private:
         for (int n : m_rewriter.usersOf(centred)) {
             const Node& node = m_graph.nodes[n];
             if (!isSquare(node) || node.inputs[0] != centred) continue;
-            const int mean = userOf(node.outputs[0], "ReduceMean");
-            if (mean != kAbsent && overLastAxis(m_graph.nodes[mean], m_rank))
-                return m_graph.nodes[mean].outputs[0];
+            for (int mean : usersOf(node.outputs[0], "ReduceMean"))
+                if (overLastAxis(m_graph.nodes[mean], m_rank)) return m_graph.nodes[mean].outputs[0];
         }
         return kAbsent;
     }
 
-    // variance -> + epsilon -> square root, or its inverse; sets m_epsilon
-    int deviation(int variance) {
-        const int add = userOf(variance, "Add");
-        if (add == kAbsent) return kAbsent;
-        m_epsilon = m_rewriter.scalar(Rewriter::otherOperand(m_graph.nodes[add], variance));
-        if (std::isnan(m_epsilon)) return kAbsent;
-        const int sum = m_graph.nodes[add].outputs[0];
-        const int root = userOf(sum, "Sqrt");
-        if (root != kAbsent) return m_graph.nodes[root].outputs[0];
-        const int power = userOf(sum, "Pow");
-        if (power == kAbsent || std::abs(m_rewriter.scalar(m_graph.nodes[power].inputs[1])) != 0.5)
-            return kAbsent;
-        return m_graph.nodes[power].outputs[0];
+    // The square roots of `sum`, or their inverses.
+    List<int> rootsOf(int sum) const {
+        List<int> roots;
+        for (int n : m_rewriter.usersOf(sum)) {
+            const Node& node = m_graph.nodes[n];
+            const bool power =
+                node.is("Pow") && node.inputs[0] == sum && std::abs(m_rewriter.scalar(node.inputs[1])) == 0.5;
+            if (power || node.is("Sqrt")) roots.push_back(node.outputs[0]);
+        }
+        return roots;
     }
 
     // Of a value raised to -0.5.
@@ -83,46 +80,69 @@ private:
         return m_graph.nodes[power].is("Pow") && m_rewriter.scalar(m_graph.nodes[power].inputs[1]) < 0;
     }
 
-    int quotient(int centred, int deviationValue) const {
-        if (isInverse(deviationValue)) return productOf(centred, deviationValue);
-        const int division = userOf(deviationValue, "Div");
-        if (division != kAbsent && m_graph.nodes[division].inputs[0] == centred) return division;
-        int inverse = userOf(deviationValue, "Reciprocal");
-        if (inverse == kAbsent && division != kAbsent &&
-            m_rewriter.scalar(m_graph.nodes[division].inputs[0]) == 1)
-            inverse = division;
-        return inverse == kAbsent ? kAbsent : productOf(centred, m_graph.nodes[inverse].outputs[0]);
+    // The nodes that divide `centred` by a deviation.
+    List<int> quotients(int centred, int deviation) const {
+        if (isInverse(deviation)) return productsOf(centred, deviation);
+        List<int> found, inverses = usersOf(deviation, "Reciprocal");
+        for (int division : usersOf(deviation, "Div")) {
+            const int over = m_graph.nodes[division].inputs[0];
+            if (over == centred) found.push_back(division);
+            if (over != centred && m_rewriter.scalar(over) == 1) inverses.push_back(division);
+        }
+        for (int inverse : inverses) {
+            const List<int> products = productsOf(centred, m_graph.nodes[inverse].outputs[0]);
+            found.insert(found.end(), products.begin(), products.end());
+        }
+        return found;
     }
 
-    int productOf(int centred, int factor) const {
-        const int product = userOf(factor, "Mul");
-        const bool fits =
-            product != kAbsent && Rewriter::otherOperand(m_graph.nodes[product], centred) != kAbsent;
-        return fits ? product : kAbsent;
+    List<int> productsOf(int centred, int factor) const {
+        List<int> products = usersOf(factor, "Mul");
+        const auto differs = [&](int n) {
+            return Rewriter::otherOperand(m_graph.nodes[n], centred) == kAbsent;
+        };
+        products.erase(std::remove_if(products.begin(), products.end(), differs), products.end());
+        return products;
     }
 
-    // The node after `n` that multiplies or adds a constant of `width` along the last axis; sets `constant`.
-    int parameter(int n, const char* op, int64_t width, int& constant) const {
+    // The last node of a norm, and its parameters as far as there are any.
+    struct End {
+        int node = kAbsent, weight = kAbsent, bias = kAbsent;
+    };
+
+    // The nodes that multiply the result of `n` by a constant of `width` along the last axis, or add one to
+    // it; `n` itself if its result has other readers.
+    List<std::pair<int, int>> parameters(int n, const char* op, int64_t width) const {
         const int out = m_graph.nodes[n].outputs[0];
-        const int next = m_rewriter.soleUser(out);
-        if (next == kAbsent || !m_graph.nodes[next].is(op)) return kAbsent;
-        constant = Rewriter::otherOperand(m_graph.nodes[next], out);
-        if (constant == kAbsent || !m_graph.isConstant(constant)) return kAbsent;
-        const Tensor& t = m_graph.constant(constant);
-        return t.size() == width && t.rank() >= 1 && t.dim(-1) == width ? next : kAbsent;
+        List<std::pair<int, int>> found;
+        bool plain = m_rewriter.isOutput(out) || m_rewriter.usersOf(out).empty();
+        for (int user : m_rewriter.usersOf(out)) {
+            const int constant = Rewriter::otherOperand(m_graph.nodes[user], out);
+            const bool fits = m_graph.nodes[user].is(op) && m_graph.isConstant(constant) &&
+                              isParameter(m_graph.constant(constant), width);
+            if (fits) found.push_back({user, constant});
+            plain |= !fits;
+        }
+        if (plain) found.push_back({n, kAbsent});
+        return found;
+    }
+
+    static bool isParameter(const Tensor& t, int64_t width) {
+        return t.size() == width && t.rank() >= 1 && t.dim(-1) == width;
     }
 
     void fuse(int mean) {
         const int x = m_graph.nodes[mean].inputs[0];
         const Node* square = m_graph.nodeOf(x);
         if (square && isSquare(*square)) return fuseRms(square->inputs[0], mean);
-        const int subtraction = userOf(m_graph.nodes[mean].outputs[0], "Sub");
-        if (subtraction == kAbsent || m_graph.nodes[subtraction].inputs[0] != x) return;
         m_rank = rankOf(x);
         if (m_rank == 0 || !overLastAxis(m_graph.nodes[mean], m_rank)) return;
-        const int centred = m_graph.nodes[subtraction].outputs[0];
-        const int variance = meanOfSquares(centred);
-        if (variance != kAbsent) divide(NormKind::Layer, x, centred, variance);
+        for (int subtraction : usersOf(m_graph.nodes[mean].outputs[0], "Sub")) {
+            if (m_graph.nodes[subtraction].inputs[0] != x) continue;
+            const int centred = m_graph.nodes[subtraction].outputs[0];
+            const int variance = meanOfSquares(centred);
+            if (variance != kAbsent) divide(NormKind::Layer, x, centred, variance);
+        }
     }
 
     // x -> its square -> mean -> root -> x / root
@@ -132,10 +152,20 @@ private:
         divide(NormKind::Rms, x, x, m_graph.nodes[mean].outputs[0]);
     }
 
+    // variance -> + epsilon -> square root -> centred / root
     void divide(NormKind kind, int x, int centred, int variance) {
-        const int root = deviation(variance);
-        const int last = root == kAbsent ? kAbsent : quotient(centred, root);
-        if (last != kAbsent && widthOf(x) > 0) replaceBy(kind, x, last);
+        if (widthOf(x) == 0) return;
+        for (int add : usersOf(variance, "Add")) {
+            const double epsilon = m_rewriter.scalar(Rewriter::otherOperand(m_graph.nodes[add], variance));
+            if (std::isnan(epsilon)) continue;
+            List<int> ends;
+            for (int root : rootsOf(m_graph.nodes[add].outputs[0])) {
+                const List<int> found = quotients(centred, root);
+                ends.insert(ends.end(), found.begin(), found.end());
+            }
+            for (int last : ends)
+                replaceBy(kind, x, last, static_cast<float>(epsilon));
+        }
     }
 
     // Zero if unknown: for values that expanding composites has added.
@@ -146,23 +176,25 @@ private:
 
     int64_t widthOf(int x) const { return rankOf(x) > 0 ? m_inferred.values[x].shape().back() : 0; }
 
-    // A norm may lack its weight, its bias or both: optimisers fold them into the next product.
-    void replaceBy(NormKind kind, int x, int last) {
+    // A norm may lack its weight, its bias or both: optimisers fold them into the next product. They also
+    // keep one quotient for several norms of the same values: the norm of a tap and that of the next block.
+    void replaceBy(NormKind kind, int x, int last, float epsilon) {
         const int64_t width = widthOf(x);
-        int weight = kAbsent, bias = kAbsent;
-        const int scaled = parameter(last, "Mul", width, weight);
-        if (scaled != kAbsent) last = scaled;
-        const int shifted = parameter(last, "Add", width, bias);
-        if (shifted != kAbsent) last = shifted;
-        Node norm;
-        norm.op = namesOf(kind).onnx;
-        norm.name = m_graph.nodes[last].name;
-        norm.inputs = {x, scaled != kAbsent ? flat(weight) : ones(width)};
-        if (shifted != kAbsent) norm.inputs.push_back(flat(bias));
-        norm.outputs = m_graph.nodes[last].outputs;
-        norm.attributes["axis"] = Attribute::of(int64_t{-1});
-        norm.attributes["epsilon"] = Attribute::of(static_cast<float>(m_epsilon));
-        m_graph.nodes[last] = norm;
+        List<End> ends;
+        for (const auto& [scaled, weight] : parameters(last, "Mul", width))
+            for (const auto& [shifted, bias] : parameters(scaled, "Add", width))
+                ends.push_back({shifted, weight, bias});
+        for (const End& end : ends) {
+            Node norm;
+            norm.op = namesOf(kind).onnx;
+            norm.name = m_graph.nodes[end.node].name;
+            norm.inputs = {x, end.weight != kAbsent ? flat(end.weight) : ones(width)};
+            if (end.bias != kAbsent) norm.inputs.push_back(flat(end.bias));
+            norm.outputs = m_graph.nodes[end.node].outputs;
+            norm.attributes["axis"] = Attribute::of(int64_t{-1});
+            norm.attributes["epsilon"] = Attribute::of(epsilon);
+            m_graph.nodes[end.node] = norm;
+        }
         m_rewriter.refresh();
     }
 
@@ -180,7 +212,6 @@ private:
     Graph& m_graph;
     const Inferred& m_inferred;
     Rewriter m_rewriter;
-    double m_epsilon = 0;
     int m_rank = 1;  // for axes counted from the front
 };
 

@@ -32,6 +32,7 @@ public:
             checkInside(encoder);
         }
         chooseBackbone(m_rows, m_unmatched, chains, m_match.encoders);
+        findOutside();
         return std::move(m_match);
     }
 
@@ -163,6 +164,14 @@ private:
             if (user.outputs[0] != block.output && !m_rows.isNorm(&user)) return false;
         }
         return true;
+    }
+
+    void findOutside() {
+        for (const Unmatched& each : m_unmatched)
+            if (isAttention(m_rows, each.value)) m_match.outside.push_back(each.why.reason);
+        for (const Node& node : graph().nodes)
+            if (node.op == "MpmMaskedSoftmax")
+                m_match.outside.push_back(graph().describe(node) + " is masked by a result of the model");
     }
 
     RowMatcher m_rows;

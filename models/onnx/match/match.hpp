@@ -9,6 +9,7 @@ namespace mpm::models {
 struct Match {
     List<EncoderSpec> encoders;  ///< in the order of the graph; those that are no decoders form one chain
     List<std::string> reasons;   ///< why an attention is not part of an encoder
+    List<std::string> outside;   ///< likewise, of each attention that weighs rows in a product
     const EncoderSpec* backbone() const;        ///< its first segment
     List<const EncoderSpec*> segments() const;  ///< of the backbone, in the order of their blocks
     int blocks() const;                         ///< of the backbone

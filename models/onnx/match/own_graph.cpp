@@ -10,6 +10,7 @@
 #include "base/checked.hpp"
 #include "models/onnx/ir/job.hpp"
 #include "models/onnx/ir/rewrite.hpp"
+#include "models/onnx/match/backbone.hpp"
 
 namespace mpm::models {
 namespace {
@@ -180,6 +181,11 @@ Match encodersOf(const Graph& graph, const Inferred& inferred) {
             match.encoders.push_back(EncoderReader(graph, inferred, node).read());
     }
     checkChain(match);
+    const RowMatcher rows(graph, inferred);
+    for (const Node& node : graph.nodes) {
+        const bool softmax = node.is("Softmax") && isAttention(rows, node.outputs[0]);
+        if (softmax || node.op == "MpmMaskedSoftmax") match.outside.push_back(graph.describe(node));
+    }
     return match;
 }
 

@@ -42,12 +42,9 @@ std::vector<std::string> todayNames() {
 const std::set<std::string> kPending{
     "clip_outputs",          //
     "fused_trans_batch",     //
-    "layer_tap_norm",        //
     "mask2former_dinov2",    //
     "parallel_hidden_bias",  //
     "radio",                 //
-    "rms_tap_norm",          //
-    "skip_norm_bias",        //
     "upernet_dinov2",        //
     "vitpose_moe",           //
 };

@@ -1,0 +1,76 @@
+// A small export from front to back: written, converted, run by OpenCV, compared with its own evaluation.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <opencv2/dnn.hpp>
+
+#include <mpm/mpm.hpp>
+#include <mpm/read_net.hpp>
+
+#include "models/onnx/convert.hpp"
+#include "models/onnx/eval/evaluate.hpp"
+#include "models/onnx/io/read.hpp"
+#include "models/onnx/io/write.hpp"
+#include "small_export.hpp"
+#include "support/temp_folder.hpp"
+
+namespace mpm::test {
+
+inline models::ConvertOptions unmerged() {
+    models::ConvertOptions options;
+    options.blocks = std::vector<int>{};
+    return options;
+}
+
+/// `expected` is evaluated on the image, whose size may differ from the export's; its first input is the
+/// image.
+inline models::Conversion convertedLike(const models::Graph& given, const models::Graph& expected,
+                                        const models::ConvertOptions& options, const cv::Mat& image) {
+    const TempFolder folder;
+    const std::string in = folder / "export.onnx", out = folder / "converted.onnx";
+    models::writeModel(given, in);
+    const models::Conversion conversion = models::convertModel(in, out, options);
+    models::Tensor blob = models::Tensor::floats(models::Shape(image.size.p, image.size.p + image.dims));
+    std::copy_n(image.ptr<float>(), image.total(), blob.writeF().data());
+    const models::List<models::Tensor> wanted = models::evaluate(expected, {blob});
+    std::vector<cv::String> names;
+    for (const models::Port& port : models::readModel(out).outputs)
+        names.push_back(port.name);
+    cv::dnn::Net net = readNet(out);
+    encoder(net).setSchedule({});
+    net.setInput(image);
+    std::vector<cv::Mat> found;
+    net.forward(found, names);
+    EXPECT_EQ(found.size(), wanted.size());
+    for (size_t k = 0; k < std::min(found.size(), wanted.size()); ++k) {
+        cv::Mat values;
+        found[k].reshape(1, 1).convertTo(values, CV_32F);
+        std::vector<float> floats = wanted[k].toFloats();
+        const cv::Mat right(1, static_cast<int>(floats.size()), CV_32F, floats.data());
+        EXPECT_EQ(values.total(), right.total()) << "output " << k;
+        if (values.total() != right.total()) continue;
+        EXPECT_LT(cv::norm(values, right, cv::NORM_INF), 1e-5 * cv::norm(right, cv::NORM_INF) + 1e-12)
+            << "output " << k;
+    }
+    return conversion;
+}
+
+inline models::Conversion converted(const models::Graph& graph,
+                                    const models::ConvertOptions& options = unmerged()) {
+    return convertedLike(graph, graph, options, SmallExport::image(1));
+}
+
+inline std::string notesOf(const models::Conversion& conversion) {
+    std::string all;
+    for (const std::string& note : conversion.notes)
+        all += note + "\n";
+    return all;
+}
+
+inline int transposed(models::GraphBuilder& g, int x, const models::List<int64_t>& order) {
+    const int y = g.node("Transpose", {x});
+    g.with("perm", models::Attribute::of(order));
+    return y;
+}
+
+}  // namespace mpm::test

@@ -1,0 +1,143 @@
+// Spellings of today's exporters and optimisers: shared norms, biases of skip norms, inputs beside the image,
+// elements that are picked.
+#include <algorithm>
+#include <functional>
+
+#include "converted_export.hpp"
+
+namespace {
+
+using namespace mpm;
+using models::Attribute;
+using models::GraphBuilder;
+using models::List;
+using models::Shape;
+using models::Tensor;
+using test::converted;
+using test::SmallExport;
+
+constexpr int kDim = SmallExport::kDim;
+
+int reduced(GraphBuilder& g, const char* op, int x, int64_t axis) {
+    const int y = g.node(op, {x});
+    g.with("axes", Attribute::of(List<int64_t>{axis}));
+    return y;
+}
+
+// x / deviation, or its difference from the mean / deviation, which several norms of x share.
+int quotient(GraphBuilder& g, int x, bool rms, bool inverse) {
+    const int centred = rms ? x : g.node("Sub", {x, reduced(g, "ReduceMean", x, -1)});
+    const int squares = g.node("Pow", {centred, g.number(2)});
+    const int sum = g.node("Add", {reduced(g, "ReduceMean", squares, -1), g.number(1e-6f)});
+    const int root = g.node("Sqrt", {sum});
+    if (!inverse) return g.node("Div", {centred, root});
+    return g.node("Mul", {centred, g.node("Reciprocal", {root})});
+}
+
+int scaled(SmallExport& m, int normalised, bool biased) {
+    GraphBuilder& g = m.builder();
+    const int y = g.node("Mul", {normalised, g.constant(m.random({kDim}, 1.5f))});
+    return biased ? g.node("Add", {y, g.constant(m.random({kDim}, 0.1f))}) : y;
+}
+
+// A tap after every block: its norm and the next block's first one share the quotient.
+TEST(Spellings, NormsOfATapAndABlockShareTheirQuotient) {
+    for (const bool rms : {false, true}) {
+        for (const bool inverse : {false, true}) {
+            SmallExport m(1);
+            GraphBuilder& g = m.builder();
+            int x = m.embed();
+            int shared = quotient(g, x, rms, inverse);
+            const Tensor weight = m.random({kDim}, 1.5f), bias = m.random({kDim}, 0.1f);
+            for (int k = 0; k < 4; ++k) {
+                const int middle = g.node("Add", {x, m.attention(scaled(m, shared, !rms))});
+                x = g.node("Add", {middle, m.mlp(scaled(m, quotient(g, middle, rms, inverse), !rms))});
+                shared = quotient(g, x, rms, inverse);
+                int tap = g.node("Mul", {g.constant(weight), shared});
+                if (!rms) tap = g.node("Add", {tap, g.constant(bias)});
+                g.output(tap, "tap" + std::to_string(k), {1, m.tokens(), kDim});
+            }
+            const models::Conversion found = converted(m.graph());
+            EXPECT_EQ(found.blocks, 4) << rms << inverse;
+            EXPECT_EQ(found.taps, (std::vector<int>{0, 1, 2, 3}));
+            EXPECT_TRUE(found.notes.empty());
+        }
+    }
+}
+
+// The quotient itself is an output: its norm has no weight.
+TEST(Spellings, ASharedQuotientMayBeAnOutput) {
+    SmallExport m(1);
+    GraphBuilder& g = m.builder();
+    int x = m.embed();
+    for (int k = 0; k < 3; ++k) {
+        const int shared = quotient(g, x, false, false);
+        if (k == 2) g.output(shared, "plain", {1, m.tokens(), kDim});
+        const int middle = g.node("Add", {x, m.attention(scaled(m, shared, true))});
+        x = g.node("Add", {middle, m.mlp(m.norm(middle))});
+    }
+    m.finish(x);
+    EXPECT_EQ(converted(m.graph()).blocks, 3);
+}
+
+// ONNX Runtime's transformer optimiser: x, skip, weight, bias, and the bias of the product among the first
+// two.
+TEST(Spellings, SkipNormsHoldTheBiasOfTheProduct) {
+    for (const bool productFirst : {true, false}) {
+        SmallExport m(1);
+        GraphBuilder& g = m.builder();
+        const int depth = 3;
+        int x = m.embed(), normed = m.norm(x);
+        for (int k = 0; k < depth; ++k) {
+            const int middle = g.node("Add", {x, m.attention(normed)});
+            const int hidden = g.node("Relu", {m.linear(m.norm(middle), kDim, SmallExport::kHidden)});
+            const int product =
+                g.node("MatMul", {hidden, g.constant(m.random({SmallExport::kHidden, kDim}, 0.2f))});
+            const List<int> sum = productFirst ? List<int>{product, middle} : List<int>{middle, product};
+            const List<int> inputs{sum[0], sum[1], g.constant(m.random({kDim}, 1.5f)),
+                                   g.constant(m.random({kDim}, 0.1f)), g.constant(m.random({kDim}, 0.5f))};
+            normed = g.node("SkipLayerNormalization", inputs, "com.microsoft");
+            g.with("epsilon", Attribute::of(1e-6f));
+            x = g.outputOf(3);
+        }
+        g.output(normed, "tokens", {1, m.tokens(), kDim});
+        const test::TempFolder folder;
+        models::writeModel(m.graph(), folder / "export.onnx");
+        const models::Graph read = models::readModel(folder / "export.onnx");
+        EXPECT_EQ(test::convertedLike(m.graph(), read, test::unmerged(), SmallExport::image(1)).blocks,
+                  depth);
+    }
+}
+
+models::ConvertOptions merged() {
+    return {};
+}
+
+TEST(Spellings, AModelThatNeverMergesIsReported) {
+    SmallExport m(1);
+    m.finish(m.block(m.embed()));
+    const models::Conversion found = converted(m.graph(), merged());
+    EXPECT_TRUE(found.schedule.empty());
+    EXPECT_NE(test::notesOf(found).find("nothing merges"), std::string::npos) << test::notesOf(found);
+    EXPECT_TRUE(converted(m.graph()).notes.empty()) << "--blocks none was asked for";
+}
+
+TEST(Spellings, AttentionOutsideOfTheEncoderIsReported) {
+    SmallExport m(1);
+    GraphBuilder& g = m.builder();
+    int x = m.embed();
+    for (int k = 0; k < 3; ++k)
+        x = m.block(x);
+    // Without a norm in front of it.
+    g.output(m.attention(x), "mixed", {1, m.tokens(), kDim});
+    const models::Conversion found = converted(m.graph(), merged());
+    EXPECT_EQ(found.blocks, 3);
+    EXPECT_NE(test::notesOf(found).find("attention at 1 place outside of the encoder never merges"),
+              std::string::npos)
+        << test::notesOf(found);
+    EXPECT_NE(test::notesOf(found).find("is not the result of a norm"), std::string::npos)
+        << test::notesOf(found);
+    EXPECT_EQ(found.decoder, "attention in no block (1)");
+}
+
+}  // namespace
