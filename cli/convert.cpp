@@ -102,7 +102,7 @@ void addConvertOptions(CLI::App& verb, ConvertOptions& o) {
     addParsed(verb, "--decoder",
               "merged: decoders of the encoder's tokens compute merged ones too (default: full)",
               "merged|full", [&o](const std::string& text) { chooseDecoder(text, o); });
-    addParsed(verb, "--outputs", "keep these outputs only", "NAME,...",
+    addParsed(verb, "--outputs", "keep these outputs and the inputs they need only", "NAME,...",
               [&o](const std::string& text) { o.convert.outputs = parseNames("--outputs", text); });
     verb.add_option_function<std::vector<std::string>>(
             "--set", [&o](const std::vector<std::string>& texts) { chooseInputs(texts, o); },

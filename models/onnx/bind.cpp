@@ -10,6 +10,7 @@
 #include "base/checked.hpp"
 #include "base/number.hpp"
 #include "base/printable.hpp"
+#include "models/onnx/ir/job.hpp"
 
 namespace mpm::models {
 namespace {
@@ -44,11 +45,79 @@ bool isScalar(const Port& port) {
     return port.hasShape && (port.dims.empty() || port.dims == Shape{1});
 }
 
-std::string namesOf(const List<Port>& ports) {
+std::string namesOf(const List<Port>& ports, const char* between = ", ") {
     std::string names;
     for (const Port& port : ports)
-        names += (names.empty() ? "" : ", ") + printable(port.name, 200);
+        names += (names.empty() ? "" : between) + printable(port.name, 200);
     return names;
+}
+
+bool isImage(const Port& port) {
+    return port.type == Type::Float && port.hasShape && port.dims.size() == 4;
+}
+
+// Shapes that are declared need no input.
+void foldShapes(Graph& graph) {
+    for (const Port& port : graph.inputs) {
+        const bool fixed = port.hasShape && !isImage(port) &&
+                           std::all_of(port.dims.begin(), port.dims.end(), [](int64_t d) { return d >= 0; });
+        if (!fixed) continue;
+        for (Node& node : graph.nodes) {
+            if (!node.is("Shape") || node.input(0) != port.value) continue;
+            const List<Tensor> shape = evaluateNode(graph, node, {Tensor(port.type, port.dims)});
+            graph.values[node.outputs[0]].constant = shape[0];
+            node.inputs.clear();
+        }
+    }
+    const auto isFolded = [&](const Node& node) { return node.is("Shape") && node.inputs.empty(); };
+    graph.nodes.erase(std::remove_if(graph.nodes.begin(), graph.nodes.end(), isFolded), graph.nodes.end());
+    graph.prune();
+}
+
+// The inputs that the outputs are computed from. The graph has no other nodes.
+List<Port> inputsOf(const Graph& graph) {
+    std::set<int> read;
+    for (const Port& port : graph.outputs)
+        read.insert(port.value);
+    for (const Node& node : graph.nodes)
+        read.insert(node.inputs.begin(), node.inputs.end());
+    List<Port> needed;
+    std::copy_if(graph.inputs.begin(), graph.inputs.end(), std::back_inserter(needed),
+                 [&](const Port& port) { return read.count(port.value) != 0; });
+    return needed;
+}
+
+bool dependsOnlyOn(const Graph& graph, const Port& output, const Port& input) {
+    checkTime();
+    Graph part = graph;
+    part.outputs = {output};
+    part.prune();
+    const List<Port> needed = inputsOf(part);
+    return needed.size() == 1 && needed[0].value == input.value;
+}
+
+void dropInputs(Graph& graph) {
+    if (graph.inputs.size() < 2) return;
+    foldShapes(graph);
+    const List<Port> needed = inputsOf(graph);
+    if (!needed.empty()) graph.inputs = needed;
+}
+
+// A model of images and texts often has outputs that need the image only.
+[[noreturn]] void refuseInputs(const Graph& graph) {
+    List<Port> images, others, alone;
+    for (const Port& port : graph.inputs)
+        (isImage(port) ? images : others).push_back(port);
+    std::string message = "the model has " + std::to_string(graph.inputs.size()) +
+                          " inputs: only models with one input, an image, are supported";
+    if (images.size() != 1) throw Refusal(message + "; its inputs are " + namesOf(graph.inputs));
+    for (const Port& port : graph.outputs)
+        if (dependsOnlyOn(graph, port, images[0])) alone.push_back(port);
+    message += "; besides '" + printable(images[0].name, 200) + "' it has " + namesOf(others);
+    if (alone.empty())
+        throw Refusal(message + ", which every output needs: export the part for images alone");
+    throw Refusal(message + ", which these outputs do not need: " + namesOf(alone) +
+                  "; keep them with --outputs " + namesOf(alone, ","));
 }
 
 [[noreturn]] void failSetting(const std::string& name, const std::string& reason) {
@@ -103,7 +172,7 @@ void setInputs(Graph& graph, const std::map<std::string, std::string>& values) {
 }
 
 void keepOutputs(Graph& graph, const std::vector<std::string>& names) {
-    if (names.empty()) return;
+    if (names.empty()) return dropInputs(graph);
     const auto named = [&](const Port& port) {
         return std::find(names.begin(), names.end(), port.name) != names.end();
     };
@@ -119,6 +188,7 @@ void keepOutputs(Graph& graph, const std::vector<std::string>& names) {
     }
     graph.outputs = kept;
     graph.prune();
+    dropInputs(graph);
 }
 
 void fixScalarInputs(Graph& graph, std::vector<std::string>& notes) {
@@ -135,10 +205,7 @@ void fixScalarInputs(Graph& graph, std::vector<std::string>& notes) {
 }
 
 Binding bindInputs(const Graph& graph, const ConvertOptions& options, std::vector<std::string>& notes) {
-    if (graph.inputs.size() != 1) {
-        throw Refusal("the model has " + std::to_string(graph.inputs.size()) +
-                      " inputs: only models with one input, an image, are supported");
-    }
+    if (graph.inputs.size() != 1) refuseInputs(graph);
     const Port& port = graph.inputs[0];
     if (port.type != Type::Float || !port.hasShape || port.dims.size() != 4) {
         throw Refusal("input '" + printable(port.name, 200) +

@@ -13,7 +13,8 @@ void fixScalarInputs(Graph& graph, std::vector<std::string>& notes);
 /// (StsOutOfRange) if there is no such input or it cannot have that value.
 void setInputs(Graph& graph, const std::map<std::string, std::string>& values);
 
-/// Keeps the outputs of these names only. Throws cv::Exception (StsOutOfRange) if one does not exist.
+/// Keeps the outputs of these names only, all if there are none, and the inputs that they need. Throws
+/// cv::Exception (StsOutOfRange) if one does not exist.
 void keepOutputs(Graph& graph, const std::vector<std::string>& names);
 
 Binding bindInputs(const Graph& graph, const ConvertOptions& options, std::vector<std::string>& notes);

@@ -24,6 +24,7 @@ std::string describePort(const Port& port) {
 }
 
 void analyse(Graph graph, Inspection& result) {
+    keepOutputs(graph, {});
     fixScalarInputs(graph, result.found.notes);
     const Binding binding = bindInputs(graph, {}, result.found.notes);
     result.found.size = binding.size;

@@ -140,4 +140,54 @@ TEST(Spellings, AttentionOutsideOfTheEncoderIsReported) {
     EXPECT_EQ(found.decoder, "attention in no block (1)");
 }
 
+// Images and texts, as CLIP has them: one output for each, and one of both.
+models::Graph twoTowers() {
+    SmallExport m(1);
+    GraphBuilder& g = m.builder();
+    const int ids = g.input("ids", {2, 4}), unread = g.input("unread", {2, 4});
+    static_cast<void>(unread);
+    int x = m.embed();
+    for (int k = 0; k < 3; ++k)
+        x = m.block(x);
+    const int first = g.node("Gather", {m.norm(x), g.constant(Tensor::ints({}, 0))});
+    g.with("axis", Attribute::of(int64_t{1}));
+    const int text = g.node("MatMul", {ids, g.constant(m.random({4, kDim}, 1))});
+    const int turned = g.node("Transpose", {text});
+    // Only the shape of the other input is read.
+    const int rows = g.node("Slice", {g.node("Shape", {ids}), g.ints({0}), g.ints({1})});
+    const int shape = g.node("Concat", {rows, g.ints({-1})});
+    g.with("axis", Attribute::of(int64_t{0}));
+    g.output(g.node("MatMul", {first, turned}), "scores", {1, 2});
+    g.output(first, "image_embeds", {1, kDim});
+    g.output(text, "text_embeds", {2, kDim});
+    g.output(g.node("Reshape", {first, shape}), "halves", {2, kDim / 2});
+    return g.graph();
+}
+
+TEST(Spellings, InputsThatOnlyDroppedOutputsNeedGoToo) {
+    models::ConvertOptions options = test::unmerged();
+    options.outputs = {"image_embeds", "halves"};
+    const test::TempFolder folder;
+    models::writeModel(twoTowers(), folder / "export.onnx");
+    models::convertModel(folder / "export.onnx", folder / "converted.onnx", options);
+    const models::Graph graph = models::readModel(folder / "converted.onnx");
+    ASSERT_EQ(graph.inputs.size(), 1u);
+    EXPECT_EQ(graph.inputs[0].name, "image");
+    EXPECT_EQ(graph.outputs.size(), 2u);
+}
+
+TEST(Spellings, SeveralInputsAreNamedWithTheOutputsThatNeedTheImageAlone) {
+    const test::TempFolder folder;
+    models::writeModel(twoTowers(), folder / "export.onnx");
+    try {
+        models::convertModel(folder / "export.onnx", folder / "converted.onnx", {});
+        FAIL() << "was converted";
+    } catch (const models::Refusal& refusal) {
+        const std::string text = refusal.what();
+        EXPECT_NE(text.find("besides 'image' it has ids,"), std::string::npos) << text;
+        EXPECT_NE(text.find("--outputs image_embeds,halves"), std::string::npos) << text;
+        EXPECT_EQ(text.find("text_embeds"), std::string::npos) << text;
+    }
+}
+
 }  // namespace
