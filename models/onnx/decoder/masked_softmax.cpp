@@ -1,17 +1,18 @@
 #include "models/onnx/decoder/masked_softmax.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
 #include "base/checked.hpp"
 #include "models/onnx/decoder/axes.hpp"
+#include "models/onnx/decoder/row_guard.hpp"
 #include "models/onnx/ir/job.hpp"
 
 namespace mpm::models {
 namespace {
 
 constexpr double kLowest = -1e9;  // at most: a key with this bias has no weight
-constexpr int kMostSteps = 64;
 
 class MaskedSoftmaxMatch {
 public:
@@ -78,15 +79,6 @@ private:
         return to;
     }
 
-    bool isUniform(int value, double& number) const {
-        const Tensor& t = of(value);
-        if (!t.known() || t.size() == 0) return false;
-        number = t.at(0);
-        for (int64_t k = 1; k < t.size(); ++k)
-            if (t.at(k) != number) return false;
-        return true;
-    }
-
     // The comparison that the mask begins with, among what feeds the softmax; and its logits.
     bool findLogits(int input) {
         List<int> open{input};
@@ -97,24 +89,17 @@ private:
             if (!node) continue;
             if ((node->is("Less") || node->is("GreaterOrEqual")) && readLogits(*node)) return true;
             const bool follows = node->is("Add") || node->is("Mul") || node->is("Where") || node->is("And") ||
-                                 node->is("Not") || node->is("ScatterND") || isMove(*node);
+                                 node->is("Or") || node->is("Not") || node->is("ScatterND") || isMove(*node);
             for (int in : node->inputs)
                 if (follows && in != kAbsent && seen.insert(in).second) open.push_back(in);
         }
         return false;
     }
 
-    static bool isMove(const Node& node) {
-        for (const char* op : {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Cast", "Transpose",
-                               "Expand", "Tile"})
-            if (node.is(op)) return true;
-        return false;
-    }
-
     // sigmoid(logits) < 0.5, or logits < 0.
     bool readLogits(const Node& comparison) {
         double threshold = 0;
-        if (!isUniform(comparison.inputs[1], threshold)) return false;
+        if (!isUniform(of(comparison.inputs[1]), threshold)) return false;
         int value = comparison.inputs[0];
         const Node* node = m_graph.nodeOf(value);
         for (int step = 0; step < kMostSteps && node && isMove(*node); ++step) {
@@ -144,8 +129,8 @@ private:
                 node = m_graph.nodeOf(at.value());
                 if (!node || node->is("Where")) break;
                 double factor = 0;
-                const size_t known = node->is("Mul") && isUniform(node->inputs[0], factor) ? 0 : 1;
-                if (node->is("Mul") && isUniform(node->inputs[known], factor) && factor > 0) {
+                const size_t known = node->is("Mul") && isUniform(of(node->inputs[0]), factor) ? 0 : 1;
+                if (node->is("Mul") && isUniform(of(node->inputs[known]), factor) && factor > 0) {
                     scale *= factor;
                     at.enter(m_inferred, node->inputs[1 - known]);
                 } else if (!at.back(m_graph, m_inferred)) {
@@ -159,7 +144,7 @@ private:
 
     bool isBias(const Node& where, double scale) const {
         double first = 0, second = 0;
-        if (!isUniform(where.inputs[1], first) || !isUniform(where.inputs[2], second)) return false;
+        if (!isUniform(of(where.inputs[1]), first) || !isUniform(of(where.inputs[2]), second)) return false;
         return (first * scale <= kLowest && second == 0) || (second * scale <= kLowest && first == 0);
     }
 
@@ -168,7 +153,7 @@ private:
         for (size_t k : {1, 2}) {
             double number = 0;
             m_scores = where.inputs[3 - k];
-            if (!isUniform(where.inputs[k], number) || number > kLowest) continue;
+            if (!isUniform(of(where.inputs[k]), number) || number > kLowest) continue;
             return shapeOf(m_scores) == shapeOf(where.outputs[0]) && matchHidden(at, where);
         }
         return false;
@@ -177,7 +162,7 @@ private:
     // The condition of the Where is true for keys that are left out (or false, if the lowest is second).
     bool matchHidden(Layout at, const Node& where) const {
         double number = 0;
-        bool hides = isUniform(where.inputs[1], number) && number <= kLowest;
+        bool hides = isUniform(of(where.inputs[1]), number) && number <= kLowest;
         at.enter(m_inferred, where.inputs[0]);
         int guards = 0;
         for (int step = 0; step < kMostSteps; ++step) {
@@ -189,11 +174,12 @@ private:
             if (node->is("Not")) {
                 hides = !hides;
                 at.enter(m_inferred, node->inputs[0]);
-            } else if (const int guarded = hides && guards == 0 ? guardedBy(*node) : kAbsent;
+            } else if (const int guarded =
+                           guards == 0 ? guardedBy(m_graph, m_inferred, *node, hides) : kAbsent;
                        guarded != kAbsent) {
                 ++guards;
                 at.enter(m_inferred, guarded);
-            } else if (of(node->inputs[0]).isFloat() || !at.back(m_graph, m_inferred)) {
+            } else if (!at.back(m_graph, m_inferred)) {
                 return false;
             }
         }
@@ -212,80 +198,6 @@ private:
         }
         return at.value() == m_logits &&
                (at.is({{kImage}, {kQuery}, {kRow}, {kColumn}}) || at.is({{kImage}, {kQuery}, {kRow}}));
-    }
-
-    // A node that takes hidden keys back in rows where all are hidden: the mask without it, or kAbsent.
-    int guardedBy(const Node& node) const {
-        if (node.is("ScatterND")) {
-            const int mask = node.inputs[0];
-            return isFalse(node.inputs[2]) && selectsFullRows(node.inputs[1], mask) ? mask : kAbsent;
-        }
-        if (node.is("And")) {
-            for (size_t k : {0, 1}) {
-                const Node* other = m_graph.nodeOf(node.inputs[1 - k]);
-                if (other && other->is("Not") && isFullRow(other->inputs[0], node.inputs[k]))
-                    return node.inputs[k];
-            }
-        }
-        const bool chooses = node.is("Where") && isFalse(node.inputs[1]);
-        return chooses && isFullRow(node.inputs[0], node.inputs[2]) ? node.inputs[2] : kAbsent;
-    }
-
-    // Constants, also in a shape that follows from the data.
-    bool isFalse(int value) const {
-        for (int step = 0; step < kMostSteps; ++step) {
-            double number = 1;
-            if (isUniform(value, number)) return number == 0;
-            const Node* node = m_graph.nodeOf(value);
-            if (!node || !(node->is("Reshape") || node->is("Expand") || node->is("Cast"))) return false;
-            value = node->inputs[0];
-        }
-        return false;
-    }
-
-    // Indices that come from one NonZero of the rows where everything is hidden.
-    bool selectsFullRows(int indices, int mask) const {
-        List<int> open{indices};
-        std::set<int> seen;
-        int found = 0;
-        while (!open.empty()) {
-            const int value = open.back();
-            open.pop_back();
-            if (seen.size() % 1024 == 0) checkTime();
-            if (of(value).known() || !seen.insert(value).second) continue;
-            const Node* node = m_graph.nodeOf(value);
-            if (!node) return false;
-            if (node->is("NonZero")) {
-                if (!isFullRow(node->inputs[0], mask)) return false;
-                ++found;
-                continue;
-            }
-            for (int in : node->inputs)
-                if (in != kAbsent) open.push_back(in);
-        }
-        return found == 1;
-    }
-
-    // The number of hidden keys is the number of keys.
-    bool isFullRow(int value, int mask) const {
-        const Node* equal = m_graph.nodeOf(value);
-        if (!equal || !equal->is("Equal")) return false;
-        for (size_t k : {0, 1}) {
-            double count = 0;
-            const Node* sum = m_graph.nodeOf(equal->inputs[k]);
-            if (!sum || !sum->is("ReduceSum") || !isUniform(equal->inputs[1 - k], count)) continue;
-            const Node* cast = m_graph.nodeOf(sum->inputs[0]);
-            const int summed = cast && cast->is("Cast") ? cast->inputs[0] : sum->inputs[0];
-            return summed == mask && sumsLastAxis(*sum) && count == static_cast<double>(shapeOf(mask).back());
-        }
-        return false;
-    }
-
-    bool sumsLastAxis(const Node& node) const {
-        const int value = node.input(1);
-        if (value != kAbsent && !of(value).known()) return false;
-        const List<int64_t> axes = value == kAbsent ? node.getInts("axes") : of(value).toInts();
-        return axes.size() == 1 && (axes[0] == -1 || axes[0] == of(node.inputs[0]).rank() - 1);
     }
 
     const Graph& m_graph;

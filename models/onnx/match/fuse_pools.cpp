@@ -73,8 +73,15 @@ private:
         }
     }
 
-    bool fuse(Region region) {
-        complete(region);
+    // Two pools may share the nodes in front of their first pixels: then only what follows those pixels is
+    // one pool.
+    bool fuse(const Region& first) {
+        return fuse(first, first.nodes.size()) || (first.nodes.size() > 1 && fuse(first, 1));
+    }
+
+    // The region is what follows its last `roots` nodes.
+    bool fuse(Region region, size_t roots) {
+        complete(region, roots);
         if (region.exit == kAbsent || !isMap(at(region.exit))) return false;
         const Shape &from = at(region.image).shape(), &to = at(region.exit).shape();
         if (from[0] != to[0] || from[1] != to[1]) return false;
@@ -98,10 +105,12 @@ private:
     }
 
     // Adds the nodes behind and the exit to a region of its first nodes.
-    void complete(Region& region) const {
+    void complete(Region& region, size_t roots) const {
         std::set<int> inside;
-        for (int node : region.nodes)
-            inside.insert(m_graph.nodes[node].outputs.begin(), m_graph.nodes[node].outputs.end());
+        for (size_t k = region.nodes.size() - roots; k < region.nodes.size(); ++k) {
+            const List<int>& outputs = m_graph.nodes[region.nodes[k]].outputs;
+            inside.insert(outputs.begin(), outputs.end());
+        }
         for (int k = region.nodes.back() + 1; k < static_cast<int>(m_graph.nodes.size()); ++k) {
             const Node& node = m_graph.nodes[k];
             if (!isLinear(node) || !follows(node, inside)) continue;

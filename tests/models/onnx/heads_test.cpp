@@ -46,10 +46,9 @@ int64_t widest(int64_t from, int64_t to) {
     return most;
 }
 
-// Pixels [..., B, C] of a map by row and column: the dynamo exporter's form, and that of the TorchScript
-// exporter, which joins both axes.
-int pixelsAt(GraphBuilder& g, int x, const Shape& map, const Tensor& at, bool joined) {
-    const int last = withInts(g, "Transpose", x, "perm", {2, 3, 0, 1});
+// Pixels [..., B, C] of a map [rows, columns, B, C] by row and column: the dynamo exporter's form, and that
+// of the TorchScript exporter, which joins both axes.
+int pixelsAt(GraphBuilder& g, int last, const Shape& map, const Tensor& at, bool joined) {
     if (!joined) return g.node("GatherND", {last, g.constant(at)});
     Shape shape(at.shape().begin(), at.shape().end() - 1);
     Tensor index = Tensor::ints(shape);
@@ -65,9 +64,8 @@ int pixelsAt(GraphBuilder& g, int x, const Shape& map, const Tensor& at, bool jo
 }
 
 // As PyTorch decomposes adaptive_avg_pool2d: all pixels of all windows, those behind a window's end masked,
-// summed slice by slice and divided by the windows' sizes.
-int adaptivePool(GraphBuilder& g, int x, const Shape& map, int64_t rows, int64_t columns,
-                 bool joined = false) {
+// summed slice by slice and divided by the windows' sizes. `last` is the map with its channels last.
+int adaptivePoolOf(GraphBuilder& g, int last, const Shape& map, int64_t rows, int64_t columns, bool joined) {
     const int64_t kh = widest(map[2], rows), kw = widest(map[3], columns);
     Tensor pixels = Tensor::ints({rows, kh, columns, kw, 2});
     Tensor outside = Tensor::ints({rows, kh, columns, kw}, 0, models::Type::Bool);
@@ -86,7 +84,7 @@ int adaptivePool(GraphBuilder& g, int x, const Shape& map, int64_t rows, int64_t
                                            (endOf(ox, map[3], columns) - startOf(ox, map[3], columns))));
     }
     const int windows =
-        withInts(g, "Transpose", pixelsAt(g, x, map, pixels, joined), "perm", {4, 5, 0, 1, 2, 3});
+        withInts(g, "Transpose", pixelsAt(g, last, map, pixels, joined), "perm", {4, 5, 0, 1, 2, 3});
     const int masked = g.node("Where", {g.constant(outside), g.number(0), windows});
     int sum = models::kAbsent;
     for (int64_t k = 0; k < kh * kw; ++k) {
@@ -97,6 +95,11 @@ int adaptivePool(GraphBuilder& g, int x, const Shape& map, int64_t rows, int64_t
         sum = sum == models::kAbsent ? one : g.node("Add", {sum, one});
     }
     return g.node("Div", {sum, g.constant(Tensor::floats({rows, columns}, sizes))});
+}
+
+int adaptivePool(GraphBuilder& g, int x, const Shape& map, int64_t rows, int64_t columns,
+                 bool joined = false) {
+    return adaptivePoolOf(g, withInts(g, "Transpose", x, "perm", {2, 3, 0, 1}), map, rows, columns, joined);
 }
 
 Tensor noise(const Shape& shape) {
@@ -141,6 +144,31 @@ TEST(Heads, AdaptivePoolIsOneProduct) {
 }
 
 // Not linear, or of mixed channels: the nodes stay.
+// Pyramid pooling of today's default exporter: several pools read one transposed map.
+TEST(Heads, AdaptivePoolsOfOneTransposeArePooledApart) {
+    const Shape map{1, 3, 8, 10};
+    for (const bool joined : {false, true}) {
+        GraphBuilder g(18);
+        const int x = g.input("x", map), last = withInts(g, "Transpose", x, "perm", {2, 3, 0, 1});
+        for (const int64_t side : {3, 6, 7}) {
+            const int pooled = adaptivePoolOf(g, last, map, side, side, joined);
+            g.output(g.node("Relu", {pooled}), "y" + std::to_string(side), {1, 3, side, side});
+        }
+        models::Graph graph = g.graph();
+        const Tensor image = noise(map);
+        const List<Tensor> before = models::evaluate(graph, {image});
+        models::normalise(graph, models::infer(graph, {Tensor(models::Type::Float, map)}));
+        for (const Node& node : graph.nodes)
+            EXPECT_FALSE(node.is("GatherND") || node.is("Where") || node.is("Gather")) << joined;
+        const List<Tensor> after = models::evaluate(graph, {image});
+        for (size_t k = 0; k < after.size(); ++k) {
+            ASSERT_EQ(after[k].shape(), before[k].shape());
+            for (int64_t i = 0; i < after[k].size(); ++i)
+                EXPECT_NEAR(after[k].f()[i], before[k].f()[i], 1e-5);
+        }
+    }
+}
+
 TEST(Heads, OtherGathersStay) {
     const Shape map{1, 2, 3, 3};
     Tensor pixels = Tensor::ints({2, 2});

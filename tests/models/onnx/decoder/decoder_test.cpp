@@ -215,7 +215,102 @@ TEST(DeformableExports, CustomOperator) {
     }
 }
 
-enum class Guard { Index, Arithmetic, None, OtherRows };
+// How rows in which everything is hidden are shown again. `Shown`: the mask marks the keys that stay.
+enum class Guard {
+    Index,
+    Arithmetic,
+    Unsqueezed,
+    Product,
+    Where,
+    Less,
+    Visible,
+    Extreme,
+    AnyVisible,
+    Shown,
+    ShownWhere,
+    None,
+    OtherRows,
+    NextRows,
+    Misplaced,
+    OtherMask
+};
+
+int cast(Builder& b, int x, int64_t type) {
+    const int y = b.node("Cast", {x});
+    b.with("to", Attribute::of(type));
+    return y;
+}
+
+int extreme(Builder& b, const char* op, int x) {
+    const int y = b.node(op, {x});
+    b.with("axes", Attribute::of(List<int64_t>{-1}));
+    return cast(b, y, 9);
+}
+
+constexpr int64_t kInt = 7, kFloat = 1, kBool = 9;
+
+// Rows [6, 5, 1] of a mask [6, 5, 12] that are hidden completely.
+int fullRows(Builder& b, int hidden, Guard guard) {
+    const bool keep = guard != Guard::Unsqueezed && guard != Guard::Index && guard != Guard::OtherRows &&
+                      guard != Guard::NextRows;
+    const int shown = b.node("Not", {hidden});
+    const int64_t keys = guard == Guard::OtherRows || guard == Guard::NextRows ? 11 : 12;
+    switch (guard) {
+        case Guard::Less:
+            return b.node("Not", {b.node("Less", {b.sum(cast(b, hidden, kFloat), true), b.number(11.5f)})});
+        case Guard::Visible:
+            return b.node("Not", {cast(b, b.sum(cast(b, shown, kInt), true), kBool)});
+        case Guard::Extreme:
+            return extreme(b, "ReduceMin", cast(b, hidden, kInt));
+        case Guard::AnyVisible:
+            return b.node("Not", {extreme(b, "ReduceMax", cast(b, shown, kInt))});
+        case Guard::OtherMask:
+            return b.node("Equal", {b.sum(cast(b, shown, kInt), true), b.constant(Tensor::ints({}, 12))});
+        default:
+            break;
+    }
+    return b.node("Equal", {b.sum(cast(b, hidden, kInt), keep), b.constant(Tensor::ints({}, keys))});
+}
+
+int byIndex(Builder& b, int hidden, int full) {
+    const int index = b.transpose(b.node("NonZero", {full}), {1, 0});
+    const int rows = b.along("Gather", {b.node("Shape", {index}), b.ints({0})}, 0);
+    const int sizes = b.along("Concat", {rows, b.ints({12})}, 0);
+    const int shown = b.node("Expand", {b.constant(Tensor::ints({}, 0, Type::Bool)), sizes});
+    return b.node("ScatterND", {hidden, index, shown});
+}
+
+// The mask [6, 5, 12] with its guard.
+int guarded(Builder& b, int hidden, Guard guard) {
+    const auto truth = [&](bool value) { return b.constant(Tensor::ints({}, value, Type::Bool)); };
+    if (guard == Guard::None) return hidden;
+    const int full = fullRows(b, hidden, guard);
+    switch (guard) {
+        case Guard::Index:
+        case Guard::OtherRows:
+            return byIndex(b, hidden, full);
+        case Guard::Unsqueezed:
+        case Guard::NextRows:
+            return b.node("And", {hidden, b.node("Unsqueeze", {b.node("Not", {full}), b.ints({-1})})});
+        case Guard::Product: {
+            const int others = cast(b, b.node("Not", {full}), kInt);
+            return cast(b, b.node("Mul", {others, cast(b, hidden, kInt)}), kBool);
+        }
+        case Guard::Where:
+            return b.node("Where", {b.node("Not", {full}), hidden, truth(false)});
+        case Guard::Shown:
+            return b.node("Not", {b.node("Or", {b.node("Not", {hidden}), full})});
+        case Guard::ShownWhere:
+            return b.node("Not", {b.node("Where", {full, truth(true), b.node("Not", {hidden})})});
+        case Guard::Misplaced: {  // rows of the next query
+            const int first = b.node("Slice", {full, b.ints({0}), b.ints({1}), b.ints({1})}),
+                      rest = b.node("Slice", {full, b.ints({1}), b.ints({5}), b.ints({1})});
+            return b.node("And", {hidden, b.node("Not", {b.along("Concat", {rest, first}, 1)})});
+        }
+        default:
+            return b.node("And", {hidden, b.node("Not", {full})});
+    }
+}
 
 // Masks [2, 5, 3, 4] for 3 heads: those below one half are left out.
 Graph maskedExport(Guard guard, bool fills, float threshold = 0.5f) {
@@ -224,19 +319,7 @@ Graph maskedExport(Guard guard, bool fills, float threshold = 0.5f) {
     int hidden = b.reshape(b.node("Sigmoid", {masks}), {2, 5, 12});
     hidden = b.node("Tile", {b.node("Unsqueeze", {hidden, b.ints({1})}), b.ints({1, 3, 1, 1})});
     hidden = b.node("Less", {b.reshape(hidden, {6, 5, 12}), b.number(threshold)});
-    const int count = b.node("Cast", {hidden});
-    b.with("to", Attribute::of(int64_t{7}));
-    const int sums = b.sum(count, guard == Guard::Arithmetic);
-    const int full =
-        b.node("Equal", {sums, b.constant(Tensor::ints({}, guard == Guard::OtherRows ? 11 : 12))});
-    if (guard == Guard::Arithmetic) hidden = b.node("And", {hidden, b.node("Not", {full})});
-    if (guard == Guard::Index || guard == Guard::OtherRows) {
-        const int index = b.transpose(b.node("NonZero", {full}), {1, 0});
-        const int rows = b.along("Gather", {b.node("Shape", {index}), b.ints({0})}, 0);
-        const int sizes = b.along("Concat", {rows, b.ints({12})}, 0);
-        const int shown = b.node("Expand", {b.constant(Tensor::ints({}, 0, Type::Bool)), sizes});
-        hidden = b.node("ScatterND", {hidden, index, shown});
-    }
+    hidden = guarded(b, hidden, guard);
     const int lowest = b.number(-INFINITY);
     const int masked = fills ? b.node("Where", {hidden, lowest, scores})
                              : b.node("Add", {scores, b.node("Where", {hidden, lowest, b.number(0)})});
@@ -259,15 +342,15 @@ int fusedMask(Guard guard, bool fills, float threshold = 0.5f) {
 }
 
 TEST(MaskedExports, AreRecognised) {
-    for (bool fills : {false, true}) {
-        EXPECT_EQ(fusedMask(Guard::Index, fills), 1);
-        EXPECT_EQ(fusedMask(Guard::Arithmetic, fills), 1);
-    }
+    for (bool fills : {false, true})
+        for (int guard = 0; guard < static_cast<int>(Guard::None); ++guard)
+            EXPECT_EQ(fusedMask(static_cast<Guard>(guard), fills), 1) << guard;
 }
 
 TEST(MaskedExports, OthersStay) {
-    EXPECT_EQ(fusedMask(Guard::None, false), 0);
-    EXPECT_EQ(fusedMask(Guard::OtherRows, false), 0);
+    for (const Guard guard :
+         {Guard::None, Guard::OtherRows, Guard::NextRows, Guard::Misplaced, Guard::OtherMask})
+        EXPECT_EQ(fusedMask(guard, false), 0) << static_cast<int>(guard);
     EXPECT_EQ(fusedMask(Guard::Index, false, 0.4f), 0);
 }
 

@@ -1,0 +1,225 @@
+#include "models/onnx/decoder/row_guard.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "models/onnx/ir/job.hpp"
+
+namespace mpm::models {
+namespace {
+
+// Marks keys: its true elements are hidden, or the others.
+struct Mask {
+    int value = kAbsent;
+    bool hides = true;
+};
+
+// A number for each row of a mask: that of rows where all keys are hidden, and the range of all others.
+struct RowSums {
+    double whole, low, high;
+
+    // Whether a condition, which changes at `limit` only, holds for exactly the first (or, if not `full`, the
+    // others).
+    template <class Condition>
+    bool tell(const Condition& holds, double limit, bool full) const {
+        const bool inside = limit > low && limit < high;  // of the range, where it could change
+        return !inside && holds(whole) == full && holds(low) != full && holds(high) != full;
+    }
+};
+
+class GuardMatch {
+public:
+    GuardMatch(const Graph& graph, const Inferred& inferred) : m_graph(graph), m_inferred(inferred) {}
+
+    int guardedBy(const Node& node, bool hides) const {
+        if (node.is("ScatterND")) {
+            const int mask = node.inputs[0];
+            const bool fits = is(node.inputs[2], !hides) && selectsFullRows(node.inputs[1], {mask, hides});
+            return fits ? mask : kAbsent;
+        }
+        if (node.is(hides ? "And" : "Or") || (hides && node.is("Mul"))) {
+            for (size_t k : {0, 1})
+                if (guards(node.inputs[1 - k], {node.inputs[k], hides}, !hides)) return node.inputs[k];
+        }
+        if (!node.is("Where")) return kAbsent;
+        for (size_t k : {1, 2}) {
+            const int mask = node.inputs[3 - k];
+            if (is(node.inputs[k], !hides) && guards(node.inputs[0], {mask, hides}, k == 1)) return mask;
+        }
+        return kAbsent;
+    }
+
+private:
+    const Tensor& of(int value) const { return m_inferred.values[value]; }
+    const Shape& shapeOf(int value) const { return of(value).shape(); }
+
+    // Constants, also in a shape that follows from the data.
+    bool is(int value, bool truth) const {
+        for (int step = 0; step < kMostSteps; ++step) {
+            double number = 0;
+            if (isUniform(of(value), number)) return number == (truth ? 1 : 0);
+            const Node* node = m_graph.nodeOf(value);
+            if (!node || !(node->is("Reshape") || node->is("Expand") || node->is("Cast"))) return false;
+            value = node->inputs[0];
+        }
+        return false;
+    }
+
+    // Indices that come from one NonZero of the rows where everything is hidden.
+    bool selectsFullRows(int indices, const Mask& mask) const {
+        List<int> open{indices};
+        std::set<int> seen;
+        int found = 0;
+        while (!open.empty()) {
+            const int value = open.back();
+            open.pop_back();
+            if (seen.size() % 1024 == 0) checkTime();
+            if (of(value).known() || !seen.insert(value).second) continue;
+            const Node* node = m_graph.nodeOf(value);
+            if (!node) return false;
+            if (node->is("NonZero")) {
+                if (!tellsRows(node->inputs[0], mask, true)) return false;
+                ++found;
+                continue;
+            }
+            for (int in : node->inputs)
+                if (in != kAbsent) open.push_back(in);
+        }
+        return found == 1;
+    }
+
+    // Whether the value has one element for each row of the mask, which tells full rows from others.
+    bool guards(int value, const Mask& mask, bool full) const {
+        const Shape& keys = shapeOf(mask.value);
+        const Node* node = m_graph.nodeOf(value);
+        if (node && node->is("Expand") && shapeOf(value) == keys) value = node->inputs[0];
+        const Shape& shape = shapeOf(value);
+        if (shape.empty() || shape.size() > keys.size() || shape.back() != 1) return false;
+        const size_t skip = keys.size() - shape.size();
+        for (size_t k = 0; k + 1 < keys.size(); ++k)
+            if (keys[k] != (k < skip ? 1 : shape[k - skip])) return false;
+        return tellsRows(value, mask, full);
+    }
+
+    // Whether the value is true for exactly those rows of the mask where every key is hidden; if not `full`,
+    // for the others.
+    bool tellsRows(int value, const Mask& mask, bool full) const {
+        bool truth = false;  // every number but 0 counts as 1
+        for (int step = 0; step < kMostSteps; ++step) {
+            const Node* node = m_graph.nodeOf(value);
+            if (!node || node->inputs.empty()) return false;
+            truth |= of(value).type() == Type::Bool;
+            if (const auto sums = sumsOf(value, mask); sums && (truth || sums->low == sums->high))
+                return sums->tell([](double sum) { return sum != 0; }, 0, full);
+            if (node->inputs.size() == 2 && node->domain.empty() && compares(*node, mask, full)) return true;
+            if (node->is("Not")) {
+                full = !full;
+            } else if (!isMove(*node) || !keepsRows(*node)) {
+                return false;
+            }
+            value = node->inputs[0];
+        }
+        return false;
+    }
+
+    // An axis of one entry may come or go; the order of the rows stays.
+    bool keepsRows(const Node& node) const {
+        const auto rows = [&](int value) {
+            Shape shape = shapeOf(value);
+            shape.erase(std::remove(shape.begin(), shape.end(), 1), shape.end());
+            return shape;
+        };
+        return !node.is("Transpose") && rows(node.inputs[0]) == rows(node.outputs[0]);
+    }
+
+    // A sum compared with a number.
+    bool compares(const Node& node, const Mask& mask, bool full) const {
+        for (size_t k : {0, 1}) {
+            double limit = 0;
+            const auto sums = sumsOf(node.inputs[k], mask);
+            if (!sums || !isUniform(of(node.inputs[1 - k]), limit)) continue;
+            const double sign = k == 0 ? 1 : -1;
+            const auto holds = [&](double sum) {
+                const double over = sign * (sum - limit);
+                if (node.op == "Equal") return over == 0;
+                if (node.op == "Greater") return over > 0;
+                if (node.op == "GreaterOrEqual") return over >= 0;
+                return node.op == "Less" ? over < 0 : over <= 0;
+            };
+            for (const char* op : {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
+                if (node.op == op) return sums->tell(holds, limit, full);
+        }
+        return false;
+    }
+
+    // What a value has for each row of the mask: how many keys are hidden (or are not), or whether all (any)
+    // are.
+    std::optional<RowSums> sumsOf(int value, const Mask& mask) const {
+        for (int step = 0; step < kMostSteps; ++step) {
+            const Node* node = m_graph.nodeOf(value);
+            if (!node || node->inputs.empty()) return std::nullopt;
+            const bool total = node->is("ReduceSum");
+            if (total || node->is("ReduceMin") || node->is("ReduceMax")) {
+                const auto [root, flipped] = rootOf(node->inputs[0]);
+                const auto [maskRoot, maskFlipped] = rootOf(mask.value);
+                const bool same = root == maskRoot && of(root).type() == Type::Bool;
+                if (!same || !overLastAxis(*node)) return std::nullopt;
+                const bool hidden = mask.hides == (flipped == maskFlipped);
+                const double keys = static_cast<double>(shapeOf(mask.value).back());
+                if (total) return hidden ? RowSums{keys, 0, keys - 1} : RowSums{0, 1, keys};
+                if (hidden != node->is("ReduceMin")) return std::nullopt;
+                return hidden ? RowSums{1, 0, 0} : RowSums{0, 1, 1};
+            }
+            if (!isMove(*node) || !keepsRows(*node) || of(value).type() == Type::Bool) return std::nullopt;
+            value = node->inputs[0];
+        }
+        return std::nullopt;
+    }
+
+    // The value before casts, and whether it was inverted on the way.
+    std::pair<int, bool> rootOf(int value) const {
+        bool flipped = false;
+        for (const Node* node = m_graph.nodeOf(value);
+             node && (node->is("Cast") || node->is("Not") || node->is("Identity"));
+             node = m_graph.nodeOf(value)) {
+            flipped ^= node->is("Not");
+            value = node->inputs[0];
+        }
+        return {value, flipped};
+    }
+
+    bool overLastAxis(const Node& node) const {
+        const int value = node.input(1);
+        if (value != kAbsent && !of(value).known()) return false;
+        const List<int64_t> axes = value == kAbsent ? node.getInts("axes") : of(value).toInts();
+        return axes.size() == 1 && (axes[0] == -1 || axes[0] == of(node.inputs[0]).rank() - 1);
+    }
+
+    const Graph& m_graph;
+    const Inferred& m_inferred;
+};
+
+}  // namespace
+
+bool isUniform(const Tensor& t, double& number) {
+    if (!t.known() || t.size() == 0) return false;
+    number = t.at(0);
+    for (int64_t k = 1; k < t.size(); ++k)
+        if (t.at(k) != number) return false;
+    return true;
+}
+
+bool isMove(const Node& node) {
+    for (const char* op :
+         {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Cast", "Transpose", "Expand", "Tile"})
+        if (node.is(op)) return true;
+    return false;
+}
+
+int guardedBy(const Graph& graph, const Inferred& inferred, const Node& node, bool hides) {
+    return GuardMatch(graph, inferred).guardedBy(node, hides);
+}
+
+}  // namespace mpm::models
