@@ -179,6 +179,37 @@ void argMax(Call& c) {
     }
 }
 
+// Of several values, the order would be needed too: those models are detectors.
+void topK(Call& c) {
+    const Tensor x = c.input(0);
+    const int axis = c.axis(c.node.getInt("axis", -1), x.rank());
+    if (c.knownInput(1).toInts() != List<int64_t>{1})
+        throw Refusal("it picks more than one value, which is not supported");
+    Shape shape = x.shape();
+    shape[axis] = 1;
+    if (!x.known()) {
+        c.shape(0, x.type(), shape);
+        return c.shape(1, Type::Int, shape);
+    }
+    const bool largest = c.node.getInt("largest", 1) != 0;
+    c.make(0, x.type(), shape);
+    c.make(1, Type::Int, shape);
+    Tensor &values = c.out[0], &indices = c.out[1];
+    const int64_t inner = stridesOf(x.shape())[axis], extent = x.shape()[axis];
+    withData(x, values, [&](const auto* from, auto* to) {
+        for (int64_t k = 0; k < values.size(); ++k) {
+            const auto* column = from + k / inner * inner * extent + k % inner;
+            int64_t best = 0;
+            for (int64_t a = 1; a < extent; ++a)
+                if (largest ? column[a * inner] > column[best * inner]
+                            : column[a * inner] < column[best * inner])
+                    best = a;
+            to[k] = column[best * inner];
+            indices.writeI()[k] = best;
+        }
+    });
+}
+
 void triangle(Call& c) {
     const Tensor x = c.input(0);
     constexpr int64_t kFar = int64_t{1} << 40;
@@ -224,6 +255,7 @@ void addIndexing(OperatorTable& table) {
     table["CumSum"] = cumSum;
     table["ArgMax"] = argMax;
     table["ArgMin"] = argMax;
+    table["TopK"] = topK;
     table["Trilu"] = triangle;
     table["NonZero"] = nonZero;
 }

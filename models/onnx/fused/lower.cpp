@@ -55,6 +55,8 @@ const std::map<std::string, Lowering::Method>& Lowering::methods() {
         m["Slice"] = &Lowering::slice;
         m["Split"] = &Lowering::split;
         m["Gather"] = &Lowering::gather;
+        m["GatherND"] = &Lowering::gatherND;
+        m["TopK"] = &Lowering::topK;
         m["Expand"] = &Lowering::expand;
         m["Softmax"] = &Lowering::softmax;
         m["Resize"] = &Lowering::resize;
@@ -64,11 +66,12 @@ const std::map<std::string, Lowering::Method>& Lowering::methods() {
         m["ConvTranspose"] = &Lowering::convTranspose;
         m["Clip"] = &Lowering::clip;
         m["Pad"] = &Lowering::pad;
-        for (const char* op : {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceL2"})
+        for (const char* op : {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceL2"})
             m[op] = &Lowering::reduce;
-        for (const char* op : {"AveragePool", "MaxPool", "GlobalAveragePool", "GlobalMaxPool",
-                               "BatchNormalization", "Relu", "LeakyRelu", "Elu", "Sigmoid", "Tanh", "Concat",
-                               "HardSwish", "ArgMax", "InstanceNormalization", "DepthToSpace", "PRelu"}) {
+        for (const char* op :
+             {"AveragePool", "MaxPool", "GlobalAveragePool", "GlobalMaxPool", "BatchNormalization", "Relu",
+              "LeakyRelu", "Elu", "Sigmoid", "Tanh", "Concat", "HardSwish", "ArgMax", "ArgMin",
+              "InstanceNormalization", "DepthToSpace", "PRelu"}) {
             m[op] = &Lowering::keep;
         }
         return m;

@@ -77,7 +77,8 @@ void Lowering::slice() {
             const int64_t first = std::min(starts[k] < 0 ? starts[k] + extent : starts[k], extent - 1);
             std::iota(backwards.rbegin(), backwards.rend(),
                       first - static_cast<int64_t>(backwards.size()) + 1);
-            return emitPicked(out(), axis, backwards);
+            if (m_shapes.isBatch(in(0), axis)) fail("slices the batch");
+            return emitPicked(in(0), out(), axis, backwards);
         }
         if (!by.empty() && by[k] != 1) fail("has a step other than 1");
         if (clamp(starts[k]) == 0 && clamp(ends[k]) == extent) continue;
@@ -99,44 +100,6 @@ void Lowering::split() {
         emitSlice(in(0), part, axis, position, position + size);
         position += size;
     }
-}
-
-// Adjacent indices become one slice, and several slices are concatenated.
-void Lowering::emitPicked(int to, int64_t axis, const List<int64_t>& index) {
-    constexpr size_t kMostParts = 64;  // channels in another order; more would be rows of a table
-    List<int> parts;
-    for (size_t first = 0, end = 0; first < index.size(); first = end) {
-        for (end = first + 1; end < index.size() && index[end] == index[end - 1] + 1;)
-            ++end;
-        if (parts.size() == kMostParts) fail("picks elements that are not adjacent");
-        const bool all = first == 0 && end == index.size();
-        parts.push_back(all ? to : m_graph.addValue(m_graph.values[to].name + std::to_string(first)));
-        emitSlice(in(0), parts.back(), axis, index[first], index[end - 1] + 1);
-    }
-    if (parts.size() > 1) emit("Concat", "", parts, to).attributes["axis"] = Attribute::of(axis);
-}
-
-void Lowering::gather() {
-    const Tensor& at = known(1);
-    const Shape& shape = shapeOf(in(0));
-    const int64_t given = m_node->getInt("axis", 0);
-    const int64_t axis = given < 0 ? given + static_cast<int64_t>(shape.size()) : given;
-    List<int64_t> index = at.toInts();
-    for (int64_t& i : index)
-        i += i < 0 ? shape[axis] : 0;
-    if (index.empty()) fail("picks nothing");
-    const int cut = m_graph.addValue(m_graph.values[out()].name + ".cut");
-    emitPicked(cut, axis, index);
-    // The slice keeps the axis that the gather may remove.
-    const Shape& target = shapeOf(out());
-    if (target.empty()) fail("computes a scalar, which OpenCV does not have");
-    List<int64_t> sizes(target.begin(), target.end());
-    for (size_t k = 0; k < sizes.size(); ++k) {
-        if (!m_shapes.isBatch(out(), k)) continue;
-        const bool copies = k < shape.size() && m_shapes.isBatch(in(0), k);
-        sizes[k] = copies ? 0 : -1;
-    }
-    emit("Reshape", "", {cut, ints(sizes)}, out());
 }
 
 // A zero for every image: the first pixel of each, times 0.

@@ -58,13 +58,18 @@ private:
     // A transpose of a lowered graph by the operator of version 2, or as a Reshape.
     void ownTranspose();
     void emitSlice(int from, int to, int64_t axis, int64_t start, int64_t end);
-    void emitPicked(int to, int64_t axis, const List<int64_t>& index);
+    void emitPicked(int from, int to, int64_t axis, const List<int64_t>& index);
     List<int64_t> listOf(size_t input, const char* attribute) const;
     void slice();
     void split();
 
     // Picking one index, or adjacent ones, is a slice.
     void gather();
+    void gatherND();
+    void pick(int64_t axis, int64_t depth, const List<int64_t>& places);
+    bool isTable(const Shape& picked) const;
+    void lookUp();
+    void topK();
 
     // Adding zeros of the wanted shape broadcasts.
     void expand();

@@ -190,4 +190,71 @@ TEST(Spellings, SeveralInputsAreNamedWithTheOutputsThatNeedTheImageAlone) {
     }
 }
 
+// A head behind three blocks; its outputs are those that the export computes.
+void convertHead(const std::function<void(SmallExport& m, int tokens)>& head) {
+    SmallExport m(1);
+    int x = m.embed();
+    for (int k = 0; k < 3; ++k)
+        x = m.block(x);
+    head(m, m.norm(x));
+    EXPECT_EQ(converted(m.graph()).blocks, 3);
+}
+
+Tensor indices(const Shape& shape, const std::vector<int64_t>& values) {
+    return Tensor::vector(values).reshaped(shape);
+}
+
+TEST(Spellings, GatherNDThatIsAGather) {
+    convertHead([](SmallExport& m, int x) {  // x[:, [0, 3]] of today's default exporter
+        GraphBuilder& g = m.builder();
+        const int picked =
+            g.node("GatherND", {test::transposed(g, x, {1, 0, 2}), g.constant(indices({2, 1}, {0, 3}))});
+        g.output(test::transposed(g, picked, {1, 0, 2}), "y", {1, 2, kDim});
+    });
+    convertHead([](SmallExport& m, int x) {  // with the image as an axis of its own
+        GraphBuilder& g = m.builder();
+        const int picked = g.node("GatherND", {x, g.constant(indices({1, 3, 1}, {-1, 2, 2}))});
+        g.with("batch_dims", Attribute::of(int64_t{1}));
+        g.output(picked, "y", {1, 3, kDim});
+    });
+    convertHead([](SmallExport& m, int x) {  // an index for each of two axes
+        GraphBuilder& g = m.builder();
+        const int picked = g.node("GatherND", {x, g.constant(indices({2, 2}, {0, 5, 0, -2}))});
+        g.output(picked, "y", {2, kDim});
+    });
+}
+
+TEST(Spellings, ClassesByATable) {
+    for (const bool nd : {true, false}) {
+        convertHead([&](SmallExport& m, int x) {
+            GraphBuilder& g = m.builder();
+            const int best = g.node("ArgMax", {m.linear(x, kDim, 5)});
+            g.with("axis", Attribute::of(int64_t{-1})).with("keepdims", Attribute::of(int64_t{0}));
+            const int table = g.constant(indices({5}, {7, 11, 3, 90, 0}));
+            const int ids = nd ? g.node("GatherND", {table, g.node("Unsqueeze", {best, g.ints({-1})})})
+                               : g.node("Gather", {table, best});
+            g.integers(ids, "ids", {1, m.tokens()});
+        });
+    }
+}
+
+TEST(Spellings, TheBestScoreAndItsClass) {
+    for (const int64_t largest : {1, 0}) {
+        convertHead([&](SmallExport& m, int x) {
+            GraphBuilder& g = m.builder();
+            const int first = g.node("Gather", {x, g.constant(Tensor::ints({}, 0))});
+            g.with("axis", Attribute::of(int64_t{1}));
+            const int scores = m.linear(first, kDim, 9);
+            const int best = g.node("TopK", {scores, g.ints({1})});
+            g.with("largest", Attribute::of(largest));
+            const int index = g.outputOf(1);
+            g.output(best, "score", {1, 1});
+            g.integers(index, "class", {1, 1});
+            const int label = g.node("ArgMax", {scores});
+            g.with("axis", Attribute::of(int64_t{1})).with("keepdims", Attribute::of(int64_t{0}));
+            g.integers(label, "label", {1});
+        });
+    }
+}
+
 }  // namespace

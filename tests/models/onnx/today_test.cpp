@@ -42,7 +42,6 @@ std::vector<std::string> todayNames() {
 const std::set<std::string> kPending{
     "fused_trans_batch",     //
     "parallel_hidden_bias",  //
-    "radio",                 //
     "vitpose_moe",           //
 };
 const std::set<std::string> kPendingSizes{

@@ -1,0 +1,166 @@
+// Operators that pick elements by index: Gather, GatherND, the best of several.
+#include <algorithm>
+
+#include "base/checked.hpp"
+#include "models/onnx/fused/lowering.hpp"
+
+namespace mpm::models {
+
+// Adjacent indices become one slice, and several slices are concatenated.
+void Lowering::emitPicked(int from, int to, int64_t axis, const List<int64_t>& index) {
+    constexpr size_t kMostParts = 64;  // channels in another order; more would be rows of a table
+    List<int> parts;
+    for (size_t first = 0, end = 0; first < index.size(); first = end) {
+        for (end = first + 1; end < index.size() && index[end] == index[end - 1] + 1;)
+            ++end;
+        if (parts.size() == kMostParts) fail("picks elements that are not adjacent");
+        const bool all = first == 0 && end == index.size();
+        parts.push_back(all ? to : m_graph.addValue(m_graph.values[to].name + std::to_string(first)));
+        emit("Slice", "", {from, ints({index[first]}), ints({index[end - 1] + 1}), ints({axis})},
+             parts.back());
+    }
+    if (parts.size() > 1) emit("Concat", "", parts, to).attributes["axis"] = Attribute::of(axis);
+}
+
+void Lowering::gather() {
+    const Shape& shape = shapeOf(in(0));
+    const int64_t given = m_node->getInt("axis", 0);
+    const int64_t axis = given < 0 ? given + static_cast<int64_t>(shape.size()) : given;
+    if (isTable(shapeOf(in(1)))) return lookUp();
+    List<int64_t> index = known(1).toInts();
+    for (int64_t& i : index)
+        i += i < 0 ? shape[axis] : 0;
+    pick(axis, 1, index);
+}
+
+// An index for each of several axes: the places in these axes seen as one.
+void Lowering::gatherND() {
+    const int64_t axis = m_node->getInt("batch_dims", 0);
+    Shape rows = shapeOf(in(1));
+    const int64_t depth = rows.back();
+    rows.pop_back();
+    if (depth == 1 && isTable(rows)) return lookUp();
+    const int at = oneImage(in(1));
+    if (!m_graph.isConstant(at)) fail("has indices that are not constant");
+    const Shape &shape = shapeOf(in(0)), &given = m_graph.constant(at).shape();
+    const List<int64_t> index = m_graph.constant(at).toInts();
+    int64_t batches = 1;
+    for (int64_t k = 0; k < axis; ++k)
+        batches = checkedProduct<int64_t>(batches, given[k]);
+    const int64_t each = batches > 0 ? static_cast<int64_t>(index.size()) / batches : 0;
+    List<int64_t> places;
+    for (int64_t k = 0; depth > 0 && k < each; k += depth) {
+        int64_t place = 0;
+        for (int64_t d = 0; d < depth; ++d) {
+            const int64_t extent = shape[axis + d], i = index[k + d];
+            for (int64_t b = 1; b < batches; ++b)
+                if (index[b * each + k + d] != i) fail("picks other elements for each image");
+            place = checkedSum<int64_t>(checkedProduct<int64_t>(place, extent), i < 0 ? i + extent : i);
+        }
+        places.push_back(place);
+    }
+    pick(axis, depth, places);
+}
+
+// Places along `depth` axes from `axis` on, which are seen as one.
+void Lowering::pick(int64_t axis, int64_t depth, const List<int64_t>& places) {
+    const Shape& shape = shapeOf(in(0));
+    if (places.empty()) fail("picks nothing");
+    for (int64_t d = 0; d < depth; ++d)
+        if (m_shapes.isBatch(in(0), axis + d)) fail("slices the batch");
+    int from = in(0);
+    if (depth > 1) {
+        List<int64_t> target;
+        for (int64_t k = 0; k < static_cast<int64_t>(shape.size()); ++k) {
+            if (k > axis && k < axis + depth) {
+                target.back() = checkedProduct<int64_t>(target.back(), shape[k]);
+            } else {
+                target.push_back(!m_shapes.isBatch(in(0), k) ? shape[k] : k < axis ? 0 : -1);
+            }
+        }
+        from = m_graph.addValue(m_graph.values[out()].name + ".joined");
+        emit("Reshape", "", {in(0), ints(target)}, from);
+    }
+    const int cut = m_graph.addValue(m_graph.values[out()].name + ".cut");
+    emitPicked(from, cut, axis, places);
+    // The slice keeps the axis that the gather may remove.
+    const Shape& target = shapeOf(out());
+    if (target.empty()) fail("computes a scalar, which OpenCV does not have");
+    List<int64_t> sizes(target.begin(), target.end());
+    for (size_t k = 0; k < sizes.size(); ++k) {
+        if (!m_shapes.isBatch(out(), k)) continue;
+        const bool copies = k < shape.size() && m_shapes.isBatch(in(0), k);
+        sizes[k] = copies ? 0 : -1;
+    }
+    emit("Reshape", "", {cut, ints(sizes)}, out());
+}
+
+// A constant list of numbers, of which a result of the model picks some: class ids by class.
+bool Lowering::isTable(const Shape& picked) const {
+    const Shape& table = shapeOf(in(0));
+    return m_graph.isConstant(in(0)) && !m_graph.isConstant(in(1)) && table.size() == 1 && table[0] > 0 &&
+           picked == shapeOf(out()) && m_node->getInt("batch_dims", 0) == 0;
+}
+
+// The table is an image of one row, which is sampled at the pixels that the indices name.
+void Lowering::lookUp() {
+    const Tensor table = m_graph.constant(in(0));
+    const float last = static_cast<float>(table.size() - 1);
+    const auto fresh = [&](const char* part) { return m_graph.addValue(m_graph.values[out()].name + part); };
+    const auto compute = [&](int a, const char* operation, const Tensor& b, const char* part) {
+        const int to = fresh(part);
+        emit("MpmArithmetic", "mpm", {a, m_graph.addConstant("number", b)}, to).attributes["operation"] =
+            Attribute::of(std::string(operation));
+        return to;
+    };
+    const auto number = [](float value) { return Tensor::floats({1, 1, 1, 1}, value); };
+    const int numbers = fresh(".numbers"), index = fresh(".index"), first = fresh(".first"),
+              places = fresh(".places"), picked = fresh(".picked"), shaped = fresh(".shaped");
+    emit("Cast", "", {in(1)}, numbers).attributes["to"] = Attribute::of(int64_t{1});
+    emit("Reshape", "", {numbers, ints({1, 1, -1, 1})}, index);
+    emit("Slice", "", {index, ints({0}), ints({1}), ints({2})}, first);
+    // OpenCV takes no constant for the image, so that it is added to a computed 0.
+    const int row = compute(compute(first, "mul", number(0), ".zero"), "add",
+                            Tensor::floats({1, 1, 1, table.size()}, table.toFloats()), ".row");
+    const int x =
+        compute(compute(index, "mul", number(last > 0 ? 2 / last : 0), ".scaled"), "sub", number(1), ".x");
+    const int y = compute(index, "mul", number(0), ".y");
+    emit("Concat", "", {x, y}, places).attributes["axis"] = Attribute::of(int64_t{3});
+    Node& sample = emit("MpmGridSample", "mpm", {row, places}, picked);
+    sample.attributes["mode"] = Attribute::of(std::string("nearest"));
+    sample.attributes["padding_mode"] = Attribute::of(std::string("border"));
+    sample.attributes["align_corners"] = Attribute::of(int64_t{1});
+    List<int64_t> sizes(shapeOf(out()).begin(), shapeOf(out()).end());
+    for (size_t k = 0; k < sizes.size(); ++k)
+        if (m_shapes.isBatch(out(), k)) sizes[k] = -1;
+    if (sizes.empty()) fail("computes a scalar, which OpenCV does not have");
+    const bool isFloat = table.isFloat();
+    emit("Reshape", "", {picked, ints(sizes)}, isFloat ? out() : shaped);
+    if (!isFloat) emit("Cast", "", {shaped}, out()).attributes["to"] = Attribute::of(int64_t{7});
+}
+
+// The largest (or smallest) value and its index. More of them in their order are not available.
+void Lowering::topK() {
+    const int64_t rank = static_cast<int64_t>(shapeOf(in(0)).size());
+    const int64_t given = m_node->getInt("axis", -1), axis = given < 0 ? given + rank : given;
+    const bool largest = m_node->getInt("largest", 1) != 0;
+    const List<int> outputs = m_node->outputs;
+    if (known(1).toInts() != List<int64_t>{1}) fail("picks several values in their order");
+    const auto isUsed = [&](size_t k) { return k < outputs.size() && outputs[k] != kAbsent; };
+    if (isUsed(1)) {
+        Node& best = emit(largest ? "ArgMax" : "ArgMin", "", {in(0)}, outputs[1]);
+        best.attributes["axis"] = Attribute::of(axis);
+        best.attributes["keepdims"] = Attribute::of(int64_t{1});
+    }
+    if (!isUsed(0)) return;
+    Node value;
+    value.op = largest ? "ReduceMax" : "ReduceMin";
+    value.name = m_node->name;
+    value.inputs = {in(0)};
+    value.outputs = {outputs[0]};
+    value.attributes["axes"] = Attribute::of(List<int64_t>{axis});
+    m_node = &value;
+    reduce();
+}
+
+}  // namespace mpm::models
