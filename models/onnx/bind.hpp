@@ -20,5 +20,8 @@ void keepOutputs(Graph& graph, const std::vector<std::string>& names);
 Binding bindInputs(const Graph& graph, const ConvertOptions& options, std::vector<std::string>& notes);
 /// Whether the graph works at these inputs without changes.
 bool accepts(const Graph& graph, const Binding& binding);
+/// Whether a graph of a declared size takes its sizes from the image all the same, so that it works at these
+/// inputs too.
+bool followsSize(const Graph& graph, const Binding& binding);
 
 }  // namespace mpm::models

@@ -98,6 +98,15 @@ void writeMetadata(const ConvertOptions& options, const Conversion& conversion, 
     if (!to.count("mpm.source_sha256")) set("source_sha256", digest);
 }
 
+bool hasRoom(const Graph& graph, const Shape& input) {
+    try {
+        checkRoom(peakBytes(graph, infer(graph, {Tensor(Type::Float, input)})), "the proof");
+        return true;
+    } catch (const BudgetError&) {
+        return false;
+    }
+}
+
 // The inputs that the export accepts, and the wanted ones if it does not accept those.
 struct Bindings {
     Binding own;
@@ -109,6 +118,8 @@ struct Bindings {
 Bindings bindingsOf(const Graph& graph, const ConvertOptions& options, std::vector<std::string>& notes) {
     const Binding asked = bindInputs(graph, options, notes);
     if (isFused(graph) || accepts(graph, asked)) return {asked, std::nullopt};
+    // Then it is converted and proved at that size, like an export of a dynamic size.
+    if (followsSize(graph, asked) && hasRoom(graph, asked.inputs[0].shape())) return {asked, std::nullopt};
     ConvertOptions plain = options;
     plain.size = {};
     plain.batch = 0;
@@ -138,15 +149,6 @@ void checkFused(const Graph& graph, const ConvertOptions& options) {
     }
     if (options.form == Form::Layers)
         throw Refusal("the model is of the fused form already: convert the original export instead");
-}
-
-bool hasRoom(const Graph& graph, const Shape& input) {
-    try {
-        checkRoom(peakBytes(graph, infer(graph, {Tensor(Type::Float, input)})), "the proof");
-        return true;
-    } catch (const BudgetError&) {
-        return false;
-    }
 }
 
 // Of a dynamic batch two are tried; the larger one only if there is room for it.

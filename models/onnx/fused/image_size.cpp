@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "models/onnx/fused/own_positions.hpp"
 #include "models/onnx/fused/rotary_size.hpp"
 #include "models/onnx/match/own_graph.hpp"
 
@@ -38,6 +39,7 @@ public:
     SizeChange(State& state, const Binding& to, std::vector<std::string>& notes)
         : m_graph(state.graph),
           m_old(state.shapes),
+          m_tables(state.tables),
           m_fromSize(state.binding.size),
           m_to(to),
           m_notes(notes) {
@@ -168,14 +170,34 @@ private:
         const List<float> all = table.toFloats();
         const auto at = [&](int64_t row) { return all.begin() + row * width; };
         const Tensor image = Tensor::floats({patches, width}, List<float>(at(first), at(first + patches)));
-        const bool bicubic = !segments();
-        const List<float> resized = resizedPositions(image, m_from, m_grid, bicubic).toFloats();
+        const List<float> resized = positions(image).toFloats();
         List<float> values(all.begin(), at(first));
         values.insert(values.end(), resized.begin(), resized.end());
         values.insert(values.end(), at(first + patches), all.end());
         const int64_t rows = static_cast<int64_t>(values.size()) / width;
         node.inputs[1] = m_graph.addConstant("embed.table", Tensor::floats({rows, width}, values));
         if (node.has("patches")) node.attributes["patches"] = Attribute::of(m_grid.count() + before + behind);
+    }
+
+    Tensor positions(const Tensor& image) {
+        if (m_from.rows == m_grid.rows && m_from.columns == m_grid.columns) return image;
+        if (const auto own = ownPositions(m_tables, image, m_from, m_grid)) return *own;
+        noteInterpolation(image);
+        return resizedPositions(image, m_from, m_grid, !segments());
+    }
+
+    // Whether an exporter has interpolated them before cannot be seen.
+    void noteInterpolation(const Tensor& image) {
+        bool varies = false;
+        for (int64_t k = image.dim(1); k < image.size(); ++k)
+            varies |= image.f()[k] != image.f()[k % image.dim(1)];
+        const std::string note = cv::format(
+            "positions of %dx%d patches are interpolated to %dx%d: twice, if the export holds interpolated "
+            "ones; for its own, export at that size",
+            static_cast<int>(m_from.rows), static_cast<int>(m_from.columns), static_cast<int>(m_grid.rows),
+            static_cast<int>(m_grid.columns));
+        if (varies && std::find(m_notes.begin(), m_notes.end(), note) == m_notes.end())
+            m_notes.push_back(note);
     }
 
     // Rows for tokens of which only some are patches: as many as there are now, if they are all the same.
@@ -328,6 +350,7 @@ private:
 
     Graph& m_graph;
     const Shapes& m_old;
+    const List<ResizedTable>& m_tables;
     const cv::Size m_fromSize;
     const Binding& m_to;
     std::vector<std::string>& m_notes;

@@ -8,7 +8,21 @@
 namespace mpm::models {
 namespace {
 
+List<ResizedTable> resizedTables(const Graph& graph, const Inferred& inferred) {
+    List<ResizedTable> tables;
+    for (const Node& node : graph.nodes) {
+        const bool resizes = node.is("Resize") || node.is("Upsample");
+        if (!resizes || !inferred.values[node.outputs[0]].known()) continue;
+        ResizedTable table{node, {}, inferred.values[node.outputs[0]], graph.opset};
+        for (int in : node.inputs)
+            table.inputs.push_back(in == kAbsent ? Tensor() : inferred.values[in]);
+        tables.push_back(table);
+    }
+    return tables;
+}
+
 void matchExport(State& state, bool chains) {
+    state.tables = resizedTables(state.graph, state.shapes.at);
     fold(state.graph, state.shapes.at, state.shapes.dynamic ? &state.shapes.other : nullptr);
     normalise(state.graph, state.shapes.at);
     state.shapes = inferShapes(state.graph, state.binding);
@@ -23,7 +37,7 @@ void matchExport(State& state, bool chains) {
 }  // namespace
 
 State understand(Graph graph, const Binding& binding, bool chains) {
-    State state{std::move(graph), binding, {}, {}};
+    State state{std::move(graph), binding, {}, {}, {}};
     state.shapes = inferShapes(state.graph, binding);
     if (isFused(state.graph)) {
         state.match = encodersOf(state.graph, state.shapes.at);

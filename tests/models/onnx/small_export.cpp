@@ -9,10 +9,11 @@ using models::List;
 using models::Shape;
 using models::Tensor;
 
-SmallExport::SmallExport(int batch, cv::Size grid)
+SmallExport::SmallExport(int batch, cv::Size grid, bool open)
     : m_batch(batch),
       m_image(m_builder.input("image", {batch, 3, grid.height * kPatch, grid.width * kPatch})),
-      m_tokens(1 + grid.area()) {}
+      m_tokens(1 + grid.area()),
+      m_open(open) {}
 
 cv::Mat SmallExport::image(int batch, cv::Size grid) {
     const int shape[] = {batch, 3, grid.height * kPatch, grid.width * kPatch};
@@ -92,8 +93,9 @@ int SmallExport::reversed(int x) {
 }
 
 int SmallExport::heads(int x, const List<int64_t>& order) {
+    const int64_t tokens = m_open ? -1 : m_tokens;
     const int split =
-        m_builder.node("Reshape", {x, m_builder.ints({m_batch, m_tokens, kHeads, kDim / kHeads})});
+        m_builder.node("Reshape", {x, m_builder.ints({m_batch, tokens, kHeads, kDim / kHeads})});
     const int moved = m_builder.node("Transpose", {split});
     m_builder.with("perm", Attribute::of(order));
     return moved;
@@ -114,7 +116,8 @@ int SmallExport::attention(int x) {
     m_builder.with("axis", Attribute::of(int64_t{-1}));
     const int mixed = m_builder.node("Transpose", {m_builder.node("MatMul", {weights, v})});
     m_builder.with("perm", Attribute::of(List<int64_t>{0, 2, 1, 3}));
-    const int rows = m_builder.node("Reshape", {mixed, m_builder.ints({m_batch, m_tokens, kDim})});
+    const int rows =
+        m_builder.node("Reshape", {mixed, m_builder.ints({m_batch, m_open ? -1 : m_tokens, kDim})});
     return linear(rows, kDim, kDim);
 }
 

@@ -13,8 +13,8 @@ class SmallExport {
 public:
     static constexpr int kRows = 6, kColumns = 8, kPatch = 8, kDim = 32, kHeads = 2, kHidden = 48;
 
-    /// `grid` has columns x rows of patches.
-    explicit SmallExport(int batch, cv::Size grid = {kColumns, kRows});
+    /// `grid` has columns x rows of patches. With `open`, no shape holds the number of tokens.
+    explicit SmallExport(int batch, cv::Size grid = {kColumns, kRows}, bool open = false);
 
     models::GraphBuilder& builder() { return m_builder; }
     const models::Graph& graph() const { return m_builder.graph(); }
@@ -56,6 +56,7 @@ private:
     int m_batch;
     int m_image;
     int m_tokens;
+    bool m_open;
     std::function<int(int)> m_rotation;
 };
 

@@ -44,9 +44,6 @@ const std::set<std::string> kPending{
     "parallel_hidden_bias",  //
     "vitpose_moe",           //
 };
-const std::set<std::string> kPendingSizes{
-    "dinov2_positions",  //
-};
 
 struct Expected {
     models::ConvertOptions options;  ///< nothing merges
@@ -136,7 +133,6 @@ TEST_P(TodayExports, ConvertAndAgree) {
 
 TEST_P(TodayExports, ConvertAndAgreeAtAnotherSize) {
     if (!hasSecondSize()) GTEST_SKIP() << "has files of one size";
-    if (kPendingSizes.count(GetParam())) GTEST_SKIP() << "does not convert yet";
     Expected expected = readExpected(base + "expect.txt");
     const cv::Mat image = test::readNpy(base + "input2.npy").mat();
     expected.options.size = {image.size[3], image.size[2]};

@@ -1,0 +1,120 @@
+// `--size` of exports that resize their positions themselves, by sizes of the image or by constants.
+#include <algorithm>
+
+#include "converted_export.hpp"
+
+namespace {
+
+using namespace mpm;
+using models::Attribute;
+using models::GraphBuilder;
+using models::List;
+using models::Shape;
+using models::Tensor;
+using test::SmallExport;
+
+constexpr int kTable = 7;
+
+// How the table of 7x7 positions becomes that of the patches.
+enum class Resize { FromImage, Sizes, Scales, LastAxis, None };
+
+int extent(GraphBuilder& g, int image, int64_t axis) {
+    const int size = g.node("Slice", {g.node("Shape", {image}), g.ints({axis}), g.ints({axis + 1})});
+    return g.node("Div", {size, g.ints({SmallExport::kPatch})});
+}
+
+int joined(GraphBuilder& g, const List<int>& parts) {
+    const int all = g.node("Concat", parts);
+    g.with("axis", Attribute::of(int64_t{0}));
+    return all;
+}
+
+int resized(SmallExport& m, int image, cv::Size grid, Resize how) {
+    GraphBuilder& g = m.builder();
+    Tensor table = m.random({1, kTable, kTable, SmallExport::kDim}, 1);
+    const int constant = g.constant(table);
+    const bool last = how == Resize::LastAxis;
+    const int x = last ? constant : test::transposed(g, constant, {0, 3, 1, 2});
+    List<int> inputs{x, models::kAbsent, models::kAbsent};
+    if (how == Resize::FromImage) {
+        inputs.push_back(
+            joined(g, {g.ints({1, SmallExport::kDim}), extent(g, image, 2), extent(g, image, 3)}));
+    } else if (how == Resize::Scales) {  // with a tenth of a pixel more, as DINOv2's own code has it
+        const float rows = (static_cast<float>(grid.height) + 0.1f) / kTable,
+                    columns = (static_cast<float>(grid.width) + 0.1f) / kTable;
+        inputs[2] = g.constant(Tensor::floats({4}, std::vector<float>{1, 1, rows, columns}));
+    } else {
+        inputs.push_back(last ? g.ints({1, grid.height, grid.width, SmallExport::kDim})
+                              : g.ints({1, SmallExport::kDim, grid.height, grid.width}));
+    }
+    const int y = g.node("Resize", inputs);
+    g.with("mode", Attribute::of(std::string("cubic"))).with("cubic_coeff_a", Attribute::of(-0.75f));
+    return g.node("Reshape",
+                  {last ? y : test::transposed(g, y, {0, 2, 3, 1}), g.ints({1, -1, SmallExport::kDim})});
+}
+
+// Shapes of the blocks follow the number of tokens in the export of a size; with `follows`, in the graph.
+models::Graph exportOf(cv::Size grid, Resize how, bool follows) {
+    SmallExport m(1, grid, follows);
+    GraphBuilder& g = m.builder();
+    const int image = g.graph().inputs[0].value;
+    const int tokens = m.features();
+    const int rows = resized(m, image, grid, how);
+    const int positions = g.node("Concat", {g.constant(m.random({1, 1, SmallExport::kDim}, 1)), rows});
+    g.with("axis", Attribute::of(int64_t{1}));
+    int x = g.node("Add", {tokens, positions});
+    for (int k = 0; k < 3; ++k)
+        x = m.block(x);
+    m.finish(x);
+    return g.graph();
+}
+
+const cv::Size kOwn{6, 6}, kOther{10, 8}, kSameCount{12, 3};
+
+models::ConvertOptions atSize(cv::Size grid) {
+    models::ConvertOptions options = test::unmerged();
+    options.size = {grid.width * SmallExport::kPatch, grid.height * SmallExport::kPatch};
+    return options;
+}
+
+TEST(Positions, AGraphThatFollowsTheImageIsConvertedAndProvedAtTheNewSize) {
+    const models::Graph graph = exportOf(kOwn, Resize::FromImage, true);
+    for (const cv::Size grid : {kOther, kSameCount, cv::Size(7, 7)}) {
+        const models::Conversion found =
+            test::convertedLike(graph, graph, atSize(grid), SmallExport::image(1, grid));
+        EXPECT_EQ(found.blocks, 3);
+        EXPECT_EQ(found.grid, grid);
+        EXPECT_EQ(found.proof.find("at the export's own size"), std::string::npos) << found.proof;
+        EXPECT_EQ(test::notesOf(found), "");
+    }
+}
+
+TEST(Positions, AResizeOfConstantSizesIsComputedAgain) {
+    for (const Resize how : {Resize::Sizes, Resize::Scales, Resize::LastAxis, Resize::FromImage}) {
+        const models::Graph graph = exportOf(kOwn, how, false);
+        for (const cv::Size grid : {kOther, kSameCount, cv::Size(7, 7)}) {
+            const models::Conversion found = test::convertedLike(graph, exportOf(grid, how, false),
+                                                                 atSize(grid), SmallExport::image(1, grid));
+            EXPECT_EQ(found.grid, grid);
+            EXPECT_NE(found.proof.find("at the export's own size"), std::string::npos) << found.proof;
+            EXPECT_EQ(test::notesOf(found), "") << static_cast<int>(how);
+        }
+    }
+}
+
+TEST(Positions, OtherPositionsAreInterpolatedAndThatIsReported) {
+    SmallExport m(1);
+    int x = m.embed();
+    for (int k = 0; k < 3; ++k)
+        x = m.block(x);
+    m.finish(x);
+    const test::TempFolder folder;
+    models::writeModel(m.graph(), folder / "export.onnx");
+    const models::Conversion found =
+        models::convertModel(folder / "export.onnx", folder / "converted.onnx", atSize(kOther));
+    EXPECT_NE(test::notesOf(found).find("positions of 6x8 patches are interpolated to 8x10"),
+              std::string::npos)
+        << test::notesOf(found);
+}
+
+}  // namespace
