@@ -108,15 +108,17 @@ void dropInputs(Graph& graph) {
     List<Port> images, others, alone;
     for (const Port& port : graph.inputs)
         (isImage(port) ? images : others).push_back(port);
-    std::string message = "the model has " + std::to_string(graph.inputs.size()) +
-                          " inputs: only models with one input, an image, are supported";
-    if (images.size() != 1) throw Refusal(message + "; its inputs are " + namesOf(graph.inputs));
+    const std::string message = "the model has " + std::to_string(graph.inputs.size()) +
+                                " inputs: only models with one input, an image, are supported; ";
+    if (images.size() != 1) throw Refusal(message + "its inputs are " + namesOf(graph.inputs));
     for (const Port& port : graph.outputs)
         if (dependsOnlyOn(graph, port, images[0])) alone.push_back(port);
-    message += "; besides '" + printable(images[0].name, 200) + "' it has " + namesOf(others);
+    const std::string beside =
+        message + "beside the image '" + printable(images[0].name, 200) + "' it has " + namesOf(others);
     if (alone.empty())
-        throw Refusal(message + ", which every output needs: export the part for images alone");
-    throw Refusal(message + ", which these outputs do not need: " + namesOf(alone) +
+        throw Refusal(beside +
+                      ", and every output depends on more than the image: export the part for images alone");
+    throw Refusal(beside + "; outputs that depend on the image alone: " + namesOf(alone) +
                   "; keep them with --outputs " + namesOf(alone, ","));
 }
 

@@ -101,17 +101,22 @@ std::optional<Inferred> inferredFor(const Graph& graph, const Shape& image) {
 bool followsSize(const Graph& graph, const Binding& binding) {
     const auto conv =
         std::find_if(graph.nodes.begin(), graph.nodes.end(), [](const Node& n) { return n.is("Conv"); });
-    if (conv == graph.nodes.end() || conv->getInts("strides").size() != 2) return false;
+    const List<int64_t> patch = conv == graph.nodes.end() ? List<int64_t>() : conv->getInts("strides");
+    if (patch.size() != 2 || patch[0] < 1 || patch[1] < 1) return false;
     const Shape& asked = binding.inputs[0].shape();
     Shape own = asked, larger = asked;
     for (size_t k = 2; k < 4; ++k) {
         own[k] = graph.inputs[0].dims[k];
         if (own[k] < 0) return false;
         // One more row and column of patches: a constant of the export's size would not fit these as well.
-        larger[k] = checkedSum<int64_t>(std::max(asked[k], own[k]), conv->getInts("strides")[k - 2]);
+        larger[k] = checkedSum<int64_t>(std::max(asked[k], own[k]), patch[k - 2]);
     }
-    const auto here = inferredFor(graph, own), there = inferredFor(graph, larger);
-    return here && there && inferredFor(graph, asked) && !SizeComparison(graph, *here, *there).isHeld();
+    try {
+        const auto here = inferredFor(graph, own), there = inferredFor(graph, larger);
+        return here && there && inferredFor(graph, asked) && !SizeComparison(graph, *here, *there).isHeld();
+    } catch (const BudgetError&) {  // too large to find out
+        return false;
+    }
 }
 
 }  // namespace mpm::models

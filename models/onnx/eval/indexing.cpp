@@ -179,13 +179,16 @@ void argMax(Call& c) {
     }
 }
 
-// Of several values, the order would be needed too: those models are detectors.
 void topK(Call& c) {
     const Tensor x = c.input(0);
     const int axis = c.axis(c.node.getInt("axis", -1), x.rank());
     if (c.knownInput(1).toInts() != List<int64_t>{1})
-        throw Refusal("it picks more than one value, which is not supported");
+        throw Refusal(
+            "it picks several values, which is not supported: the model is a detector, which chooses boxes "
+            "or queries "
+            "by their scores; export its backbone alone");
     Shape shape = x.shape();
+    if (x.rank() < 1 || shape[axis] < 1) throw Refusal("it has no values to choose from");
     shape[axis] = 1;
     if (!x.known()) {
         c.shape(0, x.type(), shape);

@@ -53,9 +53,21 @@ int resized(SmallExport& m, int image, cv::Size grid, Resize how) {
                   {last ? y : test::transposed(g, y, {0, 2, 3, 1}), g.ints({1, -1, SmallExport::kDim})});
 }
 
-// Shapes of the blocks follow the number of tokens in the export of a size; with `follows`, in the graph.
-models::Graph exportOf(cv::Size grid, Resize how, bool follows) {
-    SmallExport m(1, grid, follows);
+// A map of the patches, resized to an image of constant size.
+int mapOf(SmallExport& m, int image, int x, cv::Size grid) {
+    GraphBuilder& g = m.builder();
+    const int shape = joined(g, {g.ints({1, SmallExport::kDim}), extent(g, image, 2), extent(g, image, 3)});
+    const int map = g.node("Reshape", {test::transposed(g, m.withoutFirst(x), {0, 2, 1}), shape});
+    const int size =
+        g.ints({1, SmallExport::kDim, grid.height * SmallExport::kPatch, grid.width * SmallExport::kPatch});
+    const int y = g.node("Resize", {map, models::kAbsent, models::kAbsent, size});
+    g.with("mode", Attribute::of(std::string("linear")));
+    return y;
+}
+
+// With `open`, shapes of the blocks follow the number of tokens in the graph.
+models::Graph exportOf(cv::Size grid, Resize how, bool open, bool map = false) {
+    SmallExport m(1, grid, open);
     GraphBuilder& g = m.builder();
     const int image = g.graph().inputs[0].value;
     const int tokens = m.features();
@@ -65,7 +77,8 @@ models::Graph exportOf(cv::Size grid, Resize how, bool follows) {
     int x = g.node("Add", {tokens, positions});
     for (int k = 0; k < 3; ++k)
         x = m.block(x);
-    m.finish(x);
+    if (!map) m.finish(x);
+    if (map) g.output(mapOf(m, image, m.norm(x), grid), "map", {1, SmallExport::kDim, -1, -1});
     return g.graph();
 }
 
@@ -87,6 +100,16 @@ TEST(Positions, AGraphThatFollowsTheImageIsConvertedAndProvedAtTheNewSize) {
         EXPECT_EQ(found.proof.find("at the export's own size"), std::string::npos) << found.proof;
         EXPECT_EQ(test::notesOf(found), "");
     }
+}
+
+// The positions follow the image, but the output does not.
+TEST(Positions, AGraphThatHoldsTheSizeOfItsOutputIsAdapted) {
+    const models::Graph graph = exportOf(kOwn, Resize::FromImage, true, true);
+    const models::Conversion found =
+        test::convertedLike(graph, exportOf(kOther, Resize::FromImage, true, true), atSize(kOther),
+                            SmallExport::image(1, kOther));
+    EXPECT_NE(found.proof.find("at the export's own size"), std::string::npos) << found.proof;
+    EXPECT_EQ(test::notesOf(found), "");
 }
 
 TEST(Positions, AResizeOfConstantSizesIsComputedAgain) {

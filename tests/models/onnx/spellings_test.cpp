@@ -184,7 +184,7 @@ TEST(Spellings, SeveralInputsAreNamedWithTheOutputsThatNeedTheImageAlone) {
         FAIL() << "was converted";
     } catch (const models::Refusal& refusal) {
         const std::string text = refusal.what();
-        EXPECT_NE(text.find("besides 'image' it has ids,"), std::string::npos) << text;
+        EXPECT_NE(text.find("beside the image 'image' it has ids; "), std::string::npos) << text;
         EXPECT_NE(text.find("--outputs image_embeds,halves"), std::string::npos) << text;
         EXPECT_EQ(text.find("text_embeds"), std::string::npos) << text;
     }
@@ -254,6 +254,22 @@ TEST(Spellings, TheBestScoreAndItsClass) {
             g.with("axis", Attribute::of(int64_t{1})).with("keepdims", Attribute::of(int64_t{0}));
             g.integers(label, "label", {1});
         });
+    }
+}
+
+TEST(Spellings, SeveralBestScoresAreADetector) {
+    for (const int64_t count : {2, 1}) {
+        GraphBuilder g(17);
+        const int x = g.input("x", {2, count == 1 ? 0 : 3});
+        const int best = g.node("TopK", {x, g.ints({count})});
+        g.output(best, "best", {2, count});
+        try {
+            models::evaluate(g.graph(), {Tensor::floats({2, count == 1 ? 0 : 3})});
+            FAIL() << "was evaluated";
+        } catch (const models::Refusal& refusal) {
+            const std::string text = refusal.what();
+            EXPECT_NE(text.find(count == 1 ? "no values" : "detector"), std::string::npos) << text;
+        }
     }
 }
 
