@@ -48,15 +48,6 @@ bool isQuantised(const std::string& op) {
     return false;
 }
 
-std::string adviceFor(const Node& node) {
-    if (isQuantised(node.op))
-        return ": the model is quantised; convert the original export, and run it with --precision i8 for "
-               "int8";
-    if (node.domain == "com.microsoft")
-        return ": it comes from ONNX Runtime's optimisation; convert the original export";
-    return {};
-}
-
 // The shape of the outputs does not depend on this input. How many rows a mask selects, and a ScatterND
 // writes, is only known from the data.
 bool shapeFollows(const Node& node, int input) {
@@ -64,6 +55,19 @@ bool shapeFollows(const Node& node, int input) {
 }
 
 }  // namespace
+
+std::string adviceFor(const Node& node) {
+    if (isQuantised(node.op))
+        return ": the model is quantised; convert the original export, and run it with --precision i8 for "
+               "int8";
+    if (node.domain.rfind("com.microsoft", 0) == 0)
+        return ": it comes from ONNX Runtime's optimisation; convert the original export";
+    if (node.is("TopK") || node.is("NonMaxSuppression"))
+        return ": the model is a detector, which chooses boxes or queries by their scores; export its "
+               "backbone "
+               "alone";
+    return {};
+}
 
 List<Tensor> evaluateNode(const Graph& graph, const Node& node, const List<Tensor>& inputs) {
     checkTime();

@@ -24,6 +24,9 @@ Inferred infer(const Graph& graph, const List<Tensor>& inputs);
 /// constants.
 int64_t peakBytes(const Graph& graph, const Inferred& inferred);
 
+/// What to do about an operator that is not supported, as ": convert the original export"; may be empty.
+std::string adviceFor(const Node& node);
+
 /// One node on these inputs.
 List<Tensor> evaluateNode(const Graph& graph, const Node& node, const List<Tensor>& inputs);
 

@@ -140,6 +140,31 @@ int64_t sumOf(int64_t a, int64_t b) {  // wraps around
     return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
 
+void scatterElements(Call& c) {
+    const Tensor x = c.input(0);
+    if (!c.known() || !c.has(1) || !c.has(2)) return c.shape(0, x.type(), x.shape());
+    const Tensor at = c.input(1), updates = c.input(2);
+    const int axis = c.axis(c.node.getInt("axis", 0), x.rank());
+    const std::string reduction = c.node.getString("reduction", "none");
+    if (reduction != "none" && reduction != "add") throw Refusal("this way of scattering is not supported");
+    if (at.rank() != x.rank() || updates.shape() != at.shape() || updates.isFloat() != x.isFloat())
+        throw Refusal("its updates do not fit");
+    Tensor y = copyOf(x);
+    const List<int64_t> steps = stridesOf(x.shape());
+    withData(updates, y, [&](const auto* from, auto* to) {
+        for (int64_t k = 0; k < at.size(); ++k) {
+            int64_t rest = k, position = 0;
+            for (int d = x.rank() - 1; d >= 0; --d) {
+                const int64_t index = d == axis ? at.i()[k] : rest % at.shape()[d];
+                position += wrapped(index, x.shape()[d]) * steps[d];
+                rest /= at.shape()[d];
+            }
+            to[position] = reduction == "none" ? from[k] : sumOf(to[position], from[k]);
+        }
+    });
+    c.out.assign(1, y);
+}
+
 void cumSum(Call& c) {
     const Tensor x = c.input(0);
     const int axis = c.axis(c.knownInput(1).toInts()[0], x.rank());
@@ -255,6 +280,8 @@ void addIndexing(OperatorTable& table) {
     table["GatherElements"] = gatherElements;
     table["GatherND"] = gatherND;
     table["ScatterND"] = scatterND;
+    table["ScatterElements"] = scatterElements;
+    table["Scatter"] = scatterElements;  // its name before opset 11
     table["CumSum"] = cumSum;
     table["ArgMax"] = argMax;
     table["ArgMin"] = argMax;

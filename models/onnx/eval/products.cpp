@@ -86,12 +86,28 @@ Tensor withLastAxesSwapped(const Tensor& x) {
     return y;
 }
 
+// [M, batch..., K] as [batch..., M, K].
+Tensor withBatchInFront(const Tensor& x) {
+    if (x.rank() < 3) return x;
+    Shape shape = x.shape();
+    std::rotate(shape.begin(), shape.begin() + 1, shape.end() - 1);
+    Tensor y(x.type(), shape);
+    if (!x.known()) return y;
+    y.allocate();
+    const int64_t rows = x.dim(0), width = x.dim(-1);
+    const int64_t batch = extentOf(x.shape(), 1, x.shape().size() - 1);
+    for (int64_t from = 0; from < rows * batch; ++from) {
+        const int64_t to = from % batch * rows + from / batch;
+        std::copy_n(x.f().data() + from * width, width, y.writeF().data() + to * width);
+    }
+    return y;
+}
+
 // ONNX Runtime's MatMul with a factor, of operands that may be transposed.
 void fusedMatMul(Call& c) {
     c.input(1);
-    if (c.node.getInt("transBatchA", 0) || c.node.getInt("transBatchB", 0))
-        throw Refusal("its transposed batch is not supported");
     for (size_t k = 0; k < 2; ++k) {
+        if (c.node.getInt(k == 0 ? "transBatchA" : "transBatchB", 0)) c.in[k] = withBatchInFront(c.in[k]);
         if (c.node.getInt(k == 0 ? "transA" : "transB", 0)) c.in[k] = withLastAxesSwapped(c.in[k]);
     }
     matMul(c);

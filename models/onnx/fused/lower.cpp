@@ -85,7 +85,8 @@ void Lowering::lowerNode() {
     if (own) return keep();
     const auto method = methods().find(m_node->op);
     const bool standard = m_node->domain.empty() || m_node->op == "Linear";
-    if (!standard || method == methods().end()) fail("is not available in OpenCV 4.6 and has no equivalent");
+    if (!standard || method == methods().end())
+        fail("is not available in OpenCV 4.6 and has no equivalent" + adviceFor(*m_node));
     (this->*method->second)();
 }
 
@@ -167,9 +168,18 @@ void Lowering::matMul() {
     int a = oneImage(in(0)), b = oneImage(in(1));
     const bool reversed = m_graph.isConstant(a);
     if (reversed) std::swap(a, b);
-    if (shapeOf(in(0)).size() < 2 || shapeOf(in(1)).size() < 2) fail("multiplies a vector");
-    Node& node = emit("MpmMatMul", "mpm", {a, b}, out());
+    const bool vector = m_graph.isConstant(b) && m_graph.constant(b).rank() == 1;
+    if (shapeOf(a).size() < 2 || (!vector && shapeOf(b).size() < 2)) fail("multiplies a vector");
+    int product = out();
+    if (vector) {
+        const Tensor& v = m_graph.constant(b);
+        b = m_graph.addConstant(m_graph.values[b].name + ".matrix",
+                                v.reshaped(reversed ? Shape{1, v.size()} : Shape{v.size(), 1}));
+        product = m_graph.addValue(m_graph.values[out()].name + ".matrix");
+    }
+    Node& node = emit("MpmMatMul", "mpm", {a, b}, product);
     if (reversed) node.attributes["reversed"] = Attribute::of(int64_t{1});
+    if (vector) reshapeLike(product, a);
 }
 
 void Lowering::arithmetic() {
@@ -280,8 +290,11 @@ void Lowering::reduce() {
     const int64_t rank = static_cast<int64_t>(shapeOf(in(0)).size());
     List<int64_t> axes = listOf(1, "axes");
     if (axes.empty()) fail("reduces everything to one number");
-    for (int64_t& axis : axes)
+    for (int64_t& axis : axes) {
         axis += axis < 0 ? rank : 0;
+        if (m_shapes.isBatch(in(0), axis))
+            fail("combines the images of a dynamic batch, which OpenCV cannot: convert with --batch B");
+    }
     int value = in(0);
     if (rank == 2 && axes == List<int64_t>{1}) {
         // For a matrix OpenCV 4.6 keeps the batch that the model was imported with, for more axes it does
@@ -295,11 +308,16 @@ void Lowering::reduce() {
     Node& node = emit(m_node->op, "", {value}, kept);
     node.attributes["axes"] = Attribute::of(axes);
     node.attributes["keepdims"] = Attribute::of(int64_t{1});
+    reshapeLike(kept, in(0));
+}
+
+void Lowering::reshapeLike(int value, int source) {
+    if (shapeOf(out()).empty()) fail("computes a scalar, which OpenCV does not have");
     List<int64_t> sizes(shapeOf(out()).begin(), shapeOf(out()).end());
     for (size_t k = 0; k < sizes.size(); ++k) {
-        if (m_shapes.isBatch(out(), k)) sizes[k] = m_shapes.isBatch(in(0), k) ? 0 : -1;
+        if (m_shapes.isBatch(out(), k)) sizes[k] = m_shapes.isBatch(source, k) ? 0 : -1;
     }
-    emit("Reshape", "", {kept, ints(sizes)}, out());
+    emit("Reshape", "", {value, ints(sizes)}, out());
 }
 
 void lower(State& state) {

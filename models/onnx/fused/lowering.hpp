@@ -42,6 +42,9 @@ private:
     // The batch axis of the target is copied from the input if possible, else inferred.
     void emitReshape(int from, int to, const Shape& source);
 
+    // A value as the node's output; its batch axes are those of `source`.
+    void reshapeLike(int value, int source);
+
     // A value that is the same for every image of the batch, as a constant for one: broadcasting repeats it.
     int oneImage(int value);
     void matMul();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 namespace mpm::models {
 namespace {
@@ -106,9 +107,22 @@ private:
         return transpose(value, order);
     }
 
+    // An operand of FusedMatMul: the batch may be behind the rows ([M, B, K] for [B, M, K]), and the matrix
+    // may be transposed. One Transpose does both.
+    int fusedOperand(const Node& node, size_t k) {
+        const int value = node.inputs[k];
+        const bool matrix = node.getInt(k == 0 ? "transA" : "transB", 0) != 0;
+        const bool batch = node.getInt(k == 0 ? "transBatchA" : "transBatchB", 0) != 0;
+        if (!batch || shapeOf(value).size() < 3) return matrix ? swapLastAxes(value) : value;
+        List<int64_t> order(shapeOf(value).size());
+        std::iota(order.begin(), order.end(), 0);
+        std::rotate(order.begin(), order.begin() + 1, order.end() - 1);
+        if (matrix) std::swap(order[order.size() - 1], order[order.size() - 2]);
+        return transpose(value, order);
+    }
+
     bool expandFusedMatMul(const Node& node) {
-        const int left = node.getInt("transA", 0) ? swapLastAxes(node.inputs[0]) : node.inputs[0];
-        const int right = node.getInt("transB", 0) ? swapLastAxes(node.inputs[1]) : node.inputs[1];
+        const int left = fusedOperand(node, 0), right = fusedOperand(node, 1);
         const float alpha = node.getFloat("alpha", 1);
         if (alpha == 1) {
             emit("MatMul", {left, right}, node.outputs[0]);
@@ -212,7 +226,134 @@ private:
     std::string m_name;
 };
 
+// Patches as unfold exports them: a Gather of rows and one of columns, with constant indices [size, count] or
+// [count, size] that cut an axis into equal parts. One Reshape and one Transpose do the same.
+class PatchCutter {
+public:
+    PatchCutter(Graph& graph, const Inferred& inferred) : m_graph(graph), m_inferred(inferred) {}
+
+    void run() {
+        List<Node> old;
+        old.swap(m_graph.nodes);
+        for (Node& node : old) {
+            if (padsNothing(node)) m_unpadded[node.outputs[0]] = node.inputs[0];
+            if (!node.is("Gather") || !cut(node)) m_graph.nodes.push_back(std::move(node));
+        }
+        m_graph.sort();
+        m_graph.prune();
+    }
+
+private:
+    struct Part {
+        size_t axis;  // of the source
+        int64_t count, size;
+        bool sizeFirst;
+    };
+    struct Patches {
+        int source = kAbsent;
+        Shape shape;       // of the source
+        List<Part> parts;  // by axis
+    };
+
+    bool padsNothing(const Node& node) const {
+        if (!node.is("Pad")) return false;
+        const int pads = node.input(1);
+        const List<int64_t> sizes = pads == kAbsent ? node.getInts("pads") : m_inferred.values[pads].toInts();
+        return !sizes.empty() &&
+               std::all_of(sizes.begin(), sizes.end(), [](int64_t size) { return size == 0; });
+    }
+
+    bool cut(const Node& node) {
+        if (static_cast<size_t>(node.inputs[0]) >= m_inferred.values.size()) return false;
+        const Shape& shape = m_inferred.values[node.inputs[0]].shape();
+        const auto before = m_patches.find(node.inputs[0]);
+        const auto unpadded = m_unpadded.find(node.inputs[0]);
+        Patches patches{unpadded != m_unpadded.end() ? unpadded->second : node.inputs[0], shape, {}};
+        if (before != m_patches.end()) patches = before->second;
+        const int64_t given = node.getInt("axis", 0);
+        size_t axis = static_cast<size_t>(given < 0 ? given + static_cast<int64_t>(shape.size()) : given);
+        const auto part = partOf(node, shape, axis);
+        if (!part || axis == 0) return false;
+        for (const Part& other : patches.parts) {
+            if (axis <= other.axis + 1) return false;
+            --axis;
+        }
+        const int64_t whole = part->count * part->size;
+        if (whole < patches.shape[axis]) shorten(node, patches, axis, whole);
+        patches.parts.push_back({axis, part->count, part->size, part->sizeFirst});
+        emit(node, patches);
+        m_patches[node.outputs[0]] = patches;
+        return true;
+    }
+
+    // Rows that fill no patch are left out.
+    void shorten(const Node& at, Patches& patches, size_t axis, int64_t whole) {
+        const auto one = [&](int64_t value) { return m_graph.addConstant("cut", Tensor::vector({value})); };
+        const int cut = m_graph.addValue(at.name + ".whole");
+        add("Slice", at, {patches.source, one(0), one(whole), one(static_cast<int64_t>(axis))}, cut);
+        patches.source = cut;
+        patches.shape[axis] = whole;
+    }
+
+    // The cut of an axis into equal parts, if the indices are one.
+    std::optional<Part> partOf(const Node& node, const Shape& shape, size_t axis) const {
+        const Tensor& index = m_inferred.values[node.inputs[1]];
+        const bool usable = m_inferred.values[node.outputs[0]].isFloat() &&
+                            m_graph.isConstant(node.inputs[1]) && index.rank() == 2 && !index.isFloat();
+        if (!usable || axis >= shape.size() || index.size() > shape[axis] || index.size() < 2)
+            return std::nullopt;
+        const int64_t rows = index.dim(0), columns = index.dim(1);
+        bool straight = true, turned = true;
+        for (int64_t k = 0; k < index.size(); ++k) {
+            straight &= index.i()[k] == k;
+            turned &= index.i()[k] == k / columns + k % columns * rows;
+        }
+        if (!straight && !turned) return std::nullopt;
+        return straight ? Part{axis, rows, columns, false} : Part{axis, columns, rows, true};
+    }
+
+    void emit(const Node& at, const Patches& patches) {
+        List<int64_t> sizes, order;
+        size_t next = 0;
+        for (size_t axis = 0; axis < patches.shape.size(); ++axis) {
+            const int64_t place = static_cast<int64_t>(sizes.size());
+            if (next == patches.parts.size() || patches.parts[next].axis != axis) {
+                sizes.push_back(axis == 0 ? 0 : patches.shape[axis]);  // a dynamic batch stays one
+                order.push_back(place);
+                continue;
+            }
+            const Part& part = patches.parts[next++];
+            sizes.insert(sizes.end(), {part.count, part.size});
+            order.push_back(place + (part.sizeFirst ? 1 : 0));
+            order.push_back(place + (part.sizeFirst ? 0 : 1));
+        }
+        const int target = m_graph.addConstant("patches", Tensor::vector(sizes));
+        const int cut = m_graph.addValue(at.name + ".patches");
+        add("Reshape", at, {patches.source, target}, cut);
+        add("Transpose", at, {cut}, at.outputs[0]);
+        m_graph.nodes.back().attributes["perm"] = Attribute::of(order);
+    }
+
+    void add(const char* op, const Node& at, const List<int>& inputs, int output) {
+        Node node;
+        node.op = op;
+        node.name = at.name;
+        node.inputs = inputs;
+        node.outputs = {output};
+        m_graph.nodes.push_back(std::move(node));
+    }
+
+    Graph& m_graph;
+    const Inferred& m_inferred;
+    std::map<int, Patches> m_patches;  // by value
+    std::map<int, int> m_unpadded;
+};
+
 }  // namespace
+
+void cutPatches(Graph& graph, const Inferred& inferred) {
+    PatchCutter(graph, inferred).run();
+}
 
 void expandComposites(Graph& graph, const Inferred& inferred) {
     Expander(graph, inferred).run();

@@ -20,8 +20,10 @@ public:
     EncoderFinder(const Graph& graph, const Inferred& inferred) : m_rows(graph, inferred) {}
 
     Match run(bool chains) {
-        for (const Node& node : m_rows.graph().nodes)
+        for (const Node& node : m_rows.graph().nodes) {
             rejectEmpty(node);
+            if (node.is("Softmax")) findWidest(node.inputs[0]);
+        }
         for (const Node& node : m_rows.graph().nodes) {
             checkTime();
             if (node.is("Softmax") && m_rows.inferred().values[node.outputs[0]].isFloat()) matchBlock(node);
@@ -56,10 +58,37 @@ private:
             Block block = matchAttention(m_rows, softmax);
             matchMlp(m_rows, block);
             m_blocks.push_back(std::move(block));
-        } catch (const Mismatch& mismatch) {
+        } catch (Mismatch& mismatch) {
+            if (isWindowed(softmax.inputs[0])) nameWindows(softmax, mismatch);
             m_match.reasons.push_back(mismatch.reason);
             m_unmatched.push_back({softmax.outputs[0], mismatch});
         }
+    }
+
+    // The scores [..., T, T] with the most tokens.
+    void findWidest(int scores) {
+        const Shape& shape = m_rows.shapeOf(scores);
+        if (shape.size() < 2 || shape.back() != shape[shape.size() - 2] || shape.back() <= m_widest) return;
+        m_widest = shape.back();
+        m_widestRows = m_rows.inferred().values[scores].size() / m_widest;
+    }
+
+    // Fewer tokens in more groups than elsewhere: the same tokens, cut into windows.
+    bool isWindowed(int scores) const {
+        const Shape& shape = m_rows.shapeOf(scores);
+        if (shape.size() < 2 || shape.back() < 1 || shape.back() != shape[shape.size() - 2]) return false;
+        return shape.back() < m_widest &&
+               m_rows.inferred().values[scores].size() / shape.back() >= m_widestRows;
+    }
+
+    void nameWindows(const Node& softmax, Mismatch& mismatch) const {
+        const std::string tokens = std::to_string(m_rows.shapeOf(softmax.inputs[0]).back()) + " of " +
+                                   std::to_string(m_widest) + " tokens";
+        mismatch.reason =
+            "attention at " + graph().describe(softmax) + " runs in windows (" + tokens +
+            (mismatch.relative ? ") and adds relative positions to its scores: neither is supported"
+                               : "), which merging does not support") +
+            "; models with global attention and absolute or rotary positions work";
     }
 
     // Blocks in the order of the graph; each continues the encoder whose last output it reads.
@@ -175,6 +204,7 @@ private:
     }
 
     RowMatcher m_rows;
+    int64_t m_widest = 0, m_widestRows = 0;  // tokens and rows of the scores with the most tokens
     List<Block> m_blocks;
     List<Unmatched> m_unmatched;
     Match m_match;

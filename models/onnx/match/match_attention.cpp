@@ -42,6 +42,13 @@ private:
         throw Mismatch{"attention at " + m_rows.graph().describe(m_softmax) + ": " + reason};
     }
 
+    [[noreturn]] void failRelative(const std::string& what, const std::string& where) const {
+        throw Mismatch{"attention at " + m_rows.graph().describe(m_softmax) + ": " + what +
+                           " added to its scores" + where +
+                           ", which merged tokens cannot have; models with absolute or rotary positions work",
+                       false, true};
+    }
+
     Scores scoresBehind(int value) {
         const int64_t axis = m_softmax.getInt("axis", m_rows.graph().opset < 13 ? 1 : -1);
         const int64_t rank = static_cast<int64_t>(shapeOf(value).size());
@@ -79,11 +86,11 @@ private:
         }
         if (m_rows.isMask(node))
             throw Mismatch{"the image decides which keys attention uses (masked attention)", true};
-        if (node.is("Add") || node.is("Where") || node.is("Sub")) {
-            fail("a mask or a relative position bias is added to its scores (" +
-                 m_rows.graph().describe(node) +
-                 "), which merged tokens cannot have; models with absolute or rotary positions work");
-        }
+        // Masks of the image were found above: what is computed and added are relative positions.
+        if (node.is("Add"))
+            failRelative("relative positions are", " (" + m_rows.graph().describe(node) + ")");
+        if (node.is("Where") || node.is("Sub"))
+            failRelative("a mask or a relative position bias is", " (" + m_rows.graph().describe(node) + ")");
         fail("its scores pass through " + m_rows.graph().describe(node) + ", which is not supported");
     }
 
@@ -101,10 +108,7 @@ private:
             const int64_t key = c.rank() == 0 || c.dim(-1) == 1 ? -1 : k % keys;
             if (k < keys && key >= 0) bias[key] = c.f()[k];
             if (key >= 0 && c.f()[k] != bias[key]) {
-                fail(
-                    "a relative position bias or a mask is added to its scores, which merged tokens cannot "
-                    "have; "
-                    "models with absolute or rotary positions work");
+                failRelative("a relative position bias or a mask is", "");
             }
         }
         const bool zero = std::all_of(bias.begin(), bias.end(), [](float b) { return b == 0; });
@@ -362,6 +366,7 @@ private:
         m_block.mlpBranch = residual.mlpBranch;
         if (shapeOf(branchValue) != shapeOf(m_block.input)) fail("its residual is broadcast");
         const RowMatcher::Branch branch = m_rows.linearBehind(branchValue);
+        if (branch.linear == kAbsent) fail("its projection is spread over several linear layers");
         for (size_t r = 0; r < branch.rows.size(); ++r) {
             if (streamRow[branch.rows[r]] != static_cast<int32_t>(r))
                 fail("its residual adds tokens to other tokens");

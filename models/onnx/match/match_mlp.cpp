@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 
 #include "models/onnx/ir/activation.hpp"
@@ -38,28 +39,85 @@ private:
 
     void matchBranch(int value) {
         const RowMatcher::Branch branch = m_rows.linearBehind(value);
-        const Node& fc2 = m_rows.graph().nodes[branch.linear];
-        m_block.mlp.fc2 = withBranch(m_rows.denseOf(fc2), branch.factor, branch.constant);
-        m_hidden = fc2.inputs[0];
+        m_block.mlp.fc2 = withBranch(branch.dense, branch.factor, branch.constant);
+        m_hidden = branch.input;
         const Node* before = m_rows.graph().nodeOf(m_hidden);
         if (m_rows.isNorm(before)) {
             m_block.mlp.inner = m_rows.normOf(*before);
             m_hidden = before->inputs[0];
         }
-        const auto traced = trace(m_rows.graph(), m_rows.inferred(), m_hidden, Follow::Dependence);
+        if (!readActivation(branch, {})) {
+            // Behind a Split, for example, the bias is a sum of its own.
+            const List<int> shifted = shiftedLayers();
+            if (shifted.empty() || !readActivation(branch, shifted))
+                fail("its activation is none of gelu, gelu_tanh, gelu_quick, silu, relu (gated or not)");
+        }
+    }
+
+    // False if the activation is unknown. It follows linear layers, or values in `ends`, which are linear
+    // layers scaled and shifted by column.
+    bool readActivation(const RowMatcher::Branch& branch, const List<int>& ends) {
+        const auto traced = trace(m_rows.graph(), m_rows.inferred(), m_hidden, Follow::Dependence, ends);
         if (!traced || traced->sources.empty() || traced->sources.size() > 2)
             fail("its activation mixes more than two channels");
+        m_feeds.clear();
         for (int source : traced->sources) {
-            if (!m_rows.isLinear(m_rows.graph().nodeOf(source)))
-                fail("its activation does not follow a linear layer");
+            const auto feed = feedOf(source);
+            if (!feed) fail("its activation does not follow a linear layer");
+            m_feeds.push_back(*feed);
         }
         readColumns(*traced);
-        const List<int32_t> rows = rowsOfSources(*traced);
+        const List<int32_t> rows = rowsOfSources();
         for (size_t r = 0; r < branch.rows.size(); ++r) {
             if (rows[branch.rows[r]] != static_cast<int32_t>(r))
                 fail("its residual adds tokens to other tokens");
         }
-        identify(*traced);
+        return identify(*traced);
+    }
+
+    // A source of the activation as elements of a linear layer's result; without terms it is that result.
+    struct Feed {
+        const Node* linear = nullptr;
+        int64_t width = 0;
+        Terms terms;
+    };
+
+    std::optional<Feed> feedOf(int source) const {
+        const Node* node = m_rows.graph().nodeOf(source);
+        if (m_rows.isLinear(node)) return Feed{node, m_rows.shapeOf(source).back(), {}};
+        const auto traced = trace(m_rows.graph(), m_rows.inferred(), source);
+        if (!traced || traced->sources.size() != 1) return std::nullopt;
+        const Node* linear = m_rows.graph().nodeOf(traced->sources[0]);
+        if (!m_rows.isLinear(linear) || traced->terms.any([](const Term& t) { return t.count() != 1; }))
+            return std::nullopt;
+        return Feed{linear, m_rows.shapeOf(traced->sources[0]).back(), traced->terms};
+    }
+
+    // Sums and products of a linear layer's columns with a constant for each of them, nearest to the hidden
+    // values.
+    List<int> shiftedLayers() const {
+        const Graph& graph = m_rows.graph();
+        const Inferred& inferred = m_rows.inferred();
+        List<int> open{m_hidden}, found;
+        std::set<int> seen;
+        while (!open.empty()) {
+            const int value = open.back();
+            open.pop_back();
+            const Node* node = graph.nodeOf(value);
+            if (!node || inferred.values[value].known() || !seen.insert(value).second) continue;
+            const bool arithmetic = node->is("Add") || node->is("Sub") || node->is("Mul") || node->is("Div");
+            const bool shifted =
+                arithmetic && std::any_of(node->inputs.begin(), node->inputs.end(), [&](int in) {
+                    return inferred.values[in].known() && inferred.values[in].size() > 1;
+                });
+            if (shifted && feedOf(value)) {
+                found.push_back(value);
+            } else if (canFollow(graph, inferred, *node, Follow::Dependence)) {
+                for (int in : node->inputs)
+                    if (in != kAbsent) open.push_back(in);
+            }
+        }
+        return found;
     }
 
     // Which columns of which linear layers each hidden channel depends on.
@@ -69,24 +127,35 @@ private:
         for (int slot = 0; slot < (m_gated ? 2 : 1); ++slot)
             m_columns[slot].resize(width);
         m_rowOfHidden.resize(traced.terms.size() / width);
-        for (size_t k = 0; k < traced.terms.size(); ++k) {
-            const Term term = traced.terms[k];
-            if (term.count() != (m_gated ? 2 : 1)) fail("its channels are not alike");
-            for (int slot = 0; slot < term.count(); ++slot) {
-                const Column column = locate(traced, term.at[slot]);
-                if (k < static_cast<size_t>(width)) m_columns[slot][k] = column;
-                const Column& known = m_columns[slot][k % width];
-                if (known.source != column.source || known.column != column.column)
-                    fail("its channels are not alike");
-                if (slot == 0 && k % width == 0) m_rowOfHidden[k / width] = column.row;
-                if (m_rowOfHidden[k / width] != column.row) fail("it mixes tokens");
-            }
+        for (size_t row = 0; row < m_rowOfHidden.size(); ++row) {
+            for (int64_t k = 0; k < width; ++k)
+                readElement(traced, row, k, traced.terms[row * width + k]);
+        }
+    }
+
+    // There are millions of elements: most are where the first row has them, in the row of their neighbours.
+    void readElement(const Trace& traced, size_t row, int64_t k, const Term& term) {
+        if (term.count() != (m_gated ? 2 : 1)) fail("its channels are not alike");
+        for (int slot = 0; slot < term.count(); ++slot) {
+            const bool later = row > 0 && (slot > 0 || k > 0);
+            if (later && term.at[slot] == placeOf(traced, m_rowOfHidden[row], m_columns[slot][k])) continue;
+            const Column column = locate(traced, term.at[slot]);
+            if (row == 0) m_columns[slot][k] = column;
+            if (!m_columns[slot][k].isLike(column)) fail("its channels are not alike");
+            if (slot == 0 && k == 0) m_rowOfHidden[row] = column.row;
+            if (m_rowOfHidden[row] != column.row) fail("it mixes tokens");
         }
     }
 
     struct Column {
         int source = 0;
         int32_t row = 0, column = 0;
+        float factor = 1, constant = 0;
+
+        bool isLike(const Column& other) const {
+            return source == other.source && column == other.column && factor == other.factor &&
+                   constant == other.constant;
+        }
     };
 
     Column locate(const Trace& traced, int64_t at) const {
@@ -94,19 +163,31 @@ private:
         while (found.source + 1 < static_cast<int>(traced.sources.size()) &&
                at >= traced.offsets[found.source + 1])
             ++found.source;
-        const int64_t width = m_rows.shapeOf(traced.sources[found.source]).back();
-        const int64_t inside = at - traced.offsets[found.source];
-        found.row = static_cast<int32_t>(inside / width);
-        found.column = static_cast<int32_t>(inside % width);
+        const Feed& feed = m_feeds[found.source];
+        int64_t place = at - traced.offsets[found.source];
+        if (feed.terms.size() > 0) {
+            const Term term = feed.terms[place];
+            place = term.at[0];
+            found.factor = term.factor[0];
+            found.constant = term.constant;
+        }
+        found.row = static_cast<int32_t>(place / feed.width);
+        found.column = static_cast<int32_t>(place % feed.width);
         return found;
     }
 
+    // Where a row has a column; -1 if that takes a look at its terms.
+    int64_t placeOf(const Trace& traced, int32_t row, const Column& column) const {
+        const Feed& feed = m_feeds[column.source];
+        return feed.terms.size() > 0 ? -1 : traced.offsets[column.source] + row * feed.width + column.column;
+    }
+
     // The row of the stream of every hidden row; checks that the linear layers read norm2 of the stream.
-    List<int32_t> rowsOfSources(const Trace& traced) {
+    List<int32_t> rowsOfSources() {
         List<int32_t> rows;
         int norm = kAbsent;
-        for (int source : traced.sources) {
-            const RowMatcher::Normed normed = m_rows.normBehind(m_rows.graph().nodeOf(source)->inputs[0]);
+        for (const Feed& feed : m_feeds) {
+            const RowMatcher::Normed normed = m_rows.normBehind(feed.linear->inputs[0]);
             if (norm != kAbsent && (norm != normed.norm || rows != normed.rows))
                 fail("its gate reads other tokens");
             norm = normed.norm;
@@ -123,17 +204,20 @@ private:
         return result;
     }
 
-    Dense take(const Trace& traced, int slot) const {
+    Dense take(int slot) const {
         const List<Column>& columns = m_columns[slot];
-        const Dense dense = m_rows.denseOf(*m_rows.graph().nodeOf(traced.sources[columns[0].source]));
+        const Dense dense = m_rows.denseOf(*m_feeds[columns[0].source].linear);
         const int64_t width = dense.weight.dim(1), depth = dense.weight.dim(0),
                       count = static_cast<int64_t>(columns.size());
         bool whole = width == count;
+        List<float> factor, constant;
         for (int64_t k = 0; k < count; ++k) {
             whole &= columns[k].column == k;
+            factor.push_back(columns[k].factor);
+            constant.push_back(columns[k].constant);
             if (columns[k].source != columns[0].source) fail("its gate is spread over two linear layers");
         }
-        if (whole) return dense;
+        if (whole) return withBranch(dense, factor, constant);
         Dense result;
         result.weight = Tensor(Type::Float, {depth, count});
         result.weight.allocate();
@@ -147,13 +231,13 @@ private:
                 bias.push_back(dense.bias.f()[column.column]);
             result.bias = Tensor::floats({count}, bias);
         }
-        return result;
+        return withBranch(result, factor, constant);
     }
 
     // Evaluates the nodes in between at the probes and compares with the activations of the operator. The
     // closest two, gelu and gelu_tanh, lie 5e-4 apart; constants rounded to half precision, such as the root
     // of 2, move one by 3e-5.
-    void identify(const Trace& traced) {
+    bool identify(const Trace& traced) {
         const List<float> result = runProbes(traced);
         const size_t count = activationProbes().size();
         const size_t pairs = m_gated ? count * count : count;
@@ -168,12 +252,12 @@ private:
                 }
                 if (!fits) continue;
                 m_block.mlp.activation = name;
-                m_block.mlp.fc1 = take(traced, m_gated ? 1 - gate : 0);
-                if (m_gated) m_block.mlp.gate = take(traced, gate);
-                return;
+                m_block.mlp.fc1 = take(m_gated ? 1 - gate : 0);
+                if (m_gated) m_block.mlp.gate = take(gate);
+                return true;
             }
         }
-        fail("its activation is none of gelu, gelu_tanh, gelu_quick, silu, relu (gated or not)");
+        return false;
     }
 
     // Hidden values where the k-th (row, channel) sees the k-th pair of probes.
@@ -186,11 +270,11 @@ private:
         const size_t count = activationProbes().size();
         const size_t pairs = m_gated ? count * count : count;
         for (size_t k = 0; k < traced.terms.size(); ++k) {
+            const Term term = traced.terms[k];
             for (int slot = 0; slot < (m_gated ? 2 : 1); ++slot) {
-                const Column& column = m_columns[slot][k % width];
-                Tensor& to = values[traced.sources[column.source]];
-                const int64_t at = m_rowOfHidden[k / width] * to.shape().back() + column.column;
-                to.writeF()[at] = activationProbes()[slot == 0 ? k % pairs % count : k % pairs / count];
+                const int source = m_columns[slot][k % width].source;
+                values[traced.sources[source]].writeF()[term.at[slot] - traced.offsets[source]] =
+                    activationProbes()[slot == 0 ? k % pairs % count : k % pairs / count];
             }
         }
         return evaluateFrom(graph, values);
@@ -230,6 +314,7 @@ private:
     Block& m_block;
     int m_hidden = kAbsent;  // value: the activation's result
     bool m_gated = false;
+    List<Feed> m_feeds;         // by source
     List<Column> m_columns[2];  // by hidden channel
     List<int32_t> m_rowOfHidden;
 };

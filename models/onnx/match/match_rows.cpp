@@ -67,10 +67,6 @@ bool RowMatcher::isMask(const Node& node) const {
     return false;
 }
 
-bool RowMatcher::isLinear(const Node* node) const {
-    return node && node->domain == "mpm.internal" && node->op == "Linear";
-}
-
 bool RowMatcher::isNorm(const Node* node) const {
     if (!node || !ruleOf(*node) || shapeOf(node->inputs[0]).empty()) return false;
     const int64_t width = shapeOf(node->inputs[0]).back();
@@ -96,13 +92,6 @@ Norm RowMatcher::normOf(const Node& node) const {
     return norm;
 }
 
-Dense RowMatcher::denseOf(const Node& linear) const {
-    Dense dense;
-    dense.weight = m_graph.constant(linear.inputs[1]);
-    if (linear.input(2) != kAbsent) dense.bias = m_graph.constant(linear.inputs[2]);
-    return dense;
-}
-
 List<int32_t> RowMatcher::rowNumbers(int value) const {
     List<int32_t> rows(elementCount(shapeOf(value)) / shapeOf(value).back());
     std::iota(rows.begin(), rows.end(), 0);
@@ -124,72 +113,79 @@ RowMatcher::Normed RowMatcher::normBehind(int value) const {
     Normed normed;
     normed.norm = m_graph.values[source].producer;
     normed.rows.resize(traced->terms.size() / width);
-    for (size_t k = 0; k < traced->terms.size(); ++k) {
-        const Term term = traced->terms[k];
-        const int64_t column = static_cast<int64_t>(k) % width;
-        const bool plain =
-            term.count() == 1 && term.factor[0] == 1 && term.constant == 0 && term.at[0] % width == column;
-        if (!plain) throw Mismatch{describe(value) + " changes the tokens after their norm"};
-        const int32_t row = static_cast<int32_t>(term.at[0] / width);
-        if (column == 0) normed.rows[k / width] = row;
-        if (normed.rows[k / width] != row) throw Mismatch{describe(value) + " mixes tokens"};
+    for (size_t row = 0; row < normed.rows.size(); ++row) {
+        const int64_t first = traced->terms[row * width].at[0];  // where the row begins
+        for (int64_t column = 0; column < width; ++column) {
+            const Term term = traced->terms[row * width + column];
+            const bool here = term.at[0] == first + column && first % width == 0;
+            const bool plain = term.count() == 1 && term.factor[0] == 1 && term.constant == 0 &&
+                               (here || term.at[0] % width == column);
+            if (!plain) throw Mismatch{describe(value) + " changes the tokens after their norm"};
+            if (!here) throw Mismatch{describe(value) + " mixes tokens"};
+        }
+        normed.rows[row] = static_cast<int32_t>(first / width);
     }
     return normed;
 }
 
 RowMatcher::Branch RowMatcher::linearBehind(int value) const {
-    const int64_t width = shapeOf(value).back();
+    const auto read = [&](int linear, Branch& branch) {
+        branch.linear = m_graph.values[linear].producer;
+        branch.input = m_graph.nodes[branch.linear].inputs[0];
+        branch.dense = denseOf(m_graph.nodes[branch.linear]);
+    };
     if (isLinear(m_graph.nodeOf(value))) {
-        const List<float> ones(width, 1.f), zeros(width, 0.f);
-        return {m_graph.values[value].producer, rowNumbers(value), ones, zeros};
+        Branch branch;
+        read(value, branch);
+        branch.rows = rowNumbers(value);
+        branch.factor.assign(shapeOf(value).back(), 1.f);
+        branch.constant.assign(shapeOf(value).back(), 0.f);
+        return branch;
     }
     const auto traced = trace(m_graph, m_inferred, value);
-    if (!traced || traced->sources.size() != 1 || !isLinear(m_graph.nodeOf(traced->sources[0]))) {
-        throw Mismatch{describe(value) + " is not a linear layer's result"};
+    if (traced && traced->sources.size() == 1 && isLinear(m_graph.nodeOf(traced->sources[0]))) {
+        Branch branch = branchOf(value, *traced);
+        read(traced->sources[0], branch);
+        return branch;
     }
-    Branch branch;
-    branch.linear = m_graph.values[traced->sources[0]].producer;
-    if (shapeOf(traced->sources[0]).back() != width) throw Mismatch{describe(value) + " mixes tokens"};
-    branch.rows.resize(traced->terms.size() / width);
-    branch.factor.resize(width);
-    branch.constant.resize(width);
-    for (size_t k = 0; k < traced->terms.size(); ++k) {
-        const Term term = traced->terms[k];
-        const size_t row = k / width, column = k % width;
-        if (term.count() != 1 || term.at[0] % width != static_cast<int64_t>(column)) {
-            throw Mismatch{describe(value) + " mixes tokens or channels"};
+    if (const auto joined = joinedLinear(m_graph, m_inferred, value)) {
+        if (const auto behind = trace(m_graph, m_inferred, value, Follow::Affine, {joined->value})) {
+            Branch branch = branchOf(value, *behind);
+            branch.input = joined->input;
+            branch.dense = joined->dense;
+            return branch;
         }
-        if (column == 0) branch.rows[row] = static_cast<int32_t>(term.at[0] / width);
-        if (row == 0) {
-            branch.factor[column] = term.factor[0];
-            branch.constant[column] = term.constant;
-        }
-        const bool same = branch.rows[row] == term.at[0] / width && branch.factor[column] == term.factor[0] &&
-                          branch.constant[column] == term.constant;
-        if (!same) throw Mismatch{describe(value) + " treats tokens differently"};
     }
-    return branch;
+    throw Mismatch{describe(value) + " is not a linear layer's result"};
 }
 
-Dense withBranch(Dense dense, const List<float>& factor, const List<float>& constant) {
-    const bool scales = std::any_of(factor.begin(), factor.end(), [](float f) { return f != 1; });
-    const bool shifts = std::any_of(constant.begin(), constant.end(), [](float c) { return c != 0; });
-    const int64_t columns = dense.weight.dim(-1);
-    if (scales) {
-        Tensor weight(Type::Float, dense.weight.shape());
-        weight.allocate();
-        for (int64_t k = 0; k < weight.size(); ++k)
-            weight.writeF()[k] = dense.weight.f()[k] * factor[k % columns];
-        dense.weight = weight;
-    }
-    if (shifts || (scales && dense.bias.known())) {
-        List<float> bias(columns);
-        for (int64_t k = 0; k < columns; ++k) {
-            bias[k] = (dense.bias.known() ? dense.bias.f()[k] * factor[k] : 0) + constant[k];
+// How the value follows from the single source of its trace.
+RowMatcher::Branch RowMatcher::branchOf(int value, const Trace& traced) const {
+    const int64_t width = shapeOf(value).back();
+    Branch branch;
+    if (traced.sources.size() != 1 || shapeOf(traced.sources[0]).back() != width)
+        throw Mismatch{describe(value) + " mixes tokens"};
+    branch.rows.resize(traced.terms.size() / width);
+    branch.factor.resize(width);
+    branch.constant.resize(width);
+    for (size_t row = 0; row < branch.rows.size(); ++row) {
+        const int64_t first = traced.terms[row * width].at[0];  // where the row begins
+        if (first < 0 || first % width != 0) throw Mismatch{describe(value) + " mixes tokens or channels"};
+        branch.rows[row] = static_cast<int32_t>(first / width);
+        for (int64_t column = 0; column < width; ++column) {
+            const Term term = traced.terms[row * width + column];
+            if (term.count() != 1 || (term.at[0] != first + column && term.at[0] % width != column))
+                throw Mismatch{describe(value) + " mixes tokens or channels"};
+            if (row == 0) {
+                branch.factor[column] = term.factor[0];
+                branch.constant[column] = term.constant;
+            }
+            const bool same = term.at[0] == first + column && branch.factor[column] == term.factor[0] &&
+                              branch.constant[column] == term.constant;
+            if (!same) throw Mismatch{describe(value) + " treats tokens differently"};
         }
-        dense.bias = Tensor::floats({columns}, bias);
     }
-    return dense;
+    return branch;
 }
 
 }  // namespace mpm::models

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "models/onnx/ir/encoder.hpp"
+#include "models/onnx/trace/joined_linear.hpp"
 #include "models/onnx/trace/trace.hpp"
 
 namespace mpm::models {
@@ -13,7 +14,8 @@ namespace mpm::models {
 /// Why a part of the graph does not match. Caught inside the matchers.
 struct Mismatch {
     std::string reason;
-    bool masked = false;  ///< the image decides which keys a token attends to
+    bool masked = false;    ///< the image decides which keys a token attends to
+    bool relative = false;  ///< its scores contain relative positions
 };
 
 /// An attention that is not part of an encoder.
@@ -38,12 +40,12 @@ public:
     /// A sum or choice by which a comparison that depends on the image drops scores.
     bool isMask(const Node& node) const;
     bool isOutput(int value) const { return m_isOutput[value] != 0; }
-    bool isLinear(const Node* node) const;
+    bool isLinear(const Node* node) const { return models::isLinear(node); }
     bool isNorm(const Node* node) const;
     std::string describe(int value) const;
 
     Norm normOf(const Node& node) const;
-    Dense denseOf(const Node& linear) const;
+    Dense denseOf(const Node& linear) const { return models::denseOf(m_graph, linear); }
 
     struct Normed {
         int norm = kAbsent;  ///< node
@@ -53,25 +55,25 @@ public:
     Normed normBehind(int value) const;
 
     struct Branch {
-        int linear = kAbsent;          ///< node
+        int linear = kAbsent;          ///< node; absent if several layers together are one
+        int input = kAbsent;           ///< value that the layer reads
+        Dense dense;                   ///< its weights
         List<int32_t> rows;            ///< row of the linear's result by row of the value
         List<float> factor, constant;  ///< by column
     };
     /// A value that is a Linear's result, perhaps scaled and shifted by column, rows perhaps in another
-    /// order.
+    /// order. Several layers that read the same rows may be joined to it.
     Branch linearBehind(int value) const;
 
 private:
     List<int32_t> rowNumbers(int value) const;
+    Branch branchOf(int value, const Trace& traced) const;
 
     const Graph& m_graph;
     const Inferred& m_inferred;
     List<List<int>> m_users;
     List<char> m_isOutput;
 };
-
-/// The branch's scale and shift taken into the weights: y = (x W + b) * factor + constant.
-Dense withBranch(Dense dense, const List<float>& factor, const List<float>& constant);
 
 bool close(float a, float b);  ///< equal up to rounding of f32
 

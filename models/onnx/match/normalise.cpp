@@ -184,6 +184,7 @@ void normalise(Graph& graph, const Inferred& inferred) {
     dropIdle(graph, inferred);
     expandComposites(graph, inferred);
     fusePools(graph, inferred);
+    cutPatches(graph, inferred);
     fuseNorms(graph, inferred);
     LinearFuser(graph).run();
     splitScales(graph);

@@ -9,6 +9,9 @@ namespace mpm::models {
 /// as they are.
 void expandComposites(Graph& graph, const Inferred& inferred);
 
+/// Gathers that cut an image into patches, as unfold is exported, become two moves.
+void cutPatches(Graph& graph, const Inferred& inferred);
+
 /// Adaptive pooling whose windows differ in size is exported as a Gather or GatherND of all pixels of all
 /// windows, with masks and sums behind it. Each channel of the result is the same linear function of its
 /// channel of the image, which is found by evaluating those nodes on single pixels: [B, C, H * W] times a
@@ -21,5 +24,9 @@ void fuseNorms(Graph& graph, const Inferred& inferred);
 /// g * (a + b) of two products becomes g * a + g * b, so that each branch of a parallel block has a scale of
 /// its own, which its weights take in. Elsewhere it costs one multiplication.
 void splitScales(Graph& graph);
+
+/// Tokens that are reshaped between the sums of a block ([B, rows, columns, D] and [B, N, D]) keep the shape
+/// of the first sum; norms and the other terms are reshaped instead. False if nothing was changed.
+bool regroupSums(Graph& graph, const Inferred& inferred);
 
 }  // namespace mpm::models

@@ -4,6 +4,7 @@
 #include "models/onnx/decoder/masked_softmax.hpp"
 #include "models/onnx/match/normalise.hpp"
 #include "models/onnx/match/own_graph.hpp"
+#include "models/onnx/match/passes.hpp"
 
 namespace mpm::models {
 namespace {
@@ -21,6 +22,11 @@ List<ResizedTable> resizedTables(const Graph& graph, const Inferred& inferred) {
     return tables;
 }
 
+bool findBlocks(State& state, bool chains) {
+    state.match = findEncoders(state.graph, state.shapes.at, chains);
+    return state.match.backbone() != nullptr;
+}
+
 void matchExport(State& state, bool chains) {
     state.tables = resizedTables(state.graph, state.shapes.at);
     fold(state.graph, state.shapes.at, state.shapes.dynamic ? &state.shapes.other : nullptr);
@@ -30,8 +36,11 @@ void matchExport(State& state, bool chains) {
         state.shapes = inferShapes(state.graph, state.binding);
     if (fuseMaskedSoftmaxes(state.graph, state.shapes.at) > 0)
         state.shapes = inferShapes(state.graph, state.binding);
-    state.match = findEncoders(state.graph, state.shapes.at, chains);
-    if (!state.match.backbone()) throw Refusal(state.match.reason());
+    if (findBlocks(state, chains)) return;
+    const std::string reason = state.match.reason();
+    if (!regroupSums(state.graph, state.shapes.at)) throw Refusal(reason);
+    state.shapes = inferShapes(state.graph, state.binding);
+    if (!findBlocks(state, chains)) throw Refusal(state.match.reason());
 }
 
 }  // namespace

@@ -149,6 +149,20 @@ Terms Terms::joined(const List<Terms>& parts) {
 }
 
 Terms Terms::scaled(const Terms& by, bool divide) const {
+    if (simple() && m_at[0] && by.m_constant) {  // the elements stay, only their factors change
+        Terms terms = *this;
+        List<float> factors(m_count);
+        const auto value = by.m_constant->begin();
+        for (size_t k = 0; k < m_count; ++k)
+            factors[k] = divide ? 1 / value[k] : value[k];
+        if (m_factor[0]) {
+            const auto own = m_factor[0]->begin();
+            for (size_t k = 0; k < m_count; ++k)
+                factors[k] *= own[k];
+        }
+        terms.m_factor[0] = column(std::move(factors));
+        return terms;
+    }
     const Held held = roomFor(m_count);
     List<Term> all(m_count);
     for (size_t k = 0; k < m_count; ++k) {

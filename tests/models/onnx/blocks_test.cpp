@@ -65,7 +65,7 @@ protected:
     }
 
     /// The encoder of the converted model, whose outputs are checked in both forms, and converted again.
-    Node convert(const Block& before, const Block& block) {
+    Node convert(const Block& before, const Block& block, int version = 2) {
         const std::string in = write(before, block), out = folder / "fused.onnx",
                           again = folder / "again.onnx", layers = folder / "layers.onnx";
         models::ConvertOptions options;
@@ -79,7 +79,7 @@ protected:
         models::convertModel(in, layers, options);
         expectClose(evaluated(layers), expected);
         const models::Graph graph = models::readModel(out);
-        EXPECT_EQ(models::domainVersion(graph), 2);
+        EXPECT_EQ(models::domainVersion(graph), version);
         for (const Node& node : graph.nodes)
             if (node.op == "MpmEncoder") return node;
         ADD_FAILURE() << "no encoder";
@@ -160,6 +160,128 @@ TEST_F(Blocks, ParallelWithOneScaleForBoth) {
         const Node encoder = convert(nothing, block);
         EXPECT_EQ(encoder.getInt("blocks", 0), 4);
         EXPECT_EQ(encoder.getInt("parallel", 0), 1);
+    }
+}
+
+// One product for the hidden values, queries, keys and values; the bias of the hidden ones is a sum behind
+// the Split, as in timm's ViT of parallel blocks.
+TEST_F(Blocks, HiddenBiasBehindASplit) {
+    constexpr int kDim = SmallExport::kDim, kHidden = SmallExport::kHidden;
+    for (int spelling = 0; spelling < 4; ++spelling) {
+        SCOPED_TRACE(spelling);
+        const auto block = [&](SmallExport& m, int x) {
+            models::GraphBuilder& g = m.builder();
+            const int y = m.norm(x), weight = g.constant(m.random({kDim, kHidden + 3 * kDim}, 0.3f));
+            const int product = g.node("MatMul", {y, weight});
+            const auto part = [&](int64_t begin, int64_t end) {
+                return g.node("Slice", {product, g.ints({begin}), g.ints({end}), g.ints({-1})});
+            };
+            const int hidden = part(0, kHidden), bias = g.constant(m.random({kHidden}, 0.5f));
+            int shifted = spelling == 1   ? g.node("Add", {bias, hidden})
+                          : spelling == 2 ? g.node("Sub", {hidden, bias})
+                                          : g.node("Add", {hidden, bias});
+            if (spelling == 3) shifted = g.node("Mul", {shifted, g.constant(m.random({kHidden}, 1.5f))});
+            const auto of = [&](int64_t k) { return part(kHidden + k * kDim, kHidden + (k + 1) * kDim); };
+            const int attention = m.attend(of(0), of(1), of(2));
+            const int mlp = m.linear(g.node("Gelu", {shifted}), kHidden, kDim);
+            return g.node("Add", {x, g.node("Add", {attention, mlp})});
+        };
+        const Node encoder = convert(nothing, block);
+        EXPECT_EQ(encoder.getInt("blocks", 0), 4);
+        EXPECT_EQ(encoder.getInt("parallel", 0), 1);
+        EXPECT_EQ(encoder.getString("activation", "gelu"), "gelu");
+    }
+}
+
+// A bias that differs between tokens is none of the layer: such a block must not convert.
+TEST_F(Blocks, HiddenBiasOfEachTokenIsRejected) {
+    const std::string in = write(nothing, [](SmallExport& m, int x) {
+        const int middle = m.builder().node("Add", {x, m.attention(m.norm(x))});
+        const int hidden = m.linear(m.norm(middle), SmallExport::kDim, SmallExport::kHidden);
+        const int bias = m.builder().constant(m.random({1, m.tokens(), SmallExport::kHidden}, 1));
+        const int active = m.builder().node("Relu", {m.builder().node("Add", {hidden, bias})});
+        return m.builder().node("Add", {middle, m.linear(active, SmallExport::kHidden, SmallExport::kDim)});
+    });
+    EXPECT_THROW(models::convertModel(in, folder / "out.onnx", {}), models::Refusal);
+}
+
+// Experts that constants switch or mix: with a Concat of two results, a sum of three, a scale behind.
+TEST_F(Blocks, JoinedLinearLayersAreOne) {
+    constexpr int kDim = SmallExport::kDim, kHidden = SmallExport::kHidden, kShared = 24;
+    for (int spelling = 0; spelling < 4; ++spelling) {
+        SCOPED_TRACE(spelling);
+        const auto block = [&](SmallExport& m, int x) {
+            models::GraphBuilder& g = m.builder();
+            const int middle = g.node("Add", {x, m.attention(m.norm(x))});
+            const int active = g.node("Relu", {m.linear(m.norm(middle), kDim, kHidden)});
+            const int width = spelling == 2 ? kDim : kDim - kShared;
+            int experts = g.constant(Tensor::floats({1, m.tokens(), width}));
+            for (int k = 0; k < 3; ++k) {
+                const float share = spelling == 0 ? float(k == 1) : 0.2f + 0.3f * static_cast<float>(k);
+                const int factor = g.constant(Tensor::floats({1, 1, 1}, share));
+                const int result = m.linear(active, kHidden, width);
+                const int part =
+                    spelling == 3 ? g.node("Div", {result, factor}) : g.node("Mul", {factor, result});
+                experts = g.node(spelling == 3 ? "Sub" : "Add", {experts, part});
+            }
+            if (spelling == 2) return g.node("Add", {middle, experts});
+            int all = g.node("Concat", {m.linear(active, kHidden, kShared), experts});
+            g.with("axis", models::Attribute::of(int64_t{spelling == 1 ? 2 : -1}));
+            if (spelling == 1) all = g.node("Mul", {all, g.constant(m.random({kDim}, 1))});
+            return g.node("Add", {all, middle});
+        };
+        const Node encoder = convert(nothing, block, 1);
+        EXPECT_EQ(encoder.getInt("blocks", 0), 4);
+    }
+}
+
+// Layers of different tokens, or tokens that are treated differently, are no linear layer.
+TEST_F(Blocks, ExpertsThatDifferBetweenTokensAreRejected) {
+    const std::string in = write(nothing, [](SmallExport& m, int x) {
+        models::GraphBuilder& g = m.builder();
+        constexpr int kDim = SmallExport::kDim, kHidden = SmallExport::kHidden;
+        const int middle = g.node("Add", {x, m.attention(m.norm(x))});
+        const int active = g.node("Relu", {m.linear(m.norm(middle), kDim, kHidden)});
+        const int one = m.linear(active, kHidden, kDim), other = m.linear(active, kHidden, kDim);
+        const int share = g.constant(m.random({1, m.tokens(), 1}, 1));
+        return g.node("Add", {middle, g.node("Add", {one, g.node("Mul", {other, share})})});
+    });
+    EXPECT_THROW(models::convertModel(in, folder / "out.onnx", {}), models::Refusal);
+}
+
+// ONNX Runtime folds the transposes of [tokens, batch, heads, size] into its product.
+TEST_F(Blocks, AttentionOfTransposedBatches) {
+    for (const bool turned : {false, true}) {
+        const auto block = [&](SmallExport& m, int x) {
+            models::GraphBuilder& g = m.builder();
+            constexpr int kDim = SmallExport::kDim, kHeads = SmallExport::kHeads;
+            const int y = m.norm(x);
+            const auto heads = [&](bool last) {
+                const int split = g.node(
+                    "Reshape", {m.linear(y, kDim, kDim), g.ints({m.tokens(), 1, kHeads, kDim / kHeads})});
+                if (!last) return split;
+                const int moved = g.node("Transpose", {split});
+                g.with("perm", models::Attribute::of(models::List<int64_t>{3, 1, 2, 0}));
+                return moved;
+            };
+            const auto set = [&](const char* name) { g.with(name, models::Attribute::of(int64_t{1})); };
+            const int scores = g.node("FusedMatMul", {heads(turned), heads(false)}, "com.microsoft");
+            for (const char* name : {"transBatchA", "transBatchB", "transB"})
+                set(name);
+            if (turned) set("transA");
+            g.with("alpha", models::Attribute::of(0.25f));
+            const int weights = g.node("Softmax", {scores});
+            g.with("axis", models::Attribute::of(int64_t{-1}));
+            const int mixed = g.node("FusedMatMul", {weights, heads(false)}, "com.microsoft");
+            set("transBatchB");
+            const int rows = g.node("Transpose", {mixed});
+            g.with("perm", models::Attribute::of(models::List<int64_t>{0, 2, 1, 3}));
+            const int joined = g.node("Reshape", {rows, g.ints({1, m.tokens(), kDim})});
+            const int middle = g.node("Add", {x, m.linear(joined, kDim, kDim)});
+            return g.node("Add", {middle, m.mlp(m.norm(middle))});
+        };
+        const Node encoder = convert(nothing, block, 1);
+        EXPECT_EQ(encoder.getInt("blocks", 0), 4);
     }
 }
 

@@ -227,6 +227,9 @@ TEST(Reasons, QuantisedAndOptimisedModelsGetAdvice) {
     advises("DequantizeLinear", "", "--precision i8");
     advises("MatMulNBits", kRuntime, "--precision i8");
     advises("MultiHeadAttention", kRuntime, "original export");
+    advises("Conv", "com.microsoft.nchwc", "original export");
+    advises("TopK", "", "detector");
+    advises("NonMaxSuppression", "", "backbone alone");
 }
 
 class DynamoExports : public testing::TestWithParam<const char*> {};

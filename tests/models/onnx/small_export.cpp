@@ -11,8 +11,9 @@ using models::Tensor;
 
 SmallExport::SmallExport(int batch, cv::Size grid, bool open)
     : m_batch(batch),
-      m_image(m_builder.input("image", {batch, 3, grid.height * kPatch, grid.width * kPatch})),
-      m_tokens(1 + grid.area()),
+      m_image(m_builder.input("image", {batch, 3, grid.empty() ? -1 : grid.height * kPatch,
+                                        grid.empty() ? -1 : grid.width * kPatch})),
+      m_tokens(grid.empty() ? -1 : 1 + grid.area()),
       m_open(open) {}
 
 cv::Mat SmallExport::image(int batch, cv::Size grid) {
@@ -102,16 +103,22 @@ int SmallExport::heads(int x, const List<int64_t>& order) {
 }
 
 int SmallExport::attention(int x) {
-    int q = heads(linear(x, kDim, kDim), {0, 2, 1, 3});
-    int k = heads(linear(x, kDim, kDim), m_rotation ? List<int64_t>{0, 2, 1, 3} : List<int64_t>{0, 2, 3, 1});
-    const int v = heads(linear(x, kDim, kDim), {0, 2, 1, 3});
+    const int q = linear(x, kDim, kDim), k = linear(x, kDim, kDim), v = linear(x, kDim, kDim);
+    return attend(q, k, v);
+}
+
+int SmallExport::attend(int queries, int keys, int values) {
+    int q = heads(queries, {0, 2, 1, 3});
+    int k = heads(keys, m_rotation ? List<int64_t>{0, 2, 1, 3} : List<int64_t>{0, 2, 3, 1});
+    const int v = heads(values, {0, 2, 1, 3});
     if (m_rotation) {
         q = m_rotation(q);
         k = m_builder.node("Transpose", {m_rotation(k)});
         m_builder.with("perm", Attribute::of(List<int64_t>{0, 1, 3, 2}));
     }
     const float scale = 1 / std::sqrt(static_cast<float>(kDim / kHeads));
-    const int scores = m_builder.node("Mul", {m_builder.node("MatMul", {q, k}), m_builder.number(scale)});
+    int scores = m_builder.node("Mul", {m_builder.node("MatMul", {q, k}), m_builder.number(scale)});
+    if (m_scores) scores = m_scores(scores);
     const int weights = m_builder.node("Softmax", {scores});
     m_builder.with("axis", Attribute::of(int64_t{-1}));
     const int mixed = m_builder.node("Transpose", {m_builder.node("MatMul", {weights, v})});

@@ -13,7 +13,8 @@ class SmallExport {
 public:
     static constexpr int kRows = 6, kColumns = 8, kPatch = 8, kDim = 32, kHeads = 2, kHidden = 48;
 
-    /// `grid` has columns x rows of patches. With `open`, no shape holds the number of tokens.
+    /// `grid` has columns x rows of patches; with an empty one the size of the image is dynamic. With `open`, no shape
+    /// holds the number of tokens.
     explicit SmallExport(int batch, cv::Size grid = {kColumns, kRows}, bool open = false);
 
     models::GraphBuilder& builder() { return m_builder; }
@@ -38,7 +39,11 @@ public:
     /// Applied to queries and keys [B, heads, T, head size] of every attention from now on.
     void rotate(std::function<int(int heads)> rotation) { m_rotation = std::move(rotation); }
 
+    /// Applied to the scores [B, heads, T, T] of every attention from now on.
+    void changeScores(std::function<int(int scores)> change) { m_scores = std::move(change); }
+
     int attention(int x);
+    int attend(int q, int k, int v);  ///< of queries, keys and values [B, T, D]
     int mlp(int x);
     int swiGlu(int x);  ///< without biases
     /// In one of kRmsSpellings ways.
@@ -57,7 +62,7 @@ private:
     int m_image;
     int m_tokens;
     bool m_open;
-    std::function<int(int)> m_rotation;
+    std::function<int(int)> m_rotation, m_scores;
 };
 
 }  // namespace mpm::test

@@ -38,13 +38,6 @@ std::vector<std::string> todayNames() {
     return names;
 }
 
-// These do not convert yet. A line goes with the change that makes its export convert.
-const std::set<std::string> kPending{
-    "fused_trans_batch",     //
-    "parallel_hidden_bias",  //
-    "vitpose_moe",           //
-};
-
 struct Expected {
     models::ConvertOptions options;  ///< nothing merges
     int blocks = 0;
@@ -121,7 +114,6 @@ protected:
 };
 
 TEST_P(TodayExports, ConvertAndAgree) {
-    if (kPending.count(GetParam())) GTEST_SKIP() << "does not convert yet";
     const cv::Mat image = test::readNpy(base + "input.npy").mat();
     const std::vector<cv::Mat> outputs = convertAndRun(readExpected(base + "expect.txt"), image);
     ASSERT_FALSE(outputs.empty());

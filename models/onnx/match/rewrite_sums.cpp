@@ -1,0 +1,190 @@
+// Sums rewritten so that the matchers find their terms.
+#include <set>
+
+#include "models/onnx/ir/norm.hpp"
+#include "models/onnx/ir/rewrite.hpp"
+#include "models/onnx/match/passes.hpp"
+
+namespace mpm::models {
+namespace {
+
+class ScaleSplitter {
+public:
+    explicit ScaleSplitter(Graph& graph) : m_graph(graph), m_rewriter(graph) {}
+
+    void run() {
+        const size_t count = m_graph.nodes.size();
+        for (size_t n = 0; n < count; ++n) {
+            if (m_graph.nodes[n].is("Mul")) split(n);
+        }
+    }
+
+private:
+    void split(size_t n) {
+        const List<int> operands = m_graph.nodes[n].inputs;
+        for (int k = 0; k < 2; ++k) {
+            const int scale = operands[k], sum = operands[1 - k];
+            if (!m_graph.isConstant(scale) || m_rewriter.soleUser(sum) != static_cast<int>(n)) continue;
+            const Node* add = m_graph.nodeOf(sum);
+            if (!add || !add->is("Add") || !isProduct(add->inputs[0]) || !isProduct(add->inputs[1])) continue;
+            const List<int> terms = add->inputs;
+            const int first = scaled(terms[0], scale), second = scaled(terms[1], scale);
+            m_graph.nodes[n].op = "Add";
+            m_graph.nodes[n].inputs = {first, second};
+            return;
+        }
+    }
+
+    bool isProduct(int value) const {
+        const Node* node = m_graph.nodeOf(value);
+        return node && node->domain == "mpm.internal" && node->op == "Linear" &&
+               m_rewriter.soleUser(value) != kAbsent;
+    }
+
+    int scaled(int value, int scale) {
+        Node node;
+        node.op = "Mul";
+        node.inputs = {value, scale};
+        node.outputs = {m_graph.addValue(m_graph.values[value].name + ".scaled")};
+        m_graph.nodes.push_back(node);
+        return node.outputs[0];
+    }
+
+    Graph& m_graph;
+    Rewriter m_rewriter;
+};
+
+class SumRegrouper {
+public:
+    SumRegrouper(Graph& graph, const Inferred& inferred) : m_graph(graph), m_inferred(inferred) {}
+
+    bool run() {
+        List<Node> old;
+        old.swap(m_graph.nodes);
+        for (Node& node : old)
+            take(node);
+        m_graph.sort();
+        m_graph.prune();
+        return m_changed;
+    }
+
+private:
+    const Shape& shapeOf(int value) const {
+        return m_shapes.count(value) ? m_shapes.at(value) : known(value);
+    }
+    const Shape& known(int value) const { return m_inferred.values[value].shape(); }
+    bool isOld(int value) const { return static_cast<size_t>(value) < m_inferred.values.size(); }
+
+    // The sum that a value is, its rows in other groups; the value itself if it is none.
+    int baseOf(int value) const {
+        const auto found = m_bases.find(value);
+        return found == m_bases.end() ? value : found->second;
+    }
+
+    void take(Node& node) {
+        for (int in : node.inputs)
+            if (in != kAbsent && !isOld(in)) return keep(node);
+        if (isRegrouping(node)) {
+            const int base = baseOf(node.inputs[0]);
+            if (base == node.inputs[0] && !m_sums.count(base)) return keep(node);
+            if (shapeOf(base) != shapeOf(node.outputs[0])) reshape(base, node.outputs[0]);
+            m_bases[node.outputs[0]] = base;
+            if (shapeOf(base) == shapeOf(node.outputs[0])) emit("Identity", {base}, node.outputs[0]);
+            return;
+        }
+        if (ruleOf(node) && isLastAxis(node) && baseOf(node.inputs[0]) != node.inputs[0])
+            return takeNorm(node);
+        if (node.is("Add") && node.inputs.size() == 2) return takeSum(node);
+        keep(node);
+    }
+
+    bool isRegrouping(const Node& node) const {
+        if (!node.is("Reshape") && !node.is("Squeeze") && !node.is("Unsqueeze")) return false;
+        const Shape &from = known(node.inputs[0]), &to = known(node.outputs[0]);
+        return m_inferred.values[node.inputs[0]].isFloat() && !from.empty() && !to.empty() &&
+               from.back() == to.back();
+    }
+
+    bool isLastAxis(const Node& node) const {
+        const int64_t axis = node.getInt("axis", -1);
+        return axis == -1 || axis + 1 == static_cast<int64_t>(known(node.inputs[0]).size());
+    }
+
+    void takeNorm(Node& node) {
+        const int base = baseOf(node.inputs[0]), output = node.outputs[0];
+        node.inputs[0] = base;
+        node.attributes["axis"] = Attribute::of(int64_t{-1});
+        node.outputs = {fresh(output, shapeOf(base))};
+        const int normed = node.outputs[0];
+        keep(node);
+        reshape(normed, output);
+        m_changed = true;
+    }
+
+    void takeSum(Node& node) {
+        const int output = node.outputs[0];
+        for (int k = 0; k < 2; ++k) {
+            const int stream = node.inputs[k], other = node.inputs[1 - k], base = baseOf(stream);
+            if (base == stream || known(other) != known(output) || known(stream) != known(output)) continue;
+            if (shapeOf(base) == known(output)) {
+                node.inputs[k] = base;
+                break;
+            }
+            const int moved = fresh(other, shapeOf(base)), sum = fresh(output, shapeOf(base));
+            reshape(other, moved);
+            emit("Add", {base, moved}, sum);
+            reshape(sum, output);
+            m_bases[output] = sum;
+            m_changed = true;
+            return;
+        }
+        const bool plain = shapeOf(node.inputs[0]) == shapeOf(node.inputs[1]) &&
+                           !isConstant(node.inputs[0]) && !isConstant(node.inputs[1]);
+        if (plain) m_sums.insert(output);
+        keep(node);
+    }
+
+    bool isConstant(int value) const { return isOld(value) && m_inferred.values[value].known(); }
+
+    int fresh(int like, const Shape& shape) {
+        const int value = m_graph.addValue(m_graph.values[like].name + ".grouped");
+        m_shapes[value] = shape;
+        return value;
+    }
+
+    void reshape(int from, int to) {
+        const Shape& shape = shapeOf(to);
+        List<int64_t> sizes(shape.begin(), shape.end());
+        sizes[0] = shapeOf(from)[0] == shape[0] ? 0 : -1;  // a dynamic batch stays one
+        emit("Reshape", {from, m_graph.addConstant("groups", Tensor::vector(sizes))}, to);
+    }
+
+    void emit(const char* op, const List<int>& inputs, int output) {
+        Node node;
+        node.op = op;
+        node.inputs = inputs;
+        node.outputs = {output};
+        keep(node);
+    }
+
+    void keep(Node& node) { m_graph.nodes.push_back(std::move(node)); }
+
+    Graph& m_graph;
+    const Inferred& m_inferred;
+    std::map<int, Shape> m_shapes;  // of new values
+    std::map<int, int> m_bases;
+    std::set<int> m_sums;
+    bool m_changed = false;
+};
+
+}  // namespace
+
+void splitScales(Graph& graph) {
+    ScaleSplitter(graph).run();
+}
+
+bool regroupSums(Graph& graph, const Inferred& inferred) {
+    return SumRegrouper(graph, inferred).run();
+}
+
+}  // namespace mpm::models

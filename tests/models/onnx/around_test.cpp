@@ -1,0 +1,254 @@
+// The nodes around the blocks, in forms that exporters write: patches by unfold, products with a vector; and
+// the reasons for rejecting a model.
+#include <functional>
+
+#include <gtest/gtest.h>
+#include <opencv2/dnn.hpp>
+
+#include <mpm/mpm.hpp>
+
+#include "models/onnx/convert.hpp"
+#include "models/onnx/eval/evaluate.hpp"
+#include "models/onnx/io/read.hpp"
+#include "models/onnx/io/write.hpp"
+#include "small_export.hpp"
+#include "support/temp_folder.hpp"
+
+namespace {
+
+using namespace mpm;
+using models::Attribute;
+using models::Graph;
+using models::GraphBuilder;
+using models::List;
+using models::Tensor;
+using test::SmallExport;
+
+class Around : public testing::Test {
+protected:
+    // Converts the model, and compares OpenCV's outputs with those of the export.
+    models::Conversion convert(const Graph& graph, const cv::Mat& image) {
+        const std::string in = folder / "in.onnx", out = folder / "out.onnx";
+        models::writeModel(graph, in);
+        models::ConvertOptions options;
+        options.blocks = std::vector<int>{};
+        const models::Conversion conversion = models::convertModel(in, out, options);
+        Tensor x = Tensor::floats({image.size[0], image.size[1], image.size[2], image.size[3]});
+        std::copy_n(image.ptr<float>(), image.total(), x.writeF().data());
+        const Tensor expected = models::evaluate(models::readModel(in), {x})[0];
+        registerLayers();
+        cv::dnn::Net net = cv::dnn::readNetFromONNX(out);
+        net.setInput(image);
+        const cv::Mat found = net.forward().reshape(1, 1);
+        const cv::Mat wanted(1, static_cast<int>(expected.size()), CV_32F,
+                             const_cast<float*>(expected.f().data()));
+        EXPECT_EQ(found.total(), wanted.total());
+        EXPECT_LT(cv::norm(found, wanted, cv::NORM_INF), 1e-5 * cv::norm(wanted, cv::NORM_INF));
+        return conversion;
+    }
+
+    std::string reasonFor(const Graph& graph) {
+        models::writeModel(graph, folder / "in.onnx");
+        try {
+            models::convertModel(folder / "in.onnx", folder / "out.onnx", {});
+        } catch (const models::Refusal& refusal) {
+            return refusal.what();
+        }
+        return "converted";
+    }
+
+    test::TempFolder folder;
+};
+
+int blocks(SmallExport& m, int x) {
+    for (int k = 0; k < 4; ++k)
+        x = m.block(x);
+    return x;
+}
+
+// Indices of `count` patches of 8 pixels along an axis: [8, count], or the other way round.
+int patchIndices(GraphBuilder& g, int64_t count, bool sizeFirst) {
+    const int64_t rows = sizeFirst ? SmallExport::kPatch : count,
+                  columns = sizeFirst ? count : SmallExport::kPatch;
+    Tensor index = Tensor::ints({rows, columns});
+    for (int64_t k = 0; k < rows * columns; ++k)
+        index.writeI()[k] = sizeFirst ? k / columns + k % columns * SmallExport::kPatch : k;
+    return g.constant(index);
+}
+
+// torch.nn.Unfold: more patches than OpenCV could cut one by one.
+TEST_F(Around, PatchesByUnfold) {
+    const cv::Size grid(10, 9);
+    for (int spelling = 0; spelling < 4; ++spelling) {
+        SCOPED_TRACE(spelling);
+        SmallExport m(1, grid);
+        GraphBuilder& g = m.builder();
+        int image = g.graph().inputs[0].value;
+        const bool padded = spelling != 1, sizeFirst = spelling != 2;
+        const int64_t pad = spelling == 3 ? 3 : 0;  // pixels that fill no patch
+        if (padded) image = g.node("Pad", {image, g.ints({0, 0, 0, 0, 0, 0, pad, pad})});
+        const int rows = g.node("Gather", {image, patchIndices(g, grid.height, sizeFirst)});
+        g.with("axis", Attribute::of(int64_t{2}));
+        const int both = g.node("Gather", {rows, patchIndices(g, grid.width, sizeFirst)});
+        g.with("axis", Attribute::of(int64_t{spelling == 1 ? -1 : 4}));
+        const int moved = g.node("Transpose", {both});
+        g.with("perm",
+               Attribute::of(sizeFirst ? List<int64_t>{0, 1, 2, 4, 3, 5} : List<int64_t>{0, 1, 3, 5, 2, 4}));
+        const int64_t depth = 3 * SmallExport::kPatch * SmallExport::kPatch;
+        const int columns = g.node("Reshape", {moved, g.ints({1, depth, -1})});
+        const int patches = g.node("Transpose", {columns});
+        g.with("perm", Attribute::of(List<int64_t>{0, 2, 1}));
+        const int embedded = m.linear(patches, static_cast<int>(depth), SmallExport::kDim);
+        const int special = g.constant(m.random({1, 1, SmallExport::kDim}, 1));
+        m.finish(blocks(m, m.joined({special, embedded})));
+        const models::Conversion found = convert(m.graph(), SmallExport::image(1, grid));
+        EXPECT_EQ(found.blocks, 4);
+        EXPECT_EQ(found.imageTokens, 90);
+        EXPECT_EQ(found.grid, grid);
+    }
+}
+
+// Depth from bins: probabilities times the bins' centres.
+TEST_F(Around, ProductsWithAVector) {
+    for (const bool left : {false, true}) {
+        SmallExport m(1);
+        GraphBuilder& g = m.builder();
+        const int x = m.norm(blocks(m, m.embed()));
+        const int vector = g.constant(m.random({left ? m.tokens() : SmallExport::kDim}, 1));
+        const int y = g.node("MatMul", left ? List<int>{vector, x} : List<int>{x, vector});
+        g.output(y, "y", {1, left ? SmallExport::kDim : m.tokens()});
+        EXPECT_EQ(convert(m.graph(), SmallExport::image(1)).blocks, 4);
+    }
+}
+
+Tensor evaluated(const GraphBuilder& g) {
+    return models::evaluate(g.graph(), {})[0];
+}
+
+TEST(Scatter, ElementsAtIndices) {
+    for (const std::string op : {"ScatterElements", "Scatter"}) {
+        GraphBuilder g(18);
+        Tensor index = Tensor::ints({2, 2});
+        const int64_t at[] = {0, 2, -1, 1};
+        std::copy_n(at, 4, index.writeI().data());
+        const int y = g.node(op, {g.constant(Tensor::floats({2, 3})), g.constant(index),
+                                  g.constant(Tensor::floats({2, 2}, std::vector<float>{1, 2, 3, 4}))});
+        g.with("axis", Attribute::of(int64_t{1}));
+        g.output(y, "y", {2, 3});
+        EXPECT_EQ(evaluated(g).toFloats(), (std::vector<float>{1, 0, 2, 0, 4, 3}));
+    }
+}
+
+TEST(Scatter, ElementsAreAdded) {
+    GraphBuilder g(18);
+    Tensor index = Tensor::ints({3, 1});
+    const int y = g.node("ScatterElements", {g.constant(Tensor::ints({2, 2}, 5)), g.constant(index),
+                                             g.constant(Tensor::ints({3, 1}, 7))});
+    g.with("reduction", Attribute::of(std::string("add")));
+    g.output(y, "y", {2, 2});
+    EXPECT_EQ(evaluated(g).toInts(), (List<int64_t>{26, 5, 5, 5}));
+}
+
+TEST(Scatter, IndicesOutOfRangeAreRejected) {
+    GraphBuilder g(18);
+    const int y = g.node(
+        "ScatterElements",
+        {g.constant(Tensor::floats({2})), g.constant(Tensor::ints({1}, 2)), g.constant(Tensor::floats({1}))});
+    g.output(y, "y", {2});
+    EXPECT_THROW(evaluated(g), models::Refusal);
+}
+
+// BEiT of the default exporter builds the places of its bias by ScatterElements.
+TEST_F(Around, ARelativePositionBiasIsNamed) {
+    SmallExport m(1);
+    m.changeScores([&](int scores) {
+        GraphBuilder& g = m.builder();
+        const int64_t count = m.tokens() * m.tokens();
+        Tensor places = Tensor::ints({count}), first = Tensor::ints({1});
+        for (int64_t k = 0; k < count; ++k)
+            places.writeI()[k] = k * 7 % 50;
+        const int index = g.node("ScatterElements", {g.constant(places), g.constant(first), g.ints({3})});
+        const int table = g.constant(m.random({50, SmallExport::kHeads}, 1));
+        const int bias = g.node("Reshape", {g.node("Gather", {table, index}),
+                                            g.ints({m.tokens(), m.tokens(), SmallExport::kHeads})});
+        const int moved = g.node("Transpose", {bias});
+        g.with("perm", Attribute::of(List<int64_t>{2, 0, 1}));
+        return g.node("Add", {scores, moved});
+    });
+    m.finish(blocks(m, m.embed()));
+    const std::string reason = reasonFor(m.graph());
+    EXPECT_NE(reason.find("relative position bias"), std::string::npos) << reason;
+}
+
+int reshaped(SmallExport& m, int x, const List<int64_t>& shape) {
+    return m.builder().node("Reshape", {x, m.builder().ints(shape)});
+}
+
+// Tokens [1, 49, D] that are [1, 7, 7, D] or [49, D] for the MLP, as in SAM's blocks without windows.
+TEST_F(Around, TokensReshapedBetweenTheSums) {
+    for (int spelling = 0; spelling < 3; ++spelling) {
+        SCOPED_TRACE(spelling);
+        SmallExport m(1);
+        GraphBuilder& g = m.builder();
+        constexpr int64_t kDim = SmallExport::kDim;
+        const List<int64_t> flat{1, 49, kDim}, square{1, 7, 7, kDim}, rows{49, kDim};
+        const List<int64_t>&first = spelling == 1 ? square : flat, second = spelling == 0   ? square
+                                                                            : spelling == 1 ? flat
+                                                                                            : rows;
+        int x = reshaped(m, m.embed(), first);
+        for (int k = 0; k < 4; ++k) {
+            const int attention = m.attention(reshaped(m, m.norm(x), flat));
+            const int middle = g.node("Add", {x, reshaped(m, attention, first)});
+            const int other = reshaped(m, middle, second);
+            x = reshaped(m, g.node("Add", {other, m.mlp(m.norm(other))}), first);
+        }
+        m.finish(reshaped(m, x, flat));
+        EXPECT_EQ(convert(m.graph(), SmallExport::image(1)).blocks, 4);
+    }
+}
+
+// Attention in windows of 4x4 tokens of a grid of 6x8 that is padded to 8x8, as in SAM.
+int windowed(SmallExport& m, int x, bool relative) {
+    GraphBuilder& g = m.builder();
+    constexpr int64_t kDim = SmallExport::kDim;
+    const auto moved = [&](int value, const List<int64_t>& order) {
+        const int y = g.node("Transpose", {value});
+        g.with("perm", Attribute::of(order));
+        return y;
+    };
+    const int padded =
+        g.node("Pad", {reshaped(m, m.norm(x), {1, 6, 8, kDim}), g.ints({0, 0, 0, 0, 0, 2, 0, 0})});
+    const int split = moved(reshaped(m, padded, {1, 2, 4, 2, 4, kDim}), {0, 1, 3, 2, 4, 5});
+    const int windows = reshaped(m, split, {4, 16, kDim});
+    const auto heads = [&](const List<int64_t>& order) {
+        return moved(reshaped(m, m.linear(windows, kDim, kDim), {4, 16, 2, kDim / 2}), order);
+    };
+    const int q = heads({0, 2, 1, 3}), k = heads({0, 2, 3, 1}), v = heads({0, 2, 1, 3});
+    int scores = g.node("Mul", {g.node("MatMul", {q, k}), g.number(0.2f)});
+    if (relative)
+        scores = g.node("Add", {scores, g.node("MatMul", {q, g.constant(m.random({kDim / 2, 16}, 1))})});
+    const int weights = g.node("Softmax", {scores});
+    g.with("axis", Attribute::of(int64_t{-1}));
+    const int mixed = moved(g.node("MatMul", {weights, v}), {0, 2, 1, 3});
+    const int result = m.linear(reshaped(m, mixed, {4, 16, kDim}), kDim, kDim);
+    const int joined = moved(reshaped(m, result, {1, 2, 2, 4, 4, kDim}), {0, 1, 3, 2, 4, 5});
+    const int cropped =
+        g.node("Slice", {reshaped(m, joined, {1, 8, 8, kDim}), g.ints({0}), g.ints({6}), g.ints({1})});
+    const int middle = g.node("Add", {x, reshaped(m, cropped, {1, 48, kDim})});
+    return g.node("Add", {middle, m.mlp(m.norm(middle))});
+}
+
+TEST_F(Around, WindowsAndRelativePositionsAreNamed) {
+    for (const bool relative : {false, true}) {
+        SmallExport m(1);
+        int x = m.withoutFirst(m.embed());
+        for (int k = 0; k < 2; ++k)
+            x = m.block(windowed(m, x, relative));
+        m.finish(x);
+        const std::string reason = reasonFor(m.graph());
+        EXPECT_NE(reason.find("runs in windows (16 of 48 tokens)"), std::string::npos) << reason;
+        EXPECT_EQ(reason.find("relative positions") != std::string::npos, relative) << reason;
+    }
+}
+
+}  // namespace
