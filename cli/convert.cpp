@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <sstream>
 
 #ifdef __GLIBC__
@@ -37,7 +38,7 @@ from 4.6 on and is only written once its results have been shown to equal those 
 Exit status: 0 done, 1 failed, 2 wrong usage, 3 a model that cannot be converted.)";
 
 struct ConvertOptions {
-    std::string input, output, labels;
+    std::string input, output, labels, normalise;
     models::ConvertOptions convert;
     bool sandbox = false;
     CommonOptions common;
@@ -49,6 +50,24 @@ cv::Scalar parseThree(const std::string& option, const std::string& text, bool p
         if (positive && value <= 0) throw Error(kWrongUse, option + ": expected three numbers above 0");
     }
     return {values[0], values[1], values[2]};
+}
+
+// Sets both values, after all options were read.
+void applyNormalise(ConvertOptions& o) {
+    if (o.normalise.empty()) return;
+    const std::map<std::string, std::pair<cv::Scalar, cv::Scalar>> known{
+        {"imagenet", {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}}},
+        {"clip", {{0.48145466, 0.4578275, 0.40821073}, {0.26862954, 0.26130258, 0.27577711}}},
+        {"half", {{0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}}},
+        {"none", {{0, 0, 0}, {1, 1, 1}}}};
+    const auto found = known.find(o.normalise);
+    if (found == known.end())
+        throw Error(kWrongUse,
+                    "--normalise: expected imagenet, clip, half or none, got \"" + o.normalise + "\"");
+    if (o.convert.mean || o.convert.deviation)
+        throw Error(kWrongUse, "--normalise: stands for --mean and --std; give either it or them");
+    o.convert.mean = found->second.first;
+    o.convert.deviation = found->second.second;
 }
 
 void chooseForm(const std::string& text, ConvertOptions& o) {
@@ -113,10 +132,13 @@ void addConvertOptions(CLI::App& verb, ConvertOptions& o) {
     addParsed(verb, "--output", "scores as the model has them, or class ids (default: logits)",
               "logits|labels", [&o](const std::string& text) { chooseOutput(text, o); });
     verb.add_option("--labels", o.labels, "JSON list of the classes' names and colours")->type_name("FILE");
-    addParsed(verb, "--mean", "of the training's preprocessing, on 0 to 1 (default: .5,.5,.5)", "R,G,B",
+    addParsed(verb, "--mean",
+              "of the training's preprocessing, on 0 to 1 (default: the export's, else .5,.5,.5)", "R,G,B",
               [&o](const std::string& text) { o.convert.mean = parseThree("--mean", text, false); });
-    addParsed(verb, "--std", "deviation, likewise (default: .5,.5,.5)", "R,G,B",
+    addParsed(verb, "--std", "deviation, likewise", "R,G,B",
               [&o](const std::string& text) { o.convert.deviation = parseThree("--std", text, true); });
+    addParsed(verb, "--normalise", "a name for both: ImageNet's values, CLIP's, 0.5, or 0 and 1",
+              "imagenet|clip|half|none", [&o](const std::string& text) { o.normalise = text; });
     verb.add_flag("--sandbox", o.sandbox, "give up other files, the network and programs before IN is read");
     addParsed(verb, "--max-memory", "reject models that need more (default: 1 GiB and 16 times the file)",
               "BYTES",
@@ -195,6 +217,7 @@ void enterSandboxFor(const ConvertOptions& o) {
 
 int convertVerb(ConvertOptions& o) {
     applyThreads(o.common);
+    applyNormalise(o);
     keepFreedMemory();
     checkInput(o);
     checkOutput(o);

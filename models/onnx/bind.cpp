@@ -10,6 +10,7 @@
 #include "base/checked.hpp"
 #include "base/number.hpp"
 #include "base/printable.hpp"
+#include "models/onnx/export_notes.hpp"
 #include "models/onnx/ir/job.hpp"
 
 namespace mpm::models {
@@ -28,14 +29,42 @@ std::string problemWith(const Graph& graph, const Tensor& input) {
     return {};
 }
 
-// Exports with a dynamic image size often hold constants that fit one size only.
+// The image size at which the export's own positions fit: they are a constant map that the graph resizes to
+// the grid of the patches. Empty if there is none.
+cv::Size sizeOfPositions(const Graph& graph, const Shape& image) {
+    const Inferred inferred = infer(graph, {Tensor(Type::Float, image)});
+    for (const Node& node : graph.nodes) {
+        if (!node.is("Resize") && !node.is("Upsample")) continue;
+        const Tensor &from = inferred.values[node.inputs[0]], &to = inferred.values[node.outputs[0]];
+        if (!from.known() || from.rank() != 4 || to.rank() != 4 || to.dim(2) < 1 || to.dim(3) < 1) continue;
+        const int64_t patch = image[2] / to.dim(2);
+        if (image[2] % to.dim(2) || image[3] != checkedProduct<int64_t>(patch, to.dim(3))) continue;
+        return {checkedCast<int>(checkedProduct<int64_t>(patch, from.dim(3))),
+                checkedCast<int>(checkedProduct<int64_t>(patch, from.dim(2)))};
+    }
+    return {};
+}
+
+// Exports with a dynamic image size often hold constants that fit one size only. The exporter may have noted
+// the size, and positions that are resized have one of their own.
 cv::Size guessSize(const Graph& graph, Shape shape) {
     std::string first;
-    for (int side : {224, 384, 512, 518, 448, 256, 336, 640, 768, 1024, 128, 160, 196, 192, 320, 480}) {
-        shape[2] = shape[3] = side;
+    List<cv::Size> sizes{sizeIn(graph.metadata)};
+    for (int side : {224, 384, 512, 518, 448, 256, 336, 640, 768, 1024, 128, 160, 196, 192, 320, 480})
+        sizes.push_back({side, side});
+    for (size_t k = 0; k < sizes.size(); ++k) {
+        if (sizes[k].empty()) continue;
+        shape[2] = sizes[k].height;
+        shape[3] = sizes[k].width;
         const std::string problem = problemWith(graph, Tensor(Type::Float, shape));
-        if (problem.empty()) return {side, side};
         if (first.empty()) first = problem;
+        if (!problem.empty()) continue;
+        if (k == 0) return sizes[k];
+        const cv::Size own = sizeOfPositions(graph, shape);
+        shape[2] = own.height;
+        shape[3] = own.width;
+        const bool fits = !own.empty() && problemWith(graph, Tensor(Type::Float, shape)).empty();
+        return fits ? own : sizes[k];
     }
     throw Refusal("the image size is dynamic, and 224x224 does not work (" + first +
                   "): give --size HxW if the model needs another size");
@@ -249,6 +278,27 @@ bool accepts(const Graph& graph, const Binding& binding) {
         if (declared[k] >= 0 && declared[k] != asked[k]) return false;
     }
     return problemWith(graph, binding.inputs[0]).empty();
+}
+
+State understandOrExplain(const Graph& graph, const ConvertOptions& options, const Binding& binding,
+                          bool chains) {
+    std::string reason;
+    try {
+        return understand(graph, binding, chains);
+    } catch (const Refusal& refusal) {
+        if (!binding.dynamicBatch) throw;
+        reason = refusal.what();
+    }
+    try {
+        ConvertOptions single = options;
+        single.batch = 1;
+        std::vector<std::string> ignored;
+        understand(graph, bindInputs(graph, single, ignored), chains);
+    } catch (const Refusal&) {
+        throw Refusal(reason);
+    }
+    throw Refusal("its batch is declared dynamic, but it works for one image only (with two, " + reason +
+                  "): convert with --batch 1");
 }
 
 }  // namespace mpm::models

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "models/onnx/eval/shapes.hpp"
+#include "models/onnx/match/understand.hpp"
 #include "models/onnx/options.hpp"
 
 namespace mpm::models {
@@ -23,5 +24,10 @@ bool accepts(const Graph& graph, const Binding& binding);
 /// Whether a graph of a declared size takes its sizes from the image all the same, so that it works at these
 /// inputs too.
 bool followsSize(const Graph& graph, const Binding& binding);
+
+/// understand(); its Refusal says so if the batch is dynamic by name only (constants of the graph hold that
+/// of the example).
+State understandOrExplain(const Graph& graph, const ConvertOptions& options, const Binding& binding,
+                          bool chains);
 
 }  // namespace mpm::models

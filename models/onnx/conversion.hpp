@@ -15,6 +15,13 @@ struct DecoderCost {
     bool merged = false;  ///< computes the backbone's merged tokens
 };
 
+/// (value - mean) / deviation of pixels in 0 to 1, RGB.
+struct Pixels {
+    bool known = false;  ///< false: not asked for
+    cv::Scalar mean, deviation;
+    std::string origin;  ///< for the report
+};
+
 /// The model that was found, and its proof.
 struct Conversion {
     int blocks = 0, dim = 0, heads = 0;
@@ -24,8 +31,10 @@ struct Conversion {
     cv::Size size, grid;
     int batch = 0;  ///< 0: dynamic
     std::string norm, activation, attention, decoder;
+    int besideBlocks = 0;  ///< of encoders that neither continue this one nor read its results
     std::vector<int> taps;
     std::vector<int> schedule;
+    Pixels pixels;
     double parameters = 0;
     double gflops = 0;        ///< of one image, nothing merged
     double gflopsMerged = 0;  ///< with three quarters of the tokens left at each merge

@@ -9,6 +9,7 @@
 #include "base/pending_file.hpp"
 #include "base/printable.hpp"
 #include "models/onnx/bind.hpp"
+#include "models/onnx/export_notes.hpp"
 #include "models/onnx/fused/fuse.hpp"
 #include "models/onnx/fused/labels_output.hpp"
 #include "models/onnx/io/digest.hpp"
@@ -46,6 +47,15 @@ std::vector<double> threeOf(const cv::Scalar& s) {
     return {s[0], s[1], s[2]};
 }
 
+// 0 if it is not known.
+std::int64_t classesOf(const Graph& graph) {
+    const auto queries = queryOutputs(graph);
+    const Port& scores = graph.outputs[queries ? queries->classes : 0];
+    const bool known =
+        scores.type == Type::Float && (queries || (scores.dims.size() == 4 && scores.dims[1] > 1));
+    return !known ? 0 : queries ? scores.dims[2] - 1 : scores.dims[1];
+}
+
 // With a name too few, classes would silently get the wrong name or none.
 void checkClasses(const ConvertOptions& options, const Graph& graph) {
     const auto queries = queryOutputs(graph);
@@ -55,11 +65,9 @@ void checkClasses(const ConvertOptions& options, const Graph& graph) {
                                                "' has masks of queries, not of classes; add --output labels");
     }
     const Port& scores = graph.outputs[queries ? queries->classes : 0];
-    const bool known =
-        scores.type == Type::Float && (queries || (scores.dims.size() == 4 && scores.dims[1] > 1));
     const auto classes = static_cast<std::int64_t>(options.classes.size());
-    const std::int64_t there = !known ? 0 : queries ? scores.dims[2] - 1 : scores.dims[1];
-    if (!known || classes == 0 || classes == there) return;
+    const std::int64_t there = classesOf(graph);
+    if (there == 0 || classes == 0 || classes == there) return;
     CV_Error(cv::Error::StsOutOfRange, "--labels: names " + std::to_string(classes) +
                                            " classes, but output '" + printable(scores.name, 200) + "' has " +
                                            std::to_string(there) + "; name each of them, in their order");
@@ -74,7 +82,16 @@ void nameClasses(std::int64_t count, Graph& graph) {
     graph.metadata["mpm.labels"] = names.dump();
 }
 
-// Exports carry no preprocessing. The metadata of a converted model stays unless the options replace it.
+// Names that the exporter has noted, if they are as many as the classes.
+void nameClassesAsExported(Graph& graph) {
+    const std::int64_t count = classesOf(graph);
+    if (count == 0 || graph.metadata.count("mpm.labels")) return;
+    const nlohmann::json names = classesIn(graph.metadata, count);
+    if (!names.empty())
+        graph.metadata["mpm.labels"] = names.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// The metadata of a converted model stays unless the options replace it.
 void writeMetadata(const ConvertOptions& options, const Conversion& conversion, const std::string& digest,
                    Graph& graph) {
     using nlohmann::json;
@@ -89,10 +106,9 @@ void writeMetadata(const ConvertOptions& options, const Conversion& conversion, 
             palette.push_back({c[0], c[1], c[2]});
         set("palette", palette);
     }
-    if (options.mean || !to.count("mpm.mean"))
-        set("mean", threeOf(options.mean.value_or(cv::Scalar(0.5, 0.5, 0.5))));
-    if (options.deviation || !to.count("mpm.std"))
-        set("std", threeOf(options.deviation.value_or(cv::Scalar(0.5, 0.5, 0.5))));
+    const Pixels& pixels = conversion.pixels;
+    if (options.mean || !to.count("mpm.mean")) set("mean", threeOf(pixels.mean));
+    if (options.deviation || !to.count("mpm.std")) set("std", threeOf(pixels.deviation));
     set("size", {conversion.size.height, conversion.size.width});
     set("schedule", conversion.schedule);
     if (!to.count("mpm.source_sha256")) set("source_sha256", digest);
@@ -176,13 +192,20 @@ public:
     }
 
 private:
+    Graph readInput(std::vector<std::string>* notes = nullptr) const {
+        std::vector<std::string> ignored;
+        Graph graph = readModel(m_input);
+        setInputs(graph, m_options.set);
+        keepOutputs(graph, m_options.outputs);
+        fixScalarInputs(graph, notes ? *notes : ignored);
+        return graph;
+    }
+
     // The graphs are gone when it returns: OpenCV needs their memory for the proof.
     void write() {
         std::future<std::string> digest = std::async(std::launch::async, sha256OfFile, m_input);
-        Graph original = readModel(m_input);
-        setInputs(original, m_options.set);
-        keepOutputs(original, m_options.outputs);
-        fixScalarInputs(original, m_conversion.notes);
+        const Graph original = readInput(&m_conversion.notes);
+        m_conversion.pixels = pixelsFor(m_options, original.metadata, m_conversion.notes);
         const Bindings bindings = bindingsOf(original, m_options, m_conversion.notes);
         checkForm(m_options, bindings);
         m_conversion.size = bindings.last().size;
@@ -191,7 +214,7 @@ private:
         const bool fusedAlready = isFused(original);
         if (fusedAlready) checkFused(original, m_options);
         // Standard operators cannot average by a map, so that the layers form merges in one segment only.
-        State state = understand(original, bindings.own, m_options.form == Form::Fused);
+        State state = understandOrExplain(original, m_options, bindings.own, m_options.form == Form::Fused);
         chooseDecoders(state, fusedAlready);
         const int blocks = state.match.blocks();
         const bool keeps = !m_options.blocks && (fusedAlready || isLayers(original));
@@ -286,6 +309,7 @@ private:
 
     void save(Graph& graph, const std::string& digest, const std::string& path) {
         if (m_options.allClasses) checkClasses(m_options, graph);
+        nameClassesAsExported(graph);
         m_labels = labelsOf(graph);
         if (m_labels.labels >= 0 && m_options.form == Form::Layers)
             throw Refusal("labels come with --form fused only");
@@ -307,6 +331,7 @@ private:
         const List<Shape> inputs = proofInputs(original, binding);
         if (!isFused(original)) {
             m_prover.emplace(original, "", inputs, converted);
+            m_prover->setReread([this] { return readInput(); });
             return;
         }
         const ScratchFile copy(m_file.folder());
@@ -322,6 +347,11 @@ private:
         m_conversion.proof = proof.means + (m_ownSize ? ", at the export's own size" : "");
         m_conversion.provedBatches = proof.batches;
         m_conversion.error = proof.worst;
+        if (proof.unstable > 0) {
+            m_conversion.notes.push_back(
+                "rounding decides about the export's results at " + std::to_string(proof.unstable) +
+                " of the random inputs (a threshold, as of masked attention): proved at another one");
+        }
         for (const std::string& name : proof.flat) {
             m_conversion.notes.push_back("output '" + printable(name, 200) +
                                          "' is one value everywhere on random input, so its proof is weak");

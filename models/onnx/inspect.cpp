@@ -1,6 +1,7 @@
 #include "models/onnx/inspect.hpp"
 
 #include "models/onnx/bind.hpp"
+#include "models/onnx/export_notes.hpp"
 #include "models/onnx/io/read.hpp"
 #include "models/onnx/ir/job.hpp"
 #include "models/onnx/match/own_graph.hpp"
@@ -29,8 +30,11 @@ void analyse(Graph graph, Inspection& result) {
     const Binding binding = bindInputs(graph, {}, result.found.notes);
     result.found.size = binding.size;
     result.found.batch = binding.dynamicBatch ? 0 : static_cast<int>(binding.inputs[0].shape()[0]);
-    if (result.converted) result.found.schedule = scheduleOf(graph);
-    summarise(understand(std::move(graph), binding), result.found);
+    if (result.converted)
+        result.found.schedule = scheduleOf(graph);
+    else
+        result.found.pixels = pixelsFor({}, graph.metadata, result.found.notes);
+    summarise(understandOrExplain(graph, {}, binding, true), result.found);
     result.convertible = true;
 }
 

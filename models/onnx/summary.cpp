@@ -100,12 +100,53 @@ DecoderCost decoderCost(const EncoderSpec& encoder) {
     return cost;
 }
 
+struct Ends {
+    int input, output;  // values
+};
+
+// Of every encoder; those of a converted model are operators, in the same order.
+List<Ends> endsOf(const State& state) {
+    List<Ends> ends;
+    for (const EncoderSpec& encoder : state.match.encoders)
+        if (encoder.output() >= 0) ends.push_back({encoder.input(), encoder.output()});
+    for (const Node& node : state.graph.nodes)
+        if (ends.size() < state.match.encoders.size() && node.domain == "mpm" && node.op == "MpmEncoder")
+            ends.push_back({node.inputs[0], node.outputs[0]});
+    return ends;
+}
+
+bool reads(const Graph& graph, int value, int source) {
+    List<int> open{value};
+    List<char> seen(graph.values.size(), 0);
+    while (!open.empty()) {
+        const int next = open.back();
+        open.pop_back();
+        if (next == source) return true;
+        if (next == kAbsent || seen[next]++) continue;
+        if (const Node* node = graph.nodeOf(next))
+            open.insert(open.end(), node->inputs.begin(), node->inputs.end());
+    }
+    return false;
+}
+
+// Encoders that do not read the backbone's result do not decode it: it is called again, for other crops.
+List<char> besides(const State& state) {
+    const List<EncoderSpec>& encoders = state.match.encoders;
+    const List<Ends> ends = endsOf(state);
+    List<char> beside(encoders.size(), 0);
+    const auto backbone = static_cast<size_t>(state.match.backbone() - encoders.data());
+    for (size_t k = 0; k < encoders.size() && ends.size() == encoders.size(); ++k)
+        beside[k] = encoders[k].decoder && !reads(state.graph, ends[k].input, ends[backbone].output);
+    return beside;
+}
+
 // Blocks that decode, or else the kind of layers behind the backbone.
-std::string decoderOf(const State& state) {
+std::string decoderOf(const State& state, const List<char>& beside) {
     int blocks = 0;
     bool merged = false;
-    for (const EncoderSpec& encoder : state.match.encoders) {
-        if (!encoder.decoder) continue;
+    for (size_t k = 0; k < state.match.encoders.size(); ++k) {
+        const EncoderSpec& encoder = state.match.encoders[k];
+        if (!encoder.decoder || beside[k]) continue;
         blocks += static_cast<int>(encoder.blocks.size());
         merged |= encoder.takesMap;
     }
@@ -183,8 +224,17 @@ std::string describe(const Conversion& c) {
         text += "\n";
     }
     text += "decoder    " + c.decoder + "\n";
+    if (c.besideBlocks > 0)
+        text += cv::format("beside     %d blocks of further encoders, which compute all tokens\n",
+                           c.besideBlocks);
     text += cv::format("size       %dx%d, batch %s\n", c.size.height, c.size.width,
                        c.batch ? std::to_string(c.batch).c_str() : "dynamic");
+    if (c.pixels.known) {
+        const cv::Scalar &mean = c.pixels.mean, &deviation = c.pixels.deviation;
+        text += cv::format("mean, std  %g %g %g, %g %g %g: ", mean[0], mean[1], mean[2], deviation[0],
+                           deviation[1], deviation[2]) +
+                c.pixels.origin + "\n";
+    }
     text += cv::format("costs      %.2f M parameters, %.2f GFLOPs an image", c.parameters / 1e6, c.gflops);
     if (!c.schedule.empty()) {
         text += cv::format(
@@ -230,7 +280,10 @@ void summarise(const State& state, Conversion& c) {
         if (encoder.takesMap)
             c.gflopsMerged -= full - encoderGflops(encoder, mergedTokens(encoder, c.schedule));
     }
-    c.decoder = decoderOf(state);
+    const List<char> beside = besides(state);
+    c.decoder = decoderOf(state, beside);
+    for (size_t k = 0; k < beside.size(); ++k)
+        if (beside[k]) c.besideBlocks += static_cast<int>(state.match.encoders[k].blocks.size());
 }
 
 }  // namespace mpm::models

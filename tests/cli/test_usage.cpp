@@ -165,6 +165,9 @@ TEST_F(Usage, WrongUseOfConvertInfoAndDoctor) {
     convert(2, "--output", "pictures");
     convert(2, "--mean", "1,2");
     convert(2, "--std", "0,1,1");
+    convert(2, "--normalise", "dino");
+    expect(2, {"convert", path("model.onnx"), path("out.onnx"), "--normalise", "clip", "--mean", ".5,.5,.5"},
+           "--normalise");
     convert(2, "--size", "5");
     convert(2, "--batch", "0");
     convert(2, "--max-memory", "much");
@@ -235,6 +238,23 @@ TEST_F(Usage, DoctorTellsWhatCanBePasted) {
     unsetenv("MPM_MAX_CPU_ISA");
     EXPECT_NE(limited.out.find("limited by MPM_MAX_CPU_ISA=avx9"), std::string::npos);
     EXPECT_NE(limited.out.find("'avx9' is not known"), std::string::npos);
+}
+
+TEST_F(Usage, NormaliseNamesMeanAndStd) {
+    const std::vector<std::pair<std::string, std::string>> known{
+        {"imagenet", "0.485 0.456 0.406, 0.229 0.224 0.225"},
+        {"clip", "0.481455 0.457828 0.408211, 0.26863 0.261303 0.275777"},
+        {"half", "0.5 0.5 0.5, 0.5 0.5 0.5"},
+        {"none", "0 0 0, 1 1 1"}};
+    for (const auto& [name, values] : known) {
+        const Outcome outcome =
+            mpmProgram({"convert", path("model.onnx"), path("out.onnx"), "--normalise", name});
+        ASSERT_EQ(outcome.status, 0) << outcome.err;
+        EXPECT_NE(outcome.out.find("mean, std  " + values + ": from the options"), std::string::npos)
+            << outcome.out;
+        const Outcome info = mpmProgram({"info", path("out.onnx")});
+        EXPECT_NE(info.out.find("mean, std  " + values), std::string::npos) << info.out;
+    }
 }
 
 }  // namespace

@@ -23,6 +23,8 @@ public:
     }
 
 private:
+    static constexpr int64_t kNodeBytes = 800;  // of a node with its value
+
     // As torch.stack is written: a new axis for each part, along which they are joined.
     void join(size_t n) {
         const Node node = m_graph.nodes[n];
@@ -30,8 +32,13 @@ private:
         if (!list || !list->is("SequenceConstruct") || !node.has("axis")) return;
         checkTime();
         const int64_t axis = node.getInt("axis", 0);
+        const bool stacks = node.getInt("new_axis", 0) != 0;
+        // Many nodes may join one long list: a small file would become a large graph.
+        const int64_t each = stacks ? kNodeBytes : static_cast<int64_t>(2 * sizeof(int));
+        if (m_graph.held)
+            m_graph.held->add(checkedProduct<int64_t>(list->inputs.size(), each), "the parts of a sequence");
         List<int> parts = list->inputs;
-        if (node.getInt("new_axis", 0) != 0) {
+        if (stacks) {
             const int axes = ints({axis});
             for (int& part : parts)
                 part = unsqueezed(part, axis, axes);

@@ -135,6 +135,12 @@ bool followsMap(const State& state) {
 
 void mergeDecoders(State& state, std::vector<std::string>& notes) {
     const EncoderSpec* last = state.match.segments().back();
+    const auto decodes = [](const EncoderSpec& e) { return e.decoder; };
+    if (std::none_of(state.match.encoders.begin(), state.match.encoders.end(), decodes))
+        notes.push_back(
+            "--decoder merged changes nothing: behind the encoder are no transformer blocks that could "
+            "compute "
+            "merged tokens");
     for (EncoderSpec& decoder : state.match.encoders) {
         if (!decoder.decoder || decoder.takesMap) continue;
         const auto rows = RowFollower(state, *last, decoder).find();

@@ -40,6 +40,7 @@ public:
             if (isNew(source)) return std::nullopt;
             const int64_t size = m_inferred.values[source].size();
             if (size > INT32_MAX - total) return std::nullopt;
+            checkRoom(checkedProduct<int64_t>(size, 4), kPurpose);
             m_trace.sources.push_back(source);
             m_trace.offsets.push_back(total);
             m_terms[source] = Terms::identity(size, total);
@@ -208,9 +209,11 @@ private:
         return walk(out, start, step);
     }
 
+    static constexpr const char* kPurpose = "following single elements";
+
     static List<int32_t> walk(const Shape& out, int64_t start, const List<int64_t>& step) {
         const int64_t count = elementCount(out);
-        checkRoom(checkedProduct<int64_t>(count, 4), "following single elements");
+        checkRoom(checkedProduct<int64_t>(count, 4), kPurpose);
         List<int32_t> order(static_cast<size_t>(count));
         List<int64_t> index(out.size(), 0);
         int64_t position = start;
@@ -250,8 +253,10 @@ private:
     bool join(const Node& node) {
         const int64_t axis = node.getInt("axis", 1);
         const Axis whole = axisOf(shapeOf(node.outputs[0]), axis);
+        const int64_t count = elementCount(shapeOf(node.outputs[0]));
+        checkRoom(checkedProduct<int64_t>(count, 4), kPurpose);
         List<Terms> parts;
-        List<int32_t> order(static_cast<size_t>(elementCount(shapeOf(node.outputs[0]))));
+        List<int32_t> order(static_cast<size_t>(count));
         int64_t done = 0, before = 0;
         for (int in : node.inputs) {
             parts.push_back(operand(in));
@@ -271,8 +276,10 @@ private:
 
     // Rows first .. first + extent of the axis.
     List<int32_t> rowsOf(const Axis& whole, const List<int64_t>& rows) const {
+        const size_t count = checkedProduct<size_t>(whole.outer, rows.size(), whole.inner);
+        checkRoom(checkedProduct<int64_t>(static_cast<int64_t>(count), 4), kPurpose);
         List<int32_t> order;
-        order.reserve(checkedProduct<size_t>(whole.outer, rows.size(), whole.inner));
+        order.reserve(count);
         for (int64_t o = 0; o < whole.outer; ++o) {
             for (int64_t row : rows) {
                 const int64_t begin = (o * whole.extent + row) * whole.inner;

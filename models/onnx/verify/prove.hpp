@@ -1,6 +1,8 @@
 // Verifies that a converted model computes the same as its export.
 #pragma once
 
+#include <functional>
+
 #include <opencv2/core.hpp>
 
 #include "models/onnx/ir/graph.hpp"
@@ -12,6 +14,7 @@ struct Proof {
     List<int> batches;
     double worst = 0;        ///< largest difference, relative to the largest value of the output
     List<std::string> flat;  ///< outputs with one value everywhere: weak evidence
+    int unstable = 0;        ///< inputs that prove nothing: the export follows their last digits
 };
 
 /// Outputs that are class ids in the converted model, by number; -1 if there are none.
@@ -28,12 +31,23 @@ public:
     /// otherwise the graph is evaluated node by node. `converted` is the graph of the file to check.
     Prover(const Graph& original, const std::string& path, const List<Shape>& inputs, const Graph& converted);
 
+    /// Reads the original once more, if the first input proves nothing.
+    using Reread = std::function<Graph()>;
+    void setReread(Reread reread) { m_reread = std::move(reread); }
+
     /// `plainly`: the converted file is evaluated node by node too, as its engine is not available. Throws
     /// Refusal if they differ.
     Proof check(const std::string& converted, const LabelOutputs& labels, bool plainly = false) const;
 
 private:
-    double differenceAt(size_t input, size_t output, const cv::Mat& found, const LabelOutputs& labels) const;
+    using Run = std::function<std::vector<cv::Mat>(const cv::Mat& x)>;
+
+    double differenceAt(const List<Tensor>& expected, size_t output, const cv::Mat& found,
+                        const LabelOutputs& labels) const;
+    double differenceOfAll(const List<Tensor>& expected, const std::vector<cv::Mat>& found,
+                           const LabelOutputs& labels) const;
+    double worstAt(size_t input, const std::vector<cv::Mat>& found, const LabelOutputs& labels,
+                   const Run& run, Proof& proof) const;
 
     std::string m_means;
     List<Shape> m_inputs;
@@ -41,6 +55,7 @@ private:
     List<std::string> m_outputNames;
     List<List<Tensor>> m_expected;  // by input
     List<int64_t> m_values;         // bytes for running the converted model, by input
+    Reread m_reread;
 };
 
 /// Throws Refusal if OpenCV cannot run the file or its outputs are not finite.

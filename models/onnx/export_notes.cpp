@@ -1,0 +1,116 @@
+#include "models/onnx/export_notes.hpp"
+
+#include <cmath>
+#include <optional>
+
+#include <nlohmann/json.hpp>
+
+#include "base/printable.hpp"
+
+namespace mpm::models {
+namespace {
+
+using Json = nlohmann::ordered_json;  // lightly-train's classes are in the order of their ids
+
+// Null if the key is absent or its text is no JSON, or nested deeper than any note is.
+Json noteOf(const Metadata& metadata, const std::string& key) {
+    const auto found = metadata.find(key);
+    if (found == metadata.end()) return nullptr;
+    bool deep = false;
+    const auto shallow = [&](int depth, Json::parse_event_t, Json&) {
+        deep |= depth > 3;
+        return !deep;
+    };
+    const Json note = Json::parse(found->second, shallow, false);
+    return deep || note.is_discarded() ? Json(nullptr) : note;
+}
+
+std::optional<cv::Scalar> threeIn(const Json& list, bool positive) {
+    if (!list.is_array() || list.size() != 3) return std::nullopt;
+    cv::Scalar values;
+    for (int k = 0; k < 3; ++k) {
+        if (!list[k].is_number()) return std::nullopt;
+        values[k] = list[k].get<double>();
+        if (!std::isfinite(values[k]) || (positive && values[k] <= 0)) return std::nullopt;
+    }
+    return values;
+}
+
+// One of the two values: where it is from, and the value.
+struct Found {
+    cv::Scalar value{0.5, 0.5, 0.5};
+    std::string origin;  // empty: assumed
+};
+
+Found find(const std::optional<cv::Scalar>& option, const Metadata& metadata, const std::string& part,
+           std::vector<std::string>& warnings) {
+    const bool positive = part == "std";
+    if (option) return {*option, "from the options"};
+    if (metadata.count("mpm." + part)) {
+        const auto own = threeIn(noteOf(metadata, "mpm." + part), positive);
+        return {own.value_or(cv::Scalar(0.5, 0.5, 0.5)), "from the model"};
+    }
+    for (const std::string& name : {std::string("image_normalize"), "norm_" + part}) {
+        if (!metadata.count(name)) continue;
+        const Json note = noteOf(metadata, name);
+        const bool inside = note.is_object() && note.contains(part);
+        if (const auto value = threeIn(inside ? note.at(part) : note, positive))
+            return {*value, std::string("from the export's ") +
+                                (name == "image_normalize" ? name : "norm_mean and norm_std")};
+        warnings.push_back("metadata '" + name + "' has no three values for " + part + ": left out");
+    }
+    return {};
+}
+
+}  // namespace
+
+Pixels pixelsFor(const ConvertOptions& options, const Metadata& metadata,
+                 std::vector<std::string>& warnings) {
+    const Found mean = find(options.mean, metadata, "mean", warnings);
+    const Found deviation = find(options.deviation, metadata, "std", warnings);
+    Pixels pixels{true, mean.value, deviation.value, mean.origin};
+    if (mean.origin.empty() || deviation.origin.empty()) {
+        pixels.origin = mean.origin.empty() && deviation.origin.empty() ? "assumed"
+                        : mean.origin.empty()                           ? "the mean is assumed"
+                                                                        : "std is assumed";
+        pixels.origin +=
+            ", as the export names none; give the training's with --mean and --std, or "
+            "--normalise imagenet|clip|half|none";
+    } else if (mean.origin != deviation.origin) {
+        pixels.origin = "mean " + mean.origin + ", std " + deviation.origin;
+    }
+    return pixels;
+}
+
+std::vector<std::string> classesIn(const Metadata& metadata, std::int64_t count) {
+    for (const char* key : {"classes", "names"}) {
+        const Json note = noteOf(metadata, key);
+        if ((!note.is_object() && !note.is_array()) || static_cast<std::int64_t>(note.size()) != count)
+            continue;
+        bool numbered = note.is_object();
+        for (std::int64_t k = 0; numbered && k < count; ++k)
+            numbered = note.contains(std::to_string(k));
+        std::vector<std::string> names;
+        std::int64_t k = 0;
+        for (auto entry = note.begin(); entry != note.end(); ++entry, ++k) {
+            const Json& at = numbered ? note.at(std::to_string(k)) : *entry;
+            const Json& name = at.is_object() && at.contains("name") ? at.at("name") : at;
+            if (name.is_string()) names.push_back(printable(name.get<std::string>(), 200));
+        }
+        if (static_cast<std::int64_t>(names.size()) == count) return names;
+    }
+    return {};
+}
+
+cv::Size sizeIn(const Metadata& metadata) {
+    constexpr int kLargest = 1 << 14;
+    int sides[2] = {};
+    for (int k = 0; k < 2; ++k) {
+        const Json side = noteOf(metadata, k ? "imgsz_w" : "imgsz_h");
+        if (!side.is_number_integer() || side < 1 || side > kLargest) return {};
+        sides[k] = side.get<int>();
+    }
+    return {sides[1], sides[0]};
+}
+
+}  // namespace mpm::models

@@ -1,0 +1,22 @@
+// Notes of exporters beside the graph: pixels, classes, size.
+#pragma once
+
+#include "models/onnx/conversion.hpp"
+#include "models/onnx/ir/graph.hpp"
+#include "models/onnx/options.hpp"
+
+namespace mpm::models {
+
+using Metadata = std::map<std::string, std::string>;
+
+/// The values of the options, else of the model, else of its exporter (`image_normalize`, `norm_mean` and
+/// `norm_std`), else 0.5. Notes that cannot be used are reported in `warnings` and left out.
+Pixels pixelsFor(const ConvertOptions& options, const Metadata& metadata, std::vector<std::string>& warnings);
+
+/// The names in `classes` or `names`, by id; empty if there are not `count` of them.
+std::vector<std::string> classesIn(const Metadata& metadata, std::int64_t count);
+
+/// `imgsz_h` and `imgsz_w`; empty if absent or no size.
+cv::Size sizeIn(const Metadata& metadata);
+
+}  // namespace mpm::models
