@@ -179,36 +179,67 @@ struct Equation {
     }
 };
 
-// Sums over every letter that the result lacks, one element at a time: for small operands.
+// The letters of a loop with their extents and, by operand, steps.
+struct Loop {
+    List<int64_t> extents;
+    List<int64_t> steps[2];
+
+    // The offsets in both operands at a position counted over all letters.
+    void locate(int64_t position, int64_t (&at)[2]) const {
+        at[0] = at[1] = 0;
+        for (size_t d = extents.size(); d-- > 0;) {
+            at[0] += position % extents[d] * steps[0][d];
+            at[1] += position % extents[d] * steps[1][d];
+            position /= extents[d];
+        }
+    }
+};
+
+Loop loopOver(Equation& equation, const std::string& letters, const Call& c) {
+    Loop loop;
+    loop.extents = equation.shapeOf(letters);
+    for (int k = 0; k < 2; ++k) {
+        const auto own = stridesOf(c.input(k).shape());
+        for (char letter : letters) {
+            const size_t at = equation.names[k].find(letter);
+            loop.steps[k].push_back(at == std::string::npos ? 0 : own[at]);
+        }
+    }
+    return loop;
+}
+
+// Sums over every letter that the result lacks, for rows of the result's last letter at a time.
 void einsum(Call& c) {
     Equation equation(c);
     const Shape shape = equation.shapeOf(equation.names[2]);
     if (!c.known()) return c.shape(0, Type::Float, shape);
     Tensor& y = c.make(0, Type::Float, shape);
-    const std::string order = equation.names[2] + equation.summed;
-    const Shape all = equation.shapeOf(order);
-    const int64_t depth = extentOf(all, shape.size(), all.size());
+    if (y.size() == 0) return;
+    std::string rows = equation.names[2];
+    const std::string last = rows.empty() ? "" : rows.substr(rows.size() - 1);
+    rows.resize(rows.size() - last.size());
+    const Loop outer = loopOver(equation, rows, c), inner = loopOver(equation, last, c),
+               summed = loopOver(equation, equation.summed, c);
+    const int64_t width = elementCount(inner.extents), depth = elementCount(summed.extents);
+    const int64_t work = checkedProduct<int64_t>(std::max<int64_t>(depth, 1), width);
     static_cast<void>(checkedProduct<int64_t>(depth, y.size()));
+    const int64_t steps[2] = {last.empty() ? 0 : inner.steps[0][0], last.empty() ? 0 : inner.steps[1][0]};
+    const float *a = c.in[0].f(), *b = c.in[1].f();
+    float* results = y.writeF();
     const Deadline deadline;
-    List<int64_t> steps[2];
-    for (int k = 0; k < 2; ++k) {
-        const auto own = stridesOf(c.input(k).shape());
-        for (char letter : order) {
-            const size_t at = equation.names[k].find(letter);
-            steps[k].push_back(at == std::string::npos ? 0 : own[at]);
-        }
-    }
-    const int64_t grain = std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(depth, 1));
-    parallel(y.size(), grain, [&](int64_t begin, int64_t end) {
-        for (int64_t k = begin * depth; k < end * depth; ++k) {
-            if (k % (1 << 16) == 0 && deadline.isOver()) return;
-            int64_t rest = k, pa = 0, pb = 0;
-            for (size_t d = all.size(); d-- > 0;) {
-                pa += rest % all[d] * steps[0][d];
-                pb += rest % all[d] * steps[1][d];
-                rest /= all[d];
+    parallel(y.size() / width, std::max<int64_t>(1, (1 << 15) / work), [&](int64_t begin, int64_t end) {
+        int64_t row[2], place[2];
+        for (int64_t k = begin; k < end && !deadline.isOver(); ++k) {
+            outer.locate(k, row);
+            for (int64_t d = 0; d < depth; ++d) {
+                if (d % (1 << 16) == (1 << 16) - 1 && deadline.isOver()) return;
+                summed.locate(d, place);
+                const float* x = a + row[0] + place[0];
+                const float* other = b + row[1] + place[1];
+                float* to = results + k * width;
+                for (int64_t e = 0; e < width; ++e, x += steps[0], other += steps[1])
+                    to[e] += *x * *other;
             }
-            y.writeF()[k / depth] += c.in[0].f()[pa] * c.in[1].f()[pb];
         }
     });
     checkTime();

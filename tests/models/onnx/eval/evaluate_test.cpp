@@ -1,8 +1,13 @@
-// The plain evaluator against references that PyTorch computed.
+// The plain evaluator against references that PyTorch computed, and against plain loops.
+#include <cmath>
+#include <map>
+
 #include <gtest/gtest.h>
+#include <opencv2/core.hpp>
 
 #include "models/onnx/eval/evaluate.hpp"
 #include "models/onnx/io/read.hpp"
+#include "models/onnx/ir/graph_builder.hpp"
 #include "support/npy.hpp"
 #include "support/shared.hpp"
 
@@ -35,5 +40,90 @@ INSTANTIATE_TEST_SUITE_P(Models, EvaluatesFixture,
                                          "timm_vit", "timm_deit3_layerscale", "timm_dinov2",
                                          "timm_eva02_rotary"),
                          [](const auto& model) { return std::string(model.param); });
+
+using models::Attribute;
+using models::GraphBuilder;
+using models::Shape;
+using models::Tensor;
+
+Tensor randomTensor(const Shape& shape, int seed, float scale) {
+    Tensor t = Tensor::floats(shape);
+    cv::RNG rng(seed);
+    for (int64_t k = 0; k < t.size(); ++k)
+        t.writeF()[k] = rng.uniform(-scale, scale);
+    return t;
+}
+
+std::vector<float> softmaxOf(const Tensor& x) {
+    GraphBuilder g(17);
+    g.output(g.node("Softmax", {g.constant(x)}), "y", x.shape());
+    return models::evaluate(g.graph(), {})[0].toFloats();
+}
+
+TEST(Evaluates, SoftmaxOfRowsOfAnyLength) {
+    for (const float scale : {1.f, 60.f, 1e30f}) {
+        for (int64_t length = 1; length < 14; ++length) {
+            Tensor x = randomTensor({3, length}, static_cast<int>(length), scale);
+            if (length > 2) x.writeF()[1] = -INFINITY;
+            const std::vector<float> found = softmaxOf(x);
+            for (int64_t row = 0; row < 3; ++row) {
+                const float* from = x.f().data() + row * length;
+                const double top = *std::max_element(from, from + length);
+                double sum = 0;
+                for (int64_t k = 0; k < length; ++k)
+                    sum += std::exp(from[k] - top);
+                for (int64_t k = 0; k < length; ++k)
+                    EXPECT_NEAR(found[row * length + k], std::exp(from[k] - top) / sum, 3e-7)
+                        << length << " " << scale;
+            }
+        }
+    }
+    const float nan = std::nanf("");
+    for (const float value : softmaxOf(Tensor::floats({5}, std::vector<float>{1, 2, nan, 3, 4})))
+        EXPECT_TRUE(std::isnan(value));
+}
+
+// Every equation by one sum over all letters.
+TEST(Evaluates, EinsumOfAnyLetters) {
+    const std::map<char, int64_t> extents{{'b', 2}, {'q', 3}, {'c', 5}, {'h', 4}, {'w', 7}};
+    const auto shapeOf = [&](const std::string& letters) {
+        Shape shape;
+        for (char letter : letters)
+            shape.push_back(extents.at(letter));
+        return shape;
+    };
+    const std::string equations[][3] = {{"bqc", "bchw", "bqhw"}, {"bqc", "bchw", "bhwq"}, {"q", "c", "qc"},
+                                        {"qc", "cq", ""},        {"bqc", "bhc", "bqh"},   {"qc", "hw", "wq"},
+                                        {"bq", "bq", "bq"},      {"bqc", "q", "cb"}};
+    for (const auto& [a, b, out] : equations) {
+        SCOPED_TRACE(a + "," + b + "->" + out);
+        const Tensor x = randomTensor(shapeOf(a), 1, 1), z = randomTensor(shapeOf(b), 2, 1);
+        GraphBuilder g(17);
+        const int y = g.node("Einsum", {g.constant(x), g.constant(z)});
+        g.with("equation", Attribute::of(a + "," + b + "->" + out));
+        g.output(y, "y", shapeOf(out));
+        const std::vector<float> found = models::evaluate(g.graph(), {})[0].toFloats();
+        std::vector<double> expected(found.size());
+        std::map<char, int64_t> at;
+        const auto placeIn = [&](const std::string& letters) {
+            int64_t place = 0;
+            for (char letter : letters)
+                place = place * extents.at(letter) + at[letter];
+            return place;
+        };
+        for (int64_t k = 0; k < 2 * 3 * 5 * 4 * 7; ++k) {
+            int64_t rest = k;
+            bool counts = true;  // a letter of neither operand must not be summed
+            for (const auto& [letter, extent] : extents) {
+                at[letter] = rest % extent;
+                counts &= at[letter] == 0 || (a + b).find(letter) != std::string::npos;
+                rest /= extent;
+            }
+            if (counts) expected[placeIn(out)] += double{x.f()[placeIn(a)]} * z.f()[placeIn(b)];
+        }
+        for (size_t k = 0; k < found.size(); ++k)
+            EXPECT_NEAR(found[k], expected[k], 1e-5);
+    }
+}
 
 }  // namespace
