@@ -243,7 +243,7 @@ TEST_F(Usage, DoctorTellsWhatCanBePasted) {
 TEST_F(Usage, NormaliseNamesMeanAndStd) {
     const std::vector<std::pair<std::string, std::string>> known{
         {"imagenet", "0.485 0.456 0.406, 0.229 0.224 0.225"},
-        {"clip", "0.481455 0.457828 0.408211, 0.26863 0.261303 0.275777"},
+        {"clip", "0.481455 0.457827 0.408211, 0.26863 0.261303 0.275777"},
         {"half", "0.5 0.5 0.5, 0.5 0.5 0.5"},
         {"none", "0 0 0, 1 1 1"}};
     for (const auto& [name, values] : known) {
