@@ -85,8 +85,8 @@ function(mpm_add_test name label)
   endif()
 endfunction()
 
-# The shipped model, for the programs of this folder: where installed ones look for it too, in ../share/mpm. So no program
-# holds a path of the machine it was built on.
+# The shipped model, for the programs and modules of this folder: where installed ones look for it too, in share/mpm of the
+# prefix. So none holds a path of the machine it was built on.
 function(mpm_place_models)
   if(NOT EXISTS "${PROJECT_SOURCE_DIR}/models/zoo")
     return()

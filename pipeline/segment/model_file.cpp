@@ -7,6 +7,10 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <sstream>
+
+#include "base/own_file.hpp"
+#include "base/printable.hpp"
 
 namespace fs = std::filesystem;
 
@@ -30,17 +34,53 @@ std::string defaultModel() {
     return {};
 }
 
+/// The prefix that the file with this code was installed to, or its build folder: a program's folder is one
+/// level below. So is the GStreamer plugin's in a build folder; the Python module's is two below, and an
+/// installed library is somewhere in lib.
+std::vector<fs::path> ownPrefixes() {
+    const OwnFile own = ownFile(reinterpret_cast<void*>(&modelFolders));
+    if (own.path.empty()) return {};
+    const fs::path above = own.path.parent_path().parent_path();
+    if (own.isProgram) return {above};
+    std::vector<fs::path> prefixes = {above, above.parent_path()};
+    for (fs::path folder = above; folder.has_relative_path(); folder = folder.parent_path())
+        if (folder.filename() == "lib" || folder.filename() == "lib64") {
+            prefixes.push_back(folder.parent_path());
+            break;
+        }
+    return prefixes;
+}
+
+/// As in the XDG Base Directory Specification, which ignores relative folders.
+std::vector<fs::path> systemData() {
+    const char* listed = std::getenv("XDG_DATA_DIRS");
+    std::istringstream list(listed && *listed ? listed : "/usr/local/share:/usr/share");
+    std::vector<fs::path> folders;
+    for (std::string folder; std::getline(list, folder, ':');)
+        if (fs::path(folder).is_absolute()) folders.emplace_back(folder);
+    return folders;
+}
+
+std::string searched() {
+    std::string list;
+    for (const std::string& folder : modelFolders())
+        list += (list.empty() ? "" : ", ") + printable(folder);
+    return list;
+}
+
 }  // namespace
 
 std::vector<std::string> modelFolders() {
     std::vector<std::string> folders;
-    if (const char* chosen = std::getenv("MPM_MODELS")) folders.emplace_back(chosen);
-    std::error_code error;
-    const fs::path program = fs::read_symlink("/proc/self/exe", error);
-    if (!error) {
-        folders.push_back((program.parent_path() / ".." / "share" / "mpm").lexically_normal());
-        folders.push_back(program.parent_path());
-    }
+    const auto add = [&](const fs::path& folder) {
+        const std::string name = folder.lexically_normal();
+        if (std::find(folders.begin(), folders.end(), name) == folders.end()) folders.push_back(name);
+    };
+    if (const char* chosen = std::getenv("MPM_MODELS"); chosen && *chosen) add(chosen);
+    for (const fs::path& prefix : ownPrefixes())
+        add(prefix / "share" / "mpm");
+    for (const fs::path& data : systemData())
+        add(data / "mpm");
     return folders;
 }
 
@@ -52,8 +92,8 @@ std::string findModel(const std::string& model) {
     if (model == "default") {
         const std::string found = defaultModel();
         if (!found.empty()) return found;
-        throw ModelError(
-            "default: no model is shipped with this build; name a model file ('mpm convert' makes one)");
+        throw ModelError("default: no shipped model in " + searched() +
+                         "; name a model file ('mpm convert' makes one), or set MPM_MODELS to its folder");
     }
     std::error_code error;
     if (faccessat(AT_FDCWD, model.c_str(), R_OK, AT_EACCESS) != 0 && errno == EACCES)

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import shutil
 import subprocess
 import threading
 import unittest
@@ -10,7 +11,7 @@ import cv2
 import mpm
 import numpy
 
-from support import TINY, TOOL, FolderTest, image, resident
+from support import TINY, TOOL, FolderTest, image, in_new_process, resident
 
 
 class EqualToTheProgram(FolderTest):
@@ -31,6 +32,39 @@ class EqualToTheProgram(FolderTest):
         with open(os.path.join(self.folder, "tokens.csv")) as file:
             row = file.read().splitlines()[1].replace(";", ",").replace('"', "")
         self.assertIn(str(result.tokens[3]), row)
+
+
+class ShippedModel(FolderTest):
+    """`default` belongs to the library, not to the program that uses it."""
+
+    def place(self, file, *folders):
+        folder = os.path.join(self.folder, *folders)
+        os.makedirs(folder, exist_ok=True)
+        return shutil.copy(file, folder)
+
+    def test_a_library_finds_the_model_of_its_prefix(self):
+        for folders in (("lib", "python3", "dist-packages"), ("build", "python")):
+            prefix = folders[0] if folders[0] == "build" else "."
+            package = os.path.join(self.folder, *folders, "mpm")
+            shutil.copytree(os.path.dirname(mpm.__file__), package, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+            model = self.place(TINY, prefix, "share", "mpm")
+            printed, _ = in_new_process("import mpm; print(mpm.__file__); print(mpm.Model('default').path)",
+                                        PYTHONPATH=os.path.dirname(package), XDG_DATA_DIRS="/nowhere")
+            self.assertEqual(printed.split(), [os.path.join(package, "__init__.py"), os.path.realpath(model)])
+
+    def test_a_model_beside_the_program_is_not_the_shipped_one(self):
+        program = self.place(TOOL, "app", "bin")
+        self.place(TINY, "app", "bin")
+        data = os.path.join(self.folder, "data")
+
+        def info():
+            return subprocess.run([program, "info", "default"], env={**os.environ, "XDG_DATA_DIRS": "relative:" + data},
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+        done = info()
+        self.assertEqual(done.returncode, 3, done.stdout)
+        self.assertIn("%s/app/share/mpm, %s/mpm;" % (os.path.realpath(self.folder), data), done.stderr)
+        self.place(TINY, "data", "mpm")
+        self.assertEqual(info().returncode, 0)
 
 
 class Calls(unittest.TestCase):

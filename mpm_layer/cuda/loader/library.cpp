@@ -1,18 +1,15 @@
 #include "mpm_layer/cuda/loader/library.hpp"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <mutex>
-#include <system_error>
 #include <vector>
 
 #include <opencv2/core.hpp>
 
-namespace fs = std::filesystem;
+#include "base/own_file.hpp"
 
 namespace mpm::cuda {
 namespace {
@@ -24,21 +21,13 @@ constexpr const char* kFile = "libmpm_cuda.so";
 }
 
 // The folders of this build's library: beside libmpm.so; or, if a program contains libmpm.a, beside the
-// program or in the folder of libraries installed with it. The program's file is read from /proc: the name it
-// was started by may be relative to another current folder.
+// program or in the folder of libraries installed with it.
 std::vector<std::string> ownFolders() {
-    Dl_info info{};
-    link_map* object = nullptr;
-    void* const found = &object;
-    if (!dladdr1(reinterpret_cast<void*>(&ownFolders), &info, static_cast<void**>(found), RTLD_DL_LINKMAP))
-        return {};
-    const bool isProgram = !object || !object->l_name || !*object->l_name;
-    std::error_code error;
-    const fs::path file =
-        isProgram ? fs::read_symlink("/proc/self/exe", error) : fs::canonical(object->l_name, error);
-    if (error) return {};
-    std::vector<std::string> folders = {file.parent_path()};
-    if (isProgram) folders.push_back((file.parent_path() / MPM_LIBRARIES_FROM_PROGRAM).lexically_normal());
+    const OwnFile own = ownFile(reinterpret_cast<void*>(&ownFolders));
+    if (own.path.empty()) return {};
+    std::vector<std::string> folders = {own.path.parent_path()};
+    if (own.isProgram)
+        folders.push_back((own.path.parent_path() / MPM_LIBRARIES_FROM_PROGRAM).lexically_normal());
     return folders;
 }
 
