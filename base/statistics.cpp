@@ -29,4 +29,19 @@ double deviation(const std::vector<double>& values) {
     return std::sqrt(squares / static_cast<double>(values.size() - 1));
 }
 
+// The deviation of a ratio of sums: that of what each entry adds to the sum of counts beside its share of the
+// time.
+Rate rateOf(const std::vector<double>& counts, const std::vector<double>& ms) {
+    constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+    const double count = std::accumulate(counts.begin(), counts.end(), 0.0);
+    const double total = std::accumulate(ms.begin(), ms.end(), 0.0);
+    if (!(total > 0)) return {kUnknown, kUnknown};
+    const double rate = count / total;
+    std::vector<double> beside;
+    for (size_t i = 0; i < counts.size(); ++i)
+        beside.push_back(counts[i] - rate * ms[i]);
+    const double error = deviation(beside) * std::sqrt(static_cast<double>(beside.size())) / total;
+    return {1000 * rate, beside.size() < 2 ? kUnknown : 1000 * error};
+}
+
 }  // namespace mpm

@@ -11,4 +11,11 @@ double quantile(std::vector<double> values, double share);
 double mean(const std::vector<double>& values);       ///< NaN without values
 double deviation(const std::vector<double>& values);  ///< of the sample (n - 1); 0 for fewer than two
 
+/// Work over total time: `counts[i]` images took `ms[i]` milliseconds.
+struct Rate {
+    double perSecond;
+    double standardError;  ///< from the scatter of the entries; NaN of fewer than two
+};
+Rate rateOf(const std::vector<double>& counts, const std::vector<double>& ms);
+
 }  // namespace mpm

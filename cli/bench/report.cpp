@@ -34,8 +34,8 @@ std::string benchTable(const std::vector<BenchRow>& rows) {
                          fixedCell(mpm::mean(row.kept), 0), fixedCell(row.gflops(), 2),
                          fixedCell(row.ms(0.5), 2), fixedCell(row.ms(0.1), 2), fixedCell(row.ms(0.9), 2),
                          fixedCell(row.encoderMs(), 2), fixedCell(row.mergeMs(), 2),
-                         fixedCell(row.restoreMs(), 2), fixedCell(row.imagesPerSecond(), 2),
-                         fixedCell(row.standardError(), 2),
+                         fixedCell(row.restoreMs(), 2), fixedCell(row.imagesPerSecond().perSecond, 2),
+                         fixedCell(row.imagesPerSecond().standardError, 2),
                          base != nullptr ? fixedCell(speedOf(row, *base), 2) + "x" : "-"});
     }
     return markdownTable(cells);

@@ -50,8 +50,9 @@ std::vector<PlotSeries> byMethod(const Rows& rows, double (*x)(const EvalRow&), 
             at->name = row->method;
             at->colourOf = row->text;  // of its first setting
         }
+        const double error = errors ? row->imagesPerSecond().standardError : 0;
         at->points.push_back(
-            {x(*row), 100 * row->whole.miou(), errors ? row->standardError() : 0, 0, shortText(*row)});
+            {x(*row), 100 * row->whole.miou(), std::isfinite(error) ? error : 0, 0, shortText(*row)});
     }
     for (PlotSeries& one : series)
         std::sort(one.points.begin(), one.points.end(),
@@ -64,7 +65,7 @@ Figure accuracyFigure(const EvalSummary& summary) {
     PlotPanel speed{
         "Accuracy against speed", "images a second (network alone)", "mIoU, %", {}, {}, false, 0, 0};
     speed.series = byMethod(
-        rows, [](const EvalRow& row) { return row.imagesPerSecond(); }, true);
+        rows, [](const EvalRow& row) { return row.imagesPerSecond().perSecond; }, true);
     PlotPanel work{"Accuracy against operations", "GFLOPs an image", "mIoU, %", {}, {}, false, 0, 0};
     work.series = byMethod(
         rows, [](const EvalRow& row) { return row.gflops(); }, false);

@@ -62,9 +62,9 @@ std::string resultTable(const EvalSummary& summary) {
                          std::to_string(row.batch), nightText(row), percent(row.whole.miou()),
                          percent(summary.loss(row)), percent(row.whole.macc()), percent(row.whole.aacc()),
                          fixedCell(row.tokensKept(), 1), fixedCell(row.gflops(), 2),
-                         fixedCell(row.gflopsDeviation(), 2), fixedCell(row.imagesPerSecond(), 2),
-                         fixedCell(row.standardError(), 2), fixedCell(row.mergeMs + row.restoreMs, 2),
-                         std::to_string(row.images())});
+                         fixedCell(row.gflopsDeviation(), 2), fixedCell(row.imagesPerSecond().perSecond, 2),
+                         fixedCell(row.imagesPerSecond().standardError, 2),
+                         fixedCell(row.mergeMs + row.restoreMs, 2), std::to_string(row.images())});
         if (paper) addPaper(summary, row, cells.back());
     }
     return markdownTable(cells);
@@ -98,8 +98,8 @@ std::string reuseSummary(const EvalSummary& summary) {
     for (const EvalRow& row : summary.rows) {
         const EvalRow* base = summary.baseOf(row);
         if (row.reuse.forwards == 0 || base == nullptr) continue;
-        text += reuseText({rowName(summary, row), row.ms, base->ms, row.gflops(), base->gflops()}, row.reuse,
-                          row.agreement);
+        text += reuseText({rowName(summary, row), row.meanMs, base->meanMs, row.gflops(), base->gflops()},
+                          row.reuse, row.agreement);
     }
     return text;
 }
@@ -153,8 +153,8 @@ std::string evalCsv(const EvalSummary& summary) {
                                       row.tokensKept(),
                                       row.gflops(),
                                       row.gflopsDeviation(),
-                                      row.imagesPerSecond(),
-                                      row.standardError(),
+                                      row.imagesPerSecond().perSecond,
+                                      row.imagesPerSecond().standardError,
                                       row.ms,
                                       row.encoderMs,
                                       row.mergeMs,

@@ -15,13 +15,6 @@ namespace mpm::pipeline {
 
 namespace {
 
-std::vector<double> rates(const BenchRow& row) {
-    std::vector<double> values;
-    for (double ms : row.forwards)
-        values.push_back(1000 / ms);
-    return values;
-}
-
 /// Tokens after each stage of the image that has the most.
 std::vector<int> longestOf(const mpm::Report& report) {
     std::vector<int> longest(report.images.front().stages.size(), 0);
@@ -54,13 +47,8 @@ std::vector<double> BenchRow::blockGflops() const {
     return means;
 }
 
-double BenchRow::imagesPerSecond() const {
-    return mean(rates(*this));
-}
-
-double BenchRow::standardError() const {
-    if (forwards.size() < 2) return std::numeric_limits<double>::quiet_NaN();  // a single round has no spread
-    return deviation(rates(*this)) / std::sqrt(static_cast<double>(forwards.size()));
+Rate BenchRow::imagesPerSecond() const {
+    return rateOf(std::vector<double>(forwards.size(), 1), forwards);
 }
 
 const BenchRow* baseOf(const std::vector<BenchRow>& rows, const BenchRow& row) {

@@ -54,8 +54,7 @@ struct BenchRow {
     std::vector<double> blockGflops() const;  ///< mean of an image
     double gflops() const { return mean(operations) / 1e9; }
     double gflopsDeviation() const { return deviation(operations) / 1e9; }
-    double imagesPerSecond() const;
-    double standardError() const;  ///< of imagesPerSecond, over rounds; NaN of a single one
+    Rate imagesPerSecond() const;  ///< the error is over rounds
 };
 
 /// How many times faster than `base`. Frames of a method that reuses differ on purpose, so their mean counts;

@@ -63,19 +63,33 @@ void addImage(EvalRow& row, const ImageCounts& image) {
     if (std::isfinite(image.agreement)) row.agreement.push_back(image.agreement);
 }
 
-void addTimes(EvalRow& row, ProtocolTimes& sum, const GroupRow& group) {
-    sum.images += group.times.images;
-    sum.network += group.times.network;
-    sum.encoder += group.times.encoder;
-    sum.merge += group.times.merge;
-    sum.restore += group.times.restore;
-    row.rates.push_back(1000 * double(group.images.size()) / group.times.network);
+/// Of each group the milliseconds of an image.
+struct ImageTimes {
+    std::vector<double> network, encoder, merge, restore;
+    double windows = 0;
+};
+
+void addTimes(EvalRow& row, ImageTimes& times, const GroupRow& group) {
+    const auto images = static_cast<double>(group.images.size());
+    if (group.images.empty()) return;
+    times.network.push_back(group.times.network / images);
+    times.encoder.push_back(group.times.encoder / images);
+    times.merge.push_back(group.times.merge / images);
+    times.restore.push_back(group.times.restore / images);
+    times.windows += group.times.images;
+    row.groupImages.push_back(images);
+    row.groupMs.push_back(group.times.network);
+}
+
+/// 0 without groups.
+double median(const std::vector<double>& values) {
+    return values.empty() ? 0 : quantile(values, 0.5);
 }
 
 EvalRow summarise(const EvalCounts& counts, size_t setting) {
     EvalRow row = emptyRow(counts.head.settings.at(setting), counts.head.classCount, counts.head.ignored);
     TokenSums tokens;
-    ProtocolTimes times;
+    ImageTimes times;
     for (const Group& group : counts.groups) {
         if (setting >= group.rows.size()) continue;  // none of its images could be used
         const GroupRow& part = group.rows[setting];
@@ -87,10 +101,11 @@ EvalRow summarise(const EvalCounts& counts, size_t setting) {
         }
     }
     row.tokens = tokens.means();
-    const double images = std::max(row.images(), 1);
-    row.ms = times.network / images, row.encoderMs = times.encoder / images;
-    row.mergeMs = times.merge / images, row.restoreMs = times.restore / images;
-    row.windowsPerSecond = times.network > 0 ? 1000 * double(times.images) / times.network : 0;
+    const double total = std::accumulate(row.groupMs.begin(), row.groupMs.end(), 0.0);
+    row.ms = median(times.network), row.encoderMs = median(times.encoder);
+    row.mergeMs = median(times.merge), row.restoreMs = median(times.restore);
+    row.meanMs = total / std::max(row.images(), 1);
+    row.windowsPerSecond = total > 0 ? 1000 * times.windows / total : 0;
     return row;
 }
 
@@ -108,12 +123,8 @@ double EvalRow::tokensKept() const {
     return mean(kept);
 }
 
-double EvalRow::imagesPerSecond() const {
-    return mean(rates);
-}
-
-double EvalRow::standardError() const {
-    return deviation(rates) / std::sqrt(double(std::max<size_t>(rates.size(), 1)));
+Rate EvalRow::imagesPerSecond() const {
+    return rateOf(groupImages, groupMs);
 }
 
 EvalSummary::EvalSummary(const EvalCounts& counts) : head(counts.head), classNames(counts.head.classes) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/statistics.hpp"
 #include "pipeline/measure/eval_counts.hpp"
 
 namespace mpm::pipeline {
@@ -21,9 +22,10 @@ struct EvalRow {
     ObjectCounts objects;
     std::vector<DistanceCounts> joins;
     std::vector<double> tokens;  ///< mean entering each block, over windows
-    std::vector<double> operations, entering, kept, imageMiou, imageAacc;  ///< by image
-    std::vector<double> rates;                                             ///< images a second, by group
-    double ms = 0, encoderMs = 0, mergeMs = 0, restoreMs = 0;              ///< means an image
+    std::vector<double> operations, entering, kept, imageMiou, imageAacc;  ///< one entry an image
+    std::vector<double> groupImages, groupMs;                              ///< one entry a group
+    double ms = 0, encoderMs = 0, mergeMs = 0, restoreMs = 0;  ///< an image's, medians over groups
+    double meanMs = 0;                                         ///< mean of an image, as ms is the median
     double windowsPerSecond = 0;
     ReuseCounts reuse;
     std::vector<double> agreement;  ///< with all tokens, by image; empty if that was not measured
@@ -31,9 +33,8 @@ struct EvalRow {
     int images() const { return static_cast<int>(operations.size()); }
     double gflops() const;
     double gflopsDeviation() const;
-    double tokensKept() const;  ///< after the last merge, mean over images
-    double imagesPerSecond() const;
-    double standardError() const;  ///< of imagesPerSecond, over groups
+    double tokensKept() const;     ///< after the last merge, mean over images
+    Rate imagesPerSecond() const;  ///< the error is over groups
 };
 
 struct EvalSummary {

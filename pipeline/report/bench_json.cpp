@@ -44,8 +44,8 @@ Json toJson(const BenchRow& row) {
             {"restore_ms", row.restoreMs()},
             {"parts", partsJson(row)},
             {"padded", paddedJson(row)},
-            {"images_per_second", row.imagesPerSecond()},
-            {"stderr", finite(row.standardError())},
+            {"images_per_second", row.imagesPerSecond().perSecond},
+            {"stderr", finite(row.imagesPerSecond().standardError)},
             {"rounds", row.forwards.size()},
             {"ms_per_round", row.forwards}};
 }

@@ -21,6 +21,19 @@ TEST(Statistics, QuantilesLieBetweenNeighbours) {
     EXPECT_TRUE(std::isnan(quantile({}, 0.5)));
 }
 
+TEST(Statistics, ARateIsWorkOverTotalTime) {
+    const Rate even = rateOf({1, 1, 1}, {10, 10, 10});
+    EXPECT_DOUBLE_EQ(even.perSecond, 100);
+    EXPECT_NEAR(even.standardError, 0, 1e-9);
+    // The mean of 100, 100 and 10 images a second would be 70.
+    const Rate slow = rateOf({1, 1, 1}, {10, 10, 100});
+    EXPECT_DOUBLE_EQ(slow.perSecond, 25);
+    EXPECT_NEAR(slow.standardError, 1000 * (3.0 / 120) * std::sqrt(2700.0) / 40 / std::sqrt(3.0), 1e-9);
+    EXPECT_DOUBLE_EQ(rateOf({8, 1}, {40, 10}).perSecond, 180);
+    EXPECT_TRUE(std::isnan(rateOf({1}, {10}).standardError));
+    EXPECT_TRUE(std::isnan(rateOf({}, {}).perSecond));
+}
+
 TEST(Statistics, DeviationIsOfTheSample) {
     EXPECT_DOUBLE_EQ(mean({1, 2, 6}), 3);
     EXPECT_DOUBLE_EQ(deviation({1, 2, 6}), std::sqrt(7.0));

@@ -17,8 +17,8 @@ namespace mpm::test {
 
 namespace {
 
-const std::set<std::string> kTimes = {"images_per_second", "stderr",   "windows_per_second", "ms",
-                                      "encoder_ms",        "merge_ms", "restore_ms"};
+const std::set<std::string> kTimes = {"images_per_second", "stderr",     "windows_per_second", "ms",
+                                      "mean_ms",           "encoder_ms", "merge_ms",           "restore_ms"};
 
 void dropTimes(nlohmann::json& json) {
     if (!json.is_structured()) return;

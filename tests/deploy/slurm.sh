@@ -72,7 +72,7 @@ all_done() { [ -z "$(squeue --noheader)" ]; }
 same() {
     /usr/bin/python3 - "$1" "$2" <<'EOF'
 import json, sys
-TIMES = {"images_per_second", "stderr", "windows_per_second", "ms", "encoder_ms", "merge_ms", "restore_ms", "threads"}
+TIMES = {"images_per_second", "stderr", "windows_per_second", "ms", "mean_ms", "encoder_ms", "merge_ms", "restore_ms", "threads"}
 def plain(value):
     if isinstance(value, dict):
         return {key: plain(v) for key, v in value.items() if key not in TIMES}

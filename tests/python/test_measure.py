@@ -44,6 +44,9 @@ class Bench(FolderTest):
             for key in ("method", "schedule", "tokens", "gflops", "batch"):
                 self.assertEqual(mine[key], theirs[key], key)
         self.assertEqual(done[-1][0], done[-1][1])
+        for row in report["results"] + expected["results"]:
+            self.assertAlmostEqual(row["images_per_second"] * sum(row["ms_per_round"]) / row["rounds"], 1000, places=6)
+            self.assertAlmostEqual(row["images_per_second"] * row["mean_ms"], 1000, places=6)
 
     def test_wrong_use_is_an_exception(self):
         for arguments, kind in [({"rounds": 0}, ValueError), ({"batch": []}, ValueError), ({"batch": [0]}, ValueError),
@@ -80,6 +83,8 @@ class Evaluate(FolderTest):
         self.assertEqual(list(report), list(expected))
         for key in ("miou", "macc", "aacc", "iou", "tokens", "images", "gflops"):
             self.assertEqual(report["results"][0][key], expected["results"][0][key], key)
+        for row in report["results"] + expected["results"]:
+            self.assertAlmostEqual(row["images_per_second"] * row["mean_ms"], 1000, places=6)
 
     def test_wrong_use_is_an_exception(self):
         for arguments, kind in [({"dataset": "moon"}, mpm.Error), ({"root": "missing"}, mpm.Error),
