@@ -95,3 +95,11 @@ function(mpm_place_models)
   file(MAKE_DIRECTORY "${parent}/share")
   file(CREATE_LINK "${PROJECT_SOURCE_DIR}/models/zoo" "${parent}/share/mpm" SYMBOLIC)
 endfunction()
+
+# mpm_find_place(KIND CHOSEN SETTING): at installation, ${MPM_PLACE} is the module's folder: cmake/install_modules.cmake.
+function(mpm_find_place kind chosen setting)
+  install(CODE "set(MPM_KIND ${kind})
+  set(MPM_CHOSEN \"${chosen}\")
+  set(${setting})" COMPONENT ${kind})
+  install(SCRIPT "${PROJECT_SOURCE_DIR}/cmake/install_modules.cmake" COMPONENT ${kind})
+endfunction()

@@ -51,14 +51,20 @@ std::vector<fs::path> ownPrefixes() {
     return prefixes;
 }
 
-/// As in the XDG Base Directory Specification, which ignores relative folders.
-std::vector<fs::path> systemData() {
-    const char* listed = std::getenv("XDG_DATA_DIRS");
-    std::istringstream list(listed && *listed ? listed : "/usr/local/share:/usr/share");
-    std::vector<fs::path> folders;
-    for (std::string folder; std::getline(list, folder, ':');)
-        if (fs::path(folder).is_absolute()) folders.emplace_back(folder);
-    return folders;
+/// The data folders of the user and of the system, as in the XDG Base Directory Specification, which ignores
+/// relative ones.
+std::vector<fs::path> dataFolders() {
+    const auto set = [](const char* name) {
+        const char* value = std::getenv(name);
+        return std::string(value ? value : "");
+    };
+    std::string list = set("XDG_DATA_HOME"), system = set("XDG_DATA_DIRS");
+    if (list.empty()) list = set("HOME") + "/.local/share";
+    std::istringstream folders(list + ":" + (system.empty() ? "/usr/local/share:/usr/share" : system));
+    std::vector<fs::path> absolute;
+    for (std::string folder; std::getline(folders, folder, ':');)
+        if (fs::path(folder).is_absolute()) absolute.emplace_back(folder);
+    return absolute;
 }
 
 std::string searched() {
@@ -79,7 +85,7 @@ std::vector<std::string> modelFolders() {
     if (const char* chosen = std::getenv("MPM_MODELS"); chosen && *chosen) add(chosen);
     for (const fs::path& prefix : ownPrefixes())
         add(prefix / "share" / "mpm");
-    for (const fs::path& data : systemData())
+    for (const fs::path& data : dataFolders())
         add(data / "mpm");
     return folders;
 }
