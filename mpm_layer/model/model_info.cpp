@@ -188,6 +188,11 @@ Reuse reuseOf(const std::string& path) {
     return toReuse(json::parse(found->second));
 }
 
+int batchOf(const std::string& path) {
+    const std::vector<int> shape = readOnnxMetadata(path).inputShape;
+    return shape.size() == 4 ? shape.front() : 0;
+}
+
 cv::Mat blobFromImage(const cv::Mat& image, const ModelInfo& info) {
     if (image.empty() || image.dims != 2 || image.type() != CV_8UC3) {
         CV_Error(cv::Error::StsBadArg, "mpm: image must be 8-bit BGR (CV_8UC3) and not empty");

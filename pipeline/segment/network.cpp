@@ -103,7 +103,9 @@ Network::Network(const std::string& model, cv::Size size)
                                "x" + std::to_string(size.width) +
                                "; for another size convert it with --size");
           return Network(readNet(path), std::move(info), reuse, path, false);
-      }()) {}
+      }()) {
+    m_batch = readMetadata(m_name, mpm::batchOf);
+}
 
 Network::Network(const RandomModel& model)
     : Network(makeRandomNet(model), randomModelInfo(model), {}, "random weights", true) {}
@@ -193,11 +195,14 @@ cv::Mat Network::forward(const cv::Mat& blob) {
         return withChannels(run(), blob);
     } catch (const cv::Exception& error) {
         if (error.err.rfind("mpm:", 0) == 0)
-            throw;  // it names the fault; OpenCV's messages name a line of OpenCV's source
-        const std::string batch = std::to_string(blob.size[0]);
+            throw;  // it names the fault; OpenCV's own messages name a line of its source
+        const std::string batch = std::to_string(blob.size[0]), own = std::to_string(m_batch);
+        const std::string fixed = m_batch > 0 && m_batch != blob.size[0]
+                                      ? "its batch is fixed at " + own + ": use " + own + ", or "
+                                      : "";
         throw cv::Exception(error.code,
-                            m_name + ": cannot run with batch " + batch + " (" + error.err +
-                                "); if its batch is fixed, convert it with --batch " + batch,
+                            m_name + ": cannot run with batch " + batch + " (" + error.err + "); " + fixed +
+                                "convert its original export with --batch " + batch,
                             "forward", __FILE__, __LINE__);
     }
 }

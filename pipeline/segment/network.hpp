@@ -65,6 +65,7 @@ public:
     const mpm::Reuse& reuse() const { return m_reuse; }
     const std::string& name() const { return m_name; }  ///< the path, or "random weights"
     bool random() const { return m_random; }
+    int batch() const { return m_batch; }  ///< that the model declares; 0 where it leaves it open
     cv::dnn::Net& net() { return m_net; }
     const std::string& outputLayer() const {
         return m_output;
@@ -82,6 +83,7 @@ private:
     mpm::Reuse m_reuse;
     std::string m_name;
     bool m_random;
+    int m_batch = 0;
     std::string m_output;    ///< a layer's; empty: the last output of the network
     bool m_decided = false;  ///< which of several outputs is used
     bool m_queries = false;

@@ -1,5 +1,6 @@
-"""The types of arrays, for type checkers."""
+"""The types of arrays and arguments, for type checkers."""
 
+import os
 from typing import Union
 
 import numpy
@@ -9,3 +10,5 @@ Image = NDArray[numpy.uint8]  #: rows x columns x 3, BGR, as cv2.imread() gives 
 Labels = Union[NDArray[numpy.uint8], NDArray[numpy.uint16]]
 Floats = NDArray[numpy.float32]
 Ids = NDArray[numpy.int32]
+Path = Union[str, "os.PathLike[str]"]
+Stream = Union[str, int]  #: a camera's name or number

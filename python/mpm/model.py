@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Iterator, Optional, Tuple
 
 from . import _mpm, register
+from .arrays import Path
 
 
 @contextmanager
@@ -24,6 +25,8 @@ def without_python_layers() -> Iterator[None]:
 class Model(_mpm.Model):
     """A converted model: images in, labels, features and merge maps out."""
 
-    def __init__(self, model: str = "default", size: Optional[Tuple[int, int]] = None) -> None:
+    __slots__ = ()  # so that a misspelt setting is an error
+
+    def __init__(self, model: Path = "default", size: Optional[Tuple[int, int]] = None) -> None:
         with without_python_layers():
             super().__init__(model, size)

@@ -1,6 +1,7 @@
 """The operators of ours in any cv2, and the reading of networks that contain them."""
 
 import logging
+import os
 import threading
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Type, Union
@@ -8,7 +9,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Type
 import numpy
 
 from . import _mpm
-from .arrays import Floats
+from .arrays import Floats, Path
 
 _guard = threading.RLock()
 _layers: Dict[str, type] = {}  # registered, by the name that OpenCV looks for
@@ -117,7 +118,7 @@ def layers_removed() -> Iterator[None]:
             _add(cv2)
 
 
-def readNet(path: str) -> Any:
+def readNet(path: Path) -> Any:
     """Registers the operators and reads an ONNX file as a cv2.dnn.Net, without OpenCV's warnings.
 
     The network's settings are those of configure() and the environment.
@@ -129,7 +130,7 @@ def readNet(path: str) -> Any:
         before = cv2.getLogLevel()
         cv2.setLogLevel(min(before, 2))  # 2: errors only
         try:
-            return cv2.dnn.readNetFromONNX(path)
+            return cv2.dnn.readNetFromONNX(os.fspath(path))
         finally:
             cv2.setLogLevel(before)
 

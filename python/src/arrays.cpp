@@ -68,32 +68,29 @@ py::array checkedArray(const py::handle& value, const std::string& name, const p
     if (!array.dtype().equal(type)) rejectType(name, expected, "one of " + textOf(array.dtype()));
     if (dims > 0 && array.ndim() != dims)
         rejectShape(name, "of " + std::to_string(dims) + " dimensions", array);
-    if ((array.flags() & py::array::c_style) == 0)
-        throw py::value_error(name + ": the array is not contiguous; pass numpy.ascontiguousarray(" + name +
-                              ")");
-    if (reinterpret_cast<std::uintptr_t>(array.data()) % static_cast<size_t>(type.itemsize()) != 0)
-        throw py::value_error(name + ": the array is not aligned; pass a copy of it");
+    constexpr int kPlain = py::array::c_style | py::detail::npy_api::NPY_ARRAY_ALIGNED_;
+    if ((array.flags() & kPlain) != kPlain) array = array.attr("copy")("C");
     return array;
 }
 
-cv::Mat imageFrom(const py::handle& value, const std::string& name) {
+HeldMat imageFrom(const py::handle& value, const std::string& name) {
     const py::array array = checkedArray(value, name, py::dtype::of<std::uint8_t>(), 0);
     if (array.ndim() != 3 || array.shape(2) != 3 || array.size() == 0)
         rejectShape(name, "(rows, columns, 3), not empty", array);
     const std::vector<int> sizes = sizesOf(array, name);
-    return {sizes[0], sizes[1], CV_8UC3, const_cast<void*>(array.data())};
+    return {{sizes[0], sizes[1], CV_8UC3, const_cast<void*>(array.data())}, array};
 }
 
-cv::Mat tokensFrom(const py::handle& value, const std::string& name) {
+HeldMat tokensFrom(const py::handle& value, const std::string& name) {
     const py::array array = checkedArray(value, name, py::dtype::of<float>(), 2);
     if (array.shape(1) == 0) rejectShape(name, "(tokens, values), with at least one value", array);
     const std::vector<int> sizes = sizesOf(array, name);
-    return {sizes[0], sizes[1], CV_32F, const_cast<void*>(array.data())};
+    return {{sizes[0], sizes[1], CV_32F, const_cast<void*>(array.data())}, array};
 }
 
-cv::Mat mapFrom(const py::handle& value, const std::string& name) {
+HeldMat mapFrom(const py::handle& value, const std::string& name) {
     const py::array array = checkedArray(value, name, py::dtype::of<std::int32_t>(), 1);
-    return {1, sizesOf(array, name)[0], CV_32S, const_cast<void*>(array.data())};
+    return {{1, sizesOf(array, name)[0], CV_32S, const_cast<void*>(array.data())}, array};
 }
 
 py::object arrayFrom(const cv::Mat& matrix, bool flat) {
@@ -108,7 +105,7 @@ py::object arrayFrom(const cv::Mat& matrix, bool flat) {
     return py::array(dtypeOf(whole.depth()), shape, held->data, keep);
 }
 
-py::tuple sizeFrom(cv::Size size) {
+py::tuple sizeTuple(cv::Size size) {
     return py::make_tuple(size.height, size.width);
 }
 

@@ -5,6 +5,7 @@
 
 #include "models/onnx/convert.hpp"
 #include "pipeline/dataset/classes.hpp"
+#include "python/src/arguments.hpp"
 #include "python/src/arrays.hpp"
 #include "python/src/bindings.hpp"
 
@@ -29,17 +30,23 @@ bool isSecond(const std::string& name, const std::string& value, const char* fir
     return value == second;
 }
 
-models::Conversion convert(const std::string& input, const std::string& output,
-                           const std::optional<std::vector<int>>& blocks, const std::string& form,
-                           const std::optional<std::pair<int, int>>& size, int batch, const std::string& head,
-                           const std::string& labels, const std::optional<Three>& mean,
-                           const std::optional<Three>& deviation) {
+std::string describeInfo(const ModelInfo& info) {
+    return cv::format("ModelInfo(%dx%d, %d labels, blocks %s)", info.size.height, info.size.width,
+                      static_cast<int>(info.labels.size()), blocksText(info.schedule).c_str());
+}
+
+models::Conversion convert(const py::object& from, const py::object& to, const py::object& blocks,
+                           const std::string& form, const py::object& size, int batch,
+                           const std::string& head, const py::object& classFile,
+                           const std::optional<Three>& mean, const std::optional<Three>& deviation) {
+    const std::string input = pathFrom(from, "input"), output = pathFrom(to, "output");
+    const std::string labels = pathFrom(classFile, "labels");
     models::ConvertOptions options;
-    options.blocks = blocks;
+    if (!blocks.is_none()) options.blocks = blocksFrom(blocks);
     options.form = isSecond("form", form, "fused", "layers") ? models::Form::Layers : models::Form::Fused;
-    if (size) options.size = {size->second, size->first};
+    options.size = sizeFrom(size);
     options.batch = batch;
-    options.labels = isSecond("output", head, "logits", "labels");
+    options.labels = isSecond("head", head, "logits", "labels");
     options.mean = scalarFrom(mean), options.deviation = scalarFrom(deviation);
     const py::gil_scoped_release release;
     if (!labels.empty()) {
@@ -61,7 +68,12 @@ std::vector<std::array<int, 3>> paletteOf(const mpm::ModelInfo& info) {
 }  // namespace
 
 void bindConvert(py::module_& module) {
-    py::class_<models::Conversion>(module, "Conversion", "A finished conversion.")
+    py::class_<models::Conversion> conversion(module, "Conversion", "A finished conversion.");
+    rejectUnfinished(conversion)
+        .def("__repr__",
+             [](const models::Conversion& c) {
+                 return "Conversion(blocks " + blocksText(c.schedule) + cv::format(", error %.1e)", c.error);
+             })
         .def_property_readonly(
             "blocks", [](const models::Conversion& c) { return py::tuple(py::cast(c.schedule)); },
             "The blocks before which tokens merge.")
@@ -75,11 +87,13 @@ void bindConvert(py::module_& module) {
         py::arg("batch") = 0, py::arg("head") = "logits", py::arg("labels") = "",
         py::arg("mean") = py::none(), py::arg("std") = py::none(),
         "Converts the ONNX export of a vision transformer into a model for OpenCV, as `mpm convert` does.");
-    py::class_<ModelInfo>(module, "ModelInfo", "The metadata of a model file.")
+    py::class_<ModelInfo> info(module, "ModelInfo", "The metadata of a model file.");
+    rejectUnfinished(info)
+        .def("__repr__", &describeInfo)
         .def_readonly("labels", &ModelInfo::labels, "Class names by id.")
         .def_property_readonly("palette", &paletteOf, "RGB by id.")
         .def_property_readonly(
-            "size", [](const ModelInfo& i) { return sizeFrom(i.size); }, "Of the input, (rows, columns).")
+            "size", [](const ModelInfo& i) { return sizeTuple(i.size); }, "Of the input, (rows, columns).")
         .def_property_readonly(
             "mean", [](const ModelInfo& i) { return threeOf(i.mean); }, "RGB, for values of 0 to 1.")
         .def_property_readonly(
@@ -87,8 +101,14 @@ void bindConvert(py::module_& module) {
         .def_property_readonly(
             "blocks", [](const ModelInfo& i) { return py::tuple(py::cast(i.schedule)); },
             "The blocks before which tokens merge.");
-    module.def("info", &modelInfo, py::arg("path"), py::call_guard<py::gil_scoped_release>(),
-               "Reads the metadata of a model file.");
+    module.def(
+        "info",
+        [](const py::object& file) {
+            const std::string path = pathFrom(file, "path");
+            const py::gil_scoped_release release;
+            return modelInfo(path);
+        },
+        py::arg("path"), "Reads the metadata of a model file.");
 }
 
 }  // namespace mpm::python

@@ -97,10 +97,13 @@ std::string bench(const std::string& model, const py::object& images, const std:
     for (const int batch : batches)
         checkPositive("batch", batch, 1);
     const Precision chosen = precisionOf(precision);
-    std::vector<cv::Mat> views;
+    std::vector<HeldMat> held;
     if (!images.is_none())
-        for (const py::handle& image : images)
-            views.push_back(imageFrom(image, "images[" + std::to_string(views.size()) + "]"));
+        for (const py::handle& image : py::tuple(images))
+            held.push_back(imageFrom(image, "images[" + std::to_string(held.size()) + "]"));
+    std::vector<cv::Mat> views;
+    for (const HeldMat& image : held)
+        views.push_back(image.mat);
     if (!images.is_none() && views.empty()) throw py::value_error("images: expected at least one");
     return measured(progress, [&](const pipeline::Watcher& watcher) {
         const std::vector<pipeline::Method> methods = pipeline::methodsFrom(compare);

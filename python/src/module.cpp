@@ -9,6 +9,7 @@
 #include "pipeline/measure/error.hpp"
 #include "pipeline/segment/model_file.hpp"
 #include "pipeline/source/source_error.hpp"
+#include "python/src/arguments.hpp"
 #include "python/src/arrays.hpp"
 #include "python/src/bindings.hpp"
 
@@ -17,23 +18,24 @@ namespace mpm::python {
 namespace {
 
 Merged merge(const py::object& tokens, int special) {
-    const cv::Mat view = tokensFrom(tokens, "tokens");
+    const HeldMat rows = tokensFrom(tokens, "tokens");
     const py::gil_scoped_release release;
-    return mergeTokens(view, special);
+    return mergeTokens(rows.mat, special);
 }
 
 py::object restore(const py::object& tokens, const py::object& map, int special) {
-    const cv::Mat rows = tokensFrom(tokens, "tokens"), ids = mapFrom(map, "map");
+    const HeldMat rows = tokensFrom(tokens, "tokens"), ids = mapFrom(map, "map");
     cv::Mat restored;
     {
         const py::gil_scoped_release release;
-        restored = restoreTokens(rows, ids, special);
+        restored = restoreTokens(rows.mat, ids.mat, special);
     }
     return arrayFrom(restored);
 }
 
 py::object compose(const py::object& first, const py::object& second) {
-    return arrayFrom(composeMaps(mapFrom(first, "first"), mapFrom(second, "second")), true);
+    const HeldMat before = mapFrom(first, "first"), after = mapFrom(second, "second");
+    return arrayFrom(composeMaps(before.mat, after.mat), true);
 }
 
 /// Errors of the library become mpm.Error, with the message alone.
@@ -64,7 +66,13 @@ PYBIND11_MODULE(_mpm, module) {
     py::register_exception_translator([](std::exception_ptr thrown) {
         if (thrown) translate(thrown, error);
     });
-    py::class_<Merged>(module, "Merged", "Tokens after one merge, and their map.")
+    py::class_<Merged> merged(module, "Merged", "Tokens after one merge, and their map.");
+    rejectUnfinished(merged)
+        .def("__repr__",
+             [](const Merged& m) {
+                 return cv::format("Merged(%d rows of %d values from %d image tokens)", m.tokens.rows,
+                                   m.tokens.cols, static_cast<int>(m.map.total()));
+             })
         .def_property_readonly(
             "tokens", [](const Merged& m) { return arrayFrom(m.tokens); }, "float32: mean of each cluster.")
         .def_property_readonly(

@@ -6,6 +6,7 @@
 #include <mpm/mpm.h>
 #include <mpm/mpm.hpp>
 
+#include "python/src/arguments.hpp"
 #include "python/src/arrays.hpp"
 #include "python/src/bindings.hpp"
 
@@ -25,13 +26,14 @@ bool isInt32(const py::array& array) {
     return array.dtype().equal(py::dtype::of<std::int32_t>());
 }
 
-/// A view of a NumPy array of float32 or int32, which must outlive it.
-mpm_array viewOf(const py::handle& value, const std::string& name) {
+/// A view of a NumPy array of float32 or int32. `held` gets the array, which must outlive the view.
+mpm_array viewOf(const py::handle& value, const std::string& name, std::vector<py::array>& held) {
     const bool whole = py::isinstance<py::array>(value) && isInt32(py::reinterpret_borrow<py::array>(value));
     const py::array array =
         checkedArray(value, name, whole ? py::dtype::of<std::int32_t>() : py::dtype::of<float>(), 0);
     if (array.ndim() < 1 || array.ndim() > MPM_MAX_DIMS)
         throw py::value_error(name + ": expected 1 to " + std::to_string(MPM_MAX_DIMS) + " dimensions");
+    held.push_back(array);
     mpm_array view{};
     view.data = const_cast<void*>(array.data());
     view.type = whole ? MPM_I32 : MPM_F32;
@@ -47,12 +49,13 @@ mpm_array viewOf(const py::handle& value, const std::string& name) {
 class Operator {
 public:
     Operator(const std::string& type, const py::dict& attributes, const py::list& constants)
-        : m_handle(mpm_operator_new(type.c_str()), &mpm_operator_free), m_constants(constants) {
+        : m_handle(mpm_operator_new(type.c_str()), &mpm_operator_free) {
         if (!m_handle) fail();
-        for (const auto& [name, value] : attributes)
-            set(name.cast<std::string>(), value);
-        for (const py::handle& constant : m_constants) {
-            const mpm_array view = viewOf(constant, "blobs");
+        // Copies: converting a value may run code that changes the dictionary or the list.
+        for (const auto& [name, value] : py::dict(attributes.attr("copy")()))
+            set(textFrom(name, "attributes"), value);
+        for (const py::handle& constant : py::tuple(constants)) {
+            const mpm_array view = viewOf(constant, "blobs", m_constants);
             check(mpm_operator_add_constant(m_handle.get(), &view));
         }
         check(mpm_operator_build(m_handle.get()));
@@ -76,8 +79,9 @@ public:
 
     py::list run(const py::list& inputs) {
         std::vector<mpm_array> views;
-        for (const py::handle& input : inputs)
-            views.push_back(viewOf(input, "inputs[" + std::to_string(views.size()) + "]"));
+        std::vector<py::array> held;  // other threads may change the list meanwhile
+        for (const py::handle& input : py::tuple(inputs))
+            views.push_back(viewOf(input, "inputs[" + std::to_string(views.size()) + "]", held));
         std::vector<mpm_array> outputs = outputsOf(views);
         py::list arrays;
         m_results.resize(outputs.size());
@@ -106,16 +110,18 @@ private:
             return;
         }
         const bool several = py::isinstance<py::sequence>(value) || py::isinstance<py::array>(value);
-        py::list values = several ? py::list(value.cast<py::object>()) : py::list();
-        if (!several) values.append(value);
-        const int count = static_cast<int>(values.size());
+        const py::tuple values =
+            several ? py::tuple(py::reinterpret_borrow<py::object>(value)) : py::make_tuple(value);
         bool whole = true;
         for (const py::handle& v : values)
             whole = whole && PyIndex_Check(v.ptr()) != 0;
-        if (whole)
-            check(mpm_operator_set_ints(op, name.c_str(), values.cast<std::vector<int>>().data(), count));
-        else
-            check(mpm_operator_set_reals(op, name.c_str(), values.cast<std::vector<double>>().data(), count));
+        if (whole) {
+            const auto ints = values.cast<std::vector<int>>();
+            check(mpm_operator_set_ints(op, name.c_str(), ints.data(), static_cast<int>(ints.size())));
+        } else {
+            const auto reals = values.cast<std::vector<double>>();
+            check(mpm_operator_set_reals(op, name.c_str(), reals.data(), static_cast<int>(reals.size())));
+        }
     }
 
     /// The last forward's array where nobody else holds it: fresh memory costs a page fault every 4 KiB.
@@ -136,7 +142,7 @@ private:
     }
 
     std::unique_ptr<mpm_operator, decltype(&mpm_operator_free)> m_handle;
-    py::list m_constants;
+    std::vector<py::array> m_constants;
     std::vector<Result> m_results;
 };
 
@@ -177,7 +183,8 @@ void set(int (*setter)(const char*), const std::optional<std::string>& value) {
 }  // namespace
 
 void bindOperators(py::module_& module) {
-    py::class_<Operator>(module, "Operator", "An operator of ours, for one thread at a time.")
+    py::class_<Operator> op(module, "Operator", "An operator of ours, for one thread at a time.");
+    rejectUnfinished(op)
         .def(py::init<const std::string&, const py::dict&, const py::list&>(), py::arg("type"),
              py::arg("attributes"), py::arg("constants"))
         .def("shapes", &Operator::shapes, py::arg("inputs"), "The shapes of the outputs.")

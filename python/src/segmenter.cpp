@@ -1,5 +1,8 @@
 #include "python/src/segmenter.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include <opencv2/imgproc.hpp>
 
 #include "base/stopwatch.hpp"
@@ -63,25 +66,63 @@ Result Segmenter::resultOf(const cv::Mat& output, int index, const cv::Mat& imag
     return result;
 }
 
-std::vector<Result> Segmenter::run(const std::vector<cv::Mat>& images) {
+int Segmenter::idOf(const std::string& stream) {
+    constexpr size_t kMostStreams = 64;
+    const auto known = std::find_if(m_streams.begin(), m_streams.end(),
+                                    [&](const auto& entry) { return entry.first == stream; });
+    if (known == m_streams.end())
+        m_streams.emplace_front(stream, ++m_lastStream);
+    else
+        m_streams.splice(m_streams.begin(), m_streams, known);
+    if (m_streams.size() > kMostStreams) m_streams.pop_back();
+    return m_streams.front().second;
+}
+
+void Segmenter::forget(const std::string& stream) {
+    with([&](pipeline::Network& network) { network.encoder().forget(idOf(stream)); });
+}
+
+std::vector<Result> Segmenter::run(const std::vector<cv::Mat>& images,
+                                   const std::vector<std::string>& streams) {
     return with([&](pipeline::Network& network) {
-        Stopwatch watch;
-        const cv::Mat blob = network.blob(images);
-        const double prepare = watch.milliseconds();
-        watch.restart();
-        const cv::Mat output = network.forward(blob);
-        const double forward = watch.milliseconds();
-        if (output.dims < 2 || output.size[0] != static_cast<int>(images.size()))
-            CV_Error(cv::Error::StsBadArg, "mpm: the network's output has no entry for each image");
-        const mpm::Report report = network.encoder().report();
+        constexpr int kPadding = 1 << 19;  // the streams of images that fill up a batch
+        std::vector<int> ids;
+        for (size_t i = 0; i < images.size(); ++i)
+            ids.push_back(streams.empty() ? static_cast<int>(i) : idOf(streams[i]));
+        const size_t group = network.batch() > 0 ? static_cast<size_t>(network.batch()) : images.size();
         std::vector<Result> results;
-        for (size_t i = 0; i < images.size(); ++i) {
-            results.push_back(resultOf(output, static_cast<int>(i), images[i], report));
-            results.back().times.prepare = prepare;
-            results.back().times.network = forward;
+        for (size_t first = 0; first < images.size(); first += group) {
+            const size_t end = std::min(images.size(), first + group);
+            std::vector<cv::Mat> some(images.begin() + first, images.begin() + end);
+            std::vector<int> theirs(ids.begin() + first, ids.begin() + end);
+            some.resize(group, some.back());
+            for (size_t i = end - first; i < group; ++i)
+                theirs.push_back(kPadding + static_cast<int>(i));
+            network.encoder().setStreams(theirs);
+            std::vector<Result> found = runBatch(network, some);
+            std::move(found.begin(), found.begin() + (end - first), std::back_inserter(results));
         }
         return results;
     });
+}
+
+std::vector<Result> Segmenter::runBatch(pipeline::Network& network, const std::vector<cv::Mat>& images) {
+    Stopwatch watch;
+    const cv::Mat blob = network.blob(images);
+    const double prepare = watch.milliseconds();
+    watch.restart();
+    const cv::Mat output = network.forward(blob);
+    const double forward = watch.milliseconds();
+    if (output.dims < 2 || output.size[0] != static_cast<int>(images.size()))
+        CV_Error(cv::Error::StsBadArg, "mpm: the network's output has no entry for each image");
+    const mpm::Report report = network.encoder().report();
+    std::vector<Result> results;
+    for (size_t i = 0; i < images.size(); ++i) {
+        results.push_back(resultOf(output, static_cast<int>(i), images[i], report));
+        results.back().times.prepare = prepare;
+        results.back().times.network = forward;
+    }
+    return results;
 }
 
 }  // namespace mpm::python

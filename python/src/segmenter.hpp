@@ -1,9 +1,11 @@
 // A model and its settings behind mpm.Model: images in, results out, one thread at a time.
 #pragma once
 
+#include <list>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "pipeline/segment/network.hpp"
@@ -34,7 +36,12 @@ public:
     /// Throws pipeline::ModelError.
     Segmenter(const std::string& model, cv::Size size);
 
-    std::vector<Result> run(const std::vector<cv::Mat>& images);
+    /// Each image at its index of `streams` belongs to that stream; without streams to that of its index. If
+    /// the model's batch is fixed, the images go through it in groups of that size.
+    std::vector<Result> run(const std::vector<cv::Mat>& images, const std::vector<std::string>& streams);
+
+    /// With reuse, the next image of this stream is computed completely. Nothing happens if there was none.
+    void forget(const std::string& stream);
 
     /// Calls `body` with the network, when no other thread uses it.
     template <class Body>
@@ -44,13 +51,19 @@ public:
     }
     const mpm::ModelInfo& info() const { return m_network.info(); }
     const std::string& path() const { return m_network.name(); }
+    int batch() const { return m_network.batch(); }
 
     std::string precision = "f32", device = "auto", reuse = "off";  ///< as they were set
 
 private:
+    std::vector<Result> runBatch(pipeline::Network& network, const std::vector<cv::Mat>& images);
     Result resultOf(const cv::Mat& output, int index, const cv::Mat& image, const mpm::Report& report);
+    int idOf(const std::string& stream);
 
     std::mutex m_guard;
+    /// The named streams, the last used first. The encoder keeps the state of as many.
+    std::list<std::pair<std::string, int>> m_streams;
+    int m_lastStream = 1 << 20;  ///< smaller ids are those of images without a name
     pipeline::Network m_network;
 };
 

@@ -152,7 +152,9 @@ class Operators(unittest.TestCase):
     def test_constants_live_as_long_as_the_operator(self):
         weights = numpy.random.default_rng(4).standard_normal((8, 5), dtype=numpy.float32)
         tokens = numpy.random.default_rng(5).standard_normal((1, 6, 8), dtype=numpy.float32)
-        product = mpm._mpm.Operator("MpmMatMul", {}, [weights.copy()])
+        constants = [weights.copy()]
+        product = mpm._mpm.Operator("MpmMatMul", {}, constants)
+        constants.clear()
         for _ in range(50):
             numpy.full((8, 5), 9, numpy.float32)
         result, = product.run([tokens])
@@ -185,7 +187,6 @@ class Operators(unittest.TestCase):
             lambda: merge.run([]),
             lambda: merge.run([tokens[0]]),
             lambda: merge.run([tokens.astype(numpy.float64)]),
-            lambda: merge.run([tokens.transpose(0, 2, 1)]),
             lambda: merge.shapes([[-1, 2, 3]]),
             lambda: merge.shapes([[2**30, 2**30, 3]]),
             lambda: merge.shapes([[1] * 9]),
@@ -193,6 +194,24 @@ class Operators(unittest.TestCase):
             with self.assertRaises((mpm.Error, TypeError, ValueError, RuntimeError)):
                 call()
         self.assertEqual(merge.shapes([[1, 5, 8]])[0], [1, 5, 8])
+
+    def test_views_are_copied(self):
+        tokens = numpy.random.default_rng(6).standard_normal((1, 8, 5), dtype=numpy.float32).transpose(0, 2, 1)
+        merge = mpm._mpm.Operator("MpmMerge", {}, [])
+        for left, right in zip(merge.run([tokens]), merge.run([tokens.copy()])):
+            self.assertTrue(numpy.array_equal(left, right))
+
+    def test_a_list_that_changes_meanwhile_is_harmless(self):
+        values = []
+
+        class Number:
+            def __index__(self):
+                values.clear()
+                return 1
+
+        values += [Number() for _ in range(1000)]
+        with self.assertRaises((mpm.Error, TypeError, ValueError, RuntimeError)):
+            mpm._mpm.Operator("MpmMerge", {"special_tokens": values}, [])
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ class Types(unittest.TestCase):
 
     def test_a_wrong_program_is_found(self):
         status, output = run("mypy", "--strict", "-c",
-                             "import mpm\nmpm.Model('default').blocks = 'two'\nmpm.Model(3)\nreveal_type(mpm.merge)")
+                             "import mpm\nmpm.Model('default').blocks = 2\nmpm.Model(3)\nreveal_type(mpm.merge)")
         self.assertEqual(status, 1, output)
         self.assertEqual(output.count("error:"), 2, output)
 

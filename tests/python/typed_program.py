@@ -1,4 +1,5 @@
 # Every part of the package's interface, for mypy.
+import pathlib
 from typing import List
 
 import mpm
@@ -10,11 +11,16 @@ def use(frame: NDArray[numpy.uint8]) -> List[int]:
     model = mpm.Model("default", (480, 640))
     model.blocks = (2, 5)
     model.blocks = [2, 5]
+    model.blocks = "2,5"
     model.precision = "bf16"
     model.reuse = True
     model.reuse = "refresh=30"
     result: mpm.Result = model(frame)
     results: List[mpm.Result] = model([frame, frame])
+    results = model([frame, frame], stream=["yard", 3])
+    result = model(frame, stream="yard")
+    model.forget("yard")
+    print(mpm.Model(pathlib.Path("b.onnx")), mpm.info(pathlib.Path("b.onnx")))
     overlay: NDArray[numpy.uint8] = result.overlay
     rows, columns = result.grid
     milliseconds: float = results[0].times.network + rows + columns + overlay.size

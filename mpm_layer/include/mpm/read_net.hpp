@@ -18,6 +18,10 @@ MPM_API cv::dnn::Net readNet(const std::string& path);
 /// @throws cv::Exception if the file cannot be read or a value is out of its range
 MPM_API Reuse reuseOf(const std::string& path);
 
+/// The batch size that a model's input declares; 0 if the model leaves it open.
+/// @throws cv::Exception if the file cannot be read
+MPM_API int batchOf(const std::string& path);
+
 /// As reuseFrom(text), but values that `text` does not have are those of `others`.
 MPM_API std::optional<Reuse> reuseFrom(const std::string& text, const Reuse& others);
 
