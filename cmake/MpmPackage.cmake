@@ -1,4 +1,4 @@
-# `cpack -G DEB` in the build folder: libmpm0, libmpm-dev, mpm (the command line and the shipped model), mpm-monitor,
+# `cpack -G DEB` in the build folder: libmpm0, libmpm-dev, mpm (the command line and the shipped model), mpm-monitor, mpm-models,
 # python3-mpm and gstreamer1.0-mpm.
 set(CPACK_PACKAGE_NAME mpm)
 set(CPACK_PACKAGE_VERSION "${PROJECT_VERSION}")
@@ -24,6 +24,7 @@ set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "Mutual Pair Merging layers for OpenCV's
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME libmpm-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "libopencv-dev")
+set(CPACK_DEBIAN_DEV_PACKAGE_RECOMMENDS "libhwy-dev")  # the static library needs it
 set(CPACK_COMPONENT_DEV_DEPENDS runtime)
 set(CPACK_COMPONENT_DEV_DESCRIPTION "Mutual Pair Merging layers: headers, static library, CMake package")
 set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME mpm)
@@ -43,6 +44,14 @@ if(MPM_BUILD_GUI)
   set(CPACK_DEBIAN_MONITOR_PACKAGE_RECOMMENDS "qt6-translations-l10n")
   set(CPACK_DEBIAN_MONITOR_PACKAGE_SUGGESTS "mosquitto, prometheus")
   set(CPACK_COMPONENT_MONITOR_DESCRIPTION "Watch fixed cameras with merged vision transformers")
+endif()
+if(TARGET mpm-models)
+  list(APPEND CPACK_COMPONENTS_ALL training)
+  list(APPEND components TRAINING)
+  set(CPACK_DEBIAN_TRAINING_PACKAGE_NAME mpm-models)
+  set(CPACK_DEBIAN_TRAINING_PACKAGE_SECTION graphics)
+  set(CPACK_DEBIAN_TRAINING_PACKAGE_RECOMMENDS "mpm, libopenblas0-openmp")  # LibTorch is 4 times as fast with it
+  set(CPACK_COMPONENT_TRAINING_DESCRIPTION "Train and import segmentation models for merged vision transformers")
 endif()
 # The loader's cache follows the library.
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA "${PROJECT_SOURCE_DIR}/assets/debian/triggers")

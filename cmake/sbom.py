@@ -19,6 +19,7 @@ HEADERS = {
     "libmpm-dev": ["nlohmann-json3-dev"],
     "mpm": ["nlohmann-json3-dev", "libcli11-dev"],
     "mpm-monitor": ["nlohmann-json3-dev"],
+    "mpm-models": ["nlohmann-json3-dev", "libcli11-dev"],
     "python3-mpm": ["nlohmann-json3-dev", "pybind11-dev"],
     "gstreamer1.0-mpm": ["nlohmann-json3-dev"],
 }

@@ -18,7 +18,7 @@ fail() {
 
 pack "$build" "$debs" >"$scratch/log" 2>&1 || fail "$(cat "$scratch/log")"
 mkdir "$scratch/root"
-packages="libmpm0 libmpm-dev mpm mpm-monitor python3-mpm gstreamer1.0-mpm"
+packages="libmpm0 libmpm-dev mpm mpm-monitor mpm-models python3-mpm gstreamer1.0-mpm"
 for package in $packages; do
     deb=$(find "$debs" -name "${package}_*.deb")
     [ -n "$deb" ] || fail "no package $package"
@@ -46,13 +46,20 @@ for file in bin/mpm-monitor lib/systemd/system/mpm-monitor@.service lib/systemd/
     grep -q " \./usr/$file$" "$scratch/mpm-monitor" || fail "mpm-monitor lacks /usr/$file"
 done
 
-# The manual page of the monitor is written by hand: it has every option.
-zcat "$scratch/root/usr/share/man/man1/mpm-monitor.1.gz" | tr -d '\\' >"$scratch/manual"
-for option in $(QT_QPA_PLATFORM=offscreen "$build/gui/mpm-monitor" --help | sed -n 's/^ *\(-., \)\{0,1\}\(--[a-z-]*\).*/\2/p'); do
-    grep -q -- "fB$option" "$scratch/manual" || fail "mpm-monitor(1) lacks $option"
-    options=$((${options:-0} + 1))
-done
-[ "${options:-0}" -ge 10 ] || fail "mpm-monitor --help lists hardly any options"
+# documented PAGE: the manual page has every option of a text of --help.
+documented() {
+    zcat "$scratch/root/usr/share/man/man1/$1.1.gz" | tr -d '\\' >"$scratch/manual"
+    options=0
+    for option in $(sed -n 's/^ *\(-., \)\{0,1\}\(--[a-z-]*\).*/\2/p'); do
+        grep -q -- "fB$option" "$scratch/manual" || fail "$1(1) lacks $option"
+        options=$((options + 1))
+    done
+    [ $options -ge 10 ] || fail "$1 --help lists hardly any options"
+}
+QT_QPA_PLATFORM=offscreen "$build/gui/mpm-monitor" --help >"$scratch/help"
+documented mpm-monitor <"$scratch/help"
+for command in train eval export import mean policy scene; do "$build/models/torch/mpm-models" $command --help; done >"$scratch/help"
+documented mpm-models <"$scratch/help"
 
 # The bill of materials: every package with its digest, and everything that is named is described.
 /usr/bin/python3 - "$debs" $packages <<'EOF' || fail "the bill of materials is not right"
@@ -101,4 +108,4 @@ if command -v lintian >/dev/null; then
 fi
 # Paths of the build machine in any file: paths that no package installs.
 if grep -rlaE '/usr/local/(bin|lib|share)/[a-z-]*mpm' . >"$scratch/local"; then fail "names /usr/local: $(cat "$scratch/local")"; fi
-echo "check_deb: six packages; $named paths that their files name are installed by them"
+echo "check_deb: seven packages; $named paths that their files name are installed by them"

@@ -44,6 +44,7 @@ for program in mpm mpm-monitor; do
     in_root $program --version
 done
 in_root mpm info default
+in_root mpm-models scene /tmp/street --frames 1
 in_root timeout 300 mpm run default demo --duration 2 --out /tmp/out >/dev/null
 in_root apt-get -q -y --no-install-recommends install python3-opencv gstreamer1.0-tools gstreamer1.0-plugins-base xvfb xauth
 in_root sh -c '! command -v c++ && ! command -v gcc'
@@ -58,7 +59,7 @@ in_root test -s /tmp/window.png
 in_root env XDG_RUNTIME_DIR=/run systemd-analyze --user --man=no verify /usr/lib/systemd/user/mpm-monitor@.service
 in_root systemd-analyze --man=no verify /usr/lib/systemd/system/mpm-monitor@.service
 in_root sh -c '! ldd /usr/bin/mpm /usr/bin/mpm-monitor /usr/lib/*/libmpm.so.0 | grep "not found"'
-in_root apt-get -q -y purge python3-mpm gstreamer1.0-mpm mpm-monitor mpm libmpm-dev libmpm0
+in_root apt-get -q -y purge python3-mpm gstreamer1.0-mpm mpm-monitor mpm-models mpm libmpm-dev libmpm0
 left=$(in_root sh -c 'find / -xdev \( -name "*mpm*" -o -path "*/share/mpm/*" \) ! -path "/proc/*" ! -path "/debs*" ! -path "*/python*" \
     ! -path "/var/lib/dpkg/*" ! -path "/tmp/*" -print')
 [ -z "$left" ] || { echo "package: left behind: $left" >&2; exit 1; }
