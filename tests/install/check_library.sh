@@ -1,6 +1,6 @@
 #!/bin/sh
-# check_library.sh PREFIX: the installed library has its soname, exports only its interface and all of the release's, and its C
-# header is C.
+# check_library.sh PREFIX: the installed library has its soname, by which the documents load it, exports only its interface and
+# all of the release's, and its C header is C.
 set -eu
 prefix=$1
 abi=$(dirname "$0")/../../mpm_layer/abi/0.1.0.abi
@@ -15,6 +15,10 @@ fail() {
 
 [ -n "$library" ] || fail "no libmpm.so.0 under $prefix"
 objdump -p "$library" | grep -q 'SONAME *libmpm\.so\.0$' || fail "the soname is not libmpm.so.0"
+# libmpm.so is in the development package only.
+documents=$(dirname "$0")/../../docs
+! grep -rnE '(LD_PRELOAD=|CDLL\(")[a-z/]*libmpm\.so([^.]|$)' "$documents" || fail "documents load a name of the development package"
+grep -rq 'LD_PRELOAD=libmpm\.so\.0 ' "$documents" || fail "no document preloads the library"
 # The version script lets nothing else out: no templates of the standard library, which are weak symbols.
 strange=$(nm -DC --defined-only "$library" | awk '
     $2 != "A" && $3 !~ /^(mpm::|mpm_)/ { print }
