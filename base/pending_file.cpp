@@ -67,7 +67,7 @@ void failWriting(const std::string& name, int reason) {
              name + ": cannot be written (" + std::strerror(reason) + "); " + advice(reason));
 }
 
-PendingFile::PendingFile(const std::string& target) : m_name(target), m_target(target) {
+PendingFile::PendingFile(const std::string& target, Access access) : m_name(target), m_target(target) {
     struct stat there {};
     const bool exists = stat(target.c_str(), &there) == 0;
     if (fs::path(target).filename().empty() || (exists && S_ISDIR(there.st_mode)))
@@ -78,7 +78,7 @@ PendingFile::PendingFile(const std::string& target) : m_name(target), m_target(t
     if (!m_through) m_target = destination(target).string();
     m_exists = exists;
     m_folder = m_through ? temporaryFolder().string() : fs::path(m_target).parent_path().string();
-    m_scratch.emplace(m_folder);
+    m_scratch.emplace(m_folder, exists ? Access::Owner : access);
     if (!m_scratch->isOpen()) refuse(errno);
     // Different rights are better than no file.
     if (exists && !m_through) static_cast<void>(m_scratch->setMode(there.st_mode & 07777));

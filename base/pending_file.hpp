@@ -19,13 +19,13 @@ enum class Sync {
 };
 
 /// Written to a temporary file with an unpredictable name; keep() renames it, otherwise it is removed. A new
-/// file has mode 0600, a replaced one keeps its mode. Links are followed and their target is replaced. A
-/// device, a pipe or the program's own output receives the content and is not replaced.
+/// file has the mode of its Access, a replaced one keeps its mode. Links are followed and their target is
+/// replaced. A device, a pipe or the program's own output receives the content and is not replaced.
 class PendingFile {
 public:
     /// Throws cv::Exception with `target` and the system's reason if it cannot be written; with StsBadArg
     /// if `target` cannot be a file.
-    explicit PendingFile(const std::string& target);
+    explicit PendingFile(const std::string& target, Access access = Access::Owner);
     PendingFile(const PendingFile&) = delete;
     PendingFile& operator=(const PendingFile&) = delete;
 

@@ -10,8 +10,6 @@
 
 #include <opencv2/core.hpp>
 
-#include "base/pending_file.hpp"
-
 namespace fs = std::filesystem;
 
 namespace mpm {
@@ -58,19 +56,20 @@ int openPrivate(const std::string& path, int flags) {
     return file;
 }
 
-void makePrivateFolders(const std::string& path) {
+void makeFolders(const std::string& path, Access access) {
+    const mode_t mode = access == Access::Owner ? 0700 : 0777;
     fs::path folder;
     for (const fs::path& part : fs::path(path)) {
         folder /= part;
-        if (folder.empty() || mkdir(folder.c_str(), 0700) == 0) continue;
+        if (folder.empty() || mkdir(folder.c_str(), mode) == 0) continue;
         const int reason = errno;
         std::error_code error;
         if (!fs::is_directory(folder, error)) failTo(path, "made a folder", reason);
     }
 }
 
-void writeAtomically(const std::string& path, std::string_view bytes) {
-    PendingFile file(path);
+void writeAtomically(const std::string& path, std::string_view bytes, Access access) {
+    PendingFile file(path, access);
     file.write(bytes);
     file.keep();
 }

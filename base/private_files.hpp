@@ -1,8 +1,10 @@
-// Files and folders that only their owner may read.
+// Files and folders that only their owner may read, and others.
 #pragma once
 
 #include <string>
 #include <string_view>
+
+#include "base/pending_file.hpp"
 
 namespace mpm {
 
@@ -23,12 +25,16 @@ void restoreFileMode() noexcept;
 /// link nor opens the file.
 void tightenOwn(const std::string& path);
 
-/// Creates the folder and its parents; each new one is 0700. Throws cv::Exception that names the path
-/// and the reason.
-void makePrivateFolders(const std::string& path);
+/// Creates the folder and its parents; each new one has the mode of `access`. Throws cv::Exception that names
+/// the path and the reason.
+void makeFolders(const std::string& path, Access access);
+
+inline void makePrivateFolders(const std::string& path) {
+    makeFolders(path, Access::Owner);
+}
 
 /// Replaces `path` atomically by a file of these bytes: temporary file, sync, rename. Throws
 /// cv::Exception that names the path and the reason.
-void writeAtomically(const std::string& path, std::string_view bytes);
+void writeAtomically(const std::string& path, std::string_view bytes, Access access = Access::Owner);
 
 }  // namespace mpm

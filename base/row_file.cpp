@@ -6,7 +6,6 @@
 
 #include <cerrno>
 
-#include "base/pending_file.hpp"
 #include "base/scratch_file.hpp"
 
 namespace mpm {
@@ -21,7 +20,7 @@ bool cut(int file, std::uintmax_t length) {
 
 }  // namespace
 
-RowFile::RowFile(const std::string& path, std::string_view rows) : m_path(path) {
+RowFile::RowFile(const std::string& path, std::string_view rows, Access access) : m_path(path) {
     struct stat there {};
     if (stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode)) {
         m_file = open(path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
@@ -29,7 +28,7 @@ RowFile::RowFile(const std::string& path, std::string_view rows) : m_path(path) 
         add(rows);
         return;
     }
-    PendingFile file(path);
+    PendingFile file(path, access);
     file.write(rows);
     m_file = fcntl(file.descriptor(), F_DUPFD_CLOEXEC, 0);
     if (m_file < 0) refuse(errno);

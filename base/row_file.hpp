@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/pending_file.hpp"
+
 namespace mpm {
 
 /// A row is written completely or not at all, unless the program is killed during its write. A device or a
@@ -13,7 +15,7 @@ namespace mpm {
 class RowFile {
 public:
     /// Begins a new file with these rows; an existing one is replaced only when they are written.
-    RowFile(const std::string& path, std::string_view rows);
+    RowFile(const std::string& path, std::string_view rows, Access access = Access::Owner);
     /// Continues a file, whose first `length` bytes are kept.
     RowFile(const std::string& path, std::uintmax_t length);
     ~RowFile();

@@ -102,18 +102,20 @@ bool syncFolder(const std::string& folder) {
     return synced;
 }
 
-ScratchFile::ScratchFile(const std::string& folder) {
+ScratchFile::ScratchFile(const std::string& folder, Access access) {
     removeAbandoned(orHere(folder));
-    while (!create(orHere(folder))) {
+    while (!create(orHere(folder), access)) {
     }
 }
 
 /// False where it was removed before it was locked.
-bool ScratchFile::create(const std::string& folder) {
+bool ScratchFile::create(const std::string& folder, Access access) {
     const std::string name = hiddenName();
     if (name.empty()) return true;
     m_path = folder + '/' + name;
-    m_descriptor = open(m_path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    // The system applies the umask, which no thread can read without changing it.
+    m_descriptor = open(m_path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                        access == Access::Owner ? 0600 : 0666);
     if (m_descriptor < 0) m_path.clear();
     struct stat there {};
     if (m_descriptor < 0 || flock(m_descriptor, LOCK_EX | LOCK_NB) != 0)

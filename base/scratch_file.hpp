@@ -6,12 +6,18 @@
 
 namespace mpm {
 
-/// An open file in `folder` that only its owner may read, with an unpredictable name; removed with the object
+/// Who may read a new file.
+enum class Access {
+    Owner,  ///< 0600, folders 0700: settings, measurements, images of a camera
+    Umask,  ///< as the user's umask has it: models, reports, plots
+};
+
+/// An open file in `folder` with an unpredictable name; removed with the object
 /// unless it was moved. Files that killed programs left behind are removed by the next one that writes to the
 /// folder: a file in use is locked. False means that errno has the reason.
 class ScratchFile {
 public:
-    explicit ScratchFile(const std::string& folder);
+    explicit ScratchFile(const std::string& folder, Access access = Access::Owner);
     ~ScratchFile();
     ScratchFile(const ScratchFile&) = delete;
     ScratchFile& operator=(const ScratchFile&) = delete;
@@ -19,15 +25,15 @@ public:
     bool isOpen() const { return m_descriptor >= 0; }
     int descriptor() const { return m_descriptor; }     ///< for reading, and for appending
     const std::string& path() const { return m_path; }  ///< others may write to it, or replace it
-    bool setMode(unsigned mode) const;                  ///< 0600 before
-    bool write(std::string_view bytes) const;           ///< appends all of them
-    bool flush() const;                                 ///< reports errors that only a close would report
-    bool sync() const;                                  ///< to the disk, if the file system supports it
-    bool copyTo(int file) const;                        ///< all of it, from its beginning
-    bool moveTo(const std::string& target);             ///< in the same folder; replaces an existing file
+    bool setMode(unsigned mode) const;
+    bool write(std::string_view bytes) const;  ///< appends all of them
+    bool flush() const;                        ///< reports errors that only a close would report
+    bool sync() const;                         ///< to the disk, if the file system supports it
+    bool copyTo(int file) const;               ///< all of it, from its beginning
+    bool moveTo(const std::string& target);    ///< in the same folder; replaces an existing file
 
 private:
-    bool create(const std::string& folder);
+    bool create(const std::string& folder, Access access);
 
     std::string m_path;  ///< empty once it was moved
     int m_descriptor = -1;

@@ -12,7 +12,6 @@
 #include <opencv2/core/utils/logger.hpp>
 
 #include "base/budget.hpp"
-#include "base/private_files.hpp"
 #include "cli/common/error.hpp"
 #include "cli/common/memory.hpp"
 #include "cli/common/terminal.hpp"
@@ -174,7 +173,6 @@ int main(int argc, char** argv) {
     // Errors are printed on one line; OpenCV's own log would repeat them.
     if (std::getenv("OPENCV_LOG_LEVEL") == nullptr)
         cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
-    mpm::createFilesPrivately();
     const int status = mpm::cli::delivered(mpm::cli::guarded(argc, argv));
     if (mpm::pipeline::anyLeftBehind())
         std::_Exit(status);  // a thread still uses objects that would be destroyed

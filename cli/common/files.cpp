@@ -24,12 +24,12 @@ void withStatus(const Work& work) {
 }  // namespace
 
 void checkWritable(const std::string& path) {
-    withStatus([&] { PendingFile file(path); });
+    withStatus([&] { PendingFile file(path, Access::Umask); });
 }
 
 void writeBytes(const std::string& path, std::string_view bytes, Sync sync) {
     withStatus([&] {
-        PendingFile file(path);
+        PendingFile file(path, Access::Umask);
         file.write(bytes);
         file.keep(sync);
     });
@@ -49,7 +49,7 @@ void writeImage(const std::string& path, const cv::Mat& image) {
 
 void makeFolder(const std::string& path) {
     try {
-        makePrivateFolders(path);
+        makeFolders(path, Access::Umask);
     } catch (const cv::Exception& error) {
         throw Error(kFailed, error.err + "; choose another");
     }

@@ -1,4 +1,5 @@
 // mpm run: labels, overlays, merge maps and token counts of any source.
+#include "base/private_files.hpp"
 #include "cli/common/error.hpp"
 #include "cli/common/memory.hpp"
 #include "cli/common/network.hpp"
@@ -91,6 +92,7 @@ void readSources(RunOptions& options) {
 }
 
 int runVerb(RunOptions options) {
+    createFilesPrivately();  // images of a camera, and what is read off them
     if (options.save && options.save->reuse && (!options.common.reuse || !options.window.empty()))
         throw Error(kWrongUse, "--save reuse: needs --reuse, and frames that are seen as a whole");
     if (options.save && options.save->stages && !options.window.empty())

@@ -164,9 +164,12 @@ Contained resultOfAny(const ChildEnd& child) {
 /// Moves the child's output into place, after checking that it is a regular file.
 void take(const std::string& made, const std::string& output) {
     const int file = open(made.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    struct stat about {};
+    const ScratchFile fresh(fs::path(output).parent_path(), Access::Umask);  // has the mode of a new file
+    struct stat about {
+    }, other{};
     const bool isFile = file >= 0 && fstat(file, &about) == 0 && S_ISREG(about.st_mode) &&
-                        fchmod(file, 0600) == 0 && fsync(file) == 0;
+                        fstat(fresh.descriptor(), &other) == 0 && fchmod(file, other.st_mode & 0777) == 0 &&
+                        fsync(file) == 0;
     if (file >= 0) close(file);
     if (!isFile) CV_Error(cv::Error::StsError, "the converter has written no file");
     if (std::rename(made.c_str(), output.c_str()) != 0)

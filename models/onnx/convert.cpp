@@ -372,7 +372,7 @@ Conversion convertWithin(const std::string& input, const std::string& output, co
     if (options.form == Form::Layers) options.batch = 1;
     if (options.form == Form::Layers && options.decoder == Decoder::Merged)
         throw Refusal("decoders follow merging with --form fused only");
-    PendingFile file(output);
+    PendingFile file(output, Access::Umask);
     Conversion conversion = Converter(input, options, file).run();
     file.keep();
     return conversion;

@@ -60,6 +60,23 @@ TEST(PendingFile, ANewFileIsPrivateAndAReplacedOneKeepsItsMode) {
     EXPECT_EQ(modeOf(folder / "shared"), 0664u);
 }
 
+TEST(PendingFile, AModelOrAReportFollowsTheUmask) {
+    const test::TempFolder folder;
+    for (const mode_t mask : {0022, 0002, 0027, 0077}) {
+        const mode_t old = umask(mask);
+        const std::string inside = folder / ("of" + std::to_string(mask) + "/deep");
+        makeFolders(inside, Access::Umask);
+        writeAtomically(inside + "/report", "x", Access::Umask);
+        RowFile(inside + "/rows", std::string_view("x"), Access::Umask);
+        writeAtomically(inside + "/settings", "x");
+        umask(old);
+        EXPECT_EQ(modeOf(inside), 0777u & ~mask);
+        EXPECT_EQ(modeOf(inside + "/report"), 0666u & ~mask);
+        EXPECT_EQ(modeOf(inside + "/rows"), 0666u & ~mask);
+        EXPECT_EQ(modeOf(inside + "/settings"), 0600u);
+    }
+}
+
 TEST(PendingFile, ItsTemporaryNameCannotBeForeseen) {
     const test::TempFolder folder;
     const PendingFile first(folder / "a"), second(folder / "a");

@@ -238,20 +238,33 @@ TEST_F(Trust, WritesTablesOfAnyFileName) {
     EXPECT_TRUE(fs::exists(fs::path(m_folder / "out") / (latin + ".labels.png")));
 }
 
-TEST_F(Trust, WritesPrivateFiles) {
+unsigned modeOf(const fs::path& path) {
+    struct stat status {};
+    return stat(path.c_str(), &status) == 0 ? status.st_mode & 0777 : 0;
+}
+
+// What comes from a camera is for its owner; models and reports follow the umask.
+TEST_F(Trust, WritesPrivateImagesAndSharedReports) {
     image("a.png");
-    ASSERT_EQ(
-        run({m_folder / "in", "--out", m_folder / "new/out", "--save", "csv,jsonl,labels,timeline"}).status,
-        0);
-    ASSERT_EQ(mpmProgram({"bench", m_folder / "model.onnx", m_folder / "in", "--rounds", "1", "--json",
-                          m_folder / "new/bench.json"})
-                  .status,
-              0);
-    for (const auto& entry : fs::recursive_directory_iterator(m_folder / "new")) {
-        struct stat status {};
-        ASSERT_EQ(stat(entry.path().c_str(), &status), 0);
-        EXPECT_EQ(status.st_mode & 0777, S_ISDIR(status.st_mode) ? 0700U : 0600U) << entry.path();
-    }
+    const mode_t before = umask(0027);
+    const Outcome ran =
+        run({m_folder / "in", "--out", m_folder / "new/out", "--save", "csv,jsonl,labels,timeline"});
+    const std::string model = m_folder / "model.onnx", report = m_folder / "bench.json";
+    const Outcome measured = mpmProgram({"bench", model, m_folder / "in", "--rounds", "1", "--json", report});
+    const Outcome converted = mpmProgram({"convert", model, m_folder / "converted.onnx"});
+    const Outcome contained = mpmProgram({"convert", model, m_folder / "contained.onnx", "--sandbox"});
+    umask(before);
+    ASSERT_EQ(ran.status, 0) << ran.err;
+    ASSERT_EQ(measured.status, 0) << measured.err;
+    ASSERT_EQ(converted.status, 0) << converted.err;
+    for (const auto& entry : fs::recursive_directory_iterator(m_folder / "new"))
+        EXPECT_EQ(modeOf(entry), entry.is_directory() ? 0700U : 0600U) << entry.path();
+    EXPECT_EQ(modeOf(report), 0640U);
+    EXPECT_EQ(modeOf(m_folder / "converted.onnx"), 0640U);
+#ifndef __SANITIZE_ADDRESS__
+    ASSERT_EQ(contained.status, 0) << contained.err;
+    EXPECT_EQ(modeOf(m_folder / "contained.onnx"), 0640U);
+#endif
 }
 
 TEST_F(Trust, EndsWhateverItWaitsFor) {

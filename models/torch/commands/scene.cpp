@@ -29,7 +29,8 @@ void write(const fs::path& path, const cv::Mat& image) {
     std::vector<uchar> bytes;
     if (!cv::imencode(path.extension().string(), image, bytes))
         CV_Error(cv::Error::StsError, path.string() + " cannot be written");
-    writeAtomically(path.string(), {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    writeAtomically(path.string(), {reinterpret_cast<const char*>(bytes.data()), bytes.size()},
+                    Access::Umask);
 }
 
 // Frames of one street, as a fixed camera takes them one after the other.
@@ -45,8 +46,8 @@ void runScene(const SceneArguments& a) {
     if (!a.clip.empty())
         clip.emplace(cv::Size(a.size[1], a.size[0]), street::clipLight(a.clip), a.rate, a.seed);
     const fs::path folder = fs::path(a.root) / a.split;
-    makePrivateFolders((folder / "images").string());
-    makePrivateFolders((folder / "labels").string());
+    makeFolders((folder / "images").string(), Access::Umask);
+    makeFolders((folder / "labels").string(), Access::Umask);
     for (int i = 0; i < a.frames; ++i) {
         const auto frame = clip ? clipFrame(*clip, a, i) : sceneFrame(i, {a.size[1], a.size[0]});
         write(folder / "images" / (frame.name + ".png"), frame.image);
@@ -58,7 +59,7 @@ void runScene(const SceneArguments& a) {
         const auto& colour = classes.palette[id];
         list.push_back({{"name", classes.names[id]}, {"color", {colour[0], colour[1], colour[2]}}});
     }
-    writeAtomically((fs::path(a.root) / "classes.json").string(), list.dump(1) + '\n');
+    writeAtomically((fs::path(a.root) / "classes.json").string(), list.dump(1) + '\n', Access::Umask);
     std::printf("%s: %d frames\n", folder.c_str(), a.frames);
 }
 

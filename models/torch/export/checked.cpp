@@ -136,7 +136,7 @@ double exportDifference(Segmenter& model, const std::string& path, uint64_t seed
 }
 
 double exportStandard(Segmenter& model, const pipeline::Classes& classes, const std::string& path) {
-    PendingFile draft(path);
+    PendingFile draft(path, Access::Umask);
     exportOnnx(model, classes, draft.path());
     const double error = exportDifference(model, draft.path(), 1);
     demandClose(error, path);
@@ -147,8 +147,8 @@ double exportStandard(Segmenter& model, const pipeline::Classes& classes, const 
 double exportFused(Segmenter& model, const pipeline::Classes& classes, const std::vector<int>& blocks,
                    const std::string& path) {
     model->eval();
-    const PendingFile plain(path);  // never kept
-    PendingFile fused(path);
+    const PendingFile plain(path, Access::Umask);  // never kept
+    PendingFile fused(path, Access::Umask);
     exportOnnx(model, classes, plain.path(), Norms::Written);
     ConvertOptions options;
     options.blocks = blocks;
@@ -165,8 +165,8 @@ double exportSharing(Segmenter& model, const std::shared_ptr<Sharing>& sharing,
     model->setSharing(sharing);  // checks that the sizes allow it
     model->setSharing(nullptr);
     sharing->countOn(1, vit.patches() / 4);
-    const PendingFile plain(path), fused(path);  // never kept
-    PendingFile shared(path);
+    const PendingFile plain(path, Access::Umask), fused(path, Access::Umask);  // never kept
+    PendingFile shared(path, Access::Umask);
     exportOnnx(model, classes, plain.path(), Norms::Written);
     ConvertOptions options;
     options.batch = batch;

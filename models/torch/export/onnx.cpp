@@ -243,7 +243,7 @@ void exportOnnx(Segmenter& model, const pipeline::Classes& classes, const std::s
     Exporter exporter(model, norms);
     auto& graph = exporter.run();
     describe(graph, model->options(), classes);
-    PendingFile file(path);
+    PendingFile file(path, Access::Umask);
     writeModel(graph.graph(), file.path(), path);
     file.keep();
 }

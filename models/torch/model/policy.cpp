@@ -133,7 +133,7 @@ void savePolicy(const std::string& path, const PolicyNet& policy) {
     const nlohmann::json options{{"policy", kLayout},
                                  {"mean", policy->normalisation().mean},
                                  {"std", policy->normalisation().deviation}};
-    PendingFile file(path);
+    PendingFile file(path, Access::Umask);
     writeCheckpoint(file, options.dump(), nullptr, tensors);
     file.keep();
 }

@@ -30,7 +30,7 @@ public:
     }
 
     void write(const std::string& path, const Segmenter& model, const Progress* progress) const {
-        PendingFile file(path);
+        PendingFile file(path, Access::Umask);
         writeCheckpoint(file, model->options().toJson(), progress, m_tensors);
         file.keep();
     }

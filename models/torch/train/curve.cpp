@@ -80,7 +80,7 @@ Curve::Curve(std::string csvPath, int64_t lastStep) : m_csvPath(std::move(csvPat
     text += '\n';
     for (const auto& row : m_rows)
         text += toLine(row) + '\n';
-    writeAtomically(m_csvPath, text);
+    writeAtomically(m_csvPath, text, Access::Umask);
 }
 
 void Curve::add(const CurveRow& row) {
@@ -113,7 +113,7 @@ void Curve::draw(const std::string& pngPath) const {
     const cv::Mat image = pipeline::toImage({"Training curve", {loss, miou}});
     std::vector<uchar> png;
     if (!cv::imencode(".png", image, png)) return;
-    writeAtomically(pngPath, {reinterpret_cast<const char*>(png.data()), png.size()});
+    writeAtomically(pngPath, {reinterpret_cast<const char*>(png.data()), png.size()}, Access::Umask);
 }
 
 }  // namespace mpm::models
