@@ -1,11 +1,32 @@
-// A program that this one starts inherits the three standard streams only.
+// Descriptors with one owner; a program that this one starts inherits the three standard streams only.
 #pragma once
 
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <utility>
+
 namespace mpm {
+
+/// Closes a descriptor at its end; negative: none.
+class Descriptor {
+public:
+    Descriptor() = default;
+    explicit Descriptor(int file) : m_file(file) {}
+    Descriptor(Descriptor&& other) noexcept : m_file(std::exchange(other.m_file, -1)) {}
+    Descriptor& operator=(Descriptor&& other) noexcept {
+        std::swap(m_file, other.m_file);
+        return *this;
+    }
+    ~Descriptor() {
+        if (m_file >= 0) close(m_file);
+    }
+    int get() const { return m_file; }
+
+private:
+    int m_file = -1;
+};
 
 /// Marks every descriptor but the standard streams so that exec() closes it: libraries open sockets without
 /// the mark. Safe between fork() and exec() too.

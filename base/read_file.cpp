@@ -10,24 +10,11 @@
 
 #include <opencv2/core.hpp>
 
+#include "base/descriptors.hpp"
 #include "base/printable.hpp"
 
 namespace mpm {
 namespace {
-
-class Descriptor {
-public:
-    explicit Descriptor(int file) : m_file(file) {}
-    ~Descriptor() {
-        if (m_file >= 0) close(m_file);
-    }
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    int get() const { return m_file; }
-
-private:
-    int m_file;
-};
 
 [[noreturn]] void fail(const std::string& path, const std::string& reason) {
     CV_Error(cv::Error::StsError, printable(path) + " " + reason);
@@ -48,20 +35,48 @@ std::string readAll(int file, std::size_t size, const std::string& path) {
     return bytes;
 }
 
+/// A descriptor, which the caller closes, and what the file system reports of the file.
+int openRegular(const std::string& path, struct stat& there) {
+    // Without O_NONBLOCK a pipe would block the program here until another process writes to it.
+    const int file = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (file < 0) fail(path, std::string("cannot be opened (") + std::strerror(errno) + ")");
+    if (fstat(file, &there) == 0 && S_ISREG(there.st_mode)) return file;
+    close(file);
+    fail(path, "is no regular file; name a file");
+}
+
 }  // namespace
 
 std::string readRegularFile(const std::string& path, std::uint64_t limit) {
-    // Without O_NONBLOCK a pipe would block the program here until another process writes to it.
-    const Descriptor file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
     struct stat there {};
-    if (file.get() < 0 || fstat(file.get(), &there) != 0)
-        fail(path, std::string("cannot be opened (") + std::strerror(errno) + ")");
-    if (!S_ISREG(there.st_mode)) fail(path, "is no regular file; name a file");
+    const Descriptor file(openRegular(path, there));
     const auto size = static_cast<std::uint64_t>(there.st_size);
     if (size > limit)
         fail(path, "has " + std::to_string(size) + " bytes, more than the " + std::to_string(limit) +
                        " that such a file may have");
     return readAll(file.get(), static_cast<std::size_t>(size), path);
+}
+
+LineReader::LineReader(const std::string& path, std::size_t longest)
+    : m_path(path), m_longest(longest), m_file(nullptr, &std::fclose) {
+    struct stat there {};
+    const int file = openRegular(path, there);
+    m_file.reset(fdopen(file, "rb"));
+    if (m_file) return;
+    close(file);
+    fail(path, "cannot be opened (" + std::string(std::strerror(errno)) + ")");
+}
+
+bool LineReader::next(std::string& line) {
+    line.clear();
+    int c = 0;
+    while ((c = getc_unlocked(m_file.get())) != EOF && c != '\n') {
+        if (line.size() == m_longest)
+            fail(m_path, "has a line of more than " + std::to_string(m_longest) + " bytes");
+        line += static_cast<char>(c);
+    }
+    m_whole = c == '\n';
+    return !failed() && (m_whole || !line.empty());
 }
 
 }  // namespace mpm

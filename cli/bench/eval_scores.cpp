@@ -1,8 +1,8 @@
 #include "cli/bench/eval_scores.hpp"
 
 #include <algorithm>
-#include <fstream>
 
+#include "base/read_file.hpp"
 #include "cli/common/error.hpp"
 #include "cli/common/json.hpp"
 #include "cli/common/table.hpp"
@@ -20,8 +20,14 @@ bool isPlainMutualPairs(const std::string& text) {
 }  // namespace
 
 EvalScores::EvalScores(const std::string& path) : m_path(path) {
-    std::ifstream file(path);
-    const Json report = Json::parse(file, nullptr, false);
+    constexpr std::uint64_t kLargest = 256 << 20;  // bytes
+    Json report;
+    try {
+        report = Json::parse(readRegularFile(path, kLargest), nullptr, false);
+    } catch (const cv::Exception& error) {
+        const std::string advice = error.err.find(';') == std::string::npos ? "; name a file" : "";
+        throw Error(kBadInput, "--eval: " + error.err + advice + " of 'mpm eval --json'");
+    }
     try {
         for (const Json& row : report.at("results")) {
             if (row.at("loss").is_null() || row.at("gflops").is_null() || !row.at("night").is_null())

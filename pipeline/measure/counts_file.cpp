@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <set>
 
+#include "base/read_file.hpp"
 #include "pipeline/measure/counts_json.hpp"
 #include "pipeline/measure/error.hpp"
 
@@ -21,6 +21,8 @@ struct Contents {
 };
 
 using Kind = MeasureError::Kind;
+
+constexpr std::size_t kLongestLine = 64 << 20;  // counts of a group of large images with many classes
 
 /// Entries of the head that belong to the machine, not to the evaluation.
 const std::set<std::string> kOfTheMachine = {"cpu", "cpu_features", "threads", "model", "shard"};
@@ -45,14 +47,13 @@ bool isPossible(const Shard& shard) {
     return shard.index >= 1 && shard.index <= shard.count;
 }
 
-/// Reads up to the last whole line; a kill leaves a torn line at the end.
-Contents readContents(const std::string& path) {
+/// Reads up to the last whole line; a kill leaves a torn one at the end.
+Contents contentsOf(const std::string& path) {
     Contents contents;
-    std::ifstream file(path, std::ios::binary);
-    if (!file) throw MeasureError(Kind::Input, path + ": cannot be read; name a file of 'mpm eval --counts'");
+    LineReader file(path, kLongestLine);
     size_t number = 0;
     std::string line;
-    for (; std::getline(file, line) && !file.eof(); line.clear()) {
+    while (file.next(line) && file.whole()) {
         ++number;
         contents.wholeBytes += line.size() + 1;
         const Json json = Json::parse(line, nullptr, false);
@@ -73,12 +74,21 @@ Contents readContents(const std::string& path) {
         }
     }
     // A read error is not the end of the file: the rest would be cut off.
-    if (file.bad()) throw MeasureError(Kind::Failed, path + ": cannot be read to its end; check the disk");
+    if (file.failed()) throw MeasureError(Kind::Failed, path + ": cannot be read to its end; check the disk");
     // Only a torn first line of ours may be cut off, not a file of another kind.
     const std::string ours = "{\"mpm_counts\":1,";
     const size_t common = std::min(ours.size(), line.size());
     if (number == 0 && line.compare(0, common, ours, 0, common) != 0) damaged(path, 1);
     return contents;
+}
+
+Contents readContents(const std::string& path) {
+    try {
+        return contentsOf(path);
+    } catch (const cv::Exception& error) {
+        const std::string advice = error.err.find(';') == std::string::npos ? "; name a file" : "";
+        throw MeasureError(Kind::Input, error.err + advice + " of 'mpm eval --counts'");
+    }
 }
 
 /// How many groups shard i of n has.
@@ -120,12 +130,14 @@ std::string lineOf(const Json& json) {
 
 CountsFile::CountsFile(const std::string& path, const EvalHead& head) {
     std::error_code error;
-    const bool there = fs::exists(path, error);
-    if (error) throw MeasureError(Kind::Failed, path + ": cannot be accessed (" + error.message() + ")");
+    // A pipe or a device receives the counts and holds none.
+    const bool there = fs::is_regular_file(path, error);
+    if (error && fs::exists(path))
+        throw MeasureError(Kind::Failed, path + ": cannot be accessed (" + error.message() + ")");
     const Json wanted = toJson(head);
     const std::string first = lineOf(wanted) + '\n';
     if (!there) {
-        m_file.emplace(path, first);
+        m_file.emplace(path, first, Access::Umask);
         m_file->sync();
         return;
     }

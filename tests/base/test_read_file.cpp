@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 
 #include <gtest/gtest.h>
 #include <opencv2/core.hpp>
@@ -41,14 +42,38 @@ TEST_F(ReadFileTest, GivesTheBytesOfARegularFile) {
 
 TEST_F(ReadFileTest, RejectsWhatIsNoRegularFileWithoutWaiting) {
     ASSERT_EQ(mkfifo(in("pipe").c_str(), 0600), 0);
-    for (const std::string& path : {in("pipe"), in("absent"), m_folder.string(), std::string("/dev/zero")}) {
+    const auto isRejected = [](const std::string& path, const std::function<void()>& read) {
         try {
-            mpm::readRegularFile(path, 1 << 20);
+            read();
             ADD_FAILURE() << path;
         } catch (const cv::Exception& error) {
             EXPECT_NE(error.err.find(path), std::string::npos) << error.err;
         }
+    };
+    for (const std::string& path : {in("pipe"), in("absent"), m_folder.string(), std::string("/dev/zero")}) {
+        isRejected(path, [&] { mpm::readRegularFile(path, 1 << 20); });
+        isRejected(path, [&] { mpm::LineReader(path, 1 << 20); });
     }
+}
+
+TEST_F(ReadFileTest, GivesLinesOfALimitedLength) {
+    mpm::writeAtomically(in("file"), "one\n\ntwo");
+    mpm::LineReader lines(in("file"), 3);
+    std::string line;
+    for (const char* expected : {"one", ""}) {
+        ASSERT_TRUE(lines.next(line));
+        EXPECT_EQ(line, expected);
+        EXPECT_TRUE(lines.whole());
+    }
+    ASSERT_TRUE(lines.next(line));
+    EXPECT_EQ(line, "two");
+    EXPECT_FALSE(lines.whole());
+    EXPECT_FALSE(lines.next(line));
+    EXPECT_FALSE(lines.failed());
+    mpm::writeAtomically(in("file"), "one\nfour\n");
+    mpm::LineReader longer(in("file"), 3);
+    EXPECT_TRUE(longer.next(line));
+    EXPECT_THROW(longer.next(line), cv::Exception);
 }
 
 }  // namespace

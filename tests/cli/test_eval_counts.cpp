@@ -1,5 +1,6 @@
 // Large sets: shards, continuing after a kill, and the counts of an independent script.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -107,6 +108,14 @@ TEST(EvalCounts, WhatDoesNotBelongTogetherIsRefused) {
     refused(3, mpmProgram({"eval", "--join", first, second}), "line 2");
     refused(3, mpmProgram({"eval", "--join", set.path("classes.json")}), "line 1");
     refused(3, mpmProgram({"eval", "--join", set.path("missing")}), "missing");
+    ASSERT_EQ(mkfifo(set.path("pipe").c_str(), 0600), 0);
+    for (const std::string& path : {set.path("pipe"), std::string("/dev/zero")}) {
+        refused(3, mpmProgram({"eval", "--join", first, path}), "no regular file");
+        refused(3, mpmProgram({"bench", "random", "--eval", path, "--loss", "1"}), "no regular file");
+    }
+    std::ofstream(set.path("hole")) << "{\"mpm_counts\":1,";
+    fs::resize_file(set.path("hole"), std::uintmax_t(1) << 40);
+    refused(3, mpmProgram({"eval", "--join", set.path("hole")}), "line of more than");
     refused(2, mpmProgram({"eval", set.path("model.onnx"), "--join", first}), "--join");
 }
 
