@@ -2106,6 +2106,18 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
         <translation>pas une vidéo lisible (endommagée, ou d&apos;un format inconnu)</translation>
     </message>
     <message>
+        <source>not a regular file; a pipe is read through gst:filesrc, a camera by its index</source>
+        <translation>pas un fichier ordinaire ; un tube se lit par gst:filesrc, une caméra par son numéro</translation>
+    </message>
+    <message>
+        <source>a playlist or another text, not a video; name the video itself</source>
+        <translation>une liste de lecture ou un autre texte, pas une vidéo ; indiquez la vidéo elle-même</translation>
+    </message>
+    <message>
+        <source>the playlist names another host; its parts must be on its own</source>
+        <translation>la liste de lecture nomme un autre hôte ; ses parties doivent se trouver sur le sien</translation>
+    </message>
+    <message>
         <source>no image there; name an image, a folder with images, or a glob as &apos;in/*.jpg&apos;</source>
         <translation>aucune image ici ; nommez une image, un dossier d&apos;images ou un motif comme « in/*.jpg »</translation>
     </message>

@@ -24,6 +24,13 @@ QString openingText(Kind kind) {
                 "cannot connect; check address, port, user and password, and that the stream runs");
         case Kind::NotAVideo:
             return SourceText::tr("not a video that can be read (damaged, or of an unknown format)");
+        case Kind::NotAFile:
+            return SourceText::tr(
+                "not a regular file; a pipe is read through gst:filesrc, a camera by its index");
+        case Kind::Playlist:
+            return SourceText::tr("a playlist or another text, not a video; name the video itself");
+        case Kind::PlaylistElsewhere:
+            return SourceText::tr("the playlist names another host; its parts must be on its own");
         case Kind::NoImages:
             return SourceText::tr(
                 "no image there; name an image, a folder with images, or a glob as 'in/*.jpg'");

@@ -13,6 +13,8 @@
 #include <opencv2/videoio/registry.hpp>
 
 #include "pipeline/image/read.hpp"
+#include "pipeline/source/playlist.hpp"
+#include "pipeline/source/video_file.hpp"
 
 namespace mpm::pipeline {
 
@@ -77,9 +79,14 @@ bool CaptureSource::openCapture() {
             const std::vector<int> timeouts = {
                 cv::CAP_PROP_OPEN_TIMEOUT_MSEC, static_cast<int>(m_options.openTimeout.count()),
                 cv::CAP_PROP_READ_TIMEOUT_MSEC, static_cast<int>(m_options.readTimeout.count())};
+            const bool playlist = namesPlaylist(text);
+            if (playlist && !staysOnItsHost(text, m_options.openTimeout))
+                throw SourceError(SourceProblem::Kind::PlaylistElsewhere, name());
+            const FfmpegOpening rules(playlist);
             return m_capture.open(text, cv::CAP_FFMPEG, timeouts);
         }
         default:
+            const FfmpegOpening rules(false);
             // GStreamer prints pages about a file that is no video: it is asked only where FFmpeg is absent.
             if (!m_capture.open(text, cv::CAP_FFMPEG) && !cv::videoio_registry::hasBackend(cv::CAP_FFMPEG))
                 m_capture.open(text, cv::CAP_GSTREAMER);
@@ -97,14 +104,23 @@ SourceProblem::Kind CaptureSource::problem() const {
         case SourceKind::Stream:
             return SourceProblem::Kind::CannotConnect;
         default:
-            return isUnreadable(m_address.reveal()) ? SourceProblem::Kind::PermissionDenied
-                                                    : SourceProblem::Kind::NotAVideo;
+            return SourceProblem::Kind::NotAVideo;
     }
+}
+
+/// Before a backend sees it: opening a pipe blocks.
+void CaptureSource::checkFile() const {
+    const std::string& text = m_address.reveal();
+    const std::string scheme = "file:";
+    const bool url = text.compare(0, scheme.size(), scheme) == 0;
+    if (m_kind != SourceKind::Video && !url) return;
+    if (const auto why = whyNoVideo(url ? text.substr(scheme.size()) : text)) throw SourceError(*why, name());
 }
 
 void CaptureSource::open() {
     quietFfmpeg();
     limitFfmpeg();
+    checkFile();
     bool opened = false;
     try {
         opened = openCapture() && m_capture.isOpened();

@@ -22,6 +22,7 @@ public:
     std::string codec() const override { return m_codec; }
 
 private:
+    void checkFile() const;
     bool openCapture();
     void readProperties();
     void checkSize();

@@ -93,8 +93,9 @@ private:
     bool m_done = true, m_quit = false, m_over = false;
 };
 
-PatientSource::PatientSource(std::unique_ptr<Source> source, GiveUp giveUp)
-    : m_giveUp(std::move(giveUp)), m_name(source->name()) {
+PatientSource::PatientSource(std::unique_ptr<Source> source, GiveUp giveUp,
+                             std::chrono::milliseconds firstFrame)
+    : m_giveUp(std::move(giveUp)), m_firstFrame(firstFrame), m_name(source->name()) {
     m_worker = std::make_shared<Worker>(std::move(source));
     std::thread([worker = m_worker] { worker->run(); }).detach();
 }
@@ -109,7 +110,9 @@ void PatientSource::call(std::function<void()> work) {
     m_worker->post(std::move(work));
     const auto start = Clock::now();
     while (!m_worker->wait(kLook)) {
-        if (!m_giveUp(std::chrono::duration<double>(Clock::now() - start).count())) continue;
+        const auto time = Clock::now() - start;
+        const bool late = m_firstFrame && time >= *m_firstFrame;
+        if (!late && !m_giveUp(std::chrono::duration<double>(time).count())) continue;
         if (m_worker->wait(kReadPatience)) break;
         throw LeftBehind(SourceProblem::Kind::NoFrameInTime, m_name);
     }
@@ -127,6 +130,7 @@ bool PatientSource::next(Frame& frame) {
     };
     const auto result = std::make_shared<Result>();  // outlives a caller who went
     call([worker = m_worker, result] { result->more = worker->source().next(result->frame); });
+    m_firstFrame.reset();
     if (result->more) frame = std::move(result->frame);
     return result->more;
 }

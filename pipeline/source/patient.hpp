@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "pipeline/source/source.hpp"
 
@@ -17,10 +18,14 @@ public:
 /// Opens and reads another source in a thread of its own.
 class PatientSource : public Source {
 public:
+    /// Each opening, and the wait for the first frame, may take this long.
+    static constexpr std::chrono::seconds kFirstFrame{60};
+
     /// Asked a few times a second with how long the present call has taken; true: nobody waits any more.
     using GiveUp = std::function<bool(double seconds)>;
 
-    PatientSource(std::unique_ptr<Source> source, GiveUp giveUp);
+    PatientSource(std::unique_ptr<Source> source, GiveUp giveUp,
+                  std::chrono::milliseconds firstFrame = kFirstFrame);
     ~PatientSource() override;
 
     /// As those of the source itself; also throw LeftBehind.
@@ -38,6 +43,7 @@ private:
 
     std::shared_ptr<Worker> m_worker;
     GiveUp m_giveUp;
+    std::optional<std::chrono::milliseconds> m_firstFrame;  ///< absent after the first frame
     std::string m_name;
 };
 

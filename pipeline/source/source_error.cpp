@@ -8,7 +8,29 @@ namespace {
 
 using Kind = SourceProblem::Kind;
 
-/// %1 and %2 stand for the arguments.
+/// Of sources that stand for another. %1 and %2 stand for the arguments.
+const char* nameSentenceOf(Kind kind) {
+    switch (kind) {
+        case Kind::NoSuchVariable:
+            return "there is no such variable in the environment; set and export it first";
+        case Kind::EmptyName:
+            return "it is empty; it must hold a source";
+        case Kind::NestedName:
+            return "it names another env: or secret:; it must hold a source itself";
+        case Kind::NoKeychainEntry:
+            return "the keychain has no such entry; keep one with 'secret-tool store --label=NAME server "
+                   "mpm-monitor user NAME'";
+        case Kind::KeychainUnavailable:
+            return "the keychain is not available (%1); start a desktop session with one, or use env:NAME or "
+                   "--source-from FILE";
+        case Kind::BuiltWithoutKeychain:
+            return "this program was built without a keychain (libsecret); use env:NAME or --source-from "
+                   "FILE";
+        default:
+            return "";
+    }
+}
+
 const char* sentenceOf(Kind kind) {
     switch (kind) {
         case Kind::None:
@@ -29,6 +51,12 @@ const char* sentenceOf(Kind kind) {
             return "cannot connect; check address, port, user and password, and that the stream runs";
         case Kind::NotAVideo:
             return "not a video that can be read (damaged, or of an unknown format)";
+        case Kind::NotAFile:
+            return "not a regular file; a pipe is read through gst:filesrc, a camera by its index";
+        case Kind::Playlist:
+            return "a playlist or another text, not a video; name the video itself";
+        case Kind::PlaylistElsewhere:
+            return "the playlist names another host; its parts must be on its own";
         case Kind::VideoDamaged:
             return "damaged after frame %1 of %2";
         case Kind::StreamBroke:
@@ -47,23 +75,9 @@ const char* sentenceOf(Kind kind) {
             return "an earlier read has not returned";
         case Kind::NoFrameInTime:
             return "no frame came in time";
-        case Kind::NoSuchVariable:
-            return "there is no such variable in the environment; set and export it first";
-        case Kind::EmptyName:
-            return "it is empty; it must hold a source";
-        case Kind::NestedName:
-            return "it names another env: or secret:; it must hold a source itself";
-        case Kind::NoKeychainEntry:
-            return "the keychain has no such entry; keep one with 'secret-tool store --label=NAME server "
-                   "mpm-monitor user NAME'";
-        case Kind::KeychainUnavailable:
-            return "the keychain is not available (%1); start a desktop session with one, or use env:NAME or "
-                   "--source-from FILE";
-        case Kind::BuiltWithoutKeychain:
-            return "this program was built without a keychain (libsecret); use env:NAME or --source-from "
-                   "FILE";
+        default:
+            return nameSentenceOf(kind);
     }
-    return "";
 }
 
 std::string withArguments(const std::string& sentence, const std::vector<std::string>& arguments) {

@@ -11,19 +11,22 @@ namespace mpm::pipeline {
 struct SourceProblem {
     enum class Kind {
         None,
-        Other,             ///< arguments: the text, which a driver or a library wrote
-        NoSuchSource,      ///< the address names nothing
-        PermissionDenied,  ///< the file or folder exists, and this program may not read it
-        NoSuchCamera,      ///< or another program uses it
-        PipelineRejected,  ///< by GStreamer
-        CannotConnect,     ///< to a stream
-        NotAVideo,         ///< damaged, or of an unknown format
-        VideoDamaged,      ///< arguments: frames read, frames announced
-        StreamBroke,       ///< arguments: frames read
-        StreamEnded,       ///< the sender closed it
-        NotEightBit,       ///< frames of a format that is not supported
-        NoImages,          ///< a folder or glob without images
-        UnreadableImage,   ///< one of several; arguments: the reason
+        Other,              ///< arguments: the text, which a driver or a library wrote
+        NoSuchSource,       ///< the address names nothing
+        PermissionDenied,   ///< the file or folder exists, and this program may not read it
+        NoSuchCamera,       ///< or another program uses it
+        PipelineRejected,   ///< by GStreamer
+        CannotConnect,      ///< to a stream
+        NotAVideo,          ///< damaged, or of an unknown format
+        NotAFile,           ///< a pipe or a device in place of a video
+        Playlist,           ///< or another text in place of a video
+        PlaylistElsewhere,  ///< its parts are on another host
+        VideoDamaged,       ///< arguments: frames read, frames announced
+        StreamBroke,        ///< arguments: frames read
+        StreamEnded,        ///< the sender closed it
+        NotEightBit,        ///< frames of a format that is not supported
+        NoImages,           ///< a folder or glob without images
+        UnreadableImage,    ///< one of several; arguments: the reason
         AllImagesUnreadable,
         Empty,         ///< not one frame
         StillReading,  ///< an earlier read has not returned yet

@@ -64,6 +64,12 @@ public:
     HostileServer(const HostileServer&) = delete;
     HostileServer& operator=(const HostileServer&) = delete;
 
+    int contacts() const { return m_contacts; }
+    bool awaitsContact() const {
+        for (int i = 0; i < 2000 && m_contacts == 0; ++i)
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        return m_contacts > 0;
+    }
     std::string url() const {
         return "http://127.0.0.1:" + std::to_string(m_port) + "/s.mjpg?token=Zq9secret";
     }
@@ -75,6 +81,7 @@ private:
             pollfd waiting{m_listener, POLLIN, 0};
             if (poll(&waiting, 1, 20) <= 0) continue;
             const int client = accept4(m_listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+            if (client >= 0) ++m_contacts;
             if (client >= 0) clients.emplace_back([this, client] { feed(client); });
         }
         for (std::thread& client : clients)
@@ -82,7 +89,7 @@ private:
     }
     void feed(int client) const {
         const std::string more(65'536, '\x5a');
-        bool good = send(client, m_head.data(), m_head.size(), MSG_NOSIGNAL) > 0;
+        bool good = m_head.empty() || send(client, m_head.data(), m_head.size(), MSG_NOSIGNAL) > 0;
         while (m_running && good) {
             pollfd ready{client, static_cast<short>(m_endless ? POLLOUT : POLLIN), 0};
             if (poll(&ready, 1, 20) <= 0) continue;
@@ -99,6 +106,7 @@ private:
     const bool m_endless;
     int m_listener = -1, m_port = 0;
     std::atomic<bool> m_running{true};
+    std::atomic<int> m_contacts{0};
     std::thread m_thread;
 };
 
@@ -276,15 +284,45 @@ TEST_F(Trust, EndsWhateverItWaitsFor) {
     EXPECT_EQ(pipe.status, 3) << pipe.err;
     EXPECT_TRUE(pipe.says("not a regular file")) << pipe.err;
     EXPECT_LT(secondsSince(start), 10);
-    // The program waits for a pipe that may bring a film, until it is ended.
+    // Nor does a pipe bring a film, by itself or in a list.
+    for (const std::string& film : {clip, write("list.mp4", "ffconcat version 1.0\nfile x.avi\n")}) {
+        const Outcome outcome = run({film});
+        EXPECT_EQ(outcome.status, 3) << outcome.err;
+        EXPECT_EQ(outcome.lines(), 1) << outcome.err;
+        EXPECT_TRUE(outcome.says("not a")) << outcome.err;
+    }
+    // The program waits for a stream that sends nothing, until it is ended.
     for (const int signal : {SIGTERM, SIGINT}) {
-        Process process({"run", m_folder / "model.onnx", clip});
-        std::this_thread::sleep_for(std::chrono::milliseconds(700));
+        HostileServer server("", false);
+        Process process({"run", m_folder / "model.onnx", server.url()});
+        EXPECT_TRUE(server.awaitsContact());
         const auto sent = Clock::now();
         process.signal(signal);
         process.wait();
         EXPECT_LT(secondsSince(sent), 8);
     }
+}
+
+// A server that answers with a playlist makes the program call no other host, unless the address asks for
+// one.
+TEST_F(Trust, APlaylistOfAServerIsNotFollowed) {
+    HostileServer other("HTTP/1.0 404 No\r\n\r\n", false);
+    const std::string list = "#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n" +
+                             other.url() + "\n#EXT-X-ENDLIST\n";
+    HostileServer server(
+        "HTTP/1.0 200 OK\r\nContent-Type: application/vnd.apple.mpegurl\r\nContent-Length: " +
+            std::to_string(list.size()) + "\r\n\r\n" + list,
+        false);
+    EXPECT_EQ(run({server.url()}).status, 3);
+    EXPECT_TRUE(server.awaitsContact());
+    // Even then its parts stay on its host: 127.0.0.1 is not localhost.
+    std::string named = server.url();
+    named.replace(named.find("127.0.0.1"), 9, "localhost");
+    named.replace(named.find(".mjpg"), 5, ".m3u8");
+    const Outcome elsewhere = run({named});
+    EXPECT_EQ(elsewhere.status, 3);
+    EXPECT_TRUE(elsewhere.says("another host")) << elsewhere.err;
+    EXPECT_EQ(other.contacts(), 0);
 }
 
 TEST_F(Trust, DurationHoldsForServersThatStallOrNeverEnd) {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <thread>
 
+#include "pipeline/source/patient.hpp"
 #include "pipeline/source/reader.hpp"
 
 namespace mpm::pipeline {
@@ -48,6 +49,17 @@ private:
     std::shared_ptr<Behaviour> m_behaviour;
     int m_count = 0;
 };
+
+TEST(Patient, AFirstFrameHasALimitOfTime) {
+    const auto behaviour = std::make_shared<Behaviour>();
+    behaviour->hangs = true;
+    PatientSource source(
+        std::make_unique<FaultySource>(behaviour), [](double) { return false; }, 50ms);
+    source.open();
+    Frame frame;
+    EXPECT_THROW(source.next(frame), LeftBehind);
+    behaviour->hangs = false;
+}
 
 ReaderOptions quick() {
     ReaderOptions options;

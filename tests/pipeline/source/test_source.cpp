@@ -288,7 +288,7 @@ TEST(Video, IsHeldSoughtAndSteppedByTheReader) {
 
 TEST(Video, WhatIsNoVideoIsRefused) {
     TempFolder folder;
-    writeText(folder / "clip.avi", std::string(5000, 'x'));
+    writeText(folder / "clip.avi", std::string(5000, '\x01'));
     const auto source = makeSource(folder / "clip.avi");
     EXPECT_THROW(source->open(), SourceError);
 }

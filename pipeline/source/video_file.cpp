@@ -1,0 +1,169 @@
+#include "pipeline/source/video_file.hpp"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+#include <set>
+#include <string_view>
+
+#include "base/printable.hpp"
+
+namespace mpm::pipeline {
+
+namespace {
+
+constexpr std::size_t kHead = 8192;            // bytes of a file that are looked at
+constexpr std::chrono::seconds kPatience{30};  // for openings of other sources
+
+std::string bytesAt(int file, off_t at) {
+    std::string bytes(kHead, '\0');
+    const ssize_t count = pread(file, bytes.data(), bytes.size(), at);
+    bytes.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+    return bytes;
+}
+
+/// FFmpeg skips ID3 tags before it looks for a format: a playlist may follow one.
+off_t endOfTags(int file) {
+    constexpr int kMostTags = 16;
+    off_t at = 0;
+    for (int tag = 0; tag < kMostTags; ++tag) {
+        const std::string head = bytesAt(file, at);
+        if (head.size() < 10 || head.compare(0, 3, "ID3") != 0) break;
+        off_t size = 10;
+        for (int i = 6; i < 10; ++i)
+            size += static_cast<off_t>(head[static_cast<std::size_t>(i)] & 0x7f) << 7 * (9 - i);
+        at += size + ((head[5] & 0x10) != 0 ? 10 : 0);
+    }
+    return at;
+}
+
+bool contains(const std::string& text, std::string_view word) {
+    const auto same = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
+    return std::search(text.begin(), text.end(), word.begin(), word.end(), same) != text.end();
+}
+
+/// Every format for playlists is text; of the formats for videos only YUV4MPEG begins as text.
+bool isText(std::string head) {
+    if (head.empty() || head.rfind("YUV4MPEG2 ", 0) == 0) return false;
+    for (int cut = 0; cut < 3 && head.size() == kHead - static_cast<std::size_t>(cut) && !isUtf8(head); ++cut)
+        head.pop_back();  // in the middle of a character
+    const auto control = [](unsigned char c) {
+        return c < 32 && c != '\t' && c != '\n' && c != '\r' && c != '\f';
+    };
+    return isUtf8(head) && std::none_of(head.begin(), head.end(), control);
+}
+
+bool isPlaylist(const std::string& head) {
+    for (const std::string_view begin : {"#EXTM3U", "ffconcat version"})
+        if (head.compare(0, begin.size(), begin) == 0) return true;
+    return isText(head) || contains(head, "<MPD") || contains(head, "<CompositionPlaylist");
+}
+
+/// Formats that name other files or hosts, listen to the network, or run scripts.
+const std::set<std::string> kRejectedFormats = {
+    "alias_pix", "applehttp", "avisynth", "brender_pix", "concat", "dash",        "hls",
+    "image2",    "imf",       "sap",      "sdp",         "vobsub", "vapoursynth", "webm_dash_manifest"};
+
+/// With a comma before each; empty if OpenCV brings no FFmpeg.
+std::string acceptedFormats() {
+    struct Demuxer {
+        const char* name;  // the first member in every version; "mov,mp4,m4a,..."
+    };
+    using Iterate = const Demuxer* (*)(void**);
+    const auto iterate = reinterpret_cast<Iterate>(dlsym(RTLD_DEFAULT, "av_demuxer_iterate"));
+    std::string names;
+    void* place = nullptr;
+    for (const Demuxer* demuxer = iterate != nullptr ? iterate(&place) : nullptr; demuxer != nullptr;
+         demuxer = iterate(&place))
+        if (kRejectedFormats.count(demuxer->name) == 0) names += std::string(",") + demuxer->name;
+    return names;
+}
+
+/// OpenCV reads FFmpeg's options from this variable at each opening.
+class FormatList {
+public:
+    FormatList() {
+        const std::string name = "OPENCV_FFMPEG_CAPTURE_OPTIONS", formats = acceptedFormats();
+        const char* given = std::getenv(name.c_str());
+        const std::string options = given != nullptr ? given : "rtsp_flags;prefer_tcp";  // OpenCV's default
+        if (formats.empty() || contains(options, "format_whitelist")) return;
+        m_text = name + "=" + options + (options.empty() ? "" : "|") + "format_whitelist;" +
+                 formats.substr(1) + ",hls";
+        m_hls = m_text.size() - 4;
+        m_text[m_hls] = '\0';
+        // The environment keeps this text, so that another value needs no new variable: other threads read
+        // the environment meanwhile.
+        putenv(m_text.data());
+    }
+
+    /// False if openings with the other value do not end in time.
+    bool enter(bool playlists) {
+        std::unique_lock<std::mutex> lock(m_mutex);
+        if (m_text.empty()) return true;
+        ++m_waiting[playlists];
+        const bool free = m_changed.wait_for(lock, kPatience, [&] {
+            return m_open == 0 || (m_playlists == playlists && m_waiting[!playlists] == 0);
+        });
+        --m_waiting[playlists];
+        if (!free) return false;
+        m_playlists = playlists;
+        m_text[m_hls] = playlists ? ',' : '\0';
+        ++m_open;
+        return true;
+    }
+    void leave() {
+        const std::lock_guard<std::mutex> lock(m_mutex);
+        if (m_text.empty()) return;
+        --m_open;
+        m_changed.notify_all();
+    }
+
+private:
+    std::mutex m_mutex;
+    std::condition_variable m_changed;
+    std::string m_text;
+    std::size_t m_hls = 0;
+    bool m_playlists = false;
+    int m_open = 0, m_waiting[2] = {0, 0};
+};
+
+/// Never destroyed: the environment points into it.
+FormatList& formatList() {
+    static FormatList* const list = new FormatList;
+    return *list;
+}
+
+}  // namespace
+
+std::optional<SourceProblem::Kind> whyNoVideo(const std::string& path) {
+    using Kind = SourceProblem::Kind;
+    const int file = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (file < 0) return errno == EACCES ? Kind::PermissionDenied : Kind::NotAVideo;
+    struct stat there {};
+    std::optional<Kind> why;
+    if (fstat(file, &there) != 0 || !S_ISREG(there.st_mode))
+        why = Kind::NotAFile;
+    else if (isPlaylist(bytesAt(file, endOfTags(file))))
+        why = Kind::Playlist;
+    close(file);
+    return why;
+}
+
+FfmpegOpening::FfmpegOpening(bool playlists) {
+    if (!formatList().enter(playlists)) throw SourceError(SourceProblem::Kind::StillReading, std::string());
+}
+
+FfmpegOpening::~FfmpegOpening() {
+    formatList().leave();
+}
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,27 @@
+// What may be read as a video: regular files that are no playlists. A pipe would block the program, and a
+// playlist would make it read other files or call other hosts.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "pipeline/source/source_error.hpp"
+
+namespace mpm::pipeline {
+
+/// Why the file at `path` is not read as a video; absent: FFmpeg may try. Does not wait for a pipe or a
+/// device.
+std::optional<SourceProblem::Kind> whyNoVideo(const std::string& path);
+
+/// While it lives, FFmpeg opens no format that names other files or hosts; `playlists`: except for HLS.
+/// FFmpeg's options belong to the process, so an opening with the other value waits.
+class FfmpegOpening {
+public:
+    /// Throws SourceError if the other opening hangs.
+    explicit FfmpegOpening(bool playlists);
+    ~FfmpegOpening();
+    FfmpegOpening(const FfmpegOpening&) = delete;
+    FfmpegOpening& operator=(const FfmpegOpening&) = delete;
+};
+
+}  // namespace mpm::pipeline

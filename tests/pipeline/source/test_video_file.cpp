@@ -1,0 +1,87 @@
+// Files in place of videos that would block the program, or make it read others.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include <opencv2/videoio.hpp>
+
+#include "pipeline/source/source.hpp"
+#include "pipeline/source/video_file.hpp"
+#include "support/temp_folder.hpp"
+
+namespace fs = std::filesystem;
+
+namespace mpm::pipeline {
+namespace {
+
+using test::TempFolder;
+
+std::string writeFilm(const TempFolder& folder, int frames) {
+    const std::string path = folder / "clip.avi";
+    cv::VideoWriter writer(path, cv::VideoWriter::fourcc('M', 'J', 'P', 'G'), 25, {64, 48});
+    for (int i = 0; i < frames; ++i)
+        writer << cv::Mat(48, 64, CV_8UC3, cv::Scalar::all(10 * i));
+    return path;
+}
+
+void writeList(const std::string& path, const std::string& text) {
+    std::ofstream(path) << text;
+}
+
+SourceProblem::Kind whyNotOpened(const std::string& address) {
+    try {
+        makeSource(address)->open();
+    } catch (const SourceError& error) {
+        EXPECT_NE(std::string(error.what()).find(address), std::string::npos) << error.what();
+        return error.kind();
+    }
+    return SourceProblem::Kind::None;
+}
+
+// Nobody writes to the pipe: opening it as a file would never return.
+TEST(Video, APipeOrADeviceIsRejectedWithoutWaiting) {
+    TempFolder folder;
+    const std::string pipe = folder / "x.mp4";
+    ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+    fs::create_symlink(pipe, folder / "link.mp4");
+    for (const std::string& address :
+         {pipe, folder / "link.mp4", "file://" + pipe, std::string("/dev/zero"), std::string("/dev/null")})
+        EXPECT_EQ(whyNotOpened(address), SourceProblem::Kind::NotAFile) << address;
+}
+
+TEST(Video, APlaylistIsRejectedWhateverItsName) {
+    TempFolder folder;
+    const std::string clip = writeFilm(folder, 5), pipe = folder / "pipe";
+    ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+    const std::string concat = "ffconcat version 1.0\nfile ",
+                      hls = "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n",
+                      tag = std::string("ID3\4\0\0\0\0\0\7", 10) + "padding";
+    for (const std::string& text :
+         {concat + "pipe\n", concat + "clip.avi\n", hls + "clip.avi\n#EXT-X-ENDLIST\n", hls + "pipe\n",
+          tag + hls + clip, tag + tag + concat + clip, hls + std::string("#\0\x1b\n", 4) + clip,
+          std::string("<?xml version=\"1.0\"?><MPD><BaseURL>http://127.0.0.1:9/</BaseURL></MPD>"),
+          std::string("v=0\r\nc=IN IP4 127.0.0.1\r\nm=video 5004 RTP/AVP 96\r\n"),
+          "[playlist]\nFile1=" + clip, "video " + std::string(20'000, '\n') + clip}) {
+        writeList(folder / "list.mp4", text);
+        EXPECT_EQ(whyNotOpened(folder / "list.mp4"), SourceProblem::Kind::Playlist) << text.substr(0, 60);
+    }
+}
+
+// FFmpeg itself refuses them too: a file may change between the look at it and the opening.
+TEST(Video, FfmpegOpensNoFormatThatNamesOtherFiles) {
+    TempFolder folder;
+    const std::string clip = writeFilm(folder, 5);
+    writeList(folder / "list.ffconcat", "ffconcat version 1.0\nfile clip.avi\n");
+    writeList(folder / "list.m3u8",
+              "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nclip.avi\n#EXT-X-ENDLIST\n");
+    const FfmpegOpening rules(false);
+    cv::VideoCapture capture;
+    EXPECT_FALSE(capture.open(folder / "list.ffconcat", cv::CAP_FFMPEG));
+    EXPECT_FALSE(capture.open(folder / "list.m3u8", cv::CAP_FFMPEG));
+    EXPECT_TRUE(capture.open(clip, cv::CAP_FFMPEG));
+}
+
+}  // namespace
+}  // namespace mpm::pipeline
