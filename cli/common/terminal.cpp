@@ -74,21 +74,33 @@ bool stopRequested() {
 }
 
 Progress::Progress(std::string unit, std::int64_t total)
-    : m_unit(std::move(unit)), m_total(total), m_shown(isatty(STDERR_FILENO) == 1) {}
+    : Progress(std::move(unit), total, std::cerr, isatty(STDERR_FILENO) == 1, [] { return Clock::now(); }) {}
+
+Progress::Progress(std::string unit, std::int64_t total, std::ostream& out, bool terminal,
+                   std::function<Clock::time_point()> now)
+    : m_unit(std::move(unit)),
+      m_total(total),
+      m_out(out),
+      m_terminal(terminal),
+      m_now(std::move(now)),
+      m_start(m_now()),
+      m_drawn(m_start) {}
 
 Progress::~Progress() {
-    if (m_shown && m_done > 0) std::cerr << "\r\033[K" << std::flush;
+    if (m_terminal && m_done > 0) m_out << "\r\033[K" << std::flush;
 }
 
 void Progress::set(std::int64_t done, std::int64_t total) {
     m_done = done, m_total = total;
-    if (!m_shown || Clock::now() - m_drawn < std::chrono::milliseconds(100)) return;
-    m_drawn = Clock::now();
-    draw();
+    const Clock::time_point now = m_now();
+    const auto pause = m_terminal ? std::chrono::milliseconds(100) : std::chrono::minutes(1);
+    if (now - m_drawn < pause) return;
+    m_drawn = now;
+    const std::string text = line(std::chrono::duration<double>(now - m_start).count());
+    m_out << (m_terminal ? "\r" + text + "\033[K" : text + "\n") << std::flush;
 }
 
-void Progress::draw() {
-    const double seconds = std::chrono::duration<double>(Clock::now() - m_start).count();
+std::string Progress::line(double seconds) const {
     const double rate = seconds > 0 ? static_cast<double>(m_done) / seconds : 0;
     char text[160];
     if (m_total > 0)
@@ -98,7 +110,7 @@ void Progress::draw() {
     else
         std::snprintf(text, sizeof text, "%s %lld, %.1f/s, %s", m_unit.c_str(),
                       static_cast<long long>(m_done), rate, duration(seconds).c_str());
-    std::cerr << '\r' << text << "\033[K" << std::flush;
+    return text;
 }
 
 pipeline::Watcher watchOnTerminal(const std::string& unit) {

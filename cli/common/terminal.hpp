@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <ostream>
 #include <string>
 
 #include "pipeline/measure/watcher.hpp"
@@ -24,12 +26,16 @@ void warn(const std::string& text);
 void catchStopSignals();
 bool stopRequested();
 
-/// A line on standard error that is rewritten a few times a second; none if standard error is not a
-/// terminal.
+/// A line on standard error that is rewritten a few times a second; in a file or a pipe a line a minute.
 class Progress {
 public:
-    /// unit: "frame"; total: how many there are, negative where that is unknown.
+    using Clock = std::chrono::steady_clock;
+
+    /// unit: "frame"; total: how many there are, negative if that is unknown.
     Progress(std::string unit, std::int64_t total);
+    /// For tests: writes to `out`, which is a terminal or not, at the times of `now`.
+    Progress(std::string unit, std::int64_t total, std::ostream& out, bool terminal,
+             std::function<Clock::time_point()> now);
     ~Progress();
     Progress(const Progress&) = delete;
     Progress& operator=(const Progress&) = delete;
@@ -38,13 +44,15 @@ public:
     void set(std::int64_t done, std::int64_t total);
 
 private:
-    void draw();
+    std::string line(double seconds) const;
 
-    using Clock = std::chrono::steady_clock;
     std::string m_unit;
     std::int64_t m_total, m_done = 0;
-    Clock::time_point m_start = Clock::now(), m_drawn;
-    bool m_shown;
+    std::ostream& m_out;
+    const bool m_terminal;
+    const std::function<Clock::time_point()> m_now;
+    const Clock::time_point m_start;
+    Clock::time_point m_drawn;
 };
 
 /// Progress, warnings and Ctrl-C of a measurement.

@@ -59,7 +59,7 @@ void addLoopOptions(CLI::App& verb, TrainArguments& a) {
     verb.add_option("--steps", o.steps, "total number of steps")->capture_default_str();
     verb.add_option("--warm-up", o.warmUp, "steps in which the learning rate rises linearly")
         ->capture_default_str();
-    verb.add_option("--minutes", o.minutes, "stop after this time; the learning rate follows it")
+    verb.add_option("--minutes", o.minutes, "end after this time, validation included; the rate follows it")
         ->capture_default_str();
     verb.add_option("--from", o.from, "weights to start from (.pt)")->check(CLI::ExistingFile);
     auto* teacher =

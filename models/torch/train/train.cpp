@@ -20,6 +20,7 @@
 #include "models/torch/train/evaluate.hpp"
 #include "models/torch/train/loss.hpp"
 #include "models/torch/train/optimiser.hpp"
+#include "models/torch/train/time_plan.hpp"
 
 namespace F = torch::nn::functional;
 
@@ -45,6 +46,7 @@ private:
     double step();
     double way() const;
     bool isOver() const;
+    double secondsPerStep() const;
     double share() const { return rateShare(m_progress.step, m_options.warmUp, way()); }
     void validate(CurveRow& row);
     void save();
@@ -61,6 +63,7 @@ private:
     torch::Tensor m_classWeights;
     Progress m_progress;
     Stopwatch m_watch;
+    TimePlan m_plan;
     double m_secondsBefore = 0;
     int64_t m_firstStep = 0;
 };
@@ -85,7 +88,8 @@ Trainer::Trainer(const TrainOptions& options, const TrainData& data)
       m_device(torch::cuda::is_available() ? torch::kCUDA : torch::kCPU),
       m_computeType(options.mixed ? ComputeType::fastest(m_device) : torch::kFloat32),
       m_model((torch::manual_seed(options.data.seed), options.model)),
-      m_mean(options.model) {
+      m_mean(options.model),
+      m_plan(60 * options.minutes) {
     // Merged images differ in rows, and products of LibTorch 1.13 fail if two threads use new shapes at once.
     if (options.reducer.reduces()) m_options.workers = 1;
     initialise(m_model);
@@ -105,7 +109,7 @@ Trainer::Trainer(const TrainOptions& options, const TrainData& data)
     m_classWeights = classWeights(data.train, static_cast<int>(options.model.classes), options.classPower,
                                   options.classLimit)
                          .to(m_device);
-    makePrivateFolders(options.out);
+    makeFolders(options.out, Access::Umask);
     if (std::filesystem::exists(path("checkpoint.pt"))) {
         m_progress = loadCheckpoint(path("checkpoint.pt"), m_model, m_mean, *m_optimiser);
     }
@@ -197,14 +201,14 @@ double Trainer::runParts(int64_t number) {
 
 /// The completed share of the run, 0 to 1.
 double Trainer::way() const {
-    if (m_options.minutes > 0) return m_progress.seconds / (60 * m_options.minutes);
+    if (m_plan.limited()) return m_plan.way(m_progress.seconds);
     const auto rising = std::min(m_options.warmUp, m_progress.step);
     return static_cast<double>(m_progress.step - rising) /
            std::max(1.0, static_cast<double>(m_options.steps - m_options.warmUp));
 }
 
 bool Trainer::isOver() const {
-    return m_progress.step >= m_options.steps || (m_options.minutes > 0 && way() >= 1);
+    return m_progress.step >= m_options.steps || (m_plan.limited() && way() >= 1);
 }
 
 double Trainer::step() {
@@ -217,11 +221,20 @@ double Trainer::step() {
     updateMean(m_mean, m_model, number, m_options.meanDecay);
     ++m_progress.step;
     m_progress.seconds = m_secondsBefore + m_watch.seconds();
+    // A forward takes about a third of forward and backward.
+    const double images = static_cast<double>(m_options.parts) * static_cast<double>(m_options.data.batch);
+    m_plan.expectValidation(secondsPerStep() / images / 3 * static_cast<double>(m_data.validation.size()));
     return loss;
 }
 
+double Trainer::secondsPerStep() const {
+    return m_watch.seconds() / static_cast<double>(std::max<int64_t>(1, m_progress.step - m_firstStep));
+}
+
 void Trainer::validate(CurveRow& row) {
+    const Stopwatch watch;
     row.miou = evaluate(m_mean, m_data.validation, m_data.ignored).confusion.miou();
+    m_plan.validated(watch.seconds());
     if (!(row.miou > m_progress.best)) return;  // also false for NaN: no label to measure by
     m_progress.best = row.miou;
     saveModel(path("best.pt"), m_mean);
@@ -235,16 +248,15 @@ void Trainer::report(const CurveRow& row, bool always) {
     if (m_options.quiet) return;
     const bool terminal = isatty(STDERR_FILENO) != 0;
     if (!terminal && !always && row.step % 25 != 0) return;
-    const double perStep =
-        m_watch.seconds() / static_cast<double>(std::max<int64_t>(1, row.step - m_firstStep));
-    const double bySteps = perStep * static_cast<double>(m_options.steps - row.step),
-                 byTime = 60 * m_options.minutes - m_progress.seconds;
-    const int left = static_cast<int>(m_options.minutes > 0 ? std::min(bySteps, byTime) : bySteps);
+    const double perStep = secondsPerStep(),
+                 bySteps = perStep * static_cast<double>(m_options.steps - row.step),
+                 now = m_secondsBefore + m_watch.seconds();
+    const double left = m_plan.limited() ? std::min(bySteps, m_plan.left(now)) : bySteps;
     const std::string bar(static_cast<size_t>(20 * std::min(1.0, way())), '#');
-    std::fprintf(stderr, "%s[%-20s] %lld/%lld  loss %.4f  rate %.2e  %.2f s/step  %d:%02d:%02d left%s",
+    std::fprintf(stderr, "%s[%-20s] %lld/%lld  loss %.4f  rate %.2e  %.2f s/step  %s left%s",
                  terminal ? "\r" : "", bar.c_str(), static_cast<long long>(row.step),
-                 static_cast<long long>(m_options.steps), row.loss, row.rate, perStep, left / 3600,
-                 left / 60 % 60, left % 60, terminal && !always ? "" : "\n");
+                 static_cast<long long>(m_options.steps), row.loss, row.rate, perStep,
+                 clockText(left).c_str(), terminal && !always ? "" : "\n");
     if (!std::isnan(row.miou)) std::fprintf(stderr, "val mIoU %.4f (best %.4f)\n", row.miou, m_progress.best);
 }
 

@@ -17,6 +17,7 @@
 #include "models/torch/train/checkpoint.hpp"
 #include "models/torch/train/evaluate.hpp"
 #include "models/torch/train/loss.hpp"
+#include "models/torch/train/time_plan.hpp"
 #include "street/street.hpp"
 #include "tests/models/torch/small_model.hpp"
 
@@ -86,6 +87,28 @@ TEST_F(TrainTest, LearnsATinySetByHeart) {
     const auto rows = train(o, {samples, samples, 11});
     EXPECT_LT(rows.back().loss, 0.1 * rows.front().loss);
     EXPECT_GT(rows.back().miou, 0.8);
+}
+
+TEST(TimePlan, HoldsTheLastValidationToo) {
+    TimePlan plan(600);
+    EXPECT_TRUE(plan.limited());
+    plan.expectValidation(100);
+    EXPECT_DOUBLE_EQ(plan.way(250), 0.5);
+    EXPECT_DOUBLE_EQ(plan.way(500), 1) << "what is left is for the validation";
+    plan.validated(200);
+    plan.expectValidation(100);
+    EXPECT_DOUBLE_EQ(plan.way(400), 1) << "a measured one counts more than a guess";
+    plan.validated(1'000);
+    EXPECT_DOUBLE_EQ(plan.way(300), 1) << "half of the run is for steps";
+    EXPECT_DOUBLE_EQ(plan.left(590), 10);
+    EXPECT_DOUBLE_EQ(plan.left(601), 0);
+    EXPECT_FALSE(TimePlan(0).limited());
+}
+
+TEST(TimePlan, NothingIsLeftRatherThanLess) {
+    EXPECT_EQ(clockText(-1), "0:00:00");
+    EXPECT_EQ(clockText(59.9), "0:00:59");
+    EXPECT_EQ(clockText(3723), "1:02:03");
 }
 
 TEST(TeacherLoss, IsTheMeanDivergenceOverPlaces) {
