@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -33,15 +34,21 @@ inline Utf8Character utf8At(std::string_view text, std::size_t at) {
     return {length, point};
 }
 
-/// Control characters move the cursor or forge lines; the others below reorder or hide text.
+/// First and last of the code points without a glyph: control characters, which move the cursor; line and
+/// paragraph separators; all characters of format (Unicode's category Cf), which hide or reorder text; other
+/// invisible fillers and selectors; private use. Variation selectors 1 to 16 stay: emoji need them.
+inline constexpr std::uint32_t kUnprintable[][2] = {
+    {0x0000, 0x001F},   {0x007F, 0x009F},   {0x00AD, 0x00AD},   {0x034F, 0x034F},   {0x0600, 0x0605},
+    {0x061C, 0x061C},   {0x06DD, 0x06DD},   {0x070F, 0x070F},   {0x0890, 0x0891},   {0x08E2, 0x08E2},
+    {0x115F, 0x1160},   {0x17B4, 0x17B5},   {0x180B, 0x180F},   {0x200B, 0x200F},   {0x2028, 0x202E},
+    {0x2060, 0x206F},   {0x3164, 0x3164},   {0xE000, 0xF8FF},   {0xFDD0, 0xFDEF},   {0xFEFF, 0xFEFF},
+    {0xFFA0, 0xFFA0},   {0xFFF0, 0xFFFB},   {0xFFFE, 0xFFFF},   {0x110BD, 0x110BD}, {0x110CD, 0x110CD},
+    {0x13430, 0x1343F}, {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF}, {0xF0000, 0x10FFFF},
+};
+
 inline bool isSafeToPrint(std::uint32_t point) {
-    const bool control = point < 0x20 || (point >= 0x7F && point < 0xA0);
-    const bool line = point == 0x2028 || point == 0x2029;
-    const bool direction = point == 0x061C || point == 0x200E || point == 0x200F ||
-                           (point >= 0x202A && point <= 0x202E) || (point >= 0x2066 && point <= 0x2069);
-    const bool invisible =
-        point == 0xFEFF || (point >= 0xFFF9 && point <= 0xFFFB) || (point >= 0xE0000 && point <= 0xE007F);
-    return !(control || line || direction || invisible);
+    return std::none_of(std::begin(kUnprintable), std::end(kUnprintable),
+                        [point](const auto& range) { return point >= range[0] && point <= range[1]; });
 }
 
 inline std::string escapedByte(unsigned char byte) {
@@ -64,10 +71,9 @@ inline bool isUtf8(std::string_view text) {
     return true;
 }
 
-/// One line of valid UTF-8: control characters, characters that reorder or hide text, and bytes that are not
-/// UTF-8 become escapes (\n, \x1b). Text longer than `limit` bytes loses its middle. Other text is unchanged.
-/// Not inlined: for a caller's short string, GCC 12 warns of reads that the test of its size makes
-/// impossible.
+/// One line of valid UTF-8: characters that are not printable, and bytes that are not UTF-8, become escapes
+/// (\n, \x1b). Text longer than `limit` bytes loses its middle. Other text is unchanged. Not inlined: for a
+/// caller's short string, GCC 12 warns of reads that the test of its size makes impossible.
 [[gnu::noinline]] inline std::string printable(std::string_view text, std::size_t limit = 400) {
     std::string result;
     const auto append = [&](std::size_t from, std::size_t to) {

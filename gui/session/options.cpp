@@ -7,12 +7,14 @@
 
 #include <mpm/mpm.hpp>
 
+#include "gui/text/safe_text.hpp"
+
 namespace mpm::gui {
 
 namespace {
 
 ParsedOptions wrong(const QString& message) {
-    return {{}, 2, QStringLiteral("mpm-monitor: ") + message};
+    return {{}, 2, QStringLiteral("mpm-monitor: ") + safeText(message)};  // it quotes arguments
 }
 
 void addOptions(QCommandLineParser& parser, const QStringList& views) {
@@ -40,7 +42,7 @@ void addOptions(QCommandLineParser& parser, const QStringList& views) {
 /// The first error in the texts; empty: none.
 QString checkTexts(const Options& options, const QStringList& views) {
     // A profile is a file name too.
-    static const QRegularExpression plain(QStringLiteral("^[\\w -][\\w .-]{0,63}$"),
+    static const QRegularExpression plain(QStringLiteral("\\A[\\w -][\\w .-]{0,63}\\z"),
                                           QRegularExpression::UseUnicodePropertiesOption);
     const QStringList themes{QStringLiteral("system"), QStringLiteral("light"), QStringLiteral("dark")};
     if (!plain.match(options.profile).hasMatch())
@@ -71,7 +73,7 @@ QString readNumbers(const QCommandLineParser& parser, Options& options) {
     if (!ok || (!cycle.isEmpty() && options.dayCycle < 2))
         return Options::tr("--day-cycle '%1': expected frames, 2 or more").arg(cycle);
     if (window.isEmpty()) return {};
-    static const QRegularExpression form(QStringLiteral("^(\\d{3,5})x(\\d{3,5})$"));
+    static const QRegularExpression form(QStringLiteral("\\A(\\d{3,5})x(\\d{3,5})\\z"));
     const auto match = form.match(window);
     if (!match.hasMatch()) return Options::tr("--window '%1': expected WIDTHxHEIGHT").arg(window);
     options.size = QSize(match.captured(1).toInt(), match.captured(2).toInt());

@@ -22,6 +22,20 @@ TEST(Printable, ControlCharactersAreEscaped) {
     EXPECT_EQ(printable("a\xE2\x80\xAEtxt.exe"), "a\\xe2\\x80\\xaetxt.exe") << "right-to-left override";
 }
 
+TEST(Printable, CharactersOfFormatAndOtherInvisibleOnesAreEscaped) {
+    EXPECT_EQ(printable("a\u200Bb"), "a\\xe2\\x80\\x8bb") << "zero width space";
+    for (const char* text :
+         {"\u00AD",     "\u034F",     "\u0600",     "\u061C",     "\u06DD",     "\u070F",     "\u08E2",
+          "\u115F",     "\u17B4",     "\u180E",     "\u200B",     "\u200D",     "\u200F",     "\u2028",
+          "\u202E",     "\u2060",     "\u2064",     "\u2065",     "\u206F",     "\u3164",     "\uE000",
+          "\uFEFF",     "\uFFA0",     "\uFFF9",     "\uFFFE",     "\U000110BD", "\U00013430", "\U0001BCA0",
+          "\U0001D173", "\U000E0001", "\U000E0041", "\U000E0100", "\U000F0000", "\U0010FFFF"})
+        EXPECT_EQ(printable(text).find("\\x"), 0u) << text;
+    for (const char* text : {"\u00A1", "\u0606", "\u0301", "\u200A", "\u2010", "\u2027", "\u3000", "\u3163",
+                             "\u2764\uFE0F", "\uFFFD", "\U000110BE", "\U0001F697"})
+        EXPECT_EQ(printable(text), text);
+}
+
 TEST(Printable, BytesThatAreNoUtf8AreEscaped) {
     EXPECT_EQ(printable("\xFF"), "\\xff");
     EXPECT_EQ(printable("\xC0\xAF"), "\\xc0\\xaf") << "overlong";

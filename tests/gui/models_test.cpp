@@ -348,6 +348,14 @@ void ModelsTest::commandLine_data() {
     row("after, no window", -1, QStringLiteral("--headless --after 3"));
     row("no file", 2, QStringLiteral("--screenshot="));
     row("profile", 2, QStringLiteral("--profile ../../etc/passwd"));
+    const auto lines = [](const char* name, const char* option, const char* value) {
+        QTest::newRow(name) << QStringList{QStringLiteral("mpm-monitor"), QString::fromUtf8(option),
+                                           QString::fromUtf8(value)}
+                            << 2;
+    };
+    lines("profile with a line break", "--profile", "night\n");
+    lines("window with a line break", "--window", "640x480\n");
+    lines("source in two lines", "a\n\x1b[2Jb", "c");
     row("view", 2, QStringLiteral("--view sideways"));
     row("cycle", -1, QStringLiteral("--day-cycle 240"));
     row("no cycle", 2, QStringLiteral("--day-cycle 1"));
