@@ -94,6 +94,30 @@ TEST(ReuseAdversary, LightThatIsSwitchedOnAndACutAreFullForwards) {
     }
 }
 
+// One difference between two frames does not show whether noise or a change made it; the frames do.
+TEST(ReuseAdversary, AChangeInTheSecondFrameIsNoNoise) {
+    Scene scene;
+    for (int t = 1; t < kMany; ++t)  // neighbours are alike, as in images
+        for (int d = 0; d < 96; ++d)
+            scene.token(t)[d] = 0.98f * scene.token(t - 1)[d] + 0.2f * scene.token(t)[d];
+    const EncoderCase encoder = scene.encoder();
+    Scene other;
+    for (const cv::Mat& first : {cv::Mat(0 * scene.still), cv::Mat(scene.still + 1),
+                                 cv::Mat(0.4 * scene.still), cv::Mat(-scene.still), other.still}) {
+        Camera camera(encoder, Reuse());
+        for (int round = 0; round < 2; ++round) {
+            camera.runner().forget();
+            camera.see(first);
+            const cv::Mat frame = scene.shot(0.05f), seen = camera.see(frame)[0];
+            EXPECT_EQ(camera.state(), ReuseState::Full);
+            EXPECT_TRUE(sameBits(seen, unmerged(encoder, frame)[0]));
+            for (int f = 0; f < 3; ++f)
+                camera.see(scene.shot(0.05f));
+            EXPECT_EQ(camera.state(), ReuseState::Partial);
+        }
+    }
+}
+
 TEST(ReuseAdversary, AFlickeringTokenIsComputedInEveryFrameAndNothingElseIs) {
     Scene scene;
     Reuse reuse;

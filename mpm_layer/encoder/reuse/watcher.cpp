@@ -19,6 +19,8 @@ constexpr int kFullBeforeSuspension = 4, kQuietBeforeResumption = 4;
 // After a frame that was computed as a whole all tokens stop at once, and most of them had not moved.
 constexpr int kStoppedForOneMoreAfterFull = 2;
 constexpr int kPixelGrain = 64;  // tokens of a thread
+// Of the distance between two tokens of a frame. A token that differs as much from itself is another token.
+constexpr float kMostNoise = 0.4f;
 
 float distance(const float* a, const float* b, int dim) {
     return std::sqrt(kernels::squaredDistance(a, b, dim) / static_cast<float>(dim));
@@ -35,6 +37,21 @@ bool sameBits(const float* a, const float* b, size_t count) {
     return same;
 }
 
+// The distance between two image tokens, as the root of the mean square; of a sample of the frame.
+float spreadOf(const FrameRows& frame) {
+    constexpr int kSample = 256;
+    const int stride = std::max(1, frame.tokens / kSample), count = (frame.tokens + stride - 1) / stride;
+    const float share = 1.0f / static_cast<float>(std::max(1, count));
+    std::vector<float> mean(frame.dim);
+    for (int t = 0; t < frame.tokens; t += stride)
+        for (int d = 0; d < frame.dim; ++d)
+            mean[d] += share * frame.token(t)[d];
+    double squares = 0;
+    for (int t = 0; t < frame.tokens; t += stride)
+        squares += share * kernels::squaredDistance(frame.token(t), mean.data(), frame.dim);
+    return static_cast<float>(std::sqrt(2 * squares / frame.dim));
+}
+
 int shareOf(double share, int tokens) {
     return static_cast<int>(std::floor(share * tokens));
 }
@@ -47,17 +64,43 @@ void StreamWatcher::restart() {
     m_fullInARow = m_quietInARow = m_stillFrames = 0;
 }
 
+// A token with itself and with the next one, in this frame and in the frame before.
+void StreamWatcher::compareWithBefore(const FrameRows& frame, int token, NoiseEvidence& evidence) const {
+    const int next = token + 1 < frame.tokens ? token + 1 : std::max(0, token - 1);
+    const auto before = [&](int t) {
+        return &m_previous[static_cast<size_t>(frame.special + t) * frame.dim];
+    };
+    const auto squared = [&](const float* a, const float* b) {
+        return kernels::squaredDistance(a, b, frame.dim) / static_cast<float>(frame.dim);
+    };
+    const float own = squared(frame.token(token), before(token)),
+                other = squared(frame.token(next), before(next));
+    const float now = squared(frame.token(token), frame.token(next)),
+                then = squared(before(token), before(next));
+    // The scalar product of a - b and c - d from the distances between a, b, c and d.
+    const float product =
+        (squared(frame.token(token), before(next)) + squared(before(token), frame.token(next)) - now - then) /
+        2;
+    const float alike = own > 0 && other > 0 ? product / std::sqrt(own * other) : 0.0f;  // the cosine
+    evidence.differences[token] = std::sqrt(own);
+    evidence.apart[token] = std::sqrt(own * std::max(0.0f, 1 - alike));
+    evidence.contrasts[token] = std::sqrt(now);
+    evidence.contrastsBefore[token] = std::sqrt(then);
+}
+
 // Sizes, differences to the frame before, and the noise. False where a row is not finite.
 bool StreamWatcher::measure(const FrameRows& frame, const Reuse& reuse) {
     const bool known = m_previous.size() == static_cast<size_t>(frame.rows()) * frame.dim;
     if (known && sameBits(m_previous.data(), frame.data, m_previous.size())) {
         // Nothing to learn: a frame that came twice has no noise in it.
-        m_differences.assign(frame.tokens, 0.0f);
+        m_evidence.differences.assign(frame.tokens, 0.0f);
         ++m_stillFrames;
         return true;
     }
     m_stillFrames = 0;
-    std::vector<float> sizes(frame.tokens), differences(known ? frame.tokens : 0);
+    std::vector<float> sizes(frame.tokens);
+    NoiseEvidence evidence;
+    evidence.resize(known ? frame.tokens : 0);
     float outside = 0;  // the sum stays finite only where all rows are
     for (int r = 0; r < frame.rows(); ++r)
         if (r < frame.special || r >= frame.special + frame.tokens)
@@ -66,9 +109,7 @@ bool StreamWatcher::measure(const FrameRows& frame, const Reuse& reuse) {
         frame.tokens,
         [&](int t) {
             sizes[t] = distance(frame.token(t), nullptr, frame.dim);
-            if (!known) return;
-            const float* before = &m_previous[static_cast<size_t>(frame.special + t) * frame.dim];
-            differences[t] = distance(frame.token(t), before, frame.dim);
+            if (known) compareWithBefore(frame, t, evidence);
         },
         kPixelGrain);
     double squares = 0;
@@ -78,11 +119,11 @@ bool StreamWatcher::measure(const FrameRows& frame, const Reuse& reuse) {
     const double floor = reuse.floor < 0 ? kDefaultFloor : reuse.floor;
     m_least = static_cast<float>(floor * std::sqrt(squares / std::max(1, frame.tokens)));
     m_sizes.swap(sizes);
-    m_differences.swap(differences);
+    std::swap(m_evidence, evidence);
     if (known) {
         const double sensitivity = std::max(reuse.sensitivity, 1e-6);
-        m_noise.add(m_axis.positions(frame, m_sizes, m_differences), m_differences,
-                    static_cast<float>(m_least / sensitivity));
+        m_noise.add(m_axis.positions(frame, m_sizes, m_evidence.differences), m_evidence,
+                    static_cast<float>(m_least / sensitivity), kMostNoise * spreadOf(frame));
     }
     m_previous.resize(static_cast<size_t>(frame.rows()) * frame.dim);
     parallelCopy(frame.data, m_previous.size(), m_previous.data());
@@ -96,8 +137,8 @@ float StreamWatcher::thresholdOf(int token, const Reuse& reuse) const {
 // Whether the stream stays suspended.
 bool StreamWatcher::watchSuspended(const FrameRows& frame, const Reuse& reuse) {
     int changed = 0;
-    for (int t = 0; t < static_cast<int>(m_differences.size()); ++t)
-        changed += m_differences[t] > (reuse.exact ? 0.0f : thresholdOf(t, reuse));
+    for (int t = 0; t < static_cast<int>(m_evidence.differences.size()); ++t)
+        changed += m_evidence.differences[t] > (reuse.exact ? 0.0f : thresholdOf(t, reuse));
     m_quietInARow = changed < reuse.full / 2 * frame.tokens ? m_quietInARow + 1 : 0;
     if (m_quietInARow < kQuietBeforeResumption) return true;
     restart();

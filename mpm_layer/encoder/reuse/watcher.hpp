@@ -19,6 +19,7 @@ public:
 
 private:
     bool measure(const FrameRows& frame, const Reuse& reuse);
+    void compareWithBefore(const FrameRows& frame, int token, NoiseEvidence& evidence) const;
     float thresholdOf(int token, const Reuse& reuse) const;
     bool watchSuspended(const FrameRows& frame, const Reuse& reuse);
     std::vector<float> changesOf(const FrameRows& frame, const Reuse& reuse) const;
@@ -43,8 +44,9 @@ private:
     std::vector<int> m_still;        ///< frames since it changed
     NoiseAxis m_axis;
     NoiseEstimate m_noise;
-    std::vector<float> m_sizes, m_differences;  ///< of this frame, to the one before
-    float m_least = 0;                          ///< the smallest difference that counts
+    std::vector<float> m_sizes;
+    NoiseEvidence m_evidence;  ///< of this frame
+    float m_least = 0;         ///< the smallest difference that counts
 };
 
 }  // namespace mpm
