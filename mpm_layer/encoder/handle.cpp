@@ -109,6 +109,17 @@ void Encoder::clearMaps() {
 Report Encoder::report() const {
     return control().report();
 }
+
+std::vector<int> Encoder::tokens(int image) const {
+    const Report last = report();
+    const int images = static_cast<int>(last.images.size());
+    if (image < 0 || image >= images)
+        CV_Error(
+            cv::Error::StsOutOfRange,
+            cv::format("mpm: image must be below %d, the images of the last forward, got %d", images, image));
+    return last.images[image].tokens;
+}
+
 int Encoder::blocks() const {
     return control().config().blocks;
 }

@@ -53,6 +53,7 @@ int main(int argc, char** argv) {
             return fail("the output is empty or not finite");
         if (report.images.size() != 1) return fail("the report is not of one image");
         const std::vector<int>& tokens = report.images[0].tokens;
+        if (encoder.tokens() != tokens) return fail("tokens() is not the report's");
         if (int(tokens.size()) != encoder.blocks()) return fail("the report does not count every block");
         if ((tokens.back() < tokens.front()) == schedule.empty())
             return fail("merging does not follow the schedule");

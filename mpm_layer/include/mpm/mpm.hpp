@@ -181,6 +181,10 @@ public:
     /// @return a copy of the last forward's report, which shares no memory with the encoder; without images
     ///     before the first forward
     Report report() const;
+    /// @param image index in the batch of the last forward, from 0
+    /// @return the image tokens that entered each block, as report().images[image].tokens
+    /// @throws cv::Exception if the last forward had no such image
+    std::vector<int> tokens(int image = 0) const;
 
     int blocks() const;         ///< number of transformer blocks
     int dim() const;            ///< values of a token; 0 until it is known, after the first forward

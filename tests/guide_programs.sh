@@ -1,0 +1,79 @@
+#!/bin/sh
+# Builds the C and C++ programs of README.md and docs/guide with AddressSanitizer, runs them and compares their output.
+#   tests/guide_programs.sh BUILD CXX CC "FLAGS" "LIBRARIES"
+# A block with `int main` is a program. The others are parts of one: they are compiled in a function each, with the names
+# that they use; README's runs too, on the shipped model.
+set -eu
+here=$(cd "$(dirname "$0")/.." && pwd)
+build=$(cd "$1" && pwd)
+cxx=$2 cc=$3 flags=$4 libraries=$5
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+
+# Writes each block to blocks/PAGE_NUMBER.cpp, or .c.
+mkdir blocks
+for page in "$here"/README.md "$here"/docs/guide/*.md; do
+    awk -v name="blocks/$(basename "$page" .md)" '
+        /^```/ && out != "" { close(out); out = ""; next }
+        /^```(c|cpp)( |$)/ { out = name "_" ++blocks (/^```cpp/ ? ".cpp" : ".c"); printf "" >out; next }
+        out != "" { print >out }' "$page"
+done
+cat >parts.cpp <<'END'
+#include <iostream>
+#include <mpm/mpm.hpp>
+#include <mpm/read_net.hpp>
+#include <opencv2/imgcodecs.hpp>
+END
+programs=0 parts=0
+for block in blocks/*; do
+    case $block in *.c) compiler="$cc -std=c99" ;; *) compiler="$cxx -std=c++17" ;; esac
+    if grep -q '^int main' "$block"; then
+        # shellcheck disable=SC2086  # flags are words
+        $compiler -g -O1 -fsanitize=address -Wall -Wextra -Werror $flags -o "$(basename "$block").run" "$block" $libraries
+        programs=$((programs + 1))
+        continue
+    fi
+    parts=$((parts + 1))
+    name=$(basename "$block" .cpp)
+    {
+        echo "int $name(cv::dnn::Net net, cv::Mat image, cv::Mat blob, const int* smallerShape) {"
+        echo '(void)net, (void)image, (void)blob, (void)smallerShape; {'
+        cat "$block"
+        case $name in README*) echo 'return left;' ;; esac
+        echo '} return 0; }'
+    } >>parts.cpp
+done
+# The parts, then the image of the C program through the C++ interface.
+cat >>parts.cpp <<'END'
+int main() {
+    std::cout << README_1({}, {}, {}, nullptr) << "\n";
+    const int sizes[] = {1, 3, 480, 640};
+    cv::Mat input(4, sizes, CV_32F);
+    for (int i = 0; i < 3 * 480 * 640; ++i) input.ptr<float>()[i] = (float)(i % 640) / 320 - 1;
+    cv::dnn::Net net = mpm::readNet("vit.mpm.onnx");
+    mpm::Encoder encoder = mpm::encoder(net);
+    encoder.setSchedule({2, 5});
+    net.setInput(input);
+    net.forward();
+    for (int tokens : encoder.tokens()) std::cout << tokens << " ";
+    std::cout << "\n";
+}
+END
+# shellcheck disable=SC2086
+$cxx -std=c++17 -g -O1 -fsanitize=address $flags -o parts.run parts.cpp $libraries
+[ $programs -ge 2 ] && [ $parts -ge 3 ] || { echo "guide_programs: $programs programs and $parts parts found" >&2 && exit 1; }
+
+cp "$here/docs/images/example.jpg" street.jpg
+cp "$build/share/mpm/street-vit-tiny.onnx" vit.mpm.onnx
+export LD_LIBRARY_PATH="$build/mpm_layer" MPM_DEVICE=cpu ASAN_OPTIONS=detect_leaks=0
+./parts.run >parts.txt
+./program_1.cpp.run vit.mpm.onnx street.jpg >program.txt
+./program_2.c.run vit.mpm.onnx >c.txt
+fail() { echo "guide_programs: $1" >&2 && cat parts.txt program.txt c.txt >&2 && exit 1; }
+# README's last number is that of the program's last block, and both languages see the same tokens.
+[ "$(wc -w <program.txt)" -eq 12 ] || fail "the C++ program does not print the tokens of 12 blocks"
+[ "$(awk '{ print $NF }' program.txt)" = "$(sed -n 1p parts.txt)" ] || fail "README counts other tokens than the guide"
+[ "$(cat c.txt)" = "$(sed -n 2p parts.txt)" ] || fail "the C program prints other tokens than C++"
+awk '{ exit !($1 == 1200 && $3 < $1 && $NF < $3 && $NF > 0) }' program.txt || fail "tokens do not become fewer"
+echo "guide_programs: $programs programs and $parts parts"
