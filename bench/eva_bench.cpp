@@ -56,8 +56,9 @@ class Chain {
 public:
     explicit Chain(const test::EncoderCase& whole) {
         for (const test::EncoderCase& segment : test::cutEncoder(whole, {1, 2, 3})) {
-            m_control = makeControl(segment.config);
-            m_runners.push_back(std::make_unique<EncoderRunner>(m_control, segment.config));
+            const auto place = std::make_shared<NetworkPlace>();
+            m_control = place->join(segment.config);
+            m_runners.push_back(std::make_unique<EncoderRunner>(m_control, segment.config, place));
             m_runners.back()->setWeights(segment.weights);
         }
     }

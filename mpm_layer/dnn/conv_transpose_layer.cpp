@@ -84,10 +84,7 @@ private:
 }  // namespace
 
 ConvTransposeLayer::ConvTransposeLayer(const cv::dnn::LayerParams& params)
-    : SmallLayer(params),
-      m_window(windowOf(params)),
-      m_activation(activationOf(params)),
-      m_backbone(NearbyBackbone::before()) {}
+    : SmallLayer(params), m_window(windowOf(params)), m_activation(activationOf(params)) {}
 
 cv::Ptr<cv::dnn::Layer> ConvTransposeLayer::create(cv::dnn::LayerParams& params) {
     return cv::Ptr<cv::dnn::Layer>(new ConvTransposeLayer(params));
@@ -120,7 +117,8 @@ int64 ConvTransposeLayer::getFLOPS(const std::vector<Shape>& in, const std::vect
 }
 
 void ConvTransposeLayer::pack(const cv::Mat& weight, bool constant) {
-    const Precision precision = m_backbone.precision() == Precision::BF16 ? Precision::BF16 : Precision::F32;
+    const bool pairs = network()->precisionBefore() == Precision::BF16;
+    const Precision precision = pairs ? Precision::BF16 : Precision::F32;
     const int rows = weight.size[0], depth = weight.size[1];
     const bool same =
         m_rows && m_rows->count() == rows && m_depth == depth && m_rows->precision() == precision;

@@ -7,7 +7,6 @@
 #include "mpm_layer/decoder/grid_sample.hpp"
 #include "mpm_layer/decoder/share_control.hpp"
 #include "mpm_layer/dnn/small_layer.hpp"
-#include "mpm_layer/encoder/chain.hpp"
 #include "mpm_layer/kernels/common/buffer.hpp"
 
 namespace mpm::dnn {
@@ -52,9 +51,9 @@ private:
 
     const cv::Size m_window;
     const kernels::Activation m_activation;
-    const NearbyBackbone m_backbone;      ///< products are in its precision
-    std::optional<cpu::LeftRows> m_rows;  ///< of the weight
-    kernels::Buffer m_memory;             ///< theirs
+    std::optional<cpu::LeftRows>
+        m_rows;                ///< of the weight, in the precision of the backbone before the layer
+    kernels::Buffer m_memory;  ///< of m_rows
     int m_depth = 0;
 };
 

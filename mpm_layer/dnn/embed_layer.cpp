@@ -8,7 +8,6 @@
 #include "base/checked.hpp"
 #include "base/loops.hpp"
 #include "mpm_layer/dnn/attributes.hpp"
-#include "mpm_layer/encoder/reuse/watched.hpp"
 #include "mpm_layer/kernels/common/limits.hpp"
 
 namespace mpm::dnn {
@@ -122,9 +121,7 @@ EmbedLayer::EmbedLayer(const cv::dnn::LayerParams& params)
     : SmallLayer(params),
       m_first(wholeAttribute(params, "first", 0, 0, kMostSpecialTokens)),
       m_patches(wholeAttribute(params, "patches", -1, -1, std::numeric_limits<int>::max())),
-      m_patch(patchOf(params)) {
-    if (projects()) m_backbone = NearbyBackbone::behind();
-}
+      m_patch(patchOf(params)) {}
 
 cv::Ptr<cv::dnn::Layer> EmbedLayer::create(cv::dnn::LayerParams& params) {
     return cv::Ptr<cv::dnn::Layer>(new EmbedLayer(params));
@@ -187,7 +184,8 @@ int64 EmbedLayer::getFLOPS(const std::vector<Shape>& in, const std::vector<Shape
 void EmbedLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
     const cv::Mat x = operand(in, 0), table = operand(in, 1);
     const bool packed = projects() && pack(operand(in, 2), isConstant(in, 2));
-    const bool again = projects() && isConstant(in, 1) && isConstant(in, 2) && tokensAreWatched(out[0].data);
+    const bool again =
+        projects() && isConstant(in, 1) && isConstant(in, 2) && network()->watches(out[0].data);
     if (packed || !again) m_tokens.release();
     if (again) return projectAgain(x, table, out[0]);
     m_images.release();
@@ -202,7 +200,7 @@ void EmbedLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& o
 }
 
 bool EmbedLayer::pack(const cv::Mat& weight, bool constant) {
-    const bool pairs = m_backbone->precision() == Precision::BF16;
+    const bool pairs = network()->precisionBehind() == Precision::BF16;
     const Precision precision = pairs ? Precision::BF16 : Precision::F32;
     const int depth = weight.size[0], dim = weight.size[1];
     const bool same = m_depth == depth && m_weights.columns() == dim && m_weights.precision() == precision;

@@ -1,12 +1,10 @@
 // MpmEmbed: patches, or an image, to the tokens that enter an encoder.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "mpm_layer/cpu/linear.hpp"
 #include "mpm_layer/dnn/small_layer.hpp"
-#include "mpm_layer/encoder/chain.hpp"
 
 namespace mpm::dnn {
 
@@ -37,11 +35,10 @@ private:
 
     bool fits(int tokens, int rows) const;
 
-    int m_first;       ///< row of the first patch
-    int m_patches;     ///< how many there must be; negative where the model leaves it open
-    cv::Size m_patch;  ///< of an image; empty if the input is patches
-    std::optional<NearbyBackbone> m_backbone;  ///< of products: they are in its precision
-    cpu::Linear m_weights;
+    int m_first;                 ///< row of the first patch
+    int m_patches;               ///< how many there must be; negative where the model leaves it open
+    cv::Size m_patch;            ///< of an image; empty if the input is patches
+    cpu::Linear m_weights;       ///< in the precision of the backbone behind the layer
     int m_depth = 0;             ///< of the weights
     cv::Mat m_images, m_tokens;  ///< of the forward before, for projectAgain(); empty where there are none
 };

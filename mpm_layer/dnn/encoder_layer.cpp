@@ -109,8 +109,8 @@ EncoderLayer::EncoderLayer(const cv::dnn::LayerParams& params)
     : PortableLayer(params),
       m_inputs(readInputs(params)),
       m_config(readConfig(params, m_inputs)),
-      m_control(makeControl(m_config)),
-      m_runner(std::make_shared<EncoderRunner>(m_control, m_config)) {
+      m_control(network()->join(m_config)),
+      m_runner(std::make_shared<EncoderRunner>(m_control, m_config, network())) {
     if (!m_config.continues()) m_control->setRunner(m_runner);
 }
 

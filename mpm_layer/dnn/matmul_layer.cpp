@@ -80,9 +80,7 @@ void multiplyColumns(const float* a, int rows, const cv::Mat& b, Precision preci
 }  // namespace
 
 MatMulLayer::MatMulLayer(const cv::dnn::LayerParams& params)
-    : SmallLayer(params),
-      m_reversed(switchAttribute(params, "reversed")),
-      m_backbone(NearbyBackbone::before()) {}
+    : SmallLayer(params), m_reversed(switchAttribute(params, "reversed")) {}
 
 cv::Ptr<cv::dnn::Layer> MatMulLayer::create(cv::dnn::LayerParams& params) {
     return cv::Ptr<cv::dnn::Layer>(new MatMulLayer(params));
@@ -116,7 +114,7 @@ void MatMulLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& 
     const size_t sizeA = static_cast<size_t>(rows) * depth, sizeB = static_cast<size_t>(depth) * columns;
     const size_t sizeC = static_cast<size_t>(rows) * columns, padded = kernels::paddedSize(rows, depth);
     if (batches.count() == 1) {
-        const bool pairs = m_backbone.precision() == Precision::BF16;
+        const bool pairs = network()->precisionBefore() == Precision::BF16;
         if (columns > rows)
             return multiplyColumns(a.ptr<float>(), rows, b, pairs ? Precision::BF16 : Precision::F32,
                                    out[0].ptr<float>());

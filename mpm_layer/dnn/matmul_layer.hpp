@@ -1,8 +1,8 @@
-// MpmMatMul: products of matrices that are both computed, or of which a constant one is repeated.
+// MpmMatMul: products of matrices that are both computed, or of which a constant one is repeated. Few rows by
+// many columns are multiplied in the precision of the backbone before the layer.
 #pragma once
 
 #include "mpm_layer/dnn/small_layer.hpp"
-#include "mpm_layer/encoder/chain.hpp"
 
 namespace mpm::dnn {
 
@@ -17,8 +17,7 @@ protected:
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
-    bool m_reversed;                  ///< the second operand is the left one
-    const NearbyBackbone m_backbone;  ///< few rows by many columns are multiplied in its precision
+    bool m_reversed;  ///< the second operand is the left one
 };
 
 }  // namespace mpm::dnn

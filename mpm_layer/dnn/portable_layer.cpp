@@ -76,6 +76,20 @@ std::vector<int> readIntegers(const cv::Mat& from, const char* what) {
     return values;
 }
 
+#if CV_VERSION_MAJOR >= 5
+PortableLayer::PortableLayer(const cv::dnn::LayerParams& params)
+    : cv::dnn::Layer(params), m_network(std::make_shared<NetworkPlace>(params.name, &netimpl)) {
+    netimpl = nullptr;  // only the new engine sets it
+}
+#else
+PortableLayer::PortableLayer(const cv::dnn::LayerParams& params)
+    : cv::dnn::Layer(params), m_network(std::make_shared<NetworkPlace>(params.name)) {}
+#endif
+
+void PortableLayer::finalize(cv::InputArrayOfArrays, cv::OutputArrayOfArrays) {
+    m_network->allocate();
+}
+
 bool PortableLayer::hasDynamicEngine() const {
 #if CV_VERSION_MAJOR >= 5
     // Only the new engine names a layer's inputs.
@@ -158,6 +172,7 @@ void PortableLayer::checkMats(const std::vector<cv::Mat>& in, const std::vector<
 }
 
 void PortableLayer::computeChecked(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
+    m_network->run();
     checkMats(in, out);
     const auto noMemory = [this] {
         CV_Error(cv::Error::StsNoMem, "mpm: there is not enough memory for " + printable(type, 80));

@@ -2,9 +2,12 @@
 // pair of files.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include <opencv2/dnn.hpp>
+
+#include "mpm_layer/encoder/network_state.hpp"
 
 namespace mpm::dnn {
 
@@ -26,7 +29,7 @@ std::vector<int> readIntegers(const cv::Mat& from, const char* what);
 /// A layer that knows shapes in and out, and one call that computes.
 class PortableLayer : public cv::dnn::Layer {
 public:
-    explicit PortableLayer(const cv::dnn::LayerParams& params) : cv::dnn::Layer(params) {}
+    explicit PortableLayer(const cv::dnn::LayerParams& params);
 
     bool getMemoryShapes(const std::vector<Shape>& in, int required, std::vector<Shape>& out,
                          std::vector<Shape>& internals) const override;
@@ -38,6 +41,7 @@ public:
         return shapesDependOnData();
     }
 #endif
+    void finalize(cv::InputArrayOfArrays in, cv::OutputArrayOfArrays out) override;
     void forward(cv::InputArrayOfArrays in, cv::OutputArrayOfArrays out,
                  cv::OutputArrayOfArrays internals) override;
 
@@ -62,11 +66,17 @@ protected:
     }
     static void resize(cv::Mat& output, const std::vector<int>& sizes, int type);
 
+    const std::shared_ptr<NetworkPlace>& network() const {
+        return m_network;
+    }
+
 private:
     void checkShapes(const std::vector<Shape>& in) const;
     void checkMats(const std::vector<cv::Mat>& in, const std::vector<cv::Mat>& out) const;
     void computeChecked(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out);
     bool hasDynamicEngine() const;
+
+    const std::shared_ptr<NetworkPlace> m_network;
 };
 
 }  // namespace mpm::dnn

@@ -6,7 +6,6 @@
 #include "base/loops.hpp"
 #include "mpm_layer/decoder/row_products.hpp"
 #include "mpm_layer/dnn/attributes.hpp"
-#include "mpm_layer/encoder/reuse/lead_frame.hpp"
 #include "mpm_layer/kernels/tokens/columns.hpp"
 #include "mpm_layer/kernels/tokens/rows.hpp"
 
@@ -120,7 +119,7 @@ void LinearLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& 
     const int rows = static_cast<int>(x.total() / depth);
     kernels::Epilogue epilogue;
     epilogue.bias = m_bias.empty() ? nullptr : m_bias.data();
-    const bool reuses = leadFrame() != nullptr && isConstant(in, 1) && isConstant(in, 2);
+    const bool reuses = network()->reuses() && isConstant(in, 1) && isConstant(in, 2);
     if (packs || !reuses) m_memory.clear();
     if (reuses) {
         const std::vector<int> differ = m_memory.update(x, depth, columns);

@@ -38,7 +38,7 @@ protected:
 private:
     kernels::PackedWeights m_weights;
     std::vector<float> m_bias;
-    RowMemory m_memory;  ///< where an encoder before it reuses
+    RowMemory m_memory;  ///< if an encoder of the network reuses
 };
 
 }  // namespace mpm::dnn

@@ -1,11 +1,9 @@
 #include "mpm_layer/encoder/chain.hpp"
 
 #include <algorithm>
-#include <map>
+#include <iterator>
 
 #include "base/printable.hpp"
-#include "mpm_layer/encoder/control.hpp"
-#include "mpm_layer/encoder/runner.hpp"
 #include "mpm_layer/merge/merge_map.hpp"
 
 namespace mpm {
@@ -16,18 +14,14 @@ Segments::Segments(const EncoderConfig& first) : m_chain(first.chain), m_chainBl
 
 bool Segments::takes(const EncoderConfig& next) const {
     int blocks = 0;
-    for (const Range& range : m_ranges) {
-        if (range.first == next.firstBlock) return false;
+    for (const Range& range : m_ranges)
         blocks += range.last - range.first + 1;
-    }
     return next.chainBlocks > 0 && next.chain == m_chain && next.chainBlocks == m_chainBlocks &&
-           blocks < m_chainBlocks;
+           next.firstBlock > m_ranges.back().first && blocks < m_chainBlocks;
 }
 
 void Segments::add(const EncoderConfig& next) {
-    const auto behind = std::find_if(m_ranges.begin(), m_ranges.end(),
-                                     [&](const Range& range) { return range.first > next.firstBlock; });
-    m_ranges.insert(behind, {next.firstBlock, next.lastBlock()});
+    m_ranges.push_back({next.firstBlock, next.lastBlock()});
     std::vector<int> all;
     std::set_union(m_schedule.begin(), m_schedule.end(), next.schedule.begin(), next.schedule.end(),
                    std::back_inserter(all));
@@ -49,56 +43,6 @@ void Segments::check() const {
              cv::format("mpm: the segments of chain '%s' must cover its blocks 0..%d without gap or overlap; "
                         "there are %s",
                         printable(m_chain, 80).c_str(), m_chainBlocks - 1, found.c_str()));
-}
-
-namespace {
-
-// OpenCV makes the layers of a network one after the other, in the thread that reads it.
-std::shared_ptr<EncoderControl> controlOfChain(const EncoderConfig& config) {
-    if (config.chainBlocks == 0) return std::make_shared<EncoderControl>(config);
-    static thread_local std::map<std::string, std::weak_ptr<EncoderControl>> latest;
-    for (auto it = latest.begin(); it != latest.end();)
-        it = it->second.expired() ? latest.erase(it) : std::next(it);
-    std::weak_ptr<EncoderControl>& known = latest[config.chain];
-    std::shared_ptr<EncoderControl> control = known.lock();
-    if (control && control->addSegment(config)) return control;
-    control = std::make_shared<EncoderControl>(config);
-    known = control;
-    return control;
-}
-
-// The backbone read last, and the operator that waits for the next one.
-thread_local std::weak_ptr<EncoderControl> t_backbone;
-thread_local std::weak_ptr<std::weak_ptr<const EncoderControl>> t_waiting;
-
-}  // namespace
-
-NearbyBackbone NearbyBackbone::behind() {
-    NearbyBackbone next{Control()};
-    t_waiting = next.m_control;
-    return next;
-}
-
-NearbyBackbone NearbyBackbone::before() {
-    return NearbyBackbone(t_backbone);
-}
-
-Precision NearbyBackbone::precision() const {
-    const std::shared_ptr<const EncoderControl> control = m_control->lock();
-    const std::shared_ptr<EncoderRunner> runner = control ? control->runner() : nullptr;
-    return runner ? runner->precisionOnProcessor() : Precision::F32;
-}
-
-std::shared_ptr<EncoderControl> makeControl(const EncoderConfig& config) {
-    std::shared_ptr<EncoderControl> control = controlOfChain(config);
-    if (!config.merges) {
-        control->follow(t_backbone);
-        return control;
-    }
-    t_backbone = control;
-    if (const auto waiting = t_waiting.lock()) *waiting = control;
-    t_waiting.reset();
-    return control;
 }
 
 void numberByRepresentative(ImageReport& image) {

@@ -2,9 +2,7 @@
 // MpmEncoder of its own, a segment. All segments share one control, so one schedule and one report.
 #pragma once
 
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <mpm/mpm.hpp>
@@ -19,14 +17,14 @@ public:
     explicit Segments(const EncoderConfig& first);
 
     /// Whether a segment that is read next belongs to this chain, not to one of the same name in another
-    /// network.
+    /// network: a network has its segments in the order of their blocks.
     bool takes(const EncoderConfig& next) const;
     void add(const EncoderConfig& next);
 
     int count() const { return static_cast<int>(m_ranges.size()); }
     /// Of all segments.
     const std::vector<int>& schedule() const { return m_schedule; }
-    /// Throws where the segments do not cover the chain or overlap.
+    /// Throws if the segments do not cover the chain or overlap.
     void check() const;
 
 private:
@@ -38,30 +36,6 @@ private:
     int m_chainBlocks;
     std::vector<Range> m_ranges;  ///< by their first blocks
     std::vector<int> m_schedule;
-};
-
-class EncoderControl;
-
-/// The control of a new encoder: that of its chain where the calling thread has just read other segments of
-/// it, else one of its own. That of a decoder follows the backbone that the thread has read last.
-std::shared_ptr<EncoderControl> makeControl(const EncoderConfig& config);
-
-/// Held by an operator beside an encoder, so that it multiplies alike.
-class NearbyBackbone {
-public:
-    /// The one that the calling thread reads next.
-    static NearbyBackbone behind();
-    /// The one that the calling thread has read last.
-    static NearbyBackbone before();
-
-    /// F32 unless the backbone runs on the processor in another precision.
-    Precision precision() const;
-
-private:
-    using Control = std::weak_ptr<const EncoderControl>;
-    explicit NearbyBackbone(Control control) : m_control(std::make_shared<Control>(std::move(control))) {}
-
-    std::shared_ptr<Control> m_control;
 };
 
 /// Ids by representative, from left to right, in every stage. The rows of algm's clusters and of imposed maps

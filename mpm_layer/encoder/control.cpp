@@ -13,7 +13,6 @@ namespace {
 
 std::mutex g_processGuard;
 Settings g_processSettings;
-thread_local Report t_lastReport;
 
 std::string environment(const char* name) {
     const char* value = std::getenv(name);
@@ -192,10 +191,10 @@ Settings EncoderControl::own() const {
     return m_own;
 }
 
-Settings EncoderControl::ownOrProcess() const {
+Settings EncoderControl::ownOrProcess(const EncoderControl* backbone) const {
     Settings settings = own(), process = processSettings();
-    if (const std::shared_ptr<const EncoderControl> before = m_before.lock()) {
-        const Settings others = before->own();
+    if (backbone && !m_config.merges) {
+        const Settings others = backbone->own();
         Settings taken;
         taken.precision = others.precision;
         taken.device = others.device;
@@ -209,13 +208,13 @@ Settings EncoderControl::ownOrProcess() const {
 }
 
 std::vector<int> EncoderControl::schedule() const {
-    Settings settings = ownOrProcess();
+    Settings settings = ownOrProcess(nullptr);
     if (m_config.merges) settings.scheduleFromEnvironment();
     return settings.schedule ? *settings.schedule : scheduleOfFile();
 }
 
-Settings EncoderControl::effective() const {
-    Settings settings = ownOrProcess();
+Settings EncoderControl::effective(const EncoderControl* backbone) const {
+    Settings settings = ownOrProcess(backbone);
     settings.fallBackToEnvironment(m_config.merges, reuseOfFile());
     if (!settings.schedule) settings.schedule = scheduleOfFile();
     if (!settings.device) settings.device = Device::Auto;
@@ -243,7 +242,7 @@ void EncoderControl::setReport(const EncoderConfig& segment, Report report) {
     } else {
         m_report = std::move(report);
     }
-    if (m_config.merges) t_lastReport = m_report;
+    if (m_config.merges && m_listener) m_listener(m_report);
 }
 
 Report EncoderControl::report() const {
@@ -258,10 +257,6 @@ Report EncoderControl::report() const {
             stage.map = ownCopy(stage.map);
     }
     return report;
-}
-
-const Report& lastReportOfThread() {
-    return t_lastReport;
 }
 
 }  // namespace mpm

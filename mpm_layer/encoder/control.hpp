@@ -68,8 +68,6 @@ public:
     void checkSegments() const;
     void setDim(int dim);
     int dim() const;
-    /// Runs where, and multiplies as, the handle of `before` says: a decoder has no handle.
-    void follow(std::weak_ptr<const EncoderControl> before) { m_before = std::move(before); }
 
     template <class Change>
     void change(const Change& change) {
@@ -80,21 +78,23 @@ public:
     void setReuseOfFile(const Reuse& reuse);
     /// The settings of the handle.
     Settings own() const;
-    /// The handle's own settings over the process's over the environment's over the model's. A decoder has
-    /// the device and the precision of the handle of the encoder before it.
-    Settings effective() const;
+    /// The handle's own settings over the process's over the environment's over the model's. A decoder has no
+    /// handle: its device and precision are those of the handle of `backbone`, if that is not null.
+    Settings effective(const EncoderControl* backbone = nullptr) const;
     std::vector<int> schedule() const;  ///< of effective(), without asking for the rest
 
     /// The runner of this encoder, so that the handle can start a forward.
     void setRunner(std::weak_ptr<EncoderRunner> runner);
     std::shared_ptr<EncoderRunner> runner() const;
 
-    /// Of one segment; the first one of a chain begins the report anew.
+    /// Of one segment; the first one of a chain begins the report anew. The listener gets each report of a
+    /// backbone, in the thread of the forward.
     void setReport(const EncoderConfig& segment, Report report);
+    void setListener(std::function<void(const Report&)> listener) { m_listener = std::move(listener); }
     Report report() const;
 
 private:
-    Settings ownOrProcess() const;
+    Settings ownOrProcess(const EncoderControl* backbone) const;
     std::vector<int> scheduleOfFile() const;
     Reuse reuseOfFile() const;
 
@@ -106,10 +106,7 @@ private:
     Report m_report;
     int m_dim = 0;
     std::weak_ptr<EncoderRunner> m_runner;
-    std::weak_ptr<const EncoderControl> m_before;
+    std::function<void(const Report&)> m_listener;
 };
-
-/// The calling thread's last report, for the C interface.
-const Report& lastReportOfThread();
 
 }  // namespace mpm

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/stopwatch.hpp"
-#include "mpm_layer/encoder/block_loop.hpp"
-#include "mpm_layer/encoder/reuse/watched.hpp"
+#include "mpm_layer/encoder/chain.hpp"
+#include "mpm_layer/encoder/forward.hpp"
 #include "mpm_layer/encoder/shared_weights.hpp"
 #include "mpm_layer/kernels/common/limits.hpp"
 
@@ -55,69 +55,10 @@ void checkKeyBias(const cv::Mat& bias, const cv::Mat& tokens) {
     }
 }
 
-// The stages of one forward of a whole chain: numbers of the blocks, and maps imposed there.
-class Stages {
-public:
-    Stages(const Settings& settings, const EncoderConfig& config, bool merging)
-        : m_imposed(settings.imposed) {
-        if (*settings.method != "none" && config.merges && merging) m_reducer = makeReducer(*settings.method);
-        if (!m_reducer) return;
-        m_schedule = *settings.schedule;
-        const std::vector<int> own = m_reducer->ownSchedule(config.blocks);
-        if (own.empty()) {
-            checkSchedule(m_schedule, config, settings.scheduleOrigin);
-        } else {
-            m_schedule.clear();
-            for (int block : own)
-                m_schedule.push_back(config.firstBlock + block);
-        }
-        checkImposed();
-    }
-
-    const Reducer* reducer() const { return m_reducer.get(); }
-
-    void reduceAt(Moment moment, int block, Session& session) const {
-        if (!m_reducer || m_reducer->moment() != moment) return;
-        const auto found = std::find(m_schedule.begin(), m_schedule.end(), block);
-        if (found == m_schedule.end()) return;
-        StageRequest request;
-        request.reducer = m_reducer.get();
-        request.stage = static_cast<int>(found - m_schedule.begin());
-        request.block = block;
-        const auto imposed = m_imposed.find(request.stage);
-        if (imposed != m_imposed.end()) request.imposed = &imposed->second;
-        session.reduce(request);
-    }
-
-    /// Image tokens entering each block: the result of a stage is known only after the forward.
-    std::vector<int> entering(const ImageReport& image, const EncoderConfig& config) const {
-        std::vector<int> tokens;
-        size_t stage = config.takesMap ? 1 : 0;  // the map that came in, before the first block
-        int now = stage > 0 ? image.stages[0].tokens : static_cast<int>(image.map.total());
-        const int delay = m_reducer && m_reducer->moment() == Moment::AfterAttention ? 1 : 0;
-        for (int block = config.firstBlock; block <= config.lastBlock(); ++block) {
-            for (; stage < image.stages.size() && image.stages[stage].block + delay <= block; ++stage)
-                now = image.stages[stage].tokens;
-            tokens.push_back(now);
-        }
-        return tokens;
-    }
-
-private:
-    // Where nothing merges at all the maps wait for what does; a stage among others that never comes is an
-    // error.
-    void checkImposed() const {
-        const int stages = static_cast<int>(m_schedule.size());
-        if (stages == 0 || m_imposed.empty() || m_imposed.rbegin()->first < stages) return;
-        CV_Error(cv::Error::StsOutOfRange,
-                 cv::format("mpm: setMaps named stage %d, but the schedule has stages 0..%d",
-                            m_imposed.rbegin()->first, stages - 1));
-    }
-
-    std::shared_ptr<const Reducer> m_reducer;
-    std::vector<int> m_schedule;
-    const std::map<int, std::vector<MergeMap>>& m_imposed;
-};
+[[noreturn]] void rejectMapWithReuse() {
+    CV_Error(cv::Error::StsBadArg,
+             "mpm: a map from outside the chain and reuse over time exclude each other");
+}
 
 }  // namespace
 
@@ -127,34 +68,41 @@ void EncoderRunner::setWeights(NamedWeights weights) {
     m_packed.reset();
 }
 
-Precision EncoderRunner::choose(const Settings& settings) {
-    // Rows behind the image tokens have no kernels on a GPU yet; whoever asks for one by name is told so.
+EncoderRunner::Choice EncoderRunner::choiceFor(const Settings& settings) const {
+    // Rows behind the image tokens have no kernels on a GPU yet; an explicit request for one throws.
     const bool onProcessor = *settings.device == Device::Auto && m_config.trailingTokens > 0;
     const Device wanted = onProcessor ? Device::Cpu : *settings.device;
-    if (!m_backend || m_wantedDevice != wanted || m_wantedIndex != settings.deviceIndex) {
-        m_backend = makeBackend(wanted, settings.deviceIndex);
-        m_wantedDevice = wanted;
-        m_wantedIndex = settings.deviceIndex;
-        m_packed.reset();
-    }
-    return m_backend->resolve(*settings.precision);
+    if (m_choice.backend && m_choice.device == wanted && m_choice.index == settings.deviceIndex)
+        return m_choice;
+    return {makeBackend(wanted, settings.deviceIndex), wanted, settings.deviceIndex};
 }
 
-Precision EncoderRunner::precisionOnProcessor() {
-    const Precision precision = choose(m_control->effective());
-    return m_backend->device() == Device::Cpu ? precision : Precision::F32;
+Settings EncoderRunner::settings() const {
+    const bool decodes = m_place && !m_config.merges;
+    const std::shared_ptr<EncoderControl> backbone = decodes ? m_place->backboneBefore() : nullptr;
+    return m_control->effective(backbone.get());
+}
+
+Precision EncoderRunner::precisionOnProcessor() const {
+    const Settings now = settings();
+    const Choice choice = choiceFor(now);
+    const Precision precision = choice.backend->resolve(*now.precision);
+    return choice.backend->device() == Device::Cpu ? precision : Precision::F32;
 }
 
 void EncoderRunner::prepare(const Settings& settings) {
-    const Precision precision = choose(settings);
+    const Choice choice = choiceFor(settings);
+    if (choice.backend != m_choice.backend) m_packed.reset();
+    m_choice = choice;
+    const Precision precision = m_choice.backend->resolve(*settings.precision);
     if (m_packed && m_packedPrecision == precision) return;
-    m_packed = packShared(*m_backend, m_wantedIndex, m_config, m_weights, precision);
+    m_packed = packShared(*m_choice.backend, m_choice.index, m_config, m_weights, precision);
     m_packedPrecision = precision;
     m_control->setDim(m_packed->dim());
 }
 
 std::vector<cv::Mat> EncoderRunner::run(const SessionInput& input, std::vector<cv::Mat>& outputs) {
-    return run(input, m_control->effective(), outputs);
+    return run(input, settings(), outputs);
 }
 
 void EncoderRunner::run(const cv::Mat& tokens, const cv::Mat& keyBias, std::vector<cv::Mat>& outputs) {
@@ -166,7 +114,7 @@ void EncoderRunner::run(const cv::Mat& tokens, const cv::Mat& keyBias, std::vect
 
 void EncoderRunner::runOnDevice(const float* tokens, int images, int rows, const std::vector<float*>& outputs,
                                 void* stream) {
-    const Settings settings = m_control->effective();
+    const Settings settings = this->settings();
     if (*settings.device != Device::Cuda)
         CV_Error(cv::Error::StsBadArg, "mpm: a forward on device memory needs setDevice(Device::Cuda)");
     if (*settings.reuse)
@@ -206,101 +154,110 @@ void EncoderRunner::runOnDevice(const float* tokens, int images, int rows, const
     run(input, settings, headers);
 }
 
-void EncoderRunner::check(const SessionInput& input, size_t outputs) const {
+void EncoderRunner::check(const SessionInput& input, const Settings& settings, size_t outputs) const {
     m_control->checkSegments();
     checkTokens(input.tokens, m_config, m_packed->dim());
     checkKeyBias(input.keyBias, input.tokens);
     checkMaps(input.maps, input.tokens, m_config);
-    if (outputs >= m_config.taps.size()) return;
-    CV_Error(cv::Error::StsUnmatchedSizes,
-             cv::format("mpm: MpmEncoder has %d outputs, one for each of taps; %d are connected",
-                        static_cast<int>(m_config.taps.size()), static_cast<int>(outputs)));
-}
-
-// Reuses by itself, or follows the encoder its tokens come from. Without reuse the memory is given back.
-bool EncoderRunner::reuses(const Settings& settings) {
-    const bool reuses = follows() ? leadFrame() != nullptr : settings.reuse->has_value();
-    if (reuses) return true;
-    if (!follows()) setLeadFrame(nullptr);
-    m_reuse.forget();
-    return false;
-}
-
-// Images that are computed with memory are never merged, so nothing in the network has a map for them.
-void EncoderRunner::checkMapsWithReuse(const SessionInput& input, const LeadFrame* lead) const {
-    for (size_t i = 0; i < input.maps.size(); ++i) {
-        if (lead && (!lead->plans[i].remembers || input.maps[i].isIdentity())) continue;
-        CV_Error(cv::Error::StsBadArg,
-                 "mpm: a map from outside the chain and reuse over time exclude each other");
+    if (outputs < m_config.taps.size()) {
+        CV_Error(cv::Error::StsUnmatchedSizes,
+                 cv::format("mpm: MpmEncoder has %d outputs, one for each of taps; %d are connected",
+                            static_cast<int>(m_config.taps.size()), static_cast<int>(outputs)));
     }
-}
-
-std::vector<ImageReport> EncoderRunner::runWithReuse(const SessionInput& input, const Settings& settings,
-                                                     const ReuseRunner::Plain& plain,
-                                                     std::vector<cv::Mat>& outputs) {
-    const ReuseForward forward{m_config, *m_backend, m_packed, input};
-    if (follows()) {
-        const std::shared_ptr<const LeadFrame> frame = leadFrame();
-        const bool fits = static_cast<int>(frame->plans.size()) == input.tokens.size[0];
-        if (!fits) return plain(input, false, outputs);
-        checkMapsWithReuse(input, frame.get());
-        return m_reuse.follow(forward, *frame, plain, outputs);
-    }
-    checkMapsWithReuse(input, nullptr);
+    if (follows() || !*settings.reuse) return;
+    if (!input.maps.empty()) rejectMapWithReuse();
     if (!settings.imposed.empty()) {
         CV_Error(cv::Error::StsBadArg,
                  "mpm: setMaps and reuse over time exclude each other; call clearMaps or turn reuse off");
     }
-    return m_reuse.lead(forward, **settings.reuse, settings.streams, plain, outputs);
+    ReuseStreams::idsOf(settings.streams, input.tokens.size[0]);
 }
 
-std::vector<ImageReport> EncoderRunner::runPlain(const SessionInput& given, const Settings& settings,
-                                                 bool merging, std::vector<cv::Mat>& outputs,
-                                                 Times& times) const {
-    const EncoderConfig& config = m_config;
-    const Stages stages(settings, m_control->config(), merging);
-    SessionInput input = given;
-    input.reducer = stages.reducer();
-    const auto session = m_backend->begin(config, m_packed, input);
-    runBlocks(config, *session, outputs,
-              [&](Moment moment, int block) { stages.reduceAt(moment, block, *session); });
-    std::vector<ImageReport> images = session->takeReport();
-    for (ImageReport& image : images)
-        image.tokens = stages.entering(image, config);
-    times.merge += session->mergeMs();
-    times.restore += session->restoreMs();
+EncoderRunner::Plan EncoderRunner::planLeading(const EncoderForward& forward, const Settings& settings) {
+    const bool reuses = settings.reuse->has_value();
+    if (m_place) m_place->beginLead(reuses ? forward.input.tokens.data : nullptr);
+    if (!reuses) {
+        m_streams.forget();
+        return {};
+    }
+    const int blocksBehind = m_place ? m_place->blocksBehind() : 0;
+    Plan plan;
+    plan.reuse =
+        m_streams.lead(forward, **settings.reuse,
+                       ReuseStreams::idsOf(settings.streams, forward.input.tokens.size[0]), blocksBehind);
+    return plan;
+}
+
+// The rows to compute were decided before. Images that are computed with memory are never merged, so nothing
+// in the network has a map for them.
+EncoderRunner::Plan EncoderRunner::planFollowing(const EncoderForward& forward) {
+    const SessionInput& input = forward.input;
+    const std::shared_ptr<const LeadFrame> frame = m_place ? m_place->follow(m_config.blocks) : nullptr;
+    Plan plan;
+    if (!frame || static_cast<int>(frame->plans.size()) != input.tokens.size[0]) {
+        m_streams.forget();
+        plan.merging = !frame;
+        return plan;
+    }
+    for (size_t i = 0; i < input.maps.size(); ++i)
+        if (frame->plans[i].remembers && !input.maps[i].isIdentity()) rejectMapWithReuse();
+    plan.reuse = m_streams.follow(forward, *frame);
+    return plan;
+}
+
+EncoderRunner::Plan EncoderRunner::plan(const EncoderForward& forward, const Settings& settings) {
+    return follows() ? planFollowing(forward) : planLeading(forward, settings);
+}
+
+std::vector<ImageReport> EncoderRunner::execute(const EncoderForward& forward, const Settings& settings,
+                                                Plan plan, std::vector<cv::Mat>& outputs,
+                                                Times& times) const {
+    if (!plan.reuse) return runPlain(forward, settings, plan.merging, outputs, times);
+    std::vector<ImageReport> images = runPlanned(forward, settings, *plan.reuse, outputs, times);
+    if (m_place && !follows()) {
+        m_place->lead(std::make_shared<LeadFrame>(
+            LeadFrame{std::move(plan.reuse->ids), std::move(plan.reuse->frames)}));
+    }
     return images;
+}
+
+std::vector<cv::Mat> EncoderRunner::report(std::vector<ImageReport> images, const Times& times) {
+    Report report;
+    report.images = std::move(images);
+    std::vector<cv::Mat> composed;
+    for (ImageReport& image : report.images) {
+        composed.push_back(image.map);
+        if (m_config.takesMap || m_config.chainBlocks > 0) numberByRepresentative(image);
+    }
+    report.times = times;
+    report.device = m_choice.backend->device();
+    report.precision = m_packedPrecision;
+    report.keptInF32 = m_packed->keptInF32();
+    m_control->setReport(m_config, std::move(report));
+    return composed;
 }
 
 std::vector<cv::Mat> EncoderRunner::run(const SessionInput& given, const Settings& settings,
                                         std::vector<cv::Mat>& outputs) {
     const Stopwatch watch;
     prepare(settings);
-    check(given, outputs.size());
-    SessionInput input = given;
-    input.batchIndependent = *settings.batchIndependent;
+    check(given, settings, outputs.size());
+    EncoderForward forward{m_config, *m_choice.backend, m_packed, given};
+    forward.input.batchIndependent = *settings.batchIndependent;
     // A map from outside may number clusters in any order, a segment's are in the order of its rows.
-    for (MergeMap& map : input.maps)
+    for (MergeMap& map : forward.input.maps)
         if (!m_config.continues()) renumber(map, representativeOrder(map));
     std::vector<cv::Mat> taps(outputs.begin(), outputs.begin() + m_config.taps.size());
-    Report report;
-    const auto plain = [&](const SessionInput& some, bool merging, std::vector<cv::Mat>& to) {
-        return runPlain(some, settings, merging, to, report.times);
-    };
-    const bool again = reuses(settings);
-    if (!follows()) watchTokens(input.tokens.data, again);
-    report.images = again ? runWithReuse(input, settings, plain, taps) : plain(input, true, taps);
-    std::vector<cv::Mat> composed;
-    for (ImageReport& image : report.images) {
-        composed.push_back(image.map);
-        if (m_config.takesMap || m_config.chainBlocks > 0) numberByRepresentative(image);
+    Times times;
+    std::vector<ImageReport> images;
+    try {
+        images = execute(forward, settings, plan(forward, settings), taps, times);
+    } catch (...) {
+        m_streams.forget();  // what was planned did not run
+        throw;
     }
-    report.times.whole = watch.milliseconds();
-    report.device = m_backend->device();
-    report.precision = m_packedPrecision;
-    report.keptInF32 = m_packed->keptInF32();
-    m_control->setReport(m_config, std::move(report));
-    return composed;
+    times.whole = watch.milliseconds();
+    return report(std::move(images), times);
 }
 
 }  // namespace mpm

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
-#include "mpm_layer/encoder/backend.hpp"
 #include "mpm_layer/encoder/control.hpp"
-#include "mpm_layer/encoder/reuse_runner.hpp"
+#include "mpm_layer/encoder/network_state.hpp"
+#include "mpm_layer/encoder/reuse_streams.hpp"
 
 namespace mpm {
 
@@ -14,9 +15,10 @@ class EncoderRunner {
 public:
     explicit EncoderRunner(std::shared_ptr<EncoderControl> control)
         : EncoderRunner(control, control->config()) {}
-    /// Of one segment of a chain.
-    EncoderRunner(std::shared_ptr<EncoderControl> control, EncoderConfig segment)
-        : m_control(std::move(control)), m_config(std::move(segment)) {}
+    /// Of one segment of a chain. Without a place it has no other encoders around it.
+    EncoderRunner(std::shared_ptr<EncoderControl> control, EncoderConfig segment,
+                  std::shared_ptr<NetworkPlace> place = nullptr)
+        : m_control(std::move(control)), m_config(std::move(segment)), m_place(std::move(place)) {}
 
     /// Constants of the operator; packed at the first forward and again when device or precision change.
     void setWeights(NamedWeights weights);
@@ -32,38 +34,50 @@ public:
     void runOnDevice(const float* tokens, int images, int rows, const std::vector<float*>& outputs,
                      void* stream);
 
-    /// As the settings are now; F32 where the encoder runs elsewhere.
-    Precision precisionOnProcessor();
+    /// As the settings are now; F32 if the encoder runs elsewhere.
+    Precision precisionOnProcessor() const;
 
-    void forget() { m_reuse.forget(); }
-    void forget(int stream) { m_reuse.forget(stream); }
+    void forget() { m_streams.forget(); }
+    void forget(int stream) { m_streams.forget(stream); }
 
 private:
-    /// Chooses the backend. Gives the precision that it computes in.
-    Precision choose(const Settings& settings);
-    void prepare(const Settings& settings);
-    void check(const SessionInput& input, size_t outputs) const;
+    struct Choice {
+        std::shared_ptr<const Backend> backend;
+        Device device = Device::Auto;  ///< that was wanted
+        int index = 0;
+    };
+    struct Plan {
+        std::optional<ReusePlan> reuse;  ///< absent: all rows are computed, without memory
+        bool merging = true;
+    };
+
+    Settings settings() const;
+    /// The present backend if it is the one that the settings want.
+    Choice choiceFor(const Settings& settings) const;
+    void check(const SessionInput& input, const Settings& settings, size_t outputs) const;
     std::vector<cv::Mat> run(const SessionInput& input, const Settings& settings,
                              std::vector<cv::Mat>& outputs);
 
-    std::vector<ImageReport> runPlain(const SessionInput& input, const Settings& settings, bool merging,
-                                      std::vector<cv::Mat>& outputs, Times& times) const;
+    /// The steps of run().
+    void prepare(const Settings& settings);
+    Plan plan(const EncoderForward& forward, const Settings& settings);
+    Plan planLeading(const EncoderForward& forward, const Settings& settings);
+    Plan planFollowing(const EncoderForward& forward);
+    std::vector<ImageReport> execute(const EncoderForward& forward, const Settings& settings, Plan plan,
+                                     std::vector<cv::Mat>& outputs, Times& times) const;
+    std::vector<cv::Mat> report(std::vector<ImageReport> images, const Times& times);
+
     /// A decoder, or a segment behind the first one: the rows to compute again are decided before it.
     bool follows() const { return !m_config.merges || m_config.continues(); }
-    bool reuses(const Settings& settings);
-    void checkMapsWithReuse(const SessionInput& input, const LeadFrame* lead) const;
-    std::vector<ImageReport> runWithReuse(const SessionInput& input, const Settings& settings,
-                                          const ReuseRunner::Plain& plain, std::vector<cv::Mat>& outputs);
 
     std::shared_ptr<EncoderControl> m_control;
     const EncoderConfig m_config;
-    ReuseRunner m_reuse;
+    std::shared_ptr<NetworkPlace> m_place;  ///< may be null
+    ReuseStreams m_streams;
     NamedWeights m_weights;
     bool m_hasWeights = false;
-    std::shared_ptr<const Backend> m_backend;
+    Choice m_choice;
     std::shared_ptr<const PackedEncoder> m_packed;
-    Device m_wantedDevice = Device::Auto;
-    int m_wantedIndex = 0;
     Precision m_packedPrecision = Precision::F32;
 };
 

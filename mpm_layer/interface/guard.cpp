@@ -7,6 +7,7 @@
 namespace {
 
 thread_local std::string t_error;
+thread_local mpm::Report t_report;
 
 }  // namespace
 
@@ -18,6 +19,14 @@ void keepError(const char* text) noexcept {
     } catch (...) {
         t_error.clear();
     }
+}
+
+void keepReport(const Report& report) {
+    t_report = report;
+}
+
+const Report& keptReport() {
+    return t_report;
 }
 
 }  // namespace mpm

@@ -1,12 +1,16 @@
 // The border of the C interface: exceptions end here, since the caller may be no C++ at all.
 #pragma once
 
-#include <opencv2/core.hpp>
+#include <mpm/mpm.hpp>
 
 namespace mpm {
 
 /// Keeps the text for mpm_last_error(). Even without memory for it no exception leaves.
 void keepError(const char* text) noexcept;
+
+/// Keeps a copy of a report for mpm_report_*(), and gives the one that the calling thread kept last.
+void keepReport(const Report& report);
+const Report& keptReport();
 
 /// The result of `body`, or `failed` after an exception.
 template <class Body, class Result>

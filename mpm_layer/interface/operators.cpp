@@ -72,6 +72,17 @@ void describe(const Shape& shape, mpm_array& array) {
 
 }  // namespace
 
+void mpm_begin_network(void) {
+    mpm::guarded([] {
+        mpm::NetworkState::beginReading();
+        return 0;
+    });
+}
+
+void mpm_end_network(void) {
+    mpm::NetworkState::endReading();
+}
+
 const char* mpm_operator_type(int index) {
     const std::vector<mpm::dnn::Operator>& all = mpm::dnn::operators();
     return index >= 0 && index < static_cast<int>(all.size()) ? all[index].type : nullptr;
@@ -84,7 +95,7 @@ mpm_operator* mpm_operator_new(const char* type) {
             if (std::string(type) != entry.type) continue;
             auto op = std::make_unique<mpm_operator>();
             op->entry = &entry;
-            op->params.type = op->params.name = type;
+            op->params.type = type;  // without a name: those of a network would all have the same
             return op.release();
         }
         CV_Error(cv::Error::StsBadArg, "mpm: there is no operator '" + mpm::printable(type, 80) + "'");

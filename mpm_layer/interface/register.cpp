@@ -18,6 +18,7 @@
 #include "mpm_layer/dnn/refused_layer.hpp"
 #include "mpm_layer/dnn/resize_layer.hpp"
 #include "mpm_layer/dnn/row_layers.hpp"
+#include "mpm_layer/interface/guard.hpp"
 #include "mpm_layer/interface/operators.hpp"
 
 namespace mpm {
@@ -34,6 +35,12 @@ cv::Ptr<cv::dnn::Layer> createOrRefuse(cv::dnn::LayerParams& params) {
     }
 }
 
+cv::Ptr<cv::dnn::Layer> createEncoder(cv::dnn::LayerParams& params) {
+    const cv::Ptr<cv::dnn::Layer> layer = dnn::EncoderLayer::create(params);
+    static_cast<const dnn::EncoderLayer&>(*layer).control()->setListener(keepReport);
+    return layer;
+}
+
 template <cv::Ptr<cv::dnn::Layer> (*Create)(cv::dnn::LayerParams&)>
 dnn::Operator entry(const char* type) {
     return {type, Create, createOrRefuse<Create>};
@@ -45,7 +52,7 @@ const std::vector<dnn::Operator>& dnn::operators() {
     static const std::vector<Operator> all = {
         entry<MergeLayer::create>("MpmMerge"),
         entry<RestoreLayer::create>("MpmRestore"),
-        entry<EncoderLayer::create>("MpmEncoder"),
+        entry<createEncoder>("MpmEncoder"),
         entry<EmbedLayer::create>("MpmEmbed"),
         entry<ConvTransposeLayer::create>("MpmConvTranspose"),
         entry<DeformableLayer::create>("MpmDeformable"),

@@ -11,7 +11,7 @@ namespace {
 using mpm::guarded;
 
 const mpm::ImageReport& imageAt(int image) {
-    const mpm::Report& report = mpm::lastReportOfThread();
+    const mpm::Report& report = mpm::keptReport();
     if (image >= 0 && image < static_cast<int>(report.images.size())) return report.images[image];
     CV_Error(cv::Error::StsOutOfRange, cv::format("mpm: image %d is not in this thread's last report of %d",
                                                   image, static_cast<int>(report.images.size())));
@@ -92,7 +92,7 @@ int mpm_set_reuse(const char* reuse) {
 }
 
 int mpm_report_images(void) {
-    return static_cast<int>(mpm::lastReportOfThread().images.size());
+    return static_cast<int>(mpm::keptReport().images.size());
 }
 
 int mpm_report_map_size(int image) {
@@ -128,11 +128,11 @@ int mpm_report_stage_map(int image, int stage, int* ids, int capacity) {
 }
 
 double mpm_report_merge_ms(void) {
-    return mpm::lastReportOfThread().times.merge;
+    return mpm::keptReport().times.merge;
 }
 double mpm_report_restore_ms(void) {
-    return mpm::lastReportOfThread().times.restore;
+    return mpm::keptReport().times.restore;
 }
 double mpm_report_whole_ms(void) {
-    return mpm::lastReportOfThread().times.whole;
+    return mpm::keptReport().times.whole;
 }

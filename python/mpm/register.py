@@ -129,9 +129,11 @@ def readNet(path: Path) -> Any:
     with _guard:
         before = cv2.getLogLevel()
         cv2.setLogLevel(min(before, 2))  # 2: errors only
+        _mpm.begin_network()
         try:
             return cv2.dnn.readNetFromONNX(os.fspath(path))
         finally:
+            _mpm.end_network()
             cv2.setLogLevel(before)
 
 

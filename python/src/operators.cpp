@@ -189,6 +189,8 @@ void bindOperators(py::module_& module) {
              py::arg("attributes"), py::arg("constants"))
         .def("shapes", &Operator::shapes, py::arg("inputs"), "The shapes of the outputs.")
         .def("run", &Operator::run, py::arg("inputs"), "Computes the outputs, float32.");
+    module.def("begin_network", &mpm_begin_network, "mpm_begin_network()");
+    module.def("end_network", &mpm_end_network, "mpm_end_network()");
     module.def("operators", &types, "The names of all operators.");
     module.def("report", &report,
                "The last forward of a network of cv2 in this thread: for each image its `tokens` and `map`.");

@@ -19,9 +19,11 @@ class ChainRun {
 public:
     ChainRun(const Target& target, const EncoderCase& whole, const std::vector<int>& cuts)
         : m_segments(cutEncoder(whole, cuts)) {
+        const ReadingNetwork reading;
         for (const EncoderCase& segment : m_segments) {
-            m_control = makeControl(segment.config);
-            m_runners.push_back(std::make_unique<EncoderRunner>(m_control, segment.config));
+            const auto place = std::make_shared<NetworkPlace>();
+            m_control = place->join(segment.config);
+            m_runners.push_back(std::make_unique<EncoderRunner>(m_control, segment.config, place));
             m_runners.back()->setWeights(segment.weights);
         }
         m_control->change([&](Settings& s) {

@@ -1,4 +1,5 @@
 // Encoders that take and hand out maps, alone and as segments of a chain.
+#include <list>
 #include <random>
 
 #include "mpm_layer/chain_suite.hpp"
@@ -264,7 +265,8 @@ TEST(ChainReport, AMapOfItsOwnIsAStage) {
     const EncoderCase whole = makeEncoder(small());
     const std::vector<EncoderCase> segments = cutEncoder(whole, {2});
     const cv::Mat batch = makeBatch(whole.options, 1, 24, 5);
-    const auto first = makeControl(segments[0].config), second = makeControl(segments[1].config);
+    NetworkPlace before, behind;
+    const auto first = before.join(segments[0].config), second = behind.join(segments[1].config);
     ASSERT_EQ(first, second);
     EXPECT_EQ(first->schedule(), (std::vector<int>{1, 3, 4}));
     EncoderRunner a(first, segments[0].config), b(first, segments[1].config);
@@ -340,15 +342,13 @@ void expectRejection(const Body& body, const std::string& word) {
 // The ranges of a chain of 6 blocks that is read after others.
 void readChain(const std::vector<cv::Range>& ranges) {
     const EncoderCase whole = makeEncoder(small());
-    std::shared_ptr<EncoderControl> first;
+    std::list<NetworkPlace> places;
     std::vector<std::shared_ptr<EncoderControl>> all;
     for (const cv::Range& range : ranges) {
         EncoderConfig segment = whole.config;
-        segment.chain = "trunk";
-        segment.chainBlocks = 6;
-        segment.firstBlock = range.start;
-        segment.blocks = range.size();
-        all.push_back(makeControl(segment));
+        segment.chain = "trunk", segment.chainBlocks = 6;
+        segment.firstBlock = range.start, segment.blocks = range.size();
+        all.push_back(places.emplace_back().join(segment));
     }
     all.front()->checkSegments();
     EXPECT_EQ(all.front()->segments(), static_cast<int>(ranges.size()));

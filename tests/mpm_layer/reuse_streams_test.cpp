@@ -1,6 +1,7 @@
 // Streams of reuse over time: batches of several, decoders and chains behind, memory.
+#include <mpm/mpm.h>
+
 #include "base/memory_use.hpp"
-#include "mpm_layer/encoder/chain.hpp"
 #include "mpm_layer/kernels/common/buffer.hpp"
 #include "mpm_layer/reuse_suite.hpp"
 
@@ -67,6 +68,7 @@ TEST(Reuse, ADecoderFollowsTheEncoderBeforeIt) {
     EncoderCase decoder = makeEncoder(after);
     decoder.config.merges = false;
     const int refresh = 4;
+    const ReadingNetwork reading;
     Camera first(encoder, exactly(refresh)), second(decoder, std::nullopt);
     cv::Mat frame = makeBatch(o, 1, kTokens, 5);
     const auto see = [&] { return second.see(first.see(frame)[0])[0]; };
@@ -123,9 +125,11 @@ class Chain {
 public:
     Chain(const EncoderCase& whole, const std::vector<int>& cuts, const Reuse& reuse, Precision precision)
         : m_segments(cutEncoder(whole, cuts)) {
+        const ReadingNetwork reading;
         for (const EncoderCase& segment : m_segments) {
-            m_control = makeControl(segment.config);
-            m_runners.push_back(std::make_unique<EncoderRunner>(m_control, segment.config));
+            const auto place = std::make_shared<NetworkPlace>();
+            m_control = place->join(segment.config);
+            m_runners.push_back(std::make_unique<EncoderRunner>(m_control, segment.config, place));
             m_runners.back()->setWeights(segment.weights);
         }
         m_control->change([&](Settings& s) {
@@ -184,6 +188,26 @@ TEST(Reuse, AChainComputesTheBitsOfOneEncoder) {
     }
 }
 
+// Operators of the C interface are allocated by nobody: only the marks say which of them are one network.
+TEST(Reuse, ADecoderFollowsOnlyIfItsNetworkIsCertain) {
+    EncoderOptions o = options(), after = options([](auto&p) { p.blocks = 2, p.seed = 9, p.schedule = {}; });
+    const EncoderCase encoder = makeEncoder(o);
+    EncoderCase decoder = makeEncoder(after);
+    decoder.config.merges = false;
+    const cv::Mat frame = makeBatch(o, 1, kTokens, 5), next = changed(frame, o.special, {3}, 7);
+    for (const bool marked : {false, true}) {
+        if (marked) mpm_begin_network();
+        Camera first(encoder, exactly()), second(decoder, std::nullopt);
+        mpm_end_network();
+        second.see(first.see(frame)[0]);
+        second.see(first.see(next)[0]);
+        EXPECT_EQ(first.state(), ReuseState::Partial);
+        EXPECT_EQ(second.state(), marked ? ReuseState::Partial : ReuseState::Off);
+        second.see(next);  // without the encoder before it
+        EXPECT_EQ(second.state(), ReuseState::Off);
+    }
+}
+
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 double residentMb() {
     return static_cast<double>(memoryUse().resident) / 1e6;
@@ -202,6 +226,7 @@ TEST(Reuse, AStreamOfRealWidthsKeepsItsBarOfMemory) {
     const cv::Mat frame = makeBatch(o, 1, 1200, 5);
     std::vector<std::unique_ptr<Camera>> cameras;  // memory that is given back would be used again
     for (Precision precision : precisions()) {
+        const ReadingNetwork reading;
         cameras.push_back(std::make_unique<Camera>(encoder, exactly(), precision));
         Camera& first = *cameras.back();
         cameras.push_back(std::make_unique<Camera>(decoder, std::nullopt, precision));

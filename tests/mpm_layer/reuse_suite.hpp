@@ -26,8 +26,9 @@ public:
     Camera(const EncoderCase& encoder, const std::optional<Reuse>& reuse,
            Precision precision = Precision::F32)
         : m_encoder(encoder),
-          m_control(std::make_shared<EncoderControl>(encoder.config)),
-          m_runner(m_control) {
+          m_place(std::make_shared<NetworkPlace>()),
+          m_control(m_place->join(encoder.config)),
+          m_runner(m_control, encoder.config, m_place) {
         change([&](Settings& s) {
             s.device = Device::Cpu;
             s.precision = precision;
@@ -56,6 +57,7 @@ public:
 
 private:
     EncoderCase m_encoder;
+    std::shared_ptr<NetworkPlace> m_place;
     std::shared_ptr<EncoderControl> m_control;
     EncoderRunner m_runner;
 };

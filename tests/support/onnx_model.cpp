@@ -121,6 +121,12 @@ OnnxModel& OnnxModel::attribute(const std::string& name, const std::string& valu
     return *this;
 }
 
+OnnxModel& OnnxModel::prefix(const std::string& text) {
+    for (onnx::NodeProto& node : *m_impl->graph().mutable_node())
+        node.set_name(text + node.name());
+    return *this;
+}
+
 OnnxModel& OnnxModel::domainVersion(int version) {
     m_impl->model.mutable_opset_import(1)->set_version(version);
     return *this;

@@ -29,6 +29,8 @@ public:
     OnnxModel& attribute(const std::string& name, int value);
     OnnxModel& attribute(const std::string& name, float value);
     OnnxModel& attribute(const std::string& name, const std::string& value);
+    /// The names of all nodes begin so: networks of different files rarely have the same names.
+    OnnxModel& prefix(const std::string& text);
     OnnxModel& domainVersion(int version);
     OnnxModel& metadata(const std::string& key, const std::string& value);
 

@@ -84,6 +84,10 @@ MPM_C_API void mpm_net_free(mpm_net* net);
  * ("chain" of MpmEncoder) find each other if they are built one after another in one thread, as a network's
  * are. */
 typedef struct mpm_operator mpm_operator;
+/* The operators that the calling thread builds between these calls are those of one network. Without the
+ * calls a decoder computes all rows, even if the encoder before it reuses. */
+MPM_C_API void mpm_begin_network(void);
+MPM_C_API void mpm_end_network(void);
 /* The name of an operator ("MpmEncoder"), from 0; NULL behind the last. Not to be freed. */
 MPM_C_API const char* mpm_operator_type(int index);
 /* NULL if there is no such operator. mpm_operator_free() releases it. */

@@ -1,0 +1,197 @@
+#include "mpm_layer/encoder/network_state.hpp"
+
+#include <algorithm>
+
+#include "mpm_layer/encoder/control.hpp"
+#include "mpm_layer/encoder/runner.hpp"
+
+namespace mpm {
+namespace {
+
+thread_local std::shared_ptr<NetworkState> t_reading;
+
+using Lock = std::lock_guard<std::mutex>;
+
+const void* engineOf(const NetworkLayer& layer) {
+    return layer.engine ? *layer.engine : nullptr;
+}
+
+Precision precisionOf(const std::shared_ptr<EncoderControl>& backbone) {
+    const std::shared_ptr<EncoderRunner> runner = backbone ? backbone->runner() : nullptr;
+    return runner ? runner->precisionOnProcessor() : Precision::F32;
+}
+
+}  // namespace
+
+std::shared_ptr<NetworkState> NetworkState::ofNextLayer() {
+    const auto over = [](const NetworkState& network) {
+        const Lock lock(network.m_guard);
+        return network.m_ran;
+    };
+    if (!t_reading || over(*t_reading)) t_reading = std::make_shared<NetworkState>(false);
+    return t_reading;
+}
+
+void NetworkState::beginReading() {
+    t_reading = std::make_shared<NetworkState>(true);
+}
+
+void NetworkState::endReading() {
+    t_reading.reset();
+}
+
+bool NetworkState::together(const NetworkLayer& a, const NetworkLayer& b) const {
+    return engineOf(a) == engineOf(b) && a.allocation == b.allocation;
+}
+
+bool NetworkState::certain(const NetworkLayer& layer) const {
+    return m_marked || engineOf(layer) || layer.allocation > 0;
+}
+
+// OpenCV 4 and the classic engine of 5 allocate all layers of a network before the first of them runs. A
+// network whose allocation failed may leave one open: a layer, or its name, that comes twice begins the next.
+void NetworkState::allocate(NetworkLayer& layer) {
+    const auto inThis = [&](const NetworkLayer& other) {
+        const bool same = &other == &layer || (!layer.name.empty() && other.name == layer.name);
+        return same && other.allocation == m_allocations;
+    };
+    const bool open = m_allocating && m_allocator == std::this_thread::get_id() &&
+                      std::none_of(m_layers.begin(), m_layers.end(), inThis);
+    if (!open) ++m_allocations;
+    layer.allocation = m_allocations;
+    m_allocating = true;
+    m_allocator = std::this_thread::get_id();
+}
+
+// A segment has its chain's first one. A decoder has the only chain of the network, if that is before it.
+NetworkLayer* NetworkState::leaderOf(const NetworkLayer& layer) {
+    const std::shared_ptr<EncoderControl> control = layer.control.lock();
+    NetworkLayer* found = nullptr;
+    bool before = true;
+    for (NetworkLayer& other : m_layers) {
+        if (&other == &layer) before = false;
+        if (!other.leads) continue;
+        if (layer.merges) {
+            if (other.control.lock() == control) return &other;
+        } else if (together(layer, other)) {
+            if (found || !before || !certain(layer)) return nullptr;
+            found = &other;
+        }
+    }
+    return found;
+}
+
+NetworkPlace::NetworkPlace(const std::string& layer, const void* const* engine)
+    : m_network(NetworkState::ofNextLayer()) {
+    const Lock lock(m_network->m_guard);
+    m_network->m_layers.emplace_back();
+    m_layer = std::prev(m_network->m_layers.end());
+    m_layer->name = layer;
+    m_layer->engine = engine;
+}
+
+NetworkPlace::~NetworkPlace() {
+    const Lock lock(m_network->m_guard);
+    m_network->m_layers.erase(m_layer);
+}
+
+std::shared_ptr<EncoderControl> NetworkPlace::join(const EncoderConfig& config) {
+    const Lock lock(m_network->m_guard);
+    std::shared_ptr<EncoderControl> control;
+    const NetworkState::Layers& layers = m_network->m_layers;
+    for (auto other = layers.rbegin(); other != layers.rend() && config.chainBlocks > 0; ++other) {
+        const std::shared_ptr<EncoderControl> known = other->merges ? other->control.lock() : nullptr;
+        if (!known || known->config().chain != config.chain || known->config().chainBlocks == 0) continue;
+        if (known->addSegment(config)) control = known;
+        break;  // a segment that does not continue the last chain of this name begins another one
+    }
+    if (!control) control = std::make_shared<EncoderControl>(config);
+    m_layer->control = control;
+    m_layer->merges = config.merges;
+    m_layer->leads = config.merges && !config.continues();
+    return control;
+}
+
+void NetworkPlace::allocate() {
+    const Lock lock(m_network->m_guard);
+    m_network->allocate(*m_layer);
+}
+
+void NetworkPlace::run() {
+    const Lock lock(m_network->m_guard);
+    m_network->m_ran = true;
+    m_network->m_allocating = false;
+}
+
+std::shared_ptr<EncoderControl> NetworkPlace::backboneBefore() const {
+    const Lock lock(m_network->m_guard);
+    std::shared_ptr<EncoderControl> found;
+    for (auto other = m_network->m_layers.begin(); other != m_layer; ++other)
+        if (other->merges && m_network->together(*other, *m_layer)) found = other->control.lock();
+    return found;
+}
+
+std::shared_ptr<EncoderControl> NetworkPlace::backboneBehind() const {
+    const Lock lock(m_network->m_guard);
+    for (auto other = std::next(m_layer); other != m_network->m_layers.end(); ++other)
+        if (other->merges && m_network->together(*other, *m_layer)) return other->control.lock();
+    return nullptr;
+}
+
+Precision NetworkPlace::precisionBefore() const {
+    return precisionOf(backboneBefore());
+}
+
+Precision NetworkPlace::precisionBehind() const {
+    return precisionOf(backboneBehind());
+}
+
+void NetworkPlace::beginLead(const void* tokens) {
+    const Lock lock(m_network->m_guard);
+    m_layer->frame = nullptr;  // encoders behind follow only if this forward succeeds
+    m_layer->watched = tokens;
+}
+
+void NetworkPlace::lead(std::shared_ptr<const LeadFrame> frame) {
+    const Lock lock(m_network->m_guard);
+    m_layer->frame = std::move(frame);
+}
+
+int NetworkPlace::blocksBehind() const {
+    const Lock lock(m_network->m_guard);
+    int blocks = 0;
+    for (const NetworkLayer& other : m_network->m_layers) {
+        if (other.blocksFollowing > 0 && m_network->leaderOf(other) == &*m_layer)
+            blocks += other.blocksFollowing;
+    }
+    return blocks;
+}
+
+std::shared_ptr<const LeadFrame> NetworkPlace::follow(int blocks) {
+    const Lock lock(m_network->m_guard);
+    const NetworkLayer* const leader = m_network->leaderOf(*m_layer);
+    // A frame that the layer has followed is of an earlier forward.
+    if (!leader || leader->frame == m_layer->frame) return nullptr;
+    m_layer->frame = leader->frame;
+    if (m_layer->frame) m_layer->blocksFollowing = blocks;
+    return m_layer->frame;
+}
+
+template <class Visit>
+bool NetworkPlace::anyLeader(const Visit& visit) const {
+    const Lock lock(m_network->m_guard);
+    const NetworkState::Layers& layers = m_network->m_layers;
+    return std::any_of(layers.begin(), layers.end(), [&](const NetworkLayer& other) {
+        return other.leads && m_network->together(other, *m_layer) && visit(other);
+    });
+}
+
+bool NetworkPlace::reuses() const {
+    return anyLeader([](const NetworkLayer& leader) { return leader.frame != nullptr; });
+}
+
+bool NetworkPlace::watches(const void* tokens) const {
+    return anyLeader([&](const NetworkLayer& leader) { return leader.watched == tokens; });
+}
+
+}  // namespace mpm
