@@ -86,10 +86,6 @@ private:
 ConvTransposeLayer::ConvTransposeLayer(const cv::dnn::LayerParams& params)
     : SmallLayer(params), m_window(windowOf(params)), m_activation(activationOf(params)) {}
 
-cv::Ptr<cv::dnn::Layer> ConvTransposeLayer::create(cv::dnn::LayerParams& params) {
-    return cv::Ptr<cv::dnn::Layer>(new ConvTransposeLayer(params));
-}
-
 std::vector<Shape> ConvTransposeLayer::outputShapes(const std::vector<Shape>& in) const {
     checkOperands(in.size(), 2, 3);
     const std::vector<int> x = operandShape(in, 0), weight = operandShape(in, 1);

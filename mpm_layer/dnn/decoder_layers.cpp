@@ -35,10 +35,6 @@ decoder::GridSampling samplingFrom(const cv::dnn::LayerParams& params) {
 
 }  // namespace
 
-cv::Ptr<cv::dnn::Layer> MaskedSoftmaxLayer::create(cv::dnn::LayerParams& params) {
-    return cv::Ptr<cv::dnn::Layer>(new MaskedSoftmaxLayer(params));
-}
-
 std::vector<Shape> MaskedSoftmaxLayer::outputShapes(const std::vector<Shape>& in) const {
     checkOperands(in.size(), 2, 2);
     const std::vector<int> scores = operandShape(in, 0), masks = operandShape(in, 1);
@@ -70,10 +66,6 @@ void MaskedSoftmaxLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv:
 
 GridSampleLayer::GridSampleLayer(const cv::dnn::LayerParams& params)
     : SmallLayer(params), m_sampling(samplingFrom(params)) {}
-
-cv::Ptr<cv::dnn::Layer> GridSampleLayer::create(cv::dnn::LayerParams& params) {
-    return cv::Ptr<cv::dnn::Layer>(new GridSampleLayer(params));
-}
 
 std::vector<Shape> GridSampleLayer::outputShapes(const std::vector<Shape>& in) const {
     checkOperands(in.size(), 2, 2);
@@ -117,10 +109,6 @@ ShareLayer::ShareLayer(const cv::dnn::LayerParams& params)
     if (!params.has("shared")) rejectAttribute(params, "shared", "given");
     m_control = std::make_shared<SharingControl>(cv::Size(m_columns / 2, m_rows / 2),
                                                  wholeAttribute(params, "shared", 0, 0, superpatches));
-}
-
-cv::Ptr<cv::dnn::Layer> ShareLayer::create(cv::dnn::LayerParams& params) {
-    return cv::Ptr<cv::dnn::Layer>(new ShareLayer(params));
 }
 
 std::vector<Shape> ShareLayer::outputShapes(const std::vector<Shape>& in) const {

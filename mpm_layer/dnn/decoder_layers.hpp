@@ -14,7 +14,6 @@ namespace mpm::dnn {
 class MaskedSoftmaxLayer : public SmallLayer {
 public:
     explicit MaskedSoftmaxLayer(const cv::dnn::LayerParams& params) : SmallLayer(params) {}
-    static cv::Ptr<cv::dnn::Layer> create(cv::dnn::LayerParams& params);
 
 protected:
     std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
@@ -24,7 +23,6 @@ protected:
 class GridSampleLayer : public SmallLayer {
 public:
     explicit GridSampleLayer(const cv::dnn::LayerParams& params);
-    static cv::Ptr<cv::dnn::Layer> create(cv::dnn::LayerParams& params);
     int64 getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
 
 protected:
@@ -39,7 +37,6 @@ private:
 class ConvTransposeLayer : public SmallLayer {
 public:
     explicit ConvTransposeLayer(const cv::dnn::LayerParams& params);
-    static cv::Ptr<cv::dnn::Layer> create(cv::dnn::LayerParams& params);
     int64 getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
 
 protected:
@@ -60,7 +57,6 @@ private:
 class ShareLayer : public SmallLayer {
 public:
     explicit ShareLayer(const cv::dnn::LayerParams& params);
-    static cv::Ptr<cv::dnn::Layer> create(cv::dnn::LayerParams& params);
     const std::shared_ptr<SharingControl>& control() const { return m_control; }
 
 protected:

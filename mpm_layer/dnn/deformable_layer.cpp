@@ -41,10 +41,6 @@ DeformableLayer::DeformableLayer(const cv::dnn::LayerParams& params)
         m_positions = checkedSum<int>(m_positions, checkedProduct<int>(level.width, level.height));
 }
 
-cv::Ptr<cv::dnn::Layer> DeformableLayer::create(cv::dnn::LayerParams& params) {
-    return cv::Ptr<cv::dnn::Layer>(new DeformableLayer(params));
-}
-
 decoder::DeformableShape DeformableLayer::checkedShape(const std::vector<std::vector<int>>& operands) const {
     const std::vector<int>&value = operands[0], &offsets = operands[1], &logits = operands[2],
           &reference = operands[3];

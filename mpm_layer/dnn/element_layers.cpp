@@ -112,10 +112,6 @@ ArithmeticLayer::ArithmeticLayer(const cv::dnn::LayerParams& params)
     }
 }
 
-cv::Ptr<cv::dnn::Layer> ArithmeticLayer::create(cv::dnn::LayerParams& params) {
-    return cv::Ptr<cv::dnn::Layer>(new ArithmeticLayer(params));
-}
-
 std::vector<Shape> ArithmeticLayer::outputShapes(const std::vector<Shape>& in) const {
     checkOperands(in.size(), 2, 2);
     return {toShape(broadcast(operandShape(in, 0), operandShape(in, 1)))};
@@ -151,10 +147,6 @@ FunctionLayer::FunctionLayer(const cv::dnn::LayerParams& params) : SmallLayer(pa
     }
 }
 
-cv::Ptr<cv::dnn::Layer> FunctionLayer::create(cv::dnn::LayerParams& params) {
-    return cv::Ptr<cv::dnn::Layer>(new FunctionLayer(params));
-}
-
 std::vector<Shape> FunctionLayer::outputShapes(const std::vector<Shape>& in) const {
     checkOperands(in.size(), 1, 1);
     return {in[0]};
@@ -177,10 +169,6 @@ void FunctionLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>
 
 TransposeLayer::TransposeLayer(const cv::dnn::LayerParams& params)
     : SmallLayer(params), m_order(wholeAttributes(params, "perm", 0, kMostAxes - 1)) {}
-
-cv::Ptr<cv::dnn::Layer> TransposeLayer::create(cv::dnn::LayerParams& params) {
-    return cv::Ptr<cv::dnn::Layer>(new TransposeLayer(params));
-}
 
 std::vector<Shape> TransposeLayer::outputShapes(const std::vector<Shape>& in) const {
     checkOperands(in.size(), 1, 1);

@@ -13,7 +13,6 @@ namespace mpm::dnn {
 class ArithmeticLayer : public SmallLayer {
 public:
     explicit ArithmeticLayer(const cv::dnn::LayerParams& params);
-    static cv::Ptr<cv::dnn::Layer> create(cv::dnn::LayerParams& params);
 
 protected:
     std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
@@ -27,7 +26,6 @@ private:
 class FunctionLayer : public SmallLayer {
 public:
     explicit FunctionLayer(const cv::dnn::LayerParams& params);
-    static cv::Ptr<cv::dnn::Layer> create(cv::dnn::LayerParams& params);
 
 protected:
     std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
@@ -41,7 +39,6 @@ private:
 class TransposeLayer : public SmallLayer {
 public:
     explicit TransposeLayer(const cv::dnn::LayerParams& params);
-    static cv::Ptr<cv::dnn::Layer> create(cv::dnn::LayerParams& params);
 
 protected:
     std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;

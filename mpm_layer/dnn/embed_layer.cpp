@@ -123,10 +123,6 @@ EmbedLayer::EmbedLayer(const cv::dnn::LayerParams& params)
       m_patches(wholeAttribute(params, "patches", -1, -1, std::numeric_limits<int>::max())),
       m_patch(patchOf(params)) {}
 
-cv::Ptr<cv::dnn::Layer> EmbedLayer::create(cv::dnn::LayerParams& params) {
-    return cv::Ptr<cv::dnn::Layer>(new EmbedLayer(params));
-}
-
 std::vector<Shape> EmbedLayer::outputShapes(const std::vector<Shape>& in) const {
     if (projects()) return projectedShapes(in);
     checkOperands(in.size(), 2, 2);

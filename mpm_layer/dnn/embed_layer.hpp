@@ -13,7 +13,6 @@ class PatchGrid;
 class EmbedLayer : public SmallLayer {
 public:
     explicit EmbedLayer(const cv::dnn::LayerParams& params);
-    static cv::Ptr<cv::dnn::Layer> create(cv::dnn::LayerParams& params);
 
 protected:
     std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;

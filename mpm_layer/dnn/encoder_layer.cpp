@@ -114,10 +114,6 @@ EncoderLayer::EncoderLayer(const cv::dnn::LayerParams& params)
     if (!m_config.continues()) m_control->setRunner(m_runner);
 }
 
-cv::Ptr<cv::dnn::Layer> EncoderLayer::create(cv::dnn::LayerParams& params) {
-    return cv::Ptr<cv::dnn::Layer>(new EncoderLayer(params));
-}
-
 std::vector<Shape> EncoderLayer::outputShapes(const std::vector<Shape>& in) const {
     if (in.empty())
         CV_Error(cv::Error::StsBadArg,

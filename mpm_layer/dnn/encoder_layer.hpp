@@ -20,7 +20,6 @@ struct EncoderInputs {
 class EncoderLayer : public PortableLayer {
 public:
     explicit EncoderLayer(const cv::dnn::LayerParams& params);
-    static cv::Ptr<cv::dnn::Layer> create(cv::dnn::LayerParams& params);
 
     const std::shared_ptr<EncoderControl>& control() const { return m_control; }
     int64 getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;

@@ -30,10 +30,6 @@ MaskLabelsLayer::MaskLabelsLayer(const cv::dnn::LayerParams& params)
       m_size(sizeFrom(params)),
       m_sigmoidFirst(switchAttribute(params, "sigmoid_first")) {}
 
-cv::Ptr<cv::dnn::Layer> MaskLabelsLayer::create(cv::dnn::LayerParams& params) {
-    return cv::Ptr<cv::dnn::Layer>(new MaskLabelsLayer(params));
-}
-
 decoder::MaskLabelsShape MaskLabelsLayer::checkedShape(const std::vector<int>& masks,
                                                        const std::vector<int>& logits) const {
     const bool fits = masks.size() == 4 && logits.size() == 3 && masks[0] == logits[0] &&

@@ -82,10 +82,6 @@ void multiplyColumns(const float* a, int rows, const cv::Mat& b, Precision preci
 MatMulLayer::MatMulLayer(const cv::dnn::LayerParams& params)
     : SmallLayer(params), m_reversed(switchAttribute(params, "reversed")) {}
 
-cv::Ptr<cv::dnn::Layer> MatMulLayer::create(cv::dnn::LayerParams& params) {
-    return cv::Ptr<cv::dnn::Layer>(new MatMulLayer(params));
-}
-
 std::vector<Shape> MatMulLayer::outputShapes(const std::vector<Shape>& in) const {
     checkOperands(in.size(), 2, 2);
     std::vector<int> a = operandShape(in, 0), b = operandShape(in, 1);

@@ -9,7 +9,6 @@ namespace mpm::dnn {
 class MatMulLayer : public SmallLayer {
 public:
     explicit MatMulLayer(const cv::dnn::LayerParams& params);
-    static cv::Ptr<cv::dnn::Layer> create(cv::dnn::LayerParams& params);
     int64 getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
 
 protected:

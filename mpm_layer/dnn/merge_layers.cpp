@@ -48,10 +48,6 @@ float* frameMerged(const float* from, const MergeMap& map, int special, int rows
 MergeLayer::MergeLayer(const cv::dnn::LayerParams& params)
     : PortableLayer(params), m_special(specialTokens(params)) {}
 
-cv::Ptr<cv::dnn::Layer> MergeLayer::create(cv::dnn::LayerParams& params) {
-    return cv::Ptr<cv::dnn::Layer>(new MergeLayer(params));
-}
-
 std::vector<Shape> MergeLayer::outputShapes(const std::vector<Shape>& in) const {
     if (in.empty()) CV_Error(cv::Error::StsBadArg, "mpm: MpmMerge has no input");
     checkTokens(in[0], m_special, "MpmMerge");
@@ -95,10 +91,6 @@ std::vector<float*> MergeLayer::place(const cv::Mat& tokens, const std::vector<M
 
 RestoreLayer::RestoreLayer(const cv::dnn::LayerParams& params)
     : PortableLayer(params), m_special(specialTokens(params)) {}
-
-cv::Ptr<cv::dnn::Layer> RestoreLayer::create(cv::dnn::LayerParams& params) {
-    return cv::Ptr<cv::dnn::Layer>(new RestoreLayer(params));
-}
 
 std::vector<Shape> RestoreLayer::outputShapes(const std::vector<Shape>& in) const {
     if (in.size() != 2)

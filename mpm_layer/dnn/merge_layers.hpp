@@ -9,7 +9,6 @@ namespace mpm::dnn {
 class MergeLayer : public PortableLayer {
 public:
     explicit MergeLayer(const cv::dnn::LayerParams& params);
-    static cv::Ptr<cv::dnn::Layer> create(cv::dnn::LayerParams& params);
 
 protected:
     std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
@@ -27,7 +26,6 @@ private:
 class RestoreLayer : public PortableLayer {
 public:
     explicit RestoreLayer(const cv::dnn::LayerParams& params);
-    static cv::Ptr<cv::dnn::Layer> create(cv::dnn::LayerParams& params);
 
 protected:
     std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;

@@ -54,10 +54,6 @@ ResizeLayer::ResizeLayer(const cv::dnn::LayerParams& params)
     }
 }
 
-cv::Ptr<cv::dnn::Layer> ResizeLayer::create(cv::dnn::LayerParams& params) {
-    return cv::Ptr<cv::dnn::Layer>(new ResizeLayer(params));
-}
-
 std::vector<Shape> ResizeLayer::outputShapes(const std::vector<Shape>& in) const {
     checkOperands(in.size(), 1, 1);
     const std::vector<int> x = sizesOf(in[0]);

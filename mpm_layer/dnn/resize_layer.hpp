@@ -8,7 +8,6 @@ namespace mpm::dnn {
 class ResizeLayer : public SmallLayer {
 public:
     explicit ResizeLayer(const cv::dnn::LayerParams& params);
-    static cv::Ptr<cv::dnn::Layer> create(cv::dnn::LayerParams& params);
 
 protected:
     std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;

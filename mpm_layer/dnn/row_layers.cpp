@@ -26,10 +26,6 @@ LayerNormLayer::LayerNormLayer(const cv::dnn::LayerParams& params)
     m_channelsFirst = axis == 1;
 }
 
-cv::Ptr<cv::dnn::Layer> LayerNormLayer::create(cv::dnn::LayerParams& params) {
-    return cv::Ptr<cv::dnn::Layer>(new LayerNormLayer(params));
-}
-
 std::vector<Shape> LayerNormLayer::outputShapes(const std::vector<Shape>& in) const {
     checkOperands(in.size(), 2, 3);
     const std::vector<int> x = operandShape(in, 0);
@@ -80,10 +76,6 @@ void LayerNormLayer::normalisePixels(const cv::Mat& x, const float* weight, cons
 }
 
 LinearLayer::LinearLayer(const cv::dnn::LayerParams& params) : SmallLayer(params) {}
-
-cv::Ptr<cv::dnn::Layer> LinearLayer::create(cv::dnn::LayerParams& params) {
-    return cv::Ptr<cv::dnn::Layer>(new LinearLayer(params));
-}
 
 std::vector<Shape> LinearLayer::outputShapes(const std::vector<Shape>& in) const {
     checkOperands(in.size(), 2, 3);

@@ -12,7 +12,6 @@ namespace mpm::dnn {
 class LayerNormLayer : public SmallLayer {
 public:
     explicit LayerNormLayer(const cv::dnn::LayerParams& params);
-    static cv::Ptr<cv::dnn::Layer> create(cv::dnn::LayerParams& params);
 
 protected:
     std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
@@ -28,7 +27,6 @@ private:
 class LinearLayer : public SmallLayer {
 public:
     explicit LinearLayer(const cv::dnn::LayerParams& params);
-    static cv::Ptr<cv::dnn::Layer> create(cv::dnn::LayerParams& params);
     int64 getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
 
 protected:

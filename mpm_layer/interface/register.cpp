@@ -1,5 +1,6 @@
 // Makes the operators known to OpenCV, and finds the encoder of a network.
 #include <mutex>
+#include <type_traits>
 
 #include <opencv2/dnn/layer.details.hpp>
 
@@ -24,49 +25,50 @@
 namespace mpm {
 namespace {
 
+template <class AnyLayer>
+cv::Ptr<cv::dnn::Layer> create(cv::dnn::LayerParams& params) {
+    const auto layer = cv::makePtr<AnyLayer>(params);
+    if constexpr (std::is_same_v<AnyLayer, dnn::EncoderLayer>) layer->control()->setListener(keepReport);
+    return layer;
+}
+
 /// The engine of 5.0 looks for "X" and hides exceptions of a constructor: there the error waits in the
 /// network.
-template <cv::Ptr<cv::dnn::Layer> (*Create)(cv::dnn::LayerParams&)>
+template <class AnyLayer>
 cv::Ptr<cv::dnn::Layer> createOrRefuse(cv::dnn::LayerParams& params) {
     try {
-        return Create(params);
+        return create<AnyLayer>(params);
     } catch (const cv::Exception& reason) {
         return cv::makePtr<dnn::RefusedLayer>(params, reason);
     }
 }
 
-cv::Ptr<cv::dnn::Layer> createEncoder(cv::dnn::LayerParams& params) {
-    const cv::Ptr<cv::dnn::Layer> layer = dnn::EncoderLayer::create(params);
-    static_cast<const dnn::EncoderLayer&>(*layer).control()->setListener(keepReport);
-    return layer;
-}
-
-template <cv::Ptr<cv::dnn::Layer> (*Create)(cv::dnn::LayerParams&)>
+template <class AnyLayer>
 dnn::Operator entry(const char* type) {
-    return {type, Create, createOrRefuse<Create>};
+    return {type, create<AnyLayer>, createOrRefuse<AnyLayer>};
 }
 
 }  // namespace
 
 const std::vector<dnn::Operator>& dnn::operators() {
     static const std::vector<Operator> all = {
-        entry<MergeLayer::create>("MpmMerge"),
-        entry<RestoreLayer::create>("MpmRestore"),
-        entry<createEncoder>("MpmEncoder"),
-        entry<EmbedLayer::create>("MpmEmbed"),
-        entry<ConvTransposeLayer::create>("MpmConvTranspose"),
-        entry<DeformableLayer::create>("MpmDeformable"),
-        entry<LayerNormLayer::create>("MpmLayerNorm"),
-        entry<MaskLabelsLayer::create>("MpmMaskLabels"),
-        entry<MatMulLayer::create>("MpmMatMul"),
-        entry<LinearLayer::create>("MpmLinear"),
-        entry<ArithmeticLayer::create>("MpmArithmetic"),
-        entry<FunctionLayer::create>("MpmFunction"),
-        entry<TransposeLayer::create>("MpmTranspose"),
-        entry<ResizeLayer::create>("MpmResize"),
-        entry<GridSampleLayer::create>("MpmGridSample"),
-        entry<MaskedSoftmaxLayer::create>("MpmMaskedSoftmax"),
-        entry<ShareLayer::create>("MpmShare"),
+        entry<MergeLayer>("MpmMerge"),
+        entry<RestoreLayer>("MpmRestore"),
+        entry<EncoderLayer>("MpmEncoder"),
+        entry<EmbedLayer>("MpmEmbed"),
+        entry<ConvTransposeLayer>("MpmConvTranspose"),
+        entry<DeformableLayer>("MpmDeformable"),
+        entry<LayerNormLayer>("MpmLayerNorm"),
+        entry<MaskLabelsLayer>("MpmMaskLabels"),
+        entry<MatMulLayer>("MpmMatMul"),
+        entry<LinearLayer>("MpmLinear"),
+        entry<ArithmeticLayer>("MpmArithmetic"),
+        entry<FunctionLayer>("MpmFunction"),
+        entry<TransposeLayer>("MpmTranspose"),
+        entry<ResizeLayer>("MpmResize"),
+        entry<GridSampleLayer>("MpmGridSample"),
+        entry<MaskedSoftmaxLayer>("MpmMaskedSoftmax"),
+        entry<ShareLayer>("MpmShare"),
     };
     return all;
 }
