@@ -16,7 +16,7 @@ files() {
     strings) find "$@" -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.h' -o -name '*.cu' \) | grep -v '^tests/' ;;
     comments)
         find "$@" -type f \( -name '*.cpp' -o -name '*.[hc]' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cuh' \
-            -o -name '*.sh' -o -name '*.awk' -o -name '*.py' -o -name '*.mjs' -o -name '*.cmake' -o -name CMakeLists.txt \
+            -o -name '*.sh' -o -name '*.awk' -o -name '*.py' -o -name '*.cmake' -o -name CMakeLists.txt \
             -o -name run \)
         ;;
     esac

@@ -8,7 +8,7 @@ BEGIN {
 
 FNR == 1 {
     in_block = 0
-    script = FILENAME !~ /\.(cpp|hpp|h|cu|cuh|mjs|c)$/
+    script = FILENAME !~ /\.(cpp|hpp|h|cu|cuh|c)$/
 }
 
 kind == "documents" { count($0); next }

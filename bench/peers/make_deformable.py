@@ -1,5 +1,5 @@
 """One layer of a pixel decoder's deformable attention as exporters write it, one GridSample for each level, for
-onnxruntime.mjs. The same layer is in bench/deformable_bench.cpp.
+`peer.py onnxruntime`. The same layer is in bench/deformable_bench.cpp.
 
     make_deformable.py OUT.onnx [SIDE=512] [CHANNELS=256]
 

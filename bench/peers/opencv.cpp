@@ -1,7 +1,7 @@
 // OpenCV's own layers as a peer: times models in turn through cv::dnn, converted ones beside the exports they
 // came from.
 //   mpm_bench_opencv MODEL.onnx... [THREADS=2] [ROUNDS=20]
-// One JSON line per model, like onnxruntime.mjs, or the reason if this OpenCV cannot load it. Merging is off,
+// One JSON line per model, like peer.py, or the reason if this OpenCV cannot load it. Merging is off,
 // so that both sides compute the same.
 #include <algorithm>
 #include <chrono>

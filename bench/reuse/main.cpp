@@ -307,8 +307,8 @@ int main(int argc, char** argv) {
            "run only this: number of frames, five a second (18000: an hour), through day, dusk and night")
         ->check(CLI::Range(60, 1000000));
     app.add_option("--peer", options.peer,
-                   "a command that times all tokens of the model elsewhere, as \"node "
-                   "bench/peers/onnxruntime.mjs model.onnx 2 10\"; needs --video")
+                   "a command that times all tokens of the model elsewhere, as \"python3 "
+                   "bench/peers/peer.py onnxruntime model.onnx 2 10\"; needs --video")
         ->needs("--video");
     app.add_option("--threads", options.threads)->check(CLI::Range(1, 1024));
     CLI11_PARSE(app, argc, argv);

@@ -5,7 +5,7 @@
 
 namespace mpm::bench {
 
-/// Runs a command that prints one line of JSON with ms.median, as bench/peers/onnxruntime.mjs does. Throws
+/// Runs a command that prints one line of JSON with ms.median, as bench/peers/peer.py does. Throws
 /// where it does not.
 double peerMs(const std::string& command);
 

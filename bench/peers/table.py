@@ -1,0 +1,304 @@
+#!/usr/bin/env python3
+"""Prints every figure of docs/internals/performance.md that needs no second OpenCV: our encoder and pip's engines on the same
+exports, the kept gain of merging, the share of the machine's peak, a stream, memory, threads.
+
+    table.py BUILD_DIR WORK_DIR [ROUNDS=5] [SECTION...] [MODEL...]
+
+SECTION: peer int8 gain ceiling stream memory threads. MODEL limits the sections peer and int8: vit-t vit-s vit-b segmenter-t.
+Markdown goes to standard output, WORK_DIR/results.json holds every number. WORK_DIR keeps exports, quantised models and
+compiled code. The Python that runs it needs, by pip: torch onnx onnxscript onnxruntime openvino nncf; torch.compile needs g++.
+The build needs MPM_BUILD_BENCH.
+"""
+import datetime
+import functools
+import json
+import os
+import pathlib
+import platform
+import re
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+SECTIONS = ["peer", "int8", "gain", "ceiling", "stream", "memory", "threads"]
+MODELS = ["vit-t", "vit-s", "vit-b", "segmenter-t"]
+ENGINES = {"onnxruntime": "ONNX Runtime, f32", "openvino": "OpenVINO, f32", "openvino-bf16": "OpenVINO, bf16",
+           "onnxruntime-int8": "ONNX Runtime, int8", "openvino-int8": "OpenVINO, int8", "torch-compile": "torch.compile, f32"}
+THREADS = 2
+cpuinfo = pathlib.Path("/proc/cpuinfo").read_text()
+has_avx512_bf16 = "avx512_bf16" in cpuinfo
+precisions = ["f32", "bf16"] if re.search(r"avx512_bf16|amx_bf16|\bbf16\b", cpuinfo) else ["f32"]
+results = {}
+
+
+# --- running programs ---
+
+def capture(*command, env=()):
+    return subprocess.run([str(word) for word in command], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          stdin=subprocess.DEVNULL, text=True, env=os.environ | dict(env)).stdout
+
+
+def once(name, make):
+    """The file `name`, made by `make` unless a run before made it."""
+    if not os.path.exists(name):
+        make()
+    return name
+
+
+def exported(name):
+    return once(f"{name}.onnx", lambda: capture(sys.executable, HERE / "make_models.py", ".", name))
+
+
+def converted(name, *options):
+    file = ".".join([name, *(word for word in options if not word.startswith("--")), "mpm.onnx"])
+    output = ["--output", "labels"] if name.startswith("segmenter") else []
+    return once(file, lambda: capture(mpm, "convert", exported(name), file, *output, *options))
+
+
+def bench(model, precision, count=10, batch=1, threads=THREADS, env=()):
+    """Rows of one `mpm bench`: all tokens, then merged; the two take turns inside."""
+    capture(mpm, "bench", model, "--compare", "none,mpm", "--precision", precision, "--rounds", count, "--batch", batch,
+            "--threads", threads, "--device", "cpu", "--json", "round.json", env=env)
+    return json.loads(pathlib.Path("round.json").read_text())["results"]
+
+
+def medians(rows):
+    return [row["ms"]["median"] for row in rows]
+
+
+@functools.lru_cache(maxsize=len(ENGINES))  # those of one model
+def started(engine, model):
+    """A peer that has loaded the model and waits for its turn."""
+    command = [sys.executable, HERE / "peer.py", engine, model, THREADS, "-"]
+    return subprocess.Popen([str(word) for word in command], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                            stderr=open(f"{engine}.log", "w"), env=os.environ | {"TORCHINDUCTOR_CACHE_DIR": "inductor"})
+
+
+def peer(engine, model, count=10):
+    process = started(engine, model)
+    process.stdin.write(f"{count}\n")
+    process.stdin.flush()
+    answer = process.stdout.readline()
+    if not answer:
+        sys.exit(f"table: {engine} failed on {model}, see {engine}.log")
+    answer = json.loads(answer)
+    results.setdefault("versions", {})[engine] = answer["peer"]
+    return answer["ms"]["median"]
+
+
+def stop_peers(engines, model):
+    for engine in engines:
+        process = started(engine, model)
+        process.stdin.close()
+        process.wait()
+    started.cache_clear()
+
+
+# --- numbers and tables ---
+
+def median(values):
+    values = sorted(values)
+    return values[len(values) // 2]
+
+
+def quantile(values, share):
+    values = sorted(values)
+    return values[min(len(values) - 1, int(share * len(values)))]
+
+
+def spread(values, digits=2):
+    values = list(values)
+    return f"{median(values):.{digits}f} ({min(values):.{digits}f}-{max(values):.{digits}f})"
+
+
+def row(*cells):
+    print("|", " | ".join(str(cell) for cell in cells), "|", flush=True)
+
+
+def table(title, *heads):
+    print(f"\n{title}\n")
+    row(*heads)
+    row(*["---"] * len(heads))
+
+
+# --- sections ---
+
+def beside_peers(models):
+    """Times first, then how many times as fast as the peers of the same rounds."""
+    wanted = [engine for engine in ENGINES if engine != "openvino-bf16" or "bf16" in precisions]
+    ours = precisions + ["i8"]
+    ways = [f"{tokens}, {precision}" for precision in ours for tokens in ("all tokens", "merged")]
+    table(f"Whole forward, 512x512, batch 1: ms, median of {results['rounds']} rounds in turn", "model",
+          *(ENGINES[engine] for engine in wanted), *ways)
+    results["peer"] = {}
+    for name in models:
+        for engine in wanted:
+            peer(engine, exported(name), 1)  # loads, compiles and quantises outside of the rounds
+        model = converted(name)
+        runs = results["peer"][name] = []
+        for _ in range(results["rounds"]):
+            theirs = {engine: peer(engine, exported(name)) for engine in wanted}
+            runs.append({"peers": theirs, "ours": sum((medians(bench(model, precision)) for precision in ours), [])})
+        stop_peers(wanted, exported(name))
+        row(name, *(f"{median(run['peers'][engine] for run in runs):.1f}" for engine in wanted),
+            *(f"{median(run['ours'][way] for run in runs):.1f}" for way in range(len(ways))))
+    table("The same rounds: how many times as fast as the peers with all tokens (least-most)", "model", "precision", "tokens",
+          "x ONNX Runtime, f32", "x OpenVINO, f32", "x OpenVINO, the same precision")
+    for name, runs in results["peer"].items():
+        for way, label in enumerate(ways):
+            same = {"f32": "openvino", "bf16": "openvino-bf16", "i8": "openvino-int8"}[ours[way // 2]]
+            tokens, precision = label.split(", ")
+            row(name, precision, tokens, *(spread(run["peers"][engine] / run["ours"][way] for run in runs)
+                                           for engine in ("onnxruntime", "openvino", same)))
+    print("\n" + ", ".join(results["versions"].values()))
+
+
+def int8(models):
+    """i8 on processors without bf16, beside our own bf16 on AMX, and beside our own f32 on narrower instruction sets."""
+    models = [name for name in models if name.startswith("vit")]
+    results["int8"] = []
+    if has_avx512_bf16:
+        env, engine = {"MPM_MAX_CPU_ISA": "avx512-vnni"}, "onnxruntime"
+        table("int8, whole forward, 512x512, batch 1, MPM_MAX_CPU_ISA=avx512-vnni: ms, and how many times as fast as ONNX "
+              "Runtime in f32 with all tokens", "model", "ONNX Runtime", "all tokens", "merged")
+        for name in models:
+            runs = [{"theirs": peer(engine, exported(name)), "ours": medians(bench(converted(name), "i8", env=env))}
+                    for _ in range(results["rounds"])]
+            stop_peers([engine], exported(name))
+            results["int8"].append({"name": name, "isa": "avx512-vnni", "runs": runs})
+            row(name, f"{median(run['theirs'] for run in runs):.1f}",
+                *(f"{median(run['ours'][way] for run in runs):.1f}, x {spread(run['theirs'] / run['ours'][way] for run in runs)}"
+                  for way in (0, 1)))
+    rivals = [("bf16", "")] * ("amx_int8" in cpuinfo) + [("f32", "avx-vnni")] * ("avx_vnni" in cpuinfo) + [("f32", "avx2")]
+    for rival, isa in rivals:
+        limit = f", both with MPM_MAX_CPU_ISA={isa}" if isa else ""
+        table(f"int8 beside our {rival}{limit}: ms, all tokens", "model", rival, "i8", "times as fast")
+        for name in models:
+            env, count = {"MPM_MAX_CPU_ISA": isa} if isa else {}, 4 if name == "vit-b" else 10
+            runs = [[medians(bench(converted(name), precision, count, env=env))[0] for precision in (rival, "i8")]
+                    for _ in range(results["rounds"])]
+            results["int8"].append({"name": name, "rival": rival, "isa": isa, "runs": runs})
+            row(name, f"{median(a for a, _ in runs):.1f}", f"{median(b for _, b in runs):.1f}", spread(a / b for a, b in runs))
+
+
+def gain_kept(_):
+    """The speed-up of the encoder over the ratio of the operations."""
+    table("What merging keeps: the encoder's speed-up over all tokens, divided by the ratio of the operations", "model",
+          "precision", "batch", "tokens left", "GFLOPs", "encoder, ms an image", "speed-up", "kept",
+          "merge and restore, % of the encoder")
+    results["gain"] = []
+    for name, batch in [("vit-t", 1), ("vit-s", 1), ("vit-b", 1), ("vit-t", 8), ("vit-s", 8), ("vit-b-8", 1)]:
+        model = converted(name, "--batch", str(batch)) if batch > 1 else converted(name)
+        large = name == "vit-b-8"
+        count = 2 if large else 4 if name.startswith("vit-b") or batch > 1 else 10
+        for precision in precisions + ["i8"]:
+            runs = [bench(model, precision, count, batch) for _ in range(min(results["rounds"], 2 if large else 99))]
+            results["gain"].append({"name": name, "batch": batch, "precision": precision, "runs": runs})
+            all_tokens, merged = runs[0]
+            faster = [a["encoder_ms"] / m["encoder_ms"] for a, m in runs]
+            row(name, precision, batch, round(merged["tokens"][-1]), f"{all_tokens['gflops']:.1f} -> {merged['gflops']:.1f}",
+                f"{median(a['encoder_ms'] for a, _ in runs):.1f} -> {median(m['encoder_ms'] for _, m in runs):.1f}",
+                f"{median(faster):.3f}", spread(f / (a["gflops"] / m["gflops"]) for f, (a, m) in zip(faster, runs)),
+                f"{median(100 * (m['merge_ms'] + m['restore_ms']) / m['encoder_ms'] for _, m in runs):.1f}")
+
+
+def ceiling_share(_):
+    table("Share of the machine's ceiling: operations over the encoder's time, of the rate at the size where oneDNN's products "
+          "are fastest, in the same round", "model", "precision", "oneDNN's best, GFLOP/s", "encoder, GFLOP/s", "share")
+    results["ceiling"] = []
+    for name in ("vit-t", "vit-s", "vit-b"):
+        for precision in precisions:
+            runs = []
+            for _ in range(results["rounds"]):
+                best = json.loads(capture(programs / "bench/mpm_bench_onednn", env={"OMP_NUM_THREADS": str(THREADS)}))
+                encoder = bench(converted(name), precision, 4 if name == "vit-b" else 10)[0]
+                runs.append({"best": best[precision], "rate": 1000 * encoder["gflops"] / encoder["encoder_ms"]})
+            results["ceiling"].append({"name": name, "precision": precision, "runs": runs})
+            row(name, precision, f"{median(run['best'] for run in runs):.0f}", f"{median(run['rate'] for run in runs):.0f}",
+                spread(run["rate"] / run["best"] for run in runs))
+
+
+def stream_run(precision, frames, warm_up=20):
+    out = capture(programs / "bench/mpm_bench_stream", "default", frames + warm_up, precision, THREADS)
+    lines = [[float(cell) for cell in line.split(",")] for line in out.strip().split("\n")[1 + warm_up:]]
+    return {name: [line[column] for line in lines] for name, column in (("times", 1), ("left", 2), ("constant", 3))}
+
+
+def steady(run):
+    limit, loops = 1.25 * median(run["constant"]), run["constant"]
+    return [ms for k, ms in enumerate(run["times"]) if max(loops[k:k + 2]) <= limit and k + 1 < len(loops)]
+
+
+def stream(_):
+    frames = 500
+    table(f"A stream whose counts change every frame: the shipped model on {frames} frames of the built-in street over a day, each "
+          "drawn before the network starts. A loop of constant work before each frame shows what the machine does by itself; "
+          "its speed is steady around a frame where the loops before and after it took at most a quarter more than their median",
+          "precision", "tokens left", "median, ms", "p99, ms", "p99 / median", "of the constant loop", "steady frames, %",
+          "their p99 / median")
+    results["stream"] = []
+    for precision in precisions:
+        runs = [stream_run(precision, frames) for _ in range(results["rounds"])]
+        results["stream"].append({"precision": precision, "runs": runs})
+        left = sum((run["left"] for run in runs), [])
+        tails = [spread(quantile(times, 0.99) / median(times) for times in kind)
+                 for kind in ([r["times"] for r in runs], [r["constant"] for r in runs], [steady(r) for r in runs])]
+        row(precision, f"{min(left):.0f}-{max(left):.0f}", f"{median(median(run['times']) for run in runs):.2f}",
+            f"{median(quantile(run['times'], 0.99) for run in runs):.2f}", *tails[:2],
+            f"{100 * median(len(steady(run)) / frames for run in runs):.0f}", tails[2])
+
+
+def memory(_):
+    table("Most memory of a whole process, one forward of ViT-T/16", "tokens", "MiB", "of them the model's file")
+    results["memory"] = []
+    for side in (512, 2048):
+        model = converted("vit-t") if side == 512 else converted("vit-t", "--size", f"{side}x{side}")
+        process = subprocess.Popen([str(programs / "bench/mpm_bench_opencv"), model, str(THREADS), "1"], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        peak = os.wait4(process.pid, 0)[2].ru_maxrss / 1024
+        results["memory"].append({"tokens": (side // 16) ** 2, "peak": peak, "file": os.path.getsize(model) / 2**20})
+        row((side // 16) ** 2, f"{peak:.0f}", f"{os.path.getsize(model) / 2**20:.0f}")
+
+
+def threads(_):
+    table("Two threads over one, all tokens", "model", "precision", "1 thread, ms", "2 threads, ms", "times as fast")
+    results["threads"] = []
+    for precision in precisions:
+        runs = [[medians(bench(converted("vit-t"), precision, threads=count))[0] for count in (1, 2)]
+                for _ in range(results["rounds"])]
+        results["threads"].append({"precision": precision, "runs": runs})
+        row("vit-t", precision, f"{median(one for one, _ in runs):.1f}", f"{median(two for _, two in runs):.1f}",
+            spread(one / two for one, two in runs))
+
+
+def machine():
+    known = r"\b(avx2|avx512f|avx512_vnni|avx_vnni|avx512_bf16|amx_bf16|amx_int8|asimd|bf16)\b"
+    name = re.search(r"model name\s*: (.*)", cpuinfo)
+    return {"cpu": name[1] if name else platform.machine(), "cores": os.cpu_count(), "date": str(datetime.date.today()),
+            "kernel": f"{platform.system()} {platform.release()} {platform.machine()}",
+            "features": list(dict.fromkeys(re.findall(known, cpuinfo))), "mpm": capture(mpm, "--version").strip()}
+
+
+def main():
+    rest = sys.argv[3:]
+    if len(sys.argv) < 3 or any(word not in SECTIONS + MODELS and not word.isdigit() for word in rest):
+        sys.exit(__doc__)
+    global programs, mpm
+    programs = pathlib.Path(sys.argv[1]).resolve()
+    mpm = programs / "cli/mpm"
+    os.makedirs(sys.argv[2], exist_ok=True)
+    os.chdir(sys.argv[2])
+    results["rounds"] = next((int(word) for word in rest if word.isdigit()), 5)
+    info = results["machine"] = machine()
+    print(f"{info['cpu']} ({' '.join(info['features'])}), {info['cores']} cores, {info['kernel']}, {info['mpm']}, {THREADS} "
+          f"threads, {info['date']}")
+    models = [name for name in MODELS if name in rest] or MODELS
+    sections = {"peer": beside_peers, "int8": int8, "gain": gain_kept, "ceiling": ceiling_share, "stream": stream,
+                "memory": memory, "threads": threads}
+    for section in [name for name in SECTIONS if name in rest] or SECTIONS:
+        sections[section](models)
+        pathlib.Path("results.json").write_text(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()
