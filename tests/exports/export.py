@@ -197,6 +197,8 @@ def main():
             result = answer(rows[name], pathlib.Path(sys.argv[1]) / name)
         except Exception as error:  # a row of its own: packages change
             traceback.print_exc()
+            while error.__cause__:  # the exporter's own texts are general advice
+                error = error.__cause__
             text = " ".join(str(error).split())
             result = {"error": f"{type(error).__name__}: {text[:300]}"}
         print(json.dumps(result), file=lines, flush=True)

@@ -170,8 +170,11 @@ def main():
         thread.start()
     for thread in threads:
         thread.join()
+    kept = environments / "out/results.json"  # rows that were not chosen keep their last result
+    results = (json.loads(kept.read_text()) if kept.exists() else {}) | results
+    kept.write_text(json.dumps(results, indent=1))
     if "--document" in sys.argv:
-        page.write(chosen, results)
+        page.write([row for row in table.ROWS if row.name in results], results)
     failed = [row.name for row in chosen if results[row.name]["failure"]]
     print(f"{len(chosen) - len(failed)} passed, {len(failed)} failed, {time.time() - began:.0f} s" +
           (": " + " ".join(failed) if failed else ""))

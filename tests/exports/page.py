@@ -26,10 +26,13 @@ def version(name):
 
 def call(row):
     """The call without the sizes that make the model tiny."""
-    text = re.sub(r", \*\*TINY_TIMM|\*\*TINY_TIMM|, wrap=False|, of=\{\}", "", row.call)
-    text = re.sub(r"tiny_config\(hf\.\w+(?:, )?((?:[^()]|\([^()]*\))*)\)", r"config", text)
-    text = re.sub(r"hf\.(\w+)Config\(backbone_config=config.*?\)\)", r"config)", text)
-    text = re.sub(r"(open_clip\.CLIP|torchvision\.models\.VisionTransformer)\(.*\)(?=,|$)", r"\1(...)", text)
+    text = re.sub(r", \*\*TINY_TIMM|, wrap=False", "", row.call)
+    text = re.sub(r'(guide\("[^"]*")[^)]*', r"\1", text)
+    text = re.sub(r"tiny_config\(hf\.\w+(?:, )?((?:[^()]|\([^()]*\))*)\)", "config", text)
+    text = re.sub(r"hf\.\w+Config\(backbone_config=.*?\)\)", "config)", text)
+    text = re.sub(r"hf\.SegformerConfig\(\)", "config", text)
+    text = re.sub(r"open_clip\.CLIP\(.*\)\)", "open_clip.CLIP(...)", text)
+    text = re.sub(r"torchvision\.models\.VisionTransformer\(.*\)", "torchvision.models.VisionTransformer(...)", text)
     return text.replace("hf.", "")
 
 
@@ -52,20 +55,33 @@ def remark(row):
     return "; ".join(words)
 
 
-def tables(rows, results):
-    converted = ["| package | model | exporter | opset | blocks | remarks |", "|---|---|---|---|---|---|"]
-    rejected = ["| package | model | exporter | reason | export instead |", "|---|---|---|---|---|"]
-    failing = ["| package | model | exporter | reason |", "|---|---|---|---|"]
+def rows_of(kind, rows, results, cells):
+    """Lines of the rows of one kind; those that differ in their exporter only are one line."""
+    lines = {}
     for row in rows:
-        result, cells = results[row.name], (package(row), f"`{call(row)}`", exporter(row))
-        message = re.sub(r"^mpm: \S+: ", "", result.get("message", result["failure"]))
-        if result["failure"]:
-            failing.append(line(*cells, message or result["failure"]))
-        elif row.blocks == 0:
-            rejected.append(line(*cells, message, row.instead))
-        else:
-            converted.append(line(*cells, result["opset"], result["blocks"], remark(row)))
-    return converted, rejected, failing
+        if kind(row):
+            key = (package(row), f"`{call(row)}`", *cells(row))
+            opset = results[row.name].get("opset", "")
+            lines.setdefault(key, []).append(exporter(row) + (f" ({opset})" if opset else ""))
+    return [line(*key[:2], "; ".join(how), *key[2:]) for key, how in lines.items()]
+
+
+def reason(row, results):
+    """Without the path and the names of nodes."""
+    result = results[row.name]
+    return re.sub(r" '[^']*'", "", re.sub(r"^mpm: \S+: ", "", result.get("message") or result["failure"]))
+
+
+def tables(rows, results):
+    failed = lambda row: bool(results[row.name]["failure"])
+    converted = rows_of(lambda row: row.blocks and not failed(row), rows, results,
+                        lambda row: (results[row.name]["blocks"], remark(row)))
+    rejected = rows_of(lambda row: not row.blocks and not failed(row), rows, results,
+                       lambda row: (reason(row, results), row.instead))
+    failing = rows_of(failed, rows, results, lambda row: (reason(row, results),))
+    return (["| package | model | exporter (opset) | blocks | remarks |", "|---|---|---|---|---|", *converted],
+            ["| package | model | exporter (opset) | reason | export instead |", "|---|---|---|---|---|", *rejected],
+            ["| package | model | exporter (opset) | reason |", "|---|---|---|---|", *failing] if failing else [])
 
 
 def write(rows, results):
@@ -74,9 +90,12 @@ def write(rows, results):
     names += sorted({package(row) for row in rows} - {PACKAGES["guide"]} - set(names))
     versions = ", ".join(f"{name} {version(name)}" for name in names)
     text = "\n".join([
-        BEGIN, "", f"With {versions}:", "", *converted, "",
+        BEGIN, "", f"With {versions}. Sizes that only make a model small are left out; `features` is `forward_features`, `taps`",
+        "the normalised tokens of four blocks (`forward_intermediates`), `output` the named fields of a result, `joint` a model of",
+        "texts and images, `unmasked` [EoMT without masked attention](../guide/eomt.md), `guide` the blocks of a document.", "",
+        *converted, "",
         "Rejected (exit status 3, one line with the reason and the node):", "", *rejected, "",
-        *(["Do not convert yet:", "", *failing, ""] if len(failing) > 2 else []), END])
+        *(["Do not convert yet:", "", *failing, ""] if failing else []), END])
     page = PAGE.read_text()
     begin, end = page.index(BEGIN), page.index(END) + len(END)
     PAGE.write_text(page[:begin] + text + page[end:])

@@ -99,6 +99,7 @@ ROWS = [
     Row("timm_vit_taps_basic", vit(of="taps({})"), "script opset14 ort=basic"),
     Row("timm_vit_taps_onnxsim", vit(of="taps({})"), "script opset14 onnxsim"),
     Row("timm_vit_taps_onnxslim", vit(of="taps({})"), "script opset14 onnxslim"),
+    Row("timm_dinov2_taps_extended", vit("vit_small_patch14_dinov2", "taps({})"), "script opset14 ort=extended"),
     # timm
     Row("timm_vit_classes", vit(of="{}")),
     Row("timm_deit_distilled", vit("deit_small_distilled_patch16_224")),
@@ -142,6 +143,7 @@ ROWS = [
     Row("hf_clip", "joint(hf.CLIPModel, hf.CLIPConfig)", outputs=["image_embeds"]),
     Row("hf_siglip_both", "joint(hf.SiglipModel, hf.SiglipConfig)", outputs=["image_embeds"]),
     Row("hf_owlv2", "joint(hf.Owlv2ForObjectDetection, hf.Owlv2Config, 'pred_boxes')", outputs=["pred_boxes"]),
+    Row("hf_owlvit", "joint(hf.OwlViTForObjectDetection, hf.OwlViTConfig, 'pred_boxes')", outputs=["pred_boxes"]),
     Row("hf_ijepa", face("IJepaModel", "IJepaConfig", TOKENS, NO_POOLING)),
     Row("hf_aimv2", face("Aimv2VisionModel", "Aimv2VisionConfig", TOKENS)),
     Row("hf_yolos", face("YolosForObjectDetection", "YolosConfig", 'output({}, "logits", "pred_boxes")', image_size="[48, 48]",
@@ -149,6 +151,7 @@ ROWS = [
     Row("hf_dpt", face("DPTForDepthEstimation", "DPTConfig", 'output({}, "predicted_depth")', **DPT)),
     Row("hf_dpt_classes", face("DPTForSemanticSegmentation", "DPTConfig", LOGITS, num_labels=7, use_auxiliary_head=False, **DPT)),
     Row("hf_depth_anything", DEPTH_ANYTHING),
+    Row("hf_depth_anything_onnxsim", DEPTH_ANYTHING, "script opset14 onnxsim"),
     Row("hf_upernet", UPERNET, remark="maps of 8x10, which 3 and 6 do not divide", size=(64, 80)),
     Row("hf_mask2former", MASK2FORMER, error=1e-4),
     Row("hf_mask2former_script", MASK2FORMER, "script opset17", error=1e-4),
@@ -162,6 +165,11 @@ ROWS = [
     Row("hf_pixtral", face("PixtralVisionModel", "PixtralVisionConfig", TOKENS)),
     Row("hf_llama4", face("Llama4VisionModel", "Llama4VisionConfig", TOKENS, intermediate_size=128, projector_input_dim=32,
                           projector_output_dim=32, vision_output_dim=32)),
+    Row("hf_tipsv2_depth", 'output(hf.Tipsv2DptForDepthEstimation(hf.Tipsv2DptConfig(backbone_config=tiny_config('
+        'hf.Tipsv2VisionConfig, out_indices=[1, 2, 3, 4], reshape_hidden_states=False), neck_hidden_sizes=[16, 16, 32, 32], fusion_hidden_size=16, '
+        'num_depth_bins=8)), "predicted_depth")'),
+    Row("hf_sapiens2_taps", 'output(hf.Sapiens2Backbone(tiny_config(hf.Sapiens2Config, out_indices=[1, 2, 3, 4], '
+        'reshape_hidden_states=False)), "feature_maps")'),
     Row("hf_tipsv2", face("Tipsv2VisionModel", "Tipsv2VisionConfig", TOKENS)),
     Row("hf_sapiens2", face("Sapiens2Model", "Sapiens2Config", TOKENS)),
     Row("hf_beit", face("BeitModel", "BeitConfig", TOKENS, use_relative_position_bias=True), blocks=0, reason="bias",
