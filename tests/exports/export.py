@@ -3,11 +3,9 @@ a line of JSON.
 
     export.py FOLDER
 """
-import inspect
 import json
 import os
 import pathlib
-import subprocess
 import sys
 import time
 import traceback
@@ -38,7 +36,8 @@ def torch_export(model, image, extra, how, path):
     names = list(extra) + ["pixel_values"] if extra else ["image"]
     script, opset = "script" in how, next((int(word[5:]) for word in how if word.startswith("opset")), None)
     axes = ({0: "batch"} if "batch" in how else {}) | ({2: "height", 3: "width"} if "dynamic" in how else {})
-    options = {"input_names": names, "output_names": getattr(model, "outputs", None), "opset_version": opset, "dynamo": not script}
+    options = {"input_names": names, "output_names": getattr(model, "outputs", None), "opset_version": opset,
+               "dynamo": not script}
     if axes and script:
         options["dynamic_axes"] = {names[-1]: axes}
     elif axes:

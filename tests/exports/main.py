@@ -24,6 +24,7 @@ import page
 import table
 
 HERE = pathlib.Path(__file__).resolve().parent
+LARGEST_ERROR = 1e-5  # of the largest value, merging off
 
 
 class Exporter:
@@ -105,7 +106,7 @@ def judge(row, exported, build, folder):
     result["tokens"] = f"{tokens[0]} -> {tokens[1]}"
     if blocks != row.blocks:
         return f"{blocks} blocks instead of {row.blocks}", result
-    if result["error"] > row.error:
+    if result["error"] > LARGEST_ERROR:
         return f"differs by {result['error']:.1e}", result
     if tokens[1] >= tokens[0]:
         return "nothing merges", result

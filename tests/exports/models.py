@@ -136,9 +136,11 @@ def guide(page, blocks=1, **config):
         return draw(model(tiny_config(model.config_class, **config)))
 
     def write(path):
-        with unittest.mock.patch("timm.create_model", lambda name, **more: draw(create(name, **more | tiny | {"pretrained": False}))), \
-                unittest.mock.patch.object(transformers.PreTrainedModel, "from_pretrained", classmethod(from_pretrained)), \
-                contextlib.chdir(path.parent):
+        def create_model(name, **more):
+            return draw(create(name, **more | tiny | {"pretrained": False}))
+
+        with unittest.mock.patch("timm.create_model", create_model), unittest.mock.patch.object(
+                transformers.PreTrainedModel, "from_pretrained", classmethod(from_pretrained)), contextlib.chdir(path.parent):
             exec(program, {})
             name = re.findall(r'"(\w+\.onnx)"', program)[-1]
             onnx.save(onnx.load(name), path)

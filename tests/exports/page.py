@@ -2,14 +2,15 @@
 import importlib.metadata
 import pathlib
 import re
+import textwrap
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/reference/models.md"
 BEGIN, END = "<!-- Written by ./run exports -->", "<!-- Until here -->"
 PACKAGES = {"timm": "timm", "hf": "transformers", "torchvision": "torchvision", "open": "open_clip_torch",
             "smp": "segmentation_models_pytorch", "lightly": "lightly-train", "rfdetr": "rfdetr", "optimum": "optimum-onnx",
             "guide": "the documents' blocks"}
-HOW = {"default": "default", "script": "TorchScript", "own": "the package's own", "optimum": "optimum", "batch": "dynamic batch",
-       "dynamic": "dynamic size", "f16": "weights and graph in f16", "ort=basic": "saved by ONNX Runtime, level basic",
+HOW = {"script": "TorchScript", "own": "the package's own", "batch": "dynamic batch", "dynamic": "dynamic size",
+       "f16": "weights and graph in f16", "ort=basic": "saved by ONNX Runtime, level basic",
        "ort=extended": "saved by ONNX Runtime, level extended", "ort=all": "saved by ONNX Runtime, level all",
        "ort-transformers": "ONNX Runtime's transformer optimiser"}
 
@@ -47,6 +48,8 @@ def line(*cells):
 
 def remark(row):
     words = [row.remark] if row.remark else []
+    if row.options:
+        words.append(f"`{row.options}`")
     if row.outputs:
         words.append(f"`--outputs {','.join(row.outputs)}`")
     if row.run_at:
@@ -89,12 +92,14 @@ def write(rows, results):
     names = ["torch", "onnxscript", "onnx", "onnxruntime", "onnxsim", "onnxslim"]
     names += sorted({package(row) for row in rows} - {PACKAGES["guide"]} - set(names))
     versions = ", ".join(f"{name} {version(name)}" for name in names)
+    intro = textwrap.fill(
+        f"With {versions}. Sizes that only make a model small are left out; `features` is `forward_features`, `taps` the normalised "
+        "tokens of four blocks (`forward_intermediates`), `output` the named fields of a result, `method` a call of that name, "
+        "`joint` a model of texts and images, `unmasked` [EoMT without masked attention](../guide/eomt.md), `lightly_...` and "
+        "`rfdetr_nano` the models' own `export_onnx` and `export`, `guide` the blocks of a document.", 120, break_on_hyphens=False,
+        break_long_words=False)
     text = "\n".join([
-        BEGIN, "", f"With {versions}. Sizes that only make a model small are left out; `features` is `forward_features`, `taps`",
-        "the normalised tokens of four blocks (`forward_intermediates`), `output` the named fields of a result, `joint` a model of",
-        "texts and images, `unmasked` [EoMT without masked attention](../guide/eomt.md), `guide` the blocks of a document.", "",
-        *converted, "",
-        "Rejected (exit status 3, one line with the reason and the node):", "", *rejected, "",
+        BEGIN, "", intro, "", *converted, "", "Rejected (exit status 3, one line with the reason and the node):", "", *rejected, "",
         *(["Do not convert yet:", "", *failing, ""] if failing else []), END])
     page = PAGE.read_text()
     begin, end = page.index(BEGIN), page.index(END) + len(END)

@@ -19,7 +19,6 @@ class Row:
     run_at: tuple = ()  # another size, by --size
     outputs: list = field(default_factory=list)  # by --outputs
     options: str = ""  # of mpm convert
-    error: float = 1e-5  # of the largest value, merging off
 
 
 def packages():
@@ -76,9 +75,10 @@ ROWS = [
     Row("guide_readme", 'guide("README.md")', "default", size=(512, 512)),
     Row("guide_convert", 'guide("docs/guide/convert.md")', "default batch", size=(512, 512)),
     Row("guide_convert_script", 'guide("docs/guide/convert.md", 2)', "script opset17 batch", size=(512, 512)),
-    Row("guide_eomt", f'guide("docs/guide/eomt.md", 1, {EOMT_SIZES})', "default batch", outputs=["masks", "classes"], size=(512, 512)),
-    Row("guide_eomt_script", f'guide("docs/guide/eomt.md", 2, {EOMT_SIZES})', "script opset17 batch", outputs=["masks", "classes"],
+    Row("guide_eomt", f'guide("docs/guide/eomt.md", 1, {EOMT_SIZES})', "default batch", outputs=["masks", "classes"],
         size=(512, 512)),
+    Row("guide_eomt_script", f'guide("docs/guide/eomt.md", 2, {EOMT_SIZES})', "script opset17 batch",
+        outputs=["masks", "classes"], size=(512, 512)),
     # One model in every way.
     Row("timm_vit", vit()),
     Row("timm_vit_batch", vit(), "default batch"),
@@ -92,7 +92,8 @@ ROWS = [
     Row("timm_vit_onnxslim", vit(), "default onnxslim"),
     Row("timm_vit_basic", vit(), "default ort=basic"),
     Row("timm_vit_extended", vit(), "default ort=extended"),
-    Row("timm_vit_all", vit(), "default ort=all", 0, reason="original export", instead="nothing: convert the original export; up to level extended, saved files convert too"),
+    Row("timm_vit_all", vit(), "default ort=all", 0, reason="original export",
+        instead="nothing: convert the file that ONNX Runtime read, or save at level extended"),
     Row("timm_vit_ort_transformers", vit(), "default ort-transformers"),
     Row("timm_vit_taps", vit(of="taps({})")),
     Row("timm_vit_taps_script14", vit(of="taps({})"), "script opset14"),
@@ -114,12 +115,14 @@ ROWS = [
     Row("timm_rope_mixed", vit("vit_base_patch16_rope_mixed_224")),
     Row("timm_aimv2_taps", vit("aimv2_large_patch14_224", "taps({})")),
     Row("timm_xp", vit("vit_base_patch16_xp_224"), remark="parallel blocks, a bias on the hidden part only"),
-    Row("timm_parallel", vit("vit_small_patch16_18x2_224"), blocks=0, reason="not added", instead="a model with one attention a block"),
+    Row("timm_parallel", vit("vit_small_patch16_18x2_224"), blocks=0, reason="not added",
+        instead="a model with one attention a block"),
     Row("timm_naflexvit", vit("naflexvit_base_patch16_gap", "{}")),
     Row("timm_beit3", vit("beit3_base_patch16_224")),
     Row("timm_beit", vit("beit_base_patch16_224"), blocks=0, reason="bias",
         instead="BEiT-3, EVA-02: absolute or rotary positions"),
-    Row("timm_relpos", vit("vit_relpos_small_patch16_224"), blocks=0, reason="bias", instead="a model with absolute or rotary positions"),
+    Row("timm_relpos", vit("vit_relpos_small_patch16_224"), blocks=0, reason="bias",
+        instead="a model with absolute or rotary positions"),
     Row("timm_cait", vit("cait_xxs24_224"), blocks=0, reason="not supported", instead="DeiT-3: heads are not mixed"),
     Row("timm_samvit", vit("samvit_base_patch16"), "script opset17", 0, reason="window|relative",
         instead="a backbone without windows (ViT, DINOv2)"),
@@ -133,7 +136,8 @@ ROWS = [
     Row("hf_dinov2", face("Dinov2Model", "Dinov2Config", TOKENS, mlp_ratio=2)),
     Row("hf_dinov2_size", face("Dinov2Model", "Dinov2Config", TOKENS, mlp_ratio=2, image_size=88), "script opset17 batch",
         run_at=(64, 80), remark="positions of 11x11 resized in the graph"),
-    Row("hf_dinov2_dynamic", face("Dinov2Model", "Dinov2Config", TOKENS, mlp_ratio=2), "script opset17 dynamic batch", run_at=(48, 64)),
+    Row("hf_dinov2_dynamic", face("Dinov2Model", "Dinov2Config", TOKENS, mlp_ratio=2),
+        "script opset17 dynamic batch", run_at=(48, 64)),
     Row("hf_dinov2_registers", face("Dinov2WithRegistersModel", "Dinov2WithRegistersConfig", TOKENS, mlp_ratio=2)),
     Row("hf_dinov3", face("DINOv3ViTModel", "DINOv3ViTConfig", TOKENS, num_register_tokens=4)),
     Row("hf_siglip", face("SiglipVisionModel", "SiglipVisionConfig", TOKENS)),
@@ -153,21 +157,21 @@ ROWS = [
     Row("hf_depth_anything", DEPTH_ANYTHING),
     Row("hf_depth_anything_onnxsim", DEPTH_ANYTHING, "script opset14 onnxsim"),
     Row("hf_upernet", UPERNET, remark="maps of 8x10, which 3 and 6 do not divide", size=(64, 80)),
-    Row("hf_mask2former", MASK2FORMER, error=1e-4),
-    Row("hf_mask2former_script", MASK2FORMER, "script opset17", error=1e-4),
+    Row("hf_mask2former", MASK2FORMER),
+    Row("hf_mask2former_script", MASK2FORMER, "script opset17"),
     Row("hf_eomt", MASKS.format(EOMT.format("Eomt", "Eomt", ", mlp_ratio=2"))),
     Row("hf_eomt_script", MASKS.format(EOMT.format("Eomt", "Eomt", ", mlp_ratio=2")), "script opset17 batch"),
     Row("hf_eomt_dinov3", MASKS.format(EOMT.format("EomtDinov3", "EomtDinov3", ", num_register_tokens=4"))),
     Row("hf_radio", face("RadioModel", "RadioConfig", 'output({}, "summary", "features")')),
     Row("hf_vitpose", VITPOSE.format(""), size=(96, 64)),
-    Row("hf_vitpose_experts", 'with_argument(' + VITPOSE.format(", num_experts=3, part_features=8") + ', dataset_index=torch.tensor([1]))',
-        size=(96, 64), remark="ViTPose++: the data set is fixed"),
+    Row("hf_vitpose_experts", 'with_argument(' + VITPOSE.format(", num_experts=3, part_features=8") +
+        ', dataset_index=torch.tensor([1]))', size=(96, 64), remark="ViTPose++: the data set is fixed"),
     Row("hf_pixtral", face("PixtralVisionModel", "PixtralVisionConfig", TOKENS)),
     Row("hf_llama4", face("Llama4VisionModel", "Llama4VisionConfig", TOKENS, intermediate_size=128, projector_input_dim=32,
                           projector_output_dim=32, vision_output_dim=32)),
     Row("hf_tipsv2_depth", 'output(hf.Tipsv2DptForDepthEstimation(hf.Tipsv2DptConfig(backbone_config=tiny_config('
-        'hf.Tipsv2VisionConfig, out_indices=[1, 2, 3, 4], reshape_hidden_states=False), neck_hidden_sizes=[16, 16, 32, 32], fusion_hidden_size=16, '
-        'num_depth_bins=8)), "predicted_depth")'),
+        'hf.Tipsv2VisionConfig, out_indices=[1, 2, 3, 4], reshape_hidden_states=False), '
+        'neck_hidden_sizes=[16, 16, 32, 32], fusion_hidden_size=16, num_depth_bins=8)), "predicted_depth")'),
     Row("hf_sapiens2_taps", 'output(hf.Sapiens2Backbone(tiny_config(hf.Sapiens2Config, out_indices=[1, 2, 3, 4], '
         'reshape_hidden_states=False)), "feature_maps")'),
     Row("hf_tipsv2", face("Tipsv2VisionModel", "Tipsv2VisionConfig", TOKENS)),
@@ -177,7 +181,7 @@ ROWS = [
     Row("hf_sam", face("SamVisionModel", "SamVisionConfig", TOKENS, global_attn_indexes="[1, 3]", window_size=3,
                        output_channels=16), blocks=0, reason="window|relative",
         instead="a backbone without windows (ViT, DINOv2)"),
-    Row("hf_segformer", 'output(hf.SegformerModel(hf.SegformerConfig()), "last_hidden_state")', blocks=0, reason=".",
+    Row("hf_segformer", 'output(hf.SegformerModel(hf.SegformerConfig()), "last_hidden_state")', blocks=0, reason="cross-attention",
         instead="Segmenter, DPT or UPerNet on a ViT", size=(64, 64)),
     # others
     Row("torchvision_vit", TORCHVISION),
@@ -186,12 +190,13 @@ ROWS = [
     Row("open_clip_vit", OPEN_CLIP.format("")),
     Row("open_clip_pooled", OPEN_CLIP.format(", attentional_pool=True, attn_pooler_heads=2")),
     Row("smp_dpt", "smp.DPT('tu-vit_tiny_patch16_224', encoder_weights=None, classes=3)", blocks=12, size=(224, 224)),
-    Row("smp_segformer", "smp.Segformer('mit_b0', encoder_weights=None)", blocks=0, reason=".",
+    Row("smp_segformer", "smp.Segformer('mit_b0', encoder_weights=None)", blocks=0, reason="cross-attention",
         instead="`smp.DPT` on a ViT", size=(64, 64)),
     Row("lightly_eomt", "lightly_eomt('dinov2')", "own batch", 3, size=(56, 56), options="--blocks 1"),
     Row("lightly_eomt_dinov3", "lightly_eomt('dinov3')", "own batch", 2, size=(64, 64), options="--blocks 1"),
     Row("lightly_classes", "lightly_classes()", "own batch", 2, size=(64, 64), options="--blocks 1"),
-    Row("rfdetr_nano", "rfdetr_nano()", "own", 0, size=(128, 128), reason="TopK|detector|window", instead="nothing yet: its backbone has windows too"),
+    Row("rfdetr_nano", "rfdetr_nano()", "own", 0, size=(128, 128), reason="TopK|detector|window",
+        instead="nothing yet: its backbone has windows too"),
     # optimum, with its own transformers
     Row("optimum_vit", face("ViTForImageClassification", "ViTConfig", num_labels=5), "optimum task=image-classification"),
     Row("optimum_dinov2", face("Dinov2Model", "Dinov2Config", mlp_ratio=2), "optimum task=feature-extraction", run_at=(48, 48)),
