@@ -132,11 +132,13 @@ void attentionBf16Bench(benchmark::State& state) {
     if (lacksBf16(state)) return;
     const int tokens = static_cast<int>(state.range(0)), size = static_cast<int>(state.range(1));
     const std::vector<float> values = noise(static_cast<size_t>(tokens) * size);
-    std::vector<Bf16Pair> keys(paddedSize(tokens, pairsOf(size)));
+    Buffer keyMemory(paddedSize(tokens + kKeysRead, pairsOf(size)));
+    auto* keys = reinterpret_cast<Bf16Pair*>(keyMemory.data());
     const bool columns = takesValuesAsColumns(size);
     const int room = (pairsOf(tokens) + kValuePairs - 1) / kValuePairs * kValuePairs;
     const size_t stride = paddedStride(columns ? room : size);
-    std::vector<Bf16Pair> pairs(static_cast<size_t>(columns ? size : room) * stride);
+    Buffer pairMemory(static_cast<size_t>(columns ? size : room) * stride);
+    auto* pairs = reinterpret_cast<Bf16Pair*>(pairMemory.data());
     for (int t = 0; t < tokens; ++t)
         packPairs(&values[static_cast<size_t>(t) * size], size,
                   &keys[static_cast<size_t>(t) * pairsOf(size)]);
@@ -152,8 +154,7 @@ void attentionBf16Bench(benchmark::State& state) {
     head.tokens = tokens;
     head.headSize = size;
     head.scale = 0.125f;
-    const AttentionHeadBf16 half{head,         keys.data(), static_cast<size_t>(pairsOf(size)),
-                                 pairs.data(), stride,      columns};
+    const AttentionHeadBf16 half{head, keys, static_cast<size_t>(pairsOf(size)), pairs, stride, columns};
     for (auto _ : state) {
         for (int q = 0; q < tokens; q += queryPanel())
             attendPanelBf16(half, q, output.data() + static_cast<size_t>(q) * size, size);

@@ -15,14 +15,17 @@ struct Task {
 
 }  // namespace
 
+Precision attentionPrecision(const CpuEncoder& encoder) {
+    const bool tiles = encoder.precision == Precision::I8 && kernels::takesValuesAsColumns(encoder.headSize);
+    return tiles ? Precision::BF16 : encoder.precision;
+}
+
 bool takesValuePairs(Precision precision) {
     return precision == Precision::BF16 || (precision == Precision::I8 && kernels::hasBf16());
 }
 
 bool takesValuesAsColumns(Precision precision, int headSize) {
-    return precision == Precision::I8
-               ? kernels::takesI8ValuesAsColumns(headSize)
-               : precision == Precision::BF16 && kernels::takesValuesAsColumns(headSize);
+    return precision == Precision::BF16 && kernels::takesValuesAsColumns(headSize);
 }
 
 HeadRows::HeadRows(kernels::Buffer& memory, const CpuEncoder& encoder, int rows)
@@ -52,10 +55,15 @@ void HeadRows::gather(const float* rows, size_t stride, int first, int count) {
 
 Attention::Attention(const CpuEncoder& encoder, const Batch& batch, const HeadRows& rows,
                      const float* keyBias, AttentionScratch& scratch)
-    : m_encoder(encoder), m_batch(batch), m_rows(rows), m_keyBias(keyBias), m_scratch(scratch) {}
+    : m_encoder(encoder),
+      m_precision(attentionPrecision(encoder)),
+      m_batch(batch),
+      m_rows(rows),
+      m_keyBias(keyBias),
+      m_scratch(scratch) {}
 
 void Attention::run(float* output, size_t outputStride) {
-    if (m_encoder.precision != Precision::F32) pack();
+    if (m_precision != Precision::F32) pack();
     std::vector<Task> tasks;
     for (int i = 0; i < m_batch.images(); ++i) {
         for (int h = 0; h < m_encoder.heads; ++h) {
@@ -72,7 +80,7 @@ void Attention::run(float* output, size_t outputStride) {
 }
 
 void Attention::attend(int image, int index, int first, float* output, size_t outputStride) const {
-    if (m_encoder.precision == Precision::BF16) {
+    if (m_precision == Precision::BF16) {
         kernels::attendPanelBf16(headBf16(image, index), first, output, outputStride);
     } else if (inI8()) {
         kernels::attendPanelI8(headI8(image, index), first, output, outputStride);
@@ -115,7 +123,6 @@ kernels::AttentionHeadI8 Attention::headI8(int image, int index) const {
         const auto* values = reinterpret_cast<const kernels::Bf16Pair*>(m_scratch.values.data());
         packed.values = values + valuesAt(image, index);
         packed.valueStride = m_valueStride;
-        packed.valuesAreColumns = m_valuesAreColumns;
     }
     return packed;
 }
@@ -123,8 +130,8 @@ kernels::AttentionHeadI8 Attention::headI8(int image, int index) const {
 void Attention::pack() {
     std::vector<Task> tasks;
     int pairs = 0;
-    m_valuesArePairs = takesValuePairs(m_encoder.precision);
-    m_valuesAreColumns = takesValuesAsColumns(m_encoder.precision, m_encoder.headSize);
+    m_valuesArePairs = takesValuePairs(m_precision);
+    m_valuesAreColumns = takesValuesAsColumns(m_precision, m_encoder.headSize);
     for (int i = 0; i < m_batch.images(); ++i) {
         m_firstPair.push_back(pairs);
         const int own = kernels::pairsOf(tokensOf(i));

@@ -15,6 +15,9 @@ namespace mpm::cpu {
 
 enum class HeadPart { Queries, Keys, Values };
 
+/// In which precision attention multiplies. Tiles are faster with bf16 than with bytes, whose sums need
+/// scaling, so that int8 encoders take bf16 there.
+Precision attentionPrecision(const CpuEncoder& encoder);
 /// Whether attention takes values as bf16 pairs: int8 does, too, where the processor has them.
 bool takesValuePairs(Precision precision);
 /// Whether those pairs are columns, for products in tiles.
@@ -76,7 +79,7 @@ public:
 
 private:
     int tokensOf(int image) const { return m_batch.rowsOf(image); }
-    bool inI8() const { return m_encoder.precision == Precision::I8; }
+    bool inI8() const { return m_precision == Precision::I8; }
     /// Words of a key of one head: pairs or quads.
     int wordsPerKey() const {
         return inI8() ? kernels::quadsOf(m_encoder.headSize) : kernels::pairsOf(m_encoder.headSize);
@@ -92,6 +95,7 @@ private:
     size_t valuesAt(int image, int index) const;
 
     const CpuEncoder& m_encoder;
+    const Precision m_precision;
     const Batch& m_batch;
     const HeadRows& m_rows;
     const float* m_keyBias;

@@ -32,18 +32,19 @@ TokenMemory::TokenMemory(const EncoderConfig& config, std::shared_ptr<const Pack
     : m_encoder(std::static_pointer_cast<const CpuEncoder>(weights)),
       m_rows(rows),
       m_dim(weights->dim()),
-      m_valuesArePairs(takesValuePairs(m_encoder->precision)),
-      m_valuesAreColumns(takesValuesAsColumns(m_encoder->precision, m_encoder->headSize)) {
+      m_precision(attentionPrecision(*m_encoder)),
+      m_valuesArePairs(takesValuePairs(m_precision)),
+      m_valuesAreColumns(takesValuesAsColumns(m_precision, m_encoder->headSize)) {
     const CpuEncoder& encoder = *m_encoder;
     m_readableRows = checkedSum<int>(rows, std::max(kernels::rowGroup(), kernels::kKeysRead));
     m_headStep = checkedProduct<size_t>(m_readableRows, encoder.headSize);
     m_keyStride =
-        strideOf(encoder.heads * (encoder.precision == Precision::I8 ? kernels::quadsOf(encoder.headSize)
-                                                                     : kernels::pairsOf(encoder.headSize)));
+        strideOf(encoder.heads * (m_precision == Precision::I8 ? kernels::quadsOf(encoder.headSize)
+                                                               : kernels::pairsOf(encoder.headSize)));
     m_scaleStride = strideOf(m_readableRows);
     m_valueStride = strideOf(m_valuesAreColumns ? wholeValuePairs(rows) : encoder.inner);
     m_scalesAt = wholeLines(keysSize());
-    const bool scales = encoder.precision == Precision::I8;
+    const bool scales = m_precision == Precision::I8;
     m_valuesAt = m_scalesAt + (scales ? wholeLines(checkedProduct<size_t>(encoder.heads, m_scaleStride)) : 0);
     m_blockStep = m_valuesAt + wholeLines(valuesSize());
     m_outputsAt = checkedProduct<size_t>(m_blockStep, config.blocks);
@@ -55,8 +56,8 @@ TokenMemory::TokenMemory(const EncoderConfig& config, std::shared_ptr<const Pack
 }
 
 size_t TokenMemory::keysSize() const {
-    return m_encoder->precision == Precision::F32 ? checkedProduct<size_t>(m_encoder->heads, m_headStep)
-                                                  : checkedProduct<size_t>(m_readableRows, m_keyStride);
+    return m_precision == Precision::F32 ? checkedProduct<size_t>(m_encoder->heads, m_headStep)
+                                         : checkedProduct<size_t>(m_readableRows, m_keyStride);
 }
 
 size_t TokenMemory::valuesSize() const {
@@ -93,9 +94,9 @@ void TokenMemory::keepKey(const Block& block, const HeadRows& heads, int from, i
     auto* words = reinterpret_cast<std::uint32_t*>(block.keys) + to * m_keyStride;
     for (int h = 0; h < m_encoder->heads; ++h) {
         const float* key = heads.at(HeadPart::Keys, h, from);
-        if (m_encoder->precision == Precision::F32) {
+        if (m_precision == Precision::F32) {
             std::copy_n(key, size, block.keys + h * m_headStep + static_cast<size_t>(to) * size);
-        } else if (m_encoder->precision == Precision::I8) {
+        } else if (m_precision == Precision::I8) {
             block.keyScales[h * m_scaleStride + to] =
                 kernels::packQuads(key, size, words + h * kernels::quadsOf(size));
         } else {
@@ -123,7 +124,7 @@ kernels::AttentionHead TokenMemory::head(const Block& block, int index, const He
     // If keys and values are f32, queries have the same stride: each head has memory of its own.
     const size_t step = index * m_headStep;
     return {queries.rows,
-            m_encoder->precision == Precision::F32 ? block.keys + step : nullptr,
+            m_precision == Precision::F32 ? block.keys + step : nullptr,
             m_valuesArePairs ? nullptr : block.values + step,
             queries.stride,
             m_rows,
@@ -142,17 +143,16 @@ void TokenMemory::attend(int at, int index, const HeadQueries& queries, int firs
     const int size = m_encoder->headSize;
     const size_t column = static_cast<size_t>(index) * size;
     const size_t values = m_valuesAreColumns ? column * m_valueStride : column;
-    if (m_encoder->precision == Precision::BF16) {
+    if (m_precision == Precision::BF16) {
         kernels::attendPanelBf16({f32, keys + index * kernels::pairsOf(size), m_keyStride, pairs + values,
                                   m_valueStride, m_valuesAreColumns},
                                  first, output, outputStride);
-    } else if (m_encoder->precision == Precision::I8) {
+    } else if (m_precision == Precision::I8) {
         kernels::AttentionHeadI8 packed{f32, keys + index * kernels::quadsOf(size), m_keyStride,
                                         from.keyScales + index * m_scaleStride};
         if (m_valuesArePairs) {
             packed.values = pairs + values;
             packed.valueStride = m_valueStride;
-            packed.valuesAreColumns = m_valuesAreColumns;
         }
         kernels::attendPanelI8(packed, first, output, outputStride);
     } else {

@@ -47,6 +47,7 @@ private:
 
     std::shared_ptr<const CpuEncoder> m_encoder;
     const int m_rows, m_dim;
+    const Precision m_precision;
     const bool m_valuesArePairs, m_valuesAreColumns;
     int m_readableRows;
     size_t m_keyStride, m_scaleStride, m_valueStride, m_headStep;

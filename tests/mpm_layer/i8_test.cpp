@@ -216,12 +216,10 @@ cv::Mat attended(const cv::Mat& q, const cv::Mat& k, const cv::Mat& v, const cv:
     const int room = pairsOf(tokens) + kValuePairs;
     std::vector<Bf16Pair> values(static_cast<size_t>(room) * size);
     if (pairs) {
-        head.valuesAreColumns = takesI8ValuesAsColumns(size);
-        head.valueStride = head.valuesAreColumns ? room : size;
+        head.valueStride = size;
         for (int p = 0; p < pairsOf(tokens); p += kValuePairs) {
-            packValues(v.ptr<float>(2 * p), v.step1(), std::min(2 * kValuePairs, tokens - 2 * p), size,
-                       head.valuesAreColumns,
-                       &values[head.valuesAreColumns ? p : static_cast<size_t>(p) * size], head.valueStride);
+            packValues(v.ptr<float>(2 * p), v.step1(), std::min(2 * kValuePairs, tokens - 2 * p), size, false,
+                       &values[static_cast<size_t>(p) * size], head.valueStride);
         }
         head.values = values.data();
     }

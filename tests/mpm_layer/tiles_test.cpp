@@ -5,9 +5,11 @@
 
 #include <gtest/gtest.h>
 
-#include "mpm_layer/kernels/attention/i8_attention.hpp"
+#include "mpm_layer/encoder/runner.hpp"
+#include "mpm_layer/kernels/attention/bf16_attention.hpp"
 #include "mpm_layer/kernels/product/bf16.hpp"
 #include "mpm_layer/kernels/product/i8.hpp"
+#include "support/encoder_case.hpp"
 #include "support/random.hpp"
 
 namespace mpm::test {
@@ -43,12 +45,37 @@ TEST(Tiles, MultiplyBytesWhereTheDepthIsWhole) {
 }
 
 TEST(Tiles, AttentionTakesValuesAsColumns) {
-    if (!hasI8() || !hasBf16()) GTEST_SKIP() << "tiles are used where VNNI and bf16 are";
-    EXPECT_TRUE(takesI8ValuesAsColumns(64));
-    EXPECT_TRUE(takesI8ValuesAsColumns(128));
-    EXPECT_FALSE(takesI8ValuesAsColumns(32)) << "half a tile of quads";
+    if (!hasBf16()) GTEST_SKIP() << "tiles are used where bf16 is";
     EXPECT_TRUE(takesValuesAsColumns(32));
+    EXPECT_TRUE(takesValuesAsColumns(64));
     EXPECT_FALSE(takesValuesAsColumns(80));
+}
+
+/// Tiles of bf16 that an encoder of bytes multiplies. Its products of weights are in bytes.
+long pairTilesInI8(int headSize) {
+    EncoderOptions options;
+    options.blocks = 1, options.heads = 2, options.headSize = headSize, options.hidden = 64;
+    const EncoderCase encoder = makeEncoder(options);
+    const auto control = std::make_shared<EncoderControl>(encoder.config);
+    control->change([](Settings& settings) { settings.precision = Precision::I8; });
+    EncoderRunner runner(control);
+    runner.setWeights(encoder.weights);
+    const cv::Mat batch = makeBatch(options, 1, 40, 1);
+    std::vector<cv::Mat> output(1);
+    output[0].create(3, batch.size.p, CV_32F);
+    const int threads = cv::getNumThreads();
+    cv::setNumThreads(1);  // the counters are this thread's
+    const long before = g_pairProducts;
+    runner.run(batch, cv::Mat(), output);
+    cv::setNumThreads(threads);
+    return g_pairProducts - before;
+}
+
+TEST(Tiles, AttentionOfAnInt8EncoderIsInBf16) {
+    if (!hasI8() || !hasBf16()) GTEST_SKIP() << "tiles are used where VNNI and bf16 are";
+    // 2 heads, 2 panels of queries, 2 blocks of keys; scores and values have as many products of tiles.
+    EXPECT_EQ(pairTilesInI8(64), 2 * 2 * 2 * (4 * 2 + 4 * 2));
+    EXPECT_EQ(pairTilesInI8(40), 0) << "no whole tiles";
 }
 
 }  // namespace

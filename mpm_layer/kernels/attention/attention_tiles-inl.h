@@ -1,4 +1,4 @@
-// Attention in AMX tiles: scores of any kind, weights and values as pairs of bf16.
+// Attention in AMX tiles: scores, weights and values as pairs of bf16.
 
 #if defined(MPM_KERNELS_ATTENTION_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_ATTENTION_TILES_INL_H_
@@ -21,94 +21,309 @@ HWY_PUSH_ATTRIBUTES(HWY_TARGET_STR ",avx512bf16" MPM_TILES_TARGET)
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// Keys whose scores are looked at together: sums of tiles are grouped by 32 keys, and which keys are grouped
-// must not depend on the queries beside one.
-constexpr int kKeyChunk = 96;
-static_assert(kKeyChunk % kGroup == 0 && kKeyChunk % (2 * kTileRows) == 0 && kKeyBlockBf16 % kKeyChunk == 0);
+// Keys whose scores are looked at together. While the vector units turn the scores of one block into weights,
+// the tiles multiply the keys of the next block and the values of blocks before: steps of tiles and pieces of
+// a block alternate, since the processor looks only a few hundred instructions ahead.
+constexpr int kTileKeys = 2 * kTileRows, kPieceKeys = 8, kPieces = kTileKeys / kPieceKeys;
+// Blocks whose values are added at once.
+constexpr int kTogether = 2;
 
-/// Room for weights, in pairs: of a block of keys and what fills its last tile.
-HWY_INLINE size_t tileWeights() {
-    return (kKeyBlockBf16 / 2 + kTileCells) * panelWidth();
+/// Memory of one panel of queries: all of it stays in the level-1 cache.
+struct TileMemory {
+    HWY_INLINE TileMemory(Buffer& buffer, int headSize) {
+        const size_t width = panelWidth(), size = static_cast<size_t>(headSize) * width;
+        output = buffer.reserve(size + (2 + kTogether) * kTileKeys * width + size);
+        scores = output + size;
+        weights = reinterpret_cast<Bf16Pair*>(scores + 2 * kTileKeys * width);
+        queries = weights + kTogether * kTileKeys * width;
+        queryRows = queries + size / 2;
+    }
+
+    HWY_INLINE float* scoresOf(int block) const { return scores + block % 2 * kTileKeys * panelWidth(); }
+
+    float* output;        // [headSize][32], transposed
+    float* scores;        // of two blocks, [32][32] each
+    Bf16Pair* weights;    // of two groups of blocks, [kTogether * 16][32] each
+    Bf16Pair* queries;    // [headSize / 2][32]
+    Bf16Pair* queryRows;  // the same before it is transposed
+};
+
+/// Blocks whose values are added together.
+struct KeyGroup {
+    int first = 0, blocks = 0;
+    Bf16Pair* weights = nullptr;
+};
+
+/// Products of tiles, one step at a time: scores of a block, then values of a group, some columns at a time.
+class TileSteps {
+public:
+    HWY_INLINE TileSteps(const AttentionHeadBf16& head, const TileMemory& memory)
+        : m_head(head), m_memory(memory), m_depth(head.f32.headSize / kTileKeys), m_column(m_depth) {}
+
+    HWY_INLINE void setScores(int block) { m_block = block; }
+    HWY_INLINE void setValues(const KeyGroup& group) {
+        m_group = group;
+        m_column = group.blocks > 0 ? 0 : m_depth;
+    }
+    HWY_INLINE int scoreSteps() const { return m_block < 0 ? 0 : m_depth; }
+    HWY_INLINE int columnsLeft() const { return m_depth - m_column; }
+    HWY_INLINE int stepsOfColumns() const { return m_group.blocks; }
+
+    HWY_INLINE void run(int steps) {
+        for (int i = 0; i < steps; ++i) {
+            if (!begin()) break;
+            quarter<0>();
+            quarter<1>();
+            quarter<2>();
+            quarter<3>();
+        }
+    }
+    /// Opens the next product if none is under way; false if nothing is left. A step has four quarters.
+    HWY_INLINE bool begin() { return m_left > 0 || open(); }
+
+    template <int kQuarter>
+    HWY_INLINE void quarter() {
+        finishWrites();
+        quarterStep<PairTiles, kQuarter>(m_rows, m_rowStride, m_panel, m_first, m_before, m_from);
+        if (kQuarter == 3) {
+            m_first = false;
+            m_rows += kTileCells;
+            m_panel += kTileCells * panelWidth();
+            --m_left;
+        }
+        finishWrites();
+    }
+    /// All that was set, and the last sums.
+    HWY_INLINE void finish() {
+        while (begin())
+            run(m_left);
+        close();
+    }
+    HWY_INLINE void close() {
+        if (m_sums) storeSums(m_sums, panelWidth());
+        m_sums = nullptr;
+        finishWrites();
+    }
+
+private:
+    HWY_INLINE bool open() {
+        const size_t width = panelWidth();
+        m_before = m_sums;
+        if (m_block >= 0) {
+            m_rowStride = m_head.keyStride;
+            m_rows = m_head.keys + static_cast<size_t>(m_block) * kTileKeys * m_rowStride;
+            m_panel = m_memory.queries;
+            m_left = m_depth;
+            m_sums = m_memory.scoresOf(m_block);
+            m_from = nullptr;
+            m_block = -1;
+        } else if (m_column < m_depth) {
+            m_rowStride = m_head.valueStride;
+            m_rows = m_head.values + m_column * kTileKeys * m_rowStride + m_group.first * kTileCells;
+            m_panel = m_group.weights;
+            m_left = m_group.blocks;
+            m_sums = m_memory.output + m_column * kTileKeys * width;
+            m_from = m_sums;
+            ++m_column;
+        } else {
+            return false;
+        }
+        m_first = true;
+        return true;
+    }
+
+    const AttentionHeadBf16& m_head;
+    const TileMemory& m_memory;
+    const int m_depth;
+    int m_block = -1, m_column, m_left = 0;
+    KeyGroup m_group;
+    float* m_sums = nullptr;  // where the sums in the tiles belong
+    float *m_before = nullptr, *m_from = nullptr;
+    bool m_first = false;
+    const Bf16Pair *m_rows = nullptr, *m_panel = nullptr;
+    size_t m_rowStride = 0;
+};
+
+/// Sums of weights of a panel of queries, of even and odd keys, and all their bits.
+struct TileTotals {
+    HWY_INLINE TileTotals() {
+        for (auto& half : sum)
+            half[0] = half[1] = hn::Zero(FloatTag());
+        bits[0] = bits[1] = _mm512_setzero_si512();
+    }
+    HWY_INLINE Float of(int v) const { return hn::Add(sum[v][0], sum[v][1]); }
+
+    Float sum[2][2];
+    __m512i bits[2];
+};
+
+/// 2^x with half of a bf16's last bit added, so that its upper half is 2^x rounded to bf16.
+HWY_INLINE __m512i exp2ForPairs(Float x) {
+    static constexpr float kTerms[] = {0.99992522f + 0x1p-8f, 0.695833529f, 0.226067168f, 0.0780245231f};
+    const __m512 part = _mm512_reduce_ps(x.raw, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+    return _mm512_castps_si512(_mm512_scalef_ps(horner(Float{part}, kTerms).raw, x.raw));
 }
 
-/// Adds the biases of `present` keys from `key` to their scores [kKeyChunk][32], hides keys that are not
-/// there, and finds the maxima.
-HWY_INLINE void finishScores(const AttentionHead& head, int key, int present, float* scores,
-                             Float (&highest)[2]) {
-    const size_t width = panelWidth();
-    highest[0] = highest[1] = hn::Set(FloatTag(), -std::numeric_limits<float>::infinity());
-    for (int at = 0; at < present; at += kGroup) {
-        const int here = std::min(kGroup, present - at);
-        Block<kGroup> block, bias;
-        loadBlock(scores + at * width, width, block);
-        if (head.keyBias) {
-            startScores(head, key + at, here, bias);
-#pragma GCC unroll 16
-            for (int r = 0; r < kGroup; ++r) {
-                block.sum[r][0] = hn::Add(block.sum[r][0], bias.sum[r][0]);
-                block.sum[r][1] = hn::Add(block.sum[r][1], bias.sum[r][1]);
+/// The scores of a pair of keys become weights.
+HWY_INLINE void weighPair(const float* scores, Float peak, Bf16Pair* weights, Float& even, Float& odd,
+                          __m512i& bits) {
+    const FloatTag d;
+    const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xFFFF0000u));
+    // The upper half of each cell to its lower one.
+    const __m512i lower = _mm512_set4_epi32(0x0F0E0F0E, 0x0B0A0B0A, 0x07060706, 0x03020302);
+    const __m512i first = exp2ForPairs(hn::Sub(hn::Load(d, scores), peak));
+    const __m512i second = exp2ForPairs(hn::Sub(hn::Load(d, scores + panelWidth()), peak));
+    _mm512_store_si512(weights, _mm512_mask_shuffle_epi8(second, 0x3333333333333333u, first, lower));
+    bits = _mm512_ternarylogic_epi32(bits, first, second, 0xFE);
+    even = hn::Add(even, Float{_mm512_castsi512_ps(_mm512_and_si512(first, upper))});
+    odd = hn::Add(odd, Float{_mm512_castsi512_ps(_mm512_and_si512(second, upper))});
+}
+
+/// The score that weights are relative to, per query. A peak is set kSlack - 1 above the highest score so
+/// far, and raised where a weight reaches 2, or where nothing has weighed anything yet. Each query decides by
+/// itself.
+class TilePeaks {
+public:
+    HWY_INLINE TilePeaks() { m_peak[0] = m_peak[1] = hn::Zero(FloatTag()); }
+
+    HWY_INLINE Float of(int v) const { return m_peak[v]; }
+
+    /// Whether they hold for the weights so far.
+    HWY_INLINE bool hold(const TileTotals& totals) const {
+        const FloatTag d;
+        const __m512i two = _mm512_set1_epi32(0x40000000);
+        const auto large = static_cast<unsigned>(_mm512_test_epi32_mask(totals.bits[0], two)) |
+                           _mm512_test_epi32_mask(totals.bits[1], two);
+        const auto none = hn::Or(hn::Eq(totals.of(0), hn::Zero(d)), hn::Eq(totals.of(1), hn::Zero(d)));
+        return large == 0 && hn::AllFalse(d, none);
+    }
+
+    /// Raises them for the scores of a block. All that was summed up before shrinks; by exactly 1 where a
+    /// peak stays.
+    HWY_NOINLINE void raise(const float* scores, int headSize, float* output, TileTotals& totals) {
+        const FloatTag d;
+        const size_t width = panelWidth();
+        for (int v = 0; v < 2; ++v, scores += width / 2, output += width / 2) {
+            Float even = hn::Load(d, scores), odd = hn::Load(d, scores + width);
+            for (int r = 2; r < kTileKeys; r += 2) {
+                even = hn::Max(even, hn::Load(d, scores + r * width));
+                odd = hn::Max(odd, hn::Load(d, scores + (r + 1) * width));
             }
+            const Float highest = hn::Max(even, odd);
+            const auto empty = hn::Eq(totals.of(v), hn::Zero(d));
+            const auto begins =
+                hn::And(empty, hn::Gt(highest, hn::Set(d, std::numeric_limits<float>::lowest())));
+            const auto higher = hn::Ge(highest, hn::Add(m_peak[v], hn::Set(d, 1.0f)));
+            const Float before = m_peak[v];
+            m_peak[v] =
+                hn::IfThenElse(hn::Or(begins, higher), hn::Add(highest, hn::Set(d, kSlack - 1)), before);
+            if (hn::AllTrue(d, empty)) continue;
+            const Float shrink = exp2(hn::IfThenZeroElse(empty, hn::Sub(before, m_peak[v])));
+            for (Float& sum : totals.sum[v])
+                sum = hn::Mul(sum, shrink);
+            float* out = output;
+            for (int k = 0; k < headSize; ++k, out += width)
+                hn::Store(hn::Mul(hn::Load(d, out), shrink), d, out);
         }
-        if (here < kGroup) hideMissing(here, block);
-        if (head.keyBias || here < kGroup) storeBlock(block, scores + at * width, width);
-        highest[0] = hn::Max(highest[0], highestScore(block, 0));
-        highest[1] = hn::Max(highest[1], highestScore(block, 1));
+    }
+
+private:
+    Float m_peak[2];
+};
+
+/// Adds the biases of a block's keys to their scores, and hides keys that are not there.
+HWY_NOINLINE void completeScores(const AttentionHead& head, int block, float* scores) {
+    const FloatTag d;
+    const int key = block * kTileKeys, present = std::min(kTileKeys, head.tokens - key);
+    for (int r = 0; r < kTileKeys; ++r) {
+        const Float bias = hn::Set(d, head.keyBias && r < present ? head.keyBias[key + r] * kLog2E : 0.0f);
+        for (int v = 0; v < 2; ++v, scores += panelWidth() / 2) {
+            const Float score = hn::Add(hn::Load(d, scores), bias);
+            hn::Store(r < present ? score : hn::Set(d, -std::numeric_limits<float>::infinity()), d, scores);
+        }
     }
 }
 
-/// Adds the values, as columns, of `count` keys from `start`, whose weights are in whole tiles.
-HWY_INLINE void addValueTiles(const ValuePairs& values, int start, int count, Bf16Pair* weights,
-                              float* output) {
-    const size_t width = panelWidth();
-    const int pairs = pairsOf(count), whole = (pairs + kTileCells - 1) / kTileCells * kTileCells;
-    // Groups end where tiles need not.
-    std::fill(weights + pairs * width, weights + whole * width, 0u);
-    finishWrites();
-    for (int column = 0; column < values.columns; column += 2 * kTileRows) {
-        multiplyTiles<PairTiles>(whole, values.pairs + column * values.stride + start / 2, values.stride,
-                                 weights, false, output + column * width, width);
+/// Turns a block's scores into weights, while the tiles do `budget` steps.
+HWY_INLINE void weighBlock(const float* scores, const TilePeaks& peaks, Bf16Pair* weights, int budget,
+                           TileSteps& steps, TileTotals& totals) {
+    const size_t width = panelWidth(), right = width / 2;
+    const Float left_peak = peaks.of(0), right_peak = peaks.of(1);
+    Float a = totals.sum[0][0], b = totals.sum[0][1], c = totals.sum[1][0], e = totals.sum[1][1];
+    __m512i l = totals.bits[0], m = totals.bits[1];
+    const auto pair = [&]() HWY_ATTR {
+        weighPair(scores, left_peak, weights, a, b, l);
+        weighPair(scores + right, right_peak, weights + right, c, e, m);
+        scores += 2 * width;
+        weights += width;
+    };
+    for (int piece = 0; piece < kPieces; ++piece) {
+        const int share = budget / (kPieces - piece);
+        budget -= share;
+        steps.run(share - 1);
+        if (share > 0 && steps.begin()) {
+            steps.quarter<0>();
+            pair();
+            steps.quarter<1>();
+            pair();
+            steps.quarter<2>();
+            pair();
+            steps.quarter<3>();
+            pair();
+        } else {
+            for (int i = 0; i < 4; ++i)
+                pair();
+        }
     }
+    totals.sum[0][0] = a, totals.sum[0][1] = b, totals.sum[1][0] = c, totals.sum[1][1] = e;
+    totals.bits[0] = l, totals.bits[1] = m;
 }
 
-/// Products of `present` keys from `key` with a panel of queries: sums [kKeyChunk][32]. Strides and depth in
-/// cells.
-template <class Tiles, class Sum>
-HWY_INLINE void multiplyKeys(int depth, const std::uint32_t* keys, size_t stride, int key, int present,
-                             const std::uint32_t* queries, Sum* sums) {
-    const size_t width = panelWidth();
-    for (int row = 0; row < present; row += 2 * kTileRows)
-        multiplyTiles<Tiles>(depth, keys + (key + row) * stride, stride, queries, true, sums + row * width,
-                             width);
-}
-
-/// All keys of a head for one panel of queries. score(key, present, scores) fills scores [kKeyChunk][32].
-template <class Score>
-HWY_INLINE void attendTiles(const AttentionHead& head, const ValuePairs& values, const Score& score,
-                            float* scores, Bf16Pair* weights, Panel<2>& panel) {
-    const size_t width = panelWidth();
-    std::fill(panel.output, panel.output + head.headSize * width, 0.0f);
+/// All keys of a head for one panel of queries, which are in the memory. Returns the sums of the weights.
+HWY_INLINE TileTotals attendTiles(const AttentionHeadBf16& head, const TileMemory& memory) {
+    const size_t width = panelWidth(), blockSize = kTileKeys / 2 * width;
+    const AttentionHead& f32 = head.f32;
+    const int blocks = (f32.tokens + kTileKeys - 1) / kTileKeys;
+    std::fill_n(memory.output, f32.headSize * width, 0.0f);
+    TileTotals totals;
+    TilePeaks peaks;
     const TileScope tiles;
-    finishWrites();
-    int waiting = 0;
-    for (int key = 0; key < head.tokens; key += kKeyChunk) {
-        const int present = std::min(kKeyChunk, head.tokens - key);
-        Float highest[2];
-        score(key, present, scores);
-        finishScores(head, key, present, scores, highest);
-        const bool higher = exceeds(highest, panel);
-        if (waiting > 0 && (higher || waiting == kKeyBlockBf16)) {
-            addValueTiles(values, key - waiting, waiting, weights, panel.output);
-            waiting = 0;
+    TileSteps steps(head, memory);
+    KeyGroup group;
+    group.weights = memory.weights;
+    steps.setScores(0);
+    steps.finish();
+    for (int block = 0; block < blocks; ++block) {
+        float* const scores = memory.scoresOf(block);
+        if (f32.keyBias || (block + 1) * kTileKeys > f32.tokens) completeScores(f32, block, scores);
+        if (block == 0) peaks.raise(scores, f32.headSize, memory.output, totals);
+        const TileTotals before = totals;
+        steps.setScores(block + 1 < blocks ? block + 1 : -1);
+        const int columns = group.blocks == 0 ? (steps.columnsLeft() + 1) / 2 : steps.columnsLeft();
+        weighBlock(scores, peaks, group.weights + group.blocks * blockSize,
+                   steps.scoreSteps() + columns * steps.stepsOfColumns(), steps, totals);
+        steps.close();
+        if (!peaks.hold(totals)) {
+            totals = before;
+            steps.finish();
+            steps.setValues(group);
+            steps.finish();
+            peaks.raise(scores, f32.headSize, memory.output, totals);
+            group.first = block, group.blocks = 0;
+            weighBlock(scores, peaks, group.weights, 0, steps, totals);
+            totals.bits[0] = totals.bits[1] = _mm512_setzero_si512();
         }
-        if (higher) raisePeaks(highest, head.headSize, panel);
-        for (int at = 0; at < present; at += kGroup) {
-            Block<kGroup> block;
-            loadBlock(scores + at * width, width, block);
-            weighScorePairs(block, panel, weights + (waiting + at) / 2 * width);
-        }
-        waiting += present;
+        if (++group.blocks < kTogether) continue;
+        steps.finish();
+        steps.setValues(group);
+        group.weights =
+            group.weights == memory.weights ? memory.weights + kTogether * blockSize : memory.weights;
+        group.first = block + 1, group.blocks = 0;
     }
-    addValueTiles(values, head.tokens - waiting, waiting, weights, panel.output);
+    steps.finish();
+    steps.setValues(group);
+    steps.finish();
+    return totals;
 }
 
 }  // namespace HWY_NAMESPACE

@@ -29,9 +29,15 @@ HWY_INLINE void packQueryPairs(const AttentionHead& head, int first, Bf16Pair* r
     const int pairs = pairsOf(head.headSize);
     const Float scale = hn::Set(FloatTag(), head.scale * kLog2E);
     HWY_ALIGN float scaled[16];
+    const int whole = head.headSize / 16 * 16;
     for (int q = 0; q < present; ++q) {
         const float* from = head.queries + (first + q) * head.stride;
-        for (int k = 0; k < head.headSize; k += 16) {
+        for (int k = 0; k < whole; k += 16) {
+            const __m512 part = hn::Mul(hn::LoadU(FloatTag(), from + k), scale).raw;
+            _mm256_storeu_si256(reinterpret_cast<__m256i*>(rows + q * pairs + k / 2),
+                                (__m256i)_mm512_cvtneps_pbh(part));
+        }
+        for (int k = whole; k < head.headSize; k += 16) {
             const int count = std::min(16, head.headSize - k);
             hn::Store(hn::Mul(loadPart(from + k, count), scale), FloatTag(), scaled);
             roundToPairs(scaled, count, rows + q * pairs + k / 2);
@@ -49,23 +55,13 @@ bool TakesValuesAsColumns(int headSize) {
 HWY_NOINLINE void attendPanelTiles(const AttentionHeadBf16& head, int first, float* output,
                                    size_t outputStride) {
     static thread_local Buffer scratch;
-    const AttentionHead& f32 = head.f32;
-    const size_t width = panelWidth(), out = static_cast<size_t>(f32.headSize) * width,
-                 query = pairsOf(f32.headSize) * width;
-    float* memory = scratch.reserve(out + kKeyChunk * width + query + std::max(tileWeights(), query));
-    float* scores = memory + out;
-    auto* queries = reinterpret_cast<Bf16Pair*>(scores + kKeyChunk * width);
-    Bf16Pair* weights = queries + query;
-    Panel<2> panel(memory);
-    packQueryPairs(f32, first, weights, queries);  // the weights come later
-    attendTiles(
-        f32, {head.values, head.valueStride, f32.headSize},
-        [&](int key, int present, float* to) HWY_ATTR {
-            multiplyKeys<PairTiles>(pairsOf(f32.headSize), head.keys, head.keyStride, key, present, queries,
-                                    to);
-        },
-        scores, weights, panel);
-    writeOutput(f32, first, panel, output, outputStride);
+    const TileMemory memory(scratch, head.f32.headSize);
+    packQueryPairs(head.f32, first, memory.queryRows, memory.queries);
+    const TileTotals totals = attendTiles(head, memory);
+    Panel<2> panel(memory.output);
+    for (int v = 0; v < 2; ++v)
+        panel.total[v] = totals.of(v);
+    writeOutput(head.f32, first, panel, output, outputStride);
 }
 
 #endif

@@ -12,7 +12,6 @@
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/attention/attention-inl.h"
-#include "mpm_layer/kernels/attention/attention_tiles-inl.h"
 #include "mpm_layer/kernels/attention/stored_scores-inl.h"
 #include "mpm_layer/kernels/attention/value_pairs-inl.h"
 #include "mpm_layer/kernels/attention/values-inl.h"
@@ -164,50 +163,6 @@ HWY_INLINE void attendToFloats(const AttentionHeadI8& head, int first, float* ou
     writeOutput(f32, first, panel, output, outputStride);
 }
 
-#if MPM_HAS_TILES
-
-/// Sums [rows][32] of keys from `key` with the queries, in place, become their scores.
-HWY_INLINE void scaleScores(const AttentionHeadI8& head, int key, int present, const QueryQuads& queries,
-                            float* scores) {
-    const FloatTag d;
-    const IntTag di;
-    const size_t lanes = hn::Lanes(d);
-    for (int r = 0; r < present; ++r) {
-        const Float keyStep = hn::Set(d, head.keyScales[key + r]);
-        for (int v = 0; v < 2; ++v, scores += lanes) {
-            const Int sum = hn::Add(hn::Load(di, reinterpret_cast<const std::int32_t*>(scores)),
-                                    hn::LoadU(di, queries.offsets + v * lanes));
-            const Float step = hn::Mul(keyStep, hn::Load(d, queries.scales + v * lanes));
-            hn::Store(hn::Mul(hn::ConvertTo(d, sum), step), d, scores);
-        }
-    }
-}
-
-HWY_NOINLINE void attendQuadTiles(const AttentionHeadI8& head, int first, float* output,
-                                  size_t outputStride) {
-    static thread_local Buffer scratch;
-    const AttentionHead& f32 = head.f32;
-    const int quads = quadsOf(f32.headSize);
-    const size_t width = panelWidth(), out = static_cast<size_t>(f32.headSize) * width;
-    const size_t room = queryRoom(f32.headSize);
-    float* memory = scratch.reserve(out + kKeyChunk * width + room + std::max(tileWeights(), quads * width));
-    float *scores = memory + out, *query = scores + kKeyChunk * width;
-    auto* weights = reinterpret_cast<Bf16Pair*>(query + room);
-    Panel<2> panel(memory);
-    const QueryQuads queries = packQueryQuads(f32, first, DotVnni::kOffset, weights, query);
-    attendTiles(
-        f32, {head.values, head.valueStride, f32.headSize},
-        [&](int key, int present, float* to) HWY_ATTR {
-            multiplyKeys<QuadTiles>(quads, head.keys, head.keyStride, key, present, queries.quads, to);
-            finishWrites();
-            scaleScores(head, key, present, queries, to);
-        },
-        scores, weights, panel);
-    writeOutput(f32, first, panel, output, outputStride);
-}
-
-#endif
-
 template <class Dot, int V>
 HWY_NOINLINE void attendQuads(const AttentionHeadI8& head, int first, float* output, size_t outputStride) {
 #if MPM_HAS_BF16
@@ -216,18 +171,7 @@ HWY_NOINLINE void attendQuads(const AttentionHeadI8& head, int first, float* out
     attendToFloats<Dot, V>(head, first, output, outputStride);
 }
 
-bool TakesI8ValuesAsColumns(int headSize) {
-#if MPM_HAS_TILES
-    return takesQuadTiles(quadsOf(headSize)) && headSize % (2 * kTileRows) == 0;
-#else
-    return headSize < 0;
-#endif
-}
-
 void AttendPanelI8(const AttentionHeadI8& head, int first, float* output, size_t outputStride) {
-#if MPM_HAS_TILES
-    if (head.valuesAreColumns) return attendQuadTiles(head, first, output, outputStride);
-#endif
     withDot([&](auto dot) HWY_ATTR {
         withVectors(head.f32, first, [&](auto vectors) HWY_ATTR {
             attendQuads<decltype(dot), decltype(vectors)::value>(head, first, output, outputStride);
@@ -242,12 +186,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace mpm::kernels {
 
-HWY_EXPORT(TakesI8ValuesAsColumns);
 HWY_EXPORT(AttendPanelI8);
-
-bool takesI8ValuesAsColumns(int headSize) {
-    return HWY_DYNAMIC_DISPATCH(TakesI8ValuesAsColumns)(headSize);
-}
 
 void attendPanelI8(const AttentionHeadI8& head, int first, float* output, size_t outputStride) {
     HWY_DYNAMIC_DISPATCH(AttendPanelI8)(head, first, output, outputStride);

@@ -9,18 +9,14 @@
 
 namespace mpm::kernels {
 
-/// As takesValuesAsColumns, where scores are of bytes.
-bool takesI8ValuesAsColumns(int headSize);
-
 /// One head whose keys are quads. Values are bf16 pairs if `values` is not null, else f32.
 struct AttentionHeadI8 {
     AttentionHead f32;   ///< queries, values, sizes and bias; its keys are not read
     const I8Quad* keys;  ///< [tokens][keyStride], quadsOf(headSize) used; kKeysRead are read at once
     size_t keyStride;
     const float* keyScales;            ///< of each token; kKeysRead are read at once
-    const Bf16Pair* values = nullptr;  ///< as packValues writes them
+    const Bf16Pair* values = nullptr;  ///< as packValues writes them, as rows
     size_t valueStride = 0;
-    bool valuesAreColumns = false;  ///< the result of takesI8ValuesAsColumns
 };
 
 void attendPanelI8(const AttentionHeadI8& head, int first, float* output, size_t outputStride);

@@ -86,41 +86,95 @@ struct QuadTiles {
     static HWY_INLINE void addLowerRight() { _tile_dpbusd(3, 5, 7); }
 };
 
-/// sums [32][32] = (or, without `fresh`, +=) the product of 32 rows with a panel, `cells` deep, a multiple of
-/// kTileCells. Strides in cells; `ahead` fetches a piece at each step.
-template <class Tiles, class Sum, class Ahead = NothingAhead>
-HWY_INLINE void multiplyTiles(int cells, const std::uint32_t* rows, size_t rowStride,
-                              const std::uint32_t* panel, bool fresh, Sum* sums, size_t sumStride,
-                              Ahead ahead = {}) {
-    static_assert(sizeof(Sum) == 4, "sums have 32 bits");
-    const size_t sumBytes = sumStride * sizeof(Sum), rowBytes = rowStride * sizeof(std::uint32_t);
-    Sum* const lower = sums + kTileRows * sumStride;
-    if (fresh) {
-        _tile_zero(0);
-        _tile_zero(1);
-        _tile_zero(2);
-        _tile_zero(3);
+/// Sums [32][32] from the tiles.
+HWY_INLINE void storeSums(void* sums, size_t stride) {
+    const size_t bytes = stride * 4;
+    char* const lower = static_cast<char*>(sums) + kTileRows * bytes;
+    _tile_stored(0, sums, bytes);
+    _tile_stored(1, static_cast<char*>(sums) + 64, bytes);
+    _tile_stored(2, lower, bytes);
+    _tile_stored(3, lower + 64, bytes);
+}
+
+/// Adds the product of 32 rows with a panel, kTileCells deep. Strides in cells.
+template <class Tiles>
+HWY_INLINE void multiplyStep(const std::uint32_t* rows, size_t rowStride, const std::uint32_t* panel) {
+    const size_t bytes = rowStride * sizeof(std::uint32_t);
+    _tile_loadd(4, rows, bytes);
+    _tile_loadd(6, panel, kTileStride);
+    _tile_loadd(7, panel + 16, kTileStride);
+    Tiles::addUpperLeft();
+    _tile_loadd(5, rows + kTileRows * rowStride, bytes);
+    Tiles::addUpperRight();
+    Tiles::addLowerLeft();
+    Tiles::addLowerRight();
+}
+
+#define MPM_CHANGE_SUMS(tile)                    \
+    if (to) _tile_stored(tile, to, kTileStride); \
+    if (from)                                    \
+        _tile_loadd(tile, from, kTileStride);    \
+    else                                         \
+        _tile_zero(tile)
+
+/// Stores one of the four tiles of sums, if `to` is not null, and begins it anew. The intrinsics take numbers
+/// only.
+template <int kTile>
+HWY_INLINE void changeSums(void* to, const void* from) {
+    if constexpr (kTile == 0) {
+        MPM_CHANGE_SUMS(0);
+    } else if constexpr (kTile == 1) {
+        MPM_CHANGE_SUMS(1);
+    } else if constexpr (kTile == 2) {
+        MPM_CHANGE_SUMS(2);
     } else {
-        _tile_loadd(0, sums, sumBytes);
-        _tile_loadd(1, sums + 16, sumBytes);
-        _tile_loadd(2, lower, sumBytes);
-        _tile_loadd(3, lower + 16, sumBytes);
+        MPM_CHANGE_SUMS(3);
     }
-    for (int k = 0; k < cells; k += kTileCells, panel += 32 * kTileCells) {
-        _tile_loadd(4, rows + k, rowBytes);
-        _tile_loadd(6, panel, kTileStride);
-        _tile_loadd(7, panel + 16, kTileStride);
-        Tiles::addUpperLeft();
-        _tile_loadd(5, rows + kTileRows * rowStride + k, rowBytes);
-        Tiles::addUpperRight();
+}
+#undef MPM_CHANGE_SUMS
+
+/// A quarter of a step. In the first step of a product its sums begin with those at `sums`, or at zero if
+/// that is null, and the sums of the product before are stored, if `before` is not null: tile by tile, as
+/// each is needed.
+template <class Tiles, int kQuarter>
+HWY_INLINE void quarterStep(const std::uint32_t* rows, size_t rowStride, const std::uint32_t* panel,
+                            bool first, void* before, const void* sums) {
+    const size_t bytes = rowStride * sizeof(std::uint32_t);
+    constexpr size_t kAt = kQuarter / 2 * kTileRows * kTileStride + kQuarter % 2 * 64;
+    char* const to = static_cast<char*>(before) + kAt;
+    const char* const from = static_cast<const char*>(sums) + kAt;
+    if (kQuarter == 0) _tile_loadd(4, rows, bytes);
+    if (kQuarter == 0) _tile_loadd(6, panel, kTileStride);
+    if (kQuarter == 1) _tile_loadd(7, panel + 16, kTileStride);
+    if (kQuarter == 2) _tile_loadd(5, rows + kTileRows * rowStride, bytes);
+    if (first) changeSums<kQuarter>(before ? to : nullptr, sums ? from : nullptr);
+    if (kQuarter == 0) Tiles::addUpperLeft();
+    if (kQuarter == 1) Tiles::addUpperRight();
+    if (kQuarter == 2) Tiles::addLowerLeft();
+    if (kQuarter == 3) Tiles::addLowerRight();
+}
+
+template <class Tiles>
+HWY_INLINE void firstStep(const std::uint32_t* rows, size_t rowStride, const std::uint32_t* panel,
+                          void* before, const void* sums) {
+    quarterStep<Tiles, 0>(rows, rowStride, panel, true, before, sums);
+    quarterStep<Tiles, 1>(rows, rowStride, panel, true, before, sums);
+    quarterStep<Tiles, 2>(rows, rowStride, panel, true, before, sums);
+    quarterStep<Tiles, 3>(rows, rowStride, panel, true, before, sums);
+}
+
+/// The product of 32 rows with a panel, `cells` deep, a multiple of kTileCells: its sums begin and stay as
+/// those of firstStep. `ahead` fetches a piece at each step.
+template <class Tiles, class Ahead = NothingAhead>
+HWY_INLINE void multiplyTiles(int cells, const std::uint32_t* rows, size_t rowStride,
+                              const std::uint32_t* panel, const void* sums, void* before, Ahead ahead = {}) {
+    firstStep<Tiles>(rows, rowStride, panel, before, sums);
+    ahead.step();
+    for (int k = kTileCells; k < cells; k += kTileCells) {
+        panel += 32 * kTileCells;
+        multiplyStep<Tiles>(rows + k, rowStride, panel);
         ahead.step();
-        Tiles::addLowerLeft();
-        Tiles::addLowerRight();
     }
-    _tile_stored(0, sums, sumBytes);
-    _tile_stored(1, sums + 16, sumBytes);
-    _tile_stored(2, lower, sumBytes);
-    _tile_stored(3, lower + 16, sumBytes);
 }
 
 /// Memory that is wanted soon, so many cache lines a step.
@@ -147,19 +201,24 @@ HWY_INLINE void multiplyPanelTiles(int count, int cells, const std::uint32_t* ro
                                    const std::uint32_t* panel, Sum* sums) {
     constexpr int kRows = 2 * kTileRows, kWidth = 32;
     const int blocks = (count + kRows - 1) / kRows;
+    Sum* before = nullptr;
     for (int start = 0; start < cells; start += kCellBlock) {
         const int depth = std::min(kCellBlock, cells - start);
-        const std::uint32_t* own = panel + static_cast<size_t>(start) * kWidth;
-        const std::uint32_t* next = own + depth * kWidth;  // fits: a block of cells and a panel's columns
+        const std::uint32_t* own_panel = panel + static_cast<size_t>(start) * kWidth;
+        const std::uint32_t* next =
+            own_panel + depth * kWidth;  // fits: a block of cells and a panel's columns
         const size_t share = static_cast<size_t>(depth) * kWidth * sizeof(std::uint32_t) / blocks;
         for (int b = 0; b < blocks; ++b) {
             const LinesAhead ahead(reinterpret_cast<const char*>(next) + b * share, share,
                                    depth / kTileCells);
+            Sum* const own = sums + static_cast<size_t>(b) * kRows * kWidth;
             multiplyTiles<Tiles>(depth, rows + static_cast<size_t>(b) * kRows * rowStride + start, rowStride,
-                                 own, start == 0, sums + static_cast<size_t>(b) * kRows * kWidth, kWidth,
-                                 ahead);
+                                 own_panel, start == 0 ? nullptr : own, before, ahead);
+            before = own;
         }
     }
+    storeSums(before, kWidth);
+    finishWrites();
 }
 
 /// Sums that multiplyPanelTiles writes for `count` rows, and whole row groups of them.
