@@ -66,7 +66,7 @@ kernels::Epilogue residual(const std::vector<float>& scale) {
 CpuSession::CpuSession(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights,
                        const SessionInput& input)
     : CpuSession(config, std::move(weights), Batch(input, config.specialTokens, config.trailingTokens),
-                 input.reducer && input.reducer->biasesBySize()) {
+                 input.reducer) {
     if (input.maps.empty()) return;
     const Stopwatch watch;
     m_batch.apply(input.maps, false, config.firstBlock);
@@ -74,11 +74,12 @@ CpuSession::CpuSession(const EncoderConfig& config, std::shared_ptr<const Packed
 }
 
 CpuSession::CpuSession(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights, Batch batch,
-                       bool proportional)
+                       const Reducer* reducer)
     : m_config(config),
       m_weights(std::static_pointer_cast<const CpuEncoder>(weights)),
       m_batch(std::move(batch)),
-      m_proportional(proportional),
+      m_proportional(reducer && reducer->biasesBySize()),
+      m_keepsKeys(reducer && reducer->metric() == Metric::LastKeys),
       m_workspace(Workspace::ofThread()) {
     for (const Block& block : m_weights->blocks)
         checkRotary(block.rotary.positions, m_batch.inputTokens());
@@ -95,6 +96,7 @@ void CpuSession::attend(int index) {
 
 void CpuSession::beginHeads() {
     m_heads.emplace(m_workspace.qkv, *m_weights, m_batch.rows());
+    if (m_keepsKeys) m_lastKeys.resize(static_cast<size_t>(m_batch.rows()) * m_weights->headSize);
 }
 
 void CpuSession::projectIn(int index, int first, int count) {
@@ -104,12 +106,12 @@ void CpuSession::projectIn(int index, int first, int count) {
     fillNormalised(block.norm1, m_batch, first, m_config.norm, rows);
     m_heads->fill(first, count, scratch.wide, [&](float* qkv, size_t stride) {
         block.qkv.apply(rows, {}, qkv, stride);
-        if (block.qNorm.present || block.kNorm.present || block.rotary.present())
+        if (block.qNorm.present || block.kNorm.present || block.rotary.present() || m_keepsKeys)
             finishHeads(block, first, count, qkv, stride);
     });
 }
 
-void CpuSession::finishHeads(const Block& block, int first, int count, float* qkv, size_t stride) const {
+void CpuSession::finishHeads(const Block& block, int first, int count, float* qkv, size_t stride) {
     const int size = m_weights->headSize, inner = m_weights->inner;
     for (int r = 0; r < count; ++r) {
         float* q = qkv + r * stride;
@@ -118,6 +120,8 @@ void CpuSession::finishHeads(const Block& block, int first, int count, float* qk
             if (block.qNorm.present) normalise(block.qNorm, q + h, m_config.innerNorm, size, q + h);
             if (block.kNorm.present) normalise(block.kNorm, k + h, m_config.innerNorm, size, k + h);
         }
+        if (m_keepsKeys)
+            meanOverHeads(k, m_weights->heads, size, &m_lastKeys[static_cast<size_t>(first + r) * size]);
         if (block.rotary.present() && m_batch.position(first + r) >= 0) {
             rotate(block.rotary, first + r, q);
             rotate(block.rotary, first + r, k);
@@ -222,6 +226,26 @@ void CpuSession::meanKeys(int image, std::vector<float>& metric) const {
     }
 }
 
+RowsView CpuSession::metricOf(const StageRequest& request, int image, std::vector<float>& keys) const {
+    const Metric metric = request.reducer->metric();
+    const RowsView tokens = m_batch.tokens(image);
+    if (metric == Metric::Tokens) return tokens;
+    const int size = m_weights->headSize;
+    const float* data = nullptr;
+    if (metric == Metric::LastKeys && m_heads) {
+        data = &m_lastKeys[static_cast<size_t>(m_batch.image(image).first + m_batch.special()) * size];
+    } else {
+        if (request.reducer->moment() == Moment::AfterAttention) {
+            meanKeys(image, keys);
+        } else {
+            keys.resize(static_cast<size_t>(tokens.count) * size);
+            m_weights->stageKeys[request.block - m_config.firstBlock].compute(tokens, keys.data());
+        }
+        data = keys.data();
+    }
+    return {data, static_cast<size_t>(size), tokens.count, size};
+}
+
 std::vector<MergeMap> CpuSession::decide(const StageRequest& request) {
     if (request.imposed) {
         if (request.imposed->size() == 1)
@@ -237,12 +261,8 @@ std::vector<MergeMap> CpuSession::decide(const StageRequest& request) {
     std::vector<std::vector<float>> metrics(m_batch.images());
     for (int i = 0; i < m_batch.images(); ++i) {
         StageContext& context = contexts[i];
-        context.tokens = context.metric = m_batch.tokens(i);
-        if (request.reducer->needsKeys()) {
-            meanKeys(i, metrics[i]);
-            const int size = m_weights->headSize;
-            context.metric = {metrics[i].data(), static_cast<size_t>(size), m_batch.image(i).tokens, size};
-        }
+        context.tokens = m_batch.tokens(i);
+        context.metric = metricOf(request, i, metrics[i]);
         context.sizes = m_batch.sizes() + m_batch.image(i).first + m_batch.special();
         context.grid = m_config.grid;
         context.composed = &m_batch.image(i).composed;

@@ -26,7 +26,7 @@ public:
 
 protected:
     CpuSession(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights, Batch batch,
-               bool proportional);
+               const Reducer* reducer);
 
     const EncoderConfig& config() const { return m_config; }
     const CpuEncoder& weights() const { return *m_weights; }
@@ -48,19 +48,23 @@ protected:
 private:
     struct Workspace;
 
-    void finishHeads(const Block& block, int first, int count, float* qkv, size_t stride) const;
+    void finishHeads(const Block& block, int first, int count, float* qkv, size_t stride);
     void rotate(const RotaryTables& tables, int row, float* heads) const;
     void attendAll();
     void feedAll(int block);
     std::vector<MergeMap> decide(const StageRequest& request);
     void meanKeys(int image, std::vector<float>& metric) const;
+    /// The rows that the reducer compares; `keys` holds them if they are not the tokens.
+    RowsView metricOf(const StageRequest& request, int image, std::vector<float>& keys) const;
 
     const EncoderConfig& m_config;
     std::shared_ptr<const CpuEncoder> m_weights;
     Batch m_batch;
-    const bool m_proportional;
+    const bool m_proportional, m_keepsKeys;
     Workspace& m_workspace;
     std::optional<HeadRows> m_heads;  ///< of the block at work
+    /// Of each row, the mean over heads of the block at work, before rotation; if a reducer compares them.
+    std::vector<float> m_lastKeys;
     double m_mergeMs = 0, m_restoreMs = 0;
 };
 

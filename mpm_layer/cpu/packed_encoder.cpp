@@ -39,6 +39,7 @@ CpuEncoder::CpuEncoder(const EncoderConfig& config, const NamedWeights& weights,
     for (int b = 0; b < config.blocks; ++b) {
         blocks.push_back(packBlock(weights, shape, config.firstBlock + b));
         hidden = std::max(hidden, blocks.back().fc1.columns());
+        stageKeys.emplace_back(config, weights, shape, config.firstBlock + b);
     }
     finalNorm = packNorm(weights, "norm", m_dim);
 }

@@ -6,6 +6,7 @@
 #include "mpm_layer/cpu/linear.hpp"
 #include "mpm_layer/encoder/backend.hpp"
 #include "mpm_layer/encoder/shape.hpp"
+#include "mpm_layer/encoder/stage_keys.hpp"
 
 namespace mpm::cpu {
 
@@ -37,6 +38,7 @@ public:
     int dim() const override { return m_dim; }
 
     std::vector<Block> blocks;
+    std::vector<StageKeys> stageKeys;  ///< of each block
     Norm finalNorm;
     int heads = 0, headSize = 0, inner = 0, hidden = 0;  ///< inner = heads * headSize
     float attentionScale = 0;

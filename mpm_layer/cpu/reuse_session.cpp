@@ -29,7 +29,7 @@ double driftOf(const float* before, const float* now, int dim) {
 ReuseSession::ReuseSession(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights,
                            const SessionInput& input, const std::vector<RememberedImage>& images)
     : CpuSession(config, std::move(weights),
-                 Batch(input, config.specialTokens, config.trailingTokens, tokensOf(images)), false),
+                 Batch(input, config.specialTokens, config.trailingTokens, tokensOf(images)), nullptr),
       m_images(images),
       m_keyBias(input.keyBias),
       m_rows(images.size()),

@@ -1,6 +1,8 @@
 #include "mpm_layer/merge/mutual_pairs.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "mpm_layer/merge/nearest.hpp"
 #include "mpm_layer/merge/registry.hpp"
@@ -8,27 +10,61 @@
 namespace mpm {
 namespace {
 
+struct PairRule {
+    Amount pairs;
+    Metric by = Metric::Tokens;
+    bool weighted = false, proportional = false;
+};
+
+// In f64: the cosine of a row and a multiple of it is exactly 1, so that such pairs are equally similar.
+double cosine(const float* a, const float* b, int width) {
+    double ab = 0, aa = 0, bb = 0;
+    for (int k = 0; k < width; ++k) {
+        const double x = a[k], y = b[k];
+        ab += x * y, aa += x * x, bb += y * y;
+    }
+    return aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 0;
+}
+
 class MutualPairs : public Reducer {
 public:
-    MutualPairs(bool weighted, bool proportional) : m_weighted(weighted), m_proportional(proportional) {}
+    explicit MutualPairs(const PairRule& rule) : m_rule(rule) {}
 
-    bool isMutualPairs() const override { return true; }
-    bool weighsBySize() const override { return m_weighted; }
-    bool biasesBySize() const override { return m_proportional; }
+    bool isMutualPairs() const override { return m_rule.pairs.isAll() && m_rule.by == Metric::Tokens; }
+    Metric metric() const override { return m_rule.by; }
+    bool weighsBySize() const override { return m_rule.weighted; }
+    bool biasesBySize() const override { return m_rule.proportional; }
 
     std::vector<MergeMap> reduce(const std::vector<StageContext>& batch) const override {
         std::vector<RowsView> images(batch.size());
         std::transform(batch.begin(), batch.end(), images.begin(),
-                       [](const StageContext& c) { return c.tokens; });
-        const std::vector<std::vector<int>> nearest = nearestNeighbours(images);
+                       [](const StageContext& c) { return c.metric; });
+        std::vector<std::vector<int>> nearest = nearestNeighbours(images);
         std::vector<MergeMap> maps(batch.size());
-        std::transform(nearest.begin(), nearest.end(), maps.begin(), pairUp);
+        for (size_t i = 0; i < batch.size(); ++i) {
+            if (!m_rule.pairs.isAll()) keepBestPairs(images[i], m_rule.pairs, nearest[i]);
+            maps[i] = pairUp(nearest[i]);
+        }
         return maps;
     }
 
 private:
-    bool m_weighted, m_proportional;
+    PairRule m_rule;
 };
+
+ReducerEntry entryOf(const char* name, const char* description, std::vector<Parameter> parameters,
+                     PairRule (*ruleOf)(const Arguments&)) {
+    return {name, description, std::move(parameters),
+            [ruleOf](const Arguments& a) { return std::make_shared<MutualPairs>(ruleOf(a)); },
+            // One similarity for each unordered pair; keys of this block are one product, by their mean over
+            // heads.
+            [ruleOf](const Arguments& a, const MatchingSize& size) {
+                const Metric by = ruleOf(a).by;
+                const double n = size.tokens, width = by == Metric::Tokens ? size.width : size.keyWidth;
+                const double keys = by == Metric::Keys ? 2 * n * size.width * size.keyWidth : 0;
+                return n * (n - 1) * width + keys;
+            }};
+}
 
 }  // namespace
 
@@ -43,21 +79,50 @@ MergeMap pairUp(const std::vector<int>& nearest) {
     return map;
 }
 
-// Size-weighted means and proportional attention are beyond the method, never its default.
+void keepBestPairs(const RowsView& rows, const Amount& amount, std::vector<int>& nearest) {
+    std::vector<std::pair<double, int>> pairs;  // dissimilarity and lower index, so that the best come first
+    for (int i = 0; i < static_cast<int>(nearest.size()); ++i) {
+        const int j = nearest[i];
+        if (j > i && nearest[j] == i) pairs.emplace_back(-cosine(rows.row(i), rows.row(j), rows.width), i);
+    }
+    std::sort(pairs.begin(), pairs.end());
+    for (size_t p = amount.of(static_cast<int>(pairs.size())); p < pairs.size(); ++p)
+        nearest[pairs[p].second] = -1;
+}
+
+// Everything but the defaults is beyond the paper's method.
 ReducerEntry mutualPairsEntry() {
-    return {"mpm",
-            "mutual pairs: two tokens merge where each is the other's most similar one",
-            {Parameter::word("mean", {"plain", "weighted"}),
-             Parameter::word("attention", {"plain", "proportional"})},
-            [](const Arguments& a) {
-                return std::make_shared<MutualPairs>(a.is("mean", "weighted"),
-                                                     a.is("attention", "proportional"));
-            },
-            // One similarity for each unordered pair.
-            [](const Arguments&, const MatchingSize& size) {
-                const double n = size.tokens;
-                return n * (n - 1) * size.width;
-            }};
+    return entryOf("mpm", "mutual pairs: two tokens merge if each is the other's most similar one",
+                   {Parameter::amount("pairs"), Parameter::word("by", {"tokens", "keys", "last-keys"}),
+                    Parameter::word("mean", {"plain", "weighted"}),
+                    Parameter::word("attention", {"plain", "proportional"})},
+                   [](const Arguments& a) {
+                       const Metric by = a.is("by", "keys")        ? Metric::Keys
+                                         : a.is("by", "last-keys") ? Metric::LastKeys
+                                                                   : Metric::Tokens;
+                       return PairRule{a.amount("pairs"), by, a.is("mean", "weighted"),
+                                       a.is("attention", "proportional")};
+                   });
+}
+
+// Every second block, from the second to three quarters of the depth.
+std::vector<int> gentleBlocks(int blocks) {
+    std::vector<int> chosen;
+    for (int block = 1; 4 * block <= 3 * blocks && block < blocks; block += 2)
+        chosen.push_back(block);
+    return chosen;
+}
+
+ReducerEntry gentleEntry() {
+    ReducerEntry entry =
+        entryOf("gentle", "a few of the best mutual pairs at a time, for models trained without merging", {},
+                [](const Arguments&) {
+                    Amount pairs;
+                    pairs.share = 0.4;
+                    return PairRule{pairs, Metric::Keys, true, true};
+                });
+    entry.usualBlocks = gentleBlocks;
+    return entry;
 }
 
 }  // namespace mpm

@@ -1,13 +1,18 @@
-// Mutual Pair Merging: two tokens merge where each is the other's most similar one.
+// Mutual Pair Merging: two tokens merge if each is the other's most similar one.
 #pragma once
 
 #include <vector>
 
 #include "mpm_layer/merge/merge_map.hpp"
+#include "mpm_layer/merge/parameters.hpp"
 
 namespace mpm {
 
 /// Mutual pairs become one cluster, ids count representatives (the lower index) from left to right.
 MergeMap pairUp(const std::vector<int>& nearest);
+
+/// Dissolves all mutual pairs of `nearest` but the most similar ones; of equal similarities, the pair with
+/// the lower index is kept first.
+void keepBestPairs(const RowsView& rows, const Amount& amount, std::vector<int>& nearest);
 
 }  // namespace mpm

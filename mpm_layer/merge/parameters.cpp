@@ -47,6 +47,26 @@ double numberIn(const MethodText& method, const Parameter& parameter) {
     return value;
 }
 
+// A decimal point makes a number a share: "1.0" is all pairs, "1" is a single pair.
+Amount amountIn(const MethodText& method, const Parameter& parameter) {
+    const auto given = method.values.find(parameter.key);
+    if (given == method.values.end() || given->second == "all") return {};
+    const std::string& text = given->second;
+    Amount amount;
+    double value = 0;
+    const bool number = readNumber(text, value) && value > 0;
+    if (text.find('.') != std::string::npos) {
+        if (!number || value > 1) reject(method, parameter.key, parameter.values());
+        amount.share = value;
+    } else {
+        const bool digits = text.find_first_not_of("0123456789") == std::string::npos;
+        if (!number || !digits || value >= std::numeric_limits<int>::max())
+            reject(method, parameter.key, parameter.values());
+        amount.most = static_cast<int>(value);
+    }
+    return amount;
+}
+
 std::string wordIn(const MethodText& method, const Parameter& parameter) {
     const auto given = method.values.find(parameter.key);
     if (given == method.values.end()) return parameter.words.front();
@@ -56,6 +76,10 @@ std::string wordIn(const MethodText& method, const Parameter& parameter) {
 }
 
 }  // namespace
+
+int Amount::of(int pairs) const {
+    return std::min(most, static_cast<int>(std::floor(share * pairs + 0.5)));
+}
 
 Parameter Parameter::number(const std::string& key, double fallback, double lowest, double highest) {
     return {key, fallback, lowest, highest, false, {}};
@@ -69,11 +93,17 @@ Parameter Parameter::word(const std::string& key, const std::vector<std::string>
     return {key, 0, 0, 0, false, words};
 }
 
+Parameter Parameter::amount(const std::string& key) {
+    return {key, 0, 0, 0, false, {}, true};
+}
+
 std::string Parameter::fallback() const {
+    if (isAmount) return "all";
     return words.empty() ? numberText(value) : words.front();
 }
 
 std::string Parameter::values() const {
+    if (isAmount) return "all, a share of at most 1 with a decimal point, or a count of at least 1";
     return words.empty() ? numberText(lowest) + ".." + numberText(highest) : joined(words);
 }
 
@@ -97,13 +127,15 @@ MethodText::MethodText(const std::string& text) {
 
 Arguments::Arguments(const MethodText& method, const std::vector<Parameter>& declared) {
     for (const Parameter& parameter : declared) {
-        if (parameter.words.empty())
+        if (parameter.isAmount)
+            m_amounts[parameter.key] = amountIn(method, parameter);
+        else if (parameter.words.empty())
             m_numbers[parameter.key] = numberIn(method, parameter);
         else
             m_words[parameter.key] = wordIn(method, parameter);
     }
     for (const auto& [key, value] : method.values) {
-        if (m_numbers.count(key) == 0 && m_words.count(key) == 0)
+        if (m_numbers.count(key) + m_words.count(key) + m_amounts.count(key) == 0)
             CV_Error(cv::Error::StsBadArg,
                      "mpm: method " + method.name + " has no parameter '" + printable(key, 80) + "'");
     }

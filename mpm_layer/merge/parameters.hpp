@@ -1,11 +1,21 @@
 // Parameters of reducers: how they are declared, and "NAME:KEY=VALUE,KEY=VALUE" read against the declaration.
 #pragma once
 
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
 
 namespace mpm {
+
+/// How many of the pairs merge: a share of them, at most a count. By default all.
+struct Amount {
+    double share = 1;
+    int most = std::numeric_limits<int>::max();
+
+    bool isAll() const { return share == 1 && most == std::numeric_limits<int>::max(); }
+    int of(int pairs) const;
+};
 
 /// A parameter as its reducer declares it.
 struct Parameter {
@@ -13,6 +23,8 @@ struct Parameter {
     static Parameter integer(const std::string& key, int fallback, int lowest, int highest);
     /// One of several words; the first is the default.
     static Parameter word(const std::string& key, const std::vector<std::string>& words);
+    /// "all" (the default), a share with a decimal point, or a count.
+    static Parameter amount(const std::string& key);
 
     std::string fallback() const;  ///< the default as text
     std::string values() const;    ///< "0..100000" or "plain, weighted"
@@ -21,6 +33,7 @@ struct Parameter {
     double value = 0, lowest = 0, highest = 0;  ///< value: the default; all unused where there are words
     bool whole = false;
     std::vector<std::string> words;
+    bool isAmount = false;
 };
 
 /// A method's text in its parts. Throws where it has another form.
@@ -40,10 +53,12 @@ public:
     double number(const std::string& key) const { return m_numbers.at(key); }
     int integer(const std::string& key) const { return static_cast<int>(m_numbers.at(key)); }
     bool is(const std::string& key, const std::string& word) const { return m_words.at(key) == word; }
+    const Amount& amount(const std::string& key) const { return m_amounts.at(key); }
 
 private:
     std::map<std::string, double> m_numbers;
     std::map<std::string, std::string> m_words;
+    std::map<std::string, Amount> m_amounts;
 };
 
 }  // namespace mpm

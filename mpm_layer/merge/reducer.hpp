@@ -14,12 +14,20 @@ namespace mpm {
 /// Where in a block a reducer acts.
 enum class Moment { BeforeBlock, AfterAttention };
 
+/// The rows that a reducer compares. Keys are the mean over heads, with bias and the block's key norm, before
+/// rotation.
+enum class Metric {
+    Tokens,
+    Keys,     ///< of the stage's block; after attention, as attention used them
+    LastKeys  ///< of the block before, which cost no product; `Keys` if this encoder has not computed them
+};
+
 /// One image at one stage. Rows are image tokens only, in their present order.
 struct StageContext {
     RowsView tokens;
-    RowsView metric;               ///< the keys' mean over heads if the reducer needs it, else the tokens
-    const float* sizes = nullptr;  ///< image tokens at the input that each row represents
-    cv::Size grid;                 ///< of the image's tokens; empty if unknown
+    RowsView metric;                     ///< the rows that Reducer::metric() names
+    const float* sizes = nullptr;        ///< image tokens at the input that each row represents
+    cv::Size grid;                       ///< of the image's tokens; empty if unknown
     const MergeMap* composed = nullptr;  ///< from image tokens at the input to these rows
     int special = 0;                     ///< tokens in front; not among the rows
     int stage = 0;
@@ -36,7 +44,7 @@ public:
     virtual std::vector<MergeMap> reduce(const std::vector<StageContext>& batch) const = 0;
 
     virtual Moment moment() const { return Moment::BeforeBlock; }
-    virtual bool needsKeys() const { return false; }
+    virtual Metric metric() const { return Metric::Tokens; }
     /// Decides by mutual pairs of the tokens alone, which a backend may compute itself.
     virtual bool isMutualPairs() const { return false; }
     /// Means are weighted by the number of tokens that each row represents.

@@ -8,6 +8,7 @@ namespace mpm {
 
 // One function a reducer, defined in the reducer's own file.
 ReducerEntry mutualPairsEntry();
+ReducerEntry gentleEntry();
 ReducerEntry tomeEntry();
 ReducerEntry algmEntry();
 ReducerEntry localPairsEntry();
@@ -15,9 +16,9 @@ ReducerEntry randomPairsEntry();
 ReducerEntry gridPoolingEntry();
 
 const std::vector<ReducerEntry>& reducerEntries() {
-    static const std::vector<ReducerEntry> entries = {mutualPairsEntry(), tomeEntry(),
-                                                      algmEntry(),        localPairsEntry(),
-                                                      randomPairsEntry(), gridPoolingEntry()};
+    static const std::vector<ReducerEntry> entries = {
+        mutualPairsEntry(), gentleEntry(),      tomeEntry(),       algmEntry(),
+        localPairsEntry(),  randomPairsEntry(), gridPoolingEntry()};
     return entries;
 }
 
@@ -56,6 +57,14 @@ std::vector<ReducerInfo> reducers() {
             all.back().parameters.push_back({parameter.key, parameter.fallback(), parameter.values()});
     }
     return all;
+}
+
+std::vector<int> usualBlocks(const std::string& method, int blocks) {
+    if (method == "none") return {};
+    const MethodText text(method);
+    const ReducerEntry& entry = entryOf(text.name);
+    const Arguments arguments(text, entry.parameters);
+    return entry.usualBlocks != nullptr ? entry.usualBlocks(blocks) : std::vector<int>{};
 }
 
 double matchingCost(const std::string& method, const MatchingSize& size) {

@@ -21,6 +21,8 @@ struct ReducerEntry {
     std::function<std::shared_ptr<const Reducer>(const Arguments&)> make;
     /// Operations of one stage that decide which tokens merge.
     std::function<double(const Arguments&, const MatchingSize&)> matchingCost;
+    /// Blocks of an encoder before which it merges without a schedule; absent: none.
+    std::vector<int> (*usualBlocks)(int blocks) = nullptr;
 };
 
 /// Mutual pairs, the default, come first.

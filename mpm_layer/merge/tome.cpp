@@ -15,7 +15,7 @@ public:
         : m_edges(edges), m_falling(falling), m_proportional(proportional) {}
 
     Moment moment() const override { return Moment::AfterAttention; }
-    bool needsKeys() const override { return true; }
+    Metric metric() const override { return Metric::Keys; }
     bool weighsBySize() const override { return true; }
     bool biasesBySize() const override { return m_proportional; }
 

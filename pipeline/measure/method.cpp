@@ -24,10 +24,11 @@ std::vector<std::string> entriesOf(const std::string& text) {
     return entries;
 }
 
-/// NAME:2+5 is a schedule, NAME:KEY=VALUE a parameter.
+/// NAME:2+5 is a schedule, NAME:KEY=VALUE a parameter, NAME:KEY=VALUE:2+5 both.
 Method methodFrom(const std::string& text) {
-    const size_t colon = text.find(':');
-    if (colon == std::string::npos || text.find('=') != std::string::npos) return {text, std::nullopt, text};
+    const size_t colon = text.rfind(':');
+    if (colon == std::string::npos || text.find('=', colon) != std::string::npos)
+        return {text, std::nullopt, text};
     const auto blocks = blocksFrom(text.substr(colon + 1), '+');
     if (!blocks)
         reject("\"" + text + "\" is not understood; write block numbers from 0, increasing, as mpm:2+5");
@@ -62,10 +63,10 @@ std::vector<Method> methodsFrom(const std::string& text) {
     std::vector<Method> methods;
     for (const std::string& entry : entriesOf(text)) {
         // An entry without a name continues the previous entry: tome:r=13,schedule=falling.
-        const bool parameter = entry.find('=') != std::string::npos && entry.find(':') == std::string::npos;
+        const size_t equals = entry.find('=');
+        const bool parameter = equals != std::string::npos && equals < entry.find(':');
         if (parameter && !methods.empty() && methods.back().name.find('=') != std::string::npos) {
-            methods.back().name += "," + entry;
-            methods.back().text += "," + entry;
+            methods.back() = methodFrom(methods.back().text + "," + entry);
             continue;
         }
         if (entry.empty()) reject("\"" + text + "\" has an empty entry; write none,mpm,tome:r=13");
@@ -125,7 +126,9 @@ void applyMethod(Network& network, const Method& method, const std::vector<int>&
         encoder.setMethod(method.reducer());
         encoder.setReuse(method.reuses() ? std::make_optional(reuseOf(method, network.reuse()))
                                          : std::nullopt);
-        encoder.setSchedule(method.blocks.value_or(blocks));  // methods that name blocks ignore it
+        const std::vector<int> usual = mpm::usualBlocks(method.reducer(), encoder.blocks());
+        // ToMe and ALGM ignore the schedule.
+        encoder.setSchedule(method.blocks ? *method.blocks : usual.empty() ? blocks : usual);
     } catch (const cv::Exception& error) {
         reject("method \"" + method.text + "\": " + error.err);
     }

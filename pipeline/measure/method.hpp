@@ -11,9 +11,10 @@
 namespace mpm::pipeline {
 
 struct Method {
-    std::string name;                        ///< "none", or as Encoder::setMethod takes it: "tome:r=13"
-    std::optional<std::vector<int>> blocks;  ///< of "mpm:2+5"; else the model's schedule
-    std::string text;                        ///< as it was written: "mpm:2+5"
+    std::string name;  ///< "none", or as Encoder::setMethod takes it: "tome:r=13"
+    std::optional<std::vector<int>>
+        blocks;        ///< of "mpm:2+5"; else the method's usual blocks or the model's schedule
+    std::string text;  ///< as it was written: "mpm:2+5"
 
     /// Reuse over time of the model's own method: "reuse" or "reuse:refresh=60".
     bool reuses() const { return shortName() == "reuse"; }

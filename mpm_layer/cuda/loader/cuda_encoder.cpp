@@ -132,6 +132,8 @@ CudaEncoder::CudaEncoder(std::shared_ptr<const Library> library, int device, con
                          const NamedWeights& weights, Precision precision)
     : m_library(std::move(library)), m_shape(encoderShape(config, weights)) {
     const Description description(config, weights, m_shape);
+    for (int b = 0; b < config.blocks; ++b)
+        m_stageKeys.emplace_back(config, weights, m_shape, config.firstBlock + b);
     m_rotaryPositions = description.rotaryPositions();
     const MpmCudaEncoderDescription plain = description.get(precision);
     MpmCudaError error{};

@@ -7,6 +7,7 @@
 #include "mpm_layer/cuda/loader/library.hpp"
 #include "mpm_layer/encoder/backend.hpp"
 #include "mpm_layer/encoder/shape.hpp"
+#include "mpm_layer/encoder/stage_keys.hpp"
 
 namespace mpm::cuda {
 
@@ -23,6 +24,8 @@ public:
 
     int dim() const override { return m_shape.dim; }
     int headSize() const { return m_shape.headSize; }
+    /// Of each block, on the CPU.
+    const std::vector<StageKeys>& stageKeys() const { return m_stageKeys; }
     /// Image tokens that the rotary tables of each block are for; 0 without tables.
     const std::vector<int>& rotaryPositions() const { return m_rotaryPositions; }
     const MpmCudaEntry& entry() const { return m_library->entry(); }
@@ -31,6 +34,7 @@ public:
 private:
     std::shared_ptr<const Library> m_library;
     EncoderShape m_shape;
+    std::vector<StageKeys> m_stageKeys;
     std::vector<int> m_rotaryPositions;
     MpmCudaEncoder* m_handle = nullptr;
 };

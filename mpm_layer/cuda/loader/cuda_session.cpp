@@ -177,16 +177,27 @@ std::vector<int> CudaSession::presentTokens() {
     return tokens;
 }
 
+bool CudaSession::readsKeys(const StageRequest& request) const {
+    const Reducer& reducer = *request.reducer;
+    if (reducer.moment() == Moment::AfterAttention) return reducer.metric() == Metric::Keys;
+    const int block = request.block - m_config.firstBlock;
+    if (reducer.metric() != Metric::LastKeys || block == 0) return false;
+    if (m_weights->rotaryPositions()[block - 1] == 0) return true;
+    CV_Error(cv::Error::StsNotImplemented,
+             "mpm: by=last-keys with rotary positions runs on the CPU only; use by=keys, or device cpu");
+}
+
 // Methods without kernels run on the CPU: rows are downloaded, maps uploaded.
 std::vector<MergeMap> CudaSession::decideOnCpu(const StageRequest& request) {
     const int dim = m_weights->dim(), headSize = m_weights->headSize();
-    const bool wantsKeys = request.reducer->needsKeys();
+    const bool readsKeys = this->readsKeys(request);
+    const bool wantsKeys = request.reducer->metric() != Metric::Tokens;
     const std::vector<int> tokens = presentTokens();
     const size_t total = std::accumulate(tokens.begin(), tokens.end(), size_t{0});
     ReadBack read{std::vector<float>(total * dim), std::vector<float>(wantsKeys ? total * headSize : 0),
                   std::vector<float>(total)};
     MpmCudaError error{};
-    check(entry().read_rows(m_handle, read.rows.data(), wantsKeys ? read.keys.data() : nullptr,
+    check(entry().read_rows(m_handle, read.rows.data(), readsKeys ? read.keys.data() : nullptr,
                             read.sizes.data(), &error),
           error);
     std::vector<StageContext> contexts(m_images);
@@ -197,6 +208,9 @@ std::vector<MergeMap> CudaSession::decideOnCpu(const StageRequest& request) {
         context.metric = wantsKeys ? RowsView{read.keys.data() + first * headSize,
                                               static_cast<size_t>(headSize), tokens[i], headSize}
                                    : context.tokens;
+        if (wantsKeys && !readsKeys)
+            m_weights->stageKeys()[request.block - m_config.firstBlock].compute(
+                context.tokens, read.keys.data() + first * headSize);
         context.sizes = read.sizes.data() + first;
         context.grid = m_config.grid;
         context.composed = &m_composed[i];

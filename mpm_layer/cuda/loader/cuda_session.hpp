@@ -36,6 +36,9 @@ private:
     std::vector<int> presentTokens();
     std::vector<MergeMap> imposedMaps(const StageRequest& request) const;
     std::vector<MergeMap> decideOnCpu(const StageRequest& request);
+    /// Whether the keys of the last attention are those that the reducer compares; else the CPU computes
+    /// keys.
+    bool readsKeys(const StageRequest& request) const;
     void apply(const std::vector<MergeMap>& maps, const MpmCudaStage& stage);
 
     const EncoderConfig& m_config;

@@ -272,6 +272,12 @@ struct MatchingSize {
 /// Throws cv::Exception on an unknown method or parameter, as Encoder::setMethod does.
 MPM_API double matchingCost(const std::string& method, const MatchingSize& size);
 
+/// @param method a reducer as Encoder::setMethod names it
+/// @param blocks number of blocks of the encoder
+/// @return the blocks before which the method merges if no schedule is given; empty if it has none, as "mpm"
+/// @throws cv::Exception on an unknown method or parameter, as Encoder::setMethod does
+MPM_API std::vector<int> usualBlocks(const std::string& method, int blocks);
+
 /// @param path an ONNX file
 /// @return its metadata, `size` from the shape of its first input if it is not recorded
 /// @throws cv::Exception if the file cannot be read, is not an ONNX model, or a value is not as documented

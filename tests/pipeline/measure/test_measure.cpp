@@ -48,6 +48,26 @@ TEST(Method, ListsAreRead) {
     EXPECT_NO_THROW(checkMethods(methods));
 }
 
+TEST(Method, BlocksMayFollowParameters) {
+    const std::vector<Method> methods =
+        methodsFrom("mpm:pairs=0.4,by=keys:1+3+5,tome:r=13,gentle:0+2,gentle,mpm:mean=weighted");
+    ASSERT_EQ(methods.size(), 5u);
+    EXPECT_EQ(methods[0].name, "mpm:pairs=0.4,by=keys");
+    EXPECT_EQ(methods[0].blocks, (std::vector<int>{1, 3, 5}));
+    EXPECT_EQ(methods[0].text, "mpm:pairs=0.4,by=keys:1+3+5");
+    EXPECT_EQ(methods[0].shortName(), "mpm");
+    EXPECT_EQ(methods[1].name, "tome:r=13");
+    EXPECT_EQ(methods[2].blocks, (std::vector<int>{0, 2}));
+    EXPECT_FALSE(methods[3].blocks);
+    EXPECT_NO_THROW(checkMethods(methods));
+    expectSettingsError([] { methodsFrom("mpm:pairs=0.4:3+1"); }, "mpm:pairs=0.4:3+1");
+    EXPECT_EQ(usualBlocks("gentle", 12), (std::vector<int>{1, 3, 5, 7, 9}));
+    EXPECT_EQ(usualBlocks("gentle", 6), (std::vector<int>{1, 3}));
+    EXPECT_EQ(usualBlocks("gentle", 24).back(), 17);
+    EXPECT_TRUE(usualBlocks("gentle", 1).empty());
+    EXPECT_TRUE(usualBlocks("mpm", 12).empty());
+}
+
 TEST(Method, ReuseIsAddedOrGetsItsValues) {
     const auto texts = [](const std::string& methods, const std::string& values) {
         std::string all;
