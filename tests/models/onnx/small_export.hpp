@@ -13,8 +13,8 @@ class SmallExport {
 public:
     static constexpr int kRows = 6, kColumns = 8, kPatch = 8, kDim = 32, kHeads = 2, kHidden = 48;
 
-    /// `grid` has columns x rows of patches; with an empty one the size of the image is dynamic. With `open`, no shape
-    /// holds the number of tokens.
+    /// `grid` has columns x rows of patches; with an empty one the size of the image is dynamic. With `open`,
+    /// no shape holds the number of tokens.
     explicit SmallExport(int batch, cv::Size grid = {kColumns, kRows}, bool open = false);
 
     models::GraphBuilder& builder() { return m_builder; }
