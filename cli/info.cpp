@@ -155,7 +155,7 @@ void addInfo(CLI::App& app, Action& action) {
     verb->add_option("MODEL", options->model, "an ONNX file, or default")->required();
     verb->add_flag("--json", options->json, "for programs");
     addParsed(
-        *verb, "--precision", "also list the layers that would stay in f32", "f32|bf16|i8|auto|auto-fast",
+        *verb, "--precision", "also list the layers that would stay in f32", precisionForm(true),
         [options](const std::string& text) { options->precision = parsePrecision("--precision", text); });
     verb->footer(kInfoExamples);
     verb->callback([options, &action] { action = [options] { return infoVerb(*options); }; });

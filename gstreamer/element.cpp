@@ -3,6 +3,8 @@
 #include <atomic>
 #include <mutex>
 
+#include <mpm/precisions.hpp>
+
 #include "base/stopwatch.hpp"
 #include "gstreamer/engine.hpp"
 #include "gstreamer/metadata.hpp"
@@ -303,13 +305,14 @@ static void addProperties(GObjectClass* type) {
     const auto ready = static_cast<GParamFlags>(GST_PARAM_MUTABLE_READY);
     const auto flags = static_cast<GParamFlags>(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | playing);
     const Settings defaults;
+    static const std::string precisions = mpm::precisionNames();
     addText(type, kModel, "model", "Model", "An ONNX model of 'mpm convert', or default (the shipped model)",
             defaults.model.c_str(), ready);
     addText(type, kBlocks, "blocks", "Blocks",
             "Merge tokens before these blocks, such as 2,5; none: never; empty: as the model file has it", "",
             playing);
-    addText(type, kPrecision, "precision", "Precision", "f32, tf32, bf16, f16, i8, auto or auto-fast",
-            defaults.precision.c_str(), playing);
+    addText(type, kPrecision, "precision", "Precision", precisions.c_str(), defaults.precision.c_str(),
+            playing);
     addText(type, kDevice, "device", "Device", "cpu, cuda, cuda:N or auto", defaults.device.c_str(), playing);
     addText(type, kReuse, "reuse", "Reuse",
             "Compute only tokens that changed: on, off, or values such as refresh=30,full=0.25",

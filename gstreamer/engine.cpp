@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include <mpm/precisions.hpp>
 #include <mpm/read_net.hpp>
 
 #include "pipeline/draw/labels.hpp"
@@ -44,8 +45,7 @@ void setDevice(mpm::Encoder& encoder, const std::string& text) {
 void setPrecision(mpm::Encoder& encoder, const std::string& text) {
     const std::optional<Precision> precision = pipeline::precisionFrom(text);
     if (!precision)
-        throw SettingsError("precision: expected f32, tf32, bf16, f16, i8, auto or auto-fast, got \"" + text +
-                            "\"");
+        throw SettingsError("precision: expected " + mpm::precisionNames() + ", got \"" + text + "\"");
     encoder.setPrecision(*precision);
 }
 

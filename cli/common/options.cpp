@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <sstream>
 
+#include <mpm/precisions.hpp>
+
 #include "base/checked.hpp"
 #include "cli/common/error.hpp"
 #include "pipeline/measure/method.hpp"
@@ -54,9 +56,16 @@ DeviceChoice parseDevice(const std::string& option, const std::string& text) {
     reject(option, text, "cpu, cuda, cuda:N or auto");
 }
 
+std::string precisionForm(bool onProcessor) {
+    std::string form;
+    for (const PrecisionInfo& known : precisions())
+        if (known.onProcessor || !onProcessor) form += (form.empty() ? "" : "|") + known.name;
+    return form;
+}
+
 Precision parsePrecision(const std::string& option, const std::string& text) {
     const auto precision = pipeline::precisionFrom(text);
-    if (!precision) reject(option, text, "f32, tf32, bf16, f16, i8, auto or auto-fast");
+    if (!precision) reject(option, text, precisionNames());
     return *precision;
 }
 
@@ -134,10 +143,9 @@ void addCommonOptions(CLI::App& verb, CommonOptions& options, bool withBlocks, b
     addParsed(verb, "--device", "where the encoder runs (default: auto)", "cpu|cuda[:N]|auto",
               [&options](const std::string& text) { options.device = parseDevice("--device", text); });
     if (withPrecision)
-        addParsed(verb, "--precision", "of the encoder's products (default: f32)",
-                  "f32|tf32|bf16|f16|i8|auto|auto-fast", [&options](const std::string& text) {
-                      options.precision = parsePrecision("--precision", text);
-                  });
+        addParsed(
+            verb, "--precision", "of the encoder's products (default: f32)", precisionForm(false),
+            [&options](const std::string& text) { options.precision = parsePrecision("--precision", text); });
     verb.add_flag("--batch-independent", options.batchIndependent,
                   "on a GPU too, an image's bits do not depend on its batch");
     addParsed(verb, "--threads", "CPU threads to use (default: all)", "N",

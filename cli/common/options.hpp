@@ -22,6 +22,8 @@ struct DeviceChoice {
 /// The parsers throw Error(kWrongUse) that names `option`, the text and the expected form.
 DeviceChoice parseDevice(const std::string& option, const std::string& text);  ///< cpu, cuda, cuda:N, auto
 Precision parsePrecision(const std::string& option, const std::string& text);  ///< f32 ... auto-fast
+/// "f32|tf32|...", for help. @param onProcessor without those of a GPU only
+std::string precisionForm(bool onProcessor);
 std::vector<int> parseBlocks(const std::string& option, const std::string& text);  ///< 2,5 or none
 cv::Size parseSize(const std::string& option, const std::string& text);            ///< HxW
 int parseCount(const std::string& option, const std::string& text, int smallest,

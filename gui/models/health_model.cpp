@@ -2,6 +2,7 @@
 
 #include "gui/text/numbers.hpp"
 #include "gui/text/plain_text.hpp"
+#include "pipeline/segment/names.hpp"
 
 #include <QDateTime>
 
@@ -17,9 +18,8 @@ QString clockText(System::time_point time) {
 }
 
 QString deviceText(const pipeline::Segmentation& found) {
-    const char* precisions[] = {"f32", "tf32", "bf16", "f16", "auto", "i8", "auto-fast"};
     const QString device = found.device == mpm::Device::Cuda ? QStringLiteral("CUDA") : QStringLiteral("CPU");
-    return device + QStringLiteral(", ") + QLatin1String(precisions[static_cast<int>(found.precision)]);
+    return device + QStringLiteral(", ") + QString::fromStdString(pipeline::precisionName(found.precision));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <sstream>
 
+#include <mpm/precisions.hpp>
 #include <mpm/read_net.hpp>
 
 #include "base/printable.hpp"
@@ -103,18 +104,29 @@ Device deviceFrom(const std::string& name, int& index) {
              "mpm: device '" + printable(name, 80) + "' is not known; expected cpu, cuda, cuda:N or auto");
 }
 
+std::vector<PrecisionInfo> precisions() {
+    return {{Precision::F32, "f32", true},
+            {Precision::TF32, "tf32", false},
+            {Precision::BF16, "bf16", true},
+            {Precision::F16, "f16", false},
+            {Precision::I8, "i8", true},
+            {Precision::Auto, "auto", true},
+            {Precision::AutoFast, "auto-fast", true}};
+}
+
+std::string precisionNames() {
+    const std::vector<PrecisionInfo> all = precisions();
+    std::string text;
+    for (size_t i = 0; i < all.size(); ++i)
+        text += (i == 0 ? "" : i + 1 < all.size() ? ", " : " or ") + all[i].name;
+    return text;
+}
+
 Precision precisionFrom(const std::string& name) {
-    static const std::map<std::string, Precision> kNames = {
-        {"f32", Precision::F32},           {"tf32", Precision::TF32}, {"bf16", Precision::BF16},
-        {"f16", Precision::F16},           {"i8", Precision::I8},     {"auto", Precision::Auto},
-        {"auto-fast", Precision::AutoFast}};
-    const auto found = kNames.find(name);
-    if (found == kNames.end()) {
-        CV_Error(cv::Error::StsBadArg,
-                 "mpm: precision '" + printable(name, 80) +
-                     "' is not known; expected f32, tf32, bf16, f16, i8, auto or auto-fast");
-    }
-    return found->second;
+    for (const PrecisionInfo& known : precisions())
+        if (known.name == name) return known.precision;
+    CV_Error(cv::Error::StsBadArg,
+             "mpm: precision '" + printable(name, 80) + "' is not known; expected " + precisionNames());
 }
 
 bool switchFrom(const std::string& name, const std::string& text) {

@@ -3,6 +3,7 @@
 
 #include <pybind11/stl.h>
 
+#include <mpm/precisions.hpp>
 #include <mpm/read_net.hpp>
 
 #include "pipeline/segment/names.hpp"
@@ -103,6 +104,7 @@ void setPrecision(Segmenter& model, const py::object& value) {
     const std::optional<Precision> precision = pipeline::precisionFrom(name);
     if (!precision)
         throw py::value_error(std::string("precision: expected ") + expected + ", got '" + name + "'");
+    if (!precision) throw py::value_error("precision: expected " + precisionNames() + ", got '" + name + "'");
     change(model, [&](const pipeline::Network&, Encoder& encoder) { encoder.setPrecision(*precision); });
     model.precision = name;
 }
@@ -253,7 +255,7 @@ void bindModel(py::module_& module) {
             "understood too.")
         .def_property(
             "precision", [](const Segmenter& m) { return m.precision; }, &setPrecision,
-            "f32, tf32, bf16, f16, i8, auto or auto-fast.")
+            (precisionNames() + ".").c_str())
         .def_property(
             "device", [](const Segmenter& m) { return m.device; }, &setDevice, "cpu, cuda, cuda:N or auto.")
         .def_property("reuse", &getReuse, &setReuse,

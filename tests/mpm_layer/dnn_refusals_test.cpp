@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <mpm/precisions.hpp>
+
 #include "dnn_fixture.hpp"
 #include "support/refusal.hpp"
 
@@ -64,6 +66,24 @@ TEST_F(DnnTest, BrokenVariablesAreNamed) {
 }
 
 // A setting that a stronger one overrides is not read, in any order.
+TEST_F(DnnTest, PrecisionsAreOneList) {
+    for (const PrecisionInfo& info : precisions()) {
+        EXPECT_EQ(mpm_set_precision(info.name.c_str()), 0) << info.name;
+        EXPECT_NE(precisionNames().find(info.name), std::string::npos) << info.name;
+        cv::dnn::Net net = load(encoderModel(makeEncoder(options()), 1, 40));
+        Encoder handle = mpm::encoder(net);
+        handle.setDevice(Device::Cpu);
+        if (info.onProcessor && info.precision != Precision::BF16) {
+            EXPECT_NO_THROW(handle.setPrecision(info.precision)) << info.name;
+        } else if (!info.onProcessor) {
+            EXPECT_THROW(handle.setPrecision(info.precision), cv::Exception) << info.name;
+        }
+    }
+    EXPECT_EQ(precisions().size(), 7u);
+    EXPECT_EQ(mpm_set_precision("bf8"), -1);
+    EXPECT_NE(std::string(mpm_last_error()).find(precisionNames()), std::string::npos);
+}
+
 TEST_F(DnnTest, BrokenVariablesDoNotDefeatTheHandle) {
     const cv::Mat batch = makeBatch(options(), 1, 40, 1);
     for (const char* name : {"MPM_DEVICE", "MPM_PRECISION", "MPM_BLOCKS", "MPM_BATCH_INDEPENDENT"})
