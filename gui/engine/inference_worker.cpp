@@ -9,9 +9,6 @@ namespace mpm::gui {
 
 namespace {
 
-/// How long a changed setting waits for a new frame before the last one is analysed again.
-constexpr std::chrono::milliseconds kRepeatAfter{250};
-
 constexpr int kStreams = 60;  // of reuse, for sources; the analyser uses some for itself
 
 }  // namespace
@@ -21,14 +18,14 @@ void InferenceChannel::submit(const LiveFrame& frame) {
     if (frame.generation < m_generation) return;
     if (m_frame) ++m_skipped;
     m_frame = frame;
+    m_turn.frameCame(Steady::now());
     m_worker->m_changed.notify_all();
 }
 
 void InferenceChannel::setRequest(const Request& request) {
     const std::lock_guard<std::mutex> lock(m_worker->m_mutex);
     m_request = request;
-    m_requestChanged = true;
-    m_changedAt = Steady::now();
+    m_turn.settingsChanged(Steady::now());
     if (!request.keepsImages) m_last.reset();
     m_worker->m_changed.notify_all();
 }
@@ -37,6 +34,7 @@ void InferenceChannel::forgetFrames(int generation) {
     const std::lock_guard<std::mutex> lock(m_worker->m_mutex);
     m_generation = generation;
     m_frame.reset();
+    m_turn.frameDropped();
     m_last.reset();
     m_skipped = 0;
 }
@@ -63,10 +61,8 @@ void InferenceWorker::setAnalyser(std::unique_ptr<Analyser> analyser) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     m_newAnalyser = std::move(analyser);
     m_newFacts.reset();
-    for (const InferenceChannelPtr& channel : m_channels) {
-        channel->m_requestChanged = true;
-        channel->m_changedAt = Steady::now();
-    }
+    for (const InferenceChannelPtr& channel : m_channels)
+        channel->m_turn.settingsChanged(Steady::now());
     m_changed.notify_all();
 }
 
@@ -80,21 +76,18 @@ void InferenceWorker::wake() {
     m_changed.notify_all();
 }
 
-/// Of the sources with a frame due, the one that has waited longest: none starves. Without one, `next` is the
-/// time of the next look.
+/// Of the sources that are due, the one that has waited longest. Without one, `next` is the time of the next
+/// look.
 InferenceChannelPtr InferenceWorker::chooseChannel(Steady::time_point& next) const {
-    const Steady::time_point now = Steady::now();
     InferenceChannelPtr chosen;
     for (const InferenceChannelPtr& channel : m_channels) {
-        Steady::time_point due = Steady::time_point::max();
-        if (channel->m_frame)
-            due = channel->m_requestChanged ? now : channel->m_lastStart + channel->m_request.interval;
-        else if (channel->m_requestChanged && channel->m_last)
-            due = channel->m_changedAt + kRepeatAfter;
-        next = std::min(next, due);
-        if (due <= now && (!chosen || channel->m_lastStart < chosen->m_lastStart)) chosen = channel;
+        const Steady::time_point due =
+            channel->m_turn.due(channel->m_request.interval, channel->m_last.has_value());
+        if (due >= next) continue;
+        next = due;
+        chosen = channel;
     }
-    return chosen;
+    return next <= Steady::now() ? chosen : nullptr;
 }
 
 void InferenceWorker::fill(Job& job, const InferenceChannelPtr& channel) {
@@ -104,8 +97,7 @@ void InferenceWorker::fill(Job& job, const InferenceChannelPtr& channel) {
     job.frame.stream = channel->m_stream;
     job.request = channel->m_request;
     job.skipped = job.repeat ? 0 : std::exchange(channel->m_skipped, 0);
-    channel->m_requestChanged = false;
-    channel->m_lastStart = Steady::now();
+    channel->m_turn.started(Steady::now());
     if (job.request.keepsImages && !job.repeat) channel->m_last = job.frame;
 }
 
@@ -145,7 +137,7 @@ void InferenceWorker::work() {
 /// Skips extra runs whose result would be stale.
 bool InferenceWorker::overtaken(const InferenceChannel& channel) {
     const std::lock_guard<std::mutex> lock(m_mutex);
-    return stopping() || m_newAnalyser != nullptr || channel.m_requestChanged;
+    return stopping() || m_newAnalyser != nullptr || channel.m_turn.settingsHaveChanged();
 }
 
 void InferenceWorker::run(const Job& job) {

@@ -2,9 +2,12 @@
 // weights serve all sources.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "gui/engine/analyser.hpp"
@@ -12,6 +15,44 @@
 #include "gui/engine/worker.hpp"
 
 namespace mpm::gui {
+
+/// When a source may use the network. The source whose turn was due first is next, so a wait never depends on
+/// how fast the other sources are.
+class Turn {
+public:
+    using Time = std::chrono::steady_clock::time_point;
+    using Pause = std::chrono::milliseconds;
+
+    /// How long a changed setting waits for a new frame before the last one is analysed again.
+    static constexpr Pause kRepeatAfter{250};
+    /// The value of due() if there is nothing to do.
+    static constexpr Time kNever = Time::max();
+
+    /// A newer frame that replaces a waiting one does not begin the wait again.
+    void frameCame(Time now) {
+        if (!m_frameSince) m_frameSince = now;
+    }
+    void frameDropped() { m_frameSince.reset(); }
+    void settingsChanged(Time now) { m_changedAt = now; }
+    void started(Time now) {
+        m_frameSince.reset();
+        m_changedAt.reset();
+        m_start = now;
+    }
+
+    bool settingsHaveChanged() const { return m_changedAt.has_value(); }
+
+    /// From when on the source may run. `interval`: least time between two starts; a changed setting ends it.
+    /// `repeats`: the last frame may be analysed again.
+    Time due(Pause interval, bool repeats) const {
+        if (m_frameSince && m_start && !m_changedAt) return std::max(*m_frameSince, *m_start + interval);
+        if (m_frameSince) return *m_frameSince;
+        return m_changedAt && repeats ? *m_changedAt + kRepeatAfter : kNever;
+    }
+
+private:
+    std::optional<Time> m_frameSince, m_changedAt, m_start;
+};
 
 class InferenceWorker;
 
@@ -42,12 +83,10 @@ private:
     std::optional<LiveFrame> m_frame;  // newest, not analysed yet; all below guarded by the worker's mutex
     std::optional<LiveFrame> m_last;   // analysed; again when settings change and no frame comes
     Request m_request;
-    bool m_requestChanged = false;
-    Steady::time_point m_changedAt;
+    Turn m_turn;
     std::int64_t m_skipped = 0;
     int m_generation = 0;
-    int m_stream = 0;  // never changed once the channel is there
-    Steady::time_point m_lastStart;
+    int m_stream = 0;                     // never changed once the channel is there
     Steady::time_point m_lastComparison;  // of the worker's thread alone
 
     Mailbox<AnalysisPtr> m_analyses;

@@ -84,37 +84,33 @@ void SourcesTest::sourcesSideBySide() {
     QCOMPARE(back.session().sources().engines().size(), size_t(1));
 }
 
+/// Of a film, the built-in street and a camera that gives one frame a second: the last is slower than any
+/// network.
 void SourcesTest::theNetworkIsShared() {
     m_is->open();
     QVERIFY(m_is->next());
-    const QString folder = window().engine().sourceName();
     window().sources().add(QStringLiteral("demo"));
-    window().sources().add(QStringLiteral("gst:videotestsrc is-live=true ! videoconvert ! appsink"));
-    std::map<const Engine*, int> counts;
-    for (const auto& engine : window().session().sources().engines()) {
-        QCOMPARE(&engine->network(), &window().session().sources().engines()[0]->network());
-        connect(
-            engine.get(), &Engine::measured, this,
-            [&counts, at = engine.get()](const auto&, const AnalysisPtr& a) { counts[at] += !a->repeat; });
+    window().sources().add(
+        QStringLiteral("gst:videotestsrc is-live=true ! video/x-raw,framerate=1/1 ! videoconvert ! appsink"));
+    std::map<const Engine*, int> counts, following;
+    const auto& engines = window().session().sources().engines();
+    QCOMPARE(engines.size(), size_t(3));
+    for (const auto& engine : engines) {
+        QCOMPARE(&engine->network(), &engines[0]->network());
+        connect(engine.get(), &Engine::measured, this,
+                [&counts, &following, at = engine.get()](const auto&, const AnalysisPtr& a) {
+                    counts[at] += !a->repeat;
+                    following[at] += a->schedule == std::vector<int>{4};
+                });
     }
-    // The film has eight frames per second, the two others as many as the network can run: none starves.
-    QTRY_VERIFY_WITH_TIMEOUT(counts[window().session().sources().engines()[1].get()] >= 8 &&
-                                 counts[window().session().sources().engines()[2].get()] >= 8,
-                             test::patience(30'000));
-    const double a = counts[window().session().sources().engines()[1].get()],
-                 b = counts[window().session().sources().engines()[2].get()];
-    QVERIFY2(std::max(a, b) < 2 * std::min(a, b) + 2, qPrintable(QStringLiteral("%1 and %2").arg(a).arg(b)));
-    QTRY_VERIFY_WITH_TIMEOUT(counts[window().session().sources().engines()[0].get()] >= 2,
-                             test::patience(10'000));
+    const auto everyOne = [&](std::map<const Engine*, int>& of) {
+        return std::all_of(engines.begin(), engines.end(),
+                           [&of](const auto& engine) { return of[engine.get()] >= 2; });
+    };
+    QTRY_VERIFY_WITH_TIMEOUT(everyOne(counts), test::patience(30'000));
     // A schedule counts for all of them.
     window().models().schedule.setSchedule({4});
-    int following = 0;
-    for (const auto& engine : window().session().sources().engines())
-        connect(engine.get(), &Engine::measured, this,
-                [&following](const auto&, const AnalysisPtr& analysis) {
-                    following += analysis->schedule == std::vector<int>{4};
-                });
-    QTRY_VERIFY_WITH_TIMEOUT(following >= 6, test::patience(20'000));
+    QTRY_VERIFY_WITH_TIMEOUT(everyOne(following), test::patience(30'000));
 }
 
 void SourcesTest::videoIsRecordedByHotKey() {
