@@ -1,11 +1,11 @@
 #include "gui/services/mqtt_publisher.hpp"
 
-#include <fcntl.h>
 #include <mosquitto.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -47,12 +47,6 @@ QJsonObject stateOf(const pipeline::Measurement& m) {
 void initLibrary() {
     static const int once = mosquitto_lib_init();
     Q_UNUSED(once)
-}
-
-/// The library leaves its socket open to every program that is started from here.
-void keepFromChildren(mosquitto* client) {
-    const int socket = mosquitto_socket(client);
-    if (socket >= 0) fcntl(socket, F_SETFD, FD_CLOEXEC);
 }
 
 }  // namespace
@@ -118,15 +112,26 @@ void MqttPublisher::connectAndLoop() {
     mosquitto* client = m_client.get();
     int result =
         mosquitto_connect_async(client, m_settings.host.toUtf8().constData(), m_settings.port, kKeepAlive);
-    keepFromChildren(client);
+    if (result != MOSQ_ERR_SUCCESS)
+        return reportDisconnected(result == MOSQ_ERR_ERRNO ? QString::fromLocal8Bit(std::strerror(errno))
+                                                           : QString::fromLatin1(mosquitto_strerror(result)));
+    try {
+        setLink(std::make_unique<BoundedLink>(mosquitto_socket(client)));
+    } catch (const std::system_error& error) {
+        return reportDisconnected(QString::fromLocal8Bit(error.what()));
+    }
     while (result == MOSQ_ERR_SUCCESS && !stopping())
         result = mosquitto_loop(client, kPoll, 1);
-    if (stopping()) {
-        mosquitto_loop(client, kPoll, 1);  // sends what is queued
-        return;
-    }
-    reportDisconnected(result == MOSQ_ERR_ERRNO ? QString::fromLocal8Bit(std::strerror(errno))
-                                                : QString::fromLatin1(mosquitto_strerror(result)));
+    if (stopping()) mosquitto_loop(client, kPoll, 1);  // sends what is queued
+    const QString reason = QString::fromStdString(m_link->problem());
+    setLink(nullptr);
+    if (!stopping())
+        reportDisconnected(reason.isEmpty() ? QString::fromLatin1(mosquitto_strerror(result)) : reason);
+}
+
+void MqttPublisher::setLink(std::unique_ptr<BoundedLink> link) {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    std::swap(m_link, link);
 }
 
 /// In the publisher's thread, as reportDisconnected.
@@ -164,6 +169,10 @@ QString MqttPublisher::topicOf(const QString& source) const {
 }
 
 void MqttPublisher::send(const QString& topic, const QByteArray& payload, bool retain) {
+    {
+        const std::lock_guard<std::mutex> lock(m_mutex);
+        if (m_link) m_link->countMessage();
+    }
     mosquitto_publish(m_client.get(), nullptr, topic.toUtf8().constData(), int(payload.size()),
                       payload.constData(), 1, retain);
 }

@@ -11,6 +11,7 @@
 
 #include "gui/engine/worker.hpp"
 #include "gui/services/alert_center.hpp"
+#include "gui/services/bounded_link.hpp"
 #include "gui/services/watch_settings.hpp"
 
 struct mosquitto;
@@ -52,6 +53,7 @@ private:
     void onConnect(int result);
     void reportDisconnected(const QString& message);
     void connectAndLoop();
+    void setLink(std::unique_ptr<BoundedLink> link);
 
     struct Close {
         void operator()(mosquitto* client) const;
@@ -62,7 +64,8 @@ private:
     std::atomic<bool> m_connected{false};
     std::mutex m_mutex;
     std::condition_variable m_changed;
-    int m_failures = 0;  // of the thread alone
+    std::unique_ptr<BoundedLink> m_link;  // guarded by m_mutex
+    int m_failures = 0;                   // of the thread alone
     QString m_told;
     std::map<QString, QElapsedTimer> m_sent;     // by source: the last measurement
     std::map<QString, QByteArray> m_lastStates;  // by source; sent again after a reconnection
