@@ -62,7 +62,7 @@ fi
 build=$(cd "$1" && pwd)
 long=${2:+1}
 # The user's own settings and screen are not involved; Debian's Python is the one that has OpenCV.
-mkdir -m 700 "$scratch/home" "$scratch/work"
+mkdir -m 700 "$scratch/home" "$scratch/home/mpm-examples"
 export HOME="$scratch/home" XDG_RUNTIME_DIR="$scratch/home" QT_QPA_PLATFORM=offscreen
 unset XDG_CONFIG_HOME XDG_DATA_HOME DISPLAY WAYLAND_DISPLAY
 export PATH="$build/cli:$build/gui:$build/models/torch:/usr/bin:$PATH" LD_LIBRARY_PATH="$build/mpm_layer" PYTHONPATH="$build/python" GST_PLUGIN_PATH="$build/gstreamer" GST_REGISTRY="$scratch/registry.bin"
@@ -70,7 +70,7 @@ if [ -n "$long" ]; then
     cmake --install "$build" --prefix "$scratch/usr" >/dev/null
     export CMAKE_PREFIX_PATH="$scratch/usr"
 fi
-cd "$scratch/work"
+cd "$HOME/mpm-examples"
 ln -s "$here/../docs" "$here/../models" .  # as in a clone
 # shellcheck disable=SC2086  # a list of pages
 run_pages "$here/../docs/guide" "$long" $pages
