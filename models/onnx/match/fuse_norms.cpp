@@ -142,7 +142,21 @@ private:
             const int centred = m_graph.nodes[subtraction].outputs[0];
             const int variance = meanOfSquares(centred);
             if (variance != kAbsent) divide(NormKind::Layer, x, centred, variance);
+            for (int n : usersOf(centred, namesOf(NormKind::Rms).onnx))
+                centre(x, n);
         }
+    }
+
+    // ONNX Runtime writes a LayerNorm whose centred tensor has several readers as RMSNorms of that tensor.
+    void centre(int x, int n) {
+        const Node rms = m_graph.nodes[n];
+        const int64_t width = widthOf(x), axis = rms.getInt("axis", -1);
+        const bool last = axis == -1 || axis == m_rank - 1;
+        if (!last || width == 0 || !m_graph.isConstant(rms.input(1))) return;
+        List<End> ends;
+        for (const auto& [shifted, bias] : parameters(n, "Add", width))
+            ends.push_back({shifted, rms.inputs[1], bias});
+        write(NormKind::Layer, x, ends, rms.getFloat("epsilon", 1e-5f));
     }
 
     // x -> its square -> mean -> root -> x / root
@@ -184,6 +198,11 @@ private:
         for (const auto& [scaled, weight] : parameters(last, "Mul", width))
             for (const auto& [shifted, bias] : parameters(scaled, "Add", width))
                 ends.push_back({shifted, weight, bias});
+        write(kind, x, ends, epsilon);
+    }
+
+    void write(NormKind kind, int x, const List<End>& ends, float epsilon) {
+        const int64_t width = widthOf(x);
         for (const End& end : ends) {
             Node norm;
             norm.op = namesOf(kind).onnx;

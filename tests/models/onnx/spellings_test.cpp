@@ -65,6 +65,30 @@ TEST(Spellings, NormsOfATapAndABlockShareTheirQuotient) {
     }
 }
 
+// ONNX Runtime's optimiser: RMSNorms of the centred tensor, which a tap and a block share.
+TEST(Spellings, RmsNormsOfACentredTensorAreLayerNorms) {
+    SmallExport m(1);
+    GraphBuilder& g = m.builder();
+    int x = m.embed();
+    const Tensor weight = m.random({kDim}, 1.5f), bias = m.random({kDim}, 0.1f);
+    const auto rms = [&](int centred, const Tensor& scale, const Tensor& shift) {
+        const int y = g.node("SimplifiedLayerNormalization", {centred, g.constant(scale)});
+        g.with("epsilon", Attribute::of(1e-6f)).with("axis", Attribute::of(int64_t{-1}));
+        return g.node("Add", {g.constant(shift), y});
+    };
+    for (int k = 0; k < 4; ++k) {
+        const int centred = g.node("Sub", {x, reduced(g, "ReduceMean", x, -1)});
+        if (k > 0) g.output(rms(centred, weight, bias), "tap" + std::to_string(k), {1, m.tokens(), kDim});
+        const int normed = rms(centred, m.random({kDim}, 1.5f), m.random({kDim}, 0.1f));
+        const int middle = g.node("Add", {x, m.attention(normed)});
+        x = g.node("Add", {middle, m.mlp(m.norm(middle))});
+    }
+    g.output(x, "tokens", {1, m.tokens(), kDim});
+    const models::Conversion found = converted(m.graph());
+    EXPECT_EQ(found.blocks, 4);
+    EXPECT_EQ(found.taps, (std::vector<int>{0, 1, 2, 3}));
+}
+
 // The quotient itself is an output: its norm has no weight.
 TEST(Spellings, ASharedQuotientMayBeAnOutput) {
     SmallExport m(1);
