@@ -1,7 +1,10 @@
 #include "models/onnx/io/optimised.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include "base/checked.hpp"
 #include "base/norm_rule.hpp"
 
 namespace mpm::models {
@@ -36,8 +39,81 @@ private:
             expandSkipNorm(n, node, NormKind::Layer, node.input(3), node.input(4));
         } else if (node.op == "SkipSimplifiedLayerNormalization") {
             expandSkipNorm(n, node, NormKind::Rms, kAbsent, node.input(3));
+        } else if (node.op == "FusedConv") {
+            expandConvolution(n, node);
+        } else if (node.op == "Attention") {
+            expandAttention(n, node);
         }
     }
+
+    // A convolution, a sum with the fourth input, and an activation.
+    void expandConvolution(size_t n, const Node& node) {
+        const std::string activation = node.getString("activation", "");
+        const bool plain = activation == "Relu" || activation == "Sigmoid" || activation == "Tanh";
+        if (!plain || node.inputs.size() < 2) return;
+        Node conv = node;
+        conv.op = "Conv";
+        conv.domain.clear();
+        conv.inputs.resize(std::min<size_t>(node.inputs.size(), 3));
+        conv.attributes.erase("activation");
+        conv.attributes.erase("activation_params");
+        conv.outputs = {m_graph.addValue(node.name + ".conv")};
+        m_graph.nodes.push_back(conv);
+        const int sum = node.input(3) == kAbsent ? conv.outputs[0] : add(n, conv.outputs[0], node.inputs[3]);
+        replaceBy(n, activation, {sum});
+    }
+
+    // Self-attention with its products: inputs x, weight of queries, keys and values, bias.
+    void expandAttention(size_t n, const Node& node) {
+        const int64_t heads = node.getInt("num_heads", 0);
+        const bool others = std::any_of(node.inputs.begin() + std::min<size_t>(node.inputs.size(), 3),
+                                        node.inputs.end(), [](int value) { return value != kAbsent; });
+        const bool plain = !others && !node.getInt("unidirectional", 0) && !node.getInt("do_rotary", 0) &&
+                           node.outputs.size() == 1 && heads > 0 && m_graph.isConstant(node.input(1)) &&
+                           m_graph.constant(node.input(1)).rank() == 2;
+        if (!plain) return;
+        const int64_t columns = m_graph.constant(node.input(1)).dim(1);
+        List<int64_t> sizes = node.getInts("qkv_hidden_sizes");
+        if (sizes.empty()) sizes = {columns / 3, columns / 3, columns / 3};
+        int all = emit(n, "MatMul", {node.inputs[0], node.inputs[1]});
+        if (node.input(2) != kAbsent) all = add(n, all, node.inputs[2]);
+        List<int> parts;
+        int64_t first = 0;
+        for (size_t k = 0; k < 3; ++k) {
+            const int64_t end = checkedSum<int64_t>(first, sizes[k]);
+            const int rows = emit(n, "Slice", {all, ints({first}), ints({end}), ints({2})});
+            const int split = emit(n, "Reshape", {rows, ints({0, 0, heads, -1})});
+            parts.push_back(
+                transpose(n, split, k == 1 ? List<int64_t>{0, 2, 3, 1} : List<int64_t>{0, 2, 1, 3}));
+            first = end;
+        }
+        const float usual = 1 / std::sqrt(static_cast<float>(sizes[0]) / static_cast<float>(heads));
+        const float given = node.getFloat("scale", 0);
+        const int scale = m_graph.addConstant("scale", Tensor::scalar(given != 0 ? given : usual));
+        const int scores = emit(n, "Mul", {emit(n, "MatMul", {parts[0], parts[1]}), scale});
+        const int weights = emit(n, "Softmax", {scores});
+        m_graph.nodes.back().attributes["axis"] = Attribute::of(int64_t{-1});
+        const int mixed = transpose(n, emit(n, "MatMul", {weights, parts[2]}), {0, 2, 1, 3});
+        replaceBy(n, "Reshape", {mixed, ints({0, 0, -1})});
+    }
+
+    int emit(size_t n, const std::string& op, const List<int>& inputs, int output = kAbsent) {
+        Node node;
+        node.op = op;
+        node.name = m_graph.nodes[n].name;
+        node.inputs = inputs;
+        node.outputs = {output == kAbsent ? m_graph.addValue(node.name + "." + op) : output};
+        m_graph.nodes.push_back(node);
+        return node.outputs[0];
+    }
+
+    int transpose(size_t n, int x, const List<int64_t>& order) {
+        const int y = emit(n, "Transpose", {x});
+        m_graph.nodes.back().attributes["perm"] = Attribute::of(order);
+        return y;
+    }
+
+    int ints(const List<int64_t>& values) { return m_graph.addConstant("ints", Tensor::vector(values)); }
 
     // Inputs: x, skip, weight, the two biases. Outputs: result, mean, deviation, sum.
     void expandSkipNorm(size_t n, const Node& node, NormKind kind, int normBias, int sumBias) {
@@ -63,13 +139,8 @@ private:
     }
 
     int add(size_t n, int a, int b, int output = kAbsent) {
-        Node node;
-        node.op = "Add";
-        node.name = m_graph.nodes[n].name;
-        node.inputs = {a, b};
-        node.outputs = {output == kAbsent ? m_graph.addValue(node.name + ".sum") : output};
-        m_graph.nodes.push_back(node);
-        return node.outputs[0];
+        const bool named = output != kAbsent;
+        return emit(n, "Add", {a, b}, named ? output : m_graph.addValue(m_graph.nodes[n].name + ".sum"));
     }
 
     Node& replaceBy(size_t n, const std::string& op, const List<int>& inputs) {

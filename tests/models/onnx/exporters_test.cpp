@@ -137,6 +137,64 @@ TEST(Optimised, SkipSimplifiedLayerNormalizationIsTwoSumsAndAnRmsNorm) {
         });
 }
 
+TEST(Optimised, FusedConvIsAConvolutionASumAndAnActivation) {
+    const auto conv = [](GraphBuilder& g, int x, const char* op, const char* domain, bool sum) {
+        const int map = g.node("Unsqueeze", {x, g.ints({0})});
+        models::List<int> inputs{map, g.constant(numbers({5, 2, 1, 1}, 2)), g.constant(numbers({5}, 3))};
+        if (sum) inputs.push_back(g.constant(numbers({1, 5, 3, 4}, 4)));
+        return g.node(op, inputs, domain);
+    };
+    for (const char* activation : {"Relu", "Sigmoid", "Tanh"}) {
+        expectEqual(
+            [&](GraphBuilder& g, int x) {
+                const int y = conv(g, x, "FusedConv", kRuntime, true);
+                g.with("activation", Attribute::of(std::string(activation)));
+                g.output(y, "y", {1, 5, 3, 4});
+            },
+            [&](GraphBuilder& g, int x) {
+                const int y = conv(g, x, "Conv", "", false);
+                const int sum = g.node("Add", {y, g.constant(numbers({1, 5, 3, 4}, 4))});
+                g.output(g.node(activation, {sum}), "y", {1, 5, 3, 4});
+            });
+    }
+}
+
+// x [2, 3, 4]: three tokens, two heads.
+TEST(Optimised, AttentionHoldsItsProducts) {
+    for (const float scale : {0.f, 0.3f}) {
+        expectEqual(
+            [&](GraphBuilder& g, int x) {
+                const int y =
+                    g.node("Attention", {x, g.constant(numbers({4, 16}, 2)), g.constant(numbers({16}, 3))},
+                           kRuntime);
+                g.with("num_heads", Attribute::of(int64_t{2}))
+                    .with("qkv_hidden_sizes", Attribute::of(models::List<int64_t>{4, 4, 8}));
+                if (scale > 0) g.with("scale", Attribute::of(scale));
+                g.output(y, "y", {2, 3, 8});
+            },
+            [&](GraphBuilder& g, int x) {
+                const int all = g.node("Add", {g.node("MatMul", {x, g.constant(numbers({4, 16}, 2))}),
+                                               g.constant(numbers({16}, 3))});
+                models::List<int> heads;
+                for (int64_t head : {0, 1}) {
+                    const auto part = [&](int64_t first, int64_t size) {
+                        return g.node("Slice", {all, g.ints({first + head * size}),
+                                                g.ints({first + (head + 1) * size}), g.ints({2})});
+                    };
+                    const int keys = g.node("Transpose", {part(4, 2)});
+                    g.with("perm", Attribute::of(models::List<int64_t>{0, 2, 1}));
+                    const int factor = g.number(scale > 0 ? scale : 1 / std::sqrt(2.f));
+                    const int weights =
+                        g.node("Softmax", {g.node("Mul", {g.node("MatMul", {part(0, 2), keys}), factor})});
+                    heads.push_back(g.node("MatMul", {weights, part(8, 4)}));
+                }
+                const int joined = g.node("Concat", heads);
+                g.with("axis", Attribute::of(int64_t{2}));
+                g.output(joined, "y", {2, 3, 8});
+            });
+    }
+}
+
 // Selu, Celu and Softsign by their formulas.
 TEST(Spellings, ActivationsAreTheirFormulas) {
     using Formula = std::function<int(GraphBuilder&, int x)>;
