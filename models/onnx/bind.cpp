@@ -125,11 +125,20 @@ bool dependsOnlyOn(const Graph& graph, const Port& output, const Port& input) {
     return needed.size() == 1 && needed[0].value == input.value;
 }
 
-void dropInputs(Graph& graph) {
-    if (graph.inputs.size() < 2) return;
+// Returns those that no output needs.
+List<Port> dropInputs(Graph& graph) {
+    if (graph.inputs.size() < 2) return {};
     foldShapes(graph);
     const List<Port> needed = inputsOf(graph);
-    if (!needed.empty()) graph.inputs = needed;
+    if (needed.empty()) return {};
+    List<Port> dropped;
+    std::copy_if(graph.inputs.begin(), graph.inputs.end(), std::back_inserter(dropped),
+                 [&](const Port& port) {
+                     return std::none_of(needed.begin(), needed.end(),
+                                         [&](const Port& p) { return p.value == port.value; });
+                 });
+    graph.inputs = needed;
+    return dropped;
 }
 
 // A model of images and texts often has outputs that need the image only.
@@ -202,8 +211,13 @@ void setInputs(Graph& graph, const std::map<std::string, std::string>& values) {
     graph.inputs = kept;
 }
 
-void keepOutputs(Graph& graph, const std::vector<std::string>& names) {
-    if (names.empty()) return dropInputs(graph);
+void keepOutputs(Graph& graph, const std::vector<std::string>& names, std::vector<std::string>& notes) {
+    if (names.empty()) {
+        const List<Port> dropped = dropInputs(graph);
+        if (!dropped.empty())
+            notes.push_back("no output needs these inputs, which are left out: " + namesOf(dropped));
+        return;
+    }
     const auto named = [&](const Port& port) {
         return std::find(names.begin(), names.end(), port.name) != names.end();
     };

@@ -15,8 +15,8 @@ void fixScalarInputs(Graph& graph, std::vector<std::string>& notes);
 void setInputs(Graph& graph, const std::map<std::string, std::string>& values);
 
 /// Keeps the outputs of these names only, all if there are none, and the inputs that they need. Throws
-/// cv::Exception (StsOutOfRange) if one does not exist.
-void keepOutputs(Graph& graph, const std::vector<std::string>& names);
+/// cv::Exception (StsOutOfRange) if one does not exist. Without names, a note lists the inputs that go.
+void keepOutputs(Graph& graph, const std::vector<std::string>& names, std::vector<std::string>& notes);
 
 Binding bindInputs(const Graph& graph, const ConvertOptions& options, std::vector<std::string>& notes);
 /// Whether the graph works at these inputs without changes.

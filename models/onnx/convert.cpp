@@ -196,8 +196,9 @@ private:
         std::vector<std::string> ignored;
         Graph graph = readModel(m_input);
         setInputs(graph, m_options.set);
-        keepOutputs(graph, m_options.outputs);
-        fixScalarInputs(graph, notes ? *notes : ignored);
+        std::vector<std::string>& said = notes ? *notes : ignored;
+        keepOutputs(graph, m_options.outputs, said);
+        fixScalarInputs(graph, said);
         return graph;
     }
 

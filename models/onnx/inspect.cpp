@@ -25,7 +25,7 @@ std::string describePort(const Port& port) {
 }
 
 void analyse(Graph graph, Inspection& result) {
-    keepOutputs(graph, {});
+    keepOutputs(graph, {}, result.found.notes);
     fixScalarInputs(graph, result.found.notes);
     const Binding binding = bindInputs(graph, {}, result.found.notes);
     result.found.size = binding.size;

@@ -99,12 +99,9 @@ void setBlocks(Segmenter& model, const py::object& value) {
 }
 
 void setPrecision(Segmenter& model, const py::object& value) {
-    constexpr const char* expected = "f32, tf32, bf16, f16, i8, auto or auto-fast";
-    const std::string name = textFrom(value, "precision", expected);
+    const std::string expected = precisionNames(), name = textFrom(value, "precision", expected);
     const std::optional<Precision> precision = pipeline::precisionFrom(name);
-    if (!precision)
-        throw py::value_error(std::string("precision: expected ") + expected + ", got '" + name + "'");
-    if (!precision) throw py::value_error("precision: expected " + precisionNames() + ", got '" + name + "'");
+    if (!precision) throw py::value_error("precision: expected " + expected + ", got '" + name + "'");
     change(model, [&](const pipeline::Network&, Encoder& encoder) { encoder.setPrecision(*precision); });
     model.precision = name;
 }

@@ -216,6 +216,21 @@ TEST(Spellings, SeveralInputsAreNamedWithTheOutputsThatNeedTheImageAlone) {
     }
 }
 
+TEST(Spellings, InputsThatNoOutputNeedsAreReported) {
+    SmallExport m(1);
+    m.builder().input("unread", {2, 4});
+    int x = m.embed();
+    for (int k = 0; k < 3; ++k)
+        x = m.block(x);
+    m.finish(x);
+    const test::TempFolder folder;
+    models::writeModel(m.graph(), folder / "export.onnx");
+    const models::Conversion found =
+        models::convertModel(folder / "export.onnx", folder / "converted.onnx", test::unmerged());
+    EXPECT_EQ(test::notesOf(found), "no output needs these inputs, which are left out: unread\n");
+    EXPECT_EQ(models::readModel(folder / "converted.onnx").inputs.size(), 1u);
+}
+
 // A head behind three blocks; its outputs are those that the export computes.
 void convertHead(const std::function<void(SmallExport& m, int tokens)>& head) {
     SmallExport m(1);
