@@ -186,16 +186,20 @@ private:
         return resizedPositions(image, m_from, m_grid, !segments());
     }
 
-    // Whether an exporter has interpolated them before cannot be seen.
+    // An exporter that computed constants in advance may have interpolated them before, unseen.
     void noteInterpolation(const Tensor& image) {
         bool varies = false;
         for (int64_t k = image.dim(1); k < image.size(); ++k)
             varies |= image.f()[k] != image.f()[k % image.dim(1)];
-        const std::string note = cv::format(
-            "positions of %dx%d patches are interpolated to %dx%d: twice, if the export holds interpolated "
-            "ones; for its own, export at that size",
-            static_cast<int>(m_from.rows), static_cast<int>(m_from.columns), static_cast<int>(m_grid.rows),
-            static_cast<int>(m_grid.columns));
+        const bool twice = std::any_of(m_tables.begin(), m_tables.end(), [&](const ResizedTable& table) {
+            return table.result.size() == image.size();
+        });
+        const std::string note = cv::format("positions of %dx%d patches are interpolated to %dx%d: ",
+                                            static_cast<int>(m_from.rows), static_cast<int>(m_from.columns),
+                                            static_cast<int>(m_grid.rows), static_cast<int>(m_grid.columns)) +
+                                 (twice ? "twice, as the export has interpolated them already"
+                                        : "twice, if the export holds interpolated ones") +
+                                 "; for its own, export at that size";
         if (varies && std::find(m_notes.begin(), m_notes.end(), note) == m_notes.end())
             m_notes.push_back(note);
     }

@@ -16,7 +16,7 @@ using test::SmallExport;
 constexpr int kTable = 7;
 
 // How the table of 7x7 positions becomes that of the patches.
-enum class Resize { FromImage, Sizes, Scales, LastAxis, None };
+enum class Resize { FromImage, Sizes, Scales, LastAxis, Bent };
 
 int extent(GraphBuilder& g, int image, int64_t axis) {
     const int size = g.node("Slice", {g.node("Shape", {image}), g.ints({axis}), g.ints({axis + 1})});
@@ -31,8 +31,7 @@ int joined(GraphBuilder& g, const List<int>& parts) {
 
 int resized(SmallExport& m, int image, cv::Size grid, Resize how) {
     GraphBuilder& g = m.builder();
-    Tensor table = m.random({1, kTable, kTable, SmallExport::kDim}, 1);
-    const int constant = g.constant(table);
+    const int constant = g.constant(m.random({1, kTable, kTable, SmallExport::kDim}, 1));
     const bool last = how == Resize::LastAxis;
     const int x = last ? constant : test::transposed(g, constant, {0, 3, 1, 2});
     List<int> inputs{x, models::kAbsent, models::kAbsent};
@@ -49,8 +48,9 @@ int resized(SmallExport& m, int image, cv::Size grid, Resize how) {
     }
     const int y = g.node("Resize", inputs);
     g.with("mode", Attribute::of(std::string("cubic"))).with("cubic_coeff_a", Attribute::of(-0.75f));
-    return g.node("Reshape",
-                  {last ? y : test::transposed(g, y, {0, 2, 3, 1}), g.ints({1, -1, SmallExport::kDim})});
+    const int table = how == Resize::Bent ? g.node("Tanh", {y}) : y;  // more than a resize
+    const int rows = last ? table : test::transposed(g, table, {0, 2, 3, 1});
+    return g.node("Reshape", {rows, g.ints({1, -1, SmallExport::kDim})});
 }
 
 // A map of the patches, resized to an image of constant size.
@@ -136,6 +136,16 @@ TEST(Positions, OtherPositionsAreInterpolatedAndThatIsReported) {
     const models::Conversion found =
         models::convertModel(folder / "export.onnx", folder / "converted.onnx", atSize(kOther));
     EXPECT_NE(test::notesOf(found).find("positions of 6x8 patches are interpolated to 8x10"),
+              std::string::npos)
+        << test::notesOf(found);
+}
+
+TEST(Positions, PositionsThatAreKnownToBeInterpolatedTwiceAreReported) {
+    const test::TempFolder folder;
+    models::writeModel(exportOf(kOwn, Resize::Bent, false), folder / "export.onnx");
+    const models::Conversion found =
+        models::convertModel(folder / "export.onnx", folder / "converted.onnx", atSize(kOther));
+    EXPECT_NE(test::notesOf(found).find("twice, as the export has interpolated them already"),
               std::string::npos)
         << test::notesOf(found);
 }
