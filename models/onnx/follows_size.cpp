@@ -1,5 +1,6 @@
 // Whether an export of a declared size computes at other sizes as well.
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "base/checked.hpp"
@@ -101,15 +102,17 @@ std::optional<Inferred> inferredFor(const Graph& graph, const Shape& image) {
 bool followsSize(const Graph& graph, const Binding& binding) {
     const auto conv =
         std::find_if(graph.nodes.begin(), graph.nodes.end(), [](const Node& n) { return n.is("Conv"); });
-    const List<int64_t> patch = conv == graph.nodes.end() ? List<int64_t>() : conv->getInts("strides");
-    if (patch.size() != 2 || patch[0] < 1 || patch[1] < 1) return false;
     const Shape& asked = binding.inputs[0].shape();
     Shape own = asked, larger = asked;
     for (size_t k = 2; k < 4; ++k) {
         own[k] = graph.inputs[0].dims[k];
-        if (own[k] < 0) return false;
-        // One more row and column of patches: a constant of the export's size would not fit these as well.
-        larger[k] = checkedSum<int64_t>(std::max(asked[k], own[k]), patch[k - 2]);
+        if (own[k] < 1 || asked[k] < 1) return false;
+        // One more row and column of patches, if a convolution cuts them: a constant of the export's size
+        // would not fit these as well.
+        const List<int64_t> patch = conv == graph.nodes.end() ? List<int64_t>() : conv->getInts("strides");
+        const int64_t step =
+            patch.size() == 2 && patch[k - 2] > 0 ? patch[k - 2] : std::gcd(own[k], asked[k]);
+        larger[k] = checkedSum<int64_t>(std::max(asked[k], own[k]), step);
     }
     try {
         const auto here = inferredFor(graph, own), there = inferredFor(graph, larger);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "converted_export.hpp"
+#include "models/onnx/bind.hpp"
 
 namespace {
 
@@ -148,6 +149,20 @@ TEST(Positions, PositionsThatAreKnownToBeInterpolatedTwiceAreReported) {
     EXPECT_NE(test::notesOf(found).find("twice, as the export has interpolated them already"),
               std::string::npos)
         << test::notesOf(found);
+}
+
+// Patches need no convolution: then the largest size that divides both is taken for theirs.
+TEST(Positions, GraphsWithoutAConvolutionFollowTheImageToo) {
+    for (const bool holds : {false, true}) {
+        GraphBuilder g(17);
+        const int x = g.input("image", {1, 3, 32, 32});
+        const int y = holds ? g.node("Add", {x, g.constant(Tensor::floats({1, 1, 32, 32}, 1))}) : x;
+        g.output(g.node("Relu", {y}), "y", {1, 3, 32, 32});
+        std::vector<std::string> notes;
+        models::ConvertOptions options;
+        options.size = {64, 48};
+        EXPECT_EQ(models::followsSize(g.graph(), models::bindInputs(g.graph(), options, notes)), !holds);
+    }
 }
 
 }  // namespace
