@@ -1,6 +1,10 @@
 // A small export from front to back: written, converted, run by OpenCV, compared with its own evaluation.
 #pragma once
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include <gtest/gtest.h>
 #include <opencv2/dnn.hpp>
 
