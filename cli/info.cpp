@@ -66,6 +66,12 @@ json toJson(const InfoOptions& o, const models::Inspection& i, const ModelInfo& 
         if (i.converted) root["gflops_merged"] = c.gflopsMerged;
         root["schedule"] = c.schedule;
     }
+    if (i.found.pixels.known) {
+        const cv::Scalar &mean = i.found.pixels.mean, &deviation = i.found.pixels.deviation;
+        root["mean"] = {mean[0], mean[1], mean[2]};
+        root["std"] = {deviation[0], deviation[1], deviation[2]};
+        root["mean_std_origin"] = i.found.pixels.origin;
+    }
     if (i.converted) {
         json palette = json::array();
         for (const cv::Vec3b& colour : info.palette)

@@ -258,7 +258,13 @@ void triangle(Call& c) {
 }
 
 void nonZero(Call& c) {
-    const Tensor x = c.knownInput(0);
+    const Tensor x = c.input(0);
+    if (!x.known()) {
+        throw Refusal(
+            "the image decides how many elements it finds; export the model without what selects tokens by "
+            "the "
+            "image (the policy of CTS, for example)");
+    }
     const Held held(checkedProduct<int64_t>(x.size(), 8), "its result");
     std::vector<int64_t> found;
     for (int64_t k = 0; k < x.size(); ++k) {

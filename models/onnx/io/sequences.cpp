@@ -36,7 +36,8 @@ private:
         // Many nodes may join one long list: a small file would become a large graph.
         const int64_t each = stacks ? kNodeBytes : static_cast<int64_t>(2 * sizeof(int));
         if (m_graph.held)
-            m_graph.held->add(checkedProduct<int64_t>(list->inputs.size(), each), "the parts of a sequence");
+            m_graph.held->add(checkedProduct<int64_t>(list->inputs.size(), each),
+                              "the list of a sequence's parts");
         List<int> parts = list->inputs;
         if (stacks) {
             const int axes = ints({axis});

@@ -51,18 +51,29 @@ private:
     }
 
     Joined read(const Node& node, int depth) {
-        if (isLinear(&node)) return JoinedLinear{kAbsent, node.inputs[0], denseOf(m_graph, node)};
+        if (isLinear(&node)) return JoinedLinear{kAbsent, ungrouped(node.inputs[0]), denseOf(m_graph, node)};
         if (node.is("Concat")) return join(node, depth);
         if (node.is("Reshape") || node.is("Squeeze") || node.is("Unsqueeze")) {
-            const Shape& before = shapeOf(node.inputs[0]);
-            const bool sameRows = !before.empty() && before.back() == shapeOf(node.outputs[0]).back();
-            return sameRows ? of(node.inputs[0], depth) : std::nullopt;
+            return keepsRows(node) ? of(node.inputs[0], depth) : std::nullopt;
         }
         const bool sum = node.is("Add") || node.is("Sub");
         if ((!sum && !node.is("Mul") && !node.is("Div")) || node.inputs.size() != 2) return std::nullopt;
         const bool first = isKnown(node.inputs[0]), second = isKnown(node.inputs[1]);
         if (first || second) return withConstant(node, first, depth);
         return sum ? add(node, depth) : std::nullopt;
+    }
+
+    bool keepsRows(const Node& node) const {
+        const Shape &before = shapeOf(node.inputs[0]), &after = shapeOf(node.outputs[0]);
+        return !before.empty() && !after.empty() && before.back() == after.back();
+    }
+
+    // Optimisers give every layer a Reshape of the same value to [rows, columns].
+    int ungrouped(int value) const {
+        for (const Node* node = m_graph.nodeOf(value); node && node->is("Reshape") && keepsRows(*node);
+             node = m_graph.nodeOf(value))
+            value = node->inputs[0];
+        return value;
     }
 
     Joined join(const Node& node, int depth) {

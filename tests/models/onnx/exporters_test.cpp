@@ -287,6 +287,7 @@ TEST(Reasons, QuantisedAndOptimisedModelsGetAdvice) {
     advises("MultiHeadAttention", kRuntime, "original export");
     advises("Conv", "com.microsoft.nchwc", "original export");
     advises("TopK", "", "detector");
+    advises("NonZero", "", "CTS");
     advises("NonMaxSuppression", "", "backbone alone");
 }
 
