@@ -189,10 +189,14 @@ public:
         if (m_encoder.blocks[0].layout == Layout::TokensFirst && m_shape.size() == 3) {
             transpose(inside, value);
         } else {
-            if (m_dynamic && m_shape.size() != 2)
-                throw Refusal("tokens of shape " + toString(m_shape) +
-                              " cannot be restored for a dynamic batch");
-            reshape(inside, m_dynamic ? Shape{-1, m_shape.back()} : m_shape, value);
+            Shape shape = m_shape;
+            if (m_dynamic) {
+                if (m_shape.size() != 2 && m_shape[0] != m_encoder.blocks[0].batch)
+                    throw Refusal("tokens of shape " + toString(m_shape) +
+                                  " cannot be restored for a dynamic batch");
+                shape[0] = -1;
+            }
+            reshape(inside, shape, value);
         }
         return inside;
     }

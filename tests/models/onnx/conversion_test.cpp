@@ -310,6 +310,32 @@ TEST_F(Conversions, AMeanOverADynamicBatchIsExplained) {
     EXPECT_EQ(reasonFor(g.graph(), options), "converted");
 }
 
+// [B, rows, columns, D], as SAM's tokens are.
+TEST_F(Conversions, TokensInRowsAndColumnsWithADynamicBatch) {
+    SmallExport m(-1);
+    GraphBuilder& g = m.builder();
+    constexpr int64_t kDim = SmallExport::kDim, kPatch = SmallExport::kPatch;
+    const int weight = g.constant(m.random({kDim, 3, kPatch, kPatch}, 0.1f));
+    const int map = g.node("Conv", {g.graph().inputs[0].value, weight});
+    g.with("strides", Attribute::of(List<int64_t>{kPatch, kPatch}));
+    int x = g.node("Transpose", {map});
+    g.with("perm", Attribute::of(List<int64_t>{0, 2, 3, 1}));
+    m.withoutFirst(x);
+    const List<int64_t> flat{-1, 48, kDim}, square{-1, SmallExport::kRows, SmallExport::kColumns, kDim};
+    const auto shaped = [&](int value, const List<int64_t>& shape) {
+        return g.node("Reshape", {value, g.ints(shape)});
+    };
+    for (int k = 0; k < 3; ++k) {
+        const int attention = m.attention(shaped(m.norm(x), flat));
+        const int middle = shaped(g.node("Add", {x, shaped(attention, square)}), flat);
+        x = shaped(g.node("Add", {middle, m.mlp(m.norm(middle))}), square);
+    }
+    g.output(m.norm(x), "y", {-1, SmallExport::kRows, SmallExport::kColumns, kDim});
+    const models::Conversion found = convert(g.graph());
+    EXPECT_EQ(found.blocks, 3);
+    EXPECT_EQ(found.provedBatches, (std::vector<int>{1, 3}));
+}
+
 TEST_F(Conversions, MergedDecodersThatAreNotThereAreNamed) {
     SmallExport m(1);
     finishSegmenter(m);
