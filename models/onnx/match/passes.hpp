@@ -25,6 +25,11 @@ void fuseNorms(Graph& graph, const Inferred& inferred);
 /// its own, which its weights take in. Elsewhere it costs one multiplication.
 void splitScales(Graph& graph);
 
+/// ONNX Runtime moves the Transpose of the tokens behind the first steps of their norm: x - mean(x) is taken
+/// along another axis, and transposed like x. Such a norm reads the transposed tokens again. False if there
+/// is none.
+bool turnMeans(Graph& graph);
+
 /// Tokens that are reshaped between the sums of a block ([B, rows, columns, D] and [B, N, D]) keep the shape
 /// of the first sum; norms and the other terms are reshaped instead. False if nothing was changed.
 bool regroupSums(Graph& graph, const Inferred& inferred);

@@ -1,4 +1,5 @@
 // Sums rewritten so that the matchers find their terms.
+#include <algorithm>
 #include <set>
 
 #include "models/onnx/ir/norm.hpp"
@@ -48,6 +49,69 @@ private:
         node.outputs = {m_graph.addValue(m_graph.values[value].name + ".scaled")};
         m_graph.nodes.push_back(node);
         return node.outputs[0];
+    }
+
+    Graph& m_graph;
+    Rewriter m_rewriter;
+};
+
+class MeanTurner {
+public:
+    explicit MeanTurner(Graph& graph) : m_graph(graph), m_rewriter(graph) {}
+
+    bool run() {
+        const size_t count = m_graph.nodes.size();
+        bool changed = false;
+        for (size_t n = 0; n < count; ++n)
+            changed |= m_graph.nodes[n].is("Transpose") && turn(n);
+        if (changed) {
+            m_graph.sort();
+            m_graph.prune();
+        }
+        return changed;
+    }
+
+private:
+    // Transpose(x - mean(x)), if Transpose(x) is there too.
+    bool turn(size_t n) {
+        const Node* difference = m_graph.nodeOf(m_graph.nodes[n].inputs[0]);
+        if (!difference || !difference->is("Sub")) return false;
+        const int x = difference->inputs[0];
+        const Node* found = m_graph.nodeOf(difference->inputs[1]);
+        if (!found || !found->is("ReduceMean") || found->inputs[0] != x || !found->getInt("keepdims", 1))
+            return false;
+        const List<int64_t> order = m_graph.nodes[n].getInts("perm");
+        const int axesInput = found->input(1);
+        if (axesInput != kAbsent && !m_graph.isConstant(axesInput)) return false;
+        List<int64_t> axes =
+            axesInput == kAbsent ? found->getInts("axes") : m_graph.constant(axesInput).toInts();
+        const int tokens = transposed(x, order);
+        if (tokens == kAbsent || axes.size() != 1 || order.empty()) return false;
+        const auto rank = static_cast<int64_t>(order.size());
+        const auto place = std::find(order.begin(), order.end(), axes[0] + (axes[0] < 0 ? rank : 0));
+        if (place == order.end()) return false;
+        axes[0] = place - order.begin();
+        Node mean = *found;
+        mean.inputs = {tokens};
+        if (axesInput == kAbsent)
+            mean.attributes["axes"] = Attribute::of(axes);
+        else
+            mean.inputs.push_back(m_graph.addConstant("axes", Tensor::vector(axes)));
+        mean.outputs = {m_graph.addValue(mean.name + ".turned")};
+        Node& node = m_graph.nodes[n];
+        node.op = "Sub";
+        node.attributes.clear();
+        node.inputs = {tokens, mean.outputs[0]};
+        m_graph.nodes.push_back(std::move(mean));
+        return true;
+    }
+
+    int transposed(int value, const List<int64_t>& order) const {
+        for (int user : m_rewriter.usersOf(value)) {
+            const Node& node = m_graph.nodes[user];
+            if (node.is("Transpose") && node.getInts("perm") == order) return node.outputs[0];
+        }
+        return kAbsent;
     }
 
     Graph& m_graph;
@@ -181,6 +245,10 @@ private:
 
 void splitScales(Graph& graph) {
     ScaleSplitter(graph).run();
+}
+
+bool turnMeans(Graph& graph) {
+    return MeanTurner(graph).run();
 }
 
 bool regroupSums(Graph& graph, const Inferred& inferred) {

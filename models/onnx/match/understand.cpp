@@ -30,6 +30,7 @@ bool findBlocks(State& state, bool chains) {
 void matchExport(State& state, bool chains) {
     state.tables = resizedTables(state.graph, state.shapes.at);
     fold(state.graph, state.shapes.at, state.shapes.dynamic ? &state.shapes.other : nullptr);
+    if (turnMeans(state.graph)) state.shapes = inferShapes(state.graph, state.binding);
     normalise(state.graph, state.shapes.at);
     state.shapes = inferShapes(state.graph, state.binding);
     if (fuseDeformables(state.graph, state.shapes.at) > 0)
