@@ -64,6 +64,8 @@ public:
         bool changed = false;
         for (size_t n = 0; n < count; ++n)
             changed |= m_graph.nodes[n].is("Transpose") && turn(n);
+        for (size_t n = 0; n < count && changed; ++n)
+            takeMean(m_graph.nodes[n]);
         if (changed) {
             m_graph.sort();
             m_graph.prune();
@@ -98,12 +100,30 @@ private:
         else
             mean.inputs.push_back(m_graph.addConstant("axes", Tensor::vector(axes)));
         mean.outputs = {m_graph.addValue(mean.name + ".turned")};
+        if (axes[0] == rank - 1) m_turned[m_graph.nodes[n].outputs[0]] = tokens;
         Node& node = m_graph.nodes[n];
         node.op = "Sub";
         node.attributes.clear();
         node.inputs = {tokens, mean.outputs[0]};
         m_graph.nodes.push_back(std::move(mean));
         return true;
+    }
+
+    // The rest of the norm may be one node by now: RMSNorm of x - mean(x) is LayerNorm of x.
+    void takeMean(Node& norm) {
+        if (!norm.is("SimplifiedLayerNormalization") && !norm.is("RMSNormalization")) return;
+        const auto turned = m_turned.find(norm.inputs[0]);
+        if (turned == m_turned.end() || norm.inputs.size() != 2 || norm.getInt("axis", -1) != -1) return;
+        norm.op = "LayerNormalization";
+        norm.inputs[0] = turned->second;
+        const int user = m_rewriter.soleUser(norm.outputs[0]);
+        if (user == kAbsent || !m_graph.nodes[user].is("Add")) return;
+        const int bias = Rewriter::otherOperand(m_graph.nodes[user], norm.outputs[0]);
+        if (bias == kAbsent || !m_graph.isConstant(bias) || m_graph.constant(bias).rank() != 1) return;
+        norm.inputs.push_back(bias);
+        std::swap(norm.outputs, m_graph.nodes[user].outputs);
+        m_graph.nodes[user].op = "Identity";
+        m_graph.nodes[user].inputs = {norm.outputs[0]};
     }
 
     int transposed(int value, const List<int64_t>& order) const {
@@ -116,6 +136,7 @@ private:
 
     Graph& m_graph;
     Rewriter m_rewriter;
+    std::map<int, int> m_turned;  // x by x - mean(x)
 };
 
 class SumRegrouper {

@@ -295,7 +295,8 @@ TEST_F(Blocks, AttentionOfTransposedBatches) {
 
 // ONNX Runtime moves the Transpose behind the first steps of the first norm.
 TEST_F(Blocks, AMeanBeforeTheTranspose) {
-    const auto before = [](SmallExport& m, int x) {
+    bool fused = false;
+    const auto before = [&](SmallExport& m, int x) {
         models::GraphBuilder& g = m.builder();
         const auto turned = [&](int value) {
             const int y = g.node("Transpose", {value});
@@ -311,15 +312,22 @@ TEST_F(Blocks, AMeanBeforeTheTranspose) {
         const int centred = turned(g.node("Sub", {columns, mean(columns, 1)}));
         const int variance = mean(g.node("Mul", {centred, centred}), -1);
         const int root = g.node("Sqrt", {g.node("Add", {variance, g.number(1e-6f)})});
-        const int scaled =
-            g.node("Mul", {g.node("Div", {centred, root}), g.constant(m.random({SmallExport::kDim}, 1.5f))});
+        const int weight = g.constant(m.random({SmallExport::kDim}, 1.5f));
+        int scaled = g.node("Mul", {g.node("Div", {centred, root}), weight});
+        if (fused) {
+            scaled = g.node("SimplifiedLayerNormalization", {centred, weight});
+            g.with("epsilon", models::Attribute::of(1e-6f)).with("axis", models::Attribute::of(int64_t{-1}));
+        }
         const int normed = g.node("Add", {scaled, g.constant(m.random({SmallExport::kDim}, 0.1f))});
         const int middle = g.node("Add", {tokens, m.attention(normed)});
         return g.node("Add", {middle, m.mlp(m.norm(middle))});
     };
     const auto block = [](SmallExport& m, int x) { return m.block(x); };
-    const Node encoder = convert(before, block, 1);
-    EXPECT_EQ(encoder.getInt("blocks", 0), 5);
+    for (const bool norm : {false, true}) {
+        fused = norm;
+        const Node encoder = convert(before, block, 1);
+        EXPECT_EQ(encoder.getInt("blocks", 0), 5);
+    }
 }
 
 // An output after every block: the tokens of the block before must not be mistaken for its inner values.
