@@ -87,11 +87,12 @@ CpuSession::CpuSession(const EncoderConfig& config, std::shared_ptr<const Packed
 
 void CpuSession::attend(int index) {
     beginHeads();
-    forEachChunk(m_batch.rows(), chunkLimit(3 * m_weights->inner),
+    forEachChunk(m_batch.rows(), chunkSize(m_weights->precision, 3 * m_weights->inner),
                  [&](int first, int count) { projectIn(index, first, count); });
     attendAll();
     if (m_config.parallel) feedAll(index);  // it reads the rows without attention's part
-    forEachChunk(m_batch.rows(), kChunkRows, [&](int first, int count) { projectOut(index, first, count); });
+    forEachChunk(m_batch.rows(), chunkSize(m_weights->precision),
+                 [&](int first, int count) { projectOut(index, first, count); });
 }
 
 void CpuSession::beginHeads() {
@@ -176,7 +177,7 @@ void CpuSession::runMlp(int index) {
 }
 
 void CpuSession::feedAll(int index) {
-    forEachChunk(m_batch.rows(), chunkLimit(m_weights->blocks[index].fc1.columns()),
+    forEachChunk(m_batch.rows(), chunkSize(m_weights->precision, m_weights->blocks[index].fc1.columns()),
                  [&](int first, int count) { feed(index, first, count); });
 }
 

@@ -54,7 +54,7 @@ const float* ReuseSession::keyBiasOf(int image) const {
 // values in the next block, is one loop: few rows are computed, and threads would wait for each other often.
 void ReuseSession::runMlp(int block) {
     const int next = block + 1;
-    forEachChunk(batch().rows(), chunkLimit(weights().blocks[block].fc1.columns()),
+    forEachChunk(batch().rows(), chunkSize(weights().precision, weights().blocks[block].fc1.columns()),
                  [&](int first, int count) {
                      if (config().parallel) feed(block, first, count);
                      projectOut(block, first, count);
@@ -80,7 +80,7 @@ void ReuseSession::keep(int block, int first, int count) {
 void ReuseSession::attend(int block) {
     if (block == 0) {
         beginHeads();
-        forEachChunk(batch().rows(), chunkLimit(3 * weights().inner),
+        forEachChunk(batch().rows(), chunkSize(weights().precision, 3 * weights().inner),
                      [&](int first, int count) { project(0, first, count); });
     }
     struct Task {

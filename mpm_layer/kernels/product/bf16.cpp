@@ -22,6 +22,9 @@ namespace HWY_NAMESPACE {
 bool HasBf16() {
     return hasPairs();
 }
+bool MultipliesInTiles() {
+    return hasTiles();
+}
 
 void PackPairs(const float* row, int width, Bf16Pair* pairs) {
     roundToPairs(row, width, pairs);
@@ -109,19 +112,18 @@ HWY_INLINE void multiplyBf16Tiles(const Bf16Pair* rows, size_t rowStride, int co
                                   const PackedWeightsBf16& weights, const Epilogue& epilogue,
                                   const Target& target) {
     static thread_local Buffer scratch;
-    const int width = static_cast<int>(panelWidth()), groups = (count + kGroup - 1) / kGroup;
+    const int width = static_cast<int>(panelWidth());
     float* sums = scratch.reserve(tileSums(count));
     const TileScope tiles;
     finishWrites();
     for (int column = 0, p = 0; column < weights.columns(); column += width, ++p) {
         multiplyPanelTiles<PairTiles>(count, pairsOf(weights.depth()), rows, rowStride, weights.panel(p),
-                                      sums);
-        for (int g = 0; g < groups; ++g) {
-            Block<kGroup> block;
-            loadBlock(sums + static_cast<size_t>(g) * kGroup * width, width, block);
-            target.finish(block, epilogue, g * kGroup, std::min(kGroup, count - g * kGroup), column,
-                          weights.columns() - column);
-        }
+                                      sums, [&](int row) HWY_ATTR {
+                                          Block<kGroup> block;
+                                          loadBlock(sums + static_cast<size_t>(row) * width, width, block);
+                                          target.finish(block, epilogue, row, std::min(kGroup, count - row),
+                                                        column, weights.columns() - column);
+                                      });
     }
 }
 
@@ -154,6 +156,9 @@ void ProductToPairs(const Bf16Pair* rows, size_t rowStride, int count, const Pac
 bool HasBf16() {
     return false;
 }
+bool MultipliesInTiles() {
+    return false;
+}
 void PackPairs(const float*, int, Bf16Pair*) {}
 void InterleaveRows(const float*, const float*, int, Bf16Pair*) {}
 void ProductBf16(const Bf16Pair*, size_t, int, const PackedWeightsBf16&, const Epilogue&, float*, size_t) {}
@@ -170,6 +175,7 @@ HWY_AFTER_NAMESPACE();
 namespace mpm::kernels {
 
 HWY_EXPORT(HasBf16);
+HWY_EXPORT(MultipliesInTiles);
 HWY_EXPORT(PackPairs);
 HWY_EXPORT(InterleaveRows);
 HWY_EXPORT(ProductBf16);
@@ -178,6 +184,11 @@ HWY_EXPORT(ProductToPairs);
 bool hasBf16() {
     static const bool has = HWY_DYNAMIC_DISPATCH(HasBf16)();
     return has;
+}
+
+bool multipliesInTiles() {
+    static const bool tiles = HWY_DYNAMIC_DISPATCH(MultipliesInTiles)();
+    return tiles;
 }
 
 void packPairs(const float* row, int width, Bf16Pair* pairs) {

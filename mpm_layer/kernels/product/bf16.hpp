@@ -14,6 +14,8 @@ namespace mpm::kernels {
 using Bf16Pair = std::uint32_t;
 
 bool hasBf16();
+/// Whether products of bf16, and of bytes, are made in AMX tiles where they fit.
+bool multipliesInTiles();
 
 inline int pairsOf(int width) {
     return (width + 1) / 2;

@@ -151,16 +151,15 @@ HWY_NOINLINE void multiplyI8Tiles(const I8Quad* rows, size_t rowStride, const fl
     const TileScope tiles;
     finishWrites();
     for (int column = 0, p = 0; column < weights.columns(); column += width, ++p) {
-        multiplyPanelTiles<QuadTiles>(count, quadsOf(weights.depth()), rows, rowStride, weights.panel(p),
-                                      sums);
-        for (int row = 0; row < count; row += kGroup) {
-            const int present = std::min(kGroup, count - row);
-            IntBlock<kGroup> integers;
-            loadBlock(sums + static_cast<size_t>(row) * width, integers);
-            Block<kGroup> block;
-            scaleSums(integers, rowScales + row, present, weights, column, block);
-            target.finish(block, epilogue, row, present, column, weights.columns() - column);
-        }
+        multiplyPanelTiles<QuadTiles>(
+            count, quadsOf(weights.depth()), rows, rowStride, weights.panel(p), sums, [&](int row) HWY_ATTR {
+                const int present = std::min(kGroup, count - row);
+                IntBlock<kGroup> integers;
+                loadBlock(sums + static_cast<size_t>(row) * width, integers);
+                Block<kGroup> block;
+                scaleSums(integers, rowScales + row, present, weights, column, block);
+                target.finish(block, epilogue, row, present, column, weights.columns() - column);
+            });
     }
 }
 

@@ -164,16 +164,16 @@ HWY_INLINE void firstStep(const std::uint32_t* rows, size_t rowStride, const std
 }
 
 /// The product of 32 rows with a panel, `cells` deep, a multiple of kTileCells: its sums begin and stay as
-/// those of firstStep. `ahead` fetches a piece at each step.
-template <class Tiles, class Ahead = NothingAhead>
+/// those of firstStep. step() comes after each step.
+template <class Tiles, class Step>
 HWY_INLINE void multiplyTiles(int cells, const std::uint32_t* rows, size_t rowStride,
-                              const std::uint32_t* panel, const void* sums, void* before, Ahead ahead = {}) {
+                              const std::uint32_t* panel, const void* sums, void* before, const Step& step) {
     firstStep<Tiles>(rows, rowStride, panel, before, sums);
-    ahead.step();
+    step();
     for (int k = kTileCells; k < cells; k += kTileCells) {
         panel += 32 * kTileCells;
         multiplyStep<Tiles>(rows + k, rowStride, panel);
-        ahead.step();
+        step();
     }
 }
 
@@ -195,30 +195,42 @@ struct LinesAhead {
 // than the next one gives.
 constexpr int kCellBlock = 192;
 
-/// All sums of `count` rows with a panel, `cells` deep: sums [rows][32], of whole tiles of rows.
-template <class Tiles, class Sum>
+/// All sums of `count` rows with a panel, `cells` deep: sums [rows][32], of whole tiles of rows. done(row)
+/// takes the sums of each row group. While the tiles multiply one block of rows, the groups before are done,
+/// one at each step.
+template <class Tiles, class Sum, class Done>
 HWY_INLINE void multiplyPanelTiles(int count, int cells, const std::uint32_t* rows, size_t rowStride,
-                                   const std::uint32_t* panel, Sum* sums) {
+                                   const std::uint32_t* panel, Sum* sums, const Done& done) {
     constexpr int kRows = 2 * kTileRows, kWidth = 32;
     const int blocks = (count + kRows - 1) / kRows;
     Sum* before = nullptr;
+    int finished = 0, stored = 0;  // rows
     for (int start = 0; start < cells; start += kCellBlock) {
         const int depth = std::min(kCellBlock, cells - start);
-        const std::uint32_t* own_panel = panel + static_cast<size_t>(start) * kWidth;
-        const std::uint32_t* next =
-            own_panel + depth * kWidth;  // fits: a block of cells and a panel's columns
+        const bool last = start + depth == cells;
+        const std::uint32_t* part = panel + static_cast<size_t>(start) * kWidth;
+        const std::uint32_t* next = part + depth * kWidth;  // fits: a block of cells and a panel's columns
         const size_t share = static_cast<size_t>(depth) * kWidth * sizeof(std::uint32_t) / blocks;
         for (int b = 0; b < blocks; ++b) {
-            const LinesAhead ahead(reinterpret_cast<const char*>(next) + b * share, share,
-                                   depth / kTileCells);
+            LinesAhead ahead(reinterpret_cast<const char*>(next) + b * share, share, depth / kTileCells);
+            const auto step = [&]() HWY_ATTR {
+                ahead.step();
+                if (finished + kGroup > stored) return;
+                finishWrites();
+                done(finished);
+                finished += kGroup;
+            };
             Sum* const own = sums + static_cast<size_t>(b) * kRows * kWidth;
+            if (last) stored = b * kRows;
             multiplyTiles<Tiles>(depth, rows + static_cast<size_t>(b) * kRows * rowStride + start, rowStride,
-                                 own_panel, start == 0 ? nullptr : own, before, ahead);
+                                 part, start == 0 ? nullptr : own, before, step);
             before = own;
         }
     }
     storeSums(before, kWidth);
     finishWrites();
+    for (; finished < count; finished += kGroup)
+        done(finished);
 }
 
 /// Sums that multiplyPanelTiles writes for `count` rows, and whole row groups of them.
