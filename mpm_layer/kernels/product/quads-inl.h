@@ -16,6 +16,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include <hwy/highway.h>
 
@@ -304,21 +305,21 @@ struct Step {
 
 #if HWY_TARGET != HWY_NEON
 
-/// The largest absolute value of a row, or NaN where a value is not finite.
+/// The largest absolute value of a row, or NaN if a value is not finite. Bits of values without their sign
+/// are in the order of the values, and those of all that is not finite are last.
 HWY_INLINE float largestOf(const float* row, int width) {
+    constexpr std::int32_t kInfinity = 0x7F800000;
     const FloatTag d;
+    const IntTag di;
     const int lanes = static_cast<int>(hn::Lanes(d));
-    Float peak = hn::Zero(d), poison = hn::Zero(d);
-    const auto take = [&](Float v) HWY_ATTR {
-        peak = hn::Max(peak, hn::Abs(v));
-        poison = hn::Add(poison, hn::Sub(v, v));  // NaN for all that is not finite
-    };
+    Int peak = hn::Zero(di);
     int k = 0;
     for (; k + lanes <= width; k += lanes)
-        take(hn::LoadU(d, row + k));
-    if (k < width) take(loadPart(row + k, width - k));
-    const float sum = hn::GetLane(hn::SumOfLanes(d, poison));
-    return sum == 0 ? hn::GetLane(hn::MaxOfLanes(d, peak)) : sum;
+        peak = hn::Max(peak, hn::BitCast(di, hn::Abs(hn::LoadU(d, row + k))));
+    if (k < width) peak = hn::Max(peak, hn::BitCast(di, hn::Abs(loadPart(row + k, width - k))));
+    const auto largest = hn::MaxOfLanes(di, peak);
+    return hn::GetLane(largest) < kInfinity ? hn::GetLane(hn::BitCast(d, largest))
+                                            : std::numeric_limits<float>::quiet_NaN();
 }
 
 /// Bytes of a row, `offset` above its rounded steps; the last quad is filled up with `offset`.
