@@ -178,6 +178,21 @@ TEST(Attention, Bf16EqualsF32ButForRounding) {
         checkAttentionBf16(500, 32, ramp(500, step));
 }
 
+// Weights are relative to a peak, which the first keys set: they may be hidden, or far above or below the
+// others.
+TEST(Attention, Bf16BeginsWithKeysThatDoNotCount) {
+    if (!hasBf16()) GTEST_SKIP() << "this processor multiplies no bf16";
+    for (int size : {32, 64, 96, 128}) {
+        for (float first : {-std::numeric_limits<float>::infinity(), -3e4f, -400.0f, 400.0f}) {
+            for (int hidden : {1, 31, 32, 64, 97}) {
+                cv::Mat bias(1, 200, CV_32F, cv::Scalar(-300));
+                bias.colRange(0, hidden) = first;
+                checkAttentionBf16(200, size, bias);
+            }
+        }
+    }
+}
+
 TEST(Attention, LargeLogitsStayFinite) {
     const size_t stride = paddedStride(24);
     cv::Mat qkv = randomMatrix(300, 24, 1, 1.0);

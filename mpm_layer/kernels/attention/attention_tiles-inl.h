@@ -65,9 +65,12 @@ public:
         m_group = group;
         m_column = group.blocks > 0 ? 0 : m_depth;
     }
-    HWY_INLINE int scoreSteps() const { return m_block < 0 ? 0 : m_depth; }
-    HWY_INLINE int columnsLeft() const { return m_depth - m_column; }
-    HWY_INLINE int stepsOfColumns() const { return m_group.blocks; }
+    /// Steps for the next one of `blocks` blocks, if each takes its share of the values.
+    HWY_INLINE int share(int blocks) const {
+        const int columns = (m_depth - m_column + blocks - 1) / blocks;
+        const int values = columns * m_group.blocks;  // fits: a part of a head's tiles
+        return (m_block < 0 ? 0 : m_depth) + values;
+    }
 
     HWY_INLINE void run(int steps) {
         for (int i = 0; i < steps; ++i) {
@@ -248,12 +251,14 @@ HWY_NOINLINE void completeScores(const AttentionHead& head, int block, float* sc
 HWY_INLINE void weighBlock(const float* scores, const TilePeaks& peaks, Bf16Pair* weights, int budget,
                            TileSteps& steps, TileTotals& totals) {
     const size_t width = panelWidth(), right = width / 2;
-    const Float left_peak = peaks.of(0), right_peak = peaks.of(1);
-    Float a = totals.sum[0][0], b = totals.sum[0][1], c = totals.sum[1][0], e = totals.sum[1][1];
-    __m512i l = totals.bits[0], m = totals.bits[1];
+    // Each in a variable: GCC keeps arrays that a lambda refers to in memory.
+    const Float leftPeak = peaks.of(0), rightPeak = peaks.of(1);
+    Float leftEven = totals.sum[0][0], leftOdd = totals.sum[0][1];
+    Float rightEven = totals.sum[1][0], rightOdd = totals.sum[1][1];
+    __m512i leftBits = totals.bits[0], rightBits = totals.bits[1];
     const auto pair = [&]() HWY_ATTR {
-        weighPair(scores, left_peak, weights, a, b, l);
-        weighPair(scores + right, right_peak, weights + right, c, e, m);
+        weighPair(scores, leftPeak, weights, leftEven, leftOdd, leftBits);
+        weighPair(scores + right, rightPeak, weights + right, rightEven, rightOdd, rightBits);
         scores += 2 * width;
         weights += width;
     };
@@ -271,12 +276,13 @@ HWY_INLINE void weighBlock(const float* scores, const TilePeaks& peaks, Bf16Pair
             steps.quarter<3>();
             pair();
         } else {
-            for (int i = 0; i < 4; ++i)
+            for (int i = 0; i < kPieceKeys / 2; ++i)
                 pair();
         }
     }
-    totals.sum[0][0] = a, totals.sum[0][1] = b, totals.sum[1][0] = c, totals.sum[1][1] = e;
-    totals.bits[0] = l, totals.bits[1] = m;
+    totals.sum[0][0] = leftEven, totals.sum[0][1] = leftOdd;
+    totals.sum[1][0] = rightEven, totals.sum[1][1] = rightOdd;
+    totals.bits[0] = leftBits, totals.bits[1] = rightBits;
 }
 
 /// All keys of a head for one panel of queries, which are in the memory. Returns the sums of the weights.
@@ -299,9 +305,8 @@ HWY_INLINE TileTotals attendTiles(const AttentionHeadBf16& head, const TileMemor
         if (block == 0) peaks.raise(scores, f32.headSize, memory.output, totals);
         const TileTotals before = totals;
         steps.setScores(block + 1 < blocks ? block + 1 : -1);
-        const int columns = group.blocks == 0 ? (steps.columnsLeft() + 1) / 2 : steps.columnsLeft();
         weighBlock(scores, peaks, group.weights + group.blocks * blockSize,
-                   steps.scoreSteps() + columns * steps.stepsOfColumns(), steps, totals);
+                   steps.share(kTogether - group.blocks), steps, totals);
         steps.close();
         if (!peaks.hold(totals)) {
             totals = before;
