@@ -23,9 +23,9 @@ AlertPage::AlertPage(const std::vector<pipeline::AlertRule>& rules, const QStrin
     m_list->setObjectName(QStringLiteral("framed"));
     new EmptyHint(tr("No alert yet. Add makes one, which counts at once."), m_list);
     auto* buttons = new QHBoxLayout;
-    auto* plus = new QPushButton(tr("&Add"));
+    m_plus = new QPushButton(tr("&Add"));
     auto* minus = new QPushButton(tr("&Remove"));
-    buttons->addWidget(plus);
+    buttons->addWidget(m_plus);
     buttons->addWidget(minus);
     left->addLayout(buttons);
     auto* row = new QHBoxLayout(this);
@@ -33,10 +33,11 @@ AlertPage::AlertPage(const std::vector<pipeline::AlertRule>& rules, const QStrin
     row->addWidget(buildForm(regions, labels), 3);
     for (const pipeline::AlertRule& rule : m_rules)
         m_list->addItem(QString::fromStdString(rule.name));
-    connect(plus, &QPushButton::clicked, this, &AlertPage::add);
+    connect(m_plus, &QPushButton::clicked, this, &AlertPage::add);
     connect(minus, &QPushButton::clicked, this, &AlertPage::remove);
     connect(m_list, &QListWidget::currentRowChanged, this, &AlertPage::show);
     m_list->setCurrentRow(m_rules.empty() ? -1 : 0);
+    limit();
     show(m_list->currentRow());
 }
 
@@ -90,6 +91,7 @@ void AlertPage::add() {
     rule.threshold = 500;
     rule.hold = std::chrono::seconds(3);
     m_rules.push_back(rule);
+    limit();
     m_list->addItem(QString::fromStdString(rule.name));
     m_list->setCurrentRow(m_list->count() - 1);
     m_name->setFocus();
@@ -97,10 +99,15 @@ void AlertPage::add() {
     emit changed();
 }
 
+void AlertPage::limit() {
+    m_plus->setEnabled(m_rules.size() < pipeline::AlertWatch::kMostRules);
+}
+
 void AlertPage::remove() {
     const int row = m_list->currentRow();
     if (row < 0) return;
     m_rules.erase(m_rules.begin() + row);
+    limit();
     delete m_list->takeItem(row);
     show(m_list->currentRow());
     emit changed();

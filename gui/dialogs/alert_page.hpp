@@ -13,6 +13,7 @@ class QDoubleSpinBox;
 class QFormLayout;
 class QLineEdit;
 class QListWidget;
+class QPushButton;
 
 namespace mpm::gui {
 
@@ -37,10 +38,12 @@ private:
     void show(int row);
     void read();
     void fitToQuantity();
+    void limit();
 
     std::vector<pipeline::AlertRule> m_rules;
     bool m_showing = false;
     QListWidget* m_list;
+    QPushButton* m_plus = nullptr;
     QWidget* m_form = nullptr;
     QLineEdit *m_name = nullptr, *m_command = nullptr;
     QComboBox *m_of = nullptr, *m_region = nullptr, *m_label = nullptr, *m_above = nullptr;

@@ -1,5 +1,7 @@
 #include "gui/services/alert_center.hpp"
 
+#include <algorithm>
+
 #include <QDBusConnection>
 #include <QDBusMessage>
 #include <QDBusPendingCallWatcher>
@@ -94,22 +96,30 @@ void AlertCenter::onClock() {
     look(input);
 }
 
+/// Actions take time, above all commands: one alert in each turn of the event loop, so that the window
+/// answers.
 void AlertCenter::look(const pipeline::AlertInput& input) {
-    for (const pipeline::Alert& alert : m_watch.update(input, pipeline::AlertWatch::Clock::now()))
-        for (const pipeline::AlertRule& rule : m_watch.rules())
-            if (rule.name == alert.rule) {
-                raise(rule, alert.value);
-                break;
-            }
+    const bool idle = m_raised.empty();
+    for (const pipeline::Alert& alert : m_watch.update(input, pipeline::AlertWatch::Clock::now())) {
+        const pipeline::AlertRule& rule = m_watch.rules()[alert.index];
+        const bool waits = std::any_of(m_raised.begin(), m_raised.end(),
+                                       [&rule](const auto& raised) { return raised.first == rule; });
+        if (waits) continue;
+        m_raised.emplace_back(rule, AlertNotice{QDateTime::currentDateTime(), m_engine.sourceName(),
+                                                QString::fromStdString(safeName(rule.name)), alert.value,
+                                                describeAlert(rule, alert.value), rule.record});
+    }
+    if (idle && !m_raised.empty()) raiseNext();
 }
 
-void AlertCenter::raise(const pipeline::AlertRule& rule, double value) {
-    const AlertNotice notice{QDateTime::currentDateTime(),
-                             m_engine.sourceName(),
-                             QString::fromStdString(safeName(rule.name)),
-                             value,
-                             describeAlert(rule, value),
-                             rule.record};
+void AlertCenter::raiseNext() {
+    const auto [rule, notice] = std::move(m_raised.front());
+    m_raised.pop_front();
+    if (!m_raised.empty()) QMetaObject::invokeMethod(this, &AlertCenter::raiseNext, Qt::QueuedConnection);
+    raise(rule, notice);
+}
+
+void AlertCenter::raise(const pipeline::AlertRule& rule, const AlertNotice& notice) {
     m_engine.noteEvent(QStringLiteral("alert"), notice.rule + QStringLiteral(": ") + notice.text);
     if (rule.desktop) notifyDesktop(notice.rule, notice.source + QStringLiteral(": ") + notice.text);
     if (!rule.command.empty()) runCommand(rule, notice);

@@ -1,6 +1,8 @@
 // Checks every measurement of one source against the rules, and runs the actions of an alert.
 #pragma once
 
+#include <deque>
+
 #include <QObject>
 #include <QTimer>
 
@@ -26,11 +28,13 @@ private:
     void onMeasured(const pipeline::Measurement& measurement, const AnalysisPtr& analysis);
     void onClock();
     void look(const pipeline::AlertInput& input);
-    void raise(const pipeline::AlertRule& rule, double value);
+    void raiseNext();
+    void raise(const pipeline::AlertRule& rule, const AlertNotice& notice);
     void runCommand(const pipeline::AlertRule& rule, const AlertNotice& notice);
 
     Engine& m_engine;
     pipeline::AlertWatch m_watch;
+    std::deque<std::pair<pipeline::AlertRule, AlertNotice>> m_raised;  // whose actions have not begun
     QTimer m_clock;  // a source that is down measures nothing
 };
 

@@ -69,6 +69,7 @@ std::optional<double> valueFor(const AlertRule& rule, const AlertInput& input) {
 }
 
 void AlertWatch::setRules(const std::vector<AlertRule>& rules) {
+    CV_Check(rules.size(), rules.size() <= kMostRules, "alerts: expected at most 200 rules");
     std::vector<State> states(rules.size());
     for (std::size_t i = 0; i < rules.size(); ++i) {
         checkRule(rules[i]);
@@ -96,7 +97,7 @@ std::vector<Alert> AlertWatch::update(const AlertInput& input, Clock::time_point
         if (state.open || now - *state.since < rule.hold || !cooled) continue;
         state.open = true;
         state.told = now;
-        alerts.push_back({rule.name, *value});
+        alerts.push_back({rule.name, i, *value});
     }
     return alerts;
 }

@@ -39,6 +39,7 @@ struct AlertInput {
 
 struct Alert {
     std::string rule;
+    std::size_t index = 0;  ///< of the rule in AlertWatch::rules()
     double value = 0;
 };
 
@@ -47,7 +48,11 @@ class AlertWatch {
 public:
     using Clock = std::chrono::steady_clock;
 
-    /// Throws cv::Exception if a rule makes no sense. Rules that stay the same keep their state.
+    /// More would delay every reading.
+    static constexpr std::size_t kMostRules = 200;
+
+    /// Throws cv::Exception if a rule makes no sense, or if there are too many. Rules that stay the same keep
+    /// their state.
     void setRules(const std::vector<AlertRule>& rules);
     const std::vector<AlertRule>& rules() const { return m_rules; }
 

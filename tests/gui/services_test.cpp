@@ -30,6 +30,7 @@ class ServicesTest : public QObject {
     Q_OBJECT
 private slots:
     void alertsReachTheDesktopTheStoreAndAVideo();
+    void manyAlertsAtOnceLeaveTheWindowTime();
     void commandThatCannotBeStartedIsSaid();
     void masksComeBeforeEverything();
     void masksHaveNoShare();
@@ -222,6 +223,28 @@ void ServicesTest::recordingsOfLargeFramesAreNotShort() {
     QCOMPARE(int(film.get(cv::CAP_PROP_FRAME_WIDTH)), VideoRecorder::kWidest);
 }
 
+/// All rules are fulfilled by one reading; other events get their turn between the actions.
+void ServicesTest::manyAlertsAtOnceLeaveTheWindowTime() {
+    test::Setup setup(m_sandbox, QStringLiteral("many"));
+    WatchSettings watch;
+    for (std::size_t i = 0; i < mpm::pipeline::AlertWatch::kMostRules; ++i)
+        watch.alerts.push_back(test::rule(("rule " + std::to_string(i)).c_str(), AlertRule::Of::Tokens, 0));
+    setup.services.apply(watch);
+    std::size_t raised = 0, atTheNextEvent = 0;
+    QStringList rules;
+    connect(&setup.services, &Services::alerted, this, [&](const AlertNotice& notice) {
+        rules << notice.rule;
+        if (raised++ == 0)
+            QMetaObject::invokeMethod(
+                this, [&] { atTheNextEvent = raised; }, Qt::QueuedConnection);
+    });
+    setup.open(m_sandbox.film(8, 0));
+    QTRY_COMPARE_WITH_TIMEOUT(raised, watch.alerts.size(), test::patience(30'000));
+    QVERIFY2(atTheNextEvent <= 2, qPrintable(QString::number(atTheNextEvent)));
+    rules.removeDuplicates();
+    QCOMPARE(rules.size(), qsizetype(watch.alerts.size()));
+}
+
 void ServicesTest::settingsGoThroughTheFile() {
     WatchSettings watch;
     watch.sources[QStringLiteral("demo")] = {{{"door", {{0.1, 0.2}, {0.3, 0.4}, {0.5, 0.1}}}},
@@ -277,6 +300,10 @@ void ServicesTest::watchFileThatIsNotUnderstoodIsRefused_data() {
     row("text for a number", R"({"mqtt": {"port": "1883"}})", "mqtt: port");
     row("port", R"({"metrics": {"port": 70000}})", "metrics: port");
     row("misspelt rule", R"({"alerts": [{"name": "a", "of": "tokens", "treshold": 3}]})", "treshold");
+    QByteArray rules = R"({"alerts": [{"name": "a", "of": "tokens"})";
+    for (int i = 0; i < 3'000; ++i)
+        rules += R"(, {"name": "a", "of": "tokens"})";
+    row("3,001 rules", (rules + "]}").constData(), "at most 200 rules");
     row("rule of nothing", R"({"alerts": [{"name": "a", "of": "token"}]})", "alerts: of");
 }
 

@@ -18,6 +18,29 @@ cv::Mat identity(int count) {
     return map;
 }
 
+TEST(AlertRules, AreAtMostTwoHundred) {
+    AlertRule rule;
+    rule.name = "rule";
+    AlertWatch watch;
+    watch.setRules(std::vector<AlertRule>(AlertWatch::kMostRules, rule));
+    EXPECT_THROW(watch.setRules(std::vector<AlertRule>(AlertWatch::kMostRules + 1, rule)), cv::Exception);
+    EXPECT_EQ(watch.rules().size(), AlertWatch::kMostRules);
+}
+
+TEST(AlertRules, OfOneNameAreToldApart) {
+    AlertRule low, high;
+    low.name = high.name = "rule";
+    low.threshold = 100;
+    high.threshold = 10;
+    AlertWatch watch;
+    watch.setRules({low, high});
+    AlertInput input;
+    input.tokens = 50;
+    const std::vector<Alert> alerts = watch.update(input, {});
+    ASSERT_EQ(alerts.size(), 1u);
+    EXPECT_EQ(alerts[0].index, 1u);
+}
+
 TEST(Region, CountsPatchesTokensAndShares) {
     cv::Mat labels(40, 40, CV_8U, cv::Scalar(1));
     labels(cv::Rect(0, 0, 10, 40)).setTo(0);
