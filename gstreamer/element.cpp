@@ -231,6 +231,19 @@ static void updateLatency(MpmSegment* self, double milliseconds) {
     gst_element_post_message(GST_ELEMENT(self), gst_message_new_latency(GST_OBJECT(self)));
 }
 
+/// Frames are timed: QoS, alerts and latency need a segment in time. The error is posted once for each
+/// segment.
+static gboolean sinkEvent(GstBaseTransform* transform, GstEvent* event) {
+    const GstSegment* segment = nullptr;
+    if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) gst_event_parse_segment(event, &segment);
+    if (segment != nullptr && segment->format != GST_FORMAT_TIME)
+        GST_ELEMENT_ERROR(transform, STREAM, FORMAT,
+                          ("The segment is in %s; mpmsegment needs one in time, such as rawvideoparse sends",
+                           gst_format_get_name(segment->format)),
+                          (nullptr));
+    return GST_BASE_TRANSFORM_CLASS(mpm_segment_parent_class)->sink_event(transform, event);
+}
+
 static GstFlowReturn transformFrame(GstVideoFilter* filter, GstVideoFrame* in, GstVideoFrame* out) {
     MpmSegment* self = MPM_SEGMENT(filter);
     State& state = *self->state;
@@ -258,6 +271,7 @@ static GstFlowReturn transformFrame(GstVideoFilter* filter, GstVideoFrame* in, G
 }
 
 static GstFlowReturn transformBuffer(GstBaseTransform* transform, GstBuffer* in, GstBuffer* out) {
+    if (transform->segment.format != GST_FORMAT_TIME) return GST_FLOW_ERROR;  // sinkEvent posted why
     const GstFlowReturn flow =
         GST_BASE_TRANSFORM_CLASS(mpm_segment_parent_class)->transform(transform, in, out);
     if (flow != GST_FLOW_OK) return flow;
@@ -358,6 +372,7 @@ static void mpm_segment_class_init(MpmSegmentClass* type) {
     transform->start = start;
     transform->stop = stop;
     transform->transform_caps = transformCaps;
+    transform->sink_event = sinkEvent;
     transform->transform = transformBuffer;
     transform->query = query;
     GST_VIDEO_FILTER_CLASS(type)->transform_frame = transformFrame;

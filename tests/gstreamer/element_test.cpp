@@ -197,6 +197,34 @@ TEST(MpmSegment, LateFramesAreDroppedAndCounted) {
     EXPECT_EQ(gst_harness_buffers_in_queue(harness.get()), 1u);
 }
 
+int g_criticals = 0;
+
+void countCritical(const gchar*, GLogLevelFlags, const gchar*, gpointer) {
+    ++g_criticals;
+}
+
+TEST(MpmSegment, ASegmentInBytesIsRejectedOnce) {
+    Harness harness("output=map model=" + tiny());
+    harness.caps();
+    gst_buffer_unref(harness.frame(0));
+    GstSegment bytes;
+    gst_segment_init(&bytes, GST_FORMAT_BYTES);
+    ASSERT_TRUE(gst_harness_push_event(harness.get(), gst_event_new_segment(&bytes)));
+    g_criticals = 0;
+    const GLogFunc before = g_log_set_default_handler(countCritical, nullptr);
+    for (int number = 1; number < 4; ++number)
+        EXPECT_EQ(harness.push(number), GST_FLOW_ERROR);
+    g_log_set_default_handler(before, nullptr);
+    EXPECT_EQ(g_criticals, 0);
+    const std::string error = harness.error();
+    EXPECT_NE(error.find("bytes"), std::string::npos) << error;
+    EXPECT_EQ(harness.error(), "") << "the reason is posted once";
+    GstSegment time;
+    gst_segment_init(&time, GST_FORMAT_TIME);
+    ASSERT_TRUE(gst_harness_push_event(harness.get(), gst_event_new_segment(&time)));
+    EXPECT_EQ(harness.push(4), GST_FLOW_OK) << harness.error();
+}
+
 #ifdef MPM_GST_ANALYTICS
 /// The mask equals the labels that the buffer itself holds, and each region has the name of its class.
 void expectAnalytics(GstBuffer* out, const GValue* names) {
