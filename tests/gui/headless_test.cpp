@@ -43,6 +43,27 @@ private:
             },
             test::patience(30'000));
     }
+    /// Waits until the store of a running program has as many readings of a source.
+    static bool hasReadings(const QString& store, const QString& source, int count) {
+        const auto counted = [&] {
+            sqlite3* raw = nullptr;
+            sqlite3_stmt* rows = nullptr;
+            int found = 0;
+            if (sqlite3_open_v2(store.toUtf8().constData(), &raw, SQLITE_OPEN_READONLY, nullptr) ==
+                    SQLITE_OK &&
+                sqlite3_prepare_v2(raw,
+                                   "SELECT count(*) FROM reading WHERE source = "
+                                   "(SELECT id FROM source WHERE name = ?)",
+                                   -1, &rows, nullptr) == SQLITE_OK) {
+                sqlite3_bind_text(rows, 1, source.toUtf8().constData(), -1, SQLITE_TRANSIENT);
+                if (sqlite3_step(rows) == SQLITE_ROW) found = sqlite3_column_int(rows, 0);
+            }
+            sqlite3_finalize(rows);
+            sqlite3_close(raw);
+            return found >= count;
+        };
+        return QTest::qWaitFor(counted, test::patience(60'000));
+    }
     QString data(const char* name) const {
         return m_sandbox.path(QStringLiteral("data/mpm/monitor/") + QLatin1String(name));
     }
@@ -69,7 +90,7 @@ void HeadlessTest::measuresUntilItIsToldToEnd() {
         QByteArray said;
         QVERIFY2(comes(process, said, "model street"), said.constData());
         QVERIFY2(comes(process, said, ": live"), said.constData());
-        QTest::qWait(test::patience(1'500));
+        QVERIFY(hasReadings(data((name + ".sqlite").constData()), source, 2));
         ::kill(static_cast<pid_t>(process.processId()), signal);
         QCOMPARE(test::finish(process).status, 0);
         mpm::pipeline::Store store(data((name + ".sqlite").constData()).toStdString());
@@ -89,8 +110,10 @@ void HeadlessTest::usesTheProfileOfTheWindow() {
     watch.further = {m_sandbox.images(1, 0) + QStringLiteral("/000.png")};
     writeWatchSettings(config("shared.watch.json"), watch);
     QProcess process;
-    start(process, {QStringLiteral("--profile"), QStringLiteral("shared"), QStringLiteral("--after"),
-                    QString::number(test::patience(5))});
+    start(process, {QStringLiteral("--profile"), QStringLiteral("shared")});
+    QVERIFY(hasReadings(data("shared.sqlite"), source, 2));
+    QVERIFY(hasReadings(data("shared.sqlite"), watch.further[0], 1));
+    process.terminate();
     QCOMPARE(test::finish(process).status, 0);
     mpm::pipeline::Store store(data("shared.sqlite").toStdString());
     const auto rows =

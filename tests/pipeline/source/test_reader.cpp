@@ -84,7 +84,8 @@ TEST(Reader, LatestFrameWins) {
     Reader reader(maker(std::make_shared<Behaviour>()), quick());
     Frame first, second;
     ASSERT_TRUE(reader.take(first, 2s));
-    std::this_thread::sleep_for(50ms);
+    while (reader.status().frames < first.number + 3)
+        std::this_thread::sleep_for(1ms);
     ASSERT_TRUE(reader.take(second, 2s));
     EXPECT_GT(second.number, first.number + 1);
     EXPECT_GT(reader.status().dropped, 0);
