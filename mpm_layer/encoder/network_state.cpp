@@ -41,7 +41,8 @@ void NetworkState::endReading() {
 }
 
 bool NetworkState::together(const NetworkLayer& a, const NetworkLayer& b) const {
-    return engineOf(a) == engineOf(b) && a.allocation == b.allocation;
+    const bool known = engineOf(a) || engineOf(b);  // the new engine allocates each layer for itself
+    return known ? engineOf(a) == engineOf(b) : a.allocation == b.allocation;
 }
 
 bool NetworkState::certain(const NetworkLayer& layer) const {

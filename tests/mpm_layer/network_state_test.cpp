@@ -10,6 +10,8 @@
 #include <mpm/read_net.hpp>
 
 #include "dnn_fixture.hpp"
+#include "mpm_layer/encoder/control.hpp"
+#include "mpm_layer/encoder/network_state.hpp"
 #include "mpm_layer/kernels/product/bf16.hpp"
 
 namespace mpm::test::networks {
@@ -317,6 +319,35 @@ TEST_P(Networks, AChainThatIsUnfinishedDisturbsNoLaterNetwork) {
             EXPECT_TRUE(sameBits(result, expected)) << segments.size() << ran;
             EXPECT_THROW(forward(broken, frame), cv::Exception);
         }
+    }
+}
+
+// OpenCV 5's new engine has a pointer to the network in each layer, and allocates a layer just before it
+// runs.
+TEST(NetworkPlace, ThePointerOfTheNewEngineTellsNetworksApart) {
+    const int networks[2] = {};
+    const void* engines[2] = {};  // known once all layers are created
+    EncoderConfig backbone = makeEncoder(backboneOptions()).config;
+    EncoderConfig decoder = makeEncoder(decoderOptions()).config;
+    decoder.merges = false;
+    NetworkPlace lead("a", &engines[0]), follower("b", &engines[0]), alone("c", &engines[1]);
+    const auto control = lead.join(backbone);
+    const auto decoders = {follower.join(decoder), alone.join(decoder)};
+    engines[0] = &networks[0], engines[1] = &networks[1];
+    for (int f = 0; f < 2; ++f) {
+        lead.allocate(), lead.run();
+        lead.beginLead(&networks);
+        const auto frame = std::make_shared<LeadFrame>();
+        lead.lead(frame);
+        alone.allocate(), alone.run();
+        EXPECT_EQ(alone.follow(2), nullptr);
+        EXPECT_EQ(alone.backboneBefore(), nullptr);
+        EXPECT_FALSE(alone.reuses());
+        follower.allocate(), follower.run();
+        EXPECT_EQ(follower.backboneBefore(), control);
+        EXPECT_EQ(follower.follow(2), frame);
+        EXPECT_EQ(follower.follow(2), nullptr) << "only once in a forward";
+        EXPECT_EQ(lead.blocksBehind(), 2);
     }
 }
 
