@@ -76,27 +76,11 @@ std::vector<int> readIntegers(const cv::Mat& from, const char* what) {
     return values;
 }
 
-#if CV_VERSION_MAJOR >= 5
 PortableLayer::PortableLayer(const cv::dnn::LayerParams& params)
-    : cv::dnn::Layer(params), m_network(std::make_shared<NetworkPlace>(params.name, &netimpl)) {
-    netimpl = nullptr;  // only the new engine sets it
-}
-#else
-PortableLayer::PortableLayer(const cv::dnn::LayerParams& params)
-    : cv::dnn::Layer(params), m_network(std::make_shared<NetworkPlace>(params.name)) {}
-#endif
+    : VersionedLayer(params), m_network(std::make_shared<NetworkPlace>(params.name, networkPointer())) {}
 
 void PortableLayer::finalize(cv::InputArrayOfArrays, cv::OutputArrayOfArrays) {
     m_network->allocate();
-}
-
-bool PortableLayer::hasDynamicEngine() const {
-#if CV_VERSION_MAJOR >= 5
-    // Only the new engine names a layer's inputs.
-    return !this->inputs.empty();
-#else
-    return false;
-#endif
 }
 
 bool PortableLayer::getMemoryShapes(const std::vector<Shape>& in, int required, std::vector<Shape>& out,
@@ -107,41 +91,9 @@ bool PortableLayer::getMemoryShapes(const std::vector<Shape>& in, int required, 
     for (const Shape& shape : out)
         checkShape(SizesOf{shape}, "mpm: the output of " + printable(type, 80));
     // The new engine expects exactly the outputs of the node; the others expect all of them.
-    if (hasDynamicEngine() && required >= 0 && static_cast<size_t>(required) < out.size())
+    if (hasDynamicEngine() && required > 0 && static_cast<size_t>(required) < out.size())
         out.resize(required);
     return false;
-}
-
-#if CV_VERSION_MAJOR >= 5
-void PortableLayer::getTypes(const std::vector<cv::dnn::MatType>&, int required, int requiredInternals,
-                             std::vector<cv::dnn::MatType>& out,
-                             std::vector<cv::dnn::MatType>& internals) const {
-    out.clear();
-    for (int i = 0; i < required; ++i)
-        out.push_back(outputType(i));
-    internals.assign(requiredInternals, CV_32F);
-}
-#endif
-
-void PortableLayer::forward(cv::InputArrayOfArrays in, cv::OutputArrayOfArrays out,
-                            cv::OutputArrayOfArrays internals) {
-    std::vector<cv::Mat> from, to;
-#if CV_VERSION_MAJOR >= 5
-    static_cast<void>(internals);
-    in.getMatVector(from);
-    if (canResize()) {
-        computeChecked(from, out.getMatVecRef());
-        return;
-    }
-#else
-    if (in.depth() == CV_16S) {  // half floats of the OpenCL target
-        forward_fallback(in, out, internals);
-        return;
-    }
-    in.getMatVector(from);
-#endif
-    out.getMatVector(to);
-    computeChecked(from, to);
 }
 
 void PortableLayer::checkShapes(const std::vector<Shape>& in) const {
@@ -171,7 +123,7 @@ void PortableLayer::checkMats(const std::vector<cv::Mat>& in, const std::vector<
     }
 }
 
-void PortableLayer::computeChecked(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
+void PortableLayer::run(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
     m_network->run();
     checkMats(in, out);
     const auto noMemory = [this] {
@@ -184,14 +136,6 @@ void PortableLayer::computeChecked(const std::vector<cv::Mat>& in, std::vector<c
     } catch (const std::length_error&) {
         noMemory();
     }
-}
-
-void PortableLayer::resize(cv::Mat& output, const std::vector<int>& sizes, int type) {
-#if CV_VERSION_MAJOR >= 5
-    output.fit(static_cast<int>(sizes.size()), sizes.data(), type);
-#else
-    output.create(static_cast<int>(sizes.size()), sizes.data(), type);
-#endif
 }
 
 }  // namespace mpm::dnn

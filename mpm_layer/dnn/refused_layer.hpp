@@ -10,13 +10,14 @@ namespace mpm::dnn {
 /// In the place of a layer that could not be created; throws the reason when the network is used.
 class RefusedLayer : public PortableLayer {
 public:
-    RefusedLayer(const cv::dnn::LayerParams& params, const cv::Exception& reason);
+    RefusedLayer(const cv::dnn::LayerParams& params, const cv::Exception& reason)
+        : PortableLayer(params), m_reason(reason) {}
     /// Throws the reason.
-    [[noreturn]] void refuse() const;
+    [[noreturn]] void refuse() const { throw m_reason; }
 
 private:
-    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
-    void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
+    std::vector<Shape> outputShapes(const std::vector<Shape>&) const override { refuse(); }
+    void compute(const std::vector<cv::Mat>&, std::vector<cv::Mat>&) override { refuse(); }
 
     cv::Exception m_reason;
 };

@@ -27,10 +27,7 @@ std::vector<int> SmallLayer::operandShape(const std::vector<Shape>& in, size_t i
 }
 
 bool SmallLayer::isConstant(const std::vector<cv::Mat>& in, size_t index) const {
-#if CV_VERSION_MAJOR >= 5
-    if (!this->inputs.empty()) return true;  // the new engine has constants among the inputs
-#endif
-    return index >= in.size();
+    return hasDynamicEngine() || index >= in.size();
 }
 
 void SmallLayer::checkOperands(size_t inputs, size_t least, size_t most) const {

@@ -37,12 +37,7 @@ private:
 cv::dnn::Net readQuietly(const std::string& path) {
     const Quiet quiet;
     const ReadingNetwork reading;
-#if CV_VERSION_MAJOR >= 5
-    // The new engine, which `--form layers` needs; the classic one where the new one lacks an operator.
-    return cv::dnn::readNetFromONNX(path, cv::dnn::ENGINE_AUTO);
-#else
-    return cv::dnn::readNetFromONNX(path);
-#endif
+    return dnn::readOnnx(path);
 }
 
 }  // namespace

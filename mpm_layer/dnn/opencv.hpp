@@ -1,0 +1,117 @@
+// Everything that differs between the versions of OpenCV's dnn module and their engines. CMake tests for
+// features (cmake/MpmOpenCv.cmake) and defines MPM_OPENCV_...; nothing here asks for a version.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <opencv2/dnn.hpp>
+
+namespace mpm::dnn {
+
+#ifdef MPM_OPENCV_MAT_SHAPE
+using Shape = cv::MatShape;
+#else
+using Shape = cv::dnn::MatShape;
+#endif
+
+#ifdef MPM_OPENCV_INT64
+constexpr int kInteger = CV_64S;
+#else
+constexpr int kInteger = CV_32F;                                                // every blob is f32 there
+#endif
+
+/// cv::dnn::Layer with the same functions to override in every version. A layer keeps nothing of
+/// getMemoryShapes(), getTypes(), finalize() and reshapeLayer(): forward() reads all sizes from its inputs.
+/// So the order of these calls does not matter.
+class VersionedLayer : public cv::dnn::Layer {
+public:
+    explicit VersionedLayer(const cv::dnn::LayerParams& params) : cv::dnn::Layer(params) {}
+
+#ifdef MPM_OPENCV_TYPES
+    void getTypes(const std::vector<cv::dnn::MatType>&, int required, int requiredInternals,
+                  std::vector<cv::dnn::MatType>& out,
+                  std::vector<cv::dnn::MatType>& internals) const override {
+        out.clear();
+        for (int i = 0; i < required; ++i)
+            out.push_back(outputType(i));
+        internals.assign(requiredInternals, CV_32F);
+    }
+#endif
+#ifdef MPM_OPENCV_DYNAMIC
+    bool dynamicOutputShapes() const override {
+        return shapesDependOnData();
+    }
+#endif
+#ifdef MPM_OPENCV_RESHAPE
+    void reshapeLayer(cv::InputArrayOfArrays, cv::OutputArrayOfArrays) override {}
+#endif
+    void forward(cv::InputArrayOfArrays in, cv::OutputArrayOfArrays out,
+                 cv::OutputArrayOfArrays internals) override {
+        std::vector<cv::Mat> from, to;
+#ifdef MPM_OPENCV_TYPES
+        static_cast<void>(internals);
+#else
+        if (in.depth() == CV_16S) return forward_fallback(in, out, internals);  // half floats of OpenCL
+#endif
+        in.getMatVector(from);
+#ifdef MPM_OPENCV_FIT
+        if (canResize()) return run(from, out.getMatVecRef());
+#endif
+        out.getMatVector(to);
+        run(from, to);
+        for (size_t i = 0; i < to.size() && canResize(); ++i)
+            out.getMatRef(static_cast<int>(i)) = to[i];
+    }
+
+protected:
+    virtual int outputType(int /*index*/) const {
+        return CV_32F;
+    }
+    /// Output shapes follow the values where the engine allows it.
+    virtual bool shapesDependOnData() const {
+        return false;
+    }
+    virtual void run(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) = 0;
+
+    /// The place at which an engine keeps its pointer to the network of the layer; null if none does.
+    const void* const* networkPointer() {
+#ifdef MPM_OPENCV_NETWORK_POINTER
+        netimpl = nullptr;  // only the new engine sets it
+        return &netimpl;
+#else
+        return nullptr;
+#endif
+    }
+    /// Whether the engine has constants among the inputs, outputs of any size, and only the outputs that are
+    /// connected.
+    bool hasDynamicEngine() const {
+#ifdef MPM_OPENCV_DYNAMIC
+        return !this->inputs.empty();  // only that engine names a layer's inputs
+#else
+        return false;
+#endif
+    }
+    /// True where run() must give each output its shape itself, by resize().
+    bool canResize() const {
+        return shapesDependOnData() && hasDynamicEngine();
+    }
+    static void resize(cv::Mat& output, const std::vector<int>& sizes, int type) {
+#ifdef MPM_OPENCV_FIT
+        output.fit(static_cast<int>(sizes.size()), sizes.data(), type);
+#else
+        output.create(static_cast<int>(sizes.size()), sizes.data(), type);
+#endif
+    }
+};
+
+inline cv::dnn::Net readOnnx(const std::string& path) {
+#ifdef MPM_OPENCV_ENGINE_AUTO
+    // The new engine, which `--form layers` needs; the classic one where the new one lacks an operator.
+    return cv::dnn::readNetFromONNX(path, cv::dnn::ENGINE_AUTO);
+#else
+    return cv::dnn::readNetFromONNX(path);
+#endif
+}
+
+}  // namespace mpm::dnn
