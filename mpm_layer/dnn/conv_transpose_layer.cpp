@@ -116,11 +116,11 @@ void ConvTransposeLayer::pack(const cv::Mat& weight, bool constant) {
     const bool pairs = network()->precisionBefore() == Precision::BF16;
     const Precision precision = pairs ? Precision::BF16 : Precision::F32;
     const int rows = weight.size[0], depth = weight.size[1];
-    const bool same =
-        m_rows && m_rows->count() == rows && m_depth == depth && m_rows->precision() == precision;
+    const bool same = isSame(m_packed, weight) && m_rows->precision() == precision;
     if (same && constant) return;
     m_rows.emplace(m_memory, precision, rows, depth);
     m_depth = depth;
+    m_packed = weight;
     for (int r = 0; r < rows; ++r)
         m_rows->fill(r, [&](float* to) { std::copy_n(weight.ptr<float>(r), depth, to); });
 }

@@ -52,6 +52,7 @@ private:
         m_rows;                ///< of the weight, in the precision of the backbone before the layer
     kernels::Buffer m_memory;  ///< of m_rows
     int m_depth = 0;
+    cv::Mat m_packed;  ///< what the rows were packed from
 };
 
 class ShareLayer : public SmallLayer {

@@ -199,12 +199,13 @@ bool EmbedLayer::pack(const cv::Mat& weight, bool constant) {
     const bool pairs = network()->precisionBehind() == Precision::BF16;
     const Precision precision = pairs ? Precision::BF16 : Precision::F32;
     const int depth = weight.size[0], dim = weight.size[1];
-    const bool same = m_depth == depth && m_weights.columns() == dim && m_weights.precision() == precision;
+    const bool same = isSame(m_packed, weight) && m_weights.precision() == precision;
     if (same && constant) return false;
     NamedWeights weights;
     weights.add("patch.weight", weight);
     m_weights = cpu::Linear(weights, "patch", depth, dim, precision);
     m_depth = depth;
+    m_packed = weight;
     return true;
 }
 

@@ -39,6 +39,7 @@ private:
     cv::Size m_patch;            ///< of an image; empty if the input is patches
     cpu::Linear m_weights;       ///< in the precision of the backbone behind the layer
     int m_depth = 0;             ///< of the weights
+    cv::Mat m_packed;            ///< what the weights were packed from
     cv::Mat m_images, m_tokens;  ///< of the forward before, for projectAgain(); empty where there are none
 };
 

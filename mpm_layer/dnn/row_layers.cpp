@@ -102,8 +102,10 @@ int64 LinearLayer::getFLOPS(const std::vector<Shape>& in, const std::vector<Shap
 void LinearLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
     const cv::Mat x = operand(in, 0), weight = operand(in, 1);
     const int depth = weight.size[0], columns = weight.size[1];
-    const bool packs = m_weights.depth() != depth || m_weights.columns() != columns || !isConstant(in, 1);
+    const bool packs = !isSame(m_packed, weight) || !isConstant(in, 1);
     if (packs) m_weights = kernels::PackedWeights(weight.ptr<float>(), columns, depth, columns);
+    m_packed = weight;
+    m_bias.clear();
     if (operands(in.size()) > 2) {
         const cv::Mat bias = operand(in, 2);
         m_bias.assign(bias.ptr<float>(), bias.ptr<float>() + columns);

@@ -35,6 +35,7 @@ protected:
 
 private:
     kernels::PackedWeights m_weights;
+    cv::Mat m_packed;  ///< what the weights were packed from
     std::vector<float> m_bias;
     RowMemory m_memory;  ///< if an encoder of the network reuses
 };

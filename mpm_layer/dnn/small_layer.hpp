@@ -19,6 +19,11 @@ protected:
     std::vector<int> operandShape(const std::vector<Shape>& in, size_t index) const;
     /// Whether the operand's packed form may be kept for the next forward: computed operands may change.
     bool isConstant(const std::vector<cv::Mat>& in, size_t index) const;
+    /// Whether the packed form of `before` is that of `now`. A layer keeps the matrix that it packed, so that
+    /// no other one gets its memory.
+    static bool isSame(const cv::Mat& before, const cv::Mat& now) {
+        return !before.empty() && before.data == now.data && before.size == now.size;
+    }
     void checkOperands(size_t inputs, size_t least, size_t most) const;
 };
 
