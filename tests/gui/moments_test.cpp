@@ -110,7 +110,7 @@ void MomentsTest::timelineShowsTheMoment() {
     TimelineView* view = is.window->timeline()->view();
     const QImage before = view->grab().toImage();
     AlertNotice notice;
-    notice.time = QDateTime::currentDateTime();
+    notice.time = QDateTime::fromMSecsSinceEpoch(QFileInfo(imagesIn(folder).first()).baseName().toLongLong());
     notice.rule = QStringLiteral("bright");
     is.window->models().alerts.add(notice);
     emit is.window->sidebar()->momentChosen(notice.time.toMSecsSinceEpoch());
