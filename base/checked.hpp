@@ -28,7 +28,7 @@ template <class... Numbers>
 
 }  // namespace detail
 
-/// `value` as a T; throws cv::Exception where it does not fit.
+/// `value` as a T; throws cv::Exception if it does not fit.
 template <class T, class Number>
 T checkedCast(Number value) {
     static_assert(std::is_integral_v<T> && std::is_integral_v<Number>, "sizes are integers");
@@ -37,7 +37,7 @@ T checkedCast(Number value) {
     return result;
 }
 
-/// The product as a T, computed without wrapping around. False where it does not fit.
+/// The product as a T, computed without wrapping around. False if it does not fit.
 template <class T, class... Numbers>
 bool productFits(T& product, Numbers... numbers) {
     static_assert((std::is_integral_v<Numbers> && ...), "sizes are integers");
@@ -50,7 +50,7 @@ bool productFits(T& product, Numbers... numbers) {
     return (!__builtin_mul_overflow(product, numbers, &product) && ...);
 }
 
-/// The product of all numbers; throws cv::Exception where it does not fit a T. A negative number fits no
+/// The product of all numbers; throws cv::Exception if it does not fit a T. A negative number fits no
 /// unsigned T.
 template <class T, class... Numbers>
 T checkedProduct(Numbers... numbers) {
@@ -59,7 +59,7 @@ T checkedProduct(Numbers... numbers) {
     return product;
 }
 
-/// The sum of all numbers; throws cv::Exception where it does not fit a T.
+/// The sum of all numbers; throws cv::Exception if it does not fit a T.
 template <class T, class... Numbers>
 T checkedSum(Numbers... numbers) {
     static_assert((std::is_integral_v<Numbers> && ...), "sizes are integers");
@@ -68,7 +68,7 @@ T checkedSum(Numbers... numbers) {
     return sum;
 }
 
-/// first - second; throws cv::Exception where it does not fit a T.
+/// first - second; throws cv::Exception if it does not fit a T.
 template <class T, class First, class Second>
 T checkedDifference(First first, Second second) {
     T difference{};
@@ -76,7 +76,7 @@ T checkedDifference(First first, Second second) {
     return difference;
 }
 
-/// The product of a whole shape, 1 for an empty one; throws cv::Exception where it does not fit a T or a size
+/// The product of a whole shape, 1 for an empty one; throws cv::Exception if it does not fit a T or a size
 /// is negative.
 template <class T, class Shape>
 T checkedTotal(const Shape& shape) {

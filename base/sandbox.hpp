@@ -31,7 +31,7 @@ std::vector<std::string> enterSandbox(const Sandbox& sandbox);
 std::string sandboxSupport();
 
 /// The files of a folder, and its folders with their content, whose names do not begin with a dot. Links are
-/// skipped. Empty for a folder that cannot be opened; throws cv::Exception where listing fails halfway.
+/// skipped. Empty for a folder that cannot be opened; throws cv::Exception if listing fails halfway.
 std::vector<std::string> visibleEntries(const std::string& folder);
 
 namespace detail {

@@ -108,7 +108,7 @@ ScratchFile::ScratchFile(const std::string& folder, Access access) {
     }
 }
 
-/// False where it was removed before it was locked.
+/// False if it was removed before it was locked.
 bool ScratchFile::create(const std::string& folder, Access access) {
     const std::string name = hiddenName();
     if (name.empty()) return true;

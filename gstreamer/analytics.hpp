@@ -9,7 +9,7 @@
 namespace mpm::gst {
 
 /// Adds a semantic segmentation, whose mask holds the class ids, and a classification that names its regions.
-/// Nothing where the model has no classes.
+/// Nothing if the model has no classes.
 void addAnalytics(GstBuffer* buffer, const FrameFigures& figures);
 
 }  // namespace mpm::gst

@@ -23,7 +23,7 @@
 
 namespace {
 
-/// Writes an image of the window after a while and exits: 0, or 1 where it cannot be written.
+/// Writes an image of the window after a while and exits: 0, or 1 if it cannot be written.
 void scheduleScreenshot(mpm::gui::MainWindow& window, const mpm::gui::Options& options) {
     QTimer::singleShot(static_cast<int>(options.after * 1000), &window, [&window, file = options.screenshot] {
         QBuffer bytes;

@@ -136,7 +136,7 @@ struct NightPair {
     street::NightParameters parameters;
 
     int tokensKept() const;
-    /// Fewer tokens merged by night than by day, in percent of the day's; 0 where nothing merges.
+    /// Fewer tokens merged by night than by day, in percent of the day's; 0 if nothing merges.
     double fewerMerged() const;
 };
 using NightPairPtr = std::shared_ptr<const NightPair>;

@@ -136,7 +136,7 @@ void CaptureWorker::work() {
     report(reader.status());
 }
 
-/// True where it waited.
+/// True if it waited.
 bool CaptureWorker::waitWhilePaused() {
     std::unique_lock<std::mutex> lock(m_mutex);
     if (!m_paused) return false;

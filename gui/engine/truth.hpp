@@ -13,7 +13,7 @@ namespace mpm::gui {
 
 class TruthFolder {
 public:
-    /// Null where the folder is not in such a data set.
+    /// Null if the folder is not in such a data set.
     static std::unique_ptr<TruthFolder> beside(const std::string& images);
 
     /// Of the image of this stem; empty labels where they cannot be used.

@@ -36,7 +36,7 @@ protected:
     /// For the thread: runs `message`, which usually emits a signal, in the thread of this object. Messages
     /// keep their order; the destructor drops those that have not run.
     void post(std::function<void()> message);
-    /// Runs the oldest message now; false where there is none.
+    /// Runs the oldest message now; false if there is none.
     bool runNext();
 
 private:

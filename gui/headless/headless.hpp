@@ -23,7 +23,7 @@ public:
     ~Headless() override;
 
     Session& session() { return m_session; }
-    /// At the end: the program's status, which is 1 instead of 0 where measurements were lost.
+    /// At the end: the program's status, which is 1 instead of 0 if measurements were lost.
     int finish(int status);
 
 signals:

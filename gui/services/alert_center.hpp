@@ -41,7 +41,7 @@ private:
 /// "tokens above 500: 612"
 QString describeAlert(const pipeline::AlertRule& rule, double value);
 
-/// The desktop's own notification, where there is a desktop. Returns at once.
+/// The desktop's own notification, if there is a desktop. Returns at once.
 void notifyDesktop(const QString& title, const QString& text);
 
 }  // namespace mpm::gui

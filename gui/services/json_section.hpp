@@ -35,7 +35,7 @@ public:
     /// "where: name", for error messages elsewhere.
     std::string nameOf(const char* name) const;
     [[noreturn]] void refuse(const char* name, const std::string& expected) const;
-    /// Throws where a value was not read: its name is unknown.
+    /// Throws if a value was not read: its name is unknown.
     void finish() const;
 
 private:

@@ -14,14 +14,14 @@ class QHostAddress;
 namespace mpm::gui {
 
 /// The addresses that `name` stands for: an IP address, "localhost", or a host that the system knows. Calls
-/// `then`, at once or later in the thread of `context`; with none where the name is unknown. Only
+/// `then`, at once or later in the thread of `context`; with none if the name is unknown. Only
 /// 0.0.0.0 or ::, written out, listens on every address of the machine.
 void findListenAddresses(const QString& name, QObject* context,
                          std::function<void(const QList<QHostAddress>& found)> then);
 
 class MetricsEndpoint {
 public:
-    /// Listens on the first of the addresses that can be. Throws std::runtime_error where there is none or
+    /// Listens on the first of the addresses that can be. Throws std::runtime_error if there is none or
     /// the port is taken.
     MetricsEndpoint(const MetricsSettings& settings, const QList<QHostAddress>& addresses);
     ~MetricsEndpoint();

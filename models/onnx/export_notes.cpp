@@ -36,7 +36,7 @@ std::optional<cv::Scalar> threeIn(const Json& list, bool positive) {
     return values;
 }
 
-// One of the two values: where it is from, and the value.
+// One of the two values: if it is from, and the value.
 struct Found {
     cv::Scalar value{0.5, 0.5, 0.5};
     std::string origin;  // empty: assumed

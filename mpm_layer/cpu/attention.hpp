@@ -18,7 +18,7 @@ enum class HeadPart { Queries, Keys, Values };
 /// In which precision attention multiplies. Tiles are faster with bf16 than with bytes, whose sums need
 /// scaling, so that int8 encoders take bf16 there.
 Precision attentionPrecision(const CpuEncoder& encoder);
-/// Whether attention takes values as bf16 pairs: int8 does, too, where the processor has them.
+/// Whether attention takes values as bf16 pairs: int8 does, too, if the processor has them.
 bool takesValuePairs(Precision precision);
 /// Whether those pairs are columns, for products in tiles.
 bool takesValuesAsColumns(Precision precision, int headSize);

@@ -19,7 +19,7 @@ struct DeformableShape {
 
 class Deformable {
 public:
-    /// Throws where the levels' positions do not fit an int.
+    /// Throws if the levels' positions do not fit an int.
     explicit Deformable(const DeformableShape& shape);
 
     /// One image: values [positions, heads * headSize], offsets [queries, heads, levels, points, 2],

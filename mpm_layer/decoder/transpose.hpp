@@ -6,7 +6,7 @@
 
 namespace mpm::decoder {
 
-/// Axis k of the result is axis order[k] of `sizes`. Throws where `order` does not name every axis once, or
+/// Axis k of the result is axis order[k] of `sizes`. Throws if `order` does not name every axis once, or
 /// where the elements do not fit a size_t.
 class Transpose {
 public:

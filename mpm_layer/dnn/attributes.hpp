@@ -18,10 +18,10 @@ constexpr int kMostSpecialTokens = 65535;
 
 int wholeAttribute(const cv::dnn::LayerParams& params, const char* name, int fallback, int lowest,
                    int highest);
-/// Empty where it is absent.
+/// Empty if it is absent.
 std::vector<int> wholeAttributes(const cv::dnn::LayerParams& params, const char* name, int lowest,
                                  int highest);
-/// False where it is absent; else 0 or 1.
+/// False if it is absent; else 0 or 1.
 bool switchAttribute(const cv::dnn::LayerParams& params, const char* name);
 /// Finite; `lowest` may be minus infinity.
 float numberAttribute(const cv::dnn::LayerParams& params, const char* name, float fallback, float lowest);

@@ -40,7 +40,7 @@ private:
     cpu::Linear m_weights;       ///< in the precision of the backbone behind the layer
     int m_depth = 0;             ///< of the weights
     cv::Mat m_packed;            ///< what the weights were packed from
-    cv::Mat m_images, m_tokens;  ///< of the forward before, for projectAgain(); empty where there are none
+    cv::Mat m_images, m_tokens;  ///< of the forward before, for projectAgain(); empty if there are none
 };
 
 }  // namespace mpm::dnn

@@ -13,7 +13,7 @@ namespace mpm::dnn {
 /// The operator's inputs: runtime inputs first, then weights.
 struct EncoderInputs {
     std::vector<std::string> names;
-    size_t map = 0, keyBias = 0;  ///< where they are among the inputs; 0 where they are absent
+    size_t map = 0, keyBias = 0;  ///< where they are among the inputs; 0 if they are absent
     size_t firstWeight = 1;
 };
 

@@ -92,7 +92,7 @@ protected:
         return false;
 #endif
     }
-    /// True where run() must give each output its shape itself, by resize().
+    /// True if run() must give each output its shape itself, by resize().
     bool canResize() const {
         return shapesDependOnData() && hasDynamicEngine();
     }

@@ -54,7 +54,7 @@ public:
 struct SessionInput {
     cv::Mat tokens;   ///< CV_32F [B, E+N+T, D], continuous
     cv::Mat keyBias;  ///< CV_32F, empty or broadcastable to [B, E+N+T]
-    /// Clusters of the image tokens at entry, one map for each image; empty where there are none. The rows of
+    /// Clusters of the image tokens at entry, one map for each image; empty if there are none. The rows of
     /// an image follow each other as its clusters are numbered.
     std::vector<MergeMap> maps;
     const Reducer* reducer = nullptr;  ///< for the data that it needs
@@ -95,7 +95,7 @@ public:
                                            std::shared_ptr<const PackedEncoder> weights,
                                            const SessionInput& input) const = 0;
 
-    /// Room for a stream of `rows` rows. Throws where the device cannot reuse.
+    /// Room for a stream of `rows` rows. Throws if the device cannot reuse.
     virtual std::shared_ptr<StreamMemory> remember(const EncoderConfig& config,
                                                    std::shared_ptr<const PackedEncoder> weights,
                                                    int rows) const = 0;

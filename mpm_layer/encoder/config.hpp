@@ -62,12 +62,12 @@ public:
     void add(const std::string& name, const cv::Mat& value);
     bool has(const std::string& name) const { return m_values.count(name) != 0; }
 
-    /// A vector of `size` floats; empty where the name is absent.
+    /// A vector of `size` floats; empty if the name is absent.
     std::vector<float> vector(const std::string& name, int size) const;
     std::vector<float> requiredVector(const std::string& name, int size) const;
-    /// A matrix with `rows` rows; a `columns` of 0 takes any number. Throws where absent or of another shape.
+    /// A matrix with `rows` rows; a `columns` of 0 takes any number. Throws if absent or of another shape.
     cv::Mat matrix(const std::string& name, int rows, int columns) const;
-    /// As it came, for those who know the shape; throws where absent.
+    /// As it came, for those who know the shape; throws if absent.
     const cv::Mat& raw(const std::string& name) const;
     const std::map<std::string, cv::Mat>& all() const { return m_values; }
 

@@ -61,10 +61,10 @@ public:
 
     /// Of the whole chain, but for the schedule.
     const EncoderConfig& config() const { return m_config; }
-    /// False where the segment belongs to another chain.
+    /// False if the segment belongs to another chain.
     bool addSegment(const EncoderConfig& segment);
     int segments() const;
-    /// Throws where segments are missing or overlap.
+    /// Throws if segments are missing or overlap.
     void checkSegments() const;
     void setDim(int dim);
     int dim() const;

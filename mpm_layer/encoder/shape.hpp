@@ -20,7 +20,7 @@ EncoderShape encoderShape(const EncoderConfig& config, const NamedWeights& weigh
 /// Rotary tables of one block: its own where it has some, else those of all blocks.
 struct RotaryShape {
     std::string name;  ///< weights name + "cos" and name + "sin"
-    int tables = 0;    ///< 0 where there are none, else 1 or one for each head
+    int tables = 0;    ///< 0 if there are none, else 1 or one for each head
     int positions = 0;
 };
 

@@ -20,18 +20,18 @@ struct MergeMap {
 
 MergeMap identityMap(int tokens);
 
-/// i -> second(first(i)). Throws where second does not take first's clusters.
+/// i -> second(first(i)). Throws if second does not take first's clusters.
 MergeMap compose(const MergeMap& first, const MergeMap& second);
 
 /// New number of each cluster: by representative, its lowest member, from left to right.
 std::vector<int> representativeOrder(const MergeMap& map);
 void renumber(MergeMap& map, const std::vector<int>& order);
 
-/// Throws where a Mat is no map by its type and shape: CV_32S 1xN (or Nx1), without elements for N = 0. A Mat
+/// Throws if a Mat is no map by its type and shape: CV_32S 1xN (or Nx1), without elements for N = 0. A Mat
 /// without type is not a map: it was never filled.
 void checkMapForm(const cv::Mat& map, const char* what);
 
-/// From a Mat of that form; throws also where an id is out of range or one is left out.
+/// From a Mat of that form; throws also if an id is out of range or one is left out.
 MergeMap toMergeMap(const cv::Mat& map, const char* what);
 cv::Mat toMat(const MergeMap& map);
 

@@ -36,7 +36,7 @@ struct Parameter {
     bool isAmount = false;
 };
 
-/// A method's text in its parts. Throws where it has another form.
+/// A method's text in its parts. Throws if it has another form.
 struct MethodText {
     explicit MethodText(const std::string& text);
 

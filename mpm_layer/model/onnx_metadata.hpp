@@ -10,14 +10,14 @@
 namespace mpm {
 
 struct OnnxMetadata {
-    /// Of the domain `mpm`; 0 where the file does not name it.
+    /// Of the domain `mpm`; 0 if the file does not name it.
     std::uint64_t domainVersion = 0;
     std::map<std::string, std::string> properties;  ///< those of domain `mpm`
-    /// Of the graph's first input that is no weight; 0 where a dimension is dynamic.
+    /// Of the graph's first input that is no weight; 0 if a dimension is dynamic.
     std::vector<int> inputShape;
 };
 
-/// Throws where the file is missing, cut short or no ONNX model.
+/// Throws if the file is missing, cut short or no ONNX model.
 OnnxMetadata readOnnxMetadata(const std::string& path);
 
 }  // namespace mpm

@@ -12,7 +12,7 @@ struct JpegSegments {
     int scans = 0;
 };
 
-/// Steps over the segments by their lengths; nothing where there is no frame header.
+/// Steps over the segments by their lengths; nothing if there is no frame header.
 std::optional<JpegSegments> jpegSegments(const FileBytes& file);
 
 /// Whether the file was cut off in the middle of its image; libjpeg fills the missing part with grey

@@ -65,7 +65,7 @@ public:
     const mpm::Reuse& reuse() const { return m_reuse; }
     const std::string& name() const { return m_name; }  ///< the path, or "random weights"
     bool random() const { return m_random; }
-    int batch() const { return m_batch; }  ///< that the model declares; 0 where it leaves it open
+    int batch() const { return m_batch; }  ///< that the model declares; 0 if it leaves it open
     cv::dnn::Net& net() { return m_net; }
     const std::string& outputLayer() const {
         return m_output;

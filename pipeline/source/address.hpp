@@ -51,7 +51,7 @@ private:
 std::string redacted(const std::string& text);
 
 /// The source that env:NAME (a variable of the environment) or secret:NAME (an entry of the desktop's
-/// keychain) stands for; any other address as it is. Throws SourceError where there is no such variable or
+/// keychain) stands for; any other address as it is. Throws SourceError if there is no such variable or
 /// entry. Asking the keychain may take as long as its owner needs to unlock it, 60 seconds at most.
 Address resolved(const Address& address);
 

@@ -228,7 +228,7 @@ AddressParts plainParts(const std::string& text) {
     return parts;
 }
 
-/// Past "scheme://" at the beginning; 0 where there is none.
+/// Past "scheme://" at the beginning; 0 if there is none.
 size_t schemeEnd(const std::string& text) {
     size_t end = 0;
     while (end < text.size() && (isLetterOrDigit(text[end]) || isAnyOf(text[end], "+-.")))

@@ -47,7 +47,7 @@ cv::Mat toBgr(const cv::Mat& image) {
     return bgr;
 }
 
-/// "h264"; empty where a letter is none.
+/// "h264"; empty if a letter is none.
 std::string lettersOf(double fourcc) {
     if (!(fourcc > 0 && fourcc < 4294967296.0)) return {};
     const auto code = static_cast<std::uint32_t>(fourcc);

@@ -74,7 +74,7 @@ public:
         if (m_error) std::rethrow_exception(std::exchange(m_error, nullptr));
     }
 
-    /// False where the thread goes on without us.
+    /// False if the thread goes on without us.
     bool quit() {
         std::unique_lock<std::mutex> lock(m_mutex);
         m_quit = true;

@@ -40,7 +40,7 @@ struct SourceStatus {
     std::vector<SourceProblem> unreadable;  ///< one for each of them; the first hundred
     SourceProblem problem;                  ///< the last one
 
-    /// The last problem in English; empty where there was none.
+    /// The last problem in English; empty if there was none.
     std::string message() const { return problem.message(); }
 };
 

@@ -59,10 +59,10 @@ enum class SourceKind { Camera, Stream, Pipeline, Video, ImageFiles, Scene };
 
 /// What `address` names, by its form and by what lies on the disk: a camera index, a video file, an RTSP/HTTP
 /// URL, `gst:` and a pipeline, an image, a folder or glob, or `demo`; or what env: or secret: stands for.
-/// Throws SourceError where it names nothing.
+/// Throws SourceError if it names nothing.
 SourceKind sourceKind(const Address& address);
 
-/// The source `address` names, not opened yet. Throws SourceError where it names nothing.
+/// The source `address` names, not opened yet. Throws SourceError if it names nothing.
 std::unique_ptr<Source> makeSource(const Address& address, const SourceOptions& options = {});
 
 /// Whether there is something at `path` that this program has no permission to read.

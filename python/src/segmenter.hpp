@@ -18,7 +18,7 @@ struct ResultTimes {
 };
 
 struct Result {
-    cv::Mat labels;    ///< CV_8U or CV_16U ids, of the image's size; empty where the model has no classes
+    cv::Mat labels;    ///< CV_8U or CV_16U ids, of the image's size; empty if the model has no classes
     cv::Mat features;  ///< the network's output for this image
     mpm::ImageReport tokens;
     cv::Size grid;  ///< image tokens across and down
@@ -27,7 +27,7 @@ struct Result {
     std::vector<std::string> classes;
     std::vector<cv::Vec3b> palette;  ///< of all classes
 
-    /// The colours of the classes over the image; where the model has none, the clusters.
+    /// The colours of the classes over the image; if the model has none, the clusters.
     cv::Mat overlay(const cv::Mat& image) const;
 };
 

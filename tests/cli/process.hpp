@@ -7,7 +7,7 @@
 namespace mpm::test {
 
 struct Outcome {
-    int status = -1;  ///< exit status; -1 where a signal ended it
+    int status = -1;  ///< exit status; -1 if a signal ended it
     std::string out, err;
 
     bool says(const std::string& text) const { return err.find(text) != std::string::npos; }

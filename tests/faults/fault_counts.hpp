@@ -25,7 +25,7 @@ Function real(const char* name) {
 
 /// Whether calls of this thread count now.
 bool counting();
-/// Counts a call; true where it is to fail.
+/// Counts a call; true if it is to fail.
 bool strikes(Kind kind);
 /// The same, and sets errno to `reason`; ends the program if that is the fault.
 bool fails(Kind kind, int reason);

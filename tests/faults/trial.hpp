@@ -11,12 +11,12 @@ namespace mpm::test {
 
 /// How a program ended that was run with a fault in it.
 struct Ending {
-    int status = -1;  ///< exit status; -1 where a signal ended it
+    int status = -1;  ///< exit status; -1 if a signal ended it
     int signal = 0;
     bool late = false;  ///< it had to be ended
     std::string out, err;
     std::string struck;                  ///< the stack of the call that failed, by library; empty: none was
-    std::map<std::string, long> counts;  ///< calls by kind; empty where the program did not come to its end
+    std::map<std::string, long> counts;  ///< calls by kind; empty if the program did not come to its end
 };
 
 /// A file that a program writes. A judge decides if bytes are a complete file of its kind; without one they

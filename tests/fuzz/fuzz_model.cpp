@@ -33,7 +33,7 @@ std::size_t bytesOf(int type) {
     }
 }
 
-/// False where the tensor is none that an exporter writes.
+/// False if the tensor is none that an exporter writes.
 bool putInOrder(onnx::TensorProto& tensor) {
     std::int64_t count = 1;
     for (std::int64_t& dim : *tensor.mutable_dims())
@@ -88,7 +88,7 @@ bool putInOrder(onnx::ModelProto& model) {
     return true;
 }
 
-/// A blob for an input; dynamic dimensions become small ones. Empty where it would be large.
+/// A blob for an input; dynamic dimensions become small ones. Empty if it would be large.
 cv::Mat blobFor(const onnx::ValueInfoProto& input) {
     std::vector<int> dims;
     std::int64_t count = 1;

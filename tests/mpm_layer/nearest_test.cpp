@@ -26,7 +26,7 @@ RowsView viewOf(const cv::Mat& tokens) {
     return {tokens.ptr<float>(), tokens.step1(), tokens.rows, tokens.cols};
 }
 
-/// Unit rows; empty where a row is not finite.
+/// Unit rows; empty if a row is not finite.
 std::vector<std::vector<float>> unitRows(const cv::Mat& tokens) {
     std::vector<std::vector<float>> units(tokens.rows, std::vector<float>(tokens.cols));
     for (int i = 0; i < tokens.rows; ++i) {

@@ -10,7 +10,7 @@
 
 namespace mpm::test {
 
-/// This process and the programs it starts are in it while it lives. Throws where it cannot be made: a test
+/// This process and the programs it starts are in it while it lives. Throws if it cannot be made: a test
 /// that went on without would pass for nothing.
 class CommaLocale {
 public:

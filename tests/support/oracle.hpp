@@ -23,8 +23,8 @@ double activate(double x, kernels::Activation activation);
 double cosine(const std::vector<double>& a, const std::vector<double>& b);
 
 struct OracleMerge {
-    std::vector<int> nearest;    ///< -1 where a token pairs with none
-    std::vector<double> margin;  ///< distance of the two best similarities, infinite where there are not two
+    std::vector<int> nearest;    ///< -1 if a token pairs with none
+    std::vector<double> margin;  ///< distance of the two best similarities, infinite if there are not two
     std::vector<int> map;
     int clusters = 0;
 };
@@ -45,7 +45,7 @@ struct OracleOutput {
 /// What happens to an image on its way, beside the encoder's own.
 struct OracleGiven {
     std::map<int, std::vector<int>> imposed;  ///< maps by stage, computed where absent
-    std::vector<int> entry;                   ///< map at entry; empty where there is none
+    std::vector<int> entry;                   ///< map at entry; empty if there is none
     /// Added before these blocks, one row for each of the tokens that came in: a merged token gets the mean
     /// of its members' rows.
     std::map<int, Rows> injected;

@@ -33,7 +33,7 @@ struct Node {
     std::string op;
     std::string domain;  ///< empty: the standard operators
     std::string name;    ///< for messages only
-    List<int> inputs;    ///< values; kAbsent where an optional one is left out
+    List<int> inputs;    ///< values; kAbsent if an optional one is left out
     List<int> outputs;
     std::map<std::string, Attribute> attributes;
 
@@ -58,7 +58,7 @@ struct Port {
     std::string name;
     Type type = Type::Float;
     bool hasShape = false;
-    Shape dims;                  ///< -1 where symbolic
+    Shape dims;                  ///< -1 if symbolic
     List<std::string> dimNames;  ///< of the symbolic ones
 };
 

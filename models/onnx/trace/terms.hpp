@@ -51,7 +51,7 @@ private:
 
     size_t m_count = 0;
     Column<int32_t> m_at[2];    // absent: -1
-    Column<float> m_factor[2];  // absent: 1 where there is an element
+    Column<float> m_factor[2];  // absent: 1 if there is an element
     Column<float> m_constant;   // absent: 0
 };
 

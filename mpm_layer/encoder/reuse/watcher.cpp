@@ -88,7 +88,7 @@ void StreamWatcher::compareWithBefore(const FrameRows& frame, int token, NoiseEv
     evidence.contrastsBefore[token] = std::sqrt(then);
 }
 
-// Sizes, differences to the frame before, and the noise. False where a row is not finite.
+// Sizes, differences to the frame before, and the noise. False if a row is not finite.
 bool StreamWatcher::measure(const FrameRows& frame, const Reuse& reuse) {
     const bool known = m_previous.size() == static_cast<size_t>(frame.rows()) * frame.dim;
     if (known && sameBits(m_previous.data(), frame.data, m_previous.size())) {
@@ -145,7 +145,7 @@ bool StreamWatcher::watchSuspended(const FrameRows& frame, const Reuse& reuse) {
     return false;
 }
 
-// How far each image token is from the one that was last computed, above its threshold; 0 where it has not
+// How far each image token is from the one that was last computed, above its threshold; 0 if it has not
 // changed.
 std::vector<float> StreamWatcher::changesOf(const FrameRows& frame, const Reuse& reuse) const {
     std::vector<float> changes(frame.tokens);

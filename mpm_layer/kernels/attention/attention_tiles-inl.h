@@ -201,7 +201,7 @@ public:
         return large == 0 && hn::AllFalse(d, none);
     }
 
-    /// Raises them for the scores of a block. All that was summed up before shrinks; by exactly 1 where a
+    /// Raises them for the scores of a block. All that was summed up before shrinks; by exactly 1 if a
     /// peak stays.
     HWY_NOINLINE void raise(const float* scores, int headSize, float* output, TileTotals& totals) {
         const FloatTag d;

@@ -2,7 +2,7 @@
 
 namespace mpm::kernels {
 
-/// Obeys MPM_MAX_CPU_ISA; true where it is set. Called once, before the first kernel is chosen.
+/// Obeys MPM_MAX_CPU_ISA; true if it is set. Called once, before the first kernel is chosen.
 bool limitInstructionSet();
 /// Whether that leaves room for AMX.
 bool allowsAmx();
@@ -14,7 +14,7 @@ bool allowsVnni();
 bool hasSdot();
 /// Whether it multiplies two rows of bytes by two columns at once.
 bool hasSmmla();
-/// Throws cv::Exception where MPM_MAX_CPU_ISA names nothing known.
+/// Throws cv::Exception if MPM_MAX_CPU_ISA names nothing known.
 void checkInstructionSetLimit();
 
 }  // namespace mpm::kernels

@@ -142,7 +142,7 @@ HWY_INLINE void storeSquares(int quads, const I8Quad* rows, size_t rowStep, cons
     }
 }
 
-/// The largest absolute value of a row, or NaN where a value is not finite: without their sign, bits of
+/// The largest absolute value of a row, or NaN if a value is not finite: without their sign, bits of
 /// floats are in the order of their values, and all that is not finite is above the rest.
 HWY_INLINE float largestOf(const float* row, int width) {
     const uint32x4_t sign = vdupq_n_u32(0x80000000u);

@@ -34,7 +34,7 @@ struct Samples {
 
 constexpr float kLog2OfE = 1.44269504f;
 
-/// `count` elements, at least 1; where there are more than lanes, the first ones.
+/// `count` elements, at least 1; if there are more than lanes, the first ones.
 HWY_INLINE Float loadFew(const float* from, int count) {
 #if HWY_TARGET <= HWY_AVX2
     // Masked lanes are not accessed by these instruction sets.

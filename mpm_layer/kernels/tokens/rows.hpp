@@ -11,7 +11,7 @@ namespace mpm::kernels {
 void normaliseRow(const float* in, int width, const float* weight, const float* bias, const NormRule& rule,
                   float* out);
 
-/// x / |x| without overflow or underflow anywhere in the f32 range. A zero row stays zero. False where an
+/// x / |x| without overflow or underflow anywhere in the f32 range. A zero row stays zero. False if an
 /// element is NaN or infinite; `out` is then undefined.
 bool unitRow(const float* in, int width, float* out);
 

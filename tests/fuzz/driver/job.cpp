@@ -20,7 +20,7 @@ namespace {
     std::exit(2);
 }
 
-/// False where `name` is no option.
+/// False if `name` is no option.
 bool take(Job& job, const std::string& name, const char* value) {
     const auto number = [&] {
         char* end = nullptr;

@@ -169,7 +169,7 @@ private:
         }
     }
 
-    /// How the worker died; empty where it did not.
+    /// How the worker died; empty if it did not.
     std::string worker(const Report& report, const Limits& limits) {
         m_progress->started = 0;
         std::fflush(nullptr);

@@ -61,7 +61,7 @@ struct Forward {
     EncoderRunner runner;
 };
 
-/// Empty where the device's encoder agrees with the processor's.
+/// Empty if the device's encoder agrees with the processor's.
 std::string encoderDiffers(Precision precision, double tolerance) {
     EncoderOptions o;
     o.rope = "half", o.headSize = 32, o.imageTokens = 200, o.blocks = 2;
@@ -74,7 +74,7 @@ std::string encoderDiffers(Precision precision, double tolerance) {
     return error < tolerance ? "" : "the encoder is off by " + std::to_string(error);
 }
 
-/// Empty where the device merges and restores as the processor does.
+/// Empty if the device merges and restores as the processor does.
 std::string mergeDiffers(const char* nearest, int tokens) {
     setenv("MPM_CUDA_NEAREST", nearest, 1);
     EncoderOptions o;

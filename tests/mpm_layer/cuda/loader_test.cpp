@@ -92,7 +92,7 @@ TEST_F(CudaLoader, LooksBesideTheProgramAndNotInTheCurrentFolder) {
     fs::remove_all(scratch);
 }
 
-// The library of this build, where there is one: it must load, whether or not there is a GPU.
+// The library of this build, if there is one: it must load, whether or not there is a GPU.
 TEST_F(CudaLoader, LoadsTheLibraryOfThisBuild) {
 #ifdef MPM_CUDA_LIBRARY_FILE
     use(MPM_CUDA_LIBRARY_FILE);

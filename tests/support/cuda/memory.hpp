@@ -6,9 +6,9 @@
 
 namespace emulated {
 
-/// Null where there is no memory left.
+/// Null if there is no memory left.
 void* takeMemory(size_t bytes);
-/// False where no allocation begins there.
+/// False if no allocation begins there.
 bool giveMemory(void* memory);
 /// All of [address, address + bytes) in one allocation?
 bool isOnDevice(const void* address, size_t bytes);
