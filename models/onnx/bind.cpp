@@ -45,6 +45,29 @@ cv::Size sizeOfPositions(const Graph& graph, const Shape& image) {
     return {};
 }
 
+// The image size at which the positions that are added to the tokens have as many rows as there are tokens:
+// the image is square. Empty if there is none.
+cv::Size sizeOfAddedPositions(const Graph& graph, const Shape& image) {
+    const Inferred inferred = infer(graph, {Tensor(Type::Float, image)});
+    int64_t grid = 0;
+    for (const Node& node : graph.nodes) {
+        const auto shapeOf = [&](size_t k) -> const Shape& {
+            return inferred.values[node.inputs[k]].shape();
+        };
+        const Shape& made = inferred.values[node.outputs[0]].shape();
+        if (grid == 0 && node.is("Conv") && made.size() == 4 && made[2] == made[3]) grid = made[2];
+        if (grid < 1 || !node.is("Add") || shapeOf(0).size() != 3 || shapeOf(1).size() != 3) continue;
+        const size_t table = inferred.values[node.inputs[0]].known() ? 0 : 1;
+        const int64_t others = shapeOf(1 - table)[1] - grid * grid, rows = shapeOf(table)[1] - others;
+        if (!inferred.values[node.inputs[table]].known() || others < 0 || rows < 1) continue;
+        const int64_t side = std::llround(std::sqrt(static_cast<double>(rows)));
+        if (side * side != rows || image[2] % grid) return {};
+        const int pixels = checkedCast<int>(checkedProduct<int64_t>(side, image[2] / grid));
+        return {pixels, pixels};
+    }
+    return {};
+}
+
 // Exports with a dynamic image size often hold constants that fit one size only. The exporter may have noted
 // the size, and positions that are resized have one of their own.
 cv::Size guessSize(const Graph& graph, Shape shape) {
@@ -66,6 +89,11 @@ cv::Size guessSize(const Graph& graph, Shape shape) {
         const bool fits = !own.empty() && problemWith(graph, Tensor(Type::Float, shape)).empty();
         return fits ? own : sizes[k];
     }
+    shape[2] = shape[3] = 224;
+    const cv::Size own = sizeOfAddedPositions(graph, shape);
+    shape[2] = own.height;
+    shape[3] = own.width;
+    if (!own.empty() && problemWith(graph, Tensor(Type::Float, shape)).empty()) return own;
     throw Refusal("the image size is dynamic, and 224x224 does not work (" + first +
                   "): give --size HxW if the model needs another size");
 }

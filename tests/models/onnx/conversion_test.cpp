@@ -179,6 +179,34 @@ TEST_F(Conversions, TheFirstSizeIsThatOfThePositions) {
     EXPECT_EQ(convert(m.graph(), options).size, cv::Size(32, 40));
 }
 
+// A table of 6x6 positions, behind one of a class token or not, is added to the tokens of an image of any
+// size.
+void finishAdded(SmallExport& m, bool special) {
+    GraphBuilder& g = m.builder();
+    constexpr int kDim = SmallExport::kDim, kPatch = SmallExport::kPatch;
+    const int map =
+        g.node("Conv", {g.graph().inputs[0].value, g.constant(m.random({kDim, 3, kPatch, kPatch}, 0.1f))});
+    g.with("strides", Attribute::of(List<int64_t>{kPatch, kPatch}));
+    int x = g.node("Transpose", {g.node("Reshape", {map, g.ints({1, kDim, -1})})});
+    g.with("perm", Attribute::of(List<int64_t>{0, 2, 1}));
+    if (special) {
+        x = g.node("Concat", {g.constant(m.random({1, 1, kDim}, 1)), x});
+        g.with("axis", Attribute::of(int64_t{1}));
+    }
+    x = g.node("Add", {x, g.constant(m.random({1, special ? 37 : 36, kDim}, 1))});
+    for (int k = 0; k < 2; ++k)
+        x = m.block(x);
+    m.finish(x);
+}
+
+TEST_F(Conversions, TheFirstSizeFitsThePositionsThatAreAdded) {
+    for (const bool special : {false, true}) {
+        SmallExport m(1, {});
+        finishAdded(m, special);
+        EXPECT_EQ(convert(m.graph()).size, cv::Size(48, 48)) << special;
+    }
+}
+
 // The input of the proof.
 Tensor firstInput(const Shape& shape) {
     const std::vector<int> sizes(shape.begin(), shape.end());
