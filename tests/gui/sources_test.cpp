@@ -87,7 +87,7 @@ void SourcesTest::sourcesSideBySide() {
 /// Of a film, the built-in street and a camera that gives one frame a second: the last is slower than any
 /// network.
 void SourcesTest::theNetworkIsShared() {
-    m_is->open();
+    m_is->open(m_is->withModel({}));
     QVERIFY(m_is->next());
     window().sources().add(QStringLiteral("demo"));
     window().sources().add(
@@ -100,7 +100,7 @@ void SourcesTest::theNetworkIsShared() {
         connect(engine.get(), &Engine::measured, this,
                 [&counts, &following, at = engine.get()](const auto&, const AnalysisPtr& a) {
                     counts[at] += !a->repeat;
-                    following[at] += a->schedule == std::vector<int>{4};
+                    following[at] += a->schedule == std::vector<int>{1};
                 });
     }
     const auto everyOne = [&](std::map<const Engine*, int>& of) {
@@ -109,7 +109,7 @@ void SourcesTest::theNetworkIsShared() {
     };
     QTRY_VERIFY_WITH_TIMEOUT(everyOne(counts), test::patience(30'000));
     // A schedule counts for all of them.
-    window().models().schedule.setSchedule({4});
+    window().models().schedule.setSchedule({1});
     QTRY_VERIFY_WITH_TIMEOUT(everyOne(following), test::patience(30'000));
 }
 
