@@ -24,7 +24,7 @@ class Nowhere : public std::streambuf {
 void use(const std::string& path) {
     Store store(path);
     const Millis least(INT64_MIN), most(INT64_MAX);
-    const std::int64_t source = store.source("s", "former");
+    const std::int64_t source = store.source("s");
     for (const std::int64_t id : {std::int64_t{1}, source}) {
         store.measurements(id, least, most, 1000);
         store.buckets(id, Store::Span::Minute, least, most);
