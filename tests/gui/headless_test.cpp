@@ -154,7 +154,7 @@ void HeadlessTest::storeOfAnUnreleasedVersionIsSetAside() {
                     QString::number(test::patience(4))});
     const Outcome outcome = test::finish(process);
     QVERIFY2(outcome.status == 0, qPrintable(outcome.err));
-    QVERIFY2(outcome.err.contains("earlier.sqlite.old-"), qPrintable(outcome.err));
+    QVERIFY2(outcome.err.contains(QStringLiteral("earlier.sqlite.old-")), qPrintable(outcome.err));
     QCOMPARE(QDir(QFileInfo(store).path()).entryList({QStringLiteral("earlier.sqlite.old-*")}).size(), 1);
     mpm::pipeline::Store kept(store.toStdString());
     const auto rows =

@@ -169,7 +169,12 @@ void Lowering::matMul() {
     const bool reversed = m_graph.isConstant(a);
     if (reversed) std::swap(a, b);
     const bool vector = m_graph.isConstant(b) && m_graph.constant(b).rank() == 1;
-    if (shapeOf(a).size() < 2 || (!vector && shapeOf(b).size() < 2)) fail("multiplies a vector");
+    // oneImage() may have made a new constant, which is not among the shapes.
+    const auto rankOf = [&](int value) {
+        return m_graph.isConstant(value) ? static_cast<size_t>(m_graph.constant(value).rank())
+                                         : shapeOf(value).size();
+    };
+    if (rankOf(a) < 2 || (!vector && rankOf(b) < 2)) fail("multiplies a vector");
     int product = out();
     if (vector) {
         const Tensor& v = m_graph.constant(b);
