@@ -121,20 +121,6 @@ TEST_F(Around, ProductsWithAVector) {
     }
 }
 
-// A learned query that is repeated for each image of a dynamic batch, as attention pooling has it.
-TEST_F(Around, ProductsOfARepeatedConstant) {
-    SmallExport m(-1);
-    GraphBuilder& g = m.builder();
-    const int x = m.norm(blocks(m, m.embed()));
-    const int batch = g.node("Gather", {g.node("Shape", {g.graph().inputs[0].value}), g.ints({0})});
-    const int sizes = g.node("Concat", {batch, g.ints({1, SmallExport::kDim})});
-    g.with("axis", Attribute::of(int64_t{0}));
-    const int query = g.node("Expand", {g.constant(m.random({1, 1, SmallExport::kDim}, 1)), sizes});
-    const int weight = g.constant(m.random({SmallExport::kDim, SmallExport::kDim}, 0.2f));
-    g.output(g.node("Add", {x, g.node("MatMul", {query, weight})}), "y", {-1, m.tokens(), SmallExport::kDim});
-    EXPECT_EQ(convert(m.graph(), SmallExport::image(2)).blocks, 4);
-}
-
 Tensor evaluated(const GraphBuilder& g) {
     return models::evaluate(g.graph(), {})[0];
 }

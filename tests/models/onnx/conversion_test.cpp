@@ -338,6 +338,27 @@ TEST_F(Conversions, AMeanOverADynamicBatchIsExplained) {
     EXPECT_EQ(reasonFor(g.graph(), options), "converted");
 }
 
+// A learned query that is repeated for each image of a dynamic batch, as attention pooling has it.
+TEST_F(Conversions, ProductsOfARepeatedConstant) {
+    SmallExport m(-1);
+    GraphBuilder& g = m.builder();
+    constexpr int64_t kDim = SmallExport::kDim, kPatch = SmallExport::kPatch;
+    const int image = g.graph().inputs[0].value;
+    const int map = g.node("Conv", {image, g.constant(m.random({kDim, 3, kPatch, kPatch}, 1))});
+    g.with("strides", Attribute::of(List<int64_t>{kPatch, kPatch}));
+    int x = g.node("Transpose", {g.node("Reshape", {map, g.ints({-1, kDim, 48})})});
+    g.with("perm", Attribute::of(List<int64_t>{0, 2, 1}));
+    m.withoutFirst(x);
+    x = m.norm(blocks(m, x));
+    const int batch = g.node("Gather", {g.node("Shape", {image}), g.ints({0})});
+    const int sizes = g.node("Concat", {batch, g.ints({1, kDim})});
+    g.with("axis", Attribute::of(int64_t{0}));
+    const int query = g.node("Expand", {g.constant(m.random({1, 1, kDim}, 1)), sizes});
+    const int product = g.node("MatMul", {query, g.constant(m.random({kDim, kDim}, 0.2f))});
+    g.output(g.node("Add", {x, product}), "y", {-1, 48, kDim});
+    EXPECT_EQ(reasonFor(g.graph()), "converted");
+}
+
 // [B, rows, columns, D], as SAM's tokens are.
 TEST_F(Conversions, TokensInRowsAndColumnsWithADynamicBatch) {
     SmallExport m(-1);
