@@ -142,16 +142,19 @@ void NarrowTest::fitsInFrench() {
 
 /// Real errors of sources, and every kind there is.
 void NarrowTest::sourcesSpeakFrench() {
-    const QString text = m_is->sandbox.path(QStringLiteral("damaged.mp4"));
-    QFile file(text);
-    QVERIFY(file.open(QIODevice::WriteOnly));
-    file.write("no video");
-    file.close();
+    const QString damaged = m_is->sandbox.path(QStringLiteral("damaged.mp4"));
+    const QString text = m_is->sandbox.path(QStringLiteral("text.mp4"));
+    for (const auto& [path, content] : {std::pair(damaged, QByteArray(64, '\x01')), {text, "no video"}}) {
+        QFile file(path);
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write(content);
+    }
     const std::pair<QString, QString> all[] = {
         {QStringLiteral("/nowhere.mp4"), QStringLiteral("source inconnue")},
         {QStringLiteral("http://127.0.0.1:9/"), QStringLiteral("connexion impossible")},
         {QStringLiteral("99"), QStringLiteral("pas de telle caméra")},
-        {text, QStringLiteral("pas une vidéo lisible")},
+        {damaged, QStringLiteral("pas une vidéo lisible")},
+        {text, QStringLiteral("une liste de lecture")},
         {QFileInfo(text).path(), QStringLiteral("aucune image ici")}};
     for (const auto& [source, words] : all) {
         QString found;

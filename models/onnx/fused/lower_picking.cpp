@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/checked.hpp"
+#include "models/onnx/eval/evaluate.hpp"
 #include "models/onnx/fused/lowering.hpp"
 
 namespace mpm::models {
@@ -145,7 +146,9 @@ void Lowering::topK() {
     const int64_t given = m_node->getInt("axis", -1), axis = given < 0 ? given + rank : given;
     const bool largest = m_node->getInt("largest", 1) != 0;
     const List<int> outputs = m_node->outputs;
-    if (known(1).toInts() != List<int64_t>{1}) fail("picks several values in their order");
+    const bool isOld = m_node->inputs.size() < 2;  // k was an attribute before opset 10
+    const List<int64_t> k = isOld ? List<int64_t>{m_node->getInt("k", 0)} : known(1).toInts();
+    if (k != List<int64_t>{1}) fail("picks several values in their order" + adviceFor(*m_node));
     const auto isUsed = [&](size_t k) { return k < outputs.size() && outputs[k] != kAbsent; };
     if (isUsed(1)) {
         Node& best = emit(largest ? "ArgMax" : "ArgMin", "", {in(0)}, outputs[1]);

@@ -177,7 +177,9 @@ TEST_F(CheckpointTest, KeepsTheOptimisersState) {
     Optimiser optimiser(model, {});
     giveGradients(model);
     optimiser.step(1);
+    const mode_t before = umask(0027);
     saveCheckpoint(in("new.pt"), model, mean, optimiser, {3, 4, -1, 0.1});
+    umask(before);
     auto loaded = smallModel(tinyOptions(), 3), loadedMean = smallModel(tinyOptions(), 4);
     Optimiser other(loaded, {});
     const Progress progress = loadCheckpoint(in("new.pt"), loaded, loadedMean, other);
@@ -188,7 +190,9 @@ TEST_F(CheckpointTest, KeepsTheOptimisersState) {
     ASSERT_EQ(found.size(), expected.size());
     for (const auto& [name, tensor] : expected)
         EXPECT_TRUE(torch::equal(tensor, found.at(name))) << name;
-    EXPECT_EQ(fs::status(in("new.pt")).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+    EXPECT_EQ(fs::status(in("new.pt")).permissions(),
+              fs::perms::owner_read | fs::perms::owner_write | fs::perms::group_read)
+        << "a checkpoint follows the umask";
 }
 
 TEST_F(CheckpointTest, AnInterruptedWriteLeavesTheOldFile) {
