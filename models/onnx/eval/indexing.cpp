@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "models/onnx/eval/call.hpp"
+#include "models/onnx/eval/evaluate.hpp"
 
 namespace mpm::models {
 namespace {
@@ -207,11 +208,10 @@ void argMax(Call& c) {
 void topK(Call& c) {
     const Tensor x = c.input(0);
     const int axis = c.axis(c.node.getInt("axis", -1), x.rank());
-    if (c.knownInput(1).toInts() != List<int64_t>{1})
-        throw Refusal(
-            "it picks several values, which is not supported: the model is a detector, which chooses boxes "
-            "or queries "
-            "by their scores; export its backbone alone");
+    // k was an attribute before opset 10.
+    const List<int64_t> picked = c.has(1) ? c.knownInput(1).toInts() : List<int64_t>{c.node.getInt("k", 0)};
+    if (picked != List<int64_t>{1})
+        throw Refusal("it picks several values, which is not supported" + adviceFor(c.node));
     Shape shape = x.shape();
     if (x.rank() < 1 || shape[axis] < 1) throw Refusal("it has no values to choose from");
     shape[axis] = 1;
