@@ -18,7 +18,7 @@ public:
     /// Throws cv::Exception as readRegularFile(). `longest`: bytes of a line.
     LineReader(const std::string& path, std::size_t longest);
 
-    /// The next line without its end. False at the end of the file, or where it cannot be read. Throws
+    /// The next line without the line break. False at the end of the file, or if it cannot be read. Throws
     /// cv::Exception if the line is too long.
     bool next(std::string& line);
     bool failed() const { return std::ferror(m_file.get()) != 0; }

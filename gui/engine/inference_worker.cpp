@@ -76,8 +76,8 @@ void InferenceWorker::wake() {
     m_changed.notify_all();
 }
 
-/// Of the sources that are due, the one that has waited longest. Without one, `next` is the time of the next
-/// look.
+/// Of the sources that are due, the source that has waited longest. If none is due, `next` is the time of the
+/// next look.
 InferenceChannelPtr InferenceWorker::chooseChannel(Steady::time_point& next) const {
     InferenceChannelPtr chosen;
     for (const InferenceChannelPtr& channel : m_channels) {

@@ -10,7 +10,7 @@
 
 namespace mpm::gui {
 
-/// False if the file cannot be written; the one that was there before stays.
+/// False if the file cannot be written; the previous file stays.
 inline bool writeWhole(const QString& file, const QByteArray& bytes) {
     try {
         writeAtomically(file.toStdString(), {bytes.constData(), std::size_t(bytes.size())});

@@ -59,7 +59,7 @@ struct WatchSettings {
     const SourceWatch& of(const QString& source) const;
 };
 
-/// The defaults where there is no file. Throws WatchError if the file is not valid.
+/// The defaults if there is no file. Throws WatchError if the file is not valid.
 WatchSettings readWatchSettings(const QString& path);
 /// Likewise of a file's content, without its path in the message.
 WatchSettings parseWatchSettings(const QByteArray& text);

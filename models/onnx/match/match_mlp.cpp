@@ -47,7 +47,7 @@ private:
             m_hidden = before->inputs[0];
         }
         if (!readActivation(branch, {})) {
-            // Behind a Split, for example, the bias is a sum of its own.
+            // Behind a Split, for example, the bias is a separate sum.
             const List<int> shifted = shiftedLayers();
             if (shifted.empty() || !readActivation(branch, shifted))
                 fail("its activation is none of gelu, gelu_tanh, gelu_quick, silu, relu (gated or not)");
