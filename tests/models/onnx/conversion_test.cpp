@@ -179,34 +179,6 @@ TEST_F(Conversions, TheFirstSizeIsThatOfThePositions) {
     EXPECT_EQ(convert(m.graph(), options).size, cv::Size(32, 40));
 }
 
-// A table of 6x6 positions, behind one of a class token or not, is added to the tokens of an image of any
-// size.
-void finishAdded(SmallExport& m, bool special) {
-    GraphBuilder& g = m.builder();
-    constexpr int kDim = SmallExport::kDim, kPatch = SmallExport::kPatch;
-    const int map =
-        g.node("Conv", {g.graph().inputs[0].value, g.constant(m.random({kDim, 3, kPatch, kPatch}, 0.1f))});
-    g.with("strides", Attribute::of(List<int64_t>{kPatch, kPatch}));
-    int x = g.node("Transpose", {g.node("Reshape", {map, g.ints({1, kDim, -1})})});
-    g.with("perm", Attribute::of(List<int64_t>{0, 2, 1}));
-    if (special) {
-        x = g.node("Concat", {g.constant(m.random({1, 1, kDim}, 1)), x});
-        g.with("axis", Attribute::of(int64_t{1}));
-    }
-    x = g.node("Add", {x, g.constant(m.random({1, special ? 37 : 36, kDim}, 1))});
-    for (int k = 0; k < 2; ++k)
-        x = m.block(x);
-    m.finish(x);
-}
-
-TEST_F(Conversions, TheFirstSizeFitsThePositionsThatAreAdded) {
-    for (const bool special : {false, true}) {
-        SmallExport m(1, {});
-        finishAdded(m, special);
-        EXPECT_EQ(convert(m.graph()).size, cv::Size(48, 48)) << special;
-    }
-}
-
 // The input of the proof.
 Tensor firstInput(const Shape& shape) {
     const std::vector<int> sizes(shape.begin(), shape.end());
@@ -317,8 +289,8 @@ TEST_F(Conversions, ABatchThatIsDynamicByNameOnlyIsExplained) {
     EXPECT_EQ(reasonFor(graph, options), "converted");
 }
 
-TEST_F(Conversions, AMeanOverADynamicBatchIsExplained) {
-    SmallExport m(-1);
+// Behind four blocks and a norm, for a dynamic batch.
+int tokensOfAnyBatch(SmallExport& m) {
     GraphBuilder& g = m.builder();
     constexpr int64_t kDim = SmallExport::kDim, kPatch = SmallExport::kPatch;
     const int map =
@@ -327,7 +299,16 @@ TEST_F(Conversions, AMeanOverADynamicBatchIsExplained) {
     int x = g.node("Transpose", {g.node("Reshape", {map, g.ints({-1, kDim, 48})})});
     g.with("perm", Attribute::of(List<int64_t>{0, 2, 1}));
     m.withoutFirst(x);
-    x = m.norm(blocks(m, x));
+    for (int k = 0; k < 4; ++k)
+        x = m.block(x);
+    return m.norm(x);
+}
+
+TEST_F(Conversions, AMeanOverADynamicBatchIsExplained) {
+    SmallExport m(-1);
+    GraphBuilder& g = m.builder();
+    constexpr int64_t kDim = SmallExport::kDim;
+    const int x = tokensOfAnyBatch(m);
     const int mean = g.node("ReduceMean", {x});
     g.with("axes", Attribute::of(List<int64_t>{0}));
     g.output(mean, "mean", {1, 48, kDim});
@@ -342,14 +323,8 @@ TEST_F(Conversions, AMeanOverADynamicBatchIsExplained) {
 TEST_F(Conversions, ProductsOfARepeatedConstant) {
     SmallExport m(-1);
     GraphBuilder& g = m.builder();
-    constexpr int64_t kDim = SmallExport::kDim, kPatch = SmallExport::kPatch;
-    const int image = g.graph().inputs[0].value;
-    const int map = g.node("Conv", {image, g.constant(m.random({kDim, 3, kPatch, kPatch}, 1))});
-    g.with("strides", Attribute::of(List<int64_t>{kPatch, kPatch}));
-    int x = g.node("Transpose", {g.node("Reshape", {map, g.ints({-1, kDim, 48})})});
-    g.with("perm", Attribute::of(List<int64_t>{0, 2, 1}));
-    m.withoutFirst(x);
-    x = m.norm(blocks(m, x));
+    constexpr int64_t kDim = SmallExport::kDim;
+    const int x = tokensOfAnyBatch(m), image = g.graph().inputs[0].value;
     const int batch = g.node("Gather", {g.node("Shape", {image}), g.ints({0})});
     const int sizes = g.node("Concat", {batch, g.ints({1, kDim})});
     g.with("axis", Attribute::of(int64_t{0}));

@@ -165,4 +165,31 @@ TEST(Positions, GraphsWithoutAConvolutionFollowTheImageToo) {
     }
 }
 
+// A table of 6x6 positions, with a class token or not, is added to the tokens of an image of any size.
+void finishAdded(SmallExport& m, bool special) {
+    GraphBuilder& g = m.builder();
+    constexpr int kDim = SmallExport::kDim, kPatch = SmallExport::kPatch;
+    const int weight = g.constant(m.random({kDim, 3, kPatch, kPatch}, 0.1f));
+    const int map = g.node("Conv", {g.graph().inputs[0].value, weight});
+    g.with("strides", Attribute::of(List<int64_t>{kPatch, kPatch}));
+    int x = test::transposed(g, g.node("Reshape", {map, g.ints({1, kDim, -1})}), {0, 2, 1});
+    if (special) {
+        x = g.node("Concat", {g.constant(m.random({1, 1, kDim}, 1)), x});
+        g.with("axis", Attribute::of(int64_t{1}));
+    }
+    x = g.node("Add", {x, g.constant(m.random({1, special ? 37 : 36, kDim}, 1))});
+    for (int k = 0; k < 3; ++k)
+        x = m.block(x);
+    m.finish(x);
+}
+
+TEST(Positions, TheFirstSizeFitsATableThatIsAdded) {
+    for (const bool special : {false, true}) {
+        SmallExport m(1, {});
+        finishAdded(m, special);
+        const cv::Mat image = SmallExport::image(1, {6, 6});
+        EXPECT_EQ(test::convertedLike(m.graph(), m.graph(), test::unmerged(), image).size, cv::Size(48, 48));
+    }
+}
+
 }  // namespace
