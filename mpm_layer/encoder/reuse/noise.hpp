@@ -1,6 +1,7 @@
 // How much tokens differ from frame to frame where nothing happens: the noise of a camera.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 namespace mpm {
@@ -14,7 +15,7 @@ struct NoiseEvidence {
     std::vector<float> contrasts;        ///< to the next token
     std::vector<float> contrastsBefore;  ///< the same in the frame before
 
-    void resize(size_t tokens);
+    void resize(std::size_t tokens);
 };
 
 /// Noise differs from token to token, so they are sorted into classes by how noisy they are expected to be.
