@@ -52,7 +52,7 @@ private:
     };
 
     Settings settings() const;
-    /// The present backend if it is the one that the settings want.
+    /// The present backend, if the settings ask for the same one.
     Choice choiceFor(const Settings& settings) const;
     void check(const SessionInput& input, const Settings& settings, size_t outputs) const;
     std::vector<cv::Mat> run(const SessionInput& input, const Settings& settings,

@@ -8,7 +8,7 @@ namespace mpm {
 /// Keeps the text for mpm_last_error(). Even without memory for it no exception leaves.
 void keepError(const char* text) noexcept;
 
-/// Keeps a copy of a report for mpm_report_*(), and gives the one that the calling thread kept last.
+/// Keeps a copy of a report for mpm_report_*(), and gives the report that the calling thread kept last.
 void keepReport(const Report& report);
 const Report& keptReport();
 

@@ -1,4 +1,4 @@
-// How a long measurement tells where it is, on a clock that the test moves.
+// The progress of a long measurement, on a clock that the test moves.
 #include <gtest/gtest.h>
 
 #include <sstream>
