@@ -75,7 +75,7 @@ bring_tree() {
 build() {
     # GCC 16 reports overflows in OpenCV 5's own headers that are none.
     in_root "$1" cmake -S /src/mpm -B /build/mpm -G Ninja -Wno-dev -DCMAKE_BUILD_TYPE=Release \
-        -DMPM_BUILD_TORCH=OFF -DMPM_BUILD_GUI=OFF -DCMAKE_CXX_FLAGS=-Wno-stringop-overflow &&
+        -DCMAKE_UNITY_BUILD=ON -DMPM_BUILD_TORCH=OFF -DMPM_BUILD_GUI=OFF -DCMAKE_CXX_FLAGS=-Wno-stringop-overflow &&
         in_root "$1" cmake --build /build/mpm -j "${MPM_JOBS:-$(nproc)}" -- -k 0  # every error in one run
 }
 
