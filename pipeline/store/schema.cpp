@@ -13,7 +13,7 @@ namespace {
 
 // Times are milliseconds since 1970 UTC. `minute` and `hour` are kept beside the readings, in the same
 // transaction, so that weeks are drawn from a few thousand rows and outlive the readings themselves.
-const char* const kSchemaSql = R"sql(
+constexpr const char* kSchemaSql = R"sql(
 CREATE TABLE source (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL UNIQUE
