@@ -4,8 +4,6 @@
 #include <limits>
 #include <map>
 
-#include <opencv2/core/version.hpp>
-
 #include <mpm/layers.hpp>
 
 namespace mpm::pipeline {
@@ -54,7 +52,7 @@ FlowNodes classicNodes(cv::dnn::Net& net, const std::vector<cv::String>& names, 
     return nodes;
 }
 
-#if CV_VERSION_MAJOR >= 5
+#ifdef MPM_OPENCV_DYNAMIC
 FlowNodes newNodes(cv::dnn::Net& net, size_t count) {
     FlowNodes nodes;
     std::map<int, size_t> makers;
@@ -81,7 +79,7 @@ FlowNodes nodesOf(cv::dnn::Net& net, const std::string& output) {
         const int last = output.empty() ? -1 : net.getLayerId(output);
         return classicNodes(net, names, last < 0 ? std::numeric_limits<int>::max() : last);
     }
-#if CV_VERSION_MAJOR >= 5
+#ifdef MPM_OPENCV_DYNAMIC
     return newNodes(net, names.size());
 #else
     return {};

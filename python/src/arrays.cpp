@@ -53,7 +53,7 @@ py::dtype dtypeOf(int depth) {
         default:
             break;
     }
-#if CV_VERSION_MAJOR >= 5
+#ifdef MPM_OPENCV_INT64
     if (depth == CV_64S) return py::dtype::of<std::int64_t>();
 #endif
     throw py::value_error("the network's output has a type that NumPy does not have");

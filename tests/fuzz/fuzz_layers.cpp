@@ -23,7 +23,7 @@ namespace {
 using cv::dnn::DictValue;
 using mpm::fuzz::Choices;
 using mpm::test::Dims;
-#if CV_VERSION_MAJOR >= 5
+#ifdef MPM_OPENCV_MAT_SHAPE
 using Shape = cv::MatShape;
 #else
 using Shape = cv::dnn::MatShape;
@@ -229,7 +229,7 @@ void inNetwork(Choices& c, const Operator& op, const std::vector<Dims>& inputs,
     cv::dnn::Net net = cv::dnn::readNetFromONNX(bytes.data(), bytes.size());
     std::vector<Shape> in, out;
     const int last = net.getLayerId(net.getLayerNames().back());
-#if CV_VERSION_MAJOR >= 5
+#ifdef MPM_OPENCV_TYPES
     net.getLayerShapes(toShape(inputs[0]), CV_32F, last, in, out);
 #else
     net.getLayerShapes(toShape(inputs[0]), last, in, out);
