@@ -1,6 +1,7 @@
 #!/bin/sh
-# abi.sh BUILD LIBRARY INSTALLED OPENCV: the binary interface of libmpm is still that of the release, by abidiff: programs that
-# were linked with it run with this library. LIBRARY is the target mpm_abi of BUILD, which has the public functions with debug
+# abi.sh BUILD LIBRARY INSTALLED OPENCV: the binary interface of libmpm is still that of the last release, by abidiff: programs
+# that were linked with it run with this library. Before the first release the interface is compared with itself, and the three
+# planted differences must be found. LIBRARY is the target mpm_abi of BUILD, which has the public functions with debug
 # information; INSTALLED is the library itself. New functions are allowed.
 #
 #   abi.sh BUILD LIBRARY INSTALLED OPENCV --write      writes the dump of a release, mpm_layer/abi/VERSION.abi
@@ -31,7 +32,8 @@ if [ "${5:-}" = --write ]; then
 fi
 
 # The release with the highest version of this soname.
-release=$(ls "$abi"/0.*.abi | sort -V | tail -n 1)
+release=$(find "$abi" -name '0.*.abi' | sort -V | tail -n 1)
+[ -n "$release" ] || { release=$scratch/first.abi && cp "$scratch/now.abi" "$release"; }
 same() {
     abidiff --no-added-syms "$1" "$scratch/now.abi" >"$scratch/report" 2>&1 &&
         /usr/bin/python3 "$(dirname "$0")/abi_layout.py" "$1" "$scratch/now.abi" >>"$scratch/report" 2>&1

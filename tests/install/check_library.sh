@@ -1,9 +1,8 @@
 #!/bin/sh
 # check_library.sh PREFIX: the installed library has its soname, by which the documents load it, exports only its interface and
-# all of the release's, and its C header is C.
+# all of the last release's, and its C header is C.
 set -eu
 prefix=$1
-abi=$(dirname "$0")/../../mpm_layer/abi/0.1.0.abi
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 library=$(find "$prefix" -name 'libmpm.so.0' | head -n 1)
@@ -25,10 +24,12 @@ strange=$(nm -DC --defined-only "$library" | awk '
     $2 != "A" && $0 !~ /@@MPM_0$/ { print }')
 [ -z "$strange" ] || fail "symbols that are not the interface:
 $strange"
-# Every function of the release is still there. The names of those with networks contain the version of OpenCV.
+# Every function of the last release is still there. The names of those with networks contain the version of OpenCV.
 nm -D --defined-only "$library" | sed 's/.* //; s/@@.*//' >"$scratch/functions"
-for function in $(sed -n "s/.*<elf-symbol name='\([^']*\)'.*/\1/p" "$abi" | grep -v 'cv3dnn'); do
-    grep -qx "$function" "$scratch/functions" || fail "$function of $(basename "$abi") is not exported any more"
+find "$(dirname "$0")/../../mpm_layer/abi" -name '0.*.abi' | sort -V | tail -n 1 | while IFS= read -r abi; do
+    for function in $(sed -n "s/.*<elf-symbol name='\([^']*\)'.*/\1/p" "$abi" | grep -v 'cv3dnn'); do
+        grep -qx "$function" "$scratch/functions" || fail "$function of $(basename "$abi") is not exported any more"
+    done
 done
 ! objdump -p "$library" | grep 'NEEDED' | grep -iE 'qt|torch|highgui|protobuf|gomp' || fail "links what it must not"
 
