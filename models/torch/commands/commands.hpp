@@ -1,4 +1,4 @@
-// The subcommands of mpm-models. Each function adds one with its options to the parser.
+// The subcommands of mpm-models. Each function adds a subcommand and options to the parser.
 #pragma once
 
 namespace CLI {

@@ -10,14 +10,14 @@
 #include "models/torch/commands/commands.hpp"
 #include "models/torch/files/file_error.hpp"
 
-/// Prints one line: messages may contain names from files, and those of libraries have several lines.
+/// Prints a single line, although names from files and messages of libraries may contain line ends.
 static int fail(const std::string& message, int status) {
     std::fprintf(stderr, "mpm-models: %s\n", mpm::printable(message, 1000).c_str());
     return status;
 }
 
 int main(int argc, char** argv) {
-    cv::setNumThreads(1);  // LibTorch has its own thread pool
+    cv::setNumThreads(1);  // LibTorch has a thread pool, too
     CLI::App app{"mpm-models: train, measure, import and export segmentation models"};
     app.require_subcommand(1);
     mpm::models::addTrain(app);

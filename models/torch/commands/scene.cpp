@@ -19,7 +19,7 @@ namespace {
 
 struct SceneArguments {
     std::string root, split = "val";
-    std::string clip;  ///< empty: one street a frame
+    std::string clip;  ///< empty: a new street for each frame
     int frames = 200, seed = 1;
     double rate = 5;
     std::vector<int> size{480, 640};
@@ -33,7 +33,7 @@ void write(const fs::path& path, const cv::Mat& image) {
                     Access::Umask);
 }
 
-// Frames of one street, as a fixed camera takes them one after the other.
+// Consecutive frames of a fixed camera in the same street.
 pipeline::Sample clipFrame(street::Clip& clip, const SceneArguments& a, int number) {
     const street::StreetFrame seen = clip.frame(number);
     char name[32];

@@ -9,7 +9,7 @@
 namespace mpm::models {
 namespace {
 
-/// Offset of a span of `inner` within one of `outer`, or the reverse if the crop is larger.
+/// Offset of a span of `inner` in a span of `outer`, or the reverse if the crop is larger.
 double place(double outer, double inner, Random& random) {
     return random.uniform() * (outer - inner);
 }

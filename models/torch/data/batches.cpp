@@ -22,7 +22,7 @@ static torch::Tensor labelsToTensor(const cv::Mat& labels, int stride, int phase
     return tensor;
 }
 
-/// Two thirds are by day, one third from dusk till dawn.
+/// Two thirds by day, a third from dusk till dawn.
 static double anyHour(Random& random) {
     return random.chance(0.66) ? random.uniform(6.5, 18.5) : std::fmod(random.uniform(18.5, 30.5), 24);
 }
@@ -53,7 +53,7 @@ BatchSource::BatchSource(std::vector<pipeline::Sample> samples, int ignored, Opt
     TORCH_CHECK(!m_samples.empty() || options.scene >= 1, "no image to train on");
 }
 
-/// Each pass takes every sample once, in its own order.
+/// Each pass takes every sample once, in a new order.
 static size_t shuffledIndex(int64_t number, size_t count, uint64_t seed) {
     std::vector<size_t> order(count);
     std::iota(order.begin(), order.end(), size_t{0});

@@ -1,5 +1,5 @@
-// Training batches. Images are read once and augmented anew for each batch. A batch depends only on the seed
-// and its step, so that a resumed run gives the same result as one without interruption.
+// Training batches. Images are read once and augmented anew for each batch. A batch depends on the seed and
+// the step only, so a resumed run gives the same result as an uninterrupted run.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace mpm::models {
 struct AugmentOptions {
     int height = 256, width = 320;           ///< of the crop
     double scaleLow = 0.6, scaleHigh = 1.8;  ///< log-uniform
-    int modelHeight = 0;                     ///< height of an image at scale 1; 0: its own
+    int modelHeight = 0;                     ///< height of an image at scale 1; 0: unchanged
     double night = 0.15;                     ///< share of images with the night simulation
     bool geometry = true;                    ///< flips, and changes of the aspect
     double colour = 0.35;  ///< strength of brightness, contrast, saturation and tint changes
@@ -55,7 +55,7 @@ public:
     struct Options {
         AugmentOptions augment;
         int batch = 6;
-        int labelStride = 4;  ///< the loss uses one pixel of each stride x stride
+        int labelStride = 4;  ///< the loss uses a single pixel of each stride x stride
         double scene = 0.0;   ///< share of images from the built-in street
         cv::Size sceneSize{480, 360};
         int streets = 250;  ///< number of different streets

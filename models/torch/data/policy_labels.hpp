@@ -7,10 +7,10 @@ namespace mpm::models {
 
 constexpr int64_t kNoPolicyLabel = 255;
 
-/// labels [B, H, W], H and W multiples of 32 -> [B, H/32, W/32]: 1 if all 32x32 pixels have one label,
-/// else 0. Ignored pixels count as a label of their own: a superpatch of only ignored pixels is 1, one class
-/// beside ignored pixels is 0. `ignoredBorder`: the data set does not label the border of its images, so on
-/// the outer ring one class beside ignored pixels is kNoPolicyLabel.
+/// labels [B, H, W], H and W multiples of 32 -> [B, H/32, W/32]: 1 if all 32x32 pixels have the same label,
+/// else 0. "Ignored" counts as a label: a superpatch of ignored pixels only is 1, a single class beside
+/// ignored pixels is 0. `ignoredBorder`: the data set does not label the border of images, so on the outer
+/// ring a single class beside ignored pixels is kNoPolicyLabel.
 torch::Tensor policyLabels(const torch::Tensor& labels, int64_t ignored, bool ignoredBorder = false);
 
 }  // namespace mpm::models

@@ -53,7 +53,7 @@ int Exporter::transpose(int x, const Ints& order) {
     return y;
 }
 
-/// x W + bias. `norm` is the layer norm before it; with Norms::Folded its weights are folded into W and bias.
+/// x W + bias. `norm` is the layer norm before it; Norms::Folded folds the norm's weights into W and bias.
 int Exporter::product(int x, torch::Tensor weight, torch::Tensor bias, Name name, Name norm) {
     if (!norm.empty() && m_norms == Norms::Folded) {
         const auto shift = torch::matmul(value(norm + ".bias"), weight);

@@ -26,8 +26,7 @@ double exportDifference(Segmenter& model, const std::string& path, uint64_t seed
 /// otherwise. Returns the difference.
 double exportStandard(Segmenter& model, const pipeline::Classes& classes, const std::string& path);
 
-/// The same for the form that OpenCV runs with merging; `blocks` is its default schedule. Compared with and
-/// without merging.
+/// The same for the fused form, with `blocks` as default schedule. Compared with and without merging.
 double exportFused(Segmenter& model, const pipeline::Classes& classes, const std::vector<int>& blocks,
                    const std::string& path);
 

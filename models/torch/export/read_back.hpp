@@ -13,7 +13,7 @@ struct ExportedWeights {
     std::string normalisation;  ///< vit or deit
 };
 
-/// Sharing is left out. Throws FileError if the file is another one.
+/// Sharing is left out. Throws FileError if the file is not such an export.
 ExportedWeights readExported(const std::string& path);
 
 }  // namespace mpm::models

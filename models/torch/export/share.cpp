@@ -103,7 +103,7 @@ int SharingWriter::coarseTokens(int image, const Node& embed, int64_t special) {
     return only(coarse);
 }
 
-/// The encoder takes the map behind its tokens.
+/// Adds the map as the encoder's input after the tokens.
 void SharingWriter::follow(Node& encoder, int tokens, int map) {
     encoder.inputs[0] = tokens;
     encoder.inputs.insert(encoder.inputs.begin() + 1, map);
@@ -137,7 +137,7 @@ void SharingWriter::run() {
         backbone.outputs.push_back(m_graph.addValue("encoder.map"));
         Node& second = m_graph.nodes[decoder];
         follow(second, second.inputs[0], m_graph.nodes[encoder].outputs.back());
-        // Its rows behind the patches are the class embeddings.
+        // Rows after the patches are the class embeddings.
         const int64_t rows = m_graph.constant(m_graph.nodes.at(queries).input(1)).dim(0);
         second.attributes["trailing_tokens"] =
             Attribute::of(rows - checkedProduct<int64_t>(m_rows, m_columns));

@@ -7,7 +7,8 @@
 namespace mpm::models {
 
 /// Adds policy and sharing to a Segmenter of the fused form: `MpmShare` chooses between the tokens of patches
-/// and those of the half-size image, and encoder and decoder follow its map. `rows`, `columns`: of patches.
+/// and those of the half-size image, and encoder and decoder follow the map of `MpmShare`. `rows`, `columns`:
+/// of patches.
 void addSharing(Graph& graph, const Sharing& sharing, int64_t rows, int64_t columns);
 
 }  // namespace mpm::models

@@ -19,7 +19,7 @@ constexpr int kMaxDepth = 32;
 constexpr const char *kNoCheckpoint = "not a checkpoint of mpm-models",
                      *kDamaged = "the checkpoint's progress is damaged";
 
-/// Everything in an archive of LibTorch by its path: "mean.encoder.norm.weight".
+/// The tensors of a LibTorch archive by path: "mean.encoder.norm.weight".
 class ArchiveReader {
 public:
     explicit ArchiveReader(std::string_view bytes) : m_archive(bytes) { visit(m_archive.root(), "", 0); }
@@ -38,7 +38,7 @@ private:
     std::set<Entry> m_seen;
 };
 
-/// Each object has one place: in a file that refers to one from everywhere, paths would never end.
+/// Each object gets a single path: in a file of objects that refer to each other, paths would never end.
 void ArchiveReader::visit(const Pickled& object, const std::string& path, int depth) {
     demand(depth < kMaxDepth && m_seen.insert(&object).second, kNoCheckpoint, ": its objects form no tree");
     for (const auto& [key, value] : object.map) {

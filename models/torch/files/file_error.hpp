@@ -11,7 +11,7 @@
 
 namespace mpm::models {
 
-/// A file that cannot be used. The message is one line; mpm-models exits with status 3.
+/// A file that cannot be used. The message is a single line; mpm-models exits with status 3.
 class FileError : public cv::Exception {
 public:
     explicit FileError(const std::string& message)
@@ -23,7 +23,7 @@ inline std::string nameOf(std::string_view name) {
     return printable(name, 100);
 }
 
-/// Throws FileError with the parts as its message if `good` does not hold.
+/// Throws FileError with the parts as message unless `good`.
 template <class... Parts>
 void demand(bool good, const Parts&... parts) {
     if (good) return;

@@ -22,7 +22,7 @@ struct FileTensor {
     Element element = Element::F32;
     std::vector<std::int64_t> shape, stride;   ///< in elements
     std::string_view bytes;                    ///< from the first element on, little-endian, at any address
-    std::shared_ptr<const std::string> owner;  ///< of the bytes, where they were unpacked
+    std::shared_ptr<const std::string> owner;  ///< of the bytes, if they were unpacked
 
     std::int64_t count() const;
     /// All elements in row-major order: `out` has room for count() of them.
@@ -35,13 +35,13 @@ using FileTensors = std::map<std::string, FileTensor>;
 /// Elements of a shape; throws FileError on more than 8 dimensions, negative ones, or too many elements.
 std::int64_t elementsOf(const std::vector<std::int64_t>& shape, const std::string& name);
 
-/// A dense tensor in row-major order, or with `columnMajor` the first index running fastest; throws where
-/// the data does not fit the shape.
+/// A dense tensor in row-major order, or with `columnMajor` the first index running fastest; throws if the
+/// data does not fit the shape.
 FileTensor denseTensor(std::string_view data, Element element, const std::vector<std::int64_t>& shape,
                        const std::string& name, bool columnMajor = false);
 
-/// Memory that a file's tensors may take: views of one storage and packed zeros would let a small file fill
-/// any machine.
+/// Memory that a file's tensors may take: with views of a shared storage or packed zeros, a small file could
+/// fill any memory.
 class Allowance {
 public:
     explicit Allowance(std::string_view file) : m_left((std::uint64_t{64} << 20) + 8 * file.size()) {}

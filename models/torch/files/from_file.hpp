@@ -11,8 +11,8 @@
 
 namespace mpm::models {
 
-/// use(bytes) of a regular file of at most `limit` bytes. Throws FileError with one line that begins with
-/// the path.
+/// use(bytes) of a regular file of at most `limit` bytes. Throws FileError; the message is a single line that
+/// begins with the path.
 template <class Use>
 auto fromFile(const std::string& path, std::uint64_t limit, const Use& use) {
     std::string bytes;

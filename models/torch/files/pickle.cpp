@@ -171,7 +171,7 @@ void Machine::reduce() {
     push(tensor);
 }
 
-/// The state of an object, if it is a dictionary, gives its members; any other state is ignored.
+/// If the state of an object is a dictionary, it becomes the members; any other state is ignored.
 void Machine::build() {
     const auto state = pop();
     demand(!m_stack.empty(), "pickle: an object is missing");

@@ -45,7 +45,7 @@ const ZipMember& pickleOf(const std::vector<ZipMember>& members) {
     throw FileError("the archive lacks data.pkl: no file of torch.save");
 }
 
-/// The dictionary with most tensors: the root, or one level down ("model", "state_dict").
+/// The dictionary with most tensors: the root or an entry of the root ("model", "state_dict").
 const Pickled& weightsIn(const Pickled& root) {
     const auto tensors = [](const Pickled& dictionary) {
         return std::count_if(dictionary.map.begin(), dictionary.map.end(), [](const auto& entry) {
@@ -54,7 +54,7 @@ const Pickled& weightsIn(const Pickled& root) {
     };
     const Pickled* best = &root;
     auto most = tensors(root);
-    std::set<const Pickled*> seen{&root};  // thousands of names may stand for one dictionary
+    std::set<const Pickled*> seen{&root};  // thousands of names may refer to the same dictionary
     for (const auto& entry : root.map) {
         if (!seen.insert(entry.second).second) continue;
         const auto count = tensors(*entry.second);

@@ -1,4 +1,4 @@
-// The file that Segmenter writes beside a checkpoint: sizes that do not follow from its tensors.
+// The file that Segmenter writes beside a checkpoint: sizes that do not follow from the tensors.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Variant {
 /// 100000.
 Variant readVariant(const std::string& path);
 
-/// The same of its text.
+/// The same from text.
 Variant parseVariant(const std::string& text);
 
 }  // namespace mpm::models

@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kMaxMembers = 200000;
 constexpr std::uint64_t kInExtra = 0xFFFFFFFF;  // the number is in the extra field: an archive beyond 4 GiB
 
-/// Where `size` bytes from `at` on lie within the archive.
+/// Whether `size` bytes from `at` on are inside the archive.
 bool holds(std::string_view bytes, std::uint64_t at, std::uint64_t size) {
     return at <= bytes.size() && size <= bytes.size() - at;
 }

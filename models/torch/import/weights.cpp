@@ -32,7 +32,7 @@ const torch::Tensor& need(const NamedTensors& tensors, const std::string& name, 
     TORCH_CHECK(found != tensors.end(), "no vision transformer in the file: ", name, " is missing");
     TORCH_CHECK(found->second.dim() == dims, name, " has ", found->second.dim(), " dimensions, expected ",
                 dims);
-    TORCH_CHECK(found->second.numel() > 0, name, " is empty");  // its sizes would stand for no data
+    TORCH_CHECK(found->second.numel() > 0, name, " is empty");
     return found->second;
 }
 

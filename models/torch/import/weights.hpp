@@ -1,5 +1,5 @@
-// Weights of other frameworks into a Segmenter: Segmenter's own checkpoints, timm's and DeiT's backbones,
-// JAX's ViT.
+// Weights of other frameworks into a Segmenter: Segmenter's checkpoints, timm's and DeiT's backbones, JAX's
+// ViT.
 #pragma once
 
 #include <string>
@@ -20,9 +20,9 @@ struct ImportReport {
 struct ImportOptions {
     int64_t height = 0, width = 0;  ///< of the model; 0: as in the file (a square grid)
     int64_t sourceGridHeight = 0;   ///< rows of the file's grid; 0: square
-    int64_t classes = 11;           ///< where the file has no decoder
+    int64_t classes = 11;           ///< if the file has no decoder
     std::string normalisation;      ///< vit or deit; empty: that of variant.yml, else vit
-    Variant variant;                ///< of the variant.yml beside the file, if there is one
+    Variant variant;                ///< from variant.yml beside the file, if it exists
 };
 
 struct Imported {
@@ -30,8 +30,8 @@ struct Imported {
     ImportReport report;
 };
 
-/// Accepts the names of all three frameworks. The model's sizes follow from the tensors; positions are
-/// resized to its grid. Throws if the backbone is incomplete or a tensor has the wrong shape.
+/// Accepts the names of all three frameworks. The sizes of the model follow from the tensors; positions are
+/// resized to the model's grid. Throws if the backbone is incomplete or a tensor has the wrong shape.
 Imported importWeights(const NamedTensors& tensors, const ImportOptions& options);
 
 /// JAX's names and layouts (Transformer/encoderblock_0/...) as PyTorch's.

@@ -5,8 +5,8 @@
 
 namespace mpm::models {
 
-/// Sets the type of matrix products on this thread for its lifetime. On CPUs with AVX512-BF16, bf16 products
-/// through oneDNN take a quarter of the time of f32 ones.
+/// Sets the type of matrix products on this thread while it exists. On CPUs with AVX512-BF16, bf16 products
+/// through oneDNN take a quarter of the time of f32 products.
 class ComputeType {
 public:
     explicit ComputeType(torch::ScalarType type) : m_before(current()) { current() = type; }

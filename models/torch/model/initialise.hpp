@@ -9,10 +9,9 @@
 
 namespace mpm::models {
 
-/// Truncated normal weights, zero biases, sine-cosine positions, and attention that resembles a trained one:
-/// query and key agree (tokens attend to similar and near tokens), value and projection oppose the residual.
-/// Small data sets gain most from the latter ("Mimetic initialization", Trockman and Kolter
-/// 2023).
+/// Truncated normal weights, zero biases, sine-cosine positions, and attention that resembles trained
+/// attention: query and key agree (tokens attend to similar and near tokens), value and projection oppose the
+/// residual. Small data sets gain most from the latter ("Mimetic initialization", Trockman and Kolter 2023).
 void initialise(Segmenter& model);
 
 /// Patch filters from the principal components of the images' patches, softly whitened: unlike random

@@ -17,7 +17,7 @@ using NamedTensors = std::map<std::string, torch::Tensor>;
 torch::Tensor toTorch(const FileTensor& tensor);
 
 /// By content: PyTorch's zip (.pth, .pt, .bin), .safetensors, .npz. Floating-point tensors come as f32.
-/// Throws FileError with one line of explanation.
+/// Throws FileError with a reason.
 NamedTensors readTensors(const std::string& path);
 
 NamedTensors readTorchZip(std::string_view bytes);

@@ -36,7 +36,7 @@ private:
 };
 TORCH_MODULE(ConvNorm);
 
-/// Expansion, depthwise convolution, projection; with a shortcut where the shapes allow it.
+/// Expansion, depthwise convolution, projection; with a shortcut if the shapes allow it.
 class InvertedResidualImpl : public torch::nn::Module {
 public:
     InvertedResidualImpl(int64_t in, int64_t out, int64_t expansion, int64_t kernel, int64_t stride);
@@ -50,7 +50,7 @@ private:
 };
 TORCH_MODULE(InvertedResidual);
 
-/// images [B, 3, H, W], H and W multiples of 32 -> logits [B, 2, H/32, W/32]; channel 1: one class only.
+/// images [B, 3, H, W], H and W multiples of 32 -> logits [B, 2, H/32, W/32]; channel 1: a single class.
 class PolicyNetImpl : public torch::nn::Module {
 public:
     explicit PolicyNetImpl(const Normalisation& normalisation = {});

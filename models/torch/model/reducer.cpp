@@ -37,7 +37,7 @@ static std::vector<int64_t> bestPartners(const torch::Tensor& tokens) {
     const int64_t count = tokens.size(0);
     const auto finite = tokens.isfinite().all(1);
     const auto unit = unitRows(torch::where(finite.unsqueeze(1), tokens, torch::zeros_like(tokens)));
-    // One number per unordered pair: the upper triangle, mirrored.
+    // The same number for (i, j) and (j, i): the upper triangle, mirrored.
     const auto upper = torch::matmul(unit, unit.t()).triu(1);
     auto similarity = upper + upper.t();
     similarity.fill_diagonal_(-std::numeric_limits<float>::infinity());
@@ -81,7 +81,7 @@ torch::Tensor clusterMeans(const torch::Tensor& tokens, const torch::Tensor& map
     const auto ids = map.to(tokens.device());
     const auto weights = sizes.defined() ? sizes : torch::ones({map.numel()}, tokens.options());
     const auto sums = clusterSizes(weights, ids);
-    // Members are divided before they are added, so that a mean never leaves the range of its members.
+    // Members are divided before they are added, so that a mean stays in the members' range.
     const auto shares = tokens * (weights / sums.index_select(0, ids)).unsqueeze(1);
     return torch::zeros({sums.numel(), tokens.size(1)}, tokens.options()).index_add(0, ids, shares);
 }

@@ -17,40 +17,40 @@ struct ReducerSettings {
 
     /// Does any block reduce tokens? Throws for an unknown method.
     bool reduces() const;
-    /// mpm acts on a block's input, tome and algm between its attention and its MLP.
+    /// mpm acts on a block's input, tome and algm between attention and MLP.
     bool actsBefore(int64_t block) const;
     bool actsInside(int64_t block, int64_t depth) const;
 };
 
-/// Merges of one image.
+/// Merges of an image.
 struct MergeTrace {
     torch::Tensor map;            ///< int64 [N], final cluster of each image token
     std::vector<int64_t> tokens;  ///< image tokens entering each block
 };
 
-/// Cluster of each row of tokens [N, D], int64 [N]: mutual nearest neighbours by cosine become one cluster,
-/// ids by a left-to-right scan over representatives.
+/// Cluster of each row of tokens [N, D], int64 [N]: mutual nearest neighbours by cosine become a cluster, ids
+/// by a left-to-right scan over representatives.
 torch::Tensor mutualPairMap(const torch::Tensor& tokens);
 
-/// ToMe: rows at even positions (special tokens counted) look for the most similar one at an odd position,
-/// the `edges` best pairs merge. Rows that stay come first, then the odd ones, as ToMe orders them.
+/// ToMe: rows at even positions (special tokens counted) look for the most similar row at an odd position,
+/// the `edges` best pairs merge. Even rows that stay come first, then the odd rows, as in ToMe.
 torch::Tensor alternatingMap(const torch::Tensor& metric, int64_t special, int64_t edges);
 
-/// ALGM's second step: the same pairs, as many as reach mean + deviation / block number (from one).
+/// ALGM's second step: the same pairs, as many as reach mean + deviation / block number (from 1).
 torch::Tensor alternatingMap(const torch::Tensor& metric, int64_t special, double deviations);
 
 /// ALGM's first step: 2x2 windows of the grid whose mean pairwise cosine is at least `threshold` merge whole,
 /// the most similar first.
 torch::Tensor windowMap(const torch::Tensor& tokens, int64_t gridHeight, int64_t gridWidth, double threshold);
 
-/// Mean of the rows [N, D] of each cluster, [M, D], weighted by `sizes` [N] where given. Differentiable.
+/// Mean of the rows [N, D] of each cluster, [M, D], weighted by `sizes` [N] if given. Differentiable.
 torch::Tensor clusterMeans(const torch::Tensor& tokens, const torch::Tensor& map,
                            const torch::Tensor& sizes = {});
 
 /// Sum of `sizes` [N] over each cluster.
 torch::Tensor clusterSizes(const torch::Tensor& sizes, const torch::Tensor& map);
 
-/// Rows of length one; a row of zeros stays zero.
+/// Rows of length 1; a row of zeros stays zero.
 torch::Tensor unitRows(const torch::Tensor& tokens);
 
 }  // namespace mpm::models

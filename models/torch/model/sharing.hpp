@@ -1,5 +1,5 @@
-// Token sharing (CTS; Lu, de Geus and Dubbelman 2023) in plain tensor operations: superpatches of 2x2 patches
-// that show a single class, as a policy finds them, have one token.
+// Token sharing (CTS; Lu, de Geus and Dubbelman 2023) in plain tensor operations: if a policy finds a single
+// class in a superpatch of 2x2 patches, its patches share a token.
 #pragma once
 
 #include <torch/types.h>
@@ -18,9 +18,8 @@ struct Sharing {
 
 /// Which token each patch of a batch has.
 struct SharedTokens {
-    torch::Tensor
-        rows;           ///< int64 [B, K]: of each token, its row among N patches followed by N/4 superpatches
-    torch::Tensor map;  ///< int64 [B, N]: the token of each patch; tokens count in raster order
+    torch::Tensor rows;  ///< int64 [B, K]: each token's row among N patches followed by N/4 superpatches
+    torch::Tensor map;   ///< int64 [B, N]: the token of each patch; tokens count in raster order
 };
 
 /// The `count` highest scores of each row of [B, P], as indices in rising order; the lowest index wins ties.

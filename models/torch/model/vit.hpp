@@ -34,7 +34,7 @@ struct TokenTaps {
     struct Tap {
         int64_t image;
         torch::Tensor tokens;  ///< [M, D]
-        torch::Tensor map;     ///< int64 [N], the row of each patch; undefined: each has its own
+        torch::Tensor map;     ///< int64 [N], the row of each patch; undefined: row i for patch i
     };
     std::vector<int64_t> blocks;  ///< 0-based
     std::vector<Tap> taps;

@@ -19,7 +19,7 @@ Progress loadCheckpoint(const std::string& path, Segmenter& model, Segmenter& me
 
 /// The running mean of a checkpoint, or the weights of a file saved with saveModel.
 Segmenter loadModel(const std::string& path);
-/// The mean of the weights of several such files of one variant.
+/// The mean of the weights of several such files of the same variant.
 Segmenter loadMean(const std::vector<std::string>& paths);
 void saveModel(const std::string& path, Segmenter& model);
 

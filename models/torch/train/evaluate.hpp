@@ -10,7 +10,7 @@
 
 namespace mpm::models {
 
-/// Ids (CV_8U) of one image (CV_8UC3) at the image's own size.
+/// Ids (CV_8U) of an image (CV_8UC3), in the size of the image.
 cv::Mat predict(Segmenter& model, const cv::Mat& image);
 
 struct Evaluation {

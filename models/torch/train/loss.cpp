@@ -64,7 +64,7 @@ torch::Tensor patchShares(const torch::Tensor& labels, int64_t classes, int64_t 
 }
 
 torch::Tensor neighbourLoss(const torch::Tensor& tokens, const torch::Tensor& shares) {
-    constexpr double kTemperature = 0.05;  // of cosines: low, since only the nearest one counts
+    constexpr double kTemperature = 0.05;  // of cosines: low, since only the nearest counts
     const auto known = (shares.sum(1) > 0).nonzero().squeeze(1);
     if (known.numel() < 2) return tokens.sum() * 0;
     const auto rows = tokens.index_select(0, known), unit = rows / rows.norm(2, 1, true).clamp_min(1e-12);

@@ -102,7 +102,7 @@ namespace {
 using AdamState = torch::optim::AdamWParamState;
 using AdamStates = std::remove_reference_t<decltype(std::declval<torch::optim::AdamW&>().state())>;
 
-/// LibTorch 1.13 names a weight's state by its address in text, 2.x by the address.
+/// The key of a weight's state is an address: as text in LibTorch 1.13, a pointer in 2.x.
 template <class Key = AdamStates::key_type>
 Key keyOf(const torch::Tensor& weight) {
     if constexpr (std::is_same_v<Key, std::string>)

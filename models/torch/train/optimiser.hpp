@@ -26,7 +26,7 @@ class Optimiser {
 public:
     Optimiser(Segmenter& model, const OptimiserOptions& options);
 
-    /// One step at `share` of the rates, from the gradients the weights hold.
+    /// A step at `share` of the rates, from the gradients of the weights.
     void step(double share);
     void zeroGrad();
 
@@ -39,7 +39,7 @@ public:
 private:
     struct Matrix {
         torch::Tensor weight, momentum;
-        int64_t pieces;  ///< stacked matrices that are one parameter: query, key and value
+        int64_t pieces;  ///< matrices stacked in a parameter: query, key and value
     };
     void stepMatrices(double share);
     std::vector<torch::Tensor> adamWeights() const;

@@ -24,11 +24,11 @@ struct PolicyTrainOptions {
     bool quiet = false;
 };
 
-/// How well a policy finds superpatches of one class.
+/// How well a policy finds superpatches of a single class.
 struct PolicyScore {
     double accuracy = 0;   ///< share of all superpatches with a label
-    double precision = 0;  ///< of the `shared` highest-scoring: share that have one class
-    double recall = 0;     ///< of those that could be right: min(shared, superpatches of one class)
+    double precision = 0;  ///< share of the `shared` highest-scoring that have a single class
+    double recall = 0;     ///< share found of min(shared, superpatches of a single class)
 };
 
 /// Each image stretched to height x width, and labels likewise; `shared` as many as the image has at most.

@@ -1,4 +1,4 @@
-// A run that is limited in time: its last validation belongs to that time.
+// The time limit of a run includes the last validation.
 #pragma once
 
 #include <algorithm>

@@ -171,7 +171,7 @@ torch::Tensor Trainer::lossOf(const Batch& batch) {
     return loss;
 }
 
-/// Forward and backward of one part of a step on the calling thread; returns its loss.
+/// Forward and backward of a part of a step on the calling thread; returns the part's loss.
 double Trainer::runPart(int64_t number, int part) {
     if (m_options.workers > 1) torch::set_num_threads(1);  // parallel parts need no thread pool below them
     const ComputeType compute(m_computeType);

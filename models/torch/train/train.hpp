@@ -34,7 +34,7 @@ struct TrainOptions {
     int workers = 2;              ///< parts that run in parallel
     int64_t validateEvery = 500;  ///< steps
     int64_t checkpointEvery = 100;
-    bool mixed = true;      ///< products in bf16 where the hardware has it
+    bool mixed = true;      ///< products in bf16 if the hardware has it
     int64_t stopAfter = 0;  ///< steps after which to stop without a checkpoint; 0: never
     bool quiet = false;
 };
