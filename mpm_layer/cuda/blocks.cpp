@@ -14,7 +14,7 @@ class Blocks : public Session {
 public:
     Blocks(const Weights& weights, const MpmCudaInput& input) : Session(weights, input) {
         Executor& e = executor();
-        // One buffer for the inputs of products: each output of LayerNorm is used before the next is
+        // A single buffer for the inputs of products: each output of LayerNorm is used before the next is
         // computed.
         m_normed = take(e.input, weights.dim);
         m_qkv = take(e.qkv, 3 * weights.inner());

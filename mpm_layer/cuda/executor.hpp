@@ -22,13 +22,13 @@ struct RowBuffers {
     }
 };
 
-/// One reduction, kept for the report.
+/// A reduction, kept for the report.
 struct StageBuffers {
     DeviceBuffer<int> ids, counts;
     PinnedBuffer<int> downIds, downCounts;
 };
 
-/// One output that is copied to the CPU.
+/// An output that is copied to the CPU.
 struct OutputBuffers {
     DeviceBuffer<float> rows;
     PinnedBuffer<float> down;
@@ -85,7 +85,7 @@ private:
     }
 };
 
-/// An idle executor of the device, or a new one. The device must be the thread's current one.
+/// An idle executor of the device, or a new executor. The device must be current in the calling thread.
 std::unique_ptr<Executor> takeExecutor(int device);
 void giveBack(std::unique_ptr<Executor> executor);
 /// False if there was none.

@@ -8,7 +8,7 @@
 namespace mpm::cuda {
 namespace {
 
-/// An executor for one call; one whose stream has failed is not used again.
+/// An executor for a single call; it is not used again if its stream has failed.
 class Lease {
 public:
     explicit Lease(int device) : m_executor(takeExecutor(device)) {}

@@ -47,7 +47,7 @@ Session::Session(const Weights& weights, const MpmCudaInput& input)
 
 // An executor whose stream has failed is not used again.
 Session::~Session() {
-    // The next session uses the same addresses for its rows: graphs contain them.
+    // The next session uses the same addresses for rows: graphs contain them.
     if (m_stages % 2 != 0) std::swap(m_executor->batch, m_executor->merged);
     if (cudaStreamSynchronize(stream()) == cudaSuccess) {
         giveBack(std::move(m_executor));
@@ -83,7 +83,7 @@ void Session::runSteps(const std::vector<Step>& steps) {
     }
 }
 
-// Blocks between two merges are one graph: after a merge the CPU reads the number of rows, and later
+// The blocks between two merges are a graph: after a merge the CPU reads the number of rows, and later
 // products shrink to it.
 void Session::flush() {
     if (m_steps.empty()) return;

@@ -1,5 +1,5 @@
-// One forward on the device. Work is queued on the executor's stream; only the extent of a shortened batch
-// is read before finish().
+// A forward on the device. Work is queued on the executor's stream; only the extent of a shortened batch is
+// read before finish().
 #pragma once
 
 #include <memory>
@@ -48,7 +48,7 @@ protected:
     bool fixedKernels() const { return m_fixed; }
 
 private:
-    /// Half of a block that will be queued together with its neighbours.
+    /// Half of a block, queued together with its neighbours.
     struct Step {
         int block;
         bool attends;

@@ -50,7 +50,7 @@ void Session::decidePairs(const ClusterTables& tables) {
     numberClusters(view(), unit.best, tables, stream());
 }
 
-// Lists the members of every cluster on the CPU, where the map is, and uploads them to the buffers of
+// Lists the members of every cluster on the CPU, which has the map, and uploads them to the buffers of
 // reduce()'s tables, which are large enough.
 void Session::impose(const MpmCudaStage& stage) {
     m_imposed.push_back(std::make_unique<Imposed>());

@@ -1,4 +1,4 @@
-// An encoder's weights on one device, in the element type of its products.
+// An encoder's weights on a device, in the element type of the products.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct Norm {
 
 struct Linear {
     int depth = 0, columns = 0;
-    size_t stride = 0;                   ///< elements from one column's weights to the next
+    size_t stride = 0;                   ///< elements from a column's weights to the next
     DeviceBuffer<unsigned char> weight;  ///< [columns][stride]
     DeviceBuffer<unsigned char> bias;    ///< in the type of the output
 

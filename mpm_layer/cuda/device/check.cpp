@@ -12,7 +12,7 @@ std::string place(const char* operation, const char* file, int line) {
 
 void checkStatus(cudaError_t status, const std::string& operation) {
     if (status == cudaSuccess) return;
-    // Clears the runtime's last error, so that the next launch does not report this one again.
+    // Clears the runtime's last error, so that the next launch does not report it again.
     cudaGetLastError();
     throw CudaFailure(operation + ": " + cudaGetErrorString(status), status == cudaErrorMemoryAllocation);
 }

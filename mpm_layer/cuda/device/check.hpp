@@ -1,4 +1,4 @@
-// Every call and every launch is checked; a failed one throws an exception with its name.
+// Checks every call and every launch; a failure throws an exception with the name of the call.
 #pragma once
 
 #include <cublasLt.h>

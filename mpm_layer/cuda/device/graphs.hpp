@@ -1,4 +1,4 @@
-// Repeated work, recorded once and queued with one call (CUDA graphs).
+// Repeated work, recorded once and queued with a single call (CUDA graphs).
 #pragma once
 
 #include <cstdint>

@@ -84,7 +84,7 @@ std::string nameOf(const Product& p) {
 
 }  // namespace
 
-// cuBLAS stores matrices by columns, so our rows are its columns: output^T = weight * input^T.
+// cuBLAS stores matrices by columns, so our rows are columns to cuBLAS: output^T = weight * input^T.
 struct Products::Plan {
     explicit Plan(const Product& p)
         : description(p.types.compute),
@@ -143,7 +143,7 @@ std::unique_ptr<Products::Plan> Products::makePlan(const Product& p) {
         const bool found = choose(*plan, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
         return found ? std::move(plan) : nullptr;
     }
-    // One tile and one order of summation for every row: the kernel is selected for a fixed number of rows,
+    // The same tile and order of summation for every row: the kernel is selected for a fixed number of rows,
     // and sums are never split, since the parts of a split sum may depend on the number of rows.
     Product usual = p;
     usual.rows = kFixedRows;

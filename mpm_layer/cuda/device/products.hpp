@@ -16,7 +16,7 @@ struct ProductTypes {
     cublasComputeType_t compute;
 };
 
-/// Functions that cuBLASLt can apply to a sum before it is stored. Its GELU is the tanh form.
+/// Functions that cuBLASLt can apply to a sum before it is stored. GELU is the tanh form.
 enum class Epilogue { None, GeluTanh, Relu };
 
 /// output [rows][columns] = input [rows][depth] * weight^T + bias, or added to the output. Strides
@@ -33,7 +33,7 @@ struct Product {
     size_t outputStride;
     bool add;
     Epilogue epilogue = Epilogue::None;
-    /// One kernel for any number of rows, so that the result of a row does not depend on their number.
+    /// The same kernel for any number of rows, so that the result of a row does not depend on the number.
     bool fixed = false;
 };
 

@@ -9,7 +9,7 @@
 
 namespace mpm::cuda {
 
-/// The device is the current one of the calling thread while the guard exists.
+/// Makes the device current in the calling thread while the guard exists.
 class DeviceGuard {
 public:
     explicit DeviceGuard(int device) {

@@ -1,4 +1,4 @@
-// Attention over packed rows: every image attends to its own rows alone, however many they are.
+// Attention over packed rows: each row attends to the rows of the same image only, for any number of rows.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// Attention in plain f32: scores of one tile of keys at a time, with a running softmax.
+// Attention in plain f32: scores of a single tile of keys at a time, with a running softmax.
 #include "mpm_layer/cuda/kernels/attention.hpp"
 #include "mpm_layer/cuda/kernels/element.cuh"
 #include "mpm_layer/cuda/kernels/launch.cuh"

@@ -217,7 +217,7 @@ __global__ void __launch_bounds__(kThreads) attendKernel(BatchView batch, Attent
         weigh(scores, view.logits ? view.logits + first + key : nullptr, count - key, view.scale, softmax,
               sums);
         multiplyValues<T, D>(scores, shared.values[tile % 2], sums);
-        __syncthreads();  // the tile after the next one replaces this one
+        __syncthreads();  // the tile after the next replaces this tile
     }
     storeSums<T, D>(view, first + query + row, count - query - row, softmax, sums);
 }

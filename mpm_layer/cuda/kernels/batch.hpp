@@ -1,4 +1,4 @@
-// A batch as kernels see it: its length is in device memory, and launches use an upper bound.
+// The batch as a kernel's argument: the length is in device memory, and launches use an upper bound.
 #pragma once
 
 namespace mpm::cuda {

@@ -1,6 +1,5 @@
-// How kernels are queued and where they find their dynamic shared memory. A function of the runtime instead
-// of
-// <<<>>>, so that a host compiler can compile kernels for the tests (tests/support/cuda).
+// Queues kernels and gives them dynamic shared memory. A function of the runtime replaces <<<>>>, so that a
+// host compiler can compile kernels for the tests (tests/support/cuda).
 #pragma once
 
 #include "mpm_layer/cuda/device/check.hpp"

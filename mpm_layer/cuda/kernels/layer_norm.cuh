@@ -1,4 +1,4 @@
-// LayerNorm or RMSNorm of one row by one warp, V neighbours per lane.
+// LayerNorm or RMSNorm of a row by a warp, V neighbours per lane.
 #pragma once
 
 #include "mpm_layer/cuda/kernels/element.cuh"

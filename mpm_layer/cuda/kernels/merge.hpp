@@ -51,7 +51,7 @@ void numberClusters(const BatchView& batch, const Candidate* best, const Cluster
 void placeImages(const BatchView& batch, const ClusterTables& tables, int* offsets, Extent* extent,
                  cudaStream_t stream);
 
-/// The rows of the batch, and for each row its size (image tokens), key bias and position.
+/// The rows of the batch, with size (image tokens), key bias and position of each row.
 struct RowState {
     float* rows;
     float* sizes;

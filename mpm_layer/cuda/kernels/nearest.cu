@@ -1,5 +1,5 @@
-// The most similar other token of every token, from one triangle of tiles: each product serves its row and
-// its column, and no matrix of similarities is ever written.
+// The most similar other token of every token, from a triangle of tiles: each product serves a row and a
+// column, and no matrix of similarities is ever written.
 #include "mpm_layer/cuda/kernels/launch.cuh"
 #include "mpm_layer/cuda/kernels/nearest.cuh"
 #include "mpm_layer/cuda/logic/scaling.hpp"
@@ -15,7 +15,7 @@ constexpr int kSide = 8;           // each thread's share of a tile is kSide x k
 constexpr int kPitch = kTile + 4;  // four words off a power of two: columns start in different banks
 constexpr int kPacks = kTile * kUnitStep / 4 / kThreads;  // float4 a thread loads of each operand and step
 
-// One element of a row of length 1.
+// An element of a row of length 1.
 __device__ void storeUnit(const UnitRows& unit, size_t row, int i, float value) {
     if (unit.data) {
         unit.data[row * unit.stride + i] = value;
@@ -28,7 +28,7 @@ __device__ void storeUnit(const UnitRows& unit, size_t row, int i, float value) 
     to[splitPlace(i, 2)] = fromFloat<__nv_bfloat16>(terms.low);
 }
 
-// One warp per row.
+// A warp per row.
 __global__ void normaliseKernel(BatchView batch, const float* rows, UnitRows unit) {
     const ImageRows image = imageRows(batch, blockIdx.y);
     const int token = blockIdx.x * kWarps + threadIdx.y;
@@ -67,7 +67,7 @@ struct Step {
     float4 pack[kPacks];
 };
 
-// This thread's share of one step of the operand that starts at `row`; zeros for rows beyond the image.
+// This thread's share of a step of the operand that starts at `row`; zeros for rows beyond the image.
 __device__ void loadStep(const UnitRows& unit, const ImageRows& image, int row, int k, Step& step) {
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
@@ -111,7 +111,7 @@ struct Operands {
     float columns[kUnitStep][kPitch];
 };
 
-// Every sum runs over k in order, in one chain: the bits of a pair do not depend on its position in the
+// Every sum runs over k in order, in a single chain: the bits of a pair do not depend on its position in the
 // matrix.
 __device__ void multiply(const UnitRows& unit, const ImageRows& image, const Tile& tile, Operands& operands,
                          float (&sums)[kSide][kSide]) {
@@ -143,7 +143,7 @@ __device__ void multiply(const UnitRows& unit, const ImageRows& image, const Til
     }
 }
 
-// Two blocks per multiprocessor: one multiplies while the other compares.
+// Two blocks per multiprocessor, so that multiplication and comparison overlap.
 __global__ void __launch_bounds__(kThreads, 2) nearestKernel(BatchView batch, UnitRows unit) {
     __shared__ union alignas(16) {
         Operands operands;
@@ -175,7 +175,7 @@ __global__ void __launch_bounds__(kThreads, 2) nearestKernel(BatchView batch, Un
             ofRow = larger(ofRow, candidate(sums[i][j], columnToken[j]));
             ofColumn[j] = larger(ofColumn[j], candidate(sums[i][j], rowToken[i]));
         }
-        // The 16 threads of a row group are one half of a warp.
+        // The 16 threads of a row group are half of a warp.
         for (int step = 8; step > 0; step /= 2)
             ofRow = larger(ofRow, __shfl_xor_sync(kWholeWarp, ofRow, step));
         if (columnGroup == 0) offer(unit, image, rowToken[i], ofRow);

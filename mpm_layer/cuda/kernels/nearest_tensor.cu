@@ -1,15 +1,15 @@
 // The nearest pass on tensor cores at f32 accuracy: rows of length 1 in three bf16 terms, six of their nine
 // products, the same triangle of tiles and the same candidates as the plain pass.
 //
-// Accuracy. The terms hold every bit of a value, and the three products that are left out would add less than
-// 2^-26 of |a||b|, so at most 1.5e-8 in a similarity, whose sum of |a||b| is at most 1. Products of
-// bf16 are exact in f32. Tensor cores may cut off what they add where f32 would round, so no sum stays in
-// them for longer than one step of 16: that costs at most 2^-19 of the step's own |a||b|, together 2e-6.
-// Steps are then added in f32, with D / 16 roundings of 2^-24: 3e-6 for D = 768. No similarity is off by more
-// than 5e-6, and by some 1e-7 as a rule; a plain chain's worst case is D roundings, 4.6e-5. Tokens whose two
-// best are more than 1e-5 apart have the same nearest either way.
+// Accuracy. The terms hold every bit of a value. The three products that are left out would add less than
+// 2^-26 of |a||b|, at most 1.5e-8 to a similarity, since |a||b| sums to at most 1. Products of bf16 are exact
+// in f32. Tensor cores may truncate if f32 would round, so a sum stays in the tensor cores for a single step
+// of 16: that costs at most 2^-19 of the step's |a||b|, together 2e-6. Steps are then added in f32, with D /
+// 16 roundings of 2^-24: 3e-6 for D = 768. No similarity is off by more than 5e-6, and by some 1e-7 as a
+// rule; a plain chain's worst case is D roundings, 4.6e-5. If a token's two highest similarities differ by
+// more than 1e-5, both passes find the same nearest.
 //
-// The bits of a pair do not depend on its position: swapping a and b swaps `ofRow` and `ofColumn`, whose
+// The bits of a pair do not depend on its position: swapping a and b swaps `ofRow` and `ofColumn`, and the
 // sum is the same.
 #include "mpm_layer/cuda/kernels/launch.cuh"
 #include "mpm_layer/cuda/kernels/nearest.cuh"
@@ -126,7 +126,7 @@ __device__ int columnWithin(const Place& place, int j, int e) {
     return place.column + j * 8 + threadIdx.x % 4 * 2 + e % 2;
 }
 
-// The thread's rows and columns that are finite tokens: one bit each, by product and half.
+// The thread's rows and columns that are finite tokens: a bit each, by product and half.
 struct Flags {
     unsigned rows = 0, columns = 0;
 };
@@ -162,7 +162,7 @@ __device__ void compare(const Sums& sums, const Tile& tile, const Place& place, 
             ofRow = larger(ofRow, candidate(similarity, other));
             ofColumn[j] = larger(ofColumn[j], candidate(similarity, token));
         }
-        // Four neighbouring lanes hold one row.
+        // Four neighbouring lanes hold a row.
         for (int step = 1; step < 4; step *= 2)
             ofRow = larger(ofRow, __shfl_xor_sync(kWholeWarp, ofRow, step));
         if (lane % 4 == 0) shared.best.rows[warp % kWarpsAcross][row] = ofRow;
@@ -194,7 +194,7 @@ __global__ void __launch_bounds__(kThreads, 2) nearestTensorKernel(BatchView bat
         }
         __syncthreads();
         multiplyStep(shared.steps[step % 2], place, sums);
-        __syncthreads();  // the step after the next one replaces this one
+        __syncthreads();  // the step after the next replaces this step
     }
     compare(sums, tile, place, flagsOf(unit, image, tile, place), shared);
     __syncthreads();

@@ -75,7 +75,7 @@ __global__ void activateKernel(BatchView batch, RowsOf<T> hidden, const T* gate,
     }
 }
 
-// Element e of a head turned together with its partner; elements without one stay.
+// Element e of a head, rotated together with its partner; elements without a partner stay.
 __device__ float rotated(const float* head, const float* cosine, const float* sine, int e, int size,
                          bool halves) {
     const int half = size / 2;
@@ -86,7 +86,7 @@ __device__ float rotated(const float* head, const float* cosine, const float* si
     return head[e] * cosine[e] + turned * sine[e];
 }
 
-// One warp a row and head; blockIdx.z is 0 for the query, 1 for the key.
+// A warp for each row and head; blockIdx.z is 0 for the query, 1 for the key.
 template <class T>
 __global__ void finishHeadsKernel(BatchView batch, RowsOf<T> qkv, HeadsView view, const int* position) {
     __shared__ float shared[kWarps][kLargestHead];

@@ -1,5 +1,5 @@
 // The tensor cores' 16 x 8 x 16 product and the copies that feed it. nvcc takes the instructions from
-// ptx.cuh; the tests, which run kernels on the CPU, bring functions of their own (tests/support/cuda).
+// ptx.cuh; the tests run kernels on the CPU with other functions (tests/support/cuda).
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ __device__ void loadMatricesTurned(std::uint32_t (&to)[4], const void* row);
 template <class T>
 __device__ void multiplyAdd(float (&sum)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1);
 
-/// Two neighbours in one register, the first in the lower half.
+/// Two neighbours in a register, the first in the lower half.
 template <class T>
 __device__ inline std::uint32_t packed(float first, float second) {
     const Pack<T, 2> pair{{fromFloat<T>(first), fromFloat<T>(second)}};

@@ -69,7 +69,7 @@ private:
     MpmCudaLinear linear(const std::string& name, int depth, int columns) {
         const cv::Mat matrix = m_weights.matrix(name + ".weight", depth, columns);
         MpmCudaLinear l{};
-        l.weight = matrix.ptr<float>();  // NamedWeights keeps its values continuous
+        l.weight = matrix.ptr<float>();  // values of NamedWeights are continuous
         l.depth = depth;
         l.columns = matrix.size[1];
         if (l.columns < 1)

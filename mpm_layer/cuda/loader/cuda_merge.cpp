@@ -42,7 +42,7 @@ public:
         check(m_entry.finish(m_session.get(), &times, &m_error), m_error);
         std::vector<MergeMap> maps(m_images);
         for (int i = 0; i < m_images; ++i) {
-            // One more than there are: data() of an empty vector may be null.
+            // Never empty: data() of an empty vector may be null.
             maps[i].ids.resize(m_tokens + 1);
             check(m_entry.stage_tokens(m_session.get(), 0, i, &maps[i].clusters, &m_error), m_error);
             check(m_entry.stage_map(m_session.get(), 0, i, maps[i].ids.data(), &m_error), m_error);

@@ -1,4 +1,4 @@
-// One forward on a GPU: queues work, and reads back once, in finish().
+// A forward on a GPU: queues work, and reads back once, in finish().
 #pragma once
 
 #include <memory>

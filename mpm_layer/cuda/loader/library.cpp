@@ -31,7 +31,7 @@ std::vector<std::string> ownFolders() {
     return folders;
 }
 
-/// The first that exists, or the bare name, which the loader looks for on its own path.
+/// The first file that exists, or the bare name, which the loader searches for.
 std::string ownLibrary() {
     for (const std::string& folder : ownFolders())
         if (const std::string file = folder + "/" + kFile; access(file.c_str(), R_OK) == 0) return file;
@@ -43,8 +43,8 @@ std::string lastLoaderError() {
     return text ? text : "no reason given by the loader";
 }
 
-/// Most machines have no such library. The loader's own text is not asked for then: glibc 2.41 crashes where
-/// it has no memory for it.
+/// Most machines have no such library. Then dlerror() is not called: glibc 2.41 crashes if memory for the
+/// text runs out.
 std::string whyNotLoaded(const std::string& path) {
     return path == kFile ? "none is beside libmpm, and the loader finds none" : lastLoaderError();
 }

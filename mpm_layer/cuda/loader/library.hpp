@@ -11,8 +11,8 @@ namespace mpm::cuda {
 /// A loaded library of the version that this code was built for.
 class Library {
 public:
-    /// The file in MPM_CUDA_LIBRARY, else one beside this build or on the search path of the loader. Throws
-    /// if there is none, naming the reason.
+    /// The library MPM_CUDA_LIBRARY, else libmpm_cuda.so beside this build or on the loader's search path.
+    /// Throws with the reason if none can be loaded.
     static std::shared_ptr<const Library> load();
     /// The file at `path`; load() does not return it later.
     static std::shared_ptr<const Library> open(const std::string& path);

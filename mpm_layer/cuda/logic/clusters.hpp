@@ -13,8 +13,8 @@ MPM_HOST_DEVICE inline int partnerOf(const Candidate* best, int i) {
     return nearest >= 0 && indexOf(best[nearest]) == i ? nearest : -1;
 }
 
-/// A token's share of the running sums: a cluster and its members if it represents one, else nothing.
-/// Both sums are in one integer, members in the lower half.
+/// A token's share of the running sums: a cluster and its members if it represents one, else nothing. Both
+/// sums are in the same integer, members in the lower half.
 using ClusterSum = unsigned long long;
 
 MPM_HOST_DEVICE inline ClusterSum clusterTerm(int token, int partner) {
@@ -30,7 +30,7 @@ MPM_HOST_DEVICE inline int membersIn(ClusterSum sum) {
     return static_cast<int>(sum & 0xffffffffu);
 }
 
-/// Clusters of one image: ids by token, members of cluster c at members[starts[c]..starts[c+1]), ascending.
+/// Clusters of an image: ids by token, members of cluster c at members[starts[c]..starts[c+1]), ascending.
 struct ClusterLists {
     int* ids;
     int* starts;

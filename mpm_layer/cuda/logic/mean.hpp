@@ -1,4 +1,4 @@
-// One element of the mean of a cluster's rows, summed in f64 as on the CPU: no overflow, no underflow.
+// An element of the mean of a cluster's rows, summed in f64 as on the CPU: no overflow, no underflow.
 #pragma once
 
 #include <cstddef>

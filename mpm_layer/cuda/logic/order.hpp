@@ -1,5 +1,5 @@
-// A similarity and the index it belongs to as one integer, so that one atomic maximum keeps the most similar
-// token and, among equals, the lowest index, in any order of the threads.
+// A similarity and its index in an integer, so that an atomic maximum keeps the most similar token and, among
+// equals, the lowest index, in any order of the threads.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ using Candidate = unsigned long long;
 /// Less than every candidate.
 constexpr Candidate kNoCandidate = 0;
 
-/// Unsigned integers that compare as the floats do; both zeros are one. Not for NaN.
+/// Unsigned integers that compare as the floats do; both zeros are equal. Not for NaN.
 MPM_HOST_DEVICE inline std::uint32_t orderedBits(float value) {
     if (value == 0.0f) value = 0.0f;
     std::uint32_t bits;

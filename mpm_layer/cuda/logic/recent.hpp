@@ -8,13 +8,13 @@
 
 namespace mpm::cuda {
 
-/// The first use of a key only registers it; the second one creates its value, later ones find it.
+/// The first use of a key only registers it; the second creates the value, later uses find the value.
 template <class Key, class Value>
 class Recent {
 public:
     explicit Recent(size_t most) : m_most(most) {}
 
-    /// Null if the key is new: it is registered, and the least recently used one is removed if there are too
+    /// Null if the key is new: it is registered, and the least recently used key is removed if there are too
     /// many.
     Value* meet(const Key& key) {
         const auto found =

@@ -7,7 +7,7 @@
 
 namespace mpm::cuda {
 
-/// Two factors, both exact: one alone may leave the f32 range.
+/// Two factors, both exact: a single factor may leave the f32 range.
 struct Scaling {
     float first, second;
 

@@ -18,7 +18,7 @@ MPM_HOST_DEVICE inline float roundedToBf16(float value) {
     return value;
 }
 
-/// high + middle + low is the value itself unless it is below 1e-33: each term takes 8 of its 24 bits.
+/// high + middle + low is the value itself unless it is below 1e-33: each term takes 8 of 24 bits.
 struct SplitValue {
     float high, middle, low;
 };
@@ -31,9 +31,9 @@ MPM_HOST_DEVICE inline SplitValue split(float value) {
 }
 
 constexpr int kSplitTerms = 3;
-constexpr int kSplitStep = 16;  ///< the depth of one tensor core product
+constexpr int kSplitStep = 16;  ///< the depth of a tensor core product
 
-/// The place of a term of element `i` in a split row: the terms of one step are neighbours.
+/// The place of a term of element `i` in a split row: the terms of a step are neighbours.
 MPM_HOST_DEVICE constexpr int splitPlace(int i, int term) {
     return (i / kSplitStep * kSplitTerms + term) * kSplitStep + i % kSplitStep;
 }

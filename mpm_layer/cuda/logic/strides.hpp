@@ -13,7 +13,7 @@ MPM_HOST_DEVICE constexpr int paddedWidth(int width) {
 }
 
 /// Products are computed for whole groups of rows, so that few different shapes have to be planned. Rows of a
-/// product are independent: the values of rows beyond the last one are never used.
+/// product are independent: the values of rows beyond the last row are never used.
 constexpr int roundedRows(int rows) {
     const int group = rows <= 2048 ? 64 : 256;
     return (rows + group - 1) / group * group;

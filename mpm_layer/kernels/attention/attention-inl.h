@@ -20,14 +20,14 @@ namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
 // Queries are in the lanes, keys in the rows: maxima and sums of the softmax are plain vertical operations,
-// and the weights of one key have exactly the panel order that the product with V needs as its right operand.
-// Scores become weights while they are in registers; only weights are written to memory.
+// and the weights of a key have the panel order that the product with V needs as right operand. Scores become
+// weights while they are in registers; only weights are written to memory.
 
 constexpr float kLog2E = 1.44269504f;
 
-// Weights are 2^(score - peak). A query's peak follows its scores only where they exceed it by more than
-// this: seldom, since all that was summed up must shrink then. Each query decides by itself, so its bits do
-// not depend on those beside it.
+// Weights are 2^(score - peak). A query's peak follows a score only if the score exceeds the peak by more
+// than this: seldom, since all sums must shrink then. Queries decide independently, so the bits of a query do
+// not depend on its neighbours.
 constexpr float kSlack = 8.0f;
 
 // A head's last queries may fill no more than the first of a panel's V vectors: then the other is left out.
@@ -143,7 +143,7 @@ HWY_INLINE void attendKeys(const AttentionHead& head, int room, Panel<V>& panel,
     add(head.tokens - waiting, waiting);
 }
 
-/// Writes one half of `count` rows as columns: element (k, q), finished, is output[q * stride + k].
+/// Writes half of `count` rows as columns: element (k, q), finished, is output[q * stride + k].
 template <class Finish>
 HWY_INLINE void writeColumns(const float* rows, int count, int columns, const Finish& finish, float* output,
                              size_t stride) {

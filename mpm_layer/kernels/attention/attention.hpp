@@ -1,11 +1,11 @@
-// Attention of one head over one image: scores never leave the cache, no N x N buffer anywhere.
+// Attention of a head over an image: scores never leave the cache, no N x N buffer anywhere.
 #pragma once
 
 #include <cstddef>
 
 namespace mpm::kernels {
 
-/// One head of one image. All rows are `stride` floats apart; whole row groups of keys are read (see
+/// A head of an image. All rows are `stride` floats apart; whole row groups of keys are read (see
 /// paddedSize).
 struct AttentionHead {
     const float* queries;

@@ -21,14 +21,14 @@ HWY_PUSH_ATTRIBUTES(HWY_TARGET_STR ",avx512bf16" MPM_TILES_TARGET)
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// Keys whose scores are looked at together. While the vector units turn the scores of one block into weights,
-// the tiles multiply the keys of the next block and the values of blocks before: steps of tiles and pieces of
-// a block alternate, since the processor looks only a few hundred instructions ahead.
+// A block of keys. While the vector units turn the scores of a block into weights, the tiles multiply the
+// keys of the next block and the values of blocks before: steps of tiles and pieces of a block alternate,
+// since the processor looks only a few hundred instructions ahead.
 constexpr int kTileKeys = 2 * kTileRows, kPieceKeys = 8, kPieces = kTileKeys / kPieceKeys;
 // Blocks whose values are added at once.
 constexpr int kTogether = 2;
 
-/// Memory of one panel of queries: all of it stays in the level-1 cache.
+/// Memory of a panel of queries: all of it stays in the level-1 cache.
 struct TileMemory {
     HWY_INLINE TileMemory(Buffer& buffer, int headSize) {
         const size_t width = panelWidth(), size = static_cast<size_t>(headSize) * width;
@@ -54,7 +54,7 @@ struct KeyGroup {
     Bf16Pair* weights = nullptr;
 };
 
-/// Products of tiles, one step at a time: scores of a block, then values of a group, some columns at a time.
+/// Products of tiles, step by step: scores of a block, then values of a group, some columns at a time.
 class TileSteps {
 public:
     HWY_INLINE TileSteps(const AttentionHeadBf16& head, const TileMemory& memory)
@@ -65,7 +65,7 @@ public:
         m_group = group;
         m_column = group.blocks > 0 ? 0 : m_depth;
     }
-    /// Steps for the next one of `blocks` blocks, if each takes its share of the values.
+    /// Steps for the next of `blocks` blocks, if each takes an equal share of the values.
     HWY_INLINE int share(int blocks) const {
         const int columns = (m_depth - m_column + blocks - 1) / blocks;
         const int values = columns * m_group.blocks;  // fits: a part of a head's tiles
@@ -140,7 +140,7 @@ private:
     const int m_depth;
     int m_block = -1, m_column, m_left = 0;
     KeyGroup m_group;
-    float* m_sums = nullptr;  // where the sums in the tiles belong
+    float* m_sums = nullptr;  // the place of the sums in the tiles
     float *m_before = nullptr, *m_from = nullptr;
     bool m_first = false;
     const Bf16Pair *m_rows = nullptr, *m_panel = nullptr;
@@ -160,7 +160,7 @@ struct TileTotals {
     __m512i bits[2];
 };
 
-/// 2^x with half of a bf16's last bit added, so that its upper half is 2^x rounded to bf16.
+/// 2^x plus half of a bf16's last bit: the upper half is 2^x rounded to bf16.
 HWY_INLINE __m512i exp2ForPairs(Float x) {
     static constexpr float kTerms[] = {0.99992522f + 0x1p-8f, 0.695833529f, 0.226067168f, 0.0780245231f};
     const __m512 part = _mm512_reduce_ps(x.raw, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
@@ -172,7 +172,7 @@ HWY_INLINE void weighPair(const float* scores, Float peak, Bf16Pair* weights, Fl
                           __m512i& bits) {
     const FloatTag d;
     const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xFFFF0000u));
-    // The upper half of each cell to its lower one.
+    // The upper half of each cell to the lower half.
     const __m512i lower = _mm512_set4_epi32(0x0F0E0F0E, 0x0B0A0B0A, 0x07060706, 0x03020302);
     const __m512i first = exp2ForPairs(hn::Sub(hn::Load(d, scores), peak));
     const __m512i second = exp2ForPairs(hn::Sub(hn::Load(d, scores + panelWidth()), peak));
@@ -183,8 +183,7 @@ HWY_INLINE void weighPair(const float* scores, Float peak, Bf16Pair* weights, Fl
 }
 
 /// The score that weights are relative to, per query. A peak is set kSlack - 1 above the highest score so
-/// far, and raised where a weight reaches 2, or where nothing has weighed anything yet. Each query decides by
-/// itself.
+/// far, and raised if a weight reaches 2 or all weights so far are 0. Queries decide independently.
 class TilePeaks {
 public:
     HWY_INLINE TilePeaks() { m_peak[0] = m_peak[1] = hn::Zero(FloatTag()); }
@@ -285,7 +284,7 @@ HWY_INLINE void weighBlock(const float* scores, const TilePeaks& peaks, Bf16Pair
     totals.bits[0] = leftBits, totals.bits[1] = rightBits;
 }
 
-/// All keys of a head for one panel of queries, which are in the memory. Returns the sums of the weights.
+/// All keys of a head for a panel of queries, which are in the memory. Returns the sums of the weights.
 HWY_INLINE TileTotals attendTiles(const AttentionHeadBf16& head, const TileMemory& memory) {
     const size_t width = panelWidth(), blockSize = kTileKeys / 2 * width;
     const AttentionHead& f32 = head.f32;

@@ -18,12 +18,12 @@ constexpr int kValuePairs = 32;
 void packValues(const float* rows, size_t stride, int tokens, int columns, bool asColumns, Bf16Pair* packed,
                 size_t packedStride);
 
-/// Keys are read so many at once, from a head's first on: so many behind its last must be readable.
+/// Keys that are read at once, from a head's first key on: as many must be readable behind the last.
 constexpr int kKeysRead = 32;
 
-/// One head whose keys and values are pairs already: keys along the head, values along the tokens.
+/// A head whose keys and values are pairs already: keys along the head, values along the tokens.
 struct AttentionHeadBf16 {
-    AttentionHead f32;     ///< queries, sizes and bias; its keys and values are not read
+    AttentionHead f32;     ///< queries, sizes and bias; keys and values of it are not read
     const Bf16Pair* keys;  ///< [tokens][keyStride], pairsOf(headSize) used
     size_t keyStride;
     const Bf16Pair* values;  ///< as packValues writes them

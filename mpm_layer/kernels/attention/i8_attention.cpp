@@ -24,7 +24,7 @@ namespace HWY_NAMESPACE {
 /// A panel of queries as the right operand of their scores: columns of quads.
 struct QueryQuads {
     I8Quad* quads;          // [quadsOf(headSize)][panelWidth()]
-    float* scales;          // of each query, the logits' own scale in it
+    float* scales;          // of each query, times the scale of the logits
     std::int32_t* offsets;  // to be added to sums
 };
 

@@ -9,9 +9,9 @@
 
 namespace mpm::kernels {
 
-/// One head whose keys are quads. Values are bf16 pairs if `values` is not null, else f32.
+/// A head whose keys are quads. Values are bf16 pairs if `values` is not null, else f32.
 struct AttentionHeadI8 {
-    AttentionHead f32;   ///< queries, values, sizes and bias; its keys are not read
+    AttentionHead f32;   ///< queries, values, sizes and bias; keys of it are not read
     const I8Quad* keys;  ///< [tokens][keyStride], quadsOf(headSize) used; kKeysRead are read at once
     size_t keyStride;
     const float* keyScales;            ///< of each token; kKeysRead are read at once

@@ -1,6 +1,6 @@
-// Softmax by blocks of keys on 64-bit Arm, where a group's scores are stored before they become weights.
-// GCC 12 moves a block of 24 vectors to memory and back several times if its softmax is unrolled; a loop over
-// the stored rows takes less than half of the instructions.
+// Softmax by blocks of keys on 64-bit Arm: a group's scores are stored before they become weights. GCC 12
+// moves a block of 24 vectors to memory and back several times if the softmax is unrolled; a loop over the
+// stored rows takes less than half of the instructions.
 
 #if defined(MPM_KERNELS_STORED_SCORES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_STORED_SCORES_INL_H_

@@ -23,7 +23,7 @@ struct ValuePairs {
     int columns;
 };
 
-// Keys of one pass: weights (480 x 32 x 2 = 30 KiB) stay in the level-1 cache until their values are added.
+// Keys of a pass: weights (480 x 32 x 2 = 30 KiB) stay in the level-1 cache until their values are added.
 constexpr int kKeyBlockBf16 = 40 * kGroup;
 
 /// A block's scores become weights, two keys at a time, in the order the product with V takes.

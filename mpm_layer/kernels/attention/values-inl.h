@@ -14,7 +14,7 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// Keys of one pass: weights (240 x 32 x 4 = 30 KiB) stay in the level-1 cache until their values are added.
+// Keys of a pass: weights (240 x 32 x 4 = 30 KiB) stay in the level-1 cache until their values are added.
 constexpr int kKeyBlock = 20 * kGroup;
 
 /// A block's scores become weights.

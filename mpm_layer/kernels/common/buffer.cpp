@@ -42,8 +42,8 @@ float* allocateLarge(size_t bytes) {
 }
 
 // Memory of the system. A forward reads all weights, and each new page costs an address translation. So all
-// but small blocks are in large pages. Blocks smaller than a page share a region, which is freed together
-// with its last block.
+// but small blocks are in large pages. Blocks smaller than a page share a region, which is freed with the
+// last block in it.
 class Regions {
 public:
     float* take(size_t bytes) {
@@ -85,7 +85,7 @@ private:
         m_users.erase(found);
     }
 
-    std::map<float*, int> m_users;  // blocks of a region, and one more while there is room for others
+    std::map<float*, int> m_users;  // blocks of a region, plus 1 while a region has room for more
     float* m_region = nullptr;
     float* m_next = nullptr;
     size_t m_left = 0;
@@ -100,7 +100,7 @@ public:
         return *pool;
     }
 
-    /// A block of at least `bytes`, which becomes its true size.
+    /// A block of at least `bytes`; `bytes` becomes the true size.
     float* take(size_t& bytes) {
         const std::lock_guard<std::mutex> lock(m_guard);
         const auto found = m_free.lower_bound(bytes);
@@ -146,7 +146,7 @@ private:
 }  // namespace
 
 float* Buffer::reserve(size_t count) {
-    // The count may be a product of two ints and a small factor: it fits 64 bits, its bytes may not.
+    // The count may be a product of two ints and a small factor: it fits 64 bits, the bytes may not.
     if (count > kMostFloats) throw std::bad_alloc();
     size_t bytes = (count * sizeof(float) + 2 * kAlignment - 1) / kAlignment * kAlignment;
     if (bytes <= m_bytes) return m_data;

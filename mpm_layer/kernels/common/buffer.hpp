@@ -23,7 +23,7 @@ public:
     Buffer(const Buffer&) = delete;
     Buffer& operator=(const Buffer&) = delete;
 
-    /// At least `count` floats and a tail of one cache line, so that a kernel may read a whole vector at the
+    /// At least `count` floats and a cache line behind them, so that a kernel may read a whole vector at the
     /// end.
     float* reserve(size_t count);
     float* data() { return m_data; }

@@ -49,21 +49,21 @@ HWY_INLINE Float exp2(Float x) {
 
 #if HWY_TARGET <= HWY_AVX3
 
-/// 2^x, relative error below 8e-5: for values that are rounded to bf16 (one part in 512) next. scalef takes
-/// the whole part of x itself, and gives 0 for minus infinity.
+/// 2^x, relative error below 8e-5: for values that are rounded to bf16 (1 part in 512) next. scalef takes the
+/// whole part of x itself, and gives 0 for minus infinity.
 HWY_INLINE Float exp2Coarse(Float x) {
     static constexpr float kTerms[] = {0.99992522f, 0.695833529f, 0.226067168f, 0.0780245231f};
     const Float part{_mm512_reduce_ps(x.raw, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)};
     return Float{_mm512_scalef_ps(horner(part, kTerms).raw, x.raw)};
 }
 
-// The sixteen lanes of a register are a table: where a function is too long for one short polynomial, its
-// terms are looked up piece by piece, which takes fewer operations than a long one or a quotient.
+// The sixteen lanes of a register are a table: if a short polynomial cannot approximate a function, terms are
+// looked up piece by piece, which takes fewer operations than a long polynomial or a quotient.
 
 /// x as a whole number of pieces, each 2^-kBits long, and the rest: at most half a piece.
 template <int kBits>
 struct Pieces {
-    static constexpr float kLast = 1.5f * (1 << (23 - kBits));  // its last bit is one piece
+    static constexpr float kLast = 1.5f * (1 << (23 - kBits));  // the last bit is a piece
 
     HWY_INLINE explicit Pieces(Float x)
         : sum(hn::Add(x, hn::Set(FloatTag(), kLast))),
@@ -85,7 +85,7 @@ struct Pieces {
     Float sum, rest;
 };
 
-/// One half plus the polynomials `terms` of |x|, by pieces of a half, with the sign of x.
+/// 1/2 plus the polynomials `terms` of |x|, by pieces of a half, with the sign of x.
 template <size_t N>
 HWY_INLINE Float normalOf(Float x, const float (&terms)[N][16]) {
     const FloatTag d;
@@ -143,7 +143,7 @@ HWY_INLINE Float exp2Coarse(Float x) {
     static constexpr float kTerms[] = {1.0f, 0.693282902f, 0.242210969f, 0.0550089329f};
     const FloatTag d;
     const hn::RebindToSigned<FloatTag> di;
-    // A sum with 1.5 * 2^23 is rounded to a whole number, in its low bits.
+    // A sum with 1.5 * 2^23 is rounded to a whole number, in the low bits.
     const Float magic = hn::Set(d, 12582912.0f), sum = hn::Add(hn::Max(x, hn::Set(d, -127.0f)), magic);
     const Float rest = hn::Sub(hn::Max(x, hn::Set(d, -127.0f)), hn::Sub(sum, magic));
     const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, sum));
@@ -153,7 +153,7 @@ HWY_INLINE Float exp2Coarse(Float x) {
 #endif
 
 /// The normal distribution, absolute error below 1e-7, by the error function: an odd rational of degree 13
-/// over 8, clamped where f32 has reached 1.
+/// over 8, clamped to 1 if f32 cannot tell it from 1.
 HWY_INLINE Float normal(Float x) {
     static constexpr float kOver[] = {1.12837877f,     0.20659385f,     0.0514604432f, 0.0039923925f,
                                       0.000149376067f, -1.99376271e-6f, 1.98734441e-8f};

@@ -1,5 +1,5 @@
-// An upper limit on the instruction set: MPM_MAX_CPU_ISA makes a wide machine compute as a narrower one does,
-// to compare results between machines and to test the narrower kernels.
+// An upper limit on the instruction set: MPM_MAX_CPU_ISA makes a wide machine compute like a narrower
+// machine, to compare results between machines and to test the narrower kernels.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -22,7 +22,7 @@ namespace {
 
 struct Limit {
     const char* name;
-    std::int64_t better;  // Highway's targets above it: a better one is a lower bit among x86's
+    std::int64_t better;  // Highway's targets above it: on x86 a better target is a lower bit
     bool amx, bf16, vnni;
 };
 

@@ -11,9 +11,9 @@
 
 namespace mpm {
 
-/// The most elements of one matrix. OpenCV counts those of a blob by int; the rest of int's range lets rows
-/// be rounded up to whole groups and a few more be read. If checkShape accepts a shape, the product of any
-/// of its sizes fits an int.
+/// The most elements of a matrix. OpenCV counts elements of a blob by int; the rest of int's range lets rows
+/// be rounded up to whole groups and a few more be read. If checkShape accepts a shape, any product of sizes
+/// in the shape fits an int.
 constexpr std::int64_t kMostElements = std::numeric_limits<int>::max() - 65535;
 
 /// Sides and area of an image: the longest side that a JPEG has, and more pixels than the largest cameras
@@ -21,7 +21,7 @@ constexpr std::int64_t kMostElements = std::numeric_limits<int>::max() - 65535;
 constexpr int kLongestSide = 65535;
 constexpr std::int64_t kMostPixels = std::int64_t{1} << 27;
 
-/// Whether no size is negative and all together, an empty one counted as 1, give at most kMostElements.
+/// Whether no size is negative and the product of all sizes but 0 is at most kMostElements.
 template <class Sizes>
 bool shapeFits(const Sizes& sizes) {
     std::int64_t elements = 1;

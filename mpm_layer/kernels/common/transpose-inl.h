@@ -1,5 +1,5 @@
-// Rows become columns, and columns rows, four columns at a time: squares of 4 by 4 elements of 32 bits, one
-// in each block of 128 bits.
+// Rows become columns, and columns rows, four columns at a time: squares of 4 by 4 elements of 32 bits, each
+// in a block of 128 bits.
 
 #if defined(MPM_KERNELS_TRANSPOSE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_TRANSPOSE_INL_H_
@@ -50,7 +50,7 @@ HWY_INLINE void transposeSquares(D d, V& v0, V& v1, V& v2, V& v3) {
     v3 = hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23));
 }
 
-/// Four elements of row `row` and of every fourth after it, one row in each block.
+/// Four elements of row `row` and of every fourth row after it, each row in a block.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> loadBlocks(D d, const T* rows, size_t stride, int row, int last) {
     if constexpr (hn::MaxLanes(D()) == kSquare) {

@@ -7,8 +7,8 @@
 
 namespace mpm::kernels {
 
-/// out[k] = activation(in[k]); `in` and `out` may be the same. An element's bits do not depend on where it
-/// is.
+/// out[k] = activation(in[k]); `in` and `out` may be the same. An element's bits do not depend on its
+/// position.
 void activate(Activation activation, const float* in, size_t count, float* out);
 
 }  // namespace mpm::kernels

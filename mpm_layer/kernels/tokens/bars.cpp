@@ -1,4 +1,4 @@
-// What the leads of a screen surely have at least, and which rows cannot have more: see screen.hpp.
+// Bars of rows, and the extents that tell which rows cannot exceed them: see screen.hpp.
 #include <algorithm>
 #include <limits>
 
@@ -19,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-/// Of one vector of rows. The sum of all errors is taken 2 % too large, which is more than f32 rounds.
+/// The bars of a vector of rows. The sum of all errors is increased by 2 %, more than the rounding of f32.
 HWY_INLINE Float barsOf(const Screen& screen, const LeadVectors& leads, size_t row) {
     const FloatTag d;
     const Index other = hn::Max(leads.index, hn::Zero(IndexTag()));
@@ -34,7 +34,7 @@ HWY_INLINE Float barsOf(const Screen& screen, const LeadVectors& leads, size_t r
     Float above = hn::Mul(hn::Set(d, 2 * screen.margin), steps);
     above = hn::MulAdd(hn::Set(d, 3.0f), slacks, above);
     above = hn::MulAdd(hn::Set(d, static_cast<float>(5 * kTilt)), away, above);
-    // Of cosines in f64, and of unit rows that are not quite as long.
+    // The error of cosines in f64, and of unit rows whose length is not exactly 1.
     const double unit = (screen.width + 16) * 0x1p-24, exact = unit * 0x1p-25 + unit * unit;
     above = hn::MulAdd(above, hn::Set(d, 1.02f), hn::Set(d, static_cast<float>(1.01 * exact)));
     const Float bar = hn::Sub(leads.value, above);

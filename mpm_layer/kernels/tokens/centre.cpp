@@ -34,15 +34,15 @@ HWY_INLINE float sumOf(Float v) {
     return hn::GetLane(hn::SumOfLanes(FloatTag(), v));
 }
 
-// Rows are centred in steps, several rows in each: square roots of one row then do not wait for another's.
+// Rows are centred in steps, several rows in each, so that square roots of the rows overlap.
 constexpr int kTogether = 16;
 
-/// What its place leaves of a row: e.
+/// e: the rest of a row without its place.
 struct Rest {
     float far, near;   // |u - m|^2, |e|^2
     float peak;        // the largest element of e
     float tilt;        // |B'e|^2, of e as computed
-    float norm, haze;  // |e|, and how far from e it may be, or more
+    float norm, haze;  // |e|, and a bound of the error of e
 };
 
 /// Squares and products with the directions, of a row as it is. The directions have zeros behind them.
@@ -64,8 +64,8 @@ HWY_INLINE float project(const float* in, const ScreenBasis& basis, int width, f
     return sumOf(squares);
 }
 
-// Compiled with -ffp-contract=off: here the unit row must be the rounded one, as everywhere else.
-/// What its place in the basis leaves of a unit row, in * inverse: e, whole vectors of it, zeros behind.
+// Compiled with -ffp-contract=off: here the unit row must be rounded, as everywhere else.
+/// Subtracts a place in the basis from a unit row, in * inverse: gives e, in whole vectors, zeros behind.
 HWY_INLINE void subtract(const float* in, const PlacedRow& placed, const ScreenBasis& basis, int width,
                          float* out, Rest& rest) {
     const FloatTag d;
@@ -100,7 +100,7 @@ HWY_INLINE void subtract(const float* in, const PlacedRow& placed, const ScreenB
 
 HWY_INLINE PlacedRow placedRow(const float* in, const ScreenBasis& basis, int width, float* room) {
     static_assert(kDirections == 4, "written out: arrays of vectors would be kept in memory");
-    // As unitRow: where squares neither overflow nor vanish, x / |x| needs no scaling.
+    // As unitRow: if squares neither overflow nor vanish, x / |x| needs no scaling.
     constexpr float kLeast = 1e-20f, kMost = 1e20f;
     float along[kDirections];
     const float squares = project(in, basis, width, along);
@@ -127,8 +127,8 @@ void PlaceRows(const TokenRows& rows, int first, int count, const ScreenBasis& b
         placed[i] = placedRow(rows.data + i * rows.stride, basis, rows.width, room);
 }
 
-/// How much of e its computation may have rounded away. Each step rounds what it leaves: u - m, then what
-/// each direction leaves of it, whose squares are smaller by 2 a^2.
+/// A bound of the rounding error of e. Each step rounds its result: u - m, then the rest after each
+/// direction, whose squares are smaller by 2 a^2.
 HWY_INLINE float hazeOf(const PlacedRow& placed, const Rest& rest) {
     float left = rest.far * 1.001f, sum = 0;
     for (int l = 0; l < kDirections; ++l) {
@@ -140,7 +140,7 @@ HWY_INLINE float hazeOf(const PlacedRow& placed, const Rest& rest) {
     return 1.01f * kRounding * (fused + (HWY_NATIVE_FMA ? 0 : kDirections * distance));
 }
 
-/// e as words; returns the sum of the squares of what rounding leaves.
+/// e as words; returns the sum of the squares of the rounding errors.
 HWY_INLINE float roundToWords(const float* rest, int width, float step, float* cells) {
     const FloatTag d;
     const hn::Rebind<std::int16_t, FloatTag> words;
@@ -172,7 +172,7 @@ HWY_INLINE void scaleRow(const float* rest, int width, float step, float* cells)
         storePart(hn::Mul(hn::Load(d, rest + i), by), cells + i, std::min(lanes, width - i));
 }
 
-/// `off` is how much sums of f32 over a row may be off, relatively.
+/// `off` is the relative error of sums of f32 over a row.
 HWY_INLINE float chooseStep(const PlacedRow& placed, bool words, float off, Rest& rest) {
     rest.norm = std::sqrt(rest.near) * (1 + off);
     rest.haze = hazeOf(placed, rest) * (1 + off);
@@ -181,7 +181,7 @@ HWY_INLINE float chooseStep(const PlacedRow& placed, bool words, float off, Rest
     return std::max({reach / kWordReach, rest.peak / kLargestWord, rest.haze / kWordHaze});
 }
 
-/// `rounded` is the sum of the squares of what rounding left.
+/// `rounded` is the sum of the squares of the rounding errors.
 HWY_INLINE void finishRow(const PlacedRow& placed, const Rest& rest, bool words, float off, float rounded,
                           CentredRow& row) {
     const float norm = rest.norm, haze = rest.haze;
@@ -189,8 +189,7 @@ HWY_INLINE void finishRow(const PlacedRow& placed, const Rest& rest, bool words,
     row.error *= 1.001f / row.step;
     row.reach = norm / row.step * 1.001f;
     row.norm = (norm + haze) * 1.00001f;
-    // |B'e|: what was computed, its rounding, and that e is known to within `haze`. Directions are shorter
-    // than 1.5.
+    // |B'e| as computed, its rounding, and the error `haze` of e. Directions are shorter than 1.5.
     const float tilt = std::sqrt(rest.tilt) + 3 * off * norm + 1.5f * haze;
     const float shift = -0.5f * rest.near - (placed.zero ? 0.5f : 0.0f);
     // U rounds the sum of both shifts a few times.
@@ -211,7 +210,7 @@ struct Group {
 HWY_INLINE void centreGroup(const TokenRows& rows, const PlacedRow* all, const int* tokens, int count,
                             const ScreenBasis& basis, bool words, const Group& to, CentredRow* centred) {
     const int width = rows.width;
-    // Each lane adds its part of a sum one by one.
+    // Each lane adds a part of the elements in turn.
     const float off = static_cast<float>(width / static_cast<int>(hn::Lanes(FloatTag())) + 9) * kRounding;
     Rest rest[kTogether];
     float rounded[kTogether] = {};

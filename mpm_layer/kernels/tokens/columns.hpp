@@ -1,4 +1,4 @@
-// Norms of pixels whose channels are planes: each column of a matrix is one pixel.
+// Norms of pixels whose channels are planes: each column of a matrix is a pixel.
 #pragma once
 
 #include <cstddef>

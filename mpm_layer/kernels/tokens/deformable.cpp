@@ -18,7 +18,7 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// Per sample: the first of its four corners, as an element from DeformableHead::values, and their weights.
+// Per sample: the first of four corners, as an index into DeformableHead::values, and the four weights.
 struct Samples {
     Samples(float* scratch, size_t room)
         : offsets(scratch),
@@ -76,7 +76,7 @@ HWY_INLINE void softmax(const float* logits, int count, float* to) {
         hn::StoreU(hn::Mul(hn::LoadU(d, to + i), share), d, to + i);
 }
 
-// Comparisons with NaN fail: such a sample is outside. Its corners are the zeros below the map.
+// Comparisons with NaN fail: such a sample is outside, and all corners are the zeros below the map.
 HWY_INLINE void locate(const DeformableHead& head, size_t i, const Samples& to) {
     const FloatTag d;
     const hn::RebindToSigned<FloatTag> di;
@@ -103,8 +103,8 @@ HWY_INLINE void locate(const DeformableHead& head, size_t i, const Samples& to) 
     hn::StoreU(hn::Mul(below, across), d, to.weight[3] + i);
 }
 
-// V vectors of channels from channel `c` on; the last one may be only a part, of `count` elements. A corner
-// has a sum of its own: one chain of additions would be too slow to wait for.
+// V vectors of channels from channel `c` on; the last may be a part, of `count` elements. Each corner has a
+// separate sum: a single chain of additions would be slow.
 template <int V, bool kPart>
 HWY_INLINE void addSamples(const DeformableHead& head, const Samples& samples, int first, int c, float* out) {
     const FloatTag d;
@@ -156,7 +156,7 @@ HWY_INLINE void fetch(const float* from, int count) {
     __builtin_prefetch(from + count - 1, kWrite);
 }
 
-// A head's part of a query is short, and the next one is too far away to be fetched by itself.
+// A head's part of a query is short, and the next part is too far away for the processor's prefetch.
 HWY_INLINE void fetchQuery(const DeformableHead& head, int q) {
     fetch<0>(head.logits + q * head.logitStride, head.samples);
     fetch<0>(head.offsets + q * head.offsetStride, 2 * head.samples);
@@ -202,7 +202,7 @@ namespace mpm::kernels {
 HWY_EXPORT(RunDeformableHead);
 HWY_EXPORT(PackPositions);
 
-// Whole vectors of the widest instruction set are read and written, and one more behind a query's last one.
+// Whole vectors of the widest instruction set are read and written, and another behind a query's last.
 size_t deformableRoom(size_t samples) {
     constexpr size_t kLanes = kAlignment / sizeof(float);
     return (samples + 2 * kLanes - 1) / kLanes * kLanes;

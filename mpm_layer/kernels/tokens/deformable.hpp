@@ -1,4 +1,4 @@
-// Deformable attention of one head: softmax of the logits, bilinear samples, and their weighted sum.
+// Deformable attention of a head: softmax of the logits, bilinear samples, and their weighted sum.
 #pragma once
 
 #include <cstddef>
@@ -6,10 +6,10 @@
 
 namespace mpm::kernels {
 
-/// Some queries of one head. Every query has `samples` samples: the points of each level, level by level.
+/// Some queries of a head. Every query has `samples` samples: the points of each level, level by level.
 struct DeformableHead {
     /// The head's channels, position after position. Each level has zeros around it, so that four neighbours
-    /// can be read everywhere: one row above, one position before each row, and two rows below.
+    /// can be read everywhere: a row above, a position before each row, and two rows below.
     const float* values = nullptr;
     int channels = 0;
     int samples = 0, queries = 0;
@@ -18,8 +18,8 @@ struct DeformableHead {
     const float* offsets = nullptr;  ///< [queries][samples][x, y] in pixels, rows `offsetStride` apart
     size_t offsetStride = 0;
     int next = 0;  ///< queries behind these that are computed next, at most `queries`
-    // Of each sample, [queries * samples]: the place that its offset is added to, in pixels from the centre
-    // of pixel 0, and its level: columns and rows, elements from row to row, and the element of pixel 0.
+    // Of each sample, [queries * samples]: the reference point, in pixels from the centre of pixel 0, and the
+    // level: columns and rows, elements from row to row, and the element of pixel 0.
     const float *x = nullptr, *y = nullptr;
     const float *columns = nullptr, *rows = nullptr;
     const std::int32_t *pitch = nullptr, *start = nullptr;

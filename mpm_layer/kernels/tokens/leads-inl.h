@@ -50,7 +50,7 @@ struct LeadVectors {
         value = hn::Max(value, its);
     }
 
-    /// One that is not among the first two.
+    /// A value that is not among the first two.
     HWY_INLINE void keepRest(Float its) { rest = hn::Max(rest, its); }
 
     HWY_INLINE void keep(const LeadVectors& other) {

@@ -7,7 +7,7 @@
 
 namespace mpm::kernels {
 
-/// The two highest values of every row found so far, whose they are, and one that no other exceeds.
+/// The two highest values of each row so far, their columns, and `rest`, an upper bound of all others.
 class Leads {
 public:
     struct Row {
@@ -17,7 +17,7 @@ public:
 
     explicit Leads(int count);
 
-    /// Takes over what the other one has found for rows from `first` on.
+    /// Merges what `other` has found for rows from `first` on.
     void merge(const Leads& other, int first);
 
     int count() const { return m_count; }

@@ -16,7 +16,7 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// Where x is NaN the comparison fails, and the bound stands in for it: a sigmoid of 0.
+// If x is NaN, the comparison fails and selects the bound: a sigmoid of 0.
 HWY_INLINE Float sigmoidOf(Float x) {
     const FloatTag d;
     const Float exponent = hn::Mul(x, hn::Set(d, -1.44269504f)), most = hn::Set(d, 126.0f);
@@ -25,7 +25,7 @@ HWY_INLINE Float sigmoidOf(Float x) {
     return hn::Div(one, hn::Add(one, exp2(bounded)));
 }
 
-// Blending two infinities of one sign would give NaN, so that a row alone is not blended.
+// Blending two infinities of the same sign would give NaN, so a single row is not blended.
 template <bool kBlends>
 void packRows(const float* low, const float* high, size_t stride, float weight, PackedWeights& to) {
     const FloatTag d;
@@ -54,7 +54,7 @@ void PackSigmoid(const float* low, const float* high, size_t stride, float weigh
     }
 }
 
-// Vectors side by side: each is one chain of compare and select, too slow to wait for alone.
+// Vectors side by side: each is a chain of compare and select, and the chains overlap.
 constexpr int kAbreast = 4;
 
 void ArgmaxRows(const float* rows, size_t stride, int count, int columns, int* labels, float* best) {

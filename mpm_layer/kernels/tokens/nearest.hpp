@@ -1,4 +1,4 @@
-// The most similar column of each row, in f32: for methods that match one set of tokens with another.
+// The most similar column of each row, in f32: for methods that match two sets of tokens.
 #pragma once
 
 #include <cstddef>

@@ -87,7 +87,7 @@ void AddScaledRow(float factor, const float* from, int width, float* to) {
     });
 }
 
-/// Where squares neither overflow nor vanish, x / |x| needs no scaling: the bits are the same.
+/// If squares neither overflow nor vanish, x / |x| needs no scaling: the bits are the same.
 HWY_INLINE bool unitRowAsItIs(const float* in, int width, float* out) {
     constexpr float kLeast = 1e-20f, kMost = 1e20f;
     const FloatTag d;
@@ -117,7 +117,8 @@ bool UnitRow(const float* in, int width, float* out) {
         std::fill(out, out + width, 0.0f);
         return true;
     }
-    // Powers of two bring the largest element near 1 exactly. Two factors: one alone may leave the f32 range.
+    // Powers of two bring the largest element near 1 exactly. Two factors: a single factor may leave the f32
+    // range.
     int exponent = 0;
     std::frexp(largest, &exponent);
     const Float first = hn::Set(d, std::ldexp(1.0f, -exponent / 2));

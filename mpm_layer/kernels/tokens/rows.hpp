@@ -7,7 +7,7 @@
 
 namespace mpm::kernels {
 
-/// Normalises one row; weight and bias may be null. `in` and `out` may be the same.
+/// Normalises a row; weight and bias may be null. `in` and `out` may be the same.
 void normaliseRow(const float* in, int width, const float* weight, const float* bias, const NormRule& rule,
                   float* out);
 
@@ -30,7 +30,7 @@ void addScaledRow(float factor, const float* from, int width, float* to);
 /// Sum of (a - b)^2; `b` may be null: zeros.
 float squaredDistance(const float* a, const float* b, int width);
 
-/// Rotates pairs of one head in place: x * cos + rotate(x) * sin.
+/// Rotates pairs of a head in place: x * cos + rotate(x) * sin.
 void rotateInterleaved(float* head, const float* cosine, const float* sine, int size);
 void rotateHalves(float* head, const float* cosine, const float* sine, int size);
 

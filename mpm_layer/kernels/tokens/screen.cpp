@@ -59,7 +59,7 @@ struct LaneLeads {
     }
 };
 
-// Several groups: what is done once for a panel's columns then takes less of the time.
+// Several row groups, to amortise the work per panel.
 constexpr int kFollowed = 3 * kGroup;
 
 /// The sums of `rows` rows from `first` on with a panel. Only pairs above the diagonal count. The columns'
@@ -95,7 +95,7 @@ HWY_INLINE void forget(float* leads, size_t cells) {
     std::fill(leads + 2 * cells, leads + 3 * cells, kNever);
 }
 
-/// Takes the best of a row's lanes out of them. Returns its value.
+/// Removes the best lane of a row and returns its value.
 HWY_INLINE float takeBest(Float& value, const int* indices, int& index) {
     const FloatTag d;
     const Float best = hn::MaxOfLanes(d, value);
@@ -106,7 +106,7 @@ HWY_INLINE float takeBest(Float& value, const int* indices, int& index) {
     return hn::GetLane(best);
 }
 
-/// Rows `first` on, whose leads were kept lane by lane.
+/// Merges the leads of rows from `first` on, which were kept lane by lane.
 HWY_INLINE void keepRows(const float* rowLeads, int rows, size_t apart, Leads& leads, int first) {
     const FloatTag d;
     const size_t lanes = hn::Lanes(d);
@@ -182,7 +182,8 @@ struct Always {
     HWY_INLINE bool operator()(int, int) const { return true; }
 };
 
-/// Whether one of a group's rows and one of a panel's columns may be the most similar one of the other.
+/// Whether any row of a group and any column of a panel may be each other's most similar, in either
+/// direction.
 class MayLead {
 public:
     HWY_INLINE MayLead(const Screen& screen, const FarBars& bars, int first, int rows)
@@ -218,7 +219,7 @@ private:
     std::vector<Extent> m_groups;
 };
 
-/// How many rows of a task, whole groups, are more than a panel before the one at `column`.
+/// The rows of a task, in whole groups, that are more than a panel before the panel at `column`.
 HWY_INLINE int farRows(int first, int rows, int column) {
     const int before = column - static_cast<int>(panelWidth()) - first;
     return std::clamp(before / kGroup * kGroup, 0, rows);

@@ -1,12 +1,23 @@
-// The most similar other row of every unit row, exactly: a screen of few bits finds it wherever the next best
-// is further away than all errors together, and cosines in f64 decide between those that remain.
+// The most similar other row of every unit row, exactly: a screen of few bits finds it if the next best is
+// further away than the sum of all errors, and cosines in f64 decide among the remaining candidates.
 //
-// **What is computed.** The cosine of two f32 unit rows in f64 (cosineOf), where products of two f32 are
-// exact: its bits are the same on every processor. The lowest index wins ties.
+// **Words.**
+// - basis: a point m near all rows and kDirections directions, the columns of B
+// - place: the coordinates a of a row in the basis
+// - cell: 32 bits of a row's rest e: an element in f32, or two in 16 bits ("words")
+// - panel: the columns that a product takes at once, stored together (packPanel)
+// - screen: the upper bounds U and F of the cosines, from cells and places
+// - lead: a column with the highest U of a row so far (leads.hpp)
+// - bar: a lower bound of the cosine of a row and its lead: columns with U below the bar are not the nearest
+// - slack: a row's part of the error of U
+// - extent: bounds of the places, the bars and F of some rows
+// Leads, bars and both bounds are of the cosine less 1.
 //
-// **The screen.** Tokens of one image resemble each other, so similarities differ in their last digits only,
-// and what tells tokens apart is mostly in a few directions (colours). A basis is a point m near all rows and
-// kDirections directions, the columns of B. A row is
+// **What is computed.** The cosine of two f32 unit rows in f64 (cosineOf). Products of two f32 are exact in
+// f64, so the bits of a cosine are the same on every processor. The lowest index wins ties.
+//
+// **The screen.** Tokens of an image resemble each other: similarities differ in the last digits only, and
+// most of the difference is in a few directions (colours). With the basis, a row is
 //     u_i = m + B a_i + e_i,      cosine_ij - 1 = -|u_i - u_j|^2 / 2.
 // With a_i near the best choice, e_i is small and nearly at right angles to B: c_i = B'e_i is nearly 0. So
 //     cosine_ij - 1 = r_i + r_j - (a_i-a_j)'B'B(a_i-a_j) / 2 - (a_i-a_j).(c_i-c_j) + e_i.e_j,
@@ -14,18 +25,18 @@
 // Near rows have near places a, so that the first three terms are small and f32 gives them exactly enough.
 // Only e_i.e_j is approximated, with an error that shrinks with the distance of the rows to the basis.
 //
-// **Its bound.**
+// **The bound.**
 // - A row's cells q_i are e_i / s_i, rounded; s_i is its step. With x_i >= |e_i / s_i - q_i|,
 //       |e_i.e_j - s_i s_j q_i.q_j| <= s_i s_j (|q_i| x_j + |q_j| x_i + x_i x_j) <= s_i s_j K,
-//   where K takes the largest |q| and x of all rows (screenMargin). In words q_i.q_j is exact; in floats each
-//   of its steps rounds, which K covers, too, and the rounding of the sum U relative to this term.
-//   e_i itself is known to within h_i, as subtracting m and B a_i rounds: x_i >= h_i / s_i + ...
+//   with K for the largest |q| and x of all rows (screenMargin). In words q_i.q_j is exact; in floats each
+//   step of the product rounds. K covers that, too, and the rounding of the sum U relative to this term. e_i
+//   itself is known to within h_i, as subtracting m and B a_i rounds: x_i >= h_i / s_i + ...
 // - The directions are scaled so that |a|^2 (1 + t) <= a'B'Ba / 2 <= |a|^2 (1 + 3t) for t = kTilt. Then
 //       |(a_i-a_j).(c_i-c_j)| <= 3/4 t |a_i-a_j|^2 + (g_i^2 + g_j^2) / t,      g_i >= |c_i|,
-//   and the last quarter of t |a_i-a_j|^2 is more than f32 rounds.
+//   and the last quarter of t |a_i-a_j|^2 covers the rounding of f32.
 // - slack_i = g_i^2 / t + the error of r_i, which is below |e_i| h_i + h_i^2 + the rounding of sums.
-// - Unit rows are as long as f32 allows: that moves a cosine by less than 2^-24 (D + 16) of its distance from
-//   1, for which these bounds leave room, and by the square of that.
+// - The length of a unit row in f32 is not exactly 1: that moves a cosine by less than 2^-24 (D + 16) of the
+//   distance from 1, for which these bounds leave room, and by the square of that.
 // So
 //     U_ij = (r_i + slack_i) + (r_j + slack_j) - |a_i-a_j|^2 + s_i s_j (q_i.q_j + K)
 // is never below the cosine less 1, and exceeds it by at most
@@ -34,8 +45,8 @@
 // **Far rows.** As e_i.e_j <= |e_i| |e_j|, with l_i >= |e_i|
 //     F_ij = (r_i + slack_i) + (r_j + slack_j) - |a_i-a_j|^2 + l_i l_j
 // is never below the cosine less 1, either. Rows are in the order of their places in the first direction, so
-// neighbours tend to be similar: the screen begins with near rows. What these leads surely have at least is
-// more than most F of other rows, which then need no product. For whole panels,
+// neighbours tend to be similar: the screen begins with near rows. The bars of these leads exceed most F of
+// other rows, which then need no product. For whole panels,
 //     F_ij <= z_i + z_j - (a_i-a_j)^2 of the first direction alone, z_i = r_i + slack_i + l_i^2 / 2.
 #pragma once
 
@@ -72,7 +83,7 @@ struct TokenRows {
 
 struct PlacedRow {
     float place[kDirections];  ///< a
-    float inverse;             ///< of its length; a row that is not plain is normalised first
+    float inverse;             ///< 1 / length; a row that is not plain is normalised first
     bool finite, zero, plain;
 };
 
@@ -96,8 +107,8 @@ void centreRows(const TokenRows& rows, const PlacedRow* placed, const int* token
 /// K, for the largest reach and error of all rows.
 float screenMargin(double reach, double error, int width, bool words);
 
-/// Rows and columns of the screen. What there is for each row is readable for whole panels; shifts of rows
-/// that do not exist are -infinity.
+/// Rows and columns of the screen. The arrays per row are readable for whole panels; shifts of rows that do
+/// not exist are -infinity.
 struct Screen {
     const float* cells;  ///< [count][stride], whole row groups readable
     size_t stride;
@@ -118,20 +129,20 @@ struct Screen {
 struct Extent {
     double low, high;  ///< of their places in the first direction
     double most;       ///< of their z
-    double least;      ///< of what their leads surely have
+    double least;      ///< of their bars
 
-    /// Whether no row of one can be the most similar one of any of the other.
+    /// Whether no row of either extent can be the most similar of any row of the other.
     bool isFarFrom(const Extent& other) const;
 };
 
-/// What the leads of rows surely have at least, less 1; +infinity where there is no row.
+/// Bars of rows; +infinity if there is no row.
 struct FarBars {
     const float* least;    ///< readable for whole panels
     const Extent* panels;  ///< of each panel
 };
 
-/// Less than the similarity of each row of a panel and its lead, less 1: columns whose U is below are less
-/// similar. -infinity where there is no lead, +infinity where there is no row or it is not finite.
+/// The bar of each row of a panel: -infinity without a lead, +infinity if there is no row or it is not
+/// finite.
 void setBars(const Screen& screen, const Leads& leads, int first, float* bars);
 
 Extent extentOf(const Screen& screen, const float* least, int first, int rows);
@@ -140,7 +151,7 @@ Extent extentOf(const Screen& screen, const float* least, int first, int rows);
 /// or the next panel; updates the leads of both ends.
 void screenNear(const Screen& screen, int first, int rows, Leads& leads);
 
-/// With all others, as far as they can lead.
+/// The same with all other rows that can lead.
 void screenFar(const Screen& screen, const FarBars& bars, int first, int rows, Leads& leads);
 
 /// All rows of an image, for cosines in f64.
@@ -148,30 +159,30 @@ struct ExactRows {
     const float* data;
     size_t stride;
     int width;
-    const double* lengths;  ///< if these are unit rows already; else null: each is normalised when needed
+    const double* lengths;  ///< if these are unit rows already; else null: rows are normalised when needed
     const int* tokens;      ///< of the screen's rows
 };
 
-/// Some rows of a screen. Columns whose U is below a row's `least` are less similar than another one.
+/// Some rows of a screen. A column whose U is below the bar `least` of a row is not the most similar.
 struct DoubtfulRows {
     const int* rows;
     const float* least;
     int count;
 };
 
-/// So many at once take no longer than one.
+/// So many rows at once take no longer than a single row.
 int decidedTogether();
 
 /// The most similar other row of each doubtful row, by cosineOf the columns that are left.
 void decideRows(const Screen& screen, const ExactRows& exact, const DoubtfulRows& rows, int* nearest);
 
-/// The more similar one of two columns, likewise.
+/// The more similar of two columns, by the same rule.
 int decideBetween(const ExactRows& rows, int row, int one, int other);
 
 /// The product of two rows in f64; its bits do not depend on the processor.
 double exactDot(const float* a, const float* b, int width);
 
-/// The cosine of two unit rows in f64, from their lengths in f64: at most 1, and 1 for equal rows; 0 if one
+/// The cosine of two unit rows in f64, from their lengths in f64: at most 1, and 1 for equal rows; 0 if a row
 /// is zero.
 double cosineOf(const float* a, const float* b, int width, double lengthOfA, double lengthOfB);
 

@@ -16,7 +16,7 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-/// Steps, shifts, norms and places of one vector of columns.
+/// Steps, shifts, norms and places of a vector of columns.
 struct ColumnTerms {
     Float step, shift, norm, place[kDirections];
 
@@ -31,7 +31,7 @@ struct ColumnTerms {
     }
 };
 
-/// Those of a row.
+/// Step, shift, norm and place of a row.
 struct RowTerms {
     float step, shift, norm, place[kDirections];
 
@@ -42,7 +42,7 @@ struct RowTerms {
             place[l] = screen.places[l * screen.apart + row];
     }
 
-    /// U without its last term.
+    /// U without the last term.
     HWY_INLINE Float apart(const ColumnTerms& columns) const {
         const FloatTag d;
         Float sum = hn::Add(hn::Set(d, shift), columns.shift);
@@ -58,7 +58,7 @@ struct RowTerms {
         return hn::MulAdd(sums, hn::Mul(hn::Set(FloatTag(), step), columns.step), apart(columns));
     }
 
-    /// At least the similarity, too, but without the product.
+    /// F: an upper bound, too, but without the product.
     HWY_INLINE Float farUpper(const ColumnTerms& columns) const {
         return hn::MulAdd(hn::Set(FloatTag(), norm), columns.norm, apart(columns));
     }

@@ -34,7 +34,7 @@ struct Piece {
     int index, next, begin, count;
 };
 
-// Pieces side by side: each is one chain of compare and select, too slow to wait for alone.
+// Pieces side by side: each is a chain of compare and select, and the chains overlap.
 constexpr int kAbreast = 4;
 
 // Classes run inside: the best values and their labels stay in registers until all have been seen.
@@ -116,7 +116,7 @@ std::vector<Tap> bilinearTaps(int from, int to, bool alignCorners) {
 
 Runs bilinearRuns(int from, int to, bool alignCorners) {
     Runs runs;
-    constexpr size_t kWidest = 64;  // lanes of any vector, so that a whole one may be read at the end
+    constexpr size_t kWidest = 64;  // lanes of any vector, so that a whole vector may be read at the end
     runs.weights.assign(to + kWidest, 0.f);
     const std::vector<Tap> taps = bilinearTaps(from, to, alignCorners);
     for (int k = 0; k < to; ++k) {

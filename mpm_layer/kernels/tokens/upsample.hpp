@@ -1,4 +1,4 @@
-// Bilinear enlarging of one row at a time.
+// Bilinear enlarging, row by row.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ Runs slice(const Runs& runs, int begin, int end);
 
 void stretchRow(const float* row, const Runs& runs, float* out);
 
-/// Labels of one output row: of `classes` rows (`stride` apart), stretched alike, the one with the largest
+/// Labels of an output row: of `classes` rows (`stride` apart), all stretched, the row with the largest
 /// value. The lowest wins ties, a NaN never wins. `best` may be null: the largest values.
 void stretchArgmax(const float* rows, size_t stride, int classes, const Runs& runs, int* labels,
                    float* best = nullptr);
