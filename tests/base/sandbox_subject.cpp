@@ -1,5 +1,4 @@
-// Started by the tests of the sandbox: does one thing that a sandbox should end or deny, and prints the
-// result.
+// Started by the tests of the sandbox: does a thing that a sandbox should end or deny, and prints the result.
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -58,7 +57,7 @@ bool connects() {
                         errno == ECONNREFUSED);
 }
 
-/// A process that runs `task` and ends well; errno is EPERM or the like where there can be none.
+/// A process that runs `task` and ends well; if there can be none, errno is EPERM or the like.
 bool inProcess(const std::function<bool()>& task) {
     const pid_t child = fork();
     if (child < 0) return false;
@@ -139,7 +138,7 @@ void inherited() {
     if (pipe.sa_handler != SIG_DFL) std::puts("SIGPIPE is ignored");
 }
 
-/// Writes its number to a file and stays.
+/// Writes the process number to a file and stays.
 [[noreturn]] void linger(const std::string& file) {
     std::ofstream(file) << getpid() << std::flush;
     for (;;)

@@ -1,4 +1,4 @@
-// Actions that the sandbox denies; its limits hold even if the kernel offers nothing else.
+// Actions that the sandbox denies; limits hold even if the kernel offers nothing else.
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -13,14 +13,14 @@ struct SmallModel {
     int batch = 1;
     bool features = false;  ///< tokens instead of logits
     bool labels = false;    ///< a class for every pixel, without an axis of channels, instead of logits
-    bool depth = false;     ///< one value for every pixel, without an axis of channels
+    bool depth = false;     ///< a value for every pixel, without an axis of channels
     /// So many queries join the tokens before block 4, which begins a second segment of the encoder; masks
     /// and classes of the queries instead of logits, or labels made of them.
     int queries = 0;
     bool metadata = true;  ///< size, labels, palette, schedule
 };
 
-/// Patches of 8x8, an MpmEncoder of six blocks, a linear head, logits of one value per class and patch.
+/// Patches of 8x8, an MpmEncoder of six blocks, a linear head, logits with a value per class and patch.
 void writeSmallModel(const std::string& path, const SmallModel& model = {});
 
 /// Smooth coloured shapes.

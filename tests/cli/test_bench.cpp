@@ -58,7 +58,7 @@ TEST_F(Bench, JsonHasTheContractsKeys) {
 }
 
 // By hand for 24 tokens, width 16, six blocks of hidden 48: the encoder's products and attention, the patch
-// embedding and the head. OpenCV's own layers add little beside their products.
+// embedding and the head. OpenCV's layers add little to these products.
 TEST_F(Bench, GflopsOfAllTokensAreTheProducts) {
     const auto row = bench({"--compare", "none"})["results"][0];
     const double tokens = 24, dim = 16, hidden = 48;

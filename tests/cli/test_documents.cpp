@@ -39,7 +39,7 @@ std::set<std::string> matches(const std::string& text, const std::string& patter
     return found;
 }
 
-/// The options of --help: lines that begin with one.
+/// The options of --help: lines that begin with an option.
 const std::set<std::string>& options(const std::string& verb) {
     static std::map<std::string, std::set<std::string>> known;
     std::set<std::string>& found = known[verb];

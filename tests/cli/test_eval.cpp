@@ -24,7 +24,7 @@ struct Scores {
     std::vector<double> iou;
 };
 
-/// Sets of pixels, one class at a time: slow and plain.
+/// Sets of pixels, class by class: slow and plain.
 Scores plainScores(const std::vector<std::pair<cv::Mat, cv::Mat>>& pairs, int classes, int ignored) {
     Scores scores;
     double right = 0, all = 0, present = 0, existing = 0;
@@ -239,7 +239,7 @@ TEST_F(Eval, ThePapersFiguresStandBesideTheMeasuredOnes) {
     EXPECT_EQ(results[3]["paper"]["images_per_second"], 751.0);
 }
 
-// Frames of one camera in the order of their names; each window of a frame is a stream of its own.
+// Frames of a camera in the order of their names; each window of a frame is a separate stream.
 TEST_F(Eval, ReuseSeesTheImagesAsFrames) {
     model(11);
     for (int i = 0; i < 6; ++i) {

@@ -251,7 +251,7 @@ unsigned modeOf(const fs::path& path) {
     return stat(path.c_str(), &status) == 0 ? status.st_mode & 0777 : 0;
 }
 
-// What comes from a camera is for its owner; models and reports follow the umask.
+// Images of a camera are readable by the owner only; models and reports follow the umask.
 TEST_F(Trust, WritesPrivateImagesAndSharedReports) {
     image("a.png");
     const mode_t before = umask(0027);
@@ -303,8 +303,7 @@ TEST_F(Trust, EndsWhateverItWaitsFor) {
     }
 }
 
-// A server that answers with a playlist makes the program call no other host, unless the address asks for
-// one.
+// A server that answers with a playlist makes the program call no other host, unless the address allows it.
 TEST_F(Trust, APlaylistOfAServerIsNotFollowed) {
     HostileServer other("HTTP/1.0 404 No\r\n\r\n", false);
     const std::string list = "#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n" +
@@ -315,7 +314,7 @@ TEST_F(Trust, APlaylistOfAServerIsNotFollowed) {
         false);
     EXPECT_EQ(run({server.url()}).status, 3);
     EXPECT_TRUE(server.awaitsContact());
-    // Even then its parts stay on its host: 127.0.0.1 is not localhost.
+    // Even then the parts stay on the playlist's host: 127.0.0.1 is not localhost.
     std::string named = server.url();
     named.replace(named.find("127.0.0.1"), 9, "localhost");
     named.replace(named.find(".mjpg"), 5, ".m3u8");

@@ -1,4 +1,4 @@
-// Every documented wrong usage: its exit status, and one line that gives the reason.
+// Every documented wrong usage: exit status, and a single line with the reason.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -34,7 +34,7 @@ protected:
     static void TearDownTestSuite() { delete s_folder; }
     static std::string path(const std::string& name) { return *s_folder / name; }
 
-    /// One line on standard error, the status, and the word that names the culprit.
+    /// A single line on standard error, the status, and the word that names the culprit.
     static void expect(int status, const std::vector<std::string>& arguments, const std::string& word) {
         const Outcome outcome = mpmProgram(arguments);
         std::string line = "mpm";

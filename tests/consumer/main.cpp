@@ -1,6 +1,6 @@
-// consumer MODEL: the five lines of the README on an image of noise, with and without merging.
-// Prints one line per run (schedule, tokens that entered the last block, mean of the output); exit status 1
-// if the library's reports contradict each other.
+// consumer MODEL: the five lines of the README on an image of noise, with and without merging. Prints a line
+// per run (schedule, tokens that entered the last block, mean of the output); exit status 1 if the library's
+// reports contradict each other.
 #include <cstdlib>
 #include <iostream>
 #include <string>

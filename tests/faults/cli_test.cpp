@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kFew = 26;
 
-/// As many lines of as many cells as the good run's, or fewer where it stopped on the way.
+/// As many lines of as many cells as the good run's, or fewer if the run stopped early.
 bool isCsv(const std::string& bytes, const std::string& good) {
     const auto cells = [](const std::string& line) { return std::count(line.begin(), line.end(), ','); };
     std::istringstream lines(bytes), wanted(good);
@@ -35,7 +35,7 @@ bool isJsonLines(const std::string& bytes, const std::string&) {
     return !bytes.empty() && bytes.back() == '\n';
 }
 
-/// Another image of the same size: one that could not be read is not in it.
+/// Another image of the same size: an image that could not be read is not in it.
 bool isImage(const std::string& bytes, const std::string& good) {
     const auto size = [](const std::string& png) {
         const cv::Mat data(1, static_cast<int>(png.size()), CV_8U, const_cast<char*>(png.data()));

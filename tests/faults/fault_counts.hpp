@@ -1,5 +1,4 @@
-// The calls that the shim counts, and the one that is to fail; MPM_FAULT and the like are described in
-// shim.cpp.
+// The calls that the shim counts, and the call that is to fail; shim.cpp describes MPM_FAULT and the like.
 #pragma once
 
 #include <dlfcn.h>
@@ -10,7 +9,7 @@ namespace faults {
 
 enum Kind { Alloc, Open, Read, Write, Sync, Rename, Truncate, Close, Folder, Short, Interrupt, Kill, Kinds };
 
-/// The shim's own calls must not count.
+/// Calls of the shim itself must not count.
 extern thread_local bool t_inside __attribute__((tls_model("initial-exec")));
 
 /// The C library's function of that name.

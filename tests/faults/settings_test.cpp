@@ -1,5 +1,5 @@
-// The monitor's settings, once for each call that may fail. The program under test is this one, called with a
-// model's name: it reads the settings, changes them and writes them.
+// The monitor's settings, once for each call that may fail. Called with a model's name, this program is the
+// program under test: it reads the settings, changes them and writes them.
 #include <cstdio>
 #include <filesystem>
 

@@ -1,11 +1,11 @@
 // Loaded before the C library (LD_PRELOAD): fails the n-th call of a kind, or kills the program there.
 //
-//   MPM_FAULT=KIND:N      the N-th call fails; KIND:N+ that one and all after it, as a full disk does
+// MPM_FAULT=KIND:N the N-th call fails; KIND:N+ that call and all later calls, as on a full disk
 //   MPM_FAULT_UNDER=DIR   only files below it count, and memory
 //   MPM_FAULT_REPORT=FILE gets the number of calls of each kind, and the stack of the call that failed
 //
 // Calls are counted while main runs: we cannot fix the loader and the constructors of the libraries. Writes
-// of the C library's own streams (FILE) are not counted, but their fopen and fclose are.
+// of the C library's streams (FILE) are not counted, fopen and fclose are.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>

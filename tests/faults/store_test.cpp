@@ -48,7 +48,8 @@ TEST(StoreFaults, WhatItSaidIsKeptIsThere) {
     const TempFolder folder;
     fs::create_directories(folder / "work");
     ASSERT_EQ(runWith(first, "", folder / "work").status, 0);
-    // The first run of all makes the file, and begins at its first batch; the others go on with one.
+    // The first run of all makes the file and begins at the first batch; later runs continue an existing
+    // file.
     program.prepare = [&](const fs::path& to, bool old) {
         program.command[2] = old ? std::to_string(kBefore) : "0";
         if (old) fs::copy_file(folder / "work/store.sqlite", to / "store.sqlite");

@@ -1,5 +1,5 @@
-// A training run, once for each call that may fail: its checkpoints are the old ones or the new ones, whole.
-// The program under test is this one, called with a folder.
+// A training run, once for each call that may fail: every checkpoint is the complete old file or the complete
+// new file. Called with a folder, this program is the program under test.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>

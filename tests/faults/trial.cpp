@@ -36,8 +36,8 @@ std::string replaced(std::string text, const std::string& folder) {
     return text;
 }
 
-/// Libraries that end the program if they get no memory, which we cannot fix. Each was observed, with its
-/// name in the stack of the call that failed; nothing else is excused.
+/// Libraries that end the program if they get no memory, which we cannot fix. Each was observed by name in
+/// the stack of the call that failed; nothing else is excused.
 struct Excused {
     const char* name;  ///< in the stack of the failed call
     const char* why;
@@ -53,7 +53,7 @@ const Excused kExcused[] = {
     {"json_value::destroy", "nlohmann's JSON takes memory in its destructor, which may not throw"},
 };
 
-/// The stack with the names of the program's own functions, which only its symbol table has.
+/// The stack with the names of the program's functions, which only the symbol table has.
 std::string withNames(const std::string& stack, const std::string& program) {
     std::string offsets;
     std::istringstream lines(stack);
@@ -206,7 +206,7 @@ void Trial::spread(std::vector<std::string>& faults, const std::string& kind, lo
     }
 }
 
-/// A third is memory, or more where the files are few.
+/// A third is memory, or more if the files are few.
 std::vector<std::string> Trial::choose(int points) const {
     const std::vector<std::string> kinds = {"open",  "read",   "write", "sync",      "rename", "truncate",
                                             "close", "folder", "short", "interrupt", "kill"};
@@ -266,7 +266,7 @@ std::string Trial::strayFile(bool killed) const {
             m_good.count(name) > 0 ||
             std::any_of(m_program.leaves.begin(), m_program.leaves.end(),
                         [&](const std::string& begin) { return name.compare(0, begin.size(), begin) == 0; });
-        // Between the two calls that replace a file there is a second name for the new one.
+        // Between the two calls that replace a file, the new file has a second name.
         const bool replacing = killed && entry.path().filename().string().compare(0, 5, ".mpm-") == 0;
         if (!expected && !replacing) return name + " is left behind";
     }

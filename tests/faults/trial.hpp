@@ -16,11 +16,11 @@ struct Ending {
     bool late = false;  ///< it had to be ended
     std::string out, err;
     std::string struck;                  ///< the stack of the call that failed, by library; empty: none was
-    std::map<std::string, long> counts;  ///< calls by kind; empty if the program did not come to its end
+    std::map<std::string, long> counts;  ///< calls by kind; empty if the program did not end by itself
 };
 
-/// A file that a program writes. A judge decides if bytes are a complete file of its kind; without one they
-/// must equal those of the good run.
+/// A file that a program writes. A judge decides if bytes are a complete file of the kind; without a judge
+/// the bytes must equal those of the good run.
 struct Written {
     std::string path;  ///< below the folder
     std::function<bool(const std::string& bytes, const std::string& good)> isWhole = {};
@@ -36,14 +36,14 @@ struct Faulty {
     std::function<void(const std::filesystem::path& folder, bool old)> prepare = {};
     /// Describes the fault of the present state; empty if there is none.
     std::function<std::string(const std::filesystem::path& folder, const Ending& ending)> judge = {};
-    std::vector<std::string> leaves = {};       ///< beginnings of names that may be beside its files
+    std::vector<std::string> leaves = {};       ///< beginnings of names that may be beside the files
     std::vector<std::string> environment = {};  ///< NAME=VALUE; "@" as above
-    std::string prefix = "mpm: ";               ///< that its complaints begin with
-    bool oneLine = true;                        ///< its complaints: one, and warnings
+    std::string prefix = "mpm: ";               ///< that complaints begin with
+    bool oneLine = true;                        ///< a single complaint, and warnings
     bool failsSoftly = false;  ///< continues after some failures: `judge` decides if status 0 is right
 };
 
-/// One run of the n-th call of a kind failing; "kind:n" or "kind:n+", empty for none.
+/// A run in which the n-th call of a kind fails; "kind:n" or "kind:n+", empty for none.
 Ending runWith(const Faulty& program, const std::string& fault, const std::filesystem::path& folder);
 
 /// Runs the program for about `points` faults, spread over all kinds, or for each fault of the kinds in

@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace mpm;
 
-/// A folder in memory where there is one, removed with the program.
+/// A folder, in memory if possible, removed with the program.
 class Folder {
 public:
     Folder() {
@@ -42,7 +42,7 @@ void write(const std::string& path, const std::uint8_t* data, std::size_t size) 
     if (file == nullptr || std::fwrite(data, 1, size, file) != size || std::fclose(file) != 0) std::abort();
 }
 
-/// Forms, labels and sizes in turn: which one follows from the input alone.
+/// Forms, labels and sizes in turn: the choice follows from the input alone.
 models::ConvertOptions optionsFor(std::size_t size) {
     models::ConvertOptions options;
     options.maxMemory = std::int64_t{1} << 30;

@@ -22,7 +22,7 @@ int odd(Choices& c) {
     return c.once(2) ? c.of(kEdges) : c.below(12);
 }
 
-/// A size, now and then another one.
+/// A size, now and then another.
 int nearly(Choices& c, int size) {
     return c.once(24) ? c.below(12) : size;
 }

@@ -193,7 +193,7 @@ void run(cv::dnn::Net& net, const cv::Mat& input) {
     net.forward(outputs, net.getUnconnectedOutLayersNames());
 }
 
-/// The same inside a network: one input, constants behind it.
+/// The same inside a network: an input, then constants.
 void inNetwork(Choices& c, const Operator& op, const std::vector<Dims>& inputs,
                const cv::dnn::LayerParams& params) {
     for (const Dims& dims : inputs)

@@ -1,9 +1,9 @@
-// A whole model: these bytes through cv::dnn with our layers, its encoder, and a forward.
+// A whole model: these bytes through cv::dnn with our layers, through the encoder, and a forward.
 //
-// OpenCV's own importer trusts the file: it reads as many weights as a tensor's dimensions require, even if
-// fewer are there, and divides by a stride of 0. These faults are not ours, so the message is corrected
-// before it is read: tensors get as many bytes as their shape needs, and attributes of standard operators get
-// values that exporters write. Everything of domain mpm stays unchanged.
+// OpenCV's importer trusts the file: it reads as many weights as a tensor's dimensions require, even if fewer
+// are there, and divides by a stride of 0. These faults are not ours, so the message is corrected before it
+// is read: tensors get as many bytes as their shape needs, and attributes of standard operators get values
+// that exporters write. Everything of domain mpm stays unchanged.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -128,7 +128,7 @@ void run(const onnx::ModelProto& model) {
         encoder.setDevice(mpm::Device::Cpu);
         static_cast<void>(encoder.schedule());
     } catch (const cv::Exception&) {
-        // A model without one may have other layers of ours.
+        // A model without an encoder may have other layers of ours.
     }
     net.forward(outputs, net.getUnconnectedOutLayersNames());
 }

@@ -47,7 +47,7 @@ void use(const std::string& path) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    // In memory where there is such a folder: every write waits for the disk.
+    // In memory if such a folder exists, since every write waits for the disk.
     static const std::string folder = fs::is_directory("/dev/shm") ? "/dev/shm/mpm-fuzz-" : "store-";
     const std::string path = folder + std::to_string(getpid()) + ".sqlite";
     for (const char* beside : {"", "-wal", "-shm", "-journal"})

@@ -1,4 +1,4 @@
-// A watch file from an untrusted source: accepted or rejected; an accepted one is written and read back
+// A watch file from an untrusted source: accepted or rejected; an accepted file is written and read back
 // unchanged.
 #include <cstdint>
 #include <cstdlib>
@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         for (const auto& rule : settings.alerts)
             if (mpm::printable(rule.name, 1000) != rule.name) std::abort();
     } catch (const WatchError&) {
-        // One line with the place.
+        // A single line with the place.
     }
     return 0;
 }

@@ -12,7 +12,7 @@
 
 namespace mpm::fuzz {
 
-/// Errors are for people: one line, not long.
+/// Errors are for people: a single line, not long.
 inline void demandReadable(const std::string& message) {
     if (message.size() > 1000 || printable(message, 1000) != message) std::abort();
 }

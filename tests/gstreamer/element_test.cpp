@@ -65,7 +65,7 @@ public:
         return gst_harness_try_pull(m_harness);
     }
 
-    /// The text of the next error on the bus; empty without one.
+    /// The text of the next error on the bus; empty if there is none.
     std::string error() {
         std::string text;
         if (GstMessage* message = gst_bus_pop_filtered(m_bus, GST_MESSAGE_ERROR)) {
@@ -300,7 +300,7 @@ TEST(MpmSegment, LabelsAndAlertsOfTheShippedModel) {
     EXPECT_EQ(harness.messages(GST_MESSAGE_ELEMENT), 0) << "a condition that persists is one message";
 }
 
-/// A pipeline of videotestsrc and the element; its first error, or "EOS".
+/// Plays a pipeline of videotestsrc and the element; returns the first error, or "EOS".
 std::string play(GstElement* pipeline) {
     gst_element_set_state(pipeline, GST_STATE_PLAYING);
     GstBus* bus = gst_element_get_bus(pipeline);

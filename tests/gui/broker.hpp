@@ -25,7 +25,7 @@ public:
         : m_port(freePort()), m_config(folder + QStringLiteral("/mosquitto-%1.conf").arg(m_port)) {
         QFile file(m_config);
         file.open(QIODevice::WriteOnly);
-        // Run by root the broker would change its user, who may not read here.
+        // Run by root, the broker would change to a user who may not read here.
         file.write(QStringLiteral("listener %1 127.0.0.1\nuser root\n%2\n").arg(m_port).arg(more).toUtf8());
     }
     ~Broker() { stop(); }
@@ -66,7 +66,7 @@ public:
         m_process.kill();
         m_process.waitForFinished();
     }
-    /// The last payload on a topic; waits for one.
+    /// The last payload on a topic; waits for the first.
     QByteArray payload(const QString& topic) {
         QByteArray found;
         const QByteArray head = topic.toUtf8() + ' ';

@@ -31,7 +31,7 @@ private:
     std::unique_ptr<test::WindowFixture> m_is;
 };
 
-/// Tokens never grow from block to block, and shrink exactly where the schedule merges.
+/// Tokens never grow from block to block, and shrink exactly at the blocks of the schedule.
 static bool follows(const std::vector<int>& tokens, const std::vector<int>& schedule) {
     for (size_t k = 1; k < tokens.size(); ++k) {
         const bool merges = std::find(schedule.begin(), schedule.end(), int(k)) != schedule.end();
@@ -61,7 +61,7 @@ void ChainTest::blocksOfBothSegmentsAreOneSchedule() {
         QVERIFY(follows(analysis->merged.tokens.tokens, schedule));
         QTRY_COMPARE_WITH_TIMEOUT(blocks.tokensBefore(5), analysis->merged.tokens.tokens[5],
                                   test::patience(10'000));
-        // One map: its clusters are the tokens that entered the last block.
+        // The clusters of the map are the tokens that entered the last block.
         double last = 0;
         cv::minMaxLoc(analysis->merged.tokens.map, nullptr, &last);
         QCOMPARE(int(last) + 1, analysis->merged.tokens.tokens.back());

@@ -19,7 +19,7 @@ namespace {
 
 const QString kStreet = QStringLiteral(MPM_SOURCE_DIR "/models/zoo/street-vit-tiny.onnx");
 
-/// Processes of this one that convert.
+/// Child processes that convert.
 int converters() {
     int count = 0;
     QDirIterator processes(QStringLiteral("/proc"), QDir::Dirs);

@@ -69,7 +69,7 @@ bool near(double a, double b) {
     return std::abs(a - b) <= 1e-6 * std::max(1.0, std::abs(b));
 }
 
-/// The scene's clock when a frame of its first two days was filmed.
+/// The scene's clock when a frame of the first two days was filmed.
 double hourOf(std::int64_t frame) {
     return std::fmod(kStartHour + 24.0 * double(frame) / kFramesPerDay, 24);
 }
@@ -158,8 +158,8 @@ void CycleTest::streetThroughDayAndNight() {
     options.source = QStringLiteral("demo");
     options.dayCycle = kFramesPerDay;
     is.open(options);
-    is.window->views()->showView(QStringLiteral("overlay"));  // the whole machine for one run a frame
-    // A day at least; on a slow machine, which sees few of its frames, several.
+    is.window->views()->showView(QStringLiteral("overlay"));  // the whole machine for a single run a frame
+    // A day at least; on a slow machine, which sees few frames, several.
     const auto& seen = is.window->models().statistics.statistics();
     QTRY_VERIFY_WITH_TIMEOUT(is.last && is.last->frame.number > kFramesPerDay &&
                                  seen.day().kept.count() >= kLeast && seen.night().kept.count() >= kLeast,

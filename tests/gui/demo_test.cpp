@@ -1,4 +1,4 @@
-// The first step of a new user: the demo on a real X server, observed from outside. Xvfb provides its screen
+// The first step of a new user: the demo on a real X server, observed from outside. Xvfb provides the screen
 // as a file. MPM_DEMO selects another command, such as `./run demo`.
 #include <set>
 
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kWidth = 1440, kHeight = 900;
 
-/// A separate screen; its content can be read at any time.
+/// A separate screen that can be read at any time.
 class Screen {
 public:
     explicit Screen(const QString& folder) : m_file(folder + QStringLiteral("/Xvfb_screen0")) {

@@ -68,7 +68,7 @@ void DesktopTest::desktopFilesAreValid() {
     const test::Outcome entry =
         test::run(QStringLiteral("desktop-file-validate"), {assets + QStringLiteral("mpm-monitor.desktop")});
     QVERIFY2(entry.status == 0, qPrintable(entry.out + entry.err));
-    // Its texts are read below; the language must not be the user's.
+    // The texts are read below; the language must not be the user's.
     const test::Outcome stream =
         test::run(QStringLiteral("env"), {QStringLiteral("LC_ALL=C"), QStringLiteral("appstreamcli"),
                                           QStringLiteral("validate"), QStringLiteral("--no-net"),

@@ -268,7 +268,7 @@ void EngineTest::pausedSourceIsAnalysedAgainWhenSettingsChange() {
     engine.openSource(m_sandbox.film(8, 0));
     QTRY_VERIFY_WITH_TIMEOUT(!watch.analyses.empty(), test::patience(30'000));
     engine.setPaused(true);
-    QTest::qWait(300);  // a frame may be on its way
+    QTest::qWait(300);  // a frame may be in progress
     QTRY_COMPARE_WITH_TIMEOUT(watch.analyses.back()->frame.number, watch.shown, test::patience(10'000));
     const std::int64_t number = watch.analyses.back()->frame.number;
     Request request;

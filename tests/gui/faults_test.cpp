@@ -21,7 +21,7 @@ int rounds() {
     return qEnvironmentVariableIntValue("MPM_FAULT_ROUNDS");
 }
 
-/// Every frame an engine shows, and its state.
+/// Every frame that an engine shows, and the engine's state.
 struct Witness : QObject {
     explicit Witness(Engine& engine) {
         connect(&engine, &Engine::framed, this, [this](const LiveFrame& frame) {
@@ -160,7 +160,7 @@ void FaultsTest::storeThatIsLockedLosesNothing() {
     QCOMPARE(qint64(kept.count(kept.source(source.toStdString()))), measured);
 }
 
-/// A limit on the size of files makes any disk a full one.
+/// A limit on the size of files acts as a full disk.
 void FaultsTest::diskThatIsFullLosesNothingCommitted() {
     QProcess process;
     const QString source = m_sandbox.images(3, 0);
@@ -218,7 +218,7 @@ void FaultsTest::wrongModelsAreRefused() {
     QRandomGenerator random(7);
     for (int i = 0; i < 6; ++i) {
         QByteArray damaged = i < 3 ? whole.left(whole.size() * (i + 1) / 4) : whole;
-        for (int byte = 0; i >= 3 && byte < 400; ++byte)  // in the graph's first part, where its shape is
+        for (int byte = 0; i >= 3 && byte < 400; ++byte)  // in the graph's first part, which has the shape
             damaged[random.bounded(4000)] = char(random.bounded(256));
         const QString path = m_sandbox.path(QStringLiteral("wrong%1.onnx").arg(i));
         QFile file(path);

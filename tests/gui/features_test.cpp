@@ -70,7 +70,7 @@ void FeaturesTest::regionsAndMasksWorkWithoutClasses() {
     QVERIFY(analysis);
     QCOMPARE(analysis->regions[0].patches, 12);
     QVERIFY(analysis->regions[0].classShares.empty());
-    // A masked part has no colour of its own.
+    // A masked part has no colour.
     const auto masked = [this] {
         const QImage& image = window().views()->find<OverlayView>()->image();
         const QColor at = image.pixelColor(image.width() * 3 / 4, image.height() / 2);

@@ -1,5 +1,5 @@
-// Figures that are to be trusted: day against night from the store, times of the same frames, one reason for
-// an error.
+// Figures that are to be trusted: day against night from the store, times of the same frames, a single reason
+// for an error.
 #include <QAbstractItemModelTester>
 #include <QLabel>
 #include <QMessageBox>
@@ -129,7 +129,7 @@ void FiguresTest::rejectedExportIsExplainedOnce() {
 void FiguresTest::headerFiguresAreOfTheSameFrames() {
     SavedTime saved;
     QVERIFY(saved.stale());
-    for (const double whole : {30.0, 31.0, 90.0}) {  // one frame on a busy machine
+    for (const double whole : {30.0, 31.0, 90.0}) {  // a single frame on a busy machine
         Comparison comparison;
         comparison.whole.networkMs = whole;
         comparison.savedMs = 8;

@@ -122,7 +122,7 @@ void HeadlessTest::usesTheProfileOfTheWindow() {
     QCOMPARE(rows.back().stageTokens.size(), size_t(1));  // the profile's schedule, not the model's
     QCOMPARE(rows.back().regions.size(), size_t(1));
     QVERIFY(rows.back().regions[0].tokens > 0 && rows.back().regions[0].tokens < rows.back().tokensKept());
-    QVERIFY(store.count(store.source(watch.further[0].toStdString())) >= 1);  // one network, two sources
+    QVERIFY(store.count(store.source(watch.further[0].toStdString())) >= 1);  // a network, two sources
 }
 
 /// Settings with the keys of then, and a store of schema 2: migrated, with a copy beside it.
@@ -161,7 +161,7 @@ void HeadlessTest::storeOfAnUnreleasedVersionIsSetAside() {
         kept.measurements(kept.source(source.toStdString()), {}, mpm::pipeline::Millis(1LL << 45));
     QVERIFY(rows.size() >= 3);
     QCOMPARE(rows.back().stageTokens.size(), size_t(1));        // the schedule,
-    QVERIFY(rows.back().phase == mpm::pipeline::Phase::Night);  // and the rule of its settings
+    QVERIFY(rows.back().phase == mpm::pipeline::Phase::Night);  // and the rule of the settings
 }
 
 void HeadlessTest::badInputLeavesWith3() {
@@ -263,7 +263,7 @@ void HeadlessTest::commandIsRunByAnAlert() {
     QVERIFY(outcome.err.contains(QStringLiteral("alert 'busy'")));
 }
 
-// Two programs with one profile: the second one writes neither settings nor measurements, and says why.
+// Two programs with the same profile: the second writes neither settings nor measurements, and prints why.
 void HeadlessTest::profileInUseIsOnlyRead() {
     const QString source = m_sandbox.film(8, 0), name = QStringLiteral("inuse");
     QProcess first;

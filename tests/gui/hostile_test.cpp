@@ -41,7 +41,7 @@ bool isClean(const QString& text) {
            });
 }
 
-/// Every text of a widget that its user may see, and whether Qt would take it for HTML.
+/// Every text of a widget that the user may see, and whether Qt would take it for HTML.
 struct Seen {
     QStringList wrong;
     int hostile = 0;  ///< texts of the hostile model that arrived: without them nothing was tested

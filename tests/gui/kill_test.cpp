@@ -1,5 +1,5 @@
-// The files of the monitor after it ended in the middle of a write: killed, terminated, or with its whole
-// process group. MPM_KILL_ROUNDS sets how often each (10).
+// The files of the monitor after it ended in the middle of a write: killed, terminated, or killed with the
+// whole process group. MPM_KILL_ROUNDS sets how often each (10).
 #include <unistd.h>
 
 #include <csignal>
@@ -25,7 +25,7 @@ using mpm::pipeline::Millis;
 
 namespace {
 
-constexpr int kBatch = 7;     // readings of one transaction
+constexpr int kBatch = 7;     // readings of a transaction
 constexpr int kRecent = 400;  // entries that make the settings a file of several blocks
 const QString kSource = QStringLiteral("camera");
 
@@ -72,7 +72,7 @@ void endIt(const QProcess& process, const QByteArray& how) {
     ::kill(how == "group" ? -id : id, how == "terminated" ? SIGTERM : SIGKILL);
 }
 
-/// In a process group of its own.
+/// In a separate process group.
 void startAlone(QProcess& process, const QString& program, const QStringList& arguments) {
     process.setChildProcessModifier([] { ::setpgid(0, 0); });
     process.start(program, arguments);
@@ -102,13 +102,13 @@ private:
     test::Sandbox m_sandbox;
 };
 
-/// How many there are; -1: one of them is damaged.
+/// The number of thumbnails; -1 if any is damaged.
 int KillTest::wholeThumbnails(const QString& folder) {
     int count = 0;
     for (QDirIterator all(folder, {QStringLiteral("*.jpg")}, QDir::Files, QDirIterator::Subdirectories);
          all.hasNext(); ++count) {
         QFile file(all.next());
-        // The decoder accepts an image without its end.
+        // The decoder accepts an image without an end.
         if (!file.open(QIODevice::ReadOnly) || QImage(file.fileName()).isNull()) return -1;
         if (!file.readAll().endsWith("\xFF\xD9")) return -1;
     }
@@ -136,7 +136,7 @@ void KillTest::writerEndsInTheMiddle() {
         const int batches = int(rows.size()) / kBatch;
         QCOMPARE(rows.size() % kBatch, std::size_t(0));  // whole transactions
         QVERIFY2(batches == promised || batches == promised + 1, qPrintable(QString::number(batches)));
-        // The settings are those of one moment: the last one promised, or the one after.
+        // The settings are complete: those last promised, or the next.
         const ProfileState state = Profile(name).load();
         QCOMPARE(state.recentSources.size(), kRecent);
         QCOMPARE(state.recentSources, stateOf(state.comparedHours).recentSources);
@@ -148,7 +148,7 @@ void KillTest::writerEndsInTheMiddle() {
     QVERIFY(thumbnails > killRounds());
 }
 
-/// The program itself, with a window that is being changed by its user.
+/// The program itself, while the user changes the window.
 void KillTest::monitorEndsInTheMiddle() {
     QFETCH(QByteArray, how);
     const QString name = QStringLiteral("monitor-") + QString::fromLatin1(how);

@@ -51,7 +51,7 @@ double sum(const QJsonObject& numbers) {
     return all;
 }
 
-/// Every value of one column, read by SQLite itself, as another program would read the file.
+/// Every value of a column, read by SQLite itself, as another program would read the file.
 QList<QByteArray> column(const QString& file, const char* query) {
     QList<QByteArray> texts;
     sqlite3* database = nullptr;
@@ -94,7 +94,7 @@ private:
     void monitorKeepsShares(const QStringList& more);
 };
 
-/// The libraries' defence is off here: our own code must not need it.
+/// The libraries' defence is off here: our code must not need it.
 void LocaleTest::initTestCase() {
     char text[8];
     std::snprintf(text, sizeof text, "%.1f", 0.5);
@@ -230,7 +230,7 @@ void LocaleTest::peopleReadTheirOwnNumbers() {
     }
 }
 
-// The locale is set first: the application uses the one in the environment.
+// The locale is set first: the application uses the locale of the environment.
 static int runWithCommas(int argc, char** argv) {
     const mpm::test::CommaLocale comma;
     return mpm::gui::test::runAll<QApplication, LocaleTest>(argc, argv);

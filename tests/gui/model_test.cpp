@@ -1,4 +1,4 @@
-// The model in the window: recent ones, its description, names of its classes, and how sure it is.
+// The model in the window: recent models, description, names of classes, and confidence.
 #include <QMenuBar>
 #include <QTest>
 
@@ -82,7 +82,7 @@ void ModelTest::classesAreRenamed() {
     m_is->open();
     QVERIFY(m_is->nextWhere([](const Analysis& a) { return a.model->labels[0] == "heaven"; }));
     QCOMPARE(window().models().legend.name(0), QStringLiteral("heaven"));
-    // Its own name comes back with an empty one.
+    // An empty name restores the model's name.
     LegendModel& again = window().models().legend;
     QVERIFY(again.setData(again.index(0, LegendModel::Name), QString(), Qt::EditRole));
     QCOMPARE(again.name(0), QStringLiteral("sky"));

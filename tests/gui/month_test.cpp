@@ -1,4 +1,4 @@
-// A month at one reading a second in the store: how the window starts on it and pans in it, and its cost.
+// A month of readings, every second, in the store: the window starts and pans; the cost of both.
 #include <QElapsedTimer>
 #include <QSignalSpy>
 

@@ -1,4 +1,4 @@
-// A program run from outside, and its output.
+// Runs a program from outside and collects the output.
 #pragma once
 
 #include <QProcess>
@@ -30,7 +30,7 @@ inline Outcome run(const QString& program, const QStringList& arguments) {
     return finish(process);
 }
 
-/// The same, while this program's own event loop runs.
+/// The same, while the event loop of this program runs.
 inline Outcome runBeside(const QString& program, const QStringList& arguments) {
     QProcess process;
     process.start(program, arguments);

@@ -83,7 +83,7 @@ void ProgramTest::screenshotIsWritten() {
                        QStringLiteral("--after"), QStringLiteral("2")});
     QVERIFY2(outcome.status == 0, qPrintable(outcome.err));
     QCOMPARE(QImage(file).size(), QSize(1280, 720));
-    QVERIFY2(!outcome.err.contains(QStringLiteral("WARN")), qPrintable(outcome.err));  // the model's own
+    QVERIFY2(!outcome.err.contains(QStringLiteral("WARN")), qPrintable(outcome.err));  // of the model
 }
 
 void ProgramTest::screenshotOfErrors() {

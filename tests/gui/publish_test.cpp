@@ -108,7 +108,7 @@ void PublishTest::mqttTellsABrokerAndHomeAssistant() {
     test::Setup setup(m_sandbox, QStringLiteral("Yard 1"));
     WatchSettings watch;
     watch.mqtt.on = true;
-    watch.mqtt.host = QStringLiteral("127.0.0.1");  // where alone the broker listens; localhost may be ::1
+    watch.mqtt.host = QStringLiteral("127.0.0.1");  // the broker listens here only; localhost may be ::1
     watch.mqtt.port = broker.port();
     watch.alerts = {test::rule("busy", AlertRule::Of::Tokens, 1)};
     setup.services.apply(watch);
@@ -124,7 +124,7 @@ void PublishTest::mqttTellsABrokerAndHomeAssistant() {
              true);
     QCOMPARE(json(subscriber.payload(topic + QStringLiteral("/alert")))[QStringLiteral("rule")].toString(),
              QStringLiteral("busy"));
-    // Home Assistant finds every sensor by its config, whose topics must be those that are published.
+    // Home Assistant finds every sensor by a config, whose topics must be those that are published.
     const QString device = QStringLiteral("mpm_yard_1_") + topic.section(QLatin1Char('/'), 2);
     const QJsonObject config =
         json(subscriber.payload(QStringLiteral("homeassistant/sensor/%1/tokens/config").arg(device)));
@@ -136,13 +136,13 @@ void PublishTest::mqttTellsABrokerAndHomeAssistant() {
     QVERIFY(!subscriber.payload(QStringLiteral("homeassistant/binary_sensor/%1/night/config").arg(device))
                  .isEmpty());
     subscriber.forget();
-    setup.services.apply({});  // switched off: sends its last message
+    setup.services.apply({});  // switched off: sends the last message
     QCOMPARE(subscriber.payload(QStringLiteral("mpm/yard_1/availability")), QByteArray("offline"));
 }
 
 namespace {
 
-/// Accepts one client, then sends a message of 256 MiB that nobody asked for.
+/// Accepts a client, then sends a message of 256 MiB that nobody asked for.
 class FloodingBroker {
 public:
     FloodingBroker() {
@@ -206,7 +206,7 @@ void PublishTest::mqttComesBackWithTheBroker() {
     test::Setup setup(m_sandbox, QStringLiteral("back"));
     WatchSettings watch;
     watch.mqtt.on = true;
-    watch.mqtt.host = QStringLiteral("127.0.0.1");  // where alone the broker listens; localhost may be ::1
+    watch.mqtt.host = QStringLiteral("127.0.0.1");  // the broker listens here only; localhost may be ::1
     watch.mqtt.port = broker.port();
     setup.services.apply(watch);  // no server yet
     setup.open(m_sandbox.film(8, 0));
@@ -241,7 +241,7 @@ void PublishTest::mqttPasswordComesFromTheKeychain() {
     test::Setup setup(m_sandbox, QStringLiteral("secret"));
     WatchSettings watch;
     watch.mqtt.on = true;
-    watch.mqtt.host = QStringLiteral("127.0.0.1");  // where alone the broker listens; localhost may be ::1
+    watch.mqtt.host = QStringLiteral("127.0.0.1");  // the broker listens here only; localhost may be ::1
     watch.mqtt.port = broker.port();
     watch.mqtt.user = QStringLiteral("cam");
     setup.services.apply(watch);

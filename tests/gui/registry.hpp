@@ -1,5 +1,6 @@
-// The tests of the monitor are one program, because linking Qt and OpenCV takes longer than compiling a test.
-// Each class is chosen by its name and runs alone: `test_gui models [arguments of Qt Test]` runs ModelsTest.
+// The tests of the monitor are a single program, because linking Qt and OpenCV takes longer than compiling a
+// test. Each class is chosen by name and runs alone: `test_gui models [arguments of Qt Test]` runs
+// ModelsTest.
 #pragma once
 
 #include <QApplication>
@@ -10,7 +11,7 @@ namespace mpm::gui::test {
 using Run = int (*)(int argc, char** argv);
 
 struct Registered {
-    /// `name` is that of the class; its end, "Test", is not part of the word on the command line.
+    /// `name` is the name of the class; the command line takes it without the ending "Test".
     Registered(const char* name, Run run);
 };
 

@@ -1,5 +1,5 @@
-// A real RTSP camera: Debian's gst-rtsp-server in a process of its own, which can be killed, stopped in its
-// tracks and started again.
+// A real RTSP camera: Debian's gst-rtsp-server in a separate process, which can be killed, paused and started
+// again.
 #pragma once
 
 #include <csignal>
@@ -23,7 +23,7 @@ public:
                m_process.waitForReadyRead(patience(10'000));  // it prints "ready"
     }
     void kill() {
-        m_process.kill();  // also one that is stopped
+        m_process.kill();  // also if it is paused
         m_process.waitForFinished();
     }
     /// Connections stay, nothing comes.

@@ -172,7 +172,7 @@ void ScreensTest::everyViewIsReadable() {
         look(QStringLiteral("%1x%2-%3").arg(size.width()).arg(size.height()).arg(key), window());
         QCOMPARE(window().size(), size);
     }
-    QTest::keyClick(&window(), Qt::Key_U);  // reuse has figures of its own
+    QTest::keyClick(&window(), Qt::Key_U);  // reuse has separate figures
     QVERIFY(m_is->nextWhere(
         [](const Analysis& a) { return a.merged.tokens.reuse.state != mpm::ReuseState::Off; }));
     window().views()->showView(QStringLiteral("overview"));

@@ -40,7 +40,7 @@ private:
     const int m_before;
 };
 
-/// Fails, naming form and place, where a secret of the form is in the text.
+/// Fails, naming form and place, if a secret of the form is in the text.
 inline bool hides(const AddressForm& form, const QByteArray& text, const char* place) {
     for (const std::string& secret : form.secrets) {
         // Text that is also in a host, a path or a word of the program proves nothing.

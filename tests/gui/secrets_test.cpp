@@ -1,5 +1,5 @@
-// Every form of an address through every way out of the monitor and of mpm: none of its secrets may be found
-// there. Run inside `dbus-run-session`, which has a keychain and a desktop made for it.
+// Every form of an address through every way out of the monitor and of mpm: none may show a secret. Run
+// inside `dbus-run-session`, with a keychain and a desktop for the test.
 
 #include <QComboBox>
 #include <QDBusConnection>
@@ -279,7 +279,7 @@ void SecretsTest::theProgramsFromOutside() {
 
 /// Masks and measurements kept under a name that held a token count for the name that does not.
 
-/// Two cameras of one recorder, as an earlier version wrote them: they look the same without their passwords.
+/// Two cameras of a recorder, as an earlier version wrote them: they look the same without their passwords.
 void SecretsTest::passwordsInTheWatchFileMoveToTheKeychain() {
     const QStringList whole{QStringLiteral("rtsp://u:Zq9one@127.0.0.1:9/a"),
                             QStringLiteral("rtsp://u:Zq9two@127.0.0.1:9/a")};

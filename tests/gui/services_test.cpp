@@ -1,4 +1,4 @@
-// Services: alerts, masks, videos. Run inside `dbus-run-session`: one test takes the part of a desktop.
+// Services: alerts, masks, videos. Run inside `dbus-run-session`: a test plays the desktop.
 #include <QDBusConnection>
 #include <QDir>
 #include <QElapsedTimer>
@@ -112,7 +112,7 @@ void ServicesTest::masksHaveNoShare() {
     setup.open(source);
     QTRY_VERIFY_WITH_TIMEOUT(last != nullptr, test::patience(30'000));
     setup.engine.disconnect(this);
-    // Counted by hand on the half that is seen, two columns from its edge.
+    // Counted by hand on the visible half, two columns from the edge.
     const cv::Mat seen = last->merged.labels.colRange(82, 160);
     for (std::size_t id = 0; id < last->shares.size(); ++id) {
         const double share = double(cv::countNonZero(seen == double(id))) / double(seen.total());
@@ -229,7 +229,7 @@ void ServicesTest::recordingsOfLargeFramesAreNotShort() {
     QCOMPARE(int(film.get(cv::CAP_PROP_FRAME_WIDTH)), VideoRecorder::kWidest);
 }
 
-/// All rules are fulfilled by one reading; other events get their turn between the actions.
+/// A single reading fulfils all rules; other events get their turn between the actions.
 void ServicesTest::manyAlertsAtOnceLeaveTheWindowTime() {
     test::Setup setup(m_sandbox, QStringLiteral("many"));
     WatchSettings watch;

@@ -52,7 +52,7 @@ void SourcesTest::sourcesSideBySide() {
     QVERIFY(tabs->isVisible());
     QCOMPARE(window().engine().sourceName(), second);
     QTRY_VERIFY_WITH_TIMEOUT(!window().views()->find<LiveView>()->image().isNull(), test::patience(10'000));
-    // The grid shows both, each with its own image.
+    // The grid shows both sources, each with the right image.
     QTest::keyClick(m_is->window.get(), Qt::Key_7);
     for (const auto& engine : window().session().sources().engines())
         QTRY_VERIFY_WITH_TIMEOUT(
@@ -63,7 +63,7 @@ void SourcesTest::sourcesSideBySide() {
         Qt::LeftButton);
     QCOMPARE(window().engine().sourceName(), first);
     QCOMPARE(tabs->currentIndex(), 0);
-    QTRY_VERIFY_WITH_TIMEOUT(!window().models().timeline.empty(), test::patience(10'000));  // its own history
+    QTRY_VERIFY_WITH_TIMEOUT(!window().models().timeline.empty(), test::patience(10'000));
     m_is->open([&] {
         Options options;
         options.size = QSize(1280, 720);
@@ -80,12 +80,11 @@ void SourcesTest::sourcesSideBySide() {
     back.sources().close(1);
     QCOMPARE(back.session().sources().engines().size(), size_t(1));
     QVERIFY(readWatchSettings(back.session().profile().watchPath()).further.isEmpty());
-    back.sources().close(0);  // the last one stays
+    back.sources().close(0);  // the last source stays
     QCOMPARE(back.session().sources().engines().size(), size_t(1));
 }
 
-/// Of a film, the built-in street and a camera that gives one frame a second: the last is slower than any
-/// network.
+/// A film, the built-in street and a camera of 1 frame a second: the camera is slower than any network.
 void SourcesTest::theNetworkIsShared() {
     m_is->open(m_is->withModel({}));
     QVERIFY(m_is->next());
@@ -170,7 +169,7 @@ void SourcesTest::refusedModelIsOfferedConversion() {
     QVERIFY(loaded[0][0].value<ModelFactsPtr>()->path.endsWith(QStringLiteral("street-mpm.onnx")));
 }
 
-/// A video is paused where it is, and shown frame by frame.
+/// A video is paused, and shown frame by frame.
 void SourcesTest::videoIsPlayedByHand() {
     Options options;
     options.source = m_is->sandbox.film(30, 30);
@@ -203,7 +202,7 @@ void SourcesTest::videoIsPlayedByHand() {
     QTRY_VERIFY(!bar->isVisible());
 }
 
-/// A source is tried before it is opened: an image and its facts, or what is wrong.
+/// A source is tried before it is opened: shows an image with facts, or the error.
 void SourcesTest::sourcesAreTriedInTheDialog() {
     SourceDialog::Choices choices;
     choices.cameras = QStringList{QStringLiteral("3: Yard camera")};

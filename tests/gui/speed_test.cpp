@@ -193,7 +193,7 @@ void SpeedTest::glassToGlass() {
     connect(views->find<LiveView>(), &ImageView::painted, this,
             [&] { live.see(views->find<LiveView>()->image()); });
     QTRY_VERIFY_WITH_TIMEOUT(overlay.ages.size() >= 100, 120'000);
-    // One view at a time is painted: now the image alone, while the network continues.
+    // A single view at a time is painted: now the image alone, while the network continues.
     views->showView(QStringLiteral("picture"));
     QTRY_VERIFY_WITH_TIMEOUT(live.ages.size() >= 200, 60'000);
     m_is->window->engine().disconnect(this);

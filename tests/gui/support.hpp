@@ -32,7 +32,7 @@ public:
         return folder;
     }
 
-    /// The same as a film that plays for ever: frames come faster than the one a second of a folder.
+    /// The same as a film that plays for ever: frames come faster than from a folder (1 a second).
     QString film(int bright, int dark) const {
         const QString file = path(QStringLiteral("film-%1-%2.avi").arg(bright).arg(dark));
         cv::VideoWriter writer(file.toStdString(), cv::CAP_OPENCV_MJPEG,

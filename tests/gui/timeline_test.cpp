@@ -31,7 +31,7 @@ bool isKept(const QColor& at) {
            60;
 }
 
-/// Violet, which no other curve is, also where an edge is smoothed.
+/// Violet, which no other curve is, also if an edge is smoothed.
 bool isSaved(const QColor& at) {
     return at.red() > at.green() + 25 && at.blue() > at.red() + 15;
 }
@@ -134,8 +134,8 @@ void TimelineTest::showsGaps() {
     QVERIFY(at(0.2) && at(0.46) && at(0.7));
 }
 
-/// With reuse: the curve of the time saved has gaps where no comparison ran, and the text names share, age
-/// and time.
+/// With reuse: the curve of the time saved has a gap if no comparison ran, and the text names share, age and
+/// time.
 void TimelineTest::showsTimeSaved() {
     TimelineData data;
     TimelineView view(&data);

@@ -16,7 +16,7 @@ private slots:
 
 namespace {
 
-/// Sources that share one network, on a clock of milliseconds that only the test moves.
+/// Sources that share a network, on a clock of milliseconds that only the test moves.
 struct Sharing {
     struct Source {
         int period = 0, interval = 0;  ///< between two frames; least between two runs
@@ -68,7 +68,7 @@ void TurnTest::theLongestWaitIsNext() {
     QVERIFY(frequent.due({}, true) == at(910));
     QVERIFY(rare.due(Turn::Pause(1'000), true) == at(1'000));
     // A changed setting ends the pause of a limited rate, and the last frame is analysed again without a new
-    // one.
+    // frame.
     rare.settingsChanged(at(960));
     QVERIFY(rare.due(Turn::Pause(1'000), true) == at(950));
     frequent.frameDropped();

@@ -181,7 +181,7 @@ void ViewsTest::narrowRegionKeepsItsWords() {
     QImage white(400, 300, QImage::Format_RGB32);
     white.fill(Qt::white);
     view.setImage(white);
-    // Its text is in the middle of its height; measures the width of the dark part there.
+    // The text is at mid-height of the plate; measures the width of the dark part there.
     const auto plateWidth = [&](double left, double right) {
         view.setRegions({{"door", {{left, 0.4}, {right, 0.4}, {right, 0.8}, {left, 0.8}}}}, {});
         const QImage shown = view.grab().toImage();
@@ -192,7 +192,8 @@ void ViewsTest::narrowRegionKeepsItsWords() {
     };
     const int whole = plateWidth(0.2, 0.8);
     QVERIFY(whole > 20);
-    // One narrower than its words, one at the edge: as wide as ever, but for the lines the plate hides.
+    // A region narrower than the words, a region at the edge: as wide as ever, but for the lines the plate
+    // hides.
     QVERIFY(std::abs(plateWidth(0.48, 0.52) - whole) <= 16);
     QVERIFY(std::abs(plateWidth(0.97, 1.0) - whole) <= 16);
 }
@@ -208,7 +209,7 @@ void ViewsTest::hoverDescribesACluster() {
     QVERIFY(merge->describe({0.5, 0.5}).contains(QStringLiteral("token")));
     QVERIFY(!merge->clusterAt({0.5, 0.5}).empty());
     QVERIFY(merge->describe({1.5, 0.5}).isEmpty());
-    // Some cluster has more than one patch, and all of its members show the same text.
+    // Some cluster has more than one patch, and all members show the same text.
     bool merged = false;
     for (double x = 0.01; x < 1 && !merged; x += 0.03)
         for (double y = 0.01; y < 1 && !merged; y += 0.03)
@@ -288,7 +289,7 @@ void ViewsTest::thinImageHasNoEmptyPlates() {
     white.fill(Qt::white);
     view.setImage(white);
     const QImage shown = view.grab().toImage();
-    int dark = 0;  // the plate of the title, in the view's own corner and as wide as its words
+    int dark = 0;  // the plate of the title, in the view's corner and as wide as the words
     for (int x = 0; x < shown.width(); ++x)
         dark += qGray(shown.pixel(x, 9)) < 90;
     QVERIFY2(dark > view.fontMetrics().horizontalAdvance(QStringLiteral("Title")) / 2,

@@ -114,7 +114,7 @@ void WatchTest::regionDrawnOnTheImageIsMeasured() {
     QVERIFY(!view->drawing());
     const AnalysisPtr analysis = m_is->nextWhere([](const Analysis& a) { return !a.regions.empty(); });
     QVERIFY(analysis);
-    // A quarter of the image: a quarter of its patches, plus or minus a row.
+    // A quarter of the image: a quarter of the patches, plus or minus a row.
     const double share = double(analysis->regions[0].patches) / analysis->tokensIn();
     QVERIFY2(std::abs(share - 0.25) < 0.06, qPrintable(QString::number(share)));
     QVERIFY(analysis->regions[0].tokens > 0 && analysis->regions[0].tokens <= analysis->regions[0].patches);
@@ -124,7 +124,7 @@ void WatchTest::regionDrawnOnTheImageIsMeasured() {
                     .data()
                     .toString()
                     .contains(QStringLiteral(" of ")));
-    QTest::keyClick(m_is->window.get(), Qt::Key_G);  // another one, given up
+    QTest::keyClick(m_is->window.get(), Qt::Key_G);  // another, given up
     clickAt(0.2, 0.2);
     QTest::keyClick(view, Qt::Key_Escape);
     QCOMPARE(window().models().regions.rowCount(), 1);
@@ -282,7 +282,7 @@ void WatchTest::exportsTablesAndImages() {
     QVERIFY(window().message().contains(QStringLiteral("cannot be written")));
 }
 
-/// A background, a title with source and date, and text of the size that its place was measured for.
+/// A background, a title with source and date, and text of the size that was measured.
 void WatchTest::checkSheet(const QByteArray& svg) {
     QVERIFY(svg.contains("Tokens over time"));
     QVERIFY2(svg.contains(window().engine().sourceName().toUtf8()), "the source is missing");

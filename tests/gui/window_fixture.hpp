@@ -1,4 +1,4 @@
-// A window with its own images, and waiting for the result of the next frame.
+// A window with separate images; waits for the result of the next frame.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace mpm::gui::test {
 
-/// By its words; null: there is none.
+/// The button with these words, or null.
 inline QPushButton* button(QWidget* in, const char* words) {
     for (QPushButton* candidate : in->findChildren<QPushButton*>())
         if (candidate->text().remove(QLatin1Char('&')) == QLatin1String(words)) return candidate;
@@ -60,7 +60,7 @@ public:
         return QTest::qWaitFor([&] { return last && until(*last); }, patience(30'000)) ? last : nullptr;
     }
 
-    /// The analysis after the next one: earlier requests have taken effect by then.
+    /// The analysis after the next: earlier requests have taken effect by then.
     AnalysisPtr next() {
         const int before = count;
         return nextWhere([&](const Analysis&) { return count > before + 1; });
@@ -68,7 +68,7 @@ public:
 
     /// After a pause: until the last frame is everywhere, however slow the network is just now.
     bool settle() {
-        QTest::qWait(300);  // one may have been on its way
+        QTest::qWait(300);  // an analysis may have been in progress
         return QTest::qWaitFor(
             [this] { return last && last->frame.number == shownNumber && drawnNumber == shownNumber; },
             patience(30'000));

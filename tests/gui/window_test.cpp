@@ -1,4 +1,4 @@
-// The window as a hand would use it: every action is checked by its effect on the next frame or the stored
+// The window as a hand would use it: every action is checked by the effect on the next frame or the stored
 // row.
 #include <QComboBox>
 #include <QDialog>

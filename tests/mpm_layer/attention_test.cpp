@@ -68,7 +68,7 @@ TEST(Attention, EqualsScalarLoops) {
         checkAttention(tokens, 32, randomMatrix(1, tokens, 9));  // around a block of keys
 }
 
-/// One logit a key, `step` higher than the key's before.
+/// A logit per key, each `step` higher than the last.
 cv::Mat ramp(int tokens, float step) {
     cv::Mat bias(1, tokens, CV_32F);
     for (int k = 0; k < tokens; ++k)
@@ -86,7 +86,7 @@ TEST(Attention, ScoresThatClimb) {
     checkAttention(300, 16, masked);
 }
 
-/// A head with its keys and values in both precisions.
+/// A head with keys and values in both precisions.
 struct HeadOperands {
     HeadOperands(const cv::Mat& q, const cv::Mat& k, const cv::Mat& v, const cv::Mat& bias)
         : tokens(q.rows),
@@ -147,7 +147,7 @@ void checkAttentionBf16(int tokens, int size, const cv::Mat& bias) {
         << tokens << " tokens, head of " << size;
 }
 
-// The rows beside a query must not change its bits: they may be another image's.
+// The rows beside a query must not change the query's bits: they may be another image's.
 void checkNeighbours(bool half) {
     const cv::Mat q = randomMatrix(100, 32, 1), k = randomMatrix(100, 32, 2, 2.0),
                   v = randomMatrix(100, 32, 3);
@@ -158,7 +158,7 @@ void checkNeighbours(bool half) {
                   noisy = HeadOperands(loud, k, v, {}).attend(half);
     EXPECT_EQ(cv::norm(quiet.row(5), noisy.row(5), cv::NORM_INF), 0);
     EXPECT_GT(cv::norm(quiet.row(6), noisy.row(6), cv::NORM_INF), 0);
-    // The last panel has few queries and skips its empty part.
+    // The last panel has few queries and skips the empty part.
     EXPECT_EQ(cv::norm(quiet.row(3), quiet.row(99), cv::NORM_INF), 0);
 }
 

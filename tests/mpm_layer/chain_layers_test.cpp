@@ -14,7 +14,7 @@ EncoderOptions sixBlocks() {
     return o;
 }
 
-/// Segments one behind the other; between two of them a constant is added where one is given.
+/// Consecutive segments; between two of them a constant is added if it is given.
 OnnxModel chainModel(const std::vector<EncoderCase>& segments, int batch, int tokens,
                      const cv::Mat& added = cv::Mat(), bool mapAsOutput = false) {
     const EncoderOptions& o = segments[0].options;
@@ -31,7 +31,7 @@ OnnxModel chainModel(const std::vector<EncoderCase>& segments, int batch, int to
         addEncoder(model, segments[s], inputs, outputs);
         x = outputs[0];
         if (s + 1 == segments.size() || added.empty()) continue;
-        // OpenCV 4.6's own does not repeat an operand along the batch.
+        // OpenCV 4.6's sum does not repeat an operand along the batch.
         model.node("MpmArithmetic", {x, "added"}, {"sum" + number}, "mpm");
         model.attribute("operation", std::string("add"));
         x = "sum" + number;

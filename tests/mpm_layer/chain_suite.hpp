@@ -14,7 +14,7 @@ inline MergeMap mapOf(const std::vector<int>& ids) {
     return toMergeMap(cv::Mat(ids, true).reshape(1, 1), "a test's map");
 }
 
-/// Runs the segments that cutEncoder gives, one behind the other.
+/// Runs the segments of cutEncoder in order.
 class ChainRun {
 public:
     ChainRun(const Target& target, const EncoderCase& whole, const std::vector<int>& cuts)
@@ -60,7 +60,7 @@ private:
     std::vector<std::unique_ptr<EncoderRunner>> m_runners;
 };
 
-/// One forward of an encoder with a map at entry.
+/// A forward of an encoder with a map at entry.
 inline Ran runWithMaps(const Target& target, const EncoderCase& encoder, const cv::Mat& batch,
                        const std::vector<MergeMap>& maps, const cv::Mat& keyBias = cv::Mat()) {
     const auto control = std::make_shared<EncoderControl>(encoder.config);

@@ -194,7 +194,7 @@ TEST(GridSample, NearestOfHalves) {
     EXPECT_EQ(out.ptr<float>()[1], 30);
 }
 
-// Where the map is infinite everywhere, a product with 0 would be NaN.
+// If the map is infinite everywhere, a product with 0 would be NaN.
 TEST(GridSample, PlacesOutsideOfEveryMap) {
     for (const Sampling& s : samplings()) {
         for (const float far : {3e38f, -3e38f, kInfinity, -kInfinity, 1e9f, -2.2f, kNaN}) {
@@ -301,7 +301,7 @@ TEST(Share, LowestSuperpatchWinsTiesAndNaNIsLast) {
     EXPECT_EQ(firstRow, (std::vector<float>{0, 1, 2, 2, 3, 3}));
 }
 
-// An encoder that takes the map computes what it would for the short sequence, and so do its own merges.
+// An encoder that takes the map computes and merges as it would for the short sequence.
 TEST(Share, TheEncoderFollowsItsMap) {
     registerLayers();
     EncoderOptions o;

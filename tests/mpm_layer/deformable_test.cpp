@@ -123,7 +123,7 @@ std::vector<double> softmax(const float* logits, int count) {
     return weights;
 }
 
-// One head of one query, channel by channel.
+// A head of a query, channel by channel.
 void plainHead(const Problem& p, const Inputs& in, int image, int query, int head, float* out) {
     const size_t sample = (static_cast<size_t>(query) * p.heads + head) * p.samples();
     const std::vector<double> weights = softmax(in.logits.ptr<float>(image) + sample, p.samples());
@@ -192,7 +192,7 @@ TEST(Deformable, EqualsThePlainFormula) {
         const float spread = round % 3 == 0 ? 0.5f : round % 3 == 1 ? 4.0f : 30.0f;
         const Inputs in = inputsOf(p, round, spread);
         const cv::Mat out = run(p, in), expected = plain(p, in);
-        // Where all samples are outside, both are zero.
+        // If all samples are outside, both are zero.
         const double largest = std::max(1.0, cv::norm(expected.reshape(1, 1), cv::NORM_INF));
         ASSERT_LE(cv::norm(out.reshape(1, 1), expected.reshape(1, 1), cv::NORM_INF), kTolerance * largest);
     }
@@ -217,7 +217,7 @@ TEST(Deformable, HeadsOfEveryWidth) {
     }
 }
 
-// Two of the heads are packed together, then the last one.
+// Two of the heads are packed together, then the last.
 TEST(Deformable, OnTheLargestMapOfTheCheck) {
     Problem p;
     p.queries = 97 * 53;
@@ -269,7 +269,7 @@ TEST(Deformable, NothingIsReadBeyondABorder) {
                     for (int x = 0; x < level.width; ++x, ++position)
                         if ((column ? x : y) != edge)
                             std::fill_n(in.value.ptr<float>() + position * p.headSize, p.headSize, kInfinity);
-                // A quarter of a pixel beyond the last one's centre.
+                // A quarter of a pixel beyond the centre of the last pixel.
                 for (int q = 0; q < p.queries; ++q)
                     in.offsets.ptr<float>()[2 * (q * p.samples() + k) + (column ? 0 : 1)] =
                         edge + (last ? 0.25f : -0.25f) + 0.5f - 0.5f * across;
@@ -293,7 +293,7 @@ TEST(Deformable, ReferencesFarOutsideCountAsZero) {
     }
 }
 
-// One sample is far away, and the others are as without it.
+// A sample is far away, and the others are as without it.
 TEST(Deformable, ASampleOutsideChangesNoOther) {
     Problem p;
     p.queries = 20;

@@ -65,7 +65,7 @@ TEST_F(DnnTest, BrokenVariablesAreNamed) {
     refused("MPM_BATCH_INDEPENDENT", "maybe", "mpm: MPM_BATCH_INDEPENDENT: batch independence 'maybe'");
 }
 
-// A setting that a stronger one overrides is not read, in any order.
+// A setting that a stronger setting overrides is not read, in any order.
 TEST_F(DnnTest, PrecisionsAreOneList) {
     for (const PrecisionInfo& info : precisions()) {
         EXPECT_EQ(mpm_set_precision(info.name.c_str()), 0) << info.name;
@@ -186,7 +186,7 @@ TEST_F(DnnTest, WeightsUnderWrongNames) {
     refused("2.fc2.bias", "3.fc2.bias", "3.fc2.bias");
     refused("1.norm1.bias", "norm3.bias", "norm3.bias");
     refused("1.norm1.bias", "key_bias", "key_bias");
-    // OpenCV 5's new engine refuses two constants of one name by itself.
+    // OpenCV 5's new engine itself rejects two constants of the same name.
     refused("1.fc1.bias", "1.fc2.bias", CV_VERSION_MAJOR < 5 ? "1.fc2.bias is named twice" : "");
     refused("1.norm1.weight", "", "1.norm1.weight is missing");
     refused("2.norm2.weight", "", "2.norm2.weight is missing");

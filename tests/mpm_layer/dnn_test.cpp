@@ -181,7 +181,7 @@ TEST_F(DnnTest, CInterfaceReadsTheThreadsReport) {
 }
 
 TEST_F(DnnTest, DecoderBlocksDoNotMerge) {
-    // Backbone, then a decoder of the same weights: its schedule cannot be set from anywhere.
+    // Backbone, then a decoder of the same weights: nothing can set the decoder's schedule.
     const EncoderCase encoder = makeEncoder(options());
     OnnxModel model = encoderModel(encoder, 1, 40);
     model.attribute("role", std::string("decoder"));
@@ -223,7 +223,7 @@ TEST_F(DnnTest, MergeThenRestore) {
 
 TEST_F(DnnTest, MergeHandsOutMapAndCounts) {
     OnnxModel model = mergeRestoreModel(1, {"merged", "map", "counts"}, 2, 30, 16);
-    // Counts of one image each: used so that no engine drops them.
+    // Counts of an image each: used so that no engine drops them.
     model.output("merged", {2, -1, 16}).output("map", {2, 30}, true).output("counts", {2}, true);
     cv::dnn::Net net;
     try {

@@ -25,13 +25,13 @@ struct Ran {
     Report report;
 };
 
-/// A device in one precision, and how close to the oracle it comes.
+/// A device in a precision, and the allowed distance to the oracle.
 struct Target {
     const char* name;
     Device device;
     Precision precision;
     double tolerance;
-    /// Exact enough for its own merges to be the oracle's wherever margins decide.
+    /// Exact enough to merge as the oracle if margins decide.
     bool decidesAlike;
 };
 
@@ -59,7 +59,7 @@ inline std::vector<int> ids(const cv::Mat& map) {
     return {map.ptr<int>(), map.ptr<int>() + map.total()};
 }
 
-// The oracle with the maps the encoder found, which must be the oracle's own wherever its margins decide.
+// The oracle with the maps the encoder found, which must be the oracle's if margins decide.
 inline void expectOracle(const Target& target, const EncoderCase& encoder, const cv::Mat& batch,
                          const std::vector<double>& keyBias, const Ran& ran) {
     EXPECT_EQ(ran.report.device, target.device);

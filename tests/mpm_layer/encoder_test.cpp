@@ -20,7 +20,7 @@ const Target kI8{"I8", Device::Cpu, Precision::I8, kernels::hasI8() ? 5e-2 : 1e-
 
 MPM_INSTANTIATE_ENCODER_SUITE(Cpu, kF32, kBf16, kI8);
 
-// An image's bits depend neither on its batch nor on the threads. Counts are ragged: the images differ in
+// An image's bits depend neither on the batch nor on the threads. Counts are ragged: the images differ in
 // noise.
 class CpuBits : public EncoderTest {};
 
@@ -106,7 +106,7 @@ TEST(Encoder, Int8LeavesALayerThatWouldLoseTooMuchInF32) {
     EXPECT_EQ(ran.report.keptInF32, std::vector<std::string>{"1.fc1"});
 }
 
-// Images whose counts change from one to the next: the memory of the first rounds is enough for all others.
+// Images whose counts change from image to image: the memory of the first rounds is enough for all others.
 TEST(Encoder, AllocatesNothingOnceWarm) {
     EncoderOptions o = with([](auto& options) { options.schedule = {0, 1, 2}; });
     o.headSize = 64, o.imageTokens = 200;
@@ -125,7 +125,7 @@ TEST(Encoder, AllocatesNothingOnceWarm) {
     const size_t before = kernels::systemAllocations();
     for (unsigned seed = 20; seed < 120; ++seed)
         frame(seed);
-    // A thread of the pool that was idle so far may still need its own scratch.
+    // A thread of the pool that was idle so far may still need scratch memory.
     EXPECT_LE(kernels::systemAllocations() - before, 8u);
 }
 
@@ -143,7 +143,7 @@ void expectRefusal(const Change& change, const std::string& word) {
     }
 }
 
-// Another value, or none, for one weight.
+// Another value, or none, for a weight.
 NamedWeights replaced(const EncoderCase& encoder, const std::string& name, const cv::Mat& value) {
     NamedWeights weights;
     for (const auto& [key, old] : encoder.ordered) {

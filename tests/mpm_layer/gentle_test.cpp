@@ -27,7 +27,7 @@ MergeMap reduced(const std::string& method, const cv::Mat& rows) {
     return makeReducer(method)->reduce({context}).front();
 }
 
-/// The best pairs of the method's own, by plain loops. `most`: how many of how many.
+/// The best pairs of the method, by plain loops. `most`: how many of how many.
 template <class Most>
 std::vector<int> plainBest(const cv::Mat& tokens, const Most& most) {
     const Rows rows = toRows(tokens);
@@ -113,7 +113,7 @@ TEST(Gentle, RejectsOtherAmounts) {
         EXPECT_NO_THROW(makeReducer(std::string("mpm:pairs=") + value)) << value;
 }
 
-/// Mean over heads of the keys of a block, as its weights say.
+/// Mean over heads of the keys of a block, from the block's weights.
 Rows plainKeys(const EncoderCase& encoder, int block, const Rows& tokens) {
     const std::string prefix = std::to_string(block) + ".";
     const int dim = encoder.options.dim(), size = encoder.options.headSize, heads = encoder.options.heads;
@@ -202,7 +202,7 @@ TEST(Gentle, KeysAreThoseOfTheBlock) {
     }
 }
 
-/// The first stage merges before block 0: its tokens are the encoder's input.
+/// The first stage merges before block 0: the tokens are the encoder's input.
 TEST(Gentle, PairsByTheKeysOfTheBlock) {
     for (const bool keyNorm : {false, true})
         for (const char* rope : {"", "half"}) {

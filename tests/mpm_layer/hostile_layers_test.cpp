@@ -161,7 +161,7 @@ TEST(HostileLayers, AnOrderNamesEveryAxisOnce) {
     EXPECT_EQ(shapesFor(layer, {{0, 3}})[0], toShape({3, 0}));
 }
 
-// OpenCV 4.x makes a column of a vector: an operator then sees [3, 1], where the output was allocated by [3].
+// OpenCV 4.x makes a column of a vector: an operator then sees [3, 1], but the output was allocated by [3].
 TEST(HostileLayers, OutputsAreNeverOverrun) {
     const cv::Ptr<Layer> layer = make("MpmArithmetic");
     const Sizes vector = {3}, row = {1, 3};

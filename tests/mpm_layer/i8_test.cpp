@@ -22,7 +22,7 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 const int kI8Sizes[] = {1,  2,  3,  4,  5,  7,  8,  11,  12,  13,  15, 16,
                         17, 31, 32, 33, 47, 48, 49, 191, 192, 193, 257};
 
-/// Rows as quads, with noise where nothing may be read into a result.
+/// Rows as quads, with noise behind them that must not reach a result.
 struct Quads {
     explicit Quads(const cv::Mat& rows)
         : stride(paddedStride(quadsOf(rows.cols))),
@@ -190,7 +190,7 @@ TEST(I8Weights, WhatQuantisingLosesIsKnown) {
     EXPECT_LT(usual, 0.012);
     cv::Mat outlier = normal.clone();
     for (int n = 0; n < 192; ++n)
-        outlier.at<float>(n, n) = 50;  // the others of its column are rounded to steps of 50 / 127
+        outlier.at<float>(n, n) = 50;  // the others in the column are rounded to steps of 50 / 127
     EXPECT_NEAR(lossOfI8(outlier.ptr<float>(), 192, 192, 192), 50 / 127.0 / std::sqrt(12.0), 0.01);
     EXPECT_EQ(lossOfI8(cv::Mat(4, 4, CV_32F, cv::Scalar(0)).ptr<float>(), 4, 4, 4), 0);
     outlier.at<float>(3, 3) = kNaN;
@@ -199,7 +199,7 @@ TEST(I8Weights, WhatQuantisingLosesIsKnown) {
     EXPECT_EQ(lossOfI8(deep.ptr<float>(), 1, deep.rows, 1), kInf);
 }
 
-/// Attention of one head in int8; `pairs`: with values in bf16.
+/// Attention of a head in int8; `pairs`: with values in bf16.
 cv::Mat attended(const cv::Mat& q, const cv::Mat& k, const cv::Mat& v, const cv::Mat& bias, bool pairs) {
     const int tokens = q.rows, size = q.cols;
     cv::Mat qkv;

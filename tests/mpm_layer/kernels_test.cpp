@@ -102,7 +102,7 @@ cv::Mat multiplied(const cv::Mat& left, const cv::Mat& right, int count, bool ha
     return output;
 }
 
-// However many rows there are, a row's bits are the same, in a whole group or in half of one.
+// For any number of rows, a row's bits are the same, in a whole group or in half a group.
 TEST(Product, BitsDoNotDependOnTheRowsBeside) {
     const cv::Mat left = randomMatrix(26, 70, 1), right = randomMatrix(70, 45, 2);
     for (bool half : {false, true}) {
@@ -179,7 +179,7 @@ TEST(Product, EveryActivation) {
     }
 }
 
-// Blocks of all sizes, some freed and allocated again: each keeps its content.
+// Blocks of all sizes, some freed and allocated again: each keeps the content.
 TEST(Buffer, BlocksDoNotOverlap) {
     std::vector<Buffer> buffers(120);
     std::vector<size_t> counts(buffers.size());

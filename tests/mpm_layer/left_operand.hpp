@@ -9,7 +9,7 @@
 
 namespace mpm::test {
 
-/// Rows with room behind them for whole groups, starting one float past an aligned address.
+/// Rows with room behind them for whole groups, starting a float past an aligned address.
 class LeftOperand {
 public:
     LeftOperand(const cv::Mat& rows, size_t stride) : m_buffer(kernels::paddedSize(rows.rows, stride) + 1) {

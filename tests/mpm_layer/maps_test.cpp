@@ -291,7 +291,7 @@ TEST(ChainReport, AMapOfItsOwnIsAStage) {
     EXPECT_EQ(image.tokens[3], image.stages[2].tokens);
 }
 
-// Images whose counts change from one to the next: the memory of the first rounds serves all others.
+// Images whose counts change from image to image: the memory of the first rounds serves all others.
 TEST(Chain, AllocatesNothingOnceWarm) {
     EncoderOptions o = small();
     o.headSize = 64, o.imageTokens = 200;
@@ -302,7 +302,7 @@ TEST(Chain, AllocatesNothingOnceWarm) {
     const size_t before = kernels::systemAllocations();
     for (unsigned seed = 20; seed < 80; ++seed)
         chain.forward(makeBatch(o, 1, 200, seed));
-    // A thread of the pool that was idle so far may still need its own scratch.
+    // A thread of the pool that was idle so far may still need scratch memory.
     EXPECT_LE(kernels::systemAllocations() - before, 8u);
 }
 

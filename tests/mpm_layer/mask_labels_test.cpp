@@ -79,7 +79,7 @@ double sigmoid(double x) {
     return 1 / (1 + std::exp(-x));
 }
 
-/// [classes][queries] of one image.
+/// [classes][queries] of an image.
 std::vector<std::vector<double>> probabilities(const Problem& p, const Inputs& in, int image) {
     std::vector<std::vector<double>> all(p.classes + 1, std::vector<double>(p.queries));
     for (int q = 0; q < p.queries; ++q) {

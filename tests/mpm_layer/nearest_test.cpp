@@ -73,12 +73,12 @@ TEST(Nearest, EqualsProductsInDoublesForAnySize) {
 }
 
 TEST(Nearest, SpreadsFromOneToNothing) {
-    // Tokens around one direction: at 1e-7 and below, f32 rounds most of their differences away.
+    // Tokens around a single direction: at 1e-7 and below, f32 rounds most of their differences away.
     const cv::Mat centre = randomMatrix(1, 192, 3);
     for (double spread : {1.0, 1e-2, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-12}) {
         cv::Mat tokens = randomMatrix(400, 192, 4, spread) + cv::repeat(centre, 400, 1);
         checkEveryRow(tokens);
-        // One that is elsewhere moves the mean, and makes the others' differences look alike.
+        // A token that is elsewhere moves the mean, and makes the others' differences look alike.
         tokens.row(17) *= -1;
         randomMatrix(1, 192, 5).copyTo(tokens.row(18));
         tokens.row(19).setTo(0);

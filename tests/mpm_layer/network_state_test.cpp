@@ -1,4 +1,4 @@
-// Networks of one thread do not see each other, in whatever order they are read, run and destroyed.
+// Networks of a thread do not affect each other, in any order of reading, running and destruction.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -32,7 +32,7 @@ EncoderOptions decoderOptions() {
     return o;
 }
 
-constexpr int kRows = kTokens + 1;  // one special row
+constexpr int kRows = kTokens + 1;  // a special row
 
 void addLinear(OnnxModel& model, const std::string& from, const std::string& to) {
     const int dim = backboneOptions().dim();
@@ -78,7 +78,7 @@ OnnxModel decoderBeforeBackbone(int batch = -1) {
     });
 }
 
-/// Tokens whose bits differ in one row are computed anew; nothing is full after the first frame.
+/// Tokens whose bits differ in a row are computed anew; nothing is full after the first frame.
 Reuse exactReuse() {
     Reuse reuse;
     reuse.exact = true;
@@ -109,7 +109,7 @@ auto inNewThread(const Body& body) {
     return std::async(std::launch::async, body).get();
 }
 
-/// How a program reads its networks.
+/// How a program reads networks.
 struct Way {
     const char* name;
     bool marked;     ///< by mpm::readNet
@@ -201,7 +201,7 @@ TEST_P(Networks, ADecoderBeforeItsBackboneFollowsNoOtherNetwork) {
     }
 }
 
-/// Also if its own backbone reuses: the decoder's rows were not decided yet.
+/// Also if the same network's backbone reuses: the decoder's rows were not decided yet.
 TEST_P(Networks, ADecoderBeforeABackboneThatReusesComputesAllRows) {
     cv::dnn::Net net = read(decoderBeforeBackbone()), whole = read(decoderBeforeBackbone());
     Reuse reuse = exactReuse();
@@ -216,7 +216,7 @@ TEST_P(Networks, ADecoderBeforeABackboneThatReusesComputesAllRows) {
     }
 }
 
-// Products of operators around an encoder are in its precision.
+// Products of operators around an encoder are in the encoder's precision.
 OnnxModel transposedConvolution(int) {
     OnnxModel model;
     model.input("x", {1, 16, 6, 8});
@@ -351,13 +351,13 @@ TEST(NetworkPlace, ThePointerOfTheNewEngineTellsNetworksApart) {
     }
 }
 
-// The bits of fresh processes, for a network that reuses and one that has no backbone, in any order.
+// The bits of fresh processes, for a network that reuses and a network without a backbone, in any order.
 TEST_P(Networks, TwoNetworksAlternate) {
     struct Stream {
         std::unique_ptr<cv::dnn::Net> net, alone;  ///< `alone` lives in a thread that runs no other network
         cv::Mat frame;
     };
-    // Networks of a thread of their own, as in a process of their own.
+    // Networks of a separate thread, as in a separate process.
     const auto step = [&](bool reusing, Stream& stream, bool anew) {
         const auto make = [&] {
             return std::make_unique<cv::dnn::Net>(reusing ? readReusing() : read(decoderAlone()));

@@ -36,7 +36,7 @@ inline cv::dnn::DictValue listOf(const Sizes& sizes) {
     return cv::dnn::DictValue::arrayInt(sizes.data(), static_cast<int>(sizes.size()));
 }
 
-/// Attributes: words are text, lists of one are numbers.
+/// Attributes: words are text, lists of 1 are numbers.
 struct Attributes {
     std::vector<std::pair<std::string, std::string>> words;
     std::vector<std::pair<std::string, Sizes>> numbers;

@@ -120,7 +120,7 @@ TEST(Algm, ThresholdOfTheSecondStageFollowsTheImage) {
     for (unsigned seed = 0; seed < 20; ++seed) {
         const cv::Mat tokens = randomTokens(90, 24, seed);
         const MergeMap map = makeReducer("algm")->reduce({contextOf(tokens, 1, 4, 1, {})}).front();
-        // Its own count, from plain loops: similarity >= mean + deviation / 5.
+        // The method's count, from plain loops: similarity >= mean + deviation / 5.
         const Rows rows = toRows(tokens);
         std::vector<double> best;
         for (int a = 1; a < 90; a += 2) {
@@ -175,7 +175,7 @@ TEST(LocalPairs, LookNoFurtherThanTheWindow) {
             StageContext context = contextOf(tokens, 0, 2, 0, grid);
             const MergeMap first = reducer->reduce({context}).front();
             EXPECT_EQ(first.ids, plainLocal(toRows(tokens), places, window)) << window;
-            // After a merge, a row has the position of its first token.
+            // After a merge, a row has the position of the first token.
             const cv::Mat left = randomTokens(first.clusters, 37, seed + 10);
             std::vector<cv::Point> leftPlaces(first.clusters, {-1, -1});
             for (int i = 0; i < grid.area(); ++i)

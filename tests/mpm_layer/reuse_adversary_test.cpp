@@ -94,7 +94,7 @@ TEST(ReuseAdversary, LightThatIsSwitchedOnAndACutAreFullForwards) {
     }
 }
 
-// One difference between two frames does not show whether noise or a change made it; the frames do.
+// A single difference between two frames does not show whether noise or a change made it; further frames do.
 TEST(ReuseAdversary, AChangeInTheSecondFrameIsNoNoise) {
     Scene scene;
     for (int t = 1; t < kMany; ++t)  // neighbours are alike, as in images

@@ -71,7 +71,7 @@ TEST_F(ReuseLayers, ADecoderMultipliesAsTheHandleSays) {
     EXPECT_GT(cv::norm(byHandle, exact, cv::NORM_INF), 0);
 }
 
-// An image that is rounded before it comes gives the same bits only where it is rounded anyway.
+// An image that is rounded before gives the same bits only if the operator rounds it, too.
 TEST_F(ReuseLayers, PatchesAreMultipliedInThePrecisionOfTheBackboneBehindThem) {
     if (!kernels::hasBf16()) GTEST_SKIP() << "no bf16 here";
     const OnnxModel made = model(1);
@@ -112,7 +112,7 @@ TEST_F(ReuseLayers, HaveTheBitsOfAllRowsComputedAnew) {
         for (int f = 0; f < 30; ++f) {
             ASSERT_TRUE(sameBits(forward(again, image), forward(plain, image))) << "frame " << f;
             const auto state = reusing.report().images[0].reuse.state;
-            const bool full = f == 0 || f == 10 || f == 11;  // a frame that is not finite, and the next one
+            const bool full = f == 0 || f == 10 || f == 11;  // a frame that is not finite, and the next
             ASSERT_EQ(state, full ? ReuseState::Full : ReuseState::Partial) << "frame " << f;
             for (int i = 0; f % 4 != 3 && i < f % 7; ++i)
                 change(image, static_cast<int>(random() % (kRows * kColumns)), 0.25f,
@@ -171,7 +171,8 @@ TEST_F(ReuseLayers, TheModelFileHasTheDefaults) {
     EXPECT_EQ(oldest(), -1);
 }
 
-// Without reuse nothing is remembered, and a network without it beside one with it is not disturbed.
+// Without reuse nothing is remembered; a network without reuse does not disturb a network with reuse, or the
+// reverse.
 TEST_F(ReuseLayers, NetworksTakeTurns) {
     const OnnxModel made = model(1);
     cv::dnn::Net again = load(made), plain = load(made), expected = load(made);

@@ -158,7 +158,7 @@ struct Stream {
     ReuseReport report;
 };
 
-// 1 to 9 streams, of which each forward sees some, in any order; all of it also one by one.
+// 1 to 9 streams, of which each forward sees some, in any order; the same streams also alone.
 TEST(ReuseProperty, StreamsDoNotDependOnTheirBatch) {
     const int threads = cv::getNumThreads();
     for (unsigned seed = 100; seed < 118 && !testing::Test::HasFailure(); ++seed) {

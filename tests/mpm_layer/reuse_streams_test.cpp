@@ -120,7 +120,7 @@ TEST(Reuse, MemoryOfAStreamIsBoundedAndWarmFramesAllocateNothing) {
     EXPECT_EQ(stateOf(15), ReuseState::Full);
 }
 
-// Segments one behind the other, as a network runs them.
+// Consecutive segments, as a network runs them.
 class Chain {
 public:
     Chain(const EncoderCase& whole, const std::vector<int>& cuts, const Reuse& reuse, Precision precision)
@@ -162,7 +162,7 @@ private:
     std::vector<std::unique_ptr<EncoderRunner>> m_runners;
 };
 
-// Two segments with nothing between them compute the rows of one encoder, to the bit, in every frame.
+// Two segments with nothing between them compute the rows of an uncut encoder, to the bit, in every frame.
 TEST(Reuse, AChainComputesTheBitsOfOneEncoder) {
     for (Precision precision : precisions()) {
         const EncoderOptions o =
@@ -188,7 +188,7 @@ TEST(Reuse, AChainComputesTheBitsOfOneEncoder) {
     }
 }
 
-// Operators of the C interface are allocated by nobody: only the marks say which of them are one network.
+// No engine allocates operators of the C interface: only the marks show which of them form a network.
 TEST(Reuse, ADecoderFollowsOnlyIfItsNetworkIsCertain) {
     EncoderOptions o = options(), after = options([](auto&p) { p.blocks = 2, p.seed = 9, p.schedule = {}; });
     const EncoderCase encoder = makeEncoder(o);

@@ -20,7 +20,7 @@ inline std::vector<int> ids(const cv::Mat& map) {
     return {map.ptr<int>(), map.ptr<int>() + map.total()};
 }
 
-//// One encoder that sees frame after frame.
+/// An encoder that sees frame after frame.
 class Camera {
 public:
     Camera(const EncoderCase& encoder, const std::optional<Reuse>& reuse,
@@ -94,7 +94,7 @@ inline Reuse exactly(int refresh = 5, double full = 0.5) {
     return reuse;
 }
 
-/// A copy in which some image tokens of one image are others.
+/// A copy in which some image tokens of an image are others.
 inline cv::Mat changed(const cv::Mat& batch, int special, const std::vector<int>& tokens, unsigned seed,
                        int image = 0) {
     cv::Mat next = batch.clone();

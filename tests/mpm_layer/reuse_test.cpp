@@ -22,7 +22,7 @@ TEST(Reuse, FullForwardsEqualTheEncoderWithoutMerging) {
     }
 }
 
-// With one block there is no context of context: rows computed again are those of a full forward of the
+// With a single block there is no context of context: rows computed again are those of a full forward of the
 // tokens as they were last computed.
 TEST(Reuse, RowsComputedAgainAttendToAllThatIsRemembered) {
     for (Precision precision : precisions()) {
@@ -208,7 +208,7 @@ TEST(Reuse, TokensThatStopChangingAreComputedAgainSoonAndThenRarely) {
     std::vector<int> again(kTokens),
         soon(kTokens);  // frames in which a token is refreshed, after the movement
     for (int f = 0; f < 30; ++f) {
-        // Four tokens move for six frames; others then take turns, so that each frame has one that stops.
+        // Four tokens move for six frames; others then take turns, so that in each frame a token stops.
         frame =
             changed(frame, o.special, f < 6 ? std::vector<int>{50, 51, 52, 53} : std::vector<int>{}, 100 + f);
         frame = changed(frame, o.special, {f % 2, 2 + f % 2}, 200 + f);

@@ -21,7 +21,7 @@ cv::Mat randomMat(const std::vector<int>& sizes, int seed) {
     return m;
 }
 
-// One layer with one runtime input; constants as OpenCV 4.x hands them over.
+// A layer with a single runtime input; constants as OpenCV 4.x hands them over.
 cv::Mat run(const std::string& type, cv::dnn::LayerParams params, const cv::Mat& input,
             const std::vector<cv::Mat>& constants = {}) {
     registerLayers();
@@ -302,7 +302,7 @@ cv::dnn::LayerParams inOrder(const std::vector<int>& order) {
     return params;
 }
 
-// Around lines of 16 elements, with axes of one entry, and axes that stay neighbours.
+// Around lines of 16 elements, with axes of 1 entry, and axes that stay neighbours.
 TEST(SmallLayers, TransposeMovesEveryElement) {
     for (const std::vector<int>& sizes : {std::vector<int>{5, 7},
                                           {16, 33},

@@ -51,7 +51,7 @@ TEST(Tiles, AttentionTakesValuesAsColumns) {
     EXPECT_FALSE(takesValuesAsColumns(80));
 }
 
-/// Tiles of bf16 that an encoder of bytes multiplies. Its products of weights are in bytes.
+/// Tiles of bf16 that an encoder of bytes multiplies. Products with weights are in bytes.
 long pairTilesInI8(int headSize) {
     EncoderOptions options;
     options.blocks = 1, options.heads = 2, options.headSize = headSize, options.hidden = 64;

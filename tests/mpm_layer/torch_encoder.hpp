@@ -33,8 +33,8 @@ inline cv::Mat matOf(const Tensor& t) {
 }
 
 struct TorchMerge {
-    std::vector<int> found;  ///< by the tokens' own pairs
-    std::vector<int> map;    ///< that, or the one imposed
+    std::vector<int> found;  ///< by the tokens' pairs
+    std::vector<int> map;    ///< `found`, or the imposed map
     int clusters = 0;
     double margin = 0;  ///< smallest distance of any token's two best similarities
 };
@@ -72,8 +72,8 @@ public:
         std::vector<TorchMerge> merges;
     };
 
-    /// One image [E+N, D]. Maps by stage are imposed where given. `injected` is added to the tokens of the
-    /// whole image before these blocks.
+    /// An image [E+N, D]. Maps by stage are imposed if given. `injected` is added to the tokens of the whole
+    /// image before these blocks.
     Output run(Tensor x, Tensor bias, const std::map<int, std::vector<int>>& imposed,
                const std::map<int, Tensor>& injected = {}) const {
         const int special = m_config.specialTokens;

@@ -37,7 +37,7 @@ void expectParity(const EncoderOptions& options, const cv::Mat& bias = cv::Mat()
     const Tensor keyBias = bias.empty() ? Tensor() : tensorOf(bias).reshape({-1});
     const auto expected = TorchEncoder(encoder).run(tensorOf(imageOf(batch, 0)), keyBias, {});
     Ran ran = run(encoder, batch, bias);
-    // One flip changes all that follows: then LibTorch's maps are imposed, and the rest must agree.
+    // A single flip changes all that follows: then LibTorch's maps are imposed, and the rest must agree.
     std::map<int, std::vector<MergeMap>> imposed;
     bool agree = true;
     for (size_t s = 0; s < expected.merges.size(); ++s) {

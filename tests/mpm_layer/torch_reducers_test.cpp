@@ -26,8 +26,8 @@ Tensor indices(const std::vector<int64_t>& values) {
     return torch::tensor(values, torch::kLong);
 }
 
-// Tokens at even positions, special ones counted, each with its most similar odd one; as many of the best
-// edges as `choose` says. Ids: sources that stay, in order, then targets.
+// Tokens at even positions, special tokens counted, each with the most similar odd token; as many of the best
+// edges as `choose` returns. Ids: sources that stay, in order, then targets.
 template <class Choose>
 Tensor alternating(const Tensor& metric, int special, const Choose& choose) {
     const Tensor unit = metric / metric.norm(2, 1, true),
@@ -127,7 +127,7 @@ private:
         return torch::matmul(x, weight(name + ".weight")) + weight(name + ".bias").reshape({-1});
     }
 
-    // The output of attention, and the mean of its keys over the heads.
+    // The output of attention, and the mean of the keys over the heads.
     std::pair<Tensor, Tensor> attention(const std::string& prefix, const Tensor& x,
                                         const Tensor& size) const {
         const int64_t n = x.size(0), heads = m_config.heads;

@@ -1,5 +1,5 @@
 // Addresses of cameras as people and vendors write them, and their secret parts. Every secret contains "Zq9"
-// or is next to one that does.
+// or is next to a secret that does.
 #pragma once
 
 #include <string>
@@ -70,7 +70,7 @@ inline const std::vector<AddressForm>& addressForms() {
          "srt://host:9000",
          {"Zq9stream", "Zq9secret"}},
         {"srt://host:9000?streamid=#!::u=Zq9user,s=Zq9secret", "srt://host:9000", {"Zq9user", "Zq9secret"}},
-        // Without a scheme, or with half of one
+        // Without a scheme, or with half a scheme
         {"admin:Zq9secret@camera:554/live", ".../...", {"admin", "Zq9secret"}},
         {"admin:Zq9secret@camera/live", ".../camera/live", {"admin", "Zq9secret"}},
         {"Zq9TOKEN@camera/live", ".../camera/live", {"Zq9TOKEN"}},

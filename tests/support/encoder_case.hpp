@@ -45,14 +45,14 @@ struct EncoderCase {
 
 EncoderCase makeEncoder(const EncoderOptions& options);
 
-/// The same blocks as segments of a chain, cut before the blocks of `cuts`. Each hands out the tokens and the
-/// map that the next one takes.
+/// The same blocks as segments of a chain, cut before the blocks of `cuts`. Each outputs the tokens and the
+/// map that the next takes.
 std::vector<EncoderCase> cutEncoder(const EncoderCase& whole, const std::vector<int>& cuts);
 
 /// [images, special + tokens + trailing, dim], smooth over neighbours.
 cv::Mat makeBatch(const EncoderOptions& options, int images, int tokens, unsigned seed);
 
-/// One image of a batch as a matrix, and as a batch of one.
+/// An image of a batch as a matrix, and as a batch of 1.
 cv::Mat imageOf(const cv::Mat& batch, int image);
 cv::Mat batchOfOne(const cv::Mat& batch, int image);
 

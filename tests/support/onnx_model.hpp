@@ -42,7 +42,7 @@ private:
     std::unique_ptr<Impl> m_impl;
 };
 
-/// An MpmEncoder between values that are there; `inputs` are those before its weights.
+/// An MpmEncoder between existing values; `inputs` are those before the weights.
 void addEncoder(OnnxModel& model, const EncoderCase& encoder, std::vector<std::string> inputs,
                 const std::vector<std::string>& outputs);
 

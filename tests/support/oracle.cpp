@@ -46,8 +46,8 @@ std::vector<double> normed(const NamedWeights& weights, const std::string& name,
     return x;
 }
 
-// A token on its way: its value, the raster position of its representative, its bias as a key (the mean over
-// the tokens of its cluster) and their number.
+// A token between blocks: value, raster position of the representative, bias as a key (the mean over the
+// tokens of the cluster) and number of these tokens.
 struct Token {
     std::vector<double> value;
     int position;
@@ -200,7 +200,7 @@ int clustersOf(const std::vector<int>& map) {
     return map.empty() ? 0 : *std::max_element(map.begin(), map.end()) + 1;
 }
 
-// One image on its way, and where each of its tokens went.
+// An image between blocks, and the row of each of the first tokens.
 class Walk {
 public:
     Walk(const EncoderConfig& config, const Rows& tokens, const std::vector<double>& keyBias)
@@ -226,7 +226,7 @@ public:
         return rows;
     }
 
-    // Where token `t` of those that came in is now.
+    // The row of token `t` of the input.
     size_t placeOf(size_t t) const {
         if (t < static_cast<size_t>(m_special)) return t;
         t -= m_special;

@@ -30,7 +30,7 @@ struct OracleMerge {
 };
 OracleMerge oracleMerge(const Rows& tokens);
 
-/// Partner of each token under a map: itself where single. Maps are compared by partners, since one flip
+/// Partner of each token under a map: itself if single. Maps are compared by partners, since a single flip
 /// shifts all ids.
 std::vector<int> partners(const std::vector<int>& map);
 
@@ -42,15 +42,15 @@ struct OracleOutput {
     std::vector<std::vector<int>> freeMaps;   ///< what the method itself finds there
     std::vector<double> smallestMargins;      ///< of each stage
 };
-/// What happens to an image on its way, beside the encoder's own.
+/// Inputs of the oracle beside the encoder's.
 struct OracleGiven {
-    std::map<int, std::vector<int>> imposed;  ///< maps by stage, computed where absent
+    std::map<int, std::vector<int>> imposed;  ///< maps by stage, computed if absent
     std::vector<int> entry;                   ///< map at entry; empty if there is none
-    /// Added before these blocks, one row for each of the tokens that came in: a merged token gets the mean
-    /// of its members' rows.
+    /// Added before these blocks, a row for each input token: a merged token gets the mean of the members'
+    /// rows.
     std::map<int, Rows> injected;
 };
-/// One image through the encoder.
+/// Runs an image through the encoder.
 OracleOutput oracleEncoder(const EncoderConfig& config, const NamedWeights& weights, const Rows& tokens,
                            const std::vector<double>& keyBias, const OracleGiven& given);
 OracleOutput oracleEncoder(const EncoderConfig& config, const NamedWeights& weights, const Rows& tokens,

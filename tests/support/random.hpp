@@ -32,7 +32,7 @@ inline cv::Mat randomTokens(int rows, int columns, unsigned seed, double noise =
 inline cv::Mat randomMatrix(int rows, int columns, unsigned seed, double deviation = 1.0) {
     cv::RNG random((seed + 1) * 0x9E3779B97F4A7C15u);
     cv::Mat m(rows, columns, CV_32F);
-    if (!m.empty()) random.fill(m, cv::RNG::NORMAL, 0.0, deviation);  // OpenCV 4.10 rejects an empty one
+    if (!m.empty()) random.fill(m, cv::RNG::NORMAL, 0.0, deviation);  // OpenCV 4.10 rejects an empty matrix
     return m;
 }
 

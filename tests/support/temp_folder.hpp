@@ -1,4 +1,4 @@
-// A folder of one test, removed with it.
+// A folder of a test, removed with it.
 #pragma once
 
 #include <cstdlib>

@@ -12,7 +12,7 @@ namespace mpm::fuzz {
 
 namespace {
 
-/// Numbers at the edges of their types, where arithmetic breaks.
+/// Numbers at the edges of their types: there arithmetic breaks.
 constexpr std::uint64_t kEdges[] = {0,          1,          0x7F,       0x80,       0xFF,
                                     0x7FFF,     0x8000,     0xFFFF,     0x7FFFFFFF, 0x80000000,
                                     0xFFFFFFFF, 0x7FFFFFF0, 0x10000000, 0x40000000, 0x7FFFFFFFFFFFFFFF};
@@ -110,7 +110,7 @@ void Mutator::putNumber(Bytes& input, std::size_t start) {
     std::memcpy(input.data() + start, &number, width);
 }
 
-/// In place of an existing number, or of one letter.
+/// In place of an existing number, or of a letter.
 void Mutator::putText(Bytes& input, std::size_t start) {
     const auto isDigit = [](std::uint8_t letter) { return letter >= '0' && letter <= '9'; };
     auto end = std::find_if_not(at(input, start), input.end(), isDigit);

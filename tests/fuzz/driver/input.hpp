@@ -10,7 +10,7 @@ namespace mpm::fuzz {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// The seed files, in the same order everywhere. There is always one: the empty input, where none is named.
+/// The seed files, in the same order everywhere. If no file is named, the only seed is the empty input.
 struct Seeds {
     std::vector<std::string> names;
     std::vector<Bytes> inputs;
@@ -19,7 +19,7 @@ struct Seeds {
     void add(const std::string& path);
 };
 
-/// A few changes to one seed. The same seeds and the same round give the same mutant.
+/// A few changes to a seed. The same seeds and the same round give the same mutant.
 class Mutator {
 public:
     Mutator(std::uint64_t seed, std::uint64_t round) : m_random(seed * 0x9E3779B97F4A7C15ULL + round) {}
@@ -38,7 +38,7 @@ private:
     std::mt19937_64 m_random;
 };
 
-/// Every input has a position: first the seeds as they are, then one mutant of each, another of each, and so
+/// Every input has a position: first the seeds as they are, then a mutant of each, another of each, and so
 /// on.
 struct Input {
     Bytes bytes;

@@ -1,4 +1,4 @@
-// The options of one call of a fuzz target, and the progress of all calls with one state file.
+// The options of a call of a fuzz target, and the progress of all calls with the same state file.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ struct Job {
     double atMost = 0;   // seconds for the rounds; 0: no limit
     std::string state;
     std::string findings = "findings";
-    double inputSeconds = 30;  // of processor time, that one input may take
+    double inputSeconds = 30;  // of processor time, that an input may take
     double mebibytes = 2048;
     Seeds seeds;
 
     bool here() const { return rounds == 0 && seconds == 0; }
 };
 
-/// Ends the program with status 2 where the words are wrong.
+/// Ends the program with status 2 if the words are wrong.
 Job parse(int argc, char** argv);
 
 /// Kept in a file of lines `key value`.

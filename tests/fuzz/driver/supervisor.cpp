@@ -56,7 +56,7 @@ std::string hashed(const Bytes& bytes) {
     return text;
 }
 
-/// Standard error of a worker: in memory, and only its end if it is long.
+/// Standard error of a worker: in memory, and only the end if it is long.
 class Report {
 public:
     Report() : m_file(memfd_create("fuzz report", MFD_CLOEXEC)) {}
@@ -85,7 +85,7 @@ private:
     int m_file;
 };
 
-/// The line by which two findings are one: the sanitizer's summary, or the place of undefined behaviour.
+/// The line that two equal findings share: the sanitizer's summary, or the place of undefined behaviour.
 std::string signature(const std::string& report, const std::string& otherwise) {
     for (const char* mark : {"SUMMARY: ", "runtime error: "}) {
         const std::size_t found = report.find(mark);
@@ -150,7 +150,7 @@ private:
                         brief(m_job.atMost).c_str());
     }
 
-    /// Workers one after another, each from where the last one ended.
+    /// Consecutive workers; each continues where the last ended.
     void stretch(std::uint64_t from, Limits limits) {
         m_progress->position = from;
         while (m_progress->position < limits.end && now() < limits.deadline && limits.seconds > 0 &&
@@ -185,7 +185,7 @@ private:
         sigset_t ended;
         sigemptyset(&ended);
         sigaddset(&ended, SIGCHLD);
-        double aborted = 0;  // when it was asked for its stack
+        double aborted = 0;  // when the worker was asked for a stack
         for (int status = 0;;) {
             const timespec step{1, 0};
             sigtimedwait(&ended, nullptr, &step);
@@ -224,7 +224,7 @@ private:
         }
     }
 
-    /// Keeps the input where nothing like it was seen in this call.
+    /// Keeps the input if this call has seen nothing like it.
     void note(const std::string& death, const std::string& report) {
         ++m_deaths;
         if (!m_seen.insert(signature(report, death)).second) return;
@@ -270,7 +270,7 @@ void replayHere(const Seeds& seeds) {
 }  // namespace mpm::fuzz
 
 int main(int argc, char** argv) {
-    setenv("OPENCV_FOR_THREADS_NUM", "1", 0);  // one thread: the same run each time, and nothing to wait for
+    setenv("OPENCV_FOR_THREADS_NUM", "1", 0);  // the same run each time, and nothing to wait for
     mpm::fuzz::Job job = mpm::fuzz::parse(argc, argv);
     if (!job.here()) return mpm::fuzz::Supervisor(std::move(job), argv[0]).run();
     mpm::fuzz::replayHere(job.seeds);

@@ -29,14 +29,14 @@ double now();
 double processorSeconds(int process = 0);
 double peakMebibytes();
 
-/// Where a worker stops; whatever comes first.
+/// A worker stops at the first limit that it reaches.
 struct Limits {
     std::uint64_t end = std::numeric_limits<std::uint64_t>::max();  ///< a position
     double deadline = std::numeric_limits<double>::infinity();      ///< by now()
-    double seconds = std::numeric_limits<double>::infinity();       ///< of its processor time
+    double seconds = std::numeric_limits<double>::infinity();       ///< of processor time
 };
 
-/// Runs inputs from progress.position on, then leaves with its status.
+/// Runs inputs from progress.position on; returns the exit status.
 int work(const Job& job, Progress& progress, const Limits& limits);
 
 }  // namespace mpm::fuzz

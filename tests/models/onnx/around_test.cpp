@@ -76,7 +76,7 @@ int patchIndices(GraphBuilder& g, int64_t count, bool sizeFirst) {
     return g.constant(index);
 }
 
-// torch.nn.Unfold: more patches than OpenCV could cut one by one.
+// torch.nn.Unfold: more patches than OpenCV could cut separately.
 TEST_F(Around, PatchesByUnfold) {
     const cv::Size grid(10, 9);
     for (int spelling = 0; spelling < 4; ++spelling) {
@@ -158,7 +158,7 @@ TEST(Scatter, IndicesOutOfRangeAreRejected) {
     EXPECT_THROW(evaluated(g), models::Refusal);
 }
 
-// BEiT of the default exporter builds the places of its bias by ScatterElements.
+// BEiT of the default exporter builds the places of the bias by ScatterElements.
 TEST_F(Around, ARelativePositionBiasIsNamed) {
     SmallExport m(1);
     m.changeScores([&](int scores) {

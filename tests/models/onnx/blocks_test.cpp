@@ -1,4 +1,4 @@
-// Kinds of blocks: each is recognised, and the converted model computes what its export does.
+// Kinds of blocks: each is recognised, and the converted model computes the same as the export.
 #include <functional>
 
 #include <gtest/gtest.h>
@@ -125,7 +125,7 @@ TEST_F(Blocks, NormsOfTwoKindsAreRejected) {
     }
 }
 
-// x + attention + mlp in every order, with one norm and with two.
+// x + attention + mlp in every order, with a norm and with two.
 TEST_F(Blocks, ParallelInEveryOrder) {
     for (const bool twoNorms : {false, true}) {
         for (int order = 0; order < 4; ++order) {
@@ -163,7 +163,7 @@ TEST_F(Blocks, ParallelWithOneScaleForBoth) {
     }
 }
 
-// One product for the hidden values, queries, keys and values; the bias of the hidden ones is a sum behind
+// A single product for hidden values, queries, keys and values; the bias of the hidden values is a sum behind
 // the Split, as in timm's ViT of parallel blocks.
 TEST_F(Blocks, HiddenBiasBehindASplit) {
     constexpr int kDim = SmallExport::kDim, kHidden = SmallExport::kHidden;
@@ -222,7 +222,7 @@ TEST_F(Blocks, JoinedLinearLayersAreOne) {
                 const auto reshaped = [&](int value, const models::List<int64_t>& shape) {
                     return g.node("Reshape", {value, g.ints(shape)});
                 };
-                // As ONNX Runtime and onnxsim write a Gemm: each layer reads a Reshape of its own.
+                // As ONNX Runtime and onnxsim write a Gemm: each layer reads a separate Reshape.
                 const int result =
                     spelling == 4
                         ? reshaped(m.linear(reshaped(active, {m.tokens(), kHidden}), kHidden, width),
@@ -257,7 +257,7 @@ TEST_F(Blocks, ExpertsThatDifferBetweenTokensAreRejected) {
     EXPECT_THROW(models::convertModel(in, folder / "out.onnx", {}), models::Refusal);
 }
 
-// ONNX Runtime folds the transposes of [tokens, batch, heads, size] into its product.
+// ONNX Runtime folds the transposes of [tokens, batch, heads, size] into the product.
 TEST_F(Blocks, AttentionOfTransposedBatches) {
     for (const bool turned : {false, true}) {
         const auto block = [&](SmallExport& m, int x) {
@@ -330,7 +330,7 @@ TEST_F(Blocks, AMeanBeforeTheTranspose) {
     }
 }
 
-// An output after every block: the tokens of the block before must not be mistaken for its inner values.
+// An output after every block: the tokens of the block before must not be mistaken for inner values.
 TEST_F(Blocks, ParallelWithTaps) {
     SmallExport model(1);
     int x = model.embed();

@@ -1,4 +1,4 @@
-// Encoders that come in several groups of blocks: which of them become segments of one chain, and their
+// Encoders that come in several groups of blocks: which of them become segments of a chain, and their
 // results.
 #include <functional>
 
@@ -22,7 +22,7 @@ using models::ConvertOptions;
 using models::Node;
 using test::SmallExport;
 
-// Between the groups of blocks: the next group's input from the last one's output.
+// Between the groups of blocks: the next group's input from the last group's output.
 using Between = std::function<int(SmallExport&, int x)>;
 
 struct Case {
@@ -211,7 +211,7 @@ TEST_F(Chains, DecoderFollowsTheMap) {
     EXPECT_GT(cv::norm(full, merged, cv::NORM_INF), 0);
 }
 
-// A converted model is converted again: its decoder follows the map as that of the export does.
+// A converted model is converted again: the decoder follows the map, like the decoder of the export.
 TEST_F(Chains, DecoderOfAConvertedModelFollowsTheMap) {
     const Between projected = [](SmallExport& model, int x) {
         const int y = model.linear(model.norm(x), SmallExport::kDim, SmallExport::kDim);

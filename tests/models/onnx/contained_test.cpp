@@ -139,7 +139,7 @@ TEST_F(ContainedTest, IsStoppedAtOnce) {
     EXPECT_EQ(conversion.run(kStreet, output()).end, End::Stopped);
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
     other.join();
-    EXPECT_EQ(fs::file_size(output()), 3U);  // the old one
+    EXPECT_EQ(fs::file_size(output()), 3U);  // the old file
     EXPECT_EQ(entries(), 1);
 }
 

@@ -1,5 +1,5 @@
-// Guarantees of the converter beside the numbers: labels, schedules, its own outputs as input, damaged files,
-// atomic output.
+// Guarantees of the converter beside the numbers: labels, schedules, converted models as input, damaged
+// files, atomic output.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -67,7 +67,7 @@ TEST_F(ConverterContract, LabelsAreTheArgmaxOfTheScores) {
                               : static_cast<int>(reinterpret_cast<const int64_t*>(labels.data)[p]);
         different += found != best;
     }
-    EXPECT_LE(different, pixels / 1000);  // where two classes are equal but for rounding
+    EXPECT_LE(different, pixels / 1000);  // two classes are equal but for rounding
     const models::Graph graph = models::readModel(in("labels.onnx"));
     EXPECT_EQ(graph.outputs[0].name, models::readModel(base + ".onnx").outputs[0].name);
 }

@@ -1,4 +1,4 @@
-// A conversion beside its graph: what the exporter has noted, the proof, limits, and what the report says.
+// A conversion beside the graph: the exporter's notes, the proof, limits, and the report.
 #include <sys/resource.h>
 
 #include <gtest/gtest.h>
@@ -254,7 +254,7 @@ int64_t mostMemory() {
     return int64_t{usage.ru_maxrss} << 10;
 }
 
-// Many nodes that join one long list: a file of some 80 kB.
+// Many nodes that join a long list: a file of some 80 kB.
 TEST_F(Conversions, SequencesCountAgainstTheLimit) {
     for (const bool stacks : {false, true}) {
         GraphBuilder g(17);
@@ -275,7 +275,7 @@ TEST_F(Conversions, SequencesCountAgainstTheLimit) {
     }
 }
 
-// Perception Encoder: its Reshape holds the batch of the example.
+// Perception Encoder: the Reshape holds the batch of the example.
 TEST_F(Conversions, ABatchThatIsDynamicByNameOnlyIsExplained) {
     SmallExport m(1);
     finishPlain(m);
@@ -370,7 +370,7 @@ TEST_F(Conversions, MergedDecodersThatAreNotThereAreNamed) {
     EXPECT_TRUE(has(found.notes[0], "--decoder merged changes nothing")) << found.notes[0];
 }
 
-// One encoder that is called for the image and for two crops of it decodes nothing.
+// An encoder that is called for the image and for two crops of it decodes nothing.
 TEST_F(Conversions, AnEncoderThatIsCalledAgainIsNoDecoder) {
     SmallExport m(1);
     GraphBuilder& g = m.builder();

@@ -1,4 +1,4 @@
-// A small export from front to back: written, converted, run by OpenCV, compared with its own evaluation.
+// A small export from front to back: written, converted, run by OpenCV, compared with the evaluated export.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +26,7 @@ inline models::ConvertOptions unmerged() {
     return options;
 }
 
-/// `expected` is evaluated on the image, whose size may differ from the export's; its first input is the
-/// image.
+/// `expected` is evaluated on the image (the first input), whose size may differ from the export's.
 inline models::Conversion convertedLike(const models::Graph& given, const models::Graph& expected,
                                         const models::ConvertOptions& options, const cv::Mat& image) {
     const TempFolder folder;

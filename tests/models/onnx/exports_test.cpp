@@ -68,7 +68,7 @@ protected:
             EXPECT_EQ(conversion.grid, grid);
         }
         EXPECT_LT(conversion.error, GetParam() == "rounded_gelu" ? 1e-4 : 1e-5);
-        std::vector<cv::String> names;  // OpenCV lists them in an order of its own
+        std::vector<cv::String> names;  // OpenCV lists them in another order
         for (const models::Port& port : models::readModel(converted).outputs)
             names.push_back(port.name);
         registerLayers();

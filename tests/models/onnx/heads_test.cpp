@@ -32,7 +32,7 @@ int withInts(GraphBuilder& g, const std::string& op, int x, const char* name, co
     return y;
 }
 
-// Of pixel `from` windows divide it into `to`: the first pixel of each, and one behind its last.
+// Of pixel `from` windows divide it into `to`: the first pixel of each, and the pixel after the last.
 int64_t startOf(int64_t i, int64_t from, int64_t to) {
     return i * from / to;
 }
@@ -64,7 +64,7 @@ int pixelsAt(GraphBuilder& g, int last, const Shape& map, const Tensor& at, bool
 }
 
 // As PyTorch decomposes adaptive_avg_pool2d: all pixels of all windows, those behind a window's end masked,
-// summed slice by slice and divided by the windows' sizes. `last` is the map with its channels last.
+// summed slice by slice and divided by the windows' sizes. `last` is the map with channels last.
 int adaptivePoolOf(GraphBuilder& g, int last, const Shape& map, int64_t rows, int64_t columns, bool joined) {
     const int64_t kh = widest(map[2], rows), kw = widest(map[3], columns);
     Tensor pixels = Tensor::ints({rows, kh, columns, kw, 2});
@@ -143,8 +143,8 @@ TEST(Heads, AdaptivePoolIsOneProduct) {
     }
 }
 
-// Not linear, or of mixed channels: the nodes stay.
-// Pyramid pooling of today's default exporter: several pools read one transposed map.
+// Not linear, or of mixed channels: the nodes stay. Pyramid pooling of today's default exporter: several
+// pools read the same transposed map.
 TEST(Heads, AdaptivePoolsOfOneTransposeArePooledApart) {
     const Shape map{1, 3, 8, 10};
     for (const bool joined : {false, true}) {
@@ -266,8 +266,8 @@ TEST_F(HeadsInOpenCV, ConvTransposeOfTouchingWindows) {
     }
 }
 
-// Large ones are our own operator, where only axes of one entry move nothing does: in models that need
-// version 2 of the domain anyway, as for windows that touch. The others keep their operators.
+// Large transposes become our operator, and a transpose that moves only axes of 1 entry disappears, in models
+// that need version 2 of the domain anyway, as for windows that touch. The others keep their operators.
 TEST_F(HeadsInOpenCV, TransposesOfLargeMaps) {
     for (const int64_t side : {4, 5}) {
         const auto head = [&](SmallExport& m, int x) {
@@ -285,7 +285,7 @@ TEST_F(HeadsInOpenCV, TransposesOfLargeMaps) {
         const bool own = side == 4;
         EXPECT_EQ(count(nodes, "MpmTranspose"), own ? 2 : 0);
         EXPECT_EQ(count(nodes, "Transpose"),
-                  own ? 1 : 4);  // one of the tokens to a map, in front of the head
+                  own ? 1 : 4);  // the transpose of tokens to a map, in front of the head
     }
 }
 

@@ -91,7 +91,7 @@ void expectBudget(const onnx::ModelProto& model, const std::string& word, int64_
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(8));
 }
 
-/// Levels of functions, each of which calls the next one ten times.
+/// Levels of functions, each of which calls the next ten times.
 onnx::ModelProto nested(int levels, bool leafHasNodes) {
     onnx::ModelProto model = emptyModel();
     for (int level = 0; level < levels; ++level) {
@@ -238,7 +238,7 @@ TEST(HostileModels, MessagesAreShortAndSafe) {
     }
 }
 
-/// The output of one operator for these inputs, or the message if it rejects them.
+/// The output of an operator for these inputs, or the message if it rejects them.
 std::string run(const std::string& op, const std::vector<models::Tensor>& inputs,
                 const std::map<std::string, models::Attribute>& attributes, models::Tensor& result) {
     models::Graph graph;

@@ -39,7 +39,7 @@ int resized(SmallExport& m, int image, cv::Size grid, Resize how) {
     if (how == Resize::FromImage) {
         inputs.push_back(
             joined(g, {g.ints({1, SmallExport::kDim}), extent(g, image, 2), extent(g, image, 3)}));
-    } else if (how == Resize::Scales) {  // with a tenth of a pixel more, as DINOv2's own code has it
+    } else if (how == Resize::Scales) {  // with a tenth of a pixel more, as in DINOv2's code
         const float rows = (static_cast<float>(grid.height) + 0.1f) / kTable,
                     columns = (static_cast<float>(grid.width) + 0.1f) / kTable;
         inputs[2] = g.constant(Tensor::floats({4}, std::vector<float>{1, 1, rows, columns}));

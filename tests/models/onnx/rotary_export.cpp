@@ -24,7 +24,7 @@ List<float> frequenciesOf(const Rotary& r) {
     return frequencies;
 }
 
-// Angles of the pairs of a head, token by token: one axis after the other.
+// Angles of the pairs of a head, token by token: axis by axis.
 List<float> anglesOf(const Rotary& r, cv::Size grid) {
     const List<float> frequencies = frequenciesOf(r);
     List<float> angles;
@@ -118,7 +118,7 @@ private:
 
     int gathered(int shape, int64_t k) { return m_g.node("Gather", {shape, m_g.ints({k})}); }
 
-    // Angles of DINOv3 along one axis, [length, frequencies] with axes of 1.
+    // Angles of DINOv3 along an axis, [length, frequencies] with axes of 1.
     int along(int length, const List<int64_t>& others) {
         const auto scalar = [&](int64_t k) { return m_g.constant(Tensor::ints({}, k)); };
         const auto real = [&](int value) {

@@ -87,7 +87,7 @@ models::Conversion expectFollows(const List<Rotary>& byBlock, cv::Size from, cv:
 std::string reasonAgainst(const List<Rotary>& byBlock, cv::Size from, cv::Size to, const Edit& edit = {}) {
     const test::TempFolder folder;
     const std::string path = build(folder, "export.onnx", byBlock, from, edit);
-    models::convertModel(path, folder / "own.onnx", {});  // at its own size it is converted
+    models::convertModel(path, folder / "own.onnx", {});  // at the export's size it is converted
     try {
         convertTo(path, folder / "resized.onnx", to);
     } catch (const models::Refusal& refusal) {
@@ -113,12 +113,12 @@ TEST(RotarySize, DINOv3) {
             expectFollows({r}, kWide, to);
         }
     }
-    // So few rows that the first frequency goes half a turn and more from one to the next.
+    // So few rows that the first frequency turns by half a turn and more from row to row.
     expectFollows({kDinov3}, {8, 4}, kWide);
     expectFollows({kDinov3}, {5, 3}, kWide);
 }
 
-// Nodes that end in the same constants, since the size of the image is one.
+// Nodes that end in the same constants, since the size of the image is constant.
 TEST(RotarySize, TablesComputedFromTheShapeOfTheImage) {
     Rotary r = kDinov3;
     r.inGraph = true;
@@ -189,7 +189,7 @@ TEST(RotarySize, AmbiguousTablesAreRejected) {
         EXPECT_NE(reason.find("two formulas give the same tables"), std::string::npos) << reason;
         EXPECT_NE(reason.find("scaled to a grid of 6x6"), std::string::npos) << reason;
     }
-    // Only one axis is normalised differently from the pretraining grid.
+    // A single axis is normalised differently from the pretraining grid.
     EXPECT_NE(reasonAgainst({kPerception}, kSquare, {8, 8}).find("two formulas"), std::string::npos);
 }
 
@@ -268,7 +268,7 @@ TEST(RotarySize, TablesInHalfPrecision) {
         rounded.roundTable = half;
         const Rope resized = models::resizedRope(ropeOn(rounded, {24, 20}), {20, 24}, {30, 31}).rope;
         EXPECT_LT(distance(resized, ropeOn(r, {31, 30})), 1e-5);
-        // Of another value than the nearest one in f16.
+        // Not the nearest value in f16.
         Rope altered = ropeOn(rounded, {24, 20});
         altered.cos.writeF()[100 * kHeadSize] -= 1.f / 1024;
         EXPECT_THROW(models::resizedRope(altered, {20, 24}, {30, 31}), models::Refusal);

@@ -13,8 +13,8 @@ class SmallExport {
 public:
     static constexpr int kRows = 6, kColumns = 8, kPatch = 8, kDim = 32, kHeads = 2, kHidden = 48;
 
-    /// `grid` has columns x rows of patches; with an empty one the size of the image is dynamic. With `open`,
-    /// no shape holds the number of tokens.
+    /// `grid` has columns x rows of patches; with an empty grid the size of the image is dynamic. With
+    /// `open`, no shape holds the number of tokens.
     explicit SmallExport(int batch, cv::Size grid = {kColumns, kRows}, bool open = false);
 
     models::GraphBuilder& builder() { return m_builder; }
@@ -25,7 +25,7 @@ public:
     int block(int x);                            ///< attention and MLP
     int features();                              ///< of every token, from the image: [B, 1 + N, D]
     int queries(int count);                      ///< constant tokens, for every image
-    int joined(const models::List<int>& parts);  ///< tokens one after another
+    int joined(const models::List<int>& parts);  ///< tokens in a row
     int reversed(int x);                         ///< the tokens in opposite order
     int withoutFirst(int x);                     ///< all tokens but the first
     int rows(int x, int64_t first, int64_t end);
@@ -46,7 +46,7 @@ public:
     int attend(int q, int k, int v);  ///< of queries, keys and values [B, T, D]
     int mlp(int x);
     int swiGlu(int x);  ///< without biases
-    /// In one of kRmsSpellings ways.
+    /// In any of kRmsSpellings ways.
     int rmsNorm(int x, int spelling = 0);
     static constexpr int kRmsSpellings = 6;
 

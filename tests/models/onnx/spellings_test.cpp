@@ -24,7 +24,7 @@ int reduced(GraphBuilder& g, const char* op, int x, int64_t axis) {
     return y;
 }
 
-// x / deviation, or its difference from the mean / deviation, which several norms of x share.
+// x / deviation, or (x - mean) / deviation, which several norms of x share.
 int quotient(GraphBuilder& g, int x, bool rms, bool inverse) {
     const int centred = rms ? x : g.node("Sub", {x, reduced(g, "ReduceMean", x, -1)});
     const int squares = g.node("Pow", {centred, g.number(2)});
@@ -40,7 +40,7 @@ int scaled(SmallExport& m, int normalised, bool biased) {
     return biased ? g.node("Add", {y, g.constant(m.random({kDim}, 0.1f))}) : y;
 }
 
-// A tap after every block: its norm and the next block's first one share the quotient.
+// A tap after every block: the norm of the tap and the first norm of the next block share the quotient.
 TEST(Spellings, NormsOfATapAndABlockShareTheirQuotient) {
     for (const bool rms : {false, true}) {
         for (const bool inverse : {false, true}) {
@@ -89,7 +89,7 @@ TEST(Spellings, RmsNormsOfACentredTensorAreLayerNorms) {
     EXPECT_EQ(found.taps, (std::vector<int>{0, 1, 2, 3}));
 }
 
-// The quotient itself is an output: its norm has no weight.
+// The quotient itself is an output: that norm has no weight.
 TEST(Spellings, ASharedQuotientMayBeAnOutput) {
     SmallExport m(1);
     GraphBuilder& g = m.builder();
@@ -166,7 +166,7 @@ TEST(Spellings, AttentionOutsideOfTheEncoderIsReported) {
     EXPECT_EQ(found.decoder, "attention in no block (1)");
 }
 
-// Images and texts, as CLIP has them: one output for each, and one of both.
+// Images and texts, as CLIP has them: an output for each, and an output of both.
 models::Graph twoTowers() {
     SmallExport m(1);
     GraphBuilder& g = m.builder();
@@ -231,7 +231,7 @@ TEST(Spellings, InputsThatNoOutputNeedsAreReported) {
     EXPECT_EQ(models::readModel(folder / "converted.onnx").inputs.size(), 1u);
 }
 
-// A head behind three blocks; its outputs are those that the export computes.
+// A head behind three blocks; the outputs are those that the export computes.
 void convertHead(const std::function<void(SmallExport& m, int tokens)>& head) {
     SmallExport m(1);
     int x = m.embed();
@@ -252,7 +252,7 @@ TEST(Spellings, GatherNDThatIsAGather) {
             g.node("GatherND", {test::transposed(g, x, {1, 0, 2}), g.constant(indices({2, 1}, {0, 3}))});
         g.output(test::transposed(g, picked, {1, 0, 2}), "y", {1, 2, kDim});
     });
-    convertHead([](SmallExport& m, int x) {  // with the image as an axis of its own
+    convertHead([](SmallExport& m, int x) {  // with the image as a separate axis
         GraphBuilder& g = m.builder();
         const int picked = g.node("GatherND", {x, g.constant(indices({1, 3, 1}, {-1, 2, 2}))});
         g.with("batch_dims", Attribute::of(int64_t{1}));

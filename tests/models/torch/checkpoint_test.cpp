@@ -213,7 +213,7 @@ TEST_F(CheckpointTest, AnInterruptedWriteLeavesTheOldFile) {
     std::signal(SIGXFSZ, old);
 }
 
-/// The sizes in a checkpoint take no memory before its weights confirm them.
+/// The sizes in a checkpoint take no memory before the weights confirm them.
 TEST_F(CheckpointTest, SizesWithoutWeightsAreRejected) {
     for (const char* sizes :
          {R"("dim":8192,"depth":256,"heads":1,"height":32,"width":32,"patch":16)",

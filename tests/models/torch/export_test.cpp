@@ -60,7 +60,7 @@ TEST_P(ExportTest, OpenCvComputesWhatLibTorchComputes) {
     std::filesystem::remove(path);
 }
 
-// Norms without weights of their own, as optimisers of graphs leave them too.
+// Norms without weights, as optimisers of graphs leave them too.
 TEST_P(ExportTest, ConverterTakesTheStandardForm) {
     const Case& c = GetParam();
     auto model = modelOf(c, 6);
@@ -89,7 +89,7 @@ mpm::test::Npy npyOf(const torch::Tensor& tensor) {
     return array;
 }
 
-// For versions of OpenCV other than this one: the files, with LibTorch's results, for the exports' test.
+// For other versions of OpenCV: the files, with LibTorch's results, for the exports' test.
 TEST_P(ExportTest, LeavesItsCaseForOtherVersions) {
     const mpm::test::TempFolder own;
     const char* asked = std::getenv("MPM_WRITE_EXPORTS");  // a folder for tests/models/onnx/exports_test.cpp

@@ -48,7 +48,7 @@ TEST(Reducer, DamagedTokensPassThrough) {
 
 TEST(Reducer, ZeroTokensHaveSimilarityZero) {
     const auto tokens = torch::tensor({{0.0f, 0.0f}, {1.0f, 0.0f}, {-1.0f, 0.0f}});
-    EXPECT_EQ(mapOf(tokens), (Map{0, 0, 1}));  // zero is nearer to 1 than its opposite is
+    EXPECT_EQ(mapOf(tokens), (Map{0, 0, 1}));  // zero is nearer to 1 than -1 is
 }
 
 TEST(Reducer, CountsStayWithinTheBounds) {
@@ -72,8 +72,8 @@ Map valuesOf(const torch::Tensor& map) {
 }
 
 TEST(Reducer, EvenPositionsLookForOddOnes) {
-    // With one special token in front, rows 1 and 3 are at even positions. Row 1 is nearest to row 2, row 3
-    // to row 4.
+    // With a special token in front, rows 1 and 3 are at even positions. Row 1 is nearest to row 2, row 3 to
+    // row 4.
     const auto tokens =
         torch::tensor({{1.0f, 0.0f}, {0.1f, 1.0f}, {0.0f, 1.0f}, {-1.0f, 0.0f}, {-1.0f, 0.3f}});
     EXPECT_EQ(valuesOf(alternatingMap(tokens, 1, int64_t{1})), (Map{1, 2, 2, 0, 3}));
@@ -93,8 +93,7 @@ TEST(Reducer, ThresholdFollowsTheSimilarities) {
 }
 
 TEST(Reducer, WindowsMergeWholeTheMostSimilarFirst) {
-    // Two windows side by side: the left one half alike, the right one all alike; a third column stays
-    // single.
+    // Two windows side by side: the left half alike, the right all alike; a third column stays single.
     auto grid = torch::zeros({2, 5, 2});
     grid.select(2, 0).fill_(1);
     grid[0][0][1] = 1;

@@ -42,7 +42,7 @@ TEST(Segmenter, ParametersHaveThePublishedNames) {
 TEST(Segmenter, VariantsHaveTheirSizes) {
     const auto count = [](const char* name) {
         auto options = SegmenterOptions::variant(name);
-        options.vit.depth = 1;  // the sizes of one block are enough
+        options.vit.depth = 1;  // the sizes of a single block are enough
         int64_t sum = 0;
         for (const auto& p : Segmenter(options)->encoder->blocks[0]->parameters())
             sum += p.numel();
@@ -153,7 +153,7 @@ TEST(Segmenter, StochasticDepthLeavesOutBranchesOfWholeImagesWhileTraining) {
     seedDropPath(1);
     torch::NoGradGuard noGrad;
     block->train();
-    EXPECT_TRUE(torch::equal(block(x), x));  // one in a thousand stays
+    EXPECT_TRUE(torch::equal(block(x), x));  // 1 in 1,000 stays
     block->eval();
     EXPECT_FALSE(torch::allclose(block(x), x));
     VitBlock half(options.vit.dim, options.vit.heads, 0.5);

@@ -131,7 +131,7 @@ TEST(NeighbourLoss, IsLowWhereNearTokensShowTheSame) {
     const auto across = torch::tensor({{1.F, 0.F}, {0.F, 1.F}, {1.F, 0.F}, {0.F, 1.F}});
     EXPECT_LT(neighbourLoss(tokens, along).item<double>(), 1e-3);
     EXPECT_GT(neighbourLoss(tokens, across).item<double>(), 5);
-    // Half of the pixels agree wherever one looks.
+    // Half of the pixels agree in every part.
     const auto half = torch::tensor({{1.F, 0.F}, {.5F, .5F}, {1.F, 0.F}, {.5F, .5F}});
     EXPECT_NEAR(neighbourLoss(tokens, half).item<double>(), std::log(2.0), 1e-3);
     // Patches without a known class have no effect, nor has the length of rows or the scale of shares.
@@ -203,7 +203,7 @@ TEST_F(TrainTest, FollowsATeacher) {
     torch::manual_seed(1);
     auto o = options("followed");
     Segmenter teacher(o.model);
-    // Its classes differ from place to place, and have nothing to do with the labels.
+    // The teacher's classes differ from place to place, and have nothing to do with the labels.
     for (auto& parameter : teacher->parameters())
         parameter.data().add_(torch::randn_like(parameter), 0.15);
     fs::create_directories(m_folder);

@@ -1,5 +1,5 @@
 // The calls of the GPU's library: forwards over memory of the device, single merges, settings. A library that
-// only records calls takes its place; reading through a device pointer on the CPU would crash.
+// only records calls replaces it; reading through a device pointer on the CPU would crash.
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -46,7 +46,7 @@ protected:
         return handle;
     }
 
-    /// The calls that the library recorded during one forward over the device's memory.
+    /// The calls that the library recorded during a forward over the device's memory.
     static std::string forward(Encoder& handle) {
         call<void>("fake_forget");
         handle.forwardOnDevice(at(0x1000), 2, 25, {at(0x2000)}, at(0x30));

@@ -149,7 +149,7 @@ INSTANTIATE_TEST_SUITE_P(
                     std::pair{"outside", "outside of its memory"}),
     [](const auto& one) { return std::string(one.param.first); });
 
-// A graph that cannot be recorded is no loss: its kernels are queued one by one, for good.
+// If a graph cannot be recorded, the kernels are queued without it from then on.
 TEST_F(EmulatedCuda, RecordingMayBeRefused) {
     use("mpm_cuda_emulated");
     setenv("MPM_CUDA_GRAPHS", "always", 1);

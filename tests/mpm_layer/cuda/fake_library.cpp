@@ -1,4 +1,4 @@
-// Takes the place of libmpm_cuda: its answers about version, driver and devices are set when it is compiled.
+// Replaces libmpm_cuda: the answers about version, driver and devices are set at compile time.
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
@@ -38,7 +38,7 @@ int deviceInfo(int32_t index, MpmCudaDevice* device, MpmCudaError*) {
 }
 
 #ifdef FAKE_RECORDS
-// A library that records its calls; every merge keeps all tokens.
+// A library that records calls; every merge keeps all tokens.
 std::string g_log;
 
 void record(const char* format, ...) {

@@ -75,7 +75,7 @@ TEST(CudaOrder, PrefersTheLowestIndexAmongEquals) {
     EXPECT_EQ(indexOf(kNoCandidate), -1);
 }
 
-// The kernels' way on the processor: unit rows, tiles in a shuffled order, one candidate kept per token,
+// The kernels' way on the processor: unit rows, tiles in a shuffled order, a single candidate kept per token,
 // tokens numbered in chunks with the sums carried along.
 struct Numbered {
     std::vector<int> ids, starts, members;
@@ -229,8 +229,8 @@ TEST(CudaSplit, PlacesEveryTermOnce) {
     EXPECT_EQ(std::count(hits.begin(), hits.end(), 1), static_cast<int>(hits.size()));
 }
 
-// As the tensor cores sum: six products of terms, a step of 16 at a time, each addition cut off where f32
-// would round, which is the worst that is known of them.
+// As the tensor cores sum: six products of terms, a step of 16 at a time, each addition truncated instead of
+// rounded, the worst behaviour that is known.
 float cutOff(double value) {
     const float nearest = static_cast<float>(value);
     return std::abs(static_cast<double>(nearest)) > std::abs(value) ? std::nextafter(nearest, 0.0f) : nearest;
@@ -266,7 +266,7 @@ std::vector<float> unitVector(int width, std::mt19937& random, float mean) {
 TEST(CudaSplit, SimilaritiesAreAsExactAsF32AndSymmetric) {
     std::mt19937 random(5);
     for (int width : {7, 64, 192, 768, 1024}) {
-        // A large mean makes all products of one sign, and errors add up.
+        // With a large mean all products have the same sign, and errors add up.
         for (float mean : {0.0f, 3.0f, 100.0f}) {
             for (int i = 0; i < 50; ++i) {
                 const auto a = unitVector(width, random, mean), b = unitVector(width, random, mean);

@@ -48,10 +48,10 @@ TEST(Plot, AxisHasRoundTicksInside) {
         EXPECT_DOUBLE_EQ(axis.pixel(from), 100);
         EXPECT_DOUBLE_EQ(axis.pixel(to), 500);
     }
-    EXPECT_LT(Axis(7, 7, 0, 1).from(), 7);  // one value alone still has an axis
+    EXPECT_LT(Axis(7, 7, 0, 1).from(), 7);  // a single value still has an axis
 }
 
-// A name has one colour in all figures of a report, whatever else is in them.
+// A name has the same colour in all figures of a report, next to any other names.
 TEST(Plot, NamesKeepTheirColourFromFigureToFigure) {
     const auto colourOf = [](const Figure& figure, const std::string& name) {
         const std::string svg = toSvg(figure);

@@ -34,7 +34,7 @@ TEST(Saturation, IsThatOfTheMostColourfulTenth) {
     EXPECT_NEAR(saturation(street), 4 / 255.0, 1e-12);
     street.colRange(0, 80) = cv::Scalar(40, 90, 140);  // an eighth
     EXPECT_NEAR(saturation(street), 100 / 255.0, 1e-12);
-    street.colRange(10, 80) = cv::Scalar(120, 118, 116);  // one red lamp is no day
+    street.colRange(10, 80) = cv::Scalar(120, 118, 116);  // a single red lamp is no day
     EXPECT_NEAR(saturation(street), 4 / 255.0, 1e-12);
     EXPECT_THROW(saturation(cv::Mat()), cv::Exception);
     EXPECT_THROW(saturation(cv::Mat(2, 2, CV_32F)), cv::Exception);

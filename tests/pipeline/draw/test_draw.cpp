@@ -24,7 +24,7 @@ bool same(const cv::Mat& a, const cv::Mat& b) {
     return a.size() == b.size() && a.type() == b.type() && cv::norm(a, b, cv::NORM_INF) == 0;
 }
 
-/// A map of pairs and larger clusters: each cell joins its right neighbour at random.
+/// A map of pairs and larger clusters: each cell joins the right neighbour at random.
 cv::Mat randomMap(cv::Size grid, int seed) {
     cv::RNG coin(seed);
     cv::Mat map(1, grid.area(), CV_32S);
@@ -132,7 +132,7 @@ TEST(MergeMap, TouchingClustersDifferAndDrawingIsDeterministic) {
     }
 }
 
-// By default a cluster has the mean colour of its own patches, also where they do not touch.
+// By default a cluster has the mean colour of the patches in it, also of patches that do not touch.
 TEST(MergeMap, MeanColoursAreThoseOfThePatches) {
     const cv::Size grid(4, 2);
     cv::Mat image(20, 40, CV_8UC3, cv::Scalar(0, 0, 0));
@@ -145,7 +145,7 @@ TEST(MergeMap, MeanColoursAreThoseOfThePatches) {
     for (const cv::Point at : {cv::Point(5, 5), cv::Point(0, 9), cv::Point(35, 15)})
         EXPECT_EQ(drawn.at<cv::Vec3b>(at), cv::Vec3b(150, 75, 30));
     EXPECT_EQ(drawn.at<cv::Vec3b>(5, 15), cv::Vec3b(0, 0, 0));
-    // An outline wherever clusters meet, and none inside one.
+    // An outline between clusters, and none inside a cluster.
     style.outlines = true;
     cv::Mat lines;
     cv::absdiff(drawMergeMap(image, identityMap(8), grid, style),

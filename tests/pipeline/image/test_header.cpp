@@ -40,7 +40,7 @@ TEST(ImageHeader, KnowsDepthAndChannels) {
     EXPECT_EQ(headerOf(bytes)->channels, 3);
     cv::imencode(".jpg", cv::Mat(90, 80, CV_8UC3, cv::Scalar::all(1)), bytes,
                  {cv::IMWRITE_JPEG_PROGRESSIVE, 1});
-    EXPECT_GT(headerOf(bytes)->extraDepth, 0);  // a progressive one is kept whole
+    EXPECT_GT(headerOf(bytes)->extraDepth, 0);  // a progressive image is kept whole
 }
 
 TEST(ImageHeader, IsNothingForOtherFormats) {

@@ -156,7 +156,7 @@ TEST(Flops, DecodersFollowReuse) {
     cost.attentionWeights = {100, 100}, cost.mlpWeights = {200, 200};
     cost.width = cost.attentionWidth = 8;
     cost.around = 5;
-    cost.decoders = {{10, 3, 8, {100}, {200}}};  // 10 of the image, 3 of its own
+    cost.decoders = {{10, 3, 8, {100}, {200}}};  // 10 of the image, 3 of the decoder
     const FlopsCounter counter(cost);
     const auto rows = [](double computed, double all) { return 2 * computed * 300 + 4 * computed * all * 8; };
     mpm::ImageReport report;

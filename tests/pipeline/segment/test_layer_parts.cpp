@@ -96,7 +96,8 @@ TEST_F(LayerPartsTest, WithoutASideBranchAllInFrontIsTheEmbedding) {
         << testing::PrintToString(names);
 }
 
-// The encoder's own clock runs inside its layers: times of other layers in their place would be smaller.
+// The encoder's clock runs inside the encoder's layers: times of other layers in their place would be
+// smaller.
 TEST_F(LayerPartsTest, TimesBelongToTheirLayers) {
     cv::dnn::Net net = load(adapterModel(true));
     Encoder encoder = mpm::encoder(net);

@@ -51,7 +51,7 @@ TEST(Protocol, OneWindowOfTheModelsSizeIsPlainSegmentation) {
     ProtocolSegmenter protocol(network, {}, 1);
     const cv::Mat input = smoothImage({64, 48});
     const cv::Mat expected = plain.segment(input).labels, found = protocol.segment({input})[0].labels;
-    EXPECT_LE(cv::countNonZero(expected != found), 3);  // near ties: one interpolation against two
+    EXPECT_LE(cv::countNonZero(expected != found), 3);  // near ties: a single interpolation against two
 }
 
 // The protocol once more, window by window and without batches or planes shared.

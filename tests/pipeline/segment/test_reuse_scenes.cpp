@@ -47,7 +47,7 @@ Frames before(const Frames& scene, const Frames& first) {
     return frames;
 }
 
-// Every frame of the clip in the light of its number.
+// Every frame of the clip, in the light for the frame's number.
 Frames lit(const Frames& scene, const std::function<double(int)>& light) {
     Frames frames;
     for (int i = 0; i < static_cast<int>(scene.size()); ++i)

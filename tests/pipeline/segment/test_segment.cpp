@@ -59,7 +59,7 @@ TEST(Features, AreRecognisedByTheirShape) {
     EXPECT_EQ(kind({2, 49, 64}, facts), OutputKind::Features);    // with them
     EXPECT_EQ(kind({2, 52, 64}, facts), OutputKind::Features);    // and trailing ones
     EXPECT_EQ(kind({2, 52, 80}, facts), OutputKind::Unknown);     // boxes of a detector
-    EXPECT_EQ(kind({2, 64}, facts), OutputKind::Unknown);         // one vector for the image
+    EXPECT_EQ(kind({2, 64}, facts), OutputKind::Unknown);         // a vector for the image
     EXPECT_EQ(kind({2, 64, 6, 8}, facts), OutputKind::Features);  // planes of the encoder's width
     EXPECT_EQ(kind({2, 256, 6, 8}, facts), OutputKind::Features);
     EXPECT_EQ(kind({2, 150, 6, 8}, facts), OutputKind::Logits);

@@ -34,7 +34,7 @@ private:
     void serve();
     void feed(int connection);
 
-    std::vector<unsigned char> m_image;  ///< one JPEG
+    std::vector<unsigned char> m_image;  ///< a JPEG
     Film m_film;
     std::chrono::milliseconds m_pause{15};
     int m_port = 0, m_listener = -1;

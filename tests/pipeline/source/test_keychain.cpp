@@ -1,4 +1,4 @@
-// secret:NAME against a real keychain, on a session bus of its own (dbus-run-session).
+// secret:NAME against a real keychain, on a separate session bus (dbus-run-session).
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 namespace mpm::pipeline {
 namespace {
 
-/// gnome-keyring, unlocked, its files in a folder of its own.
+/// gnome-keyring, unlocked, with files in a separate folder.
 class Keyring {
 public:
     Keyring() {
@@ -44,7 +44,7 @@ public:
     Keyring(const Keyring&) = delete;
     Keyring& operator=(const Keyring&) = delete;
 
-    /// Asking earlier would start another one, which is locked.
+    /// Asking earlier would start another keyring, which is locked.
     static bool isThere() {
         GDBusConnection* bus = g_bus_get_sync(G_BUS_TYPE_SESSION, nullptr, nullptr);
         if (bus == nullptr) return false;
@@ -118,7 +118,7 @@ TEST(Keychain, HasSourcesThatTheMonitorKept) {
 
 TEST(Keychain, ThatIsNotThereIsAClearError) {
     setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nonexistent/bus", 1);
-    // In a process of its own: libsecret keeps a connection that it has.
+    // In a separate process: libsecret keeps an open connection.
     EXPECT_EXIT(
         {
             const std::string text = told("secret:yard");

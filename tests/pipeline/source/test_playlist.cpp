@@ -1,4 +1,4 @@
-// Playlists of HLS: which addresses they name, and whether these are on one host.
+// Playlists of HLS: which addresses they name, and whether these are on the same host.
 #include <gtest/gtest.h>
 
 #include <map>

@@ -175,8 +175,8 @@ TEST(ImageFiles, TheEndOfAPreviewIsNotTheImagesEnd) {
     EXPECT_FALSE(isRead(folder / "b.jpg", file));
 }
 
-/// The message for a reader without permission; root may read everything, so it drops its rights for a
-/// moment.
+/// The message for a reader without permission; root may read everything, so the test drops these rights for
+/// a moment.
 std::string toldAbout(const std::string& text) {
     const uid_t user = geteuid();
     if (user == 0 && seteuid(65534) != 0) return "cannot step down";
@@ -250,7 +250,7 @@ TEST(Video, IsHeldSoughtAndSteppedByTheReader) {
     ASSERT_TRUE(reader.take(frame, 5s));
     EXPECT_EQ(reader.status().length, 20);
     reader.setHeld(true);
-    reader.take(frame, 200ms);  // one may have been on its way
+    reader.take(frame, 200ms);  // a frame may have been in progress
     EXPECT_FALSE(reader.take(frame, 300ms));
     EXPECT_EQ(reader.status().state, SourceState::Live) << "a film that is held is not stalled";
     const auto comes = [&](int wanted) {
@@ -271,7 +271,7 @@ TEST(Video, IsHeldSoughtAndSteppedByTheReader) {
     comes(0);
     reader.step(-1);
     comes(0);
-    // Without repetition it waits at its end, and begins again when it is let go.
+    // Without repetition the video waits at the end, and begins again when it is released.
     reader.setLoop(false);
     reader.setSpeed(4);
     reader.setHeld(false);

@@ -51,7 +51,7 @@ TEST(Store, GivesBackWhatWasPutIn) {
     EXPECT_EQ(store.measurements(street, Millis(0), Millis(10'000), 1).size(), 1u);
 }
 
-// Day and night are compared over readings of one setup; repetitions of a video do not count.
+// Day and night are compared over readings of the same setup; repetitions of a video do not count.
 TEST(Store, ComparesReadingsOfOneSetup) {
     TempFolder folder;
     const std::string path = folder / "m.sqlite";

@@ -39,7 +39,7 @@ Kind kindOf(Call call) {
     return Kind::Other;
 }
 
-/// Runs `work` in a separate process and returns its result.
+/// Runs `work` in a separate process and returns the result.
 template <typename Work>
 int inChild(Work work) {
     const pid_t child = fork();
@@ -103,7 +103,7 @@ void runSql(const std::string& path, const char* sql) {
     sqlite3_close(raw);
 }
 
-/// Files that were written before the schema stood in one statement got their columns one by one.
+/// Older files got columns by separate statements; now the schema is a single statement.
 TEST(StoreFaults, AFileWhoseColumnsWereAddedOpens) {
     TempFolder folder;
     const std::string path = folder / "m.sqlite";

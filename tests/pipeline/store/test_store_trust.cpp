@@ -81,7 +81,7 @@ TEST(StoreTrust, LinksAndPipesAreRefused) {
     for (const char* name : {"link.sqlite", "dangling.sqlite", "pipe.sqlite", "folder.sqlite"})
         EXPECT_EQ(errorOf(folder / name).kind(), Kind::CannotOpen) << name;
     EXPECT_FALSE(fs::exists(folder / "nothing"));
-    // A link above it is the owner's own choice of a disk.
+    // A link above it is the owner's choice of a disk.
     fs::create_directory(folder / "disk");
     fs::create_directory_symlink(folder / "disk", folder / "home");
     EXPECT_NO_THROW(Store{folder / "home/m.sqlite"});
@@ -106,7 +106,7 @@ TEST(StoreTrust, NothingInAForeignFileIsRun) {
     }
     TempFolder folder;
     { Store(folder / "m.sqlite").source("s"); }
-    execute(folder / "m.sqlite", "ANALYZE");  // SQLite's own table
+    execute(folder / "m.sqlite", "ANALYZE");  // a table of SQLite
     EXPECT_NO_THROW(Store{folder / "m.sqlite"});
 }
 

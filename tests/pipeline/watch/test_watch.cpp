@@ -46,7 +46,7 @@ TEST(Region, CountsPatchesTokensAndShares) {
     labels(cv::Rect(0, 0, 10, 40)).setTo(0);
     cv::Mat map = identity(16);
     map.at<int>(4) = 0;  // below the corner, in the left half
-    map.at<int>(5) = 3;  // in the left half, its token's first patch in the right one
+    map.at<int>(5) = 3;  // in the left half; the first patch of the token is in the right half
     const RegionReading reading = readRegion({"door", kLeftHalf}, labels, map, {4, 4}, 2);
     EXPECT_EQ(reading.patches, 8);
     EXPECT_EQ(reading.tokens, 7);

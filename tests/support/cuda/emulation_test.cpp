@@ -14,7 +14,7 @@
 #include "mpm_layer/cuda/kernels/launch.cuh"
 #include "mpm_layer/cuda/kernels/tensor_core.cuh"
 
-// launch.cuh reports errors through the library's own functions; here they are few.
+// launch.cuh reports errors through functions of the library; here they are few.
 namespace mpm::cuda {
 void checkRuntime(cudaError_t status, const char* operation, const char*, int) {
     if (status != cudaSuccess)
@@ -170,7 +170,7 @@ TEST_F(Emulation, CopiesInTheBackgroundMustBeAwaited) {
     EXPECT_LT(late, kBlocks) << "copies may also arrive early";
 }
 
-// a [16][16] and b as [n][k], so that its fragments are those of a matrix that is loaded as it is.
+// a [16][16] and b as [n][k], so that b's fragments are those of a matrix that is loaded as it is.
 template <class T>
 __global__ void productKernel(const T* a, const T* b, float* sums, bool turned) {
     T* shared = &blockMemory<T>();
@@ -249,7 +249,7 @@ TEST(EmulatedElements, RoundAsTheyShould) {
             ASSERT_EQ(__float2bfloat16_rn(__bfloat162float(bfloat)).bits, bits);
         }
     }
-    // Between two neighbours: to the even one; a little off: to the nearer one.
+    // Between two neighbours: to the even; a little off: to the nearer.
     EXPECT_EQ(__half2float(__float2half_rn(1.0f + 0x1p-11f)), 1.0f);
     EXPECT_EQ(__half2float(__float2half_rn(1.0f + 0x1.2p-11f)), 1.0f + 0x1p-10f);
     EXPECT_EQ(__half2float(__float2half_rn(1.0f + 0x3p-11f)), 1.0f + 0x1p-9f);

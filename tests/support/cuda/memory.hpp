@@ -10,7 +10,7 @@ namespace emulated {
 void* takeMemory(size_t bytes);
 /// False if no allocation begins there.
 bool giveMemory(void* memory);
-/// All of [address, address + bytes) in one allocation?
+/// Whether all of [address, address + bytes) is in the same allocation.
 bool isOnDevice(const void* address, size_t bytes);
 
 /// The next `times` calls of this function of the runtime, after `skip` more, fail as they may on a GPU.

@@ -1,4 +1,4 @@
-// cuBLASLt's products as plain loops. Every sum runs over the depth in order, so one row's result does not
+// cuBLASLt's products as plain loops. Every sum runs over the depth in order, so a row's result does not
 // depend on the others.
 #include <cublasLt.h>
 #include <cuda_bf16.h>
@@ -215,7 +215,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t,
     return CUBLAS_STATUS_SUCCESS;
 }
 
-// There is one way to multiply, which does every shape.
+// There is a single way to multiply, for every shape.
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
                                               cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
                                               cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int,

@@ -1,4 +1,4 @@
-// The emulated device itself: one, whose calls are made one at a time.
+// The emulated device: a single device; calls are serialised.
 #include "support/cuda/streams.hpp"
 
 #include <cstdio>

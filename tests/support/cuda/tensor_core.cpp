@@ -64,7 +64,7 @@ void load(const char* operation, std::uint32_t (&to)[4], const void* row, void (
     std::memcpy(to, done.to, sizeof to);
 }
 
-/// Operands of mma.m16n8k16, and its result in `sum`.
+/// Operands of mma.m16n8k16, and the result in `sum`.
 struct Multiply {
     float sum[4];
     std::uint32_t a[4], b[2];
@@ -77,7 +77,7 @@ float valueOf(std::uint32_t two, int e, __half*) {
     return __half2float({static_cast<std::uint16_t>(two >> 16 * e)});
 }
 
-// Tensor cores may cut off where f32 would round.
+// Tensor cores may truncate if f32 would round.
 float cutOff(double value) {
     const auto nearest = static_cast<float>(value);
     const bool further = std::fabs(static_cast<double>(nearest)) > std::fabs(value);

@@ -42,7 +42,7 @@ struct Warp {
     const char* operation = nullptr;
     int arrived = 0;
     unsigned meetings = 0;
-    Lane lanes[2][kWarp];  ///< of this meeting and of the last one, which slower lanes may still read
+    Lane lanes[2][kWarp];  ///< of this meeting and of the last, which slower lanes may still read
 };
 
 void enterFiber();
@@ -162,7 +162,7 @@ void Multiprocessor::prepareFibers() {
         m_warps[w].arrived = 0;
 }
 
-// A fiber is started once and runs one thread of every block that comes.
+// A fiber is started once and runs a thread of every block that comes.
 void Multiprocessor::runFiber() {
     afterSwitch();
     for (;;) {
@@ -254,7 +254,7 @@ void Multiprocessor::runBlock() {
         m_fibers[i].copies.copies.clear();
         m_fibers[i].copies.groups = 0;
     }
-    // A race shows where results depend on the order, so the order varies; but it is the same in every run.
+    // Results of a race depend on the order, so the order varies; but it is the same in every run.
     m_order = m_order * 1664525u + 1013904223u;
     m_backwards = m_order >> 31;
     for (;;) {

@@ -1,6 +1,6 @@
-// The threads of a kernel on one thread of the CPU: each is a fiber, which runs until it meets others at a
-// barrier, in an operation of its warp, or at the kernel's end. A generator chooses for each block whether
-// its threads run forwards or backwards: results that depend on the order differ, and every run is the same.
+// The threads of a kernel on a single thread of the CPU: each is a fiber, which runs until it meets others at
+// a barrier, in an operation of the warp, or at the kernel's end. A generator chooses for each block whether
+// the threads run forwards or backwards: results that depend on the order differ, and every run is the same.
 #pragma once
 
 #include <functional>
@@ -16,19 +16,19 @@ constexpr unsigned kMostThreads = 1024;
 constexpr size_t kMostSharedBytes = 227 * 1024;
 
 /// Runs `thread` as every thread of every block. Empty, or an error that names block and thread: threads that
-/// do not meet where they should, or memory that is not theirs.
+/// miss a common barrier, or accesses to memory of others.
 std::string runGrid(dim3 grid, dim3 block, size_t sharedBytes, const std::function<void()>& thread);
 
 /// Ends the kernel with an error, the thread's name before it. For functions that a kernel calls.
 [[noreturn]] void fail(const char* why, const char* detail = "");
 
-/// A lane's part in an operation of its warp: room for the operands and the result.
+/// A lane's part in an operation of the warp: room for the operands and the result.
 struct Lane {
     alignas(16) unsigned char bytes[64];
 };
 
 /// Waits until every lane of the warp is in this operation; the last to come runs `together`, which may be
-/// null, on all of them. The lanes stay as they are until the next operation but one.
+/// null, on all of them. The lanes stay as they are until the operation after the next.
 const Lane* meetWarp(const char* operation, const void* own, size_t bytes,
                      void (*together)(Lane* lanes) = nullptr);
 

@@ -73,7 +73,7 @@ inline void addPairs(int sums, int left, int right) {
     }
 }
 
-/// sums += left * right: bytes without sign times bytes with one.
+/// sums += left * right: bytes without sign times bytes with sign.
 inline void addQuads(int sums, int left, int right) {
     ++g_quadProducts;
     for (int m = 0; m < 16; ++m) {

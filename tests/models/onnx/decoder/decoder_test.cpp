@@ -280,7 +280,7 @@ int byIndex(Builder& b, int hidden, int full) {
     return b.node("ScatterND", {hidden, index, shown});
 }
 
-// The mask [6, 5, 12] with its guard.
+// The mask [6, 5, 12] with a guard.
 int guarded(Builder& b, int hidden, Guard guard) {
     const auto truth = [&](bool value) { return b.constant(Tensor::ints({}, value, Type::Bool)); };
     if (guard == Guard::None) return hidden;
@@ -312,7 +312,7 @@ int guarded(Builder& b, int hidden, Guard guard) {
     }
 }
 
-// Masks [2, 5, 3, 4] for 3 heads: those below one half are left out.
+// Masks [2, 5, 3, 4] for 3 heads: those below 0.5 are left out.
 Graph maskedExport(Guard guard, bool fills, float threshold = 0.5f) {
     Builder b;
     const int masks = b.input("masks", {2, 5, 3, 4}), scores = b.input("scores", {6, 5, 12});
@@ -330,7 +330,7 @@ Graph maskedExport(Guard guard, bool fills, float threshold = 0.5f) {
 int fusedMask(Guard guard, bool fills, float threshold = 0.5f) {
     const Graph before = maskedExport(guard, fills, threshold);
     List<Tensor> inputs = {noise({2, 5, 3, 4}, 6), noise({6, 5, 12}, 5)};
-    for (int64_t k = 24; k < 36; ++k)  // one row of the first image is hidden
+    for (int64_t k = 24; k < 36; ++k)  // a row of the first image is hidden
         inputs[0].writeF()[k] = -1;
     Graph after = before;
     const int count =

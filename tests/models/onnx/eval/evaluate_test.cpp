@@ -83,7 +83,7 @@ TEST(Evaluates, SoftmaxOfRowsOfAnyLength) {
         EXPECT_TRUE(std::isnan(value));
 }
 
-// Every equation by one sum over all letters.
+// Every equation by a single sum over all letters.
 TEST(Evaluates, EinsumOfAnyLetters) {
     const std::map<char, int64_t> extents{{'b', 2}, {'q', 3}, {'c', 5}, {'h', 4}, {'w', 7}};
     const auto shapeOf = [&](const std::string& letters) {

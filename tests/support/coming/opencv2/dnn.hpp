@@ -37,7 +37,7 @@ public:
 
     virtual void finalize(InputArrayOfArrays, OutputArrayOfArrays) {}
     virtual void forward(InputArrayOfArrays in, OutputArrayOfArrays out, OutputArrayOfArrays internals) = 0;
-    /// The layer's own inputs have other sizes than before.
+    /// The layer's inputs have other sizes than before.
     virtual void reshapeLayer(InputArrayOfArrays, OutputArrayOfArrays) {
         CV_Error(Error::StsNotImplemented, "reshapeLayer");
     }

@@ -1,5 +1,5 @@
-// The part of CUDA's runtime and of its device functions that mpm_layer/cuda uses, for a host compiler:
-// kernels run on the CPU (threads.hpp), memory is the host's (memory.hpp), streams are queues (streams.hpp).
+// The part of CUDA's runtime and device functions that mpm_layer/cuda uses, for a host compiler: kernels run
+// on the CPU (threads.hpp), memory is the host's (memory.hpp), streams are queues (streams.hpp).
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,7 @@
 #define __global__
 #define __device__
 #define __host__
-#define __shared__ static  // one block runs at a time
+#define __shared__ static  // a single block runs at a time
 #define __launch_bounds__(...)
 
 // --- Types
@@ -108,10 +108,10 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
 namespace emulated {
 
 cudaError_t allowSharedBytes(const void* kernel, int bytes);
-/// `thread` is one thread's run through the kernel.
+/// `thread` runs the kernel as a single thread.
 cudaError_t queueLaunch(const cudaLaunchConfig_t& config, const void* kernel, std::function<void()> thread);
 
-/// One exchange of 64-bit values within a warp; `operation` must be the same in all lanes.
+/// An exchange of 64-bit values within a warp; `operation` must be the same in all lanes.
 std::uint64_t exchange(unsigned mask, const char* operation, std::uint64_t own, int lane);
 int laneOfThread();
 
@@ -135,7 +135,7 @@ cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribut
 template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {
-    // By value: a kernel gets its arguments as they are when it is queued.
+    // By value: a kernel gets the arguments as they are when it is queued.
     std::function<void()> thread = std::bind(kernel, static_cast<Parameters>(arguments)...);
     return emulated::queueLaunch(*config, reinterpret_cast<const void*>(kernel), std::move(thread));
 }
@@ -156,7 +156,7 @@ template <class T>
 T __shfl_xor_sync(unsigned mask, T value, int bits) {
     return emulated::exchanged(mask, "__shfl_xor_sync", value, emulated::laneOfThread() ^ bits);
 }
-/// The lowest lanes, which have no lane below them, keep their own value.
+/// The lowest lanes, which have no lane below them, keep their value.
 template <class T>
 T __shfl_up_sync(unsigned mask, T value, unsigned distance) {
     const int lane = emulated::laneOfThread(), source = lane - static_cast<int>(distance);

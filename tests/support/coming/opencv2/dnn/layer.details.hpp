@@ -1,4 +1,4 @@
-// The stand-in has the factory in one header.
+// The stand-in has the factory in a single header.
 #pragma once
 
 #include <opencv2/dnn.hpp>
